@@ -24,7 +24,7 @@
 #include "daemon/log.h"
 #include "rpc/status_message.h"
 
-namespace muster::agent {
+namespace muster::agents {
 namespace {
 
 // How often a commit is tried again on a full disk, and the broker is told.
@@ -300,7 +300,7 @@ class Agent::Impl {
   void Dial() {
     const uint64_t number = ++link_number_;
     link_ = dialer_.DialControl({.on_message =
-                                     [this, number](v1::ConnectResponse message) {
+                                     [this, number](agent::v1::ConnectResponse message) {
                                        inbox_.Post(FromBroker{number, std::move(message)});
                                      },
                                  .on_end =
@@ -327,18 +327,18 @@ class Agent::Impl {
               {"retry_in", absl::FormatDuration(absl::Trunc(wait, absl::Milliseconds(1)))}});
   }
 
-  void Ask(v1::AgentQuestion question) {
+  void Ask(agent::v1::AgentQuestion question) {
     if (drain_until_) return;  // the connection's end is the answer
     if (question.has_send_files()) return SendFilesOf(question);
-    questions_.Ask(std::move(question), [this, number = link_number_](v1::AgentAnswer answer) {
+    questions_.Ask(std::move(question), [this, number = link_number_](auto answer) {
       inbox_.Post(QuestionAnswered{number, std::move(answer)});
     });
   }
 
   // The answer says that it has been taken on; what becomes of it is told in its own stream.
-  void SendFilesOf(const v1::AgentQuestion& question) {
+  void SendFilesOf(const agent::v1::AgentQuestion& question) {
     const absl::Status status = file_sender_.Send(question.send_files());
-    v1::AgentAnswer answer;
+    agent::v1::AgentAnswer answer;
     answer.set_id(question.id());
     answer.mutable_send_files();
     if (!status.ok()) *answer.mutable_error() = rpc::ToMessage(status);
@@ -375,7 +375,7 @@ class Agent::Impl {
       if (!told) LogEvent(spdlog::level::err, "journal_full", {{"error", error}});
       told = true;
       if (link_ != nullptr) {
-        v1::ConnectRequest message;
+        agent::v1::ConnectRequest message;
         message.mutable_heartbeat()->set_scheduler_error(error);
         link_->Send(std::move(message));
       }
@@ -423,7 +423,7 @@ class Agent::Impl {
     HangUp();
     DialAfter(std::max(redial.after, backoff_.Next()), "disconnected", redial.status);
   }
-  void Do(agent::Stop& stop) { result_ = stop.status; }
+  void Do(agents::Stop& stop) { result_ = stop.status; }
 
   void BeginDrain() {
     drain_until_ = Now() + options_.drain_timeout;
@@ -497,4 +497,4 @@ absl::Status Agent::Run() { return impl_->Run(); }
 void Agent::Stop() { impl_->Stop(); }
 bool Agent::has_calls_under_way() const { return impl_->has_calls_under_way(); }
 
-}  // namespace muster::agent
+}  // namespace muster::agents

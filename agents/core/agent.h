@@ -21,7 +21,7 @@
 #include "agents/core/journal.h"
 #include "agents/core/log_shipper.h"
 
-namespace muster::agent {
+namespace muster::agents {
 
 struct AgentOptions {
   // affects behaviour
@@ -66,6 +66,6 @@ class Agent {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace muster::agent
+}  // namespace muster::agents
 
 #endif  // MUSTER_AGENTS_CORE_AGENT_H_

@@ -18,7 +18,7 @@
 #include "contract/units.h"
 #include "contract/validate.h"
 
-namespace muster::agent {
+namespace muster::agents {
 namespace {
 
 // More active runs would not fit into one hello of 4 MiB.
@@ -335,4 +335,4 @@ absl::Status CheckComplete(const AgentConfig& config, bool needs_broker) {
   return absl::OkStatus();
 }
 
-}  // namespace muster::agent
+}  // namespace muster::agents

@@ -16,7 +16,7 @@
 #include "daemon/settings.h"
 #include "muster/v1/cluster.pb.h"
 
-namespace muster::agent {
+namespace muster::agents {
 
 struct AgentConfig {
   // required
@@ -44,6 +44,6 @@ std::vector<Setting> SettingsOf(AgentConfig* config);
 // what is not.
 absl::Status CheckComplete(const AgentConfig& config, bool needs_broker);
 
-}  // namespace muster::agent
+}  // namespace muster::agents
 
 #endif  // MUSTER_AGENTS_CORE_AGENT_CONFIG_H_

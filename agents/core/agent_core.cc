@@ -9,7 +9,7 @@
 #include "agents/core/proto_time.h"
 #include "agents/core/run_table.h"
 
-namespace muster::agent {
+namespace muster::agents {
 namespace {
 
 constexpr char kHoldsBack[] =
@@ -61,7 +61,7 @@ class AgentCore::Impl {
   void On(LinkUp& up, const Step& step) {
     missed_runs_ = false;  // the broker sends what the hello does not list
     session_.OnInventory(std::move(up.inventory), {}, step.wall);
-    v1::AgentHello hello;
+    agent::v1::AgentHello hello;
     runs_.AddTo(&hello);
     session_.Up(std::move(hello), meta_, step.now, &step.out->effects);
   }
@@ -70,7 +70,7 @@ class AgentCore::Impl {
 
   void On(BrokerSaid& said, const Step& step) {
     if (session_.is_down()) return;  // the last words of a connection that was given up
-    const v1::ConnectResponse& message = said.message;
+    const agent::v1::ConnectResponse& message = said.message;
     if (message.has_welcome() == session_.is_welcome()) {
       session_.Redial(
           absl::InternalError(message.has_welcome() ? "the broker sent a second welcome"
@@ -79,33 +79,33 @@ class AgentCore::Impl {
       return;
     }
     switch (message.message_case()) {
-      case v1::ConnectResponse::kWelcome:
+      case agent::v1::ConnectResponse::kWelcome:
         return OnWelcome(message.welcome(), step);
-      case v1::ConnectResponse::kAssignments:
+      case agent::v1::ConnectResponse::kAssignments:
         return OnAssignments(message.assignments(), step);
-      case v1::ConnectResponse::kCancellations:
+      case agent::v1::ConnectResponse::kCancellations:
         for (const std::string& key : message.cancellations().run_keys()) {
           runs_.WantCancel(key, step);
         }
         return;
-      case v1::ConnectResponse::kEventAck:
+      case agent::v1::ConnectResponse::kEventAck:
         session_.OnAck(step.now);
         // An answer to something behind the hello: the wishes that answer the hello came before it.
         runs_.BrokerHasSpoken();
         return Acknowledge(message.event_ack().sequence(), step);
-      case v1::ConnectResponse::kReleases:
+      case agent::v1::ConnectResponse::kReleases:
         for (const std::string& key : message.releases().run_keys()) runs_.Release(key, step);
         return;
-      case v1::ConnectResponse::kReconnect:
+      case agent::v1::ConnectResponse::kReconnect:
         return session_.Redial(absl::UnavailableError("the broker is going away"),
                                FromProto(message.reconnect().after()), &step.out->effects);
-      case v1::ConnectResponse::kHolds:
+      case agent::v1::ConnectResponse::kHolds:
         for (const std::string& key : message.holds().run_keys()) {
           runs_.WantHeld(key, message.holds().held(), step);
         }
         return;
-      case v1::ConnectResponse::kQuestion:  // the agent around the core answers it
-      case v1::ConnectResponse::MESSAGE_NOT_SET:
+      case agent::v1::ConnectResponse::kQuestion:  // the agent around the core answers it
+      case agent::v1::ConnectResponse::MESSAGE_NOT_SET:
         return;  // a kind of message that a later minor version knows
     }
   }
@@ -145,7 +145,7 @@ class AgentCore::Impl {
     session_.OnTime(step.now, &step.out->effects);
   }
 
-  void OnWelcome(const v1::BrokerWelcome& welcome, const Step& step) {
+  void OnWelcome(const agent::v1::BrokerWelcome& welcome, const Step& step) {
     if (absl::Status status = session_.OnWelcome(welcome, step.now, &meta_); !status.ok()) {
       return DoStop(std::move(status), step);
     }
@@ -164,8 +164,8 @@ class AgentCore::Impl {
     if (!runs_.has_broker_spoken()) session_.Beat(step.now, &step.out->effects);
   }
 
-  void OnAssignments(const v1::Assignments& assignments, const Step& step) {
-    for (const v1::Assignment& assignment : assignments.assignments()) {
+  void OnAssignments(const agent::v1::Assignments& assignments, const Step& step) {
+    for (const agent::v1::Assignment& assignment : assignments.assignments()) {
       // Like an assignment that was lost on its way: the next connection carries it again.
       if (holds_back_runs_ && !runs_.Holds(assignment.run_key())) {
         missed_runs_ = true;
@@ -193,7 +193,7 @@ class AgentCore::Impl {
   const Options options_;
   JournalMeta meta_;
   JournalMeta written_meta_;  // as the journal has it
-  std::vector<v1::RunEvent> recovered_events_;
+  std::vector<agent::v1::RunEvent> recovered_events_;
   EventLog events_;
   RunTable runs_;
   BrokerSession session_;
@@ -215,4 +215,4 @@ std::vector<RunHandle> AgentCore::AllRuns() const { return impl_->runs().AllRuns
 bool AgentCore::holds_back_runs() const { return impl_->holds_back_runs(); }
 absl::Status AgentCore::CheckInvariants() const { return impl_->CheckInvariants(); }
 
-}  // namespace muster::agent
+}  // namespace muster::agents

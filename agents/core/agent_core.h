@@ -17,9 +17,9 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "agents/core/backend.h"
-#include "muster/v1/agent_link.pb.h"
+#include "muster/agent/v1/agent_link.pb.h"
 
-namespace muster::agent {
+namespace muster::agents {
 
 struct Options {
   std::string cluster;
@@ -50,7 +50,7 @@ struct Options {
 // ---- what the journal holds
 
 struct JournalRun {
-  std::shared_ptr<const v1::Assignment>
+  std::shared_ptr<const agent::v1::Assignment>
       assignment;  // never null; never changes, shared to spare copies of the spec
   v1::RunState state = v1::RUN_STATE_UNSPECIFIED;
   std::string external_id;
@@ -69,8 +69,8 @@ struct JournalMeta {
 };
 struct JournalContent {
   JournalMeta meta;
-  std::vector<JournalRun> runs;      // by order
-  std::vector<v1::RunEvent> events;  // not acknowledged, by sequence
+  std::vector<JournalRun> runs;             // by order
+  std::vector<agent::v1::RunEvent> events;  // not acknowledged, by sequence
 };
 
 struct PutRun {
@@ -80,7 +80,7 @@ struct DeleteRun {
   std::string run_key;
 };
 struct PutEvent {
-  v1::RunEvent event;
+  agent::v1::RunEvent event;
 };
 struct DeleteEventsUpTo {
   uint64_t sequence = 0;
@@ -98,7 +98,7 @@ struct LinkUp {
 };
 struct LinkDown {};
 struct BrokerSaid {
-  v1::ConnectResponse message;
+  agent::v1::ConnectResponse message;
 };
 struct Launched {
   std::string run_key;
@@ -183,7 +183,7 @@ struct DoForget {
 // Backend::AllowStarts.
 struct DoAllowStarts {};
 struct SendToBroker {
-  v1::ConnectRequest message;
+  agent::v1::ConnectRequest message;
 };
 // Give this connection up and dial again; `status` is logged.
 struct Redial {
@@ -227,6 +227,6 @@ class AgentCore {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace muster::agent
+}  // namespace muster::agents
 
 #endif  // MUSTER_AGENTS_CORE_AGENT_CORE_H_

@@ -17,7 +17,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "muster/v1/agent_link.pb.h"
+#include "muster/agent/v1/agent_link.pb.h"
 #include "muster/v1/cluster.pb.h"
 #include "muster/v1/job.pb.h"
 #include "muster/v1/jobs_service.pb.h"
@@ -26,7 +26,7 @@ namespace muster::hosts {
 class Host;
 }  // namespace muster::hosts
 
-namespace muster::agent {
+namespace muster::agents {
 
 // A run as the journal remembers it.
 struct RunHandle {
@@ -34,7 +34,7 @@ struct RunHandle {
   std::string external_id;  // empty: not known
   v1::RunState state = v1::RUN_STATE_UNSPECIFIED;
   absl::Time launch_time;  // of the latest Launch; infinite past: never launched
-  std::shared_ptr<const v1::Assignment> assignment;
+  std::shared_ptr<const agent::v1::Assignment> assignment;
   // It is to be kept from starting, as far as is known; SetHeld follows if the broker says so.
   bool held = false;
   // Its end was asked for.
@@ -73,7 +73,8 @@ struct Observation {
   v1::RunState state = v1::RUN_STATE_UNSPECIFIED;
   v1::Evidence evidence;
   std::string external_id;
-  std::string reason;
+  // Why it waits, cannot start, or is not known to go on; without a code: nothing to say.
+  v1::StateReason reason;
   std::vector<std::string> nodes;
   // Its pods, all of them, by rank, at most kMaxReplicas; empty: not changed, or it has none.
   std::vector<v1::Replica> replicas;
@@ -142,12 +143,12 @@ class Backend {
   virtual void NoteHold(const std::string& /*run_key*/, bool /*held*/) {}
   // Idempotent by run key: a run that the cluster has already is kLaunched and not launched again.
   // An assignment that is held is launched so that it does not start before SetHeld(run, false).
-  virtual LaunchOutcome Launch(const v1::Assignment& assignment) = 0;
+  virtual LaunchOutcome Launch(const agent::v1::Assignment& assignment) = 0;
   // What waits for its launch at the same time, 1 to MaxLaunchBatch() runs in the order of their
   // arrival; never one twice. One outcome each, in the same order, and each as Launch promises it:
   // idempotent by run key, whatever runs came together the last time.
   virtual std::vector<LaunchOutcome> LaunchMany(
-      const std::vector<std::shared_ptr<const v1::Assignment>>& assignments) {
+      const std::vector<std::shared_ptr<const agent::v1::Assignment>>& assignments) {
     std::vector<LaunchOutcome> outcomes;
     for (const auto& assignment : assignments) outcomes.push_back(Launch(*assignment));
     return outcomes;
@@ -223,6 +224,6 @@ class Backend {
   virtual std::map<std::string, uint64_t> SchedulerCalls() const = 0;
 };
 
-}  // namespace muster::agent
+}  // namespace muster::agents
 
 #endif  // MUSTER_AGENTS_CORE_BACKEND_H_

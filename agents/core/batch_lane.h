@@ -15,7 +15,7 @@
 
 #include "agents/core/worker_lane.h"
 
-namespace muster::agent {
+namespace muster::agents {
 
 template <typename Item>
 class BatchLane {
@@ -62,6 +62,6 @@ class BatchLane {
   WorkerLane lane_;  // last: it uses all the others
 };
 
-}  // namespace muster::agent
+}  // namespace muster::agents
 
 #endif  // MUSTER_AGENTS_CORE_BATCH_LANE_H_

@@ -7,7 +7,7 @@
 #include "contract/characters.h"
 #include "fmt/format.h"
 
-namespace muster::agent {
+namespace muster::agents {
 namespace {
 
 // Whether somebody will look for the file: its user chose it, and not to be rid of the output.
@@ -34,4 +34,4 @@ std::optional<v1::ClusterCheck> WarnOfBatchOutput(const v1::JobSpec& spec) {
   return check;
 }
 
-}  // namespace muster::agent
+}  // namespace muster::agents

@@ -9,12 +9,12 @@
 #include "muster/v1/cluster.pb.h"
 #include "muster/v1/job_spec.pb.h"
 
-namespace muster::agent {
+namespace muster::agents {
 
 // A warning that names them, for the plan of a cluster that is not Slurm: who named a file looks
 // there first. Nothing: the job is no batch script, or names none.
 std::optional<v1::ClusterCheck> WarnOfBatchOutput(const v1::JobSpec& spec);
 
-}  // namespace muster::agent
+}  // namespace muster::agents
 
 #endif  // MUSTER_AGENTS_CORE_BATCH_OUTPUT_H_

@@ -10,12 +10,12 @@
 #include <utility>
 
 #include "agents/core/client_stream.h"
-#include "muster/v1/agent_link.grpc.pb.h"
-#include "muster/v1/file_link.grpc.pb.h"
-#include "muster/v1/log_link.grpc.pb.h"
+#include "muster/agent/v1/agent_link.grpc.pb.h"
+#include "muster/agent/v1/file_link.grpc.pb.h"
+#include "muster/agent/v1/log_link.grpc.pb.h"
 #include "rpc/status.h"
 
-namespace muster::agent {
+namespace muster::agents {
 namespace {
 
 // The agent keeps fewer events in flight than this (Options::max_unacked_events and
@@ -43,18 +43,18 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& target) {
 
 class GrpcControlLink final : public ControlLink {
  public:
-  using Stream = ClientStream<v1::ConnectRequest, v1::ConnectResponse>;
+  using Stream = ClientStream<agent::v1::ConnectRequest, agent::v1::ConnectResponse>;
 
   GrpcControlLink(const std::string& target, Callbacks callbacks)
       : channel_(MakeChannel(target)),
-        stub_(v1::AgentLink::NewStub(channel_)),
+        stub_(agent::v1::AgentLinkService::NewStub(channel_)),
         stream_(kMaxQueuedRequests, kMaxUnhandledMessages,
                 {std::move(callbacks.on_message), std::move(callbacks.on_end), nullptr}) {
     stream_.Start(
         [this](auto* context, auto* reactor) { stub_->async()->Connect(context, reactor); });
   }
 
-  Sent Send(v1::ConnectRequest message) override {
+  Sent Send(agent::v1::ConnectRequest message) override {
     if (stream_.Send(std::move(message))) return Sent::kYes;
     return stream_.is_over() ? Sent::kOver : Sent::kFull;
   }
@@ -62,35 +62,35 @@ class GrpcControlLink final : public ControlLink {
 
  private:
   const std::shared_ptr<grpc::Channel> channel_;
-  const std::unique_ptr<v1::AgentLink::Stub> stub_;
+  const std::unique_ptr<agent::v1::AgentLinkService::Stub> stub_;
   Stream stream_;
 };
 
 class GrpcPushLink final : public PushLink {
  public:
-  using Stream = ClientStream<v1::PushRequest, v1::PushResponse>;
+  using Stream = ClientStream<agent::v1::PushRequest, agent::v1::PushResponse>;
 
   GrpcPushLink(const std::string& target, Callbacks callbacks)
       : channel_(MakeChannel(target)),
-        stub_(v1::LogLink::NewStub(channel_)),
+        stub_(agent::v1::LogLinkService::NewStub(channel_)),
         on_answer_(std::move(callbacks.on_answer)),
         stream_(kMaxQueuedChunks, kMaxUnhandledAnswers,
-                {[this](v1::PushResponse answer) { OnAnswer(std::move(answer)); },
+                {[this](agent::v1::PushResponse answer) { OnAnswer(std::move(answer)); },
                  std::move(callbacks.on_end), std::move(callbacks.on_room)}) {
     stream_.Start([this](auto* context, auto* reactor) { stub_->async()->Push(context, reactor); });
   }
 
-  bool Send(const v1::PushRequest& message) override { return stream_.Send(message); }
+  bool Send(const agent::v1::PushRequest& message) override { return stream_.Send(message); }
 
  private:
-  void OnAnswer(v1::PushResponse answer) {
+  void OnAnswer(agent::v1::PushResponse answer) {
     on_answer_(std::move(answer));
     stream_.Handled();
   }
 
   const std::shared_ptr<grpc::Channel> channel_;
-  const std::unique_ptr<v1::LogLink::Stub> stub_;
-  const std::function<void(v1::PushResponse)> on_answer_;
+  const std::unique_ptr<agent::v1::LogLinkService::Stub> stub_;
+  const std::function<void(agent::v1::PushResponse)> on_answer_;
   Stream stream_;
 };
 
@@ -98,7 +98,7 @@ class GrpcFilesLink final : public FilesLink {
  public:
   explicit GrpcFilesLink(const std::string& target)
       : channel_(MakeChannel(target)),
-        stub_(v1::FileLink::NewStub(channel_)),
+        stub_(agent::v1::FileLinkService::NewStub(channel_)),
         writer_(stub_->SendFiles(&context_, &response_)) {}
 
   ~GrpcFilesLink() override {
@@ -107,7 +107,7 @@ class GrpcFilesLink final : public FilesLink {
     writer_->Finish();
   }
 
-  bool Send(const v1::SendFilesRequest& message) override { return writer_->Write(message); }
+  bool Send(const agent::v1::SendFilesRequest& message) override { return writer_->Write(message); }
 
   absl::Status Finish() override {
     is_finished_ = true;
@@ -119,10 +119,10 @@ class GrpcFilesLink final : public FilesLink {
 
  private:
   const std::shared_ptr<grpc::Channel> channel_;
-  const std::unique_ptr<v1::FileLink::Stub> stub_;
+  const std::unique_ptr<agent::v1::FileLinkService::Stub> stub_;
   grpc::ClientContext context_;
-  v1::SendFilesResponse response_;
-  const std::unique_ptr<grpc::ClientWriter<v1::SendFilesRequest>> writer_;
+  agent::v1::SendFilesResponse response_;
+  const std::unique_ptr<grpc::ClientWriter<agent::v1::SendFilesRequest>> writer_;
   bool is_finished_ = false;
 };
 
@@ -141,4 +141,4 @@ std::unique_ptr<PushLink> Dialer::DialPush(PushLink::Callbacks callbacks) {
 
 std::unique_ptr<FilesLink> Dialer::DialFiles() { return std::make_unique<GrpcFilesLink>(target_); }
 
-}  // namespace muster::agent
+}  // namespace muster::agents

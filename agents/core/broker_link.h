@@ -11,22 +11,22 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "muster/v1/agent_link.pb.h"
-#include "muster/v1/file_link.pb.h"
-#include "muster/v1/log_link.pb.h"
+#include "muster/agent/v1/agent_link.pb.h"
+#include "muster/agent/v1/file_link.pb.h"
+#include "muster/agent/v1/log_link.pb.h"
 
 namespace grpc {
 class Channel;
 }
 
-namespace muster::agent {
+namespace muster::agents {
 
 // AgentLink.Connect. The caller sends the hello.
 class ControlLink {
  public:
   // Called by gRPC's threads; they must only hand over. `on_end` comes last, and once.
   struct Callbacks {
-    std::function<void(v1::ConnectResponse)> on_message;
+    std::function<void(agent::v1::ConnectResponse)> on_message;
     std::function<void(absl::Status)> on_end;
   };
   virtual ~ControlLink() = default;
@@ -35,7 +35,7 @@ class ControlLink {
     kFull,  // the broker reads too slowly; give the link up
     kOver,  // the stream has ended; on_end tells why
   };
-  virtual Sent Send(v1::ConnectRequest message) = 0;
+  virtual Sent Send(agent::v1::ConnectRequest message) = 0;
   // Once for each message: a few that wait are enough, the rest stays with the broker.
   virtual void Handled() = 0;
 };
@@ -44,13 +44,13 @@ class ControlLink {
 class PushLink {
  public:
   struct Callbacks {
-    std::function<void(v1::PushResponse)> on_answer;
+    std::function<void(agent::v1::PushResponse)> on_answer;
     std::function<void()> on_room;  // after a Send that was refused, and at other times
     std::function<void(absl::Status)> on_end;
   };
   virtual ~PushLink() = default;
   // False: no room now; try again after on_room or on_end.
-  virtual bool Send(const v1::PushRequest& message) = 0;
+  virtual bool Send(const agent::v1::PushRequest& message) = 0;
 };
 
 // FileLink.SendFiles. One thread sends; any may cancel.
@@ -58,7 +58,7 @@ class FilesLink {
  public:
   virtual ~FilesLink() = default;
   // Waits until there is room. False: the broker wants no more.
-  virtual bool Send(const v1::SendFilesRequest& message) = 0;
+  virtual bool Send(const agent::v1::SendFilesRequest& message) = 0;
   // No more comes: waits for what the broker says of it.
   virtual absl::Status Finish() = 0;
   // Ends what waits.
@@ -84,6 +84,6 @@ class Dialer {
   const std::shared_ptr<grpc::Channel> keeper_;
 };
 
-}  // namespace muster::agent
+}  // namespace muster::agents
 
 #endif  // MUSTER_AGENTS_CORE_BROKER_LINK_H_

@@ -10,7 +10,7 @@
 #include "agents/core/proto_time.h"
 #include "contract/text.h"
 
-namespace muster::agent {
+namespace muster::agents {
 namespace {
 
 using google::protobuf::util::MessageDifferencer;
@@ -27,7 +27,7 @@ bool SameExceptTime(v1::Inventory a, v1::Inventory b) {
 
 }  // namespace
 
-void BrokerSession::Up(v1::AgentHello hello, const JournalMeta& meta, absl::Time now,
+void BrokerSession::Up(agent::v1::AgentHello hello, const JournalMeta& meta, absl::Time now,
                        std::vector<Effect>* effects) {
   phase_ = Phase::kHello;
   last_ack_ = now;
@@ -41,12 +41,12 @@ void BrokerSession::Up(v1::AgentHello hello, const JournalMeta& meta, absl::Time
   hello.set_broker_epoch(meta.broker_epoch);
   hello.set_max_active_runs(options_.max_active_runs);
   *hello.mutable_inventory() = inventory_;
-  v1::ConnectRequest message;
+  agent::v1::ConnectRequest message;
   *message.mutable_hello() = std::move(hello);
   effects->push_back(SendToBroker{std::move(message)});
 }
 
-absl::Status BrokerSession::OnWelcome(const v1::BrokerWelcome& welcome, absl::Time now,
+absl::Status BrokerSession::OnWelcome(const agent::v1::BrokerWelcome& welcome, absl::Time now,
                                       JournalMeta* meta) {
   if (!meta->instance.empty() && welcome.instance() != meta->instance) {
     return absl::FailedPreconditionError(
@@ -116,13 +116,13 @@ void BrokerSession::OnTime(absl::Time now, std::vector<Effect>* effects) {
 
 void BrokerSession::Beat(absl::Time now, std::vector<Effect>* effects) {
   next_heartbeat_ = now + heartbeat_interval_;
-  v1::ConnectRequest message;
+  agent::v1::ConnectRequest message;
   *message.mutable_heartbeat() = Heartbeat();
   effects->push_back(SendToBroker{std::move(message)});
 }
 
-v1::AgentHeartbeat BrokerSession::Heartbeat() {
-  v1::AgentHeartbeat heartbeat;
+agent::v1::AgentHeartbeat BrokerSession::Heartbeat() {
+  agent::v1::AgentHeartbeat heartbeat;
   if (inventory_is_news_) *heartbeat.mutable_inventory() = inventory_;
   inventory_is_news_ = false;
   if (scheduler_observed_at_ != absl::InfinitePast()) {
@@ -138,7 +138,7 @@ v1::AgentHeartbeat BrokerSession::Heartbeat() {
 void BrokerSession::Redial(absl::Status status, absl::Duration after,
                            std::vector<Effect>* effects) {
   phase_ = Phase::kDown;
-  effects->push_back(agent::Redial{std::move(status), after});
+  effects->push_back(agents::Redial{std::move(status), after});
 }
 
-}  // namespace muster::agent
+}  // namespace muster::agents

@@ -15,7 +15,7 @@
 #include "absl/time/time.h"
 #include "agents/core/agent_core.h"
 
-namespace muster::agent {
+namespace muster::agents {
 
 // The protocol that agent_link.proto describes.
 inline constexpr uint32_t kProtocolVersion = 1;
@@ -25,7 +25,7 @@ class BrokerSession {
   explicit BrokerSession(const Options& options) : options_(options) {}
 
   // Sends the hello, whose runs the caller has filled in.
-  void Up(v1::AgentHello hello, const JournalMeta& meta, absl::Time now,
+  void Up(agent::v1::AgentHello hello, const JournalMeta& meta, absl::Time now,
           std::vector<Effect>* effects);
   void Down() { phase_ = Phase::kDown; }
   bool is_down() const { return phase_ == Phase::kDown; }
@@ -33,7 +33,8 @@ class BrokerSession {
 
   // Checks the broker against the journal and takes its identity over into `meta`.
   // FAILED_PRECONDITION: the agent must not work for this broker.
-  absl::Status OnWelcome(const v1::BrokerWelcome& welcome, absl::Time now, JournalMeta* meta);
+  absl::Status OnWelcome(const agent::v1::BrokerWelcome& welcome, absl::Time now,
+                         JournalMeta* meta);
   void OnAck(absl::Time now) { last_ack_ = now; }
 
   // `wall`: the time of day.
@@ -58,7 +59,7 @@ class BrokerSession {
  private:
   enum class Phase { kDown, kHello, kWelcome };
 
-  v1::AgentHeartbeat Heartbeat();
+  agent::v1::AgentHeartbeat Heartbeat();
 
   const Options& options_;
   Phase phase_ = Phase::kDown;
@@ -74,6 +75,6 @@ class BrokerSession {
   std::map<std::string, uint64_t> scheduler_calls_;
 };
 
-}  // namespace muster::agent
+}  // namespace muster::agents
 
 #endif  // MUSTER_AGENTS_CORE_BROKER_SESSION_H_

@@ -2,14 +2,18 @@
 
 #include <utility>
 
-namespace muster::agent {
+#include "contract/sentences.h"
+
+namespace muster::agents {
 
 void CheckList::Ok(std::string subject, std::string seen, std::string remedy) {
   Add(v1::CHECK_RESULT_OK, std::move(subject), std::move(seen), std::move(remedy));
 }
 
-void CheckList::Warn(std::string subject, std::string seen, std::string remedy) {
+void CheckList::Warn(std::string subject, std::string seen, std::string remedy,
+                     v1::SubmitWarningCode code) {
   Add(v1::CHECK_RESULT_WARN, std::move(subject), std::move(seen), std::move(remedy));
+  warnings_.push_back(contract::MakeWarning(code, *checks_.checks().rbegin()));
 }
 
 void CheckList::Fail(std::string subject, std::string seen, std::string remedy) {
@@ -29,4 +33,4 @@ void CheckList::Add(v1::CheckResult result, std::string subject, std::string see
   check->set_remedy(std::move(remedy));
 }
 
-}  // namespace muster::agent
+}  // namespace muster::agents

@@ -4,15 +4,18 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "muster/v1/cluster.pb.h"
 
-namespace muster::agent {
+namespace muster::agents {
 
 class CheckList {
  public:
   void Ok(std::string subject, std::string seen, std::string remedy = "");
-  void Warn(std::string subject, std::string seen, std::string remedy = "");
+  // `code`: of the warning that a submit of the job gives, if the lines are those of a plan.
+  void Warn(std::string subject, std::string seen, std::string remedy = "",
+            v1::SubmitWarningCode code = v1::SUBMIT_WARNING_CODE_CHECK);
   void Fail(std::string subject, std::string seen, std::string remedy);
   // `why`: what it depends on.
   void Skip(std::string subject, std::string why);
@@ -20,14 +23,17 @@ class CheckList {
   void Add(v1::ClusterCheck line) { *checks_.add_checks() = std::move(line); }
 
   const v1::ClusterChecks& checks() const { return checks_; }
+  // What a submit warns of.
+  const std::vector<v1::SubmitWarning>& warnings() const { return warnings_; }
   v1::ClusterChecks Take() && { return std::move(checks_); }
 
  private:
   void Add(v1::CheckResult result, std::string subject, std::string seen, std::string remedy);
 
   v1::ClusterChecks checks_;
+  std::vector<v1::SubmitWarning> warnings_;
 };
 
-}  // namespace muster::agent
+}  // namespace muster::agents
 
 #endif  // MUSTER_AGENTS_CORE_CHECK_LIST_H_

@@ -7,7 +7,7 @@
 
 #include "agents/core/clean_text.h"
 
-namespace muster::agent {
+namespace muster::agents {
 namespace {
 
 std::string_view Word(v1::CheckResult result) {
@@ -61,4 +61,4 @@ std::string CheckReport(const v1::ClusterChecks& checks) {
 
 bool HasFailed(const v1::ClusterChecks& checks) { return Count(checks, v1::CHECK_RESULT_FAIL) > 0; }
 
-}  // namespace muster::agent
+}  // namespace muster::agents

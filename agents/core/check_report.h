@@ -6,13 +6,13 @@
 
 #include "muster/v1/cluster.pb.h"
 
-namespace muster::agent {
+namespace muster::agents {
 
 // A line for each check, its remedy below it, and how many there were of each kind.
 std::string CheckReport(const v1::ClusterChecks& checks);
 // Whether one has failed.
 bool HasFailed(const v1::ClusterChecks& checks);
 
-}  // namespace muster::agent
+}  // namespace muster::agents
 
 #endif  // MUSTER_AGENTS_CORE_CHECK_REPORT_H_

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-namespace muster::agent {
+namespace muster::agents {
 namespace {
 
 // The length of the UTF-8 character at the front of `text` as RFC 3629 has it; 0: there is none.
@@ -76,15 +76,16 @@ std::string CleanText(std::string_view text, size_t max_bytes) {
   return clean;
 }
 
-void CleanTexts(v1::RunEvent* event) {
+void CleanTexts(agent::v1::RunEvent* event) {
   CleanInPlace(event->mutable_external_id(), kMaxNameBytes);
-  CleanInPlace(event->mutable_reason(), kMaxNameBytes);
   for (std::string& node : *event->mutable_nodes()) CleanInPlace(&node, kMaxNameBytes);
   if (event->has_evidence()) {
     CleanInPlace(event->mutable_evidence()->mutable_detail(), kMaxDetailBytes);
   }
   for (v1::Replica& replica : *event->mutable_replicas()) CleanAllTexts(&replica, kMaxNameBytes);
+  if (event->has_state_reason()) CleanAllTexts(event->mutable_state_reason(), kMaxDetailBytes);
   if (event->has_failure()) {
+    CleanInPlace(event->mutable_failure()->mutable_node(), kMaxNameBytes);
     CleanInPlace(event->mutable_failure()->mutable_message(), kMaxDetailBytes);
     CleanInPlace(event->mutable_failure()->mutable_suggestion(), kMaxDetailBytes);
     for (v1::FailureQuote& quote : *event->mutable_failure()->mutable_quotes()) {
@@ -97,9 +98,8 @@ void CleanTexts(v1::RunEvent* event) {
 void CleanTexts(v1::Inventory* inventory) {
   CleanInPlace(inventory->mutable_identity(), kMaxNameBytes);
   CleanInPlace(inventory->mutable_scheduler_version(), kMaxNameBytes);
-  for (std::string& warning : *inventory->mutable_warnings()) {
-    CleanInPlace(&warning, kMaxDetailBytes);
-  }
+  for (v1::ClusterIssue& issue : *inventory->mutable_issues())
+    CleanAllTexts(&issue, kMaxDetailBytes);
   for (v1::Pool& pool : *inventory->mutable_pools()) {
     CleanInPlace(pool.mutable_name(), kMaxNameBytes);
     for (v1::NodeGroup& group : *pool.mutable_node_groups()) {
@@ -122,4 +122,4 @@ void CleanAllTexts(Message* message, size_t max_bytes) {
   }
 }
 
-}  // namespace muster::agent
+}  // namespace muster::agents

@@ -9,10 +9,10 @@
 #include <string>
 #include <string_view>
 
-#include "muster/v1/agent_link.pb.h"
+#include "muster/agent/v1/agent_link.pb.h"
 #include "muster/v1/cluster.pb.h"
 
-namespace muster::agent {
+namespace muster::agents {
 
 // What the contract allows for evidence details and failure messages.
 inline constexpr size_t kMaxDetailBytes = 4096;
@@ -24,11 +24,11 @@ inline constexpr size_t kMaxNameBytes = 1024;
 std::string CleanText(std::string_view text, size_t max_bytes);
 
 // Every text of a message that a backend may have filled with foreign bytes.
-void CleanTexts(v1::RunEvent* event);
+void CleanTexts(agent::v1::RunEvent* event);
 void CleanTexts(v1::Inventory* inventory);
 // Every text of any message, also in messages and maps within it; each at most `max_bytes`.
 void CleanAllTexts(google::protobuf::Message* message, size_t max_bytes);
 
-}  // namespace muster::agent
+}  // namespace muster::agents
 
 #endif  // MUSTER_AGENTS_CORE_CLEAN_TEXT_H_

@@ -20,7 +20,7 @@
 #include "rpc/status.h"
 #include "rpc/stream_writer.h"
 
-namespace muster::agent {
+namespace muster::agents {
 
 // What a stream may hold that the other side has not read.
 struct QueueBounds {
@@ -129,6 +129,6 @@ class ClientStream final : public grpc::ClientBidiReactor<Request, Response> {
   bool done_ = false;
 };
 
-}  // namespace muster::agent
+}  // namespace muster::agents
 
 #endif  // MUSTER_AGENTS_CORE_CLIENT_STREAM_H_

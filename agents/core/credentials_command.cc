@@ -16,7 +16,7 @@
 #include "contract/errors.h"
 #include "contract/text.h"
 
-namespace muster::agent {
+namespace muster::agents {
 namespace {
 
 absl::StatusOr<std::unique_ptr<hosts::Host>> MakeHost(const AgentConfig& config) {
@@ -92,4 +92,4 @@ absl::StatusOr<std::string> InstallCredentials(const AgentConfig& config,
   return InstallOnSlurm(config, {registry, user, *std::move(secret)});
 }
 
-}  // namespace muster::agent
+}  // namespace muster::agents

@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "agents/core/agent_config.h"
 
-namespace muster::agent {
+namespace muster::agents {
 
 // Reads the secret from standard input and writes it into enroot's credentials of the agent's user
 // (Slurm), or into a Secret (Kubernetes); it is nowhere else. Returns what to tell the operator.
@@ -16,6 +16,6 @@ absl::StatusOr<std::string> InstallCredentials(const AgentConfig& config,
                                                const std::string& registry,
                                                const std::string& user);
 
-}  // namespace muster::agent
+}  // namespace muster::agents
 
 #endif  // MUSTER_AGENTS_CORE_CREDENTIALS_COMMAND_H_

@@ -8,9 +8,10 @@
 
 #include "absl/strings/numbers.h"
 #include "agents/hosts/local_host.h"
+#include "contract/sentences.h"
 #include "contract/text.h"
 
-namespace muster::agent {
+namespace muster::agents {
 namespace {
 
 // TAO writes it into the results directory or a directory or two below.
@@ -89,7 +90,7 @@ std::string WordsOf(const hosts::CommandResult& search) {
 // it ended is not known.
 Observation HeldBack(Observation seen, const std::string& why) {
   seen.state = v1::RUN_STATE_FINISHING;
-  seen.reason = why;
+  seen.reason = contract::MakeReason(v1::STATE_REASON_CODE_READING_END, {.detail = why});
   seen.end_time.reset();
   seen.exit.reset();
   seen.failure.reset();
@@ -199,6 +200,7 @@ EndReader::Reading EndReader::ReadStatus(const RunHandle& run, Observation* seen
     if (!failure.has_value()) return {};
     seen->state = v1::RUN_STATE_FAILED;
     seen->failure = *failure;
+    seen->failure->set_phase(v1::FAILURE_PHASE_COMMAND);
     seen->evidence.set_detail(
         fmt::format("{}; status.json: {}", seen->evidence.detail(), failure->message()));
   }
@@ -273,4 +275,4 @@ absl::StatusOr<std::vector<LogEnd>> EndReader::ReadLogs(const RunHandle& run,
   return ends;
 }
 
-}  // namespace muster::agent
+}  // namespace muster::agents

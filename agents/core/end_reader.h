@@ -23,7 +23,7 @@
 #include "agents/hosts/host.h"
 #include "contract/failure_patterns.h"
 
-namespace muster::agent {
+namespace muster::agents {
 
 struct EndReaderOptions {
   // Of a run with many ranks, so many files are read: the rank that failed first, then the lowest.
@@ -96,6 +96,6 @@ class EndReader {
   std::string last_read_;
 };
 
-}  // namespace muster::agent
+}  // namespace muster::agents
 
 #endif  // MUSTER_AGENTS_CORE_END_READER_H_

@@ -6,16 +6,16 @@
 #include <iterator>
 #include <utility>
 
-namespace muster::agent {
+namespace muster::agents {
 
-EventLog::EventLog(uint64_t next_sequence, std::vector<v1::RunEvent> unacknowledged)
+EventLog::EventLog(uint64_t next_sequence, std::vector<agent::v1::RunEvent> unacknowledged)
     : next_(next_sequence),
       acknowledged_(next_sequence - 1 - unacknowledged.size()),
       sent_(acknowledged_),
       events_(std::make_move_iterator(unacknowledged.begin()),
               std::make_move_iterator(unacknowledged.end())) {}
 
-uint64_t EventLog::Append(v1::RunEvent event, std::vector<JournalChange>* changes) {
+uint64_t EventLog::Append(agent::v1::RunEvent event, std::vector<JournalChange>* changes) {
   event.set_sequence(next_++);
   changes->push_back(PutEvent{event});
   events_.push_back(std::move(event));
@@ -47,12 +47,12 @@ absl::Status EventLog::Acknowledge(uint64_t sequence, std::vector<JournalChange>
 void EventLog::Send(int max_in_flight, size_t max_bytes, std::vector<Effect>* effects) {
   const uint64_t last = std::min(next_ - 1, acknowledged_ + static_cast<uint64_t>(max_in_flight));
   while (sent_ < last && bytes_in_flight_ < max_bytes) {
-    v1::ConnectRequest message;
-    v1::RunEvents* batch = message.mutable_events();
+    agent::v1::ConnectRequest message;
+    agent::v1::RunEvents* batch = message.mutable_events();
     size_t bytes = 0;
     while (sent_ < last && batch->events_size() < kMaxEventsPerMessage &&
            bytes < kMaxEventBytesPerMessage && bytes_in_flight_ < max_bytes) {
-      const v1::RunEvent& event = events_[sent_ - acknowledged_];
+      const agent::v1::RunEvent& event = events_[sent_ - acknowledged_];
       const size_t size = event.ByteSizeLong();
       bytes += size;
       bytes_in_flight_ += size;
@@ -81,4 +81,4 @@ absl::Status EventLog::CheckInvariants() const {
   return absl::OkStatus();
 }
 
-}  // namespace muster::agent
+}  // namespace muster::agents

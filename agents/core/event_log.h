@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "agents/core/agent_core.h"
 
-namespace muster::agent {
+namespace muster::agents {
 
 // The contract's bound for one message of events.
 inline constexpr int kMaxEventsPerMessage = 1000;
@@ -20,10 +20,10 @@ inline constexpr size_t kMaxEventBytesPerMessage = 2 << 20;
 
 class EventLog {
  public:
-  EventLog(uint64_t next_sequence, std::vector<v1::RunEvent> unacknowledged);
+  EventLog(uint64_t next_sequence, std::vector<agent::v1::RunEvent> unacknowledged);
 
   // Gives the event its number and adds it to the changes. Returns the number.
-  uint64_t Append(v1::RunEvent event, std::vector<JournalChange>* changes);
+  uint64_t Append(agent::v1::RunEvent event, std::vector<JournalChange>* changes);
 
   // The broker has everything up to `sequence` on disk. An error: the broker and this journal do
   // not belong together.
@@ -47,12 +47,12 @@ class EventLog {
 
  private:
   uint64_t next_;
-  uint64_t acknowledged_;            // all up to this one
-  uint64_t sent_;                    // on this connection, all up to this one
-  size_t bytes_in_flight_ = 0;       // of those that were sent
-  std::deque<v1::RunEvent> events_;  // acknowledged_ + 1 ... next_ - 1
+  uint64_t acknowledged_;                   // all up to this one
+  uint64_t sent_;                           // on this connection, all up to this one
+  size_t bytes_in_flight_ = 0;              // of those that were sent
+  std::deque<agent::v1::RunEvent> events_;  // acknowledged_ + 1 ... next_ - 1
 };
 
-}  // namespace muster::agent
+}  // namespace muster::agents
 
 #endif  // MUSTER_AGENTS_CORE_EVENT_LOG_H_

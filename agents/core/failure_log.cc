@@ -3,7 +3,7 @@
 #include "contract/text.h"
 #include "daemon/log.h"
 
-namespace muster::agent {
+namespace muster::agents {
 
 bool FailureLog::Note(std::string_view event, const std::string& run_key,
                       const absl::Status& status) {
@@ -29,4 +29,4 @@ void FailureLog::Forget(const std::string& run_key) {
   while (it != told_.end() && it->first.first == run_key) it = told_.erase(it);
 }
 
-}  // namespace muster::agent
+}  // namespace muster::agents

@@ -10,7 +10,7 @@
 
 #include "absl/status/status.h"
 
-namespace muster::agent {
+namespace muster::agents {
 
 // Thread-safe.
 class FailureLog {
@@ -27,6 +27,6 @@ class FailureLog {
   std::map<std::pair<std::string, std::string>, std::string> told_;
 };
 
-}  // namespace muster::agent
+}  // namespace muster::agents
 
 #endif  // MUSTER_AGENTS_CORE_FAILURE_LOG_H_

@@ -14,7 +14,7 @@
 #include "daemon/log.h"
 #include "rpc/status_message.h"
 
-namespace muster::agent {
+namespace muster::agents {
 namespace {
 
 // What FileLeftOut.why takes.
@@ -49,12 +49,12 @@ class Walk {
   }
 
  private:
-  void Send(const v1::SendFilesRequest& message) {
+  void Send(const agent::v1::SendFilesRequest& message) {
     if (is_wanted_) is_wanted_ = link_.Send(message);
   }
 
   void LeaveOut(const std::string& path, std::string_view why) {
-    v1::SendFilesRequest message;
+    agent::v1::SendFilesRequest message;
     message.mutable_left_out()->set_path(path);
     message.mutable_left_out()->set_why(CleanText(std::string(why), kMaxWhyBytes));
     Send(message);
@@ -105,7 +105,7 @@ class Walk {
     }
     if (!status.ok() && path.empty()) return status;
     if (!status.ok()) return LeaveOut(path, status);
-    v1::SendFilesRequest message;
+    agent::v1::SendFilesRequest message;
     *message.mutable_entry() = std::move(entry);
     message.mutable_entry()->set_path(path);
     Send(message);
@@ -124,7 +124,7 @@ class Walk {
     uint64_t sent = 0;
     while (!piece.empty() && is_wanted_) {
       sent += piece.size();
-      v1::SendFilesRequest message;
+      agent::v1::SendFilesRequest message;
       message.set_chunk(std::move(piece));
       Send(message);
       if (sent >= size_bytes) break;
@@ -165,7 +165,7 @@ FileSender::~FileSender() {
   lane_.reset();
 }
 
-absl::Status FileSender::Send(const v1::SendFilesQuestion& question) {
+absl::Status FileSender::Send(const agent::v1::SendFilesQuestion& question) {
   if (!can_send()) return absl::UnimplementedError("this agent sends no files of runs");
   {
     const std::lock_guard lock(mutex_);
@@ -185,7 +185,7 @@ absl::Status FileSender::Send(const v1::SendFilesQuestion& question) {
   return absl::OkStatus();
 }
 
-void FileSender::Serve(const v1::SendFilesQuestion& question) {
+void FileSender::Serve(const agent::v1::SendFilesQuestion& question) {
   const std::unique_ptr<FilesLink> link = ways_.dial();
   {
     const std::lock_guard lock(mutex_);
@@ -195,7 +195,7 @@ void FileSender::Serve(const v1::SendFilesQuestion& question) {
   bool is_wanted = true;
   const absl::Status sent = SendTo(link.get(), question, &is_wanted);
   if (is_wanted) {
-    v1::SendFilesRequest end;
+    agent::v1::SendFilesRequest end;
     *end.mutable_end() = rpc::ToMessage(sent);
     end.mutable_end()->set_message(CleanText(end.end().message(), kMaxDetailBytes));
     link->Send(end);
@@ -211,9 +211,9 @@ void FileSender::Serve(const v1::SendFilesQuestion& question) {
             {"error", std::string(ToStd((sent.ok() ? status : sent).message()))}});
 }
 
-absl::Status FileSender::SendTo(FilesLink* link, const v1::SendFilesQuestion& question,
+absl::Status FileSender::SendTo(FilesLink* link, const agent::v1::SendFilesQuestion& question,
                                 bool* is_wanted) {
-  v1::SendFilesRequest hello;
+  agent::v1::SendFilesRequest hello;
   hello.mutable_hello()->set_protocol_version(kProtocolVersion);
   hello.mutable_hello()->set_cluster(cluster_);
   hello.mutable_hello()->set_journal_id(journal_id_);
@@ -235,4 +235,4 @@ absl::Status FileSender::SendTo(FilesLink* link, const v1::SendFilesQuestion& qu
   return absl::OkStatus();
 }
 
-}  // namespace muster::agent
+}  // namespace muster::agents

@@ -16,9 +16,9 @@
 #include "agents/core/broker_link.h"
 #include "agents/core/run_files.h"
 #include "agents/core/worker_lane.h"
-#include "muster/v1/agent_link.pb.h"
+#include "muster/agent/v1/agent_link.pb.h"
 
-namespace muster::agent {
+namespace muster::agents {
 
 // At the same time: each has a piece of 256 KiB here, what gRPC keeps of it on its way, and a
 // thread.
@@ -49,11 +49,12 @@ class FileSender {
     return under_way_ > 0;
   }
   // Takes it on. RESOURCE_EXHAUSTED: enough are under way; UNIMPLEMENTED.
-  absl::Status Send(const v1::SendFilesQuestion& question);
+  absl::Status Send(const agent::v1::SendFilesQuestion& question);
 
  private:
-  void Serve(const v1::SendFilesQuestion& question);
-  absl::Status SendTo(FilesLink* link, const v1::SendFilesQuestion& question, bool* is_wanted);
+  void Serve(const agent::v1::SendFilesQuestion& question);
+  absl::Status SendTo(FilesLink* link, const agent::v1::SendFilesQuestion& question,
+                      bool* is_wanted);
 
   const Ways ways_;
   const std::string cluster_;
@@ -67,6 +68,6 @@ class FileSender {
   std::unique_ptr<WorkerLane> lane_;
 };
 
-}  // namespace muster::agent
+}  // namespace muster::agents
 
 #endif  // MUSTER_AGENTS_CORE_FILE_SENDER_H_

@@ -5,7 +5,7 @@
 
 #include <cstring>
 
-namespace muster::agent {
+namespace muster::agents {
 
 FileWatch::FileWatch() : fd_(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK)) {}
 
@@ -36,4 +36,4 @@ void FileWatch::Read(const std::function<void(int watch)>& grown) {
   }
 }
 
-}  // namespace muster::agent
+}  // namespace muster::agents

@@ -8,7 +8,7 @@
 #include <functional>
 #include <string>
 
-namespace muster::agent {
+namespace muster::agents {
 
 class FileWatch {
  public:
@@ -29,6 +29,6 @@ class FileWatch {
   int fd_;
 };
 
-}  // namespace muster::agent
+}  // namespace muster::agents
 
 #endif  // MUSTER_AGENTS_CORE_FILE_WATCH_H_

@@ -19,7 +19,7 @@
 #include "contract/file_tree.h"
 #include "contract/text.h"
 
-namespace muster::agent {
+namespace muster::agents {
 namespace {
 
 using contract::Quoted;
@@ -416,4 +416,4 @@ std::unique_ptr<RunFiles> MakeHostRunFiles(std::unique_ptr<hosts::Host> host, Ru
   return std::make_unique<HostRunFiles>(std::move(host), std::move(place));
 }
 
-}  // namespace muster::agent
+}  // namespace muster::agents

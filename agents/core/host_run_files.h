@@ -10,7 +10,7 @@
 #include "agents/core/run_files.h"
 #include "agents/hosts/host.h"
 
-namespace muster::agent {
+namespace muster::agents {
 
 // For one answer of the host, a connection to it included. With the time that a command over its
 // time is given to be killed it is less than the broker waits for the next piece, so that people
@@ -43,6 +43,6 @@ struct RunPlace {
 // by another one while it was read.
 std::unique_ptr<RunFiles> MakeHostRunFiles(std::unique_ptr<hosts::Host> host, RunPlace place);
 
-}  // namespace muster::agent
+}  // namespace muster::agents
 
 #endif  // MUSTER_AGENTS_CORE_HOST_RUN_FILES_H_

@@ -18,12 +18,12 @@
 #include "absl/time/time.h"
 #include "agents/core/agent_core.h"
 
-namespace muster::agent {
+namespace muster::agents {
 
 // From the link with this number; those of earlier ones are stale.
 struct FromBroker {
   uint64_t link = 0;
-  v1::ConnectResponse message;
+  agent::v1::ConnectResponse message;
 };
 struct ControlLinkEnded {
   uint64_t link = 0;
@@ -42,7 +42,7 @@ struct CallDone {
 // To what the link with this number asked.
 struct QuestionAnswered {
   uint64_t link = 0;
-  v1::AgentAnswer answer;
+  agent::v1::AgentAnswer answer;
 };
 using Message = std::variant<FromBroker, ControlLinkEnded, ObserveDone, InventoryDone, CallDone,
                              QuestionAnswered>;
@@ -95,6 +95,6 @@ class Inbox {
   Content content_;
 };
 
-}  // namespace muster::agent
+}  // namespace muster::agents
 
 #endif  // MUSTER_AGENTS_CORE_INBOX_H_

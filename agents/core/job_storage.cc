@@ -10,7 +10,7 @@
 #include "contract/errors.h"
 #include "contract/text.h"
 
-namespace muster::agent {
+namespace muster::agents {
 namespace {
 
 // Of missing inputs, so many are named.
@@ -122,9 +122,9 @@ absl::Status Explain(const std::string& field, const std::string& path, std::str
 
 }  // namespace
 
-absl::StatusOr<v1::Assignment> OnCluster(const v1::Assignment& assignment,
-                                         const JobStorage& storage) {
-  v1::Assignment resolved = assignment;
+absl::StatusOr<agent::v1::Assignment> OnCluster(const agent::v1::Assignment& assignment,
+                                                const JobStorage& storage) {
+  agent::v1::Assignment resolved = assignment;
   v1::JobSpec* spec = resolved.mutable_spec();
   for (int i = 0; i < spec->inputs_size(); ++i) {
     const std::string field = fmt::format("inputs[{}].uri", i);
@@ -221,4 +221,4 @@ absl::Status MakeResultsDirectory(const v1::JobSpec& spec, hosts::Host* host) {
   return Explain("results_directory", path, "cannot be made", status);
 }
 
-}  // namespace muster::agent
+}  // namespace muster::agents

@@ -10,10 +10,10 @@
 #include "absl/status/statusor.h"
 #include "agents/hosts/host.h"
 #include "contract/storage_uri.h"
-#include "muster/v1/agent_link.pb.h"
+#include "muster/agent/v1/agent_link.pb.h"
 #include "muster/v1/cluster.pb.h"
 
-namespace muster::agent {
+namespace muster::agents {
 
 struct JobStorage {
   contract::ClusterStorage cluster;
@@ -28,8 +28,8 @@ struct JobStorage {
 // default, too), and each value of a variable and each word of a command that is a lustre:// or
 // slurm:// URI as a whole. With an image, inputs (read-only) and results are mounted where the
 // container would not show them. INVALID_ARGUMENT names the field and has the remedy.
-absl::StatusOr<v1::Assignment> OnCluster(const v1::Assignment& assignment,
-                                         const JobStorage& storage);
+absl::StatusOr<agent::v1::Assignment> OnCluster(const agent::v1::Assignment& assignment,
+                                                const JobStorage& storage);
 
 // Whether all inputs of such an assignment are on the host; a link counts if what it leads to is
 // there. INVALID_ARGUMENT names those that are not, or that its user may not see. Other errors: the
@@ -47,6 +47,6 @@ std::string WhatIsWrong(const absl::Status& status);
 // not. Other errors: the host could not try.
 absl::Status MakeResultsDirectory(const v1::JobSpec& spec, hosts::Host* host);
 
-}  // namespace muster::agent
+}  // namespace muster::agents
 
 #endif  // MUSTER_AGENTS_CORE_JOB_STORAGE_H_

@@ -15,7 +15,7 @@
 #include "absl/status/statusor.h"
 #include "agents/core/agent_core.h"
 
-namespace muster::agent {
+namespace muster::agents {
 
 class Journal {
  public:
@@ -51,6 +51,6 @@ struct JournalOptions {
 //   later version's. DATA_LOSS: the journal is damaged.
 absl::StatusOr<std::unique_ptr<Journal>> OpenJournal(const JournalOptions& options);
 
-}  // namespace muster::agent
+}  // namespace muster::agents
 
 #endif  // MUSTER_AGENTS_CORE_JOURNAL_H_

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace muster::agent {
+namespace muster::agents {
 namespace {
 
 void Apply(const PutRun& put, JournalContent* content) {
@@ -23,8 +23,9 @@ void Apply(const DeleteRun& gone, JournalContent* content) {
 void Apply(const PutEvent& put, JournalContent* content) { content->events.push_back(put.event); }
 
 void Apply(const DeleteEventsUpTo& gone, JournalContent* content) {
-  std::erase_if(content->events,
-                [&](const v1::RunEvent& event) { return event.sequence() <= gone.sequence; });
+  std::erase_if(content->events, [&](const agent::v1::RunEvent& event) {
+    return event.sequence() <= gone.sequence;
+  });
 }
 
 void Apply(const PutMeta& put, JournalContent* content) { content->meta = put.meta; }
@@ -39,4 +40,4 @@ void ApplyToContent(const std::vector<JournalChange>& changes, JournalContent* c
             [](const JournalRun& a, const JournalRun& b) { return a.order < b.order; });
 }
 
-}  // namespace muster::agent
+}  // namespace muster::agents

@@ -6,11 +6,11 @@
 
 #include "agents/core/agent_core.h"
 
-namespace muster::agent {
+namespace muster::agents {
 
 // Applies changes in order. A fresh content needs a journal_id before an AgentCore is made of it.
 void ApplyToContent(const std::vector<JournalChange>& changes, JournalContent* content);
 
-}  // namespace muster::agent
+}  // namespace muster::agents
 
 #endif  // MUSTER_AGENTS_CORE_JOURNAL_CONTENT_H_

@@ -1,6 +1,6 @@
 #include "agents/core/json_members.h"
 
-namespace muster::agent {
+namespace muster::agents {
 
 using nlohmann::json;
 
@@ -22,4 +22,4 @@ std::optional<int64_t> IntegerOf(const json& value) {
 
 bool FlagOf(const json& value) { return value.is_boolean() && value.get<bool>(); }
 
-}  // namespace muster::agent
+}  // namespace muster::agents

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace muster::agent {
+namespace muster::agents {
 
 // A member of an object; null if there is none, or if it is no object.
 const nlohmann::json& Member(const nlohmann::json& object, std::string_view name);
@@ -20,6 +20,6 @@ std::optional<int64_t> IntegerOf(const nlohmann::json& value);
 // Whether it is true.
 bool FlagOf(const nlohmann::json& value);
 
-}  // namespace muster::agent
+}  // namespace muster::agents
 
 #endif  // MUSTER_AGENTS_CORE_JSON_MEMBERS_H_

@@ -13,7 +13,7 @@
 #include "contract/text.h"
 #include "contract/units.h"
 
-namespace muster::agent {
+namespace muster::agents {
 namespace {
 
 using kubernetes::KubernetesConfig;
@@ -187,4 +187,4 @@ std::vector<Setting> KubernetesSettings(KubernetesConfig* config) {
   return settings;
 }
 
-}  // namespace muster::agent
+}  // namespace muster::agents

@@ -7,11 +7,11 @@
 #include "agents/kubernetes/kubernetes.h"
 #include "daemon/settings.h"
 
-namespace muster::agent {
+namespace muster::agents {
 
 // "kubernetes.*"; they write into `config`.
 std::vector<Setting> KubernetesSettings(kubernetes::KubernetesConfig* config);
 
-}  // namespace muster::agent
+}  // namespace muster::agents
 
 #endif  // MUSTER_AGENTS_CORE_KUBERNETES_SETTINGS_H_

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace muster::agent {
+namespace muster::agents {
 
 LaunchQueue::LaunchQueue(int max_launches, int max_with_files)
     : lines_{Line{.max_launches = max_launches}, Line{.max_launches = max_with_files}} {}
@@ -36,4 +36,4 @@ std::optional<std::string> LaunchQueue::Take() {
   return run_key;
 }
 
-}  // namespace muster::agent
+}  // namespace muster::agents

@@ -12,7 +12,7 @@
 #include <optional>
 #include <string>
 
-namespace muster::agent {
+namespace muster::agents {
 
 class LaunchQueue {
  public:
@@ -47,6 +47,6 @@ class LaunchQueue {
   std::array<Line, 2> lines_;  // of all, and of those with files
 };
 
-}  // namespace muster::agent
+}  // namespace muster::agents
 
 #endif  // MUSTER_AGENTS_CORE_LAUNCH_QUEUE_H_

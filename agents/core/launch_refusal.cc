@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace muster::agent {
+namespace muster::agents {
 
 LaunchOutcome RefusedAs(v1::FailureClass failure_class, const std::string& message,
                         const std::string& suggestion, v1::Evidence evidence) {
@@ -16,4 +16,4 @@ LaunchOutcome RefusedAs(v1::FailureClass failure_class, const std::string& messa
   return outcome;
 }
 
-}  // namespace muster::agent
+}  // namespace muster::agents

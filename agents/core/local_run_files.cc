@@ -17,7 +17,7 @@
 #include "contract/file_tree.h"
 #include "contract/text.h"
 
-namespace muster::agent {
+namespace muster::agents {
 namespace {
 
 using hosts::Fd;
@@ -144,4 +144,4 @@ absl::StatusOr<std::unique_ptr<RunFiles>> OpenLocalRunFiles(const std::string& r
   return std::make_unique<LocalRunFiles>(*std::move(opened));
 }
 
-}  // namespace muster::agent
+}  // namespace muster::agents

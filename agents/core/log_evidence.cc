@@ -9,7 +9,7 @@
 #include "agents/core/clean_text.h"
 #include "contract/characters.h"
 
-namespace muster::agent {
+namespace muster::agents {
 namespace {
 
 // Of several ranks that say the same, a few are enough.
@@ -127,4 +127,4 @@ void AddQuote(std::string_view source, std::string_view text, v1::Failure* failu
   quote->set_text(std::move(plain));
 }
 
-}  // namespace muster::agent
+}  // namespace muster::agents

@@ -10,7 +10,7 @@
 #include "agents/core/backend.h"
 #include "contract/failure_patterns.h"
 
-namespace muster::agent {
+namespace muster::agents {
 
 // Of a log only so many of its last lines count: what a program wrote long before its end did not
 // end it.
@@ -44,6 +44,6 @@ void RefineByLogs(const contract::FailurePatterns& patterns, const std::vector<L
 // Adds a quote if there is room for it: without control characters, cut after kMaxQuoteBytes.
 void AddQuote(std::string_view source, std::string_view text, v1::Failure* failure);
 
-}  // namespace muster::agent
+}  // namespace muster::agents
 
 #endif  // MUSTER_AGENTS_CORE_LOG_EVIDENCE_H_

@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
-namespace muster::agent {
+namespace muster::agents {
 
 absl::StatusOr<std::string> LogFile::Read(uint64_t offset, size_t max_bytes) {
   if (remote_ != nullptr) return remote_->Read(path_, offset, max_bytes);
@@ -63,4 +63,4 @@ void LogFile::Close() {
   fd_ = -1;
 }
 
-}  // namespace muster::agent
+}  // namespace muster::agents

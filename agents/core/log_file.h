@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "agents/core/remote_logs.h"
 
-namespace muster::agent {
+namespace muster::agents {
 
 class LogFile {
  public:
@@ -45,6 +45,6 @@ class LogFile {
   int fd_ = -1;
 };
 
-}  // namespace muster::agent
+}  // namespace muster::agents
 
 #endif  // MUSTER_AGENTS_CORE_LOG_FILE_H_

@@ -25,7 +25,7 @@
 #include "contract/text.h"
 #include "daemon/log.h"
 
-namespace muster::agent {
+namespace muster::agents {
 namespace {
 
 // Chunks that are sent before the thread looks at its inbox again.
@@ -69,7 +69,7 @@ struct ToDrop {
 };
 struct Answered {
   uint64_t link = 0;
-  v1::PushResponse answer;
+  agent::v1::PushResponse answer;
 };
 struct LinkEnded {
   uint64_t link = 0;
@@ -184,7 +184,7 @@ class LogShipper::Impl {
   void On(const Answered& answered) {
     if (answered.link != link_number_ || link_ == nullptr) return;
     backoff_.Reset();
-    const v1::PushResponse& answer = answered.answer;
+    const agent::v1::PushResponse& answer = answered.answer;
     const TailKey key{answer.run_key(), answer.rank(), answer.stream()};
     auto found = tails_.find(key);
     if (found == tails_.end()) return;
@@ -214,7 +214,7 @@ class LogShipper::Impl {
     if (!WantsLink() || now < next_dial_) return;
     const uint64_t number = ++link_number_;
     link_ = environment_.dial({.on_answer =
-                                   [this, number](v1::PushResponse answer) {
+                                   [this, number](agent::v1::PushResponse answer) {
                                      Post(Answered{number, std::move(answer)});
                                    },
                                .on_room = [this] { OnRoom(); },
@@ -223,7 +223,7 @@ class LogShipper::Impl {
                                      Post(LinkEnded{number, status});
                                    }});
     has_room_ = true;
-    v1::PushRequest hello;
+    agent::v1::PushRequest hello;
     hello.mutable_hello()->set_protocol_version(kProtocolVersion);
     hello.mutable_hello()->set_cluster(session_->cluster);
     hello.mutable_hello()->set_journal_id(session_->journal_id);
@@ -278,13 +278,13 @@ class LogShipper::Impl {
   }
 
   void SendNext(const TailKey& key, Tail& tail) {
-    absl::StatusOr<std::optional<v1::LogChunk>> chunk = tail.log.Next();
+    absl::StatusOr<std::optional<agent::v1::LogChunk>> chunk = tail.log.Next();
     LogProblem(tail, chunk.status());
     if (!chunk.ok() || !*chunk) {
       if (!tail.log.awaits_answer()) Rest(key, tail);
       return;
     }
-    v1::PushRequest request;
+    agent::v1::PushRequest request;
     *request.mutable_chunk() = **std::move(chunk);
     if (!link_->Send(request)) {
       has_room_ = false;
@@ -447,4 +447,4 @@ void LogShipper::Disconnect() { impl_->Post(Disconnected{}); }
 void LogShipper::Ship(const RunHandle& run, bool ended) { impl_->Post(ToShip{run, ended}); }
 void LogShipper::Drop(const std::string& run_key) { impl_->Post(ToDrop{run_key}); }
 
-}  // namespace muster::agent
+}  // namespace muster::agents

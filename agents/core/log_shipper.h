@@ -18,7 +18,7 @@
 #include "agents/core/broker_link.h"
 #include "agents/hosts/host.h"
 
-namespace muster::agent {
+namespace muster::agents {
 
 struct LogShipperOptions {
   // affects behaviour
@@ -63,6 +63,6 @@ class LogShipper {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace muster::agent
+}  // namespace muster::agents
 
 #endif  // MUSTER_AGENTS_CORE_LOG_SHIPPER_H_

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace muster::agent {
+namespace muster::agents {
 namespace {
 
 // Of one log, so that a flood in one leaves room for the others.
@@ -45,7 +45,7 @@ bool LogTail::awaits_answer() const {
   return true;
 }
 
-absl::StatusOr<std::optional<v1::LogChunk>> LogTail::Next() {
+absl::StatusOr<std::optional<agent::v1::LogChunk>> LogTail::Next() {
   if (awaits_answer()) return std::nullopt;
   if (phase_ == Phase::kAsk) return Chunk("", false);
   if (discarding_) {
@@ -64,8 +64,8 @@ absl::StatusOr<std::optional<v1::LogChunk>> LogTail::Next() {
   return Chunk(*std::move(data), end);
 }
 
-v1::LogChunk LogTail::Chunk(std::string data, bool end) const {
-  v1::LogChunk chunk;
+agent::v1::LogChunk LogTail::Chunk(std::string data, bool end) const {
+  agent::v1::LogChunk chunk;
   chunk.set_run_key(run_key_);
   chunk.set_rank(rank_);
   chunk.set_stream(stream_);
@@ -75,7 +75,7 @@ v1::LogChunk LogTail::Chunk(std::string data, bool end) const {
   return chunk;
 }
 
-void LogTail::Sent(const v1::LogChunk& chunk) {
+void LogTail::Sent(const agent::v1::LogChunk& chunk) {
   const uint64_t bytes = chunk.data().size();
   position_ = chunk.offset() + bytes;
   in_flight_.push_back({position_, bytes});
@@ -87,7 +87,7 @@ void LogTail::Sent(const v1::LogChunk& chunk) {
   }
 }
 
-void LogTail::OnAnswer(const v1::PushResponse& answer) {
+void LogTail::OnAnswer(const agent::v1::PushResponse& answer) {
   if (in_flight_.empty()) return;  // a broker that answers unasked
   const InFlight answered = in_flight_.front();
   in_flight_.pop_front();
@@ -112,4 +112,4 @@ void LogTail::OnAnswer(const v1::PushResponse& answer) {
   if (in_flight_.empty()) phase_ = Phase::kStream;
 }
 
-}  // namespace muster::agent
+}  // namespace muster::agents

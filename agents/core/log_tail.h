@@ -15,9 +15,9 @@
 #include "absl/status/statusor.h"
 #include "agents/core/backend.h"
 #include "agents/core/log_file.h"
-#include "muster/v1/log_link.pb.h"
+#include "muster/agent/v1/log_link.pb.h"
 
-namespace muster::agent {
+namespace muster::agents {
 
 // The protocol's bound.
 inline constexpr size_t kMaxChunkBytes = 64 << 10;
@@ -34,10 +34,10 @@ class LogTail {
 
   // The next chunk, or nothing: the answer to an earlier one is needed first, or the file has no
   // more bytes now. An error: the file cannot be read; try again later.
-  absl::StatusOr<std::optional<v1::LogChunk>> Next();
+  absl::StatusOr<std::optional<agent::v1::LogChunk>> Next();
   // The chunk that Next gave last was sent.
-  void Sent(const v1::LogChunk& chunk);
-  void OnAnswer(const v1::PushResponse& answer);
+  void Sent(const agent::v1::LogChunk& chunk);
+  void OnAnswer(const agent::v1::PushResponse& answer);
 
   // Whether only an answer can bring this log further.
   bool awaits_answer() const;
@@ -64,7 +64,7 @@ class LogTail {
     uint64_t bytes = 0;
   };
 
-  v1::LogChunk Chunk(std::string data, bool end) const;
+  agent::v1::LogChunk Chunk(std::string data, bool end) const;
 
   const std::string run_key_;
   const uint32_t rank_;
@@ -78,6 +78,6 @@ class LogTail {
   std::deque<InFlight> in_flight_;
 };
 
-}  // namespace muster::agent
+}  // namespace muster::agents
 
 #endif  // MUSTER_AGENTS_CORE_LOG_TAIL_H_

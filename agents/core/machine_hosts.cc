@@ -15,7 +15,7 @@
 #include "contract/validate.h"
 #include "daemon/settings.h"
 
-namespace muster::agent {
+namespace muster::agents {
 namespace {
 
 constexpr uint64_t kMaxCpus = 100'000;
@@ -155,4 +155,4 @@ absl::StatusOr<std::vector<machines::HostConfig>> ReadMachineHosts(const std::st
   return ParseMachineHosts(text.str(), path, ssh);
 }
 
-}  // namespace muster::agent
+}  // namespace muster::agents

@@ -14,7 +14,7 @@
 #include "agents/hosts/ssh_config.h"
 #include "agents/machines/host_config.h"
 
-namespace muster::agent {
+namespace muster::agents {
 
 // "h100:4,a100:2", in the order in which it says so; empty: none.
 absl::StatusOr<machines::GpuCounts> ParseGpuCounts(std::string_view text);
@@ -28,6 +28,6 @@ absl::StatusOr<std::vector<machines::HostConfig>> ParseMachineHosts(std::string_
 absl::StatusOr<std::vector<machines::HostConfig>> ReadMachineHosts(const std::string& path,
                                                                    const hosts::SshConfig& ssh);
 
-}  // namespace muster::agent
+}  // namespace muster::agents
 
 #endif  // MUSTER_AGENTS_CORE_MACHINE_HOSTS_H_

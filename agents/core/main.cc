@@ -35,7 +35,7 @@
 #include "daemon/log.h"
 #include "daemon/process.h"
 
-namespace muster::agent {
+namespace muster::agents {
 namespace {
 
 constexpr char kProgram[] = "muster-agent";
@@ -295,8 +295,8 @@ int Main(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace muster::agent
+}  // namespace muster::agents
 
 // Only a want of memory can throw, and ends the program either way.
 // NOLINTNEXTLINE(bugprone-exception-escape)
-int main(int argc, char** argv) { return muster::agent::Main(argc, argv); }
+int main(int argc, char** argv) { return muster::agents::Main(argc, argv); }

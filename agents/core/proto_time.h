@@ -6,7 +6,7 @@
 #include "google/protobuf/duration.pb.h"
 #include "google/protobuf/timestamp.pb.h"
 
-namespace muster::agent {
+namespace muster::agents {
 
 inline google::protobuf::Timestamp ToProto(absl::Time time) {
   google::protobuf::Timestamp proto;
@@ -20,6 +20,6 @@ inline absl::Duration FromProto(const google::protobuf::Duration& proto) {
   return absl::Seconds(proto.seconds()) + absl::Nanoseconds(proto.nanos());
 }
 
-}  // namespace muster::agent
+}  // namespace muster::agents
 
 #endif  // MUSTER_AGENTS_CORE_PROTO_TIME_H_

@@ -8,13 +8,13 @@
 #include "agents/core/clean_text.h"
 #include "contract/text.h"
 
-namespace muster::agent {
+namespace muster::agents {
 namespace {
 
 constexpr int kThreads = 2;
 
-v1::AgentAnswer ErrorTo(uint64_t id, const absl::Status& status) {
-  v1::AgentAnswer answer;
+agent::v1::AgentAnswer ErrorTo(uint64_t id, const absl::Status& status) {
+  agent::v1::AgentAnswer answer;
   answer.set_id(id);
   answer.mutable_error()->set_code(status.raw_code());
   answer.mutable_error()->set_message(CleanText(ToStd(status.message()), kMaxDetailBytes));
@@ -29,7 +29,7 @@ void CutSubmission(v1::JobPlan* plan) {
 }
 
 // A message with a foreign byte would end the connection.
-v1::AgentAnswer Sendable(v1::AgentAnswer answer) {
+agent::v1::AgentAnswer Sendable(agent::v1::AgentAnswer answer) {
   if (answer.has_plan()) CutSubmission(answer.mutable_plan());
   CleanAllTexts(&answer, kMaxAnswerBytes);
   const size_t bytes = answer.ByteSizeLong();
@@ -43,7 +43,7 @@ v1::AgentAnswer Sendable(v1::AgentAnswer answer) {
 
 Questions::Questions(Backend* backend) : backend_(*backend), lane_(kThreads) {}
 
-void Questions::Ask(v1::AgentQuestion question, Done done) {
+void Questions::Ask(agent::v1::AgentQuestion question, Done done) {
   if (++count_ > kMaxQuestions) {
     --count_;
     return done(ErrorTo(
@@ -52,34 +52,34 @@ void Questions::Ask(v1::AgentQuestion question, Done done) {
             "the agent has {} questions to answer already; ask again later", kMaxQuestions))));
   }
   lane_.Post([this, question = std::move(question), done = std::move(done)] {
-    v1::AgentAnswer answer = Sendable(Answer(question));
+    agent::v1::AgentAnswer answer = Sendable(Answer(question));
     --count_;
     done(std::move(answer));
   });
 }
 
-v1::AgentAnswer Questions::Answer(const v1::AgentQuestion& question) {
-  v1::AgentAnswer answer;
+agent::v1::AgentAnswer Questions::Answer(const agent::v1::AgentQuestion& question) {
+  agent::v1::AgentAnswer answer;
   answer.set_id(question.id());
   switch (question.question_case()) {
-    case v1::AgentQuestion::kCheck:
+    case agent::v1::AgentQuestion::kCheck:
       *answer.mutable_check() = backend_.Check();
       return answer;
-    case v1::AgentQuestion::kDescribe: {
+    case agent::v1::AgentQuestion::kDescribe: {
       absl::StatusOr<v1::ClusterDetails> details = backend_.Describe();
       if (!details.ok()) return ErrorTo(question.id(), details.status());
       *answer.mutable_describe() = *std::move(details);
       return answer;
     }
-    case v1::AgentQuestion::kPlan: {
+    case agent::v1::AgentQuestion::kPlan: {
       absl::StatusOr<v1::JobPlan> plan =
           backend_.Plan(question.plan().spec(), question.plan().user());
       if (!plan.ok()) return ErrorTo(question.id(), plan.status());
       *answer.mutable_plan() = *std::move(plan);
       return answer;
     }
-    case v1::AgentQuestion::kSendFiles:
-    case v1::AgentQuestion::QUESTION_NOT_SET:
+    case agent::v1::AgentQuestion::kSendFiles:
+    case agent::v1::AgentQuestion::QUESTION_NOT_SET:
       break;
   }
   return ErrorTo(question.id(),
@@ -87,4 +87,4 @@ v1::AgentAnswer Questions::Answer(const v1::AgentQuestion& question) {
                                           "broker's version of it"));
 }
 
-}  // namespace muster::agent
+}  // namespace muster::agents

@@ -11,9 +11,9 @@
 
 #include "agents/core/backend.h"
 #include "agents/core/worker_lane.h"
-#include "muster/v1/agent_link.pb.h"
+#include "muster/agent/v1/agent_link.pb.h"
 
-namespace muster::agent {
+namespace muster::agents {
 
 // Questions that wait or are being answered; each is a person's. Further ones are answered
 // RESOURCE_EXHAUSTED.
@@ -26,23 +26,23 @@ inline constexpr size_t kMaxSubmissionBytes = 256 << 10;
 
 class Questions {
  public:
-  using Done = std::function<void(v1::AgentAnswer)>;
+  using Done = std::function<void(agent::v1::AgentAnswer)>;
 
   // The backend outlives this object.
   explicit Questions(Backend* backend);
   // `done` is called once, from the lane's thread, or at once.
-  void Ask(v1::AgentQuestion question, Done done);
+  void Ask(agent::v1::AgentQuestion question, Done done);
   // Whether the destructor would wait for a call to the backend.
   bool has_any() const { return count_ > 0; }
 
  private:
-  v1::AgentAnswer Answer(const v1::AgentQuestion& question);
+  agent::v1::AgentAnswer Answer(const agent::v1::AgentQuestion& question);
 
   Backend& backend_;
   std::atomic<int> count_ = 0;
   WorkerLane lane_;
 };
 
-}  // namespace muster::agent
+}  // namespace muster::agents
 
 #endif  // MUSTER_AGENTS_CORE_QUESTIONS_H_

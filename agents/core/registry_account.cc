@@ -5,7 +5,7 @@
 #include "contract/image.h"
 #include "fmt/format.h"
 
-namespace muster::agent {
+namespace muster::agents {
 namespace {
 
 // Source: https://docs.nvidia.com/ngc/gpu-cloud/ngc-private-registry-user-guide/.
@@ -33,4 +33,4 @@ absl::Status CompleteRegistryAccount(std::string* registry, std::string* user) {
                                         kNvidiaRegistry, kNvidiaUser));
 }
 
-}  // namespace muster::agent
+}  // namespace muster::agents

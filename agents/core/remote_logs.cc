@@ -6,7 +6,7 @@
 
 #include "contract/text.h"
 
-namespace muster::agent {
+namespace muster::agents {
 namespace {
 
 // Looked at together.
@@ -107,4 +107,4 @@ void RemoteLogs::FetchGrown(const std::vector<hosts::FilePart>& parts,
   }
 }
 
-}  // namespace muster::agent
+}  // namespace muster::agents

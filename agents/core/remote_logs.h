@@ -18,7 +18,7 @@
 #include "absl/status/statusor.h"
 #include "agents/hosts/host.h"
 
-namespace muster::agent {
+namespace muster::agents {
 
 class RemoteLogs {
  public:
@@ -57,6 +57,6 @@ class RemoteLogs {
   std::map<std::string, Fetched> fetched_;  // by path
 };
 
-}  // namespace muster::agent
+}  // namespace muster::agents
 
 #endif  // MUSTER_AGENTS_CORE_REMOTE_LOGS_H_

@@ -3,7 +3,7 @@
 #include <string>
 #include <utility>
 
-namespace muster::agent {
+namespace muster::agents {
 namespace {
 
 // Where many go together, one call is made at a time, and takes along what has come meanwhile.
@@ -59,7 +59,7 @@ void RunCalls::Start() {
 }
 
 void RunCalls::LaunchMany(const std::vector<RunHandle>& runs) {
-  std::vector<std::shared_ptr<const v1::Assignment>> assignments;
+  std::vector<std::shared_ptr<const agent::v1::Assignment>> assignments;
   for (const RunHandle& run : runs) assignments.push_back(run.assignment);
   std::vector<LaunchOutcome> outcomes = backend_.LaunchMany(assignments);
   outcomes.resize(runs.size());  // unclear, should the backend not answer for all
@@ -106,4 +106,4 @@ void RunCalls::SetHeldMany(const std::vector<RunHandle>& runs, bool held) {
   }
 }
 
-}  // namespace muster::agent
+}  // namespace muster::agents

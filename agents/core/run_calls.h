@@ -17,7 +17,7 @@
 #include "agents/core/failure_log.h"
 #include "agents/core/worker_lane.h"
 
-namespace muster::agent {
+namespace muster::agents {
 
 class RunCalls {
  public:
@@ -60,6 +60,6 @@ class RunCalls {
   WorkerLane lookups_;
 };
 
-}  // namespace muster::agent
+}  // namespace muster::agents
 
 #endif  // MUSTER_AGENTS_CORE_RUN_CALLS_H_

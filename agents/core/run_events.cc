@@ -1,5 +1,6 @@
 #include "agents/core/run_events.h"
 
+#include <fmt/core.h>
 #include <google/protobuf/util/message_differencer.h>
 
 #include <algorithm>
@@ -8,8 +9,9 @@
 #include <utility>
 
 #include "agents/core/proto_time.h"
+#include "contract/sentences.h"
 
-namespace muster::agent {
+namespace muster::agents {
 namespace {
 
 using google::protobuf::util::MessageDifferencer;
@@ -27,7 +29,8 @@ bool IsNews(const std::optional<Message>& seen, bool was_told, const Message& to
 }
 
 // Every event has the estimate, as long as there is one: without it the broker takes it for gone.
-bool TakeEstimate(const std::optional<absl::Time>& seen, v1::RunEvent* told, v1::RunEvent* event) {
+bool TakeEstimate(const std::optional<absl::Time>& seen, agent::v1::RunEvent* told,
+                  agent::v1::RunEvent* event) {
   if (!seen) {
     const bool is_gone = told->has_estimated_start_time();
     told->clear_estimated_start_time();
@@ -65,9 +68,19 @@ v1::Evidence Completed(v1::Evidence evidence, absl::Time now) {
   return evidence;
 }
 
-bool TakeNews(const Observation& seen, v1::RunEvent* told, v1::RunEvent* event) {
+void TakeWhyUnknown(const std::string& why, agent::v1::RunEvent* told, agent::v1::RunEvent* event) {
+  *event->mutable_state_reason() =
+      contract::MakeReason(v1::STATE_REASON_CODE_LAUNCH_UNKNOWN, {.detail = why});
+  *told->mutable_state_reason() = event->state_reason();
+}
+
+bool TakeNews(const Observation& seen, agent::v1::RunEvent* told, agent::v1::RunEvent* event) {
   bool news = TakeText(seen.external_id, told->mutable_external_id(), event->mutable_external_id());
-  news |= TakeText(seen.reason, told->mutable_reason(), event->mutable_reason());
+  const bool has_reason = seen.reason.code() != v1::STATE_REASON_CODE_UNSPECIFIED;
+  if (has_reason && !MessageDifferencer::Equals(seen.reason, told->state_reason())) {
+    *told->mutable_state_reason() = *event->mutable_state_reason() = seen.reason;
+    news = true;
+  }
   news |= TakeEstimate(seen.estimated_start, told, event);
   if (seen.restarts > told->restarts()) {
     told->set_restarts(seen.restarts);
@@ -102,4 +115,16 @@ bool TakeNews(const Observation& seen, v1::RunEvent* told, v1::RunEvent* event) 
   return news;
 }
 
-}  // namespace muster::agent
+bool IsOnCluster(v1::RunState state) {
+  return state >= v1::RUN_STATE_PENDING && state <= v1::RUN_STATE_FINISHING;
+}
+
+v1::RunState EndAsCanceled(agent::v1::RunEvent* event) {
+  std::string* detail = event->mutable_evidence()->mutable_detail();
+  const std::string& seen = detail->empty() ? event->failure().message() : *detail;
+  *detail = seen.empty() ? "canceled" : fmt::format("canceled; {}", seen);
+  event->clear_failure();
+  return v1::RUN_STATE_CANCELED;
+}
+
+}  // namespace muster::agents

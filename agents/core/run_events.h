@@ -2,13 +2,14 @@
 #ifndef MUSTER_AGENTS_CORE_RUN_EVENTS_H_
 #define MUSTER_AGENTS_CORE_RUN_EVENTS_H_
 
+#include <string>
 #include <string_view>
 
 #include "absl/time/time.h"
 #include "agents/core/backend.h"
-#include "muster/v1/agent_link.pb.h"
+#include "muster/agent/v1/agent_link.pb.h"
 
-namespace muster::agent {
+namespace muster::agents {
 
 // The agent's own word for something.
 v1::Evidence AgentEvidence(absl::Time now, std::string_view detail);
@@ -27,11 +28,24 @@ inline constexpr absl::Duration kMinReplicasInterval = absl::Seconds(2);
 // seconds; people read it, and each telling is a write at the broker.
 inline constexpr absl::Duration kMinWhyUnknownInterval = absl::Minutes(1);
 
+// Says in both why nobody can tell whether the cluster has the run.
+void TakeWhyUnknown(const std::string& why, agent::v1::RunEvent* told, agent::v1::RunEvent* event);
+
 // Moves what an observation says and `told` does not yet have into both `told` and `event`, but for
 // the replicas: external id, reason, nodes, times, restarts, the estimated start, exit and failure.
 // Returns whether there was anything.
-bool TakeNews(const Observation& observation, v1::RunEvent* told, v1::RunEvent* event);
+bool TakeNews(const Observation& observation, agent::v1::RunEvent* told,
+              agent::v1::RunEvent* event);
 
-}  // namespace muster::agent
+// Whether the cluster has a run in this state, as far as the agent knows.
+bool IsOnCluster(v1::RunState state);
+
+// The end of a run that failed after its cancel had been asked for. Such a failure says where the
+// cancel met the run (before its first record, in the midst of its launch, in a handler of TERM)
+// and nothing that its user has to mend, or that another run would do better: the run was canceled.
+// What was seen stays as evidence, and how the program ended as its exit status. Returns the state.
+v1::RunState EndAsCanceled(agent::v1::RunEvent* event);
+
+}  // namespace muster::agents
 
 #endif  // MUSTER_AGENTS_CORE_RUN_EVENTS_H_

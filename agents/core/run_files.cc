@@ -8,7 +8,7 @@
 #include "contract/errors.h"
 #include "contract/text.h"
 
-namespace muster::agent {
+namespace muster::agents {
 
 using contract::Quoted;
 
@@ -42,4 +42,4 @@ absl::Status RunFileError(int error, const std::string& path) {
   return absl::ErrnoToStatus(error, ToAbsl(fmt::format("cannot read {}", Quoted(path))));
 }
 
-}  // namespace muster::agent
+}  // namespace muster::agents

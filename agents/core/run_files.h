@@ -17,7 +17,7 @@
 #include "absl/status/statusor.h"
 #include "muster/v1/file_tree.pb.h"
 
-namespace muster::agent {
+namespace muster::agents {
 
 // Names in one directory: a sort of them fits into some 20 MB.
 inline constexpr size_t kMaxNamesInDirectory = 100'000;
@@ -63,6 +63,6 @@ absl::Status PathLeadsOut(const std::string& path);
 // By what the operating system says of a path.
 absl::Status RunFileError(int error, const std::string& path);
 
-}  // namespace muster::agent
+}  // namespace muster::agents
 
 #endif  // MUSTER_AGENTS_CORE_RUN_FILES_H_

@@ -4,10 +4,10 @@
 
 #include <string_view>
 
-namespace muster::agent {
+namespace muster::agents {
 
 std::string_view RunFilesScript();
 
-}  // namespace muster::agent
+}  // namespace muster::agents
 
 #endif  // MUSTER_AGENTS_CORE_RUN_FILES_SCRIPT_H_

@@ -2,7 +2,7 @@
 // them until it has.
 #include "agents/core/run_table.h"
 
-namespace muster::agent {
+namespace muster::agents {
 
 void RunTable::LetGo(Run& run, const Step& step) {
   run.let_go = true;
@@ -36,4 +36,4 @@ void RunTable::ForgetAgain(const Step& step) {
   }
 }
 
-}  // namespace muster::agent
+}  // namespace muster::agents

@@ -5,10 +5,11 @@
 
 #include "agents/core/run_events.h"
 #include "agents/core/run_table.h"
+#include "contract/sentences.h"
 #include "contract/states.h"
 #include "contract/text.h"
 
-namespace muster::agent {
+namespace muster::agents {
 namespace {
 
 bool IsBeingLaunched(v1::RunState state) {
@@ -58,12 +59,14 @@ void RunTable::OnHoldAsked(const HoldAsked& asked, const Step& step) {
   const std::string error(ToStd(asked.status.message()));
   if (error == run->hold_error) return;
   run->hold_error = error;
-  v1::RunEvent event;
-  event.set_reason(fmt::format("the cluster could not be told to {} the run: {}",
-                               asked.held ? "hold" : "release", error));
-  *event.mutable_evidence() = AgentEvidence(step.wall, event.reason());
-  run->told.set_reason(event.reason());
+  agent::v1::RunEvent event;
+  *event.mutable_state_reason() =
+      contract::MakeReason(v1::STATE_REASON_CODE_HOLD_NOT_TOLD,
+                           {.detail = fmt::format("the cluster could not be told to {} the run: {}",
+                                                  asked.held ? "hold" : "release", error)});
+  *event.mutable_evidence() = AgentEvidence(step.wall, event.state_reason().message());
+  *run->told.mutable_state_reason() = event.state_reason();
   Change(*run, std::move(event), run->record.state, step);
 }
 
-}  // namespace muster::agent
+}  // namespace muster::agents

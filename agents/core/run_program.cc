@@ -4,7 +4,7 @@
 
 #include "contract/task_array.h"
 
-namespace muster::agent {
+namespace muster::agents {
 namespace {
 
 // Runs that share a node should not share a port: 1000 of them, from where PyTorch's default is.
@@ -55,7 +55,7 @@ std::string MasterPort(uint64_t job_id, int role) {
   return std::to_string(kFirstPort + (job_id + kRoleStride * static_cast<uint64_t>(role)) % kPorts);
 }
 
-std::map<std::string, std::string> RunVariables(const v1::Assignment& assignment,
+std::map<std::string, std::string> RunVariables(const agent::v1::Assignment& assignment,
                                                 std::string_view cluster,
                                                 std::string_view run_directory) {
   const std::string nodes = std::to_string(std::max<uint64_t>(assignment.spec().nodes(), 1));
@@ -84,7 +84,8 @@ std::map<std::string, std::string> RunVariables(const v1::Assignment& assignment
   return variables;
 }
 
-std::map<std::string, std::string> RoleVariables(const v1::Assignment& assignment, int role) {
+std::map<std::string, std::string> RoleVariables(const agent::v1::Assignment& assignment,
+                                                 int role) {
   const v1::Role& own = assignment.spec().roles(role);
   const std::string nodes = std::to_string(own.nodes());
   return {{"WORLD_SIZE", nodes},
@@ -118,4 +119,4 @@ std::vector<std::string> WordsForCommand(const v1::Command& command,
                         {command.script_arguments().begin(), command.script_arguments().end()});
 }
 
-}  // namespace muster::agent
+}  // namespace muster::agents

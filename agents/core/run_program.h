@@ -10,20 +10,20 @@
 #include <string_view>
 #include <vector>
 
-#include "muster/v1/agent_link.pb.h"
+#include "muster/agent/v1/agent_link.pb.h"
 
-namespace muster::agent {
+namespace muster::agents {
 
 // The variables that are known before the launch and the same on every node, by name. Not among
 // them: what a node learns when it starts (MASTER_ADDR, ranks, addresses), and the user's own,
 // which win over these.
-std::map<std::string, std::string> RunVariables(const v1::Assignment& assignment,
+std::map<std::string, std::string> RunVariables(const agent::v1::Assignment& assignment,
                                                 std::string_view cluster,
                                                 std::string_view run_directory);
 
 // What one role has of its own: its sizes, and a port that no other role on its nodes has; they win
 // over RunVariables.
-std::map<std::string, std::string> RoleVariables(const v1::Assignment& assignment, int role);
+std::map<std::string, std::string> RoleVariables(const agent::v1::Assignment& assignment, int role);
 // MUSTER_ROLE_<NAME>_NODES: which nodes a role has, with commas between them.
 std::string RoleNodesVariable(const v1::Role& role);
 
@@ -39,6 +39,6 @@ std::vector<std::string> WordsForScript(std::string_view text, const std::string
 std::vector<std::string> WordsForCommand(const v1::Command& command,
                                          const std::string& script_path);
 
-}  // namespace muster::agent
+}  // namespace muster::agents
 
 #endif  // MUSTER_AGENTS_CORE_RUN_PROGRAM_H_

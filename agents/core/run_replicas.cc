@@ -8,10 +8,10 @@
 #include "agents/core/run_events.h"
 #include "agents/core/run_table.h"
 
-namespace muster::agent {
+namespace muster::agents {
 
 bool RunTable::TakeReplicas(Run& run, const Observation& seen, bool moves, const Step& step,
-                            v1::RunEvent* event) {
+                            agent::v1::RunEvent* event) {
   if (!seen.replicas.empty()) {
     const bool is_told =
         std::equal(seen.replicas.begin(), seen.replicas.end(), run.told.replicas().begin(),
@@ -40,7 +40,7 @@ void RunTable::TellLateReplicas(const Step& step) {
     if (late.due <= step.now) due.push_back(key);
   }
   for (const std::string& key : due) {
-    v1::RunEvent event = std::move(late_replicas_.extract(key).mapped().event);
+    agent::v1::RunEvent event = std::move(late_replicas_.extract(key).mapped().event);
     Run& run = *Find(key);
     *run.told.mutable_replicas() = event.replicas();
     run.replicas_told = step.now;
@@ -51,4 +51,4 @@ void RunTable::TellLateReplicas(const Step& step) {
   }
 }
 
-}  // namespace muster::agent
+}  // namespace muster::agents

@@ -11,21 +11,16 @@
 #include "contract/run_key.h"
 #include "contract/states.h"
 
-namespace muster::agent {
+namespace muster::agents {
 namespace {
 
-// Whether the cluster has the run, as far as the agent knows.
-bool IsOnCluster(v1::RunState state) {
-  return state >= v1::RUN_STATE_PENDING && state <= v1::RUN_STATE_FINISHING;
-}
-
-v1::RunEvent EventWith(v1::Evidence evidence) {
-  v1::RunEvent event;
+agent::v1::RunEvent EventWith(v1::Evidence evidence) {
+  agent::v1::RunEvent event;
   *event.mutable_evidence() = std::move(evidence);
   return event;
 }
 
-v1::RunEvent AgentEvent(absl::Time wall, std::string_view detail) {
+agent::v1::RunEvent AgentEvent(absl::Time wall, std::string_view detail) {
   return EventWith(AgentEvidence(wall, detail));
 }
 
@@ -45,8 +40,8 @@ RunTable::RunTable(const Options& options, EventLog* events, std::vector<Journal
   has_broker_spoken_ = are_starts_allowed_ = runs_.empty();
 }
 
-void RunTable::Recover(const std::vector<v1::RunEvent>& unacknowledged, const Step& step) {
-  for (const v1::RunEvent& event : unacknowledged) {
+void RunTable::Recover(const std::vector<agent::v1::RunEvent>& unacknowledged, const Step& step) {
+  for (const agent::v1::RunEvent& event : unacknowledged) {
     if (event.logs_complete()) logs_event_.emplace(event.sequence(), event.run_key());
   }
   for (const RunHandle& handle : AllRuns()) Resume(*Find(handle.run_key), step);
@@ -70,7 +65,7 @@ void RunTable::Resume(Run& run, const Step& step) {
   }
 }
 
-absl::Status RunTable::Take(const v1::Assignment& assignment, const Step& step) {
+absl::Status RunTable::Take(const agent::v1::Assignment& assignment, const Step& step) {
   const std::string& key = assignment.run_key();
   // Backends make directories and job names of it.
   if (auto parsed = contract::RunKey::Parse(key); !parsed.ok()) return parsed.status();
@@ -81,7 +76,7 @@ absl::Status RunTable::Take(const v1::Assignment& assignment, const Step& step) 
   }
   leaving_.erase(key);
   Run& run = runs_[key];
-  run.record.assignment = std::make_shared<const v1::Assignment>(assignment);
+  run.record.assignment = std::make_shared<const agent::v1::Assignment>(assignment);
   run.record.state = v1::RUN_STATE_ASSIGNED;
   run.record.order = next_order_++;
   if (assignment.held()) run.wants_held = true;
@@ -149,11 +144,12 @@ void RunTable::OnLaunched(Launched launched, const Step& step) {
       Adopt(*run, outcome.external_id, std::move(evidence), step);
       return;
     case LaunchOutcome::Kind::kRefused: {
-      v1::RunEvent event = EventWith(std::move(evidence));
-      *event.mutable_failure() = std::move(outcome.failure);
-      if (event.failure().failure_class() == v1::FAILURE_CLASS_UNSPECIFIED) {
-        event.mutable_failure()->set_failure_class(v1::FAILURE_CLASS_CONFIG);
-      }
+      agent::v1::RunEvent event = EventWith(std::move(evidence));
+      v1::Failure& failure = *event.mutable_failure() = std::move(outcome.failure);
+      if (failure.failure_class() == v1::FAILURE_CLASS_UNSPECIFIED)
+        failure.set_failure_class(v1::FAILURE_CLASS_CONFIG);
+      if (failure.phase() == v1::FAILURE_PHASE_UNSPECIFIED)
+        failure.set_phase(v1::FAILURE_PHASE_LAUNCH);
       EndUnlaunched(*run, std::move(event), v1::RUN_STATE_FAILED, step);
       return;
     }
@@ -168,9 +164,8 @@ void RunTable::OnLaunched(Launched launched, const Step& step) {
       }
       [[fallthrough]];  // nothing is launched now, and whoever comes next looks it up
     case LaunchOutcome::Kind::kUnclear: {
-      v1::RunEvent event = EventWith(std::move(evidence));
-      event.set_reason(event.evidence().detail());
-      run->told.set_reason(event.reason());
+      agent::v1::RunEvent event = EventWith(std::move(evidence));
+      TakeWhyUnknown(event.evidence().detail(), &run->told, &event);
       run->why_unknown_told = step.now;
       Change(*run, std::move(event), v1::RUN_STATE_LAUNCH_UNKNOWN, step);
       return;
@@ -200,12 +195,11 @@ void RunTable::OnLookedUp(LookedUp looked_up, const Step& step) {
 
 void RunTable::TellWhyUnknown(Run& run, v1::Evidence evidence, const Step& step) {
   if (run.record.state != v1::RUN_STATE_LAUNCH_UNKNOWN || evidence.detail().empty() ||
-      evidence.detail() == run.told.reason() ||
+      evidence.detail() == run.told.state_reason().detail() ||
       step.now < run.why_unknown_told + kMinWhyUnknownInterval)
     return;
-  v1::RunEvent event = EventWith(std::move(evidence));
-  event.set_reason(event.evidence().detail());
-  run.told.set_reason(event.reason());
+  agent::v1::RunEvent event = EventWith(std::move(evidence));
+  TakeWhyUnknown(event.evidence().detail(), &run.told, &event);
   run.why_unknown_told = step.now;
   Tell(run, std::move(event), step);
 }
@@ -264,7 +258,7 @@ void RunTable::Observe(Run& run, const Observation& seen, const Step& step) {
     late_replicas_.erase(run.key());
   }
   run.told.set_external_id(run.record.external_id);
-  v1::RunEvent event = EventWith(Completed(seen.evidence, step.wall));
+  agent::v1::RunEvent event = EventWith(Completed(seen.evidence, step.wall));
   bool news = TakeNews(seen, &run.told, &event);
   news |= TakeReplicas(run, seen, moves, step, &event);
   if (!moves && !news) return;
@@ -328,7 +322,7 @@ void RunTable::StartLaunch(Run& run, std::string_view why, const Step& step) {
   RunHandle handle = Handle(run);
   run.told_held = handle.held;
   if (handle.held != handle.assignment->held()) {
-    auto assignment = std::make_shared<v1::Assignment>(*handle.assignment);
+    auto assignment = std::make_shared<agent::v1::Assignment>(*handle.assignment);
     assignment->set_held(handle.held);
     handle.assignment = std::move(assignment);
   }
@@ -357,19 +351,20 @@ void RunTable::AskCancel(Run& run, const Step& step) {
 void RunTable::Adopt(Run& run, const std::string& external_id, v1::Evidence evidence,
                      const Step& step) {
   run.record.external_id = CleanText(external_id, kMaxNameBytes);
-  v1::RunEvent event = EventWith(std::move(evidence));
+  agent::v1::RunEvent event = EventWith(std::move(evidence));
   event.set_external_id(run.record.external_id);
   Change(run, std::move(event), v1::RUN_STATE_PENDING, step);
 }
 
-void RunTable::Change(Run& run, v1::RunEvent event, v1::RunState state, const Step& step) {
+void RunTable::Change(Run& run, agent::v1::RunEvent event, v1::RunState state, const Step& step) {
+  if (run.record.cancel_requested && state == v1::RUN_STATE_FAILED) state = EndAsCanceled(&event);
   run.record.state = state;
   changed_.emplace(run.record.order, run.key());
   Tell(run, std::move(event), step);
   AfterChange(run, step);
 }
 
-void RunTable::Tell(const Run& run, v1::RunEvent event, const Step& step) {
+void RunTable::Tell(const Run& run, agent::v1::RunEvent event, const Step& step) {
   if (run.released) return;
   event.set_run_key(run.key());
   event.set_state(run.record.state);
@@ -379,7 +374,8 @@ void RunTable::Tell(const Run& run, v1::RunEvent event, const Step& step) {
   if (run.record.logs_complete) logs_event_.emplace(sequence, run.key());
 }
 
-void RunTable::EndUnlaunched(Run& run, v1::RunEvent event, v1::RunState state, const Step& step) {
+void RunTable::EndUnlaunched(Run& run, agent::v1::RunEvent event, v1::RunState state,
+                             const Step& step) {
   launch_queue_.Erase(run.record.order);
   run.record.logs_complete = true;
   Change(run, std::move(event), state, step);
@@ -436,9 +432,9 @@ RunHandle RunTable::Handle(const Run& run) const {
                    run.record.cancel_requested};
 }
 
-void RunTable::AddTo(v1::AgentHello* hello) const {
+void RunTable::AddTo(agent::v1::AgentHello* hello) const {
   for (const auto& [key, run] : runs_) {
-    v1::HeldRun* held = hello->add_runs();
+    agent::v1::HeldRun* held = hello->add_runs();
     held->set_run_key(key);
     held->set_state(run.record.state);
   }
@@ -460,41 +456,4 @@ std::vector<RunHandle> RunTable::AllRuns() const {
   return handles;
 }
 
-absl::Status RunTable::CheckInvariants() const {
-  int launching = 0;
-  size_t waiting = 0;
-  size_t due = 0;
-  size_t late = 0;
-  for (const auto& [key, run] : runs_) {
-    const v1::RunState state = run.record.state;
-    const bool looks_up = run.call == Call::kLookup || run.due != absl::InfiniteFuture();
-    launching += run.call == Call::kLaunch;
-    waiting += launch_queue_.Contains(run.record.order);
-    due += due_.contains({run.due, key});
-    // A change of state tells them: an end leaves none.
-    late += late_replicas_.contains(key) && IsOnCluster(state);
-    const bool ok = (state == v1::RUN_STATE_ASSIGNED) == launch_queue_.Contains(run.record.order) &&
-                    (state == v1::RUN_STATE_LAUNCHING) == (run.call == Call::kLaunch) &&
-                    (state != v1::RUN_STATE_LAUNCH_UNKNOWN || looks_up) &&
-                    (run.due != absl::InfiniteFuture()) == due_.contains({run.due, key}) &&
-                    !(run.call != Call::kNone && run.due != absl::InfiniteFuture()) &&
-                    (!run.record.logs_complete || contract::IsTerminal(state));
-    if (!ok) {
-      return absl::InternalError(fmt::format("run {} in state {} with call {}: its books disagree",
-                                             key, contract::Name(state),
-                                             static_cast<int>(run.call)));
-    }
-  }
-  if (launching != launch_queue_.launches() || waiting != launch_queue_.size() ||
-      due != due_.size() || late != late_replicas_.size() || !changed_.empty()) {
-    return absl::InternalError(
-        fmt::format("runs: {} launching of {} counted, {} waiting of {}, {} due of {}, {} with "
-                    "late replicas of "
-                    "{}, {} not written",
-                    launching, launch_queue_.launches(), waiting, launch_queue_.size(), due,
-                    due_.size(), late, late_replicas_.size(), changed_.size()));
-  }
-  return absl::OkStatus();
-}
-
-}  // namespace muster::agent
+}  // namespace muster::agents

@@ -19,7 +19,7 @@
 #include "agents/core/event_log.h"
 #include "agents/core/launch_queue.h"
 
-namespace muster::agent {
+namespace muster::agents {
 
 // One call of AgentCore::Handle.
 struct Step {
@@ -35,10 +35,10 @@ class RunTable {
 
   // Once, before anything else: takes up every run where the last process left it. `unacknowledged`
   // are the events that were in the journal then.
-  void Recover(const std::vector<v1::RunEvent>& unacknowledged, const Step& step);
+  void Recover(const std::vector<agent::v1::RunEvent>& unacknowledged, const Step& step);
 
   // What the broker says.
-  absl::Status Take(const v1::Assignment& assignment, const Step& step);
+  absl::Status Take(const agent::v1::Assignment& assignment, const Step& step);
   void WantCancel(const std::string& run_key, const Step& step);
   void Release(const std::string& run_key, const Step& step);
   // The run is to be held back, or to go on.
@@ -70,7 +70,7 @@ class RunTable {
   void Finish(const Step& step);
 
   bool Holds(const std::string& run_key) const { return runs_.contains(run_key); }
-  void AddTo(v1::AgentHello* hello) const;
+  void AddTo(agent::v1::AgentHello* hello) const;
   std::vector<RunHandle> RunsToObserve() const;
   std::vector<RunHandle> AllRuns() const;
   absl::Status CheckInvariants() const;
@@ -81,7 +81,7 @@ class RunTable {
 
   struct Run {
     JournalRun record;
-    v1::RunEvent told;  // the details that events of this process have carried
+    agent::v1::RunEvent told;  // the details that events of this process have carried
     Call call = Call::kNone;
     absl::Time due = absl::InfiniteFuture();           // of the next look-up, cancel or hold
     absl::Time asked = absl::InfinitePast();           // when the look-up under way was asked for
@@ -105,8 +105,8 @@ class RunTable {
 
   // Replicas that changed soon after others of their run were told.
   struct LateReplicas {
-    absl::Time due;      // when they are told
-    v1::RunEvent event;  // with them and their evidence
+    absl::Time due;             // when they are told
+    agent::v1::RunEvent event;  // with them and their evidence
   };
 
   Run* Find(const std::string& run_key);
@@ -131,15 +131,15 @@ class RunTable {
   // Puts replicas that are news into the event, at once if the run `moves` to another state, else
   // not before their time. Returns whether there were any.
   bool TakeReplicas(Run& run, const Observation& seen, bool moves, const Step& step,
-                    v1::RunEvent* event);
+                    agent::v1::RunEvent* event);
   void TellLateReplicas(const Step& step);
 
   // Puts the run in the state that the event has and records both.
-  void Change(Run& run, v1::RunEvent event, v1::RunState state, const Step& step);
+  void Change(Run& run, agent::v1::RunEvent event, v1::RunState state, const Step& step);
   // A terminal state of a run that the cluster never had: there are no logs to wait for.
-  void EndUnlaunched(Run& run, v1::RunEvent event, v1::RunState state, const Step& step);
+  void EndUnlaunched(Run& run, agent::v1::RunEvent event, v1::RunState state, const Step& step);
   // To the broker, with the state that the run is in.
-  void Tell(const Run& run, v1::RunEvent event, const Step& step);
+  void Tell(const Run& run, agent::v1::RunEvent event, const Step& step);
   void AfterChange(Run& run, const Step& step);
   void LetGo(Run& run, const Step& step);
   // What the backend could not forget, again; as late_replicas_.
@@ -170,6 +170,6 @@ class RunTable {
   std::map<std::string, Leaving> leaving_;
 };
 
-}  // namespace muster::agent
+}  // namespace muster::agents
 
 #endif  // MUSTER_AGENTS_CORE_RUN_TABLE_H_

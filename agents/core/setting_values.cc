@@ -8,7 +8,7 @@
 #include "contract/text.h"
 #include "contract/units.h"
 
-namespace muster::agent {
+namespace muster::agents {
 
 absl::Status InvalidSetting(std::string_view text) {
   return absl::InvalidArgumentError(ToAbsl(text));
@@ -69,4 +69,4 @@ Setter YesInto(bool* out) {
   return OneOf({"yes", "no"}, [out](const std::string& value) { *out = value == "yes"; });
 }
 
-}  // namespace muster::agent
+}  // namespace muster::agents

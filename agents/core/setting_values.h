@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 
-namespace muster::agent {
+namespace muster::agents {
 
 // Errors quote the value.
 using Setter = std::function<absl::Status(const std::string& value)>;
@@ -29,6 +29,6 @@ Setter OneOf(std::vector<std::string> words, std::function<void(const std::strin
 // "yes" or "no".
 Setter YesInto(bool* out);
 
-}  // namespace muster::agent
+}  // namespace muster::agents
 
 #endif  // MUSTER_AGENTS_CORE_SETTING_VALUES_H_

@@ -13,7 +13,7 @@
 #include "contract/text.h"
 #include "contract/units.h"
 
-namespace muster::agent {
+namespace muster::agents {
 namespace {
 
 // More than any node has.
@@ -146,4 +146,4 @@ std::vector<Setting> SlurmProfileSettings(slurm::Profile* profile) {
   return settings;
 }
 
-}  // namespace muster::agent
+}  // namespace muster::agents

@@ -8,11 +8,11 @@
 #include "agents/slurm/profile.h"
 #include "daemon/settings.h"
 
-namespace muster::agent {
+namespace muster::agents {
 
 // They write into `profile`, and take only what a job could say itself.
 std::vector<Setting> SlurmProfileSettings(slurm::Profile* profile);
 
-}  // namespace muster::agent
+}  // namespace muster::agents
 
 #endif  // MUSTER_AGENTS_CORE_SLURM_PROFILE_SETTINGS_H_

@@ -7,11 +7,12 @@
 #include <utility>
 
 #include "agents/core/journal.h"
+#include "contract/old_reasons.h"
 #include "contract/text.h"
 #include "daemon/directory_lock.h"
 #include "daemon/sqlite.h"
 
-namespace muster::agent {
+namespace muster::agents {
 namespace {
 
 constexpr int kVersion = 1;
@@ -236,7 +237,7 @@ class SqliteJournal : public Journal {
       if (!row.ok()) return row.status();
       if (!*row) return absl::OkStatus();
       JournalRun run;
-      auto assignment = std::make_shared<v1::Assignment>();
+      auto assignment = std::make_shared<agent::v1::Assignment>();
       run.order = static_cast<uint64_t>(select->Int(0));
       if (!Parse(select->Blob(1), assignment.get()) || !v1::RunState_IsValid(select->Int(2))) {
         return Error(absl::StatusCode::kDataLoss,
@@ -261,15 +262,16 @@ class SqliteJournal : public Journal {
       absl::StatusOr<bool> row = select->Step();
       if (!row.ok()) return row.status();
       if (!*row) break;
-      v1::RunEvent event;
+      agent::v1::RunEvent event;
       if (!Parse(select->Blob(1), &event)) {
         return Error(absl::StatusCode::kDataLoss,
                      fmt::format("event {} cannot be read", select->Int(0)));
       }
+      contract::TakeOverReason(&event);
       content_.events.push_back(std::move(event));
     }
     uint64_t next = content_.meta.next_event_sequence - content_.events.size();
-    for (const v1::RunEvent& event : content_.events) {
+    for (const agent::v1::RunEvent& event : content_.events) {
       if (event.sequence() != next++) {
         return Error(absl::StatusCode::kDataLoss, fmt::format("event {} is missing", next - 1));
       }
@@ -372,4 +374,4 @@ absl::StatusOr<std::unique_ptr<Journal>> OpenJournal(const JournalOptions& optio
   return About(status, "Check its disk and its permissions");
 }
 
-}  // namespace muster::agent
+}  // namespace muster::agents

@@ -7,7 +7,7 @@
 
 #include "agents/core/setting_values.h"
 
-namespace muster::agent {
+namespace muster::agents {
 namespace {
 
 // More are no use to one agent, and no sshd allows them by default.
@@ -46,4 +46,4 @@ std::vector<Setting> SshSettings(std::string_view section, hosts::SshConfig* ssh
   };
 }
 
-}  // namespace muster::agent
+}  // namespace muster::agents

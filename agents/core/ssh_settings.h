@@ -9,11 +9,11 @@
 #include "agents/hosts/ssh_config.h"
 #include "daemon/settings.h"
 
-namespace muster::agent {
+namespace muster::agents {
 
 // "SECTION.ssh_hosts" and so on; they write into `ssh`.
 std::vector<Setting> SshSettings(std::string_view section, hosts::SshConfig* ssh);
 
-}  // namespace muster::agent
+}  // namespace muster::agents
 
 #endif  // MUSTER_AGENTS_CORE_SSH_SETTINGS_H_

@@ -6,7 +6,7 @@
 #include "contract/characters.h"
 #include "fmt/format.h"
 
-namespace muster::agent {
+namespace muster::agents {
 namespace {
 
 using nlohmann::json;
@@ -94,4 +94,4 @@ std::optional<v1::Failure> JudgeTraining(const StatusFile& file) {
   return failure;
 }
 
-}  // namespace muster::agent
+}  // namespace muster::agents

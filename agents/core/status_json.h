@@ -10,7 +10,7 @@
 
 #include "muster/v1/job.pb.h"
 
-namespace muster::agent {
+namespace muster::agents {
 
 // The file grows for as long as a training runs: only its end is read, which holds the last
 // entries.
@@ -44,6 +44,6 @@ StatusFile ReadStatusFile(std::string_view text);
 // an end without a SUCCESS is none either.
 std::optional<v1::Failure> JudgeTraining(const StatusFile& file);
 
-}  // namespace muster::agent
+}  // namespace muster::agents
 
 #endif  // MUSTER_AGENTS_CORE_STATUS_JSON_H_

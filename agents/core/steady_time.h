@@ -7,7 +7,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 
-namespace muster::agent {
+namespace muster::agents {
 
 // The wall clock as it was when this was made, moved on by a clock that nobody sets
 // (CLOCK_MONOTONIC). Any thread.
@@ -25,6 +25,6 @@ class SteadyTime {
   const std::chrono::steady_clock::time_point steady_ = std::chrono::steady_clock::now();
 };
 
-}  // namespace muster::agent
+}  // namespace muster::agents
 
 #endif  // MUSTER_AGENTS_CORE_STEADY_TIME_H_

@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-namespace muster::agent {
+namespace muster::agents {
 
 class Wakeup {
  public:
@@ -32,6 +32,6 @@ class Wakeup {
   const int fd_;
 };
 
-}  // namespace muster::agent
+}  // namespace muster::agents
 
 #endif  // MUSTER_AGENTS_CORE_WAKEUP_H_

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-namespace muster::agent {
+namespace muster::agents {
 
 class WorkerLane {
  public:
@@ -60,6 +60,6 @@ class WorkerLane {
   std::vector<std::thread> threads_;
 };
 
-}  // namespace muster::agent
+}  // namespace muster::agents
 
 #endif  // MUSTER_AGENTS_CORE_WORKER_LANE_H_

@@ -49,7 +49,7 @@ absl::Status AsSourceSays(const absl::Status& status) {
 class BrokerFiles final : public FileSource {
  public:
   explicit BrokerFiles(const std::string& target)
-      : stub_(v1::Files::NewStub(MakeChannel(target))) {}
+      : stub_(v1::FilesService::NewStub(MakeChannel(target))) {}
 
   absl::Status Read(const std::string& sha256, uint64_t offset, absl::Time deadline,
                     const ByteSink& sink) override {
@@ -92,7 +92,7 @@ class BrokerFiles final : public FileSource {
     return AsSourceSays(rpc::FromGrpc(reader->Finish()));
   }
 
-  const std::unique_ptr<v1::Files::Stub> stub_;
+  const std::unique_ptr<v1::FilesService::Stub> stub_;
   std::mutex mutex_;
   // Guarded by mutex_.
   bool stopped_ = false;

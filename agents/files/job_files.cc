@@ -17,7 +17,7 @@ namespace {
 v1::Evidence EvidenceOf(const std::string& message) {
   v1::Evidence evidence;
   evidence.set_source(v1::EVIDENCE_SOURCE_AGENT);
-  *evidence.mutable_observed_at() = agent::ToProto(absl::Now());
+  *evidence.mutable_observed_at() = agents::ToProto(absl::Now());
   evidence.set_detail(message);
   return evidence;
 }
@@ -58,18 +58,18 @@ absl::StatusOr<LocalFiles> JobFiles::Fetch(const v1::JobSpec& spec, absl::Durati
   return LocalFiles{*std::move(joined), *std::move(hold)};
 }
 
-agent::LaunchOutcome NotLaunched(const absl::Status& status) {
+agents::LaunchOutcome NotLaunched(const absl::Status& status) {
   const std::string message =
       fmt::format("the files that the job brings along are not there: {}", ToStd(status.message()));
   if (absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status)) {
-    agent::LaunchOutcome outcome;
-    outcome.kind = agent::LaunchOutcome::Kind::kNotSent;
+    agents::LaunchOutcome outcome;
+    outcome.kind = agents::LaunchOutcome::Kind::kNotSent;
     outcome.evidence = EvidenceOf(message);
     return outcome;
   }
   const Refusal refusal = RefusalFor(status);
-  return agent::RefusedAs(refusal.failure_class, message, std::string(refusal.remedy),
-                          EvidenceOf(message));
+  return agents::RefusedAs(refusal.failure_class, message, std::string(refusal.remedy),
+                           EvidenceOf(message));
 }
 
 }  // namespace muster::uploads

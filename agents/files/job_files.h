@@ -44,7 +44,7 @@ class JobFiles {
 
 // A launch whose files could not be fetched or laid out: it is tried again if that may help without
 // anybody's doing, else refused, with the remedy.
-agent::LaunchOutcome NotLaunched(const absl::Status& status);
+agents::LaunchOutcome NotLaunched(const absl::Status& status);
 
 }  // namespace muster::uploads
 

@@ -74,11 +74,12 @@ class SpawnSetup {
     posix_spawn_file_actions_addclosefrom_np(&actions_, 3);
 
     sigset_t all;
-    sigset_t none;
+    sigset_t blocked;
     sigfillset(&all);
-    sigemptyset(&none);
+    sigemptyset(&blocked);
+    for (const int signal : request.blocked_signals) sigaddset(&blocked, signal);
     posix_spawnattr_setsigdefault(&attributes_, &all);
-    posix_spawnattr_setsigmask(&attributes_, &none);
+    posix_spawnattr_setsigmask(&attributes_, &blocked);
     posix_spawnattr_setpgroup(&attributes_, 0);
     posix_spawnattr_setflags(
         &attributes_,

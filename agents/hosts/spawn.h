@@ -24,6 +24,8 @@ struct SpawnRequest {
   int stderr_fd = -1;
   // A new session; otherwise a new process group. Either way its id is the process's.
   bool new_session = false;
+  // Blocked in the new process from its first moment; all others are unblocked.
+  std::vector<int> blocked_signals = {};
 };
 
 struct Child {
@@ -32,8 +34,8 @@ struct Child {
 };
 
 // NOT_FOUND, PERMISSION_DENIED, INVALID_ARGUMENT or FAILED_PRECONDITION with the program or
-// directory in the message; the process does not exist then. Signals are at their defaults and
-// unblocked in the new process.
+// directory in the message; the process does not exist then. All signals are at their
+// defaults in the new process.
 absl::StatusOr<Child> Spawn(const SpawnRequest& request);
 
 }  // namespace muster::hosts

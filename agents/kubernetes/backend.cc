@@ -23,7 +23,7 @@ class QueuesRoom final : public RoomLeft {
  public:
   explicit QueuesRoom(std::unique_ptr<RoomLeft> room) : room_(std::move(room)) {}
 
-  std::optional<Misfit> WaitsFor(const v1::Assignment& run) const override {
+  std::optional<Misfit> WaitsFor(const agent::v1::Assignment& run) const override {
     return HasOwnGangScheduler(run.spec()) ? std::nullopt : room_->WaitsFor(run);
   }
   bool Leave(const Claim& claim) override { return room_->Leave(claim); }
@@ -81,7 +81,7 @@ void KubernetesBackend::TellInventory() {
   Wake();
 }
 
-std::string KubernetesBackend::NamespaceOf(const agent::RunHandle& run) const {
+std::string KubernetesBackend::NamespaceOf(const agents::RunHandle& run) const {
   // Where runs are that name no namespace may have changed since it was launched.
   if (const size_t slash = run.external_id.find('/'); slash != std::string::npos)
     return run.external_id.substr(0, slash);
@@ -102,7 +102,7 @@ void KubernetesBackend::AddHome(const std::string& name_space) {
       [this] { Wake(); });
 }
 
-uint32_t KubernetesBackend::PodsOf(const agent::RunHandle& run) {
+uint32_t KubernetesBackend::PodsOf(const agents::RunHandle& run) {
   return run.assignment == nullptr ? 1 : PodCount(run.assignment->spec());
 }
 
@@ -122,9 +122,9 @@ absl::Status KubernetesBackend::Probe() {
   }
 }
 
-absl::Status KubernetesBackend::Adopt(const std::vector<agent::RunHandle>& runs) {
+absl::Status KubernetesBackend::Adopt(const std::vector<agents::RunHandle>& runs) {
   std::set<std::string> run_keys;
-  for (const agent::RunHandle& run : runs) {
+  for (const agents::RunHandle& run : runs) {
     run_keys.insert(run.run_key);
     AddHome(NamespaceOf(run));
     HomeOf(run).store().Want(run.run_key);
@@ -155,7 +155,7 @@ absl::StatusOr<std::optional<JobObject>> KubernetesBackend::FindJob(const std::s
   return calls_.FindRun(name_space, run_key);
 }
 
-bool KubernetesBackend::WasCancelAsked(const agent::RunHandle& run) const {
+bool KubernetesBackend::WasCancelAsked(const agents::RunHandle& run) const {
   return run.cancel_requested || WasCanceled(run.run_key);
 }
 
@@ -176,11 +176,11 @@ absl::Status KubernetesBackend::ConfirmCluster() {
       known));
 }
 
-std::vector<agent::LogSource> KubernetesBackend::Logs(const agent::RunHandle& run) {
+std::vector<agents::LogSource> KubernetesBackend::Logs(const agents::RunHandle& run) {
   return logs_.Logs(run.run_key, PodsOf(run));
 }
 
-absl::StatusOr<std::unique_ptr<agent::Backend>> CreateKubernetesBackend(
+absl::StatusOr<std::unique_ptr<agents::Backend>> CreateKubernetesBackend(
     const KubernetesConfig& config, const std::string& state_dir) {
   absl::StatusOr<Endpoint> endpoint = FindEndpoint(config);
   if (!endpoint.ok()) return endpoint.status();

@@ -55,7 +55,7 @@ inline constexpr int kDeletionThreads = 4;
 // an archive of the largest size, and its requests take their time.
 inline constexpr int kMaxLaunchesWithFiles = 4;
 
-class KubernetesBackend final : public agent::Backend {
+class KubernetesBackend final : public agents::Backend {
  public:
   KubernetesBackend(KubernetesConfig config, Endpoint endpoint, const std::string& state_dir);
   ~KubernetesBackend() override;
@@ -66,16 +66,16 @@ class KubernetesBackend final : public agent::Backend {
   absl::StatusOr<v1::ClusterDetails> Describe() override;
   absl::StatusOr<v1::JobPlan> Plan(const v1::JobSpec& spec, const std::string& user) override;
 
-  absl::Status Adopt(const std::vector<agent::RunHandle>& runs) override;
+  absl::Status Adopt(const std::vector<agents::RunHandle>& runs) override;
   void AllowStarts() override;
   void NoteHold(const std::string& run_key, bool held) override { queue_.SetHeld(run_key, held); }
-  agent::LaunchOutcome Launch(const v1::Assignment& assignment) override;
-  agent::LookupOutcome Lookup(const agent::RunHandle& run) override;
-  agent::ObserveOutcome Observe(const std::vector<agent::RunHandle>& runs) override;
-  absl::Status Cancel(const agent::RunHandle& run) override;
-  absl::Status SetHeld(const agent::RunHandle& run, bool held) override;
-  std::vector<agent::LogSource> Logs(const agent::RunHandle& run) override;
-  absl::Status Forget(const agent::RunHandle& run) override;
+  agents::LaunchOutcome Launch(const agent::v1::Assignment& assignment) override;
+  agents::LookupOutcome Lookup(const agents::RunHandle& run) override;
+  agents::ObserveOutcome Observe(const std::vector<agents::RunHandle>& runs) override;
+  absl::Status Cancel(const agents::RunHandle& run) override;
+  absl::Status SetHeld(const agents::RunHandle& run, bool held) override;
+  std::vector<agents::LogSource> Logs(const agents::RunHandle& run) override;
+  absl::Status Forget(const agents::RunHandle& run) override;
   // The API server answers from what is committed, and a launch that comes twice makes one Job.
   absl::Duration LookupGrace() const override { return absl::ZeroDuration(); }
   int MaxLaunchesWithFiles() const override { return kMaxLaunchesWithFiles; }
@@ -88,12 +88,12 @@ class KubernetesBackend final : public agent::Backend {
 
  private:
   // How many pods the run is to have.
-  static uint32_t PodsOf(const agent::RunHandle& run);
+  static uint32_t PodsOf(const agents::RunHandle& run);
   // Where its Job is.
-  std::string NamespaceOf(const agent::RunHandle& run) const;
+  std::string NamespaceOf(const agents::RunHandle& run) const;
   // The runs of its namespace; nowhere_: the agent has none there, and makes none.
   NamespaceRuns& HomeOf(const std::string& name_space);
-  NamespaceRuns& HomeOf(const agent::RunHandle& run) { return HomeOf(NamespaceOf(run)); }
+  NamespaceRuns& HomeOf(const agents::RunHandle& run) { return HomeOf(NamespaceOf(run)); }
   // Makes them if they are not there; before their watches begin.
   void AddHome(const std::string& name_space);
   void Wake();
@@ -106,10 +106,10 @@ class KubernetesBackend final : public agent::Backend {
   absl::Status NoteForbidden(const std::string& run_key, Access what, const absl::Status& why);
   // What a look-up is to answer at once of a run whose namespace takes no launches; nothing: the
   // server is to be asked.
-  std::optional<agent::LookupOutcome> LookUpForbidden(const agent::RunHandle& run);
+  std::optional<agents::LookupOutcome> LookUpForbidden(const agents::RunHandle& run);
   // The run's objects, or why the cluster cannot have it. UNAVAILABLE: whether it can is not known
   // yet.
-  absl::StatusOr<RunObjects> Prepare(const v1::Assignment& assignment,
+  absl::StatusOr<RunObjects> Prepare(const agent::v1::Assignment& assignment,
                                      const std::vector<std::string>& file_parts);
   // The archive of what the run brings along; nothing: it is in `parts`, or there is none. Whether
   // it may have one is decided before its content is fetched.
@@ -118,23 +118,23 @@ class KubernetesBackend final : public agent::Backend {
   LaunchEnd TakeFileRoom(const std::string& run_key, const v1::JobSpec& spec);
   // What a look-up is to answer at once of a run that waits for room for that; nothing: it does
   // not.
-  std::optional<agent::LookupOutcome> LookUpRoomless(const agent::RunHandle& run);
+  std::optional<agents::LookupOutcome> LookUpRoomless(const agents::RunHandle& run);
   // The bytes of the archive of what the job brings along; 0: nothing; none: the broker has not got
   // the list of the files. An error: what speaks against them.
   absl::StatusOr<std::optional<uint64_t>> BroughtBytes(const v1::JobSpec& spec) const;
   // Whether there is room for so much now.
-  bool WarnOfFileRoom(uint64_t archive_bytes, agent::CheckList* checks) const;
+  bool WarnOfFileRoom(uint64_t archive_bytes, agents::CheckList* checks) const;
   // The rest of a plan: what the API server says of the objects, and when the run would start.
-  void PlanOnServer(const v1::Assignment& planned, const RunObjects& objects, bool has_file_room,
-                    v1::JobPlan* plan, agent::CheckList* checks);
+  void PlanOnServer(const agent::v1::Assignment& planned, const RunObjects& objects,
+                    bool has_file_room, v1::JobPlan* plan, agents::CheckList* checks);
   // What the job names that is not there yet. Whether there is such.
   bool WarnOfAwaited(const v1::JobSpec& spec, const std::string& name_space,
-                     agent::CheckList* checks);
+                     agents::CheckList* checks);
   // A launch that was cut short leaves a Job that never starts; it goes at once if nobody may come
   // back to it.
-  agent::LaunchOutcome TakeBack(agent::LaunchOutcome outcome, const JobObject& job);
+  agents::LaunchOutcome TakeBack(agents::LaunchOutcome outcome, const JobObject& job);
   // Of a run that the queue expects.
-  agent::LaunchOutcome LaunchInPlace(const StartQueue::AssignmentPtr& run);
+  agents::LaunchOutcome LaunchInPlace(const StartQueue::AssignmentPtr& run);
   // Has whatever may start now be let go, on a thread of its own: what was observed is told
   // meanwhile.
   void WakeStarter();
@@ -142,54 +142,54 @@ class KubernetesBackend final : public agent::Backend {
   // why, and is tried again; in a namespace where the server is in trouble no other is tried.
   void StartReady(const std::string& only);
   // The Job of a run of which nobody knows whether it was launched; nothing: there is none.
-  absl::StatusOr<std::optional<JobObject>> FindLaunched(const agent::RunHandle& run);
+  absl::StatusOr<std::optional<JobObject>> FindLaunched(const agents::RunHandle& run);
   // Whether the launch of that Job is through, or its program has begun all the same. Errors: the
   // server could not be asked.
   absl::StatusOr<bool> IsLaunched(const JobObject& job);
   // What it waits for will never be: the run ends with the server's words. Errors: they could not
   // be written down.
-  absl::Status GiveUp(const v1::Assignment& run, const absl::Status& refusal);
+  absl::Status GiveUp(const agent::v1::Assignment& run, const absl::Status& refusal);
   // Lets a Job go, by its queue if it has one, whether or not the run is held. Errors are those of
   // JobCalls::PatchJob.
-  absl::StatusOr<JobObject> SendOff(const JobObject& job, const v1::Assignment& run);
+  absl::StatusOr<JobObject> SendOff(const JobObject& job, const agent::v1::Assignment& run);
   // OK as well: it is gone.
   absl::Status ChangeJob(const ObjectName& job, const Json& patch);
   // Remembers the Job as it is now. OK as well: it is gone.
   absl::Status Keep(absl::StatusOr<JobObject> patched);
   // NOT_FOUND: its Job is gone, or another one.
-  absl::Status LetGo(const v1::Assignment& run);
+  absl::Status LetGo(const agent::v1::Assignment& run);
 
   // ---- observe
   // The namespaces whose runs can be judged now. `trouble`: why none can, if there are none.
   std::set<NamespaceRuns*> ReadyHomes(absl::Status* trouble);
   // What is known of the run; nothing: nothing new. Errors: the server could not be asked.
-  absl::StatusOr<std::optional<agent::Observation>> Look(const agent::RunHandle& run);
+  absl::StatusOr<std::optional<agents::Observation>> Look(const agents::RunHandle& run);
   // What is known of it, after the server was asked for what no watch has told.
   // Nothing: what the watches have told is out of date, and what they are about to tell counts.
-  absl::StatusOr<std::optional<RunFacts>> Gather(const agent::RunHandle& run);
+  absl::StatusOr<std::optional<RunFacts>> Gather(const agents::RunHandle& run);
   // Whether a Job that Muster has given up and deleted goes on all the same.
   absl::StatusOr<bool> GoesOn(const JobObject& job);
-  absl::StatusOr<std::optional<agent::Observation>> JudgeRun(const agent::RunHandle& run,
-                                                             const RunFacts& facts);
+  absl::StatusOr<std::optional<agents::Observation>> JudgeRun(const agents::RunHandle& run,
+                                                              const RunFacts& facts);
   // Its assignment, with the namespace where it is and the queue that decides there.
-  StartQueue::AssignmentPtr InPlace(const agent::RunHandle& run) const;
+  StartQueue::AssignmentPtr InPlace(const agents::RunHandle& run) const;
   StartQueue::AssignmentPtr InPlace(StartQueue::AssignmentPtr run,
                                     const std::string& name_space) const;
   // A run that is to be let go once there is room, and what it waits for.
-  void Queue(const agent::RunHandle& run, const RunFacts& facts, agent::Observation* seen);
+  void Queue(const agents::RunHandle& run, const RunFacts& facts, agents::Observation* seen);
   // Of one whose Job has not been let go, or was taken back for a hold.
-  void QueueAgain(const agent::RunHandle& run, const RunFacts& facts, agent::Observation* seen);
+  void QueueAgain(const agents::RunHandle& run, const RunFacts& facts, agents::Observation* seen);
   // Its Job has not been let go, or was taken back, as far as is known now.
-  bool StillWaits(const agent::RunHandle& run);
+  bool StillWaits(const agents::RunHandle& run);
   // Takes a Job that was let go back if it is to be held, and tells why that is not done yet. Those
   // that wait in queue_ are held there, and go on from there. Nothing else changes a Job for a
   // hold.
-  void HeedHold(const agent::RunHandle& run, const RunFacts& facts, agent::Observation* seen);
+  void HeedHold(const agents::RunHandle& run, const RunFacts& facts, agents::Observation* seen);
   // How long that has been wished of the run, as far as looks at it have noticed.
   absl::Duration HoldWishedFor(const std::string& run_key);
   // Takes the Job back as it is once the server can be asked, if that is still right then. Errors:
   // ABORTED, it has changed; as those of JobCalls::PatchJob.
-  absl::Status TakeBack(const agent::RunHandle& run);
+  absl::Status TakeBack(const agents::RunHandle& run);
   // What has come of changes of one kind to a run's Job.
   struct Tries {
     absl::Time not_before = absl::InfinitePast();  // the next one
@@ -206,7 +206,7 @@ class KubernetesBackend final : public agent::Backend {
   // Has the run's Job changed on a thread of its own, unless another change of it is under way, or
   // the same kind was tried a moment ago. Returns why the last try of the kind has failed; empty:
   // it has not, or there was none.
-  std::string TryChange(const agent::RunHandle& run, Tries JobChange::*kind,
+  std::string TryChange(const agents::RunHandle& run, Tries JobChange::*kind,
                         std::function<absl::Status()> change);
   bool IsChangeUnderWay(const std::string& run_key) const;
   // Nobody wishes it any longer.
@@ -214,23 +214,23 @@ class KubernetesBackend final : public agent::Backend {
   // Nothing will be changed of it any more.
   void ForgetChanges(const std::string& run_key);
   // Why such a run waits; `seen`: what its Job says of that.
-  std::string ReasonInQueue(const JobObject& job, const std::string& seen) const;
+  v1::StateReason ReasonInQueue(const JobObject& job, const agents::Observation& seen) const;
   // The run cannot go on: why is kept, its Job is deleted, and the run has failed once that is
   // done. Until then why it is not is in the run's reason.
-  absl::StatusOr<std::optional<agent::Observation>> End(const agent::RunHandle& run,
-                                                        const JobObject& job,
-                                                        agent::Observation seen);
+  absl::StatusOr<std::optional<agents::Observation>> End(const agents::RunHandle& run,
+                                                         const JobObject& job,
+                                                         agents::Observation seen);
   // Deletes the Job of a run that was given up, unless its program runs after all by now, or has.
-  absl::Status TakeAway(const agent::RunHandle& run, const ObjectName& job);
+  absl::Status TakeAway(const agents::RunHandle& run, const ObjectName& job);
   // Of a run whose Job is not there, and of which nobody saw the end.
-  agent::Observation Gone(const agent::RunHandle& run, bool cancel_asked) const;
+  agents::Observation Gone(const agents::RunHandle& run, bool cancel_asked) const;
   // An end is told when the logs are whole; until then the run is FINISHING.
-  std::optional<agent::Observation> AwaitLogs(const RunFacts& facts, agent::Observation end);
+  std::optional<agents::Observation> AwaitLogs(const RunFacts& facts, agents::Observation end);
 
   // ---- clean-up
   // Does what is due for Jobs that nobody wants: backend_sweep.cc. Each is a warning for people
   // that only they can do something about.
-  std::vector<std::string> Sweep();
+  std::optional<v1::ClusterIssue> Sweep();
   absl::Status CleanUpAfter(const Leftover& leftover);
   // Whether a run's key is of an instance that this agent has had runs of.
   bool IsOwn(const std::string& run_key) const;
@@ -241,7 +241,7 @@ class KubernetesBackend final : public agent::Backend {
   // Whether this is still the cluster whose runs are here, as far as that can be told: what another
   // one lacks is not gone. FAILED_PRECONDITION: it is not.
   absl::Status ConfirmCluster();
-  bool WasCancelAsked(const agent::RunHandle& run) const;
+  bool WasCancelAsked(const agents::RunHandle& run) const;
   // Whether Cancel was called for it.
   bool WasCanceled(const std::string& run_key) const;
 
@@ -261,7 +261,7 @@ class KubernetesBackend final : public agent::Backend {
 
   GivenUpRuns given_up_;
   FileRoom file_room_;
-  agent::FailureLog failures_;  // of the sweep
+  agents::FailureLog failures_;  // of the sweep
   LogFollower logs_;
   ClusterView view_;
   QueueView queues_;
@@ -282,10 +282,10 @@ class KubernetesBackend final : public agent::Backend {
   std::atomic<bool> is_start_due_ = false;
   // Ends before all that it uses. What it does overlaps with any call of the contract, as launches
   // of other runs do.
-  agent::WorkerLane starter_{1};
+  agents::WorkerLane starter_{1};
   // Likewise, and one change or deletion of a run at a time.
-  agent::WorkerLane changer_{kChangeThreads};
-  agent::WorkerLane deleter_{kDeletionThreads};
+  agents::WorkerLane changer_{kChangeThreads};
+  agents::WorkerLane deleter_{kDeletionThreads};
 };
 
 }  // namespace muster::kubernetes

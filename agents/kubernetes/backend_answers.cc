@@ -16,6 +16,7 @@
 #include "agents/kubernetes/verdict/gang.h"
 #include "contract/characters.h"
 #include "contract/gpu_types.h"
+#include "contract/sentences.h"
 #include "contract/slurm_options.h"
 #include "contract/text.h"
 #include "contract/units.h"
@@ -55,35 +56,37 @@ bool IsOnVolume(const RunObjects& objects, const std::string& path) {
 }
 
 // What an image has nobody can know here.
-void WarnOfDirectory(const v1::JobSpec& spec, const RunObjects& objects, agent::CheckList* checks) {
+void WarnOfDirectory(const v1::JobSpec& spec, const RunObjects& objects,
+                     agents::CheckList* checks) {
   constexpr char kSubject[] = "working_directory";
   const std::string& wanted = spec.working_directory();
   if (wanted.empty() || wanted == "/" || IsOnVolume(objects, wanted)) return;
   const std::string quoted = contract::Quoted(wanted);
   if (contract::IsDirectoryImplied(spec)) {
-    checks->Warn(
-        kSubject,
-        quoted +
-            ", where you stand: the script starts there if the image has it, and in "
-            "an empty directory of its own else",
-        "Nothing, if it names files by whole paths; else name one in the image (--chdir).");
+    checks->Warn(kSubject,
+                 quoted +
+                     ", where you stand: the script starts there if the image has it, and in "
+                     "an empty directory of its own else",
+                 "Nothing, if it names files by whole paths; else name one in the image (--chdir).",
+                 v1::SUBMIT_WARNING_CODE_WORKING_DIRECTORY);
   } else {
     checks->Warn(kSubject, quoted + ": if the image does not have it, the run fails",
                  "Leave it out, name one that the image has (/ is in each), or mount it "
-                 "(kubernetes.volumes).");
+                 "(kubernetes.volumes).",
+                 v1::SUBMIT_WARNING_CODE_WORKING_DIRECTORY);
   }
 }
 
 // What a cluster of this kind leaves out, whatever its image has.
 void WarnOfWhatIsOtherwise(const v1::JobSpec& spec, const RunObjects& objects,
-                           agent::CheckList* checks) {
+                           agents::CheckList* checks) {
   WarnOfDirectory(spec, objects, checks);
-  if (auto output = agent::WarnOfBatchOutput(spec); output.has_value())
+  if (auto output = agents::WarnOfBatchOutput(spec); output.has_value())
     checks->Add(*std::move(output));
 }
 
 // `spelled`: the job as the cluster spells what it names.
-void TellGpuType(const v1::JobSpec& spec, const v1::JobSpec& spelled, agent::CheckList* checks) {
+void TellGpuType(const v1::JobSpec& spec, const v1::JobSpec& spelled, agents::CheckList* checks) {
   for (int i = 0; i < spec.resources().gpus_size(); ++i) {
     const std::string& wanted = spec.resources().gpus(i).type();
     const std::string& type = spelled.resources().gpus(i).type();
@@ -93,7 +96,7 @@ void TellGpuType(const v1::JobSpec& spec, const v1::JobSpec& spelled, agent::Che
 }
 
 // What pods wait for, and only they can tell of: the agent's account may read neither.
-void TellUnseen(const v1::JobSpec& spec, agent::CheckList* checks) {
+void TellUnseen(const v1::JobSpec& spec, agents::CheckList* checks) {
   for (int i = 0; i < spec.kubernetes().volumes_size(); ++i) {
     const v1::KubernetesVolume& volume = spec.kubernetes().volumes(i);
     const bool is_secret = !volume.secret().empty();
@@ -143,7 +146,7 @@ const char* RemedyOfRefusal(const absl::Status& status) {
 }
 
 void CheckDryRun(const absl::StatusOr<std::optional<std::string>>& refusal,
-                 agent::CheckList* checks) {
+                 agents::CheckList* checks) {
   constexpr char kSubject[] = "dry run";
   if (!refusal.ok()) {
     checks->Warn(kSubject, "not now: " + std::string(ToStd(refusal.status().message())),
@@ -161,12 +164,16 @@ absl::StatusOr<v1::Inventory> KubernetesBackend::Inventory() {
   absl::StatusOr<v1::Inventory> inventory = view_.Inventory();
   if (!inventory.ok()) return inventory;
   queues_.Learn(absl::ZeroDuration());
-  for (std::string& warning : queues_.Warnings()) inventory->add_warnings(std::move(warning));
-  for (std::string& warning : Sweep()) inventory->add_warnings(std::move(warning));
-  if (std::string waits = file_room_.Settle(); !waits.empty())
-    inventory->add_warnings(std::move(waits));
-  if (const absl::Status health = logs_.health(); !health.ok())
-    inventory->add_warnings(std::string(ToStd(health.message())));
+  for (v1::ClusterIssue& issue : queues_.Issues()) *inventory->add_issues() = std::move(issue);
+  if (std::optional<v1::ClusterIssue> unknown = Sweep()) *inventory->add_issues() = *unknown;
+  if (std::string waits = file_room_.Settle(); !waits.empty()) {
+    *inventory->add_issues() =
+        contract::MakeIssue(v1::CLUSTER_ISSUE_CODE_OTHER, std::move(waits), {.subject = "uploads"});
+  }
+  if (const absl::Status health = logs_.health(); !health.ok()) {
+    *inventory->add_issues() = contract::MakeIssue(
+        v1::CLUSTER_ISSUE_CODE_OTHER, std::string(ToStd(health.message())), {.subject = "logs"});
+  }
   return inventory;
 }
 
@@ -191,12 +198,12 @@ absl::StatusOr<v1::ClusterDetails> KubernetesBackend::Describe() {
 
 absl::StatusOr<v1::JobPlan> KubernetesBackend::Plan(const v1::JobSpec& spec,
                                                     const std::string& user) {
-  v1::Assignment planned;
+  agent::v1::Assignment planned;
   planned.set_run_key(kPlannedRun);
   planned.set_user(user);
   *planned.mutable_spec() = spec;
   v1::JobPlan plan;
-  agent::CheckList checks;
+  agents::CheckList checks;
   const absl::StatusOr<std::optional<uint64_t>> bytes = BroughtBytes(spec);
   const uint64_t known_bytes = bytes.ok() ? bytes->value_or(0) : 0;
   // A submit only asks what is wrong, which no Secret of the archive's tells.
@@ -204,9 +211,9 @@ absl::StatusOr<v1::JobPlan> KubernetesBackend::Plan(const v1::JobSpec& spec,
       Prepare(planned, user.empty() ? std::vector<std::string>() : BlankParts(known_bytes));
   if (absl::IsUnavailable(objects.status())) return objects.status();
   if (!objects.ok()) {
-    checks.Fail("the job", agent::WhatIsWrong(objects.status()), "Correct the job.");
+    checks.Fail("the job", agents::WhatIsWrong(objects.status()), "Correct the job.");
   } else if (!bytes.ok()) {
-    checks.Fail("the job", agent::WhatIsWrong(bytes.status()), "Bring less along.");
+    checks.Fail("the job", agents::WhatIsWrong(bytes.status()), "Bring less along.");
   } else if (user.empty()) {
     checks.Ok("the job",
               "nothing that the agent knows stands against it; the API server was not asked");
@@ -221,31 +228,33 @@ absl::StatusOr<v1::JobPlan> KubernetesBackend::Plan(const v1::JobSpec& spec,
     PlanOnServer(planned, *objects, has_file_room, &plan, &checks);
   }
   *plan.mutable_checks() = checks.checks().checks();
+  plan.mutable_warnings()->Assign(checks.warnings().begin(), checks.warnings().end());
   return plan;
 }
 
 bool KubernetesBackend::WarnOfAwaited(const v1::JobSpec& spec, const std::string& name_space,
-                                      agent::CheckList* checks) {
+                                      agents::CheckList* checks) {
   const auto awaited = things_.FindAwaited(spec, name_space);
   for (const auto& [field, words, remedy] : awaited) {
     checks->Warn(field, words,
                  fmt::format("{}: the run waits for it for {} and fails then.", remedy,
-                             contract::FormatDuration(config_.start_grace)));
+                             contract::FormatDuration(config_.start_grace)),
+                 v1::SUBMIT_WARNING_CODE_NOT_THERE_YET);
   }
   return !awaited.empty();
 }
 
-bool KubernetesBackend::WarnOfFileRoom(uint64_t archive_bytes, agent::CheckList* checks) const {
+bool KubernetesBackend::WarnOfFileRoom(uint64_t archive_bytes, agents::CheckList* checks) const {
   const absl::Status room = archive_bytes > 0 ? file_room_.Try(archive_bytes) : absl::OkStatus();
   if (!room.ok()) checks->Warn("uploads", std::string(ToStd(room.message())));
   return !room.ok();
 }
 
-void KubernetesBackend::PlanOnServer(const v1::Assignment& planned, const RunObjects& objects,
-                                     bool has_file_room, v1::JobPlan* plan,
-                                     agent::CheckList* checks) {
+void KubernetesBackend::PlanOnServer(const agent::v1::Assignment& planned,
+                                     const RunObjects& objects, bool has_file_room,
+                                     v1::JobPlan* plan, agents::CheckList* checks) {
   const StartQueue::AssignmentPtr placed =
-      InPlace(std::make_shared<const v1::Assignment>(planned), objects.name_space);
+      InPlace(std::make_shared<const agent::v1::Assignment>(planned), objects.name_space);
   const std::string& queue = placed->spec().kubernetes().queue();
   const bool may_be_queued = queue.empty() && queues_.MayHaveDefaultQueue(objects.name_space);
   plan->set_submission(ManifestOf(AsLetGo(objects, queue)));
@@ -265,7 +274,7 @@ void KubernetesBackend::PlanOnServer(const v1::Assignment& planned, const RunObj
   // When Kueue will let a run go, only Kueue knows.
   const bool starts = refusal.ok() && !refusal->has_value() && !waits.has_value();
   if (starts && has_file_room && !is_awaited && !may_be_queued)
-    *plan->mutable_estimated_start_time() = agent::ToProto(absl::Now());
+    *plan->mutable_estimated_start_time() = agents::ToProto(absl::Now());
 }
 
 }  // namespace muster::kubernetes

@@ -5,7 +5,7 @@
 
 namespace muster::kubernetes {
 
-using agent::RunHandle;
+using agents::RunHandle;
 
 absl::Status KubernetesBackend::Cancel(const RunHandle& run) {
   {

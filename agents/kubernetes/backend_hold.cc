@@ -20,8 +20,8 @@ constexpr absl::Duration kConflictPause = absl::Milliseconds(200);
 
 }  // namespace
 
-using agent::Observation;
-using agent::RunHandle;
+using agents::Observation;
+using agents::RunHandle;
 
 absl::Status KubernetesBackend::SetHeld(const RunHandle& run, bool held) {
   NoteHold(run.run_key, held);
@@ -40,9 +40,11 @@ void KubernetesBackend::HeedHold(const RunHandle& run, const RunFacts& facts, Ob
   if (advice.step == HoldStep::kNow)
     advice.why = TryChange(run, &JobChange::patches, [this, run] { return TakeBack(run); });
   if (advice.why.empty() || seen->state != v1::RUN_STATE_PENDING) return;
-  seen->reason +=
-      fmt::format("{}the hold {}: {}", seen->reason.empty() ? "" : "; ",
-                  advice.step == HoldStep::kTooLate ? "comes too late" : "waits", advice.why);
+  AddToReason(
+      v1::STATE_REASON_CODE_HOLD_NOT_TOLD,
+      fmt::format("the hold {}: {}", advice.step == HoldStep::kTooLate ? "comes too late" : "waits",
+                  advice.why),
+      seen);
 }
 
 absl::Status KubernetesBackend::TakeBack(const RunHandle& run) {
@@ -74,7 +76,7 @@ std::string KubernetesBackend::TryChange(const RunHandle& run, Tries JobChange::
   last.is_under_way = true;
   last.is_unwanted = false;
   // A webhook that takes its time keeps nobody from being seen.
-  agent::WorkerLane& lane = kind == &JobChange::deletions ? deleter_ : changer_;
+  agents::WorkerLane& lane = kind == &JobChange::deletions ? deleter_ : changer_;
   lane.Post([this, run, kind, change = std::move(change)] {
     const absl::Status done = change();
     const bool is_another = absl::IsAborted(done);

@@ -19,8 +19,8 @@
 
 namespace muster::kubernetes {
 
-using agent::LaunchOutcome;
-using agent::LookupOutcome;
+using agents::LaunchOutcome;
+using agents::LookupOutcome;
 
 namespace {
 
@@ -52,7 +52,7 @@ LaunchEnd KubernetesBackend::TakeFileRoom(const std::string& run_key, const v1::
       uploads::FetchTree(spec, config_.files->cache(), absl::Now() + uploads::kFetchPatience);
   if (!tree.ok()) return uploads::NotLaunched(tree.status());
   if (const absl::Status good = CheckArchive(*tree); !good.ok()) {
-    return RefusedAs(v1::FAILURE_CLASS_CONFIG, agent::WhatIsWrong(good),
+    return RefusedAs(v1::FAILURE_CLASS_CONFIG, agents::WhatIsWrong(good),
                      "bring less along, or choose a cluster of Slurm or machines");
   }
   // Nothing was sent; but what is not sent is sent again at once, and what is unclear is looked up
@@ -89,9 +89,9 @@ absl::StatusOr<std::optional<uint64_t>> KubernetesBackend::BroughtBytes(
   return uploads::TarBytes(*tree);
 }
 
-absl::StatusOr<RunObjects> KubernetesBackend::Prepare(const v1::Assignment& assignment,
+absl::StatusOr<RunObjects> KubernetesBackend::Prepare(const agent::v1::Assignment& assignment,
                                                       const std::vector<std::string>& file_parts) {
-  v1::Assignment own = assignment;
+  agent::v1::Assignment own = assignment;
   if (absl::Status good = CheckNamespace(own.spec(), config_); !good.ok()) return good;
   if (absl::Status clear = view_.SpellGpuType(own.mutable_spec()); !clear.ok()) return clear;
   if (const std::optional<std::string> refusal = view_.Refusal(own))
@@ -113,8 +113,8 @@ absl::StatusOr<RunObjects> KubernetesBackend::Prepare(const v1::Assignment& assi
   return objects;
 }
 
-LaunchOutcome KubernetesBackend::Launch(const v1::Assignment& assignment) {
-  const auto run = std::make_shared<const v1::Assignment>(assignment);
+LaunchOutcome KubernetesBackend::Launch(const agent::v1::Assignment& assignment) {
+  const auto run = std::make_shared<const agent::v1::Assignment>(assignment);
   queue_.Expect(run, assignment.held());
   LaunchOutcome outcome = LaunchInPlace(run);
   const bool is_forbidden =
@@ -132,7 +132,7 @@ LaunchOutcome KubernetesBackend::Launch(const v1::Assignment& assignment) {
 
 LaunchOutcome KubernetesBackend::LaunchInPlace(const StartQueue::AssignmentPtr& run) {
   const std::string& run_key = run->run_key();
-  v1::Assignment assignment = *run;
+  agent::v1::Assignment assignment = *run;
   // A hold that came before there is a Job.
   assignment.set_held(queue_.IsHeld(run_key));
   std::vector<std::string> file_parts;
@@ -146,7 +146,7 @@ LaunchOutcome KubernetesBackend::LaunchInPlace(const StartQueue::AssignmentPtr& 
   // It is looked up, and launched again.
   if (absl::IsUnavailable(objects.status())) return UnclearBecause(objects.status());
   if (!objects.ok()) {
-    return RefusedAs(v1::FAILURE_CLASS_CONFIG, agent::WhatIsWrong(objects.status()),
+    return RefusedAs(v1::FAILURE_CLASS_CONFIG, agents::WhatIsWrong(objects.status()),
                      "correct the job, or choose another cluster");
   }
   if (const auto key = contract::RunKey::Parse(run_key); key.ok()) {
@@ -235,11 +235,14 @@ void KubernetesBackend::StartReady(const std::string& only) {
   }
 }
 
-absl::Status KubernetesBackend::GiveUp(const v1::Assignment& run, const absl::Status& refusal) {
-  const absl::Status kept = given_up_.Add(
-      run.run_key(), MakeFailure(v1::FAILURE_CLASS_CONFIG, false,
-                                 "The Job may not start: " + std::string(ToStd(refusal.message())),
-                                 "Correct what these words name, or ask the cluster's operator."));
+absl::Status KubernetesBackend::GiveUp(const agent::v1::Assignment& run,
+                                       const absl::Status& refusal) {
+  v1::Failure failure =
+      MakeFailure(v1::FAILURE_CLASS_CONFIG, false,
+                  "The Job may not start: " + std::string(ToStd(refusal.message())),
+                  "Correct what these words name, or ask the cluster's operator.");
+  failure.set_phase(v1::FAILURE_PHASE_LAUNCH);
+  const absl::Status kept = given_up_.Add(run.run_key(), failure);
   if (!kept.ok()) return kept;
   queue_.Remove(run.run_key());
   // The next look at the run ends it.
@@ -248,7 +251,7 @@ absl::Status KubernetesBackend::GiveUp(const v1::Assignment& run, const absl::St
   return absl::OkStatus();
 }
 
-absl::Status KubernetesBackend::LetGo(const v1::Assignment& run) {
+absl::Status KubernetesBackend::LetGo(const agent::v1::Assignment& run) {
   const std::string name_space = kubernetes::NamespaceOf(run.spec(), config_.name_space);
   const absl::StatusOr<std::optional<JobObject>> job = FindJob(name_space, run.run_key());
   if (!job.ok()) return job.status();
@@ -260,8 +263,8 @@ absl::Status KubernetesBackend::LetGo(const v1::Assignment& run) {
 }
 
 absl::StatusOr<JobObject> KubernetesBackend::SendOff(const JobObject& job,
-                                                     const v1::Assignment& run) {
-  v1::Assignment released = run;
+                                                     const agent::v1::Assignment& run) {
+  agent::v1::Assignment released = run;
   std::string* queue = released.mutable_spec()->mutable_kubernetes()->mutable_queue();
   // Kueue itself has put it into a queue.
   if (queue->empty() && job.queue != kHeldQueue) *queue = job.queue;
@@ -278,7 +281,7 @@ absl::StatusOr<JobObject> KubernetesBackend::SendOff(const JobObject& job,
 }
 
 absl::StatusOr<std::optional<JobObject>> KubernetesBackend::FindLaunched(
-    const agent::RunHandle& run) {
+    const agents::RunHandle& run) {
   std::vector<std::string> places = {NamespaceOf(run)};
   // Its launch may have been in another one, if the default has been changed since; not that of a
   // run that names its namespace.
@@ -314,7 +317,7 @@ absl::Status KubernetesBackend::NoteForbidden(const std::string& run_key, Access
   return home.WhyUnmade();
 }
 
-std::optional<LookupOutcome> KubernetesBackend::LookUpForbidden(const agent::RunHandle& run) {
+std::optional<LookupOutcome> KubernetesBackend::LookUpForbidden(const agents::RunHandle& run) {
   NamespaceRuns& home = HomeOf(run);
   if (!home.is_forbidden()) return std::nullopt;
   const absl::Status rights = home.AskLaunchRights(kRightsAreFresh);
@@ -333,7 +336,7 @@ std::optional<LookupOutcome> KubernetesBackend::LookUpForbidden(const agent::Run
   return outcome;
 }
 
-std::optional<LookupOutcome> KubernetesBackend::LookUpRoomless(const agent::RunHandle& run) {
+std::optional<LookupOutcome> KubernetesBackend::LookUpRoomless(const agents::RunHandle& run) {
   // The server says that there is no Job of it, and its place goes to others.
   if (run.cancel_requested) return std::nullopt;
   const absl::Status room = file_room_.Ask(run.run_key);
@@ -345,7 +348,7 @@ std::optional<LookupOutcome> KubernetesBackend::LookUpRoomless(const agent::RunH
   return outcome;
 }
 
-LookupOutcome KubernetesBackend::Lookup(const agent::RunHandle& run) {
+LookupOutcome KubernetesBackend::Lookup(const agents::RunHandle& run) {
   if (std::optional<LookupOutcome> known = LookUpForbidden(run)) return *std::move(known);
   if (std::optional<LookupOutcome> known = LookUpRoomless(run)) return *std::move(known);
   LookupOutcome outcome;

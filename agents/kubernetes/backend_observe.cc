@@ -9,15 +9,16 @@
 #include "agents/kubernetes/verdict/explain_failure.h"
 #include "agents/kubernetes/verdict/gang.h"
 #include "agents/kubernetes/verdict/hold.h"
+#include "contract/sentences.h"
 #include "contract/states.h"
 #include "fmt/format.h"
 
 namespace muster::kubernetes {
 namespace {
 
-using agent::Observation;
-using agent::ObserveOutcome;
-using agent::RunHandle;
+using agents::Observation;
+using agents::ObserveOutcome;
+using agents::RunHandle;
 
 // Between the clocks of the cluster's own machines; times are in whole seconds. A try that a queue
 // takes back and lets go again lasts longer.
@@ -56,9 +57,9 @@ bool HasItsOwnEnd(const RunFacts& facts, v1::RunState state) {
 }
 
 // The end as it is told for now: that it is near, and why not yet.
-Observation NotYet(Observation end, std::string why) {
+Observation NotYet(Observation end, const std::string& why) {
   end.state = v1::RUN_STATE_FINISHING;
-  end.reason = std::move(why);
+  end.reason = contract::MakeReason(v1::STATE_REASON_CODE_READING_END, {.detail = why});
   end.exit.reset();
   end.failure.reset();
   end.end_time.reset();
@@ -189,7 +190,10 @@ absl::StatusOr<std::optional<Observation>> KubernetesBackend::JudgeRun(const Run
   if (!seen.has_value()) return seen;
   if (run.assignment != nullptr) {
     const v1::JobSpec& spec = run.assignment->spec();
-    seen->reason = WithField(std::move(seen->reason), spec);
+    if (!seen->reason.detail().empty()) {
+      seen->reason.set_detail(WithField(seen->reason.detail(), spec));
+      contract::PutSentence(&seen->reason);
+    }
     if (seen->failure.has_value())
       seen->failure->set_message(WithField(seen->failure->message(), spec));
   }
@@ -207,7 +211,7 @@ absl::StatusOr<std::optional<Observation>> KubernetesBackend::JudgeRun(const Run
       given_up_.Forget(run.run_key);
     } else if (goes_on || (!facts.job.has_value() && seen->state == v1::RUN_STATE_CANCELED)) {
       seen->state = v1::RUN_STATE_FAILED;
-      seen->reason.clear();
+      seen->reason.Clear();
       seen->failure = given_up;
     }
   }
@@ -276,7 +280,7 @@ StartQueue::AssignmentPtr KubernetesBackend::InPlace(StartQueue::AssignmentPtr r
   if (kubernetes::NamespaceOf(run->spec(), config_.name_space) == name_space &&
       queue == run->spec().kubernetes().queue())
     return run;
-  auto own = std::make_shared<v1::Assignment>(*run);
+  auto own = std::make_shared<agent::v1::Assignment>(*run);
   own->mutable_spec()->mutable_kubernetes()->set_namespace_(name_space);
   own->mutable_spec()->mutable_kubernetes()->set_queue(queue);
   return own;
@@ -293,8 +297,8 @@ void KubernetesBackend::Queue(const RunHandle& run, const RunFacts& facts, Obser
       return ChangeJob(name, CompletePatch(name.uid));
     });
     if (!trouble.empty() && seen->state == v1::RUN_STATE_PENDING) {
-      seen->reason += fmt::format("{}it has been let go, which could not be noted at its Job: {}",
-                                  seen->reason.empty() ? "" : "; ", trouble);
+      AddToReason(v1::STATE_REASON_CODE_AGENT_RETRIES,
+                  "it has been let go, which could not be noted at its Job: " + trouble, seen);
     }
   }
   size_t ended = 0;
@@ -325,9 +329,10 @@ void KubernetesBackend::QueueAgain(const RunHandle& run, const RunFacts& facts, 
   }
   if (seen->state != v1::RUN_STATE_PENDING) return;
   if (advice.step == HoldStep::kNow) {
-    seen->reason = ReasonInQueue(job, seen->reason);
+    seen->reason = ReasonInQueue(job, *seen);
   } else if (!queue_.WishOf(run.run_key).value_or(run.held)) {
-    seen->reason = "the release waits: " + advice.why;
+    seen->reason = contract::MakeReason(v1::STATE_REASON_CODE_RELEASED,
+                                        {.detail = "the release waits: " + advice.why});
   }
 }
 
@@ -336,12 +341,15 @@ bool KubernetesBackend::StillWaits(const RunHandle& run) {
   return job.has_value() && job->is_suspended && !job->is_launch_complete;
 }
 
-std::string KubernetesBackend::ReasonInQueue(const JobObject& job, const std::string& seen) const {
+v1::StateReason KubernetesBackend::ReasonInQueue(const JobObject& job,
+                                                 const Observation& seen) const {
   const std::string& run_key = job.name.run_key;
   // What may start all the same is not held.
-  if (queue_.IsKeptBack(run_key)) return IsInQueue(job) ? seen : kHeldWords;
-  const std::string reason = queue_.ReasonOf(run_key);
-  return reason.empty() ? "waits for its turn to start" : reason;
+  if (queue_.IsKeptBack(run_key))
+    return IsInQueue(job) ? seen.reason : contract::MakeReason(v1::STATE_REASON_CODE_HELD);
+  v1::StateReason reason = queue_.ReasonOf(run_key);
+  const bool is_said = reason.code() != v1::STATE_REASON_CODE_UNSPECIFIED;
+  return is_said ? reason : contract::MakeReason(v1::STATE_REASON_CODE_WAITS_IN_CLUSTER);
 }
 
 std::optional<Observation> KubernetesBackend::AwaitLogs(const RunFacts& facts, Observation end) {

@@ -4,6 +4,7 @@
 
 #include "absl/time/clock.h"
 #include "agents/kubernetes/backend.h"
+#include "contract/sentences.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 
@@ -15,19 +16,23 @@ constexpr size_t kMaxSwept = 100;
 // Jobs that a warning names.
 constexpr size_t kMaxNamed = 3;
 
-std::string UnknownRuns(const std::vector<std::string>& jobs) {
+v1::ClusterIssue UnknownRuns(const std::vector<std::string>& jobs) {
   const std::vector<std::string> named(
       jobs.begin(), jobs.begin() + static_cast<long>(std::min(jobs.size(), kMaxNamed)));
-  return fmt::format(
-      "{} of Muster's Jobs may be running, and this agent knows no run of theirs: {}{}; they are "
-      "left alone: see whose they are (label muster.dev/job), and end them with kubectl delete job "
-      "if nobody needs them",
-      jobs.size(), fmt::join(named, ", "), jobs.size() > kMaxNamed ? ", ..." : "");
+  return contract::MakeIssue(
+      v1::CLUSTER_ISSUE_CODE_LEFTOVERS,
+      fmt::format(
+          "{} of Muster's Jobs may be running, and this agent knows no run of theirs: {}{}; "
+          "they are left alone",
+          jobs.size(), fmt::join(named, ", "), jobs.size() > kMaxNamed ? ", ..." : ""),
+      {.subject = named.front(),
+       .remedy = "see whose they are (label muster.dev/job), and end them with kubectl delete job "
+                 "if nobody needs them"});
 }
 
 }  // namespace
 
-absl::Status KubernetesBackend::Forget(const agent::RunHandle& run) {
+absl::Status KubernetesBackend::Forget(const agents::RunHandle& run) {
   queue_.Remove(run.run_key);
   file_room_.Leave(run.run_key);
   given_up_.Forget(run.run_key);
@@ -75,7 +80,7 @@ bool KubernetesBackend::IsOwn(const std::string& run_key) const {
   return instances_.contains(run_key.substr(0, run_key.find('-')));
 }
 
-std::vector<std::string> KubernetesBackend::Sweep() {
+std::optional<v1::ClusterIssue> KubernetesBackend::Sweep() {
   std::vector<std::string> unknown;
   size_t swept = 0;
   for (const auto& [name_space, home] : homes_) {
@@ -97,8 +102,8 @@ std::vector<std::string> KubernetesBackend::Sweep() {
       }
     }
   }
-  if (unknown.empty()) return {};
-  return {UnknownRuns(unknown)};
+  if (unknown.empty()) return std::nullopt;
+  return UnknownRuns(unknown);
 }
 
 }  // namespace muster::kubernetes

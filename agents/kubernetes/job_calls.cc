@@ -11,7 +11,7 @@
 namespace muster::kubernetes {
 namespace {
 
-using agent::LaunchOutcome;
+using agents::LaunchOutcome;
 
 // The API server itself gives up after 60 s (--request-timeout).
 constexpr absl::Duration kWriteTimeout = absl::Seconds(70);
@@ -93,14 +93,14 @@ std::vector<OwnedObject> OwnedObjects(const RunObjects& objects) {
 v1::Evidence MakeEvidence(std::string detail) {
   v1::Evidence evidence;
   evidence.set_source(v1::EVIDENCE_SOURCE_POD);
-  *evidence.mutable_observed_at() = agent::ToProto(absl::Now());
+  *evidence.mutable_observed_at() = agents::ToProto(absl::Now());
   evidence.set_detail(std::move(detail));
   return evidence;
 }
 
 LaunchOutcome RefusedAs(v1::FailureClass failure_class, const std::string& message,
                         const std::string& suggestion) {
-  return agent::RefusedAs(failure_class, message, suggestion, MakeEvidence(message));
+  return agents::RefusedAs(failure_class, message, suggestion, MakeEvidence(message));
 }
 
 LaunchOutcome UnclearBecause(const absl::Status& status) {

@@ -19,15 +19,15 @@
 namespace muster::kubernetes {
 
 // What a call has come to: nothing, it did what it should; else how the launch ends.
-using LaunchEnd = std::optional<agent::LaunchOutcome>;
+using LaunchEnd = std::optional<agents::LaunchOutcome>;
 
 v1::Evidence MakeEvidence(std::string detail);
-agent::LaunchOutcome RefusedAs(v1::FailureClass failure_class, const std::string& message,
-                               const std::string& suggestion);
-agent::LaunchOutcome UnclearBecause(const absl::Status& status);
+agents::LaunchOutcome RefusedAs(v1::FailureClass failure_class, const std::string& message,
+                                const std::string& suggestion);
+agents::LaunchOutcome UnclearBecause(const absl::Status& status);
 // What an answer other than success ends a launch as: refused in the server's words, or unclear if
 // the server itself was in trouble, which says nothing of the run.
-agent::LaunchOutcome EndOf(const ApiAnswer& answer, std::string_view what);
+agents::LaunchOutcome EndOf(const ApiAnswer& answer, std::string_view what);
 
 struct OwnedObject;  // what a Job owns
 
@@ -73,8 +73,8 @@ class JobCalls {
   LaunchEnd CheckSuccessPolicy(const RunObjects& objects, const JobObject& job);
   LaunchEnd CreateOne(const OwnedObject& owned, const JobObject& job, bool is_new);
   // How a launch ends by that refusal of what its run needs.
-  agent::LaunchOutcome Refused(const ApiAnswer& answer, const std::string& what,
-                               const std::string& run_key, Access needed);
+  agents::LaunchOutcome Refused(const ApiAnswer& answer, const std::string& what,
+                                const std::string& run_key, Access needed);
 
   Api& api_;
   const OnShut on_shut_;

@@ -85,7 +85,7 @@ struct KubernetesConfig {
 
 // `state_dir` is the agent's own directory, for the runs' outputs. An error says which setting is
 // wrong and what to do; whether the server answers is Probe's matter.
-absl::StatusOr<std::unique_ptr<agent::Backend>> CreateKubernetesBackend(
+absl::StatusOr<std::unique_ptr<agents::Backend>> CreateKubernetesBackend(
     const KubernetesConfig& config, const std::string& state_dir);
 
 }  // namespace muster::kubernetes

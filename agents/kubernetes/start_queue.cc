@@ -6,6 +6,7 @@
 #include "agents/kubernetes/manifest/manifest.h"
 #include "agents/kubernetes/manifest/run_secret.h"
 #include "contract/run_key.h"
+#include "contract/sentences.h"
 #include "fmt/format.h"
 
 namespace muster::kubernetes {
@@ -32,8 +33,8 @@ constexpr absl::Duration kLaunchCounts = absl::Seconds(10);
 constexpr absl::Duration kMayBePassed = absl::Minutes(1);
 
 // What decides whether a run fits; runs alike in it need not be asked twice.
-std::string ShapeOf(const v1::Assignment& run) {
-  v1::Assignment shape;
+std::string ShapeOf(const agent::v1::Assignment& run) {
+  agent::v1::Assignment shape;
   v1::JobSpec& spec = *shape.mutable_spec();
   *spec.mutable_resources() = run.spec().resources();
   *spec.mutable_kubernetes() = run.spec().kubernetes();
@@ -47,14 +48,21 @@ std::string ShapeOf(const v1::Assignment& run) {
 }
 
 // Why those behind it find no room.
-std::string WhoIsFirst(const v1::Assignment& run, const Misfit& misfit) {
+std::string WhoIsFirst(const agent::v1::Assignment& run, const Misfit& misfit) {
   const auto key = contract::RunKey::Parse(run.run_key());
   return fmt::format("job {} is first, and waits for nodes that this one could take: {}",
                      key.ok() ? std::to_string(key->job) : run.run_key(), misfit.words);
 }
 
+v1::StateReason ReasonFor(const Misfit& misfit) {
+  const v1::StateReasonCode code = misfit.is_limited  ? v1::STATE_REASON_CODE_LIMIT_REACHED
+                                   : misfit.is_behind ? v1::STATE_REASON_CODE_WAITS_FOR_TURN
+                                                      : v1::STATE_REASON_CODE_WAITS_FOR_RESOURCES;
+  return contract::MakeReason(code, {.detail = misfit.words});
+}
+
 // The nodes, or the limits of its namespace.
-std::string WhatBlocks(const v1::Assignment& run, const Misfit& misfit) {
+std::string WhatBlocks(const agent::v1::Assignment& run, const Misfit& misfit) {
   return misfit.is_limited ? "namespace " + NamespaceOf(run.spec(), "") : "nodes";
 }
 
@@ -72,7 +80,7 @@ bool StartQueue::is_open() const {
   return is_open_;
 }
 
-StartQueue::Place StartQueue::PlaceOf(const v1::Assignment& run) {
+StartQueue::Place StartQueue::PlaceOf(const agent::v1::Assignment& run) {
   const auto key = contract::RunKey::Parse(run.run_key());
   return {{-int64_t{run.spec().priority()}, key.ok() ? key->job : 0}, run.run_key()};
 }
@@ -172,8 +180,8 @@ std::vector<StartQueue::AssignmentPtr> StartQueue::TakeReady(const std::string& 
   const std::unique_ptr<RoomLeft> room = look_();
   LeaveStartingLocked(now, room.get());
   const std::optional<Place> resume = std::exchange(resume_, std::nullopt);
-  std::set<std::string> kept;                  // by what is kept for a run that waits
-  std::map<std::string, std::string> misfits;  // shape to reason
+  std::set<std::string> kept;                      // by what is kept for a run that waits
+  std::map<std::string, v1::StateReason> misfits;  // by shape
   for (const auto& [place, run_key] : order_) {
     Entry& entry = entries_[run_key];
     const bool was_asked = resume.has_value() && place < *resume && !keepers.contains(place);
@@ -209,7 +217,7 @@ std::vector<StartQueue::AssignmentPtr> StartQueue::TakeReady(const std::string& 
         keepers_[place] = claim;
       }
     }
-    entry.reason = misfits[entry.shape] = std::move(misfit->words);
+    entry.reason = misfits[entry.shape] = ReasonFor(*misfit);
   }
   // Those that are refused again and again do not keep the others from being tried.
   std::stable_sort(ready.begin(), ready.end(), [&](const auto& a, const auto& b) {
@@ -219,13 +227,13 @@ std::vector<StartQueue::AssignmentPtr> StartQueue::TakeReady(const std::string& 
     Entry& entry = entries_[run->run_key()];
     entry.starting = entry.being_let_go = true;
     entry.since = now;
-    entry.reason.clear();
+    entry.reason.Clear();
     order_.erase(PlaceOf(*run));
   }
   return ready;
 }
 
-std::optional<Misfit> StartQueue::WouldWait(const v1::Assignment& run) const {
+std::optional<Misfit> StartQueue::WouldWait(const agent::v1::Assignment& run) const {
   const std::lock_guard lock(mutex_);
   const std::unique_ptr<RoomLeft> room = look_();
   LeaveStartingLocked(clock_(), room.get());
@@ -297,12 +305,14 @@ void StartQueue::TakeBack(const std::string& run_key) {
   WaitAgainLocked(run_key, absl::InfinitePast());
 }
 
-std::string StartQueue::ReasonOf(const std::string& run_key) const {
+v1::StateReason StartQueue::ReasonOf(const std::string& run_key) const {
   const std::lock_guard lock(mutex_);
   const auto found = entries_.find(run_key);
-  if (found == entries_.end()) return "";
+  if (found == entries_.end()) return {};
   const Entry& entry = found->second;
-  return entry.reason.empty() ? entry.refusal : entry.reason;
+  const bool is_said = entry.reason.code() != v1::STATE_REASON_CODE_UNSPECIFIED;
+  if (is_said || entry.refusal.empty()) return entry.reason;
+  return contract::MakeReason(v1::STATE_REASON_CODE_AGENT_RETRIES, {.detail = entry.refusal});
 }
 
 bool StartQueue::IsHeld(const std::string& run_key) const {

@@ -19,13 +19,13 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "agents/kubernetes/cluster/obstacle.h"
-#include "muster/v1/agent_link.pb.h"
+#include "muster/agent/v1/agent_link.pb.h"
 
 namespace muster::kubernetes {
 
 class StartQueue {
  public:
-  using AssignmentPtr = std::shared_ptr<const v1::Assignment>;
+  using AssignmentPtr = std::shared_ptr<const agent::v1::Assignment>;
   using Look = std::function<std::unique_ptr<RoomLeft>()>;
 
   using Clock = std::function<absl::Time()>;
@@ -83,12 +83,12 @@ class StartQueue {
 
   // Why a run of this need and priority that came last would wait; nothing: it would not, or what
   // would tell is not known. Its run key counts for nothing.
-  std::optional<Misfit> WouldWait(const v1::Assignment& run) const;
+  std::optional<Misfit> WouldWait(const agent::v1::Assignment& run) const;
   // Those that wait, in no order that counts; held ones, too.
   std::vector<AssignmentPtr> Waiting() const;
 
-  // Why it waits; empty: it does not, or nobody has looked yet.
-  std::string ReasonOf(const std::string& run_key) const;
+  // Why it waits; without a code: it does not, or nobody has looked yet.
+  v1::StateReason ReasonOf(const std::string& run_key) const;
   // It is to be held, as far as the queue has been told.
   bool IsHeld(const std::string& run_key) const;
   // Likewise, and nobody is letting it go or may have done so: it stays until its release.
@@ -108,7 +108,7 @@ class StartQueue {
     absl::Time since = {};       // launching, starting, placed
     // When it was first the one that waits for nodes before all others.
     std::optional<absl::Time> first_since = {};
-    std::string reason = {};
+    v1::StateReason reason = {};
     std::string refusal = {};  // why it could not be let go the last time
     absl::Time refused_at = absl::InfinitePast();
     absl::Duration pause = {};                     // after that
@@ -117,7 +117,7 @@ class StartQueue {
   };
   // Negative priority, job, run key: the order in which runs are asked.
   using Place = std::pair<std::pair<int64_t, uint64_t>, std::string>;
-  static Place PlaceOf(const v1::Assignment& run);
+  static Place PlaceOf(const agent::v1::Assignment& run);
   static Entry MakeEntry(AssignmentPtr run, bool held);
   // Takes what it needs for those that start.
   void LeaveStartingLocked(absl::Time now, RoomLeft* room) const;

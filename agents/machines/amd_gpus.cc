@@ -22,7 +22,7 @@ constexpr char kCard[] = "card";
 std::string ProductOf(const nlohmann::json& card) {
   for (const char* key :
        {"Card Series", "Card series", "Device Name", "Card Model", "Card model", "GFX Version"}) {
-    std::string text = agent::TextOf(agent::Member(card, key));
+    std::string text = agents::TextOf(agents::Member(card, key));
     if (text.empty() || text == "N/A" || text.starts_with("0x")) continue;
     // "Navi 31 [Radeon RX 7900 XT/7900 XTX]": the chip, and what is sold.
     const size_t open = text.find('[');
@@ -35,7 +35,7 @@ std::string ProductOf(const nlohmann::json& card) {
 
 // "0x719d230578348e8c" is GPU-719d230578348e8c.
 std::string NameOf(const nlohmann::json& card, uint32_t index) {
-  const std::string id = absl::AsciiStrToLower(agent::TextOf(agent::Member(card, "Unique ID")));
+  const std::string id = absl::AsciiStrToLower(agents::TextOf(agents::Member(card, "Unique ID")));
   absl::string_view digits = id;
   absl::ConsumePrefix(&digits, "0x");
   uint64_t value = 0;

@@ -78,9 +78,8 @@ void CheckGpus(const Machine& machine, v1::ClusterChecks* checks) {
   }
   Add(checks, "GPUs", v1::CHECK_RESULT_OK, found.empty() ? "none" : found,
       found.empty() ? "if the machine has some: install nvidia-smi, or set machines.gpus" : "");
-  for (const std::string& warning : machine.warnings) {
-    Add(checks, "inventory", v1::CHECK_RESULT_WARN, warning);
-  }
+  for (const v1::ClusterIssue& issue : machine.issues)
+    Add(checks, "inventory", v1::CHECK_RESULT_WARN, issue.message(), issue.remedy());
 }
 
 std::string Submission(const RunSpec& spec) {
@@ -128,7 +127,7 @@ v1::ClusterDetails DescribeMachine(const Machine& machine, const Scheduler::Load
   const Room& room = load.ledger.room();
   const Capacity& capacity = machine.capacity;
   v1::ClusterDetails details;
-  *details.mutable_observed_at() = agent::ToProto(absl::Now());
+  *details.mutable_observed_at() = agents::ToProto(absl::Now());
 
   v1::Node* node = details.add_nodes();
   node->set_name(machine.hostname);
@@ -175,7 +174,7 @@ v1::JobPlan PlanRun(const RunSpec& spec, const std::optional<Misfit>& misfit,
     Add(&checks, "what the job asks for", v1::CHECK_RESULT_OK, fmt::format("the {} has it", place));
     const std::string shortage = ledger.Shortage(request);
     if (wait < absl::InfiniteDuration())
-      *plan.mutable_estimated_start_time() = agent::ToProto(absl::Now() + wait);
+      *plan.mutable_estimated_start_time() = agents::ToProto(absl::Now() + wait);
     Add(&checks, fmt::format("the {}'s queue", place), v1::CHECK_RESULT_OK,
         QueueText(waiting, wait, shortage));
   }

@@ -21,14 +21,17 @@ constexpr std::chrono::hours kIdle(1);
 FilesNews NewsOf(const FilesLane::Task& task, const absl::Status& status) {
   FilesNews news = {.ticket = task.ticket, .run_key = task.run_key};
   if (status.ok()) return news;
-  agent::LaunchOutcome outcome = uploads::NotLaunched(status);
+  agents::LaunchOutcome outcome = uploads::NotLaunched(status);
   const bool comes_again =
-      absl::IsResourceExhausted(status) || outcome.kind == agent::LaunchOutcome::Kind::kNotSent;
+      absl::IsResourceExhausted(status) || outcome.kind == agents::LaunchOutcome::Kind::kNotSent;
   news.kind = comes_again ? FilesNews::Kind::kWaits : FilesNews::Kind::kFailed;
-  news.why = fmt::format("its files are not there yet: {}", ToStd(status.message()));
+  news.reason = contract::MakeReason(
+      v1::STATE_REASON_CODE_BRINGING_FILES,
+      {.detail = fmt::format("its files are not there yet: {}", ToStd(status.message()))});
   news.failure = std::move(outcome.failure);
+  news.failure.set_phase(v1::FAILURE_PHASE_FILES);
   if (IsResultsNameTaken(status)) {
-    news.failure.set_message(agent::WhatIsWrong(status));
+    news.failure.set_message(agents::WhatIsWrong(status));
     news.failure.set_suggestion(kResultsNameRemedy);
   }
   return news;

@@ -26,12 +26,16 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "agents/core/backend.h"
+#include "contract/sentences.h"
 #include "muster/v1/job_spec.pb.h"
 
 namespace muster::machines {
 
 // Why a run waits that has come to the lane and has not had a turn.
-inline constexpr char kFetchesFiles[] = "its files are being fetched";
+inline v1::StateReason FetchesFiles() {
+  return contract::MakeReason(v1::STATE_REASON_CODE_BRINGING_FILES,
+                              {.detail = "its files are being fetched"});
+}
 
 // While one run's files are copied, another's are fetched; and a job with little to bring does not
 // wait for a large one.
@@ -47,13 +51,13 @@ inline constexpr absl::Duration kRoomRetry = absl::Seconds(5);
 struct FilesNews {
   enum class Kind {
     kReady,   // they are there
-    kWaits,   // they are not there yet: `why`
+    kWaits,   // they are not there yet: `reason`
     kFailed,  // they never will be: `failure`
   };
   uint64_t ticket = 0;
   std::string run_key;
   Kind kind = Kind::kReady;
-  std::string why = {};
+  v1::StateReason reason = {};
   v1::Failure failure = {};
 };
 

@@ -6,19 +6,19 @@
 
 namespace muster::machines {
 
-using agent::LaunchOutcome;
+using agents::LaunchOutcome;
 
 v1::Evidence AgentEvidence(const std::string& detail) {
   v1::Evidence evidence;
   evidence.set_source(v1::EVIDENCE_SOURCE_AGENT);
-  *evidence.mutable_observed_at() = agent::ToProto(absl::Now());
+  *evidence.mutable_observed_at() = agents::ToProto(absl::Now());
   evidence.set_detail(detail);
   return evidence;
 }
 
 LaunchOutcome Refused(v1::FailureClass failure_class, const std::string& message,
                       const std::string& suggestion) {
-  return agent::RefusedAs(failure_class, message, suggestion, AgentEvidence(message));
+  return agents::RefusedAs(failure_class, message, suggestion, AgentEvidence(message));
 }
 
 LaunchOutcome LaunchedAs(const std::string& detail) {

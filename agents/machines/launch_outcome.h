@@ -10,9 +10,9 @@ namespace muster::machines {
 
 // As seen now.
 v1::Evidence AgentEvidence(const std::string& detail);
-agent::LaunchOutcome Refused(v1::FailureClass failure_class, const std::string& message,
-                             const std::string& suggestion);
-agent::LaunchOutcome LaunchedAs(const std::string& detail);
+agents::LaunchOutcome Refused(v1::FailureClass failure_class, const std::string& message,
+                              const std::string& suggestion);
+agents::LaunchOutcome LaunchedAs(const std::string& detail);
 
 }  // namespace muster::machines
 

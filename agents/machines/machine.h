@@ -13,6 +13,7 @@
 #include "agents/machines/host_config.h"
 #include "agents/machines/machines.h"
 #include "agents/machines/scheduling/hosts.h"
+#include "muster/v1/facts.pb.h"
 
 namespace muster::machines {
 
@@ -22,11 +23,11 @@ struct Machine {
   Capacity capacity;
   std::string limits;  // what runs are held to, in words; empty: nothing
   ContainerRuntime containers;
-  std::vector<std::string> warnings;
+  std::vector<v1::ClusterIssue> issues;
 };
 
 // What the config leaves open is asked of the machine: cores that this process may use, memory,
-// nvidia-smi and rocm-smi for GPUs. A tool that is missing means none; one that fails is a warning.
+// nvidia-smi and rocm-smi for GPUs. A tool that is missing means none; one that fails is an issue.
 // INTERNAL:
 // the kernel does not tell cores or memory.
 absl::StatusOr<Machine> ReadMachine(const MachinesConfig& config, hosts::Host& host);

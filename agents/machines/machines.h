@@ -64,8 +64,8 @@ struct MachinesConfig {
 // `state_dir` is an absolute path of a directory that exists; run directories are below
 // state_dir/runs. Reads what the machine has, which may take seconds. Errors: the machine's
 // inventory cannot be read, the directory cannot be used.
-absl::StatusOr<std::unique_ptr<agent::Backend>> CreateMachinesBackend(const MachinesConfig& config,
-                                                                      const std::string& state_dir);
+absl::StatusOr<std::unique_ptr<agents::Backend>> CreateMachinesBackend(
+    const MachinesConfig& config, const std::string& state_dir);
 
 }  // namespace muster::machines
 

@@ -36,16 +36,16 @@
 namespace muster::machines {
 namespace {
 
-using agent::LaunchOutcome;
-using agent::LookupOutcome;
-using agent::ObserveOutcome;
-using agent::RunHandle;
+using agents::LaunchOutcome;
+using agents::LookupOutcome;
+using agents::ObserveOutcome;
+using agents::RunHandle;
 
 // What the job names is not as it says, or this machine could not look.
 LaunchOutcome RefusedBecause(const absl::Status& status) {
   return Refused(
       absl::IsInvalidArgument(status) ? v1::FAILURE_CLASS_CONFIG : v1::FAILURE_CLASS_INFRA,
-      agent::WhatIsWrong(status), "correct the job, or put its data onto this machine");
+      agents::WhatIsWrong(status), "correct the job, or put its data onto this machine");
 }
 
 // When the run is gone at the latest, from its start: after a limit it gets the grace as well.
@@ -88,7 +88,7 @@ std::string RunsDirectoryOf(const std::string& state_dir) { return state_dir + "
 // Where working directories are filled that no run has yet: emptied at each start.
 std::string LayoutsDirectoryOf(const std::string& state_dir) { return state_dir + "/layouts"; }
 
-class MachinesBackend : public agent::Backend {
+class MachinesBackend : public agents::Backend {
  public:
   MachinesBackend(MachinesConfig config, const std::string& state_dir, Machine machine,
                   std::unique_ptr<Supervisors> supervisors)
@@ -112,12 +112,12 @@ class MachinesBackend : public agent::Backend {
   absl::StatusOr<v1::JobPlan> Plan(const v1::JobSpec& spec, const std::string& user) override;
   absl::Status Adopt(const std::vector<RunHandle>& runs) override;
   void AllowStarts() override { scheduler_.AllowStarts(); }
-  LaunchOutcome Launch(const v1::Assignment& assignment) override;
+  LaunchOutcome Launch(const agent::v1::Assignment& assignment) override;
   LookupOutcome Lookup(const RunHandle& run) override;
   ObserveOutcome Observe(const std::vector<RunHandle>& runs) override;
   absl::Status Cancel(const RunHandle& run) override;
   absl::Status SetHeld(const RunHandle& run, bool held) override;
-  std::vector<agent::LogSource> Logs(const RunHandle& run) override;
+  std::vector<agents::LogSource> Logs(const RunHandle& run) override;
   std::string ResultsDirectory(const RunHandle& run) override;
   absl::Status Forget(const RunHandle& run) override {
     scheduler_.Forget(run.run_key);
@@ -139,19 +139,19 @@ class MachinesBackend : public agent::Backend {
     return {.run_key = run_key, .hostname = machine_.hostname, .now = absl::Now()};
   }
   // With this machine's paths in place of URIs. INVALID_ARGUMENT names the field.
-  absl::StatusOr<v1::Assignment> Resolve(const v1::Assignment& assignment) const;
-  RunSpec SpecOf(const v1::Assignment& assignment) const;
+  absl::StatusOr<agent::v1::Assignment> Resolve(const agent::v1::Assignment& assignment) const;
+  RunSpec SpecOf(const agent::v1::Assignment& assignment) const;
   // What jobs bring along becomes the working directories of their runs.
   FilesLane::Work LayOut();
   // Why the machine can never run the job.
   std::optional<Misfit> RefusalOf(const v1::JobSpec& spec) const;
   // The run enters the queue, or waits for its files first. `assignment`: null if nobody has it any
   // more; it brings nothing then.
-  void Enqueue(const RunSpec& spec, bool held, const v1::Assignment* assignment);
+  void Enqueue(const RunSpec& spec, bool held, const agent::v1::Assignment* assignment);
   // Whether it has ended because its files were not to be had.
   bool WasRefusedItsFiles(const RunHandle& run, const RunFiles& files) const;
   // What the disk says about a run that is not on the board.
-  absl::Status ObserveOnDisk(const RunHandle& run, std::vector<agent::Observation>* observations);
+  absl::Status ObserveOnDisk(const RunHandle& run, std::vector<agents::Observation>* observations);
 
   const MachinesConfig config_;
   const std::string runs_directory_;
@@ -180,7 +180,7 @@ absl::StatusOr<v1::Inventory> MachinesBackend::Inventory() {
   inventory.set_images(machine_.containers.tool.empty() ? v1::IMAGE_SUPPORT_NONE
                                                         : v1::IMAGE_SUPPORT_OPTIONAL);
   inventory.set_takes_uploads(config_.files != nullptr);
-  *inventory.mutable_observed_at() = agent::ToProto(absl::Now());
+  *inventory.mutable_observed_at() = agents::ToProto(absl::Now());
   v1::Pool* pool = inventory.add_pools();
   pool->set_name(kPoolName);
   pool->set_is_default(true);
@@ -194,7 +194,7 @@ absl::StatusOr<v1::Inventory> MachinesBackend::Inventory() {
   for (const auto& [type, count] : machine_.capacity.GpuCounts())
     (*group->mutable_gpus())[type] = count;
   AddFreeGpus(scheduler_.load().ledger, 0, pool->mutable_free_gpus());
-  for (const std::string& warning : machine_.warnings) inventory.add_warnings(warning);
+  inventory.mutable_issues()->Assign(machine_.issues.begin(), machine_.issues.end());
   return inventory;
 }
 
@@ -208,14 +208,14 @@ absl::StatusOr<v1::ClusterDetails> MachinesBackend::Describe() {
 
 absl::StatusOr<v1::JobPlan> MachinesBackend::Plan(const v1::JobSpec& spec,
                                                   const std::string& user) {
-  v1::Assignment assignment;
+  agent::v1::Assignment assignment;
   assignment.set_run_key(kPlannedRun);
   assignment.set_user(user);
   *assignment.mutable_spec() = spec;
-  const absl::StatusOr<v1::Assignment> resolved = Resolve(assignment);
-  if (!resolved.ok()) return PlanRefusal(agent::WhatIsWrong(resolved.status()));
+  const absl::StatusOr<agent::v1::Assignment> resolved = Resolve(assignment);
+  if (!resolved.ok()) return PlanRefusal(agents::WhatIsWrong(resolved.status()));
   if (const absl::Status free = CheckResultsName(spec, config_.files); !free.ok())
-    return PlanRefusal(agent::WhatIsWrong(free));
+    return PlanRefusal(agents::WhatIsWrong(free));
   const Scheduler::Load load = scheduler_.load();
   const RunSpec planned = SpecOf(*resolved);
   QueuedRun run = QueuedFrom(planned, /*held=*/false);
@@ -223,20 +223,21 @@ absl::StatusOr<v1::JobPlan> MachinesBackend::Plan(const v1::JobSpec& spec,
   v1::JobPlan plan = PlanRun(planned, RefusalOf(spec), run.request, load.ledger,
                              load.outlook.waiting, scheduler_.WaitOf(run), "machine");
   hosts::LocalHost host;
-  if (auto inputs = agent::PlanInputs(resolved->spec(), &host); inputs.has_value())
+  if (auto inputs = agents::PlanInputs(resolved->spec(), &host); inputs.has_value())
     *plan.add_checks() = *std::move(inputs);
-  if (auto output = agent::WarnOfBatchOutput(spec); output.has_value())
+  if (auto output = agents::WarnOfBatchOutput(spec); output.has_value())
     *plan.add_checks() = *std::move(output);
   return plan;
 }
 
-absl::StatusOr<v1::Assignment> MachinesBackend::Resolve(const v1::Assignment& assignment) const {
-  v1::Assignment own = assignment;
+absl::StatusOr<agent::v1::Assignment> MachinesBackend::Resolve(
+    const agent::v1::Assignment& assignment) const {
+  agent::v1::Assignment own = assignment;
   if (own.spec().results_directory().empty()) {
     own.mutable_spec()->set_results_directory(
         DirectoryOf(assignment.run_key()).PathOf(kResultsDirectory));
   }
-  return agent::OnCluster(
+  return agents::OnCluster(
       own,
       {.cluster = {.cluster = config_.cluster, .is_remote = false, .roots = {}, .relative_to = {}},
        .results_root = {},
@@ -245,11 +246,11 @@ absl::StatusOr<v1::Assignment> MachinesBackend::Resolve(const v1::Assignment& as
 
 std::string MachinesBackend::ResultsDirectory(const RunHandle& run) {
   if (run.assignment == nullptr) return {};
-  const absl::StatusOr<v1::Assignment> resolved = Resolve(*run.assignment);
+  const absl::StatusOr<agent::v1::Assignment> resolved = Resolve(*run.assignment);
   return resolved.ok() ? resolved->spec().results_directory() : std::string();
 }
 
-RunSpec MachinesBackend::SpecOf(const v1::Assignment& assignment) const {
+RunSpec MachinesBackend::SpecOf(const agent::v1::Assignment& assignment) const {
   const std::string directory = DirectoryOf(assignment.run_key()).path();
   return MakeRunSpec(
       assignment, directory,
@@ -325,7 +326,7 @@ std::optional<Misfit> MachinesBackend::RefusalOf(const v1::JobSpec& spec) const 
   return whole_machine_.Refusal(RequestOf(spec));
 }
 
-LaunchOutcome MachinesBackend::Launch(const v1::Assignment& assignment) {
+LaunchOutcome MachinesBackend::Launch(const agent::v1::Assignment& assignment) {
   const std::string& run_key = assignment.run_key();
   const RunDirectory directory = DirectoryOf(run_key);
   if (board_.Contains(run_key)) return LaunchedAs("the machine has the run already");
@@ -338,10 +339,10 @@ LaunchOutcome MachinesBackend::Launch(const v1::Assignment& assignment) {
   if (const std::optional<Misfit> misfit = RefusalOf(assignment.spec())) {
     return Refused(v1::FAILURE_CLASS_CONFIG, misfit->why, misfit->remedy);
   }
-  const absl::StatusOr<v1::Assignment> resolved = Resolve(assignment);
+  const absl::StatusOr<agent::v1::Assignment> resolved = Resolve(assignment);
   absl::Status storage = resolved.status();
   hosts::LocalHost host;
-  if (resolved.ok()) storage.Update(agent::CheckInputs(resolved->spec(), &host));
+  if (resolved.ok()) storage.Update(agents::CheckInputs(resolved->spec(), &host));
   if (!storage.ok()) return RefusedBecause(storage);
   const bool has_files = assignment.spec().uploads_size() > 0;
   if (has_files && config_.files == nullptr) {
@@ -360,7 +361,7 @@ LaunchOutcome MachinesBackend::Launch(const v1::Assignment& assignment) {
   }
   // The default one is made with the files: what is in work/ then is there as a whole.
   if (!has_files || !assignment.spec().results_directory().empty()) {
-    const absl::Status made = agent::MakeResultsDirectory(resolved->spec(), &host);
+    const absl::Status made = agents::MakeResultsDirectory(resolved->spec(), &host);
     if (!made.ok()) {
       directory.RemoveBookkeeping();
       rmdir(directory.path().c_str());
@@ -379,8 +380,9 @@ FilesLane::Work MachinesBackend::LayOut() {
   };
 }
 
-void MachinesBackend::Enqueue(const RunSpec& spec, bool held, const v1::Assignment* assignment) {
-  board_.PutQuietly(PendingVerdict(WitnessOf(spec.run_key), ""));
+void MachinesBackend::Enqueue(const RunSpec& spec, bool held,
+                              const agent::v1::Assignment* assignment) {
+  board_.PutQuietly(PendingVerdict(WitnessOf(spec.run_key)));
   QueuedRun run = QueuedFrom(spec, held);
   const bool has_files = assignment != nullptr && assignment->spec().uploads_size() > 0;
   if (!has_files || DirectoryOf(spec.run_key).HasWork()) return scheduler_.Enqueue(std::move(run));
@@ -430,7 +432,7 @@ ObserveOutcome MachinesBackend::Observe(const std::vector<RunHandle>& runs) {
 }
 
 absl::Status MachinesBackend::ObserveOnDisk(const RunHandle& run,
-                                            std::vector<agent::Observation>* observations) {
+                                            std::vector<agents::Observation>* observations) {
   const RunDirectory directory = DirectoryOf(run.run_key);
   const absl::StatusOr<RunFiles> files = directory.Read();
   if (!files.ok()) return files.status();
@@ -456,7 +458,7 @@ absl::Status MachinesBackend::SetHeld(const RunHandle& run, bool held) {
   return absl::OkStatus();
 }
 
-std::vector<agent::LogSource> MachinesBackend::Logs(const RunHandle& run) {
+std::vector<agents::LogSource> MachinesBackend::Logs(const RunHandle& run) {
   const RunDirectory directory = DirectoryOf(run.run_key);
   return {{.rank = 0, .stream = v1::LOG_STREAM_STDOUT, .path = directory.PathOf(kStdoutFile)},
           {.rank = 0, .stream = v1::LOG_STREAM_STDERR, .path = directory.PathOf(kStderrFile)}};
@@ -470,7 +472,7 @@ std::string DefaultSupervisorPath() {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<agent::Backend>> CreateMachinesBackend(
+absl::StatusOr<std::unique_ptr<agents::Backend>> CreateMachinesBackend(
     const MachinesConfig& config, const std::string& state_dir) {
   hosts::LocalHost host;
   const std::string runs_directory = RunsDirectoryOf(state_dir);

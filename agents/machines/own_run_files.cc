@@ -11,7 +11,7 @@ namespace muster::machines {
 namespace {
 
 // It had a machine, and the agent needs nothing of it any more.
-bool IsOver(const std::string& runs_directory, const agent::RankOfRun& of) {
+bool IsOver(const std::string& runs_directory, const agents::RankOfRun& of) {
   std::error_code error;
   const bool is_known = std::filesystem::exists(
       fmt::format("{}/{}/{}", runs_directory, of.run_key, kSpecFile), error);
@@ -28,13 +28,13 @@ std::string WorkIsGone(absl::Duration keep) {
       contract::FormatDuration(keep));
 }
 
-absl::StatusOr<std::unique_ptr<agent::RunFiles>> OpenOwnRunFiles(const std::string& runs_directory,
-                                                                 absl::Duration keep,
-                                                                 const agent::RankOfRun& of) {
-  absl::StatusOr<std::unique_ptr<agent::RunFiles>> files =
-      agent::OpenLocalRunFiles(runs_directory, fmt::format("{}/{}", of.run_key, kWorkDirectory));
+absl::StatusOr<std::unique_ptr<agents::RunFiles>> OpenOwnRunFiles(const std::string& runs_directory,
+                                                                  absl::Duration keep,
+                                                                  const agents::RankOfRun& of) {
+  absl::StatusOr<std::unique_ptr<agents::RunFiles>> files =
+      agents::OpenLocalRunFiles(runs_directory, fmt::format("{}/{}", of.run_key, kWorkDirectory));
   if (absl::IsNotFound(files.status()) && IsOver(runs_directory, of))
-    return agent::NoWorkingDirectory(WorkIsGone(keep));
+    return agents::NoWorkingDirectory(WorkIsGone(keep));
   return files;
 }
 

@@ -3,31 +3,41 @@
 #include <utility>
 
 #include "agents/core/proto_time.h"
+#include "contract/sentences.h"
 
 namespace muster::machines {
 namespace {
 
-constexpr char kWaitsBehind[] = "waiting behind earlier runs";
-constexpr char kHeld[] = "held: it starts once it is released";
-
 void SetTime(absl::Time now, v1::Evidence* evidence) {
-  *evidence->mutable_observed_at() = agent::ToProto(now);
+  *evidence->mutable_observed_at() = agents::ToProto(now);
 }
 
 }  // namespace
 
-void RunBoard::Put(const agent::Observation& observation) {
+v1::StateReason WaitsFor(const std::string& what) {
+  return contract::MakeReason(v1::STATE_REASON_CODE_WAITS_FOR_RESOURCES,
+                              {.detail = "waiting for " + what});
+}
+
+v1::StateReason AwaitsBroker() {
+  return contract::MakeReason(
+      v1::STATE_REASON_CODE_WAITS_IN_CLUSTER,
+      {.detail = "waiting for the broker's word on what is still wanted, as the agent was started "
+                 "anew"});
+}
+
+void RunBoard::Put(const agents::Observation& observation) {
   const std::lock_guard lock(mutex_);
   entries_[observation.run_key] = {.observation = observation, .news = true};
   wake_due_ = true;
 }
 
-void RunBoard::PutQuietly(const agent::Observation& observation) {
+void RunBoard::PutQuietly(const agents::Observation& observation) {
   const std::lock_guard lock(mutex_);
   entries_[observation.run_key] = {.observation = observation, .news = false};
 }
 
-void RunBoard::PutSilent(const agent::Observation& observation) {
+void RunBoard::PutSilent(const agents::Observation& observation) {
   const std::lock_guard lock(mutex_);
   entries_[observation.run_key] = {.observation = observation, .news = true, .silent = true};
   wake_due_ = true;
@@ -50,28 +60,30 @@ bool RunBoard::Contains(const std::string& run_key) const {
   return entries_.contains(run_key);
 }
 
-void RunBoard::SetReasons(const std::string& first, const std::string& first_reason,
+void RunBoard::SetReasons(const std::string& first, v1::StateReason first_reason,
                           absl::Time first_start) {
   const std::lock_guard lock(mutex_);
   first_ = first;
-  first_reason_ = first_reason;
+  first_reason_ = std::move(first_reason);
   first_start_ = first_start;
 }
 
-void RunBoard::SetOwnReason(const std::string& run_key, const std::string& reason) {
+void RunBoard::SetOwnReason(const std::string& run_key, v1::StateReason reason) {
   const std::lock_guard lock(mutex_);
-  if (reason.empty()) {
-    own_reasons_.erase(run_key);
-  } else {
-    own_reasons_[run_key] = reason;
-  }
+  own_reasons_[run_key] = std::move(reason);
 }
 
-std::string RunBoard::ReasonOfLocked(const std::string& run_key) const {
-  if (held_.contains(run_key)) return kHeld;
+void RunBoard::ClearOwnReason(const std::string& run_key) {
+  const std::lock_guard lock(mutex_);
+  own_reasons_.erase(run_key);
+}
+
+v1::StateReason RunBoard::ReasonOfLocked(const std::string& run_key) const {
+  if (held_.contains(run_key)) return contract::MakeReason(v1::STATE_REASON_CODE_HELD);
   const auto own = own_reasons_.find(run_key);
   if (own != own_reasons_.end()) return own->second;
-  return run_key == first_ ? first_reason_ : kWaitsBehind;
+  return run_key == first_ ? first_reason_
+                           : contract::MakeReason(v1::STATE_REASON_CODE_WAITS_FOR_TURN);
 }
 
 void RunBoard::SetHeld(const std::string& run_key, bool held) {
@@ -89,14 +101,14 @@ void RunBoard::SetHeld(const std::string& run_key, bool held) {
   wake_due_ = true;
 }
 
-std::vector<agent::Observation> RunBoard::Report(const std::vector<agent::RunHandle>& runs,
-                                                 absl::Time now,
-                                                 std::vector<agent::RunHandle>* unknown) {
+std::vector<agents::Observation> RunBoard::Report(const std::vector<agents::RunHandle>& runs,
+                                                  absl::Time now,
+                                                  std::vector<agents::RunHandle>* unknown) {
   const std::lock_guard lock(mutex_);
   const bool full = now - last_full_ >= kFullReportInterval;
   if (full) last_full_ = now;
-  std::vector<agent::Observation> report;
-  for (const agent::RunHandle& run : runs) {
+  std::vector<agents::Observation> report;
+  for (const agents::RunHandle& run : runs) {
     const auto found = entries_.find(run.run_key);
     if (found == entries_.end()) {
       unknown->push_back(run);

@@ -41,10 +41,10 @@ void DescribeProgram(const v1::JobSpec& job, const std::string& directory, RunSp
       job.working_directory().empty() ? run.PathOf(kWorkDirectory) : job.working_directory();
   if (!job.setup().empty()) {
     spec->setup_script = job.setup();
-    spec->setup_words = agent::WordsForScript(job.setup(), run.PathOf(kSetupFile));
+    spec->setup_words = agents::WordsForScript(job.setup(), run.PathOf(kSetupFile));
   }
   spec->command_script = job.command().script();
-  spec->command_words = agent::WordsForCommand(job.command(), run.PathOf(kCommandFile));
+  spec->command_words = agents::WordsForCommand(job.command(), run.PathOf(kCommandFile));
 }
 
 // Its container, whose image and mounts CheckImage has found good.
@@ -69,7 +69,7 @@ std::vector<std::string> Variables(const std::map<std::string, std::string>& env
   return variables;
 }
 
-RunSpec MakeRunSpec(const v1::Assignment& assignment, const std::string& directory,
+RunSpec MakeRunSpec(const agent::v1::Assignment& assignment, const std::string& directory,
                     const std::map<std::string, std::string>& environment, const RunRules& rules) {
   const v1::JobSpec& job = assignment.spec();
   const Request request = RequestOf(job);

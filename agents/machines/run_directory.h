@@ -13,7 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "agents/machines/run_records.h"
-#include "muster/v1/agent_link.pb.h"
+#include "muster/agent/v1/agent_link.pb.h"
 
 namespace muster::machines {
 
@@ -41,7 +41,7 @@ struct RunRules {
 };
 
 // What a supervisor is told of a run, whose paths are in the `directory`.
-RunSpec MakeRunSpec(const v1::Assignment& assignment, const std::string& directory,
+RunSpec MakeRunSpec(const agent::v1::Assignment& assignment, const std::string& directory,
                     const std::map<std::string, std::string>& environment, const RunRules& rules);
 
 class RunDirectory {

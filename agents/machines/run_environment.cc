@@ -15,11 +15,11 @@ constexpr const char* kRankNames[] = {"NODE_RANK", "SKYPILOT_NODE_RANK", "MUSTER
 
 }  // namespace
 
-std::map<std::string, std::string> RunEnvironment(const v1::Assignment& assignment,
+std::map<std::string, std::string> RunEnvironment(const agent::v1::Assignment& assignment,
                                                   const std::string& cluster,
                                                   const std::string& run_directory,
                                                   const std::map<std::string, std::string>& base) {
-  std::map<std::string, std::string> env = agent::RunVariables(assignment, cluster, run_directory);
+  std::map<std::string, std::string> env = agents::RunVariables(assignment, cluster, run_directory);
   env.merge(contract::NamedSlurmVariables(assignment.spec(), assignment.job_id()));
   // A run has one node, this one.
   env["MASTER_ADDR"] = "127.0.0.1";
@@ -33,7 +33,7 @@ std::map<std::string, std::string> RunEnvironment(const v1::Assignment& assignme
   return env;
 }
 
-std::map<std::string, std::string> RankEnvironment(const v1::Assignment& assignment,
+std::map<std::string, std::string> RankEnvironment(const agent::v1::Assignment& assignment,
                                                    const std::string& cluster,
                                                    const std::string& run_directory, size_t rank,
                                                    const std::vector<std::string>& addresses) {

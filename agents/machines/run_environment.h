@@ -10,7 +10,7 @@
 
 #include "agents/machines/scheduling/hosts.h"
 #include "agents/machines/scheduling/request.h"
-#include "muster/v1/agent_link.pb.h"
+#include "muster/agent/v1/agent_link.pb.h"
 
 namespace muster::machines {
 
@@ -21,14 +21,14 @@ inline constexpr std::string_view kRocrVariable = "ROCR_VISIBLE_DEVICES";
 
 // Everything but these: a few variables of the agent's own environment (`base`, e.g.
 // PATH and HOME), then what distributed programs read, then the user's, which win.
-std::map<std::string, std::string> RunEnvironment(const v1::Assignment& assignment,
+std::map<std::string, std::string> RunEnvironment(const agent::v1::Assignment& assignment,
                                                   const std::string& cluster,
                                                   const std::string& run_directory,
                                                   const std::map<std::string, std::string>& base);
 
 // Of one rank of several, each on a host of its own, without `base`: the host adds its own.
 // `addresses`: of the hosts, by rank.
-std::map<std::string, std::string> RankEnvironment(const v1::Assignment& assignment,
+std::map<std::string, std::string> RankEnvironment(const agent::v1::Assignment& assignment,
                                                    const std::string& cluster,
                                                    const std::string& run_directory, size_t rank,
                                                    const std::vector<std::string>& addresses);

@@ -19,6 +19,7 @@
 #ifndef MUSTER_AGENTS_MACHINES_RUN_RECORDS_H_
 #define MUSTER_AGENTS_MACHINES_RUN_RECORDS_H_
 
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -56,6 +57,10 @@ inline constexpr int kSupervisorUsage = 2;        // bad arguments
 inline constexpr int kSupervisorLostClaim = 3;    // another one has the run
 inline constexpr int kSupervisorUnrecorded = 4;   // the run is over; its exit record is not written
 inline constexpr int kSupervisorErrnoBase = 100;  // + errno: it could not make the claim
+
+// Whoever starts a supervisor blocks these in it: a TERM that comes before the supervisor can read
+// signals waits until it can, and does not kill it before it has written anything down.
+inline constexpr int kSupervisorSignals[] = {SIGTERM, SIGINT, SIGHUP, SIGCHLD};
 
 struct RunSpec {
   std::string run_key;

@@ -34,7 +34,7 @@ Request RequestOf(const v1::JobSpec& spec) {
   return request;
 }
 
-Request RequestOf(const v1::Assignment& assignment) {
+Request RequestOf(const agent::v1::Assignment& assignment) {
   Request request = RequestOf(assignment.spec());
   request.excluded_hosts.assign(assignment.excluded_nodes().begin(),
                                 assignment.excluded_nodes().end());

@@ -8,7 +8,7 @@
 #include "absl/time/time.h"
 #include "agents/machines/run_records.h"
 #include "agents/machines/scheduling/request.h"
-#include "muster/v1/agent_link.pb.h"
+#include "muster/agent/v1/agent_link.pb.h"
 #include "muster/v1/job_spec.pb.h"
 
 namespace muster::machines {
@@ -22,7 +22,7 @@ std::optional<Misfit> CheckPool(const v1::JobSpec& spec);
 // Whole cores, one at least.
 Request RequestOf(const v1::JobSpec& spec);
 // Of a run of it, which keeps away from hosts.
-Request RequestOf(const v1::Assignment& assignment);
+Request RequestOf(const agent::v1::Assignment& assignment);
 // Of one node.
 Request RequestOf(const RunSpec& spec);
 

@@ -13,6 +13,7 @@
 #include "agents/machines/process_search.h"
 #include "agents/machines/run_environment.h"
 #include "agents/machines/run_request.h"
+#include "contract/sentences.h"
 #include "contract/text.h"
 #include "fmt/format.h"
 #include "spdlog/spdlog.h"
@@ -27,9 +28,6 @@ constexpr absl::Duration kStartRetry = absl::Seconds(5);
 // Canceled runs whose end is written between two looks at what can start: each is a sync of the
 // disk, and many may be canceled at once.
 constexpr int kClosesInARow = 16;
-
-constexpr char kAwaitsBroker[] =
-    "waiting for the broker's word on what is still wanted, as the agent was started anew";
 
 std::string Text(const absl::Status& status) { return std::string(ToStd(status.message())); }
 
@@ -153,7 +151,7 @@ void Scheduler::Handle(RunWithFiles what) {
                        awaiting_files_.contains(run_key) || files_lane_ == nullptr;
   if (is_here) return;
   board_->SetHeld(run_key, what.run.held);
-  board_->SetOwnReason(run_key, kFetchesFiles);
+  board_->SetOwnReason(run_key, FetchesFiles());
   const uint64_t ticket = files_lane_->Add(run_key, what.brought, what.makes_results);
   awaiting_files_.emplace(run_key, AwaitingFiles{.run = std::move(what.run), .ticket = ticket});
 }
@@ -161,10 +159,10 @@ void Scheduler::Handle(RunWithFiles what) {
 void Scheduler::Handle(FilesNews news) {
   const auto found = awaiting_files_.find(news.run_key);
   if (found == awaiting_files_.end() || found->second.ticket != news.ticket) return;
-  if (news.kind == FilesNews::Kind::kWaits) return board_->SetOwnReason(news.run_key, news.why);
+  if (news.kind == FilesNews::Kind::kWaits) return board_->SetOwnReason(news.run_key, news.reason);
   QueuedRun run = std::move(found->second.run);
   awaiting_files_.erase(found);
-  board_->SetOwnReason(news.run_key, "");
+  board_->ClearOwnReason(news.run_key);
   if (news.kind == FilesNews::Kind::kReady) return Handle(std::move(run));
   board_->Put(NotStartedVerdict(WitnessOf(news.run_key), news.failure));
 }
@@ -269,8 +267,9 @@ void Scheduler::HoldStarts(const std::string& run_key, const std::string& why) {
   spdlog::warn("run_not_started run={} retry_in={} reason=\"{}\"", run_key,
                absl::FormatDuration(kStartRetry), why);
   hold_until_ = time_.Now() + kStartRetry;
-  hold_reason_ = "the machine cannot start runs now: " + why;
-  board_->PutQuietly(PendingVerdict(WitnessOf(run_key), hold_reason_));
+  hold_reason_ = contract::MakeReason(v1::STATE_REASON_CODE_AGENT_RETRIES,
+                                      {.detail = "the machine cannot start runs now: " + why});
+  board_->PutQuietly(PendingVerdict(WitnessOf(run_key)));
 }
 
 bool Scheduler::TakeWaiting(const std::string& run_key) {
@@ -278,7 +277,7 @@ bool Scheduler::TakeWaiting(const std::string& run_key) {
   if (found == awaiting_files_.end()) return queue_.Remove(run_key).has_value();
   files_lane_->Drop(found->second.ticket);
   awaiting_files_.erase(found);
-  board_->SetOwnReason(run_key, "");
+  board_->ClearOwnReason(run_key);
   return true;
 }
 
@@ -400,7 +399,7 @@ void Scheduler::Conclude(Active active, RunFiles files) {
                                      active.supervisor, SupervisorEnd(active.wait_status))));
 }
 
-void Scheduler::Finish(const Active& active, const agent::Observation& end) {
+void Scheduler::Finish(const Active& active, const agents::Observation& end) {
   queue_.Release(active.run.run_key);
   if (active.forget_at_end) {
     CleanUp(active.run.run_key);
@@ -421,18 +420,16 @@ Witness Scheduler::WitnessOf(const std::string& run_key) const {
 
 void Scheduler::PublishReasons() {
   const QueuedRun* first = queue_.First();
-  if (first == nullptr) return board_->SetReasons("", "");
-  if (AreStartsHeld()) {
-    return board_->SetReasons(first->run_key, starts_held_ ? kAwaitsBroker : hold_reason_);
-  }
+  if (first == nullptr) return board_->ClearReasons();
+  if (AreStartsHeld())
+    return board_->SetReasons(first->run_key, starts_held_ ? AwaitsBroker() : hold_reason_);
   absl::Time start = absl::InfiniteFuture();
   if (const std::optional<BlockedRun>& blocked = queue_.blocked(); blocked.has_value()) {
     first = &blocked->run;
     // By the time of day.
     start = absl::Now() + (blocked->start - time_.Now());
   }
-  board_->SetReasons(first->run_key, "waiting for " + queue_.ledger().Shortage(first->request),
-                     start);
+  board_->SetReasons(first->run_key, WaitsFor(queue_.ledger().Shortage(first->request)), start);
 }
 
 void Scheduler::PublishLoad() {

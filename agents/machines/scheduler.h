@@ -164,7 +164,7 @@ class Scheduler {
   // Whether another supervisor has the run, and is now watched in place of the one that has
   // ended.
   bool FollowClaim(Active active, const RunFiles& files);
-  void Finish(const Active& active, const agent::Observation& end);
+  void Finish(const Active& active, const agents::Observation& end);
 
   RunDirectory DirectoryOf(const std::string& run_key) const;
   Witness WitnessOf(const std::string& run_key) const;
@@ -176,7 +176,7 @@ class Scheduler {
   void PruneFinished();
 
   const SchedulerOptions options_;
-  const agent::SteadyTime time_;  // for waits; what is reported has the time of day
+  const agents::SteadyTime time_;  // for waits; what is reported has the time of day
   RunBoard* const board_;
   const std::unique_ptr<Supervisors> supervisors_;
   std::atomic<uint64_t> supervisors_started_ = 0;
@@ -195,7 +195,7 @@ class Scheduler {
   std::deque<std::string> finished_;      // run keys, the oldest first
   bool starts_held_ = false;              // until the broker's wishes are known
   absl::Time hold_until_ = absl::InfinitePast();  // no start before
-  std::string hold_reason_;
+  v1::StateReason hold_reason_;
   std::thread thread_;
   ContainerRemover remover_;               // posts messages
   std::unique_ptr<FilesLane> files_lane_;  // likewise; null: no run brings files

@@ -69,13 +69,15 @@ absl::StatusOr<pid_t> Supervisors::Start(const std::string& run_key, const std::
                                          const std::vector<std::string>& variables) {
   std::vector<std::string> argv = {program_, directory, devices};
   argv.insert(argv.end(), variables.begin(), variables.end());
-  absl::StatusOr<hosts::Child> child = hosts::Spawn({.argv = std::move(argv),
-                                                     .env = ToolVariables(),
-                                                     .working_directory = "/",
-                                                     .stdin_fd = null_.get(),
-                                                     .stdout_fd = null_.get(),
-                                                     .stderr_fd = null_.get(),
-                                                     .new_session = true});
+  absl::StatusOr<hosts::Child> child = hosts::Spawn(
+      {.argv = std::move(argv),
+       .env = ToolVariables(),
+       .working_directory = "/",
+       .stdin_fd = null_.get(),
+       .stdout_fd = null_.get(),
+       .stderr_fd = null_.get(),
+       .new_session = true,
+       .blocked_signals = {std::begin(kSupervisorSignals), std::end(kSupervisorSignals)}});
   if (!child.ok()) return child.status();
   const pid_t pid = child->pid;
   if (absl::Status s = Watch(run_key, directory,

@@ -15,7 +15,7 @@
 namespace muster::machines {
 namespace {
 
-using agent::Observation;
+using agents::Observation;
 
 // What shells end with.
 constexpr int kNotExecutableCode = 126;
@@ -24,7 +24,7 @@ constexpr int kNotFoundCode = 127;
 v1::Evidence MakeEvidence(v1::EvidenceSource source, absl::Time now, const std::string& detail) {
   v1::Evidence evidence;
   evidence.set_source(source);
-  *evidence.mutable_observed_at() = agent::ToProto(now);
+  *evidence.mutable_observed_at() = agents::ToProto(now);
   evidence.set_detail(detail);
   return evidence;
 }
@@ -165,6 +165,24 @@ v1::Failure FailureOf(const ExitRecord& exit) {
   return ProgramFailure(exit);
 }
 
+v1::FailurePhase PhaseOf(const ExitRecord& exit) {
+  if (exit.phase == ExitRecord::Phase::kQueue) return v1::FAILURE_PHASE_QUEUE;
+  const bool is_setup = exit.phase == ExitRecord::Phase::kSetup;
+  if (exit.end != ExitRecord::End::kNotStarted)
+    return is_setup ? v1::FAILURE_PHASE_SETUP : v1::FAILURE_PHASE_COMMAND;
+  switch (exit.step) {
+    case ExitRecord::Step::kImage:
+      return v1::FAILURE_PHASE_IMAGE;
+    case ExitRecord::Step::kFiles:
+      return v1::FAILURE_PHASE_FILES;
+    case ExitRecord::Step::kProgram:
+    case ExitRecord::Step::kWorkingDirectory:
+    case ExitRecord::Step::kProcess:
+      break;
+  }
+  return is_setup ? v1::FAILURE_PHASE_SETUP_START : v1::FAILURE_PHASE_COMMAND_START;
+}
+
 std::string DetailOf(const ExitRecord& exit) {
   std::string detail;
   switch (exit.end) {
@@ -216,12 +234,9 @@ v1::Failure MakeFailure(v1::FailureClass failure_class, const std::string& messa
   return failure;
 }
 
-Observation PendingVerdict(const Witness& witness, const std::string& reason) {
-  Observation observation =
-      Begin(witness, v1::RUN_STATE_PENDING, v1::EVIDENCE_SOURCE_AGENT,
-            witness.hostname.empty() ? "in the cluster's queue" : "in the machine's queue");
-  observation.reason = reason;
-  return observation;
+Observation PendingVerdict(const Witness& witness) {
+  return Begin(witness, v1::RUN_STATE_PENDING, v1::EVIDENCE_SOURCE_AGENT,
+               witness.hostname.empty() ? "in the cluster's queue" : "in the machine's queue");
 }
 
 Observation StartingVerdict(const Witness& witness, pid_t supervisor) {
@@ -257,7 +272,14 @@ Observation EndVerdict(const Witness& witness, const ExitRecord& exit) {
     if (exit.end == ExitRecord::End::kSignaled) status.set_signal(exit.status);
     observation.exit = status;
   }
-  if (observation.state == v1::RUN_STATE_FAILED) observation.failure = FailureOf(exit);
+  if (observation.state == v1::RUN_STATE_FAILED) {
+    observation.failure = FailureOf(exit);
+    observation.failure->set_phase(PhaseOf(exit));
+    if (!observation.nodes.empty()) {
+      observation.failure->set_rank(0);
+      observation.failure->set_node(witness.hostname);
+    }
+  }
   return observation;
 }
 
@@ -279,6 +301,8 @@ Observation NotStartedVerdict(const Witness& witness, const v1::Failure& failure
   observation.end_time = witness.now;
   if (!witness.hostname.empty()) observation.nodes = {witness.hostname};
   observation.failure = failure;
+  if (failure.phase() == v1::FAILURE_PHASE_UNSPECIFIED)
+    observation.failure->set_phase(v1::FAILURE_PHASE_LAUNCH);
   return observation;
 }
 

@@ -21,17 +21,18 @@ struct Witness {
 v1::Failure MakeFailure(v1::FailureClass failure_class, const std::string& message,
                         const std::string& suggestion);
 
-agent::Observation PendingVerdict(const Witness& witness, const std::string& reason);
+// The board says why it waits.
+agents::Observation PendingVerdict(const Witness& witness);
 // A supervisor has it; the command has not started.
-agent::Observation StartingVerdict(const Witness& witness, pid_t supervisor);
-agent::Observation RunningVerdict(const Witness& witness, const Started& started);
-agent::Observation EndVerdict(const Witness& witness, const ExitRecord& exit);
+agents::Observation StartingVerdict(const Witness& witness, pid_t supervisor);
+agents::Observation RunningVerdict(const Witness& witness, const Started& started);
+agents::Observation EndVerdict(const Witness& witness, const ExitRecord& exit);
 // It has a claim and no exit record, and its supervisor is gone; `detail` says how that was seen.
-agent::Observation VanishedVerdict(const Witness& witness, const std::string& detail);
+agents::Observation VanishedVerdict(const Witness& witness, const std::string& detail);
 // It could not be started, and nothing of it is there.
-agent::Observation NotStartedVerdict(const Witness& witness, const v1::Failure& failure);
+agents::Observation NotStartedVerdict(const Witness& witness, const v1::Failure& failure);
 // The backend should have it, and there is no trace of it.
-agent::Observation LostVerdict(const Witness& witness, const std::string& directory);
+agents::Observation LostVerdict(const Witness& witness, const std::string& directory);
 
 }  // namespace muster::machines
 

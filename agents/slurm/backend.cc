@@ -11,6 +11,7 @@
 #include "agents/slurm/rest_scheduler.h"
 #include "contract/errors.h"
 #include "contract/roles.h"
+#include "contract/sentences.h"
 #include "contract/text.h"
 #include "fmt/format.h"
 
@@ -113,16 +114,17 @@ absl::StatusOr<v1::Inventory> SlurmBackend::Inventory() {
   inventory.mutable_pools()->Assign(pools->begin(), pools->end());
   inventory.mutable_observed_at()->set_seconds(absl::ToUnixSeconds(absl::Now()));
   if (pools->empty()) {
-    inventory.add_warnings(
-        "sinfo shows no partition: the agent's user may use none, or slurm.conf defines none");
+    *inventory.add_issues() = contract::MakeIssue(
+        v1::CLUSTER_ISSUE_CODE_NO_NODES, "sinfo shows no partition",
+        {.remedy = "let the agent's user use one, or define one in slurm.conf"});
   }
   if (!settings->keeps_accounting) {
-    inventory.add_warnings(
+    *inventory.add_issues() = contract::MakeIssue(
+        v1::CLUSTER_ISSUE_CODE_ACCOUNTING,
         "the cluster keeps no accounting (slurmdbd): who canceled a job and how a job ended that "
-        "left no exit "
-        "record cannot be told later than MinJobAge after its end");
+        "left no exit record cannot be told later than MinJobAge after its end");
   }
-  for (std::string& warning : gate_.Warnings()) inventory.add_warnings(std::move(warning));
+  for (v1::ClusterIssue& issue : gate_.Issues()) *inventory.add_issues() = std::move(issue);
   const std::lock_guard lock(mutex_);
   gpu_types_ = GpuTypesOf(*pools);
   pools_ = *std::move(pools);
@@ -131,14 +133,14 @@ absl::StatusOr<v1::Inventory> SlurmBackend::Inventory() {
   return inventory;
 }
 
-absl::Status SlurmBackend::Adopt(const std::vector<agent::RunHandle>& runs) {
+absl::Status SlurmBackend::Adopt(const std::vector<agents::RunHandle>& runs) {
   watcher_.SetActive(!runs.empty());
   return absl::OkStatus();
 }
 
-std::vector<agent::LogSource> SlurmBackend::Logs(const agent::RunHandle& run) {
+std::vector<agents::LogSource> SlurmBackend::Logs(const agents::RunHandle& run) {
   const RunPaths paths = PathsOf(run.run_key);
-  std::vector<agent::LogSource> sources;
+  std::vector<agents::LogSource> sources;
   const uint32_t ranks =
       run.assignment == nullptr ? 1 : contract::RankCount(run.assignment->spec());
   for (uint32_t rank = 0; rank < ranks; ++rank) {
@@ -148,14 +150,14 @@ std::vector<agent::LogSource> SlurmBackend::Logs(const agent::RunHandle& run) {
   return sources;
 }
 
-absl::Status SlurmBackend::Forget(const agent::RunHandle& run) { return ForgetMany({run})[0]; }
+absl::Status SlurmBackend::Forget(const agents::RunHandle& run) { return ForgetMany({run})[0]; }
 
 // What the command left in its working directory is the user's, and then the claim stays, too: a
 // stray job of the run that starts later must find it. Files that cannot be removed cost disk, no
 // truth.
-std::vector<absl::Status> SlurmBackend::ForgetMany(const std::vector<agent::RunHandle>& runs) {
+std::vector<absl::Status> SlurmBackend::ForgetMany(const std::vector<agents::RunHandle>& runs) {
   std::vector<std::string> works;
-  for (const agent::RunHandle& run : runs) works.push_back(PathsOf(run.run_key).work());
+  for (const agents::RunHandle& run : runs) works.push_back(PathsOf(run.run_key).work());
   host_->RemoveEmptyDirectories(works).IgnoreError();
   const std::vector<absl::StatusOr<hosts::FileInfo>> left = host_->StatMany(works);
   std::vector<std::string> trees;
@@ -173,7 +175,7 @@ std::vector<absl::Status> SlurmBackend::ForgetMany(const std::vector<agent::RunH
   }
   host_->RemoveManyTrees(trees).IgnoreError();
   const bool has_lists = arrays_.Load().ok();
-  for (const agent::RunHandle& run : runs) {
+  for (const agents::RunHandle& run : runs) {
     if (has_lists) arrays_.Forget(run.run_key);
     const std::lock_guard lock(mutex_);
     tracks_.erase(run.run_key);
@@ -190,8 +192,8 @@ absl::Duration SlurmBackend::ObserveInterval() const {
   return gate_.ObserveInterval(interval);
 }
 
-std::unique_ptr<agent::Backend> CreateSlurmBackend(SlurmConfig config, std::string state_dir,
-                                                   std::unique_ptr<hosts::Host> host) {
+std::unique_ptr<agents::Backend> CreateSlurmBackend(SlurmConfig config, std::string state_dir,
+                                                    std::unique_ptr<hosts::Host> host) {
   if (host == nullptr) host = std::make_unique<hosts::LocalHost>();
   return std::make_unique<SlurmBackend>(WithDefaults(std::move(config), state_dir),
                                         std::move(host));

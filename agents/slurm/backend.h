@@ -30,7 +30,7 @@
 
 namespace muster::slurm {
 
-class SlurmBackend : public agent::Backend {
+class SlurmBackend : public agents::Backend {
  public:
   SlurmBackend(SlurmConfig config, std::unique_ptr<hosts::Host> host);
 
@@ -39,26 +39,26 @@ class SlurmBackend : public agent::Backend {
   v1::ClusterChecks Check() override;
   absl::StatusOr<v1::ClusterDetails> Describe() override;
   absl::StatusOr<v1::JobPlan> Plan(const v1::JobSpec& spec, const std::string& user) override;
-  absl::Status Adopt(const std::vector<agent::RunHandle>& runs) override;
-  agent::LaunchOutcome Launch(const v1::Assignment& assignment) override;
-  std::vector<agent::LaunchOutcome> LaunchMany(
-      const std::vector<std::shared_ptr<const v1::Assignment>>& assignments) override;
+  absl::Status Adopt(const std::vector<agents::RunHandle>& runs) override;
+  agents::LaunchOutcome Launch(const agent::v1::Assignment& assignment) override;
+  std::vector<agents::LaunchOutcome> LaunchMany(
+      const std::vector<std::shared_ptr<const agent::v1::Assignment>>& assignments) override;
   size_t MaxLaunchBatch() const override;
-  agent::LookupOutcome Lookup(const agent::RunHandle& run) override;
-  agent::ObserveOutcome Observe(const std::vector<agent::RunHandle>& runs) override;
-  absl::Status Cancel(const agent::RunHandle& run) override;
-  std::vector<absl::Status> CancelMany(const std::vector<agent::RunHandle>& runs) override;
-  absl::Status SetHeld(const agent::RunHandle& run, bool held) override;
-  std::vector<absl::Status> SetHeldMany(const std::vector<agent::RunHandle>& runs,
+  agents::LookupOutcome Lookup(const agents::RunHandle& run) override;
+  agents::ObserveOutcome Observe(const std::vector<agents::RunHandle>& runs) override;
+  absl::Status Cancel(const agents::RunHandle& run) override;
+  std::vector<absl::Status> CancelMany(const std::vector<agents::RunHandle>& runs) override;
+  absl::Status SetHeld(const agents::RunHandle& run, bool held) override;
+  std::vector<absl::Status> SetHeldMany(const std::vector<agents::RunHandle>& runs,
                                         bool held) override;
   size_t MaxCancelBatch() const override;
-  std::vector<agent::LogSource> Logs(const agent::RunHandle& run) override;
-  std::string ResultsDirectory(const agent::RunHandle& run) override;
-  std::string StartMark(const agent::RunHandle& run) override;
-  bool MayHaveGpus(const agent::RunHandle& run) override;
+  std::vector<agents::LogSource> Logs(const agents::RunHandle& run) override;
+  std::string ResultsDirectory(const agents::RunHandle& run) override;
+  std::string StartMark(const agents::RunHandle& run) override;
+  bool MayHaveGpus(const agents::RunHandle& run) override;
   hosts::Host* LogHost() override { return config_.user_on_host.empty() ? nullptr : host_.get(); }
-  absl::Status Forget(const agent::RunHandle& run) override;
-  std::vector<absl::Status> ForgetMany(const std::vector<agent::RunHandle>& runs) override;
+  absl::Status Forget(const agents::RunHandle& run) override;
+  std::vector<absl::Status> ForgetMany(const std::vector<agents::RunHandle>& runs) override;
   absl::Duration LookupGrace() const override { return config_.lookup_grace; }
   absl::Duration ObserveInterval() const override;
   void SetWaker(std::function<void()> wake) override { watcher_.SetWaker(std::move(wake)); }
@@ -95,59 +95,60 @@ class SlurmBackend : public agent::Backend {
 
   // ---- answers
   // What sbatch and, for a container, srun would get.
-  absl::StatusOr<std::string> SubmissionText(const v1::Assignment& assignment,
+  absl::StatusOr<std::string> SubmissionText(const agent::v1::Assignment& assignment,
                                              const Submission& submission);
-  void PlanImage(const v1::JobSpec& spec, agent::CheckList* checks);
+  void PlanImage(const v1::JobSpec& spec, agents::CheckList* checks);
 
   // ---- launch
   // The assignment with what the cluster fills in, and without excluded nodes that Slurm does not
   // know any more. INVALID_ARGUMENT: the cluster cannot take it so; UNAVAILABLE: Slurm could not be
   // asked.
-  absl::StatusOr<v1::Assignment> Complete(const v1::Assignment& assignment,
-                                          const absl::StatusOr<std::set<std::string>>& known) const;
+  absl::StatusOr<agent::v1::Assignment> Complete(
+      const agent::v1::Assignment& assignment,
+      const absl::StatusOr<std::set<std::string>>& known) const;
   // Which of the nodes that they exclude Slurm knows: one question for all of them, or none.
   absl::StatusOr<std::set<std::string>> KnownNodesOf(
-      const std::vector<std::shared_ptr<const v1::Assignment>>& assignments);
+      const std::vector<std::shared_ptr<const agent::v1::Assignment>>& assignments);
   // What the launch of a run comes to before its submission; nothing if it is to be submitted.
-  std::optional<agent::LaunchOutcome> Prepare(
+  std::optional<agents::LaunchOutcome> Prepare(
       std::map<std::string, absl::StatusOr<ImageCache::Ready>>* images, Fresh* fresh);
-  std::optional<agent::LaunchOutcome> FindLaunched(const std::string& run_key,
-                                                   const absl::StatusOr<hosts::FileInfo>& before);
+  std::optional<agents::LaunchOutcome> FindLaunched(const std::string& run_key,
+                                                    const absl::StatusOr<hosts::FileInfo>& before);
   // The assignment with the cluster's paths in place of URIs. INVALID_ARGUMENT names the field.
-  absl::StatusOr<v1::Assignment> Resolve(const v1::Assignment& assignment) const;
+  absl::StatusOr<agent::v1::Assignment> Resolve(const agent::v1::Assignment& assignment) const;
   // That its inputs are there and its results have a directory; nothing: it may be submitted.
-  std::optional<agent::LaunchOutcome> PrepareStorage(const v1::JobSpec& spec);
+  std::optional<agents::LaunchOutcome> PrepareStorage(const v1::JobSpec& spec);
   // What the job brings along becomes the run's working directory; nothing: it may be submitted.
-  std::optional<agent::LaunchOutcome> LayOutFiles(const v1::Assignment& assignment,
-                                                  absl::Time deadline);
+  std::optional<agents::LaunchOutcome> LayOutFiles(const agent::v1::Assignment& assignment,
+                                                   absl::Time deadline);
   // Of a spec without an image: nothing is needed.
   // Nothing: jobs may have an image, or nobody can tell.
   std::optional<v1::Failure> WhyNoContainers();
   absl::StatusOr<ImageCache::Ready> PrepareImage(const v1::JobSpec& spec);
   // `image.image` is empty: the run has no container.
-  absl::StatusOr<std::vector<RunFile>> FilesOf(const v1::Assignment& assignment,
+  absl::StatusOr<std::vector<RunFile>> FilesOf(const agent::v1::Assignment& assignment,
                                                const RunPaths& paths,
                                                const ImageCache::Ready& image);
   absl::Status WriteRunFiles(std::vector<Fresh>* runs, const Submission& submission);
   absl::StatusOr<Submission> SubmissionOf(const std::vector<Fresh>& runs);
-  void SubmitAll(std::vector<Fresh> runs, std::vector<agent::LaunchOutcome>* outcomes);
+  void SubmitAll(std::vector<Fresh> runs, std::vector<agents::LaunchOutcome>* outcomes);
   std::optional<SubmitOutcome> Submit(std::vector<Fresh>* part,
-                                      std::vector<agent::LaunchOutcome>* outcomes);
+                                      std::vector<agents::LaunchOutcome>* outcomes);
   void Answer(const std::vector<Fresh>& runs, const SubmitOutcome& submitted,
-              std::vector<agent::LaunchOutcome>* outcomes);
+              std::vector<agents::LaunchOutcome>* outcomes);
   void RemoveScripts(const std::vector<Fresh>& runs);
-  agent::LaunchOutcome OutcomeOf(const v1::Assignment& assignment, SubmitOutcome submitted,
-                                 const JobId& id);
+  agents::LaunchOutcome OutcomeOf(const agent::v1::Assignment& assignment, SubmitOutcome submitted,
+                                  const JobId& id);
 
   // ---- look-up
   // The run whose job is called so; the name itself if it is no task of an array that is known.
   std::string RunOf(const std::string& name, const JobId& id) const;
   // The whole queue, as it was at most a second ago and not before the last submission.
   absl::StatusOr<std::vector<QueueRow>> SharedQueue();
-  agent::LookupOutcome LookUpInHistory(const agent::RunHandle& run,
-                                       const std::vector<ArrayPlace>& places,
-                                       const std::vector<QueueRow>& queue,
-                                       std::optional<JobId>* id);
+  agents::LookupOutcome LookUpInHistory(const agents::RunHandle& run,
+                                        const std::vector<ArrayPlace>& places,
+                                        const std::vector<QueueRow>& queue,
+                                        std::optional<JobId>* id);
   // Which Slurm job owns the run: nothing if none has claimed it yet, or if one died over its
   // claim; an error if that cannot be read.
   absl::StatusOr<std::optional<JobId>> ReadOwner(const RunPaths& paths);
@@ -155,7 +156,7 @@ class SlurmBackend : public agent::Backend {
   // tell. UNAVAILABLE: one has by now, or it cannot be told.
   absl::Status TakeDeadClaim(const RunPaths& paths);
   // Less the submissions that were refused.
-  absl::StatusOr<std::vector<HistoryRow>> HistoryByName(const agent::RunHandle& run,
+  absl::StatusOr<std::vector<HistoryRow>> HistoryByName(const agents::RunHandle& run,
                                                         const std::string& name);
   // The jobs of the run that are not it.
   static std::vector<JobToEnd> StraysOf(const std::string& run_key, const JobId& id,
@@ -165,17 +166,17 @@ class SlurmBackend : public agent::Backend {
   bool IsQueueDue() const;
   absl::StatusOr<Queue> AskQueue();
   // The exit records of these runs, by run key; one that cannot be read now is left out.
-  std::map<std::string, ExitRecord> ReadRecords(const std::vector<agent::RunHandle>& runs);
-  RunFacts Gather(const agent::RunHandle& run, const std::optional<Queue>& queue,
+  std::map<std::string, ExitRecord> ReadRecords(const std::vector<agents::RunHandle>& runs);
+  RunFacts Gather(const agents::RunHandle& run, const std::optional<Queue>& queue,
                   std::optional<ExitRecord> record, std::vector<JobToEnd>* strays);
   // Whether the run was submitted as a task of one of them.
   bool IsTaskOfAny(const std::string& run_key, const std::set<std::string>& array_names) const;
-  void ChooseRow(const agent::RunHandle& run, const std::vector<QueueRow>& rows, RunFacts* facts,
+  void ChooseRow(const agents::RunHandle& run, const std::vector<QueueRow>& rows, RunFacts* facts,
                  std::vector<JobToEnd>* strays);
   void DropVoidRecord(RunFacts* facts);
   void MarkSince(RunFacts* facts);
-  void MarkLimit(const agent::RunHandle& run, RunFacts* facts);
-  void AskHistory(const std::vector<agent::RunHandle>& runs, absl::Time deadline,
+  void MarkLimit(const agents::RunHandle& run, RunFacts* facts);
+  void AskHistory(const std::vector<agents::RunHandle>& runs, absl::Time deadline,
                   std::vector<RunFacts>* facts);
   // What Slurm wrote into its output of the run's job.
   std::string SlurmOutputOf(const std::string& run_key, const JobId& job_id) const;
@@ -199,7 +200,7 @@ class SlurmBackend : public agent::Backend {
   const SlurmConfig config_;
   const std::unique_ptr<hosts::Host> host_;
   // For intervals and graces; what others are told has the time of day.
-  const agent::SteadyTime time_;
+  const agents::SteadyTime time_;
 
   // Thread-safe by themselves.
   mutable CallGate gate_;

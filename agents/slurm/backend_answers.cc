@@ -56,7 +56,7 @@ absl::StatusOr<v1::ClusterDetails> SlurmBackend::Describe() {
 }
 
 absl::StatusOr<v1::JobPlan> SlurmBackend::Plan(const v1::JobSpec& spec, const std::string& user) {
-  v1::Assignment planned;
+  agent::v1::Assignment planned;
   planned.set_run_key(kPlannedRun);
   planned.set_user(user);
   *planned.mutable_spec() = spec;
@@ -68,31 +68,31 @@ absl::StatusOr<v1::JobPlan> SlurmBackend::Plan(const v1::JobSpec& spec, const st
     pools = pools_;
   }
   v1::JobPlan plan;
-  agent::CheckList checks;
-  absl::StatusOr<v1::Assignment> complete = Complete(planned, std::set<std::string>());
+  agents::CheckList checks;
+  absl::StatusOr<agent::v1::Assignment> complete = Complete(planned, std::set<std::string>());
   if (complete.ok()) complete = Resolve(*complete);
   if (!complete.ok()) {
     if (!absl::IsInvalidArgument(complete.status())) return complete.status();
-    checks.Fail("the job", agent::WhatIsWrong(complete.status()), "Correct the job.");
+    checks.Fail("the job", agents::WhatIsWrong(complete.status()), "Correct the job.");
     *plan.mutable_checks() = checks.checks().checks();
     return plan;
   }
-  const v1::Assignment& assignment = *complete;
+  const agent::v1::Assignment& assignment = *complete;
   const absl::StatusOr<Submission> submission =
       MakeSubmission(assignment, PathsOf(kPlannedRun), gpu_types);
   absl::StatusOr<std::string> text =
       submission.ok() ? SubmissionText(assignment, *submission) : submission.status();
   if (!text.ok()) {
-    checks.Fail("the job", agent::WhatIsWrong(text.status()), "Correct the job.");
+    checks.Fail("the job", agents::WhatIsWrong(text.status()), "Correct the job.");
   } else {
     plan.set_submission(*std::move(text));
     const absl::Status limit = CheckTimeLimit(assignment.spec(), pools);
     if (limit.ok()) {
       checks.Ok("time limit", "within the limits of the partitions that the job may use");
     } else {
-      checks.Fail("time limit", agent::WhatIsWrong(limit), "Correct the job.");
+      checks.Fail("time limit", agents::WhatIsWrong(limit), "Correct the job.");
     }
-    if (auto inputs = agent::PlanInputs(assignment.spec(), host_.get()); inputs.has_value())
+    if (auto inputs = agents::PlanInputs(assignment.spec(), host_.get()); inputs.has_value())
       checks.Add(*std::move(inputs));
     PlanImage(spec, &checks);
     TakeEstimate(scheduler_->EstimateStart(*submission), &checks, &plan);
@@ -101,7 +101,7 @@ absl::StatusOr<v1::JobPlan> SlurmBackend::Plan(const v1::JobSpec& spec, const st
   return plan;
 }
 
-absl::StatusOr<std::string> SlurmBackend::SubmissionText(const v1::Assignment& assignment,
+absl::StatusOr<std::string> SlurmBackend::SubmissionText(const agent::v1::Assignment& assignment,
                                                          const Submission& submission) {
   const RunPaths paths = PathsOf(assignment.run_key());
   const std::vector<std::string> words = SbatchArguments(submission);
@@ -128,12 +128,12 @@ absl::StatusOr<std::string> SlurmBackend::SubmissionText(const v1::Assignment& a
   return *text + *programs + FilesText(*files, paths) + BatchScriptText();
 }
 
-void SlurmBackend::PlanImage(const v1::JobSpec& spec, agent::CheckList* checks) {
+void SlurmBackend::PlanImage(const v1::JobSpec& spec, agents::CheckList* checks) {
   constexpr char kSubject[] = "image";
   if (spec.image().empty()) return;
   const absl::StatusOr<contract::Image> image = contract::ParseImage(spec.image());
   if (!image.ok())
-    return checks->Fail(kSubject, agent::WhatIsWrong(image.status()), "Correct the job.");
+    return checks->Fail(kSubject, agents::WhatIsWrong(image.status()), "Correct the job.");
   if (const std::optional<v1::Failure> impossible = WhyNoContainers())
     return checks->Fail(kSubject, impossible->message(), impossible->suggestion());
   const std::string file = images_.NameFor(*image);

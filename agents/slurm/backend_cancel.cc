@@ -7,14 +7,16 @@ namespace muster::slurm {
 
 size_t SlurmBackend::MaxCancelBatch() const { return scheduler_->MaxJobsInCall(); }
 
-absl::Status SlurmBackend::Cancel(const agent::RunHandle& run) { return CancelMany({run}).front(); }
+absl::Status SlurmBackend::Cancel(const agents::RunHandle& run) {
+  return CancelMany({run}).front();
+}
 
-std::vector<absl::Status> SlurmBackend::CancelMany(const std::vector<agent::RunHandle>& runs) {
+std::vector<absl::Status> SlurmBackend::CancelMany(const std::vector<agents::RunHandle>& runs) {
   std::vector<JobToEnd> jobs;
   std::set<std::string> unseen;
   {
     const std::lock_guard lock(mutex_);
-    for (const agent::RunHandle& run : runs) {
+    for (const agents::RunHandle& run : runs) {
       Track& track = tracks_[run.run_key];
       track.cancel_asked = true;
       if (track.live.has_value()) {
@@ -30,7 +32,7 @@ std::vector<absl::Status> SlurmBackend::CancelMany(const std::vector<agent::RunH
   const absl::Status looked = FindAlive(unseen, &jobs);
   ended.merge(EndJobs(jobs, absl::InfiniteFuture()));
   std::vector<absl::Status> statuses;
-  for (const agent::RunHandle& run : runs) {
+  for (const agents::RunHandle& run : runs) {
     const auto answer = ended.find(run.run_key);
     statuses.push_back(answer != ended.end() ? answer->second : absl::OkStatus());
     if (unseen.contains(run.run_key)) statuses.back().Update(looked);
@@ -86,11 +88,11 @@ void SlurmBackend::EndStrays(std::vector<JobToEnd> strays, absl::Time deadline) 
   }
 }
 
-absl::Status SlurmBackend::SetHeld(const agent::RunHandle& run, bool held) {
+absl::Status SlurmBackend::SetHeld(const agents::RunHandle& run, bool held) {
   return SetHeldMany({run}, held).front();
 }
 
-std::vector<absl::Status> SlurmBackend::SetHeldMany(const std::vector<agent::RunHandle>& runs,
+std::vector<absl::Status> SlurmBackend::SetHeldMany(const std::vector<agents::RunHandle>& runs,
                                                     bool held) {
   std::vector<JobId> ids;
   std::vector<size_t> whose;

@@ -17,8 +17,8 @@
 namespace muster::slurm {
 namespace {
 
-using agent::LaunchOutcome;
-using agent::LookupOutcome;
+using agents::LaunchOutcome;
+using agents::LookupOutcome;
 
 constexpr uint32_t kPrivateDirectory = 0700;
 // How often the same run may be refused in words that no table holds, each time with proof that
@@ -46,9 +46,9 @@ absl::Status NotWritten(const absl::Status& status) {
 
 // A run that Slurm does not have, with all that its submission needs.
 struct SlurmBackend::Fresh {
-  size_t index = 0;                                  // among those that came together
-  std::shared_ptr<const v1::Assignment> assignment;  // complete, with the cluster's paths
-  std::string pulled_because;                        // see ImageCache::Ready
+  size_t index = 0;                                         // among those that came together
+  std::shared_ptr<const agent::v1::Assignment> assignment;  // complete, with the cluster's paths
+  std::string pulled_because;                               // see ImageCache::Ready
   std::optional<uint64_t> conversion;
   std::vector<RunFile> files;
   // What its job asks for, less what is its own: the words for a run without a name, and the batch
@@ -58,14 +58,14 @@ struct SlurmBackend::Fresh {
   absl::Time files_deadline;  // of what all that came together bring along
 };
 
-LaunchOutcome SlurmBackend::Launch(const v1::Assignment& assignment) {
-  return LaunchMany({std::make_shared<const v1::Assignment>(assignment)}).front();
+LaunchOutcome SlurmBackend::Launch(const agent::v1::Assignment& assignment) {
+  return LaunchMany({std::make_shared<const agent::v1::Assignment>(assignment)}).front();
 }
 
 size_t SlurmBackend::MaxLaunchBatch() const { return kMaxArrayTasks; }
 
 std::vector<LaunchOutcome> SlurmBackend::LaunchMany(
-    const std::vector<std::shared_ptr<const v1::Assignment>>& assignments) {
+    const std::vector<std::shared_ptr<const agent::v1::Assignment>>& assignments) {
   std::vector<LaunchOutcome> outcomes(assignments.size());
   if (absl::Status status = arrays_.Load(); !status.ok()) {
     std::fill(outcomes.begin(), outcomes.end(), Unclear(status));
@@ -95,14 +95,14 @@ std::vector<LaunchOutcome> SlurmBackend::LaunchMany(
     fresh.index = i;
     fresh.is_first = !before[i].ok();
     fresh.files_deadline = files_deadline;
-    absl::StatusOr<v1::Assignment> complete = Complete(*assignments[i], known);
+    absl::StatusOr<agent::v1::Assignment> complete = Complete(*assignments[i], known);
     if (complete.ok()) complete = Resolve(*complete);
     if (!complete.ok()) {
       const bool is_refused = complete.status().code() == absl::StatusCode::kInvalidArgument;
       outcomes[i] = is_refused ? RefusedBecause(complete.status()) : Unclear(complete.status());
       continue;
     }
-    fresh.assignment = std::make_shared<const v1::Assignment>(*std::move(complete));
+    fresh.assignment = std::make_shared<const agent::v1::Assignment>(*std::move(complete));
     if (auto outcome = Prepare(&images, &fresh); outcome.has_value()) {
       outcomes[i] = *std::move(outcome);
       continue;
@@ -121,18 +121,19 @@ std::vector<LaunchOutcome> SlurmBackend::LaunchMany(
   return outcomes;
 }
 
-absl::StatusOr<v1::Assignment> SlurmBackend::Resolve(const v1::Assignment& assignment) const {
-  return agent::OnCluster(assignment, {.cluster = {.cluster = config_.cluster,
-                                                   .is_remote = true,
-                                                   .roots = config_.storage_roots,
-                                                   .relative_to = {}},
-                                       .results_root = config_.results_root,
-                                       .container_mounts = config_.container_mounts});
+absl::StatusOr<agent::v1::Assignment> SlurmBackend::Resolve(
+    const agent::v1::Assignment& assignment) const {
+  return agents::OnCluster(assignment, {.cluster = {.cluster = config_.cluster,
+                                                    .is_remote = true,
+                                                    .roots = config_.storage_roots,
+                                                    .relative_to = {}},
+                                        .results_root = config_.results_root,
+                                        .container_mounts = config_.container_mounts});
 }
 
 std::optional<LaunchOutcome> SlurmBackend::PrepareStorage(const v1::JobSpec& spec) {
-  absl::Status status = agent::CheckInputs(spec, host_.get());
-  if (status.ok()) status = agent::MakeResultsDirectory(spec, host_.get());
+  absl::Status status = agents::CheckInputs(spec, host_.get());
+  if (status.ok()) status = agents::MakeResultsDirectory(spec, host_.get());
   if (status.ok()) return std::nullopt;
   if (absl::IsInvalidArgument(status)) return RefusedBecause(status);
   return Unclear(fmt::format("not submitted, the job's data could not be looked at: {}",
@@ -140,7 +141,7 @@ std::optional<LaunchOutcome> SlurmBackend::PrepareStorage(const v1::JobSpec& spe
 }
 
 // Each launch anew: nothing of the run has begun that could have changed them.
-std::optional<LaunchOutcome> SlurmBackend::LayOutFiles(const v1::Assignment& assignment,
+std::optional<LaunchOutcome> SlurmBackend::LayOutFiles(const agent::v1::Assignment& assignment,
                                                        absl::Time deadline) {
   if (assignment.spec().uploads_size() == 0) return std::nullopt;
   if (trees_ == nullptr) {
@@ -163,15 +164,15 @@ std::optional<LaunchOutcome> SlurmBackend::LayOutFiles(const v1::Assignment& ass
   return uploads::NotLaunched(status);
 }
 
-std::string SlurmBackend::ResultsDirectory(const agent::RunHandle& run) {
+std::string SlurmBackend::ResultsDirectory(const agents::RunHandle& run) {
   if (run.assignment == nullptr) return {};
-  const absl::StatusOr<v1::Assignment> resolved = Resolve(*run.assignment);
+  const absl::StatusOr<agent::v1::Assignment> resolved = Resolve(*run.assignment);
   return resolved.ok() ? resolved->spec().results_directory() : std::string();
 }
 
 std::optional<LaunchOutcome> SlurmBackend::Prepare(
     std::map<std::string, absl::StatusOr<ImageCache::Ready>>* images, Fresh* fresh) {
-  const v1::Assignment& assignment = *fresh->assignment;
+  const agent::v1::Assignment& assignment = *fresh->assignment;
   const RunPaths paths = PathsOf(assignment.run_key());
   GpuTypes gpu_types;
   std::vector<v1::Pool> pools;
@@ -219,7 +220,7 @@ std::optional<LaunchOutcome> SlurmBackend::FindLaunched(
     const std::string& run_key, const absl::StatusOr<hosts::FileInfo>& before) {
   if (before.status().code() == absl::StatusCode::kNotFound) return std::nullopt;
   if (!before.ok()) return Unclear(before.status());
-  agent::RunHandle handle;
+  agents::RunHandle handle;
   handle.run_key = run_key;
   handle.launch_time = before->modify_time;
   const LookupOutcome found = Lookup(handle);
@@ -248,7 +249,7 @@ absl::StatusOr<ImageCache::Ready> SlurmBackend::PrepareImage(const v1::JobSpec& 
   return images_.Prepare(*image, spec.slurm().container().refresh_image());
 }
 
-absl::StatusOr<std::vector<RunFile>> SlurmBackend::FilesOf(const v1::Assignment& assignment,
+absl::StatusOr<std::vector<RunFile>> SlurmBackend::FilesOf(const agent::v1::Assignment& assignment,
                                                            const RunPaths& paths,
                                                            const ImageCache::Ready& image) {
   absl::StatusOr<std::vector<RunFile>> files =
@@ -396,8 +397,8 @@ absl::StatusOr<Submission> SlurmBackend::SubmissionOf(const std::vector<Fresh>& 
   return MakeSubmission(*first.assignment, paths, gpu_types, first.conversion, &array);
 }
 
-LaunchOutcome SlurmBackend::OutcomeOf(const v1::Assignment& assignment, SubmitOutcome submitted,
-                                      const JobId& id) {
+LaunchOutcome SlurmBackend::OutcomeOf(const agent::v1::Assignment& assignment,
+                                      SubmitOutcome submitted, const JobId& id) {
   if (submitted.unknown_words) {
     const std::lock_guard lock(mutex_);
     if (++tracks_[assignment.run_key()].unknown_refusals >= kMaxUnknownRefusals) {

@@ -12,7 +12,7 @@
 namespace muster::slurm {
 namespace {
 
-using agent::LookupOutcome;
+using agents::LookupOutcome;
 
 // A claim holds one job id.
 constexpr size_t kMaxClaimBytes = 64;
@@ -117,7 +117,7 @@ absl::Status SlurmBackend::TakeDeadClaim(const RunPaths& paths) {
   return claimed_by(*late);
 }
 
-absl::StatusOr<std::vector<HistoryRow>> SlurmBackend::HistoryByName(const agent::RunHandle& run,
+absl::StatusOr<std::vector<HistoryRow>> SlurmBackend::HistoryByName(const agents::RunHandle& run,
                                                                     const std::string& name) {
   {
     const std::lock_guard lock(mutex_);
@@ -161,7 +161,7 @@ std::vector<SlurmBackend::JobToEnd> SlurmBackend::StraysOf(const std::string& ru
   return strays;
 }
 
-LookupOutcome SlurmBackend::Lookup(const agent::RunHandle& run) {
+LookupOutcome SlurmBackend::Lookup(const agents::RunHandle& run) {
   if (absl::Status status = arrays_.Load(); !status.ok()) return CouldNotAsk(status);
   const std::vector<ArrayPlace> places = arrays_.PlacesOf(run.run_key);
   const absl::StatusOr<std::vector<QueueRow>> queue = SharedQueue();
@@ -194,7 +194,7 @@ LookupOutcome SlurmBackend::Lookup(const agent::RunHandle& run) {
 
 // Of an array that Slurm knows, each task was submitted, also one that it does not list any more:
 // it forgets a task that is canceled while it waits. Observe finds out.
-LookupOutcome SlurmBackend::LookUpInHistory(const agent::RunHandle& run,
+LookupOutcome SlurmBackend::LookUpInHistory(const agents::RunHandle& run,
                                             const std::vector<ArrayPlace>& places,
                                             const std::vector<QueueRow>& queue,
                                             std::optional<JobId>* id) {

@@ -27,7 +27,7 @@ constexpr size_t kMaxRecordsInRead = 1000;
 // The end of what Slurm wrote into the batch script's output.
 constexpr uint64_t kSlurmOutputBytes = 4096;
 
-JobId IdOf(const agent::RunHandle& run) { return ParseJobId(run.external_id).value_or(JobId()); }
+JobId IdOf(const agents::RunHandle& run) { return ParseJobId(run.external_id).value_or(JobId()); }
 
 const QueueRow* FindRow(const std::vector<QueueRow>& rows, const JobId& id) {
   const auto row =
@@ -43,7 +43,7 @@ const QueueRow* LowestRow(const std::vector<QueueRow>& rows) {
 }
 
 // What the conversion of the run's image is called; nothing if it has none.
-std::optional<std::string> ConversionOf(const agent::RunHandle& run) {
+std::optional<std::string> ConversionOf(const agents::RunHandle& run) {
   if (run.assignment == nullptr || run.assignment->spec().image().empty()) return std::nullopt;
   const absl::StatusOr<contract::Image> image =
       contract::ParseImage(run.assignment->spec().image());
@@ -64,9 +64,9 @@ void NameProgram(const v1::JobSpec& spec, RunFacts* facts) {
 
 }  // namespace
 
-agent::ObserveOutcome SlurmBackend::Observe(const std::vector<agent::RunHandle>& runs) {
+agents::ObserveOutcome SlurmBackend::Observe(const std::vector<agents::RunHandle>& runs) {
   watcher_.SetActive(!runs.empty());
-  agent::ObserveOutcome outcome;
+  agents::ObserveOutcome outcome;
   std::optional<Queue> queue;
   if (!runs.empty() && IsQueueDue()) {
     absl::StatusOr<Queue> asked = AskQueue();
@@ -80,7 +80,7 @@ agent::ObserveOutcome SlurmBackend::Observe(const std::vector<agent::RunHandle>&
   std::vector<RunFacts> facts;
   facts.reserve(runs.size());
   std::vector<JobToEnd> strays;
-  for (const agent::RunHandle& run : runs) {
+  for (const agents::RunHandle& run : runs) {
     const auto record = records.find(run.run_key);
     facts.push_back(Gather(run, queue,
                            record == records.end() ? std::nullopt : std::optional(record->second),
@@ -95,7 +95,7 @@ agent::ObserveOutcome SlurmBackend::Observe(const std::vector<agent::RunHandle>&
   for (RunFacts& run : facts) {
     if (IsLaunchFailed(run) && !HasEnded(run.queue->state.phase))
       held_for_good.push_back({run.run_key, run.job_id});
-    std::optional<agent::Observation> seen = Judge(run, patience);
+    std::optional<agents::Observation> seen = Judge(run, patience);
     if (seen.has_value() && seen->state == v1::RUN_STATE_LOST && Fence(run.run_key)) {
       run.is_fenced = true;
       seen = Judge(run, patience);
@@ -137,7 +137,7 @@ absl::StatusOr<SlurmBackend::Queue> SlurmBackend::AskQueue() {
 }
 
 std::map<std::string, ExitRecord> SlurmBackend::ReadRecords(
-    const std::vector<agent::RunHandle>& runs) {
+    const std::vector<agents::RunHandle>& runs) {
   const auto names = host_->ListDirectory(RunPaths::EndedDirectory(config_.run_dir));
   if (!names.ok()) return {};
   const std::set<std::string> there(names->begin(), names->end());
@@ -154,7 +154,7 @@ std::map<std::string, ExitRecord> SlurmBackend::ReadRecords(
     }
     keys.clear();
   };
-  for (const agent::RunHandle& run : runs) {
+  for (const agents::RunHandle& run : runs) {
     if (!there.contains(run.run_key)) continue;
     keys.push_back(run.run_key);
     if (keys.size() == kMaxRecordsInRead) read();
@@ -163,7 +163,7 @@ std::map<std::string, ExitRecord> SlurmBackend::ReadRecords(
   return records;
 }
 
-RunFacts SlurmBackend::Gather(const agent::RunHandle& run, const std::optional<Queue>& queue,
+RunFacts SlurmBackend::Gather(const agents::RunHandle& run, const std::optional<Queue>& queue,
                               std::optional<ExitRecord> record, std::vector<JobToEnd>* strays) {
   RunFacts facts;
   facts.run_key = run.run_key;
@@ -171,6 +171,7 @@ RunFacts SlurmBackend::Gather(const agent::RunHandle& run, const std::optional<Q
   facts.now = absl::Now();
   facts.last_state = run.state;
   facts.queue_answered = queue.has_value();
+  facts.cancel_asked = run.cancel_requested;
   facts.record = std::move(record);
   if (run.assignment != nullptr) NameProgram(run.assignment->spec(), &facts);
   std::vector<QueueRow> rows;
@@ -204,7 +205,7 @@ bool SlurmBackend::IsTaskOfAny(const std::string& run_key,
 
 // Which of the jobs with the run's name is the run: the one that wrote the record or claimed the
 // run, then the one that was launched, then the lowest. The others are strays.
-void SlurmBackend::ChooseRow(const agent::RunHandle& run, const std::vector<QueueRow>& rows,
+void SlurmBackend::ChooseRow(const agents::RunHandle& run, const std::vector<QueueRow>& rows,
                              RunFacts* facts, std::vector<JobToEnd>* strays) {
   const QueueRow* row = FindRow(rows, facts->job_id);
   if (facts->record.has_value()) {
@@ -242,7 +243,7 @@ void SlurmBackend::DropVoidRecord(RunFacts* facts) {
 void SlurmBackend::MarkSince(RunFacts* facts) {
   const std::lock_guard lock(mutex_);
   Track& track = tracks_[facts->run_key];
-  facts->cancel_asked = track.cancel_asked;
+  facts->cancel_asked |= track.cancel_asked;
   if (!facts->queue_answered) return;
   const absl::Time now = time_.Now();
   const auto mark = [&](bool is, std::optional<absl::Time>* since) {
@@ -257,7 +258,7 @@ void SlurmBackend::MarkSince(RunFacts* facts) {
   if (facts->queue.has_value() && !ended) track.live = facts->queue->job_id;
 }
 
-void SlurmBackend::MarkLimit(const agent::RunHandle& run, RunFacts* facts) {
+void SlurmBackend::MarkLimit(const agents::RunHandle& run, RunFacts* facts) {
   const bool runs = facts->queue.has_value() && facts->queue->state.phase == JobPhase::kRunning;
   const std::lock_guard lock(mutex_);
   Track& track = tracks_[facts->run_key];
@@ -270,7 +271,7 @@ void SlurmBackend::MarkLimit(const agent::RunHandle& run, RunFacts* facts) {
     facts->limit_end = facts->record->start + absl::Minutes(TimeLimitMinutes(spec));
 }
 
-void SlurmBackend::AskHistory(const std::vector<agent::RunHandle>& runs, absl::Time deadline,
+void SlurmBackend::AskHistory(const std::vector<agents::RunHandle>& runs, absl::Time deadline,
                               std::vector<RunFacts>* facts) {
   std::vector<RunFacts*> wanted;
   absl::Time since = absl::Now();

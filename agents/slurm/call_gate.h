@@ -17,6 +17,7 @@
 #include "absl/time/time.h"
 #include "agents/core/steady_time.h"
 #include "agents/slurm/call_queue.h"
+#include "muster/v1/facts.pb.h"
 
 namespace muster::slurm {
 
@@ -36,7 +37,7 @@ class CallGate {
   // The least time between two looks at the queue, given what would do.
   absl::Duration ObserveInterval(absl::Duration wanted);
   // For the cluster's operator.
-  std::vector<std::string> Warnings() const;
+  std::vector<v1::ClusterIssue> Issues() const;
   // Since the start, by name.
   std::map<std::string, uint64_t> Calls() const;
 
@@ -45,7 +46,7 @@ class CallGate {
 
   const uint32_t per_minute_;
   const absl::Duration submit_patience_;
-  const agent::SteadyTime time_;
+  const agents::SteadyTime time_;
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;

@@ -23,16 +23,16 @@ namespace muster::slurm {
 // ---- the way to Slurm
 
 // Each login host; the first one that can be reached at all is the one that the agent uses.
-bool JudgeLogins(const hosts::LoginReport& report, agent::CheckList* checks);
+bool JudgeLogins(const hosts::LoginReport& report, agents::CheckList* checks);
 
 // Slurm's commands, by name: whether each can be run on `host`.
 bool JudgeCommands(const std::string& host,
                    const std::vector<std::pair<std::string, absl::Status>>& commands,
-                   agent::CheckList* checks);
+                   agents::CheckList* checks);
 
 // munge and slurmctld, by scontrol ping and scontrol show config.
 bool JudgeController(const absl::StatusOr<hosts::CommandResult>& ping,
-                     const absl::StatusOr<std::string>& config, agent::CheckList* checks);
+                     const absl::StatusOr<std::string>& config, agents::CheckList* checks);
 
 // Records of the cluster are compared with the agent's time, but for seconds.
 inline constexpr absl::Duration kClockSkewToTell = absl::Seconds(5);
@@ -54,7 +54,7 @@ struct Access {
 };
 // `subject`: whose clock. `time`: what it showed; nothing: it could not be read.
 void JudgeClock(const std::string& subject, std::optional<absl::Time> time, AskedBetween asked,
-                agent::CheckList* checks);
+                agents::CheckList* checks);
 // The time at the head of scontrol show config (SLURM_TIME_FORMAT=%s).
 std::optional<absl::Time> ControllerTime(std::string_view config);
 
@@ -62,7 +62,7 @@ std::optional<absl::Time> ControllerTime(std::string_view config);
 
 // slurmdbd, by what it said about jobs (FAILED_PRECONDITION: no accounting is kept) and accounts.
 bool JudgeAccounting(const absl::Status& history, const absl::Status& accounts,
-                     agent::CheckList* checks);
+                     agents::CheckList* checks);
 
 // What a user may do: one row of sacctmgr.
 struct Association {
@@ -75,7 +75,7 @@ std::vector<Association> ParseAssociations(std::string_view output);
 // Whether slurmctld refuses jobs of users who have no association.
 bool NeedsAssociation(std::string_view config);
 void JudgeAssociations(const std::string& user, const std::vector<Association>& associations,
-                       std::optional<bool> needs_one, agent::CheckList* checks);
+                       std::optional<bool> needs_one, agents::CheckList* checks);
 
 // ---- partitions
 
@@ -88,23 +88,23 @@ struct Asker {
 // One line for each partition, and whether there is one for image conversions if that is named.
 void JudgePartitions(const std::vector<Partition>& partitions, const std::vector<v1::Node>& nodes,
                      const Asker& asker, const std::string& conversion_partition,
-                     agent::CheckList* checks);
+                     agents::CheckList* checks);
 
 // ---- files
 
 // `setting`: its name. `written`: whether a file could be written and removed there.
 void JudgeDirectory(std::string_view setting, const std::string& path, const absl::Status& written,
-                    agent::CheckList* checks);
+                    agents::CheckList* checks);
 
 // ---- containers
 
 // By srun --help. False: no container can be started.
-bool JudgePyxis(const absl::StatusOr<hosts::CommandResult>& help, agent::CheckList* checks);
+bool JudgePyxis(const absl::StatusOr<hosts::CommandResult>& help, agents::CheckList* checks);
 // By enroot version on the login host; conversions and nodes need it where they are.
-void JudgeEnroot(const absl::StatusOr<hosts::CommandResult>& version, agent::CheckList* checks);
+void JudgeEnroot(const absl::StatusOr<hosts::CommandResult>& version, agents::CheckList* checks);
 // enroot's credentials file.
 void JudgeCredentials(const std::string& path, const absl::StatusOr<hosts::FileInfo>& file,
-                      agent::CheckList* checks);
+                      agents::CheckList* checks);
 
 }  // namespace muster::slurm
 

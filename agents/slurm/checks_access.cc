@@ -30,7 +30,7 @@ std::string Written(absl::Duration skew) {
 
 }  // namespace
 
-bool JudgeLogins(const hosts::LoginReport& report, agent::CheckList* checks) {
+bool JudgeLogins(const hosts::LoginReport& report, agents::CheckList* checks) {
   if (report.key_is.ok()) {
     checks->Ok(report.key, "it can be used");
   } else {
@@ -58,7 +58,7 @@ bool JudgeLogins(const hosts::LoginReport& report, agent::CheckList* checks) {
 
 bool JudgeCommands(const std::string& host,
                    const std::vector<std::pair<std::string, absl::Status>>& commands,
-                   agent::CheckList* checks) {
+                   agents::CheckList* checks) {
   std::string found;
   std::string missing;
   for (const auto& [name, status] : commands) {
@@ -76,7 +76,7 @@ bool JudgeCommands(const std::string& host,
 }
 
 bool JudgeController(const absl::StatusOr<hosts::CommandResult>& ping,
-                     const absl::StatusOr<std::string>& config, agent::CheckList* checks) {
+                     const absl::StatusOr<std::string>& config, agents::CheckList* checks) {
   if (config.ok()) {
     checks->Ok("munge", "slurmctld takes the user's credentials");
     const std::string said = ping.ok() ? FirstLine(ping->stdout_data) : "";
@@ -100,7 +100,7 @@ bool JudgeController(const absl::StatusOr<hosts::CommandResult>& ping,
 }
 
 void JudgeClock(const std::string& subject, std::optional<absl::Time> time, AskedBetween asked,
-                agent::CheckList* checks) {
+                agents::CheckList* checks) {
   if (!time.has_value()) return checks->Warn(subject, "it could not be read");
   // Only what the time of asking does not explain; clocks are read to the second.
   absl::Duration skew;

@@ -101,7 +101,7 @@ std::string Describe(const Partition& partition, const NodeCount& count) {
 
 // Whether the user's jobs can run there.
 bool JudgePartition(const Partition& partition, const NodeCount& count, const Asker& asker,
-                    agent::CheckList* checks) {
+                    agents::CheckList* checks) {
   const std::string subject = "partition " + partition.pool.name();
   const std::string seen = Describe(partition, count);
   const std::string keeps_out = KeepsOut(partition, asker);
@@ -121,7 +121,7 @@ bool JudgePartition(const Partition& partition, const NodeCount& count, const As
 }  // namespace
 
 bool JudgeAccounting(const absl::Status& history, const absl::Status& accounts,
-                     agent::CheckList* checks) {
+                     agents::CheckList* checks) {
   constexpr char kSubject[] = "slurmdbd";
   if (absl::IsFailedPrecondition(history)) {
     checks->Warn(kSubject, Words(history),
@@ -172,7 +172,7 @@ bool NeedsAssociation(std::string_view config) {
 }
 
 void JudgeAssociations(const std::string& user, const std::vector<Association>& associations,
-                       std::optional<bool> needs_one, agent::CheckList* checks) {
+                       std::optional<bool> needs_one, agents::CheckList* checks) {
   const std::string subject = fmt::format("accounts and QOS of {}", user);
   if (associations.empty() && !needs_one.has_value()) {
     return checks->Warn(subject,
@@ -203,13 +203,13 @@ void JudgeAssociations(const std::string& user, const std::vector<Association>& 
 
 void JudgePartitions(const std::vector<Partition>& partitions, const std::vector<v1::Node>& nodes,
                      const Asker& asker, const std::string& conversion_partition,
-                     agent::CheckList* checks) {
+                     agents::CheckList* checks) {
   size_t usable = 0;
   bool has_conversion = false;
   for (size_t i = 0; i < partitions.size(); ++i) {
     const Partition& partition = partitions[i];
     const NodeCount count = CountNodes(partition.pool.name(), nodes);
-    agent::CheckList untold;
+    agents::CheckList untold;
     usable += JudgePartition(partition, count, asker, i < kMaxPartitionLines ? checks : &untold);
     has_conversion = has_conversion || partition.pool.name() == conversion_partition;
   }

@@ -17,7 +17,7 @@ std::string_view WithoutEnd(std::string_view text) {
 }  // namespace
 
 void JudgeDirectory(std::string_view setting, const std::string& path, const absl::Status& written,
-                    agent::CheckList* checks) {
+                    agents::CheckList* checks) {
   const std::string subject = fmt::format("{} {}", setting, path);
   if (written.ok()) {
     return checks->Ok(subject,
@@ -31,7 +31,7 @@ void JudgeDirectory(std::string_view setting, const std::string& path, const abs
                   setting));
 }
 
-bool JudgePyxis(const absl::StatusOr<hosts::CommandResult>& help, agent::CheckList* checks) {
+bool JudgePyxis(const absl::StatusOr<hosts::CommandResult>& help, agents::CheckList* checks) {
   constexpr char kSubject[] = "Pyxis";
   if (!help.ok() || !help->ok()) {
     checks->Warn(kSubject, fmt::format("srun --help could not be run: {}",
@@ -48,7 +48,7 @@ bool JudgePyxis(const absl::StatusOr<hosts::CommandResult>& help, agent::CheckLi
   return false;
 }
 
-void JudgeEnroot(const absl::StatusOr<hosts::CommandResult>& version, agent::CheckList* checks) {
+void JudgeEnroot(const absl::StatusOr<hosts::CommandResult>& version, agents::CheckList* checks) {
   constexpr char kSubject[] = "enroot";
   if (version.ok() && version->ok()) {
     return checks->Ok(kSubject, fmt::format("version {} on the login host; nodes need it, too",
@@ -60,7 +60,7 @@ void JudgeEnroot(const absl::StatusOr<hosts::CommandResult>& version, agent::Che
 }
 
 void JudgeCredentials(const std::string& path, const absl::StatusOr<hosts::FileInfo>& file,
-                      agent::CheckList* checks) {
+                      agents::CheckList* checks) {
   const std::string subject = "registry credentials " + path;
   if (absl::IsNotFound(file.status())) {
     return checks->Ok(subject, "there are none: images come from public registries only",

@@ -85,7 +85,7 @@ absl::StatusOr<std::vector<QueuedJob>> CommandScheduler::WholeQueue() {
   return ParseWholeQueue(*output);
 }
 
-std::optional<Access> CommandScheduler::CheckAccess(agent::CheckList* checks) {
+std::optional<Access> CommandScheduler::CheckAccess(agents::CheckList* checks) {
   std::vector<std::pair<std::string, absl::Status>> commands;
   for (const char* name :
        {"sbatch", "srun", "squeue", "scancel", "sinfo", "scontrol", "sacct", "sacctmgr"}) {
@@ -148,7 +148,7 @@ absl::StatusOr<std::string> CommandScheduler::EstimateStart(const Submission& su
   if (result->ok()) return words;
   const SubmitOutcome outcome = ClassifySubmit(result);
   const bool could_not_ask =
-      outcome.kind == agent::LaunchOutcome::Kind::kUnclear && !outcome.unknown_words;
+      outcome.kind == agents::LaunchOutcome::Kind::kUnclear && !outcome.unknown_words;
   return could_not_ask ? absl::UnavailableError(words) : absl::InvalidArgumentError(words);
 }
 

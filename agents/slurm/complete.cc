@@ -4,9 +4,10 @@
 
 namespace muster::slurm {
 
-absl::StatusOr<v1::Assignment> SlurmBackend::Complete(
-    const v1::Assignment& assignment, const absl::StatusOr<std::set<std::string>>& known) const {
-  v1::Assignment complete = assignment;
+absl::StatusOr<agent::v1::Assignment> SlurmBackend::Complete(
+    const agent::v1::Assignment& assignment,
+    const absl::StatusOr<std::set<std::string>>& known) const {
+  agent::v1::Assignment complete = assignment;
   absl::StatusOr<v1::JobSpec> spec = ApplyProfile(assignment.spec(), config_.profile);
   if (!spec.ok()) return spec.status();
   *complete.mutable_spec() = *std::move(spec);
@@ -19,11 +20,11 @@ absl::StatusOr<v1::Assignment> SlurmBackend::Complete(
   return complete;
 }
 
-std::string SlurmBackend::StartMark(const agent::RunHandle& run) {
+std::string SlurmBackend::StartMark(const agents::RunHandle& run) {
   return PathsOf(run.run_key).start_note();
 }
 
-bool SlurmBackend::MayHaveGpus(const agent::RunHandle& run) {
+bool SlurmBackend::MayHaveGpus(const agents::RunHandle& run) {
   if (run.assignment == nullptr) return true;
   // Settings that have changed since the launch may refuse it; nobody knows then.
   const absl::StatusOr<v1::JobSpec> spec = ApplyProfile(run.assignment->spec(), config_.profile);
@@ -31,7 +32,7 @@ bool SlurmBackend::MayHaveGpus(const agent::RunHandle& run) {
 }
 
 absl::StatusOr<std::set<std::string>> SlurmBackend::KnownNodesOf(
-    const std::vector<std::shared_ptr<const v1::Assignment>>& assignments) {
+    const std::vector<std::shared_ptr<const agent::v1::Assignment>>& assignments) {
   std::set<std::string> excluded;
   for (const auto& assignment : assignments)
     excluded.insert(assignment->excluded_nodes().begin(), assignment->excluded_nodes().end());

@@ -73,14 +73,14 @@ absl::StatusOr<std::string> Mounts(const v1::JobSpec& spec, const RunPaths& path
 
 // Names whose values on the node win over an image's own and those of enroot's hook for PyTorch.
 // The command gets the job's variables in any case, from batch.sh; an entrypoint runs before that.
-absl::StatusOr<std::string> WinningVariables(const v1::Assignment& assignment,
+absl::StatusOr<std::string> WinningVariables(const agent::v1::Assignment& assignment,
                                              std::string_view cluster, const RunPaths& paths) {
   const v1::JobSpec& spec = assignment.spec();
   const v1::SlurmContainer& container = spec.slurm().container();
   std::set<std::string> names = {"MASTER_ADDR", "SKYPILOT_NODE_IPS"};
   names.insert(container.env().begin(), container.env().end());
   if (container.entrypoint()) {
-    for (const auto& [name, value] : agent::RunVariables(assignment, cluster, paths.directory()))
+    for (const auto& [name, value] : agents::RunVariables(assignment, cluster, paths.directory()))
       names.insert(name);
     for (const auto& [name, value] : spec.env()) names.insert(name);
   }
@@ -95,7 +95,7 @@ absl::StatusOr<std::string> WinningVariables(const v1::Assignment& assignment,
 }  // namespace
 
 absl::StatusOr<std::vector<std::string>> ContainerOptions(
-    const v1::Assignment& assignment, std::string_view cluster, std::string_view image,
+    const agent::v1::Assignment& assignment, std::string_view cluster, std::string_view image,
     const RunPaths& paths, const std::vector<std::string>& cluster_mounts) {
   const v1::SlurmContainer& container = assignment.spec().slurm().container();
   const absl::StatusOr<std::string> mounts = Mounts(assignment.spec(), paths, cluster_mounts);

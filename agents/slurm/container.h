@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "agents/slurm/run_files.h"
-#include "muster/v1/agent_link.pb.h"
+#include "muster/agent/v1/agent_link.pb.h"
 
 namespace muster::slurm {
 
@@ -30,7 +30,7 @@ struct ContainerImage {
 // container of the cluster shows. INVALID_ARGUMENT names a mount that Pyxis has no way to write, or
 // an environment that is too large for it.
 absl::StatusOr<std::vector<std::string>> ContainerOptions(
-    const v1::Assignment& assignment, std::string_view cluster, std::string_view image,
+    const agent::v1::Assignment& assignment, std::string_view cluster, std::string_view image,
     const RunPaths& paths, const std::vector<std::string>& cluster_mounts);
 
 // The file `container` of a run's directory, which batch.sh reads.

@@ -80,7 +80,7 @@ std::string DirectoryIn(const std::string& home) { return home + "/.config/enroo
 
 absl::StatusOr<Credential> CheckCredential(Credential credential) {
   const absl::Status completed =
-      agent::CompleteRegistryAccount(&credential.registry, &credential.user);
+      agents::CompleteRegistryAccount(&credential.registry, &credential.user);
   if (!completed.ok()) return completed;
   if (!IsWord(credential.user) || credential.user.size() > kMaxUserBytes) {
     return contract::BadField("user", fmt::format("\"{}\" is not a user's name; use up to {} "

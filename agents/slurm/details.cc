@@ -48,7 +48,7 @@ std::string ReasonOf(std::string_view line) {
   constexpr std::string_view kKey = " Reason=";
   const size_t at = line.find(kKey);
   if (at == std::string_view::npos) return {};
-  return agent::CleanText(line.substr(at + kKey.size()), kMaxNodeReasonBytes);
+  return agents::CleanText(line.substr(at + kKey.size()), kMaxNodeReasonBytes);
 }
 
 v1::Node ToNode(const KeyValues& values, std::string_view line) {

@@ -6,7 +6,6 @@
 #include "agents/core/log_evidence.h"
 #include "agents/slurm/explain_image.h"
 #include "agents/slurm/fields.h"
-#include "agents/slurm/reasons.h"
 #include "contract/failure_patterns.h"
 #include "contract/signal_name.h"
 #include "fmt/format.h"
@@ -27,6 +26,7 @@ struct Words {
   std::string message;
   std::string suggestion;
   bool retriable = false;
+  v1::FailurePhase phase = v1::FAILURE_PHASE_COMMAND;
 };
 
 constexpr std::string_view kReadLog = "Read its output.";
@@ -73,6 +73,25 @@ std::string WhatWasNotOpened(std::string_view slurm_output) {
   return "";
 }
 
+v1::FailurePhase PhaseOf(const ExitRecord& record) {
+  switch (record.problem) {
+    case ExitRecord::Problem::kStart:
+    case ExitRecord::Problem::kWorkingDirectory:
+    case ExitRecord::Problem::kSrun:
+    case ExitRecord::Problem::kStreams:
+      return record.IsOfSetup() ? v1::FAILURE_PHASE_SETUP_START : v1::FAILURE_PHASE_COMMAND_START;
+    case ExitRecord::Problem::kFiles:
+      return v1::FAILURE_PHASE_FILES;
+    case ExitRecord::Problem::kImage:
+      return v1::FAILURE_PHASE_IMAGE;
+    case ExitRecord::Problem::kTimeout:
+    case ExitRecord::Problem::kUnknown:
+    case ExitRecord::Problem::kNone:
+      break;
+  }
+  return record.IsOfSetup() ? v1::FAILURE_PHASE_SETUP : v1::FAILURE_PHASE_COMMAND;
+}
+
 Words ExplainRecord(const RunFacts& facts) {
   const ExitRecord& record = *facts.record;
   const bool setup = record.IsOfSetup();
@@ -87,7 +106,7 @@ Words ExplainRecord(const RunFacts& facts) {
                           setup ? "its interpreter" : facts.program,
                           record.code == kNotFoundCode ? "was not found" : "cannot be executed"),
               "Check its name, and that it is there and executable on the compute nodes; muster "
-              "logs --stderr has the node's own words."};
+              "logs has the node's own words."};
     case ExitRecord::Problem::kWorkingDirectory:
       return {v1::FAILURE_CLASS_CONFIG,
               fmt::format("The working directory \"{}\" could not be entered on {}",
@@ -143,23 +162,23 @@ Words ExplainWithoutRecord(const RunFacts& facts) {
   }
   const HistoryRow& history = *facts.history;
   if (history.WasRefused()) {
-    return {
-        v1::FAILURE_CLASS_CONFIG,
-        "Slurm gave the job up before it had a node: no node is like that",
-        "Ask for fewer CPUs, less memory or fewer GPUs on each node, or use another partition."};
+    return {v1::FAILURE_CLASS_CONFIG,
+            "Slurm gave the job up before it had a node: no node is like that",
+            "Ask for fewer CPUs, less memory or fewer GPUs on each node, or use another partition.",
+            /*retriable=*/false, v1::FAILURE_PHASE_QUEUE};
   }
   if (history.signal == kLaunchSignal) {
     return {v1::FAILURE_CLASS_INFRA, "The node could not open the files of the run",
             "The agent's run_dir must be the same directory on the compute nodes, and writable "
             "there; tell the "
             "cluster's operator.",
-            /*retriable=*/true};
+            /*retriable=*/true, v1::FAILURE_PHASE_FILES};
   }
   if (history.exit_code == kClaimLostCode) {
     return {v1::FAILURE_CLASS_INFRA,
             "The Slurm job could not claim the run: another job of the run did, and that one is "
             "gone, or the node could not write to run_dir",
-            std::string(kSubmitAgain), /*retriable=*/true};
+            std::string(kSubmitAgain), /*retriable=*/true, v1::FAILURE_PHASE_COMMAND_START};
   }
   if (!history.exit_is_known) {
     return {v1::FAILURE_CLASS_PROGRAM,
@@ -176,10 +195,12 @@ Words ExplainWithoutRecord(const RunFacts& facts) {
 Words ExplainFailed(const RunFacts& facts) {
   const bool by_itself = facts.record.has_value() && !facts.record->EndedWithZero();
   Words words = by_itself ? ExplainRecord(facts) : ExplainWithoutRecord(facts);
+  if (by_itself) words.phase = PhaseOf(*facts.record);
   if (facts.record.has_value() && !by_itself) {
     words = {v1::FAILURE_CLASS_INFRA,
              "The command ended with 0, yet Slurm says that the job failed",
-             "Look at Slurm's words; an epilog or a limit of the cluster may have struck."};
+             "Look at Slurm's words; an epilog or a limit of the cluster may have struck.",
+             /*retriable=*/false, v1::FAILURE_PHASE_RESULTS};
   }
   if (SaysOutOfMemory(facts.slurm_output)) {
     words.failure_class = v1::FAILURE_CLASS_OOM;
@@ -206,14 +227,15 @@ Words Explain(JobPhase phase, const RunFacts& facts) {
               /*retriable=*/true};
     case JobPhase::kBootFail:
       return {v1::FAILURE_CLASS_INFRA, "A node of the run did not boot", std::string(kSubmitAgain),
-              /*retriable=*/true};
+              /*retriable=*/true, v1::FAILURE_PHASE_QUEUE};
     case JobPhase::kPreempted:
       return {v1::FAILURE_CLASS_PREEMPTED,
               "The cluster stopped the run for a job of higher priority",
               "Submit it again, or use a partition or QOS that is not preempted."};
     case JobPhase::kRevoked:
       return {v1::FAILURE_CLASS_INFRA, "Another cluster of the federation took the job",
-              "Submit it through the agent of one cluster only."};
+              "Submit it through the agent of one cluster only.", /*retriable=*/false,
+              v1::FAILURE_PHASE_QUEUE};
     default:
       return ExplainFailed(facts);
   }
@@ -227,7 +249,7 @@ bool HasImageTrouble(const RunFacts& facts) {
 void Quote(const RunFacts& facts, v1::Failure* failure) {
   if (HasImageTrouble(facts)) {
     for (const std::string& line : ExplainImage(facts.slurm_output).words)
-      agent::AddQuote(kSlurmOutput, line, failure);
+      agents::AddQuote(kSlurmOutput, line, failure);
     return;
   }
   std::vector<std::string_view> lines = Lines(facts.slurm_output);
@@ -235,7 +257,7 @@ void Quote(const RunFacts& facts, v1::Failure* failure) {
     return line.find("error:") == std::string_view::npos && !line.starts_with("muster:");
   });
   if (lines.size() > kQuotedLines) lines.erase(lines.begin(), lines.end() - kQuotedLines);
-  for (std::string_view line : lines) agent::AddQuote(kSlurmOutput, line, failure);
+  for (std::string_view line : lines) agents::AddQuote(kSlurmOutput, line, failure);
 }
 
 }  // namespace
@@ -280,6 +302,12 @@ v1::Failure ExplainEnd(JobPhase phase, std::string_view slurm_words, const RunFa
   failure.set_message(message);
   failure.set_suggestion(words.suggestion);
   failure.set_retriable(words.retriable);
+  failure.set_phase(words.phase);
+  if (facts.record.has_value() && !facts.record->EndedWithZero()) {
+    if (facts.record->IsOfSetup() && words.phase == v1::FAILURE_PHASE_COMMAND)
+      failure.set_phase(v1::FAILURE_PHASE_SETUP);
+    failure.set_rank(facts.record->rank);
+  }
   Quote(facts, &failure);
   return failure;
 }

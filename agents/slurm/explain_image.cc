@@ -151,7 +151,7 @@ ImageTrouble ExplainImage(std::string_view output) {
     return trouble;
   }
   trouble.message = "The container could not be started";
-  trouble.suggestion = "Check the image; muster logs --stderr has the node's own words.";
+  trouble.suggestion = "Check the image; muster logs has the node's own words.";
   return trouble;
 }
 

@@ -122,8 +122,8 @@ absl::StatusOr<ImageCache::Ready> ImageCache::Convert(const contract::Image& ima
   }
   const SubmitOutcome submitted =
       scheduler_->Submit(MakeConversion(config_, image, script, refresh));
-  if (submitted.kind == agent::LaunchOutcome::Kind::kRefused) return Refused(image, submitted);
-  if (submitted.kind != agent::LaunchOutcome::Kind::kLaunched) {
+  if (submitted.kind == agents::LaunchOutcome::Kind::kRefused) return Refused(image, submitted);
+  if (submitted.kind != agents::LaunchOutcome::Kind::kLaunched) {
     // Should it have arrived all the same, then a second one finds the file, and does nothing.
     return absl::UnavailableError(
         fmt::format("the conversion of {} may not have been submitted: {}",

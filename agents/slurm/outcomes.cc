@@ -10,8 +10,8 @@
 
 namespace muster::slurm {
 
-using agent::LaunchOutcome;
-using agent::LookupOutcome;
+using agents::LaunchOutcome;
+using agents::LookupOutcome;
 
 v1::Evidence MakeEvidence(v1::EvidenceSource source, std::string detail) {
   v1::Evidence evidence;
@@ -25,7 +25,7 @@ LaunchOutcome RefusedBecause(const absl::Status& status) {
   LaunchOutcome outcome;
   outcome.kind = LaunchOutcome::Kind::kRefused;
   outcome.failure.set_failure_class(v1::FAILURE_CLASS_CONFIG);
-  const std::string message = agent::WhatIsWrong(status);
+  const std::string message = agents::WhatIsWrong(status);
   outcome.failure.set_message("The job cannot be given to Slurm: " + message + ".");
   outcome.failure.set_suggestion("Correct the job and submit it again.");
   outcome.evidence = MakeEvidence(v1::EVIDENCE_SOURCE_AGENT, message);

@@ -13,15 +13,15 @@ namespace muster::slurm {
 v1::Evidence MakeEvidence(v1::EvidenceSource source, std::string detail);
 
 // The job itself is at fault: it is refused as CONFIG, in the words of the status.
-agent::LaunchOutcome RefusedBecause(const absl::Status& status);
-agent::LaunchOutcome RefusedFor(const v1::Failure& failure);
-agent::LaunchOutcome Unclear(std::string detail);
+agents::LaunchOutcome RefusedBecause(const absl::Status& status);
+agents::LaunchOutcome RefusedFor(const v1::Failure& failure);
+agents::LaunchOutcome Unclear(std::string detail);
 // kNotSent if the question had no turn at the CallGate.
-agent::LaunchOutcome Unclear(const absl::Status& status);
+agents::LaunchOutcome Unclear(const absl::Status& status);
 
-agent::LookupOutcome MakeLookup(agent::LookupOutcome::Kind kind, v1::EvidenceSource source,
-                                std::string detail);
-agent::LookupOutcome CouldNotAsk(const absl::Status& status);
+agents::LookupOutcome MakeLookup(agents::LookupOutcome::Kind kind, v1::EvidenceSource source,
+                                 std::string detail);
+agents::LookupOutcome CouldNotAsk(const absl::Status& status);
 
 }  // namespace muster::slurm
 

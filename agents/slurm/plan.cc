@@ -44,7 +44,7 @@ std::string_view SlurmWords(std::string_view words) {
   return words.substr(0, words.find('\n'));
 }
 
-void TakeRefusal(std::string_view words, agent::CheckList* checks) {
+void TakeRefusal(std::string_view words, agents::CheckList* checks) {
   const Refusal* refusal = FindRefusal(SlurmWords(words));
   if (refusal == nullptr) {
     return checks->Fail(kSubject, fmt::format("Slurm would refuse the job: {}", words),
@@ -74,7 +74,7 @@ std::optional<StartEstimate> ParseEstimate(std::string_view words) {
   return StartEstimate{*start, ExpandNodeList(WordAfter(words, " on nodes "))};
 }
 
-void TakeEstimate(const absl::StatusOr<std::string>& words, agent::CheckList* checks,
+void TakeEstimate(const absl::StatusOr<std::string>& words, agents::CheckList* checks,
                   v1::JobPlan* plan) {
   const std::string_view said = ToStd(words.status().message());
   if (absl::IsUnimplemented(words.status())) return checks->Skip(kSubject, std::string(said));

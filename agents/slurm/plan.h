@@ -28,7 +28,7 @@ std::optional<StartEstimate> ParseEstimate(std::string_view words);
 
 // `words`: of Scheduler::EstimateStart. Adds what they mean to the checks, and the estimate to the
 // plan.
-void TakeEstimate(const absl::StatusOr<std::string>& words, agent::CheckList* checks,
+void TakeEstimate(const absl::StatusOr<std::string>& words, agents::CheckList* checks,
                   v1::JobPlan* plan);
 
 // A command line as a comment that can be pasted into a shell, with its end of line.

@@ -42,7 +42,7 @@ class Preflight {
   hosts::Host& host_;
   Commands& commands_;
   Scheduler& scheduler_;
-  agent::CheckList checks_;
+  agents::CheckList checks_;
   std::string user_;
   std::string home_;
   Asker asker_;

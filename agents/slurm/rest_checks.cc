@@ -20,7 +20,7 @@ std::string Words(const absl::Status& status) { return std::string(ToStd(status.
 }  // namespace
 
 bool JudgeToken(const absl::StatusOr<std::string>& token, const std::string& user,
-                const std::string& file, absl::Time now, agent::CheckList* checks) {
+                const std::string& file, absl::Time now, agents::CheckList* checks) {
   constexpr char kSubject[] = "token for slurmrestd";
   if (!token.ok()) {
     checks->Fail(kSubject, Words(token.status()),
@@ -49,7 +49,7 @@ bool JudgeToken(const absl::StatusOr<std::string>& token, const std::string& use
 }
 
 bool JudgeServes(const std::string& url, const absl::StatusOr<RestServes>& serves,
-                 agent::CheckList* checks) {
+                 agents::CheckList* checks) {
   const std::string subject = "slurmrestd at " + url;
   if (serves.ok()) {
     checks->Ok(subject, fmt::format("it serves API {}; {} is spoken",
@@ -64,7 +64,7 @@ bool JudgeServes(const std::string& url, const absl::StatusOr<RestServes>& serve
   return false;
 }
 
-bool JudgePing(const absl::StatusOr<RestAnswer>& ping, agent::CheckList* checks) {
+bool JudgePing(const absl::StatusOr<RestAnswer>& ping, agents::CheckList* checks) {
   constexpr char kSubject[] = "slurmctld";
   std::string seen;
   bool is_up = false;

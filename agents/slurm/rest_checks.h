@@ -20,14 +20,14 @@ namespace muster::slurm {
 inline constexpr absl::Duration kTokenRestToTell = absl::Hours(1);
 // `user`: whom it is to be for. `file`: where it is from; empty: scontrol, which renews it.
 bool JudgeToken(const absl::StatusOr<std::string>& token, const std::string& user,
-                const std::string& file, absl::Time now, agent::CheckList* checks);
+                const std::string& file, absl::Time now, agents::CheckList* checks);
 
 // Whether it was reached, and in which versions it can be spoken to.
 bool JudgeServes(const std::string& url, const absl::StatusOr<RestServes>& serves,
-                 agent::CheckList* checks);
+                 agents::CheckList* checks);
 
 // slurmctld, by the answer to /ping.
-bool JudgePing(const absl::StatusOr<RestAnswer>& ping, agent::CheckList* checks);
+bool JudgePing(const absl::StatusOr<RestAnswer>& ping, agents::CheckList* checks);
 
 // The time in the answer to /diag.
 std::optional<absl::Time> RestControllerTime(const nlohmann::json& answer);

@@ -62,10 +62,10 @@ absl::Status UnreadableAnswer(std::string_view what) {
 }
 
 std::optional<int64_t> NumberOf(const json& value) {
-  if (const std::optional<int64_t> number = agent::IntegerOf(value)) return number;
-  if (!agent::FlagOf(Member(value, "set")) || agent::FlagOf(Member(value, "infinite")))
+  if (const std::optional<int64_t> number = agents::IntegerOf(value)) return number;
+  if (!agents::FlagOf(Member(value, "set")) || agents::FlagOf(Member(value, "infinite")))
     return std::nullopt;
-  return agent::IntegerOf(Member(value, "number"));
+  return agents::IntegerOf(Member(value, "number"));
 }
 
 std::optional<absl::Time> TimeOf(const json& value) {

@@ -21,8 +21,8 @@ namespace muster::slurm {
 // kept, since one job has more than a hundred.
 std::optional<nlohmann::json> ParseRestJson(std::string_view text);
 
-using agent::Member;
-using agent::TextOf;
+using agents::Member;
+using agents::TextOf;
 
 // A list in the answer; null: it has no such list.
 const nlohmann::json* ListIn(const nlohmann::json& answer, std::string_view name);

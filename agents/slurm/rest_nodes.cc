@@ -103,7 +103,7 @@ std::string StateOf(const json& node) {
 
 // As scontrol writes it, with who said so and when: "a bad fan [root@1795262039]".
 std::string ReasonOf(const json& node) {
-  std::string reason = agent::CleanText(TextOf(Member(node, "reason")), kMaxNodeReasonBytes);
+  std::string reason = agents::CleanText(TextOf(Member(node, "reason")), kMaxNodeReasonBytes);
   const std::string user = TextOf(Member(node, "reason_set_by_user"));
   const std::optional<int64_t> time = NumberOf(Member(node, "reason_changed_at"));
   if (!reason.empty() && !user.empty() && time.value_or(0) > 0)

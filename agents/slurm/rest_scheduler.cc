@@ -68,7 +68,7 @@ SubmitOutcome ClassifyAnswer(const RestAnswer& answer) {
   if (const auto id = NumberOf(Member(*answer.json, "job_id")); id.value_or(0) > 0) {
     // Errors beside an id are remarks, such as that the job is held.
     SubmitOutcome outcome = Unclear(fmt::format("slurmrestd: job {} {}", *id, WordsOf(errors)));
-    outcome.kind = agent::LaunchOutcome::Kind::kLaunched;
+    outcome.kind = agents::LaunchOutcome::Kind::kLaunched;
     outcome.job_id = static_cast<uint64_t>(*id);
     return outcome;
   }
@@ -217,7 +217,7 @@ absl::StatusOr<std::vector<QueuedJob>> RestScheduler::WholeQueue() {
   return Trusted(RestWholeQueue(*answer->json));
 }
 
-std::optional<Access> RestScheduler::CheckAccess(agent::CheckList* checks) {
+std::optional<Access> RestScheduler::CheckAccess(agents::CheckList* checks) {
   if (!JudgeToken(client_.Token(), user_, config_.rest_token_file, absl::Now(), checks)) {
     checks->Skip("slurmrestd at " + config_.rest_url, "there is no token to ask it with");
     return std::nullopt;

@@ -29,7 +29,7 @@ class RestScheduler : public Scheduler {
   absl::StatusOr<std::vector<Partition>> Partitions() override;
   absl::StatusOr<std::vector<v1::Node>> Nodes() override;
   absl::StatusOr<std::vector<QueuedJob>> WholeQueue() override;
-  std::optional<Access> CheckAccess(agent::CheckList* checks) override;
+  std::optional<Access> CheckAccess(agents::CheckList* checks) override;
   absl::StatusOr<std::vector<Association>> Associations(const std::string& cluster,
                                                         const std::string& user) override;
   absl::StatusOr<std::vector<std::string>> KnownNodes(

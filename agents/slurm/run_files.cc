@@ -41,13 +41,13 @@ void AppendSorted(const Variables& variables, std::string* file) {
 
 // The names that are known before the launch, then the user's own: what a user sets explicitly,
 // wins. `role`: whose environment it is, by its number; nothing: the job's.
-std::string Environment(const v1::Assignment& assignment, std::string_view cluster,
+std::string Environment(const agent::v1::Assignment& assignment, std::string_view cluster,
                         const RunPaths& paths, std::optional<int> role = std::nullopt) {
   const v1::JobSpec& spec = assignment.spec();
-  Variables variables = agent::RunVariables(assignment, cluster, paths.directory());
+  Variables variables = agents::RunVariables(assignment, cluster, paths.directory());
   Variables of_the_user(spec.env().begin(), spec.env().end());
   if (role.has_value()) {
-    for (const auto& [name, value] : agent::RoleVariables(assignment, *role))
+    for (const auto& [name, value] : agents::RoleVariables(assignment, *role))
       variables[name] = value;
     for (const auto& [name, value] : spec.roles(*role).env()) of_the_user[name] = value;
   }
@@ -72,13 +72,13 @@ void AddProgram(const v1::JobSpec& spec, const RunPaths& paths, std::string_view
   const std::string path = fmt::format("{}/{}", paths.specs(), phase);
   if (command.has_script()) files->push_back({path, command.script(), kProgramMode});
   files->push_back(
-      {path + ".argv", ProgramFile(spec, paths, agent::WordsForCommand(command, path))});
+      {path + ".argv", ProgramFile(spec, paths, agents::WordsForCommand(command, path))});
 }
 
 // A line for each role: its name, its first node, how many nodes, the rank of the first one, and 1
 // if it leads, else 0.
-void AddRoles(const v1::Assignment& assignment, std::string_view cluster, const RunPaths& paths,
-              std::vector<RunFile>* files) {
+void AddRoles(const agent::v1::Assignment& assignment, std::string_view cluster,
+              const RunPaths& paths, std::vector<RunFile>* files) {
   const v1::JobSpec& spec = assignment.spec();
   const std::vector<uint32_t> first_ranks = contract::FirstRanks(spec);
   std::string lines;
@@ -95,7 +95,7 @@ void AddRoles(const v1::Assignment& assignment, std::string_view cluster, const 
 
 // How a batch script is run: the job's name, whether its files are appended to, the patterns of
 // their names, and, of a task of a job array, the numbers of the array and of the task.
-std::string BatchScriptFile(const v1::Assignment& assignment) {
+std::string BatchScriptFile(const agent::v1::Assignment& assignment) {
   const v1::JobSpec& spec = assignment.spec();
   const v1::SlurmBatchScript& script = spec.slurm().batch_script();
   std::string file;
@@ -132,7 +132,7 @@ absl::Status CheckNames(std::string_view field,
 
 }  // namespace
 
-absl::StatusOr<std::vector<RunFile>> MakeRunFiles(const v1::Assignment& assignment,
+absl::StatusOr<std::vector<RunFile>> MakeRunFiles(const agent::v1::Assignment& assignment,
                                                   std::string_view cluster, const RunPaths& paths,
                                                   uint32_t max_timeout_requeues) {
   const v1::JobSpec& spec = assignment.spec();

@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "muster/v1/agent_link.pb.h"
+#include "muster/agent/v1/agent_link.pb.h"
 
 namespace muster::slurm {
 
@@ -84,12 +84,12 @@ inline constexpr uint32_t kMaxTimeoutRequeues = 100;
 
 // The files to write before sbatch. INVALID_ARGUMENT: a variable that bash does not let anyone set.
 absl::StatusOr<std::vector<RunFile>> MakeRunFiles(
-    const v1::Assignment& assignment, std::string_view cluster, const RunPaths& paths,
+    const agent::v1::Assignment& assignment, std::string_view cluster, const RunPaths& paths,
     uint32_t max_timeout_requeues = kMaxTimeoutRequeues);
 
 // What tells people of the run: the job as it was asked for, less the values of its environment;
 // who runs it, where and since when; and the command line of sbatch. Nothing reads it again.
-std::vector<RunFile> MakeRunNotes(const v1::Assignment& assignment, std::string_view cluster,
+std::vector<RunFile> MakeRunNotes(const agent::v1::Assignment& assignment, std::string_view cluster,
                                   const RunPaths& paths,
                                   const std::vector<std::string>& sbatch_words,
                                   absl::Time submit_time);

@@ -39,7 +39,7 @@ std::string CommandLine(const std::vector<std::string>& words) {
 
 }  // namespace
 
-std::vector<RunFile> MakeRunNotes(const v1::Assignment& assignment, std::string_view cluster,
+std::vector<RunFile> MakeRunNotes(const agent::v1::Assignment& assignment, std::string_view cluster,
                                   const RunPaths& paths,
                                   const std::vector<std::string>& sbatch_words,
                                   absl::Time submit_time) {

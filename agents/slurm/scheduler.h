@@ -41,7 +41,7 @@ class Scheduler {
   virtual absl::StatusOr<std::vector<QueuedJob>> WholeQueue() = 0;
 
   // Adds what a preflight sees on the way to Slurm. Nothing: Slurm cannot be asked.
-  virtual std::optional<Access> CheckAccess(agent::CheckList* checks) = 0;
+  virtual std::optional<Access> CheckAccess(agents::CheckList* checks) = 0;
   // What accounting lets the user do on the cluster of this name; of all clusters if it is empty.
   virtual absl::StatusOr<std::vector<Association>> Associations(const std::string& cluster,
                                                                 const std::string& user) = 0;

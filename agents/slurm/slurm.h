@@ -116,8 +116,8 @@ struct SlurmConfig {
 };
 
 // `host`: where Slurm's commands run and the run directories are; null: this machine.
-std::unique_ptr<agent::Backend> CreateSlurmBackend(SlurmConfig config, std::string state_dir,
-                                                   std::unique_ptr<hosts::Host> host = nullptr);
+std::unique_ptr<agents::Backend> CreateSlurmBackend(SlurmConfig config, std::string state_dir,
+                                                    std::unique_ptr<hosts::Host> host = nullptr);
 
 }  // namespace muster::slurm
 

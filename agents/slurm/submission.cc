@@ -99,7 +99,7 @@ bool SpreadsTasks(const v1::SlurmOptions& slurm) {
 }
 
 // What the user excludes, and the nodes on which earlier runs failed.
-std::string Excluded(const v1::Assignment& assignment) {
+std::string Excluded(const agent::v1::Assignment& assignment) {
   std::string nodes = assignment.spec().slurm().exclude();
   for (const std::string& node : assignment.excluded_nodes()) {
     nodes += fmt::format("{}{}", nodes.empty() ? "" : ",", node);
@@ -107,7 +107,7 @@ std::string Excluded(const v1::Assignment& assignment) {
   return nodes;
 }
 
-void AddSlurmOptions(const v1::Assignment& assignment, Options* options) {
+void AddSlurmOptions(const agent::v1::Assignment& assignment, Options* options) {
   const v1::JobSpec& spec = assignment.spec();
   const v1::SlurmOptions& slurm = spec.slurm();
   if (slurm.partition().empty()) {
@@ -151,9 +151,9 @@ std::vector<std::string> SbatchArguments(const Submission& submission) {
   return words;
 }
 
-absl::StatusOr<Submission> MakeSubmission(const v1::Assignment& assignment, const RunPaths& paths,
-                                          const GpuTypes& gpu_types, std::optional<uint64_t> after,
-                                          const TaskArray* array) {
+absl::StatusOr<Submission> MakeSubmission(const agent::v1::Assignment& assignment,
+                                          const RunPaths& paths, const GpuTypes& gpu_types,
+                                          std::optional<uint64_t> after, const TaskArray* array) {
   const v1::JobSpec& spec = assignment.spec();
   const v1::Resources& resources = spec.resources();
   const uint64_t tasks = std::max<uint64_t>(1, spec.slurm().tasks_per_node());

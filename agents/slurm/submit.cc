@@ -9,16 +9,16 @@
 #include "agents/core/log_evidence.h"
 #include "agents/slurm/call_gate.h"
 #include "agents/slurm/fields.h"
-#include "agents/slurm/reasons.h"
 #include "agents/slurm/refusals.h"
 #include "contract/errors.h"
+#include "contract/slurm_reasons.h"
 #include "contract/text.h"
 #include "fmt/format.h"
 
 namespace muster::slurm {
 namespace {
 
-using Kind = agent::LaunchOutcome::Kind;
+using Kind = agents::LaunchOutcome::Kind;
 
 constexpr std::string_view kFailed = "Batch job submission failed: ";
 
@@ -84,7 +84,7 @@ std::string ReasonBefore(std::string_view stderr_text) {
   for (std::string_view line : Lines(stderr_text)) {
     const size_t at = line.find(kError);
     if (at == std::string_view::npos || line.find(kFailed) != std::string_view::npos) continue;
-    const std::string explained = ExplainReason(line.substr(at + kError.size()));
+    const std::string explained = contract::ExplainSlurmReason(line.substr(at + kError.size()));
     if (!explained.empty()) return explained;
   }
   return {};
@@ -146,7 +146,7 @@ SubmitOutcome ClassifyError(std::string_view slurm_words, std::string_view limit
                   refusal->remedy);
   outcome.is_full = limit.find("SubmitJob") != std::string_view::npos;
   outcome.failure.set_retriable(refusal->retriable || outcome.is_full);
-  agent::AddQuote("sbatch", slurm_words, &outcome.failure);
+  agents::AddQuote("sbatch", slurm_words, &outcome.failure);
   return outcome;
 }
 

@@ -14,7 +14,7 @@
 #include "agents/hosts/host.h"
 #include "agents/slurm/arrays.h"
 #include "agents/slurm/run_files.h"
-#include "muster/v1/agent_link.pb.h"
+#include "muster/agent/v1/agent_link.pb.h"
 
 namespace muster::slurm {
 
@@ -46,8 +46,8 @@ struct TaskArray {
 // The run's job. `after` is the Slurm job whose end, however it comes, the run waits for. `array`:
 // the job of all its runs, of which this is the first. INVALID_ARGUMENT names the field of the spec
 // that Slurm could not be given.
-absl::StatusOr<Submission> MakeSubmission(const v1::Assignment& assignment, const RunPaths& paths,
-                                          const GpuTypes& gpu_types,
+absl::StatusOr<Submission> MakeSubmission(const agent::v1::Assignment& assignment,
+                                          const RunPaths& paths, const GpuTypes& gpu_types,
                                           std::optional<uint64_t> after = std::nullopt,
                                           const TaskArray* array = nullptr);
 
@@ -63,7 +63,7 @@ uint64_t TimeLimitMinutes(const v1::JobSpec& spec);
 // What is known after a submission. `result` is an error if sbatch was not run to its end, or not
 // let through the gate.
 struct SubmitOutcome {
-  agent::LaunchOutcome::Kind kind = agent::LaunchOutcome::Kind::kUnclear;
+  agents::LaunchOutcome::Kind kind = agents::LaunchOutcome::Kind::kUnclear;
   uint64_t job_id = 0;  // kLaunched
   v1::Failure failure;  // kRefused
   // kRefused: no more jobs may be submitted now; others make room when they end.

@@ -3,16 +3,18 @@
 #include <algorithm>
 
 #include "agents/core/log_evidence.h"
+#include "agents/core/proto_time.h"
 #include "agents/slurm/explain_end.h"
 #include "agents/slurm/fields.h"
-#include "agents/slurm/reasons.h"
+#include "contract/sentences.h"
+#include "contract/slurm_reasons.h"
 #include "fmt/format.h"
 #include "google/protobuf/timestamp.pb.h"
 
 namespace muster::slurm {
 namespace {
 
-using agent::Observation;
+using agents::Observation;
 
 void SetEvidence(v1::EvidenceSource source, const RunFacts& facts, std::string detail,
                  Observation* observation) {
@@ -81,13 +83,22 @@ v1::RunState LiveState(JobPhase phase) {
 }
 
 // Of a run that waits for its image, "Dependency" would say less than Slurm knows.
-std::string WaitingReason(const RunFacts& facts) {
-  if (!facts.conversion.has_value()) return ExplainReason(facts.queue->reason);
+v1::StateReason WaitingReason(const RunFacts& facts) {
+  if (!facts.conversion.has_value()) {
+    v1::StateReason reason = contract::SlurmReason(facts.queue->reason);
+    const bool is_of_time = reason.code() == v1::STATE_REASON_CODE_BEGIN_TIME;
+    if (is_of_time && facts.queue->start_time.has_value())
+      *reason.mutable_until() = agents::ToProto(*facts.queue->start_time);
+    return reason;
+  }
   const QueueRow& conversion = *facts.conversion;
-  const std::string why = ExplainReason(conversion.reason);
-  return fmt::format("waiting for its image to be converted, by Slurm job {} which is {}{}{}",
-                     conversion.job_id.ToString(), conversion.state.word, why.empty() ? "" : ": ",
-                     why);
+  const std::string job = "Slurm job " + conversion.job_id.ToString();
+  const std::string why = contract::ExplainSlurmReason(conversion.reason);
+  return contract::MakeReason(
+      v1::STATE_REASON_CODE_PULLING_IMAGE,
+      {.detail = fmt::format("waiting for its image to be converted, by {} which is {}{}{}", job,
+                             conversion.state.word, why.empty() ? "" : ": ", why),
+       .subject = job});
 }
 
 // Slurm has the job and it has not ended.
@@ -127,9 +138,11 @@ Observation Finishing(const RunFacts& facts) {
 // There is a record, and nobody could be asked whether Slurm stopped the job.
 Observation FinishingUnasked(const RunFacts& facts) {
   Observation observation = Finishing(facts);
-  observation.reason = fmt::format(
-      "it has ended, and Slurm's accounting cannot be asked how; its exit record counts after {}",
-      absl::FormatDuration(kMaxSilence));
+  observation.reason = contract::MakeReason(
+      v1::STATE_REASON_CODE_READING_END,
+      {.detail = fmt::format("it has ended, and Slurm's accounting cannot be asked how; its exit "
+                             "record counts after {}",
+                             absl::FormatDuration(kMaxSilence))});
   return observation;
 }
 
@@ -210,13 +223,14 @@ Observation LaunchFailed(const RunFacts& facts) {
               fmt::format("Slurm job {}: {}", facts.job_id.ToString(), words), &observation);
   v1::Failure failure;
   failure.set_failure_class(v1::FAILURE_CLASS_INFRA);
+  failure.set_phase(v1::FAILURE_PHASE_QUEUE);
   failure.set_retriable(true);
   failure.set_message(fmt::format(
       "Slurm could not start the job on its node and would have held it for good: {}.", words));
   failure.set_suggestion(
       "Ask the cluster's administrators why the launch failed (a prolog, or an ill node), and "
       "submit the job again.");
-  agent::AddQuote("squeue", words, &failure);
+  agents::AddQuote("squeue", words, &failure);
   observation.failure = failure;
   return observation;
 }
@@ -254,7 +268,9 @@ Observation Ended(const RunFacts& facts, const SlurmEnd& end) {
   SetTimesAndExit(facts, slurm_code_counts, &observation);
   if (state != v1::RUN_STATE_FAILED) return observation;
   observation.failure = ExplainEnd(end.phase, end.words, facts);
-  agent::AddQuote(CommandOf(end.source), end.words, &*observation.failure);
+  if (observation.failure->has_rank() && observation.failure->rank() < observation.nodes.size())
+    observation.failure->set_node(observation.nodes[observation.failure->rank()]);
+  agents::AddQuote(CommandOf(end.source), end.words, &*observation.failure);
   observation.may_logs_tell = end.phase == JobPhase::kDeadline;
   return observation;
 }
@@ -284,6 +300,7 @@ Observation Lost(const RunFacts& facts) {
   failure.set_failure_class(v1::FAILURE_CLASS_INFRA);
   failure.set_retriable(facts.is_fenced);
   if (facts.is_fenced) {
+    failure.set_phase(v1::FAILURE_PHASE_QUEUE);
     failure.set_message(
         "Slurm has forgotten the run, which had not begun and cannot begin any more: " + detail +
         ".");

@@ -106,7 +106,7 @@ bool NeedsHistory(const RunFacts& facts);
 
 // Nothing if the facts do not tell anything new: "could not be asked" and unknown words change no
 // state.
-std::optional<agent::Observation> Judge(const RunFacts& facts, const Patience& patience);
+std::optional<agents::Observation> Judge(const RunFacts& facts, const Patience& patience);
 
 }  // namespace muster::slurm
 

@@ -12,22 +12,33 @@ void Core::Impl::On(Cancel& in, Step& step) {
   for (uint64_t id : in.jobs) {
     if (id > 0 && id < next_job_id_) continue;
     step.out->effects.push_back(StatusReply{
-        in.ticket, contract::Error(absl::StatusCode::kNotFound, "UNKNOWN_JOB",
-                                   fmt::format("there is no job {}; nothing was canceled", id),
-                                   {{"job_id", fmt::format("{}", id)}})});
+        .ticket = in.ticket,
+        .status = contract::Error(absl::StatusCode::kNotFound, "UNKNOWN_JOB",
+                                  fmt::format("there is no job {}; nothing was canceled", id),
+                                  {{"job_id", fmt::format("{}", id)}})});
+    return;
+  }
+  if (in.validate_only) {
+    step.out->effects.push_back(StatusReply{.ticket = in.ticket, .status = absl::OkStatus()});
     return;
   }
   std::string evidence = fmt::format("canceled by {}", in.user);
   if (!in.reason.empty()) evidence += fmt::format(": {}", in.reason);
+  StatusReply reply{.ticket = in.ticket, .status = absl::OkStatus()};
+  const bool is_chosen = !in.chosen_at.empty();
   std::map<SessionId, std::vector<std::string>> cancellations;
-  for (uint64_t id : in.jobs) {
+  for (size_t i = 0; i < in.jobs.size(); ++i) {
+    const uint64_t id = in.jobs[i];
     auto it = jobs_.find(id);
     // A job that is not in memory has ended.
-    if (it == jobs_.end() || it->second.cancel_requested) continue;
+    const bool is_as_chosen = it != jobs_.end() && IsAsChosen(it->second, in.chosen_at, i);
+    if (is_chosen && !is_as_chosen) reply.is_stale = true;
+    if (!is_as_chosen || it->second.cancel_requested) continue;
     CancelJob(id, it->second, evidence, step, &cancellations);
+    if (is_chosen) reply.changed.push_back(id);
   }
   for (const auto& [session, run_keys] : cancellations) SendCancellations(session, run_keys, step);
-  step.out->effects.push_back(StatusReply{in.ticket, absl::OkStatus()});
+  step.out->effects.push_back(std::move(reply));
 }
 
 void Core::Impl::CancelJob(uint64_t id, Job& job, const std::string& evidence, Step& step,
@@ -54,7 +65,7 @@ void Core::Impl::SendCancellations(SessionId session, const std::vector<std::str
     const size_t end = std::min(begin + kMaxPerMessage, run_keys.size());
     SendToAgent send;
     send.session = session;
-    v1::Cancellations* message = send.message.mutable_cancellations();
+    agent::v1::Cancellations* message = send.message.mutable_cancellations();
     for (size_t i = begin; i < end; ++i) message->add_run_keys(run_keys[i]);
     step.out->effects.push_back(std::move(send));
   }

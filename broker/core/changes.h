@@ -25,10 +25,11 @@ struct InsertJob {
   uint64_t id = 0;
   std::shared_ptr<const v1::JobSpec> spec;  // normalized
   std::string request_id;                   // empty: none
-  Fingerprint fingerprint = 0;              // of the normalized spec
+  Fingerprint fingerprint = 0;              // of the spec as it was sent
   uint32_t shape = 0;  // what placement needs to know of the spec, see InsertShape
   std::string user;
   absl::Time create_time;
+  uint64_t rerun_of = 0;  // the job whose spec this one has; 0: none
 };
 
 // Whether a job waits for its release. The numbers are stored.
@@ -45,12 +46,21 @@ struct UpdateJob {
   v1::JobState state = v1::JOB_STATE_UNSPECIFIED;
   uint64_t job_sequence = 0;
   bool cancel_requested = false;
-  uint32_t runs = 0;                     // how many it has had; the latest one's number
-  std::string cluster;                   // of the latest run; empty: as it was
-  std::optional<absl::Time> start_time;  // of its command, first start
+  uint32_t runs = 0;    // how many it has had; the latest one's number
+  std::string cluster;  // of the latest run; empty: as it was
+  v1::ClusterKind cluster_kind = v1::CLUSTER_KIND_UNSPECIFIED;  // of that cluster
+  std::optional<absl::Time> start_time;                         // of its command, first start
   std::optional<absl::Time> end_time;
   HoldState hold = HoldState::kNone;
   std::optional<absl::Time> retry_time;  // of its next run, while it waits for that
+};
+
+// What a user changes of a job, as it is from now on; also of one that has ended.
+struct EditJob {
+  uint64_t id = 0;
+  uint64_t job_sequence = 0;
+  int32_t priority = 0;
+  std::map<std::string, std::string> labels;
 };
 
 // A run as it is now: inserted or replaced.
@@ -59,11 +69,18 @@ struct PutRun {
   v1::Run run;
   // Nothing more will be heard of it, although its logs are not complete: it is not restored.
   bool is_last = false;
+  // Not 0: something of it changed that lists show, and no transition tells; the place of this
+  // among all changes. It is not stored.
+  uint64_t sequence = 0;
 };
 
 struct AppendTransition {
   uint64_t job = 0;
   v1::Transition transition;
+  // For those who watch; neither is stored.
+  v1::JobState state_before = v1::JOB_STATE_UNSPECIFIED;  // unspecified: there was no such job
+  // The run as it was right after the step. Null: as the next PutRun of this run has it.
+  std::shared_ptr<const v1::Run> run_then = nullptr;
 };
 
 // Jobs that look alike to placement share a shape: a JobSpec of which only nodes, resources,
@@ -96,8 +113,8 @@ struct PutBrokerEpoch {
   uint64_t epoch = 0;
 };
 
-using Change = std::variant<InsertJob, UpdateJob, PutRun, AppendTransition, InsertShape, PutCluster,
-                            AdvanceCluster, PutBrokerEpoch>;
+using Change = std::variant<InsertJob, UpdateJob, EditJob, PutRun, AppendTransition, InsertShape,
+                            PutCluster, AdvanceCluster, PutBrokerEpoch>;
 using Changes = std::vector<Change>;
 
 // What the core is restored from: everything that has not ended.

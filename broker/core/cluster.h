@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "absl/container/btree_map.h"
 #include "absl/time/time.h"
@@ -23,6 +24,10 @@ struct RunId {
   uint32_t number = 0;
 
   friend auto operator<=>(const RunId&, const RunId&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const RunId& id) {
+    return H::combine(std::move(h), id.job, id.number);
+  }
 };
 
 // Names a cluster for the life of the process; 0: none.

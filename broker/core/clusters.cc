@@ -9,6 +9,7 @@
 
 #include "broker/core/impl.h"
 #include "broker/core/timestamps.h"
+#include "contract/sentences.h"
 
 namespace muster::core {
 namespace {
@@ -52,7 +53,7 @@ v1::Cluster DescribeFor(const Fit& fit, const Cluster& cluster) {
   v1::Cluster out = DescribeWithoutInventory(cluster);
   if (fit.pool == nullptr) return out;
   *out.mutable_inventory()->add_pools() = *fit.pool;
-  *out.mutable_inventory()->mutable_warnings() = cluster.saved.inventory.warnings();
+  *out.mutable_inventory()->mutable_issues() = cluster.saved.inventory.issues();
   return out;
 }
 
@@ -64,11 +65,13 @@ void WarnOfTwins(const Identities& identities, v1::Cluster* cluster) {
   if (found == identities.end()) return;
   for (std::string_view name : found->second) {
     if (name == cluster->name()) continue;
-    cluster->mutable_inventory()->add_warnings(fmt::format(
-        "cluster \"{}\" is the same Kubernetes cluster (the UID of its namespace kube-system is), "
-        "so that its nodes, cores and GPUs are listed twice; one agent can work in several "
-        "namespaces (kubernetes.namespaces)",
-        name));
+    *cluster->mutable_inventory()->add_issues() = contract::MakeIssue(
+        v1::CLUSTER_ISSUE_CODE_OTHER,
+        fmt::format("cluster \"{}\" is the same Kubernetes cluster (the UID of its namespace "
+                    "kube-system is), so that its nodes, cores and GPUs are listed twice",
+                    name),
+        {.subject = std::string(name),
+         .remedy = "one agent can work in several namespaces (kubernetes.namespaces)"});
     return;  // one tells it
   }
 }
@@ -157,7 +160,7 @@ std::string Core::Impl::KnownClusters() const {
   std::string text = "the known ones are ";
   size_t named = 0;
   for (const auto& [name, cluster] : clusters_by_name_) {
-    if (named == kMaxNamedClusters) {
+    if (named == contract::kMaxNamedClusters) {
       return text + fmt::format(" and {} more", clusters_by_name_.size() - named);
     }
     text += fmt::format("{}\"{}\"", named++ > 0 ? ", " : "", name);
@@ -177,12 +180,12 @@ std::string Core::Impl::DescribeLacks(const v1::JobSpec& shape, const Refusals& 
   std::stable_sort(found.begin(), found.end(),
                    [](const auto& a, const auto& b) { return a.first.verdict > b.first.verdict; });
   std::string text;
-  for (size_t i = 0; i < std::min(found.size(), kMaxNamedClusters); ++i) {
+  for (size_t i = 0; i < std::min(found.size(), contract::kMaxNamedClusters); ++i) {
     const auto& [fit, cluster] = found[i];
     text += fmt::format("{}cluster \"{}\": {}", i > 0 ? "; " : "", cluster->name(), fit.lacks);
   }
-  if (found.size() > kMaxNamedClusters) {
-    text += fmt::format("; and {} more", found.size() - kMaxNamedClusters);
+  if (found.size() > contract::kMaxNamedClusters) {
+    text += fmt::format("; and {} more", found.size() - contract::kMaxNamedClusters);
   }
   return text;
 }

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -19,7 +20,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "broker/core/changes.h"
-#include "muster/v1/agent_link.pb.h"
+#include "muster/agent/v1/agent_link.pb.h"
 #include "muster/v1/cluster.pb.h"
 #include "muster/v1/jobs_service.pb.h"
 
@@ -54,21 +55,36 @@ using Refusals = std::map<std::string, std::string>;
 struct SubmitItem {
   std::shared_ptr<const v1::JobSpec> spec;  // normalized by the caller
   std::string request_id;
+  // Of the spec as it was sent, see RequestFingerprintOf. Needed with a request_id alone.
+  Fingerprint fingerprint = 0;
   // Those that can never run it, whatever their inventory promises; it is placed on none of them.
   Refusals refused_by = {};
-  bool held = false;  // from the moment when it is accepted
+  bool held = false;      // from the moment when it is accepted
+  uint64_t rerun_of = 0;  // the job whose spec it has; 0: none
+};
+// What makes a repeated RerunJobs harmless: its items have no request ids of their own.
+struct RerunRequest {
+  std::string request_id;
+  Fingerprint fingerprint = 0;  // of all that was asked for
 };
 struct Submit {
   Ticket ticket = 0;
-  std::vector<SubmitItem> items;  // all or none
+  // All or none. A repeat of `rerun` is answered with one response for each, or with one if there
+  // are none, that has the first job of the rerun.
+  std::vector<SubmitItem> items;
   std::string user;
   bool validate_only = false;
+  std::optional<RerunRequest> rerun = std::nullopt;
 };
 struct Cancel {
   Ticket ticket = 0;
   std::vector<uint64_t> jobs;
   std::string reason;
   std::string user;
+  // Not empty: the job_sequence of each job as it was when it was chosen. Jobs that have changed
+  // since are left as they are.
+  std::vector<uint64_t> chosen_at = {};
+  bool validate_only = false;
 };
 // Holds jobs back until they are released, or releases them.
 struct Hold {
@@ -77,6 +93,20 @@ struct Hold {
   std::string reason;
   std::string user;
   bool held = true;  // else they are released
+  // As in Cancel; jobs that cannot be held are left as they are, too.
+  std::vector<uint64_t> chosen_at = {};
+  bool validate_only = false;
+};
+// Changes what a user may change of a job, also of one that has ended.
+struct Edit {
+  Ticket ticket = 0;
+  uint64_t job = 0;
+  // As the job was when this was decided; ABORTED, JOB_CHANGED if it has changed since.
+  uint64_t job_sequence = 0;
+  v1::JobState state = v1::JOB_STATE_UNSPECIFIED;
+  int32_t priority = 0;
+  std::map<std::string, std::string> labels = {};
+  std::string evidence = {};  // who changed what, and why
 };
 // Why does no cluster have these jobs?
 struct Explain {
@@ -97,15 +127,15 @@ struct ListClusters {
 };
 struct AgentConnected {
   SessionId session = 0;
-  v1::AgentHello hello;
+  agent::v1::AgentHello hello;
 };
 struct AgentReported {
   SessionId session = 0;
-  v1::RunEvents events;
+  agent::v1::RunEvents events;
 };
 struct AgentBeat {
   SessionId session = 0;
-  v1::AgentHeartbeat heartbeat;
+  agent::v1::AgentHeartbeat heartbeat;
 };
 struct AgentGone {
   SessionId session = 0;
@@ -117,7 +147,7 @@ struct Tick {
   absl::Duration clock_set_by;
 };
 
-using Input = std::variant<Submit, Cancel, Hold, Explain, ListClusters, AgentConnected,
+using Input = std::variant<Submit, Cancel, Hold, Edit, Explain, ListClusters, AgentConnected,
                            AgentReported, AgentBeat, AgentGone, Tick>;
 
 // ---- effects: to be carried out, in order, once the changes of the same Output are on disk
@@ -126,41 +156,44 @@ struct SubmitReply {
   Ticket ticket = 0;
   absl::StatusOr<v1::SubmitJobsResponse> result;
 };
-// To Cancel and Hold.
+// To Cancel, Hold and Edit.
 struct StatusReply {
   Ticket ticket = 0;
   absl::Status status;
+  // With chosen_at: the jobs that were changed, and whether some had changed since.
+  std::vector<uint64_t> changed = {};
+  bool is_stale = false;
 };
 struct ExplainReply {
   Ticket ticket = 0;
-  // One for each job. Empty: it does not wait for a cluster, or not yet: it is held, or waits for
-  // the time of its next run; or there were too many different jobs before it
+  // One for each job. Without a code: it does not wait for a cluster, or not yet: it is held, or
+  // waits for the time of its next run; or there were too many different jobs before it
   // (kMaxExplainedShapes).
-  std::vector<std::string> reasons;
+  std::vector<v1::StateReason> reasons;
 };
 struct ClustersReply {
   Ticket ticket = 0;
   std::vector<v1::Cluster> clusters;  // by name
   // With that_could_take: what keeps the job from those that take it later, by their names. Their
-  // inventories have the pool that it waits for, with the warnings of theirs; others' are empty.
+  // inventories have the pool that it waits for, with the issues of theirs; others' are empty.
   std::map<std::string, std::string> not_now;
   bool more = false;  // there are others after these
 };
 struct SendToAgent {
   SessionId session = 0;
-  v1::ConnectResponse message;
+  agent::v1::ConnectResponse message;
 };
 // A run to assign. The core does not keep specs: whoever carries this out adds spec and user from
 // the store.
 struct SendAssignments {
   SessionId session = 0;
-  std::vector<v1::Assignment> assignments;  // without spec and user
+  std::vector<agent::v1::Assignment> assignments;  // without spec and user
 };
 struct CloseAgent {
   SessionId session = 0;
   absl::Status status;  // for the agent; OK: it was replaced
 };
-// Watchers may look again: these jobs have new transitions, the latest of them with this sequence.
+// Watchers may look again: these jobs have changed, the latest change with this sequence.
 struct JobsChanged {
   std::vector<uint64_t> jobs;
   uint64_t sequence = 0;
@@ -208,6 +241,8 @@ class Core {
   // max_assignments_per_round, call again once this output has been handed on.
   bool PlaceJobs(absl::Time now, Output* out);
 
+  // The place of the latest change among all; also of those before this process.
+  uint64_t last_sequence() const;
   Counters counters() const;
   // Cross-checks queues, runs and clusters; the tests and the simulation call it. INTERNAL names
   // what is wrong.

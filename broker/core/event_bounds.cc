@@ -52,9 +52,25 @@ void BoundReplicas(absl::Time from, absl::Time to,
   }
 }
 
+// Agents say nothing of other clusters.
+void BoundReason(absl::Time from, absl::Time to, v1::StateReason* reason) {
+  Truncate(kMaxDetailBytes, reason->mutable_message());
+  Truncate(kMaxIssueBytes, reason->mutable_remedy());
+  Truncate(kMaxIssueBytes, reason->mutable_detail());
+  for (std::string* name : {reason->mutable_cluster(), reason->mutable_pool(),
+                            reason->mutable_subject(), reason->mutable_scheduler_reason()}) {
+    Truncate(kMaxReplicaNameBytes, name);
+  }
+  reason->clear_clusters();
+  reason->clear_shortages();
+  if (reason->has_since()) Clamp(from, to, reason->mutable_since());
+  if (reason->has_until()) Clamp(from, to + kMaxEstimate, reason->mutable_until());
+}
+
 void BoundFailure(v1::Failure* failure) {
   Truncate(kMaxFailureBytes, failure->mutable_message());
   Truncate(kMaxDetailBytes, failure->mutable_suggestion());
+  Truncate(kMaxNodeNameBytes, failure->mutable_node());
   auto* quotes = failure->mutable_quotes();
   if (quotes->size() > kMaxQuotes) quotes->DeleteSubrange(kMaxQuotes, quotes->size() - kMaxQuotes);
   for (v1::FailureQuote& quote : *quotes) {
@@ -72,10 +88,9 @@ void Truncate(size_t max_bytes, std::string* text) {
   text->resize(end);
 }
 
-void Bound(absl::Time assigned, absl::Time now, v1::RunEvent* event) {
+void Bound(absl::Time assigned, absl::Time now, agent::v1::RunEvent* event) {
   event->DiscardUnknownFields();
   Truncate(kMaxExternalIdBytes, event->mutable_external_id());
-  Truncate(kMaxDetailBytes, event->mutable_reason());
   BoundNodes(event->mutable_nodes());
 
   const absl::Time from = std::min(assigned, now) - kMaxClockError;
@@ -90,6 +105,7 @@ void Bound(absl::Time assigned, absl::Time now, v1::RunEvent* event) {
   if (event->has_estimated_start_time()) {
     Clamp(from, now + kMaxEstimate, event->mutable_estimated_start_time());
   }
+  if (event->has_state_reason()) BoundReason(from, to, event->mutable_state_reason());
   BoundReplicas(from, to, event->mutable_replicas());
   if (event->has_failure()) BoundFailure(event->mutable_failure());
 }

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "absl/time/time.h"
-#include "muster/v1/agent_link.pb.h"
+#include "muster/agent/v1/agent_link.pb.h"
 
 namespace muster::core {
 
@@ -21,7 +21,7 @@ inline constexpr size_t kMaxExternalIdBytes = 128;
 inline constexpr size_t kMaxNodeNameBytes = 253;
 // Of all the node names of a run: ten thousand of them with 26 bytes each.
 inline constexpr size_t kMaxNodesBytes = 256 << 10;
-// As Run.replicas and ReadinessIssue.message say.
+// As Run.replicas, ReadinessIssue.message and StateReason.detail say.
 inline constexpr int kMaxReplicas = 256;
 inline constexpr size_t kMaxIssueBytes = 1024;
 // Of their other texts: a pod's name has as many at most, and a node's.
@@ -44,7 +44,7 @@ void Truncate(size_t max_bytes, std::string* text);
 // Cuts the event's texts, at characters, and its lists of nodes and replicas, of which the lower
 // ranks stay; moves its times into the life of the run, from its assignment to now; drops fields
 // that are not known here.
-void Bound(absl::Time assigned, absl::Time now, v1::RunEvent* event);
+void Bound(absl::Time assigned, absl::Time now, agent::v1::RunEvent* event);
 
 }  // namespace muster::core
 

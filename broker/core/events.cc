@@ -1,8 +1,12 @@
 // What agents report of runs: applied once and in order, acknowledged after the commit.
 #include <fmt/format.h>
+#include <google/protobuf/util/message_differencer.h>
 
 #include <algorithm>
+#include <memory>
+#include <string>
 #include <utility>
+#include <variant>
 
 #include "broker/core/event_bounds.h"
 #include "broker/core/impl.h"
@@ -15,19 +19,23 @@
 namespace muster::core {
 namespace {
 
-// A reason explains one state, and is as old as its words.
-void UpdateReason(std::string reason, v1::Run* run) {
-  if (reason == run->reason()) return;
-  if (reason.empty()) {
-    run->clear_reason_since();
-  } else {
-    *run->mutable_reason_since() = run->observed_at();
+using google::protobuf::util::MessageDifferencer;
+
+// A reason explains one state. One of whose beginning nobody knows is as old as the first event
+// that has it.
+void UpdateReason(v1::StateReason reason, v1::Run* run) {
+  if (!reason.has_since()) {
+    const v1::StateReason& before = run->state_reason();
+    v1::StateReason same = reason;
+    if (before.has_since()) *same.mutable_since() = before.since();
+    const bool is_same = MessageDifferencer::Equals(same, before);
+    *reason.mutable_since() = is_same ? before.since() : run->observed_at();
   }
-  run->set_reason(std::move(reason));
+  *run->mutable_state_reason() = std::move(reason);
 }
 
 // Takes over what the event says; what it leaves out stays.
-void UpdateRun(v1::RunEvent& event, absl::Time now, v1::Run* run) {
+void UpdateRun(agent::v1::RunEvent& event, absl::Time now, v1::Run* run) {
   const bool moved = event.state() != run->state();
   run->set_state(event.state());
   if (event.evidence().has_observed_at()) {
@@ -36,7 +44,11 @@ void UpdateRun(v1::RunEvent& event, absl::Time now, v1::Run* run) {
     SetTimestamp(now, run->mutable_observed_at());
   }
   if (!event.external_id().empty()) run->set_external_id(std::move(*event.mutable_external_id()));
-  if (moved || !event.reason().empty()) UpdateReason(std::move(*event.mutable_reason()), run);
+  if (event.has_state_reason()) {
+    UpdateReason(std::move(*event.mutable_state_reason()), run);
+  } else if (moved) {
+    run->clear_state_reason();
+  }
   run->set_restarts(std::max(run->restarts(), event.restarts()));
   // The scheduler's estimate is of now, and of a run that waits.
   run->clear_estimated_start_time();
@@ -53,6 +65,15 @@ void UpdateRun(v1::RunEvent& event, absl::Time now, v1::Run* run) {
   if (event.has_exit()) *run->mutable_exit() = event.exit();
   if (event.has_failure()) *run->mutable_failure() = std::move(*event.mutable_failure());
   if (event.logs_complete()) run->set_logs_complete(true);
+}
+
+// What lists and pages show of a run. How fresh it is, and whether its logs are complete, is not
+// told to watchers.
+std::string Shown(const v1::Run& run) {
+  v1::Run shown = run;
+  shown.clear_observed_at();
+  shown.clear_logs_complete();
+  return shown.SerializeAsString();
 }
 
 // What follows from a new state when the agent has not said it.
@@ -87,7 +108,7 @@ void Core::Impl::On(AgentReported& in, Step& step) {
   uint64_t& acked = cluster->saved.acked_event_sequence;
   const uint64_t before = acked;
   uint64_t gap_at = 0;
-  for (v1::RunEvent& event : *in.events.mutable_events()) {
+  for (agent::v1::RunEvent& event : *in.events.mutable_events()) {
     if (event.sequence() <= acked) continue;
     if (event.sequence() != acked + 1) {
       gap_at = event.sequence();
@@ -110,7 +131,7 @@ void Core::Impl::On(AgentReported& in, Step& step) {
   }
 }
 
-void Core::Impl::ApplyEvent(Cluster* cluster, v1::RunEvent& event, Step& step) {
+void Core::Impl::ApplyEvent(Cluster* cluster, agent::v1::RunEvent& event, Step& step) {
   auto key = contract::RunKey::Parse(event.run_key());
   const bool ours = key.ok() && key->instance == instance_;
   auto it = ours ? cluster->runs.find({key->job, key->run}) : cluster->runs.end();
@@ -129,9 +150,18 @@ void Core::Impl::ApplyEvent(Cluster* cluster, v1::RunEvent& event, Step& step) {
   }
   const bool restarted = !contract::IsTerminal(to) && event.restarts() > run->restarts();
   Bound(ToTime(run->assign_time()), step.now, &event);
+  if (const auto latest = step.moved.find(id); latest != step.moved.end()) {
+    std::get<AppendTransition>(step.out->changes[latest->second]).run_then =
+        std::make_shared<const v1::Run>(*run);
+    step.moved.erase(latest);
+  }
+  const std::string shown = moved || restarted ? "" : Shown(*run);
   UpdateRun(event, step.now, run.get());
   step.runs.emplace_back(cluster, id);
-  if (!moved && !restarted) return;
+  if (!moved && !restarted) {
+    if (Shown(*run) != shown) step.changed.insert(id);
+    return;
+  }
   FillIn(run.get());
   if (contract::IsTerminal(to)) --cluster->active;
   v1::Transition transition;
@@ -146,12 +176,13 @@ void Core::Impl::MoveJob(const v1::Run& run, RunId id, v1::Transition transition
   // The next run is held as this one was to be.
   if (!is_followed && job.held() && HasBegun(run)) EndLateHold(run, id, job, step);
   if (contract::IsTerminal(run.state()) && job.held()) --clusters_[job.cluster]->held;
-  job.set_state(is_followed ? v1::JOB_STATE_QUEUED : JobStateFor(run));
+  job.set_state(is_followed ? v1::JOB_STATE_QUEUED : JobStateFor(run, job.cancel_requested));
   if (run.has_start_time() && job.start_unix_micros == Job::kNotStarted) {
     job.start_unix_micros = ToUnixMicros(run.start_time());
   }
   transition.set_run(id.number);
   transition.set_run_state(run.state());
+  step.moved[id] = step.out->changes.size();
   Record(step, id.job, job, std::move(transition));
   if (is_followed) AwaitNextRun(id.job, job, run, step);
 }

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "broker/core/impl.h"
-#include "contract/queue_words.h"
+#include "contract/sentences.h"
 #include "contract/states.h"
 
 namespace muster::core {
@@ -14,19 +14,52 @@ namespace {
 // Different jobs that one answer explains. Each is held against all clusters on the core's thread.
 constexpr size_t kMaxExplainedShapes = 20;
 
-// Why a cluster that may fit does not have the job yet, and how near it is to having it.
-std::pair<int, std::string> WhyNot(const v1::JobSpec& shape, const Cluster& cluster) {
+struct Obstacle {
+  int near = 0;  // how near the cluster is to having the job
+  v1::StateReason reason;
+};
+
+v1::StateReason DoesNotFit(const Fit& fit, const std::string& cluster) {
+  v1::StateReason reason = contract::MakeReason(v1::STATE_REASON_CODE_DOES_NOT_FIT,
+                                                {.detail = fit.lacks, .cluster = cluster});
+  if (!fit.shortage.has_value()) return reason;
+  v1::Shortage* shortage = reason.add_shortages();
+  shortage->set_resource(fit.shortage->resource);
+  shortage->set_requested(fit.shortage->requested);
+  shortage->set_available(fit.shortage->available);
+  shortage->set_message(fit.lacks);
+  return reason;
+}
+
+v1::StateReason ClusterFull(const Cluster& cluster) {
+  v1::StateReason reason;
+  reason.set_code(v1::STATE_REASON_CODE_CLUSTER_FULL);
+  reason.set_cluster(cluster.name());
+  reason.set_active_runs(cluster.active);
+  reason.set_max_active_runs(cluster.saved.max_active_runs);
+  reason.set_held_runs(cluster.held);
+  contract::PutSentence(&reason);
+  return reason;
+}
+
+// Why a cluster that may fit does not have the job yet.
+Obstacle WhyNot(const v1::JobSpec& shape, const Cluster& cluster) {
   const Fit fit = CheckFit(shape, cluster.saved);
-  if (!fit.now()) return {static_cast<int>(fit.verdict), fit.lacks};
-  const int near = static_cast<int>(Fit::Verdict::kFits);
-  if (!cluster.session) return {near, std::string(contract::kAgentIsGone)};
-  if (cluster.active >= cluster.saved.max_active_runs) {
-    return {near + 1,
-            fmt::format("it fits, and has {} active runs of at most {}{}", cluster.active,
-                        cluster.saved.max_active_runs,
-                        cluster.held > 0 ? fmt::format(" ({} of them held)", cluster.held) : "")};
+  const int near = static_cast<int>(fit.verdict);
+  if (fit.verdict == Fit::Verdict::kNotNow) {
+    return {near, contract::MakeReason(v1::STATE_REASON_CODE_POOL_UNAVAILABLE,
+                                       {.scheduler_reason = fit.pool->state(),
+                                        .cluster = cluster.name(),
+                                        .pool = fit.pool->name()})};
   }
-  return {near + 2, "it fits; the job is about to be placed"};
+  if (!fit.now()) return {near, DoesNotFit(fit, cluster.name())};
+  if (!cluster.session) {
+    return {near, contract::MakeReason(v1::STATE_REASON_CODE_AGENT_DISCONNECTED,
+                                       {.cluster = cluster.name(), .since = cluster.last_heard})};
+  }
+  if (cluster.active >= cluster.saved.max_active_runs) return {near + 1, ClusterFull(cluster)};
+  return {near + 2, contract::MakeReason(v1::STATE_REASON_CODE_ABOUT_TO_BE_PLACED,
+                                         {.cluster = cluster.name()})};
 }
 
 }  // namespace
@@ -35,9 +68,9 @@ void Core::Impl::On(Explain& in, Step& step) {
   ExplainReply reply;
   reply.ticket = in.ticket;
   // Jobs of one shape wait for the same.
-  std::map<uint32_t, std::string> by_shape;
+  std::map<uint32_t, v1::StateReason> by_shape;
   for (uint64_t id : in.jobs) {
-    std::string& reason = reply.reasons.emplace_back();
+    v1::StateReason& reason = reply.reasons.emplace_back();
     auto it = jobs_.find(id);
     if (it == jobs_.end()) continue;
     const Job& job = it->second;
@@ -53,35 +86,33 @@ void Core::Impl::On(Explain& in, Step& step) {
   step.out->effects.push_back(std::move(reply));
 }
 
-std::string Core::Impl::WhyQueued(const Job& job) const {
-  if (clusters_by_name_.empty()) return "no cluster has connected to this broker yet";
+v1::StateReason Core::Impl::WhyQueued(const Job& job) const {
+  if (clusters_by_name_.empty()) return contract::MakeReason(v1::STATE_REASON_CODE_NO_CLUSTERS);
   const v1::JobSpec& shape = shapes_.Find(job.shape)->spec;
-  std::vector<std::pair<int, std::string>> reasons;
+  std::vector<Obstacle> obstacles;
   for (const auto& [name, cluster] : clusters_by_name_) {
-    auto [near, why] = WhyNot(shape, *cluster);
-    if (near == static_cast<int>(Fit::Verdict::kNotNamed)) continue;
-    reasons.emplace_back(near, fmt::format("cluster \"{}\": {}", name, why));
+    Obstacle obstacle = WhyNot(shape, *cluster);
+    if (obstacle.near != static_cast<int>(Fit::Verdict::kNotNamed))
+      obstacles.push_back(std::move(obstacle));
   }
-  std::stable_sort(reasons.begin(), reasons.end(),
-                   [](const auto& a, const auto& b) { return a.first > b.first; });
-  std::string text;
-  for (size_t i = 0; i < std::min(reasons.size(), kMaxNamedClusters); ++i) {
-    text += (i > 0 ? "; " : "") + reasons[i].second;
-  }
-  if (reasons.size() > kMaxNamedClusters) {
-    text += fmt::format("; and {} more", reasons.size() - kMaxNamedClusters);
-  }
-  return text;
+  std::stable_sort(obstacles.begin(), obstacles.end(),
+                   [](const Obstacle& a, const Obstacle& b) { return a.near > b.near; });
+  std::vector<v1::StateReason> reasons;
+  for (Obstacle& obstacle : obstacles) reasons.push_back(std::move(obstacle.reason));
+  return contract::NotPlaced(std::move(reasons));
 }
 
-std::string Core::Impl::WhyPending(uint64_t id, const Job& job) const {
+v1::StateReason Core::Impl::WhyPending(uint64_t id, const Job& job) const {
   const Cluster& cluster = *clusters_[job.cluster];
   const v1::Run& run = *cluster.runs.at({id, job.runs});
-  if (!run.reason().empty()) return run.reason();
-  std::string text = fmt::format("run {} is {} on cluster \"{}\"", job.runs,
-                                 contract::Name(run.state()), cluster.name());
-  if (!cluster.session) text += ", whose agent is not connected";
-  return text;
+  if (run.has_state_reason()) return run.state_reason();
+  const std::string where = fmt::format("run {} is {} on cluster \"{}\"", job.runs,
+                                        contract::Name(run.state()), cluster.name());
+  return contract::MakeReason(
+      run.state() == v1::RUN_STATE_PENDING ? v1::STATE_REASON_CODE_WAITS_IN_CLUSTER
+                                           : v1::STATE_REASON_CODE_LAUNCHING,
+      {.detail = cluster.session ? where : where + ", whose agent is not connected",
+       .cluster = cluster.name()});
 }
 
 }  // namespace muster::core

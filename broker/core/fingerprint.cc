@@ -8,6 +8,8 @@
 #include <cstring>
 #include <string>
 
+#include "contract/defaults.h"
+
 namespace muster::core {
 namespace {
 
@@ -44,5 +46,9 @@ std::string DeterministicBytes(const v1::JobSpec& spec) {
 }
 
 Fingerprint FingerprintOf(const v1::JobSpec& spec) { return Digest(DeterministicBytes(spec)).low; }
+
+Fingerprint RequestFingerprintOf(const v1::JobSpec& sent) {
+  return FingerprintOf(contract::WithoutDefaultsOfSchema2(sent));
+}
 
 }  // namespace muster::core

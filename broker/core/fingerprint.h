@@ -29,6 +29,11 @@ RequestKey RequestKeyOf(std::string_view project, std::string_view request_id);
 // The same for specs that are equal, also in another process and on another day.
 Fingerprint FingerprintOf(const v1::JobSpec& spec);
 
+// Tells a repeat of a request from another request with its id, today and after an upgrade:
+// whatever defaults a release fills in, it is of what the client sent. `sent`: without unknown
+// fields.
+Fingerprint RequestFingerprintOf(const v1::JobSpec& sent);
+
 // The bytes of a spec, its maps in the order of their keys.
 std::string DeterministicBytes(const v1::JobSpec& spec);
 

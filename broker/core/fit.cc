@@ -12,8 +12,8 @@
 
 #include "broker/core/gpu_names.h"
 #include "contract/gpu_types.h"
-#include "contract/queue_words.h"
 #include "contract/roles.h"
+#include "contract/sentences.h"
 #include "contract/states.h"
 #include "contract/units.h"
 
@@ -100,8 +100,12 @@ std::string GpuTypesText(const v1::Pool& pool) {
   return fmt::format(" (it has {}{})", fmt::join(types, ", "), is_cut ? ", ..." : "");
 }
 
-// What the largest node of the pool is short of; empty if each thing alone is there.
-std::string LacksOnANode(const Need& need, const v1::Pool& pool) {
+Fit TooLittle(std::string lacks, Fit::Shortage shortage) {
+  return {Fit::Verdict::kTooLittle, std::move(lacks), std::move(shortage)};
+}
+
+// What the largest node of the pool is short of; a fit if each thing alone is there.
+Fit LacksOnANode(const Need& need, const v1::Pool& pool) {
   uint64_t cpus = 0, gpus = 0, memory = 0;
   bool has_memory = need.memory_bytes == 0;
   for (const v1::NodeGroup& group : pool.node_groups()) {
@@ -113,37 +117,45 @@ std::string LacksOnANode(const Need& need, const v1::Pool& pool) {
   }
   const std::string kind =
       need.gpu_type.empty() ? std::string("GPUs") : fmt::format("GPUs of type {}", need.gpu_type);
+  const Fit::Shortage of_gpus{need.gpu_type.empty() ? "gpus" : "gpus:" + need.gpu_type,
+                              need.gpus * kMillis, gpus * kMillis};
   if (need.gpus > 0 && need.gpu_types.size() > 1) {
-    return fmt::format("pool \"{}\": {}", pool.name(),
-                       contract::WhichGpuType(need.gpu_type, need.gpu_types, need.gpus));
+    return TooLittle(fmt::format("pool \"{}\": {}", pool.name(),
+                                 contract::WhichGpuType(need.gpu_type, need.gpu_types, need.gpus)),
+                     of_gpus);
   }
   if (need.gpus > 0 && gpus == 0) {
     const std::string types = GpuTypesText(pool);
-    return fmt::format("pool \"{}\" has no {}{}; {}", pool.name(), kind, types,
-                       types.empty()
-                           ? "choose another pool or cluster (resources.gpus)"
-                           : contract::HowToAskForGpus(*GpuTypesOf(pool).begin(), need.gpus));
+    return TooLittle(fmt::format("pool \"{}\" has no {}{}; {}", pool.name(), kind, types,
+                                 types.empty() ? "choose another pool or cluster (resources.gpus)"
+                                               : contract::HowToAskForGpus(
+                                                     *GpuTypesOf(pool).begin(), need.gpus)),
+                     of_gpus);
   }
   if (gpus < need.gpus) {
-    return fmt::format(
-        "pool \"{}\" has at most {} {} on a node, {} are needed; ask for at most {} on each node "
-        "(resources.gpus)",
-        pool.name(), gpus, kind, need.gpus, gpus);
+    return TooLittle(
+        fmt::format("pool \"{}\" has at most {} {} on a node, {} are needed; ask for at most {} on "
+                    "each node (resources.gpus)",
+                    pool.name(), gpus, kind, need.gpus, gpus),
+        of_gpus);
   }
   if (cpus < need.cpus) {
-    return fmt::format(
-        "pool \"{}\" has at most {} cores on a node, {} are needed; ask for at most {} "
-        "(resources.cpus)",
-        pool.name(), cpus, need.cpus, cpus);
+    return TooLittle(
+        fmt::format("pool \"{}\" has at most {} cores on a node, {} are needed; ask for at most {} "
+                    "(resources.cpus)",
+                    pool.name(), cpus, need.cpus, cpus),
+        {"cpus", need.cpus * kMillis, cpus * kMillis});
   }
   if (!has_memory) {
-    return fmt::format(
-        "pool \"{}\" has at most {} of memory on a node, {} are needed; ask for at most {} "
-        "(resources.memory)",
-        pool.name(), contract::FormatBytes(memory), contract::FormatBytes(need.memory_bytes),
-        contract::FormatBytes(memory));
+    return TooLittle(
+        fmt::format(
+            "pool \"{}\" has at most {} of memory on a node, {} are needed; ask for at most "
+            "{} (resources.memory)",
+            pool.name(), contract::FormatBytes(memory), contract::FormatBytes(need.memory_bytes),
+            contract::FormatBytes(memory)),
+        {"memory", need.memory_bytes, memory});
   }
-  return "";
+  return {};
 }
 
 Fit CheckNodes(const v1::JobSpec& shape, const v1::Pool& pool, v1::ClusterKind kind) {
@@ -156,44 +168,40 @@ Fit CheckNodes(const v1::JobSpec& shape, const v1::Pool& pool, v1::ClusterKind k
     }
   }
   if (good == 0) {
-    std::string lacks = LacksOnANode(need, pool);
-    if (lacks.empty()) {
-      lacks = fmt::format(
-          "pool \"{}\" has no node with all that is needed at once; ask for less of one of them "
-          "(resources.cpus, resources.memory, resources.gpus)",
-          pool.name());
-    }
-    return {Fit::Verdict::kTooLittle, std::move(lacks)};
+    if (Fit fit = LacksOnANode(need, pool); !fit.now()) return fit;
+    return TooLittle(
+        fmt::format("pool \"{}\" has no node with all that is needed at once; ask for less of one "
+                    "of them (resources.cpus, resources.memory, resources.gpus)",
+                    pool.name()),
+        {"nodes", nodes, 0});
   }
   const uint64_t most = pool.max_nodes() > 0 ? std::min<uint64_t>(good, pool.max_nodes()) : good;
   if (good < nodes) {
-    return {
-        Fit::Verdict::kTooLittle,
+    return TooLittle(
         fmt::format("pool \"{}\" has {} node{} with what each needs (resources), {} are needed; "
                     "ask for at most {} (nodes)",
-                    pool.name(), good, good == 1 ? "" : "s", nodes, most)};
+                    pool.name(), good, good == 1 ? "" : "s", nodes, most),
+        {"nodes", nodes, most});
   }
   if (pool.max_nodes() > 0 && pool.max_nodes() < nodes) {
-    return {Fit::Verdict::kTooLittle,
-            fmt::format("pool \"{}\" gives a run at most {} nodes, {} are needed; ask for at most "
-                        "{} (nodes)",
-                        pool.name(), pool.max_nodes(), nodes, pool.max_nodes())};
+    return TooLittle(
+        fmt::format("pool \"{}\" gives a run at most {} nodes, {} are needed; ask for at most {} "
+                    "(nodes)",
+                    pool.name(), pool.max_nodes(), nodes, pool.max_nodes()),
+        {"nodes", nodes, pool.max_nodes()});
   }
   return {};
 }
 
 // Why the pool takes nobody's jobs now.
-Fit TakesNoJobs(const v1::Pool& pool, const PutCluster& cluster) {
-  const std::string state =
-      pool.state().empty() ? std::string() : fmt::format(": it is {}", pool.state());
-  return {Fit::Verdict::kNotNow,
-          fmt::format("pool \"{}\" {}{}; muster clusters {} tells more", pool.name(),
-                      contract::kTakesNoJobs, state, cluster.name),
-          &pool};
+Fit TakesNoJobs(const v1::Pool& pool) {
+  const v1::StateReason reason =
+      contract::MakeReason(v1::STATE_REASON_CODE_POOL_UNAVAILABLE,
+                           {.scheduler_reason = pool.state(), .pool = pool.name()});
+  return {Fit::Verdict::kNotNow, reason.message(), std::nullopt, &pool};
 }
 
-Fit CheckPool(const v1::JobSpec& shape, const v1::Pool& pool, const PutCluster& cluster) {
-  const v1::ClusterKind kind = cluster.kind;
+Fit CheckPool(const v1::JobSpec& shape, const v1::Pool& pool, v1::ClusterKind kind) {
   // An agent on Kubernetes may be kept from seeing nodes. They are not known then, which is not the
   // same as none: the cluster is asked by trying.
   const bool knows_nodes = kind != v1::CLUSTER_KIND_KUBERNETES || pool.node_groups_size() > 0;
@@ -207,9 +215,11 @@ Fit CheckPool(const v1::JobSpec& shape, const v1::Pool& pool, const PutCluster& 
         fmt::format("pool \"{}\" has a time limit of {}, {} are needed; ask for at most {} "
                     "(time_limit)",
                     pool.name(), most,
-                    contract::FormatDuration(absl::Seconds(shape.time_limit().seconds())), most)};
+                    contract::FormatDuration(absl::Seconds(shape.time_limit().seconds())), most),
+        Fit::Shortage{"time_limit", static_cast<uint64_t>(shape.time_limit().seconds()),
+                      static_cast<uint64_t>(pool.max_time_limit().seconds())}};
   }
-  return pool.available() ? Fit{} : TakesNoJobs(pool, cluster);
+  return pool.available() ? Fit{} : TakesNoJobs(pool);
 }
 
 // The names of the pools that the job may use; empty: the cluster's default.
@@ -323,31 +333,40 @@ Fit UnlessRefused(Fit fit, const v1::JobSpec& shape, const PutCluster& cluster) 
           "submit it again once that has changed"};
 }
 
-// Why no cluster of that kind can run the job; empty: one could.
-std::string WrongKind(const v1::JobSpec& shape, const PutCluster& cluster) {
+Fit WrongKindFor(std::string resource, std::string lacks) {
+  return {Fit::Verdict::kWrongKind, std::move(lacks), Fit::Shortage{std::move(resource)}};
+}
+
+// Why no cluster of that kind can run the job; a fit: one could.
+Fit CheckKind(const v1::JobSpec& shape, const PutCluster& cluster) {
   if (shape.has_slurm() && cluster.kind != v1::CLUSTER_KIND_SLURM) {
-    return fmt::format(
-        "it is of kind {}, and the job has options of Slurm (a slurm section, or a "
-        "batch script that needs it)",
-        contract::Name(cluster.kind));
+    return WrongKindFor(
+        "kind", fmt::format("it is of kind {}, and the job has options of Slurm (a slurm section, "
+                            "or a batch script that needs it)",
+                            contract::Name(cluster.kind)));
   }
   if (shape.has_kubernetes() && cluster.kind != v1::CLUSTER_KIND_KUBERNETES) {
-    return fmt::format(
-        "it is of kind {}, and the job has a kubernetes section; take the section out, or choose a "
-        "cluster of kind kubernetes (placement.clusters)",
-        contract::Name(cluster.kind));
+    return WrongKindFor(
+        "kind", fmt::format("it is of kind {}, and the job has a kubernetes section; take the "
+                            "section out, or choose a cluster of kind kubernetes "
+                            "(placement.clusters)",
+                            contract::Name(cluster.kind)));
   }
-  if (std::string lacks = LacksRoles(shape, cluster.kind); !lacks.empty()) return lacks;
-  if (std::string lacks = LacksImages(shape, cluster); !lacks.empty()) return lacks;
-  if (std::string lacks = LacksUploads(shape, cluster); !lacks.empty()) return lacks;
-  if (std::string lacks = LacksShares(shape, cluster.kind); !lacks.empty()) return lacks;
+  if (std::string lacks = LacksRoles(shape, cluster.kind); !lacks.empty())
+    return WrongKindFor("roles", std::move(lacks));
+  if (std::string lacks = LacksImages(shape, cluster); !lacks.empty())
+    return WrongKindFor("image", std::move(lacks));
+  if (std::string lacks = LacksUploads(shape, cluster); !lacks.empty())
+    return WrongKindFor("uploads", std::move(lacks));
+  if (std::string lacks = LacksShares(shape, cluster.kind); !lacks.empty())
+    return WrongKindFor("gpus", std::move(lacks));
   if (shape.inputs_size() > 0 && cluster.kind != v1::CLUSTER_KIND_MACHINES) {
-    return fmt::format(
-        "it does not see the files of your machine, and {} names one; copy the data "
-        "there and write lustre:///path",
-        shape.inputs(0).uri());
+    return WrongKindFor(
+        "inputs", fmt::format("it does not see the files of your machine, and {} names one; copy "
+                              "the data there and write lustre:///path",
+                              shape.inputs(0).uri()));
   }
-  return "";
+  return {};
 }
 
 }  // namespace
@@ -357,20 +376,21 @@ Fit CheckFit(const v1::JobSpec& shape, const PutCluster& cluster) {
   if (!named.empty() && std::find(named.begin(), named.end(), cluster.name) == named.end()) {
     return {Fit::Verdict::kNotNamed, "the job names other clusters"};
   }
-  if (std::string lacks = WrongKind(shape, cluster); !lacks.empty())
-    return {Fit::Verdict::kWrongKind, std::move(lacks)};
+  if (Fit fit = CheckKind(shape, cluster); !fit.now()) return fit;
   const std::vector<std::string_view> wanted = WantedPools(shape);
   if (wanted.empty()) {
     const v1::Pool* pool = DefaultPool(cluster.inventory);
-    if (pool == nullptr) return {Fit::Verdict::kNoPool, "it has no pool"};
-    return UnlessRefused(CheckPool(shape, *pool, cluster), shape, cluster);
+    if (pool == nullptr)
+      return {Fit::Verdict::kNoPool, "it has no pool", Fit::Shortage{.resource = "pool"}};
+    return UnlessRefused(CheckPool(shape, *pool, cluster.kind), shape, cluster);
   }
   Fit best{Fit::Verdict::kNotNamed, ""};
   for (std::string_view name : wanted) {
     const v1::Pool* pool = FindPool(cluster.inventory, name);
     Fit fit = pool != nullptr
-                  ? CheckPool(shape, *pool, cluster)
-                  : Fit{Fit::Verdict::kNoPool, NoSuchPool(shape, name, cluster.inventory)};
+                  ? CheckPool(shape, *pool, cluster.kind)
+                  : Fit{Fit::Verdict::kNoPool, NoSuchPool(shape, name, cluster.inventory),
+                        Fit::Shortage{.resource = "pool"}};
     if (fit.verdict > best.verdict) best = std::move(fit);
   }
   return UnlessRefused(std::move(best), shape, cluster);

@@ -11,35 +11,46 @@
 namespace muster::core {
 
 void Core::Impl::On(Hold& in, Step& step) {
-  if (absl::Status status = CheckHold(in); !status.ok()) {
-    step.out->effects.push_back(StatusReply{in.ticket, std::move(status)});
+  const bool is_chosen = !in.chosen_at.empty();
+  if (absl::Status status = is_chosen ? absl::OkStatus() : CheckHold(in);
+      !status.ok() || in.validate_only) {
+    step.out->effects.push_back(StatusReply{.ticket = in.ticket, .status = std::move(status)});
     return;
+  }
+  StatusReply reply{.ticket = in.ticket, .status = absl::OkStatus()};
+  KeysBySession keys;
+  for (size_t i = 0; i < in.jobs.size(); ++i) {
+    const uint64_t id = in.jobs[i];
+    auto it = jobs_.find(id);
+    const bool is_as_chosen = it != jobs_.end() && IsAsChosen(it->second, in.chosen_at, i);
+    if (is_chosen && !is_as_chosen) reply.is_stale = true;
+    // A job that has ended is not held.
+    if (!is_as_chosen || it->second.held() == in.held) continue;
+    if (is_chosen && in.held && !Waits(id, it->second)) continue;
+    HoldJob(id, it->second, in, step, &keys);
+    if (is_chosen) reply.changed.push_back(id);
+  }
+  for (const auto& [session, run_keys] : keys) SendHolds(session, run_keys, in.held, step);
+  step.out->effects.push_back(std::move(reply));
+}
+
+void Core::Impl::HoldJob(uint64_t id, Job& job, const Hold& in, Step& step, KeysBySession* keys) {
+  const bool is_queued = job.state() == v1::JOB_STATE_QUEUED;
+  if (is_queued && IsReady(id, job)) StepAside(id, job);
+  const HoldState freed = is_queued ? HoldState::kNone : HoldState::kReleased;
+  job.hold = in.held ? HoldState::kHeld : freed;
+  if (is_queued && IsReady(id, job)) LineUp(id, job);
+  if (!is_queued) {
+    TellOfHold(id, job, keys);
+    clusters_[job.cluster]->held += in.held ? 1 : -1;
   }
   std::string evidence = fmt::format("{} by {}", in.held ? "held" : "released", in.user);
   if (!in.reason.empty()) evidence += fmt::format(": {}", in.reason);
-  KeysBySession keys;
-  for (uint64_t id : in.jobs) {
-    auto it = jobs_.find(id);
-    // A job that has ended is not held.
-    if (it == jobs_.end() || it->second.held() == in.held) continue;
-    Job& job = it->second;
-    const bool is_queued = job.state() == v1::JOB_STATE_QUEUED;
-    if (is_queued && IsReady(id, job)) StepAside(id, job);
-    const HoldState freed = is_queued ? HoldState::kNone : HoldState::kReleased;
-    job.hold = in.held ? HoldState::kHeld : freed;
-    if (is_queued && IsReady(id, job)) LineUp(id, job);
-    if (!is_queued) {
-      TellOfHold(id, job, &keys);
-      clusters_[job.cluster]->held += in.held ? 1 : -1;
-    }
-    v1::Transition transition;
-    transition.set_kind(in.held ? v1::TRANSITION_KIND_HOLD_REQUESTED
-                                : v1::TRANSITION_KIND_RELEASE_REQUESTED);
-    *transition.mutable_evidence() = UserEvidence(evidence, step.now);
-    Record(step, id, job, std::move(transition));
-  }
-  for (const auto& [session, run_keys] : keys) SendHolds(session, run_keys, in.held, step);
-  step.out->effects.push_back(StatusReply{in.ticket, absl::OkStatus()});
+  v1::Transition transition;
+  transition.set_kind(in.held ? v1::TRANSITION_KIND_HOLD_REQUESTED
+                              : v1::TRANSITION_KIND_RELEASE_REQUESTED);
+  *transition.mutable_evidence() = UserEvidence(std::move(evidence), step.now);
+  Record(step, id, job, std::move(transition));
 }
 
 bool Core::Impl::Waits(uint64_t id, const Job& job) const {
@@ -111,7 +122,7 @@ void Core::Impl::SendHolds(SessionId session, const std::vector<std::string>& ru
     const size_t end = std::min(begin + kMaxPerMessage, run_keys.size());
     SendToAgent send;
     send.session = session;
-    v1::Holds* message = send.message.mutable_holds();
+    agent::v1::Holds* message = send.message.mutable_holds();
     message->set_held(held);
     for (size_t i = begin; i < end; ++i) message->add_run_keys(run_keys[i]);
     step.out->effects.push_back(std::move(send));

@@ -3,14 +3,17 @@
 #define MUSTER_BROKER_CORE_IMPL_H_
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "broker/core/cluster.h"
@@ -30,6 +33,7 @@ class Core::Impl {
 
   void Handle(Input input, absl::Time now, Output* out);
   bool PlaceJobs(absl::Time now, Output* out);
+  uint64_t last_sequence() const { return next_sequence_ - 1; }
   Counters counters() const;
   absl::Status CheckInvariants() const;
 
@@ -42,6 +46,10 @@ class Core::Impl {
     std::vector<uint64_t> jobs;                    // changed; may repeat
     std::vector<std::pair<Cluster*, RunId>> runs;  // changed; may repeat
     bool has_transitions = false;
+    // Where in the changes the latest transition of a run is, if the run has not changed since.
+    absl::flat_hash_map<RunId, size_t> moved = {};
+    // Runs of which something changed after their latest transition.
+    absl::flat_hash_set<RunId> changed = {};
   };
 
   // One item of a submit, looked at but not yet accepted.
@@ -67,6 +75,8 @@ class Core::Impl {
   // ---- submit.cc
   void On(Submit& in, Step& step);
   absl::Status Examine(const SubmitItem& item, Batch& batch);
+  // The answer to a repeat of a RerunJobs; nothing: it is none.
+  std::optional<absl::StatusOr<v1::SubmitJobsResponse>> AnswerRepeat(const Submit& in) const;
   absl::Status CheckRoom(const std::vector<Candidate>& candidates) const;
   uint64_t Accept(Candidate& candidate, const std::string& user, Step& step);
   absl::Status CheckNamedClusters(const v1::JobSpec& spec) const;
@@ -79,13 +89,24 @@ class Core::Impl {
                  std::map<SessionId, std::vector<std::string>>* cancellations);
   void SendCancellations(SessionId session, const std::vector<std::string>& run_keys, Step& step);
 
+  // Whether the job is as it was when a filter chose it, as the i-th of them.
+  static bool IsAsChosen(const Job& job, const std::vector<uint64_t>& chosen_at, size_t i) {
+    return chosen_at.empty() || job.sequence == chosen_at[i];
+  }
+
+  // ---- edit.cc
+  void On(Edit& in, Step& step);
+  absl::Status CheckEdit(const Edit& in) const;
+  void RememberEdit(uint64_t id, uint64_t job_sequence);
+
   // ---- hold.cc
+  using KeysBySession = std::map<SessionId, std::vector<std::string>>;
   void On(Hold& in, Step& step);
   absl::Status CheckHold(const Hold& in) const;
+  void HoldJob(uint64_t id, Job& job, const Hold& in, Step& step, KeysBySession* keys);
   // The run has begun all the same: the hold came too late, and the history says so.
   void EndLateHold(const v1::Run& run, RunId id, Job& job, Step& step);
   bool Waits(uint64_t id, const Job& job) const;
-  using KeysBySession = std::map<SessionId, std::vector<std::string>>;
   void TellOfHold(uint64_t id, const Job& job, KeysBySession* keys) const;
   void SendHolds(SessionId session, const std::vector<std::string>& run_keys, bool held,
                  Step& step);
@@ -102,8 +123,8 @@ class Core::Impl {
 
   // ---- explain.cc
   void On(Explain& in, Step& step);
-  std::string WhyQueued(const Job& job) const;
-  std::string WhyPending(uint64_t id, const Job& job) const;
+  v1::StateReason WhyQueued(const Job& job) const;
+  v1::StateReason WhyPending(uint64_t id, const Job& job) const;
 
   // ---- clusters.cc
   void On(ListClusters& in, Step& step);
@@ -125,12 +146,12 @@ class Core::Impl {
   void On(AgentBeat& in, Step& step);
   void On(AgentGone& in, Step& step);
   void On(Tick& in, Step& step);
-  absl::Status CheckHello(const v1::AgentHello& hello) const;
-  absl::Status CheckIdentity(const v1::AgentHello& hello, const Cluster* cluster) const;
-  void Welcome(Cluster* cluster, SessionId session, v1::AgentHello& hello, Step& step);
+  absl::Status CheckHello(const agent::v1::AgentHello& hello) const;
+  absl::Status CheckIdentity(const agent::v1::AgentHello& hello, const Cluster* cluster) const;
+  void Welcome(Cluster* cluster, SessionId session, agent::v1::AgentHello& hello, Step& step);
   // Sends what differs between what the agent holds and what it should hold; what it lacks is only
   // noted, for ResendRuns.
-  void Reconcile(Cluster* cluster, const v1::AgentHello& hello, Step& step);
+  void Reconcile(Cluster* cluster, const agent::v1::AgentHello& hello, Step& step);
   // Assigns runs again that agents have lost, at most `limit`; how many it were.
   int ResendRuns(int limit, Step& step);
   void TakeInventory(Cluster* cluster, v1::Inventory& inventory, Step& step);
@@ -142,14 +163,14 @@ class Core::Impl {
 
   // ---- events.cc
   void On(AgentReported& in, Step& step);
-  void ApplyEvent(Cluster* cluster, v1::RunEvent& event, Step& step);
+  void ApplyEvent(Cluster* cluster, agent::v1::RunEvent& event, Step& step);
   // Takes the job to where its run now is, or back to the queue for another one, and records why:
   // `transition` has the evidence and the kind.
   void MoveJob(const v1::Run& run, RunId id, v1::Transition transition, Step& step);
 
   // ---- place.cc
   void AssignNext(Lane* lane, Cluster* cluster, Step& step,
-                  std::map<SessionId, std::vector<v1::Assignment>>* assignments);
+                  std::map<SessionId, std::vector<agent::v1::Assignment>>* assignments);
   static Cluster* FirstWithRoom(const ClusterSet& fits, size_t* from);
 
   // ---- queue upkeep, in core.cc
@@ -174,6 +195,10 @@ class Core::Impl {
   Shapes shapes_;
   Lanes lanes_;
   RequestMemory requests_;
+  // The job_sequence of jobs that had ended and were edited lately: until the readers of the store
+  // see the edit, only this tells that one decided before it is out of date.
+  absl::flat_hash_map<uint64_t, uint64_t> edited_;
+  std::deque<uint64_t> edited_order_;
 
   std::map<std::string, Cluster*, std::less<>> clusters_by_name_;
   std::vector<std::unique_ptr<Cluster>> clusters_;  // by index; the first is null
@@ -189,8 +214,6 @@ inline constexpr size_t kMaxPerMessage = 1000;
 inline constexpr uint32_t kProtocolVersion = 1;
 // Each costs an inventory in memory, and ClusterIndex ends at 65,535.
 inline constexpr size_t kMaxClusters = 10'000;
-// Bounds the messages that name clusters.
-inline constexpr size_t kMaxNamedClusters = 5;
 // Bounds the messages that name jobs.
 inline constexpr size_t kMaxNamedJobs = 10;
 

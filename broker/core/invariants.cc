@@ -47,7 +47,7 @@ absl::Status Core::Impl::CheckInvariants() const {
     if (job.held()) ++held[&cluster];
     auto run = cluster.runs.find({id, job.runs});
     if (run == cluster.runs.end()) return Wrong("job {} is active without its run", id);
-    if (JobStateFor(*run->second) != job.state()) {
+    if (JobStateFor(*run->second, job.cancel_requested) != job.state()) {
       return Wrong("job {} is in another state than its run", id);
     }
   }

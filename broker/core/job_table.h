@@ -25,6 +25,7 @@ struct Job {
   ClusterIndex cluster = 0;  // of the latest run
   int16_t priority = 0;
   uint8_t state_value = 0;
+  uint8_t recorded_state_value = 0;  // after the latest transition
   bool cancel_requested = false;
   HoldState hold = HoldState::kNone;
 

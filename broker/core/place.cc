@@ -34,7 +34,7 @@ bool Core::Impl::PlaceJobs(absl::Time now, Output* out) {
       contenders.push({lane->waiting.begin()->first, lane, from});
     }
   });
-  std::map<SessionId, std::vector<v1::Assignment>> assignments;
+  std::map<SessionId, std::vector<agent::v1::Assignment>> assignments;
   int assigned = ResendRuns(options_.max_assignments_per_round, step);
   while (!contenders.empty() && assigned < options_.max_assignments_per_round) {
     Contender next = contenders.top();
@@ -55,7 +55,7 @@ bool Core::Impl::PlaceJobs(absl::Time now, Output* out) {
 }
 
 void Core::Impl::AssignNext(Lane* lane, Cluster* cluster, Step& step,
-                            std::map<SessionId, std::vector<v1::Assignment>>* assignments) {
+                            std::map<SessionId, std::vector<agent::v1::Assignment>>* assignments) {
   const uint64_t id = lane->waiting.begin()->first.job;
   Job& job = jobs_.at(id);
   Dequeue(id, job);
@@ -72,7 +72,7 @@ void Core::Impl::AssignNext(Lane* lane, Cluster* cluster, Step& step,
   SetTimestamp(step.now, run->mutable_assign_time());
   SetTimestamp(step.now, run->mutable_observed_at());
 
-  v1::Assignment assignment;
+  agent::v1::Assignment assignment;
   assignment.set_run_key(run->run_key());
   assignment.set_job_id(id);
   assignment.set_run(job.runs);

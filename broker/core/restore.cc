@@ -1,16 +1,26 @@
 #include <utility>
 
 #include "broker/core/impl.h"
+#include "broker/core/rerun_id.h"
 #include "contract/states.h"
 
 namespace muster::core {
+
+namespace {
+
+// Changes without a transition are not stored, so that a process does not know how many the one
+// before it gave out after its last transition. It was not as many.
+constexpr uint64_t kSequencesForgotten = 1'000'000'000;
+
+}  // namespace
 
 Core::Impl::Impl(Options options, Restored restored)
     : options_(std::move(options)),
       instance_(std::move(restored.instance)),
       broker_epoch_(restored.broker_epoch + 1),
       next_job_id_(restored.next_job_id),
-      next_sequence_(restored.next_sequence) {
+      next_sequence_(restored.next_sequence +
+                     (restored.broker_epoch > 0 ? kSequencesForgotten : 0)) {
   clusters_.push_back(nullptr);
   RestoreClusters(std::move(restored.clusters));
   RestoreShapes(std::move(restored.shapes));
@@ -44,6 +54,7 @@ void Core::Impl::RestoreJobs(const std::vector<LiveJob>& jobs) {
     job.runs = static_cast<uint16_t>(saved.runs);
     job.priority = static_cast<int16_t>(saved.priority);
     job.set_state(saved.state);
+    job.recorded_state_value = job.state_value;
     job.cancel_requested = saved.cancel_requested;
     job.hold = saved.hold;
     if (saved.retry_time) retries_.Add(saved.id, absl::ToUnixMicros(*saved.retry_time));
@@ -72,8 +83,10 @@ void Core::Impl::RestoreRuns(std::vector<PutRun> runs) {
 
 void Core::Impl::RestoreRequests(const std::vector<RememberedRequest>& requests) {
   for (const RememberedRequest& saved : requests) {
-    const RequestMemory::Slot slot = requests_.Add(
-        {RequestKeyOf(saved.project, saved.request_id), saved.fingerprint, saved.job});
+    if (IsOtherOfRerun(saved.request_id)) continue;
+    const std::string_view project = IsFirstOfRerun(saved.request_id) ? "" : saved.project;
+    const RequestMemory::Slot slot =
+        requests_.Add({RequestKeyOf(project, saved.request_id), saved.fingerprint, saved.job});
     auto job = jobs_.find(saved.job);
     if (job != jobs_.end()) {
       job->second.request = slot;

@@ -21,7 +21,10 @@ bool HasBegun(const v1::Run& run) {
   }
 }
 
-v1::JobState JobStateFor(const v1::Run& run) {
+v1::JobState JobStateFor(const v1::Run& run, bool cancel_requested) {
+  const bool has_succeeded = run.state() == v1::RUN_STATE_SUCCEEDED;
+  if (cancel_requested && contract::IsTerminal(run.state()) && !has_succeeded)
+    return v1::JOB_STATE_CANCELED;
   const bool waited = run.state() == v1::RUN_STATE_FINISHING && !HasBegun(run);
   return waited ? v1::JOB_STATE_PENDING : contract::JobStateFor(run.state());
 }

@@ -11,8 +11,10 @@ namespace muster::core {
 bool HasBegun(const v1::Run& run);
 
 // The state of a job by its latest run. A run that is FINISHING without having begun (its Job is
-// being deleted, say) has never been RUNNING, and neither has its job.
-v1::JobState JobStateFor(const v1::Run& run);
+// being deleted, say) has never been RUNNING, and neither has its job. A job whose cancel was asked
+// for ends as CANCELED however its run ends, unless that had succeeded before the cancel reached
+// it.
+v1::JobState JobStateFor(const v1::Run& run, bool cancel_requested);
 
 }  // namespace muster::core
 

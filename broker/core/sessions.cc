@@ -53,7 +53,7 @@ Cluster* Core::Impl::CurrentCluster(SessionId session) {
 }
 
 void Core::Impl::On(AgentConnected& in, Step& step) {
-  v1::AgentHello& hello = in.hello;
+  agent::v1::AgentHello& hello = in.hello;
   absl::Status status = CheckHello(hello);
   Cluster* cluster = status.ok() ? FindCluster(hello.cluster()) : nullptr;
   if (status.ok()) status = CheckIdentity(hello, cluster);
@@ -68,7 +68,7 @@ void Core::Impl::On(AgentConnected& in, Step& step) {
   Reconcile(cluster, hello, step);
 }
 
-absl::Status Core::Impl::CheckHello(const v1::AgentHello& hello) const {
+absl::Status Core::Impl::CheckHello(const agent::v1::AgentHello& hello) const {
   if (hello.protocol_version() != kProtocolVersion) {
     return Refused("PROTOCOL_VERSION",
                    fmt::format("the agent speaks version {} of the agent protocol, this broker "
@@ -97,7 +97,8 @@ absl::Status Core::Impl::CheckHello(const v1::AgentHello& hello) const {
   return errors.ToStatus();
 }
 
-absl::Status Core::Impl::CheckIdentity(const v1::AgentHello& hello, const Cluster* cluster) const {
+absl::Status Core::Impl::CheckIdentity(const agent::v1::AgentHello& hello,
+                                       const Cluster* cluster) const {
   if (!hello.instance().empty() && hello.instance() != instance_) {
     return Refused("WRONG_INSTANCE",
                    fmt::format("the agent's journal belongs to broker \"{}\", this is \"{}\"; "
@@ -134,7 +135,8 @@ absl::Status Core::Impl::CheckIdentity(const v1::AgentHello& hello, const Cluste
   return absl::OkStatus();
 }
 
-void Core::Impl::Welcome(Cluster* cluster, SessionId session, v1::AgentHello& hello, Step& step) {
+void Core::Impl::Welcome(Cluster* cluster, SessionId session, agent::v1::AgentHello& hello,
+                         Step& step) {
   PutCluster& saved = cluster->saved;
   const bool same_inventory =
       saved.kind == hello.kind() && Essence(saved.inventory) == Essence(hello.inventory());
@@ -157,7 +159,7 @@ void Core::Impl::Welcome(Cluster* cluster, SessionId session, v1::AgentHello& he
 
   SendToAgent send;
   send.session = session;
-  v1::BrokerWelcome* welcome = send.message.mutable_welcome();
+  agent::v1::BrokerWelcome* welcome = send.message.mutable_welcome();
   welcome->set_instance(instance_);
   welcome->set_broker_epoch(broker_epoch_);
   welcome->set_agent_epoch(saved.agent_epoch);
@@ -168,10 +170,10 @@ void Core::Impl::Welcome(Cluster* cluster, SessionId session, v1::AgentHello& he
   step.out->effects.push_back(std::move(send));
 }
 
-void Core::Impl::Reconcile(Cluster* cluster, const v1::AgentHello& hello, Step& step) {
+void Core::Impl::Reconcile(Cluster* cluster, const agent::v1::AgentHello& hello, Step& step) {
   std::set<RunId> held;
   std::vector<std::string> releases;
-  for (const v1::HeldRun& run : hello.runs()) {
+  for (const agent::v1::HeldRun& run : hello.runs()) {
     auto key = contract::RunKey::Parse(run.run_key());
     const bool ours =
         key.ok() && key->instance == instance_ && cluster->runs.contains({key->job, key->run});
@@ -225,7 +227,7 @@ int Core::Impl::ResendRuns(int limit, Step& step) {
       const RunId id = cluster->to_resend.front();
       const auto run = cluster->runs.find(id);
       if (run == cluster->runs.end() || contract::IsTerminal(run->second->state())) continue;
-      v1::Assignment& assignment = resend.assignments.emplace_back();
+      agent::v1::Assignment& assignment = resend.assignments.emplace_back();
       assignment.set_run_key(run->second->run_key());
       assignment.set_job_id(id.job);
       assignment.set_run(id.number);
@@ -247,7 +249,7 @@ void Core::Impl::On(AgentBeat& in, Step& step) {
   Cluster* cluster = CurrentCluster(in.session);
   if (cluster == nullptr) return;
   cluster->last_heard = step.now;
-  v1::AgentHeartbeat& beat = in.heartbeat;
+  agent::v1::AgentHeartbeat& beat = in.heartbeat;
   if (beat.has_scheduler_observed_at()) {
     cluster->scheduler_observed_at = ToTime(beat.scheduler_observed_at());
   }

@@ -13,7 +13,7 @@ constexpr size_t kSweepAt = 64;
 void ShapeQueue::Push(Turn turn) {
   ++size_;
   // It is back before its mark was swept.
-  if (removed_.erase(turn.job) > 0) return;
+  if (removed_.erase(turn) > 0) return;
   std::deque<uint64_t>& line = lines_[turn.priority];
   if (line.empty() || line.back() < turn.job) {
     line.push_back(turn.job);
@@ -24,7 +24,7 @@ void ShapeQueue::Push(Turn turn) {
 
 void ShapeQueue::Remove(Turn turn) {
   --size_;
-  removed_.insert(turn.job);
+  removed_.insert(turn);
   DropRemovedFront();
   if (removed_.size() >= kSweepAt && removed_.size() > size_) Sweep();
 }
@@ -36,8 +36,8 @@ Turn ShapeQueue::front() const {
 
 void ShapeQueue::DropRemovedFront() {
   while (!lines_.empty()) {
-    std::deque<uint64_t>& line = lines_.begin()->second;
-    while (!line.empty() && removed_.erase(line.front()) > 0) line.pop_front();
+    auto& [priority, line] = *lines_.begin();
+    while (!line.empty() && removed_.erase(Turn{priority, line.front()}) > 0) line.pop_front();
     if (!line.empty()) return;
     lines_.erase(lines_.begin());
   }
@@ -45,7 +45,9 @@ void ShapeQueue::DropRemovedFront() {
 
 void ShapeQueue::Sweep() {
   for (auto it = lines_.begin(); it != lines_.end();) {
-    std::erase_if(it->second, [this](uint64_t job) { return removed_.contains(job); });
+    std::erase_if(it->second, [this, priority = it->first](uint64_t job) {
+      return removed_.contains(Turn{priority, job});
+    });
     it = it->second.empty() ? lines_.erase(it) : std::next(it);
   }
   removed_.clear();

@@ -12,6 +12,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <utility>
 
 #include "absl/container/flat_hash_set.h"
 
@@ -23,6 +24,10 @@ struct Turn {
   uint64_t job = 0;
 
   friend bool operator==(const Turn&, const Turn&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const Turn& turn) {
+    return H::combine(std::move(h), turn.priority, turn.job);
+  }
   friend std::strong_ordering operator<=>(const Turn& a, const Turn& b) {
     if (a.priority != b.priority) return b.priority <=> a.priority;
     return a.job <=> b.job;
@@ -46,7 +51,7 @@ class ShapeQueue {
   void Sweep();
 
   std::map<int32_t, std::deque<uint64_t>, std::greater<>> lines_;  // none is empty
-  absl::flat_hash_set<uint64_t> removed_;  // still in a line; never the first of the first line
+  absl::flat_hash_set<Turn> removed_;  // still in a line; never the first of the first line
   size_t size_ = 0;
 };
 

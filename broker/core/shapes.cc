@@ -57,7 +57,6 @@ v1::JobSpec ShapeOf(const v1::JobSpec& spec) {
   if (spec.has_kubernetes()) {
     shape.mutable_kubernetes()->set_namespace_(spec.kubernetes().namespace_());
   }
-  if (spec.has_machines()) shape.mutable_machines();
   return shape;
 }
 

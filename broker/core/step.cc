@@ -15,6 +15,16 @@ void SortUnique(std::vector<T>* values, bool (*less)(const T&, const T&)) {
   values->erase(std::unique(values->begin(), values->end(), same), values->end());
 }
 
+bool IsEarlier(const std::pair<Cluster*, RunId>& a, const std::pair<Cluster*, RunId>& b) {
+  return a.second < b.second;
+}
+
+// `runs`: in order.
+bool HasTouched(const std::vector<std::pair<Cluster*, RunId>>& runs, RunId id) {
+  return std::binary_search(runs.begin(), runs.end(), std::pair<Cluster*, RunId>(nullptr, id),
+                            IsEarlier);
+}
+
 v1::Evidence MakeEvidence(v1::EvidenceSource source, std::string detail, absl::Time now) {
   v1::Evidence evidence;
   evidence.set_source(source);
@@ -38,7 +48,7 @@ Core::Impl::Step Core::Impl::Begin(absl::Time now, Output* out) {
     broker_epoch_put_ = true;
     out->changes.push_back(PutBrokerEpoch{broker_epoch_});
   }
-  return Step{now, out, {}, {}, false};
+  return Step{now, out, {}, {}};
 }
 
 void Core::Impl::Record(Step& step, uint64_t id, Job& job, v1::Transition transition) {
@@ -46,7 +56,10 @@ void Core::Impl::Record(Step& step, uint64_t id, Job& job, v1::Transition transi
   transition.set_sequence(next_sequence_++);
   transition.set_job_state(job.state());
   SetTimestamp(step.now, transition.mutable_time());
-  step.out->changes.push_back(AppendTransition{id, std::move(transition)});
+  const auto before = static_cast<v1::JobState>(job.recorded_state_value);
+  job.recorded_state_value = job.state_value;
+  step.changed.erase({id, transition.run()});
+  step.out->changes.push_back(AppendTransition{id, std::move(transition), before});
   step.jobs.push_back(id);
   step.has_transitions = true;
 }
@@ -54,13 +67,13 @@ void Core::Impl::Record(Step& step, uint64_t id, Job& job, v1::Transition transi
 void Core::Impl::Finish(Step& step) {
   SortUnique<uint64_t>(&step.jobs, [](const auto& a, const auto& b) { return a < b; });
   // Not by address: the order of changes must be the same in every process.
-  SortUnique<std::pair<Cluster*, RunId>>(
-      &step.runs, [](const auto& a, const auto& b) { return a.second < b.second; });
+  SortUnique<std::pair<Cluster*, RunId>>(&step.runs, IsEarlier);
   for (uint64_t id : step.jobs) PutTouchedJob(step, id);
   for (auto [cluster, id] : step.runs) PutTouchedRun(step, cluster, id);
-  if (step.has_transitions) {
-    step.out->effects.push_back(JobsChanged{std::move(step.jobs), next_sequence_ - 1});
-  }
+  if (!step.has_transitions && step.changed.empty()) return;
+  for (const RunId& id : step.changed) step.jobs.push_back(id.job);
+  SortUnique<uint64_t>(&step.jobs, [](const auto& a, const auto& b) { return a < b; });
+  step.out->effects.push_back(JobsChanged{std::move(step.jobs), next_sequence_ - 1});
 }
 
 void Core::Impl::PutTouchedJob(Step& step, uint64_t id) {
@@ -81,6 +94,7 @@ void Core::Impl::PutTouchedJob(Step& step, uint64_t id) {
   if (job.cluster != 0) {
     const Cluster& cluster = *clusters_[job.cluster];
     update.cluster = cluster.name();
+    update.cluster_kind = cluster.saved.kind;
     auto at = cluster.runs.find({id, job.runs});
     if (at != cluster.runs.end()) run = at->second.get();
   }
@@ -88,8 +102,8 @@ void Core::Impl::PutTouchedJob(Step& step, uint64_t id) {
   if (!has_ended) update.hold = job.hold;
   if (auto time = retries_.TimeOf(id)) update.retry_time = absl::FromUnixMicros(*time);
   if (has_ended) {
-    // A job that is canceled between two runs ends with neither.
-    const bool ends_with_run = run != nullptr && contract::JobStateFor(run->state()) == job.state();
+    // A job that is canceled between two runs ends with neither: its run has not changed.
+    const bool ends_with_run = run != nullptr && HasTouched(step.runs, {id, job.runs});
     update.end_time = ends_with_run ? ToTime(run->end_time()) : step.now;
     if (job.request != RequestMemory::kNone) requests_.JobEnded(job.request, step.now);
     shapes_.RemoveJob(shapes_.Find(job.shape));
@@ -100,11 +114,12 @@ void Core::Impl::PutTouchedJob(Step& step, uint64_t id) {
 
 void Core::Impl::PutTouchedRun(Step& step, Cluster* cluster, RunId id) {
   auto it = cluster->runs.find(id);
+  const uint64_t sequence = step.changed.contains(id) ? next_sequence_++ : 0;
   if (it->second->logs_complete()) {
-    step.out->changes.push_back(PutRun{id.job, std::move(*it->second), /*is_last=*/true});
+    step.out->changes.push_back(PutRun{id.job, std::move(*it->second), /*is_last=*/true, sequence});
     cluster->runs.erase(it);
   } else {
-    step.out->changes.push_back(PutRun{id.job, *it->second, /*is_last=*/false});
+    step.out->changes.push_back(PutRun{id.job, *it->second, /*is_last=*/false, sequence});
   }
 }
 

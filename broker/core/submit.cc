@@ -7,6 +7,8 @@
 
 #include "broker/core/event_bounds.h"
 #include "broker/core/impl.h"
+#include "broker/core/rerun_id.h"
+#include "contract/characters.h"
 #include "contract/errors.h"
 #include "contract/slurm_only.h"
 #include "contract/slurm_options.h"
@@ -67,6 +69,8 @@ struct Core::Impl::Candidate {
   Fingerprint fingerprint = 0;
   Refusals refused_by;
   bool is_held = false;
+  bool is_remembered = false;  // by its request_id
+  uint64_t rerun_of = 0;
   v1::JobSpec shape;
   std::string shape_bytes;
   std::optional<size_t> same_as;  // an earlier item of this submit
@@ -81,6 +85,10 @@ struct Core::Impl::Batch {
 };
 
 void Core::Impl::On(Submit& in, Step& step) {
+  if (auto repeat = AnswerRepeat(in)) {
+    step.out->effects.push_back(SubmitReply{in.ticket, *std::move(repeat)});
+    return;
+  }
   Batch batch;
   std::vector<Candidate>& candidates = batch.candidates;
   candidates.reserve(in.items.size());
@@ -90,6 +98,14 @@ void Core::Impl::On(Submit& in, Step& step) {
     if (status.ok()) continue;
     if (in.items.size() > 1) status = WithIndex(status, candidates.size());
     break;
+  }
+  if (in.rerun) {
+    for (Candidate& candidate : candidates) {
+      candidate.is_remembered = &candidate == &candidates.front();
+      candidate.request_id = RerunId(in.rerun->request_id, candidate.is_remembered);
+      candidate.key = RequestKeyOf("", candidate.request_id);
+      candidate.fingerprint = in.rerun->fingerprint;
+    }
   }
   if (status.ok()) status = CheckRoom(candidates);
   if (!status.ok()) {
@@ -109,12 +125,37 @@ void Core::Impl::On(Submit& in, Step& step) {
   step.out->effects.push_back(SubmitReply{in.ticket, std::move(response)});
 }
 
+std::optional<absl::StatusOr<v1::SubmitJobsResponse>> Core::Impl::AnswerRepeat(
+    const Submit& in) const {
+  if (!in.rerun) return std::nullopt;
+  const std::string id = RerunId(in.rerun->request_id, /*is_first=*/true);
+  const RequestMemory::Entry* entry = requests_.Find(RequestKeyOf("", id));
+  if (entry == nullptr) return std::nullopt;
+  if (entry->spec != in.rerun->fingerprint) {
+    return contract::Error(
+        absl::StatusCode::kAlreadyExists, "REQUEST_ID_REUSED",
+        fmt::format("request_id {} was used to run other jobs again, from job {} on; a repeat must "
+                    "name the same jobs or filter, another rerun another request_id",
+                    contract::Quoted(in.rerun->request_id), entry->job),
+        {{"request_id", in.rerun->request_id}});
+  }
+  v1::SubmitJobsResponse response;
+  for (size_t i = 0; i < std::max<size_t>(in.items.size(), 1); ++i) {
+    v1::SubmitJobResponse* reply = response.add_responses();
+    reply->set_repeated_request(true);
+    reply->set_job_id(entry->job);
+  }
+  return response;
+}
+
 absl::Status Core::Impl::Examine(const SubmitItem& item, Batch& batch) {
   Candidate candidate;
   candidate.spec = item.spec;
   candidate.request_id = item.request_id;
+  candidate.rerun_of = item.rerun_of;
   if (!item.request_id.empty()) {
-    candidate.fingerprint = FingerprintOf(*item.spec);
+    candidate.is_remembered = true;
+    candidate.fingerprint = item.fingerprint;
     candidate.key = RequestKeyOf(item.spec->project(), item.request_id);
     std::optional<Fingerprint> known;
     if (const RequestMemory::Entry* entry = requests_.Find(candidate.key)) {
@@ -186,7 +227,7 @@ absl::Status Core::Impl::CheckRoom(const std::vector<Candidate>& candidates) con
   for (const Candidate& candidate : candidates) {
     if (!candidate.is_new()) continue;
     ++jobs;
-    if (!candidate.request_id.empty()) ++requests;
+    if (candidate.is_remembered) ++requests;
   }
   if (jobs > 0 && queued_ + jobs > options_.max_queued_jobs) {
     return contract::RetryableError(
@@ -220,7 +261,7 @@ uint64_t Core::Impl::Accept(Candidate& candidate, const std::string& user, Step&
   job.priority = static_cast<int16_t>(candidate.spec->priority());
   job.set_state(v1::JOB_STATE_QUEUED);
   if (candidate.is_held) job.hold = HoldState::kHeld;
-  if (!candidate.request_id.empty()) {
+  if (candidate.is_remembered) {
     job.request = requests_.Add({candidate.key, candidate.fingerprint, id});
   }
   InsertJob insert;
@@ -231,6 +272,7 @@ uint64_t Core::Impl::Accept(Candidate& candidate, const std::string& user, Step&
   insert.shape = shape->id;
   insert.user = user;
   insert.create_time = step.now;
+  insert.rerun_of = candidate.rerun_of;
   step.out->changes.push_back(std::move(insert));
 
   shapes_.AddJob(shape);
@@ -242,7 +284,9 @@ uint64_t Core::Impl::Accept(Candidate& candidate, const std::string& user, Step&
         UserEvidence(fmt::format("{} by {}{}", what, user, more), step.now);
     Record(step, id, at->second, std::move(transition));
   };
-  record(v1::TRANSITION_KIND_SUBMITTED, "submitted", DescribeRefusals(candidate.refused_by));
+  const std::string of =
+      candidate.rerun_of != 0 ? fmt::format(", with the spec of job {}", candidate.rerun_of) : "";
+  record(v1::TRANSITION_KIND_SUBMITTED, "submitted", of + DescribeRefusals(candidate.refused_by));
   if (candidate.is_held) record(v1::TRANSITION_KIND_HOLD_REQUESTED, "held", "");
   Enqueue(id, at->second);
   return id;

@@ -3,7 +3,7 @@
 #define MUSTER_BROKER_ENGINE_AGENT_PEER_H_
 
 #include "absl/status/status.h"
-#include "muster/v1/agent_link.pb.h"
+#include "muster/agent/v1/agent_link.pb.h"
 
 namespace muster::broker {
 
@@ -14,7 +14,7 @@ class AgentPeer {
 
   // Queues a message. False: the agent is too slow and its queue is full; the caller closes the
   // connection, and the next one repairs what was missed.
-  virtual bool Send(v1::ConnectResponse message) = 0;
+  virtual bool Send(agent::v1::ConnectResponse message) = 0;
   // Ends the connection once what is queued has been sent.
   virtual void Close(const absl::Status& status) = 0;
   // The core has handled one more message of this agent.

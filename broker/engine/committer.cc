@@ -1,35 +1,9 @@
 #include "broker/engine/committer.h"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 namespace muster::broker {
-namespace {
-
-template <typename T>
-void MoveAppend(std::vector<T>& to, std::vector<T>&& from) {
-  if (to.empty()) {
-    to = std::move(from);
-  } else {
-    to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
-  }
-}
-
-// What must be written, and what may have to be read before it is carried out.
-size_t Rows(const core::Output& output) {
-  size_t rows = output.changes.size();
-  for (const core::Effect& effect : output.effects) {
-    if (const auto* send = std::get_if<core::SendAssignments>(&effect)) {
-      rows += send->assignments.size();
-    }
-  }
-  return rows;
-}
-
-bool Empty(const core::Output& output) { return output.changes.empty() && output.effects.empty(); }
-
-}  // namespace
 
 Committer::Committer(Options options, store::Store* store, OnCommit on_commit, CarryOut carry_out,
                      OnFailure on_failure)
@@ -46,15 +20,12 @@ void Committer::Start() {
 }
 
 void Committer::Offer(core::Output output) {
-  if (Empty(output)) return;
-  const size_t rows = Rows(output);
+  if (IsEmpty(output)) return;
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return failed_ || waiting_rows_ < options_.max_waiting_rows; });
+  changed_.wait(lock, [this] { return failed_ || waiting_.rows() < options_.max_waiting_rows; });
   if (failed_) return;
-  waiting_rows_ += rows;
-  const bool wake = Empty(waiting_);
-  MoveAppend(waiting_.changes, std::move(output.changes));
-  MoveAppend(waiting_.effects, std::move(output.effects));
+  const bool wake = waiting_.empty();
+  waiting_.Add(std::move(output));
   lock.unlock();
   if (wake) changed_.notify_all();
 }
@@ -78,11 +49,11 @@ void Committer::Stop() {
 std::optional<core::Output> Committer::Take(absl::Duration timeout) {
   std::unique_lock lock(mutex_);
   changed_.wait_for(lock, absl::ToChronoNanoseconds(timeout),
-                    [this] { return stopping_ || !Empty(waiting_); });
+                    [this] { return stopping_ || !waiting_.empty(); });
   // Under the same lock as what is taken, so that no offer slips in between and is left behind.
-  if (stopping_ && Empty(waiting_)) return std::nullopt;
-  const bool was_full = std::exchange(waiting_rows_, 0) >= options_.max_waiting_rows;
-  core::Output taken = std::exchange(waiting_, {});
+  if (stopping_ && waiting_.empty()) return std::nullopt;
+  const bool was_full = waiting_.rows() >= options_.max_waiting_rows;
+  core::Output taken = waiting_.Take();
   if (const uint64_t rows = taken.changes.size(); rows > 0) {
     ++counts_.commits;
     counts_.rows += rows;
@@ -96,7 +67,7 @@ std::optional<core::Output> Committer::Take(absl::Duration timeout) {
 void Committer::Run() {
   absl::Duration patience = options_.idle_after;
   while (std::optional<core::Output> output = Take(patience)) {
-    if (!Empty(*output)) {
+    if (!IsEmpty(*output)) {
       if (!CommitAndCarryOut(*std::move(output))) return;
       patience = options_.idle_after;
       continue;

@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "broker/core/core.h"
+#include "broker/engine/waiting_output.h"
 #include "broker/store/store.h"
 
 namespace muster::broker {
@@ -70,8 +71,7 @@ class Committer {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  core::Output waiting_;
-  size_t waiting_rows_ = 0;
+  WaitingOutput waiting_;
   Counts counts_;
   bool stopping_ = false;
   bool failed_ = false;

@@ -9,18 +9,9 @@
 #include "daemon/log.h"
 
 namespace muster::broker {
-namespace {
 
-// What waits between submit and assignment on a broker that keeps up; more is read from the store.
-constexpr size_t kMaxCachedSpecs = 4'000;
-constexpr size_t kMaxCachedSpecBytes = 64 << 20;
-
-}  // namespace
-
-Effects::Effects(store::Store* store, JobsChanged jobs_changed)
-    : store_(store),
-      jobs_changed_(std::move(jobs_changed)),
-      specs_(kMaxCachedSpecs, kMaxCachedSpecBytes) {}
+Effects::Effects(store::Store* store, ChangeFeed* feed, JobsChanged jobs_changed)
+    : feed_(feed), jobs_changed_(std::move(jobs_changed)), assignments_(store) {}
 
 void Effects::Forget(core::Ticket ticket) {
   std::lock_guard lock(mutex_);
@@ -44,6 +35,8 @@ void Effects::Abandon() {
       (*submit)(status);
     } else if (auto* cancel = std::get_if<StatusDone>(&reply)) {
       (*cancel)(status);
+    } else if (auto* chosen = std::get_if<ChosenDone>(&reply)) {
+      (*chosen)(status);
     } else {
       std::get<ClustersDone>(reply)(status);
     }
@@ -66,22 +59,24 @@ void Effects::Forsake(core::SessionId session) {
 }
 
 void Effects::CarryOut(core::Output committed) {
-  for (core::Change& change : committed.changes) {
-    if (auto* job = std::get_if<core::InsertJob>(&change)) {
-      specs_.Put(job->id, {std::move(job->spec), std::move(job->user)});
-    }
-  }
+  feed_->Add(committed);
+  assignments_.Remember(committed.changes);
   for (core::Effect& effect : committed.effects) {
     std::visit([this](auto& e) { Do(e); }, effect);
   }
 }
 
-template <typename Done>
-Done Effects::TakeReply(core::Ticket ticket) {
+std::optional<Effects::Reply> Effects::TakeAnyReply(core::Ticket ticket) {
   std::lock_guard lock(mutex_);
   auto node = replies_.extract(ticket);
-  if (node.empty()) return nullptr;
-  return std::get<Done>(std::move(node.mapped()));
+  if (node.empty()) return std::nullopt;
+  return std::move(node.mapped());
+}
+
+template <typename Done>
+Done Effects::TakeReply(core::Ticket ticket) {
+  std::optional<Reply> reply = TakeAnyReply(ticket);
+  return reply ? std::get<Done>(*std::move(reply)) : Done();
 }
 
 std::shared_ptr<AgentPeer> Effects::Peer(core::SessionId session) {
@@ -95,7 +90,12 @@ void Effects::Do(core::SubmitReply& effect) {
 }
 
 void Effects::Do(core::StatusReply& effect) {
-  if (auto done = TakeReply<StatusDone>(effect.ticket)) done(std::move(effect.status));
+  std::optional<Reply> reply = TakeAnyReply(effect.ticket);
+  if (!reply) return;
+  if (auto* done = std::get_if<StatusDone>(&*reply)) return (*done)(std::move(effect.status));
+  auto& done = std::get<ChosenDone>(*reply);
+  if (!effect.status.ok()) return done(std::move(effect.status));
+  done(ChosenJobs{std::move(effect.changed), effect.is_stale});
 }
 
 void Effects::Do(core::ExplainReply& effect) {
@@ -122,56 +122,19 @@ void Effects::Do(core::JobsChanged& effect) { jobs_changed_(effect); }
 void Effects::Do(core::SendAssignments& effect) {
   auto peer = Peer(effect.session);
   if (!peer) return;
-  if (absl::Status status = AddSpecs(effect.assignments); !status.ok()) {
+  auto messages = assignments_.Make(std::move(effect.assignments));
+  if (!messages.ok()) {
     LogEvent(spdlog::level::err, "specs_not_read",
-             {{"error", std::string(ToStd(status.message()))}});
+             {{"error", std::string(ToStd(messages.status().message()))}});
     peer->Close(
         absl::UnavailableError("the broker could not read the specs of the runs; connect again"));
     return;
   }
-  v1::ConnectResponse message;
-  size_t bytes = 0;
-  for (v1::Assignment& assignment : effect.assignments) {
-    const size_t size = assignment.ByteSizeLong();
-    const int count = message.assignments().assignments_size();
-    if (count > 0 && (count == kMaxRunsPerMessage || bytes + size > kMaxBytesPerMessage)) {
-      Send(effect.session, *peer, std::exchange(message, {}));
-      bytes = 0;
-    }
-    *message.mutable_assignments()->add_assignments() = std::move(assignment);
-    bytes += size;
-  }
-  if (bytes > 0) Send(effect.session, *peer, std::move(message));
+  for (agent::v1::ConnectResponse& message : *messages)
+    Send(effect.session, *peer, std::move(message));
 }
 
-absl::Status Effects::AddSpecs(std::vector<v1::Assignment>& assignments) {
-  std::vector<uint64_t> ids;
-  std::vector<v1::Assignment*> missing;
-  for (v1::Assignment& assignment : assignments) {
-    // Of an earlier run only the store tells.
-    const bool is_first = assignment.run() == 1;
-    if (auto cached = is_first ? specs_.Take(assignment.job_id()) : std::nullopt) {
-      *assignment.mutable_spec() = *cached->spec;
-      assignment.set_user(std::move(cached->user));
-    } else {
-      ids.push_back(assignment.job_id());
-      missing.push_back(&assignment);
-    }
-  }
-  if (ids.empty()) return absl::OkStatus();
-  absl::StatusOr<std::vector<store::StoredSpec>> stored = store_->GetSpecs(ids);
-  if (!stored.ok()) return stored.status();
-  for (size_t i = 0; i < missing.size(); ++i) {
-    *missing[i]->mutable_spec() = std::move((*stored)[i].spec);
-    missing[i]->set_user(std::move((*stored)[i].user));
-    for (std::string& node : (*stored)[i].excluded_nodes) {
-      missing[i]->add_excluded_nodes(std::move(node));
-    }
-  }
-  return absl::OkStatus();
-}
-
-void Effects::Send(core::SessionId session, AgentPeer& peer, v1::ConnectResponse message) {
+void Effects::Send(core::SessionId session, AgentPeer& peer, agent::v1::ConnectResponse message) {
   if (peer.Send(std::move(message))) return;
   LogEvent(spdlog::level::warn, "agent_too_slow", {{"session", fmt::format("{}", session)}});
   Forsake(session);

@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -18,27 +19,29 @@
 #include "absl/status/statusor.h"
 #include "broker/core/core.h"
 #include "broker/engine/agent_peer.h"
-#include "broker/engine/spec_cache.h"
+#include "broker/engine/assignment_messages.h"
+#include "broker/engine/change_feed.h"
 #include "broker/store/store.h"
 
 namespace muster::broker {
 
 // How the answer to one request goes back. Called once, on the effects thread; must not block.
 using SubmitDone = std::function<void(absl::StatusOr<v1::SubmitJobsResponse>)>;
-using StatusDone = std::function<void(absl::Status)>;  // of a cancel or a hold
+using StatusDone = std::function<void(absl::Status)>;  // of a cancel, a hold or an edit
+// Of a cancel or a hold of jobs that a filter chose.
+struct ChosenJobs {
+  std::vector<uint64_t> changed;
+  bool is_stale = false;  // some had changed since they were chosen
+};
+using ChosenDone = std::function<void(absl::StatusOr<ChosenJobs>)>;
 // One reason for each job; none at all: the request was not taken.
-using ExplainDone = std::function<void(std::vector<std::string> reasons)>;
+using ExplainDone = std::function<void(std::vector<v1::StateReason> reasons)>;
 using ClustersDone = std::function<void(absl::StatusOr<core::ClustersReply>)>;
 using JobsChanged = std::function<void(const core::JobsChanged&)>;
 
 class Effects {
  public:
-  // What one message to an agent may hold. gRPC's default limit for a received message is 4 MiB; a
-  // single spec has up to 1 MiB.
-  static constexpr int kMaxRunsPerMessage = 1000;
-  static constexpr size_t kMaxBytesPerMessage = 3 << 20;
-
-  Effects(store::Store* store, JobsChanged jobs_changed);
+  Effects(store::Store* store, ChangeFeed* feed, JobsChanged jobs_changed);
 
   // ---- any thread
 
@@ -65,7 +68,7 @@ class Effects {
   void CarryOut(core::Output committed);
 
  private:
-  using Reply = std::variant<SubmitDone, StatusDone, ExplainDone, ClustersDone>;
+  using Reply = std::variant<SubmitDone, StatusDone, ChosenDone, ExplainDone, ClustersDone>;
 
   void Do(core::SubmitReply& effect);
   void Do(core::StatusReply& effect);
@@ -76,16 +79,15 @@ class Effects {
   void Do(core::CloseAgent& effect);
   void Do(core::JobsChanged& effect);
 
+  std::optional<Reply> TakeAnyReply(core::Ticket ticket);
   template <typename Done>
   Done TakeReply(core::Ticket ticket);
   std::shared_ptr<AgentPeer> Peer(core::SessionId session);
-  void Send(core::SessionId session, AgentPeer& peer, v1::ConnectResponse message);
-  // Fills in spec, user and nodes to keep away from, from the cache or the store.
-  absl::Status AddSpecs(std::vector<v1::Assignment>& assignments);
+  void Send(core::SessionId session, AgentPeer& peer, agent::v1::ConnectResponse message);
 
-  store::Store* const store_;
+  ChangeFeed* const feed_;
   const JobsChanged jobs_changed_;
-  SpecCache specs_;
+  AssignmentMessages assignments_;
 
   std::mutex mutex_;
   core::Ticket last_ticket_ = 0;

@@ -9,17 +9,7 @@
 namespace muster::broker {
 namespace {
 
-// Two clocks are not read at the same instant; agents are given far more than this.
-constexpr absl::Duration kClockTolerance = absl::Milliseconds(500);
-
 constexpr size_t kUnbounded = std::numeric_limits<size_t>::max() / 2;
-
-bool Assigns(const core::Output& output, size_t from) {
-  for (size_t i = from; i < output.effects.size(); ++i) {
-    if (std::holds_alternative<core::SendAssignments>(output.effects[i])) return true;
-  }
-  return false;
-}
 
 }  // namespace
 
@@ -28,12 +18,14 @@ Instant Now() { return {absl::Now(), std::chrono::steady_clock::now()}; }
 Engine::Engine(EngineOptions options, std::unique_ptr<core::Core> core, store::Store* store,
                JobsChanged jobs_changed, Committer::OnFailure on_failure)
     : options_(options),
-      core_(std::move(core)),
+      loop_(std::move(core), options_.tick_interval, options_.clock()),
+      changes_(options.changes, loop_.last_sequence()),
+      feed_({}, store, &changes_),
       inbox_({Inbox::Cost{kUnbounded, kUnbounded},
               Inbox::Cost{options.max_waiting_requests, kUnbounded},
               Inbox::Cost{options.max_waiting_jobs, options.max_waiting_job_bytes}},
              options.batch_items),
-      effects_(store, std::move(jobs_changed)),
+      effects_(store, &feed_, std::move(jobs_changed)),
       carrier_([this](core::Output committed) { effects_.CarryOut(std::move(committed)); }),
       committer_(
           options.committer, store,
@@ -67,21 +59,29 @@ void Engine::Submit(core::Submit request, SubmitDone done) {
   done(Refusal());
 }
 
-void Engine::Cancel(core::Cancel request, StatusDone done) {
-  request.ticket = effects_.Expect(done);
-  const core::Ticket ticket = request.ticket;
+template <typename Request, typename Done>
+void Engine::Ask(Request request, Done done) {
+  const core::Ticket ticket = request.ticket = effects_.Expect(done);
   if (inbox_.Push(Inbox::Lane::kRequests, {std::move(request), nullptr, {}})) return;
   effects_.Forget(ticket);
   done(Refusal());
 }
 
-void Engine::Hold(core::Hold request, StatusDone done) {
-  request.ticket = effects_.Expect(done);
-  const core::Ticket ticket = request.ticket;
-  if (inbox_.Push(Inbox::Lane::kRequests, {std::move(request), nullptr, {}})) return;
-  effects_.Forget(ticket);
-  done(Refusal());
+void Engine::Cancel(core::Cancel request, StatusDone done) {
+  Ask(std::move(request), std::move(done));
 }
+
+void Engine::Hold(core::Hold request, StatusDone done) { Ask(std::move(request), std::move(done)); }
+
+void Engine::CancelChosen(core::Cancel request, ChosenDone done) {
+  Ask(std::move(request), std::move(done));
+}
+
+void Engine::HoldChosen(core::Hold request, ChosenDone done) {
+  Ask(std::move(request), std::move(done));
+}
+
+void Engine::Edit(core::Edit request, StatusDone done) { Ask(std::move(request), std::move(done)); }
 
 void Engine::Explain(std::vector<uint64_t> jobs, ExplainDone done) {
   const core::Ticket ticket = effects_.Expect(done);
@@ -92,13 +92,10 @@ void Engine::Explain(std::vector<uint64_t> jobs, ExplainDone done) {
 }
 
 void Engine::ListClusters(core::ListClusters which, ClustersDone done) {
-  const core::Ticket ticket = which.ticket = effects_.Expect(done);
-  if (inbox_.Push(Inbox::Lane::kRequests, {std::move(which), nullptr, {}})) return;
-  effects_.Forget(ticket);
-  done(Refusal());
+  Ask(std::move(which), std::move(done));
 }
 
-core::SessionId Engine::Connect(v1::AgentHello hello, std::shared_ptr<AgentPeer> peer) {
+core::SessionId Engine::Connect(agent::v1::AgentHello hello, std::shared_ptr<AgentPeer> peer) {
   const core::SessionId session = effects_.Open(peer);
   const Inbox::Cost cost{1 + static_cast<size_t>(hello.runs_size()), 0};
   inbox_.Push(Inbox::Lane::kAgents,
@@ -106,14 +103,14 @@ core::SessionId Engine::Connect(v1::AgentHello hello, std::shared_ptr<AgentPeer>
   return session;
 }
 
-void Engine::Report(core::SessionId session, v1::RunEvents events,
+void Engine::Report(core::SessionId session, agent::v1::RunEvents events,
                     std::shared_ptr<AgentPeer> peer) {
   const Inbox::Cost cost{1 + static_cast<size_t>(events.events_size()), 0};
   inbox_.Push(Inbox::Lane::kAgents,
               {core::AgentReported{session, std::move(events)}, std::move(peer), cost});
 }
 
-void Engine::Beat(core::SessionId session, v1::AgentHeartbeat heartbeat,
+void Engine::Beat(core::SessionId session, agent::v1::AgentHeartbeat heartbeat,
                   std::shared_ptr<AgentPeer> peer) {
   // No heartbeat is urgent, and one wake-up for many saves most of what an idle agent costs.
   inbox_.PushLazily(Inbox::Lane::kAgents,
@@ -126,50 +123,26 @@ void Engine::Gone(core::SessionId session) {
 }
 
 void Engine::Run() {
-  last_ = options_.clock();
-  next_tick_ = last_.steady;
-  next_stats_ = last_.steady + absl::ToChronoNanoseconds(options_.stats_interval);
-  bool more_to_place = false;
-  while (!inbox_.drained()) {
-    const absl::Duration patience = more_to_place
-                                        ? absl::ZeroDuration()
-                                        : absl::FromChrono(next_tick_ - options_.clock().steady);
-    more_to_place = HandleBatch(inbox_.Take(patience));
-  }
+  next_stats_ = options_.clock().steady + absl::ToChronoNanoseconds(options_.stats_interval);
+  while (!inbox_.drained()) HandleBatch(inbox_.Take(loop_.Patience(options_.clock())));
 }
 
-bool Engine::HandleBatch(std::vector<Inbox::Entry> batch) {
+void Engine::HandleBatch(std::vector<Inbox::Entry> batch) {
   const Instant now = options_.clock();
-  core::Output output;
-  const absl::Duration clock_set_by = ClockSetBy(now);
-  if (now.steady >= next_tick_ || clock_set_by != absl::ZeroDuration()) {
-    core_->Handle(core::Tick{clock_set_by}, now.wall, &output);
-    next_tick_ = now.steady + absl::ToChronoNanoseconds(options_.tick_interval);
-  }
   if (now.steady >= next_stats_) {
     ReportStats();
     next_stats_ = now.steady + absl::ToChronoNanoseconds(options_.stats_interval);
   }
-  for (Inbox::Entry& entry : batch) {
-    core_->Handle(std::move(entry.input), now.wall, &output);
-    if (entry.peer) entry.peer->Handled();
-  }
-  const size_t before = output.effects.size();
-  core_->PlaceJobs(now.wall, &output);
-  const bool placed = Assigns(output, before);
-  committer_.Offer(std::move(output));
-  return placed;
-}
-
-absl::Duration Engine::ClockSetBy(Instant now) {
-  const absl::Duration set_by =
-      (now.wall - last_.wall) - absl::FromChrono(now.steady - last_.steady);
-  last_ = now;
-  return absl::AbsDuration(set_by) < kClockTolerance ? absl::ZeroDuration() : set_by;
+  std::vector<core::Input> inputs;
+  inputs.reserve(batch.size());
+  for (Inbox::Entry& entry : batch) inputs.push_back(std::move(entry.input));
+  committer_.Offer(loop_.Turn(std::move(inputs), now, [&batch](const CoreLoop::Handled& handled) {
+    if (const auto& peer = batch[handled.input].peer) peer->Handled();
+  }));
 }
 
 void Engine::ReportStats() {
-  const core::Counters counters = core_->counters();
+  const core::Counters counters = loop_.counters();
   const Inbox::Marks marks = inbox_.TakeMarks();
   const Committer::Counts committed = committer_.TakeCounts();
   const auto most = [&](Inbox::Lane lane) { return marks.most[static_cast<size_t>(lane)]; };

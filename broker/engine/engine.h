@@ -18,7 +18,10 @@
 #include "broker/core/core.h"
 #include "broker/engine/agent_peer.h"
 #include "broker/engine/carrier.h"
+#include "broker/engine/change_feed.h"
+#include "broker/engine/change_tail.h"
 #include "broker/engine/committer.h"
+#include "broker/engine/core_loop.h"
 #include "broker/engine/effects.h"
 #include "broker/engine/inbox.h"
 #include "broker/engine/stats.h"
@@ -26,12 +29,6 @@
 
 namespace muster::broker {
 
-// An instant on both clocks. Waits and intervals go by the steady one, which nobody sets; the wall
-// clock is for records.
-struct Instant {
-  absl::Time wall;
-  std::chrono::steady_clock::time_point steady;
-};
 // This machine's clocks.
 Instant Now();
 
@@ -45,6 +42,7 @@ struct EngineOptions {
   size_t batch_items = 4096;  // jobs or events of each lane in one batch
   absl::Duration tick_interval = absl::Milliseconds(250);  // also how long a heartbeat may wait
   Committer::Options committer;
+  ChangeTail::Options changes;
   absl::Duration stats_interval = absl::Minutes(1);  // the least between two reports
   // What to do with the stats, if any total has changed; on the core thread, must not block.
   std::function<void(const Stats& stats, const Stats::Totals& before)> report_stats = LogStats;
@@ -69,36 +67,45 @@ class Engine {
   void Submit(core::Submit request, SubmitDone done);
   void Cancel(core::Cancel request, StatusDone done);
   void Hold(core::Hold request, StatusDone done);
+  // The same for requests with chosen_at.
+  void CancelChosen(core::Cancel request, ChosenDone done);
+  void HoldChosen(core::Hold request, ChosenDone done);
+  void Edit(core::Edit request, StatusDone done);
   void Explain(std::vector<uint64_t> jobs, ExplainDone done);
   void ListClusters(core::ListClusters which, ClustersDone done);
 
   // ---- agents. Each message that was handed over is answered with one AgentPeer::Handled.
 
-  core::SessionId Connect(v1::AgentHello hello, std::shared_ptr<AgentPeer> peer);
-  void Report(core::SessionId session, v1::RunEvents events, std::shared_ptr<AgentPeer> peer);
-  void Beat(core::SessionId session, v1::AgentHeartbeat heartbeat, std::shared_ptr<AgentPeer> peer);
+  core::SessionId Connect(agent::v1::AgentHello hello, std::shared_ptr<AgentPeer> peer);
+  void Report(core::SessionId session, agent::v1::RunEvents events,
+              std::shared_ptr<AgentPeer> peer);
+  void Beat(core::SessionId session, agent::v1::AgentHeartbeat heartbeat,
+            std::shared_ptr<AgentPeer> peer);
   // The stream has ended.
   void Gone(core::SessionId session);
 
+  // ---- watchers
+
+  ChangeTail& changes() { return changes_; }
+
  private:
+  template <typename Request, typename Done>
+  void Ask(Request request, Done done);
   void Run();
-  // Whether runs were assigned, so that another round may find more to assign.
-  bool HandleBatch(std::vector<Inbox::Entry> batch);
-  // How far the wall clock was set since the last call; zero for what is within kClockTolerance.
-  absl::Duration ClockSetBy(Instant now);
+  void HandleBatch(std::vector<Inbox::Entry> batch);
   void ReportStats();
   absl::Status Refusal() const;
 
   const EngineOptions options_;
-  const std::unique_ptr<core::Core> core_;  // core thread
+  CoreLoop loop_;  // core thread
+  ChangeTail changes_;
+  ChangeFeed feed_;  // effects thread
   Inbox inbox_;
   Effects effects_;
   Carrier carrier_;
   Committer committer_;
 
   // core thread
-  Instant last_;  // when the last batch was handled
-  std::chrono::steady_clock::time_point next_tick_;
   std::chrono::steady_clock::time_point next_stats_;
   Stats::Totals reported_;
 

@@ -24,6 +24,12 @@ namespace {
 
 LogName NameOf(const LogId& log) { return {log.run, log.rank, log.stream}; }
 
+// Under which the file of a rank's order is open.
+LogId BothOutputs(LogId log) {
+  log.stream = v1::LOG_STREAM_UNSPECIFIED;
+  return log;
+}
+
 bool IsEnded(LogState state) { return state != LogState::kOpen; }
 
 v1::LogEnd EndOf(LogState state, bool refused) {
@@ -38,6 +44,13 @@ v1::LogEnd EndOf(LogState state, bool refused) {
       return v1::LOG_END_EXPIRED;
   }
   return v1::LOG_END_UNSPECIFIED;
+}
+
+// In this order: a log that had ended before has its final size.
+LogFacts FactsOf(const Log& log) {
+  const LogState state = log.state;
+  const bool refused = log.refused;
+  return {.size = log.size, .end = EndOf(state, refused)};
 }
 
 // Adds to a log's end. What could not be summed counts as not written.
@@ -68,6 +81,10 @@ class FileArchive : public Archive {
                                       bool end) override;
   absl::StatusOr<ReadResult> Read(const LogId& id, uint64_t offset,
                                   size_t max_bytes) const override;
+  absl::StatusOr<LogFacts> Look(const LogId& id) const override;
+  absl::StatusOr<std::vector<ListedLog>> List(uint64_t job, uint32_t run) const override;
+  absl::StatusOr<OrderMarks> ReadOrder(const RankId& rank, uint64_t from,
+                                       size_t max) const override;
   std::unique_ptr<Follow> StartFollow(const LogId& id, std::function<void()> wake) override {
     return followers_.Start(id, std::move(wake));
   }
@@ -81,12 +98,14 @@ class FileArchive : public Archive {
   absl::Status AppendAfterEnd(const LogId& id, uint64_t pushed_end, bool end, Job* job, Log* log,
                               AppendResult* result);
   absl::Status Write(const LogId& id, std::string_view data, Job* job, Log* log);
+  void NoteOrder(const LogId& id, Job* job, Log* log);
   absl::Status Finish(const LogId& id, LogState state, Job* job, Log* log);
   void DropUnsynced(const LogId& id, int fd, Job* job, Log* log);
 
   absl::StatusOr<std::shared_ptr<FileDescriptor>> FileForWriting(const LogId& id, Job* job,
                                                                  Log* log);
   absl::StatusOr<std::shared_ptr<FileDescriptor>> SumsFile(const LogId& id);
+  absl::StatusOr<std::shared_ptr<FileDescriptor>> OrderFile(const LogId& id);
   absl::StatusOr<std::shared_ptr<FileDescriptor>> FileForReading(const LogId& id) const;
   uint64_t Reserve(uint64_t bytes, Job* job);
   absl::StatusOr<bool> ExpireJob(const EndedJob& ended, absl::Time cutoff);
@@ -98,7 +117,7 @@ class FileArchive : public Archive {
   // Synchronised by themselves.
   mutable JobCache cache_;
   mutable OpenFiles files_;
-  OpenFiles sums_;  // of the logs that are being written
+  OpenFiles sums_;  // of the logs that are being written, and the orders of their ranks
   mutable Followers followers_;
   Retention retention_;
 };
@@ -183,11 +202,34 @@ uint64_t FileArchive::Reserve(uint64_t bytes, Job* job) {
   return taken;
 }
 
+// Before bytes are added: readers then find the mark before them. An order that cannot be written
+// is lost, and no byte with it.
+void FileArchive::NoteOrder(const LogId& id, Job* job, Log* log) {
+  Order& order = *log->order;
+  std::lock_guard lock(order.mutex);
+  if (order.grew_last == id.stream) return;
+  order.grew_last = id.stream;
+  LogId other_id = id;
+  other_id.stream =
+      id.stream == v1::LOG_STREAM_STDOUT ? v1::LOG_STREAM_STDERR : v1::LOG_STREAM_STDOUT;
+  const Log* const other = job->Find(NameOf(other_id));
+  const uint64_t other_size = other == nullptr ? 0 : other->size.load();
+  // Before the first byte of the other output there is nothing to say.
+  if (other_size == 0 || order.marks >= kMaxMarks) return;
+  const auto file = OrderFile(id);
+  if (!file.ok()) return;
+  const OrderMark mark = id.stream == v1::LOG_STREAM_STDOUT
+                             ? OrderMark{.out = log->size, .err = other_size}
+                             : OrderMark{.out = other_size, .err = log->size};
+  if (WriteMark((*file)->get(), order.marks, mark).ok()) ++order.marks;
+}
+
 // Appends reserved bytes; what could not be written is no longer reserved.
 absl::Status FileArchive::Write(const LogId& id, std::string_view data, Job* job, Log* log) {
   if (data.empty()) return absl::OkStatus();
   const auto file = FileForWriting(id, job, log);
   const auto sums = file.ok() ? SumsFile(id) : file.status();
+  if (sums.ok()) NoteOrder(id, job, log);
   size_t written = 0;
   const absl::Status status =
       sums.ok() ? WriteSummed((*file)->get(), (*sums)->get(), data, log, &written) : sums.status();
@@ -222,6 +264,7 @@ absl::Status FileArchive::Finish(const LogId& id, LogState state, Job* job, Log*
   log->state = log->name;
   files_.Erase(id);
   sums_.Erase(id);
+  sums_.Erase(BothOutputs(id));
   if (job->HasEnded()) retention_.Add({.ended = now, .job = id.job});
   return absl::OkStatus();
 }
@@ -263,7 +306,55 @@ absl::StatusOr<std::shared_ptr<FileDescriptor>> FileArchive::SumsFile(const LogI
   return file;
 }
 
+absl::StatusOr<std::shared_ptr<FileDescriptor>> FileArchive::OrderFile(const LogId& id) {
+  const LogId both = BothOutputs(id);
+  if (auto file = sums_.Find(both)) return file;
+  auto opened = OpenFile(OrderPath(root_, id.job, {id.run, id.rank}), O_RDWR | O_CREAT);
+  if (!opened.ok()) return opened.status();
+  auto file = std::make_shared<FileDescriptor>(*std::move(opened));
+  sums_.Insert(both, file);
+  return file;
+}
+
 // ---- reading
+
+absl::StatusOr<LogFacts> FileArchive::Look(const LogId& id) const {
+  const auto job = cache_.Get(id.job);
+  if (!job.ok()) return job.status();
+  const Log* const log = (*job)->Find(NameOf(id));
+  if ((*job)->expired) return LogFacts{.end = v1::LOG_END_EXPIRED};
+  return log == nullptr ? LogFacts{} : FactsOf(*log);
+}
+
+absl::StatusOr<std::vector<ListedLog>> FileArchive::List(uint64_t job_id, uint32_t run) const {
+  const auto job = cache_.Get(job_id);
+  if (!job.ok()) return job.status();
+  std::vector<ListedLog> listed;
+  std::lock_guard lock((*job)->mutex);
+  for (const auto& [name, log] : (*job)->logs) {
+    if (name.run != run) continue;
+    listed.push_back(
+        {.rank = name.rank,
+         .stream = name.stream,
+         .facts = (*job)->expired ? LogFacts{.end = v1::LOG_END_EXPIRED} : FactsOf(*log)});
+  }
+  return listed;
+}
+
+absl::StatusOr<OrderMarks> FileArchive::ReadOrder(const RankId& rank, uint64_t from,
+                                                  size_t max) const {
+  const OrderMarks none{.marks = {}, .next = from};
+  const auto job = cache_.Get(rank.job);
+  if (!job.ok()) return job.status();
+  const Order* const order = (*job)->FindOrder({rank.run, rank.rank});
+  const uint64_t marks = order == nullptr ? 0 : order->marks.load();
+  if (from >= marks) return none;
+  const auto file = OpenFile(OrderPath(root_, rank.job, {rank.run, rank.rank}), O_RDONLY);
+  // It went when the job expired, or somebody removed it.
+  if (absl::IsNotFound(file.status())) return none;
+  if (!file.ok()) return file.status();
+  return ReadMarks(file->get(), from, std::min<uint64_t>(max, marks - from));
+}
 
 absl::StatusOr<ReadResult> FileArchive::Read(const LogId& id, uint64_t offset,
                                              size_t max_bytes) const {
@@ -276,10 +367,7 @@ absl::StatusOr<ReadResult> FileArchive::Read(const LogId& id, uint64_t offset,
     result.end = (*job)->expired ? v1::LOG_END_EXPIRED : v1::LOG_END_MORE_LATER;
     return result;
   }
-  // In this order: a log that had ended before has its final size.
-  const LogState state = log->state;
-  const bool refused = log->refused;
-  const uint64_t size = log->size;
+  const auto [size, end] = FactsOf(*log);
   if (offset < size) {
     const auto file = FileForReading(id);
     if (absl::IsNotFound(file.status()) && (*job)->expired) {
@@ -292,7 +380,7 @@ absl::StatusOr<ReadResult> FileArchive::Read(const LogId& id, uint64_t offset,
     if (!data.ok()) return data.status();
     result.data = *std::move(data);
   }
-  if (offset + result.data.size() >= size) result.end = EndOf(state, refused);
+  if (offset + result.data.size() >= size) result.end = end;
   return result;
 }
 

@@ -3,7 +3,8 @@
 // A log is one output of one rank of one run. Bytes are appended in order and read from any offset.
 // Names of files are made of numbers only. What is on disk is the truth: after a crash the archive
 // goes on behind the last byte of a log that matches its checksum, and whoever pushes sends the
-// rest again. Only the end of a log is synced, so that a power cut may take what came in the half
+// rest again. The order in which the two outputs of a rank came is kept beside them, see
+// order_file.h. Only the end of a log is synced, so that a power cut may take what came in the half
 // minute or so before it; the death of the process alone takes nothing. The bytes of an offset are
 // those of the pusher's file before and after, so that a reader who was ahead loses nothing either.
 //
@@ -19,10 +20,12 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "broker/logs/order_file.h"
 #include "muster/v1/jobs_service.pb.h"
 
 namespace muster::logs {
@@ -36,6 +39,15 @@ struct LogId {
   friend auto operator<=>(const LogId&, const LogId&) = default;
 };
 
+// The two outputs of a rank.
+struct RankId {
+  uint64_t job = 0;
+  uint32_t run = 0;
+  uint32_t rank = 0;
+
+  LogId Log(v1::LogStream stream) const { return {job, run, rank, stream}; }
+};
+
 struct Options {
   // affects behaviour
   uint64_t max_job_bytes = uint64_t{1}
@@ -45,7 +57,8 @@ struct Options {
   uint64_t max_total_bytes = uint64_t{100}
                              << 30;  // beyond it the jobs whose logs ended first are removed
   // affects performance
-  size_t max_open_files = 512;  // descriptors kept open between calls; a log that is written has 2
+  size_t max_open_files =
+      512;  // descriptors kept open between calls; a log that is written has 2 or 3
   size_t max_cached_jobs = 8192;  // whose sizes and states are kept in memory, about 500 B each
   uint64_t sync_after_bytes =
       uint64_t{8} << 20;  // written to one log before the disk is asked to begin writing it
@@ -64,6 +77,18 @@ struct ReadResult {
   // Set if no byte follows `data` now: MORE_LATER, COMPLETE, TRUNCATED (complete or not, the cap
   // ends it here) or EXPIRED. LOG_END_UNSPECIFIED: read on.
   v1::LogEnd end = v1::LOG_END_UNSPECIFIED;
+};
+
+// What there is of a log.
+struct LogFacts {
+  uint64_t size = 0;
+  v1::LogEnd end = v1::LOG_END_MORE_LATER;  // as in ReadResult
+};
+
+struct ListedLog {
+  uint32_t rank = 0;
+  v1::LogStream stream = v1::LOG_STREAM_STDOUT;
+  LogFacts facts;
 };
 
 struct Usage {
@@ -101,6 +126,17 @@ class Archive {
   // which nothing has come is empty and MORE_LATER.
   virtual absl::StatusOr<ReadResult> Read(const LogId& log, uint64_t offset,
                                           size_t max_bytes) const = 0;
+
+  // Without its bytes. One of which nothing has come is empty and MORE_LATER.
+  virtual absl::StatusOr<LogFacts> Look(const LogId& log) const = 0;
+
+  // The logs of a run of which something has come, by rank, stdout before stderr.
+  virtual absl::StatusOr<std::vector<ListedLog>> List(uint64_t job, uint32_t run) const = 0;
+
+  // Up to `max` marks of the order of a rank's outputs, from a number on; `next` is `from` if there
+  // are no more.
+  virtual absl::StatusOr<OrderMarks> ReadOrder(const RankId& rank, uint64_t from,
+                                               size_t max) const = 0;
 
   // Calls `wake` after each change of the log (bytes, end, expiry) until the result is destroyed.
   // It is called by the thread that made the change, with no lock of the archive held that Read or

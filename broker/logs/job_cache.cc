@@ -15,8 +15,19 @@ Log* Job::Find(const LogName& name) {
 Log* Job::FindOrMake(const LogName& name) {
   std::lock_guard lock(mutex);
   auto& log = logs[name];
-  if (log == nullptr) log = std::make_unique<Log>();
+  if (log == nullptr) {
+    log = std::make_unique<Log>();
+    auto& order = orders[{name.run, name.rank}];
+    if (order == nullptr) order = std::make_unique<Order>();
+    log->order = order.get();
+  }
   return log.get();
+}
+
+Order* Job::FindOrder(const RankName& name) {
+  std::lock_guard lock(mutex);
+  const auto found = orders.find(name);
+  return found == orders.end() ? nullptr : found->second.get();
 }
 
 bool Job::HasEnded() {
@@ -70,6 +81,26 @@ absl::Status JobCache::LoadLogs(Job* job, FoundJob* found, bool is_counted) {
     log->exists = true;
     log->name = file.state;
     job->bytes += file.size;
+  }
+  return LoadOrders(job, *found);
+}
+
+absl::Status JobCache::LoadOrders(Job* job, const FoundJob& found) {
+  for (const auto& [name, marks] : found.marks) {
+    Order* const order = job->FindOrder(name);
+    if (order == nullptr || found.expired) continue;
+    order->marks = marks;
+    const auto sizes = [&](v1::LogStream stream) -> std::pair<uint64_t, bool> {
+      const auto log = found.logs.find({name.run, name.rank, stream});
+      if (log == found.logs.end()) return {0, true};
+      return {log->second.size, log->second.state == LogState::kOpen};
+    };
+    const auto [out, out_goes_on] = sizes(v1::LOG_STREAM_STDOUT);
+    const auto [err, err_goes_on] = sizes(v1::LOG_STREAM_STDERR);
+    if (!out_goes_on && !err_goes_on) continue;
+    const auto kept = RecoverOrder(root_, job->id, name, {.out = out, .err = err});
+    if (!kept.ok()) return kept.status();
+    order->marks = *kept;
   }
   return absl::OkStatus();
 }

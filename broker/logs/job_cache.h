@@ -20,6 +20,8 @@
 
 namespace muster::logs {
 
+struct Order;
+
 // One log. `mutex` is held by whoever changes it; readers look at the atomics: the state first,
 // then the size, which is final once the state is.
 struct Log {
@@ -27,6 +29,7 @@ struct Log {
   std::atomic<LogState> state = LogState::kOpen;
   std::atomic<uint64_t> size = 0;
   std::atomic<bool> refused = false;  // bytes were turned away at the cap
+  Order* order = nullptr;             // of its rank; never changes
   bool exists = false;                // the file is there; guarded by mutex
   LogState name =
       LogState::kOpen;     // what the file is called, before `state` says so; guarded by mutex
@@ -34,13 +37,21 @@ struct Log {
   uint32_t block_crc = 0;  // of the bytes in the last block, see block_sums.h; guarded by mutex
 };
 
+// How the outputs of one rank follow each other, see order_file.h.
+struct Order {
+  std::mutex mutex;
+  v1::LogStream grew_last = v1::LOG_STREAM_UNSPECIFIED;  // not known: neither; guarded by mutex
+  std::atomic<uint64_t> marks = 0;                       // in the file; changed under mutex
+};
+
 struct Job {
   explicit Job(uint64_t id) : id(id) {}
 
   const uint64_t id;
-  std::mutex mutex;                              // guards the map, not the logs in it
-  std::map<LogName, std::unique_ptr<Log>> logs;  // never erased from
-  std::atomic<uint64_t> bytes = 0;               // reserved by all its logs
+  std::mutex mutex;                                   // guards the maps, not what is in them
+  std::map<LogName, std::unique_ptr<Log>> logs;       // never erased from
+  std::map<RankName, std::unique_ptr<Order>> orders;  // never erased from
+  std::atomic<uint64_t> bytes = 0;                    // reserved by all its logs
   std::atomic<bool> expired = false;
   std::atomic<bool> has_logs = false;  // files, on disk
   std::atomic<bool> parents_synced =
@@ -50,6 +61,8 @@ struct Job {
   Log* Find(const LogName& name);
   // The log, made if it is not there.
   Log* FindOrMake(const LogName& name);
+  // Null: nothing has come of the rank.
+  Order* FindOrder(const RankName& name);
   // Whether it has logs and all of them have ended.
   bool HasEnded();
 };
@@ -82,6 +95,8 @@ class JobCache {
 
   Shard& ShardOf(uint64_t job) { return shards_[job % kShards]; }
   absl::StatusOr<std::shared_ptr<Job>> Load(uint64_t job, Shard* shard);
+  // Fills in the orders of the ranks, those of open logs without what is beyond these.
+  absl::Status LoadOrders(Job* job, const FoundJob& found);
   // Fills in the job's logs, the open ones with what a crash may have left of them; corrects the
   // sizes that were found.
   absl::Status LoadLogs(Job* job, FoundJob* found, bool is_counted);

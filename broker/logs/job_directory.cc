@@ -49,6 +49,14 @@ std::optional<std::pair<LogName, LogState>> ParseLogFileName(std::string_view te
   return std::nullopt;
 }
 
+std::optional<RankName> ParseOrderFileName(std::string_view text) {
+  RankName name;
+  if (!TakeNumber(&text, '-', &name.run) || !TakeNumber(&text, '.', &name.rank)) {
+    return std::nullopt;
+  }
+  return text == "order" ? std::optional(name) : std::nullopt;
+}
+
 fs::path ExpiredPath(const fs::path& root, uint64_t job) {
   return BucketPath(root, job) / "expired";
 }
@@ -116,6 +124,10 @@ fs::path SumsPath(const fs::path& root, uint64_t job, const LogName& name) {
   return LogPath(root, job, name, LogState::kOpen).replace_extension("sums");
 }
 
+fs::path OrderPath(const fs::path& root, uint64_t job, const RankName& name) {
+  return JobPath(root, job) / fmt::format("{}-{}.order", name.run, name.rank);
+}
+
 absl::StatusOr<FoundJob> FindJob(const fs::path& root, uint64_t job) {
   FoundJob found;
   const auto expired = ReadExpiredBit(root, job);
@@ -131,11 +143,14 @@ absl::StatusOr<FoundJob> FindJob(const fs::path& root, uint64_t job) {
   found.ended = absl::TimeFromTimespec(attributes.st_mtim);
   std::error_code error;
   for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
-    const auto parsed = ParseLogFileName(it->path().filename().native());
-    if (!parsed) continue;
+    const std::string name = it->path().filename().native();
+    const auto parsed = ParseLogFileName(name);
+    const auto order = ParseOrderFileName(name);
+    if (!parsed && !order) continue;
     const uint64_t size = it->file_size(error);
     if (error) break;
-    found.logs[parsed->first] = FoundLog{.state = parsed->second, .size = size};
+    if (order) found.marks[*order] = size / kMarkBytes;
+    if (parsed) found.logs[parsed->first] = FoundLog{.state = parsed->second, .size = size};
   }
   if (error) return SystemError(error.value(), fmt::format("list {}", directory.native()));
   return found;
@@ -152,6 +167,18 @@ absl::StatusOr<IntactPart> RecoverLog(const fs::path& root, uint64_t job, const 
     return SystemError(errno, fmt::format("cut {}", path.native()));
   }
   return intact;
+}
+
+absl::StatusOr<uint64_t> RecoverOrder(const fs::path& root, uint64_t job, const RankName& name,
+                                      const OrderMark& sizes) {
+  const fs::path path = OrderPath(root, job, name);
+  const auto file = OpenFile(path, O_RDWR);
+  if (!file.ok()) return file.status();
+  auto marks = CountMarksWithin(file->get(), sizes);
+  if (marks.ok() && ftruncate(file->get(), static_cast<off_t>(*marks * kMarkBytes)) != 0) {
+    return SystemError(errno, fmt::format("cut {}", path.native()));
+  }
+  return marks;
 }
 
 absl::Status MakeJobDirectory(const fs::path& root, uint64_t job) {

@@ -2,12 +2,13 @@
 //
 //   <root>/<job / 1000>/<job>/<run>-<rank>-<stream>.<state>
 //   <root>/<job / 1000>/<job>/<run>-<rank>-<stream>.sums
+//   <root>/<job / 1000>/<job>/<run>-<rank>.order
 //
 // The state of a log is the end of its name, because a rename is atomic and costs no file of its
 // own: "open" (bytes may follow), "done" (the whole log) or "cut" (its end was beyond the job's
-// cap). Beside an open log are its checksums, see block_sums.h. The directory's modification time
-// is when the last log ended. A job whose logs were removed has a bit in <root>/<job /
-// 1000>/expired.
+// cap). Beside an open log are its checksums, see block_sums.h; beside the logs of a rank that
+// wrote to both outputs is their order, see order_file.h. The directory's modification time is when
+// the last log ended. A job whose logs were removed has a bit in <root>/<job / 1000>/expired.
 //
 // Functions here are not synchronised; see archive.cc for who locks what.
 #ifndef MUSTER_BROKER_LOGS_JOB_DIRECTORY_H_
@@ -42,6 +43,14 @@ struct LogName {
   friend auto operator<=>(const LogName&, const LogName&) = default;
 };
 
+// Names a rank within its job.
+struct RankName {
+  uint32_t run = 0;
+  uint32_t rank = 0;
+
+  friend auto operator<=>(const RankName&, const RankName&) = default;
+};
+
 struct FoundLog {
   LogState state = LogState::kOpen;
   uint64_t size = 0;
@@ -53,6 +62,7 @@ struct FoundJob {
   absl::Time ended =
       absl::InfinitePast();  // when the last log ended; of no meaning while one is open
   std::map<LogName, FoundLog> logs;
+  std::map<RankName, uint64_t> marks;  // in the files of the ranks' orders
 };
 
 std::filesystem::path BucketPath(const std::filesystem::path& root, uint64_t job);
@@ -63,12 +73,18 @@ std::filesystem::path LogPath(const std::filesystem::path& root, uint64_t job, c
 // Of an open log.
 std::filesystem::path SumsPath(const std::filesystem::path& root, uint64_t job,
                                const LogName& name);
+std::filesystem::path OrderPath(const std::filesystem::path& root, uint64_t job,
+                                const RankName& name);
 
 // What is on disk. Files with other names are left alone.
 absl::StatusOr<FoundJob> FindJob(const std::filesystem::path& root, uint64_t job);
 // Cuts an open log behind the last byte that matches its checksums: what a crash left of it.
 absl::StatusOr<IntactPart> RecoverLog(const std::filesystem::path& root, uint64_t job,
                                       const LogName& name);
+// Cuts the order of a rank at the first mark that is beyond its logs. Returns how many marks it
+// has.
+absl::StatusOr<uint64_t> RecoverOrder(const std::filesystem::path& root, uint64_t job,
+                                      const RankName& name, const OrderMark& sizes);
 // The job's directory, made if it is not there.
 absl::Status MakeJobDirectory(const std::filesystem::path& root, uint64_t job);
 // Gives an open log its final name and removes its checksums; `now` becomes the time of the job's

@@ -19,7 +19,7 @@
 #include "contract/errors.h"
 #include "contract/text.h"
 #include "daemon/log.h"
-#include "muster/v1/agent_link.grpc.pb.h"
+#include "muster/agent/v1/agent_link.grpc.pb.h"
 #include "rpc/status.h"
 #include "rpc/stream_writer.h"
 
@@ -40,17 +40,19 @@ constexpr std::chrono::seconds kPatience{10};
 // What agents are told at shutdown: about as long as a restart takes.
 constexpr int kReconnectSeconds = 1;
 
-class AgentStream final : public grpc::ServerBidiReactor<v1::ConnectRequest, v1::ConnectResponse>,
-                          public OpenStream,
-                          public AgentPeer,
-                          public AskedAgent,
-                          public std::enable_shared_from_this<AgentStream> {
+class AgentStream final
+    : public grpc::ServerBidiReactor<agent::v1::ConnectRequest, agent::v1::ConnectResponse>,
+      public OpenStream,
+      public AgentPeer,
+      public AskedAgent,
+      public std::enable_shared_from_this<AgentStream> {
  public:
   AgentStream(const Context& context, grpc::CallbackServerContext* call)
       : context_(context),
         call_(call),
         writer_(
-            kMaxQueuedMessages, [this](const v1::ConnectResponse* message) { StartWrite(message); },
+            kMaxQueuedMessages,
+            [this](const agent::v1::ConnectResponse* message) { StartWrite(message); },
             [this](const grpc::Status& status) {
               std::lock_guard lock(mutex_);
               finished_ = true;
@@ -68,7 +70,7 @@ class AgentStream final : public grpc::ServerBidiReactor<v1::ConnectRequest, v1:
 
   // ---- AgentPeer
 
-  bool Send(v1::ConnectResponse message) override {
+  bool Send(agent::v1::ConnectResponse message) override {
     if (message.has_welcome()) {
       std::lock_guard lock(mutex_);
       if (closing_since_) return true;
@@ -110,11 +112,12 @@ class AgentStream final : public grpc::ServerBidiReactor<v1::ConnectRequest, v1:
 
   // ---- AskedAgent
 
-  void Ask(v1::AgentQuestion question, SteadyClock::time_point deadline, Done done) override {
+  void Ask(agent::v1::AgentQuestion question, SteadyClock::time_point deadline,
+           Done done) override {
     const std::optional<uint64_t> id = questions_.Add(deadline, std::move(done));
     if (!id) return;
     if (!IsWelcomed()) return questions_.Fail(*id, NotNow("is not connected yet"));
-    v1::ConnectResponse message;
+    agent::v1::ConnectResponse message;
     *message.mutable_question() = std::move(question);
     message.mutable_question()->set_id(*id);
     if (!writer_.Offer(std::move(message))) questions_.Fail(*id, NotNow("does not keep up"));
@@ -138,7 +141,7 @@ class AgentStream final : public grpc::ServerBidiReactor<v1::ConnectRequest, v1:
   }
 
   void End(const absl::Status& status) override {
-    v1::ConnectResponse message;
+    agent::v1::ConnectResponse message;
     message.mutable_reconnect()->mutable_after()->set_seconds(kReconnectSeconds);
     writer_.Offer(std::move(message));
     Close(status);
@@ -177,22 +180,22 @@ class AgentStream final : public grpc::ServerBidiReactor<v1::ConnectRequest, v1:
       ++unhandled_;
     }
     switch (request_.message_case()) {
-      case v1::ConnectRequest::kHello:
+      case agent::v1::ConnectRequest::kHello:
         return ReceiveHello();
-      case v1::ConnectRequest::kEvents:
+      case agent::v1::ConnectRequest::kEvents:
         if (session_ == 0) break;
         context_.engine->Report(session_, std::move(*request_.mutable_events()), self_);
         return absl::OkStatus();
-      case v1::ConnectRequest::kHeartbeat:
+      case agent::v1::ConnectRequest::kHeartbeat:
         if (session_ == 0) break;
         context_.engine->Beat(session_, std::move(*request_.mutable_heartbeat()), self_);
         return absl::OkStatus();
-      case v1::ConnectRequest::kAnswer:
+      case agent::v1::ConnectRequest::kAnswer:
         if (session_ == 0) break;
         questions_.Answer(std::move(*request_.mutable_answer()));
         Handled();  // the core has nothing to do with it
         return absl::OkStatus();
-      case v1::ConnectRequest::MESSAGE_NOT_SET:
+      case agent::v1::ConnectRequest::MESSAGE_NOT_SET:
         return contract::BadField("message", "is not set, or is of a later protocol version");
     }
     return contract::BadField("hello", "must be the first message of the stream");
@@ -202,7 +205,7 @@ class AgentStream final : public grpc::ServerBidiReactor<v1::ConnectRequest, v1:
     if (session_ != 0) {
       return contract::BadField("hello", "came twice; it is the first message, and only the first");
     }
-    v1::AgentHello& hello = *request_.mutable_hello();
+    agent::v1::AgentHello& hello = *request_.mutable_hello();
     {
       std::lock_guard lock(mutex_);
       cluster_ = hello.cluster();
@@ -247,10 +250,11 @@ class AgentStream final : public grpc::ServerBidiReactor<v1::ConnectRequest, v1:
   std::shared_ptr<AgentStream> self_;
 
   // Reading: one reaction at a time, then OnDone.
-  v1::ConnectRequest request_;
+  agent::v1::ConnectRequest request_;
   bool left_ = false;
 
-  rpc::StreamWriter<v1::ConnectResponse> writer_;  // its lock is taken before mutex_, never after
+  rpc::StreamWriter<agent::v1::ConnectResponse>
+      writer_;  // its lock is taken before mutex_, never after
 
   PendingQuestions questions_;
 
@@ -266,11 +270,11 @@ class AgentStream final : public grpc::ServerBidiReactor<v1::ConnectRequest, v1:
   std::optional<SteadyClock::time_point> closing_since_;
 };
 
-class AgentLinkService : public v1::AgentLink::CallbackService {
+class AgentLinkService : public agent::v1::AgentLinkService::CallbackService {
  public:
   explicit AgentLinkService(const Context& context) : context_(context) {}
 
-  grpc::ServerBidiReactor<v1::ConnectRequest, v1::ConnectResponse>* Connect(
+  grpc::ServerBidiReactor<agent::v1::ConnectRequest, agent::v1::ConnectResponse>* Connect(
       grpc::CallbackServerContext* call) override {
     auto stream = std::make_shared<AgentStream>(context_, call);
     stream->Begin();

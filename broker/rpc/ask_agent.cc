@@ -76,7 +76,7 @@ class PlanCollector {
 };
 
 absl::StatusOr<v1::JobPlan> ToPlan(const v1::Cluster& cluster, absl::Duration patience,
-                                   absl::StatusOr<v1::AgentAnswer> answer) {
+                                   absl::StatusOr<agent::v1::AgentAnswer> answer) {
   absl::Status status = answer.status();
   if (status.ok() && !answer->has_plan()) status = absl::InternalError("the agent told no plan");
   if (status.ok() && answer->plan().ByteSizeLong() > kMaxPlanBytes) {
@@ -101,8 +101,9 @@ absl::Status NoSuchCluster(const std::string& name) {
       {{"cluster", name}});
 }
 
-void AskCluster(const Context& context, const std::string& cluster, v1::AgentQuestion question,
-                absl::Duration patience, absl::Time client_deadline, ClusterAnswerDone done) {
+void AskCluster(const Context& context, const std::string& cluster,
+                agent::v1::AgentQuestion question, absl::Duration patience,
+                absl::Time client_deadline, ClusterAnswerDone done) {
   if (cluster.empty()) return done(contract::BadField("name", "is required"));
   core::ListClusters which;
   which.name = cluster;
@@ -115,7 +116,7 @@ void AskCluster(const Context& context, const std::string& cluster, v1::AgentQue
     if (agent == nullptr) return done(NotConnected(cluster));
     auto with = std::make_shared<v1::Cluster>(std::move(reply->clusters.front()));
     agent->Ask(question, DeadlineAfter(patience, client_deadline),
-               [with, patience, done](absl::StatusOr<v1::AgentAnswer> answer) {
+               [with, patience, done](absl::StatusOr<agent::v1::AgentAnswer> answer) {
                  if (!answer.ok()) return done(Named(answer.status(), *with, patience));
                  done(ClusterAnswer{std::move(*with), *std::move(answer)});
                });
@@ -124,8 +125,8 @@ void AskCluster(const Context& context, const std::string& cluster, v1::AgentQue
 }
 
 void AskPlans(const Context& context, const std::vector<v1::Cluster>& clusters,
-              const v1::PlanQuestion& question, absl::Duration patience, absl::Time client_deadline,
-              std::function<void(JobPlans)> done) {
+              const agent::v1::PlanQuestion& question, absl::Duration patience,
+              absl::Time client_deadline, std::function<void(JobPlans)> done) {
   if (clusters.empty()) return done({});
   auto collector = std::make_shared<PlanCollector>(clusters.size(), std::move(done));
   for (size_t i = 0; i < clusters.size(); ++i) {
@@ -134,13 +135,13 @@ void AskPlans(const Context& context, const std::vector<v1::Cluster>& clusters,
       collector->Put(i, NotConnected(clusters[i].name()));
       continue;
     }
-    v1::AgentQuestion asked;
+    agent::v1::AgentQuestion asked;
     *asked.mutable_plan() = question;
-    agent->Ask(
-        std::move(asked), DeadlineAfter(patience, client_deadline),
-        [collector, i, patience, cluster = clusters[i]](absl::StatusOr<v1::AgentAnswer> answer) {
-          collector->Put(i, ToPlan(cluster, patience, std::move(answer)));
-        });
+    agent->Ask(std::move(asked), DeadlineAfter(patience, client_deadline),
+               [collector, i, patience,
+                cluster = clusters[i]](absl::StatusOr<agent::v1::AgentAnswer> answer) {
+                 collector->Put(i, ToPlan(cluster, patience, std::move(answer)));
+               });
   }
 }
 

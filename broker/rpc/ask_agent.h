@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "broker/rpc/context.h"
-#include "muster/v1/agent_link.pb.h"
+#include "muster/agent/v1/agent_link.pb.h"
 #include "muster/v1/cluster.pb.h"
 
 namespace muster::broker {
@@ -27,23 +27,24 @@ absl::Status NoSuchCluster(const std::string& name);
 // An agent's answer to a question that it could answer, and its cluster as the core sees it.
 struct ClusterAnswer {
   v1::Cluster cluster;
-  v1::AgentAnswer answer;
+  agent::v1::AgentAnswer answer;
 };
 using ClusterAnswerDone = std::function<void(absl::StatusOr<ClusterAnswer>)>;
 
 // `client_deadline`: nobody waits for the answer after it. `done` is called once. NOT_FOUND: no
 // such cluster; UNAVAILABLE: its agent is not connected, or went away; DEADLINE_EXCEEDED: it did
 // not answer in time. Does not block.
-void AskCluster(const Context& context, const std::string& cluster, v1::AgentQuestion question,
-                absl::Duration patience, absl::Time client_deadline, ClusterAnswerDone done);
+void AskCluster(const Context& context, const std::string& cluster,
+                agent::v1::AgentQuestion question, absl::Duration patience,
+                absl::Time client_deadline, ClusterAnswerDone done);
 
 using JobPlans = std::vector<absl::StatusOr<v1::JobPlan>>;
 
 // One plan from each of the clusters, in their order, with its name; the errors are AskCluster's.
 // `done` is called once. Does not block.
 void AskPlans(const Context& context, const std::vector<v1::Cluster>& clusters,
-              const v1::PlanQuestion& question, absl::Duration patience, absl::Time client_deadline,
-              std::function<void(JobPlans)> done);
+              const agent::v1::PlanQuestion& question, absl::Duration patience,
+              absl::Time client_deadline, std::function<void(JobPlans)> done);
 
 }  // namespace muster::broker
 

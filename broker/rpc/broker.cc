@@ -18,7 +18,9 @@
 #include "broker/rpc/fetches.h"
 #include "broker/rpc/file_expiry.h"
 #include "broker/rpc/listen_address.h"
+#include "broker/rpc/reflection.h"
 #include "broker/rpc/stream_registry.h"
+#include "broker/rpc/submit_files.h"
 #include "broker/rpc/submit_questions.h"
 #include "broker/rpc/unix_listener.h"
 #include "broker/rpc/users.h"
@@ -29,10 +31,11 @@
 namespace muster::broker {
 namespace {
 
-// What health checks may ask for.
-constexpr const char* kServices[] = {"muster.v1.Jobs",    "muster.v1.Clusters",
-                                     "muster.v1.Files",   "muster.v1.AgentLink",
-                                     "muster.v1.LogLink", "muster.v1.FileLink"};
+// What health checks may ask for, and what reflection lists.
+constexpr const char* kServices[] = {
+    "muster.v1.JobsService",          "muster.v1.ClustersService",
+    "muster.v1.FilesService",         "muster.agent.v1.AgentLinkService",
+    "muster.agent.v1.LogLinkService", "muster.agent.v1.FileLinkService"};
 // A SubmitJobs of 1000 ordinary specs, or of a few of the largest. What is larger is to be sent in
 // several calls.
 constexpr int kMaxReceiveBytes = 16 << 20;
@@ -40,6 +43,9 @@ constexpr int kMaxReceiveBytes = 16 << 20;
 constexpr int kMaxSendBytes = -1;
 // Jobs whose logs one housekeeping may remove.
 constexpr int kMaxExpirePerRound = 1000;
+
+// Each about a second of work.
+constexpr size_t kMaxWaitingCounts = 64;
 
 // gRPC lives as long as the process: its own shutdown, when the last user is gone, may wait 10 s
 // for its threads.
@@ -74,6 +80,7 @@ class RunningBroker final : public Broker {
         readers_(options_.readers),
         archivers_(options_.archivers),
         file_workers_(options_.file_workers),
+        counters_({.threads = 1, .max_waiting_calls = kMaxWaitingCounts}),
         streams_(options_.max_streams) {}
 
   ~RunningBroker() override { Shutdown(); }
@@ -114,6 +121,7 @@ class RunningBroker final : public Broker {
     if (server_) server_->GetHealthCheckService()->SetServingStatus(false);
     streams_.EndAll(absl::UnavailableError("the broker is shutting down; connect again"));
     if (engine_) engine_->Stop();
+    counters_.Stop();
     readers_.Stop();
     archivers_.Stop();
     file_workers_.Stop();
@@ -125,6 +133,19 @@ class RunningBroker final : public Broker {
   }
 
  private:
+  Services MakeUseCases(const Context& context) {
+    Services app;
+    app.engine = engine_.get();
+    app.store = store_.get();
+    app.read = [this](Services::Task task) { return readers_.PostCall(std::move(task)); };
+    app.count = [this](Services::Task task) { return counters_.PostCall(std::move(task)); };
+    app.submit = [context](core::Submit submit, const SubmitDone& done) {
+      SubmitWithFiles(context, std::move(submit), done);
+    };
+    app.now = absl::Now;
+    return app;
+  }
+
   void MakeServices() {
     Context context;
     context.engine = engine_.get();
@@ -137,19 +158,23 @@ class RunningBroker final : public Broker {
     context.file_workers = &file_workers_;
     context.streams = &streams_;
     context.watches = &watches_;
+    context.changes = &engine_->changes();
     context.agents = &agents_;
     context.submit_questions = &submit_questions_;
     context.fetches = &fetches_;
     context.users = &users_;
     context.log_grace = options_.log_grace;
+    context.heartbeat_interval = options_.heartbeat_interval;
     context.fetch_begin_patience = options_.fetch.begin_patience;
     context.fetch_max_silence = options_.fetch.max_silence;
+    context.app = MakeUseCases(context);
     services_.push_back(MakeJobsService(context));
     services_.push_back(MakeClustersService(context));
     services_.push_back(MakeFilesService(context));
     services_.push_back(MakeAgentLinkService(context));
     services_.push_back(MakeLogLinkService(context));
     services_.push_back(MakeFileLinkService(context));
+    services_.push_back(MakeReflectionService({std::begin(kServices), std::end(kServices)}));
   }
 
   absl::Status Listen() {
@@ -199,6 +224,7 @@ class RunningBroker final : public Broker {
   WorkerPool readers_;
   WorkerPool archivers_;
   WorkerPool file_workers_;
+  WorkerPool counters_;
   FileExpiry file_expiry_{files_.get(), &job_files_, store_.get(), &file_workers_};
   StreamRegistry streams_;
   std::unique_ptr<Engine> engine_;

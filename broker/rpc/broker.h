@@ -33,6 +33,8 @@ struct BrokerOptions {
   // How long the rest of an ended run's log may take: a follower is told that the log is not
   // complete this long after it has heard of the end, or of the last bytes.
   absl::Duration log_grace = absl::Seconds(30);
+  // A watch that has nothing to say for longer says that it is alive.
+  absl::Duration heartbeat_interval = absl::Seconds(15);
   SubmitBounds submit;
   FetchBounds fetch;
   core::Options core;

@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "broker/app/arguments.h"
 #include "broker/engine/engine.h"
 #include "broker/rpc/ask_agent.h"
 #include "broker/rpc/context.h"
@@ -17,7 +18,7 @@
 namespace muster::broker {
 namespace {
 
-class ClustersService : public v1::Clusters::CallbackService {
+class ClustersService : public v1::ClustersService::CallbackService {
  public:
   explicit ClustersService(const Context& context) : context_(context) {}
 
@@ -72,7 +73,7 @@ class ClustersService : public v1::Clusters::CallbackService {
                                          const v1::CheckClusterRequest* in,
                                          v1::CheckClusterResponse* out) override {
     auto* reactor = call->DefaultReactor();
-    v1::AgentQuestion question;
+    agent::v1::AgentQuestion question;
     question.mutable_check();
     AskCluster(context_, in->name(), std::move(question), kCheckPatience,
                absl::FromChrono(call->deadline()),
@@ -89,7 +90,7 @@ class ClustersService : public v1::Clusters::CallbackService {
                                             const v1::DescribeClusterRequest* in,
                                             v1::DescribeClusterResponse* out) override {
     auto* reactor = call->DefaultReactor();
-    v1::AgentQuestion question;
+    agent::v1::AgentQuestion question;
     question.mutable_describe();
     AskCluster(context_, in->name(), std::move(question), kDescribePatience,
                absl::FromChrono(call->deadline()),

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "absl/time/time.h"
+#include "broker/app/services.h"
 
 namespace grpc {
 class Service;
@@ -23,6 +24,7 @@ class JobFiles;
 
 namespace muster::broker {
 
+class ChangeTail;
 class ConnectedAgents;
 class Engine;
 class Fetches;
@@ -38,16 +40,19 @@ struct Context {
   logs::Archive* archive = nullptr;
   files::FileStore* files = nullptr;
   files::JobFiles* job_files = nullptr;
+  Services app;                        // what use cases work with
   WorkerPool* readers = nullptr;       // of the store and of the archive
   WorkerPool* archivers = nullptr;     // apart, because an end of a log waits for the disk
   WorkerPool* file_workers = nullptr;  // apart, because uploads wait for the disk all the time
   StreamRegistry* streams = nullptr;
   WatchHub* watches = nullptr;
+  ChangeTail* changes = nullptr;
   ConnectedAgents* agents = nullptr;
   SubmitQuestions* submit_questions = nullptr;
   Fetches* fetches = nullptr;
   const Users* users = nullptr;
   absl::Duration log_grace;             // as in BrokerOptions
+  absl::Duration heartbeat_interval;    // likewise
   absl::Duration fetch_begin_patience;  // as in FetchBounds
   absl::Duration fetch_max_silence;     // likewise
 };

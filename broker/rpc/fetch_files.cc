@@ -192,8 +192,8 @@ class FetchStream final : public grpc::ServerWriteReactor<v1::FetchFilesResponse
   }
 
   void Ask() {
-    v1::AgentQuestion question;
-    v1::SendFilesQuestion& send = *question.mutable_send_files();
+    agent::v1::AgentQuestion question;
+    agent::v1::SendFilesQuestion& send = *question.mutable_send_files();
     send.set_ticket(ticket_);
     send.set_run_key(run_key_);
     send.set_rank(request_.rank());

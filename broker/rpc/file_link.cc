@@ -14,7 +14,7 @@
 #include "broker/rpc/stream_registry.h"
 #include "contract/errors.h"
 #include "contract/file_tree.h"
-#include "muster/v1/file_link.grpc.pb.h"
+#include "muster/agent/v1/file_link.grpc.pb.h"
 #include "rpc/status.h"
 #include "rpc/status_message.h"
 
@@ -29,7 +29,7 @@ absl::Status AgentWentAway() {
   return AgentFailed(absl::UnavailableError("the agent went away while it sent; try again"));
 }
 
-class FeedStream final : public grpc::ServerReadReactor<v1::SendFilesRequest>,
+class FeedStream final : public grpc::ServerReadReactor<agent::v1::SendFilesRequest>,
                          public OpenStream,
                          public FileFeed,
                          public std::enable_shared_from_this<FeedStream> {
@@ -95,15 +95,16 @@ class FeedStream final : public grpc::ServerReadReactor<v1::SendFilesRequest>,
 
   // What was read. One reaction at a time, so that the taker is read without the lock.
   absl::Status Handle() {
-    if (request_.message_case() == v1::SendFilesRequest::kHello) return Greet(request_.hello());
+    if (request_.message_case() == agent::v1::SendFilesRequest::kHello)
+      return Greet(request_.hello());
     if (taker_ == nullptr)
       return contract::BadField("hello", "must be the first message of the stream");
     v1::FetchFilesResponse piece;
     switch (request_.message_case()) {
-      case v1::SendFilesRequest::kEntry:
+      case agent::v1::SendFilesRequest::kEntry:
         *piece.mutable_entry() = std::move(*request_.mutable_entry());
         break;
-      case v1::SendFilesRequest::kChunk:
+      case agent::v1::SendFilesRequest::kChunk:
         if (request_.chunk().size() > contract::kMaxFileChunkBytes) {
           return contract::BadField(
               "chunk", fmt::format("has {} bytes; the most is {}", request_.chunk().size(),
@@ -111,10 +112,10 @@ class FeedStream final : public grpc::ServerReadReactor<v1::SendFilesRequest>,
         }
         piece.set_chunk(std::move(*request_.mutable_chunk()));
         break;
-      case v1::SendFilesRequest::kLeftOut:
+      case agent::v1::SendFilesRequest::kLeftOut:
         *piece.mutable_left_out() = std::move(*request_.mutable_left_out());
         break;
-      case v1::SendFilesRequest::kEnd:
+      case agent::v1::SendFilesRequest::kEnd:
         // First, because the taker closes a feed that it still has.
         Close(absl::OkStatus());
         taker_->EndWith(AgentFailed(rpc::FromMessage(request_.end())));
@@ -126,7 +127,7 @@ class FeedStream final : public grpc::ServerReadReactor<v1::SendFilesRequest>,
     return absl::OkStatus();
   }
 
-  absl::Status Greet(const v1::SendFilesHello& hello) {
+  absl::Status Greet(const agent::v1::SendFilesHello& hello) {
     if (taker_ != nullptr)
       return contract::BadField("hello", "came twice; it is the first message, and only the first");
     if (hello.protocol_version() != kProtocolVersion) {
@@ -161,7 +162,7 @@ class FeedStream final : public grpc::ServerReadReactor<v1::SendFilesRequest>,
   const Context context_;
   const SteadyClock::time_point opened_ = SteadyClock::now();
   std::shared_ptr<FeedStream> self_;
-  v1::SendFilesRequest request_;  // being read
+  agent::v1::SendFilesRequest request_;  // being read
 
   std::mutex mutex_;
   std::shared_ptr<FileTaker> taker_;  // written by the reading reaction only
@@ -169,12 +170,12 @@ class FeedStream final : public grpc::ServerReadReactor<v1::SendFilesRequest>,
   bool ended_ = false;
 };
 
-class FileLinkService : public v1::FileLink::CallbackService {
+class FileLinkService : public agent::v1::FileLinkService::CallbackService {
  public:
   explicit FileLinkService(const Context& context) : context_(context) {}
 
-  grpc::ServerReadReactor<v1::SendFilesRequest>* SendFiles(grpc::CallbackServerContext*,
-                                                           v1::SendFilesResponse*) override {
+  grpc::ServerReadReactor<agent::v1::SendFilesRequest>* SendFiles(
+      grpc::CallbackServerContext*, agent::v1::SendFilesResponse*) override {
     auto stream = std::make_shared<FeedStream>(context_);
     FeedStream* reactor = stream.get();
     stream->Begin();

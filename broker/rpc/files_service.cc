@@ -38,7 +38,7 @@ absl::Status CheckDigests(const v1::FindMissingFilesRequest& request) {
   return absl::OkStatus();
 }
 
-class FilesService : public v1::Files::CallbackService {
+class FilesService : public v1::FilesService::CallbackService {
  public:
   explicit FilesService(const Context& context) : context_(context) {}
 
@@ -57,7 +57,8 @@ class FilesService : public v1::Files::CallbackService {
 
   grpc::ServerReadReactor<v1::UploadFilesRequest>* UploadFiles(
       grpc::CallbackServerContext* call, v1::UploadFilesResponse* out) override {
-    return NewUploadStream(context_, context_.users->UserOf(call->peer()), &open_uploads_, out);
+    return NewUploadStream(context_, context_.users->PrincipalOf(call->peer()).user, &open_uploads_,
+                           out);
   }
 
   grpc::ServerWriteReactor<v1::DownloadFileResponse>* DownloadFile(

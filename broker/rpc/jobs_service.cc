@@ -6,11 +6,18 @@
 #include <string>
 #include <utility>
 
+#include "broker/app/arguments.h"
+#include "broker/app/change_jobs.h"
+#include "broker/app/count_jobs.h"
+#include "broker/app/list_transitions.h"
+#include "broker/app/rerun_jobs.h"
+#include "broker/app/update_job.h"
 #include "broker/engine/engine.h"
 #include "broker/rpc/context.h"
 #include "broker/rpc/plan_job.h"
 #include "broker/rpc/read_log.h"
 #include "broker/rpc/requests.h"
+#include "broker/rpc/run_logs.h"
 #include "broker/rpc/submit_files.h"
 #include "broker/rpc/unary.h"
 #include "broker/rpc/users.h"
@@ -18,7 +25,6 @@
 #include "broker/store/list_limits.h"
 #include "broker/store/store.h"
 #include "muster/v1/jobs_service.grpc.pb.h"
-#include "rpc/warnings.h"
 
 namespace muster::broker {
 namespace {
@@ -40,11 +46,16 @@ void AddWithinBounds(std::vector<v1::Job> jobs, Response* out) {
   }
 }
 
-void AddWarnings(const SubmitWarnings& warnings, grpc::CallbackServerContext* call) {
-  for (const std::string& warning : warnings) call->AddTrailingMetadata(rpc::kWarningKey, warning);
+template <typename Request, typename Response>
+void AddNumbers(const Request& in, Response* out) {
+  for (const uint64_t id : in.job_ids()) out->add_jobs()->set_id(id);
 }
 
-class JobsService : public v1::Jobs::CallbackService {
+// WatchJobs passes bytes on, see watch_jobs.h.
+using ServiceBase =
+    v1::JobsService::WithRawCallbackMethod_WatchJobs<v1::JobsService::CallbackService>;
+
+class JobsService : public ServiceBase {
  public:
   explicit JobsService(const Context& context) : context_(context) {}
 
@@ -52,15 +63,13 @@ class JobsService : public v1::Jobs::CallbackService {
                                       const v1::SubmitJobRequest* in,
                                       v1::SubmitJobResponse* out) override {
     auto* reactor = call->DefaultReactor();
-    absl::StatusOr<core::Submit> submit = ToSubmit(*in, User(call));
+    absl::StatusOr<core::Submit> submit = ToSubmit(*in, Caller(call).user);
     if (!submit.ok()) {
       reactor->Finish(rpc::ToGrpc(submit.status()));
       return reactor;
     }
     SubmitWithFiles(context_, *std::move(submit),
-                    [call, reactor, out](absl::StatusOr<v1::SubmitJobsResponse> result,
-                                         const SubmitWarnings& warnings) {
-                      AddWarnings(warnings, call);
+                    [reactor, out](absl::StatusOr<v1::SubmitJobsResponse> result) {
                       if (result.ok()) *out = std::move(*result->mutable_responses(0));
                       reactor->Finish(rpc::ToGrpc(result.status()));
                     });
@@ -71,15 +80,13 @@ class JobsService : public v1::Jobs::CallbackService {
                                        const v1::SubmitJobsRequest* in,
                                        v1::SubmitJobsResponse* out) override {
     auto* reactor = call->DefaultReactor();
-    absl::StatusOr<core::Submit> submit = ToSubmit(*in, User(call));
+    absl::StatusOr<core::Submit> submit = ToSubmit(*in, Caller(call).user);
     if (!submit.ok()) {
       reactor->Finish(rpc::ToGrpc(submit.status()));
       return reactor;
     }
     SubmitWithFiles(context_, *std::move(submit),
-                    [call, reactor, out](absl::StatusOr<v1::SubmitJobsResponse> result,
-                                         const SubmitWarnings& warnings) {
-                      AddWarnings(warnings, call);
+                    [reactor, out](absl::StatusOr<v1::SubmitJobsResponse> result) {
                       Answer(reactor, out, std::move(result));
                     });
     return reactor;
@@ -117,12 +124,16 @@ class JobsService : public v1::Jobs::CallbackService {
   grpc::ServerUnaryReactor* CancelJobs(grpc::CallbackServerContext* call,
                                        const v1::CancelJobsRequest* in,
                                        v1::CancelJobsResponse* out) override {
+    if (!in->filter().empty() || in->validate_only()) {
+      return Change(JobChange::kCancel, call, in, out);
+    }
     auto* reactor = call->DefaultReactor();
-    absl::StatusOr<core::Cancel> cancel = ToCancel(*in, User(call));
+    absl::StatusOr<core::Cancel> cancel = ToCancel(*in, Caller(call).user);
     if (!cancel.ok()) {
       reactor->Finish(rpc::ToGrpc(cancel.status()));
       return reactor;
     }
+    if (!ReserveReader(reactor)) return reactor;
     context_.engine->Cancel(*std::move(cancel), AnswerWithJobs(reactor, in, out));
     return reactor;
   }
@@ -130,25 +141,83 @@ class JobsService : public v1::Jobs::CallbackService {
   grpc::ServerUnaryReactor* HoldJobs(grpc::CallbackServerContext* call,
                                      const v1::HoldJobsRequest* in,
                                      v1::HoldJobsResponse* out) override {
-    return Hold(call, ToHold(*in, User(call)), in, out);
+    if (!in->filter().empty() || in->validate_only()) {
+      return Change(JobChange::kHold, call, in, out);
+    }
+    return Hold(call, ToHold(*in, Caller(call).user), in, out);
   }
 
   grpc::ServerUnaryReactor* ReleaseJobs(grpc::CallbackServerContext* call,
                                         const v1::ReleaseJobsRequest* in,
                                         v1::ReleaseJobsResponse* out) override {
-    return Hold(call, ToHold(*in, User(call)), in, out);
+    if (!in->filter().empty() || in->validate_only()) {
+      return Change(JobChange::kRelease, call, in, out);
+    }
+    return Hold(call, ToHold(*in, Caller(call).user), in, out);
+  }
+
+  grpc::ServerUnaryReactor* CountJobs(grpc::CallbackServerContext* call,
+                                      const v1::CountJobsRequest* in,
+                                      v1::CountJobsResponse* out) override {
+    auto* reactor = call->DefaultReactor();
+    const bool is_taken = context_.app.count([this, caller = Caller(call), reactor, in, out] {
+      Answer(reactor, out, broker::CountJobs(caller, context_.app, *in));
+    });
+    if (!is_taken) reactor->Finish(rpc::ToGrpc(ReadersBusy()));
+    return reactor;
+  }
+
+  grpc::ServerUnaryReactor* ListTransitions(grpc::CallbackServerContext* call,
+                                            const v1::ListTransitionsRequest* in,
+                                            v1::ListTransitionsResponse* out) override {
+    auto* reactor = call->DefaultReactor();
+    OnReaders(context_.readers, reactor, [this, caller = Caller(call), reactor, in, out] {
+      Answer(reactor, out, broker::ListTransitions(caller, context_.app, *in));
+    });
+    return reactor;
+  }
+
+  grpc::ServerUnaryReactor* UpdateJob(grpc::CallbackServerContext* call,
+                                      const v1::UpdateJobRequest* in,
+                                      v1::UpdateJobResponse* out) override {
+    auto* reactor = call->DefaultReactor();
+    broker::UpdateJob(Caller(call), context_.app, *in,
+                      [reactor, out](absl::StatusOr<v1::UpdateJobResponse> result) {
+                        Answer(reactor, out, std::move(result));
+                      });
+    return reactor;
+  }
+
+  grpc::ServerUnaryReactor* RerunJobs(grpc::CallbackServerContext* call,
+                                      const v1::RerunJobsRequest* in,
+                                      v1::RerunJobsResponse* out) override {
+    auto* reactor = call->DefaultReactor();
+    broker::RerunJobs(Caller(call), context_.app, *in,
+                      [reactor, out](absl::StatusOr<v1::RerunJobsResponse> result) {
+                        Answer(reactor, out, std::move(result));
+                      });
+    return reactor;
   }
 
   grpc::ServerUnaryReactor* PlanJob(grpc::CallbackServerContext* call, const v1::PlanJobRequest* in,
                                     v1::PlanJobResponse* out) override {
     auto* reactor = call->DefaultReactor();
-    broker::PlanJob(context_, call, User(call), in, out, reactor);
+    broker::PlanJob(context_, call, Caller(call).user, in, out, reactor);
     return reactor;
   }
 
-  grpc::ServerWriteReactor<v1::WatchJobsResponse>* WatchJobs(
-      grpc::CallbackServerContext*, const v1::WatchJobsRequest* in) override {
+  grpc::ServerWriteReactor<grpc::ByteBuffer>* WatchJobs(grpc::CallbackServerContext*,
+                                                        const grpc::ByteBuffer* in) override {
     return NewWatchStream(context_, *in);
+  }
+
+  grpc::ServerUnaryReactor* ListLogs(grpc::CallbackServerContext* call,
+                                     const v1::ListLogsRequest* in,
+                                     v1::ListLogsResponse* out) override {
+    auto* reactor = call->DefaultReactor();
+    OnReaders(context_.readers, reactor,
+              [this, reactor, in, out] { Answer(reactor, out, broker::ListLogs(context_, *in)); });
+    return reactor;
   }
 
   grpc::ServerWriteReactor<v1::ReadLogResponse>* ReadLog(grpc::CallbackServerContext*,
@@ -157,8 +226,29 @@ class JobsService : public v1::Jobs::CallbackService {
   }
 
  private:
-  std::string User(grpc::CallbackServerContext* call) const {
-    return context_.users->UserOf(call->peer());
+  Principal Caller(grpc::CallbackServerContext* call) const {
+    return context_.users->PrincipalOf(call->peer());
+  }
+
+  // Jobs by filter, and whatever changes nothing.
+  template <typename Request, typename Response>
+  grpc::ServerUnaryReactor* Change(JobChange change, grpc::CallbackServerContext* call,
+                                   const Request* in, Response* out) {
+    auto* reactor = call->DefaultReactor();
+    ChangeRequest request{.change = change,
+                          .filter = in->filter(),
+                          .reason = in->reason(),
+                          .validate_only = in->validate_only()};
+    request.jobs.assign(in->job_ids().begin(), in->job_ids().end());
+    ChangeJobs(Caller(call), context_.app, std::move(request),
+               [reactor, out](absl::StatusOr<ChangedJobs> result) {
+                 if (!result.ok()) return reactor->Finish(rpc::ToGrpc(result.status()));
+                 AddWithinBounds(std::move(result->jobs), out);
+                 out->set_matched_count(result->matched_count);
+                 out->set_more(result->more);
+                 reactor->Finish(grpc::Status::OK);
+               });
+    return reactor;
   }
 
   template <typename Request, typename Response>
@@ -169,6 +259,7 @@ class JobsService : public v1::Jobs::CallbackService {
       reactor->Finish(rpc::ToGrpc(hold.status()));
       return reactor;
     }
+    if (!ReserveReader(reactor)) return reactor;
     context_.engine->Hold(*std::move(hold), AnswerWithJobs(reactor, in, out));
     return reactor;
   }
@@ -178,38 +269,60 @@ class JobsService : public v1::Jobs::CallbackService {
     if (jobs.empty()) return reactor->Finish(grpc::Status::OK);
     std::vector<uint64_t> ids;
     for (const v1::Job* job : jobs) ids.push_back(job->id());
-    context_.engine->Explain(std::move(ids),
-                             [jobs = std::move(jobs), reactor](std::vector<std::string> reasons) {
-                               for (size_t i = 0; i < reasons.size(); ++i) {
-                                 if (!reasons[i].empty())
-                                   jobs[i]->set_reason(std::move(reasons[i]));
-                               }
-                               reactor->Finish(grpc::Status::OK);
-                             });
+    context_.engine->Explain(
+        std::move(ids), [jobs = std::move(jobs), reactor](std::vector<v1::StateReason> reasons) {
+          for (size_t i = 0; i < reasons.size(); ++i) {
+            if (reasons[i].code() != v1::STATE_REASON_CODE_UNSPECIFIED)
+              *jobs[i]->mutable_state_reason() = std::move(reasons[i]);
+          }
+          reactor->Finish(grpc::Status::OK);
+        });
   }
 
-  // Shows the jobs of the request once it is on disk.
+  // For AnswerWithJobs, before anything is done: what is on disk is answered with OK, however many
+  // calls read the store by then. False: the call has been refused.
+  bool ReserveReader(grpc::ServerUnaryReactor* reactor) {
+    if (context_.readers->Reserve()) return true;
+    reactor->Finish(rpc::ToGrpc(ReadersBusy()));
+    return false;
+  }
+
+  // Shows the jobs of the request once it is on disk; no more than their numbers if the store
+  // cannot be read.
   template <typename Request, typename Response>
   StatusDone AnswerWithJobs(grpc::ServerUnaryReactor* reactor, const Request* in, Response* out) {
     return [this, reactor, in, out](const absl::Status& done) {
-      if (!done.ok()) return reactor->Finish(rpc::ToGrpc(done));
-      OnReaders(context_.readers, reactor, [this, reactor, in, out] {
+      if (!done.ok()) {
+        context_.readers->Unreserve();
+        return reactor->Finish(rpc::ToGrpc(done));
+      }
+      const bool is_read = context_.readers->PostReserved([this, reactor, in, out] {
         auto jobs = context_.store->GetJobs(
             absl::MakeConstSpan(in->job_ids().data(), in->job_ids().size()));
-        if (!jobs.ok()) return reactor->Finish(rpc::ToGrpc(jobs.status()));
-        AddWithinBounds(*std::move(jobs), out);
+        jobs.ok() ? AddWithinBounds(*std::move(jobs), out) : AddNumbers(*in, out);
+        out->set_matched_count(static_cast<uint32_t>(in->job_ids_size()));
         reactor->Finish(grpc::Status::OK);
       });
+      if (is_read) return;
+      AddNumbers(*in, out);
+      reactor->Finish(grpc::Status::OK);
     };
   }
 
   absl::Status List(const v1::ListJobsRequest& in, v1::ListJobsResponse* out) const {
     const absl::StatusOr<int> page_size = ToPageSize(in.page_size());
     if (!page_size.ok()) return page_size.status();
-    const absl::StatusOr<contract::Filter> filter = contract::ParseFilter(in.filter());
+    const absl::StatusOr<contract::Filter> filter =
+        contract::ParseFilter(in.filter(), context_.app.now());
     if (!filter.ok()) return filter.status();
+    const absl::StatusOr<contract::JobOrder> order = contract::ParseJobOrder(in.order_by());
+    if (!order.ok()) return order.status();
     absl::StatusOr<store::JobPage> page =
-        context_.store->ListJobs(*filter, *page_size, in.page_token(), in.include_spec());
+        context_.store->ListJobs({.filter = *filter,
+                                  .order = *order,
+                                  .page_size = *page_size,
+                                  .page_token = in.page_token(),
+                                  .include_spec = in.include_spec()});
     if (!page.ok()) return page.status();
     out->mutable_jobs()->Add(std::make_move_iterator(page->jobs.begin()),
                              std::make_move_iterator(page->jobs.end()));

@@ -22,7 +22,7 @@
 #include "contract/run_key.h"
 #include "contract/text.h"
 #include "daemon/log.h"
-#include "muster/v1/log_link.grpc.pb.h"
+#include "muster/agent/v1/log_link.grpc.pb.h"
 #include "rpc/status.h"
 #include "rpc/stream_writer.h"
 
@@ -40,14 +40,16 @@ constexpr size_t kMaxQueuedAnswers = 4096;
 // Runs whose place one stream remembers; beyond it they are looked up again.
 constexpr size_t kMaxKnownRuns = 10'000;
 
-class PushStream final : public grpc::ServerBidiReactor<v1::PushRequest, v1::PushResponse>,
-                         public OpenStream,
-                         public std::enable_shared_from_this<PushStream> {
+class PushStream final
+    : public grpc::ServerBidiReactor<agent::v1::PushRequest, agent::v1::PushResponse>,
+      public OpenStream,
+      public std::enable_shared_from_this<PushStream> {
  public:
   explicit PushStream(const Context& context)
       : context_(context),
         writer_(
-            kMaxQueuedAnswers, [this](const v1::PushResponse* message) { StartWrite(message); },
+            kMaxQueuedAnswers,
+            [this](const agent::v1::PushResponse* message) { StartWrite(message); },
             [this](const grpc::Status& status) {
               std::lock_guard lock(mutex_);
               finished_ = true;
@@ -124,7 +126,7 @@ class PushStream final : public grpc::ServerBidiReactor<v1::PushRequest, v1::Pus
     std::unique_lock lock(mutex_);
     // A bounded number, so that other streams get their turn.
     for (size_t i = 0; i < kMaxQueuedChunks && !queue_.empty() && !finished_; ++i) {
-      const v1::PushRequest request = std::move(queue_.front());
+      const agent::v1::PushRequest request = std::move(queue_.front());
       queue_.pop_front();
       ReadIfDue();
       lock.unlock();
@@ -139,22 +141,22 @@ class PushStream final : public grpc::ServerBidiReactor<v1::PushRequest, v1::Pus
     WorkIfDue(lock);
   }
 
-  absl::Status Handle(const v1::PushRequest& request) {
+  absl::Status Handle(const agent::v1::PushRequest& request) {
     switch (request.message_case()) {
-      case v1::PushRequest::kHello:
+      case agent::v1::PushRequest::kHello:
         return HandleHello(request.hello());
-      case v1::PushRequest::kChunk:
+      case agent::v1::PushRequest::kChunk:
         if (cluster_.empty()) break;
         // Before each chunk: a pusher whose agent was replaced or is gone has no say any more.
         if (absl::Status status = CheckConnected(); !status.ok()) return status;
         return HandleChunk(request.chunk());
-      case v1::PushRequest::MESSAGE_NOT_SET:
+      case agent::v1::PushRequest::MESSAGE_NOT_SET:
         return contract::BadField("message", "is not set, or is of a later protocol version");
     }
     return contract::BadField("hello", "must be the first message of the stream");
   }
 
-  absl::Status HandleHello(const v1::LogHello& hello) {
+  absl::Status HandleHello(const agent::v1::LogHello& hello) {
     if (!cluster_.empty()) {
       return contract::BadField("hello", "came twice; it is the first message, and only the first");
     }
@@ -178,7 +180,7 @@ class PushStream final : public grpc::ServerBidiReactor<v1::PushRequest, v1::Pus
                     cluster_, journal_id_));
   }
 
-  absl::Status HandleChunk(const v1::LogChunk& chunk) {
+  absl::Status HandleChunk(const agent::v1::LogChunk& chunk) {
     if (chunk.data().size() > kMaxChunkBytes) {
       return contract::BadField("chunk.data", fmt::format("has {} bytes; the most is {}",
                                                           chunk.data().size(), kMaxChunkBytes));
@@ -190,7 +192,7 @@ class PushStream final : public grpc::ServerBidiReactor<v1::PushRequest, v1::Pus
     const absl::StatusOr<Known> known = Find(chunk.run_key());
     if (!known.ok()) return known.status();
 
-    v1::PushResponse answer;
+    agent::v1::PushResponse answer;
     answer.set_run_key(chunk.run_key());
     answer.set_rank(chunk.rank());
     answer.set_stream(chunk.stream());
@@ -240,22 +242,23 @@ class PushStream final : public grpc::ServerBidiReactor<v1::PushRequest, v1::Pus
   std::string journal_id_;
   absl::flat_hash_map<std::string, Known> known_;
 
-  rpc::StreamWriter<v1::PushResponse> writer_;  // its lock is taken before mutex_, never after
+  rpc::StreamWriter<agent::v1::PushResponse>
+      writer_;  // its lock is taken before mutex_, never after
 
   std::mutex mutex_;
-  v1::PushRequest request_;  // being read
-  std::deque<v1::PushRequest> queue_;
+  agent::v1::PushRequest request_;  // being read
+  std::deque<agent::v1::PushRequest> queue_;
   bool reading_ = false;
   bool working_ = false;
   bool half_closed_ = false;
   bool finished_ = false;
 };
 
-class LogLinkService : public v1::LogLink::CallbackService {
+class LogLinkService : public agent::v1::LogLinkService::CallbackService {
  public:
   explicit LogLinkService(const Context& context) : context_(context) {}
 
-  grpc::ServerBidiReactor<v1::PushRequest, v1::PushResponse>* Push(
+  grpc::ServerBidiReactor<agent::v1::PushRequest, agent::v1::PushResponse>* Push(
       grpc::CallbackServerContext*) override {
     auto stream = std::make_shared<PushStream>(context_);
     stream->Begin();

@@ -21,7 +21,7 @@ absl::Status AgentLeft() {
 }
 
 // What the agent said, or why it could not.
-absl::StatusOr<v1::AgentAnswer> Opened(v1::AgentAnswer answer) {
+absl::StatusOr<agent::v1::AgentAnswer> Opened(agent::v1::AgentAnswer answer) {
   const size_t bytes = answer.ByteSizeLong();
   if (bytes > kMaxAnswerBytes) {
     return contract::Error(
@@ -59,7 +59,7 @@ void PendingQuestions::Fail(uint64_t id, const absl::Status& status) {
   if (std::optional<Pending> pending = Take(id)) pending->done(status);
 }
 
-void PendingQuestions::Answer(v1::AgentAnswer answer) {
+void PendingQuestions::Answer(agent::v1::AgentAnswer answer) {
   if (std::optional<Pending> pending = Take(answer.id())) pending->done(Opened(std::move(answer)));
 }
 

@@ -15,7 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "broker/rpc/stream_registry.h"
-#include "muster/v1/agent_link.pb.h"
+#include "muster/agent/v1/agent_link.pb.h"
 
 namespace muster::broker {
 
@@ -27,12 +27,13 @@ inline constexpr size_t kMaxAnswerBytes = 3 << 20;
 // Where questions for one agent go.
 class AskedAgent {
  public:
-  using Done = std::function<void(absl::StatusOr<v1::AgentAnswer>)>;
+  using Done = std::function<void(absl::StatusOr<agent::v1::AgentAnswer>)>;
   virtual ~AskedAgent() = default;
   // UNAVAILABLE: it is not connected, or went away; DEADLINE_EXCEEDED: no answer until then;
   // RESOURCE_EXHAUSTED: too many questions wait, or the answer is too large; others: the agent's.
   // Does not block; the id is set here.
-  virtual void Ask(v1::AgentQuestion question, SteadyClock::time_point deadline, Done done) = 0;
+  virtual void Ask(agent::v1::AgentQuestion question, SteadyClock::time_point deadline,
+                   Done done) = 0;
 };
 
 class PendingQuestions {
@@ -44,7 +45,7 @@ class PendingQuestions {
   // The question could not be sent.
   void Fail(uint64_t id, const absl::Status& status);
   // An answer that nobody waits for any more is dropped.
-  void Answer(v1::AgentAnswer answer);
+  void Answer(agent::v1::AgentAnswer answer);
   // Fails those whose time is over.
   void Expire(SteadyClock::time_point now);
   // Fails all that wait, and all that come.

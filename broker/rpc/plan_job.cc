@@ -10,8 +10,8 @@
 #include "broker/engine/engine.h"
 #include "broker/rpc/ask_agent.h"
 #include "broker/rpc/requests.h"
+#include "broker/rpc/submit_questions.h"
 #include "broker/rpc/unary.h"
-#include "contract/pool_words.h"
 #include "contract/text.h"
 
 namespace muster::broker {
@@ -24,7 +24,7 @@ constexpr size_t kMaxPlans = 10;
 struct Planning {
   Context context;
   grpc::CallbackServerContext* call;
-  v1::PlanQuestion question;
+  agent::v1::PlanQuestion question;
   v1::PlanJobResponse* out;
   grpc::ServerUnaryReactor* reactor;
 
@@ -43,25 +43,29 @@ v1::JobPlan CouldNotTell(const std::string& cluster, const absl::Status& why) {
   return plan;
 }
 
-// What the cluster's agent says is to be done; empty: it says nothing of the pool.
-std::string_view PoolRemedy(const v1::Inventory& inventory) {
-  for (const std::string& warning : inventory.warnings()) {
-    const std::string_view remedy = contract::PoolRemedy(warning, inventory.pools(0).name());
-    if (!remedy.empty()) return remedy;
+// What is wrong with the pool, as the cluster's agent says; null: it says nothing of it.
+const v1::ClusterIssue* FindPoolIssue(const v1::Inventory& inventory) {
+  for (const v1::ClusterIssue& issue : inventory.issues()) {
+    const bool is_shut = issue.code() == v1::CLUSTER_ISSUE_CODE_POOL_MISSING ||
+                         issue.code() == v1::CLUSTER_ISSUE_CODE_POOL_FORBIDDEN;
+    if (is_shut && issue.pool() == inventory.pools(0).name()) return &issue;
   }
-  return "";
+  return nullptr;
 }
 
 // `cluster`: as ClustersReply has those that take the job later, with what it lacks.
 v1::ClusterCheck PoolCheck(const v1::Cluster& cluster, const std::string& lacks) {
   constexpr char kWaits[] = "until then the job waits in Muster's queue";
-  const std::string_view remedy = PoolRemedy(cluster.inventory());
+  const v1::ClusterIssue* issue = FindPoolIssue(cluster.inventory());
   v1::ClusterCheck check;
   check.set_subject("pool");
   check.set_result(v1::CHECK_RESULT_WARN);
   check.set_seen(lacks);
-  check.set_remedy(remedy.empty() ? fmt::format("Nothing, if that will pass: {}.", kWaits)
-                                  : fmt::format("{}; {}", remedy, kWaits));
+  check.set_remedy(
+      issue == nullptr
+          ? fmt::format("Nothing, if that will pass: {}; muster clusters {} tells more.", kWaits,
+                        cluster.name())
+          : fmt::format("{}; {}", issue->remedy(), kWaits));
   return check;
 }
 
@@ -87,27 +91,26 @@ void NoteIfFull(const v1::Cluster& cluster, v1::JobPlan* plan) {
   PutInFront(std::move(check), plan);
 }
 
-// Of a namespace that is not there, or in which the agent may do nothing, its server says only
-// that.
-bool IsShutNamespace(const v1::Cluster& cluster) {
-  const std::string& state = cluster.inventory().pools(0).state();
-  return cluster.kind() == v1::CLUSTER_KIND_KUBERNETES &&
-         (state == contract::kMissing || state == contract::kForbidden);
+void TellWarnings(v1::JobPlan* plan) {
+  const std::vector<v1::SubmitWarning> warnings = WarningsOf(*plan);
+  plan->mutable_warnings()->Assign(warnings.begin(), warnings.end());
 }
 
-// The plans of those have the pool's check alone.
+// Of a namespace that is not there, or in which the agent may do nothing, its server says only
+// that: the plans of those have the pool's check alone.
 std::vector<v1::Cluster> LeaveOutThoseOfShutNamespaces(const core::ClustersReply& reply,
                                                        v1::PlanJobResponse* out) {
   std::vector<v1::Cluster> others;
   for (const v1::Cluster& cluster : reply.clusters) {
     const auto why = reply.not_now.find(cluster.name());
-    if (why == reply.not_now.end() || !IsShutNamespace(cluster)) {
+    if (why == reply.not_now.end() || FindPoolIssue(cluster.inventory()) == nullptr) {
       others.push_back(cluster);
       continue;
     }
     v1::JobPlan* plan = out->add_plans();
     plan->set_cluster(cluster.name());
     *plan->add_checks() = PoolCheck(cluster, why->second);
+    TellWarnings(plan);
   }
   return others;
 }
@@ -130,6 +133,7 @@ void AskClusters(const std::shared_ptr<Planning>& planning, const core::Clusters
                if (const auto why = not_now.find(clusters[i].name()); why != not_now.end())
                  PutInFront(PoolCheck(clusters[i], why->second), &plan);
                NoteIfFull(clusters[i], &plan);
+               TellWarnings(&plan);
                *planning->out->add_plans() = std::move(plan);
              }
              planning->End(absl::OkStatus());

@@ -54,7 +54,7 @@ class PullStream : public grpc::ServerWriteReactor<Message>,
       woken_ = true;
       return ReadIfDue();
     }
-    if (now - last_write_ < kKeepAlive) return;
+    if (absl::FromChrono(now - last_write_) < context_.heartbeat_interval) return;
     if (std::optional<Message> message = KeepAlive()) {
       messages_.push_back(*std::move(message));
       WriteFront();
@@ -97,14 +97,11 @@ class PullStream : public grpc::ServerWriteReactor<Message>,
     std::optional<absl::Status> final_status;  // ends the stream after the messages
   };
 
-  // A stream that says nothing for longer looks dead to people and to proxies.
-  static constexpr std::chrono::seconds kKeepAlive{5};
-
   explicit PullStream(const Context& context) : context_(context) {}
 
   // Reads; bounds its own work and memory.
   virtual Result Step() = 0;
-  // What to say when there has been nothing to say for kKeepAlive.
+  // What to say when there has been nothing to say for a heartbeat's interval.
   virtual std::optional<Message> KeepAlive() { return std::nullopt; }
   // Whether time alone is a reason to read. Called with the lock held, never during a Step.
   virtual bool IsDue() { return false; }
@@ -146,7 +143,10 @@ class PullStream : public grpc::ServerWriteReactor<Message>,
   void WriteFront() {
     if (ended_) return;
     last_write_ = SteadyClock::now();
-    this->StartWrite(&messages_.front());
+    // One call of the system for all that is there.
+    grpc::WriteOptions options;
+    if (messages_.size() > 1) options.set_buffer_hint();
+    this->StartWrite(&messages_.front(), options);
   }
 
   void FinishLocked(const absl::Status& status) {

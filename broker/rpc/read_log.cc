@@ -5,16 +5,18 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <optional>
+#include <set>
 #include <utility>
+#include <vector>
 
 #include "absl/time/clock.h"
 #include "broker/logs/archive.h"
+#include "broker/logs/rank_reader.h"
+#include "broker/logs/tail_search.h"
 #include "broker/rpc/pull_stream.h"
-#include "broker/store/store.h"
+#include "broker/rpc/run_logs.h"
 #include "contract/errors.h"
-#include "contract/roles.h"
-#include "contract/states.h"
-#include "google/protobuf/util/time_util.h"
 
 namespace muster::broker {
 namespace {
@@ -22,35 +24,67 @@ namespace {
 // The most bytes of one message; the API promises no more.
 constexpr size_t kPieceBytes = 64 << 10;
 // Read ahead of what the client has taken, so that the disk and the network work at the same time.
-constexpr int kPiecesPerStep = 4;
+constexpr size_t kBytesPerStep = 4 * kPieceBytes;
+constexpr size_t kPiecesPerStep = 64;
+// A search for the last lines goes on with the next step, so that other streams get their turn.
+constexpr size_t kSearchedPerStep = 4 << 20;
+// The API promises no more.
+constexpr uint32_t kMaxTailLines = 100'000;
+// How long a follower waits for the rest of a line before the other output's bytes go ahead: a line
+// that was cut by the way that it took is whole long before; one that a program left unfinished may
+// stay so for hours.
+constexpr std::chrono::seconds kLinePatience{1};
 
-absl::Time ToTime(const google::protobuf::Timestamp& time) {
-  return absl::FromUnixNanos(google::protobuf::util::TimeUtil::TimestampToNanoseconds(time));
+std::vector<v1::LogStream> StreamsOf(const v1::ReadLogRequest& request) {
+  if (request.stream() != v1::LOG_STREAM_UNSPECIFIED) return {request.stream()};
+  return {v1::LOG_STREAM_STDOUT, v1::LOG_STREAM_STDERR};
+}
+
+void CheckPositions(const v1::ReadLogRequest& request, contract::FieldErrors* errors) {
+  std::set<v1::LogStream> seen;
+  for (int i = 0; i < request.positions_size(); ++i) {
+    const v1::LogStream stream = request.positions(i).stream();
+    const std::string field = fmt::format("positions[{}].stream", i);
+    if (!v1::LogStream_IsValid(stream) || stream == v1::LOG_STREAM_UNSPECIFIED) {
+      errors->Add(field, fmt::format("{} is not a stream; use STDOUT (1) or STDERR (2)",
+                                     static_cast<int>(stream)));
+    } else if (request.stream() != v1::LOG_STREAM_UNSPECIFIED && request.stream() != stream) {
+      errors->Add(field, "is not the stream that is asked for");
+    } else if (!seen.insert(stream).second) {
+      errors->Add(field, "stands here for the second time");
+    }
+  }
 }
 
 absl::Status Validate(const v1::ReadLogRequest& request) {
   contract::FieldErrors errors;
   if (request.job_id() == 0) errors.Add("job_id", "is required");
   if (!v1::LogStream_IsValid(request.stream())) {
-    errors.Add("stream", fmt::format("{} is not a stream; use STDOUT (1) or STDERR (2)",
+    errors.Add("stream", fmt::format("{} is not a stream; use STDOUT (1), STDERR (2) or 0 for both",
                                      static_cast<int>(request.stream())));
   }
+  if (request.tail_lines() > kMaxTailLines) {
+    errors.Add("tail_lines",
+               fmt::format("{}; the most is {}", request.tail_lines(), kMaxTailLines));
+  }
+  if (request.tail_lines() > 0 && !request.positions().empty()) {
+    errors.Add("positions", "do not go together with tail_lines; give one of them");
+  }
+  CheckPositions(request, &errors);
   return errors.ToStatus();
 }
 
 class LogReadStream final : public PullStream<v1::ReadLogResponse> {
  public:
   LogReadStream(const Context& context, const v1::ReadLogRequest& request)
-      : PullStream(context), request_(request), offset_(request.offset()) {
-    log_.job = request.job_id();
-    log_.stream =
-        request.stream() == v1::LOG_STREAM_UNSPECIFIED ? v1::LOG_STREAM_STDOUT : request.stream();
-    log_.rank = request.rank();
-  }
+      : PullStream(context),
+        request_(request),
+        streams_(StreamsOf(request)),
+        rank_{.job = request.job_id(), .run = 0, .rank = request.rank()} {}
 
   // Wakes may come from here on.
   void Hook() {
-    if (request_.follow()) context_.watches->Add(shared_from_this(), {log_.job});
+    if (request_.follow()) context_.watches->Add(shared_from_this(), {rank_.job});
   }
 
  private:
@@ -62,84 +96,143 @@ class LogReadStream final : public PullStream<v1::ReadLogResponse> {
   }
 
   absl::Status Read(Result* result) {
-    // The run is looked at before its log is: what it says of the log then holds for all that is
+    is_due_ = false;
+    // The run is looked at before its logs are: what it says of them then holds for all that is
     // read.
-    if (!ended_ || !logs_complete_) {
+    if (!run_.has_ended || !run_.logs_complete) {
       if (absl::Status status = Look(); !status.ok()) return status;
     }
-    if (log_.run == 0) {
-      if (ended_) {
-        Finish(v1::LOG_END_COMPLETE, result);
-      } else if (!request_.follow()) {
-        Finish(v1::LOG_END_MORE_LATER, result);
+    if (rank_.run == 0) {
+      if (run_.has_ended || !request_.follow()) {
+        FinishAll(run_.has_ended ? v1::LOG_END_COMPLETE : v1::LOG_END_MORE_LATER, result);
       }
       return absl::OkStatus();
     }
-    if (request_.follow() && !follow_) FollowLog();
-    for (int i = 0; i < kPiecesPerStep; ++i) {
-      auto piece = context_.archive->Read(log_, offset_, kPieceBytes);
+    if (!reader_) {
+      if (absl::Status status = Open(); !status.ok()) return status;
+    }
+    if (search_) return SearchTail(result);
+    return ReadPieces(result);
+  }
+
+  // What the store knows of the run.
+  absl::Status Look() {
+    const bool had_ended = run_.has_ended;
+    const uint32_t wanted = rank_.run != 0 ? rank_.run : request_.run();
+    const auto run = LookAtRun(context_, rank_.job, wanted);
+    if (!run.ok()) return run.status();
+    if (request_.rank() >= run->ranks) {
+      return contract::BadField("rank", fmt::format("{}; job {} has {} ranks, beginning at 0",
+                                                    request_.rank(), rank_.job, run->ranks));
+    }
+    run_ = *run;
+    rank_.run = run_.run;
+    if (run_.has_ended && !had_ended) grace_begin_ = SteadyClock::now();
+    return absl::OkStatus();
+  }
+
+  absl::Status Open() {
+    for (const v1::LogStream stream : streams_) {
+      if (!request_.follow()) break;
+      follows_.push_back(
+          context_.archive->StartFollow(rank_.Log(stream), [weak = weak_from_this()] {
+            if (const auto self = weak.lock()) self->Wake();
+          }));
+    }
+    reader_.emplace(context_.archive, rank_, streams_);
+    for (const v1::LogPosition& position : request_.positions()) {
+      if (absl::Status status = CheckPosition(position); !status.ok()) return status;
+      reader_->Seek(position.stream(), position.offset());
+    }
+    if (request_.tail_lines() > 0) {
+      search_.emplace(context_.archive, rank_, streams_, request_.tail_lines());
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckPosition(const v1::LogPosition& position) const {
+    const auto log = context_.archive->Look(rank_.Log(position.stream()));
+    if (!log.ok()) return log.status();
+    if (position.offset() <= log->size || log->end == v1::LOG_END_EXPIRED) return absl::OkStatus();
+    // A follower may be ahead of what a crash left of the log.
+    const v1::LogEnd end = EndOfLog(log->end, run_, /*is_grace_over=*/false);
+    if (request_.follow() && end == v1::LOG_END_MORE_LATER) return absl::OkStatus();
+    return contract::Error(
+        absl::StatusCode::kOutOfRange, "OFFSET_BEYOND_END",
+        fmt::format("offset {} is beyond the {} bytes of the log", position.offset(), log->size));
+  }
+
+  absl::Status SearchTail(Result* result) {
+    result->more = true;
+    const absl::StatusOr<bool> done = search_->Continue(kSearchedPerStep);
+    if (!done.ok() || !*done) return done.status();
+    for (const v1::LogStream stream : streams_) {
+      const uint64_t begin = search_->Begin(stream);
+      reader_->Seek(stream, begin);
+      AddEmpty(stream, begin, result);
+    }
+    search_.reset();
+    return absl::OkStatus();
+  }
+
+  absl::Status ReadPieces(Result* result) {
+    size_t bytes = 0;
+    while (bytes < kBytesPerStep && result->messages.size() < kPiecesPerStep) {
+      auto piece = reader_->Next(kPieceBytes, MayTear());
       if (!piece.ok()) return piece.status();
-      const v1::LogEnd end = piece->end;
-      if (!piece->data.empty()) Add(*std::move(piece), result);
-      if (end == v1::LOG_END_UNSPECIFIED) continue;
-      AtEnd(end, result);
-      return absl::OkStatus();
+      if (!piece->has_value()) {
+        if (reader_->holds_back()) {
+          if (!held_since_) held_since_ = SteadyClock::now();
+          is_due_ = true;
+        } else {
+          AtEnd(result);
+        }
+        return absl::OkStatus();
+      }
+      held_since_.reset();
+      bytes += (*piece)->data.size();
+      Add(**std::move(piece), result);
     }
     result->more = true;
     return absl::OkStatus();
   }
 
-  // What the store knows of the run.
-  absl::Status Look() {
-    const absl::StatusOr<v1::Job> job = context_.store->GetJob(log_.job);
-    if (!job.ok()) return job.status();
-    if (request_.run() > static_cast<uint32_t>(job->runs_size())) {
-      return contract::Error(absl::StatusCode::kNotFound, "NO_SUCH_RUN",
-                             fmt::format("job {} has had {} runs; there is no run {}", log_.job,
-                                         job->runs_size(), request_.run()));
-    }
-    if (const uint32_t ranks = contract::RankCount(job->spec()); request_.rank() >= ranks) {
-      return contract::BadField("rank", fmt::format("{}; job {} has {} ranks, beginning at 0",
-                                                    request_.rank(), log_.job, ranks));
-    }
-    if (log_.run == 0) {
-      log_.run = request_.run() != 0 ? request_.run() : static_cast<uint32_t>(job->runs_size());
-    }
-    if (log_.run == 0) {
-      ended_ = contract::IsTerminal(job->state());
-      return absl::OkStatus();
-    }
-    const v1::Run& run = job->runs(static_cast<int>(log_.run) - 1);
-    logs_complete_ = run.logs_complete();
-    if (ended_ || !contract::IsTerminal(run.state())) return absl::OkStatus();
-    ended_ = true;
-    end_time_ = ToTime(run.has_end_time() ? run.end_time() : job->end_time());
-    grace_begin_ = SteadyClock::now();
-    return absl::OkStatus();
+  bool MayTear() const {
+    if (!request_.follow()) return true;
+    return held_since_ && SteadyClock::now() - *held_since_ >= kLinePatience;
   }
 
-  void FollowLog() {
-    follow_ = context_.archive->StartFollow(log_, [weak = weak_from_this()] {
-      if (const auto self = weak.lock()) self->Wake();
-    });
-  }
-
-  void Add(logs::ReadResult piece, Result* result) {
-    offset_ = piece.offset + piece.data.size();
+  void Add(logs::Piece piece, Result* result) {
     v1::ReadLogResponse message;
+    message.set_stream(piece.stream);
     message.set_offset(piece.offset);
     message.set_data(std::move(piece.data));
     result->messages.push_back(std::move(message));
     grace_begin_ = SteadyClock::now();
   }
 
+  static void AddEmpty(v1::LogStream stream, uint64_t offset, Result* result) {
+    v1::ReadLogResponse message;
+    message.set_stream(stream);
+    message.set_offset(offset);
+    result->messages.push_back(std::move(message));
+  }
+
   // No byte follows now.
-  void AtEnd(v1::LogEnd end, Result* result) {
-    if (end != v1::LOG_END_MORE_LATER) return Finish(end, result);
-    if (ended_ && logs_complete_) return Finish(v1::LOG_END_COMPLETE, result);
-    if (ended_ && IsGraceOver()) return Finish(v1::LOG_END_INCOMPLETE, result);
-    if (!request_.follow()) return Finish(v1::LOG_END_MORE_LATER, result);
-    awaits_rest_ = ended_;
+  void AtEnd(Result* result) {
+    std::vector<v1::LogEnd> ends;
+    bool is_over = true;
+    for (const v1::LogStream stream : streams_) {
+      ends.push_back(EndOfLog(reader_->End(stream), run_, run_.has_ended && IsGraceOver()));
+      is_over = is_over && ends.back() != v1::LOG_END_MORE_LATER;
+    }
+    if (!is_over && request_.follow()) {
+      // The end of the grace, and the completion of logs that never began, come without a wake.
+      is_due_ = run_.has_ended;
+      return;
+    }
+    for (size_t i = 0; i < streams_.size(); ++i) Finish(streams_[i], ends[i], result);
+    result->final_status = absl::OkStatus();
   }
 
   // Whether the cluster has had its time to deliver the rest. The run may have ended long before
@@ -147,38 +240,47 @@ class LogReadStream final : public PullStream<v1::ReadLogResponse> {
   // this stream hears of the end, and again with each piece. One who does not follow cannot wait;
   // the node's clock tells which answer is the likelier.
   bool IsGraceOver() const {
-    if (!request_.follow()) return absl::Now() - end_time_ > context_.log_grace;
+    if (!request_.follow()) return absl::Now() - run_.end_time > context_.log_grace;
     return absl::FromChrono(SteadyClock::now() - grace_begin_) > context_.log_grace;
   }
 
-  void Finish(v1::LogEnd end, Result* result) {
-    if (result->messages.empty()) {
-      v1::ReadLogResponse message;
-      message.set_offset(offset_);
-      result->messages.push_back(std::move(message));
+  // Sets the end on the stream's last message.
+  void Finish(v1::LogStream stream, v1::LogEnd end, Result* result) {
+    const auto is_of_stream = [stream](const v1::ReadLogResponse& message) {
+      return message.stream() == stream;
+    };
+    auto& messages = result->messages;
+    auto last = std::find_if(messages.rbegin(), messages.rend(), is_of_stream);
+    if (last == messages.rend()) {
+      AddEmpty(stream, reader_ ? reader_->Position(stream) : 0, result);
+      last = messages.rbegin();
     }
-    result->messages.back().set_end(end);
+    last->set_end(end);
+  }
+
+  void FinishAll(v1::LogEnd end, Result* result) {
+    for (const v1::LogStream stream : streams_) Finish(stream, end, result);
     result->final_status = absl::OkStatus();
   }
 
-  // The end of the grace, and the completion of logs that never began, come without a wake.
-  bool IsDue() override { return awaits_rest_; }
+  bool IsDue() override { return is_due_; }
 
   void Unhook() override {
-    if (request_.follow()) context_.watches->Remove(this, {log_.job});
-    follow_.reset();
+    if (request_.follow()) context_.watches->Remove(this, {rank_.job});
+    follows_.clear();
   }
 
   const v1::ReadLogRequest request_;
+  const std::vector<v1::LogStream> streams_;  // one or two, standard output first
   // A Step changes these, and Unhook after the last of them.
-  logs::LogId log_;
-  uint64_t offset_;
-  bool ended_ = false;  // the run; the job, if it never had one
-  bool logs_complete_ = false;
-  absl::Time end_time_;  // of the run, once it has ended, by the clock of its node
+  logs::RankId rank_;  // its run is 0 until the job has one
+  RunFacts run_;
   SteadyClock::time_point grace_begin_;
-  std::atomic<bool> awaits_rest_ = false;
-  std::unique_ptr<logs::Follow> follow_;
+  std::optional<logs::RankReader> reader_;
+  std::optional<logs::TailSearch> search_;             // until the last lines are found
+  std::optional<SteadyClock::time_point> held_since_;  // bytes wait for the end of a line
+  std::atomic<bool> is_due_ = false;  // there may be something to do without a wake
+  std::vector<std::unique_ptr<logs::Follow>> follows_;
 };
 
 }  // namespace

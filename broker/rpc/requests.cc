@@ -5,32 +5,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "broker/app/arguments.h"
+#include "broker/core/fingerprint.h"
 #include "contract/errors.h"
 #include "contract/text.h"
 #include "contract/validate.h"
 
 namespace muster::broker {
 namespace {
-
-// The same error about a field of a larger message: "nodes" becomes "requests[3].spec.nodes".
-absl::Status Within(std::string_view prefix, const absl::Status& status) {
-  if (const auto bad = contract::GetBadRequest(status)) {
-    contract::FieldErrors errors;
-    for (const auto& violation : bad->field_violations()) {
-      errors.Add(fmt::format("{}{}", prefix, violation.field()), violation.description());
-    }
-    return errors.ToStatus();
-  }
-  if (const auto info = contract::GetErrorInfo(status)) {
-    std::map<std::string, std::string> metadata(info->metadata().begin(), info->metadata().end());
-    if (const auto field = metadata.find("field"); field != metadata.end()) {
-      field->second.insert(0, prefix);
-    }
-    return contract::Error(status.code(), info->reason(), ToStd(status.message()),
-                           std::move(metadata));
-  }
-  return status;
-}
 
 absl::StatusOr<core::SubmitItem> ToItem(const v1::SubmitJobRequest& request,
                                         std::string_view prefix) {
@@ -43,35 +25,19 @@ absl::StatusOr<core::SubmitItem> ToItem(const v1::SubmitJobRequest& request,
   }
   absl::StatusOr<v1::JobSpec> spec = contract::NormalizeJobSpec(request.spec());
   if (!spec.ok()) return Within(fmt::format("{}spec.", prefix), spec.status());
-  return core::SubmitItem{.spec = std::make_shared<const v1::JobSpec>(*std::move(spec)),
-                          .request_id = request.request_id(),
-                          .held = request.held()};
-}
-
-absl::Status CheckIds(const google::protobuf::RepeatedField<uint64_t>& ids) {
-  if (ids.size() > kMaxJobsPerCall) {
-    return contract::BadField(
-        "job_ids", fmt::format("{} ids; the most in one call is {}", ids.size(), kMaxJobsPerCall));
-  }
-  for (int i = 0; i < ids.size(); ++i) {
-    if (ids[i] == 0) {
-      return contract::BadField(fmt::format("job_ids[{}]", i), "0 is no job; numbers begin at 1");
-    }
-  }
-  return absl::OkStatus();
+  core::SubmitItem item{.spec = std::make_shared<const v1::JobSpec>(*std::move(spec)),
+                        .request_id = request.request_id(),
+                        .held = request.held()};
+  if (!item.request_id.empty()) item.fingerprint = core::RequestFingerprintOf(request.spec());
+  return item;
 }
 
 // Requests that name jobs and a reason.
 template <typename Wish, typename Request>
 absl::StatusOr<Wish> ToWish(const Request& request, std::string user) {
-  if (request.job_ids().empty()) {
-    return contract::BadField("job_ids", "is empty; name at least one job");
-  }
-  if (absl::Status status = CheckIds(request.job_ids()); !status.ok()) return status;
-  if (request.reason().size() > kMaxReasonBytes) {
-    return contract::BadField("reason", fmt::format("has {} bytes; the most is {}",
-                                                    request.reason().size(), kMaxReasonBytes));
-  }
+  absl::Status status = CheckChoice(request.job_ids(), request.filter());
+  if (status.ok()) status = CheckReason(request.reason());
+  if (!status.ok()) return status;
   Wish wish;
   wish.jobs.assign(request.job_ids().begin(), request.job_ids().end());
   wish.reason = request.reason();
@@ -126,15 +92,7 @@ absl::StatusOr<core::Hold> ToHold(const v1::ReleaseJobsRequest& request, std::st
   return release;
 }
 
-absl::StatusOr<int> ToPageSize(int requested) {
-  if (requested < 0) {
-    return contract::BadField("page_size", fmt::format("{} is negative; use 1 to {}, or 0 for {}",
-                                                       requested, kMaxPageSize, kDefaultPageSize));
-  }
-  return requested == 0 ? kDefaultPageSize : std::min(requested, kMaxPageSize);
-}
-
-absl::StatusOr<Watch> ToWatch(const v1::WatchJobsRequest& request) {
+absl::StatusOr<Watch> ToWatch(const v1::WatchJobsRequest& request, absl::Time now) {
   if (absl::Status status = CheckIds(request.job_ids()); !status.ok()) return status;
   if (!request.job_ids().empty() && !request.filter().empty()) {
     return contract::BadField("filter", "does not go together with job_ids; give one of them");
@@ -142,19 +100,15 @@ absl::StatusOr<Watch> ToWatch(const v1::WatchJobsRequest& request) {
   if (request.until_terminal() && request.job_ids().empty()) {
     return contract::BadField("until_terminal", "needs job_ids; a filter has no last job");
   }
-  if (request.after_sequence() < -1) {
-    return contract::BadField(
-        "after_sequence", fmt::format("{}; use a sequence, 0 for all or -1 for none of the past",
-                                      request.after_sequence()));
-  }
-  absl::StatusOr<contract::Filter> filter = contract::ParseFilter(request.filter());
+  absl::StatusOr<contract::Filter> filter = contract::ParseFilter(request.filter(), now);
   if (!filter.ok()) return filter.status();
   Watch watch;
   watch.jobs.assign(request.job_ids().begin(), request.job_ids().end());
   std::sort(watch.jobs.begin(), watch.jobs.end());
   watch.jobs.erase(std::unique(watch.jobs.begin(), watch.jobs.end()), watch.jobs.end());
   watch.filter = *std::move(filter);
-  watch.after_sequence = request.after_sequence();
+  if (request.has_beginning()) watch.after = 0;
+  if (request.has_after()) watch.after = request.after();
   watch.until_terminal = request.until_terminal();
   return watch;
 }

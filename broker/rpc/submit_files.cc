@@ -9,12 +9,10 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
-#include "broker/core/event_bounds.h"
 #include "broker/engine/engine.h"
 #include "broker/files/job_files.h"
 #include "broker/rpc/unary.h"
-#include "contract/queue_words.h"
-#include "rpc/warnings.h"
+#include "contract/sentences.h"
 
 namespace muster::broker {
 namespace {
@@ -40,7 +38,7 @@ absl::Status CheckTreeCount(const core::Submit& submit) {
 struct Checking {
   Context context;
   core::Submit submit;
-  WarnedSubmitDone done;
+  SubmitDone done;
   std::vector<size_t> items;  // those that are no repeats and bring files
 
   absl::Status Check() const {
@@ -55,7 +53,7 @@ struct Checking {
 
   // On the file workers.
   void Run() {
-    if (absl::Status status = Check(); !status.ok()) return done(status, {});
+    if (absl::Status status = Check(); !status.ok()) return done(status);
     context.submit_questions->Submit(context, std::move(submit), std::move(done));
   }
 };
@@ -66,52 +64,51 @@ bool NamesPlace(const core::SubmitItem& item) {
          !spec.kubernetes().namespace_().empty() || !spec.slurm().partition().empty();
 }
 
+bool IsShut(const v1::StateReason& reason) {
+  return reason.code() == v1::STATE_REASON_CODE_POOL_UNAVAILABLE ||
+         reason.code() == v1::STATE_REASON_CODE_AGENT_DISCONNECTED;
+}
+
 // Of a job that names a pool or clusters, the first of the submit, also warns if the pool takes no
 // jobs now, or no such cluster has an agent that is connected.
-WarnedSubmitDone WarningOfPlace(const Context& context, const core::Submit& submit,
-                                WarnedSubmitDone done) {
+SubmitDone WarningOfPlace(const Context& context, const core::Submit& submit, SubmitDone done) {
   const auto named = std::find_if(submit.items.begin(), submit.items.end(), NamesPlace);
   if (submit.validate_only || named == submit.items.end()) return done;
   const int index = static_cast<int>(named - submit.items.begin());
-  return [context, index, done = std::move(done)](absl::StatusOr<v1::SubmitJobsResponse> result,
-                                                  const SubmitWarnings& warnings) {
-    if (!result.ok()) return done(std::move(result), warnings);
+  return [context, index, done = std::move(done)](absl::StatusOr<v1::SubmitJobsResponse> result) {
+    if (!result.ok()) return done(std::move(result));
     const uint64_t job = result->responses(index).job_id();
-    context.engine->Explain({job}, [=](const std::vector<std::string>& reasons) {
-      SubmitWarnings all = warnings;
-      const bool is_shut = !reasons.empty() && (contract::WaitsForPool(reasons[0]) ||
-                                                contract::WaitsForAgent(reasons[0]));
-      if (is_shut && all.size() < rpc::kMaxWarnings) {
-        std::string words = fmt::format("job {} waits: {}", job, reasons[0]);
-        core::Truncate(rpc::kMaxWarningBytes, &words);
-        all.insert(std::move(words));
-      }
-      done(result, all);
+    context.engine->Explain({job}, [=](const std::vector<v1::StateReason>& reasons) {
+      absl::StatusOr<v1::SubmitJobsResponse> warned = result;
+      v1::SubmitJobResponse& response = *warned->mutable_responses(index);
+      if (!reasons.empty() && IsShut(reasons[0]) && response.warnings_size() < kMaxWarnings)
+        *response.add_warnings() = contract::WaitsForPlace(job, reasons[0]);
+      done(std::move(warned));
     });
   };
 }
 
 }  // namespace
 
-void SubmitWithFiles(const Context& context, core::Submit submit, WarnedSubmitDone done) {
+void SubmitWithFiles(const Context& context, core::Submit submit, SubmitDone done) {
   done = WarningOfPlace(context, submit, std::move(done));
   if (submit.validate_only || std::none_of(submit.items.begin(), submit.items.end(), BringsFiles)) {
     return context.submit_questions->Submit(context, std::move(submit), std::move(done));
   }
-  if (absl::Status status = CheckTreeCount(submit); !status.ok()) return done(status, {});
+  if (absl::Status status = CheckTreeCount(submit); !status.ok()) return done(status);
   core::Submit trial = submit;
   trial.validate_only = true;
   auto checking =
       std::make_shared<Checking>(Checking{context, std::move(submit), std::move(done), {}});
   context.engine->Submit(
       std::move(trial), [checking](const absl::StatusOr<v1::SubmitJobsResponse>& valid) {
-        if (!valid.ok()) return checking->done(valid.status(), {});
+        if (!valid.ok()) return checking->done(valid.status());
         for (size_t i = 0; i < checking->submit.items.size(); ++i) {
           const bool is_repeat = valid->responses(static_cast<int>(i)).repeated_request();
           if (!is_repeat && BringsFiles(checking->submit.items[i])) checking->items.push_back(i);
         }
         if (!checking->context.file_workers->PostCall([checking] { checking->Run(); }))
-          checking->done(ReadersBusy(), {});
+          checking->done(ReadersBusy());
       });
 }
 

@@ -15,7 +15,7 @@ namespace muster::broker {
 // sends them. A job whose pool takes no jobs at the moment, or whose
 // clusters' agents are not connected, is accepted with a warning. Does not
 // block.
-void SubmitWithFiles(const Context& context, core::Submit submit, WarnedSubmitDone done);
+void SubmitWithFiles(const Context& context, core::Submit submit, SubmitDone done);
 
 }  // namespace muster::broker
 

@@ -10,8 +10,7 @@
 #include "broker/core/fingerprint.h"
 #include "broker/core/gpu_names.h"
 #include "broker/engine/engine.h"
-#include "contract/text.h"
-#include "rpc/warnings.h"
+#include "contract/sentences.h"
 
 namespace muster::broker {
 namespace {
@@ -26,8 +25,7 @@ bool NeedsAsking(const v1::JobSpec& spec) {
   const auto& gpus = spec.resources().gpus();
   return std::any_of(gpus.begin(), gpus.end(), IsResource) || spec.has_kubernetes() ||
          spec.mounts_size() > 0 || spec.uploads_size() > 0 || spec.inputs_size() > 0 ||
-         spec.outputs_size() > 0 || !spec.results_directory().empty() ||
-         !spec.working_directory().empty();
+         !spec.results_directory().empty() || !spec.working_directory().empty();
 }
 
 // Before a client uploads anything it may ask in vain: agents say of files that they cannot see yet
@@ -68,40 +66,65 @@ core::Refusals RefusalsOf(const JobPlans& plans) {
   return refusals;
 }
 
-void Append(const v1::JobPlan& plan, SubmitWarnings* warnings) {
-  for (const v1::ClusterCheck& check : plan.checks()) {
-    if (check.result() != v1::CHECK_RESULT_WARN || warnings->size() == rpc::kMaxWarnings) continue;
-    std::string words =
-        fmt::format("on cluster {}: {} {}{}{}", plan.cluster(), check.subject(), check.seen(),
-                    check.remedy().empty() ? "" : ". ", check.remedy());
-    core::Truncate(rpc::kMaxWarningBytes, &words);
-    warnings->insert(std::move(words));
-  }
-}
-
-SubmitWarnings WarningsOf(const JobPlans& plans) {
-  SubmitWarnings warnings;
+std::vector<v1::SubmitWarning> WarningsOfAll(const JobPlans& plans) {
+  std::vector<v1::SubmitWarning> warnings;
   for (const absl::StatusOr<v1::JobPlan>& plan : plans) {
-    if (plan.ok() && RefusalOf(*plan).empty()) Append(*plan, &warnings);
+    if (!plan.ok() || !RefusalOf(*plan).empty()) continue;
+    for (v1::SubmitWarning& warning : WarningsOf(*plan)) {
+      if (warnings.size() < kMaxWarnings) warnings.push_back(std::move(warning));
+    }
   }
   return warnings;
 }
 
+// By the index of the item.
+using WarningsByItem = std::map<size_t, std::vector<v1::SubmitWarning>>;
+
+void AddWarnings(const WarningsByItem& warnings, v1::SubmitJobsResponse* response) {
+  size_t bytes = 0;
+  for (const auto& [index, of_item] : warnings) {
+    for (const v1::SubmitWarning& warning : of_item) {
+      bytes += warning.ByteSizeLong();
+      if (bytes > kMaxWarningsBytes) return;
+      *response->mutable_responses(static_cast<int>(index))->add_warnings() = warning;
+    }
+  }
+}
+
 }  // namespace
+
+std::vector<v1::SubmitWarning> WarningsOf(const v1::JobPlan& plan) {
+  std::vector<v1::SubmitWarning> warnings(plan.warnings().begin(), plan.warnings().end());
+  if (warnings.empty()) {
+    for (const v1::ClusterCheck& check : plan.checks()) {
+      if (check.result() == v1::CHECK_RESULT_WARN)
+        warnings.push_back(contract::MakeWarning(v1::SUBMIT_WARNING_CODE_CHECK, check));
+    }
+  }
+  if (warnings.size() > kMaxWarnings) warnings.resize(kMaxWarnings);
+  for (v1::SubmitWarning& warning : warnings) {
+    contract::SetCluster(plan.cluster(), &warning);
+    for (std::string* text :
+         {warning.mutable_message(), warning.mutable_remedy(), warning.mutable_subject()}) {
+      core::Truncate(core::kMaxIssueBytes, text);
+    }
+  }
+  return warnings;
+}
 
 // One submit, and its jobs that are to be asked about.
 struct SubmitQuestions::Asking {
   Context context;
   core::Submit submit;
-  WarnedSubmitDone done;
-  SubmitWarnings warnings;        // guarded by mutex_
+  SubmitDone done;
+  WarningsByItem warnings;        // guarded by mutex_
   size_t bytes = 0;               // of its specs
   SteadyClock::time_point until;  // no question begins later
   std::map<core::Fingerprint, std::vector<Job>> alike;
   std::atomic<size_t> missing = 0;  // of `alike`
 };
 
-void SubmitQuestions::Submit(const Context& context, core::Submit submit, WarnedSubmitDone done) {
+void SubmitQuestions::Submit(const Context& context, core::Submit submit, SubmitDone done) {
   auto asking = std::make_shared<Asking>();
   for (size_t i = 0; i < submit.items.size(); ++i) {
     const v1::JobSpec& spec = *submit.items[i].spec;
@@ -113,9 +136,7 @@ void SubmitQuestions::Submit(const Context& context, core::Submit submit, Warned
       asking->alike[alike].push_back({i, core::FingerprintOf(spec)});
   }
   if (asking->alike.empty() || !Enter(asking->bytes)) {
-    return context.engine->Submit(std::move(submit), [done = std::move(done)](auto result) {
-      done(std::move(result), SubmitWarnings());
-    });
+    return context.engine->Submit(std::move(submit), std::move(done));
   }
   asking->context = context;
   asking->submit = submit;
@@ -128,7 +149,7 @@ void SubmitQuestions::Submit(const Context& context, core::Submit submit, Warned
                          [this, asking](const absl::StatusOr<v1::SubmitJobsResponse>& valid) {
                            if (!valid.ok()) {
                              Leave(asking->bytes);
-                             return asking->done(valid.status(), {});
+                             return asking->done(valid.status());
                            }
                            for (auto& [alike, jobs] : asking->alike) {
                              std::erase_if(jobs, [&](const Job& job) {
@@ -175,8 +196,9 @@ void SubmitQuestions::Settle(const AskingPtr& asking, core::Fingerprint alike,
                              const std::vector<Job>& jobs, const Answer& answer) {
   {
     const std::lock_guard lock(mutex_);
-    for (const std::string& warning : answer.warnings) {
-      if (asking->warnings.size() < rpc::kMaxWarnings) asking->warnings.insert(warning);
+    for (const Job& job : jobs) {
+      const bool is_meant = answer.refusals.empty() || job.fingerprint == answer.asked;
+      if (is_meant && !answer.warnings.empty()) asking->warnings[job.index] = answer.warnings;
     }
   }
   if (answer.refusals.empty()) return EndOfAlike(asking);
@@ -209,7 +231,8 @@ void SubmitQuestions::EndOfAlike(const AskingPtr& asking) {
   Leave(asking->bytes);
   asking->context.engine->Submit(std::move(asking->submit), [asking](auto result) {
     // All have answered, so that nobody else has it now.
-    asking->done(std::move(result), asking->warnings);
+    if (result.ok()) AddWarnings(asking->warnings, &*result);
+    asking->done(std::move(result));
   });
 }
 
@@ -230,7 +253,7 @@ void SubmitQuestions::Ask(const Context& context, core::Fingerprint alike,
   // What stands against a job where nobody's jobs are taken may pass, as that does.
   which.at_once = true;
   // Without a user: what the agent knows by itself is enough, each try costs the cluster writes.
-  v1::PlanQuestion question;
+  agent::v1::PlanQuestion question;
   *question.mutable_spec() = *spec;
   context.engine->ListClusters(
       std::move(which), [this, context, alike, fingerprint,
@@ -250,7 +273,7 @@ void SubmitQuestions::Ask(const Context& context, core::Fingerprint alike,
 }
 
 void SubmitQuestions::End(core::Fingerprint alike, core::Fingerprint asked, const JobPlans& plans) {
-  const Answer answer{RefusalsOf(plans), WarningsOf(plans), asked};
+  const Answer answer{RefusalsOf(plans), WarningsOfAll(plans), asked};
   const bool is_silent = std::any_of(plans.begin(), plans.end(), [](const auto& plan) {
     return absl::IsDeadlineExceeded(plan.status());
   });

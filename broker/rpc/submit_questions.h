@@ -16,7 +16,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -49,25 +48,27 @@ struct SubmitBounds {
   absl::Duration rest_after_silence = absl::Seconds(30);
 };
 
-// In words for people, `on cluster lab: kubernetes.volumes[0].claim "data": there is none ...`.
-using SubmitWarnings = std::set<std::string>;
-using WarnedSubmitDone =
-    std::function<void(absl::StatusOr<v1::SubmitJobsResponse>, const SubmitWarnings&)>;
+// Warnings of one job that its answer has at most.
+inline constexpr int kMaxWarnings = 4;
+// Of all warnings of one answer: many jobs that are alike have the same ones.
+inline constexpr size_t kMaxWarningsBytes = 1 << 20;
+
+// What of a plan a submit of its job warns of: the agent's own warnings, or the checks that warned.
+std::vector<v1::SubmitWarning> WarningsOf(const v1::JobPlan& plan);
 
 class SubmitQuestions {
  public:
   explicit SubmitQuestions(SubmitBounds bounds) : bounds_(bounds) {}
 
   // As Engine::Submit; FAILED_PRECONDITION, CANNOT_BE_PLACED also for what every agent refuses that
-  // could take the job. Does not block.
-  // What the agents warn of is given with the answer, at most rpc::kMaxWarnings.
-  void Submit(const Context& context, core::Submit submit, WarnedSubmitDone done);
+  // could take the job. Does not block. The answer has what the agents warn of.
+  void Submit(const Context& context, core::Submit submit, SubmitDone done);
 
  private:
   struct Answer {
-    core::Refusals refusals;      // none also if nobody could be asked
-    SubmitWarnings warnings;      // of those that did not refuse
-    core::Fingerprint asked = 0;  // of the job that the refusals are about
+    core::Refusals refusals;                  // none also if nobody could be asked
+    std::vector<v1::SubmitWarning> warnings;  // of those that did not refuse
+    core::Fingerprint asked = 0;              // of the job that the refusals are about
   };
   using Done = std::function<void(const Answer&)>;
   // One item of a submit.

@@ -9,18 +9,12 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "broker/app/services.h"
 #include "broker/rpc/worker_pool.h"
 #include "contract/errors.h"
 #include "rpc/status.h"
 
 namespace muster::broker {
-
-// What a call is told that reads the disk while too many others do.
-inline absl::Status ReadersBusy() {
-  return contract::RetryableError(absl::StatusCode::kResourceExhausted, "READERS_BUSY",
-                                  "too many calls that read the store wait already; try again",
-                                  absl::Milliseconds(200));
-}
 
 template <typename Response>
 void Answer(grpc::ServerUnaryReactor* reactor, Response* out, absl::StatusOr<Response> result) {

@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "absl/container/flat_hash_map.h"
+#include "broker/app/principal.h"
 
 namespace muster::broker {
 
@@ -24,7 +25,7 @@ class Users {
   // The descriptor is about to be handed to gRPC.
   void Note(int fd, std::string user);
   // `peer` as in ServerContext::peer().
-  std::string UserOf(std::string_view peer) const;
+  Principal PrincipalOf(std::string_view peer) const;
 
  private:
   mutable std::mutex mutex_;

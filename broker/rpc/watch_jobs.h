@@ -2,6 +2,7 @@
 #ifndef MUSTER_BROKER_RPC_WATCH_JOBS_H_
 #define MUSTER_BROKER_RPC_WATCH_JOBS_H_
 
+#include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/server_callback.h>
 
 #include "broker/rpc/context.h"
@@ -9,9 +10,9 @@
 
 namespace muster::broker {
 
-// Frees itself.
-grpc::ServerWriteReactor<v1::WatchJobsResponse>* NewWatchStream(
-    const Context& context, const v1::WatchJobsRequest& request);
+// Request and answers as bytes: what many watch is made into bytes once. Frees itself.
+grpc::ServerWriteReactor<grpc::ByteBuffer>* NewWatchStream(const Context& context,
+                                                           const grpc::ByteBuffer& request);
 
 }  // namespace muster::broker
 

@@ -14,12 +14,27 @@ bool WorkerPool::PostCall(Task task) { return Post({std::move(task), true}); }
 
 bool WorkerPool::PostStep(Task task) { return Post({std::move(task), false}); }
 
-bool WorkerPool::Post(Item item) {
+bool WorkerPool::Reserve() {
+  std::lock_guard lock(mutex_);
+  if (stopping_ || waiting_calls_ == options_.max_waiting_calls) return false;
+  ++waiting_calls_;
+  return true;
+}
+
+bool WorkerPool::PostReserved(Task task) { return Post({std::move(task), true}, true); }
+
+void WorkerPool::Unreserve() {
+  std::lock_guard lock(mutex_);
+  --waiting_calls_;
+}
+
+bool WorkerPool::Post(Item item, bool is_reserved) {
   {
     std::lock_guard lock(mutex_);
     if (stopping_) return false;
-    if (item.is_call && waiting_calls_ == options_.max_waiting_calls) return false;
-    if (item.is_call) ++waiting_calls_;
+    const bool takes_place = item.is_call && !is_reserved;
+    if (takes_place && waiting_calls_ == options_.max_waiting_calls) return false;
+    if (takes_place) ++waiting_calls_;
     items_.push_back(std::move(item));
   }
   changed_.notify_one();

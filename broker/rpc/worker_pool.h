@@ -31,6 +31,14 @@ class WorkerPool {
   bool PostCall(Task task);
   // False: the pool has stopped.
   bool PostStep(Task task);
+
+  // For a call whose task comes later, and must not be refused then: takes one of the places of
+  // waiting calls. False: too many wait. Each place is given back by one of the other two.
+  bool Reserve();
+  // False: the pool has stopped; the task was not taken.
+  bool PostReserved(Task task);
+  void Unreserve();
+
   // Runs what waits and ends the threads.
   void Stop();
 
@@ -39,14 +47,14 @@ class WorkerPool {
     Task task;
     bool is_call = false;
   };
-  bool Post(Item item);
+  bool Post(Item item, bool is_reserved = false);
   void Run();
 
   const Options options_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Item> items_;
-  size_t waiting_calls_ = 0;
+  size_t waiting_calls_ = 0;  // reserved places included
   bool stopping_ = false;
   std::vector<std::thread> threads_;
 };

@@ -9,6 +9,9 @@ namespace muster::store {
 
 // Jobs looked at; keeps a page of a rare filter within a few milliseconds.
 inline constexpr int kMaxScannedJobs = 5000;
+// Jobs sorted for one page, if an index finds no more than so many that may match; keeps such a
+// page within a few milliseconds, too.
+inline constexpr int kMaxSortedJobs = 2000;
 // gRPC takes messages of up to 4 MiB; one job has at most 1 MiB of spec and a little more.
 inline constexpr size_t kMaxPageBytes = 2 << 20;
 

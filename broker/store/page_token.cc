@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <limits>
+#include <vector>
 
+#include "absl/strings/escaping.h"
 #include "contract/errors.h"
+#include "contract/parts.h"
+#include "contract/text.h"
 
 namespace muster::store {
 namespace {
@@ -18,41 +21,58 @@ uint64_t Hash(std::string_view text) {
   return hash;
 }
 
-// Different for filters that differ.
+// Different for filters that differ, and the same for one that is relative to now at any time.
 void AppendText(const contract::Filter& filter, std::string* out) {
   *out +=
       fmt::format("({} {} {}:{} {}:{} {} {}", static_cast<int>(filter.kind),
                   static_cast<int>(filter.op), filter.key.size(), filter.key, filter.value.size(),
-                  filter.value, static_cast<int>(filter.state), absl::ToUnixMicros(filter.time));
+                  filter.value, filter.is_relative ? 0 : filter.number, filter.is_relative);
   for (const contract::Filter& child : filter.children) AppendText(child, out);
   *out += ')';
 }
 
-std::string Tag(std::string_view instance, const contract::Filter& filter) {
-  std::string text(instance);
+// Of what the token is for, and of the place in it.
+std::string Tag(std::string_view instance, const contract::Filter& filter,
+                const contract::JobOrder& order, std::string_view place) {
+  std::string text =
+      fmt::format("{} {} {} {}", instance, static_cast<int>(order.field), order.descending, place);
   AppendText(filter, &text);
   return fmt::format("{:016x}", Hash(text));
+}
+
+template <typename Number>
+bool Read(std::string_view text, int base, Number* out) {
+  const char* const end = text.data() + text.size();
+  const auto [last, error] = std::from_chars(text.data(), end, *out, base);
+  return error == std::errc() && last == end;
 }
 
 }  // namespace
 
 std::string MakePageToken(std::string_view instance, const contract::Filter& filter,
-                          uint64_t before) {
-  return fmt::format("{:x}-{}", before, Tag(instance, filter));
+                          const contract::JobOrder& order, const contract::JobPlace& last) {
+  const std::string place = fmt::format("{:x}_{}_{}_{}", last.id, last.is_absent ? 1 : 0,
+                                        last.number, absl::BytesToHexString(ToAbsl(last.text)));
+  return fmt::format("{}_{}", place, Tag(instance, filter, order, place));
 }
 
-absl::StatusOr<uint64_t> ReadPageToken(std::string_view instance, const contract::Filter& filter,
-                                       std::string_view token) {
-  if (token.empty()) return std::numeric_limits<uint64_t>::max();
-  uint64_t before = 0;
-  const char* end = token.data() + token.size();
-  auto [dash, error] = std::from_chars(token.data(), end, before, 16);
-  if (error == std::errc() && dash != end && *dash == '-' &&
-      std::string_view(dash + 1, end) == Tag(instance, filter)) {
-    return before;
+absl::StatusOr<std::optional<contract::JobPlace>> ReadPageToken(std::string_view instance,
+                                                                const contract::Filter& filter,
+                                                                const contract::JobOrder& order,
+                                                                std::string_view token) {
+  if (token.empty()) return std::nullopt;
+  const std::string_view place = token.substr(0, token.rfind('_'));
+  const std::vector<std::string_view> parts = contract::Split(token, '_');
+  contract::JobPlace last;
+  if (parts.size() == 5 && parts[4] == Tag(instance, filter, order, place) &&
+      Read(parts[0], 16, &last.id) && Read(parts[2], 10, &last.number)) {
+    last.is_absent = parts[1] == "1";
+    last.text = absl::HexStringToBytes(ToAbsl(parts[3]));
+    return last;
   }
   return contract::BadField("page_token",
-                            "is not from an answer to the same filter; begin again without it");
+                            "is not from an answer to the same filter and order; begin again "
+                            "without it");
 }
 
 }  // namespace muster::store

@@ -1,24 +1,29 @@
-// Where the next page of a list begins. Opaque to clients; bound to the store and the filter.
+// Where the next page of a list begins. Opaque to clients; bound to the store, the filter and the
+// order.
 #ifndef MUSTER_BROKER_STORE_PAGE_TOKEN_H_
 #define MUSTER_BROKER_STORE_PAGE_TOKEN_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "absl/status/statusor.h"
 #include "contract/filter.h"
+#include "contract/job_order.h"
 
 namespace muster::store {
 
-// `before`: the next page holds jobs with lower ids only.
+// `last`: the next page holds jobs that come after this place only.
 std::string MakePageToken(std::string_view instance, const contract::Filter& filter,
-                          uint64_t before);
+                          const contract::JobOrder& order, const contract::JobPlace& last);
 
-// The largest number for an empty token, which means the first page.
-// INVALID_ARGUMENT: not a token of this store, or of another filter.
-absl::StatusOr<uint64_t> ReadPageToken(std::string_view instance, const contract::Filter& filter,
-                                       std::string_view token);
+// Nothing for an empty token, which means the first page.
+// INVALID_ARGUMENT: not a token of this store, or of another filter or order.
+absl::StatusOr<std::optional<contract::JobPlace>> ReadPageToken(std::string_view instance,
+                                                                const contract::Filter& filter,
+                                                                const contract::JobOrder& order,
+                                                                std::string_view token);
 
 }  // namespace muster::store
 

@@ -14,13 +14,36 @@
 #include "broker/core/changes.h"
 #include "broker/core/core.h"
 #include "contract/filter.h"
+#include "contract/job_order.h"
 #include "muster/v1/job.pb.h"
+#include "muster/v1/jobs_service.pb.h"
 
 namespace muster::store {
 
+struct ListQuery {
+  contract::Filter filter = {};
+  contract::JobOrder order = {};
+  int page_size = 100;
+  std::string page_token = {};
+  bool include_spec = false;
+};
+
 struct JobPage {
-  std::vector<v1::Job> jobs;    // without runs, newest first
+  std::vector<v1::Job> jobs;    // without runs
   std::string next_page_token;  // empty: no more
+};
+
+struct CountQuery {
+  contract::Filter filter = {};
+  std::vector<v1::JobGrouping> group_by = {};
+  std::string label = {};  // with JOB_GROUPING_LABEL
+  uint64_t limit = 1'000'000;
+};
+
+struct JobCounts {
+  std::vector<v1::JobCount> counts;  // the largest first
+  uint64_t total = 0;
+  bool is_over = false;  // the filter takes more than the limit; only as many were counted
 };
 
 struct JobTransition {
@@ -53,11 +76,11 @@ class Store {
   virtual absl::StatusOr<v1::Job> GetJob(uint64_t id) const = 0;
   // In the order of the ids; without spec and runs. NOT_FOUND names the first unknown one.
   virtual absl::StatusOr<std::vector<v1::Job>> GetJobs(absl::Span<const uint64_t> ids) const = 0;
-  // INVALID_ARGUMENT: a page token that is not of this store or of another filter. A page ends
-  // early after a bounded amount of work.
-  virtual absl::StatusOr<JobPage> ListJobs(const contract::Filter& filter, int page_size,
-                                           const std::string& page_token,
-                                           bool include_spec) const = 0;
+  // INVALID_ARGUMENT: a page token that is not of this store, or of another filter or order. A page
+  // ends early after a bounded amount of work.
+  virtual absl::StatusOr<JobPage> ListJobs(const ListQuery& query) const = 0;
+  // Takes about a second for a million jobs.
+  virtual absl::StatusOr<JobCounts> CountJobs(const CountQuery& query) const = 0;
   // Transitions with a higher sequence, in order, at most `limit`. No ids: those of all jobs.
   virtual absl::StatusOr<std::vector<JobTransition>> ListTransitions(
       absl::Span<const uint64_t> jobs, uint64_t after_sequence, int limit) const = 0;
@@ -65,6 +88,9 @@ class Store {
   virtual absl::StatusOr<uint64_t> LastSequence() const = 0;
   virtual absl::StatusOr<std::vector<StoredSpec>> GetSpecs(
       absl::Span<const uint64_t> ids) const = 0;
+  // The jobs of one RerunJobs, by number: those from `first` on that have this request id.
+  virtual absl::StatusOr<std::vector<v1::Job>> GetJobsOfRequest(
+      uint64_t first, const std::string& request_id) const = 0;
 };
 
 }  // namespace muster::store

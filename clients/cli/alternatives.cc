@@ -68,24 +68,26 @@ std::string WordsFor(const v1::JobSpec& spec) {
   return words.empty() ? "" : fmt::format(" ({})", fmt::join(words, ", "));
 }
 
+bool AreAlike(const Alternative& one, const Alternative& other) {
+  return google::protobuf::util::MessageDifferencer::Equals(one.completed, other.completed);
+}
+
+// Those that the command line makes the same are one: nobody is asked twice about it.
 std::vector<Alternative> Complete(const std::vector<v1::JobSpec>& specs,
                                   const std::function<absl::Status(v1::JobSpec*)>& complete) {
   std::vector<Alternative> all;
   for (const v1::JobSpec& spec : specs) {
-    Alternative& one = all.emplace_back(Alternative{.written = spec, .completed = spec});
+    Alternative one{.written = spec, .completed = spec};
     const absl::Status status = complete(&one.completed);
-    if (status.ok()) continue;
-    one.outlook = Outlook::kNowhere;
-    one.why = OneLine(ToStd(status.message()));
+    if (!status.ok()) {
+      one.outlook = Outlook::kNowhere;
+      one.why = OneLine(ToStd(status.message()));
+    }
+    const bool is_new = std::none_of(
+        all.begin(), all.end(), [&](const Alternative& other) { return AreAlike(one, other); });
+    if (is_new) all.push_back(std::move(one));
   }
   return all;
-}
-
-// Whether the command line makes one job of them all.
-bool AreAlike(const std::vector<Alternative>& all) {
-  return std::all_of(all.begin(), all.end(), [&](const Alternative& one) {
-    return google::protobuf::util::MessageDifferencer::Equals(one.completed, all[0].completed);
-  });
 }
 
 class Chooser {
@@ -174,7 +176,7 @@ void ChooseAlternatives(Session& session, const std::function<absl::Status(v1::J
   Chooser chooser(&session);
   for (const auto& [job, specs] : jobs->alternatives) {
     std::vector<Alternative> all = Complete(specs, complete);
-    if (AreAlike(all)) continue;
+    if (all.size() == 1) continue;
     if (!chooser.Judge(&all)) return;
     const auto best = std::max_element(
         all.begin(), all.end(),

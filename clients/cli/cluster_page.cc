@@ -9,6 +9,7 @@
 #include "clients/cli/page.h"
 #include "clients/cli/views.h"
 #include "contract/scheduler_calls.h"
+#include "contract/sentences.h"
 #include "contract/units.h"
 
 namespace muster::cli {
@@ -184,8 +185,9 @@ std::string ClusterPage(const v1::Cluster& cluster, const v1::ClusterDetails* de
     if (details != nullptr) break;
     page.Line("Pool " + Harmless(pool.name()), PoolText(pool, cluster.kind()));
   }
-  for (const std::string& warning : cluster.inventory().warnings()) {
-    page.Line("Warning", Harmless(warning), Colour::kYellow);
+  for (const v1::ClusterIssue& issue : cluster.inventory().issues()) {
+    page.Line("Issue", OneLine(contract::WithRemedy(issue.message(), issue.remedy())),
+              Colour::kYellow);
   }
   const std::map<std::string, uint64_t> calls(cluster.scheduler_calls().begin(),
                                               cluster.scheduler_calls().end());

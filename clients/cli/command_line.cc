@@ -11,6 +11,8 @@
 #include "clients/cli/invocation.h"
 #include "clients/cli/options.h"
 #include "clients/cli/own_verbs.h"
+#include "clients/cli/tail.h"
+#include "clients/cli/usage_error.h"
 #include "contract/characters.h"
 #include "contract/nearest.h"
 #include "contract/units.h"
@@ -23,10 +25,6 @@ constexpr std::string_view kFooter = R"(
 Results go to standard output, everything else to standard error.
 Exit codes: 0 ok, 1 error, 2 usage, 4 not allowed, 8 time-out; of a job that was waited for:
 10 failed (muster show has its own exit code), 11 canceled, 12 failed by its cluster's doing; 13 no cluster can run it, or it names an unknown one.)";
-
-constexpr std::string_view kDashes = "put the command after --, as in: muster run -- echo hello";
-// Of the words in a hint: enough to see which command is meant.
-constexpr size_t kMaxHintWords = 8;
 
 // What every verb's help ends with.
 std::string Footer(std::string_view example) {
@@ -47,7 +45,7 @@ class Grammar {
     app_.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
     app_.add_option("--broker", out_.broker,
                     "The broker: unix:PATH or HOST:PORT. Default: MUSTER_BROKER, else `broker` in "
-                    "~/.config/muster/config.yaml")
+                    "~/.config/muster/config.yaml, else ~/.local/state/muster/broker.sock")
         ->type_name("ADDRESS");
     app_.add_option_function<std::string>(
             "-o,--output", [this](const std::string& name) { SetFormat(name); },
@@ -77,6 +75,14 @@ class Grammar {
     throw CLI::ValidationError(
         "--output",
         fmt::format("{} is not table, wide, json, jsonl, yaml or name", contract::Quoted(name)));
+  }
+
+  void SetDialect(const std::string& name) {
+    if (name != "muster" && name != "sky") {
+      throw CLI::ValidationError("--as",
+                                 fmt::format("{} is not muster or sky", contract::Quoted(name)));
+    }
+    out_.dialect = name == "sky" ? client::Dialect::kSkyPilot : client::Dialect::kMuster;
   }
 
   CLI::App* Sub(const std::string& name, Verb verb, const std::string& description,
@@ -140,6 +146,11 @@ class Grammar {
   CLI::Option* AddFile(CLI::App* sub) {
     sub->add_flag("--strict", out_.strict,
                   "Refuse what a SkyPilot task says without effect here, rather than noting it");
+    sub->add_option_function<std::string>(
+           "--as", [this](const std::string& name) { SetDialect(name); },
+           "Read FILE as a Muster job file (muster) or a SkyPilot task (sky); default: its fields "
+           "tell")
+        ->type_name("muster|sky");
     return sub->add_option("FILE", out_.file,
                            "A job file or a SkyPilot task in YAML; - is standard input");
   }
@@ -156,24 +167,36 @@ class Grammar {
                 "run --wait --gpus H100:8 -- nvidia-smi"));
   }
 
-  void AddList() {
-    CLI::App* sub = Sub("list", Verb::kList, "List jobs, the newest first",
-                        "list --state running --label team=vision -o wide");
+  // Which jobs to list or to count.
+  void AddConditions(CLI::App* sub) {
     AddStates(sub, "--state", "Only these states, or held; several times: any of them",
               &out_.states);
-    AddOptional(sub, "--name", "TEXT", "Only jobs of this name", &out_.spec.name);
+    AddOptional(sub, "--name", "TEXT", "Only jobs of this name; * stands for any characters",
+                &out_.spec.name);
     AddRepeated(sub, "--cluster", "NAME", "Only on this cluster; several times: any of them",
                 &out_.spec.clusters);
     AddOptional(sub, "--project", "TEXT", "Only of this project", &out_.spec.project);
     AddRepeated(sub, "--label", "KEY=VALUE", "Only with this label", &out_.spec.labels);
-    AddText(
-        sub, "--filter", "TEXT",
-        "More conditions, e.g. 'state = FAILED AND create_time > 2026-01-31T00:00:00Z', 'held = "
-        "true', 'NOT cluster = lab AND (name = train OR label.team = vision)'",
-        [this](const std::string& filter) { out_.filter = filter; });
+    AddText(sub, "--filter", "TEXT",
+            "More conditions, e.g. 'state = FAILED AND end_time > -1d', 'user = ada exit_code = "
+            "75', 'NOT cluster = lab AND name = train OR label.team:*' (OR binds tighter than AND)",
+            [this](const std::string& filter) { out_.filter = filter; });
+  }
+
+  void AddList() {
+    CLI::App* sub = Sub("list", Verb::kList, "List jobs, the newest first",
+                        "list --state running --label team=vision -o wide");
+    AddConditions(sub);
+    AddText(sub, "--order-by", "FIELD",
+            "id, create_time, start_time, end_time, priority or name, as in 'priority desc'",
+            [this](const std::string& order) { out_.order_by = order; });
     AddNumber(sub, "--limit", 0, kUnlimited, "At most so many; 0: all", [this](int64_t limit) {
       out_.limit = static_cast<uint64_t>(limit);
     })->default_str("100");
+    CLI::App* count = Sub("count", Verb::kCount, "Count jobs",
+                          "count --by state,label=team --filter 'create_time > -7d'");
+    AddCountBy(count, &out_.count_by);
+    AddConditions(count);
   }
 
   void AddShowAndCancel() {
@@ -181,18 +204,43 @@ class Grammar {
         Sub("show", Verb::kShow, "Show jobs with their runs and what is known of each", "show 42"),
         true, &out_.jobs);
     CLI::App* cancel = Sub("cancel", Verb::kCancel, "Ask that jobs end",
-                           "cancel 42 --reason 'wrong data'\n  muster cancel '43_*'");
-    AddJobsAndReason(cancel);
+                           "cancel 42 --reason 'wrong data'\n  muster cancel '43_*'\n  muster "
+                           "cancel --filter 'state = QUEUED AND label.team = a' --dry-run");
+    AddChoiceAndReason(cancel);
     AddJobs(Sub("why", Verb::kWhy, "Say why jobs wait, or how they ended", "why 42"), false,
             &out_.jobs);
-    AddJobsAndReason(Sub("hold", Verb::kHold, "Ask that waiting jobs do not start", "hold 42"));
-    AddJobsAndReason(Sub("release", Verb::kRelease, "Let held jobs go on", "release 42"));
+    AddChoiceAndReason(Sub("hold", Verb::kHold, "Ask that waiting jobs do not start", "hold 42"));
+    AddChoiceAndReason(Sub("release", Verb::kRelease, "Let held jobs go on", "release 42"));
+    AddUpdateAndRerun();
   }
 
-  void AddJobsAndReason(CLI::App* sub) {
-    AddJobs(sub, false, &out_.jobs);
+  void AddChoiceAndReason(CLI::App* sub) {
+    AddChoice(sub, &out_);
+    AddReason(sub);
+  }
+
+  void AddReason(CLI::App* sub) {
     AddText(sub, "--reason", "TEXT", "Why; kept with the job",
             [this](const std::string& reason) { out_.reason = reason; });
+  }
+
+  void AddUpdateAndRerun() {
+    CLI::App* update = Sub("update", Verb::kUpdate, "Change the priority or the labels of jobs",
+                           "update 42 --priority 5 --label a=b --remove-label c");
+    AddJobs(update, false, &out_.jobs);
+    AddNumber(update, "--priority", -1000, 1000, "Higher starts first, -1000 to 1000",
+              [this](int64_t priority) { out_.spec.priority = static_cast<int32_t>(priority); });
+    AddRepeated(update, "--label", "KEY=VALUE", "A label to add or to change", &out_.spec.labels);
+    AddRepeated(update, "--remove-label", "KEY", "A label to take away", &out_.remove_labels);
+    AddReason(update);
+    CLI::App* rerun =
+        Sub("rerun", Verb::kRerun, "Submit the specs of jobs that have ended once more",
+            "rerun 42 43\n  muster rerun --filter 'state = FAILED AND end_time > -1d'");
+    AddChoice(rerun, &out_);
+    rerun->add_flag("--hold", out_.hold, "Hold the new jobs: muster release lets them go");
+    AddText(rerun, "--request-id", "ID",
+            "Submit under this name: a repeat under the same one makes no more jobs",
+            [this](const std::string& id) { out_.request_id = id; });
   }
 
   void AddClusters() {
@@ -236,10 +284,17 @@ class Grammar {
     AddNumber(sub, "--rank", 0, contract::kMaxNodes - 1, "The node rank", [this](int64_t rank) {
       out_.rank = static_cast<uint32_t>(rank);
     })->default_str("0");
-    sub->add_flag("--stderr", out_.standard_error, "Standard error instead of standard output");
-    AddNumber(sub, "--since-offset", 0, kUnlimited, "The first byte", [this](int64_t offset) {
-      out_.since_offset = static_cast<uint64_t>(offset);
-    })->default_str("0");
+    auto* output = sub->add_flag("--stdout", out_.only_output, "Standard output alone");
+    auto* error = sub->add_flag("--stderr", out_.only_error, "Standard error alone");
+    output->excludes(error);
+    auto* tail =
+        AddNumber(sub, "--tail", 0, kMaxTailLines, "The last lines; 0: all of them",
+                  [this](int64_t lines) { out_.tail_lines = static_cast<uint32_t>(lines); });
+    tail->default_str("0");
+    AddNumber(sub, "--since-offset", 0, kUnlimited, "The first byte; needs --stdout or --stderr",
+              [this](int64_t offset) { out_.since_offset = static_cast<uint64_t>(offset); })
+        ->excludes(tail)
+        ->default_str("0");
     sub->add_flag("--raw", out_.raw, "Show terminal escapes as they are");
     sub->parse_complete_callback([this] {
       if (run_ > 0 && !out_.jobs.empty()) out_.jobs[0].run = run_;
@@ -303,6 +358,14 @@ bool HasOwnForm(Verb verb) {
          verb == Verb::kSinfo || verb == Verb::kSky;
 }
 
+std::string BadLabel(const Invocation& call) {
+  for (const std::string& label : call.spec.labels) {
+    if (label.find('=') != std::string::npos && label[0] != '=') continue;
+    return fmt::format("--label: {} is not KEY=VALUE", contract::Quoted(label));
+  }
+  return "";
+}
+
 // What CLI11 cannot see. Empty: nothing is wrong.
 std::string Inconsistency(const Invocation& call, bool has_command) {
   switch (call.verb) {
@@ -321,17 +384,27 @@ std::string Inconsistency(const Invocation& call, bool has_command) {
       [[fallthrough]];
     case Verb::kShow:
     case Verb::kWait:
+    case Verb::kWhy:
+    case Verb::kUpdate:
+      if (call.jobs.empty()) return "name at least one job by its number";
+      if (call.verb == Verb::kUpdate && !call.spec.priority && call.spec.labels.empty() &&
+          call.remove_labels.empty()) {
+        return "say what to change: --priority, --label or --remove-label";
+      }
+      if (const std::string bad = BadLabel(call); !bad.empty()) return bad;
+      break;
     case Verb::kCancel:
     case Verb::kHold:
     case Verb::kRelease:
-    case Verb::kWhy:
-      if (call.jobs.empty()) return "name at least one job by its number";
+    case Verb::kRerun:
+      if (call.jobs.empty() == call.filter.empty()) {
+        return call.jobs.empty() ? "name at least one job by its number, or give --filter"
+                                 : "give either jobs or --filter";
+      }
       break;
     case Verb::kList:
-      for (const std::string& label : call.spec.labels) {
-        if (label.find('=') != std::string::npos && label[0] != '=') continue;
-        return fmt::format("--label: {} is not KEY=VALUE", contract::Quoted(label));
-      }
+    case Verb::kCount:
+      if (std::string bad = BadLabel(call); !bad.empty()) return bad;
       break;
     case Verb::kEvents:
       if (!call.jobs.empty() && !call.filter.empty()) return "give either jobs or --filter";
@@ -345,66 +418,14 @@ std::string Inconsistency(const Invocation& call, bool has_command) {
         "this verb takes {} options, behind it; for other forms use muster list or muster clusters",
         call.verb == Verb::kSky ? "SkyPilot's" : "Slurm's");
   }
+  const bool is_odd_log =
+      call.verb == Verb::kLogs && (call.format == Format::kYaml || call.format == Format::kName);
+  if (is_odd_log) return "logs has no -o yaml and no -o name; use json, an object for each line";
   if (call.wait && call.validate_only) return "--wait and --validate exclude each other";
+  if (call.since_offset > 0 && !call.only_output && !call.only_error) {
+    return "--since-offset needs --stdout or --stderr: each has bytes of its own";
+  }
   return "";
-}
-
-// "--cpu is not a flag of muster run; did you mean --cpus?"
-std::string UnknownFlag(const CLI::App& verb, std::string_view written) {
-  const std::string_view flag = written.substr(0, written.find('='));
-  std::vector<std::string> names;
-  for (const CLI::App* app : {&verb, static_cast<const CLI::App*>(verb.get_parent())}) {
-    for (const CLI::Option* option : app->get_options()) {
-      for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-    }
-  }
-  const std::string_view nearest =
-      contract::Nearest(flag, std::vector<std::string_view>(names.begin(), names.end()));
-  return fmt::format("{} is not a flag of muster {}; {}", contract::Quoted(flag), verb.get_name(),
-                     nearest.empty() ? fmt::format("see: muster {} --help", verb.get_name())
-                                     : fmt::format("did you mean {}?", nearest));
-}
-
-// Of the words that were typed from the first one on that cannot be meant.
-std::string UnknownWords(const CLI::App& verb, std::vector<std::string> words, bool has_command) {
-  if (words[0].starts_with('-')) return UnknownFlag(verb, words[0]);
-  if (verb.get_name() != "run" || has_command) {
-    return fmt::format("{} is more than muster {} takes; see: muster {} --help",
-                       contract::Quoted(words[0]), verb.get_name(), verb.get_name());
-  }
-  const bool is_cut = words.size() > kMaxHintWords;
-  if (is_cut) words.resize(kMaxHintWords);
-  for (std::string& word : words) {
-    const bool is_plain = !word.empty() && word.find_first_of(" \t\n\"'$`\\*?&|;<>()") == word.npos;
-    if (!is_plain) word = contract::Quoted(word);
-  }
-  return fmt::format("put the command after --, as in: muster run -- {}{}", fmt::join(words, " "),
-                     is_cut ? " ..." : "");
-}
-
-// What CLI11 says, or more where it says too little.
-std::string Explain(CLI::App& app, const CLI::ParseError& error,
-                    const std::vector<const char*>& typed, bool has_command) {
-  const std::vector<std::string> rest = app.remaining();
-  if (app.get_subcommands().empty() && !rest.empty() && !rest[0].starts_with('-')) {
-    std::vector<std::string> names;
-    for (const CLI::App* verb : app.get_subcommands({})) names.push_back(verb->get_name());
-    const std::string_view nearest =
-        contract::Nearest(rest[0], std::vector<std::string_view>(names.begin(), names.end()));
-    return fmt::format("{} is not a verb; {}there are: {}", contract::Quoted(rest[0]),
-                       nearest.empty() ? "" : fmt::format("did you mean {}? Else ", nearest),
-                       fmt::join(names, ", "));
-  }
-  const std::vector<CLI::App*> verbs = app.get_subcommands();
-  const std::vector<std::string> unknown = app.remaining(/*recurse=*/true);
-  // CLI11 tells flags and words apart, and not in which order they came.
-  const auto first = std::find_if(typed.begin(), typed.end(), [&](const char* word) {
-    return std::find(unknown.begin(), unknown.end(), word) != unknown.end();
-  });
-  if (verbs.size() == 1 && first != typed.end())
-    return UnknownWords(*verbs[0], {first, typed.end()}, has_command);
-  const bool lacks_dashes = app.got_subcommand("run") && !has_command;
-  return lacks_dashes ? fmt::format("{}; {}", error.what(), kDashes) : error.what();
 }
 
 // "muster help VERB" and "muster help" as what they mean: the verb, or nothing, and --help.
@@ -438,7 +459,7 @@ std::variant<Invocation, int> ParseCommandLine(int argc, char** argv) {
     grammar.app().parse(static_cast<int>(arguments.size()), arguments.data());
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return grammar.app().exit(error);
-    return UsageError(Explain(grammar.app(), error, arguments, dashes != own));
+    return UsageError(ExplainUsage(grammar.app(), error, arguments, dashes != own));
   }
   const bool has_command = dashes != own;
   if (has_command && call.verb != Verb::kRun && call.verb != Verb::kPlan) {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string_view>
 
+#include "clients/cpp/address.h"
 #include "clients/cpp/files.h"
 #include "clients/cpp/yaml_reader.h"
 #include "contract/characters.h"
@@ -43,7 +44,7 @@ absl::StatusOr<FileConfig> ReadConfigFile(const std::string& path) {
   if (!text.ok()) return text.status();
   const auto documents = client::LoadYaml(path, *text, kMaxConfigBytes);
   if (!documents.ok()) return documents.status();
-  client::YamlReader in(path);
+  client::YamlReader in(path, *text);
   for (const YAML::Node& document : *documents) {
     if (!document.IsNull()) ReadDocument(document, &in, &config);
   }
@@ -57,15 +58,28 @@ std::string_view Get(const Environment& environment, const char* name) {
   return value == nullptr ? std::string_view() : std::string_view(value);
 }
 
+// Muster's own of the user's directories of this kind; empty if there is none.
+std::string Directory(const Environment& environment, const char* variable,
+                      std::string_view in_home) {
+  const std::string_view xdg = Get(environment, variable);
+  // The specification of these directories says to ignore a relative one.
+  if (xdg.starts_with('/')) return fmt::format("{}/muster", xdg);
+  const std::string_view home = Get(environment, "HOME");
+  return home.empty() ? "" : fmt::format("{}/{}/muster", home, in_home);
+}
+
 }  // namespace
 
 std::string ConfigPath(const Environment& environment) {
-  const std::string_view xdg = Get(environment, "XDG_CONFIG_HOME");
-  // The specification of these directories says to ignore a relative one.
-  if (xdg.starts_with('/')) return fmt::format("{}/muster/config.yaml", xdg);
-  const std::string_view home = Get(environment, "HOME");
-  if (home.empty()) return "";
-  return fmt::format("{}/.config/muster/config.yaml", home);
+  const std::string directory = Directory(environment, "XDG_CONFIG_HOME", ".config");
+  return directory.empty() ? "" : directory + "/config.yaml";
+}
+
+std::string OwnBroker(const Environment& environment) {
+  const std::string directory = Directory(environment, "XDG_STATE_HOME", ".local/state");
+  const std::string address = fmt::format("unix:{}/broker.sock", directory);
+  const bool is_address = !directory.empty() && client::ParseAddress(address).ok();
+  return is_address ? address : "";
 }
 
 absl::StatusOr<Config> LoadConfig(const Invocation& call, const Environment& environment) {
@@ -74,8 +88,17 @@ absl::StatusOr<Config> LoadConfig(const Invocation& call, const Environment& env
   Config config;
   config.format = call.format.value_or(file->format.value_or(Format::kTable));
   config.broker = call.broker;
-  if (config.broker.empty()) config.broker = Get(environment, "MUSTER_BROKER");
-  if (config.broker.empty()) config.broker = file->broker;
+  if (!config.broker.empty()) return config;
+  const std::string path = ConfigPath(environment);
+  config.broker = Get(environment, "MUSTER_BROKER");
+  config.broker_origin = "named by MUSTER_BROKER";
+  if (!config.broker.empty()) return config;
+  config.broker = file->broker;
+  config.broker_origin = fmt::format("named in {}", path);
+  if (!config.broker.empty()) return config;
+  config.broker = OwnBroker(environment);
+  config.broker_origin = fmt::format("tried because none is named by --broker, by MUSTER_BROKER{}",
+                                     path.empty() ? "" : fmt::format(" or in {}", path));
   return config;
 }
 

@@ -1,5 +1,5 @@
 // Where the broker is and how results look, from the command line, the environment and the user's
-// file, in this order.
+// file, in this order. Without them it is the user's own broker, where deploy/quickstart starts it.
 #ifndef MUSTER_CLIENTS_CLI_CONFIG_H_
 #define MUSTER_CLIENTS_CLI_CONFIG_H_
 
@@ -13,7 +13,9 @@
 namespace muster::cli {
 
 struct Config {
-  std::string broker;  // empty: nobody named one
+  std::string broker;  // empty: nobody named one, and there is no place for one of the user's own
+  // Where the address comes from, for errors: "named by MUSTER_BROKER". Empty: the command line.
+  std::string broker_origin;
   Format format = Format::kTable;
 };
 
@@ -23,6 +25,10 @@ using Environment = std::function<const char*(const char* name)>;
 // $XDG_CONFIG_HOME/muster/config.yaml, else $HOME/.config/muster/config.yaml; empty if neither is
 // set.
 std::string ConfigPath(const Environment& environment);
+
+// The address of the user's own broker: broker.sock in $XDG_STATE_HOME/muster, else in
+// $HOME/.local/state/muster. Empty if neither is set, or if the path is longer than a socket's.
+std::string OwnBroker(const Environment& environment);
 
 // INVALID_ARGUMENT: the file is there and has a problem; "FILE:LINE:COLUMN: ...". A file that is
 // not there is none.

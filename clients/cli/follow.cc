@@ -11,12 +11,9 @@
 #include <utility>
 
 #include "absl/time/clock.h"
-#include "clients/cli/labelled_lines.h"
 #include "clients/cli/report.h"
 #include "clients/cli/silent_clusters.h"
-#include "clients/cli/tail.h"
 #include "clients/cli/text.h"
-#include "contract/queue_words.h"
 #include "contract/states.h"
 
 namespace muster::cli {
@@ -28,30 +25,7 @@ constexpr size_t kMaxWatched = 1000;
 // for a broker that says neither.
 constexpr auto kLogGrace = std::chrono::seconds(60);
 
-void NoteLogEnd(Terminal& terminal, const v1::ReadLogRequest& request, v1::LogEnd end) {
-  const std::string log =
-      fmt::format("the log of job {} ({}, rank {})", request.job_id(),
-                  request.stream() == v1::LOG_STREAM_STDERR ? "standard error" : "standard output",
-                  request.rank());
-  switch (end) {
-    case v1::LOG_END_TRUNCATED:
-      return terminal.Note(log +
-                           " ends here: it has more bytes than the broker keeps for a job; "
-                           "the rest is on the cluster only");
-    case v1::LOG_END_INCOMPLETE:
-      // Also with -q: what was written is not the log.
-      return terminal.Err(fmt::format(
-          "muster: {} is not complete: the run has ended, and its cluster has not delivered the "
-          "rest\n",
-          log));
-    case v1::LOG_END_EXPIRED:
-      return terminal.Note(log + " was removed when its time was over");
-    default:
-      return;
-  }
-}
-
-// One thread for each output of a run, each passing its log on to the end.
+// One thread for each rank of a run, each passing its log on to the end.
 class LogFollowers {
  public:
   LogFollowers(Session* session, const LogChoice& choice) : session_(*session), choice_(choice) {}
@@ -60,21 +34,18 @@ class LogFollowers {
 
   void Start(uint64_t job, uint32_t run) {
     // A run that begins while we look is wanted from its beginning.
-    const std::optional<uint64_t> tail =
-        run == choice_.first_run ? choice_.tail_lines : std::nullopt;
+    const bool has_begun = run == choice_.first_run;
     for (LogPart& part : LogParts(job, run, session_.call.raw, choice_)) {
+      if (!has_begun) part.request.clear_tail_lines();
+      part.request.set_follow(true);
       std::promise<void> promise;
       done_.push_back(promise.get_future());
       // Detached: if a log never ends, the process must not wait for it. It uses what lives as long
       // as the process.
-      std::thread([&client = session_.client, &terminal = session_.terminal, tail,
-                   part = std::move(part), pieces = pieces_,
-                   promise = std::move(promise)]() mutable {
-        absl::Status status = tail ? SkipToTail(client, *tail, &part.request) : absl::OkStatus();
-        part.request.set_follow(true);
-        if (status.ok()) {
-          status = CopyLog(client, terminal, part.request, part.target, pieces.get()).status();
-        }
+      std::thread([&client = session_.client, &terminal = session_.terminal, part = std::move(part),
+                   pieces = pieces_, promise = std::move(promise)]() mutable {
+        const absl::Status status =
+            CopyLog(client, terminal, part.request, part.target, pieces.get()).status();
         if (!status.ok()) terminal.Err(ErrorText(status));
         promise.set_value();
       }).detach();
@@ -149,7 +120,7 @@ class Progress {
   // moment only, which is not worth a question.
   bool IsUnexplained(const v1::Job& job) const {
     constexpr absl::Duration kMoment = absl::Seconds(1);
-    return job.state() == v1::JOB_STATE_QUEUED && job.reason().empty() &&
+    return job.state() == v1::JOB_STATE_QUEUED && !job.has_state_reason() &&
            last_.size() < kMaxLookedAt && absl::Now() - ToTime(job.create_time()) > kMoment;
   }
 
@@ -169,8 +140,10 @@ class Progress {
 
   // `explained`: the job with what is known of its cluster.
   static Silence SilenceOf(const v1::Job& job, const v1::Job& explained) {
-    if (explained.reason() != job.reason()) return Silence::kCluster;
-    const bool is_host_silent = !Waits(job.state()) && contract::SaysHostIsSilent(job.reason());
+    if (explained.state_reason().message() != job.state_reason().message())
+      return Silence::kCluster;
+    const bool is_host_silent =
+        !Waits(job.state()) && job.state_reason().code() == v1::STATE_REASON_CODE_HOST_SILENT;
     return is_host_silent ? Silence::kHost : Silence::kNone;
   }
 
@@ -179,7 +152,8 @@ class Progress {
     const v1::Job job = silent_.Explained(seen_job);
     const Silence silence = SilenceOf(seen_job, job);
     const bool is_silent = silence != Silence::kNone;
-    const std::string reason = Waits(job.state()) || is_silent ? OneLine(job.reason()) : "";
+    const std::string reason =
+        Waits(job.state()) || is_silent ? OneLine(job.state_reason().message()) : "";
     // What keeps a host from answering may be another thing with each try.
     const Seen seen{job.state(), silence == Silence::kHost ? "" : reason, silence};
     Seen& last = last_[job.id()];
@@ -231,20 +205,21 @@ absl::Status WatchToTheEnd(Session& session, const std::vector<uint64_t>& ids, a
                            LogFollowers* logs) {
   v1::WatchJobsRequest request;
   request.mutable_job_ids()->Add(ids.begin(), ids.end());
+  request.mutable_beginning();
   request.set_until_terminal(true);
   Progress progress(&session.client, &session.terminal);
   const auto reader =
       session.client.WatchJobs(request, deadline, [&progress] { progress.LookAgain(); });
   uint32_t followed_run = logs == nullptr ? 0 : logs->first_run() - 1;
   while (true) {
-    const auto step = reader->Next();
-    if (!step.ok()) return step.status();
-    if (!step->has_value()) return absl::OkStatus();
-    progress.Saw((*step)->job());
-    const uint32_t run = (*step)->transition().run();
+    const auto change = reader->Next();
+    if (!change.ok()) return change.status();
+    if (!change->has_value()) return absl::OkStatus();
+    progress.Saw((*change)->job());
+    const uint32_t run = (*change)->transition().run();
     if (logs == nullptr || run <= followed_run) continue;
     followed_run = run;
-    logs->Start((*step)->job_id(), run);
+    logs->Start((*change)->job().id(), run);
   }
 }
 
@@ -270,17 +245,15 @@ absl::StatusOr<std::vector<v1::Job>> WaitForJobs(Session& session, const std::ve
 std::vector<LogPart> LogParts(uint64_t job, uint32_t run, bool raw, const LogChoice& choice) {
   std::vector<LogPart> parts;
   for (uint32_t rank = 0; rank < choice.ranks; ++rank) {
-    for (const v1::LogStream stream : {v1::LOG_STREAM_STDOUT, v1::LOG_STREAM_STDERR}) {
-      LogPart& part = parts.emplace_back();
-      part.request.set_job_id(job);
-      part.request.set_run(run);
-      part.request.set_rank(rank);
-      part.request.set_stream(stream);
-      part.target.fd = stream == v1::LOG_STREAM_STDERR && !choice.is_merged ? 2 : 1;
-      part.target.raw = raw;
-      if (choice.is_labelled) {
-        part.target.label = fmt::format("({}, rank={}) ", Harmless(choice.name), rank);
-      }
+    LogPart& part = parts.emplace_back();
+    part.request.set_job_id(job);
+    part.request.set_run(run);
+    part.request.set_rank(rank);
+    part.request.set_tail_lines(choice.tail_lines);
+    part.target.raw = raw;
+    part.target.is_merged = choice.is_merged;
+    if (choice.is_labelled) {
+      part.target.label = fmt::format("({}, rank={}) ", Harmless(choice.name), rank);
     }
   }
   return parts;
@@ -299,54 +272,18 @@ void TellWhatKeepsLogFromComing(Session& session, uint64_t id) {
   std::thread([&client = session.client, &terminal = session.terminal, id] {
     v1::WatchJobsRequest request;
     request.add_job_ids(id);
+    request.mutable_beginning();
     request.set_until_terminal(true);
     Progress progress(&client, &terminal, Progress::Told::kTroubleAlone);
     const auto reader =
         client.WatchJobs(request, absl::InfiniteFuture(), [&progress] { progress.LookAgain(); });
     while (true) {
-      const auto step = reader->Next();
+      const auto change = reader->Next();
       // If the broker is gone, who reads the log says so.
-      if (!step.ok() || !step->has_value()) return;
-      progress.Saw((*step)->job());
+      if (!change.ok() || !change->has_value()) return;
+      progress.Saw((*change)->job());
     }
   }).detach();
-}
-
-absl::StatusOr<v1::LogEnd> CopyLog(client::Client& client, Terminal& terminal,
-                                   const v1::ReadLogRequest& request, const LogTarget& target,
-                                   std::atomic<uint64_t>* pieces) {
-  const bool is_terminal = target.fd == 1 ? terminal.out_is_terminal() : terminal.err_is_terminal();
-  const bool is_harmless = is_terminal && !target.raw;
-  const auto put = [&](std::string_view text) {
-    if (text.empty()) return;
-    target.fd == 1 ? terminal.Out(text) : terminal.Err(text);
-  };
-  LabelledLines lines(target.label);
-  const auto write = [&](std::string_view text) {
-    target.label.empty() ? put(text) : put(lines.Next(text));
-  };
-  HarmlessStream harmless;
-  uint64_t expected = request.offset();
-  v1::LogEnd end = v1::LOG_END_UNSPECIFIED;
-  const auto reader = client.ReadLog(request, absl::InfiniteFuture());
-  while (true) {
-    const auto piece = reader->Next();
-    if (!piece.ok()) return piece.status();
-    if (!piece->has_value()) break;
-    const std::string& data = (*piece)->data();
-    if ((*piece)->offset() > expected && !data.empty()) {
-      terminal.Note(fmt::format("{} bytes of the log are not kept", (*piece)->offset() - expected));
-    }
-    expected = (*piece)->offset() + data.size();
-    write(is_harmless ? harmless.Next(data) : data);
-    if (pieces != nullptr && !data.empty()) pieces->fetch_add(1);
-    end = (*piece)->end();
-    if (end == v1::LOG_END_UNSPECIFIED) continue;
-    if (is_harmless) write(harmless.Finish());
-    put(lines.Finish());
-    NoteLogEnd(terminal, request, end);
-  }
-  return end;
 }
 
 void NoteEnd(Session& session, const v1::Job& job) {

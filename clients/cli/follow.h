@@ -2,15 +2,14 @@
 #ifndef MUSTER_CLIENTS_CLI_FOLLOW_H_
 #define MUSTER_CLIENTS_CLI_FOLLOW_H_
 
-#include <atomic>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "clients/cli/copy_log.h"
 #include "clients/cli/terminal.h"
 #include "clients/cli/verbs.h"
 #include "muster/v1/job.pb.h"
@@ -23,13 +22,6 @@ namespace muster::cli {
 absl::StatusOr<std::vector<v1::Job>> WaitForJobs(Session& session, const std::vector<uint64_t>& ids,
                                                  absl::Time deadline);
 
-// Where a log goes, and how.
-struct LogTarget {
-  int fd = 1;         // 1 or 2
-  bool raw = false;   // to a terminal: what would act on it is not made harmless
-  std::string label;  // not empty: stands before each line
-};
-
 // Which of a job's logs are passed on.
 struct LogChoice {
   uint32_t first_run = 1;    // those of earlier runs are left out
@@ -37,32 +29,25 @@ struct LogChoice {
   bool is_merged = false;    // standard error goes to our standard output, too
   bool is_labelled = false;  // "(NAME, rank=1) " stands before each line
   std::string name;          // of the job, for the labels
-  // Of what is there of the first run's logs, so many of the last lines only; none: all.
-  std::optional<uint64_t> tail_lines;
+  // Of what is there of the first run's logs, so many of the last lines only; 0: all.
+  uint32_t tail_lines = 0;
 };
 
-// One of the logs of a run.
+// The log of one rank of a run.
 struct LogPart {
   v1::ReadLogRequest request;
   LogTarget target;
 };
-// Those that were chosen, rank 0's standard output first.
+// Those that were chosen, rank 0 first.
 std::vector<LogPart> LogParts(uint64_t job, uint32_t run, bool raw, const LogChoice& choice);
 
 // The same for one job whose logs are passed on meanwhile: by default rank 0's standard output to
-// ours, its standard error to ours.
+// ours, and its standard error to ours.
 absl::StatusOr<v1::Job> StreamJob(Session& session, uint64_t id, const LogChoice& choice = {});
 
 // Goes on beside the caller to the job's end: says on standard error why it waits, each time that
 // the reason changes, and when its cluster or a host of it goes silent and when it is back.
 void TellWhatKeepsLogFromComing(Session& session, uint64_t id);
-
-// Passes one log on until it ends. To a terminal, what would act on it is made harmless unless the
-// target is raw; elsewhere the bytes go as they are. `pieces`, if not null, counts them as they are
-// written. Returns how the log ended; what is not complete has been said on standard error.
-absl::StatusOr<v1::LogEnd> CopyLog(client::Client& client, Terminal& terminal,
-                                   const v1::ReadLogRequest& request, const LogTarget& target,
-                                   std::atomic<uint64_t>* pieces = nullptr);
 
 // A job's line and, if it failed, what can be done about it, to standard error.
 void NoteEnd(Session& session, const v1::Job& job);

@@ -2,29 +2,27 @@
 
 #include <algorithm>
 
-#include "absl/time/clock.h"
-#include "absl/time/time.h"
-
 namespace muster::cli {
-namespace {
 
-// What has happened comes at once; only a broker in trouble takes longer.
-constexpr absl::Duration kMaxHistoryWait = absl::Seconds(10);
+absl::Status ForEachTransition(client::Client& client, uint64_t job,
+                               const std::function<void(const v1::Transition&)>& visit) {
+  v1::ListTransitionsRequest request;
+  request.set_job_id(job);
+  request.set_page_size(1000);
+  do {
+    const auto page = client.ListTransitions(request);
+    if (!page.ok()) return page.status();
+    for (const v1::Transition& step : page->transitions()) visit(step);
+    request.set_page_token(page->next_page_token());
+  } while (!request.page_token().empty());
+  return absl::OkStatus();
+}
 
-}  // namespace
-
-absl::StatusOr<std::vector<v1::Transition>> HistoryOf(client::Client& client, const v1::Job& job) {
-  v1::WatchJobsRequest request;
-  request.add_job_ids(job.id());
-  request.set_until_terminal(true);
-  const auto reader = client.WatchJobs(request, absl::Now() + kMaxHistoryWait);
+absl::StatusOr<std::vector<v1::Transition>> HistoryOf(client::Client& client, uint64_t job) {
   std::vector<v1::Transition> history;
-  while (history.empty() || history.back().job_sequence() < job.job_sequence()) {
-    auto step = reader->Next();
-    if (!step.ok()) return step.status();
-    if (!step->has_value()) break;
-    history.push_back((*step)->transition());
-  }
+  const absl::Status status = ForEachTransition(
+      client, job, [&history](const v1::Transition& step) { history.push_back(step); });
+  if (!status.ok()) return status;
   return history;
 }
 

@@ -11,7 +11,9 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "clients/cli/render.h"
+#include "clients/cpp/job_file_result.h"
 #include "muster/v1/job_spec.pb.h"
+#include "muster/v1/jobs_service.pb.h"
 
 namespace muster::cli {
 
@@ -19,11 +21,14 @@ enum class Verb {
   kSubmit,
   kRun,
   kList,
+  kCount,
   kShow,
   kLogs,
   kEvents,
   kWait,
   kCancel,
+  kUpdate,
+  kRerun,
   kCopy,
   kHold,
   kRelease,
@@ -63,6 +68,12 @@ struct JobRef {
   bool is_every_task = false;      // likewise
 };
 
+// One column of a count.
+struct CountBy {
+  v1::JobGrouping grouping = v1::JOB_GROUPING_UNSPECIFIED;
+  std::string label;  // with JOB_GROUPING_LABEL
+};
+
 struct Invocation {
   Verb verb = Verb::kVersion;
   // of every verb
@@ -73,22 +84,27 @@ struct Invocation {
   SpecFlags spec;
   std::string file;  // empty: a command
   bool strict = false;
-  bool manifest = false;  // of a plan: all that would be submitted
+  std::optional<client::Dialect> dialect;  // none: the file's fields tell
+  bool manifest = false;                   // of a plan: all that would be submitted
   std::vector<std::string> command;
   bool wait = false;
   bool hold = false;
   bool validate_only = false;
   std::string request_id;  // empty: not given
-  // show, logs, events, wait, cancel, hold, release, why
+  // show, logs, events, wait, cancel, hold, release, update, rerun, why
   std::vector<JobRef> jobs;
-  // list, events
+  // list, count, events; and those that change jobs, in place of numbers
   std::vector<std::string> states;
   std::string filter;
-  uint64_t limit = 100;  // 0: all
+  std::string order_by;           // list; empty: not given
+  std::vector<CountBy> count_by;  // count
+  uint64_t limit = 100;           // 0: all
   // logs, events
   bool follow = false;
   uint32_t rank = 0;
-  bool standard_error = false;
+  bool only_output = false;  // standard output, of the two
+  bool only_error = false;
+  uint32_t tail_lines = 0;  // 0: all
   uint64_t since_offset = 0;
   bool raw = false;
   int64_t since = 0;
@@ -97,8 +113,9 @@ struct Invocation {
   std::string target;  // a path here; "-" is standard output
   // wait
   absl::Duration timeout = absl::InfiniteDuration();
-  // cancel, hold, release
+  // cancel, hold, release, update
   std::string reason;
+  std::vector<std::string> remove_labels;  // update
   // clusters, check
   std::string cluster;
   // sbatch and the like, sky: what is behind the verb

@@ -57,6 +57,8 @@ int Dispatch(Session& session) {
       return Run(session);
     case Verb::kList:
       return List(session);
+    case Verb::kCount:
+      return Count(session);
     case Verb::kShow:
       return Show(session);
     case Verb::kLogs:
@@ -67,6 +69,10 @@ int Dispatch(Session& session) {
       return Wait(session);
     case Verb::kCancel:
       return Cancel(session);
+    case Verb::kUpdate:
+      return Update(session);
+    case Verb::kRerun:
+      return Rerun(session);
     case Verb::kCopy:
       return CopyFiles(session);
     case Verb::kHold:
@@ -143,10 +149,8 @@ int Main(int argc, char** argv) {
   }
   client::ClientOptions options;
   options.address = config->broker;
+  options.address_origin = config->broker_origin;
   options.on_interruption = InterruptionNote(&terminal);
-  options.on_warning = [&terminal](std::string_view words) {
-    terminal.Note("warning: " + OneLine(words));
-  };
   absl::StatusOr<std::unique_ptr<client::Client>> client = client::Client::Create(options);
   if (!client.ok()) {
     terminal.Err(ErrorText(client.status()));

@@ -166,4 +166,40 @@ void AddJobs(CLI::App* verb, bool runs, std::vector<JobRef>* jobs) {
       ->type_name("");
 }
 
+void AddCountBy(CLI::App* verb, std::vector<CountBy>* by) {
+  AddText(verb, "--by", "WHAT[,WHAT...]", "Groups: state, cluster, user, project or label=KEY",
+          [by](const std::string& text) {
+            for (const std::string_view part : contract::Split(text, ',')) {
+              constexpr std::string_view kLabel = "label=";
+              CountBy one;
+              if (part.starts_with(kLabel) && part.size() > kLabel.size()) {
+                one = {v1::JOB_GROUPING_LABEL, std::string(part.substr(kLabel.size()))};
+              } else if (part == "state") {
+                one.grouping = v1::JOB_GROUPING_STATE;
+              } else if (part == "cluster") {
+                one.grouping = v1::JOB_GROUPING_CLUSTER;
+              } else if (part == "user") {
+                one.grouping = v1::JOB_GROUPING_USER;
+              } else if (part == "project") {
+                one.grouping = v1::JOB_GROUPING_PROJECT;
+              } else {
+                throw CLI::ValidationError(
+                    "--by", fmt::format("{} is nothing to count by; use state, cluster, user, "
+                                        "project or label=KEY",
+                                        contract::Quoted(part)));
+              }
+              by->push_back(std::move(one));
+            }
+          })
+      ->trigger_on_parse();
+}
+
+void AddChoice(CLI::App* verb, Invocation* call) {
+  AddJobs(verb, false, &call->jobs);
+  AddText(verb, "--filter", "TEXT",
+          "The jobs of a filter instead of numbers, e.g. 'state = QUEUED AND label.team = a'",
+          [call](const std::string& filter) { call->filter = filter; });
+  verb->add_flag("--dry-run", call->validate_only, "Change nothing; say which jobs it concerns");
+}
+
 }  // namespace muster::cli

@@ -42,6 +42,12 @@ void AddJobPath(CLI::App* verb, std::vector<JobRef>* jobs, std::string* path);
 // Jobs by their numbers; runs of theirs (42.1) too if `runs`.
 void AddJobs(CLI::App* verb, bool runs, std::vector<JobRef>* jobs);
 
+// What to count by: state, cluster, user, project, label=KEY; several with commas between them.
+void AddCountBy(CLI::App* verb, std::vector<CountBy>* by);
+
+// Jobs by their numbers, or those of a filter, or what would be done to either.
+void AddChoice(CLI::App* verb, Invocation* call);
+
 }  // namespace muster::cli
 
 #endif  // MUSTER_CLIENTS_CLI_OPTIONS_H_

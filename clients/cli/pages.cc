@@ -168,7 +168,7 @@ void AppendRun(const v1::Job& job, const v1::Run& run, const Style& style, absl:
   page->Line("Run key", Harmless(run.run_key()));
   page->Line("Known as", Harmless(run.external_id()));
   page->Line("Nodes", Harmless(fmt::format("{}", fmt::join(run.nodes(), ", "))));
-  page->Line("Reason", OneLine(run.reason()));
+  page->Line("Reason", OneLine(run.state_reason().message()));
   page->Time("Assigned", run.assign_time(), now);
   page->Time("Started", run.start_time(), now);
   page->Time("Ended", run.end_time(), now);
@@ -211,7 +211,8 @@ std::string JobPage(const v1::Job& job, const std::vector<v1::Transition>& histo
   page.Heading(fmt::format("Job {}  {}", job.id(), Harmless(job.name())));
   page.Line("State", contract::Name(job.state()), ColourOf(job.state()));
   page.Line("Exit", ExitText(job));
-  page.Line("Reason", OneLine(job.reason()));
+  page.Line("Reason", OneLine(job.state_reason().message()));
+  page.Line("What to do", OneLine(job.state_reason().remedy()));
   if (job.cancel_requested()) page.Line("Cancel", "requested");
   page.Line("Project", Harmless(job.project()));
   page.Line("User", Harmless(job.user()));

@@ -33,10 +33,11 @@ v1::Job SilentClusters::Explained(const v1::Job& job, std::optional<absl::Time> 
   const google::protobuf::Timestamp& since = cluster.state() == v1::CLUSTER_STATE_CONNECTED
                                                  ? cluster.scheduler_observed_at()
                                                  : cluster.last_seen();
-  explained.set_reason(
-      fmt::format("no word from cluster {} since {} ({}); last known: {}", job.cluster(),
-                  now.has_value() ? Ago(since, *now) : Rfc3339(since), WhyOf(cluster),
-                  job.reason().empty() ? contract::Name(job.state()) : job.reason()));
+  explained.mutable_state_reason()->set_code(v1::STATE_REASON_CODE_AGENT_DISCONNECTED);
+  explained.mutable_state_reason()->set_message(fmt::format(
+      "no word from cluster {} since {} ({}); last known: {}", job.cluster(),
+      now.has_value() ? Ago(since, *now) : Rfc3339(since), WhyOf(cluster),
+      job.has_state_reason() ? job.state_reason().message() : contract::Name(job.state())));
   return explained;
 }
 

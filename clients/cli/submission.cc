@@ -4,14 +4,17 @@
 
 #include <algorithm>
 #include <charconv>
+#include <set>
 #include <string>
 
 #include "clients/cli/alternatives.h"
 #include "clients/cli/exit_code.h"
 #include "clients/cli/known_clusters.h"
+#include "clients/cli/text.h"
 #include "clients/cli/uploading.h"
 #include "clients/cpp/local_upload.h"
 #include "contract/errors.h"
+#include "contract/sentences.h"
 #include "contract/text.h"
 #include "contract/validate.h"
 
@@ -142,6 +145,17 @@ int FailToSubmit(Session& session, const absl::Status& status, const std::string
   return code;
 }
 
+// Jobs that are alike have the same ones.
+void TellWarnings(Session& session, const v1::SubmitJobsResponse& response) {
+  std::set<std::string> told;
+  for (const v1::SubmitJobResponse& one : response.responses()) {
+    for (const v1::SubmitWarning& warning : one.warnings()) {
+      const std::string words = OneLine(contract::WithRemedy(warning.message(), warning.remedy()));
+      if (told.insert(words).second) session.terminal.Note("warning: " + words);
+    }
+  }
+}
+
 int FailUsage(Session& session, const absl::Status& status) {
   Fail(session, status);
   return kUsage;
@@ -200,6 +214,7 @@ absl::StatusOr<std::string> BringFiles(Session& session, FieldFlags flags, const
 client::JobFileOptions FileOptions(const Invocation& call) {
   client::JobFileOptions options;
   options.strict = call.strict;
+  options.dialect = call.dialect;
   for (const std::string& pair : call.spec.env) {
     // What is no pair, ApplyTo refuses.
     const size_t equals = pair.find('=');
@@ -288,6 +303,7 @@ std::variant<v1::SubmitJobsResponse, int> SendJobs(Session& session, client::Job
     response = SendOnce(session, jobs, flags, how);
   }
   if (!response.ok()) return FailToSubmit(session, response.status(), remark, validate_only);
+  TellWarnings(session, *response);
   if (!found->empty()) session.terminal.Note(*found);
   return *response;
 }

@@ -1,46 +1,28 @@
 #include "clients/cli/tail.h"
 
-#include <deque>
 #include <string_view>
+#include <utility>
 
 #include "absl/time/time.h"
 
 namespace muster::cli {
 
-absl::Status SkipToTail(client::Client& client, uint64_t lines, v1::ReadLogRequest* request) {
-  v1::ReadLogRequest all = *request;
-  all.set_follow(false);
-  std::deque<uint64_t> begins;  // of the last lines, the first of them first
-  bool is_new_line = true;
-  const auto reader = client.ReadLog(all, absl::InfiniteFuture());
-  while (true) {
-    const auto piece = reader->Next();
-    if (!piece.ok()) return piece.status();
-    if (!piece->has_value()) break;
-    const std::string_view data = (*piece)->data();
-    for (size_t at = 0; at < data.size();) {
-      if (is_new_line) begins.push_back((*piece)->offset() + at);
-      if (begins.size() > lines) begins.pop_front();
-      const size_t end = data.find('\n', at);
-      is_new_line = end != std::string_view::npos;
-      at = is_new_line ? end + 1 : data.size();
-    }
-  }
-  if (!begins.empty()) request->set_offset(begins.front());
-  return absl::OkStatus();
-}
-
 std::vector<std::string> LastLines(client::Client& client, v1::ReadLogRequest request, size_t lines,
                                    size_t max_bytes, absl::Time deadline) {
   request.set_follow(false);
+  request.set_tail_lines(static_cast<uint32_t>(lines));
   // As much of the end as the lines can need; each has its line end, too.
   const size_t most = lines * (max_bytes + 1);
   std::string end;
+  v1::LogStream stream = v1::LOG_STREAM_UNSPECIFIED;  // of the last piece
   const auto reader = client.ReadLog(request, deadline);
   while (true) {
     const auto piece = reader->Next();
     if (!piece.ok()) return {};
     if (!piece->has_value()) break;
+    // A line that one output left unfinished does not run on into the other one's.
+    const bool is_other = std::exchange(stream, (*piece)->stream()) != (*piece)->stream();
+    if (is_other && !end.empty() && !end.ends_with('\n')) end += '\n';
     end += (*piece)->data();
     if (end.size() > most) end.erase(0, end.size() - most);
   }

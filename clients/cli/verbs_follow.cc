@@ -3,13 +3,13 @@
 
 #include <algorithm>
 #include <atomic>
-#include <map>
 #include <string>
 #include <vector>
 
 #include "absl/time/clock.h"
 #include "clients/cli/exit_code.h"
 #include "clients/cli/follow.h"
+#include "clients/cli/history.h"
 #include "clients/cli/text.h"
 #include "clients/cli/verbs.h"
 #include "contract/states.h"
@@ -30,13 +30,14 @@ absl::StatusOr<uint32_t> AwaitRun(Session& session, const v1::Job& job) {
   if (!session.call.follow || contract::IsTerminal(job.state())) return 0;
   v1::WatchJobsRequest request;
   request.add_job_ids(job.id());
+  request.mutable_beginning();
   request.set_until_terminal(true);
   const auto reader = session.client.WatchJobs(request, absl::InfiniteFuture());
   while (true) {
-    const auto step = reader->Next();
-    if (!step.ok()) return step.status();
-    if (!step->has_value()) return 0;
-    if ((*step)->transition().run() > 0) return (*step)->transition().run();
+    const auto change = reader->Next();
+    if (!change.ok()) return change.status();
+    if (!change->has_value()) return 0;
+    if ((*change)->transition().run() > 0) return (*change)->transition().run();
   }
 }
 
@@ -48,23 +49,25 @@ bool IsOnItsWay(const v1::Job& job, uint32_t number) {
   });
 }
 
-// Writes transitions as they come.
+// Writes changes as they come: for people the transitions, for programs all of them.
 class EventPrinter {
  public:
   explicit EventPrinter(Session* session)
       : session_(*session), table_(EventColumns(session->style()), session->terminal.colours()) {}
 
-  void Print(const v1::WatchJobsResponse& step) {
+  void Print(const v1::JobChange& change) {
+    const bool is_for_people = session_.ids_only() || session_.for_people();
+    if (is_for_people && !change.has_transition()) return;
     if (session_.ids_only()) {
-      session_.terminal.Out(fmt::format("{}\n", step.job_id()));
+      session_.terminal.Out(fmt::format("{}\n", change.job().id()));
     } else if (session_.for_people()) {
-      table_.Add(EventRow(step.job_id(), step.transition(), session_.style()));
+      table_.Add(EventRow(change.job().id(), change.transition(), session_.style()));
       session_.terminal.Out(table_.Take());
     } else if (session_.format == Format::kYaml) {
-      PrintMessage(session_, step);
+      PrintMessage(session_, change);
     } else {
       // A stream has no end to close a bracket at, so that json is one line each too.
-      session_.terminal.Out(ToJsonLine(step));
+      session_.terminal.Out(ToJsonLine(change));
     }
   }
 
@@ -73,24 +76,14 @@ class EventPrinter {
   Table table_;
 };
 
-// How many transitions of each job are there now, so that a listing knows its end.
-absl::StatusOr<std::map<uint64_t, uint64_t>> LatestSteps(Session& session) {
-  std::map<uint64_t, uint64_t> latest;
-  for (const JobRef& ref : session.call.jobs) {
-    const absl::StatusOr<v1::Job> job = GetJob(session, ref.job);
-    if (!job.ok()) return job.status();
-    latest[ref.job] = job->job_sequence();
-  }
-  return latest;
-}
-
 // Why nothing was printed.
 void NoteEmpty(Session& session, const v1::Job& job, const v1::ReadLogRequest& request) {
+  const std::string both = fmt::format("muster logs {}.{}", job.id(), request.run());
   if (request.stream() == v1::LOG_STREAM_STDERR) {
     session.terminal.Note(
-        fmt::format("nothing was written to standard error, or the cluster keeps both outputs in "
-                    "one: muster logs {}.{}",
-                    job.id(), request.run()));
+        "nothing was written to standard error, or the cluster keeps both outputs in one: " + both);
+  } else if (request.stream() == v1::LOG_STREAM_STDOUT) {
+    session.terminal.Note("nothing was written to standard output; both outputs: " + both);
   } else if (const bool is_latest =
                  job.runs().empty() || job.runs().rbegin()->number() == request.run();
              contract::IsTerminal(job.state()) || !is_latest) {
@@ -114,8 +107,14 @@ int Logs(Session& session) {
   request.set_job_id(ref.job);
   request.set_run(ref.run);
   request.set_rank(call.rank);
-  request.set_stream(call.standard_error ? v1::LOG_STREAM_STDERR : v1::LOG_STREAM_STDOUT);
-  request.set_offset(call.since_offset);
+  if (call.only_output) request.set_stream(v1::LOG_STREAM_STDOUT);
+  if (call.only_error) request.set_stream(v1::LOG_STREAM_STDERR);
+  request.set_tail_lines(call.tail_lines);
+  if (call.since_offset > 0) {
+    v1::LogPosition& position = *request.add_positions();
+    position.set_stream(request.stream());
+    position.set_offset(call.since_offset);
+  }
   const absl::StatusOr<v1::Job> job = GetJob(session, ref.job);
   if (!job.ok()) return Fail(session, job.status());
   if (call.follow && !contract::IsTerminal(job->state()))
@@ -141,42 +140,63 @@ int Logs(Session& session) {
   }
   request.set_follow(call.follow || IsOnItsWay(*job, request.run()));
   std::atomic<uint64_t> pieces = 0;
-  const auto end = CopyLog(session.client, session.terminal, request,
-                           {.fd = 1, .raw = call.raw, .label = ""}, &pieces);
-  if (!end.ok()) return Fail(session, end.status());
-  if (pieces == 0 && *end != v1::LOG_END_EXPIRED) {
+  LogObjects objects;
+  const bool is_json = session.format == Format::kJson || session.format == Format::kJsonLines;
+  const auto copied = CopyLog(
+      session.client, session.terminal, request,
+      {.raw = call.raw, .is_merged = false, .label = "", .objects = is_json ? &objects : nullptr},
+      &pieces);
+  if (!copied.ok()) return Fail(session, copied.status());
+  if (pieces == 0 && !copied->is_expired) {
     // It has gone on while its log was followed.
     const absl::StatusOr<v1::Job> now = call.follow ? GetJob(session, ref.job) : *job;
     NoteEmpty(session, now.ok() ? *now : *job, request);
   }
-  return *end == v1::LOG_END_INCOMPLETE ? kError : kOk;
+  return copied->is_incomplete ? kError : kOk;
 }
+
+namespace {
+
+// What has happened so far, job by job.
+int PrintHistories(Session& session) {
+  EventPrinter printer(&session);
+  for (const JobRef& ref : session.call.jobs) {
+    const auto since = static_cast<uint64_t>(session.call.since);
+    const absl::Status status =
+        ForEachTransition(session.client, ref.job, [&](const v1::Transition& step) {
+          if (step.sequence() <= since) return;
+          v1::JobChange event;
+          event.set_sequence(step.sequence());
+          event.mutable_job()->set_id(ref.job);
+          *event.mutable_transition() = step;
+          printer.Print(event);
+        });
+    if (!status.ok()) return Fail(session, status);
+  }
+  return kOk;
+}
+
+}  // namespace
 
 int Events(Session& session) {
   const Invocation& call = session.call;
+  if (!call.follow) return PrintHistories(session);
   v1::WatchJobsRequest request;
   for (const JobRef& ref : call.jobs) request.add_job_ids(ref.job);
   request.set_filter(call.filter);
   request.set_until_terminal(!call.jobs.empty());
-  request.set_after_sequence(call.jobs.empty() && call.since == 0 ? -1 : call.since);
-  std::map<uint64_t, uint64_t> missing;
-  if (!call.follow) {
-    auto latest = LatestSteps(session);
-    if (!latest.ok()) return Fail(session, latest.status());
-    missing = *std::move(latest);
+  if (call.since > 0) {
+    request.set_after(static_cast<uint64_t>(call.since));
+  } else if (!call.jobs.empty()) {
+    request.mutable_beginning();
   }
-  const absl::Duration limit = call.follow ? absl::InfiniteDuration() : absl::Seconds(30);
-  const auto reader = session.client.WatchJobs(request, absl::Now() + limit);
+  const auto reader = session.client.WatchJobs(request, absl::InfiniteFuture());
   EventPrinter printer(&session);
   while (true) {
-    const auto step = reader->Next();
-    if (!step.ok()) return Fail(session, step.status());
-    if (!step->has_value()) return kOk;
-    printer.Print(**step);
-    const auto it = missing.find((*step)->job_id());
-    if (it == missing.end() || (*step)->transition().job_sequence() < it->second) continue;
-    missing.erase(it);
-    if (missing.empty()) return kOk;
+    const auto change = reader->Next();
+    if (!change.ok()) return Fail(session, change.status());
+    if (!change->has_value()) return kOk;
+    printer.Print(**change);
   }
 }
 

@@ -5,33 +5,14 @@
 #include <cstdint>
 #include <vector>
 
+#include "clients/cli/change.h"
 #include "clients/cli/exit_code.h"
 #include "clients/cli/verbs.h"
 #include "clients/cli/views.h"
+#include "contract/sentences.h"
 
 namespace muster::cli {
 namespace {
-
-template <typename Request>
-Request RequestFor(const Invocation& call) {
-  Request request;
-  for (const JobRef& ref : call.jobs) request.add_job_ids(ref.job);
-  request.set_reason(call.reason);
-  return request;
-}
-
-template <typename Response>
-int Report(Session& session, const absl::StatusOr<Response>& response) {
-  if (!response.ok()) return Fail(session, response.status());
-  if (!session.for_people() && !session.ids_only()) {
-    PrintMessage(session, *response);
-    return kOk;
-  }
-  v1::ListJobsResponse jobs;
-  *jobs.mutable_jobs() = response->jobs();
-  PrintJobs(session, jobs);
-  return kOk;
-}
 
 // Those that a release leaves as they are: their rows alone would look as if it had done something.
 std::vector<uint64_t> JobsNotHeld(Session& session) {
@@ -45,7 +26,7 @@ std::vector<uint64_t> JobsNotHeld(Session& session) {
     // The release itself tells what is wrong.
     if (!response.ok()) break;
     const v1::Job& job = response->job();
-    if (!job.held() && !SaysHeld(job.reason())) jobs.push_back(job.id());
+    if (!job.held() && !SaysHeld(job.state_reason())) jobs.push_back(job.id());
   }
   return jobs;
 }
@@ -53,30 +34,31 @@ std::vector<uint64_t> JobsNotHeld(Session& session) {
 }  // namespace
 
 int Hold(Session& session) {
-  auto response = session.client.HoldJobs(RequestFor<v1::HoldJobsRequest>(session.call));
-  if (response.ok() && session.for_people()) {
-    NoteOtherTasks(session, "hold");
-    // Whether a cluster can still keep back what it has, it tells later.
-    for (v1::Job& job : *response->mutable_jobs()) {
-      if (job.state() == v1::JOB_STATE_PENDING) job.set_reason(HoldAskedText(job.id()));
+  // Whether a cluster can still keep back what it has, it tells later.
+  const auto note = [](v1::HoldJobsResponse& response) {
+    for (v1::Job& job : *response.mutable_jobs()) {
+      if (job.state() != v1::JOB_STATE_PENDING) continue;
+      job.mutable_state_reason()->set_code(v1::STATE_REASON_CODE_WAITS_IN_CLUSTER);
+      job.mutable_state_reason()->set_message(HoldAskedText(job.id()));
     }
-  }
-  return Report(session, response);
+  };
+  return Change<v1::HoldJobsRequest, v1::HoldJobsResponse>(session, "hold",
+                                                           &client::Client::HoldJobs, note);
 }
 
 int Release(Session& session) {
   const std::vector<uint64_t> not_held = JobsNotHeld(session);
-  auto response = session.client.ReleaseJobs(RequestFor<v1::ReleaseJobsRequest>(session.call));
-  if (response.ok() && session.for_people()) {
+  const auto note = [&session, &not_held](v1::ReleaseJobsResponse& response) {
     for (const uint64_t job : not_held)
       session.terminal.Note(fmt::format("job {} was not held", job));
     // What the cluster last said is from before.
-    for (v1::Job& job : *response->mutable_jobs()) {
-      if (SaysHeld(job.reason())) job.set_reason("released; its cluster is being told");
+    for (v1::Job& job : *response.mutable_jobs()) {
+      if (SaysHeld(job.state_reason()))
+        *job.mutable_state_reason() = contract::MakeReason(v1::STATE_REASON_CODE_RELEASED);
     }
-    NoteOtherTasks(session, "release");
-  }
-  return Report(session, response);
+  };
+  return Change<v1::ReleaseJobsRequest, v1::ReleaseJobsResponse>(
+      session, "release", &client::Client::ReleaseJobs, note);
 }
 
 }  // namespace muster::cli

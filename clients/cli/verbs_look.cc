@@ -1,4 +1,4 @@
-// Verbs that look at jobs: list, show; and cancel, which answers with jobs.
+// Verbs that look at jobs: list, count, show.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/time/clock.h"
+#include "clients/cli/count_table.h"
 #include "clients/cli/exit_code.h"
 #include "clients/cli/filter.h"
 #include "clients/cli/history.h"
@@ -115,44 +116,6 @@ absl::Status KeepRun(uint32_t number, v1::Job* job) {
   return absl::OkStatus();
 }
 
-// "1 2 3", as they can be typed again; not more than anyone reads.
-std::string Ids(const std::vector<uint64_t>& ids) {
-  constexpr size_t kMaxIds = 20;
-  const std::vector<uint64_t> some(ids.begin(), ids.begin() + std::min(ids.size(), kMaxIds));
-  return fmt::format("{}{}", fmt::join(some, " "), ids.size() > kMaxIds ? " ..." : "");
-}
-
-// What became of each job that was to be canceled.
-void NoteCanceled(Session& session, const v1::CancelJobsResponse& response) {
-  std::vector<uint64_t> canceled;
-  std::vector<uint64_t> requested;
-  std::vector<uint64_t> ended;
-  for (const v1::Job& job : response.jobs()) {
-    auto& group = job.state() == v1::JOB_STATE_CANCELED ? canceled
-                  : contract::IsTerminal(job.state())   ? ended
-                                                        : requested;
-    group.push_back(job.id());
-  }
-  if (!canceled.empty()) session.terminal.Note("canceled: " + Ids(canceled));
-  if (!ended.empty()) session.terminal.Note("had ended already: " + Ids(ended));
-  if (!requested.empty()) {
-    const std::string ids = Ids(requested);
-    session.terminal.Note(fmt::format(
-        "cancel requested, the cluster has yet to end: {}; see the end with: muster wait {}", ids,
-        ids));
-  }
-}
-
-// Names are compared whole, whatever a shell would make of them.
-void NoteNamePattern(Session& session) {
-  const std::string name = session.call.spec.name.value_or("");
-  if (name.find_first_of("*?[") == name.npos) return;
-  session.terminal.Note(fmt::format(
-      "--name is a whole name, and none is {}; for a part of it: muster list --limit 0 | grep "
-      "TEXT",
-      contract::Quoted(name)));
-}
-
 }  // namespace
 
 int Fail(Session& session, const absl::Status& status) {
@@ -188,6 +151,7 @@ void NoteOtherTasks(Session& session, std::string_view verb) {
 int List(Session& session) {
   v1::ListJobsRequest request;
   request.set_filter(FilterOf(session.call));
+  request.set_order_by(session.call.order_by);
   const uint64_t limit = session.call.limit;
   const absl::Time now = absl::Now();
   JobPrinter printer(&session);
@@ -205,12 +169,28 @@ int List(Session& session) {
     }
   }
   printer.Finish();
-  if (printer.count() == 0 && session.for_people()) {
-    session.terminal.Note("no jobs");
-    NoteNamePattern(session);
-  }
+  if (printer.count() == 0 && session.for_people()) session.terminal.Note("no jobs");
   if (session.for_people() && !session.ids_only())
     NoteUnknownClusters(session, session.call.spec.clusters);
+  return kOk;
+}
+
+int Count(Session& session) {
+  v1::CountJobsRequest request;
+  request.set_filter(FilterOf(session.call));
+  for (const CountBy& by : session.call.count_by) {
+    request.add_group_by(by.grouping);
+    if (!by.label.empty()) request.set_label(by.label);
+  }
+  const auto response = session.client.CountJobs(request);
+  if (!response.ok()) return Fail(session, response.status());
+  if (session.ids_only()) {
+    session.terminal.Out(fmt::format("{}\n", response->total()));
+  } else if (session.for_people()) {
+    session.terminal.Out(CountTable(request, *response, session.style()));
+  } else {
+    PrintMessage(session, *response);
+  }
   return kOk;
 }
 
@@ -230,7 +210,7 @@ int Show(Session& session) {
     } else if (!session.for_people()) {
       PrintMessage(session, job);
     } else {
-      auto history = HistoryOf(session.client, job);
+      auto history = HistoryOf(session.client, job.id());
       if (history.ok() && ref.run > 0) {
         std::erase_if(*history, [&ref](const auto& step) { return step.run() != ref.run; });
       }
@@ -241,24 +221,6 @@ int Show(Session& session) {
                                    session.style(), now));
     }
   }
-  return kOk;
-}
-
-int Cancel(Session& session) {
-  v1::CancelJobsRequest request;
-  for (const JobRef& ref : session.call.jobs) request.add_job_ids(ref.job);
-  request.set_reason(session.call.reason);
-  const auto response = session.client.CancelJobs(request);
-  if (!response.ok()) return Fail(session, response.status());
-  if (!session.for_people() && !session.ids_only()) {
-    PrintMessage(session, *response);
-    return kOk;
-  }
-  v1::ListJobsResponse jobs;
-  *jobs.mutable_jobs() = response->jobs();
-  PrintJobs(session, jobs);
-  NoteCanceled(session, *response);
-  NoteOtherTasks(session, "cancel");
   return kOk;
 }
 

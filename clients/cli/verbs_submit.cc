@@ -10,6 +10,7 @@
 #include "clients/cli/exit_code.h"
 #include "clients/cli/follow.h"
 #include "clients/cli/submission.h"
+#include "clients/cli/unread_input.h"
 #include "clients/cli/verbs.h"
 
 namespace muster::cli {
@@ -31,6 +32,16 @@ std::string LimitRemark(const v1::JobSpec& spec) {
 std::string NextRemark(const Invocation& call, uint64_t id) {
   return call.hold ? fmt::format("it is held; let it go with: muster release {}", id)
                    : fmt::format("follow it with: muster logs -f {}", id);
+}
+
+// Looked for after the broker has answered, when what is piped to us has had time to come.
+void NoteUnreadInput(Session& session) {
+  const std::string& file = session.call.file;
+  if (file == "-" || !HasUnreadInput(file)) return;
+  session.terminal.Note(
+      "standard input is not passed on: a job reads nothing from there. Bring data as files with "
+      "--workdir DIR, or write it into the script of a job file (cat <<EOF); to say nothing of it, "
+      "add </dev/null");
 }
 
 // The code of the first job that did not succeed.
@@ -72,6 +83,7 @@ int SubmitJobs(Session& session, client::JobFile jobs) {
                               : "the jobs are good; nothing was submitted");
     return kOk;
   }
+  NoteUnreadInput(session);
   std::vector<uint64_t> ids;
   for (const auto& accepted : response.responses()) ids.push_back(accepted.job_id());
   if (call.wait) {

@@ -52,8 +52,7 @@ int PlanOne(Session& session, const v1::JobSpec& spec, const client::FieldPlaces
   return is_good ? kOk : kCannotBePlaced;
 }
 
-// What a failed setup or program wrote last, on standard error if it wrote there: by the rank that
-// failed.
+// What the rank that failed wrote last, in its setup or in its program.
 std::vector<std::string> LastOutput(Session& session, const v1::Job& job) {
   constexpr size_t kLines = 5;                            // as many as one reads at a glance
   constexpr size_t kMaxLineBytes = 400;                   // five lines of a terminal
@@ -64,13 +63,7 @@ std::vector<std::string> LastOutput(Session& session, const v1::Job& job) {
   request.set_job_id(job.id());
   request.set_run(job.runs().rbegin()->number());
   request.set_rank(*rank);
-  for (const v1::LogStream stream : {v1::LOG_STREAM_STDERR, v1::LOG_STREAM_STDOUT}) {
-    request.set_stream(stream);
-    std::vector<std::string> lines =
-        LastLines(session.client, request, kLines, kMaxLineBytes, absl::Now() + kPatience);
-    if (!lines.empty()) return lines;
-  }
-  return {};
+  return LastLines(session.client, request, kLines, kMaxLineBytes, absl::Now() + kPatience);
 }
 
 }  // namespace
@@ -88,7 +81,7 @@ int Why(Session& session) {
     } else if (!session.for_people()) {
       PrintMessage(session, response->job());
     } else {
-      const auto history = HistoryOf(session.client, response->job());
+      const auto history = HistoryOf(session.client, response->job().id());
       session.terminal.Out(WhyPage(silent.Explained(response->job(), now),
                                    history.value_or(std::vector<v1::Transition>()),
                                    LastOutput(session, response->job()), session.style(), now));

@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "clients/cli/text.h"
-#include "contract/parts.h"
 #include "contract/scheduler_calls.h"
 #include "contract/states.h"
 #include "contract/units.h"
@@ -44,11 +43,11 @@ std::string RunTime(const v1::Job& job, absl::Time now) {
 // Why it waits, or how it ended.
 std::string ReasonText(const v1::Job& job) {
   if (!job.failure().message().empty()) return OneLine(FailureText(job));
-  const std::string reason = OneLine(job.reason());
+  const std::string reason = OneLine(job.state_reason().message());
   if (job.cancel_requested() && !contract::IsTerminal(job.state())) {
     return reason.empty() ? "cancel requested" : "cancel requested; " + reason;
   }
-  if (job.held() && SaysHeld(job.reason())) return "held: muster release lets it go on";
+  if (job.held() && SaysHeld(job.state_reason())) return "held: muster release lets it go on";
   if (!reason.empty()) return reason;
   return job.state() == v1::JOB_STATE_FAILED ? ExitText(job) : "";
 }
@@ -94,17 +93,6 @@ std::string ShutPools(const v1::Cluster& cluster) {
   return fmt::format("{}", fmt::join(shut, ", "));
 }
 
-// What agents say of a setup of which nothing ran.
-constexpr std::string_view kNotStarted = "could not be started";
-
-// Of "rank 1 on gpu1: setup ended ..." the 1; 0 where no rank is named.
-uint32_t RankNamed(std::string_view message) {
-  constexpr std::string_view kRank = "rank ";
-  if (!message.starts_with(kRank)) return 0;
-  message.remove_prefix(kRank.size());
-  return contract::ParseNumber<uint32_t>(message.substr(0, message.find(' '))).value_or(0);
-}
-
 Cell ClusterStateCell(const v1::Cluster& cluster) {
   if (cluster.state() != v1::CLUSTER_STATE_CONNECTED) return {"DISCONNECTED", Colour::kRed};
   if (!cluster.scheduler_error().empty()) return {"NO ANSWER", Colour::kYellow};
@@ -119,20 +107,17 @@ bool AreNodesUnknown(const v1::Pool& pool, v1::ClusterKind kind) {
   return kind == v1::CLUSTER_KIND_KUBERNETES && !has_none && pool.node_groups().empty();
 }
 
-// In Slurm's word behind the explanation, or in that of a cluster of machines.
-bool SaysHeld(std::string_view reason) {
-  return reason.find("(JobHeld") != reason.npos || reason.starts_with("held:");
-}
+bool SaysHeld(const v1::StateReason& reason) { return reason.code() == v1::STATE_REASON_CODE_HELD; }
 
 bool IsKeptBack(const v1::Job& job) {
   if (!job.held()) return false;
   if (job.state() == v1::JOB_STATE_QUEUED) return true;
-  return !job.runs().empty() && SaysHeld(job.runs().rbegin()->reason());
+  return !job.runs().empty() && SaysHeld(job.runs().rbegin()->state_reason());
 }
 
-std::string WhyItWaits(const v1::Job& job) {
+const v1::StateReason& WhyItWaits(const v1::Job& job) {
   const bool is_hold_open = job.held() && !IsKeptBack(job) && !job.runs().empty();
-  return is_hold_open ? job.runs().rbegin()->reason() : job.reason();
+  return is_hold_open ? job.runs().rbegin()->state_reason() : job.state_reason();
 }
 
 std::string HoldAskedText(uint64_t job) {
@@ -176,39 +161,25 @@ std::string TimeLimitText(const v1::JobSpec& spec) {
   return contract::FormatDuration(absl::Seconds(spec.time_limit().seconds()));
 }
 
-bool IsOfSetup(const v1::Failure& failure) {
-  // Some say first which rank it was, and on which node.
-  const std::string& message = failure.message();
-  return failure.failure_class() == v1::FAILURE_CLASS_CONFIG &&
-         (message.starts_with("setup ") || message.find(": setup ") != message.npos ||
-          message.starts_with("The setup "));
-}
-
 std::optional<uint32_t> RankToRead(const v1::Job& job) {
   if (job.runs().empty() || job.state() != v1::JOB_STATE_FAILED) return std::nullopt;
   const v1::Failure& failure = job.failure();
   // A setup writes before the job has a start, which is that of its command; and of several ranks
   // another one may have begun.
-  const bool setup_ran =
-      IsOfSetup(failure) && failure.message().find(kNotStarted) == std::string::npos;
+  const bool setup_ran = failure.phase() == v1::FAILURE_PHASE_SETUP;
   const bool nothing_ran =
       !job.has_exit() && (failure.failure_class() == v1::FAILURE_CLASS_CONFIG ||
                           failure.failure_class() == v1::FAILURE_CLASS_IMAGE);
   if (!setup_ran && (nothing_ran || !job.has_start_time())) return std::nullopt;
-  return job.has_exit() ? job.exit().rank() : RankNamed(failure.message());
+  return job.has_exit() ? job.exit().rank() : failure.rank();
 }
 
 std::string LogCommands(const v1::Job& job) {
   const std::optional<uint32_t> rank = RankToRead(job);
   if (!rank.has_value()) return "";
   const v1::Run& run = *job.runs().rbegin();
-  const std::string command =
-      fmt::format("muster logs {}{}.{}", *rank > 0 ? fmt::format("--rank {} ", *rank) : "",
-                  job.id(), run.number());
-  // Of pods most clusters keep both in one.
-  if (!run.replicas().empty())
-    return fmt::format("{}; or with --stderr, where the cluster keeps it apart", command);
-  return fmt::format("{}; {} --stderr", command, command);
+  return fmt::format("muster logs {}{}.{}", *rank > 0 ? fmt::format("--rank {} ", *rank) : "",
+                     job.id(), run.number());
 }
 
 std::string QuotesHint(const v1::Job& job) {
@@ -239,6 +210,8 @@ std::string StepText(const v1::Transition& transition) {
     }
     case v1::TRANSITION_KIND_RETRY:
       return "retry";
+    case v1::TRANSITION_KIND_UPDATED:
+      return "updated";
     case v1::TRANSITION_KIND_RESTARTED:
       return fmt::format("{}, restarted", contract::Name(transition.run_state()));
     default:

@@ -45,7 +45,7 @@ std::string WhyPage(const v1::Job& job, const std::vector<v1::Transition>& histo
 // same as none.
 bool AreNodesUnknown(const v1::Pool& pool, v1::ClusterKind kind);
 // Whether a cluster's reason says that it holds the job back.
-bool SaysHeld(std::string_view reason);
+bool SaysHeld(const v1::StateReason& reason);
 // Whether a held job is kept back: Muster has it still, or its cluster says so. A cluster that was
 // asked may yet start what it has. `job` has its runs.
 bool IsKeptBack(const v1::Job& job);
@@ -53,7 +53,7 @@ bool IsKeptBack(const v1::Job& job);
 std::string HoldAskedText(uint64_t job);
 // Why it waits. Until a hold keeps the job back that is its cluster's word, for the job's own
 // reason is the hold. `job` has its runs.
-std::string WhyItWaits(const v1::Job& job);
+const v1::StateReason& WhyItWaits(const v1::Job& job);
 // With details, what its agent has just seen in place of what it said when it connected.
 std::string ClusterPage(const v1::Cluster& cluster, const v1::ClusterDetails* details,
                         const Style& style, absl::Time now);
@@ -75,8 +75,6 @@ std::string TimeLimitText(const v1::JobSpec& spec);
 // What to do if a job failed because its command is one word, as in -- "echo hello"; empty for
 // every other job.
 std::string QuotesHint(const v1::Job& job);
-// Whether a failure is that of a setup script, which agents say in words.
-bool IsOfSetup(const v1::Failure& failure);
 // The rank by which a job failed, whose output says more; none: it did not fail, or nothing of it
 // has written anything.
 std::optional<uint32_t> RankToRead(const v1::Job& job);

@@ -34,14 +34,17 @@ std::string WhoseTurn(const v1::Job& job) {
 
 // Why it is as it is. Whether it is held is the broker's to say: the cluster sees only who told it.
 std::string Because(const v1::Job& job, const v1::Transition* wish) {
-  if (contract::IsTerminal(job.state())) return OneLine(job.reason());
-  if (!SaysHeld(job.reason())) {
-    const std::string why = OneLine(WhyItWaits(job));
+  const std::string& reason = job.state_reason().message();
+  if (contract::IsTerminal(job.state())) return OneLine(reason);
+  const bool is_held = SaysHeld(job.state_reason());
+  // Who held it is in a line of its own, if the history is known.
+  if (is_held && job.held() && wish != nullptr) return "held through Muster";
+  if (!is_held || job.held()) {
+    const std::string why = OneLine(WhyItWaits(job).message());
     return why.empty() ? WhoseTurn(job) : why;
   }
-  if (job.held()) return "held through Muster";
   if (wish == nullptr || wish->kind() != v1::TRANSITION_KIND_RELEASE_REQUESTED)
-    return OneLine(job.reason());
+    return OneLine(reason);
   return fmt::format("{}; the cluster, as last seen, still held it",
                      OneLine(wish->evidence().detail()));
 }
@@ -53,13 +56,17 @@ void AppendWaiting(const v1::Job& job, const v1::Transition* wish, absl::Time no
                            : HoldAskedText(job.id()));
     if (wish != nullptr) page->Line("By", OneLine(wish->evidence().detail()));
   }
+  // What to do about a hold is in its line.
+  if (!job.held()) page->Line("What to do", OneLine(WhyItWaits(job).remedy()));
   page->Time("Retry", job.retry_time(), now);
   if (job.cancel_requested()) page->Line("Cancel", "requested");
   if (job.runs().empty()) return;
   const v1::Run& run = *job.runs().rbegin();
-  const bool is_said = run.reason() == WhyItWaits(job) || (job.held() && SaysHeld(run.reason()));
-  if (!is_said) page->Line("Scheduler", OneLine(run.reason()));
-  page->Time("Since", run.reason_since(), now);
+  const v1::StateReason& reason = run.state_reason();
+  const bool is_said =
+      reason.message() == WhyItWaits(job).message() || (job.held() && SaysHeld(reason));
+  if (!is_said) page->Line("Scheduler", OneLine(reason.message()));
+  page->Time("Since", reason.since(), now);
   page->Time("Would start", run.estimated_start_time(), now);
   page->Time("Confirmed", run.observed_at(), now);
 }

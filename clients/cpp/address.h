@@ -13,7 +13,8 @@ struct Address {
   std::string text;  // as written, for messages
   std::string
       target;  // what gRPC takes; never a name that a proxy or a service config could redirect
-  std::string unix_path;  // of a Unix socket; empty for TCP
+  std::string unix_path;    // of a Unix socket; empty for TCP
+  std::string origin = {};  // who named it, for messages; empty: no matter
 };
 
 // "unix:PATH" or "HOST:PORT", where HOST is a name, an IPv4 address or an IPv6 address in brackets

@@ -20,7 +20,6 @@
 #include "muster/v1/files_service.grpc.pb.h"
 #include "muster/v1/jobs_service.grpc.pb.h"
 #include "rpc/status.h"
-#include "rpc/warnings.h"
 
 namespace muster::client {
 namespace {
@@ -62,44 +61,58 @@ class GrpcClient final : public Client {
       : options_(std::move(options)),
         address_(std::move(address)),
         channel_(MakeChannel(address_)),
-        jobs_(v1::Jobs::NewStub(channel_)),
-        clusters_(v1::Clusters::NewStub(channel_)),
-        files_(v1::Files::NewStub(channel_)) {}
+        jobs_(v1::JobsService::NewStub(channel_)),
+        clusters_(v1::ClustersService::NewStub(channel_)),
+        files_(v1::FilesService::NewStub(channel_)) {}
 
   absl::StatusOr<v1::SubmitJobResponse> SubmitJob(const v1::SubmitJobRequest& request) override {
-    return Call(*jobs_, &v1::Jobs::Stub::SubmitJob, request, MayRepeat(request));
+    return Call(*jobs_, &v1::JobsService::Stub::SubmitJob, request, MayRepeat(request));
   }
   absl::StatusOr<v1::SubmitJobsResponse> SubmitJobs(const v1::SubmitJobsRequest& request) override {
     const bool repeatable =
         std::all_of(request.requests().begin(), request.requests().end(), MayRepeat);
-    return Call(*jobs_, &v1::Jobs::Stub::SubmitJobs, request, repeatable);
+    return Call(*jobs_, &v1::JobsService::Stub::SubmitJobs, request, repeatable);
   }
   absl::StatusOr<v1::GetJobResponse> GetJob(const v1::GetJobRequest& request) override {
-    return Call(*jobs_, &v1::Jobs::Stub::GetJob, request, true);
+    return Call(*jobs_, &v1::JobsService::Stub::GetJob, request, true);
   }
   absl::StatusOr<v1::ListJobsResponse> ListJobs(const v1::ListJobsRequest& request) override {
-    return Call(*jobs_, &v1::Jobs::Stub::ListJobs, request, true);
+    return Call(*jobs_, &v1::JobsService::Stub::ListJobs, request, true);
+  }
+  absl::StatusOr<v1::CountJobsResponse> CountJobs(const v1::CountJobsRequest& request) override {
+    return Call(*jobs_, &v1::JobsService::Stub::CountJobs, request, true);
+  }
+  absl::StatusOr<v1::ListTransitionsResponse> ListTransitions(
+      const v1::ListTransitionsRequest& request) override {
+    return Call(*jobs_, &v1::JobsService::Stub::ListTransitions, request, true);
+  }
+  absl::StatusOr<v1::UpdateJobResponse> UpdateJob(const v1::UpdateJobRequest& request) override {
+    return Call(*jobs_, &v1::JobsService::Stub::UpdateJob, request, true);
+  }
+  absl::StatusOr<v1::RerunJobsResponse> RerunJobs(const v1::RerunJobsRequest& request) override {
+    const bool repeatable = !request.request_id().empty() || request.validate_only();
+    return Call(*jobs_, &v1::JobsService::Stub::RerunJobs, request, repeatable);
   }
   absl::StatusOr<v1::CancelJobsResponse> CancelJobs(const v1::CancelJobsRequest& request) override {
-    return Call(*jobs_, &v1::Jobs::Stub::CancelJobs, request, true);
+    return Call(*jobs_, &v1::JobsService::Stub::CancelJobs, request, true);
   }
   absl::StatusOr<v1::HoldJobsResponse> HoldJobs(const v1::HoldJobsRequest& request) override {
-    return Call(*jobs_, &v1::Jobs::Stub::HoldJobs, request, true);
+    return Call(*jobs_, &v1::JobsService::Stub::HoldJobs, request, true);
   }
   absl::StatusOr<v1::ReleaseJobsResponse> ReleaseJobs(
       const v1::ReleaseJobsRequest& request) override {
-    return Call(*jobs_, &v1::Jobs::Stub::ReleaseJobs, request, true);
+    return Call(*jobs_, &v1::JobsService::Stub::ReleaseJobs, request, true);
   }
   absl::StatusOr<v1::ListClustersResponse> ListClusters(
       const v1::ListClustersRequest& request) override {
-    return Call(*clusters_, &v1::Clusters::Stub::ListClusters, request, true);
+    return Call(*clusters_, &v1::ClustersService::Stub::ListClusters, request, true);
   }
   absl::StatusOr<v1::GetClusterResponse> GetCluster(const v1::GetClusterRequest& request) override {
-    return Call(*clusters_, &v1::Clusters::Stub::GetCluster, request, true);
+    return Call(*clusters_, &v1::ClustersService::Stub::GetCluster, request, true);
   }
   absl::StatusOr<v1::FindMissingFilesResponse> FindMissingFiles(
       const v1::FindMissingFilesRequest& request) override {
-    return Call(*files_, &v1::Files::Stub::FindMissingFiles, request, true);
+    return Call(*files_, &v1::FilesService::Stub::FindMissingFiles, request, true);
   }
   std::unique_ptr<FileWriter> UploadFiles() override {
     return NewFileWriter({files_.get(), &address_, &was_answered_});
@@ -108,23 +121,23 @@ class GrpcClient final : public Client {
     return NewFileReader({files_.get(), &address_, &was_answered_}, request);
   }
   absl::StatusOr<v1::PlanJobResponse> PlanJob(const v1::PlanJobRequest& request) override {
-    return Call(*jobs_, &v1::Jobs::Stub::PlanJob, request, true, options_.question_timeout);
+    return Call(*jobs_, &v1::JobsService::Stub::PlanJob, request, true, options_.question_timeout);
   }
   absl::StatusOr<v1::CheckClusterResponse> CheckCluster(
       const v1::CheckClusterRequest& request) override {
-    return Call(*clusters_, &v1::Clusters::Stub::CheckCluster, request, true,
+    return Call(*clusters_, &v1::ClustersService::Stub::CheckCluster, request, true,
                 options_.question_timeout);
   }
   absl::StatusOr<v1::DescribeClusterResponse> DescribeCluster(
       const v1::DescribeClusterRequest& request) override {
-    return Call(*clusters_, &v1::Clusters::Stub::DescribeCluster, request, true,
+    return Call(*clusters_, &v1::ClustersService::Stub::DescribeCluster, request, true,
                 options_.question_timeout);
   }
 
   std::unique_ptr<WatchReader> WatchJobs(v1::WatchJobsRequest request, absl::Time deadline,
-                                         std::function<void()> on_sign_of_life) override {
+                                         std::function<void()> on_heartbeat) override {
     return NewWatchReader({jobs_.get(), &options_, &address_, &was_answered_, deadline},
-                          std::move(request), std::move(on_sign_of_life));
+                          std::move(request), std::move(on_heartbeat));
   }
   std::unique_ptr<LogReader> ReadLog(v1::ReadLogRequest request, absl::Time deadline) override {
     return NewLogReader({jobs_.get(), &options_, &address_, &was_answered_, deadline},
@@ -160,10 +173,7 @@ class GrpcClient final : public Client {
       Response response;
       const absl::Status status = rpc::FromGrpc((stub.*method)(&context, request, &response));
       if (!IsTransportError(status)) was_answered_ = true;
-      if (status.ok()) {
-        TellWarnings(context);
-        return response;
-      }
+      if (status.ok()) return response;
       absl::Status error = Explain(status, address_, timeout);
       may_have_arrived = may_have_arrived || !WasNeverSent(error);
       if (may_have_arrived) error = AsMaybeSent(std::move(error));
@@ -178,20 +188,12 @@ class GrpcClient final : public Client {
     }
   }
 
-  // Only answers to submits have any.
-  void TellWarnings(const grpc::ClientContext& context) const {
-    if (!options_.on_warning) return;
-    const auto [first, last] = context.GetServerTrailingMetadata().equal_range(rpc::kWarningKey);
-    for (auto it = first; it != last; ++it)
-      options_.on_warning(std::string_view(it->second.data(), it->second.size()));
-  }
-
   const ClientOptions options_;
   const Address address_;
   const std::shared_ptr<grpc::Channel> channel_;
-  const std::unique_ptr<v1::Jobs::Stub> jobs_;
-  const std::unique_ptr<v1::Clusters::Stub> clusters_;
-  const std::unique_ptr<v1::Files::Stub> files_;
+  const std::unique_ptr<v1::JobsService::Stub> jobs_;
+  const std::unique_ptr<v1::ClustersService::Stub> clusters_;
+  const std::unique_ptr<v1::FilesService::Stub> files_;
   std::atomic<bool> was_answered_ = false;  // by a broker, on any call or stream
 };
 
@@ -202,6 +204,7 @@ bool MayBeRepeated(const absl::Status& error) { return MayPass(error); }
 absl::StatusOr<std::unique_ptr<Client>> Client::Create(ClientOptions options) {
   absl::StatusOr<Address> address = ParseAddress(options.address);
   if (!address.ok()) return address.status();
+  address->origin = options.address_origin;
   return std::make_unique<GrpcClient>(std::move(options), *std::move(address));
 }
 

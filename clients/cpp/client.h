@@ -28,7 +28,8 @@ inline constexpr size_t kMaxRequestBytes = (4 << 20) - (64 << 10);
 
 struct ClientOptions {
   // affects behaviour
-  std::string address;                              // see ParseAddress
+  std::string address;         // see ParseAddress
+  std::string address_origin;  // said in brackets when nobody answers there; may be empty
   absl::Duration call_timeout = absl::Seconds(30);  // of one unary call, all its attempts together
   // The same of a call that a cluster's agent answers, which may have to ask its scheduler first.
   absl::Duration question_timeout = absl::Minutes(2);
@@ -40,9 +41,6 @@ struct ClientOptions {
   // Told once for each call that is repeated and for each interruption of a stream, before the
   // first wait, with how long it will be tried. May be called from any thread that calls or reads.
   std::function<void(const absl::Status&, absl::Duration patience)> on_interruption;
-  // Told of what speaks against jobs that were submitted all the same, in words for people, before
-  // SubmitJob or SubmitJobs returns. Called by the thread that called those.
-  std::function<void(std::string_view)> on_warning;
   // affects performance
   absl::Duration first_backoff = absl::Milliseconds(100);  // doubles, with jitter
   absl::Duration max_backoff = absl::Seconds(5);  // of a stream; of a unary call at most 1 s
@@ -59,22 +57,22 @@ bool MayBeRepeated(const absl::Status& error);
 // A UUID (version 4) for SubmitJobRequest.request_id.
 std::string NewRequestId();
 
-// Every transition of the chosen jobs, each once and in order, over as many connections as it
+// Every change of the chosen jobs, each once and in order, over as many connections as it
 // takes.
 class WatchReader {
  public:
   virtual ~WatchReader() = default;
-  // The next step; nothing at the end of the stream. Signs of life are left out. DEADLINE_EXCEEDED:
+  // The next change; nothing at the end of the stream. Heartbeats are left out. DEADLINE_EXCEEDED:
   // the deadline of the reader has passed. After nothing or an error it must not be called again.
-  virtual absl::StatusOr<std::optional<v1::WatchJobsResponse>> Next() = 0;
+  virtual absl::StatusOr<std::optional<v1::JobChange>> Next() = 0;
 };
 
-// The bytes of a log, each once and in order. A piece whose offset is higher than the end of the
-// one before says that the bytes between them are not kept.
+// The bytes of a rank's outputs, each once and in order. A piece whose offset is higher than the
+// end of the one of its stream before says that the bytes between them are not kept.
 class LogReader {
  public:
   virtual ~LogReader() = default;
-  // The next piece; nothing after the one whose `end` was set. Errors as in WatchReader::Next.
+  // The next piece; nothing after each stream's `end` was given. Errors as in WatchReader::Next.
   virtual absl::StatusOr<std::optional<v1::ReadLogResponse>> Next() = 0;
 };
 
@@ -113,11 +111,18 @@ class Client {
       const v1::SubmitJobsRequest& request) = 0;
   virtual absl::StatusOr<v1::GetJobResponse> GetJob(const v1::GetJobRequest& request) = 0;
   virtual absl::StatusOr<v1::ListJobsResponse> ListJobs(const v1::ListJobsRequest& request) = 0;
+  virtual absl::StatusOr<v1::CountJobsResponse> CountJobs(const v1::CountJobsRequest& request) = 0;
+  virtual absl::StatusOr<v1::ListTransitionsResponse> ListTransitions(
+      const v1::ListTransitionsRequest& request) = 0;
+  virtual absl::StatusOr<v1::UpdateJobResponse> UpdateJob(const v1::UpdateJobRequest& request) = 0;
+  // By filter these three change up to 1000 jobs; ChangeAll repeats them until there are no more.
   virtual absl::StatusOr<v1::CancelJobsResponse> CancelJobs(
       const v1::CancelJobsRequest& request) = 0;
   virtual absl::StatusOr<v1::HoldJobsResponse> HoldJobs(const v1::HoldJobsRequest& request) = 0;
   virtual absl::StatusOr<v1::ReleaseJobsResponse> ReleaseJobs(
       const v1::ReleaseJobsRequest& request) = 0;
+  // Repeated only if it has a request_id.
+  virtual absl::StatusOr<v1::RerunJobsResponse> RerunJobs(const v1::RerunJobsRequest& request) = 0;
   virtual absl::StatusOr<v1::ListClustersResponse> ListClusters(
       const v1::ListClustersRequest& request) = 0;
   virtual absl::StatusOr<v1::GetClusterResponse> GetCluster(
@@ -136,12 +141,31 @@ class Client {
   virtual absl::StatusOr<v1::DescribeClusterResponse> DescribeCluster(
       const v1::DescribeClusterRequest& request) = 0;
 
-  // Streams, resumed where they broke off. The deadline bounds the whole of it. `on_sign_of_life`,
-  // if given, is called by Next each time the broker says that nothing has changed for seconds.
+  // Streams, resumed where they broke off. The deadline bounds the whole of it. `on_heartbeat`, if
+  // given, is called by Next with each heartbeat: at the beginning, and when nothing has changed
+  // for seconds.
   virtual std::unique_ptr<WatchReader> WatchJobs(v1::WatchJobsRequest request, absl::Time deadline,
-                                                 std::function<void()> on_sign_of_life = {}) = 0;
+                                                 std::function<void()> on_heartbeat = {}) = 0;
   virtual std::unique_ptr<LogReader> ReadLog(v1::ReadLogRequest request, absl::Time deadline) = 0;
 };
+
+// Cancels, holds or releases all jobs of a filter, however many calls it takes. Each answer is
+// given to `on_answer`.
+template <typename Request, typename Response>
+absl::Status ChangeAll(Client& client, absl::StatusOr<Response> (Client::*method)(const Request&),
+                       const Request& request,
+                       const std::function<void(const Response&)>& on_answer) {
+  // Jobs that change again and again while they are looked at are left alone in the end.
+  constexpr int kMaxAnswersWithoutJobs = 100;
+  for (int without_jobs = 0; without_jobs < kMaxAnswersWithoutJobs;) {
+    const absl::StatusOr<Response> answer = (client.*method)(request);
+    if (!answer.ok()) return answer.status();
+    on_answer(*answer);
+    if (!answer->more() || request.validate_only()) break;
+    without_jobs = answer->jobs().empty() ? without_jobs + 1 : 0;
+  }
+  return absl::OkStatus();
+}
 
 }  // namespace muster::client
 

@@ -12,9 +12,11 @@ namespace muster::client {
 namespace {
 
 // At the top of a document, and under its resources, in a SkyPilot task alone.
-constexpr std::string_view kSkyPilotTop[] = {
-    "num_nodes", "envs",           "file_mounts", "volumes",       "service",
-    "config",    "event_callback", "execution",   "primary_tasks", "termination_delay"};
+constexpr std::string_view kSkyPilotTop[] = {"num_nodes", "envs",          "volumes",
+                                             "service",   "config",        "event_callback",
+                                             "execution", "primary_tasks", "termination_delay"};
+// Both have it, and it is much more common in tasks.
+constexpr std::string_view kMostlySkyPilot = "file_mounts";
 constexpr std::string_view kSkyPilotResources[] = {
     "accelerators",    "infra",           "any_of",       "ordered",  "image_id",
     "cloud",           "region",          "zone",         "labels",   "priority",
@@ -24,9 +26,10 @@ constexpr std::string_view kSkyPilotResources[] = {
 // What job files call by other names than the API does.
 constexpr std::string_view kMusterTop[] = {"time", "cluster", "arguments"};
 // Fields of the API whose names both have.
-constexpr std::string_view kOfBoth[] = {"name", "setup", "resources", "secrets"};
+constexpr std::string_view kOfBoth[] = {"name", "setup", "resources"};
 // Others that both have.
-constexpr std::string_view kOfBothByOtherNames[] = {"run", "workdir", "pool"};
+constexpr std::string_view kOfBothByOtherNames[] = {"run", "workdir", "pool", "secrets",
+                                                    kMostlySkyPilot};
 constexpr std::string_view kResourcesOfBoth[] = {"cpus", "memory", "gpus"};
 
 template <size_t kCount>
@@ -108,14 +111,20 @@ bool IsHeader(const YAML::Node& document) {
 
 }  // namespace
 
-Dialect DialectOf(const std::vector<YAML::Node>& documents) {
-  if (std::any_of(documents.begin(), documents.end(), IsMuster)) return Dialect::kMuster;
+FoundDialect DialectOf(const std::vector<YAML::Node>& documents) {
+  if (std::any_of(documents.begin(), documents.end(), IsMuster)) return {Dialect::kMuster};
   const auto is_there = [](const YAML::Node& document) { return !document.IsNull(); };
   const auto first = std::find_if(documents.begin(), documents.end(), is_there);
   const bool has_header = std::count_if(first, documents.end(), is_there) > 1 && IsHeader(*first);
   const bool is_task = has_header || std::any_of(documents.begin(), documents.end(), IsSkyPilot) ||
                        std::any_of(documents.begin(), documents.end(), IsMeantForSkyPilot);
-  return is_task ? Dialect::kSkyPilot : Dialect::kMuster;
+  if (is_task) return {Dialect::kSkyPilot};
+  const bool has_mounts = std::any_of(documents.begin(), documents.end(), [](const auto& document) {
+    return HasField(document, [](const std::string& name, const YAML::Node&) {
+      return name == kMostlySkyPilot;
+    });
+  });
+  return {has_mounts ? Dialect::kSkyPilot : Dialect::kMuster, /*is_told=*/false};
 }
 
 }  // namespace muster::client

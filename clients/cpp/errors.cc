@@ -92,6 +92,10 @@ std::string Obstacle(const std::string& path) {
   return path;
 }
 
+std::string OriginText(const Address& address) {
+  return address.origin.empty() ? "" : fmt::format(" ({})", address.origin);
+}
+
 std::string ForbiddenText(const Address& address) {
   const std::string place = Obstacle(address.unix_path);
   struct stat info;
@@ -103,9 +107,10 @@ std::string ForbiddenText(const Address& address) {
                         info.st_mode & 07777);
   }
   return fmt::format(
-      "permission denied on {}{}, so {} cannot use the broker at {}. Ask its operator to let {} in "
+      "permission denied on {}{}, so {} cannot use the broker at {}{}. Ask its operator to let {} "
+      "in "
       "(muster-broker --socket-mode 0660), or name another broker with --broker or MUSTER_BROKER.",
-      place, whose, UserName(geteuid()), address.text, group);
+      place, whose, UserName(geteuid()), address.text, OriginText(address), group);
 }
 
 std::string Remedy(const Address& address) {
@@ -151,9 +156,9 @@ absl::Status Explain(const absl::Status& status, const Address& address, absl::D
                                                    ToStd(absl::FormatDuration(timeout))));
   }
   if (IsForbidden(address)) return absl::PermissionDeniedError(ForbiddenText(address));
-  absl::Status error =
-      absl::UnavailableError(fmt::format("cannot reach the broker at {}: {}. {}", address.text,
-                                         Cause(ToStd(status.message())), Remedy(address)));
+  absl::Status error = absl::UnavailableError(
+      fmt::format("cannot reach the broker at {}{}: {}. {}", address.text, OriginText(address),
+                  Cause(ToStd(status.message())), Remedy(address)));
   // gRPC says this, and only this, of a call that found no connection to go over.
   if (absl::StrContains(status.message(), "failed to connect to all addresses")) {
     error.SetPayload(kNeverSentUrl, absl::Cord());

@@ -13,7 +13,7 @@ namespace muster::client {
 
 // What a stream borrows from its client.
 struct FileStreamContext {
-  v1::Files::Stub* stub;
+  v1::FilesService::Stub* stub;
   const Address* address;
   std::atomic<bool>* was_answered;  // by a broker, on any call or stream of the client
 };

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,6 +18,9 @@ namespace muster::client {
 
 // As many as SubmitJobs takes.
 inline constexpr size_t kMaxJobsInFile = 1000;
+
+// In whose words a file of jobs is written.
+enum class Dialect { kMuster, kSkyPilot };
 
 // Where the fields of the jobs of a file are, so that what the broker says of a field can be said
 // of its place.
@@ -37,8 +41,8 @@ class FieldPlaces {
 struct JobFileOptions {
   // Whether what a SkyPilot task says without effect here is refused, rather than noted.
   bool strict = false;
-  // Whether it is a SkyPilot task whatever its fields are.
-  bool is_task = false;
+  // In whose words it is written, whatever its fields are; none: its fields tell.
+  std::optional<Dialect> dialect = {};
   // Variables that the command line sets: they win over the file's, and give a SkyPilot task those
   // that it leaves open.
   std::map<std::string, std::string> env;

@@ -14,7 +14,9 @@
 #include "clients/cpp/message_reader.h"
 #include "clients/cpp/skypilot/task_file.h"
 #include "clients/cpp/spec_check.h"
+#include "clients/cpp/two_readings.h"
 #include "clients/cpp/yaml_reader.h"
+#include "contract/text.h"
 #include "contract/units.h"
 
 namespace muster::client {
@@ -65,7 +67,6 @@ class SpecReader {
             {"muster.v1.JobSpec.command",
              {"run|command",
               [this](const YamlValue& v) { Command(v, "command", spec_.mutable_command()); }}},
-            {"muster.v1.JobSpec.array", {"array", [this](const YamlValue& v) { Array(v); }}},
             {"muster.v1.JobSpec.roles", {"roles", [this](const YamlValue& v) { Roles(v); }}},
             {"muster.v1.SlurmOptions.timeout",
              {"timeout", [this](const YamlValue& v) { Timeout(v); }}},
@@ -86,7 +87,15 @@ class SpecReader {
                   [this](const YamlValue& v) { Arguments(v, "command", spec_.mutable_command()); }},
                  {"cluster", [this](const YamlValue& v) { Cluster(v); }},
                  {"pool", [this](const YamlValue& v) { Pool(v); }},
-                 {"file_mounts", [this](const YamlValue& v) { FileMounts(v); }}},
+                 {"file_mounts", [this](const YamlValue& v) { FileMounts(v); }},
+                 NotYet("array",
+                        "submit a job for each task, as documents of one file with --- between "
+                        "them; muster sbatch --array does it for a batch script"),
+                 NotYet("dependencies", "submit the job after muster wait"),
+                 NotYet("outputs", "let the command write to results_directory"),
+                 NotYet("secrets",
+                        "let the command read the secret from a file or, on Kubernetes, from a "
+                        "volume")},
                 kHints);
     // After uploads that the file names itself.
     for (auto& [value, upload] : local_) {
@@ -101,18 +110,11 @@ class SpecReader {
     Duration(value, spec_.mutable_time_limit());
   }
 
-  // What it lacks is the array itself: none of its fields is worth a guess.
-  void Array(const YamlValue& value) {
-    in_.StandsFor(value, "array");
-    const bool is_ours =
-        value.node.IsMap() && std::all_of(value.node.begin(), value.node.end(), [](const auto& e) {
-          return e.first.IsScalar() &&
-                 (e.first.Scalar() == "size" || e.first.Scalar() == "parallelism");
-        });
-    if (is_ours) return MessageReader(&in_, {}).Read(value, spec_.mutable_array());
-    in_.Problem(value,
-                "job arrays are not honoured yet; submit a job for each task, as documents of one "
-                "file with --- between them; of a batch script muster sbatch --array makes them");
+  // A field that people look for and that is not built yet. No guess is made at its inner fields.
+  YamlReader::Field NotYet(const char* name, const char* remedy) {
+    return {name, [this, name, remedy](const YamlValue& value) {
+              in_.Problem(value, fmt::format("Muster has no {} yet; {}", name, remedy));
+            }};
   }
 
   void Timeout(const YamlValue& value) {
@@ -264,7 +266,7 @@ void ReadSpec(YamlReader* in, const YAML::Node& document, JobFile* jobs) {
   jobs->specs.push_back(std::move(spec));
 }
 
-absl::StatusOr<JobFile> ReadMusterJobs(std::string_view file,
+absl::StatusOr<JobFile> ReadMusterJobs(std::string_view file, std::string_view text,
                                        const std::vector<YAML::Node>& documents) {
   JobFile jobs;
   for (const YAML::Node& document : documents) {
@@ -274,7 +276,7 @@ absl::StatusOr<JobFile> ReadMusterJobs(std::string_view file,
           fmt::format("{}:{}: more than {} jobs in a file; submit several files", file,
                       document.Mark().line + 1, kMaxJobsInFile));
     }
-    YamlReader in(file);
+    YamlReader in(file, text);
     ReadSpec(&in, document, &jobs);
     if (in.status().ok()) CheckSpec(jobs.specs.back(), &in);
     if (!in.status().ok()) return in.status();
@@ -285,6 +287,41 @@ absl::StatusOr<JobFile> ReadMusterJobs(std::string_view file,
         fmt::format("{}: holds no job; the shortest is `run: echo hello`", file));
   }
   return jobs;
+}
+
+absl::StatusOr<JobFile> ReadAs(Dialect dialect, std::string_view file, std::string_view text,
+                               const std::vector<YAML::Node>& documents,
+                               const JobFileOptions& options) {
+  return dialect == Dialect::kSkyPilot ? skypilot::ReadTasks(file, text, documents, options)
+                                       : ReadMusterJobs(file, text, documents);
+}
+
+// The jobs, or the error, with what is to be said of the other reading. That is of the first
+// document: SkyPilot makes a chain of several, which is no job here.
+absl::StatusOr<JobFile> WithRemark(absl::StatusOr<JobFile> read, Dialect read_as,
+                                   std::string_view file, std::string_view text,
+                                   const std::vector<YAML::Node>& documents,
+                                   const JobFileOptions& options) {
+  const auto first = std::find_if(documents.begin(), documents.end(),
+                                  [](const YAML::Node& document) { return !document.IsNull(); });
+  if (first == documents.end()) return read;
+  const bool is_ours = read_as == Dialect::kMuster;
+  const auto other =
+      ReadAs(is_ours ? Dialect::kSkyPilot : Dialect::kMuster, file, text, {*first}, options);
+  if (!other.ok()) return read;
+  if (!read.ok()) {
+    const bool is_alone = std::none_of(
+        first + 1, documents.end(), [](const YAML::Node& document) { return !document.IsNull(); });
+    if (!is_alone) return read;
+    return absl::Status(read.status().code(), fmt::format("{}\n{}", ToStd(read.status().message()),
+                                                          OtherReadingHint(file, read_as)));
+  }
+  const v1::JobSpec& one = read->specs.front();
+  const v1::JobSpec& another = other->specs.front();
+  const std::vector<std::string> differences =
+      Differences({is_ours ? one : another, is_ours ? another : one, /*jobs=*/read->specs.size()});
+  if (!differences.empty()) read->notes.push_back(ReadingRemark(file, read_as, differences));
+  return read;
 }
 
 }  // namespace
@@ -304,10 +341,11 @@ absl::StatusOr<JobFile> ParseJobFile(std::string_view file, std::string_view tex
                                      const JobFileOptions& options) {
   absl::StatusOr<std::vector<YAML::Node>> documents = LoadYaml(file, text, kMaxJobFileBytes);
   if (!documents.ok()) return documents.status();
-  if (options.is_task || DialectOf(*documents) == Dialect::kSkyPilot) {
-    return skypilot::ReadTasks(file, text, *documents, options);
-  }
-  return ReadMusterJobs(file, *documents);
+  if (options.dialect) return ReadAs(*options.dialect, file, text, *documents, options);
+  const FoundDialect found = DialectOf(*documents);
+  auto jobs = ReadAs(found.dialect, file, text, *documents, options);
+  if (found.is_told) return jobs;
+  return WithRemark(std::move(jobs), found.dialect, file, text, *documents, options);
 }
 
 bool IsYamlStructure(std::string_view text) {

@@ -1,5 +1,5 @@
 // Files of jobs in YAML, in the forms that people write: Muster's own, and SkyPilot's tasks.
-// clients/README.md describes both.
+// docs/job-file.md and docs/coming-from-skypilot.md describe them.
 #ifndef MUSTER_CLIENTS_CPP_JOBFILE_H_
 #define MUSTER_CLIENTS_CPP_JOBFILE_H_
 

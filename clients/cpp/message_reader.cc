@@ -9,7 +9,6 @@
 #include <limits>
 
 #include "contract/characters.h"
-#include "contract/honoured.h"
 #include "contract/retry.h"
 #include "contract/slurm_options.h"
 #include "contract/units.h"
@@ -161,6 +160,12 @@ void MessageReader::ReadRepeated(const YamlValue& value, Message* message,
     std::string text;
     if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
       Read(item, set.AddMessage(message, field));
+    } else if (field->cpp_type() == FieldDescriptor::CPPTYPE_INT32) {
+      int64_t number = 0;
+      if (in_.Integer(item, std::numeric_limits<int32_t>::min(),
+                      std::numeric_limits<int32_t>::max(), &number)) {
+        set.AddInt32(message, field, static_cast<int32_t>(number));
+      }
     } else if (field->cpp_type() != FieldDescriptor::CPPTYPE_STRING) {
       in_.Problem(item, "cannot be written in a job file yet; use the API");
     } else if (in_.Text(item, &text)) {
@@ -188,15 +193,13 @@ void MessageReader::ReadEnum(const YamlValue& value, Message* message, const Fie
   std::vector<std::string> names;
   for (int i = 1; i < type.value_count(); ++i) {
     const std::string name = ShortName(type, i);
-    if (contract::IsHonoured(*type.value(i))) names.push_back(name);
+    names.push_back(name);
     if (text != name && text != type.value(i)->name()) continue;
     message->GetReflection()->SetEnum(message, field, type.value(i));
     return;
   }
-  const std::string choice = names.size() == 1
-                                 ? fmt::format("{}, the only choice yet", names.front())
-                                 : fmt::format("one of {}", fmt::join(names, ", "));
-  in_.Problem(value, fmt::format("{} is not {}", contract::Quoted(text), choice));
+  in_.Problem(value,
+              fmt::format("{} is not one of {}", contract::Quoted(text), fmt::join(names, ", ")));
 }
 
 }  // namespace muster::client

@@ -4,8 +4,10 @@
 #include <grpcpp/support/sync_stream.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "clients/cpp/backoff.h"
@@ -27,7 +29,8 @@ template <typename Request, typename Response>
 class Resumed {
  public:
   using Reader = grpc::ClientReader<Response>;
-  using Method = std::unique_ptr<Reader> (v1::Jobs::Stub::*)(grpc::ClientContext*, const Request&);
+  using Method = std::unique_ptr<Reader> (v1::JobsService::Stub::*)(grpc::ClientContext*,
+                                                                    const Request&);
 
   Resumed(StreamContext context, Method method)
       : context_(context),
@@ -104,76 +107,101 @@ class Resumed {
 class WatchReaderImpl final : public WatchReader {
  public:
   WatchReaderImpl(StreamContext context, v1::WatchJobsRequest request,
-                  std::function<void()> on_sign_of_life)
+                  std::function<void()> on_heartbeat)
       : request_(std::move(request)),
-        on_sign_of_life_(std::move(on_sign_of_life)),
-        stream_(context, &v1::Jobs::Stub::WatchJobs) {}
+        on_heartbeat_(std::move(on_heartbeat)),
+        stream_(context, &v1::JobsService::Stub::WatchJobs) {}
 
-  absl::StatusOr<std::optional<v1::WatchJobsResponse>> Next() override {
+  absl::StatusOr<std::optional<v1::JobChange>> Next() override {
     while (true) {
       absl::StatusOr<std::optional<v1::WatchJobsResponse>> next = stream_.Next(request_);
-      if (!next.ok() || !next->has_value()) return next;
-      const v1::WatchJobsResponse& step = **next;
-      if (step.job_id() == 0) {
-        if (step.has_sequence()) Advance(static_cast<int64_t>(step.sequence()));
-        if (on_sign_of_life_) on_sign_of_life_();
+      if (!next.ok()) return next.status();
+      if (!next->has_value()) return std::nullopt;
+      v1::WatchJobsResponse& response = **next;
+      if (response.has_heartbeat()) {
+        request_.set_after(std::max(request_.after(), response.heartbeat().sequence()));
+        if (on_heartbeat_) on_heartbeat_();
         continue;
       }
-      const auto sequence = static_cast<int64_t>(step.transition().sequence());
-      if (sequence <= request_.after_sequence()) continue;
-      Advance(sequence);
-      return next;
+      // Seen already, or of a broker that is newer than this client.
+      if (response.change().sequence() <= request_.after()) continue;
+      request_.set_after(response.change().sequence());
+      return std::move(*response.mutable_change());
     }
   }
 
  private:
-  void Advance(int64_t sequence) {
-    request_.set_after_sequence(std::max(request_.after_sequence(), sequence));
-  }
-
   v1::WatchJobsRequest request_;  // for what has not been seen yet
-  const std::function<void()> on_sign_of_life_;
+  const std::function<void()> on_heartbeat_;
   Resumed<v1::WatchJobsRequest, v1::WatchJobsResponse> stream_;
 };
 
 class LogReaderImpl final : public LogReader {
  public:
   LogReaderImpl(StreamContext context, v1::ReadLogRequest request)
-      : request_(std::move(request)), stream_(context, &v1::Jobs::Stub::ReadLog) {}
+      : request_(std::move(request)), stream_(context, &v1::JobsService::Stub::ReadLog) {
+    if (request_.stream() != v1::LOG_STREAM_STDERR) going_on_.insert(v1::LOG_STREAM_STDOUT);
+    if (request_.stream() != v1::LOG_STREAM_STDOUT) going_on_.insert(v1::LOG_STREAM_STDERR);
+  }
 
   absl::StatusOr<std::optional<v1::ReadLogResponse>> Next() override {
-    if (ended_) return std::optional<v1::ReadLogResponse>();
-    while (true) {
+    while (!going_on_.empty()) {
       absl::StatusOr<std::optional<v1::ReadLogResponse>> next = stream_.Next(request_);
       if (!next.ok() || !next->has_value()) return next;
       v1::ReadLogResponse& piece = **next;
-      ended_ = piece.end() != v1::LOG_END_UNSPECIFIED;
-      DropSeen(&piece);
-      if (piece.data().empty() && !ended_) continue;
-      request_.set_offset(piece.offset() + piece.data().size());
-      return next;
+      // A stream that was opened again says once more how an output ended.
+      if (!going_on_.contains(piece.stream())) continue;
+      if (NotesTailBegin(piece)) continue;
+      v1::LogPosition* position = Position(piece.stream());
+      DropSeen(position->offset(), &piece);
+      position->set_offset(piece.offset() + piece.data().size());
+      const bool ends = piece.end() != v1::LOG_END_UNSPECIFIED;
+      if (ends) going_on_.erase(piece.stream());
+      if (!piece.data().empty() || ends) return next;
     }
+    return std::nullopt;
   }
 
  private:
+  v1::LogPosition* Position(v1::LogStream stream) {
+    for (v1::LogPosition& position : *request_.mutable_positions()) {
+      if (position.stream() == stream) return &position;
+    }
+    v1::LogPosition* added = request_.add_positions();
+    added->set_stream(stream);
+    return added;
+  }
   // A piece may begin before what was asked for, if the archive's own pieces do.
-  void DropSeen(v1::ReadLogResponse* piece) const {
-    if (piece->offset() >= request_.offset()) return;
-    const uint64_t seen = request_.offset() - piece->offset();
-    piece->mutable_data()->erase(0, seen);
-    piece->set_offset(request_.offset());
+  static void DropSeen(uint64_t seen_up_to, v1::ReadLogResponse* piece) {
+    if (piece->offset() >= seen_up_to) return;
+    piece->mutable_data()->erase(0, seen_up_to - piece->offset());
+    piece->set_offset(seen_up_to);
+  }
+
+  // The first messages say where the last lines begin. Until each stream has done so, one that is
+  // opened again asks for the last lines once more.
+  bool NotesTailBegin(const v1::ReadLogResponse& piece) {
+    if (request_.tail_lines() == 0) return false;
+    // There is no run to have a log.
+    if (piece.end() != v1::LOG_END_UNSPECIFIED) return false;
+    tail_begins_[piece.stream()] = piece.offset();
+    if (tail_begins_.size() < going_on_.size()) return true;
+    request_.clear_tail_lines();
+    for (const auto& [stream, offset] : tail_begins_) Position(stream)->set_offset(offset);
+    return true;
   }
 
   v1::ReadLogRequest request_;  // for what has not been read yet
+  std::map<v1::LogStream, uint64_t> tail_begins_;
+  std::set<v1::LogStream> going_on_;  // of those asked for
   Resumed<v1::ReadLogRequest, v1::ReadLogResponse> stream_;
-  bool ended_ = false;
 };
 
 }  // namespace
 
 std::unique_ptr<WatchReader> NewWatchReader(StreamContext context, v1::WatchJobsRequest request,
-                                            std::function<void()> on_sign_of_life) {
-  return std::make_unique<WatchReaderImpl>(context, std::move(request), std::move(on_sign_of_life));
+                                            std::function<void()> on_heartbeat) {
+  return std::make_unique<WatchReaderImpl>(context, std::move(request), std::move(on_heartbeat));
 }
 
 std::unique_ptr<LogReader> NewLogReader(StreamContext context, v1::ReadLogRequest request) {

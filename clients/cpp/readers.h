@@ -15,7 +15,7 @@ namespace muster::client {
 
 // What a reader borrows from its client.
 struct StreamContext {
-  v1::Jobs::Stub* stub;
+  v1::JobsService::Stub* stub;
   const ClientOptions* options;
   const Address* address;
   std::atomic<bool>* was_answered;  // by a broker, on any call or stream of the client
@@ -23,7 +23,7 @@ struct StreamContext {
 };
 
 std::unique_ptr<WatchReader> NewWatchReader(StreamContext context, v1::WatchJobsRequest request,
-                                            std::function<void()> on_sign_of_life);
+                                            std::function<void()> on_heartbeat);
 std::unique_ptr<LogReader> NewLogReader(StreamContext context, v1::ReadLogRequest request);
 
 }  // namespace muster::client

@@ -74,6 +74,44 @@ std::string PlaceText(std::string_view file, const YAML::Mark& mark) {
   return fmt::format("{}:{}:{}", file, std::max(mark.line, 0) + 1, std::max(mark.column, 0) + 1);
 }
 
+YAML::Mark MarkOf(const YamlValue& value) { return value.place.value_or(value.node.Mark()); }
+
+// Where an empty value of a mapping is: behind its name, as far as people are concerned.
+std::optional<YAML::Mark> PlaceOfEmpty(const YAML::Node& value, const YAML::Mark& key) {
+  if (!value.IsNull() || value.Mark().line == key.line) return std::nullopt;
+  return key;
+}
+
+// What is left of a line without a comment and the blanks at its end.
+std::string_view WithoutComment(std::string_view line) {
+  for (size_t hash = line.find('#'); hash != line.npos; hash = line.find('#', hash + 1)) {
+    if (hash > 0 && line[hash - 1] != ' ' && line[hash - 1] != '\t') continue;
+    line = line.substr(0, hash);
+    break;
+  }
+  return line.substr(0, line.find_last_not_of(" \t\r") + 1);
+}
+
+// Where the dash of an empty item is: between it and the node's mark are blanks and comments alone.
+std::optional<YAML::Mark> PlaceOfEmptyItem(std::string_view text, const YAML::Node& item) {
+  const YAML::Mark mark = item.Mark();
+  if (!item.IsNull() || mark.pos < 0 || static_cast<size_t>(mark.pos) > text.size()) {
+    return std::nullopt;
+  }
+  text = text.substr(0, static_cast<size_t>(mark.pos));
+  YAML::Mark place = mark;
+  while (true) {
+    const size_t begin = text.rfind('\n') == text.npos ? 0 : text.rfind('\n') + 1;
+    const std::string_view line = WithoutComment(text.substr(begin));
+    place.column = static_cast<int>(line.size()) - 1;
+    // A value that is written ("~") follows its dash on the same line.
+    if (line.ends_with('-') && place.line < mark.line) return place;
+    if (line.find_first_not_of(" \t") != line.npos || begin == 0) return std::nullopt;
+    text = text.substr(0, begin - 1);
+    --place.line;
+  }
+}
+
 // What yaml-cpp does not say: its message for a tab does not speak of tabs.
 std::string_view TabHint(std::string_view text, int line) {
   for (int i = 0; i < line && !text.empty(); ++i) {
@@ -118,7 +156,7 @@ void YamlReader::ProblemAtMark(const YAML::Mark& mark, std::string_view path,
 }
 
 void YamlReader::Problem(const YamlValue& value, std::string_view message) {
-  ProblemAtMark(value.node.Mark(), value.path, message);
+  ProblemAtMark(MarkOf(value), value.path, message);
 }
 
 void YamlReader::ProblemOf(const YamlValue& value, const absl::Status& status) {
@@ -133,7 +171,7 @@ void YamlReader::ProblemOf(const YamlValue& value, const absl::Status& status) {
 }
 
 void YamlReader::StandsFor(const YamlValue& value, std::string_view api_path) {
-  places_.insert_or_assign(std::string(api_path), Place{value.node.Mark(), value.path});
+  places_.insert_or_assign(std::string(api_path), Place{MarkOf(value), value.path});
 }
 
 void YamlReader::ProblemAt(std::string_view api_path, std::string_view message) {
@@ -208,7 +246,8 @@ bool YamlReader::CollectKeys(const YamlValue& value, std::map<std::string, Found
       continue;
     }
     const std::string& key = entry.first.Scalar();
-    const YamlValue inner{entry.second, Join(value.path, key)};
+    const YamlValue inner{entry.second, Join(value.path, key),
+                          PlaceOfEmpty(entry.second, entry.first.Mark())};
     if (!found->emplace(key, Found{inner, entry.first.Mark()}).second) {
       ProblemAtMark(entry.first.Mark(), inner.path, "is given twice");
     }
@@ -266,7 +305,7 @@ void YamlReader::Entries(
   for (const auto& [key, entry] : found) {
     // The name that the contract's checks have for it.
     const std::string name = fmt::format("{}[{}]", value.path, contract::Quoted(key));
-    StandsFor(YamlValue{entry.value.node, name}, name);
+    StandsFor(YamlValue{entry.value.node, name, entry.value.place}, name);
     read(key, entry.value);
   }
 }
@@ -278,7 +317,8 @@ void YamlReader::List(const YamlValue& value, const std::function<void(const Yam
   }
   size_t index = 0;
   for (const YAML::Node& item : value.node) {
-    const YamlValue inner{item, fmt::format("{}[{}]", value.path, index++)};
+    const YamlValue inner{item, fmt::format("{}[{}]", value.path, index++),
+                          PlaceOfEmptyItem(text_, item)};
     StandsFor(inner, inner.path);
     read(inner);
   }

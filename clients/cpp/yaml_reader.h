@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,6 +38,9 @@ absl::StatusOr<std::vector<YAML::Node>> LoadYaml(std::string_view file, std::str
 struct YamlValue {
   YAML::Node node;
   std::string path;  // "resources.memory"; empty for the document
+  // Where the value is. Nothing: where its node says. An empty value has no text of its own, and
+  // yaml-cpp places it at whatever follows, which may be many lines further down.
+  std::optional<YAML::Mark> place = {};
 };
 
 class YamlReader {
@@ -48,8 +52,9 @@ class YamlReader {
     std::function<void(const YamlValue&)> read;
   };
 
-  explicit YamlReader(std::string_view file, MergeKeys merge_keys = MergeKeys::kPlain)
-      : file_(file), merge_keys_(merge_keys) {}
+  // `text` is what the documents were read from; it must outlive the reader.
+  YamlReader(std::string_view file, std::string_view text, MergeKeys merge_keys = MergeKeys::kPlain)
+      : file_(file), text_(text), merge_keys_(merge_keys) {}
 
   // Reads a mapping field by field; whatever is not among the fields is a problem. `hints` says for
   // names that people try, or miss by a letter or two, what to write instead.
@@ -106,6 +111,7 @@ class YamlReader {
   void Merge(YAML::Node node, const std::string& path, int depth);
 
   const std::string file_;
+  const std::string_view text_;
   const MergeKeys merge_keys_;
   std::vector<std::string> problems_;
   size_t problems_left_out_ = 0;

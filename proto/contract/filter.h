@@ -1,23 +1,20 @@
-// The filter language of ListJobs and WatchJobs, a subset of AIP-160 (https://google.aip.dev/160).
+// The filter language of ListJobs and of every other method that takes a filter, a subset of
+// AIP-160 (https://google.aip.dev/160). Fields and values: ListJobsRequest.filter.
 //
-//   filter     = [ expression ]
-//   expression = sequence { "OR" sequence }
-//   sequence   = factor { "AND" factor }
-//   factor     = [ "NOT" ] ( "(" expression ")" | restriction )
-//   restriction = field operator value
-//   field      = "state" | "name" | "cluster" | "project" | "held" | "create_time" |
-//                "label." KEY
-//   operator   = "=" | "!=" | "<" | "<=" | ">" | ">="     (the ordered ones for create_time only)
-//   value      = WORD | "\"" text with \" and \\ "\""
+//   filter      = [ expression ]
+//   expression  = factor { [ "AND" ] factor }
+//   factor      = term { "OR" term }              OR binds more tightly than AND
+//   term        = [ "NOT" ] ( "(" expression ")" | restriction )
+//   restriction = field ( operator value | ":*" )
+//   value       = WORD | "\"" text with \" and \\ "\""
 //
-// Keywords are upper case; AND binds tighter than OR (unlike AIP-160, like SQL); times are RFC
-// 3339, held is true or false. An absent label equals no value: `label.a = "x"` is false and
-// `label.a != "x"` is true for a job without label a.
+// Keywords are upper case. A comparison is true or false and nothing else: one with a field that
+// the job does not have is false, and NOT turns it into true.
 #ifndef MUSTER_PROTO_CONTRACT_FILTER_H_
 #define MUSTER_PROTO_CONTRACT_FILTER_H_
 
 #include <cstddef>
-#include <memory>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,32 +35,54 @@ struct Filter {
     kAnd,
     kOr,
     kNot,
-    kState,
+    kId,
     kName,
-    kCluster,
+    kState,
     kProject,
-    kLabel,
+    kUser,
+    kCluster,
+    kClusterKind,
+    kPriority,
     kHeld,
-    kCreateTime
+    kCancelRequested,  // not in the language; for programs
+    kCreateTime,
+    kStartTime,
+    kEndTime,
+    kFailureClass,
+    kExitCode,
+    kLabel
   };
-  enum class Op { kEq, kNe, kLt, kLe, kGt, kGe };
+  enum class Op { kEq, kNe, kLt, kLe, kGt, kGe, kHas };
 
   Kind kind = Kind::kAll;
   Op op = Op::kEq;
-  std::string key;                                 // kLabel
-  std::string value;                               // kName, kCluster, kProject, kLabel
-  v1::JobState state = v1::JOB_STATE_UNSPECIFIED;  // kState
-  bool held = false;                               // kHeld
-  absl::Time time;                                 // kCreateTime
-  std::vector<Filter> children;                    // kAnd, kOr (two or more), kNot (one)
+  std::string key;    // kLabel
+  std::string value;  // the text fields; `*` in a name stands for any characters
+  // The other fields: an enumerator, 0 or 1, a plain number, or microseconds since 1970.
+  int64_t number = 0;
+  bool is_relative = false;      // the time was given relative to now
+  std::vector<Filter> children;  // kAnd, kOr (two or more), kNot (one)
 
-  // Whether the job is taken; reads its state, name, cluster, project, held, labels and
-  // create_time.
+  // Whether the job is taken. It needs neither runs nor spec.
   bool Matches(const v1::Job& job) const;
+  // Whether `value` is a pattern.
+  bool is_pattern() const;
 };
 
-// INVALID_ARGUMENT with field "filter", the position and what was expected there.
-absl::StatusOr<Filter> ParseFilter(std::string_view text);
+// Fields whose values are texts.
+bool IsText(Filter::Kind kind);
+
+// Whether the text is made of the pattern's pieces in their order, with anything where it has `*`.
+bool MatchesPattern(std::string_view text, std::string_view pattern);
+
+// INVALID_ARGUMENT with field "filter", the position and what was expected there. `now` is what
+// relative times begin from.
+absl::StatusOr<Filter> ParseFilter(std::string_view text, absl::Time now);
+
+// Both at once; one that takes everything adds nothing.
+Filter And(Filter a, Filter b);
+// Jobs that are in one of these states.
+Filter InStates(const std::vector<v1::JobState>& states);
 
 }  // namespace muster::contract
 

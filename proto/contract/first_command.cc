@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "contract/task_script.h"
+
 namespace muster::contract {
 namespace {
 
@@ -91,6 +93,7 @@ std::string_view CommandOf(std::string_view statement) {
 }  // namespace
 
 std::string_view FirstCommand(std::string_view script) {
+  if (script.starts_with(kTaskScriptPreamble)) script.remove_prefix(kTaskScriptPreamble.size());
   while (!script.empty()) {
     std::string_view line = WithoutComment(TakeUntil("\n", &script));
     while (!line.empty()) {

@@ -7,7 +7,8 @@
 namespace muster::contract {
 
 // The word that a shell would most likely run first: none of its keywords ("if"), tests ("[") and
-// assignments, nor of a comment. Empty: there is none. Quotes are not looked into.
+// assignments, nor of a comment or of what stands before a task's script. Empty: there is none.
+// Quotes are not looked into.
 std::string_view FirstCommand(std::string_view script);
 
 }  // namespace muster::contract

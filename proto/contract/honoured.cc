@@ -54,20 +54,6 @@ std::vector<Unhonoured> FindUnhonoured(const v1::JobSpec& spec) {
   const auto check = [&found](bool is_set, std::string_view field, std::string_view remedy) {
     if (is_set) found.push_back({field, remedy});
   };
-  check(!spec.secrets().empty(), "secrets",
-        "leave it out, and keep the secret in a file or, on Kubernetes, in a volume");
-  check(!spec.outputs().empty(), "outputs",
-        "leave it out, and have the command write to results_directory");
-  check(!spec.dependencies().empty(), "dependencies",
-        "leave it out, and submit the job after muster wait");
-  check(spec.has_array(), "array",
-        "submit a job for each task; muster sbatch --array does it for a batch script");
-  check(spec.has_machines(), "machines", "leave it out");
-  check(!spec.placement().node_labels().empty(), "placement.node_labels",
-        "write kubernetes.node_selector or slurm.constraint");
-  check(spec.on_cluster_loss() != v1::ON_CLUSTER_LOSS_UNSPECIFIED &&
-            spec.on_cluster_loss() != v1::ON_CLUSTER_LOSS_WAIT,
-        "on_cluster_loss", "leave it out, which is WAIT");
   check(spec.resources().gpus_size() > 1, "resources.gpus[1]",
         "ask for GPUs of one type, or submit several jobs");
   return found;
@@ -81,11 +67,6 @@ std::string Describe(const std::vector<Unhonoured>& fields) {
 }
 
 }  // namespace
-
-bool IsHonoured(const google::protobuf::EnumValueDescriptor& value) {
-  if (value.type() != v1::OnClusterLoss_descriptor()) return true;
-  return value.number() == v1::ON_CLUSTER_LOSS_WAIT;
-}
 
 absl::Status CheckHonoured(const v1::JobSpec& spec) {
   const std::vector<Unhonoured> known = FindUnhonoured(spec);

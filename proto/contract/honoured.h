@@ -4,7 +4,6 @@
 #define MUSTER_PROTO_CONTRACT_HONOURED_H_
 
 #include "absl/status/status.h"
-#include "google/protobuf/descriptor.h"
 #include "muster/v1/job_spec.pb.h"
 
 namespace muster::contract {
@@ -12,9 +11,6 @@ namespace muster::contract {
 // UNIMPLEMENTED with an ErrorInfo {reason: FIELD_NOT_HONOURED, metadata: field} that names every
 // field that is set and not honoured yet, and every field that only a newer client knows.
 absl::Status CheckHonoured(const v1::JobSpec& spec);
-
-// Whether some kind of cluster honours the value, so that it is a choice to offer.
-bool IsHonoured(const google::protobuf::EnumValueDescriptor& value);
 
 }  // namespace muster::contract
 

@@ -4,6 +4,7 @@
 #define MUSTER_PROTO_CONTRACT_RETRY_H_
 
 #include <cstdint>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "muster/v1/job.pb.h"
@@ -17,9 +18,13 @@ class FieldErrors;
 struct RetryRule {
   uint32_t max_runs = 11;                      // of the job in all, 1 to kMaxRuns
   bool on_preemption = false;                  // whether a preempted run is followed
+  bool on_failure = false;                     // whether one is whose program failed
+  std::vector<int32_t> exit_codes = {};        // of the program after which one is, anyway
   absl::Duration backoff = absl::Seconds(10);  // before the second run, 0 to kMaxBackoff
 };
 
+// Names of exit codes; more are better said by on_failure.
+inline constexpr int kMaxRetryExitCodes = 64;
 // What fails so often is not mended by trying; a job's page still fits into one message.
 inline constexpr uint32_t kMaxRuns = 100;
 // A cluster that is mended is used again within this time.

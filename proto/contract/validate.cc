@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "contract/characters.h"
+#include "contract/defaults.h"
 #include "contract/duration_text.h"
 #include "contract/errors.h"
-#include "contract/first_command.h"
 #include "contract/honoured.h"
 #include "contract/image.h"
 #include "contract/kubernetes_options.h"
@@ -38,8 +38,6 @@ constexpr uint64_t kGpuMillis = 1'000;
 constexpr uint64_t kMaxGpuMillis = 1'000'000;
 constexpr int64_t kMaxTimeLimitSeconds = 365 * int64_t{86400};
 constexpr int32_t kMaxPriority = 1000;
-constexpr std::string_view kDefaultProject = "default";
-constexpr std::string_view kDefaultName = "job";
 
 bool IsClusterName(std::string_view name) {
   const auto is_inner = [](char c) { return IsLowerLetter(c) || IsDigit(c) || c == '-'; };
@@ -47,53 +45,17 @@ bool IsClusterName(std::string_view name) {
          name.back() != '-' && std::all_of(name.begin(), name.end(), is_inner);
 }
 
-// ---- defaults
-
-std::string_view Basename(std::string_view path) {
-  const size_t slash = path.rfind('/');
-  return slash == path.npos ? path : path.substr(slash + 1);
-}
-
-std::string DefaultName(const v1::Command& command) {
-  std::string_view word;
-  if (command.has_argv() && command.argv().args_size() > 0) word = command.argv().args(0);
-  if (command.form_case() == v1::Command::kScript) word = FirstCommand(command.script());
-  std::string name;
-  for (char c : Basename(word)) {
-    const bool keep = IsLetter(c) || IsDigit(c) || c == '-' || c == '_' || c == '.' || c == '+';
-    if (keep && name.size() < kMaxNameBytes) name += c;
-  }
-  return name.empty() ? std::string(kDefaultName) : name;
-}
-
-void FillDefaults(v1::JobSpec* spec) {
-  if (spec->name().empty()) {
-    spec->set_name(DefaultName(spec->roles().empty() ? spec->command() : spec->roles(0).command()));
-  }
-  if (spec->project().empty()) spec->set_project(std::string(kDefaultProject));
-  if (spec->nodes() == 0) spec->set_nodes(1);
-  FillRoleDefaults(spec);
-  if (spec->on_cluster_loss() == v1::ON_CLUSTER_LOSS_UNSPECIFIED) {
-    spec->set_on_cluster_loss(v1::ON_CLUSTER_LOSS_WAIT);
-  }
-  if (spec->has_slurm() && spec->slurm().tasks_per_node() == 0) {
-    spec->mutable_slurm()->set_tasks_per_node(1);
-  }
-  // A job without a policy has none to show, and gets the defaults all the same.
-  if (spec->has_retry()) {
-    const RetryRule rule = RetryRuleOf(*spec);
-    spec->mutable_retry()->set_max_runs(rule.max_runs);
-    if (!spec->retry().has_backoff()) {
-      spec->mutable_retry()->mutable_backoff()->set_seconds(absl::ToInt64Seconds(rule.backoff));
-    }
-  }
-}
-
 // ---- checks; each adds what is wrong with its part of the spec
 
 template <typename Number>
 void CheckAtMost(std::string_view field, Number value, Number max, FieldErrors* errors) {
   if (value > max) errors->Add(field, fmt::format("{} is too large; use at most {}", value, max));
+}
+
+void CheckPriority(const v1::JobSpec& spec, FieldErrors* errors) {
+  if (spec.priority() >= -kMaxPriority && spec.priority() <= kMaxPriority) return;
+  errors->Add("priority", fmt::format("{} is out of range; use {} to {}", spec.priority(),
+                                      -kMaxPriority, kMaxPriority));
 }
 
 void CheckIdentity(const v1::JobSpec& spec, FieldErrors* errors) {
@@ -110,10 +72,7 @@ void CheckIdentity(const v1::JobSpec& spec, FieldErrors* errors) {
                                        "'-', with a letter or digit at both ends",
                                        Quoted(spec.project())));
   }
-  if (spec.priority() < -kMaxPriority || spec.priority() > kMaxPriority) {
-    errors->Add("priority", fmt::format("{} is out of range; use {} to {}", spec.priority(),
-                                        -kMaxPriority, kMaxPriority));
-  }
+  CheckPriority(spec, errors);
 }
 
 void CheckLabels(const v1::JobSpec& spec, FieldErrors* errors) {
@@ -336,6 +295,13 @@ absl::StatusOr<v1::JobSpec> NormalizeJobSpec(v1::JobSpec spec) {
   CheckKubernetesOptions(spec, &errors);
   if (!errors.empty()) return errors.ToStatus();
   return spec;
+}
+
+absl::Status ValidateEdit(const v1::JobSpec& spec) {
+  FieldErrors errors;
+  CheckPriority(spec, &errors);
+  CheckLabels(spec, &errors);
+  return errors.ToStatus();
 }
 
 absl::Status ValidateClusterName(std::string_view name) {

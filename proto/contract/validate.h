@@ -39,6 +39,8 @@ absl::StatusOr<v1::JobSpec> NormalizeJobSpec(v1::JobSpec spec);
 // digit.
 absl::Status ValidateClusterName(std::string_view name);
 absl::Status ValidateRequestId(std::string_view request_id);
+// The priority and the labels of a spec that has nothing else.
+absl::Status ValidateEdit(const v1::JobSpec& spec);
 
 }  // namespace muster::contract
 

@@ -2,10 +2,15 @@
 
 import json
 import subprocess
+import sys
+import threading
 
 import pytest
 
 from harness.stubs import REPOSITORY
+
+sys.path.append(str(REPOSITORY / "tests" / "bench"))
+from rows.kubernetes_client import Watch  # noqa: E402  beside the program that is tested
 
 RUN = REPOSITORY / "tests" / "bench" / "run"
 TIMEOUT_S = 600
@@ -41,6 +46,30 @@ def test_the_kubernetes_rows_run(tmp_path):
                           timeout=TIMEOUT_S)
     assert done.returncode == 0, done.stdout + done.stderr
     assert {figure["row"] for figure in json.loads(out.read_text())} == set(rows)
+
+
+class _Answer:
+    """A watch of Kubernetes that tells of the end of job 1 at once and of that of job 2 when it is asked to."""
+
+    status = 200
+
+    def __init__(self):
+        self.asked = threading.Event()
+
+    def __iter__(self):
+        for job in (1, 2):
+            yield json.dumps({"object": {"metadata": {"name": f"run-{job}", "labels": {"muster.dev/job": str(job)}},
+                                         "status": {"phase": "Succeeded"}}})
+            assert self.asked.wait(TIMEOUT_S)
+
+
+def test_the_ends_of_jobs_are_waited_for_where_kubernetes_tells_of_them_later_than_the_broker():
+    answer = _Answer()
+    watch = Watch(answer)
+    assert watch.ends([1]).keys() == {1}
+    threading.Timer(0.1, answer.asked.set).start()
+    assert watch.ends([1, 2]).keys() == {1, 2}
+    watch.join()
 
 
 @pytest.mark.parametrize(("row", "figures"), [("assign_latency", {"assign_latency_p50", "assign_latency_p99"}),

@@ -112,7 +112,7 @@ def hang(agent, content):
 
 
 def waits_because(api, job_id, words):
-    eventually(lambda: words in api.get(job_id).reason, f"the job says: {words}")
+    eventually(lambda: words in api.get(job_id).state_reason.message, f"the job says: {words}")
 
 
 def test_an_agent_that_is_killed_while_files_come_holds_up_nobody_and_runs_the_job_once(api, agent, world):

@@ -121,7 +121,7 @@ def test_a_host_without_room_for_the_files_leaves_the_run_to_another_that_goes_o
 def test_an_agent_without_room_for_the_files_blames_no_host(api, cluster):
     agent = cluster.make_agent(more="files:\n  keep_free_bytes: 1000Ti\n").start()
     job_id = api.submit(brought(api, "./train.sh"))
-    eventually(lambda: "where the agent leaves 1000Ti free" in api.get(job_id).reason, "the run says why it waits")
+    eventually(lambda: "where the agent leaves 1000Ti free" in api.get(job_id).state_reason.message, "the run says why it waits")
     assert "host_starts_paused" not in agent.log()
 
 
@@ -160,12 +160,12 @@ def test_a_run_says_to_which_hosts_its_files_are_copied_and_waits_until_one_has_
     for file in stalled:
         eventually(file.exists, "its files are being sent")
     reason = f"its files are being copied to {first.name}, {second.name} (0 of 80 MiB)"
-    eventually(lambda: api.get(job_id).reason == reason, "it is told what it waits for")
+    eventually(lambda: api.get(job_id).state_reason.message == reason, "it is told what it waits for")
     assert api.get(job_id).runs[-1].state == job_pb2.RUN_STATE_PENDING
     assert reason in world.cli("why", str(job_id)).stdout
     gates[1].open()
     rest = f"its files are being copied to {first.name} (40 of 80 MiB)"
-    eventually(lambda: api.get(job_id).reason == rest, "so it is of the other host alone")
+    eventually(lambda: api.get(job_id).state_reason.message == rest, "so it is of the other host alone")
     assert api.get(job_id).runs[-1].state == job_pb2.RUN_STATE_STARTING
     gates[0].open()
     api.wait_state(job_id, SUCCEEDED)

@@ -1,9 +1,11 @@
 """muster, the command line: what it prints, where, and with which exit code."""
 
+import base64
 import json
 import os
 import pty
 import re
+import subprocess
 
 import pytest
 import yaml
@@ -26,7 +28,6 @@ def submit(world, *command, options=()):
 @pytest.mark.parametrize("binary", ["muster", "muster-broker", "muster-agent"])
 @pytest.mark.parametrize("flag", ["--help", "--version"])
 def test_every_binary_has_help_and_version(world, binary, flag):
-    import subprocess
     done = subprocess.run([BIN / binary, flag], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0
     assert done.stderr == ""
@@ -166,10 +167,45 @@ def test_events_end_with_the_job(world, agent):
 def test_logs_by_stream_and_offset(world, agent):
     number = submit(world, "sh", "-c", "echo out; echo err >&2")
     world.cli("wait", number)
-    assert world.cli("logs", number).stdout == "out\n"
+    both = world.cli("logs", number)
+    assert (both.stdout, both.stderr) == ("out\n", "err\n")
+    alone = world.cli("logs", "--stdout", number)
+    assert (alone.stdout, alone.stderr) == ("out\n", "")
     assert world.cli("logs", "--stderr", number).stdout == "err\n"
     assert world.cli("logs", "--rank", "0", number).stdout == "out\n"
-    assert world.cli("logs", "--since-offset", "2", number).stdout == "t\n"
+    assert world.cli("logs", "--stdout", "--since-offset", "2", number).stdout == "t\n"
+
+
+def test_a_traceback_is_in_the_log_and_no_log_is_said_to_be_empty(world, agent):
+    number = submit(world, "python3", "-c", "raise ValueError('seen')")
+    world.cli("wait", number, check=False)
+    done = world.cli("logs", number)
+    assert "ValueError: seen" in done.stderr and "empty" not in done.stderr
+    silent = submit(world, "true")
+    world.cli("wait", silent)
+    assert world.cli("logs", silent).stderr == "muster: the log is empty\n"
+
+
+def test_the_last_lines_are_counted_over_both_outputs(world, agent):
+    number = submit(world, "sh", "-c", "seq 1000; echo err >&2")
+    world.cli("wait", number)
+    # The two outputs are read by a shipper, so that which of them came first is not the program's to say.
+    done = world.cli("logs", "--tail", "1001", number)
+    assert (done.stdout.count("\n"), done.stderr) == (1000, "err\n")
+    assert world.cli("logs", "--stdout", "--tail", "2", number).stdout == "999\n1000\n"
+    few = world.cli("logs", "--tail", "3", number)
+    assert len((few.stdout + few.stderr).splitlines()) == 3
+
+
+def test_logs_as_json_are_the_log_byte_for_byte(world, agent):
+    number = submit(world, "sh", "-c", r"printf 'one\ntwo\377\nthree'; echo bad >&2")
+    world.cli("wait", number)
+    objects = [json.loads(line) for line in world.cli("logs", "-o", "json", number).stdout.splitlines()]
+    of_stdout = [one for one in objects if one["stream"] == "LOG_STREAM_STDOUT"]
+    pieces = [one["data"].encode() if "data" in one else base64.b64decode(one["data_base64"]) for one in of_stdout[:-1]]
+    assert pieces == [b"one\n", b"two\xff\n", b"three"]
+    assert [one["offset"] for one in of_stdout] == ["0", "4", "9", "14"]
+    assert of_stdout[-1]["end"] == "LOG_END_COMPLETE"
 
 
 def test_logs_follow_to_the_end(world, agent):
@@ -258,16 +294,14 @@ def test_an_option_that_cannot_be_meant_is_usage_and_submits_nothing(world, agen
 
 def test_a_watch_from_now_on_misses_nothing_over_a_restart(world, broker, api):
     """The first message tells where "now" is, so that a client that has seen no step yet can go on from there."""
-    request = jobs_service_pb2.WatchJobsRequest(after_sequence=-1)
-    now = next(iter(api.jobs.WatchJobs(request, timeout=60)))
-    assert now.job_id == 0 and now.HasField("sequence")
+    now = next(api.watch(after=None))
+    assert now.HasField("heartbeat")
     broker.restart()
     missed = submit(world, "true")
     api = world.api(broker)
-    request = jobs_service_pb2.WatchJobsRequest(after_sequence=now.sequence)
-    step = next(step for step in api.jobs.WatchJobs(request, timeout=60) if step.job_id)
-    assert str(step.job_id) == missed
-    assert step.transition.job_sequence == 1
+    change = next(api.changes(after=now.heartbeat.sequence))
+    assert str(change.job.id) == missed
+    assert change.transition.job_sequence == 1
 
 
 def test_who_waits_hears_why_the_job_waits(world, broker, api):
@@ -318,6 +352,68 @@ def test_no_broker_says_what_to_do(world, broker):
     done = world.cli("list", broker=False, check=False)
     assert done.returncode in (ERROR, USAGE)
     assert "MUSTER_BROKER" in done.stderr
+
+
+def test_the_users_own_broker_is_found_where_none_is_named(world, agent):
+    state = {"XDG_STATE_HOME": str(world.path("xdg"))}
+    (world.path("xdg") / "muster").mkdir(parents=True)
+    (world.path("xdg") / "muster/broker.sock").symlink_to(world.broker.socket)
+    assert world.cli("clusters", broker=False, env=state).stdout
+    done = world.cli("clusters", broker=False, check=False)
+    assert done.returncode == ERROR
+    assert f"{world.root}/.local/state/muster/broker.sock (tried because none is named" in done.stderr
+
+
+UNREAD = "standard input is not passed on"
+
+
+@pytest.fixture
+def shell(world):
+    """What muster says on standard error when a shell runs a script that calls it."""
+    environment = {**world._environment(), "MUSTER_BROKER": world.broker.address}
+    environment["PATH"] = f"{BIN}:{environment['PATH']}"
+
+    def run(script, program="sh", **kwargs):
+        if not kwargs:
+            kwargs["stdin"] = subprocess.DEVNULL
+        done = subprocess.run([program, "-c", script], env=environment, cwd=world.root, capture_output=True, text=True,
+                              timeout=120, check=False, **kwargs)
+        assert done.returncode == 0, done.stderr
+        return done.stderr
+    return run
+
+
+def test_input_that_no_job_gets_is_remarked(world, broker, shell):
+    world.write("data", "a\nb\n")
+    job = world.write("job.yaml", "run: 'true'\n")
+    for program in ("sh", "bash"):
+        assert UNREAD in shell("muster run -- cat <data", program)
+        assert UNREAD in shell(f"muster submit {job} <data; true", program)
+    assert UNREAD in shell("muster run -- cat <<EOF\ndata\nEOF\n", "bash")
+    assert UNREAD not in shell("muster run -q -- cat <data")
+    reader, writer = os.pipe()
+    os.write(writer, b"data")
+    done = world.cli("run", "--", "cat", stdin=reader)
+    os.close(writer)
+    os.close(reader)
+    assert UNREAD in done.stderr and "--workdir DIR" in done.stderr
+
+
+def test_input_that_is_not_meant_for_a_job_is_not_remarked(world, broker, shell):
+    world.write("list", "a\nb\nc\n")
+    job = world.write("job.yaml", "run: 'true'\n")
+    for script in ("muster run -- cat", "true | muster run -- cat", ": >empty; muster run -- cat <empty",
+                   "while read x; do muster run -- echo $x; done <list",
+                   "cat list | while read x; do muster run -- echo $x; done",
+                   f"muster submit - <{job}", f"muster submit /dev/stdin <{job}"):
+        assert UNREAD not in shell(script), script
+        assert UNREAD not in shell(script, "bash"), script
+    # As CI gives a shell its script, and as ssh gives it an input that stays open.
+    assert UNREAD not in shell("bash", input="muster run -- cat\n: more\n")
+    reader, writer = os.pipe()
+    assert UNREAD not in shell("muster run -- cat", stdin=reader)
+    os.close(writer)
+    os.close(reader)
 
 
 def test_the_address_comes_from_flag_then_environment_then_file(world, agent):

@@ -9,7 +9,10 @@ from harness.checks import failures
 from harness.fixtures import kubernetes_fixture
 from harness.wait import eventually
 from test_cli_slurm import test_a_job_that_is_submitted_held_starts_after_its_release
-from test_machines import test_cancel_of_a_job_that_has_ended_changes_nothing
+from test_machines import (
+    test_a_cancel_right_after_the_submit_is_a_cancel_wherever_it_meets_the_job,
+    test_cancel_of_a_job_that_has_ended_changes_nothing,
+)
 
 kubernetes = kubernetes_fixture(nodes=2, gpus=4)
 

@@ -316,7 +316,7 @@ def test_a_launch_that_the_account_may_not_make(kubernetes, world, broker, api, 
         check_told(agent, f"rights to {resource} in namespace {namespace}: not allowed: create", "rights.yaml")
         agent.start()
         job_id = api.submit(script_spec("true"))
-        reason = eventually(lambda: [run.reason for run in api.get(job_id).runs if run.reason], "the run says why it waits")[0]
+        reason = eventually(lambda: [run.state_reason.message for run in api.get(job_id).runs if run.state_reason.message], "the run says why it waits")[0]
         assert f'cannot create resource "{resource}"' in reason and "muster-agent" in reason
         assert "it waits for this right" in reason
         assert not kubernetes.objects("pods", namespace=namespace)

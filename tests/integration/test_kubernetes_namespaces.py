@@ -2,7 +2,7 @@
 others."""
 
 import pytest
-from muster.v1 import job_pb2
+from muster.v1 import facts_pb2, job_pb2
 
 from harness.api import CANCELED, RUNNING, SUCCEEDED, error_info, script_spec
 from harness.fixtures import kubernetes_fixture
@@ -79,8 +79,10 @@ def test_one_that_the_agent_does_not_work_in_is_refused_by_name(agent, api):
 def test_jobs_of_one_without_its_rights_wait_for_them(kubernetes, world, agent, api, names):
     _, _, shut = names
     job_id = api.submit(in_namespace(shut, "echo at last"))
-    assert f'pool "{shut}" takes no jobs at the moment: it is forbidden; muster clusters lab tells more' in \
-        world.cli("why", job_id).stdout
+    why = world.cli("why", job_id).stdout
+    assert f'pool "{shut}" takes no jobs at the moment: it is forbidden' in why and "muster clusters lab tells more" in why
+    reason = api.get(job_id).state_reason
+    assert (reason.code, reason.pool) == (facts_pb2.STATE_REASON_CODE_POOL_UNAVAILABLE, shut)
     plan = world.cli("plan", "--pool", shut, "--", "true").stdout
     assert f'pool "{shut}" takes no jobs at the moment: it is forbidden' in plan and "until then the job waits" in plan
     assert f"kubectl apply -n {shut} -f rights.yaml" in plan, "what the agent says is to be done"

@@ -1,7 +1,7 @@
 """Gangs that Volcano starts, by an agent with the least rights."""
 
 import pytest
-from muster.v1 import job_spec_pb2
+from muster.v1 import facts_pb2, job_spec_pb2
 
 from harness.api import RUNNING, SUCCEEDED
 from harness.companion import Companion
@@ -93,7 +93,7 @@ def test_a_gang_that_waits_for_volcano_can_be_held_and_released(kubernetes, bloc
     gate, job_id = blocked
     run_key = api.get(job_id).runs[-1].run_key
     api.hold(job_id)
-    eventually(lambda: api.get(job_id).runs[-1].reason.startswith("held"), "it is held")
+    eventually(lambda: api.get(job_id).runs[-1].state_reason.code == facts_pb2.STATE_REASON_CODE_HELD, "it is held")
     eventually(lambda: not kubernetes.objects("pods", run_key, namespace), "its pods are gone")
     gate.open()
     api.release(job_id)

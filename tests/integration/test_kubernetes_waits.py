@@ -247,7 +247,7 @@ def test_a_job_that_was_let_go_and_finds_no_node_is_held_and_goes_on_after_its_r
     job_id = api.submit(whole_node("echo ran"))
     run_key = run_that_finds_no_node(kubernetes, api, job_id, namespace)
     api.hold(job_id)
-    eventually(lambda: "held: it starts once it is released" in api.get(job_id).runs[0].reason, "it is held")
+    eventually(lambda: "held: it starts once it is released" in api.get(job_id).runs[0].state_reason.message, "it is held")
     assert not kubernetes.objects("pods", run_key, namespace), "nothing of it is there"
     agent.kill()
     agent.start()
@@ -269,7 +269,7 @@ def test_a_job_that_a_hold_has_taken_back_leaves_its_room_and_waits_for_its_turn
     run_key = eventually(lambda: api.get(held).runs and api.get(held).runs[0].run_key, "it has a run")
     eventually(lambda: kubernetes.objects("pods", run_key, namespace), "it was let go")
     api.hold(held)
-    eventually(lambda: "held: it starts once it is released" in api.get(held).runs[0].reason, "it is held")
+    eventually(lambda: "held: it starts once it is released" in api.get(held).runs[0].state_reason.message, "it is held")
     gate = world.gate()
     blocker = api.submit(show_directory(whole_node(gate.script(), nodes=2), world.root))
     api.wait_state(blocker, RUNNING)

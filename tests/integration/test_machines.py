@@ -44,6 +44,17 @@ def test_cancel_of_a_job_that_waits(api, agent, world):
     assert not mark.exists()
 
 
+def test_a_cancel_right_after_the_submit_is_a_cancel_wherever_it_meets_the_job(api, agent):
+    spec = argv_spec("sleep", "99")
+    ids = []
+    for _ in range(40):
+        ids.append(api.submit(spec))
+        api.cancel(ids[-1])
+    jobs = [api.wait_end(job_id) for job_id in ids]
+    assert [job.id for job in jobs if job.state != CANCELED] == [], jobs
+    assert not any(job.HasField("failure") or len(job.runs) > 1 for job in jobs)
+
+
 def test_cancel_of_a_job_that_has_ended_changes_nothing(api, agent):
     job_id = api.submit(argv_spec("true"))
     before = api.wait_state(job_id, SUCCEEDED)
@@ -167,7 +178,7 @@ def test_inventory_of_a_machine(api, agent):
 def test_a_log_can_be_followed_while_the_job_runs(api, agent, world):
     gate = world.gate()
     job_id = api.submit(script_spec(f"echo first; {gate.script()}; echo second"))
-    request = jobs_service_pb2.ReadLogRequest(job_id=job_id, follow=True)
+    request = jobs_service_pb2.ReadLogRequest(job_id=job_id, stream=jobs_service_pb2.LOG_STREAM_STDOUT, follow=True)
     stream = api.jobs.ReadLog(request, timeout=120)
     seen = b""
     while not seen:

@@ -6,13 +6,14 @@ import re
 import signal
 import time
 
-from muster.v1 import job_pb2, job_spec_pb2
+from muster.v1 import facts_pb2, job_pb2, job_spec_pb2
 import pytest
 
 from harness.api import CANCELED, FAILED, SUCCEEDED, argv_spec, script_spec
 from harness.fixtures import hosts_agent_fixture, hosts_fixture
 from harness.hosts import SshCluster, is_shown_failing
 from harness.wait import eventually, holds_for
+from test_machines import test_a_cancel_right_after_the_submit_is_a_cancel_wherever_it_meets_the_job
 
 RUNNING = job_pb2.JOB_STATE_RUNNING
 PENDING = job_pb2.JOB_STATE_PENDING
@@ -74,7 +75,7 @@ def test_a_run_has_all_its_nodes_or_none(api, world, cluster, agent):
     api.wait_state(first, RUNNING)
     mark = world.path("mark")
     second = api.submit(two_nodes(f"touch {mark}", resources=gpus(2000)))
-    eventually(lambda: "2 hosts with 2" in api.get(second).reason, "it waits for both hosts")
+    eventually(lambda: "2 hosts with 2" in api.get(second).state_reason.message, "it waits for both hosts")
     assert not mark.exists()
     gate.open()
     api.wait_state(second, SUCCEEDED)
@@ -127,9 +128,9 @@ def test_a_run_goes_on_while_ssh_is_cut_and_is_not_doubled(api, world, cluster, 
     api.wait_state(job_id, RUNNING)
     for host in cluster.hosts:
         host.cut()
-    eventually(lambda: "has not answered since" in api.get(job_id).runs[-1].reason, "its silence is told")
-    assert re.match(r"host gpu\d has not answered since [-0-9]+T[:0-9]+Z: ", api.get(job_id).reason)
-    assert "has not answered since" in api.list_page().jobs[0].reason
+    eventually(lambda: "has not answered since" in api.get(job_id).runs[-1].state_reason.message, "its silence is told")
+    assert re.match(r"host gpu\d has not answered since [-0-9]+T[:0-9]+Z: ", api.get(job_id).state_reason.message)
+    assert "has not answered since" in api.list_page().jobs[0].state_reason.message
     gate.open()
     holds_for(lambda: api.get(job_id).state == RUNNING, "the state stays", 3)
     for host in cluster.hosts:
@@ -143,7 +144,7 @@ def told_reason(api, job_id):
     """What is told of why a RUNNING job is as it is: by list, show, and of its run."""
     job = api.get(job_id)
     assert job.state == RUNNING
-    return {api.list_page().jobs[0].reason, job.reason, job.runs[-1].reason}
+    return {api.list_page().jobs[0].state_reason.message, job.state_reason.message, job.runs[-1].state_reason.message}
 
 
 def is_told_silent(api, job_id):
@@ -181,7 +182,7 @@ def test_a_host_that_is_back_is_not_called_silent_by_an_agent_that_was_restarted
     agent.kill()
     if comes_back == "after the agent":
         agent.start()
-        eventually(lambda: "since the agent was started" in api.get(job_id).reason, "the new agent tells it, too")
+        eventually(lambda: "since the agent was started" in api.get(job_id).state_reason.message, "the new agent tells it, too")
         cluster.hosts[1].start()
     else:
         cluster.hosts[1].start()
@@ -207,12 +208,12 @@ def test_a_plan_says_whether_the_run_would_start_beside_those_that_wait(api, wor
     running = api.submit(limited(two_nodes(gate.script(), resources=gpus(1000)), 3600))
     api.wait_state(running, RUNNING)
     large = api.submit(two_nodes("true", resources=gpus(2000)))
-    eventually(lambda: "2 hosts with 2" in api.get(large).reason, "it waits for both hosts")
+    eventually(lambda: "2 hosts with 2" in api.get(large).state_reason.message, "it waits for both hosts")
     wait, queue = planned(api, limited(argv_spec("true", resources=gpus(1000)), 60))
     assert wait < 60 and queue == "1 run waits, and this one would start before it"
     assert planned(api, argv_spec("true", resources=gpus(1000))) == (None, "1 run waits before it")
     api.hold(large)
-    eventually(lambda: api.get(large).runs[-1].reason.startswith("held"), "its agent has heard it")
+    eventually(lambda: api.get(large).runs[-1].state_reason.code == facts_pb2.STATE_REASON_CODE_HELD, "its agent has heard it")
     wait, queue = planned(api, argv_spec("true", resources=gpus(1000)))
     assert wait < 60 and queue == "0 runs wait before it"
     wait, queue = planned(api, two_nodes("true", resources=gpus(2000)))
@@ -246,7 +247,7 @@ def test_an_agent_that_is_started_while_a_host_is_away_invents_no_last_word(api,
     agent.kill()
     cluster.hosts[1].cut()
     agent.start()
-    eventually(lambda: "gpu2 has not answered since the agent was started" in api.get(job_id).runs[-1].reason, "told")
+    eventually(lambda: "gpu2 has not answered since the agent was started" in api.get(job_id).runs[-1].state_reason.message, "told")
     assert api.get(job_id).state == RUNNING
     cluster.hosts[1].start()
     gate.open()
@@ -376,7 +377,7 @@ def test_a_host_that_is_away_when_the_agent_starts_is_still_known_by_what_it_had
         agent.start()
         eventually(lambda: "host gpu2 is down" in world.cli("clusters", "lab").stdout, "the broker has its new word")
         job_id = api.submit(script_spec('echo "$CUDA_VISIBLE_DEVICES"', resources=gpus(1000)))
-        eventually(lambda: "gpu2" in api.get(job_id).reason, "it waits, and the reason names the host")
+        eventually(lambda: "gpu2" in api.get(job_id).state_reason.message, "it waits, and the reason names the host")
         made.hosts[1].start()
         api.wait_state(job_id, SUCCEEDED)
         assert api.stdout(job_id) == b"GPU-aaaa\n"

@@ -104,7 +104,7 @@ def test_a_minute_without_any_packet_from_a_host_loses_and_doubles_nothing(api, 
     with cluster.hosts[1].black_hole():
         starting = api.submit(two_nodes(f"echo starting $NODE_RANK >>{counter}"))
         holds_for(lambda: api.get(running).state == RUNNING, "nobody knows better", 60)
-        assert "gpu2 has not answered since" in api.get(running).runs[-1].reason
+        assert "gpu2 has not answered since" in api.get(running).runs[-1].state_reason.message
         elsewhere = api.wait_state(api.submit(argv_spec("true")), SUCCEEDED)
         assert list(elsewhere.runs[-1].nodes) == ["gpu1"]
     gate.open()

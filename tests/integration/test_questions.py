@@ -81,7 +81,7 @@ def fill(world, api):
 
 
 def wait_reason(api, job, words):
-    eventually(lambda: words in api.get(job).reason, f"job {job} waits for \"{words}\"")
+    eventually(lambda: words in api.get(job).state_reason.message, f"job {job} waits for \"{words}\"")
 
 
 def test_a_held_job_waits_on_its_machine_also_over_restarts_until_it_is_released(world, api, agent):

@@ -53,6 +53,9 @@ class Quickstart:
 
     def __init__(self, root):
         self.root, self.state, self.calls = root, root / "state", root / "calls"
+        self.home = root / "home"
+        self.config = self.home / ".config/muster/config.yaml"
+        self.home.mkdir()
         self._write("deploy/quickstart", (REPOSITORY / "deploy/quickstart").read_text()
                     .replace("/var/lib/muster-quickstart", str(root / "slurm")))
         self._write("deploy/install-deps", "#!/bin/sh\n")
@@ -71,12 +74,22 @@ class Quickstart:
         path.write_text(text)
         path.chmod(0o755)
 
-    def __call__(self, *args):
-        environment = {**os.environ, "PATH": f"{self.root / 'path'}:{os.environ['PATH']}"}
-        done = subprocess.run([self.root / "deploy/quickstart", *args, "--state-dir", self.state], env=environment,
+    def environment(self):
+        """A user's whose home is empty at first."""
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("MUSTER_", "XDG_"))}
+        return {**kept, "PATH": f"{self.root / 'path'}:{os.environ['PATH']}", "HOME": str(self.home)}
+
+    def __call__(self, *args, state=True, **env):
+        where = ("--state-dir", self.state) if state else ()
+        done = subprocess.run([self.root / "deploy/quickstart", *args, *where], env={**self.environment(), **env},
                               capture_output=True, text=True, timeout=300, check=False)
         assert done.returncode == 0, done.stderr
         return done.stderr
+
+    def in_a_new_shell(self, *args, **env):
+        """muster, where nobody has named a broker."""
+        return subprocess.run([BIN / "muster", *args], env={**self.environment(), **env}, capture_output=True, text=True,
+                              timeout=120, check=False)
 
     def muster(self, *args):
         return subprocess.run([BIN / "muster", "--broker", f"unix:{self.state}/broker.sock", *args], capture_output=True,
@@ -134,6 +147,50 @@ def test_what_is_started_is_named_with_its_log(quickstart):
         assert f"starting {name}; its log is {quickstart.state}/{name}.log" in said
     assert "the first time" not in said
     assert "== starting" not in quickstart()
+
+
+def test_a_new_shell_finds_the_broker_by_the_configuration(quickstart):
+    said = quickstart()
+    address = f"unix:{quickstart.state}/broker.sock"
+    assert f"{quickstart.config} names this broker now" in said
+    assert quickstart.config.read_text() == f"broker: '{address}'\n"
+    assert "export PATH=" in said and "export MUSTER_BROKER" not in said
+    assert quickstart.in_a_new_shell("list", "-q").stdout == "1\n"
+    again = quickstart()
+    assert "names this broker now" not in again and "export PATH=" in again
+    assert f"export MUSTER_BROKER={address} PATH=" in quickstart(MUSTER_BROKER="unix:/another.sock")
+
+
+def test_a_configuration_that_names_another_broker_stays(quickstart):
+    quickstart.config.parent.mkdir(parents=True)
+    quickstart.config.write_text("broker: unix:/another.sock\n")
+    said = quickstart()
+    assert f"{quickstart.config} names another broker and stays as it is: broker: unix:/another.sock" in said
+    assert f"export MUSTER_BROKER=unix:{quickstart.state}/broker.sock PATH=" in said
+    assert quickstart.config.read_text() == "broker: unix:/another.sock\n"
+
+
+def test_a_configuration_that_names_no_broker_gets_the_line_if_it_can_be_read_then(quickstart):
+    quickstart.config.parent.mkdir(parents=True)
+    quickstart.config.write_text("# mine\noutput: wide")
+    quickstart()
+    assert quickstart.config.read_text() == f"# mine\noutput: wide\nbroker: 'unix:{quickstart.state}/broker.sock'\n"
+    quickstart.config.write_text("output: [wide\n")
+    said = quickstart()
+    assert f"could not write to {quickstart.config}; it takes the line: broker: 'unix:" in said
+    assert quickstart.config.read_text() == "output: [wide\n"
+
+
+def test_the_default_is_found(quickstart):
+    try:
+        quickstart(state=False)
+        quickstart.config.unlink()
+        assert quickstart.in_a_new_shell("list", "-q").stdout == "1\n"
+        elsewhere = quickstart.in_a_new_shell("list", XDG_STATE_HOME=str(quickstart.root / "nowhere"))
+    finally:
+        quickstart("--stop", state=False)
+    assert elsewhere.returncode == 1
+    assert f"unix:{quickstart.root}/nowhere/muster/broker.sock (tried because none is named by --broker" in elsewhere.stderr
 
 
 def test_a_long_build_says_how_far_it_is_and_a_failed_one_why(quickstart):

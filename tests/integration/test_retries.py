@@ -42,7 +42,7 @@ def test_a_held_job_outlives_the_broker_and_starts_when_it_is_released(api, brok
     api.wait_state(other, SUCCEEDED)
     job = api.get(job_id)
     assert job.state == QUEUED and job.held
-    assert job.reason.startswith("held by ") and job.reason.endswith(": the data is late")
+    assert job.state_reason.message.startswith("held by ") and job.state_reason.message.endswith(": the data is late")
     assert [held.id for held in api.list_all(filter="held = true")] == [job_id]
     assert not release(api, job_id)[0].held
     api.wait_state(job_id, SUCCEEDED)
@@ -130,7 +130,7 @@ class TestOnSlurm:
         # Slurm fails its jobs now, as it does later when a node has not answered for a while.
         slurm.slurm("scontrol", "update", f"NodeName={node}", "State=DOWN", "Reason=test")
         job = api.wait_state(job_id, QUEUED)
-        assert "for run 2 of 11 after an infrastructure failure" in job.reason
+        assert "for run 2 of 11 after an infrastructure failure" in job.state_reason.message
         holds_for(lambda: len(api.get(job_id).runs) == 1, "no second run", 2)
         api.cancel(job_id)
         assert api.get(job_id).state == CANCELED

@@ -84,3 +84,25 @@ def test_an_open_variable_is_asked_for_and_taken_from_the_command_line(world, ag
     task = world.write("task.yaml", "envs: {DATA: }\nrun: echo $DATA\n")
     assert "--env DATA=VALUE" in failing(world, ERROR, "submit", task).stderr
     assert world.cli("submit", "--wait", "--env", "DATA=mine", task).stdout == "mine\n"
+
+
+def test_a_task_is_for_bash_and_for_sh_where_there_is_none(world, agent):
+    programs = world.path("programs")
+    programs.mkdir()
+    (programs / "sh").symlink_to("/bin/sh")
+    text = 'num_nodes: 1\nrun: |\n  echo "${BASH_VERSION:+bash} $#"\n  echo err >&2\n'
+    assert world.cli("submit", "--wait", world.write("task.yaml", text)).stdout == "bash 0\nerr\n"
+    task = world.write("bare.yaml", text + f"envs: {{PATH: {programs}}}\n")
+    assert world.cli("submit", "--wait", task).stdout == " 0\nerr\n"
+
+
+def test_a_file_that_either_could_have_written_is_read_as_it_is_told(world, agent):
+    text = "run: '[[ a == b* ]] || echo done'\nresources: {memory: 64MB}\n"
+    file = world.write("either.yaml", text)
+    done = world.cli("submit", "--as", "sky", "--wait", file)
+    assert done.stdout == "done\n" and "--as" not in done.stderr
+    done = world.cli("submit", "-o", "jsonl", file)
+    assert "either.yaml: read as a Muster job file, because none of its fields tells; as a SkyPilot task" in done.stderr
+    assert "memory is 61Mi in a job file and 64Mi in a task; run needs bash" in done.stderr
+    assert "--as" not in world.cli("submit", "--as", "muster", file).stderr
+    assert "is not muster or sky" in world.cli("submit", "--as", "slurm", file, check=False).stderr

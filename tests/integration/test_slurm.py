@@ -14,6 +14,7 @@ from harness.fixtures import cluster_fixture
 from harness.slurm import USER
 from harness.trio import VICTIMS, Trio
 from harness.wait import eventually, holds_for
+from test_machines import test_a_cancel_right_after_the_submit_is_a_cancel_wherever_it_meets_the_job
 
 MANY_JOBS = 500
 
@@ -52,7 +53,7 @@ def test_cancel_before_it_runs(world, api, agent):
     first = api.submit(blocker)
     api.wait_state(first, job_pb2.JOB_STATE_RUNNING)
     waiting = api.submit(argv_spec("true"))
-    eventually(lambda: "free nodes" in api.get(waiting).reason or "ahead" in api.get(waiting).reason,
+    eventually(lambda: "free nodes" in api.get(waiting).state_reason.message or "ahead" in api.get(waiting).state_reason.message,
                "the reason for waiting in plain words")
     api.cancel(waiting)
     api.wait_state(waiting, CANCELED)

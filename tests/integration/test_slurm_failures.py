@@ -118,7 +118,7 @@ def test_a_job_held_in_slurm_says_how_to_let_it_go(api, slurm, agent):
     # A job is PENDING from its assignment on; Slurm has it once its run is.
     external_id = api.wait_run_state(job_id, job_pb2.RUN_STATE_PENDING).external_id
     slurm.slurm("scontrol", "uhold", external_id)
-    eventually(lambda: "muster release" in api.get(job_id).reason, "the reason says how to release it")
+    eventually(lambda: "muster release" in api.get(job_id).state_reason.remedy, "the reason says how to release it")
     api.cancel(job_id)
     api.cancel(first)
     api.wait_state(job_id, job_pb2.JOB_STATE_CANCELED)

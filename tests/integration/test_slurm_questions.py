@@ -65,7 +65,7 @@ def test_a_held_job_is_held_in_slurm_until_it_is_released(world, api, agent, slu
     api.wait_run_state(job, job_pb2.RUN_STATE_PENDING)
     api.hold(job)
     eventually(lambda: reason_in_slurm(slurm, api, job) == "JobHeldUser", "Slurm holds the job")
-    eventually(lambda: "held" in api.get(job).reason, "the job says so")
+    eventually(lambda: "held" in api.get(job).state_reason.message, "the job says so")
     gate.open()
     api.wait_state(filler, SUCCEEDED)
     assert api.get(job).state == job_pb2.JOB_STATE_PENDING

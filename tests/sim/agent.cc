@@ -13,8 +13,8 @@ constexpr absl::Duration kTickInterval = absl::Seconds(1);
 constexpr absl::Duration kObserveInterval = absl::Seconds(3);
 constexpr absl::Duration kLookupGrace = absl::Seconds(30);  // more than kLongestFlight
 
-agent::Options OptionsFor(const World& world, const SimCluster& cluster) {
-  agent::Options options;
+agents::Options OptionsFor(const World& world, const SimCluster& cluster) {
+  agents::Options options;
   options.cluster = cluster.name();
   options.kind = cluster.temper().is_slurm ? v1::CLUSTER_KIND_SLURM : v1::CLUSTER_KIND_MACHINES;
   options.max_active_runs = 6;
@@ -39,9 +39,9 @@ void SimAgent::NewJournal() {
 // ---- the process
 
 void SimAgent::Start() {
-  core_ = std::make_unique<agent::AgentCore>(OptionsFor(world_, cluster_), journal_);
+  core_ = std::make_unique<agents::AgentCore>(OptionsFor(world_, cluster_), journal_);
   world_.history.Note(world_.loop, "agent {}: starts with {} runs", cluster_.name(), held());
-  for (const agent::JournalRun& run : journal_.runs) {
+  for (const agents::JournalRun& run : journal_.runs) {
     if (run.state < v1::RUN_STATE_PENDING) auditor_.TakenUp(run.assignment->run_key());
   }
   Tick();
@@ -74,12 +74,12 @@ void SimAgent::Later(absl::Duration delay, std::function<void()> action) {
 }
 
 void SimAgent::Tick() {
-  Handle(agent::Tick{});
+  Handle(agents::Tick{});
   if (is_up()) Later(kTickInterval, [this] { Tick(); });
 }
 
-void SimAgent::Handle(agent::Input input) {
-  agent::Output out;
+void SimAgent::Handle(agents::Input input) {
+  agents::Output out;
   core_->Handle(std::move(input), now(), now(), &out);
   if (auto status = core_->CheckInvariants(); !status.ok()) {
     auditor_.Fail("agent's own check", std::string(ToStd(status.message())));
@@ -89,13 +89,13 @@ void SimAgent::Handle(agent::Input input) {
   if (is_up() && Commit(out)) CarryOut(std::move(out.effects));
 }
 
-bool SimAgent::Commit(const agent::Output& out) {
+bool SimAgent::Commit(const agents::Output& out) {
   if (out.changes.empty()) return true;
   if (world_.Strikes(0.0015)) {
     Crash("agent dies before a commit", false);
     return false;
   }
-  agent::ApplyToContent(out.changes, &journal_);
+  agents::ApplyToContent(out.changes, &journal_);
   if (world_.Strikes(0.0015)) {
     Crash("agent dies after a commit", false);
     return false;
@@ -103,8 +103,8 @@ bool SimAgent::Commit(const agent::Output& out) {
   return true;
 }
 
-void SimAgent::CarryOut(std::vector<agent::Effect> effects) {
-  for (agent::Effect& effect : effects) {
+void SimAgent::CarryOut(std::vector<agents::Effect> effects) {
+  for (agents::Effect& effect : effects) {
     if (world_.Strikes(0.0005)) return Crash("agent dies between effects", false);
     std::visit([this](auto& typed) { Do(typed); }, effect);
     if (!is_up()) return;
@@ -120,50 +120,50 @@ std::function<void(Outcome)> SimAgent::Answer(std::function<void(Outcome)> handl
   };
 }
 
-void SimAgent::Do(agent::DoLaunch& effect) {
+void SimAgent::Do(agents::DoLaunch& effect) {
   const std::string key = effect.run.run_key;
   world_.history.Note(world_.loop, "agent {}: launches {}", cluster_.name(), key);
   auditor_.Launching(key);
   cluster_.Launch(*effect.run.assignment,
-                  Answer<agent::LaunchOutcome>([this, key](agent::LaunchOutcome outcome) {
-                    Handle(agent::Launched{key, std::move(outcome)});
+                  Answer<agents::LaunchOutcome>([this, key](agents::LaunchOutcome outcome) {
+                    Handle(agents::Launched{key, std::move(outcome)});
                   }));
 }
 
-void SimAgent::Do(agent::DoLookup& effect) {
+void SimAgent::Do(agents::DoLookup& effect) {
   const std::string key = effect.run.run_key;
   cluster_.Lookup(effect.run,
-                  Answer<agent::LookupOutcome>([this, key](agent::LookupOutcome outcome) {
-                    Handle(agent::LookedUp{key, std::move(outcome)});
+                  Answer<agents::LookupOutcome>([this, key](agents::LookupOutcome outcome) {
+                    Handle(agents::LookedUp{key, std::move(outcome)});
                   }));
 }
 
-void SimAgent::Do(agent::DoCancel& effect) {
+void SimAgent::Do(agents::DoCancel& effect) {
   const std::string key = effect.run.run_key;
   cluster_.Cancel(effect.run, Answer<absl::Status>([this, key](absl::Status status) {
-                    Handle(agent::CancelAsked{key, std::move(status)});
+                    Handle(agents::CancelAsked{key, std::move(status)});
                   }));
 }
 
-void SimAgent::Do(agent::DoHold& effect) {
+void SimAgent::Do(agents::DoHold& effect) {
   cluster_.SetHeld(effect.run, effect.held,
                    Answer<absl::Status>(
                        [this, key = effect.run.run_key, held = effect.held](absl::Status status) {
-                         Handle(agent::HoldAsked{key, held, std::move(status)});
+                         Handle(agents::HoldAsked{key, held, std::move(status)});
                        }));
 }
 
-void SimAgent::Do(agent::DoForget& effect) {
+void SimAgent::Do(agents::DoForget& effect) {
   world_.history.Note(world_.loop, "agent {}: lets go of {}", cluster_.name(), effect.run.run_key);
   cluster_.Forget(effect.run.run_key);
   Later(world_.random.Skewed(absl::Milliseconds(10), absl::Seconds(10)),
-        [this, key = effect.run.run_key] { Handle(agent::Forgotten{key}); });
+        [this, key = effect.run.run_key] { Handle(agents::Forgotten{key}); });
 }
 
-void SimAgent::Do(agent::ShipLogs& effect) {
+void SimAgent::Do(agents::ShipLogs& effect) {
   if (!effect.ended) return;
   Later(world_.random.Skewed(absl::Milliseconds(10), absl::Seconds(10)),
-        [this, key = effect.run.run_key] { Handle(agent::LogsShipped{key}); });
+        [this, key = effect.run.run_key] { Handle(agents::LogsShipped{key}); });
 }
 
 void SimAgent::Observe() {
@@ -171,8 +171,8 @@ void SimAgent::Observe() {
   if (!runs.empty()) {
     cluster_.Observe(
         std::move(runs),
-        Answer<agent::ObserveOutcome>([this, began = now()](agent::ObserveOutcome outcome) {
-          Handle(agent::Observed{.outcome = std::move(outcome), .began = began});
+        Answer<agents::ObserveOutcome>([this, began = now()](agents::ObserveOutcome outcome) {
+          Handle(agents::Observed{.outcome = std::move(outcome), .began = began});
         }));
   }
   Later(kObserveInterval, [this] { Observe(); });
@@ -187,7 +187,7 @@ void SimAgent::Dial() {
     return;
   }
   link_ = link;
-  link->agent.on_message = [this](v1::ConnectResponse message) {
+  link->agent.on_message = [this](agent::v1::ConnectResponse message) {
     if (!is_up()) return;
     if (world_.Has(Mutation::kDropCancellations)) {
       if (message.has_cancellations()) return;
@@ -199,15 +199,15 @@ void SimAgent::Dial() {
     }
     const bool releases = message.has_holds() && !message.holds().held();
     if (world_.Has(Mutation::kDropReleases) && releases) return;
-    Handle(agent::BrokerSaid{std::move(message)});
+    Handle(agents::BrokerSaid{std::move(message)});
   };
   link->agent.on_broken = [this] {
     HangUp();
-    Handle(agent::LinkDown{});
+    Handle(agents::LinkDown{});
     if (!is_up()) return;
     Later(world_.random.Between(absl::Milliseconds(100), absl::Seconds(3)), [this] { Dial(); });
   };
-  Handle(agent::LinkUp{cluster_.Inventory()});
+  Handle(agents::LinkUp{cluster_.Inventory()});
 }
 
 void SimAgent::HangUp() {
@@ -218,11 +218,11 @@ void SimAgent::HangUp() {
   link_ = nullptr;
 }
 
-void SimAgent::Do(agent::SendToBroker& effect) {
+void SimAgent::Do(agents::SendToBroker& effect) {
   if (link_ != nullptr) link_->ToBroker(std::move(effect.message));
 }
 
-void SimAgent::Do(agent::Redial& effect) {
+void SimAgent::Do(agents::Redial& effect) {
   world_.history.Note(world_.loop, "agent {}: dials again: {}", cluster_.name(),
                       effect.status.ToString());
   HangUp();
@@ -230,7 +230,7 @@ void SimAgent::Do(agent::Redial& effect) {
         [this] { Dial(); });
 }
 
-void SimAgent::Do(agent::Stop& effect) {
+void SimAgent::Do(agents::Stop& effect) {
   auditor_.Fail("progress",
                 fmt::format("agent {} gives up: {}", cluster_.name(), effect.status.ToString()));
 }

@@ -31,9 +31,9 @@ class SimAgent {
   // Its clock does not jump while it runs, see AgentCore; a new process may find another time.
   absl::Time now() const { return world_.loop.now() + clock_offset_; }
   void Later(absl::Duration delay, std::function<void()> action);
-  void Handle(agent::Input input);
-  bool Commit(const agent::Output& out);
-  void CarryOut(std::vector<agent::Effect> effects);
+  void Handle(agents::Input input);
+  bool Commit(const agents::Output& out);
+  void CarryOut(std::vector<agents::Effect> effects);
   void Tick();
   void Observe();
   void Dial();
@@ -43,27 +43,27 @@ class SimAgent {
   template <typename Outcome>
   std::function<void(Outcome)> Answer(std::function<void(Outcome)> handle);
 
-  void Do(agent::DoLaunch& effect);
-  void Do(agent::DoLookup& effect);
-  void Do(agent::DoCancel& effect);
-  void Do(agent::DoHold& effect);
-  void Do(agent::DoNoteHold&) {}
-  void Do(agent::ShipLogs& effect);
-  void Do(agent::DoForget& effect);
-  void Do(agent::DoAllowStarts&) {}
-  void Do(agent::SendToBroker& effect);
-  void Do(agent::Redial& effect);
-  void Do(agent::Stop& effect);
+  void Do(agents::DoLaunch& effect);
+  void Do(agents::DoLookup& effect);
+  void Do(agents::DoCancel& effect);
+  void Do(agents::DoHold& effect);
+  void Do(agents::DoNoteHold&) {}
+  void Do(agents::ShipLogs& effect);
+  void Do(agents::DoForget& effect);
+  void Do(agents::DoAllowStarts&) {}
+  void Do(agents::SendToBroker& effect);
+  void Do(agents::Redial& effect);
+  void Do(agents::Stop& effect);
 
   World& world_;
   Auditor& auditor_;
   SimBroker& broker_;
   SimCluster& cluster_;
-  agent::JournalContent journal_;
+  agents::JournalContent journal_;
   absl::Duration clock_offset_;
 
   // ---- what dies with the process
-  std::unique_ptr<agent::AgentCore> core_;
+  std::unique_ptr<agents::AgentCore> core_;
   uint64_t process_ = 0;
   std::shared_ptr<Link> link_;
 };

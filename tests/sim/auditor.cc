@@ -33,9 +33,10 @@ bool MayFollow(v1::RunState from, v1::RunState to) {
   return launches_again || resumes || is_requeued;
 }
 
-v1::JobState JobStateOf(v1::RunState run) {
+v1::JobState JobStateOf(v1::RunState run, bool cancel_requested) {
   if (run == v1::RUN_STATE_SUCCEEDED) return v1::JOB_STATE_SUCCEEDED;
   if (run == v1::RUN_STATE_CANCELED) return v1::JOB_STATE_CANCELED;
+  if (HasEnded(run) && cancel_requested) return v1::JOB_STATE_CANCELED;
   if (HasEnded(run)) return v1::JOB_STATE_FAILED;
   if (run == v1::RUN_STATE_SUSPENDED) return v1::JOB_STATE_SUSPENDED;
   if (run == v1::RUN_STATE_RUNNING || run == v1::RUN_STATE_FINISHING) return v1::JOB_STATE_RUNNING;
@@ -193,7 +194,7 @@ void Auditor::CheckRunStep(uint64_t job, JobBook* book, const v1::Transition& tr
   // Whether it should be is looked at when the whole end is known.
   run.is_followed = to == v1::RUN_STATE_FAILED && transition.job_state() == v1::JOB_STATE_QUEUED;
   if (run.is_followed) world_.Count("another run after a failure");
-  if (!run.is_followed && transition.job_state() != JobStateOf(to)) {
+  if (!run.is_followed && transition.job_state() != JobStateOf(to, book->cancel_requested)) {
     Fail("legal", fmt::format("job {} is {} while its run is {}", job, Text(transition.job_state()),
                               Text(to)));
   }
@@ -236,11 +237,11 @@ void Auditor::CheckEnd(const std::string& run_key, const v1::Run& run, const Job
   const TrueRun& truth = runs_[run_key];
   const bool never_there = truth.submissions == 0;
   const auto is = [&](TrueEnd::Kind kind) { return truth.end && truth.end->kind == kind; };
+  const bool succeeded = is(TrueEnd::Kind::kExit) && truth.end->code == 0;
   bool good = false;
   switch (run.state()) {
     case v1::RUN_STATE_SUCCEEDED:
-      good = is(TrueEnd::Kind::kExit) && truth.end->code == 0 && run.exit().code() == 0 &&
-             run.exit().signal() == 0;
+      good = succeeded && run.exit().code() == 0 && run.exit().signal() == 0;
       break;
     case v1::RUN_STATE_FAILED:
       good = is(TrueEnd::Kind::kRefused) ||
@@ -249,7 +250,9 @@ void Auditor::CheckEnd(const std::string& run_key, const v1::Run& run, const Job
              (is(TrueEnd::Kind::kSignal) && run.exit().signal() == truth.end->code);
       break;
     case v1::RUN_STATE_CANCELED:
-      good = is(TrueEnd::Kind::kCanceled) || (never_there && book.cancel_requested);
+      // What failed by itself in the meantime is canceled, too; what succeeded is not.
+      good = is(TrueEnd::Kind::kCanceled) ||
+             (book.cancel_requested && (never_there || (truth.end && !succeeded)));
       break;
     default:
       good = is(TrueEnd::Kind::kVanished) || truth.is_untraceable;

@@ -16,8 +16,9 @@
 //   exit           the end that is reported is the one that the command had
 //   history        each job's transitions are numbered without gaps; a watch that is broken off
 //                  and resumed sees each once
-//   cancel         an acknowledged cancel ends the job; nothing of it starts after its end, and an
-//                  agent that starts after it does not launch it
+//   cancel         an acknowledged cancel ends the job, as CANCELED unless its run succeeded, and
+//                  is followed by no other run; nothing of it starts after its end, and an agent
+//                  that starts after it does not launch it
 //   conservation   submitted = queued + active + ended; after the quiet no orphan on any cluster
 //   replay         the stored transitions give the stored states
 //   progress       once the faults stop, every job ends within a bound

@@ -1,7 +1,7 @@
 #include "tests/sim/broker.h"
 
 #include <algorithm>
-#include <iterator>
+#include <chrono>
 #include <utility>
 
 #include "contract/text.h"
@@ -15,13 +15,6 @@ core::Options CoreOptions() {
   core::Options options;
   options.max_assignments_per_round = 3;  // rounds that end early are a path of their own
   return options;
-}
-
-template <typename T>
-void MoveAppend(std::vector<T>* from, std::vector<T>* to) {
-  to->insert(to->end(), std::make_move_iterator(from->begin()),
-             std::make_move_iterator(from->end()));
-  from->clear();
 }
 
 }  // namespace
@@ -46,12 +39,12 @@ void SimBroker::Start() {
       shape.spec_bytes = spec.SerializeAsString();
     }
   }
-  core_ = std::make_unique<core::Core>(CoreOptions(), *std::move(restored));
+  loop_.emplace(std::make_unique<core::Core>(CoreOptions(), *std::move(restored)), kTickInterval,
+                Now());
+  assignments_.emplace(&store_);
   world_.history.Note(world_.loop, "broker: starts");
-  if (auto status = core_->CheckInvariants(); !status.ok()) {
-    auditor_.Fail("broker's own check", std::string(ToStd(status.message())));
-  }
-  Later(kTickInterval, [this] { Tick(); });
+  CheckInvariants();
+  TurnAfter(loop_->Patience(Now()));
 }
 
 void SimBroker::Crash(std::string_view why) {
@@ -59,10 +52,11 @@ void SimBroker::Crash(std::string_view why) {
   world_.Count(why);
   world_.history.Note(world_.loop, "{}", why);
   ++process_;
-  core_.reset();
+  loop_.reset();
+  assignments_.reset();
   inbox_.clear();
   waiting_ = {};
-  batch_is_due_ = commit_is_due_ = false;
+  commit_is_due_ = false;
   for (auto& [session, link] : links_) {
     link->broker = {};
     link->Cut();
@@ -82,38 +76,42 @@ void SimBroker::Later(absl::Duration delay, std::function<void()> action) {
   });
 }
 
-void SimBroker::Tick() {
-  Take(core::Tick{});
-  Later(kTickInterval, [this] { Tick(); });
+broker::Instant SimBroker::Now() const {
+  const absl::Duration passed = world_.loop.now() - absl::UnixEpoch();
+  return {now(), std::chrono::steady_clock::time_point(absl::ToChronoNanoseconds(passed))};
 }
 
 void SimBroker::JumpClock(absl::Duration by) {
   clock_offset_ += by;
   auditor_.ClockJumped(by);
-  if (!is_up()) return;
-  Take(core::Tick{by});
-  // The first thing that is handled at the new time.
-  std::rotate(inbox_.begin(), std::prev(inbox_.end()), inbox_.end());
+}
+
+void SimBroker::CheckInvariants() {
+  if (auto status = loop_->CheckInvariants(); !status.ok()) {
+    auditor_.Fail("broker's own check", std::string(ToStd(status.message())));
+  }
 }
 
 void SimBroker::Take(core::Input input) {
   inbox_.push_back(std::move(input));
-  if (batch_is_due_) return;
-  batch_is_due_ = true;
-  Later(world_.random.Skewed(absl::Microseconds(10), absl::Milliseconds(50)),
-        [this] { HandleBatch(); });
+  if (inbox_.size() > 1) return;
+  TurnAfter(world_.random.Skewed(absl::Microseconds(10), absl::Milliseconds(50)));
 }
 
-void SimBroker::HandleBatch() {
-  batch_is_due_ = false;
-  core::Output out;
-  for (core::Input& input : std::exchange(inbox_, {})) HandleOne(std::move(input), &out);
-  constexpr int kMaxRounds = 1000;
-  for (int round = 0; round < kMaxRounds && core_->PlaceJobs(now(), &out); ++round) {
-  }
-  if (auto status = core_->CheckInvariants(); !status.ok()) {
-    auditor_.Fail("broker's own check", std::string(ToStd(status.message())));
-  }
+void SimBroker::TurnAfter(absl::Duration delay) {
+  Later(std::max(delay, absl::ZeroDuration()), [this, turn = ++next_turn_] {
+    if (turn == next_turn_) Turn();
+  });
+}
+
+void SimBroker::Turn() {
+  const std::vector<core::Input> inputs = std::exchange(inbox_, {});
+  core::Output out =
+      loop_->Turn(inputs, Now(), [this, &inputs](const broker::CoreLoop::Handled& handled) {
+        OnHandled(inputs[handled.input], handled);
+      });
+  CheckInvariants();
+  TurnAfter(loop_->Patience(Now()));
   if (world_.Strikes(0.0005)) return Crash("broker dies before a commit");
   if (world_.Has(Mutation::kReplyBeforeCommit)) {
     core::Output early;
@@ -121,30 +119,20 @@ void SimBroker::HandleBatch() {
     CarryOut(std::move(early));
     if (!is_up()) return;
   }
-  MoveAppend(&out.changes, &waiting_.changes);
-  MoveAppend(&out.effects, &waiting_.effects);
+  if (broker::IsEmpty(out)) return;
+  waiting_.Add(std::move(out));
   if (commit_is_due_) return;
   commit_is_due_ = true;
   Later(world_.random.Skewed(absl::Microseconds(100), absl::Milliseconds(300)),
         [this] { CommitWaiting(); });
 }
 
-void SimBroker::HandleOne(core::Input input, core::Output* out) {
-  const bool is_stale = IsStale(input);
-  const size_t changes = out->changes.size();
-  const size_t effects = out->effects.size();
-  core::Input copy = input;
-  core_->Handle(std::move(input), now(), out);
-  if (is_stale) {
+void SimBroker::OnHandled(const core::Input& input, const broker::CoreLoop::Handled& handled) {
+  if (IsStale(input)) {
     world_.Count("report over an old connection");
-    // The first output of a process carries its epoch, whatever the input.
-    size_t caused = out->changes.size() - changes;
-    for (size_t i = changes; i < out->changes.size(); ++i) {
-      caused -= std::holds_alternative<core::PutBrokerEpoch>(out->changes[i]) ? 1 : 0;
-    }
-    auditor_.HandledStale("a report", caused);
+    auditor_.HandledStale("a report", handled.out.changes.size() - handled.changes_before);
   }
-  Track(copy, *out, effects);
+  Track(input, handled.out, handled.effects_before);
 }
 
 bool SimBroker::IsStale(const core::Input& input) const {
@@ -179,7 +167,7 @@ void SimBroker::Track(const core::Input& input, const core::Output& out, size_t 
 
 void SimBroker::CommitWaiting() {
   commit_is_due_ = false;
-  core::Output output = std::exchange(waiting_, {});
+  core::Output output = waiting_.Take();
   if (world_.Strikes(0.0005)) return Crash("broker dies in a commit that does not take place");
   if (world_.Has(Mutation::kTornCommit) && output.changes.size() > 3 && world_.Strikes(0.05)) {
     output.changes.resize(output.changes.size() / 2);
@@ -205,6 +193,7 @@ void SimBroker::Store(const core::Changes& changes) {
 }
 
 void SimBroker::CarryOut(core::Output output) {
+  assignments_->Remember(output.changes);
   for (core::Effect& effect : output.effects) {
     if (world_.Strikes(0.0002)) return Crash("broker dies between effects");
     std::visit([this](auto& typed) { Do(typed); }, effect);
@@ -249,7 +238,7 @@ std::shared_ptr<Link> SimBroker::Dial() {
   link->session = ++last_session_;
   links_[link->session] = link;
   link->broker.on_message = [this, process = process_,
-                             session = link->session](v1::ConnectRequest message) {
+                             session = link->session](agent::v1::ConnectRequest message) {
     if (process == process_) OnMessage(session, std::move(message));
   };
   link->broker.on_broken = [this, process = process_, session = link->session] {
@@ -260,11 +249,11 @@ std::shared_ptr<Link> SimBroker::Dial() {
   return link;
 }
 
-void SimBroker::OnMessage(core::SessionId session, v1::ConnectRequest message) {
+void SimBroker::OnMessage(core::SessionId session, agent::v1::ConnectRequest message) {
   switch (message.message_case()) {
-    case v1::ConnectRequest::kHello:
+    case agent::v1::ConnectRequest::kHello:
       return Take(core::AgentConnected{session, std::move(*message.mutable_hello())});
-    case v1::ConnectRequest::kEvents: {
+    case agent::v1::ConnectRequest::kEvents: {
       // The same bytes twice: a stream does not do this, but a reconnection has the same effect.
       if (world_.Strikes(0.02)) {
         world_.Count("events delivered twice");
@@ -272,10 +261,10 @@ void SimBroker::OnMessage(core::SessionId session, v1::ConnectRequest message) {
       }
       return Take(core::AgentReported{session, std::move(*message.mutable_events())});
     }
-    case v1::ConnectRequest::kHeartbeat:
+    case agent::v1::ConnectRequest::kHeartbeat:
       return Take(core::AgentBeat{session, std::move(*message.mutable_heartbeat())});
-    case v1::ConnectRequest::kAnswer:
-    case v1::ConnectRequest::MESSAGE_NOT_SET:
+    case agent::v1::ConnectRequest::kAnswer:
+    case agent::v1::ConnectRequest::MESSAGE_NOT_SET:
       return;
   }
 }
@@ -288,23 +277,17 @@ void SimBroker::Do(core::SendToAgent& effect) {
 void SimBroker::Do(core::SendAssignments& effect) {
   const auto link = links_.find(effect.session);
   if (link == links_.end()) return;
-  v1::ConnectResponse message;
-  for (v1::Assignment& assignment : effect.assignments) {
-    if (world_.Has(Mutation::kDropResentAssignments) && assignment.may_have_been_launched())
-      continue;
-    if (world_.Has(Mutation::kForgetLaunchedBefore)) assignment.set_may_have_been_launched(false);
-    const auto specs = store_.GetSpecs({assignment.job_id()});
-    if (!specs.ok()) {
-      return auditor_.Fail("durable", "an assignment is sent whose job is not stored");
-    }
-    *assignment.mutable_spec() = specs->front().spec;
-    assignment.set_user(specs->front().user);
-    for (const std::string& node : specs->front().excluded_nodes) {
-      assignment.add_excluded_nodes(node);
-    }
-    *message.mutable_assignments()->add_assignments() = std::move(assignment);
+  std::vector<agent::v1::Assignment> assignments = std::move(effect.assignments);
+  if (world_.Has(Mutation::kDropResentAssignments)) {
+    std::erase_if(assignments, [](const auto& one) { return one.may_have_been_launched(); });
   }
-  link->second->ToAgent(std::move(message));
+  if (world_.Has(Mutation::kForgetLaunchedBefore)) {
+    for (agent::v1::Assignment& one : assignments) one.set_may_have_been_launched(false);
+  }
+  auto messages = assignments_->Make(std::move(assignments));
+  if (!messages.ok())
+    return auditor_.Fail("durable", "an assignment is sent whose job is not stored");
+  for (agent::v1::ConnectResponse& message : *messages) link->second->ToAgent(std::move(message));
 }
 
 void SimBroker::Do(core::CloseAgent& effect) {

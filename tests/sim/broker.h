@@ -1,5 +1,5 @@
-// A broker as one process over a disk: the real core and a real store, killed and restarted at
-// will.
+// A broker as one process over a disk: the real core in the engine's real loop, and a real store,
+// killed and restarted at will.
 //
 // Inputs are handled in batches; what the core decides waits for a commit that takes some time,
 // together with what is decided meanwhile; only then are the effects carried out, one by one. A
@@ -10,10 +10,14 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "broker/core/core.h"
+#include "broker/engine/assignment_messages.h"
+#include "broker/engine/core_loop.h"
+#include "broker/engine/waiting_output.h"
 #include "broker/store/memory/memory_store.h"
 #include "tests/sim/auditor.h"
 #include "tests/sim/link.h"
@@ -30,7 +34,7 @@ class SimBroker {
 
   void Start();
   void Crash(std::string_view why);
-  bool is_up() const { return core_ != nullptr; }
+  bool is_up() const { return loop_.has_value(); }
   const store::Store& store() const { return store_; }
 
   // Null: nobody listens.
@@ -40,7 +44,7 @@ class SimBroker {
   void Cancel(core::Cancel request, StatusDone done);
   void Hold(core::Hold request, StatusDone done);
 
-  // The clock of its machine jumps, which the broker's engine notices and tells the core.
+  // The clock of its machine jumps, which its loop notices.
   void JumpClock(absl::Duration by);
 
   // One connection breaks.
@@ -50,15 +54,18 @@ class SimBroker {
   absl::Time now() const { return world_.loop.now() + clock_offset_; }
   // Runs `action` later unless this process has died by then.
   void Later(absl::Duration delay, std::function<void()> action);
-  void Tick();
+  broker::Instant Now() const;
+  void CheckInvariants();
   void Take(core::Input input);
-  void HandleBatch();
-  void HandleOne(core::Input input, core::Output* out);
+  // The loop's next turn, in place of the one that was planned.
+  void TurnAfter(absl::Duration delay);
+  void Turn();
+  void OnHandled(const core::Input& input, const broker::CoreLoop::Handled& handled);
   void CommitWaiting();
   void Store(const core::Changes& changes);
   void CarryOut(core::Output output);
 
-  void OnMessage(core::SessionId session, v1::ConnectRequest message);
+  void OnMessage(core::SessionId session, agent::v1::ConnectRequest message);
   // The session that a report is from, if it is from one that no longer counts.
   bool IsStale(const core::Input& input) const;
   void Track(const core::Input& input, const core::Output& out, size_t effects_before);
@@ -78,11 +85,12 @@ class SimBroker {
   absl::Duration clock_offset_;
 
   // ---- what dies with the process
-  std::unique_ptr<core::Core> core_;
+  std::optional<broker::CoreLoop> loop_;
+  std::optional<broker::AssignmentMessages> assignments_;
   uint64_t process_ = 0;
+  uint64_t next_turn_ = 0;
   std::vector<core::Input> inbox_;
-  bool batch_is_due_ = false;
-  core::Output waiting_;
+  broker::WaitingOutput waiting_;
   bool commit_is_due_ = false;
   std::map<core::SessionId, std::shared_ptr<Link>> links_;
   std::map<core::Ticket, SubmitDone> submits_;

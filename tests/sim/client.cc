@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "broker/core/fingerprint.h"
 #include "contract/validate.h"
 #include "fmt/format.h"
 
@@ -62,6 +63,7 @@ SimClient::Operation SimClient::MakeOperation(int number) {
   const bool runs_for_ever = random.Chance(0.1);
   operation.item.spec = MakeSpec(operation.name, runs_for_ever);
   operation.item.request_id = operation.name;
+  operation.item.fingerprint = core::RequestFingerprintOf(*operation.item.spec);
   v1::JobSpec another = *operation.item.spec;
   another.set_nodes(2);
   operation.another_spec = std::make_shared<const v1::JobSpec>(std::move(another));
@@ -132,7 +134,9 @@ void SimClient::RepeatWithAnotherSpec(size_t operation) {
   if (!broker_.is_up()) return;
   core::Submit request;
   request.user = "someone";
-  request.items = {{operations_[operation].another_spec, operations_[operation].item.request_id}};
+  const Operation& first = operations_[operation];
+  request.items = {
+      {first.another_spec, first.item.request_id, core::RequestFingerprintOf(*first.another_spec)}};
   broker_.Submit(std::move(request), [this, operation](auto result) {
     if (absl::IsAlreadyExists(result.status())) return;
     auditor_.Fail("once", fmt::format("another spec with the request_id of {} got {}",

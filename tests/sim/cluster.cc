@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "contract/slurm_reasons.h"
 #include "fmt/format.h"
 
 namespace muster::sim {
@@ -52,11 +53,11 @@ v1::Evidence SimCluster::EvidenceNow(v1::EvidenceSource source, std::string deta
 
 // ---- calls
 
-void SimCluster::Launch(const v1::Assignment& assignment,
-                        std::function<void(agent::LaunchOutcome)> answer) {
-  using Kind = agent::LaunchOutcome::Kind;
+void SimCluster::Launch(const agent::v1::Assignment& assignment,
+                        std::function<void(agents::LaunchOutcome)> answer) {
+  using Kind = agents::LaunchOutcome::Kind;
   world_.loop.After(CallTime(), [this, assignment, answer] {
-    agent::LaunchOutcome outcome;
+    agents::LaunchOutcome outcome;
     outcome.evidence = EvidenceNow(v1::EVIDENCE_SOURCE_SBATCH, "what the launch said");
     const auto fails_until = [&](const char* label) {
       return assignment.run() <= Number(assignment.spec(), label);
@@ -92,12 +93,12 @@ void SimCluster::Launch(const v1::Assignment& assignment,
   });
 }
 
-void SimCluster::Lookup(const agent::RunHandle& run,
-                        std::function<void(agent::LookupOutcome)> answer) {
-  using Kind = agent::LookupOutcome::Kind;
+void SimCluster::Lookup(const agents::RunHandle& run,
+                        std::function<void(agents::LookupOutcome)> answer) {
+  using Kind = agents::LookupOutcome::Kind;
   const std::string key = run.run_key;
   world_.loop.After(CallTime(), [this, key, answer] {
-    agent::LookupOutcome outcome;
+    agents::LookupOutcome outcome;
     outcome.evidence = EvidenceNow(v1::EVIDENCE_SOURCE_SQUEUE, "what the look-up said");
     const auto found = entries_.find(key);
     const bool is_known =
@@ -122,12 +123,12 @@ void SimCluster::Lookup(const agent::RunHandle& run,
   });
 }
 
-void SimCluster::Observe(std::vector<agent::RunHandle> runs,
-                         std::function<void(agent::ObserveOutcome)> answer) {
+void SimCluster::Observe(std::vector<agents::RunHandle> runs,
+                         std::function<void(agents::ObserveOutcome)> answer) {
   world_.loop.After(CallTime(), [this, runs = std::move(runs), answer] {
-    agent::ObserveOutcome outcome;
+    agents::ObserveOutcome outcome;
     if (!is_reachable()) outcome.scheduler = absl::UnavailableError("the scheduler is away");
-    for (const agent::RunHandle& run : runs) {
+    for (const agents::RunHandle& run : runs) {
       const auto entry = entries_.find(run.run_key);
       if (entry == entries_.end()) continue;
       if (auto seen = See(&entry->second)) outcome.observations.push_back(*std::move(seen));
@@ -136,7 +137,7 @@ void SimCluster::Observe(std::vector<agent::RunHandle> runs,
   });
 }
 
-void SimCluster::Cancel(const agent::RunHandle& run, std::function<void(absl::Status)> answer) {
+void SimCluster::Cancel(const agents::RunHandle& run, std::function<void(absl::Status)> answer) {
   const std::string key = run.run_key;
   world_.loop.After(CallTime(), [this, key, answer] {
     absl::Status status;
@@ -144,13 +145,16 @@ void SimCluster::Cancel(const agent::RunHandle& run, std::function<void(absl::St
       status = absl::UnavailableError("the scheduler is away");
     } else if (const auto found = entries_.find(key); found != entries_.end()) {
       world_.history.Note(world_.loop, "{}: {} is canceled", name_, key);
+      // Killed before it could write anything down, or by a TERM that its program answers with an
+      // exit code of its own.
+      found->second.end_looks_like_failure |= world_.random.Chance(0.3);
       Kill(&found->second);
     }
     world_.loop.After(CallTime(), [answer, status] { answer(status); });
   });
 }
 
-void SimCluster::SetHeld(const agent::RunHandle& run, bool held,
+void SimCluster::SetHeld(const agents::RunHandle& run, bool held,
                          std::function<void(absl::Status)> answer) {
   const std::string key = run.run_key;
   world_.loop.After(CallTime(), [this, key, held, answer] {
@@ -180,7 +184,7 @@ void SimCluster::Forget(const std::string& run_key) {
 
 // ---- what truly happens
 
-void SimCluster::Accept(const v1::Assignment& assignment) {
+void SimCluster::Accept(const agent::v1::Assignment& assignment) {
   const std::string& key = assignment.run_key();
   auditor_.Submitted(key);
   if (entries_.contains(key)) world_.Count("launched again after it left no trace");
@@ -336,7 +340,7 @@ size_t SimCluster::live() const {
 
 // ---- what can be seen
 
-std::optional<agent::Observation> SimCluster::See(Entry* entry) {
+std::optional<agents::Observation> SimCluster::See(Entry* entry) {
   const absl::Time now = world_.loop.now();
   // The record of a success is proof by itself; any other end waits for the scheduler.
   const bool succeeded =
@@ -369,19 +373,31 @@ std::optional<agent::Observation> SimCluster::See(Entry* entry) {
   return Describe(*entry, v1::RUN_STATE_LOST);
 }
 
-agent::Observation SimCluster::Describe(const Entry& entry, v1::RunState state) const {
-  agent::Observation seen;
+agents::Observation SimCluster::Describe(const Entry& entry, v1::RunState state) const {
+  agents::Observation seen;
   seen.run_key = entry.run_key;
   seen.state = state;
   seen.evidence = EvidenceNow(v1::EVIDENCE_SOURCE_SQUEUE, "as squeue has it");
   seen.external_id = fmt::format("{}", entry.id);
-  if (state == v1::RUN_STATE_PENDING) seen.reason = "Resources";
+  if (state == v1::RUN_STATE_PENDING) seen.reason = contract::SlurmReason("Resources");
   if (entry.has_started) seen.nodes = {"node-1"};
   if (entry.has_started) seen.start_time = entry.start_time;
   return seen;
 }
 
-agent::Observation SimCluster::DescribeEnd(const Entry& entry) const {
+agents::Observation SimCluster::DescribeCutOff(const Entry& entry) const {
+  world_.Count("cancel that looks like a failure");
+  agents::Observation seen = Describe(entry, v1::RUN_STATE_FAILED);
+  seen.end_time = entry.end_time;
+  seen.failure.emplace().set_failure_class(v1::FAILURE_CLASS_INFRA);
+  seen.failure->set_message("the run was cut off before its end could be recorded");
+  seen.failure->set_retriable(true);
+  return seen;
+}
+
+agents::Observation SimCluster::DescribeEnd(const Entry& entry) const {
+  if (entry.end.kind == TrueEnd::Kind::kCanceled && entry.end_looks_like_failure)
+    return DescribeCutOff(entry);
   const auto state = [&] {
     switch (entry.end.kind) {
       case TrueEnd::Kind::kCanceled:
@@ -392,7 +408,7 @@ agent::Observation SimCluster::DescribeEnd(const Entry& entry) const {
         return v1::RUN_STATE_FAILED;
     }
   }();
-  agent::Observation seen = Describe(entry, state);
+  agents::Observation seen = Describe(entry, state);
   seen.end_time = entry.end_time;
   v1::ExitStatus exit;
   if (entry.end.kind == TrueEnd::Kind::kExit) exit.set_code(entry.end.code);

@@ -40,14 +40,15 @@ class SimCluster {
   const Temper& temper() const { return temper_; }
   v1::Inventory Inventory() const;
 
-  // As agent::Backend, but the answer comes later.
-  void Launch(const v1::Assignment& assignment, std::function<void(agent::LaunchOutcome)> answer);
-  void Lookup(const agent::RunHandle& run, std::function<void(agent::LookupOutcome)> answer);
-  void Observe(std::vector<agent::RunHandle> runs,
-               std::function<void(agent::ObserveOutcome)> answer);
-  void Cancel(const agent::RunHandle& run, std::function<void(absl::Status)> answer);
+  // As agents::Backend, but the answer comes later.
+  void Launch(const agent::v1::Assignment& assignment,
+              std::function<void(agents::LaunchOutcome)> answer);
+  void Lookup(const agents::RunHandle& run, std::function<void(agents::LookupOutcome)> answer);
+  void Observe(std::vector<agents::RunHandle> runs,
+               std::function<void(agents::ObserveOutcome)> answer);
+  void Cancel(const agents::RunHandle& run, std::function<void(absl::Status)> answer);
   // What waits does not start while it is held.
-  void SetHeld(const agent::RunHandle& run, bool held, std::function<void(absl::Status)> answer);
+  void SetHeld(const agents::RunHandle& run, bool held, std::function<void(absl::Status)> answer);
   void Forget(const std::string& run_key);
 
   // One random misfortune: unreachable for a while, a requeue, a suspension, a foreign scancel, a
@@ -75,6 +76,8 @@ class SimCluster {
     bool has_started = false;        // its directory says so
     bool in_queue = true;            // the scheduler knows it
     bool has_record = false;         // of the command's end
+    // Should it end by a cancel, that is all that can be seen.
+    bool end_looks_like_failure = false;
     TrueEnd end;
     absl::Time start_time;
     absl::Time end_time;
@@ -85,7 +88,7 @@ class SimCluster {
   absl::Duration CallTime() {
     return world_.random.Skewed(absl::Milliseconds(5), absl::Seconds(2));
   }
-  void Accept(const v1::Assignment& assignment);
+  void Accept(const agent::v1::Assignment& assignment);
   void StartWhatFits();
   // Does `action` unless the entry has moved on meanwhile.
   void Plan(Entry* entry, absl::Duration delay, std::function<void(Entry*)> action);
@@ -94,9 +97,11 @@ class SimCluster {
   void Run(Entry* entry);
   void End(Entry* entry, TrueEnd end);
   void Kill(Entry* entry);
-  std::optional<agent::Observation> See(Entry* entry);
-  agent::Observation Describe(const Entry& entry, v1::RunState state) const;
-  agent::Observation DescribeEnd(const Entry& entry) const;
+  std::optional<agents::Observation> See(Entry* entry);
+  agents::Observation Describe(const Entry& entry, v1::RunState state) const;
+  agents::Observation DescribeEnd(const Entry& entry) const;
+  // A canceled run of which nothing tells that it was canceled.
+  agents::Observation DescribeCutOff(const Entry& entry) const;
   v1::Evidence EvidenceNow(v1::EvidenceSource source, std::string detail) const;
 
   World& world_;

@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "broker/core/core.h"
-#include "muster/v1/agent_link.pb.h"
+#include "muster/agent/v1/agent_link.pb.h"
 #include "tests/sim/world.h"
 
 namespace muster::sim {
@@ -23,11 +23,11 @@ class Link : public std::enable_shared_from_this<Link> {
   // What an end does with what comes. An end that is gone has none. Called as a copy, because an
   // end may hang up in it.
   struct BrokerEnd {
-    std::function<void(v1::ConnectRequest)> on_message;
+    std::function<void(agent::v1::ConnectRequest)> on_message;
     std::function<void()> on_broken;
   };
   struct AgentEnd {
-    std::function<void(v1::ConnectResponse)> on_message;
+    std::function<void(agent::v1::ConnectResponse)> on_message;
     std::function<void()> on_broken;
   };
 
@@ -37,12 +37,12 @@ class Link : public std::enable_shared_from_this<Link> {
   BrokerEnd broker;
   AgentEnd agent;
 
-  void ToBroker(v1::ConnectRequest message) {
+  void ToBroker(agent::v1::ConnectRequest message) {
     Send(&to_broker_, [self = shared_from_this(), message = std::move(message)]() mutable {
       if (auto take = self->broker.on_message) take(std::move(message));
     });
   }
-  void ToAgent(v1::ConnectResponse message) {
+  void ToAgent(agent::v1::ConnectResponse message) {
     Send(&to_agent_, [self = shared_from_this(), message = std::move(message)]() mutable {
       if (auto take = self->agent.on_message) take(std::move(message));
     });

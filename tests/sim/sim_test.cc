@@ -60,6 +60,7 @@ TEST(Simulation, HasEveryFaultInSomeSeed) {
                            "requeue",
                            "suspension",
                            "foreign cancel",
+                           "cancel that looks like a failure",
                            "run reported as lost",
                            "another run after a failure",
                            "hold came too late",
@@ -225,6 +226,14 @@ TEST_F(AuditorTest, FindsAPlainFailureThatIsTriedAgain) {
 TEST_F(AuditorTest, FindsAFailureOfTheClustersThatEndsTheJob) {
   FailRun(1, TrueEnd::Fault::kCluster, v1::JOB_STATE_FAILED);
   EXPECT_TRUE(Found("retry")) << auditor_.violation();
+}
+
+TEST_F(AuditorTest, FindsACanceledJobThatEndsAsFailed) {
+  Assign();
+  Step(0, v1::RUN_STATE_UNSPECIFIED, v1::JOB_STATE_PENDING, v1::TRANSITION_KIND_CANCEL_REQUESTED);
+  EXPECT_EQ(auditor_.violation(), "");
+  Step(1, v1::RUN_STATE_FAILED, v1::JOB_STATE_FAILED);
+  EXPECT_TRUE(Found("legal")) << auditor_.violation();
 }
 
 TEST_F(AuditorTest, FindsASecondRunBesideALiveOne) {

@@ -11,19 +11,21 @@ const Json& At(const Json& object, const char* path) {
   std::string_view rest = path;
   while (true) {
     const size_t slash = rest.find('/');
-    value = &agent::Member(*value, rest.substr(0, slash));
+    value = &agents::Member(*value, rest.substr(0, slash));
     if (slash == rest.npos) return *value;
     rest.remove_prefix(slash + 1);
   }
 }
 
-std::string TextAt(const Json& object, const char* path) { return agent::TextOf(At(object, path)); }
-
-int64_t NumberAt(const Json& object, const char* path, int64_t otherwise) {
-  return agent::IntegerOf(At(object, path)).value_or(otherwise);
+std::string TextAt(const Json& object, const char* path) {
+  return agents::TextOf(At(object, path));
 }
 
-bool FlagAt(const Json& object, const char* path) { return agent::FlagOf(At(object, path)); }
+int64_t NumberAt(const Json& object, const char* path, int64_t otherwise) {
+  return agents::IntegerOf(At(object, path)).value_or(otherwise);
+}
+
+bool FlagAt(const Json& object, const char* path) { return agents::FlagOf(At(object, path)); }
 
 std::optional<absl::Time> TimeAt(const Json& object, const char* path) {
   absl::Time time;

@@ -19,17 +19,17 @@ namespace muster::kubernetes {
 
 // Whether anything else is worth a look.
 bool JudgeServer(const Endpoint& endpoint, const absl::StatusOr<std::string>& version,
-                 agent::CheckList* checks);
-void JudgeVersion(const std::string& version, agent::CheckList* checks);
+                 agents::CheckList* checks);
+void JudgeVersion(const std::string& version, agents::CheckList* checks);
 // `known`: of the cluster that has the agent's runs; empty: not known.
 void JudgeIdentity(const absl::StatusOr<std::string>& identity, const std::string& known,
-                   agent::CheckList* checks);
+                   agents::CheckList* checks);
 // Whether anything else is worth a look there. `answer` is that to a GET of the namespace.
 bool JudgePresence(const std::string& name_space, const absl::StatusOr<Json>& answer,
-                   agent::CheckList* checks);
+                   agents::CheckList* checks);
 // `answer`: what became of a Job that was only tried.
 void JudgeTrial(const std::string& name_space, const absl::StatusOr<ApiAnswer>& answer,
-                agent::CheckList* checks);
+                agents::CheckList* checks);
 
 // ---- rights
 
@@ -52,34 +52,34 @@ std::vector<Right> RightsWithPodGroups(const std::string& group);
 // By verb, in the right's order.
 void JudgeRight(const Right& right, const std::string& name_space,
                 const std::map<std::string, absl::StatusOr<bool>>& allowed,
-                agent::CheckList* checks);
+                agents::CheckList* checks);
 
 // ---- nodes
 
-void JudgeNodes(const absl::StatusOr<std::vector<NodeObject>>& nodes, agent::CheckList* checks);
+void JudgeNodes(const absl::StatusOr<std::vector<NodeObject>>& nodes, agents::CheckList* checks);
 void JudgeGpus(const std::vector<NodeObject>& nodes, const KubernetesConfig& config,
-               agent::CheckList* checks);
+               agents::CheckList* checks);
 
 // ---- what jobs lean on
 
 // `list` is a list's answer. `what` is "runtime classes", say.
 void JudgeNames(const std::string& what, const std::string& if_none,
-                const absl::StatusOr<Json>& list, agent::CheckList* checks);
+                const absl::StatusOr<Json>& list, agents::CheckList* checks);
 void JudgePullSecret(const std::string& name, const std::string& name_space,
-                     const absl::StatusOr<Json>& secret, agent::CheckList* checks);
-void JudgeHostPath(const std::string& root, const std::string& path, agent::CheckList* checks);
+                     const absl::StatusOr<Json>& secret, agents::CheckList* checks);
+void JudgeHostPath(const std::string& root, const std::string& path, agents::CheckList* checks);
 // `answer` is that to a GET of the claim.
 void JudgeClaim(const std::string& root, const std::string& claim, const std::string& name_space,
-                const absl::StatusOr<Json>& answer, agent::CheckList* checks);
+                const absl::StatusOr<Json>& answer, agents::CheckList* checks);
 // `groups` is the answer to /apis.
-void JudgeQueues(const absl::StatusOr<Json>& groups, agent::CheckList* checks);
+void JudgeQueues(const absl::StatusOr<Json>& groups, agents::CheckList* checks);
 // `list` is that of Kueue's queues in the namespace.
 void JudgeLocalQueues(const std::string& name_space, const absl::StatusOr<Json>& list,
-                      agent::CheckList* checks);
+                      agents::CheckList* checks);
 void JudgeQuotas(const std::string& name_space,
-                 const absl::StatusOr<std::vector<QuotaLine>>& quotas, agent::CheckList* checks);
+                 const absl::StatusOr<std::vector<QuotaLine>>& quotas, agents::CheckList* checks);
 void JudgeRanges(const std::string& name_space,
-                 const absl::StatusOr<std::vector<RangeLine>>& ranges, agent::CheckList* checks);
+                 const absl::StatusOr<std::vector<RangeLine>>& ranges, agents::CheckList* checks);
 
 }  // namespace muster::kubernetes
 

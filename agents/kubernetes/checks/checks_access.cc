@@ -31,7 +31,7 @@ std::string RemedyFor(const absl::Status& status, const Endpoint& endpoint) {
   const std::string& token_file = endpoint.identity.token_file;
   if (absl::IsUnauthenticated(status) && !token_file.empty()) {
     return fmt::format(
-        "have a new token written to {}, as deploy/kubernetes/README.md shows; kubectl get --raw "
+        "have a new token written to {}, as docs/kubernetes.md shows; kubectl get --raw "
         "/version with the same kubeconfig and context must work",
         token_file);
   }
@@ -49,7 +49,7 @@ std::string RemedyFor(const absl::Status& status, const Endpoint& endpoint) {
 }  // namespace
 
 bool JudgeServer(const Endpoint& endpoint, const absl::StatusOr<std::string>& version,
-                 agent::CheckList* checks) {
+                 agents::CheckList* checks) {
   const std::string subject = "API server " + endpoint.server;
   if (!version.ok()) {
     checks->Fail(subject, WordsOf(version.status()), RemedyFor(version.status(), endpoint));
@@ -70,7 +70,7 @@ bool JudgeServer(const Endpoint& endpoint, const absl::StatusOr<std::string>& ve
   return true;
 }
 
-void JudgeVersion(const std::string& version, agent::CheckList* checks) {
+void JudgeVersion(const std::string& version, agents::CheckList* checks) {
   const std::string seen = "kubernetes " + version;
   int major = 0;
   int minor = 0;
@@ -86,7 +86,7 @@ void JudgeVersion(const std::string& version, agent::CheckList* checks) {
 }
 
 void JudgeIdentity(const absl::StatusOr<std::string>& identity, const std::string& known,
-                   agent::CheckList* checks) {
+                   agents::CheckList* checks) {
   constexpr char kSubject[] = "identity";
   if (!identity.ok()) {
     const std::string seen =
@@ -112,7 +112,7 @@ void JudgeIdentity(const absl::StatusOr<std::string>& identity, const std::strin
 }
 
 bool JudgePresence(const std::string& name_space, const absl::StatusOr<Json>& answer,
-                   agent::CheckList* checks) {
+                   agents::CheckList* checks) {
   if (!absl::IsNotFound(answer.status())) return true;
   checks->Fail("namespace " + name_space, "there is none: " + WordsOf(answer.status()),
                fmt::format("make the namespace (kubectl create namespace {0}) and give the agent's "
@@ -124,7 +124,7 @@ bool JudgePresence(const std::string& name_space, const absl::StatusOr<Json>& an
 }
 
 void JudgeTrial(const std::string& name_space, const absl::StatusOr<ApiAnswer>& answer,
-                agent::CheckList* checks) {
+                agents::CheckList* checks) {
   const std::string subject = fmt::format("a Job in namespace {}", name_space);
   if (!answer.ok()) {
     return checks->Fail(subject, WordsOf(answer.status()), "see that the API server is well");
@@ -261,7 +261,7 @@ std::vector<Right> RightsWithPodGroups(const std::string& group) {
 
 void JudgeRight(const Right& right, const std::string& name_space,
                 const std::map<std::string, absl::StatusOr<bool>>& allowed,
-                agent::CheckList* checks) {
+                agents::CheckList* checks) {
   const std::string what = right.name.empty() ? right.resource : right.resource + " " + right.name;
   const std::string subject =
       fmt::format("rights to {} in {}", what,

@@ -22,7 +22,7 @@ bool HasMode(const Json& claim, const char* mode) {
 }  // namespace
 
 void JudgeNames(const std::string& what, const std::string& if_none,
-                const absl::StatusOr<Json>& list, agent::CheckList* checks) {
+                const absl::StatusOr<Json>& list, agents::CheckList* checks) {
   if (!list.ok()) return checks->Skip(what, WordsOf(list.status()));
   std::vector<std::string> names;
   for (const Json& item : At(*list, "items")) names.push_back(TextAt(item, "metadata/name"));
@@ -30,7 +30,7 @@ void JudgeNames(const std::string& what, const std::string& if_none,
 }
 
 void JudgePullSecret(const std::string& name, const std::string& name_space,
-                     const absl::StatusOr<Json>& secret, agent::CheckList* checks) {
+                     const absl::StatusOr<Json>& secret, agents::CheckList* checks) {
   const std::string subject = fmt::format("pull secret {} in namespace {}", name, name_space);
   constexpr char kRemedy[] = "muster-agent install-credentials REGISTRY USER makes it";
   if (absl::IsPermissionDenied(secret.status())) {
@@ -54,13 +54,13 @@ void JudgePullSecret(const std::string& name, const std::string& name_space,
   checks->Ok(subject, fmt::format("has credentials for {}", fmt::join(registries, ", ")));
 }
 
-void JudgeHostPath(const std::string& root, const std::string& path, agent::CheckList* checks) {
+void JudgeHostPath(const std::string& root, const std::string& path, agents::CheckList* checks) {
   checks->Ok("storage root " + root,
              fmt::format("the directory {} of each node, which cannot be seen from here", path));
 }
 
 void JudgeClaim(const std::string& root, const std::string& claim, const std::string& name_space,
-                const absl::StatusOr<Json>& answer, agent::CheckList* checks) {
+                const absl::StatusOr<Json>& answer, agents::CheckList* checks) {
   const std::string subject = fmt::format("storage root {} in namespace {}", root, name_space);
   if (absl::IsNotFound(answer.status())) {
     return checks->Fail(
@@ -81,7 +81,7 @@ void JudgeClaim(const std::string& root, const std::string& claim, const std::st
   checks->Ok(subject, seen);
 }
 
-void JudgeQueues(const absl::StatusOr<Json>& groups, agent::CheckList* checks) {
+void JudgeQueues(const absl::StatusOr<Json>& groups, agents::CheckList* checks) {
   constexpr char kSubject[] = "queues and gangs";
   if (!groups.ok()) return checks->Skip(kSubject, WordsOf(groups.status()));
   std::vector<std::string> found;
@@ -98,7 +98,7 @@ void JudgeQueues(const absl::StatusOr<Json>& groups, agent::CheckList* checks) {
 }
 
 void JudgeLocalQueues(const std::string& name_space, const absl::StatusOr<Json>& list,
-                      agent::CheckList* checks) {
+                      agents::CheckList* checks) {
   const std::string subject = "queues of Kueue in namespace " + name_space;
   if (!list.ok()) return checks->Skip(subject, WordsOf(list.status()));
   std::vector<std::string> names;

@@ -50,7 +50,7 @@ bool HasGpus(const NodeObject& node) { return !node.allocatable.gpus.empty(); }
 
 }  // namespace
 
-void JudgeNodes(const absl::StatusOr<std::vector<NodeObject>>& nodes, agent::CheckList* checks) {
+void JudgeNodes(const absl::StatusOr<std::vector<NodeObject>>& nodes, agents::CheckList* checks) {
   constexpr char kSubject[] = "nodes";
   if (absl::IsPermissionDenied(nodes.status())) {
     return checks->Skip(kSubject, fmt::format("they may not be listed, so they are not known: {}",
@@ -76,7 +76,7 @@ void JudgeNodes(const absl::StatusOr<std::vector<NodeObject>>& nodes, agent::Che
 }
 
 void JudgeGpus(const std::vector<NodeObject>& nodes, const KubernetesConfig& config,
-               agent::CheckList* checks) {
+               agents::CheckList* checks) {
   constexpr char kSubject[] = "GPUs";
   std::map<std::string, uint32_t> types;
   for (const NodeObject& node : nodes) {
@@ -125,7 +125,7 @@ void JudgeGpus(const std::vector<NodeObject>& nodes, const KubernetesConfig& con
 }
 
 void JudgeQuotas(const std::string& name_space,
-                 const absl::StatusOr<std::vector<QuotaLine>>& quotas, agent::CheckList* checks) {
+                 const absl::StatusOr<std::vector<QuotaLine>>& quotas, agents::CheckList* checks) {
   const std::string subject = "quotas of namespace " + name_space;
   if (!quotas.ok()) return checks->Skip(subject, std::string(ToStd(quotas.status().message())));
   if (quotas->empty()) return checks->Ok(subject, "none");
@@ -139,7 +139,7 @@ void JudgeQuotas(const std::string& name_space,
 }
 
 void JudgeRanges(const std::string& name_space,
-                 const absl::StatusOr<std::vector<RangeLine>>& ranges, agent::CheckList* checks) {
+                 const absl::StatusOr<std::vector<RangeLine>>& ranges, agents::CheckList* checks) {
   const std::string subject = "limit ranges of namespace " + name_space;
   if (!ranges.ok()) return checks->Skip(subject, std::string(ToStd(ranges.status().message())));
   std::vector<std::string> lines;

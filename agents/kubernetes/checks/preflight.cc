@@ -179,7 +179,7 @@ class Preflight {
 
   const KubernetesConfig config_;
   Api& api_;
-  agent::CheckList checks_;
+  agents::CheckList checks_;
   ApiGroups groups_;
 };
 

@@ -203,7 +203,7 @@ RunNeed NeedOf(const v1::JobSpec& spec, const KubernetesConfig& config) {
   return need;
 }
 
-RunNeed NeedOf(const v1::Assignment& run, const KubernetesConfig& config) {
+RunNeed NeedOf(const agent::v1::Assignment& run, const KubernetesConfig& config) {
   RunNeed need = NeedOf(run.spec(), config);
   need.excluded_nodes.assign(run.excluded_nodes().begin(), run.excluded_nodes().end());
   return need;

@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "agents/kubernetes/kubernetes.h"
 #include "agents/kubernetes/objects/node_objects.h"
-#include "muster/v1/agent_link.pb.h"
+#include "muster/agent/v1/agent_link.pb.h"
 #include "muster/v1/job_spec.pb.h"
 
 namespace muster::kubernetes {
@@ -46,7 +46,7 @@ struct RunNeed {
 // name_space is set.
 RunNeed NeedOf(const v1::JobSpec& spec, const KubernetesConfig& config);
 // With the nodes that it has to keep away from.
-RunNeed NeedOf(const v1::Assignment& run, const KubernetesConfig& config);
+RunNeed NeedOf(const agent::v1::Assignment& run, const KubernetesConfig& config);
 
 // Why a run does not start where it is.
 struct Misfit {

@@ -11,6 +11,7 @@
 #include "agents/kubernetes/cluster/namespace_view.h"
 #include "agents/kubernetes/cluster/obstacle.h"
 #include "agents/kubernetes/objects/kept_objects.h"
+#include "contract/sentences.h"
 #include "contract/text.h"
 #include "fmt/format.h"
 
@@ -24,7 +25,7 @@ class Snapshot final : public RoomLeft {
  public:
   Snapshot(Seen seen, const KubernetesConfig& config) : seen_(std::move(seen)), config_(config) {}
 
-  std::optional<Misfit> WaitsFor(const v1::Assignment& run) const override {
+  std::optional<Misfit> WaitsFor(const agent::v1::Assignment& run) const override {
     RunNeed need = NeedIn(run, config_, seen_);
     need.has_objects = true;
     return FindObstacle(need, seen_);
@@ -77,17 +78,20 @@ class ClusterView::Impl {
     v1::Inventory inventory;
     inventory.set_identity(*identity);
     inventory.set_scheduler_version("kubernetes " + *version);
-    *inventory.mutable_observed_at() = agent::ToProto(absl::Now());
+    *inventory.mutable_observed_at() = agents::ToProto(absl::Now());
     inventory.set_takes_uploads(config_.files != nullptr);
     inventory.set_images(config_.default_image.empty() ? v1::IMAGE_SUPPORT_REQUIRED
                                                        : v1::IMAGE_SUPPORT_OPTIONAL);
     for (v1::Pool& pool : PoolsOf(seen, config_)) *inventory.add_pools() = std::move(pool);
-    for (std::string& warning : WarningsOf(seen, config_))
-      inventory.add_warnings(std::move(warning));
+    for (v1::ClusterIssue& issue : IssuesOf(seen, config_))
+      *inventory.add_issues() = std::move(issue);
     if (api_.endpoint().skips_tls_verify) {
-      inventory.add_warnings(
+      *inventory.add_issues() = contract::MakeIssue(
+          v1::CLUSTER_ISSUE_CODE_CONFIGURATION,
           "insecure-skip-tls-verify is set: anybody between here and the API server can read and "
-          "change everything; set certificate-authority-data in the kubeconfig instead");
+          "change everything",
+          {.subject = "insecure-skip-tls-verify",
+           .remedy = "set certificate-authority-data in the kubeconfig instead"});
     }
     return inventory;
   }
@@ -100,12 +104,12 @@ class ClusterView::Impl {
     if (!seen.knows_nodes && !absl::IsPermissionDenied(seen.nodes_problem))
       return absl::UnavailableError(seen.nodes_problem.message());
     v1::ClusterDetails details = DetailsOf(seen, config_);
-    *details.mutable_observed_at() = agent::ToProto(absl::Now());
+    *details.mutable_observed_at() = agents::ToProto(absl::Now());
     return details;
   }
 
   // Nothing: it fits now, or what would tell is not known.
-  std::optional<Misfit> FindObstacle(const v1::Assignment& run) {
+  std::optional<Misfit> FindObstacle(const agent::v1::Assignment& run) {
     const Seen seen = Look();
     return kubernetes::FindObstacle(NeedIn(run, config_, seen), seen);
   }
@@ -187,7 +191,7 @@ absl::StatusOr<v1::Inventory> ClusterView::Inventory() { return impl_->Inventory
 std::string ClusterView::KnownIdentity() const { return impl_->KnownIdentity(); }
 absl::StatusOr<v1::ClusterDetails> ClusterView::Describe() { return impl_->Describe(); }
 
-std::optional<std::string> ClusterView::Refusal(const v1::Assignment& run) {
+std::optional<std::string> ClusterView::Refusal(const agent::v1::Assignment& run) {
   std::optional<Misfit> misfit = impl_->FindObstacle(run);
   if (!misfit.has_value() || !misfit->is_final) return std::nullopt;
   return std::move(misfit->words);

@@ -15,7 +15,7 @@
 #include "agents/kubernetes/cluster/capacity.h"
 #include "agents/kubernetes/cluster/obstacle.h"
 #include "agents/kubernetes/kubernetes.h"
-#include "muster/v1/agent_link.pb.h"
+#include "muster/agent/v1/agent_link.pb.h"
 #include "muster/v1/cluster.pb.h"
 
 namespace muster::kubernetes {
@@ -50,7 +50,7 @@ class ClusterView {
 
   // Why the run can never start here, in words for its user; nothing: it may, or what would tell is
   // not known.
-  std::optional<std::string> Refusal(const v1::Assignment& run);
+  std::optional<std::string> Refusal(const agent::v1::Assignment& run);
   // As it is at this moment, to be asked about many runs.
   std::unique_ptr<RoomLeft> TakeSnapshot();
 

@@ -7,13 +7,18 @@
 #include <utility>
 
 #include "agents/kubernetes/cluster/fitting.h"
-#include "contract/pool_words.h"
+#include "contract/sentences.h"
 #include "contract/text.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 
 namespace muster::kubernetes {
 namespace {
+
+// States of namespaces that take no runs: the server has none of that name, or the agent's account
+// may do nothing there.
+constexpr char kMissing[] = "missing";
+constexpr char kForbidden[] = "forbidden";
 
 constexpr int64_t kMillis = 1000;
 // Nodes of one kind differ by what their kernels keep: a part of what one pod asks for.
@@ -195,13 +200,13 @@ const SeenNamespace* Seen::Find(const std::string& name) const { return FindIn(n
 void JudgeNamespace(const absl::StatusOr<Json>& answer, const absl::Status& runs,
                     SeenNamespace* space) {
   if (absl::IsNotFound(answer.status())) {
-    space->state = contract::kMissing;
+    space->state = kMissing;
     space->problem = std::string(ToStd(answer.status().message()));
   } else if (answer.ok() && TextAt(*answer, "status/phase") == "Terminating") {
     space->state = "terminating";
     space->problem = "it is being deleted, with all that is in it";
   } else if (absl::IsPermissionDenied(runs)) {
-    space->state = contract::kForbidden;
+    space->state = kForbidden;
     space->problem = std::string(ToStd(runs.message()));
   }
 }
@@ -215,7 +220,7 @@ std::string RemedyFor(const SeenNamespace& space) {
       "give the agent's account its rights there (kubectl apply -n {} -f rights.yaml, of "
       "deploy/kubernetes)",
       space.name);
-  if (space.state == contract::kForbidden) {
+  if (space.state == kForbidden) {
     return fmt::format(
         "{}, make the namespace first if it is not there (kubectl create namespace {}), or take "
         "it out of kubernetes.namespaces",
@@ -241,28 +246,43 @@ std::vector<v1::Pool> PoolsOf(const Seen& seen, const KubernetesConfig& config) 
   return pools;
 }
 
-std::vector<std::string> WarningsOf(const Seen& seen, const KubernetesConfig& config) {
-  std::vector<std::string> warnings;
-  if (!seen.knows_nodes) warnings.push_back(UnknownNodes(seen) + "; " + RightsRemedy("nodes"));
-  if (seen.knows_nodes && seen.rooms.empty())
-    warnings.push_back("the cluster has no nodes; see kubectl get nodes");
-  if (const std::string unknown = UnknownUse(seen); !unknown.empty())
-    warnings.push_back(unknown + "; " + RightsRemedy("pods"));
+std::vector<v1::ClusterIssue> IssuesOf(const Seen& seen, const KubernetesConfig& config) {
+  std::vector<v1::ClusterIssue> issues;
+  if (!seen.knows_nodes) {
+    issues.push_back(contract::MakeIssue(v1::CLUSTER_ISSUE_CODE_NODES_UNKNOWN, UnknownNodes(seen),
+                                         {.remedy = RightsRemedy("nodes")}));
+  }
+  if (seen.knows_nodes && seen.rooms.empty()) {
+    issues.push_back(contract::MakeIssue(v1::CLUSTER_ISSUE_CODE_NO_NODES,
+                                         "the cluster has no nodes",
+                                         {.remedy = "see kubectl get nodes"}));
+  }
+  if (const std::string unknown = UnknownUse(seen); !unknown.empty()) {
+    issues.push_back(contract::MakeIssue(v1::CLUSTER_ISSUE_CODE_NODES_UNKNOWN, unknown,
+                                         {.remedy = RightsRemedy("pods")}));
+  }
   for (const SeenNamespace& space : seen.namespaces) {
     if (!space.state.empty()) {
-      warnings.push_back(contract::PoolWarning(ProblemOf(space), RemedyFor(space)));
+      issues.push_back(
+          contract::MakeIssue(space.state == kForbidden ? v1::CLUSTER_ISSUE_CODE_POOL_FORBIDDEN
+                                                        : v1::CLUSTER_ISSUE_CODE_POOL_MISSING,
+                              ProblemOf(space), {.pool = space.name, .remedy = RemedyFor(space)}));
     }
     for (const QuotaLine& line : space.quotas) {
       if (!line.IsExhausted() || line.has_scope) continue;
-      warnings.push_back(
-          fmt::format("{}, so that jobs wait that need some of it; raise the quota in "
-                      "namespace {}, or end what uses it",
-                      Describe(line), space.name));
+      issues.push_back(contract::MakeIssue(
+          v1::CLUSTER_ISSUE_CODE_OTHER,
+          fmt::format("{}, so that jobs wait that need some of it", Describe(line)),
+          {.pool = space.name,
+           .remedy =
+               fmt::format("raise the quota in namespace {}, or end what uses it", space.name)}));
     }
   }
-  if (config.gpu_resources.empty())
-    warnings.push_back("gpu_resources is empty, so that no job gets a GPU");
-  return warnings;
+  if (config.gpu_resources.empty()) {
+    issues.push_back(contract::MakeIssue(v1::CLUSTER_ISSUE_CODE_NO_GPUS,
+                                         "gpu_resources is empty, so that no job gets a GPU"));
+  }
+  return issues;
 }
 
 v1::ClusterDetails DetailsOf(const Seen& seen, const KubernetesConfig& config) {

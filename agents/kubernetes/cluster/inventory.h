@@ -60,7 +60,7 @@ std::string RemedyFor(const SeenNamespace& space);
 // they are not available, and neither is one that the server takes no runs in.
 std::vector<v1::Pool> PoolsOf(const Seen& seen, const KubernetesConfig& config);
 // What is missing or odd, with what to do about it.
-std::vector<std::string> WarningsOf(const Seen& seen, const KubernetesConfig& config);
+std::vector<v1::ClusterIssue> IssuesOf(const Seen& seen, const KubernetesConfig& config);
 v1::ClusterDetails DetailsOf(const Seen& seen, const KubernetesConfig& config);
 
 }  // namespace muster::kubernetes

@@ -7,7 +7,7 @@
 namespace muster::kubernetes {
 namespace {
 
-RunNeed RestOf(const v1::Assignment& run, const KubernetesConfig& config, const Seen& seen,
+RunNeed RestOf(const agent::v1::Assignment& run, const KubernetesConfig& config, const Seen& seen,
                int64_t pods_there) {
   RunNeed need = NeedIn(run, config, seen);
   need.has_objects = true;
@@ -17,13 +17,13 @@ RunNeed RestOf(const v1::Assignment& run, const KubernetesConfig& config, const 
 
 }  // namespace
 
-RunNeed NeedIn(const v1::Assignment& run, const KubernetesConfig& config, const Seen& seen) {
+RunNeed NeedIn(const agent::v1::Assignment& run, const KubernetesConfig& config, const Seen& seen) {
   RunNeed need = NeedOf(run, config);
   if (!need.gpu_type.empty()) need.gpu_type = SpellGpuType(need.gpu_type, seen.gpu_types, config);
   return need;
 }
 
-void LeaveRoom(const v1::Assignment& run, const KubernetesConfig& config, Seen* seen) {
+void LeaveRoom(const agent::v1::Assignment& run, const KubernetesConfig& config, Seen* seen) {
   LeaveLimits(run, config, seen);
   const auto placed = std::count_if(seen->pods.begin(), seen->pods.end(), [&](const PodUse& pod) {
     return !pod.run_key.empty() && pod.run_key == run.run_key() && !pod.node.empty();
@@ -31,7 +31,7 @@ void LeaveRoom(const v1::Assignment& run, const KubernetesConfig& config, Seen* 
   Reserve(RestOf(run, config, *seen, placed), &seen->rooms);
 }
 
-void LeaveLimits(const v1::Assignment& run, const KubernetesConfig& config, Seen* seen) {
+void LeaveLimits(const agent::v1::Assignment& run, const KubernetesConfig& config, Seen* seen) {
   const auto made = std::count_if(seen->pods.begin(), seen->pods.end(), [&](const PodUse& pod) {
     return !pod.run_key.empty() && pod.run_key == run.run_key();
   });
@@ -39,7 +39,7 @@ void LeaveLimits(const v1::Assignment& run, const KubernetesConfig& config, Seen
   if (SeenNamespace* space = seen->Find(need.name_space)) Keep(need, &space->quotas);
 }
 
-bool LeaveShares(const v1::Assignment& run, const KubernetesConfig& config, Seen* seen) {
+bool LeaveShares(const agent::v1::Assignment& run, const KubernetesConfig& config, Seen* seen) {
   const RunNeed need = NeedIn(run, config, *seen);
   if (!FitsBesideOthers(need, seen->rooms)) return false;
   LeaveLimits(run, config, seen);

@@ -122,7 +122,7 @@ class Installer {
 
 absl::StatusOr<RegistryCredential> CheckRegistryCredential(RegistryCredential credential) {
   const absl::Status completed =
-      agent::CompleteRegistryAccount(&credential.registry, &credential.user);
+      agents::CompleteRegistryAccount(&credential.registry, &credential.user);
   if (!completed.ok()) return completed;
   if (!IsPrintable(credential.user) || credential.user.size() > kMaxUserBytes ||
       credential.user.find(':') != std::string::npos) {

@@ -7,6 +7,7 @@
 #include "agents/kubernetes/api/object_watch.h"
 #include "agents/kubernetes/objects/kept_objects.h"
 #include "agents/kubernetes/objects/kueue.h"
+#include "contract/sentences.h"
 #include "contract/text.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
@@ -283,18 +284,21 @@ QueueWait QueueView::WaitOf(const JobObject& job) const {
   return wait;
 }
 
-std::vector<std::string> QueueView::Warnings() const {
-  std::vector<std::string> warnings;
+std::vector<v1::ClusterIssue> QueueView::Issues() const {
+  std::vector<v1::ClusterIssue> issues;
   for (const std::string& name : namespaces_) {
     const std::shared_ptr<Space> space = Find(name);
     const absl::Status rights = space == nullptr ? absl::OkStatus() : space->Rights();
     if (rights.ok()) continue;
-    warnings.push_back(fmt::format(
-        "namespace {}: Kueue is here, and why runs wait in its queues is not seen: {}; give the "
-        "agent's account the rights of deploy/kubernetes/rights.yaml in this namespace",
-        name, ToStd(rights.message())));
+    issues.push_back(contract::MakeIssue(
+        v1::CLUSTER_ISSUE_CODE_RIGHTS_MISSING,
+        fmt::format("namespace {}: Kueue is here, and why runs wait in its queues is not seen: {}",
+                    name, ToStd(rights.message())),
+        {.pool = name,
+         .remedy = "give the agent's account the rights of deploy/kubernetes/rights.yaml in this "
+                   "namespace"}));
   }
-  return warnings;
+  return issues;
 }
 
 }  // namespace muster::kubernetes

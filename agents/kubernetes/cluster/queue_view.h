@@ -17,6 +17,7 @@
 #include "absl/time/time.h"
 #include "agents/kubernetes/api/api.h"
 #include "agents/kubernetes/objects/objects.h"
+#include "muster/v1/facts.pb.h"
 #include "muster/v1/job_spec.pb.h"
 
 namespace muster::kubernetes {
@@ -80,7 +81,7 @@ class QueueView {
   // Of a suspended Job that names a queue.
   QueueWait WaitOf(const JobObject& job) const;
   // What is not seen of Kueue, and what to do about it.
-  std::vector<std::string> Warnings() const;
+  std::vector<v1::ClusterIssue> Issues() const;
 
  private:
   class Space;  // what is watched in one namespace

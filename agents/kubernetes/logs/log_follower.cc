@@ -104,9 +104,9 @@ bool LogFollower::Impl::IsComplete(const std::string& run_key, const std::vector
   return is_complete;
 }
 
-std::vector<agent::LogSource> LogFollower::Impl::Logs(const std::string& run_key,
-                                                      uint32_t ranks) const {
-  std::vector<agent::LogSource> sources;
+std::vector<agents::LogSource> LogFollower::Impl::Logs(const std::string& run_key,
+                                                       uint32_t ranks) const {
+  std::vector<agents::LogSource> sources;
   for (uint32_t rank = 0; rank < ranks; ++rank) {
     const std::string directory = RunDirectory(run_key) + "/";
     sources.push_back({rank, v1::LOG_STREAM_STDOUT, directory + FileName(rank, LogPart::kStdout)});
@@ -167,7 +167,7 @@ void LogFollower::Watch(const PodObject& pod, const std::string& run_key) {
 bool LogFollower::IsComplete(const std::string& run_key, const std::vector<PodObject>& pods) {
   return impl_->IsComplete(run_key, pods);
 }
-std::vector<agent::LogSource> LogFollower::Logs(const std::string& run_key, uint32_t ranks) const {
+std::vector<agents::LogSource> LogFollower::Logs(const std::string& run_key, uint32_t ranks) const {
   return impl_->Logs(run_key, ranks);
 }
 void LogFollower::Forget(const std::string& run_key) { impl_->Forget(run_key); }

@@ -67,7 +67,7 @@ class LogFollower {
   // again after `wake`.
   bool IsComplete(const std::string& run_key, const std::vector<PodObject>& pods);
   // Two for each rank. Files are not there before there is output.
-  std::vector<agent::LogSource> Logs(const std::string& run_key, uint32_t ranks) const;
+  std::vector<agents::LogSource> Logs(const std::string& run_key, uint32_t ranks) const;
   // Ends its streams and removes its files.
   void Forget(const std::string& run_key);
 

@@ -48,7 +48,7 @@ class LogFollower::Impl {
 
   void Watch(const PodObject& pod, const std::string& run_key);
   bool IsComplete(const std::string& run_key, const std::vector<PodObject>& pods);
-  std::vector<agent::LogSource> Logs(const std::string& run_key, uint32_t ranks) const;
+  std::vector<agents::LogSource> Logs(const std::string& run_key, uint32_t ranks) const;
   void Forget(const std::string& run_key);
   absl::Status health() const;
   size_t open_streams() const {

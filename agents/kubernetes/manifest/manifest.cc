@@ -28,7 +28,7 @@ constexpr char kVolcanoQueue[] = "scheduling.volcano.sh/queue-name";
 // Until the broker has the end and the logs; see TimeToLivePatch.
 constexpr int64_t kLongTimeToLiveSeconds = int64_t{7} * 24 * 3600;
 
-Json LabelsOf(const v1::Assignment& assignment) {
+Json LabelsOf(const agent::v1::Assignment& assignment) {
   Json labels = {{kManagedByLabel, kManagedByMuster},
                  {kRunLabel, assignment.run_key()},
                  {kJobLabel, std::to_string(assignment.job_id())},
@@ -39,13 +39,13 @@ Json LabelsOf(const v1::Assignment& assignment) {
   return labels;
 }
 
-Json MetadataOf(const v1::Assignment& assignment, const std::string& name_space) {
+Json MetadataOf(const agent::v1::Assignment& assignment, const std::string& name_space) {
   return {
       {"name", assignment.run_key()}, {"namespace", name_space}, {"labels", LabelsOf(assignment)}};
 }
 
 // What people and their tools put on the Job and its pods, beside what Muster does.
-void AddUserMetadata(const v1::Assignment& assignment, Json* metadata) {
+void AddUserMetadata(const agent::v1::Assignment& assignment, Json* metadata) {
   const v1::KubernetesOptions& options = assignment.spec().kubernetes();
   for (const auto& [key, value] : options.labels()) (*metadata)["labels"][key] = value;
   for (const auto& [key, value] : options.annotations()) (*metadata)["annotations"][key] = value;
@@ -87,7 +87,7 @@ void AddSuccessPolicy(const v1::JobSpec& spec, Json* job) {
   (*job)["metadata"]["annotations"][kLeadingAnnotation] = leading;
 }
 
-Json MakeJob(const v1::Assignment& assignment, const std::string& name_space, Json pod) {
+Json MakeJob(const agent::v1::Assignment& assignment, const std::string& name_space, Json pod) {
   const uint32_t pods = PodCount(assignment.spec());
   Json metadata = MetadataOf(assignment, name_space);
   AddUserMetadata(assignment, &metadata);
@@ -117,7 +117,7 @@ Json MakeJob(const v1::Assignment& assignment, const std::string& name_space, Js
   return job;
 }
 
-Json MakeSecret(const v1::Assignment& assignment, const std::string& name_space,
+Json MakeSecret(const agent::v1::Assignment& assignment, const std::string& name_space,
                 const std::map<std::string, std::string>& files) {
   Json data = Json::object();
   for (const auto& [name, content] : files) data[name] = absl::Base64Escape(ToAbsl(content));
@@ -130,7 +130,8 @@ Json MakeSecret(const v1::Assignment& assignment, const std::string& name_space,
           {"data", std::move(data)}};
 }
 
-std::vector<Json> MakeFileSecrets(const v1::Assignment& assignment, const std::string& name_space,
+std::vector<Json> MakeFileSecrets(const agent::v1::Assignment& assignment,
+                                  const std::string& name_space,
                                   const std::vector<std::string>& parts) {
   std::vector<Json> secrets;
   for (size_t i = 0; i < parts.size(); ++i) {
@@ -140,7 +141,7 @@ std::vector<Json> MakeFileSecrets(const v1::Assignment& assignment, const std::s
   return secrets;
 }
 
-Json MakeService(const v1::Assignment& assignment, const std::string& name_space) {
+Json MakeService(const agent::v1::Assignment& assignment, const std::string& name_space) {
   return {{"apiVersion", "v1"},
           {"kind", "Service"},
           {"metadata", MetadataOf(assignment, name_space)},
@@ -151,7 +152,7 @@ Json MakeService(const v1::Assignment& assignment, const std::string& name_space
             {"selector", {{kRunLabel, assignment.run_key()}}}}}};
 }
 
-Json MakePodGroup(const v1::Assignment& assignment, const std::string& name_space) {
+Json MakePodGroup(const agent::v1::Assignment& assignment, const std::string& name_space) {
   return {{"apiVersion", "scheduling.x-k8s.io/v1alpha1"},
           {"kind", "PodGroup"},
           {"metadata", MetadataOf(assignment, name_space)},
@@ -161,7 +162,7 @@ Json MakePodGroup(const v1::Assignment& assignment, const std::string& name_spac
 // Volcano makes such a group itself for pods that name none: of one member, unless its release and
 // its settings look for another number in the Job's annotations, as 1.10 does not. Hence this one,
 // which has what Volcano would have read there.
-Json MakeVolcanoGroup(const v1::Assignment& assignment, const std::string& name_space) {
+Json MakeVolcanoGroup(const agent::v1::Assignment& assignment, const std::string& name_space) {
   const v1::KubernetesOptions& options = assignment.spec().kubernetes();
   Json group = MakePodGroup(assignment, name_space);
   group["apiVersion"] = "scheduling.volcano.sh/v1beta1";
@@ -196,12 +197,12 @@ std::string NamespaceOf(const v1::JobSpec& spec, const std::string& default_name
   return spec.placement().pool().empty() ? default_namespace : spec.placement().pool();
 }
 
-absl::StatusOr<RunObjects> MakeObjects(const v1::Assignment& assignment,
+absl::StatusOr<RunObjects> MakeObjects(const agent::v1::Assignment& assignment,
                                        const KubernetesConfig& config,
                                        const std::string& default_namespace,
                                        const std::vector<std::string>& file_parts) {
   if (absl::Status good = CheckRoles(assignment.spec()); !good.ok()) return good;
-  absl::StatusOr<v1::Assignment> resolved = OnStorage(assignment, config);
+  absl::StatusOr<agent::v1::Assignment> resolved = OnStorage(assignment, config);
   if (!resolved.ok()) return resolved.status();
   absl::StatusOr<PodVolumes> volumes = MakeVolumes(assignment, *resolved, config);
   if (!volumes.ok()) return volumes.status();
@@ -250,7 +251,7 @@ Json CompletePatch(const std::string& uid) {
   return patch;
 }
 
-Json LaunchPatch(const std::string& uid, const v1::Assignment& assignment) {
+Json LaunchPatch(const std::string& uid, const agent::v1::Assignment& assignment) {
   Json patch = CompletePatch(uid);
   const std::string& queue = assignment.spec().kubernetes().queue();
   if (queue.empty()) {

@@ -14,7 +14,7 @@
 #include "agents/kubernetes/api/json_fields.h"
 #include "agents/kubernetes/kubernetes.h"
 #include "agents/kubernetes/objects/objects.h"
-#include "muster/v1/agent_link.pb.h"
+#include "muster/agent/v1/agent_link.pb.h"
 
 namespace muster::kubernetes {
 
@@ -53,7 +53,7 @@ struct RunObjects {
 // `default_namespace` is for runs that name none. The assignment is valid and has its defaults.
 // `file_parts`: the archive of what it brings along. INVALID_ARGUMENT: the cluster cannot run it;
 // names the field and the remedy.
-absl::StatusOr<RunObjects> MakeObjects(const v1::Assignment& assignment,
+absl::StatusOr<RunObjects> MakeObjects(const agent::v1::Assignment& assignment,
                                        const KubernetesConfig& config,
                                        const std::string& default_namespace,
                                        const std::vector<std::string>& file_parts = {});
@@ -70,7 +70,7 @@ Json OwnedBy(Json object, const std::string& job_name, const std::string& job_ui
 // The Job has all that it needs, and no hold keeps it; whether it may start stays as it is.
 Json CompletePatch(const std::string& uid);
 // The Job has all that it needs: lets it start, or has its queue do so.
-Json LaunchPatch(const std::string& uid, const v1::Assignment& assignment);
+Json LaunchPatch(const std::string& uid, const agent::v1::Assignment& assignment);
 // Takes a Job that was let go back: it is as before its launch patch, suspended, and out of the
 // queue of Kueue's that it may be in. Refused (409) if the Job has changed since it was seen so: a
 // program may have begun.

@@ -19,7 +19,7 @@ Json Requirement(const v1::KubernetesNodeRequirement& wanted) {
   return requirement;
 }
 
-Json NodeAffinity(const v1::Assignment& assignment, const KubernetesConfig& config) {
+Json NodeAffinity(const agent::v1::Assignment& assignment, const KubernetesConfig& config) {
   const v1::KubernetesOptions& options = assignment.spec().kubernetes();
   Json term = Json::object();
   for (const auto& wanted : options.required_nodes())
@@ -49,7 +49,7 @@ Json NodeAffinity(const v1::Assignment& assignment, const KubernetesConfig& conf
   return affinity;
 }
 
-Json Spread(const v1::Assignment& assignment) {
+Json Spread(const agent::v1::Assignment& assignment) {
   const Json term = {{"topologyKey", kHostLabel},
                      {"labelSelector", {{"matchLabels", {{kRunLabel, assignment.run_key()}}}}}};
   switch (assignment.spec().kubernetes().spread()) {
@@ -65,7 +65,7 @@ Json Spread(const v1::Assignment& assignment) {
 
 }  // namespace
 
-Json MakeAffinity(const v1::Assignment& assignment, const KubernetesConfig& config) {
+Json MakeAffinity(const agent::v1::Assignment& assignment, const KubernetesConfig& config) {
   Json affinity = Json::object();
   if (Json nodes = NodeAffinity(assignment, config); !nodes.empty())
     affinity["nodeAffinity"] = std::move(nodes);
@@ -74,7 +74,7 @@ Json MakeAffinity(const v1::Assignment& assignment, const KubernetesConfig& conf
   return affinity;
 }
 
-Json MakeTolerations(const v1::Assignment& assignment, const KubernetesConfig& config) {
+Json MakeTolerations(const agent::v1::Assignment& assignment, const KubernetesConfig& config) {
   Json tolerations = Json::array();
   for (const v1::KubernetesToleration& wanted : assignment.spec().kubernetes().tolerations()) {
     std::string by = wanted.operator_();

@@ -94,7 +94,8 @@ void SetIf(const std::string& value, const char* key, Json* object) {
   if (!value.empty()) (*object)[key] = value;
 }
 
-void AddOptions(const v1::Assignment& assignment, const KubernetesConfig& config, Json* pod) {
+void AddOptions(const agent::v1::Assignment& assignment, const KubernetesConfig& config,
+                Json* pod) {
   const v1::KubernetesOptions& options = assignment.spec().kubernetes();
   SetIf(options.scheduler_name(), "schedulerName", pod);
   if (options.scheduler_name().empty() && options.gang() == v1::KUBERNETES_GANG_VOLCANO)
@@ -129,8 +130,8 @@ int64_t WholeSeconds(const google::protobuf::Duration& duration) {
 
 }  // namespace
 
-absl::StatusOr<Json> MakePodSpec(const v1::Assignment& assignment, const KubernetesConfig& config,
-                                 PodVolumes volumes) {
+absl::StatusOr<Json> MakePodSpec(const agent::v1::Assignment& assignment,
+                                 const KubernetesConfig& config, PodVolumes volumes) {
   const v1::JobSpec& spec = assignment.spec();
   const v1::KubernetesOptions& options = spec.kubernetes();
   if (absl::Status allowed = CheckAllowed(options, config); !allowed.ok()) return allowed;

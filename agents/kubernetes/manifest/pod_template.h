@@ -8,20 +8,20 @@
 #include "agents/kubernetes/api/json_fields.h"
 #include "agents/kubernetes/kubernetes.h"
 #include "agents/kubernetes/manifest/pod_volumes.h"
-#include "muster/v1/agent_link.pb.h"
+#include "muster/agent/v1/agent_link.pb.h"
 
 namespace muster::kubernetes {
 
 // The spec of a pod. `assignment` is that of OnStorage. INVALID_ARGUMENT names the field and the
 // remedy.
-absl::StatusOr<Json> MakePodSpec(const v1::Assignment& assignment, const KubernetesConfig& config,
-                                 PodVolumes volumes);
+absl::StatusOr<Json> MakePodSpec(const agent::v1::Assignment& assignment,
+                                 const KubernetesConfig& config, PodVolumes volumes);
 
 // Where the pods may run: what counts in which order is the scheduler's business.
 // An empty object: anywhere.
-Json MakeAffinity(const v1::Assignment& assignment, const KubernetesConfig& config);
+Json MakeAffinity(const agent::v1::Assignment& assignment, const KubernetesConfig& config);
 // With one for the taint by the name of the GPU resource, for pods that ask for it.
-Json MakeTolerations(const v1::Assignment& assignment, const KubernetesConfig& config);
+Json MakeTolerations(const agent::v1::Assignment& assignment, const KubernetesConfig& config);
 
 // The resource that a job's GPUs are, and the type that a node's label must have; "": any. A type
 // that is the name of one of the operator's resources, or what is behind its '/', stands for it;

@@ -76,7 +76,7 @@ std::vector<std::string> ProgramTexts(const v1::JobSpec& spec) {
 
 class Maker {
  public:
-  Maker(const v1::Assignment& original, const v1::Assignment& resolved,
+  Maker(const agent::v1::Assignment& original, const agent::v1::Assignment& resolved,
         const KubernetesConfig& config)
       : original_(original.spec()), spec_(resolved.spec()), config_(config) {}
 
@@ -339,9 +339,9 @@ class Maker {
 
 }  // namespace
 
-absl::StatusOr<v1::Assignment> OnStorage(const v1::Assignment& assignment,
-                                         const KubernetesConfig& config) {
-  v1::Assignment imaged = assignment;
+absl::StatusOr<agent::v1::Assignment> OnStorage(const agent::v1::Assignment& assignment,
+                                                const KubernetesConfig& config) {
+  agent::v1::Assignment imaged = assignment;
   if (imaged.spec().image().empty()) imaged.mutable_spec()->set_image(config.default_image);
   if (imaged.spec().image().empty()) {
     return BadField("image",
@@ -354,7 +354,7 @@ absl::StatusOr<v1::Assignment> OnStorage(const v1::Assignment& assignment,
                     "is not read on Kubernetes, where only the program sees its "
                     "results; leave it out: the exit code decides");
   }
-  agent::JobStorage storage;
+  agents::JobStorage storage;
   storage.cluster = StorageOf(config);
   if (!config.results_root.empty()) {
     absl::StatusOr<std::string> root = contract::ResolveStorageUri(
@@ -362,11 +362,11 @@ absl::StatusOr<v1::Assignment> OnStorage(const v1::Assignment& assignment,
     if (!root.ok()) return root.status();
     storage.results_root = *std::move(root);
   }
-  return agent::OnCluster(imaged, storage);
+  return agents::OnCluster(imaged, storage);
 }
 
-absl::StatusOr<PodVolumes> MakeVolumes(const v1::Assignment& original,
-                                       const v1::Assignment& resolved,
+absl::StatusOr<PodVolumes> MakeVolumes(const agent::v1::Assignment& original,
+                                       const agent::v1::Assignment& resolved,
                                        const KubernetesConfig& config) {
   return Maker(original, resolved, config).Make(resolved.run_key());
 }

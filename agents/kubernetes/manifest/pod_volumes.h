@@ -8,15 +8,15 @@
 #include "absl/status/statusor.h"
 #include "agents/kubernetes/api/json_fields.h"
 #include "agents/kubernetes/kubernetes.h"
-#include "muster/v1/agent_link.pb.h"
+#include "muster/agent/v1/agent_link.pb.h"
 
 namespace muster::kubernetes {
 
 // The assignment with an image, and with paths of this cluster in place of URIs, as
-// agent::OnCluster makes it: its mounts are the job's own, then those of inputs, then the results.
+// agents::OnCluster makes it: its mounts are the job's own, then those of inputs, then the results.
 // INVALID_ARGUMENT names the field and the remedy.
-absl::StatusOr<v1::Assignment> OnStorage(const v1::Assignment& assignment,
-                                         const KubernetesConfig& config);
+absl::StatusOr<agent::v1::Assignment> OnStorage(const agent::v1::Assignment& assignment,
+                                                const KubernetesConfig& config);
 
 // NOLINTNEXTLINE(bugprone-exception-escape): Json's moves throw nothing, only seen deep inside it.
 struct PodVolumes {
@@ -31,8 +31,8 @@ struct PodVolumes {
 
 // `original` is the assignment as the job has it, `resolved` that of OnStorage. INVALID_ARGUMENT: a
 // path that no storage root has, a volume that the operator does not allow, two at one place.
-absl::StatusOr<PodVolumes> MakeVolumes(const v1::Assignment& original,
-                                       const v1::Assignment& resolved,
+absl::StatusOr<PodVolumes> MakeVolumes(const agent::v1::Assignment& original,
+                                       const agent::v1::Assignment& resolved,
                                        const KubernetesConfig& config);
 
 }  // namespace muster::kubernetes

@@ -44,20 +44,20 @@ void AddPeers(const std::string& run_key, uint32_t first, uint32_t count, Variab
 }
 
 // The names that are the same in every pod, then the user's own, which win.
-std::string Environment(const v1::Assignment& assignment, std::string_view cluster,
+std::string Environment(const agent::v1::Assignment& assignment, std::string_view cluster,
                         const std::string& work, std::optional<int> role) {
   const v1::JobSpec& spec = assignment.spec();
-  Variables variables = agent::RunVariables(assignment, cluster, work);
+  Variables variables = agents::RunVariables(assignment, cluster, work);
   variables.merge(contract::NamedSlurmVariables(spec, assignment.job_id()));
   variables["MUSTER_RESTART_COUNT"] = "0";
   const std::vector<uint32_t> first = contract::FirstRanks(spec);
   for (int i = 0; i < spec.roles_size(); ++i) {
     const v1::Role& one = spec.roles(i);
-    variables[agent::RoleNodesVariable(one)] =
+    variables[agents::RoleNodesVariable(one)] =
         Hosts(assignment.run_key(), first[static_cast<size_t>(i)], one.nodes(), ',');
   }
   if (role.has_value()) {
-    for (const auto& [name, value] : agent::RoleVariables(assignment, *role))
+    for (const auto& [name, value] : agents::RoleVariables(assignment, *role))
       variables[name] = value;
     AddPeers(assignment.run_key(), first[static_cast<size_t>(*role)], spec.roles(*role).nodes(),
              &variables);
@@ -83,7 +83,7 @@ void AddProgram(const v1::JobSpec& spec, const v1::Command& command, const std::
   std::string text;
   if (contract::IsDirectoryImplied(spec)) text = "MUSTER_ELSE=" + hosts::Quoted(work) + "\n";
   text += "set -- " + hosts::Quoted(wanted.empty() ? work : wanted);
-  for (const std::string& word : agent::WordsForCommand(command, directory + "/" + name))
+  for (const std::string& word : agents::WordsForCommand(command, directory + "/" + name))
     text += " " + hosts::Quoted(word);
   (*files)[name + ".words"] = text + "\n";
   if (command.has_script()) (*files)[name] = command.script();
@@ -91,7 +91,7 @@ void AddProgram(const v1::JobSpec& spec, const v1::Command& command, const std::
 
 }  // namespace
 
-std::map<std::string, std::string> MakeRunFiles(const v1::Assignment& assignment,
+std::map<std::string, std::string> MakeRunFiles(const agent::v1::Assignment& assignment,
                                                 std::string_view cluster, const std::string& files,
                                                 const std::string& work) {
   const v1::JobSpec& spec = assignment.spec();

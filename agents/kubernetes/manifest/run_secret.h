@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
-#include "muster/v1/agent_link.pb.h"
+#include "muster/agent/v1/agent_link.pb.h"
 
 namespace muster::kubernetes {
 
@@ -29,7 +29,7 @@ std::string_view StorageScript();
 
 // By file name. `files` are in kRunFiles and the run's own directory in `work`, which is for tests.
 // The assignment has paths of this cluster in place of URIs.
-std::map<std::string, std::string> MakeRunFiles(const v1::Assignment& assignment,
+std::map<std::string, std::string> MakeRunFiles(const agent::v1::Assignment& assignment,
                                                 std::string_view cluster,
                                                 const std::string& files = kRunFiles,
                                                 const std::string& work = kWorkDirectory);

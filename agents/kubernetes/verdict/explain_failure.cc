@@ -315,28 +315,57 @@ bool WasGoingAnyway(const PodObject& pod, const Culprit& culprit) {
                                    });
 }
 
-Ending ExplainFailure(const JobObject& job, const Condition& failed,
-                      const std::vector<PodObject>& pods) {
-  const Culprit culprit = FindCulprit(job, pods);
+namespace {
+
+void NamePod(const PodObject& pod, v1::Failure* failure) {
+  failure->set_rank(pod.index);
+  failure->set_node(pod.node);
+}
+
+v1::FailurePhase PhaseOf(const ContainerObject& container) {
+  if (WasNotStarted(container)) return v1::FAILURE_PHASE_COMMAND_START;
+  if (container.is_init) return v1::FAILURE_PHASE_FILES;
+  return IsOfSetup(container) ? v1::FAILURE_PHASE_SETUP : v1::FAILURE_PHASE_COMMAND;
+}
+
+Ending ExplainCulprit(const JobObject& job, const Condition& failed,
+                      const std::vector<PodObject>& pods, const Culprit& culprit) {
   const PodObject* overdue = FindOverdue(culprit, pods);
   if (overdue != nullptr || failed.reason == "DeadlineExceeded") {
     const std::string words = overdue != nullptr
                                   ? Told(*overdue, Joined(overdue->reason, overdue->message))
                                   : Told(job, Joined(failed.reason, failed.message));
     const PodObject* ended = overdue != nullptr ? overdue : culprit.pod;
-    return {MakeFailure(v1::FAILURE_CLASS_TIMEOUT, false, "The time limit was reached: " + words,
-                        "Ask for more time, or write checkpoints."),
-            ended != nullptr ? ExitAtLimit(*ended) : std::nullopt};
+    Ending ending = {
+        MakeFailure(v1::FAILURE_CLASS_TIMEOUT, false, "The time limit was reached: " + words,
+                    "Ask for more time, or write checkpoints."),
+        ended != nullptr ? ExitAtLimit(*ended) : std::nullopt};
+    if (ended != nullptr) NamePod(*ended, &ending.failure);
+    return ending;
   }
   std::optional<v1::ExitStatus> exit;
   if (culprit.container != nullptr && TellsExit(*culprit.container)) exit = ExitOf(culprit);
   for (const PodObject& pod : pods) {
     if (WasGoingAnyway(pod, culprit)) continue;
-    if (std::optional<v1::Failure> disruption = ExplainDisruption(pod))
+    if (std::optional<v1::Failure> disruption = ExplainDisruption(pod)) {
+      NamePod(pod, &*disruption);
       return {*std::move(disruption), exit};
+    }
   }
   if (culprit.container == nullptr) return ExplainByJob(job, failed);
   return {ExplainExit(job, culprit), exit};
+}
+
+}  // namespace
+
+Ending ExplainFailure(const JobObject& job, const Condition& failed,
+                      const std::vector<PodObject>& pods) {
+  const Culprit culprit = FindCulprit(job, pods);
+  Ending ending = ExplainCulprit(job, failed, pods, culprit);
+  ending.failure.set_phase(culprit.container == nullptr ? v1::FAILURE_PHASE_COMMAND
+                                                        : PhaseOf(*culprit.container));
+  if (culprit.pod != nullptr && !ending.failure.has_rank()) NamePod(*culprit.pod, &ending.failure);
+  return ending;
 }
 
 v1::Failure ExplainSuspension(const JobObject& job, const std::string& words) {
@@ -361,9 +390,12 @@ std::optional<v1::Failure> ExplainStop(const JobObject& job, const std::vector<P
     // One that did not end with 0 is not what the Job counts.
     if (pod.phase != "Succeeded") continue;
     if (has_policy && pod.deletion_time.value_or(absl::InfiniteFuture()) >= met_since) continue;
-    if (auto disruption = ExplainDisruption(pod)) return disruption;
-    if (auto deletion = ExplainDeletion(job, pod, EndOf(pod), "it answered with code 0"))
-      return deletion;
+    std::optional<v1::Failure> failure = ExplainDisruption(pod);
+    if (!failure) failure = ExplainDeletion(job, pod, EndOf(pod), "it answered with code 0");
+    if (!failure) continue;
+    failure->set_phase(v1::FAILURE_PHASE_COMMAND);
+    NamePod(pod, &*failure);
+    return failure;
   }
   return std::nullopt;
 }

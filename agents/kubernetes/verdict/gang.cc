@@ -39,6 +39,7 @@ std::optional<v1::Failure> FindStuckGang(const RunFacts& facts, size_t pods, abs
   if (is_whole || placed == 0 || facts.now - since < grace) return std::nullopt;
   v1::Failure failure;
   failure.set_failure_class(v1::FAILURE_CLASS_INFRA);
+  failure.set_phase(v1::FAILURE_PHASE_QUEUE);
   failure.set_retriable(true);
   failure.set_message(fmt::format(
       "{} of {} pods had nodes and kept them from others for {}, while {}; all were taken away, so "

@@ -20,8 +20,8 @@ v1::ReadinessIssue MakeIssue(const std::string& reason, const std::string& messa
                              const std::optional<absl::Time>& since) {
   v1::ReadinessIssue issue;
   issue.set_reason(reason);
-  issue.set_message(agent::CleanText(message, kMaxMessageBytes));
-  if (since.has_value()) *issue.mutable_since() = agent::ToProto(*since);
+  issue.set_message(agents::CleanText(message, kMaxMessageBytes));
+  if (since.has_value()) *issue.mutable_since() = agents::ToProto(*since);
   return issue;
 }
 
@@ -71,7 +71,7 @@ std::vector<v1::Replica> MakeReplicas(const std::vector<PodObject>& pods,
   for (const PodObject& pod : pods) by_rank.push_back(&pod);
   std::stable_sort(by_rank.begin(), by_rank.end(),
                    [](const PodObject* a, const PodObject* b) { return a->index < b->index; });
-  if (by_rank.size() > agent::kMaxReplicas) by_rank.resize(agent::kMaxReplicas);
+  if (by_rank.size() > agents::kMaxReplicas) by_rank.resize(agents::kMaxReplicas);
   std::vector<v1::Replica> replicas;
   for (const PodObject* pod : by_rank) {
     v1::Replica& replica = replicas.emplace_back();

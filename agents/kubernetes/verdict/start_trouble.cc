@@ -6,6 +6,7 @@
 
 #include "agents/kubernetes/verdict/explain_failure.h"
 #include "agents/kubernetes/verdict/verdict.h"
+#include "contract/sentences.h"
 #include "fmt/format.h"
 
 namespace muster::kubernetes {
@@ -152,8 +153,10 @@ std::optional<StartTrouble> OfSilence(const PodObject& pod, absl::Time now) {
   if (!pod.node.empty() || pod.deletion_time.has_value() || now - created < kLooks)
     return std::nullopt;
   StartTrouble trouble;
-  trouble.reason = "no scheduler has looked at its pod";
-  trouble.message = "is there one of the name that kubernetes.scheduler_name gives?";
+  trouble.code = v1::STATE_REASON_CODE_WAITS_IN_CLUSTER;
+  trouble.message =
+      "no scheduler has looked at its pod: is there one of the name that "
+      "kubernetes.scheduler_name gives?";
   trouble.since = pod.created;
   return trouble;
 }
@@ -165,12 +168,14 @@ std::optional<StartTrouble> OfScheduling(const PodObject& pod, absl::Time now) {
     return pod.Find("PodScheduled") == nullptr ? OfSilence(pod, now) : std::nullopt;
   }
   StartTrouble trouble;
+  trouble.code = v1::STATE_REASON_CODE_WAITS_FOR_RESOURCES;
   trouble.reason = found->reason;
   trouble.message = WithoutEcho(found->message);
   trouble.is_of_claims = Has(found->message, kUnbound);
   if (trouble.is_of_claims) trouble.message += kWhyUnbound;
   trouble.since = found->since;
   if (Has(found->message, "persistentvolumeclaim") && Has(found->message, "not found")) {
+    trouble.code = v1::STATE_REASON_CODE_CANNOT_START;
     trouble.failure_class = v1::FAILURE_CLASS_CONFIG;
     trouble.is_of_missing = true;
   }
@@ -339,6 +344,46 @@ std::optional<StartTrouble> FindCreateTrouble(const JobObject& job,
   const std::optional<absl::Time> first = FirstSeen(events, now, is_refusal);
   if (first.has_value()) trouble.since = std::min(*first, trouble.since.value_or(*first));
   return trouble;
+}
+
+std::string WhatHelps(const StartTrouble& trouble) {
+  if (trouble.is_nodes)
+    return "Tell the cluster's operator that the node has no room for images; on another node the "
+           "job may run.";
+  if (trouble.is_registrys)
+    return "Submit the job again later; if it lasts, tell the cluster's operator: its nodes cannot "
+           "have images from this registry.";
+  if (trouble.is_of_claims) return std::string(kBindClaim) + ".";
+  if (trouble.is_of_missing) return "Make it in the run's namespace, or name another.";
+  if (trouble.reason == "CrashLoopBackOff")
+    return "Muster has not put it into the pod. Read why it ends while the pod is there (kubectl "
+           "logs POD -c CONTAINER --previous, in the run's namespace), and have whoever adds it "
+           "mend it, or leave such pods out.";
+  return trouble.failure_class == v1::FAILURE_CLASS_IMAGE
+             ? "Check the image's name, and that the namespace has a pull secret for its registry."
+             : "Check that what the job names is in its namespace, and that pods like it are let "
+               "in.";
+}
+
+v1::StateReason WhileItLasts(const RunFacts& facts, const StartTrouble& trouble,
+                             const std::string& whose, const Patience& patience) {
+  contract::ReasonParts parts = {.detail = trouble.message,
+                                 .scheduler_reason = trouble.reason,
+                                 .subject = whose,
+                                 .since = trouble.since};
+  if (trouble.failure_class == v1::FAILURE_CLASS_UNSPECIFIED)
+    return contract::MakeReason(trouble.code, parts);
+  parts.until = trouble.since.value_or(facts.now) + patience.start_grace;
+  parts.remedy = WhatHelps(trouble) +
+                 " The cluster's operator sets how long Muster waits "
+                 "(kubernetes.start_grace).";
+  return contract::MakeReason(v1::STATE_REASON_CODE_CANNOT_START, parts);
+}
+
+v1::FailurePhase PhaseOf(const StartTrouble& trouble) {
+  if (trouble.failure_class == v1::FAILURE_CLASS_IMAGE) return v1::FAILURE_PHASE_IMAGE;
+  if (trouble.is_of_claims || trouble.is_of_missing) return v1::FAILURE_PHASE_FILES;
+  return v1::FAILURE_PHASE_COMMAND_START;
 }
 
 }  // namespace muster::kubernetes

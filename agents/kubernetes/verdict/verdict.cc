@@ -11,13 +11,13 @@
 #include "agents/kubernetes/objects/kueue.h"
 #include "agents/kubernetes/verdict/explain_failure.h"
 #include "agents/kubernetes/verdict/replicas.h"
-#include "contract/text.h"
+#include "contract/sentences.h"
 #include "fmt/format.h"
 
 namespace muster::kubernetes {
 namespace {
 
-using agent::Observation;
+using agents::Observation;
 
 constexpr std::string_view kDeletedByOthers = "deleted on the cluster, not by Muster";
 
@@ -26,7 +26,7 @@ constexpr absl::Duration kOverdue = absl::Minutes(1);
 
 void SetEvidence(const RunFacts& facts, std::string detail, Observation* seen) {
   seen->evidence.set_source(v1::EVIDENCE_SOURCE_POD);
-  *seen->evidence.mutable_observed_at() = agent::ToProto(facts.now);
+  *seen->evidence.mutable_observed_at() = agents::ToProto(facts.now);
   seen->evidence.set_detail(std::move(detail));
 }
 
@@ -102,8 +102,8 @@ void QuoteEvents(const RunFacts& facts, v1::Failure* failure) {
     const std::string message = WithoutEcho(event.message);
     const bool is_said = failure->message().find(message) != std::string::npos;
     if (is_said || !quoted.insert(event.reason + message).second) continue;
-    agent::AddQuote("event", fmt::format("{}: {}: {}", event.object, event.reason, message),
-                    failure);
+    agents::AddQuote("event", fmt::format("{}: {}: {}", event.object, event.reason, message),
+                     failure);
   }
 }
 
@@ -209,19 +209,23 @@ std::string WhatEndsItsPod(const RunFacts& facts, const PodObject& pod) {
       pod.node);
 }
 
+v1::StateReason ReadingEnd(const std::string& why) {
+  return contract::MakeReason(v1::STATE_REASON_CODE_READING_END, {.detail = why});
+}
+
 Observation Finishing(const RunFacts& facts, const JobObject& job, std::string why) {
   Observation seen = MakeObservation(facts, v1::RUN_STATE_FINISHING);
   SetTimes(facts, &seen);
   seen.end_time.reset();
-  seen.reason = std::move(why);
   if (const PodObject* last = FindAlive(facts.pods)) {
     const Condition* target = last->Find("DisruptionTarget");
-    seen.reason +=
+    why +=
         "; not yet ended: " +
         PodWords(*last, target == nullptr ? last->phase : Joined(target->reason, target->message)) +
         WhatEndsItsPod(facts, *last);
   }
-  SetEvidence(facts, JobWords(job, seen.reason), &seen);
+  SetEvidence(facts, JobWords(job, why), &seen);
+  seen.reason = ReadingEnd(why);
   return seen;
 }
 
@@ -234,36 +238,19 @@ Observation Deleted(const RunFacts& facts, const JobObject& job) {
                                            : kDeletedByOthers);
   if (FindAlive(facts.pods) != nullptr) return Finishing(facts, job, why);
   Observation seen = MakeObservation(facts, v1::RUN_STATE_CANCELED);
-  if (why == kDeletedByOthers) seen.reason = why;
+  if (why == kDeletedByOthers) {
+    seen.reason = contract::MakeReason(v1::STATE_REASON_CODE_CANCELED_BY_OTHERS, {.detail = why});
+  }
   SetEvidence(facts, JobWords(job, why), &seen);
   SetTimes(facts, &seen);
   return seen;
 }
 
-Observation Pending(const RunFacts& facts, const std::string& reason, const std::string& detail) {
+Observation Pending(const RunFacts& facts, v1::StateReason reason, const std::string& detail) {
   Observation seen = MakeObservation(facts, v1::RUN_STATE_PENDING);
-  seen.reason = reason;
+  seen.reason = std::move(reason);
   SetEvidence(facts, detail, &seen);
   return seen;
-}
-
-std::string WhatHelps(const StartTrouble& trouble) {
-  if (trouble.is_nodes)
-    return "Tell the cluster's operator that the node has no room for images; on another node the "
-           "job may run.";
-  if (trouble.is_registrys)
-    return "Submit the job again later; if it lasts, tell the cluster's operator: its nodes cannot "
-           "have images from this registry.";
-  if (trouble.is_of_claims) return std::string(kBindClaim) + ".";
-  if (trouble.is_of_missing) return "Make it in the run's namespace, or name another.";
-  if (trouble.reason == "CrashLoopBackOff")
-    return "Muster has not put it into the pod. Read why it ends while the pod is there (kubectl "
-           "logs POD -c CONTAINER --previous, in the run's namespace), and have whoever adds it "
-           "mend it, or leave such pods out.";
-  return trouble.failure_class == v1::FAILURE_CLASS_IMAGE
-             ? "Check the image's name, and that the namespace has a pull secret for its registry."
-             : "Check that what the job names is in its namespace, and that pods like it are let "
-               "in.";
 }
 
 // What is missing is a Secret that the run's launch makes.
@@ -300,15 +287,13 @@ std::optional<StartTrouble> TroubleOf(const PodObject& pod, const RunFacts& fact
   return trouble;
 }
 
-// What is told of a trouble while Muster waits for it to pass.
-std::string WhileItLasts(const RunFacts& facts, const StartTrouble& trouble,
-                         const Patience& patience) {
-  std::string words = Joined(trouble.reason, trouble.message);
-  if (trouble.failure_class == v1::FAILURE_CLASS_UNSPECIFIED) return words;
-  const absl::Time end = trouble.since.value_or(facts.now) + patience.start_grace;
-  return fmt::format("{}; Muster gives the run up at {} UTC (kubernetes.start_grace). {}", words,
-                     ToStd(absl::FormatTime("%H:%M:%S", end, absl::UTCTimeZone())),
-                     WhatHelps(trouble));
+void NamePod(const PodObject& pod, v1::Failure* failure) {
+  failure->set_rank(pod.index);
+  failure->set_node(pod.node);
+}
+// The Job has no pod that it could be.
+void NamePod(const JobObject& /*job*/, v1::Failure* failure) {
+  failure->set_phase(v1::FAILURE_PHASE_LAUNCH);
 }
 
 // The trouble of the pod, or of the Job, has lasted too long, or cannot pass: the run is over, and
@@ -328,6 +313,8 @@ std::optional<Observation> GiveUp(const RunFacts& facts, const Object& whose,
       fmt::format("{} {}", is_image ? "The image cannot be had:" : "The pod cannot start:",
                   Told(whose, Joined(trouble.reason, trouble.message))),
       WhatHelps(trouble));
+  seen.failure->set_phase(PhaseOf(trouble));
+  NamePod(whose, &*seen.failure);
   QuoteEvents(facts, &*seen.failure);
   return seen;
 }
@@ -344,17 +331,25 @@ Observation GivenUpByQueue(const RunFacts& facts, const JobObject& job) {
   seen.failure = MakeFailure(
       v1::FAILURE_CLASS_CONFIG, false, "Kueue has given the job up: it " + facts.queue_wait,
       "Correct what these words and the events name, or ask who has the queue in hand.");
+  seen.failure->set_phase(v1::FAILURE_PHASE_QUEUE);
   QuoteEvents(facts, &*seen.failure);
   return seen;
 }
 
 Observation JudgeSuspended(const RunFacts& facts, const JobObject& job) {
-  std::string why = "suspended by others";
-  if (!facts.queue_wait.empty()) why = facts.queue_wait;
+  v1::StateReason reason = contract::MakeReason(
+      v1::STATE_REASON_CODE_WAITS_IN_CLUSTER,
+      {.detail = facts.queue_wait.empty() ? "suspended by others" : facts.queue_wait,
+       .subject = job.queue});
   // What Kueue may let go is not held, whatever was wished; nor is what may have begun on a node
   // that has not said so yet.
-  if (job.is_held || job.queue == kHeldQueue)
-    why = FindAlive(facts.pods) == nullptr ? kHeldWords : kBeingHeldWords;
+  if (job.is_held || job.queue == kHeldQueue) {
+    reason = FindAlive(facts.pods) == nullptr
+                 ? contract::MakeReason(v1::STATE_REASON_CODE_HELD)
+                 : contract::MakeReason(v1::STATE_REASON_CODE_WAITS_IN_CLUSTER,
+                                        {.detail = kBeingHeldWords});
+  }
+  const std::string why = reason.message();
   // Pods in which nothing has run just go, and the run waits as before.
   const auto lives = [](const PodObject& pod) { return !pod.HasEnded() && HasStarted(pod); };
   if (std::any_of(facts.pods.begin(), facts.pods.end(), lives))
@@ -363,7 +358,7 @@ Observation JudgeSuspended(const RunFacts& facts, const JobObject& job) {
                          facts.last_state == v1::RUN_STATE_FINISHING ||
                          std::any_of(facts.pods.begin(), facts.pods.end(), HasStarted);
   if (!has_begun && facts.queue_has_given_up) return GivenUpByQueue(facts, job);
-  if (!has_begun) return Pending(facts, why, JobWords(job, "suspended"));
+  if (!has_begun) return Pending(facts, std::move(reason), JobWords(job, "suspended"));
   // Its controller tells how they ended, also of a Job that is suspended.
   const auto has_ended_by_itself = [](const PodObject& pod) {
     return pod.HasEnded() && !WasEndedByDeletion(pod);
@@ -376,19 +371,23 @@ Observation JudgeSuspended(const RunFacts& facts, const JobObject& job) {
   SetEvidence(facts, JobWords(job, why), &seen);
   SetTimes(facts, &seen);
   seen.failure = ExplainSuspension(job, JobWords(job, why));
+  seen.failure->set_phase(v1::FAILURE_PHASE_COMMAND);
   return seen;
 }
 
 // Not all pods have been made, or were seen.
 Observation JudgeIncomplete(const RunFacts& facts, const JobObject& job, const Patience& patience) {
   const std::optional<StartTrouble> trouble = FindCreateTrouble(job, facts.events, facts.now);
-  if (!trouble.has_value())
-    return Pending(facts, "its pods are about to be made",
+  if (!trouble.has_value()) {
+    return Pending(facts,
+                   contract::MakeReason(v1::STATE_REASON_CODE_WAITS_IN_CLUSTER,
+                                        {.detail = "its pods are about to be made"}),
                    JobWords(job, fmt::format("{} pods", facts.pods.size())));
+  }
   const std::string words = Joined(trouble->reason, trouble->message);
   if (auto end = GiveUp(facts, job, JobWords(job, words), *trouble, patience))
     return *std::move(end);
-  return Pending(facts, WhileItLasts(facts, *trouble, patience), JobWords(job, words));
+  return Pending(facts, WhileItLasts(facts, *trouble, "", patience), JobWords(job, words));
 }
 
 // Volcano says so of a pod that it has a node for, while others of its group have none.
@@ -419,7 +418,8 @@ Observation JudgePods(const RunFacts& facts, const Patience& patience) {
   std::string words = slowest->phase;
   if (const std::optional<StartTrouble> trouble = TroubleOf(*slowest, facts)) {
     words = Joined(trouble->reason, trouble->message);
-    seen.reason = WhileItLasts(facts, *trouble, patience);
+    seen.reason = WhileItLasts(facts, *trouble, slowest->name.name, patience);
+    seen.reason.set_rank(slowest->index);
   }
   SetEvidence(facts, PodWords(*slowest, words), &seen);
   SetTimes(facts, &seen);
@@ -463,6 +463,14 @@ Observation JudgeJob(const RunFacts& facts, const JobObject& job, const Patience
 }
 
 }  // namespace
+
+void AddToReason(v1::StateReasonCode code, const std::string& words, Observation* seen) {
+  if (seen->reason.code() == v1::STATE_REASON_CODE_UNSPECIFIED) {
+    seen->reason = contract::MakeReason(code, {.detail = words});
+    return;
+  }
+  contract::AddToSentence(words, &seen->reason);
+}
 
 std::optional<Observation> Judge(const RunFacts& all, const Patience& patience) {
   RunFacts facts = all;

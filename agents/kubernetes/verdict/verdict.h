@@ -12,8 +12,7 @@
 
 namespace muster::kubernetes {
 
-// The reason of a run that is held.
-inline constexpr char kHeldWords[] = "held: it starts once it is released";
+// Of a run that was held and has pods yet.
 inline constexpr char kBeingHeldWords[] = "about to be held: its pods are being taken away";
 
 // A claim of the job's that has no volume.
@@ -54,12 +53,13 @@ struct Patience {
 
 // Nothing: there is nothing new to say. Of a run whose Job is neither there nor was ever seen the
 // caller has to find out more.
-std::optional<agent::Observation> Judge(const RunFacts& facts, const Patience& patience);
+std::optional<agents::Observation> Judge(const RunFacts& facts, const Patience& patience);
 
 // Why a pod cannot start, and since when the run has had that trouble, in whichever of its pods;
 // nothing if it has none now. Taken from its init and main containers, then its conditions, then
 // the Events, in that order. `events`: all that are kept of its run.
 struct StartTrouble {
+  v1::StateReasonCode code = v1::STATE_REASON_CODE_CANNOT_START;
   std::string reason;
   std::string message;
   std::optional<absl::Time> since;
@@ -86,6 +86,15 @@ std::string WithoutEcho(std::string words);
 std::optional<StartTrouble> FindCreateTrouble(const JobObject& job,
                                               const std::vector<EventObject>& events,
                                               absl::Time now);
+// What its user can do about it.
+std::string WhatHelps(const StartTrouble& trouble);
+// What is told of a trouble while Muster waits for it to pass. `whose`: the pod; empty: of none.
+v1::StateReason WhileItLasts(const RunFacts& facts, const StartTrouble& trouble,
+                             const std::string& whose, const Patience& patience);
+// In which phase a run fails that the trouble ends.
+v1::FailurePhase PhaseOf(const StartTrouble& trouble);
+// Says it behind why the run waits, or in its place, with that code, if nothing says that.
+void AddToReason(v1::StateReasonCode code, const std::string& words, agents::Observation* seen);
 // Whether a container of it waits for a reason of its own, or has been started again.
 bool IsKeptWaiting(const PodObject& pod);
 

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "agents/machines/run_records.h"
-#include "muster/v1/agent_link.pb.h"
+#include "muster/agent/v1/agent_link.pb.h"
 
 namespace muster::machines {
 

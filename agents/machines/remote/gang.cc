@@ -4,13 +4,14 @@
 #include <utility>
 
 #include "agents/machines/verdict.h"
+#include "contract/sentences.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 
 namespace muster::machines {
 namespace {
 
-using agent::Observation;
+using agents::Observation;
 
 constexpr uint64_t kMebibyte = 1 << 20;
 // In a reason, which is one line for people.
@@ -128,13 +129,18 @@ Observation GangEnd(const std::string& run_key, const std::vector<Rank>& ranks, 
   if (end.exit.has_value()) end.exit->set_rank(static_cast<uint32_t>(first));
   const std::string where = fmt::format("rank {} on {}: ", first, ranks[first].host);
   end.evidence.set_detail(where + end.evidence.detail());
-  if (end.failure.has_value()) end.failure->set_message(where + end.failure->message());
+  if (end.failure.has_value()) {
+    end.failure->set_message(where + end.failure->message());
+    end.failure->set_rank(static_cast<uint32_t>(first));
+    end.failure->set_node(ranks[first].host);
+  }
   if (end.state == v1::RUN_STATE_CANCELED && !cancel_asked) {
     // Because of a rank that could not be started; an agent that has died since has known why.
     end.state = v1::RUN_STATE_FAILED;
     end.failure = MakeFailure(v1::FAILURE_CLASS_INFRA,
                               "the run was ended because not all of its ranks could be started",
                               "submit the job again; the agent's log says which host it was");
+    end.failure->set_phase(v1::FAILURE_PHASE_LAUNCH);
   }
   return end;
 }
@@ -160,16 +166,20 @@ Observation GangProgress(const std::string& run_key, const std::vector<Rank>& ra
   return progress;
 }
 
-std::string CopyingReason(const std::vector<std::string>& hosts, uint64_t bytes,
-                          uint64_t all_bytes) {
-  if (hosts.empty()) return "its files are there, and it is being started";
+v1::StateReason CopyingReason(const std::vector<std::string>& hosts, uint64_t bytes,
+                              uint64_t all_bytes) {
+  if (hosts.empty()) {
+    return contract::MakeReason(v1::STATE_REASON_CODE_LAUNCHING,
+                                {.detail = "its files are there, and it is being started"});
+  }
   const size_t named = std::min(hosts.size(), kMaxNamedHosts);
   std::string reason = fmt::format("its files are being copied to {}",
                                    fmt::join(hosts.begin(), hosts.begin() + named, ", "));
   if (named < hosts.size()) reason += fmt::format(" and {} more hosts", hosts.size() - named);
   // Of less there is nothing to be told before it is over.
-  if (all_bytes < kMebibyte) return reason;
-  return reason + fmt::format(" ({} of {} MiB)", bytes / kMebibyte, all_bytes / kMebibyte);
+  if (all_bytes >= kMebibyte)
+    reason += fmt::format(" ({} of {} MiB)", bytes / kMebibyte, all_bytes / kMebibyte);
+  return contract::MakeReason(v1::STATE_REASON_CODE_BRINGING_FILES, {.detail = reason});
 }
 
 Observation GangLost(const std::string& run_key, const std::vector<Rank>& ranks,

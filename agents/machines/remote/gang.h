@@ -53,18 +53,18 @@ bool HasFailed(const Rank& rank);
 // vanished may have done so at any moment since it was last seen, and comes before what failed in
 // that time, perhaps because of it.
 // `cancel_asked`: by a user.
-agent::Observation GangEnd(const std::string& run_key, const std::vector<Rank>& ranks,
-                           bool cancel_asked, absl::Time now);
+agents::Observation GangEnd(const std::string& run_key, const std::vector<Rank>& ranks,
+                            bool cancel_asked, absl::Time now);
 // How far it has come until then.
-agent::Observation GangProgress(const std::string& run_key, const std::vector<Rank>& ranks,
-                                absl::Time now);
+agents::Observation GangProgress(const std::string& run_key, const std::vector<Rank>& ranks,
+                                 absl::Time now);
 // Why a run has not begun whose files are on their way to its hosts: to which of them, and how much
 // of all has come. `all_bytes`: 0 if nobody knows.
-std::string CopyingReason(const std::vector<std::string>& hosts, uint64_t bytes,
-                          uint64_t all_bytes);
+v1::StateReason CopyingReason(const std::vector<std::string>& hosts, uint64_t bytes,
+                              uint64_t all_bytes);
 // A run of which nobody knows whether it goes on: `why` says since when.
-agent::Observation GangLost(const std::string& run_key, const std::vector<Rank>& ranks,
-                            const std::string& why, absl::Time now);
+agents::Observation GangLost(const std::string& run_key, const std::vector<Rank>& ranks,
+                             const std::string& why, absl::Time now);
 
 }  // namespace muster::machines
 

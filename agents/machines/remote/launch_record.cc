@@ -56,7 +56,7 @@ void DecodeAssignment(const std::string& content, LaunchFiles* files) {
       !absl::SimpleAtoi(words[1], &size) || content.size() - line_end - 1 != size) {
     return;
   }
-  auto assignment = std::make_shared<v1::Assignment>();
+  auto assignment = std::make_shared<agent::v1::Assignment>();
   if (assignment->ParseFromString(content.substr(line_end + 1)))
     files->assignment = std::move(assignment);
 }
@@ -184,7 +184,7 @@ absl::StatusOr<LaunchFiles> LaunchRecord::Read() const {
   return files;
 }
 
-absl::Status LaunchRecord::Create(const v1::Assignment& assignment, uint64_t order) const {
+absl::Status LaunchRecord::Create(const agent::v1::Assignment& assignment, uint64_t order) const {
   const bool made = mkdir(path_.c_str(), 0700) == 0;
   if (!made && errno != EEXIST) return FileError(errno, "make the directory", path_);
   const std::string bytes = assignment.SerializeAsString();

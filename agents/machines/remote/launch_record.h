@@ -26,7 +26,7 @@
 #include "absl/time/time.h"
 #include "agents/machines/scheduling/hosts.h"
 #include "agents/machines/scheduling/request.h"
-#include "muster/v1/agent_link.pb.h"
+#include "muster/agent/v1/agent_link.pb.h"
 
 namespace muster::machines {
 
@@ -46,7 +46,7 @@ struct PlacedRank {
 absl::Status CheckDevices(const PlacedRank& rank, const Capacity& capacity);
 
 struct LaunchFiles {
-  std::shared_ptr<const v1::Assignment> assignment;  // null: none
+  std::shared_ptr<const agent::v1::Assignment> assignment;  // null: none
   uint64_t order = 0;
   std::vector<PlacedRank> placement;  // empty: none
   std::set<size_t> begun;
@@ -64,7 +64,7 @@ class LaunchRecord {
   bool Exists() const;
   // Everything empty if the directory does not exist.
   absl::StatusOr<LaunchFiles> Read() const;
-  absl::Status Create(const v1::Assignment& assignment, uint64_t order) const;
+  absl::Status Create(const agent::v1::Assignment& assignment, uint64_t order) const;
   absl::Status Place(const std::vector<PlacedRank>& placement) const;
   // As before Place. An OK is not durable: a placement that comes back was never made use of.
   absl::Status Unplace() const;

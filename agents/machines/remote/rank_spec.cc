@@ -8,26 +8,27 @@
 
 namespace muster::machines {
 
-absl::StatusOr<v1::Assignment> OnHost(const v1::Assignment& assignment, const std::string& cluster,
-                                      const std::string& directory) {
-  v1::Assignment own = assignment;
+absl::StatusOr<agent::v1::Assignment> OnHost(const agent::v1::Assignment& assignment,
+                                             const std::string& cluster,
+                                             const std::string& directory) {
+  agent::v1::Assignment own = assignment;
   // As a URI: a bare path might be on the user's machine.
   if (own.spec().results_directory().empty())
     own.mutable_spec()->set_results_directory("lustre://" + directory + "/" + kResultsDirectory);
-  return agent::OnCluster(
+  return agents::OnCluster(
       own, {.cluster = {.cluster = cluster, .is_remote = true, .roots = {}, .relative_to = {}},
             .results_root = {},
             .container_mounts = {directory}});
 }
 
-RunSpec RankSpec(const v1::Assignment& assignment, const std::string& cluster,
+RunSpec RankSpec(const agent::v1::Assignment& assignment, const std::string& cluster,
                  const std::string& directory, size_t rank,
                  const std::vector<std::string>& addresses, const RunRules& rules) {
   return MakeRunSpec(assignment, directory,
                      RankEnvironment(assignment, cluster, directory, rank, addresses), rules);
 }
 
-QueuedRun QueuedFrom(const v1::Assignment& assignment, uint64_t order, bool held,
+QueuedRun QueuedFrom(const agent::v1::Assignment& assignment, uint64_t order, bool held,
                      absl::Duration cancel_grace) {
   const v1::JobSpec& job = assignment.spec();
   const int64_t limit_ms =

@@ -12,22 +12,23 @@
 #include "agents/machines/run_directory.h"
 #include "agents/machines/run_records.h"
 #include "agents/machines/scheduling/waiting_runs.h"
-#include "muster/v1/agent_link.pb.h"
+#include "muster/agent/v1/agent_link.pb.h"
 
 namespace muster::machines {
 
 // With paths of the host in place of URIs; `directory` is the run's, there. INVALID_ARGUMENT names
 // the field.
-absl::StatusOr<v1::Assignment> OnHost(const v1::Assignment& assignment, const std::string& cluster,
-                                      const std::string& directory);
+absl::StatusOr<agent::v1::Assignment> OnHost(const agent::v1::Assignment& assignment,
+                                             const std::string& cluster,
+                                             const std::string& directory);
 
 // `addresses`: of the run's hosts, by rank. Of an assignment as OnHost returns it.
-RunSpec RankSpec(const v1::Assignment& assignment, const std::string& cluster,
+RunSpec RankSpec(const agent::v1::Assignment& assignment, const std::string& cluster,
                  const std::string& directory, size_t rank,
                  const std::vector<std::string>& addresses, const RunRules& rules);
 
 // The run as the queue has it: after a limit it gets the grace as well.
-QueuedRun QueuedFrom(const v1::Assignment& assignment, uint64_t order, bool held,
+QueuedRun QueuedFrom(const agent::v1::Assignment& assignment, uint64_t order, bool held,
                      absl::Duration cancel_grace);
 
 }  // namespace muster::machines

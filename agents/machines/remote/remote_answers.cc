@@ -7,6 +7,7 @@
 #include "agents/core/proto_time.h"
 #include "agents/machines/free_gpus.h"
 #include "agents/machines/run_request.h"
+#include "contract/sentences.h"
 #include "contract/units.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
@@ -71,26 +72,48 @@ void Add(v1::ClusterChecks* checks, std::string subject, v1::CheckResult result,
 }
 
 // Hosts that are one: what it has is counted, and given to runs, for each of its names.
-std::vector<std::string> WarningsOfTwins(const RemoteScheduler::Load& load) {
+std::vector<v1::ClusterIssue> IssuesOfTwins(const RemoteScheduler::Load& load) {
   std::map<std::string, std::vector<std::string>> names;  // by the way there
   for (const HostView& host : load.hosts)
     names[host.config.ssh.hosts[0].ToString()].push_back(host.config.name);
-  std::vector<std::string> warnings;
+  std::vector<v1::ClusterIssue> issues;
   for (const auto& [way, twins] : names) {
     if (twins.size() < 2) continue;
-    warnings.push_back(
-        fmt::format("hosts {} have the same SSH address {}, and what is there is "
-                    "counted for each: correct the file of hosts",
-                    fmt::join(twins, ", "), way));
+    issues.push_back(contract::MakeIssue(
+        v1::CLUSTER_ISSUE_CODE_HOST_TWICE,
+        fmt::format("hosts {} have the same SSH address {}, and what is there is counted for each",
+                    fmt::join(twins, ", "), way),
+        {.subject = twins.front(), .remedy = "correct the file of hosts"}));
   }
-  return warnings;
+  return issues;
 }
 
 // Of no single host.
-std::vector<std::string> WarningsOf(const RemoteScheduler::Load& load) {
-  std::vector<std::string> warnings = load.warnings;
-  for (std::string& warning : WarningsOfTwins(load)) warnings.push_back(std::move(warning));
-  return warnings;
+std::vector<v1::ClusterIssue> IssuesOf(const RemoteScheduler::Load& load) {
+  std::vector<v1::ClusterIssue> issues = load.issues;
+  for (v1::ClusterIssue& issue : IssuesOfTwins(load)) issues.push_back(std::move(issue));
+  return issues;
+}
+
+// Of one host.
+std::vector<v1::ClusterIssue> IssuesOf(const HostView& host) {
+  const std::string& name = host.config.name;
+  std::vector<v1::ClusterIssue> issues;
+  if (!host.is_up) {
+    issues.push_back(contract::MakeIssue(v1::CLUSTER_ISSUE_CODE_HOST_UNUSABLE,
+                                         fmt::format("host {} is down: {}", name, host.why),
+                                         {.subject = name}));
+  } else if (!host.start_trouble.empty()) {
+    issues.push_back(contract::MakeIssue(v1::CLUSTER_ISSUE_CODE_HOST_UNUSABLE,
+                                         fmt::format("host {}: {}", name, WhyNot(host)),
+                                         {.subject = name}));
+  }
+  for (v1::ClusterIssue issue : host.issues) {
+    issue.set_message(fmt::format("host {}: {}", name, issue.message()));
+    issue.set_subject(name);
+    issues.push_back(std::move(issue));
+  }
+  return issues;
 }
 
 }  // namespace
@@ -114,23 +137,17 @@ v1::Inventory InventoryOf(const RemoteScheduler::Load& load, const std::string& 
   const ContainerRuntime containers = ContainersOf(load);
   inventory.set_images(containers.tool.empty() ? v1::IMAGE_SUPPORT_NONE
                                                : v1::IMAGE_SUPPORT_OPTIONAL);
-  *inventory.mutable_observed_at() = agent::ToProto(absl::Now());
+  *inventory.mutable_observed_at() = agents::ToProto(absl::Now());
   v1::Pool* pool = inventory.add_pools();
   pool->set_name(kPoolName);
   pool->set_is_default(true);
   pool->set_max_nodes(static_cast<uint32_t>(load.hosts.size()));
   pool->set_available(true);
-  for (std::string& warning : WarningsOf(load)) inventory.add_warnings(std::move(warning));
+  for (v1::ClusterIssue& issue : IssuesOf(load)) *inventory.add_issues() = std::move(issue);
   for (uint32_t i = 0; i < load.hosts.size(); ++i) {
     const HostView& host = load.hosts[i];
     if (host.TakesRuns()) AddFreeGpus(load.ledger, i, pool->mutable_free_gpus());
-    if (!host.is_up) {
-      inventory.add_warnings(fmt::format("host {} is down: {}", host.config.name, host.why));
-    } else if (!host.start_trouble.empty()) {
-      inventory.add_warnings(fmt::format("host {}: {}", host.config.name, WhyNot(host)));
-    }
-    for (const std::string& warning : host.warnings)
-      inventory.add_warnings(fmt::format("host {}: {}", host.config.name, warning));
+    for (v1::ClusterIssue& issue : IssuesOf(host)) *inventory.add_issues() = std::move(issue);
     if (!host.is_known) continue;
     v1::NodeGroup* group = pool->add_node_groups();
     group->set_count(1);
@@ -145,7 +162,7 @@ v1::Inventory InventoryOf(const RemoteScheduler::Load& load, const std::string& 
 
 v1::ClusterDetails DetailsOf(const RemoteScheduler::Load& load) {
   v1::ClusterDetails details;
-  *details.mutable_observed_at() = agent::ToProto(absl::Now());
+  *details.mutable_observed_at() = agents::ToProto(absl::Now());
   for (uint32_t i = 0; i < load.hosts.size(); ++i) AddNode(load, i, &details);
   v1::PoolLoad* pool = details.add_pools();
   pool->set_pool(kPoolName);
@@ -174,8 +191,8 @@ v1::ClusterDetails DetailsOf(const RemoteScheduler::Load& load) {
 
 v1::ClusterChecks ChecksOf(const RemoteScheduler::Load& load) {
   v1::ClusterChecks checks;
-  for (std::string& warning : WarningsOf(load))
-    Add(&checks, "file of hosts", v1::CHECK_RESULT_WARN, std::move(warning), "");
+  for (const v1::ClusterIssue& issue : IssuesOf(load))
+    Add(&checks, "file of hosts", v1::CHECK_RESULT_WARN, issue.message(), issue.remedy());
   for (const HostView& host : load.hosts) {
     const std::string subject =
         fmt::format("host {} ({})", host.config.name, host.config.ssh.hosts[0].ToString());
@@ -196,8 +213,10 @@ v1::ClusterChecks ChecksOf(const RemoteScheduler::Load& load) {
             host.containers.tool.empty() ? "" : "; containers by " + host.containers.tool,
             host.is_cordoned ? "; it is cordoned" : ""),
         "");
-    for (const std::string& warning : host.warnings)
-      Add(&checks, "inventory of " + host.config.name, v1::CHECK_RESULT_WARN, warning, "");
+    for (const v1::ClusterIssue& issue : host.issues) {
+      Add(&checks, "inventory of " + host.config.name, v1::CHECK_RESULT_WARN, issue.message(),
+          issue.remedy());
+    }
   }
   return checks;
 }

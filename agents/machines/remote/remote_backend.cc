@@ -26,10 +26,10 @@
 namespace muster::machines {
 namespace {
 
-using agent::LaunchOutcome;
-using agent::LookupOutcome;
-using agent::ObserveOutcome;
-using agent::RunHandle;
+using agents::LaunchOutcome;
+using agents::LookupOutcome;
+using agents::ObserveOutcome;
+using agents::RunHandle;
 
 // For the first word of every host; those that are slower are down until they answer.
 constexpr absl::Duration kFirstWord = absl::Seconds(20);
@@ -57,7 +57,7 @@ constexpr char kSomeHost[] = "/HOST/runs/";
 
 std::string Words(const absl::Status& status) { return std::string(ToStd(status.message())); }
 
-class RemoteBackend : public agent::Backend {
+class RemoteBackend : public agents::Backend {
  public:
   RemoteBackend(MachinesConfig config, std::string runs_directory, std::string hosts_directory)
       : config_(std::move(config)),
@@ -77,7 +77,7 @@ class RemoteBackend : public agent::Backend {
   absl::StatusOr<v1::JobPlan> Plan(const v1::JobSpec& spec, const std::string& user) override;
   absl::Status Adopt(const std::vector<RunHandle>& runs) override;
   void AllowStarts() override { scheduler_->AllowStarts(); }
-  LaunchOutcome Launch(const v1::Assignment& assignment) override;
+  LaunchOutcome Launch(const agent::v1::Assignment& assignment) override;
   LookupOutcome Lookup(const RunHandle& run) override;
   ObserveOutcome Observe(const std::vector<RunHandle>& runs) override;
   absl::Status Cancel(const RunHandle& run) override {
@@ -88,7 +88,7 @@ class RemoteBackend : public agent::Backend {
     scheduler_->SetHeld(run.run_key, held);
     return absl::OkStatus();
   }
-  std::vector<agent::LogSource> Logs(const RunHandle& run) override;
+  std::vector<agents::LogSource> Logs(const RunHandle& run) override;
   std::string ResultsDirectory(const RunHandle& run) override;
   std::string StartMark(const RunHandle& run) override;
   hosts::Host* LogHost() override { return &router_; }
@@ -116,7 +116,7 @@ class RemoteBackend : public agent::Backend {
   }
   // Why the cluster can never run the job.
   std::optional<Misfit> RefusalOf(const v1::JobSpec& spec, const Request& request) const;
-  void Enqueue(std::shared_ptr<const v1::Assignment> assignment, uint64_t order, bool held);
+  void Enqueue(std::shared_ptr<const agent::v1::Assignment> assignment, uint64_t order, bool held);
 
   const MachinesConfig config_;
   const std::string runs_directory_;
@@ -153,13 +153,13 @@ absl::Status RemoteBackend::Start() {
 // ---- what people ask
 
 absl::StatusOr<v1::JobPlan> RemoteBackend::Plan(const v1::JobSpec& spec, const std::string& user) {
-  v1::Assignment assignment;
+  agent::v1::Assignment assignment;
   assignment.set_run_key(kPlannedRun);
   assignment.set_user(user);
   *assignment.mutable_spec() = spec;
   const std::string directory = std::string(kSomeHost) + kPlannedRun;
-  const absl::StatusOr<v1::Assignment> own = OnHost(assignment, config_.cluster, directory);
-  if (!own.ok()) return PlanRefusal(agent::WhatIsWrong(own.status()));
+  const absl::StatusOr<agent::v1::Assignment> own = OnHost(assignment, config_.cluster, directory);
+  if (!own.ok()) return PlanRefusal(agents::WhatIsWrong(own.status()));
   const RemoteScheduler::Load load = scheduler_->load();
   const QueuedRun run = QueuedFrom(assignment, /*order=*/0, /*held=*/false, config_.cancel_grace);
   const Request& request = run.request;
@@ -173,10 +173,10 @@ absl::StatusOr<v1::JobPlan> RemoteBackend::Plan(const v1::JobSpec& spec, const s
     v1::ClusterCheck* check = plan.add_checks();
     check->set_subject("the directory of results");
     check->set_result(v1::CHECK_RESULT_WARN);
-    check->set_seen(agent::WhatIsWrong(free));
+    check->set_seen(agents::WhatIsWrong(free));
     check->set_remedy(kResultsNameRemedy);
   }
-  if (auto output = agent::WarnOfBatchOutput(spec); output.has_value())
+  if (auto output = agents::WarnOfBatchOutput(spec); output.has_value())
     *plan.add_checks() = *std::move(output);
   return plan;
 }
@@ -223,8 +223,7 @@ absl::Status RemoteBackend::Adopt(const std::vector<RunHandle>& runs) {
     } else if (!is_wanted) {
       RecordOf(run_key).Remove();
     } else if (files->assignment != nullptr && handle->second->state == v1::RUN_STATE_PENDING) {
-      board_.PutQuietly(
-          PendingVerdict({.run_key = run_key, .hostname = "", .now = absl::Now()}, ""));
+      board_.PutQuietly(PendingVerdict({.run_key = run_key, .hostname = "", .now = absl::Now()}));
       waiting.push_back({.run = QueuedFrom(*files->assignment, files->order, handle->second->held,
                                            config_.cancel_grace),
                          .assignment = files->assignment});
@@ -243,7 +242,7 @@ absl::Status RemoteBackend::Adopt(const std::vector<RunHandle>& runs) {
   return absl::OkStatus();
 }
 
-LaunchOutcome RemoteBackend::Launch(const v1::Assignment& assignment) {
+LaunchOutcome RemoteBackend::Launch(const agent::v1::Assignment& assignment) {
   const std::string& run_key = assignment.run_key();
   if (board_.Contains(run_key)) return LaunchedAs("the cluster has the run already");
   const LaunchRecord record = RecordOf(run_key);
@@ -255,10 +254,10 @@ LaunchOutcome RemoteBackend::Launch(const v1::Assignment& assignment) {
   if (!files->placement.empty()) return LaunchedAs("the cluster has had the run already");
   if (const auto misfit = RefusalOf(assignment.spec(), RequestOf(assignment)))
     return Refused(v1::FAILURE_CLASS_CONFIG, misfit->why, misfit->remedy);
-  const absl::StatusOr<v1::Assignment> own =
+  const absl::StatusOr<agent::v1::Assignment> own =
       OnHost(assignment, config_.cluster, kSomeHost + run_key);
   if (!own.ok()) {
-    return Refused(v1::FAILURE_CLASS_CONFIG, agent::WhatIsWrong(own.status()), "correct the job");
+    return Refused(v1::FAILURE_CLASS_CONFIG, agents::WhatIsWrong(own.status()), "correct the job");
   }
   const bool has_files = assignment.spec().uploads_size() > 0;
   if (has_files && config_.files == nullptr) {
@@ -272,15 +271,15 @@ LaunchOutcome RemoteBackend::Launch(const v1::Assignment& assignment) {
                        ? "free disk space on the agent's machine and submit the job again"
                        : "tell the cluster's operator");
   }
-  Enqueue(std::make_shared<v1::Assignment>(assignment), order, assignment.held());
+  Enqueue(std::make_shared<agent::v1::Assignment>(assignment), order, assignment.held());
   return LaunchedAs(has_files ? "waits for its files, and has its place in the cluster's queue"
                               : "entered the cluster's queue");
 }
 
-void RemoteBackend::Enqueue(std::shared_ptr<const v1::Assignment> assignment, uint64_t order,
+void RemoteBackend::Enqueue(std::shared_ptr<const agent::v1::Assignment> assignment, uint64_t order,
                             bool held) {
   const std::string& run_key = assignment->run_key();
-  board_.PutQuietly(PendingVerdict({.run_key = run_key, .hostname = "", .now = absl::Now()}, ""));
+  board_.PutQuietly(PendingVerdict({.run_key = run_key, .hostname = "", .now = absl::Now()}));
   QueuedRun run = QueuedFrom(*assignment, order, held, config_.cancel_grace);
   scheduler_->Enqueue({.run = std::move(run), .assignment = std::move(assignment)});
 }
@@ -329,8 +328,8 @@ ObserveOutcome RemoteBackend::Observe(const std::vector<RunHandle>& runs) {
   return outcome;
 }
 
-std::vector<agent::LogSource> RemoteBackend::Logs(const RunHandle& run) {
-  std::vector<agent::LogSource> sources;
+std::vector<agents::LogSource> RemoteBackend::Logs(const RunHandle& run) {
+  std::vector<agents::LogSource> sources;
   const absl::StatusOr<LaunchFiles> files = RecordOf(run.run_key).Read();
   if (!files.ok()) return sources;
   for (uint32_t rank = 0; rank < files->placement.size(); ++rank) {
@@ -350,7 +349,7 @@ std::string RemoteBackend::ResultsDirectory(const RunHandle& run) {
   const absl::StatusOr<LaunchFiles> files = RecordOf(run.run_key).Read();
   if (run.assignment == nullptr || !files.ok() || files->placement.empty()) return {};
   const PlacedRank& place = files->placement[0];
-  const absl::StatusOr<v1::Assignment> own =
+  const absl::StatusOr<agent::v1::Assignment> own =
       OnHost(*run.assignment, config_.cluster, place.directory);
   if (!own.ok()) return {};
   const std::string& directory = own->spec().results_directory();
@@ -368,7 +367,7 @@ std::string RemoteBackend::StartMark(const RunHandle& run) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<agent::Backend>> CreateRemoteBackend(
+absl::StatusOr<std::unique_ptr<agents::Backend>> CreateRemoteBackend(
     const MachinesConfig& config, const std::string& runs_directory,
     const std::string& hosts_directory) {
   auto backend = std::make_unique<RemoteBackend>(config, runs_directory, hosts_directory);

@@ -17,7 +17,7 @@ namespace muster::machines {
 // `config` names hosts and the supervisor's program; the directories, for the agent's
 // records of runs and of hosts, exist. Waits, for a bounded time, until each host has answered. A
 // host that cannot be reached is no error.
-absl::StatusOr<std::unique_ptr<agent::Backend>> CreateRemoteBackend(
+absl::StatusOr<std::unique_ptr<agents::Backend>> CreateRemoteBackend(
     const MachinesConfig& config, const std::string& runs_directory,
     const std::string& hosts_directory);
 

@@ -80,9 +80,9 @@ absl::Status RemoteHost::PrepareStart(const RankStart& start, std::optional<v1::
         return !name.starts_with(kWorkDirectory);
       });
   if (has_begun) return absl::OkStatus();
-  if (absl::Status s = agent::CheckInputs(*start.job, ssh_.get()); !s.ok()) return s;
+  if (absl::Status s = agents::CheckInputs(*start.job, ssh_.get()); !s.ok()) return s;
   if (has_results) {
-    if (absl::Status s = agent::MakeResultsDirectory(*start.job, ssh_.get()); !s.ok()) return s;
+    if (absl::Status s = agents::MakeResultsDirectory(*start.job, ssh_.get()); !s.ok()) return s;
   }
   if (!has_files) return absl::OkStatus();
   absl::Status status = LayOutFiles(start, refused);
@@ -124,8 +124,8 @@ absl::StatusOr<uploads::LocalFiles> RemoteHost::FetchFiles(const RankStart& star
                                                            std::optional<v1::Failure>* refused) {
   absl::StatusOr<uploads::LocalFiles> files = options_.files->Fetch(*start.job);
   if (files.ok()) return files;
-  agent::LaunchOutcome outcome = uploads::NotLaunched(files.status());
-  if (outcome.kind == agent::LaunchOutcome::Kind::kRefused) *refused = std::move(outcome.failure);
+  agents::LaunchOutcome outcome = uploads::NotLaunched(files.status());
+  if (outcome.kind == agents::LaunchOutcome::Kind::kRefused) *refused = std::move(outcome.failure);
   return files;
 }
 

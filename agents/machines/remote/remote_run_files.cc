@@ -19,7 +19,7 @@
 namespace muster::machines {
 namespace {
 
-using agent::RankOfRun;
+using agents::RankOfRun;
 
 absl::Status NobodyKnowsWhere(const RankOfRun& of, const std::vector<HostConfig>& hosts) {
   std::string names;
@@ -56,7 +56,7 @@ absl::StatusOr<std::unique_ptr<hosts::SshHost>> Reach(const HostConfig& host) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<agent::RunFiles>> OpenRemoteRunFiles(
+absl::StatusOr<std::unique_ptr<agents::RunFiles>> OpenRemoteRunFiles(
     const MachinesConfig& config, const std::string& runs_directory, const RankOfRun& of) {
   // It becomes part of paths.
   if (absl::Status s = contract::RunKey::Parse(of.run_key).status(); !s.ok()) return s;
@@ -73,9 +73,9 @@ absl::StatusOr<std::unique_ptr<agent::RunFiles>> OpenRemoteRunFiles(
   if (host == hosts->end()) return NotConfigured(of, name);
   absl::StatusOr<std::unique_ptr<hosts::SshHost>> ssh = Reach(*host);
   if (!ssh.ok()) return ssh.status();
-  agent::RunPlace place = {.host_title = fmt::format("host {}", name),
-                           .root = {},
-                           .directory = fmt::format("{}/{}", of.run_key, kWorkDirectory)};
+  agents::RunPlace place = {.host_title = fmt::format("host {}", name),
+                            .root = {},
+                            .directory = fmt::format("{}/{}", of.run_key, kWorkDirectory)};
   // It had a host, and the agent needs nothing of it any more.
   if (files->assignment == nullptr) place.gone = WorkIsGone(config.keep_work);
   if (placed.has_value()) {
@@ -83,7 +83,7 @@ absl::StatusOr<std::unique_ptr<agent::RunFiles>> OpenRemoteRunFiles(
     place.root = directory.substr(0, directory.rfind('/'));
   } else {
     const absl::StatusOr<std::string> directory = HostDirectory(
-        config.host_directory, config.cluster, name, ssh->get(), agent::kHostFilesPatience);
+        config.host_directory, config.cluster, name, ssh->get(), agents::kHostFilesPatience);
     if (!directory.ok()) {
       return absl::Status(
           directory.status().code(),
@@ -91,7 +91,7 @@ absl::StatusOr<std::unique_ptr<agent::RunFiles>> OpenRemoteRunFiles(
     }
     place.root = *directory + "/runs";
   }
-  return agent::MakeHostRunFiles(*std::move(ssh), std::move(place));
+  return agents::MakeHostRunFiles(*std::move(ssh), std::move(place));
 }
 
 }  // namespace muster::machines

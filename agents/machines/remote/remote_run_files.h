@@ -17,8 +17,8 @@ namespace muster::machines {
 // `runs_directory`: the agent's own records of runs (launch_record.h). They say where a rank is;
 // once they are gone, its node does. FAILED_PRECONDITION: neither does (RUN_HAS_NO_FILES), or the
 // host is not in the file of hosts any more (HOST_NOT_CONFIGURED).
-absl::StatusOr<std::unique_ptr<agent::RunFiles>> OpenRemoteRunFiles(
-    const MachinesConfig& config, const std::string& runs_directory, const agent::RankOfRun& of);
+absl::StatusOr<std::unique_ptr<agents::RunFiles>> OpenRemoteRunFiles(
+    const MachinesConfig& config, const std::string& runs_directory, const agents::RankOfRun& of);
 
 }  // namespace muster::machines
 

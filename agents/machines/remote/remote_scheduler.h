@@ -58,7 +58,7 @@ struct RemoteSchedulerOptions {
 // A run that waits, with what it will run.
 struct WaitingRun {
   QueuedRun run;
-  std::shared_ptr<const v1::Assignment> assignment;
+  std::shared_ptr<const agent::v1::Assignment> assignment;
   uint32_t refusals = 0;  // by hosts that could not start it, after each of which it waited again
 };
 
@@ -87,7 +87,7 @@ struct HostView {
   Capacity capacity;
   std::string limits;  // what runs are held to; empty: nothing
   ContainerRuntime containers;
-  std::vector<std::string> warnings;
+  std::vector<v1::ClusterIssue> issues;
   bool is_known = false;  // what it has was told, by it, now or earlier, or by its operator
   bool has_told = false;  // since the agent was started
   bool is_up = false;
@@ -131,8 +131,8 @@ class RemoteScheduler {
     Occupants occupants = {};
     QueueOutlook outlook = {};  // those that wait for files are among the waiting
     std::vector<HostView> hosts;
-    std::vector<std::string> warnings = {};  // of the file of hosts
-    size_t waiting = 0;                      // held ones too
+    std::vector<v1::ClusterIssue> issues = {};  // of the file of hosts
+    size_t waiting = 0;                         // held ones too
     size_t running = 0;
   };
   Load load() const;
@@ -208,7 +208,8 @@ class RemoteScheduler {
     bool left_behind = false;  // only hosts that are down have something of it
     v1::RunState state = v1::RUN_STATE_UNSPECIFIED;  // as it was said last
     std::string said;                                // likewise, the words
-    std::string files_reason;  // while what it brings along is put onto its hosts
+    // While what it brings along is put onto its hosts.
+    std::optional<v1::StateReason> files_reason;
   };
 
   RemoteScheduler(RemoteSchedulerOptions options, RunBoard* board, HostRouter* router);
@@ -243,7 +244,7 @@ class RemoteScheduler {
   void AddNewHost(const HostConfig& config);
   // New ones, and whether those that are known are cordoned.
   void ReadHosts();
-  std::vector<std::string> WarningsOfFile() const;
+  std::vector<v1::ClusterIssue> IssuesOfFile() const;
   HostState StateOf(const HostEntry& host) const;
   void SetState(size_t host);
   // With what the hosts have now.
@@ -255,7 +256,7 @@ class RemoteScheduler {
   void EndPauses();
   void GiveUpLostRuns();
   // The host that keeps a run's end from being known; none: all answer.
-  std::optional<std::string> SilenceOf(const Active& run, absl::Time* since) const;
+  std::optional<v1::StateReason> SilenceOf(const Active& run, absl::Time* since) const;
   void Publish();
   // Hosts have come, gone or changed.
   void NoteNews();
@@ -286,7 +287,7 @@ class RemoteScheduler {
   void SayProgress(Active* run);
   // Whether it brings files, and has no rank that has begun, or may have.
   bool IsWaitingForFiles(const Active& run) const;
-  std::string FilesReasonOf(const Active& run) const;
+  v1::StateReason FilesReasonOf(const Active& run) const;
   void RenewFilesReasons();
   // What nobody can end now does not keep the place of its other ranks.
   void LeaveBehind(Active* run);
@@ -306,7 +307,7 @@ class RemoteScheduler {
   }
 
   const RemoteSchedulerOptions options_;
-  const agent::SteadyTime time_;
+  const agents::SteadyTime time_;
   RunBoard* const board_;
   HostRouter* const router_;
   std::atomic<uint64_t> ranks_started_ = 0;
@@ -340,7 +341,7 @@ class RemoteScheduler {
   bool is_working_ = false;  // Start was called
   bool starts_held_ = false;
   absl::Time hold_until_ = absl::InfinitePast();
-  std::string hold_reason_;
+  v1::StateReason hold_reason_;
   absl::Time next_look_ = absl::InfinitePast();           // at the file of hosts
   absl::Time next_sweep_ = absl::InfinitePast();          // of the files of old runs
   absl::Time next_files_reasons_ = absl::InfinitePast();  // of runs whose files are copied

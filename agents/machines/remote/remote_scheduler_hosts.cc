@@ -5,7 +5,7 @@
 #include "absl/time/clock.h"
 #include "agents/machines/remote/remote_scheduler.h"
 #include "agents/machines/verdict.h"
-#include "contract/queue_words.h"
+#include "contract/sentences.h"
 #include "contract/text.h"
 #include "daemon/log.h"
 #include "fmt/format.h"
@@ -120,7 +120,7 @@ void RemoteScheduler::On(size_t host, HostIsUp event) {
   entry.view.capacity = std::move(event.machine.capacity);
   entry.view.limits = std::move(event.machine.limits);
   entry.view.containers = std::move(event.machine.containers);
-  entry.view.warnings = std::move(event.machine.warnings);
+  entry.view.issues = std::move(event.machine.issues);
   entry.view.is_known = true;
   entry.view.has_told = true;
   entry.view.is_up = true;
@@ -270,16 +270,21 @@ void RemoteScheduler::ReadHosts() {
   }
 }
 
-std::vector<std::string> RemoteScheduler::WarningsOfFile() const {
-  std::vector<std::string> warnings;
+std::vector<v1::ClusterIssue> RemoteScheduler::IssuesOfFile() const {
+  std::vector<v1::ClusterIssue> issues;
   if (!last_read_.ok()) {
-    warnings.push_back(
+    issues.push_back(contract::MakeIssue(
+        v1::CLUSTER_ISSUE_CODE_CONFIGURATION,
         fmt::format("the file of hosts cannot be read, and what it said before counts: {}",
-                    ToStd(last_read_.message())));
+                    ToStd(last_read_.message()))));
   }
-  for (const auto& [name, status] : not_added_)
-    warnings.push_back(fmt::format("host {} was not added: {}", name, ToStd(status.message())));
-  return warnings;
+  for (const auto& [name, status] : not_added_) {
+    issues.push_back(
+        contract::MakeIssue(v1::CLUSTER_ISSUE_CODE_HOST_UNUSABLE,
+                            fmt::format("host {} was not added: {}", name, ToStd(status.message())),
+                            {.subject = name}));
+  }
+  return issues;
 }
 
 HostState RemoteScheduler::StateOf(const HostEntry& host) const {
@@ -344,30 +349,36 @@ void RemoteScheduler::AdvanceRunsOn(size_t host) {
   }
 }
 
-std::optional<std::string> RemoteScheduler::SilenceOf(const Active& run, absl::Time* since) const {
-  std::optional<std::string> silence;
+std::optional<v1::StateReason> RemoteScheduler::SilenceOf(const Active& run,
+                                                          absl::Time* since) const {
+  std::optional<v1::StateReason> silence;
   *since = absl::Now();
   for (const Rank& rank : run.ranks) {
     if (rank.IsOver()) continue;
     const std::optional<size_t> host = FindHost(rank.host);
     if (!host.has_value()) {
       *since = std::min(*since, run.last_word);
-      silence = fmt::format("host {} is not in the file of hosts any more", rank.host);
+      silence = contract::MakeReason(
+          v1::STATE_REASON_CODE_OTHER,
+          {.detail = fmt::format("host {} is not in the file of hosts any more", rank.host),
+           .subject = rank.host,
+           .since = *since});
       continue;
     }
     const HostEntry& entry = hosts_[*host];
     const absl::Time last_word = std::max(entry.last_seen, run.last_word);
     if (entry.view.is_up || last_word >= *since) continue;
     *since = last_word;
-    const std::string time = absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", last_word, absl::UTCTimeZone());
-    silence =
-        entry.last_seen == absl::InfinitePast()
-            ? fmt::format(
-                  "host {} {} the agent was started, and the run was last heard of at {} or later: "
-                  "{}",
-                  rank.host, contract::kHasNotAnswered, time, entry.view.why)
-            : fmt::format("host {} {} {}: {}", rank.host, contract::kHasNotAnswered, time,
-                          entry.view.why);
+    // Of what this agent has never heard nobody knows since when it is silent.
+    const bool was_heard = entry.last_seen != absl::InfinitePast();
+    const std::string heard =
+        fmt::format("the run was last heard of at {} or later",
+                    absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", last_word, absl::UTCTimeZone()));
+    silence = contract::MakeReason(
+        v1::STATE_REASON_CODE_HOST_SILENT,
+        {.detail = was_heard ? entry.view.why : fmt::format("{}: {}", heard, entry.view.why),
+         .subject = rank.host,
+         .since = was_heard ? std::optional(last_word) : std::nullopt});
   }
   return silence;
 }
@@ -402,12 +413,9 @@ void RemoteScheduler::GiveUpLostRuns() {
 void RemoteScheduler::Publish() {
   const QueuedRun* first = queue_.First();
   if (first == nullptr) {
-    board_->SetReasons("", "");
+    board_->ClearReasons();
   } else if (starts_held_ || time_.Now() < hold_until_) {
-    board_->SetReasons(first->run_key,
-                       starts_held_ ? "waiting for the broker's word on what is still wanted, as "
-                                      "the agent was started anew"
-                                    : hold_reason_);
+    board_->SetReasons(first->run_key, starts_held_ ? AwaitsBroker() : hold_reason_);
   } else {
     absl::Time start = absl::InfiniteFuture();
     if (const std::optional<BlockedRun>& blocked = queue_.blocked(); blocked.has_value()) {
@@ -415,8 +423,7 @@ void RemoteScheduler::Publish() {
       // By the time of day.
       start = absl::Now() + (blocked->start - time_.Now());
     }
-    board_->SetReasons(first->run_key, "waiting for " + queue_.ledger().Shortage(first->request),
-                       start);
+    board_->SetReasons(first->run_key, WaitsFor(queue_.ledger().Shortage(first->request)), start);
   }
   std::vector<HostView> views;
   for (const HostEntry& entry : hosts_) views.push_back(entry.view);
@@ -433,7 +440,7 @@ void RemoteScheduler::Publish() {
            .occupants = queue_.occupants(),
            .outlook = std::move(outlook),
            .hosts = std::move(views),
-           .warnings = WarningsOfFile(),
+           .issues = IssuesOfFile(),
            .waiting = waiting_.size() + awaiting_files_.size(),
            .running = static_cast<size_t>(running)};
   // Whoever waits for that word finds it in the load.

@@ -9,6 +9,7 @@
 #include "agents/machines/run_environment.h"
 #include "agents/machines/run_request.h"
 #include "agents/machines/verdict.h"
+#include "contract/sentences.h"
 #include "contract/states.h"
 #include "contract/text.h"
 #include "daemon/log.h"
@@ -24,7 +25,6 @@ constexpr absl::Duration kPlaceRetry = absl::Seconds(5);
 // broker keeps.
 constexpr absl::Duration kFilesReasonInterval = absl::Seconds(5);
 // Of a run whose hosts were silent, for as long as it goes on.
-constexpr char kHostsAnswer[] = "its hosts answer again";
 
 bool BringsFiles(const WaitingRun& what) {
   return what.assignment != nullptr && what.assignment->spec().uploads_size() > 0;
@@ -41,7 +41,7 @@ void RemoteScheduler::Handle(WaitingRun run) {
   if (active_.contains(run_key) || awaiting_files_.contains(run_key) || RefuseMisfit(run)) return;
   board_->SetHeld(run_key, run.run.held);
   if (!BringsFiles(run) || files_lane_ == nullptr) return PutIntoQueue(std::move(run));
-  board_->SetOwnReason(run_key, kFetchesFiles);
+  board_->SetOwnReason(run_key, FetchesFiles());
   const uint64_t ticket =
       files_lane_->Add(run_key, run.assignment->spec(), /*makes_results=*/false);
   awaiting_files_.emplace(run_key, AwaitingFiles{.what = std::move(run), .ticket = ticket});
@@ -50,10 +50,10 @@ void RemoteScheduler::Handle(WaitingRun run) {
 void RemoteScheduler::Handle(FilesNews news) {
   const auto found = awaiting_files_.find(news.run_key);
   if (found == awaiting_files_.end() || found->second.ticket != news.ticket) return;
-  if (news.kind == FilesNews::Kind::kWaits) return board_->SetOwnReason(news.run_key, news.why);
+  if (news.kind == FilesNews::Kind::kWaits) return board_->SetOwnReason(news.run_key, news.reason);
   WaitingRun run = std::move(found->second.what);
   awaiting_files_.erase(found);
-  board_->SetOwnReason(news.run_key, "");
+  board_->ClearOwnReason(news.run_key);
   if (news.kind == FilesNews::Kind::kFailed) {
     board_->Put(NotStartedVerdict({.run_key = news.run_key, .hostname = "", .now = absl::Now()},
                                   news.failure));
@@ -75,7 +75,7 @@ bool RemoteScheduler::TakeWaiting(const std::string& run_key) {
   if (found == awaiting_files_.end()) return false;
   files_lane_->Drop(found->second.ticket);
   awaiting_files_.erase(found);
-  board_->SetOwnReason(run_key, "");
+  board_->ClearOwnReason(run_key);
   return true;
 }
 
@@ -97,7 +97,8 @@ void RemoteScheduler::StartReady() {
 void RemoteScheduler::HoldStarts(const std::string& run_key, const std::string& why) {
   LogEvent(spdlog::level::warn, "run_not_started", {{"run", run_key}, {"reason", why}});
   hold_until_ = time_.Now() + kPlaceRetry;
-  hold_reason_ = "the agent cannot start runs now: " + why;
+  hold_reason_ = contract::MakeReason(v1::STATE_REASON_CODE_AGENT_RETRIES,
+                                      {.detail = "the agent cannot start runs now: " + why});
 }
 
 absl::Status RemoteScheduler::PlaceRun(const ReadyRun& ready) {
@@ -226,7 +227,7 @@ void RemoteScheduler::PutBack(const std::string& run_key) {
     if (const auto host = FindHost(rank.host)) hosts_[*host].link->Unwatch(run_key);
   }
   if (!run.forget)
-    board_->Put(PendingVerdict({.run_key = run_key, .hostname = "", .now = absl::Now()}, ""));
+    board_->Put(PendingVerdict({.run_key = run_key, .hostname = "", .now = absl::Now()}));
   Handle(std::move(run.what));
   if (run.cancel_asked) Handle(CancelMessage{run_key});
   if (run.forget) Handle(ForgetMessage{run_key});
@@ -312,7 +313,7 @@ absl::StatusOr<RankStart> RemoteScheduler::DescribeStart(const Active& run, size
     addresses.push_back(host.has_value() ? hosts_[*host].view.config.address : other.host);
   }
   const std::string& directory = run.ranks[rank].directory;
-  const absl::StatusOr<v1::Assignment> own =
+  const absl::StatusOr<agent::v1::Assignment> own =
       OnHost(*run.what.assignment, options_.cluster, directory);
   if (!own.ok()) return own.status();
   const NodeAllocation& node = run.placement[rank].node;
@@ -356,7 +357,7 @@ bool RemoteScheduler::IsWaitingForFiles(const Active& run) const {
                       [](const Rank& rank) { return rank.HasBegun() || rank.start_sent; });
 }
 
-std::string RemoteScheduler::FilesReasonOf(const Active& run) const {
+v1::StateReason RemoteScheduler::FilesReasonOf(const Active& run) const {
   std::vector<std::string> hosts;
   uint64_t bytes = 0;
   uint64_t each = 0;  // what a rank has of them
@@ -378,35 +379,35 @@ void RemoteScheduler::RenewFilesReasons() {
   if (time_.Now() < next_files_reasons_) return;
   next_files_reasons_ = time_.Now() + kFilesReasonInterval;
   for (auto& [run_key, run] : active_) {
-    if (run.files_reason.empty() || run.ended || run.forget) continue;
+    if (!run.files_reason.has_value() || run.ended || run.forget) continue;
     run.files_reason = FilesReasonOf(run);
     SayProgress(&run);
   }
 }
 
 void RemoteScheduler::SayProgress(Active* run) {
-  if (run->state < v1::RUN_STATE_RUNNING && BringsFiles(run->what) && run->files_reason.empty())
+  if (run->state < v1::RUN_STATE_RUNNING && BringsFiles(run->what) && !run->files_reason)
     run->files_reason = FilesReasonOf(*run);
   // It may yet be put back, and stays what it was for people: a run that waits.
   if (IsWaitingForFiles(*run)) {
     run->state = v1::RUN_STATE_PENDING;
-    return board_->SetOwnReason(run->what.run.run_key, run->files_reason);
+    return board_->SetOwnReason(run->what.run.run_key, run->files_reason.value_or(FetchesFiles()));
   }
   absl::Time since;
-  const std::optional<std::string> silence = SilenceOf(*run, &since);
+  const std::optional<v1::StateReason> silence = SilenceOf(*run, &since);
   const std::string& run_key = run->what.run.run_key;
-  agent::Observation progress =
+  agents::Observation progress =
       GangProgress(run_key, run->ranks, silence.has_value() ? since : absl::Now());
   // After a restart the hosts have yet to say what is known already.
   progress.state = std::max(progress.state, run->state);
   // The broker keeps a reason until it hears another one, and of several words that follow each
   // other at once it may hear the last only.
-  if (run->silence_told) progress.reason = kHostsAnswer;
+  if (run->silence_told) progress.reason = contract::MakeReason(v1::STATE_REASON_CODE_HOST_ANSWERS);
   run->silence_told = run->silence_told || silence.has_value();
-  if (progress.state >= v1::RUN_STATE_RUNNING) run->files_reason.clear();
-  if (!run->files_reason.empty()) progress.reason = run->files_reason;
+  if (progress.state >= v1::RUN_STATE_RUNNING) run->files_reason.reset();
+  if (run->files_reason.has_value()) progress.reason = *run->files_reason;
   if (silence.has_value()) progress.reason = *silence;
-  std::string words = progress.evidence.detail() + progress.reason;
+  std::string words = progress.evidence.detail() + progress.reason.message();
   if (progress.state == run->state && words == run->said) return;
   run->state = progress.state;
   run->said = std::move(words);

@@ -68,7 +68,8 @@ int ClaimedFd() {
 
 int main(int argc, char** argv) {
   if (const int code = HostCommand(argc, argv); code >= 0) return code;
-  // First of all: a TERM that comes from now on is seen.
+  // First of all, for a supervisor that somebody has started by hand: a TERM that comes from now on
+  // is seen.
   const int signal_fd = muster::machines::OpenSignals();
   const std::string_view first = argc > 1 ? argv[1] : "";
   if (first == "--help") {

@@ -86,9 +86,10 @@ int Spawn(const std::string& program, const std::string& directory, const std::s
   const pid_t pid = fork();
   if (pid < 0) return HostError("start a process for", directory, errno);
   if (pid == 0) {
-    sigset_t none;
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, nullptr);
+    sigset_t blocked;
+    sigemptyset(&blocked);
+    for (const int signal : kSupervisorSignals) sigaddset(&blocked, signal);
+    sigprocmask(SIG_SETMASK, &blocked, nullptr);
     BecomeSupervisor(program, directory, devices, variables, writing.get());
   }
   writing.Close();

@@ -28,7 +28,7 @@ struct SupervisorArguments {
   int claimed_fd = -1;                 // told of the claim; -1: nobody waits for it
 };
 
-// With SIGTERM, SIGINT, SIGHUP and SIGCHLD blocked and read from here.
+// Where kSupervisorSignals, which are blocked from then on, are read.
 int OpenSignals();
 
 class Supervisor {

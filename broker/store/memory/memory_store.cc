@@ -4,7 +4,9 @@
 #include <set>
 #include <utility>
 
+#include "broker/core/rerun_id.h"
 #include "broker/core/timestamps.h"
+#include "broker/store/count_groups.h"
 #include "broker/store/errors.h"
 #include "broker/store/job_view.h"
 #include "broker/store/list_limits.h"
@@ -111,6 +113,7 @@ void MemoryStore::Apply(const core::InsertJob& change) {
   *job.mutable_labels() = change.spec->labels();
   job.set_user(change.user);
   job.set_job_sequence(1);
+  job.set_rerun_of(change.rerun_of);
   core::SetTimestamp(change.create_time, job.mutable_create_time());
   jobs_.emplace(change.id, std::move(record));
 }
@@ -121,13 +124,29 @@ void MemoryStore::Apply(const core::UpdateJob& change) {
   job.set_state(change.state);
   job.set_job_sequence(change.job_sequence);
   job.set_cancel_requested(change.cancel_requested);
-  if (!change.cluster.empty()) job.set_cluster(change.cluster);
+  if (!change.cluster.empty()) {
+    job.set_cluster(change.cluster);
+    job.set_cluster_kind(change.cluster_kind);
+  }
   if (change.start_time) core::SetTimestamp(*change.start_time, job.mutable_start_time());
   if (change.end_time) core::SetTimestamp(*change.end_time, job.mutable_end_time());
   record.hold = change.hold;
   job.set_held(change.hold == core::HoldState::kHeld);
   job.clear_retry_time();
   if (change.retry_time) core::SetTimestamp(*change.retry_time, job.mutable_retry_time());
+}
+
+void MemoryStore::Apply(const core::EditJob& change) {
+  Record& record = jobs_.at(change.id);
+  v1::Job& job = record.job;
+  job.set_job_sequence(change.job_sequence);
+  job.set_priority(change.priority);
+  job.clear_labels();
+  for (const auto& [key, value] : change.labels) (*job.mutable_labels())[key] = value;
+  v1::JobSpec spec = *record.spec;
+  spec.set_priority(change.priority);
+  *spec.mutable_labels() = job.labels();
+  record.spec = std::make_shared<const v1::JobSpec>(std::move(spec));
 }
 
 void MemoryStore::Apply(const core::PutRun& change) {
@@ -196,28 +215,69 @@ absl::StatusOr<std::vector<v1::Job>> MemoryStore::GetJobs(absl::Span<const uint6
   return jobs;
 }
 
-absl::StatusOr<JobPage> MemoryStore::ListJobs(const contract::Filter& filter, int page_size,
-                                              const std::string& page_token,
-                                              bool include_spec) const {
+absl::StatusOr<JobPage> MemoryStore::ListJobs(const ListQuery& query) const {
   std::lock_guard lock(mutex_);
-  auto before = ReadPageToken(instance_, filter, page_token);
-  if (!before.ok()) return before.status();
+  auto after = ReadPageToken(instance_, query.filter, query.order, query.page_token);
+  if (!after.ok()) return after.status();
+  std::vector<std::pair<contract::JobPlace, const Record*>> all;
+  for (const auto& [id, record] : jobs_) {
+    contract::JobPlace place = contract::PlaceOf(record.job, query.order);
+    if (*after && !contract::ComesBefore(**after, place, query.order)) continue;
+    all.emplace_back(std::move(place), &record);
+  }
+  std::sort(all.begin(), all.end(), [&query](const auto& a, const auto& b) {
+    return contract::ComesBefore(a.first, b.first, query.order);
+  });
   JobPage page;
   int scanned = 0;
   size_t bytes = 0;
-  auto it = std::make_reverse_iterator(jobs_.lower_bound(*before));
-  for (; it != jobs_.rend(); ++it) {
-    const auto& [id, record] = *it;
-    if (static_cast<int>(page.jobs.size()) == page_size || scanned++ == kMaxScannedJobs ||
+  const contract::JobPlace* last = nullptr;
+  for (const auto& [place, record] : all) {
+    if (static_cast<int>(page.jobs.size()) == query.page_size || scanned++ == kMaxScannedJobs ||
         bytes >= kMaxPageBytes) {
-      page.next_page_token = MakePageToken(instance_, filter, id + 1);
+      page.next_page_token = MakePageToken(instance_, query.filter, query.order, *last);
       return page;
     }
-    if (!filter.Matches(record.job)) continue;
-    page.jobs.push_back(Show(record, include_spec));
-    bytes += page.jobs.back().ByteSizeLong();
+    last = &place;
+    v1::Job job = Show(*record, query.include_spec);
+    if (!query.filter.Matches(job)) continue;
+    bytes += job.ByteSizeLong();
+    page.jobs.push_back(std::move(job));
   }
   return page;
+}
+
+absl::StatusOr<JobCounts> MemoryStore::CountJobs(const CountQuery& query) const {
+  std::lock_guard lock(mutex_);
+  CountGroups groups(query.limit);
+  for (const auto& [id, record] : jobs_) {
+    const v1::Job job = Show(record, /*include_spec=*/false);
+    if (!query.filter.Matches(job)) continue;
+    v1::JobCount group;
+    for (const v1::JobGrouping grouping : query.group_by) {
+      if (grouping == v1::JOB_GROUPING_STATE) group.set_state(job.state());
+      if (grouping == v1::JOB_GROUPING_CLUSTER) group.set_cluster(job.cluster());
+      if (grouping == v1::JOB_GROUPING_USER) group.set_user(job.user());
+      if (grouping == v1::JOB_GROUPING_PROJECT) group.set_project(job.project());
+      const auto label = job.labels().find(query.label);
+      if (grouping == v1::JOB_GROUPING_LABEL && label != job.labels().end()) {
+        group.set_label_value(label->second);
+      }
+    }
+    if (!groups.Add(std::move(group))) break;
+  }
+  return groups.Take();
+}
+
+absl::StatusOr<std::vector<v1::Job>> MemoryStore::GetJobsOfRequest(
+    uint64_t first, const std::string& request_id) const {
+  std::lock_guard lock(mutex_);
+  std::vector<v1::Job> jobs;
+  for (auto it = jobs_.find(first); it != jobs_.end(); ++it) {
+    if (!core::IsOfRerun(it->second.request_id, request_id, it->first == first)) break;
+    jobs.push_back(it->second.job);
+  }
+  return jobs;
 }
 
 absl::StatusOr<std::vector<JobTransition>> MemoryStore::ListTransitions(

@@ -28,13 +28,15 @@ class MemoryStore : public Store {
 
   absl::StatusOr<v1::Job> GetJob(uint64_t id) const override;
   absl::StatusOr<std::vector<v1::Job>> GetJobs(absl::Span<const uint64_t> ids) const override;
-  absl::StatusOr<JobPage> ListJobs(const contract::Filter& filter, int page_size,
-                                   const std::string& page_token, bool include_spec) const override;
+  absl::StatusOr<JobPage> ListJobs(const ListQuery& query) const override;
+  absl::StatusOr<JobCounts> CountJobs(const CountQuery& query) const override;
   absl::StatusOr<std::vector<JobTransition>> ListTransitions(absl::Span<const uint64_t> jobs,
                                                              uint64_t after_sequence,
                                                              int limit) const override;
   absl::StatusOr<uint64_t> LastSequence() const override;
   absl::StatusOr<std::vector<StoredSpec>> GetSpecs(absl::Span<const uint64_t> ids) const override;
+  absl::StatusOr<std::vector<v1::Job>> GetJobsOfRequest(
+      uint64_t first, const std::string& request_id) const override;
 
   // Every later Commit answers this and changes nothing, as on a full disk.
   void FailCommits(absl::Status status);
@@ -56,6 +58,7 @@ class MemoryStore : public Store {
   absl::Status Check(absl::Span<const core::Change> changes) const;
   void Apply(const core::InsertJob& change);
   void Apply(const core::UpdateJob& change);
+  void Apply(const core::EditJob& change);
   void Apply(const core::PutRun& change);
   void Apply(const core::AppendTransition& change);
   void Apply(const core::InsertShape& change);

@@ -28,6 +28,12 @@ void ReadJobRow(const Statement& row, v1::Job* job, uint32_t* runs) {
   set(12, job->mutable_user());
   job->set_held(row.Int(14) == static_cast<int>(core::HoldState::kHeld));
   if (!row.IsNull(15)) core::SetTimestamp(row.Int(15), job->mutable_retry_time());
+  job->set_cluster_kind(static_cast<v1::ClusterKind>(row.Int(16)));
+  if (!row.IsNull(17)) {
+    job->mutable_failure()->set_failure_class(static_cast<v1::FailureClass>(row.Int(17)));
+  }
+  if (!row.IsNull(18)) job->mutable_exit()->set_code(static_cast<int32_t>(row.Int(18)));
+  job->set_rerun_of(row.Int(19));
 }
 
 }  // namespace muster::store

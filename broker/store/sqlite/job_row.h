@@ -14,9 +14,10 @@ namespace muster::store {
 inline constexpr std::string_view kJobColumns =
     "j.id, j.state, j.job_sequence, j.cancel_requested, j.runs, j.cluster, j.start_time,"
     " j.end_time, j.priority, j.create_time, j.name, j.project, j.user, j.labels,"
-    " j.hold, j.retry_time";
+    " j.hold, j.retry_time, j.cluster_kind, j.failure_class, j.exit_code, j.rerun_of";
 
-// Everything but spec, runs and what the latest run tells. `job` must be empty.
+// Everything but spec and runs. Of what the latest run tells only what a filter looks at: the
+// failure's class and the exit code. `job` must be empty.
 void ReadJobRow(const Statement& row, v1::Job* job, uint32_t* runs);
 
 }  // namespace muster::store

@@ -1,34 +1,44 @@
-// How a filter is answered: through which index, and between which times.
+// How a list of jobs is read: through which index, between which numbers and times. Every job that
+// the filter takes is among those that the plan yields; the filter itself decides in the end.
 #ifndef MUSTER_BROKER_STORE_SQLITE_LIST_PLAN_H_
 #define MUSTER_BROKER_STORE_SQLITE_LIST_PLAN_H_
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "broker/store/sqlite/filter_sql.h"
 #include "contract/filter.h"
-#include "muster/v1/job.pb.h"
+#include "contract/job_order.h"
 
 namespace muster::store {
 
-// Every job that the filter takes is among those that the plan yields; the filter itself decides in
-// the end.
+// Rows of table job, named j, through one index.
+struct Access {
+  std::string from;   // FROM, with what the index needs
+  std::string where;  // a condition; not empty
+  std::vector<SqlValue> values = {};
+  std::string id = "j.id";  // the job's number, as the index has it
+};
+
+// Numbers from `first` on and below `end`. SQLite's integers have a sign.
+struct IdRange {
+  uint64_t first = 0;
+  uint64_t end = std::numeric_limits<int64_t>::max();
+};
+
 struct ListPlan {
-  enum class Index {
-    kNone,
-    kProject,
-    kState,
-    kCluster,
-    kName,
-    kLabel
-  };  // the more selective, the later
+  // Each gives its jobs in the order of their numbers, and together they give each job once. One
+  // for each state, if the filter names several; never empty.
+  std::vector<Access> by_id;
+  bool is_narrow = false;  // by_id leaves jobs out
+  // Gives its jobs in another order.
+  std::optional<Access> by_range;
 
-  Index index = Index::kNone;
-  std::string key;                                 // kLabel
-  std::string value;                               // kProject, kCluster, kName, kLabel
-  v1::JobState state = v1::JOB_STATE_UNSPECIFIED;  // kState
-
+  IdRange ids;
   int64_t from_unix_micros = std::numeric_limits<int64_t>::min();  // create_time, inclusive
   int64_t to_unix_micros = std::numeric_limits<int64_t>::max();    // inclusive
 
@@ -40,10 +50,19 @@ struct ListPlan {
 
 ListPlan PlanFor(const contract::Filter& filter);
 
-// Jobs through the plan's index, newest first, in the columns of `columns` (of table job, named j).
-// Parameters: the value or state (kLabel: key and value; kNone: none), then the ids: below, and not
-// below.
-std::string SqlFor(ListPlan::Index index, std::string_view columns);
+// A part of an ordered list. The parts of a list come one after the other.
+struct Walk {
+  // Rows that the part's query gives and that are not its own.
+  enum class Skip { kNone, kThoseWithField, kThoseWithPriority };
+
+  std::string sql;  // FROM to ORDER BY
+  std::vector<SqlValue> values;
+  Skip skip = Skip::kNone;
+};
+
+// All jobs in this order, which is not by number; `after`: those that come after this place.
+std::vector<Walk> WalksFor(const contract::JobOrder& order,
+                           const std::optional<contract::JobPlace>& after);
 
 }  // namespace muster::store
 

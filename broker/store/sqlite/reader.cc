@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "broker/core/rerun_id.h"
 #include "broker/core/timestamps.h"
 #include "broker/store/errors.h"
 #include "broker/store/job_view.h"
+#include "broker/store/sqlite/functions.h"
 #include "broker/store/sqlite/job_row.h"
 #include "broker/store/sqlite/schema.h"
 
@@ -24,6 +26,7 @@ absl::StatusOr<std::unique_ptr<Reader>> Reader::Open(const std::string& path,
       "PRAGMA cache_size = -{};",
       options.reader_cache_bytes / 1024);
   if (absl::Status status = (*database)->Execute(pragmas); !status.ok()) return status;
+  if (absl::Status status = AddFunctions(**database); !status.ok()) return status;
   std::unique_ptr<Reader> reader(new Reader(*std::move(database)));
   if (absl::Status status = reader->Prepare(); !status.ok()) return status;
   return reader;
@@ -40,8 +43,12 @@ absl::Status Reader::Prepare() {
       {&spec_, "SELECT spec FROM job_spec WHERE id = ?"},
       {&spec_and_user_, "SELECT s.spec, j.user FROM job_spec s JOIN job j USING (id) WHERE id = ?"},
       {&blocks_,
-       "SELECT block FROM job_block WHERE block <= ? AND last_create_time >= ?"
+       "SELECT block FROM job_block WHERE block >= ? AND block <= ? AND last_create_time >= ?"
        " AND first_create_time <= ? ORDER BY block DESC LIMIT ?"},
+      {&blocks_upwards_,
+       "SELECT block FROM job_block WHERE block >= ? AND block <= ? AND last_create_time >= ?"
+       " AND first_create_time <= ? ORDER BY block LIMIT ?"},
+      {&request_, "SELECT request_id FROM request WHERE job = ?"},
       {&transitions_,
        "SELECT job, transition FROM transition WHERE sequence > ? ORDER BY sequence LIMIT ?"},
       {&transition_, "SELECT transition FROM transition WHERE sequence = ?"},
@@ -71,6 +78,13 @@ template <typename Message>
 absl::Status Reader::Parse(std::string_view bytes, Message* out) const {
   if (out->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return absl::OkStatus();
   return database_->ToStatus(SQLITE_CORRUPT, fmt::format("read a {}", out->GetTypeName()));
+}
+
+absl::Status Reader::ParseSpec(std::string_view bytes, v1::JobSpec* spec) const {
+  absl::Status status = Parse(bytes, spec);
+  // Nobody would take a spec with fields of an older release that this one does not know.
+  spec->DiscardUnknownFields();
+  return status;
 }
 
 absl::Status Reader::ReadJob(uint64_t id, v1::Job* job, uint32_t* runs) {
@@ -127,7 +141,7 @@ absl::Status Reader::ReadSpec(uint64_t id, v1::JobSpec* spec) {
   absl::StatusOr<bool> row = spec_.Start().Bind(id).Step();
   if (!row.ok()) return row.status();
   if (!*row) return NoSuchJob(id);
-  return Parse(spec_.Blob(0), spec);
+  return ParseSpec(spec_.Blob(0), spec);
 }
 
 absl::StatusOr<v1::Job> Reader::GetJob(uint64_t id) {
@@ -160,6 +174,22 @@ absl::StatusOr<std::vector<v1::Job>> Reader::GetJobs(absl::Span<const uint64_t> 
   return jobs;
 }
 
+absl::StatusOr<std::vector<v1::Job>> Reader::GetJobsOfRequest(uint64_t first,
+                                                              const std::string& request_id) {
+  Snapshot snapshot(this);
+  if (!snapshot.status().ok()) return snapshot.status();
+  std::vector<v1::Job> jobs;
+  for (uint64_t id = first;; ++id) {
+    ScopedReset reset(&request_);
+    absl::StatusOr<bool> row = request_.Start().Bind(id).Step();
+    if (!row.ok()) return row.status();
+    if (!*row || !core::IsOfRerun(request_.Text(0), request_id, id == first)) return jobs;
+    v1::Job& job = jobs.emplace_back();
+    uint32_t runs = 0;
+    if (absl::Status status = ReadJob(id, &job, &runs); !status.ok()) return status;
+  }
+}
+
 absl::StatusOr<std::vector<StoredSpec>> Reader::GetSpecs(absl::Span<const uint64_t> ids) {
   Snapshot snapshot(this);
   if (!snapshot.status().ok()) return snapshot.status();
@@ -171,7 +201,7 @@ absl::StatusOr<std::vector<StoredSpec>> Reader::GetSpecs(absl::Span<const uint64
     absl::StatusOr<bool> row = spec_and_user_.Start().Bind(id).Step();
     if (!row.ok()) return row.status();
     if (!*row) return NoSuchJob(id);
-    if (absl::Status status = Parse(spec_and_user_.Blob(0), &stored.spec); !status.ok()) {
+    if (absl::Status status = ParseSpec(spec_and_user_.Blob(0), &stored.spec); !status.ok()) {
       return status;
     }
     stored.user = spec_and_user_.Text(1);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,8 +26,10 @@ class Reader {
   // As in Store.
   absl::StatusOr<v1::Job> GetJob(uint64_t id);
   absl::StatusOr<std::vector<v1::Job>> GetJobs(absl::Span<const uint64_t> ids);
-  absl::StatusOr<JobPage> ListJobs(const contract::Filter& filter, int page_size,
-                                   const std::string& page_token, bool include_spec);
+  absl::StatusOr<JobPage> ListJobs(const ListQuery& query);
+  absl::StatusOr<JobCounts> CountJobs(const CountQuery& query);
+  absl::StatusOr<std::vector<v1::Job>> GetJobsOfRequest(uint64_t first,
+                                                        const std::string& request_id);
   absl::StatusOr<std::vector<JobTransition>> ListTransitions(absl::Span<const uint64_t> jobs,
                                                              uint64_t after_sequence, int limit);
   absl::StatusOr<uint64_t> LastSequence();
@@ -48,16 +51,12 @@ class Reader {
   };
   // A page being filled.
   struct Listing;
-  // Ids from `first` on and below `end`.
-  struct Range {
-    uint64_t first;
-    uint64_t end;
-  };
 
   explicit Reader(std::unique_ptr<Database> database) : database_(std::move(database)) {}
 
   absl::Status Prepare();
-  absl::StatusOr<Statement*> ListStatement(ListPlan::Index index);
+  // A statement of ListJobs; holds until the next call.
+  absl::StatusOr<Statement*> Prepared(const std::string& sql);
   // NOT_FOUND: no such job.
   absl::Status ReadJob(uint64_t id, v1::Job* job, uint32_t* runs);
   // And what the job shows of it.
@@ -65,23 +64,37 @@ class Reader {
   absl::Status ReadHold(v1::Job* job);
   absl::Status ReadRuns(uint64_t id, google::protobuf::RepeatedPtrField<v1::Run>* runs);
   absl::Status ReadSpec(uint64_t id, v1::JobSpec* spec);
-  absl::Status ListRange(Range range, Listing* listing);
-  // Where jobs created within the plan's times can be, below `before`, the highest ids first.
-  absl::StatusOr<std::vector<Range>> RangesFor(const ListPlan& plan, uint64_t before,
-                                               uint64_t* next);
+
+  // ---- list_jobs.cc
+  // False: an index does not find few enough to sort them.
+  absl::StatusOr<bool> SortFew(Listing* listing);
+  absl::StatusOr<bool> AreFew(const std::vector<Access>& accesses);
+  absl::Status Sort(const std::vector<Access>& accesses, Listing* listing);
+  absl::Status ListById(Listing* listing);
+  // Where jobs created within the plan's times can be, in the order of the list. `go_on_after`: a
+  // page that is not full by then ends there, because there may be more ranges.
+  absl::StatusOr<std::vector<IdRange>> RangesFor(const Listing& listing, IdRange ids,
+                                                 std::optional<uint64_t>* go_on_after);
+  absl::Status ListRange(IdRange range, Listing* listing);
+  absl::Status ListInOrder(Listing* listing);
+  absl::Status TakeRows(Statement& rows, Walk::Skip skip, Listing* listing);
+  absl::Status AddToPage(v1::Job job, uint32_t runs, Listing* listing);
+
   absl::StatusOr<std::vector<JobTransition>> TransitionsOfAll(uint64_t after_sequence, int limit);
   absl::StatusOr<std::vector<JobTransition>> TransitionsOf(absl::Span<const uint64_t> jobs,
                                                            uint64_t after_sequence, int limit);
   template <typename Message>
   absl::Status Parse(std::string_view bytes, Message* out) const;
+  absl::Status ParseSpec(std::string_view bytes, v1::JobSpec* spec) const;
 
   const std::unique_ptr<Database> database_;
   std::string instance_;
 
   Statement begin_, end_;
-  Statement job_, run_, runs_, spec_, spec_and_user_, blocks_;
+  Statement job_, run_, runs_, spec_, spec_and_user_, request_;
+  Statement blocks_, blocks_upwards_;
   Statement transitions_, transition_, sequences_, latest_steps_, last_sequence_;
-  std::map<ListPlan::Index, Statement> lists_;
+  std::map<std::string, Statement> lists_;  // by their SQL
 };
 
 }  // namespace muster::store

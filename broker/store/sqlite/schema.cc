@@ -7,6 +7,9 @@
 #include <string>
 #include <string_view>
 
+#include "broker/store/sqlite/functions.h"
+#include "broker/store/sqlite/old_runs.h"
+#include "broker/store/sqlite/request_step.h"
 #include "contract/errors.h"
 #include "contract/run_key.h"
 
@@ -110,8 +113,33 @@ ALTER TABLE job ADD COLUMN hold INTEGER NOT NULL DEFAULT 0;  -- a HoldState
 ALTER TABLE job ADD COLUMN retry_time INTEGER;  -- of its next run, while it waits for that
 )sql";
 
+// What lists filter and order by. The latest run says how a job ended, as in UpdateJob and PutRun.
+constexpr std::string_view kVersion4 = R"sql(
+ALTER TABLE job ADD COLUMN cluster_kind INTEGER;   -- of the cluster of its latest run
+ALTER TABLE job ADD COLUMN failure_class INTEGER;  -- of its latest run
+ALTER TABLE job ADD COLUMN exit_code INTEGER;      -- likewise
+ALTER TABLE job ADD COLUMN rerun_of INTEGER;       -- the job whose spec it has
+UPDATE job SET
+  cluster_kind = (SELECT nullif(c.kind, 0) FROM cluster c WHERE c.name = job.cluster),
+  failure_class = (SELECT muster_failure_class(r.run) FROM run r WHERE r.id = job.id * 65536 + job.runs),
+  exit_code = (SELECT muster_exit_code(r.run) FROM run r WHERE r.id = job.id * 65536 + job.runs)
+  WHERE runs > 0;
+CREATE INDEX job_by_user ON job (user);
+CREATE INDEX job_by_start ON job (start_time) WHERE start_time IS NOT NULL;
+CREATE INDEX job_by_priority ON job (priority) WHERE priority <> 0;
+CREATE INDEX job_by_failure ON job (failure_class) WHERE failure_class IS NOT NULL;
+CREATE INDEX job_by_exit_code ON job (exit_code) WHERE exit_code <> 0;
+)sql";
+
+// What brings a file to the next version: SQL, then what takes code.
+struct Step {
+  std::string_view sql;
+  absl::Status (*code)(const Database& database) = nullptr;
+};
+
 // The step to version n + 1 is at n. Steps are never changed once released; new ones are added.
-constexpr std::string_view kSteps[] = {kVersion1, kVersion2};
+constexpr Step kSteps[] = {
+    {kVersion1}, {kVersion2}, {"", RenewFingerprints}, {kVersion4}, {"", TakeOverReasons}};
 static_assert(std::size(kSteps) == kSchemaVersion);
 
 std::string RandomInstance() {
@@ -127,17 +155,23 @@ std::string RandomInstance() {
 }
 
 std::string SqlOfStep(int64_t from) {
-  std::string sql = fmt::format("BEGIN IMMEDIATE; {}", kSteps[from]);
+  std::string sql = fmt::format("BEGIN IMMEDIATE; {}", kSteps[from].sql);
   if (from == 0) {
     sql += fmt::format("INSERT INTO broker VALUES (1, '{}', 0); PRAGMA application_id = {};",
                        RandomInstance(), kApplicationId);
   }
-  return sql + fmt::format("PRAGMA user_version = {}; COMMIT;", from + 1);
+  return sql;
 }
 
+// One that fails is rolled back as the database is closed.
 absl::Status UpgradeFrom(const Database& database, int64_t version) {
+  if (absl::Status status = AddFunctions(database); !status.ok()) return status;
   for (; version < kSchemaVersion; ++version) {
-    if (absl::Status status = database.Execute(SqlOfStep(version)); !status.ok()) return status;
+    absl::Status status = database.Execute(SqlOfStep(version));
+    if (status.ok() && kSteps[version].code != nullptr) status = kSteps[version].code(database);
+    if (status.ok())
+      status = database.Execute(fmt::format("PRAGMA user_version = {}; COMMIT;", version + 1));
+    if (!status.ok()) return status;
   }
   return absl::OkStatus();
 }

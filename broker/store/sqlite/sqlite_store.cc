@@ -64,11 +64,12 @@ absl::StatusOr<std::vector<v1::Job>> SqliteStore::GetJobs(absl::Span<const uint6
   return parts_->readers->With([&](Reader& reader) { return reader.GetJobs(ids); });
 }
 
-absl::StatusOr<JobPage> SqliteStore::ListJobs(const contract::Filter& filter, int page_size,
-                                              const std::string& page_token,
-                                              bool include_spec) const {
-  return parts_->readers->With(
-      [&](Reader& reader) { return reader.ListJobs(filter, page_size, page_token, include_spec); });
+absl::StatusOr<JobPage> SqliteStore::ListJobs(const ListQuery& query) const {
+  return parts_->readers->With([&](Reader& reader) { return reader.ListJobs(query); });
+}
+
+absl::StatusOr<JobCounts> SqliteStore::CountJobs(const CountQuery& query) const {
+  return parts_->readers->With([&](Reader& reader) { return reader.CountJobs(query); });
 }
 
 absl::StatusOr<std::vector<JobTransition>> SqliteStore::ListTransitions(
@@ -84,6 +85,12 @@ absl::StatusOr<uint64_t> SqliteStore::LastSequence() const {
 absl::StatusOr<std::vector<StoredSpec>> SqliteStore::GetSpecs(
     absl::Span<const uint64_t> ids) const {
   return parts_->readers->With([&](Reader& reader) { return reader.GetSpecs(ids); });
+}
+
+absl::StatusOr<std::vector<v1::Job>> SqliteStore::GetJobsOfRequest(
+    uint64_t first, const std::string& request_id) const {
+  return parts_->readers->With(
+      [&](Reader& reader) { return reader.GetJobsOfRequest(first, request_id); });
 }
 
 }  // namespace muster::store

@@ -85,8 +85,8 @@ absl::Status Writer::Prepare() {
       {&commit_, "COMMIT"},
       {&insert_job_,
        "INSERT INTO job (id, state, job_sequence, cancel_requested, runs, cluster, shape, priority,"
-       " create_time, name, project, user, labels)"
-       " VALUES (?, ?, 1, 0, 0, '', ?, ?, ?, ?, ?, ?, ?)"},
+       " create_time, name, project, user, labels, rerun_of)"
+       " VALUES (?, ?, 1, 0, 0, '', ?, ?, ?, ?, ?, ?, ?, nullif(?, 0))"},
       {&insert_spec_, "INSERT INTO job_spec (id, spec) VALUES (?, ?)"},
       {&insert_request_, "INSERT INTO request (job, request_id, fingerprint) VALUES (?, ?, ?)"},
       {&insert_label_, "INSERT INTO label (key, value, job) VALUES (?, ?, ?)"},
@@ -99,7 +99,16 @@ absl::Status Writer::Prepare() {
        " end_time = ?, hold = ?, retry_time = ? WHERE id = ?"},
       // Apart, because naming an indexed column costs an index update even if its value stays.
       {&update_cluster_of_job_,
-       "UPDATE job SET runs = ?1, cluster = ?2 WHERE id = ?3 AND runs <> ?1"},
+       "UPDATE job SET runs = ?1, cluster = ?2, cluster_kind = nullif(?3, 0),"
+       " failure_class = NULL, exit_code = NULL WHERE id = ?4 AND runs <> ?1"},
+      {&edit_job_, "UPDATE job SET priority = ?, labels = ?, job_sequence = ? WHERE id = ?"},
+      {&labels_, "SELECT labels FROM job WHERE id = ?"},
+      {&delete_label_, "DELETE FROM label WHERE key = ? AND value = ? AND job = ?"},
+      {&spec_, "SELECT spec FROM job_spec WHERE id = ?"},
+      {&update_spec_, "UPDATE job_spec SET spec = ? WHERE id = ?"},
+      {&put_outcome_,
+       "UPDATE job SET failure_class = ?1, exit_code = ?2 WHERE id = ?3 AND runs = ?4"
+       " AND (failure_class IS NOT ?1 OR exit_code IS NOT ?2)"},
       {&put_run_, "INSERT OR REPLACE INTO run (id, open, run) VALUES (?, ?, ?)"},
       {&append_transition_, "INSERT INTO transition (sequence, job, transition) VALUES (?, ?, ?)"},
       {&insert_shape_, "INSERT INTO shape (id, spec) VALUES (?, ?)"},
@@ -152,14 +161,8 @@ absl::Status Writer::Apply(const core::InsertJob& change) {
       .Bind(std::string_view(spec.name()))
       .Bind(std::string_view(spec.project()))
       .Bind(std::string_view(change.user));
-  if (spec.labels().empty()) {
-    insert_job_.BindNull();
-  } else {
-    v1::Job labels;
-    *labels.mutable_labels() = spec.labels();
-    labels.SerializeToString(&buffer_);
-    insert_job_.BindBlob(buffer_);
-  }
+  BindLabels(spec.labels(), insert_job_);
+  insert_job_.Bind(change.rerun_of);
   if (absl::Status status = insert_job_.Run(); !status.ok()) return status;
 
   spec.SerializeToString(&buffer_);
@@ -171,13 +174,7 @@ absl::Status Writer::Apply(const core::InsertJob& change) {
                  .Bind(change.fingerprint)
                  .Run();
   }
-  for (auto it = spec.labels().begin(); status.ok() && it != spec.labels().end(); ++it) {
-    status = insert_label_.Start()
-                 .Bind(std::string_view(it->first))
-                 .Bind(std::string_view(it->second))
-                 .Bind(change.id)
-                 .Run();
-  }
+  if (status.ok()) status = InsertLabels(change.id, spec.labels());
   auto [block, is_new] =
       blocks_.try_emplace(change.id / kBlockJobs, Times{create_time, create_time});
   block->second.first = std::min(block->second.first, create_time);
@@ -208,17 +205,19 @@ absl::Status Writer::Apply(const core::UpdateJob& change) {
   return update_cluster_of_job_.Start()
       .Bind(change.runs)
       .Bind(std::string_view(change.cluster))
+      .Bind(static_cast<int>(change.cluster_kind))
       .Bind(change.id)
       .Run();
 }
 
 absl::Status Writer::Apply(const core::PutRun& change) {
   change.run.SerializeToString(&buffer_);
-  return put_run_.Start()
-      .Bind(RunRowId(change.job, change.run.number()))
-      .Bind(!change.is_last && IsOpen(change.run))
-      .BindBlob(buffer_)
-      .Run();
+  absl::Status status = put_run_.Start()
+                            .Bind(RunRowId(change.job, change.run.number()))
+                            .Bind(!change.is_last && IsOpen(change.run))
+                            .BindBlob(buffer_)
+                            .Run();
+  return status.ok() ? PutOutcome(change.job, change.run) : status;
 }
 
 absl::Status Writer::Apply(const core::AppendTransition& change) {

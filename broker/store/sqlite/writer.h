@@ -40,12 +40,22 @@ class Writer {
   absl::Status ApplyAll(absl::Span<const core::Change> changes);
   absl::Status Apply(const core::InsertJob& change);
   absl::Status Apply(const core::UpdateJob& change);
+  absl::Status Apply(const core::EditJob& change);
   absl::Status Apply(const core::PutRun& change);
   absl::Status Apply(const core::AppendTransition& change);
   absl::Status Apply(const core::InsertShape& change);
   absl::Status Apply(const core::PutCluster& change);
   absl::Status Apply(const core::AdvanceCluster& change);
   absl::Status Apply(const core::PutBrokerEpoch& change);
+  // Of what the run tells, what the columns of its job have, if it is the latest one.
+  absl::Status PutOutcome(uint64_t job, const v1::Run& run);
+  absl::Status InsertLabels(uint64_t job,
+                            const google::protobuf::Map<std::string, std::string>& labels);
+  absl::Status RemoveLabels(uint64_t job);
+  void BindLabels(const google::protobuf::Map<std::string, std::string>& labels,
+                  Statement& statement);
+  // Writes priority and labels of `job` into its spec as well.
+  absl::Status EditSpec(const v1::Job& job);
   absl::Status PutBlocks();
   absl::Status CheckpointIfDue();
   absl::Status Checkpoint(int mode);
@@ -62,7 +72,8 @@ class Writer {
   Statement begin_, commit_;
   Statement insert_job_, insert_spec_, insert_request_, insert_label_, put_block_;
   Statement update_job_, update_cluster_of_job_;
-  Statement put_run_, append_transition_, insert_shape_;
+  Statement edit_job_, labels_, delete_label_, spec_, update_spec_;
+  Statement put_run_, put_outcome_, append_transition_, insert_shape_;
   Statement put_cluster_, advance_cluster_, put_epoch_;
 };
 

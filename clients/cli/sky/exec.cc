@@ -36,7 +36,6 @@ constexpr std::pair<std::string_view, std::string_view> kFlags[] = {
     {"working_directory", "--workdir"},
     {"placement.clusters", "the cluster"},
     {"env", "--env"},
-    {"secrets", "--secret"},
 };
 
 bool IsNamedAsYaml(const std::string& word) {
@@ -56,7 +55,7 @@ client::JobFile TaskOfCommand(const ExecWords& words) {
 absl::StatusOr<client::JobFile> TaskOfFile(Session& session, const std::string& path,
                                            std::string_view text, const ExecWords& words) {
   client::JobFileOptions options;
-  options.is_task = true;
+  options.dialect = client::Dialect::kSkyPilot;
   options.env = words.env;
   absl::StatusOr<client::JobFile> file = client::ParseJobFile(path, text, options);
   if (!file.ok()) return file.status();

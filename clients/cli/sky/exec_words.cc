@@ -101,19 +101,12 @@ absl::Status AddEnv(const std::string& pair, std::map<std::string, std::string>*
   return absl::OkStatus();
 }
 
-absl::Status AddSecret(const std::string& text, std::vector<std::string>* secrets) {
-  const std::string name = text.substr(0, text.find('='));
-  if (name.size() != text.size()) {
-    return Bad("secret", fmt::format("{} comes with its value, which would be kept in clear text; "
-                                     "let the command read it from a file of the cluster that you "
-                                     "alone may read",
-                                     contract::Quoted(name)));
-  }
-  if (!contract::IsVariableName(name)) {
-    return Bad("secret", fmt::format("{} cannot name a variable", contract::Quoted(name)));
-  }
-  secrets->push_back(name);
-  return absl::OkStatus();
+absl::Status RefuseSecret(const std::string& text) {
+  return Bad("secret",
+             fmt::format("Muster keeps no secrets yet, and a value would be kept in clear "
+                         "text; let the command read {} from a file of the cluster that "
+                         "you alone may read",
+                         contract::Quoted(text.substr(0, text.find('=')))));
 }
 
 // Files first: flags win over them.
@@ -129,7 +122,7 @@ absl::Status ReadVariables(const Settings& given, ExecWords* out) {
   for (const Setting& setting : given.settings) {
     absl::Status status;
     if (setting.option->name == "env") status = AddEnv(setting.value, &out->env);
-    if (setting.option->name == "secret") status = AddSecret(setting.value, &out->secrets);
+    if (setting.option->name == "secret") status = RefuseSecret(setting.value);
     if (!status.ok()) return status;
   }
   return absl::OkStatus();
@@ -218,7 +211,6 @@ absl::StatusOr<ExecWords> ReadExecWords(const std::vector<std::string>& words) {
 absl::Status ExecWords::ApplyTo(v1::JobSpec* spec) const {
   constexpr std::string_view kDocker = "docker:";
   for (const auto& [variable, value] : env) (*spec->mutable_env())[variable] = value;
-  for (const std::string& secret : secrets) (*spec->mutable_secrets())[secret] = secret;
   if (name) {
     if (!client::skypilot::IsTaskName(*name)) {
       return Bad("name", fmt::format("{} cannot name a task; use letters and digits, with '.', '_' "

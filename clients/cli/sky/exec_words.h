@@ -17,7 +17,6 @@ struct ExecWords {
   std::string cluster;
   std::vector<std::string> entry;          // a task's file, or the words of a command; not empty
   std::map<std::string, std::string> env;  // of --env and --env-file
-  std::vector<std::string> secrets;        // names
   std::optional<std::string> name, gpus, cpus, memory, image, workdir, nodes;
   bool detach = false;
   bool dry_run = false;

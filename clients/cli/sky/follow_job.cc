@@ -10,7 +10,7 @@
 namespace muster::cli::sky {
 namespace {
 
-// Each has two streams and two threads.
+// Each has a stream and a thread.
 constexpr uint32_t kMaxRanks = 16;
 
 }  // namespace

@@ -18,7 +18,9 @@ v1::RunState LatestRun(const v1::Job& job) {
 }
 
 std::string_view FailureWord(const v1::Job& job) {
-  if (IsOfSetup(job.failure())) return "FAILED_SETUP";
+  const v1::FailurePhase phase = job.failure().phase();
+  if (phase == v1::FAILURE_PHASE_SETUP_START || phase == v1::FAILURE_PHASE_SETUP)
+    return "FAILED_SETUP";
   // The cluster's doing, for which SkyPilot has the one word.
   return cli::CodeFor(job) == kInfrastructure ? "FAILED_DRIVER" : "FAILED";
 }

@@ -48,7 +48,7 @@ constexpr std::pair<std::string_view, std::string_view> kRefused[] = {
 struct Asked {
   std::string cluster;
   std::optional<uint64_t> job;  // none: the latest
-  std::optional<uint64_t> tail_lines;
+  uint32_t tail_lines = 0;      // 0: all
   bool follow = true;
   bool only_status = false;
 };
@@ -81,13 +81,13 @@ absl::StatusOr<Asked> Read(const Words& words) {
   if (asked.only_status) {
     return absl::InvalidArgumentError("--status and --tail exclude each other");
   }
-  const auto lines = contract::ParseNumber<uint64_t>(tail->value);
+  const auto lines = contract::ParseNumber<uint32_t>(tail->value);
   if (!lines.has_value() || *lines > kMaxTailLines) {
     return absl::InvalidArgumentError(
         fmt::format("--tail: {} is not a number of lines, 1 to {}, or 0 for all",
                     contract::Quoted(tail->value), kMaxTailLines));
   }
-  if (*lines > 0) asked.tail_lines = *lines;
+  asked.tail_lines = *lines;
   return asked;
 }
 
@@ -116,13 +116,9 @@ int PrintLogs(Session& session, const v1::Job& job, const LogChoice& choice) {
   const v1::Run& run = *job.runs().rbegin();
   const bool is_on_its_way = contract::IsTerminal(run.state()) && !run.logs_complete();
   for (LogPart& part : LogParts(job.id(), run.number(), session.call.raw, choice)) {
-    if (choice.tail_lines) {
-      const absl::Status status = SkipToTail(session.client, *choice.tail_lines, &part.request);
-      if (!status.ok()) return FailOther(session, status);
-    }
     part.request.set_follow(is_on_its_way);
-    const auto end = CopyLog(session.client, session.terminal, part.request, part.target);
-    if (!end.ok()) return FailOther(session, end.status());
+    const auto copied = CopyLog(session.client, session.terminal, part.request, part.target);
+    if (!copied.ok()) return FailOther(session, copied.status());
   }
   return contract::IsTerminal(job.state()) ? CodeOf(job) : kOk;
 }

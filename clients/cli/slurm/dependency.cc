@@ -43,6 +43,7 @@ absl::StatusOr<v1::Job> Await(client::Client& client, uint64_t id, absl::Time de
   if (!job.ok() || is_enough(*job)) return job;
   v1::WatchJobsRequest request;
   request.add_job_ids(id);
+  request.mutable_beginning();
   request.set_until_terminal(true);
   const auto steps = client.WatchJobs(request, deadline);
   while (true) {
@@ -204,7 +205,7 @@ class Translator {
                              "let it go first (muster release {}), or {}",
                              id, instead));
     }
-    const std::string why = OneLine(job.reason());
+    const std::string why = OneLine(job.state_reason().message());
     return Bad(id,
                fmt::format("is QUEUED, and no cluster has it, so that Slurm cannot wait for it"
                            "{}{}{}; submit this one when it is PENDING on a Slurm cluster, or {}",

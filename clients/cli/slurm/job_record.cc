@@ -10,7 +10,6 @@
 #include "clients/cli/views.h"
 #include "contract/characters.h"
 #include "contract/parts.h"
-#include "contract/queue_words.h"
 #include "contract/states.h"
 
 namespace muster::cli {
@@ -51,24 +50,6 @@ std::string_view EndReason(const JobRecord& record) {
   if (word == "OUT_OF_MEMORY") return "OutOfMemory";
   if (word == "NODE_FAIL") return "NodeDown";
   return word == "FAILED" ? "NonZeroExitCode" : kNoReason;
-}
-
-// Slurm's word at the end of an explanation: "waiting for free nodes (Resources)".
-std::string_view WordInBrackets(std::string_view reason) {
-  const size_t open = reason.rfind('(');
-  if (open == reason.npos || !reason.ends_with(')')) return {};
-  const std::string_view word = reason.substr(open + 1, reason.size() - open - 2);
-  const bool is_word = !word.empty() && word.find(' ') == word.npos;
-  return is_word ? word : std::string_view();
-}
-
-// Kubernetes' word at the beginning of one: "Unschedulable: 0/2 nodes are available".
-std::string_view WordBeforeColon(std::string_view reason) {
-  const std::string_view word = reason.substr(0, reason.find(": "));
-  const bool is_word = word.size() < reason.size() && !word.empty() &&
-                       !contract::IsLowerLetter(word.front()) &&
-                       std::all_of(word.begin(), word.end(), contract::IsLetter);
-  return is_word ? word : std::string_view();
 }
 
 // The pool in which a job runs that names none.
@@ -160,14 +141,15 @@ std::string ReasonWord(const JobRecord& record) {
   if (job.state() == v1::JOB_STATE_QUEUED) {
     if (job.has_retry_time()) return "BeginTime";
     // Slurm's word for it.
-    return contract::WaitsForPool(job.reason()) ? "PartitionDown" : "MusterQueue";
+    const bool is_pools = job.state_reason().code() == v1::STATE_REASON_CODE_POOL_UNAVAILABLE;
+    return is_pools ? "PartitionDown" : "MusterQueue";
   }
-  const std::string reason = WhyItWaits(job);
-  std::string_view word = WordInBrackets(reason);
-  if (word.empty()) word = WordBeforeColon(reason);
-  if (!word.empty()) return Harmless(word);
+  const v1::StateReason& reason = WhyItWaits(job);
+  const std::string& word = reason.scheduler_reason();
+  // A column has room for a word.
+  if (!word.empty() && word.find(' ') == word.npos) return Harmless(word);
   // Slurm's own word for what its scheduler has not looked at yet.
-  return reason.empty() ? std::string(kNoReason) : "SeeMusterWhy";
+  return reason.message().empty() ? std::string(kNoReason) : "SeeMusterWhy";
 }
 
 absl::Duration Elapsed(const JobRecord& record, absl::Time now) {

@@ -20,6 +20,7 @@
 #include "clients/cpp/files.h"
 #include "clients/cpp/slurm/sbatch_job.h"
 #include "contract/parts.h"
+#include "contract/sentences.h"
 #include "contract/task_array.h"
 
 namespace muster::cli {
@@ -131,11 +132,10 @@ absl::StatusOr<Asked> Read(const std::vector<std::string>& words) {
 
 // What a plan warns of, a line for each.
 void TellWarnings(Session& session, const v1::JobPlan& plan) {
-  for (const v1::ClusterCheck& check : plan.checks()) {
-    if (check.result() != v1::CHECK_RESULT_WARN) continue;
-    session.terminal.Err(fmt::format("sbatch: warning: on cluster {}: {} {}. {}\n",
-                                     Harmless(plan.cluster()), OneLine(check.subject()),
-                                     OneLine(check.seen()), OneLine(check.remedy())));
+  for (const v1::SubmitWarning& warning : plan.warnings()) {
+    session.terminal.Err(
+        fmt::format("sbatch: warning: {}\n",
+                    OneLine(contract::WithRemedy(warning.message(), warning.remedy()))));
   }
 }
 

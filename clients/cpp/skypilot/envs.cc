@@ -84,35 +84,12 @@ void ReadEnvs(YamlReader& in, Ignored& ignored, const YamlValue& value,
   TakeRegistry(in, ignored, value, spec);
 }
 
-void ReadSecrets(YamlReader& in, const YamlValue& value, v1::JobSpec* spec) {
-  constexpr std::string_view kPrefix = "secrets:";
-  in.StandsFor(value, "secrets");
-  if (value.node.IsSequence()) {
-    in.List(value, [&](const YamlValue& item) {
-      std::string text;
-      if (!ReadText(in, item, &text)) return;
-      if (!text.starts_with(kPrefix) || text.size() == kPrefix.size()) {
-        return in.Problem(item, "expected secrets:NAME in a list of secrets");
-      }
-      const std::string secret = text.substr(kPrefix.size());
-      // "personal.", "workspace." or "global." says whose it is.
-      const std::string name = secret.substr(secret.find('.') + 1);
-      if (CheckName(in, item, name)) (*spec->mutable_secrets())[name] = secret;
-    });
-    return;
-  }
-  CheckKeys(in, value);
-  in.Entries(value, [&](const std::string& name, const YamlValue& inner) {
-    if (!CheckName(in, inner, name)) return;
-    if (inner.node.IsNull()) {
-      (*spec->mutable_secrets())[name] = name;
-      return;
-    }
-    in.Problem(inner,
-               "a secret's value in the file would be kept in clear text; let the command "
-               "read it from a file of the cluster that you alone may read, or write it "
-               "under envs if everybody may see it");
-  });
+void RefuseSecrets(YamlReader& in, const YamlValue& value) {
+  in.Problem(
+      value,
+      "Muster keeps no secrets yet, and a value in the file would be kept in clear text; let "
+      "the command read it from a file of the cluster that you alone may read, or write it "
+      "under envs if everybody may see it");
 }
 
 }  // namespace muster::client::skypilot

@@ -17,9 +17,8 @@ namespace muster::client::skypilot {
 void ReadEnvs(YamlReader& in, Ignored& ignored, const YamlValue& value,
               const std::map<std::string, std::string>& given, v1::JobSpec* spec);
 
-// `secrets`, which name secrets that are kept elsewhere. A value in the file is a problem: nothing
-// would keep it secret.
-void ReadSecrets(YamlReader& in, const YamlValue& value, v1::JobSpec* spec);
+// `secrets` is a problem: nothing would keep them secret.
+void RefuseSecrets(YamlReader& in, const YamlValue& value);
 
 }  // namespace muster::client::skypilot
 

@@ -10,6 +10,7 @@
 #include "clients/cpp/skypilot/infra.h"
 #include "clients/cpp/skypilot/scalar.h"
 #include "contract/characters.h"
+#include "contract/retry.h"
 
 namespace muster::client::skypilot {
 namespace {
@@ -172,12 +173,26 @@ class RequirementReader {
     if (const YamlValue* strategy = Find(fields, "strategy")) Strategy(*strategy);
     const YamlValue* restarts = Find(fields, "max_restarts_on_errors");
     int64_t most = 0;
-    // A failure of the program ends a job of Muster's; its retries are for its cluster's faults.
     if (restarts != nullptr &&
         ReadInteger(in_, *restarts, 0, std::numeric_limits<int32_t>::max(), &most) && most > 0) {
-      ignored_.Field(in_, *restarts);
+      // Runs are counted in all, whatever the ones before have failed of.
+      const int64_t runs = std::min<int64_t>(most + 1, contract::kMaxRuns);
+      spec_.mutable_retry()->set_on_failure(true);
+      spec_.mutable_retry()->set_max_runs(static_cast<uint32_t>(runs));
     }
-    if (const YamlValue* codes = Find(fields, "recover_on_exit_codes")) ignored_.Field(in_, *codes);
+    if (const YamlValue* codes = Find(fields, "recover_on_exit_codes")) ExitCodes(*codes);
+  }
+
+  // One number or a list of them.
+  void ExitCodes(const YamlValue& value) {
+    const auto read = [this](const YamlValue& item) {
+      int64_t code = 0;
+      if (ReadInteger(in_, item, 1, 255, &code)) {
+        spec_.mutable_retry()->add_exit_codes(static_cast<int32_t>(code));
+      }
+    };
+    if (value.node.IsSequence()) return in_.List(value, read);
+    read(value);
   }
 
   void Strategy(const YamlValue& value) {

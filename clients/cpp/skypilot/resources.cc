@@ -50,7 +50,7 @@ bool HasNull(const YAML::Node& node) {
                                      [](const auto& entry) { return entry.second.IsNull(); });
 }
 
-// Two that differ in their clusters alone become one, which is that of the first.
+// Two that are the same, or differ in their clusters alone, become one, which is that of the first.
 std::vector<v1::JobSpec> Joined(std::vector<Alternative> alternatives) {
   const auto is_cloud = [](const Alternative& one) { return one.is_cloud; };
   if (!std::all_of(alternatives.begin(), alternatives.end(), is_cloud)) {
@@ -60,10 +60,11 @@ std::vector<v1::JobSpec> Joined(std::vector<Alternative> alternatives) {
   for (const Alternative& one : alternatives) {
     const auto& clusters = one.spec.placement().clusters();
     const auto like = std::find_if(joined.begin(), joined.end(), [&](v1::JobSpec other) {
+      if (other.placement().pool() != one.spec.placement().pool()) return false;
       *other.mutable_placement() = one.spec.placement();
       return google::protobuf::util::MessageDifferencer::Equals(other, one.spec);
     });
-    if (like == joined.end() || like->placement().pool() != one.spec.placement().pool()) {
+    if (like == joined.end()) {
       joined.push_back(one.spec);
       continue;
     }

@@ -9,6 +9,8 @@
 #include <limits>
 #include <optional>
 
+#include "clients/cpp/skypilot/python_time.h"
+#include "contract/characters.h"
 #include "contract/validate.h"
 
 namespace muster::client::skypilot {
@@ -146,7 +148,7 @@ Scalar ReadScalar(const YAML::Node& node) {
     const double value = RealOf(text);
     return {ScalarKind::kFloat, RealText(value), value};
   }
-  if (Matches(is.time, text)) return {ScalarKind::kTime, text};
+  if (Matches(is.time, text)) return {ScalarKind::kTime, PythonTime(text).value_or(text)};
   return {ScalarKind::kText, text};
 }
 
@@ -168,7 +170,11 @@ std::string_view KindName(ScalarKind kind) {
 }
 
 absl::StatusOr<std::string> PythonText(const YAML::Node& node) {
-  if (node.IsScalar()) return ReadScalar(node).text;
+  if (node.IsScalar()) {
+    const Scalar scalar = ReadScalar(node);
+    if (scalar.kind == ScalarKind::kTime) return PythonTime(node.Scalar());
+    return scalar.text;
+  }
   if (!node.IsSequence()) {
     return absl::InvalidArgumentError("expected a text, a number or a list of them");
   }
@@ -179,6 +185,11 @@ absl::StatusOr<std::string> PythonText(const YAML::Node& node) {
           "a list here may hold texts and numbers only; write the whole as a text in quotes");
     }
     const Scalar scalar = ReadScalar(item);
+    if (scalar.kind == ScalarKind::kTime) {
+      return absl::InvalidArgumentError(
+          fmt::format("{} without quotes is a date in YAML; write it in quotes",
+                      contract::Quoted(item.Scalar())));
+    }
     if (out.size() > 1) out += ", ";
     out += scalar.kind == ScalarKind::kNull   ? "None"
            : scalar.kind == ScalarKind::kText ? Repr(scalar.text)

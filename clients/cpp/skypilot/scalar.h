@@ -15,20 +15,20 @@ enum class ScalarKind { kNull, kBool, kInteger, kFloat, kTime, kText };
 
 struct Scalar {
   ScalarKind kind = ScalarKind::kNull;
-  std::string text;   // as Python writes it: "True", "8" of 010, "0.1" of 0.10; a text as it is
+  std::string text;   // as Python's str() writes it: "True", "8" of 010, "0.1" of 0.10
   double number = 0;  // of kInteger and kFloat
 };
 
-// Of a scalar or null node. Quoted text is text. A date is as it is written, and so is a whole
-// number beyond 64 bits.
+// Of a scalar or null node. Quoted text is text. A whole number beyond 64 bits is as it is written,
+// and so is a time that no calendar has.
 Scalar ReadScalar(const YAML::Node& node);
 
 // "a number", "True or False", ...: what a message calls it.
 std::string_view KindName(ScalarKind kind);
 
 // What Python's str() makes of a value: a scalar's text, or a list of scalars as "[1, 'a']".
-// INVALID_ARGUMENT: it is null, a mapping, a list with more than scalars in it, or longer than a
-// variable may be.
+// INVALID_ARGUMENT: it is null, a mapping, a time that no calendar has, a list with a time or with
+// more than scalars in it, or longer than a variable may be.
 absl::StatusOr<std::string> PythonText(const YAML::Node& node);
 
 }  // namespace muster::client::skypilot

@@ -11,6 +11,7 @@
 #include "clients/cpp/skypilot/values.h"
 #include "clients/cpp/skypilot/variables.h"
 #include "contract/characters.h"
+#include "contract/task_script.h"
 #include "contract/validate.h"
 
 namespace muster::client::skypilot {
@@ -41,7 +42,7 @@ class TaskReader {
     // The order matters: paths hold variables, and mounts are those of a container.
     const std::vector<YamlReader::Field> fields = {
         {"envs", [this](const YamlValue& v) { ReadEnvs(in_, ignored_, v, given_, &spec_); }},
-        Given("secrets", [this](const YamlValue& v) { ReadSecrets(in_, v, &spec_); }),
+        Given("secrets", [this](const YamlValue& v) { RefuseSecrets(in_, v); }),
         Given("name", [this](const YamlValue& v) { Name(v); }),
         Given("num_nodes", [this](const YamlValue& v) { Nodes(v); }),
         Given("setup", [this](const YamlValue& v) { Setup(v); }),
@@ -156,8 +157,7 @@ class TaskReader {
 }  // namespace
 
 std::string BashScript(std::string_view text) {
-  // In the line of the text's first one, so that bash counts its lines with an error of one.
-  return fmt::format("#!/bin/bash\nexec 2>&1; {}", text);
+  return fmt::format("{}{}", contract::kTaskScriptPreamble, text);
 }
 
 std::vector<v1::JobSpec> ReadTask(YamlReader& in, Ignored& ignored, const YAML::Node& document,

@@ -16,12 +16,12 @@
 
 namespace muster::client::skypilot {
 
-// What SkyPilot has bash run, as a script of a job: both streams are one log there, in the order in
-// which they are written.
+// What SkyPilot has bash run, as a script of a job: for bash, and where there is none for sh. Both
+// streams are one log there, in the order in which they are written.
 std::string BashScript(std::string_view text);
 
 // Reads a document as SkyPilot 0.14 does, and where that crashes or makes something else of what is
-// written, notes a problem. `run` and `setup` are for bash, as there, but it reads no ~/.bashrc.
+// written, notes a problem. `run` and `setup` become BashScripts, and no ~/.bashrc is read.
 // `given`: variables of the command line. `job`: its number among those of the file, for what it
 // brings along. At least one: the alternatives that it has, the one that is wanted most first.
 std::vector<v1::JobSpec> ReadTask(YamlReader& in, Ignored& ignored, const YAML::Node& document,

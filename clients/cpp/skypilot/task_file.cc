@@ -8,6 +8,7 @@
 
 #include "clients/cpp/skypilot/duplicates.h"
 #include "clients/cpp/skypilot/ignored.h"
+#include "clients/cpp/skypilot/tabs.h"
 #include "clients/cpp/skypilot/task.h"
 #include "clients/cpp/skypilot/values.h"
 #include "clients/cpp/spec_check.h"
@@ -69,8 +70,8 @@ absl::Status Chain(std::string_view file, const YAML::Node& second, size_t count
 
 class TaskFileReader {
  public:
-  TaskFileReader(std::string_view file, const JobFileOptions& options)
-      : file_(file), options_(options), ignored_(options.strict) {}
+  TaskFileReader(std::string_view file, std::string_view text, const JobFileOptions& options)
+      : file_(file), text_(text), options_(options), ignored_(options.strict) {}
 
   absl::StatusOr<JobFile> Read(const std::vector<YAML::Node>& all) {
     std::vector<YAML::Node> documents;
@@ -84,7 +85,7 @@ class TaskFileReader {
                             (documents.size() > 1 || Has(documents.front(), "execution"));
     size_t first = 0;
     if (has_header) {
-      YamlReader in(file_, MergeKeys::kRead);
+      YamlReader in(file_, text_, MergeKeys::kRead);
       header = ReadHeader(in, ignored_, documents.front());
       if (documents.size() == 1) in.Problem({documents.front(), ""}, "is followed by no task");
       if (!in.status().ok()) return in.status();
@@ -106,7 +107,7 @@ class TaskFileReader {
 
  private:
   absl::Status Add(const Header& header, const YAML::Node& document) {
-    YamlReader in(file_, MergeKeys::kRead);
+    YamlReader in(file_, text_, MergeKeys::kRead);
     const size_t job = jobs_.specs.size();
     std::vector<v1::JobSpec> alternatives =
         ReadTask(in, ignored_, document, options_.env, job, &jobs_.local_uploads);
@@ -132,6 +133,7 @@ class TaskFileReader {
   }
 
   const std::string file_;
+  const std::string_view text_;
   const JobFileOptions& options_;
   Ignored ignored_;
   JobFile jobs_;
@@ -143,7 +145,8 @@ absl::StatusOr<JobFile> ReadTasks(std::string_view file, std::string_view text,
                                   const std::vector<YAML::Node>& documents,
                                   const JobFileOptions& options) {
   if (absl::Status status = CheckDuplicates(file, text); !status.ok()) return status;
-  return TaskFileReader(file, options).Read(documents);
+  if (absl::Status status = CheckTabs(file, text); !status.ok()) return status;
+  return TaskFileReader(file, text, options).Read(documents);
 }
 
 }  // namespace muster::client::skypilot

@@ -3,7 +3,7 @@
 import dataclasses
 import typing
 
-from rows import broker, command, kubernetes, machines, million, slurm
+from rows import broker, command, kubernetes, machines, million, slurm, watchers
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,6 +37,10 @@ _ALL = (
          broker.log_ingest, "log_ingest", "log_latency_p50"),
     _row("idle_agents", "2,000 connected idle agents", "<= 100 MB, <= 5 % of a core", broker.idle_agents,
          "idle_agents_memory", "idle_agents_cpu"),
+    _row("watchers", "GetJob while 5,000 jobs run and 500 watch all of them; the broker's memory; who saw all",
+         "p99 <= 20 ms, <= 300 MB, all", watchers.watchers, "watchers_get_p99", "watchers_memory", "watchers_complete"),
+    _row("watcher_unread", "a watcher that never reads, over 5,000 jobs", "<= 1 MB", watchers.watchers_unread,
+         "watcher_unread_memory"),
     _row("cli_submit", "one `muster run -q -- true`, process start to exit", "<= 12 ms", command.cli_submit),
     _row("machines_1000", "1,000 jobs of `true` on the machines backend", "<= 5 s: 200 jobs/s", machines.machines_1000),
     _row("machines_latency", "one job at a time on an idle machine: submit to program, its end to the client's watch",

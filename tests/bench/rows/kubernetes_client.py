@@ -73,11 +73,18 @@ class Watch:
         with self._changed:
             assert self._changed.wait_for(lambda: condition(self._objects.values()), DEADLINE_S), "the watch waits in vain"
 
-    def ends(self):
-        """When each object of a run ended, by the run's job number."""
+    def ends(self, jobs):
+        """When the objects of these jobs ended, by the job's number. The broker may tell of an end before this watch does."""
+        found = {}
+
+        def all_are_found():
+            found.update((int(thing["metadata"]["labels"]["muster.dev/job"]), self._ends[name])
+                         for name, thing in self._objects.items() if name in self._ends)
+            return found.keys() >= set(jobs)
+
         with self._changed:
-            return {int(thing["metadata"]["labels"]["muster.dev/job"]): self._ends[name]
-                    for name, thing in self._objects.items() if name in self._ends}
+            assert self._changed.wait_for(all_are_found, DEADLINE_S), "the watch does not tell of all ends"
+        return found
 
     def join(self):
         self._thread.join()

@@ -170,8 +170,8 @@ def _job_latency(api, jobs):
     for _ in range(jobs):
         submitted = time.time()
         job_id = api.submit(argv_spec(*CLOCK))
-        for answer in api.watch(job_ids=[job_id], until_terminal=True):
-            if answer.job_id and answer.transition.job_state in TERMINAL:
+        for change in api.changes(job_ids=[job_id], until_terminal=True):
+            if change.transition.job_state in TERMINAL:
                 ended = time.time()
         there = float(api.stdout(job_id))
         started.append(there - submitted)

@@ -64,7 +64,7 @@ def table(figures):
 
 
 def markdown(figures):
-    """The figures, as their JSON objects, as the table in README.md."""
+    """The figures, as their JSON objects, as the table in docs/benchmarks.md."""
     lines = ["| row | value | baseline, in the same run | ratio | goal | met |", "|---|---|---|---|---|---|"]
     for f in figures:
         baseline = f"{number(f['baseline'])}: {f['baseline_what']}" if f["baseline"] is not None else "-"

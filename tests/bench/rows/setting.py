@@ -54,12 +54,15 @@ def tool(verb, **options):
 
 @contextlib.contextmanager
 def running_tool(verb, **options):
-    """muster-bench beside the row, once it has said that it is ready, until the row is done."""
+    """muster-bench beside the row, once it has said that it is ready, until the row is done; then what it found out, too."""
     process = subprocess.Popen(_arguments(verb, options), text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     try:
         ready = process.stdout.readline()
         assert ready, f"muster-bench {verb} ended at once"
-        yield json.loads(ready)
+        found = json.loads(ready)
+        yield found
+        process.stdin.close()
+        found.update(json.loads(process.stdout.read() or "{}"))
     finally:
         process.stdin.close()
         process.wait(TOOL_TIMEOUT_S)
@@ -67,11 +70,20 @@ def running_tool(verb, **options):
 
 def memory_bytes(pid):
     """Resident memory of a process."""
+    return _status_bytes(pid, "VmRSS")
+
+
+def peak_memory_bytes(pid):
+    """The most resident memory that a process has had."""
+    return _status_bytes(pid, "VmHWM")
+
+
+def _status_bytes(pid, name):
     with open(f"/proc/{pid}/status", encoding="ascii") as status:
         for line in status:
-            if line.startswith("VmRSS:"):
+            if line.startswith(f"{name}:"):
                 return int(line.split()[1]) * 1024
-    raise AssertionError("no VmRSS")
+    raise AssertionError(f"no {name}")
 
 
 def cpu_seconds(pid):

@@ -12,10 +12,10 @@ absl::StatusOr<std::unique_ptr<client::Client>> MakeClient(const Load& load) {
   return client::Client::Create(std::move(options));
 }
 
-absl::StatusOr<std::unique_ptr<agent::Dialer>> MakeDialer(const Load& load) {
+absl::StatusOr<std::unique_ptr<agents::Dialer>> MakeDialer(const Load& load) {
   absl::StatusOr<client::Address> address = client::ParseAddress(load.address);
   if (!address.ok()) return address.status();
-  return std::make_unique<agent::Dialer>(address->target);
+  return std::make_unique<agents::Dialer>(address->target);
 }
 
 }  // namespace muster::bench

@@ -11,7 +11,7 @@
 namespace muster::bench {
 
 absl::StatusOr<std::unique_ptr<client::Client>> MakeClient(const Load& load);
-absl::StatusOr<std::unique_ptr<agent::Dialer>> MakeDialer(const Load& load);
+absl::StatusOr<std::unique_ptr<agents::Dialer>> MakeDialer(const Load& load);
 
 }  // namespace muster::bench
 

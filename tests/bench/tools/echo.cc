@@ -3,14 +3,14 @@
 #include <unistd.h>
 
 #include "absl/status/status.h"
-#include "muster/v1/agent_link.grpc.pb.h"
+#include "muster/agent/v1/agent_link.grpc.pb.h"
 #include "muster/v1/jobs_service.grpc.pb.h"
 #include "tests/bench/tools/tools.h"
 
 namespace muster::bench {
 namespace {
 
-class EchoJobs final : public v1::Jobs::CallbackService {
+class EchoJobs final : public v1::JobsService::CallbackService {
   grpc::ServerUnaryReactor* SubmitJob(grpc::CallbackServerContext* context,
                                       const v1::SubmitJobRequest* request,
                                       v1::SubmitJobResponse* response) override {
@@ -33,7 +33,8 @@ class EchoJobs final : public v1::Jobs::CallbackService {
 };
 
 // One agent's stream: a welcome for the hello, an acknowledgement for all that follows.
-class EchoStream final : public grpc::ServerBidiReactor<v1::ConnectRequest, v1::ConnectResponse> {
+class EchoStream final
+    : public grpc::ServerBidiReactor<agent::v1::ConnectRequest, agent::v1::ConnectResponse> {
  public:
   EchoStream() { StartRead(&request_); }
 
@@ -54,12 +55,12 @@ class EchoStream final : public grpc::ServerBidiReactor<v1::ConnectRequest, v1::
   }
   void OnDone() override { delete this; }
 
-  v1::ConnectRequest request_;
-  v1::ConnectResponse response_;
+  agent::v1::ConnectRequest request_;
+  agent::v1::ConnectResponse response_;
 };
 
-class EchoAgents final : public v1::AgentLink::CallbackService {
-  grpc::ServerBidiReactor<v1::ConnectRequest, v1::ConnectResponse>* Connect(
+class EchoAgents final : public agent::v1::AgentLinkService::CallbackService {
+  grpc::ServerBidiReactor<agent::v1::ConnectRequest, agent::v1::ConnectResponse>* Connect(
       grpc::CallbackServerContext*) override {
     return new EchoStream;  // deletes itself
   }

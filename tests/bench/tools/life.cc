@@ -27,8 +27,8 @@ constexpr absl::Duration kIdlePatience = absl::Seconds(60);  // without any prog
 constexpr uint32_t kMaxActiveRuns = 10000;
 constexpr int kMaxEvents = 1000;  // in one message; the protocol says so
 
-v1::RunEvent MakeEvent(const v1::Assignment& assignment, v1::RunState state) {
-  v1::RunEvent event;
+agent::v1::RunEvent MakeEvent(const agent::v1::Assignment& assignment, v1::RunState state) {
+  agent::v1::RunEvent event;
   event.set_run_key(assignment.run_key());
   event.set_state(state);
   event.mutable_evidence()->set_source(v1::EVIDENCE_SOURCE_PROCESS);
@@ -44,9 +44,9 @@ v1::RunEvent MakeEvent(const v1::Assignment& assignment, v1::RunState state) {
 // Carries every run through its life, on a thread of its own.
 class LifeAgent {
  public:
-  LifeAgent(agent::Dialer* dialer, int number)
+  LifeAgent(agents::Dialer* dialer, int number)
       : agent_(dialer, fmt::format("bench-{}", number), kMaxActiveRuns,
-               [this](const v1::Assignments& assignments) {
+               [this](const agent::v1::Assignments& assignments) {
                  std::lock_guard lock(mutex_);
                  waiting_.push_back(assignments);
                  changed_.notify_one();
@@ -69,24 +69,24 @@ class LifeAgent {
 
  private:
   void Work() {
-    while (std::optional<v1::Assignments> next = Next()) {
+    while (std::optional<agent::v1::Assignments> next = Next()) {
       Say(*next, {v1::RUN_STATE_LAUNCHING, v1::RUN_STATE_PENDING});
       Say(*next, {v1::RUN_STATE_RUNNING, v1::RUN_STATE_SUCCEEDED});
     }
   }
 
-  std::optional<v1::Assignments> Next() {
+  std::optional<agent::v1::Assignments> Next() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return stopping_ || !waiting_.empty(); });
     if (stopping_) return std::nullopt;
-    v1::Assignments next = std::move(waiting_.front());
+    agent::v1::Assignments next = std::move(waiting_.front());
     waiting_.pop_front();
     return next;
   }
 
-  void Say(const v1::Assignments& assignments, std::vector<v1::RunState> states) {
-    v1::RunEvents events;
-    for (const v1::Assignment& assignment : assignments.assignments()) {
+  void Say(const agent::v1::Assignments& assignments, std::vector<v1::RunState> states) {
+    agent::v1::RunEvents events;
+    for (const agent::v1::Assignment& assignment : assignments.assignments()) {
       for (v1::RunState state : states) *events.add_events() = MakeEvent(assignment, state);
       if (events.events_size() + static_cast<int>(states.size()) > kMaxEvents) {
         SendAll(std::exchange(events, {}));
@@ -95,13 +95,13 @@ class LifeAgent {
     if (events.events_size() > 0) SendAll(events);
   }
 
-  void SendAll(const v1::RunEvents& events) {
+  void SendAll(const agent::v1::RunEvents& events) {
     while (!agent_.Send(events)) absl::SleepFor(kRetryInterval);
   }
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<v1::Assignments> waiting_;
+  std::deque<agent::v1::Assignments> waiting_;
   bool stopping_ = false;
   std::thread thread_;
   SimAgent agent_;
@@ -155,16 +155,17 @@ absl::Status AssignLatency(const Load& load) {
   absl::flat_hash_map<std::string, absl::Time> sent;  // by job name
   Histogram latencies;
   const int jobs = load.rate * load.seconds;
-  SimAgent agent(dialer->get(), "bench-0", jobs + 1, [&](const v1::Assignments& assignments) {
-    const absl::Time now = absl::Now();
-    absl::MutexLock lock(&mutex);
-    for (const v1::Assignment& one : assignments.assignments()) {
-      auto it = sent.find(one.spec().name());
-      if (it == sent.end()) continue;
-      latencies.Add(now - it->second);
-      sent.erase(it);
-    }
-  });
+  SimAgent agent(dialer->get(), "bench-0", jobs + 1,
+                 [&](const agent::v1::Assignments& assignments) {
+                   const absl::Time now = absl::Now();
+                   absl::MutexLock lock(&mutex);
+                   for (const agent::v1::Assignment& one : assignments.assignments()) {
+                     auto it = sent.find(one.spec().name());
+                     if (it == sent.end()) continue;
+                     latencies.Add(now - it->second);
+                     sent.erase(it);
+                   }
+                 });
   if (!agent.Connect(kConnectPatience)) return CouldNotConnect();
   // Several senders, because one that waits for each answer cannot keep up the rate.
   std::vector<std::thread> senders;
@@ -210,7 +211,7 @@ absl::Status FirstAssignment(const Load& load) {
   absl::Time first = absl::InfiniteFuture();
   const absl::Time end = absl::Now() + absl::Seconds(load.seconds);
   while (absl::Now() < end) {
-    SimAgent agent(dialer->get(), "bench-0", 1, [&](const v1::Assignments&) {
+    SimAgent agent(dialer->get(), "bench-0", 1, [&](const agent::v1::Assignments&) {
       absl::MutexLock lock(&mutex);
       first = std::min(first, absl::Now());
     });
@@ -235,7 +236,7 @@ absl::Status HoldAgents(const Load& load) {
   std::vector<std::unique_ptr<SimAgent>> agents;
   for (int i = 0; i < load.agents; ++i) {
     agents.push_back(std::make_unique<SimAgent>(dialer->get(), fmt::format("idle-{}", i), 1000,
-                                                [](const v1::Assignments&) {}));
+                                                [](const agent::v1::Assignments&) {}));
     if (!agents.back()->Connect(kConnectPatience)) return CouldNotConnect();
   }
   fmt::print("{{\"agents\": {}}}\n", agents.size());

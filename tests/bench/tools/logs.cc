@@ -26,10 +26,10 @@ constexpr absl::Duration kLineInterval = absl::Milliseconds(20);
 // One run that exists only in what it writes.
 class Writer {
  public:
-  Writer(agent::Dialer* dialer, const std::string& journal_id, std::string run_key)
+  Writer(agents::Dialer* dialer, const std::string& journal_id, std::string run_key)
       : run_key_(std::move(run_key)) {
     link_ = dialer->DialPush({
-        .on_answer = [](v1::PushResponse) {},
+        .on_answer = [](agent::v1::PushResponse) {},
         .on_room =
             [this] {
               std::lock_guard lock(mutex_);
@@ -43,7 +43,7 @@ class Writer {
               changed_.notify_all();
             },
     });
-    v1::PushRequest hello;
+    agent::v1::PushRequest hello;
     hello.mutable_hello()->set_protocol_version(1);
     hello.mutable_hello()->set_cluster("bench-0");
     hello.mutable_hello()->set_journal_id(journal_id);
@@ -52,8 +52,8 @@ class Writer {
 
   // Waits for room as long as it takes.
   absl::Status Write(std::string_view data, bool end) {
-    v1::PushRequest request;
-    v1::LogChunk* chunk = request.mutable_chunk();
+    agent::v1::PushRequest request;
+    agent::v1::LogChunk* chunk = request.mutable_chunk();
     chunk->set_run_key(run_key_);
     chunk->set_stream(v1::LOG_STREAM_STDOUT);
     chunk->set_offset(offset_);
@@ -82,7 +82,7 @@ class Writer {
   std::condition_variable changed_;
   bool room_ = true;
   absl::Status end_;
-  std::unique_ptr<agent::PushLink> link_;  // last: its callbacks use the rest
+  std::unique_ptr<agents::PushLink> link_;  // last: its callbacks use the rest
 };
 
 // Lines that carry the time at which they were written.
@@ -135,7 +135,7 @@ absl::Status IngestLogs(const Load& load) {
 
   std::string run_key;
   absl::Notification assigned;
-  SimAgent agent(dialer->get(), "bench-0", 1, [&](const v1::Assignments& assignments) {
+  SimAgent agent(dialer->get(), "bench-0", 1, [&](const agent::v1::Assignments& assignments) {
     run_key = assignments.assignments(0).run_key();
     assigned.Notify();
   });
@@ -147,9 +147,9 @@ absl::Status IngestLogs(const Load& load) {
   if (!assigned.WaitForNotificationWithTimeout(kPatience)) {
     return absl::DeadlineExceededError("no assignment came");
   }
-  v1::RunEvents events;
+  agent::v1::RunEvents events;
   for (v1::RunState state : {v1::RUN_STATE_LAUNCHING, v1::RUN_STATE_RUNNING}) {
-    v1::RunEvent* event = events.add_events();
+    agent::v1::RunEvent* event = events.add_events();
     event->set_run_key(run_key);
     event->set_state(state);
   }
@@ -158,6 +158,7 @@ absl::Status IngestLogs(const Load& load) {
   Writer writer(dialer->get(), agent.journal_id(), run_key);
   v1::ReadLogRequest read;
   read.set_job_id(job->job_id());
+  read.set_stream(v1::LOG_STREAM_STDOUT);
   read.set_follow(true);
   auto reader = (*client)->ReadLog(read, absl::Now() + 5 * kPatience);
   absl::StatusOr<Histogram> delays = absl::UnknownError("not read");

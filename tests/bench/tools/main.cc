@@ -25,6 +25,7 @@ int main(int argc, char** argv) {
     verb->add_option("--batch", load.batch, "Jobs in each call or transaction");
     verb->add_option("--jobs", load.jobs, "Stop after as many jobs");
     verb->add_option("--agents", load.agents, "Simulated agents");
+    verb->add_option("--watchers", load.watchers, "Streams that watch");
     verb->add_option("--rate", load.rate, "Jobs in a second");
     verb->add_option("--pages", load.pages, "Pages to read");
     verb->add_option("--filter", load.filter, "Filter of ListJobs");
@@ -41,6 +42,9 @@ int main(int argc, char** argv) {
   add("ingest-logs", "Push logs with a follower", muster::bench::IngestLogs);
   add("plan-rounds", "Rounds of the machines' queue", muster::bench::PlanRounds);
   add("hold-agents", "Connect idle agents", muster::bench::HoldAgents);
+  add("watch-changes", "Watch all jobs with many streams", muster::bench::WatchChanges);
+  add("watch-without-reading", "Watch and read nothing", muster::bench::WatchWithoutReading);
+  add("get-jobs", "Ask for a job all the time", muster::bench::GetJobs);
   CLI11_PARSE(app, argc, argv);
   if (absl::Status status = tool(load); !status.ok()) {
     fmt::print(stderr, "muster-bench: {}\n", muster::ToStd(status.message()));

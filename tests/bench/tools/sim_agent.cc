@@ -6,7 +6,7 @@
 
 namespace muster::bench {
 
-SimAgent::SimAgent(agent::Dialer* dialer, std::string cluster, uint32_t max_active_runs,
+SimAgent::SimAgent(agents::Dialer* dialer, std::string cluster, uint32_t max_active_runs,
                    OnAssignments on_assignments)
     : dialer_(dialer),
       cluster_(std::move(cluster)),
@@ -18,7 +18,7 @@ bool SimAgent::Connect(absl::Duration patience) {
   auto answered = [this] { std::call_once(answered_once_, [this] { answered_.Notify(); }); };
   link_ = dialer_->DialControl({
       .on_message =
-          [this, answered](v1::ConnectResponse message) {
+          [this, answered](agent::v1::ConnectResponse message) {
             if (message.has_welcome()) {
               welcomed_ = true;
               answered();
@@ -27,8 +27,8 @@ bool SimAgent::Connect(absl::Duration patience) {
           },
       .on_end = [answered](absl::Status) { answered(); },
   });
-  v1::ConnectRequest request;
-  v1::AgentHello* hello = request.mutable_hello();
+  agent::v1::ConnectRequest request;
+  agent::v1::AgentHello* hello = request.mutable_hello();
   hello->set_protocol_version(1);
   hello->set_cluster(cluster_);
   hello->set_kind(v1::CLUSTER_KIND_MACHINES);
@@ -49,26 +49,26 @@ bool SimAgent::Connect(absl::Duration patience) {
   return answered_.WaitForNotificationWithTimeout(patience) && welcomed_;
 }
 
-void SimAgent::OnMessage(const v1::ConnectResponse& message) {
+void SimAgent::OnMessage(const agent::v1::ConnectResponse& message) {
   if (message.has_assignments()) on_assignments_(message.assignments());
   link_->Handled();
 }
 
-bool SimAgent::Send(v1::RunEvents events) {
+bool SimAgent::Send(agent::v1::RunEvents events) {
   std::lock_guard lock(mutex_);
   uint64_t sequence = next_sequence_;
-  for (v1::RunEvent& event : *events.mutable_events()) event.set_sequence(sequence++);
-  v1::ConnectRequest request;
+  for (agent::v1::RunEvent& event : *events.mutable_events()) event.set_sequence(sequence++);
+  agent::v1::ConnectRequest request;
   *request.mutable_events() = std::move(events);
-  if (link_->Send(std::move(request)) != agent::ControlLink::Sent::kYes) return false;
+  if (link_->Send(std::move(request)) != agents::ControlLink::Sent::kYes) return false;
   next_sequence_ = sequence;
   return true;
 }
 
 bool SimAgent::Beat() {
-  v1::ConnectRequest request;
+  agent::v1::ConnectRequest request;
   request.mutable_heartbeat();
-  return link_->Send(std::move(request)) == agent::ControlLink::Sent::kYes;
+  return link_->Send(std::move(request)) == agents::ControlLink::Sent::kYes;
 }
 
 }  // namespace muster::bench

@@ -12,31 +12,31 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/notification.h"
 #include "agents/core/broker_link.h"
-#include "muster/v1/agent_link.pb.h"
+#include "muster/agent/v1/agent_link.pb.h"
 
 namespace muster::bench {
 
 class SimAgent {
  public:
   // Called by gRPC's threads; must not block.
-  using OnAssignments = std::function<void(const v1::Assignments&)>;
+  using OnAssignments = std::function<void(const agent::v1::Assignments&)>;
 
-  SimAgent(agent::Dialer* dialer, std::string cluster, uint32_t max_active_runs,
+  SimAgent(agents::Dialer* dialer, std::string cluster, uint32_t max_active_runs,
            OnAssignments on_assignments);
 
   // Dials and sends the hello. False: the broker cannot be reached, or refused; try again with a
   // new object.
   bool Connect(absl::Duration patience);
   // Numbers the events and sends them. False: too much is queued; nothing was taken.
-  bool Send(v1::RunEvents events);
+  bool Send(agent::v1::RunEvents events);
   bool Beat();
 
   std::string journal_id() const { return journal_id_; }
 
  private:
-  void OnMessage(const v1::ConnectResponse& message);
+  void OnMessage(const agent::v1::ConnectResponse& message);
 
-  agent::Dialer* const dialer_;
+  agents::Dialer* const dialer_;
   const std::string cluster_;
   const std::string journal_id_;
   const uint32_t max_active_runs_;
@@ -48,7 +48,7 @@ class SimAgent {
   std::mutex mutex_;
   uint64_t next_sequence_ = 1;
 
-  std::unique_ptr<agent::ControlLink> link_;  // last: its callbacks use the rest
+  std::unique_ptr<agents::ControlLink> link_;  // last: its callbacks use the rest
 };
 
 }  // namespace muster::bench

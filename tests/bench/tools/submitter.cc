@@ -22,7 +22,8 @@ class Submitter {
  public:
   Submitter(const Load& load, const std::string& target)
       : load_(load),
-        stub_(v1::Jobs::NewStub(grpc::CreateChannel(target, grpc::InsecureChannelCredentials()))),
+        stub_(v1::JobsService::NewStub(
+            grpc::CreateChannel(target, grpc::InsecureChannelCredentials()))),
         calls_(load.in_flight) {}
 
   absl::StatusOr<Submitted> Run() {
@@ -93,7 +94,7 @@ class Submitter {
   }
 
   const Load load_;
-  const std::unique_ptr<v1::Jobs::Stub> stub_;
+  const std::unique_ptr<v1::JobsService::Stub> stub_;
   std::vector<Call> calls_;
   absl::Time start_;
   absl::Time end_;

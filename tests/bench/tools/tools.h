@@ -19,6 +19,7 @@ struct Load {
   int batch = 1;      // jobs in each call
   uint64_t jobs = 0;  // 0: as many as the seconds allow
   int agents = 1;
+  int watchers = 1;
   int rate = 1000;  // jobs/s
   int pages = 1000;
   std::string filter;
@@ -50,6 +51,16 @@ absl::Status IngestLogs(const Load& load);
 absl::Status PlanRounds(const Load& load);
 // Connects agents, prints {"agents"} and stays connected until standard input ends.
 absl::Status HoldAgents(const Load& load);
+
+// Watches all jobs with many streams and prints {"watchers"}. Once standard input has ended and
+// nothing more comes: {"alike", "changes"}, how many of them saw the very same changes in order,
+// and how many changes.
+absl::Status WatchChanges(const Load& load);
+// The same with streams that read nothing after their begin.
+absl::Status WatchWithoutReading(const Load& load);
+// Submits a job, prints {"job"} and asks for it until standard input ends: {"p50_ms", "p99_ms"} of
+// the calls.
+absl::Status GetJobs(const Load& load);
 
 // What the load submits.
 v1::JobSpec SampleSpec(uint64_t number);

@@ -5,7 +5,7 @@ import shutil
 import tempfile
 import pathlib
 
-from muster.v1 import job_pb2
+from muster.v1 import facts_pb2, job_pb2
 
 from harness.slurm import USER, SlurmCluster, start_shared_broker
 from harness.trio import Trio
@@ -80,7 +80,7 @@ class Lab:
 
     def is_held(self, job_id):
         """Not only wished so."""
-        return self.api.get(job_id).runs[-1].reason.startswith("held")
+        return self.api.get(job_id).runs[-1].state_reason.code == facts_pb2.STATE_REASON_CODE_HELD
 
     @contextlib.contextmanager
     def no_room(self):

@@ -3,14 +3,15 @@
 #include <set>
 #include <utility>
 
+#include "absl/time/clock.h"
 #include "gmock/gmock.h"
 
 namespace muster::driver {
 namespace {
 
 using ::testing::HasSubstr;
-using Launched = agent::LaunchOutcome::Kind;
-using Found = agent::LookupOutcome::Kind;
+using Launched = agents::LaunchOutcome::Kind;
+using Found = agents::LookupOutcome::Kind;
 
 // What shells, batch scripts and manifests would rewrite.
 constexpr char kEvil[] =
@@ -137,7 +138,7 @@ TEST_P(BackendContractTest, WhatCouldNeverRunIsRefusedAndIsNotThere) {
   v1::JobSpec spec = ScriptSpec("true");
   spec.mutable_resources()->add_gpus()->set_count_millis(1'000'000);
   const TestRun run = NewRun(spec);
-  const agent::LaunchOutcome outcome = backend().Launch(*run.handle.assignment);
+  const agents::LaunchOutcome outcome = backend().Launch(*run.handle.assignment);
   EXPECT_EQ(outcome.kind, Launched::kRefused);
   EXPECT_EQ(outcome.failure.failure_class(), v1::FAILURE_CLASS_CONFIG);
   EXPECT_FALSE(outcome.failure.message().empty());
@@ -148,10 +149,10 @@ TEST_P(BackendContractTest, ASecondLaunchFindsTheFirst) {
   TestRun run = NewRun(ScriptSpec("echo once"));
   EXPECT_EQ(backend().Lookup(run.handle).kind, Found::kAbsent);
   Launch(backend(), &run);
-  const agent::LookupOutcome found = LookUp(backend(), run);
+  const agents::LookupOutcome found = LookUp(backend(), run);
   EXPECT_EQ(found.kind, Found::kFound) << found.evidence.DebugString();
   EXPECT_EQ(found.external_id, run.handle.external_id);
-  const agent::LaunchOutcome again = LaunchAgain(backend(), run);
+  const agents::LaunchOutcome again = LaunchAgain(backend(), run);
   EXPECT_EQ(again.kind, Launched::kLaunched) << again.evidence.DebugString();
   EXPECT_EQ(again.external_id, run.handle.external_id);
   ObserveToEnd(backend(), {&run});
@@ -191,6 +192,27 @@ TEST_P(BackendContractTest, AnExitWithZeroAfterACancelIsACancelHoweverOftenItIsA
   EXPECT_TRUE(backend().Cancel(run.handle).ok()) << "a run that has ended counts as canceled";
 }
 
+// Each cancel comes a little later after its launch than the one before, so that they meet the runs
+// in the queue, in their start and before their first record.
+TEST_P(BackendContractTest, ACancelThatMeetsARunInTheMidstOfItsStartIsACancel) {
+  constexpr int kRuns = 16;
+  std::vector<TestRun> runs;
+  for (int i = 0; i < kRuns; ++i) {
+    TestRun& run = runs.emplace_back(NewRun(ScriptSpec("exec sleep 99")));
+    Launch(backend(), &run);
+    ASSERT_FALSE(HasFatalFailure());
+    absl::SleepFor(i * absl::Microseconds(300));
+    run.handle.cancel_requested = true;  // as the agent's journal has it before it asks
+    EXPECT_TRUE(backend().Cancel(run.handle).ok());
+  }
+  std::vector<TestRun*> all;
+  for (TestRun& run : runs) all.push_back(&run);
+  ObserveToEnd(backend(), all);
+  for (const TestRun& run : runs) {
+    EXPECT_EQ(run.handle.state, v1::RUN_STATE_CANCELED) << run.last.evidence.DebugString();
+  }
+}
+
 TEST_P(BackendContractTest, WhatIsNotThereIsAbsentAndCountsAsCanceled) {
   const TestRun run = NewRun(ScriptSpec("true"));
   EXPECT_EQ(backend().Lookup(run.handle).kind, Found::kAbsent);
@@ -205,7 +227,7 @@ TEST_P(BackendContractTest, AHeldRunStartsOnceItIsReleased) {
   Launch(backend(), &run);
   WaitFor("a reason", [&] {
     EXPECT_TRUE(ObserveOnce(backend(), {&run}).ok());
-    return !run.last.reason.empty();
+    return !run.last.reason.message().empty();
   });
   EXPECT_EQ(run.handle.state, v1::RUN_STATE_PENDING);
   run.handle.held = false;
@@ -248,7 +270,7 @@ TEST_P(GangContractTest, EachNodeHasItsRankAndItsLogs) {
   EXPECT_THAT(Output(backend(), run, 1), HasSubstr("setup 1\n"));
   EXPECT_THAT(Output(backend(), run, 1), HasSubstr("1 of 2\n"));
   std::set<std::string> files;
-  for (const agent::LogSource& source : backend().Logs(run.handle)) files.insert(source.path);
+  for (const agents::LogSource& source : backend().Logs(run.handle)) files.insert(source.path);
   EXPECT_EQ(files.size(), 4u) << "one for each rank and stream";
 }
 

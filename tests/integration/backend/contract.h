@@ -24,9 +24,9 @@ namespace muster::driver {
 class Place {
  public:
   virtual ~Place() = default;
-  virtual agent::Backend& backend() = 0;
+  virtual agents::Backend& backend() = 0;
   // The agent is started anew, with the runs of its journal.
-  virtual void Restart(const std::vector<agent::RunHandle>& journal) = 0;
+  virtual void Restart(const std::vector<agents::RunHandle>& journal) = 0;
   // Has nothing left on the cluster once a run of the spec is forgotten, and has made no file.
   virtual void LeaveNothing(v1::JobSpec* /*spec*/) {}
   virtual bool IsGone(const TestRun& run) = 0;
@@ -40,7 +40,7 @@ using MakePlace = std::unique_ptr<Place> (*)();
 
 class BackendContractTest : public testing::TestWithParam<MakePlace> {
  protected:
-  agent::Backend& backend() { return place_->backend(); }
+  agents::Backend& backend() { return place_->backend(); }
   // From launch to end.
   TestRun RunToEnd(v1::JobSpec spec);
   // Launches it, and waits until that is its output.

@@ -40,7 +40,7 @@ v1::JobSpec ScriptSpec(const std::string& script) {
 
 TestRun NewRun(v1::JobSpec spec) {
   static std::atomic<uint64_t> last_job = 0;
-  auto assignment = std::make_shared<v1::Assignment>();
+  auto assignment = std::make_shared<agent::v1::Assignment>();
   assignment->set_job_id(++last_job);
   assignment->set_run(1);
   // Programs that run at the same time, on one machine, have runs of different names.
@@ -54,34 +54,34 @@ TestRun NewRun(v1::JobSpec spec) {
 }
 
 void Hold(TestRun* run) {
-  auto held = std::make_shared<v1::Assignment>(*run->handle.assignment);
+  auto held = std::make_shared<agent::v1::Assignment>(*run->handle.assignment);
   held->set_held(true);
   run->handle.assignment = std::move(held);
   run->handle.held = true;
 }
 
-void Launch(agent::Backend& backend, TestRun* run) {
-  const agent::LaunchOutcome outcome = backend.Launch(*run->handle.assignment);
-  ASSERT_EQ(outcome.kind, agent::LaunchOutcome::Kind::kLaunched)
+void Launch(agents::Backend& backend, TestRun* run) {
+  const agents::LaunchOutcome outcome = backend.Launch(*run->handle.assignment);
+  ASSERT_EQ(outcome.kind, agents::LaunchOutcome::Kind::kLaunched)
       << outcome.evidence.DebugString() << outcome.failure.DebugString();
   run->handle.external_id = outcome.external_id;
 }
 
-agent::LaunchOutcome LaunchAgain(agent::Backend& backend, const TestRun& run) {
+agents::LaunchOutcome LaunchAgain(agents::Backend& backend, const TestRun& run) {
   return AskUntilClear([&] { return backend.Launch(*run.handle.assignment); },
-                       agent::LaunchOutcome::Kind::kUnclear);
+                       agents::LaunchOutcome::Kind::kUnclear);
 }
 
-agent::LookupOutcome LookUp(agent::Backend& backend, const TestRun& run) {
+agents::LookupOutcome LookUp(agents::Backend& backend, const TestRun& run) {
   return AskUntilClear([&] { return backend.Lookup(run.handle); },
-                       agent::LookupOutcome::Kind::kCouldNotAsk);
+                       agents::LookupOutcome::Kind::kCouldNotAsk);
 }
 
-absl::Status ObserveOnce(agent::Backend& backend, const std::vector<TestRun*>& runs) {
-  std::vector<agent::RunHandle> handles;
+absl::Status ObserveOnce(agents::Backend& backend, const std::vector<TestRun*>& runs) {
+  std::vector<agents::RunHandle> handles;
   for (const TestRun* run : runs) handles.push_back(run->handle);
-  const agent::ObserveOutcome outcome = backend.Observe(handles);
-  for (const agent::Observation& seen : outcome.observations) {
+  const agents::ObserveOutcome outcome = backend.Observe(handles);
+  for (const agents::Observation& seen : outcome.observations) {
     for (TestRun* run : runs) {
       if (run->handle.run_key != seen.run_key || contract::IsTerminal(run->handle.state)) continue;
       EXPECT_NE(seen.evidence.source(), v1::EVIDENCE_SOURCE_UNSPECIFIED)
@@ -96,7 +96,7 @@ absl::Status ObserveOnce(agent::Backend& backend, const std::vector<TestRun*>& r
   return outcome.scheduler;
 }
 
-void ObserveUntil(agent::Backend& backend, const std::vector<TestRun*>& runs, v1::RunState state) {
+void ObserveUntil(agents::Backend& backend, const std::vector<TestRun*>& runs, v1::RunState state) {
   const absl::Time deadline = absl::Now() + kPatience;
   while (absl::Now() < deadline) {
     const absl::Status status = ObserveOnce(backend, runs);
@@ -116,7 +116,7 @@ void ObserveUntil(agent::Backend& backend, const std::vector<TestRun*>& runs, v1
   }
 }
 
-void ObserveToEnd(agent::Backend& backend, const std::vector<TestRun*>& runs) {
+void ObserveToEnd(agents::Backend& backend, const std::vector<TestRun*>& runs) {
   ObserveUntil(backend, runs, v1::RUN_STATE_UNSPECIFIED);
 }
 
@@ -138,9 +138,9 @@ std::string ReadWhole(const std::string& path) {
   return text.str();
 }
 
-std::string Output(agent::Backend& backend, const TestRun& run, uint32_t rank,
+std::string Output(agents::Backend& backend, const TestRun& run, uint32_t rank,
                    v1::LogStream stream) {
-  for (const agent::LogSource& source : backend.Logs(run.handle)) {
+  for (const agents::LogSource& source : backend.Logs(run.handle)) {
     if (source.rank == rank && source.stream == stream) return ReadWhole(source.path);
   }
   ADD_FAILURE() << "rank " << rank << " has no log";

@@ -17,9 +17,9 @@ inline constexpr absl::Duration kPatience = absl::Seconds(120);
 
 // One run under test.
 struct TestRun {
-  agent::RunHandle handle;
+  agents::RunHandle handle;
   std::vector<v1::RunState> states;  // those that were seen, each once in a row
-  agent::Observation last;
+  agents::Observation last;
 };
 
 // A spec that runs a shell script on one core.
@@ -29,22 +29,22 @@ TestRun NewRun(v1::JobSpec spec);
 // The same run, to be launched so that it does not start.
 void Hold(TestRun* run);
 // Launches; the id goes into the handle. Fails the test unless it is launched.
-void Launch(agent::Backend& backend, TestRun* run);
+void Launch(agents::Backend& backend, TestRun* run);
 // Asks until the answer is clear, as agents do: a run that claims its files at that moment is not
 // found, nor absent. What is unclear after kPatience is returned as it is.
-agent::LaunchOutcome LaunchAgain(agent::Backend& backend, const TestRun& run);
-agent::LookupOutcome LookUp(agent::Backend& backend, const TestRun& run);
+agents::LaunchOutcome LaunchAgain(agents::Backend& backend, const TestRun& run);
+agents::LookupOutcome LookUp(agents::Backend& backend, const TestRun& run);
 // Observes all runs once.
-absl::Status ObserveOnce(agent::Backend& backend, const std::vector<TestRun*>& runs);
+absl::Status ObserveOnce(agents::Backend& backend, const std::vector<TestRun*>& runs);
 // Observes until every run is in the state, or in a terminal one. Fails the test after kPatience.
-void ObserveUntil(agent::Backend& backend, const std::vector<TestRun*>& runs, v1::RunState state);
-void ObserveToEnd(agent::Backend& backend, const std::vector<TestRun*>& runs);
+void ObserveUntil(agents::Backend& backend, const std::vector<TestRun*>& runs, v1::RunState state);
+void ObserveToEnd(agents::Backend& backend, const std::vector<TestRun*>& runs);
 // Waits for a condition of the outside world. Fails the test after kPatience.
 void WaitFor(const std::string& what, const std::function<bool()>& condition);
 
 std::string ReadWhole(const std::string& path);
 // What the run wrote.
-std::string Output(agent::Backend& backend, const TestRun& run, uint32_t rank = 0,
+std::string Output(agents::Backend& backend, const TestRun& run, uint32_t rank = 0,
                    v1::LogStream stream = v1::LOG_STREAM_STDOUT);
 
 }  // namespace muster::driver

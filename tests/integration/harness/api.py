@@ -3,9 +3,9 @@
 import grpc
 from google.rpc import error_details_pb2, status_pb2
 from grpc.health.v1 import health_pb2, health_pb2_grpc
-from muster.v1 import (agent_link_pb2_grpc, cluster_pb2, clusters_service_pb2,
-                       clusters_service_pb2_grpc, files_service_pb2_grpc, job_pb2, job_spec_pb2, jobs_service_pb2,
-                       jobs_service_pb2_grpc, log_link_pb2_grpc)
+from muster.agent.v1 import agent_link_pb2_grpc, log_link_pb2_grpc
+from muster.v1 import (cluster_pb2, clusters_service_pb2, clusters_service_pb2_grpc, files_service_pb2_grpc, job_pb2,
+                       job_spec_pb2, jobs_service_pb2, jobs_service_pb2_grpc)
 
 from harness.wait import DEADLINE_S, eventually
 
@@ -37,11 +37,11 @@ class Api:
 
     def __init__(self, channel):
         self.channel = channel
-        self.jobs = jobs_service_pb2_grpc.JobsStub(channel)
-        self.clusters = clusters_service_pb2_grpc.ClustersStub(channel)
-        self.files = files_service_pb2_grpc.FilesStub(channel)
-        self.agent_link = agent_link_pb2_grpc.AgentLinkStub(channel)
-        self.log_link = log_link_pb2_grpc.LogLinkStub(channel)
+        self.jobs = jobs_service_pb2_grpc.JobsServiceStub(channel)
+        self.clusters = clusters_service_pb2_grpc.ClustersServiceStub(channel)
+        self.files = files_service_pb2_grpc.FilesServiceStub(channel)
+        self.agent_link = agent_link_pb2_grpc.AgentLinkServiceStub(channel)
+        self.log_link = log_link_pb2_grpc.LogLinkServiceStub(channel)
         self.health = health_pb2_grpc.HealthStub(channel)
 
     def healthy(self):
@@ -92,25 +92,44 @@ class Api:
         request = jobs_service_pb2.ReleaseJobsRequest(job_ids=job_ids, reason=reason)
         return self.jobs.ReleaseJobs(request, timeout=CALL_TIMEOUT_S).jobs
 
-    def watch(self, timeout_s=DEADLINE_S, **fields):
-        """The stream of WatchJobs; .cancel() ends it."""
-        return self.jobs.WatchJobs(jobs_service_pb2.WatchJobsRequest(**fields), timeout=timeout_s)
+    def watch(self, timeout_s=DEADLINE_S, after=0, **fields):
+        """The stream of WatchJobs from a sequence on; None: from now on. .cancel() ends it."""
+        start = {"now": jobs_service_pb2.WatchFromNow()} if after is None else {"after": after}
+        request = jobs_service_pb2.WatchJobsRequest(**start, **fields)
+        return self.jobs.WatchJobs(request, timeout=timeout_s)
+
+    def changes(self, **fields):
+        """What a watch tells, without its heartbeats."""
+        return (answer.change for answer in self.watch(**fields) if answer.HasField("change"))
 
     def transitions(self, job_id):
         """All transitions of a job that has ended."""
-        stream = self.watch(job_ids=[job_id], until_terminal=True)
-        return [answer.transition for answer in stream if answer.job_id]
+        changes = self.changes(job_ids=[job_id], until_terminal=True)
+        return [change.transition for change in changes if change.HasField("transition")]
 
-    def read_log(self, job_id, timeout_s=DEADLINE_S, **fields):
-        """The bytes and how the stream ended."""
-        request = jobs_service_pb2.ReadLogRequest(job_id=job_id, **fields)
+    def read_log(self, job_id, timeout_s=DEADLINE_S, stream=jobs_service_pb2.LOG_STREAM_STDOUT, offset=0, **fields):
+        """The bytes of one output and how it ended."""
+        positions = [jobs_service_pb2.LogPosition(stream=stream, offset=offset)] if offset else []
+        request = jobs_service_pb2.ReadLogRequest(job_id=job_id, stream=stream, positions=positions, **fields)
         data, end = bytearray(), None
         for answer in self.jobs.ReadLog(request, timeout=timeout_s):
             if answer.data:
-                assert answer.offset == request.offset + len(data), "a log has a gap or an overlap"
+                assert answer.offset == offset + len(data), "a log has a gap or an overlap"
             data += answer.data
             end = answer.end or end
         return bytes(data), end
+
+    def read_both(self, job_id, timeout_s=DEADLINE_S, **fields):
+        """The pieces of both outputs in the order in which they came, as (stream, bytes), and each stream's end."""
+        request = jobs_service_pb2.ReadLogRequest(job_id=job_id, **fields)
+        pieces, ends = [], {}
+        for answer in self.jobs.ReadLog(request, timeout=timeout_s):
+            if answer.data:
+                pieces.append((answer.stream, answer.data))
+            if answer.end:
+                assert answer.stream not in ends, "a stream has one end"
+                ends[answer.stream] = answer.end
+        return pieces, ends
 
     def stdout(self, job_id, **fields):
         """The whole standard output of a job, when it is complete."""
@@ -120,6 +139,10 @@ class Api:
 
     def stderr(self, job_id):
         return self.stdout(job_id, stream=jobs_service_pb2.LOG_STREAM_STDERR)
+
+    def list_logs(self, job_id, **fields):
+        request = jobs_service_pb2.ListLogsRequest(job_id=job_id, **fields)
+        return list(self.jobs.ListLogs(request, timeout=CALL_TIMEOUT_S).logs)
 
     def wait_state(self, job_id, *states, deadline_s=DEADLINE_S):
         """The job, once it is in one of the states; fails at once if it ends in another."""

@@ -1,7 +1,7 @@
 """Holds that come at a chosen moment of a job's run."""
 
 import grpc
-from muster.v1 import job_pb2
+from muster.v1 import facts_pb2, job_pb2
 
 from harness.api import error_info
 from harness.wait import eventually
@@ -22,7 +22,7 @@ def hold_once_it_is(api, job_id, state):
 
 def is_hold_settled(job):
     """Whether it is known what a hold has come to: it came too late, or nothing of the job runs until its release."""
-    return not job.held or job.state == job_pb2.JOB_STATE_QUEUED or job.runs[-1].reason.startswith("held")
+    return not job.held or job.state == job_pb2.JOB_STATE_QUEUED or job.runs[-1].state_reason.code == facts_pb2.STATE_REASON_CODE_HELD
 
 
 def came_too_late(api, job_id):

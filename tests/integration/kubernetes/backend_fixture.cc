@@ -34,9 +34,9 @@ KubernetesConfig BackendPlace::Config() const {
 }
 
 void BackendPlace::Start(const KubernetesConfig& config,
-                         const std::vector<agent::RunHandle>& adopted) {
+                         const std::vector<agents::RunHandle>& adopted) {
   backend_.reset();
-  absl::StatusOr<std::unique_ptr<agent::Backend>> made =
+  absl::StatusOr<std::unique_ptr<agents::Backend>> made =
       CreateKubernetesBackend(config, state_dir_);
   ASSERT_TRUE(made.ok()) << made.status();
   backend_ = *std::move(made);

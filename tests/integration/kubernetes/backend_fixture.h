@@ -30,8 +30,8 @@ class BackendPlace : public driver::Place {
   BackendPlace();
   ~BackendPlace() override;
 
-  agent::Backend& backend() override { return *backend_; }
-  void Restart(const std::vector<agent::RunHandle>& journal) override { Start(Config(), journal); }
+  agents::Backend& backend() override { return *backend_; }
+  void Restart(const std::vector<agents::RunHandle>& journal) override { Start(Config(), journal); }
   void LeaveNothing(v1::JobSpec* spec) override;
   bool IsGone(const TestRun& run) override;
   // A node may break a log off as it removes a deleted pod's container: then nobody can tell
@@ -40,7 +40,7 @@ class BackendPlace : public driver::Place {
 
   KubernetesConfig Config() const;
   // As an agent that is started, with the runs of its journal; the one that was there is gone.
-  void Start(const KubernetesConfig& config, const std::vector<agent::RunHandle>& adopted = {});
+  void Start(const KubernetesConfig& config, const std::vector<agents::RunHandle>& adopted = {});
   TestRun RunToEnd(v1::JobSpec spec);
   // A spec whose script can wait for OpenGate with kAwaitGate: containers see nothing else of this
   // machine that changes.
@@ -57,7 +57,7 @@ class BackendPlace : public driver::Place {
   const std::string name_space_ = cluster_.MakeNamespace();
   const std::string kubeconfig_;
   std::string state_dir_;
-  std::unique_ptr<agent::Backend> backend_;
+  std::unique_ptr<agents::Backend> backend_;
 };
 
 class BackendFixture : public testing::Test, protected BackendPlace {};

@@ -13,8 +13,8 @@ namespace muster::kubernetes {
 namespace {
 
 using ::testing::HasSubstr;
-using Kind = agent::LaunchOutcome::Kind;
-using Found = agent::LookupOutcome::Kind;
+using Kind = agents::LaunchOutcome::Kind;
+using Found = agents::LookupOutcome::Kind;
 
 class KubernetesBackendTest : public BackendFixture {};
 
@@ -136,7 +136,7 @@ TEST_F(KubernetesBackendTest, AnImageThatIsNotThereEndsTheRunAndItsJob) {
 
 TEST_F(KubernetesBackendTest, WhatCouldNeverFitIsRefusedBeforeAnythingIsMade) {
   TestRun run = NewRun(GpuSpec("true", 1, 16));
-  const agent::LaunchOutcome outcome = backend().Launch(*run.handle.assignment);
+  const agents::LaunchOutcome outcome = backend().Launch(*run.handle.assignment);
   EXPECT_EQ(outcome.kind, Kind::kRefused);
   EXPECT_EQ(outcome.failure.failure_class(), v1::FAILURE_CLASS_CONFIG);
   EXPECT_THAT(outcome.failure.message(), HasSubstr("nvidia.com/gpu"));
@@ -147,7 +147,7 @@ TEST_F(KubernetesBackendTest, ARefusalOfTheServerReachesTheUserWhole) {
   v1::JobSpec spec = ScriptSpec("true");
   (*spec.mutable_kubernetes()->mutable_node_selector())["no spaces"] = "x";
   TestRun run = NewRun(spec);
-  const agent::LaunchOutcome outcome = backend().Launch(*run.handle.assignment);
+  const agents::LaunchOutcome outcome = backend().Launch(*run.handle.assignment);
   EXPECT_EQ(outcome.kind, Kind::kRefused);
   EXPECT_THAT(outcome.failure.message(), HasSubstr("no spaces"));
 }
@@ -160,7 +160,7 @@ TEST_F(KubernetesBackendTest, WhatDoesNotFitNowWaitsAsAWholeAndStartsOnceThereIs
   Launch(backend(), &second);
   WaitFor("a reason", [&] {
     EXPECT_TRUE(ObserveOnce(backend(), {&second}).ok());
-    return second.last.reason.find("there is room for") != std::string::npos;
+    return second.last.reason.message().find("there is room for") != std::string::npos;
   });
   EXPECT_EQ(second.handle.state, v1::RUN_STATE_PENDING);
   EXPECT_TRUE(ObjectsOf("pods", second).empty()) << "no half of it holds a node";
@@ -176,7 +176,7 @@ TEST_F(KubernetesBackendTest, AHeldRunStartsOnceItIsReleased) {
   Launch(backend(), &run);
   WaitFor("a reason", [&] {
     EXPECT_TRUE(ObserveOnce(backend(), {&run}).ok());
-    return run.last.reason.find("held") != std::string::npos;
+    return run.last.reason.message().find("held") != std::string::npos;
   });
   EXPECT_TRUE(ObjectsOf("pods", run).empty());
   run.handle.held = false;
@@ -222,7 +222,7 @@ TEST_F(KubernetesBackendTest, AJobOfThatNameThatIsAnothersIsNotAdopted) {
   cluster_.MustDo("POST", PathOf("jobs"),
                   {{"metadata", {{"name", run.handle.run_key}}},
                    {"spec", {{"suspend", true}, {"template", {{"spec", pod}}}}}});
-  const agent::LaunchOutcome outcome = backend().Launch(*run.handle.assignment);
+  const agents::LaunchOutcome outcome = backend().Launch(*run.handle.assignment);
   EXPECT_EQ(outcome.kind, Kind::kRefused);
   EXPECT_THAT(outcome.failure.message(), HasSubstr("none of Muster's"));
   EXPECT_EQ(backend().Lookup(run.handle).kind, Found::kAbsent);
@@ -237,7 +237,7 @@ TEST_F(KubernetesBackendTest, ASecretOrServiceOfThatNameThatIsAnothersStaysAndTh
     Json own = {{"metadata", {{"name", run.handle.run_key}, {"labels", {{"mine", "yes"}}}}}};
     if (kind == std::string("Service")) own["spec"] = {{"ports", {{{"port", 80}}}}};
     const Json made = cluster_.MustDo("POST", path, own);
-    const agent::LaunchOutcome outcome = backend().Launch(*run.handle.assignment);
+    const agents::LaunchOutcome outcome = backend().Launch(*run.handle.assignment);
     EXPECT_EQ(outcome.kind, Kind::kRefused);
     EXPECT_THAT(outcome.failure.message(),
                 HasSubstr(fmt::format("{0} {1}/{2}: a {0} of that name is there, and is not this "

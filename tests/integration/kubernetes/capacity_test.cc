@@ -18,6 +18,12 @@ namespace {
 using ::testing::Contains;
 using ::testing::HasSubstr;
 
+std::vector<std::string> MessagesOf(const v1::Inventory& inventory) {
+  std::vector<std::string> messages;
+  for (const v1::ClusterIssue& issue : inventory.issues()) messages.push_back(issue.message());
+  return messages;
+}
+
 constexpr char kType[] = "NVIDIA-H100-80GB-HBM3";
 
 v1::JobSpec Spec(uint64_t gpus, uint32_t nodes = 1, const std::string& type = "") {
@@ -29,8 +35,8 @@ v1::JobSpec Spec(uint64_t gpus, uint32_t nodes = 1, const std::string& type = ""
   return spec;
 }
 
-std::shared_ptr<const v1::Assignment> RunOf(const v1::JobSpec& spec) {
-  auto run = std::make_shared<v1::Assignment>();
+std::shared_ptr<const agent::v1::Assignment> RunOf(const v1::JobSpec& spec) {
+  auto run = std::make_shared<agent::v1::Assignment>();
   *run->mutable_spec() = spec;
   return run;
 }
@@ -127,7 +133,7 @@ TEST(KubernetesCapacityOnClusterTest, TheInventoryHasTheNodesAndWhoTheClusterIs)
   const Json system = view.cluster().MustDo("GET", "/api/v1/namespaces/kube-system");
   EXPECT_EQ(inventory.identity(), TextAt(system, "metadata/uid"));
   EXPECT_EQ(inventory.images(), v1::IMAGE_SUPPORT_REQUIRED);
-  EXPECT_EQ(inventory.warnings_size(), 0) << inventory.DebugString();
+  EXPECT_EQ(inventory.issues_size(), 0) << inventory.DebugString();
   ASSERT_EQ(inventory.pools_size(), 1);
   EXPECT_EQ(inventory.pools(0).name(), view.name_space());
   ASSERT_EQ(inventory.pools(0).node_groups_size(), 1) << inventory.DebugString();
@@ -244,7 +250,7 @@ TEST(KubernetesCapacityOnClusterTest, AQuotaAndALimitRangeCount) {
   EXPECT_EQ(WaitsFor(*view, Spec(1)),
             "quota lab: 2 of 2 requests.nvidia.com/gpu used, the run needs 1");
   EXPECT_EQ(Refusal(*view, Spec(1)), std::nullopt);
-  EXPECT_THAT(view.MustInventory().warnings(),
+  EXPECT_THAT(MessagesOf(view.MustInventory()),
               Contains(HasSubstr("quota lab: 2 of 2 requests.nvidia.com/gpu used")));
   EXPECT_THAT(view->Describe()->pools(0).limits(),
               Contains("quota lab: 2 of 2 requests.nvidia.com/gpu used"));
@@ -283,9 +289,9 @@ TEST(KubernetesCapacityOnClusterTest, NodesThatMayNotBeListedAreNotKnownAndNotNo
   EXPECT_NE(inventory->identity(), "");
   EXPECT_TRUE(inventory->pools(0).available());
   EXPECT_EQ(inventory->pools(0).node_groups_size(), 0);
-  EXPECT_THAT(inventory->warnings(), Contains(HasSubstr("the nodes are not known")));
-  EXPECT_THAT(inventory->warnings(), Contains(HasSubstr("cannot list resource \"nodes\"")));
-  EXPECT_THAT(inventory->warnings(),
+  EXPECT_THAT(MessagesOf(*inventory), Contains(HasSubstr("the nodes are not known")));
+  EXPECT_THAT(MessagesOf(*inventory), Contains(HasSubstr("cannot list resource \"nodes\"")));
+  EXPECT_THAT(MessagesOf(*inventory),
               Contains(HasSubstr("what pods of other namespaces use is not known")));
   EXPECT_EQ(Refusal(view, Spec(999)), std::nullopt);
   EXPECT_TRUE(FitsNow(view, Spec(999)));
@@ -384,8 +390,8 @@ TEST(KubernetesCapacityOnClusterTest, NamespacesThatAreMissingOrGoingAreToldEach
   EXPECT_EQ(inventory.pools(0).state(), "");
   EXPECT_EQ(inventory.pools(1).state(), "missing");
   EXPECT_EQ(inventory.pools(2).state(), "terminating");
-  EXPECT_THAT(inventory.warnings(), Contains(HasSubstr("namespace nowhere is missing: ")));
-  EXPECT_THAT(inventory.warnings(),
+  EXPECT_THAT(MessagesOf(inventory), Contains(HasSubstr("namespace nowhere is missing: ")));
+  EXPECT_THAT(MessagesOf(inventory),
               Contains(HasSubstr("namespace " + going + " is terminating: ")));
   const auto lines = Lines(Check(view.config(), view.api()));
   EXPECT_EQ(lines.at("a Job in namespace " + going).result(), v1::CHECK_RESULT_FAIL);

@@ -109,7 +109,7 @@ class ManifestOnClusterTest : public testing::Test {
   TestCluster& cluster_ = SharedCluster();
   const std::string name_space_ = cluster_.MakeNamespace();
   KubernetesConfig config_;
-  v1::Assignment assignment_;
+  agent::v1::Assignment assignment_;
   std::string directory_;
   std::string uid_;
 };

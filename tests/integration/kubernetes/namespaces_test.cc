@@ -12,8 +12,8 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::HasSubstr;
-using Kind = agent::LaunchOutcome::Kind;
-using Found = agent::LookupOutcome::Kind;
+using Kind = agents::LaunchOutcome::Kind;
+using Found = agents::LookupOutcome::Kind;
 
 v1::JobSpec In(const std::string& name_space, v1::JobSpec spec) {
   spec.mutable_kubernetes()->set_namespace_(name_space);
@@ -52,7 +52,8 @@ class KubernetesNamespacesTest : public BackendFixture {
     const absl::StatusOr<v1::Inventory> inventory = backend().Inventory();
     EXPECT_TRUE(inventory.ok()) << inventory.status();
     if (!inventory.ok()) return {};
-    warnings_.assign(inventory->warnings().begin(), inventory->warnings().end());
+    issues_.clear();
+    for (const v1::ClusterIssue& issue : inventory->issues()) issues_.push_back(issue.message());
     const auto& pools = inventory->pools();
     const auto found = std::find_if(pools.begin(), pools.end(),
                                     [&](const v1::Pool& pool) { return pool.name() == name; });
@@ -62,13 +63,13 @@ class KubernetesNamespacesTest : public BackendFixture {
 
   const std::string team_ = cluster_.MakeNamespace();  // with the agent's rights
   const std::string shut_ = cluster_.MakeNamespace();  // without
-  std::vector<std::string> warnings_;                  // of the latest inventory
+  std::vector<std::string> issues_;                    // of the latest inventory
 };
 
 TEST_F(KubernetesNamespacesTest, RunsOfEachSucceedThereWithTheirLogs) {
   TestRun home = NewRun(ScriptSpec("echo at home"));
   TestRun pair = NewRun(In(team_, ScriptSpec("echo rank $NODE_RANK")));
-  auto two = std::make_shared<v1::Assignment>(*pair.handle.assignment);
+  auto two = std::make_shared<agent::v1::Assignment>(*pair.handle.assignment);
   two->mutable_spec()->set_nodes(2);
   pair.handle.assignment = two;
   v1::JobSpec by_pool = ScriptSpec("echo by pool; exit 3");
@@ -144,8 +145,8 @@ TEST_F(KubernetesNamespacesTest, ALaunchOfWhichNobodyKnowsIsFoundAlsoAfterTheDef
   changed.name_space = team_;
   changed.namespaces = {name_space_};
   Start(changed, {run.handle});
-  const agent::LookupOutcome outcome = backend().Lookup(run.handle);
-  EXPECT_EQ(outcome.kind, agent::LookupOutcome::Kind::kFound) << outcome.evidence.DebugString();
+  const agents::LookupOutcome outcome = backend().Lookup(run.handle);
+  EXPECT_EQ(outcome.kind, agents::LookupOutcome::Kind::kFound) << outcome.evidence.DebugString();
   run.handle.external_id = outcome.external_id;
   OpenGate();
   ObserveToEnd(backend(), {&run});
@@ -175,7 +176,7 @@ TEST_F(KubernetesNamespacesTest, AQuotaBlocksTheRunsOfItsNamespaceAlone) {
   Launch(backend(), &blocked);
   WaitFor("a reason", [&] {
     EXPECT_TRUE(ObserveOnce(backend(), {&blocked}).ok());
-    return blocked.last.reason.find("quota small: 8 of 8 requests.nvidia.com/gpu used") !=
+    return blocked.last.reason.message().find("quota small: 8 of 8 requests.nvidia.com/gpu used") !=
            std::string::npos;
   });
   // The other node has room, which the one that is blocked does not keep.
@@ -189,7 +190,7 @@ TEST_F(KubernetesNamespacesTest, AQuotaBlocksTheRunsOfItsNamespaceAlone) {
 
 TEST_F(KubernetesNamespacesTest, OneThatIsNotAmongThemIsRefusedByName) {
   const TestRun run = NewRun(In("elsewhere", ScriptSpec("true")));
-  const agent::LaunchOutcome outcome = backend().Launch(*run.handle.assignment);
+  const agents::LaunchOutcome outcome = backend().Launch(*run.handle.assignment);
   EXPECT_EQ(outcome.kind, Kind::kRefused);
   EXPECT_EQ(outcome.failure.failure_class(), v1::FAILURE_CLASS_CONFIG);
   EXPECT_THAT(outcome.failure.message(),
@@ -210,8 +211,8 @@ TEST_F(KubernetesNamespacesTest, AForbiddenOneSaysWhyAndTheOthersGoOn) {
   config.namespaces.push_back(shut_);
   Start(config);
   EXPECT_EQ(PoolOf(shut_).state(), "forbidden");
-  EXPECT_THAT(warnings_, Contains(HasSubstr("namespace " + shut_ + " is forbidden: ")));
-  EXPECT_THAT(warnings_, Contains(HasSubstr("cannot list resource \"jobs\"")));
+  EXPECT_THAT(issues_, Contains(HasSubstr("namespace " + shut_ + " is forbidden: ")));
+  EXPECT_THAT(issues_, Contains(HasSubstr("cannot list resource \"jobs\"")));
   EXPECT_EQ(PoolOf(team_).state(), "");
   EXPECT_EQ(PoolOf(name_space_).state(), "");
   const auto checks = backend().Check();

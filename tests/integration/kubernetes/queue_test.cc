@@ -47,7 +47,7 @@ TEST_F(KubernetesQueueTest, AHoldOfARunThatWaitsInKubernetesLetsItWait) {
   });
   WaitFor("a reason", [&] {
     EXPECT_TRUE(ObserveOnce(backend(), {&run}).ok());
-    return run.last.reason.find("held") != std::string::npos;
+    return run.last.reason.message().find("held") != std::string::npos;
   });
   run.handle.held = false;
   EXPECT_TRUE(backend().SetHeld(run.handle, false).ok());

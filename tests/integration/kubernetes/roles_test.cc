@@ -128,8 +128,8 @@ TEST_F(KubernetesRolesTest, AServerWithoutSuccessPoliciesRunsNoJobOfWhichARoleLe
   Json job = objects->job;
   job["spec"].erase("successPolicy");
   cluster_.MustDo("POST", PathOf("jobs"), job);
-  const agent::LaunchOutcome outcome = backend().Launch(*run.handle.assignment);
-  EXPECT_EQ(outcome.kind, agent::LaunchOutcome::Kind::kRefused);
+  const agents::LaunchOutcome outcome = backend().Launch(*run.handle.assignment);
+  EXPECT_EQ(outcome.kind, agents::LaunchOutcome::Kind::kRefused);
   EXPECT_THAT(outcome.failure.message(), HasSubstr("success policy"));
   EXPECT_TRUE(ObjectsOf("pods", run).empty());
   const Json left = ObjectsOf("jobs", run);

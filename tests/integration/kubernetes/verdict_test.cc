@@ -16,7 +16,7 @@
 namespace muster::kubernetes {
 namespace {
 
-using agent::Observation;
+using agents::Observation;
 using ::testing::AllOf;
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
@@ -111,7 +111,7 @@ class Runs {
     Observation seen;
     WaitFor(run_key + " to say: " + words, [&] {
       seen = See(run_key);
-      return seen.reason.find(words) != std::string::npos;
+      return seen.reason.message().find(words) != std::string::npos;
     });
     return seen;
   }
@@ -309,7 +309,7 @@ TEST_F(KubernetesVerdictTest, WhatTheJobNamesAndIsNotThereEndsTheRun) {
 
 TEST_F(KubernetesVerdictTest, WhatFitsOnNoNodeWaitsAndSaysWhatIsLacking) {
   const Observation seen = runs_->AwaitReason(Key(kNeverFits), "Unschedulable");
-  EXPECT_THAT(seen.reason, HasSubstr("didn't match Pod's node affinity/selector"));
+  EXPECT_THAT(seen.reason.message(), HasSubstr("didn't match Pod's node affinity/selector"));
   ASSERT_EQ(seen.replicas.size(), 1);
   EXPECT_EQ(seen.replicas[0].issue().reason(), "Unschedulable");
   EXPECT_TRUE(seen.replicas[0].issue().has_since());
@@ -324,7 +324,7 @@ TEST_F(KubernetesVerdictTest, AQuotaThatIsUsedUpIsWhyARunWaits) {
   runs.Submit(MakeJob(Key(1), "exit 0"));
   const Observation seen = runs.AwaitReason(Key(1), "exceeded quota: small");
   EXPECT_EQ(seen.state, v1::RUN_STATE_PENDING);
-  EXPECT_THAT(seen.reason, HasSubstr("pods \"" + Key(1) + "-...\" is forbidden"))
+  EXPECT_THAT(seen.reason.message(), HasSubstr("pods \"" + Key(1) + "-...\" is forbidden"))
       << "without the name that every try makes anew";
   EXPECT_EQ(runs.See(Key(1), absl::Hours(1)).state, v1::RUN_STATE_PENDING);
 }
@@ -405,8 +405,9 @@ TEST_F(KubernetesVerdictTest, ARunOnANodeThatDoesNotAnswerHasNotEndedBeforeItsPo
   runs.Await(Key(1), v1::RUN_STATE_RUNNING);
   cluster.Stop("node-2");
   const Observation finishing = runs.Await(Key(1), v1::RUN_STATE_FINISHING);
-  EXPECT_THAT(finishing.reason, AllOf(HasSubstr("on node-2"), HasSubstr("DeletionByTaintManager"),
-                                      HasSubstr("kubectl delete node node-2")));
+  EXPECT_THAT(finishing.reason.message(),
+              AllOf(HasSubstr("on node-2"), HasSubstr("DeletionByTaintManager"),
+                    HasSubstr("kubectl delete node node-2")));
   EXPECT_FALSE(finishing.end_time.has_value());
   EXPECT_EQ(runs.See(Key(1), absl::Hours(1)).state, v1::RUN_STATE_FINISHING);
   cluster.Continue("node-2");

@@ -22,11 +22,11 @@ class MachinesPlace : public Place {
     config_.keep_finished_runs = 0;
   }
 
-  agent::Backend& backend() override { return *backend_; }
+  agents::Backend& backend() override { return *backend_; }
 
-  void Restart(const std::vector<agent::RunHandle>& journal) override {
+  void Restart(const std::vector<agents::RunHandle>& journal) override {
     backend_.reset();
-    absl::StatusOr<std::unique_ptr<agent::Backend>> made =
+    absl::StatusOr<std::unique_ptr<agents::Backend>> made =
         machines::CreateMachinesBackend(config_, state_.path());
     ASSERT_TRUE(made.ok()) << made.status();
     backend_ = *std::move(made);
@@ -41,7 +41,7 @@ class MachinesPlace : public Place {
  protected:
   machines::MachinesConfig config_;
   hosts::TempDir state_;
-  std::unique_ptr<agent::Backend> backend_;
+  std::unique_ptr<agents::Backend> backend_;
 };
 
 std::unique_ptr<Place> ThisMachine() {

@@ -51,7 +51,7 @@ class SlurmAnswersTest : public ::testing::Test {
   }
 
   static TestCluster* cluster_;
-  std::unique_ptr<agent::Backend> backend_ = cluster_->MakeBackend();
+  std::unique_ptr<agents::Backend> backend_ = cluster_->MakeBackend();
 };
 
 TestCluster* SlurmAnswersTest::cluster_ = nullptr;
@@ -171,8 +171,8 @@ TEST_F(SlurmAnswersTest, APlanHasTheScriptAndAnEstimateAndLeavesNothing) {
 TEST_F(SlurmAnswersTest, AJobWithAnImageIsRefusedWhereThereIsNoPyxis) {
   v1::JobSpec spec = ScriptSpec("true");
   spec.set_image("docker.io/library/busybox:1");
-  const agent::LaunchOutcome outcome = backend_->Launch(*NewRun(spec).handle.assignment);
-  EXPECT_EQ(outcome.kind, agent::LaunchOutcome::Kind::kRefused);
+  const agents::LaunchOutcome outcome = backend_->Launch(*NewRun(spec).handle.assignment);
+  EXPECT_EQ(outcome.kind, agents::LaunchOutcome::Kind::kRefused);
   EXPECT_EQ(outcome.failure.failure_class(), v1::FAILURE_CLASS_CONFIG);
   EXPECT_THAT(outcome.failure.message(), HasSubstr("no Pyxis"));
   const auto plan = backend_->Plan(spec, "ada");
@@ -219,13 +219,13 @@ TEST_F(SlurmAnswersTest, ARunIsHeldAndReleasedAndEachTwiceDoesNoHarm) {
 
 TEST_F(SlurmAnswersTest, AHeldAssignmentDoesNotStartBeforeItsRelease) {
   TestRun run = NewRun(ScriptSpec("true"));
-  auto held = std::make_shared<v1::Assignment>(*run.handle.assignment);
+  auto held = std::make_shared<agent::v1::Assignment>(*run.handle.assignment);
   held->set_held(true);
   run.handle.assignment = held;
   Launch(*backend_, &run);
   EXPECT_EQ(ReasonOf(run.handle.external_id), "JobHeldUser");
   ObserveUntil(*backend_, {&run}, v1::RUN_STATE_PENDING);
-  EXPECT_THAT(run.last.reason, HasSubstr("held"));
+  EXPECT_THAT(run.last.reason.message(), HasSubstr("held"));
   ASSERT_TRUE(backend_->SetHeld(run.handle, false).ok());
   ObserveToEnd(*backend_, {&run});
   EXPECT_EQ(run.handle.state, v1::RUN_STATE_SUCCEEDED);

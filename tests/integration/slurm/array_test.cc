@@ -14,8 +14,8 @@ namespace muster::slurm {
 namespace {
 
 using ::testing::HasSubstr;
-using Kind = agent::LaunchOutcome::Kind;
-using Found = agent::LookupOutcome::Kind;
+using Kind = agents::LaunchOutcome::Kind;
+using Found = agents::LookupOutcome::Kind;
 
 class SlurmArrayTest : public ::testing::Test {
  protected:
@@ -32,14 +32,14 @@ class SlurmArrayTest : public ::testing::Test {
   std::vector<TestRun> LaunchTogether(const std::vector<v1::JobSpec>& specs) {
     std::vector<TestRun> runs;
     for (const v1::JobSpec& spec : specs) runs.push_back(NewRun(spec));
-    for (const agent::LaunchOutcome& outcome : LaunchAll(&runs))
+    for (const agents::LaunchOutcome& outcome : LaunchAll(&runs))
       EXPECT_EQ(outcome.kind, Kind::kLaunched) << outcome.evidence.DebugString();
     return runs;
   }
-  std::vector<agent::LaunchOutcome> LaunchAll(std::vector<TestRun>* runs) {
-    std::vector<std::shared_ptr<const v1::Assignment>> assignments;
+  std::vector<agents::LaunchOutcome> LaunchAll(std::vector<TestRun>* runs) {
+    std::vector<std::shared_ptr<const agent::v1::Assignment>> assignments;
     for (const TestRun& run : *runs) assignments.push_back(run.handle.assignment);
-    std::vector<agent::LaunchOutcome> outcomes = backend_->LaunchMany(assignments);
+    std::vector<agents::LaunchOutcome> outcomes = backend_->LaunchMany(assignments);
     for (size_t i = 0; i < runs->size(); ++i)
       (*runs)[i].handle.external_id = outcomes[i].external_id;
     return outcomes;
@@ -58,7 +58,7 @@ class SlurmArrayTest : public ::testing::Test {
   }
 
   static TestCluster* cluster_;
-  std::unique_ptr<agent::Backend> backend_ = cluster_->MakeBackend();
+  std::unique_ptr<agents::Backend> backend_ = cluster_->MakeBackend();
 };
 
 TestCluster* SlurmArrayTest::cluster_ = nullptr;
@@ -88,13 +88,13 @@ TEST_F(SlurmArrayTest, AnAnswerThatWasLostIsFoundByEachRunAndNothingRunsTwice) {
   std::vector<TestRun> runs;
   for (int i = 0; i < 4; ++i) runs.push_back(NewRun(ScriptSpec("echo once")));
   cluster_->Control("signal", "slurmctld STOP");
-  for (const agent::LaunchOutcome& outcome : LaunchAll(&runs))
+  for (const agents::LaunchOutcome& outcome : LaunchAll(&runs))
     EXPECT_EQ(outcome.kind, Kind::kUnclear);
   cluster_->Control("signal", "slurmctld CONT");
   // The agent is another one, too.
   Restart();
   for (TestRun& run : runs) {
-    agent::LookupOutcome found;
+    agents::LookupOutcome found;
     WaitFor("the job", [&] {
       found = backend_->Lookup(run.handle);
       return found.kind == Found::kFound;
@@ -304,7 +304,7 @@ TEST_F(SlurmArrayTest, ARefusalIsQuotedForEachRun) {
     spec.mutable_placement()->set_pool("nosuch");
     runs.push_back(NewRun(spec));
   }
-  for (const agent::LaunchOutcome& outcome : LaunchAll(&runs)) {
+  for (const agents::LaunchOutcome& outcome : LaunchAll(&runs)) {
     EXPECT_EQ(outcome.kind, Kind::kRefused);
     EXPECT_THAT(outcome.failure.message(), HasSubstr("Invalid partition name specified"));
   }

@@ -14,8 +14,8 @@ namespace muster::slurm {
 namespace {
 
 using ::testing::HasSubstr;
-using Kind = agent::LaunchOutcome::Kind;
-using Found = agent::LookupOutcome::Kind;
+using Kind = agents::LaunchOutcome::Kind;
+using Found = agents::LookupOutcome::Kind;
 
 class SlurmBackendTest : public ::testing::Test {
  protected:
@@ -39,7 +39,7 @@ class SlurmBackendTest : public ::testing::Test {
   }
 
   TestCluster* const cluster_ = &SharedCluster();
-  std::unique_ptr<agent::Backend> backend_ = cluster_->MakeBackend();
+  std::unique_ptr<agents::Backend> backend_ = cluster_->MakeBackend();
 };
 
 TEST_F(SlurmBackendTest, ADeathBySignalIsNotAnExitCode) {
@@ -178,7 +178,7 @@ TEST_F(SlurmBackendTest, ARefusalQuotesSlurmAndSaysWhatToDo) {
   v1::JobSpec partition = ScriptSpec("true");
   partition.mutable_placement()->set_pool("nosuch");
   TestRun run = NewRun(partition);
-  const agent::LaunchOutcome outcome = backend_->Launch(*run.handle.assignment);
+  const agents::LaunchOutcome outcome = backend_->Launch(*run.handle.assignment);
   EXPECT_EQ(outcome.kind, Kind::kRefused);
   EXPECT_EQ(outcome.failure.failure_class(), v1::FAILURE_CLASS_CONFIG);
   EXPECT_THAT(outcome.failure.message(), HasSubstr("Invalid partition name specified"));
@@ -188,7 +188,7 @@ TEST_F(SlurmBackendTest, ARefusalQuotesSlurmAndSaysWhatToDo) {
   limit.mutable_slurm()->set_qos("two");
   limit.mutable_resources()->set_cpu_millis(3000);
   TestRun over = NewRun(limit);
-  const agent::LaunchOutcome refused = backend_->Launch(*over.handle.assignment);
+  const agents::LaunchOutcome refused = backend_->Launch(*over.handle.assignment);
   EXPECT_EQ(refused.kind, Kind::kRefused);
   // slurmrestd does not pass on which limit it is.
   if (!cluster_->is_over_rest()) {
@@ -226,7 +226,7 @@ TEST_F(SlurmBackendTest, ALookupFindsARunByItsNameAlsoAfterTheQueueForgotIt) {
   EXPECT_EQ(backend_->Lookup(run.handle).kind, Found::kAbsent);
   Launch(*backend_, &run);
   const std::string id = run.handle.external_id;
-  agent::LookupOutcome found = LookUp(*backend_, run);
+  agents::LookupOutcome found = LookUp(*backend_, run);
   EXPECT_EQ(found.kind, Found::kFound);
   EXPECT_EQ(found.external_id, id);
   EXPECT_EQ(LaunchAgain(*backend_, run).external_id, id) << "a second launch finds the first";
@@ -242,12 +242,12 @@ TEST_F(SlurmBackendTest, ALookupFindsARunByItsNameAlsoAfterTheQueueForgotIt) {
 TEST_F(SlurmBackendTest, AnAnswerThatWasLostIsAdoptedAndNotDoubled) {
   TestRun run = NewRun(ScriptSpec("echo once"));
   cluster_->Control("signal", "slurmctld STOP");
-  const agent::LaunchOutcome outcome = backend_->Launch(*run.handle.assignment);
+  const agents::LaunchOutcome outcome = backend_->Launch(*run.handle.assignment);
   EXPECT_EQ(outcome.kind, Kind::kUnclear);
   EXPECT_THAT(outcome.evidence.detail(), HasSubstr("Socket timed out"));
   EXPECT_EQ(backend_->Lookup(run.handle).kind, Found::kCouldNotAsk);
   cluster_->Control("signal", "slurmctld CONT");
-  agent::LookupOutcome found;
+  agents::LookupOutcome found;
   WaitFor("the job", [&] {
     found = backend_->Lookup(run.handle);
     return found.kind == Found::kFound;
@@ -381,7 +381,7 @@ TEST_F(SlurmBackendTest, ManyRunsTakeFewQuestions) {
   constexpr int kRuns = 60;
   SlurmConfig config = cluster_->Config();
   config.observe_interval = absl::Seconds(2);
-  const std::unique_ptr<agent::Backend> backend = cluster_->MakeBackend(config);
+  const std::unique_ptr<agents::Backend> backend = cluster_->MakeBackend(config);
   std::vector<TestRun> runs;
   for (int i = 0; i < kRuns; ++i) runs.push_back(NewRun(ScriptSpec("true")));
   std::vector<TestRun*> pointers;

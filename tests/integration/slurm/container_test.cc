@@ -69,7 +69,7 @@ class SlurmContainerTest : public ImageFixture {
     WaitFor("an import waits", [] { return fs::exists(fs::path(kEnroot) / "held"); });
   }
 
-  std::unique_ptr<agent::Backend> backend_;
+  std::unique_ptr<agents::Backend> backend_;
 };
 
 TEST_F(SlurmContainerTest, AContainerIsWrittenIntoOnlyIfTheJobSaysSo) {
@@ -265,8 +265,8 @@ TEST_F(SlurmContainerTest, NodesPullAnImageWhoseConversionSlurmRefusesIfTheClust
   config.pull_if_conversion_fails = true;
   backend_ = cluster_->MakeBackend(config);
   TestRun run = NewRun(SpecOf(kBash, "echo ran"));
-  const agent::LaunchOutcome outcome = backend_->Launch(*run.handle.assignment);
-  ASSERT_EQ(outcome.kind, agent::LaunchOutcome::Kind::kLaunched) << outcome.failure.message();
+  const agents::LaunchOutcome outcome = backend_->Launch(*run.handle.assignment);
+  ASSERT_EQ(outcome.kind, agents::LaunchOutcome::Kind::kLaunched) << outcome.failure.message();
   EXPECT_THAT(outcome.evidence.detail(), HasSubstr("Invalid partition name specified"));
   EXPECT_THAT(outcome.evidence.detail(), HasSubstr("each node pulls it itself"));
   run.handle.external_id = outcome.external_id;

@@ -10,9 +10,9 @@ namespace {
 
 class SlurmPlace : public Place {
  public:
-  agent::Backend& backend() override { return *backend_; }
+  agents::Backend& backend() override { return *backend_; }
 
-  void Restart(const std::vector<agent::RunHandle>& journal) override {
+  void Restart(const std::vector<agents::RunHandle>& journal) override {
     backend_ = slurm::SharedCluster().MakeBackend();
     EXPECT_TRUE(backend_->Adopt(journal).ok());
     backend_->AllowStarts();
@@ -23,7 +23,7 @@ class SlurmPlace : public Place {
   }
 
  private:
-  std::unique_ptr<agent::Backend> backend_ = slurm::SharedCluster().MakeBackend();
+  std::unique_ptr<agents::Backend> backend_ = slurm::SharedCluster().MakeBackend();
 };
 
 std::unique_ptr<Place> Slurm() { return std::make_unique<SlurmPlace>(); }

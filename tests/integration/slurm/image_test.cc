@@ -66,7 +66,7 @@ class SlurmImageTest : public ImageFixture {
 
   Agent MakeAgent() const { return Agent(ConfigWith(images_)); }
 
-  std::unique_ptr<agent::Backend> MakeBackend(bool convert = true) const {
+  std::unique_ptr<agents::Backend> MakeBackend(bool convert = true) const {
     SlurmConfig config = MakeAgent().config;
     config.convert_images = convert;
     config.container_mounts = {cluster_->runs()};
@@ -74,14 +74,14 @@ class SlurmImageTest : public ImageFixture {
   }
 
   // A run of the script in the image, at its end.
-  TestRun RunIn(agent::Backend& backend, const std::string& image, const std::string& script,
+  TestRun RunIn(agents::Backend& backend, const std::string& image, const std::string& script,
                 uint32_t nodes = 1) {
     v1::JobSpec spec = ScriptSpec("#!/bin/bash\n" + script);
     spec.set_image(image);
     spec.set_nodes(nodes);
     return RunSpec(backend, std::move(spec));
   }
-  static TestRun RunSpec(agent::Backend& backend, v1::JobSpec spec) {
+  static TestRun RunSpec(agents::Backend& backend, v1::JobSpec spec) {
     TestRun run = NewRun(std::move(spec));
     Launch(backend, &run);
     ObserveToEnd(backend, {&run});
@@ -141,7 +141,7 @@ TEST_F(SlurmImageTest, AConversionThatWasSubmittedTwiceHappensOnce) {
   const contract::Image image = *contract::ParseImage(kBash);
   const SubmitOutcome again =
       agent.scheduler.Submit(MakeConversion(agent.config, image, images_ + "/.convert.sh"));
-  ASSERT_EQ(again.kind, agent::LaunchOutcome::Kind::kLaunched) << again.words;
+  ASSERT_EQ(again.kind, agents::LaunchOutcome::Kind::kLaunched) << again.words;
   const std::string file = images_ + "/" + kBashFile;
   WaitFor("the file is there", [&] { return fs::exists(file); });
   const fs::file_time_type made = fs::last_write_time(file);
@@ -222,7 +222,7 @@ TEST_F(SlurmImageTest, AFileAndAClusterThatPullsNeedNoConversion) {
 }
 
 TEST_F(SlurmImageTest, ARunHasItsImageAndWhatTheJobSaysInIt) {
-  const std::unique_ptr<agent::Backend> backend = MakeBackend();
+  const std::unique_ptr<agents::Backend> backend = MakeBackend();
   v1::JobSpec spec = ScriptSpec(
       "#!/bin/bash\n. /etc/os-release; echo $ID; echo \"$HOSTILE\"; echo $NODE_RANK $WORLD_SIZE "
       "$MASTER_ADDR; pwd");
@@ -236,7 +236,7 @@ TEST_F(SlurmImageTest, ARunHasItsImageAndWhatTheJobSaysInIt) {
 }
 
 TEST_F(SlurmImageTest, AnExitCodeAndASignalAreTheCommandsOwnInAContainerToo) {
-  const std::unique_ptr<agent::Backend> backend = MakeBackend();
+  const std::unique_ptr<agents::Backend> backend = MakeBackend();
   const TestRun code = RunIn(*backend, kBash, "exit 7");
   ASSERT_TRUE(code.last.exit.has_value());
   EXPECT_EQ(code.last.exit->code(), 7);
@@ -247,7 +247,7 @@ TEST_F(SlurmImageTest, AnExitCodeAndASignalAreTheCommandsOwnInAContainerToo) {
 }
 
 TEST_F(SlurmImageTest, EachNodeHasAContainerAndARank) {
-  const std::unique_ptr<agent::Backend> backend = MakeBackend();
+  const std::unique_ptr<agents::Backend> backend = MakeBackend();
   // The hook for images with PyTorch would set these names otherwise.
   const TestRun run = RunIn(*backend, "registry.test/muster/torch:1",
                             "echo $NODE_RANK $WORLD_SIZE $MASTER_ADDR $PYTORCH_VERSION", 2);
@@ -258,7 +258,7 @@ TEST_F(SlurmImageTest, EachNodeHasAContainerAndARank) {
 
 TEST_F(SlurmImageTest, AnImageThatCannotBeHadFailsTheRunInEnrootsWords) {
   for (const bool convert : {true, false}) {
-    const std::unique_ptr<agent::Backend> backend = MakeBackend(convert);
+    const std::unique_ptr<agents::Backend> backend = MakeBackend(convert);
     const TestRun run = RunIn(*backend, "registry.test/muster/nosuch:1", "echo never");
     EXPECT_EQ(run.handle.state, v1::RUN_STATE_FAILED);
     ASSERT_TRUE(run.last.failure.has_value());
@@ -271,7 +271,7 @@ TEST_F(SlurmImageTest, AnImageThatCannotBeHadFailsTheRunInEnrootsWords) {
 }
 
 TEST_F(SlurmImageTest, APrivateImageWithoutCredentialsSaysWhereTheyGo) {
-  const std::unique_ptr<agent::Backend> backend = MakeBackend();
+  const std::unique_ptr<agents::Backend> backend = MakeBackend();
   const TestRun run = RunIn(*backend, "nvcr.io/nvidia/tao:1", "echo never");
   ASSERT_TRUE(run.last.failure.has_value());
   EXPECT_EQ(run.last.failure->failure_class(), v1::FAILURE_CLASS_IMAGE);
@@ -281,7 +281,7 @@ TEST_F(SlurmImageTest, APrivateImageWithoutCredentialsSaysWhereTheyGo) {
 }
 
 TEST_F(SlurmImageTest, AFileThatIsNotThereOrNoSquashfsFailsTheRun) {
-  const std::unique_ptr<agent::Backend> backend = MakeBackend();
+  const std::unique_ptr<agents::Backend> backend = MakeBackend();
   const TestRun missing = RunIn(*backend, "/nonexistent/x.sqsh", "echo never");
   ASSERT_TRUE(missing.last.failure.has_value());
   EXPECT_EQ(missing.last.failure->failure_class(), v1::FAILURE_CLASS_IMAGE);
@@ -295,7 +295,7 @@ TEST_F(SlurmImageTest, AFileThatIsNotThereOrNoSquashfsFailsTheRun) {
 }
 
 TEST_F(SlurmImageTest, AnImageWithoutBashIsNamed) {
-  const std::unique_ptr<agent::Backend> backend = MakeBackend();
+  const std::unique_ptr<agents::Backend> backend = MakeBackend();
   const TestRun run = RunIn(*backend, "registry.test/muster/shell:1", "echo never");
   ASSERT_TRUE(run.last.failure.has_value());
   EXPECT_EQ(run.last.failure->failure_class(), v1::FAILURE_CLASS_IMAGE);
@@ -303,7 +303,7 @@ TEST_F(SlurmImageTest, AnImageWithoutBashIsNamed) {
 }
 
 TEST_F(SlurmImageTest, MountsAreShownAndOneThatIsNotThereIsNamed) {
-  const std::unique_ptr<agent::Backend> backend = MakeBackend();
+  const std::unique_ptr<agents::Backend> backend = MakeBackend();
   const std::string data = cluster_->runs() + "/data";
   fs::create_directories(data);
   std::ofstream(data + "/file") << "content";
@@ -322,7 +322,7 @@ TEST_F(SlurmImageTest, MountsAreShownAndOneThatIsNotThereIsNamed) {
 }
 
 TEST_F(SlurmImageTest, ARunInAContainerCanBeCanceled) {
-  const std::unique_ptr<agent::Backend> backend = MakeBackend();
+  const std::unique_ptr<agents::Backend> backend = MakeBackend();
   v1::JobSpec spec = ScriptSpec("#!/bin/bash\necho started; exec sleep 1000");
   spec.set_image(kBash);
   TestRun run = NewRun(std::move(spec));
@@ -338,16 +338,16 @@ TEST_F(SlurmImageTest, ARunThatWaitsForItsImageSaysSoAndWhyThatWaits) {
   SlurmConfig config = MakeAgent().config;
   // Longer than the partition lets any job be, which Slurm tells only as a reason to wait.
   config.conversion_time_limit = absl::Hours(1);
-  const std::unique_ptr<agent::Backend> backend = cluster_->MakeBackend(config);
+  const std::unique_ptr<agents::Backend> backend = cluster_->MakeBackend(config);
   v1::JobSpec spec = ScriptSpec("true");
   spec.set_image(kBash);
   TestRun run = NewRun(std::move(spec));
   Launch(*backend, &run);
   WaitFor("the reason is the conversion's", [&] {
     return ObserveOnce(*backend, {&run}).ok() &&
-           run.last.reason.find("PartitionTimeLimit") != std::string::npos;
+           run.last.reason.message().find("PartitionTimeLimit") != std::string::npos;
   });
-  EXPECT_THAT(run.last.reason, HasSubstr("waiting for its image to be converted"));
+  EXPECT_THAT(run.last.reason.message(), HasSubstr("waiting for its image to be converted"));
   EXPECT_EQ(run.handle.state, v1::RUN_STATE_PENDING);
   EXPECT_TRUE(backend->Cancel(run.handle).ok());
   cluster_->AsRoot("scancel --name=" + ConversionName(*contract::ParseImage(kBash)));
@@ -361,14 +361,14 @@ TEST_F(SlurmImageTest, AConversionOutlivesTheAgentAndSlurmsController) {
   spec.set_image("registry.test/muster/slow:1");
   TestRun run = NewRun(std::move(spec));
   {
-    const std::unique_ptr<agent::Backend> backend = MakeBackend();
+    const std::unique_ptr<agents::Backend> backend = MakeBackend();
     Launch(*backend, &run);
     WaitFor("the import waits", [&] { return fs::exists(gate / "held"); });
   }
   // With its last word: a killed one forgets jobs of the last seconds.
   cluster_->Control("stop", "slurmctld");
   cluster_->Control("start", "slurmctld");
-  const std::unique_ptr<agent::Backend> backend = MakeBackend();
+  const std::unique_ptr<agents::Backend> backend = MakeBackend();
   ObserveUntil(*backend, {&run}, v1::RUN_STATE_PENDING);
   fs::remove(gate / "hold");
   ObserveToEnd(*backend, {&run});
@@ -378,7 +378,7 @@ TEST_F(SlurmImageTest, AConversionOutlivesTheAgentAndSlurmsController) {
 }
 
 TEST_F(SlurmImageTest, APlanShowsTheContainersOptionsAndConvertsNothing) {
-  const std::unique_ptr<agent::Backend> backend = MakeBackend();
+  const std::unique_ptr<agents::Backend> backend = MakeBackend();
   v1::JobSpec spec = ScriptSpec("true");
   spec.set_image(kBash);
   const absl::StatusOr<v1::JobPlan> plan = backend->Plan(spec, "ada");

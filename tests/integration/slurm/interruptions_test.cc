@@ -42,7 +42,7 @@ class SlurmInterruptionsTest : public ::testing::Test {
   }
 
   static TestCluster* cluster_;
-  std::unique_ptr<agent::Backend> backend_ = cluster_->MakeBackend();
+  std::unique_ptr<agents::Backend> backend_ = cluster_->MakeBackend();
 };
 
 TestCluster* SlurmInterruptionsTest::cluster_ = nullptr;

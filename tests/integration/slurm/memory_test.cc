@@ -17,7 +17,7 @@ v1::JobSpec HungrySpec() {
 
 TEST(SlurmMemoryTest, ARunOverItsMemoryInACgroupIsOutOfMemory) {
   TestCluster cluster("--nodes 1 --no-dbd --cgroup --node-prefix mustermem");
-  const std::unique_ptr<agent::Backend> backend = cluster.MakeBackend();
+  const std::unique_ptr<agents::Backend> backend = cluster.MakeBackend();
   TestRun run = NewRun(HungrySpec());
   Launch(*backend, &run);
   ObserveToEnd(*backend, {&run});

@@ -54,7 +54,7 @@ class SlurmModesTest : public ::testing::Test {
     return config;
   }
 
-  std::unique_ptr<agent::Backend> backend_ = cluster_->MakeBackend(Config());
+  std::unique_ptr<agents::Backend> backend_ = cluster_->MakeBackend(Config());
 };
 
 TestCluster* SlurmModesTest::cluster_ = nullptr;

@@ -8,7 +8,7 @@ namespace muster::slurm {
 namespace {
 
 using ::testing::HasSubstr;
-using Found = agent::LookupOutcome::Kind;
+using Found = agents::LookupOutcome::Kind;
 
 class SlurmWithoutAccountingTest : public ::testing::Test {
  protected:
@@ -21,7 +21,7 @@ class SlurmWithoutAccountingTest : public ::testing::Test {
   }
 
   static TestCluster* cluster_;
-  std::unique_ptr<agent::Backend> backend_ = cluster_->MakeBackend();
+  std::unique_ptr<agents::Backend> backend_ = cluster_->MakeBackend();
 };
 
 TestCluster* SlurmWithoutAccountingTest::cluster_ = nullptr;
@@ -68,8 +68,9 @@ TEST_F(SlurmWithoutAccountingTest, ALookupOfWhatWasNeverLaunchedIsAbsent) {
 TEST_F(SlurmWithoutAccountingTest, TheInventorySaysThatThereIsNoAccounting) {
   const absl::StatusOr<v1::Inventory> inventory = backend_->Inventory();
   ASSERT_TRUE(inventory.ok()) << inventory.status();
-  ASSERT_EQ(inventory->warnings_size(), 1);
-  EXPECT_THAT(inventory->warnings(0), HasSubstr("no accounting"));
+  ASSERT_EQ(inventory->issues_size(), 1);
+  EXPECT_EQ(inventory->issues(0).code(), v1::CLUSTER_ISSUE_CODE_ACCOUNTING);
+  EXPECT_THAT(inventory->issues(0).message(), HasSubstr("no accounting"));
 }
 
 }  // namespace

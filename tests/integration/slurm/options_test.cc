@@ -9,7 +9,8 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
-using Kind = agent::LaunchOutcome::Kind;
+using ::testing::StartsWith;
+using Kind = agents::LaunchOutcome::Kind;
 
 class SlurmOptionsTest : public ::testing::Test {
  protected:
@@ -23,7 +24,7 @@ class SlurmOptionsTest : public ::testing::Test {
   }
 
   static TestCluster* cluster_;
-  std::unique_ptr<agent::Backend> backend_ = cluster_->MakeBackend();
+  std::unique_ptr<agents::Backend> backend_ = cluster_->MakeBackend();
 };
 
 TestCluster* SlurmOptionsTest::cluster_ = nullptr;
@@ -85,7 +86,7 @@ TEST_F(SlurmOptionsTest, WhatTheJobSaysIsWhatSlurmHas) {
   }
   EXPECT_THAT(job, HasSubstr("afterany:" + first.handle.external_id));
   ObserveUntil(*backend_, {&run}, v1::RUN_STATE_PENDING);
-  EXPECT_THAT(run.last.reason, HasSubstr("waiting for another job to end"));
+  EXPECT_THAT(run.last.reason.message(), HasSubstr("waiting for another job to end"));
 
   EXPECT_TRUE(backend_->Cancel(first.handle).ok());
   ObserveToEnd(*backend_, {&first, &run});
@@ -96,11 +97,11 @@ TEST_F(SlurmOptionsTest, WhatTheJobSaysIsWhatSlurmHas) {
 TEST_F(SlurmOptionsTest, ARunKeepsAwayFromNodesOfFailedRunsThatAreStillThere) {
   v1::JobSpec spec = ScriptSpec("echo $SLURMD_NODENAME");
   spec.mutable_slurm()->set_exclude("n2");
-  v1::Assignment assignment = *NewRun(spec).handle.assignment;
+  agent::v1::Assignment assignment = *NewRun(spec).handle.assignment;
   assignment.add_excluded_nodes("gone-7");
   assignment.add_excluded_nodes("n1");
   assignment.set_held(true);
-  const agent::LaunchOutcome outcome = backend_->Launch(assignment);
+  const agents::LaunchOutcome outcome = backend_->Launch(assignment);
   ASSERT_EQ(outcome.kind, Kind::kLaunched) << outcome.failure.message();
   const std::string job = cluster_->AsRoot("scontrol -o show job " + outcome.external_id);
   EXPECT_THAT(job, HasSubstr("ExcNodeList=n[1-2]"));
@@ -119,7 +120,7 @@ TEST_F(SlurmOptionsTest, WhatAJobLeavesOpenIsTheClustersProfile) {
   defaults.mutable_slurm()->set_requeue(false);
   defaults.mutable_slurm()->add_extra_options("--wait-all-nodes=1");
   config.profile.gpus_per_node = 4;
-  const std::unique_ptr<agent::Backend> backend = cluster_->MakeBackend(config);
+  const std::unique_ptr<agents::Backend> backend = cluster_->MakeBackend(config);
   const absl::StatusOr<v1::Inventory> inventory = backend->Inventory();
   ASSERT_TRUE(inventory.ok()) << inventory.status();
   for (const v1::Pool& pool : inventory->pools())
@@ -150,7 +151,7 @@ TEST_F(SlurmOptionsTest, ATimeLimitThatThePartitionNeverGivesIsRefusedBeforeItWa
   spec.mutable_time_limit()->set_seconds(600);
   spec.mutable_placement()->set_pool("short");
   TestRun run = NewRun(spec);
-  const agent::LaunchOutcome outcome = backend_->Launch(*run.handle.assignment);
+  const agents::LaunchOutcome outcome = backend_->Launch(*run.handle.assignment);
   EXPECT_EQ(outcome.kind, Kind::kRefused);
   EXPECT_EQ(outcome.failure.failure_class(), v1::FAILURE_CLASS_CONFIG);
   EXPECT_THAT(outcome.failure.message(),
@@ -167,11 +168,14 @@ TEST_F(SlurmOptionsTest, ARunThatSlurmHasIsNotRefusedForALimitThatCameLater) {
   // The limits are not known yet, and Slurm lets the job wait for ever.
   Launch(*backend_, &run);
   ASSERT_TRUE(backend_->Inventory().ok());
-  const agent::LaunchOutcome again = LaunchAgain(*backend_, run);
+  const agents::LaunchOutcome again = LaunchAgain(*backend_, run);
   EXPECT_EQ(again.kind, Kind::kLaunched) << again.failure.message();
   EXPECT_EQ(again.external_id, run.handle.external_id);
   ObserveUntil(*backend_, {&run}, v1::RUN_STATE_PENDING);
-  EXPECT_THAT(run.last.reason, HasSubstr("never start: cancel it and ask for less"));
+  EXPECT_EQ(run.last.reason.code(), v1::STATE_REASON_CODE_CANNOT_START);
+  EXPECT_THAT(run.last.reason.message(), HasSubstr("never start"));
+  // Slurm says PartitionTimeLimit or PartitionConfig, by what it looks at first.
+  EXPECT_THAT(run.last.reason.remedy(), StartsWith("cancel it and ask for less"));
   EXPECT_TRUE(backend_->Cancel(run.handle).ok());
   ObserveToEnd(*backend_, {&run});
 }
@@ -183,8 +187,8 @@ TEST_F(SlurmOptionsTest, ARunThatSlurmHasIsNotRefusedForSettingsThatCameLater) {
   Launch(*backend_, &run);
   SlurmConfig config = cluster_->Config();
   config.storage_roots = {{"lustre", "/elsewhere"}};
-  const std::unique_ptr<agent::Backend> backend = cluster_->MakeBackend(config);
-  const agent::LaunchOutcome again = LaunchAgain(*backend, run);
+  const std::unique_ptr<agents::Backend> backend = cluster_->MakeBackend(config);
+  const agents::LaunchOutcome again = LaunchAgain(*backend, run);
   EXPECT_EQ(again.kind, Kind::kLaunched) << again.failure.message() << again.evidence.DebugString();
   EXPECT_EQ(again.external_id, run.handle.external_id);
   EXPECT_EQ(backend->Launch(*NewRun(spec).handle.assignment).kind, Kind::kRefused);

@@ -44,7 +44,7 @@ TestCluster* SlurmRestVersionTest::cluster_ = nullptr;
 
 TEST_F(SlurmRestVersionTest, RunsArraysAndAnswersAreTheSameInV37) {
   StartRestd("v0.0.36,dbv0.0.36,v0.0.37,dbv0.0.37");
-  const std::unique_ptr<agent::Backend> backend = cluster_->MakeBackend();
+  const std::unique_ptr<agents::Backend> backend = cluster_->MakeBackend();
   const v1::ClusterChecks checks = backend->Check();
   EXPECT_THAT(checks.DebugString(), HasSubstr("v0.0.37 is spoken"));
   EXPECT_THAT(checks.DebugString(), HasSubstr("account test"));
@@ -54,16 +54,16 @@ TEST_F(SlurmRestVersionTest, RunsArraysAndAnswersAreTheSameInV37) {
   EXPECT_TRUE(backend->Inventory().ok());
 
   std::vector<TestRun> runs;
-  std::vector<std::shared_ptr<const v1::Assignment>> assignments;
+  std::vector<std::shared_ptr<const agent::v1::Assignment>> assignments;
   for (const char* script : {"echo one; exit 3", "sleep 300", "echo three"}) {
     v1::JobSpec spec = ScriptSpec(script);
     spec.mutable_time_limit()->set_seconds(300);
     runs.push_back(NewRun(spec));
     assignments.push_back(runs.back().handle.assignment);
   }
-  const std::vector<agent::LaunchOutcome> outcomes = backend->LaunchMany(assignments);
+  const std::vector<agents::LaunchOutcome> outcomes = backend->LaunchMany(assignments);
   for (size_t i = 0; i < runs.size(); ++i) {
-    ASSERT_EQ(outcomes[i].kind, agent::LaunchOutcome::Kind::kLaunched)
+    ASSERT_EQ(outcomes[i].kind, agents::LaunchOutcome::Kind::kLaunched)
         << outcomes[i].evidence.DebugString();
     runs[i].handle.external_id = outcomes[i].external_id;
     EXPECT_THAT(outcomes[i].external_id, HasSubstr(fmt::format("_{}", i)));
@@ -77,8 +77,8 @@ TEST_F(SlurmRestVersionTest, RunsArraysAndAnswersAreTheSameInV37) {
 
   v1::JobSpec lost = ScriptSpec("true");
   lost.mutable_slurm()->add_extra_options("--time-min=1");
-  const agent::LaunchOutcome refused = backend->Launch(*NewRun(lost).handle.assignment);
-  EXPECT_EQ(refused.kind, agent::LaunchOutcome::Kind::kRefused) << "v0.0.37 has nothing for it";
+  const agents::LaunchOutcome refused = backend->Launch(*NewRun(lost).handle.assignment);
+  EXPECT_EQ(refused.kind, agents::LaunchOutcome::Kind::kRefused) << "v0.0.37 has nothing for it";
   EXPECT_THAT(refused.failure.message(), HasSubstr("time_minimum"));
 }
 

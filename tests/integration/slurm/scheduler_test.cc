@@ -48,7 +48,7 @@ class SlurmSchedulerTest : public testing::Test {
   }
   JobId Start(const Submission& submission) {
     const SubmitOutcome outcome = scheduler_.Submit(submission);
-    EXPECT_EQ(outcome.kind, agent::LaunchOutcome::Kind::kLaunched) << outcome.words;
+    EXPECT_EQ(outcome.kind, agents::LaunchOutcome::Kind::kLaunched) << outcome.words;
     return {outcome.job_id};
   }
   std::vector<QueueRow> Rows() {
@@ -131,18 +131,18 @@ TEST_F(SlurmSchedulerTest, AtTheDefaultLimitManyCancelsKeepNothingElseWaiting) {
   constexpr size_t kRuns = 30;
   SlurmConfig config = cluster_->Config();
   config.max_scheduler_calls_per_minute = SlurmConfig().max_scheduler_calls_per_minute;
-  const std::unique_ptr<agent::Backend> backend = cluster_->MakeBackend(config);
+  const std::unique_ptr<agents::Backend> backend = cluster_->MakeBackend(config);
   if (backend->MaxCancelBatch() == 1) return;  // over slurmrestd each is a call
   v1::JobSpec spec = ScriptSpec("true");
   spec.mutable_slurm()->add_extra_options("--begin=now+1hour");
-  std::vector<std::shared_ptr<const v1::Assignment>> assignments;
-  std::vector<agent::RunHandle> runs;
+  std::vector<std::shared_ptr<const agent::v1::Assignment>> assignments;
+  std::vector<agents::RunHandle> runs;
   for (size_t i = 0; i < kRuns; ++i) {
     runs.push_back(NewRun(spec).handle);
     assignments.push_back(runs.back().assignment);
   }
-  for (const agent::LaunchOutcome& outcome : backend->LaunchMany(assignments))
-    ASSERT_EQ(outcome.kind, agent::LaunchOutcome::Kind::kLaunched) << outcome.evidence.detail();
+  for (const agents::LaunchOutcome& outcome : backend->LaunchMany(assignments))
+    ASSERT_EQ(outcome.kind, agents::LaunchOutcome::Kind::kLaunched) << outcome.evidence.detail();
   for (int repeat = 0; repeat < 3; ++repeat) {
     for (const absl::Status& status : backend->CancelMany(runs)) EXPECT_TRUE(status.ok()) << status;
   }
@@ -192,7 +192,7 @@ TEST_F(SlurmSchedulerTest, MoreRunsThanCallsAtOnceAllRunAtTheAllowedPace) {
   SlurmConfig config = cluster_->Config();
   config.max_scheduler_calls_per_minute = kLimit;
   const absl::Time start = absl::Now();
-  const std::unique_ptr<agent::Backend> backend = cluster_->MakeBackend(config);
+  const std::unique_ptr<agents::Backend> backend = cluster_->MakeBackend(config);
   std::vector<TestRun> runs;
   for (int i = 0; i < kRuns; ++i) runs.push_back(NewRun(ScriptSpec("true")));
   std::vector<TestRun*> pointers;
@@ -252,7 +252,7 @@ TEST_F(SlurmRestTest, AJobIsTheSameWhicheverWayItIsSubmitted) {
     // One after the other: some wait for those of their name.
     const auto submit = [&](Scheduler& scheduler) {
       const SubmitOutcome outcome = scheduler.Submit(Sleeper(options));
-      EXPECT_EQ(outcome.kind, agent::LaunchOutcome::Kind::kLaunched) << outcome.words;
+      EXPECT_EQ(outcome.kind, agents::LaunchOutcome::Kind::kLaunched) << outcome.words;
       const auto job = JobOf(outcome.job_id);
       EXPECT_TRUE(scheduler.Cancel({outcome.job_id}).ok());
       return job;
@@ -264,7 +264,7 @@ TEST_F(SlurmRestTest, AJobIsTheSameWhicheverWayItIsSubmitted) {
 
 TEST_F(SlurmRestTest, AnOptionThatItLacksIsRefusedByName) {
   const SubmitOutcome outcome = scheduler_.Submit(Sleeper({"--contiguous"}));
-  EXPECT_EQ(outcome.kind, agent::LaunchOutcome::Kind::kRefused);
+  EXPECT_EQ(outcome.kind, agents::LaunchOutcome::Kind::kRefused);
   EXPECT_EQ(outcome.failure.failure_class(), v1::FAILURE_CLASS_CONFIG);
   EXPECT_THAT(outcome.failure.message(), HasSubstr("--contiguous"));
   EXPECT_TRUE(Rows().empty() || Rows().back().state.phase != JobPhase::kPending);
@@ -296,7 +296,7 @@ TEST_F(SlurmRestTest, AnAbsentSlurmrestdIsNoEmptyQueue) {
   const absl::Status status = scheduler_.Queue().status();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(status.message()), HasSubstr("slurm.rest_url"));
-  EXPECT_EQ(scheduler_.Submit(Sleeper()).kind, agent::LaunchOutcome::Kind::kUnclear);
+  EXPECT_EQ(scheduler_.Submit(Sleeper()).kind, agents::LaunchOutcome::Kind::kUnclear);
   cluster_->Control("start", "slurmrestd");
   EXPECT_TRUE(scheduler_.Queue().ok());
 }

@@ -67,14 +67,14 @@ SlurmConfig TestCluster::Config() const {
   return config;
 }
 
-std::unique_ptr<agent::Backend> TestCluster::MakeBackend(const SlurmConfig& config) const {
+std::unique_ptr<agents::Backend> TestCluster::MakeBackend(const SlurmConfig& config) const {
   SlurmConfig its_config = config;
   std::unique_ptr<hosts::Host> host;
   if (is_over_ssh_) {
     host = MakeSshHost();
     its_config.user_on_host = kTestUser;
   }
-  std::unique_ptr<agent::Backend> backend =
+  std::unique_ptr<agents::Backend> backend =
       CreateSlurmBackend(its_config, directory_, std::move(host));
   const absl::Status status = backend->Probe();
   EXPECT_TRUE(status.ok()) << status;

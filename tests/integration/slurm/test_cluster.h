@@ -33,8 +33,8 @@ class TestCluster {
   std::string AsRoot(const std::string& command);
   SlurmConfig Config() const;
   bool is_over_rest() const { return is_over_rest_; }
-  std::unique_ptr<agent::Backend> MakeBackend() const { return MakeBackend(Config()); }
-  std::unique_ptr<agent::Backend> MakeBackend(const SlurmConfig& config) const;
+  std::unique_ptr<agents::Backend> MakeBackend() const { return MakeBackend(Config()); }
+  std::unique_ptr<agents::Backend> MakeBackend(const SlurmConfig& config) const;
 
  private:
   std::string RestUrl() const;

@@ -293,7 +293,7 @@ TEST_F(HostTreesTest, SendingEndsAtItsDeadlineAndGoesOn) {
   const LocalFiles files = Fetch(Tree({Sent("a", "1")}));
   EXPECT_TRUE(absl::IsDeadlineExceeded(LayOut(files, "run", absl::ZeroDuration())));
   EXPECT_EQ(NotLaunched(LayOut(files, "run", absl::ZeroDuration())).kind,
-            agent::LaunchOutcome::Kind::kNotSent);
+            agents::LaunchOutcome::Kind::kNotSent);
   EXPECT_FALSE(std::filesystem::exists(Work()));
   EXPECT_TRUE(LayOut(files).ok());
 }

@@ -102,8 +102,8 @@ TEST_P(HostileTreeTest, IsRefusedWhateverTheBrokerThinksOfIt) {
   EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
   EXPECT_EQ(contract::GetErrorInfo(status)->reason(), "HOSTILE_TREE");
   EXPECT_FALSE(std::filesystem::exists(work_));
-  const agent::LaunchOutcome outcome = NotLaunched(status);
-  EXPECT_EQ(outcome.kind, agent::LaunchOutcome::Kind::kRefused);
+  const agents::LaunchOutcome outcome = NotLaunched(status);
+  EXPECT_EQ(outcome.kind, agents::LaunchOutcome::Kind::kRefused);
   EXPECT_EQ(outcome.failure.failure_class(), v1::FAILURE_CLASS_CONFIG);
   EXPECT_FALSE(outcome.failure.retriable());
 }
@@ -134,8 +134,8 @@ TEST_F(JobFilesTest, WhatIsNoTreeIsRefused) {
 
 TEST_F(JobFilesTest, FilesThatTheBrokerLacksAreTheJobsFault) {
   Bring(Tree({File("gone", "gone")}));
-  const agent::LaunchOutcome outcome = NotLaunched(Fetch().status());
-  EXPECT_EQ(outcome.kind, agent::LaunchOutcome::Kind::kRefused);
+  const agents::LaunchOutcome outcome = NotLaunched(Fetch().status());
+  EXPECT_EQ(outcome.kind, agents::LaunchOutcome::Kind::kRefused);
   EXPECT_EQ(outcome.failure.failure_class(), v1::FAILURE_CLASS_CONFIG);
   EXPECT_THAT(outcome.failure.suggestion(), HasSubstr("submit the job again"));
 }
@@ -144,7 +144,7 @@ TEST_F(JobFilesTest, ABrokerThatIsAwayIsNoRefusal) {
   source_.SetAway(true);
   Bring(Tree({Sent("a", "a")}));
   const absl::Status status = JobFiles(cache_.get()).Fetch(spec_, absl::ZeroDuration()).status();
-  EXPECT_EQ(NotLaunched(status).kind, agent::LaunchOutcome::Kind::kNotSent);
+  EXPECT_EQ(NotLaunched(status).kind, agents::LaunchOutcome::Kind::kNotSent);
 }
 
 TEST_F(JobFilesTest, AFileThatWasDamagedOnDiskLeavesNothingLaidOut) {

@@ -5,7 +5,7 @@
 #include "contract/errors.h"
 #include "tests/unit/agents/agent_fixture.h"
 
-namespace muster::agent {
+namespace muster::agents {
 namespace {
 
 using testing::HasSubstr;
@@ -86,4 +86,4 @@ TEST_F(AgentTest, HeartbeatsTellWhyTheSchedulerDoesNotAnswer) {
 }
 
 }  // namespace
-}  // namespace muster::agent
+}  // namespace muster::agents

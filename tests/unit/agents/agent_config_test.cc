@@ -6,7 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace muster::agent {
+namespace muster::agents {
 namespace {
 
 using testing::HasSubstr;
@@ -82,4 +82,4 @@ TEST(AgentConfig, TheHelpOfMachinesNamesNoSettingOfSlurms) {
 }
 
 }  // namespace
-}  // namespace muster::agent
+}  // namespace muster::agents

@@ -17,12 +17,12 @@
 #include "tests/unit/agents/fake_broker.h"
 #include "tests/unit/hosts/temp_dir.h"
 
-namespace muster::agent {
+namespace muster::agents {
 
 inline constexpr char kKey[] = "k7m2-1-1";
 
-inline v1::Assignment AssignmentOf(const std::string& key) {
-  v1::Assignment assignment;
+inline agent::v1::Assignment AssignmentOf(const std::string& key) {
+  agent::v1::Assignment assignment;
   assignment.set_run_key(key);
   return assignment;
 }
@@ -113,8 +113,8 @@ class AgentTest : public testing::Test {
   }
 
   void Want(const std::string& key, bool may_have_been_launched = false) {
-    v1::ConnectResponse message;
-    v1::Assignment assignment = AssignmentOf(key);
+    agent::v1::ConnectResponse message;
+    agent::v1::Assignment assignment = AssignmentOf(key);
     assignment.set_may_have_been_launched(may_have_been_launched);
     *message.mutable_assignments()->add_assignments() = assignment;
     assignment.set_may_have_been_launched(true);  // whenever it is sent again
@@ -155,6 +155,6 @@ class AgentTest : public testing::Test {
   std::thread thread_;
 };
 
-}  // namespace muster::agent
+}  // namespace muster::agents
 
 #endif  // MUSTER_TESTS_UNIT_AGENTS_AGENT_FIXTURE_H_

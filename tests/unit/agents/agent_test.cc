@@ -11,7 +11,7 @@
 #include "contract/errors.h"
 #include "tests/unit/agents/agent_fixture.h"
 
-namespace muster::agent {
+namespace muster::agents {
 namespace {
 
 using testing::ElementsAre;
@@ -157,7 +157,7 @@ TEST_F(AgentTest, ACancelReachesTheClusterWhileALaunchHangs) {
   cluster_.With([](ClusterState& state) { state.launches_hang = true; });
   for (int job = 2; job <= 9; ++job) Want("k7m2-" + std::to_string(job) + "-1");
   ASSERT_TRUE(cluster_.Eventually([](ClusterState& state) { return state.launched.size() == 5; }));
-  v1::ConnectResponse message;
+  agent::v1::ConnectResponse message;
   message.mutable_cancellations()->add_run_keys(kKey);
   server_->Send(message);
   EXPECT_TRUE(EventuallySaw(kKey, v1::RUN_STATE_CANCELED));
@@ -314,7 +314,7 @@ TEST_F(AgentTest, AQuestionIsAnsweredOverTheLinkThatAskedAndNotJournaled) {
   Start();
   ASSERT_TRUE(EventuallyConnected());
   const auto ask = [&](uint64_t id) {
-    v1::ConnectResponse message;
+    agent::v1::ConnectResponse message;
     message.mutable_question()->set_id(id);
     message.mutable_question()->mutable_plan()->set_user("ada");
     message.mutable_question()->mutable_plan()->mutable_spec()->set_name("train");
@@ -331,4 +331,4 @@ TEST_F(AgentTest, AQuestionIsAnsweredOverTheLinkThatAskedAndNotJournaled) {
 }
 
 }  // namespace
-}  // namespace muster::agent
+}  // namespace muster::agents

@@ -3,7 +3,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace muster::agent {
+namespace muster::agents {
 namespace {
 
 using ::testing::HasSubstr;
@@ -44,4 +44,4 @@ TEST(BatchOutput, NobodyIsWarnedOfAFileThatNobodyNamedOrWants) {
 }
 
 }  // namespace
-}  // namespace muster::agent
+}  // namespace muster::agents

@@ -11,7 +11,7 @@
 #include "tests/unit/agents/eventually.h"
 #include "tests/unit/hosts/temp_dir.h"
 
-namespace muster::agent {
+namespace muster::agents {
 namespace {
 
 using Sent = ControlLink::Sent;
@@ -36,14 +36,14 @@ class DumbServer {
 class BrokerLinkTest : public testing::Test {
  protected:
   std::unique_ptr<ControlLink> Dial() {
-    return dialer_.DialControl({.on_message = [](v1::ConnectResponse) {},
+    return dialer_.DialControl({.on_message = [](agent::v1::ConnectResponse) {},
                                 .on_end =
                                     [this](absl::Status status) {
                                       end_.With([&](auto& end) { end = std::move(status); });
                                     }});
   }
-  static v1::ConnectRequest Large() {
-    v1::ConnectRequest message;
+  static agent::v1::ConnectRequest Large() {
+    agent::v1::ConnectRequest message;
     message.mutable_heartbeat()->set_scheduler_error(std::string(1 << 20, 'x'));
     return message;
   }
@@ -74,4 +74,4 @@ TEST_F(BrokerLinkTest, WhatWaitsForABrokerThatDoesNotReadIsBoundInBytes) {
 }
 
 }  // namespace
-}  // namespace muster::agent
+}  // namespace muster::agents

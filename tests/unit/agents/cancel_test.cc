@@ -2,7 +2,7 @@
 
 #include "tests/unit/agents/core_harness.h"
 
-namespace muster::agent {
+namespace muster::agents {
 namespace {
 
 using testing::ElementsAre;
@@ -28,7 +28,7 @@ TEST_F(CancelTest, ARunThatWaitsForItsLaunchIsCanceledWithoutOne) {
 }
 
 TEST_F(CancelTest, AnAssignmentThatIsAlreadyCanceledIsNotLaunched) {
-  v1::Assignment assignment = AssignmentOf(1);
+  agent::v1::Assignment assignment = AssignmentOf(1);
   assignment.set_cancel_requested(true);
   Assign({assignment});
   EXPECT_THAT(Effects<DoLaunch>(), IsEmpty());
@@ -44,11 +44,57 @@ TEST_F(CancelTest, ACancelDuringTheLaunchFollowsIt) {
   EXPECT_EQ(Effects<DoCancel>()[0].run.external_id, "pid-1");
 }
 
-TEST_F(CancelTest, ARefusedRunKeepsItsOwnEnd) {
+TEST_F(CancelTest, ARunThatIsRefusedAfterItsCancelIsCanceled) {
   Assign(1);
   Cancel(1);
-  LaunchEnds(1, LaunchOutcome::Kind::kRefused);
-  EXPECT_EQ(State(1), v1::RUN_STATE_FAILED);
+  agents::Launched refused{Key(1), {}};
+  refused.outcome.kind = LaunchOutcome::Kind::kRefused;
+  refused.outcome.failure.set_message("no such partition");
+  Do(std::move(refused));
+  EXPECT_EQ(State(1), v1::RUN_STATE_CANCELED);
+  ASSERT_THAT(NewEvents(), SizeIs(1));
+  EXPECT_FALSE(NewEvents()[0].has_failure());
+  EXPECT_EQ(NewEvents()[0].evidence().detail(), "canceled; no such partition");
+  EXPECT_TRUE(NewEvents()[0].logs_complete());
+}
+
+// What the cancel met in the midst of its start, or what answers TERM by an exit code of its own.
+TEST_F(CancelTest, ARunThatFailsAfterItsCancelIsCanceledAndKeepsWhatWasSeen) {
+  Have(1);
+  Cancel(1);
+  Observation seen = Saw(1, v1::RUN_STATE_FAILED);
+  seen.evidence.set_detail("its supervisor was killed by signal 15 and left no exit record");
+  seen.failure.emplace().set_failure_class(v1::FAILURE_CLASS_INFRA);
+  seen.failure->set_retriable(true);
+  seen.exit.emplace().set_code(143);
+  Observe(seen);
+  EXPECT_EQ(State(1), v1::RUN_STATE_CANCELED);
+  ASSERT_THAT(NewEvents(), SizeIs(1));
+  const agent::v1::RunEvent event = NewEvents()[0];
+  EXPECT_EQ(event.state(), v1::RUN_STATE_CANCELED);
+  EXPECT_FALSE(event.has_failure());
+  EXPECT_EQ(event.exit().code(), 143);
+  EXPECT_EQ(event.evidence().source(), v1::EVIDENCE_SOURCE_PROCESS);
+  EXPECT_EQ(event.evidence().detail(),
+            "canceled; its supervisor was killed by signal 15 and left no exit record");
+  ShipLogs(1);
+  EXPECT_EQ(State(1), v1::RUN_STATE_CANCELED);
+}
+
+TEST_F(CancelTest, AFailureAfterARestartIsACancelToo) {
+  Have(1);
+  Cancel(1);
+  Start();
+  Do(Tick{});
+  Observe(1, v1::RUN_STATE_FAILED);
+  EXPECT_EQ(State(1), v1::RUN_STATE_CANCELED);
+}
+
+TEST_F(CancelTest, ARunOfWhichNobodyKnowsIsLostAlsoAfterItsCancel) {
+  Have(1);
+  Cancel(1);
+  Observe(1, v1::RUN_STATE_LOST);
+  EXPECT_EQ(State(1), v1::RUN_STATE_LOST);
 }
 
 TEST_F(CancelTest, ACancelIsRepeatedOnlyAfterALaterLookHasShownTheRunAlive) {
@@ -131,7 +177,7 @@ TEST_F(CancelTest, AnUnknownLaunchThatIsAbsentIsCanceledInsteadOfLaunchedAgain) 
   EXPECT_EQ(State(1), v1::RUN_STATE_CANCELED);
 }
 
-TEST_F(CancelTest, ARunThatEndedByItselfKeepsItsEnd) {
+TEST_F(CancelTest, ARunThatSucceededBeforeTheCancelReachedItKeepsItsEnd) {
   Have(1);
   Cancel(1);
   Observe(1, v1::RUN_STATE_SUCCEEDED);
@@ -197,4 +243,4 @@ TEST_F(CancelTest, CancelAndReleaseOfAnUnknownRunAreIgnored) {
 }
 
 }  // namespace
-}  // namespace muster::agent
+}  // namespace muster::agents

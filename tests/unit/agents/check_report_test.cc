@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace muster::agent {
+namespace muster::agents {
 namespace {
 
 v1::ClusterChecks TwoChecks() {
@@ -48,4 +48,4 @@ TEST(CheckReportTest, OnlyAFailureFails) {
 }
 
 }  // namespace
-}  // namespace muster::agent
+}  // namespace muster::agents

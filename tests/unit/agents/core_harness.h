@@ -12,7 +12,7 @@
 #include "agents/core/agent_core.h"
 #include "agents/core/journal_content.h"
 
-namespace muster::agent {
+namespace muster::agents {
 
 class CoreHarness {
  public:
@@ -68,21 +68,21 @@ class CoreHarness {
     }
     return found;
   }
-  std::vector<v1::RunEvent> NewEvents() const {
-    std::vector<v1::RunEvent> events;
+  std::vector<agent::v1::RunEvent> NewEvents() const {
+    std::vector<agent::v1::RunEvent> events;
     for (const PutEvent& put : Changes<PutEvent>()) events.push_back(put.event);
     return events;
   }
   std::vector<v1::RunState> NewStates() const {
     std::vector<v1::RunState> states;
-    for (const v1::RunEvent& event : NewEvents()) states.push_back(event.state());
+    for (const agent::v1::RunEvent& event : NewEvents()) states.push_back(event.state());
     return states;
   }
   // The numbers of the events that the last input sent.
   std::vector<uint64_t> Sent() const {
     std::vector<uint64_t> numbers;
     for (const SendToBroker& send : Effects<SendToBroker>()) {
-      for (const v1::RunEvent& event : send.message.events().events()) {
+      for (const agent::v1::RunEvent& event : send.message.events().events()) {
         numbers.push_back(event.sequence());
       }
     }
@@ -91,9 +91,10 @@ class CoreHarness {
 
   // ---- the broker's part
 
-  static v1::ConnectResponse WelcomeMessage(uint64_t acked = 0, std::string instance = "k7m2",
-                                            uint64_t epoch = 1) {
-    v1::ConnectResponse message;
+  static agent::v1::ConnectResponse WelcomeMessage(uint64_t acked = 0,
+                                                   std::string instance = "k7m2",
+                                                   uint64_t epoch = 1) {
+    agent::v1::ConnectResponse message;
     message.mutable_welcome()->set_instance(std::move(instance));
     message.mutable_welcome()->set_broker_epoch(epoch);
     message.mutable_welcome()->set_acked_event_sequence(acked);
@@ -104,8 +105,8 @@ class CoreHarness {
     Do(LinkUp{});
     Do(BrokerSaid{WelcomeMessage(acked)});
   }
-  static v1::Assignment AssignmentOf(uint64_t job) {
-    v1::Assignment assignment;
+  static agent::v1::Assignment AssignmentOf(uint64_t job) {
+    agent::v1::Assignment assignment;
     assignment.set_run_key(Key(job));
     assignment.set_job_id(job);
     assignment.set_run(1);
@@ -113,26 +114,26 @@ class CoreHarness {
     return assignment;
   }
   static std::string Key(uint64_t job) { return "k7m2-" + std::to_string(job) + "-1"; }
-  const Output& Assign(const std::vector<v1::Assignment>& assignments) {
-    v1::ConnectResponse message;
-    for (const v1::Assignment& one : assignments) {
+  const Output& Assign(const std::vector<agent::v1::Assignment>& assignments) {
+    agent::v1::ConnectResponse message;
+    for (const agent::v1::Assignment& one : assignments) {
       *message.mutable_assignments()->add_assignments() = one;
     }
     return Do(BrokerSaid{message});
   }
   const Output& Assign(uint64_t job) { return Assign({AssignmentOf(job)}); }
   const Output& Cancel(uint64_t job) {
-    v1::ConnectResponse message;
+    agent::v1::ConnectResponse message;
     message.mutable_cancellations()->add_run_keys(Key(job));
     return Do(BrokerSaid{message});
   }
   const Output& Release(uint64_t job) {
-    v1::ConnectResponse message;
+    agent::v1::ConnectResponse message;
     message.mutable_releases()->add_run_keys(Key(job));
     return Do(BrokerSaid{message});
   }
   const Output& Ack(uint64_t sequence) {
-    v1::ConnectResponse message;
+    agent::v1::ConnectResponse message;
     message.mutable_event_ack()->set_sequence(sequence);
     return Do(BrokerSaid{message});
   }
@@ -140,13 +141,13 @@ class CoreHarness {
   // ---- the cluster's part
 
   const Output& Launched(uint64_t job) {
-    agent::Launched launched{Key(job), {}};
+    agents::Launched launched{Key(job), {}};
     launched.outcome.kind = LaunchOutcome::Kind::kLaunched;
     launched.outcome.external_id = "pid-" + std::to_string(job);
     return Do(std::move(launched));
   }
   const Output& LaunchEnds(uint64_t job, LaunchOutcome::Kind kind) {
-    agent::Launched launched{Key(job), {}};
+    agents::Launched launched{Key(job), {}};
     launched.outcome.kind = kind;
     return Do(std::move(launched));
   }
@@ -157,9 +158,9 @@ class CoreHarness {
     looked_up.outcome.external_id = "pid-found";
     return Do(std::move(looked_up));
   }
-  const Output& Forgotten(uint64_t job) { return Do(agent::Forgotten{Key(job)}); }
+  const Output& Forgotten(uint64_t job) { return Do(agents::Forgotten{Key(job)}); }
   const Output& CancelAsked(uint64_t job, absl::Status status = {}) {
-    return Do(agent::CancelAsked{Key(job), std::move(status)});
+    return Do(agents::CancelAsked{Key(job), std::move(status)});
   }
   static Observation Saw(uint64_t job, v1::RunState state) {
     Observation seen;
@@ -208,6 +209,6 @@ class CoreHarness {
   Output last_;
 };
 
-}  // namespace muster::agent
+}  // namespace muster::agents
 
 #endif  // MUSTER_TESTS_UNIT_AGENTS_CORE_HARNESS_H_

@@ -13,7 +13,7 @@
 #include "tests/unit/agents/fake_backend.h"
 #include "tests/unit/hosts/temp_dir.h"
 
-namespace muster::agent {
+namespace muster::agents {
 namespace {
 
 using testing::HasSubstr;
@@ -88,7 +88,7 @@ class SilentHost : public hosts::LocalHost {
 class EndReaderTest : public testing::Test {
  protected:
   EndReaderTest() {
-    auto assignment = std::make_shared<v1::Assignment>();
+    auto assignment = std::make_shared<agent::v1::Assignment>();
     assignment->mutable_spec()->set_status_json(true);
     run_.run_key = kKey;
     run_.assignment = assignment;
@@ -96,7 +96,7 @@ class EndReaderTest : public testing::Test {
   }
 
   void AskForGpus() {
-    auto assignment = std::make_shared<v1::Assignment>(*run_.assignment);
+    auto assignment = std::make_shared<agent::v1::Assignment>(*run_.assignment);
     assignment->mutable_spec()->mutable_resources()->add_gpus()->set_count_millis(1000);
     run_.assignment = assignment;
   }
@@ -114,7 +114,7 @@ class EndReaderTest : public testing::Test {
   Observation CompleteInTheEnd(v1::RunState state) { return Ask(&hasty_, state, 0); }
   void ExpectHeld(const Observation& seen, const std::string& why) {
     EXPECT_EQ(seen.state, v1::RUN_STATE_FINISHING) << seen.evidence.DebugString();
-    EXPECT_THAT(seen.reason, HasSubstr(why));
+    EXPECT_THAT(seen.reason.message(), HasSubstr(why));
     EXPECT_FALSE(seen.failure.has_value());
     EXPECT_FALSE(seen.exit.has_value());
   }
@@ -391,4 +391,4 @@ TEST_F(EndReaderTest, WhatARunWithoutGpusSaysOfThemIsItsOwnFailure) {
 }
 
 }  // namespace
-}  // namespace muster::agent
+}  // namespace muster::agents

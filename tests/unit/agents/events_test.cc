@@ -2,7 +2,7 @@
 
 #include "tests/unit/agents/core_harness.h"
 
-namespace muster::agent {
+namespace muster::agents {
 namespace {
 
 using testing::ElementsAre;
@@ -86,7 +86,7 @@ TEST_F(EventsTest, OneMessageCarriesAtMostAThousandEvents) {
   options().max_launches_in_flight = 2500;
   Start();
   Connect();
-  std::vector<v1::Assignment> many;
+  std::vector<agent::v1::Assignment> many;
   for (uint64_t job = 1; job <= 2500; ++job) many.push_back(AssignmentOf(job));
   Assign(many);
   ASSERT_THAT(Effects<SendToBroker>(), SizeIs(3));
@@ -150,7 +150,7 @@ TEST_F(EventsTest, ARunThatTheBackendCouldNotForgetStaysInTheJournalAndIsAskedFo
   Observe(1, v1::RUN_STATE_SUCCEEDED);
   ShipLogs(1);
   Ack(4);
-  Do(agent::Forgotten{Key(1), absl::UnavailableError("no answer")});
+  Do(agents::Forgotten{Key(1), absl::UnavailableError("no answer")});
   EXPECT_THAT(Changes<DeleteRun>(), IsEmpty());
   After(options().cancel_interval);
   EXPECT_THAT(Effects<DoForget>(), SizeIs(1));
@@ -211,4 +211,4 @@ TEST_F(EventsTest, ARunThatWasToBeLetGoWhenTheAgentDiedIsLetGoAtItsStart) {
 }
 
 }  // namespace
-}  // namespace muster::agent
+}  // namespace muster::agents

@@ -7,7 +7,7 @@
 #include <mutex>
 #include <utility>
 
-namespace muster::agent {
+namespace muster::agents {
 
 // Long enough for a loaded machine; a test that waits for all of it has failed.
 inline constexpr std::chrono::seconds kPatience(60);
@@ -35,6 +35,6 @@ class Shared {
   State state_;
 };
 
-}  // namespace muster::agent
+}  // namespace muster::agents
 
 #endif  // MUSTER_TESTS_UNIT_AGENTS_EVENTUALLY_H_

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace muster::agent {
+namespace muster::agents {
 namespace {
 
 TEST(FailureLogTest, WhatFailsInTheSameWordsIsLoggedOnce) {
@@ -29,4 +29,4 @@ TEST(FailureLogTest, WhatHasWorkedOrIsOverIsLoggedAnew) {
 }
 
 }  // namespace
-}  // namespace muster::agent
+}  // namespace muster::agents

@@ -12,7 +12,7 @@
 #include "agents/core/backend.h"
 #include "tests/unit/agents/eventually.h"
 
-namespace muster::agent {
+namespace muster::agents {
 
 struct ClusterState {
   // What the test sets.
@@ -86,7 +86,7 @@ class FakeBackend : public Backend {
     });
     return absl::OkStatus();
   }
-  LaunchOutcome Launch(const v1::Assignment& assignment) override {
+  LaunchOutcome Launch(const agent::v1::Assignment& assignment) override {
     const std::string& key = assignment.run_key();
     LaunchOutcome outcome;
     cluster_.With([&](ClusterState& state) {
@@ -102,7 +102,7 @@ class FakeBackend : public Backend {
     return outcome;
   }
   std::vector<LaunchOutcome> LaunchMany(
-      const std::vector<std::shared_ptr<const v1::Assignment>>& assignments) override {
+      const std::vector<std::shared_ptr<const agent::v1::Assignment>>& assignments) override {
     cluster_.With([&](ClusterState& state) { state.batches.push_back(assignments.size()); });
     return Backend::LaunchMany(assignments);
   }
@@ -182,6 +182,6 @@ class FakeBackend : public Backend {
   const std::string log_dir_;
 };
 
-}  // namespace muster::agent
+}  // namespace muster::agents
 
 #endif  // MUSTER_TESTS_UNIT_AGENTS_FAKE_BACKEND_H_

@@ -5,21 +5,22 @@
 #include <mutex>
 #include <set>
 
-#include "muster/v1/agent_link.grpc.pb.h"
-#include "muster/v1/log_link.grpc.pb.h"
+#include "muster/agent/v1/agent_link.grpc.pb.h"
+#include "muster/agent/v1/log_link.grpc.pb.h"
 #include "rpc/status.h"
 
-namespace muster::agent {
+namespace muster::agents {
 namespace {
 
-using ControlStream = grpc::ServerReaderWriter<v1::ConnectResponse, v1::ConnectRequest>;
+using ControlStream =
+    grpc::ServerReaderWriter<agent::v1::ConnectResponse, agent::v1::ConnectRequest>;
 
-class ControlService : public v1::AgentLink::Service {
+class ControlService : public agent::v1::AgentLinkService::Service {
  public:
   explicit ControlService(Shared<BrokerState>* state) : state_(*state) {}
 
   grpc::Status Connect(grpc::ServerContext*, ControlStream* stream) override {
-    v1::ConnectRequest request;
+    agent::v1::ConnectRequest request;
     if (!stream->Read(&request)) return grpc::Status::OK;
     const absl::Status refusal = state_.With([&](BrokerState& state) {
       state.hellos.push_back(request.hello());
@@ -28,7 +29,7 @@ class ControlService : public v1::AgentLink::Service {
     if (!refusal.ok()) return rpc::ToGrpc(refusal);
     Greet(request.hello(), stream);
     while (stream->Read(&request)) {
-      v1::ConnectResponse ack;
+      agent::v1::ConnectResponse ack;
       const bool answers = state_.With([&](BrokerState& state) {
         Apply(request, &state);
         ack.mutable_event_ack()->set_sequence(state.events.size());
@@ -41,17 +42,17 @@ class ControlService : public v1::AgentLink::Service {
     return grpc::Status::OK;
   }
 
-  void Send(const v1::ConnectResponse& message) {
+  void Send(const agent::v1::ConnectResponse& message) {
     std::lock_guard lock(mutex_);
     if (stream_ != nullptr) stream_->Write(message);
   }
 
  private:
-  void Greet(const v1::AgentHello& hello, ControlStream* stream) {
-    v1::ConnectResponse welcome;
-    v1::ConnectResponse assignments;
+  void Greet(const agent::v1::AgentHello& hello, ControlStream* stream) {
+    agent::v1::ConnectResponse welcome;
+    agent::v1::ConnectResponse assignments;
     std::set<std::string> held;
-    for (const v1::HeldRun& run : hello.runs()) held.insert(run.run_key());
+    for (const agent::v1::HeldRun& run : hello.runs()) held.insert(run.run_key());
     state_.With([&](BrokerState& state) {
       welcome.mutable_welcome()->set_instance(state.instance);
       welcome.mutable_welcome()->set_broker_epoch(1);
@@ -75,10 +76,10 @@ class ControlService : public v1::AgentLink::Service {
     state_.With([](BrokerState& state) { ++state.connections; });
   }
 
-  static void Apply(const v1::ConnectRequest& request, BrokerState* state) {
+  static void Apply(const agent::v1::ConnectRequest& request, BrokerState* state) {
     if (request.has_heartbeat()) state->heartbeats.push_back(request.heartbeat());
     if (request.has_answer()) state->answers.push_back(request.answer());
-    for (const v1::RunEvent& event : request.events().events()) {
+    for (const agent::v1::RunEvent& event : request.events().events()) {
       if (event.sequence() <= state->events.size()) {
         ++state->repeated_events;
       } else if (event.sequence() == state->events.size() + 1) {
@@ -89,7 +90,7 @@ class ControlService : public v1::AgentLink::Service {
     }
   }
 
-  void Write(ControlStream* stream, const v1::ConnectResponse& message) {
+  void Write(ControlStream* stream, const agent::v1::ConnectResponse& message) {
     std::lock_guard lock(mutex_);
     stream->Write(message);
   }
@@ -99,17 +100,18 @@ class ControlService : public v1::AgentLink::Service {
   ControlStream* stream_ = nullptr;
 };
 
-class LogService : public v1::LogLink::Service {
+class LogService : public agent::v1::LogLinkService::Service {
  public:
   explicit LogService(Shared<BrokerState>* state) : state_(*state) {}
 
-  grpc::Status Push(grpc::ServerContext*,
-                    grpc::ServerReaderWriter<v1::PushResponse, v1::PushRequest>* stream) override {
-    v1::PushRequest request;
+  grpc::Status Push(
+      grpc::ServerContext*,
+      grpc::ServerReaderWriter<agent::v1::PushResponse, agent::v1::PushRequest>* stream) override {
+    agent::v1::PushRequest request;
     while (stream->Read(&request)) {
       if (!request.has_chunk()) continue;
-      const v1::LogChunk& chunk = request.chunk();
-      v1::PushResponse answer;
+      const agent::v1::LogChunk& chunk = request.chunk();
+      agent::v1::PushResponse answer;
       answer.set_run_key(chunk.run_key());
       answer.set_rank(chunk.rank());
       answer.set_stream(chunk.stream());
@@ -143,7 +145,7 @@ class FakeBroker::Impl {
   // At once, as a process that is killed.
   ~Impl() { server_->Shutdown(std::chrono::system_clock::now()); }
 
-  void Send(const v1::ConnectResponse& message) { control_.Send(message); }
+  void Send(const agent::v1::ConnectResponse& message) { control_.Send(message); }
 
  private:
   ControlService control_;
@@ -154,6 +156,6 @@ class FakeBroker::Impl {
 FakeBroker::FakeBroker(const std::string& target, Shared<BrokerState>* state)
     : impl_(std::make_unique<Impl>(target, state)) {}
 FakeBroker::~FakeBroker() = default;
-void FakeBroker::Send(const v1::ConnectResponse& message) { impl_->Send(message); }
+void FakeBroker::Send(const agent::v1::ConnectResponse& message) { impl_->Send(message); }
 
-}  // namespace muster::agent
+}  // namespace muster::agents

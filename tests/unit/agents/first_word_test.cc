@@ -3,7 +3,7 @@
 
 #include "tests/unit/agents/core_harness.h"
 
-namespace muster::agent {
+namespace muster::agents {
 namespace {
 
 using testing::IsEmpty;
@@ -123,7 +123,7 @@ TEST_F(FirstWordTest, ALostLinkHoldsNothingBackAfterwards) {
 
 TEST_F(FirstWordTest, WhatRunsIsSeenToEndAndItsLogsAreShippedBefore) {
   Observe(1, v1::RUN_STATE_RUNNING);
-  EXPECT_THAT(Effects<agent::ShipLogs>(), SizeIs(1));
+  EXPECT_THAT(Effects<agents::ShipLogs>(), SizeIs(1));
   Observe(1, v1::RUN_STATE_SUCCEEDED);
   EXPECT_EQ(State(1), v1::RUN_STATE_SUCCEEDED);
 }
@@ -137,4 +137,4 @@ TEST_F(FirstWordTest, AnAgentThatHoldsNothingWaitsForNothing) {
 }
 
 }  // namespace
-}  // namespace muster::agent
+}  // namespace muster::agents

@@ -4,7 +4,7 @@
 
 #include "tests/unit/agents/core_harness.h"
 
-namespace muster::agent {
+namespace muster::agents {
 namespace {
 
 using testing::ElementsAre;
@@ -17,7 +17,7 @@ class HoldTest : public testing::Test, public CoreHarness {
   HoldTest() { Connect(); }
 
   const Output& Hold(uint64_t job, bool held = true) {
-    v1::ConnectResponse message;
+    agent::v1::ConnectResponse message;
     message.mutable_holds()->set_held(held);
     message.mutable_holds()->add_run_keys(Key(job));
     return Do(BrokerSaid{message});
@@ -48,7 +48,7 @@ TEST_F(HoldTest, ARunThatWaitsIsHeldAndReleasedOnceEach) {
 }
 
 TEST_F(HoldTest, AnAssignmentThatIsHeldIsLaunchedHeld) {
-  v1::Assignment assignment = AssignmentOf(1);
+  agent::v1::Assignment assignment = AssignmentOf(1);
   assignment.set_held(true);
   Assign({assignment});
   ASSERT_THAT(Effects<DoLaunch>(), SizeIs(1));
@@ -110,7 +110,7 @@ TEST_F(HoldTest, AHoldThatFailsIsToldOnceAndRepeated) {
   HoldEnds(1, true, absl::UnavailableError("scontrol: no answer"));
   ASSERT_THAT(NewEvents(), SizeIs(1));
   EXPECT_EQ(NewEvents()[0].state(), v1::RUN_STATE_PENDING);
-  EXPECT_THAT(NewEvents()[0].reason(), HasSubstr("scontrol: no answer"));
+  EXPECT_THAT(NewEvents()[0].state_reason().message(), HasSubstr("scontrol: no answer"));
   After(options().cancel_interval);
   EXPECT_THAT(Asked(), ElementsAre(true));
   HoldEnds(1, true, absl::UnavailableError("scontrol: no answer"));
@@ -165,4 +165,4 @@ TEST_F(HoldTest, ARunIsForgottenOnlyAfterTheCallForIt) {
 }
 
 }  // namespace
-}  // namespace muster::agent
+}  // namespace muster::agents

@@ -11,7 +11,7 @@
 #include "contract/errors.h"
 #include "tests/unit/hosts/temp_dir.h"
 
-namespace muster::agent {
+namespace muster::agents {
 namespace {
 
 using testing::HasSubstr;
@@ -25,8 +25,8 @@ JobStorage Lab() {
   return storage;
 }
 
-v1::Assignment Job() {
-  v1::Assignment assignment;
+agent::v1::Assignment Job() {
+  agent::v1::Assignment assignment;
   assignment.set_job_id(42);
   assignment.mutable_spec()->mutable_command()->mutable_argv()->add_args("train");
   return assignment;
@@ -38,7 +38,7 @@ std::string FieldOf(const absl::Status& status) {
 }
 
 TEST(OnClusterTest, WholeUrisBecomePathsAndNothingElseChanges) {
-  v1::Assignment job = Job();
+  agent::v1::Assignment job = Job();
   v1::JobSpec& spec = *job.mutable_spec();
   spec.add_inputs()->set_uri("slurm://lustre/train");
   auto* args = spec.mutable_command()->mutable_argv();
@@ -61,18 +61,18 @@ TEST(OnClusterTest, WholeUrisBecomePathsAndNothingElseChanges) {
 
 TEST(OnClusterTest, WhatTheClusterCannotHaveIsRefusedByItsField) {
   for (const char* uri : {"file:///home/me/x", "/home/me/x", "lustre:///elsewhere", "data"}) {
-    v1::Assignment job = Job();
+    agent::v1::Assignment job = Job();
     job.mutable_spec()->add_inputs()->set_uri("/lustre/x");
     job.mutable_spec()->add_inputs()->set_uri(uri);
     EXPECT_EQ(FieldOf(OnCluster(job, Lab()).status()), "inputs[1].uri") << uri;
   }
-  v1::Assignment job = Job();
+  agent::v1::Assignment job = Job();
   (*job.mutable_spec()->mutable_env())["A"] = "lustre:///elsewhere";
   EXPECT_EQ(FieldOf(OnCluster(job, Lab()).status()), "env[\"A\"]");
 }
 
 TEST(OnClusterTest, StatusJsonNeedsAPlaceForResults) {
-  v1::Assignment job = Job();
+  agent::v1::Assignment job = Job();
   job.mutable_spec()->set_status_json(true);
   JobStorage storage = Lab();
   EXPECT_TRUE(OnCluster(job, storage).ok());
@@ -83,7 +83,7 @@ TEST(OnClusterTest, StatusJsonNeedsAPlaceForResults) {
 }
 
 TEST(OnClusterTest, AContainerShowsInputsReadOnlyAndResultsBehindThem) {
-  v1::Assignment job = Job();
+  agent::v1::Assignment job = Job();
   v1::JobSpec& spec = *job.mutable_spec();
   spec.set_image("registry/x:1");
   spec.add_inputs()->set_uri("/lustre/shown/a");
@@ -102,7 +102,7 @@ TEST(OnClusterTest, AContainerShowsInputsReadOnlyAndResultsBehindThem) {
 }
 
 TEST(RunVariablesTest, TellWhereResultsGoInMustersAndTaosWords) {
-  v1::Assignment job = Job();
+  agent::v1::Assignment job = Job();
   EXPECT_FALSE(RunVariables(job, "lab", "/r").contains("MUSTER_RESULTS_DIR"));
   job.mutable_spec()->set_results_directory("/lustre/results/42");
   auto variables = RunVariables(job, "lab", "/r");
@@ -167,4 +167,4 @@ TEST_F(InputsTest, AResultsDirectoryIsMadeWithItsParents) {
 }
 
 }  // namespace
-}  // namespace muster::agent
+}  // namespace muster::agents

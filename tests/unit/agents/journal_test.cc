@@ -10,7 +10,7 @@
 
 #include "agents/core/journal_content.h"
 
-namespace muster::agent {
+namespace muster::agents {
 namespace {
 
 using testing::HasSubstr;
@@ -35,7 +35,7 @@ class JournalTest : public testing::Test {
   JournalContent Reopened() { return Open()->TakeContent(); }
 
   static JournalRun RunOf(uint64_t order, size_t spec_bytes = 3) {
-    auto assignment = std::make_shared<v1::Assignment>();
+    auto assignment = std::make_shared<agent::v1::Assignment>();
     assignment->set_run_key("k7m2-" + std::to_string(order) + "-1");
     assignment->mutable_spec()->set_name(std::string(spec_bytes, 'x'));
     JournalRun run;
@@ -44,8 +44,8 @@ class JournalTest : public testing::Test {
     run.order = order;
     return run;
   }
-  static v1::RunEvent EventOf(uint64_t sequence) {
-    v1::RunEvent event;
+  static agent::v1::RunEvent EventOf(uint64_t sequence) {
+    agent::v1::RunEvent event;
     event.set_sequence(sequence);
     event.set_run_key("k7m2-1-1");
     return event;
@@ -88,6 +88,17 @@ TEST_F(JournalTest, WhatWasCommittedIsThereAfterAReopen) {
   EXPECT_TRUE(content.runs[0].cancel_requested);
   EXPECT_FALSE(content.runs[0].logs_complete);
   EXPECT_EQ(content.runs[0].launch_time, absl::FromUnixSeconds(42));
+}
+
+TEST_F(JournalTest, AnEventOfAnEarlierReleaseKeepsItsReason) {
+  agent::v1::RunEvent event = EventOf(1);
+  // A sentence, as that release wrote it.
+  event.GetReflection()->MutableUnknownFields(&event)->AddLengthDelimited(6, "deleted by others");
+  ASSERT_TRUE(Open()->Commit({PutEvent{event}, Next(2)}).ok());
+  const JournalContent content = Reopened();
+  ASSERT_THAT(content.events, SizeIs(1));
+  EXPECT_EQ(content.events[0].state_reason().code(), v1::STATE_REASON_CODE_OTHER);
+  EXPECT_EQ(content.events[0].state_reason().message(), "deleted by others");
 }
 
 TEST_F(JournalTest, ARunThatWasNeverLaunchedStaysSo) {
@@ -215,4 +226,4 @@ TEST_F(JournalTest, ADirectoryThatCannotBeMadeIsNamed) {
 }
 
 }  // namespace
-}  // namespace muster::agent
+}  // namespace muster::agents

@@ -5,7 +5,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace muster::agent {
+namespace muster::agents {
 namespace {
 
 using ::testing::ElementsAre;
@@ -50,4 +50,4 @@ TEST_F(KubernetesSettingsTest, OneAgentWorksInABoundedNumberOfNamespaces) {
 }
 
 }  // namespace
-}  // namespace muster::agent
+}  // namespace muster::agents

@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace muster::agent {
+namespace muster::agents {
 namespace {
 
 // What Take gives until it gives nothing, each of which begins.
@@ -72,4 +72,4 @@ TEST(LaunchQueueTest, WhatIsTakenAwayIsNotLaunched) {
 }
 
 }  // namespace
-}  // namespace muster::agent
+}  // namespace muster::agents

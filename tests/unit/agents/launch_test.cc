@@ -3,7 +3,7 @@
 #include "agents/core/run_events.h"
 #include "tests/unit/agents/core_harness.h"
 
-namespace muster::agent {
+namespace muster::agents {
 namespace {
 
 using testing::ElementsAre;
@@ -46,7 +46,7 @@ TEST_F(LaunchTest, AnAssignmentThatIsHeldIsIgnored) {
 }
 
 TEST_F(LaunchTest, AMalformedRunKeyEndsTheConnectionAndReachesNoBackend) {
-  v1::Assignment assignment = AssignmentOf(1);
+  agent::v1::Assignment assignment = AssignmentOf(1);
   assignment.set_run_key("../../etc/passwd");
   Assign({assignment});
   EXPECT_THAT(Effects<DoLaunch>(), IsEmpty());
@@ -54,7 +54,7 @@ TEST_F(LaunchTest, AMalformedRunKeyEndsTheConnectionAndReachesNoBackend) {
 }
 
 TEST_F(LaunchTest, OnlySoManyRunsAreLaunchedAtOnceAndTheRestStaysAssigned) {
-  std::vector<v1::Assignment> six;
+  std::vector<agent::v1::Assignment> six;
   for (uint64_t job = 1; job <= 6; ++job) six.push_back(AssignmentOf(job));
   Assign(six);
   EXPECT_THAT(Effects<DoLaunch>(), SizeIs(4));
@@ -71,12 +71,12 @@ TEST_F(LaunchTest, ARefusedRunFailsAsConfigAndNeedsNoLogs) {
   ASSERT_THAT(NewEvents(), SizeIs(1));
   EXPECT_EQ(NewEvents()[0].failure().failure_class(), v1::FAILURE_CLASS_CONFIG);
   EXPECT_TRUE(NewEvents()[0].logs_complete());
-  EXPECT_THAT(Effects<agent::ShipLogs>(), IsEmpty());
+  EXPECT_THAT(Effects<agents::ShipLogs>(), IsEmpty());
 }
 
 TEST_F(LaunchTest, ARefusalKeepsTheClassThatTheBackendGave) {
   Assign(1);
-  agent::Launched launched{Key(1), {}};
+  agents::Launched launched{Key(1), {}};
   launched.outcome.kind = LaunchOutcome::Kind::kRefused;
   launched.outcome.failure.set_failure_class(v1::FAILURE_CLASS_INFRA);
   Do(launched);
@@ -90,7 +90,7 @@ TEST_F(LaunchTest, AnUnclearLaunchIsLookedUpAtOnce) {
 }
 
 TEST_F(LaunchTest, AnAssignmentThatMayHaveBeenLaunchedIsLookedUpFirst) {
-  v1::Assignment assignment = AssignmentOf(1);
+  agent::v1::Assignment assignment = AssignmentOf(1);
   assignment.set_may_have_been_launched(true);
   Assign({assignment});
   EXPECT_THAT(Effects<DoLaunch>(), IsEmpty());
@@ -150,7 +150,7 @@ TEST_F(LaunchTest, WhyNobodyCanTellIsToldAnewButNotWithEachLookUp) {
   After(kMinWhyUnknownInterval);
   LookupEnds(1, LookupOutcome::Kind::kCouldNotAsk, "others have 9 of 10");
   ASSERT_THAT(NewEvents(), SizeIs(1));
-  EXPECT_EQ(NewEvents()[0].reason(), "others have 9 of 10");
+  EXPECT_EQ(NewEvents()[0].state_reason().message(), "others have 9 of 10");
   EXPECT_EQ(NewEvents()[0].state(), v1::RUN_STATE_LAUNCH_UNKNOWN);
   EXPECT_THAT(Effects<DoLookup>(), IsEmpty()) << "the next one comes in its time";
   After(options().lookup_interval);
@@ -217,9 +217,9 @@ TEST_F(LaunchTest, WhyALaunchIsUnclearIsTheRunsReason) {
   Assign(1);
   LaunchOutcome outcome;
   outcome.evidence.set_detail("403 Forbidden: create jobs");
-  Do(agent::Launched{Key(1), outcome});
+  Do(agents::Launched{Key(1), outcome});
   ASSERT_THAT(NewEvents(), SizeIs(1));
-  EXPECT_EQ(NewEvents()[0].reason(), "403 Forbidden: create jobs");
+  EXPECT_EQ(NewEvents()[0].state_reason().message(), "403 Forbidden: create jobs");
 }
 
 TEST_F(LaunchTest, AfterARestartDuringALaunchTheRunIsLookedUp) {
@@ -249,7 +249,7 @@ TEST_F(LaunchTest, RunsThatBringFilesAlongAreLaunchedBesideTheOthersAndFewAtOnce
   options().max_file_launches_in_flight = 1;
   Start();
   Connect();
-  std::vector<v1::Assignment> runs = {AssignmentOf(1), AssignmentOf(2), AssignmentOf(3)};
+  std::vector<agent::v1::Assignment> runs = {AssignmentOf(1), AssignmentOf(2), AssignmentOf(3)};
   runs[0].mutable_spec()->add_uploads();
   runs[1].mutable_spec()->add_uploads();
   Assign(runs);
@@ -271,4 +271,4 @@ TEST_F(LaunchTest, AfterARestartLookUpsGoOn) {
 }
 
 }  // namespace
-}  // namespace muster::agent
+}  // namespace muster::agents

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace muster::agent {
+namespace muster::agents {
 namespace {
 
 using testing::HasSubstr;
@@ -125,4 +125,4 @@ TEST(AddQuoteTest, IsBoundedInLengthAndNumber) {
 }
 
 }  // namespace
-}  // namespace muster::agent
+}  // namespace muster::agents

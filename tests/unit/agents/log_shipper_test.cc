@@ -15,7 +15,7 @@
 #include "tests/unit/agents/eventually.h"
 #include "tests/unit/hosts/temp_dir.h"
 
-namespace muster::agent {
+namespace muster::agents {
 namespace {
 
 std::string NameOf(const std::string& run_key, v1::LogStream stream) {
@@ -48,14 +48,14 @@ class FakeLink : public PushLink {
     });
   }
 
-  bool Send(const v1::PushRequest& request) override {
+  bool Send(const agent::v1::PushRequest& request) override {
     if (broken_) return true;
     if (request.has_hello()) {
       archive_.With([](ArchiveState& state) { ++state.hellos; });
       return true;
     }
-    const v1::LogChunk& chunk = request.chunk();
-    v1::PushResponse answer;
+    const agent::v1::LogChunk& chunk = request.chunk();
+    agent::v1::PushResponse answer;
     answer.set_run_key(chunk.run_key());
     answer.set_rank(chunk.rank());
     answer.set_stream(chunk.stream());
@@ -309,4 +309,4 @@ TEST_P(LogShipperOnAHostTest, AThousandLogsAreLookedAtTogether) {
 }
 
 }  // namespace
-}  // namespace muster::agent
+}  // namespace muster::agents

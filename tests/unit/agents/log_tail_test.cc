@@ -7,7 +7,7 @@
 
 #include "tests/unit/hosts/temp_dir.h"
 
-namespace muster::agent {
+namespace muster::agents {
 namespace {
 
 class LogTailTest : public testing::Test {
@@ -17,8 +17,8 @@ class LogTailTest : public testing::Test {
   LogTail Tail() const { return LogTail("k7m2-1-1", {0, v1::LOG_STREAM_STDOUT, path()}); }
 
   // The chunk that is sent next, if there is one.
-  static std::optional<v1::LogChunk> Send(LogTail& tail) {
-    absl::StatusOr<std::optional<v1::LogChunk>> chunk = tail.Next();
+  static std::optional<agent::v1::LogChunk> Send(LogTail& tail) {
+    absl::StatusOr<std::optional<agent::v1::LogChunk>> chunk = tail.Next();
     EXPECT_TRUE(chunk.ok()) << chunk.status();
     if (!chunk.ok() || !*chunk) return std::nullopt;
     tail.Sent(**chunk);
@@ -26,7 +26,7 @@ class LogTailTest : public testing::Test {
   }
   static void Answer(LogTail& tail, uint64_t next_offset, bool complete = false,
                      bool discarding = false) {
-    v1::PushResponse answer;
+    agent::v1::PushResponse answer;
     answer.set_next_offset(next_offset);
     answer.set_complete(complete);
     answer.set_discarding(discarding);
@@ -189,4 +189,4 @@ TEST_F(LogTailTest, AnUnreadableFileIsAnErrorThatNamesItAndHeals) {
 }
 
 }  // namespace
-}  // namespace muster::agent
+}  // namespace muster::agents

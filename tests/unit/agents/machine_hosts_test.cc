@@ -5,7 +5,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace muster::agent {
+namespace muster::agents {
 namespace {
 
 using testing::ElementsAre;
@@ -79,4 +79,4 @@ TEST(MachineHosts, AFileThatIsNotThereIsNamed) {
 }
 
 }  // namespace
-}  // namespace muster::agent
+}  // namespace muster::agents

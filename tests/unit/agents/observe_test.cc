@@ -1,9 +1,10 @@
 #include <gmock/gmock.h>
 
 #include "agents/core/run_events.h"
+#include "contract/sentences.h"
 #include "tests/unit/agents/core_harness.h"
 
-namespace muster::agent {
+namespace muster::agents {
 namespace {
 
 using testing::ElementsAre;
@@ -41,17 +42,17 @@ TEST_F(ObserveTest, AChangeOfStateIsAnEventAndARepetitionIsNone) {
 TEST_F(ObserveTest, AChangedDetailAloneIsAnEventWithOnlyThatDetail) {
   Have(1);
   Observation waits = Saw(1, v1::RUN_STATE_PENDING);
-  waits.reason = "Resources";
+  waits.reason = contract::MakeReason(v1::STATE_REASON_CODE_OTHER, {.detail = "Resources"});
   Observe(waits);
   ASSERT_THAT(NewEvents(), SizeIs(1));
-  EXPECT_EQ(NewEvents()[0].reason(), "Resources");
+  EXPECT_EQ(NewEvents()[0].state_reason().message(), "Resources");
   EXPECT_EQ(NewEvents()[0].external_id(), "");
   Observe(waits);
   EXPECT_THAT(NewEvents(), IsEmpty());
   waits.nodes = {"n1", "n2"};
   Observe(waits);
   ASSERT_THAT(NewEvents(), SizeIs(1));
-  EXPECT_EQ(NewEvents()[0].reason(), "");
+  EXPECT_EQ(NewEvents()[0].state_reason().message(), "");
   EXPECT_THAT(NewEvents()[0].nodes(), ElementsAre("n1", "n2"));
 }
 
@@ -66,7 +67,7 @@ TEST_F(ObserveTest, AnEstimateIsInEveryEventAndASmallMoveOfItIsNone) {
   waits.estimated_start = estimate + kMinEstimateMove - absl::Seconds(1);
   Observe(waits);
   EXPECT_THAT(NewEvents(), IsEmpty());
-  waits.reason = "another one";
+  waits.reason = contract::MakeReason(v1::STATE_REASON_CODE_OTHER, {.detail = "another one"});
   Observe(waits);
   ASSERT_THAT(NewEvents(), SizeIs(1));
   EXPECT_EQ(NewEvents()[0].estimated_start_time().seconds(), 1'800'000'000);
@@ -101,7 +102,7 @@ TEST_F(ObserveTest, TheEndCarriesExitFailureAndTimes) {
   end.end_time = absl::FromUnixMillis(7500);
   Observe(end);
   ASSERT_THAT(NewEvents(), SizeIs(1));
-  const v1::RunEvent event = NewEvents()[0];
+  const agent::v1::RunEvent event = NewEvents()[0];
   EXPECT_EQ(event.exit().code(), 3);
   EXPECT_EQ(event.failure().failure_class(), v1::FAILURE_CLASS_PROGRAM);
   EXPECT_EQ(event.start_time().seconds(), 5);
@@ -112,7 +113,7 @@ TEST_F(ObserveTest, TheEndCarriesExitFailureAndTimes) {
 TEST_F(ObserveTest, DetailsThatWereNotSeenAreNotInTheEvent) {
   Have(1);
   Observe(1, v1::RUN_STATE_RUNNING);
-  const v1::RunEvent event = NewEvents()[0];
+  const agent::v1::RunEvent event = NewEvents()[0];
   EXPECT_FALSE(event.has_start_time());
   EXPECT_FALSE(event.has_exit());
   EXPECT_FALSE(event.has_failure());
@@ -167,22 +168,22 @@ TEST_F(ObserveTest, AnObservationDoesNotStandInForTheAnswerToALaunch) {
 
 TEST_F(ObserveTest, LogsAreShippedFromTheFirstStartToTheEnd) {
   Have(1);
-  EXPECT_THAT(Effects<agent::ShipLogs>(), IsEmpty());
+  EXPECT_THAT(Effects<agents::ShipLogs>(), IsEmpty());
   Observe(1, v1::RUN_STATE_STARTING);
-  ASSERT_THAT(Effects<agent::ShipLogs>(), SizeIs(1));
-  EXPECT_FALSE(Effects<agent::ShipLogs>()[0].ended);
+  ASSERT_THAT(Effects<agents::ShipLogs>(), SizeIs(1));
+  EXPECT_FALSE(Effects<agents::ShipLogs>()[0].ended);
   Observe(1, v1::RUN_STATE_RUNNING);
-  EXPECT_THAT(Effects<agent::ShipLogs>(), IsEmpty());
+  EXPECT_THAT(Effects<agents::ShipLogs>(), IsEmpty());
   Observe(1, v1::RUN_STATE_SUCCEEDED);
-  ASSERT_THAT(Effects<agent::ShipLogs>(), SizeIs(1));
-  EXPECT_TRUE(Effects<agent::ShipLogs>()[0].ended);
+  ASSERT_THAT(Effects<agents::ShipLogs>(), SizeIs(1));
+  EXPECT_TRUE(Effects<agents::ShipLogs>()[0].ended);
 }
 
 TEST_F(ObserveTest, ALostRunStillShipsWhatThereIs) {
   Have(1);
   Observe(1, v1::RUN_STATE_LOST);
-  ASSERT_THAT(Effects<agent::ShipLogs>(), SizeIs(1));
-  EXPECT_TRUE(Effects<agent::ShipLogs>()[0].ended);
+  ASSERT_THAT(Effects<agents::ShipLogs>(), SizeIs(1));
+  EXPECT_TRUE(Effects<agents::ShipLogs>()[0].ended);
 }
 
 TEST_F(ObserveTest, AfterARestartLogsAreShippedAgain) {
@@ -192,23 +193,23 @@ TEST_F(ObserveTest, AfterARestartLogsAreShippedAgain) {
   Observe(2, v1::RUN_STATE_SUCCEEDED);
   Start();
   Do(Tick{});
-  ASSERT_THAT(Effects<agent::ShipLogs>(), SizeIs(2));
-  EXPECT_FALSE(Effects<agent::ShipLogs>()[0].ended);
-  EXPECT_TRUE(Effects<agent::ShipLogs>()[1].ended);
+  ASSERT_THAT(Effects<agents::ShipLogs>(), SizeIs(2));
+  EXPECT_FALSE(Effects<agents::ShipLogs>()[0].ended);
+  EXPECT_TRUE(Effects<agents::ShipLogs>()[1].ended);
 }
 
 TEST_F(ObserveTest, ForeignBytesNeverReachTheBroker) {
   Have(1);
   Observation odd = Saw(1, v1::RUN_STATE_FAILED);
-  odd.reason = "bad \xff byte";
+  odd.reason = contract::MakeReason(v1::STATE_REASON_CODE_OTHER, {.detail = "bad \xff byte"});
   odd.failure.emplace().set_message(std::string(5000, 'x') + "\xc3");
   odd.evidence.set_detail("\xe2\x82\xac ok \xe2\x82");
   Observe(odd);
-  const v1::RunEvent event = NewEvents()[0];
-  EXPECT_EQ(event.reason(), "bad ? byte");
+  const agent::v1::RunEvent event = NewEvents()[0];
+  EXPECT_EQ(event.state_reason().message(), "bad ? byte");
   EXPECT_EQ(event.failure().message().size(), 4096);
   EXPECT_EQ(event.evidence().detail(), "\xe2\x82\xac ok ??");
 }
 
 }  // namespace
-}  // namespace muster::agent
+}  // namespace muster::agents

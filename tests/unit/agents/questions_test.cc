@@ -7,12 +7,12 @@
 #include "agents/core/clean_text.h"
 #include "tests/unit/agents/fake_backend.h"
 
-namespace muster::agent {
+namespace muster::agents {
 namespace {
 
 using testing::HasSubstr;
 
-using Answers = std::vector<v1::AgentAnswer>;
+using Answers = std::vector<agent::v1::AgentAnswer>;
 
 class QuestionsTest : public testing::Test {
  protected:
@@ -21,19 +21,19 @@ class QuestionsTest : public testing::Test {
   void LetChecksEnd() {
     cluster_.With([](ClusterState& state) { state.checks_hang = false; });
   }
-  void Ask(v1::AgentQuestion question) {
-    questions_.Ask(std::move(question), [this](v1::AgentAnswer answer) {
+  void Ask(agent::v1::AgentQuestion question) {
+    questions_.Ask(std::move(question), [this](agent::v1::AgentAnswer answer) {
       answers_.With([&](Answers& answers) { answers.push_back(std::move(answer)); });
     });
   }
   void AskCheck(uint64_t id) {
-    v1::AgentQuestion question;
+    agent::v1::AgentQuestion question;
     question.set_id(id);
     question.mutable_check();
     Ask(std::move(question));
   }
   void AskDescribe() {
-    v1::AgentQuestion question;
+    agent::v1::AgentQuestion question;
     question.mutable_describe();
     Ask(std::move(question));
   }
@@ -52,7 +52,7 @@ TEST_F(QuestionsTest, OneMoreThanTheBoundIsRefusedAtOnce) {
   cluster_.With([](ClusterState& state) { state.checks_hang = true; });
   for (int i = 1; i <= kMaxQuestions; ++i) AskCheck(i);
   AskCheck(99);
-  const v1::AgentAnswer refused = Await(1)[0];
+  const agent::v1::AgentAnswer refused = Await(1)[0];
   EXPECT_EQ(refused.id(), 99u);
   EXPECT_EQ(refused.error().code(), static_cast<int>(absl::StatusCode::kResourceExhausted));
   EXPECT_TRUE(questions_.has_any());
@@ -65,7 +65,7 @@ TEST_F(QuestionsTest, ACheckThatHangsDelaysNoPlan) {
   cluster_.With([](ClusterState& state) { state.checks_hang = true; });
   AskCheck(1);
   ASSERT_TRUE(cluster_.Eventually([](ClusterState& state) { return state.checks_begun == 1; }));
-  v1::AgentQuestion question;
+  agent::v1::AgentQuestion question;
   question.set_id(2);
   question.mutable_plan()->set_user("ada");
   Ask(question);
@@ -80,7 +80,7 @@ TEST_F(QuestionsTest, ForeignBytesDoNotLeaveTheAgent) {
 TEST_F(QuestionsTest, AnErrorIsTheAnswerWithItsWords) {
   cluster_.With([](ClusterState& state) { state.details = absl::UnavailableError("no answer"); });
   AskDescribe();
-  const v1::AgentAnswer answer = Await(1)[0];
+  const agent::v1::AgentAnswer answer = Await(1)[0];
   EXPECT_EQ(answer.error().code(), static_cast<int>(absl::StatusCode::kUnavailable));
   EXPECT_EQ(answer.error().message(), "no answer");
 }
@@ -94,10 +94,10 @@ TEST_F(QuestionsTest, AnAnswerThatIsTooLargeIsAnError) {
 }
 
 TEST_F(QuestionsTest, ALongPlanIsCutAndSaysSo) {
-  v1::AgentQuestion question;
+  agent::v1::AgentQuestion question;
   question.mutable_plan()->mutable_spec()->set_name(std::string(kMaxSubmissionBytes, 'n'));
   Ask(question);
-  const v1::AgentAnswer answer = Await(1)[0];
+  const agent::v1::AgentAnswer answer = Await(1)[0];
   EXPECT_LT(answer.plan().submission().size(), kMaxSubmissionBytes + 100);
   EXPECT_THAT(answer.plan().submission(), HasSubstr("cut here"));
 }
@@ -120,4 +120,4 @@ TEST(CleanAllTextsTest, ReachesTextsInListsMessagesAndMaps) {
 }
 
 }  // namespace
-}  // namespace muster::agent
+}  // namespace muster::agents

@@ -1,9 +1,10 @@
 #include <gmock/gmock.h>
 
 #include "agents/core/run_events.h"
+#include "contract/sentences.h"
 #include "tests/unit/agents/core_harness.h"
 
-namespace muster::agent {
+namespace muster::agents {
 namespace {
 
 using testing::IsEmpty;
@@ -44,7 +45,7 @@ TEST_F(ReplicasTest, WhatChangesSoonAfterTheLastWereToldIsToldOnceLater) {
   Observe(WithPhases(v1::RUN_STATE_PENDING, {"Pending", "Running"}));
   EXPECT_THAT(NewEvents(), IsEmpty());
   Observation also = WithPhases(v1::RUN_STATE_PENDING, {"Running", "Running"});
-  also.reason = "about to run";
+  also.reason = contract::MakeReason(v1::STATE_REASON_CODE_OTHER, {.detail = "about to run"});
   Observe(also);
   ASSERT_THAT(NewEvents(), SizeIs(1)) << "the reason is not kept back";
   EXPECT_EQ(NewEvents()[0].replicas_size(), 0);
@@ -108,4 +109,4 @@ TEST_F(ReplicasTest, TheirTextsAreMadeUtf8) {
 }
 
 }  // namespace
-}  // namespace muster::agent
+}  // namespace muster::agents

@@ -10,7 +10,7 @@
 
 #include "tests/unit/agents/fake_backend.h"
 
-namespace muster::agent {
+namespace muster::agents {
 namespace {
 
 using testing::ElementsAre;
@@ -28,10 +28,10 @@ class RunCallsTest : public testing::Test {
   }
   static RunHandle Fresh(const std::string& key, bool has_files) {
     RunHandle run = Run(key);
-    v1::Assignment assignment;
+    agent::v1::Assignment assignment;
     assignment.set_run_key(key);
     if (has_files) assignment.mutable_spec()->add_uploads();
-    run.assignment = std::make_shared<const v1::Assignment>(assignment);
+    run.assignment = std::make_shared<const agent::v1::Assignment>(assignment);
     return run;
   }
   std::unique_ptr<RunCalls> MakeCalls(int file_threads = 0) {
@@ -131,4 +131,4 @@ TEST_F(RunCallsTest, HoldsAndReleasesAreACallEach) {
 }
 
 }  // namespace
-}  // namespace muster::agent
+}  // namespace muster::agents

@@ -5,7 +5,7 @@
 
 #include "contract/task_array.h"
 
-namespace muster::agent {
+namespace muster::agents {
 namespace {
 
 using testing::ElementsAre;
@@ -31,7 +31,7 @@ TEST(RunProgramTest, AScriptGetsItsArgumentsAfterItsOwnName) {
 }
 
 TEST(RunProgramTest, SizesAreThoseOfTheRunAndAtLeastOne) {
-  v1::Assignment assignment;
+  agent::v1::Assignment assignment;
   assignment.set_job_id(42);
   auto variables = RunVariables(assignment, "lab", "/r");
   EXPECT_EQ(variables["WORLD_SIZE"], "1");
@@ -47,7 +47,7 @@ TEST(RunProgramTest, SizesAreThoseOfTheRunAndAtLeastOne) {
 }
 
 TEST(RunProgramTest, AShareOfAGpuCountsAsOne) {
-  v1::Assignment assignment;
+  agent::v1::Assignment assignment;
   assignment.mutable_spec()->mutable_resources()->add_gpus()->set_count_millis(250);
   auto variables = RunVariables(assignment, "lab", "/r");
   EXPECT_EQ(variables["NUM_GPU_PER_NODE"], "1");
@@ -56,7 +56,7 @@ TEST(RunProgramTest, AShareOfAGpuCountsAsOne) {
 }
 
 TEST(RunProgramTest, ATaskOfAJobArrayFindsTheArraysNumber) {
-  v1::Assignment assignment;
+  agent::v1::Assignment assignment;
   assignment.set_job_id(43);
   EXPECT_FALSE(RunVariables(assignment, "lab", "/r").contains("SLURM_ARRAY_JOB_ID"));
   assignment.mutable_spec()->mutable_slurm()->mutable_batch_script();
@@ -65,4 +65,4 @@ TEST(RunProgramTest, ATaskOfAJobArrayFindsTheArraysNumber) {
 }
 
 }  // namespace
-}  // namespace muster::agent
+}  // namespace muster::agents

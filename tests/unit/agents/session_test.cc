@@ -2,7 +2,7 @@
 
 #include "tests/unit/agents/core_harness.h"
 
-namespace muster::agent {
+namespace muster::agents {
 namespace {
 
 using testing::ElementsAre;
@@ -21,7 +21,7 @@ TEST_F(SessionTest, TheHelloSaysWhoTheAgentIsAndWhatItHolds) {
   up.inventory.set_identity("machine-id");
   Do(up);
   ASSERT_THAT(Effects<SendToBroker>(), SizeIs(1));
-  const v1::AgentHello hello = Effects<SendToBroker>()[0].message.hello();
+  const agent::v1::AgentHello hello = Effects<SendToBroker>()[0].message.hello();
   EXPECT_EQ(hello.protocol_version(), 1);
   EXPECT_EQ(hello.cluster(), "here");
   EXPECT_EQ(hello.journal_id(), "journal-1");
@@ -123,7 +123,7 @@ TEST_F(SessionTest, HeartbeatsSayWhenTheSchedulerAnsweredAndWhyItDoesNot) {
   After(absl::Seconds(1));
   Do(silent);
   After(absl::Seconds(5));
-  const v1::AgentHeartbeat heartbeat = Effects<SendToBroker>()[0].message.heartbeat();
+  const agent::v1::AgentHeartbeat heartbeat = Effects<SendToBroker>()[0].message.heartbeat();
   EXPECT_EQ(heartbeat.scheduler_observed_at().seconds(), absl::ToUnixSeconds(answered));
   EXPECT_EQ(heartbeat.scheduler_error(), "slurmctld: timed out");
   EXPECT_EQ(heartbeat.scheduler_calls().at("squeue"), 3);
@@ -210,7 +210,7 @@ TEST_F(SessionTest, ABrokerThatDoesNotWelcomeIsGivenUp) {
 
 TEST_F(SessionTest, ABrokerThatGoesAwayIsDialedAgainWhenItSays) {
   Connect();
-  v1::ConnectResponse message;
+  agent::v1::ConnectResponse message;
   message.mutable_reconnect()->mutable_after()->set_seconds(7);
   Do(BrokerSaid{message});
   ASSERT_THAT(Effects<Redial>(), SizeIs(1));
@@ -235,4 +235,4 @@ TEST_F(SessionTest, TheLastWordsOfAGivenUpConnectionAreIgnored) {
 }
 
 }  // namespace
-}  // namespace muster::agent
+}  // namespace muster::agents

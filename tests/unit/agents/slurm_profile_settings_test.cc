@@ -6,7 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace muster::agent {
+namespace muster::agents {
 namespace {
 
 using testing::ElementsAre;
@@ -83,4 +83,4 @@ TEST(SlurmProfileSettings, WhatNoJobCouldSayIsRefusedByTheSettingsName) {
 }
 
 }  // namespace
-}  // namespace muster::agent
+}  // namespace muster::agents

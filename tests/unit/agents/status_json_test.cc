@@ -4,7 +4,7 @@
 #include "gtest/gtest.h"
 #include "rapidcheck/gtest.h"
 
-namespace muster::agent {
+namespace muster::agents {
 namespace {
 
 using ::testing::HasSubstr;
@@ -113,4 +113,4 @@ RC_GTEST_PROP(StatusJsonTest, AnyBytesAreRead, ()) {
 }
 
 }  // namespace
-}  // namespace muster::agent
+}  // namespace muster::agents

@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <filesystem>
+#include <map>
 #include <set>
 #include <string>
 #include <thread>
@@ -275,8 +276,8 @@ std::vector<uint64_t> Sequences(WatchReader* reader, absl::Status* end) {
 TEST_F(ClientTest, AWatchGoesOnWhereItBrokeOff) {
   std::vector<int64_t> asked;
   broker_.watch_jobs = [&](const v1::WatchJobsRequest& request, const auto& write) -> absl::Status {
-    asked.push_back(request.after_sequence());
-    write(v1::WatchJobsResponse());  // a sign of life
+    asked.push_back(request.has_after() ? static_cast<int64_t>(request.after()) : -1);
+    write(Heartbeat());
     if (asked.size() == 1) {
       write(Step(1, 3, v1::JOB_STATE_QUEUED));
       write(Step(1, 5, v1::JOB_STATE_PENDING));
@@ -291,27 +292,25 @@ TEST_F(ClientTest, AWatchGoesOnWhereItBrokeOff) {
   const auto reader = client->WatchJobs({}, absl::InfiniteFuture());
   EXPECT_THAT(Sequences(reader.get(), &end), ElementsAre(3, 5, 9));
   EXPECT_TRUE(end.ok()) << end;
-  EXPECT_THAT(asked, ElementsAre(0, 5));
+  EXPECT_THAT(asked, ElementsAre(-1, 5));
   EXPECT_EQ(interruptions_, 1);
 }
 
 TEST_F(ClientTest, AWatchFromNowOnResumesWhereItBeganThoughItHasSeenNoStep) {
   std::vector<int64_t> asked;
   broker_.watch_jobs = [&](const v1::WatchJobsRequest& request, const auto& write) -> absl::Status {
-    asked.push_back(request.after_sequence());
-    v1::WatchJobsResponse sign_of_life;
-    sign_of_life.set_sequence(asked.size() == 1 ? 0 : 7);  // nothing has ever happened: 0
-    write(sign_of_life);
+    asked.push_back(request.has_after() ? static_cast<int64_t>(request.after()) : -1);
+    write(Heartbeat(asked.size() == 1 ? 0 : 7));  // nothing has ever happened: 0
     return asked.size() < 3 ? absl::UnavailableError("Socket closed") : absl::OkStatus();
   };
   const auto client = NewClient();
   v1::WatchJobsRequest request;
-  request.set_after_sequence(-1);
-  int signs = 0;
-  const auto reader = client->WatchJobs(request, absl::InfiniteFuture(), [&] { ++signs; });
+  request.mutable_now();
+  int heartbeats = 0;
+  const auto reader = client->WatchJobs(request, absl::InfiniteFuture(), [&] { ++heartbeats; });
   EXPECT_FALSE((*reader->Next()).has_value());
   EXPECT_THAT(asked, ElementsAre(-1, 0, 7));
-  EXPECT_EQ(signs, 3);
+  EXPECT_EQ(heartbeats, 3);
 }
 
 TEST_F(ClientTest, AWatchSurvivesARestartOfTheBroker) {
@@ -319,11 +318,10 @@ TEST_F(ClientTest, AWatchSurvivesARestartOfTheBroker) {
   broker_.watch_jobs = [&](const v1::WatchJobsRequest& request, const auto& write) -> absl::Status {
     if (++streams == 1) {
       write(Step(1, 3, v1::JOB_STATE_QUEUED));
-      while (write(v1::WatchJobsResponse()))
-        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      while (write(Heartbeat())) std::this_thread::sleep_for(std::chrono::milliseconds(1));
       return absl::CancelledError("");
     }
-    EXPECT_EQ(request.after_sequence(), 3);
+    EXPECT_EQ(request.after(), 3u);
     write(Step(1, 4, v1::JOB_STATE_SUCCEEDED));
     return absl::OkStatus();
   };
@@ -343,8 +341,7 @@ TEST_F(ClientTest, AWatchSurvivesARestartOfTheBroker) {
 
 TEST_F(ClientTest, AWatchEndsAtItsDeadline) {
   broker_.watch_jobs = [](const auto&, const auto& write) -> absl::Status {
-    while (write(v1::WatchJobsResponse()))
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    while (write(Heartbeat())) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     return absl::OkStatus();
   };
   const auto client = NewClient();
@@ -383,38 +380,90 @@ TEST_F(ClientTest, AReaderMayBeLeftInTheMiddle) {
   EXPECT_TRUE(reader->Next().ok());
 }
 
-TEST_F(ClientTest, ALogGoesOnAtItsOffsetAndDropsWhatWasSeen) {
-  std::vector<uint64_t> asked;
+using Positions = std::map<v1::LogStream, uint64_t>;
+
+Positions PositionsOf(const v1::ReadLogRequest& request) {
+  Positions positions;
+  for (const v1::LogPosition& position : request.positions()) {
+    positions[position.stream()] = position.offset();
+  }
+  return positions;
+}
+
+TEST_F(ClientTest, ALogGoesOnAtItsPositionsAndDropsWhatWasSeen) {
+  std::vector<Positions> asked;
   broker_.read_log = [&](const v1::ReadLogRequest& request, const auto& write) -> absl::Status {
-    asked.push_back(request.offset());
+    asked.push_back(PositionsOf(request));
     switch (asked.size()) {
       case 1:
         write(Piece(0, "hello "));
+        write(Piece(0, "oops", v1::LOG_END_COMPLETE, v1::LOG_STREAM_STDERR));
         return absl::UnavailableError("Socket closed");
       case 2:
         write(Piece(4, "o wor"));  // begins before what was asked for
         return absl::AbortedError("too slow");
       default:
         write(Piece(9, "ld"));
+        write(Piece(4, "", v1::LOG_END_COMPLETE, v1::LOG_STREAM_STDERR));  // once more
         write(Piece(11, "", v1::LOG_END_COMPLETE));
         return absl::OkStatus();
     }
   };
   const auto client = NewClient();
   const auto reader = client->ReadLog({}, absl::InfiniteFuture());
-  std::string log;
-  v1::LogEnd end = v1::LOG_END_UNSPECIFIED;
+  std::map<v1::LogStream, std::string> logs;
+  std::map<v1::LogStream, int> ends;
   while (true) {
     const auto piece = reader->Next();
     ASSERT_TRUE(piece.ok()) << piece.status();
     if (!piece->has_value()) break;
+    std::string& log = logs[(*piece)->stream()];
     EXPECT_EQ((*piece)->offset(), log.size());
     log += (*piece)->data();
-    end = (*piece)->end();
+    ends[(*piece)->stream()] += (*piece)->end() == v1::LOG_END_COMPLETE ? 1 : 0;
   }
-  EXPECT_EQ(log, "hello world");
-  EXPECT_EQ(end, v1::LOG_END_COMPLETE);
-  EXPECT_THAT(asked, ElementsAre(0, 6, 9));
+  EXPECT_EQ(logs[v1::LOG_STREAM_STDOUT], "hello world");
+  EXPECT_EQ(logs[v1::LOG_STREAM_STDERR], "oops");
+  EXPECT_EQ(ends[v1::LOG_STREAM_STDOUT], 1);
+  EXPECT_EQ(ends[v1::LOG_STREAM_STDERR], 1);
+  EXPECT_THAT(
+      asked,
+      ElementsAre(Positions{}, Positions{{v1::LOG_STREAM_STDOUT, 6}, {v1::LOG_STREAM_STDERR, 4}},
+                  Positions{{v1::LOG_STREAM_STDOUT, 9}, {v1::LOG_STREAM_STDERR, 4}}));
+}
+
+TEST_F(ClientTest, TheLastLinesAreAskedForUntilBothOutputsHaveSaidWhereTheyBegin) {
+  std::vector<uint32_t> asked;
+  Positions resumed;
+  broker_.read_log = [&](const v1::ReadLogRequest& request, const auto& write) -> absl::Status {
+    asked.push_back(request.tail_lines());
+    if (asked.size() < 3) {
+      write(Piece(100, ""));
+      if (asked.size() == 2) {
+        write(Piece(50, "", v1::LOG_END_UNSPECIFIED, v1::LOG_STREAM_STDERR));
+        write(Piece(100, "last\n"));
+      }
+      return absl::UnavailableError("Socket closed");
+    }
+    resumed = PositionsOf(request);
+    write(Piece(105, "", v1::LOG_END_COMPLETE));
+    write(Piece(50, "", v1::LOG_END_COMPLETE, v1::LOG_STREAM_STDERR));
+    return absl::OkStatus();
+  };
+  const auto client = NewClient();
+  v1::ReadLogRequest request;
+  request.set_tail_lines(1);
+  const auto reader = client->ReadLog(request, absl::InfiniteFuture());
+  std::string log;
+  while (true) {
+    const auto piece = reader->Next();
+    ASSERT_TRUE(piece.ok()) << piece.status();
+    if (!piece->has_value()) break;
+    log += (*piece)->data();
+  }
+  EXPECT_EQ(log, "last\n");
+  EXPECT_THAT(asked, ElementsAre(1, 1, 0));
+  EXPECT_EQ(resumed, (Positions{{v1::LOG_STREAM_STDOUT, 105}, {v1::LOG_STREAM_STDERR, 50}}));
 }
 
 }  // namespace

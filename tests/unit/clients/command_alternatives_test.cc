@@ -114,7 +114,19 @@ TEST_F(AlternativesTest, WhereTheCommandLineMakesThemOneNoneIsAskedFor) {
 TEST_F(AlternativesTest, TheRemarkHasWhatIsAskedForAndItsPlace) {
   busy_ = "V100";
   EXPECT_EQ(Taken(task_, {"submit", "--gpus", "V100"}), "V100");
-  EXPECT_THAT(err_, HasSubstr("job.yaml:3:12: of 3 alternatives number 1 (V100:1) is taken"));
+  EXPECT_THAT(err_, HasSubstr("job.yaml:3:12: of 2 alternatives number 1 (V100:1) is taken"));
+  EXPECT_THAT(asked_, ElementsAre("V100", "V100")) << "the third, with 2 CPUs, is another one";
+}
+
+TEST_F(AlternativesTest, OneThatIsThereTwiceIsAskedForOnce) {
+  busy_ = "A100";
+  const std::string task =
+      "num_nodes: 1\nrun: x\nresources: {any_of: [{accelerators: H100, infra: slurm/b/q}, "
+      "{accelerators: A100, infra: slurm/b/p}, {accelerators: A100, infra: slurm/b/q}, "
+      "{accelerators: A100, infra: slurm/b/q}, {accelerators: H100, infra: slurm/b/q}]}\n";
+  EXPECT_EQ(Taken(task), "A100");
+  EXPECT_THAT(asked_, ElementsAre("H100", "A100", "A100"));
+  EXPECT_THAT(err_, HasSubstr("of 3 alternatives number 2"));
 }
 
 TEST_F(AlternativesTest, ATaskWithoutAnyAsksNothing) {

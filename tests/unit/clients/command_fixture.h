@@ -40,6 +40,22 @@ class CommandTest : public ::testing::Test {
       for (uint64_t id : request.job_ids()) write(client::Step(id, 3, job_.state()));
       return absl::OkStatus();
     };
+    // The history is what a watch would begin with.
+    broker_.list_transitions = [this](const v1::ListTransitionsRequest& request)
+        -> absl::StatusOr<v1::ListTransitionsResponse> {
+      v1::WatchJobsRequest watch;
+      watch.add_job_ids(request.job_id());
+      v1::ListTransitionsResponse response;
+      const absl::Status status =
+          broker_.watch_jobs(watch, [&response](const v1::WatchJobsResponse& step) {
+            if (!step.has_change()) return false;
+            if (step.change().has_transition())
+              *response.add_transitions() = step.change().transition();
+            return true;
+          });
+      if (!status.ok()) return status;
+      return response;
+    };
   }
 
   Outcome Run(std::vector<std::string> arguments) {

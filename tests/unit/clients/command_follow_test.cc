@@ -7,11 +7,13 @@
 #include <string>
 
 #include "absl/time/clock.h"
+#include "contract/sentences.h"
 #include "tests/unit/clients/command_fixture.h"
 
 namespace muster::cli {
 namespace {
 
+using client::Heartbeat;
 using client::JobInState;
 using client::Piece;
 using client::Step;
@@ -31,8 +33,7 @@ TEST_F(CommandTest, WaitExitsAsTheFirstJobThatDidNotSucceed) {
 
 TEST_F(CommandTest, WaitGivesUpAtItsTimeOut) {
   broker_.watch_jobs = [](const auto&, const auto& write) -> absl::Status {
-    while (write(v1::WatchJobsResponse()))
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    while (write(Heartbeat())) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     return absl::OkStatus();
   };
   const Outcome outcome = Run({"wait", "--timeout", "1s", "42"});
@@ -48,9 +49,10 @@ TEST_F(CommandTest, RunWithWaitPassesBothOutputsOnAndExitsAsTheJob) {
   broker_.read_log = [](const v1::ReadLogRequest& request, const auto& write) -> absl::Status {
     EXPECT_EQ(request.run(), 1u);
     EXPECT_TRUE(request.follow());
-    const bool is_out = request.stream() == v1::LOG_STREAM_STDOUT;
-    write(Piece(0, is_out ? "out\x1b[0m\n" : "err\n"));
-    write(Piece(7, "", v1::LOG_END_COMPLETE));
+    EXPECT_EQ(request.stream(), v1::LOG_STREAM_UNSPECIFIED);
+    write(Piece(0, "out\x1b[0m\n"));
+    write(Piece(0, "err\n", v1::LOG_END_COMPLETE, v1::LOG_STREAM_STDERR));
+    write(Piece(8, "", v1::LOG_END_COMPLETE));
     return absl::OkStatus();
   };
   const Outcome outcome = Run({"run", "--wait", "--", "x"});
@@ -68,8 +70,7 @@ TEST_F(CommandTest, AnInterruptEndsTheWaitingAndTellsHowToGoOn) {
   job_ = JobInState(42, v1::JOB_STATE_QUEUED);
   broker_.watch_jobs = [](const auto&, const auto& write) -> absl::Status {
     write(Step(42, 1, v1::JOB_STATE_QUEUED, 0));
-    while (write(v1::WatchJobsResponse()))
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    while (write(Heartbeat())) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     return absl::OkStatus();
   };
   Command command(broker_.address(), {"run", "--wait", "--", "x"});
@@ -84,13 +85,12 @@ TEST_F(CommandTest, AnInterruptEndsTheWaitingAndTellsHowToGoOn) {
 TEST_F(CommandTest, AnInterruptIsHeardThoughNobodyReadsTheOutput) {
   broker_.watch_jobs = [this](const auto&, const auto& write) -> absl::Status {
     write(Step(42, 1, v1::JOB_STATE_RUNNING));
-    while (!stop_ && write(v1::WatchJobsResponse())) {
+    while (!stop_ && write(Heartbeat())) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     return absl::OkStatus();
   };
-  broker_.read_log = [](const v1::ReadLogRequest& request, const auto& write) -> absl::Status {
-    if (request.stream() == v1::LOG_STREAM_STDERR) return absl::OkStatus();
+  broker_.read_log = [](const auto&, const auto& write) -> absl::Status {
     for (uint64_t at = 0; write(Piece(at, std::string(4096, 'x'))); at += 4096) {
     }
     return absl::OkStatus();
@@ -103,75 +103,11 @@ TEST_F(CommandTest, AnInterruptIsHeardThoughNobodyReadsTheOutput) {
   stop_ = true;
 }
 
-TEST_F(CommandTest, LogsAreExactInAPipeAndHarmlessOnATerminal) {
-  const std::string log = "a\x1b]0;x\x07\xff\xe6\x97\xa5\n";
-  broker_.read_log = [&](const v1::ReadLogRequest& request, const auto& write) -> absl::Status {
-    for (uint64_t at = request.offset(); at < log.size(); ++at) write(Piece(at, log.substr(at, 1)));
-    write(Piece(log.size(), "", v1::LOG_END_COMPLETE));
-    return absl::OkStatus();
-  };
-  EXPECT_EQ(Run({"logs", "42"}).out, log);
-  EXPECT_EQ(Run({"logs", "42", "--since-offset", "7"}).out, log.substr(7));
-  EXPECT_EQ(RunOnTerminal(broker_.address(), {"logs", "42"}).out, "a\\x1b]0;x\\x07\\xff日\r\n");
-  EXPECT_THAT(RunOnTerminal(broker_.address(), {"logs", "--raw", "42"}).out,
-              HasSubstr("\x1b]0;x\x07"));
-}
-
-TEST_F(CommandTest, LogsAskForTheRunRankAndStreamThatWereNamed) {
-  v1::ReadLogRequest seen;
-  broker_.read_log = [&](const v1::ReadLogRequest& request, const auto& write) -> absl::Status {
-    seen = request;
-    write(Piece(0, "", v1::LOG_END_TRUNCATED));
-    return absl::OkStatus();
-  };
-  const Outcome outcome = Run({"logs", "42.3", "--rank", "2", "--stderr", "-f"});
-  EXPECT_EQ(outcome.code, 0);
-  EXPECT_THAT(outcome.err, HasSubstr("more bytes than the broker keeps"));
-  EXPECT_EQ(seen.run(), 3u);
-  EXPECT_EQ(seen.rank(), 2u);
-  EXPECT_EQ(seen.stream(), v1::LOG_STREAM_STDERR);
-  EXPECT_TRUE(seen.follow());
-  Run({"logs", "42", "--run", "2"});
-  EXPECT_EQ(seen.run(), 2u);
-}
-
-TEST_F(CommandTest, ALogThatIsNotCompleteIsAnErrorOfLogsButNotOfTheJob) {
-  broker_.read_log = [](const auto&, const auto& write) -> absl::Status {
-    write(Piece(0, "start\n"));
-    write(Piece(6, "", v1::LOG_END_INCOMPLETE));
-    return absl::OkStatus();
-  };
-  const Outcome logs = Run({"logs", "-q", "42"});
-  EXPECT_EQ(logs.code, 1);
-  EXPECT_EQ(logs.out, "start\n");
-  EXPECT_THAT(logs.err, HasSubstr("is not complete"));
-  const Outcome waited = Run({"run", "--wait", "--", "x"});
-  EXPECT_EQ(waited.code, 0);
-  EXPECT_THAT(waited.err, HasSubstr("is not complete"));
-}
-
-TEST_F(CommandTest, LogsOfARunThatHasEndedAskForAllThatIsStillOnItsWay) {
-  bool follows = false;
-  broker_.read_log = [&](const v1::ReadLogRequest& request, const auto& write) -> absl::Status {
-    follows = request.follow();
-    write(Piece(0, "", v1::LOG_END_COMPLETE));
-    return absl::OkStatus();
-  };
-  job_.mutable_runs(0)->set_state(v1::RUN_STATE_SUCCEEDED);
-  EXPECT_EQ(Run({"logs", "42"}).code, 0);
-  EXPECT_TRUE(follows);
-  EXPECT_EQ(Run({"logs", "42.1"}).code, 0);
-  EXPECT_TRUE(follows);
-  job_.mutable_runs(0)->set_logs_complete(true);
-  EXPECT_EQ(Run({"logs", "42"}).code, 0);
-  EXPECT_FALSE(follows);
-}
-
 TEST_F(CommandTest, WhoWaitsHearsWhyAJobWaitsAndWhenThatChanges) {
   const auto waiting = [](const char* reason) {
     v1::Job job = JobInState(42, v1::JOB_STATE_QUEUED);
     job.clear_cluster();
-    job.set_reason(reason);
+    if (*reason != '\0') *job.mutable_state_reason() = client::Because(reason);
     return job;
   };
   std::atomic<int> looks = 0;
@@ -185,13 +121,14 @@ TEST_F(CommandTest, WhoWaitsHearsWhyAJobWaitsAndWhenThatChanges) {
   };
   broker_.watch_jobs = [&](const auto&, const auto& write) -> absl::Status {
     v1::WatchJobsResponse step = Step(42, 1, v1::JOB_STATE_QUEUED, 0);
-    *step.mutable_job() = waiting("");
+    *step.mutable_change()->mutable_job() = waiting("");
     // It was submitted this moment, and most such jobs have a cluster the next.
     if (is_new)
-      step.mutable_job()->mutable_create_time()->set_seconds(absl::ToUnixSeconds(absl::Now()));
+      step.mutable_change()->mutable_job()->mutable_create_time()->set_seconds(
+          absl::ToUnixSeconds(absl::Now()));
     write(step);
     // Nothing changes but the reason.
-    for (int i = 0; i < 3; ++i) write(v1::WatchJobsResponse());
+    for (int i = 0; i < 3; ++i) write(Heartbeat());
     write(Step(42, 2, v1::JOB_STATE_SUCCEEDED));
     return absl::OkStatus();
   };
@@ -216,10 +153,9 @@ TEST_F(CommandTest, WhoFollowsALogHearsThatTheAgentIsGoneAndThatItIsBack) {
   };
   broker_.watch_jobs = [&](const auto&, const auto& write) -> absl::Status {
     v1::WatchJobsResponse step = Step(42, 1, v1::JOB_STATE_RUNNING);
-    *step.mutable_job() = job_;
+    *step.mutable_change()->mutable_job() = job_;
     write(step);
-    while (!stop_ && write(v1::WatchJobsResponse()))
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    while (!stop_ && write(Heartbeat())) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     return absl::OkStatus();
   };
   std::atomic<bool> is_read = false;
@@ -247,21 +183,23 @@ TEST_F(CommandTest, WhoWaitsHearsThatAHostIsSilentAndThatItIsBack) {
     v1::GetJobResponse response;
     *response.mutable_job() = JobInState(42, v1::JOB_STATE_RUNNING);
     if (++looks < 4) {
-      response.mutable_job()->set_reason(looks < 3
-                                             ? "host gpu2 has not answered since noon: no route"
-                                             : "host gpu2 has not answered since noon: refused");
+      *response.mutable_job()->mutable_state_reason() = contract::MakeReason(
+          v1::STATE_REASON_CODE_HOST_SILENT, {.detail = looks < 3 ? "no route" : "refused",
+                                              .subject = "gpu2",
+                                              .since = absl::FromUnixSeconds(1'772'366'400)});
     }
     return response;
   };
   broker_.watch_jobs = [&](const auto&, const auto& write) -> absl::Status {
     write(Step(42, 1, v1::JOB_STATE_RUNNING));
     // Nothing changes but the reason.
-    for (int i = 0; i < 4; ++i) write(v1::WatchJobsResponse());
+    for (int i = 0; i < 4; ++i) write(Heartbeat());
     write(Step(42, 2, v1::JOB_STATE_SUCCEEDED));
     return absl::OkStatus();
   };
   const std::string silence =
-      "muster: job 42 is RUNNING on box: host gpu2 has not answered since noon: no route\n"
+      "muster: job 42 is RUNNING on box: host gpu2 has not answered since 2026-03-01T12:00:00Z: no "
+      "route\n"
       "muster: the hosts of job 42 answer again\n";
   EXPECT_EQ(Run({"wait", "42"}).err, "muster: job 42 is RUNNING on box\n" + silence);
 }
@@ -269,7 +207,7 @@ TEST_F(CommandTest, WhoWaitsHearsThatAHostIsSilentAndThatItIsBack) {
 TEST_F(CommandTest, WhoFollowsTheLogOfAJobThatHasNotBegunHearsWhyItWaits) {
   const auto waiting = [](const char* reason) {
     v1::Job job = JobInState(42, v1::JOB_STATE_PENDING);
-    job.set_reason(reason);
+    if (*reason != '\0') *job.mutable_state_reason() = client::Because(reason);
     return job;
   };
   std::atomic<int> looks = 0;
@@ -280,10 +218,9 @@ TEST_F(CommandTest, WhoFollowsTheLogOfAJobThatHasNotBegunHearsWhyItWaits) {
   };
   broker_.watch_jobs = [&](const auto&, const auto& write) -> absl::Status {
     v1::WatchJobsResponse step = Step(42, 1, v1::JOB_STATE_PENDING);
-    *step.mutable_job() = waiting("no node is free");
+    *step.mutable_change()->mutable_job() = waiting("no node is free");
     write(step);
-    while (!stop_ && write(v1::WatchJobsResponse()))
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    while (!stop_ && write(Heartbeat())) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     return absl::OkStatus();
   };
   broker_.read_log = [&](const auto&, const auto& write) -> absl::Status {
@@ -305,7 +242,7 @@ TEST_F(CommandTest, WhoFollowsTheLogOfAJobThatHasNotBegunHearsWhyItWaits) {
 TEST_F(CommandTest, LogsOfAJobThatHasNotRunSayWhy) {
   job_ = JobInState(42, v1::JOB_STATE_QUEUED);
   job_.clear_runs();
-  job_.set_reason("box is full");
+  *job_.mutable_state_reason() = client::Because("box is full");
   const Outcome outcome = Run({"logs", "42"});
   EXPECT_EQ(outcome.code, 0);
   EXPECT_EQ(outcome.out, "");
@@ -318,8 +255,9 @@ TEST_F(CommandTest, WhoFollowsTheLogOfAJobThatIsCanceledBeforeItRunsHearsThat) {
   broker_.watch_jobs = [this](const auto&, const auto& write) -> absl::Status {
     job_.set_state(v1::JOB_STATE_CANCELED);
     v1::WatchJobsResponse step;
-    step.set_job_id(42);
-    step.mutable_transition()->set_job_state(v1::JOB_STATE_CANCELED);
+    step.mutable_change()->set_sequence(1);
+    step.mutable_change()->mutable_job()->set_id(42);
+    step.mutable_change()->mutable_transition()->set_job_state(v1::JOB_STATE_CANCELED);
     write(step);
     return absl::OkStatus();
   };
@@ -332,7 +270,7 @@ TEST_F(CommandTest, ALogWithoutABytePrintsWhyOnStandardError) {
     return absl::OkStatus();
   };
   job_ = JobInState(42, v1::JOB_STATE_PENDING);
-  job_.set_reason("no node is free");
+  *job_.mutable_state_reason() = client::Because("no node is free");
   EXPECT_THAT(Run({"logs", "42"}).err,
               HasSubstr("job 42 PENDING: no node is free (nothing has been written yet)"));
   // The first run's log waits for nothing, whatever the second waits for.
@@ -343,6 +281,8 @@ TEST_F(CommandTest, ALogWithoutABytePrintsWhyOnStandardError) {
   const Outcome errors = Run({"logs", "--stderr", "42"});
   EXPECT_THAT(errors.err, HasSubstr("nothing was written to standard error, or the cluster keeps "
                                     "both outputs in one: muster logs 42.1"));
+  EXPECT_THAT(Run({"logs", "--stdout", "42"}).err,
+              HasSubstr("nothing was written to standard output; both outputs: muster logs 42.1"));
   EXPECT_EQ(errors.out, "");
   job_ = JobInState(42, v1::JOB_STATE_SUCCEEDED);
   EXPECT_THAT(Run({"logs", "42"}).err, HasSubstr("the log is empty"));
@@ -366,9 +306,19 @@ TEST_F(CommandTest, EventsEndWithTheLatestOneUnlessFollowed) {
   broker_.watch_jobs = [](const auto&, const auto& write) -> absl::Status {
     for (uint64_t i = 1; i <= 3; ++i) write(Step(42, i, v1::JOB_STATE_RUNNING));
     // A job that goes on has no end.
-    while (write(v1::WatchJobsResponse()))
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    while (write(Heartbeat())) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     return absl::OkStatus();
+  };
+  // Two pages.
+  broker_.list_transitions =
+      [](const v1::ListTransitionsRequest& request) -> absl::StatusOr<v1::ListTransitionsResponse> {
+    v1::ListTransitionsResponse page;
+    const bool is_first = request.page_token().empty();
+    for (uint64_t i = is_first ? 1 : 3; i <= (is_first ? 2 : 3); ++i) {
+      *page.add_transitions() = Step(42, i, v1::JOB_STATE_RUNNING).change().transition();
+    }
+    if (is_first) page.set_next_page_token("rest");
+    return page;
   };
   const Outcome outcome = Run({"events", "42", "-o", "jsonl"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;

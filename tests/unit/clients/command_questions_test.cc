@@ -1,10 +1,9 @@
-// Verbs that ask agents, explain and hold, against a fake broker.
+// Verbs that ask agents and plan, against a fake broker.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "clients/cli/views.h"
 #include "contract/errors.h"
 #include "tests/unit/clients/command_fixture.h"
 
@@ -118,207 +117,14 @@ TEST_F(CommandTest, AClusterWhoseAgentDoesNotAnswerIsShownAsItWasWithANote) {
   EXPECT_THAT(outcome.err, HasSubstr("its agent did not answer: its agent is away"));
 }
 
-TEST_F(CommandTest, WhySaysTheReasonSinceWhenAndWhenItWouldStart) {
-  job_ = JobInState(42, v1::JOB_STATE_PENDING);
-  job_.set_reason("waiting for free nodes (Resources)");
-  job_.set_held(true);
-  v1::Run& run = *job_.mutable_runs(0);
-  run.set_reason(job_.reason());
-  run.mutable_reason_since()->set_seconds(1'772'366'400);
-  run.mutable_estimated_start_time()->set_seconds(1'772'366'460);
-  run.set_restarts(2);
-  const Outcome outcome = Run({"why", "42"});
-  EXPECT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_THAT(outcome.out, HasSubstr("Job 42  train  PENDING\n"));
-  EXPECT_THAT(outcome.out, HasSubstr("Because     waiting for free nodes (Resources)\n"));
-  EXPECT_THAT(outcome.out, HasSubstr("Since       2026-03-01T12:00:00Z ("));
-  EXPECT_THAT(outcome.out, HasSubstr("Would start 2026-03-01T12:01:00Z ("));
-  EXPECT_THAT(outcome.out, HasSubstr("Restarts    2 by the scheduler itself\n"));
-}
-
-TEST_F(CommandTest, WhySaysThatAJobIsKeptBackOnlyOnceItIs) {
-  const std::string kept = "Held        it does not start before: muster release 42\n";
-  const std::string asked = "Held        asked to hold; if too late: muster events 42\n";
-  job_ = JobInState(42, v1::JOB_STATE_PENDING);
-  job_.set_held(true);
-  job_.set_reason("held by ada: not yet");
-  v1::Run& run = *job_.mutable_runs(0);
-  run.set_reason("Unschedulable: no node; the hold waits: it was let go in that moment");
-  const std::string open = Run({"why", "42"}).out;
-  EXPECT_THAT(open, AllOf(HasSubstr(asked), Not(HasSubstr(kept)), Not(HasSubstr("Scheduler"))));
-  EXPECT_THAT(open,
-              HasSubstr("Because     Unschedulable: no node; the hold waits: it was let go "));
-  for (const char* reason : {"held: it starts once it is released", "held by (JobHeldUser)"}) {
-    run.set_reason(reason);
-    EXPECT_THAT(Run({"why", "42"}).out,
-                AllOf(HasSubstr(kept), Not(HasSubstr("asked to hold")), HasSubstr("held by ada")));
-  }
-  run.set_reason("node n1 was lost");
-  job_.set_state(v1::JOB_STATE_QUEUED);
-  EXPECT_THAT(Run({"why", "42"}).out, HasSubstr(kept)) << "no cluster has it";
-}
-
-TEST_F(CommandTest, WhoHeldReleasedOrCanceledAJobIsSaidWithTheReasonGiven) {
-  v1::WatchJobsResponse step = client::Step(42, 1, v1::JOB_STATE_PENDING);
-  broker_.watch_jobs = [&](const auto&, const auto& write) {
-    return write(step), absl::OkStatus();
-  };
-  const auto why = [&](v1::TransitionKind kind, const std::string& detail) {
-    step.mutable_transition()->set_kind(kind);
-    step.mutable_transition()->mutable_evidence()->set_detail(detail);
-    return Run({"why", "42"}).out;
-  };
-  job_ = JobInState(42, v1::JOB_STATE_PENDING);
-  job_.set_reason("held in the name of an administrator: ask them (JobHeldAdmin)");
-  job_.mutable_runs(0)->set_reason(job_.reason());
-  EXPECT_THAT(why(v1::TRANSITION_KIND_UNSPECIFIED, ""), HasSubstr("ask them (JobHeldAdmin)\n"));
-  EXPECT_THAT(why(v1::TRANSITION_KIND_RELEASE_REQUESTED, "released by ada"),
-              HasSubstr("Because     released by ada; the cluster, as last seen, still held it\n"));
-  job_.set_held(true);
-  const std::string held = why(v1::TRANSITION_KIND_HOLD_REQUESTED, "held by ada: not yet");
-  EXPECT_THAT(held, HasSubstr("Because     held through Muster\n"));
-  EXPECT_THAT(held, HasSubstr("muster release 42\n"));
-  EXPECT_THAT(held, HasSubstr("By          held by ada: not yet\n"));
-  EXPECT_THAT(held, Not(HasSubstr("administrator")));
-  job_ = JobInState(42, v1::JOB_STATE_CANCELED);
-  EXPECT_THAT(why(v1::TRANSITION_KIND_CANCEL_REQUESTED, "canceled by ada: wrong data"),
-              HasSubstr("Canceled    canceled by ada: wrong data\n"));
-  EXPECT_THAT(why(v1::TRANSITION_KIND_UNSPECIFIED, "CANCELLED by 1000"),
-              HasSubstr("Canceled    CANCELLED by 1000\n"))
-      << "not through Muster";
-}
-
-TEST_F(CommandTest, AReleaseDoesNotAnswerWithTheReasonFromBeforeIt) {
-  broker_.release_jobs = [](const auto&) -> absl::StatusOr<v1::ReleaseJobsResponse> {
-    v1::ReleaseJobsResponse response;
-    *response.add_jobs() = JobInState(42, v1::JOB_STATE_PENDING);
-    response.mutable_jobs(0)->set_reason("held by an administrator (JobHeldAdmin)");
-    return response;
-  };
-  const std::string out = Run({"release", "42"}).out;
-  EXPECT_THAT(out, HasSubstr("released"));
-  EXPECT_THAT(out, Not(HasSubstr("administrator")));
-}
-
-TEST_F(CommandTest, AHoldOfWhatAClusterHasPromisesNothing) {
-  broker_.hold_jobs = [](const auto&) -> absl::StatusOr<v1::HoldJobsResponse> {
-    v1::HoldJobsResponse response;
-    *response.add_jobs() = JobInState(42, v1::JOB_STATE_PENDING);
-    *response.add_jobs() = JobInState(43, v1::JOB_STATE_QUEUED);
-    for (v1::Job& job : *response.mutable_jobs()) job.set_reason("held by ada");
-    return response;
-  };
-  const std::string out = Run({"hold", "42", "43"}).out;
-  EXPECT_THAT(out, HasSubstr("asked to hold; if too late: muster events 42\n"));
-  EXPECT_THAT(out, HasSubstr("held by ada\n")) << "what only Muster has is held at once";
-}
-
-TEST_F(CommandTest, AHoldThatCameTooLateIsAStepOfItsOwn) {
-  v1::WatchJobsResponse step = client::Step(42, 1, v1::JOB_STATE_PENDING);
-  step.mutable_transition()->set_kind(v1::TRANSITION_KIND_RELEASE_REQUESTED);
-  step.mutable_transition()->mutable_evidence()->set_source(v1::EVIDENCE_SOURCE_BROKER);
-  EXPECT_EQ(StepText(step.transition()), "hold too late");
-  step.mutable_transition()->mutable_evidence()->set_source(v1::EVIDENCE_SOURCE_USER);
-  EXPECT_EQ(StepText(step.transition()), "released");
-}
-
-TEST_F(CommandTest, AReleaseOfAJobThatWasNotHeldSaysSo) {
-  broker_.release_jobs = [this](const auto&) -> absl::StatusOr<v1::ReleaseJobsResponse> {
-    v1::ReleaseJobsResponse response;
-    *response.add_jobs() = job_;
-    return response;
-  };
-  job_ = JobInState(42, v1::JOB_STATE_SUCCEEDED);
-  EXPECT_THAT(Run({"release", "42"}).err, HasSubstr("job 42 was not held"));
-  job_ = JobInState(42, v1::JOB_STATE_QUEUED);
-  job_.set_held(true);
-  EXPECT_EQ(Run({"release", "42"}).err, "");
-}
-
-TEST_F(CommandTest, WhyQuotesWhatAFailureWasJudgedBy) {
-  job_ = JobInState(42, v1::JOB_STATE_FAILED);
-  v1::Failure& failure = *job_.mutable_failure();
-  failure.set_failure_class(v1::FAILURE_CLASS_OOM);
-  failure.set_message("it needed more memory");
-  failure.set_suggestion("a smaller batch");
-  v1::FailureQuote* quote = failure.add_quotes();
-  quote->set_source("rank-0.err");
-  quote->set_text("Killed");
-  const Outcome outcome = Run({"why", "42"});
-  EXPECT_EQ(outcome.code, 0);
-  for (const char* words : {"Class       OOM\n", "Because     it needed more memory\n",
-                            "rank-0.err: Killed\n", "What to do  a smaller batch\n"}) {
-    EXPECT_THAT(outcome.out, HasSubstr(words));
-  }
-}
-
-TEST_F(CommandTest, WhyEndsWithTheLastLinesThatTheProgramWrote) {
-  job_ = JobInState(42, v1::JOB_STATE_FAILED);
-  job_.mutable_exit()->set_code(3);
-  job_.mutable_exit()->set_rank(1);
-  job_.mutable_start_time()->set_seconds(1'772'366'400);
-  job_.mutable_failure()->set_failure_class(v1::FAILURE_CLASS_PROGRAM);
-  std::string out = "1\n2\n3\n4\n5\n" + std::string(500, 'x') + "y\nlast\x1b[0m\n\n";
-  std::string err;
-  broker_.read_log = [&](const v1::ReadLogRequest& request, const auto& write) -> absl::Status {
-    EXPECT_EQ(request.run(), 1u);
-    EXPECT_EQ(request.rank(), 1u);
-    EXPECT_FALSE(request.follow());
-    const std::string& text = request.stream() == v1::LOG_STREAM_STDERR ? err : out;
-    for (uint64_t at = 0; at < text.size(); at += 7) write(client::Piece(at, text.substr(at, 7)));
-    write(client::Piece(text.size(), "", v1::LOG_END_COMPLETE));
-    return absl::OkStatus();
-  };
-  EXPECT_THAT(Run({"why", "42"}).out, EndsWith("  Last lines\n    3\n    4\n    5\n    " +
-                                               std::string(399, 'x') + "y\n    last\\x1b[0m\n"));
-  err = "oops";
-  EXPECT_THAT(Run({"why", "42"}).out, EndsWith("  Last lines\n    oops\n"));
-  job_.mutable_failure()->add_quotes()->set_text("oops");
-  EXPECT_THAT(Run({"why", "42"}).out, Not(HasSubstr("Last lines")));
-  err = "before\noops";
-  EXPECT_THAT(Run({"why", "42"}).out, EndsWith("  Last lines\n    before\n    oops\n"));
-  out = err = "";
-  EXPECT_THAT(Run({"why", "42"}).out, Not(HasSubstr("Last lines")));
-}
-
-TEST_F(CommandTest, WhyHasTheLastLinesOfASetupThatFailed) {
-  job_ = JobInState(42, v1::JOB_STATE_FAILED);
-  job_.clear_exit();
-  job_.clear_start_time();
-  job_.mutable_failure()->set_failure_class(v1::FAILURE_CLASS_CONFIG);
-  job_.mutable_failure()->set_message("rank 1 on gpu1: setup ended with exit code 9");
-  broker_.read_log = [&](const v1::ReadLogRequest& request, const auto& write) -> absl::Status {
-    EXPECT_EQ(request.rank(), 1u);
-    write(client::Piece(0, "no such package\n", v1::LOG_END_COMPLETE));
-    return absl::OkStatus();
-  };
-  const std::string page = Run({"why", "42"}).out;
-  EXPECT_THAT(page, HasSubstr("muster logs --rank 1 42.1 --stderr\n"));
-  EXPECT_THAT(page, EndsWith("  Last lines\n    no such package\n"));
-  job_.mutable_failure()->set_message("rank 1 on gpu1: setup could not be started: \"/x\"");
-  EXPECT_THAT(Run({"why", "42"}).out, Not(HasSubstr("Last lines")));
-}
-
-TEST_F(CommandTest, WhySaysWhoseTurnItIsWhileNobodyHasSaidWhyAJobWaits) {
-  job_ = JobInState(42, v1::JOB_STATE_PENDING);
-  job_.set_cluster("box");
-  job_.mutable_runs(0)->set_state(v1::RUN_STATE_LAUNCHING);
-  EXPECT_THAT(Run({"why", "42"}).out, HasSubstr("Because     cluster box is being given it\n"));
-  job_.mutable_runs(0)->set_state(v1::RUN_STATE_PENDING);
-  EXPECT_THAT(Run({"why", "42"}).out,
-              HasSubstr("cluster box has it and has not said yet what it waits for\n"));
-  job_.set_reason("no node is free");
-  EXPECT_THAT(Run({"why", "42"}).out, HasSubstr("Because     no node is free\n"));
-}
-
 TEST_F(CommandTest, APlanOfWhatIsNotHonouredYetNamesItsPlaceInTheFile) {
   broker_.plan_job = [](const v1::PlanJobRequest& request) -> absl::StatusOr<v1::PlanJobResponse> {
-    if (!request.spec().has_array()) return v1::PlanJobResponse();
+    if (request.spec().image().empty()) return v1::PlanJobResponse();
     return contract::Error(absl::StatusCode::kUnimplemented, "FIELD_NOT_HONOURED", "leave it out",
-                           {{"field", "spec.array"}});
+                           {{"field", "spec.image"}});
   };
-  const Outcome outcome = Run({"plan", WriteFile("run: a\n---\nrun: b\narray: {size: 3}\n")});
-  EXPECT_THAT(outcome.err, HasSubstr("job.yaml:4:8: array: is not honoured yet\n"));
+  const Outcome outcome = Run({"plan", WriteFile("run: a\n---\nrun: b\nimage: c\n")});
+  EXPECT_THAT(outcome.err, HasSubstr("job.yaml:4:8: image: is not honoured yet\n"));
 }
 
 TEST_F(CommandTest, HoldAndReleaseNameTheirJobs) {
@@ -381,17 +187,26 @@ TEST_F(CommandTest, PlanShowsTheSubmissionAndSubmitsNothing) {
 }
 
 TEST_F(CommandTest, WhatAClusterWarnsOfIsALineOfStandardErrorUnlessItIsToBeQuiet) {
-  broker_.submit_warnings = {"on cluster k8s: no claim \x1b[1m", "on cluster lab:\nno claim"};
+  broker_.submit_warnings.resize(2);
+  broker_.submit_warnings[0].set_message("on cluster k8s: no claim \x1b[1m");
+  broker_.submit_warnings[0].set_remedy("Make it.");
+  broker_.submit_warnings[1].set_message("on cluster lab:\nno claim");
   const Outcome outcome = Run({"run", "--", "x"});
   EXPECT_EQ(outcome.code, 0);
-  EXPECT_THAT(outcome.err, HasSubstr("muster: warning: on cluster k8s: no claim \\x1b[1m\n"));
+  EXPECT_THAT(outcome.err,
+              HasSubstr("muster: warning: on cluster k8s: no claim \\x1b[1m. Make it.\n"));
   EXPECT_THAT(outcome.err, HasSubstr("muster: warning: on cluster lab: | no claim\n"));
   EXPECT_THAT(outcome.out, Not(HasSubstr("claim")));
   EXPECT_EQ(Run({"run", "-q", "--", "x"}).err, "");
   broker_.submit_jobs = [](const auto&) -> absl::StatusOr<v1::SubmitJobsResponse> {
-    return v1::SubmitJobsResponse();
+    v1::SubmitJobsResponse response;
+    response.add_responses()->set_job_id(1);
+    response.add_responses()->set_job_id(2);
+    return response;
   };
-  EXPECT_THAT(Run({"submit", WriteFile("run: x\n---\nrun: y\n")}).err, HasSubstr("on cluster k8s"));
+  const std::string twice = Run({"submit", WriteFile("run: x\n---\nrun: y\n")}).err;
+  EXPECT_THAT(twice, HasSubstr("on cluster k8s"));
+  EXPECT_EQ(twice.find("on cluster lab"), twice.rfind("on cluster lab")) << "once for both jobs";
 }
 
 TEST_F(CommandTest, APlanTellsOfALongSubmissionOnlyItsLengthUnlessItIsAskedFor) {

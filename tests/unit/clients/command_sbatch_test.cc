@@ -54,7 +54,7 @@ TEST_F(SlurmVerbsTest, SbatchAnswersInTheFormThatWasAskedFor) {
   EXPECT_EQ(Run({"-q", "sbatch", script}).out, "42\n");
   EXPECT_EQ(Run({"sbatch", "-M", "lab", script}).out, "Submitted batch job 42 on cluster lab\n");
   EXPECT_EQ(Run({"sbatch", "-M", "lab", "--parsable", script}).out, "42;lab\n");
-  broker_.submit_warnings = {"no claim"};
+  broker_.submit_warnings.emplace_back().set_message("no claim");
   const Outcome quiet = Run({"sbatch", "-Q", script});
   EXPECT_EQ(quiet.out + quiet.err, "");
   const Outcome number = Run({"sbatch", "-Q", "--parsable", script});
@@ -157,7 +157,8 @@ TEST_F(SlurmVerbsTest, ADependencyThatSlurmCannotKeepIsRefusedAtOnceWithWhatDoes
   EXPECT_THAT(submitted_, IsEmpty());
   // It may get a cluster any moment.
   jobs_[1].set_held(false);
-  jobs_[1].set_reason("cluster \"lab\": it fits, and its agent is not connected");
+  *jobs_[1].mutable_state_reason() =
+      client::Because("cluster \"lab\": it fits, and its agent is not connected");
   EXPECT_THAT(Run({"sbatch", "-d", "afterok:8", script}).err,
               HasSubstr("job 8 is QUEUED, and no cluster has it, so that Slurm cannot wait for it "
                         "(cluster \"lab\": it fits, and its agent is not connected); submit"));

@@ -62,26 +62,29 @@ TEST_F(SlurmVerbsTest, JobsThatNoClusterHasAndThatAreHeldSaySo) {
   jobs_[0].set_state(v1::JOB_STATE_QUEUED);
   jobs_[0].clear_cluster();
   jobs_[1].set_held(true);
-  jobs_[1].set_reason("held by bob");
+  *jobs_[1].mutable_state_reason() = client::Because("held by bob", v1::STATE_REASON_CODE_HELD);
   v1::Run& run = *jobs_[1].mutable_runs(0);
-  run.set_reason("held by its user: let it go on with muster release (JobHeldUser)");
+  *run.mutable_state_reason() = client::SlurmSays("JobHeldUser");
   EXPECT_EQ(Run({"squeue", "-ho", "%i %r", "-Si"}).out, "7 MusterQueue\n8 JobHeldUser\n");
   // A hold that was asked for and that the cluster has not carried out.
-  run.set_reason("Unschedulable: no node; the hold waits: it was let go in that moment");
+  *run.mutable_state_reason() = client::Because("Unschedulable: no node; the hold waits");
+  run.mutable_state_reason()->set_scheduler_reason("Unschedulable");
   EXPECT_EQ(Run({"squeue", "-ho", "%i %r", "-Si"}).out, "7 MusterQueue\n8 Unschedulable\n");
   jobs_[1].set_state(v1::JOB_STATE_QUEUED);
   EXPECT_EQ(Run({"squeue", "-j8", "-ho", "%i %r"}).out, "8 JobHeldUser\n");
 }
 
 TEST_F(SlurmVerbsTest, AReasonOfKubernetesIsItsWordASentenceMustersAndNoneIsLeftOut) {
-  const auto shown = [&](const std::string& reason) {
-    jobs_[1].set_reason(reason);
+  const auto shown = [&](const std::string& word, const std::string& reason) {
+    *jobs_[1].mutable_state_reason() = client::Because(reason);
+    jobs_[1].mutable_state_reason()->set_scheduler_reason(word);
     return Run({"squeue", "-h", "-j8", "-o", "%i %R"}).out;
   };
-  EXPECT_EQ(shown("Unschedulable: 0/2 nodes are available: 2 Too few pods"), "8 (Unschedulable)\n");
-  EXPECT_EQ(shown("node-1 has the most free cores: 2"), "8 (SeeMusterWhy)\n");
-  EXPECT_EQ(shown("Pod refused by hook: no"), "8 (SeeMusterWhy)\n");
-  EXPECT_EQ(shown(""), "8\n");
+  EXPECT_EQ(shown("Unschedulable", "0/2 nodes are available"), "8 (Unschedulable)\n");
+  EXPECT_EQ(shown("", "Unschedulable: 0/2 nodes are available"), "8 (SeeMusterWhy)\n")
+      << "nobody looks for words in a sentence";
+  EXPECT_EQ(shown("job requeued in held state", "requeued and held"), "8 (SeeMusterWhy)\n");
+  EXPECT_EQ(shown("", ""), "8\n");
 }
 
 TEST_F(SlurmVerbsTest, SqueueSaysWhichUserNobodyKnows) {

@@ -158,14 +158,13 @@ TEST_F(CommandTest, ABadFileIsNamedWithItsPlaceAndNothingIsSent) {
 TEST_F(CommandTest, AFieldThatIsNotHonouredIsTheBrokersToRefuseAndNamedWithItsPlace) {
   broker_.submit_job = [](const auto&) -> absl::StatusOr<v1::SubmitJobResponse> {
     return contract::Error(absl::StatusCode::kUnimplemented, "FIELD_NOT_HONOURED", "leave it out",
-                           {{"field", "spec.image,placement.node_labels"}});
+                           {{"field", "spec.image,placement.pool"}});
   };
   const Outcome outcome =
-      Run({"submit", WriteFile("run: x\nimage: ubuntu\nplacement:\n  node_labels: {disk: ssd}\n")});
+      Run({"submit", WriteFile("run: x\nimage: ubuntu\nplacement:\n  pool: gpu\n")});
   EXPECT_EQ(outcome.code, 1);
   EXPECT_THAT(outcome.err, HasSubstr("job.yaml:2:8: image: is not honoured yet\n"));
-  EXPECT_THAT(outcome.err,
-              HasSubstr("job.yaml:4:16: placement.node_labels: is not honoured yet\n"));
+  EXPECT_THAT(outcome.err, HasSubstr("job.yaml:4:9: placement.pool: is not honoured yet\n"));
   EXPECT_THAT(outcome.err, HasSubstr("muster: leave it out\n"));
   broker_.submit_jobs = [](const auto&) -> absl::StatusOr<v1::SubmitJobsResponse> {
     return contract::Error(absl::StatusCode::kUnimplemented, "FIELD_NOT_HONOURED", "leave it out",
@@ -248,15 +247,23 @@ TEST_F(CommandTest, HelpAndVersionGoToStandardOutput) {
   }
 }
 
-TEST_F(CommandTest, WithoutABrokerItSaysHowToNameOne) {
+TEST_F(CommandTest, WithoutABrokerItSaysWhatItHasTriedAndHowToNameOne) {
   const Outcome outcome = RunCommand("", {"list"});
-  EXPECT_EQ(outcome.code, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("--broker"));
-  EXPECT_THAT(outcome.err, HasSubstr("MUSTER_BROKER"));
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.err,
+              HasSubstr("cannot reach the broker at "
+                        "unix:/nonexistent/.local/state/muster/broker.sock (tried because none is "
+                        "named by --broker, by MUSTER_BROKER or in "
+                        "/nonexistent/.config/muster/config.yaml)"));
+  EXPECT_THAT(outcome.err, HasSubstr("name another one with --broker or MUSTER_BROKER"));
+  const Outcome homeless = Command("", {"list"}, /*on_terminal=*/false, {"HOME="}).Finish();
+  EXPECT_EQ(homeless.code, 2);
+  EXPECT_THAT(homeless.err, HasSubstr("no broker is named: use --broker ADDRESS"));
   broker_.Stop();
   const Outcome gone = Run({"list"});
   EXPECT_EQ(gone.code, 1);
-  EXPECT_THAT(gone.err, HasSubstr("cannot reach the broker at " + broker_.address()));
+  EXPECT_THAT(gone.err, HasSubstr("cannot reach the broker at " + broker_.address() +
+                                  " (named by MUSTER_BROKER)"));
   EXPECT_THAT(gone.err, HasSubstr("trying again for up to 2s; Ctrl-C to stop"));
   EXPECT_THAT(gone.err, HasSubstr("start the broker"));
 }
@@ -370,22 +377,15 @@ TEST_F(CommandTest, EveryFormatOfAListing) {
   EXPECT_THAT(Run({"list", "-o", "wide"}).out, HasSubstr("PRIORITY"));
 }
 
-TEST_F(CommandTest, CancelSendsTheReasonAndShowsTheJobs) {
-  v1::CancelJobsRequest seen;
-  broker_.cancel_jobs =
-      [&](const v1::CancelJobsRequest& request) -> absl::StatusOr<v1::CancelJobsResponse> {
-    seen = request;
-    v1::CancelJobsResponse response;
-    for (uint64_t id : request.job_ids())
-      *response.add_jobs() = JobInState(id, v1::JOB_STATE_CANCELED);
-    return response;
+TEST_F(CommandTest, ListSendsItsOrder) {
+  std::string order;
+  broker_.list_jobs =
+      [&](const v1::ListJobsRequest& request) -> absl::StatusOr<v1::ListJobsResponse> {
+    order = request.order_by();
+    return v1::ListJobsResponse();
   };
-  const Outcome outcome = Run({"cancel", "1", "2", "--reason", "no more"});
-  EXPECT_EQ(outcome.code, 0);
-  EXPECT_THAT(outcome.out, HasSubstr("CANCELED"));
-  EXPECT_THAT(seen.job_ids(), ElementsAre(1, 2));
-  EXPECT_EQ(seen.reason(), "no more");
-  EXPECT_EQ(Run({"cancel", "-q", "1", "2"}).out, "1\n2\n");
+  Run({"list", "--order-by", "priority desc"});
+  EXPECT_EQ(order, "priority desc");
 }
 
 TEST_F(CommandTest, ClustersAreListedAndShown) {
@@ -394,7 +394,9 @@ TEST_F(CommandTest, ClustersAreListedAndShown) {
   cluster.set_kind(v1::CLUSTER_KIND_MACHINES);
   cluster.set_state(v1::CLUSTER_STATE_CONNECTED);
   v1::Pool* pool = cluster.mutable_inventory()->add_pools();
-  cluster.mutable_inventory()->add_warnings("memory is not enforced");
+  v1::ClusterIssue* issue = cluster.mutable_inventory()->add_issues();
+  issue->set_message("memory is not enforced");
+  issue->set_remedy("run it as root");
   pool->set_name("default");
   pool->set_available(true);
   v1::NodeGroup* group = pool->add_node_groups();
@@ -421,7 +423,7 @@ TEST_F(CommandTest, ClustersAreListedAndShown) {
   EXPECT_THAT(Run({"clusters", "-o", "wide"}).out, HasSubstr("     42"));
   // A warning of always is on the cluster's page, not a problem of now.
   EXPECT_THAT(Run({"clusters", "-o", "wide"}).out, Not(HasSubstr("not enforced")));
-  EXPECT_THAT(Run({"clusters", "box"}).out, HasSubstr("memory is not enforced"));
+  EXPECT_THAT(Run({"clusters", "box"}).out, HasSubstr("memory is not enforced. run it as root"));
   EXPECT_EQ(Run({"clusters", "-o", "name"}).out, "box\n");
   EXPECT_THAT(Run({"clusters", "box"}).out, HasSubstr("2 x 8 cpus h100:4"));
   const Outcome unknown = Run({"clusters", "elsewhere"});

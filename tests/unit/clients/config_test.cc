@@ -43,23 +43,40 @@ class ConfigTest : public ::testing::Test {
   std::map<std::string, std::string> variables_;
 };
 
-TEST_F(ConfigTest, NothingIsNamedByDefault) {
+TEST_F(ConfigTest, ByDefaultItIsTheUsersOwnBroker) {
   const auto config = Load();
   ASSERT_TRUE(config.ok()) << config.status();
-  EXPECT_EQ(config->broker, "");
+  EXPECT_EQ(config->broker, "unix:" + directory_ + "/.local/state/muster/broker.sock");
+  EXPECT_EQ(config->broker_origin,
+            "tried because none is named by --broker, by MUSTER_BROKER or in " + directory_ +
+                "/.config/muster/config.yaml");
   EXPECT_EQ(config->format, Format::kTable);
+  variables_["XDG_STATE_HOME"] = "/state";
+  EXPECT_EQ(Load()->broker, "unix:/state/muster/broker.sock");
+  variables_["XDG_STATE_HOME"] = "relative";
+  EXPECT_EQ(Load()->broker, config->broker);
+}
+
+TEST_F(ConfigTest, WithoutAHomeOrWithOneWhosePathIsNoSocketsThereIsNone) {
+  variables_["HOME"] = "/" + std::string(100, 'h');
+  EXPECT_EQ(Load()->broker, "");
+  variables_.clear();
+  EXPECT_EQ(Load()->broker, "");
 }
 
 TEST_F(ConfigTest, TheFlagGoesBeforeTheEnvironmentBeforeTheFile) {
   WriteFile("broker: unix:/file\noutput: yaml\n");
   EXPECT_EQ(Load()->broker, "unix:/file");
+  EXPECT_EQ(Load()->broker_origin, "named in " + directory_ + "/.config/muster/config.yaml");
   EXPECT_EQ(Load()->format, Format::kYaml);
   variables_["MUSTER_BROKER"] = "unix:/environment";
   EXPECT_EQ(Load()->broker, "unix:/environment");
+  EXPECT_EQ(Load()->broker_origin, "named by MUSTER_BROKER");
   Invocation call;
   call.broker = "unix:/flag";
   call.format = Format::kName;
   EXPECT_EQ(Load(call)->broker, "unix:/flag");
+  EXPECT_EQ(Load(call)->broker_origin, "");
   EXPECT_EQ(Load(call)->format, Format::kName);
 }
 

@@ -8,11 +8,11 @@
 
 #include <filesystem>
 
+#include "contract/slurm_reasons.h"
 #include "muster/v1/clusters_service.grpc.pb.h"
 #include "muster/v1/files_service.grpc.pb.h"
 #include "muster/v1/jobs_service.grpc.pb.h"
 #include "rpc/status.h"
-#include "rpc/warnings.h"
 
 namespace muster::client {
 namespace {
@@ -34,19 +34,21 @@ grpc::Status Streamed(const Hook& hook, const Request& request, grpc::ServerCont
   }));
 }
 
-class JobsService final : public v1::Jobs::Service {
+class JobsService final : public v1::JobsService::Service {
  public:
   explicit JobsService(const FakeBroker* hooks) : hooks_(*hooks) {}
 
-  grpc::Status SubmitJob(grpc::ServerContext* context, const v1::SubmitJobRequest* in,
+  grpc::Status SubmitJob(grpc::ServerContext*, const v1::SubmitJobRequest* in,
                          v1::SubmitJobResponse* out) override {
-    AddWarnings(context);
-    return Unary(hooks_.submit_job, *in, out);
+    const grpc::Status status = Unary(hooks_.submit_job, *in, out);
+    AddWarnings(out);
+    return status;
   }
-  grpc::Status SubmitJobs(grpc::ServerContext* context, const v1::SubmitJobsRequest* in,
+  grpc::Status SubmitJobs(grpc::ServerContext*, const v1::SubmitJobsRequest* in,
                           v1::SubmitJobsResponse* out) override {
-    AddWarnings(context);
-    return Unary(hooks_.submit_jobs, *in, out);
+    const grpc::Status status = Unary(hooks_.submit_jobs, *in, out);
+    for (v1::SubmitJobResponse& one : *out->mutable_responses()) AddWarnings(&one);
+    return status;
   }
   grpc::Status GetJob(grpc::ServerContext*, const v1::GetJobRequest* in,
                       v1::GetJobResponse* out) override {
@@ -59,6 +61,22 @@ class JobsService final : public v1::Jobs::Service {
   grpc::Status CancelJobs(grpc::ServerContext*, const v1::CancelJobsRequest* in,
                           v1::CancelJobsResponse* out) override {
     return Unary(hooks_.cancel_jobs, *in, out);
+  }
+  grpc::Status CountJobs(grpc::ServerContext*, const v1::CountJobsRequest* in,
+                         v1::CountJobsResponse* out) override {
+    return Unary(hooks_.count_jobs, *in, out);
+  }
+  grpc::Status ListTransitions(grpc::ServerContext*, const v1::ListTransitionsRequest* in,
+                               v1::ListTransitionsResponse* out) override {
+    return Unary(hooks_.list_transitions, *in, out);
+  }
+  grpc::Status UpdateJob(grpc::ServerContext*, const v1::UpdateJobRequest* in,
+                         v1::UpdateJobResponse* out) override {
+    return Unary(hooks_.update_job, *in, out);
+  }
+  grpc::Status RerunJobs(grpc::ServerContext*, const v1::RerunJobsRequest* in,
+                         v1::RerunJobsResponse* out) override {
+    return Unary(hooks_.rerun_jobs, *in, out);
   }
   grpc::Status HoldJobs(grpc::ServerContext*, const v1::HoldJobsRequest* in,
                         v1::HoldJobsResponse* out) override {
@@ -82,15 +100,15 @@ class JobsService final : public v1::Jobs::Service {
   }
 
  private:
-  void AddWarnings(grpc::ServerContext* context) const {
-    for (const std::string& warning : hooks_.submit_warnings)
-      context->AddTrailingMetadata(rpc::kWarningKey, warning);
+  void AddWarnings(v1::SubmitJobResponse* response) const {
+    for (const v1::SubmitWarning& warning : hooks_.submit_warnings)
+      *response->add_warnings() = warning;
   }
 
   const FakeBroker& hooks_;
 };
 
-class ClustersService final : public v1::Clusters::Service {
+class ClustersService final : public v1::ClustersService::Service {
  public:
   explicit ClustersService(const FakeBroker* hooks) : hooks_(*hooks) {}
 
@@ -115,7 +133,7 @@ class ClustersService final : public v1::Clusters::Service {
   const FakeBroker& hooks_;
 };
 
-class FilesService final : public v1::Files::Service {
+class FilesService final : public v1::FilesService::Service {
  public:
   explicit FilesService(const FakeBroker* hooks) : hooks_(*hooks) {}
 
@@ -191,6 +209,15 @@ std::string FakeBroker::address() const { return impl_->address(); }
 void FakeBroker::Stop() { impl_->Stop(); }
 void FakeBroker::Start() { impl_->Start(); }
 
+v1::StateReason Because(const std::string& sentence, v1::StateReasonCode code) {
+  v1::StateReason reason;
+  reason.set_code(code);
+  reason.set_message(sentence);
+  return reason;
+}
+
+v1::StateReason SlurmSays(const std::string& word) { return contract::SlurmReason(word); }
+
 v1::Job JobInState(uint64_t id, v1::JobState state) {
   v1::Job job;
   job.set_id(id);
@@ -208,20 +235,29 @@ v1::Job JobInState(uint64_t id, v1::JobState state) {
 }
 
 v1::WatchJobsResponse Step(uint64_t job, uint64_t sequence, v1::JobState state, uint32_t run) {
-  v1::WatchJobsResponse step;
-  step.set_job_id(job);
-  step.mutable_transition()->set_sequence(sequence);
-  step.mutable_transition()->set_job_sequence(sequence);
-  step.mutable_transition()->set_job_state(state);
-  step.mutable_transition()->set_run(run);
-  step.mutable_transition()->mutable_time()->set_seconds(1'772'366'400);
-  step.mutable_transition()->mutable_evidence()->set_source(v1::EVIDENCE_SOURCE_PROCESS);
-  *step.mutable_job() = JobInState(job, state);
-  return step;
+  v1::WatchJobsResponse response;
+  v1::JobChange& change = *response.mutable_change();
+  change.set_sequence(sequence);
+  change.mutable_transition()->set_sequence(sequence);
+  change.mutable_transition()->set_job_sequence(sequence);
+  change.mutable_transition()->set_job_state(state);
+  change.mutable_transition()->set_run(run);
+  change.mutable_transition()->mutable_time()->set_seconds(1'772'366'400);
+  change.mutable_transition()->mutable_evidence()->set_source(v1::EVIDENCE_SOURCE_PROCESS);
+  *change.mutable_job() = JobInState(job, state);
+  return response;
 }
 
-v1::ReadLogResponse Piece(uint64_t offset, const std::string& data, v1::LogEnd end) {
+v1::WatchJobsResponse Heartbeat(uint64_t sequence) {
+  v1::WatchJobsResponse response;
+  response.mutable_heartbeat()->set_sequence(sequence);
+  return response;
+}
+
+v1::ReadLogResponse Piece(uint64_t offset, const std::string& data, v1::LogEnd end,
+                          v1::LogStream stream) {
   v1::ReadLogResponse piece;
+  piece.set_stream(stream);
   piece.set_offset(offset);
   piece.set_data(data);
   piece.set_end(end);

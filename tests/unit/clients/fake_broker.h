@@ -31,9 +31,13 @@ class FakeBroker {
   Answer<v1::SubmitJobRequest, v1::SubmitJobResponse> submit_job;
   Answer<v1::SubmitJobsRequest, v1::SubmitJobsResponse> submit_jobs;
   // What comes with the answers of these two.
-  std::vector<std::string> submit_warnings;
+  std::vector<v1::SubmitWarning> submit_warnings;
   Answer<v1::GetJobRequest, v1::GetJobResponse> get_job;
   Answer<v1::ListJobsRequest, v1::ListJobsResponse> list_jobs;
+  Answer<v1::CountJobsRequest, v1::CountJobsResponse> count_jobs;
+  Answer<v1::ListTransitionsRequest, v1::ListTransitionsResponse> list_transitions;
+  Answer<v1::UpdateJobRequest, v1::UpdateJobResponse> update_job;
+  Answer<v1::RerunJobsRequest, v1::RerunJobsResponse> rerun_jobs;
   Answer<v1::CancelJobsRequest, v1::CancelJobsResponse> cancel_jobs;
   Answer<v1::HoldJobsRequest, v1::HoldJobsResponse> hold_jobs;
   Answer<v1::ReleaseJobsRequest, v1::ReleaseJobsResponse> release_jobs;
@@ -67,10 +71,17 @@ class FakeBroker {
 
 // A job as GetJob has it, with one run on cluster "box".
 v1::Job JobInState(uint64_t id, v1::JobState state);
-// The next transition of a job.
+// A reason with this sentence.
+v1::StateReason Because(const std::string& sentence,
+                        v1::StateReasonCode code = v1::STATE_REASON_CODE_OTHER);
+// As Slurm says it: "Resources".
+v1::StateReason SlurmSays(const std::string& word);
+// The next change of a job, a transition.
 v1::WatchJobsResponse Step(uint64_t job, uint64_t sequence, v1::JobState state, uint32_t run = 1);
+v1::WatchJobsResponse Heartbeat(uint64_t sequence = 0);
 v1::ReadLogResponse Piece(uint64_t offset, const std::string& data,
-                          v1::LogEnd end = v1::LOG_END_UNSPECIFIED);
+                          v1::LogEnd end = v1::LOG_END_UNSPECIFIED,
+                          v1::LogStream stream = v1::LOG_STREAM_STDOUT);
 
 }  // namespace muster::client
 

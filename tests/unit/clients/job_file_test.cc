@@ -18,11 +18,11 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-std::string MessageOf(const absl::Status& status) { return std::string(ToStd(status.message())); }
+std::string StatusText(const absl::Status& status) { return std::string(ToStd(status.message())); }
 
 std::string Parse(std::string_view yaml) {
   const auto specs = ParseJobFile("t.yaml", yaml);
-  if (!specs.ok()) return MessageOf(specs.status());
+  if (!specs.ok()) return StatusText(specs.status());
   std::string text;
   for (const v1::JobSpec& spec : specs->specs) text += spec.ShortDebugString() + "\n";
   return text;
@@ -105,25 +105,22 @@ INSTANTIATE_TEST_SUITE_P(
                  "command { script: 'x' } placement { clusters: ['a', 'b'] pool: 'gpu' }"},
         GoodFile{"PlacementInShort", "run: x\ncluster: a\npool: gpu",
                  "command { script: 'x' } placement { clusters: 'a' pool: 'gpu' }"},
-        GoodFile{"Enum", "run: x\non_cluster_loss: wait",
-                 "command { script: 'x' } on_cluster_loss: ON_CLUSTER_LOSS_WAIT"},
+        GoodFile{"Enum", "run: x\nkubernetes: {gang: volcano}",
+                 "command { script: 'x' } kubernetes { gang: KUBERNETES_GANG_VOLCANO }"},
         GoodFile{
             "Slurm", "run: x\nslurm: {partition: 'a,b', exclusive: true, tasks_per_node: 4}",
             "command { script: 'x' } slurm { partition: 'a,b' exclusive: true tasks_per_node: 4 }"},
         GoodFile{"Anchors", "env: &e {A: 1}\nlabels: {a: &v x, b: *v}\nrun: x",
                  "command { script: 'x' } env { key: 'A' value: '1' } "
                  "labels { key: 'a' value: 'x' } labels { key: 'b' value: 'x' }"},
-        // Fields that the broker refuses by name must reach it.
-        GoodFile{
-            "NotHonouredYet",
-            "run: x\nimage: ubuntu\nsecrets: {T: t}\ninputs: [{uri: a, path: b}]\n"
-            "mounts: [{source: a, target: b, read_only: true}]\narray: {size: 3}\n"
-            "dependencies: [{job_id: 4, condition: ended}]\nretry: {max_runs: 2}\n"
-            "kubernetes: {namespace: n}\nmachines: {hosts: [h]}",
-            "command { script: 'x' } image: 'ubuntu' secrets { key: 'T' value: 't' } "
-            "inputs { uri: 'a' path: 'b' } mounts { source: 'a' target: 'b' read_only: true } "
-            "array { size: 3 } dependencies { job_id: 4 condition: DEPENDENCY_CONDITION_ENDED } "
-            "retry { max_runs: 2 } kubernetes { namespace: 'n' } machines { hosts: 'h' }"}),
+        GoodFile{"MessagesOfTheApiByTheirNames",
+                 "run: x\nimage: ubuntu\ninputs: [{uri: 'lustre:///a', path: /b}]\n"
+                 "mounts: [{source: /a, target: /c, read_only: true}]\nretry: {max_runs: 2}\n"
+                 "kubernetes: {namespace: n}",
+                 "command { script: 'x' } image: 'ubuntu' "
+                 "inputs { uri: 'lustre:///a' path: '/b' } mounts { source: '/a' target: '/c' "
+                 "read_only: true } "
+                 "retry { max_runs: 2 } kubernetes { namespace: 'n' }"}),
     [](const auto& info) { return info.param.name; });
 
 struct BadFile {
@@ -139,8 +136,8 @@ TEST_P(BadJobFile, IsRefusedAtItsPlaceWithWhatWouldWork) {
   const auto specs = ParseJobFile("t.yaml", GetParam().yaml);
   ASSERT_FALSE(specs.ok());
   EXPECT_TRUE(absl::IsInvalidArgument(specs.status()));
-  EXPECT_THAT(MessageOf(specs.status()), StartsWith(GetParam().at));
-  EXPECT_THAT(MessageOf(specs.status()), HasSubstr(GetParam().says));
+  EXPECT_THAT(StatusText(specs.status()), StartsWith(GetParam().at));
+  EXPECT_THAT(StatusText(specs.status()), HasSubstr(GetParam().says));
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -222,14 +219,28 @@ INSTANTIATE_TEST_SUITE_P(
                 "t.yaml:3:19: file_mounts./a:", "./a"},
         BadFile{"FileMountOfTheClustersData", "run: x\ntime: 1h\nfile_mounts: {a: 'lustre:///b'}",
                 "t.yaml:3:18: file_mounts.a:", "inputs"},
-        BadFile{"ArrayInAFormOfItsOwn", "run: x\narray: {count: 3}",
-                "t.yaml:2:8: array: job arrays are not honoured yet", "submit a job for each task"},
-        BadFile{"ChoiceOfOne", "run: x\non_cluster_loss: MOVE",
-                "t.yaml:2:18: on_cluster_loss: \"MOVE\" is not wait, the only choice yet", ""},
+        BadFile{"Array", "run: x\narray: {size: 3}", "t.yaml:2:8: array: Muster has no array yet",
+                "submit a job for each task"},
+        BadFile{"Secrets", "run: x\nsecrets: {T: t}",
+                "t.yaml:2:10: secrets: Muster has no secrets yet", "from a file"},
+        BadFile{"Choice", "run: x\nkubernetes: {gang: MOVE}",
+                "t.yaml:2:20: kubernetes.gang: \"MOVE\" is not one of volcano", ""},
         BadFile{"TooLongAWait", "run: x\nretry: {backoff: 2h}",
                 "t.yaml:2:18: retry.backoff: 2h is out of range", "use 0s to 1h"},
         BadFile{"BadCluster", "run: x\nplacement:\n  clusters: [ok, Not OK]",
                 "t.yaml:3:18: placement.clusters[1]:", ""},
+        // yaml-cpp has an empty value where the next one begins.
+        BadFile{"EmptyValue", "run: x\nname:  # none\n\n# c\nnodes: 1",
+                "t.yaml:2:1: name: expected a text, found nothing", ""},
+        BadFile{"EmptyValueAtTheEnd", "run: x\nresources:\n  cpus:\n\n",
+                "t.yaml:3:3: resources.cpus: expected a text, found nothing", ""},
+        BadFile{"EmptyValueThatIsWritten", "run: x\nname: ~\nnodes: 1", "t.yaml:2:7: name:", ""},
+        BadFile{"EmptyValueOfAnEntry", "run: x\nenv:\n  A:\n\n  B: 1",
+                "t.yaml:3:3: env.A: expected a text, found nothing", ""},
+        BadFile{"EmptyItem", "command:\n- a\n-  # none\n\n- b", "t.yaml:3:1: command[1]: expected",
+                ""},
+        BadFile{"EmptyItemAtTheEnd", "command:\n  - a\n  -\n\n", "t.yaml:3:3: command[1]:", ""},
+        BadFile{"EmptyItemThatIsWritten", "command: [a, ~]", "t.yaml:1:14: command[1]:", ""},
         BadFile{"EmptyScript", "run: ''", "t.yaml:1:6: run: is empty", ""},
         BadFile{"EmptyCommand", "command: []", "t.yaml:1:10: command:", ""},
         BadFile{"NotYaml", "command: [unclosed\n", "t.yaml:2:1: not valid YAML", ""},
@@ -402,15 +413,15 @@ TEST(JobFile, SurvivesDamage) {
     }
     const auto specs = ParseJobFile("t.yaml", yaml);
     if (specs.ok()) continue;
-    EXPECT_THAT(MessageOf(specs.status()), StartsWith("t.yaml:")) << yaml;
+    EXPECT_THAT(StatusText(specs.status()), StartsWith("t.yaml:")) << yaml;
   }
 }
 
 TEST(JobFile, NamesAFileThatCannotBeRead) {
   const auto missing = ReadJobFile("/nonexistent/job.yaml");
   EXPECT_TRUE(absl::IsNotFound(missing.status()));
-  EXPECT_THAT(MessageOf(missing.status()), HasSubstr("/nonexistent/job.yaml"));
-  EXPECT_THAT(MessageOf(ReadJobFile("/").status()), HasSubstr("cannot read /"));
+  EXPECT_THAT(StatusText(missing.status()), HasSubstr("/nonexistent/job.yaml"));
+  EXPECT_THAT(StatusText(ReadJobFile("/").status()), HasSubstr("cannot read /"));
 }
 
 }  // namespace

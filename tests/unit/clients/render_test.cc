@@ -49,7 +49,7 @@ TEST(JobTable, LooksLikeThis) {
   v1::Job waiting = client::JobInState(7, v1::JOB_STATE_QUEUED);
   waiting.set_name("日本語");
   waiting.clear_cluster();
-  waiting.set_reason("all cores of box are in use");
+  *waiting.mutable_state_reason() = client::Because("all cores of box are in use");
   EXPECT_EQ(TableOf({FailedJob(), waiting}, {}),
             "  ID  NAME          STATE      CLUSTER   SUBMITTED  RUN TIME  REASON\n"
             "  42  train         FAILED     box       10m ago    1m30s     the memory limit of 1Gi "
@@ -61,7 +61,7 @@ TEST(JobTable, LooksLikeThis) {
 TEST(JobTable, SaysOfAWaitingJobThatItsCancelWasRequested) {
   v1::Job job = client::JobInState(7, v1::JOB_STATE_PENDING);
   job.set_cancel_requested(true);
-  job.set_reason("waiting for 2 of 2 cores");
+  *job.mutable_state_reason() = client::Because("waiting for 2 of 2 cores");
   EXPECT_THAT(TableOf({job}, {}), HasSubstr("cancel requested; waiting for 2 of 2 cores"));
 }
 
@@ -83,7 +83,7 @@ TEST(JobTable, HasColoursOnlyIfAsked) {
 TEST(JobTable, MakesNamesAndReasonsHarmless) {
   v1::Job job = client::JobInState(1, v1::JOB_STATE_QUEUED);
   job.set_name("\x1b]0;x\x07");
-  job.set_reason("a\nb");
+  *job.mutable_state_reason() = client::Because("a\nb");
   const std::string table = TableOf({job}, {});
   EXPECT_THAT(table, HasSubstr("\\x1b]0;x\\x07"));
   EXPECT_THAT(table, HasSubstr("a | b"));
@@ -106,7 +106,7 @@ TEST(JobPage, TellsWhatHappenedAndWhatToDo) {
   job.mutable_spec()->mutable_resources()->set_cpu_millis(4000);
   job.mutable_runs(0)->set_state(v1::RUN_STATE_FAILED);
   job.mutable_runs(0)->set_external_id("4711");
-  const v1::Transition step = client::Step(42, 5, v1::JOB_STATE_FAILED).transition();
+  const v1::Transition step = client::Step(42, 5, v1::JOB_STATE_FAILED).change().transition();
   const std::string page = JobPage(job, {step}, {}, kNow);
   for (const char* text :
        {"Job 42  train\n", "  State       FAILED\n",
@@ -178,34 +178,34 @@ TEST(JobPage, ASetupThatFailedHasOutputThoughItsCommandNeverBegan) {
   job.clear_start_time();
   job.clear_exit();
   job.mutable_failure()->set_failure_class(v1::FAILURE_CLASS_CONFIG);
-  const std::pair<const char*, const char*> cases[] = {
-      {"setup ended with exit code 9, so the command was not started",
-       "muster logs 42.1; muster logs 42.1 --stderr"},
-      {"rank 0 on gpu1: setup ended with exit code 9, so the command was not started",
-       "muster logs 42.1; muster logs 42.1 --stderr"},
-      {"rank 12 on gpu1: setup was ended by SIGKILL, so the command was not started",
-       "muster logs --rank 12 42.1; muster logs --rank 12 42.1 --stderr"},
-      {"rank 1 on gpu1: setup could not be started: \"/x\": No such file or directory", ""},
-      {"setup could not be started: \"/x\": No such file or directory", ""},
-      {"rank 1 on gpu1: the command could not be started: \"/x\": Permission denied", ""},
-      {"the working directory \"/x\" cannot be entered: No such file or directory", ""}};
-  for (const auto& [message, commands] : cases) {
-    job.mutable_failure()->set_message(message);
-    EXPECT_EQ(LogCommands(job), commands) << message;
+  const struct {
+    v1::FailurePhase phase;
+    uint32_t rank;
+    const char* commands;
+  } cases[] = {
+      {v1::FAILURE_PHASE_SETUP, 0, "muster logs 42.1"},
+      {v1::FAILURE_PHASE_SETUP, 12, "muster logs --rank 12 42.1"},
+      {v1::FAILURE_PHASE_SETUP_START, 1, ""},
+      {v1::FAILURE_PHASE_COMMAND_START, 1, ""},
+      {v1::FAILURE_PHASE_FILES, 0, ""},
+  };
+  for (const auto& row : cases) {
+    job.mutable_failure()->set_phase(row.phase);
+    job.mutable_failure()->set_rank(row.rank);
+    EXPECT_EQ(LogCommands(job), row.commands) << v1::FailurePhase_Name(row.phase);
   }
 }
 
 TEST(JobPage, OfARunThatBeganElsewhereTheRankThatFailedIsRead) {
   v1::Job job = FailedJob();
   job.clear_exit();
-  job.mutable_failure()->set_message("rank 3 on gpu4: the run was cut off");
+  EXPECT_EQ(RankToRead(job), 0u) << "no rank is named";
+  job.mutable_failure()->set_rank(3);
   EXPECT_EQ(RankToRead(job), 3u);
-  job.mutable_failure()->set_message("rank high on gpu4");
-  EXPECT_EQ(RankToRead(job), 0u);
   job.mutable_failure()->set_failure_class(v1::FAILURE_CLASS_CONFIG);
-  job.mutable_failure()->set_message("rank 3 on gpu4: setup ended with exit code 9");
+  job.mutable_failure()->set_phase(v1::FAILURE_PHASE_SETUP);
   EXPECT_EQ(RankToRead(job), 3u);
-  job.mutable_failure()->set_message("rank 3 on gpu4: the working directory cannot be entered");
+  job.mutable_failure()->set_phase(v1::FAILURE_PHASE_COMMAND_START);
   EXPECT_EQ(RankToRead(job), std::nullopt) << "the others' output does not say more";
   job.mutable_failure()->set_failure_class(v1::FAILURE_CLASS_IMAGE);
   EXPECT_EQ(RankToRead(job), std::nullopt);
@@ -213,13 +213,6 @@ TEST(JobPage, OfARunThatBeganElsewhereTheRankThatFailedIsRead) {
   EXPECT_EQ(RankToRead(job), 2u);
   job.set_state(v1::JOB_STATE_CANCELED);
   EXPECT_EQ(RankToRead(job), std::nullopt);
-}
-
-TEST(JobPage, ARunInPodsHasBothOutputsInOneLogOfMostClusters) {
-  v1::Job job = FailedJob();
-  job.mutable_runs(0)->add_replicas()->set_name("k7m2-42-1-0-x");
-  EXPECT_EQ(LogCommands(job),
-            "muster logs --rank 1 42.1; or with --stderr, where the cluster keeps it apart");
 }
 
 TEST(JobPage, TheImageAndTheKubernetesSectionAreShown) {
@@ -249,9 +242,7 @@ TEST(JobPage, AFailureNamesTheLimitItsLogAndEachLineOfItsWords) {
   EXPECT_THAT(Summary(job), HasSubstr(": stopped at its time limit"));
   job.mutable_spec()->mutable_time_limit()->set_seconds(5400);
   EXPECT_THAT(Summary(job), HasSubstr(": stopped at its time limit (the job's is 1h30m)"));
-  EXPECT_THAT(JobPage(job, {}, {}, kNow),
-              HasSubstr("  Its output: muster logs --rank 1 42.1; muster logs --rank 1 42.1 "
-                        "--stderr\n"));
+  EXPECT_THAT(JobPage(job, {}, {}, kNow), HasSubstr("  Its output: muster logs --rank 1 42.1\n"));
   job.mutable_failure()->set_failure_class(v1::FAILURE_CLASS_INFRA);
   job.mutable_failure()->set_message("Slurm failed.\n  slurmd: error\x1b \n");
   EXPECT_THAT(JobPage(job, {}, {}, kNow), HasSubstr("  Slurm failed.\n    slurmd: error\\x1b \n"));
@@ -297,7 +288,7 @@ TEST(Yaml, LooksLikeThis) {
   *job = client::JobInState(42, v1::JOB_STATE_RUNNING);
   job->mutable_spec()->mutable_command()->set_script("echo a\necho b\n");
   job->set_name("yes");
-  job->set_reason("a: b");
+  *job->mutable_state_reason() = client::Because("a: b");
   job->clear_job_sequence();
   EXPECT_EQ(ToYaml(list),
             "jobs:\n"
@@ -316,14 +307,16 @@ TEST(Yaml, LooksLikeThis) {
             "      - number: 1\n"
             "        cluster: box\n"
             "    cluster: box\n"
-            "    reason: \"a: b\"\n");
+            "    state_reason:\n"
+            "      code: STATE_REASON_CODE_OTHER\n"
+            "      message: \"a: b\"\n");
   EXPECT_EQ(ToYaml(v1::ListJobsResponse()), "{}\n");
 }
 
 TEST(Yaml, HoldsNothingThatATerminalWouldObey) {
   v1::Job job;
   job.set_name("\x1b]0;x\x07");
-  job.set_reason("\x7f\xc2\x9b\xe2\x80\xae");
+  *job.mutable_state_reason() = client::Because("\x7f\xc2\x9b\xe2\x80\xae");
   const std::string yaml = ToYaml(job);
   EXPECT_EQ(yaml, Harmless(yaml, Keep::kLayout));
 }

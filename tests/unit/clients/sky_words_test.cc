@@ -53,9 +53,10 @@ TEST(SkyJobWords, EachStateHasSkyPilotsWordAndMustersBesideIt) {
 TEST(SkyJobWords, AJobIsHeldOnceItsClusterSaysSo) {
   v1::Job job = client::JobInState(1, v1::JOB_STATE_PENDING);
   job.set_held(true);
-  job.mutable_runs(0)->set_reason("no node is free");
+  *job.mutable_runs(0)->mutable_state_reason() = client::Because("no node is free");
   EXPECT_EQ(MusterWords(job), "PENDING (asked to hold)");
-  job.mutable_runs(0)->set_reason("held: it starts once it is released");
+  *job.mutable_runs(0)->mutable_state_reason() =
+      client::Because("held: it starts once it is released", v1::STATE_REASON_CODE_HELD);
   EXPECT_EQ(MusterWords(job), "PENDING (held)");
   job.set_state(v1::JOB_STATE_QUEUED);
   job.clear_runs();
@@ -64,14 +65,12 @@ TEST(SkyJobWords, AJobIsHeldOnceItsClusterSaysSo) {
 
 TEST(SkyJobWords, AFailureOfTheSetupIsToldFromOthers) {
   using enum v1::FailureClass;
-  EXPECT_EQ(StatusWord(Failed(FAILURE_CLASS_CONFIG, "setup ended with exit code 7")),
-            "FAILED_SETUP");
-  EXPECT_EQ(StatusWord(Failed(FAILURE_CLASS_CONFIG, "rank 0 on gpu1: setup ended with code 7")),
-            "FAILED_SETUP");
-  EXPECT_EQ(StatusWord(Failed(FAILURE_CLASS_CONFIG, "The setup script exited with 7 on rank 0")),
-            "FAILED_SETUP");
-  EXPECT_EQ(StatusWord(Failed(FAILURE_CLASS_CONFIG, "The setup failed: exit code 7")),
-            "FAILED_SETUP");
+  v1::Job of_setup = Failed(FAILURE_CLASS_CONFIG, "it ended with exit code 7");
+  EXPECT_EQ(StatusWord(of_setup), "FAILED");
+  for (const v1::FailurePhase phase : {v1::FAILURE_PHASE_SETUP, v1::FAILURE_PHASE_SETUP_START}) {
+    of_setup.mutable_failure()->set_phase(phase);
+    EXPECT_EQ(StatusWord(of_setup), "FAILED_SETUP");
+  }
   EXPECT_EQ(StatusWord(Failed(FAILURE_CLASS_CONFIG, "the command could not be started")), "FAILED");
   EXPECT_EQ(StatusWord(Failed(FAILURE_CLASS_PROGRAM, "setup of my program")), "FAILED");
   EXPECT_EQ(StatusWord(Failed(FAILURE_CLASS_OOM, "out of memory")), "FAILED");

@@ -9,7 +9,10 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_replace.h"
 #include "clients/cpp/jobfile.h"
+#include "contract/task_script.h"
 #include "contract/text.h"
 #include "google/protobuf/text_format.h"
 #include "google/protobuf/util/message_differencer.h"
@@ -24,7 +27,8 @@ inline std::string MessageOf(const absl::Status& status) {
 struct Row {
   const char* name;
   const char* yaml;
-  // In protobuf's text format, with "---" between jobs; or, beginning with "t.yaml:", how the error
+  // In protobuf's text format, with "---" between jobs and "<bash>" for what stands before a task's
+  // script; or, beginning with "t.yaml:", how the error
   // begins, and behind a '|' what else it says.
   const char* becomes;
 };
@@ -34,8 +38,10 @@ inline void ExpectJobs(const std::vector<v1::JobSpec>& specs, std::string_view b
   std::vector<v1::JobSpec> expected;
   while (true) {
     const size_t end = becomes.find(kBetween);
-    ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(std::string(becomes.substr(0, end)),
-                                                              &expected.emplace_back()))
+    const std::string text =
+        absl::StrReplaceAll(std::string(becomes.substr(0, end)),
+                            {{"<bash>", absl::CEscape(ToAbsl(contract::kTaskScriptPreamble))}});
+    ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &expected.emplace_back()))
         << becomes;
     if (end == becomes.npos) break;
     becomes.remove_prefix(end + kBetween.size());

@@ -19,7 +19,7 @@ std::string TaskWith(std::string fields) {
   return "num_nodes: 1\nrun: x\nresources:\n  " + fields + "\n";
 }
 
-constexpr const char* kTask = "nodes: 1 command { script: '#!/bin/bash\\nexec 2>&1; x' } ";
+constexpr const char* kTask = "nodes: 1 command { script: '<bash>x' } ";
 
 class SkyPilotResources : public ::testing::TestWithParam<Row> {};
 
@@ -173,6 +173,16 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"RecoveryMapping",
             "job_recovery: {strategy: EAGER_NEXT_REGION, max_restarts_on_errors: 0}",
             "retry { on_preemption: true }"},
+        Row{"RecoveryOfErrors", "job_recovery: {max_restarts_on_errors: 3}",
+            "retry { max_runs: 4 on_failure: true }"},
+        Row{"RecoveryOfManyErrors", "job_recovery: {max_restarts_on_errors: 1000}",
+            "retry { max_runs: 100 on_failure: true }"},
+        Row{"RecoveryOfExitCodes", "job_recovery: {recover_on_exit_codes: [33, 34]}",
+            "retry { exit_codes: 33 exit_codes: 34 }"},
+        Row{"RecoveryOfOneExitCode", "job_recovery: {recover_on_exit_codes: 33}",
+            "retry { exit_codes: 33 }"},
+        Row{"RecoveryOfNoExitCode", "job_recovery: {recover_on_exit_codes: [256]}",
+            "t.yaml:4:42: resources.job_recovery.recover_on_exit_codes[0]:"},
         Row{"RecoveryNotNegative", "job_recovery: {max_restarts_on_errors: -1}",
             "t.yaml:4:42: resources.job_recovery.max_restarts_on_errors:"},
         Row{"RecoveryUnknown", "job_recovery: often", "t.yaml:4:17: |is no strategy"},
@@ -243,11 +253,10 @@ TEST(SkyPilotNotes, OneNamesAllThatMeansNothingHere) {
   EXPECT_THAT(
       NotesOf("infra: aws/us-east-1\nuse_spot: true\ndisk_size: 512\nautostop: 5\nports: 8080\n"
               "job_recovery: {max_restarts_on_errors: 3}\ncpus: 1\nimage_id: {us-east-1: ami-1}"),
-      ElementsAre(
-          "t.yaml: ignored, because it means nothing to Muster's clusters: "
-          "resources.infra, resources.image_id, resources.job_recovery.max_restarts_on_errors, "
-          "resources.use_spot, resources.disk_size, resources.ports, resources.autostop "
-          "(--strict refuses it)"));
+      ElementsAre("t.yaml: ignored, because it means nothing to Muster's clusters: "
+                  "resources.infra, resources.image_id, resources.use_spot, resources.disk_size, "
+                  "resources.ports, resources.autostop "
+                  "(--strict refuses it)"));
 }
 
 TEST(SkyPilotAlternatives, AreWholeSpecsOfWhichTheFirstIsTheJobs) {

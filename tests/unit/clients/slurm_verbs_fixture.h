@@ -33,7 +33,7 @@ class SlurmVerbsTest : public CommandTest {
     jobs_[1].set_user("bob");
     jobs_[1].set_name("second");
     jobs_[1].mutable_spec()->mutable_slurm()->clear_partition();
-    jobs_[1].set_reason("waiting for free nodes, first in line (Resources)");
+    *jobs_[1].mutable_state_reason() = client::SlurmSays("Resources");
     broker_.list_jobs =
         [this](const v1::ListJobsRequest& request) -> absl::StatusOr<v1::ListJobsResponse> {
       v1::ListJobsResponse response;

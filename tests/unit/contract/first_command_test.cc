@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
+#include "contract/task_script.h"
+
 namespace muster::contract {
 namespace {
 
@@ -42,6 +46,12 @@ TEST(FirstCommandTest, IsNoRedirection) {
   EXPECT_EQ(FirstCommand("exec >log 2>&1 python x & ls"), "python");
   EXPECT_EQ(FirstCommand("exec python x"), "python");
   EXPECT_EQ(FirstCommand("python x 2>&1 | tee log"), "python");
+}
+
+TEST(FirstCommandTest, IsNothingOfWhatStandsBeforeATasksScript) {
+  const std::string preamble(kTaskScriptPreamble);
+  EXPECT_EQ(FirstCommand(preamble + "# train\npython x"), "python");
+  EXPECT_EQ(FirstCommand(preamble), "");
 }
 
 TEST(FirstCommandTest, ThereMayBeNone) {

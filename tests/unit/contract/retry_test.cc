@@ -44,6 +44,54 @@ TEST(RetryRule, ANormalizedPolicyShowsItsDefaultsAndAMissingOneStaysMissing) {
   EXPECT_EQ(normal->retry().backoff().seconds(), 10);
 }
 
+v1::Run ProgramFailed(int32_t code, int32_t signal = 0) {
+  v1::Run run = Ended(v1::RUN_STATE_FAILED, v1::FAILURE_CLASS_PROGRAM, false);
+  run.mutable_exit()->set_code(code);
+  run.mutable_exit()->set_signal(signal);
+  return run;
+}
+
+TEST(RetryRule, AFailureOfTheProgramIsFollowedOnlyIfItsUserSaysSo) {
+  EXPECT_FALSE(IsWorthAnother(ProgramFailed(1), {}));
+  EXPECT_TRUE(IsWorthAnother(ProgramFailed(1), {.on_failure = true}));
+  EXPECT_TRUE(IsWorthAnother(ProgramFailed(0, 9), {.on_failure = true}));
+  const RetryRule rule = {.exit_codes = {75, 9}};
+  EXPECT_TRUE(IsWorthAnother(ProgramFailed(75), rule));
+  EXPECT_FALSE(IsWorthAnother(ProgramFailed(1), rule));
+  EXPECT_FALSE(IsWorthAnother(ProgramFailed(9, 9), rule)) << "a signal is no exit code";
+}
+
+TEST(RetryRule, WhatIsNotTheProgramsDoingStaysAsItWas) {
+  const RetryRule rule = {.on_failure = true, .exit_codes = {137}};
+  for (const auto failure : {v1::FAILURE_CLASS_OOM, v1::FAILURE_CLASS_TIMEOUT,
+                             v1::FAILURE_CLASS_CONFIG, v1::FAILURE_CLASS_PREEMPTED}) {
+    v1::Run run = Ended(v1::RUN_STATE_FAILED, failure, false);
+    run.mutable_exit()->set_code(137);
+    EXPECT_FALSE(IsWorthAnother(run, rule)) << failure;
+  }
+  EXPECT_FALSE(IsWorthAnother(Ended(v1::RUN_STATE_LOST, v1::FAILURE_CLASS_PROGRAM, true), rule));
+  EXPECT_FALSE(
+      IsWorthAnother(Ended(v1::RUN_STATE_CANCELED, v1::FAILURE_CLASS_PROGRAM, true), rule));
+}
+
+TEST(RetryRule, ExitCodesAreThoseOfAProgramThatFailed) {
+  v1::JobSpec spec = SpecWith(3, 1);
+  spec.mutable_retry()->set_on_failure(true);
+  for (const int code : {1, 75, 255}) spec.mutable_retry()->add_exit_codes(code);
+  const auto normal = NormalizeJobSpec(spec);
+  ASSERT_TRUE(normal.ok()) << normal.status();
+  EXPECT_TRUE(RetryRuleOf(*normal).on_failure);
+  EXPECT_THAT(RetryRuleOf(*normal).exit_codes, ::testing::ElementsAre(1, 75, 255));
+  for (const int code : {0, -1, 256}) {
+    v1::JobSpec bad = spec;
+    bad.mutable_retry()->add_exit_codes(code);
+    const auto refused = NormalizeJobSpec(bad).status();
+    EXPECT_EQ(GetBadRequest(refused)->field_violations(0).field(), "retry.exit_codes[3]") << code;
+  }
+  for (int i = 0; i < kMaxRetryExitCodes; ++i) spec.mutable_retry()->add_exit_codes(7);
+  EXPECT_FALSE(NormalizeJobSpec(spec).ok());
+}
+
 TEST(RetryRule, NoWaitAtAllCanBeAskedFor) {
   const auto normal = NormalizeJobSpec(SpecWith(0, 0));
   ASSERT_TRUE(normal.ok()) << normal.status();

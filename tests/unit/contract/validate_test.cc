@@ -47,7 +47,6 @@ TEST(NormalizeJobSpec, FillsInTheDocumentedDefaults) {
   EXPECT_EQ(spec->nodes(), 1u);
   EXPECT_EQ(spec->resources().cpu_millis(), 0u) << "the cluster knows";
   EXPECT_EQ(spec->resources().memory_bytes(), 0u);
-  EXPECT_EQ(spec->on_cluster_loss(), v1::ON_CLUSTER_LOSS_WAIT);
   EXPECT_FALSE(spec->has_slurm());
   EXPECT_FALSE(spec->has_time_limit());
 }
@@ -345,19 +344,6 @@ TEST(NormalizeJobSpec, RefusesAnImageOrAMountThatNobodyCanMean) {
 
 TEST(NormalizeJobSpec, RefusesWhatIsNotHonouredYetAndNamesIt) {
   const std::vector<BadCase> cases = {
-      {"secrets", [](auto* s) { (*s->mutable_secrets())["K"] = "v"; }},
-      {"outputs", [](auto* s) { s->add_outputs(); }},
-      {"dependencies", [](auto* s) { s->add_dependencies(); }},
-      {"array", [](auto* s) { s->mutable_array(); }},
-      {"machines", [](auto* s) { s->mutable_machines(); }},
-      {"placement.node_labels",
-       [](auto* s) { (*s->mutable_placement()->mutable_node_labels())["a"] = "b"; }},
-      {"on_cluster_loss",
-       [](auto* s) { s->set_on_cluster_loss(v1::ON_CLUSTER_LOSS_FAIL_OVER_NOW); }},
-      {"on_cluster_loss",
-       [](auto* s) { s->set_on_cluster_loss(v1::ON_CLUSTER_LOSS_FAIL_OVER_WHEN_FENCED); }},
-      {"on_cluster_loss",
-       [](auto* s) { s->set_on_cluster_loss(static_cast<v1::OnClusterLoss>(9)); }},
       {"resources.gpus[1]",
        [](auto* s) {
          s->mutable_resources()->add_gpus()->set_count_millis(1000);
@@ -375,21 +361,22 @@ TEST(NormalizeJobSpec, RefusesWhatIsNotHonouredYetAndNamesIt) {
   }
 }
 
-TEST(NormalizeJobSpec, SaysOfEachFieldThatIsNotHonouredYetWhatToDoInstead) {
+TEST(NormalizeJobSpec, SaysOfAFieldThatIsNotHonouredYetWhatToDoInstead) {
   const v1::JobSpec spec = Edited([](auto* s) {
-    s->mutable_array();
-    s->mutable_machines();
+    s->mutable_resources()->add_gpus()->set_count_millis(1000);
+    s->mutable_resources()->add_gpus()->set_count_millis(1000);
   });
-  EXPECT_EQ(std::string(NormalizeJobSpec(spec).status().message()),
-            "no kind of cluster honours yet: array (submit a job for each task; muster sbatch "
-            "--array does it for a batch script), machines (leave it out)");
+  EXPECT_EQ(
+      std::string(NormalizeJobSpec(spec).status().message()),
+      "no kind of cluster honours yet: resources.gpus[1] (ask for GPUs of one type, or submit "
+      "several jobs)");
 }
 
 TEST(NormalizeJobSpec, KnowsEachFieldThatItsMessageHas) {
   // A field added to JobSpec needs a rule: a limit, or a refusal. Then this number follows.
-  EXPECT_EQ(v1::JobSpec::descriptor()->field_count(), 28);
+  EXPECT_EQ(v1::JobSpec::descriptor()->field_count(), 22);
   EXPECT_EQ(v1::Resources::descriptor()->field_count(), 3);
-  EXPECT_EQ(v1::Placement::descriptor()->field_count(), 3);
+  EXPECT_EQ(v1::Placement::descriptor()->field_count(), 2);
   EXPECT_EQ(v1::SlurmOptions::descriptor()->field_count(), 22);
 }
 

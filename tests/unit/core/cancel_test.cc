@@ -1,3 +1,4 @@
+#include "broker/core/timestamps.h"
 #include "contract/errors.h"
 #include "tests/unit/core/core_fixture.h"
 
@@ -38,7 +39,7 @@ TEST_F(CancelTest, AnActiveJobEndsWhenItsClusterSaysSo) {
   EXPECT_EQ(Job(id).state(), v1::JOB_STATE_CANCELED);
 }
 
-TEST_F(CancelTest, ARunThatEndedMeanwhileKeepsItsEnd) {
+TEST_F(CancelTest, ARunThatSucceededMeanwhileKeepsItsEnd) {
   const SessionId session = Connect("a");
   const uint64_t id = MustSubmit(Spec());
   EXPECT_TRUE(Cancel({id}).ok());
@@ -48,6 +49,43 @@ TEST_F(CancelTest, ARunThatEndedMeanwhileKeepsItsEnd) {
   EXPECT_TRUE(Job(id).cancel_requested());
 }
 
+// The agent had told of the failure before it heard of the cancel.
+TEST_F(CancelTest, ARunThatFailedMeanwhileEndsItsJobAsCanceled) {
+  const SessionId session = Connect("a");
+  const uint64_t id = MustSubmit(Spec());
+  EXPECT_TRUE(Cancel({id}).ok());
+  now_ += absl::Seconds(7);
+  agent::v1::RunEvent failure = InfraFailure(1, Key(id));
+  SetTimestamp(now_ - absl::Seconds(5), failure.mutable_end_time());
+  Report(session, {failure});
+  const v1::Job job = Job(id);
+  EXPECT_EQ(job.state(), v1::JOB_STATE_CANCELED);
+  EXPECT_EQ(ToTime(job.end_time()), now_ - absl::Seconds(5));
+  EXPECT_EQ(job.runs(0).state(), v1::RUN_STATE_FAILED) << "what the cluster said of the run stays";
+  EXPECT_EQ(History(id).back().job_state(), v1::JOB_STATE_CANCELED);
+  EXPECT_EQ(core_->counters().retries, 0u);
+}
+
+TEST_F(CancelTest, ARunThatIsLostEndsItsJobAsCanceled) {
+  const SessionId session = Connect("a");
+  const uint64_t id = MustSubmit(Spec());
+  EXPECT_TRUE(Cancel({id}).ok());
+  Report(session, {Event(1, Key(id), v1::RUN_STATE_LOST)});
+  EXPECT_EQ(Job(id).state(), v1::JOB_STATE_CANCELED);
+  EXPECT_EQ(Job(id).runs(0).state(), v1::RUN_STATE_LOST);
+}
+
+TEST_F(CancelTest, ACancelThatIsOnDiskEndsTheJobAsCanceledAfterARestart) {
+  Connect("a");
+  const uint64_t id = MustSubmit(Spec());
+  EXPECT_TRUE(Cancel({id}).ok());
+  Restart();
+  agent::v1::AgentHello hello = Hello("a");
+  hello.add_runs()->set_run_key(Key(id));
+  Report(Connect(hello), {InfraFailure(1, Key(id))});
+  EXPECT_EQ(Job(id).state(), v1::JOB_STATE_CANCELED);
+}
+
 TEST_F(CancelTest, TheWishIsSentAgainOnConnectionForARunThatTheAgentHolds) {
   Gone(Connect("a"));
   Connect("a");
@@ -55,7 +93,7 @@ TEST_F(CancelTest, TheWishIsSentAgainOnConnectionForARunThatTheAgentHolds) {
   Gone(2);
   EXPECT_TRUE(Cancel({id}).ok());
   Restart();
-  v1::AgentHello hello = Hello("a");
+  agent::v1::AgentHello hello = Hello("a");
   hello.add_runs()->set_run_key(Key(id));
   const SessionId session = Connect(hello);
   EXPECT_THAT(Cancelled(session), ElementsAre(Key(id)));
@@ -113,16 +151,16 @@ TEST_F(CancelTest, TheCancelMakesRoomInTheQueue) {
 TEST_F(CancelTest, ACanceledJobThatWaitsExplainsNothing) {
   const uint64_t id = MustSubmit(Spec());
   EXPECT_TRUE(Cancel({id}).ok());
-  EXPECT_EQ(Explain(id), "");
-  EXPECT_EQ(Explain(99), "");
+  EXPECT_EQ(Explain(id).message(), "");
+  EXPECT_EQ(Explain(99).message(), "");
 }
 
 TEST_F(CancelTest, APendingJobIsExplainedByItsRun) {
   const SessionId session = Connect("a");
   const uint64_t id = MustSubmit(Spec());
-  EXPECT_THAT(Explain(id), HasSubstr("run 1 is ASSIGNED on cluster \"a\""));
+  EXPECT_THAT(Explain(id).message(), HasSubstr("run 1 is ASSIGNED on cluster \"a\""));
   Gone(session);
-  EXPECT_THAT(Explain(id), HasSubstr("whose agent is not connected"));
+  EXPECT_THAT(Explain(id).message(), HasSubstr("whose agent is not connected"));
 }
 
 }  // namespace

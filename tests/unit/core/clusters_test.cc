@@ -50,7 +50,7 @@ TEST_F(ClustersTest, APageEndsBeforeTheClusterThatMakesItTooLarge) {
 
 TEST_F(ClustersTest, AKubernetesClusterThatTwoAgentsSpeakForIsWarnedOfInBoth) {
   for (const char* name : {"k1", "k2", "k3"}) {
-    v1::AgentHello hello = Hello(name);
+    agent::v1::AgentHello hello = Hello(name);
     hello.set_kind(v1::CLUSTER_KIND_KUBERNETES);
     hello.mutable_inventory()->set_identity(std::string_view(name) == "k3" ? "other" : "same");
     Connect(hello);
@@ -58,7 +58,9 @@ TEST_F(ClustersTest, AKubernetesClusterThatTwoAgentsSpeakForIsWarnedOfInBoth) {
   const auto warnings = [&](const char* name) {
     const ClustersReply reply = ListClusters({.name = name});
     const v1::Inventory& inventory = reply.clusters.at(0).inventory();
-    return std::vector<std::string>(inventory.warnings().begin(), inventory.warnings().end());
+    std::vector<std::string> issues;
+    for (const v1::ClusterIssue& issue : inventory.issues()) issues.push_back(issue.message());
+    return issues;
   };
   EXPECT_THAT(warnings("k1"), ElementsAre(HasSubstr("cluster \"k2\" is the same Kubernetes")));
   EXPECT_THAT(warnings("k2"), ElementsAre(HasSubstr("cluster \"k1\" is the same Kubernetes")));
@@ -67,7 +69,7 @@ TEST_F(ClustersTest, AKubernetesClusterThatTwoAgentsSpeakForIsWarnedOfInBoth) {
 }
 
 TEST_F(ClustersTest, DataOfAClusterKeepsItFromNoJobAndFilesOfAMachineDo) {
-  v1::AgentHello hello = Hello("slurm");
+  agent::v1::AgentHello hello = Hello("slurm");
   hello.set_kind(v1::CLUSTER_KIND_SLURM);
   Connect(hello);
   auto spec = std::make_shared<v1::JobSpec>(Spec());

@@ -4,8 +4,10 @@
 
 #include <utility>
 
+#include "broker/core/fingerprint.h"
 #include "contract/errors.h"
 #include "contract/run_key.h"
+#include "contract/sentences.h"
 
 namespace muster::core {
 
@@ -48,8 +50,8 @@ v1::Pool PoolOf(const std::string& name, const NodeOptions& nodes, bool is_defau
   return pool;
 }
 
-v1::AgentHello Hello(const std::string& cluster) {
-  v1::AgentHello hello;
+agent::v1::AgentHello Hello(const std::string& cluster) {
+  agent::v1::AgentHello hello;
   hello.set_protocol_version(1);
   hello.set_cluster(cluster);
   hello.set_kind(v1::CLUSTER_KIND_MACHINES);
@@ -61,8 +63,8 @@ v1::AgentHello Hello(const std::string& cluster) {
   return hello;
 }
 
-v1::RunEvent Event(uint64_t sequence, const std::string& run_key, v1::RunState state) {
-  v1::RunEvent event;
+agent::v1::RunEvent Event(uint64_t sequence, const std::string& run_key, v1::RunState state) {
+  agent::v1::RunEvent event;
   event.set_sequence(sequence);
   event.set_run_key(run_key);
   event.set_state(state);
@@ -72,18 +74,23 @@ v1::RunEvent Event(uint64_t sequence, const std::string& run_key, v1::RunState s
   return event;
 }
 
-v1::RunEvent InfraFailure(uint64_t sequence, const std::string& run_key) {
-  v1::RunEvent event = Event(sequence, run_key, v1::RUN_STATE_FAILED);
+agent::v1::RunEvent InfraFailure(uint64_t sequence, const std::string& run_key) {
+  agent::v1::RunEvent event = Event(sequence, run_key, v1::RUN_STATE_FAILED);
   event.mutable_failure()->set_failure_class(v1::FAILURE_CLASS_INFRA);
   event.mutable_failure()->set_message("node n1 failed");
   event.mutable_failure()->set_retriable(true);
   return event;
 }
 
-v1::RunEvent LogsComplete(uint64_t sequence, const std::string& run_key, v1::RunState state) {
-  v1::RunEvent event = Event(sequence, run_key, state);
+agent::v1::RunEvent LogsComplete(uint64_t sequence, const std::string& run_key,
+                                 v1::RunState state) {
+  agent::v1::RunEvent event = Event(sequence, run_key, state);
   event.set_logs_complete(true);
   return event;
+}
+
+v1::StateReason Reason(const std::string& words) {
+  return contract::MakeReason(v1::STATE_REASON_CODE_OTHER, {.detail = words});
 }
 
 std::string ReasonOf(const absl::Status& status) {
@@ -136,7 +143,8 @@ SubmitReply CoreTest::Submit(std::vector<SubmitItem> items, bool validate_only) 
 
 absl::StatusOr<uint64_t> CoreTest::SubmitOne(const v1::JobSpec& spec,
                                              const std::string& request_id) {
-  SubmitReply reply = Submit({{std::make_shared<v1::JobSpec>(spec), request_id}});
+  SubmitReply reply =
+      Submit({{std::make_shared<v1::JobSpec>(spec), request_id, RequestFingerprintOf(spec)}});
   if (!reply.result.ok()) return reply.result.status();
   return reply.result->responses(0).job_id();
 }
@@ -162,9 +170,9 @@ absl::Status CoreTest::Release(std::vector<uint64_t> jobs) {
   return TakeReply<StatusReply>().status;
 }
 
-std::string CoreTest::Explain(uint64_t job) { return ExplainAll({job}).at(0); }
+v1::StateReason CoreTest::Explain(uint64_t job) { return ExplainAll({job}).at(0); }
 
-std::vector<std::string> CoreTest::ExplainAll(std::vector<uint64_t> jobs) {
+std::vector<v1::StateReason> CoreTest::ExplainAll(std::vector<uint64_t> jobs) {
   Do(core::Explain{++last_ticket_, std::move(jobs)});
   return TakeReply<ExplainReply>().reasons;
 }
@@ -177,19 +185,19 @@ ClustersReply CoreTest::ListClusters(core::ListClusters which) {
   return TakeReply<ClustersReply>();
 }
 
-SessionId CoreTest::Connect(const v1::AgentHello& hello) {
+SessionId CoreTest::Connect(const agent::v1::AgentHello& hello) {
   Do(AgentConnected{++last_session_, hello});
   return last_session_;
 }
 
-void CoreTest::Report(SessionId session, std::vector<v1::RunEvent> events) {
+void CoreTest::Report(SessionId session, std::vector<agent::v1::RunEvent> events) {
   AgentReported report;
   report.session = session;
-  for (v1::RunEvent& event : events) *report.events.add_events() = std::move(event);
+  for (agent::v1::RunEvent& event : events) *report.events.add_events() = std::move(event);
   Do(std::move(report));
 }
 
-void CoreTest::Beat(SessionId session, const v1::AgentHeartbeat& heartbeat) {
+void CoreTest::Beat(SessionId session, const agent::v1::AgentHeartbeat& heartbeat) {
   Do(AgentBeat{session, heartbeat});
 }
 
@@ -197,8 +205,8 @@ void CoreTest::Gone(SessionId session) { Do(AgentGone{session}); }
 
 void CoreTest::Tick() { Do(core::Tick{}); }
 
-std::vector<v1::Assignment> CoreTest::Assignments(SessionId session) const {
-  std::vector<v1::Assignment> out;
+std::vector<agent::v1::Assignment> CoreTest::Assignments(SessionId session) const {
+  std::vector<agent::v1::Assignment> out;
   for (const Effect& effect : last_.effects) {
     const auto* send = std::get_if<SendAssignments>(&effect);
     if (send == nullptr || send->session != session) continue;
@@ -210,7 +218,7 @@ std::vector<v1::Assignment> CoreTest::Assignments(SessionId session) const {
 
 std::vector<std::string> CoreTest::Assigned(SessionId session) const {
   std::vector<std::string> keys;
-  for (const v1::Assignment& assignment : Assignments(session)) {
+  for (const agent::v1::Assignment& assignment : Assignments(session)) {
     keys.push_back(assignment.run_key());
   }
   return keys;
@@ -230,7 +238,7 @@ void ForEachSent(const Output& output, SessionId session, F visit) {
 
 std::vector<std::string> CoreTest::Cancelled(SessionId session) const {
   std::vector<std::string> keys;
-  ForEachSent(last_, session, [&](const v1::ConnectResponse& message) {
+  ForEachSent(last_, session, [&](const agent::v1::ConnectResponse& message) {
     EXPECT_LE(message.cancellations().run_keys_size(), 1000);
     keys.insert(keys.end(), message.cancellations().run_keys().begin(),
                 message.cancellations().run_keys().end());
@@ -240,7 +248,7 @@ std::vector<std::string> CoreTest::Cancelled(SessionId session) const {
 
 std::vector<std::string> CoreTest::Released(SessionId session) const {
   std::vector<std::string> keys;
-  ForEachSent(last_, session, [&](const v1::ConnectResponse& message) {
+  ForEachSent(last_, session, [&](const agent::v1::ConnectResponse& message) {
     EXPECT_LE(message.releases().run_keys_size(), 1000);
     keys.insert(keys.end(), message.releases().run_keys().begin(),
                 message.releases().run_keys().end());
@@ -250,7 +258,7 @@ std::vector<std::string> CoreTest::Released(SessionId session) const {
 
 std::vector<std::string> CoreTest::ToldToHold(SessionId session, bool held) const {
   std::vector<std::string> keys;
-  ForEachSent(last_, session, [&](const v1::ConnectResponse& message) {
+  ForEachSent(last_, session, [&](const agent::v1::ConnectResponse& message) {
     EXPECT_LE(message.holds().run_keys_size(), 1000);
     if (message.holds().held() != held) return;
     keys.insert(keys.end(), message.holds().run_keys().begin(), message.holds().run_keys().end());
@@ -260,15 +268,15 @@ std::vector<std::string> CoreTest::ToldToHold(SessionId session, bool held) cons
 
 std::optional<uint64_t> CoreTest::Acked(SessionId session) const {
   std::optional<uint64_t> acked;
-  ForEachSent(last_, session, [&](const v1::ConnectResponse& message) {
+  ForEachSent(last_, session, [&](const agent::v1::ConnectResponse& message) {
     if (message.has_event_ack()) acked = message.event_ack().sequence();
   });
   return acked;
 }
 
-std::optional<v1::BrokerWelcome> CoreTest::Welcomed(SessionId session) const {
-  std::optional<v1::BrokerWelcome> welcome;
-  ForEachSent(last_, session, [&](const v1::ConnectResponse& message) {
+std::optional<agent::v1::BrokerWelcome> CoreTest::Welcomed(SessionId session) const {
+  std::optional<agent::v1::BrokerWelcome> welcome;
+  ForEachSent(last_, session, [&](const agent::v1::ConnectResponse& message) {
     if (message.has_welcome()) welcome = message.welcome();
   });
   return welcome;

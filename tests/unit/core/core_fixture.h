@@ -33,14 +33,14 @@ struct NodeOptions {
   std::map<std::string, uint32_t> gpus = {};
 };
 v1::Pool PoolOf(const std::string& name, const NodeOptions& nodes = {}, bool is_default = true);
-v1::AgentHello Hello(const std::string& cluster);
+agent::v1::AgentHello Hello(const std::string& cluster);
 
 // ---- events
 
-v1::RunEvent Event(uint64_t sequence, const std::string& run_key, v1::RunState state);
+agent::v1::RunEvent Event(uint64_t sequence, const std::string& run_key, v1::RunState state);
 // FAILED by the cluster's doing.
-v1::RunEvent InfraFailure(uint64_t sequence, const std::string& run_key);
-v1::RunEvent LogsComplete(uint64_t sequence, const std::string& run_key, v1::RunState state);
+agent::v1::RunEvent InfraFailure(uint64_t sequence, const std::string& run_key);
+agent::v1::RunEvent LogsComplete(uint64_t sequence, const std::string& run_key, v1::RunState state);
 
 class CoreTest : public ::testing::Test {
  protected:
@@ -57,27 +57,27 @@ class CoreTest : public ::testing::Test {
   absl::Status Cancel(std::vector<uint64_t> jobs);
   absl::Status Hold(std::vector<uint64_t> jobs);
   absl::Status Release(std::vector<uint64_t> jobs);
-  std::string Explain(uint64_t job);
-  std::vector<std::string> ExplainAll(std::vector<uint64_t> jobs);
+  v1::StateReason Explain(uint64_t job);
+  std::vector<v1::StateReason> ExplainAll(std::vector<uint64_t> jobs);
   std::vector<v1::Cluster> Clusters();
   ClustersReply ListClusters(core::ListClusters which);
-  SessionId Connect(const v1::AgentHello& hello);
+  SessionId Connect(const agent::v1::AgentHello& hello);
   SessionId Connect(const std::string& cluster) { return Connect(Hello(cluster)); }
-  void Report(SessionId session, std::vector<v1::RunEvent> events);
-  void Beat(SessionId session, const v1::AgentHeartbeat& heartbeat = {});
+  void Report(SessionId session, std::vector<agent::v1::RunEvent> events);
+  void Beat(SessionId session, const agent::v1::AgentHeartbeat& heartbeat = {});
   void Gone(SessionId session);
   void Tick();
   void Do(Input input);
 
   // ---- what the last call did
   std::vector<std::string> Assigned(SessionId session) const;  // run keys
-  std::vector<v1::Assignment> Assignments(SessionId session) const;
+  std::vector<agent::v1::Assignment> Assignments(SessionId session) const;
   std::vector<std::string> Cancelled(SessionId session) const;
   std::vector<std::string> Released(SessionId session) const;
   // The runs that the agent was told to hold, or to let go on.
   std::vector<std::string> ToldToHold(SessionId session, bool held = true) const;
   std::optional<uint64_t> Acked(SessionId session) const;
-  std::optional<v1::BrokerWelcome> Welcomed(SessionId session) const;
+  std::optional<agent::v1::BrokerWelcome> Welcomed(SessionId session) const;
   std::optional<absl::Status> Closed(SessionId session) const;
   template <typename T>
   int CountChanges() const {
@@ -106,6 +106,8 @@ class CoreTest : public ::testing::Test {
 
 // The reason in the status's ErrorInfo; empty if it has none.
 std::string ReasonOf(const absl::Status& status);
+// With these words.
+v1::StateReason Reason(const std::string& words);
 
 }  // namespace muster::core
 

@@ -64,7 +64,7 @@ TEST_F(EventsTest, EvidenceIsPassedThrough) {
 
 TEST_F(EventsTest, LongEvidenceIsCutAtACharacter) {
   Report(session_, {Event(1, key_, v1::RUN_STATE_LAUNCHING)});
-  v1::RunEvent event = Event(2, key_, v1::RUN_STATE_RUNNING);
+  agent::v1::RunEvent event = Event(2, key_, v1::RUN_STATE_RUNNING);
   std::string detail(4095, 'a');
   detail += "\xc3\xa4 and more";
   event.mutable_evidence()->set_detail(detail);
@@ -73,7 +73,7 @@ TEST_F(EventsTest, LongEvidenceIsCutAtACharacter) {
 }
 
 TEST_F(EventsTest, QuotesOfAFailureAreBounded) {
-  v1::RunEvent event = InfraFailure(1, key_);
+  agent::v1::RunEvent event = InfraFailure(1, key_);
   for (int i = 0; i < 1000; ++i) {
     v1::FailureQuote* quote = event.mutable_failure()->add_quotes();
     quote->set_source(std::string(10'000, 's'));
@@ -89,7 +89,7 @@ TEST_F(EventsTest, QuotesOfAFailureAreBounded) {
 TEST_F(EventsTest, ARestartByTheSchedulerIsAStepAndItsCountNeverFalls) {
   Report(session_,
          {Event(1, key_, v1::RUN_STATE_LAUNCHING), Event(2, key_, v1::RUN_STATE_RUNNING)});
-  v1::RunEvent requeued = Event(3, key_, v1::RUN_STATE_PENDING);
+  agent::v1::RunEvent requeued = Event(3, key_, v1::RUN_STATE_PENDING);
   requeued.set_restarts(1);
   Report(session_, {requeued});
   EXPECT_EQ(Job(job_).runs(0).restarts(), 1u);
@@ -99,7 +99,7 @@ TEST_F(EventsTest, ARestartByTheSchedulerIsAStepAndItsCountNeverFalls) {
   EXPECT_EQ(Job(job_).runs(0).restarts(), 1u);
   EXPECT_EQ(History(job_).back().kind(), v1::TRANSITION_KIND_UNSPECIFIED);
   // Nobody saw it pending.
-  v1::RunEvent again = Event(5, key_, v1::RUN_STATE_RUNNING);
+  agent::v1::RunEvent again = Event(5, key_, v1::RUN_STATE_RUNNING);
   again.set_restarts(2);
   Report(session_, {again});
   EXPECT_EQ(Job(job_).runs(0).restarts(), 2u);
@@ -115,7 +115,7 @@ TEST_F(EventsTest, ARestartByTheSchedulerIsAStepAndItsCountNeverFalls) {
 
 TEST_F(EventsTest, ARestartOfARunThatHasEndedChangesNothingOfTheJob) {
   Report(session_, {Event(1, key_, v1::RUN_STATE_FAILED)});
-  v1::RunEvent late = Event(2, key_, v1::RUN_STATE_FAILED);
+  agent::v1::RunEvent late = Event(2, key_, v1::RUN_STATE_FAILED);
   late.set_restarts(3);
   Report(session_, {late});
   EXPECT_EQ(History(job_).back().kind(), v1::TRANSITION_KIND_UNSPECIFIED);
@@ -123,7 +123,7 @@ TEST_F(EventsTest, ARestartOfARunThatHasEndedChangesNothingOfTheJob) {
 }
 
 TEST_F(EventsTest, TheEstimatedStartIsThatOfTheLastEventAndEndsWithTheStart) {
-  v1::RunEvent event = Event(1, key_, v1::RUN_STATE_LAUNCHING);
+  agent::v1::RunEvent event = Event(1, key_, v1::RUN_STATE_LAUNCHING);
   Report(session_, {event});
   event = Event(2, key_, v1::RUN_STATE_PENDING);
   SetTimestamp(now_ + absl::Hours(30), event.mutable_estimated_start_time());
@@ -142,7 +142,7 @@ TEST_F(EventsTest, TheEstimatedStartIsThatOfTheLastEventAndEndsWithTheStart) {
 }
 
 TEST_F(EventsTest, ARunThatWaitsAgainHasNoNodes) {
-  v1::RunEvent event = Event(2, key_, v1::RUN_STATE_STARTING);
+  agent::v1::RunEvent event = Event(2, key_, v1::RUN_STATE_STARTING);
   event.add_nodes("node-1");
   Report(session_, {Event(1, key_, v1::RUN_STATE_LAUNCHING), event});
   EXPECT_THAT(Job(job_).runs(0).nodes(), ElementsAre("node-1"));
@@ -152,26 +152,26 @@ TEST_F(EventsTest, ARunThatWaitsAgainHasNoNodes) {
 
 TEST_F(EventsTest, AReasonIsAsOldAsItsWords) {
   const auto pending = [&](uint64_t sequence, const char* reason, int64_t seen) {
-    v1::RunEvent event = Event(sequence, key_, v1::RUN_STATE_PENDING);
-    event.set_reason(reason);
+    agent::v1::RunEvent event = Event(sequence, key_, v1::RUN_STATE_PENDING);
+    *event.mutable_state_reason() = Reason(reason);
     event.mutable_evidence()->mutable_observed_at()->set_seconds(seen);
     return event;
   };
   const int64_t begin = absl::ToUnixSeconds(now_);
   Report(session_, {Event(1, key_, v1::RUN_STATE_LAUNCHING), pending(2, "Priority", begin)});
-  EXPECT_EQ(Job(job_).runs(0).reason_since().seconds(), begin);
+  EXPECT_EQ(Job(job_).runs(0).state_reason().since().seconds(), begin);
   Report(session_, {pending(3, "Priority", begin + 60)});
-  EXPECT_EQ(Job(job_).runs(0).reason_since().seconds(), begin);
+  EXPECT_EQ(Job(job_).runs(0).state_reason().since().seconds(), begin);
   Report(session_, {pending(4, "Resources", begin + 90)});
-  EXPECT_EQ(Job(job_).runs(0).reason_since().seconds(), begin + 90);
+  EXPECT_EQ(Job(job_).runs(0).state_reason().since().seconds(), begin + 90);
   Report(session_, {Event(5, key_, v1::RUN_STATE_RUNNING)});
-  EXPECT_FALSE(Job(job_).runs(0).has_reason_since());
+  EXPECT_FALSE(Job(job_).runs(0).state_reason().has_since());
 }
 
 TEST_F(EventsTest, LongReasonsAndFailuresAreCut) {
-  v1::RunEvent event = Event(1, key_, v1::RUN_STATE_FAILED);
+  agent::v1::RunEvent event = Event(1, key_, v1::RUN_STATE_FAILED);
   const std::string talk(100'000, 'x');
-  event.set_reason(talk);
+  *event.mutable_state_reason() = Reason(talk);
   event.mutable_failure()->set_message(talk);
   event.mutable_failure()->set_suggestion(talk);
   Report(session_, {event});
@@ -179,7 +179,7 @@ TEST_F(EventsTest, LongReasonsAndFailuresAreCut) {
 }
 
 TEST_F(EventsTest, AnEventOfAnySizeLeavesAJobThatFitsIntoOneAnswer) {
-  v1::RunEvent event = Event(1, key_, v1::RUN_STATE_FAILED);
+  agent::v1::RunEvent event = Event(1, key_, v1::RUN_STATE_FAILED);
   event.set_external_id(std::string(5'000'000, 'x'));
   event.add_nodes(std::string(5'000'000, 'x'));
   for (int i = 0; i < 100'000; ++i) event.add_nodes(std::string(100, 'x'));
@@ -196,7 +196,7 @@ TEST_F(EventsTest, AnEventOfAnySizeLeavesAJobThatFitsIntoOneAnswer) {
 }
 
 TEST_F(EventsTest, TheReplicasAreThoseOfTheLastEventThatHasAny) {
-  v1::RunEvent event = Event(1, key_, v1::RUN_STATE_LAUNCHING);
+  agent::v1::RunEvent event = Event(1, key_, v1::RUN_STATE_LAUNCHING);
   event.add_replicas()->set_name("pod-0");
   event.add_replicas()->set_name("pod-1");
   Report(session_, {event});
@@ -212,7 +212,7 @@ TEST_F(EventsTest, TheReplicasAreThoseOfTheLastEventThatHasAny) {
 }
 
 TEST_F(EventsTest, ReplicasOfAnySizeAreCutAndTheLowerRanksStay) {
-  v1::RunEvent event = Event(1, key_, v1::RUN_STATE_LAUNCHING);
+  agent::v1::RunEvent event = Event(1, key_, v1::RUN_STATE_LAUNCHING);
   for (uint32_t rank = 0; rank < 1000; ++rank) {
     v1::Replica* replica = event.add_replicas();
     replica->set_rank(rank);
@@ -242,7 +242,7 @@ TEST_F(EventsTest, ReplicasOfAnySizeAreCutAndTheLowerRanksStay) {
 }
 
 TEST_F(EventsTest, TimesOutsideTheLifeOfTheRunAreMovedToItsEdges) {
-  v1::RunEvent event = Event(1, key_, v1::RUN_STATE_FAILED);
+  agent::v1::RunEvent event = Event(1, key_, v1::RUN_STATE_FAILED);
   event.mutable_start_time()->set_seconds(-9'000'000'000'000'000'000);
   event.mutable_end_time()->set_seconds(9'000'000'000'000'000'000);
   event.mutable_evidence()->mutable_observed_at()->set_seconds(0);
@@ -255,18 +255,18 @@ TEST_F(EventsTest, TimesOutsideTheLifeOfTheRunAreMovedToItsEdges) {
 
 TEST_F(EventsTest, TheRunKeepsWhatTheEventsSay) {
   Report(session_, {Event(1, key_, v1::RUN_STATE_LAUNCHING)});
-  v1::RunEvent pending = Event(2, key_, v1::RUN_STATE_PENDING);
+  agent::v1::RunEvent pending = Event(2, key_, v1::RUN_STATE_PENDING);
   pending.set_external_id("77");
-  pending.set_reason("Resources");
+  *pending.mutable_state_reason() = Reason("Resources");
   Report(session_, {pending});
-  EXPECT_EQ(Job(job_).reason(), "Resources");
-  EXPECT_EQ(Explain(job_), "Resources");
-  v1::RunEvent running = Event(3, key_, v1::RUN_STATE_RUNNING);
+  EXPECT_EQ(Job(job_).state_reason().message(), "Resources");
+  EXPECT_EQ(Explain(job_).message(), "Resources");
+  agent::v1::RunEvent running = Event(3, key_, v1::RUN_STATE_RUNNING);
   running.add_nodes("n1");
   running.add_nodes("n2");
   running.mutable_start_time()->set_seconds(1'750'000'100);
   Report(session_, {running});
-  v1::RunEvent failed = Event(4, key_, v1::RUN_STATE_FAILED);
+  agent::v1::RunEvent failed = Event(4, key_, v1::RUN_STATE_FAILED);
   failed.mutable_end_time()->set_seconds(1'750'000'200);
   failed.mutable_exit()->set_code(3);
   failed.mutable_failure()->set_failure_class(v1::FAILURE_CLASS_PROGRAM);
@@ -274,7 +274,7 @@ TEST_F(EventsTest, TheRunKeepsWhatTheEventsSay) {
   const v1::Job job = Job(job_);
   const v1::Run& run = job.runs(0);
   EXPECT_EQ(run.external_id(), "77");
-  EXPECT_EQ(run.reason(), "");
+  EXPECT_EQ(run.state_reason().message(), "");
   EXPECT_THAT(run.nodes(), ElementsAre("n1", "n2"));
   EXPECT_EQ(run.start_time().seconds(), 1'750'000'100);
   EXPECT_EQ(run.exit().code(), 3);
@@ -287,21 +287,21 @@ TEST_F(EventsTest, TheRunKeepsWhatTheEventsSay) {
 TEST_F(EventsTest, AnEventInTheSameStateUpdatesTheRunAndIsNoTransition) {
   Report(session_, {Event(1, key_, v1::RUN_STATE_LAUNCHING)});
   Report(session_, {Event(2, key_, v1::RUN_STATE_PENDING)});
-  v1::RunEvent event = Event(3, key_, v1::RUN_STATE_PENDING);
-  event.set_reason("Priority");
+  agent::v1::RunEvent event = Event(3, key_, v1::RUN_STATE_PENDING);
+  *event.mutable_state_reason() = Reason("Priority");
   Report(session_, {event});
   EXPECT_EQ(CountChanges<AppendTransition>(), 0);
   EXPECT_EQ(CountChanges<UpdateJob>(), 0);
-  EXPECT_EQ(Job(job_).reason(), "Priority");
+  EXPECT_EQ(Job(job_).state_reason().message(), "Priority");
   EXPECT_EQ(Acked(session_), 3u);
 }
 
 TEST_F(EventsTest, TheFirstStartIsTheJobsStart) {
   Report(session_, {Event(1, key_, v1::RUN_STATE_LAUNCHING)});
-  v1::RunEvent first = Event(2, key_, v1::RUN_STATE_RUNNING);
+  agent::v1::RunEvent first = Event(2, key_, v1::RUN_STATE_RUNNING);
   first.mutable_start_time()->set_seconds(1'750'000'100);
-  v1::RunEvent requeued = Event(3, key_, v1::RUN_STATE_PENDING);
-  v1::RunEvent second = Event(4, key_, v1::RUN_STATE_RUNNING);
+  agent::v1::RunEvent requeued = Event(3, key_, v1::RUN_STATE_PENDING);
+  agent::v1::RunEvent second = Event(4, key_, v1::RUN_STATE_RUNNING);
   second.mutable_start_time()->set_seconds(1'750'000'500);
   Report(session_, {first, requeued});
   EXPECT_EQ(Job(job_).state(), v1::JOB_STATE_PENDING);
@@ -334,7 +334,7 @@ TEST_F(EventsTest, SequencesGoOnAfterARestart) {
   Restart();
   session_ = Connect("a");
   Report(session_, {Event(1, key_, v1::RUN_STATE_LAUNCHING)});
-  EXPECT_EQ(History(job_).back().sequence(), last + 1);
+  EXPECT_GT(History(job_).back().sequence(), last);
 }
 
 TEST_F(EventsTest, ARepeatedEventIsKnownAfterARestart) {
@@ -357,7 +357,7 @@ TEST_F(EventsTest, AGapEndsTheConnection) {
 }
 
 TEST_F(EventsTest, AReportOfTooManyEventsEndsTheConnection) {
-  std::vector<v1::RunEvent> events;
+  std::vector<agent::v1::RunEvent> events;
   for (uint64_t i = 1; i <= 1001; ++i) events.push_back(Event(i, key_, v1::RUN_STATE_PENDING));
   Report(session_, events);
   EXPECT_TRUE(Closed(session_).has_value());
@@ -406,7 +406,7 @@ TEST_F(EventsTest, ARunLeavesMemoryOnceItsLogsAreComplete) {
   EXPECT_FALSE(Job(job_).runs(0).logs_complete());
   Restart();
   session_ = Connect([&] {
-    v1::AgentHello hello = Hello("a");
+    agent::v1::AgentHello hello = Hello("a");
     hello.add_runs()->set_run_key(key_);
     return hello;
   }());
@@ -456,7 +456,7 @@ TEST_F(EventsTest, AJobWhoseRunEndsWithoutHavingBegunIsNeverRunning) {
   const uint64_t waited = MustSubmit(Spec());
   uint64_t sequence = 0;
   for (const uint64_t id : {ran, waited}) {
-    v1::RunEvent ends = Event(sequence + 2, Key(id), v1::RUN_STATE_FINISHING);
+    agent::v1::RunEvent ends = Event(sequence + 2, Key(id), v1::RUN_STATE_FINISHING);
     if (id == ran) ends.mutable_start_time()->set_seconds(1'772'366'400);
     Report(session_, {Event(sequence + 1, Key(id), v1::RUN_STATE_LAUNCHING), ends});
     sequence += 2;

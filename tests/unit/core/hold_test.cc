@@ -20,7 +20,7 @@ TEST_F(HoldTest, AHeldJobGetsNoRunUntilItIsReleased) {
   const uint64_t id = MustSubmit(Spec());
   EXPECT_TRUE(Hold({id}).ok());
   EXPECT_TRUE(Job(id).held());
-  EXPECT_EQ(Job(id).reason(), "held by bob: not yet");
+  EXPECT_EQ(Job(id).state_reason().message(), "held by bob: not yet");
   const SessionId session = Connect("a");
   EXPECT_THAT(Assigned(session), IsEmpty());
   EXPECT_EQ(core_->counters().queued, 1u);
@@ -64,7 +64,7 @@ TEST_F(HoldTest, AReleasedJobHasItsOldPlaceInLine) {
   EXPECT_TRUE(Release(some).ok());
   EXPECT_TRUE(Hold(some).ok());
   EXPECT_TRUE(Release({ids[60], ids[50]}).ok());
-  v1::AgentHello hello = Hello("a");
+  agent::v1::AgentHello hello = Hello("a");
   hello.set_max_active_runs(60);
   const auto assigned = Assigned(Connect(hello));
   ASSERT_THAT(assigned, SizeIs(60));
@@ -75,30 +75,30 @@ TEST_F(HoldTest, AReleasedJobHasItsOldPlaceInLine) {
 }
 
 TEST_F(HoldTest, WhoWaitsForAFullClusterHearsHowManyOfItsRunsAreHeld) {
-  v1::AgentHello hello = Hello("a");
+  agent::v1::AgentHello hello = Hello("a");
   hello.set_max_active_runs(3);
   const SessionId session = Connect(hello);
   std::vector<uint64_t> ids;
   for (int i = 0; i < 4; ++i) ids.push_back(MustSubmit(Spec()));
-  EXPECT_THAT(Explain(ids[3]), EndsWith("3 active runs of at most 3"));
+  EXPECT_THAT(Explain(ids[3]).message(), EndsWith("3 active runs of at most 3"));
   EXPECT_TRUE(Hold({ids[0], ids[1], ids[2]}).ok());
-  EXPECT_THAT(Explain(ids[3]), EndsWith("at most 3 (3 of them held)"));
+  EXPECT_THAT(Explain(ids[3]).message(), EndsWith("at most 3 (3 of them held)"));
   // One is released, one begins all the same: neither is held any longer.
   EXPECT_TRUE(Release({ids[0]}).ok());
   Report(session, {Event(1, Key(ids[1]), v1::RUN_STATE_LAUNCHING),
                    Event(2, Key(ids[1]), v1::RUN_STATE_RUNNING)});
-  EXPECT_THAT(Explain(ids[3]), EndsWith("(1 of them held)"));
+  EXPECT_THAT(Explain(ids[3]).message(), EndsWith("(1 of them held)"));
   Restart();
   hello.add_runs()->set_run_key(Key(ids[0]));
   hello.add_runs()->set_run_key(Key(ids[1]));
   hello.add_runs()->set_run_key(Key(ids[2]));
   const SessionId again = Connect(hello);
-  EXPECT_THAT(Explain(ids[3]), EndsWith("(1 of them held)"));
+  EXPECT_THAT(Explain(ids[3]).message(), EndsWith("(1 of them held)"));
   // A held run that ends without having begun leaves its place, and is not counted any longer.
   Report(again, {Event(3, Key(ids[2]), v1::RUN_STATE_CANCELED)});
   EXPECT_THAT(Assigned(again), ElementsAre(Key(ids[3])));
   const uint64_t next = MustSubmit(Spec());
-  EXPECT_THAT(Explain(next), EndsWith("3 active runs of at most 3"));
+  EXPECT_THAT(Explain(next).message(), EndsWith("3 active runs of at most 3"));
 }
 
 TEST_F(HoldTest, TheHoldOutlivesTheBroker) {
@@ -136,9 +136,9 @@ TEST_F(HoldTest, TheClusterOfAPendingJobIsToldAndToldAgain) {
   const uint64_t id = MustSubmit(Spec());
   EXPECT_TRUE(Hold({id}).ok());
   EXPECT_THAT(ToldToHold(session), ElementsAre(Key(id)));
-  EXPECT_EQ(Job(id).reason(), "asked to hold") << "it may start yet";
+  EXPECT_EQ(Job(id).state_reason().message(), "asked to hold") << "it may start yet";
   Restart();
-  v1::AgentHello hello = Hello("a");
+  agent::v1::AgentHello hello = Hello("a");
   hello.add_runs()->set_run_key(Key(id));
   session = Connect(hello);
   EXPECT_THAT(ToldToHold(session), ElementsAre(Key(id)));

@@ -1,4 +1,5 @@
-#include "contract/queue_words.h"
+#include <fmt/format.h>
+
 #include "tests/unit/core/core_fixture.h"
 
 namespace muster::core {
@@ -11,8 +12,8 @@ using ::testing::SizeIs;
 
 class PlaceTest : public CoreTest {
  protected:
-  v1::AgentHello HelloWithRoomFor(const std::string& name, uint32_t runs) {
-    v1::AgentHello hello = Hello(name);
+  agent::v1::AgentHello HelloWithRoomFor(const std::string& name, uint32_t runs) {
+    agent::v1::AgentHello hello = Hello(name);
     hello.set_max_active_runs(runs);
     return hello;
   }
@@ -70,7 +71,7 @@ TEST_F(PlaceTest, AFullClusterPassesJobsOnAndTakesMoreWhenARunEnds) {
   EXPECT_THAT(Assigned(b), ElementsAre(Key(second)));
   const uint64_t third = MustSubmit(Spec());
   EXPECT_THAT(Assigned(a), IsEmpty());
-  EXPECT_THAT(Explain(third), HasSubstr("1 active runs of at most 1"));
+  EXPECT_THAT(Explain(third).message(), HasSubstr("1 active runs of at most 1"));
   Report(a, {Event(1, Key(first), v1::RUN_STATE_FAILED)});
   EXPECT_THAT(Assigned(a), ElementsAre(Key(third)));
 }
@@ -138,7 +139,7 @@ TEST_F(PlaceTest, ARoundIsBounded) {
 
 TEST_F(PlaceTest, AClusterThatShrinksTakesNoMoreOfWhatItCannotRun) {
   const SessionId a = Connect("a");
-  v1::AgentHeartbeat beat;
+  agent::v1::AgentHeartbeat beat;
   *beat.mutable_inventory() = Hello("a").inventory();
   beat.mutable_inventory()->mutable_pools(0)->mutable_node_groups(0)->set_cpus(1);
   Beat(a, beat);
@@ -155,32 +156,59 @@ TEST_F(PlaceTest, ManyJobsAreExplainedAtOnceAndAFewDifferentOnes) {
   Gone(Connect("a"));
   std::vector<uint64_t> jobs;
   for (int i = 0; i < 50; ++i) jobs.push_back(MustSubmit(Spec()));
-  for (const std::string& reason : ExplainAll(jobs)) EXPECT_THAT(reason, HasSubstr("it fits"));
+  for (const v1::StateReason& reason : ExplainAll(jobs))
+    EXPECT_EQ(reason.code(), v1::STATE_REASON_CODE_AGENT_DISCONNECTED);
   jobs.clear();
   for (int i = 0; i < 30; ++i) {
     v1::JobSpec spec = Spec();
     spec.mutable_resources()->set_memory_bytes((i + 1) << 20);
     jobs.push_back(MustSubmit(spec));
   }
-  const std::vector<std::string> reasons = ExplainAll(jobs);
+  const std::vector<v1::StateReason> reasons = ExplainAll(jobs);
   ASSERT_EQ(reasons.size(), 30u);
-  EXPECT_THAT(reasons[19], HasSubstr("it fits"));
-  EXPECT_EQ(reasons[20], "");
+  EXPECT_THAT(reasons[19].message(), HasSubstr("it fits"));
+  EXPECT_EQ(reasons[20].code(), v1::STATE_REASON_CODE_UNSPECIFIED);
+}
+
+TEST_F(PlaceTest, TheNearestClusterIsExplainedFirstAndEachWithItsNumbers) {
+  for (int i = 0; i < 12; ++i) {
+    agent::v1::AgentHello hello = Hello(fmt::format("small{:02}", i));
+    hello.mutable_inventory()->mutable_pools(0)->mutable_node_groups(0)->set_cpus(1);
+    Connect(hello);
+  }
+  Gone(Connect("zebra"));
+  v1::JobSpec spec = Spec();
+  spec.mutable_resources()->set_cpu_millis(2500);
+  const v1::StateReason reason = Explain(MustSubmit(spec));
+  EXPECT_EQ(reason.code(), v1::STATE_REASON_CODE_AGENT_DISCONNECTED);
+  EXPECT_EQ(reason.cluster(), "zebra") << "it fits, and waits for its agent alone";
+  EXPECT_EQ(reason.since().seconds(), absl::ToUnixSeconds(now_));
+  ASSERT_EQ(reason.clusters_size(), 10);
+  EXPECT_EQ(reason.unlisted_clusters(), 3u);
+  const v1::StateReason& second = reason.clusters(1);
+  EXPECT_EQ(second.code(), v1::STATE_REASON_CODE_DOES_NOT_FIT);
+  EXPECT_EQ(second.cluster(), "small00");
+  ASSERT_EQ(second.shortages_size(), 1);
+  EXPECT_EQ(second.shortages(0).resource(), "cpus");
+  EXPECT_EQ(second.shortages(0).requested(), 3000u);
+  EXPECT_EQ(second.shortages(0).available(), 1000u);
+  EXPECT_THAT(reason.message(), HasSubstr("cluster \"small00\": pool"));
 }
 
 TEST_F(PlaceTest, APoolThatTakesNoJobsMakesThemWait) {
-  v1::AgentHello hello = Hello("a");
+  agent::v1::AgentHello hello = Hello("a");
   hello.mutable_inventory()->mutable_pools(0)->set_available(false);
   hello.mutable_inventory()->mutable_pools(0)->set_state("forbidden");
   const SessionId a = Connect(hello);
   const uint64_t id = MustSubmit(Spec());
   EXPECT_EQ(Job(id).state(), v1::JOB_STATE_QUEUED);
-  EXPECT_THAT(Explain(id), HasSubstr("takes no jobs at the moment: it is forbidden; muster "
-                                     "clusters a tells more"));
-  EXPECT_TRUE(contract::WaitsForPool(Explain(id)));
-  EXPECT_FALSE(contract::WaitsForPool("cluster \"b\": it fits; " + Explain(id)))
-      << "another cluster is nearer to taking it";
-  v1::AgentHeartbeat beat;
+  const v1::StateReason reason = Explain(id);
+  EXPECT_EQ(reason.code(), v1::STATE_REASON_CODE_POOL_UNAVAILABLE);
+  EXPECT_EQ(reason.cluster(), "a");
+  EXPECT_EQ(reason.scheduler_reason(), "forbidden");
+  EXPECT_THAT(reason.message(), HasSubstr("takes no jobs at the moment: it is forbidden"));
+  EXPECT_EQ(reason.remedy(), "muster clusters a tells more");
+  agent::v1::AgentHeartbeat beat;
   *beat.mutable_inventory() = Hello("a").inventory();
   Beat(a, beat);
   EXPECT_THAT(Assigned(a), ElementsAre(Key(id)));

@@ -74,8 +74,9 @@ TEST_F(RetryTest, TheHistoryNamesTheNextRunTheBudgetAndTheReason) {
   EXPECT_EQ(retry.evidence().source(), v1::EVIDENCE_SOURCE_BROKER);
   EXPECT_THAT(retry.evidence().detail(), HasSubstr("run 2 of at most 11 follows"));
   EXPECT_THAT(retry.evidence().detail(), HasSubstr("(INFRA): node n1 failed"));
-  EXPECT_THAT(Job(id).reason(), HasSubstr(" UTC for run 2 of 11 after an infrastructure failure"));
-  EXPECT_EQ(Explain(id), "") << "it does not wait for a cluster";
+  EXPECT_THAT(Job(id).state_reason().message(),
+              HasSubstr(" UTC for run 2 of 11 after an infrastructure failure"));
+  EXPECT_EQ(Explain(id).message(), "") << "it does not wait for a cluster";
 }
 
 TEST_F(RetryTest, TheWaitDoublesUpToAnHour) {
@@ -116,7 +117,7 @@ TEST_F(RetryTest, ABudgetOfOneRunIsNoRetry) {
 
 TEST_F(RetryTest, APlainFailureSurfacesAtOnce) {
   const uint64_t id = MustSubmit(Spec());
-  v1::RunEvent event = InfraFailure(1, Key(id));
+  agent::v1::RunEvent event = InfraFailure(1, Key(id));
   event.mutable_failure()->set_retriable(false);
   event.mutable_failure()->set_failure_class(v1::FAILURE_CLASS_PROGRAM);
   Report(session_, {event});
@@ -125,7 +126,7 @@ TEST_F(RetryTest, APlainFailureSurfacesAtOnce) {
 
 TEST_F(RetryTest, ALostRunIsNotFollowedBecauseItMayStillRun) {
   const uint64_t id = MustSubmit(Spec());
-  v1::RunEvent event = InfraFailure(1, Key(id));
+  agent::v1::RunEvent event = InfraFailure(1, Key(id));
   event.set_state(v1::RUN_STATE_LOST);
   Report(session_, {event});
   EXPECT_EQ(Job(id).state(), v1::JOB_STATE_FAILED);
@@ -137,7 +138,7 @@ TEST_F(RetryTest, APreemptedRunIsFollowedIfTheJobSaysSo) {
   spec.mutable_retry()->set_on_preemption(true);
   const uint64_t stubborn = MustSubmit(spec);
   for (const uint64_t id : {plain, stubborn}) {
-    v1::RunEvent event = InfraFailure(++event_, Key(id));
+    agent::v1::RunEvent event = InfraFailure(++event_, Key(id));
     event.mutable_failure()->set_failure_class(v1::FAILURE_CLASS_PREEMPTED);
     Report(session_, {event});
   }
@@ -149,12 +150,12 @@ TEST_F(RetryTest, ACanceledJobIsNotTriedAgain) {
   const uint64_t id = MustSubmit(Spec());
   EXPECT_TRUE(Cancel({id}).ok());
   Fail(id);
-  EXPECT_EQ(Job(id).state(), v1::JOB_STATE_FAILED);
+  EXPECT_EQ(Job(id).state(), v1::JOB_STATE_CANCELED);
 }
 
 TEST_F(RetryTest, ACancelWhileItWaitsEndsTheJobNow) {
   const uint64_t id = MustSubmit(Spec());
-  v1::RunEvent failure = InfraFailure(1, Key(id));
+  agent::v1::RunEvent failure = InfraFailure(1, Key(id));
   SetTimestamp(now_, failure.mutable_end_time());
   Report(session_, {failure});
   now_ += absl::Seconds(3);
@@ -210,7 +211,7 @@ TEST_F(RetryTest, TheLogsOfTheEarlierRunMayComeInAfterTheNextHasBegun) {
   Fail(id);
   Await(absl::Seconds(10));
   Restart();
-  v1::AgentHello hello = Hello("a");
+  agent::v1::AgentHello hello = Hello("a");
   for (const int run : {1, 2}) hello.add_runs()->set_run_key(Key(id, run));
   session_ = Connect(hello);
   EXPECT_THAT(Released(session_), IsEmpty());
@@ -223,7 +224,7 @@ TEST_F(RetryTest, NodesOfFailedRunsAreRememberedForThoseWhoAsk) {
   v1::JobSpec spec = Spec();
   spec.mutable_retry()->set_exclude_failed_nodes(true);
   const uint64_t id = MustSubmit(spec);
-  v1::RunEvent failure = InfraFailure(1, Key(id));
+  agent::v1::RunEvent failure = InfraFailure(1, Key(id));
   failure.add_nodes("n1");
   failure.add_nodes("n2");
   Report(session_, {failure});
@@ -238,6 +239,26 @@ TEST_F(RetryTest, JobsWithoutAPolicyShareAShapeAndOthersHaveTheirOwn) {
   EXPECT_EQ(CountChanges<InsertShape>(), 0);
   SubmitWith(3);
   EXPECT_EQ(CountChanges<InsertShape>(), 1);
+}
+
+TEST_F(RetryTest, AProgramThatFailsRunsAgainIfItsUserSaysSo) {
+  v1::JobSpec spec = Spec();
+  spec.mutable_retry()->set_max_runs(3);
+  spec.mutable_retry()->add_exit_codes(75);
+  const uint64_t id = MustSubmit(spec);
+  const auto fail = [&](int run, int code) {
+    agent::v1::RunEvent event = Event(++event_, Key(id, run), v1::RUN_STATE_FAILED);
+    event.mutable_exit()->set_code(code);
+    event.mutable_failure()->set_failure_class(v1::FAILURE_CLASS_PROGRAM);
+    event.mutable_failure()->set_message("exit code");
+    Report(session_, {event});
+  };
+  fail(1, 75);
+  EXPECT_EQ(Job(id).state(), v1::JOB_STATE_QUEUED);
+  EXPECT_THAT(Job(id).state_reason().message(), HasSubstr("a failure of the program"));
+  Await(absl::Seconds(10));
+  fail(2, 1);
+  EXPECT_EQ(Job(id).state(), v1::JOB_STATE_FAILED) << "of this code the user has said nothing";
 }
 
 }  // namespace

@@ -11,8 +11,8 @@ using ::testing::SizeIs;
 
 class SessionsTest : public CoreTest {
  protected:
-  static v1::AgentHello Holding(std::vector<std::string> run_keys) {
-    v1::AgentHello hello = Hello("a");
+  static agent::v1::AgentHello Holding(std::vector<std::string> run_keys) {
+    agent::v1::AgentHello hello = Hello("a");
     for (std::string& key : run_keys) hello.add_runs()->set_run_key(std::move(key));
     return hello;
   }
@@ -47,7 +47,7 @@ TEST_F(SessionsTest, TheAgentEpochRisesWithEachConnection) {
 }
 
 TEST_F(SessionsTest, AnotherProtocolVersionIsRefused) {
-  v1::AgentHello hello = Hello("a");
+  agent::v1::AgentHello hello = Hello("a");
   hello.set_protocol_version(2);
   const auto closed = Closed(Connect(hello));
   ASSERT_TRUE(closed.has_value());
@@ -57,7 +57,7 @@ TEST_F(SessionsTest, AnotherProtocolVersionIsRefused) {
 }
 
 TEST_F(SessionsTest, AnAgentOfAnotherBrokerIsRefused) {
-  v1::AgentHello hello = Hello("a");
+  agent::v1::AgentHello hello = Hello("a");
   hello.set_instance("zzzz");
   EXPECT_EQ(ReasonOf(*Closed(Connect(hello))), "WRONG_INSTANCE");
   hello.set_instance("k7m2");
@@ -65,14 +65,14 @@ TEST_F(SessionsTest, AnAgentOfAnotherBrokerIsRefused) {
 }
 
 TEST_F(SessionsTest, ABrokerThatWasRestoredFromAnOldCopyRefusesItsAgents) {
-  v1::AgentHello hello = Hello("a");
+  agent::v1::AgentHello hello = Hello("a");
   hello.set_broker_epoch(2);
   EXPECT_EQ(ReasonOf(*Closed(Connect(hello))), "BROKER_EPOCH");
 }
 
 TEST_F(SessionsTest, ANameBelongsToTheClusterThatHadItFirst) {
   Gone(Connect("a"));
-  v1::AgentHello hello = Hello("a");
+  agent::v1::AgentHello hello = Hello("a");
   hello.mutable_inventory()->set_identity("other");
   EXPECT_EQ(ReasonOf(*Closed(Connect(hello))), "WRONG_CLUSTER");
   Restart();
@@ -84,7 +84,7 @@ TEST_F(SessionsTest, ANameBelongsToTheClusterThatHadItFirst) {
 
 TEST_F(SessionsTest, ASecondAgentOfAConnectedNameIsRefused) {
   const SessionId first = Connect("a");
-  v1::AgentHello hello = Hello("a");
+  agent::v1::AgentHello hello = Hello("a");
   hello.set_journal_id("another");
   const auto closed = Closed(Connect(hello));
   ASSERT_TRUE(closed.has_value());
@@ -113,7 +113,7 @@ TEST_F(SessionsTest, TheSameAgentReplacesItsOldConnection) {
 
 TEST_F(SessionsTest, MalformedHellosAreRefusedByField) {
   auto refusal = [&](auto change) {
-    v1::AgentHello hello = Hello("a");
+    agent::v1::AgentHello hello = Hello("a");
     change(hello);
     const auto closed = Closed(Connect(hello));
     EXPECT_TRUE(closed.has_value());
@@ -126,9 +126,10 @@ TEST_F(SessionsTest, MalformedHellosAreRefusedByField) {
   EXPECT_THAT(refusal([](auto& h) { h.clear_inventory(); }), HasSubstr("identity"));
   EXPECT_THAT(refusal([](auto& h) { h.set_max_active_runs(0); }), HasSubstr("max_active_runs"));
   EXPECT_THAT(refusal([](auto& h) { h.set_max_active_runs(2'000'000); }), HasSubstr("1000000"));
-  EXPECT_THAT(
-      refusal([](auto& h) { h.mutable_inventory()->add_warnings(std::string(2 << 20, 'x')); }),
-      HasSubstr("hello.inventory"));
+  EXPECT_THAT(refusal([](auto& h) {
+                h.mutable_inventory()->add_issues()->set_message(std::string(2 << 20, 'x'));
+              }),
+              HasSubstr("hello.inventory"));
 }
 
 TEST_F(SessionsTest, ActiveRunsThatTheAgentDoesNotListAreSentAgain) {
@@ -208,7 +209,7 @@ TEST_F(SessionsTest, ANewJournalStartsAtOneAndGetsAllActiveRuns) {
   const uint64_t job = MustSubmit(Spec());
   Report(session, {Event(1, Key(job), v1::RUN_STATE_LAUNCHING)});
   Gone(session);
-  v1::AgentHello hello = Hello("a");
+  agent::v1::AgentHello hello = Hello("a");
   hello.set_journal_id("new");
   const SessionId again = Connect(hello);
   EXPECT_EQ(Welcomed(again)->acked_event_sequence(), 0u);
@@ -218,7 +219,7 @@ TEST_F(SessionsTest, ANewJournalStartsAtOneAndGetsAllActiveRuns) {
 }
 
 TEST_F(SessionsTest, ManyRunsTravelInMessagesOfAThousand) {
-  v1::AgentHello hello = Hello("a");
+  agent::v1::AgentHello hello = Hello("a");
   hello.set_max_active_runs(10'000);
   Connect(hello);
   for (int i = 0; i < 2500; ++i) {
@@ -316,7 +317,7 @@ TEST_F(SessionsTest, RunsStayAsTheyAreWithoutAConnection) {
 
 TEST_F(SessionsTest, TheClusterShowsWhatItsHeartbeatsSay) {
   const SessionId session = Connect("a");
-  v1::AgentHeartbeat beat;
+  agent::v1::AgentHeartbeat beat;
   beat.mutable_scheduler_observed_at()->set_seconds(123);
   beat.set_scheduler_error("slurmctld does not answer");
   (*beat.mutable_scheduler_calls())["squeue"] = 7;
@@ -336,7 +337,7 @@ TEST_F(SessionsTest, TheClusterShowsWhatItsHeartbeatsSay) {
 
 TEST_F(SessionsTest, AnInventoryIsWrittenOnlyIfItSaysSomethingNew) {
   const SessionId session = Connect("a");
-  v1::AgentHeartbeat beat;
+  agent::v1::AgentHeartbeat beat;
   *beat.mutable_inventory() = Hello("a").inventory();
   beat.mutable_inventory()->mutable_observed_at()->set_seconds(5);
   Beat(session, beat);
@@ -349,7 +350,7 @@ TEST_F(SessionsTest, AnInventoryIsWrittenOnlyIfItSaysSomethingNew) {
 
 TEST_F(SessionsTest, AnAgentThatBeginsToSpeakForAnotherClusterIsClosed) {
   const SessionId session = Connect("a");
-  v1::AgentHeartbeat beat;
+  agent::v1::AgentHeartbeat beat;
   beat.mutable_inventory()->set_identity("other");
   Beat(session, beat);
   EXPECT_EQ(ReasonOf(*Closed(session)), "WRONG_CLUSTER");

@@ -54,5 +54,22 @@ TEST(ShapeQueue, AJobThatLeftTheMiddleMayComeBack) {
   EXPECT_EQ(queue.size(), 2u);
 }
 
+TEST(ShapeQueue, AJobThatComesBackWithAnotherPriorityHasThatOne) {
+  ShapeQueue queue;
+  for (uint64_t job = 1; job <= 4; ++job) queue.Push({0, job});
+  queue.Remove({0, 3});
+  queue.Push({5, 3});
+  EXPECT_EQ(queue.front(), (Turn{5, 3}));
+  queue.Remove({5, 3});
+  queue.Push({-5, 3});
+  for (const uint64_t job : {1, 2, 4}) {
+    EXPECT_EQ(queue.front(), (Turn{0, job}));
+    queue.Remove({0, job});
+  }
+  EXPECT_EQ(queue.front(), (Turn{-5, 3}));
+  queue.Remove({-5, 3});
+  EXPECT_TRUE(queue.empty());
+}
+
 }  // namespace
 }  // namespace muster::core

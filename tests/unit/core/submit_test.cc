@@ -1,3 +1,4 @@
+#include "broker/core/fingerprint.h"
 #include "contract/errors.h"
 #include "tests/unit/core/core_fixture.h"
 
@@ -11,7 +12,7 @@ using ::testing::Not;
 class SubmitTest : public CoreTest {};
 
 SubmitItem Item(const v1::JobSpec& spec, const std::string& request_id = "") {
-  return {std::make_shared<v1::JobSpec>(spec), request_id};
+  return {std::make_shared<v1::JobSpec>(spec), request_id, RequestFingerprintOf(spec)};
 }
 
 TEST_F(SubmitTest, AJobIsAcceptedWhileNoClusterIsKnown) {
@@ -19,7 +20,7 @@ TEST_F(SubmitTest, AJobIsAcceptedWhileNoClusterIsKnown) {
   EXPECT_EQ(id, 1u);
   EXPECT_EQ(Job(id).state(), v1::JOB_STATE_QUEUED);
   EXPECT_EQ(Job(id).user(), "alice");
-  EXPECT_THAT(Explain(id), HasSubstr("no cluster has connected"));
+  EXPECT_THAT(Explain(id).message(), HasSubstr("no cluster has connected"));
 }
 
 TEST_F(SubmitTest, TheFirstTransitionSaysWhoSubmitted) {
@@ -185,8 +186,8 @@ TEST_F(SubmitTest, AnUnknownClusterIsRefusedEvenIfAnotherNamedOneFits) {
 }
 
 TEST_F(SubmitTest, AJobThatNoClusterCanEverRunIsRefusedWithWhatEachLacks) {
-  v1::AgentHello small = Hello("small");
-  v1::AgentHello near = Hello("near");
+  agent::v1::AgentHello small = Hello("small");
+  agent::v1::AgentHello near = Hello("near");
   *near.mutable_inventory()->mutable_pools(0) =
       PoolOf("default", {.count = 1, .gpus = {{"h100", 8}}});
   Connect(small);
@@ -203,7 +204,7 @@ TEST_F(SubmitTest, AJobThatNoClusterCanEverRunIsRefusedWithWhatEachLacks) {
 
 TEST_F(SubmitTest, AJobForSlurmAloneIsRefusedElsewhereWithWhatToLeaveOut) {
   for (const char* name : {"k8s", "team"}) {
-    v1::AgentHello hello = Hello(name);
+    agent::v1::AgentHello hello = Hello(name);
     hello.set_kind(v1::CLUSTER_KIND_KUBERNETES);
     Connect(hello);
   }
@@ -223,7 +224,7 @@ TEST_F(SubmitTest, AJobForSlurmAloneIsRefusedElsewhereWithWhatToLeaveOut) {
                 "one");
   spec.clear_placement();
   // Of a cluster that is of Slurm what it lacks is said, and of the others nothing.
-  v1::AgentHello lab = Hello("lab");
+  agent::v1::AgentHello lab = Hello("lab");
   lab.set_kind(v1::CLUSTER_KIND_SLURM);
   Connect(lab);
   spec.set_nodes(99);
@@ -264,8 +265,8 @@ TEST_F(SubmitTest, AJobThatOneClusterRefusesIsFreeForThoseThatComeLater) {
   const SubmitReply reply = Submit({item});
   ASSERT_TRUE(reply.result.ok()) << reply.result.status();
   const uint64_t id = reply.result->responses(0).job_id();
-  EXPECT_THAT(Explain(id), HasSubstr("cluster \"a\": its agent refused the job"));
-  EXPECT_THAT(Explain(id), HasSubstr("cluster \"b\": it fits"));
+  EXPECT_THAT(Explain(id).message(), HasSubstr("cluster \"a\": its agent refused the job"));
+  EXPECT_THAT(Explain(id).message(), HasSubstr("cluster \"b\": it fits"));
   EXPECT_THAT(History(id).front().evidence().detail(),
               HasSubstr("; cluster \"a\" refused it: it allows no host_path"));
   Restart();
@@ -287,9 +288,9 @@ TEST_F(SubmitTest, AJobThatFitsOnlyADisconnectedClusterIsAccepted) {
   Gone(Connect("a"));
   const uint64_t id = MustSubmit(Spec());
   EXPECT_EQ(Job(id).state(), v1::JOB_STATE_QUEUED);
-  EXPECT_THAT(Explain(id), HasSubstr("its agent is not connected"));
+  EXPECT_THAT(Explain(id).message(), HasSubstr("its agent is not connected"));
   Restart();
-  EXPECT_THAT(Explain(id), HasSubstr("its agent is not connected"));
+  EXPECT_THAT(Explain(id).message(), HasSubstr("its agent is not connected"));
 }
 
 TEST_F(SubmitTest, AFullQueueRefusesWithATimeToComeBack) {

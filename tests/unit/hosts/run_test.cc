@@ -1,13 +1,16 @@
 // LocalHost::Run against real programs.
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <thread>
 
 #include "absl/time/clock.h"
+#include "agents/hosts/fd.h"
 #include "agents/hosts/local_host.h"
+#include "agents/hosts/spawn.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/unit/hosts/temp_dir.h"
@@ -45,6 +48,25 @@ TEST_F(RunTest, ASignalIsNotAnExitCode) {
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_EQ(result->signal, SIGSEGV);
   EXPECT_EQ(result->exit_code, 0);
+}
+
+TEST_F(RunTest, SignalsThatAreToBeBlockedAreBlockedBeforeTheProgramBegins) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  Fd reading(ends[0]);
+  Fd writing(ends[1]);
+  const Fd null(open("/dev/null", O_RDWR));
+  const auto child = Spawn({.argv = {"grep", "SigBlk", "/proc/self/status"},
+                            .stdin_fd = null.get(),
+                            .stdout_fd = writing.get(),
+                            .stderr_fd = null.get(),
+                            .blocked_signals = {SIGHUP, SIGTERM}});
+  ASSERT_TRUE(child.ok()) << child.status();
+  writing.Close();
+  char text[64] = {};
+  ASSERT_GT(read(reading.get(), text, sizeof text - 1), 0);
+  EXPECT_STREQ(text, "SigBlk:\t0000000000004001\n");
+  EXPECT_EQ(waitpid(child->pid, nullptr, 0), child->pid);
 }
 
 TEST_F(RunTest, NoShellReadsTheArguments) {

@@ -57,13 +57,13 @@ class BackendEndTest : public ScriptedClusterTest {
     pods_.push_back(RunningPod(kWell));
   }
   // As the last look that told of it saw the run.
-  agent::Observation Await(const std::string& run_key, v1::RunState state,
-                           const std::string& words = "") {
-    agent::Observation last;
+  agents::Observation Await(const std::string& run_key, v1::RunState state,
+                            const std::string& words = "") {
+    agents::Observation last;
     const absl::Time end = absl::Now() + absl::Seconds(20);
     while (absl::Now() < end) {
-      for (const agent::Observation& seen : Observe(run_key).observations) last = seen;
-      if (last.state == state && last.reason.find(words) != std::string::npos) break;
+      for (const agents::Observation& seen : Observe(run_key).observations) last = seen;
+      if (last.state == state && last.reason.message().find(words) != std::string::npos) break;
       absl::SleepFor(absl::Milliseconds(2));
     }
     return last;
@@ -100,11 +100,12 @@ TEST_F(BackendEndTest, ADeletionThatTakesItsTimeKeepsNobodyFromBeingSeen) {
   Start({kHopeless, kWell});
   TakeChanges();
   const absl::Time begin = absl::Now();
-  const agent::ObserveOutcome seen = backend_->Observe({Handle(kHopeless), Handle(kWell)});
+  const agents::ObserveOutcome seen = backend_->Observe({Handle(kHopeless), Handle(kWell)});
   EXPECT_LT(absl::Now() - begin, absl::Seconds(1));
   ASSERT_THAT(seen.observations, SizeIs(2)) << seen.scheduler;
   EXPECT_EQ(seen.observations[0].state, v1::RUN_STATE_FINISHING);
-  EXPECT_THAT(seen.observations[0].reason, HasSubstr("it cannot go on, and is being taken away"));
+  EXPECT_THAT(seen.observations[0].reason.message(),
+              HasSubstr("it cannot go on, and is being taken away"));
   EXPECT_EQ(seen.observations[1].state, v1::RUN_STATE_RUNNING);
   EXPECT_THAT(AwaitDeletions(1), SizeIs(1));
   AnswerDeletionsWith({.body = "{}"});
@@ -120,12 +121,13 @@ TEST_F(BackendEndTest, ADeletionThatIsRefusedIsTriedAgainAfterAPauseAndSaysSo) {
     AnswerDeletionsWith({.status = 503, .body = "a webhook is away", .hangs_up = is_cut});
     Start({kHopeless});
     TakeChanges();
-    const agent::Observation seen =
+    const agents::Observation seen =
         Await(kHopeless, v1::RUN_STATE_FINISHING, "could not be deleted");
-    EXPECT_THAT(seen.reason, AllOf(HasSubstr("it cannot go on"),
-                                   HasSubstr("; its Job could not be deleted yet: ")));
+    EXPECT_THAT(seen.reason.message(), AllOf(HasSubstr("it cannot go on"),
+                                             HasSubstr("; its Job could not be deleted yet: ")));
     if (!is_cut) {
-      EXPECT_THAT(seen.reason, HasSubstr("delete Job lab/k7m2-1-1: the API server answered 503"));
+      EXPECT_THAT(seen.reason.message(),
+                  HasSubstr("delete Job lab/k7m2-1-1: the API server answered 503"));
     }
     TakeChanges();
     for (int i = 0; i < 5; ++i) {
@@ -204,7 +206,7 @@ TEST_F(BackendEndTest, AGangOfWhichARankHasNeverStartedIsTakenAwayThoughAnotherH
   EXPECT_THAT(AwaitDeletions(1), SizeIs(1));
   Set([&] { pods_[1] = ended; });
   Start({kHopeless});
-  EXPECT_THAT(Await(kHopeless, v1::RUN_STATE_FINISHING, "it cannot go on").reason,
+  EXPECT_THAT(Await(kHopeless, v1::RUN_STATE_FINISHING, "it cannot go on").reason.message(),
               HasSubstr("it cannot go on"));
   EXPECT_THAT(AwaitDeletions(1), SizeIs(1));
 }
@@ -214,10 +216,10 @@ TEST_F(BackendEndTest, AGangOfWhichARankHasNeverStartedIsTakenAwayThoughAnotherH
 class BackendLateDeletionTest : public BackendEndTest {
  protected:
   // As it is seen once it is in that state, with such words.
-  agent::Observation AwaitLast(const std::string& pod_status, v1::RunState state,
-                               const std::string& words) {
+  agents::Observation AwaitLast(const std::string& pod_status, v1::RunState state,
+                                const std::string& words) {
     std::vector<std::string> run_keys;
-    std::vector<agent::RunHandle> runs;
+    std::vector<agents::RunHandle> runs;
     for (int job = 1; job <= kDeletionThreads + 1; ++job) {
       run_keys.push_back(absl::StrCat("k7m2-", job, "-1"));
       runs.push_back(Handle(run_keys.back()));
@@ -245,7 +247,7 @@ class BackendLateDeletionTest : public BackendEndTest {
     EXPECT_EQ(Await(kWell, v1::RUN_STATE_RUNNING).state, v1::RUN_STATE_RUNNING);
     EXPECT_THAT(Observe(last).observations, IsEmpty()) << "its deletion may be carried out";
     Set([&] { is_busy = false; });
-    const agent::Observation seen = Await(last, state, words);
+    const agents::Observation seen = Await(last, state, words);
     backend_.reset();  // all is done that was begun
     for (const std::string& deletion : TakeDeletions()) {
       EXPECT_THAT(deletion, testing::Not(HasSubstr("/" + last + " ")));
@@ -267,12 +269,12 @@ TEST_F(BackendLateDeletionTest, AProgramThatBeginsBeforeItsDeletionHasItsTurnGoe
 
 TEST_F(BackendLateDeletionTest, AProgramThatHasSucceededBeforeItsDeletionHasItsTurnKeepsItsEnd) {
   const std::string words = "its pods have ended";
-  EXPECT_EQ(AwaitLast(Ended(0), v1::RUN_STATE_FINISHING, words).reason, words);
+  EXPECT_EQ(AwaitLast(Ended(0), v1::RUN_STATE_FINISHING, words).reason.message(), words);
 }
 
 TEST_F(BackendLateDeletionTest, AProgramThatHasFailedBeforeItsDeletionHasItsTurnKeepsItsEnd) {
   const std::string words = "a pod of it has failed";
-  EXPECT_EQ(AwaitLast(Ended(3), v1::RUN_STATE_FINISHING, words).reason, words);
+  EXPECT_EQ(AwaitLast(Ended(3), v1::RUN_STATE_FINISHING, words).reason.message(), words);
 }
 
 }  // namespace

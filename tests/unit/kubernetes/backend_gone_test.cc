@@ -38,13 +38,13 @@ class BackendGoneTest : public ScriptedClusterTest {
 TEST_F(BackendGoneTest, WhyARunWasGivenUpSurvivesTheAgentAndItsJob) {
   HasJob("InvalidImageName");
   Start({kRun});
-  const agent::ObserveOutcome first = Observe(kRun);
+  const agents::ObserveOutcome first = Observe(kRun);
   ASSERT_EQ(first.observations.size(), 1) << first.scheduler;
   EXPECT_EQ(first.observations[0].state, v1::RUN_STATE_FINISHING);
   EXPECT_THAT(AwaitChange("DELETE "), ElementsAre(HasSubstr("DELETE ")));
   Set([this] { HasNothing(); });
   Start({kRun});
-  const agent::ObserveOutcome second = Observe(kRun);
+  const agents::ObserveOutcome second = Observe(kRun);
   ASSERT_EQ(second.observations.size(), 1) << second.scheduler;
   EXPECT_EQ(second.observations[0].state, v1::RUN_STATE_FAILED);
   ASSERT_TRUE(second.observations[0].failure.has_value());
@@ -67,16 +67,16 @@ TEST_F(BackendGoneTest, ARunThatWasGivenUpIsDeletedByTheNextAgentThoughItCouldSt
     refuses_changes_ = false;
   });
   Start({kRun});
-  const agent::ObserveOutcome outcome = Observe(kRun);
+  const agents::ObserveOutcome outcome = Observe(kRun);
   ASSERT_EQ(outcome.observations.size(), 1) << outcome.scheduler;
-  EXPECT_THAT(outcome.observations[0].reason, HasSubstr("InvalidImageName"));
+  EXPECT_THAT(outcome.observations[0].reason.message(), HasSubstr("InvalidImageName"));
   EXPECT_THAT(AwaitChange("DELETE "), ElementsAre(HasSubstr("DELETE ")));
 }
 
 TEST_F(BackendGoneTest, WhatAnotherClusterLacksIsNotGone) {
   Start({kRun});
   Set([this] { identity_ = "cluster-2"; });
-  const agent::ObserveOutcome outcome = Observe(kRun);
+  const agents::ObserveOutcome outcome = Observe(kRun);
   EXPECT_EQ(outcome.scheduler.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(outcome.observations, IsEmpty());
   const auto info = contract::GetErrorInfo(backend_->Inventory().status());

@@ -20,21 +20,22 @@ TEST_F(BackendHoldTest, AHoldThatComesBeforeTheJobIsMadeKeepsItOutOfItsQueue) {
   Start({});
   TakeChanges();
   backend_->NoteHold(kRun, true);
-  ASSERT_EQ(backend_->Launch(*assignment_).kind, agent::LaunchOutcome::Kind::kLaunched);
+  ASSERT_EQ(backend_->Launch(*assignment_).kind, agents::LaunchOutcome::Kind::kLaunched);
   EXPECT_THAT(TakeChanges(), ElementsAre(AllOf(HasSubstr("/jobs "), HasSubstr(kHeldQueue)),
                                          HasSubstr("/secrets ")));
   EXPECT_TRUE(backend_->SetHeld(Launched(), true).ok());
   EXPECT_THAT(TakeChanges(), IsEmpty()) << "it is held already";
-  EXPECT_THAT(backend_->Observe({Launched()}).observations[0].reason, HasSubstr("held"));
+  EXPECT_THAT(backend_->Observe({Launched()}).observations[0].reason.message(), HasSubstr("held"));
 }
 
 TEST_F(BackendHoldTest, AHoldThatComesWhileTheJobIsMadeTakesItOutOfItsQueue) {
   Start({});
   TakeChanges();
   hold_at_ = "/secrets ";
-  ASSERT_EQ(backend_->Launch(*assignment_).kind, agent::LaunchOutcome::Kind::kLaunched);
+  ASSERT_EQ(backend_->Launch(*assignment_).kind, agents::LaunchOutcome::Kind::kLaunched);
   EXPECT_THAT(TakeChanges(), ElementsAre(HasSubstr("/jobs "), HasSubstr("/secrets ")));
-  EXPECT_THAT(backend_->Observe({Launched()}).observations[0].reason, Not(HasSubstr("held")))
+  EXPECT_THAT(backend_->Observe({Launched()}).observations[0].reason.message(),
+              Not(HasSubstr("held")))
       << "Kueue may start it still";
   EXPECT_THAT(AwaitChange("PATCH "), ElementsAre(HasSubstr(kHeldQueue)));
   EXPECT_THAT(AwaitReason(Held(), "held: it starts"), HasSubstr("held: it starts"));
@@ -45,10 +46,10 @@ TEST_F(BackendHoldTest, AHoldThatIsDeniedBecauseItCameTooLateEndsNoRun) {
   TakeChanges();
   hold_at_ = kLaunchAnnotation;
   denies_holds_ = true;
-  ASSERT_EQ(backend_->Launch(*assignment_).kind, agent::LaunchOutcome::Kind::kLaunched);
+  ASSERT_EQ(backend_->Launch(*assignment_).kind, agents::LaunchOutcome::Kind::kLaunched);
   EXPECT_THAT(TakeChanges(), ElementsAre(HasSubstr("/jobs "), HasSubstr("/secrets "),
                                          HasSubstr(kLaunchAnnotation)));
-  const agent::ObserveOutcome outcome = backend_->Observe({Launched()});
+  const agents::ObserveOutcome outcome = backend_->Observe({Launched()});
   ASSERT_EQ(outcome.observations.size(), 1) << outcome.scheduler;
   EXPECT_EQ(outcome.observations[0].state, v1::RUN_STATE_PENDING);
   EXPECT_THAT(AwaitReason(Held(), "waits: "), HasSubstr("the hold waits: "));
@@ -60,13 +61,13 @@ TEST_F(BackendHoldTest, WhatKueueHasLetGoIsNotHeldUntilItsPodsHaveNodesAndSaysSo
   Start({kRun});
   backend_->AllowStarts();
   EXPECT_TRUE(backend_->SetHeld(Launched(), true).ok());
-  EXPECT_THAT(backend_->Observe({Launched()}).observations[0].reason,
+  EXPECT_THAT(backend_->Observe({Launched()}).observations[0].reason.message(),
               HasSubstr("the hold waits: Kueue has let it go"));
   Set([this] { pods_ = Json::array({RunningPod()}); });
   Start({kRun});
   backend_->AllowStarts();
   EXPECT_TRUE(backend_->SetHeld(Launched(), true).ok());
-  EXPECT_EQ(backend_->Observe({Held()}).observations[0].reason, "") << "it has begun";
+  EXPECT_EQ(backend_->Observe({Held()}).observations[0].reason.message(), "") << "it has begun";
 }
 
 TEST_F(BackendHoldTest, TheLaunchOfWhatKueueHasStartedIsCompletedInSpiteOfALateHold) {
@@ -75,10 +76,10 @@ TEST_F(BackendHoldTest, TheLaunchOfWhatKueueHasStartedIsCompletedInSpiteOfALateH
   Start({kRun});
   backend_->NoteHold(kRun, true);
   TakeChanges();
-  const agent::ObserveOutcome outcome = backend_->Observe({Launched()});
+  const agents::ObserveOutcome outcome = backend_->Observe({Launched()});
   ASSERT_EQ(outcome.observations.size(), 1) << outcome.scheduler;
   EXPECT_EQ(outcome.observations[0].state, v1::RUN_STATE_RUNNING);
-  EXPECT_EQ(outcome.observations[0].reason, "");
+  EXPECT_EQ(outcome.observations[0].reason.message(), "");
   EXPECT_THAT(AwaitChange("PATCH "),
               ElementsAre(AllOf(HasSubstr(kLaunchComplete), Not(HasSubstr("suspend")),
                                 Not(HasSubstr(kQueueLabel)))));
@@ -144,7 +145,7 @@ TEST_F(BackendHoldTest, TheLatestWishCountsForMoreThanWhatALookSaysOfHolds) {
 
 TEST_F(BackendHoldTest, WhatAHoldHasTakenBackGoesOnFromMustersQueue) {
   Start({});
-  ASSERT_EQ(backend_->Launch(*assignment_).kind, agent::LaunchOutcome::Kind::kLaunched);
+  ASSERT_EQ(backend_->Launch(*assignment_).kind, agents::LaunchOutcome::Kind::kLaunched);
   TakeChanges();
   EXPECT_TRUE(backend_->SetHeld(Launched(), true).ok());
   EXPECT_THAT(AwaitReason(Held(), "held: "), HasSubstr("held: it starts once it is released"));
@@ -165,7 +166,7 @@ TEST_F(BackendHoldTest, WhatAHoldHasTakenBackDoesNotGoOnBeforeItsPodsHaveGone) {
   EXPECT_THAT(ChangesAtALook(Launched()), IsEmpty());
   Start({kRun});
   backend_->AllowStarts();
-  EXPECT_EQ(backend_->Observe({Launched()}).observations[0].reason,
+  EXPECT_EQ(backend_->Observe({Launched()}).observations[0].reason.message(),
             "the release waits: its pod k7m2-1-1-0 is still being taken away on node node-1");
   Set([this] { pods_ = Json::array(); });
   EXPECT_THAT(ChangesAtALook(Launched()), ElementsAre(HasSubstr(R"("suspend":false)")));
@@ -174,17 +175,17 @@ TEST_F(BackendHoldTest, WhatAHoldHasTakenBackDoesNotGoOnBeforeItsPodsHaveGone) {
 TEST_F(BackendHoldTest, WhatIsBeingLetGoIsNotCalledHeld) {
   assignment_->mutable_spec()->clear_kubernetes();
   std::string reason;
-  const Meanwhile meanwhile(this,
-                            [&](const ScriptedRequest& request) -> std::optional<ScriptedReply> {
-                              if (request.method == "PATCH" && reason.empty()) {
-                                backend_->NoteHold(kRun, true);
-                                reason = backend_->Observe({Held()}).observations[0].reason;
-                              }
-                              return std::nullopt;
-                            });
+  const Meanwhile meanwhile(
+      this, [&](const ScriptedRequest& request) -> std::optional<ScriptedReply> {
+        if (request.method == "PATCH" && reason.empty()) {
+          backend_->NoteHold(kRun, true);
+          reason = backend_->Observe({Held()}).observations[0].reason.message();
+        }
+        return std::nullopt;
+      });
   Start({});
   AwaitWatches();  // they would wait for the answer to the patch
-  ASSERT_EQ(backend_->Launch(*assignment_).kind, agent::LaunchOutcome::Kind::kLaunched);
+  ASSERT_EQ(backend_->Launch(*assignment_).kind, agents::LaunchOutcome::Kind::kLaunched);
   Set([&] { EXPECT_EQ(reason, "waits for its turn to start"); });
 }
 
@@ -234,9 +235,10 @@ TEST_F(BackendHoldTest, AGangOfWhichAPodHasANodeSaysThatItsHoldComesTooLate) {
   pods_ = Json::array({placed, other});
   Start({kRun});
   backend_->AllowStarts();
-  const agent::Observation seen = backend_->Observe({Held()}).observations[0];
+  const agents::Observation seen = backend_->Observe({Held()}).observations[0];
   EXPECT_EQ(seen.state, v1::RUN_STATE_PENDING);
-  EXPECT_THAT(seen.reason, HasSubstr("the hold comes too late: its pod k7m2-1-1-0 has the node"));
+  EXPECT_THAT(seen.reason.message(),
+              HasSubstr("the hold comes too late: its pod k7m2-1-1-0 has the node"));
 }
 
 TEST_F(BackendHoldTest, WhatOthersHaveSuspendedIsNotCalledHeld) {
@@ -245,14 +247,14 @@ TEST_F(BackendHoldTest, WhatOthersHaveSuspendedIsNotCalledHeld) {
   jobs_[0]["spec"]["suspend"] = true;
   Start({kRun});
   backend_->AllowStarts();
-  EXPECT_EQ(backend_->Observe({Held()}).observations[0].reason, "suspended by others");
+  EXPECT_EQ(backend_->Observe({Held()}).observations[0].reason.message(), "suspended by others");
 }
 
 TEST_F(BackendHoldTest, AReleaseLetsAJobGoAlsoIfTheServerCarriesOutTheHoldAfterIt) {
   Start({});
   TakeChanges();
   Set([this] { hold_at_ = "/secrets "; });  // the hold comes in the midst of the launch
-  ASSERT_EQ(backend_->Launch(*assignment_).kind, agent::LaunchOutcome::Kind::kLaunched);
+  ASSERT_EQ(backend_->Launch(*assignment_).kind, agents::LaunchOutcome::Kind::kLaunched);
   Set([this] { hold_at_.clear(); });
   // The server carries out the change for the hold only after the one that lets the Job go.
   Json late;
@@ -300,7 +302,7 @@ TEST_F(BackendHoldTest, WhatCannotBeNotedAtAJobIsTriedAgainAfterAPauseAndSaysSo)
 }
 
 TEST_F(BackendHoldTest, AHoldThatIsReleasedBeforeItsTurnIsNotCarriedOut) {
-  std::vector<agent::RunHandle> runs;
+  std::vector<agents::RunHandle> runs;
   std::vector<std::string> keys;
   for (int job = 1; job <= kChangeThreads + 2; ++job) {
     const std::string key = "k7m2-" + std::to_string(job) + "-1";
@@ -308,10 +310,10 @@ TEST_F(BackendHoldTest, AHoldThatIsReleasedBeforeItsTurnIsNotCarriedOut) {
     object["metadata"]["name"] = object["metadata"]["labels"][kRunLabel] = key;
     object["metadata"]["uid"] = "u-" + key;
     jobs_.push_back(object);
-    agent::RunHandle run = Held();
+    agents::RunHandle run = Held();
     run.run_key = key;
     run.external_id = "lab/" + key;
-    auto assignment = std::make_shared<v1::Assignment>(*assignment_);
+    auto assignment = std::make_shared<agent::v1::Assignment>(*assignment_);
     assignment->set_run_key(key);
     run.assignment = assignment;
     runs.push_back(run);
@@ -330,9 +332,9 @@ TEST_F(BackendHoldTest, AHoldThatIsReleasedBeforeItsTurnIsNotCarriedOut) {
         return ScriptedReply{.status = 503};
       });
   TakeChanges();
-  for (const agent::RunHandle& run : runs) EXPECT_TRUE(backend_->SetHeld(run, true).ok());
+  for (const agents::RunHandle& run : runs) EXPECT_TRUE(backend_->SetHeld(run, true).ok());
   EXPECT_EQ(backend_->Observe(runs).observations.size(), runs.size());
-  const agent::RunHandle& released = runs[kChangeThreads];
+  const agents::RunHandle& released = runs[kChangeThreads];
   EXPECT_TRUE(backend_->SetHeld(released, false).ok());
   go_on.set_value();
   std::vector<std::string> changes = AwaitChange(keys.back());
@@ -344,7 +346,7 @@ TEST_F(BackendHoldTest, AHoldThatIsReleasedBeforeItsTurnIsNotCarriedOut) {
 TEST_F(BackendHoldTest, AHoldWaitsForNoDeletions) {
   jobs_ = Json::array({HalfLaunched(true)});
   std::vector<std::string> keys = {kRun};
-  std::vector<agent::RunHandle> hopeless;
+  std::vector<agents::RunHandle> hopeless;
   // More than are carried out at once, and each takes more than ten seconds.
   for (int job = 2; job <= 1 + 3 * kDeletionThreads; ++job) {
     const std::string key = "k7m2-" + std::to_string(job) + "-1";
@@ -378,7 +380,7 @@ TEST_F(BackendHoldTest, AHoldWaitsForNoDeletions) {
 TEST_F(BackendHoldTest, ASecondHoldWaitsForTheSchedulersWordAsTheFirstDid) {
   assignment_->mutable_spec()->clear_kubernetes();
   Start({});
-  ASSERT_EQ(backend_->Launch(*assignment_).kind, agent::LaunchOutcome::Kind::kLaunched);
+  ASSERT_EQ(backend_->Launch(*assignment_).kind, agents::LaunchOutcome::Kind::kLaunched);
   EXPECT_TRUE(backend_->SetHeld(Launched(), true).ok());
   EXPECT_THAT(AwaitReason(Held(), "held: "), HasSubstr("held: it starts")) << "nobody says a word";
   EXPECT_TRUE(backend_->SetHeld(Launched(), false).ok());
@@ -403,12 +405,13 @@ TEST_F(BackendHoldTest, ARunIsNotCalledHeldWhoseLastAnswerWasLostUntilTheServerH
     return lets_go ? std::optional(ScriptedReply{.hangs_up = true}) : reply;
   };
   Start({});
-  ASSERT_EQ(backend_->Launch(*assignment_).kind, agent::LaunchOutcome::Kind::kLaunched);
+  ASSERT_EQ(backend_->Launch(*assignment_).kind, agents::LaunchOutcome::Kind::kLaunched);
   Set([this] {
     ASSERT_FALSE(jobs_[0]["spec"]["suspend"].get<bool>()) << "the server has done it";
   });
   backend_->NoteHold(kRun, true);
-  EXPECT_THAT(backend_->Observe({Held()}).observations[0].reason, Not(HasSubstr("held: ")));
+  EXPECT_THAT(backend_->Observe({Held()}).observations[0].reason.message(),
+              Not(HasSubstr("held: ")));
 }
 
 TEST_F(BackendHoldTest, ARunThatIsToBeCanceledIsNotLetGoThoughItsDeletionFails) {
@@ -420,15 +423,15 @@ TEST_F(BackendHoldTest, ARunThatIsToBeCanceledIsNotLetGoThoughItsDeletionFails) 
     return keeps(request);
   };
   Start({});
-  ASSERT_EQ(backend_->Launch(*assignment_).kind, agent::LaunchOutcome::Kind::kLaunched);
-  agent::RunHandle run = Launched();
+  ASSERT_EQ(backend_->Launch(*assignment_).kind, agents::LaunchOutcome::Kind::kLaunched);
+  agents::RunHandle run = Launched();
   run.cancel_requested = true;
   EXPECT_FALSE(backend_->Cancel(run).ok());
   EXPECT_THAT(AwaitChange("DELETE "), Not(IsEmpty()));
   Set([this] {
     for (const Json& job : jobs_) EXPECT_TRUE(job["spec"]["suspend"].get<bool>());
   });
-  EXPECT_THAT(backend_->Observe({run}).observations[0].reason, Not(HasSubstr("its turn")))
+  EXPECT_THAT(backend_->Observe({run}).observations[0].reason.message(), Not(HasSubstr("its turn")))
       << "it is in no queue";
 }
 

@@ -19,8 +19,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-using Kind = agent::LaunchOutcome::Kind;
-using Found = agent::LookupOutcome::Kind;
+using Kind = agents::LaunchOutcome::Kind;
+using Found = agents::LookupOutcome::Kind;
 
 constexpr char kRun[] = "k7m2-1-1";
 
@@ -67,12 +67,12 @@ class BackendLaunchTest : public ScriptedClusterTest {
     return inventory.ok() ? inventory->pools(0).state() : "";
   }
   Found LookUp(bool is_canceled = false) {
-    agent::RunHandle run = Handle(kRun);
+    agents::RunHandle run = Handle(kRun);
     run.cancel_requested = is_canceled;
     return backend_->Lookup(run).kind;
   }
 
-  v1::Assignment assignment_;
+  agent::v1::Assignment assignment_;
   bool refuses_ = true;
   std::string refused_ = "jobs";
   std::string words_ =
@@ -84,7 +84,7 @@ TEST_F(BackendLaunchTest, ARunThatMayNotBeMadeWaitsForTheRightAndItsPoolTakesNoO
   Start({});
   EXPECT_EQ(StateOfPool(), "");
   EXPECT_FALSE(backend_->TakeInventoryNews());
-  const agent::LaunchOutcome outcome = backend_->Launch(assignment_);
+  const agents::LaunchOutcome outcome = backend_->Launch(assignment_);
   EXPECT_EQ(outcome.kind, Kind::kUnclear) << "it is not ended, and no other run is used up";
   EXPECT_THAT(outcome.evidence.detail(), HasSubstr("cannot create resource"));
   EXPECT_TRUE(backend_->TakeInventoryNews()) << "the broker is told at once";
@@ -120,7 +120,7 @@ TEST_F(BackendLaunchTest, ARunWhoseNamespaceIsNotThereWaitsForItAndSaysSo) {
         });
     Set([this] { refuses_ = true; });
     Start({});
-    const agent::LaunchOutcome outcome = backend_->Launch(assignment_);
+    const agents::LaunchOutcome outcome = backend_->Launch(assignment_);
     EXPECT_EQ(outcome.kind, Kind::kUnclear) << "no run is used up";
     EXPECT_THAT(outcome.evidence.detail(),
                 HasSubstr("namespace lab is missing: get namespace lab: the API server answered"));
@@ -128,7 +128,7 @@ TEST_F(BackendLaunchTest, ARunWhoseNamespaceIsNotThereWaitsForItAndSaysSo) {
                 HasSubstr("it waits for the namespace: make it (kubectl create namespace lab)"));
     EXPECT_TRUE(backend_->TakeInventoryNews());
     EXPECT_EQ(StateOfPool(), "missing");
-    const agent::LookupOutcome looked = backend_->Lookup(Handle(kRun));
+    const agents::LookupOutcome looked = backend_->Lookup(Handle(kRun));
     EXPECT_EQ(looked.kind, Found::kCouldNotAsk);
     EXPECT_THAT(looked.evidence.detail(), HasSubstr("namespace lab is missing"));
     Set([this] { refuses_ = false; });
@@ -175,7 +175,7 @@ TEST_F(BackendLaunchTest, AQueueWithoutKueueIsNotRefusedBeforeASecondLookAndTheR
   groups_ = {{{"name", "batch"}}};
   Start({});
   assignment_.mutable_spec()->mutable_kubernetes()->set_queue("team");
-  const agent::LaunchOutcome outcome = backend_->Launch(assignment_);
+  const agents::LaunchOutcome outcome = backend_->Launch(assignment_);
   EXPECT_EQ(outcome.kind, Kind::kUnclear);
   EXPECT_THAT(outcome.evidence.detail(), HasSubstr("this cluster has no Kueue"));
   EXPECT_THAT(TakeChanges(), IsEmpty());
@@ -193,9 +193,9 @@ class BackendStartTest : public BackendLaunchTest {
   }
 
   static std::string KeyOf(int job) { return "k7m2-" + std::to_string(job) + "-1"; }
-  agent::RunHandle RunOf(int job) const {
-    agent::RunHandle run = Handle(KeyOf(job));
-    const auto assignment = std::make_shared<v1::Assignment>(assignment_);
+  agents::RunHandle RunOf(int job) const {
+    agents::RunHandle run = Handle(KeyOf(job));
+    const auto assignment = std::make_shared<agent::v1::Assignment>(assignment_);
     assignment->set_run_key(run.run_key);
     run.assignment = assignment;
     run.external_id = "lab/" + run.run_key;
@@ -368,10 +368,10 @@ TEST_F(BackendStartTest, TheRoomOfARunWithANodeIsNotGivenAwayThoughItsPodIsNotSe
   EXPECT_THAT(TakePatched(), ElementsAre(KeyOf(1)));
   Set([this] { placed_ = KeyOf(1); });
   const absl::Time end = absl::Now() + absl::Seconds(20);
-  agent::Observation seen;
+  agents::Observation seen;
   while (seen.nodes.empty() && absl::Now() < end) {
     absl::SleepFor(absl::Milliseconds(20));
-    for (agent::Observation& one : backend_->Observe({RunOf(1)}).observations)
+    for (agents::Observation& one : backend_->Observe({RunOf(1)}).observations)
       seen = std::move(one);
   }
   EXPECT_THAT(seen.nodes, ElementsAre("node-1"));

@@ -38,11 +38,11 @@ class BackendObserveTest : public ScriptedClusterTest {
       };
     });
   }
-  agent::Observation See() {
-    const agent::ObserveOutcome outcome = Observe(kRun);
+  agents::Observation See() {
+    const agents::ObserveOutcome outcome = Observe(kRun);
     EXPECT_TRUE(outcome.scheduler.ok()) << outcome.scheduler;
     EXPECT_EQ(outcome.observations.size(), 1u);
-    return outcome.observations.empty() ? agent::Observation() : outcome.observations[0];
+    return outcome.observations.empty() ? agents::Observation() : outcome.observations[0];
   }
 };
 
@@ -54,9 +54,9 @@ TEST_F(BackendObserveTest, AProgramThatEndsBeforeTheWatchTellsThatItsJobWasLetGo
   AnswerWith(let_go);
   Start({kRun});
   TakeChanges();
-  const agent::Observation seen = See();
+  const agents::Observation seen = See();
   EXPECT_EQ(seen.state, v1::RUN_STATE_FINISHING);
-  EXPECT_EQ(seen.reason, "its pods have ended");
+  EXPECT_EQ(seen.reason.message(), "its pods have ended");
   EXPECT_TRUE(TakeChanges().empty()) << "and its Job is not taken away";
 }
 
@@ -65,7 +65,7 @@ TEST_F(BackendObserveTest, OfAJobThatIsGoneBeforeItsWatchTellsSoNothingIsTold) {
   pods_.push_back(MakeEndedPod());
   Start({kRun});
   Set([this] { jobs_.clear(); });
-  const agent::ObserveOutcome outcome = Observe(kRun);
+  const agents::ObserveOutcome outcome = Observe(kRun);
   EXPECT_TRUE(outcome.scheduler.ok()) << outcome.scheduler;
   EXPECT_TRUE(outcome.observations.empty());
 }
@@ -78,7 +78,7 @@ TEST_F(BackendObserveTest, WhyARunWasGivenUpIsNotForgottenForAPodThatRunsWhileIt
   jobs_.push_back(job);
   pods_.push_back(pod);
   Start({kRun});
-  EXPECT_THAT(See().reason, HasSubstr("it cannot go on"));
+  EXPECT_THAT(See().reason.message(), HasSubstr("it cannot go on"));
   // Of the deletion only the server itself knows yet.
   Set([&] { pods_[0]["status"] = {{"phase", "Running"}}; });
   job["metadata"]["deletionTimestamp"] = "2026-01-01T00:02:00Z";
@@ -91,7 +91,7 @@ TEST_F(BackendObserveTest, WhyARunWasGivenUpIsNotForgottenForAPodThatRunsWhileIt
     pods_.clear();
   });
   Start({kRun});
-  const agent::Observation end = See();
+  const agents::Observation end = See();
   EXPECT_EQ(end.state, v1::RUN_STATE_FAILED);
   ASSERT_TRUE(end.failure.has_value());
   EXPECT_EQ(end.failure->failure_class(), v1::FAILURE_CLASS_IMAGE);
@@ -104,7 +104,7 @@ TEST_F(BackendObserveTest, AJobThatTheServerItselfCallsSuspendedInTheMidstOfItsW
   pods_.push_back(pod);
   AnswerWith(MakeSuspendedJob());
   Start({kRun});
-  EXPECT_THAT(See().reason,
+  EXPECT_THAT(See().reason.message(),
               HasSubstr("it cannot go on, and is being taken away: The Job was suspended"));
 }
 

@@ -18,7 +18,8 @@ class BackendRelaunchTest : public BackendHoldTest {
  protected:
   // A launch whose Secret goes out over a kept connection, which breaks then; what is sent anew,
   // and once more, is answered so.
-  agent::LaunchOutcome LaunchWhileAKeptConnectionBreaks(const std::vector<ScriptedReply>& answers) {
+  agents::LaunchOutcome LaunchWhileAKeptConnectionBreaks(
+      const std::vector<ScriptedReply>& answers) {
     size_t posts = 0;
     const Meanwhile meanwhile(
         this, [&](const ScriptedRequest& request) -> std::optional<ScriptedReply> {
@@ -29,12 +30,12 @@ class BackendRelaunchTest : public BackendHoldTest {
         });
     Start({});
     AwaitWatches();
-    agent::LaunchOutcome outcome;
+    agents::LaunchOutcome outcome;
     // Another thread's call may have taken the kept one, and one that was new breaks for good.
     for (int tries = 0; tries < 50; ++tries) {
       Set([&] { posts = 0; });
       outcome = backend_->Launch(*assignment_);
-      if (outcome.kind != agent::LaunchOutcome::Kind::kUnclear) break;
+      if (outcome.kind != agents::LaunchOutcome::Kind::kUnclear) break;
     }
     Set([&] { EXPECT_EQ(posts, answers.size() + 1); });
     return outcome;
@@ -46,15 +47,15 @@ class BackendRelaunchTest : public BackendHoldTest {
 TEST_F(BackendRelaunchTest, WhatHasBegunBeforeItsLaunchWasThroughIsFound) {
   jobs_ = Json::array({HalfLaunched(false)});
   Start({});
-  EXPECT_EQ(backend_->Lookup(Handle(kRun)).kind, agent::LookupOutcome::Kind::kAbsent)
+  EXPECT_EQ(backend_->Lookup(Handle(kRun)).kind, agents::LookupOutcome::Kind::kAbsent)
       << "its Secret may be missing: the next launch makes it";
   Set([this] { pods_ = Json::array({RunningPod()}); });
-  EXPECT_EQ(backend_->Lookup(Handle(kRun)).kind, agent::LookupOutcome::Kind::kFound);
+  EXPECT_EQ(backend_->Lookup(Handle(kRun)).kind, agents::LookupOutcome::Kind::kFound);
   Set([this] {
     pods_ = Json::array();
     jobs_[0]["status"] = EndedJob(kRun)["status"];
   });
-  EXPECT_EQ(backend_->Lookup(Handle(kRun)).kind, agent::LookupOutcome::Kind::kFound);
+  EXPECT_EQ(backend_->Lookup(Handle(kRun)).kind, agents::LookupOutcome::Kind::kFound);
 }
 
 TEST_F(BackendRelaunchTest, ARunThatWasNeverMadeIsAbsentAlsoIfAnotherNamespaceIsMissing) {
@@ -69,9 +70,9 @@ TEST_F(BackendRelaunchTest, ARunThatWasNeverMadeIsAbsentAlsoIfAnotherNamespaceIs
         return std::nullopt;
       });
   Start({});
-  EXPECT_EQ(backend_->Lookup(Handle(kRun)).kind, agent::LookupOutcome::Kind::kAbsent);
+  EXPECT_EQ(backend_->Lookup(Handle(kRun)).kind, agents::LookupOutcome::Kind::kAbsent);
   Set([&is_there] { is_there = true; });
-  EXPECT_EQ(backend_->Lookup(Handle(kRun)).kind, agent::LookupOutcome::Kind::kCouldNotAsk)
+  EXPECT_EQ(backend_->Lookup(Handle(kRun)).kind, agents::LookupOutcome::Kind::kCouldNotAsk)
       << "it may be where the agent may not look";
 }
 
@@ -79,7 +80,7 @@ TEST_F(BackendRelaunchTest, TheSecretIsMadeLastForPodsWaitForThatAlone) {
   assignment_->mutable_spec()->set_nodes(2);
   Start({});
   TakeChanges();
-  ASSERT_EQ(backend_->Launch(*assignment_).kind, agent::LaunchOutcome::Kind::kLaunched);
+  ASSERT_EQ(backend_->Launch(*assignment_).kind, agents::LaunchOutcome::Kind::kLaunched);
   EXPECT_THAT(TakeChanges(), ElementsAre(HasSubstr("/jobs "), HasSubstr("/services "),
                                          HasSubstr("/secrets "), HasSubstr("PATCH ")));
 }
@@ -94,7 +95,7 @@ TEST_F(BackendRelaunchTest, ASecondLaunchLeavesWhatTheFirstHasMadeAndGoesOn) {
   };
   Start({});
   TakeChanges();
-  EXPECT_EQ(backend_->Launch(*assignment_).kind, agent::LaunchOutcome::Kind::kLaunched);
+  EXPECT_EQ(backend_->Launch(*assignment_).kind, agents::LaunchOutcome::Kind::kLaunched);
   EXPECT_THAT(TakeChanges(), ElementsAre(HasSubstr("/jobs "), HasSubstr("/services "),
                                          HasSubstr("/secrets "), HasSubstr(kLaunchComplete)));
 }
@@ -111,8 +112,8 @@ TEST_F(BackendRelaunchTest, WhatWasThereBeforeTheJobIsAnothersAndStaysAndTheRunS
         });
     Start({});
     TakeChanges();
-    const agent::LaunchOutcome outcome = backend_->Launch(*assignment_);
-    EXPECT_EQ(outcome.kind, agent::LaunchOutcome::Kind::kRefused);
+    const agents::LaunchOutcome outcome = backend_->Launch(*assignment_);
+    EXPECT_EQ(outcome.kind, agents::LaunchOutcome::Kind::kRefused);
     EXPECT_THAT(outcome.failure.message(),
                 HasSubstr(std::string("create ") + kind + " lab/k7m2-1-1: a " + kind +
                           " of that name is there, and is not this run's"));
@@ -127,16 +128,16 @@ TEST_F(BackendRelaunchTest, WhatWasThereBeforeTheJobIsAnothersAndStaysAndTheRunS
 
 TEST_F(BackendRelaunchTest, WhatAKeptConnectionMadeBeforeItBrokeIsTheRunsOwn) {
   const ScriptedReply is_there{.status = 409, .body = kIsThere};
-  const agent::LaunchOutcome outcome = LaunchWhileAKeptConnectionBreaks({is_there});
-  EXPECT_EQ(outcome.kind, agent::LaunchOutcome::Kind::kLaunched) << outcome.failure.message();
+  const agents::LaunchOutcome outcome = LaunchWhileAKeptConnectionBreaks({is_there});
+  EXPECT_EQ(outcome.kind, agents::LaunchOutcome::Kind::kLaunched) << outcome.failure.message();
 }
 
 TEST_F(BackendRelaunchTest, WhatAKeptConnectionMadeIsTheRunsOwnAlsoIfTheServerSentItAwayThen) {
   const ScriptedReply is_there{.status = 409, .body = kIsThere};
   for (const int away : {401, 429}) {
-    const agent::LaunchOutcome outcome =
+    const agents::LaunchOutcome outcome =
         LaunchWhileAKeptConnectionBreaks({{.status = away}, is_there});
-    EXPECT_EQ(outcome.kind, agent::LaunchOutcome::Kind::kLaunched)
+    EXPECT_EQ(outcome.kind, agents::LaunchOutcome::Kind::kLaunched)
         << away << ": " << outcome.failure.message();
   }
 }
@@ -144,10 +145,10 @@ TEST_F(BackendRelaunchTest, WhatAKeptConnectionMadeIsTheRunsOwnAlsoIfTheServerSe
 TEST_F(BackendRelaunchTest, ARightThatIsMissingIsToldOfTheRunAndNotOfTheServer) {
   forbids_patches_ = true;
   Start({});
-  ASSERT_EQ(backend_->Launch(*assignment_).kind, agent::LaunchOutcome::Kind::kLaunched);
-  const agent::ObserveOutcome seen = backend_->Observe({Launched()});
+  ASSERT_EQ(backend_->Launch(*assignment_).kind, agents::LaunchOutcome::Kind::kLaunched);
+  const agents::ObserveOutcome seen = backend_->Observe({Launched()});
   EXPECT_TRUE(seen.scheduler.ok()) << seen.scheduler;
-  EXPECT_THAT(seen.observations[0].reason, HasSubstr("cannot patch resource"));
+  EXPECT_THAT(seen.observations[0].reason.message(), HasSubstr("cannot patch resource"));
 }
 
 TEST_F(BackendRelaunchTest, ARunWhosePatchWasCutOffSaysSoAndIsLetGoLater) {
@@ -156,8 +157,8 @@ TEST_F(BackendRelaunchTest, ARunWhosePatchWasCutOffSaysSoAndIsLetGoLater) {
     return request.method == "PATCH" ? ScriptedReply{.hangs_up = true} : keeps(request);
   };
   Start({});
-  ASSERT_EQ(backend_->Launch(*assignment_).kind, agent::LaunchOutcome::Kind::kLaunched);
-  EXPECT_THAT(backend_->Observe({Launched()}).observations[0].reason,
+  ASSERT_EQ(backend_->Launch(*assignment_).kind, agents::LaunchOutcome::Kind::kLaunched);
+  EXPECT_THAT(backend_->Observe({Launched()}).observations[0].reason.message(),
               HasSubstr("its Job could not be let go yet"));
 }
 
@@ -175,15 +176,15 @@ TEST_F(BackendRelaunchTest, ALaunchThatIsRepeatedForARunThatIsHeldByNowTakesItsJ
   assignment_->set_held(true);
   Start({});
   TakeChanges();
-  ASSERT_EQ(backend_->Launch(*assignment_).kind, agent::LaunchOutcome::Kind::kLaunched);
+  ASSERT_EQ(backend_->Launch(*assignment_).kind, agents::LaunchOutcome::Kind::kLaunched);
   EXPECT_THAT(TakeChanges(),
               ElementsAre(HasSubstr("/jobs "), HasSubstr(kHeldQueue), HasSubstr("/secrets ")));
   Set([this] { denies_holds_ = true; });
-  EXPECT_EQ(backend_->Launch(*assignment_).kind, agent::LaunchOutcome::Kind::kUnclear)
+  EXPECT_EQ(backend_->Launch(*assignment_).kind, agents::LaunchOutcome::Kind::kUnclear)
       << "Kueue has let it go in this moment: the next launch finds that";
   Set([&] { is_suspended = false; });
   TakeChanges();
-  EXPECT_EQ(backend_->Launch(*assignment_).kind, agent::LaunchOutcome::Kind::kLaunched);
+  EXPECT_EQ(backend_->Launch(*assignment_).kind, agents::LaunchOutcome::Kind::kLaunched);
   EXPECT_THAT(TakeChanges(), ElementsAre(HasSubstr("/jobs "), HasSubstr("/secrets ")));
 }
 

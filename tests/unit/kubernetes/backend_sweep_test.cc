@@ -17,11 +17,13 @@ using ::testing::Not;
 
 class BackendSweepTest : public ScriptedClusterTest {
  protected:
-  std::vector<std::string> Warnings() {
+  std::vector<std::string> Issues() {
     const absl::StatusOr<v1::Inventory> inventory = backend_->Inventory();
     EXPECT_TRUE(inventory.ok()) << inventory.status();
     if (!inventory.ok()) return {};
-    return {inventory->warnings().begin(), inventory->warnings().end()};
+    std::vector<std::string> messages;
+    for (const v1::ClusterIssue& issue : inventory->issues()) messages.push_back(issue.message());
+    return messages;
   }
 };
 
@@ -30,10 +32,10 @@ TEST_F(BackendSweepTest, ACleanUpThatFailsIsDoneWithALaterInventory) {
   Start({"k7m2-1-1"});
   Set([this] { refuses_changes_ = true; });
   EXPECT_FALSE(backend_->Forget(Handle("k7m2-1-1")).ok()) << "the journal keeps it";
-  Warnings();
+  Issues();
   EXPECT_EQ(TakeChanges().size(), 2) << "tried at once, and once again";
   Set([this] { refuses_changes_ = false; });
-  Warnings();
+  Issues();
   EXPECT_THAT(TakeChanges(), ElementsAre(HasSubstr(R"("ttlSecondsAfterFinished":60)")));
 }
 
@@ -69,7 +71,7 @@ TEST_F(BackendSweepTest, AConnectionThatIsCutSaysNothingOfTheJobAndAnotherUidTha
 
 TEST_F(BackendSweepTest, AJobThatMayNotBeSeenIsForgottenWhereTheAgentHasNothingToDoAnyMore) {
   refuses_lists_ = refuses_jobs_ = true;
-  agent::RunHandle moved = Handle("k7m2-1-1");
+  agents::RunHandle moved = Handle("k7m2-1-1");
   moved.external_id = "former/k7m2-1-1";
   StartWith({moved, Handle("k7m2-2-1")});
   EXPECT_TRUE(backend_->Forget(moved).ok());
@@ -92,7 +94,7 @@ TEST_F(BackendSweepTest, WhatEndedLongAgoAndNobodyWantsGoesSoonOfThisInstanceAlo
   jobs_.push_back(EndedJob("other-2-1"));
   jobs_.push_back(EndedJob("k7m2-3-1"));
   Start({"k7m2-3-1"});
-  EXPECT_THAT(Warnings(), Not(Contains(HasSubstr("no run of theirs"))));
+  EXPECT_THAT(Issues(), Not(Contains(HasSubstr("no run of theirs"))));
   EXPECT_THAT(TakeChanges(), ElementsAre(HasSubstr("PATCH /apis/batch/v1/namespaces/lab/jobs/"
                                                    "k7m2-1-1 ")));
 }
@@ -100,8 +102,8 @@ TEST_F(BackendSweepTest, WhatEndedLongAgoAndNobodyWantsGoesSoonOfThisInstanceAlo
 TEST_F(BackendSweepTest, AJobThatMayRunAndNobodyWantsIsToldOfAndLeftAlone) {
   jobs_.push_back(MakeJob("k7m2-1-1"));
   Start({"k7m2-9-1"});
-  EXPECT_THAT(Warnings(), Contains(HasSubstr("knows no run of theirs: lab/k7m2-1-1; they are left "
-                                             "alone")));
+  EXPECT_THAT(Issues(), Contains(HasSubstr("knows no run of theirs: lab/k7m2-1-1; they are left "
+                                           "alone")));
   EXPECT_THAT(TakeChanges(), IsEmpty());
 }
 
@@ -110,7 +112,7 @@ TEST_F(BackendSweepTest, HalfALaunchThatNobodyComesBackToIsDeleted) {
   jobs_[0]["metadata"].erase("annotations");
   jobs_[0]["spec"]["suspend"] = true;
   Start({"k7m2-9-1"});
-  EXPECT_THAT(Warnings(), Not(Contains(HasSubstr("no run of theirs"))));
+  EXPECT_THAT(Issues(), Not(Contains(HasSubstr("no run of theirs"))));
   EXPECT_THAT(TakeChanges(), ElementsAre(HasSubstr("DELETE /apis/batch/v1/namespaces/lab/jobs/"
                                                    "k7m2-1-1 ")));
 }

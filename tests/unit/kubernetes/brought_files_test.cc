@@ -119,7 +119,7 @@ TEST_F(BroughtFilesTest, MoreThanKubernetesCanHoldIsRefusedWithTheRemedies) {
 }
 
 TEST_F(BroughtFilesTest, EachPartIsASecretThatOnlyTheUnpackerSees) {
-  v1::Assignment assignment;
+  agent::v1::Assignment assignment;
   assignment.set_run_key("k7m2-42-1");
   assignment.mutable_spec()->set_nodes(1);
   assignment.mutable_spec()->set_image("python:3");

@@ -322,7 +322,7 @@ TEST(KubernetesCapacityTest, ARunWaitsForGpusWhoseDevicePlugInIsAway) {
 }
 
 TEST(KubernetesCapacityTest, ARunFitsOnNoNodeThatItExcludes) {
-  v1::Assignment run;
+  agent::v1::Assignment run;
   *run.mutable_spec() = Spec(8);
   run.add_excluded_nodes("node-1");
   const RunNeed need = NeedOf(run, KubernetesConfig());

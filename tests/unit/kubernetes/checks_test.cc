@@ -14,7 +14,7 @@ using ::testing::IsSupersetOf;
 using ::testing::Not;
 
 // The only line of a list.
-v1::ClusterCheck Only(agent::CheckList checks) {
+v1::ClusterCheck Only(agents::CheckList checks) {
   const v1::ClusterChecks all = std::move(checks).Take();
   EXPECT_EQ(all.checks_size(), 1) << all.DebugString();
   return all.checks_size() == 1 ? all.checks(0) : v1::ClusterCheck();
@@ -22,7 +22,7 @@ v1::ClusterCheck Only(agent::CheckList checks) {
 
 template <typename Judge>
 v1::ClusterCheck Line(Judge judge) {
-  agent::CheckList checks;
+  agents::CheckList checks;
   judge(&checks);
   return Only(std::move(checks));
 }
@@ -55,7 +55,7 @@ TEST(KubernetesChecksTest, AServerThatIsNotReachedEndsThePreflightWithTheRemedy)
       {absl::FailedPreconditionError("self-signed certificate"), "certificate-authority-data"},
   };
   for (const auto& one : cases) {
-    agent::CheckList checks;
+    agents::CheckList checks;
     Endpoint endpoint;
     endpoint.context = "lab";
     endpoint.server = "https://api:6443";
@@ -115,7 +115,7 @@ TEST(KubernetesChecksTest, ARightThatIsMissingIsNamedWithItsVerbs) {
 }
 
 TEST(KubernetesChecksTest, ANamespaceThatIsNotThereIsToBeMade) {
-  agent::CheckList checks;
+  agents::CheckList checks;
   EXPECT_FALSE(JudgePresence("lab", absl::NotFoundError("namespaces \"lab\" not found"), &checks));
   const v1::ClusterCheck line = Only(std::move(checks));
   ExpectLine(line, v1::CHECK_RESULT_FAIL, "there is none: namespaces \"lab\" not found");
@@ -147,7 +147,7 @@ TEST(KubernetesChecksTest, AllRightsThatRunsMayNeedAreAskedForAndNoneThatNobodyU
 }
 
 TEST(KubernetesChecksTest, AllRightsOfANamespaceHaveOneRemedy) {
-  agent::CheckList checks;
+  agents::CheckList checks;
   for (const Right& right : RightsOf(KubernetesConfig())) {
     std::map<std::string, absl::StatusOr<bool>> allowed;
     for (const std::string& verb : right.verbs) allowed.emplace(verb, false);

@@ -173,8 +173,8 @@ TEST_F(FileRoomTest, ARunThatWaitsForItsOwnBytesWaitsForNothing) {
 
 class FilesLaunchTest : public ScriptedClusterTest {
  protected:
-  using Kind = agent::LaunchOutcome::Kind;
-  using Found = agent::LookupOutcome::Kind;
+  using Kind = agents::LaunchOutcome::Kind;
+  using Found = agents::LookupOutcome::Kind;
 
   FilesLaunchTest() {
     auto cache = uploads::FileCache::Open(dir_ / "cache", {.keep_free_bytes = 0}, &source_);
@@ -203,7 +203,7 @@ class FilesLaunchTest : public ScriptedClusterTest {
   uploads::FakeSource source_;
   std::unique_ptr<uploads::FileCache> cache_;
   std::optional<uploads::JobFiles> job_files_;
-  v1::Assignment run_;
+  agent::v1::Assignment run_;
 };
 
 TEST_F(FilesLaunchTest, ARunWaitsWhileTheFilesOfOthersFillTheClusterAndCanBeCanceled) {
@@ -212,11 +212,11 @@ TEST_F(FilesLaunchTest, ARunWaitsWhileTheFilesOfOthersFillTheClusterAndCanBeCanc
   other["metadata"]["annotations"][kArchiveAnnotation] = std::to_string(kMaxBytesOfArchives);
   jobs_ = Json::array({other});
   Start({});
-  const agent::LaunchOutcome outcome = backend_->Launch(run_);
+  const agents::LaunchOutcome outcome = backend_->Launch(run_);
   EXPECT_EQ(outcome.kind, Kind::kUnclear);
   EXPECT_THAT(outcome.evidence.detail(), HasSubstr("256Mi"));
   EXPECT_FALSE(HasMadeJob());
-  agent::RunHandle handle = Handle(run_.run_key());
+  agents::RunHandle handle = Handle(run_.run_key());
   EXPECT_EQ(backend_->Lookup(handle).kind, Found::kCouldNotAsk) << "or it is launched in vain";
   handle.cancel_requested = true;
   EXPECT_EQ(backend_->Lookup(handle).kind, Found::kAbsent);
@@ -226,7 +226,7 @@ TEST_F(FilesLaunchTest, ARunWaitsWhileTheFilesOfOthersFillTheClusterAndCanBeCanc
 TEST_F(FilesLaunchTest, WhatIsTooLargeIsRefusedBeforeItsContentIsFetched) {
   Bring(std::string(kMaxArchiveBytes, 'l'), /*is_there=*/false);
   Start({});
-  const agent::LaunchOutcome outcome = backend_->Launch(run_);
+  const agents::LaunchOutcome outcome = backend_->Launch(run_);
   EXPECT_EQ(outcome.kind, Kind::kRefused);
   EXPECT_THAT(outcome.failure.message(), HasSubstr("kubernetes.volumes"));
   EXPECT_EQ(source_.asked().size(), 1u) << "the tree alone";

@@ -31,7 +31,7 @@ class BackendHoldTest : public ScriptedClusterTest {
           "jobs.batch \"k7m2-1-1\" is forbidden: User \"x\" cannot patch resource \"jobs\""})";
 
   BackendHoldTest() {
-    assignment_ = std::make_shared<v1::Assignment>();
+    assignment_ = std::make_shared<agent::v1::Assignment>();
     assignment_->set_run_key(kRun);
     assignment_->set_user("ann");
     assignment_->mutable_spec()->set_nodes(1);
@@ -72,21 +72,21 @@ class BackendHoldTest : public ScriptedClusterTest {
          {{{"type", "PodScheduled"}, {"status", "False"}, {"reason", "Unschedulable"}}}}};
     return pod;
   }
-  agent::RunHandle Launched(v1::RunState state = v1::RUN_STATE_PENDING) const {
-    agent::RunHandle run = Handle(kRun);
+  agents::RunHandle Launched(v1::RunState state = v1::RUN_STATE_PENDING) const {
+    agents::RunHandle run = Handle(kRun);
     run.external_id = "lab/" + std::string(kRun);
     run.assignment = assignment_;
     run.state = state;
     return run;
   }
 
-  std::shared_ptr<v1::Assignment> assignment_;
+  std::shared_ptr<agent::v1::Assignment> assignment_;
   bool denies_holds_ = false;
   bool forbids_patches_ = false;
   std::string hold_at_;  // a hold comes while the server has a change with these words
 
-  agent::RunHandle Held() const {
-    agent::RunHandle run = Launched();
+  agents::RunHandle Held() const {
+    agents::RunHandle run = Launched();
     run.held = true;
     return run;
   }
@@ -97,7 +97,7 @@ class BackendHoldTest : public ScriptedClusterTest {
       absl::SleepFor(absl::Milliseconds(2));
   }
   // Of an agent that is started for it, with all that the look at the run has set going.
-  std::vector<std::string> ChangesAtALook(const agent::RunHandle& run,
+  std::vector<std::string> ChangesAtALook(const agents::RunHandle& run,
                                           bool has_broker_spoken = true) {
     Set([this] {
       for (const char* last : {kLastReleased, kLastHeld}) jobs_.push_back(JobOfAnother(last));
@@ -105,8 +105,8 @@ class BackendHoldTest : public ScriptedClusterTest {
     Start({kRun, kLastReleased, kLastHeld});
     if (has_broker_spoken) backend_->AllowStarts();
     TakeChanges();
-    const agent::RunHandle released = Another(kLastReleased);
-    agent::RunHandle held = Another(kLastHeld);
+    const agents::RunHandle released = Another(kLastReleased);
+    agents::RunHandle held = Another(kLastHeld);
     held.held = true;
     EXPECT_EQ(backend_->Observe({run, released, held}).observations.size(), 3);
     std::vector<std::string> changes;
@@ -122,7 +122,7 @@ class BackendHoldTest : public ScriptedClusterTest {
     return changes;
   }
   // The first changes that looks at the run set going.
-  std::vector<std::string> AwaitChangeByLooks(const agent::RunHandle& run) {
+  std::vector<std::string> AwaitChangeByLooks(const agents::RunHandle& run) {
     std::vector<std::string> changes;
     const absl::Time end = absl::Now() + absl::Seconds(20);
     while (changes.empty() && absl::Now() < end) {
@@ -133,23 +133,23 @@ class BackendHoldTest : public ScriptedClusterTest {
     return changes;
   }
   // The reason at the first look at which it has such words, or at the last of 20 s.
-  std::string AwaitReason(const agent::RunHandle& run, const std::string& words) {
+  std::string AwaitReason(const agents::RunHandle& run, const std::string& words) {
     std::string reason;
     const absl::Time end = absl::Now() + absl::Seconds(20);
     while (reason.find(words) == std::string::npos && absl::Now() < end) {
       absl::SleepFor(absl::Milliseconds(2));
-      for (const agent::Observation& seen : backend_->Observe({run}).observations)
-        reason = seen.reason;
+      for (const agents::Observation& seen : backend_->Observe({run}).observations)
+        reason = seen.reason.message();
     }
     return reason;
   }
 
  private:
-  agent::RunHandle Another(const std::string& run_key) const {
-    agent::RunHandle run = Launched();
+  agents::RunHandle Another(const std::string& run_key) const {
+    agents::RunHandle run = Launched();
     run.run_key = run_key;
     run.external_id = "lab/" + run_key;
-    auto assignment = std::make_shared<v1::Assignment>(*assignment_);
+    auto assignment = std::make_shared<agent::v1::Assignment>(*assignment_);
     assignment->set_run_key(run_key);
     run.assignment = std::move(assignment);
     return run;

@@ -87,9 +87,13 @@ TEST(KubernetesInventoryTest, WhatIsNotKnownIsToldAndIsNotNone) {
   const v1::Pool pool = PoolsOf(seen, KubernetesConfig()).at(0);
   EXPECT_TRUE(pool.available());
   EXPECT_EQ(pool.node_groups_size(), 0);
-  EXPECT_THAT(WarningsOf(seen, KubernetesConfig()),
-              ElementsAre(AllOf(HasSubstr("nodes is forbidden"), HasSubstr("list and watch nodes")),
-                          AllOf(HasSubstr("pods is forbidden"), HasSubstr("list and watch pods"))));
+  const std::vector<v1::ClusterIssue> issues = IssuesOf(seen, KubernetesConfig());
+  ASSERT_EQ(issues.size(), 2u);
+  EXPECT_EQ(issues[0].code(), v1::CLUSTER_ISSUE_CODE_NODES_UNKNOWN);
+  EXPECT_THAT(issues[0].message(), HasSubstr("nodes is forbidden"));
+  EXPECT_THAT(issues[0].remedy(), HasSubstr("list and watch nodes"));
+  EXPECT_THAT(issues[1].message(), HasSubstr("pods is forbidden"));
+  EXPECT_THAT(issues[1].remedy(), HasSubstr("list and watch pods"));
   const v1::ClusterDetails details = DetailsOf(seen, KubernetesConfig());
   EXPECT_THAT(details.pools(0).limits(),
               ElementsAre(HasSubstr("nodes are not known"), HasSubstr("pods use is not known")));
@@ -112,8 +116,10 @@ TEST(KubernetesInventoryTest, EachNamespaceIsAPoolOnTheSameNodesWithLimitsOfItsO
   EXPECT_EQ(details.pools(0).running_jobs(), 1u);
   EXPECT_EQ(details.pools(1).running_jobs(), 0u);
   EXPECT_THAT(details.nodes(0).pools(), ElementsAre("lab", "team-a"));
-  EXPECT_THAT(WarningsOf(seen, KubernetesConfig()),
-              ElementsAre(HasSubstr("raise the quota in namespace team-a")));
+  const std::vector<v1::ClusterIssue> issues = IssuesOf(seen, KubernetesConfig());
+  ASSERT_EQ(issues.size(), 1u);
+  EXPECT_EQ(issues[0].pool(), "team-a");
+  EXPECT_THAT(issues[0].remedy(), HasSubstr("raise the quota in namespace team-a"));
 }
 
 TEST(KubernetesInventoryTest, ANamespaceThatTakesNoRunsSaysWhyAndTheOthersDoNot) {
@@ -126,9 +132,14 @@ TEST(KubernetesInventoryTest, ANamespaceThatTakesNoRunsSaysWhyAndTheOthersDoNot)
     EXPECT_EQ(pools[0].state(), "");
     EXPECT_TRUE(pools[0].available());
     EXPECT_EQ(pools[1].available(), pools[1].state().empty());
-    const std::vector<std::string> warnings = WarningsOf(seen, KubernetesConfig());
-    EXPECT_EQ(warnings.size(), pools[1].state().empty() ? 0u : 1u);
-    return warnings.empty() ? std::string("well") : warnings.front();
+    const std::vector<v1::ClusterIssue> issues = IssuesOf(seen, KubernetesConfig());
+    EXPECT_EQ(issues.size(), pools[1].state().empty() ? 0u : 1u);
+    if (issues.empty()) return std::string("well");
+    EXPECT_EQ(issues[0].pool(), "team-a");
+    EXPECT_EQ(issues[0].code(), pools[1].state() == "forbidden"
+                                    ? v1::CLUSTER_ISSUE_CODE_POOL_FORBIDDEN
+                                    : v1::CLUSTER_ISSUE_CODE_POOL_MISSING);
+    return issues[0].message() + "; " + issues[0].remedy();
   };
   const Json active = {{"status", {{"phase", "Active"}}}};
   const absl::Status refused = absl::PermissionDeniedError("jobs is forbidden");
@@ -148,8 +159,10 @@ TEST(KubernetesInventoryTest, ANamespaceThatTakesNoRunsSaysWhyAndTheOthersDoNot)
 
 TEST(KubernetesInventoryTest, AClusterThatHasNoNodesTakesNoJobs) {
   EXPECT_FALSE(PoolsOf(See({}), KubernetesConfig()).at(0).available());
-  EXPECT_THAT(WarningsOf(See({}), KubernetesConfig()), ElementsAre(HasSubstr("has no nodes")));
-  EXPECT_THAT(WarningsOf(See({Node("node-1")}), KubernetesConfig()), IsEmpty());
+  const std::vector<v1::ClusterIssue> issues = IssuesOf(See({}), KubernetesConfig());
+  ASSERT_EQ(issues.size(), 1u);
+  EXPECT_EQ(issues[0].code(), v1::CLUSTER_ISSUE_CODE_NO_NODES);
+  EXPECT_TRUE(IssuesOf(See({Node("node-1")}), KubernetesConfig()).empty());
 }
 
 TEST(KubernetesInventoryTest, DetailsHaveWhatIsUsedAndByHowManyJobs) {
@@ -258,8 +271,9 @@ TEST(KubernetesLimitsTest, AQuotaThatIsUsedUpIsAWarning) {
   Json full = kQuota;
   full["status"]["used"]["pods"] = "3";
   seen.namespaces[0].quotas = ParseQuota(full);
-  EXPECT_THAT(WarningsOf(seen, KubernetesConfig()),
-              ElementsAre(HasSubstr("quota q: 3 of 3 pods used")));
+  const std::vector<v1::ClusterIssue> issues = IssuesOf(seen, KubernetesConfig());
+  ASSERT_EQ(issues.size(), 1u);
+  EXPECT_THAT(issues[0].message(), HasSubstr("quota q: 3 of 3 pods used"));
   EXPECT_THAT(DetailsOf(seen, KubernetesConfig()).pools(0).limits(),
               testing::Contains("quota q: 6 of 8 requests.nvidia.com/gpu used"));
 }

@@ -8,7 +8,7 @@ namespace muster::kubernetes {
 namespace {
 
 TEST(JobPatchTest, TheLaunchPatchLetsTheJobGoOrHasItsQueueDoSo) {
-  v1::Assignment assignment;
+  agent::v1::Assignment assignment;
   const Json annotations = {{kLaunchAnnotation, kLaunchComplete}, {kHeldAnnotation, nullptr}};
   EXPECT_EQ(LaunchPatch("u", assignment),
             Json({{"metadata", {{"uid", "u"}, {"annotations", annotations}}},

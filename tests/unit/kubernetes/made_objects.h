@@ -13,8 +13,8 @@
 
 namespace muster::kubernetes {
 
-inline v1::Assignment MakeAssignment(uint32_t nodes = 1) {
-  v1::Assignment assignment;
+inline agent::v1::Assignment MakeAssignment(uint32_t nodes = 1) {
+  agent::v1::Assignment assignment;
   assignment.set_run_key("k7m2-42-1");
   assignment.set_job_id(42);
   assignment.set_run(1);
@@ -42,7 +42,7 @@ inline KubernetesConfig WithoutRoots() {
   return config;
 }
 
-inline RunObjects Make(const v1::Assignment& assignment,
+inline RunObjects Make(const agent::v1::Assignment& assignment,
                        const KubernetesConfig& config = MakeConfig()) {
   absl::StatusOr<RunObjects> objects = MakeObjects(assignment, config, "runs");
   EXPECT_TRUE(objects.ok()) << objects.status();
@@ -53,7 +53,7 @@ inline Json PodOf(const RunObjects& objects) { return At(objects.job, "spec/temp
 inline Json MainOf(const RunObjects& objects) { return PodOf(objects).at("containers").at(0); }
 
 // "FIELD: why" of the error.
-inline std::string RefusalOf(const v1::Assignment& assignment,
+inline std::string RefusalOf(const agent::v1::Assignment& assignment,
                              const KubernetesConfig& config = MakeConfig()) {
   const absl::Status status = MakeObjects(assignment, config, "runs").status();
   EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;

@@ -67,7 +67,7 @@ TEST(ManifestTest, AListOfHostsThatNoProgramCouldBeGivenIsLeftOut) {
 }
 
 TEST(ManifestTest, TheUsersWordsAreInTheSecretAloneAndNoVariableInTheManifest) {
-  v1::Assignment assignment = MakeAssignment();
+  agent::v1::Assignment assignment = MakeAssignment();
   assignment.mutable_spec()->mutable_command()->mutable_argv()->add_args("s3cret $(X) $$");
   (*assignment.mutable_spec()->mutable_env())["TOKEN"] = "hush $(Y)";
   const RunObjects objects = Make(assignment);
@@ -80,7 +80,7 @@ TEST(ManifestTest, TheUsersWordsAreInTheSecretAloneAndNoVariableInTheManifest) {
 }
 
 TEST(ManifestTest, CpuAndMemoryAreAlwaysAskedFor) {
-  v1::Assignment assignment = MakeAssignment();
+  agent::v1::Assignment assignment = MakeAssignment();
   Json resources = MainOf(Make(assignment)).at("resources");
   EXPECT_EQ(resources.at("requests").at("cpu"), "1000m");
   EXPECT_EQ(resources.at("requests").at("memory"), "1073741824");
@@ -99,7 +99,7 @@ TEST(ManifestTest, CpuAndMemoryAreAlwaysAskedFor) {
 TEST(ManifestTest, AGpuTypeIsAResourceOrANodesLabel) {
   KubernetesConfig config = MakeConfig();
   config.gpu_resources = {"nvidia.com/gpu", "nvidia.com/mig-1g.5gb"};
-  v1::Assignment assignment = MakeAssignment();
+  agent::v1::Assignment assignment = MakeAssignment();
   v1::GpuRequest* gpus = assignment.mutable_spec()->mutable_resources()->add_gpus();
   gpus->set_count_millis(2000);
   EXPECT_EQ(MainOf(Make(assignment, config)).at("resources").at("limits").at("nvidia.com/gpu"),
@@ -128,7 +128,7 @@ TEST(ManifestTest, AGpuTypeIsAResourceOrANodesLabel) {
 }
 
 TEST(ManifestTest, NodesWhereEarlierRunsFailedAreAvoidedByName) {
-  v1::Assignment assignment = MakeAssignment();
+  agent::v1::Assignment assignment = MakeAssignment();
   assignment.add_excluded_nodes("node-1");
   assignment.add_excluded_nodes("node-2");
   const Json fields = PodOf(Make(assignment))
@@ -145,7 +145,7 @@ TEST(ManifestTest, NodesWhereEarlierRunsFailedAreAvoidedByName) {
 }
 
 TEST(ManifestTest, OnlyAPodThatAsksForGpusToleratesTheirTaint) {
-  v1::Assignment assignment = MakeAssignment(1);
+  agent::v1::Assignment assignment = MakeAssignment(1);
   assignment.mutable_spec()->mutable_resources()->clear_gpus();
   EXPECT_FALSE(PodOf(Make(assignment)).contains("tolerations"));
   assignment.mutable_spec()->mutable_resources()->add_gpus()->set_count_millis(1000);
@@ -154,7 +154,7 @@ TEST(ManifestTest, OnlyAPodThatAsksForGpusToleratesTheirTaint) {
 }
 
 TEST(ManifestTest, EverythingOfTheKubernetesSectionReachesThePod) {
-  v1::Assignment assignment = MakeAssignment(2);
+  agent::v1::Assignment assignment = MakeAssignment(2);
   v1::KubernetesOptions* options = assignment.mutable_spec()->mutable_kubernetes();
   options->set_namespace_("lab");
   options->set_scheduler_name("kai");
@@ -210,7 +210,7 @@ TEST(ManifestTest, EverythingOfTheKubernetesSectionReachesThePod) {
 }
 
 TEST(ManifestTest, APoolIsANamespaceUnlessTheSectionNamesOne) {
-  v1::Assignment assignment = MakeAssignment();
+  agent::v1::Assignment assignment = MakeAssignment();
   assignment.mutable_spec()->mutable_placement()->set_pool("pool");
   EXPECT_EQ(Make(assignment).name_space, "pool");
   assignment.mutable_spec()->mutable_kubernetes()->set_namespace_("own");
@@ -219,7 +219,7 @@ TEST(ManifestTest, APoolIsANamespaceUnlessTheSectionNamesOne) {
 
 // So that admission which takes no Job without a queue takes it, and Kueue puts it into none.
 TEST(ManifestTest, AJobNamesItsQueueFromTheStartAndAHeldOneAQueueThatNobodyMakes) {
-  v1::Assignment assignment = MakeAssignment();
+  agent::v1::Assignment assignment = MakeAssignment();
   EXPECT_FALSE(Make(assignment).job.at("metadata").at("labels").contains(kQueueLabel));
   assignment.mutable_spec()->mutable_kubernetes()->set_queue("team");
   EXPECT_EQ(Make(assignment).job.at("metadata").at("labels").at(kQueueLabel), "team");
@@ -228,7 +228,7 @@ TEST(ManifestTest, AJobNamesItsQueueFromTheStartAndAHeldOneAQueueThatNobodyMakes
 }
 
 TEST(ManifestTest, AGangIsVolcanosOrAPodGroup) {
-  v1::Assignment assignment = MakeAssignment(2);
+  agent::v1::Assignment assignment = MakeAssignment(2);
   assignment.mutable_spec()->mutable_kubernetes()->set_gang(v1::KUBERNETES_GANG_VOLCANO);
   RunObjects objects = Make(assignment);
   EXPECT_EQ(PodOf(objects).at("schedulerName"), "volcano");
@@ -254,7 +254,7 @@ TEST(ManifestTest, AGangIsVolcanosOrAPodGroup) {
 
 // Its controllers would copy that into the group that they make, for pods that name none.
 TEST(ManifestTest, AVolcanosGroupHasTheQueueThePriorityAndTheAnnotationsOfTheJob) {
-  v1::Assignment assignment = MakeAssignment(2);
+  agent::v1::Assignment assignment = MakeAssignment(2);
   v1::KubernetesOptions& options = *assignment.mutable_spec()->mutable_kubernetes();
   options.set_gang(v1::KUBERNETES_GANG_VOLCANO);
   options.set_priority_class("high");
@@ -268,17 +268,17 @@ TEST(ManifestTest, AVolcanosGroupHasTheQueueThePriorityAndTheAnnotationsOfTheJob
 }
 
 TEST(ManifestTest, WhatTheOperatorDoesNotAllowIsRefusedByName) {
-  v1::Assignment assignment = MakeAssignment();
+  agent::v1::Assignment assignment = MakeAssignment();
   v1::KubernetesVolume* volume = assignment.mutable_spec()->mutable_kubernetes()->add_volumes();
   volume->set_mount_path("/x");
   volume->set_host_path("/etc");
   EXPECT_THAT(RefusalOf(assignment),
               testing::AllOf(HasSubstr("kubernetes.volumes[0].host_path: \"/etc\""),
                              HasSubstr("kubernetes.allow_host_path")));
-  v1::Assignment network = MakeAssignment();
+  agent::v1::Assignment network = MakeAssignment();
   network.mutable_spec()->mutable_kubernetes()->set_host_network(true);
   EXPECT_THAT(RefusalOf(network), HasSubstr("kubernetes.allow_host_network"));
-  v1::Assignment privileged = MakeAssignment();
+  agent::v1::Assignment privileged = MakeAssignment();
   privileged.mutable_spec()->mutable_kubernetes()->mutable_security_context()->set_privileged(true);
   EXPECT_THAT(RefusalOf(privileged), HasSubstr("kubernetes.allow_privileged"));
   KubernetesConfig config = MakeConfig();
@@ -289,7 +289,7 @@ TEST(ManifestTest, WhatTheOperatorDoesNotAllowIsRefusedByName) {
 }
 
 TEST(ManifestTest, AJobWithoutAnImageGetsTheOperatorsOrIsRefused) {
-  v1::Assignment assignment = MakeAssignment();
+  agent::v1::Assignment assignment = MakeAssignment();
   assignment.mutable_spec()->clear_image();
   EXPECT_THAT(RefusalOf(assignment), HasSubstr("image: "));
   KubernetesConfig config = MakeConfig();
@@ -300,14 +300,14 @@ TEST(ManifestTest, AJobWithoutAnImageGetsTheOperatorsOrIsRefused) {
 }
 
 TEST(ManifestTest, WhatASecretDoesNotHoldIsRefusedWithTheFieldThatHasTheMost) {
-  v1::Assignment assignment = MakeAssignment();
+  agent::v1::Assignment assignment = MakeAssignment();
   // Each quote becomes five bytes.
   (*assignment.mutable_spec()->mutable_env())["X"] = std::string(300'000, '\'');
   EXPECT_THAT(RefusalOf(assignment), HasSubstr("env: "));
 }
 
 TEST(ManifestTest, RolesAreRangesOfIndexesWithAnEnvironmentEach) {
-  v1::Assignment assignment = MakeAssignment(3);
+  agent::v1::Assignment assignment = MakeAssignment(3);
   assignment.mutable_spec()->clear_command();
   v1::Role* first = assignment.mutable_spec()->add_roles();
   first->set_name("learner");
@@ -332,7 +332,7 @@ TEST(ManifestTest, RolesAreRangesOfIndexesWithAnEnvironmentEach) {
 }
 
 TEST(ManifestTest, TheRolesThatLeadDecideOfTheJobsSuccess) {
-  v1::Assignment assignment = MakeAssignment(5);
+  agent::v1::Assignment assignment = MakeAssignment(5);
   assignment.mutable_spec()->clear_command();
   const std::pair<const char*, uint32_t> roles[] = {
       {"controller", 1}, {"trainer", 3}, {"actor", 1}};

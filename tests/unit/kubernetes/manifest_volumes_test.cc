@@ -9,7 +9,7 @@ namespace {
 using testing::HasSubstr;
 
 TEST(ManifestTest, TheCredentialsForImagesAreNoVolume) {
-  v1::Assignment assignment = MakeAssignment(1);
+  agent::v1::Assignment assignment = MakeAssignment(1);
   v1::KubernetesVolume* volume = assignment.mutable_spec()->mutable_kubernetes()->add_volumes();
   volume->set_mount_path("/secret");
   volume->set_secret("registry");
@@ -21,7 +21,7 @@ TEST(ManifestTest, TheCredentialsForImagesAreNoVolume) {
 }
 
 TEST(ManifestTest, DataIsMountedFromTheRootThatHasItAndLookedForBefore) {
-  v1::Assignment assignment = MakeAssignment();
+  agent::v1::Assignment assignment = MakeAssignment();
   v1::Input* input = assignment.mutable_spec()->add_inputs();
   input->set_uri("lustre:///lustre/sets/cats");
   input->set_path("/data");
@@ -53,7 +53,7 @@ TEST(ManifestTest, DataIsMountedFromTheRootThatHasItAndLookedForBefore) {
 }
 
 TEST(ManifestTest, ARootThatAVariableLeadsIntoIsShownWhole) {
-  v1::Assignment assignment = MakeAssignment();
+  agent::v1::Assignment assignment = MakeAssignment();
   (*assignment.mutable_spec()->mutable_env())["OUT"] = "slurm://home/ann";
   const RunObjects objects = Make(assignment);
   const Json mount = FindByName(MainOf(objects).at("volumeMounts"), "mountPath", "/home");
@@ -63,19 +63,19 @@ TEST(ManifestTest, ARootThatAVariableLeadsIntoIsShownWhole) {
 }
 
 TEST(ManifestTest, DataThatNoRootHasIsRefusedWithTheRemedy) {
-  v1::Assignment assignment = MakeAssignment();
+  agent::v1::Assignment assignment = MakeAssignment();
   assignment.mutable_spec()->add_inputs()->set_uri("lustre:///scratch/x");
   EXPECT_THAT(RefusalOf(assignment), HasSubstr("inputs[0].uri: "));
   EXPECT_THAT(RefusalOf(assignment, WithoutRoots()),
               testing::AllOf(HasSubstr("inputs[0].uri: "), HasSubstr("/scratch/x"),
                              HasSubstr("kubernetes.storage_roots")));
-  v1::Assignment variable = MakeAssignment();
+  agent::v1::Assignment variable = MakeAssignment();
   (*variable.mutable_spec()->mutable_env())["IN"] = "lustre:///scratch/x";
   EXPECT_THAT(RefusalOf(variable, WithoutRoots()), HasSubstr("kubernetes.storage_roots"));
 }
 
 TEST(ManifestTest, VolumesAreMountedWhereTheyAreWantedAndOnceEach) {
-  v1::Assignment assignment = MakeAssignment();
+  agent::v1::Assignment assignment = MakeAssignment();
   v1::KubernetesOptions* options = assignment.mutable_spec()->mutable_kubernetes();
   v1::KubernetesVolume* claim = options->add_volumes();
   claim->set_mount_path("/a");

@@ -10,8 +10,8 @@ constexpr char kFirst[] = "k7m2-1-1";
 constexpr char kSecond[] = "k7m2-2-1";
 
 // `pods` pods with four GPUs each.
-v1::Assignment MakeRun(const std::string& run_key, uint32_t pods) {
-  v1::Assignment run;
+agent::v1::Assignment MakeRun(const std::string& run_key, uint32_t pods) {
+  agent::v1::Assignment run;
   run.set_run_key(run_key);
   run.mutable_spec()->set_nodes(pods);
   run.mutable_spec()->mutable_resources()->add_gpus()->set_count_millis(4000);
@@ -19,8 +19,8 @@ v1::Assignment MakeRun(const std::string& run_key, uint32_t pods) {
 }
 
 // Eight GPUs for each of two pods.
-v1::Assignment MakeLarge() {
-  v1::Assignment large = MakeRun(kFirst, 2);
+agent::v1::Assignment MakeLarge() {
+  agent::v1::Assignment large = MakeRun(kFirst, 2);
   large.mutable_spec()->mutable_resources()->mutable_gpus(0)->set_count_millis(8000);
   return large;
 }
@@ -55,7 +55,7 @@ Seen See(const std::vector<PodUse>& pods, const std::string& resource, const std
   return seen;
 }
 
-std::optional<Misfit> FindBehind(const v1::Assignment& first, Seen seen, uint32_t pods) {
+std::optional<Misfit> FindBehind(const agent::v1::Assignment& first, Seen seen, uint32_t pods) {
   LeaveRoom(first, KubernetesConfig(), &seen);
   return FindObstacle(NeedOf(MakeRun(kSecond, pods), KubernetesConfig()), seen);
 }
@@ -92,7 +92,7 @@ TEST(KubernetesObstacleTest, RoomIsLeftForThosePodsOnlyThatAreOnNoNode) {
 
 TEST(KubernetesObstacleTest, TheQuotaOfANamespaceStandsAgainstRunsThereAlone) {
   const Seen seen = See({}, "pods", "1", "1");
-  v1::Assignment run = MakeRun(kFirst, 1);
+  agent::v1::Assignment run = MakeRun(kFirst, 1);
   EXPECT_EQ(FindObstacle(NeedOf(run, KubernetesConfig()), seen),
             (Misfit{false, "quota lab: 1 of 1 pods used, the run needs 1", true}));
   run.mutable_spec()->mutable_kubernetes()->set_namespace_("team-a");
@@ -103,7 +103,7 @@ TEST(KubernetesObstacleTest, TheQuotaOfANamespaceStandsAgainstRunsThereAlone) {
 }
 
 TEST(KubernetesObstacleTest, WhatARunTakesOfAQuotaIsKeptInItsNamespaceAlone) {
-  v1::Assignment first = MakeRun(kFirst, 2);
+  agent::v1::Assignment first = MakeRun(kFirst, 2);
   first.mutable_spec()->mutable_kubernetes()->set_namespace_("team-a");
   EXPECT_EQ(FindBehind(first, See({}, "pods", "2", "0"), 2), std::nullopt);
   EXPECT_TRUE(FindBehind(MakeRun(kFirst, 2), See({}, "pods", "2", "0"), 2).has_value());
@@ -112,7 +112,7 @@ TEST(KubernetesObstacleTest, WhatARunTakesOfAQuotaIsKeptInItsNamespaceAlone) {
 TEST(KubernetesObstacleTest, ARunThatItsQuotaKeepsFromStartingKeepsNoNodes) {
   Seen seen = See({}, "pods", "2", "0");
   LeaveLimits(MakeRun(kFirst, 2), KubernetesConfig(), &seen);
-  v1::Assignment second = MakeRun(kSecond, 4);
+  agent::v1::Assignment second = MakeRun(kSecond, 4);
   second.mutable_spec()->mutable_kubernetes()->set_namespace_("team-a");
   EXPECT_EQ(FindObstacle(NeedOf(second, KubernetesConfig()), seen), std::nullopt);
   // In its own namespace what there is of the quota stays kept.
@@ -120,7 +120,7 @@ TEST(KubernetesObstacleTest, ARunThatItsQuotaKeepsFromStartingKeepsNoNodes) {
 }
 
 TEST(KubernetesObstacleTest, NoRoomIsLeftOnNodesThatTheFirstRunExcludes) {
-  v1::Assignment first = MakeRun(kFirst, 2);
+  agent::v1::Assignment first = MakeRun(kFirst, 2);
   first.add_excluded_nodes("node-1");
   Seen seen = See({}, "pods", "9", "0");
   LeaveRoom(first, KubernetesConfig(), &seen);
@@ -129,7 +129,7 @@ TEST(KubernetesObstacleTest, NoRoomIsLeftOnNodesThatTheFirstRunExcludes) {
 }
 
 TEST(KubernetesObstacleTest, WhatOneThatHasWaitedLongCannotUseYetIsKeptUnlessOthersAreInItsWay) {
-  const v1::Assignment first = MakeLarge();
+  const agent::v1::Assignment first = MakeLarge();
   const RunNeed second = NeedOf(MakeRun(kSecond, 1), KubernetesConfig());
   const Seen own = See({Pod("k7m2-3-1", "node-1")}, "pods", "99", "0");
   const Seen foreign = See({Pod("", "node-1")}, "pods", "99", "0");
@@ -149,7 +149,7 @@ TEST(KubernetesObstacleTest, WhatOneThatHasWaitedLongCannotUseYetIsKeptUnlessOth
 TEST(KubernetesObstacleTest, WhatOneThatHasWaitedLongDoesNotNeedIsLeftToOthers) {
   Seen seen = See({Pod("k7m2-3-1", "node-1")}, "pods", "99", "0");
   EXPECT_TRUE(LeaveShares(MakeLarge(), KubernetesConfig(), &seen));
-  v1::Assignment plain = MakeRun(kSecond, 1);
+  agent::v1::Assignment plain = MakeRun(kSecond, 1);
   plain.mutable_spec()->mutable_resources()->clear_gpus();
   EXPECT_FALSE(FindObstacle(NeedOf(plain, KubernetesConfig()), seen).has_value());
   // The first one leaves a core, of sixteen, on each node to itself.
@@ -169,7 +169,7 @@ TEST(KubernetesObstacleTest, OnlyWhatWouldFitOnNodesThatAreKeptIsBehindTheirRun)
   Seen seen = See({Pod("k7m2-3-1", "node-1")}, "pods", "2", "0");
   EXPECT_TRUE(LeaveShares(MakeLarge(), KubernetesConfig(), &seen));
   const auto is_behind = [&](uint32_t pods) {
-    v1::Assignment run = MakeRun(kSecond, pods);
+    agent::v1::Assignment run = MakeRun(kSecond, pods);
     run.mutable_spec()->mutable_kubernetes()->set_namespace_("team-a");
     const std::optional<Misfit> misfit = FindObstacle(NeedOf(run, KubernetesConfig()), seen);
     return misfit.has_value() && misfit->is_behind;

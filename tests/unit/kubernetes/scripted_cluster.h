@@ -47,8 +47,8 @@ class ScriptedClusterTest : public testing::Test {
     backend_.reset();
   }
 
-  static agent::RunHandle Handle(const std::string& run_key) {
-    agent::RunHandle run;
+  static agents::RunHandle Handle(const std::string& run_key) {
+    agents::RunHandle run;
     run.run_key = run_key;
     return run;
   }
@@ -73,11 +73,11 @@ class ScriptedClusterTest : public testing::Test {
 
   // As an agent that is started, with these runs in its journal; the one before it was killed.
   void Start(const std::vector<std::string>& run_keys) {
-    std::vector<agent::RunHandle> runs;
+    std::vector<agents::RunHandle> runs;
     for (const std::string& run_key : run_keys) runs.push_back(Handle(run_key));
     StartWith(runs);
   }
-  void StartWith(const std::vector<agent::RunHandle>& runs) {
+  void StartWith(const std::vector<agents::RunHandle>& runs) {
     Endpoint endpoint;
     endpoint.server = server_.url();
     endpoint.name_space = "lab";
@@ -86,7 +86,7 @@ class ScriptedClusterTest : public testing::Test {
     ASSERT_TRUE(backend_->Probe().ok());
     ASSERT_TRUE(backend_->Adopt(runs).ok());
   }
-  agent::ObserveOutcome Observe(const std::string& run_key) {
+  agents::ObserveOutcome Observe(const std::string& run_key) {
     return backend_->Observe({Handle(run_key)});
   }
 

@@ -20,7 +20,7 @@ using testing::IsEmpty;
 using testing::StartsWith;
 
 StartQueue::AssignmentPtr MakeRun(int job, uint32_t nodes, int priority = 0) {
-  auto run = std::make_shared<v1::Assignment>();
+  auto run = std::make_shared<agent::v1::Assignment>();
   run->set_run_key("k7m2-" + std::to_string(job) + "-1");
   run->mutable_spec()->set_nodes(nodes);
   run->mutable_spec()->set_priority(priority);
@@ -42,7 +42,7 @@ class NodesLeft : public RoomLeft {
  public:
   explicit NodesLeft(Nodes* nodes) : nodes_(*nodes), free_(nodes->free) { ++nodes->looks; }
 
-  std::optional<Misfit> WaitsFor(const v1::Assignment& run) const override {
+  std::optional<Misfit> WaitsFor(const agent::v1::Assignment& run) const override {
     nodes_.asked_for.push_back(run.run_key());
     if (nodes_.full_namespaces.contains(run.spec().kubernetes().namespace_()))
       return Misfit{.words = "the quota is used up", .is_limited = true};
@@ -92,11 +92,11 @@ TEST_F(StartQueueTest, RunsStartAsLongAsTheyFitTogetherAndTheOthersSayWhyNot) {
   queue.Add(MakeRun(1, 3), false);
   queue.Add(MakeRun(2, 3), false);
   EXPECT_THAT(Ready(), ElementsAre("k7m2-1-1"));
-  EXPECT_EQ(queue.ReasonOf("k7m2-2-1"), "no 3 nodes are free");
+  EXPECT_EQ(queue.ReasonOf("k7m2-2-1").message(), "no 3 nodes are free");
   EXPECT_THAT(Ready(), IsEmpty());
   queue.Remove("k7m2-1-1");
   EXPECT_THAT(Ready(), ElementsAre("k7m2-2-1"));
-  EXPECT_EQ(queue.ReasonOf("k7m2-2-1"), "");
+  EXPECT_EQ(queue.ReasonOf("k7m2-2-1").message(), "");
 }
 
 TEST_F(StartQueueTest, WhatIsAskedForIsJudgedBehindThoseThatWaitBeforeIt) {
@@ -156,7 +156,7 @@ TEST_F(StartQueueTest, NothingPassesTheFirstThatHasWaitedLongForNodes) {
   now += absl::Minutes(1);
   queue.Add(MakeRun(3, 1), false);
   EXPECT_THAT(Ready(), IsEmpty());
-  EXPECT_EQ(queue.ReasonOf("k7m2-3-1"),
+  EXPECT_EQ(queue.ReasonOf("k7m2-3-1").message(),
             "job 1 is first, and waits for nodes that this one could take: no 6 nodes are free");
   nodes.free = 6;
   EXPECT_THAT(Ready(), ElementsAre("k7m2-1-1"));
@@ -172,9 +172,9 @@ TEST_F(StartQueueTest, OnlyWhatWouldFitWithoutTheFirstIsToldToWaitForIt) {
   nodes.never = {"k7m2-4-1"};
   queue.Add(MakeRun(4, 2), false);
   EXPECT_THAT(Ready(), IsEmpty());
-  EXPECT_EQ(queue.ReasonOf("k7m2-2-1"), "no 8 nodes are free");
-  EXPECT_THAT(queue.ReasonOf("k7m2-3-1"), StartsWith("job 1 is first"));
-  EXPECT_EQ(queue.ReasonOf("k7m2-4-1"), "no node matches");
+  EXPECT_EQ(queue.ReasonOf("k7m2-2-1").message(), "no 8 nodes are free");
+  EXPECT_THAT(queue.ReasonOf("k7m2-3-1").message(), StartsWith("job 1 is first"));
+  EXPECT_EQ(queue.ReasonOf("k7m2-4-1").message(), "no node matches");
 }
 
 TEST_F(StartQueueTest, WhatNoWaitingHelpsKeepsNothingAndTheNextIsFirst) {
@@ -185,7 +185,7 @@ TEST_F(StartQueueTest, WhatNoWaitingHelpsKeepsNothingAndTheNextIsFirst) {
   EXPECT_THAT(Ready(), IsEmpty()) << "the second keeps the four";
   queue.Remove("k7m2-2-1");
   EXPECT_THAT(Ready(), ElementsAre("k7m2-3-1"));
-  EXPECT_EQ(queue.ReasonOf("k7m2-1-1"), "no node matches");
+  EXPECT_EQ(queue.ReasonOf("k7m2-1-1").message(), "no node matches");
 }
 
 TEST_F(StartQueueTest, WhatOthersKeepFromTheFirstForLongIsLeftToThoseBehindItAndTheNextIsFirst) {
@@ -198,7 +198,7 @@ TEST_F(StartQueueTest, WhatOthersKeepFromTheFirstForLongIsLeftToThoseBehindItAnd
   queue.Add(MakeRun(3, 5), false);
   queue.Add(MakeRun(4, 2), false);
   EXPECT_THAT(Ready(), IsEmpty()) << "two are left, and the third job keeps them";
-  EXPECT_EQ(queue.ReasonOf("k7m2-1-1"), "no 6 nodes are free");
+  EXPECT_EQ(queue.ReasonOf("k7m2-1-1").message(), "no 6 nodes are free");
 }
 
 TEST_F(StartQueueTest, ALaunchThatIsUnderWayKeepsItsPlaceAndItsRoomForAWhile) {
@@ -234,7 +234,7 @@ TEST_F(StartQueueTest, AHoldThatComesBeforeItsRunOrDuringItsLaunchIsHeeded) {
 }
 
 StartQueue::AssignmentPtr In(const std::string& name_space, int job, uint32_t pods) {
-  auto run = std::make_shared<v1::Assignment>(*MakeRun(job, pods));
+  auto run = std::make_shared<agent::v1::Assignment>(*MakeRun(job, pods));
   run->mutable_spec()->mutable_kubernetes()->set_namespace_(name_space);
   return run;
 }
@@ -244,7 +244,7 @@ TEST_F(StartQueueTest, AQuotaThatIsUsedUpBlocksTheRunsOfItsNamespaceAlone) {
   queue.Add(In("a", 1, 4), false);
   queue.Add(In("b", 2, 4), false);
   EXPECT_THAT(Ready(), ElementsAre("k7m2-2-1"));
-  EXPECT_EQ(queue.ReasonOf("k7m2-1-1"), "the quota is used up");
+  EXPECT_EQ(queue.ReasonOf("k7m2-1-1").message(), "the quota is used up");
 }
 
 TEST_F(StartQueueTest, BehindARunThatAQuotaBlocksTheFirstThatFindsNoNodesStillKeepsThem) {
@@ -258,7 +258,7 @@ TEST_F(StartQueueTest, BehindARunThatAQuotaBlocksTheFirstThatFindsNoNodesStillKe
 
 TEST_F(StartQueueTest, RunsOfTwoPoolsAreNotAlike) {
   for (const std::string pool : {"a", "b"}) {
-    auto run = std::make_shared<v1::Assignment>(*MakeRun(pool == "a" ? 1 : 2, 9));
+    auto run = std::make_shared<agent::v1::Assignment>(*MakeRun(pool == "a" ? 1 : 2, 9));
     run->mutable_spec()->mutable_placement()->set_pool(pool);
     queue.Add(run, false);
   }
@@ -268,7 +268,7 @@ TEST_F(StartQueueTest, RunsOfTwoPoolsAreNotAlike) {
 
 TEST_F(StartQueueTest, LabelsMakeNoOtherKindOfRun) {
   for (int job = 1; job <= 100; ++job) {
-    auto run = std::make_shared<v1::Assignment>(*MakeRun(job, 9));
+    auto run = std::make_shared<agent::v1::Assignment>(*MakeRun(job, 9));
     (*run->mutable_spec()->mutable_kubernetes()->mutable_labels())["n"] = std::to_string(job);
     queue.Add(run, false);
   }
@@ -280,7 +280,7 @@ TEST_F(StartQueueTest, RunsAlikeAreAskedForOnce) {
   for (int job = 1; job <= 100; ++job) queue.Add(MakeRun(job, 9), false);
   EXPECT_THAT(Ready(), IsEmpty());
   EXPECT_EQ(nodes.asked_for.size(), 1);
-  EXPECT_EQ(queue.ReasonOf("k7m2-100-1"), "no 9 nodes are free");
+  EXPECT_EQ(queue.ReasonOf("k7m2-100-1").message(), "no 9 nodes are free");
 }
 
 TEST_F(StartQueueTest, OneLookIsForAllRuns) {
@@ -321,10 +321,10 @@ TEST_F(StartQueueTest, ARunThatCouldNotBeLetGoIsToldAgainAfterAPauseThatGrows) {
   queue.Add(MakeRun(1, 1), false);
   for (const int seconds : {1, 2, 4, 8, 16, 30, 30}) {
     EXPECT_THAT(Ready(), ElementsAre("k7m2-1-1"));
-    EXPECT_EQ(queue.ReasonOf("k7m2-1-1"), seconds == 1 ? "" : "jobs may not be patched")
+    EXPECT_EQ(queue.ReasonOf("k7m2-1-1").message(), seconds == 1 ? "" : "jobs may not be patched")
         << "as far as is known";
     queue.Return("k7m2-1-1", "jobs may not be patched");
-    EXPECT_EQ(queue.ReasonOf("k7m2-1-1"), "jobs may not be patched");
+    EXPECT_EQ(queue.ReasonOf("k7m2-1-1").message(), "jobs may not be patched");
     now += absl::Seconds(seconds) - absl::Milliseconds(1);
     EXPECT_THAT(Ready(), IsEmpty());
     now += absl::Milliseconds(1);
@@ -339,7 +339,7 @@ TEST_F(StartQueueTest, ARunThatCouldNotBeLetGoLeavesItsRoomToOthersUntilItIsRead
   EXPECT_THAT(Ready(), ElementsAre("k7m2-2-1"));
   now += absl::Seconds(1);
   EXPECT_THAT(Ready(), IsEmpty());
-  EXPECT_EQ(queue.ReasonOf("k7m2-1-1"), "no 4 nodes are free");
+  EXPECT_EQ(queue.ReasonOf("k7m2-1-1").message(), "no 4 nodes are free");
 }
 
 TEST_F(StartQueueTest, RunsThatCouldNotBeLetGoComeAfterTheOthersTheLatestLast) {

@@ -111,7 +111,7 @@ class StartScriptTest : public testing::TestWithParam<std::vector<std::string>> 
     }
   }
 
-  v1::Assignment assignment_;
+  agent::v1::Assignment assignment_;
   std::string directory_;
   std::string index_;
 };

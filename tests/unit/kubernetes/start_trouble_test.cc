@@ -9,6 +9,7 @@ namespace muster::kubernetes {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 using StartTroubleTest = ToldRunTest;
 
@@ -18,7 +19,7 @@ TEST_F(StartTroubleTest, AKeyThatASecretLacksIsSaidByAnEventThatComesAgainAndAga
   const std::string words =
       "MountVolume.SetUp failed for volume \"d\" : references non-existent secret key: nope";
   TellEvent("k7m2-42-1-0-x8f2p", "FailedMount", words, "15:02:23", "15:08:00");
-  const agent::Observation seen = See(Job(), "15:08:01");
+  const agents::Observation seen = See(Job(), "15:08:01");
   EXPECT_EQ(seen.failure->failure_class(), v1::FAILURE_CLASS_CONFIG);
   EXPECT_THAT(seen.failure->message(), HasSubstr(words));
 }
@@ -48,14 +49,15 @@ TEST_F(StartTroubleTest, AMountThatFailedBeforeTheVolumesWereThereIsNoTroubleOfA
   EXPECT_EQ(See(Job(), "15:08:00").state, v1::RUN_STATE_FAILED);
   Tell(Pod(0, creating("True")));
   EXPECT_EQ(SeeNow("15:08:00").state, v1::RUN_STATE_STARTING);
-  EXPECT_EQ(SeeNow("15:08:00").reason, "");
+  EXPECT_EQ(SeeNow("15:08:00").reason.message(), "");
 }
 
 TEST_F(StartTroubleTest, AMountThatIsNotTriedAgainHasSucceededAlsoWhereThePodDoesNotSaySo) {
   Tell(Pod(0, R"({"phase": "Pending", "containerStatuses": [
       {"name": "main", "state": {"waiting": {"reason": "ContainerCreating"}}}]})"));
   TellEvent("k7m2-42-1-0-x8f2p", "FailedMount", "secret \"x\" not found", "15:02:23", "15:02:33");
-  EXPECT_THAT(See(Job(), "15:02:40").reason, HasSubstr("not found; Muster gives the run up at"));
+  EXPECT_THAT(See(Job(), "15:02:40").reason.message(),
+              HasSubstr("not found; Muster gives the run up at"));
   EXPECT_EQ(See(Job(), "15:07:30").state, v1::RUN_STATE_STARTING);
   EXPECT_EQ(See(Job(), "16:02:33").state, v1::RUN_STATE_STARTING);
 }
@@ -71,7 +73,7 @@ TEST_F(StartTroubleTest, WhatTheLaunchItselfMakesIsMissedOnceTheLaunchIsThrough)
     RunFacts facts = store_.Facts(kRun);
     facts.now = At("15:30:01");
     EXPECT_EQ(Judge(facts, Patience())->state, v1::RUN_STATE_STARTING) << secret;
-    EXPECT_THAT(Judge(facts, Patience())->reason, Not(HasSubstr("gives the run up")));
+    EXPECT_THAT(Judge(facts, Patience())->reason.message(), Not(HasSubstr("gives the run up")));
     facts.job->launch_complete_since = At("15:30:01");
     EXPECT_EQ(Judge(facts, Patience())->state, v1::RUN_STATE_STARTING) << "it is mounted anew soon";
     facts.job->launch_complete_since = At("15:29:59");
@@ -152,13 +154,18 @@ TEST_F(StartTroubleTest, AnInitContainerThatEndsAgainAndAgainEndsTheRunAndSaysHo
   TellEvent("k7m2-42-1-0-x8f2p", "BackOff", "Back-off restarting failed container mesh", "15:02:30",
             "15:07:00");
   const std::string words = "CrashLoopBackOff: the init container \"mesh\" has ended and was ";
-  const agent::Observation waiting = See(Job(), "15:02:40");
+  const agents::Observation waiting = See(Job(), "15:02:40");
   EXPECT_EQ(waiting.state, v1::RUN_STATE_STARTING);
-  EXPECT_THAT(waiting.reason, HasSubstr(words + "started again 1 time; Muster gives the run up at "
-                                                "15:07:30 UTC (kubernetes.start_grace). "));
+  EXPECT_THAT(waiting.reason.message(),
+              HasSubstr(words + "started again 1 time; Muster gives the run up at 15:07:30 UTC"));
+  EXPECT_EQ(waiting.reason.code(), v1::STATE_REASON_CODE_CANNOT_START);
+  EXPECT_EQ(waiting.reason.scheduler_reason(), "CrashLoopBackOff");
+  EXPECT_EQ(waiting.reason.subject(), "k7m2-42-1-0-x8f2p");
+  EXPECT_EQ(waiting.reason.rank(), 0u);
+  EXPECT_THAT(waiting.reason.remedy(), HasSubstr("(kubernetes.start_grace)"));
   Tell(Pod(0, Sidecar(4, kBackOff)));
   EXPECT_EQ(SeeNow("15:07:29").state, v1::RUN_STATE_STARTING);
-  const agent::Observation seen = SeeNow("15:07:30");
+  const agents::Observation seen = SeeNow("15:07:30");
   EXPECT_EQ(seen.state, v1::RUN_STATE_FAILED);
   EXPECT_EQ(seen.failure->failure_class(), v1::FAILURE_CLASS_CONFIG);
   EXPECT_EQ(seen.failure->message(), "The pod cannot start: " + words +
@@ -194,12 +201,13 @@ TEST_F(StartTroubleTest, AClaimWithoutAVolumeIsWaitedForAndSaysWhoKnowsWhy) {
   pod["status"]["conditions"][0]["message"] =
       "0/2 nodes are available: pod has unbound immediate PersistentVolumeClaims. not found";
   Tell(pod);
-  EXPECT_EQ(See(Job(), "16:02:25").reason,
+  EXPECT_EQ(See(Job(), "16:02:25").reason.message(),
             "Unschedulable: 0/2 nodes are available: pod has unbound immediate "
             "PersistentVolumeClaims; the run waits until its claim has a volume: kubectl describe "
             "pvc, in its namespace, tells why it has none");
   unbound_claims_ = {{"kubernetes.volumes[1].claim", "\"slow\" has no volume yet", false}};
-  EXPECT_EQ(SeeNow("16:02:25").reason, "kubernetes.volumes[1].claim \"slow\" has no volume yet");
+  EXPECT_EQ(SeeNow("16:02:25").reason.message(),
+            "kubernetes.volumes[1].claim \"slow\" has no volume yet");
 }
 
 TEST_F(StartTroubleTest, AClaimThatNothingMakesAVolumeForIsWaitedForAsLongAsOneThatIsMissing) {
@@ -211,18 +219,20 @@ TEST_F(StartTroubleTest, AClaimThatNothingMakesAVolumeForIsWaitedForAsLongAsOneT
   TellEvent("k7m2-42-1-0-x8f2p", "FailedScheduling",
             "pod has unbound immediate PersistentVolumeClaims. not found", "16:00:00", "16:04:00");
   unbound_claims_ = {{"kubernetes.volumes[1].claim", "\"data\" has no volume", true}};
-  EXPECT_EQ(
-      See(Job(), "16:04:59").reason,
-      "kubernetes.volumes[1].claim \"data\" has no volume; Muster gives the run up at 16:05:00 "
-      "UTC (kubernetes.start_grace). " +
-          std::string(kBindClaim) + ".");
-  const agent::Observation seen = SeeNow("16:05:00");
+  const agents::Observation waiting = See(Job(), "16:04:59");
+  EXPECT_EQ(waiting.reason.message(),
+            "kubernetes.volumes[1].claim \"data\" has no volume; Muster gives the run up at "
+            "16:05:00 UTC");
+  EXPECT_THAT(waiting.reason.remedy(), StartsWith(kBindClaim));
+  const agents::Observation seen = SeeNow("16:05:00");
   EXPECT_EQ(seen.state, v1::RUN_STATE_FAILED);
   EXPECT_EQ(seen.failure->failure_class(), v1::FAILURE_CLASS_CONFIG);
   EXPECT_EQ(seen.failure->message(),
             "The pod cannot start: kubernetes.volumes[1].claim \"data\" has "
             "no volume (pod k7m2-42-1-0-x8f2p)");
   EXPECT_EQ(seen.failure->suggestion(), std::string(kBindClaim) + ".");
+  EXPECT_EQ(seen.failure->phase(), v1::FAILURE_PHASE_FILES);
+  EXPECT_EQ(seen.failure->rank(), 0u);
 }
 
 TEST_F(StartTroubleTest, TheEndOfAMissingClaimSaysItOnceAndTheCauseFirst) {
@@ -238,7 +248,7 @@ TEST_F(StartTroubleTest, TheEndOfAMissingClaimSaysItOnceAndTheCauseFirst) {
     TellEvent(fmt::format("k7m2-42-1-{}-x8f2p", rank), "Other", "something else", "16:00:00",
               "16:05:00");
   }
-  const agent::Observation seen = See(Job("[]", 2), "16:06:00");
+  const agents::Observation seen = See(Job("[]", 2), "16:06:00");
   EXPECT_EQ(seen.failure->message(),
             "The pod cannot start: Unschedulable: " + words + " (pod k7m2-42-1-0-x8f2p)");
   EXPECT_EQ(seen.failure->suggestion(), "Make it in the run's namespace, or name another.");
@@ -254,7 +264,7 @@ TEST_F(StartTroubleTest, ARankThatTheSuccessOfThoseThatLeadHasEndedIsShownAsEnde
                      {"type": "Complete", "status": "True"}])",
                  2);
   job["metadata"]["annotations"][kLeadingAnnotation] = "0";
-  agent::Observation seen = See(job);
+  agents::Observation seen = See(job);
   ASSERT_EQ(seen.replicas.size(), 2u);
   EXPECT_FALSE(seen.replicas[0].has_issue());
   EXPECT_EQ(seen.replicas[1].issue().reason(), "SuccessPolicy");
@@ -274,8 +284,8 @@ TEST_F(StartTroubleTest, APodThatNoSchedulerLooksAtSaysSo) {
   Json pod = Pod(0, R"({"phase": "Pending"})");
   pod["spec"].erase("nodeName");
   Tell(pod);
-  EXPECT_EQ(See(Job(), "15:02:25").reason, "") << "it has only just been made";
-  EXPECT_THAT(SeeNow("15:03:25").reason, HasSubstr("no scheduler has looked at its pod"));
+  EXPECT_EQ(See(Job(), "15:02:25").reason.message(), "") << "it has only just been made";
+  EXPECT_THAT(SeeNow("15:03:25").reason.message(), HasSubstr("no scheduler has looked at its pod"));
 }
 
 TEST_F(StartTroubleTest, APodThatIsRefusedIsSoSinceItsFirstRefusalAndNotBeforeANewStart) {
@@ -285,7 +295,7 @@ TEST_F(StartTroubleTest, APodThatIsRefusedIsSoSinceItsFirstRefusalAndNotBeforeAN
   Json job = Job();
   job["status"]["startTime"] = "2026-11-21T15:10:00Z";
   EXPECT_EQ(See(job, "15:10:01").state, v1::RUN_STATE_PENDING) << "it may be mended";
-  EXPECT_EQ(SeeNow("15:10:01").reason, "its pods are about to be made");
+  EXPECT_EQ(SeeNow("15:10:01").reason.message(), "its pods are about to be made");
   TellEvent(kRun, "FailedCreate", denied + ": b", "15:10:01", "15:10:01");
   EXPECT_EQ(See(job, "15:10:02").failure->failure_class(), v1::FAILURE_CLASS_CONFIG);
 }

@@ -84,18 +84,18 @@ class ToldRunTest : public testing::Test {
                     {"firstTimestamp", "2026-11-21T" + first + "Z"},
                     {"lastTimestamp", "2026-11-21T" + last + "Z"}}));
   }
-  agent::Observation See(const Json& job, const char* clock = "15:02:40",
-                         v1::RunState last = v1::RUN_STATE_UNSPECIFIED) {
+  agents::Observation See(const Json& job, const char* clock = "15:02:40",
+                          v1::RunState last = v1::RUN_STATE_UNSPECIFIED) {
     store_.jobs()->OnChange(TrimObject(job));
     return SeeNow(clock, last);
   }
-  agent::Observation SeeNow(const char* clock = "15:02:40",
-                            v1::RunState last = v1::RUN_STATE_UNSPECIFIED) {
+  agents::Observation SeeNow(const char* clock = "15:02:40",
+                             v1::RunState last = v1::RUN_STATE_UNSPECIFIED) {
     RunFacts facts = store_.Facts(kRun);
     facts.now = At(clock);
     facts.last_state = last;
     facts.unbound_claims = unbound_claims_;
-    return Judge(facts, Patience()).value_or(agent::Observation());
+    return Judge(facts, Patience()).value_or(agents::Observation());
   }
 
   std::vector<UnboundClaim> unbound_claims_;

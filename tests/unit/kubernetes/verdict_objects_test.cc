@@ -26,7 +26,7 @@ TEST_F(KubernetesObjectsTest, RanksThatTheJobStoppedAreNotTheOneThatFailed) {
   Tell(Pod(0, Ended(143, "32"), Deleted("37", 5)));
   Tell(Pod(1, Ended(5, "32")));
   Tell(Pod(2, Ended(143, "32"), Deleted("37", 5)));
-  const agent::Observation seen = See(FailedJob("Container main failed", 3));
+  const agents::Observation seen = See(FailedJob("Container main failed", 3));
   EXPECT_EQ(seen.exit->code(), 5);
   EXPECT_EQ(seen.exit->rank(), 1u);
 }
@@ -34,7 +34,7 @@ TEST_F(KubernetesObjectsTest, RanksThatTheJobStoppedAreNotTheOneThatFailed) {
 TEST_F(KubernetesObjectsTest, OfFailuresInOneSecondTheJobNamesTheFirst) {
   Tell(Pod(0, Ended(4, "31")));
   Tell(Pod(1, Ended(5, "31")));
-  const agent::Observation seen = See(FailedJob(
+  const agents::Observation seen = See(FailedJob(
       "Container main for pod lab/k7m2-42-1-1-x8f2p failed with exit code 5 matching FailJob "
       "rule at index 1",
       2));
@@ -46,7 +46,7 @@ TEST_F(KubernetesObjectsTest, APodThatWasDeletedWhileItRanIsNotTheProgramsFailur
   // Its node asks for its deletion anew, without grace, when it has ended.
   Tell(Pod(0, Ended(143, "31"), Deleted("32", 0)));
   Tell(Pod(1, Ended(143, "32"), Deleted("37", 5)));
-  const agent::Observation seen = See(FailedJob("Container main failed", 2));
+  const agents::Observation seen = See(FailedJob("Container main failed", 2));
   EXPECT_EQ(seen.failure->failure_class(), v1::FAILURE_CLASS_INFRA);
   EXPECT_TRUE(seen.failure->retriable());
   EXPECT_EQ(seen.exit->rank(), 0u);
@@ -56,7 +56,7 @@ TEST_F(KubernetesObjectsTest, APodThatOthersDeletedIsNotStoppedByTheJobThatNames
   const Json pod = Pod(0, Ended(143, "32"), Deleted("37", 5));
   Tell(pod);
   const std::string name = TextAt(pod, "metadata/name");
-  const agent::Observation seen =
+  const agents::Observation seen =
       See(FailedJob("Container main for pod lab/" + name + " failed with exit code 143"));
   EXPECT_EQ(seen.failure->failure_class(), v1::FAILURE_CLASS_INFRA);
   EXPECT_THAT(seen.failure->message(), HasSubstr("not by Muster"));
@@ -75,23 +75,23 @@ TEST_F(KubernetesObjectsTest, ADeadlineOfAPodIsATimeLimitAlsoIfTheProgramThenEnd
   pod["status"]["message"] = "Pod was active on the node longer than the specified deadline";
   Tell(pod);
   Tell(Pod(1, Ended(143, "33"), Deleted("37", 5)));
-  const agent::Observation seen = See(FailedJob("Container main failed", 2));
+  const agents::Observation seen = See(FailedJob("Container main failed", 2));
   EXPECT_EQ(seen.failure->failure_class(), v1::FAILURE_CLASS_TIMEOUT);
   EXPECT_THAT(seen.failure->message(), HasSubstr("longer than the specified deadline"));
 }
 
 TEST_F(KubernetesObjectsTest, WhatIsLeftOfAJobWhosePodsAreGoneTellsTheExitAndItsRank) {
-  const agent::Observation seen = See(FailedJob(
+  const agents::Observation seen = See(FailedJob(
       "Container main for pod lab/k7m2-42-1-11-x8f2p failed with exit code 137 matching FailJob "
       "rule at index 1"));
   EXPECT_EQ(seen.failure->failure_class(), v1::FAILURE_CLASS_PROGRAM);
   EXPECT_EQ(seen.exit->signal(), 9);
   EXPECT_EQ(seen.exit->rank(), 11u);
-  const agent::Observation plain = See(FailedJob(
+  const agents::Observation plain = See(FailedJob(
       "Container main for pod lab/k7m2-42-1-12345 failed with exit code 3 matching FailJob rule "
       "at index 1"));
   EXPECT_EQ(plain.exit->rank(), 0u) << "those are no index";
-  const agent::Observation disrupted =
+  const agents::Observation disrupted =
       See(FailedJob("Pod lab/k7m2-42-1-x8f2p has condition DisruptionTarget matching FailJob rule "
                     "at index 0"));
   EXPECT_EQ(disrupted.failure->failure_class(), v1::FAILURE_CLASS_INFRA);
@@ -117,15 +117,15 @@ TEST_F(KubernetesObjectsTest, WhileThePodOfALostNodeMayRunTheRunHasNotEnded) {
       "message": "Taint manager: deleting due to NoExecute taint"}]})",
                  Deleted("18", 5));
   Tell(pod);
-  agent::Observation seen = See(Job(), "15:12:00");
+  agents::Observation seen = See(Job(), "15:12:00");
   EXPECT_EQ(seen.state, v1::RUN_STATE_FINISHING);
-  EXPECT_THAT(seen.reason, AllOf(HasSubstr("on node-2"), HasSubstr("NoExecute taint")));
+  EXPECT_THAT(seen.reason.message(), AllOf(HasSubstr("on node-2"), HasSubstr("NoExecute taint")));
   EXPECT_EQ(seen.replicas[0].issue().reason(), "DeletionByTaintManager");
   // Also if others delete the Job meanwhile, which does not wait for its pods.
   store_.jobs()->OnDelete(Job());
   seen = SeeNow("15:12:00");
   EXPECT_EQ(seen.state, v1::RUN_STATE_FINISHING);
-  EXPECT_THAT(seen.reason, HasSubstr("deleted on the cluster, not by Muster"));
+  EXPECT_THAT(seen.reason.message(), HasSubstr("deleted on the cluster, not by Muster"));
   store_.pods()->OnDelete(pod);
   EXPECT_EQ(SeeNow("15:12:00").state, v1::RUN_STATE_CANCELED);
 }
@@ -184,9 +184,9 @@ TEST_F(KubernetesObjectsTest, WhatSucceededBeforeItWasDeletedHasSucceededIfAllOf
 TEST_F(KubernetesObjectsTest, AQuotaIsWaitedForAndARefusedPodIsNot) {
   TellEvent(kRun, "FailedCreate",
             "Error creating: pods \"k7m2-42-1-trhtd\" is forbidden: exceeded quota: small");
-  agent::Observation seen = See(Job(), "23:00:00");
+  agents::Observation seen = See(Job(), "23:00:00");
   EXPECT_EQ(seen.state, v1::RUN_STATE_PENDING);
-  EXPECT_EQ(seen.reason,
+  EXPECT_EQ(seen.reason.message(),
             "FailedCreate: Error creating: pods \"k7m2-42-1-...\" is forbidden: exceeded quota: "
             "small");
   TellEvent(kRun, "FailedCreate",
@@ -203,7 +203,7 @@ TEST_F(KubernetesObjectsTest, APodThatAPolicyDeniesIsNotWaitedFor) {
   const std::string denied = "ValidatingAdmissionPolicy 'x' with binding 'y' denied request: no";
   TellEvent(kRun, "FailedCreate",
             "Error creating: pods \"k7m2-42-1-abcde\" is forbidden: " + denied);
-  const agent::Observation seen = See(Job(), "23:00:00");
+  const agents::Observation seen = See(Job(), "23:00:00");
   ASSERT_TRUE(seen.failure.has_value());
   EXPECT_EQ(seen.failure->failure_class(), v1::FAILURE_CLASS_CONFIG);
   EXPECT_THAT(seen.failure->message(), HasSubstr(denied));
@@ -218,7 +218,7 @@ TEST_F(KubernetesObjectsTest, ARunIsPendingUntilAllOfItsPodsAreMadeAndIsNotSoAga
 TEST_F(KubernetesObjectsTest, AContainerThatItsNodeHasLostIsTheClustersDoing) {
   Tell(Pod(0, R"({"phase": "Failed", "containerStatuses": [{"name": "main", "state": {"terminated":
       {"exitCode": 137, "reason": "ContainerStatusUnknown", "message": "not located"}}}]})"));
-  const agent::Observation seen = See(FailedJob("Container main failed with exit code 137"));
+  const agents::Observation seen = See(FailedJob("Container main failed with exit code 137"));
   EXPECT_EQ(seen.failure->failure_class(), v1::FAILURE_CLASS_INFRA);
   EXPECT_TRUE(seen.failure->retriable());
   EXPECT_FALSE(seen.exit.has_value()) << "the code is nobody's";
@@ -258,7 +258,7 @@ TEST_F(KubernetesObjectsTest, ASuspendedJobEndsItsPodsFirstAndIsPreemptedThen) {
   Tell(Pod(0, R"({"phase": "Running"})"));
   EXPECT_EQ(See(suspended).state, v1::RUN_STATE_FINISHING);
   Tell(Pod(0, Ended(143, "31"), Deleted("30", 30)));
-  const agent::Observation seen = See(suspended);
+  const agents::Observation seen = See(suspended);
   EXPECT_EQ(seen.state, v1::RUN_STATE_FAILED);
   EXPECT_EQ(seen.failure->failure_class(), v1::FAILURE_CLASS_PREEMPTED);
   EXPECT_FALSE(seen.exit.has_value()) << "its code is its answer to a TERM";
@@ -268,9 +268,10 @@ TEST_F(KubernetesObjectsTest, WhatEndedByItselfBeforeItsJobWasSuspendedHasItsOwn
   Json suspended = Job();
   suspended["spec"]["suspend"] = true;
   Tell(Pod(0, Ended(3, "31")));
-  EXPECT_EQ(See(suspended).reason, "its pods have ended");
+  EXPECT_EQ(See(suspended).reason.message(), "its pods have ended");
   Tell(Pod(0, Ended(3, "31"), Deleted("32", 0)));
-  EXPECT_EQ(See(suspended).reason, "its pods have ended") << "a deletion afterwards is no matter";
+  EXPECT_EQ(See(suspended).reason.message(), "its pods have ended")
+      << "a deletion afterwards is no matter";
   Json failed = FailedJob("Container main failed");
   failed["spec"]["suspend"] = true;
   EXPECT_EQ(See(failed).exit->code(), 3);
@@ -281,9 +282,9 @@ TEST_F(KubernetesObjectsTest, AHoldThatComesAsTheProgramBeginsIsTheRunsEndAndAno
   held["spec"]["suspend"] = true;
   held["metadata"]["annotations"][kHeldAnnotation] = "true";
   Tell(Pod(0, R"({"phase": "Running"})"));
-  EXPECT_THAT(See(held).reason, HasSubstr("the hold came as its program began"));
+  EXPECT_THAT(See(held).reason.message(), HasSubstr("the hold came as its program began"));
   Tell(Pod(0, Ended(143, "31"), Deleted("30", 30)));
-  const agent::Observation seen = See(held);
+  const agents::Observation seen = See(held);
   EXPECT_EQ(seen.state, v1::RUN_STATE_FAILED) << "it is not held as if nothing had run";
   EXPECT_EQ(seen.failure->failure_class(), v1::FAILURE_CLASS_INFRA);
   EXPECT_TRUE(seen.failure->retriable());
@@ -310,7 +311,7 @@ TEST_F(KubernetesObjectsTest, WhatAJobNeedsAndIsNotThereIsNamed) {
                     message + R"("}}}]})"));
     return See(FailedJob("Container " + container + " failed"));
   };
-  const agent::Observation seen =
+  const agents::Observation seen =
       end("storage", "tar: oh\\nmuster: uploads: no tar\\nmuster: inputs[0]: none\\n");
   EXPECT_EQ(seen.failure->failure_class(), v1::FAILURE_CLASS_CONFIG);
   EXPECT_FALSE(seen.exit.has_value());

@@ -60,10 +60,10 @@ class World {
     return *this;
   }
   RunFacts& facts() { return facts_; }
-  agent::Observation Seen() const {
+  agents::Observation Seen() const {
     const auto seen = Judge(facts_, Patience());
     EXPECT_TRUE(seen.has_value());
-    return seen.value_or(agent::Observation());
+    return seen.value_or(agents::Observation());
   }
 
  private:
@@ -76,7 +76,7 @@ World FailedWorld() {
 }
 
 TEST(KubernetesVerdictTest, ACompleteJobHasSucceeded) {
-  const agent::Observation seen = World().Job("Complete").Seen();
+  const agents::Observation seen = World().Job("Complete").Seen();
   EXPECT_EQ(seen.state, v1::RUN_STATE_SUCCEEDED);
   EXPECT_EQ(seen.external_id, "lab/k7m2-42-1");
   EXPECT_FALSE(seen.failure.has_value());
@@ -92,7 +92,7 @@ constexpr char kDoneAtHalf[] = R"({"phase": "Succeeded", "conditions": [
 TEST(KubernetesVerdictTest, AZeroOfAPodThatWasToldToStopIsNoSuccess) {
   std::string pod = kDoneAtHalf;
   pod.replace(pod.find("%s"), 2, "29");
-  const agent::Observation seen = World().Job("Complete").Pod(pod).Seen();
+  const agents::Observation seen = World().Job("Complete").Pod(pod).Seen();
   EXPECT_EQ(seen.state, v1::RUN_STATE_FAILED);
   EXPECT_EQ(seen.failure->failure_class(), v1::FAILURE_CLASS_INFRA);
 }
@@ -104,7 +104,7 @@ TEST(KubernetesVerdictTest, AProgramThatFailedBeforeAnotherPodWasEvictedHasFaile
   world.facts().pods[1].deletion_time = evicted - absl::Seconds(20);
   world.facts().pods[1].conditions.push_back(
       {"DisruptionTarget", true, "DeletionByTaintManager", "node gone", evicted});
-  const agent::Observation seen = world.Seen();
+  const agents::Observation seen = world.Seen();
   EXPECT_EQ(seen.exit->code(), 3);
   EXPECT_EQ(seen.failure->failure_class(), v1::FAILURE_CLASS_PROGRAM) << seen.failure->message();
   EXPECT_FALSE(seen.failure->retriable());
@@ -117,7 +117,7 @@ TEST(KubernetesVerdictTest, APodThatWasEvictedAfterItsEndHasEndedByItself) {
 }
 
 TEST(KubernetesVerdictTest, AnExitCodeIsThatOfTheRankThatFailedFirst) {
-  const agent::Observation seen =
+  const agents::Observation seen =
       FailedWorld().Ended(143, "Error", 0, "40").Ended(3, "Error", 1, "30").Seen();
   EXPECT_EQ(seen.state, v1::RUN_STATE_FAILED);
   EXPECT_EQ(seen.exit->code(), 3);
@@ -131,7 +131,7 @@ TEST(KubernetesVerdictTest, AnExitCodeIsThatOfTheRankThatFailedFirst) {
 }
 
 TEST(KubernetesVerdictTest, ADeathBySignalIsNoExitCode) {
-  const agent::Observation seen = FailedWorld().Ended(139).Seen();
+  const agents::Observation seen = FailedWorld().Ended(139).Seen();
   EXPECT_EQ(seen.exit->signal(), 11);
   EXPECT_EQ(seen.exit->code(), 0);
   EXPECT_THAT(seen.failure->message(),
@@ -139,17 +139,20 @@ TEST(KubernetesVerdictTest, ADeathBySignalIsNoExitCode) {
 }
 
 TEST(KubernetesVerdictTest, MemoryThatRanOutIsNeitherTheProgramsNorTheClusters) {
-  const agent::Observation seen = FailedWorld().Ended(137, "OOMKilled").Seen();
+  const agents::Observation seen = FailedWorld().Ended(137, "OOMKilled").Seen();
   EXPECT_EQ(seen.failure->failure_class(), v1::FAILURE_CLASS_OOM);
   EXPECT_THAT(seen.failure->suggestion(), HasSubstr("more memory"));
 }
 
 TEST(KubernetesVerdictTest, WhatTheStartScriptCouldNotDoIsTheConfigurations) {
-  const agent::Observation not_started =
+  const agents::Observation not_started =
       FailedWorld()
           .Ended(127, "Error", 0, "30", "muster: the command could not be started: trian.py")
           .Seen();
   EXPECT_EQ(not_started.failure->failure_class(), v1::FAILURE_CLASS_CONFIG);
+  EXPECT_EQ(not_started.failure->phase(), v1::FAILURE_PHASE_COMMAND_START);
+  EXPECT_TRUE(not_started.failure->has_rank());
+  EXPECT_EQ(not_started.failure->node(), not_started.nodes.at(0));
   EXPECT_FALSE(not_started.exit.has_value()) << "a program that never ran has no exit status";
   EXPECT_THAT(not_started.failure->suggestion(), HasSubstr("the image has the program"));
   EXPECT_THAT(
@@ -162,6 +165,7 @@ TEST(KubernetesVerdictTest, WhatTheStartScriptCouldNotDoIsTheConfigurations) {
       HasSubstr("sbatch: --chdir=/"));
   const auto setup = FailedWorld().Ended(2, "Error", 0, "30", "muster: setup failed").Seen();
   EXPECT_EQ(setup.failure->failure_class(), v1::FAILURE_CLASS_CONFIG);
+  EXPECT_EQ(setup.failure->phase(), v1::FAILURE_PHASE_SETUP);
   EXPECT_FALSE(setup.exit.has_value()) << "the setup's code is not the command's";
   EXPECT_EQ(FailedWorld().Ended(127).Seen().failure->failure_class(), v1::FAILURE_CLASS_PROGRAM)
       << "a script may end with 127 for reasons of its own";
@@ -193,7 +197,7 @@ TEST(KubernetesVerdictTest, AtItsTimeLimitAProgramEndsWithItsOwnStatus) {
 
 TEST(KubernetesVerdictTest, AtATimeLimitNoStatusIsToldThatIsNotTheCommands) {
   const auto has_exit = [](const std::string& state, const std::string& container = "main") {
-    const agent::Observation seen = OverdueWorld(state, container).Seen();
+    const agents::Observation seen = OverdueWorld(state, container).Seen();
     EXPECT_EQ(seen.failure->failure_class(), v1::FAILURE_CLASS_TIMEOUT) << state;
     return seen.exit.has_value();
   };
@@ -240,19 +244,19 @@ TEST(KubernetesVerdictTest, ARunOnANodeThatDoesNotAnswerSaysWhatEndsItAndNeverEn
   PodObject& pod = lost.facts().pods[0];
   pod.deletion_time = kNow;
   pod.deletion_grace = absl::Seconds(30);
-  EXPECT_THAT(lost.Seen().reason, Not(HasSubstr("kubectl delete node")));
+  EXPECT_THAT(lost.Seen().reason.message(), Not(HasSubstr("kubectl delete node")));
   World evicted = lost;
   evicted.facts().pods[0].conditions.push_back(
       {"DisruptionTarget", true, "DeletionByTaintManager", "node gone", kNow});
-  EXPECT_THAT(evicted.Seen().reason, HasSubstr("kubectl delete node node-1"));
+  EXPECT_THAT(evicted.Seen().reason.message(), HasSubstr("kubectl delete node node-1"));
   // One that was deleted before its node went.
   lost.facts().now += absl::Hours(100);
-  EXPECT_THAT(lost.Seen().reason, HasSubstr("kubectl delete node node-1"));
+  EXPECT_THAT(lost.Seen().reason.message(), HasSubstr("kubectl delete node node-1"));
   EXPECT_EQ(lost.Seen().state, v1::RUN_STATE_FINISHING);
 }
 
 TEST(KubernetesVerdictTest, AJobWithoutPodsToAskIsAFaultOfTheCluster) {
-  const agent::Observation seen = FailedWorld().Seen();
+  const agents::Observation seen = FailedWorld().Seen();
   EXPECT_EQ(seen.failure->failure_class(), v1::FAILURE_CLASS_INFRA);
   EXPECT_THAT(seen.failure->message(), HasSubstr("backoff limit"));
 }
@@ -265,7 +269,7 @@ TEST(KubernetesVerdictTest, ARunIsAsFarAsItsSlowestPod) {
       "reason": "Unschedulable", "message": "0/2 nodes are available: 2 Insufficient nvidia.com/gpu."}]})",
             "", 2);
   EXPECT_EQ(world.Seen().state, v1::RUN_STATE_PENDING);
-  EXPECT_EQ(world.Seen().reason,
+  EXPECT_EQ(world.Seen().reason.message(),
             "Unschedulable: 0/2 nodes are available: 2 Insufficient nvidia.com/gpu.");
 }
 
@@ -275,11 +279,11 @@ TEST(KubernetesVerdictTest, OfAGangThatWaitsThatPodIsToldWhichTheSchedulerHasNoN
   world.Pod(R"({"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False",
       "reason": "Schedulable", "message": "Pod t-1/k7m2-42-1-0 can possibly be assigned to node-2"}]})",
             "", 0);
-  EXPECT_THAT(world.Seen().reason, HasSubstr("Schedulable: Pod"));
+  EXPECT_THAT(world.Seen().reason.message(), HasSubstr("Schedulable: Pod"));
   world.Pod(R"({"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False",
       "reason": "Unschedulable", "message": "pod group is not ready, 2 Pending, 2 minAvailable"}]})",
             "", 1);
-  EXPECT_THAT(world.Seen().reason, StartsWith("Unschedulable: pod group is not ready"));
+  EXPECT_THAT(world.Seen().reason.message(), StartsWith("Unschedulable: pod group is not ready"));
 }
 
 TEST(KubernetesVerdictTest, WhatTheSchedulerSaysTwiceIsToldOnce) {
@@ -287,7 +291,7 @@ TEST(KubernetesVerdictTest, WhatTheSchedulerSaysTwiceIsToldOnce) {
   world.Pod(R"({"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False",
       "reason": "Unschedulable",
       "message": "0/2 nodes are available: persistentvolumeclaim \"x\" not found. not found"}]})");
-  EXPECT_THAT(world.Seen().reason,
+  EXPECT_THAT(world.Seen().reason.message(),
               testing::StartsWith(
                   "Unschedulable: 0/2 nodes are available: persistentvolumeclaim \"x\" not found"
                   "; Muster gives the run up at "));
@@ -302,7 +306,7 @@ TEST(KubernetesVerdictTest, AnImageWithAWrongNameEndsTheRunAtOnceAndOneThatIsMis
             v1::FAILURE_CLASS_IMAGE);
   World missing = World().Pod(waiting("ImagePullBackOff"));
   EXPECT_EQ(missing.Seen().state, v1::RUN_STATE_STARTING);
-  EXPECT_THAT(missing.Seen().reason, HasSubstr("Back-off pulling image"));
+  EXPECT_THAT(missing.Seen().reason.message(), HasSubstr("Back-off pulling image"));
   missing.facts().now += absl::Minutes(10);
   EXPECT_EQ(missing.Seen().state, v1::RUN_STATE_FAILED);
   EXPECT_EQ(missing.Seen().failure->failure_class(), v1::FAILURE_CLASS_IMAGE);
@@ -347,24 +351,24 @@ TEST(KubernetesVerdictTest, OfManyPodsTheFirstRanksAreTold) {
   World world;
   for (int index = 300; index-- > 0;) world.Pod(R"({"phase": "Running"})", "node-1", index);
   const std::vector<v1::Replica> replicas = world.Seen().replicas;
-  ASSERT_EQ(replicas.size(), agent::kMaxReplicas);
+  ASSERT_EQ(replicas.size(), agents::kMaxReplicas);
   EXPECT_EQ(replicas.front().rank(), 0u);
-  EXPECT_EQ(replicas.back().rank(), agent::kMaxReplicas - 1);
+  EXPECT_EQ(replicas.back().rank(), agents::kMaxReplicas - 1);
 }
 
 TEST(KubernetesVerdictTest, AHeldRunAndASuspendedOneSayWhoHoldsThem) {
   World world;
   world.facts().job->is_suspended = true;
-  EXPECT_EQ(world.Seen().reason, "suspended by others");
+  EXPECT_EQ(world.Seen().reason.message(), "suspended by others");
   world.facts().queue_wait = "waits in queue team (Kueue)";
-  EXPECT_EQ(world.Seen().reason, "waits in queue team (Kueue)");
+  EXPECT_EQ(world.Seen().reason.message(), "waits in queue team (Kueue)");
   world.facts().job->is_held = true;
-  EXPECT_THAT(world.Seen().reason, HasSubstr("held"));
+  EXPECT_THAT(world.Seen().reason.message(), HasSubstr("held"));
   world.facts().job->is_held = false;
   world.facts().job->queue = "team";
-  EXPECT_EQ(world.Seen().reason, "waits in queue team (Kueue)") << "Kueue may let it go";
+  EXPECT_EQ(world.Seen().reason.message(), "waits in queue team (Kueue)") << "Kueue may let it go";
   world.facts().job->queue = kHeldQueue;
-  EXPECT_THAT(world.Seen().reason, HasSubstr("held"));
+  EXPECT_THAT(world.Seen().reason.message(), HasSubstr("held"));
 }
 
 TEST(KubernetesVerdictTest,
@@ -374,10 +378,10 @@ TEST(KubernetesVerdictTest,
   world.facts().job->is_held = true;
   world.Pod(R"({"phase": "Pending"})");
   EXPECT_EQ(world.Seen().state, v1::RUN_STATE_PENDING);
-  EXPECT_EQ(world.Seen().reason, kBeingHeldWords);
-  EXPECT_THAT(kBeingHeldWords, Not(StartsWith("held")));
+  EXPECT_EQ(world.Seen().reason.message(), kBeingHeldWords);
+  EXPECT_NE(world.Seen().reason.code(), v1::STATE_REASON_CODE_HELD);
   world.facts().pods.clear();
-  EXPECT_EQ(world.Seen().reason, kHeldWords);
+  EXPECT_EQ(world.Seen().reason.code(), v1::STATE_REASON_CODE_HELD);
 }
 
 TEST(KubernetesVerdictTest, WhatKueueHasGivenUpEndsInItsWords) {
@@ -388,7 +392,7 @@ TEST(KubernetesVerdictTest, WhatKueueHasGivenUpEndsInItsWords) {
   EXPECT_EQ(world.Seen().state, v1::RUN_STATE_PENDING);
   world.facts().queue_has_given_up = true;
   world.Event("Failed", "registry.example/missing:1 not found");
-  const agent::Observation seen = world.Seen();
+  const agents::Observation seen = world.Seen();
   EXPECT_EQ(seen.state, v1::RUN_STATE_FAILED);
   ASSERT_TRUE(seen.failure.has_value());
   EXPECT_EQ(seen.failure->failure_class(), v1::FAILURE_CLASS_CONFIG);
@@ -409,10 +413,10 @@ TEST(KubernetesVerdictTest, ADeletedJobIsCanceledUnlessItHadEnded) {
 TEST(KubernetesVerdictTest, AJobThatMusterGaveUpWasNotDeletedByOthers) {
   World world;
   world.facts().deleted_job = *std::exchange(world.facts().job, std::nullopt);
-  EXPECT_EQ(world.Seen().reason, "deleted on the cluster, not by Muster");
+  EXPECT_EQ(world.Seen().reason.message(), "deleted on the cluster, not by Muster");
   world.facts().given_up = true;
   EXPECT_THAT(world.Seen().evidence.detail(), HasSubstr("because Muster had given it up"));
-  EXPECT_EQ(world.Seen().reason, "");
+  EXPECT_EQ(world.Seen().reason.message(), "");
 }
 
 TEST(KubernetesVerdictTest, ACodeThatTheKubeletMadeUpIsNotToldAsTheContainers) {
@@ -433,24 +437,25 @@ std::string Waiting(const std::string& reason, const std::string& message) {
 
 TEST(KubernetesVerdictTest, WhileAnImageCannotBeHadTheReasonSaysUntilWhenAndStaysTheSame) {
   const std::string why = "failed to pull: registry.test/no:1: not found";
-  const std::string tried = World().Pod(Waiting("ErrImagePull", why)).Seen().reason;
-  EXPECT_EQ(tried,
-            "ErrImagePull: " + why +
-                "; Muster gives the run up at 08:04:00 UTC (kubernetes.start_grace). Check the "
-                "image's name, and that the namespace has a pull secret for its registry.");
+  const v1::StateReason tried = World().Pod(Waiting("ErrImagePull", why)).Seen().reason;
+  EXPECT_EQ(tried.code(), v1::STATE_REASON_CODE_CANNOT_START);
+  EXPECT_EQ(tried.message(), "ErrImagePull: " + why + "; Muster gives the run up at 08:04:00 UTC");
+  EXPECT_THAT(tried.remedy(),
+              StartsWith("Check the image's name, and that the namespace has a pull secret for its "
+                         "registry."));
   EXPECT_EQ(World()
                 .Pod(Waiting("ImagePullBackOff",
                              "Back-off pulling image \"registry.test/no:1\": ErrImagePull: " + why))
                 .Seen()
-                .reason,
-            tried);
+                .reason.DebugString(),
+            tried.DebugString());
 }
 
 TEST(KubernetesVerdictTest, ARegistryThatIsAwayOrLimitsIsTheClustersDoingAndAWrongImageTheJobs) {
   const auto is_retriable = [](const std::string& words, const std::string& reason) {
     World world = World().Pod(Waiting(reason, words));
     world.facts().now += absl::Minutes(10);
-    const agent::Observation seen = world.Seen();
+    const agents::Observation seen = world.Seen();
     EXPECT_EQ(seen.failure->failure_class(), v1::FAILURE_CLASS_IMAGE) << words;
     return seen.failure->retriable();
   };
@@ -478,13 +483,13 @@ TEST(KubernetesVerdictTest, AFailureIsNotToldBeforeItsPodsHaveEnded) {
 
 // Side-cars that the cluster puts into pods are ended as soon as main has ended.
 TEST(KubernetesVerdictTest, ASideCarThatIsEndedWithTheProgramIsNotWhatFailed) {
-  const agent::Observation seen = FailedWorld()
-                                      .Pod(R"({"phase": "Failed",
+  const agents::Observation seen = FailedWorld()
+                                       .Pod(R"({"phase": "Failed",
     "initContainerStatuses": [{"name": "proxy", "state": {"terminated": {"exitCode": 143,
       "startedAt": "2027-01-15T07:59:09Z", "finishedAt": "2027-01-15T07:59:30Z"}}}],
     "containerStatuses": [{"name": "main", "state": {"terminated": {"exitCode": 3,
       "startedAt": "2027-01-15T07:59:10Z", "finishedAt": "2027-01-15T07:59:30Z"}}}]})")
-                                      .Seen();
+                                       .Seen();
   EXPECT_EQ(seen.exit->code(), 3);
   EXPECT_EQ(seen.failure->failure_class(), v1::FAILURE_CLASS_PROGRAM);
 }

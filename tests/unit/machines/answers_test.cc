@@ -121,12 +121,12 @@ TEST_F(AnswersTest, AHeldRunStartsWhenItIsReleasedAndBlocksNobody) {
 }
 
 TEST_F(AnswersTest, AHeldAssignmentStaysHeldOverARestartAndCanBeCanceled) {
-  v1::Assignment assignment;
+  agent::v1::Assignment assignment;
   assignment.set_run_key(RunKeyOf(900));
   assignment.set_held(true);
   *assignment.mutable_spec() = Script("echo ran");
-  ASSERT_EQ(backend_->Launch(assignment).kind, agent::LaunchOutcome::Kind::kLaunched);
-  agent::RunHandle& handle = handles_[assignment.run_key()];
+  ASSERT_EQ(backend_->Launch(assignment).kind, agents::LaunchOutcome::Kind::kLaunched);
+  agents::RunHandle& handle = handles_[assignment.run_key()];
   handle.run_key = assignment.run_key();
   handle.state = v1::RUN_STATE_PENDING;
   handle.held = true;
@@ -141,7 +141,7 @@ TEST_F(AnswersTest, AHoldOfARunThatHasBegunOrIsNotThereChangesNothing) {
   const std::string gate = Gate("gate");
   const std::string running = Block(gate);
   EXPECT_TRUE(backend_->SetHeld(handles_[running], true).ok());
-  agent::RunHandle unknown;
+  agents::RunHandle unknown;
   unknown.run_key = RunKeyOf(901);
   EXPECT_TRUE(backend_->SetHeld(unknown, true).ok());
   Open(gate);

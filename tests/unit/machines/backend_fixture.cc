@@ -61,7 +61,7 @@ void BackendTest::StartBackend() {
 
 void BackendTest::StartBackendWithoutBroker() {
   backend_.reset();
-  absl::StatusOr<std::unique_ptr<agent::Backend>> backend =
+  absl::StatusOr<std::unique_ptr<agents::Backend>> backend =
       CreateMachinesBackend(config_, dir_.path());
   ASSERT_TRUE(backend.ok()) << backend.status();
   backend_ = *std::move(backend);
@@ -73,21 +73,21 @@ void BackendTest::StartBackendWithoutBroker() {
   ASSERT_TRUE(backend_->Adopt(Handles()).ok());
 }
 
-std::vector<agent::RunHandle> BackendTest::Handles() const {
-  std::vector<agent::RunHandle> handles;
+std::vector<agents::RunHandle> BackendTest::Handles() const {
+  std::vector<agents::RunHandle> handles;
   for (const auto& [run_key, handle] : handles_) handles.push_back(handle);
   return handles;
 }
 
-agent::LaunchOutcome BackendTest::Launch(const std::string& run_key, const v1::JobSpec& spec) {
-  auto assignment = std::make_shared<v1::Assignment>();
+agents::LaunchOutcome BackendTest::Launch(const std::string& run_key, const v1::JobSpec& spec) {
+  auto assignment = std::make_shared<agent::v1::Assignment>();
   assignment->set_run_key(run_key);
   assignment->set_job_id(next_job_);
   assignment->set_run(1);
   *assignment->mutable_spec() = spec;
-  const agent::LaunchOutcome outcome = backend_->Launch(*assignment);
-  if (outcome.kind == agent::LaunchOutcome::Kind::kLaunched) {
-    agent::RunHandle& handle = handles_[run_key];
+  const agents::LaunchOutcome outcome = backend_->Launch(*assignment);
+  if (outcome.kind == agents::LaunchOutcome::Kind::kLaunched) {
+    agents::RunHandle& handle = handles_[run_key];
     handle.run_key = run_key;
     handle.assignment = assignment;
     handle.launch_time = absl::Now();
@@ -98,8 +98,8 @@ agent::LaunchOutcome BackendTest::Launch(const std::string& run_key, const v1::J
 
 std::string BackendTest::Submit(const v1::JobSpec& spec) {
   const std::string run_key = RunKeyOf(next_job_);
-  const agent::LaunchOutcome outcome = Launch(run_key, spec);
-  EXPECT_EQ(outcome.kind, agent::LaunchOutcome::Kind::kLaunched) << outcome.failure.message();
+  const agents::LaunchOutcome outcome = Launch(run_key, spec);
+  EXPECT_EQ(outcome.kind, agents::LaunchOutcome::Kind::kLaunched) << outcome.failure.message();
   ++next_job_;
   return run_key;
 }
@@ -109,13 +109,13 @@ void BackendTest::Cancel(const std::string& run_key) {
   EXPECT_TRUE(status.ok()) << status;
 }
 
-agent::Observation BackendTest::Await(
-    const std::string& run_key, const std::function<bool(const agent::Observation&)>& condition) {
+agents::Observation BackendTest::Await(
+    const std::string& run_key, const std::function<bool(const agents::Observation&)>& condition) {
   // Tests set the clock, and absl's goes on guessing by the one before for seconds after that.
   const auto deadline = std::chrono::steady_clock::now() + absl::ToChronoSeconds(kPatience);
-  agent::Observation last;
+  agents::Observation last;
   while (std::chrono::steady_clock::now() < deadline) {
-    for (const agent::Observation& seen : backend_->Observe({handles_[run_key]}).observations) {
+    for (const agents::Observation& seen : backend_->Observe({handles_[run_key]}).observations) {
       last = seen;
       handles_[run_key].state = seen.state;
       if (condition(seen)) return seen;
@@ -126,25 +126,26 @@ agent::Observation BackendTest::Await(
     wake_ = false;
   }
   ADD_FAILURE() << run_key << " is " << contract::Name(last.state) << " after a long time, "
-                << last.reason << last.evidence.detail();
+                << last.reason.message() << last.evidence.detail();
   return last;
 }
 
-agent::Observation BackendTest::AwaitState(const std::string& run_key, v1::RunState state) {
-  return Await(run_key, [state](const agent::Observation& seen) {
+agents::Observation BackendTest::AwaitState(const std::string& run_key, v1::RunState state) {
+  return Await(run_key, [state](const agents::Observation& seen) {
     return seen.state == state || contract::IsTerminal(seen.state);
   });
 }
 
-agent::Observation BackendTest::AwaitReason(const std::string& run_key, const std::string& part) {
-  return Await(run_key, [&part](const agent::Observation& seen) {
-    return seen.reason.find(part) != std::string::npos || contract::IsTerminal(seen.state);
+agents::Observation BackendTest::AwaitReason(const std::string& run_key, const std::string& part) {
+  return Await(run_key, [&part](const agents::Observation& seen) {
+    return seen.reason.message().find(part) != std::string::npos ||
+           contract::IsTerminal(seen.state);
   });
 }
 
-agent::Observation BackendTest::AwaitEnd(const std::string& run_key) {
+agents::Observation BackendTest::AwaitEnd(const std::string& run_key) {
   return Await(run_key,
-               [](const agent::Observation& seen) { return contract::IsTerminal(seen.state); });
+               [](const agents::Observation& seen) { return contract::IsTerminal(seen.state); });
 }
 
 std::string BackendTest::Stdout(const std::string& run_key) const {

@@ -43,18 +43,18 @@ class BackendTest : public ::testing::Test {
 
   // Launches the run and expects that it is taken. Its run key.
   std::string Submit(const v1::JobSpec& spec);
-  agent::LaunchOutcome Launch(const std::string& run_key, const v1::JobSpec& spec);
+  agents::LaunchOutcome Launch(const std::string& run_key, const v1::JobSpec& spec);
   void Cancel(const std::string& run_key);
 
   // The first observation of the run that satisfies the condition; a test failure if none does in
   // time.
-  agent::Observation Await(const std::string& run_key,
-                           const std::function<bool(const agent::Observation&)>& condition);
-  agent::Observation AwaitState(const std::string& run_key, v1::RunState state);
-  agent::Observation AwaitReason(const std::string& run_key, const std::string& part);
-  agent::Observation AwaitEnd(const std::string& run_key);
+  agents::Observation Await(const std::string& run_key,
+                            const std::function<bool(const agents::Observation&)>& condition);
+  agents::Observation AwaitState(const std::string& run_key, v1::RunState state);
+  agents::Observation AwaitReason(const std::string& run_key, const std::string& part);
+  agents::Observation AwaitEnd(const std::string& run_key);
   // From submit to end.
-  agent::Observation RunToEnd(const v1::JobSpec& spec) { return AwaitEnd(Submit(spec)); }
+  agents::Observation RunToEnd(const v1::JobSpec& spec) { return AwaitEnd(Submit(spec)); }
 
   std::string RunDir(const std::string& run_key) const { return dir_ / ("runs/" + run_key); }
   std::string Stdout(const std::string& run_key) const;
@@ -64,11 +64,11 @@ class BackendTest : public ::testing::Test {
 
   hosts::TempDir dir_;
   MachinesConfig config_;
-  std::unique_ptr<agent::Backend> backend_;
-  std::map<std::string, agent::RunHandle> handles_;
+  std::unique_ptr<agents::Backend> backend_;
+  std::map<std::string, agents::RunHandle> handles_;
 
  private:
-  std::vector<agent::RunHandle> Handles() const;
+  std::vector<agents::RunHandle> Handles() const;
 
   uint64_t next_job_ = 1;
   std::mutex mutex_;

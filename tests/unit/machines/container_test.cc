@@ -207,7 +207,7 @@ TEST_P(FakeToolTest, ARunIsStartedInAContainerAndKeepsItsCode) {
   (*spec.mutable_env())["TOKEN"] = "s3cret\nof two lines";
   spec.set_setup("echo setup");
   const std::string run_key = Submit(spec);
-  const agent::Observation end = AwaitEnd(run_key);
+  const agents::Observation end = AwaitEnd(run_key);
   EXPECT_EQ(end.state, v1::RUN_STATE_FAILED);
   EXPECT_EQ(end.exit->code(), 5);
   EXPECT_EQ(Stdout(run_key),
@@ -221,7 +221,7 @@ TEST_P(FakeToolTest, ARunIsStartedInAContainerAndKeepsItsCode) {
 
 TEST_P(FakeToolTest, AnImageThatCannotBeHadFailsInTheToolsOwnWords) {
   std::ofstream(dir_ / "no-image") << "";
-  const agent::Observation end = RunToEnd(InContainer(Script("echo no")));
+  const agents::Observation end = RunToEnd(InContainer(Script("echo no")));
   EXPECT_EQ(end.state, v1::RUN_STATE_FAILED);
   EXPECT_EQ(end.failure->failure_class(), v1::FAILURE_CLASS_IMAGE);
   EXPECT_THAT(end.failure->message(), HasSubstr("manifest unknown"));
@@ -281,7 +281,7 @@ TEST_P(LimitingToolTest, AKillForMemoryIsToldByTheToolsThatKnow) {
   std::ofstream(dir_ / "oom") << "true\n";
   v1::JobSpec spec = InContainer(Script("exit 137"));
   spec.mutable_resources()->set_memory_bytes(64 << 20);
-  const agent::Observation end = RunToEnd(spec);
+  const agents::Observation end = RunToEnd(spec);
   EXPECT_EQ(end.failure->failure_class(), v1::FAILURE_CLASS_OOM);
   EXPECT_THAT(end.failure->message(), HasSubstr("memory limit of 64Mi"));
   EXPECT_THAT(Words(), HasSubstr("--memory=67108864"));
@@ -289,7 +289,7 @@ TEST_P(LimitingToolTest, AKillForMemoryIsToldByTheToolsThatKnow) {
 
 TEST_P(LimitingToolTest, AKillWithoutALimitIsNotCalledOneAtTheLimit) {
   std::ofstream(dir_ / "oom") << "true\n";
-  const agent::Observation end = RunToEnd(InContainer(Script("exit 137")));
+  const agents::Observation end = RunToEnd(InContainer(Script("exit 137")));
   EXPECT_EQ(end.failure->failure_class(), v1::FAILURE_CLASS_PROGRAM);
   EXPECT_THAT(end.failure->message(), Not(HasSubstr("limit")));
 }
@@ -298,7 +298,7 @@ TEST_P(LimitingToolTest, ARunGoesWithoutLimitsThatTheToolCannotSet) {
   std::ofstream(dir_ / "limits") << "[cpuset cpu pids]\nfalse true\n";
   v1::JobSpec spec = InContainer(Script("exit 0"));
   spec.mutable_resources()->set_memory_bytes(64 << 20);
-  const agent::Observation end = RunToEnd(spec);
+  const agents::Observation end = RunToEnd(spec);
   EXPECT_EQ(end.state, v1::RUN_STATE_SUCCEEDED);
   EXPECT_THAT(end.evidence.detail(), HasSubstr(fmt::format("it ran without limits: {} can set no "
                                                            "limit of memory",
@@ -369,8 +369,8 @@ using ContainerTest = BackendTest;
 TEST_F(ContainerTest, AMachineWithoutARuntimeRefusesAnImageWithTheRemedy) {
   v1::JobSpec spec = Script("true");
   spec.set_image("busybox:1");
-  const agent::LaunchOutcome outcome = Launch("k-1-1", spec);
-  EXPECT_EQ(outcome.kind, agent::LaunchOutcome::Kind::kRefused);
+  const agents::LaunchOutcome outcome = Launch("k-1-1", spec);
+  EXPECT_EQ(outcome.kind, agents::LaunchOutcome::Kind::kRefused);
   EXPECT_EQ(outcome.failure.failure_class(), v1::FAILURE_CLASS_CONFIG);
   EXPECT_THAT(outcome.failure.message(), HasSubstr("runs no containers"));
   EXPECT_THAT(outcome.failure.suggestion(), HasSubstr("install podman"));
@@ -435,7 +435,7 @@ TEST_F(PodmanTest, ARunHasItsFilesItsVariablesAndItsCode) {
   spec.set_setup("#!/bin/sh\necho setup >made-by-setup\n");
   (*spec.mutable_env())["TOKEN"] = "two\nlines";
   const std::string run_key = Submit(spec);
-  const agent::Observation end = AwaitEnd(run_key);
+  const agents::Observation end = AwaitEnd(run_key);
   EXPECT_EQ(end.exit->code(), 4);
   EXPECT_EQ(Stdout(run_key), "inside\ntwo\nlines 0\nsetup\n0\n")
       << ReadAll(RunDir(run_key) + "/stderr");
@@ -470,7 +470,7 @@ TEST_F(PodmanTest, ARunThatUsesMoreMemoryThanItAskedForFailsForThat) {
   v1::JobSpec spec = InContainer(
       Script("#!/bin/sh\nbusybox head -c 300000000 /dev/zero | busybox tail >/dev/null\n"));
   spec.mutable_resources()->set_memory_bytes(64 << 20);
-  const agent::Observation end = RunToEnd(spec);
+  const agents::Observation end = RunToEnd(spec);
   EXPECT_EQ(end.state, v1::RUN_STATE_FAILED);
   EXPECT_EQ(end.failure->failure_class(), v1::FAILURE_CLASS_OOM) << end.failure->message();
 }

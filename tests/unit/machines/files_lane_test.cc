@@ -112,9 +112,9 @@ TEST_F(FilesLaneTest, WhatComesAgainSaysWhyItWaitsAndIsTriedAgain) {
   Add("a");
   const FilesNews away = NextNews();
   EXPECT_EQ(away.kind, FilesNews::Kind::kWaits);
-  EXPECT_THAT(away.why, HasSubstr("the broker is away"));
+  EXPECT_THAT(away.reason.message(), HasSubstr("the broker is away"));
   Add("b");
-  EXPECT_THAT(NextNews().why, HasSubstr("no room"));
+  EXPECT_THAT(NextNews().reason.message(), HasSubstr("no room"));
   EXPECT_EQ(NextNews().kind, FilesNews::Kind::kReady);
   EXPECT_EQ(NextNews().kind, FilesNews::Kind::kReady);
 }

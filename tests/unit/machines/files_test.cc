@@ -123,7 +123,7 @@ TEST_F(BroughtFilesTest, WhatTheBrokerLacksEndsTheRunForGoodAndLeavesNothing) {
   const v1::JobSpec spec = Bringing("true");
   source_.Remove(Sha256Of("data\n"));
   const std::string run_key = Submit(spec);
-  const agent::Observation end = AwaitEnd(run_key);
+  const agents::Observation end = AwaitEnd(run_key);
   EXPECT_EQ(end.state, v1::RUN_STATE_FAILED);
   EXPECT_EQ(end.failure->failure_class(), v1::FAILURE_CLASS_CONFIG);
   EXPECT_THAT(end.failure->suggestion(), HasSubstr("submit the job again"));
@@ -161,7 +161,7 @@ TEST_F(BroughtFilesTest, WhoBringsNothingDoesNotWaitForWhoeverDoes) {
   for (int i = 0; i < 5; ++i) bringing.push_back(Submit(Bringing("./run.sh")));
   EXPECT_EQ(RunToEnd(Script("true")).state, v1::RUN_STATE_SUCCEEDED);
   for (const std::string& run_key : bringing)
-    EXPECT_EQ(AwaitReason(run_key, kFetchesFiles).state, v1::RUN_STATE_PENDING);
+    EXPECT_EQ(AwaitReason(run_key, FetchesFiles().message()).state, v1::RUN_STATE_PENDING);
   source_.SetHanging(false);
   for (const std::string& run_key : bringing)
     EXPECT_EQ(AwaitEnd(run_key).state, v1::RUN_STATE_SUCCEEDED);
@@ -184,7 +184,7 @@ TEST_F(BroughtFilesTest, WhoWaitedForItsFilesHasItsPlaceInTheOrder) {
 TEST_F(BroughtFilesTest, ACancelEndsARunWhoseFilesAreBeingFetchedAtOnce) {
   source_.SetHanging(true);
   const std::string run_key = Submit(Bringing("true"));
-  AwaitReason(run_key, kFetchesFiles);
+  AwaitReason(run_key, FetchesFiles().message());
   Cancel(run_key);
   EXPECT_EQ(AwaitEnd(run_key).state, v1::RUN_STATE_CANCELED);
   source_.SetHanging(false);
@@ -207,11 +207,11 @@ TEST_F(BroughtFilesTest, ARunThatIsHeldWhileItsFilesComeStaysHeld) {
 TEST_F(BroughtFilesTest, AnAgentThatEndsWhileFilesComeHasTheNextOneRunItOnce) {
   source_.SetHanging(true);
   const std::string run_key = Submit(Bringing("./run.sh; echo ran >>" + (dir_ / "count")));
-  AwaitReason(run_key, kFetchesFiles);
+  AwaitReason(run_key, FetchesFiles().message());
   StopAgent();
   EXPECT_FALSE(Exists(RunDir(run_key) + "/work"));
   StartAgent();
-  EXPECT_EQ(backend_->Lookup(handles_[run_key]).kind, agent::LookupOutcome::Kind::kFound);
+  EXPECT_EQ(backend_->Lookup(handles_[run_key]).kind, agents::LookupOutcome::Kind::kFound);
   EXPECT_EQ(AwaitEnd(run_key).state, v1::RUN_STATE_SUCCEEDED);
   EXPECT_EQ(Stdout(run_key), "data\n");
   EXPECT_EQ(ReadAll(dir_ / "count"), "ran\n");
@@ -226,7 +226,7 @@ TEST_F(BroughtFilesTest, AFileInPlaceOfTheDirectoryOfResultsIsNamed) {
   v1::JobSpec spec = Script("true");
   source_.Add("text");
   uploads::Bring(&source_, uploads::Tree({uploads::File("results", "text")}), "", &spec);
-  const agent::Observation end = RunToEnd(spec);
+  const agents::Observation end = RunToEnd(spec);
   EXPECT_EQ(end.failure->failure_class(), v1::FAILURE_CLASS_CONFIG);
   EXPECT_THAT(end.failure->message(),
               StartsWith("results_directory: the job brings along a file \"results\""));
@@ -280,14 +280,14 @@ TEST_F(BroughtFilesTest, ALaunchThatWasCutShortIsMadeAnewAndOnce) {
   std::ofstream(RunDir(run_key) + "/work/data/in") << "half";
   std::filesystem::create_directories(dir_ / "layouts/" + run_key);
   std::ofstream(dir_ / ("layouts/" + run_key + "/rest")) << "rest";
-  agent::RunHandle& handle = handles_[run_key];
+  agents::RunHandle& handle = handles_[run_key];
   handle.run_key = run_key;
   handle.state = v1::RUN_STATE_LAUNCH_UNKNOWN;
   StartBackend();
   EXPECT_TRUE(IsLayoutsEmpty());
-  EXPECT_EQ(backend_->Lookup(handle).kind, agent::LookupOutcome::Kind::kAbsent);
+  EXPECT_EQ(backend_->Lookup(handle).kind, agents::LookupOutcome::Kind::kAbsent);
   for (int i = 0; i < 2; ++i)
-    EXPECT_EQ(Launch(run_key, spec).kind, agent::LaunchOutcome::Kind::kLaunched);
+    EXPECT_EQ(Launch(run_key, spec).kind, agents::LaunchOutcome::Kind::kLaunched);
   EXPECT_EQ(AwaitEnd(run_key).state, v1::RUN_STATE_SUCCEEDED);
   EXPECT_EQ(Stdout(run_key), "data\n");
   EXPECT_EQ(ReadAll(dir_ / "count"), "ran\n");
@@ -324,7 +324,7 @@ TEST_F(BroughtFilesTest, ARefusalAfterTheFilesWereLaidOutLeavesNothing) {
   v1::JobSpec spec = Bringing("true");
   std::ofstream(dir_ / "file") << "in the way";
   spec.set_results_directory(dir_ / "file/results");
-  EXPECT_EQ(Launch(RunKeyOf(1), spec).kind, agent::LaunchOutcome::Kind::kRefused);
+  EXPECT_EQ(Launch(RunKeyOf(1), spec).kind, agents::LaunchOutcome::Kind::kRefused);
   EXPECT_FALSE(Exists(RunDir(RunKeyOf(1))));
 }
 

@@ -36,8 +36,8 @@ class FullDiskTest : public BackendTest {
 
 TEST_F(FullDiskTest, ALaunchIsRefusedInTheSystemsWordsAndLeavesNothing) {
   Fill();
-  const agent::LaunchOutcome outcome = Launch(RunKeyOf(1), Program({"true"}));
-  EXPECT_EQ(outcome.kind, agent::LaunchOutcome::Kind::kRefused);
+  const agents::LaunchOutcome outcome = Launch(RunKeyOf(1), Program({"true"}));
+  EXPECT_EQ(outcome.kind, agents::LaunchOutcome::Kind::kRefused);
   EXPECT_EQ(outcome.failure.failure_class(), v1::FAILURE_CLASS_INFRA);
   EXPECT_THAT(outcome.failure.message(), HasSubstr("No space left on device"));
   EXPECT_THAT(outcome.failure.message(), HasSubstr(dir_.path()));
@@ -60,7 +60,7 @@ TEST_F(FullDiskTest, AQueuedRunWaitsUntilThereIsSpaceAgain) {
 }
 
 TEST_F(FullDiskTest, ARunThatFillsTheDiskStillSaysHowItEnded) {
-  const agent::Observation end = RunToEnd(Script("cat /dev/zero; exit 9"));
+  const agents::Observation end = RunToEnd(Script("cat /dev/zero; exit 9"));
   EXPECT_EQ(end.state, v1::RUN_STATE_FAILED);
   EXPECT_EQ(end.exit->code(), 9);
 }

@@ -32,12 +32,13 @@ Rank LivingRank(const std::string& host, HostStage stage) {
 }
 
 TEST(GangTest, WhatIsCopiedIsToldWithItsHostsAndHowFarItIs) {
-  EXPECT_EQ(CopyingReason({"a", "b"}, 25'000'000, 314'572'800),
+  EXPECT_EQ(CopyingReason({"a", "b"}, 25'000'000, 314'572'800).message(),
             "its files are being copied to a, b (23 of 300 MiB)");
-  EXPECT_EQ(CopyingReason({"a"}, 0, 0), "its files are being copied to a");
-  EXPECT_EQ(CopyingReason({"a", "b", "c", "d", "e"}, 0, 1000),
+  EXPECT_EQ(CopyingReason({"a"}, 0, 0).message(), "its files are being copied to a");
+  EXPECT_EQ(CopyingReason({"a", "b", "c", "d", "e"}, 0, 1000).message(),
             "its files are being copied to a, b, c and 2 more hosts");
-  EXPECT_EQ(CopyingReason({}, 10 << 20, 10 << 20), "its files are there, and it is being started");
+  EXPECT_EQ(CopyingReason({}, 10 << 20, 10 << 20).message(),
+            "its files are there, and it is being started");
 }
 
 TEST(GangTest, AllThatEndWellSucceed) {

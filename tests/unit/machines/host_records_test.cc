@@ -68,7 +68,7 @@ PlacedRank Placed(const std::string& host, const std::map<uint32_t, uint32_t>& g
 TEST(LaunchRecordTest, WhatIsWrittenDownIsReadAgain) {
   const hosts::TempDir dir;
   const LaunchRecord record(dir / "k-1-1");
-  v1::Assignment assignment;
+  agent::v1::Assignment assignment;
   assignment.set_run_key("k-1-1");
   ASSERT_TRUE(record.Create(assignment, 42).ok());
   const std::vector<PlacedRank> placement = {Placed("a", {{0, 1000}, {3, 500}}, "GPU-a,GPU-d"),
@@ -102,7 +102,7 @@ TEST(LaunchRecordTest, ARankWithoutTheGpusThatItWasGivenIsRefusedWithTheirNames)
 TEST(LaunchRecordTest, AnAssignmentThatAPowerFailureHasCutIsNone) {
   const hosts::TempDir dir;
   const LaunchRecord record(dir / "k-1-1");
-  v1::Assignment assignment;
+  agent::v1::Assignment assignment;
   assignment.set_run_key("k-1-1");
   ASSERT_TRUE(record.Create(assignment, 42).ok());
   std::ofstream(dir / "k-1-1/assignment", std::ios::trunc) << "42 7\nk";
@@ -141,8 +141,8 @@ TEST(LaunchRecordTest, OnlyThePlacementOutlivesTheRun) {
   EXPECT_FALSE(record.Exists());
 }
 
-v1::Assignment TwoNodes() {
-  v1::Assignment assignment;
+agent::v1::Assignment TwoNodes() {
+  agent::v1::Assignment assignment;
   assignment.set_run_key("k-1-1");
   assignment.mutable_spec()->set_nodes(2);
   assignment.mutable_spec()->mutable_command()->mutable_argv()->add_args("true");
@@ -161,7 +161,7 @@ TEST(RankSpecTest, EachRankKnowsItsPlaceAndTheOthers) {
 }
 
 TEST(RankSpecTest, TheUsersOwnVariablesWin) {
-  v1::Assignment assignment = TwoNodes();
+  agent::v1::Assignment assignment = TwoNodes();
   (*assignment.mutable_spec()->mutable_env())["MASTER_ADDR"] = "mine";
   const RunSpec spec = RankSpec(assignment, "lab", "/d", 0, {"x", "y"}, {absl::Seconds(3)});
   EXPECT_THAT(spec.environment, Contains("MASTER_ADDR=mine"));

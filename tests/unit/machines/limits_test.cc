@@ -172,7 +172,7 @@ constexpr char kEater[] = "head -c {} /dev/zero | tail >/dev/null && echo fed\n"
 TEST_F(LimitsTest, ARunThatUsesMoreMemoryThanItAskedForFailsForThat) {
   const std::string run_key =
       Submit(WithMemory(Script("set -e\n" + fmt::format(kEater, 200 * kMiB)), 64 * kMiB));
-  const agent::Observation end = AwaitEnd(run_key);
+  const agents::Observation end = AwaitEnd(run_key);
   EXPECT_EQ(end.state, v1::RUN_STATE_FAILED);
   ASSERT_TRUE(end.failure.has_value());
   EXPECT_EQ(end.failure->failure_class(), v1::FAILURE_CLASS_OOM);
@@ -233,13 +233,15 @@ TEST_F(LimitsTest, ARunGoesWithoutLimitsWhereTheOperatorWantsNone) {
   EXPECT_EQ(Stdout(run_key), "fed\n");
   const absl::StatusOr<v1::Inventory> inventory = backend_->Inventory();
   ASSERT_TRUE(inventory.ok());
-  EXPECT_THAT(inventory->warnings(),
-              ::testing::Contains(HasSubstr("not enforced, a run that uses more than it asked for "
-                                            "is not stopped by Muster: machines.limits is no")));
+  ASSERT_EQ(inventory->issues_size(), 1);
+  EXPECT_EQ(inventory->issues(0).code(), v1::CLUSTER_ISSUE_CODE_CONFIGURATION);
+  EXPECT_THAT(inventory->issues(0).message(),
+              HasSubstr("not enforced, a run that uses more than it asked for is not stopped by "
+                        "Muster: machines.limits is no"));
 }
 
 TEST_F(LimitsTest, WhatRunsAreHeldToIsInThePreflightAndNoWarning) {
-  EXPECT_THAT(backend_->Inventory()->warnings(), IsEmpty());
+  EXPECT_THAT(backend_->Inventory()->issues(), IsEmpty());
   const v1::ClusterChecks checks = backend_->Check();
   EXPECT_THAT(checks.DebugString(), HasSubstr("runs are held to their memory and cores, by "));
 }

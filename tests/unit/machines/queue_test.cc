@@ -14,8 +14,8 @@
 namespace muster::machines {
 namespace {
 
-using agent::LaunchOutcome;
-using agent::LookupOutcome;
+using agents::LaunchOutcome;
+using agents::LookupOutcome;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -30,7 +30,7 @@ class QueueTest : public BackendTest {
     return run_key;
   }
   LookupOutcome::Kind Lookup(const std::string& run_key) {
-    agent::RunHandle handle;
+    agents::RunHandle handle;
     handle.run_key = run_key;
     return backend_->Lookup(handle).kind;
   }
@@ -79,7 +79,7 @@ TEST_F(QueueTest, ACanceledRunInTheQueueNeverStarts) {
   Block(gate);
   const std::string run_key = Submit(Script("echo ran"));
   Cancel(run_key);
-  const agent::Observation end = AwaitEnd(run_key);
+  const agents::Observation end = AwaitEnd(run_key);
   EXPECT_EQ(end.state, v1::RUN_STATE_CANCELED);
   EXPECT_FALSE(end.exit.has_value());
   Open(gate);
@@ -184,9 +184,9 @@ TEST_F(QueueTest, AnUnreadableRunDirectoryIsNamedAndNotTakenForAbsence) {
   EXPECT_EQ(outcome.failure.failure_class(), v1::FAILURE_CLASS_INFRA);
   EXPECT_THAT(outcome.failure.message(), HasSubstr(RunDir(RunKeyOf(1))));
   EXPECT_EQ(Lookup(RunKeyOf(1)), LookupOutcome::Kind::kCouldNotAsk);
-  agent::RunHandle handle;
+  agents::RunHandle handle;
   handle.run_key = RunKeyOf(1);
-  const agent::ObserveOutcome seen = backend_->Observe({handle});
+  const agents::ObserveOutcome seen = backend_->Observe({handle});
   EXPECT_FALSE(seen.scheduler.ok());
   EXPECT_TRUE(seen.observations.empty());
 }
@@ -246,7 +246,7 @@ TEST_F(QueueTest, ManyRunsLaunchedByManyThreadsAllEnd) {
   for (int t = 0; t < kThreads; ++t) {
     threads.emplace_back([this, t] {
       for (int i = 0; i < kRuns; ++i) {
-        v1::Assignment assignment;
+        agent::v1::Assignment assignment;
         assignment.set_run_key(RunKeyOf(t * kRuns + i + 1));
         *assignment.mutable_spec() = Program({"true"});
         EXPECT_EQ(backend_->Launch(assignment).kind, LaunchOutcome::Kind::kLaunched);
@@ -376,7 +376,7 @@ TEST_F(GpuTest, ARunThatWaitsForOneWithALimitIsToldWhenItStarts) {
   ASSERT_TRUE(plan.ok());
   EXPECT_TRUE(is_in_an_hour(absl::FromUnixSeconds(plan->estimated_start_time().seconds())));
   const std::string second = Submit(spec);
-  const agent::Observation waiting = AwaitReason(second, "waiting for 4 GPUs");
+  const agents::Observation waiting = AwaitReason(second, "waiting for 4 GPUs");
   ASSERT_TRUE(waiting.estimated_start.has_value());
   EXPECT_TRUE(is_in_an_hour(*waiting.estimated_start));
   // What waits behind it starts at no time that is known.

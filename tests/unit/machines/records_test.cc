@@ -72,7 +72,7 @@ TEST(Records, ARecordOfAnotherVersionIsNotGuessedAt) {
 }
 
 TEST(Environment, RanksAreSetAndTheUserWins) {
-  v1::Assignment assignment;
+  agent::v1::Assignment assignment;
   assignment.set_run_key("k7m2-42-1");
   assignment.set_job_id(42);
   assignment.set_run(1);
@@ -206,6 +206,12 @@ class GpuToolsTest : public ::testing::Test {
   std::string old_path_;
 };
 
+std::vector<std::string> MessagesOf(const Machine& machine) {
+  std::vector<std::string> messages;
+  for (const v1::ClusterIssue& issue : machine.issues) messages.push_back(issue.message());
+  return messages;
+}
+
 TEST_F(GpuToolsTest, ItsListIsUsed) {
   const Machine machine = ReadWith("#!/bin/sh\necho '0, GPU-a, NVIDIA H200, 143771 MiB'\n");
   EXPECT_THAT(machine.capacity.GpuCounts(), ElementsAre(std::pair("h200", 1u)));
@@ -214,7 +220,8 @@ TEST_F(GpuToolsTest, ItsListIsUsed) {
 TEST_F(GpuToolsTest, ItsFailureIsAWarningAndNoGpus) {
   const Machine machine = ReadWith("#!/bin/sh\necho 'driver mismatch' >&2\nexit 9\n");
   EXPECT_THAT(machine.capacity.gpus, IsEmpty());
-  EXPECT_THAT(machine.warnings, ::testing::Contains(HasSubstr("driver mismatch")));
+  EXPECT_THAT(MessagesOf(machine), ::testing::Contains(HasSubstr("driver mismatch")));
+  EXPECT_EQ(machine.issues.front().code(), v1::CLUSTER_ISSUE_CODE_NO_GPUS);
 }
 
 TEST_F(GpuToolsTest, AmdsListIsUsedToo) {
@@ -232,7 +239,7 @@ TEST_F(GpuToolsTest, AFailureOfAmdsIsAWarningAndNoGpus) {
   const Machine machine = ReadWith("#!/bin/sh\necho 'no amdgpu' >&2\nexit 1\n", "rocm-smi");
   EXPECT_THAT(machine.capacity.gpus, IsEmpty());
   EXPECT_THAT(
-      machine.warnings,
+      MessagesOf(machine),
       ::testing::Contains(HasSubstr("rocm-smi ended with exit code 1, signal 0: no amdgpu")));
 }
 
@@ -241,7 +248,7 @@ TEST_F(GpuToolsTest, ItsAbsenceIsNoGpusAndNoWarning) {
   setenv("PATH", dir_.path().c_str(), 1);
   const Machine machine = ReadMachine({}, host).value();
   EXPECT_THAT(machine.capacity.gpus, IsEmpty());
-  EXPECT_THAT(machine.warnings, Not(::testing::Contains(HasSubstr("GPU"))));
+  EXPECT_THAT(MessagesOf(machine), Not(::testing::Contains(HasSubstr("GPU"))));
   EXPECT_GT(machine.capacity.cores, 0u);
   EXPECT_GT(machine.capacity.memory_bytes, 0u);
   EXPECT_FALSE(machine.identity.empty());

@@ -2,6 +2,7 @@
 #include "agents/machines/remote/remote_answers.h"
 
 #include "agents/hosts/local_host.h"
+#include "contract/sentences.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -28,10 +29,15 @@ RemoteScheduler::Load LoadOf(const std::vector<HostView>& views) {
   return {.ledger = Ledger(std::move(hosts)), .hosts = views};
 }
 
-std::vector<std::string> WarningsOf(const RemoteScheduler::Load& load) {
-  const v1::Inventory inventory = InventoryOf(load, "lab");
-  std::vector<std::string> warnings(inventory.warnings().begin(), inventory.warnings().end());
-  return warnings;
+template <typename Issues>
+std::vector<std::string> MessagesOf(const Issues& issues) {
+  std::vector<std::string> messages;
+  for (const v1::ClusterIssue& issue : issues) messages.push_back(issue.message());
+  return messages;
+}
+
+std::vector<std::string> IssuesOf(const RemoteScheduler::Load& load) {
+  return MessagesOf(InventoryOf(load, "lab").issues());
 }
 
 std::vector<std::string> ToldByCheck(const RemoteScheduler::Load& load) {
@@ -65,16 +71,34 @@ TEST(RemoteAnswersTest, AHostThatIsAwayIsOfferedWithWhatItHad) {
 TEST(RemoteAnswersTest, HostsOfOneAddressAreTold) {
   const RemoteScheduler::Load load = LoadOf({Up(Host("gpu1", "a")), Up(Host("gpu2", "b")),
                                              Up(Host("gpu3", "a")), Up(Host("gpu4", "a", 23))});
-  EXPECT_THAT(WarningsOf(load),
+  EXPECT_THAT(IssuesOf(load),
               ElementsAre(HasSubstr("hosts gpu1, gpu3 have the same SSH address a:22")));
-  EXPECT_EQ(ToldByCheck(load), WarningsOf(load));
+  EXPECT_EQ(ToldByCheck(load), IssuesOf(load));
+}
+
+TEST(RemoteAnswersTest, WhatIsWrongWithAHostNamesIt) {
+  HostView down = Up(Host("gpu1", "a"));
+  down.is_up = false;
+  down.why = "no route";
+  HostView odd = Up(Host("gpu2", "b"));
+  odd.issues.push_back(contract::MakeIssue(v1::CLUSTER_ISSUE_CODE_NO_GPUS, "no GPUs are offered",
+                                           {.remedy = "repair the driver"}));
+  const v1::Inventory inventory = InventoryOf(LoadOf({down, odd}), "lab");
+  ASSERT_EQ(inventory.issues_size(), 2);
+  EXPECT_EQ(inventory.issues(0).code(), v1::CLUSTER_ISSUE_CODE_HOST_UNUSABLE);
+  EXPECT_EQ(inventory.issues(0).subject(), "gpu1");
+  EXPECT_EQ(inventory.issues(0).message(), "host gpu1 is down: no route");
+  EXPECT_EQ(inventory.issues(1).code(), v1::CLUSTER_ISSUE_CODE_NO_GPUS);
+  EXPECT_EQ(inventory.issues(1).subject(), "gpu2");
+  EXPECT_EQ(inventory.issues(1).message(), "host gpu2: no GPUs are offered");
+  EXPECT_EQ(inventory.issues(1).remedy(), "repair the driver");
 }
 
 TEST(RemoteAnswersTest, AFileOfHostsThatCannotBeReadIsTold) {
   RemoteScheduler::Load load = LoadOf({Up(Host("gpu1", "a"))});
-  EXPECT_THAT(WarningsOf(load), IsEmpty());
-  load.warnings = {"the file of hosts cannot be read"};
-  EXPECT_THAT(WarningsOf(load), ElementsAre("the file of hosts cannot be read"));
+  EXPECT_THAT(IssuesOf(load), IsEmpty());
+  load.issues.emplace_back().set_message("the file of hosts cannot be read");
+  EXPECT_THAT(IssuesOf(load), ElementsAre("the file of hosts cannot be read"));
   EXPECT_THAT(ToldByCheck(load), ElementsAre("the file of hosts cannot be read"));
 }
 
@@ -83,12 +107,12 @@ TEST(RemoteAnswersTest, WhatAHostHasNotIsToldIfItsOperatorSaysSo) {
   HostConfig config;
   config.name = "gpu1";
   config.gpus.emplace();
-  EXPECT_THAT(ReadRemoteMachine(config, host)->warnings, IsEmpty());
+  EXPECT_THAT(ReadRemoteMachine(config, host)->issues, IsEmpty());
   config.cpus = 100'000;
   config.memory_bytes = uint64_t{1000} << 40;
   const absl::StatusOr<Machine> machine = ReadRemoteMachine(config, host);
   ASSERT_TRUE(machine.ok()) << machine.status();
-  EXPECT_THAT(machine->warnings,
+  EXPECT_THAT(MessagesOf(machine->issues),
               ElementsAre(HasSubstr("cpus: 100000"), HasSubstr("memory: 1000Ti")));
   EXPECT_EQ(machine->capacity.cores, 100'000);
 }

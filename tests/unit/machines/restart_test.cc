@@ -121,7 +121,7 @@ TEST_F(RestartTest, ARunThatWasSeenRunningIsNotStartedAgainForWantOfAClaim) {
   const std::string run_key = Plant({});
   unlink((RunDir(run_key) + "/claim").c_str());
   StartBackend();
-  const agent::Observation end = AwaitEnd(run_key);
+  const agents::Observation end = AwaitEnd(run_key);
   EXPECT_EQ(end.state, v1::RUN_STATE_FAILED);
   EXPECT_EQ(end.failure->failure_class(), v1::FAILURE_CLASS_INFRA);
 }
@@ -202,11 +202,11 @@ TEST_F(RestartTest, ARunThatTheJournalForgotIsFoundAndNotDoubled) {
   const v1::JobSpec spec = Script("echo once >> " + (dir_ / "count") + "; cat " + gate);
   const std::string run_key = Submit(spec);
   AwaitState(run_key, v1::RUN_STATE_RUNNING);
-  const agent::RunHandle handle = handles_[run_key];
+  const agents::RunHandle handle = handles_[run_key];
   handles_.clear();
   StartBackend();
-  EXPECT_EQ(backend_->Lookup(handle).kind, agent::LookupOutcome::Kind::kFound);
-  EXPECT_EQ(Launch(run_key, spec).kind, agent::LaunchOutcome::Kind::kLaunched);
+  EXPECT_EQ(backend_->Lookup(handle).kind, agents::LookupOutcome::Kind::kFound);
+  EXPECT_EQ(Launch(run_key, spec).kind, agents::LaunchOutcome::Kind::kLaunched);
   Open(gate);
   EXPECT_EQ(AwaitEnd(run_key).state, v1::RUN_STATE_SUCCEEDED);
   EXPECT_EQ(ReadAll(dir_ / "count"), "once\n");
@@ -217,12 +217,12 @@ TEST_F(RestartTest, AQueuedRunThatTheJournalForgotIsLaunchedOnce) {
   StartBackend();
   const v1::JobSpec spec = Script("echo once >> " + (dir_ / "count"));
   const std::string run_key = Submit(spec);
-  const agent::RunHandle handle = handles_[run_key];
+  const agents::RunHandle handle = handles_[run_key];
   handles_.clear();
   config_.supervisor_path.clear();
   StartBackend();
-  EXPECT_EQ(backend_->Lookup(handle).kind, agent::LookupOutcome::Kind::kAbsent);
-  EXPECT_EQ(Launch(run_key, spec).kind, agent::LaunchOutcome::Kind::kLaunched);
+  EXPECT_EQ(backend_->Lookup(handle).kind, agents::LookupOutcome::Kind::kAbsent);
+  EXPECT_EQ(Launch(run_key, spec).kind, agents::LaunchOutcome::Kind::kLaunched);
   EXPECT_EQ(AwaitEnd(run_key).state, v1::RUN_STATE_SUCCEEDED);
   EXPECT_EQ(ReadAll(dir_ / "count"), "once\n");
 }
@@ -238,7 +238,7 @@ TEST_F(RestartTest, AReusedPidIsNeitherTakenForTheSupervisorNorSignalled) {
   const std::string run_key = Plant(owner);
   StartBackend();
   (void)backend_->Cancel(handles_[run_key]);
-  const agent::Observation end = AwaitEnd(run_key);
+  const agents::Observation end = AwaitEnd(run_key);
   EXPECT_EQ(end.state, v1::RUN_STATE_FAILED);
   EXPECT_EQ(end.failure->failure_class(), v1::FAILURE_CLASS_INFRA);
   EXPECT_THAT(end.evidence.detail(), HasSubstr("left no exit record"));
@@ -252,7 +252,7 @@ TEST_F(RestartTest, AfterAReBootARunWithoutExitRecordIsAnInfraFailure) {
   owner.boot_id = "00000000-0000-0000-0000-000000000000";
   const std::string run_key = Plant(owner);
   StartBackend();
-  const agent::Observation end = AwaitEnd(run_key);
+  const agents::Observation end = AwaitEnd(run_key);
   EXPECT_EQ(end.state, v1::RUN_STATE_FAILED);
   EXPECT_EQ(end.failure->failure_class(), v1::FAILURE_CLASS_INFRA);
   EXPECT_THAT(end.evidence.detail(), HasSubstr("the machine was started anew"));
@@ -264,7 +264,7 @@ TEST_F(RestartTest, ARunThatWasClosedByAnAgentThatDiedAtOnceIsCanceled) {
       .owner = {.pid = 1, .start_ticks = 1, .boot_id = "earlier"}, .devices = "", .closed_us = 5};
   std::ofstream(RunDir(run_key) + "/claim") << claim.Encode();
   StartBackend();
-  const agent::Observation end = AwaitEnd(run_key);
+  const agents::Observation end = AwaitEnd(run_key);
   EXPECT_EQ(end.state, v1::RUN_STATE_CANCELED);
   EXPECT_EQ(*end.end_time, absl::FromUnixMicros(5));
 }
@@ -289,7 +289,7 @@ TEST_F(RestartTest, ASupervisorThatDiedWithTheAgentLeavesNothingBehind) {
 }
 
 TEST_F(RestartTest, ARunOfWhichNothingIsLeftIsLost) {
-  agent::RunHandle& handle = handles_[RunKeyOf(77)];
+  agents::RunHandle& handle = handles_[RunKeyOf(77)];
   handle.run_key = RunKeyOf(77);
   handle.state = v1::RUN_STATE_RUNNING;
   StartBackend();

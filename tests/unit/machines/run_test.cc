@@ -19,7 +19,7 @@ using RunTest = BackendTest;
 
 TEST_F(RunTest, ACommandThatSucceeds) {
   const std::string run_key = Submit(Program({"echo", "hello"}));
-  const agent::Observation end = AwaitEnd(run_key);
+  const agents::Observation end = AwaitEnd(run_key);
   EXPECT_EQ(end.state, v1::RUN_STATE_SUCCEEDED);
   EXPECT_EQ(end.evidence.source(), v1::EVIDENCE_SOURCE_EXIT_RECORD);
   ASSERT_TRUE(end.exit.has_value());
@@ -29,14 +29,14 @@ TEST_F(RunTest, ACommandThatSucceeds) {
   EXPECT_FALSE(end.external_id.empty());
   ASSERT_TRUE(end.start_time.has_value() && end.end_time.has_value());
   EXPECT_LE(*end.start_time, *end.end_time);
-  const std::vector<agent::LogSource> logs = backend_->Logs(handles_[run_key]);
+  const std::vector<agents::LogSource> logs = backend_->Logs(handles_[run_key]);
   ASSERT_EQ(logs.size(), 2u);
   EXPECT_EQ(ReadAll(logs[0].path), "hello\n");
   EXPECT_EQ(ReadAll(logs[1].path), "");
 }
 
 TEST_F(RunTest, ASignalIsToldFromAnExitCode) {
-  const agent::Observation end = RunToEnd(Script("kill -SEGV $$"));
+  const agents::Observation end = RunToEnd(Script("kill -SEGV $$"));
   EXPECT_EQ(end.state, v1::RUN_STATE_FAILED);
   EXPECT_EQ(end.exit->signal(), SIGSEGV);
   EXPECT_EQ(end.exit->code(), 0);
@@ -127,10 +127,13 @@ TEST_F(RunTest, AFailedSetupKeepsTheCommandFromStarting) {
   v1::JobSpec spec = Script("echo command");
   spec.set_setup("echo setup; exit 7");
   const std::string run_key = Submit(spec);
-  const agent::Observation end = AwaitEnd(run_key);
+  const agents::Observation end = AwaitEnd(run_key);
   EXPECT_EQ(end.state, v1::RUN_STATE_FAILED);
   EXPECT_EQ(end.failure->failure_class(), v1::FAILURE_CLASS_CONFIG);
   EXPECT_THAT(end.failure->message(), HasSubstr("setup ended with exit code 7"));
+  EXPECT_EQ(end.failure->phase(), v1::FAILURE_PHASE_SETUP);
+  EXPECT_EQ(end.failure->rank(), 0u);
+  EXPECT_EQ(end.failure->node(), end.nodes.at(0));
   EXPECT_FALSE(end.exit.has_value());
   EXPECT_FALSE(end.start_time.has_value());
   EXPECT_EQ(Stdout(run_key), "setup\n");
@@ -140,7 +143,7 @@ TEST_F(RunTest, ASetupThatASignalKillsHasFailedAsOneThatExits) {
   v1::JobSpec spec = Script("echo command");
   spec.set_setup("echo setup; kill -9 $$");
   const std::string run_key = Submit(spec);
-  const agent::Observation end = AwaitEnd(run_key);
+  const agents::Observation end = AwaitEnd(run_key);
   ASSERT_EQ(end.state, v1::RUN_STATE_FAILED);
   EXPECT_EQ(end.failure->failure_class(), v1::FAILURE_CLASS_CONFIG);
   EXPECT_THAT(end.failure->message(), HasSubstr("setup was ended by signal 9"));
@@ -148,7 +151,7 @@ TEST_F(RunTest, ASetupThatASignalKillsHasFailedAsOneThatExits) {
 }
 
 TEST_F(RunTest, ACommandThatIsNotThereIsNamedWithARemedy) {
-  const agent::Observation end = RunToEnd(Program({"/no/such/program"}));
+  const agents::Observation end = RunToEnd(Program({"/no/such/program"}));
   EXPECT_EQ(end.state, v1::RUN_STATE_FAILED);
   EXPECT_EQ(end.failure->failure_class(), v1::FAILURE_CLASS_CONFIG);
   EXPECT_THAT(end.failure->message(), HasSubstr("\"/no/such/program\": No such file or directory"));
@@ -166,7 +169,7 @@ TEST_F(RunTest, AFileThatIsNotExecutableOrNoProgramIsNamed) {
 }
 
 TEST_F(RunTest, AnInterpreterThatTheMachineLacksIsLookedForInTheFirstLine) {
-  const agent::Observation end = RunToEnd(Script("#!/no/such/bash\necho no\n"));
+  const agents::Observation end = RunToEnd(Script("#!/no/such/bash\necho no\n"));
   EXPECT_EQ(end.failure->failure_class(), v1::FAILURE_CLASS_CONFIG);
   EXPECT_THAT(end.failure->suggestion(), HasSubstr("the interpreter in its first line"));
 }
@@ -174,7 +177,7 @@ TEST_F(RunTest, AnInterpreterThatTheMachineLacksIsLookedForInTheFirstLine) {
 TEST_F(RunTest, AWorkingDirectoryThatIsNotThereIsNamed) {
   v1::JobSpec spec = Program({"true"});
   spec.set_working_directory("/no/such/directory");
-  const agent::Observation end = RunToEnd(spec);
+  const agents::Observation end = RunToEnd(spec);
   EXPECT_EQ(end.failure->failure_class(), v1::FAILURE_CLASS_CONFIG);
   EXPECT_THAT(end.failure->message(), HasSubstr("working directory \"/no/such/directory\""));
 }
@@ -182,7 +185,7 @@ TEST_F(RunTest, AWorkingDirectoryThatIsNotThereIsNamed) {
 TEST_F(RunTest, ATimeLimitEndsTheRun) {
   v1::JobSpec spec = Script("sleep 1000");
   spec.mutable_time_limit()->set_nanos(300'000'000);
-  const agent::Observation end = RunToEnd(spec);
+  const agents::Observation end = RunToEnd(spec);
   EXPECT_EQ(end.state, v1::RUN_STATE_FAILED);
   EXPECT_EQ(end.failure->failure_class(), v1::FAILURE_CLASS_TIMEOUT);
   EXPECT_EQ(end.exit->signal(), SIGTERM);
@@ -213,7 +216,7 @@ TEST_F(RunTest, ACancelEndsARunningCommand) {
   const std::string run_key = Submit(Script("exec sleep 1000"));
   AwaitState(run_key, v1::RUN_STATE_RUNNING);
   Cancel(run_key);
-  const agent::Observation end = AwaitEnd(run_key);
+  const agents::Observation end = AwaitEnd(run_key);
   EXPECT_EQ(end.state, v1::RUN_STATE_CANCELED);
   EXPECT_EQ(end.exit->signal(), SIGTERM);
   EXPECT_FALSE(end.failure.has_value());
@@ -237,7 +240,7 @@ TEST_F(RunTest, ACommandThatStoppedItselfIsCanceledAllTheSame) {
   const std::string run_key = Submit(Script("echo $$; kill -STOP $$"));
   Await(run_key, [&](const auto&) { return !Stdout(run_key).empty(); });
   Cancel(run_key);
-  const agent::Observation end = AwaitEnd(run_key);
+  const agents::Observation end = AwaitEnd(run_key);
   EXPECT_EQ(end.state, v1::RUN_STATE_CANCELED);
   EXPECT_EQ(end.exit->signal(), SIGTERM);  // not the KILL after the grace
 }
@@ -262,7 +265,7 @@ TEST_F(ShortGraceTest, ACommandThatIgnoresTermIsKilled) {
       Submit(Script("trap '' TERM; echo ready; while :; do sleep 0.01; done"));
   Await(run_key, [&](const auto&) { return Stdout(run_key) == "ready\n"; });
   Cancel(run_key);
-  const agent::Observation end = AwaitEnd(run_key);
+  const agents::Observation end = AwaitEnd(run_key);
   EXPECT_EQ(end.state, v1::RUN_STATE_CANCELED);
   EXPECT_EQ(end.exit->signal(), SIGKILL);
 }
@@ -273,7 +276,7 @@ TEST_F(RunTest, AnEndFromOutsideIsNotTheUsersCancel) {
   const auto claim = Claim::Decode(ReadAll(RunDir(run_key) + "/claim"));
   ASSERT_TRUE(claim.has_value());
   kill(claim->owner.pid, SIGTERM);
-  const agent::Observation end = AwaitEnd(run_key);
+  const agents::Observation end = AwaitEnd(run_key);
   EXPECT_EQ(end.state, v1::RUN_STATE_FAILED);
   EXPECT_EQ(end.failure->failure_class(), v1::FAILURE_CLASS_INFRA);
   EXPECT_THAT(end.failure->message(), HasSubstr(fmt::format("process {}", getpid())));
@@ -284,7 +287,7 @@ TEST_F(RunTest, AKilledSupervisorIsAnInfraFailureAndLeavesNothing) {
   Await(run_key, [&](const auto&) { return !Stdout(run_key).empty(); });
   const auto claim = Claim::Decode(ReadAll(RunDir(run_key) + "/claim"));
   kill(claim->owner.pid, SIGKILL);
-  const agent::Observation end = AwaitEnd(run_key);
+  const agents::Observation end = AwaitEnd(run_key);
   EXPECT_EQ(end.state, v1::RUN_STATE_FAILED);
   EXPECT_EQ(end.failure->failure_class(), v1::FAILURE_CLASS_INFRA);
   EXPECT_THAT(end.evidence.detail(), HasSubstr("killed by signal 9"));
@@ -293,7 +296,7 @@ TEST_F(RunTest, AKilledSupervisorIsAnInfraFailureAndLeavesNothing) {
 
 TEST_F(RunTest, ARunThatRemovesItsClaimRunsOnceAndKeepsItsEnd) {
   const std::string count = dir_ / "count";
-  const agent::Observation end =
+  const agents::Observation end =
       RunToEnd(Script("echo once >> " + count + "; rm ../claim; exit 7"));
   EXPECT_EQ(end.state, v1::RUN_STATE_FAILED);
   EXPECT_EQ(end.failure->failure_class(), v1::FAILURE_CLASS_PROGRAM);
@@ -304,7 +307,7 @@ TEST_F(RunTest, ARunThatRemovesItsClaimRunsOnceAndKeepsItsEnd) {
 
 TEST_F(RunTest, ARunThatRemovesAllOfItsFilesRunsOnceAndKeepsItsEnd) {
   const std::string count = dir_ / "count";
-  const agent::Observation end =
+  const agents::Observation end =
       RunToEnd(Script("echo once >> " + count + "; rm -rf ../*; exit 7"));
   EXPECT_EQ(end.state, v1::RUN_STATE_FAILED);
   ASSERT_TRUE(end.exit.has_value());
@@ -314,7 +317,7 @@ TEST_F(RunTest, ARunThatRemovesAllOfItsFilesRunsOnceAndKeepsItsEnd) {
 
 TEST_F(RunTest, ARunThatRemovesItsClaimAndKillsItsSupervisorRunsOnce) {
   const std::string count = dir_ / "count";
-  const agent::Observation end =
+  const agents::Observation end =
       RunToEnd(Script("echo once >> " + count + "; rm ../claim ../started; kill -KILL $PPID"));
   EXPECT_EQ(end.state, v1::RUN_STATE_FAILED);
   EXPECT_EQ(end.failure->failure_class(), v1::FAILURE_CLASS_INFRA);

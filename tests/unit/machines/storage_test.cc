@@ -7,7 +7,7 @@
 namespace muster::machines {
 namespace {
 
-using agent::LaunchOutcome;
+using agents::LaunchOutcome;
 using ::testing::HasSubstr;
 
 using StorageTest = BackendTest;

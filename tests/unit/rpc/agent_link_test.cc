@@ -126,7 +126,7 @@ TEST(AgentLink, AfterAReconnectionTheAgentIsToldWhatItDoesNotHold) {
 TEST(AgentLink, AnotherProtocolVersionIsRefused) {
   TestBroker broker;
   FakeAgent agent(broker);
-  EXPECT_FALSE(agent.Connect([](v1::AgentHello& hello) { hello.set_protocol_version(99); }));
+  EXPECT_FALSE(agent.Connect([](agent::v1::AgentHello& hello) { hello.set_protocol_version(99); }));
   const grpc::Status status = agent.Finish();
   EXPECT_EQ(status.error_code(), grpc::FAILED_PRECONDITION);
   EXPECT_EQ(Reason(status), "PROTOCOL_VERSION");
@@ -135,7 +135,7 @@ TEST(AgentLink, AnotherProtocolVersionIsRefused) {
 TEST(AgentLink, AnAgentOfAnotherBrokerIsRefused) {
   TestBroker broker;
   FakeAgent agent(broker);
-  EXPECT_FALSE(agent.Connect([](v1::AgentHello& hello) { hello.set_instance("zzzz"); }));
+  EXPECT_FALSE(agent.Connect([](agent::v1::AgentHello& hello) { hello.set_instance("zzzz"); }));
   EXPECT_EQ(Reason(agent.Finish()), "WRONG_INSTANCE");
 }
 
@@ -167,7 +167,7 @@ TEST(AgentLink, TheSameAgentTakesItsNameOver) {
 TEST(AgentLink, TheFirstMessageMustBeTheHello) {
   TestBroker broker;
   FakeAgent agent(broker);
-  v1::ConnectRequest request;
+  agent::v1::ConnectRequest request;
   request.mutable_heartbeat();
   agent.Write(request);
   EXPECT_EQ(agent.Finish().error_code(), grpc::INVALID_ARGUMENT);
@@ -177,7 +177,7 @@ TEST(AgentLink, ASecondHelloEndsTheStream) {
   TestBroker broker;
   FakeAgent agent(broker);
   ASSERT_TRUE(agent.Connect());
-  v1::ConnectRequest request;
+  agent::v1::ConnectRequest request;
   request.mutable_hello();
   agent.Write(request);
   EXPECT_EQ(agent.Finish().error_code(), grpc::INVALID_ARGUMENT);
@@ -252,8 +252,8 @@ TEST(Clusters, APageIsSmallEnoughForGrpcHoweverLargeTheInventories) {
   std::vector<std::unique_ptr<FakeAgent>> agents;
   for (int i = 0; i < 8; ++i) {
     agents.push_back(std::make_unique<FakeAgent>(broker, std::string("c") + std::to_string(i)));
-    ASSERT_TRUE(agents.back()->Connect([](v1::AgentHello& hello) {
-      hello.mutable_inventory()->add_warnings(std::string(900 << 10, 'r'));
+    ASSERT_TRUE(agents.back()->Connect([](agent::v1::AgentHello& hello) {
+      hello.mutable_inventory()->add_issues()->set_message(std::string(900 << 10, 'r'));
     }));
   }
   std::vector<std::string> names;

@@ -32,17 +32,17 @@ TEST(ListenAddress, OnlyThisMachineIsAllowed) {
 TEST(Users, AConnectionOverTcpIsNobodyInParticular) {
   Users users;
   users.Note(7, "ada");
-  EXPECT_EQ(users.UserOf("fd:7"), "ada");
-  EXPECT_EQ(users.UserOf("fd:8"), kLoopbackUser);
-  EXPECT_EQ(users.UserOf("ipv4:127.0.0.1:7"), kLoopbackUser);
+  EXPECT_EQ(users.PrincipalOf("fd:7").user, "ada");
+  EXPECT_EQ(users.PrincipalOf("fd:8").user, kLoopbackUser);
+  EXPECT_EQ(users.PrincipalOf("ipv4:127.0.0.1:7").user, kLoopbackUser);
   users.Note(7, "grace");
-  EXPECT_EQ(users.UserOf("fd:7"), "grace");
+  EXPECT_EQ(users.PrincipalOf("fd:7").user, "grace");
 }
 
 TEST(Broker, ServesLoopbackIfToldAndNamesNobodyThere) {
   TestBroker broker([](BrokerOptions& options) { options.listen = "127.0.0.1:0"; });
   ASSERT_GT(broker.broker().port(), 0);
-  auto stub = v1::Jobs::NewStub(grpc::CreateChannel(
+  auto stub = v1::JobsService::NewStub(grpc::CreateChannel(
       "127.0.0.1:" + std::to_string(broker.broker().port()), grpc::InsecureChannelCredentials()));
   v1::SubmitJobResponse response;
   ASSERT_TRUE(stub->SubmitJob(Call().get(), SubmitTrue(), &response).ok());

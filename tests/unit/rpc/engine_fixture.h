@@ -43,7 +43,7 @@ class TestClock {
 
 class SilentPeer : public AgentPeer {
  public:
-  bool Send(v1::ConnectResponse) override { return true; }
+  bool Send(agent::v1::ConnectResponse) override { return true; }
   void Close(const absl::Status& status) override { closed_.set_value(status); }
   void Handled() override {}
 
@@ -65,7 +65,7 @@ class EngineTest : public ::testing::Test {
         std::move(options), std::move(core), &store_, [](const core::JobsChanged&) {},
         [](const absl::Status&) {});
     engine_->Start();
-    v1::AgentHello hello;
+    agent::v1::AgentHello hello;
     hello.set_protocol_version(1);
     hello.set_cluster("gpu");
     hello.set_kind(v1::CLUSTER_KIND_MACHINES);

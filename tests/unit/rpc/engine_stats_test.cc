@@ -36,8 +36,8 @@ TEST_F(StatsTest, DroppedEventsAreReportedOnce) {
   StartCounting();
   ASSERT_EQ(ReportsAfterInterval().size(), 1u) << "the agent's row was written";
 
-  v1::RunEvents events;
-  v1::RunEvent* unknown = events.add_events();
+  agent::v1::RunEvents events;
+  agent::v1::RunEvent* unknown = events.add_events();
   unknown->set_sequence(1);
   unknown->set_run_key("k7m2-77-1");
   unknown->set_state(v1::RUN_STATE_RUNNING);

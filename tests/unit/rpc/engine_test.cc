@@ -122,7 +122,7 @@ TEST(Committer, NoCommitHasMoreAssignmentsToCarryOutThanItsBound) {
       [](const absl::Status&) {});
   committer.Start();
   core::Output resend;
-  resend.effects.push_back(core::SendAssignments{1, std::vector<v1::Assignment>(3)});
+  resend.effects.push_back(core::SendAssignments{1, std::vector<agent::v1::Assignment>(3)});
   for (int i = 0; i < 1000; ++i) committer.Offer(resend);
   committer.Stop();
   EXPECT_EQ(most, 1u) << "each of them is as much as may wait";

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "contract/errors.h"
-#include "muster/v1/file_link.grpc.pb.h"
+#include "muster/agent/v1/file_link.grpc.pb.h"
 #include "rpc/status.h"
 #include "tests/unit/rpc/harness.h"
 
@@ -23,7 +23,7 @@ std::string Reason(const grpc::Status& status) {
 
 bool ConnectSender(FakeAgent& agent) {
   return agent.Connect(
-      [](v1::AgentHello& hello) { hello.mutable_inventory()->set_sends_files(true); });
+      [](agent::v1::AgentHello& hello) { hello.mutable_inventory()->set_sends_files(true); });
 }
 
 // A call of FetchFiles that goes on beside the test.
@@ -43,7 +43,7 @@ struct Fetch {
   std::future<grpc::Status> status;
 };
 
-v1::AgentQuestion NextQuestion(FakeAgent& agent) {
+agent::v1::AgentQuestion NextQuestion(FakeAgent& agent) {
   while (auto message = agent.Read()) {
     if (message->has_question()) return message->question();
   }
@@ -51,8 +51,8 @@ v1::AgentQuestion NextQuestion(FakeAgent& agent) {
   return {};
 }
 
-void Accept(FakeAgent& agent, const v1::AgentQuestion& question) {
-  v1::ConnectRequest answer;
+void Accept(FakeAgent& agent, const agent::v1::AgentQuestion& question) {
+  agent::v1::ConnectRequest answer;
   answer.mutable_answer()->set_id(question.id());
   answer.mutable_answer()->mutable_send_files();
   ASSERT_TRUE(agent.Write(answer));
@@ -60,10 +60,10 @@ void Accept(FakeAgent& agent, const v1::AgentQuestion& question) {
 
 // The agent's stream with the files.
 struct Feed {
-  Feed(TestBroker& broker, const FakeAgent& agent, const v1::AgentQuestion& question)
-      : stub(v1::FileLink::NewStub(broker.NewChannel())),
+  Feed(TestBroker& broker, const FakeAgent& agent, const agent::v1::AgentQuestion& question)
+      : stub(agent::v1::FileLinkService::NewStub(broker.NewChannel())),
         stream(stub->SendFiles(context.get(), &response)) {
-    v1::SendFilesRequest hello;
+    agent::v1::SendFilesRequest hello;
     hello.mutable_hello()->set_protocol_version(1);
     hello.mutable_hello()->set_cluster("gpu");
     hello.mutable_hello()->set_journal_id(agent.journal_id);
@@ -71,14 +71,14 @@ struct Feed {
     EXPECT_TRUE(stream->Write(hello));
   }
   void Send(const std::string& chunk) {
-    v1::SendFilesRequest message;
+    agent::v1::SendFilesRequest message;
     message.set_chunk(chunk);
     EXPECT_TRUE(stream->Write(message));
   }
   std::unique_ptr<grpc::ClientContext> context = Call();
-  v1::SendFilesResponse response;
-  std::unique_ptr<v1::FileLink::Stub> stub;
-  std::unique_ptr<grpc::ClientWriter<v1::SendFilesRequest>> stream;
+  agent::v1::SendFilesResponse response;
+  std::unique_ptr<agent::v1::FileLinkService::Stub> stub;
+  std::unique_ptr<grpc::ClientWriter<agent::v1::SendFilesRequest>> stream;
 };
 
 // Two nodes, which the agent has told of if they are named.
@@ -102,11 +102,11 @@ TEST(FetchFiles, TheAgentIsToldTheNodeOfTheRankThatIsAskedFor) {
   const std::vector<std::string> nodes = {"gpu8", "gpu3"};
   for (uint32_t rank = 0; rank < 2; ++rank) {
     Fetch fetch(broker, job, /*run=*/1, rank);
-    const v1::AgentQuestion question = NextQuestion(agent);
+    const agent::v1::AgentQuestion question = NextQuestion(agent);
     EXPECT_EQ(question.send_files().run_key(), run_key);
     EXPECT_EQ(question.send_files().rank(), rank);
     EXPECT_EQ(question.send_files().node(), nodes[rank]);
-    v1::ConnectRequest refusal;
+    agent::v1::ConnectRequest refusal;
     refusal.mutable_answer()->set_id(question.id());
     refusal.mutable_answer()->mutable_error()->set_code(grpc::StatusCode::RESOURCE_EXHAUSTED);
     ASSERT_TRUE(agent.Write(refusal));
@@ -121,7 +121,7 @@ TEST(FetchFiles, ANodeThatNobodyHasToldOfIsEmpty) {
   std::string run_key;
   const uint64_t job = RunOnTwoNodes(broker, agent, {"gpu8"}, &run_key);
   Fetch fetch(broker, job, /*run=*/0, /*rank=*/1);
-  const v1::AgentQuestion question = NextQuestion(agent);
+  const agent::v1::AgentQuestion question = NextQuestion(agent);
   EXPECT_EQ(question.send_files().rank(), 1u);
   EXPECT_EQ(question.send_files().node(), "");
   agent.Drop();
@@ -140,7 +140,7 @@ TEST(FetchFiles, AHostThatDoesNotAnswerIsNoTroubleOfTheBrokers) {
   down.set_message("host gpu8: connection refused");
 
   Fetch refused(broker, job);
-  v1::ConnectRequest refusal;
+  agent::v1::ConnectRequest refusal;
   refusal.mutable_answer()->set_id(NextQuestion(agent).id());
   *refusal.mutable_answer()->mutable_error() = down;
   ASSERT_TRUE(agent.Write(refusal));
@@ -149,10 +149,10 @@ TEST(FetchFiles, AHostThatDoesNotAnswerIsNoTroubleOfTheBrokers) {
   EXPECT_THAT(at_once.error_message(), HasSubstr("host gpu8: connection refused"));
 
   Fetch cut(broker, job);
-  const v1::AgentQuestion question = NextQuestion(agent);
+  const agent::v1::AgentQuestion question = NextQuestion(agent);
   Feed feed(broker, agent, question);
   Accept(agent, question);
-  v1::SendFilesRequest end;
+  agent::v1::SendFilesRequest end;
   *end.mutable_end() = down;
   EXPECT_TRUE(feed.stream->Write(end));
   EXPECT_EQ(Reason(cut.status.get()), "FETCH_FAILED");
@@ -178,7 +178,7 @@ TEST(FetchFiles, AnAgentThatFallsSilentIsCutOffAndTold) {
   ASSERT_TRUE(ConnectSender(agent));
   std::string run_key;
   Fetch fetch(broker, RunOnTwoNodes(broker, agent, {}, &run_key));
-  const v1::AgentQuestion question = NextQuestion(agent);
+  const agent::v1::AgentQuestion question = NextQuestion(agent);
   Feed feed(broker, agent, question);
   Accept(agent, question);
   feed.Send("the first");
@@ -193,8 +193,8 @@ TEST(FetchFiles, AnAgentThatFallsSilentIsCutOffAndTold) {
 TEST(FetchFiles, OnKubernetesTheRefusalSaysWhereFilesCanStay) {
   TestBroker broker;
   FakeAgent agent(broker);
-  ASSERT_TRUE(
-      agent.Connect([](v1::AgentHello& hello) { hello.set_kind(v1::CLUSTER_KIND_KUBERNETES); }));
+  ASSERT_TRUE(agent.Connect(
+      [](agent::v1::AgentHello& hello) { hello.set_kind(v1::CLUSTER_KIND_KUBERNETES); }));
   std::string run_key;
   Fetch fetch(broker, RunOnTwoNodes(broker, agent, {}, &run_key));
   const grpc::Status status = fetch.status.get();

@@ -225,7 +225,7 @@ class SubmitFilesTest : public testing::Test {
  protected:
   void SetUp() override {
     ASSERT_TRUE(agent_.Connect(
-        [](v1::AgentHello& hello) { hello.mutable_inventory()->set_takes_uploads(true); }));
+        [](agent::v1::AgentHello& hello) { hello.mutable_inventory()->set_takes_uploads(true); }));
   }
 
   TestBroker broker_;

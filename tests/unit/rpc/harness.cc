@@ -7,7 +7,6 @@
 #include "absl/time/clock.h"
 #include "broker/logs/archive.h"
 #include "google/protobuf/util/time_util.h"
-#include "rpc/warnings.h"
 
 namespace muster::broker {
 
@@ -22,6 +21,11 @@ absl::Status GatedStore::Commit(absl::Span<const core::Change> changes) {
   }
   changed_.notify_all();
   return MemoryStore::Commit(changes);
+}
+
+absl::StatusOr<std::vector<v1::Job>> GatedStore::GetJobs(absl::Span<const uint64_t> ids) const {
+  if (reads_of_many_fail_) return absl::DataLossError("the disk cannot be read");
+  return MemoryStore::GetJobs(ids);
 }
 
 void GatedStore::CloseGate() {
@@ -57,14 +61,6 @@ v1::JobSpec TrueSpec() {
   v1::JobSpec spec;
   spec.mutable_command()->mutable_argv()->add_args("true");
   return spec;
-}
-
-std::vector<std::string> WarningsOf(const grpc::ClientContext& call) {
-  std::vector<std::string> warnings;
-  const auto [first, last] = call.GetServerTrailingMetadata().equal_range(rpc::kWarningKey);
-  for (auto it = first; it != last; ++it)
-    warnings.emplace_back(it->second.data(), it->second.size());
-  return warnings;
 }
 
 v1::SubmitJobRequest SubmitTrue(const std::string& request_id) {
@@ -103,9 +99,9 @@ TestBroker::TestBroker(std::function<void(BrokerOptions&)> adjust) {
   EXPECT_TRUE(broker.ok()) << broker.status();
   broker_ = *std::move(broker);
   store_->AwaitFirstCommit();
-  jobs_ = v1::Jobs::NewStub(NewChannel());
-  clusters_ = v1::Clusters::NewStub(NewChannel());
-  files_ = v1::Files::NewStub(NewChannel());
+  jobs_ = v1::JobsService::NewStub(NewChannel());
+  clusters_ = v1::ClustersService::NewStub(NewChannel());
+  files_ = v1::FilesService::NewStub(NewChannel());
 }
 
 TestBroker::~TestBroker() {
@@ -145,7 +141,7 @@ v1::Job TestBroker::Get(uint64_t id) {
 
 FakeAgent::FakeAgent(TestBroker& broker, const std::string& cluster)
     : cluster_(cluster),
-      stub_(v1::AgentLink::NewStub(broker.NewChannel())),
+      stub_(agent::v1::AgentLinkService::NewStub(broker.NewChannel())),
       stream_(stub_->Connect(context_.get())) {}
 
 FakeAgent::~FakeAgent() {
@@ -154,9 +150,9 @@ FakeAgent::~FakeAgent() {
   Finish();
 }
 
-bool FakeAgent::Connect(std::function<void(v1::AgentHello&)> adjust) {
-  v1::ConnectRequest request;
-  v1::AgentHello& hello = *request.mutable_hello();
+bool FakeAgent::Connect(std::function<void(agent::v1::AgentHello&)> adjust) {
+  agent::v1::ConnectRequest request;
+  agent::v1::AgentHello& hello = *request.mutable_hello();
   hello.set_protocol_version(1);
   hello.set_cluster(cluster_);
   hello.set_kind(v1::CLUSTER_KIND_MACHINES);
@@ -175,22 +171,22 @@ bool FakeAgent::Connect(std::function<void(v1::AgentHello&)> adjust) {
   group.set_memory_bytes(uint64_t{256} << 30);
   if (adjust) adjust(hello);
   if (!Write(request)) return false;
-  const std::optional<v1::ConnectResponse> response = Read();
+  const std::optional<agent::v1::ConnectResponse> response = Read();
   if (!response || !response->has_welcome()) return false;
   welcome_ = response->welcome();
   return true;
 }
 
-std::optional<v1::ConnectResponse> FakeAgent::Read() {
-  v1::ConnectResponse response;
+std::optional<agent::v1::ConnectResponse> FakeAgent::Read() {
+  agent::v1::ConnectResponse response;
   if (stream_->Read(&response)) return response;
   return std::nullopt;
 }
 
-std::vector<v1::Assignment> FakeAgent::ReadAssignments(int count) {
-  std::vector<v1::Assignment> assignments;
+std::vector<agent::v1::Assignment> FakeAgent::ReadAssignments(int count) {
+  std::vector<agent::v1::Assignment> assignments;
   while (static_cast<int>(assignments.size()) < count) {
-    const std::optional<v1::ConnectResponse> response = Read();
+    const std::optional<agent::v1::ConnectResponse> response = Read();
     if (!response) {
       ADD_FAILURE() << "the stream ended after " << assignments.size() << " assignments";
       break;
@@ -203,7 +199,7 @@ std::vector<v1::Assignment> FakeAgent::ReadAssignments(int count) {
 }
 
 void FakeAgent::AwaitAck(uint64_t sequence) {
-  while (const std::optional<v1::ConnectResponse> response = Read()) {
+  while (const std::optional<agent::v1::ConnectResponse> response = Read()) {
     if (response->has_event_ack() && response->event_ack().sequence() >= sequence) return;
   }
   ADD_FAILURE() << "the stream ended before event " << sequence << " was acknowledged";
@@ -211,8 +207,8 @@ void FakeAgent::AwaitAck(uint64_t sequence) {
 
 uint64_t FakeAgent::Report(const std::string& run_key, v1::RunState state, bool logs_complete,
                            absl::Duration ended_ago, const std::vector<std::string>& nodes) {
-  v1::ConnectRequest request;
-  v1::RunEvent& event = *request.mutable_events()->add_events();
+  agent::v1::ConnectRequest request;
+  agent::v1::RunEvent& event = *request.mutable_events()->add_events();
   event.set_sequence(next_sequence);
   event.set_run_key(run_key);
   event.set_state(state);
@@ -240,7 +236,7 @@ void FakeAgent::Succeed(const std::string& run_key) {
 grpc::Status FakeAgent::Finish() {
   finished_ = true;
   stream_->WritesDone();
-  v1::ConnectResponse ignored;
+  agent::v1::ConnectResponse ignored;
   while (stream_->Read(&ignored)) {
   }
   return stream_->Finish();

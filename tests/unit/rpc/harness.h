@@ -20,11 +20,11 @@
 #include "broker/files/file_store.h"
 #include "broker/rpc/broker.h"
 #include "broker/store/memory/memory_store.h"
-#include "muster/v1/agent_link.grpc.pb.h"
+#include "muster/agent/v1/agent_link.grpc.pb.h"
+#include "muster/agent/v1/log_link.grpc.pb.h"
 #include "muster/v1/clusters_service.grpc.pb.h"
 #include "muster/v1/files_service.grpc.pb.h"
 #include "muster/v1/jobs_service.grpc.pb.h"
-#include "muster/v1/log_link.grpc.pb.h"
 
 namespace muster::broker {
 
@@ -36,8 +36,11 @@ class GatedStore : public store::MemoryStore {
   GatedStore() : MemoryStore(kInstance) {}
 
   absl::Status Commit(absl::Span<const core::Change> changes) override;
+  absl::StatusOr<std::vector<v1::Job>> GetJobs(absl::Span<const uint64_t> ids) const override;
   void CloseGate();
   void OpenGate();
+  // From now on GetJobs fails.
+  void FailReadsOfMany() { reads_of_many_fail_ = true; }
   // Waits until a commit stands at the closed gate.
   void AwaitCommit();
   // Waits until a commit has passed the gate.
@@ -49,12 +52,11 @@ class GatedStore : public store::MemoryStore {
   bool closed_ = false;
   int waiting_ = 0;
   bool passed_ = false;
+  std::atomic<bool> reads_of_many_fail_ = false;
 };
 
 // Of a call: long enough for the slowest machine, short enough to fail a test that hangs.
 std::unique_ptr<grpc::ClientContext> Call(int seconds = 60);
-// What came with the answer to a call that has ended.
-std::vector<std::string> WarningsOf(const grpc::ClientContext& call);
 
 // A store of files as a broker takes it.
 std::unique_ptr<files::FileStore> OpenFiles(const std::filesystem::path& directory,
@@ -70,9 +72,9 @@ class TestBroker {
   ~TestBroker();
 
   std::shared_ptr<grpc::Channel> NewChannel() const;
-  v1::Jobs::Stub& jobs() { return *jobs_; }
-  v1::Clusters::Stub& clusters() { return *clusters_; }
-  v1::Files::Stub& files() { return *files_; }
+  v1::JobsService::Stub& jobs() { return *jobs_; }
+  v1::ClustersService::Stub& clusters() { return *clusters_; }
+  v1::FilesService::Stub& files() { return *files_; }
   GatedStore& store() { return *store_; }
   Broker& broker() { return *broker_; }
   const std::filesystem::path& directory() const { return directory_; }
@@ -92,9 +94,9 @@ class TestBroker {
   std::atomic<int64_t> files_ahead_s_ = 0;
   GatedStore* store_ = nullptr;
   std::unique_ptr<Broker> broker_;
-  std::unique_ptr<v1::Jobs::Stub> jobs_;
-  std::unique_ptr<v1::Clusters::Stub> clusters_;
-  std::unique_ptr<v1::Files::Stub> files_;
+  std::unique_ptr<v1::JobsService::Stub> jobs_;
+  std::unique_ptr<v1::ClustersService::Stub> clusters_;
+  std::unique_ptr<v1::FilesService::Stub> files_;
 
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -109,15 +111,15 @@ class FakeAgent {
 
   // Sends the hello, after `adjust`, and reads the welcome. False: the broker ended the stream, see
   // Finish.
-  bool Connect(std::function<void(v1::AgentHello&)> adjust = nullptr);
+  bool Connect(std::function<void(agent::v1::AgentHello&)> adjust = nullptr);
   // The next message; nullopt: the stream has ended.
-  std::optional<v1::ConnectResponse> Read();
+  std::optional<agent::v1::ConnectResponse> Read();
   // Reads until `count` assignments have come.
-  std::vector<v1::Assignment> ReadAssignments(int count);
+  std::vector<agent::v1::Assignment> ReadAssignments(int count);
   // Reads until this event, or a later one, is acknowledged.
   void AwaitAck(uint64_t sequence);
   // Any thread.
-  bool Write(const v1::ConnectRequest& request) {
+  bool Write(const agent::v1::ConnectRequest& request) {
     // The broker may act upon a message before the call that wrote it returns.
     const std::lock_guard lock(write_mutex_);
     return stream_->Write(request);
@@ -133,17 +135,18 @@ class FakeAgent {
   grpc::Status Finish();
   void Drop() { context_->TryCancel(); }
 
-  const v1::BrokerWelcome& welcome() const { return welcome_; }
+  const agent::v1::BrokerWelcome& welcome() const { return welcome_; }
   std::string journal_id = "journal-1";
   uint64_t next_sequence = 1;
 
  private:
   std::string cluster_;
-  std::unique_ptr<v1::AgentLink::Stub> stub_;
+  std::unique_ptr<agent::v1::AgentLinkService::Stub> stub_;
   std::unique_ptr<grpc::ClientContext> context_ = Call();
-  std::unique_ptr<grpc::ClientReaderWriter<v1::ConnectRequest, v1::ConnectResponse>> stream_;
+  std::unique_ptr<grpc::ClientReaderWriter<agent::v1::ConnectRequest, agent::v1::ConnectResponse>>
+      stream_;
   std::mutex write_mutex_;
-  v1::BrokerWelcome welcome_;
+  agent::v1::BrokerWelcome welcome_;
   bool finished_ = false;
 };
 

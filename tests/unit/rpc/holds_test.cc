@@ -38,8 +38,8 @@ TEST(Holds, AHeldJobSaysByWhomAndGoesOnWhenItIsReleased) {
   ASSERT_TRUE(Hold(broker, id, &held, "the data is late").ok());
   ASSERT_EQ(held.jobs_size(), 1);
   EXPECT_TRUE(held.jobs(0).held());
-  EXPECT_THAT(broker.Get(id).reason(), HasSubstr("held by "));
-  EXPECT_THAT(broker.Get(id).reason(), HasSubstr(": the data is late"));
+  EXPECT_THAT(broker.Get(id).state_reason().message(), HasSubstr("held by "));
+  EXPECT_THAT(broker.Get(id).state_reason().message(), HasSubstr(": the data is late"));
   FakeAgent agent(broker);
   ASSERT_TRUE(agent.Connect());
   v1::ReleaseJobsResponse released;

@@ -2,7 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <thread>
+#include <vector>
 
 #include "contract/errors.h"
 #include "rpc/status.h"
@@ -11,11 +13,16 @@
 namespace muster::broker {
 namespace {
 
+using ::testing::ElementsAre;
+using ::testing::Pair;
+using ::testing::UnorderedElementsAre;
+
 // The agent's end of LogLink.
 class FakePusher {
  public:
   explicit FakePusher(TestBroker& broker)
-      : stub_(v1::LogLink::NewStub(broker.NewChannel())), stream_(stub_->Push(context_.get())) {}
+      : stub_(agent::v1::LogLinkService::NewStub(broker.NewChannel())),
+        stream_(stub_->Push(context_.get())) {}
   ~FakePusher() {
     if (finished_) return;
     context_->TryCancel();
@@ -23,35 +30,35 @@ class FakePusher {
   }
 
   void Hello(const std::string& journal_id = "journal-1", uint32_t version = 1) {
-    v1::PushRequest request;
+    agent::v1::PushRequest request;
     request.mutable_hello()->set_protocol_version(version);
     request.mutable_hello()->set_cluster("gpu");
     request.mutable_hello()->set_journal_id(journal_id);
     stream_->Write(request);
   }
-  bool Write(const std::string& run_key, uint64_t offset, const std::string& data,
-             bool end = false) {
-    v1::PushRequest request;
-    v1::LogChunk& chunk = *request.mutable_chunk();
+  bool Write(const std::string& run_key, uint64_t offset, const std::string& data, bool end = false,
+             v1::LogStream stream = v1::LOG_STREAM_STDOUT) {
+    agent::v1::PushRequest request;
+    agent::v1::LogChunk& chunk = *request.mutable_chunk();
     chunk.set_run_key(run_key);
-    chunk.set_stream(v1::LOG_STREAM_STDOUT);
+    chunk.set_stream(stream);
     chunk.set_offset(offset);
     chunk.set_data(data);
     chunk.set_end(end);
     return stream_->Write(request);
   }
-  std::optional<v1::PushResponse> Read() {
-    v1::PushResponse response;
+  std::optional<agent::v1::PushResponse> Read() {
+    agent::v1::PushResponse response;
     if (stream_->Read(&response)) return response;
     return std::nullopt;
   }
   // Writes and waits for the answer.
-  v1::PushResponse Push(const std::string& run_key, uint64_t offset, const std::string& data,
-                        bool end = false) {
-    EXPECT_TRUE(Write(run_key, offset, data, end));
+  agent::v1::PushResponse Push(const std::string& run_key, uint64_t offset, const std::string& data,
+                               bool end = false, v1::LogStream stream = v1::LOG_STREAM_STDOUT) {
+    EXPECT_TRUE(Write(run_key, offset, data, end, stream));
     const auto response = Read();
     EXPECT_TRUE(response.has_value());
-    return response.value_or(v1::PushResponse());
+    return response.value_or(agent::v1::PushResponse());
   }
   grpc::Status Finish() {
     finished_ = true;
@@ -62,9 +69,10 @@ class FakePusher {
   }
 
  private:
-  std::unique_ptr<v1::LogLink::Stub> stub_;
+  std::unique_ptr<agent::v1::LogLinkService::Stub> stub_;
   std::unique_ptr<grpc::ClientContext> context_ = Call();
-  std::unique_ptr<grpc::ClientReaderWriter<v1::PushRequest, v1::PushResponse>> stream_;
+  std::unique_ptr<grpc::ClientReaderWriter<agent::v1::PushRequest, agent::v1::PushResponse>>
+      stream_;
   bool finished_ = false;
 };
 
@@ -74,21 +82,29 @@ struct LogText {
   grpc::Status status;
 };
 
+// One output.
 v1::ReadLogRequest Log(uint64_t job, bool follow = false, uint64_t offset = 0) {
   v1::ReadLogRequest request;
   request.set_job_id(job);
+  request.set_stream(v1::LOG_STREAM_STDOUT);
   request.set_follow(follow);
-  request.set_offset(offset);
+  if (offset > 0) {
+    v1::LogPosition& position = *request.add_positions();
+    position.set_stream(v1::LOG_STREAM_STDOUT);
+    position.set_offset(offset);
+  }
   return request;
 }
 
 LogText ReadAll(TestBroker& broker, const v1::ReadLogRequest& request) {
   LogText text;
+  const uint64_t begin = request.positions().empty() ? 0 : request.positions(0).offset();
   auto context = Call();
   auto stream = broker.jobs().ReadLog(context.get(), request);
   v1::ReadLogResponse response;
   while (stream->Read(&response)) {
-    EXPECT_EQ(response.offset(), request.offset() + text.data.size());
+    EXPECT_EQ(response.offset(), begin + text.data.size());
+    EXPECT_EQ(response.stream(), request.stream());
     EXPECT_LE(response.data().size(), size_t{64} << 10);
     EXPECT_EQ(text.end, v1::LOG_END_UNSPECIFIED) << "nothing follows the end";
     text.data += response.data();
@@ -96,6 +112,37 @@ LogText ReadAll(TestBroker& broker, const v1::ReadLogRequest& request) {
   }
   text.status = stream->Finish();
   return text;
+}
+
+// Both outputs.
+v1::ReadLogRequest BothLogs(uint64_t job, bool follow = false) {
+  v1::ReadLogRequest request;
+  request.set_job_id(job);
+  request.set_follow(follow);
+  return request;
+}
+
+struct BothTexts {
+  std::string data;  // of both, as they came
+  std::map<v1::LogStream, std::vector<v1::LogEnd>> ends;
+  std::map<v1::LogStream, uint64_t> begins;
+  grpc::Status status;
+};
+
+BothTexts ReadBoth(TestBroker& broker, const v1::ReadLogRequest& request) {
+  BothTexts texts;
+  auto context = Call();
+  auto stream = broker.jobs().ReadLog(context.get(), request);
+  v1::ReadLogResponse response;
+  while (stream->Read(&response)) {
+    texts.begins.try_emplace(response.stream(), response.offset());
+    texts.data += response.data();
+    if (response.end() != v1::LOG_END_UNSPECIFIED) {
+      texts.ends[response.stream()].push_back(response.end());
+    }
+  }
+  texts.status = stream->Finish();
+  return texts;
 }
 
 // A broker, an agent with one run, and its pusher.
@@ -140,6 +187,92 @@ TEST_F(LogsTest, AFollowerSeesEveryByteUntilTheEnd) {
   EXPECT_TRUE(text.status.ok()) << text.status.error_message();
   EXPECT_EQ(text.data, sent);
   EXPECT_EQ(text.end, v1::LOG_END_COMPLETE);
+}
+
+TEST_F(LogsTest, BothOutputsComeInTheirOrderAndEachHasItsEnd) {
+  pusher.Push(run_key, 0, "1\n");
+  pusher.Push(run_key, 0, "2\n", false, v1::LOG_STREAM_STDERR);
+  pusher.Push(run_key, 2, "3\n");
+  const BothTexts now = ReadBoth(broker, BothLogs(job));
+  EXPECT_EQ(now.data, "1\n2\n3\n");
+  EXPECT_THAT(now.ends, UnorderedElementsAre(
+                            Pair(v1::LOG_STREAM_STDOUT, ElementsAre(v1::LOG_END_MORE_LATER)),
+                            Pair(v1::LOG_STREAM_STDERR, ElementsAre(v1::LOG_END_MORE_LATER))));
+  BothTexts followed;
+  std::thread follower([&] { followed = ReadBoth(broker, BothLogs(job, true)); });
+  pusher.Push(run_key, 2, "4\n", true, v1::LOG_STREAM_STDERR);
+  pusher.Push(run_key, 4, "5\n", true);
+  follower.join();
+  EXPECT_TRUE(followed.status.ok()) << followed.status.error_message();
+  EXPECT_EQ(followed.data, "1\n2\n3\n4\n5\n");
+  EXPECT_THAT(followed.ends,
+              UnorderedElementsAre(Pair(v1::LOG_STREAM_STDOUT, ElementsAre(v1::LOG_END_COMPLETE)),
+                                   Pair(v1::LOG_STREAM_STDERR, ElementsAre(v1::LOG_END_COMPLETE))));
+}
+
+TEST_F(LogsTest, AnUnfinishedLineKeepsTheOtherOutputBackForAMomentOnly) {
+  pusher.Push(run_key, 0, "password: ");
+  pusher.Push(run_key, 0, "no terminal\n", false, v1::LOG_STREAM_STDERR);
+  auto context = Call();
+  auto stream = broker.jobs().ReadLog(context.get(), BothLogs(job, true));
+  v1::ReadLogResponse response;
+  ASSERT_TRUE(stream->Read(&response));
+  EXPECT_EQ(response.data(), "password: ");
+  ASSERT_TRUE(stream->Read(&response));
+  EXPECT_EQ(response.data(), "no terminal\n");
+  context->TryCancel();
+}
+
+TEST_F(LogsTest, TheLastLinesBeginWithWhereEachOutputBegins) {
+  pusher.Push(run_key, 0, "1\n2\n");
+  pusher.Push(run_key, 0, "3\n", false, v1::LOG_STREAM_STDERR);
+  pusher.Push(run_key, 4, "4\n");
+  v1::ReadLogRequest request = BothLogs(job);
+  request.set_tail_lines(2);
+  const BothTexts last = ReadBoth(broker, request);
+  EXPECT_EQ(last.data, "3\n4\n");
+  EXPECT_THAT(last.begins,
+              UnorderedElementsAre(Pair(v1::LOG_STREAM_STDOUT, 4), Pair(v1::LOG_STREAM_STDERR, 0)));
+  request.set_stream(v1::LOG_STREAM_STDOUT);
+  EXPECT_EQ(ReadBoth(broker, request).data, "2\n4\n");
+  request.set_tail_lines(100'001);
+  EXPECT_EQ(ReadBoth(broker, request).status.error_code(), grpc::INVALID_ARGUMENT);
+}
+
+TEST_F(LogsTest, PositionsMustBeOfTheStreamsAskedForAndWithinThem) {
+  pusher.Push(run_key, 0, "hello\n");
+  EXPECT_EQ(ReadAll(broker, Log(job, false, 6)).data, "");
+  EXPECT_EQ(ReadAll(broker, Log(job, false, 7)).status.error_code(), grpc::OUT_OF_RANGE);
+  v1::ReadLogRequest request = Log(job, false, 3);
+  request.set_stream(v1::LOG_STREAM_STDERR);
+  EXPECT_EQ(ReadAll(broker, request).status.error_code(), grpc::INVALID_ARGUMENT);
+  request = Log(job, false, 3);
+  *request.add_positions() = request.positions(0);
+  EXPECT_EQ(ReadAll(broker, request).status.error_code(), grpc::INVALID_ARGUMENT);
+  request = Log(job, false, 3);
+  request.set_tail_lines(1);
+  EXPECT_EQ(ReadAll(broker, request).status.error_code(), grpc::INVALID_ARGUMENT);
+  pusher.Push(run_key, 6, "", true);
+  EXPECT_EQ(ReadAll(broker, Log(job, true, 7)).status.error_code(), grpc::OUT_OF_RANGE);
+}
+
+TEST_F(LogsTest, AListOfLogsHasTheirSizesAndEnds) {
+  pusher.Push(run_key, 0, "hello\n", true);
+  pusher.Push(run_key, 0, "oops", false, v1::LOG_STREAM_STDERR);
+  v1::ListLogsRequest request;
+  request.set_job_id(job);
+  v1::ListLogsResponse response;
+  ASSERT_TRUE(broker.jobs().ListLogs(Call().get(), request, &response).ok());
+  EXPECT_EQ(response.run(), 1u);
+  ASSERT_EQ(response.logs_size(), 2);
+  EXPECT_EQ(response.logs(0).stream(), v1::LOG_STREAM_STDOUT);
+  EXPECT_EQ(response.logs(0).size_bytes(), 6u);
+  EXPECT_EQ(response.logs(0).end(), v1::LOG_END_COMPLETE);
+  EXPECT_EQ(response.logs(1).stream(), v1::LOG_STREAM_STDERR);
+  EXPECT_EQ(response.logs(1).size_bytes(), 4u);
+  EXPECT_EQ(response.logs(1).end(), v1::LOG_END_MORE_LATER);
+  request.set_run(2);
+  EXPECT_EQ(broker.jobs().ListLogs(Call().get(), request, &response).error_code(), grpc::NOT_FOUND);
 }
 
 TEST_F(LogsTest, AFollowerOfALogThatNeverBeganEndsWithTheRun) {
@@ -188,14 +321,14 @@ TEST_F(ShortGraceTest, AFollowerIsToldAfterTheGraceThatTheRestDidNotCome) {
 
 TEST_F(LogsTest, AGapIsAnsweredWithWhereToGoOn) {
   pusher.Push(run_key, 0, "abc");
-  const v1::PushResponse answer = pusher.Push(run_key, 100, "xyz");
+  const agent::v1::PushResponse answer = pusher.Push(run_key, 100, "xyz");
   EXPECT_EQ(answer.next_offset(), 3u);
   EXPECT_FALSE(answer.complete());
 }
 
 TEST_F(LogsTest, ARunThatIsNotThisClustersIsDiscarded) {
   for (const std::string key : {"k7m2-99-1", "zzzz-1-1", "nonsense"}) {
-    const v1::PushResponse answer = pusher.Push(key, 0, "abc", true);
+    const agent::v1::PushResponse answer = pusher.Push(key, 0, "abc", true);
     EXPECT_TRUE(answer.discarding()) << key;
     EXPECT_EQ(answer.next_offset(), 3u);
     EXPECT_TRUE(answer.complete());

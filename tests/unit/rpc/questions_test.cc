@@ -7,7 +7,7 @@
 
 #include "broker/rpc/pending_questions.h"
 #include "contract/errors.h"
-#include "contract/pool_words.h"
+#include "contract/sentences.h"
 #include "rpc/status.h"
 #include "tests/unit/rpc/harness.h"
 
@@ -34,7 +34,7 @@ struct Check {
 };
 
 // The next question that the agent gets, whatever else it gets before.
-v1::AgentQuestion NextQuestion(FakeAgent& agent) {
+agent::v1::AgentQuestion NextQuestion(FakeAgent& agent) {
   while (auto message = agent.Read()) {
     if (message->has_question()) return message->question();
   }
@@ -42,14 +42,15 @@ v1::AgentQuestion NextQuestion(FakeAgent& agent) {
   return {};
 }
 
-v1::ConnectRequest AnswerTo(const v1::AgentQuestion& question) {
-  v1::ConnectRequest request;
+agent::v1::ConnectRequest AnswerTo(const agent::v1::AgentQuestion& question) {
+  agent::v1::ConnectRequest request;
   request.mutable_answer()->set_id(question.id());
   return request;
 }
 
-v1::ConnectRequest OneCheck(const v1::AgentQuestion& question, const std::string& subject) {
-  v1::ConnectRequest request = AnswerTo(question);
+agent::v1::ConnectRequest OneCheck(const agent::v1::AgentQuestion& question,
+                                   const std::string& subject) {
+  agent::v1::ConnectRequest request = AnswerTo(question);
   v1::ClusterCheck* check = request.mutable_answer()->mutable_check()->add_checks();
   check->set_subject(subject);
   check->set_result(v1::CHECK_RESULT_OK);
@@ -61,9 +62,9 @@ TEST(Questions, AnAnswerReachesWhoeverAsked) {
   FakeAgent agent(broker);
   ASSERT_TRUE(agent.Connect());
   Check first(broker, "gpu");
-  const v1::AgentQuestion one = NextQuestion(agent);
+  const agent::v1::AgentQuestion one = NextQuestion(agent);
   Check second(broker, "gpu");
-  const v1::AgentQuestion two = NextQuestion(agent);
+  const agent::v1::AgentQuestion two = NextQuestion(agent);
   EXPECT_TRUE(one.has_check());
   ASSERT_NE(one.id(), two.id());
   ASSERT_TRUE(agent.Write(OneCheck(two, "the second")));
@@ -84,9 +85,9 @@ TEST(Questions, ADescriptionComesWithTheCluster) {
     request.set_name("gpu");
     return broker.clusters().DescribeCluster(Call().get(), request, &response);
   });
-  const v1::AgentQuestion question = NextQuestion(agent);
+  const agent::v1::AgentQuestion question = NextQuestion(agent);
   ASSERT_TRUE(question.has_describe());
-  v1::ConnectRequest answer = AnswerTo(question);
+  agent::v1::ConnectRequest answer = AnswerTo(question);
   answer.mutable_answer()->mutable_describe()->add_nodes()->set_name("n1");
   ASSERT_TRUE(agent.Write(answer));
   ASSERT_TRUE(status.get().ok());
@@ -99,7 +100,7 @@ TEST(Questions, TheAgentsErrorNamesItsCluster) {
   FakeAgent agent(broker);
   ASSERT_TRUE(agent.Connect());
   Check check(broker, "gpu");
-  v1::ConnectRequest answer = AnswerTo(NextQuestion(agent));
+  agent::v1::ConnectRequest answer = AnswerTo(NextQuestion(agent));
   answer.mutable_answer()->mutable_error()->set_code(grpc::StatusCode::RESOURCE_EXHAUSTED);
   answer.mutable_answer()->mutable_error()->set_message("too many questions");
   ASSERT_TRUE(agent.Write(answer));
@@ -140,7 +141,7 @@ TEST(Questions, TheClientsOwnDeadlineEndsTheWait) {
   FakeAgent agent(broker);
   ASSERT_TRUE(agent.Connect());
   Check check(broker, "gpu", /*seconds=*/1);
-  const v1::AgentQuestion question = NextQuestion(agent);
+  const agent::v1::AgentQuestion question = NextQuestion(agent);
   EXPECT_EQ(check.status.get().error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
   // The answer that comes too late is nobody's, and does no harm.
   ASSERT_TRUE(agent.Write(OneCheck(question, "late")));
@@ -155,7 +156,7 @@ TEST(Questions, APlanComesFromEachConnectedClusterThatCouldTakeTheJob) {
   FakeAgent fits(broker, "fits");
   ASSERT_TRUE(fits.Connect());
   FakeAgent other(broker, "other");
-  ASSERT_TRUE(other.Connect([](v1::AgentHello& hello) {
+  ASSERT_TRUE(other.Connect([](agent::v1::AgentHello& hello) {
     hello.set_journal_id("journal-2");
     hello.mutable_inventory()->set_identity("other");
   }));
@@ -165,10 +166,10 @@ TEST(Questions, APlanComesFromEachConnectedClusterThatCouldTakeTheJob) {
   v1::PlanJobResponse response;
   auto status = std::async(std::launch::async,
                            [&] { return broker.jobs().PlanJob(Call().get(), request, &response); });
-  const v1::AgentQuestion question = NextQuestion(fits);
+  const agent::v1::AgentQuestion question = NextQuestion(fits);
   EXPECT_EQ(question.plan().spec().command().argv().args(0), "true");
   EXPECT_NE(question.plan().user(), "");
-  v1::ConnectRequest answer = AnswerTo(question);
+  agent::v1::ConnectRequest answer = AnswerTo(question);
   answer.mutable_answer()->mutable_plan()->set_submission("sbatch ...");
   ASSERT_TRUE(fits.Write(answer));
   const grpc::Status ended = status.get();
@@ -181,7 +182,7 @@ TEST(Questions, APlanComesFromEachConnectedClusterThatCouldTakeTheJob) {
 TEST(Questions, APlanForAClusterThatHasAllTheRunsThatItTakesHasNoEstimate) {
   TestBroker broker;
   FakeAgent agent(broker);
-  ASSERT_TRUE(agent.Connect([](v1::AgentHello& hello) { hello.set_max_active_runs(1); }));
+  ASSERT_TRUE(agent.Connect([](agent::v1::AgentHello& hello) { hello.set_max_active_runs(1); }));
   for (const bool is_full : {false, true}) {
     v1::PlanJobRequest request;
     *request.mutable_spec() = TrueSpec();
@@ -189,7 +190,7 @@ TEST(Questions, APlanForAClusterThatHasAllTheRunsThatItTakesHasNoEstimate) {
     auto status = std::async(std::launch::async, [&] {
       return broker.jobs().PlanJob(Call().get(), request, &response);
     });
-    v1::ConnectRequest answer = AnswerTo(NextQuestion(agent));
+    agent::v1::ConnectRequest answer = AnswerTo(NextQuestion(agent));
     answer.mutable_answer()->mutable_plan()->mutable_estimated_start_time()->set_seconds(1);
     ASSERT_TRUE(agent.Write(answer));
     ASSERT_TRUE(status.get().ok());
@@ -210,16 +211,18 @@ TEST(Questions, APlanForAClusterThatHasAllTheRunsThatItTakesHasNoEstimate) {
 }
 
 // An agent of a Kubernetes cluster whose pool takes no jobs; an empty state: for want of nodes.
-void ConnectShut(const std::string& state, const std::string& warning, FakeAgent* agent) {
-  ASSERT_TRUE(agent->Connect([&](v1::AgentHello& hello) {
+void ConnectShut(const std::string& state, const v1::ClusterIssue& issue, FakeAgent* agent) {
+  ASSERT_TRUE(agent->Connect([&](agent::v1::AgentHello& hello) {
     hello.set_kind(v1::CLUSTER_KIND_KUBERNETES);
     v1::Pool* pool = hello.mutable_inventory()->mutable_pools(0);
     pool->set_name("lab");
     pool->set_available(false);
     pool->set_state(state);
     pool->clear_node_groups();
-    hello.mutable_inventory()->add_warnings("namespace la is missing; see elsewhere");
-    hello.mutable_inventory()->add_warnings(warning);
+    *hello.mutable_inventory()->add_issues() =
+        contract::MakeIssue(v1::CLUSTER_ISSUE_CODE_POOL_MISSING, "namespace la is missing",
+                            {.pool = "la", .remedy = "see elsewhere"});
+    *hello.mutable_inventory()->add_issues() = issue;
   }));
 }
 
@@ -227,7 +230,11 @@ TEST(Questions, APlanForANamespaceThatIsShutSaysThatAlone) {
   for (const std::string state : {"missing", "forbidden"}) {
     TestBroker broker;
     FakeAgent agent(broker);
-    ConnectShut(state, contract::PoolWarning("namespace lab is " + state + ": gone", "make it"),
+    const v1::ClusterIssueCode code = state == "missing" ? v1::CLUSTER_ISSUE_CODE_POOL_MISSING
+                                                         : v1::CLUSTER_ISSUE_CODE_POOL_FORBIDDEN;
+    ConnectShut(state,
+                contract::MakeIssue(code, "namespace lab is " + state + ": gone",
+                                    {.pool = "lab", .remedy = "make it"}),
                 &agent);
     v1::PlanJobRequest request;
     *request.mutable_spec() = TrueSpec();
@@ -239,19 +246,23 @@ TEST(Questions, APlanForANamespaceThatIsShutSaysThatAlone) {
     EXPECT_EQ(check.result(), v1::CHECK_RESULT_WARN);
     EXPECT_THAT(check.seen(), HasSubstr("takes no jobs at the moment: it is " + state));
     EXPECT_EQ(check.remedy(), "make it; until then the job waits in Muster's queue");
+    ASSERT_EQ(response.plans(0).warnings_size(), 1) << "as a submit would";
+    EXPECT_EQ(response.plans(0).warnings(0).cluster(), "gpu");
+    EXPECT_EQ(response.plans(0).warnings(0).subject(), "pool");
   }
 }
 
 TEST(Questions, APlanForAClusterThatHasNoNodesNowIsTheClustersAllTheSame) {
   TestBroker broker;
   FakeAgent agent(broker);
-  ConnectShut("", "the cluster has no nodes; see kubectl get nodes", &agent);
+  ConnectShut("", contract::MakeIssue(v1::CLUSTER_ISSUE_CODE_NO_NODES, "the cluster has no nodes"),
+              &agent);
   v1::PlanJobRequest request;
   *request.mutable_spec() = TrueSpec();
   v1::PlanJobResponse response;
   auto status = std::async(std::launch::async,
                            [&] { return broker.jobs().PlanJob(Call().get(), request, &response); });
-  v1::ConnectRequest answer = AnswerTo(NextQuestion(agent));
+  agent::v1::ConnectRequest answer = AnswerTo(NextQuestion(agent));
   answer.mutable_answer()->mutable_plan()->set_submission("kind: Job\n");
   answer.mutable_answer()->mutable_plan()->add_checks()->set_subject("dry run");
   ASSERT_TRUE(agent.Write(answer));
@@ -300,11 +311,13 @@ TEST(PendingQuestions, OneMoreThanTheBoundIsRefused) {
   PendingQuestions pending;
   int over = 0;
   for (size_t i = 0; i < kMaxPendingQuestions; ++i) {
-    EXPECT_TRUE(pending.Add(kStart, [&](const absl::StatusOr<v1::AgentAnswer>&) { ++over; }));
+    EXPECT_TRUE(
+        pending.Add(kStart, [&](const absl::StatusOr<agent::v1::AgentAnswer>&) { ++over; }));
   }
   absl::Status refused;
-  EXPECT_FALSE(pending.Add(
-      kStart, [&](const absl::StatusOr<v1::AgentAnswer>& answer) { refused = answer.status(); }));
+  EXPECT_FALSE(pending.Add(kStart, [&](const absl::StatusOr<agent::v1::AgentAnswer>& answer) {
+    refused = answer.status();
+  }));
   EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
   EXPECT_EQ(over, 0);
   pending.End();
@@ -314,8 +327,9 @@ TEST(PendingQuestions, OneMoreThanTheBoundIsRefused) {
 TEST(PendingQuestions, AQuestionExpiresAtItsDeadlineAndNotBefore) {
   PendingQuestions pending;
   absl::Status status;
-  pending.Add(kStart + std::chrono::seconds(5),
-              [&](const absl::StatusOr<v1::AgentAnswer>& answer) { status = answer.status(); });
+  pending.Add(
+      kStart + std::chrono::seconds(5),
+      [&](const absl::StatusOr<agent::v1::AgentAnswer>& answer) { status = answer.status(); });
   pending.Expire(kStart + std::chrono::seconds(4));
   EXPECT_TRUE(status.ok());
   pending.Expire(kStart + std::chrono::seconds(5));
@@ -325,9 +339,10 @@ TEST(PendingQuestions, AQuestionExpiresAtItsDeadlineAndNotBefore) {
 TEST(PendingQuestions, AnAnswerThatIsTooLargeIsAnError) {
   PendingQuestions pending;
   absl::Status status;
-  const auto id = pending.Add(
-      kStart, [&](const absl::StatusOr<v1::AgentAnswer>& answer) { status = answer.status(); });
-  v1::AgentAnswer answer;
+  const auto id = pending.Add(kStart, [&](const absl::StatusOr<agent::v1::AgentAnswer>& answer) {
+    status = answer.status();
+  });
+  agent::v1::AgentAnswer answer;
   answer.set_id(*id);
   answer.mutable_plan()->set_submission(std::string(kMaxAnswerBytes + 1, '#'));
   pending.Answer(answer);

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "contract/errors.h"
+#include "contract/sentences.h"
 #include "rpc/status.h"
-#include "rpc/warnings.h"
 #include "tests/unit/rpc/harness.h"
 
 namespace muster::broker {
@@ -22,7 +22,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
 
-void BeKubernetes(v1::AgentHello& hello) { hello.set_kind(v1::CLUSTER_KIND_KUBERNETES); }
+void BeKubernetes(agent::v1::AgentHello& hello) { hello.set_kind(v1::CLUSTER_KIND_KUBERNETES); }
 
 // A job about which capacity alone says too little.
 v1::SubmitJobRequest OnKubernetes(const std::string& request_id = "") {
@@ -43,8 +43,8 @@ struct Submitting {
 };
 
 // A plan with what speaks against the job, or nothing.
-v1::ConnectRequest PlanFor(uint64_t question, const std::string& against) {
-  v1::ConnectRequest answer;
+agent::v1::ConnectRequest PlanFor(uint64_t question, const std::string& against) {
+  agent::v1::ConnectRequest answer;
   answer.mutable_answer()->set_id(question);
   v1::ClusterCheck* check = answer.mutable_answer()->mutable_plan()->add_checks();
   check->set_subject("the job");
@@ -54,7 +54,7 @@ v1::ConnectRequest PlanFor(uint64_t question, const std::string& against) {
 }
 
 // Reads the agent's next question; nobody has answered it.
-v1::AgentQuestion NextQuestion(FakeAgent& agent) {
+agent::v1::AgentQuestion NextQuestion(FakeAgent& agent) {
   while (auto message = agent.Read()) {
     if (message->has_question()) return message->question();
   }
@@ -80,13 +80,13 @@ std::future<int> RefuseAll(FakeAgent& agent) {
   });
 }
 
-using Rule = std::function<std::string(const v1::PlanQuestion&)>;
+using Rule = std::function<std::string(const agent::v1::PlanQuestion&)>;
 
 // Answers all that the agent is asked until its stream ends: what speaks against the job. Returns
 // the questions.
-std::future<std::vector<v1::PlanQuestion>> JudgeAll(FakeAgent& agent, Rule rule) {
+std::future<std::vector<agent::v1::PlanQuestion>> JudgeAll(FakeAgent& agent, Rule rule) {
   return std::async(std::launch::async, [&agent, rule = std::move(rule)] {
-    std::vector<v1::PlanQuestion> questions;
+    std::vector<agent::v1::PlanQuestion> questions;
     while (auto message = agent.Read()) {
       if (!message->has_question()) continue;
       questions.push_back(message->question().plan());
@@ -104,13 +104,13 @@ v1::SubmitJobRequest Running(const std::string& argument, const std::string& dis
   return request;
 }
 
-std::string ArgumentOf(const v1::PlanQuestion& question) {
+std::string ArgumentOf(const agent::v1::PlanQuestion& question) {
   const auto& args = question.spec().command().argv().args();
   return args.empty() ? "" : args.Get(args.size() - 1);
 }
 
 Rule Against(const std::string& argument) {
-  return [argument](const v1::PlanQuestion& question) {
+  return [argument](const agent::v1::PlanQuestion& question) {
     return ArgumentOf(question) == argument ? "no storage for " + argument : std::string();
   };
 }
@@ -144,7 +144,7 @@ TEST(SubmitQuestions, AJobThatTheOnlyClusterRefusesIsRefusedInItsWords) {
   EXPECT_THAT(status.error_message(), HasSubstr("cluster \"gpu\": no node has disk=ssd"));
 }
 
-void TakeUploads(v1::AgentHello& hello) {
+void TakeUploads(agent::v1::AgentHello& hello) {
   BeKubernetes(hello);
   hello.mutable_inventory()->set_takes_uploads(true);
 }
@@ -182,22 +182,25 @@ TEST(SubmitQuestions, WhatWasSaidBeforeTheFilesCameIsAskedAgain) {
 }
 
 // What came with the answer to a submit, whose question the agent has answered with a warning.
-std::vector<std::string> WarningsOfSubmit(TestBroker& broker, FakeAgent& agent,
-                                          const std::string& words, bool refuses) {
-  const std::unique_ptr<grpc::ClientContext> call = Call();
+std::vector<v1::SubmitWarning> WarningsOfSubmit(TestBroker& broker, FakeAgent& agent,
+                                                const std::string& words, bool refuses,
+                                                v1::SubmitWarningCode code = {}) {
   v1::SubmitJobResponse response;
   auto status = std::async(std::launch::async, [&] {
-    return broker.jobs().SubmitJob(call.get(), OnKubernetes(), &response);
+    return broker.jobs().SubmitJob(Call().get(), OnKubernetes(), &response);
   });
-  v1::ConnectRequest answer = PlanFor(NextQuestion(agent).id(), refuses ? "no" : "");
-  v1::ClusterCheck* check = answer.mutable_answer()->mutable_plan()->add_checks();
+  agent::v1::ConnectRequest answer = PlanFor(NextQuestion(agent).id(), refuses ? "no" : "");
+  v1::JobPlan* plan = answer.mutable_answer()->mutable_plan();
+  v1::ClusterCheck* check = plan->add_checks();
   check->set_subject("kubernetes.volumes[0].claim");
   check->set_result(v1::CHECK_RESULT_WARN);
   check->set_seen(words);
   check->set_remedy("Make it.");
+  if (code != v1::SUBMIT_WARNING_CODE_UNSPECIFIED)
+    *plan->add_warnings() = contract::MakeWarning(code, *check);
   EXPECT_TRUE(agent.Write(answer));
   EXPECT_EQ(status.get().ok(), !refuses);
-  return WarningsOf(*call);
+  return {response.warnings().begin(), response.warnings().end()};
 }
 
 TEST(SubmitQuestions, WhatAnAgentWarnsOfIsToldWithEachAcceptedJob) {
@@ -206,14 +209,22 @@ TEST(SubmitQuestions, WhatAnAgentWarnsOfIsToldWithEachAcceptedJob) {
   ASSERT_TRUE(agent.Connect(BeKubernetes));
   // Twice: who has made the claim wants to be believed, and who has not to be told again.
   for (int i = 0; i < 2; ++i) {
-    EXPECT_THAT(WarningsOfSubmit(broker, agent, "\"dätä\": there is none", false),
-                ElementsAre("on cluster gpu: kubernetes.volumes[0].claim \"dätä\": there is none. "
-                            "Make it."));
+    const auto warnings = WarningsOfSubmit(broker, agent, "\"dätä\": there is none", false);
+    ASSERT_EQ(warnings.size(), 1u);
+    EXPECT_EQ(warnings[0].code(), v1::SUBMIT_WARNING_CODE_CHECK);
+    EXPECT_EQ(warnings[0].message(),
+              "on cluster gpu: kubernetes.volumes[0].claim \"dätä\": there is none");
+    EXPECT_EQ(warnings[0].remedy(), "Make it.");
+    EXPECT_EQ(warnings[0].subject(), "kubernetes.volumes[0].claim");
   }
   EXPECT_THAT(WarningsOfSubmit(broker, agent, "x", true), IsEmpty());
   const auto cut = WarningsOfSubmit(broker, agent, std::string(10'000, 'x'), false);
   ASSERT_EQ(cut.size(), 1u);
-  EXPECT_LE(cut[0].size(), rpc::kMaxWarningBytes);
+  EXPECT_EQ(cut[0].message().size(), 1024u);
+  const auto named =
+      WarningsOfSubmit(broker, agent, "y", false, v1::SUBMIT_WARNING_CODE_NOT_THERE_YET);
+  ASSERT_EQ(named.size(), 1u) << "the agent knows best what its checks warn of";
+  EXPECT_EQ(named[0].code(), v1::SUBMIT_WARNING_CODE_NOT_THERE_YET);
 }
 
 TEST(SubmitQuestions, WhatNobodyRefusedIsNotAskedAgainForJobsThatAreAlike) {
@@ -262,7 +273,7 @@ TEST(SubmitQuestions, AJobThatNamesADirectoryIsAskedAboutForOfImagesBrokersKnowN
 TEST(SubmitQuestions, AClusterWhosePoolTakesNoJobsNowIsNotAsked) {
   TestBroker broker;
   FakeAgent agent(broker);
-  ASSERT_TRUE(agent.Connect([](v1::AgentHello& hello) {
+  ASSERT_TRUE(agent.Connect([](agent::v1::AgentHello& hello) {
     BeKubernetes(hello);
     hello.mutable_inventory()->mutable_pools(0)->set_available(false);
   }));
@@ -278,7 +289,7 @@ TEST(SubmitQuestions, AClusterThatRefusesIsLeftOut) {
   FakeAgent refuses(broker, "a-refuses");
   ASSERT_TRUE(refuses.Connect(BeKubernetes));
   FakeAgent takes(broker, "b-takes");
-  ASSERT_TRUE(takes.Connect([](v1::AgentHello& hello) {
+  ASSERT_TRUE(takes.Connect([](agent::v1::AgentHello& hello) {
     BeKubernetes(hello);
     hello.set_journal_id("journal-2");
   }));
@@ -324,10 +335,10 @@ TEST(SubmitQuestions, ARefusalIsNotToldOfAnotherJobThatWaitedForTheSameAnswer) {
   FakeAgent agent(broker);
   ASSERT_TRUE(agent.Connect(BeKubernetes));
   Submitting bad(broker, Running("bad"));
-  const v1::AgentQuestion about_bad = NextQuestion(agent);
+  const agent::v1::AgentQuestion about_bad = NextQuestion(agent);
   // One that waits for that answer, with one that shows when it does.
   SubmittingAll good(broker, {Running("good"), Running("good", "tape")});
-  const v1::AgentQuestion about_tape = NextQuestion(agent);
+  const agent::v1::AgentQuestion about_tape = NextQuestion(agent);
   EXPECT_EQ(about_tape.plan().spec().kubernetes().node_selector().at("disk"), "tape");
   auto rest = JudgeAll(agent, Against("bad"));
   ASSERT_TRUE(agent.Write(PlanFor(about_tape.id(), "")));
@@ -336,7 +347,7 @@ TEST(SubmitQuestions, ARefusalIsNotToldOfAnotherJobThatWaitedForTheSameAnswer) {
   const grpc::Status status = good.status.get();
   EXPECT_TRUE(status.ok()) << status.error_message();
   agent.Drop();
-  const std::vector<v1::PlanQuestion> questions = rest.get();
+  const std::vector<agent::v1::PlanQuestion> questions = rest.get();
   ASSERT_EQ(questions.size(), 1u);
   EXPECT_EQ(ArgumentOf(questions[0]), "good");
 }
@@ -346,7 +357,7 @@ TEST(SubmitQuestions, OfABatchEachKindIsAskedAboutAndARefusedJobAlone) {
   FakeAgent picky(broker, "a-picky");
   ASSERT_TRUE(picky.Connect(BeKubernetes));
   FakeAgent takes(broker, "b-takes");
-  ASSERT_TRUE(takes.Connect([](v1::AgentHello& hello) {
+  ASSERT_TRUE(takes.Connect([](agent::v1::AgentHello& hello) {
     BeKubernetes(hello);
     hello.set_journal_id("journal-2");
   }));
@@ -359,7 +370,7 @@ TEST(SubmitQuestions, OfABatchEachKindIsAskedAboutAndARefusedJobAlone) {
   picky.Drop();
   takes.Drop();
   std::vector<std::string> arguments;
-  for (const v1::PlanQuestion& question : asked.get()) {
+  for (const agent::v1::PlanQuestion& question : asked.get()) {
     arguments.push_back(ArgumentOf(question));
     EXPECT_EQ(question.user(), "") << "the cluster is not to be tried";
   }
@@ -424,7 +435,7 @@ bool PassesWhileOneWaits(const std::function<void(SubmitBounds&)>& adjust,
   FakeAgent agent(broker);
   EXPECT_TRUE(agent.Connect(BeKubernetes));
   Submitting waits(broker);
-  const v1::AgentQuestion question = NextQuestion(agent);
+  const agent::v1::AgentQuestion question = NextQuestion(agent);
   auto questions = RefuseAll(agent);
   Submitting second(broker, further);
   const bool passes = second.status.get().ok();
@@ -469,7 +480,7 @@ TEST(SubmitQuestions, AtMostTenClustersAreAskedAboutAJob) {
   std::vector<std::future<int>> questions;
   for (int i = 0; i < kClusters; ++i) {
     agents.push_back(std::make_unique<FakeAgent>(broker, "c" + std::to_string(i)));
-    ASSERT_TRUE(agents.back()->Connect([i](v1::AgentHello& hello) {
+    ASSERT_TRUE(agents.back()->Connect([i](agent::v1::AgentHello& hello) {
       BeKubernetes(hello);
       hello.set_journal_id("journal-" + std::to_string(i));
     }));

@@ -6,66 +6,12 @@
 #include "contract/errors.h"
 #include "rpc/status.h"
 #include "tests/unit/rpc/harness.h"
+#include "tests/unit/rpc/watch_reader.h"
 
 namespace muster::broker {
 namespace {
 
 using ::testing::ElementsAre;
-
-// The client's end of WatchJobs.
-class WatchReader {
- public:
-  WatchReader(TestBroker& broker, const v1::WatchJobsRequest& request)
-      : stream_(broker.jobs().WatchJobs(context_.get(), request)) {}
-  ~WatchReader() {
-    if (finished_) return;
-    context_->TryCancel();
-    Finish();
-  }
-
-  // The next transition, whatever signs of life come between; none: the stream has ended.
-  std::optional<v1::WatchJobsResponse> Next() {
-    v1::WatchJobsResponse response;
-    while (stream_->Read(&response)) {
-      if (response.job_id() != 0) return response;
-    }
-    return std::nullopt;
-  }
-  // The next message, a sign of life too.
-  v1::WatchJobsResponse NextMessage() {
-    v1::WatchJobsResponse response;
-    EXPECT_TRUE(stream_->Read(&response));
-    return response;
-  }
-  std::vector<v1::JobState> NextStates(int count) {
-    std::vector<v1::JobState> states;
-    for (int i = 0; i < count; ++i) {
-      const auto response = Next();
-      if (!response) break;
-      states.push_back(response->transition().job_state());
-    }
-    return states;
-  }
-  // Reads to the end.
-  grpc::Status Finish() {
-    finished_ = true;
-    v1::WatchJobsResponse ignored;
-    while (stream_->Read(&ignored)) {
-    }
-    return stream_->Finish();
-  }
-
- private:
-  std::unique_ptr<grpc::ClientContext> context_ = Call();
-  std::unique_ptr<grpc::ClientReader<v1::WatchJobsResponse>> stream_;
-  bool finished_ = false;
-};
-
-v1::WatchJobsRequest WatchJob(uint64_t id) {
-  v1::WatchJobsRequest request;
-  request.add_job_ids(id);
-  return request;
-}
 
 TEST(WatchJobs, ShowsThePastAndThenTheFutureInOrder) {
   TestBroker broker;
@@ -97,13 +43,14 @@ TEST(WatchJobs, ResumesAfterASequenceWithoutSkippingOrRepeating) {
   ASSERT_TRUE(broker.jobs().SubmitJobs(Call().get(), batch, &responses).ok());
   std::vector<uint64_t> seen;
   v1::WatchJobsRequest request;
+  request.mutable_beginning();
   while (seen.size() < kJobs) {
     WatchReader watch(broker, request);
     for (int i = 0; i < 137 && seen.size() < kJobs; ++i) {
       const auto step = watch.Next();
       ASSERT_TRUE(step.has_value());
-      seen.push_back(step->job_id());
-      request.set_after_sequence(static_cast<int64_t>(step->transition().sequence()));
+      seen.push_back(step->job().id());
+      request.set_after(step->sequence());
     }
   }
   for (int i = 0; i < kJobs; ++i) ASSERT_EQ(seen[i], static_cast<uint64_t>(i + 1));
@@ -112,9 +59,7 @@ TEST(WatchJobs, ResumesAfterASequenceWithoutSkippingOrRepeating) {
 TEST(WatchJobs, FromNowOnLeavesThePastOut) {
   TestBroker broker;
   broker.Submit();
-  v1::WatchJobsRequest request;
-  request.set_after_sequence(-1);
-  WatchReader watch(broker, request);
+  WatchReader watch(broker, v1::WatchJobsRequest());
   // Where "now" is, the broker decides; one of the jobs that are submitted meanwhile is the first.
   std::thread submitter([&] {
     for (int i = 0; i < 200; ++i) broker.Submit();
@@ -122,8 +67,8 @@ TEST(WatchJobs, FromNowOnLeavesThePastOut) {
   const auto first = watch.Next();
   submitter.join();
   ASSERT_TRUE(first.has_value());
-  EXPECT_NE(first->job_id(), 1u);
-  EXPECT_EQ(watch.Next()->job_id(), first->job_id() + 1);
+  EXPECT_NE(first->job().id(), 1u);
+  EXPECT_EQ(watch.Next()->job().id(), first->job().id() + 1);
 }
 
 TEST(WatchJobs, FromNowOnSaysFirstWhereNowIsSoThatALostStreamCanBeResumed) {
@@ -132,21 +77,21 @@ TEST(WatchJobs, FromNowOnSaysFirstWhereNowIsSoThatALostStreamCanBeResumed) {
   const auto past = WatchReader(broker, request).Next();
   ASSERT_TRUE(past.has_value());
   request.Clear();
-  request.set_after_sequence(-1);
+  request.mutable_now();
   const v1::WatchJobsResponse now = WatchReader(broker, request).NextMessage();
-  EXPECT_EQ(now.job_id(), 0u);
-  ASSERT_TRUE(now.has_sequence());
-  EXPECT_GE(now.sequence(), past->transition().sequence());
+  ASSERT_TRUE(now.has_heartbeat());
+  EXPECT_GE(now.heartbeat().sequence(), past->sequence());
   // What happens while nobody watches.
   const uint64_t missed = broker.Submit();
-  request.set_after_sequence(static_cast<int64_t>(now.sequence()));
-  EXPECT_EQ(WatchReader(broker, request).Next()->job_id(), missed);
+  request.set_after(now.heartbeat().sequence());
+  EXPECT_EQ(WatchReader(broker, request).Next()->job().id(), missed);
 }
 
 TEST(WatchJobs, EndsWhenAllJobsHaveEnded) {
   TestBroker broker;
   v1::WatchJobsRequest request = WatchJob(broker.Submit());
   request.add_job_ids(broker.Submit());
+  request.mutable_beginning();
   request.set_until_terminal(true);
   WatchReader watch(broker, request);
   v1::CancelJobsRequest cancel;
@@ -170,8 +115,9 @@ TEST(WatchJobs, AFilterTakesTheJobsThatMatch) {
   const uint64_t id = broker.Submit(request);
   v1::WatchJobsRequest watch_request;
   watch_request.set_filter("label.team = \"vision\"");
+  watch_request.mutable_beginning();
   WatchReader watch(broker, watch_request);
-  EXPECT_EQ(watch.Next()->job_id(), id);
+  EXPECT_EQ(watch.Next()->job().id(), id);
 }
 
 TEST(WatchJobs, AnUnknownJobIsNotFound) {
@@ -188,16 +134,13 @@ TEST(WatchJobs, IdsAndFilterTogetherAreRefused) {
   EXPECT_EQ(watch.Finish().error_code(), grpc::INVALID_ARGUMENT);
 }
 
-TEST(WatchJobs, AQuietStreamGivesASignOfLife) {
-  TestBroker broker;
-  auto context = Call();
-  auto stream = broker.jobs().WatchJobs(context.get(), WatchJob(broker.Submit()));
-  v1::WatchJobsResponse response;
-  ASSERT_TRUE(stream->Read(&response));
-  EXPECT_EQ(response.job_id(), 1u);
-  ASSERT_TRUE(stream->Read(&response));
-  EXPECT_EQ(response.job_id(), 0u);
-  context->TryCancel();
+TEST(WatchJobs, AStreamBeginsWithAHeartbeatAndGivesOneWhenItIsQuiet) {
+  TestBroker broker(
+      [](BrokerOptions& options) { options.heartbeat_interval = absl::Milliseconds(1); });
+  WatchReader watch(broker, WatchJob(broker.Submit()));
+  EXPECT_EQ(watch.NextMessage().heartbeat().sequence(), 0u) << "the beginning";
+  const uint64_t sequence = watch.NextMessage().change().sequence();
+  EXPECT_EQ(watch.NextMessage().heartbeat().sequence(), sequence);
 }
 
 TEST(WatchJobs, AReaderThatStopsReadingHoldsUpNobody) {
@@ -214,7 +157,9 @@ TEST(WatchJobs, AReaderThatStopsReadingHoldsUpNobody) {
     v1::SubmitJobsResponse responses;
     ASSERT_TRUE(broker.jobs().SubmitJobs(Call().get(), batch, &responses).ok());
   }
-  WatchReader watch(broker, {});
+  v1::WatchJobsRequest all;
+  all.mutable_beginning();
+  WatchReader watch(broker, all);
   for (int i = 0; i < 5000; ++i) ASSERT_TRUE(watch.Next().has_value());
   context->TryCancel();
 }

@@ -22,8 +22,8 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
-using Kind = agent::LaunchOutcome::Kind;
-using Found = agent::LookupOutcome::Kind;
+using Kind = agents::LaunchOutcome::Kind;
+using Found = agents::LookupOutcome::Kind;
 
 std::string ReadWhole(const std::string& path) {
   std::ostringstream text;
@@ -57,10 +57,10 @@ class ArraysTest : public StubCommandsTest {
     backend_ = CreateSlurmBackend(Config(), root_);
     ASSERT_TRUE(backend_->Probe().ok());
   }
-  std::vector<agent::LaunchOutcome> Launch(const std::vector<v1::JobSpec>& specs) {
-    std::vector<std::shared_ptr<const v1::Assignment>> assignments;
+  std::vector<agents::LaunchOutcome> Launch(const std::vector<v1::JobSpec>& specs) {
+    std::vector<std::shared_ptr<const agent::v1::Assignment>> assignments;
     for (const v1::JobSpec& spec : specs) {
-      auto assignment = std::make_shared<v1::Assignment>();
+      auto assignment = std::make_shared<agent::v1::Assignment>();
       assignment->set_run_key(fmt::format("k7m2-{}-1", ++last_job_));
       *assignment->mutable_spec() = spec;
       assignments.push_back(std::move(assignment));
@@ -80,8 +80,8 @@ class ArraysTest : public StubCommandsTest {
       names.push_back(entry.path().filename());
     return names;
   }
-  static agent::RunHandle Handle(int job, const std::string& id = "") {
-    agent::RunHandle handle;
+  static agents::RunHandle Handle(int job, const std::string& id = "") {
+    agents::RunHandle handle;
     handle.run_key = fmt::format("k7m2-{}-1", job);
     handle.external_id = id;
     return handle;
@@ -89,7 +89,7 @@ class ArraysTest : public StubCommandsTest {
 
   std::string runs_;
   int last_job_ = 0;
-  std::unique_ptr<agent::Backend> backend_;
+  std::unique_ptr<agents::Backend> backend_;
 };
 
 v1::JobSpec SpecOf(const std::string& script, int64_t cores = 1) {
@@ -141,7 +141,7 @@ TEST_F(ArraysTest, ARefusalIsEachRunsOwn) {
   SetSbatch(
       "echo 'sbatch: error: Batch job submission failed: Invalid qos "
       "specification' >&2; exit 1");
-  for (const agent::LaunchOutcome& outcome : Launch({SpecOf("true"), SpecOf("true")})) {
+  for (const agents::LaunchOutcome& outcome : Launch({SpecOf("true"), SpecOf("true")})) {
     EXPECT_EQ(outcome.kind, Kind::kRefused);
     EXPECT_THAT(outcome.failure.message(), HasSubstr("Invalid qos specification"));
   }
@@ -152,7 +152,7 @@ TEST_F(ArraysTest, WhereAnArrayIsTooLargeAsManyRunsAsMayGoIn) {
 *--array=*) echo 'sbatch: error: Batch job submission failed: Invalid job array specification' >&2; exit 1
 esac
 echo 17)sh");
-  for (const agent::LaunchOutcome& outcome :
+  for (const agents::LaunchOutcome& outcome :
        Launch({SpecOf("true"), SpecOf("true"), SpecOf("true")})) {
     EXPECT_EQ(outcome.kind, Kind::kLaunched) << outcome.evidence.DebugString();
   }
@@ -177,7 +177,7 @@ echo 17)sh",
   };
   const auto launch = [this] {
     size_t launched = 0;
-    for (const agent::LaunchOutcome& outcome :
+    for (const agents::LaunchOutcome& outcome :
          Launch(std::vector<v1::JobSpec>(100, SpecOf("true")))) {
       if (outcome.kind == Kind::kLaunched) ++launched;
       if (outcome.kind == Kind::kLaunched) continue;
@@ -199,7 +199,7 @@ TEST_F(ArraysTest, AnAnswerThatWasLostLeavesEachRunInDoubtUntilItsArrayIsFound) 
   SetSbatch(
       "echo 'sbatch: error: Batch job submission failed: Socket timed out on "
       "send/recv operation' >&2; exit 1");
-  for (const agent::LaunchOutcome& outcome : Launch({SpecOf("true"), SpecOf("true")}))
+  for (const agents::LaunchOutcome& outcome : Launch({SpecOf("true"), SpecOf("true")}))
     EXPECT_EQ(outcome.kind, Kind::kUnclear);
   ASSERT_THAT(FilesOfArrays(), SizeIs(2)) << "the list, and a directory for outputs";
   Restart();

@@ -40,7 +40,7 @@ class BatchScriptTest : public ::testing::Test {
     Prepare(spec);
   }
   void Prepare(const v1::JobSpec& spec) {
-    v1::Assignment assignment;
+    agent::v1::Assignment assignment;
     assignment.set_run_key(paths_->run_key());
     assignment.set_job_id(42);
     *assignment.mutable_spec() = spec;

@@ -15,7 +15,7 @@ constexpr v1::CheckResult kWarn = v1::CHECK_RESULT_WARN;
 constexpr v1::CheckResult kFail = v1::CHECK_RESULT_FAIL;
 constexpr v1::CheckResult kSkipped = v1::CHECK_RESULT_SKIPPED;
 
-std::vector<v1::CheckResult> Results(const agent::CheckList& list) {
+std::vector<v1::CheckResult> Results(const agents::CheckList& list) {
   std::vector<v1::CheckResult> results;
   for (const v1::ClusterCheck& check : list.checks().checks()) {
     results.push_back(check.result());
@@ -25,7 +25,7 @@ std::vector<v1::CheckResult> Results(const agent::CheckList& list) {
   return results;
 }
 
-const v1::ClusterCheck& Last(const agent::CheckList& list) {
+const v1::ClusterCheck& Last(const agents::CheckList& list) {
   return list.checks().checks(list.checks().checks_size() - 1);
 }
 
@@ -64,14 +64,14 @@ TEST(JudgeLoginsTest, TheFirstHostThatIsReachedDecides) {
   for (const Case& one : cases) {
     hosts::LoginReport report{"SSH key /k", absl::OkStatus(), {}};
     for (const absl::Status& status : one.ways) report.ways.push_back(Way(status));
-    agent::CheckList checks;
+    agents::CheckList checks;
     EXPECT_EQ(JudgeLogins(report, &checks), one.usable);
     EXPECT_EQ(Results(checks), one.results);
   }
 }
 
 TEST(JudgeLoginsTest, AKeyThatCannotBeUsedIsALineOfItsOwn) {
-  agent::CheckList checks;
+  agents::CheckList checks;
   JudgeLogins({"SSH key /k", absl::FailedPreconditionError("has mode 0644"), {Way({})}}, &checks);
   EXPECT_THAT(Results(checks), ElementsAre(kFail, kOk));
   EXPECT_THAT(checks.checks().checks(0).seen(), HasSubstr("0644"));
@@ -80,7 +80,7 @@ TEST(JudgeLoginsTest, AKeyThatCannotBeUsedIsALineOfItsOwn) {
 // ---- Slurm
 
 TEST(JudgeCommandsTest, AMissingCommandFailsAndIsNamed) {
-  agent::CheckList checks;
+  agents::CheckList checks;
   EXPECT_TRUE(JudgeCommands("here", {{"sbatch", {}}, {"srun", {}}}, &checks));
   EXPECT_FALSE(
       JudgeCommands("here", {{"sbatch", {}}, {"srun", absl::NotFoundError("no file")}}, &checks));
@@ -89,12 +89,12 @@ TEST(JudgeCommandsTest, AMissingCommandFailsAndIsNamed) {
 }
 
 TEST(JudgeControllerTest, MungeAndSlurmctldAreToldApart) {
-  agent::CheckList good;
+  agents::CheckList good;
   EXPECT_TRUE(
       JudgeController(Said("Slurmctld(primary) at vm is UP\n"), "ClusterName = lab", &good));
   EXPECT_THAT(Results(good), ElementsAre(kOk, kOk));
   EXPECT_EQ(Last(good).seen(), "Slurmctld(primary) at vm is UP");
-  agent::CheckList down;
+  agents::CheckList down;
   EXPECT_FALSE(JudgeController(Said("Slurmctld(primary) at vm is DOWN\n", 1),
                                absl::UnavailableError("scontrol ended with exit code 1: "
                                                       "slurm_load_ctl_conf error: Unable to "
@@ -102,7 +102,7 @@ TEST(JudgeControllerTest, MungeAndSlurmctldAreToldApart) {
                                &down));
   EXPECT_THAT(Results(down), ElementsAre(kSkipped, kFail));
   EXPECT_THAT(Last(down).seen(), HasSubstr("is DOWN"));
-  agent::CheckList munge;
+  agents::CheckList munge;
   EXPECT_FALSE(JudgeController(
       Said("Slurmctld(primary) at vm is DOWN\n", 1),
       absl::UnavailableError("scontrol ended with exit code 1: error: If munged is up, restart "
@@ -119,11 +119,11 @@ TEST(JudgeClockTest, OnlyWhatTheTimeOfAskingDoesNotExplainIsSkew) {
       {absl::Seconds(-4), kOk},    {absl::Seconds(15), kWarn}, {absl::Seconds(-10), kWarn},
       {absl::Seconds(400), kFail}, {absl::Minutes(-6), kFail}};
   for (const auto& [offset, result] : cases) {
-    agent::CheckList checks;
+    agents::CheckList checks;
     JudgeClock("clock", now + offset, asked, &checks);
     EXPECT_THAT(Results(checks), ElementsAre(result)) << offset;
   }
-  agent::CheckList unknown;
+  agents::CheckList unknown;
   JudgeClock("clock", std::nullopt, asked, &unknown);
   EXPECT_THAT(Results(unknown), ElementsAre(kWarn));
 }
@@ -138,7 +138,7 @@ TEST(ControllerTimeTest, IsAtTheHeadOfItsConfiguration) {
 
 TEST(JudgeAccountingTest, WithoutSlurmdbdJobsRunAndLessIsTold) {
   const absl::Status down = absl::UnavailableError("Connection refused");
-  agent::CheckList checks;
+  agents::CheckList checks;
   EXPECT_TRUE(JudgeAccounting({}, {}, &checks));
   EXPECT_FALSE(JudgeAccounting(down, down, &checks));
   EXPECT_FALSE(JudgeAccounting(absl::FailedPreconditionError("none is kept"), down, &checks));
@@ -152,7 +152,7 @@ TEST(JudgeAssociationsTest, AUserWithoutAccountFailsWhereOneIsNeeded) {
   EXPECT_EQ(rows[0].account, "test");
   EXPECT_THAT(rows[0].qos, ElementsAre("normal", "one"));
   EXPECT_EQ(rows[1].partition, "gpu");
-  agent::CheckList checks;
+  agents::CheckList checks;
   JudgeAssociations("ada", rows, true, &checks);
   EXPECT_THAT(Last(checks).remedy(), HasSubstr("slurm.account")) << "there is a choice";
   JudgeAssociations("ada", {}, true, &checks);
@@ -203,28 +203,28 @@ TEST(JudgePartitionsTest, TellsWhichTheUserCanUse) {
       {MakePartition({}), "down*", {kWarn, kFail}},
   };
   for (const Case& one : cases) {
-    agent::CheckList checks;
+    agents::CheckList checks;
     JudgePartitions({one.partition}, OneNode(one.state), ada, "", &checks);
     EXPECT_EQ(Results(checks), one.results) << checks.checks().DebugString();
   }
 }
 
 TEST(JudgePartitionsTest, WhatIsNotKnownOfTheUserKeepsNobodyOut) {
-  agent::CheckList checks;
+  agents::CheckList checks;
   JudgePartitions({MakePartition({"AllowAccounts=nlp"})}, OneNode("idle"), {}, "", &checks);
   EXPECT_THAT(Results(checks), ElementsAre(kOk));
   EXPECT_THAT(Last(checks).seen(), HasSubstr("1 of 1 nodes take work, 4 GPUs h100"));
 }
 
 TEST(JudgePartitionsTest, AConversionPartitionThatIsNotThereFails) {
-  agent::CheckList checks;
+  agents::CheckList checks;
   JudgePartitions({MakePartition({})}, OneNode("idle"), {}, "cpu", &checks);
   EXPECT_THAT(Results(checks), ElementsAre(kOk, kFail));
   EXPECT_THAT(Last(checks).remedy(), HasSubstr("slurm.conversion_partition"));
 }
 
 TEST(JudgePartitionsTest, ManyPartitionsAreNotManyLines) {
-  agent::CheckList checks;
+  agents::CheckList checks;
   JudgePartitions(std::vector<Partition>(100, MakePartition({})), OneNode("idle"), {}, "", &checks);
   EXPECT_EQ(checks.checks().checks_size(), 65);
   EXPECT_THAT(Last(checks).seen(), HasSubstr("36 more"));
@@ -233,7 +233,7 @@ TEST(JudgePartitionsTest, ManyPartitionsAreNotManyLines) {
 // ---- files and containers
 
 TEST(JudgeDirectoryTest, AnUnwritableOneFailsAndNamesItsSetting) {
-  agent::CheckList checks;
+  agents::CheckList checks;
   JudgeDirectory("run_dir", "/r", absl::OkStatus(), &checks);
   EXPECT_THAT(Last(checks).seen(), HasSubstr("shown only by a job"));
   JudgeDirectory("run_dir", "/r", absl::PermissionDeniedError("Permission denied"), &checks);
@@ -242,7 +242,7 @@ TEST(JudgeDirectoryTest, AnUnwritableOneFailsAndNamesItsSetting) {
 }
 
 TEST(JudgePyxisTest, WithoutItJobsWithImagesCannotRun) {
-  agent::CheckList checks;
+  agents::CheckList checks;
   EXPECT_TRUE(JudgePyxis(Said("      --container-image=[USER@][REGISTRY#]IMAGE\n"), &checks));
   EXPECT_FALSE(JudgePyxis(Said("      --container  Path to OCI container bundle\n"), &checks));
   EXPECT_FALSE(JudgePyxis(absl::UnavailableError("no"), &checks));
@@ -254,7 +254,7 @@ TEST(JudgeCredentialsTest, OthersMustNotReadThem) {
   good.mode = 0600;
   hosts::FileInfo bad;
   bad.mode = 0644;
-  agent::CheckList checks;
+  agents::CheckList checks;
   JudgeCredentials("/h/.credentials", good, &checks);
   JudgeCredentials("/h/.credentials", bad, &checks);
   EXPECT_THAT(Last(checks).remedy(), HasSubstr("chmod 600 /h/.credentials"));

@@ -30,36 +30,36 @@ class ClaimTest : public StubCommandsTest {
 
   std::string Claim() const { return RunPaths(root_ + "/runs", assignment_.run_key()).claim(); }
 
-  std::unique_ptr<agent::Backend> backend_;
-  v1::Assignment assignment_;
-  agent::RunHandle handle_;
+  std::unique_ptr<agents::Backend> backend_;
+  agent::v1::Assignment assignment_;
+  agents::RunHandle handle_;
 };
 
 TEST_F(ClaimTest, AnEmptyClaimTellsNothingWhileItIsNewAndNobodysWhenItIsOld) {
-  ASSERT_EQ(backend_->Launch(assignment_).kind, agent::LaunchOutcome::Kind::kLaunched);
+  ASSERT_EQ(backend_->Launch(assignment_).kind, agents::LaunchOutcome::Kind::kLaunched);
   std::ofstream(Claim()).flush();
-  EXPECT_EQ(backend_->Lookup(handle_).kind, agent::LookupOutcome::Kind::kCouldNotAsk);
-  EXPECT_EQ(backend_->Launch(assignment_).kind, agent::LaunchOutcome::Kind::kUnclear);
+  EXPECT_EQ(backend_->Lookup(handle_).kind, agents::LookupOutcome::Kind::kCouldNotAsk);
+  EXPECT_EQ(backend_->Launch(assignment_).kind, agents::LaunchOutcome::Kind::kUnclear);
   std::filesystem::last_write_time(
       Claim(), std::filesystem::file_time_type::clock::now() - std::chrono::hours(1));
-  EXPECT_EQ(backend_->Lookup(handle_).kind, agent::LookupOutcome::Kind::kAbsent);
-  EXPECT_EQ(backend_->Launch(assignment_).kind, agent::LaunchOutcome::Kind::kLaunched);
+  EXPECT_EQ(backend_->Lookup(handle_).kind, agents::LookupOutcome::Kind::kAbsent);
+  EXPECT_EQ(backend_->Launch(assignment_).kind, agents::LaunchOutcome::Kind::kLaunched);
   EXPECT_FALSE(std::filesystem::exists(Claim())) << "the new job could not claim the run";
 }
 
 // A late sbatch's job, which began after the claim was read and before sacct had answered.
 TEST_F(ClaimTest, AClaimThatComesWhileTheRunIsLookedUpStaysAndNothingIsSubmitted) {
-  ASSERT_EQ(backend_->Launch(assignment_).kind, agent::LaunchOutcome::Kind::kLaunched);
+  ASSERT_EQ(backend_->Launch(assignment_).kind, agents::LaunchOutcome::Kind::kLaunched);
   AddCommand("sacct", "echo 99 >" + Claim());
-  const agent::LaunchOutcome outcome = backend_->Launch(assignment_);
-  EXPECT_EQ(outcome.kind, agent::LaunchOutcome::Kind::kUnclear);
+  const agents::LaunchOutcome outcome = backend_->Launch(assignment_);
+  EXPECT_EQ(outcome.kind, agents::LaunchOutcome::Kind::kUnclear);
   EXPECT_THAT(outcome.evidence.detail(), HasSubstr("Slurm job 99 claimed the run"));
   EXPECT_EQ(backend_->SchedulerCalls()["sbatch"], 1u);
   EXPECT_EQ(backend_->Lookup(handle_).external_id, "99");
 }
 
 TEST_F(ClaimTest, AnOldEmptyClaimThatIsWrittenAfterAllIsPutBack) {
-  ASSERT_EQ(backend_->Launch(assignment_).kind, agent::LaunchOutcome::Kind::kLaunched);
+  ASSERT_EQ(backend_->Launch(assignment_).kind, agents::LaunchOutcome::Kind::kLaunched);
   std::ofstream(Claim()).flush();
   std::filesystem::last_write_time(
       Claim(), std::filesystem::file_time_type::clock::now() - std::chrono::hours(1));
@@ -67,18 +67,18 @@ TEST_F(ClaimTest, AnOldEmptyClaimThatIsWrittenAfterAllIsPutBack) {
   AddCommand("mv", "echo 99 >\"$2\"; exec /bin/mv \"$@\"");
   const std::string path = getenv("PATH");
   setenv("PATH", (root_ + ":" + path).c_str(), 1);
-  const agent::LaunchOutcome outcome = backend_->Launch(assignment_);
+  const agents::LaunchOutcome outcome = backend_->Launch(assignment_);
   setenv("PATH", path.c_str(), 1);
-  EXPECT_EQ(outcome.kind, agent::LaunchOutcome::Kind::kUnclear);
+  EXPECT_EQ(outcome.kind, agents::LaunchOutcome::Kind::kUnclear);
   EXPECT_EQ(backend_->SchedulerCalls()["sbatch"], 1u);
   EXPECT_EQ(backend_->Lookup(handle_).external_id, "99");
 }
 
 TEST_F(ClaimTest, AWholeClaimNamesTheJob) {
-  ASSERT_EQ(backend_->Launch(assignment_).kind, agent::LaunchOutcome::Kind::kLaunched);
+  ASSERT_EQ(backend_->Launch(assignment_).kind, agents::LaunchOutcome::Kind::kLaunched);
   std::ofstream(Claim()) << "23\n";
-  const agent::LookupOutcome found = backend_->Lookup(handle_);
-  EXPECT_EQ(found.kind, agent::LookupOutcome::Kind::kFound);
+  const agents::LookupOutcome found = backend_->Lookup(handle_);
+  EXPECT_EQ(found.kind, agents::LookupOutcome::Kind::kFound);
   EXPECT_EQ(found.external_id, "23");
 }
 

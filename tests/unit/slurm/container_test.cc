@@ -15,7 +15,7 @@ absl::StatusOr<std::vector<std::string>> OptionsOf(const v1::JobSpec& spec,
                                                    const std::string& image = "r#i:1",
                                                    const std::vector<std::string>& mounts = {},
                                                    const RunPaths& paths = kPaths) {
-  v1::Assignment assignment;
+  agent::v1::Assignment assignment;
   *assignment.mutable_spec() = spec;
   return ContainerOptions(assignment, "lab", image, paths, mounts);
 }

@@ -15,7 +15,7 @@
 namespace muster::slurm {
 namespace {
 
-using Kind = agent::LaunchOutcome::Kind;
+using Kind = agents::LaunchOutcome::Kind;
 using ::testing::ElementsAre;
 using ::testing::Pair;
 
@@ -30,20 +30,20 @@ class NotSentTest : public StubCommandsTest {
     backend_ = CreateSlurmBackend(config, root_);
   }
 
-  agent::LaunchOutcome Launch(int job) {
-    v1::Assignment assignment;
+  agents::LaunchOutcome Launch(int job) {
+    agent::v1::Assignment assignment;
     assignment.set_run_key(fmt::format("k7m2-{}-1", job));
     assignment.mutable_spec()->mutable_command()->set_script("true");
     return backend_->Launch(assignment);
   }
 
-  std::unique_ptr<agent::Backend> backend_;
+  std::unique_ptr<agents::Backend> backend_;
 };
 
 TEST_F(NotSentTest, ASubmissionWithoutATurnIsNotInDoubtAndNotLookedUp) {
   ASSERT_EQ(Launch(1).kind, Kind::kLaunched);
   for (int i = 0; i < 2; ++i) {
-    const agent::LaunchOutcome outcome = Launch(2);
+    const agents::LaunchOutcome outcome = Launch(2);
     EXPECT_EQ(outcome.kind, Kind::kNotSent) << outcome.evidence.detail();
     EXPECT_THAT(outcome.evidence.detail(), ::testing::HasSubstr("had no turn"));
     EXPECT_EQ(outcome.external_id, "");

@@ -32,7 +32,7 @@ TEST(PlanTest, AnEstimateHasATimeAndNodes) {
 }
 
 TEST(PlanTest, AnEstimateGoesIntoThePlan) {
-  agent::CheckList checks;
+  agents::CheckList checks;
   v1::JobPlan plan;
   TakeEstimate(std::string(kEstimate), &checks, &plan);
   EXPECT_EQ(plan.estimated_start_time().seconds(), 1795251029);
@@ -61,7 +61,7 @@ TEST(PlanTest, WhatSlurmWouldRefuseIsAFailureWithItsRemedy) {
        "slurmrestd does not tell", ""},
   };
   for (const Case& one : cases) {
-    agent::CheckList checks;
+    agents::CheckList checks;
     v1::JobPlan plan;
     TakeEstimate(one.said, &checks, &plan);
     const v1::ClusterCheck& check = checks.checks().checks(0);

@@ -28,7 +28,7 @@ class RequeueTest : public StubCommandsTest {
     backend_ = MakeBackend();
   }
 
-  std::unique_ptr<agent::Backend> MakeBackend() {
+  std::unique_ptr<agents::Backend> MakeBackend() {
     SlurmConfig config = Config();
     config.run_dir = root_;
     // Shorter than a squeue takes to start, so that each Observe is due to ask.
@@ -55,8 +55,8 @@ class RequeueTest : public StubCommandsTest {
     const uint64_t before = backend_->SchedulerCalls()["squeue"];
     const absl::Time deadline = absl::Now() + absl::Seconds(60);
     while (backend_->SchedulerCalls()["squeue"] == before && absl::Now() < deadline) {
-      const agent::ObserveOutcome outcome = backend_->Observe({run_});
-      for (const agent::Observation& seen : outcome.observations) {
+      const agents::ObserveOutcome outcome = backend_->Observe({run_});
+      for (const agents::Observation& seen : outcome.observations) {
         run_.state = seen.state;
         last_ = seen;
       }
@@ -65,9 +65,9 @@ class RequeueTest : public StubCommandsTest {
     return run_.state;
   }
 
-  agent::RunHandle run_;
-  agent::Observation last_;
-  std::unique_ptr<agent::Backend> backend_;
+  agents::RunHandle run_;
+  agents::Observation last_;
+  std::unique_ptr<agents::Backend> backend_;
 };
 
 TEST_F(RequeueTest, TheRecordOfAnEarlierStartMovesNothing) {

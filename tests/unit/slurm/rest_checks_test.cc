@@ -23,7 +23,7 @@ constexpr v1::CheckResult kFail = v1::CHECK_RESULT_FAIL;
 constexpr absl::Time kNow = absl::FromUnixSeconds(1795250000);
 
 // The one line of a list that has no other.
-v1::ClusterCheck Only(const agent::CheckList& list) {
+v1::ClusterCheck Only(const agents::CheckList& list) {
   EXPECT_EQ(list.checks().checks_size(), 1);
   return list.checks().checks(0);
 }
@@ -56,16 +56,16 @@ TEST(JudgeTokenTest, ItsOwnerAndItsEndAreTold) {
       {"bob", absl::Hours(24), "/etc/token", kWarn, "for user bob"},
   };
   for (const Case& one : cases) {
-    agent::CheckList checks;
+    agents::CheckList checks;
     EXPECT_TRUE(JudgeToken(Token(one.owner, one.rest), "ada", one.file, kNow, &checks));
     EXPECT_EQ(Only(checks).result(), one.result) << Only(checks).DebugString();
     EXPECT_THAT(Only(checks).seen(), HasSubstr(one.words));
   }
-  agent::CheckList opaque;
+  agents::CheckList opaque;
   EXPECT_TRUE(JudgeToken(std::string("opaque"), "ada", "/etc/token", kNow, &opaque));
   EXPECT_EQ(Only(opaque).result(), kOk);
   EXPECT_THAT(Only(opaque).seen(), HasSubstr("does not say when it ends"));
-  agent::CheckList none;
+  agents::CheckList none;
   EXPECT_FALSE(JudgeToken(absl::FailedPreconditionError("it ended at 2001"), "ada", "/etc/token",
                           kNow, &none));
   EXPECT_EQ(Only(none).result(), kFail);
@@ -76,19 +76,19 @@ TEST(JudgeServesTest, AnOldVersionIsNotAnAbsentServer) {
   RestServes serves;
   serves.versions = {"v0.0.37", "v0.0.38"};
   serves.version = "v0.0.38";
-  agent::CheckList good;
+  agents::CheckList good;
   EXPECT_TRUE(JudgeServes("http://slurm:6820", serves, &good));
   EXPECT_THAT(Only(good).seen(), HasSubstr("v0.0.37, v0.0.38; v0.0.38 is spoken"));
-  agent::CheckList old;
+  agents::CheckList old;
   EXPECT_FALSE(JudgeServes("http://slurm:6820", absl::FailedPreconditionError("v0.0.35"), &old));
   EXPECT_THAT(Only(old).remedy(), HasSubstr("openapi/dbv0.0.38"));
-  agent::CheckList absent;
+  agents::CheckList absent;
   EXPECT_FALSE(JudgeServes("http://slurm:6820", absl::UnavailableError("refused"), &absent));
   EXPECT_THAT(Only(absent).remedy(), HasSubstr("slurm.rest_url"));
 }
 
 TEST(JudgePingTest, OneControllerThatIsUpWillDo) {
-  agent::CheckList backup;
+  agents::CheckList backup;
   EXPECT_TRUE(JudgePing(Answer(R"j({"pings": [
       {"hostname": "a", "ping": "DOWN", "mode": "primary"},
       {"hostname": "b", "ping": "UP", "mode": "backup1"}]})j"),
@@ -97,7 +97,7 @@ TEST(JudgePingTest, OneControllerThatIsUpWillDo) {
   for (const absl::StatusOr<RestAnswer>& ping : std::vector<absl::StatusOr<RestAnswer>>{
            Answer(R"j({"pings": [{"hostname": "a", "ping": "DOWN", "mode": "primary"}]})j"),
            Answer("{}"), absl::UnavailableError("slurmctld config is unable to load")}) {
-    agent::CheckList checks;
+    agents::CheckList checks;
     EXPECT_FALSE(JudgePing(ping, &checks));
     EXPECT_EQ(Only(checks).result(), kFail);
     EXPECT_FALSE(Only(checks).seen().empty());

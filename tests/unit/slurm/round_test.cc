@@ -35,22 +35,22 @@ class RoundTest : public StubCommandsTest {
     backend_ = CreateSlurmBackend(config, root_);
   }
 
-  agent::RunHandle AddRun(int job, uint64_t id) {
-    agent::RunHandle run;
+  agents::RunHandle AddRun(int job, uint64_t id) {
+    agents::RunHandle run;
     run.run_key = fmt::format("k7m2-{}-1", job);
     run.external_id = std::to_string(id);
     run.launch_time = absl::Now();
     AddRow(run, id, "RUNNING");
     return run;
   }
-  void AddRow(const agent::RunHandle& run, uint64_t id, const std::string& state) {
+  void AddRow(const agents::RunHandle& run, uint64_t id, const std::string& state) {
     std::ofstream(root_ + "/queue", std::ios::app) << fmt::format(
         "{}\x1fN/A\x1f{}\x1f{}\x1fNone\x1fn1\x1f{}\x1fN/A\x1fN/A\x1f"
         "0\n",
         id, run.run_key, state, absl::ToUnixSeconds(run.launch_time));
   }
   // With a squeue of its own.
-  void Look(const std::vector<agent::RunHandle>& runs) {
+  void Look(const std::vector<agents::RunHandle>& runs) {
     const uint64_t before = backend_->SchedulerCalls()["squeue"];
     const absl::Time deadline = absl::Now() + absl::Seconds(60);
     while (backend_->SchedulerCalls()["squeue"] == before && absl::Now() < deadline) {
@@ -63,11 +63,11 @@ class RoundTest : public StubCommandsTest {
     return text.str();
   }
 
-  std::unique_ptr<agent::Backend> backend_;
+  std::unique_ptr<agents::Backend> backend_;
 };
 
 TEST_F(RoundTest, JobsWhoseTurnHasNotComeInTimeAreAskedForAtTheNextLook) {
-  std::vector<agent::RunHandle> runs;
+  std::vector<agents::RunHandle> runs;
   for (int job = 1; job <= 3; ++job) {
     runs.push_back(AddRun(job, 10 + job));
   }
@@ -80,7 +80,7 @@ TEST_F(RoundTest, JobsWhoseTurnHasNotComeInTimeAreAskedForAtTheNextLook) {
 }
 
 TEST_F(RoundTest, StraysOfAllRunsAreCanceledInOneCallAndOnce) {
-  const std::vector<agent::RunHandle> runs = {AddRun(1, 11), AddRun(2, 12)};
+  const std::vector<agents::RunHandle> runs = {AddRun(1, 11), AddRun(2, 12)};
   AddRow(runs[0], 21, "PENDING");
   AddRow(runs[1], 22, "PENDING");
   for (int look = 0; look < 2; ++look) Look(runs);
@@ -88,14 +88,14 @@ TEST_F(RoundTest, StraysOfAllRunsAreCanceledInOneCallAndOnce) {
 }
 
 TEST_F(RoundTest, RunsThatAreCanceledTogetherAreOneCall) {
-  const std::vector<agent::RunHandle> runs = {AddRun(1, 11), AddRun(2, 12), AddRun(3, 13)};
+  const std::vector<agents::RunHandle> runs = {AddRun(1, 11), AddRun(2, 12), AddRun(3, 13)};
   for (const absl::Status& status : backend_->CancelMany(runs)) EXPECT_TRUE(status.ok()) << status;
   EXPECT_EQ(Canceled(), "11 12 13\n");
   EXPECT_EQ(backend_->SchedulerCalls()["squeue"], 1) << "none of them had been seen alive";
 }
 
 TEST_F(RoundTest, WhoseJobIsKnownIsCanceledBeforeTheQueueIsAskedForTheOthers) {
-  const std::vector<agent::RunHandle> runs = {AddRun(1, 11), AddRun(2, 12)};
+  const std::vector<agents::RunHandle> runs = {AddRun(1, 11), AddRun(2, 12)};
   Look({runs[0]});
   AddCommand("squeue", fmt::format("[ -e {0}/canceled ] && exec cat {0}/queue", root_));
   for (const absl::Status& status : backend_->CancelMany(runs)) EXPECT_TRUE(status.ok()) << status;
@@ -106,25 +106,25 @@ TEST_F(RoundTest, RunsInDoubtShareASqueue) {
   for (const char* command : {"squeue", "sacct"}) AddCommand(command, "");
   uint64_t lookups = 0;
   for (; lookups < 10; ++lookups) {
-    agent::RunHandle run;
+    agents::RunHandle run;
     run.run_key = fmt::format("k7m2-{}-1", lookups);
     run.launch_time = absl::Now();
-    EXPECT_EQ(backend_->Lookup(run).kind, agent::LookupOutcome::Kind::kAbsent);
+    EXPECT_EQ(backend_->Lookup(run).kind, agents::LookupOutcome::Kind::kAbsent);
   }
   EXPECT_LT(backend_->SchedulerCalls()["squeue"], lookups);
 }
 
 TEST_F(RoundTest, WhichNodesThereAreIsAskedOnceForAllThatAreLaunchedTogether) {
-  std::vector<std::shared_ptr<const v1::Assignment>> assignments;
+  std::vector<std::shared_ptr<const agent::v1::Assignment>> assignments;
   for (int job = 1; job <= 3; ++job) {
-    auto assignment = std::make_shared<v1::Assignment>();
+    auto assignment = std::make_shared<agent::v1::Assignment>();
     assignment->set_run_key(fmt::format("k7m2-{}-2", job));
     assignment->mutable_spec()->mutable_command()->set_script("true");
     assignment->add_excluded_nodes(fmt::format("n{}", job));
     assignments.push_back(std::move(assignment));
   }
-  for (const agent::LaunchOutcome& outcome : backend_->LaunchMany(assignments))
-    EXPECT_EQ(outcome.kind, agent::LaunchOutcome::Kind::kLaunched) << outcome.evidence.detail();
+  for (const agents::LaunchOutcome& outcome : backend_->LaunchMany(assignments))
+    EXPECT_EQ(outcome.kind, agents::LaunchOutcome::Kind::kLaunched) << outcome.evidence.detail();
   EXPECT_EQ(backend_->SchedulerCalls()["sinfo"], 1);
 }
 

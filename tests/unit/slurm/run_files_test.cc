@@ -15,7 +15,7 @@ using ::testing::UnorderedElementsAre;
 using namespace std::string_literals;
 
 std::map<std::string, RunFile> Make(const v1::JobSpec& spec) {
-  v1::Assignment assignment;
+  agent::v1::Assignment assignment;
   assignment.set_job_id(42);
   assignment.set_run_key("k7m2-42-1");
   assignment.set_run(1);
@@ -80,7 +80,7 @@ TEST(RunFilesTest, TheUsersVariablesComeLastAndNobodyElseReadsThem) {
 }
 
 TEST(RunFilesTest, AVariableThatBashOwnsIsRefusedByName) {
-  v1::Assignment assignment;
+  agent::v1::Assignment assignment;
   (*assignment.mutable_spec()->mutable_env())["UID"] = "0";
   const auto files = MakeRunFiles(assignment, "lab", RunPaths("/runs", "k7m2-42-1"));
   const auto bad = contract::GetBadRequest(files.status());
@@ -89,7 +89,7 @@ TEST(RunFilesTest, AVariableThatBashOwnsIsRefusedByName) {
 }
 
 TEST(RunFilesTest, TheNotesTellOfTheRunAndNothingSecret) {
-  v1::Assignment assignment;
+  agent::v1::Assignment assignment;
   assignment.set_job_id(42);
   assignment.set_run(1);
   assignment.set_run_key("k7m2-42-1");

@@ -66,10 +66,10 @@ class SetClockTest : public ::testing::Test {
   }
 
   // Observes until squeue has been asked once more.
-  agent::ObserveOutcome Observe() {
+  agents::ObserveOutcome Observe() {
     const uint64_t before = backend_->SchedulerCalls()["squeue"];
     const time_t deadline = Monotonic() + 60;
-    agent::ObserveOutcome outcome;
+    agents::ObserveOutcome outcome;
     while (backend_->SchedulerCalls()["squeue"] == before && Monotonic() < deadline)
       outcome = backend_->Observe({run_});
     EXPECT_GT(backend_->SchedulerCalls()["squeue"], before) << "squeue is not asked any more";
@@ -82,8 +82,8 @@ class SetClockTest : public ::testing::Test {
   }
 
   hosts::TempDir root_;
-  std::unique_ptr<agent::Backend> backend_;
-  agent::RunHandle run_;
+  std::unique_ptr<agents::Backend> backend_;
+  agents::RunHandle run_;
 };
 
 TEST_F(SetClockTest, AStepBackDoesNotKeepTheBackendFromAsking) {

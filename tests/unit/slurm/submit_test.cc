@@ -13,7 +13,7 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
-using Kind = agent::LaunchOutcome::Kind;
+using Kind = agents::LaunchOutcome::Kind;
 
 hosts::CommandResult Ended(int code, std::string out, std::string err) {
   hosts::CommandResult result;
@@ -161,7 +161,7 @@ class SubmissionTest : public ::testing::Test {
   }
   v1::JobSpec& spec() { return *assignment_.mutable_spec(); }
 
-  v1::Assignment assignment_;
+  agent::v1::Assignment assignment_;
   RunPaths paths_{"/shared/runs", "k7m2-42-1"};
 };
 

@@ -7,6 +7,7 @@
 #include "broker/core/timestamps.h"
 #include "contract/errors.h"
 #include "contract/run_key.h"
+#include "contract/sentences.h"
 #include "tests/unit/store/store_fixture.h"
 
 namespace muster::store {
@@ -109,11 +110,15 @@ TEST_P(StoreTest, AnUpdateChangesWhatItNames) {
   EXPECT_EQ(restored.runs[0].job, 1u);
 }
 
+v1::StateReason Reason(const std::string& words) {
+  return contract::MakeReason(v1::STATE_REASON_CODE_OTHER, {.detail = words});
+}
+
 TEST_P(StoreTest, AJobShowsTheExitFailureAndReasonOfItsLatestRun) {
   core::Change first = RunOf(1, 1, v1::RUN_STATE_LOST, true);
   core::Change second = RunOf(1, 2, v1::RUN_STATE_PENDING);
   std::get<core::PutRun>(first).run.mutable_exit()->set_code(9);
-  std::get<core::PutRun>(second).run.set_reason("Priority");
+  *std::get<core::PutRun>(second).run.mutable_state_reason() = Reason("Priority");
   core::UpdateJob update;
   update.id = 1;
   update.state = v1::JOB_STATE_PENDING;
@@ -122,7 +127,7 @@ TEST_P(StoreTest, AJobShowsTheExitFailureAndReasonOfItsLatestRun) {
   Commit({Insert(1), first, second, update});
   auto jobs = store().GetJobs({1});
   ASSERT_TRUE(jobs.ok());
-  EXPECT_EQ((*jobs)[0].reason(), "Priority");
+  EXPECT_EQ((*jobs)[0].state_reason().message(), "Priority");
   EXPECT_FALSE((*jobs)[0].has_exit());
   EXPECT_EQ((*jobs)[0].runs_size(), 0) << "with their nodes and replicas";
   EXPECT_FALSE((*jobs)[0].has_spec());
@@ -137,7 +142,7 @@ TEST_P(StoreTest, AJobShowsTheExitFailureAndReasonOfItsLatestRun) {
   ASSERT_TRUE(whole.ok());
   EXPECT_EQ(whole->exit().code(), 3);
   EXPECT_EQ(whole->failure().message(), "exit code 3");
-  EXPECT_EQ(whole->reason(), "");
+  EXPECT_EQ(whole->state_reason().message(), "");
   ASSERT_EQ(whole->runs_size(), 2);
   EXPECT_EQ(whole->runs(1).replicas(0).name(), "pod-0");
 }
@@ -150,13 +155,15 @@ TEST_P(StoreTest, AJobThatOthersCanceledSaysSo) {
   update.cluster = "here";
   core::Change run = RunOf(1, 1, v1::RUN_STATE_CANCELED, true);
   Commit({Insert(1), run, update});
-  EXPECT_EQ(store().GetJob(1)->reason(), "canceled on its cluster, not by Muster");
-  std::get<core::PutRun>(run).run.set_reason("deleted on the cluster, not by Muster");
+  EXPECT_EQ(store().GetJob(1)->state_reason().message(), "canceled on its cluster, not by Muster");
+  *std::get<core::PutRun>(run).run.mutable_state_reason() =
+      Reason("deleted on the cluster, not by Muster");
   Commit({run});
-  EXPECT_EQ(store().GetJobs({1})->front().reason(), "deleted on the cluster, not by Muster");
+  EXPECT_EQ(store().GetJobs({1})->front().state_reason().message(),
+            "deleted on the cluster, not by Muster");
   update.cancel_requested = true;
   Commit({update});
-  EXPECT_EQ(store().GetJob(1)->reason(), "");
+  EXPECT_EQ(store().GetJob(1)->state_reason().message(), "");
 }
 
 TEST_P(StoreTest, AJobThatWaitsForItsNextRunComesBackWithItsTime) {
@@ -177,11 +184,13 @@ TEST_P(StoreTest, AJobThatWaitsForItsNextRunComesBackWithItsTime) {
   auto job = store().GetJob(1);
   ASSERT_TRUE(job.ok());
   EXPECT_EQ(core::ToTime(job->retry_time()), *update.retry_time);
-  EXPECT_EQ(job->reason(),
+  EXPECT_EQ(job->state_reason().message(),
             "waits until 15:06:40 UTC for run 2 of 11 after an infrastructure failure: node n1 "
             "failed");
-  EXPECT_EQ(store().GetJobs({1})->front().reason(),
+  EXPECT_EQ(store().GetJobs({1})->front().state_reason().message(),
             "waits until 15:06:40 UTC for run 2 after an infrastructure failure: node n1 failed");
+  EXPECT_EQ(job->state_reason().code(), v1::STATE_REASON_CODE_RETRY_DELAY);
+  EXPECT_EQ(core::ToTime(job->state_reason().until()), *update.retry_time);
   ASSERT_THAT(Restore().jobs, SizeIs(1));
   EXPECT_EQ(Restore().jobs[0].retry_time, update.retry_time);
 
@@ -221,14 +230,16 @@ TEST_P(StoreTest, AHeldJobSaysByWhomAndComesBackHeld) {
   Commit({Insert(1), Step(1, 1, 1), step, Step(1, 3, 3), update});
   Reopen();
   EXPECT_TRUE(store().GetJob(1)->held());
-  EXPECT_EQ(store().GetJob(1)->reason(), "held by bob: not yet");
-  EXPECT_EQ(store().GetJobs({1})->front().reason(), "held");
+  EXPECT_EQ(store().GetJob(1)->state_reason().message(), "held by bob: not yet");
+  EXPECT_EQ(store().GetJob(1)->state_reason().code(), v1::STATE_REASON_CODE_HELD);
+  EXPECT_EQ(store().GetJobs({1})->front().state_reason().message(),
+            "held: it starts once it is released");
   EXPECT_EQ(Restore().jobs[0].hold, core::HoldState::kHeld);
 
   update.hold = core::HoldState::kReleased;
   Commit({update});
   EXPECT_FALSE(store().GetJob(1)->held());
-  EXPECT_EQ(store().GetJob(1)->reason(), "");
+  EXPECT_EQ(store().GetJob(1)->state_reason().message(), "");
   EXPECT_EQ(Restore().jobs[0].hold, core::HoldState::kReleased);
 }
 
@@ -240,26 +251,30 @@ TEST_P(StoreTest, AJobWhoseClusterHasOnlyBeenAskedToHoldItDoesNotSayThatItIsHeld
   update.cluster = "here";
   update.hold = core::HoldState::kHeld;
   core::Change run = RunOf(1, 1, v1::RUN_STATE_LAUNCH_UNKNOWN);
-  std::get<core::PutRun>(run).run.set_reason("no answer");
+  *std::get<core::PutRun>(run).run.mutable_state_reason() = Reason("no answer");
   Commit({Insert(1), run, update});
-  EXPECT_EQ(store().GetJob(1)->reason(), "asked to hold; no answer");
-  EXPECT_EQ(store().GetJobs({1})->front().reason(), "asked to hold; no answer");
-  std::get<core::PutRun>(run).run.set_reason("held: muster release lets it go on");
+  EXPECT_EQ(store().GetJob(1)->state_reason().message(), "asked to hold; no answer");
+  EXPECT_EQ(store().GetJobs({1})->front().state_reason().message(), "asked to hold; no answer");
+  *std::get<core::PutRun>(run).run.mutable_state_reason() =
+      contract::MakeReason(v1::STATE_REASON_CODE_HELD);
   Commit({run});
-  EXPECT_EQ(store().GetJobs({1})->front().reason(), "held");
+  EXPECT_EQ(store().GetJobs({1})->front().state_reason().message(),
+            "held: it starts once it is released");
 }
 
 TEST_P(StoreTest, AJobThatRunsShowsThatItsHostIsSilentUntilItAnswers) {
   core::Change run = RunOf(1, 1, v1::RUN_STATE_RUNNING);
   v1::Run& there = std::get<core::PutRun>(run).run;
-  there.set_reason("host gpu2 has not answered since 2026-11-22T21:51:21Z");
+  *there.mutable_state_reason() = contract::MakeReason(
+      v1::STATE_REASON_CODE_HOST_SILENT,
+      {.detail = "no route", .subject = "gpu2", .since = absl::FromUnixSeconds(1'750'000'000)});
   Commit({Insert(1), run, Update(1, v1::JOB_STATE_RUNNING, 1, "here")});
-  EXPECT_EQ(store().GetJob(1)->reason(), there.reason());
-  EXPECT_EQ(store().GetJobs({1})->front().reason(), there.reason());
-  there.set_reason("its hosts answer again");
+  EXPECT_EQ(store().GetJob(1)->state_reason().message(), there.state_reason().message());
+  EXPECT_EQ(store().GetJobs({1})->front().state_reason().message(), there.state_reason().message());
+  *there.mutable_state_reason() = contract::MakeReason(v1::STATE_REASON_CODE_HOST_ANSWERS);
   Commit({run});
-  EXPECT_EQ(store().GetJob(1)->reason(), "");
-  EXPECT_EQ(store().GetJobs({1})->front().reason(), "");
+  EXPECT_EQ(store().GetJob(1)->state_reason().message(), "");
+  EXPECT_EQ(store().GetJobs({1})->front().state_reason().message(), "");
 }
 
 TEST_P(StoreTest, AnEarlierRunWhoseLogsAreNotCompleteIsRestoredBesideTheLatest) {
@@ -432,13 +447,13 @@ TEST_P(StoreTest, ReadersSeeWholeCommitsWhileTheWriterWrites) {
       ASSERT_TRUE(job.ok()) << job.status();
       // Each commit below writes both.
       if (job->runs_size() > 0) {
-        ASSERT_EQ(job->job_sequence(), std::stoull(job->runs(0).reason()));
+        ASSERT_EQ(job->job_sequence(), std::stoull(job->runs(0).state_reason().message()));
       }
     }
   });
   for (uint64_t sequence = 2; sequence < 300; ++sequence) {
     core::Change run = RunOf(1, 1, v1::RUN_STATE_RUNNING);
-    std::get<core::PutRun>(run).run.set_reason(std::to_string(sequence));
+    *std::get<core::PutRun>(run).run.mutable_state_reason() = Reason(std::to_string(sequence));
     Commit({Update(1, v1::JOB_STATE_RUNNING, sequence, "here"), run});
   }
   done = true;

@@ -1,5 +1,6 @@
 // What only a database on a disk can get wrong.
 #include <gmock/gmock.h>
+#include <google/protobuf/unknown_field_set.h>
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 #include <sys/wait.h>
@@ -9,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "absl/strings/escaping.h"
 #include "absl/time/clock.h"
 #include "contract/errors.h"
 #include "contract/filter.h"
@@ -19,6 +21,7 @@ namespace muster::store {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
@@ -105,41 +108,39 @@ TEST_F(SqliteTest, AFileOfANewerReleaseIsRefused) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("schema 7"));
 }
 
-TEST_F(SqliteTest, AFileOfVersion1KeepsEverythingAndTakesHoldsAndRetries) {
-  std::ofstream(path()).close();
-  Execute(std::string(kVersion1Dump));
+TEST_F(SqliteTest, ARunOfVersion4KeepsWhyItWaitsUntilItsAgentSaysItAnew) {
+  core::Change old = RunOf(1, 1, v1::RUN_STATE_PENDING);
+  v1::Run& run = std::get<core::PutRun>(old).run;
+  // As that release wrote it: a sentence, and since when.
+  google::protobuf::UnknownFieldSet* fields = run.GetReflection()->MutableUnknownFields(&run);
+  fields->AddLengthDelimited(7, "waiting for free nodes, first in line (Resources)");
+  google::protobuf::Timestamp since;
+  since.set_seconds(1'750'000'000);
+  fields->AddLengthDelimited(17, since.SerializeAsString());
   auto store = MustOpen();
-  ASSERT_NE(store, nullptr);
-  auto restored = store->Restore(kStart);
-  ASSERT_TRUE(restored.ok()) << restored.status();
-  EXPECT_EQ(restored->instance, "k7m2");
-  EXPECT_EQ(restored->broker_epoch, 4u);
-  ASSERT_THAT(restored->jobs, SizeIs(3));
-  for (const core::LiveJob& job : restored->jobs) {
-    EXPECT_EQ(job.hold, core::HoldState::kNone);
-    EXPECT_EQ(job.retry_time, std::nullopt);
+  std::vector<core::Change> changes = {Insert(1), old, Update(1, v1::JOB_STATE_PENDING, 1, "here")};
+  // More than are read at a time.
+  for (uint64_t id = 2; id <= 250; ++id) {
+    changes.push_back(Insert(id));
+    changes.push_back(RunOf(id, 1, v1::RUN_STATE_PENDING));
   }
-  EXPECT_EQ(restored->jobs[0].priority, 5);
-  EXPECT_TRUE(restored->jobs[2].cancel_requested);
-  EXPECT_THAT(restored->runs, SizeIs(2));
-  EXPECT_THAT(restored->requests, SizeIs(1));
-  auto waiting = store->GetJob(1);
-  ASSERT_TRUE(waiting.ok()) << waiting.status();
-  EXPECT_EQ(waiting->name(), "waits");
-  EXPECT_EQ(waiting->labels().at("team"), "vision");
-  EXPECT_FALSE(waiting->held());
-  EXPECT_EQ(store->GetJob(3)->state(), v1::JOB_STATE_SUCCEEDED);
-
-  core::Change held = Update(1, v1::JOB_STATE_QUEUED, 2);
-  std::get<core::UpdateJob>(held).hold = core::HoldState::kHeld;
-  std::get<core::UpdateJob>(held).retry_time = kStart;
-  EXPECT_OK(store->Commit({held, Step(1, 7, 2), Insert(5), Step(5, 8, 1)}));
+  std::get<core::PutRun>(changes.back()).run = run;
+  std::get<core::PutRun>(changes.back()).run.set_number(1);
+  changes.push_back(Update(250, v1::JOB_STATE_PENDING, 1, "here"));
+  EXPECT_OK(store->Commit(changes));
   store.reset();
+  Execute("PRAGMA user_version = 4");
   store = MustOpen();
-  EXPECT_TRUE(store->GetJob(1)->held());
-  EXPECT_TRUE(store->GetJob(1)->has_retry_time());
-  EXPECT_EQ(store->GetJob(1)->labels().at("team"), "vision");
-  EXPECT_FALSE(store->GetJob(5)->held());
+  ASSERT_NE(store, nullptr);
+  for (const uint64_t id : {1, 250}) {
+    const v1::StateReason reason = store->GetJob(id)->state_reason();
+    EXPECT_EQ(reason.code(), v1::STATE_REASON_CODE_OTHER) << id;
+    EXPECT_EQ(reason.message(), "waiting for free nodes, first in line (Resources)");
+    EXPECT_EQ(reason.since().seconds(), 1'750'000'000);
+  }
+  EXPECT_FALSE(store->GetJob(2)->has_state_reason());
+  const v1::Run stored = store->GetJob(1)->runs(0);
+  EXPECT_TRUE(stored.GetReflection()->GetUnknownFields(stored).empty()) << "written anew";
 }
 
 TEST_F(SqliteTest, AFileOfAnotherProgramIsRefused) {
@@ -202,12 +203,47 @@ TEST_F(SqliteTest, ADamagedPageIsFoundWhereverItLies) {
         EXPECT_THAT(restored->jobs, SizeIs(5000));
       }
     }
-    if (status.ok()) status = (*store)->ListJobs({}, 1000, "", true).status();
+    if (status.ok())
+      status = (*store)->ListJobs({.page_size = 1000, .include_spec = true}).status();
     if (status.ok()) continue;
     ++found;
     EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
   }
   EXPECT_GT(found, 5);
+}
+
+TEST_F(SqliteTest, AFileOfVersion2TellsHowItsJobsEndedWhenItIsFiltered) {
+  v1::Run run;
+  run.set_number(2);
+  run.set_state(v1::RUN_STATE_FAILED);
+  run.mutable_exit()->set_code(75);
+  run.mutable_failure()->set_failure_class(v1::FAILURE_CLASS_PROGRAM);
+  // As the release with schema version 2 left it: one more job, whose second run failed.
+  Execute(std::string(kVersion1Dump) +
+          "ALTER TABLE job ADD COLUMN hold INTEGER NOT NULL DEFAULT 0;"
+          "ALTER TABLE job ADD COLUMN retry_time INTEGER;"
+          "INSERT INTO job VALUES(5,6,4,0,2,'here',1750000005000000,1750000006000000,1,0,"
+          "1750000000000000,'fails','default','bob',NULL,0,NULL);"
+          "INSERT INTO job_spec VALUES(5,X'0a056661696c73');"
+          "INSERT INTO run VALUES(327682,0,X'" +
+          absl::BytesToHexString(run.SerializeAsString()) + "'); PRAGMA user_version = 2;");
+  auto store = MustOpen();
+  ASSERT_NE(store, nullptr);
+  const auto list = [&store](const std::string& filter, const std::string& order = "") {
+    std::vector<uint64_t> ids;
+    const auto page = store->ListJobs({.filter = *contract::ParseFilter(filter, kStart),
+                                       .order = *contract::ParseJobOrder(order)});
+    for (const v1::Job& job : page->jobs) ids.push_back(job.id());
+    return ids;
+  };
+  EXPECT_THAT(list("exit_code = 75"), ElementsAre(5));
+  EXPECT_THAT(list("failure_class = PROGRAM user = bob"), ElementsAre(5));
+  EXPECT_THAT(list("cluster_kind = SLURM"), ElementsAre(5, 4, 3, 2));
+  EXPECT_THAT(list("", "priority desc"), ElementsAre(1, 5, 4, 3, 2));
+  EXPECT_THAT(list("", "start_time"), ElementsAre(2, 5, 1, 3, 4));
+  EXPECT_EQ(store->GetJob(5)->rerun_of(), 0u);
+  store.reset();
+  EXPECT_THAT(MustOpen()->Restore(kStart)->jobs, SizeIs(3)) << "it is of the new version now";
 }
 
 TEST_F(SqliteTest, WhatWasCommittedIsThereAfterTheProcessIsKilled) {

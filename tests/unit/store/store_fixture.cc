@@ -32,7 +32,7 @@ core::Change Insert(uint64_t id, const JobOptions& options) {
   insert.request_id = options.request_id;
   insert.fingerprint = 0xF000000000000000 + id;
   insert.shape = options.shape;
-  insert.user = "alice";
+  insert.user = options.user;
   insert.create_time = options.create_time;
   return insert;
 }
@@ -100,19 +100,21 @@ core::Restored StoreTest::Restore(absl::Time now) {
   return restored.ok() ? *std::move(restored) : core::Restored{};
 }
 
-std::vector<uint64_t> StoreTest::List(const std::string& filter, int page_size) {
-  auto parsed = contract::ParseFilter(filter);
+std::vector<uint64_t> StoreTest::List(const std::string& filter, int page_size,
+                                      const std::string& order) {
+  auto parsed = contract::ParseFilter(filter, kStart);
   EXPECT_TRUE(parsed.ok()) << parsed.status();
+  ListQuery query{.filter = *parsed, .page_size = page_size};
+  query.order = *contract::ParseJobOrder(order);
   std::vector<uint64_t> ids;
-  std::string token;
   do {
-    auto page = store_->ListJobs(*parsed, page_size, token, false);
+    auto page = store_->ListJobs(query);
     EXPECT_TRUE(page.ok()) << page.status();
     if (!page.ok()) break;
     EXPECT_LE(page->jobs.size(), static_cast<size_t>(page_size));
     for (const v1::Job& job : page->jobs) ids.push_back(job.id());
-    token = page->next_page_token;
-  } while (!token.empty());
+    query.page_token = page->next_page_token;
+  } while (!query.page_token.empty());
   return ids;
 }
 

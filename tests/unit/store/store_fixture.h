@@ -37,6 +37,7 @@ inline const absl::Time kStart = absl::FromUnixSeconds(1'750'000'000);
 struct JobOptions {
   std::string name = "train";
   std::string project = "default";
+  std::string user = "alice";
   std::map<std::string, std::string> labels = {};
   std::string request_id = "";
   int32_t priority = 0;
@@ -66,7 +67,8 @@ class StoreTest : public ::testing::TestWithParam<Kind> {
   void Commit(std::vector<core::Change> changes);
   core::Restored Restore(absl::Time now = kStart);
   // Pages through the whole list; checks that no page is larger than asked for.
-  std::vector<uint64_t> List(const std::string& filter, int page_size = 1000);
+  std::vector<uint64_t> List(const std::string& filter, int page_size = 1000,
+                             const std::string& order = "");
   Store& store() { return *store_; }
 
  private:

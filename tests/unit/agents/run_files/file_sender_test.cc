@@ -11,7 +11,7 @@
 
 #include "tests/unit/agents/run_files/run_files_fixture.h"
 
-namespace muster::agent {
+namespace muster::agents {
 namespace {
 
 namespace fs = std::filesystem;
@@ -104,4 +104,4 @@ TEST_F(FileSenderTest, APipeInPlaceOfAFileIsNotWaitedFor) {
 }
 
 }  // namespace
-}  // namespace muster::agent
+}  // namespace muster::agents

@@ -14,7 +14,7 @@
 #include "agents/hosts/local_host.h"
 #include "tests/unit/agents/run_files/run_files_fixture.h"
 
-namespace muster::agent {
+namespace muster::agents {
 namespace {
 
 namespace fs = std::filesystem;
@@ -246,4 +246,4 @@ TEST_F(HostRunFilesTest, WhatIsListedIsForgottenWhenTheWalkHasPassed) {
 }
 
 }  // namespace
-}  // namespace muster::agent
+}  // namespace muster::agents

@@ -15,13 +15,13 @@
 #include "agents/core/file_sender.h"
 #include "contract/errors.h"
 
-namespace muster::agent {
+namespace muster::agents {
 
 // Takes what is sent, as "KIND PATH", or "+BYTES" of content.
 class TakingLink final : public FilesLink {
  public:
   explicit TakingLink(size_t room) : room_(room) {}
-  bool Send(const v1::SendFilesRequest& message) override {
+  bool Send(const agent::v1::SendFilesRequest& message) override {
     if (taken_.size() == room_) return false;
     messages_.push_back(message.SerializeAsString());
     if (message.has_entry()) {
@@ -77,6 +77,6 @@ class RunFilesTest : public testing::Test {
   std::filesystem::path work_;
 };
 
-}  // namespace muster::agent
+}  // namespace muster::agents
 
 #endif  // MUSTER_TESTS_UNIT_AGENTS_RUN_FILES_RUN_FILES_FIXTURE_H_

@@ -1,0 +1,41 @@
+// Cancels, holds or releases the jobs that a filter takes, or says what would come of that.
+#ifndef MUSTER_BROKER_APP_CHANGE_JOBS_H_
+#define MUSTER_BROKER_APP_CHANGE_JOBS_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "broker/app/principal.h"
+#include "broker/app/services.h"
+#include "muster/v1/job.pb.h"
+
+namespace muster::broker {
+
+enum class JobChange { kCancel, kHold, kRelease };
+
+struct ChangeRequest {
+  JobChange change = JobChange::kCancel;
+  std::vector<uint64_t> jobs = {};  // to validate only
+  std::string filter = {};          // if there are none
+  std::string reason = {};
+  bool validate_only = false;
+};
+
+struct ChangedJobs {
+  std::vector<v1::Job> jobs;  // as they are now, by number
+  uint32_t matched_count = 0;
+  bool more = false;
+};
+using ChangeDone = std::function<void(absl::StatusOr<ChangedJobs>)>;
+
+// `done` is called once, on any thread. Does not block. A job is changed only if it is still as it
+// was when the filter took it.
+void ChangeJobs(const Principal& principal, const Services& services, ChangeRequest request,
+                ChangeDone done);
+
+}  // namespace muster::broker
+
+#endif  // MUSTER_BROKER_APP_CHANGE_JOBS_H_

@@ -1,0 +1,33 @@
+// The jobs that a filter takes, the oldest first, as a request that changes them meets them.
+#ifndef MUSTER_BROKER_APP_CHOOSE_JOBS_H_
+#define MUSTER_BROKER_APP_CHOOSE_JOBS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "broker/store/store.h"
+#include "contract/filter.h"
+
+namespace muster::broker {
+
+class ChosenPages {
+ public:
+  ChosenPages(const store::Store* store, contract::Filter filter);
+
+  // The next jobs, at most so many; none: that was all. Blocks; on a thread that may read the
+  // store.
+  absl::StatusOr<std::vector<v1::Job>> Next(int limit);
+  // Nothing comes after what Next has given.
+  bool at_end() const { return at_end_; }
+
+ private:
+  const store::Store* const store_;
+  store::ListQuery query_;
+  bool at_end_ = false;
+};
+
+}  // namespace muster::broker
+
+#endif  // MUSTER_BROKER_APP_CHOOSE_JOBS_H_

@@ -1,0 +1,137 @@
+#include "broker/app/update_job.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "broker/app/arguments.h"
+#include "broker/engine/engine.h"
+#include "broker/store/store.h"
+#include "contract/characters.h"
+#include "contract/errors.h"
+#include "contract/states.h"
+#include "contract/validate.h"
+
+namespace muster::broker {
+namespace {
+
+// A job that changes between each look and its update, so often in a row, is left to the client.
+constexpr int kMaxAttempts = 10;
+
+absl::Status CheckRequest(const v1::UpdateJobRequest& request) {
+  if (request.job_id() == 0) return contract::BadField("job_id", "0 is no job; numbers begin at 1");
+  if (!request.has_priority() && request.set_labels().empty() && request.remove_labels().empty()) {
+    return contract::BadField("priority",
+                              "is absent, and so are set_labels and remove_labels; say what to "
+                              "change");
+  }
+  for (int i = 0; i < request.remove_labels_size(); ++i) {
+    if (!request.set_labels().contains(request.remove_labels(i))) continue;
+    return contract::BadField(fmt::format("remove_labels[{}]", i),
+                              fmt::format("{} is in set_labels, too; name it in one of them",
+                                          contract::Quoted(request.remove_labels(i))));
+  }
+  return CheckReason(request.reason());
+}
+
+// The labels of the request have another name than those of a spec.
+absl::Status WithRequestFields(const absl::Status& status) {
+  const auto bad = contract::GetBadRequest(status);
+  if (!bad) return status;
+  contract::FieldErrors errors;
+  for (const auto& violation : bad->field_violations()) {
+    const bool is_label = violation.field().starts_with("labels");
+    errors.Add(fmt::format("{}{}", is_label ? "set_" : "", violation.field()),
+               violation.description());
+  }
+  return errors.ToStatus();
+}
+
+// One request, from look to look until the job is still as it was seen.
+struct Updating {
+  const Principal principal;
+  const Services services;
+  const v1::UpdateJobRequest request;
+  const UpdateDone done;
+  int attempts = 0;
+
+  // What the request makes of the job; says in `what` how it differs.
+  absl::StatusOr<core::Edit> Decide(const v1::Job& job, std::string* what) const {
+    core::Edit edit{.job = job.id(), .job_sequence = job.job_sequence(), .state = job.state()};
+    const auto tell = [what](std::string words) {
+      *what += (what->empty() ? "" : ", ") + std::move(words);
+    };
+    edit.priority = request.has_priority() ? request.priority() : job.priority();
+    if (edit.priority != job.priority()) {
+      if (contract::IsTerminal(job.state())) {
+        return contract::Error(absl::StatusCode::kFailedPrecondition, "JOB_HAS_ENDED",
+                               fmt::format("job {} is {}, and its priority decides nothing any "
+                                           "more; labels can still be changed",
+                                           job.id(), contract::Name(job.state())),
+                               {{"job_id", fmt::format("{}", job.id())}});
+      }
+      tell(fmt::format("priority {} instead of {}", edit.priority, job.priority()));
+    }
+    edit.labels.insert(job.labels().begin(), job.labels().end());
+    for (const auto& [key, value] : request.set_labels()) {
+      const auto [label, is_new] = edit.labels.try_emplace(key, value);
+      if (!is_new && label->second == value) continue;
+      label->second = value;
+      tell(fmt::format("label {}={}", key, value));
+    }
+    for (const std::string& key : request.remove_labels()) {
+      if (edit.labels.erase(key) > 0) tell(fmt::format("no label {}", key));
+    }
+    v1::JobSpec spec;
+    spec.set_priority(edit.priority);
+    for (const auto& [key, value] : edit.labels) (*spec.mutable_labels())[key] = value;
+    if (absl::Status status = contract::ValidateEdit(spec); !status.ok()) {
+      return WithRequestFields(status);
+    }
+    return edit;
+  }
+
+  static void Answer(const std::shared_ptr<Updating>& self) {
+    auto jobs = self->services.store->GetJobs({self->request.job_id()});
+    if (!jobs.ok()) return self->done(jobs.status());
+    v1::UpdateJobResponse response;
+    *response.mutable_job() = std::move(jobs->front());
+    self->done(std::move(response));
+  }
+
+  // On a thread that may read the store.
+  static void Try(const std::shared_ptr<Updating>& self) {
+    ++self->attempts;
+    const auto jobs = self->services.store->GetJobs({self->request.job_id()});
+    if (!jobs.ok()) return self->done(jobs.status());
+    std::string what;
+    absl::StatusOr<core::Edit> edit = self->Decide(jobs->front(), &what);
+    if (!edit.ok()) return self->done(edit.status());
+    if (what.empty()) return Answer(self);
+    edit->evidence = fmt::format("updated by {}: {}", self->principal.user, what);
+    if (!self->request.reason().empty()) {
+      edit->evidence += fmt::format(": {}", self->request.reason());
+    }
+    self->services.engine->Edit(*std::move(edit), [self](const absl::Status& status) {
+      const bool again = absl::IsAborted(status) && self->attempts < kMaxAttempts;
+      if (!status.ok() && !again) return self->done(status);
+      if (!self->services.read([self, again] { again ? Try(self) : Answer(self); }))
+        self->done(ReadersBusy());
+    });
+  }
+};
+
+}  // namespace
+
+void UpdateJob(const Principal& principal, const Services& services, v1::UpdateJobRequest request,
+               UpdateDone done) {
+  if (absl::Status status = CheckRequest(request); !status.ok()) return done(status);
+  auto updating = std::make_shared<Updating>(
+      Updating{principal, services, std::move(request), std::move(done)});
+  if (!services.read([updating] { Updating::Try(updating); })) updating->done(ReadersBusy());
+}
+
+}  // namespace muster::broker

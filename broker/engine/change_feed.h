@@ -1,0 +1,83 @@
+// Makes of what was committed the changes that watchers get: each with its job as it was right
+// after the step. Belongs to the effects thread.
+#ifndef MUSTER_BROKER_ENGINE_CHANGE_FEED_H_
+#define MUSTER_BROKER_ENGINE_CHANGE_FEED_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "broker/core/core.h"
+#include "broker/engine/change_tail.h"
+#include "broker/store/store.h"
+
+namespace muster::broker {
+
+class ChangeFeed {
+ public:
+  struct Options {
+    // Jobs that changed lately, about 1 KiB each. One that is not among them is read from the store
+    // at its next change.
+    size_t max_known_jobs = 20'000;
+    size_t max_known_bytes = size_t{64} << 20;  // of them, with all the nodes of their runs
+  };
+
+  ChangeFeed(Options options, const store::Store* store, ChangeTail* tail)
+      : options_(options), store_(store), tail_(tail) {}
+
+  // Takes note of what was committed, all of it and in order.
+  void Add(const core::Output& committed);
+
+ private:
+  // A job as it was after its latest change.
+  struct Known {
+    v1::Job job;                            // without runs, and without what ShowState fills in
+    std::shared_ptr<const v1::Run> latest;  // run; null: it has none
+    std::shared_ptr<const v1::Transition> hold;  // the latest; null: not known
+    ChangeBytes shown;                           // null: not yet
+    std::list<uint64_t>::iterator use;           // among those used last
+  };
+  // The changes of one job in one step: its transitions, and what is to be written in the end.
+  struct Step {
+    const core::InsertJob* insert = nullptr;
+    std::vector<const core::AppendTransition*> transitions;
+    const core::UpdateJob* update = nullptr;
+    const core::EditJob* edit = nullptr;
+    std::vector<const core::PutRun*> runs;
+  };
+  using Steps = std::vector<std::pair<uint64_t, Step>>;
+
+  static Steps StepsOf(const core::Changes& changes);
+  // Whether the step has a change for watchers.
+  static bool Tells(const Step& step);
+  // Reads the jobs of the steps that are not known.
+  absl::Status Learn(const Steps& steps);
+  absl::StatusOr<v1::Job> ReadJob(uint64_t id) const;
+  void LearnFrom(v1::Job job, const Step& step);
+  void AddStep(uint64_t job, const Step& step, std::vector<TailEntry>* entries);
+  void AddTransition(const core::AppendTransition& change, const Step& step, Known* known,
+                     std::vector<TailEntry>* entries);
+  // The change as a message; it is what the job was before the next one.
+  void Show(uint64_t sequence, const v1::Transition* transition, const v1::Run* run, Known* known,
+            std::vector<TailEntry>* entries);
+  static size_t BytesOf(const ChangeBytes& shown);
+  Known* Insert(v1::Job job);
+  void Forget(uint64_t job);
+
+  const Options options_;
+  const store::Store* const store_;
+  ChangeTail* const tail_;
+  absl::flat_hash_map<uint64_t, std::unique_ptr<Known>> known_;
+  std::list<uint64_t> uses_;  // the jobs in known_, the one used last first
+  size_t known_bytes_ = 0;
+};
+
+}  // namespace muster::broker
+
+#endif  // MUSTER_BROKER_ENGINE_CHANGE_FEED_H_

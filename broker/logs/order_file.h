@@ -1,0 +1,49 @@
+// The order in which the bytes of a rank's two outputs came, in a file beside them.
+//
+// The file is a row of marks. A mark is a place that both outputs had reached when the one that had
+// not grown last went on: between two marks only one of them grew, so that an output that grows
+// alone costs nothing. Where marks are missing, standard output stands before standard error. The
+// order is for people: the file is never synced, a mark that does not match its checksum is left
+// out, and no byte of a log is ever lost for want of one.
+//
+// The functions are not synchronised: the order's lock is held where marks are written.
+#ifndef MUSTER_BROKER_LOGS_ORDER_FILE_H_
+#define MUSTER_BROKER_LOGS_ORDER_FILE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace muster::logs {
+
+// 1.5 MiB for each rank. Beyond it, what comes has no order: a program that changes its output more
+// often than the log is read by its shipper has none either.
+inline constexpr uint64_t kMaxMarks = 65'536;
+inline constexpr uint64_t kMarkBytes = 24;
+
+struct OrderMark {
+  uint64_t out = 0;  // bytes of standard output
+  uint64_t err = 0;  // bytes of standard error
+
+  friend bool operator==(const OrderMark&, const OrderMark&) = default;
+};
+
+struct OrderMarks {
+  std::vector<OrderMark> marks;
+  uint64_t next = 0;  // the number of the mark to go on with
+};
+
+absl::Status WriteMark(int fd, uint64_t number, const OrderMark& mark);
+
+// Up to `max` marks from a number on, without those that do not match their checksums.
+absl::StatusOr<OrderMarks> ReadMarks(int fd, uint64_t from, size_t max);
+
+// How many marks come before the first one that is beyond the logs: what a crash left of the order.
+absl::StatusOr<uint64_t> CountMarksWithin(int fd, const OrderMark& sizes);
+
+}  // namespace muster::logs
+
+#endif  // MUSTER_BROKER_LOGS_ORDER_FILE_H_

@@ -1,0 +1,35 @@
+// What the store says of a run that decides how its logs end.
+#ifndef MUSTER_BROKER_RPC_RUN_LOGS_H_
+#define MUSTER_BROKER_RPC_RUN_LOGS_H_
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "broker/rpc/context.h"
+#include "muster/v1/jobs_service.pb.h"
+
+namespace muster::broker {
+
+struct RunFacts {
+  uint32_t run = 0;            // 0: the job has had none
+  uint32_t ranks = 0;          // that can have a log
+  bool has_ended = false;      // the run; the job, if it has had none
+  bool logs_complete = false;  // the broker has all of its logs
+  absl::Time end_time;         // of the run, once it has ended, by the clock of its node
+};
+
+// Reads the store. `run` 0: the latest. NOT_FOUND: there is no such job or run.
+absl::StatusOr<RunFacts> LookAtRun(const Context& context, uint64_t job, uint32_t run);
+
+// How a log ends, by what the archive says of it and whether its cluster has had its time to
+// deliver the rest.
+v1::LogEnd EndOfLog(v1::LogEnd in_archive, const RunFacts& run, bool is_grace_over);
+
+// The answer to ListLogs. Reads the store and the archive.
+absl::StatusOr<v1::ListLogsResponse> ListLogs(const Context& context,
+                                              const v1::ListLogsRequest& request);
+
+}  // namespace muster::broker
+
+#endif  // MUSTER_BROKER_RPC_RUN_LOGS_H_

@@ -1,0 +1,31 @@
+// Counts jobs that are alike in what they are grouped by.
+#ifndef MUSTER_BROKER_STORE_COUNT_GROUPS_H_
+#define MUSTER_BROKER_STORE_COUNT_GROUPS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/container/flat_hash_map.h"
+#include "broker/store/store.h"
+
+namespace muster::store {
+
+class CountGroups {
+ public:
+  explicit CountGroups(uint64_t limit) : limit_(limit) {}
+
+  // One more job of this group. False: there are more than the limit, and it was not counted.
+  bool Add(v1::JobCount group);
+  // The largest group first, at most 1000.
+  JobCounts Take();
+
+ private:
+  const uint64_t limit_;
+  uint64_t total_ = 0;
+  bool is_over_ = false;
+  absl::flat_hash_map<std::string, uint64_t> counts_;  // by the bytes of the group
+};
+
+}  // namespace muster::store
+
+#endif  // MUSTER_BROKER_STORE_COUNT_GROUPS_H_

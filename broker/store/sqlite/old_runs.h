@@ -1,0 +1,15 @@
+// Runs as earlier releases stored them.
+#ifndef MUSTER_BROKER_STORE_SQLITE_OLD_RUNS_H_
+#define MUSTER_BROKER_STORE_SQLITE_OLD_RUNS_H_
+
+#include "absl/status/status.h"
+#include "broker/store/sqlite/database.h"
+
+namespace muster::store {
+
+// Writes anew the runs whose reason is a sentence without a code. In the transaction of the caller.
+absl::Status TakeOverReasons(const Database& database);
+
+}  // namespace muster::store
+
+#endif  // MUSTER_BROKER_STORE_SQLITE_OLD_RUNS_H_

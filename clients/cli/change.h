@@ -1,0 +1,58 @@
+// What cancel, hold and release have in common: jobs by number or by filter, all of them or a
+// trial.
+#ifndef MUSTER_CLIENTS_CLI_CHANGE_H_
+#define MUSTER_CLIENTS_CLI_CHANGE_H_
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <functional>
+#include <string_view>
+
+#include "clients/cli/exit_code.h"
+#include "clients/cli/verbs.h"
+
+namespace muster::cli {
+
+// `note` says in words what became of the jobs of an answer; it may change their reasons before
+// they are shown.
+template <typename Request, typename Response>
+int Change(Session& session, std::string_view verb,
+           absl::StatusOr<Response> (client::Client::*method)(const Request&),
+           const std::function<void(Response&)>& note) {
+  const Invocation& call = session.call;
+  Request request;
+  for (const JobRef& ref : call.jobs) request.add_job_ids(ref.job);
+  request.set_filter(call.filter);
+  request.set_reason(call.reason);
+  request.set_validate_only(call.validate_only);
+  const bool is_text = session.for_people() || session.ids_only();
+  uint64_t shown = 0;
+  uint64_t matched = 0;
+  const std::function<void(const Response&)> show = [&](const Response& answer) {
+    matched = shown + answer.matched_count();
+    shown += static_cast<uint64_t>(answer.jobs_size());
+    if (!is_text) return PrintMessage(session, answer);
+    Response copy = answer;
+    if (session.for_people() && !call.validate_only) note(copy);
+    if (copy.jobs().empty()) return;
+    v1::ListJobsResponse jobs;
+    jobs.mutable_jobs()->Swap(copy.mutable_jobs());
+    PrintJobs(session, jobs);
+  };
+  const absl::Status status = client::ChangeAll(session.client, method, request, show);
+  if (!status.ok()) return Fail(session, status);
+  if (!session.for_people()) return kOk;
+  if (call.validate_only) {
+    session.terminal.Note(
+        fmt::format("nothing was changed; {} would concern {} job(s)", verb, matched));
+  } else if (!call.filter.empty() && shown == 0) {
+    session.terminal.Note(fmt::format("there is no job to {} among those of the filter", verb));
+  }
+  NoteOtherTasks(session, verb);
+  return kOk;
+}
+
+}  // namespace muster::cli
+
+#endif  // MUSTER_CLIENTS_CLI_CHANGE_H_

@@ -1,0 +1,76 @@
+#include "clients/cli/usage_error.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "contract/characters.h"
+#include "contract/nearest.h"
+
+namespace muster::cli {
+namespace {
+
+// Of the words in a hint: enough to see which command is meant.
+constexpr size_t kMaxHintWords = 8;
+
+// "--cpu is not a flag of muster run; did you mean --cpus?"
+std::string UnknownFlag(const CLI::App& verb, std::string_view written) {
+  const std::string_view flag = written.substr(0, written.find('='));
+  std::vector<std::string> names;
+  for (const CLI::App* app : {&verb, static_cast<const CLI::App*>(verb.get_parent())}) {
+    for (const CLI::Option* option : app->get_options()) {
+      for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    }
+  }
+  const std::string_view nearest =
+      contract::Nearest(flag, std::vector<std::string_view>(names.begin(), names.end()));
+  return fmt::format("{} is not a flag of muster {}; {}", contract::Quoted(flag), verb.get_name(),
+                     nearest.empty() ? fmt::format("see: muster {} --help", verb.get_name())
+                                     : fmt::format("did you mean {}?", nearest));
+}
+
+// Of the words that were typed from the first one on that cannot be meant.
+std::string UnknownWords(const CLI::App& verb, std::vector<std::string> words, bool has_command) {
+  if (words[0].starts_with('-')) return UnknownFlag(verb, words[0]);
+  if (verb.get_name() != "run" || has_command) {
+    return fmt::format("{} is more than muster {} takes; see: muster {} --help",
+                       contract::Quoted(words[0]), verb.get_name(), verb.get_name());
+  }
+  const bool is_cut = words.size() > kMaxHintWords;
+  if (is_cut) words.resize(kMaxHintWords);
+  for (std::string& word : words) {
+    const bool is_plain = !word.empty() && word.find_first_of(" \t\n\"'$`\\*?&|;<>()") == word.npos;
+    if (!is_plain) word = contract::Quoted(word);
+  }
+  return fmt::format("put the command after --, as in: muster run -- {}{}", fmt::join(words, " "),
+                     is_cut ? " ..." : "");
+}
+
+}  // namespace
+
+std::string ExplainUsage(CLI::App& app, const CLI::ParseError& error,
+                         const std::vector<const char*>& typed, bool has_command) {
+  const std::vector<std::string> rest = app.remaining();
+  if (app.get_subcommands().empty() && !rest.empty() && !rest[0].starts_with('-')) {
+    std::vector<std::string> names;
+    for (const CLI::App* verb : app.get_subcommands({})) names.push_back(verb->get_name());
+    const std::string_view nearest =
+        contract::Nearest(rest[0], std::vector<std::string_view>(names.begin(), names.end()));
+    return fmt::format("{} is not a verb; {}there are: {}", contract::Quoted(rest[0]),
+                       nearest.empty() ? "" : fmt::format("did you mean {}? Else ", nearest),
+                       fmt::join(names, ", "));
+  }
+  const std::vector<CLI::App*> verbs = app.get_subcommands();
+  const std::vector<std::string> unknown = app.remaining(/*recurse=*/true);
+  // CLI11 tells flags and words apart, and not in which order they came.
+  const auto first = std::find_if(typed.begin(), typed.end(), [&](const char* word) {
+    return std::find(unknown.begin(), unknown.end(), word) != unknown.end();
+  });
+  if (verbs.size() == 1 && first != typed.end())
+    return UnknownWords(*verbs[0], {first, typed.end()}, has_command);
+  const bool lacks_dashes = app.got_subcommand("run") && !has_command;
+  return lacks_dashes ? fmt::format("{}; {}", error.what(), kDashes) : error.what();
+}
+
+}  // namespace muster::cli

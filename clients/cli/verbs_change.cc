@@ -1,0 +1,117 @@
+// Verbs that change jobs which are there: cancel, update, rerun.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "clients/cli/change.h"
+#include "clients/cli/exit_code.h"
+#include "clients/cli/verbs.h"
+#include "contract/states.h"
+
+namespace muster::cli {
+namespace {
+
+// "1 2 3", as they can be typed again; not more than anyone reads.
+std::string Ids(const std::vector<uint64_t>& ids) {
+  constexpr size_t kMaxIds = 20;
+  const std::vector<uint64_t> some(ids.begin(), ids.begin() + std::min(ids.size(), kMaxIds));
+  return fmt::format("{}{}", fmt::join(some, " "), ids.size() > kMaxIds ? " ..." : "");
+}
+
+// What became of each job that was to be canceled.
+void NoteCanceled(Session& session, const v1::CancelJobsResponse& response) {
+  std::vector<uint64_t> canceled;
+  std::vector<uint64_t> requested;
+  std::vector<uint64_t> ended;
+  for (const v1::Job& job : response.jobs()) {
+    auto& group = job.state() == v1::JOB_STATE_CANCELED ? canceled
+                  : contract::IsTerminal(job.state())   ? ended
+                                                        : requested;
+    group.push_back(job.id());
+  }
+  if (!canceled.empty()) session.terminal.Note("canceled: " + Ids(canceled));
+  if (!ended.empty()) session.terminal.Note("had ended already: " + Ids(ended));
+  if (!requested.empty()) {
+    const std::string ids = Ids(requested);
+    session.terminal.Note(fmt::format(
+        "cancel requested, the cluster has yet to end: {}; see the end with: muster wait {}", ids,
+        ids));
+  }
+}
+
+}  // namespace
+
+int Cancel(Session& session) {
+  const auto note = [&session](v1::CancelJobsResponse& response) {
+    NoteCanceled(session, response);
+  };
+  return Change<v1::CancelJobsRequest, v1::CancelJobsResponse>(session, "cancel",
+                                                               &client::Client::CancelJobs, note);
+}
+
+int Update(Session& session) {
+  const Invocation& call = session.call;
+  v1::UpdateJobRequest request;
+  if (call.spec.priority) request.set_priority(*call.spec.priority);
+  for (const std::string& label : call.spec.labels) {
+    const size_t equals = label.find('=');
+    (*request.mutable_set_labels())[label.substr(0, equals)] = label.substr(equals + 1);
+  }
+  for (const std::string& key : call.remove_labels) request.add_remove_labels(key);
+  request.set_reason(call.reason);
+  v1::ListJobsResponse jobs;
+  for (const JobRef& ref : call.jobs) {
+    request.set_job_id(ref.job);
+    auto response = session.client.UpdateJob(request);
+    if (!response.ok()) return Fail(session, response.status());
+    if (!session.for_people() && !session.ids_only()) {
+      PrintMessage(session, response->job());
+    } else {
+      *jobs.add_jobs() = std::move(*response->mutable_job());
+    }
+  }
+  if (!jobs.jobs().empty()) PrintJobs(session, jobs);
+  return kOk;
+}
+
+int Rerun(Session& session) {
+  const Invocation& call = session.call;
+  v1::RerunJobsRequest request;
+  for (const JobRef& ref : call.jobs) request.add_job_ids(ref.job);
+  request.set_filter(call.filter);
+  request.set_validate_only(call.validate_only);
+  request.set_held(call.hold);
+  // A repeat after a lost answer must not run the jobs twice.
+  request.set_request_id(call.request_id.empty() ? client::NewRequestId() : call.request_id);
+  const auto response = session.client.RerunJobs(request);
+  if (!response.ok()) return Fail(session, response.status());
+  if (!session.for_people() && !session.ids_only()) {
+    PrintMessage(session, *response);
+    return kOk;
+  }
+  std::string lines;
+  for (const v1::RerunJob& job : response->jobs()) {
+    if (job.job_id() != 0) lines += fmt::format("{}\n", job.job_id());
+  }
+  session.terminal.Out(lines);
+  if (session.ids_only()) return kOk;
+  if (response->jobs().empty()) {
+    session.terminal.Note("no job of the filter has ended; nothing was submitted");
+  } else if (call.validate_only) {
+    session.terminal.Note(
+        fmt::format("nothing was submitted; {} job(s) would run again", response->jobs_size()));
+  } else {
+    const v1::RerunJob& first = response->jobs(0);
+    session.terminal.Note(
+        response->jobs_size() == 1
+            ? fmt::format("job {} has the spec of job {}", first.job_id(), first.source_job_id())
+            : fmt::format("{} jobs run again", response->jobs_size()));
+  }
+  return kOk;
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,86 @@
+#include "clients/cpp/two_readings.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <re2/re2.h>
+
+#include "contract/units.h"
+
+namespace muster::client {
+namespace {
+
+std::string_view Title(Dialect dialect) {
+  return dialect == Dialect::kMuster ? "a Muster job file" : "a SkyPilot task";
+}
+
+std::string_view FlagFor(Dialect dialect) {
+  return dialect == Dialect::kMuster ? "--as muster" : "--as sky";
+}
+
+Dialect Other(Dialect dialect) {
+  return dialect == Dialect::kMuster ? Dialect::kSkyPilot : Dialect::kMuster;
+}
+
+}  // namespace
+
+bool NeedsBash(std::string_view script) {
+  static const RE2* const kWords = new RE2(
+      // Where a command may begin.
+      R"((?m)(?:^|[;&|({]|\b(?:then|do|else|elif|if|while|until)\b|!)[ \t]*)"
+      R"((?:(?:source|declare|typeset|shopt|pushd|popd|mapfile|readarray|function)[ \t]|\[\[[ \t]|\(\())"
+      // Anywhere.
+      R"(|\bpipefail\b|<<<|[<>]\(|&>|\|&|\w=\(|\$\{\w+(?:\[|\^|,|/|:[0-9])|\{[0-9]+\.\.[0-9]+\})");
+  return RE2::PartialMatch(re2::StringPiece(script.data(), script.size()), *kWords);
+}
+
+std::vector<std::string> Differences(const TwoReadings& readings) {
+  const v1::JobSpec& muster = readings.muster;
+  const v1::JobSpec& skypilot = readings.skypilot;
+  std::vector<std::string> differences;
+  const uint64_t ours = muster.resources().memory_bytes();
+  const uint64_t theirs = skypilot.resources().memory_bytes();
+  if (ours != theirs) {
+    differences.push_back(fmt::format("memory is {} in a job file and {} in a task",
+                                      contract::FormatBytes(ours), contract::FormatBytes(theirs)));
+  }
+  if (!muster.working_directory().empty()) {
+    differences.push_back(
+        fmt::format("workdir {} is a directory of the cluster in a job file, and one of this "
+                    "machine, which is uploaded, in a task",
+                    muster.working_directory()));
+  }
+  // With a #! line of its own a script is for neither.
+  const std::string& script = muster.command().script();
+  const bool is_for_sh = !script.starts_with("#!") && NeedsBash(script);
+  const bool is_setup_for_sh = !muster.setup().starts_with("#!") && NeedsBash(muster.setup());
+  if (is_for_sh || is_setup_for_sh) {
+    differences.push_back(
+        fmt::format("{} needs bash, which runs it in a task; sh does in a job file",
+                    is_for_sh ? "run" : "setup"));
+  }
+  if (readings.jobs > 1) {
+    differences.push_back(fmt::format(
+        "its {} documents are jobs that do not wait for each other in a job file, and a chain in "
+        "which each task waits for the one before in SkyPilot",
+        readings.jobs));
+  }
+  return differences;
+}
+
+std::string ReadingRemark(std::string_view file, Dialect read_as,
+                          const std::vector<std::string>& differences) {
+  return fmt::format(
+      "{}: read as {}, because none of its fields tells; as {} it would mean something else: {}. "
+      "Say {} or {}",
+      file, Title(read_as), Title(Other(read_as)), fmt::join(differences, "; "), FlagFor(read_as),
+      FlagFor(Other(read_as)));
+}
+
+std::string OtherReadingHint(std::string_view file, Dialect read_as) {
+  return fmt::format(
+      "{}: it was read as {}, because none of its fields tells; as {} it has no error, and {} "
+      "reads it so",
+      file, Title(read_as), Title(Other(read_as)), FlagFor(Other(read_as)));
+}
+
+}  // namespace muster::client

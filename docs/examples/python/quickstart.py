@@ -1,0 +1,31 @@
+"""quickstart.py ADDRESS - submits a job, follows it to its end and prints its log."""
+
+import sys
+import uuid
+
+import grpc
+from muster.v1 import job_pb2, job_spec_pb2, jobs_service_pb2, jobs_service_pb2_grpc
+
+
+def main(address):
+    jobs = jobs_service_pb2_grpc.JobsServiceStub(grpc.insecure_channel(address))
+    spec = job_spec_pb2.JobSpec(name="hello", nodes=1, command={"script": "echo hello from $MUSTER_CLUSTER"})
+    # A repeat with the same request_id gets the same job, so a broken connection never makes a second one.
+    job_id = jobs.SubmitJob(jobs_service_pb2.SubmitJobRequest(spec=spec, request_id=str(uuid.uuid4()))).job_id
+    print(f"job {job_id}")
+
+    watch = jobs_service_pb2.WatchJobsRequest(
+        job_ids=[job_id], beginning=jobs_service_pb2.WatchFromBeginning(), until_terminal=True)
+    for message in jobs.WatchJobs(watch):
+        if message.change.HasField("transition"):  # else a heartbeat, or a change of no state
+            print(job_pb2.JobState.Name(message.change.transition.job_state))
+
+    for piece in jobs.ReadLog(jobs_service_pb2.ReadLogRequest(job_id=job_id, follow=True)):
+        sys.stdout.write(piece.data.decode(errors="replace"))
+
+
+if __name__ == "__main__":
+    try:
+        main(sys.argv[1])
+    except grpc.RpcError as error:
+        sys.exit(f"{error.code().name}: {error.details()}")

@@ -1,0 +1,274 @@
+#include "contract/sentences.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "contract/text.h"
+
+namespace muster::contract {
+namespace {
+
+google::protobuf::Timestamp ToProto(absl::Time time) {
+  google::protobuf::Timestamp proto;
+  proto.set_seconds(absl::ToUnixSeconds(time));
+  proto.set_nanos(static_cast<int32_t>(
+      absl::ToInt64Nanoseconds(time - absl::FromUnixSeconds(proto.seconds()))));
+  return proto;
+}
+
+std::string Format(std::string_view format, const google::protobuf::Timestamp& time) {
+  return absl::FormatTime(ToAbsl(format), absl::FromUnixSeconds(time.seconds()),
+                          absl::UTCTimeZone());
+}
+
+std::string TimeOfDay(const google::protobuf::Timestamp& time) {
+  return Format("%H:%M:%S UTC", time);
+}
+
+// "Word: detail", or that of the two that there is.
+std::string Joined(const std::string& word, const std::string& detail) {
+  if (word.empty() || detail.empty()) return word + detail;
+  return fmt::format("{}: {}", word, detail);
+}
+
+// What a code says by itself; empty: nothing that the fields do not say better.
+std::string_view WordsOf(v1::StateReasonCode code) {
+  switch (code) {
+    case v1::STATE_REASON_CODE_NO_CLUSTERS:
+      return "no cluster has connected to this broker yet";
+    case v1::STATE_REASON_CODE_AGENT_DISCONNECTED:
+      return "it fits, and its agent is not connected";
+    case v1::STATE_REASON_CODE_ABOUT_TO_BE_PLACED:
+      return "it fits; the job is about to be placed";
+    case v1::STATE_REASON_CODE_HELD:
+      return "held: it starts once it is released";
+    case v1::STATE_REASON_CODE_RELEASED:
+      return "released; its cluster is being told";
+    case v1::STATE_REASON_CODE_LAUNCHING:
+      return "its cluster is being given it";
+    case v1::STATE_REASON_CODE_LAUNCH_UNKNOWN:
+      return "it is not known yet whether its cluster has it";
+    case v1::STATE_REASON_CODE_WAITS_IN_CLUSTER:
+      return "waits for its turn to start";
+    case v1::STATE_REASON_CODE_WAITS_FOR_RESOURCES:
+      return "waiting for what others use";
+    case v1::STATE_REASON_CODE_WAITS_FOR_TURN:
+      return "waiting behind earlier runs";
+    case v1::STATE_REASON_CODE_LIMIT_REACHED:
+      return "a limit of the cluster is reached";
+    case v1::STATE_REASON_CODE_CANNOT_START:
+      return "it cannot start as it is";
+    case v1::STATE_REASON_CODE_DEPENDENCY:
+      return "waiting for another job to end";
+    case v1::STATE_REASON_CODE_BEGIN_TIME:
+      return "its start time has not come";
+    case v1::STATE_REASON_CODE_BRINGING_FILES:
+      return "its files are being laid out";
+    case v1::STATE_REASON_CODE_PULLING_IMAGE:
+      return "its image is being made ready";
+    case v1::STATE_REASON_CODE_SETUP:
+      return "its setup script runs";
+    case v1::STATE_REASON_CODE_HOST_ANSWERS:
+      return "its hosts answer again";
+    case v1::STATE_REASON_CODE_CANCELED_BY_OTHERS:
+      return "canceled on its cluster, not by Muster";
+    case v1::STATE_REASON_CODE_HOLD_NOT_TOLD:
+      return "the cluster could not be told to hold or to release the run";
+    case v1::STATE_REASON_CODE_AGENT_RETRIES:
+      return "its agent tries again";
+    case v1::STATE_REASON_CODE_READING_END:
+      return "it has ended, and how is being read";
+    default:
+      return "";
+  }
+}
+
+std::string HostSilent(const v1::StateReason& reason) {
+  const std::string since =
+      reason.has_since() ? Format("%Y-%m-%dT%H:%M:%SZ", reason.since()) : "the agent was started";
+  return Joined(fmt::format("host {} has not answered since {}", reason.subject(), since),
+                reason.detail());
+}
+
+std::string ClusterFull(const v1::StateReason& reason) {
+  const std::string held =
+      reason.held_runs() > 0 ? fmt::format(" ({} of them held)", reason.held_runs()) : "";
+  return fmt::format("it fits, and has {} active runs of at most {}{}", reason.active_runs(),
+                     reason.max_active_runs(), held);
+}
+
+std::string PoolUnavailable(const v1::StateReason& reason) {
+  const std::string& state = reason.scheduler_reason();
+  return fmt::format("pool \"{}\" takes no jobs at the moment{}", reason.pool(),
+                     state.empty() ? "" : ": it is " + state);
+}
+
+std::string CannotStart(const v1::StateReason& reason) {
+  std::string words = Joined(reason.scheduler_reason(), reason.detail());
+  if (words.empty()) words = WordsOf(reason.code());
+  if (!reason.has_until()) return words;
+  return fmt::format("{}; Muster gives the run up at {}", words, TimeOfDay(reason.until()));
+}
+
+std::string SentenceOf(const v1::StateReason& reason) {
+  switch (reason.code()) {
+    case v1::STATE_REASON_CODE_HOST_SILENT:
+      return HostSilent(reason);
+    case v1::STATE_REASON_CODE_CLUSTER_FULL:
+      return ClusterFull(reason);
+    case v1::STATE_REASON_CODE_POOL_UNAVAILABLE:
+      return PoolUnavailable(reason);
+    case v1::STATE_REASON_CODE_CANNOT_START:
+      return CannotStart(reason);
+    default:
+      break;
+  }
+  std::string words = Joined(reason.scheduler_reason(), reason.detail());
+  return words.empty() ? std::string(WordsOf(reason.code())) : words;
+}
+
+std::string RemedyOf(const v1::StateReason& reason) {
+  switch (reason.code()) {
+    case v1::STATE_REASON_CODE_NO_CLUSTERS:
+      return "start an agent (muster-agent) for a cluster";
+    case v1::STATE_REASON_CODE_AGENT_DISCONNECTED:
+      return "start the cluster's agent (muster-agent), or tell its operator";
+    case v1::STATE_REASON_CODE_POOL_UNAVAILABLE:
+      return fmt::format("muster clusters {} tells more", reason.cluster());
+    case v1::STATE_REASON_CODE_HELD:
+      return "muster release lets it go on";
+    default:
+      return "";
+  }
+}
+
+// What the failure that a retry follows was, in general.
+std::string_view Describe(v1::FailureClass failure_class) {
+  switch (failure_class) {
+    case v1::FAILURE_CLASS_INFRA:
+      return "an infrastructure failure";
+    case v1::FAILURE_CLASS_IMAGE:
+      return "a failure of the image";
+    case v1::FAILURE_CLASS_PREEMPTED:
+      return "a preemption";
+    case v1::FAILURE_CLASS_PROGRAM:
+      return "a failure of the program";
+    default:
+      return "a failure that another run may not have";
+  }
+}
+
+}  // namespace
+
+v1::StateReason MakeReason(v1::StateReasonCode code, const ReasonParts& parts) {
+  v1::StateReason reason;
+  reason.set_code(code);
+  reason.set_detail(parts.detail);
+  reason.set_scheduler_reason(parts.scheduler_reason);
+  reason.set_subject(parts.subject);
+  reason.set_cluster(parts.cluster);
+  reason.set_pool(parts.pool);
+  reason.set_remedy(parts.remedy);
+  if (parts.since) *reason.mutable_since() = ToProto(*parts.since);
+  if (parts.until) *reason.mutable_until() = ToProto(*parts.until);
+  PutSentence(&reason);
+  return reason;
+}
+
+void PutSentence(v1::StateReason* reason) {
+  reason->set_message(SentenceOf(*reason));
+  if (reason->remedy().empty()) reason->set_remedy(RemedyOf(*reason));
+}
+
+void AddToSentence(const std::string& words, v1::StateReason* reason) {
+  reason->set_message(fmt::format("{}; {}", reason->message(), words));
+}
+
+v1::StateReason RetryDelay(uint32_t next_run, std::optional<uint32_t> max_runs,
+                           const v1::Failure& failure,
+                           const google::protobuf::Timestamp& retry_time) {
+  v1::StateReason reason;
+  reason.set_code(v1::STATE_REASON_CODE_RETRY_DELAY);
+  reason.set_detail(failure.message());
+  *reason.mutable_until() = retry_time;
+  reason.set_message(fmt::format("waits until {} for run {}{} after {}: {}", TimeOfDay(retry_time),
+                                 next_run, max_runs ? fmt::format(" of {}", *max_runs) : "",
+                                 Describe(failure.failure_class()), failure.message()));
+  return reason;
+}
+
+v1::StateReason HoldAsked(const v1::StateReason* waits) {
+  v1::StateReason reason;
+  reason.set_code(v1::STATE_REASON_CODE_WAITS_IN_CLUSTER);
+  if (waits != nullptr) reason = *waits;
+  reason.set_message(waits == nullptr || waits->message().empty()
+                         ? "asked to hold"
+                         : "asked to hold; " + waits->message());
+  return reason;
+}
+
+v1::StateReason NotPlaced(std::vector<v1::StateReason> clusters) {
+  if (clusters.empty()) return {};
+  v1::StateReason reason = clusters.front();
+  std::string text;
+  for (size_t i = 0; i < clusters.size(); ++i) {
+    if (i < kMaxNamedClusters) {
+      text += fmt::format("{}cluster \"{}\": {}", i > 0 ? "; " : "", clusters[i].cluster(),
+                          clusters[i].message());
+    }
+    if (i < kMaxExplainedClusters) *reason.add_clusters() = std::move(clusters[i]);
+  }
+  if (clusters.size() > kMaxNamedClusters)
+    text += fmt::format("; and {} more", clusters.size() - kMaxNamedClusters);
+  if (clusters.size() > kMaxExplainedClusters)
+    reason.set_unlisted_clusters(static_cast<uint32_t>(clusters.size() - kMaxExplainedClusters));
+  reason.set_message(std::move(text));
+  return reason;
+}
+
+v1::ClusterIssue MakeIssue(v1::ClusterIssueCode code, std::string seen, IssueParts parts) {
+  v1::ClusterIssue issue;
+  issue.set_code(code);
+  const bool is_shut =
+      code == v1::CLUSTER_ISSUE_CODE_POOL_MISSING || code == v1::CLUSTER_ISSUE_CODE_POOL_FORBIDDEN;
+  if (is_shut) seen += "; its pool takes no jobs";
+  issue.set_message(std::move(seen));
+  issue.set_remedy(std::move(parts.remedy));
+  issue.set_pool(std::move(parts.pool));
+  issue.set_subject(std::move(parts.subject));
+  return issue;
+}
+
+v1::SubmitWarning MakeWarning(v1::SubmitWarningCode code, const v1::ClusterCheck& check) {
+  v1::SubmitWarning warning;
+  warning.set_code(code);
+  warning.set_message(fmt::format("{} {}", check.subject(), check.seen()));
+  warning.set_remedy(check.remedy());
+  warning.set_subject(check.subject());
+  return warning;
+}
+
+void SetCluster(const std::string& cluster, v1::SubmitWarning* warning) {
+  warning->set_cluster(cluster);
+  warning->set_message(fmt::format("on cluster {}: {}", cluster, warning->message()));
+}
+
+v1::SubmitWarning WaitsForPlace(uint64_t job, const v1::StateReason& reason) {
+  v1::SubmitWarning warning;
+  warning.set_code(v1::SUBMIT_WARNING_CODE_NOT_THERE_YET);
+  warning.set_message(fmt::format("job {} waits: {}", job, reason.message()));
+  warning.set_remedy(reason.remedy());
+  warning.set_cluster(reason.cluster());
+  warning.set_subject(reason.pool());
+  return warning;
+}
+
+std::string WithRemedy(const std::string& message, const std::string& remedy) {
+  if (message.empty() || remedy.empty()) return message + remedy;
+  return fmt::format("{}{} {}", message, message.ends_with('.') ? "" : ".", remedy);
+}
+
+}  // namespace muster::contract

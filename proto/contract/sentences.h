@@ -1,0 +1,78 @@
+// The sentences and remedies of facts. They are made here, from codes and fields, so that every
+// client shows the same words and no program has to read them.
+#ifndef MUSTER_PROTO_CONTRACT_SENTENCES_H_
+#define MUSTER_PROTO_CONTRACT_SENTENCES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "muster/v1/cluster.pb.h"
+#include "muster/v1/facts.pb.h"
+#include "muster/v1/job.pb.h"
+
+namespace muster::contract {
+
+// Clusters that the reason of a waiting job lists; the proto says so.
+inline constexpr size_t kMaxExplainedClusters = 10;
+// Clusters that its sentence names.
+inline constexpr size_t kMaxNamedClusters = 5;
+
+// What a reason says beside its code. Empty and absent: nothing.
+struct ReasonParts {
+  std::string detail = {};
+  std::string scheduler_reason = {};
+  std::string subject = {};
+  std::string cluster = {};
+  std::string pool = {};
+  std::string remedy = {};  // in place of the remedy that the code has
+  std::optional<absl::Time> since = {};
+  std::optional<absl::Time> until = {};
+};
+v1::StateReason MakeReason(v1::StateReasonCode code, const ReasonParts& parts = {});
+
+// Writes the sentence anew, and the remedy where there is none, from the other fields.
+void PutSentence(v1::StateReason* reason);
+
+// Says something more behind the sentence, which has to be there.
+void AddToSentence(const std::string& words, v1::StateReason* reason);
+
+// A job waits until `retry_time` for its run of this number, after a run that failed so.
+// `max_runs`: how many runs it may have; nothing: not known.
+v1::StateReason RetryDelay(uint32_t next_run, std::optional<uint32_t> max_runs,
+                           const v1::Failure& failure,
+                           const google::protobuf::Timestamp& retry_time);
+
+// A job waits, and its cluster has been asked to hold it. It may start there all the same, so that
+// the code is that of `waits`, which is why its run waits; absent: not known.
+v1::StateReason HoldAsked(const v1::StateReason* waits);
+
+// Why no cluster has a job: what keeps it from each, the nearest to having it first. Empty: it
+// may use none.
+v1::StateReason NotPlaced(std::vector<v1::StateReason> clusters);
+
+struct IssueParts {
+  std::string pool = {};
+  std::string subject = {};
+  std::string remedy = {};
+};
+// What is wrong with a cluster. `seen` is the sentence, or, of a pool that is missing or forbidden,
+// what was seen of it.
+v1::ClusterIssue MakeIssue(v1::ClusterIssueCode code, std::string seen, IssueParts parts = {});
+
+// What a submit warns of, made from the check of a plan that warned. The agent that makes it does
+// not say of which cluster; the broker does.
+v1::SubmitWarning MakeWarning(v1::SubmitWarningCode code, const v1::ClusterCheck& check);
+void SetCluster(const std::string& cluster, v1::SubmitWarning* warning);
+// An accepted job waits for the place that it names.
+v1::SubmitWarning WaitsForPlace(uint64_t job, const v1::StateReason& reason);
+
+// One line for people: the sentence, and the remedy behind it.
+std::string WithRemedy(const std::string& message, const std::string& remedy);
+
+}  // namespace muster::contract
+
+#endif  // MUSTER_PROTO_CONTRACT_SENTENCES_H_

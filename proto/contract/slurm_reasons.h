@@ -1,0 +1,23 @@
+// Slurm's reasons for waiting: the code of each, and plain words for it.
+#ifndef MUSTER_PROTO_CONTRACT_SLURM_REASONS_H_
+#define MUSTER_PROTO_CONTRACT_SLURM_REASONS_H_
+
+#include <string>
+#include <string_view>
+
+#include "muster/v1/facts.pb.h"
+
+namespace muster::contract {
+
+// The fact behind Slurm's word, "waiting for free nodes, first in line (Resources)", with what to
+// do about it. A word that the table does not know has the code OTHER and is shown as it came.
+// Without a code for "None": Slurm has not looked at the job yet.
+v1::StateReason SlurmReason(std::string_view word);
+
+// The sentence and the remedy as one text, for a message that has no place for facts. Empty for
+// "None".
+std::string ExplainSlurmReason(std::string_view word);
+
+}  // namespace muster::contract
+
+#endif  // MUSTER_PROTO_CONTRACT_SLURM_REASONS_H_

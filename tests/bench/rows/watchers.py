@@ -1,0 +1,47 @@
+"""Many watchers of all jobs, and some that never read."""
+
+from rows.report import Figure
+from rows.setting import fresh_broker, memory_bytes, peak_memory_bytes, running_tool, tool
+
+WATCHERS = 500
+JOBS = 5000
+UNREAD = 100
+# Calls of GetJob in a second.
+ASKED = 200
+
+
+def _run_jobs(world, jobs):
+    tool("full-life", address=world.broker.address, agents=2, jobs=jobs, batch=100, in_flight=4)
+
+
+def watchers(short):
+    """What GetJob takes while jobs run and many watch all of them, and until each has seen all."""
+    jobs, count = (200, 20) if short else (JOBS, WATCHERS)
+    with fresh_broker() as world:
+        with running_tool("get-jobs", address=world.broker.address, rate=ASKED) as unwatched:
+            _run_jobs(world, jobs)
+    with fresh_broker() as world:
+        pid = world.broker.process.pid
+        before = memory_bytes(pid)
+        with running_tool("get-jobs", address=world.broker.address, rate=ASKED) as asked:
+            with running_tool("watch-changes", address=world.broker.address, watchers=count) as seen:
+                _run_jobs(world, jobs)
+        peak = peak_memory_bytes(pid)
+    return [Figure("watchers_get_p99", asked["p99_ms"], "ms", unwatched["p99_ms"], "the same jobs with no watcher", 20,
+                   at_most=True),
+            Figure("watchers_memory", peak / 1e6, "MB", before / 1e6, "the broker before them", 300, at_most=True),
+            Figure("watchers_complete", seen["alike"], "watchers", count, "all that watched", 1, goal_on_ratio=True)]
+
+
+def watchers_unread(short):
+    """What a watcher that never reads costs the broker in the end."""
+    jobs = 200 if short else JOBS
+    memory = []
+    for count in (1, 1 + UNREAD):
+        with fresh_broker() as world:
+            with running_tool("watch-without-reading", address=world.broker.address, watchers=count):
+                _run_jobs(world, jobs)
+                memory.append(memory_bytes(world.broker.process.pid))
+    few, many = memory
+    return [Figure("watcher_unread_memory", max(0, many - few) / UNREAD / 1e3, "kB", few / 1e3, "the broker with one", 1000,
+                   at_most=True)]

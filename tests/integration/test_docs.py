@@ -1,0 +1,78 @@
+"""The files in YAML that the pages for people show: job files are accepted, tasks are read, settings are known."""
+
+import pathlib
+import re
+
+import pytest
+import yaml
+
+REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
+PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
+PROGRAM = {"run", "command", "roles", "setup"}
+# What only the settings of a daemon have at the top, or in a section of the same name as one of a job.
+DAEMON = {"kind", "broker", "state_dir", "machines", "logs", "socket_mode"}
+NO_SUCH_CLUSTER = 13
+
+
+def blocks():
+    for page in PAGES:
+        texts = re.findall(r"^```yaml\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+        for number, text in enumerate(texts, start=1):
+            yield f"{page.name}-{number}", text
+
+
+def of_kind(kind):
+    return [pytest.param(text, id=place) for place, text in blocks() if kind_of(text) == kind]
+
+
+def kind_of(text):
+    content = yaml.safe_load(text)
+    if DAEMON & content.keys() or settings_of(content) & KEYS:
+        return "settings"
+    if all(isinstance(value, dict) and "ssh" in value for value in content.values()):
+        return "hosts"
+    return "task" if "num_nodes" in content else "job"
+
+
+def settings_of(content):
+    return {f"{section}.{key}" for section, keys in content.items() if isinstance(keys, dict) for key in keys}
+
+
+# The tables of docs/settings.md are made from the programs; tests/lint compares them.
+ALL_KEYS = set(re.findall(r"^\| `([\w.]+)` \|", (REPOSITORY / "docs/settings.md").read_text(), re.MULTILINE))
+# A job's sections slurm and kubernetes have other keys, but for a few: then the rest of the block tells.
+KEYS = {key for key in ALL_KEYS if key.startswith(("slurm.", "kubernetes."))} - {
+    "kubernetes.namespace", "kubernetes.image_pull_secrets"}
+
+
+@pytest.fixture
+def home(world):
+    """What the examples upload, in a directory that is both the current one and the home."""
+    for name in ("project/requirements.txt", "datasets/small/a", "configs/large.json"):
+        path = world.path(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("{}\n")
+    return {"HOME": str(world.root)}
+
+
+@pytest.mark.parametrize("text", of_kind("job"))
+def test_a_job_file_of_the_pages_is_accepted(world, broker, home, text):
+    content = yaml.safe_load(text)
+    path = world.write("job.yaml", text if PROGRAM & content.keys() else text + 'command: ["true"]\n')
+    done = world.cli("submit", "--validate", path, env=home, check=False)
+    # Cluster names are made up, too.
+    assert done.returncode == 0 or (done.returncode == NO_SUCH_CLUSTER and "cluster" in content), done.stderr
+
+
+@pytest.mark.parametrize("text", of_kind("task"))
+def test_a_task_of_the_pages_is_read_as_one(world, broker, home, text):
+    done = world.cli("submit", "--validate", world.write("task.yaml", text), env=home, check=False)
+    assert done.returncode == NO_SUCH_CLUSTER, done.stderr
+    assert "placement.clusters" in done.stderr
+
+
+@pytest.mark.parametrize("text", of_kind("settings"))
+def test_settings_of_the_pages_are_known(text):
+    content = yaml.safe_load(text)
+    keys = settings_of(content) | {key for key, value in content.items() if not isinstance(value, dict)}
+    assert keys <= ALL_KEYS

@@ -1,0 +1,175 @@
+// Why a job stands as it does, and holds, against a fake broker.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "clients/cli/views.h"
+#include "contract/sentences.h"
+#include "tests/unit/clients/command_fixture.h"
+
+namespace muster::cli {
+namespace {
+
+using client::JobInState;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+TEST_F(CommandTest, WhySaysTheReasonSinceWhenAndWhenItWouldStart) {
+  job_ = JobInState(42, v1::JOB_STATE_PENDING);
+  *job_.mutable_state_reason() = client::SlurmSays("Resources");
+  job_.set_held(true);
+  v1::Run& run = *job_.mutable_runs(0);
+  *run.mutable_state_reason() = job_.state_reason();
+  run.mutable_state_reason()->mutable_since()->set_seconds(1'772'366'400);
+  run.mutable_estimated_start_time()->set_seconds(1'772'366'460);
+  run.set_restarts(2);
+  const Outcome outcome = Run({"why", "42"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("Job 42  train  PENDING\n"));
+  EXPECT_THAT(outcome.out,
+              HasSubstr("Because     waiting for free nodes, first in line (Resources)\n"));
+  EXPECT_THAT(outcome.out, HasSubstr("Since       2026-03-01T12:00:00Z ("));
+  EXPECT_THAT(outcome.out, HasSubstr("Would start 2026-03-01T12:01:00Z ("));
+  EXPECT_THAT(outcome.out, HasSubstr("Restarts    2 by the scheduler itself\n"));
+}
+
+TEST_F(CommandTest, WhySaysThatAJobIsKeptBackOnlyOnceItIs) {
+  const std::string kept = "Held        it does not start before: muster release 42\n";
+  const std::string asked = "Held        asked to hold; if too late: muster events 42\n";
+  job_ = JobInState(42, v1::JOB_STATE_PENDING);
+  job_.set_held(true);
+  *job_.mutable_state_reason() =
+      client::Because("held by ada: not yet", v1::STATE_REASON_CODE_HELD);
+  v1::Run& run = *job_.mutable_runs(0);
+  *run.mutable_state_reason() =
+      client::Because("Unschedulable: no node; the hold waits: it was let go in that moment");
+  const std::string open = Run({"why", "42"}).out;
+  EXPECT_THAT(open, AllOf(HasSubstr(asked), Not(HasSubstr(kept)), Not(HasSubstr("Scheduler"))));
+  EXPECT_THAT(open,
+              HasSubstr("Because     Unschedulable: no node; the hold waits: it was let go "));
+  for (const v1::StateReason& reason :
+       {contract::MakeReason(v1::STATE_REASON_CODE_HELD), client::SlurmSays("JobHeldUser")}) {
+    *run.mutable_state_reason() = reason;
+    EXPECT_THAT(Run({"why", "42"}).out,
+                AllOf(HasSubstr(kept), Not(HasSubstr("asked to hold")), HasSubstr("held by ada")));
+  }
+  *run.mutable_state_reason() = client::Because("node n1 was lost");
+  job_.set_state(v1::JOB_STATE_QUEUED);
+  EXPECT_THAT(Run({"why", "42"}).out, HasSubstr(kept)) << "no cluster has it";
+}
+
+TEST_F(CommandTest, WhoHeldReleasedOrCanceledAJobIsSaidWithTheReasonGiven) {
+  v1::WatchJobsResponse step = client::Step(42, 1, v1::JOB_STATE_PENDING);
+  broker_.watch_jobs = [&](const auto&, const auto& write) {
+    return write(step), absl::OkStatus();
+  };
+  const auto why = [&](v1::TransitionKind kind, const std::string& detail) {
+    step.mutable_change()->mutable_transition()->set_kind(kind);
+    step.mutable_change()->mutable_transition()->mutable_evidence()->set_detail(detail);
+    return Run({"why", "42"}).out;
+  };
+  job_ = JobInState(42, v1::JOB_STATE_PENDING);
+  *job_.mutable_state_reason() = client::SlurmSays("JobHeldAdmin");
+  *job_.mutable_runs(0)->mutable_state_reason() = job_.state_reason();
+  EXPECT_THAT(why(v1::TRANSITION_KIND_UNSPECIFIED, ""),
+              HasSubstr("administrator (JobHeldAdmin)\n"));
+  EXPECT_THAT(why(v1::TRANSITION_KIND_RELEASE_REQUESTED, "released by ada"),
+              HasSubstr("Because     released by ada; the cluster, as last seen, still held it\n"));
+  job_.set_held(true);
+  const std::string held = why(v1::TRANSITION_KIND_HOLD_REQUESTED, "held by ada: not yet");
+  EXPECT_THAT(held, HasSubstr("Because     held through Muster\n"));
+  EXPECT_THAT(held, HasSubstr("muster release 42\n"));
+  EXPECT_THAT(held, HasSubstr("By          held by ada: not yet\n"));
+  EXPECT_THAT(held, Not(HasSubstr("administrator")));
+  job_ = JobInState(42, v1::JOB_STATE_CANCELED);
+  EXPECT_THAT(why(v1::TRANSITION_KIND_CANCEL_REQUESTED, "canceled by ada: wrong data"),
+              HasSubstr("Canceled    canceled by ada: wrong data\n"));
+  EXPECT_THAT(why(v1::TRANSITION_KIND_UNSPECIFIED, "CANCELLED by 1000"),
+              HasSubstr("Canceled    CANCELLED by 1000\n"))
+      << "not through Muster";
+}
+
+TEST_F(CommandTest, AReleaseDoesNotAnswerWithTheReasonFromBeforeIt) {
+  broker_.release_jobs = [](const auto&) -> absl::StatusOr<v1::ReleaseJobsResponse> {
+    v1::ReleaseJobsResponse response;
+    *response.add_jobs() = JobInState(42, v1::JOB_STATE_PENDING);
+    *response.mutable_jobs(0)->mutable_state_reason() =
+        client::Because("held by an administrator (JobHeldAdmin)", v1::STATE_REASON_CODE_HELD);
+    return response;
+  };
+  const std::string out = Run({"release", "42"}).out;
+  EXPECT_THAT(out, HasSubstr("released"));
+  EXPECT_THAT(out, Not(HasSubstr("administrator")));
+}
+
+TEST_F(CommandTest, AHoldOfWhatAClusterHasPromisesNothing) {
+  broker_.hold_jobs = [](const auto&) -> absl::StatusOr<v1::HoldJobsResponse> {
+    v1::HoldJobsResponse response;
+    *response.add_jobs() = JobInState(42, v1::JOB_STATE_PENDING);
+    *response.add_jobs() = JobInState(43, v1::JOB_STATE_QUEUED);
+    for (v1::Job& job : *response.mutable_jobs())
+      *job.mutable_state_reason() = client::Because("held by ada", v1::STATE_REASON_CODE_HELD);
+    return response;
+  };
+  const std::string out = Run({"hold", "42", "43"}).out;
+  EXPECT_THAT(out, HasSubstr("asked to hold; if too late: muster events 42\n"));
+  EXPECT_THAT(out, HasSubstr("held by ada\n")) << "what only Muster has is held at once";
+}
+
+TEST_F(CommandTest, AHoldThatCameTooLateIsAStepOfItsOwn) {
+  v1::WatchJobsResponse step = client::Step(42, 1, v1::JOB_STATE_PENDING);
+  step.mutable_change()->mutable_transition()->set_kind(v1::TRANSITION_KIND_RELEASE_REQUESTED);
+  step.mutable_change()->mutable_transition()->mutable_evidence()->set_source(
+      v1::EVIDENCE_SOURCE_BROKER);
+  EXPECT_EQ(StepText(step.change().transition()), "hold too late");
+  step.mutable_change()->mutable_transition()->mutable_evidence()->set_source(
+      v1::EVIDENCE_SOURCE_USER);
+  EXPECT_EQ(StepText(step.change().transition()), "released");
+}
+
+TEST_F(CommandTest, AReleaseOfAJobThatWasNotHeldSaysSo) {
+  broker_.release_jobs = [this](const auto&) -> absl::StatusOr<v1::ReleaseJobsResponse> {
+    v1::ReleaseJobsResponse response;
+    *response.add_jobs() = job_;
+    return response;
+  };
+  job_ = JobInState(42, v1::JOB_STATE_SUCCEEDED);
+  EXPECT_THAT(Run({"release", "42"}).err, HasSubstr("job 42 was not held"));
+  job_ = JobInState(42, v1::JOB_STATE_QUEUED);
+  job_.set_held(true);
+  EXPECT_EQ(Run({"release", "42"}).err, "");
+}
+
+TEST_F(CommandTest, WhyQuotesWhatAFailureWasJudgedBy) {
+  job_ = JobInState(42, v1::JOB_STATE_FAILED);
+  v1::Failure& failure = *job_.mutable_failure();
+  failure.set_failure_class(v1::FAILURE_CLASS_OOM);
+  failure.set_message("it needed more memory");
+  failure.set_suggestion("a smaller batch");
+  v1::FailureQuote* quote = failure.add_quotes();
+  quote->set_source("rank-0.err");
+  quote->set_text("Killed");
+  const Outcome outcome = Run({"why", "42"});
+  EXPECT_EQ(outcome.code, 0);
+  for (const char* words : {"Class       OOM\n", "Because     it needed more memory\n",
+                            "rank-0.err: Killed\n", "What to do  a smaller batch\n"}) {
+    EXPECT_THAT(outcome.out, HasSubstr(words));
+  }
+}
+
+TEST_F(CommandTest, WhySaysWhoseTurnItIsWhileNobodyHasSaidWhyAJobWaits) {
+  job_ = JobInState(42, v1::JOB_STATE_PENDING);
+  job_.set_cluster("box");
+  job_.mutable_runs(0)->set_state(v1::RUN_STATE_LAUNCHING);
+  EXPECT_THAT(Run({"why", "42"}).out, HasSubstr("Because     cluster box is being given it\n"));
+  job_.mutable_runs(0)->set_state(v1::RUN_STATE_PENDING);
+  EXPECT_THAT(Run({"why", "42"}).out,
+              HasSubstr("cluster box has it and has not said yet what it waits for\n"));
+  *job_.mutable_state_reason() = client::Because("no node is free");
+  EXPECT_THAT(Run({"why", "42"}).out, HasSubstr("Because     no node is free\n"));
+}
+
+}  // namespace
+}  // namespace muster::cli

@@ -1,0 +1,139 @@
+// As whose a file of jobs is read, and what is said of it.
+#include "clients/cpp/dialect.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "tests/unit/clients/skypilot_fixture.h"
+
+namespace muster::client {
+namespace {
+
+using skypilot::MessageOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+TEST(DialectOfAFile, IsToldByFieldsThatOneAloneHas) {
+  const std::pair<const char*, Dialect> cases[] = {
+      {"run: x", Dialect::kMuster},
+      {"run: x\nname: a\nsetup: y\nworkdir: /a\nresources: {cpus: 4, memory: 1Gi, gpus: H100}",
+       Dialect::kMuster},
+      {"run: x\nnodes: 2", Dialect::kMuster},
+      {"run: x\nnum_nodes: 2", Dialect::kSkyPilot},
+      {"run: x\nenvs: {}", Dialect::kSkyPilot},
+      {"run: x\nresources: {accelerators: H100}", Dialect::kSkyPilot},
+      {"run: x\nresources: {infra: k8s}", Dialect::kSkyPilot},
+      {"run: x\npool: gpu", Dialect::kMuster},
+      {"run: x\npool: {workers: 2}", Dialect::kSkyPilot},
+      {"run: x\nworkdir: {url: u, ref: main}", Dialect::kSkyPilot},
+      {"run: x\nresources: {cpus: 4+}", Dialect::kSkyPilot},
+      {"run: x\nresources: {memory: 2x}", Dialect::kSkyPilot},
+      {"run: x\nresources: {cpus: 4+}\ntime: 4h", Dialect::kMuster},
+      {"run: x\nnum_nodes: 2\ntime: 4h", Dialect::kMuster},
+      {"run: x\nlabels: {a: b}\nresources: {accelerators: H100}", Dialect::kMuster},
+      {"run: x\n---\nrun: y\nnum_nodes: 2", Dialect::kSkyPilot},
+      {"name: a\n---\nrun: x", Dialect::kSkyPilot},
+      {"run: x\n---\nname: a", Dialect::kMuster},
+      {"name: a", Dialect::kMuster},
+      {"run: x\nnum_node: 2", Dialect::kSkyPilot},
+      {"run: x\nfile_mounts: {a: b}", Dialect::kSkyPilot},
+      {"run: x\nfile_mounts: {a: b}\ntime: 4h", Dialect::kMuster},
+      {"run: x\nfile_mount: {a: b}", Dialect::kMuster},
+      {"run: x\nresources: {prioriy: 5}", Dialect::kSkyPilot},
+      {"run: x\n---\nrun: y\nresources: {acelerators: H100}", Dialect::kSkyPilot},
+      {"run: x\nnum_node: 2\ntime: 4h", Dialect::kMuster},
+      {"run: x\nnode: 2", Dialect::kMuster},
+      {"run: x\nenviroment: {A: b}", Dialect::kMuster},
+      {"run: x\nresources: {gpu: 1, cpuss: 2, zzzz: 3}", Dialect::kMuster},
+      {"run: x\nimag: ubuntu", Dialect::kMuster},
+      {"run: x\npartition: gpu", Dialect::kMuster},
+      {"", Dialect::kMuster},
+      {"- a", Dialect::kMuster},
+      {"5", Dialect::kMuster}};
+  for (const auto& [yaml, dialect] : cases) {
+    EXPECT_EQ(DialectOf(YAML::LoadAll(yaml)).dialect, dialect) << yaml;
+  }
+}
+
+// What is said of a text whose fields tell nothing; "" if nothing is.
+std::string Remark(const std::string& yaml, const JobFileOptions& options = {}) {
+  const auto jobs = ParseJobFile("t.yaml", yaml, options);
+  EXPECT_TRUE(jobs.ok()) << yaml << jobs.status();
+  if (!jobs.ok() || jobs->notes.empty()) return "";
+  EXPECT_EQ(jobs->notes.size(), 1u);
+  return jobs->notes[0];
+}
+
+TEST(DialectOfAFile, IsSaidWhereTheReadingsDifferAndNothingTells) {
+  const std::string memory = "run: x\nresources: {memory: 32GB}";
+  EXPECT_EQ(Remark(memory),
+            "t.yaml: read as a Muster job file, because none of its fields tells; as a SkyPilot "
+            "task it would mean something else: memory is 29.8Gi in a job file and 32Gi in a task. "
+            "Say --as muster or --as sky");
+  EXPECT_THAT(Remark("run: x\n---\nrun: y"),
+              HasSubstr("its 2 documents are jobs that do not wait for each other"));
+  EXPECT_THAT(Remark("run: x\nworkdir: /data"), HasSubstr("workdir /data is a directory of the"));
+  EXPECT_THAT(Remark("run: x\nfile_mounts: {a: ./b}\nresources: {memory: 32GB}"),
+              HasSubstr("read as a SkyPilot task, because"));
+  for (const char* script :
+       {"source venv/bin/activate", "if [[ -f a ]]; then b; fi", "set -euo pipefail", "a=(1 2)",
+        "wc <<< a", "diff <(a) <(b)", "echo ${a[0]}", "for i in {1..3}; do a; done", "a &> log",
+        "(( i++ ))"}) {
+    EXPECT_THAT(Remark("run: " + absl::StrCat("'", script, "'")), HasSubstr("run needs bash"));
+    EXPECT_THAT(Remark("run: x\nsetup: " + absl::StrCat("'", script, "'")),
+                HasSubstr("setup needs bash"));
+  }
+}
+
+TEST(DialectOfAFile, IsNotSaidWhereItIsAllTheSame) {
+  for (const char* yaml :
+       {"run: echo hello", "run: x\nname: a\nresources: {cpus: 4, memory: 16Gi, gpus: H100:2}",
+        "run: x\nresources: {memory: 16G}", "run: x\nname: 'two words'\nresources: {memory: 16GB}",
+        "run: x\ntime: 1h\nresources: {memory: 32GB}", "run: x\nworkdir: ./a",
+        "num_nodes: 1\nrun: x\nresources: {memory: 32GB}", "run: x\nfile_mounts: {a: ./b}",
+        "run: '[ -f a ] && echo $((1 + 2)) >&2 || . ./b; echo \"${a:-b}\"'",
+        "run: |\n  #!/bin/bash\n  [[ a = a ]]"}) {
+    EXPECT_EQ(Remark(yaml), "") << yaml;
+  }
+}
+
+TEST(DialectOfAFile, IsTheOneThatIsNamed) {
+  const std::string yaml = "run: '[[ a ]]'\nresources: {memory: 32GB}";
+  JobFileOptions options;
+  options.dialect = Dialect::kSkyPilot;
+  EXPECT_EQ(Remark(yaml, options), "");
+  EXPECT_EQ(ParseJobFile("t.yaml", yaml, options)->specs[0].resources().memory_bytes(),
+            uint64_t{32} << 30);
+  options.dialect = Dialect::kMuster;
+  EXPECT_EQ(Remark(yaml, options), "");
+  EXPECT_EQ(ParseJobFile("t.yaml", yaml, options)->specs[0].resources().memory_bytes(),
+            32'000'000'000u);
+  EXPECT_THAT(MessageOf(ParseJobFile("t.yaml", "run: x\nnum_nodes: 2", options).status()),
+              StartsWith("t.yaml:2:1: num_nodes: no such field; write nodes"));
+}
+
+TEST(DialectOfAFile, IsNamedByTheErrorIfTheOtherOneHasNone) {
+  EXPECT_THAT(MessageOf(ParseJobFile("t.yaml", "run: x\nresources: {memory: 32}").status()),
+              HasSubstr("\nt.yaml: it was read as a Muster job file, because none of its fields "
+                        "tells; as a SkyPilot task it has no error, and --as sky reads it so"));
+  EXPECT_THAT(MessageOf(ParseJobFile("t.yaml",
+                                     "run: x\nfile_mounts: {a: b}\nresources: {memory: "
+                                     "32G}")
+                            .status()),
+              HasSubstr("as a Muster job file it has no error, and --as muster reads it so"));
+  EXPECT_THAT(MessageOf(ParseJobFile("t.yaml", "run: 5\nresources: {memory: x}").status()),
+              Not(HasSubstr("--as")));
+}
+
+TEST(DialectOfAFile, IsMustersIfBothAreMixedAndTheErrorHelps) {
+  EXPECT_THAT(MessageOf(ParseJobFile("t.yaml", "run: x\ntime: 4h\nnum_nodes: 2").status()),
+              StartsWith("t.yaml:3:1: num_nodes: no such field; write nodes"));
+  EXPECT_THAT(
+      MessageOf(
+          ParseJobFile("t.yaml", "run: x\nnodes: 2\nresources: {acelerators: H100}").status()),
+      StartsWith("t.yaml:3:13: resources.acelerators: no such field; write gpus, as in gpus: "));
+}
+
+}  // namespace
+}  // namespace muster::client

@@ -1,0 +1,151 @@
+// The sentences of facts, which every client shows alike.
+#include "contract/sentences.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace muster::contract {
+namespace {
+
+using ::testing::HasSubstr;
+
+v1::StateReason Unfit(const std::string& cluster) {
+  return MakeReason(v1::STATE_REASON_CODE_DOES_NOT_FIT,
+                    {.detail = "it has no GPUs", .cluster = cluster});
+}
+
+TEST(StateReason, EveryCodeButThreeHasASentenceOfItsOwn) {
+  for (int code = 1; code < v1::StateReasonCode_ARRAYSIZE; ++code) {
+    // What lacks, and what others say, is in the detail.
+    if (code == v1::STATE_REASON_CODE_DOES_NOT_FIT || code == v1::STATE_REASON_CODE_RETRY_DELAY ||
+        code == v1::STATE_REASON_CODE_OTHER)
+      continue;
+    EXPECT_NE(MakeReason(static_cast<v1::StateReasonCode>(code)).message(), "")
+        << v1::StateReasonCode_Name(code);
+  }
+}
+
+TEST(StateReason, TheSchedulersWordComesBeforeItsSentence) {
+  const v1::StateReason reason =
+      MakeReason(v1::STATE_REASON_CODE_WAITS_FOR_RESOURCES,
+                 {.detail = "0/2 nodes are available", .scheduler_reason = "Unschedulable"});
+  EXPECT_EQ(reason.message(), "Unschedulable: 0/2 nodes are available");
+  EXPECT_EQ(reason.detail(), "0/2 nodes are available");
+  EXPECT_EQ(reason.remedy(), "");
+}
+
+TEST(StateReason, WhatCannotStartSaysUntilWhenItIsWaitedFor) {
+  v1::StateReason reason =
+      MakeReason(v1::STATE_REASON_CODE_CANNOT_START, {.detail = "no such image",
+                                                      .scheduler_reason = "ErrImagePull",
+                                                      .remedy = "correct it",
+                                                      .until = absl::FromUnixSeconds(300)});
+  EXPECT_EQ(reason.message(),
+            "ErrImagePull: no such image; Muster gives the run up at 00:05:00 UTC");
+  EXPECT_EQ(reason.until().seconds(), 300);
+  EXPECT_EQ(reason.remedy(), "correct it");
+  reason.clear_until();
+  PutSentence(&reason);
+  EXPECT_EQ(reason.message(), "ErrImagePull: no such image");
+}
+
+TEST(StateReason, ASilentHostIsNamedWithSinceWhen) {
+  EXPECT_EQ(
+      MakeReason(v1::STATE_REASON_CODE_HOST_SILENT,
+                 {.detail = "no route", .subject = "gpu2", .since = absl::FromUnixSeconds(60)})
+          .message(),
+      "host gpu2 has not answered since 1970-01-01T00:01:00Z: no route");
+  EXPECT_EQ(MakeReason(v1::STATE_REASON_CODE_HOST_SILENT, {.detail = "no route", .subject = "gpu2"})
+                .message(),
+            "host gpu2 has not answered since the agent was started: no route");
+}
+
+TEST(StateReason, AFullClusterHasItsNumbers) {
+  v1::StateReason reason;
+  reason.set_code(v1::STATE_REASON_CODE_CLUSTER_FULL);
+  reason.set_active_runs(3);
+  reason.set_max_active_runs(3);
+  PutSentence(&reason);
+  EXPECT_EQ(reason.message(), "it fits, and has 3 active runs of at most 3");
+  reason.set_held_runs(2);
+  PutSentence(&reason);
+  EXPECT_EQ(reason.message(), "it fits, and has 3 active runs of at most 3 (2 of them held)");
+}
+
+TEST(StateReason, AJobThatWasAskedToBeHeldKeepsWhyItWaits) {
+  const v1::StateReason waits =
+      MakeReason(v1::STATE_REASON_CODE_WAITS_FOR_TURN, {.scheduler_reason = "Priority"});
+  const v1::StateReason asked = HoldAsked(&waits);
+  EXPECT_EQ(asked.code(), v1::STATE_REASON_CODE_WAITS_FOR_TURN);
+  EXPECT_EQ(asked.scheduler_reason(), "Priority");
+  EXPECT_EQ(asked.message(), "asked to hold; Priority");
+  EXPECT_EQ(HoldAsked(nullptr).message(), "asked to hold");
+  EXPECT_NE(HoldAsked(nullptr).code(), v1::STATE_REASON_CODE_HELD) << "it may start yet";
+}
+
+TEST(StateReason, OfAJobThatNoClusterHasTheFirstIsItsOwnReason) {
+  const v1::StateReason full =
+      MakeReason(v1::STATE_REASON_CODE_AGENT_DISCONNECTED, {.cluster = "near"});
+  const v1::StateReason reason = NotPlaced({full, Unfit("far")});
+  EXPECT_EQ(reason.code(), v1::STATE_REASON_CODE_AGENT_DISCONNECTED);
+  EXPECT_EQ(reason.cluster(), "near");
+  EXPECT_EQ(reason.remedy(), full.remedy());
+  EXPECT_EQ(reason.message(),
+            "cluster \"near\": it fits, and its agent is not connected; cluster \"far\": it has no "
+            "GPUs");
+  ASSERT_EQ(reason.clusters_size(), 2);
+  EXPECT_EQ(reason.clusters(1).code(), v1::STATE_REASON_CODE_DOES_NOT_FIT);
+  EXPECT_EQ(reason.unlisted_clusters(), 0u);
+  EXPECT_EQ(NotPlaced({}).ByteSizeLong(), 0u);
+}
+
+TEST(StateReason, OfManyClustersSomeAreNamedMoreAreListedAndTheRestAreCounted) {
+  std::vector<v1::StateReason> reasons;
+  for (int i = 0; i < 14; ++i) reasons.push_back(Unfit("c" + std::to_string(i)));
+  const v1::StateReason reason = NotPlaced(reasons);
+  EXPECT_EQ(reason.clusters_size(), 10);
+  EXPECT_EQ(reason.unlisted_clusters(), 4u);
+  EXPECT_THAT(reason.message(), HasSubstr("cluster \"c4\": it has no GPUs; and 9 more"));
+}
+
+TEST(StateReason, ARetrySaysWhenForWhichRunAndAfterWhat) {
+  v1::Failure failure;
+  failure.set_failure_class(v1::FAILURE_CLASS_INFRA);
+  failure.set_message("node n1 failed");
+  google::protobuf::Timestamp time;
+  time.set_seconds(600);
+  const v1::StateReason reason = RetryDelay(2, 11, failure, time);
+  EXPECT_EQ(reason.code(), v1::STATE_REASON_CODE_RETRY_DELAY);
+  EXPECT_EQ(reason.until().seconds(), 600);
+  EXPECT_EQ(reason.message(),
+            "waits until 00:10:00 UTC for run 2 of 11 after an infrastructure failure: node n1 "
+            "failed");
+}
+
+TEST(ClusterIssue, APoolThatIsMissingTakesNoJobs) {
+  const v1::ClusterIssue issue =
+      MakeIssue(v1::CLUSTER_ISSUE_CODE_POOL_MISSING, "namespace lab is missing",
+                {.pool = "lab", .remedy = "make it"});
+  EXPECT_EQ(issue.message(), "namespace lab is missing; its pool takes no jobs");
+  EXPECT_EQ(issue.remedy(), "make it");
+  EXPECT_EQ(MakeIssue(v1::CLUSTER_ISSUE_CODE_NO_NODES, "no nodes").message(), "no nodes");
+}
+
+TEST(SubmitWarning, HasTheCheckThatWarnedAndTheClusterThatItIsOf) {
+  v1::ClusterCheck check;
+  check.set_subject("kubernetes.volumes[0].claim");
+  check.set_seen("\"data\": there is none");
+  check.set_remedy("Make it.");
+  v1::SubmitWarning warning = MakeWarning(v1::SUBMIT_WARNING_CODE_NOT_THERE_YET, check);
+  SetCluster("lab", &warning);
+  EXPECT_EQ(warning.message(),
+            "on cluster lab: kubernetes.volumes[0].claim \"data\": there is none");
+  EXPECT_EQ(warning.cluster(), "lab");
+  EXPECT_EQ(warning.subject(), "kubernetes.volumes[0].claim");
+  EXPECT_EQ(WithRemedy(warning.message(), warning.remedy()), warning.message() + ". Make it.");
+  EXPECT_EQ(WithRemedy("All is well.", "Nothing"), "All is well. Nothing");
+  EXPECT_EQ(WithRemedy("x", ""), "x");
+}
+
+}  // namespace
+}  // namespace muster::contract

@@ -1,0 +1,76 @@
+// The codes and fields of what a verdict says, which programs read.
+#include "agents/slurm/verdict.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace muster::slurm {
+namespace {
+
+constexpr Patience kPatience{absl::Seconds(30), absl::Seconds(60)};
+
+RunFacts InQueue(std::string_view state, std::string reason) {
+  RunFacts facts;
+  facts.run_key = "k7m2-42-1";
+  facts.job_id = {17};
+  facts.now = absl::FromUnixSeconds(1000);
+  facts.queue_answered = true;
+  facts.queue = QueueRow{};
+  facts.queue->job_id = {17};
+  facts.queue->state = ParseState(state);
+  facts.queue->reason = std::move(reason);
+  facts.queue->node_list = "n[1-2]";
+  facts.queue->start_time = absl::FromUnixSeconds(1100);
+  return facts;
+}
+
+v1::Failure FailureOf(ExitRecord::Problem problem, std::string phase = "command") {
+  RunFacts facts = InQueue("FAILED", "NonZeroExitCode");
+  facts.record = ExitRecord{};
+  facts.record->job_id = {17};
+  facts.record->phase = std::move(phase);
+  facts.record->problem = problem;
+  facts.record->code = 1;
+  facts.record->rank = 1;
+  facts.record->start = absl::FromUnixSeconds(901);
+  facts.record->end = absl::FromUnixSeconds(950);
+  return *Judge(facts, kPatience)->failure;
+}
+
+TEST(VerdictFacts, AFailureHasItsPhaseItsRankAndItsNode) {
+  using Problem = ExitRecord::Problem;
+  EXPECT_EQ(FailureOf(Problem::kNone).phase(), v1::FAILURE_PHASE_COMMAND);
+  EXPECT_EQ(FailureOf(Problem::kNone, "setup").phase(), v1::FAILURE_PHASE_SETUP);
+  EXPECT_EQ(FailureOf(Problem::kStart, "setup").phase(), v1::FAILURE_PHASE_SETUP_START);
+  EXPECT_EQ(FailureOf(Problem::kStart).phase(), v1::FAILURE_PHASE_COMMAND_START);
+  EXPECT_EQ(FailureOf(Problem::kFiles).phase(), v1::FAILURE_PHASE_FILES);
+  EXPECT_EQ(FailureOf(Problem::kImage).phase(), v1::FAILURE_PHASE_IMAGE);
+  EXPECT_EQ(FailureOf(Problem::kNone).rank(), 1u);
+  EXPECT_EQ(FailureOf(Problem::kNone).node(), "n2");
+}
+
+v1::StateReason WhyPending(const std::string& word) {
+  return Judge(InQueue("PENDING", word), kPatience)->reason;
+}
+
+TEST(VerdictFacts, WhyARunWaitsHasACodeAndSlurmsWord) {
+  EXPECT_EQ(WhyPending("Resources").code(), v1::STATE_REASON_CODE_WAITS_FOR_RESOURCES);
+  EXPECT_EQ(WhyPending("Resources").scheduler_reason(), "Resources");
+  EXPECT_FALSE(WhyPending("Resources").has_until());
+  EXPECT_EQ(WhyPending("JobHeldUser").code(), v1::STATE_REASON_CODE_HELD);
+  EXPECT_EQ(WhyPending("BeginTime").until().seconds(), 1100);
+  EXPECT_EQ(WhyPending("None").code(), v1::STATE_REASON_CODE_UNSPECIFIED);
+}
+
+TEST(VerdictFacts, ARunThatWaitsForItsImageNamesTheJobThatConvertsIt) {
+  RunFacts facts = InQueue("PENDING", "Dependency");
+  facts.conversion = QueueRow{};
+  facts.conversion->job_id = {16};
+  facts.conversion->state = ParseState("PENDING");
+  facts.conversion->reason = "Priority";
+  const v1::StateReason reason = Judge(facts, kPatience)->reason;
+  EXPECT_EQ(reason.code(), v1::STATE_REASON_CODE_PULLING_IMAGE);
+  EXPECT_EQ(reason.subject(), "Slurm job 16");
+}
+
+}  // namespace
+}  // namespace muster::slurm
