@@ -26,7 +26,6 @@ struct InsertJob {
   std::shared_ptr<const v1::JobSpec> spec;  // normalized
   std::string request_id;                   // empty: none
   Fingerprint fingerprint = 0;              // of the spec as it was sent
-  uint32_t shape = 0;  // what placement needs to know of the spec, see InsertShape
   std::string user;
   absl::Time create_time;
   uint64_t rerun_of = 0;  // the job whose spec this one has; 0: none
@@ -83,13 +82,6 @@ struct AppendTransition {
   std::shared_ptr<const v1::Run> run_then = nullptr;
 };
 
-// Jobs that look alike to placement share a shape: a JobSpec of which only nodes, resources,
-// time_limit, placement, retry and, of a backend section, its presence and the partition are left.
-struct InsertShape {
-  uint32_t id = 0;
-  std::string spec_bytes;
-};
-
 // A cluster as the broker remembers it while its agent is away.
 struct PutCluster {
   std::string name;
@@ -113,14 +105,14 @@ struct PutBrokerEpoch {
   uint64_t epoch = 0;
 };
 
-using Change = std::variant<InsertJob, UpdateJob, EditJob, PutRun, AppendTransition, InsertShape,
-                            PutCluster, AdvanceCluster, PutBrokerEpoch>;
+using Change = std::variant<InsertJob, UpdateJob, EditJob, PutRun, AppendTransition, PutCluster,
+                            AdvanceCluster, PutBrokerEpoch>;
 using Changes = std::vector<Change>;
 
 // What the core is restored from: everything that has not ended.
 struct LiveJob {
   uint64_t id = 0;
-  uint32_t shape = 0;
+  uint32_t requirements = 0;  // where they are in Restored::requirements
   int32_t priority = 0;
   v1::JobState state = v1::JOB_STATE_UNSPECIFIED;
   uint64_t job_sequence = 0;

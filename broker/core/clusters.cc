@@ -19,7 +19,7 @@ bool ByName(const Cluster* a, const Cluster* b) { return a->name() < b->name(); 
 // Whether it could, now or later.
 bool CouldTake(const Cluster& cluster, const v1::JobSpec& spec, bool at_once, Fit* fit) {
   if (!cluster.session) return false;
-  *fit = CheckFit(ShapeOf(spec), cluster.saved);
+  *fit = CheckFit(RequirementsOf(spec), cluster.saved);
   return at_once ? fit->now() : fit->ever();
 }
 
@@ -126,20 +126,20 @@ Cluster* Core::Impl::AddCluster(std::string name) {
   return raw;
 }
 
-ClusterSet Core::Impl::FittingClusters(const v1::JobSpec& shape) const {
+ClusterSet Core::Impl::FittingClusters(const Requirements& requirements) const {
   ClusterSet fits;
   for (const auto& [name, cluster] : clusters_by_name_) {
-    if (CheckFit(shape, cluster->saved).now()) fits.push_back(cluster);
+    if (CheckFit(requirements, cluster->saved).now()) fits.push_back(cluster);
   }
   return fits;
 }
 
 void Core::Impl::Refit(Cluster* cluster) {
-  shapes_.ForEach([&](Shape* shape) {
-    const ClusterSet& fits = shape->lane->fits;
+  groups_.ForEach([&](Group* group) {
+    const ClusterSet& fits = group->lane->fits;
     auto at = std::lower_bound(fits.begin(), fits.end(), cluster, ByName);
     const bool was = at != fits.end() && *at == cluster;
-    if (CheckFit(shape->spec, cluster->saved).now() == was) return;
+    if (CheckFit(group->requirements, cluster->saved).now() == was) return;
     ClusterSet changed = fits;
     const auto offset = at - fits.begin();
     if (was) {
@@ -147,7 +147,7 @@ void Core::Impl::Refit(Cluster* cluster) {
     } else {
       changed.insert(changed.begin() + offset, cluster);
     }
-    lanes_.Join(shape, std::move(changed));
+    lanes_.Join(group, std::move(changed));
   });
 }
 
@@ -168,12 +168,13 @@ std::string Core::Impl::KnownClusters() const {
   return text;
 }
 
-std::string Core::Impl::DescribeLacks(const v1::JobSpec& shape, const Refusals& refused) const {
+std::string Core::Impl::DescribeLacks(const Requirements& requirements,
+                                      const Refusals& refused) const {
   std::vector<std::pair<Fit, const Cluster*>> found;
   for (const auto& [name, cluster] : clusters_by_name_) {
     // That all others are of another kind than a job for Slurm needs, is not said of each.
-    if (shape.has_slurm() && cluster->saved.kind != v1::CLUSTER_KIND_SLURM) continue;
-    Fit fit = CheckFit(shape, cluster->saved);
+    if (requirements.needs_slurm && cluster->saved.kind != v1::CLUSTER_KIND_SLURM) continue;
+    Fit fit = CheckFit(requirements, cluster->saved);
     if (fit.verdict == Fit::Verdict::kRefused) fit.lacks = refused.at(name);
     if (fit.verdict != Fit::Verdict::kNotNamed) found.emplace_back(std::move(fit), cluster);
   }

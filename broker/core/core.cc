@@ -27,6 +27,7 @@ void Core::Impl::Handle(Input input, absl::Time now, Output* out) {
 Counters Core::Impl::counters() const {
   Counters counters;
   counters.queued = queued_;
+  counters.groups = groups_.size();
   for (const auto& [name, cluster] : clusters_by_name_) counters.active_runs += cluster->active;
   counters.retries = retries_decided_;
   counters.illegal_transitions = illegal_transitions_;
@@ -39,15 +40,15 @@ bool Core::Impl::IsReady(uint64_t id, const Job& job) const {
 }
 
 void Core::Impl::LineUp(uint64_t id, const Job& job) {
-  Shape* shape = shapes_.Find(job.shape);
-  shape->queue.Push({job.priority, id});
-  lanes_.Refresh(shape);
+  Group* group = groups_.at(job.group);
+  group->line.Push({job.priority, id});
+  lanes_.Refresh(group);
 }
 
 void Core::Impl::StepAside(uint64_t id, const Job& job) {
-  Shape* shape = shapes_.Find(job.shape);
-  shape->queue.Remove({job.priority, id});
-  lanes_.Refresh(shape);
+  Group* group = groups_.at(job.group);
+  group->line.Remove({job.priority, id});
+  lanes_.Refresh(group);
 }
 
 void Core::Impl::Enqueue(uint64_t id, const Job& job) {
@@ -59,6 +60,21 @@ void Core::Impl::Dequeue(uint64_t id, const Job& job) {
   --queued_;
   if (IsReady(id, job)) StepAside(id, job);
   retries_.Remove(id);
+}
+
+Group* Core::Impl::GroupFor(Requirements requirements) {
+  if (Group* known = groups_.Find(requirements)) return known;
+  ClusterSet fits = FittingClusters(requirements);
+  Group* group = groups_.Add(std::move(requirements));
+  lanes_.Join(group, std::move(fits));
+  return group;
+}
+
+void Core::Impl::LeaveGroup(uint32_t id) {
+  Group* group = groups_.at(id);
+  if (--group->jobs > 0) return;
+  lanes_.Leave(group);
+  groups_.Remove(group);
 }
 
 }  // namespace muster::core

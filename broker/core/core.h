@@ -20,6 +20,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "broker/core/changes.h"
+#include "broker/core/requirements.h"
 #include "muster/agent/v1/agent_link.pb.h"
 #include "muster/v1/cluster.pb.h"
 #include "muster/v1/jobs_service.pb.h"
@@ -168,7 +169,7 @@ struct ExplainReply {
   Ticket ticket = 0;
   // One for each job. Without a code: it does not wait for a cluster, or not yet: it is held, or
   // waits for the time of its next run; or there were too many different jobs before it
-  // (kMaxExplainedShapes).
+  // (kMaxExplainedGroups).
   std::vector<v1::StateReason> reasons;
 };
 struct ClustersReply {
@@ -213,7 +214,8 @@ struct Restored {
   uint64_t broker_epoch = 0;  // of the previous start
   uint64_t next_job_id = 1;
   uint64_t next_sequence = 1;
-  std::vector<InsertShape> shapes;
+  // Of the specs of `jobs`, without doubles: see RequirementsOf and RequirementsList.
+  std::vector<Requirements> requirements;
   std::vector<PutCluster> clusters;
   std::vector<LiveJob> jobs;  // not ended
   // Runs that have not ended, or the rest of whose logs may still come.
@@ -223,6 +225,7 @@ struct Restored {
 
 struct Counters {
   uint64_t queued = 0;  // held ones and those that wait for their time included
+  uint64_t groups = 0;  // different requirements of jobs that have not ended
   uint64_t active_runs = 0;
   uint64_t retries = 0;              // decided since the start
   uint64_t illegal_transitions = 0;  // events that were dropped, see the agent protocol

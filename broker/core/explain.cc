@@ -12,7 +12,7 @@ namespace muster::core {
 namespace {
 
 // Different jobs that one answer explains. Each is held against all clusters on the core's thread.
-constexpr size_t kMaxExplainedShapes = 20;
+constexpr size_t kMaxExplainedGroups = 20;
 
 struct Obstacle {
   int near = 0;  // how near the cluster is to having the job
@@ -43,8 +43,8 @@ v1::StateReason ClusterFull(const Cluster& cluster) {
 }
 
 // Why a cluster that may fit does not have the job yet.
-Obstacle WhyNot(const v1::JobSpec& shape, const Cluster& cluster) {
-  const Fit fit = CheckFit(shape, cluster.saved);
+Obstacle WhyNot(const Requirements& requirements, const Cluster& cluster) {
+  const Fit fit = CheckFit(requirements, cluster.saved);
   const int near = static_cast<int>(fit.verdict);
   if (fit.verdict == Fit::Verdict::kNotNow) {
     return {near, contract::MakeReason(v1::STATE_REASON_CODE_POOL_UNAVAILABLE,
@@ -67,8 +67,8 @@ Obstacle WhyNot(const v1::JobSpec& shape, const Cluster& cluster) {
 void Core::Impl::On(Explain& in, Step& step) {
   ExplainReply reply;
   reply.ticket = in.ticket;
-  // Jobs of one shape wait for the same.
-  std::map<uint32_t, v1::StateReason> by_shape;
+  // Jobs of one group wait for the same.
+  std::map<uint32_t, v1::StateReason> by_group;
   for (uint64_t id : in.jobs) {
     v1::StateReason& reason = reply.reasons.emplace_back();
     auto it = jobs_.find(id);
@@ -76,10 +76,10 @@ void Core::Impl::On(Explain& in, Step& step) {
     const Job& job = it->second;
     if (job.state() == v1::JOB_STATE_PENDING) reason = WhyPending(id, job);
     if (job.state() != v1::JOB_STATE_QUEUED || !IsReady(id, job)) continue;
-    auto known = by_shape.find(job.shape);
-    if (known == by_shape.end()) {
-      if (by_shape.size() == kMaxExplainedShapes) continue;
-      known = by_shape.emplace(job.shape, WhyQueued(job)).first;
+    auto known = by_group.find(job.group);
+    if (known == by_group.end()) {
+      if (by_group.size() == kMaxExplainedGroups) continue;
+      known = by_group.emplace(job.group, WhyQueued(job)).first;
     }
     reason = known->second;
   }
@@ -88,10 +88,10 @@ void Core::Impl::On(Explain& in, Step& step) {
 
 v1::StateReason Core::Impl::WhyQueued(const Job& job) const {
   if (clusters_by_name_.empty()) return contract::MakeReason(v1::STATE_REASON_CODE_NO_CLUSTERS);
-  const v1::JobSpec& shape = shapes_.Find(job.shape)->spec;
+  const Requirements& requirements = groups_.at(job.group)->requirements;
   std::vector<Obstacle> obstacles;
   for (const auto& [name, cluster] : clusters_by_name_) {
-    Obstacle obstacle = WhyNot(shape, *cluster);
+    Obstacle obstacle = WhyNot(requirements, *cluster);
     if (obstacle.near != static_cast<int>(Fit::Verdict::kNotNamed))
       obstacles.push_back(std::move(obstacle));
   }

@@ -12,7 +12,6 @@
 
 #include "broker/core/gpu_names.h"
 #include "contract/gpu_types.h"
-#include "contract/roles.h"
 #include "contract/sentences.h"
 #include "contract/states.h"
 #include "contract/units.h"
@@ -58,15 +57,14 @@ void SpellGpuType(const v1::Pool& pool, Need* need) {
   if (need->gpu_types.size() == 1) need->gpu_type = need->gpu_types.front();
 }
 
-Need NeedOf(const v1::JobSpec& shape, const v1::Pool& pool, v1::ClusterKind kind) {
+Need NeedOf(const Requirements& job, const v1::Pool& pool, v1::ClusterKind kind) {
   Need need;
-  need.cpus = std::max<uint64_t>(1, (shape.resources().cpu_millis() + kMillis - 1) / kMillis);
-  need.memory_bytes = shape.resources().memory_bytes();
-  if (shape.resources().gpus_size() > 0) {
-    const v1::GpuRequest& gpus = shape.resources().gpus(0);
-    need.gpu_type = gpus.type();
-    need.is_of_any_label = kind == v1::CLUSTER_KIND_KUBERNETES && NamesAllGpus(gpus.type());
-    need.gpus = (gpus.count_millis() + kMillis - 1) / kMillis;
+  need.cpus = std::max<uint64_t>(1, (job.cpu_millis + kMillis - 1) / kMillis);
+  need.memory_bytes = job.memory_bytes;
+  if (job.gpu_millis > 0) {
+    need.gpu_type = job.gpu_type;
+    need.is_of_any_label = kind == v1::CLUSTER_KIND_KUBERNETES && NamesAllGpus(job.gpu_type);
+    need.gpus = (job.gpu_millis + kMillis - 1) / kMillis;
   }
   if (kind == v1::CLUSTER_KIND_KUBERNETES && !NamesGpuResource(need.gpu_type))
     SpellGpuType(pool, &need);
@@ -158,9 +156,9 @@ Fit LacksOnANode(const Need& need, const v1::Pool& pool) {
   return {};
 }
 
-Fit CheckNodes(const v1::JobSpec& shape, const v1::Pool& pool, v1::ClusterKind kind) {
-  const Need need = NeedOf(shape, pool, kind);
-  const uint64_t nodes = std::max<uint32_t>(1, shape.nodes());
+Fit CheckNodes(const Requirements& job, const v1::Pool& pool, v1::ClusterKind kind) {
+  const Need need = NeedOf(job, pool, kind);
+  const uint64_t nodes = job.nodes;
   uint64_t good = 0;
   for (const v1::NodeGroup& group : pool.node_groups()) {
     if (group.cpus() >= need.cpus && HasMemory(need, group) && GpusFor(need, group) >= need.gpus) {
@@ -201,42 +199,24 @@ Fit TakesNoJobs(const v1::Pool& pool) {
   return {Fit::Verdict::kNotNow, reason.message(), std::nullopt, &pool};
 }
 
-Fit CheckPool(const v1::JobSpec& shape, const v1::Pool& pool, v1::ClusterKind kind) {
+Fit CheckPool(const Requirements& job, const v1::Pool& pool, v1::ClusterKind kind) {
   // An agent on Kubernetes may be kept from seeing nodes. They are not known then, which is not the
   // same as none: the cluster is asked by trying.
   const bool knows_nodes = kind != v1::CLUSTER_KIND_KUBERNETES || pool.node_groups_size() > 0;
-  if (Fit fit = knows_nodes ? CheckNodes(shape, pool, kind) : Fit{}; !fit.now()) return fit;
-  if (pool.has_max_time_limit() && shape.has_time_limit() &&
-      shape.time_limit().seconds() > pool.max_time_limit().seconds()) {
+  if (Fit fit = knows_nodes ? CheckNodes(job, pool, kind) : Fit{}; !fit.now()) return fit;
+  if (pool.has_max_time_limit() && job.time_limit_s.has_value() &&
+      *job.time_limit_s > pool.max_time_limit().seconds()) {
     const std::string most =
         contract::FormatDuration(absl::Seconds(pool.max_time_limit().seconds()));
-    return {
-        Fit::Verdict::kTooShort,
-        fmt::format("pool \"{}\" has a time limit of {}, {} are needed; ask for at most {} "
-                    "(time_limit)",
-                    pool.name(), most,
-                    contract::FormatDuration(absl::Seconds(shape.time_limit().seconds())), most),
-        Fit::Shortage{"time_limit", static_cast<uint64_t>(shape.time_limit().seconds()),
-                      static_cast<uint64_t>(pool.max_time_limit().seconds())}};
+    return {Fit::Verdict::kTooShort,
+            fmt::format("pool \"{}\" has a time limit of {}, {} are needed; ask for at most {} "
+                        "(time_limit)",
+                        pool.name(), most,
+                        contract::FormatDuration(absl::Seconds(*job.time_limit_s)), most),
+            Fit::Shortage{"time_limit", static_cast<uint64_t>(*job.time_limit_s),
+                          static_cast<uint64_t>(pool.max_time_limit().seconds())}};
   }
   return pool.available() ? Fit{} : TakesNoJobs(pool);
-}
-
-// The names of the pools that the job may use; empty: the cluster's default.
-std::vector<std::string_view> WantedPools(const v1::JobSpec& shape) {
-  if (!shape.kubernetes().namespace_().empty()) return {shape.kubernetes().namespace_()};
-  std::string_view text = shape.slurm().partition();
-  if (text.empty()) {
-    if (shape.placement().pool().empty()) return {};
-    return {shape.placement().pool()};
-  }
-  std::vector<std::string_view> names;
-  while (true) {
-    const size_t comma = text.find(',');
-    names.push_back(text.substr(0, comma));
-    if (comma == std::string_view::npos) return names;
-    text.remove_prefix(comma + 1);
-  }
 }
 
 const v1::Pool* DefaultPool(const v1::Inventory& inventory) {
@@ -253,7 +233,7 @@ const v1::Pool* FindPool(const v1::Inventory& inventory, std::string_view name) 
   return nullptr;
 }
 
-std::string NoSuchPool(const v1::JobSpec& shape, std::string_view wanted,
+std::string NoSuchPool(const Requirements& job, std::string_view wanted,
                        const v1::Inventory& inventory) {
   constexpr int kMaxNamed = 8;  // keeps the message readable
   std::string known;
@@ -261,7 +241,7 @@ std::string NoSuchPool(const v1::JobSpec& shape, std::string_view wanted,
     known += fmt::format("{}\"{}\"", i > 0 ? ", " : "", inventory.pools(i).name());
   }
   if (inventory.pools_size() > kMaxNamed) known += ", ...";
-  const bool is_namespace = !shape.kubernetes().namespace_().empty();
+  const bool is_namespace = job.pool_is_namespace;
   return fmt::format(
       "{} \"{}\" (it has {})",
       is_namespace ? "kubernetes.namespace: its agent works in no namespace" : "it has no pool",
@@ -269,22 +249,22 @@ std::string NoSuchPool(const v1::JobSpec& shape, std::string_view wanted,
 }
 
 // Why a job with roles cannot run there; empty: it can.
-std::string LacksRoles(const v1::JobSpec& shape, v1::ClusterKind kind) {
-  if (shape.roles_size() == 0 || kind == v1::CLUSTER_KIND_SLURM) return "";
+std::string LacksRoles(const Requirements& job, v1::ClusterKind kind) {
+  if (job.roles == RolesNeed::kNone || kind == v1::CLUSTER_KIND_SLURM) return "";
   if (kind != v1::CLUSTER_KIND_KUBERNETES) {
     return fmt::format(
         "it is of kind {}, and the job has roles, which only Slurm and Kubernetes run",
         contract::Name(kind));
   }
-  if (!contract::FindRolesThatShareNodes(shape).has_value()) return "";
+  if (job.roles != RolesNeed::kSharedNodes) return "";
   return "it is of kind kubernetes, and the job has roles that share nodes, which only Slurm runs; "
          "give each role nodes of its own (roles[].first_node), or choose a cluster of kind slurm";
 }
 
 // Likewise for its image, or for the want of one.
-std::string LacksImages(const v1::JobSpec& shape, const PutCluster& cluster) {
+std::string LacksImages(const Requirements& job, const PutCluster& cluster) {
   const v1::ImageSupport images = cluster.inventory.images();
-  if (shape.image().empty()) {
+  if (job.image == ImageNeed::kNone) {
     if (images != v1::IMAGE_SUPPORT_REQUIRED) return "";
     return "it runs only jobs with an image, and the job has none; name one, or have the cluster's "
            "operator set a default";
@@ -295,7 +275,7 @@ std::string LacksImages(const v1::JobSpec& shape, const PutCluster& cluster) {
            "choose another cluster";
   }
   if (images == v1::IMAGE_SUPPORT_NONE) return "it runs no containers, and the job has an image";
-  if (shape.image().front() == '/' && cluster.kind != v1::CLUSTER_KIND_SLURM) {
+  if (job.image == ImageNeed::kFile && cluster.kind != v1::CLUSTER_KIND_SLURM) {
     return fmt::format("it is of kind {}, and the job's image is a file, which only Slurm runs",
                        contract::Name(cluster.kind));
   }
@@ -303,8 +283,8 @@ std::string LacksImages(const v1::JobSpec& shape, const PutCluster& cluster) {
 }
 
 // Likewise for the files that it brings along.
-std::string LacksUploads(const v1::JobSpec& shape, const PutCluster& cluster) {
-  if (shape.uploads_size() == 0 || cluster.inventory.takes_uploads()) return "";
+std::string LacksUploads(const Requirements& job, const PutCluster& cluster) {
+  if (!job.brings_files || cluster.inventory.takes_uploads()) return "";
   return "its agent takes no files that jobs bring along, as those of older versions do, and the "
          "job brings some (uploads: a local workdir or file_mounts); have its operator update the "
          "agent, or copy them there yourself and name that directory by its absolute path, or "
@@ -312,22 +292,22 @@ std::string LacksUploads(const v1::JobSpec& shape, const PutCluster& cluster) {
 }
 
 // Likewise for a share of a GPU.
-std::string LacksShares(const v1::JobSpec& shape, v1::ClusterKind kind) {
+std::string LacksShares(const Requirements& job, v1::ClusterKind kind) {
   if (kind == v1::CLUSTER_KIND_MACHINES) return "";
-  for (const v1::GpuRequest& gpus : shape.resources().gpus()) {
-    if (gpus.count_millis() % kMillis == 0) continue;
-    return fmt::format(
-        "it is of kind {}, which gives GPUs whole, and the job asks for {} "
-        "(resources.gpus); ask for whole GPUs, or choose a cluster of kind "
-        "machines",
-        contract::Name(kind), contract::FormatGpus(gpus));
-  }
-  return "";
+  if (job.gpu_millis % kMillis == 0) return "";
+  v1::GpuRequest gpus;
+  gpus.set_type(job.gpu_type);
+  gpus.set_count_millis(job.gpu_millis);
+  return fmt::format(
+      "it is of kind {}, which gives GPUs whole, and the job asks for {} "
+      "(resources.gpus); ask for whole GPUs, or choose a cluster of kind "
+      "machines",
+      contract::Name(kind), contract::FormatGpus(gpus));
 }
 
 // The fit of what the job needs; one that has refused the job all the same never fits.
-Fit UnlessRefused(Fit fit, const v1::JobSpec& shape, const PutCluster& cluster) {
-  if (!fit.ever() || !shape.labels().contains(cluster.name)) return fit;
+Fit UnlessRefused(Fit fit, const Requirements& job, const PutCluster& cluster) {
+  if (!fit.ever() || !job.refused_by.contains(cluster.name)) return fit;
   return {Fit::Verdict::kRefused,
           "its agent refused the job when it was submitted, in words that the job's history has; "
           "submit it again once that has changed"};
@@ -338,62 +318,60 @@ Fit WrongKindFor(std::string resource, std::string lacks) {
 }
 
 // Why no cluster of that kind can run the job; a fit: one could.
-Fit CheckKind(const v1::JobSpec& shape, const PutCluster& cluster) {
-  if (shape.has_slurm() && cluster.kind != v1::CLUSTER_KIND_SLURM) {
+Fit CheckKind(const Requirements& job, const PutCluster& cluster) {
+  if (job.needs_slurm && cluster.kind != v1::CLUSTER_KIND_SLURM) {
     return WrongKindFor(
         "kind", fmt::format("it is of kind {}, and the job has options of Slurm (a slurm section, "
                             "or a batch script that needs it)",
                             contract::Name(cluster.kind)));
   }
-  if (shape.has_kubernetes() && cluster.kind != v1::CLUSTER_KIND_KUBERNETES) {
+  if (job.needs_kubernetes && cluster.kind != v1::CLUSTER_KIND_KUBERNETES) {
     return WrongKindFor(
         "kind", fmt::format("it is of kind {}, and the job has a kubernetes section; take the "
                             "section out, or choose a cluster of kind kubernetes "
                             "(placement.clusters)",
                             contract::Name(cluster.kind)));
   }
-  if (std::string lacks = LacksRoles(shape, cluster.kind); !lacks.empty())
+  if (std::string lacks = LacksRoles(job, cluster.kind); !lacks.empty())
     return WrongKindFor("roles", std::move(lacks));
-  if (std::string lacks = LacksImages(shape, cluster); !lacks.empty())
+  if (std::string lacks = LacksImages(job, cluster); !lacks.empty())
     return WrongKindFor("image", std::move(lacks));
-  if (std::string lacks = LacksUploads(shape, cluster); !lacks.empty())
+  if (std::string lacks = LacksUploads(job, cluster); !lacks.empty())
     return WrongKindFor("uploads", std::move(lacks));
-  if (std::string lacks = LacksShares(shape, cluster.kind); !lacks.empty())
+  if (std::string lacks = LacksShares(job, cluster.kind); !lacks.empty())
     return WrongKindFor("gpus", std::move(lacks));
-  if (shape.inputs_size() > 0 && cluster.kind != v1::CLUSTER_KIND_MACHINES) {
+  if (!job.machine_file_field.empty() && cluster.kind != v1::CLUSTER_KIND_MACHINES) {
     return WrongKindFor(
         "inputs", fmt::format("it does not see the files of your machine, and {} names one; copy "
                               "the data there and write lustre:///path",
-                              shape.inputs(0).uri()));
+                              job.machine_file_field));
   }
   return {};
 }
 
 }  // namespace
 
-Fit CheckFit(const v1::JobSpec& shape, const PutCluster& cluster) {
-  const auto& named = shape.placement().clusters();
+Fit CheckFit(const Requirements& job, const PutCluster& cluster) {
+  const auto& named = job.clusters;
   if (!named.empty() && std::find(named.begin(), named.end(), cluster.name) == named.end()) {
     return {Fit::Verdict::kNotNamed, "the job names other clusters"};
   }
-  if (Fit fit = CheckKind(shape, cluster); !fit.now()) return fit;
-  const std::vector<std::string_view> wanted = WantedPools(shape);
-  if (wanted.empty()) {
+  if (Fit fit = CheckKind(job, cluster); !fit.now()) return fit;
+  if (job.pools.empty()) {
     const v1::Pool* pool = DefaultPool(cluster.inventory);
     if (pool == nullptr)
       return {Fit::Verdict::kNoPool, "it has no pool", Fit::Shortage{.resource = "pool"}};
-    return UnlessRefused(CheckPool(shape, *pool, cluster.kind), shape, cluster);
+    return UnlessRefused(CheckPool(job, *pool, cluster.kind), job, cluster);
   }
   Fit best{Fit::Verdict::kNotNamed, ""};
-  for (std::string_view name : wanted) {
+  for (const std::string& name : job.pools) {
     const v1::Pool* pool = FindPool(cluster.inventory, name);
-    Fit fit = pool != nullptr
-                  ? CheckPool(shape, *pool, cluster.kind)
-                  : Fit{Fit::Verdict::kNoPool, NoSuchPool(shape, name, cluster.inventory),
-                        Fit::Shortage{.resource = "pool"}};
+    Fit fit = pool != nullptr ? CheckPool(job, *pool, cluster.kind)
+                              : Fit{Fit::Verdict::kNoPool, NoSuchPool(job, name, cluster.inventory),
+                                    Fit::Shortage{.resource = "pool"}};
     if (fit.verdict > best.verdict) best = std::move(fit);
   }
-  return UnlessRefused(std::move(best), shape, cluster);
+  return UnlessRefused(std::move(best), job, cluster);
 }
 
 }  // namespace muster::core

@@ -7,7 +7,8 @@
 #include <string>
 
 #include "broker/core/changes.h"
-#include "muster/v1/job_spec.pb.h"
+#include "broker/core/requirements.h"
+#include "muster/v1/cluster.pb.h"
 
 namespace muster::core {
 
@@ -41,10 +42,9 @@ struct Fit {
   bool ever() const { return verdict >= Verdict::kNotNow; }
 };
 
-// `shape`: as ShapeOf makes it; in its labels are the clusters that refused the job. Reads the
-// cluster's name, kind and inventory. Nodes count whether or not they are up or busy: the cluster's
-// own queue is the place to wait for them.
-Fit CheckFit(const v1::JobSpec& shape, const PutCluster& cluster);
+// Reads the cluster's name, kind and inventory. Nodes count whether or not they are up or busy: the
+// cluster's own queue is the place to wait for them.
+Fit CheckFit(const Requirements& job, const PutCluster& cluster);
 
 }  // namespace muster::core
 

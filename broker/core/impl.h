@@ -19,11 +19,11 @@
 #include "broker/core/cluster.h"
 #include "broker/core/core.h"
 #include "broker/core/fit.h"
+#include "broker/core/groups.h"
 #include "broker/core/job_table.h"
 #include "broker/core/lanes.h"
 #include "broker/core/request_memory.h"
 #include "broker/core/retry_queue.h"
-#include "broker/core/shapes.h"
 
 namespace muster::core {
 
@@ -66,9 +66,8 @@ class Core::Impl {
   void PutTouchedRun(Step& step, Cluster* cluster, RunId id);
 
   // ---- restore.cc
-  void RestoreShapes(std::vector<InsertShape> shapes);
   void RestoreClusters(std::vector<PutCluster> clusters);
-  void RestoreJobs(const std::vector<LiveJob>& jobs);
+  void RestoreJobs(std::vector<Requirements> requirements, const std::vector<LiveJob>& jobs);
   void RestoreRuns(std::vector<PutRun> runs);
   void RestoreRequests(const std::vector<RememberedRequest>& requests);
 
@@ -80,7 +79,7 @@ class Core::Impl {
   absl::Status CheckRoom(const std::vector<Candidate>& candidates) const;
   uint64_t Accept(Candidate& candidate, const std::string& user, Step& step);
   absl::Status CheckNamedClusters(const v1::JobSpec& spec) const;
-  absl::Status CheckPlaceable(const v1::JobSpec& spec, const v1::JobSpec& shape,
+  absl::Status CheckPlaceable(const v1::JobSpec& spec, const Requirements& requirements,
                               const Refusals& refused) const;
 
   // ---- cancel.cc
@@ -132,13 +131,13 @@ class Core::Impl {
   Cluster* FindCluster(std::string_view name) const;
   Cluster* AddCluster(std::string name);
   // The clusters whose last inventory fits, connected or not.
-  ClusterSet FittingClusters(const v1::JobSpec& shape) const;
+  ClusterSet FittingClusters(const Requirements& requirements) const;
   // To be called when what the cluster has is another than before.
   void Refit(Cluster* cluster);
   void PutNow(const Cluster& cluster, Step& step);
   // What each cluster lacks, the nearest first, at most a few; of a job for Slurm alone those of
   // that kind, if there are any.
-  std::string DescribeLacks(const v1::JobSpec& shape, const Refusals& refused) const;
+  std::string DescribeLacks(const Requirements& requirements, const Refusals& refused) const;
   std::string KnownClusters() const;
 
   // ---- sessions.cc
@@ -174,13 +173,17 @@ class Core::Impl {
   static Cluster* FirstWithRoom(const ClusterSet& fits, size_t* from);
 
   // ---- queue upkeep, in core.cc
-  // Whether a QUEUED job stands in its shape's line: it is not held and its time has come.
+  // Whether a QUEUED job stands in its group's line: it is not held and its time has come.
   bool IsReady(uint64_t id, const Job& job) const;
   void LineUp(uint64_t id, const Job& job);
   void StepAside(uint64_t id, const Job& job);
   // The job becomes QUEUED, or is no longer; it waits in line if it is ready.
   void Enqueue(uint64_t id, const Job& job);
   void Dequeue(uint64_t id, const Job& job);
+  // The group of such jobs; made if there is none yet.
+  Group* GroupFor(Requirements requirements);
+  // One job of the group has ended; the last one takes the group along.
+  void LeaveGroup(uint32_t id);
 
   const Options options_;
   const std::string instance_;
@@ -192,7 +195,7 @@ class Core::Impl {
   JobTable jobs_;
   uint64_t queued_ = 0;
   RetryQueue retries_;
-  Shapes shapes_;
+  Groups groups_;
   Lanes lanes_;
   RequestMemory requests_;
   // The job_sequence of jobs that had ended and were edited lately: until the readers of the store

@@ -14,11 +14,11 @@ absl::Status Wrong(fmt::format_string<Args...> format, Args&&... args) {
 }
 
 absl::Status CheckLane(const Lane& lane) {
-  for (const auto& [turn, shape] : lane.waiting) {
-    if (shape->lane != &lane) return Wrong("shape {} is listed in a lane not its own", shape->id);
-    if (shape->listed != turn) return Wrong("shape {} is listed at another turn", shape->id);
-    if (shape->queue.empty() || shape->queue.front() != turn) {
-      return Wrong("shape {} is listed with job {}, which is not its first", shape->id, turn.job);
+  for (const auto& [turn, group] : lane.waiting) {
+    if (group->lane != &lane) return Wrong("group {} is listed in a lane not its own", group->id);
+    if (group->listed != turn) return Wrong("group {} is listed at another turn", group->id);
+    if (group->line.empty() || group->line.front() != turn) {
+      return Wrong("group {} is listed with job {}, which is not its first", group->id, turn.job);
     }
   }
   return absl::OkStatus();
@@ -28,10 +28,10 @@ absl::Status CheckLane(const Lane& lane) {
 
 absl::Status Core::Impl::CheckInvariants() const {
   uint64_t queued = 0, active = 0, in_line = 0, waiting = 0;
-  absl::flat_hash_map<uint32_t, uint64_t> by_shape;
+  absl::flat_hash_map<uint32_t, uint64_t> by_group;
   absl::flat_hash_map<const Cluster*, uint32_t> held;
   for (const auto& [id, job] : jobs_) {
-    ++by_shape[job.shape];
+    ++by_group[job.group];
     if (id >= next_job_id_) return Wrong("job {} is not below the next id {}", id, next_job_id_);
     if (contract::IsTerminal(job.state())) return Wrong("job {} has ended and is in memory", id);
     if (job.state() == v1::JOB_STATE_QUEUED) {
@@ -77,12 +77,13 @@ absl::Status Core::Impl::CheckInvariants() const {
   if (queued != queued_) return Wrong("{} jobs are queued, counted {}", queued, queued_);
   uint64_t in_queues = 0;
   absl::Status status;
-  shapes_.ForEach([&](const Shape* shape) {
-    in_queues += shape->queue.size();
-    if (shape->jobs != by_shape[shape->id]) status = Wrong("shape {} counts wrongly", shape->id);
-    if (shape->lane == nullptr) status = Wrong("shape {} has no lane", shape->id);
-    if (shape->listed.has_value() == shape->queue.empty()) {
-      status = Wrong("shape {} waits and is not listed, or the reverse", shape->id);
+  groups_.ForEach([&](const Group* group) {
+    in_queues += group->line.size();
+    if (group->jobs == 0 || group->jobs != by_group[group->id])
+      status = Wrong("group {} counts wrongly", group->id);
+    if (group->lane == nullptr) status = Wrong("group {} has no lane", group->id);
+    if (group->listed.has_value() == group->line.empty()) {
+      status = Wrong("group {} waits and is not listed, or the reverse", group->id);
     }
   });
   lanes_.ForEach([&](const Lane* lane) { status.Update(CheckLane(*lane)); });

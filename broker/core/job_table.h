@@ -19,7 +19,7 @@ struct Job {
 
   int64_t start_unix_micros = kNotStarted;
   uint32_t sequence = 0;
-  uint32_t shape = 0;
+  uint32_t group = 0;  // its Group's id
   RequestMemory::Slot request = RequestMemory::kNone;
   uint16_t runs = 0;         // the number of the latest run
   ClusterIndex cluster = 0;  // of the latest run

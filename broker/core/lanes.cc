@@ -2,39 +2,39 @@
 
 namespace muster::core {
 
-void Lanes::Join(Shape* shape, ClusterSet fits) {
-  if (shape->lane != nullptr) {
-    if (shape->lane->fits == fits) return;
-    Leave(shape);
+void Lanes::Join(Group* group, ClusterSet fits) {
+  if (group->lane != nullptr) {
+    if (group->lane->fits == fits) return;
+    Leave(group);
   }
   std::unique_ptr<Lane>& lane = lanes_[fits];
   if (lane == nullptr) {
     lane = std::make_unique<Lane>();
     lane->fits = std::move(fits);
   }
-  ++lane->shapes;
-  shape->lane = lane.get();
-  Refresh(shape);
+  ++lane->groups;
+  group->lane = lane.get();
+  Refresh(group);
 }
 
-void Lanes::Leave(Shape* shape) {
-  Lane* lane = shape->lane;
-  if (shape->listed) lane->waiting.erase(*shape->listed);
-  shape->listed.reset();
-  shape->lane = nullptr;
-  if (--lane->shapes == 0) {
+void Lanes::Leave(Group* group) {
+  Lane* lane = group->lane;
+  if (group->listed) lane->waiting.erase(*group->listed);
+  group->listed.reset();
+  group->lane = nullptr;
+  if (--lane->groups == 0) {
     const ClusterSet key = lane->fits;
     lanes_.erase(key);
   }
 }
 
-void Lanes::Refresh(Shape* shape) {
+void Lanes::Refresh(Group* group) {
   std::optional<Turn> front;
-  if (!shape->queue.empty()) front = shape->queue.front();
-  if (front == shape->listed) return;
-  if (shape->listed) shape->lane->waiting.erase(*shape->listed);
-  if (front) shape->lane->waiting.emplace(*front, shape);
-  shape->listed = front;
+  if (!group->line.empty()) front = group->line.front();
+  if (front == group->listed) return;
+  if (group->listed) group->lane->waiting.erase(*group->listed);
+  if (front) group->lane->waiting.emplace(*front, group);
+  group->listed = front;
 }
 
 }  // namespace muster::core

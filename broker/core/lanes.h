@@ -1,8 +1,8 @@
-// Who is next: the shapes that wait, grouped by the set of clusters that fit them.
+// Who is next: the groups that wait, grouped by the set of clusters that fit them.
 //
-// Shapes in one lane compete for the same clusters, so only the first turn of each lane can be the
+// Groups in one lane compete for the same clusters, so only the first turn of each lane can be the
 // next job to be placed. There are as many lanes as there are different sets of clusters, which are
-// few even when shapes are many. Owner: the core's thread.
+// few even when groups are many. Owner: the core's thread.
 #ifndef MUSTER_BROKER_CORE_LANES_H_
 #define MUSTER_BROKER_CORE_LANES_H_
 
@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "broker/core/cluster.h"
-#include "broker/core/shapes.h"
+#include "broker/core/groups.h"
 
 namespace muster::core {
 
@@ -22,17 +22,17 @@ using ClusterSet = std::vector<Cluster*>;
 
 struct Lane {
   ClusterSet fits;
-  size_t shapes = 0;  // in this lane, waiting or not
-  std::map<Turn, Shape*> waiting;
+  size_t groups = 0;  // in this lane, waiting or not
+  std::map<Turn, Group*> waiting;
 };
 
 class Lanes {
  public:
-  // Puts the shape into the lane of these clusters.
-  void Join(Shape* shape, ClusterSet fits);
-  void Leave(Shape* shape);
-  // To be called when the shape's queue has another front than before.
-  void Refresh(Shape* shape);
+  // Puts the group into the lane of these clusters.
+  void Join(Group* group, ClusterSet fits);
+  void Leave(Group* group);
+  // To be called when the group's line has another front than before.
+  void Refresh(Group* group);
 
   template <typename F>
   void ForEach(F visit) const {

@@ -23,8 +23,7 @@ Core::Impl::Impl(Options options, Restored restored)
                      (restored.broker_epoch > 0 ? kSequencesForgotten : 0)) {
   clusters_.push_back(nullptr);
   RestoreClusters(std::move(restored.clusters));
-  RestoreShapes(std::move(restored.shapes));
-  RestoreJobs(restored.jobs);
+  RestoreJobs(std::move(restored.requirements), restored.jobs);
   RestoreRuns(std::move(restored.runs));
   RestoreRequests(restored.requests);
 }
@@ -37,20 +36,17 @@ void Core::Impl::RestoreClusters(std::vector<PutCluster> clusters) {
   }
 }
 
-void Core::Impl::RestoreShapes(std::vector<InsertShape> shapes) {
-  for (InsertShape& saved : shapes) {
-    v1::JobSpec spec;
-    spec.ParseFromString(saved.spec_bytes);
-    Shape* shape = shapes_.Restore(saved.id, std::move(saved.spec_bytes), std::move(spec));
-    lanes_.Join(shape, FittingClusters(shape->spec));
-  }
-}
-
-void Core::Impl::RestoreJobs(const std::vector<LiveJob>& jobs) {
+void Core::Impl::RestoreJobs(std::vector<Requirements> requirements,
+                             const std::vector<LiveJob>& jobs) {
+  std::vector<Group*> groups;
+  groups.reserve(requirements.size());
+  for (Requirements& one : requirements) groups.push_back(GroupFor(std::move(one)));
   for (const LiveJob& saved : jobs) {
     Job job;
     job.sequence = static_cast<uint32_t>(saved.job_sequence);
-    job.shape = saved.shape;
+    Group* group = groups[saved.requirements];
+    job.group = group->id;
+    ++group->jobs;
     job.runs = static_cast<uint16_t>(saved.runs);
     job.priority = static_cast<int16_t>(saved.priority);
     job.set_state(saved.state);
@@ -60,7 +56,6 @@ void Core::Impl::RestoreJobs(const std::vector<LiveJob>& jobs) {
     if (saved.retry_time) retries_.Add(saved.id, absl::ToUnixMicros(*saved.retry_time));
     if (saved.start_time) job.start_unix_micros = absl::ToUnixMicros(*saved.start_time);
     jobs_.emplace_hint(jobs_.end(), saved.id, job);
-    shapes_.AddJob(shapes_.Find(job.shape));
     if (job.state() == v1::JOB_STATE_QUEUED) Enqueue(saved.id, job);
   }
 }

@@ -13,12 +13,12 @@
 namespace muster::core {
 
 bool Core::Impl::IsFollowed(const v1::Run& ended, const Job& job) const {
-  const contract::RetryRule rule = contract::RetryRuleOf(shapes_.Find(job.shape)->spec);
+  const contract::RetryRule& rule = groups_.at(job.group)->requirements.retry;
   return !job.cancel_requested && job.runs < rule.max_runs && contract::IsWorthAnother(ended, rule);
 }
 
 void Core::Impl::AwaitNextRun(uint64_t id, Job& job, const v1::Run& ended, Step& step) {
-  const contract::RetryRule rule = contract::RetryRuleOf(shapes_.Find(job.shape)->spec);
+  const contract::RetryRule& rule = groups_.at(job.group)->requirements.retry;
   const uint32_t next = job.runs + 1u;
   const absl::Duration wait = contract::BackoffBefore(next, rule);
   const absl::Time time = step.now + wait;

@@ -323,7 +323,6 @@ void Core::Impl::On(Tick& in, Step& step) {
   EndWaits(step);
   constexpr size_t kMaxExpiredPerTick = 100'000;  // about 10 ms
   requests_.Expire(step.now - options_.request_memory, kMaxExpiredPerTick);
-  shapes_.Sweep([this](Shape* shape) { lanes_.Leave(shape); });
 }
 
 }  // namespace muster::core

@@ -106,7 +106,7 @@ void Core::Impl::PutTouchedJob(Step& step, uint64_t id) {
     const bool ends_with_run = run != nullptr && HasTouched(step.runs, {id, job.runs});
     update.end_time = ends_with_run ? ToTime(run->end_time()) : step.now;
     if (job.request != RequestMemory::kNone) requests_.JobEnded(job.request, step.now);
-    shapes_.RemoveJob(shapes_.Find(job.shape));
+    LeaveGroup(job.group);
     jobs_.erase(it);
   }
   step.out->changes.push_back(std::move(update));

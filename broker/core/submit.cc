@@ -71,8 +71,7 @@ struct Core::Impl::Candidate {
   bool is_held = false;
   bool is_remembered = false;  // by its request_id
   uint64_t rerun_of = 0;
-  v1::JobSpec shape;
-  std::string shape_bytes;
+  Requirements requirements;
   std::optional<size_t> same_as;  // an earlier item of this submit
   uint64_t job = 0;               // 0: not accepted yet
 
@@ -180,14 +179,13 @@ absl::Status Core::Impl::Examine(const SubmitItem& item, Batch& batch) {
   if (candidate.is_new()) {
     candidate.refused_by = item.refused_by;
     candidate.is_held = item.held || contract::IsHeldFromTheStart(*item.spec);
-    candidate.shape = ShapeOf(*item.spec);
+    candidate.requirements = RequirementsOf(*item.spec);
     for (const auto& [cluster, words] : item.refused_by)
-      (*candidate.shape.mutable_labels())[cluster] = "";
-    candidate.shape_bytes = DeterministicBytes(candidate.shape);
-    const Shape* shape = shapes_.Find(candidate.shape_bytes);
-    if (shape == nullptr || shape->lane->fits.empty()) {
+      candidate.requirements.refused_by.insert(cluster);
+    const Group* alike = groups_.Find(candidate.requirements);
+    if (alike == nullptr || alike->lane->fits.empty()) {
       if (absl::Status status = CheckNamedClusters(*item.spec); !status.ok()) return status;
-      if (absl::Status status = CheckPlaceable(*item.spec, candidate.shape, item.refused_by);
+      if (absl::Status status = CheckPlaceable(*item.spec, candidate.requirements, item.refused_by);
           !status.ok())
         return status;
     }
@@ -209,13 +207,13 @@ absl::Status Core::Impl::CheckNamedClusters(const v1::JobSpec& spec) const {
   return absl::OkStatus();
 }
 
-absl::Status Core::Impl::CheckPlaceable(const v1::JobSpec& spec, const v1::JobSpec& shape,
+absl::Status Core::Impl::CheckPlaceable(const v1::JobSpec& spec, const Requirements& requirements,
                                         const Refusals& refused) const {
   if (clusters_by_name_.empty()) return absl::OkStatus();
   for (const auto& [name, cluster] : clusters_by_name_) {
-    if (CheckFit(shape, cluster->saved).ever()) return absl::OkStatus();
+    if (CheckFit(requirements, cluster->saved).ever()) return absl::OkStatus();
   }
-  const std::string lacks = DescribeLacks(shape, refused);
+  const std::string lacks = DescribeLacks(requirements, refused);
   const std::string slurm = contract::WhySlurmOnly(spec);
   return contract::Error(absl::StatusCode::kFailedPrecondition, "CANNOT_BE_PLACED",
                          fmt::format("no cluster can ever run this job: {}",
@@ -249,15 +247,11 @@ absl::Status Core::Impl::CheckRoom(const std::vector<Candidate>& candidates) con
 }
 
 uint64_t Core::Impl::Accept(Candidate& candidate, const std::string& user, Step& step) {
-  Shape* shape = shapes_.Find(candidate.shape_bytes);
-  if (shape == nullptr) {
-    shape = shapes_.Add(std::move(candidate.shape_bytes), std::move(candidate.shape));
-    lanes_.Join(shape, FittingClusters(shape->spec));
-    step.out->changes.push_back(InsertShape{shape->id, shape->bytes});
-  }
+  Group* group = GroupFor(std::move(candidate.requirements));
+  ++group->jobs;
   const uint64_t id = next_job_id_++;
   Job job;
-  job.shape = shape->id;
+  job.group = group->id;
   job.priority = static_cast<int16_t>(candidate.spec->priority());
   job.set_state(v1::JOB_STATE_QUEUED);
   if (candidate.is_held) job.hold = HoldState::kHeld;
@@ -269,13 +263,11 @@ uint64_t Core::Impl::Accept(Candidate& candidate, const std::string& user, Step&
   insert.spec = std::move(candidate.spec);
   insert.request_id = std::move(candidate.request_id);
   insert.fingerprint = candidate.fingerprint;
-  insert.shape = shape->id;
   insert.user = user;
   insert.create_time = step.now;
   insert.rerun_of = candidate.rerun_of;
   step.out->changes.push_back(std::move(insert));
 
-  shapes_.AddJob(shape);
   auto at = jobs_.emplace_hint(jobs_.end(), id, job);
   const auto record = [&](v1::TransitionKind kind, std::string_view what, std::string_view more) {
     v1::Transition transition;

@@ -21,6 +21,8 @@ struct RetryRule {
   bool on_failure = false;                     // whether one is whose program failed
   std::vector<int32_t> exit_codes = {};        // of the program after which one is, anyway
   absl::Duration backoff = absl::Seconds(10);  // before the second run, 0 to kMaxBackoff
+
+  friend bool operator==(const RetryRule&, const RetryRule&) = default;
 };
 
 // Names of exit codes; more are better said by on_failure.
@@ -30,7 +32,7 @@ inline constexpr uint32_t kMaxRuns = 100;
 // A cluster that is mended is used again within this time.
 inline constexpr absl::Duration kMaxBackoff = absl::Hours(1);
 
-// Of a spec, or of the shape of one. Fields that are not set have their defaults.
+// Fields that are not set have their defaults.
 RetryRule RetryRuleOf(const v1::JobSpec& spec);
 
 // Whether a run that has ended like this may end better if it is tried again, so that another one

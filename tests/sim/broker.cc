@@ -32,12 +32,7 @@ void SimBroker::Start() {
     if (world_.Has(Mutation::kForgetHolds)) job.hold = core::HoldState::kNone;
   }
   if (world_.Has(Mutation::kForgetBudgets)) {
-    for (core::InsertShape& shape : restored->shapes) {
-      v1::JobSpec spec;
-      spec.ParseFromString(shape.spec_bytes);
-      spec.clear_retry();
-      shape.spec_bytes = spec.SerializeAsString();
-    }
+    for (core::Requirements& requirements : restored->requirements) requirements.retry = {};
   }
   loop_.emplace(std::make_unique<core::Core>(CoreOptions(), *std::move(restored)), kTickInterval,
                 Now());

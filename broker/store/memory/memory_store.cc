@@ -31,14 +31,13 @@ absl::StatusOr<core::Restored> MemoryStore::Restore(absl::Time now) {
   out.next_job_id = jobs_.empty() ? 1 : jobs_.rbegin()->first + 1;
   out.next_sequence = job_by_sequence_.empty() ? 1 : job_by_sequence_.rbegin()->first + 1;
   for (const auto& [name, cluster] : clusters_) out.clusters.push_back(cluster);
-  std::set<uint32_t> shapes;
+  core::RequirementsList requirements;
   for (const auto& [id, record] : jobs_) {
     const v1::Job& job = record.job;
     if (!HasEnded(job)) {
-      shapes.insert(record.shape);
       core::LiveJob& live = out.jobs.emplace_back();
       live.id = id;
-      live.shape = record.shape;
+      live.requirements = requirements.Add(core::RequirementsOf(*record.spec));
       live.priority = job.priority();
       live.state = job.state();
       live.job_sequence = job.job_sequence();
@@ -59,8 +58,7 @@ absl::StatusOr<core::Restored> MemoryStore::Restore(absl::Time now) {
     }
     out.requests.push_back(std::move(request));
   }
-  std::erase_if(shapes_, [&](const auto& entry) { return !shapes.contains(entry.first); });
-  for (const auto& [id, shape] : shapes_) out.shapes.push_back(shape);
+  out.requirements = requirements.Take();
   return out;
 }
 
@@ -103,7 +101,6 @@ void MemoryStore::Apply(const core::InsertJob& change) {
   record.spec = change.spec;
   record.request_id = change.request_id;
   record.fingerprint = change.fingerprint;
-  record.shape = change.shape;
   v1::Job& job = record.job;
   job.set_id(change.id);
   job.set_state(v1::JOB_STATE_QUEUED);
@@ -164,8 +161,6 @@ void MemoryStore::Apply(const core::AppendTransition& change) {
   jobs_.at(change.job).transitions.push_back(change.transition);
   job_by_sequence_.emplace(change.transition.sequence(), change.job);
 }
-
-void MemoryStore::Apply(const core::InsertShape& change) { shapes_[change.id] = change; }
 
 void MemoryStore::Apply(const core::PutCluster& change) { clusters_[change.name] = change; }
 

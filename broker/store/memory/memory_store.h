@@ -51,7 +51,6 @@ class MemoryStore : public Store {
     std::vector<v1::Transition> transitions;
     std::string request_id;
     core::Fingerprint fingerprint = 0;
-    uint32_t shape = 0;
   };
 
   // Numbers and sequences rise, as the core promises; a database would refuse to insert them twice.
@@ -61,7 +60,6 @@ class MemoryStore : public Store {
   void Apply(const core::EditJob& change);
   void Apply(const core::PutRun& change);
   void Apply(const core::AppendTransition& change);
-  void Apply(const core::InsertShape& change);
   void Apply(const core::PutCluster& change);
   void Apply(const core::AdvanceCluster& change);
   void Apply(const core::PutBrokerEpoch& change);
@@ -77,7 +75,6 @@ class MemoryStore : public Store {
   uint64_t broker_epoch_ = 0;
   std::map<uint64_t, Record> jobs_;
   std::map<uint64_t, uint64_t> job_by_sequence_;  // of each transition
-  std::map<uint32_t, core::InsertShape> shapes_;
   std::map<std::string, core::PutCluster> clusters_;
 };
 

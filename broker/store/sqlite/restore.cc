@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/container/flat_hash_set.h"
 #include "broker/store/sqlite/schema.h"
 #include "contract/errors.h"
 #include "contract/states.h"
@@ -47,8 +46,8 @@ class Restorer {
     if (status.ok()) status = ReadLiveJobs();
     if (status.ok()) status = ReadRuns();
     if (status.ok()) status = ReadEndedRequests();
-    if (status.ok()) status = ReadShapes();
     if (!status.ok()) return status;
+    out_.requirements = requirements_.Take();
     return std::move(out_);
   }
 
@@ -90,9 +89,10 @@ class Restorer {
       if (contract::IsTerminal(static_cast<v1::JobState>(state))) continue;
       absl::Status status = ForEachRow(
           database_,
-          "SELECT j.id, j.state, j.job_sequence, j.cancel_requested, j.runs, j.shape, j.priority,"
+          "SELECT j.id, j.state, j.job_sequence, j.cancel_requested, j.runs, s.spec, j.priority,"
           " j.start_time, j.project, r.request_id, r.fingerprint, j.hold, j.retry_time"
-          " FROM job j INDEXED BY job_by_state LEFT JOIN request r ON r.job = j.id"
+          " FROM job j INDEXED BY job_by_state CROSS JOIN job_spec s ON s.id = j.id"
+          " LEFT JOIN request r ON r.job = j.id"
           " WHERE j.state = ? ORDER BY j.id",
           [this](const Statement& row) { return ReadLiveJob(row); }, state);
       if (!status.ok()) return status;
@@ -109,17 +109,18 @@ class Restorer {
     job.job_sequence = row.Int(2);
     job.cancel_requested = row.Int(3) != 0;
     job.runs = static_cast<uint32_t>(row.Int(4));
-    job.shape = static_cast<uint32_t>(row.Int(5));
     job.priority = static_cast<int32_t>(row.Int(6));
     if (!row.IsNull(7)) job.start_time = absl::FromUnixMicros(row.Int(7));
     job.hold = static_cast<core::HoldState>(row.Int(11));
     if (!row.IsNull(12)) job.retry_time = absl::FromUnixMicros(row.Int(12));
-    live_shapes_.insert(job.shape);
     if (!row.IsNull(9)) {
       out_.requests.push_back({std::string(row.Text(8)), std::string(row.Text(9)),
                                static_cast<core::Fingerprint>(row.Int(10)), job.id, std::nullopt});
     }
-    return absl::OkStatus();
+    spec_.Clear();
+    absl::Status status = Parse(database_, "job_spec", row.Blob(5), &spec_);
+    if (status.ok()) job.requirements = requirements_.Add(core::RequirementsOf(spec_));
+    return status;
   }
 
   absl::Status ReadRuns() {
@@ -147,33 +148,11 @@ class Restorer {
         absl::ToUnixMicros(requests_since_));
   }
 
-  absl::Status ReadShapes() {
-    std::vector<uint32_t> unused;
-    absl::Status status =
-        ForEachRow(database_, "SELECT id, spec FROM shape ORDER BY id", [&](const Statement& row) {
-          const auto id = static_cast<uint32_t>(row.Int(0));
-          if (live_shapes_.contains(id)) {
-            out_.shapes.push_back({id, std::string(row.Blob(1))});
-          } else {
-            unused.push_back(id);
-          }
-          return absl::OkStatus();
-        });
-    if (!status.ok() || unused.empty()) return status;
-    absl::StatusOr<Statement> remove = database_.Prepare("DELETE FROM shape WHERE id = ?");
-    if (!remove.ok()) return remove.status();
-    status = database_.Execute("BEGIN IMMEDIATE");
-    for (size_t i = 0; i < unused.size() && status.ok(); ++i) {
-      status = remove->Start().Bind(unused[i]).Run();
-    }
-    if (status.ok()) status = database_.Execute("COMMIT");
-    return status;
-  }
-
   const Database& database_;
   const absl::Time requests_since_;
   core::Restored out_;
-  absl::flat_hash_set<uint32_t> live_shapes_;
+  core::RequirementsList requirements_;
+  v1::JobSpec spec_;  // kept, so that its parts are allocated once
 };
 
 }  // namespace

@@ -9,8 +9,7 @@
 
 namespace muster::store {
 
-// `requests_since`: of jobs that ended before, the requests are forgotten. Deletes the shapes that
-// no live job has.
+// `requests_since`: of jobs that ended before, the requests are forgotten.
 absl::StatusOr<core::Restored> RestoreFrom(const Database& database, absl::Time requests_since);
 
 }  // namespace muster::store

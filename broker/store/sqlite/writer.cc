@@ -86,7 +86,7 @@ absl::Status Writer::Prepare() {
       {&insert_job_,
        "INSERT INTO job (id, state, job_sequence, cancel_requested, runs, cluster, shape, priority,"
        " create_time, name, project, user, labels, rerun_of)"
-       " VALUES (?, ?, 1, 0, 0, '', ?, ?, ?, ?, ?, ?, ?, nullif(?, 0))"},
+       " VALUES (?, ?, 1, 0, 0, '', 0, ?, ?, ?, ?, ?, ?, nullif(?, 0))"},
       {&insert_spec_, "INSERT INTO job_spec (id, spec) VALUES (?, ?)"},
       {&insert_request_, "INSERT INTO request (job, request_id, fingerprint) VALUES (?, ?, ?)"},
       {&insert_label_, "INSERT INTO label (key, value, job) VALUES (?, ?, ?)"},
@@ -111,7 +111,6 @@ absl::Status Writer::Prepare() {
        " AND (failure_class IS NOT ?1 OR exit_code IS NOT ?2)"},
       {&put_run_, "INSERT OR REPLACE INTO run (id, open, run) VALUES (?, ?, ?)"},
       {&append_transition_, "INSERT INTO transition (sequence, job, transition) VALUES (?, ?, ?)"},
-      {&insert_shape_, "INSERT INTO shape (id, spec) VALUES (?, ?)"},
       {&put_cluster_,
        "INSERT OR REPLACE INTO cluster (name, kind, inventory, agent_version, journal_id,"
        " acked_event_sequence, agent_epoch, max_active_runs, last_seen)"
@@ -155,7 +154,6 @@ absl::Status Writer::Apply(const core::InsertJob& change) {
   insert_job_.Start()
       .Bind(change.id)
       .Bind(static_cast<int>(v1::JOB_STATE_QUEUED))
-      .Bind(change.shape)
       .Bind(spec.priority())
       .Bind(create_time)
       .Bind(std::string_view(spec.name()))
@@ -227,10 +225,6 @@ absl::Status Writer::Apply(const core::AppendTransition& change) {
       .Bind(change.job)
       .BindBlob(buffer_)
       .Run();
-}
-
-absl::Status Writer::Apply(const core::InsertShape& change) {
-  return insert_shape_.Start().Bind(change.id).BindBlob(change.spec_bytes).Run();
 }
 
 absl::Status Writer::Apply(const core::PutCluster& change) {

@@ -43,7 +43,6 @@ class Writer {
   absl::Status Apply(const core::EditJob& change);
   absl::Status Apply(const core::PutRun& change);
   absl::Status Apply(const core::AppendTransition& change);
-  absl::Status Apply(const core::InsertShape& change);
   absl::Status Apply(const core::PutCluster& change);
   absl::Status Apply(const core::AdvanceCluster& change);
   absl::Status Apply(const core::PutBrokerEpoch& change);
@@ -73,7 +72,7 @@ class Writer {
   Statement insert_job_, insert_spec_, insert_request_, insert_label_, put_block_;
   Statement update_job_, update_cluster_of_job_;
   Statement edit_job_, labels_, delete_label_, spec_, update_spec_;
-  Statement put_run_, put_outcome_, append_transition_, insert_shape_;
+  Statement put_run_, put_outcome_, append_transition_;
   Statement put_cluster_, advance_cluster_, put_epoch_;
 };
 

@@ -22,9 +22,9 @@ PAGE_SIZE = 100
 BEFORE_ALL = 2**62
 
 # What a restarted broker reads of jobs that have not ended, without keeping it.
-LIVE_ROWS = """SELECT count(*), sum(j.id + j.state + j.shape + j.priority + j.job_sequence + j.runs),
-               sum(length(j.project) + length(r.request_id) + (r.fingerprint & 1))
-               FROM job j LEFT JOIN request r ON r.job = j.id WHERE j.end_time IS NULL"""
+LIVE_ROWS = """SELECT count(*), sum(j.id + j.state + j.priority + j.job_sequence + j.runs),
+               sum(length(j.project) + length(s.spec) + length(r.request_id) + (r.fingerprint & 1))
+               FROM job j JOIN job_spec s ON s.id = j.id LEFT JOIN request r ON r.job = j.id WHERE j.end_time IS NULL"""
 
 
 def _submit(world, jobs):

@@ -48,7 +48,7 @@ TEST_F(HoldTest, AJobMayBeHeldFromTheStart) {
   EXPECT_THAT(Assigned(session), ElementsAre(Key(id)));
 }
 
-TEST_F(HoldTest, TheOthersOfItsShapeGoAhead) {
+TEST_F(HoldTest, TheOthersOfItsGroupGoAhead) {
   const uint64_t first = MustSubmit(Spec());
   const uint64_t second = MustSubmit(Spec());
   EXPECT_TRUE(Hold({first}).ok());

@@ -80,7 +80,7 @@ TEST_F(PlaceTest, HigherPriorityFirstThenTheOlderJob) {
   v1::JobSpec low = Spec(), high = Spec();
   low.set_priority(-1);
   high.set_priority(10);
-  high.set_nodes(2);  // of another shape
+  high.set_nodes(2);  // of another group
   const uint64_t one = MustSubmit(low);
   const uint64_t two = MustSubmit(Spec());
   const uint64_t three = MustSubmit(high);
@@ -222,7 +222,7 @@ TEST_F(PlaceTest, QueuedJobsMoveToANewClusterThatFits) {
   EXPECT_THAT(Assigned(Connect("b")), ElementsAre(Key(id)));
 }
 
-TEST_F(PlaceTest, ManyShapesAreServedInTurn) {
+TEST_F(PlaceTest, ManyGroupsAreServedInTurn) {
   std::vector<std::string> expected;
   for (uint32_t i = 1; i <= 50; ++i) {
     v1::JobSpec spec = Spec();

@@ -233,12 +233,12 @@ TEST_F(RetryTest, NodesOfFailedRunsAreRememberedForThoseWhoAsk) {
   EXPECT_THAT(stored->front().excluded_nodes, ElementsAre("n1", "n2"));
 }
 
-TEST_F(RetryTest, JobsWithoutAPolicyShareAShapeAndOthersHaveTheirOwn) {
+TEST_F(RetryTest, JobsWithoutAPolicyAreOneGroupAndOthersHaveTheirOwn) {
   MustSubmit(Spec());
   MustSubmit(Spec());
-  EXPECT_EQ(CountChanges<InsertShape>(), 0);
+  EXPECT_EQ(core_->counters().groups, 1u);
   SubmitWith(3);
-  EXPECT_EQ(CountChanges<InsertShape>(), 1);
+  EXPECT_EQ(core_->counters().groups, 2u);
 }
 
 TEST_F(RetryTest, AProgramThatFailsRunsAgainIfItsUserSaysSo) {

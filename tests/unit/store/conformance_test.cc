@@ -39,8 +39,7 @@ TEST_P(StoreTest, TheInstanceStaysTheSame) {
 }
 
 TEST_P(StoreTest, AJobComesBackAsItWasInserted) {
-  Commit({Shape(1),
-          Insert(1, {.name = "digits",
+  Commit({Insert(1, {.name = "digits",
                      .project = "vision",
                      .labels = {{"team", "a"}, {"empty", ""}},
                      .request_id = "r1",
@@ -66,9 +65,9 @@ TEST_P(StoreTest, AJobComesBackAsItWasInserted) {
   const core::Restored restored = Restore();
   ASSERT_THAT(restored.jobs, SizeIs(1));
   EXPECT_EQ(restored.jobs[0].priority, -7);
-  EXPECT_EQ(restored.jobs[0].shape, 1u);
-  ASSERT_THAT(restored.shapes, SizeIs(1));
-  EXPECT_EQ(restored.shapes[0].spec_bytes, "shape 1");
+  EXPECT_EQ(restored.jobs[0].requirements, 0u);
+  ASSERT_THAT(restored.requirements, SizeIs(1));
+  EXPECT_EQ(restored.requirements[0], core::RequirementsOf(job->spec()));
   ASSERT_THAT(restored.requests, SizeIs(1));
   EXPECT_EQ(restored.requests[0].project, "vision");
   EXPECT_EQ(restored.requests[0].request_id, "r1");
@@ -353,13 +352,16 @@ TEST_P(StoreTest, ARunThatIsNeverHeardOfAgainIsNotRestoredAndItsLogsStayIncomple
   EXPECT_FALSE(store().GetJob(1)->runs(0).logs_complete());
 }
 
-TEST_P(StoreTest, AShapeWithoutLiveJobsIsForgottenAndItsNumberCanBeUsedAgain) {
-  Commit({Shape(1), Shape(2), Insert(1, {.shape = 2})});
-  auto shapes = Restore().shapes;
-  ASSERT_THAT(shapes, SizeIs(1));
-  EXPECT_EQ(shapes[0].id, 2u);
-  Commit({Shape(1), Insert(2, {.shape = 1})});
-  EXPECT_THAT(Restore().shapes, SizeIs(2));
+TEST_P(StoreTest, RequirementsOfLiveJobsComeBackWithoutDoubles) {
+  Commit({Insert(1, {.nodes = 2}), Insert(2), Insert(3, {.name = "other", .nodes = 2}), Insert(4)});
+  Commit(Finished(2, kStart));
+  Reopen();
+  const core::Restored restored = Restore();
+  ASSERT_THAT(restored.jobs, SizeIs(3));
+  ASSERT_THAT(restored.requirements, SizeIs(2));
+  EXPECT_EQ(restored.jobs[0].requirements, restored.jobs[1].requirements);
+  EXPECT_EQ(restored.requirements[restored.jobs[1].requirements].nodes, 2u);
+  EXPECT_EQ(restored.requirements[restored.jobs[2].requirements].nodes, 1u);
 }
 
 TEST_P(StoreTest, LiveJobsComeInTheOrderOfTheirIds) {

@@ -24,6 +24,7 @@ core::Change Insert(uint64_t id, const JobOptions& options) {
   spec->set_name(options.name);
   spec->set_project(options.project);
   spec->set_priority(options.priority);
+  spec->set_nodes(options.nodes);
   spec->mutable_command()->set_script(std::string(options.script_bytes, 'x'));
   for (const auto& [key, value] : options.labels) (*spec->mutable_labels())[key] = value;
   core::InsertJob insert;
@@ -31,7 +32,6 @@ core::Change Insert(uint64_t id, const JobOptions& options) {
   insert.spec = std::move(spec);
   insert.request_id = options.request_id;
   insert.fingerprint = 0xF000000000000000 + id;
-  insert.shape = options.shape;
   insert.user = options.user;
   insert.create_time = options.create_time;
   return insert;
@@ -65,8 +65,6 @@ core::Change Step(uint64_t job, uint64_t sequence, uint64_t job_sequence) {
   step.transition.set_job_sequence(job_sequence);
   return step;
 }
-
-core::Change Shape(uint32_t id) { return core::InsertShape{id, "shape " + std::to_string(id)}; }
 
 std::vector<core::Change> Finished(uint64_t id, absl::Time end) {
   core::Change update = Update(id, v1::JOB_STATE_SUCCEEDED, 3, "here");

@@ -43,7 +43,7 @@ struct JobOptions {
   int32_t priority = 0;
   absl::Time create_time = kStart;
   size_t script_bytes = 10;
-  uint32_t shape = 1;
+  uint32_t nodes = 1;
 };
 
 core::Change Insert(uint64_t id, const JobOptions& options = {});
@@ -51,7 +51,6 @@ core::Change Update(uint64_t id, v1::JobState state, uint64_t job_sequence,
                     const std::string& cluster = "");
 core::Change RunOf(uint64_t job, uint32_t number, v1::RunState state, bool logs_complete = false);
 core::Change Step(uint64_t job, uint64_t sequence, uint64_t job_sequence);
-core::Change Shape(uint32_t id);
 
 // All transitions of a job from QUEUED to SUCCEEDED, its logs complete.
 std::vector<core::Change> Finished(uint64_t id, absl::Time end);

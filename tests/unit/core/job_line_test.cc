@@ -1,4 +1,4 @@
-#include "broker/core/shape_queue.h"
+#include "broker/core/job_line.h"
 
 #include <gtest/gtest.h>
 
@@ -8,9 +8,9 @@
 namespace muster::core {
 namespace {
 
-TEST(ShapeQueue, ServesThePriorityThenTheNumberWhateverLeavesInBetween) {
+TEST(JobLine, ServesThePriorityThenTheNumberWhateverLeavesInBetween) {
   std::mt19937_64 random(1);
-  ShapeQueue queue;
+  JobLine queue;
   std::set<Turn> model;
   uint64_t next_job = 1;
   for (int step = 0; step < 200'000; ++step) {
@@ -33,8 +33,8 @@ TEST(ShapeQueue, ServesThePriorityThenTheNumberWhateverLeavesInBetween) {
   }
 }
 
-TEST(ShapeQueue, AJobThatComesBackTakesItsOldTurn) {
-  ShapeQueue queue;
+TEST(JobLine, AJobThatComesBackTakesItsOldTurn) {
+  JobLine queue;
   for (uint64_t job : {1, 2, 3}) queue.Push({0, job});
   queue.Remove({0, 1});
   queue.Remove({0, 2});
@@ -44,8 +44,8 @@ TEST(ShapeQueue, AJobThatComesBackTakesItsOldTurn) {
   EXPECT_EQ(queue.front(), (Turn{0, 3}));
 }
 
-TEST(ShapeQueue, AJobThatLeftTheMiddleMayComeBack) {
-  ShapeQueue queue;
+TEST(JobLine, AJobThatLeftTheMiddleMayComeBack) {
+  JobLine queue;
   for (uint64_t job : {1, 2, 3}) queue.Push({0, job});
   queue.Remove({0, 2});
   queue.Push({0, 2});
@@ -54,8 +54,8 @@ TEST(ShapeQueue, AJobThatLeftTheMiddleMayComeBack) {
   EXPECT_EQ(queue.size(), 2u);
 }
 
-TEST(ShapeQueue, AJobThatComesBackWithAnotherPriorityHasThatOne) {
-  ShapeQueue queue;
+TEST(JobLine, AJobThatComesBackWithAnotherPriorityHasThatOne) {
+  JobLine queue;
   for (uint64_t job = 1; job <= 4; ++job) queue.Push({0, job});
   queue.Remove({0, 3});
   queue.Push({5, 3});

@@ -1,10 +1,10 @@
-// The queued jobs of one shape: higher priority first, then the lower id.
+// The queued jobs of one group: higher priority first, then the lower id.
 //
 // 8 B for each job. A job that leaves from the middle leaves a mark behind, and the marks are swept
 // once they are half of the queue, so that a cancel costs O(1) in the long run. Owner: the core's
 // thread.
-#ifndef MUSTER_BROKER_CORE_SHAPE_QUEUE_H_
-#define MUSTER_BROKER_CORE_SHAPE_QUEUE_H_
+#ifndef MUSTER_BROKER_CORE_JOB_LINE_H_
+#define MUSTER_BROKER_CORE_JOB_LINE_H_
 
 #include <compare>
 #include <cstddef>
@@ -34,7 +34,7 @@ struct Turn {
   }
 };
 
-class ShapeQueue {
+class JobLine {
  public:
   // The job must not be in the queue.
   void Push(Turn turn);
@@ -57,4 +57,4 @@ class ShapeQueue {
 
 }  // namespace muster::core
 
-#endif  // MUSTER_BROKER_CORE_SHAPE_QUEUE_H_
+#endif  // MUSTER_BROKER_CORE_JOB_LINE_H_

@@ -1,4 +1,4 @@
-#include "broker/core/shape_queue.h"
+#include "broker/core/job_line.h"
 
 #include <algorithm>
 
@@ -10,7 +10,7 @@ constexpr size_t kSweepAt = 64;
 
 }  // namespace
 
-void ShapeQueue::Push(Turn turn) {
+void JobLine::Push(Turn turn) {
   ++size_;
   // It is back before its mark was swept.
   if (removed_.erase(turn) > 0) return;
@@ -22,19 +22,19 @@ void ShapeQueue::Push(Turn turn) {
   }
 }
 
-void ShapeQueue::Remove(Turn turn) {
+void JobLine::Remove(Turn turn) {
   --size_;
   removed_.insert(turn);
   DropRemovedFront();
   if (removed_.size() >= kSweepAt && removed_.size() > size_) Sweep();
 }
 
-Turn ShapeQueue::front() const {
+Turn JobLine::front() const {
   const auto& [priority, line] = *lines_.begin();
   return {priority, line.front()};
 }
 
-void ShapeQueue::DropRemovedFront() {
+void JobLine::DropRemovedFront() {
   while (!lines_.empty()) {
     auto& [priority, line] = *lines_.begin();
     while (!line.empty() && removed_.erase(Turn{priority, line.front()}) > 0) line.pop_front();
@@ -43,7 +43,7 @@ void ShapeQueue::DropRemovedFront() {
   }
 }
 
-void ShapeQueue::Sweep() {
+void JobLine::Sweep() {
   for (auto it = lines_.begin(); it != lines_.end();) {
     std::erase_if(it->second, [this, priority = it->first](uint64_t job) {
       return removed_.contains(Turn{priority, job});

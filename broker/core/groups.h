@@ -1,0 +1,77 @@
+// The jobs that are alike to the core: a group for each different Requirements that live jobs have.
+//
+// A group costs about 500 B beside its jobs, so that a million jobs may all be different. Owner:
+// the core's thread.
+#ifndef MUSTER_BROKER_CORE_GROUPS_H_
+#define MUSTER_BROKER_CORE_GROUPS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/hash/hash.h"
+#include "broker/core/job_line.h"
+#include "broker/core/requirements.h"
+
+namespace muster::core {
+
+struct Lane;
+
+struct Group {
+  uint32_t id = 0;
+  Requirements requirements;
+  uint64_t jobs = 0;  // that have not ended
+  JobLine line;       // those of them that are queued and may be placed
+
+  Lane* lane = nullptr;        // never null once it is in use
+  std::optional<Turn> listed;  // where it stands in its lane
+};
+
+class Groups {
+ public:
+  // Null: no such group.
+  Group* Find(const Requirements& requirements) const;
+  // Of a job that has not ended.
+  Group* at(uint32_t id) const { return by_id_[id].get(); }
+  // The requirements must not be known yet. Ids of groups that are gone are used again.
+  Group* Add(Requirements requirements);
+  // The group must have no jobs.
+  void Remove(Group* group);
+
+  template <typename F>
+  void ForEach(F visit) const {
+    for (const auto& group : by_id_) {
+      if (group != nullptr) visit(group.get());
+    }
+  }
+  size_t size() const { return index_.size(); }
+
+ private:
+  static const Requirements& KeyOf(const Group* group) { return group->requirements; }
+  static const Requirements& KeyOf(const Requirements& key) { return key; }
+  struct Hash {
+    using is_transparent = void;
+    template <typename T>
+    size_t operator()(const T& key) const {
+      return absl::Hash<Requirements>()(KeyOf(key));
+    }
+  };
+  struct Equal {
+    using is_transparent = void;
+    template <typename A, typename B>
+    bool operator()(const A& a, const B& b) const {
+      return KeyOf(a) == KeyOf(b);
+    }
+  };
+
+  std::vector<std::unique_ptr<Group>> by_id_;  // null: free
+  std::vector<uint32_t> free_;
+  absl::flat_hash_set<Group*, Hash, Equal> index_;
+};
+
+}  // namespace muster::core
+
+#endif  // MUSTER_BROKER_CORE_GROUPS_H_

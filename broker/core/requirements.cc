@@ -1,0 +1,96 @@
+#include "broker/core/requirements.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "contract/roles.h"
+#include "contract/slurm_only.h"
+#include "contract/storage_uri.h"
+
+namespace muster::core {
+namespace {
+
+bool IsFileUri(std::string_view field, std::string_view text) {
+  const auto uri = contract::ParseStorageUri(field, text);
+  return uri.ok() && uri->kind == contract::StorageUri::Kind::kFile;
+}
+
+std::string MachineFileField(const v1::JobSpec& spec) {
+  for (int i = 0; i < spec.inputs_size(); ++i) {
+    std::string field = fmt::format("inputs[{}].uri", i);
+    if (IsFileUri(field, spec.inputs(i).uri())) return field;
+  }
+  return IsFileUri("results_directory", spec.results_directory()) ? "results_directory" : "";
+}
+
+std::vector<std::string> SplitAtCommas(std::string_view text) {
+  std::vector<std::string> names;
+  while (true) {
+    const size_t comma = text.find(',');
+    names.emplace_back(text.substr(0, comma));
+    if (comma == std::string_view::npos) return names;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+void PutPools(const v1::JobSpec& spec, Requirements* out) {
+  out->pool_is_namespace = !spec.kubernetes().namespace_().empty();
+  if (out->pool_is_namespace) {
+    out->pools = {spec.kubernetes().namespace_()};
+  } else if (!spec.slurm().partition().empty()) {
+    out->pools = SplitAtCommas(spec.slurm().partition());
+  } else if (!spec.placement().pool().empty()) {
+    out->pools = {spec.placement().pool()};
+  }
+}
+
+RolesNeed RolesOf(const v1::JobSpec& spec) {
+  if (spec.roles_size() == 0) return RolesNeed::kNone;
+  return contract::FindRolesThatShareNodes(spec).has_value() ? RolesNeed::kSharedNodes
+                                                             : RolesNeed::kNodesOfTheirOwn;
+}
+
+ImageNeed ImageOf(const v1::JobSpec& spec) {
+  if (spec.image().empty()) return ImageNeed::kNone;
+  return spec.image().front() == '/' ? ImageNeed::kFile : ImageNeed::kRegistry;
+}
+
+}  // namespace
+
+Requirements RequirementsOf(const v1::JobSpec& spec) {
+  Requirements out;
+  out.project = spec.project();
+  out.nodes = std::max<uint32_t>(1, spec.nodes());
+  out.cpu_millis = spec.resources().cpu_millis();
+  out.memory_bytes = spec.resources().memory_bytes();
+  if (spec.resources().gpus_size() > 0) {
+    out.gpu_type = spec.resources().gpus(0).type();
+    out.gpu_millis = spec.resources().gpus(0).count_millis();
+  }
+  if (spec.has_time_limit()) out.time_limit_s = spec.time_limit().seconds();
+  out.clusters.assign(spec.placement().clusters().begin(), spec.placement().clusters().end());
+  PutPools(spec, &out);
+  out.needs_slurm = !contract::WhySlurmOnly(spec).empty();
+  out.needs_kubernetes = spec.has_kubernetes();
+  out.brings_files = spec.uploads_size() > 0;
+  out.roles = RolesOf(spec);
+  out.image = ImageOf(spec);
+  out.machine_file_field = MachineFileField(spec);
+  out.retry = contract::RetryRuleOf(spec);
+  return out;
+}
+
+RequirementsList::RequirementsList() : index_(0, Hash{&list_}, Equal{&list_}) {}
+
+uint32_t RequirementsList::Add(Requirements requirements) {
+  const auto next = static_cast<uint32_t>(list_.size());
+  list_.push_back(std::move(requirements));
+  const auto [at, is_new] = index_.insert(next);
+  if (!is_new) list_.pop_back();
+  return *at;
+}
+
+}  // namespace muster::core

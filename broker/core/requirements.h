@@ -1,0 +1,110 @@
+// What placement, retries and shares need to know of a job, and nothing else of its spec.
+//
+// Made from the spec by RequirementsOf, at a submit and again at a restart; never stored. Jobs with
+// equal requirements are alike to the core: they wait in one line (groups.h). Pure values, for any
+// thread.
+#ifndef MUSTER_BROKER_CORE_REQUIREMENTS_H_
+#define MUSTER_BROKER_CORE_REQUIREMENTS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/hash/hash.h"
+#include "contract/retry.h"
+#include "muster/v1/job_spec.pb.h"
+
+namespace muster::core {
+
+// Where the roles of a job are.
+enum class RolesNeed : uint8_t {
+  kNone,  // it has none
+  kNodesOfTheirOwn,
+  kSharedNodes,  // two of them have a node in common
+};
+
+// What a job's image asks of a cluster. Which image it is places nothing.
+enum class ImageNeed : uint8_t {
+  kNone,  // it has none
+  kRegistry,
+  kFile,  // on a file system, by its absolute path
+};
+
+// About 300 B, and what its texts have beyond 15 B each.
+struct Requirements {
+  std::string project;  // who pays
+  uint32_t nodes = 1;
+  uint64_t cpu_millis = 0;    // of a node, thousandths of a core; 0: left open
+  uint64_t memory_bytes = 0;  // of a node; 0: left open
+  uint64_t gpu_millis = 0;    // of a node, thousandths of a GPU
+  std::string gpu_type;       // as the job's user writes it; empty: any
+  std::optional<int64_t> time_limit_s;
+  std::vector<std::string> clusters;  // the only ones that may take it, by name; empty: any
+  // Those that it may use, by name; empty: the cluster's default. Pools that are given as
+  // kubernetes.namespace are namespaces to their users.
+  std::vector<std::string> pools;
+  bool pool_is_namespace = false;
+  bool needs_slurm = false;       // contract::WhySlurmOnly has the reason
+  bool needs_kubernetes = false;  // it has a kubernetes section
+  bool brings_files = false;      // uploads
+  RolesNeed roles = RolesNeed::kNone;
+  ImageNeed image = ImageNeed::kNone;
+  // The first field of the spec that names a file of the user's own machine; empty: none does.
+  std::string machine_file_field;
+  contract::RetryRule retry;
+  // The clusters whose agents refused the job when it was submitted; it is placed on none of them.
+  // Not part of the spec, so that a restart forgets them.
+  std::set<std::string> refused_by;
+
+  friend bool operator==(const Requirements&, const Requirements&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const Requirements& r) {
+    h = H::combine(std::move(h), r.project, r.nodes, r.cpu_millis, r.memory_bytes, r.gpu_millis,
+                   r.gpu_type, r.time_limit_s.value_or(-1), r.clusters, r.pools,
+                   r.pool_is_namespace, r.needs_slurm, r.needs_kubernetes, r.brings_files,
+                   static_cast<int>(r.roles), static_cast<int>(r.image), r.machine_file_field);
+    h = H::combine(std::move(h), r.retry.max_runs, r.retry.on_preemption, r.retry.on_failure,
+                   r.retry.exit_codes, r.retry.backoff);
+    for (const std::string& cluster : r.refused_by) h = H::combine(std::move(h), cluster);
+    return H::combine(std::move(h), r.refused_by.size());
+  }
+};
+
+// `spec`: normalized.
+Requirements RequirementsOf(const v1::JobSpec& spec);
+
+// Collects requirements without doubles, in the order in which they were first added: what a store
+// makes of the specs that it restores.
+class RequirementsList {
+ public:
+  RequirementsList();
+  RequirementsList(const RequirementsList&) = delete;
+  RequirementsList& operator=(const RequirementsList&) = delete;
+
+  // Where it is in the list.
+  uint32_t Add(Requirements requirements);
+  // The list. Nothing may be added after it.
+  std::vector<Requirements> Take() { return std::move(list_); }
+
+ private:
+  struct Hash {
+    const std::vector<Requirements>* list;
+    size_t operator()(uint32_t i) const { return absl::Hash<Requirements>()((*list)[i]); }
+  };
+  struct Equal {
+    const std::vector<Requirements>* list;
+    bool operator()(uint32_t a, uint32_t b) const { return (*list)[a] == (*list)[b]; }
+  };
+
+  std::vector<Requirements> list_;
+  absl::flat_hash_set<uint32_t, Hash, Equal> index_;
+};
+
+}  // namespace muster::core
+
+#endif  // MUSTER_BROKER_CORE_REQUIREMENTS_H_
