@@ -76,6 +76,8 @@ struct Updating {
       tell(fmt::format("priority {} instead of {}", edit.priority, job.priority()));
     }
     edit.labels.insert(job.labels().begin(), job.labels().end());
+    edit.priority_before = job.priority();
+    edit.labels_before = edit.labels;
     for (const auto& [key, value] : request.set_labels()) {
       const auto [label, is_new] = edit.labels.try_emplace(key, value);
       if (!is_new && label->second == value) continue;

@@ -60,6 +60,9 @@ struct EditJob {
   uint64_t job_sequence = 0;
   int32_t priority = 0;
   std::map<std::string, std::string> labels;
+  // As they were, for those who watch; neither is stored.
+  int32_t priority_before = 0;
+  std::map<std::string, std::string> labels_before = {};
 };
 
 // A run as it is now: inserted or replaced.

@@ -107,6 +107,8 @@ struct Edit {
   v1::JobState state = v1::JOB_STATE_UNSPECIFIED;
   int32_t priority = 0;
   std::map<std::string, std::string> labels = {};
+  int32_t priority_before = 0;
+  std::map<std::string, std::string> labels_before = {};
   std::string evidence = {};  // who changed what, and why
 };
 // Why does no cluster have these jobs?

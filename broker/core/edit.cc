@@ -53,7 +53,9 @@ void Core::Impl::On(Edit& in, Step& step) {
   step.out->changes.push_back(EditJob{.id = in.job,
                                       .job_sequence = job.sequence,
                                       .priority = in.priority,
-                                      .labels = std::move(in.labels)});
+                                      .labels = std::move(in.labels),
+                                      .priority_before = in.priority_before,
+                                      .labels_before = std::move(in.labels_before)});
   step.out->effects.push_back(StatusReply{.ticket = in.ticket, .status = absl::OkStatus()});
 }
 

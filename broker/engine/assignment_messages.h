@@ -1,5 +1,5 @@
 // The messages that carry assignments to agents: with the specs, which the core does not keep, and
-// none larger than an agent may receive. Owner: the effects thread.
+// none larger than an agent may receive. Owner: the effects thread, but for what is static.
 #ifndef MUSTER_BROKER_ENGINE_ASSIGNMENT_MESSAGES_H_
 #define MUSTER_BROKER_ENGINE_ASSIGNMENT_MESSAGES_H_
 
@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "broker/core/core.h"
 #include "broker/engine/spec_cache.h"
 #include "broker/store/store.h"
@@ -21,18 +20,22 @@ class AssignmentMessages {
   static constexpr int kMaxRunsPerMessage = 1000;
   static constexpr size_t kMaxBytesPerMessage = 3 << 20;
 
-  explicit AssignmentMessages(store::Store* store);
+  AssignmentMessages();
 
-  // Takes the specs of jobs that have just been committed, most of which are assigned soon.
-  void Remember(core::Changes& committed);
-  // Fills in spec, user and nodes to keep away from. An error: the store cannot be read.
-  absl::StatusOr<std::vector<agent::v1::ConnectResponse>> Make(
+  // Takes note of the specs of jobs that have just been committed, most of which are assigned soon.
+  void Remember(const core::Changes& committed);
+  // Fills in the specs and users that are in memory. False: some are not.
+  bool FillFromMemory(std::vector<agent::v1::Assignment>& assignments);
+
+  // Any thread. Fills in what is still missing: spec, user and nodes to keep away from. An error:
+  // the store cannot be read.
+  static absl::Status FillFromStore(const store::Store& store,
+                                    std::vector<agent::v1::Assignment>& assignments);
+  // Any thread. All of them must be filled in.
+  static std::vector<agent::v1::ConnectResponse> Pack(
       std::vector<agent::v1::Assignment> assignments);
 
  private:
-  absl::Status AddSpecs(std::vector<agent::v1::Assignment>& assignments);
-
-  store::Store* const store_;
   SpecCache specs_;
 };
 

@@ -4,6 +4,7 @@
 #include <utility>
 #include <variant>
 
+#include "absl/container/flat_hash_set.h"
 #include "broker/core/timestamps.h"
 #include "broker/store/job_view.h"
 #include "contract/states.h"
@@ -13,16 +14,6 @@
 
 namespace muster::broker {
 namespace {
-
-uint64_t LastSequence(const core::Output& committed) {
-  uint64_t last = 0;
-  for (const core::Effect& effect : committed.effects) {
-    if (const auto* changed = std::get_if<core::JobsChanged>(&effect)) {
-      last = std::max(last, changed->sequence);
-    }
-  }
-  return last;
-}
 
 void SetOrClear(const std::optional<absl::Time>& time,
                 google::protobuf::Timestamp* (v1::Job::*set)(), void (v1::Job::*clear)(),
@@ -45,10 +36,10 @@ void Apply(const core::UpdateJob& update, v1::Job* job) {
   SetOrClear(update.retry_time, &v1::Job::mutable_retry_time, &v1::Job::clear_retry_time, job);
 }
 
-void Apply(const core::EditJob& edit, v1::Job* job) {
-  job->set_priority(edit.priority);
+void SetEditable(int32_t priority, const std::map<std::string, std::string>& labels, v1::Job* job) {
+  job->set_priority(priority);
   job->clear_labels();
-  for (const auto& [key, value] : edit.labels) (*job->mutable_labels())[key] = value;
+  for (const auto& [key, value] : labels) (*job->mutable_labels())[key] = value;
 }
 
 v1::Job NewJob(const core::InsertJob& insert) {
@@ -95,30 +86,51 @@ ChangeBytes Serialize(const v1::WatchJobsResponse& message) {
 
 }  // namespace
 
-void ChangeFeed::Add(const core::Output& committed) {
-  const uint64_t last = LastSequence(committed);
-  if (last == 0) return;
+bool ChangeFeed::AddFromMemory(const core::Changes& committed, uint64_t last) {
   if (!tail_->IsWanted()) {
-    known_.clear();
-    uses_.clear();
-    known_bytes_ = 0;
+    ForgetAll();
+    tail_->Skip(last);
+    return true;
+  }
+  const Steps steps = StepsOf(committed);
+  if (!UnknownOf(steps).empty()) return false;
+  Append(steps, last);
+  return true;
+}
+
+void ChangeFeed::Add(const core::Changes& committed, uint64_t last) {
+  if (!tail_->IsWanted()) {
+    ForgetAll();
     return tail_->Skip(last);
   }
-  const Steps steps = StepsOf(committed.changes);
-  if (absl::Status status = Learn(steps); !status.ok()) {
+  const Steps steps = StepsOf(committed);
+  if (absl::Status status = Learn(UnknownOf(steps), steps); !status.ok()) {
     // Watchers find in the store what cannot be shown here.
     LogEvent(spdlog::level::err, "changes_not_shown",
              {{"error", std::string(ToStd(status.message()))}});
     return tail_->Skip(last);
   }
+  Append(steps, last);
+}
+
+void ChangeFeed::Append(const Steps& steps, uint64_t last) {
   std::vector<TailEntry> entries;
-  for (const auto& [job, step] : steps) AddStep(job, step, &entries);
+  for (const auto& [job, step] : steps) {
+    if (step.insert != nullptr) Insert(NewJob(*step.insert));
+    AddStep(job, step, &entries);
+  }
   while (known_.size() > options_.max_known_jobs || known_bytes_ > options_.max_known_bytes) {
     Forget(uses_.back());
   }
   std::sort(entries.begin(), entries.end(),
             [](const TailEntry& a, const TailEntry& b) { return a.sequence < b.sequence; });
   tail_->Append(std::move(entries), last);
+}
+
+void ChangeFeed::ForgetAll() {
+  known_.clear();
+  uses_.clear();
+  known_bytes_ = 0;
 }
 
 ChangeFeed::Steps ChangeFeed::StepsOf(const core::Changes& changes) {
@@ -156,14 +168,24 @@ bool ChangeFeed::Tells(const Step& step) {
                      [](const core::PutRun* run) { return run->sequence != 0; });
 }
 
-absl::Status ChangeFeed::Learn(const Steps& steps) {
-  absl::flat_hash_map<uint64_t, const Step*> unknown;
+ChangeFeed::Unknown ChangeFeed::UnknownOf(const Steps& steps) const {
+  absl::flat_hash_set<uint64_t> seen;
+  Unknown unknown;
   for (const auto& [job, step] : steps) {
     if (step.insert != nullptr) {
-      Insert(NewJob(*step.insert));
-    } else if (!known_.contains(job) && Tells(step)) {
-      unknown.try_emplace(job, &step);
+      seen.insert(job);
+      continue;
     }
+    if (known_.contains(job) || !Tells(step)) continue;
+    if (seen.insert(job).second) unknown.emplace_back(job, &step);
+  }
+  return unknown;
+}
+
+absl::Status ChangeFeed::Learn(const Unknown& unknown, const Steps& steps) {
+  absl::flat_hash_map<uint64_t, const core::EditJob*> edits;  // the first one of each job
+  for (const auto& [job, step] : steps) {
+    if (step.edit != nullptr) edits.try_emplace(job, step.edit);
   }
   for (const auto& [id, step] : unknown) {
     const bool has_run = !step->runs.empty();
@@ -172,7 +194,8 @@ absl::Status ChangeFeed::Learn(const Steps& steps) {
     // It was removed meanwhile.
     if (absl::IsNotFound(job.status())) continue;
     if (!job.ok()) return job.status();
-    LearnFrom(*std::move(job), *step);
+    const auto edit = edits.find(id);
+    LearnFrom(*std::move(job), *step, edit == edits.end() ? nullptr : edit->second);
   }
   return absl::OkStatus();
 }
@@ -183,10 +206,13 @@ absl::StatusOr<v1::Job> ChangeFeed::ReadJob(uint64_t id) const {
   return std::move(jobs->front());
 }
 
-void ChangeFeed::LearnFrom(v1::Job job, const Step& step) {
+void ChangeFeed::LearnFrom(v1::Job job, const Step& step, const core::EditJob* first_edit) {
   std::shared_ptr<const v1::Run> latest;
   if (!job.runs().empty()) latest = std::make_shared<const v1::Run>(*job.runs().rbegin());
   StripState(&job);
+  // The store has it as it is after all these steps.
+  if (first_edit != nullptr)
+    SetEditable(first_edit->priority_before, first_edit->labels_before, &job);
   Known* const known = Insert(std::move(job));
   known->latest = std::move(latest);
   v1::WatchJobsResponse before;
@@ -234,7 +260,8 @@ void ChangeFeed::AddTransition(const core::AppendTransition& change, const Step&
   }
   const bool is_last = &change == step.transitions.back();
   if (is_last && step.update != nullptr) Apply(*step.update, &known->job);
-  if (is_last && step.edit != nullptr) Apply(*step.edit, &known->job);
+  if (is_last && step.edit != nullptr)
+    SetEditable(step.edit->priority, step.edit->labels, &known->job);
   Show(transition.sequence(), &transition, run, known, entries);
 }
 

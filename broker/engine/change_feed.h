@@ -1,5 +1,6 @@
 // Makes of what was committed the changes that watchers get: each with its job as it was right
-// after the step. Belongs to the effects thread.
+// after the step. Belongs to whoever carries out effects: the effects thread, or its detour while
+// that has changes; never both at a time.
 #ifndef MUSTER_BROKER_ENGINE_CHANGE_FEED_H_
 #define MUSTER_BROKER_ENGINE_CHANGE_FEED_H_
 
@@ -31,8 +32,10 @@ class ChangeFeed {
   ChangeFeed(Options options, const store::Store* store, ChangeTail* tail)
       : options_(options), store_(store), tail_(tail) {}
 
-  // Takes note of what was committed, all of it and in order.
-  void Add(const core::Output& committed);
+  // Take note of what was committed, all of it and in order: the changes, and the sequence of the
+  // latest one, not 0. AddFromMemory reads nothing. False: it would have to, and has done nothing.
+  bool AddFromMemory(const core::Changes& committed, uint64_t last);
+  void Add(const core::Changes& committed, uint64_t last);
 
  private:
   // A job as it was after its latest change.
@@ -56,10 +59,15 @@ class ChangeFeed {
   static Steps StepsOf(const core::Changes& changes);
   // Whether the step has a change for watchers.
   static bool Tells(const Step& step);
-  // Reads the jobs of the steps that are not known.
-  absl::Status Learn(const Steps& steps);
+  // The jobs of which only the store knows what they were, each with its first step.
+  using Unknown = std::vector<std::pair<uint64_t, const Step*>>;
+  Unknown UnknownOf(const Steps& steps) const;
+  // Reads them.
+  absl::Status Learn(const Unknown& unknown, const Steps& steps);
+  void Append(const Steps& steps, uint64_t last);
+  void ForgetAll();
   absl::StatusOr<v1::Job> ReadJob(uint64_t id) const;
-  void LearnFrom(v1::Job job, const Step& step);
+  void LearnFrom(v1::Job job, const Step& step, const core::EditJob* first_edit);
   void AddStep(uint64_t job, const Step& step, std::vector<TailEntry>* entries);
   void AddTransition(const core::AppendTransition& change, const Step& step, Known* known,
                      std::vector<TailEntry>* entries);

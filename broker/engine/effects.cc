@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "contract/errors.h"
@@ -10,8 +11,43 @@
 
 namespace muster::broker {
 
-Effects::Effects(store::Store* store, ChangeFeed* feed, JobsChanged jobs_changed)
-    : feed_(feed), jobs_changed_(std::move(jobs_changed)), assignments_(store) {}
+namespace {
+
+// Runs that wait for their specs to be read. At about 10 us each, the last one waits 0.2 s.
+constexpr size_t kMaxUnreadAssignments = 20'000;
+// Changes that wait until the jobs are read that they are of: as many as one commit has.
+constexpr size_t kMaxUnshownChanges = 20'000;
+// All changes go one way.
+constexpr uint64_t kChanges = 0;
+
+uint64_t LastSequence(const core::Output& committed) {
+  uint64_t last = 0;
+  for (const core::Effect& effect : committed.effects) {
+    if (const auto* changed = std::get_if<core::JobsChanged>(&effect)) {
+      last = std::max(last, changed->sequence);
+    }
+  }
+  return last;
+}
+
+}  // namespace
+
+Effects::Effects(const store::Store* store, ChangeFeed* feed, JobsChanged jobs_changed)
+    : store_(store),
+      feed_(feed),
+      jobs_changed_(std::move(jobs_changed)),
+      assigning_(kMaxUnreadAssignments),
+      showing_(kMaxUnshownChanges) {}
+
+void Effects::Start() {
+  assigning_.Start();
+  showing_.Start();
+}
+
+void Effects::Stop() {
+  assigning_.Stop();
+  showing_.Stop();
+}
 
 void Effects::Forget(core::Ticket ticket) {
   std::lock_guard lock(mutex_);
@@ -58,12 +94,34 @@ void Effects::Forsake(core::SessionId session) {
   peers_.erase(found);
 }
 
-void Effects::CarryOut(core::Output committed) {
-  feed_->Add(committed);
-  assignments_.Remember(committed.changes);
-  for (core::Effect& effect : committed.effects) {
-    std::visit([this](auto& e) { Do(e); }, effect);
+void Effects::CarryOut(core::Output output) {
+  assignments_.Remember(output.changes);
+  // Watchers that hear of a change find it in the feed.
+  const uint64_t last = LastSequence(output);
+  const bool shows_at_once = last == 0 || ShowAtOnce(output.changes, last);
+  std::vector<core::JobsChanged> later;
+  for (core::Effect& effect : output.effects) {
+    auto* news = std::get_if<core::JobsChanged>(&effect);
+    if (news != nullptr && !shows_at_once) {
+      later.push_back(std::move(*news));
+    } else {
+      std::visit([this](auto& e) { Do(e); }, effect);
+    }
   }
+  if (!shows_at_once) ShowLater(std::move(output.changes), std::move(later), last);
+}
+
+bool Effects::ShowAtOnce(const core::Changes& changes, uint64_t last) {
+  return !showing_.Holds(kChanges) && feed_->AddFromMemory(changes, last);
+}
+
+void Effects::ShowLater(core::Changes changes, std::vector<core::JobsChanged> news, uint64_t last) {
+  const size_t rows = changes.size();
+  const auto shared = std::make_shared<const core::Changes>(std::move(changes));
+  showing_.Post(kChanges, rows, [this, shared, news = std::move(news), last] {
+    feed_->Add(*shared, last);
+    for (const core::JobsChanged& each : news) jobs_changed_(each);
+  });
 }
 
 std::optional<Effects::Reply> Effects::TakeAnyReply(core::Ticket ticket) {
@@ -106,40 +164,59 @@ void Effects::Do(core::ClustersReply& effect) {
   if (auto done = TakeReply<ClustersDone>(effect.ticket)) done(std::move(effect));
 }
 
+void Effects::Do(core::JobsChanged& effect) { jobs_changed_(effect); }
+
 void Effects::Do(core::SendToAgent& effect) {
-  if (auto peer = Peer(effect.session)) Send(effect.session, *peer, std::move(effect.message));
+  if (!assigning_.Holds(effect.session)) return Send(effect.session, std::move(effect.message));
+  auto message = std::make_shared<agent::v1::ConnectResponse>(std::move(effect.message));
+  assigning_.Post(effect.session, /*rows=*/1, [this, session = effect.session, message] {
+    Send(session, std::move(*message));
+  });
 }
 
 void Effects::Do(core::CloseAgent& effect) {
-  auto peer = Peer(effect.session);
-  if (!peer) return;
-  Forsake(effect.session);
-  peer->Close(effect.status);
+  if (!assigning_.Holds(effect.session)) return Close(effect.session, effect.status);
+  assigning_.Post(effect.session, /*rows=*/1,
+                  [this, effect] { Close(effect.session, effect.status); });
 }
-
-void Effects::Do(core::JobsChanged& effect) { jobs_changed_(effect); }
 
 void Effects::Do(core::SendAssignments& effect) {
-  auto peer = Peer(effect.session);
-  if (!peer) return;
-  auto messages = assignments_.Make(std::move(effect.assignments));
-  if (!messages.ok()) {
+  if (Peer(effect.session) == nullptr) return;
+  const bool is_filled = assignments_.FillFromMemory(effect.assignments);
+  const core::SessionId session = effect.session;
+  if (is_filled && !assigning_.Holds(session))
+    return Assign(session, std::move(effect.assignments));
+  const size_t rows = effect.assignments.size();
+  auto assignments =
+      std::make_shared<std::vector<agent::v1::Assignment>>(std::move(effect.assignments));
+  assigning_.Post(session, rows, [this, session, assignments] {
+    const absl::Status status = AssignmentMessages::FillFromStore(*store_, *assignments);
+    if (status.ok()) return Assign(session, std::move(*assignments));
     LogEvent(spdlog::level::err, "specs_not_read",
-             {{"error", std::string(ToStd(messages.status().message()))}});
-    peer->Close(
-        absl::UnavailableError("the broker could not read the specs of the runs; connect again"));
-    return;
-  }
-  for (agent::v1::ConnectResponse& message : *messages)
-    Send(effect.session, *peer, std::move(message));
+             {{"error", std::string(ToStd(status.message()))}});
+    Close(session,
+          absl::UnavailableError("the broker could not read the specs of the runs; connect again"));
+  });
 }
 
-void Effects::Send(core::SessionId session, AgentPeer& peer, agent::v1::ConnectResponse message) {
-  if (peer.Send(std::move(message))) return;
+void Effects::Assign(core::SessionId session, std::vector<agent::v1::Assignment> assignments) {
+  for (agent::v1::ConnectResponse& message : AssignmentMessages::Pack(std::move(assignments)))
+    Send(session, std::move(message));
+}
+
+void Effects::Send(core::SessionId session, agent::v1::ConnectResponse message) {
+  const auto peer = Peer(session);
+  if (peer == nullptr || peer->Send(std::move(message))) return;
   LogEvent(spdlog::level::warn, "agent_too_slow", {{"session", fmt::format("{}", session)}});
+  Close(session, absl::ResourceExhaustedError("the agent does not read what the broker sends; "
+                                              "connect again to get what was missed"));
+}
+
+void Effects::Close(core::SessionId session, const absl::Status& status) {
+  const auto peer = Peer(session);
+  if (peer == nullptr) return;
   Forsake(session);
-  peer.Close(absl::ResourceExhaustedError(
-      "the agent does not read what the broker sends; connect again to get what was missed"));
+  peer->Close(status);
 }
 
 }  // namespace muster::broker

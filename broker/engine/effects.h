@@ -1,7 +1,10 @@
 // Carries out what the core decided, once it is on disk: replies, messages to agents, news for
 // watchers.
 //
-// CarryOut runs on the effects thread. Tickets and sessions are opened by gRPC's threads; the two
+// CarryOut runs on the effects thread, which reads no disk. Assignments whose specs are not in
+// memory take a detour through a thread that reads them, and what follows them to the same agent
+// goes behind them. Likewise, by another thread, changes of jobs that watchers have not seen yet,
+// and all changes that follow them. Tickets and sessions are opened by gRPC's threads; the two
 // tables that both sides touch have a mutex of their own.
 #ifndef MUSTER_BROKER_ENGINE_EFFECTS_H_
 #define MUSTER_BROKER_ENGINE_EFFECTS_H_
@@ -21,6 +24,7 @@
 #include "broker/engine/agent_peer.h"
 #include "broker/engine/assignment_messages.h"
 #include "broker/engine/change_feed.h"
+#include "broker/engine/detour.h"
 #include "broker/store/store.h"
 
 namespace muster::broker {
@@ -41,7 +45,11 @@ using JobsChanged = std::function<void(const core::JobsChanged&)>;
 
 class Effects {
  public:
-  Effects(store::Store* store, ChangeFeed* feed, JobsChanged jobs_changed);
+  Effects(const store::Store* store, ChangeFeed* feed, JobsChanged jobs_changed);
+
+  // Main thread. Before the first CarryOut, and after the last.
+  void Start();
+  void Stop();
 
   // ---- any thread
 
@@ -79,15 +87,28 @@ class Effects {
   void Do(core::CloseAgent& effect);
   void Do(core::JobsChanged& effect);
 
+  // Gives the changes to the feed. False: it would have to read first, or others wait for that.
+  bool ShowAtOnce(const core::Changes& changes, uint64_t last);
+  // Likewise on the detour, and tells watchers then.
+  void ShowLater(core::Changes changes, std::vector<core::JobsChanged> news, uint64_t last);
+
   std::optional<Reply> TakeAnyReply(core::Ticket ticket);
   template <typename Done>
   Done TakeReply(core::Ticket ticket);
   std::shared_ptr<AgentPeer> Peer(core::SessionId session);
-  void Send(core::SessionId session, AgentPeer& peer, agent::v1::ConnectResponse message);
 
+  // ---- effects thread, or the detour of assignments; nothing happens if the agent has gone
+  void Assign(core::SessionId session, std::vector<agent::v1::Assignment> assignments);
+  void Send(core::SessionId session, agent::v1::ConnectResponse message);
+  void Close(core::SessionId session, const absl::Status& status);
+
+  const store::Store* const store_;
   ChangeFeed* const feed_;
   const JobsChanged jobs_changed_;
-  AssignmentMessages assignments_;
+
+  AssignmentMessages assignments_;  // effects thread
+  Detour assigning_;                // of messages to agents, by session
+  Detour showing_;                  // of changes for watchers
 
   std::mutex mutex_;
   core::Ticket last_ticket_ = 0;

@@ -36,6 +36,7 @@ Engine::Engine(EngineOptions options, std::unique_ptr<core::Core> core, store::S
 Engine::~Engine() { Stop(); }
 
 void Engine::Start() {
+  effects_.Start();
   carrier_.Start();
   committer_.Start();
   thread_ = std::thread([this] { Run(); });
@@ -46,6 +47,7 @@ void Engine::Stop() {
   if (thread_.joinable()) thread_.join();
   committer_.Stop();
   carrier_.Stop();
+  effects_.Stop();
   effects_.Abandon();
 }
 

@@ -10,9 +10,26 @@ WorkerPool::WorkerPool(Options options) : options_(options) {
 
 WorkerPool::~WorkerPool() { Stop(); }
 
-bool WorkerPool::PostCall(Task task) { return Post({std::move(task), true}); }
+bool WorkerPool::PostCall(Task task) {
+  {
+    std::lock_guard lock(mutex_);
+    if (stopping_ || waiting_calls_ == options_.max_waiting_calls) return false;
+    ++waiting_calls_;
+    calls_.push_back(std::move(task));
+  }
+  changed_.notify_one();
+  return true;
+}
 
-bool WorkerPool::PostStep(Task task) { return Post({std::move(task), false}); }
+bool WorkerPool::PostStep(Task task) {
+  {
+    std::lock_guard lock(mutex_);
+    if (stopping_) return false;
+    steps_.push_back(std::move(task));
+  }
+  changed_.notify_one();
+  return true;
+}
 
 bool WorkerPool::Reserve() {
   std::lock_guard lock(mutex_);
@@ -21,24 +38,19 @@ bool WorkerPool::Reserve() {
   return true;
 }
 
-bool WorkerPool::PostReserved(Task task) { return Post({std::move(task), true}, true); }
+bool WorkerPool::PostReserved(Task task) {
+  {
+    std::lock_guard lock(mutex_);
+    if (stopping_) return false;
+    calls_.push_back(std::move(task));
+  }
+  changed_.notify_one();
+  return true;
+}
 
 void WorkerPool::Unreserve() {
   std::lock_guard lock(mutex_);
   --waiting_calls_;
-}
-
-bool WorkerPool::Post(Item item, bool is_reserved) {
-  {
-    std::lock_guard lock(mutex_);
-    if (stopping_) return false;
-    const bool takes_place = item.is_call && !is_reserved;
-    if (takes_place && waiting_calls_ == options_.max_waiting_calls) return false;
-    if (takes_place) ++waiting_calls_;
-    items_.push_back(std::move(item));
-  }
-  changed_.notify_one();
-  return true;
 }
 
 void WorkerPool::Stop() {
@@ -52,16 +64,24 @@ void WorkerPool::Stop() {
   }
 }
 
+WorkerPool::Task WorkerPool::TakeNext() {
+  const bool takes_step = !steps_.empty() && (calls_.empty() || calls_in_a_row_ == kCallsPerStep);
+  std::deque<Task>& from = takes_step ? steps_ : calls_;
+  Task task = std::move(from.front());
+  from.pop_front();
+  calls_in_a_row_ = takes_step || steps_.empty() ? 0 : calls_in_a_row_ + 1;
+  if (!takes_step) --waiting_calls_;
+  return task;
+}
+
 void WorkerPool::Run() {
   for (;;) {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return stopping_ || !items_.empty(); });
-    if (items_.empty()) return;
-    Item item = std::move(items_.front());
-    items_.pop_front();
-    if (item.is_call) --waiting_calls_;
+    changed_.wait(lock, [this] { return stopping_ || !calls_.empty() || !steps_.empty(); });
+    if (calls_.empty() && steps_.empty()) return;
+    const Task task = TakeNext();
     lock.unlock();
-    item.task();
+    task();
   }
 }
 

@@ -1,8 +1,9 @@
 // A few threads for what waits for the disk, so that gRPC's threads never do.
 //
-// Any thread may post. Two kinds of work share the threads in the order of arrival: calls, which
-// are refused when too many wait, and steps of streams, of which each stream has at most one here;
-// the number of streams bounds those.
+// Any thread may post. Two kinds of work share the threads, each in the order of arrival: calls,
+// which are refused when too many wait, and steps of streams, of which each stream has at most one
+// here; the number of streams bounds those. Calls go first, so that many streams do not delay them;
+// one step follows kCallsPerStep calls, so that many calls do not stop the streams.
 #ifndef MUSTER_BROKER_RPC_WORKER_POOL_H_
 #define MUSTER_BROKER_RPC_WORKER_POOL_H_
 
@@ -18,6 +19,10 @@ namespace muster::broker {
 
 class WorkerPool {
  public:
+  // While both kinds wait. A step takes about as long as a few calls, so that calls get most of the
+  // time and streams are still served.
+  static constexpr int kCallsPerStep = 8;
+
   struct Options {
     int threads = 2;  // SQLite and the page cache gain little from more on a small machine
     size_t max_waiting_calls = 1024;  // at about 20 us to 10 ms each
@@ -43,17 +48,16 @@ class WorkerPool {
   void Stop();
 
  private:
-  struct Item {
-    Task task;
-    bool is_call = false;
-  };
-  bool Post(Item item, bool is_reserved = false);
+  // With the lock held; something waits.
+  Task TakeNext();
   void Run();
 
   const Options options_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Item> items_;
+  std::deque<Task> calls_;
+  std::deque<Task> steps_;
+  int calls_in_a_row_ = 0;    // taken since the last step, while steps waited
   size_t waiting_calls_ = 0;  // reserved places included
   bool stopping_ = false;
   std::vector<std::thread> threads_;

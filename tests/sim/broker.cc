@@ -36,7 +36,7 @@ void SimBroker::Start() {
   }
   loop_.emplace(std::make_unique<core::Core>(CoreOptions(), *std::move(restored)), kTickInterval,
                 Now());
-  assignments_.emplace(&store_);
+  assignments_.emplace();
   world_.history.Note(world_.loop, "broker: starts");
   CheckInvariants();
   TurnAfter(loop_->Patience(Now()));
@@ -279,10 +279,13 @@ void SimBroker::Do(core::SendAssignments& effect) {
   if (world_.Has(Mutation::kForgetLaunchedBefore)) {
     for (agent::v1::Assignment& one : assignments) one.set_may_have_been_launched(false);
   }
-  auto messages = assignments_->Make(std::move(assignments));
-  if (!messages.ok())
+  assignments_->FillFromMemory(assignments);
+  if (!broker::AssignmentMessages::FillFromStore(store_, assignments).ok())
     return auditor_.Fail("durable", "an assignment is sent whose job is not stored");
-  for (agent::v1::ConnectResponse& message : *messages) link->second->ToAgent(std::move(message));
+  for (agent::v1::ConnectResponse& message :
+       broker::AssignmentMessages::Pack(std::move(assignments))) {
+    link->second->ToAgent(std::move(message));
+  }
 }
 
 void SimBroker::Do(core::CloseAgent& effect) {

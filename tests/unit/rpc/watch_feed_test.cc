@@ -138,6 +138,23 @@ TEST_F(WatchFeedTest, AJobThatMatchedBeforeAnybodyWatchedCeasesToMatch) {
   EXPECT_THAT(watch->NextStates(1), ElementsAre(v1::JOB_STATE_SUCCEEDED));
 }
 
+TEST_F(WatchFeedTest, AJobThatNobodyWatchedCeasesToMatchByALabel) {
+  v1::SubmitJobRequest request = SubmitTrue();
+  (*request.mutable_spec()->mutable_labels())["team"] = "a";
+  const uint64_t id = broker.Submit(request);
+  agent.ReadAssignments(1);
+  const auto watch = Watch(WatchFilter("label.team = a"));
+  v1::UpdateJobRequest update;
+  update.set_job_id(id);
+  (*update.mutable_set_labels())["team"] = "b";
+  v1::UpdateJobResponse response;
+  ASSERT_TRUE(broker.jobs().UpdateJob(Call().get(), update, &response).ok());
+  const auto changes = Take(*watch, 1);
+  ASSERT_EQ(changes.size(), 1u);
+  EXPECT_EQ(changes[0].transition().kind(), v1::TRANSITION_KIND_UPDATED);
+  EXPECT_EQ(changes[0].job().labels().at("team"), "b");
+}
+
 TEST_F(WatchFeedTest, WhatChangesWithoutATransitionIsAChange) {
   const std::string run_key = Submit();
   ReportAtOnce(run_key, {v1::RUN_STATE_LAUNCHING, v1::RUN_STATE_PENDING});
