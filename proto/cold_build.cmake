@@ -1,6 +1,6 @@
-# What keeps a cold build short: a file of ours is 100 lines and reads 150,000 of headers, nearly always the same ones.
-# Included at the end of the root's CMakeLists.txt, when all targets are known. Both ways of building stay whole: without the two
-# options each file is compiled alone, which shows a missing include and is what clang-tidy reads.
+# Keeps a cold build short: a file of ours is 100 lines and reads 150,000 of headers, nearly always the same ones. Included at
+# the end of the root's CMakeLists.txt, when all targets are known. Both ways of building stay whole: without the two options
+# each file is compiled alone, which shows a missing include and is what clang-tidy reads.
 option(MUSTER_PCH "Compile common headers once" ON)
 option(MUSTER_UNITY "Compile several files of a target together" ON)
 

@@ -33,7 +33,7 @@ constexpr absl::Duration kFullDiskRetry = absl::Seconds(1);
 // Intents committed while earlier launches are under way: disk and cluster work at the same time.
 constexpr int kLaunchesAhead = 3;
 
-// Of backends that launch many at once: batches whose intents are committed, one of them under way.
+// Batches with committed intents, for backends that launch many at once; one is under way.
 constexpr int kBatchesInFlight = 2;
 
 int LaunchesInFlight(const AgentOptions& options, const Backend& backend) {
@@ -252,7 +252,7 @@ class Agent::Impl {
     Tell(std::move(done.input), out);
   }
 
-  // What is due by time, each on its own thread.
+  // Does the work that is due by time, each kind on its own thread.
   void Tend() {
     if (!result_.ok() || drain_until_) return;
     const absl::Time now = Now();

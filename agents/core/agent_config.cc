@@ -91,7 +91,7 @@ absl::Status SetGpus(machines::MachinesConfig* machines, const std::string& valu
   return absl::OkStatus();
 }
 
-// What is a slip elsewhere costs people their files here: the unit has to be written down.
+// A slip that is harmless elsewhere costs people their files here: the unit has to be written down.
 absl::Status SetKeepWork(machines::MachinesConfig* machines, const std::string& value) {
   constexpr std::string_view kForever = "forever";
   constexpr absl::Duration kLeast = absl::Seconds(1);

@@ -40,8 +40,8 @@ struct AgentConfig {
 
 // Every setting; they write into `config`.
 std::vector<Setting> SettingsOf(AgentConfig* config);
-// Whether what is required is there, a broker only of who `needs_broker`. INVALID_ARGUMENT names
-// what is not.
+// Returns whether the required settings are there; a broker is required only if `needs_broker`.
+// INVALID_ARGUMENT names what is not.
 absl::Status CheckComplete(const AgentConfig& config, bool needs_broker);
 
 }  // namespace muster::agents

@@ -218,7 +218,7 @@ class AgentCore {
   std::vector<RunHandle> RunsToObserve() const;
   // Every run held, for Backend::Adopt.
   std::vector<RunHandle> AllRuns() const;
-  // Whether new runs are held back, because the journal is nearly full.
+  // Returns whether new runs are held back, because the journal is nearly full.
   bool holds_back_runs() const;
   absl::Status CheckInvariants() const;
 

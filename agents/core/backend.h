@@ -67,7 +67,8 @@ inline constexpr size_t kMaxForgetBatch = 100;
 // Replicas of a run that are told of, as Run.replicas says.
 inline constexpr size_t kMaxReplicas = 256;
 
-// What the cluster says about one run now. A run about which nothing could be learnt is left out.
+// The cluster's present report about one run. A run about which nothing could be learnt is left
+// out.
 struct Observation {
   std::string run_key;
   v1::RunState state = v1::RUN_STATE_UNSPECIFIED;
@@ -82,12 +83,12 @@ struct Observation {
   std::optional<absl::Time> end_time;
   // How often the scheduler has started the run again by itself.
   uint32_t restarts = 0;
-  // Of a run that waits: when the scheduler expects to start it. None: it does not say.
+  // For a run that waits: when the scheduler expects to start it. None: it does not say.
   std::optional<absl::Time> estimated_start;
   std::optional<v1::ExitStatus> exit;
   std::optional<v1::Failure> failure;
-  // Of a failure that is neither the program's nor for want of memory: whether the ends of the
-  // run's logs may show that the cluster was at fault. Those two are always looked into.
+  // For a failure that is neither the program's nor for want of memory: whether the ends of the
+  // run's logs may show that the cluster was at fault. For the other two the logs are always read.
   bool may_logs_tell = false;
 };
 
@@ -108,7 +109,8 @@ class Backend {
  public:
   virtual ~Backend() = default;
 
-  // What works and what is missing; an error keeps the agent from starting and says what to do.
+  // Finds out whether the cluster works and what is missing; an error keeps the agent from starting
+  // and says what to do.
   virtual absl::Status Probe() = 0;
   virtual absl::StatusOr<v1::Inventory> Inventory() = 0;
 
@@ -117,18 +119,19 @@ class Backend {
   // A preflight of everything that runs need, in the order in which things depend on each other.
   // Also if Probe has failed: what could not be looked at is a line that says so.
   virtual v1::ClusterChecks Check() = 0;
-  // What the cluster has and does. UNAVAILABLE: it could not be asked.
+  // Returns what the cluster has and does. UNAVAILABLE: it could not be asked.
   virtual absl::StatusOr<v1::ClusterDetails> Describe() = 0;
-  // What Launch would submit for such a job of that user, what stands against it (a failed check)
-  // and when it would start, if the cluster can say; no user: a submit waits, and what the backend
-  // knows itself will do. `spec` is valid, with its defaults. UNAVAILABLE: it could not be asked.
+  // Returns the submission that Launch would make for such a job of that user, the failed checks
+  // that stand against it, and when it would start, if the cluster can say. Without a user, a
+  // submit waits for the answer, and what the backend knows itself is enough. `spec` is valid, with
+  // its defaults. UNAVAILABLE: it could not be asked.
   virtual absl::StatusOr<v1::JobPlan> Plan(const v1::JobSpec& spec, const std::string& user) = 0;
 
   // ---- runs
 
   // The runs in the journal, once, before any other call about runs. If there are any, nothing
-  // begins before AllowStarts: what waits may have been canceled while no agent was there to hear
-  // it. What has begun goes on.
+  // begins before AllowStarts: a run that waits may have been canceled while no agent was there to
+  // hear it. Runs that have begun go on.
   virtual absl::Status Adopt(const std::vector<RunHandle>& runs) = 0;
   // The broker has said which of the adopted runs it no longer wants, and Cancel has been called
   // for those: what waits may begin. Once, after an Adopt with runs; from then on the agent may
@@ -144,7 +147,7 @@ class Backend {
   // Idempotent by run key: a run that the cluster has already is kLaunched and not launched again.
   // An assignment that is held is launched so that it does not start before SetHeld(run, false).
   virtual LaunchOutcome Launch(const agent::v1::Assignment& assignment) = 0;
-  // What waits for its launch at the same time, 1 to MaxLaunchBatch() runs in the order of their
+  // Launches the runs that wait at the same time, 1 to MaxLaunchBatch() runs in the order of their
   // arrival; never one twice. One outcome each, in the same order, and each as Launch promises it:
   // idempotent by run key, whatever runs came together the last time.
   virtual std::vector<LaunchOutcome> LaunchMany(
@@ -192,7 +195,8 @@ class Backend {
   // A file that is written where the run begins each time, before its program: it is dated by the
   // file server, as the results are, and not by the node. Empty: the cluster has none.
   virtual std::string StartMark(const RunHandle& /*run*/) { return {}; }
-  // Whether the run may have GPUs: what its output says of them is the cluster's fault only then.
+  // Returns whether the run may have GPUs: only then is what its output says of them the cluster's
+  // fault.
   virtual bool MayHaveGpus(const RunHandle& run) {
     if (run.assignment == nullptr) return true;
     const v1::Resources& resources = run.assignment->spec().resources();
@@ -217,8 +221,9 @@ class Backend {
   virtual absl::Duration ObserveInterval() const = 0;
   // `wake` may be called from any thread, as long as the backend lives.
   virtual void SetWaker(std::function<void()> wake) = 0;
-  // Whether what the latest Inventory has told is known not to be so any more: the next one is read
-  // soon, and not after the usual time. Asked after each wake; tells it once, and returns at once.
+  // Returns whether what the latest Inventory has told is known not to be so any more: the next one
+  // is read soon, and not after the usual time. Asked after each wake; tells it once, and returns
+  // at once.
   virtual bool TakeInventoryNews() { return false; }
   // Scheduler calls since the start, by command name.
   virtual std::map<std::string, uint64_t> SchedulerCalls() const = 0;

@@ -10,7 +10,8 @@
 namespace muster::agents {
 namespace {
 
-// Whether somebody will look for the file: its user chose it, and not to be rid of the output.
+// Returns whether somebody will look for the file: its user chose it, and not to be rid of the
+// output.
 bool IsNamed(std::string_view file) {
   return !file.empty() && file != "/dev/null" && file != contract::kBatchOutput &&
          file != contract::kArrayBatchOutput;

@@ -10,7 +10,7 @@ namespace muster::agents {
 
 // A line for each check, its remedy below it, and how many there were of each kind.
 std::string CheckReport(const v1::ClusterChecks& checks);
-// Whether one has failed.
+// Returns whether one has failed.
 bool HasFailed(const v1::ClusterChecks& checks);
 
 }  // namespace muster::agents

@@ -14,7 +14,7 @@
 
 namespace muster::agents {
 
-// What the contract allows for evidence details and failure messages.
+// The limits of the contract for evidence details and failure messages.
 inline constexpr size_t kMaxDetailBytes = 4096;
 // The other texts are short by nature; this bounds them all the same.
 inline constexpr size_t kMaxNameBytes = 1024;

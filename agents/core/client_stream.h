@@ -22,7 +22,7 @@
 
 namespace muster::agents {
 
-// What a stream may hold that the other side has not read.
+// The bounds of what a stream may hold that the other side has not read.
 struct QueueBounds {
   size_t messages;
   size_t bytes;

@@ -28,7 +28,7 @@ constexpr size_t kMaxSearchBytes = 1 << 20;
 // Why an end is held back for which a round had no time.
 constexpr std::string_view kNoTurn =
     "it has ended, and what it has left is not read yet: the host is slow, or many have ended";
-// Of what find complains about, people are shown so much.
+// Bytes of find's complaints that people are shown.
 constexpr size_t kMaxComplaintBytes = 200;
 
 // The file system has answered: there is nothing that this user can read.
@@ -43,7 +43,8 @@ struct StatusPath {
   absl::Time modify_time = absl::InfinitePast();
 };
 
-// What find printed: "SECONDS.FRACTION SIZE PATH", each ended by a NUL byte. The newest.
+// Reads the output of find: "SECONDS.FRACTION SIZE PATH", each ended by a NUL byte. Returns the
+// newest.
 StatusPath NewestOf(std::string_view printed) {
   StatusPath newest;
   while (!printed.empty()) {
@@ -64,8 +65,8 @@ StatusPath NewestOf(std::string_view printed) {
   return newest;
 }
 
-// Whether find met nothing worse than what is not there: that is an answer. `complaints`: what it
-// wrote to stderr in the C locale.
+// Returns whether find met nothing worse than what is not there: that is an answer. `complaints`:
+// what it wrote to stderr in the C locale.
 bool IsOnlyMissing(std::string_view complaints) {
   constexpr std::string_view kMissing = ": No such file or directory";
   bool is_missing = false;
@@ -86,8 +87,8 @@ std::string WordsOf(const hosts::CommandResult& search) {
   return std::string(line.substr(0, kMaxComplaintBytes));
 }
 
-// What people read of a run whose end is held back. It has no failure and no exit status yet: how
-// it ended is not known.
+// Returns the observation that people read of a run whose end is held back. It has no failure and
+// no exit status yet: how it ended is not known.
 Observation HeldBack(Observation seen, const std::string& why) {
   seen.state = v1::RUN_STATE_FINISHING;
   seen.reason = contract::MakeReason(v1::STATE_REASON_CODE_READING_END, {.detail = why});
@@ -173,8 +174,8 @@ EndReader::Reading EndReader::Read(const RunHandle& run, Observation* seen) {
   return reading;
 }
 
-// That the run failed is known, and only why is not: what a host that answers cannot read in time
-// is left out. Without the host nobody knows whether another run is worth it.
+// The run is known to have failed, and only the reason is unknown: a file that a host which answers
+// cannot read in time is left out. Without the host nobody knows whether another run is worth it.
 EndReader::Reading EndReader::Unread(std::string_view what, const absl::Status& status) {
   const bool is_away = absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
   return {is_away ? Reading::Kind::kNoAnswer : Reading::Kind::kMayChange,
@@ -190,7 +191,7 @@ EndReader::Reading EndReader::ReadStatus(const RunHandle& run, Observation* seen
       since.ok() ? FindStatus(backend_.ResultsDirectory(run), *since) : since.status();
   if (!file.ok()) {
     Reading unread = Unread("status.json", file.status());
-    // Whether it failed at all is in that file.
+    // Only that file tells whether the run failed at all.
     if (succeeded) unread.kind = Reading::Kind::kNoAnswer;
     return unread;
   }

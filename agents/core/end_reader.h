@@ -26,8 +26,8 @@
 namespace muster::agents {
 
 struct EndReaderOptions {
-  // Of a run with many ranks, so many files are read: the rank that failed first, then the lowest.
-  // 16 ranks; what goes wrong on one shows on all. Together 8 MiB at most.
+  // Files that are read of a run with many ranks: the rank that failed first, then the lowest. 16
+  // ranks; a fault of one rank shows on all. Together 8 MiB at most.
   size_t max_files = 32;
   // One round of observations may spend so long on it; the ends that are left over come with the
   // next round.
@@ -51,8 +51,8 @@ class EndReader {
   // Completes the failures among the observations. An end that is held back is FINISHING, with the
   // reason, and the backend tells of it again: for options.grace at most once the host has
   // answered, and for options.max_hold at most while it cannot be asked, or cannot say whether a
-  // status.json that decides about success is there. What max_round leaves no time for is held back
-  // likewise, and is first in the next round.
+  // status.json that decides about success is there. An end for which max_round leaves no time is
+  // held back likewise, and is first in the next round.
   void Complete(const std::vector<RunHandle>& runs, ObserveOutcome* outcome);
 
  private:
@@ -66,7 +66,7 @@ class EndReader {
     std::string why;  // unless it is done: a reason for people
   };
 
-  // Whether the run has left anything that may change what is told of its end.
+  // Returns whether the run has left anything that may change what is told of its end.
   static bool NeedsReading(const RunHandle& run, const Observation& seen);
   Observation ReadOrHold(const RunHandle& run, Observation seen);
   Reading Read(const RunHandle& run, Observation* seen);

@@ -16,7 +16,7 @@ namespace muster::agents {
 class FailureLog {
  public:
   // Logs the failure, unless its words are those of the latest try. OK: it works, and whatever
-  // fails next is logged. Whether it has logged.
+  // fails next is logged. Returns whether it has logged.
   bool Note(std::string_view event, const std::string& run_key, const absl::Status& status);
   // The run is over: as much is kept as there are runs.
   void Forget(const std::string& run_key);

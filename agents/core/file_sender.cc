@@ -17,7 +17,7 @@
 namespace muster::agents {
 namespace {
 
-// What FileLeftOut.why takes.
+// The limit of FileLeftOut.why.
 constexpr size_t kMaxWhyBytes = 256;
 
 std::string Join(const std::string& above, const std::string& below) {
@@ -67,7 +67,7 @@ class Walk {
     return absl::OkStatus();
   }
 
-  // What is below the directory that was asked for.
+  // Visits the entries below the directory that was asked for.
   absl::Status Visit(const std::string& path) {
     if (const std::string_view wrong = contract::WhatIsWrongWithTreePath(path); !wrong.empty())
       return LeaveOut(path, wrong), absl::OkStatus();
@@ -92,7 +92,7 @@ class Walk {
     const uint64_t size_bytes = entry.size_bytes();
     std::vector<std::string> names;
     std::string first;
-    // What can be read is seen before it is announced.
+    // The entry is read before it is announced, so that one that cannot be read is left out.
     absl::Status status;
     if (kind == v1::FILE_KIND_DIRECTORY) {
       auto listed = files_.List(Join(base_, path));

@@ -43,7 +43,7 @@ class FileSender {
   ~FileSender();
 
   bool can_send() const { return ways_.open != nullptr; }
-  // Whether the destructor would wait for a read.
+  // Returns whether the destructor would wait for a read.
   bool has_any() {
     const std::lock_guard lock(mutex_);
     return under_way_ > 0;

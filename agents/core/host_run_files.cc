@@ -34,15 +34,15 @@ constexpr int kReplaced = 84;
 constexpr size_t kMaxLookBytes = 8 << 10;
 // kMaxNamesInDirectory of usual length, and targets of links.
 constexpr size_t kMaxListBytes = 32 << 20;
-// Of one command; all arguments together have 1 MiB over SSH (remote_script.cc).
+// Limit for one command; all arguments together have 1 MiB over SSH (remote_script.cc).
 constexpr size_t kMaxFilesAtOnce = 256;
 constexpr size_t kMaxNameBytesAtOnce = 256 << 10;
-// What frames a part, and says what went wrong.
+// Room for the frame of a part and for error messages.
 constexpr size_t kFrameBytes = 8 << 10;
 // An answer that came within the one may be larger the next time, one that took the other smaller.
 constexpr std::chrono::seconds kQuick{1};
 constexpr std::chrono::seconds kSlow{5};
-// What a message quotes of what the host said.
+// Bytes of a host's answer that a message quotes.
 constexpr size_t kQuotedBytes = 500;
 
 v1::FileTreeEntry EntryOf(mode_t type, uint32_t permissions, uint64_t size, std::string target) {
@@ -104,13 +104,13 @@ class HostRunFiles final : public RunFiles {
                                    size_t max_bytes) override;
 
  private:
-  // What one command is to read of one file.
+  // The part of one file that one command is to read.
   struct Wanted {
     std::string path;
     uint64_t offset = 0;
     uint64_t bytes = 0;
   };
-  // What it has read.
+  // The part of one file that it has read.
   struct Part {
     absl::Status status;
     uint64_t offset = 0;
@@ -126,7 +126,7 @@ class HostRunFiles final : public RunFiles {
     std::vector<Wanted> files;
     bool are_whole = false;
   };
-  // What the host says of a batch.
+  // The host's answer to a batch.
   struct Answer {
     Batch batch;
     std::string mark;  // behind each part
@@ -159,7 +159,8 @@ class HostRunFiles final : public RunFiles {
 
   const std::unique_ptr<hosts::Host> host_;
   const RunPlace place_;
-  // Of the directory that was listed last and those above it: what a walk still has to visit.
+  // The entries that a walk still has to visit, of the directory that was listed last and of those
+  // above it.
   std::map<std::string, Listing> listings_;
   std::map<std::string, Part> ahead_;  // by path; no more than one command has read
   size_t read_ahead_bytes_ = kFirstReadAheadBytes;
@@ -273,7 +274,7 @@ absl::StatusOr<std::vector<std::string>> HostRunFiles::List(const std::string& p
 
 // ---- reading
 
-// What is between two directories is read together: a directory's own files come in between, and
+// Files between two directories are read together: a directory's own files come in between, and
 // would be read ahead instead.
 void HostRunFiles::AddNeighbours(const std::string& path, std::vector<Wanted>* files) const {
   const std::string directory = DirectoryOf(path);

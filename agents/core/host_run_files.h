@@ -17,7 +17,7 @@ namespace muster::agents {
 // hear which host is silent.
 inline constexpr absl::Duration kHostFilesPatience = absl::Seconds(30);
 
-// What is read ahead by one command. A command costs the host a dozen processes, so that more at a
+// Bytes that one command reads ahead. A command costs the host a dozen processes, so that more at a
 // time is quicker; a slow line must bring it within the patience.
 inline constexpr size_t kMinReadAheadBytes = 256 << 10;
 inline constexpr size_t kFirstReadAheadBytes = 1 << 20;
@@ -36,8 +36,8 @@ struct RunPlace {
 // So a run that exchanges a directory for a link meanwhile wins nothing, as on this machine: not
 // even one that sees less of the host than the user of its agent, since it is in a container.
 //
-// Of a file that is read piece by piece the next piece comes while the last one is being sent; the
-// object's end waits for it.
+// While one piece of a large file is being sent, the next one is read; the object's end waits for
+// it.
 //
 // Whatever keeps the host from answering is UNAVAILABLE and names it. ABORTED: a file was replaced
 // by another one while it was read.

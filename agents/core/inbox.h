@@ -1,4 +1,4 @@
-// What the agent's core thread has been told and has not handled yet.
+// The inputs that the agent's core thread has been given and has not handled yet.
 //
 // Any thread posts, the core thread takes. It is bounded by its writers: a link hands over so many
 // messages and no more until they are handled, every run has one call under way at most, questions

@@ -13,7 +13,7 @@
 namespace muster::agents {
 namespace {
 
-// Of missing inputs, so many are named.
+// Missing inputs that are named at most.
 constexpr size_t kMaxNamed = 8;
 // Others may read what the job makes; its umask decides about the files.
 constexpr uint32_t kResultsMode = 0755;

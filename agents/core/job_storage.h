@@ -20,7 +20,7 @@ struct JobStorage {
   // Jobs that name no results directory get one of their number in it: absolute. Empty: they have
   // none.
   std::string results_root;
-  // What every container of the cluster shows under the same path.
+  // The directories that every container of the cluster shows under the same path.
   std::vector<std::string> container_mounts;
 };
 
@@ -31,15 +31,15 @@ struct JobStorage {
 absl::StatusOr<agent::v1::Assignment> OnCluster(const agent::v1::Assignment& assignment,
                                                 const JobStorage& storage);
 
-// Whether all inputs of such an assignment are on the host; a link counts if what it leads to is
-// there. INVALID_ARGUMENT names those that are not, or that its user may not see. Other errors: the
-// host could not look. Blocks for two round trips.
+// Returns whether all inputs of such an assignment are on the host; a link counts if what it leads
+// to is there. INVALID_ARGUMENT names those that are not, or that its user may not see. Other
+// errors: the host could not look. Blocks for two round trips.
 absl::Status CheckInputs(const v1::JobSpec& spec, hosts::Host* host);
 
 // The line of a plan about such inputs; nothing if there are none. Blocks as CheckInputs does.
 std::optional<v1::ClusterCheck> PlanInputs(const v1::JobSpec& spec, hosts::Host* host);
 
-// What is wrong with a job, for people: of an INVALID_ARGUMENT "FIELD: why", its first; else the
+// Returns the fault of a job, for people: the first "FIELD: why" of an INVALID_ARGUMENT; else the
 // message.
 std::string WhatIsWrong(const absl::Status& status);
 

@@ -21,7 +21,7 @@ class Journal {
  public:
   virtual ~Journal() = default;
 
-  // What it held when it was opened; once.
+  // Returns the content that the journal had when it was opened; once.
   virtual JournalContent TakeContent() = 0;
   // All or nothing. RESOURCE_EXHAUSTED: the disk is full and nothing was changed; try the same
   // again. OUT_OF_RANGE: the changes would grow it beyond its bound; nothing was changed, and

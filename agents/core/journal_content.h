@@ -1,4 +1,4 @@
-// What journal changes do to a journal's content: the in-memory twin of the journal on disk.
+// Applies journal changes to a journal's content: the in-memory twin of the journal on disk.
 #ifndef MUSTER_AGENTS_CORE_JOURNAL_CONTENT_H_
 #define MUSTER_AGENTS_CORE_JOURNAL_CONTENT_H_
 

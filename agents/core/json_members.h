@@ -1,5 +1,5 @@
-// What schedulers' answers say in JSON. A value that is missing, or of another type than the reader
-// expects, reads like one that is not there: no answer is trusted to have what it should.
+// Reads the JSON in schedulers' answers. A value that is missing, or of another type than the
+// reader expects, reads like one that is not there: no answer is trusted to have what it should.
 #ifndef MUSTER_AGENTS_CORE_JSON_MEMBERS_H_
 #define MUSTER_AGENTS_CORE_JSON_MEMBERS_H_
 
@@ -17,7 +17,7 @@ const nlohmann::json& Member(const nlohmann::json& object, std::string_view name
 std::string TextOf(const nlohmann::json& value);
 // Nothing if it is no whole number.
 std::optional<int64_t> IntegerOf(const nlohmann::json& value);
-// Whether it is true.
+// Returns whether it is true.
 bool FlagOf(const nlohmann::json& value);
 
 }  // namespace muster::agents

@@ -21,7 +21,7 @@ using kubernetes::StorageRoot;
 
 // More than any node has.
 constexpr uint64_t kMaxCpuMillis = 10'000'000;
-// What no program starts without.
+// No program starts with less.
 constexpr uint64_t kLeastMemoryBytes = uint64_t{1} << 20;
 constexpr uint64_t kMostMemoryBytes = uint64_t{1} << 50;
 

@@ -102,7 +102,7 @@ class LocalRunFiles final : public RunFiles {
   absl::StatusOr<std::string> Read(const std::string& path, uint64_t offset,
                                    size_t max_bytes) override {
     if (!file_.has_value() || path != file_path_) {
-      // What was a file a moment ago may be a pipe now, whose open would wait for a writer.
+      // A path that was a file a moment ago may be a pipe now, whose open would wait for a writer.
       auto file = OpenBeneath(directory_.get(), path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
       if (!file.ok()) return file.status();
       struct stat info {};

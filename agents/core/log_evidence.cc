@@ -12,7 +12,7 @@
 namespace muster::agents {
 namespace {
 
-// Of several ranks that say the same, a few are enough.
+// If several ranks say the same, a few quotes are enough.
 constexpr size_t kQuotedLogs = 3;
 
 struct Found {
@@ -63,7 +63,7 @@ void Append(std::string_view sentence, std::string* message) {
   *message += fmt::format("{}{}", message->empty() ? "" : " ", sentence);
 }
 
-// What the cluster itself says of memory and time stands, unless the cluster was at fault.
+// The cluster's own report about memory and time stands, unless the cluster was at fault.
 bool Decides(const contract::LogVerdict& verdict, const v1::Failure& failure) {
   return verdict.retriable || failure.failure_class() == v1::FAILURE_CLASS_PROGRAM;
 }

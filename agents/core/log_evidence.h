@@ -1,4 +1,4 @@
-// What the ends of a failed run's logs add to what its cluster says of the end. Pure.
+// Adds the ends of a failed run's logs to what its cluster says of the end. Pure.
 #ifndef MUSTER_AGENTS_CORE_LOG_EVIDENCE_H_
 #define MUSTER_AGENTS_CORE_LOG_EVIDENCE_H_
 
@@ -12,10 +12,9 @@
 
 namespace muster::agents {
 
-// Of a log only so many of its last lines count: what a program wrote long before its end did not
-// end it.
+// Lines at the end of a log that count: output from long before the end did not end the program.
 inline constexpr size_t kMaxEvidenceLines = 500;
-// As v1::Failure and v1::FailureQuote say.
+// Limits of v1::Failure and v1::FailureQuote.
 inline constexpr int kMaxQuotes = 8;
 inline constexpr size_t kMaxQuoteBytes = 512;
 
@@ -26,8 +25,8 @@ struct LogEnd {
   bool is_stderr = false;
 };
 
-// Whether the logs may say why the run failed: its own program ended it, or memory ran out, or the
-// backend says so. A time limit is one, whatever a log says.
+// Returns whether the logs may say why the run failed: its own program ended it, or memory ran out,
+// or the backend says so. A time limit is one, whatever a log says.
 bool MayLogsTell(const Observation& seen);
 
 // The last `max_lines` lines.
@@ -37,7 +36,7 @@ std::string_view LastLines(std::string_view text, size_t max_lines);
 // another run may do better, what to do, and the line that says so. Logs that tell nothing, or that
 // are not there, leave the failure as it is, with the last words of the first stderr that has any
 // quoted, or else of the first stdout.
-// Of a run that has no GPUs, the rows about faults of GPUs do not count.
+// If the run has no GPUs, the rows about faults of GPUs do not count.
 void RefineByLogs(const contract::FailurePatterns& patterns, const std::vector<LogEnd>& logs,
                   bool may_have_gpus, v1::Failure* failure);
 

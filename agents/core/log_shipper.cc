@@ -323,7 +323,7 @@ class LogShipper::Impl {
 
   RemoteLogs* Remote() { return remote_ ? &*remote_ : nullptr; }
 
-  // What the round will read next.
+  // Returns the pieces that the round will read next.
   std::vector<RemoteLogs::Want> Wants() const {
     std::vector<RemoteLogs::Want> wants;
     for (const TailKey& key : round_) {

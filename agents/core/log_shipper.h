@@ -54,7 +54,7 @@ class LogShipper {
   void Connect(const std::string& cluster, const std::string& journal_id);
   void Disconnect();
 
-  // As the effect of this name. A repetition with `ended` set says that the run has ended.
+  // Does the effect of this name. A repetition with `ended` set says that the run has ended.
   void Ship(const RunHandle& run, bool ended);
   void Drop(const std::string& run_key);
 

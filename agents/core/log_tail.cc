@@ -6,7 +6,7 @@
 namespace muster::agents {
 namespace {
 
-// Of one log, so that a flood in one leaves room for the others.
+// Limit for one log, so that a flood in one leaves room for the others.
 constexpr uint64_t kMaxBytesInFlight = 4 << 20;
 constexpr size_t kMaxChunksInFlight = 256;
 
@@ -97,7 +97,7 @@ void LogTail::OnAnswer(const agent::v1::PushResponse& answer) {
     file_.Close();
     return;
   }
-  // What it no longer wants need not be read; the end goes where it says.
+  // Bytes that it no longer wants need not be read; the end goes where the answer says.
   const bool begins_to_discard = answer.discarding() && !discarding_;
   discarding_ = answer.discarding();
   const bool as_expected = answer.next_offset() == answered.end && !begins_to_discard;

@@ -39,7 +39,7 @@ class LogTail {
   void Sent(const agent::v1::LogChunk& chunk);
   void OnAnswer(const agent::v1::PushResponse& answer);
 
-  // Whether only an answer can bring this log further.
+  // Returns whether only an answer can bring this log further.
   bool awaits_answer() const;
   // Next would read the file.
   bool wants_to_read() const {

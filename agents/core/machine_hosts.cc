@@ -21,7 +21,7 @@ namespace {
 constexpr uint64_t kMaxCpus = 100'000;
 constexpr uint64_t kMaxGpusOfAType = 1024;  // more than any host has
 
-// Names in their order. What is no mapping is told by ApplyYaml, in its words.
+// Names in their order. ApplyYaml reports a text that is no mapping, in its own words.
 absl::StatusOr<std::vector<std::string>> NamesIn(std::string_view text, std::string_view file) {
   std::vector<std::string> names;
   try {

@@ -59,7 +59,7 @@ absl::StatusOr<std::unique_ptr<Backend>> MakeRemoteSlurmBackend(AgentConfig conf
   return slurm::CreateSlurmBackend(config.slurm, config.state_dir, *std::move(host));
 }
 
-// What the settings of machines say together with others.
+// Completes the settings of machines with others that they need.
 machines::MachinesConfig MachinesConfigOf(const AgentConfig& config) {
   machines::MachinesConfig machines = config.machines;
   machines.cluster = config.cluster;

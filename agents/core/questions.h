@@ -1,4 +1,4 @@
-// What the broker asks about the cluster now: answered beside everything else, and never in the
+// The broker's questions about the cluster: answered beside everything else, and never in the
 // journal, since an answer is of use only on the connection that asked.
 //
 // Any thread may ask. A lane of two threads calls the backend: a preflight that hangs delays no
@@ -18,10 +18,10 @@ namespace muster::agents {
 // Questions that wait or are being answered; each is a person's. Further ones are answered
 // RESOURCE_EXHAUSTED.
 inline constexpr int kMaxQuestions = 16;
-// What the broker takes (4 MiB), less what is around the answer.
+// The broker's limit for a message (4 MiB), less what is around the answer.
 inline constexpr size_t kMaxAnswerBytes = 3 << 20;
-// Of the text of a plan: ten plans are one answer of the broker. What is longer is cut, and says
-// so.
+// Limit for the text of a plan: ten plans are one answer of the broker. A longer text is cut, and
+// says so.
 inline constexpr size_t kMaxSubmissionBytes = 256 << 10;
 
 class Questions {
@@ -32,7 +32,7 @@ class Questions {
   explicit Questions(Backend* backend);
   // `done` is called once, from the lane's thread, or at once.
   void Ask(agent::v1::AgentQuestion question, Done done);
-  // Whether the destructor would wait for a call to the backend.
+  // Returns whether the destructor would wait for a call to the backend.
   bool has_any() const { return count_ > 0; }
 
  private:

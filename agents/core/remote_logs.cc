@@ -14,7 +14,8 @@ constexpr size_t kMaxWants = 4096;
 // Fetched together; bounds the memory, and how long one look takes.
 constexpr size_t kMaxFetchBytes = 4 << 20;
 
-// What the host says of a file, in the words of LogFile: a file that is not there yet is empty.
+// Reads the size from the host's answer about a file, with the errors of LogFile: a file that is
+// not there yet is empty.
 absl::StatusOr<uint64_t> SizeOf(const absl::StatusOr<hosts::FileInfo>& info,
                                 const std::string& path) {
   if (absl::IsNotFound(info.status())) return uint64_t{0};

@@ -32,12 +32,12 @@ class RemoteLogs {
   RemoteLogs(hosts::Host* host, std::function<std::vector<Want>()> wants)
       : host_(host), wants_(std::move(wants)) {}
 
-  // As LogFile::Read. A short answer means that the file ended there when it was looked at, which
-  // was after the last Forget.
+  // Reads like LogFile::Read. A short answer means that the file ended there when it was looked at,
+  // which was after the last Forget.
   absl::StatusOr<std::string> Read(const std::string& path, uint64_t offset, size_t max_bytes);
-  // As LogFile::Size; always asked anew.
+  // Returns the size like LogFile::Size; always asked anew.
   absl::StatusOr<uint64_t> Size(const std::string& path);
-  // What was fetched of the file is no longer good.
+  // Drops what was fetched of the file.
   void Forget(const std::string& path) { fetched_.erase(path); }
 
  private:
@@ -47,7 +47,7 @@ class RemoteLogs {
     bool is_end = false;  // the file has no more than that
   };
 
-  // Whether the answer is here and says enough.
+  // Returns whether the answer is here and says enough.
   static bool Answers(const Fetched& fetched, uint64_t offset, size_t max_bytes);
   void Fetch(const Want& first, size_t max_bytes);
   void FetchGrown(const std::vector<hosts::FilePart>& parts, const std::vector<uint64_t>& sizes);

@@ -1,8 +1,8 @@
 // The backend's blocking calls about runs, in lanes of their own: a slow launch delays no cancel.
 //
-// What waits for the same kind of call goes to the backend together, as far as it takes many at
-// once. All but the constructor and the answers: the agent's core thread, which never has two calls
-// for one run; so it bounds the queues.
+// Runs that wait for the same kind of call go to the backend together, as far as it takes many at
+// once. The agent's core thread calls everything but the constructor and the answers, and never has
+// two calls for one run; so it bounds the queues.
 #ifndef MUSTER_AGENTS_CORE_RUN_CALLS_H_
 #define MUSTER_AGENTS_CORE_RUN_CALLS_H_
 
@@ -21,7 +21,7 @@ namespace muster::agents {
 
 class RunCalls {
  public:
-  // What came of a call, once for each; from the threads of the lanes.
+  // Takes the result of a call, once for each; from the threads of the lanes.
   using Answer = std::function<void(Input)>;
 
   // `threads` for each kind of call; `file_threads` for launches of runs that bring files along, 0:

@@ -37,13 +37,14 @@ void TakeWhyUnknown(const std::string& why, agent::v1::RunEvent* told, agent::v1
 bool TakeNews(const Observation& observation, agent::v1::RunEvent* told,
               agent::v1::RunEvent* event);
 
-// Whether the cluster has a run in this state, as far as the agent knows.
+// Returns whether the cluster has a run in this state, as far as the agent knows.
 bool IsOnCluster(v1::RunState state);
 
 // The end of a run that failed after its cancel had been asked for. Such a failure says where the
 // cancel met the run (before its first record, in the midst of its launch, in a handler of TERM)
 // and nothing that its user has to mend, or that another run would do better: the run was canceled.
-// What was seen stays as evidence, and how the program ended as its exit status. Returns the state.
+// The observations stay as evidence, and the program's end stays as its exit status. Returns the
+// state.
 v1::RunState EndAsCanceled(agent::v1::RunEvent* event);
 
 }  // namespace muster::agents

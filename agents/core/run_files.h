@@ -26,8 +26,8 @@ class RunFiles {
  public:
   virtual ~RunFiles() = default;
 
-  // What is at a path, as an entry without a path: kind UNSPECIFIED is what can be no entry, a pipe
-  // or a socket. `follow`: a link itself is followed, too. Errors as of Read.
+  // Returns the entry at a path, without its path: kind UNSPECIFIED means a thing that can be no
+  // entry, a pipe or a socket. `follow`: a link itself is followed, too. Errors as of Read.
   virtual absl::StatusOr<v1::FileTreeEntry> LookAt(const std::string& path, bool follow) = 0;
   // The names in a directory, sorted. RESOURCE_EXHAUSTED: more than kMaxNamesInDirectory.
   virtual absl::StatusOr<std::vector<std::string>> List(const std::string& path) = 0;
@@ -49,15 +49,15 @@ struct RankOfRun {
 // none.
 using OpenRunFiles = std::function<absl::StatusOr<std::unique_ptr<RunFiles>>(const RankOfRun& of)>;
 
-// Of this machine, below `root`, which is trusted, while `directory` (relative to it) and what is
-// in it belong to the run. The kernel resolves each path beneath the directory (openat2), so that a
-// run that exchanges a directory for a link while it is read wins nothing. NOT_FOUND: there is no
-// such directory.
+// Opens the files of a run on this machine, below `root`, which is trusted; `directory` (relative
+// to it) and its content belong to the run. The kernel resolves each path beneath the directory
+// (openat2), so that a run that exchanges a directory for a link while it is read wins nothing.
+// NOT_FOUND: there is no such directory.
 absl::StatusOr<std::unique_ptr<RunFiles>> OpenLocalRunFiles(const std::string& root,
                                                             const std::string& directory);
 
 absl::Status PathNotFound(const std::string& path);
-// Of a run without a working directory. `why`: where it is known that there was one.
+// The error for a run without a working directory. `why`: where it is known that there was one.
 absl::Status NoWorkingDirectory(std::string_view why = {});
 absl::Status PathLeadsOut(const std::string& path);
 // By what the operating system says of a path.

@@ -32,7 +32,7 @@ void RunTable::WantHeld(const std::string& run_key, bool held, const Step& step)
 }
 
 void RunTable::AskHold(Run& run, const Step& step) {
-  // What runs is held no more, and what is requeued waits again.
+  // A run that runs is held no more, and a run that is requeued waits again.
   const bool matters = run.record.state == v1::RUN_STATE_PENDING && !run.record.cancel_requested;
   if (!matters || !run.wants_held || run.told_held == run.wants_held) return;
   if (run.call != Call::kNone || run.due != absl::InfiniteFuture()) return;

@@ -1,4 +1,4 @@
-// What a run's programs are given, on every kind of cluster alike.
+// The environment of a run's programs, on every kind of cluster alike.
 //
 // Pure functions; any thread.
 #ifndef MUSTER_AGENTS_CORE_RUN_PROGRAM_H_
@@ -21,8 +21,8 @@ std::map<std::string, std::string> RunVariables(const agent::v1::Assignment& ass
                                                 std::string_view cluster,
                                                 std::string_view run_directory);
 
-// What one role has of its own: its sizes, and a port that no other role on its nodes has; they win
-// over RunVariables.
+// Returns the variables of one role alone: its sizes, and a port that no other role on its nodes
+// has; they win over RunVariables.
 std::map<std::string, std::string> RoleVariables(const agent::v1::Assignment& assignment, int role);
 // MUSTER_ROLE_<NAME>_NODES: which nodes a role has, with commas between them.
 std::string RoleNodesVariable(const v1::Role& role);

@@ -237,8 +237,9 @@ void RunTable::OnObserved(const ObserveOutcome& outcome, absl::Time began, const
     Run* run = Find(seen.run_key);
     // An observation never stands in for the answer to a launch or a look-up.
     if (run == nullptr || !IsOnCluster(run->record.state)) continue;
-    // What ends a command is not needed any more while it is FINISHING. All that one look shows
-    // alive come together, and none before a look: cancels leave room for what shows their effect.
+    // The parts that end a command are not needed any more while it is FINISHING. All runs that one
+    // look shows alive come together, and none before a look: cancels leave room for what shows
+    // their effect.
     const bool is_alive =
         seen.state >= v1::RUN_STATE_PENDING && seen.state < v1::RUN_STATE_FINISHING;
     if (is_alive && run->canceled + options_.cancel_interval <= began &&
@@ -381,7 +382,7 @@ void RunTable::EndUnlaunched(Run& run, agent::v1::RunEvent event, v1::RunState s
   Change(run, std::move(event), state, step);
 }
 
-// What the state that a run is in asks for.
+// Starts the effects that the run's new state asks for.
 void RunTable::AfterChange(Run& run, const Step& step) {
   const v1::RunState state = run.record.state;
   if (contract::IsTerminal(state)) {

@@ -37,7 +37,7 @@ class RunTable {
   // are the events that were in the journal then.
   void Recover(const std::vector<agent::v1::RunEvent>& unacknowledged, const Step& step);
 
-  // What the broker says.
+  // Handle what the broker says.
   absl::Status Take(const agent::v1::Assignment& assignment, const Step& step);
   void WantCancel(const std::string& run_key, const Step& step);
   void Release(const std::string& run_key, const Step& step);
@@ -51,7 +51,7 @@ class RunTable {
   // The broker has all events up to `sequence`.
   void Acknowledged(uint64_t sequence, const Step& step);
 
-  // What came of the effects.
+  // Handle the results of the effects.
   void OnLaunched(Launched launched, const Step& step);
   void OnLookedUp(LookedUp looked_up, const Step& step);
   void OnCancelAsked(const CancelAsked& asked, const Step& step);
@@ -76,7 +76,7 @@ class RunTable {
   absl::Status CheckInvariants() const;
 
  private:
-  // What the backend is busy with for a run; at most one thing.
+  // The call that the backend is busy with for a run; at most one.
   enum class Call { kNone, kLaunch, kLookup, kCancel, kHold };
 
   struct Run {
@@ -87,10 +87,10 @@ class RunTable {
     absl::Time asked = absl::InfinitePast();           // when the look-up under way was asked for
     absl::Time absent_since = absl::InfiniteFuture();  // the first of the answers "absent" in a row
     absl::Time canceled = absl::InfinitePast();        // when the cluster last took a cancel of it
-    // What the broker wants; nothing: it has said nothing to this process. It says so again on each
+    // The broker's wish; nothing: it has said nothing to this process. It says so again on each
     // connection, so that no journal keeps it.
     std::optional<bool> wants_held;
-    // What the cluster knows; nothing: unknown, as while it is being told.
+    // The hold that the cluster knows of; nothing: unknown, as while it is being told.
     std::optional<bool> told_held;
     std::string hold_error;  // the last one that was reported
     absl::Time replicas_told = absl::InfinitePast();
@@ -142,7 +142,7 @@ class RunTable {
   void Tell(const Run& run, agent::v1::RunEvent event, const Step& step);
   void AfterChange(Run& run, const Step& step);
   void LetGo(Run& run, const Step& step);
-  // What the backend could not forget, again; as late_replicas_.
+  // Asks again for the runs that the backend could not forget; works like late_replicas_.
   void ForgetAgain(const Step& step);
   void SetDue(Run& run, absl::Time due);
 

@@ -1,4 +1,4 @@
-// What the agent's settings are made of, beside what all daemons share (daemon/settings.h).
+// Builds the agent's settings, beside the parts that all daemons share (daemon/settings.h).
 #ifndef MUSTER_AGENTS_CORE_SETTING_VALUES_H_
 #define MUSTER_AGENTS_CORE_SETTING_VALUES_H_
 

@@ -21,7 +21,7 @@ constexpr uint64_t kMaxCpus = 10'000;
 constexpr uint64_t kMaxGpus = 1000;
 constexpr uint64_t kMillis = 1000;
 
-// What is wrong with one field of a job's slurm section, in the words that a job would get.
+// Checks one field of a job's slurm section; the error has the words that a job would get.
 absl::Status CheckAlone(const v1::SlurmOptions& slurm) {
   contract::FieldErrors errors;
   contract::CheckSlurmOptions(slurm, &errors);

@@ -17,10 +17,10 @@ namespace {
 
 constexpr int kVersion = 1;
 constexpr uint64_t kPageBytes = 4096;
-// What each start may add to a journal that is at its bound: one part in so many.
+// Share of its bound by which each start may extend a journal that is full: one part in so many.
 constexpr uint64_t kRestartShare = 4;
 // An agent that was killed in the middle of starting a process leaves a child that holds the lock
-// until its exec. That takes milliseconds; a busy machine may need longer.
+// until its exec. The exec takes milliseconds; a busy machine may need longer.
 constexpr absl::Duration kLockPatience = absl::Seconds(2);
 constexpr char kGiveAStateDir[] = "Give the agent a --state-dir that it may write to";
 constexpr char kMoveAway[] =

@@ -26,9 +26,10 @@ enum class TrainingStatus {
 };
 
 struct StatusFile {
-  // Of the last entry whose word is known. Other words (SKIPPED) say nothing about the whole.
+  // The status of the last entry whose word is known. Other words (SKIPPED) say nothing about the
+  // whole.
   TrainingStatus status = TrainingStatus::kNone;
-  // Of the last entry that has one; as TAO wrote it, cut after 4096 bytes.
+  // The message of the last entry that has one; as TAO wrote it, cut after 4096 bytes.
   std::string message;
   // The last value of each number that the entries have: "epoch", "kpi.val_loss". At most 100.
   std::map<std::string, double> numbers;

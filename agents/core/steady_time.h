@@ -13,7 +13,8 @@ namespace muster::agents {
 // (CLOCK_MONOTONIC). Any thread.
 //
 // For waits only: it differs from the time of day by each step of that and by the time that the
-// machine was suspended. What is written down or compared with the times of others has absl::Now().
+// machine was suspended. Times that are written down or compared with the times of others come from
+// absl::Now().
 class SteadyTime {
  public:
   absl::Time Now() const {

@@ -19,7 +19,7 @@ namespace {
 
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& target) {
   grpc::ChannelArguments arguments;
-  // As of the agent's other connections (agents/core/broker_link.cc).
+  // The same values as for the agent's other connections (agents/core/broker_link.cc).
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 30'000);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10'000);
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
@@ -29,7 +29,7 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& target) {
   return grpc::CreateCustomChannel(target, grpc::InsecureChannelCredentials(), arguments);
 }
 
-// What another try may heal becomes UNAVAILABLE, the one code that FileSource has for it.
+// An error that another try may heal becomes UNAVAILABLE, the one code that FileSource has for it.
 absl::Status AsSourceSays(const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kOk:
@@ -69,7 +69,7 @@ class BrokerFiles final : public FileSource {
   }
 
  private:
-  // Whether there is still time for it.
+  // Returns whether there is still time for it.
   bool Begin(grpc::ClientContext* context) {
     const std::lock_guard lock(mutex_);
     return !stopped_ && reads_.insert(context).second;

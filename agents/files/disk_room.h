@@ -1,4 +1,4 @@
-// What files take of a disk, and what is said where they do not fit.
+// Computes the disk space that files take, and makes the error if they do not fit.
 //
 // Pure; any thread.
 #ifndef MUSTER_AGENTS_FILES_DISK_ROOM_H_
@@ -13,9 +13,9 @@
 
 namespace muster::uploads {
 
-// Of one file, as file systems give it at least.
+// The space of one file, as file systems give it at least.
 uint64_t Occupied(uint64_t size_bytes);
-// Of all that a tree has.
+// The space of all entries of a tree.
 uint64_t Occupied(const v1::FileTree& tree);
 
 // RESOURCE_EXHAUSTED: `what` does not fit into the directory. "a file", "/state/files"

@@ -1,5 +1,5 @@
-// What a job brings along, by name and size alone: what it may not have is known before its content
-// is fetched.
+// Checks what a job brings along by name and size alone: a forbidden entry is known before its
+// content is fetched.
 #ifndef MUSTER_AGENTS_FILES_FETCH_TREE_H_
 #define MUSTER_AGENTS_FILES_FETCH_TREE_H_
 

@@ -37,7 +37,7 @@ constexpr absl::Duration kPartRetention = absl::Hours(1);
 constexpr absl::Duration kExpiryInterval = absl::Hours(1);
 // Downloads of one job at the same time: small files cost a round trip each.
 constexpr size_t kDownloadsAtOnce = 8;
-// Of one read from the disk.
+// Bytes of one read from the disk.
 constexpr size_t kPieceBytes = 1 << 20;
 constexpr size_t kSmallPieceBytes = 4 << 10;
 // Between two tries of a file.
@@ -274,7 +274,7 @@ class FileCache::Promise {
 // One try, from where the last one has ended.
 absl::Status FileCache::FetchOnce(const Wanted& file, absl::Time deadline) {
   if (stopped_) return absl::UnavailableError("the agent ends");
-  // As above.
+  // Somebody may have removed the directories.
   if (absl::Status status = MakeDirectories(); !status.ok()) return status;
   const std::string path = IncomingPath(file.sha256);
   Fd fd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
@@ -365,7 +365,7 @@ uint64_t FileCache::BytesToFetch(const std::vector<const Wanted*>& missing) cons
 
 bool FileCache::MayHaveRoom(uint64_t size_bytes, const std::string& directory) const {
   const absl::StatusOr<uint64_t> free_bytes = options_.free_bytes(directory);
-  // What is kept gives way, but for the files themselves, which are there twice then.
+  // Kept files give way, except these files, which are on the disk twice then.
   return !free_bytes.ok() ||
          *free_bytes + used_bytes() >= 2 * size_bytes + options_.keep_free_bytes;
 }

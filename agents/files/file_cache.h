@@ -32,14 +32,14 @@
 
 namespace muster::uploads {
 
-// Of the disk that the directory is on, for who is not root.
+// Returns the free space of the disk that the directory is on, for users other than root.
 absl::StatusOr<uint64_t> FreeBytes(const std::string& directory);
 
 struct CacheOptions {
-  // Of kept files that no launch is using, each counted in whole blocks: some twenty jobs with the
-  // most that a broker takes of each.
+  // Limit for kept files that no launch is using, each counted in whole blocks: some twenty jobs
+  // with the most that a broker takes of each.
   uint64_t max_bytes = uint64_t{20} << 30;
-  // What files leave free on the disk: the agent's journal and its runs' records are there.
+  // Space that files leave free on the disk: the agent's journal and its runs' records are there.
   uint64_t keep_free_bytes = uint64_t{256} << 20;
   // Kept files that no launch is using: what is known of each takes some 250 bytes of memory.
   size_t max_files = 200'000;
@@ -80,9 +80,10 @@ class FileCache {
     std::vector<std::string> digests_;
   };
 
-  // All of the files are here, and stay. What came before an error stays for the next try. Until
-  // InfinitePast nobody is asked. NOT_FOUND: the source lacks one. UNAVAILABLE: not until then.
-  // RESOURCE_EXHAUSTED: the disk is full. DATA_LOSS: what came is not what was named.
+  // All of the files are here, and stay. Files that came before an error stay for the next try.
+  // Until InfinitePast nobody is asked. NOT_FOUND: the source lacks one. UNAVAILABLE: not until
+  // then. RESOURCE_EXHAUSTED: the disk is full. DATA_LOSS: the content that came does not have the
+  // digest.
   absl::StatusOr<Hold> Fetch(const std::vector<Wanted>& files, absl::Time deadline);
 
   // A held file's bytes, in pieces. UNAVAILABLE: it was damaged on this disk, and is gone from the
@@ -91,12 +92,12 @@ class FileCache {
   // The same, whole.
   absl::StatusOr<std::string> ReadAll(const std::string& sha256);
 
-  // What is kept for later gives way, until so many bytes fit onto the directory's disk besides
-  // what is left free there and what downloads under way will write. RESOURCE_EXHAUSTED: they do
-  // not; `what` needs them.
+  // Removes files that are kept for later, until so many bytes fit onto the directory's disk
+  // besides the space that is left free there and the bytes that downloads under way will write.
+  // RESOURCE_EXHAUSTED: they do not; `what` needs them.
   absl::Status MakeRoom(uint64_t size_bytes, const std::string& directory, std::string_view what);
-  // Whether a copy of so many bytes of files, which are kept or have to be, may fit there; leaves
-  // all as it is.
+  // Returns whether a copy of so many bytes of files, which are kept or have to be, may fit there;
+  // leaves all as it is.
   bool MayHaveRoom(uint64_t size_bytes, const std::string& directory) const;
   uint64_t keep_free_bytes() const { return options_.keep_free_bytes; }
 
@@ -114,16 +115,17 @@ class FileCache {
 
   FileCache(std::string directory, CacheOptions options, FileSource* source);
 
-  // Of the cache; those that are there stay.
+  // Makes the directories of the cache; those that are there stay.
   absl::Status MakeDirectories() const;
   absl::Status Survey();
   // One of the files, from the source if need be.
   absl::Status Get(const Wanted& file, absl::Time deadline);
   absl::Status FetchWithRetries(const Wanted& file, absl::Time deadline);
   absl::Status FetchOnce(const Wanted& file, absl::Time deadline);
-  // What a download may write, from when there is room for it until it is written or given up.
+  // The bytes that a download may write, from when there is room for them until they are written or
+  // given up.
   class Promise;
-  // Whether it is here; then it counts as used now. The caller holds mutex_.
+  // Returns whether it is here; then it counts as used now. The caller holds mutex_.
   bool UseLocked(const std::string& sha256);
   void Drop(const std::string& sha256);
   void DropLocked(const std::string& sha256);
@@ -134,9 +136,9 @@ class FileCache {
   void TrimLocked(uint64_t max_bytes, size_t max_files);
   absl::Status MakeRoomLocked(uint64_t size_bytes, const std::string& directory,
                               std::string_view what);
-  // What would give way. The caller holds mutex_.
+  // Returns the bytes that could be removed. The caller holds mutex_.
   uint64_t IdleBytesLocked() const;
-  // Of what is missing, less what has come of it.
+  // Returns the bytes that are missing, less those that have come.
   uint64_t BytesToFetch(const std::vector<const Wanted*>& missing) const;
   std::string KeptPath(const std::string& sha256) const { return kept_ + "/" + sha256; }
   std::string IncomingPath(const std::string& sha256) const { return incoming_ + "/" + sha256; }

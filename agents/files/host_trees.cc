@@ -21,7 +21,7 @@ namespace {
 constexpr absl::Duration kPartPatience = absl::Minutes(2);
 // A GiB in fifty thousand files onto a busy file server.
 constexpr absl::Duration kTreePatience = absl::Minutes(10);
-// What a host says of a failure.
+// Bytes of a host's words about a failure.
 constexpr size_t kMaxWordsBytes = 1000;
 
 // How the scripts end when what they work on is not as it should be.
@@ -211,7 +211,7 @@ absl::StatusOr<std::string> HostTrees::SendLocked(const LocalFiles& files, const
   absl::Status status = WriteTar(files, cache_, [&](std::string_view bytes) -> absl::Status {
     sha256.Add(bytes);
     while (!bytes.empty()) {
-      // What was there has gone with its command.
+      // The earlier part has gone with its command.
       if (part.empty()) part.reserve(std::min<uint64_t>(kPartBytes, tree.archive_bytes - at));
       const std::string_view piece = bytes.substr(0, kPartBytes - part.size());
       part.append(piece);

@@ -27,7 +27,7 @@ namespace muster::uploads {
 
 // Trees that stay on a host, those used last: some edits of the same few projects.
 inline constexpr int kMaxTrees = 20;
-// Of one command of the archive: one request over SSH, in memory on both sides.
+// Bytes of the archive in one command: one request over SSH, in memory on both sides.
 inline constexpr size_t kPartBytes = 8 << 20;
 
 // A tree as a host knows it, without the names of its files, of which there may be many.
@@ -75,7 +75,7 @@ class HostTrees {
   absl::StatusOr<uint64_t> SentBytes(const std::string& archive);
   std::string ArchivePath(const TreeName& tree) const;
   std::string TreePath(const TreeName& tree) const;
-  // What a script puts into a directory, in words and bytes.
+  // The words and bytes that a script puts into a directory.
   struct Need {
     std::string_view what;
     uint64_t bytes;

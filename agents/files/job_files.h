@@ -1,4 +1,4 @@
-// What a job brings along, fetched, checked and ready to be laid out.
+// The files that a job brings along, fetched, checked and ready to be laid out.
 #ifndef MUSTER_AGENTS_FILES_JOB_FILES_H_
 #define MUSTER_AGENTS_FILES_JOB_FILES_H_
 

@@ -47,7 +47,7 @@ class Layout {
                           : absl::OkStatus();
   }
 
-  // Those above the last '/' of the path.
+  // Makes the directories above the last '/' of the path.
   absl::Status MakeDirectories(const std::string& path) const {
     for (size_t slash = path.find('/'); slash != path.npos; slash = path.find('/', slash + 1)) {
       const std::string directory = PathOf(path.substr(0, slash));

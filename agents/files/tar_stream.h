@@ -1,7 +1,7 @@
 // A job's files as a tar archive: one stream, however many files there are.
 //
-// Of GNU's form, for its long names, which every tar reads that a Linux system or an image has. The
-// same files give the same bytes, so that sending can go on where it has ended.
+// Writes GNU's form of tar, for its long names, which every tar reads that a Linux system or an
+// image has. The same files give the same bytes, so that sending can go on where it has ended.
 #ifndef MUSTER_AGENTS_FILES_TAR_STREAM_H_
 #define MUSTER_AGENTS_FILES_TAR_STREAM_H_
 

@@ -1,4 +1,4 @@
-// What every Host says alike: checks of what it is asked, and the errors of files.
+// Shared by all Hosts: checks of arguments, and the errors of files.
 #ifndef MUSTER_AGENTS_HOSTS_FILE_ERROR_H_
 #define MUSTER_AGENTS_HOSTS_FILE_ERROR_H_
 

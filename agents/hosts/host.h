@@ -40,7 +40,7 @@ struct Command {
   // The program, looked up in the host's PATH if it has no '/', then its arguments. No shell reads
   // them.
   std::vector<std::string> argv = {};
-  // What the program reads from its standard input.
+  // The bytes that the program reads from its standard input.
   std::string stdin_data = {};
   // Set in addition to the host's environment, or in place of a variable there.
   std::map<std::string, std::string> env = {};
@@ -85,7 +85,7 @@ struct FilePart {
 
 struct WriteOptions {
   uint32_t mode = 0644;  // permission bits, whatever the umask
-  // Whether content and name are on disk when the call returns OK.
+  // True if content and name are on disk when the call returns OK.
   bool sync = true;
   // The file is not there yet, and nobody looks for it before the call returns: it may be written
   // where it lies, which over SSH costs a tenth.
@@ -171,7 +171,7 @@ class Host {
   virtual absl::Status WriteMany(const std::vector<NewFile>& files) = 0;
 };
 
-// Whether this error of Host::Run means that the program surely was not started.
+// Returns whether this error of Host::Run means that the program surely was not started.
 bool NotStarted(const absl::Status& status);
 
 // The error of Host::Run for a program that was not started, by the errno that says why (0: none

@@ -29,11 +29,11 @@ class HostKeys {
   static absl::StatusOr<HostKeys> Parse(std::string_view known_hosts, std::string_view file,
                                         const std::vector<std::string>& pinned);
 
-  // The types of the keys known for the host. What it is to show is asked for in one of them, since
-  // it may have others as well.
+  // The types of the keys known for the host. The host is asked to show a key of one of these
+  // types, since it may have others as well.
   std::vector<std::string> TypesFor(const LoginHost& host) const;
-  // Whether the host may show this key. FAILED_PRECONDITION: its key is not known, is another one
-  // than known, or is revoked; the message has the fingerprints and the remedy.
+  // Returns whether the host may show this key. FAILED_PRECONDITION: its key is not known, is
+  // another one than known, or is revoked; the message has the fingerprints and the remedy.
   absl::Status Check(const LoginHost& host, std::string_view key) const;
 
  private:

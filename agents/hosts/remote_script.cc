@@ -121,7 +121,7 @@ std::string EnvironmentLines(const Command& command, bool is_cleared) {
         "\"$muster_name\" 2>/dev/null; done\n",
         name);
   }
-  // What a shell adds of itself.
+  // Variables that a shell adds by itself.
   if (is_cleared) lines += "unset PWD OLDPWD SHLVL\n";
   for (const auto& [name, value] : command.env) {
     lines += fmt::format("export {}={}\n", name, Quoted(value));

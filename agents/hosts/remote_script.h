@@ -1,4 +1,4 @@
-// What is sent over SSH to make a host's shell do exactly what is meant.
+// Makes the text that is sent over SSH, so that a host's shell does exactly what is meant.
 //
 // sshd hands a command to the user's login shell, which may be bash, csh or anything else and may
 // say what it likes before it starts. So the command is one of two constants that all shells read
@@ -20,7 +20,7 @@
 
 namespace muster::hosts {
 
-// What a login shell may say before our script runs. Messages of the day have some kB.
+// Bytes that a login shell may print before our script runs. Messages of the day have some kB.
 inline constexpr size_t kMaxNoiseBytes = 1 << 20;
 
 // 32 hexadecimal digits, new ones at each call.
@@ -29,7 +29,7 @@ std::string NewNonce();
 struct RemoteScript {
   // The command for sshd: a constant.
   std::string_view shell_command;
-  // What goes to its standard input before the program's own.
+  // Bytes that go to its standard input before the program's own.
   std::string header;
   std::string nonce;
 };
@@ -57,7 +57,7 @@ class FramedOutput {
   // False: it is longer than the limit, or the noise is.
   bool Add(std::string_view bytes);
 
-  // Whether the script has begun, and what its first line says behind the number.
+  // Returns whether the script has begun, and what its first line says behind the number.
   bool has_begun() const { return has_begun_; }
   const std::string& greeting() const { return greeting_; }
   const std::string& noise() const { return noise_; }

@@ -1,4 +1,4 @@
-// What stat(1) of coreutils prints of a file.
+// Reads the output of stat(1) of coreutils for a file.
 #ifndef MUSTER_AGENTS_HOSTS_REMOTE_STAT_H_
 #define MUSTER_AGENTS_HOSTS_REMOTE_STAT_H_
 

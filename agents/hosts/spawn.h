@@ -18,7 +18,8 @@ struct SpawnRequest {
       argv;  // the program is looked up in this process's PATH if it has no '/'
   std::vector<std::string> env = {};   // "NAME=value", the whole environment
   std::string working_directory = {};  // empty: this process's own
-  // What the new process has as descriptors 0, 1 and 2; it has no others. Each is 3 or more here.
+  // The descriptors that the new process has as 0, 1 and 2; it has no others. Each is 3 or more
+  // here.
   int stdin_fd = -1;
   int stdout_fd = -1;
   int stderr_fd = -1;

@@ -18,7 +18,7 @@ constexpr absl::Duration kKillRetry = absl::Milliseconds(100);
 constexpr absl::Duration kFirstProbe = absl::Seconds(1);
 constexpr absl::Duration kMaxProbe = absl::Seconds(30);
 constexpr absl::Duration kProbeTimeout = absl::Seconds(10);
-// What a helper of ours may say.
+// Bytes that a helper of ours may print.
 constexpr size_t kHelperBytes = 4096;
 // New bytes of the host may bring any channel further, so all are asked again; then the link looks
 // at its queue.
@@ -48,7 +48,7 @@ SshChannels::SshChannels(const SshConfig* config, std::unique_ptr<SshSession> se
 bool SshChannels::has_room() const {
   int calls = 0;
   for (const Channel& channel : channels_) {
-    // What is to be killed needs the next channel that is free.
+    // A program that is to be killed needs the next channel that is free.
     if (!channel.is_answered && !channel.verdict.ok()) return false;
     if (channel.purpose == Purpose::kCall) ++calls;
   }

@@ -24,7 +24,7 @@ class SshChannels {
   // `config` must outlive this object.
   SshChannels(const SshConfig* config, std::unique_ptr<SshSession> session);
 
-  // Whether one more call may be started.
+  // Returns whether one more call may be started.
   bool has_room() const;
   void Start(std::shared_ptr<SshCall> call);
   // Goes on with everything as far as it can. An error: the session is dead; Fail and be done.
@@ -36,7 +36,7 @@ class SshChannels {
 
   // Step wants to be called at this time (of SteadyNow) even if the socket is silent.
   absl::Duration NextTime() const;
-  // What poll(2) is to wait for on the session's socket.
+  // The events that poll(2) is to wait for on the session's socket.
   short poll_events() const;
   const SshSession& session() const { return *session_; }
 
@@ -54,7 +54,7 @@ class SshChannels {
     absl::Duration start;
     absl::Duration next_probe;
     absl::Duration probe_interval;
-    // What the caller is told once the program is killed; OK: nothing to kill.
+    // The error for the caller once the program is killed; OK: nothing to kill.
     absl::Status verdict;
     absl::Duration next_kill;
     absl::Duration kill_deadline;
@@ -70,7 +70,7 @@ class SshChannels {
 
   absl::Status StepChannels();
   absl::Status KeepAlive();
-  // What follows from what the channel has come to. True: something has changed.
+  // Acts on the state that the channel has reached. True: something has changed.
   bool React(Channel& channel);
   bool ReactToCall(Channel& channel);
   bool ReactToHelper(Channel& channel);

@@ -1,4 +1,4 @@
-// What the SSH door needs to know.
+// The settings of the SSH connection.
 #ifndef MUSTER_AGENTS_HOSTS_SSH_CONFIG_H_
 #define MUSTER_AGENTS_HOSTS_SSH_CONFIG_H_
 
@@ -33,7 +33,7 @@ struct SshConfig {
   std::string key_file;
   // ssh-agent's socket. Default: SSH_AUTH_SOCK.
   std::string agent_socket;
-  // As ssh(1) has it. Empty: only host_keys count.
+  // The file of known hosts, in the form of ssh(1). Empty: only host_keys count.
   std::string known_hosts_file;
   // Keys that the hosts may have whatever known_hosts_file says, each "TYPE BASE64" or
   // "SHA256:FINGERPRINT".

@@ -10,7 +10,7 @@
 namespace muster::hosts {
 namespace {
 
-// What libssh2 sends at once.
+// Bytes that libssh2 sends at once.
 constexpr size_t kWriteBytes = 32 << 10;
 constexpr size_t kReadBytes = 64 << 10;
 // One command must not keep the others waiting.
@@ -18,7 +18,7 @@ constexpr int kMaxReadsInTurn = 16;
 // sshd looks at a command's outputs each time that it looks at its connection. So when it has
 // answered twice without a byte of the command's, all that the command wrote has come.
 constexpr int kQuietRoundTrips = 2;
-// What a process that was left behind goes on writing is not waited for: sockets hold less than so
+// Output that a process left behind goes on writing is not waited for: sockets hold less than so
 // many of sshd's reads.
 constexpr int kMaxRoundTrips = 64;
 
@@ -193,7 +193,7 @@ absl::Status SshExec::RoundTrip(bool* must_stop) {
   if (rc != 0 && rc != LIBSSH2_ERROR_CHANNEL_REQUEST_DENIED) {
     return session_->Fault("waiting for the end of a command's output");
   }
-  // What came before the answer is in libssh2's hands now.
+  // Output that came before the answer is in libssh2's hands now.
   if (absl::Status status = Read(0, &stdout_, must_stop); !status.ok()) return status;
   if (absl::Status status = Read(SSH_EXTENDED_DATA_STDERR, &stderr_, must_stop); !status.ok()) {
     return status;

@@ -62,7 +62,7 @@ class SshExec {
   bool is_draining() const { return is_draining_; }
   // Which output is too long, for messages.
   std::string_view too_long_name() const { return too_long_name_; }
-  // Of a command in kEnded; once.
+  // Returns the result of a command in kEnded; once.
   ExecResult TakeResult();
 
   // The channel is no longer wanted; Step goes on until is_closed().
@@ -70,7 +70,7 @@ class SshExec {
   bool is_closed() const { return is_closed_; }
 
  private:
-  // What it did last with the channel, and so must do again first if it was not through.
+  // The last call on the channel, which must be repeated first if it was not through.
   enum class Turn { kWrite, kEof, kStdout, kStderr, kDrain, kEnd };
 
   absl::Status StepOpening();
@@ -78,7 +78,7 @@ class SshExec {
   absl::Status StepClosing();
   // True: libssh2 must wait for the socket.
   bool IsWaiting(long rc) const;
-  // What comes next: of the script, then of the program's input.
+  // Returns the bytes to write next: the script's, then the program's input.
   std::string_view Unwritten() const;
   absl::Status Write(bool* must_stop);
   absl::Status SendEof(bool* must_stop);

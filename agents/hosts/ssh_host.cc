@@ -11,7 +11,7 @@
 namespace muster::hosts {
 namespace {
 
-// What an error quotes of what a host said.
+// Bytes of a host's words that an error quotes.
 constexpr size_t kQuotedBytes = 1000;
 // Room for what our scripts' tools may complain about.
 constexpr size_t kScriptStderrBytes = 1 << 20;

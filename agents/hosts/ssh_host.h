@@ -39,7 +39,7 @@ class SshHost : public Host {
   std::string host_in_use() const { return link_.host_in_use(); }
 
   std::string Name() const override;
-  // Of all hosts at the same time, on connections of their own.
+  // Tries all hosts at the same time, on connections of their own.
   std::optional<LoginReport> TryLogins() override;
   absl::StatusOr<CommandResult> Run(const Command& command) override;
   absl::Status WriteFile(std::string_view path, std::string_view content,

@@ -12,7 +12,7 @@ namespace {
 
 // The arguments of one program must fit into 2 MB, and a path has at most 4 kB.
 constexpr size_t kMaxArguments = 256;
-// What an umask of 077 gives to a file.
+// The mode that an umask of 077 gives to a file.
 constexpr uint32_t kPlainMode = 0600;
 // A text that several files share is sent once if that spares something.
 constexpr size_t kSharedBytes = 128;

@@ -82,7 +82,7 @@ absl::Status SshHost::WriteFile(std::string_view path, std::string_view content,
 }
 
 absl::Status SshHost::WriteMany(const std::vector<NewFile>& files) {
-  // What fails there is written again as below, which tells the file and the reason.
+  // A file that fails there is written again as below, which tells the file and the reason.
   if (absl::Status status = WriteInPlace(files); status.ok() || absl::IsUnavailable(status))
     return status;
   std::string script(kPut);

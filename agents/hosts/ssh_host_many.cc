@@ -12,11 +12,12 @@
 namespace muster::hosts {
 namespace {
 
-// Of one script; a path has at most 4 kB, and the arguments of one `stat` must fit into 2 MB.
+// Limit for one script; a path has at most 4 kB, and the arguments of one `stat` must fit into 2
+// MB.
 constexpr size_t kMaxFilesInScript = 256;
-// What stat prints of a file beside its path.
+// Bytes that stat prints of a file beside its path.
 constexpr size_t kStatBytes = 128;
-// What frames one part.
+// Bytes of the frame of one part.
 constexpr size_t kFrameBytes = 128;
 
 std::string_view Until(std::string_view end, std::string_view* text) {
@@ -26,7 +27,7 @@ std::string_view Until(std::string_view end, std::string_view* text) {
   return part;
 }
 
-// Whether stat complains of nothing but files that do not exist.
+// Returns whether stat complains of nothing but files that do not exist.
 bool IsAllAbsent(std::string_view complaints) {
   while (!complaints.empty()) {
     if (ErrnoFromWords(Until("\n", &complaints)) != ENOENT) return false;

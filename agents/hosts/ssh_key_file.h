@@ -14,8 +14,8 @@ namespace muster::hosts {
 // FAILED_PRECONDITION names the path, its mode and the remedy; also if a passphrase protects it.
 absl::StatusOr<std::string> ReadKeyFile(const std::string& path);
 
-// What a key in OpenSSH's own form holds (PROTOCOL.key); nothing if it is in another form, or
-// damaged.
+// Returns the bytes of a key in OpenSSH's own form (PROTOCOL.key); nothing if it is in another
+// form, or damaged.
 std::optional<std::string> OpensshKeyBytes(std::string_view key);
 
 }  // namespace muster::hosts

@@ -57,7 +57,7 @@ class SshLink {
   void Loop();
   bool WantsWork();
   void WaitForWork();
-  // Whether there is a session, after an attempt to make one if that is due.
+  // Returns whether there is a session, after an attempt to make one if that is due.
   bool EnsureSession();
   absl::StatusOr<std::unique_ptr<SshSession>> OpenAny();
   void StartCalls();
@@ -70,7 +70,7 @@ class SshLink {
   Event stop_;  // never cleared
 
   mutable std::mutex mutex_;
-  // Guarded by mutex_. As long as there are threads that wait for a call.
+  // Guarded by mutex_. Lives as long as there are threads that wait for a call.
   Queue queue_;
   bool is_stopping_ = false;
   std::string host_in_use_;

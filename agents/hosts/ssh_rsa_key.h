@@ -22,7 +22,7 @@ class RsaKey {
   // another kind of key, or damaged.
   static std::optional<RsaKey> Parse(const std::string& text);
 
-  // As SSH writes it, of type "rsa-sha2-256".
+  // The public key in SSH's form, of type "rsa-sha2-256".
   const std::string& public_key() const { return public_key_; }
   // With SHA-256; nothing if OpenSSL fails.
   std::optional<std::string> Sign(std::string_view data) const;

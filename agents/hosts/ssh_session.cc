@@ -18,8 +18,8 @@
 namespace muster::hosts {
 namespace {
 
-// What libssh2 1.10 can verify, the best first. Its ssh-rsa means SHA-1, which OpenSSH 8.8 and
-// later no longer offer.
+// Types that libssh2 1.10 can verify, the best first. Its ssh-rsa means SHA-1, which OpenSSH 8.8
+// and later no longer offer.
 constexpr std::array<std::string_view, 5> kHostKeyTypes = {
     "ssh-ed25519", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521", "ssh-rsa"};
 

@@ -43,10 +43,10 @@ class SshSession {
   const LoginHost& host() const { return host_; }
   int fd() const { return fd_.get(); }
 
-  // Whether a packet has been sent in part. libssh2 then wants the same call again before any
-  // other that sends.
+  // Returns whether a packet has been sent in part. libssh2 then wants the same call again before
+  // any other that sends.
   bool is_sending() const;
-  // What poll(2) is to wait for.
+  // The events that poll(2) is to wait for.
   short poll_events() const;
 
   // Bytes from the host so far, and when the last of them came (by SteadyNow).
@@ -60,7 +60,7 @@ class SshSession {
   // "... not within ..."; CANCELLED. Only while the session is being opened.
   absl::StatusOr<int> Repeat(std::string_view what, absl::Duration timeout,
                              const std::function<int()>& call);
-  // Whether the connection itself has failed, whatever libssh2 calls it.
+  // Returns whether the connection itself has failed, whatever libssh2 calls it.
   bool is_broken() const { return is_broken_; }
 
  private:

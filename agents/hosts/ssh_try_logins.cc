@@ -44,7 +44,7 @@ std::string Remedy(const SshConfig& config, const LoginHost& host, const WayIn& 
           "check the name, the port, the network, and that sshd runs there: ssh -p {} {}@{} true",
           host.port, config.user, host.name);
     case WayIn::Reached::kHost:
-      // What is wrong with a host's key says by itself what to do.
+      // An error about a host's key already says what to do.
       return absl::IsUnavailable(way.status)
                  ? fmt::format("see what sshd says: ssh -v -p {} {}@{} true", host.port,
                                config.user, host.name)

@@ -92,7 +92,7 @@ void Arrays::FindHeld() {
   });
 }
 
-// What cannot be removed costs disk, no truth.
+// Files that cannot be removed cost disk space, not correctness.
 void Arrays::RemoveFiles(const std::string& name) {
   const ArrayPaths paths(runs_directory_, name);
   host_.RemoveTree(paths.outputs()).IgnoreError();

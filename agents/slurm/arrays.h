@@ -34,7 +34,7 @@ class ArrayPaths {
 
   // The keys of its runs, one a line, in the order of the tasks.
   const std::string& list() const { return list_; }
-  // What Slurm writes of each task, in a file that is called as its index.
+  // The files that Slurm writes for each task, each named by its index.
   std::string outputs() const { return list_ + ".out"; }
   std::string output(uint32_t task) const { return outputs() + "/" + std::to_string(task); }
 
@@ -80,7 +80,7 @@ class Arrays {
   };
 
   absl::Status Read(const std::vector<std::string>& names);
-  // Of the lists of an earlier process: which of their runs still have their files.
+  // Finds, for the lists of an earlier process, the runs that still have their files.
   void FindHeld();
   void RemoveFiles(const std::string& name);
   void Put(const std::string& name, std::vector<std::string> runs);

@@ -48,7 +48,7 @@ std::unique_ptr<Scheduler> MakeScheduler(const SlurmConfig& config, hosts::Host*
                                          CallGate* gate, Commands* commands) {
   if (config.rest_url.empty()) return std::make_unique<CommandScheduler>(host, commands);
   std::string user = config.rest_user.empty() ? config.user_on_host : config.rest_user;
-  // Of this machine's user, nobody has to be asked.
+  // No host has to be asked about this machine's user.
   if (user.empty()) {
     const auto environment = commands->JobEnvironment();
     if (environment.ok() && environment->contains("USER")) user = environment->at("USER");
@@ -152,9 +152,9 @@ std::vector<agents::LogSource> SlurmBackend::Logs(const agents::RunHandle& run) 
 
 absl::Status SlurmBackend::Forget(const agents::RunHandle& run) { return ForgetMany({run})[0]; }
 
-// What the command left in its working directory is the user's, and then the claim stays, too: a
-// stray job of the run that starts later must find it. Files that cannot be removed cost disk, no
-// truth.
+// Files that the command left in its working directory are the user's; then the claim stays, too: a
+// stray job of the run that starts later must find it. Files that cannot be removed cost disk
+// space, not correctness.
 std::vector<absl::Status> SlurmBackend::ForgetMany(const std::vector<agents::RunHandle>& runs) {
   std::vector<std::string> works;
   for (const agents::RunHandle& run : runs) works.push_back(PathsOf(run.run_key).work());

@@ -1,5 +1,5 @@
-// The Slurm backend. What it remembers is only what makes its questions cheaper and its patience
-// right: a new object that knows nothing but the journal's runs comes to the same answers.
+// The Slurm backend. It remembers only what makes its questions cheaper and its patience right: a
+// new object that knows nothing but the journal's runs comes to the same answers.
 #ifndef MUSTER_AGENTS_SLURM_BACKEND_H_
 #define MUSTER_AGENTS_SLURM_BACKEND_H_
 
@@ -65,7 +65,7 @@ class SlurmBackend : public agents::Backend {
   std::map<std::string, uint64_t> SchedulerCalls() const override { return gate_.Calls(); }
 
  private:
-  // What is remembered of a run between calls. Times are those of time_.
+  // The memory of a run between calls. Times are those of time_.
   struct Track {
     bool cancel_asked = false;
     std::optional<JobId> live;              // its Slurm job, if that had not ended by the last look
@@ -109,20 +109,22 @@ class SlurmBackend : public agents::Backend {
   // Which of the nodes that they exclude Slurm knows: one question for all of them, or none.
   absl::StatusOr<std::set<std::string>> KnownNodesOf(
       const std::vector<std::shared_ptr<const agent::v1::Assignment>>& assignments);
-  // What the launch of a run comes to before its submission; nothing if it is to be submitted.
+  // Returns the outcome of a launch that ends before its submission; nothing if the run is to be
+  // submitted.
   std::optional<agents::LaunchOutcome> Prepare(
       std::map<std::string, absl::StatusOr<ImageCache::Ready>>* images, Fresh* fresh);
   std::optional<agents::LaunchOutcome> FindLaunched(const std::string& run_key,
                                                     const absl::StatusOr<hosts::FileInfo>& before);
   // The assignment with the cluster's paths in place of URIs. INVALID_ARGUMENT names the field.
   absl::StatusOr<agent::v1::Assignment> Resolve(const agent::v1::Assignment& assignment) const;
-  // That its inputs are there and its results have a directory; nothing: it may be submitted.
+  // Checks that its inputs are there, and makes a directory for its results; nothing: the run may
+  // be submitted.
   std::optional<agents::LaunchOutcome> PrepareStorage(const v1::JobSpec& spec);
-  // What the job brings along becomes the run's working directory; nothing: it may be submitted.
+  // Lays out the files of the job as the run's working directory; nothing: the run may be
+  // submitted.
   std::optional<agents::LaunchOutcome> LayOutFiles(const agent::v1::Assignment& assignment,
                                                    absl::Time deadline);
-  // Of a spec without an image: nothing is needed.
-  // Nothing: jobs may have an image, or nobody can tell.
+  // A spec without an image needs nothing. Nothing: jobs may have an image, or nobody can tell.
   std::optional<v1::Failure> WhyNoContainers();
   absl::StatusOr<ImageCache::Ready> PrepareImage(const v1::JobSpec& spec);
   // `image.image` is empty: the run has no container.
@@ -169,7 +171,7 @@ class SlurmBackend : public agents::Backend {
   std::map<std::string, ExitRecord> ReadRecords(const std::vector<agents::RunHandle>& runs);
   RunFacts Gather(const agents::RunHandle& run, const std::optional<Queue>& queue,
                   std::optional<ExitRecord> record, std::vector<JobToEnd>* strays);
-  // Whether the run was submitted as a task of one of them.
+  // Returns whether the run was submitted as a task of one of them.
   bool IsTaskOfAny(const std::string& run_key, const std::set<std::string>& array_names) const;
   void ChooseRow(const agents::RunHandle& run, const std::vector<QueueRow>& rows, RunFacts* facts,
                  std::vector<JobToEnd>* strays);
@@ -178,7 +180,7 @@ class SlurmBackend : public agents::Backend {
   void MarkLimit(const agents::RunHandle& run, RunFacts* facts);
   void AskHistory(const std::vector<agents::RunHandle>& runs, absl::Time deadline,
                   std::vector<RunFacts>* facts);
-  // What Slurm wrote into its output of the run's job.
+  // Returns Slurm's own lines in the output of the run's job.
   std::string SlurmOutputOf(const std::string& run_key, const JobId& job_id) const;
   void AskAccounting(const std::vector<RunFacts*>& facts, absl::Time since, absl::Time deadline);
   void AskController(const std::vector<RunFacts*>& facts, absl::Time deadline);
@@ -187,8 +189,8 @@ class SlurmBackend : public agents::Backend {
   // ---- ends that Slurm does not bring about by itself
   // The jobs of these runs that have not ended, as the queue tells them.
   absl::Status FindAlive(const std::set<std::string>& run_keys, std::vector<JobToEnd>* jobs);
-  // In as few calls as possible. What came of it by run; of those that had no turn before the
-  // deadline nothing, but a first call is always made.
+  // Ends the jobs in as few calls as possible. Returns the results by run; runs that had no turn
+  // before the deadline have none, but a first call is always made.
   std::map<std::string, absl::Status> EndJobs(const std::vector<JobToEnd>& jobs,
                                               absl::Time deadline);
   void EndStrays(std::vector<JobToEnd> strays, absl::Time deadline);
@@ -225,7 +227,8 @@ class SlurmBackend : public agents::Backend {
   absl::Duration last_queue_duration_;
   absl::Status last_queue_status_;
 
-  // What look-ups share; held while Slurm is asked, so that those who come meanwhile wait for it.
+  // Guards the queue that look-ups share; held while Slurm is asked, so that look-ups that come
+  // meanwhile wait for it.
   std::mutex shared_queue_mutex_;
   // Guarded by shared_queue_mutex_.
   std::vector<QueueRow> shared_queue_;

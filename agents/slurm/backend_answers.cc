@@ -1,4 +1,4 @@
-// What people ask of the cluster: a preflight, its details, a plan.
+// Answers people's questions about the cluster: a preflight, its details, a plan.
 #include <pwd.h>
 #include <unistd.h>
 
@@ -22,7 +22,7 @@
 namespace muster::slurm {
 namespace {
 
-// What plans call the run whose job has no number yet.
+// The run key in plans, since their job has no number yet.
 constexpr char kPlannedRun[] = "plan-1-1";
 
 // Who the agent is on the cluster, as Slurm names users.

@@ -70,8 +70,8 @@ std::map<std::string, absl::Status> SlurmBackend::EndJobs(const std::vector<JobT
   return answers;
 }
 
-// Of each run the job that is it stays. What could not be asked, or had no turn, is asked again
-// after the next look at the queue.
+// For each run one job is kept: the one that is the run. Jobs that could not be asked about, or had
+// no turn, are asked about again after the next look at the queue.
 void SlurmBackend::EndStrays(std::vector<JobToEnd> strays, absl::Time deadline) {
   {
     const std::lock_guard lock(mutex_);

@@ -1,4 +1,4 @@
-// Whether the cluster runs jobs with an image at all.
+// Finds out whether the cluster runs jobs with an image at all.
 #include "agents/slurm/backend.h"
 
 namespace muster::slurm {

@@ -24,10 +24,10 @@ constexpr uint32_t kPrivateDirectory = 0700;
 // How often the same run may be refused in words that no table holds, each time with proof that
 // Slurm does not know it, before the refusal is believed.
 constexpr int kMaxUnknownRefusals = 3;
-// Of one write, which is one request over SSH.
+// Bytes of one write, which is one request over SSH.
 constexpr size_t kMaxWriteBytes = 8 << 20;
 
-// Whether Slurm will not have an array of that many runs, and fewer of them perhaps.
+// Returns whether Slurm refuses an array of that many runs, but perhaps takes a smaller one.
 bool IsTooManyTasks(const SubmitOutcome& submitted) {
   const bool has_answered =
       submitted.kind == LaunchOutcome::Kind::kRefused || submitted.unknown_words;
@@ -51,8 +51,8 @@ struct SlurmBackend::Fresh {
   std::string pulled_because;                               // see ImageCache::Ready
   std::optional<uint64_t> conversion;
   std::vector<RunFile> files;
-  // What its job asks for, less what is its own: the words for a run without a name, and the batch
-  // script. Empty: it is no task of any array.
+  // The part of a job's request that is not its own: the words for a run without a name, and the
+  // batch script. Empty: it is no task of any array.
   std::vector<std::string> likeness;
   bool is_first = false;      // no launch before this one has left files
   absl::Time files_deadline;  // of what all that came together bring along
@@ -151,7 +151,7 @@ std::optional<LaunchOutcome> SlurmBackend::LayOutFiles(const agent::v1::Assignme
   const absl::StatusOr<uploads::LocalFiles> files =
       config_.files->Fetch(assignment.spec(), deadline - absl::Now());
   if (!files.ok()) return uploads::NotLaunched(files.status());
-  // Those that are ready are submitted first: a thousand copies may take an hour.
+  // Runs that are ready are submitted first: a thousand copies may take an hour.
   if (absl::Now() >= deadline) {
     return uploads::NotLaunched(absl::DeadlineExceededError(
         "other runs' files were copied meanwhile; it is its turn next"));
@@ -188,7 +188,7 @@ std::optional<LaunchOutcome> SlurmBackend::Prepare(
     return RefusedBecause(status);
   if (auto outcome = PrepareStorage(assignment.spec()); outcome.has_value()) return outcome;
   if (auto outcome = LayOutFiles(assignment, fresh->files_deadline)) return outcome;
-  // What has yet to be converted anew is not what another run may have as it is.
+  // An image that has yet to be converted anew is not the one that another run may have as it is.
   const bool is_refresh = assignment.spec().slurm().container().refresh_image();
   const std::string name = assignment.spec().image() + (is_refresh ? "\n" : "");
   if (!images->contains(name)) images->emplace(name, PrepareImage(assignment.spec()));
@@ -302,9 +302,9 @@ absl::Status SlurmBackend::WriteRunFiles(std::vector<Fresh>* runs, const Submiss
   return host_->WriteMany(chunk);
 }
 
-// All of the runs ask for the same. As many as are allowed get in: of a refused array nothing is
-// there, and its halves are tried. Where not even one run has room any more, the rest has none
-// either, and gets that answer without a call.
+// All of the runs ask for the same. As many are submitted as the limits allow: a refused array
+// leaves nothing behind, and its halves are tried. Where not even one run has room any more, the
+// rest has none either, and gets that answer without a call.
 void SlurmBackend::SubmitAll(std::vector<Fresh> runs, std::vector<LaunchOutcome>* outcomes) {
   std::vector<std::vector<Fresh>> parts;  // the next one last
   parts.push_back(std::move(runs));

@@ -16,7 +16,8 @@ using agents::LookupOutcome;
 
 // A claim holds one job id.
 constexpr size_t kMaxClaimBytes = 64;
-// Of a rename or a link in one directory; more, and the file server is stuck.
+// Patience with a rename or a link in one directory; a longer wait means that the file server is
+// stuck.
 constexpr absl::Duration kClaimTimeout = absl::Seconds(30);
 // A claim is written at once, and file servers show it within a minute; one that holds no id for
 // longer never will.
@@ -86,7 +87,8 @@ absl::StatusOr<std::optional<JobId>> SlurmBackend::ReadOwner(const RunPaths& pat
 }
 
 // Never removes what it has not seen: a job whose submission is late may claim the run at any
-// moment. What it takes away stays there, and is read again: its job may have written meanwhile.
+// moment. A claim that it takes away stays there, and is read again: its job may have written
+// meanwhile.
 absl::Status SlurmBackend::TakeDeadClaim(const RunPaths& paths) {
   const absl::Status there = host_->Stat(paths.claim()).status();
   if (absl::IsNotFound(there)) return absl::OkStatus();
@@ -192,8 +194,8 @@ LookupOutcome SlurmBackend::Lookup(const agents::RunHandle& run) {
   return outcome;
 }
 
-// Of an array that Slurm knows, each task was submitted, also one that it does not list any more:
-// it forgets a task that is canceled while it waits. Observe finds out.
+// Each task of an array that Slurm knows was submitted, also a task that Slurm no longer lists: it
+// forgets a task that is canceled while it waits. Observe finds out.
 LookupOutcome SlurmBackend::LookUpInHistory(const agents::RunHandle& run,
                                             const std::vector<ArrayPlace>& places,
                                             const std::vector<QueueRow>& queue,

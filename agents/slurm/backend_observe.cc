@@ -42,7 +42,7 @@ const QueueRow* LowestRow(const std::vector<QueueRow>& rows) {
   return row == rows.end() ? nullptr : &*row;
 }
 
-// What the conversion of the run's image is called; nothing if it has none.
+// Returns the name of the job that converts the run's image; nothing if the run has none.
 std::optional<std::string> ConversionOf(const agents::RunHandle& run) {
   if (run.assignment == nullptr || run.assignment->spec().image().empty()) return std::nullopt;
   const absl::StatusOr<contract::Image> image =
@@ -51,7 +51,7 @@ std::optional<std::string> ConversionOf(const agents::RunHandle& run) {
   return ConversionName(*image);
 }
 
-// What messages call the program that the record, if there is one, is of.
+// Names the program that the record, if there is one, belongs to, as messages do.
 void NameProgram(const v1::JobSpec& spec, RunFacts* facts) {
   facts->working_directory = spec.working_directory();
   const v1::Role* role =
@@ -326,7 +326,7 @@ void SlurmBackend::AskAccounting(const std::vector<RunFacts*>& facts, absl::Time
 void SlurmBackend::AskController(const std::vector<RunFacts*>& facts, absl::Time deadline) {
   size_t asked = 0;
   for (RunFacts* run : facts) {
-    // What squeue has forgotten, scontrol has, too.
+    // A job that squeue has forgotten is unknown to scontrol, too.
     if (!run->queue.has_value()) {
       run->history_answer = RunFacts::History::kUnavailable;
       continue;

@@ -15,7 +15,7 @@ constexpr absl::string_view kNoTurn = "muster/no-turn";
 
 // How long a warning stays after what it warns of.
 constexpr absl::Duration kWarned = absl::Minutes(10);
-// What slurmctld's limit can make of the interval; five times the default one.
+// The longest interval that slurmctld's limit can cause; five times the default one.
 constexpr absl::Duration kLongestBackOff = absl::Minutes(1);
 
 }  // namespace

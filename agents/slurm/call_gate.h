@@ -31,7 +31,7 @@ class CallGate {
   // waited; it is not to be made then. HadNoTurn tells that error from all others.
   absl::Status Enter(const std::string& name, CallKind kind);
   static bool HadNoTurn(const absl::Status& status);
-  // What came of a call: what was said besides the answer itself.
+  // Handles the answer to a call: the words besides the answer itself.
   void OnAnswer(std::string_view words);
 
   // The least time between two looks at the queue, given what would do.

@@ -54,7 +54,7 @@ const CallQueue::Waiting* CallQueue::Next(absl::Time now) const {
   const auto urgency = [&](const Waiting& one) {
     return is_old(one) ? CallKind::kSubmit : one.kind;
   };
-  // Of equals the first that came.
+  // Among equals the first that came.
   const auto next =
       std::min_element(waiting_.begin(), waiting_.end(),
                        [&](const Waiting& a, const Waiting& b) { return urgency(a) < urgency(b); });

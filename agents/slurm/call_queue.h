@@ -28,7 +28,7 @@ class CallQueue {
 
   using Ticket = uint64_t;
   Ticket Join(CallKind kind, absl::Time now);
-  // Whether it is this one's turn and there is a token; then both are gone from here.
+  // Returns whether it is this one's turn and there is a token; then both are gone from here.
   bool MayGo(Ticket ticket, absl::Time now);
   // It no longer waits.
   void Leave(Ticket ticket);
@@ -58,11 +58,12 @@ class CallQueue {
   std::list<Waiting> waiting_;  // in the order in which they came
 };
 
-// What slurmctld's own limit (rl_enable) makes of the interval between two looks at the queue.
-// Not thread-safe.
+// Widens the interval between two looks at the queue if slurmctld's own limit (rl_enable) asks for
+// it. Not thread-safe.
 class BackOff {
  public:
-  // Whether these words of a command or an answer say that slurmctld holds its callers back.
+  // Returns whether these words of a command or an answer say that slurmctld holds its callers
+  // back.
   static bool Says(std::string_view words);
   // After each call.
   void OnAnswer(bool held_back, absl::Time now);

@@ -1,5 +1,5 @@
-// What the answers that a preflight gets mean. Pure: each function looks at outputs and adds lines.
-// Those that return bool say whether what depends on it can be looked at.
+// Judges the answers that a preflight gets. Pure: each function looks at outputs and adds lines.
+// A function that returns bool says whether the checks that depend on it can be made.
 #ifndef MUSTER_AGENTS_SLURM_CHECKS_H_
 #define MUSTER_AGENTS_SLURM_CHECKS_H_
 
@@ -43,10 +43,10 @@ struct AskedBetween {
   absl::Time begin;
   absl::Time end;
 };
-// What the way to Slurm tells of it.
+// The facts that the way to Slurm tells.
 struct Access {
   ClusterSettings settings;  // the name is empty if nothing tells it
-  // Whether slurmctld refuses jobs of users who have no association; nothing: it is not told.
+  // True if slurmctld refuses jobs of users who have no association; nothing: it is not told.
   std::optional<bool> needs_association;
   // slurmctld's clock; nothing: it could not be read.
   std::optional<absl::Time> controller_time;
@@ -64,7 +64,7 @@ std::optional<absl::Time> ControllerTime(std::string_view config);
 bool JudgeAccounting(const absl::Status& history, const absl::Status& accounts,
                      agents::CheckList* checks);
 
-// What a user may do: one row of sacctmgr.
+// The rights of a user: one row of sacctmgr.
 struct Association {
   std::string account;
   std::string partition;  // empty: any
@@ -72,14 +72,14 @@ struct Association {
 };
 std::vector<std::string> AssociationArguments(const std::string& cluster, const std::string& user);
 std::vector<Association> ParseAssociations(std::string_view output);
-// Whether slurmctld refuses jobs of users who have no association.
+// Returns whether slurmctld refuses jobs of users who have no association.
 bool NeedsAssociation(std::string_view config);
 void JudgeAssociations(const std::string& user, const std::vector<Association>& associations,
                        std::optional<bool> needs_one, agents::CheckList* checks);
 
 // ---- partitions
 
-// Who asks. What is not known is empty, and keeps nobody out.
+// Who asks. Unknown fields are empty, and keep nobody out.
 struct Asker {
   std::set<std::string> groups;
   std::set<std::string> accounts;

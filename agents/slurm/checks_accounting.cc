@@ -1,4 +1,4 @@
-// What the user may do: slurmdbd, accounts and QOS, partitions.
+// Checks the rights of the user: slurmdbd, accounts and QOS, partitions.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -90,7 +90,7 @@ NodeCount CountNodes(const std::string& partition, const std::vector<v1::Node>& 
   return count;
 }
 
-// What jobs find there.
+// Describes the resources that jobs find there.
 std::string Describe(const Partition& partition, const NodeCount& count) {
   std::string text = fmt::format("{}, {}; {} of {} nodes take work", partition.pool.state(),
                                  LimitText(partition.pool), count.working, count.all);
@@ -99,7 +99,7 @@ std::string Describe(const Partition& partition, const NodeCount& count) {
   return text;
 }
 
-// Whether the user's jobs can run there.
+// Returns whether the user's jobs can run there.
 bool JudgePartition(const Partition& partition, const NodeCount& count, const Asker& asker,
                     agents::CheckList* checks) {
   const std::string subject = "partition " + partition.pool.name();

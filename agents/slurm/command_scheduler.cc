@@ -14,7 +14,8 @@
 namespace muster::slurm {
 namespace {
 
-// Of one scancel, which tells slurmctld about each by itself: 500 take it a quarter of a second.
+// Jobs in one scancel, which tells slurmctld about each by itself: 500 take it a quarter of a
+// second.
 constexpr size_t kMaxJobsInCall = 500;
 
 std::string UnreachableHint(const absl::Status& status) {
@@ -122,7 +123,7 @@ absl::StatusOr<std::vector<Association>> CommandScheduler::Associations(const st
 
 absl::StatusOr<std::vector<std::string>> CommandScheduler::KnownNodes(
     const std::vector<std::string>& names) {
-  // Of names that it does not know sinfo says nothing.
+  // sinfo says nothing about names that it does not know.
   const absl::StatusOr<std::string> output =
       commands_->Ask({"sinfo", "--noheader", "--Node", "--format=%N",
                       fmt::format("--nodes={}", fmt::join(names, ","))});
@@ -223,7 +224,7 @@ std::vector<absl::Status> CommandScheduler::CancelMany(const std::vector<JobId>&
   return statuses;
 }
 
-// As the jobs' own user, also where the agent is an operator: their user may release them.
+// Runs as the jobs' own user, also where the agent is an operator: their user may release them.
 std::vector<absl::Status> CommandScheduler::SetHeldMany(const std::vector<JobId>& ids, bool held) {
   std::vector<std::string> words;
   for (const JobId& id : ids) words.push_back(id.ToString());

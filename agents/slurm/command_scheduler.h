@@ -43,7 +43,7 @@ class CommandScheduler : public Scheduler {
  private:
   absl::Status CheckCommand(const std::string& name);
   absl::StatusOr<std::vector<HistoryRow>> History(std::vector<std::string> argv);
-  // Of a command about jobs, which it names last.
+  // Runs a command about jobs, which it names last.
   std::vector<absl::Status> RunFor(const std::vector<JobId>& ids, std::vector<std::string> argv);
 
   hosts::Host* const host_;

@@ -19,7 +19,7 @@ constexpr std::string_view kSystemPath =
     "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin";
 // One line for each of a million jobs of one user.
 constexpr size_t kMaxOutputBytes = size_t{64} << 20;
-// What an error quotes of a command's words.
+// Bytes of a command's words that an error quotes.
 constexpr size_t kQuotedBytes = 1000;
 
 std::string_view WithoutEnd(std::string_view text) {

@@ -24,7 +24,8 @@ class Commands {
   // Both must outlive this object. Every command waits at the gate but those that do not ask Slurm.
   Commands(const SlurmConfig& config, hosts::Host* host, CallGate* gate);
 
-  // Whether a command is there: it is asked for its version, which is no call to the scheduler.
+  // Returns whether a command is there: it is asked for its version, which is no call to the
+  // scheduler.
   absl::Status Check(const std::string& name);
   // Likewise a command that asks the scheduler nothing, such as srun --help.
   absl::StatusOr<hosts::CommandResult> RunUncounted(std::vector<std::string> argv);
@@ -35,8 +36,8 @@ class Commands {
   // The output of a command that succeeded; UNAVAILABLE with what it said otherwise.
   absl::StatusOr<std::string> Ask(std::vector<std::string> argv);
 
-  // What sbatch runs with, and passes on to the job. UNAVAILABLE: the host could not be asked who
-  // the user is.
+  // Returns the environment that sbatch runs with, and passes on to the job. UNAVAILABLE: the host
+  // could not be asked who the user is.
   absl::StatusOr<std::map<std::string, std::string>> JobEnvironment();
 
  private:

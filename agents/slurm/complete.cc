@@ -1,4 +1,4 @@
-// What a run asks for, once the cluster has had its say.
+// Completes the request of a run by the cluster's settings.
 #include "agents/slurm/backend.h"
 #include "agents/slurm/profile.h"
 

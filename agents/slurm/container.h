@@ -1,4 +1,4 @@
-// What srun is told of a run's container.
+// Makes the options of srun for a run's container.
 #ifndef MUSTER_AGENTS_SLURM_CONTAINER_H_
 #define MUSTER_AGENTS_SLURM_CONTAINER_H_
 
@@ -14,14 +14,14 @@
 
 namespace muster::slurm {
 
-// What a run's container is made from.
+// The image that a run's container is made from.
 struct ContainerImage {
-  // What --container-image gets.
+  // The value of --container-image.
   std::string image;
   // The Slurm job that must have converted the image, or a later one; nothing: any whole file will
   // do.
   std::optional<uint64_t> refreshed_by;
-  // What --container-image gets if there is no such file; empty: the run fails.
+  // The value of --container-image if there is no such file; empty: the run fails.
   std::string fallback;
 };
 

@@ -43,7 +43,7 @@ std::optional<std::string_view> HostOfLine(std::string_view line) {
   return words[1];
 }
 
-// Whether an entry of a line before goes on here.
+// Returns whether an entry of a line before goes on here.
 bool ContinuesEntry(std::string_view line) {
   constexpr std::array<std::string_view, 3> kRest = {"login", "password", "account"};
   const std::vector<std::string_view> words = Words(line);

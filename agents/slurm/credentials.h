@@ -41,7 +41,7 @@ std::vector<std::string> HostsWithCredentials(std::string_view text);
 // hosts. All other lines stay as they are.
 std::string WithCredential(std::string_view text, const Credential& credential);
 
-// What a preflight can say of the file.
+// The facts about the file that a preflight can report.
 struct CredentialsFile {
   std::string path;
   bool exists = false;
@@ -49,7 +49,7 @@ struct CredentialsFile {
   uint32_t mode = 0;
   std::vector<std::string> hosts;
 
-  // Whether an image of the registry could be pulled with it.
+  // Returns whether an image of the registry could be pulled with it.
   bool Covers(std::string_view registry) const;
 };
 

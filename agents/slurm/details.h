@@ -1,5 +1,5 @@
-// What a Slurm cluster has and does now: nodes, partitions and everybody's queue.
-// Read here as Slurm's commands print them.
+// Describes a Slurm cluster and its present work: nodes, partitions and everybody's queue. Read
+// here as Slurm's commands print them.
 #ifndef MUSTER_AGENTS_SLURM_DETAILS_H_
 #define MUSTER_AGENTS_SLURM_DETAILS_H_
 
@@ -16,13 +16,14 @@ namespace muster::slurm {
 
 // The proto says so.
 inline constexpr int kMaxDetailedNodes = 10000;
-// What admins write about a node that is out of service.
+// Bytes of the reason that admins write about a node that is out of service.
 inline constexpr size_t kMaxNodeReasonBytes = 256;
 
 // A partition, with the nodes that it names left to those.
 struct Partition {
   v1::Pool pool;
-  // What keeps jobs out: "AllowAccounts=vision"; none if everybody may use it without limits.
+  // The limits that keep jobs out: "AllowAccounts=vision"; none if everybody may use it without
+  // limits.
   std::vector<std::string> limits;
 };
 
@@ -46,7 +47,8 @@ absl::StatusOr<std::vector<v1::Node>> ParseNodes(std::string_view output);
 absl::StatusOr<std::vector<Partition>> ParsePartitions(std::string_view output);
 absl::StatusOr<std::vector<QueuedJob>> ParseWholeQueue(std::string_view output);
 
-// Whether a node in this state (Slurm's words in lower case) starts jobs, now or when it is free.
+// Returns whether a node in this state (Slurm's words in lower case) starts jobs, now or when it is
+// free.
 bool TakesWork(std::string_view state);
 
 // All of it together, without the time. `user` is the agent's own.

@@ -45,16 +45,16 @@ struct ExitRecord {
   bool continued = false;
   absl::Time start;
   absl::Time end;
-  // As Slurm writes them, "n[1-2]"; empty: not known.
+  // The nodes as Slurm writes them, "n[1-2]"; empty: not known.
   std::string node_list;
 
   // By itself: a 0 after slurm.timeout is the answer to a TERM.
   bool EndedWithZero() const { return code == 0 && signal == 0 && problem != Problem::kTimeout; }
-  // Whether batch.sh runs the command again when Slurm starts the job anew; this record is then
-  // void.
+  // Returns whether batch.sh runs the command again when Slurm starts the job anew; this record is
+  // then void.
   bool IsVoidAfterRequeue() const { return !EndedWithZero() || terminated || continued; }
   bool IsOfSetup() const { return phase == "setup"; }
-  // Whether the user's command ran at all, so that code and signal are its own.
+  // Returns whether the user's command ran at all, so that code and signal are its own.
   bool HasExitStatus() const {
     return !IsOfSetup() && (problem == Problem::kNone || problem == Problem::kTimeout);
   }

@@ -15,7 +15,7 @@ namespace {
 
 // slurmd's code for a batch script whose files could not be opened: "0:53".
 constexpr int kLaunchSignal = 53;
-// What a shell ends with when there is no such program.
+// The exit code of a shell when there is no such program.
 constexpr int kNotFoundCode = 127;
 // Lines of Slurm's own that are quoted.
 constexpr size_t kQuotedLines = 3;
@@ -42,7 +42,8 @@ bool SaysOutOfMemory(std::string_view output) {
   });
 }
 
-// What srun and slurmstepd write of a step that came to nothing; compiled once, for any thread.
+// Recognises the words that srun and slurmstepd write about a step that failed; compiled once, for
+// any thread.
 bool ShowsFaultOfCluster(std::string_view output) {
   static const contract::FailurePatterns patterns;
   const std::optional<contract::LogVerdict> verdict = patterns.Find(output);

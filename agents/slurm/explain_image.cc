@@ -105,7 +105,7 @@ std::optional<std::string_view> AboutContainer(std::string_view line) {
   return std::nullopt;
 }
 
-// What enroot and Pyxis say on the way, and of every failure alike.
+// Recognises the words that enroot and Pyxis print on the way, and with every failure alike.
 bool IsChatter(std::string_view words) {
   constexpr std::array<std::string_view, 6> kChatter = {
       "[INFO]", "printing ", "child ", "couldn't start container", "importing ", "imported "};

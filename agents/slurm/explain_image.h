@@ -14,9 +14,9 @@ struct ImageTrouble {
   v1::FailureClass failure_class = v1::FAILURE_CLASS_IMAGE;
   std::string message;     // no full stop
   std::string suggestion;  // whole sentences
-  // Whether the registry, the network or the cluster was at fault, and another try may do better.
+  // True if the registry, the network or the cluster was at fault, and another try may do better.
   bool retriable = false;
-  // What enroot, Pyxis or Slurm said of it, a few lines at most, without the names in front.
+  // The words of enroot, Pyxis or Slurm about it, a few lines at most, without the names in front.
   std::vector<std::string> words;
 };
 

@@ -1,4 +1,4 @@
-// What Slurm remembers of jobs that have left its queue: accounting (sacct), or slurmctld itself
+// Reads Slurm's memory of jobs that have left its queue: accounting (sacct), or slurmctld itself
 // (scontrol show job).
 #ifndef MUSTER_AGENTS_SLURM_HISTORY_H_
 #define MUSTER_AGENTS_SLURM_HISTORY_H_
@@ -51,15 +51,15 @@ absl::StatusOr<std::vector<HistoryRow>> ParseHistory(std::string_view output);
 
 // "scontrol --oneliner show job ID".
 std::vector<std::string> ShowJobArguments(const JobId& id);
-// Nothing if it is not a job as scontrol shows it. Of a task it prints no id that names it alone:
+// Nothing if it is not a job as scontrol shows it. For a task it prints no id that names it alone:
 // the caller knows which one it has asked for.
 std::optional<HistoryRow> ParseShowJob(std::string_view output);
 
-// Whether sacct says that this cluster keeps no accounting at all.
+// Returns whether sacct says that this cluster keeps no accounting at all.
 bool IsAccountingDisabled(std::string_view stderr_text);
-// Whether a command says that slurmctld does not know the job id (any more).
+// Returns whether a command says that slurmctld does not know the job id (any more).
 bool IsUnknownJob(std::string_view stderr_text);
-// Whether a command says that the job has ended, so that there is nothing left to do to it.
+// Returns whether a command says that the job has ended, so that there is nothing left to do to it.
 bool HasEndedAlready(std::string_view stderr_text);
 
 }  // namespace muster::slurm

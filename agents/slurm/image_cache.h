@@ -30,16 +30,16 @@ namespace muster::slurm {
 // The text of convert.sh.
 std::string_view ConvertScript();
 
-// Whether these are the first bytes of a squashfs file.
+// Returns whether these are the first bytes of a squashfs file.
 bool IsSquashfs(std::string_view bytes);
 
-// Whether this is what an srun with Pyxis says of its options.
+// Returns whether this is what an srun with Pyxis says of its options.
 bool KnowsContainers(std::string_view srun_help);
 
-// What the Slurm job that converts an image is called.
+// The name of the Slurm job that converts an image.
 std::string ConversionName(const contract::Image& image);
 
-// That job. `script` is where convert.sh is. `refresh`: also if the file is there.
+// Makes that job. `script` is where convert.sh is. `refresh`: also if the file is there.
 Submission MakeConversion(const SlurmConfig& config, const contract::Image& image,
                           const std::string& script, bool refresh = false);
 
@@ -55,7 +55,7 @@ class ImageCache {
     std::optional<uint64_t> conversion;
     // The file must be the work of that conversion, or of a later one.
     bool is_refresh = false;
-    // What srun gets if there is no such file after all; empty: the run fails then.
+    // The image that srun gets if there is no such file after all; empty: the run fails then.
     std::string fallback;
     // Why `image` is not a file: Slurm would not have the conversion, and nodes may pull. Whole
     // sentences.
@@ -67,7 +67,7 @@ class ImageCache {
   // that has yet to begin will do, so that it sees what the registry has now. An error: nobody
   // knows; ask again.
   absl::StatusOr<Ready> Prepare(const contract::Image& image, bool refresh = false);
-  // What Ready::image will be. Asks nobody.
+  // Returns the future value of Ready::image. Asks nobody.
   std::string NameFor(const contract::Image& image) const;
 
  private:

@@ -1,4 +1,4 @@
-// What a Slurm cluster has, from scontrol show config and sinfo.
+// Reads the inventory of a Slurm cluster from scontrol show config and sinfo.
 #ifndef MUSTER_AGENTS_SLURM_INVENTORY_H_
 #define MUSTER_AGENTS_SLURM_INVENTORY_H_
 

@@ -11,7 +11,7 @@
 namespace muster::slurm {
 namespace {
 
-// What an error quotes of a command's words.
+// Bytes of a command's words that an error quotes.
 constexpr size_t kQuotedBytes = 1000;
 
 struct Line {

@@ -1,4 +1,4 @@
-// What one call of scancel or scontrol about many jobs says of each.
+// Reads what one call of scancel or scontrol about many jobs says of each.
 #ifndef MUSTER_AGENTS_SLURM_JOB_ERRORS_H_
 #define MUSTER_AGENTS_SLURM_JOB_ERRORS_H_
 
@@ -14,7 +14,8 @@ namespace muster::slurm {
 
 class JobErrors {
  public:
-  // Of a command called `name` that was run to its end with these jobs as its arguments.
+  // Reads the errors of a command called `name` that was run to its end with these jobs as its
+  // arguments.
   JobErrors(std::string name, const hosts::CommandResult& result);
 
   // OK: the command has done it to this job. NOT_FOUND: Slurm does not know the job.

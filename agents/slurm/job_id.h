@@ -11,7 +11,7 @@
 
 namespace muster::slurm {
 
-// Of a task the array's number, which is the first one's, and its index: the numbers that tasks
+// A task has the array's number, which is the first one's, and its index: the numbers that tasks
 // have of their own are not known before they start.
 struct JobId {
   uint64_t number = 0;                // 0: none

@@ -1,4 +1,4 @@
-// What launches and look-ups come to, in the agent's terms.
+// The outcomes of launches and look-ups, in the agent's terms.
 #ifndef MUSTER_AGENTS_SLURM_OUTCOMES_H_
 #define MUSTER_AGENTS_SLURM_OUTCOMES_H_
 

@@ -35,7 +35,7 @@ std::string WithReadableTime(std::string words) {
                        absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", *time, absl::UTCTimeZone()));
 }
 
-// What slurmctld itself says, behind sbatch's own words: the same as in a real refusal.
+// Finds slurmctld's own words, behind those of sbatch: the same as in a real refusal.
 std::string_view SlurmWords(std::string_view words) {
   constexpr std::string_view kFailure = "allocation failure: ";
   const size_t at = words.find(kFailure);

@@ -1,4 +1,4 @@
-// What a plan shows of a job's submission, and what sbatch --test-only says of it. Pure.
+// Makes the parts of a plan: a job's submission, and the answer of sbatch --test-only to it. Pure.
 #ifndef MUSTER_AGENTS_SLURM_PLAN_H_
 #define MUSTER_AGENTS_SLURM_PLAN_H_
 
@@ -41,8 +41,8 @@ std::string FilesText(const std::vector<RunFile>& files, const RunPaths& paths);
 // batch.sh, behind a line that tells clients that it is alike for all jobs.
 std::string BatchScriptText();
 
-// What batch.sh starts: the setup, if there is one, then the command or that of each role.
-// INVALID_ARGUMENT as above.
+// Returns the text that batch.sh starts: the setup, if there is one, then the command or that of
+// each role. INVALID_ARGUMENT as above.
 absl::StatusOr<std::string> ProgramsText(const v1::JobSpec& spec);
 
 }  // namespace muster::slurm

@@ -1,4 +1,4 @@
-// What a run asks for that its partition never gives.
+// Finds the requests of a run that its partition never grants.
 #ifndef MUSTER_AGENTS_SLURM_POOL_LIMITS_H_
 #define MUSTER_AGENTS_SLURM_POOL_LIMITS_H_
 

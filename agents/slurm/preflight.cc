@@ -12,7 +12,7 @@ namespace muster::slurm {
 namespace {
 
 constexpr uint32_t kPrivateDirectory = 0700;
-// Of a program that only says something about its host.
+// Patience with a program that only reports something about its host.
 constexpr absl::Duration kHostCommandTimeout = absl::Seconds(20);
 
 constexpr char kNoHost[] = "no login node can be used";
@@ -135,7 +135,7 @@ void Preflight::CheckDirectories() {
   JudgeDirectory("image_dir", config_.image_dir, TryDirectory(host_, config_.image_dir), &checks_);
 }
 
-// Whether containers are worth a look.
+// Returns whether containers are worth a look.
 bool Preflight::CheckPyxis() {
   const absl::StatusOr<hosts::CommandResult> help = commands_.RunUncounted({"srun", "--help"});
   if (!config_.rest_url.empty() && (!help.ok() || !help->ok())) {

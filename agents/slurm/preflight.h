@@ -1,5 +1,5 @@
-// Asks everything that a preflight of a Slurm cluster looks at. What the answers mean is decided in
-// checks.h; a thing that depends on one that failed is skipped.
+// Asks everything that a preflight of a Slurm cluster looks at. checks.h decides what the answers
+// mean; a check that depends on one that failed is skipped.
 //
 // Any thread; one Run at a time for each object. It asks Slurm nine times at most.
 #ifndef MUSTER_AGENTS_SLURM_PREFLIGHT_H_

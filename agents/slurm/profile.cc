@@ -16,7 +16,7 @@ namespace {
 
 constexpr uint64_t kMillis = 1000;
 
-// Of SlurmOptions: what a job has that does not say otherwise.
+// The fields of SlurmOptions that a job gets if it does not set them.
 constexpr std::array<std::string_view, 8> kFilledIn = {
     "account", "qos", "reservation", "constraint", "comment", "mail_type", "mail_user", "requeue"};
 

@@ -1,4 +1,4 @@
-// What a cluster's operator fills in where a job leaves it open. Pure.
+// The values that a cluster's operator fills in where a job leaves them open. Pure.
 #ifndef MUSTER_AGENTS_SLURM_PROFILE_H_
 #define MUSTER_AGENTS_SLURM_PROFILE_H_
 
@@ -10,8 +10,8 @@
 namespace muster::slurm {
 
 struct Profile {
-  // What is set here counts where a job sets nothing: time_limit, resources, and in slurm the
-  // partition, account, qos, reservation, constraint, comment, mail_type, mail_user, requeue,
+  // A value that is set here counts where a job sets nothing: time_limit, resources, and in slurm
+  // the partition, account, qos, reservation, constraint, comment, mail_type, mail_user, requeue,
   // timeout and extra_options. How much a job gets (time limit, cores, memory, GPUs) is filled in
   // only if it names no partition, because it is the default partition's measure; nor is it for
   // batch scripts, which say what they want in their own way. The timeout comes with the time
@@ -26,8 +26,8 @@ struct Profile {
 // that would do.
 absl::StatusOr<v1::JobSpec> ApplyProfile(v1::JobSpec spec, const Profile& profile);
 
-// Whether a job, as it is submitted, may have GPUs: Slurm gives a whole node with them, and more
-// options and batch scripts ask for them in ways of their own.
+// Returns whether a job, as it is submitted, may have GPUs: Slurm gives a whole node with them, and
+// more options and batch scripts ask for them in ways of their own.
 bool MayHaveGpus(const v1::JobSpec& spec);
 
 // How many whole nodes a request for GPUs comes to.

@@ -25,12 +25,12 @@ class RecordWatcher {
 
   // Called from the watcher's thread when a record has appeared.
   void SetWaker(std::function<void()> wake);
-  // Whether there are runs whose end is waited for; without, the directory is left alone.
+  // Returns whether there are runs whose end is waited for; without, the directory is left alone.
   void SetActive(bool active);
 
  private:
   void Watch();
-  // Whether the directory has a name that it did not have at the last look.
+  // Returns whether the directory has a name that it did not have at the last look.
   bool HasNews();
 
   hosts::Host* const host_;

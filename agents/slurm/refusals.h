@@ -1,4 +1,4 @@
-// What slurmctld answers when it will not have a job: its words, what they mean, and what to do.
+// The answers with which slurmctld refuses a job: its words, what they mean, and what to do.
 #ifndef MUSTER_AGENTS_SLURM_REFUSALS_H_
 #define MUSTER_AGENTS_SLURM_REFUSALS_H_
 

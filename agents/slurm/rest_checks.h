@@ -1,5 +1,5 @@
-// What a preflight learns from slurmrestd. Pure; each Judge adds lines, and says whether what
-// depends on it can be looked at.
+// Judges the answers that a preflight gets from slurmrestd. Pure; each Judge adds lines, and says
+// whether the checks that depend on it can be made.
 #ifndef MUSTER_AGENTS_SLURM_REST_CHECKS_H_
 #define MUSTER_AGENTS_SLURM_REST_CHECKS_H_
 
@@ -22,7 +22,7 @@ inline constexpr absl::Duration kTokenRestToTell = absl::Hours(1);
 bool JudgeToken(const absl::StatusOr<std::string>& token, const std::string& user,
                 const std::string& file, absl::Time now, agents::CheckList* checks);
 
-// Whether it was reached, and in which versions it can be spoken to.
+// Returns whether it was reached, and in which versions it can be spoken to.
 bool JudgeServes(const std::string& url, const absl::StatusOr<RestServes>& serves,
                  agents::CheckList* checks);
 

@@ -17,7 +17,7 @@ using nlohmann::json;
 
 // slurmrestd's number for an error that it does not tell, as when slurmctld refuses the token.
 constexpr int64_t kUnspecified = -1;
-// What an error quotes of an answer that is no JSON.
+// Bytes that an error quotes of an answer that is no JSON.
 constexpr size_t kQuotedBytes = 200;
 
 absl::Status ErrorOf(const RestQuestion& question, const std::vector<RestError>& errors) {

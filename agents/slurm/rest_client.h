@@ -24,7 +24,7 @@ namespace muster::slurm {
 // ones ignore members that they do not know, and a job would lose options in silence.
 inline constexpr std::array<std::string_view, 2> kRestVersions = {"v0.0.38", "v0.0.37"};
 
-// Of the paths of slurmrestd's description of itself: "/slurm/v0.0.38/jobs" and so on.
+// The paths that slurmrestd's description of itself has: "/slurm/v0.0.38/jobs" and so on.
 struct RestServes {
   std::vector<std::string> versions;  // all that it has for jobs
   std::string_view version;           // the best one of kRestVersions; empty: none of them
@@ -59,7 +59,7 @@ class RestClient {
 
   // Which of kRestVersions is spoken from now on. Before, it is the first one.
   void Speak(std::string_view version) { version_ = version.data(); }
-  // What the next question would bring. The errors are those of TokenSource.
+  // Returns the token that the next question would use. The errors are those of TokenSource.
   absl::StatusOr<std::string> Token() { return tokens_->Get(absl::Now()); }
   // The answer, if it is JSON, whatever it says. UNAVAILABLE says what kept slurmrestd from being
   // asked, and what to do. After ABORTED and DEADLINE_EXCEEDED it may have been.

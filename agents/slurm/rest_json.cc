@@ -10,7 +10,7 @@ namespace {
 
 using nlohmann::json;
 
-// What an error quotes of one text.
+// Bytes that an error quotes of one text.
 constexpr size_t kQuotedBytes = 300;
 
 // Every member that some reader wants, by name, in any object.

@@ -94,14 +94,14 @@ std::string Upper(std::string text) {
   return text;
 }
 
-// As scontrol writes it, in lower case: "idle+drain".
+// Writes the state in scontrol's form, in lower case: "idle+drain".
 std::string StateOf(const json& node) {
   std::vector<std::string> words = WordsOf(Member(node, "state"));
   for (std::string& flag : WordsOf(Member(node, "state_flags"))) words.push_back(std::move(flag));
   return Lower(fmt::format("{}", fmt::join(words, "+")));
 }
 
-// As scontrol writes it, with who said so and when: "a bad fan [root@1795262039]".
+// Writes the reason in scontrol's form, with who said so and when: "a bad fan [root@1795262039]".
 std::string ReasonOf(const json& node) {
   std::string reason = agents::CleanText(TextOf(Member(node, "reason")), kMaxNodeReasonBytes);
   const std::string user = TextOf(Member(node, "reason_set_by_user"));

@@ -22,8 +22,8 @@ absl::StatusOr<std::vector<v1::Pool>> RestPools(const nlohmann::json& partitions
 absl::StatusOr<std::vector<std::string>> RestKnownNodes(const nlohmann::json& nodes,
                                                         const std::vector<std::string>& names);
 
-// As ParseNodes and ParsePartitions read them from scontrol; OverSubscribe, and some a PreemptMode,
-// are not told.
+// Read nodes and partitions as ParseNodes and ParsePartitions read them from scontrol;
+// OverSubscribe, and some a PreemptMode, are not told.
 absl::StatusOr<std::vector<v1::Node>> RestNodes(const nlohmann::json& nodes);
 absl::StatusOr<std::vector<Partition>> RestPartitions(const nlohmann::json& partitions);
 

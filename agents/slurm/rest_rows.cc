@@ -21,7 +21,7 @@ namespace {
 
 using nlohmann::json;
 
-// What squeue would show of several words: what happens to the job, before what it is.
+// Chooses the word that squeue would show: what happens to the job comes before what it is.
 SlurmState StateOf(const json& value) {
   constexpr std::array<std::string_view, 8> kFirst = {"COMPLETING",   "CONFIGURING",  "SIGNALING",
                                                       "RESIZING",     "REQUEUE_HOLD", "REQUEUED",

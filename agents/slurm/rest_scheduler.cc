@@ -61,7 +61,7 @@ SubmitOutcome Unclear(std::string words) {
   return outcome;
 }
 
-// What slurmrestd's answer to a submission means.
+// Classifies slurmrestd's answer to a submission.
 SubmitOutcome ClassifyAnswer(const RestAnswer& answer) {
   const std::vector<RestError> errors = ErrorsOf(*answer.json);
   const std::string words = fmt::format("slurmrestd: HTTP {} {}", answer.status, WordsOf(errors));
@@ -357,7 +357,7 @@ absl::Status RestScheduler::SetHold(const JobId& id, bool hold) {
   question.timeout = config_.command_timeout;
   absl::Status status = client_.AskWell(question).status();
   if (!absl::IsUnavailable(status) || !id.task.has_value()) return status;
-  // Of a task slurmrestd 22.05 says that it failed, whatever came of it.
+  // For a task slurmrestd 22.05 reports a failure, whatever the result was.
   const absl::StatusOr<RestAnswer> answer = Get("rest-job", "/job/" + id.ToString());
   if (!answer.ok()) return status;
   const absl::StatusOr<std::vector<QueueRow>> rows = RestQueue(*answer->json, user_, {});

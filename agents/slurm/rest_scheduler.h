@@ -48,7 +48,8 @@ class RestScheduler : public Scheduler {
   std::vector<absl::Status> SetHeldMany(const std::vector<JobId>& ids, bool held) override;
 
  private:
-  // What slurmrestd serves. FAILED_PRECONDITION: not what this agent speaks.
+  // Returns the paths that slurmrestd serves. FAILED_PRECONDITION: this agent does not speak its
+  // version.
   absl::StatusOr<RestServes> AskServes();
   // Likewise, asked until it is known.
   absl::StatusOr<RestServes> Serves();

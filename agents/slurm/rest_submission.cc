@@ -33,7 +33,7 @@ struct Field {
   std::string_view option;
   Kind kind;
   std::string_view name;
-  // What sbatch tells the job of it, for the steps of the job.
+  // The variable by which sbatch tells the job, for the steps of the job.
   std::string_view variable = {};
 };
 

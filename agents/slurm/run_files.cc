@@ -110,8 +110,8 @@ std::string BatchScriptFile(const agent::v1::Assignment& assignment) {
 }
 
 // When the programs are stopped, whether the job may be requeued then, and how long they have
-// between TERM and KILL; after how many starts it is put back no more. What the cluster says of
-// requeues that the job does not is seen when one is asked for.
+// between TERM and KILL; after how many starts it is put back no more. The cluster's own limit for
+// requeues, which the job does not know, shows when one is asked for.
 std::string TimeoutFile(const v1::SlurmOptions& slurm, uint32_t max_requeues) {
   const bool may_requeue = !slurm.has_requeue() || slurm.requeue();
   return fmt::format("{} {} {} {}\n", slurm.timeout().seconds(), may_requeue ? 1 : 0,

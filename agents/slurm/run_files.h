@@ -43,8 +43,8 @@ class RunPaths {
   // All exit records are in one directory, so that one listing shows which runs have ended.
   std::string exit_record() const { return EndedDirectory(root_) + "/" + run_key_; }
 
-  // What must be there before the files are written and the job is submitted: Slurm fails a job
-  // whose output it cannot open, and says nothing but 0:53.
+  // The directories that must be there before the files are written and the job is submitted: Slurm
+  // fails a job whose output it cannot open, and says nothing but 0:53.
   std::vector<std::string> Directories() const {
     return {directory_,
             specs(),
@@ -87,8 +87,8 @@ absl::StatusOr<std::vector<RunFile>> MakeRunFiles(
     const agent::v1::Assignment& assignment, std::string_view cluster, const RunPaths& paths,
     uint32_t max_timeout_requeues = kMaxTimeoutRequeues);
 
-// What tells people of the run: the job as it was asked for, less the values of its environment;
-// who runs it, where and since when; and the command line of sbatch. Nothing reads it again.
+// Makes the notes for people: the job as it was asked for, less the values of its environment; who
+// runs it, where and since when; and the command line of sbatch. Nothing reads it again.
 std::vector<RunFile> MakeRunNotes(const agent::v1::Assignment& assignment, std::string_view cluster,
                                   const RunPaths& paths,
                                   const std::vector<std::string>& sbatch_words,

@@ -1,4 +1,4 @@
-// What the backend asks of Slurm, whichever way it is asked: Slurm's commands, or slurmrestd.
+// The backend's questions to Slurm, by either way: Slurm's commands, or slurmrestd.
 //
 // UNAVAILABLE is the error of whatever kept Slurm from answering, or made its answer one that
 // cannot be trusted: it says nothing about any job. Thread-safe. Calls block; each bounds its time.
@@ -29,8 +29,8 @@ class Scheduler {
  public:
   virtual ~Scheduler() = default;
 
-  // Whether Slurm can be asked at all. FAILED_PRECONDITION, or UNAVAILABLE if Slurm does not
-  // answer, says what to do.
+  // Returns whether Slurm can be asked at all. FAILED_PRECONDITION, or UNAVAILABLE if Slurm does
+  // not answer, says what to do.
   virtual absl::StatusOr<ClusterSettings> Probe() = 0;
   virtual absl::StatusOr<ClusterSettings> Settings() = 0;
   // Partitions and their nodes.
@@ -42,7 +42,8 @@ class Scheduler {
 
   // Adds what a preflight sees on the way to Slurm. Nothing: Slurm cannot be asked.
   virtual std::optional<Access> CheckAccess(agents::CheckList* checks) = 0;
-  // What accounting lets the user do on the cluster of this name; of all clusters if it is empty.
+  // Returns the rights that accounting gives the user on the cluster of this name; on all clusters
+  // if it is empty.
   virtual absl::StatusOr<std::vector<Association>> Associations(const std::string& cluster,
                                                                 const std::string& user) = 0;
 
@@ -59,16 +60,16 @@ class Scheduler {
   // All jobs of the user in any state, ended ones too as long as slurmctld remembers them; with a
   // name, only those that are called so.
   virtual absl::StatusOr<std::vector<QueueRow>> Queue(std::string_view name = {}) = 0;
-  // What accounting knows, by at most kMaxIdsPerHistoryCall ids; only the newest job of each id. Of
-  // tasks the whole of their array.
-  // FAILED_PRECONDITION: the cluster keeps no accounting.
+  // Returns the rows of accounting for at most kMaxIdsPerHistoryCall ids; only the newest job of
+  // each id. For a task, the rows of the whole array. FAILED_PRECONDITION: the cluster keeps no
+  // accounting.
   virtual absl::StatusOr<std::vector<HistoryRow>> HistoryOf(const std::vector<JobId>& ids,
                                                             absl::Time since) = 0;
   // Likewise by name, with every job that a used id or a requeue left. A job that was never
   // eligible (held, waiting for another) may be missing, also after its end.
   virtual absl::StatusOr<std::vector<HistoryRow>> HistoryOf(std::string_view name,
                                                             absl::Time since) = 0;
-  // What slurmctld still remembers of one job. NOT_FOUND: nothing.
+  // Returns the memory that slurmctld still has of one job. NOT_FOUND: nothing.
   virtual absl::StatusOr<HistoryRow> ShowJob(const JobId& id) = 0;
 
   // Jobs in one CancelMany or SetHeldMany, at least 1.

@@ -1,8 +1,8 @@
 // Runs on a Slurm cluster, driven with Slurm's own commands from a host that has them (a login
 // node), or through its slurmrestd.
 //
-// What the backend keeps outside Slurm is under SlurmConfig::run_dir, which the compute nodes must
-// see under the same path; README.md in this folder says what is there.
+// The backend keeps its own files outside Slurm under SlurmConfig::run_dir, which the compute nodes
+// must see under the same path; README.md in this folder describes them.
 #ifndef MUSTER_AGENTS_SLURM_SLURM_H_
 #define MUSTER_AGENTS_SLURM_SLURM_H_
 
@@ -22,12 +22,13 @@
 namespace muster::slurm {
 
 struct SlurmConfig {
-  // What the operator calls the cluster; runs read it as MUSTER_CLUSTER.
+  // The operator's name for the cluster; runs read it as MUSTER_CLUSTER.
   std::string cluster;
   // Where runs have their directories: absolute, writable for the agent, shared with the compute
   // nodes. Default: "runs" in the agent's state directory.
   std::string run_dir;
-  // What jobs bring along; outlives the backend. Null: jobs that bring files are not taken.
+  // The files that jobs bring along; outlives the backend. Null: jobs that bring files are not
+  // taken.
   uploads::JobFiles* files = nullptr;
   // SLURM_CONF for every command. Default: the agent's own SLURM_CONF (on this machine), or where
   // Slurm looks by itself.
@@ -76,7 +77,8 @@ struct SlurmConfig {
   // not requeued any more: a program that makes no progress must not hold its nodes for ever.
   uint32_t max_timeout_requeues = kMaxTimeoutRequeues;
 
-  // What is filled in where a job leaves it open. Default: nothing, so Slurm's own defaults count.
+  // Values that are filled in where a job leaves them open. Default: nothing, so Slurm's own
+  // defaults count.
   Profile profile;
 
   // ---- slurmrestd in place of Slurm's commands; the files of runs still go through the host
@@ -99,8 +101,8 @@ struct SlurmConfig {
   // Where those files are: absolute, writable, shared with the nodes. Default: "images" beside
   // run_dir.
   std::string image_dir;
-  // What a conversion asks Slurm for: the partition (default: Slurm's own default), CPUs, memory
-  // and time, which a large image takes half an hour of.
+  // The resources that a conversion asks Slurm for: the partition (default: Slurm's own default),
+  // CPUs, memory and time, which a large image takes half an hour of.
   std::string conversion_partition;
   // Who pays for it. Default: the account and the QOS of the profile, or else the user's own.
   std::string conversion_account;
@@ -108,7 +110,7 @@ struct SlurmConfig {
   uint32_t conversion_cpus = 4;
   uint32_t conversion_memory_mib = 32 * 1024;
   absl::Duration conversion_time_limit = absl::Minutes(30);
-  // Whether each node pulls an image itself whose conversion fails. Otherwise the run fails: a pull
+  // True if each node pulls an image itself whose conversion fails. Otherwise the run fails: a pull
   // on every node, while they are all held, costs more than it helps.
   bool pull_if_conversion_fails = false;
   // Directories of the cluster that every container shows under the same path.

@@ -33,7 +33,7 @@ struct SlurmState {
   std::string cancelled_by;  // the uid in "CANCELLED by 1001", or a name; empty: not told
 };
 
-// What squeue's %T, sacct's State and scontrol's JobState say: "RUNNING", "CANCELLED by 1001",
+// Reads squeue's %T, sacct's State or scontrol's JobState: "RUNNING", "CANCELLED by 1001",
 // "CANCELLED+" (cut off by a narrow column).
 SlurmState ParseState(std::string_view text);
 

@@ -1,4 +1,4 @@
-// What Slurm is told of a run.
+// Makes the submission of a run.
 #include <algorithm>
 #include <cctype>
 
@@ -89,7 +89,7 @@ std::string Dependency(const v1::JobSpec& spec, std::optional<uint64_t> after, b
   return fmt::format("{}", fmt::join(conditions, ","));
 }
 
-// Whether the job says itself how its tasks and nodes go together.
+// Returns whether the job says itself how its tasks and nodes go together.
 bool SpreadsTasks(const v1::SlurmOptions& slurm) {
   return std::any_of(slurm.extra_options().begin(), slurm.extra_options().end(),
                      [](const std::string& option) {
@@ -98,7 +98,7 @@ bool SpreadsTasks(const v1::SlurmOptions& slurm) {
                      });
 }
 
-// What the user excludes, and the nodes on which earlier runs failed.
+// Returns the nodes that the user excludes, and those on which earlier runs failed.
 std::string Excluded(const agent::v1::Assignment& assignment) {
   std::string nodes = assignment.spec().slurm().exclude();
   for (const std::string& node : assignment.excluded_nodes()) {
@@ -131,7 +131,7 @@ void AddSlurmOptions(const agent::v1::Assignment& assignment, Options* options) 
   if (slurm.exclusive()) options->Add("--exclusive");
   if (slurm.has_requeue()) options->Add(slurm.requeue() ? "--requeue" : "--no-requeue");
   for (const std::string& option : slurm.extra_options()) {
-    // Whether a job that was held from the start still is, the assignment says.
+    // Returns whether a job that was held from the start still is, the assignment says.
     if (!contract::IsForMuster(option)) options->Add(option);
   }
 }
@@ -162,7 +162,7 @@ absl::StatusOr<Submission> MakeSubmission(const agent::v1::Assignment& assignmen
   options.Add("--job-name=" + (array == nullptr ? paths.run_key() : array->name));
   if (array != nullptr) options.Add(fmt::format("--array=0-{}", array->tasks - 1));
   options.AddText("--dependency", "slurm.dependency", Dependency(spec, after, array != nullptr));
-  // What a batch script's options do not say is Slurm's own default, as with sbatch.
+  // A batch script without an option gets Slurm's own default, as with sbatch.
   const bool is_plain = spec.slurm().has_batch_script();
   const uint64_t nodes = std::max<uint32_t>(1, spec.nodes());
   if (!SpreadsTasks(spec.slurm())) {
@@ -201,7 +201,7 @@ absl::StatusOr<Submission> MakeSubmission(const agent::v1::Assignment& assignmen
 
 namespace {
 
-// What makes a text one that may hand its job's number to Slurm, or compute with it.
+// Words that mark a text that may hand its job's number to Slurm, or compute with it.
 constexpr std::string_view kNumberWords[] = {"SLURM_JOB_ID", "SLURM_JOBID", "scontrol", "scancel"};
 
 bool NamesItsNumber(std::string_view text) {

@@ -29,11 +29,11 @@ struct Submission {
   std::vector<std::string> options;
   // A bash script on the cluster's shared file system.
   std::string script;
-  // What the script gets.
+  // The arguments of the script.
   std::vector<std::string> arguments;
 };
 
-// What follows "sbatch" on its command line.
+// The words that follow "sbatch" on its command line.
 std::vector<std::string> SbatchArguments(const Submission& submission);
 
 // An array of runs with the same options: what it is called, where its files are, how many it has.
@@ -51,17 +51,18 @@ absl::StatusOr<Submission> MakeSubmission(const agent::v1::Assignment& assignmen
                                           std::optional<uint64_t> after = std::nullopt,
                                           const TaskArray* array = nullptr);
 
-// Whether the run means the same as a task of an array: not if it waits for jobs by their name or
-// task by task, if mails are asked for, of which an array sends one for all, if it is a user's own
-// batch script, or if it may act on its Slurm job by number, which may be the array's: if it asks
-// for a signal before the time limit, or its texts name that number, scontrol or scancel.
+// Returns whether the run means the same as a task of an array: not if it waits for jobs by their
+// name or task by task, if mails are asked for, of which an array sends one for all, if it is a
+// user's own batch script, or if it may act on its Slurm job by number, which may be the array's:
+// if it asks for a signal before the time limit, or its texts name that number, scontrol or
+// scancel.
 bool MayBeTask(const v1::JobSpec& spec);
 
 // The spec's time limit as Slurm counts it; 0 if it has none.
 uint64_t TimeLimitMinutes(const v1::JobSpec& spec);
 
-// What is known after a submission. `result` is an error if sbatch was not run to its end, or not
-// let through the gate.
+// The facts after a submission. `result` is an error if sbatch was not run to its end, or not let
+// through the gate.
 struct SubmitOutcome {
   agents::LaunchOutcome::Kind kind = agents::LaunchOutcome::Kind::kUnclear;
   uint64_t job_id = 0;  // kLaunched

@@ -82,7 +82,7 @@ v1::RunState LiveState(JobPhase phase) {
   }
 }
 
-// Of a run that waits for its image, "Dependency" would say less than Slurm knows.
+// For a run that waits for its image, "Dependency" would say less than Slurm knows.
 v1::StateReason WaitingReason(const RunFacts& facts) {
   if (!facts.conversion.has_value()) {
     v1::StateReason reason = contract::SlurmReason(facts.queue->reason);
@@ -154,7 +154,7 @@ void SetTimesAndExit(const RunFacts& facts, bool slurm_code_counts, Observation*
     observation->start_time = facts.history->start_time;
     observation->end_time = facts.history->end_time;
   }
-  // What ended in the queue has its end there as its start.
+  // A job that ended in the queue has its end there as its start.
   if (observation->nodes.empty()) observation->start_time.reset();
   v1::ExitStatus exit;
   if (facts.record.has_value()) {
@@ -209,7 +209,7 @@ SlurmEnd EndAccordingToRecord(const RunFacts& facts) {
   return end;
 }
 
-// What people type to see the same.
+// The command that people type to see the same.
 std::string_view CommandOf(v1::EvidenceSource source) {
   if (source == v1::EVIDENCE_SOURCE_SQUEUE) return "squeue";
   return source == v1::EVIDENCE_SOURCE_SACCT ? "sacct" : "exit record";
@@ -235,7 +235,7 @@ Observation LaunchFailed(const RunFacts& facts) {
   return observation;
 }
 
-// What is said of a job of whose end Slurm itself says nothing.
+// The message about a job whose end Slurm itself does not explain.
 std::string Unsaid(const RunFacts& facts) {
   if (facts.history_answer != RunFacts::History::kNoAnswer)
     return "gone from the queue, and no history tells of its end";
@@ -369,8 +369,8 @@ std::optional<Observation> JudgeMissing(const RunFacts& facts, const Patience& p
 // Slurm ended the job, and not its command.
 bool IsStopped(JobPhase phase) { return HasEnded(phase) && phase > JobPhase::kFailed; }
 
-// Whether more can still come that would change the verdict on a job that has ended in the queue's
-// eyes.
+// Returns whether more can still come that would change the verdict on a job that has ended in the
+// queue's eyes.
 bool MoreMayCome(const RunFacts& facts) {
   const bool history_ended = facts.history.has_value() && HasEnded(facts.history->state.phase);
   switch (facts.queue->state.phase) {
@@ -436,8 +436,8 @@ std::optional<Observation> Judge(const RunFacts& facts, const Patience& patience
   }
   if (!facts.queue.has_value()) {
     if (facts.queue_answered) return JudgeMissing(facts, patience);
-    // Of a run that waits, the record may be one from before a requeue: only Slurm can tell. And of
-    // one that is known to be finishing, the reason that the last squeue led to still holds.
+    // While a run waits, the record may come from before a requeue: only Slurm can tell. If a run
+    // is known to be finishing, the reason that the last squeue led to still holds.
     if (facts.record.has_value() && facts.last_state != v1::RUN_STATE_PENDING &&
         facts.last_state != v1::RUN_STATE_FINISHING)
       return Finishing(facts);

@@ -1,4 +1,4 @@
-// What the queue, the history and the exit record of a run mean together. Pure.
+// Derives the state of a run from the queue, the history and the exit record together. Pure.
 #ifndef MUSTER_AGENTS_SLURM_VERDICT_H_
 #define MUSTER_AGENTS_SLURM_VERDICT_H_
 
@@ -19,20 +19,20 @@ namespace muster::slurm {
 // the claim could not be written.
 inline constexpr int kClaimLostCode = 75;
 
-// What was learnt about one run.
+// The facts about one run.
 struct RunFacts {
   std::string run_key;
-  // What messages call the command and its directory.
+  // The name that messages have for the command, and its directory.
   std::string program;
   std::string working_directory;
-  // Of a job with roles, the one that the record is of.
+  // For a job with roles, the role that the record belongs to.
   std::string role;
   JobId job_id;
   absl::Time now;
-  // What was last reported of it.
+  // The state that was last reported.
   v1::RunState last_state = v1::RUN_STATE_UNSPECIFIED;
 
-  // Whether squeue answered; without that a missing row means nothing.
+  // True if squeue answered; without that a missing row means nothing.
   bool queue_answered = false;
   std::optional<QueueRow> queue;
   // The Slurm job that converts its image, while the run waits for that.
@@ -52,12 +52,13 @@ struct RunFacts {
   // When the run's time limit ends it: as squeue last said, or else counted from the record's
   // start. Nothing if neither is known.
   std::optional<absl::Time> limit_end;
-  // What Slurm wrote into the batch script's output since the job's last start; its end is enough.
+  // The words that Slurm wrote into the batch script's output since the job's last start; their end
+  // is enough.
   std::string slurm_output;
 
-  // Whether a job has claimed the run, as far as is known. Only asked if squeue lists none.
+  // True if a job has claimed the run, as far as is known. Only asked if squeue lists none.
   bool may_have_started = false;
-  // Whether Slurm remembers the array whose task the job is: it lists others of its tasks, by the
+  // True if Slurm remembers the array whose task the job is: it lists others of its tasks, by the
   // array's name, or its accounting has the end of one. A controller that has lost its memory does
   // not, and gives the array's number to another.
   bool array_is_known = false;
@@ -91,17 +92,17 @@ enum class Doubt {
 };
 // Needs a record that says 0.
 Doubt DoubtOf(const RunFacts& facts);
-// Whether there is a record, and it alone proves a success.
+// Returns whether there is a record, and it alone proves a success.
 bool ProvesSuccess(const RunFacts& facts);
 
 // An end this close to the time limit, or after it, may be the limit's work: the clocks of node and
 // controller differ, and a prolog comes before the record's start.
 inline constexpr absl::Duration kLimitSlack = absl::Seconds(10);
 
-// Whether Slurm could not start the job on its node and holds it for good.
+// Returns whether Slurm could not start the job on its node and holds it for good.
 bool IsLaunchFailed(const RunFacts& facts);
 
-// Whether asking the history would help to judge.
+// Returns whether asking the history would help to judge.
 bool NeedsHistory(const RunFacts& facts);
 
 // Nothing if the facts do not tell anything new: "could not be asked" and unknown words change no

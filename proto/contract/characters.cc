@@ -10,7 +10,7 @@ namespace {
 
 bool IsContinuation(char c) { return (static_cast<uint8_t>(c) & 0xC0) == 0x80; }
 
-// Of a character of `size` bytes whose bytes have the right form.
+// Returns the code point of a character of `size` bytes whose bytes have the right form.
 uint32_t CodePoint(std::string_view character) {
   static constexpr uint8_t kLeadMask[] = {0, 0x7F, 0x1F, 0x0F, 0x07};
   uint32_t code = static_cast<uint8_t>(character[0]) & kLeadMask[character.size()];

@@ -37,7 +37,7 @@ constexpr std::string_view kCredentials =
     "Check the image's name, and that the cluster has credentials for its registry.";
 
 constexpr std::array kRows = {
-    // What the program did to itself.
+    // Faults of the program itself.
     Row{"cuda-out-of-memory",
         R"(CUDA out of memory|CUDA error: out of memory|CUDA_ERROR_OUT_OF_MEMORY|cudaErrorMemoryAllocation|torch(\.cuda)?\.OutOfMemoryError|Cuda failure.*out of memory|CUBLAS_STATUS_ALLOC_FAILED)",
         kOom, false, kSmaller},
@@ -107,7 +107,7 @@ constexpr std::array kRows = {
         "Check that the image is there and whole; the lines around this one tell more."},
     Row{"no-pyxis", R"(srun: unrecognized option.{0,5}--container-)", kImage, false,
         "The cluster has no Pyxis and so no containers; use another cluster, or no image."},
-    // What only a person can mend.
+    // Faults that only a person can mend.
     Row{"collective-timeout", R"(Watchdog caught collective operation timeout)", kProgram, false,
         "A rank waited in vain for the others; look at the log of the rank that stopped first."},
     // In the words of dash, which is /bin/sh on Debian and Ubuntu: always with the line's number.

@@ -68,7 +68,7 @@ std::string_view WhatIsWrongWithKind(const v1::FileTreeEntry& entry) {
   return "";
 }
 
-// Whether something above the path is there as something else than a directory.
+// Returns whether something above the path is there as something else than a directory.
 bool IsBelowANonDirectory(std::string_view path,
                           const std::set<std::string_view>& non_directories) {
   for (size_t slash = path.find('/'); slash != path.npos; slash = path.find('/', slash + 1)) {

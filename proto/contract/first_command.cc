@@ -24,14 +24,14 @@ bool IsOneOf(const std::string_view (&words)[kSize], std::string_view word) {
   return std::find(std::begin(words), std::end(words), word) != std::end(words);
 }
 
-// What is up to one of the ends, which goes with it.
+// Takes the text up to one of the ends, and that end with it.
 std::string_view TakeUntil(std::string_view ends, std::string_view* text) {
   const std::string_view taken = text->substr(0, text->find_first_of(ends));
   text->remove_prefix(std::min(text->size(), taken.size() + 1));
   return taken;
 }
 
-// What is up to the end of a statement, which goes with it; "2>&1" is within one.
+// Takes the text up to the end of a statement, and that end with it; "2>&1" is within a statement.
 std::string_view TakeStatement(std::string_view* line) {
   size_t end = line->find_first_of(";&|");
   while (end != line->npos && end > 0 && (*line)[end] == '&' && (*line)[end - 1] == '>')

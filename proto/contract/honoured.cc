@@ -43,7 +43,7 @@ void FindUnknownFields(const Message& message, const std::string& prefix,
   }
 }
 
-// What no kind of cluster honours yet, and what to do instead.
+// A field that no kind of cluster honours yet, and what to do instead.
 struct Unhonoured {
   std::string_view field;
   std::string_view remedy;

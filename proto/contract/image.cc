@@ -129,13 +129,13 @@ absl::StatusOr<Image> ParseFile(std::string_view text) {
   return image;
 }
 
-// What the text is taken apart into, before anything is checked.
+// The parts of the text, before anything is checked.
 struct Parts {
   std::string_view user, registry, repository, tag, digest;
   bool has_user = false, has_registry = false, has_tag = false, has_digest = false;
 };
 
-// What stands behind '@' may as well be the image of a user: "me@ubuntu:22.04".
+// The text behind '@' may as well be the image of a user: "me@ubuntu:22.04".
 bool LooksLikeDigest(std::string_view text) {
   return text.starts_with("sha") && text.size() > 3 && IsDigit(text[3]);
 }

@@ -17,7 +17,7 @@ namespace muster::contract {
 namespace {
 
 constexpr std::string_view kSection = "kubernetes.";
-// Of all annotations of an object together. Source: TotalAnnotationSizeLimitB in
+// Limit for all annotations of an object together. Source: TotalAnnotationSizeLimitB in
 // staging/src/k8s.io/apimachinery/pkg/api/validation/objectmeta.go of Kubernetes, less what is
 // Muster's.
 constexpr size_t kMaxAnnotationBytes = 200 * 1024;

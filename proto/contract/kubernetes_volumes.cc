@@ -58,7 +58,7 @@ void CheckPaths(const std::string& field, const v1::KubernetesVolume& volume, Fi
   }
 }
 
-// What a run's own Secrets hold, its script, its environment and the files that it brings along, is
+// A run's own Secrets hold its script, its environment and the files that it brings along; they are
 // its user's alone. All are named by its run key, some with more behind a dash.
 bool IsSecretOfRun(std::string_view name) {
   for (size_t end = name.find('-'); end != name.npos; end = name.find('-', end + 1)) {

@@ -148,7 +148,7 @@ class Parser {
   bool AtKeyword(std::string_view keyword) const {
     return At(Token::Kind::kWord) && lexer_.token().text == keyword;
   }
-  // Whether a term could begin here.
+  // Returns whether a term could begin here.
   bool AtTerm() const {
     return At(Token::Kind::kOpen) || (At(Token::Kind::kWord) && !AtKeyword("OR"));
   }

@@ -16,7 +16,8 @@ absl::Duration ToDuration(const google::protobuf::Duration& duration) {
   return absl::Seconds(duration.seconds()) + absl::Nanoseconds(duration.nanos());
 }
 
-// Whether a run whose program failed like this is followed by another one, as its user wants.
+// Returns whether a run whose program failed like this is followed by another one, as its user
+// wants.
 bool FollowsProgram(const v1::Run& ended, const RetryRule& rule) {
   if (rule.on_failure) return true;
   // A program that a signal ended has no exit code of its own.

@@ -34,7 +34,7 @@ std::string Joined(const std::string& word, const std::string& detail) {
   return fmt::format("{}: {}", word, detail);
 }
 
-// What a code says by itself; empty: nothing that the fields do not say better.
+// The sentence of a code by itself; empty if the fields say it better.
 std::string_view WordsOf(v1::StateReasonCode code) {
   switch (code) {
     case v1::STATE_REASON_CODE_NO_CLUSTERS:
@@ -145,7 +145,7 @@ std::string RemedyOf(const v1::StateReason& reason) {
   }
 }
 
-// What the failure that a retry follows was, in general.
+// Describes, in general, the failure that a retry follows.
 std::string_view Describe(v1::FailureClass failure_class) {
   switch (failure_class) {
     case v1::FAILURE_CLASS_INFRA:

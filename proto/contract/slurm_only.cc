@@ -26,8 +26,8 @@ constexpr std::array<std::string_view, 15> kCommands = {
     "srun",    "sbatch", "sbcast", "scontrol", "squeue",   "sacct", "sattach", "strigger",
     "scancel", "sstat",  "sinfo",  "salloc",   "sacctmgr", "sprio", "sreport"};
 
-// Whether a word of a script works on Slurm only. A task of a job array finds its own variables on
-// every kind of cluster.
+// Returns whether a word of a script works on Slurm only. A task of a job array finds its own
+// variables on every kind of cluster.
 bool IsOfSlurm(std::string_view word, bool is_task) {
   if (word.starts_with("SLURM_")) {
     const bool is_of_task = is_task && (word == kArrayJobVariable || IsArrayVariable(word));
@@ -92,7 +92,7 @@ std::string WhySlurmOnly(const v1::JobSpec& spec) {
   if (!spec.has_slurm()) return "";
   v1::SlurmOptions others = spec.slurm();
   others.clear_batch_script();
-  // What it is without being asked for.
+  // The value that it has by default.
   if (others.tasks_per_node() == 1) others.clear_tasks_per_node();
   if (!spec.slurm().has_batch_script())
     return others.ByteSizeLong() > 0

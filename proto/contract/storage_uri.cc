@@ -38,7 +38,7 @@ bool Normalize(std::string_view path, std::string* normal) {
   return true;
 }
 
-// Of two normal absolute paths.
+// Both paths are normal and absolute.
 bool IsInside(std::string_view path, std::string_view root) {
   if (root == "/") return true;
   return path.starts_with(root) && (path.size() == root.size() || path[root.size()] == '/');

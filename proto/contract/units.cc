@@ -233,7 +233,7 @@ std::string FormatCpus(uint64_t cpu_millis) { return FormatMillis(cpu_millis); }
 
 namespace {
 
-// What is meant as a number of GPUs and would be taken for their type.
+// Refuses a number of GPUs that would be taken for a type of GPU.
 absl::Status CheckIsNoOddCount(std::string_view text) {
   constexpr std::string_view kWords[] = {"none", "one", "two",   "three", "four",
                                          "five", "six", "seven", "eight"};

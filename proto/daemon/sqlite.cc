@@ -13,7 +13,8 @@
 namespace muster {
 namespace {
 
-// SQLite gives its other files the mode of this one. What goes wrong here, it meets and names.
+// SQLite gives its other files the mode of this one. An error here is met, and named, by SQLite
+// when it opens the file.
 void MakeForOwnerOnly(const std::string& path) {
   const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (fd < 0) return;

@@ -19,7 +19,7 @@ if [[ ${2-} == array ]]; then
   job_id=${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID slurm_out=$1.out/$SLURM_ARRAY_TASK_ID
   mapfile -t runs <"$1"
   set -- "${1%/*/*}/${runs[SLURM_ARRAY_TASK_ID]?the list of runs cannot be read}"
-  # That it is a task of an array is no matter of the run's program.
+  # The run's program does not learn that it is a task of an array.
   unset runs "${!SLURM_ARRAY_@}"
   export SLURM_JOB_NAME=${1##*/}
 fi

@@ -40,6 +40,6 @@ restart() {
     fi
   done 2>/dev/null <"$record"
   rm -f "$record" "$run_dir/failed" "$run_dir/stopping" "$run_dir/timed_out" "$run_dir"/problem.* "$run_dir"/pid.*
-  # What Slurm wrote before this line is about an earlier start.
+  # Lines that Slurm wrote before this one concern an earlier start.
   note "restart ${SLURM_RESTART_COUNT:-0} of run $run_key"
 }

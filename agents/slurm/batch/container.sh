@@ -33,7 +33,7 @@ find_image() {
     tee -a "$logs/rank-0.err" >&2
 }
 
-# Whether a step since this start came to nothing because of its container: Pyxis says so, or srun.
+# Succeeds if a step since this start failed because of its container: Pyxis says so, or srun.
 container_failed() {
   local line failed=
   while IFS= read -r line; do
@@ -45,8 +45,8 @@ container_failed() {
   [[ $failed ]]
 }
 
-# Of a run that is to be sent a signal before its time limit: its name, and whether it is for the command alone. Such a
-# run always has a step, because Slurm sends signals to steps. Sets warning and alone.
+# Reads the signal that the run is to get before its time limit: its name, and whether it is for the command alone.
+# Such a run always has a step, because Slurm sends signals to steps. Sets warning and alone.
 read_warning() {
   if [[ -e $run_dir/specs/signal ]]; then read -r warning alone <"$run_dir/specs/signal"; fi
 }

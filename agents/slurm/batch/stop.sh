@@ -25,7 +25,7 @@ start_timer() {
 
 end_timer() {
   [[ $timer ]] || return 0
-  # What is left of the program's group may still be at work on its answer to the TERM.
+  # The rest of the program's group may still be at work on its answer to the TERM.
   if [[ -e $run_dir/timed_out ]]; then is_gone "$watcher" "$timeout_grace_s"; fi
   exec {timer}>&-
   timer=
@@ -72,12 +72,13 @@ stop_steps() {
   done
 }
 
-# Whether Slurm takes the job back, to start it again under the same id. Then it ends this start, too.
+# Succeeds if Slurm takes the job back, to start it again under the same id. Then it ends this start,
+# too.
 requeue() {
   local may=0 max=0 said='' try restarts=${SLURM_RESTART_COUNT:-0}
   read -r _ may _ max <"$run_dir/specs/timeout"
   ((may)) || return
-  # What makes no progress must not hold nodes for ever.
+  # A run that makes no progress must not hold nodes for ever.
   if ((restarts >= max)); then
     note "the job could not be requeued: it has been started again $restarts times, and slurm.max_timeout_requeues is $max"
     return 1

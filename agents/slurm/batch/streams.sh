@@ -30,7 +30,7 @@ run_batch_script() {
   done
 }
 
-# Sets the streams and copiers, and opening to the option and file that it is at. What the script writes goes to the
+# Sets the streams and copiers, and opening to the option and file that it is at. Output of the script goes to the
 # run's log, and a copy of it to its own files.
 open_streams() {
   local in=/dev/null file='' error
