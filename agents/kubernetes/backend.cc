@@ -18,7 +18,7 @@ namespace {
 // meanwhile.
 constexpr absl::Duration kFirstListPatience = kLearnPatience;
 
-// What other schedulers start together waits for them, and not here.
+// Pods that another scheduler starts together wait for that scheduler, and not here.
 class QueuesRoom final : public RoomLeft {
  public:
   explicit QueuesRoom(std::unique_ptr<RoomLeft> room) : room_(std::move(room)) {}
@@ -149,7 +149,7 @@ void KubernetesBackend::AllowStarts() {
 absl::StatusOr<std::optional<JobObject>> KubernetesBackend::FindJob(const std::string& name_space,
                                                                     const std::string& run_key) {
   const NamespaceRuns& home = HomeOf(name_space);
-  // What is nowhere was never launched.
+  // A run without a namespace was never launched.
   if (&home == &nowhere_) return std::optional<JobObject>();
   if (std::optional<JobObject> known = home.store().FindJob(run_key)) return known;
   return calls_.FindRun(name_space, run_key);

@@ -1,7 +1,7 @@
 // The Backend contract on top of a Kubernetes API server.
 //
 // Launch, Lookup: backend_launch.cc. Observe: backend_observe.cc. Cancel: backend_end.cc.
-// SetHeld: backend_hold.cc. Forget, and what is left of runs: backend_sweep.cc. What people ask:
+// SetHeld: backend_hold.cc. Forget, and what is left of runs: backend_sweep.cc. Answers to people:
 // backend_answers.cc.
 #ifndef MUSTER_AGENTS_KUBERNETES_BACKEND_H_
 #define MUSTER_AGENTS_KUBERNETES_BACKEND_H_
@@ -97,57 +97,58 @@ class KubernetesBackend final : public agents::Backend {
   // Makes them if they are not there; before their watches begin.
   void AddHome(const std::string& name_space);
   void Wake();
-  // What the broker was told of the cluster is not so any more.
+  // Tells the broker that its knowledge of the cluster is out of date.
   void TellInventory();
 
   // ---- launch
   // A launch has met that the agent may not make that there, or that there is no such place: the
   // pool takes no jobs from now on. Why the run waits.
   absl::Status NoteForbidden(const std::string& run_key, Access what, const absl::Status& why);
-  // What a look-up is to answer at once of a run whose namespace takes no launches; nothing: the
-  // server is to be asked.
+  // Returns the answer of a look-up, without asking the server, for a run whose namespace takes no
+  // launches; nothing: the server is to be asked.
   std::optional<agents::LookupOutcome> LookUpForbidden(const agents::RunHandle& run);
   // The run's objects, or why the cluster cannot have it. UNAVAILABLE: whether it can is not known
   // yet.
   absl::StatusOr<RunObjects> Prepare(const agent::v1::Assignment& assignment,
                                      const std::vector<std::string>& file_parts);
-  // The archive of what the run brings along; nothing: it is in `parts`, or there is none. Whether
-  // it may have one is decided before its content is fetched.
+  // Packs the files that the run brings along into `parts`; nothing: that is done, or there are
+  // none. The right to have an archive is checked before its content is fetched.
   LaunchEnd PackBroughtFiles(const std::string& run_key, const v1::JobSpec& spec,
                              std::vector<std::string>* parts);
   LaunchEnd TakeFileRoom(const std::string& run_key, const v1::JobSpec& spec);
-  // What a look-up is to answer at once of a run that waits for room for that; nothing: it does
-  // not.
+  // Returns the answer of a look-up, without asking the server, for a run that waits for room for
+  // its archive; nothing: it does not wait.
   std::optional<agents::LookupOutcome> LookUpRoomless(const agents::RunHandle& run);
   // The bytes of the archive of what the job brings along; 0: nothing; none: the broker has not got
   // the list of the files. An error: what speaks against them.
   absl::StatusOr<std::optional<uint64_t>> BroughtBytes(const v1::JobSpec& spec) const;
-  // Whether there is room for so much now.
+  // Returns whether there is room for so much now.
   bool WarnOfFileRoom(uint64_t archive_bytes, agents::CheckList* checks) const;
   // The rest of a plan: what the API server says of the objects, and when the run would start.
   void PlanOnServer(const agent::v1::Assignment& planned, const RunObjects& objects,
                     bool has_file_room, v1::JobPlan* plan, agents::CheckList* checks);
-  // What the job names that is not there yet. Whether there is such.
+  // Warns of things that the job names and that are not there yet. Returns whether there are any.
   bool WarnOfAwaited(const v1::JobSpec& spec, const std::string& name_space,
                      agents::CheckList* checks);
   // A launch that was cut short leaves a Job that never starts; it goes at once if nobody may come
   // back to it.
   agents::LaunchOutcome TakeBack(agents::LaunchOutcome outcome, const JobObject& job);
-  // Of a run that the queue expects.
+  // Launches a run that the queue expects.
   agents::LaunchOutcome LaunchInPlace(const StartQueue::AssignmentPtr& run);
   // Has whatever may start now be let go, on a thread of its own: what was observed is told
   // meanwhile.
   void WakeStarter();
-  // Lets go what may start now, `only` that run, or all if it is empty. What cannot be let go says
-  // why, and is tried again; in a namespace where the server is in trouble no other is tried.
+  // Lets the runs go that may start now, `only` that run, or all if it is empty. A run that cannot
+  // be let go tells why, and is tried again; in a namespace where the server is in trouble no other
+  // run is tried.
   void StartReady(const std::string& only);
   // The Job of a run of which nobody knows whether it was launched; nothing: there is none.
   absl::StatusOr<std::optional<JobObject>> FindLaunched(const agents::RunHandle& run);
-  // Whether the launch of that Job is through, or its program has begun all the same. Errors: the
-  // server could not be asked.
+  // Returns whether the launch of that Job is through, or its program has begun all the same.
+  // Errors: the server could not be asked.
   absl::StatusOr<bool> IsLaunched(const JobObject& job);
-  // What it waits for will never be: the run ends with the server's words. Errors: they could not
-  // be written down.
+  // Ends a run that waits for something that will never be, with the server's words. Errors: they
+  // could not be written down.
   absl::Status GiveUp(const agent::v1::Assignment& run, const absl::Status& refusal);
   // Lets a Job go, by its queue if it has one, whether or not the run is held. Errors are those of
   // JobCalls::PatchJob.
@@ -162,12 +163,12 @@ class KubernetesBackend final : public agents::Backend {
   // ---- observe
   // The namespaces whose runs can be judged now. `trouble`: why none can, if there are none.
   std::set<NamespaceRuns*> ReadyHomes(absl::Status* trouble);
-  // What is known of the run; nothing: nothing new. Errors: the server could not be asked.
+  // Returns the news of the run; nothing: there is none. Errors: the server could not be asked.
   absl::StatusOr<std::optional<agents::Observation>> Look(const agents::RunHandle& run);
-  // What is known of it, after the server was asked for what no watch has told.
-  // Nothing: what the watches have told is out of date, and what they are about to tell counts.
+  // Collects the facts of the run, and asks the server for those that no watch has told. Nothing:
+  // the facts of the watches are out of date, and their next ones count.
   absl::StatusOr<std::optional<RunFacts>> Gather(const agents::RunHandle& run);
-  // Whether a Job that Muster has given up and deleted goes on all the same.
+  // Returns whether a Job that Muster has given up and deleted goes on all the same.
   absl::StatusOr<bool> GoesOn(const JobObject& job);
   absl::StatusOr<std::optional<agents::Observation>> JudgeRun(const agents::RunHandle& run,
                                                               const RunFacts& facts);
@@ -177,11 +178,11 @@ class KubernetesBackend final : public agents::Backend {
                                     const std::string& name_space) const;
   // A run that is to be let go once there is room, and what it waits for.
   void Queue(const agents::RunHandle& run, const RunFacts& facts, agents::Observation* seen);
-  // Of one whose Job has not been let go, or was taken back for a hold.
+  // Queues a run whose Job has not been let go, or was taken back for a hold.
   void QueueAgain(const agents::RunHandle& run, const RunFacts& facts, agents::Observation* seen);
   // Its Job has not been let go, or was taken back, as far as is known now.
   bool StillWaits(const agents::RunHandle& run);
-  // Takes a Job that was let go back if it is to be held, and tells why that is not done yet. Those
+  // Takes a Job that was let go back if it is to be held, and tells why that is not done yet. Runs
   // that wait in queue_ are held there, and go on from there. Nothing else changes a Job for a
   // hold.
   void HeedHold(const agents::RunHandle& run, const RunFacts& facts, agents::Observation* seen);
@@ -190,7 +191,7 @@ class KubernetesBackend final : public agents::Backend {
   // Takes the Job back as it is once the server can be asked, if that is still right then. Errors:
   // ABORTED, it has changed; as those of JobCalls::PatchJob.
   absl::Status TakeBack(const agents::RunHandle& run);
-  // What has come of changes of one kind to a run's Job.
+  // The results of changes of one kind to a run's Job.
   struct Tries {
     absl::Time not_before = absl::InfinitePast();  // the next one
     std::string trouble;  // what came of the last one; empty: it was done, or there was none
@@ -222,7 +223,7 @@ class KubernetesBackend final : public agents::Backend {
                                                          agents::Observation seen);
   // Deletes the Job of a run that was given up, unless its program runs after all by now, or has.
   absl::Status TakeAway(const agents::RunHandle& run, const ObjectName& job);
-  // Of a run whose Job is not there, and of which nobody saw the end.
+  // Returns the end of a run whose Job is not there, and whose end nobody saw.
   agents::Observation Gone(const agents::RunHandle& run, bool cancel_asked) const;
   // An end is told when the logs are whole; until then the run is FINISHING.
   std::optional<agents::Observation> AwaitLogs(const RunFacts& facts, agents::Observation end);
@@ -232,17 +233,17 @@ class KubernetesBackend final : public agents::Backend {
   // that only they can do something about.
   std::optional<v1::ClusterIssue> Sweep();
   absl::Status CleanUpAfter(const Leftover& leftover);
-  // Whether a run's key is of an instance that this agent has had runs of.
+  // Returns whether a run's key is of an instance that this agent has had runs of.
   bool IsOwn(const std::string& run_key) const;
 
   // The Job as a watch has told of it, or else the server.
   absl::StatusOr<std::optional<JobObject>> FindJob(const std::string& name_space,
                                                    const std::string& run_key);
-  // Whether this is still the cluster whose runs are here, as far as that can be told: what another
-  // one lacks is not gone. FAILED_PRECONDITION: it is not.
+  // Returns whether this is still the cluster whose runs are here, as far as that can be told: what
+  // another one lacks is not gone. FAILED_PRECONDITION: it is not.
   absl::Status ConfirmCluster();
   bool WasCancelAsked(const agents::RunHandle& run) const;
-  // Whether Cancel was called for it.
+  // Returns whether Cancel was called for it.
   bool WasCanceled(const std::string& run_key) const;
 
   const KubernetesConfig config_;  // with its namespaces filled in
@@ -269,7 +270,7 @@ class KubernetesBackend final : public agents::Backend {
 
   std::set<std::string> asked_for_pods_;  // of the observing thread
   // Run keys with the version of the Job that the API server itself has given, of those that seem
-  // to be suspended in the midst of their work. Of the observing thread.
+  // to be suspended in the midst of their work. Owned by the observing thread.
   std::map<std::string, std::string> asked_if_suspended_;
   std::set<std::string> awaiting_logs_;          // of the observing thread
   absl::Time last_full_ = absl::InfinitePast();  // of the observing thread
@@ -280,8 +281,8 @@ class KubernetesBackend final : public agents::Backend {
   NamespaceRuns nowhere_;
 
   std::atomic<bool> is_start_due_ = false;
-  // Ends before all that it uses. What it does overlaps with any call of the contract, as launches
-  // of other runs do.
+  // Ends before all that it uses. Its work overlaps with any call of the contract, as launches of
+  // other runs do.
   agents::WorkerLane starter_{1};
   // Likewise, and one change or deletion of a run at a time.
   agents::WorkerLane changer_{kChangeThreads};

@@ -1,4 +1,4 @@
-// What people ask of the cluster: a preflight, its details, a plan.
+// Answers people's questions about the cluster: a preflight, its details, a plan.
 #include <memory>
 #include <string>
 #include <utility>
@@ -25,7 +25,8 @@
 namespace muster::kubernetes {
 namespace {
 
-// What plans call the run whose job has no number yet; with Muster's name in front it would be one.
+// The run key in plans, whose job has no number yet; with Muster's name in front it would be a real
+// one.
 constexpr char kPlannedRun[] = "plan-1-1";
 
 // The user's words may hold what nobody else is to read.
@@ -44,7 +45,7 @@ std::string ManifestOf(const RunObjects& objects) {
   return text;
 }
 
-// Whether one of the volumes is at that path of the main container, or above it.
+// Returns whether one of the volumes is at that path of the main container, or above it.
 bool IsOnVolume(const RunObjects& objects, const std::string& path) {
   for (const Json& container : At(objects.job, "spec/template/spec/containers")) {
     for (const Json& mount : At(container, "volumeMounts")) {
@@ -55,7 +56,7 @@ bool IsOnVolume(const RunObjects& objects, const std::string& path) {
   return false;
 }
 
-// What an image has nobody can know here.
+// Nobody can know here which directories an image has.
 void WarnOfDirectory(const v1::JobSpec& spec, const RunObjects& objects,
                      agents::CheckList* checks) {
   constexpr char kSubject[] = "working_directory";
@@ -77,7 +78,7 @@ void WarnOfDirectory(const v1::JobSpec& spec, const RunObjects& objects,
   }
 }
 
-// What a cluster of this kind leaves out, whatever its image has.
+// Warns of features that a cluster of this kind leaves out, whatever its image has.
 void WarnOfWhatIsOtherwise(const v1::JobSpec& spec, const RunObjects& objects,
                            agents::CheckList* checks) {
   WarnOfDirectory(spec, objects, checks);
@@ -95,7 +96,8 @@ void TellGpuType(const v1::JobSpec& spec, const v1::JobSpec& spelled, agents::Ch
   }
 }
 
-// What pods wait for, and only they can tell of: the agent's account may read neither.
+// Lists the things that pods wait for and only pods can report: the agent's account may read
+// neither.
 void TellUnseen(const v1::JobSpec& spec, agents::CheckList* checks) {
   for (int i = 0; i < spec.kubernetes().volumes_size(); ++i) {
     const v1::KubernetesVolume& volume = spec.kubernetes().volumes(i);
@@ -117,14 +119,14 @@ constexpr char kMayBeQueued[] =
     "half made; if its namespace has a queue default, which cannot be seen from here, it goes "
     "there, and Kueue decides when it starts";
 
-// As Kueue sees the Job once it is let go; before that, one that a default queue would take has the
-// name of a queue that there is not.
+// Makes the Job as Kueue sees it once it is let go; before that, a Job that a default queue would
+// take has the name of a queue that does not exist.
 RunObjects AsLetGo(RunObjects objects, const std::string& queue) {
   if (!queue.empty()) objects.job["metadata"]["labels"][kQueueLabel] = queue;
   return objects;
 }
 
-// Of a job that Muster lets go at once, because another one decides.
+// Names the scheduler of a job that Muster lets go at once, because another one decides.
 std::string WhoStarts(const v1::JobSpec& spec, const std::string& queue) {
   if (queue.empty()) return "the gang scheduler that it names decides when its pods start";
   return fmt::format(
@@ -184,7 +186,7 @@ v1::ClusterChecks KubernetesBackend::Check() {
 absl::StatusOr<v1::ClusterDetails> KubernetesBackend::Describe() {
   absl::StatusOr<v1::ClusterDetails> details = view_.Describe();
   if (!details.ok()) return details;
-  // Those that Muster lets wait have no pods yet.
+  // Runs that Muster lets wait have no pods yet.
   std::map<std::string, uint32_t> waiting;
   for (const StartQueue::AssignmentPtr& run : queue_.Waiting())
     ++waiting[kubernetes::NamespaceOf(run->spec(), config_.name_space)];

@@ -1,4 +1,4 @@
-// What ends runs.
+// Ends runs.
 #include <utility>
 
 #include "agents/kubernetes/backend.h"
@@ -16,7 +16,7 @@ absl::Status KubernetesBackend::Cancel(const RunHandle& run) {
   const absl::StatusOr<std::optional<JobObject>> job = FindJob(NamespaceOf(run), run.run_key);
   if (!job.ok()) return job.status();
   if (!job->has_value()) return absl::OkStatus();
-  // What has ended keeps its own end.
+  // A Job that has ended keeps its own end.
   if ((*job)->HasEnded()) return absl::OkStatus();
   return calls_.DeleteJob((*job)->name);
 }

@@ -1,5 +1,5 @@
-// Holds and releases of runs: the latest wish is noted, and looks at the run make its Job so. What
-// a look changes of a Job, or deletes, it has done by TryChange.
+// Holds and releases of runs: the latest wish is noted, and looks at the run make its Job so. A
+// look changes or deletes a Job by TryChange.
 #include <functional>
 #include <utility>
 
@@ -31,7 +31,7 @@ absl::Status KubernetesBackend::SetHeld(const RunHandle& run, bool held) {
 
 void KubernetesBackend::HeedHold(const RunHandle& run, const RunFacts& facts, Observation* seen) {
   const JobObject& job = *facts.job;
-  // As long as the broker has not spoken nobody knows what is wished.
+  // Until the broker has spoken, nobody knows which holds are wished.
   if (!queue_.is_open()) return;
   if (!queue_.WishOf(run.run_key).value_or(run.held)) return DropHold(run.run_key);
   // Nobody lets it go before its turn, which waits for its release.

@@ -83,7 +83,7 @@ absl::StatusOr<std::optional<uint64_t>> KubernetesBackend::BroughtBytes(
   if (spec.uploads_size() == 0 || config_.files == nullptr) return 0;
   const absl::StatusOr<v1::FileTree> tree =
       uploads::FetchTree(spec, config_.files->cache(), absl::Now() + kAnswerPatience);
-  // What the broker cannot give now says nothing of the job.
+  // A failure of the broker to send files now says nothing about the job.
   if (!tree.ok()) return std::nullopt;
   if (absl::Status good = CheckArchive(*tree); !good.ok()) return good;
   return uploads::TarBytes(*tree);
@@ -137,7 +137,7 @@ LaunchOutcome KubernetesBackend::LaunchInPlace(const StartQueue::AssignmentPtr& 
   assignment.set_held(queue_.IsHeld(run_key));
   std::vector<std::string> file_parts;
   absl::StatusOr<RunObjects> objects = Prepare(assignment, file_parts);
-  // What else is wrong with it is known without its files.
+  // Other faults of the job are found without its files.
   if (objects.ok() && assignment.spec().uploads_size() > 0) {
     if (LaunchEnd end = PackBroughtFiles(run_key, assignment.spec(), &file_parts))
       return *std::move(end);
@@ -169,8 +169,8 @@ LaunchOutcome KubernetesBackend::LaunchInPlace(const StartQueue::AssignmentPtr& 
     queue_.Remove(run_key);
     return outcome;
   }
-  // An earlier launch made it, before the run was held: Kueue must not let it go. What it has let
-  // go stays so.
+  // An earlier launch made it, before the run was held: Kueue must not let it go. A Job that Kueue
+  // has let go stays so.
   if (assignment.held() && job.is_suspended && IsInQueue(job)) {
     const absl::Status left = ChangeJob(job.name, QueuePatch(job.name.uid, kHeldQueue));
     if (!left.ok()) return UnclearBecause(left);
@@ -178,7 +178,8 @@ LaunchOutcome KubernetesBackend::LaunchInPlace(const StartQueue::AssignmentPtr& 
   if (LaunchEnd end = calls_.CreateOwned(*objects, job, is_new))
     return TakeBack(*std::move(end), job);
   queue_.Add(InPlace(run, objects->name_space), assignment.held());
-  // What cannot be let go now, and whatever else is ready, is with the next look at the runs.
+  // A run that cannot be let go now, and any other that is ready, has its turn at the next look at
+  // the runs.
   StartReady(run_key);
   return outcome;
 }
@@ -211,8 +212,8 @@ void KubernetesBackend::StartReady(const std::string& only) {
       queue_.PutBack(run_key);
       continue;
     }
-    // What waits for the server's answer to a hold may not be let go before it, nor after it
-    // unseen.
+    // A run that waits for the server's answer to a hold may not be let go before that answer, nor
+    // after it unseen.
     if (troubled.contains(name_space) || IsChangeUnderWay(run_key)) {
       queue_.Postpone(run_key);
       continue;
@@ -302,8 +303,8 @@ absl::StatusOr<std::optional<JobObject>> KubernetesBackend::FindLaunched(
 
 absl::StatusOr<bool> KubernetesBackend::IsLaunched(const JobObject& job) {
   if (job.is_launch_complete || job.deletion_time.has_value() || job.HasEnded()) return true;
-  // Kueue may have let it go before the launch was through. What has begun has had all that it
-  // needs, for the Secret comes last.
+  // Kueue may have let it go before the launch was through. A program that has begun has had all
+  // that it needs, for the Secret comes last.
   const absl::StatusOr<std::vector<PodObject>> pods =
       calls_.ListPods(job.name.name_space, job.name.run_key);
   if (!pods.ok()) return pods.status();

@@ -42,12 +42,12 @@ bool HasBegunSuspended(const RunFacts& facts) {
          std::any_of(facts.pods.begin(), facts.pods.end(), HasStarted);
 }
 
-// Whether the program runs or has run in all ranks, so that how it ends is the run's own end,
-// whatever it was given up for before. `state`: as Judge has it.
+// Returns whether the program runs or has run in all ranks, so that how it ends is the run's own
+// end, whatever it was given up for before. `state`: as Judge has it.
 bool HasItsOwnEnd(const RunFacts& facts, v1::RunState state) {
   if (!facts.job.has_value()) return false;
   if (state == v1::RUN_STATE_RUNNING || facts.job->HasEnded()) return true;
-  // What is suspended in the midst of its work has no end of its own.
+  // A Job that is suspended in the midst of its work has no end of its own.
   if (state != v1::RUN_STATE_FINISHING || facts.job->is_suspended) return false;
   std::set<uint32_t> ranks;
   for (const PodObject& pod : facts.pods) {
@@ -203,7 +203,7 @@ absl::StatusOr<std::optional<Observation>> KubernetesBackend::JudgeRun(const Run
     const bool goes_on =
         facts.job.has_value() && !facts.job->deletion_time.has_value() && !facts.job->HasEnded();
     if (goes_on && HasItsOwnEnd(facts, seen->state)) {
-      // What it was given up for has passed before its Job could be deleted.
+      // The trouble for which the run was given up has passed before its Job could be deleted.
       if (IsChangeUnderWay(run.run_key)) return std::nullopt;
       const absl::StatusOr<bool> runs = GoesOn(*facts.job);
       if (!runs.ok()) return runs.status();
@@ -217,7 +217,8 @@ absl::StatusOr<std::optional<Observation>> KubernetesBackend::JudgeRun(const Run
   }
   if (contract::IsTerminal(seen->state)) {
     queue_.Remove(run.run_key);
-    // What ended it may be the end of its namespace, where no other run is to be sent then.
+    // The run may have ended because its namespace is ending, where no other run is to be sent
+    // then.
     const bool is_clusters_doing = seen->failure.has_value() && seen->failure->retriable();
     if (is_clusters_doing && !awaiting_logs_.contains(run.run_key)) TellInventory();
     const bool is_over =
@@ -226,7 +227,7 @@ absl::StatusOr<std::optional<Observation>> KubernetesBackend::JudgeRun(const Run
     return End(run, *facts.job, *std::move(seen));
   }
   if (!facts.job.has_value() || facts.job->deletion_time.has_value()) return seen;
-  // What is to be canceled is never let go, however long its deletion takes.
+  // A run that is to be canceled is never let go, however long its deletion takes.
   if (run.assignment != nullptr && !facts.cancel_asked) {
     Queue(run, facts, &*seen);
     HeedHold(run, facts, &*seen);
@@ -251,7 +252,7 @@ absl::StatusOr<bool> KubernetesBackend::GoesOn(const JobObject& job) {
 absl::StatusOr<std::optional<Observation>> KubernetesBackend::End(const RunHandle& run,
                                                                   const JobObject& job,
                                                                   Observation seen) {
-  // What was decided is carried out, also by an agent that is started anew.
+  // The decision is carried out, also by an agent that is started anew.
   const absl::Status kept = given_up_.Add(seen.run_key, *seen.failure);
   if (!kept.ok()) return kept;
   std::string why = "it cannot go on, and is being taken away: " + seen.failure->message();
@@ -321,10 +322,10 @@ void KubernetesBackend::QueueAgain(const RunHandle& run, const RunFacts& facts, 
   const JobObject& job = *facts.job;
   const HoldAdvice advice = AdviseRelease(job, facts.pods);
   if (advice.step == HoldStep::kNow) {
-    // What is let go in this moment may be seen as it was before.
+    // A Job that is being let go may be seen in its earlier state.
     if (!queue_.IsBeingLetGo(run.run_key) && StillWaits(run)) queue_.TakeBack(run.run_key);
     // Also the runs of an agent that was started anew come here.
-    // What `run` says of holds may be older than what SetHeld has said since.
+    // The hold in `run` may be older than the latest SetHeld.
     queue_.Add(InPlace(run), run.held);
   }
   if (seen->state != v1::RUN_STATE_PENDING) return;
@@ -344,7 +345,7 @@ bool KubernetesBackend::StillWaits(const RunHandle& run) {
 v1::StateReason KubernetesBackend::ReasonInQueue(const JobObject& job,
                                                  const Observation& seen) const {
   const std::string& run_key = job.name.run_key;
-  // What may start all the same is not held.
+  // A run that may start all the same is not held.
   if (queue_.IsKeptBack(run_key))
     return IsInQueue(job) ? seen.reason : contract::MakeReason(v1::STATE_REASON_CODE_HELD);
   v1::StateReason reason = queue_.ReasonOf(run_key);

@@ -50,7 +50,7 @@ absl::Status KubernetesBackend::Forget(const agents::RunHandle& run) {
     home.ForgetUnmade(run.run_key);
     return absl::OkStatus();
   }
-  // What the watch has not listed yet may be there all the same.
+  // A Job that the watch has not listed yet may be there all the same.
   if (&home == &nowhere_ || home.state().ok()) return absl::OkStatus();
   const absl::StatusOr<std::optional<JobObject>> job =
       calls_.FindRun(NamespaceOf(run), run.run_key);

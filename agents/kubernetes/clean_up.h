@@ -1,4 +1,4 @@
-// What becomes of a Job that no run wants any more. Pure.
+// Decides what happens to a Job that no run wants any more. Pure.
 #ifndef MUSTER_AGENTS_KUBERNETES_CLEAN_UP_H_
 #define MUSTER_AGENTS_KUBERNETES_CLEAN_UP_H_
 

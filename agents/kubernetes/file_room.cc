@@ -13,8 +13,8 @@
 namespace muster::kubernetes {
 namespace {
 
-// What is gone is written down by the minute from which it counts no more, so in one line for each
-// minute of kUntilCompacted and two more; each has two numbers of at most 20 digits.
+// An archive that is gone is written down by the minute from which it counts no more, so in one
+// line for each minute of kUntilCompacted and two more; each has two numbers of at most 20 digits.
 constexpr size_t kMaxWrittenBytes = 1024;
 
 // Since the epoch. A whole minute is its own, so that reading and writing it again moves nothing.
@@ -97,7 +97,7 @@ void FileRoom::SetListed(const std::string& name_space, RunBytes jobs) {
   const bool is_first = !listed_.contains(name_space);
   RunBytes& known = listed_[name_space];
   for (const auto& [run_key, bytes] : jobs) {
-    // What another took before is of before the start.
+    // Archives that another run took before belong to the time before the start.
     if (taken_.erase(run_key) == 0 && is_first) unlisted_bytes_ -= std::min(unlisted_bytes_, bytes);
   }
   for (const auto& [run_key, bytes] : known) {

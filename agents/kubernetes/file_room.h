@@ -2,8 +2,8 @@
 // is when that is as much as it may be.
 //
 // Each Job says in an annotation how large its archive is, so that the watches of Jobs tell what
-// there is, to an agent that was started anew as well. What is gone counts on until etcd has given
-// it up; a small file lets an agent that was started anew know of that, and until when.
+// there is, to an agent that was started anew as well. An archive that is gone counts on until etcd
+// has given it up; a small file tells an agent that was started anew about it, and until when.
 // Thread-safe; guarded by a mutex that is held for moments, and for one small write to the disk.
 #ifndef MUSTER_AGENTS_KUBERNETES_FILE_ROOM_H_
 #define MUSTER_AGENTS_KUBERNETES_FILE_ROOM_H_
@@ -27,8 +27,8 @@
 
 namespace muster::kubernetes {
 
-// Of all archives together, in bytes: an eighth of what etcd holds by default (2 GiB), which it
-// shares with all else of the cluster; when that is full, nobody can write to the API server.
+// Limit for all archives together, in bytes: an eighth of what etcd holds by default (2 GiB), which
+// it shares with all else of the cluster; when that is full, nobody can write to the API server.
 inline constexpr uint64_t kMaxBytesOfArchives = uint64_t{256} << 20;
 // How long the bytes of a Job that is gone count on: etcd gives up what was deleted when the API
 // server compacts it, every 5 minutes by default what is older than that
@@ -51,8 +51,8 @@ class FileRoom {
   FileRoom(const FileRoom&) = delete;
   FileRoom& operator=(const FileRoom&) = delete;
 
-  // What a watch of Jobs in the namespace tells is counted and passed on to `next`. Both outlive
-  // the result, which is to outlive the watch.
+  // Counts the Jobs of a watch in the namespace, and passes them on to `next`. Both outlive the
+  // result, which is to outlive the watch.
   std::unique_ptr<ObjectSink> Listen(std::string name_space, ObjectSink* next);
 
   // Room for the archive of a run, from before its Job is made; OK as well if it has it already.
@@ -62,7 +62,7 @@ class FileRoom {
   absl::Status Take(const std::string& run_key, uint64_t bytes);
   // OK: the run does not wait, or needs to no more. Else as Take.
   absl::Status Ask(const std::string& run_key) const;
-  // As Take would answer a run that is new here; nothing is taken.
+  // Answers like Take for a run that is new here, but takes nothing.
   absl::Status Try(uint64_t bytes) const;
   // No Job of the run is being made, nor will be unless Take is called again.
   void Leave(const std::string& run_key);
@@ -104,8 +104,8 @@ class FileRoom {
   uint64_t listed_bytes_ = 0;
   RunBytes taken_;         // whose Jobs are being made, or were and are not listed yet
   std::deque<Gone> gone_;  // the oldest first; those whose time is over are let go when one comes
-  // Of what there was before the start, that which no watch has listed: it may have gone since.
-  // Once all namespaces are listed it has.
+  // Bytes from before the start that no watch has listed: their Jobs may have gone since. Once all
+  // namespaces are listed, they have gone.
   uint64_t unlisted_bytes_ = 0;
   std::string written_ = "0\n";  // as without the file
   std::map<std::string, Waiting> waiting_;

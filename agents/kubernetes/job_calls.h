@@ -18,15 +18,15 @@
 
 namespace muster::kubernetes {
 
-// What a call has come to: nothing, it did what it should; else how the launch ends.
+// The result of a call: nothing, it did what it should; else how the launch ends.
 using LaunchEnd = std::optional<agents::LaunchOutcome>;
 
 v1::Evidence MakeEvidence(std::string detail);
 agents::LaunchOutcome RefusedAs(v1::FailureClass failure_class, const std::string& message,
                                 const std::string& suggestion);
 agents::LaunchOutcome UnclearBecause(const absl::Status& status);
-// What an answer other than success ends a launch as: refused in the server's words, or unclear if
-// the server itself was in trouble, which says nothing of the run.
+// Returns the end of a launch by an answer other than success: refused in the server's words, or
+// unclear if the server itself was in trouble, which says nothing of the run.
 agents::LaunchOutcome EndOf(const ApiAnswer& answer, std::string_view what);
 
 struct OwnedObject;  // what a Job owns
@@ -44,10 +44,10 @@ class JobCalls {
   // The run's Job, and whether this call has made it or an earlier one. A Job of that name that is
   // another's ends the launch, and so does a server that leaves out what decides of its success.
   LaunchEnd CreateJob(const RunObjects& objects, JobObject* job, bool* is_new);
-  // What the Job owns. One of that name that is there already is of the launch that made the Job,
-  // which was cut short; it has what the Job was made for, and stays. Before a new Job there was
-  // none of the run's: it is another's, and ends the launch. It cannot be looked at without the
-  // right to read all Secrets.
+  // Creates an object that the Job owns. An object of that name that is there already comes from
+  // the launch that made the Job, which was cut short; it has what the Job was made for, and stays.
+  // Before a new Job the run had no such object: one that is there is another's, and ends the
+  // launch. It cannot be looked at without the right to read all Secrets.
   LaunchEnd CreateOwned(const RunObjects& objects, const JobObject& job, bool is_new);
 
   // The Job of that name; nothing: the server has none. Errors: it could not be asked.

@@ -30,10 +30,11 @@ struct StorageRoot {
 };
 
 struct KubernetesConfig {
-  // What the operator calls the cluster; runs read it as MUSTER_CLUSTER.
+  // The operator's name for the cluster; runs read it as MUSTER_CLUSTER.
   std::string cluster;
 
-  // What jobs bring along; outlives the backend. Null: jobs that bring files are not taken.
+  // The files that jobs bring along; outlives the backend. Null: jobs that bring files are not
+  // taken.
   uploads::JobFiles* files = nullptr;
 
   // ---- the API server
@@ -44,8 +45,8 @@ struct KubernetesConfig {
   std::string context;
   // Where runs are that name no namespace. Default: the context's.
   std::string name_space;
-  // Those that runs may name, `name_space` whether or not it is among them; each is a pool with
-  // limits of its own. Default: that one alone.
+  // The namespaces that runs may name, `name_space` whether or not it is among them; each is a pool
+  // with limits of its own. Default: that one alone.
   std::vector<std::string> namespaces;
 
   // ---- what is filled in where a job leaves it open

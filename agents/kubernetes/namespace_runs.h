@@ -46,23 +46,25 @@ class NamespaceRuns {
   // OK: the store has what there is. Otherwise why not: runs there cannot be judged.
   absl::Status state() const;
 
-  // A launch of the run has met that the agent may not make something there; `why` has the server's
-  // words. Whether this is news.
+  // Notes that a launch of the run may not make something there; `why` has the server's words.
+  // Returns whether this is news.
   bool Forbid(const std::string& run_key, Access what, absl::Status why);
   bool is_forbidden() const;
   // Why launches wait there, for people, as it is now or was within kRightsAreFresh: that the
   // namespace is not there, or which right is missing; with what to do. OK: they do not.
   absl::Status WhyUnmade();
-  // Whether the server says that there is no such namespace, so that nothing can be in it. Asks it.
+  // Returns whether the server says that there is no such namespace, so that nothing can be in it.
+  // Asks it.
   bool IsMissing() const;
-  // Whether the launch of the run was forbidden at its first step, so that nothing of it is there.
+  // Returns whether the launch of the run was forbidden at its first step, so that nothing of it is
+  // there.
   bool IsUnmade(const std::string& run_key) const;
   void ForgetUnmade(const std::string& run_key);
   // PERMISSION_DENIED: launches are forbidden there, or the namespace is not, as the server says
   // now, or has said within that time. OK else.
   absl::Status AskLaunchRights(absl::Duration max_age);
   // PERMISSION_DENIED: the agent may not make runs there; or it may not see them, and has not for a
-  // while. OK else. What was refused is asked again: watches try again seldom.
+  // while. OK else. Asks again for what was refused: watches try again seldom.
   absl::Status AskRights();
 
  private:
@@ -75,7 +77,7 @@ class NamespaceRuns {
   };
 
   bool AreRunsHidden() const;
-  // What is known against the namespace, asked now.
+  // Asks now, and returns what is known against the namespace.
   SeenNamespace LookAtNamespace() const;
 
   const std::string name_;

@@ -31,8 +31,8 @@ void NoteLaunch(const std::optional<JobObject>& known, JobObject* job) {
       (is_known ? known->launch_complete_since : std::nullopt).value_or(absl::Now());
 }
 
-// The one that tells least: the oldest but for the first of each reason, which says since when. Of
-// none left but those, the oldest.
+// Finds the Event that tells least: the oldest but for the first of each reason, which says since
+// when. If only such are left, it is the oldest.
 std::vector<EventObject>::iterator FindNeedless(std::vector<EventObject>& events) {
   const auto needless = std::find_if(events.begin(), events.end(), [&](const EventObject& event) {
     return std::any_of(events.begin(), events.end(), [&](const EventObject& other) {
@@ -42,9 +42,9 @@ std::vector<EventObject>::iterator FindNeedless(std::vector<EventObject>& events
   return needless == events.end() ? events.begin() : needless;
 }
 
-// Whether this tells of the same object at an earlier time: answers and watches overtake each
-// other. Versions rise; those of one kind of objects are numbers of any length.
-// Source: https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-versions.
+// Returns whether this tells of the same object at an earlier time: answers and watches overtake
+// each other. Versions rise; those of one kind of objects are numbers of any length. Source:
+// https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-versions.
 bool IsBehind(const ObjectName& object, const ObjectName& known) {
   if (object.uid != known.uid) return false;
   const std::string& version = object.resource_version;
@@ -199,7 +199,8 @@ void RunStore::TakeAll(std::vector<PodObject> pods) {
     const std::lock_guard lock(mutex_);
     std::vector<std::string> run_keys;
     for (auto& [run_key, entry] : entries_) {
-      // What had ended tells how; what had not is gone, and the Job tells what that means.
+      // Pods that had ended tell how; pods that had not are gone, and the Job tells what that
+      // means.
       const bool wanted = entry.wanted;
       std::erase_if(entry.pods, [&](const auto& known) {
         const bool tells = wanted && known.second.HasEnded();

@@ -1,4 +1,4 @@
-// What the watches have told of each run: its Job, its pods, the Events about them.
+// Keeps the news of the watches about each run: its Job, its pods, the Events about them.
 //
 // Thread-safe; guarded by a mutex that is held for moments only.
 #ifndef MUSTER_AGENTS_KUBERNETES_RUN_STORE_H_
@@ -42,11 +42,11 @@ class RunStore {
 
   // News of wanted runs wakes, and what was deleted is remembered until Forget.
   void Want(const std::string& run_key);
-  // What is due for its Job from now on, if that is there.
+  // Returns the clean-up that its Job needs from now on, if the Job is there.
   std::optional<Leftover> Forget(const std::string& run_key);
 
-  // What the server itself has answered about one Job, so that nobody has to wait for the watch.
-  // Nothing happens if the watch has told newer things of it.
+  // Stores the server's own answer about one Job, so that nobody has to wait for the watch. Nothing
+  // happens if the watch has told newer things about the Job.
   void Put(JobObject job);
   // Likewise, of all pods of one run.
   void PutPods(std::vector<PodObject> pods);
@@ -92,7 +92,7 @@ class RunStore {
 
   Entry* FindLocked(const std::string& run_key);
   void SetJobLocked(JobObject job);
-  // Whether more is known of it already.
+  // Returns whether more is known of it already.
   bool IsBehindLocked(const PodObject& pod);
   // Returns whether its run is wanted.
   bool SetPodLocked(const PodObject& pod);

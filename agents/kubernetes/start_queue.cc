@@ -32,7 +32,8 @@ constexpr absl::Duration kLaunchCounts = absl::Seconds(10);
 // their time would be lost while it waits for all of them, and it for them without an end.
 constexpr absl::Duration kMayBePassed = absl::Minutes(1);
 
-// What decides whether a run fits; runs alike in it need not be asked twice.
+// Returns the part of a run that decides whether it fits; runs that are alike in it need not be
+// asked about twice.
 std::string ShapeOf(const agent::v1::Assignment& run) {
   agent::v1::Assignment shape;
   v1::JobSpec& spec = *shape.mutable_spec();
@@ -205,7 +206,7 @@ std::vector<StartQueue::AssignmentPtr> StartQueue::TakeReady(const std::string& 
     }
     if (misfit->is_behind) misfit->words = behind_;
     // The first that is blocked keeps what room there is for it, so that smaller ones that come
-    // later cannot keep it waiting for ever. What no waiting helps keeps nothing.
+    // later cannot keep it waiting for ever. A run that waiting does not help keeps no room.
     const std::string what = WhatBlocks(*entry.run, *misfit);
     if (!misfit->is_final && !kept.contains(what)) {
       if (!misfit->is_limited && !entry.first_since.has_value()) entry.first_since = now;
@@ -219,7 +220,7 @@ std::vector<StartQueue::AssignmentPtr> StartQueue::TakeReady(const std::string& 
     }
     entry.reason = misfits[entry.shape] = ReasonFor(*misfit);
   }
-  // Those that are refused again and again do not keep the others from being tried.
+  // Runs that are refused again and again do not keep the others from being tried.
   std::stable_sort(ready.begin(), ready.end(), [&](const auto& a, const auto& b) {
     return entries_[a->run_key()].refused_at < entries_[b->run_key()].refused_at;
   });
@@ -254,7 +255,7 @@ std::vector<StartQueue::AssignmentPtr> StartQueue::Waiting() const {
 
 StartQueue::Entry* StartQueue::WaitAgainLocked(const std::string& run_key, absl::Time not_before) {
   const auto found = entries_.find(run_key);
-  // What has its nodes was let go, whatever became of the answer.
+  // A run that has its nodes was let go, whatever became of the answer.
   if (found == entries_.end() || found->second.placed) return nullptr;
   Entry& entry = found->second;
   entry.starting = entry.being_let_go = false;

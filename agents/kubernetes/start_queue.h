@@ -46,25 +46,25 @@ class StartQueue {
   // The run has been let go, by whomever, and its pods are not on nodes yet.
   void SetStarting(AssignmentPtr run);
   // Its pods are on their nodes, as far as is known of the run. Its room counts for kPlacedCounts
-  // more, as what tells of nodes may not know that yet. What was wished of it is forgotten.
+  // more, as what tells of nodes may not know that yet. Its wishes are forgotten.
   void SetPlaced(const std::string& run_key);
-  // It is over. What was wished of it is forgotten.
+  // It is over. Its wishes are forgotten.
   void Remove(const std::string& run_key);
 
   // The runs that may start now, higher priorities and then older jobs first. The first that finds
   // no room on the nodes keeps what there is for it, and in each namespace the first that its
   // limits stand against keeps what there is of them; others behind it may pass in what it does not
-  // need, and for kMayBePassed in what is of no use to it yet. What could not start if Muster's
-  // runs had all ended is no such first, or not for longer. Each is told once, what could not be
-  // let go before after the others, and counts as starting. Of very many kinds of runs that find no
-  // room each call asks for some, and the next goes on from there. `only`: that run alone, if it is
-  // ready; empty: all.
+  // need, and for kMayBePassed in what is of no use to it yet. A run that could not start if
+  // Muster's runs had all ended is no such first, or not for longer. Each run is returned once,
+  // runs that could not be let go before after the others, and counts as starting. If very many
+  // kinds of runs find no room, each call asks about some of them, and the next goes on from there.
+  // `only`: that run alone, if it is ready; empty: all.
   std::vector<AssignmentPtr> TakeReady(const std::string& only = "");
   // It could not be let go, and why. It is not ready again before a pause, of kFirstPause and then
   // twice as long each time up to kLongestPause, and leaves its room to others meanwhile.
   // `may_be_let_go`: the server may have done it all the same, until SetAsked.
   void Return(const std::string& run_key, std::string why, bool may_be_let_go = false);
-  // Whether nobody knows if it was let go.
+  // Returns whether nobody knows if it was let go.
   bool MayBeLetGo(const std::string& run_key) const;
   // The server has said whether it was, and everybody knows.
   void SetAsked(const std::string& run_key);
@@ -84,7 +84,7 @@ class StartQueue {
   // Why a run of this need and priority that came last would wait; nothing: it would not, or what
   // would tell is not known. Its run key counts for nothing.
   std::optional<Misfit> WouldWait(const agent::v1::Assignment& run) const;
-  // Those that wait, in no order that counts; held ones, too.
+  // Returns the runs that wait, in any order; held ones, too.
   std::vector<AssignmentPtr> Waiting() const;
 
   // Why it waits; without a code: it does not, or nobody has looked yet.
@@ -124,7 +124,7 @@ class StartQueue {
   // Null: it is not there, or has its nodes.
   Entry* WaitAgainLocked(const std::string& run_key, absl::Time not_before);
   void ForgetWish(const std::string& run_key);
-  // What is wished of it, or else what Expect or Add has said.
+  // Returns the hold that is wished, or else the hold of Expect or Add.
   bool IsHeldLocked(const std::string& run_key, const Entry& entry) const;
 
   const Look look_;

@@ -13,7 +13,7 @@
 namespace muster::machines {
 namespace {
 
-// What an error quotes of an answer.
+// Bytes of an answer that an error quotes.
 constexpr size_t kMaxQuotedBytes = 300;
 constexpr char kCard[] = "card";
 

@@ -30,7 +30,7 @@ void Add(v1::ClusterChecks* checks, std::string subject, v1::CheckResult result,
 
 std::string Words(const absl::Status& status) { return std::string(ToStd(status.message())); }
 
-// What a run would find in the queue.
+// Describes the queue that a run would find.
 std::string QueueText(size_t waiting, absl::Duration wait, const std::string& shortage) {
   const std::string runs = waiting == 1 ? "1 run waits" : fmt::format("{} runs wait", waiting);
   if (waiting > 0 && wait == absl::ZeroDuration())
@@ -40,7 +40,7 @@ std::string QueueText(size_t waiting, absl::Duration wait, const std::string& sh
                      shortage.empty() ? "" : ", and it would wait for " + shortage);
 }
 
-// Whether runs can have their directories there. False: they cannot.
+// Returns whether runs can have their directories there. False: they cannot.
 bool CheckDirectory(const std::string& directory, v1::ClusterChecks* checks) {
   const std::string subject = "directory of runs " + directory;
   hosts::LocalHost host;

@@ -1,4 +1,4 @@
-// What the machines backend answers when people ask: a preflight, the machine's load, a plan.
+// Answers people's questions to the machines backend: a preflight, the machine's load, a plan.
 #ifndef MUSTER_AGENTS_MACHINES_ANSWERS_H_
 #define MUSTER_AGENTS_MACHINES_ANSWERS_H_
 
@@ -13,7 +13,7 @@
 
 namespace muster::machines {
 
-// What plans call the run whose job has no number yet.
+// The run key in plans, whose job has no number yet.
 inline constexpr char kPlannedRun[] = "plan-1-1";
 
 // `supervisor`: whether it can be started. Looks at the directory's disk, and writes there.
@@ -30,7 +30,7 @@ v1::JobPlan PlanRun(const RunSpec& spec, const std::optional<Misfit>& misfit,
                     const Request& request, const Ledger& ledger, size_t waiting,
                     absl::Duration wait, std::string_view place);
 
-// Of a job that no machine could be given: `why` names the field.
+// The plan of a job that no machine could be given: `why` names the field.
 v1::JobPlan PlanRefusal(const std::string& why);
 
 }  // namespace muster::machines

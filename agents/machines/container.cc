@@ -10,7 +10,7 @@
 namespace muster::machines {
 namespace {
 
-// Those of this process's variables that a tool may need. The rest may be secrets of the agent.
+// Variables of this process that a tool may need. The rest may be secrets of the agent.
 constexpr const char* kToolVariables[] = {"PATH",     "HOME",       "USER",        "LOGNAME",
                                           "LANG",     "TMPDIR",     "HTTP_PROXY",  "HTTPS_PROXY",
                                           "NO_PROXY", "http_proxy", "https_proxy", "no_proxy"};
@@ -73,7 +73,7 @@ Words LimitOptions(const ContainerRequest& request) {
   Words options;
   if (request.memory_bytes > 0) {
     const std::string bytes = std::to_string(request.memory_bytes);
-    // Of memory and swap together: no swap.
+    // The limit of memory and swap together: no swap.
     options = {"--memory=" + bytes, "--memory-swap=" + bytes};
   }
   if (request.cores > 0) options.push_back("--cpus=" + std::to_string(request.cores));
@@ -120,7 +120,7 @@ std::string LineOf(const std::string& answer, const Words& beginnings) {
   return "";
 }
 
-// Of the words of podman's line, "[cpuset cpu memory]".
+// Searches the words of podman's line, "[cpuset cpu memory]".
 bool HasController(std::string line, const std::string& controller) {
   for (char& c : line) {
     if (c == '[' || c == ']') c = ' ';

@@ -59,22 +59,24 @@ struct ContainerPlan {
 
 ContainerPlan PlanContainer(const ContainerRequest& request);
 
-// Those of this process's variables that tools need, "NAME=value": the rest may be secrets.
+// Returns the variables of this process that tools need, "NAME=value": the rest may be secrets.
 Words ToolVariables();
 
-// Whether the tool holds the container to its limits; otherwise it stays in the run's own group.
+// Returns whether the tool holds the container to its limits; otherwise it stays in the run's own
+// group.
 bool SetsLimits(std::string_view tool);
 
-// What asks such a tool which limits it can set for this user.
+// Returns the command that asks such a tool which limits it can set for this user.
 Words LimitsQuestionOf(std::string_view tool);
 
 // From its answer: "", or why a container cannot be held to these. 0: no limit.
 std::string WhyNoLimits(std::string_view tool, const std::string& answer, uint64_t memory_bytes,
                         uint32_t cores);
 
-// What removes a container of that name; empty: the tool leaves none.
+// Returns the command that removes a container of that name; empty: the tool leaves none.
 Words RemovalOf(std::string_view tool, const std::string& name);
-// What lists the names of containers, one in each line, that one among them if it is there.
+// Returns the command that lists the names of containers, one in each line, that one among them if
+// it is there.
 Words ListingOf(std::string_view tool, const std::string& name);
 
 // The script: variables and directory first, then its arguments as a program, which gets the TERM

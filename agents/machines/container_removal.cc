@@ -23,7 +23,7 @@ namespace {
 
 // Between two looks at a tool: podman and docker take a second or less.
 constexpr int kRoundMs = 10;
-// What is read of a tool's words: ten thousand names.
+// Bytes that are read of a tool's output: ten thousand names.
 constexpr size_t kMaxSaidBytes = 1 << 20;
 
 bool IsOver(const RemovalPatience& patience) {
@@ -46,8 +46,8 @@ pid_t Spawn(const Words& words, int output) {
   return error == 0 ? pid : -1;
 }
 
-// Whether it has ended well, in time, and what it said. In processes that reap their children by
-// number; a supervisor's family reaps all (Supervisor::FinishTool).
+// Returns whether it has ended well, in time, and what it said. In processes that reap their
+// children by number; a supervisor's family reaps all (Supervisor::FinishTool).
 bool RunTool(const Words& words, const RemovalPatience& patience, std::string* said) {
   const hosts::Fd output(memfd_create("said", MFD_CLOEXEC));
   if (!output.valid() || IsOver(patience)) return false;
@@ -68,7 +68,7 @@ bool RunTool(const Words& words, const RemovalPatience& patience, std::string* s
   return size >= 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-// Whether it is gone.
+// Returns whether it is gone.
 bool RemoveContainer(const std::string& tool, const std::string& name,
                      const RemovalPatience& patience) {
   const Words removal = RemovalOf(tool, name);

@@ -20,7 +20,7 @@ struct RemovalPatience {
   const std::atomic<bool>* stop = nullptr;  // set: no longer
 };
 
-// Whether the run's directory names containers.
+// Returns whether the run's directory names containers.
 bool MayHaveContainers(const std::string& run_directory);
 
 // Removes the containers that the file in the run's directory names, with all that runs in them.

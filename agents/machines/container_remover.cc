@@ -11,7 +11,8 @@
 namespace muster::machines {
 namespace {
 
-// Of one run's containers. podman and docker take a second or less, on a host under load several.
+// Patience with the removal of one run's containers. podman and docker take a second or less, on a
+// host under load several.
 constexpr int64_t kPatienceMs = 20'000;
 // Between a try that failed and the next, of any run: what fails is mostly the tool.
 constexpr std::chrono::seconds kRetry(5);

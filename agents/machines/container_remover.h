@@ -17,7 +17,7 @@ class ContainerRemover {
  public:
   // `gone` is called in the remover's thread, once for each Remove.
   explicit ContainerRemover(std::function<void(const std::string& run_key)> gone);
-  // What has not been removed stays written down in its run's directory.
+  // A container that has not been removed stays written down in its run's directory.
   ~ContainerRemover();
 
   void Remove(const std::string& run_key, const std::string& run_directory);
@@ -30,7 +30,7 @@ class ContainerRemover {
   };
 
   void Loop();
-  // Whether it is done.
+  // Returns whether it is done.
   bool Try(Task* task);
 
   const std::function<void(const std::string& run_key)> gone_;

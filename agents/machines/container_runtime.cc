@@ -13,7 +13,7 @@ namespace {
 
 // docker waits for its daemon.
 constexpr absl::Duration kPatience = absl::Seconds(30);
-// What is quoted of a tool.
+// Bytes of a tool's output that are quoted.
 constexpr size_t kMaxWordsBytes = 200;
 
 // A question for each, which shows that it works.

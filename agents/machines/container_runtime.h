@@ -12,7 +12,7 @@
 
 namespace muster::machines {
 
-// What an operator sets in place of a tool's name.
+// The value that an operator sets in place of a tool's name.
 inline constexpr char kFirstFound[] = "auto";
 inline constexpr char kNoContainers[] = "none";
 

@@ -22,12 +22,12 @@ namespace {
 constexpr size_t kMaxFileBytes = 1 << 20;
 // Over which the kernel counts what a group has had of its cores: its own default.
 constexpr uint64_t kPeriodUs = 100'000;
-// Of removing a group: what was killed needs a moment to be gone. 2 s in all; only a process that
-// hangs in the kernel takes longer.
+// Tries to remove a group: a killed process needs a moment to be gone. 2 s in all; only a process
+// that hangs in the kernel takes longer.
 constexpr int kRemoveRounds = 200;
 constexpr int kRemoveRoundMs = 10;
-// What the kernel takes from a limit at a time, 64 pages: so far below it may be what ends a
-// process.
+// Memory that the kernel takes from a limit at a time, 64 pages: a process may be ended so far
+// below the limit.
 constexpr int64_t kChargedAtOnce = 256 << 10;
 constexpr char kOomKill[] = "oom_kill ";
 constexpr char kGroupPrefix[] = "muster-run-";
@@ -47,7 +47,7 @@ int WriteControl(const std::string& path, const std::string& text) {
   return write(fd.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()) ? 0 : errno;
 }
 
-// Of the line that begins with these words; 0: there is none.
+// Returns the number in the line that begins with these words; 0: there is none.
 int64_t NumberAfter(const char* words, const std::string& text) {
   for (const std::string& line : LinesOf(text)) {
     if (line.starts_with(words)) return atoll(line.c_str() + strlen(words));
@@ -80,7 +80,7 @@ GroupPlaces FindUnified(const std::string& root, const std::string& own_group) {
   const size_t slash = own_group.rfind('/');
   if (slash != std::string::npos && own_group.substr(slash + 1) == kServiceGroup) {
     place += own_group.substr(0, slash);
-    // Whether it has helped is seen below.
+    // The result is seen below.
     WriteControl(place + "/cgroup.subtree_control", "+memory");
     WriteControl(place + "/cgroup.subtree_control", "+cpu");
   }
@@ -108,8 +108,8 @@ std::string LimitMemory(const std::string& directory, bool is_unified, uint64_t 
   const std::string path = directory + (is_unified ? "/memory.max" : "/memory.limit_in_bytes");
   if (const int error = WriteControl(path, std::to_string(bytes)))
     return Problem("write", path, error);
-  // What goes to swap instead makes the machine slow for all. Kernels without swap have no such
-  // file.
+  // Memory that goes to swap instead makes the machine slow for all. Kernels without swap have no
+  // such file.
   WriteControl(directory + (is_unified ? "/memory.swap.max" : "/memory.memsw.limit_in_bytes"),
                is_unified ? "0" : std::to_string(bytes));
   // A run that has lost one of its processes only looks as if it went on.

@@ -49,7 +49,7 @@ class RunGroup {
 
   // The name that the groups of a run have, made by this process.
   static std::string NameOf(std::string_view run_key);
-  // What Make would make.
+  // Returns the directories that Make would make.
   static std::vector<std::string> DirectoriesOf(const GroupPlaces& places, const std::string& name,
                                                 const GroupLimits& limits);
 
@@ -78,7 +78,7 @@ int64_t CountOomKillsAtLimit(const std::string& group);
 // run itself can write there: what is not this run's group is left alone.
 void RemoveGroupsOf(const std::string& run_directory);
 
-// What can be limited on this machine, found out by doing it.
+// The limits that can be set on this machine, found out by setting them.
 struct LimitsFound {
   bool memory = false;
   bool cores = false;

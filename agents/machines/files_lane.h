@@ -40,7 +40,7 @@ inline v1::StateReason FetchesFiles() {
 // While one run's files are copied, another's are fetched; and a job with little to bring does not
 // wait for a large one.
 inline constexpr size_t kFilesThreads = 2;
-// Of a turn that asks nobody.
+// The patience of a turn that asks nobody.
 inline constexpr absl::Duration kNoPatience = -absl::InfiniteDuration();
 // Until the next turn of a run whose files could not be had from the broker: the turn itself waits
 // for it, but not if a file was damaged on the way.
@@ -71,7 +71,7 @@ class FilesLane {
     uint64_t bytes = 0;          // that its copy takes; 0: not known yet
   };
 
-  // What a turn is told of the outside.
+  // The news from outside that a turn is given.
   class Turn {
    public:
     Turn(std::mutex* mutex, const std::atomic<bool>* dropped, absl::Duration patience)
@@ -112,7 +112,7 @@ class FilesLane {
     std::atomic<bool> dropped = false;
   };
 
-  // Of each thread. Without patience: first turns alone.
+  // The loop of each thread. Without patience: first turns alone.
   void Loop(absl::Duration patience);
   // One whose time has come; null: none.
   std::shared_ptr<Entry> TakeLocked(absl::Duration patience);

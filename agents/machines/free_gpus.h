@@ -1,4 +1,4 @@
-// What is free of a host's GPUs, for the broker and people.
+// Reports the free GPUs of a host, for the broker and people.
 #ifndef MUSTER_AGENTS_MACHINES_FREE_GPUS_H_
 #define MUSTER_AGENTS_MACHINES_FREE_GPUS_H_
 

@@ -24,7 +24,7 @@ struct HostConfig {
   std::string name;     // unique in its cluster, as a cluster's name is written
   std::string address;  // by which the other hosts reach it: MASTER_ADDR
   hosts::SshConfig ssh;
-  // What runs may use; what is left out is asked of the host.
+  // The resources that runs may use; the host is asked about those that are left out.
   std::optional<uint32_t> cpus = {};
   std::optional<uint64_t> memory_bytes = {};
   std::optional<GpuCounts> gpus = {};

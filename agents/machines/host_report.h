@@ -1,4 +1,4 @@
-// What a host that is reached over SSH says of the runs that the agent asks about.
+// Reads the report of a host over SSH about the runs that the agent asks about.
 //
 // Uses nothing but the standard library: the supervisor links it.
 #ifndef MUSTER_AGENTS_MACHINES_HOST_REPORT_H_

@@ -1,4 +1,4 @@
-// What it means that an image could not be had. Pure.
+// Explains why an image could not be had. Pure.
 #ifndef MUSTER_AGENTS_MACHINES_IMAGE_TROUBLE_H_
 #define MUSTER_AGENTS_MACHINES_IMAGE_TROUBLE_H_
 

@@ -1,4 +1,4 @@
-// What the machines backends say of a launch, with the agent's own word as evidence.
+// Makes the outcomes of launches on machines, with the agent's own word as evidence.
 #ifndef MUSTER_AGENTS_MACHINES_LAUNCH_OUTCOME_H_
 #define MUSTER_AGENTS_MACHINES_LAUNCH_OUTCOME_H_
 
@@ -8,7 +8,7 @@
 
 namespace muster::machines {
 
-// As seen now.
+// Evidence of the present moment.
 v1::Evidence AgentEvidence(const std::string& detail);
 agents::LaunchOutcome Refused(v1::FailureClass failure_class, const std::string& message,
                               const std::string& suggestion);

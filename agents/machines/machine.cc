@@ -98,7 +98,7 @@ v1::ClusterIssue TooMuch(const std::string& said, const std::string& has) {
       {.remedy = "correct the number, or leave it out"});
 }
 
-// Of what the operator says, beside what the machine itself says; one that does not tell (0) is no
+// Compares the operator's numbers with the machine's own; a machine that does not tell (0) is no
 // reason.
 void WarnOfTooMuch(std::optional<uint32_t> cpus, std::optional<uint64_t> memory_bytes,
                    Machine* machine) {
@@ -216,7 +216,7 @@ absl::StatusOr<Machine> ReadMachine(const MachinesConfig& config, hosts::Host& h
         contract::MakeIssue(v1::CLUSTER_ISSUE_CODE_NO_GPUS,
                             fmt::format("no GPUs are offered: {}", ToStd(s.message()))));
   }
-  // What cannot be asked of this machine itself, it does not have.
+  // The machine does not have a resource about which it cannot be asked.
   if (absl::Status s = TellContainers(config.container_runtime, host, &machine); !s.ok())
     machine.containers.why = std::string(ToStd(s.message()));
   TellLimits(config.limits, config.limits ? ProbeLimits() : LimitsFound{}, &machine);

@@ -1,4 +1,4 @@
-// What this machine has.
+// Finds the resources of this machine.
 #ifndef MUSTER_AGENTS_MACHINES_MACHINE_H_
 #define MUSTER_AGENTS_MACHINES_MACHINE_H_
 
@@ -26,17 +26,16 @@ struct Machine {
   std::vector<v1::ClusterIssue> issues;
 };
 
-// What the config leaves open is asked of the machine: cores that this process may use, memory,
-// nvidia-smi and rocm-smi for GPUs. A tool that is missing means none; one that fails is an issue.
-// INTERNAL:
-// the kernel does not tell cores or memory.
+// Asks the machine for the values that the config leaves open: cores that this process may use,
+// memory, nvidia-smi and rocm-smi for GPUs. A tool that is missing means none; one that fails is an
+// issue. INTERNAL: the kernel does not tell cores or memory.
 absl::StatusOr<Machine> ReadMachine(const MachinesConfig& config, hosts::Host& host);
 
 // The same of a host that this process is not on, by commands there. UNAVAILABLE: it could not be
 // asked; FAILED_PRECONDITION: it does not tell.
 absl::StatusOr<Machine> ReadRemoteMachine(const HostConfig& config, hosts::Host& host);
 
-// What the operator says of a host counts, whatever the host has.
+// The operator's values for a host count, whatever the host has.
 void TakeOperatorsWord(const HostConfig& config, Capacity* capacity);
 
 // Looks for what makes containers there. UNAVAILABLE: the host could not be asked.

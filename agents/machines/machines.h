@@ -4,7 +4,7 @@
 // It has a queue over the machine's cores, memory and GPUs, by priority and then first come, first
 // served; a run starts when everything that it asked for is free, and passes one before it only as
 // scheduling/cluster_queue.h says. Each run has a supervisor process of its own, so that runs
-// outlive the agent. What the backend knows is in the runs' directories (run_records.h); after a
+// outlive the agent. The backend's knowledge is in the runs' directories (run_records.h); after a
 // restart it is read from there.
 #ifndef MUSTER_AGENTS_MACHINES_MACHINES_H_
 #define MUSTER_AGENTS_MACHINES_MACHINES_H_
@@ -30,14 +30,15 @@ struct MachinesConfig {
   // The cluster's name, for MUSTER_CLUSTER.
   std::string cluster = {};
 
-  // What runs may use; what is left out is found out. No counts of GPUs: none.
+  // The resources that runs may use; those that are left out are found out. No counts of GPUs:
+  // none.
   std::optional<uint32_t> cpus;
   std::optional<uint64_t> memory_bytes;
   std::optional<GpuCounts> gpus;
 
   // Between TERM and KILL when a run is canceled or at its time limit.
   absl::Duration cancel_grace = absl::Seconds(10);
-  // Whether runs are held to the memory and cores that they ask for, where the system lets us.
+  // True if runs are held to the memory and cores that they ask for, where the system lets us.
   bool limits = true;
   // Which tool makes the containers of jobs with an image (container_runtime.h).
   std::string container_runtime = kFirstFound;
@@ -48,7 +49,8 @@ struct MachinesConfig {
   // Default: muster-supervisor beside this program.
   std::string supervisor_path = {};
 
-  // What jobs bring along; outlives the backend. Null: jobs that bring files are not taken.
+  // The files that jobs bring along; outlives the backend. Null: jobs that bring files are not
+  // taken.
   uploads::JobFiles* files = nullptr;
 
   // Hosts over SSH, in place of this machine; empty: this machine.

@@ -41,7 +41,7 @@ using agents::LookupOutcome;
 using agents::ObserveOutcome;
 using agents::RunHandle;
 
-// What the job names is not as it says, or this machine could not look.
+// A path that the job names is not of the named kind, or this machine could not look.
 LaunchOutcome RefusedBecause(const absl::Status& status) {
   return Refused(
       absl::IsInvalidArgument(status) ? v1::FAILURE_CLASS_CONFIG : v1::FAILURE_CLASS_INFRA,
@@ -63,10 +63,11 @@ QueuedRun QueuedFrom(const RunSpec& spec, bool held) {
           .held = held};
 }
 
-// Whether the journal says that the run left the queue, even if nothing in its directory does.
+// Returns whether the journal, if not the directory, says that the run left the queue.
 bool WasSeenToBegin(v1::RunState state) { return state > v1::RUN_STATE_PENDING; }
 
-// What the run has: what it asked for, on the devices that its claim names.
+// Returns the resources that the run has: those that it asked for, on the devices that its claim
+// names.
 Allocation AllocationOf(const RunFiles& files) {
   NodeAllocation node;
   uint32_t millis = kWholeGpu;  // of each device
@@ -141,16 +142,16 @@ class MachinesBackend : public agents::Backend {
   // With this machine's paths in place of URIs. INVALID_ARGUMENT names the field.
   absl::StatusOr<agent::v1::Assignment> Resolve(const agent::v1::Assignment& assignment) const;
   RunSpec SpecOf(const agent::v1::Assignment& assignment) const;
-  // What jobs bring along becomes the working directories of their runs.
+  // Lays out the files of jobs as the working directories of their runs.
   FilesLane::Work LayOut();
   // Why the machine can never run the job.
   std::optional<Misfit> RefusalOf(const v1::JobSpec& spec) const;
   // The run enters the queue, or waits for its files first. `assignment`: null if nobody has it any
   // more; it brings nothing then.
   void Enqueue(const RunSpec& spec, bool held, const agent::v1::Assignment* assignment);
-  // Whether it has ended because its files were not to be had.
+  // Returns whether it has ended because its files were not to be had.
   bool WasRefusedItsFiles(const RunHandle& run, const RunFiles& files) const;
-  // What the disk says about a run that is not on the board.
+  // Reads from the disk the state of a run that is not on the board.
   absl::Status ObserveOnDisk(const RunHandle& run, std::vector<agents::Observation>* observations);
 
   const MachinesConfig config_;
@@ -349,7 +350,7 @@ LaunchOutcome MachinesBackend::Launch(const agent::v1::Assignment& assignment) {
     return Refused(v1::FAILURE_CLASS_CONFIG, "this agent takes no files that jobs bring along",
                    "submit the job to a cluster that does");
   }
-  // What is there is of a launch that was cut short.
+  // The files come from a launch that was cut short.
   if (has_files) directory.RemoveWork();
   RunSpec spec = SpecOf(*resolved);
   spec.order = next_order_++;

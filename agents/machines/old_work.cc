@@ -20,7 +20,7 @@
 namespace muster::machines {
 namespace {
 
-// Of a directory's entries, or of its inode.
+// Returns the last change of a directory's entries, or of its inode.
 int64_t ChangedMicroseconds(const std::string& directory) {
   struct stat info {};
   if (lstat(directory.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) return INT64_MAX;

@@ -1,4 +1,5 @@
-// What users left in work/ of runs that are long over goes, where the operator says so.
+// Removes the files that users left in work/ of runs that are long over, where the operator says
+// so.
 //
 // Uses nothing but the standard library: the supervisor links it.
 #ifndef MUSTER_AGENTS_MACHINES_OLD_WORK_H_

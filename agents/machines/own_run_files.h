@@ -11,10 +11,10 @@
 
 namespace muster::machines {
 
-// What is told of a run that is over and has no files any more. `keep`: machines.keep_work.
+// Tells that a run is over and has no files any more. `keep`: machines.keep_work.
 std::string WorkIsGone(absl::Duration keep);
 
-// As agents::OpenLocalRunFiles, below the directory of runs.
+// Works like agents::OpenLocalRunFiles, below the directory of runs.
 absl::StatusOr<std::unique_ptr<agents::RunFiles>> OpenOwnRunFiles(const std::string& runs_directory,
                                                                   absl::Duration keep,
                                                                   const agents::RankOfRun& of);

@@ -16,8 +16,8 @@ inline constexpr char kResultsNameRemedy[] =
 absl::Status ResultsNameIsTaken();
 bool IsResultsNameTaken(const absl::Status& status);
 
-// Whether what the job brings along leaves the name free. What the broker cannot give within two
-// seconds says nothing of the job. `files`: null if there are none.
+// Returns whether what the job brings along leaves the name free. A failure of the broker to send
+// the list within two seconds says nothing about the job. `files`: null if there are none.
 absl::Status CheckResultsName(const v1::JobSpec& spec, uploads::JobFiles* files);
 
 }  // namespace muster::machines

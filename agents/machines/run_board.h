@@ -1,4 +1,4 @@
-// What is known about each run, for Observe. The scheduler's thread and the agent's threads meet
+// Keeps the facts about each run, for Observe. The scheduler's thread and the agent's threads meet
 // here; guarded by a mutex that is held for moments only.
 #ifndef MUSTER_AGENTS_MACHINES_RUN_BOARD_H_
 #define MUSTER_AGENTS_MACHINES_RUN_BOARD_H_
@@ -50,7 +50,7 @@ class RunBoard {
   // It is in the queue, or waits no more.
   void ClearOwnReason(const std::string& run_key);
 
-  // Whether the run is held back; news if that is another than before.
+  // Returns whether the run is held back; news if that is another than before.
   void SetHeld(const std::string& run_key, bool held);
 
   // The news about these runs since the last call, and every kFullReportInterval all that is known
@@ -66,7 +66,7 @@ class RunBoard {
   void WakeIfNews();
 
  private:
-  // Of a run that waits. The caller holds mutex_.
+  // Returns the reason of a run that waits. The caller holds mutex_.
   v1::StateReason ReasonOfLocked(const std::string& run_key) const;
 
   struct Entry {

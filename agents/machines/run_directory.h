@@ -17,7 +17,7 @@
 
 namespace muster::machines {
 
-// What is in a run's directory now.
+// The present content of a run's directory.
 struct RunFiles {
   std::optional<RunSpec> spec;
   bool claimed = false;
@@ -33,14 +33,14 @@ struct RunFiles {
 // "NAME=value" for each.
 std::vector<std::string> Variables(const std::map<std::string, std::string>& environment);
 
-// What is the same for all runs of a cluster.
+// The rules that are the same for all runs of a cluster.
 struct RunRules {
   absl::Duration cancel_grace;  // between TERM and KILL
   bool limits = true;           // hold runs to the memory and cores that they ask for
   std::string container_tool = {};
 };
 
-// What a supervisor is told of a run, whose paths are in the `directory`.
+// Makes the spec that a supervisor gets, for a run whose paths are in the `directory`.
 RunSpec MakeRunSpec(const agent::v1::Assignment& assignment, const std::string& directory,
                     const std::map<std::string, std::string>& environment, const RunRules& rules);
 
@@ -67,7 +67,8 @@ class RunDirectory {
   // Takes the claim for this process: the run is canceled, since `now_us`, and never begins.
   // ALREADY_EXISTS: it has begun.
   absl::Status CloseWithoutStart(int64_t now_us) const;
-  // Removes what only the backend needs. What says that the run was here, the logs and work/ stay.
+  // Removes the files that only the backend needs. The files that prove that the run was here, the
+  // logs and work/ stay.
   void RemoveBookkeeping() const;
   // Removes the rest; work/ stays, and the claim, if the user has left files there.
   void RemoveLogs() const;

@@ -26,14 +26,14 @@ std::map<std::string, std::string> RunEnvironment(const agent::v1::Assignment& a
                                                   const std::string& run_directory,
                                                   const std::map<std::string, std::string>& base);
 
-// Of one rank of several, each on a host of its own, without `base`: the host adds its own.
-// `addresses`: of the hosts, by rank.
+// Returns the variables of one rank of several, each on a host of its own, without `base`: the host
+// adds its own. `addresses`: the addresses of the hosts, by rank.
 std::map<std::string, std::string> RankEnvironment(const agent::v1::Assignment& assignment,
                                                    const std::string& cluster,
                                                    const std::string& run_directory, size_t rank,
                                                    const std::vector<std::string>& addresses);
 
-// Those of this process's variables that a run may have. The rest may be secrets of the agent.
+// Returns the variables of this process that a run may have. The rest may be secrets of the agent.
 std::map<std::string, std::string> BaseEnvironment();
 
 // The names of the node's GPUs as the machine has them now, with commas.

@@ -17,7 +17,8 @@ namespace {
 
 constexpr mode_t kSecretMode = 0600;
 
-// Whether its claim says that nothing of the run has ever run, and nothing else says otherwise.
+// Returns whether its claim says that nothing of the run has ever run, and nothing else says
+// otherwise.
 bool IsClosedUnstarted(const std::string& directory) {
   std::string bytes;
   if (ReadSmallFile(directory + "/" + kClaimFile, kMaxRecordBytes, &bytes) != 0) return false;
@@ -43,7 +44,8 @@ bool IsUnfinished(const std::string& name) {
          (is_of(kSpecFile) || is_of(kClaimFile) || is_of(kStartedFile) || is_of(kExitFile));
 }
 
-// What nobody has: unfinished records, and the copies of the job's files that no run has had.
+// Removes files that nobody uses: unfinished records, and the copies of the job's files that no run
+// has had.
 void RemoveUnused(const std::string& directory) {
   std::vector<std::string> unused;
   std::error_code error;
@@ -83,7 +85,8 @@ void RemoveRunLogs(const std::string& directory) {
   // rmdir leaves alone what is not empty.
   for (const char* name : {kResultsDirectory, kWorkDirectory})
     rmdir((directory + "/" + name).c_str());
-  // What the user has left keeps the claim beside it, which tells that it is of a run that was.
+  // Files that the user has left keep the claim beside them, which tells that they belong to a past
+  // run.
   if (IsThere(directory + "/" + kWorkDirectory)) return;
   unlink((directory + "/" + kClaimFile).c_str());
   rmdir(directory.c_str());

@@ -1,4 +1,4 @@
-// What agent and supervisor alike do with the files of a run's directory. Errors are errno values
+// Handles the files of a run's directory for agent and supervisor alike. Errors are errno values
 // (0: none). Uses nothing but the standard library: the supervisor links it.
 #ifndef MUSTER_AGENTS_MACHINES_RUN_FILES_H_
 #define MUSTER_AGENTS_MACHINES_RUN_FILES_H_
@@ -10,18 +10,18 @@
 
 namespace muster::machines {
 
-// Those variables of the machine that a run has.
+// The variables of the machine that a run has.
 inline constexpr const char* kBaseVariables[] = {"HOME",  "LANG",   "LC_ALL", "LOGNAME", "PATH",
                                                  "SHELL", "TMPDIR", "TZ",     "USER"};
 
-// Whether anything has the name: a link counts, wherever it leads.
+// Returns whether anything has the name: a link counts, wherever it leads.
 bool IsThere(const std::string& path);
 
 // Takes the claim of a run that is not to start any more: it is canceled, since `now_us`. EEXIST:
 // somebody has the claim.
 int CloseWithoutStart(const std::string& directory, int64_t now_us);
 
-// What only Muster needs, but for what is written down of containers that may still be there
+// Removes the files that only Muster needs, except those about containers that may still be there
 // (container_removal.h), with records that were never finished; and the copies of the job's files
 // that no run has had: parts of one, and the work/ of a run that was closed without a start. Each
 // other work/ is the user's.

@@ -19,7 +19,7 @@ namespace {
 
 constexpr mode_t kResultsMode = 0755;
 
-// Of a job that names no other one.
+// Makes the directory for results of a job that names no other one.
 absl::Status MakeResults(const std::string& work) {
   const std::string path =
       work + "/" + std::filesystem::path(kResultsDirectory).filename().string();
@@ -44,7 +44,7 @@ absl::Status RunLayout::Make(FilesLane::Task* task, const FilesLane::Turn& turn)
   task->bytes = uploads::Occupied(files->tree);
   const std::lock_guard lock(copying_);
   const absl::Status status = Copy(*files, *task, turn);
-  // Of a directory that somebody has removed: that is nothing of the job's.
+  // Somebody has removed a directory: that is no fault of the job.
   return absl::IsNotFound(status) ? absl::UnavailableError(status.message()) : status;
 }
 

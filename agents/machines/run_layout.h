@@ -1,5 +1,5 @@
-// What a run of the agent's own machine brings along becomes its working directory: fetched, laid
-// out aside, and moved there as a whole.
+// Turns the files of a run of the agent's own machine into its working directory: fetched, laid out
+// aside, and moved there as a whole.
 #ifndef MUSTER_AGENTS_MACHINES_RUN_LAYOUT_H_
 #define MUSTER_AGENTS_MACHINES_RUN_LAYOUT_H_
 
@@ -22,7 +22,7 @@ class RunLayout {
         layouts_directory_(std::move(layouts_directory)),
         runs_directory_(std::move(runs_directory)) {}
 
-  // As FilesLane::Work.
+  // Implements FilesLane::Work.
   absl::Status Make(FilesLane::Task* task, const FilesLane::Turn& turn);
 
  private:

@@ -1,4 +1,4 @@
-// What is in a run's directory, and what each file says.
+// The files in a run's directory, and their content.
 //
 // - spec: what to run, written by the agent before it says that it has the run. Mode 0600, because
 //   it holds the user's variables. A run with a spec and without a claim is in the queue.
@@ -41,7 +41,7 @@ inline constexpr char kCommandFile[] = "command";
 inline constexpr char kStdoutFile[] = "stdout";
 inline constexpr char kStderrFile[] = "stderr";
 inline constexpr char kWorkDirectory[] = "work";
-// Of a job that names no directory for its results.
+// The directory of a job that names none for its results.
 inline constexpr char kResultsDirectory[] = "work/results";
 
 // A job spec is at most 1 MiB on the wire; its environment and ours come on top.
@@ -51,7 +51,7 @@ inline constexpr size_t kMaxSpecBytes = 4 << 20;
 // it ended.
 inline constexpr size_t kMaxRecordBytes = 4096;
 
-// How a supervisor ends. What it cannot write down, it says with its exit code.
+// How a supervisor ends. A supervisor that cannot write down its end tells it by its exit code.
 inline constexpr int kSupervisorRecorded = 0;     // the exit record says everything
 inline constexpr int kSupervisorUsage = 2;        // bad arguments
 inline constexpr int kSupervisorLostClaim = 3;    // another one has the run
@@ -66,15 +66,15 @@ struct RunSpec {
   std::string run_key;
   int32_t priority = 0;  // higher starts first
   uint64_t order = 0;    // of arrival: at the same priority, lower starts first
-  // What it takes from the machine.
+  // The resources that it takes from the machine.
   uint32_t cores = 0;
   uint64_t memory_bytes = 0;
   std::string gpu_type;
   uint32_t gpu_millis = 0;  // thousandths: a share of one GPU, or whole ones
-  // What it may not exceed, where the supervisor can see to that; 0: no limit.
+  // The limits that the supervisor enforces where it can; 0: no limit.
   uint64_t memory_limit_bytes = 0;
   uint32_t core_limit = 0;
-  // What it is.
+  // The program of the run.
   std::string setup_script;    // empty: none
   std::string command_script;  // empty: command_words name a program
   std::vector<std::string> setup_words;
@@ -110,8 +110,7 @@ struct ExitRecord {
   };
   // Why the supervisor ended the run, if it did.
   enum class Cause { kNone, kTimeLimit, kCanceled, kTerminated };
-  // What was being done when `error` came up.
-  // kImage: `path` has what the container's tool said.
+  // The step that failed with `error`. kImage: `path` has what the container's tool said.
   enum class Step { kFiles, kWorkingDirectory, kProgram, kProcess, kImage };
 
   Phase phase = Phase::kCommand;
@@ -126,7 +125,7 @@ struct ExitRecord {
   int64_t pid = 0;           // of the command
   bool left_behind = false;  // processes of the run could not be killed
   std::string sender = {};   // kTerminated: who sent the signal
-  // Of its processes, killed by the kernel at the memory limit, which was so high.
+  // Counts the processes that the kernel killed at the memory limit, which follows.
   int64_t oom_kills = 0;
   uint64_t memory_limit_bytes = 0;
   std::string unlimited = {};  // why it had no limits although the spec has some
@@ -143,7 +142,7 @@ struct Claim {
   // its end. 0: the owner has the run.
   int64_t closed_us = 0;
 
-  // Of a claim that keeps the run from starting: how it has ended.
+  // How a run has ended whose claim keeps it from starting.
   std::optional<ExitRecord> End() const;
 
   std::string Encode() const;

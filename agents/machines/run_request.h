@@ -1,4 +1,4 @@
-// What a job asks of a machine, for the queue and for the run's record. Pure.
+// Reads a job's request to a machine, for the queue and for the run's record. Pure.
 #ifndef MUSTER_AGENTS_MACHINES_RUN_REQUEST_H_
 #define MUSTER_AGENTS_MACHINES_RUN_REQUEST_H_
 
@@ -16,14 +16,14 @@ namespace muster::machines {
 // A machines cluster's only pool.
 inline constexpr char kPoolName[] = "default";
 
-// Of a job that names another one.
+// Refuses a job that names another pool.
 std::optional<Misfit> CheckPool(const v1::JobSpec& spec);
 
 // Whole cores, one at least.
 Request RequestOf(const v1::JobSpec& spec);
-// Of a run of it, which keeps away from hosts.
+// Returns the request of a run of the job, which keeps away from hosts.
 Request RequestOf(const agent::v1::Assignment& assignment);
-// Of one node.
+// Returns the request for one node.
 Request RequestOf(const RunSpec& spec);
 
 // The indexes of its GPUs, with commas.

@@ -44,7 +44,7 @@ std::string SupervisorEnd(std::optional<int> wait_status) {
   return fmt::format("ended with exit code {}", code);
 }
 
-// Whether the supervisor itself says that it has not taken its run. That there is no claim shows
+// Returns whether the supervisor itself says that it has not taken its run. A missing claim shows
 // nothing: the run's directory is open to the run.
 bool TookNothing(std::optional<int> wait_status) {
   if (!wait_status.has_value() || !WIFEXITED(*wait_status)) return false;

@@ -77,7 +77,7 @@ class Scheduler {
   // Cancels and holds that were asked for before this come first.
   void AllowStarts();
 
-  // What runs have and who waits, at some moment just past.
+  // The allocations of runs and the queue, at some moment just past.
   struct Load {
     Ledger ledger;
     Occupants occupants = {};
@@ -161,7 +161,7 @@ class Scheduler {
   // Ends a run that has begun, whose supervisor has ended; without its exit record once nothing of
   // it is left: until then it has its place, and nobody may start it anew.
   void Conclude(Active active, RunFiles files);
-  // Whether another supervisor has the run, and is now watched in place of the one that has
+  // Returns whether another supervisor has the run, and is now watched in place of the one that has
   // ended.
   bool FollowClaim(Active active, const RunFiles& files);
   void Finish(const Active& active, const agents::Observation& end);

@@ -8,7 +8,7 @@
 
 namespace muster::machines {
 
-// What is between any of these characters; nothing is no part.
+// Returns the parts between any of these characters; empty parts are left out.
 std::vector<std::string> Split(std::string_view text, std::string_view separators);
 
 inline std::vector<std::string> LinesOf(std::string_view text) { return Split(text, "\n"); }

@@ -28,8 +28,8 @@ constexpr uint64_t kInotifyId = 1;
 constexpr uint64_t kFirstSupervisorId = 2;
 // Events taken at once; more come with the next Wait.
 constexpr int kMaxEvents = 256;
-// What fits into the argument of epoll_wait; an idle scheduler that looks up once an hour costs
-// nothing.
+// The longest time that fits into the argument of epoll_wait; an idle scheduler that looks up once
+// an hour costs nothing.
 constexpr absl::Duration kLongestWait = absl::Hours(1);
 
 absl::Status LastError(std::string_view what) {

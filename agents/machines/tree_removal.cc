@@ -20,11 +20,11 @@ namespace muster::machines {
 namespace {
 
 // Directories that are open at a time, each by one descriptor: a tenth of what a process may have
-// by default. What is deeper comes to the top first.
+// by default. Deeper directories come to the top first.
 constexpr size_t kMaxOpenDirectories = 100;
-// What the kernel tells of an open file: some lines of it.
+// The kernel's information about an open file: some lines of it.
 constexpr size_t kMaxFileInfoBytes = 64 << 10;
-// Of a path that is told.
+// Bytes of a path that is told.
 constexpr size_t kMaxToldPathBytes = 4096;
 
 using Directory = std::unique_ptr<DIR, int (*)(DIR*)>;
@@ -67,7 +67,7 @@ class Remover {
   }
 
  private:
-  // Whether it is not there any more.
+  // Returns whether it is not there any more.
   bool RemoveEntry(int parent, const std::string& name, bool is_directory) {
     const size_t above = path_.size();
     path_ += "/" + name;
@@ -108,7 +108,7 @@ class Remover {
     }
   }
 
-  // Whether none of those that were read is there any more.
+  // Returns whether none of those that were read is there any more.
   bool RemoveEntries(DIR* directory) {
     bool is_empty = true;
     while (true) {
@@ -153,7 +153,7 @@ class Remover {
     return NoDirectory();
   }
 
-  // What is too deep to be reached becomes an entry of the top, under a name that is its own.
+  // Moves a directory that is too deep to be reached to the top, under a name that is its own.
   bool BringUp(int parent, const std::string& name, int found) {
     struct stat info {};
     if (fstat(found, &info) != 0) return Fail(errno);

@@ -17,7 +17,7 @@ namespace {
 
 using agents::Observation;
 
-// What shells end with.
+// Exit codes of shells.
 constexpr int kNotExecutableCode = 126;
 constexpr int kNotFoundCode = 127;
 
@@ -103,7 +103,7 @@ std::string OomText(const ExitRecord& exit) {
                      contract::FormatBytes(exit.memory_limit_bytes));
 }
 
-// Of a setup or command that has failed by itself.
+// Advice about a setup or command that has failed by itself.
 std::string ExitRemedy(const ExitRecord& exit) {
   if (exit.end == ExitRecord::End::kSignaled && exit.status == SIGKILL) {
     return "if nobody killed it, the machine may have run out of memory: ask for more, or use less";

@@ -1,4 +1,4 @@
-// What a run's records mean. Pure.
+// Derives the state of a run from its records. Pure.
 #ifndef MUSTER_AGENTS_MACHINES_VERDICT_H_
 #define MUSTER_AGENTS_MACHINES_VERDICT_H_
 

@@ -23,7 +23,8 @@ absl::Duration SweepInterval(absl::Duration keep);
 // Words that are not to be told again and again. Not thread-safe.
 class RareWords {
  public:
-  // Whether they are to be told now, by SteadyMilliseconds: not if they were within the hour.
+  // Returns whether they are to be told now, by SteadyMilliseconds: not if they were within the
+  // hour.
   bool AreDue(const std::string& words, int64_t now_ms);
 
  private:
@@ -35,9 +36,10 @@ class SweepSteps {
  public:
   SweepSteps(std::string host, absl::Duration keep) : host_(std::move(host)), keep_(keep) {}
 
-  // What the supervisor's program is told, for one step that takes two seconds or little more.
+  // Returns the arguments of the supervisor's program for one step, which takes two seconds or
+  // little more.
   std::vector<std::string> Words(const std::string& runs_directory) const;
-  // Logs what the program said of a step. Whether another step is to follow at once.
+  // Logs what the program said of a step. Returns whether another step is to follow at once.
   bool Take(std::string_view answer);
   void TellTrouble(std::string_view trouble, int64_t runs = 0);
 
@@ -64,7 +66,7 @@ class WorkSweeper {
 
  private:
   void Loop();
-  // Whether another step is to follow at once.
+  // Returns whether another step is to follow at once.
   bool Step();
 
   const Options options_;

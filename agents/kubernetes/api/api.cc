@@ -44,7 +44,7 @@ absl::Duration WaitBefore(int next_try, const std::map<std::string, std::string>
   return wait * absl::Uniform(random, 1.0, 1.5);
 }
 
-// What the server does not say of whom it did not recognise.
+// Advice that the server does not give to somebody whom it did not recognise.
 std::string_view HintOf(const ApiAnswer& answer) {
   if (answer.status == 401 && !answer.IsDenied())
     return "; the credentials have expired, or are another cluster's: renew those of the context";

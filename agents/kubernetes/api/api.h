@@ -19,12 +19,12 @@
 
 namespace muster::kubernetes {
 
-// What the server answered, whatever it was.
-// NOLINTNEXTLINE(bugprone-exception-escape): Json's moves throw nothing, only seen deep inside it.
+// The server's answer, whatever it was. NOLINTNEXTLINE(bugprone-exception-escape): Json's moves
+// throw nothing, only seen deep inside it.
 struct ApiAnswer {
   int status = 0;  // of HTTP
   Json body;       // null if it was no JSON
-  // Of a refusal: its reason ("AlreadyExists", "Forbidden"; "" if none) and its message, whole.
+  // For a refusal: its reason ("AlreadyExists", "Forbidden"; "" if none) and its message, whole.
   std::string reason;
   std::string message;
   // The server may have heard the call before, and have done it: what is there already may be of

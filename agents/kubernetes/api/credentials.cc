@@ -22,7 +22,7 @@ constexpr absl::Duration kExpiryMargin = absl::Seconds(10);
 constexpr absl::Duration kPluginTimeout = absl::Seconds(30);
 constexpr size_t kMaxPluginBytes = 1 << 20;
 constexpr size_t kMaxFileBytes = 1 << 20;
-// What a failed plug-in wrote last tells why.
+// The last words of a failed plug-in tell why it failed.
 constexpr size_t kMaxQuotedBytes = 1000;
 
 absl::Status Bad(const std::string& words) { return absl::InvalidArgumentError(words); }

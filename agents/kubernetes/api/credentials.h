@@ -1,4 +1,4 @@
-// What a request to the API server carries to say who the agent is.
+// The credentials by which a request tells the API server who the agent is.
 #ifndef MUSTER_AGENTS_KUBERNETES_API_CREDENTIALS_H_
 #define MUSTER_AGENTS_KUBERNETES_API_CREDENTIALS_H_
 
@@ -25,12 +25,13 @@ struct Credential {
   std::optional<absl::Time> expiry;
 };
 
-// What an exec plug-in printed. INVALID_ARGUMENT says what is wrong with it; no secret is in it.
+// Reads the output of an exec plug-in. INVALID_ARGUMENT says what is wrong with it; no secret is in
+// it.
 absl::StatusOr<Credential> ParseExecCredential(const std::string& text,
                                                const std::string& api_version);
 
-// What a plug-in has failed with holds for all who ask within that time: the agent's threads come
-// within a second, and one program that hangs for each of them in turn would hold them all.
+// A plug-in's failure holds for all who ask within that time: the agent's threads come within a
+// second, and one program that hangs for each of them in turn would hold them all.
 inline constexpr absl::Duration kFailureHolds = absl::Seconds(3);
 
 // Tokens of service accounts are renewed in their file at 80 % of their life, which is ten minutes

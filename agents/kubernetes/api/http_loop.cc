@@ -25,7 +25,7 @@ constexpr unsigned kUnansweredMilliseconds = 60'000;
 constexpr int kMaxPollMilliseconds = 60'000;
 // Header lines of one answer; the API server sends ten.
 constexpr size_t kMaxHeaders = 200;
-// Those below only say that the answer is still to come.
+// Lower statuses only say that the answer is still to come.
 constexpr long kFirstFinalStatus = 200;
 
 struct CleanEasy {
@@ -47,14 +47,14 @@ long Milliseconds(absl::Duration duration) {
              : static_cast<long>(std::max<int64_t>(1, absl::ToInt64Milliseconds(duration)));
 }
 
-// Whether the other end hung up while both agreed on TLS: it goes down, or a balancer has nothing
-// behind it. libcurl has one code for that and for everything else that may go wrong then.
+// Returns whether the other end hung up while both agreed on TLS: it goes down, or a balancer has
+// nothing behind it. libcurl has one code for that and for everything else that may go wrong then.
 bool WasHungUp(std::string_view words) {
   return words.find("SSL_ERROR_SYSCALL") != words.npos ||
          words.find("Connection reset") != words.npos || words.find("unexpected eof") != words.npos;
 }
 
-// What answers at that address is another kind of server, or speaks HTTP without TLS.
+// The server at that address is of another kind, or speaks HTTP without TLS.
 bool SpeaksNoTls(std::string_view words) {
   return words.find("wrong version number") != words.npos ||
          words.find("packet length too long") != words.npos;
@@ -284,9 +284,10 @@ class HttpLoop::Engine {
     return "";
   }
 
-  // As kubectl: the kubeconfig's, whatever NO_PROXY says, or else that of the environment, which is
-  // read as Go reads it. libcurl itself would not know HTTP_PROXY, and go by ALL_PROXY.
-  // Source: golang.org/x/net/http/httpproxy. The hosts of NO_PROXY are libcurl's matter.
+  // Chooses the proxy as kubectl does: the kubeconfig's, whatever NO_PROXY says, or else that of
+  // the environment, which is read as Go reads it. libcurl itself would not know HTTP_PROXY, and go
+  // by ALL_PROXY. Source: golang.org/x/net/http/httpproxy. The hosts of NO_PROXY are libcurl's
+  // matter.
   static void SetProxy(CURL* curl, const HttpCall& call) {
     std::string proxy = call.proxy_url;
     if (!proxy.empty()) {
@@ -298,7 +299,7 @@ class HttpLoop::Engine {
     curl_easy_setopt(curl, CURLOPT_PROXY, proxy.c_str());
   }
 
-  // As kubectl, which asks no proxy of the environment for these, whatever NO_PROXY says.
+  // kubectl asks no proxy of the environment for these hosts, whatever NO_PROXY says; so does this.
   static bool IsOfThisMachine(const std::string& text) {
     CURLU* url = curl_url();
     char* host = nullptr;

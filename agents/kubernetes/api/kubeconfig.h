@@ -39,7 +39,7 @@ struct Identity {
   std::string password;
   std::optional<ExecPlugin> exec;
 
-  // Whether others may renew them without the agent: what is refused now may be good later.
+  // Returns whether others may renew them without the agent: what is refused now may be good later.
   bool IsOfFiles() const { return !token_file.empty() || !certificate_file.empty(); }
 };
 

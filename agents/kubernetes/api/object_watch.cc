@@ -28,14 +28,14 @@ constexpr size_t kMaxLineBytes = 8 << 20;
 // Pages of one list: fifty thousand objects; a hundred thousand runs are two.
 constexpr int kMaxPages = 1000;
 
-// Whether a watch that was refused so has no use for the version that it named: 410, the server has
+// True if a watch that was refused so has no use for the version that it named: 410, the server has
 // forgotten it; 504, the server has never had it, because etcd was restored from a backup; other
 // faults of the server may have to do with it. These have not: who asks, what he may, and when.
 bool CannotGoOn(int status) { return status != 401 && status != 403 && status != 429; }
 
 }  // namespace
 
-// What the watch's thread and its stream, on the loop's thread, both touch.
+// The state that both the watch's thread and its stream, on the loop's thread, touch.
 struct ObjectWatch::Shared {
   mutable std::mutex mutex;
   std::condition_variable changed;
@@ -217,7 +217,7 @@ void ObjectWatch::Run() {
   while (Pause(absl::ZeroDuration())) {
     const absl::Time begin = absl::Now();
     const absl::Status status = resource_version_.empty() ? ListAll() : FollowOnce();
-    // What went well for a while has nothing to do with earlier troubles.
+    // A watch that went well for a while has nothing to do with earlier troubles.
     if (absl::Now() - begin > pause) pause = kFirstPause;
     absl::Duration retry_after;
     {
@@ -287,7 +287,7 @@ absl::Status ObjectWatch::FollowOnce() {
   std::unique_lock lock(end->mutex);
   end->ended.wait(lock, [&] { return end->status.has_value(); });
   if (!end->resource_version.empty()) resource_version_ = end->resource_version;
-  // What is there now is all that can be known.
+  // Earlier changes are lost; only the present objects can be known.
   if (end->must_list) resource_version_.clear();
   const bool is_expired = absl::IsOutOfRange(*end->status);
   // A server that ends each watch at once must not be asked as fast as it can.

@@ -24,10 +24,11 @@ namespace muster::kubernetes {
 class ObjectSink {
  public:
   virtual ~ObjectSink() = default;
-  // All objects that there are. What is not among them is gone, also if no OnDelete told so.
+  // All objects that there are. An object that is not among them is gone, even if no OnDelete told
+  // so.
   virtual void OnAll(std::vector<Json> objects) = 0;
   virtual void OnChange(Json object) = 0;
-  // As it was last.
+  // `object` is the last known version.
   virtual void OnDelete(Json object) = 0;
 };
 
@@ -37,8 +38,8 @@ class ObjectWatch {
     std::string path = {};      // of the collection: "/apis/batch/v1/namespaces/lab/jobs"
     std::string selector = {};  // labelSelector, not escaped; empty: all
     std::string field_selector = {};
-    // What is to be kept of an object of a list, where lists are long and little of each counts.
-    // Changes come as they are. Null: all of it.
+    // The part of a listed object that is to be kept, where lists are long and little of each
+    // object counts. Changes come as they are. Null: all of it.
     std::function<Json(const Json&)> trim = {};
     // Called whenever the server answers again after a refusal or a failure, from the watch's
     // threads; must not block. Null: nobody wants to know.
@@ -78,7 +79,7 @@ class ObjectWatch {
   Api& api_;
   ObjectSink& sink_;
   const std::shared_ptr<Shared> shared_;
-  std::string resource_version_;  // of the last news; empty: list first. Of the thread.
+  std::string resource_version_;  // of the last news; empty: list first. Owned by the thread.
   std::thread thread_;
 };
 

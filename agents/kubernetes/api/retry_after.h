@@ -13,8 +13,8 @@ namespace muster::kubernetes {
 // agent blind for so long.
 inline constexpr absl::Duration kLongestRetryAfter = absl::Minutes(1);
 
-// What the header Retry-After says in seconds, up to that; zero if it says none. Header names are
-// in small letters.
+// Returns the seconds of the header Retry-After, up to that bound; zero if there is none. Header
+// names are in small letters.
 absl::Duration RetryAfterOf(const std::map<std::string, std::string>& headers);
 
 // The caller's own pause, or half of it, and never less than the server has asked for: with jitter,

@@ -1,4 +1,4 @@
-// What a preflight's answers mean: each function adds lines to the list. Pure.
+// Judges the answers of a preflight: each function adds lines to the list. Pure.
 #ifndef MUSTER_AGENTS_KUBERNETES_CHECKS_CHECKS_H_
 #define MUSTER_AGENTS_KUBERNETES_CHECKS_CHECKS_H_
 
@@ -17,14 +17,14 @@ namespace muster::kubernetes {
 
 // ---- the server
 
-// Whether anything else is worth a look.
+// Returns whether anything else is worth a look.
 bool JudgeServer(const Endpoint& endpoint, const absl::StatusOr<std::string>& version,
                  agents::CheckList* checks);
 void JudgeVersion(const std::string& version, agents::CheckList* checks);
 // `known`: of the cluster that has the agent's runs; empty: not known.
 void JudgeIdentity(const absl::StatusOr<std::string>& identity, const std::string& known,
                    agents::CheckList* checks);
-// Whether anything else is worth a look there. `answer` is that to a GET of the namespace.
+// Returns whether anything else is worth a look there. `answer` is that to a GET of the namespace.
 bool JudgePresence(const std::string& name_space, const absl::StatusOr<Json>& answer,
                    agents::CheckList* checks);
 // `answer`: what became of a Job that was only tried.

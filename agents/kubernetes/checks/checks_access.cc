@@ -143,8 +143,8 @@ void JudgeTrial(const std::string& name_space, const absl::StatusOr<ApiAnswer>& 
 }
 
 std::vector<Right> RightsOf(const KubernetesConfig& config) {
-  // What one may have by the cluster role comes first: the others lack for one cause, and have
-  // their remedy once.
+  // The rights that a cluster role gives come first: the others lack for one cause, and have their
+  // remedy once.
   std::vector<Right> rights = {
       {"",
        "namespaces",

@@ -1,4 +1,4 @@
-// What jobs lean on: runtime classes, pull secrets, claims, queues.
+// Checks the things that jobs depend on: runtime classes, pull secrets, claims, queues.
 #include <algorithm>
 
 #include "agents/kubernetes/checks/checks.h"

@@ -15,7 +15,7 @@ namespace {
 
 // A page of nodes, of some thirty thousand bytes each.
 constexpr int kPageSize = 500;
-// As many nodes as v1::ClusterDetails may name.
+// v1::ClusterDetails may name as many nodes.
 constexpr int kMaxPages = 20;
 
 class Preflight {
@@ -50,7 +50,7 @@ class Preflight {
     return fmt::format("/api/v1/namespaces/{}/{}", Escape(name_space), rest);
   }
 
-  // What is asked of each namespace that runs are in.
+  // Checks each namespace that runs are in.
   void CheckNamespace(const std::string& name_space) {
     const std::string path = "/api/v1/namespaces/" + Escape(name_space);
     if (!JudgePresence(name_space, api_.Get(path, "namespace " + name_space), &checks_)) return;

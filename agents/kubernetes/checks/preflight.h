@@ -1,5 +1,5 @@
-// Asks everything that a preflight of a Kubernetes cluster looks at. What the answers mean is
-// decided in checks.h; a thing that depends on one that failed is skipped.
+// Asks everything that a preflight of a Kubernetes cluster looks at. checks.h decides what the
+// answers mean; a check that depends on one that failed is skipped.
 #ifndef MUSTER_AGENTS_KUBERNETES_CHECKS_PREFLIGHT_H_
 #define MUSTER_AGENTS_KUBERNETES_CHECKS_PREFLIGHT_H_
 

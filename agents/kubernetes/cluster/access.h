@@ -1,4 +1,4 @@
-// Whether the agent's account may do something, as the API server itself sees it.
+// Asks the API server whether the agent's account may do something.
 #ifndef MUSTER_AGENTS_KUBERNETES_CLUSTER_ACCESS_H_
 #define MUSTER_AGENTS_KUBERNETES_CLUSTER_ACCESS_H_
 

@@ -134,7 +134,7 @@ std::string SpreadWords(const RunNeed& need) {
                                                                  : "";
 }
 
-// Of nodes that match. Nothing: they would have room if they were empty.
+// Searches the nodes that match. Nothing: they would have room if they were empty.
 std::optional<Misfit> FindLasting(const RunNeed& need, const std::vector<const NodeRoom*>& nodes) {
   const int64_t pods = TotalPods(need, nodes, AllOf);
   if (pods >= need.pods) return std::nullopt;

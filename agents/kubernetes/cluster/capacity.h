@@ -28,7 +28,7 @@ struct NodeRoom {
 // Pods that are bound to no node, or to one that is not among these, count nowhere.
 std::vector<NodeRoom> RoomOf(std::vector<NodeObject> nodes, const std::vector<PodUse>& pods);
 
-// What a run asks of nodes: so many pods, all alike.
+// The request of a run to nodes: so many pods, all alike.
 struct RunNeed {
   std::string name_space = {};  // whose limits are the run's
   int64_t pods = 1;
@@ -68,7 +68,7 @@ struct Misfit {
 // pass, so none of them makes a misfit final.
 std::optional<Misfit> FindMisfit(const RunNeed& need, const std::vector<NodeRoom>& nodes);
 
-// Whether all its pods had room if nothing of Muster's were there.
+// Returns whether all its pods had room if nothing of Muster's were there.
 bool FitsBesideOthers(const RunNeed& need, const std::vector<NodeRoom>& nodes);
 
 // Takes the run's room from the nodes, as far as they have it.
@@ -90,9 +90,9 @@ std::map<std::string, uint32_t> GpuTypesOf(const NodeObject& node, const Amounts
 std::set<std::string> GpuLabelsOf(const std::vector<NodeObject>& nodes,
                                   const KubernetesConfig& config);
 
-// The type as the cluster spells it, where `labels` are those of GpuLabelsOf: they are compared
-// with regard to case by selectors, and a part of one will do that no other has. As it is, if it is
-// none of them, or may be several.
+// Returns the type as the cluster spells it, where `labels` are those of GpuLabelsOf: selectors
+// compare them with regard to case, and a part of a label is enough if no other label has it.
+// Returns the type unchanged if it is none of the labels, or may be several.
 std::string SpellGpuType(const std::string& type, const std::set<std::string>& labels,
                          const KubernetesConfig& config);
 // INVALID_ARGUMENT: it may be several; names them.

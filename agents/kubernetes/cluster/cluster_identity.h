@@ -21,11 +21,11 @@ class ClusterIdentity {
   // Kept in a small file of `directory`, which is made when there is something to keep.
   explicit ClusterIdentity(const std::string& directory);
 
-  // What was learnt once; empty: nothing.
+  // The identity that was learnt once; empty: none.
   std::string known() const;
-  // What the server says, which is kept from now on. A server that cannot be asked, or does not
-  // tell, leaves it at what is known; its error, if nothing is. FAILED_PRECONDITION with the reason
-  // WRONG_CLUSTER: it is another cluster; names both.
+  // Asks the server for its identity, which is kept from now on. If the server cannot be asked, or
+  // does not tell, the known identity stays; without one its error is returned. FAILED_PRECONDITION
+  // with the reason WRONG_CLUSTER: it is another cluster; names both.
   absl::StatusOr<std::string> Learn(Api* api);
 
  private:

@@ -1,5 +1,5 @@
-// What the cluster has and what is free of it, kept up to date by watches: nothing is polled, and
-// only what counts is kept of each object.
+// Shows the resources of the cluster and the free part of them, kept up to date by watches: nothing
+// is polled, and only the needed part of each object is kept.
 #ifndef MUSTER_AGENTS_KUBERNETES_CLUSTER_CLUSTER_VIEW_H_
 #define MUSTER_AGENTS_KUBERNETES_CLUSTER_CLUSTER_VIEW_H_
 
@@ -23,8 +23,8 @@ namespace muster::kubernetes {
 // Thread-safe; of the calls only those that say so ask the server.
 class ClusterView {
  public:
-  // Whether runs can be made and seen in a namespace, as the server says now; PERMISSION_DENIED is
-  // told. Null: they can.
+  // Tells whether runs can be made and seen in a namespace, as the server says now;
+  // PERMISSION_DENIED is told. Null: they can.
   using RunsState = std::function<absl::Status(const std::string& name_space)>;
 
   // Begins to watch at once. `api` must outlive this object. The cluster's identity is remembered
@@ -43,15 +43,15 @@ class ClusterView {
   absl::StatusOr<v1::Inventory> Inventory();
   // Which cluster's runs are here, as was learnt once; empty: not known.
   std::string KnownIdentity() const;
-  // As it is now; whether namespaces take runs is what the latest inventory told, so that both say
-  // the same. Waits for the first lists. UNAVAILABLE: nodes could never be listed for another
-  // reason than that the agent may not.
+  // Returns the present state; whether namespaces take runs is as in the latest inventory, so that
+  // both say the same. Waits for the first lists. UNAVAILABLE: nodes could never be listed for
+  // another reason than that the agent may not.
   absl::StatusOr<v1::ClusterDetails> Describe();
 
   // Why the run can never start here, in words for its user; nothing: it may, or what would tell is
   // not known.
   std::optional<std::string> Refusal(const agent::v1::Assignment& run);
-  // As it is at this moment, to be asked about many runs.
+  // Returns the present state, to be asked about many runs.
   std::unique_ptr<RoomLeft> TakeSnapshot();
 
   // Writes the type of the run's GPUs as the nodes' labels have it; manifests need that.

@@ -45,7 +45,7 @@ bool Tolerates(const v1::KubernetesToleration& toleration, const Taint& taint) {
   return takes_any_value || toleration.value() == taint.value;
 }
 
-// Those that Kubernetes and its autoscaler set and take away by themselves.
+// Returns whether Kubernetes and its autoscaler set and take away the taint by themselves.
 bool IsPassing(const Taint& taint) {
   constexpr std::array<std::string_view, 3> kPrefixes = {
       "node.kubernetes.io/", "node.cloudprovider.kubernetes.io/", "ToBeDeletedByClusterAutoscaler"};

@@ -23,7 +23,7 @@ constexpr char kForbidden[] = "forbidden";
 constexpr int64_t kMillis = 1000;
 // Nodes of one kind differ by what their kernels keep: a part of what one pod asks for.
 constexpr int64_t kMemoryStep = int64_t{128} << 20;
-// As many nodes as v1::ClusterDetails may name.
+// v1::ClusterDetails may name as many nodes.
 constexpr int kMaxNodes = 10000;
 // Labels of one node that are shown; clouds and GPU operators set about fifty.
 constexpr int kMaxFeatures = 100;
@@ -39,7 +39,7 @@ Amounts UsedOf(const NodeRoom& room) {
   return used;
 }
 
-// Whether a run without tolerations may be there now.
+// Returns whether a run without tolerations may be there now.
 bool TakesWork(const NodeObject& node, const KubernetesConfig& config) {
   RunNeed any;
   if (!OutOfService(any, node).empty()) return false;
@@ -84,7 +84,7 @@ v1::Node NodeOf(const NodeRoom& room, const Seen& seen, const KubernetesConfig& 
   node.set_reason(ReasonOf(room.node));
   for (const SeenNamespace& space : seen.namespaces) node.add_pools(space.name);
   node.set_cpus(Cores(room.node.allocatable.cpu_millis));
-  // What is begun of a core is not free.
+  // A core that is used in part is not free.
   node.set_used_cpus(Cores(used.cpu_millis + kMillis - 1));
   node.set_memory_bytes(static_cast<uint64_t>(room.node.allocatable.memory_bytes));
   node.set_used_memory_bytes(static_cast<uint64_t>(used.memory_bytes));
@@ -152,7 +152,7 @@ auto* FindIn(Spaces& spaces, const std::string& name) {
   return found == spaces.end() ? nullptr : &*found;
 }
 
-// What of the use cannot be seen; empty: nothing.
+// Names the part of the use that cannot be seen; empty: none.
 std::string UnknownUse(const Seen& seen) {
   switch (seen.pod_scope) {
     case PodScope::kCluster:
@@ -166,7 +166,7 @@ std::string UnknownUse(const Seen& seen) {
   return "";
 }
 
-// What all namespaces have alike: the nodes.
+// The load of the nodes, which all namespaces share.
 v1::PoolLoad LoadOfNodes(const Seen& seen, const KubernetesConfig& config) {
   v1::PoolLoad load;
   for (const NodeRoom& room : seen.rooms) {

@@ -1,4 +1,4 @@
-// What is seen of a cluster as what the broker and people are told of it. Pure.
+// Turns the observations of a cluster into its inventory and its details. Pure.
 #ifndef MUSTER_AGENTS_KUBERNETES_CLUSTER_INVENTORY_H_
 #define MUSTER_AGENTS_KUBERNETES_CLUSTER_INVENTORY_H_
 
@@ -30,7 +30,7 @@ struct SeenNamespace {
   std::vector<RangeLine> ranges = {};
 };
 
-// What the watches have brought by now.
+// The objects that the watches have brought by now.
 struct Seen {
   std::vector<SeenNamespace> namespaces;  // the one of runs that name none first
   // False: they were never listed, because of nodes_problem, and `rooms` says nothing.
@@ -47,8 +47,8 @@ struct Seen {
   const SeenNamespace* Find(const std::string& name) const;
 };
 
-// What stands against runs in a namespace: `answer` is the server's to a GET of it, and `runs`
-// whether what runs make there can be seen.
+// Judges what keeps runs out of a namespace: `answer` is the server's to a GET of it, and `runs`
+// whether the objects that runs make there can be seen.
 void JudgeNamespace(const absl::StatusOr<Json>& answer, const absl::Status& runs,
                     SeenNamespace* space);
 
@@ -59,7 +59,7 @@ std::string RemedyFor(const SeenNamespace& space);
 // The namespaces as pools. Without node groups if nodes are not known; on a cluster that has none
 // they are not available, and neither is one that the server takes no runs in.
 std::vector<v1::Pool> PoolsOf(const Seen& seen, const KubernetesConfig& config);
-// What is missing or odd, with what to do about it.
+// Lists the things that are missing or odd, with advice.
 std::vector<v1::ClusterIssue> IssuesOf(const Seen& seen, const KubernetesConfig& config);
 v1::ClusterDetails DetailsOf(const Seen& seen, const KubernetesConfig& config);
 

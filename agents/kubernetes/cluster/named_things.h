@@ -1,5 +1,5 @@
-// What jobs name of their cluster: priority classes, service accounts, claims. Whether it is there,
-// as far as the agent may see, and which field has named it.
+// The things that jobs name in their cluster: priority classes, service accounts, claims. Tells
+// whether each is there, as far as the agent may see, and which field has named it.
 #ifndef MUSTER_AGENTS_KUBERNETES_CLUSTER_NAMED_THINGS_H_
 #define MUSTER_AGENTS_KUBERNETES_CLUSTER_NAMED_THINGS_H_
 
@@ -17,11 +17,11 @@
 
 namespace muster::kubernetes {
 
-// Thread-safe. What is not known, or may not be seen, counts as there.
+// Thread-safe. A thing that is not known, or may not be seen, counts as there.
 class NamedThings {
  public:
-  // `api` must outlive this object. What was seen there holds for `memory`: one request serves all
-  // launches of that time.
+  // `api` must outlive this object. A thing that was seen is believed to be there for `memory`: one
+  // request serves all launches of that time.
   explicit NamedThings(Api* api, absl::Duration memory = absl::Minutes(1))
       : api_(*api), memory_(memory) {}
   NamedThings(const NamedThings&) = delete;
@@ -43,7 +43,7 @@ class NamedThings {
   std::vector<UnboundClaim> FindUnbound(const v1::JobSpec& spec, const std::string& name_space);
 
  private:
-  // What tells whether a claim has a volume.
+  // The facts that tell whether a claim has a volume.
   struct ClaimState {
     std::string phase;
     std::string storage_class;

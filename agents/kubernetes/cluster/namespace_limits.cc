@@ -15,7 +15,8 @@ std::string_view WithoutPrefix(std::string_view text, std::string_view prefix) {
   return text;
 }
 
-// What one pod of the run asks for of a resource, in thousandths; nothing: the run does not ask.
+// Returns the request of one pod of the run for a resource, in thousandths; nothing: the run does
+// not ask.
 std::optional<int64_t> AskedByPod(const RunNeed& need, std::string_view resource) {
   if (resource == "cpu") return need.each.cpu_millis;
   if (resource == "memory") return need.each.memory_bytes * kMillis;
@@ -24,7 +25,7 @@ std::optional<int64_t> AskedByPod(const RunNeed& need, std::string_view resource
   return gpus->second * kMillis;
 }
 
-// What all of the run ask for of a quota's resource.
+// Returns the request of the whole run for a quota's resource.
 std::optional<int64_t> AskedByRun(const RunNeed& need, const std::string& resource) {
   if (resource == "pods" || resource == "count/pods") return need.pods * kMillis;
   if (resource == "count/jobs.batch" || resource == "secrets" || resource == "count/secrets")

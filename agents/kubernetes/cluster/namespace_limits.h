@@ -1,4 +1,4 @@
-// What a namespace's ResourceQuotas and LimitRanges leave to a run. Pure.
+// Computes what a namespace's ResourceQuotas and LimitRanges leave to a run. Pure.
 #ifndef MUSTER_AGENTS_KUBERNETES_CLUSTER_NAMESPACE_LIMITS_H_
 #define MUSTER_AGENTS_KUBERNETES_CLUSTER_NAMESPACE_LIMITS_H_
 

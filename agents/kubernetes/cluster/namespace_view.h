@@ -1,5 +1,5 @@
-// What is seen of one namespace that runs are in: its limits, whether it is there, and its pods
-// where those of the whole cluster may not be seen.
+// Watches one namespace that runs are in: its limits, whether it is there, and its pods where those
+// of the whole cluster may not be seen.
 #ifndef MUSTER_AGENTS_KUBERNETES_CLUSTER_NAMESPACE_VIEW_H_
 #define MUSTER_AGENTS_KUBERNETES_CLUSTER_NAMESPACE_VIEW_H_
 
@@ -22,7 +22,7 @@ namespace muster::kubernetes {
 
 using KeptPods = KeptObjects<PodUse>;
 
-// Those that have not ended. `gpu_resources` must outlive what is returned.
+// Parses the pods that have not ended. `gpu_resources` must outlive the result.
 KeptPods::Parse PodParser(const std::vector<std::string>& gpu_resources);
 // A watch of the pods there that have not ended.
 std::unique_ptr<ObjectWatch> WatchPods(const std::string& path, Api* api, KeptPods* sink,
@@ -31,7 +31,7 @@ std::unique_ptr<ObjectWatch> WatchPods(const std::string& path, Api* api, KeptPo
 // Thread-safe.
 class NamespaceView {
  public:
-  // Begins to watch its limits at once. What is given must outlive this object. `on_recovery` is
+  // Begins to watch its limits at once. The arguments must outlive this object. `on_recovery` is
   // that of its watches.
   NamespaceView(std::string name, const std::vector<std::string>& gpu_resources, Api* api,
                 std::function<void()> on_recovery);
@@ -41,7 +41,7 @@ class NamespaceView {
   const std::string& name() const { return name_; }
   // Begins to watch its pods; only once.
   void WatchItsPods();
-  // As ObjectWatch has it, of its watches.
+  // Hurries its watches; see ObjectWatch.
   void Hurry();
   // Waits for the first answers of the watches, `timeout` for each.
   void Await(absl::Duration timeout);
@@ -49,7 +49,7 @@ class NamespaceView {
   // whether they can be made and seen there, as the server says now.
   void Judge(const absl::Status& runs);
 
-  // Whether it is there is what the latest Judge found.
+  // Says whether the namespace is there as the latest Judge found.
   SeenNamespace Look() const;
   // OK: they are told of, once they are watched.
   absl::Status pods_state() const;

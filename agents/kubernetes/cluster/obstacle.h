@@ -1,5 +1,5 @@
-// Whether a run would start, by all that is seen of a cluster: its nodes, and the limits of the
-// run's namespace. Pure.
+// Decides whether a run would start, by all that is seen of a cluster: its nodes, and the limits of
+// the run's namespace. Pure.
 #ifndef MUSTER_AGENTS_KUBERNETES_CLUSTER_OBSTACLE_H_
 #define MUSTER_AGENTS_KUBERNETES_CLUSTER_OBSTACLE_H_
 
@@ -35,7 +35,7 @@ class RoomLeft {
   virtual bool Leave(const Claim& claim) = 0;
 };
 
-// What the run needs of that cluster, with the type of its GPUs as this spells it.
+// Returns the needs of the run on that cluster, with the type of its GPUs as the cluster spells it.
 RunNeed NeedIn(const agent::v1::Assignment& run, const KubernetesConfig& config, const Seen& seen);
 
 // Takes the room of a run that comes first: of the nodes for its pods that are on none yet, and of
@@ -51,8 +51,8 @@ void LeaveLimits(const agent::v1::Assignment& run, const KubernetesConfig& confi
 // that Muster runs has ended: who knows when it will, and neither is to stand idle so long.
 bool LeaveShares(const agent::v1::Assignment& run, const KubernetesConfig& config, Seen* seen);
 
-// Nothing: it would start now, or what would tell is not known. What keeps it longer comes first:
-// the nodes, unless they are kept for another run alone, and then the limits.
+// Nothing: it would start now, or the facts that would tell are not known. The longer obstacle
+// comes first: the nodes, unless they are kept for another run alone, and then the limits.
 std::optional<Misfit> FindObstacle(const RunNeed& need, const Seen& seen);
 
 }  // namespace muster::kubernetes

@@ -13,7 +13,7 @@
 
 namespace muster::kubernetes {
 
-// What the Secret is called if the settings name none.
+// The name of the Secret if the settings give none.
 inline constexpr char kDefaultPullSecret[] = "muster-pull";
 
 struct RegistryCredential {

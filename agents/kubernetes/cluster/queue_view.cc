@@ -127,7 +127,7 @@ class QueueView::Space {
 
   const std::string& version() const { return version_; }
   bool AwaitQueues(absl::Duration timeout) { return queues_.AwaitFirstAnswer(timeout); }
-  // Whether all queues are known; only then what is not there is known to be missing.
+  // Returns whether all queues are known; only then what is not there is known to be missing.
   bool KnowsQueues() { return queues_.AwaitFirstList(absl::ZeroDuration()); }
   std::vector<LocalQueue> Queues() const { return kept_queues_.All(); }
   bool HasQueue(const std::string& name) const {
@@ -167,7 +167,7 @@ void QueueView::Learn(absl::Duration max_age) {
   const absl::Time end = absl::Now() + kLearnPatience;
   const absl::StatusOr<ApiAnswer> answer = api_.Call({.path = "/apis", .timeout = kLearnPatience});
   {
-    // Those that have waited meanwhile do not each ask again.
+    // Callers that have waited meanwhile do not each ask again.
     const std::lock_guard lock(mutex_);
     learnt_ = clock_();
   }
@@ -189,7 +189,7 @@ void QueueView::Learn(absl::Duration max_age) {
     space->AwaitQueues(std::max(absl::ZeroDuration(), end - absl::Now()));
   const std::lock_guard lock(mutex_);
   groups_ = std::move(groups);
-  // Those that are no more end after the lock is released.
+  // Views that are no more end after the lock is released.
   spaces_.swap(spaces);
 }
 

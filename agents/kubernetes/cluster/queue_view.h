@@ -22,10 +22,10 @@
 
 namespace muster::kubernetes {
 
-// Of an API server's kinds of objects, as a job that needs some asks for them: operators install
-// such things once in a cluster's life. What one answer lacks is believed to be missing once
-// another one, so much later, lacks it as well: a server that has just started may answer with a
-// part.
+// An answer about an API server's kinds of objects stays fresh for so long, for jobs that need some
+// of them: operators install such things once in a cluster's life. A group that one answer lacks is
+// believed to be missing once another answer, so much later, lacks it as well: a server that has
+// just started may answer with a part.
 inline constexpr absl::Duration kGroupsAreFresh = absl::Seconds(5);
 
 // For an answer of the server and the first lists of queues, together: launches wait for it.
@@ -35,7 +35,7 @@ inline constexpr absl::Duration kLearnPatience = absl::Seconds(5);
 using ApiGroups = std::map<std::string, std::string>;
 ApiGroups ParseGroups(const Json& apis);
 
-// Those of the gang schedulers.
+// The groups of the gang schedulers.
 inline constexpr char kVolcanoGroup[] = "scheduling.volcano.sh";
 inline constexpr char kPodGroupsGroup[] = "scheduling.x-k8s.io";
 
@@ -43,7 +43,7 @@ inline constexpr char kPodGroupsGroup[] = "scheduling.x-k8s.io";
 // is not there. INVALID_ARGUMENT: names the field and the remedy.
 absl::Status CheckSchedulers(const v1::JobSpec& spec, const ApiGroups& groups);
 
-// What a suspended Job waits for in its queue.
+// The thing that a suspended Job waits for in its queue.
 struct QueueWait {
   std::string words;
   bool is_given_up = false;  // as Workload has it
@@ -60,9 +60,9 @@ class QueueView {
   QueueView& operator=(const QueueView&) = delete;
 
   // Asks the server which groups it has, unless it was asked within that time; where Kueue is among
-  // them, watches its queues and workloads from then on. What could not be asked stays as it was,
-  // and so it does if the answer comes from a server that is only starting; what was there stays
-  // until a second answer confirms that it is gone. Takes kLearnPatience at most.
+  // them, watches its queues and workloads from then on. A group that could not be asked about
+  // stays as it was, also if the answer comes from a server that is only starting; a group that was
+  // there stays until a second answer confirms that it is gone. Takes kLearnPatience at most.
   void Learn(absl::Duration max_age);
 
   // Why the job cannot have the queue or the gang that it names, as CheckSchedulers. UNAVAILABLE:
@@ -74,19 +74,19 @@ class QueueView {
   // The queue that decides when such a run starts: the one that it names, or the namespace's
   // default one. Empty: none, as far as is known.
   std::string QueueOf(const v1::JobSpec& spec, const std::string& name_space) const;
-  // Whether Kueue may put a Job that names no queue into the namespace's default one. Yes as well:
-  // nothing was learnt yet.
+  // Returns whether Kueue may put a Job that names no queue into the namespace's default one. Yes
+  // as well: nothing was learnt yet.
   bool MayHaveDefaultQueue(const std::string& name_space) const;
 
-  // Of a suspended Job that names a queue.
+  // Returns the wait of a suspended Job that names a queue.
   QueueWait WaitOf(const JobObject& job) const;
-  // What is not seen of Kueue, and what to do about it.
+  // Lists the parts of Kueue that are not seen, with advice.
   std::vector<v1::ClusterIssue> Issues() const;
 
  private:
   class Space;  // what is watched in one namespace
 
-  // Of one of the groups that jobs may need, in all whole answers since then.
+  // The absence of one of the groups that jobs may need, in all whole answers since then.
   struct Absence {
     absl::Time since;
     bool is_sure = false;

@@ -43,7 +43,7 @@ struct LogFollowerOptions {
 // One file for each rank and stream, SPOOL/RUN_KEY/rank-N.out and .err, with the output of the
 // init containers first. Where the server cannot tell the streams apart (the usual case: it is the
 // feature gate PodLogsQuerySplitStreams), all is in .out and there is no .err. Files only grow.
-// What is missing is told by a line in its place that begins with "muster: ".
+// Output that is missing is told by a line in its place that begins with "muster: ".
 //
 // Thread-safe. Nothing is lost and nothing repeated if the process is killed at any moment: one
 // that is made anew on the same directory goes on where the last one was.
@@ -59,12 +59,12 @@ class LogFollower {
   LogFollower& operator=(const LogFollower&) = delete;
 
   // On every change of a pod of the run, its last state included when it is deleted; idempotent and
-  // cheap. Of a pod whose containers have not started nothing is asked.
+  // cheap. A pod whose containers have not started costs no request.
   void Watch(const PodObject& pod, const std::string& run_key);
-  // Whether every container of the run that ever started has been read to its end, or given up with
-  // a line that says why. `pods` are all that the run still has or had, as they were last; a log
-  // that was begun before of a pod that is not among them is given up. Of a run that has ended; ask
-  // again after `wake`.
+  // Returns whether every container of the run that ever started has been read to its end, or given
+  // up with a line that says why. `pods` are all that the run still has or had, as they were last;
+  // a log that was begun before of a pod that is not among them is given up. Call it for a run that
+  // has ended; ask again after `wake`.
   bool IsComplete(const std::string& run_key, const std::vector<PodObject>& pods);
   // Two for each rank. Files are not there before there is output.
   std::vector<agents::LogSource> Logs(const std::string& run_key, uint32_t ranks) const;

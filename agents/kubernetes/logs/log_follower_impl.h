@@ -1,4 +1,4 @@
-// What LogFollower is made of; for its own files.
+// The parts of LogFollower; for its own files.
 #ifndef MUSTER_AGENTS_KUBERNETES_LOGS_LOG_FOLLOWER_IMPL_H_
 #define MUSTER_AGENTS_KUBERNETES_LOGS_LOG_FOLLOWER_IMPL_H_
 
@@ -19,9 +19,9 @@
 
 namespace muster::kubernetes {
 
-// One thread opens streams, and decides after each what comes next. What they bring is written by
-// the thread of the API's connections, which brings the news of pods as well: it takes the lock of
-// the inbox alone, under which nothing is read or written.
+// One thread opens streams, and decides after each what comes next. The thread of the API's
+// connections writes what the streams bring, and brings the news of pods as well: it takes the lock
+// of the inbox alone, under which nothing is read or written.
 class LogFollower::Impl {
  public:
   Impl(std::string directory, Api* api, std::function<void()> wake, LogFollowerOptions options)
@@ -118,7 +118,8 @@ class LogFollower::Impl {
 
   mutable std::mutex mutex_;  // guards all below
   std::map<std::string, Run> runs_;
-  // Those of which something may be due, by arrival: not what is followed, and not what is done.
+  // The tracks of which something may be due, by arrival: neither those that are followed, nor
+  // those that are done.
   std::map<uint64_t, TrackPtr> active_;
   std::deque<std::string> forgotten_order_;
   std::set<std::string> forgotten_;

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kShape = "dddd-dd-ddTdd:dd:dd.ddddddddd";
 constexpr std::string_view kOffset = "dd:dd ";  // after '+' or '-'
-// What container runtimes cut long lines at.
+// The length at which container runtimes cut long lines.
 constexpr uint64_t kFragmentBytes = 16 << 10;
 constexpr size_t kMaxWordsBytes = 1024;
 
@@ -138,7 +138,7 @@ bool LogLines::Decide(bool is_end, std::string* news) {
   if (stamp > 0) {
     held = held_.substr(stamp);
     held_.clear();
-    // What was before it was the end of an older line, and no words of the node: those come last.
+    // The words before it are the end of an older line, and no words of the node: those come last.
     words_.clear();
     Begin(time);
     place_ = Place::kText;

@@ -47,12 +47,12 @@ class LogLines {
 
   // With all news so far.
   const LogPosition& position() const { return position_; }
-  // Whether what was known is in the answer, or nothing was.
+  // Returns whether what was known is in the answer, or nothing was.
   bool has_found() const { return !is_searching_ && !has_gap_; }
-  // What was known is not there any more: lines before the news may be missing.
+  // True if the known lines are not there any more: lines before the news may be missing.
   bool has_gap() const { return has_gap_; }
   bool has_news() const { return has_news_; }
-  // What the node says instead of a log, or at its end: why it could not be read (on). Not output.
+  // The node's words instead of a log, or at its end: why it could not be read (on). Not output.
   const std::string& words() const { return words_; }
 
  private:
@@ -62,7 +62,7 @@ class LogLines {
   bool Decide(bool is_end, std::string* news);
   size_t TakeText(std::string_view bytes, std::string* news);
   size_t TakeWords(std::string_view bytes);
-  // Of the lines with that time in this answer, with the one that begins.
+  // Counts the lines with that time in this answer, and the one that begins.
   uint64_t CountOf(int64_t time);
   void Begin(int64_t time);
   void Emit(std::string_view bytes, std::string* news);

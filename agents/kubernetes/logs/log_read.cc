@@ -90,7 +90,7 @@ void LogRead::OnEnd(const absl::Status& status) {
       lines_.End(&news_);
       WriteNews();
     }
-    // What came after a gap is known now.
+    // The lines after a gap are known now.
     result_.has_found = lines_.has_found() || lines_.has_gap();
     result_.has_news = lines_.has_news();
     result_.words = lines_.words();

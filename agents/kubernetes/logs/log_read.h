@@ -17,7 +17,7 @@
 
 namespace muster::kubernetes {
 
-// What of a container's output is asked for.
+// The part of a container's output that is asked for.
 enum class LogPart { kAll, kStdout, kStderr };
 
 struct LogTarget {
@@ -26,7 +26,7 @@ struct LogTarget {
   std::string pod_uid;
   std::string container;
 
-  // As LogSpool's source: "UID/CONTAINER".
+  // The name of the source in LogSpool: "UID/CONTAINER".
   std::string key() const { return pod_uid + "/" + container; }
 };
 

@@ -16,8 +16,8 @@ namespace muster::kubernetes {
 namespace {
 
 // Containers of one rank that are remembered as read in its position, so that the end of one and
-// where the next begins are written together. Those before them are in a file of their own: as many
-// as the run has had, for any of its pods may be named until its end.
+// where the next begins are written together. Containers before them are in a file of their own: as
+// many as the run has had, for any of its pods may be named until its end.
 constexpr size_t kMaxFinished = 16;
 // The position is written in place, in one page: the kernel does not stop in the middle of one.
 constexpr size_t kMaxPositionBytes = 4096;

@@ -30,7 +30,8 @@ class LogSpool {
 
   const std::string& path() const { return path_; }
 
-  // What an earlier process has left. Files that are not there, or cannot be read, are as none.
+  // Loads the files of an earlier process. Files that are not there, or cannot be read, are as
+  // none.
   void Load();
 
   // The container whose log is being written, as Begin called it; empty: none.
@@ -41,7 +42,7 @@ class LogSpool {
 
   // The next container's log begins here. Errors are those of the file system.
   absl::Status Begin(const std::string& source);
-  // What comes next of it, with which it is known up to `after`; `has_gap`: after kRotatedLine.
+  // Appends the next output, with which it is known up to `after`; `has_gap`: after kRotatedLine.
   // RESOURCE_EXHAUSTED: the disk is full; nothing is lost if the same comes again.
   absl::Status Append(std::string_view news, const LogPosition& after, bool has_gap = false);
   // A line of the agent's own, in a line of its own.

@@ -95,7 +95,8 @@ bool LogTrack::Name(const PodObject& pod) {
   return NoteEnds(pod) || is_new;
 }
 
-// Of all that are being read: a node that has lost a container tells neither its start nor its end.
+// Looks at all containers that are being read: a node that has lost one tells neither its start nor
+// its end.
 bool LogTrack::NoteEnds(const PodObject& pod) {
   bool is_new = false;
   for (LogSourceState& source : sources) {

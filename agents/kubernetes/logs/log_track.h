@@ -16,7 +16,7 @@
 
 namespace muster::kubernetes {
 
-// Of one rank's containers, one after the other.
+// The containers of one rank, one after the other.
 struct LogSourceState {
   LogTarget target;
   // Since when it is known that the container runs no more; none: it runs, as far as is known.
@@ -28,11 +28,11 @@ struct LogSourceState {
   int refusals = 0;
 };
 
-// Those that a run's output is of: main, and the init containers before it that have started.
-// Others are of whoever has put them into the pod.
+// Returns the containers whose output is the run's: main, and the init containers before it that
+// have started. Other containers belong to whoever has put them into the pod.
 std::vector<const ContainerObject*> ContainersToRead(const PodObject& pod);
 
-// What an answer means for the container that was asked for.
+// The meaning of an answer for the container that was asked for.
 enum class LogStep {
   kFinish,        // it has been read to its end
   kGiveUp,        // the rest will never be read: say so
@@ -57,7 +57,8 @@ struct LogTrack {
   const std::shared_ptr<SharedSpool> file;
   uint64_t arrival = 0;  // older ones go first
   bool has_loaded = false;
-  // What an earlier process has left unfinished may be given up if nobody names it until then.
+  // Tracks that an earlier process has left unfinished may be given up if nobody names them until
+  // then.
   absl::Time patience = absl::InfinitePast();
   bool is_left = false;                // nobody will name it
   std::deque<LogSourceState> sources;  // the first one is read now
@@ -72,8 +73,8 @@ struct LogTrack {
   absl::Status trouble;
 
   LogSourceState* Find(const std::string& key);
-  // Adds what of the pod is to be read, and learns which containers have ended. Whether any of that
-  // was new.
+  // Adds the containers of the pod that are to be read, and learns which have ended. Returns
+  // whether any of that was new.
   bool Name(const PodObject& pod);
   bool NoteEnds(const PodObject& pod);
   enum class Next {

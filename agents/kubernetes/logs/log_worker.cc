@@ -124,7 +124,8 @@ std::vector<LogFollower::Impl::TrackPtr> LogFollower::Impl::Ready(absl::Time now
   return due;
 }
 
-// Whether something of it is to be asked for now; cuts a stream that has outlived its container.
+// Returns whether something of it is to be asked for now; cuts a stream that has outlived its
+// container.
 bool LogFollower::Impl::IsDue(LogTrack* track, absl::Time now, absl::Time* next) {
   if (track->is_reading) {
     const std::optional<absl::Time> ended = track->sources.front().ended;
@@ -178,7 +179,7 @@ void LogFollower::Impl::SetTogether(const std::string& run_key, Run* run) {
   std::ofstream(RunDirectory(run_key) + "/" + kTogetherFile).put('\n');
 }
 
-// Whether the first of its containers can be asked for.
+// Returns whether the first of its containers can be asked for.
 bool LogFollower::Impl::Prepare(const TrackPtr& track, absl::Time now) {
   const auto run = runs_.find(track->run_key);
   if (run == runs_.end()) return false;

@@ -1,5 +1,5 @@
-// What a job brings along, on its way into a pod: an archive in parts, each in a Secret, which the
-// container that looks at the storage unpacks with the image's own tar.
+// Brings a job's files into a pod: an archive in parts, each in a Secret, which the container that
+// looks at the storage unpacks with the image's own tar.
 #ifndef MUSTER_AGENTS_KUBERNETES_MANIFEST_BROUGHT_FILES_H_
 #define MUSTER_AGENTS_KUBERNETES_MANIFEST_BROUGHT_FILES_H_
 
@@ -14,15 +14,15 @@
 
 namespace muster::kubernetes {
 
-// Of an archive: each run's has a copy in the API server's etcd, which holds 2 GiB by default, and
-// each node's memory. Code fits; data does not.
+// Limit of an archive: each run's has a copy in the API server's etcd, which holds 2 GiB by
+// default, and in each node's memory. Code fits; data does not.
 inline constexpr uint64_t kMaxArchiveBytes = uint64_t{8} << 20;
-// Of a Secret, which holds kMaxSecretBytes with all that is around it.
+// Limit of a part in a Secret, which holds kMaxSecretBytes with all that is around it.
 inline constexpr size_t kMaxPartBytes = size_t{900} << 10;
 
-// Of a Job: the bytes of its archive, in decimal digits.
+// Annotation of a Job: the bytes of its archive, in decimal digits.
 inline constexpr char kArchiveAnnotation[] = "muster.dev/archive-bytes";
-// What that says; 0: it has no archive.
+// Returns the number in that annotation; 0: it has no archive.
 uint64_t ArchiveBytesOf(const Json& job);
 
 // INVALID_ARGUMENT: they are too many, with the remedy.
@@ -36,7 +36,8 @@ std::string NameOfPart(const std::string& run_key, size_t index);
 absl::StatusOr<std::vector<std::string>> PackFiles(const uploads::LocalFiles& files,
                                                    uploads::FileCache* cache);
 
-// As long as the parts of an archive of so many bytes, which nobody has: for a plan.
+// Returns blank parts, as long as those of an archive of so many bytes, for a plan without an
+// archive.
 std::vector<std::string> BlankParts(uint64_t archive_bytes);
 
 // Shows the parts to the container that looks at the storage, and has it unpack them. Pure.

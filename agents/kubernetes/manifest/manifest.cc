@@ -44,7 +44,8 @@ Json MetadataOf(const agent::v1::Assignment& assignment, const std::string& name
       {"name", assignment.run_key()}, {"namespace", name_space}, {"labels", LabelsOf(assignment)}};
 }
 
-// What people and their tools put on the Job and its pods, beside what Muster does.
+// Adds the labels and annotations that people and their tools put on the Job and its pods, beside
+// Muster's own.
 void AddUserMetadata(const agent::v1::Assignment& assignment, Json* metadata) {
   const v1::KubernetesOptions& options = assignment.spec().kubernetes();
   for (const auto& [key, value] : options.labels()) (*metadata)["labels"][key] = value;
@@ -57,7 +58,7 @@ void AddUserMetadata(const agent::v1::Assignment& assignment, Json* metadata) {
     (*metadata)["labels"][kPodGroupLabel] = assignment.run_key();
 }
 
-// What disturbs a pod is told apart from what fails in it; either ends the run: whether there is
+// A disturbance of a pod is told apart from a failure in it; either ends the run: whether there is
 // another one is the broker's business.
 Json FailurePolicy() {
   Json disturbed = {

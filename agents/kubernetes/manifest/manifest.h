@@ -1,4 +1,4 @@
-// What a run becomes on a Kubernetes cluster: the objects that are made for it. Pure.
+// Makes the objects of a run on a Kubernetes cluster. Pure.
 //
 // The Job is made suspended, then what it owns, and then it is let go; so nothing of a run whose
 // launch was cut short can start, and nothing is left over once its Job is gone.
@@ -31,22 +31,23 @@ inline constexpr char kMainContainer[] = "main";
 // The one before it that looks whether the run's data is there, and unpacks what the job brings
 // along; only of runs that have some.
 inline constexpr char kStorageContainer[] = "storage";
-// Of jobs without kubernetes.time_to_live.
+// The time for jobs without kubernetes.time_to_live.
 inline constexpr int64_t kDefaultTimeToLiveSeconds = 3600;
 
 // NOLINTNEXTLINE(bugprone-exception-escape): Json's moves throw nothing, only seen deep inside it.
 struct RunObjects {
   std::string name_space;
-  // Of all of them: the run key.
+  // The name of all of them: the run key.
   std::string name;
   Json job;  // batch/v1, suspended
-  // What the container needs to start: its script, the user's, the environment. v1.
+  // The data that the container needs to start: its script, the user's, the environment. v1.
   Json secret;
   // The archive of what the job brings along, a part in each. v1.
   std::vector<Json> file_secrets;
   // So that pods find each other by name, headless; of runs of several nodes. v1.
   std::optional<Json> service;
-  // Of the coscheduling plug-in: scheduling.x-k8s.io/v1alpha1. Only for runs that ask for it.
+  // The object of the coscheduling plug-in: scheduling.x-k8s.io/v1alpha1. Only for runs that ask
+  // for it.
   std::optional<Json> pod_group;
 };
 
@@ -82,7 +83,7 @@ Json QueuePatch(const std::string& uid, const std::string& queue);
 // How long Kubernetes keeps the Job once it has ended.
 Json TimeToLivePatch(const std::string& uid, int64_t seconds);
 
-// What the job's kubernetes.time_to_live says; its default else. Seconds.
+// Returns the job's kubernetes.time_to_live, or else its default. Seconds.
 int64_t TimeToLiveSeconds(const v1::JobSpec& spec);
 
 }  // namespace muster::kubernetes

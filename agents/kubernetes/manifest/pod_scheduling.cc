@@ -85,8 +85,8 @@ Json MakeTolerations(const agent::v1::Assignment& assignment, const KubernetesCo
     if (!wanted.effect().empty()) toleration["effect"] = wanted.effect();
     tolerations.push_back(std::move(toleration));
   }
-  // As the admission plug-in ExtendedResourceToleration does where a cluster has it: who taints
-  // nodes so keeps others off them. Source:
+  // The admission plug-in ExtendedResourceToleration does the same where a cluster has it: who
+  // taints nodes so keeps others off them. Source:
   // https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/
   if (const GpuChoice gpus = ChooseGpus(assignment.spec().resources(), config); gpus.count > 0)
     tolerations.push_back({{"key", gpus.resource}, {"operator", "Exists"}});

@@ -138,7 +138,7 @@ class Maker {
     return VolumeOf(Json{{"hostPath", {{"path", root.host_path}, {"type", "Directory"}}}});
   }
 
-  // Null: no root has the path. Of several that do, the deepest.
+  // Null: no root has the path. If several roots have it, the deepest counts.
   const std::pair<const std::string, StorageRoot>* RootOf(std::string_view path) const {
     const std::pair<const std::string, StorageRoot>* best = nullptr;
     for (const auto& entry : config_.storage_roots) {
@@ -305,7 +305,7 @@ class Maker {
     return absl::OkStatus();
   }
 
-  // Of the operator's credentials jobs have the use, and not the password.
+  // Jobs may use the operator's credentials, and not see the password.
   absl::Status CheckSecret(const std::string& field, const std::string& name) const {
     const std::vector<std::string>& own = config_.image_pull_secrets;
     if (std::find(own.begin(), own.end(), name) == own.end()) return absl::OkStatus();

@@ -1,5 +1,5 @@
-// What a run's pod sees of files: its own, the cluster's storage, and the volumes that it names.
-// Pure.
+// Makes the files that a run's pod sees: its own, the cluster's storage, and the volumes that it
+// names. Pure.
 #ifndef MUSTER_AGENTS_KUBERNETES_MANIFEST_POD_VOLUMES_H_
 #define MUSTER_AGENTS_KUBERNETES_MANIFEST_POD_VOLUMES_H_
 
@@ -21,10 +21,10 @@ absl::StatusOr<agent::v1::Assignment> OnStorage(const agent::v1::Assignment& ass
 // NOLINTNEXTLINE(bugprone-exception-escape): Json's moves throw nothing, only seen deep inside it.
 struct PodVolumes {
   Json volumes = Json::array();
-  // Of the container that runs setup and command.
+  // The mounts of the container that runs setup and command.
   Json mounts = Json::array();
-  // Of the one that looks at the storage before, with what it calls; empty: there is nothing to
-  // look at.
+  // The mounts of the container that looks at the storage before, with its arguments; empty: there
+  // is nothing to look at.
   Json storage_mounts = Json::array();
   std::string storage_words;
 };

@@ -29,8 +29,8 @@ std::string Hosts(const std::string& run_key, uint32_t first, uint32_t count, ch
   return hosts;
 }
 
-// What programs read to find each other. A list of hosts that no program could be given is left
-// out: it would keep it from starting.
+// Adds the variables by which programs find each other. A list of hosts that no program could be
+// given is left out: it would keep it from starting.
 void AddPeers(const std::string& run_key, uint32_t first, uint32_t count, Variables* variables) {
   if (count <= 1) {
     (*variables)["MASTER_ADDR"] = "127.0.0.1";

@@ -1,5 +1,5 @@
-// What a run's container starts from, as files of a Secret: our scripts, which are the same for
-// every run, and the user's words as data beside them. Pure.
+// Makes the files of a Secret that a run's container starts from: our scripts, which are the same
+// for every run, and the user's words as data beside them. Pure.
 #ifndef MUSTER_AGENTS_KUBERNETES_MANIFEST_RUN_SECRET_H_
 #define MUSTER_AGENTS_KUBERNETES_MANIFEST_RUN_SECRET_H_
 
@@ -20,7 +20,8 @@ inline constexpr char kStartFile[] = "start";
 inline constexpr char kStorageFile[] = "storage";
 inline constexpr char kStorageWordsFile[] = "storage.words";
 
-// Of a Secret's values together. Source: MaxSecretSize in pkg/apis/core/types.go of Kubernetes.
+// Limit of a Secret's values together. Source: MaxSecretSize in pkg/apis/core/types.go of
+// Kubernetes.
 inline constexpr size_t kMaxSecretBytes = size_t{1} << 20;
 
 // start/start.sh and start/storage.sh.

@@ -1,4 +1,4 @@
-// What is kept of the objects that a watch tells of: of each what counts, by its uid.
+// Keeps the needed part of each object that a watch tells of, by its uid.
 #ifndef MUSTER_AGENTS_KUBERNETES_OBJECTS_KEPT_OBJECTS_H_
 #define MUSTER_AGENTS_KUBERNETES_OBJECTS_KEPT_OBJECTS_H_
 

@@ -22,7 +22,7 @@ inline constexpr char kDefaultQueue[] = "default";
 // taken away if its room is kept already, and takes none away where there is a default queue.)
 inline constexpr char kHeldQueue[] = "muster-held";
 
-// Whether Kueue may let the Job go: it names a queue, which is not kHeldQueue.
+// Returns whether Kueue may let the Job go: it names a queue, which is not kHeldQueue.
 bool IsInQueue(const JobObject& job);
 
 struct LocalQueue {
@@ -30,12 +30,12 @@ struct LocalQueue {
   std::string trouble;  // why it lets nothing go, in Kueue's words; empty: it does
 };
 
-// What Kueue has made of a Job.
+// The state that Kueue gives a Job.
 struct Workload {
   std::string job_uid;
   std::string words;  // why it waits, in Kueue's words; empty: Kueue has said nothing, or it goes
   // Kueue itself has given it up: it was requeued too often, or an admission check has refused it.
-  // What people have made inactive they may make active again.
+  // A Workload that people have made inactive they may make active again.
   bool is_given_up = false;
   // Which admission checks have refused it, in their words; empty: none has.
   std::string refusals;
@@ -47,10 +47,10 @@ std::optional<Workload> ParseWorkload(const Json& object);
 // Kueue itself forgets what the checks have said as it gives a Job up for it: `now` follows
 // `before`, of the same Job, and has its refusals then.
 void KeepRefusals(const Workload& before, Workload* now);
-// What ParseWorkload reads: the most of a Workload is the pods' template.
+// Keeps the part that ParseWorkload reads: the most of a Workload is the pods' template.
 Json TrimWorkload(const Json& object);
 
-// What a run waits for, with `words` if there are any.
+// Returns the sentence about a run's wait, with `words` if there are any.
 std::string QueueWords(const std::string& queue, const std::string& words);
 
 }  // namespace muster::kubernetes

@@ -45,7 +45,7 @@ Amounts GreaterOf(const Amounts& a, const Amounts& b) {
   return greater;
 }
 
-// What all containers of a pod ask for, in the order in which they start.
+// Sums the requests of all containers of a pod, in the order in which they start.
 Amounts ContainerRequests(const Json& spec, const std::vector<std::string>& gpu_resources) {
   Amounts sidecars, most_at_start, all;
   for (const Json& container : At(spec, "initContainers")) {

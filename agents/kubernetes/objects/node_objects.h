@@ -12,7 +12,7 @@
 
 namespace muster::kubernetes {
 
-// What a node has, or a pod takes.
+// The resources that a node has, or a pod takes.
 struct Amounts {
   int64_t cpu_millis = 0;
   int64_t memory_bytes = 0;
@@ -26,7 +26,7 @@ struct Amounts {
   friend bool operator==(const Amounts&, const Amounts&) = default;
 };
 
-// Of each kind the smaller amount.
+// Returns the smaller amount of each kind.
 Amounts LeastOf(const Amounts& a, const Amounts& b);
 
 struct Taint {
@@ -61,17 +61,17 @@ struct PodUse {
   Amounts requests;
 };
 
-// Of the node's resources those are GPUs that are in `gpu_resources`.
+// The node's resources that are in `gpu_resources` are GPUs.
 NodeObject ParseNode(const Json& object, const std::vector<std::string>& gpu_resources);
-// What the scheduler counts: the greater of all containers together and of each init container
-// with the sidecars that started before it; the pod's own resources before both, if it has some;
-// and its overhead.
+// Computes the use that the scheduler counts: the greater of all containers together and of each
+// init container with the sidecars that started before it; the pod's own resources before both, if
+// it has some; and its overhead.
 PodUse ParsePodUse(const Json& object, const std::vector<std::string>& gpu_resources);
-// Whether a GPU type that a job asks for is that resource: by its name, or by what is behind its
-// '/'.
+// Returns whether a GPU type that a job asks for is that resource: by its name, or by what is
+// behind its '/'.
 bool NamesResource(std::string_view type, std::string_view resource);
 bool HasPodEnded(const Json& object);
-// What ParsePodUse and HasPodEnded read, and no more: a pod has some ten thousand bytes.
+// Keeps the part that ParsePodUse and HasPodEnded read: a pod has some ten thousand bytes.
 Json TrimPod(const Json& object);
 
 }  // namespace muster::kubernetes

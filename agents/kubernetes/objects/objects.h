@@ -15,8 +15,8 @@
 
 namespace muster::kubernetes {
 
-// What every object of Muster's bears, so that one watch sees them all and a sweep finds what is
-// left.
+// Every object of Muster's has this label, so that one watch sees them all and a sweep finds what
+// is left.
 inline constexpr char kManagedByLabel[] = "app.kubernetes.io/managed-by";
 inline constexpr char kManagedByMuster[] = "muster";
 inline constexpr char kRunLabel[] = "muster.dev/run-key";
@@ -66,7 +66,7 @@ struct JobObject {
   std::optional<absl::Time> created;
   uint32_t completions = 0;  // its pods; 0: not known
   std::string queue;         // of Kueue's, from its label; empty: none
-  // Whether some of its pods alone decide of its success; not known of one that a watch tells of.
+  // True if some of its pods alone decide of its success; not known of one that a watch tells of.
   bool has_success_policy = false;
   // Their indexes, from kLeadingAnnotation; empty: all.
   std::vector<uint32_t> leading;
@@ -74,9 +74,9 @@ struct JobObject {
   std::optional<absl::Time> start_time;
   std::vector<Condition> conditions;
 
-  // Whether it has this condition, which is true; null: not.
+  // Returns the condition of this type if it is true; else null.
   const Condition* Find(const char* type) const;
-  // Whether Kubernetes has told its end.
+  // True if Kubernetes has told its end.
   bool HasEnded() const { return Find("Complete") != nullptr || Find("Failed") != nullptr; }
 };
 
@@ -131,8 +131,9 @@ struct EventObject {
   std::optional<absl::Time> last_seen;
 };
 
-// What these read of an object, and of its spec the plain fields alone: most of a Job or a pod is
-// its template or its containers, many times as large in memory as all that is kept of it.
+// Keeps the part of an object that these read, and of its spec the plain fields alone: most of a
+// Job or a pod is its template or its containers, many times as large in memory as all that is kept
+// of it.
 Json TrimObject(const Json& object);
 
 JobObject ParseJob(const Json& object);

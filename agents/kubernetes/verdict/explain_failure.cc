@@ -16,7 +16,7 @@
 namespace muster::kubernetes {
 namespace {
 
-// What the start script writes as the container's last words when it is not the command that ended.
+// The start script writes these last words if it is not the command that ended.
 constexpr std::string_view kSetupFailed = "muster: setup failed";
 constexpr std::string_view kNotStarted = "muster: the command could not be started";
 // Shells and container runtimes tell a death by signal as 128 and the signal's number.
@@ -72,13 +72,14 @@ bool IsOfSetup(const ContainerObject& container) {
   return container.is_init || container.message.starts_with(kSetupFailed);
 }
 
-// Whether its exit status is that of the command.
+// Returns whether its exit status is that of the command.
 bool TellsExit(const ContainerObject& container) {
   return !WasNotStarted(container) && !IsOfSetup(container) && !IsLost(container);
 }
 
-// Of a command that was ended at its time limit, and may have ended well then; nothing: its node
-// does not tell, as kubelets do that let a pod fail before its containers have ended.
+// Returns the exit status of a command that was ended at its time limit, and may have ended well
+// then; nothing: its node does not tell, as kubelets do that let a pod fail before its containers
+// have ended.
 std::optional<v1::ExitStatus> ExitAtLimit(const PodObject& pod) {
   for (const ContainerObject& container : pod.containers) {
     if (container.name == kMainContainer && container.state == ContainerState::kTerminated &&
@@ -106,7 +107,7 @@ std::optional<v1::Failure> ExplainDisruption(const PodObject& pod) {
   }
   if (pod.phase != "Failed") return std::nullopt;
   const std::string words = Told(pod, Joined(pod.reason, pod.message));
-  // Of one that used more of the node's disk than it may the kubelet tells no disruption.
+  // For a pod that used more of the node's disk than it may, the kubelet reports no disruption.
   if (pod.reason == "Evicted" && Has(pod.message, "exceeds")) {
     return MakeFailure(v1::FAILURE_CLASS_CONFIG, false, "The pod used too much disk: " + words,
                        "Write less to the container's own file system, or into a volume.");
@@ -139,7 +140,7 @@ v1::Failure ExplainOwnExit(const Culprit& culprit, const std::string& words) {
 std::optional<v1::Failure> ExplainDeletion(const JobObject& job, const PodObject& pod,
                                            absl::Time end, const std::string& words) {
   if (!pod.deletion_time.has_value() || *pod.deletion_time > end) return std::nullopt;
-  // Of what has not run nothing is lost by another attempt.
+  // Another attempt loses nothing if nothing has run.
   if (job.is_suspended && HasStarted(pod)) return ExplainSuspension(job, PodWords(pod, words));
   return MakeFailure(v1::FAILURE_CLASS_INFRA, true,
                      "The pod was deleted, not by Muster: " + Told(pod, words), kAgain);
@@ -155,8 +156,8 @@ std::string EndWords(const ContainerObject& container) {
                      says_more ? ", " + container.reason : "");
 }
 
-// Of a container that comes before the run's. Muster's own looks at the storage and unpacks what
-// the job brings along, and its last message has its output.
+// Explains the failure of a container that comes before the run's. Muster's own container looks at
+// the storage and unpacks what the job brings along, and its last message has its output.
 v1::Failure ExplainInit(const ContainerObject& container, const std::string& words) {
   std::string said;
   for (const absl::string_view line : absl::StrSplit(ToAbsl(container.message), '\n')) {
@@ -221,8 +222,8 @@ uint32_t RankIn(const JobObject& job, std::string_view message) {
   return has_index && rest.find('-') < rest.find(' ') ? rank : 0;
 }
 
-// What the Job alone says, whose pods are gone. Source of its words: matchPodFailurePolicy in
-// pkg/controller/job/pod_failure_policy.go of Kubernetes.
+// Explains an end by the Job alone, whose pods are gone. Source of its words: matchPodFailurePolicy
+// in pkg/controller/job/pod_failure_policy.go of Kubernetes.
 Ending ExplainByJob(const JobObject& job, const Condition& failed) {
   const std::string words = Told(job, Joined(failed.reason, failed.message));
   constexpr std::string_view kExit = "failed with exit code ";

@@ -35,21 +35,22 @@ struct Ending {
 Ending ExplainFailure(const JobObject& job, const Condition& failed,
                       const std::vector<PodObject>& pods);
 
-// Of a Job whose pods have all ended with 0: who told one of them to stop, so that its 0 may be its
-// answer to that, and what it was to do is not done; nothing: they have ended by themselves.
+// Returns who told a pod to stop, for a Job whose pods have all ended with 0: the 0 may be the
+// answer to that, and the pod's work is not done; nothing: they have ended by themselves.
 std::optional<v1::Failure> ExplainStop(const JobObject& job, const std::vector<PodObject>& pods);
 
 // A run whose pods were ended by who suspended its Job. `words` say which object tells so.
 v1::Failure ExplainSuspension(const JobObject& job, const std::string& words);
 
-// Whether a container of it has started that is no init container.
+// Returns whether a container of it has started that is no init container.
 bool HasStarted(const PodObject& pod);
 
-// What the scheduler says that has looked for a node for the pod and found none; null: none has.
+// Returns the words of a scheduler that has looked for a node for the pod and found none; null:
+// none has.
 const Condition* FindUnscheduled(const PodObject& pod);
 
-// Whether its node has no more of it, or never had: its exit code is one that the kubelet made up.
-// Source: convertToAPIContainerStatuses in pkg/kubelet/kubelet_pods.go of Kubernetes.
+// Returns whether its node has no more of it, or never had: its exit code is one that the kubelet
+// made up. Source: convertToAPIContainerStatuses in pkg/kubelet/kubelet_pods.go of Kubernetes.
 bool IsLost(const ContainerObject& container);
 
 // The last end of the pod's containers; infinite future: not all have ended, or none is known.

@@ -1,5 +1,5 @@
-// Whether a run of several pods is stuck half-way: some have nodes that they keep from others, and
-// some find none. Pure.
+// Finds out whether a run of several pods is stuck half-way: some have nodes that they keep from
+// others, and some find none. Pure.
 #ifndef MUSTER_AGENTS_KUBERNETES_VERDICT_GANG_H_
 #define MUSTER_AGENTS_KUBERNETES_VERDICT_GANG_H_
 
@@ -11,7 +11,7 @@
 
 namespace muster::kubernetes {
 
-// Whether another than Muster decides when all its pods start together.
+// Returns whether another than Muster decides when all its pods start together.
 bool HasOwnGangScheduler(const v1::JobSpec& spec);
 
 // Why the run is to be taken down whole and tried again; nothing: it is not stuck, or not for as

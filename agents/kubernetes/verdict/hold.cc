@@ -16,7 +16,7 @@ bool FoundNoNode(const PodObject& pod) {
   return pod.node.empty() && !IsBeingDeleted(pod) && FindUnscheduled(pod) != nullptr;
 }
 
-// What has no node is gone with its deletion.
+// A pod without a node is gone with its deletion.
 bool MayYetTell(const PodObject& pod) {
   return !pod.HasEnded() && (!pod.node.empty() || !IsBeingDeleted(pod));
 }
@@ -25,7 +25,7 @@ bool MayYetTell(const PodObject& pod) {
 
 HoldAdvice AdviseHold(const JobObject& job, const std::vector<PodObject>& pods, size_t wanted,
                       absl::Duration waited) {
-  // What others have suspended is theirs; out of a queue it has to be taken.
+  // A Job that others have suspended is theirs; from a queue it has to be taken back.
   if (job.is_suspended) return {IsInQueue(job) ? HoldStep::kNow : HoldStep::kNone};
   const auto placed = std::find_if(pods.begin(), pods.end(), HasNode);
   if (placed != pods.end()) {

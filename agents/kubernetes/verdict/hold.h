@@ -1,5 +1,5 @@
-// Whether a Job that was let go may be suspended for a hold, or resumed after one, so that what is
-// told of it is true: no program begins in what is held, and none is ended by the hold. Pure.
+// Decides whether a Job that was let go may be suspended for a hold, or resumed after one, so that
+// the reported hold is true: no program begins in a held run, and none is ended by the hold. Pure.
 #ifndef MUSTER_AGENTS_KUBERNETES_VERDICT_HOLD_H_
 #define MUSTER_AGENTS_KUBERNETES_VERDICT_HOLD_H_
 
@@ -28,15 +28,16 @@ struct HoldAdvice {
 // moment, unless they are away, or cannot.
 inline constexpr absl::Duration kHoldClearsUp = absl::Seconds(10);
 
-// Of a run that is to be held. `wanted`: the pods that it is to have; `waited`: since when that has
-// been wished. Its Job is suspended once all of its pods are there and the scheduler has said of
-// each that it found no node, or after kHoldClearsUp: before that a node may have the first of them
-// any moment, and what a Job controller that is behind would still make of them nobody can know.
+// Advises about a run that is to be held. `wanted`: the pods that it is to have; `waited`: since
+// when that has been wished. Its Job is suspended once all of its pods are there and the scheduler
+// has said of each that it found no node, or after kHoldClearsUp: before that a node may have the
+// first of them any moment, and what a Job controller that is behind would still make of them
+// nobody can know.
 HoldAdvice AdviseHold(const JobObject& job, const std::vector<PodObject>& pods, size_t wanted,
                       absl::Duration waited);
 
-// Of a run that is held and is to go on: not before all pods that the hold takes away have gone,
-// and their nodes have said what became of them, for a program may have begun there.
+// Advises about a run that is held and is to go on: not before all pods that the hold takes away
+// have gone, and their nodes have said what became of them, for a program may have begun there.
 HoldAdvice AdviseRelease(const JobObject& job, const std::vector<PodObject>& pods);
 
 }  // namespace muster::kubernetes

@@ -13,7 +13,7 @@
 namespace muster::kubernetes {
 namespace {
 
-// As ReadinessIssue.message says.
+// The limit of ReadinessIssue.message.
 constexpr size_t kMaxMessageBytes = 1024;
 
 v1::ReadinessIssue MakeIssue(const std::string& reason, const std::string& message,
@@ -25,7 +25,8 @@ v1::ReadinessIssue MakeIssue(const std::string& reason, const std::string& messa
   return issue;
 }
 
-// Whether it was ended because all that lead had succeeded: how it ends then does not count.
+// Returns whether it was ended because all that lead had succeeded: how it ends then does not
+// count.
 bool WasEndedBySuccess(const PodObject& pod, const JobObject* job) {
   if (job == nullptr || job->leading.empty() || !pod.deletion_time.has_value()) return false;
   const bool has_succeeded =
@@ -35,7 +36,7 @@ bool WasEndedBySuccess(const PodObject& pod, const JobObject* job) {
   return has_succeeded && !leads && *pod.deletion_time <= EndOf(pod);
 }
 
-// Of a pod that has started.
+// Returns the issue of a pod that has started.
 std::optional<v1::ReadinessIssue> LaterIssue(const PodObject& pod, const JobObject* job) {
   if (WasEndedBySuccess(pod, job)) {
     return MakeIssue("SuccessPolicy",

@@ -18,8 +18,8 @@ struct Trouble {
   v1::FailureClass failure_class;
 };
 
-// Of a side-car that others have put into the pod as an init container: those that Muster makes are
-// never started again.
+// The word for a side-car that others have put into the pod as an init container: those that Muster
+// makes are never started again.
 constexpr std::string_view kCrashLoop = "CrashLoopBackOff";
 
 // Reasons for which a container waits. Source: pkg/kubelet/images/types.go and
@@ -42,8 +42,8 @@ constexpr std::array<Trouble, 13> kTroubles = {{
     {kCrashLoop, false, kConfig},
 }};
 
-// What a refusal of a pod says that waiting does not help with; a quota may have room later, and a
-// webhook that does not answer may do so. Sources: plugin/pkg/admission and
+// Words of a refused pod that waiting does not help; a quota may have room later, and a webhook
+// that does not answer may recover. Sources: plugin/pkg/admission and
 // staging/src/k8s.io/apiserver/pkg/admission of Kubernetes.
 constexpr std::array<std::string_view, 8> kRefusals = {"violates PodSecurity",
                                                        "denied the request",
@@ -54,8 +54,8 @@ constexpr std::array<std::string_view, 8> kRefusals = {"violates PodSecurity",
                                                        "usage per ",
                                                        "Invalid value"};
 
-// What a runtime says of a pull that failed because the registry does not answer, or limits how
-// much is pulled; what it does not have, or does not give, is the job's doing. Sources:
+// Words of a runtime about a pull that failed because the registry does not answer, or limits
+// pulls; an image that the registry does not have, or does not give, is the job's fault. Sources:
 // containerd's and CRI-O's resolvers, Go's net, the registries' own answers.
 constexpr std::array<std::string_view, 20> kRegistrysDoing = {"toomanyrequests",
                                                               "Too Many Requests",
@@ -77,7 +77,7 @@ constexpr std::array<std::string_view, 20> kRegistrysDoing = {"toomanyrequests",
                                                               "Service Unavailable",
                                                               "Gateway Timeout",
                                                               "context canceled"};
-// Of a pull that the node itself could not hold.
+// Words about a pull for which the node has no room.
 constexpr std::string_view kDiskFull = "no space left on device";
 
 // Warnings of the containers themselves; those of a node, a sandbox or a volume say nothing of an
@@ -85,8 +85,8 @@ constexpr std::string_view kDiskFull = "no space left on device";
 constexpr std::array<std::string_view, 5> kOfContainers = {
     "Failed", "BackOff", "InspectFailed", "ErrImageNeverPull", "FailedPostStartHook"};
 
-// What came longer ago, and not since, has passed: the kubelet tries a pull again after 5 min at
-// most, and queues begin to let go again after one minute (Kueue's requeuingStrategy).
+// An event that came longer ago, and not since, has passed: the kubelet tries a pull again after 5
+// min at most, and queues begin to let go again after one minute (Kueue's requeuingStrategy).
 constexpr absl::Duration kHasPassed = absl::Minutes(10);
 
 // The kubelet tries to mount a volume again each 2 min 2 s or more often.
@@ -94,7 +94,7 @@ constexpr absl::Duration kMountIsTriedAgain = absl::Minutes(3);
 
 bool Has(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
 
-// What the scheduler says of a claim without a volume, and who knows why it has none.
+// The scheduler's words about a claim without a volume, whose reason others know.
 constexpr char kUnbound[] = "unbound immediate PersistentVolumeClaims";
 constexpr char kWhyUnbound[] =
     "; the run waits until its claim has a volume: kubectl describe pvc, in its namespace, tells "
@@ -161,7 +161,8 @@ std::optional<StartTrouble> OfSilence(const PodObject& pod, absl::Time now) {
   return trouble;
 }
 
-// What the scheduler cannot find may still come, but for a claim that nobody is about to make.
+// A thing that the scheduler cannot find may still come, but for a claim that nobody is about to
+// make.
 std::optional<StartTrouble> OfScheduling(const PodObject& pod, absl::Time now) {
   const Condition* found = FindUnscheduled(pod);
   if (found == nullptr) {
@@ -192,9 +193,9 @@ const EventObject* LatestWarning(const std::string& object_uid,
   return latest;
 }
 
-// Since when Warnings like this have come up to now, without a break in which it had passed. Those
-// of pods count that are there no more, because a queue that takes a run back and lets it go again
-// makes others.
+// Since when Warnings like this have come up to now, without a break in which it had passed.
+// Warnings about pods that are there no more count as well, because a queue that takes a run back
+// and lets it go again makes other pods.
 template <typename Filter>
 std::optional<absl::Time> FirstSeen(const std::vector<EventObject>& events, absl::Time now,
                                     const Filter& is_like) {
@@ -217,15 +218,15 @@ std::string_view RankOf(std::string_view pod_name) {
   return pod_name.substr(0, pod_name.rfind('-'));
 }
 
-// A volume that is named wrongly is mounted never; one whose server is away may be, later. Of a
+// A volume that is named wrongly is mounted never; one whose server is away may be, later. About a
 // key the kubelet says "references non-existent secret key".
 bool IsOfAMissingVolume(const EventObject& event) {
   return event.reason == "FailedMount" &&
          (Has(event.message, "not found") || Has(event.message, "non-existent"));
 }
 
-// Whether what the Warning tells may last. A pod that has its sandbox has its volumes; clusters
-// before 1.29 do not say so, but there the kubelet would have tried again.
+// Returns whether what the Warning tells may last. A pod that has its sandbox has its volumes;
+// clusters before 1.29 do not say so, but there the kubelet would have tried again.
 bool MayLast(const EventObject& event, const PodObject& pod, absl::Time now) {
   const bool is_of_sandbox = event.reason == "FailedMount" ||
                              event.reason == "FailedAttachVolume" ||
@@ -325,7 +326,7 @@ std::optional<StartTrouble> FindCreateTrouble(const JobObject& job,
                                               absl::Time now) {
   const EventObject* latest = LatestWarning(job.name.uid, events);
   if (latest == nullptr || latest->reason != "FailedCreate") return std::nullopt;
-  // What was said before the Job was let go anew may have been mended.
+  // A fault that was reported before the Job was let go anew may have been mended.
   if (job.start_time.has_value() && latest->last_seen.has_value() &&
       *latest->last_seen < *job.start_time)
     return std::nullopt;

@@ -128,8 +128,8 @@ Observation Succeeded(const RunFacts& facts, const JobObject& job, const Conditi
   return seen;
 }
 
-// Whether all that lead had succeeded by themselves before the Job failed: what follows them may
-// fail of their end before the Job controller has seen it.
+// Returns whether all that lead had succeeded by themselves before the Job failed: what follows
+// them may fail of their end before the Job controller has seen it.
 bool HaveLeadersSucceeded(const JobObject& job, const std::vector<PodObject>& pods) {
   const auto has_succeeded = [&](uint32_t index) {
     return std::any_of(pods.begin(), pods.end(), [&](const PodObject& pod) {
@@ -253,7 +253,7 @@ Observation Pending(const RunFacts& facts, v1::StateReason reason, const std::st
   return seen;
 }
 
-// What is missing is a Secret that the run's launch makes.
+// The missing thing is a Secret that the run's launch makes.
 bool IsOfOwnSecret(const RunFacts& facts, const StartTrouble& trouble) {
   const std::string own = "secret \"" + facts.run_key;
   return trouble.is_of_missing && (trouble.message.find(own + "\"") != std::string::npos ||
@@ -271,7 +271,8 @@ void PardonUntilLaunched(const RunFacts& facts, StartTrouble* trouble) {
   }
 }
 
-// What keeps the pod from starting, the claims without a volume by their names.
+// Returns the trouble that keeps the pod from starting, with the names of the claims without a
+// volume.
 std::optional<StartTrouble> TroubleOf(const PodObject& pod, const RunFacts& facts) {
   std::optional<StartTrouble> trouble = FindStartTrouble(pod, facts.events, facts.now);
   if (trouble.has_value() && IsOfOwnSecret(facts, *trouble)) PardonUntilLaunched(facts, &*trouble);
@@ -341,8 +342,8 @@ Observation JudgeSuspended(const RunFacts& facts, const JobObject& job) {
       v1::STATE_REASON_CODE_WAITS_IN_CLUSTER,
       {.detail = facts.queue_wait.empty() ? "suspended by others" : facts.queue_wait,
        .subject = job.queue});
-  // What Kueue may let go is not held, whatever was wished; nor is what may have begun on a node
-  // that has not said so yet.
+  // A Job that Kueue may let go is not held, whatever was wished; nor is a Job that may have begun
+  // on a node that has not said so yet.
   if (job.is_held || job.queue == kHeldQueue) {
     reason = FindAlive(facts.pods) == nullptr
                  ? contract::MakeReason(v1::STATE_REASON_CODE_HELD)
@@ -396,7 +397,7 @@ bool WaitsForOthers(const PodObject& pod) {
   return unscheduled != nullptr && unscheduled->reason == "Schedulable";
 }
 
-// Whether the pod is less far, or as far and rather says what keeps the run waiting.
+// Returns whether the pod is less far, or as far and rather says what keeps the run waiting.
 bool IsSlower(const PodObject& pod, const PodObject& other) {
   if (StateOf(pod) != StateOf(other)) return StateOf(pod) < StateOf(other);
   return WaitsForOthers(other) && !WaitsForOthers(pod);
@@ -429,7 +430,7 @@ Observation JudgePods(const RunFacts& facts, const Patience& patience) {
 
 Observation JudgeLive(RunFacts facts, const JobObject& job, const Patience& patience) {
   if (job.is_suspended) return JudgeSuspended(facts, job);
-  // What a hold took back before anything ran in it: others follow, or the Job fails.
+  // Pods that a hold took back before anything ran in them: others follow, or the Job fails.
   std::erase_if(facts.pods, [](const PodObject& pod) {
     return pod.deletion_time.has_value() && !HasStarted(pod);
   });
@@ -450,7 +451,7 @@ Observation JudgeJob(const RunFacts& facts, const JobObject& job, const Patience
   if (std::optional<Observation> end = ToldEnd(facts, job, "Complete", "Failed"))
     return *std::move(end);
   if (job.deletion_time.has_value()) return Finishing(facts, job, "its pods are being ended");
-  // Of a suspended Job the controller tells the end only once it is resumed, if ever.
+  // For a suspended Job the controller tells the end only once it is resumed, if ever.
   if (job.is_suspended && FindAlive(facts.pods) == nullptr) {
     if (auto end = ToldEnd(facts, job, "SuccessCriteriaMet", "FailureTarget"))
       return *std::move(end);

@@ -1,4 +1,4 @@
-// What a Job, its pods and the Events about them say of a run. Pure.
+// Derives the state of a run from its Job, its pods and the Events about them. Pure.
 #ifndef MUSTER_AGENTS_KUBERNETES_VERDICT_VERDICT_H_
 #define MUSTER_AGENTS_KUBERNETES_VERDICT_VERDICT_H_
 
@@ -12,7 +12,7 @@
 
 namespace muster::kubernetes {
 
-// Of a run that was held and has pods yet.
+// The words for a run that was held and has pods yet.
 inline constexpr char kBeingHeldWords[] = "about to be held: its pods are being taken away";
 
 // A claim of the job's that has no volume.
@@ -22,7 +22,7 @@ struct UnboundClaim {
   // Nothing is about to make one: nothing changes before somebody does something.
   bool is_stuck = false;
 };
-// What somebody can do about a stuck one.
+// Advice about a claim that is stuck.
 inline constexpr char kBindClaim[] =
     "Give it a volume, or make it anew with a storage class (kubectl get storageclass)";
 
@@ -40,7 +40,7 @@ struct RunFacts {
   std::string queue_wait;  // what its Job waits for in its queue, in words; empty: in none
   // Kueue itself will not let it go any more; queue_wait says why.
   bool queue_has_given_up = false;
-  // Of its claims, if a pod of it waits for their volumes.
+  // The run's claims, if a pod of it waits for their volumes.
   std::vector<UnboundClaim> unbound_claims;
   bool given_up = false;  // by Muster, which has deleted its Job for that, or is about to
 };
@@ -51,7 +51,7 @@ struct Patience {
   absl::Duration start_grace = absl::Minutes(5);
 };
 
-// Nothing: there is nothing new to say. Of a run whose Job is neither there nor was ever seen the
+// Nothing: there is nothing new to say. If the run's Job is neither there nor was ever seen, the
 // caller has to find out more.
 std::optional<agents::Observation> Judge(const RunFacts& facts, const Patience& patience);
 
@@ -76,7 +76,7 @@ struct StartTrouble {
 std::optional<StartTrouble> FindStartTrouble(const PodObject& pod,
                                              const std::vector<EventObject>& events,
                                              absl::Time now);
-// Whether a pod of it waits for volumes of claims that are there.
+// Returns whether a pod of it waits for volumes of claims that are there.
 bool WaitsForClaims(const std::vector<PodObject>& pods);
 // The scheduler ends what it says of claims with " not found", also of one that is there.
 std::string WithoutEcho(std::string words);
@@ -86,16 +86,17 @@ std::string WithoutEcho(std::string words);
 std::optional<StartTrouble> FindCreateTrouble(const JobObject& job,
                                               const std::vector<EventObject>& events,
                                               absl::Time now);
-// What its user can do about it.
+// Returns advice for the user.
 std::string WhatHelps(const StartTrouble& trouble);
-// What is told of a trouble while Muster waits for it to pass. `whose`: the pod; empty: of none.
+// Returns the reason that is shown while Muster waits for a trouble to pass. `whose`: the pod;
+// empty: of none.
 v1::StateReason WhileItLasts(const RunFacts& facts, const StartTrouble& trouble,
                              const std::string& whose, const Patience& patience);
 // In which phase a run fails that the trouble ends.
 v1::FailurePhase PhaseOf(const StartTrouble& trouble);
 // Says it behind why the run waits, or in its place, with that code, if nothing says that.
 void AddToReason(v1::StateReasonCode code, const std::string& words, agents::Observation* seen);
-// Whether a container of it waits for a reason of its own, or has been started again.
+// Returns whether a container of it waits for a reason of its own, or has been started again.
 bool IsKeptWaiting(const PodObject& pod);
 
 }  // namespace muster::kubernetes

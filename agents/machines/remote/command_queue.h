@@ -1,7 +1,7 @@
-// What is to be done on one host over SSH, one command after the other, in the order in which it
-// matters to people: ends, then questions, then starts. What is cleaned up comes last, many runs at
-// a time. Starts that bring files along have these laid out first, one after the other and beside
-// the commands, which do not wait for them. Pure; its owner guards it.
+// Orders the work on one host over SSH, one command after the other, as it matters to people: ends,
+// then questions, then starts. Clean-ups come last, many runs at a time. Starts that bring files
+// along have these laid out first, one after the other and beside the commands, which do not wait
+// for them. Pure; its owner guards it.
 #ifndef MUSTER_AGENTS_MACHINES_REMOTE_COMMAND_QUEUE_H_
 #define MUSTER_AGENTS_MACHINES_REMOTE_COMMAND_QUEUE_H_
 
@@ -23,7 +23,8 @@ namespace muster::machines {
 // So many runs are cleaned up by one command, which takes the host some tens of milliseconds; and
 // so many do not wait for starts any longer.
 inline constexpr size_t kCleanBatch = 1000;
-// What a host that stays away can be behind with; what is beyond it stays on its disk.
+// Clean-ups that a host which stays away can be behind with; the files of further ones stay on its
+// disk.
 inline constexpr size_t kMaxCleaning = 100'000;
 
 // How much of its files has been sent to the host.
@@ -65,7 +66,7 @@ class CommandQueue {
   std::optional<RankStart> Push(RankStop stop);
   void Ask() { is_asked_ = true; }
   void Clean(const std::string& directory, bool logs);
-  // What the host could not be told; it waits until Resume.
+  // Keeps a clean-up that could not be sent to the host; it waits until Resume.
   void Defer(const CleanCommand& clean);
   void Resume();
 
@@ -81,13 +82,13 @@ class CommandQueue {
   bool HasLayout() const { return !layouts_.empty(); }
   // The next start whose files are to be laid out. There is one, and none is under way.
   RankStart BeginLayout();
-  // Of the one that is under way.
+  // Notes the progress of the layout that is under way.
   void NoteSent(const FilesSent& sent) { laying_out_->sent = sent; }
-  // Whether that rank is still to start.
+  // Returns whether that rank is still to start.
   bool IsLayoutWanted() const { return is_layout_wanted_; }
   // The same, at the end. It is, or is not, pushed again then.
   bool EndLayout();
-  // Of a rank whose files are being laid out, or wait for that.
+  // Returns the progress of a rank whose files are being laid out, or wait for that.
   std::optional<FilesSent> LayoutOf(const std::string& run_key, size_t rank) const;
 
  private:

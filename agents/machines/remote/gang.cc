@@ -21,7 +21,7 @@ Witness WitnessOf(const std::string& run_key, const Rank& rank, absl::Time now) 
   return {.run_key = run_key, .hostname = rank.host, .now = now};
 }
 
-// Whether it is over because the user wanted it to be, whatever has become of it.
+// Returns whether it is over because the user wanted it to be, whatever has become of it.
 bool WasCanceled(const Rank& rank) {
   if (rank.refused.has_value()) return true;
   return rank.stage == HostStage::kVanished && rank.stop_told;
@@ -81,7 +81,7 @@ bool TakeReport(const RankReport& report, absl::Time last_report, absl::Time now
   if (report.stage == HostStage::kAbsent && !rank->HasBegun()) rank->stop_told = false;
   // A look from before the start was answered.
   if (report.stage == HostStage::kAbsent || report.stage == rank->stage) return false;
-  // What has begun was not refused, whatever the answer to a second start.
+  // A rank that has begun was not refused, whatever the answer to a second start.
   rank->refused.reset();
   if (rank->IsOver()) return false;
   rank->stage = report.stage;
@@ -176,7 +176,7 @@ v1::StateReason CopyingReason(const std::vector<std::string>& hosts, uint64_t by
   std::string reason = fmt::format("its files are being copied to {}",
                                    fmt::join(hosts.begin(), hosts.begin() + named, ", "));
   if (named < hosts.size()) reason += fmt::format(" and {} more hosts", hosts.size() - named);
-  // Of less there is nothing to be told before it is over.
+  // A smaller copy is over before anybody could be told.
   if (all_bytes >= kMebibyte)
     reason += fmt::format(" ({} of {} MiB)", bytes / kMebibyte, all_bytes / kMebibyte);
   return contract::MakeReason(v1::STATE_REASON_CODE_BRINGING_FILES, {.detail = reason});

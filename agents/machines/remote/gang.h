@@ -1,4 +1,5 @@
-// What is known of a run's ranks, each on a host of its own, and what it means for the run. Pure.
+// Collects the facts about a run's ranks, each on a host of its own, and derives the run's state.
+// Pure.
 #ifndef MUSTER_AGENTS_MACHINES_REMOTE_GANG_H_
 #define MUSTER_AGENTS_MACHINES_REMOTE_GANG_H_
 
@@ -18,7 +19,7 @@ struct Rank {
   // Where it is.
   std::string host;
   std::string directory;  // the run's, there
-  // What the host has said.
+  // The host's report.
   HostStage stage = HostStage::kAbsent;
   std::optional<Started> started = {};
   std::optional<ExitRecord> exit = {};
@@ -28,7 +29,7 @@ struct Rank {
   // The host could not start it, and has not.
   std::optional<v1::Failure> refused = {};
   absl::Time refused_at = {};
-  // What the agent does about it.
+  // The agent's actions.
   bool start_under_way = false;
   bool start_sent = false;  // the host may have been asked to start it
   bool stop_under_way = false;
@@ -42,10 +43,11 @@ struct Rank {
   bool IsRunning() const { return stage == HostStage::kStarted || IsOver(); }
 };
 
-// Takes in what the host says. Whether that is news. `last_report`: the one before.
+// Takes in the host's report. Returns whether that is news. `last_report`: the time of the one
+// before.
 bool TakeReport(const RankReport& report, absl::Time last_report, absl::Time now, Rank* rank);
 
-// Whether a rank has ended otherwise than well, so that the others must end.
+// Returns whether a rank has ended otherwise than well, so that the others must end.
 bool HasFailed(const Rank& rank);
 
 // How a run has ended whose ranks are all over. A failure is that of the rank that failed first, as

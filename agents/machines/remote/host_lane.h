@@ -21,7 +21,7 @@ namespace muster::machines {
 class HostLane {
  public:
   using Ask = std::function<std::any(hosts::Host&)>;
-  // What was asked. Only `answer` is for the caller, once Await has said so.
+  // A question to the host. Only `answer` is for the caller, once Await has said so.
   struct Call {
     std::string question;
     Ask ask;
@@ -36,8 +36,8 @@ class HostLane {
   // The same question is the same text. Null: an earlier call is under way for longer than its
   // caller has waited, or the lane is stopped. Await comes next, by the same thread.
   std::shared_ptr<Call> Begin(std::string question, Ask ask);
-  // Whether it was answered by then. A call that is under way goes on, and its answer is there when
-  // the question is asked again as the next one: so a slow host is read at its own pace.
+  // Returns whether it was answered by then. A call that is under way goes on, and its answer is
+  // there when the question is asked again as the next one: so a slow host is read at its own pace.
   bool Await(const std::shared_ptr<Call>& call, std::chrono::steady_clock::time_point deadline);
 
   // Only once the host answers every call at once.

@@ -21,7 +21,7 @@ namespace {
 constexpr size_t kMaxRecordBytes = 1 << 20;
 constexpr mode_t kMode = 0600;
 
-// What the operator says of a host in place of the host itself.
+// The operator's values, which stand in place of the host's own.
 constexpr char kCpus[] = "cpus";
 constexpr char kMemory[] = "memory";
 constexpr char kGpus[] = "gpus";
@@ -72,7 +72,7 @@ std::optional<Machine> Decode(const Record& record) {
   return machine;
 }
 
-// Whether all of it is said by the host itself, or by its operator now.
+// Returns whether all of it is said by the host itself, or by its operator now.
 bool IsKnown(const HostConfig& config, const Record& record) {
   const std::vector<std::string> was_operators = record.All("operators");
   const auto is_known = [&](const char* what, bool is_operators) {

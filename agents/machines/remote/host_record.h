@@ -1,5 +1,5 @@
-// What a host over SSH had when it last told, in a file of its own (hosts/<name> in the agent's
-// state directory): so that an agent which cannot reach the host after a restart knows what runs
+// Keeps the last known resources of a host over SSH in a file of its own (hosts/<name> in the
+// agent's state directory): so an agent which cannot reach the host after a restart knows what runs
 // may have there when it is back.
 //
 // No state: every call looks at the disk. Errors name the path.
@@ -19,13 +19,13 @@ namespace muster::machines {
 
 class HostRecord {
  public:
-  // Of the host of that name, in the directory of all hosts.
+  // The record of the host of that name, in the directory of all hosts.
   HostRecord(const std::string& directory, std::string name)
       : path_(directory + "/" + name), name_(std::move(name)) {}
 
-  // What the host has: what its operator says now, else what it had itself. Nothing if that is not
-  // known of all, as when the record is of another machine of that name. Errors: the record cannot
-  // be read, and the operator's word alone is not enough.
+  // Returns the resources of the host: its operator's present values, else its own last ones.
+  // Nothing if one of them is not known, as when the record is of another machine of that name.
+  // Errors: the record cannot be read, and the operator's word alone is not enough.
   absl::StatusOr<std::optional<Machine>> Recall(const HostConfig& config) const;
   // On disk before it answers, if it says something else than before.
   absl::Status Write(const HostConfig& config, const Machine& machine) const;

@@ -1,5 +1,5 @@
-// Several hosts as one, for reading: each path is asked of the host that it belongs to. That works
-// because every host has its own name in the directory that it keeps runs in.
+// Reads from several hosts as from one: each path is asked of the host that it belongs to. This
+// works because every host has its own name in the directory that it keeps runs in.
 //
 // Any thread may call.
 #ifndef MUSTER_AGENTS_MACHINES_REMOTE_HOST_ROUTER_H_
@@ -32,7 +32,8 @@ class HostRouter : public hosts::Host {
 
   // Null: it is down.
   void SetHost(const std::string& name, std::shared_ptr<HostLane> host);
-  // What is in this directory, unless it is in a deeper one, belongs to that host.
+  // Gives the host all paths in this directory, except those in a deeper directory that has an
+  // owner.
   void SetOwner(const std::string& directory, const std::string& name);
   void RemoveOwner(const std::string& directory);
 
@@ -65,7 +66,7 @@ class HostRouter : public hosts::Host {
   };
   absl::StatusOr<Way> Find(std::string_view path) const;
   std::chrono::steady_clock::time_point Deadline() const;
-  // Of one host. `question`: see HostLane.
+  // Asks one host. `question`: see HostLane.
   template <typename Answer, typename Ask>
   absl::StatusOr<Answer> AskOne(std::string_view path, std::string question, Ask ask);
   // Asks each host for its own, and puts the answers where the questions were. `name`: the path of

@@ -66,7 +66,8 @@ class LaunchRecord {
   absl::StatusOr<LaunchFiles> Read() const;
   absl::Status Create(const agent::v1::Assignment& assignment, uint64_t order) const;
   absl::Status Place(const std::vector<PlacedRank>& placement) const;
-  // As before Place. An OK is not durable: a placement that comes back was never made use of.
+  // Restores the state before Place. An OK is not durable: a placement that comes back after a
+  // crash was never made use of.
   absl::Status Unplace() const;
   absl::Status SetBegun(const std::set<size_t>& ranks) const;
   absl::Status SetRefused(const std::map<size_t, v1::Failure>& ranks) const;

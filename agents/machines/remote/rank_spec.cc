@@ -12,7 +12,7 @@ absl::StatusOr<agent::v1::Assignment> OnHost(const agent::v1::Assignment& assign
                                              const std::string& cluster,
                                              const std::string& directory) {
   agent::v1::Assignment own = assignment;
-  // As a URI: a bare path might be on the user's machine.
+  // A URI, because a bare path might be on the user's machine.
   if (own.spec().results_directory().empty())
     own.mutable_spec()->set_results_directory("lustre://" + directory + "/" + kResultsDirectory);
   return agents::OnCluster(

@@ -1,4 +1,4 @@
-// What one rank of a run is given on its host. Pure.
+// Makes the spec of one rank of a run, for its host. Pure.
 #ifndef MUSTER_AGENTS_MACHINES_REMOTE_RANK_SPEC_H_
 #define MUSTER_AGENTS_MACHINES_REMOTE_RANK_SPEC_H_
 
@@ -22,7 +22,7 @@ absl::StatusOr<agent::v1::Assignment> OnHost(const agent::v1::Assignment& assign
                                              const std::string& cluster,
                                              const std::string& directory);
 
-// `addresses`: of the run's hosts, by rank. Of an assignment as OnHost returns it.
+// `addresses`: the addresses of the run's hosts, by rank. `assignment`: as OnHost returns it.
 RunSpec RankSpec(const agent::v1::Assignment& assignment, const std::string& cluster,
                  const std::string& directory, size_t rank,
                  const std::vector<std::string>& addresses, const RunRules& rules);

@@ -57,7 +57,7 @@ void AddNode(const RemoteScheduler::Load& load, uint32_t index, v1::ClusterDetai
   }
   for (const auto& [type, count] : load.ledger.FreeGpuCounts(index))
     (*node->mutable_used_gpus())[type] -= count;
-  // As the pool has it: what is on a host that takes no runs is not free for any.
+  // The pool counts the same: GPUs of a host that takes no runs are not free for any.
   if (host.TakesRuns()) AddFreeGpus(load.ledger, index, node->mutable_free_gpus());
   for (const std::string& label : host.config.labels) node->add_features(label);
 }
@@ -88,14 +88,14 @@ std::vector<v1::ClusterIssue> IssuesOfTwins(const RemoteScheduler::Load& load) {
   return issues;
 }
 
-// Of no single host.
+// Returns the issues that concern no single host.
 std::vector<v1::ClusterIssue> IssuesOf(const RemoteScheduler::Load& load) {
   std::vector<v1::ClusterIssue> issues = load.issues;
   for (v1::ClusterIssue& issue : IssuesOfTwins(load)) issues.push_back(std::move(issue));
   return issues;
 }
 
-// Of one host.
+// Returns the issues of one host.
 std::vector<v1::ClusterIssue> IssuesOf(const HostView& host) {
   const std::string& name = host.config.name;
   std::vector<v1::ClusterIssue> issues;
@@ -175,7 +175,7 @@ v1::ClusterDetails DetailsOf(const RemoteScheduler::Load& load) {
     pool->set_cpus(pool->cpus() + host.capacity.cores);
     for (const auto& [type, count] : host.capacity.GpuCounts())
       (*pool->mutable_gpus())[type] += count;
-    // What is on a host that takes no runs is not free for any.
+    // GPUs of a host that takes no runs are not free for any.
     if (!host.TakesRuns()) continue;
     pool->set_free_cpus(pool->free_cpus() + load.ledger.room().FreeCores(i));
     for (const auto& [type, count] : load.ledger.FreeGpuCounts(i))

@@ -1,4 +1,4 @@
-// What the backend for hosts over SSH answers when people ask. Pure but for the time of day.
+// Answers people's questions to the backend for hosts over SSH. Pure but for the time of day.
 #ifndef MUSTER_AGENTS_MACHINES_REMOTE_REMOTE_ANSWERS_H_
 #define MUSTER_AGENTS_MACHINES_REMOTE_REMOTE_ANSWERS_H_
 
@@ -10,7 +10,8 @@
 namespace muster::machines {
 
 // `cluster`: its name.
-// Of all hosts that are known, since a run may come to any: the one that can do the least decides.
+// Considers all hosts that are known, since a run may come to any: the one that can do the least
+// decides.
 ContainerRuntime ContainersOf(const RemoteScheduler::Load& load);
 
 v1::Inventory InventoryOf(const RemoteScheduler::Load& load, const std::string& cluster);

@@ -33,7 +33,7 @@ using agents::RunHandle;
 
 // For the first word of every host; those that are slower are down until they answer.
 constexpr absl::Duration kFirstWord = absl::Seconds(20);
-// What an agent knows of a run that has its hosts. `handle`: null if nobody wants it.
+// Returns the facts about a run that has its hosts. `handle`: null if nobody wants it.
 PlacedRun PlacedFrom(const std::string& run_key, const LaunchFiles& files, const RunHandle* handle,
                      absl::Duration grace) {
   PlacedRun placed = {.what = {.run = {.run_key = run_key}, .assignment = nullptr},

@@ -20,7 +20,7 @@ constexpr size_t kMaxReportBytes = 64 << 20;
 // After a report that came before its time and told nothing: what calls for it stays there, such as
 // a later question of an agent that has the same cluster and name.
 constexpr absl::Duration kEarlyReportPause = absl::Milliseconds(100);
-// What a supervisor says of a failure.
+// Bytes of a supervisor's words about a failure.
 constexpr size_t kMaxWordsBytes = 1000;
 
 std::string Words(const absl::Status& status) { return std::string(ToStd(status.message())); }
@@ -149,7 +149,7 @@ void RemoteHost::ReportLoop() {
     {
       const std::lock_guard lock(mutex_);
       if (stopping_) return;
-      // What it has and has not may be otherwise when it comes back.
+      // The host may have other resources when it comes back.
       if (!status.ok()) prepared_ = false;
     }
     if (status.ok()) {
@@ -340,7 +340,7 @@ void RemoteHost::Do(const SweepCommand&) {
 }
 
 void RemoteHost::Do(const QuestionCommand&) {
-  // Of a host that is down: it is asked when it is back.
+  // A host that is down is asked when it is back.
   static_cast<void>(RunSupervisor({"question", RunsDirectory(), Question()}, "", kCommandPatience));
 }
 

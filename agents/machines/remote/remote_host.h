@@ -45,11 +45,11 @@ inline constexpr absl::Duration kCommandPatience = absl::Seconds(60);
 // Between two tries to reach a host.
 inline constexpr absl::Duration kHostRetry = absl::Seconds(1);
 
-// Of all hosts of an agent, as many are sent files to at a time: each has a part of an archive and
-// the names of all files in the agent's memory meanwhile, some 10 to 20 MiB.
+// Hosts of an agent that are sent files at a time: each has a part of an archive and the names of
+// all files in the agent's memory meanwhile, some 10 to 20 MiB.
 inline constexpr size_t kHostsSentTo = 4;
 
-// Of all hosts together.
+// The turns of all hosts together.
 struct LayoutTurns {
   uploads::Turns reading{kHostsSentTo};  // what the files are: moments, where they have come
   uploads::Turns sending{kHostsSentTo};  // kFetchPatience each, and what is under way then
@@ -89,7 +89,7 @@ struct StopDone {
   size_t rank = 0;
   absl::Status status;
 };
-// What was to be cleaned is, as far as the host could.
+// A clean-up is done, as far as the host could do it.
 struct CleanDone {
   std::vector<std::string> directories;
   bool logs = false;
@@ -134,7 +134,7 @@ class RemoteHost {
   void Stop(const std::string& run_key, size_t rank, const std::string& directory);
   // Removes files of old runs there, step by step, when there is nothing else to do.
   void Sweep();
-  // Of a rank whose files have to be laid out before it can start.
+  // Returns the progress of a rank whose files have to be laid out before it can start.
   std::optional<FilesSent> LayoutOf(const std::string& run_key, size_t rank) const;
   // Repeated until it is done, then answered, as long as the agent lives.
   void Clean(const std::string& directory, bool logs);
@@ -149,7 +149,7 @@ class RemoteHost {
 
   // ---- the thread of reports
   void ReportLoop();
-  // What is to be said once the host has reported, if it was not prepared before.
+  // Prepares the host if nobody has yet, and returns the news to tell once the host has reported.
   absl::StatusOr<std::optional<HostIsUp>> Prepare();
   // UNAVAILABLE: the host could not be asked.
   absl::StatusOr<LimitsFound> FindLimits(const std::string& program);
@@ -160,10 +160,10 @@ class RemoteHost {
     int64_t question;  // that it answers
   };
   absl::StatusOr<Answer> AskForReport(absl::Duration patience);
-  // Whether one of them was not known.
+  // Returns whether one of them was not known.
   bool TakeStages(const HostReport& report);
   bool NoteStage(const std::string& run_key, HostStage stage);
-  // Whether the agent has not asked anything else since.
+  // Returns whether the agent has not asked anything else since.
   bool IsLatest(int64_t question) const;
   // False: the agent stops.
   bool Pause(absl::Duration time);
@@ -186,17 +186,18 @@ class RemoteHost {
   void LayoutLoop();
   void LayOut(RankStart start);
   StartDone StartRank(const RankStart& start);
-  // Whether the host can be asked now.
+  // Returns whether the host can be asked now.
   absl::Status Reach();
-  // What has to be there before a start. Its answer if that is not so; DEADLINE_EXCEEDED: it is on
-  // its way. `made_work`: the files were laid out now.
+  // Prepares the files and directories that a start needs. Returns the answer to the start if they
+  // are not ready; DEADLINE_EXCEEDED: they are on their way. `made_work`: the files were laid out
+  // now.
   StartDone PrepareRank(const RankStart& start, bool* made_work);
   // UNAVAILABLE: nobody knows; INVALID_ARGUMENT: the job is wrong.
   absl::Status PrepareStart(const RankStart& start, std::optional<v1::Failure>* refused,
                             bool* made_work);
-  // What the job brings along becomes the rank's working directory. DEADLINE_EXCEEDED: it is on
-  // its way. UNAVAILABLE, INVALID_ARGUMENT as above; FAILED_PRECONDITION: there is no room for it.
-  // `refused`: the files could not be fetched, whatever the host.
+  // Lays out the files of the job as the rank's working directory. DEADLINE_EXCEEDED: they are on
+  // their way. UNAVAILABLE, INVALID_ARGUMENT as above; FAILED_PRECONDITION: there is no room for
+  // it. `refused`: the files could not be fetched, whatever the host.
   absl::Status LayOutFiles(const RankStart& start, std::optional<v1::Failure>* refused);
   // Errors are of the files, with `refused`, or as of HostTrees.
   absl::StatusOr<uploads::LocalFiles> FetchFiles(const RankStart& start,
@@ -211,7 +212,8 @@ class RemoteHost {
                         std::optional<v1::Failure>* refused);
   bool IsLayoutWanted() const;
   void NoteSent(const FilesSent& sent);
-  // Of a rank of which nothing runs and nothing will. What cannot be removed stays.
+  // Removes the work directory of a rank of which nothing runs and nothing will. Files that cannot
+  // be removed stay.
   void RemoveWork(const RankStart& start);
   // Runs the supervisor's program there. UNAVAILABLE: it may have run; FAILED_PRECONDITION: it says
   // that it could not.

@@ -62,7 +62,7 @@ StartDone RemoteHost::PrepareRank(const RankStart& start, bool* made_work) {
   return done;
 }
 
-// Of a run of which nothing shows a start: one that has begun may have moved its inputs.
+// Only for a run of which nothing shows a start: one that has begun may have moved its inputs.
 absl::Status RemoteHost::PrepareStart(const RankStart& start, std::optional<v1::Failure>* refused,
                                       bool* made_work) {
   // The default one is in the run's own directory, and made there.

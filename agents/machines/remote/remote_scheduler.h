@@ -2,9 +2,9 @@
 // says on the board what it hears.
 //
 // One thread owns queue and runs; the public calls may come from any thread and only leave a
-// message. What it does about a run follows from what is known of its ranks now (Advance), whatever
-// has happened before, so that a restart, a lost connection or an answer that comes late needs
-// nothing of its own.
+// message. Its actions about a run follow from the present facts about its ranks (Advance),
+// whatever has happened before, so that a restart, a lost connection or a late answer needs no code
+// of its own.
 #ifndef MUSTER_AGENTS_MACHINES_REMOTE_REMOTE_SCHEDULER_H_
 #define MUSTER_AGENTS_MACHINES_REMOTE_REMOTE_SCHEDULER_H_
 
@@ -115,8 +115,7 @@ class RemoteScheduler {
   void Start(std::vector<PlacedRun> placed, std::vector<WaitingRun> waiting,
              std::deque<FinishedRun> finished, bool hold_starts);
 
-  // What it brings along is fetched first; then it stands in the queue where it would if that had
-  // been here.
+  // Fetches the run's files first; then the run stands in the queue as if they had been here.
   void Enqueue(WaitingRun run);
   // One that Start was not told of, as its record could not be read then.
   void Adopt(PlacedRun run);
@@ -138,7 +137,7 @@ class RemoteScheduler {
   Load load() const;
   // How long the run waits at the most if it comes now; InfiniteDuration: nobody knows.
   absl::Duration WaitOf(const QueuedRun& run) const;
-  // Whether hosts have come, gone or changed since the last call.
+  // Returns whether hosts have come, gone or changed since the last call.
   bool TakeNews() { return news_.exchange(false); }
   uint64_t ranks_started() const { return ranks_started_; }
 
@@ -237,7 +236,7 @@ class RemoteScheduler {
 
   // ---- hosts (remote_scheduler_hosts.cc)
   absl::Status AddHost(const HostConfig& config);
-  // What it had when an earlier agent heard of it.
+  // Restores the resources that an earlier agent heard of.
   void Recall(HostEntry* entry) const;
   void WriteHostRecords();
   // While the agent runs.
@@ -268,8 +267,8 @@ class RemoteScheduler {
   void StartReady();
   absl::Status PlaceRun(const ReadyRun& ready);
   void HoldStarts(const std::string& run_key, const std::string& why);
-  // Whether the cluster can never run it, which is said then; as long as not every host has said
-  // what it has now, nobody knows.
+  // Returns whether the cluster can never run it, which is said then; as long as not every host has
+  // said what it has now, nobody knows.
   bool RefuseMisfit(const WaitingRun& run);
   void RefuseMisfits();
   // Runs of which no host has heard, and one of theirs takes none now, wait again.
@@ -285,11 +284,11 @@ class RemoteScheduler {
   void NoteBegun(Active* run, size_t rank);
   void Refuse(Active* run, size_t rank, v1::Failure failure);
   void SayProgress(Active* run);
-  // Whether it brings files, and has no rank that has begun, or may have.
+  // Returns whether it brings files, and has no rank that has begun, or may have.
   bool IsWaitingForFiles(const Active& run) const;
   v1::StateReason FilesReasonOf(const Active& run) const;
   void RenewFilesReasons();
-  // What nobody can end now does not keep the place of its other ranks.
+  // Ranks that nobody can end now do not keep the places of the run's other ranks.
   void LeaveBehind(Active* run);
 
   // ---- what is left of them (remote_scheduler_leftovers.cc)

@@ -1,4 +1,4 @@
-// What hosts say, and what becomes of those that say nothing.
+// Handles the reports of hosts, and hosts that do not report.
 #include <algorithm>
 #include <utility>
 
@@ -167,7 +167,7 @@ void RemoteScheduler::On(size_t host, const HostReported& event) {
     Advance(&run);
     FinishIfForgotten(report.run_key);
   }
-  // What could not be done is tried again with each sign of life.
+  // A failed action is tried again with each sign of life.
   if (!is_news) AdvanceRunsOn(host);
 }
 
@@ -294,7 +294,7 @@ HostState RemoteScheduler::StateOf(const HostEntry& host) const {
 
 void RemoteScheduler::PauseStarts(size_t host, const std::string& why) {
   HostEntry& entry = hosts_[host];
-  // Those that were sent together fail together.
+  // Starts that were sent together fail together.
   if (!entry.view.start_trouble.empty()) return;
   entry.start_pause = std::clamp(entry.start_pause * 2, kFirstStartPause, kMaxStartPause);
   entry.no_starts_until = time_.Now() + entry.start_pause;
@@ -369,7 +369,7 @@ std::optional<v1::StateReason> RemoteScheduler::SilenceOf(const Active& run,
     const absl::Time last_word = std::max(entry.last_seen, run.last_word);
     if (entry.view.is_up || last_word >= *since) continue;
     *since = last_word;
-    // Of what this agent has never heard nobody knows since when it is silent.
+    // Nobody knows since when a host is silent of which this agent has never heard.
     const bool was_heard = entry.last_seen != absl::InfinitePast();
     const std::string heard =
         fmt::format("the run was last heard of at {} or later",

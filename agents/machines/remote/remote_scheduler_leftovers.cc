@@ -1,4 +1,4 @@
-// What hosts have yet to remove of runs that nobody wants to know of any more.
+// Keeps the files that hosts have yet to remove of runs that nobody wants to know of any more.
 #include <utility>
 
 #include "agents/machines/remote/remote_scheduler.h"
@@ -57,7 +57,7 @@ void RemoteScheduler::TakeUpLeftovers(const std::string& host) {
   }
   for (FinishedRun& run : runs) {
     cleaning_.erase(run.run_key);
-    // What of it still runs there is ended.
+    // Processes of the run that still live there are ended.
     PlacedRun placed;
     placed.what.run.run_key = run.run_key;
     placed.placement = std::move(run.placement);

@@ -1,4 +1,4 @@
-// What becomes of runs.
+// Handles the life of runs.
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -24,7 +24,6 @@ constexpr absl::Duration kPlaceRetry = absl::Seconds(5);
 // Between two words on how much of a run's files has come to its hosts: each is an event that the
 // broker keeps.
 constexpr absl::Duration kFilesReasonInterval = absl::Seconds(5);
-// Of a run whose hosts were silent, for as long as it goes on.
 
 bool BringsFiles(const WaitingRun& what) {
   return what.assignment != nullptr && what.assignment->spec().uploads_size() > 0;
@@ -141,7 +140,7 @@ void RemoteScheduler::Handle(PlacedRun placed) {
   run.state = placed.state;
   // An earlier agent may have said so.
   run.silence_told = placed.state > v1::RUN_STATE_PENDING;
-  // What is left of a run that was given up is ended, and nothing of it begins.
+  // The rest of a run that was given up is ended, and nothing of it begins.
   run.ended = contract::IsTerminal(placed.state);
   // How long it has run is not known here; a longer reservation than needed harms nobody.
   run.latest_end = time_.Now() + run.what.run.time_limit;

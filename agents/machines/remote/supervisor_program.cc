@@ -16,7 +16,7 @@ namespace {
 
 // A static program with the C++ library has one or two; with sanitizers a hundred.
 constexpr size_t kMaxProgramBytes = 256 << 20;
-// What a host says of a failure.
+// Bytes of a host's words about a failure.
 constexpr size_t kMaxWordsBytes = 1000;
 
 constexpr char kProgram[] = "muster-supervisor";
@@ -81,7 +81,7 @@ absl::Status Check(const SupervisorProgram& program, const std::string& path,
   return DoesNotRun(path, Head(checked->stderr_data));
 }
 
-// Those of earlier versions; what runs of them goes on.
+// Removes the programs of earlier versions; runs that use them go on.
 void RemoveOthers(const std::string& directory, const std::string& digest, hosts::Host* host) {
   const absl::StatusOr<std::vector<std::string>> names = host->ListDirectory(directory);
   if (!names.ok()) return;

@@ -10,7 +10,7 @@
 
 namespace muster::machines {
 
-// What is to be put onto each host.
+// The program that is to be put onto each host.
 struct SupervisorProgram {
   std::string content;
   std::string digest;  // SHA-256 in hexadecimal
@@ -22,10 +22,10 @@ struct SupervisorProgram {
 // INTERNAL or so: it cannot be read.
 absl::StatusOr<SupervisorProgram> ReadSupervisorProgram(const std::string& path);
 
-// Makes the agent's `directory` on the host, `runs` in it, and puts the program there; its path.
-// What is there already is made use of only if it is the same, and nobody but the user, or root,
-// can change it or the directories (from the one around `directory` on).
-// UNAVAILABLE: the host cannot be asked. Others: what is wrong there, and the remedy.
+// Makes the agent's `directory` on the host, `runs` in it, and puts the program there; returns its
+// path. A program that is there already is used only if it is the same, and nobody but the user, or
+// root, can change it or the directories (from the one around `directory` on). UNAVAILABLE: the
+// host cannot be asked. Others: what is wrong there, and the remedy.
 absl::StatusOr<std::string> PutSupervisor(const SupervisorProgram& program,
                                           const std::string& directory, hosts::Host* host);
 

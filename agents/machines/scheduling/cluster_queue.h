@@ -58,7 +58,7 @@ class ClusterQueue {
     ledger_.SetState(host, state);
   }
 
-  // With these hosts and no runs. Those that waited and come again have been blocked as long.
+  // Starts with these hosts and no runs. Runs that waited and come again have been blocked as long.
   void StartOver(std::vector<ClusterHost> hosts);
 
   // Runs that wait. A run that is there already is replaced.
@@ -67,7 +67,7 @@ class ClusterQueue {
     waiting_.Push(std::move(run));
   }
   std::optional<QueuedRun> Remove(std::string_view run_key);
-  // Whether the run waits here; then it stands where `held` says.
+  // Returns whether the run waits here; then it stands where `held` says.
   bool SetHeld(std::string_view run_key, bool held);
   // In the order of the queue; nothing if none may start.
   const QueuedRun* First() const { return waiting_.First(); }
@@ -76,7 +76,7 @@ class ClusterQueue {
 
   // The runs that start now, which have what they need from here on, until Release.
   std::vector<ReadyRun> Round(absl::Time now);
-  // As the last round found it; nothing if it left no run waiting.
+  // The blocked run of the last round; nothing if it left no run waiting.
   const std::optional<BlockedRun>& blocked() const { return blocked_; }
 
   // For a run that comes now, beside the ledger and the occupants.
@@ -84,12 +84,12 @@ class ClusterQueue {
     return {.waiting = waiting(), .is_settled = is_settled_, .reserved = reserved_};
   }
 
-  // Those that have their allocations.
+  // The runs that have their allocations.
   const Occupants& occupants() const { return occupants_; }
 
   // A run that has been running since before a restart. `end`: at the latest.
   void Restore(const std::string& run_key, const Allocation& allocation, absl::Time end);
-  // What the run has is free again. Nothing happens if it has nothing.
+  // Frees the run's allocation. Nothing happens if it has nothing.
   void Release(std::string_view run_key);
 
  private:

@@ -1,4 +1,4 @@
-// What the hosts of a cluster have.
+// The hosts of a cluster, and their resources.
 #ifndef MUSTER_AGENTS_MACHINES_SCHEDULING_HOSTS_H_
 #define MUSTER_AGENTS_MACHINES_SCHEDULING_HOSTS_H_
 
@@ -18,7 +18,7 @@ struct Gpu {
   friend bool operator==(const Gpu&, const Gpu&) = default;
 };
 
-// What runs may use of one host.
+// The resources of one host that runs may use.
 struct Capacity {
   uint32_t cores = 0;
   uint64_t memory_bytes = 0;

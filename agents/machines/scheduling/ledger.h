@@ -27,9 +27,10 @@ class Ledger {
   // Why the cluster could not satisfy this request if all of its hosts were up and free; nothing if
   // it could.
   std::optional<Misfit> Refusal(const Request& request) const;
-  // Whether the hosts that are up could, if they were free.
+  // Returns whether the hosts that are up could, if they were free.
   bool CouldFit(const Request& request) const { return free_.Fits(request); }
-  // What is missing now, e.g. "2 of 4 cores", "2 hosts with 4 h100 GPUs"; empty if nothing is.
+  // Returns the present shortage, e.g. "2 of 4 cores", "2 hosts with 4 h100 GPUs"; empty if there
+  // is none.
   std::string Shortage(const Request& request) const;
 
   // Takes what the request needs, or nothing at all.

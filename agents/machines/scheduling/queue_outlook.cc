@@ -3,7 +3,8 @@
 namespace muster::machines {
 namespace {
 
-// Whether a round would start it: all that waits was tried, so that none of it comes before.
+// Returns whether a round would start it: all that waits was tried, so that none of it comes
+// before.
 bool StartsAtOnce(const QueuedRun& run, const std::optional<ReservedRun>& reserved,
                   const Room& room, const Occupants& occupants, absl::Time now) {
   if (!reserved.has_value() || run.priority > reserved->priority) return room.Fits(run.request);

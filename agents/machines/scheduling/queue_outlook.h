@@ -1,5 +1,5 @@
-// What a run that comes now can expect of a queue. A small value, so that it can be asked beside
-// the thread that owns the queue. Pure.
+// Estimates how long a run that comes now would wait in a queue. A small value, so that it can be
+// asked beside the thread that owns the queue. Pure.
 #ifndef MUSTER_AGENTS_MACHINES_SCHEDULING_QUEUE_OUTLOOK_H_
 #define MUSTER_AGENTS_MACHINES_SCHEDULING_QUEUE_OUTLOOK_H_
 
@@ -29,8 +29,7 @@ struct QueueOutlook {
 };
 
 // How long the run waits at the most if it comes now, as the last of its priority: zero if a round
-// would start it, and InfiniteDuration if nobody knows. What it finds is that of the outlook's
-// queue.
+// would start it, and InfiniteDuration if nobody knows. The answer is that of the outlook's queue.
 absl::Duration WaitOf(const QueuedRun& run, const QueueOutlook& outlook, const Ledger& ledger,
                       const Occupants& occupants, absl::Time now);
 

@@ -1,4 +1,4 @@
-// What a run asks for, and what it is given.
+// A run's request, and its allocation.
 #ifndef MUSTER_AGENTS_MACHINES_SCHEDULING_REQUEST_H_
 #define MUSTER_AGENTS_MACHINES_SCHEDULING_REQUEST_H_
 
@@ -14,7 +14,7 @@ namespace muster::machines {
 // Thousandths of a GPU in a whole one.
 inline constexpr uint32_t kWholeGpu = 1000;
 
-// What a run needs: `nodes` times the rest, each node on a host of its own.
+// The needs of a run: `nodes` times the rest, each node on a host of its own.
 struct Request {
   uint32_t nodes = 1;
   uint32_t cores = 0;
@@ -29,7 +29,7 @@ struct Request {
   friend auto operator<=>(const Request&, const Request&) = default;
 };
 
-// Of one node.
+// The allocation on one node.
 struct NodeAllocation {
   uint32_t host = 0;  // its place in the cluster's list
   uint32_t cores = 0;
@@ -39,7 +39,7 @@ struct NodeAllocation {
   friend bool operator==(const NodeAllocation&, const NodeAllocation&) = default;
 };
 
-// What a run has: its nodes by rank. Empty: nothing.
+// The allocation of a run: its nodes by rank. Empty: nothing.
 struct Allocation {
   std::vector<NodeAllocation> nodes = {};
 
@@ -52,7 +52,8 @@ struct Misfit {
   std::string remedy;
 };
 
-// What is wrong with a request, whatever the cluster has: more than one GPU, but not whole ones.
+// Returns the fault of a request that no cluster could fulfil: more than one GPU, but not whole
+// ones.
 std::optional<Misfit> CheckShare(const Request& request);
 
 // "2 h100 GPUs", "0.5 of a GPU".

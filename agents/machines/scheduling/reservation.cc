@@ -55,7 +55,7 @@ Reservation::Reservation(const Request& request, const Room& room, const Occupan
     const absl::Time end = last->first.end;
     // One that is over its limit is about to end.
     time_ = std::max(end, now);
-    // What ends at the same moment is free as well.
+    // Resources of runs that end at the same moment are free as well.
     while (time_ != absl::InfiniteFuture() && ++last != occupants.end() &&
            last->first.end <= time_) {
       then_.GiveBack(last->second.allocation);

@@ -41,8 +41,8 @@ using Occupants = std::map<EndOrder, Occupant>;
 absl::Duration LongestWait(const Request& request, bool could_fit, const Room& room,
                            const Occupants& occupants, absl::Time now);
 
-// Whether a run behind the blocked one may have all that is free now, and not only what is beside
-// the reservation. `reserved`: its time. `blocked_since`: as kFreePassing is counted.
+// Returns whether a run behind the blocked one may have all that is free now, and not only what is
+// beside the reservation. `reserved`: its time. `blocked_since`: as kFreePassing is counted.
 bool MayTakeAnything(absl::Duration time_limit, absl::Time reserved, absl::Time blocked_since,
                      absl::Time now);
 
@@ -54,7 +54,7 @@ class Reservation {
   // The run can start then at the latest, if occupants keep their limits; InfiniteFuture: some that
   // it waits for have none.
   absl::Time time() const { return time_; }
-  // What a run may have for ever, and the reserved one can start at `time` all the same.
+  // Room that a run may have for ever, while the reserved one can start at `time` all the same.
   const Room& beside() const { return beside_; }
 
   // To be said of each run that starts now. `from_beside`: it has its allocation from beside(), and

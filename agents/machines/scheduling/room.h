@@ -1,5 +1,5 @@
-// What is free on each host of a cluster, in numbers: where a request fits, and what is left when
-// it has been taken. A value that is cheap to copy, so that "what if" is asked of a copy. Pure.
+// Counts the free resources on each host of a cluster: where a request fits, and the rest when it
+// has been taken. A value that is cheap to copy, so that "what if" is asked of a copy. Pure.
 #ifndef MUSTER_AGENTS_MACHINES_SCHEDULING_ROOM_H_
 #define MUSTER_AGENTS_MACHINES_SCHEDULING_ROOM_H_
 
@@ -23,7 +23,7 @@ class Room {
  public:
   explicit Room(const std::vector<ClusterHost>& hosts);
 
-  // Whether all nodes fit at once.
+  // Returns whether all nodes fit at once.
   bool Fits(const Request& request) const;
   // How many hosts could take one node.
   size_t CountHosts(const Request& request) const;
@@ -34,9 +34,10 @@ class Room {
   // are not there are passed over.
   void Take(const Allocation& allocation);
   void GiveBack(const Allocation& allocation);
-  // Whether the host is given new runs.
+  // Returns whether the host is given new runs.
   void SetOpen(uint32_t host, bool open) { hosts_[host].open = open; }
-  // What is free on this host becomes what is free in both, which are of the same cluster.
+  // Sets the free resources on this host to those that are free in both rooms, which are of the
+  // same cluster.
   void Meet(const Room& a, const Room& b, uint32_t host);
 
   size_t size() const { return hosts_.size(); }
@@ -93,7 +94,7 @@ class Room {
   NodeAllocation NodeOn(uint32_t host, const Request& request, uint32_t type) const;
   // The device that a share goes to; nothing if there is none. The best has the least free.
   const Device* DeviceForShare(const HostRoom& host, uint32_t millis, uint32_t type) const;
-  // Those that nobody shares, of one type or of kAnyType.
+  // Returns the number of GPUs that nobody shares, of one type or of kAnyType.
   uint32_t WholeGpus(const HostRoom& host, uint32_t type) const;
   Device* FindDevice(uint32_t host, uint32_t index);
   static constexpr uint32_t kAnyType = UINT32_MAX;

@@ -1,5 +1,5 @@
 // The runs that wait: those of a higher priority first, and the others in the order in which they
-// came. Those that are held stand aside, in nobody's way. Pure; owned by one thread.
+// came. Runs that are held stand aside, in nobody's way. Pure; owned by one thread.
 #ifndef MUSTER_AGENTS_MACHINES_SCHEDULING_WAITING_RUNS_H_
 #define MUSTER_AGENTS_MACHINES_SCHEDULING_WAITING_RUNS_H_
 
@@ -39,7 +39,7 @@ class WaitingRuns {
   bool Contains(std::string_view run_key) const {
     return places_.contains(run_key) || held_.contains(run_key);
   }
-  // Those that may start.
+  // The number of runs that may start.
   size_t size() const { return places_.size(); }
   size_t held() const { return held_.size(); }
 
@@ -53,8 +53,8 @@ class WaitingRuns {
     kTake,   // it leaves the queue; the next of its kind is shown in its turn
     kStop,   // it stays, and no other is shown
   };
-  // Shows the first run of each kind, in the order of the queue. Those that were taken, in that
-  // order.
+  // Shows the first run of each kind, in the order of the queue. Returns the runs that were taken,
+  // in that order.
   std::vector<QueuedRun> Choose(const std::function<Choice(const QueuedRun&)>& choose);
 
  private:

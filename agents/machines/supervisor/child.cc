@@ -11,7 +11,7 @@
 namespace muster::machines {
 namespace {
 
-// What execvp(3) uses when PATH is not set.
+// The path that execvp(3) uses when PATH is not set.
 constexpr char kDefaultPath[] = "/usr/local/bin:/usr/bin:/bin";
 
 std::vector<char*> Pointers(const std::vector<std::string>& strings) {
@@ -29,8 +29,8 @@ std::string PathOf(const std::vector<std::string>& environment) {
   return kDefaultPath;
 }
 
-// What the child shares with its parent, which waits until the child has executed its program or
-// has given up.
+// The state that the child shares with its parent, which waits until the child has executed its
+// program or has given up.
 struct Shared {
   const char* program;
   char* const* arguments;

@@ -12,8 +12,8 @@ namespace {
 
 // A hundred thousand keys.
 constexpr size_t kMaxInputBytes = 16 << 20;
-// Of removing containers that a supervisor could not remove, all of them together: the agent waits
-// for a minute. What is left stays written down in its run's directory.
+// Time for removing the containers that a supervisor could not remove, all of them together: the
+// agent waits for a minute. The rest stays written down in its run's directory.
 constexpr int kRemovalMs = 20'000;
 
 }  // namespace

@@ -1,5 +1,5 @@
-// What the agent does on a host that it reaches over SSH: one command of muster-supervisor each,
-// which does with the run's directory there what the agent does itself on its own machine.
+// Serves the agent on a host that it reaches over SSH: each command of muster-supervisor does with
+// the run's directory there what the agent does itself on its own machine.
 //
 // Each returns the process's exit code (host_report.h). Single-threaded.
 #ifndef MUSTER_AGENTS_MACHINES_SUPERVISOR_HOST_COMMANDS_H_
@@ -29,7 +29,7 @@ int ReportCommand(const std::string& runs_directory, int64_t question, int patie
 // Tells reports of a later question.
 int QuestionCommand(const std::string& runs_directory, const std::string& question);
 
-// Of the runs on standard input, a RUN_DIR in each line: removes what only Muster needs; with
+// For the runs on standard input, a RUN_DIR in each line: removes what only Muster needs; with
 // `logs`, the output as well, and the directory unless the user has left files in it.
 int CleanCommand(bool logs);
 

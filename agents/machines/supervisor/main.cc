@@ -38,7 +38,7 @@ constexpr char kUsage[] =
     "so long ago, for so long, those behind that one first\n"
     "  limits                                           which limits runs can have here\n";
 
-// What only the agent gives, from afar; -1: it is none of these.
+// Runs a command that only the agent gives, from afar; -1: it is none of these.
 int HostCommand(int argc, char** argv) {
   using namespace muster::machines;
   const std::string_view name = argc > 1 ? argv[1] : "";

@@ -29,8 +29,8 @@ namespace {
 
 // How soon the end of a supervisor is noticed where the kernel has no pidfd (before 5.3).
 constexpr int kLookAgainMs = 1000;
-// Of removing containers in one report, all of them together: as long as a report without news
-// takes. The next one goes on with it.
+// Time for removing containers in one report, all of them together: as long as a report without
+// news takes. The next one goes on with it.
 constexpr int kRemovalMs = 10'000;
 // A hundred thousand runs.
 constexpr size_t kMaxInputBytes = 16 << 20;
@@ -106,7 +106,7 @@ class Reporter {
     has_all_pidfds_ = true;
     HostReport report = {.boot_id = boot_id_, .time_us = NowMicroseconds(), .runs = {}};
     for (const auto& [key, known] : known_) {
-      // What has ended stays so.
+      // A run that has ended stays so.
       if (known.stage == HostStage::kEnded || known.stage == HostStage::kVanished) continue;
       could_look_ = true;
       RankReport rank = LookAt(key, known);
@@ -172,7 +172,7 @@ class Reporter {
     rank->detail += " ended and left no exit record";
   }
 
-  // Whether this very process lives; then its end wakes Sleep.
+  // Returns whether this very process lives; then its end wakes Sleep.
   bool Watch(const ProcessId& process) {
     if (process.pid <= 0) return false;
     hosts::Fd pidfd(hosts::PidfdOpen(process.pid));
@@ -195,7 +195,7 @@ class Reporter {
     for (const hosts::Fd& owner : owners_) fds.push_back({owner.get(), POLLIN, 0});
     poll(fds.data(), fds.size(), has_all_pidfds_ ? ms : std::min(ms, kLookAgainMs));
     alignas(inotify_event) char buffer[65536];
-    // What has happened is looked for; only that something has is told here.
+    // The events only tell that something has happened; a look finds out what.
     while (read(inotify_.get(), buffer, sizeof buffer) > 0) {
     }
   }

@@ -37,7 +37,7 @@ void AddHostVariables(RunSpec* spec) {
   }
 }
 
-// Of a job that names none; its program says what is wrong with it.
+// Only for a job that names none; its program says what is wrong with it.
 void MakeResultsDirectory(const std::string& directory, const RunSpec& spec) {
   const std::string results = directory + "/" + kResultsDirectory;
   for (const std::string& variable : spec.environment) {

@@ -30,7 +30,7 @@ std::optional<ProcessId> OwnerOf(const std::string& directory) {
   return found->second.owner;
 }
 
-// Whether it was there.
+// Returns whether it was there.
 bool Terminate(const ProcessId& process) {
   // First the handle, then the look: what the look sees is what the handle holds.
   const hosts::Fd pidfd(hosts::PidfdOpen(process.pid));

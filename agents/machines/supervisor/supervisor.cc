@@ -32,7 +32,7 @@ namespace {
 constexpr int kExitTries = 30;
 constexpr unsigned kExitRetrySeconds = 1;
 
-// What SkyPilot calls otherwise in setup.
+// Adds SkyPilot's names for variables that differ in setup.
 void AddSetupNames(std::vector<std::string>* environment) {
   constexpr std::string_view kPrefix = "SKYPILOT_";
   constexpr std::string_view kOther[] = {"NODE_RANK=", "NODE_IPS=", "NUM_GPUS_PER_NODE="};
@@ -158,7 +158,7 @@ void Supervisor::MakeGroup() {
 
 void Supervisor::LeaveGroup() {
   exit_.oom_kills += group_.CountOomKills();
-  // What could not be removed is named there.
+  // Groups that could not be removed are named there.
   if (group_.Remove()) unlink(PathOf(kGroupsFile).c_str());
 }
 

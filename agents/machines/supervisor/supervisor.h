@@ -50,16 +50,17 @@ class Supervisor {
   // Sees to the limits; a run that cannot have them goes without, and its exit record says so.
   void MakeGroup();
   void LeaveGroup();
-  // Runs one phase to its end, or until the run must end. Whether the next phase may follow.
+  // Runs one phase to its end, or until the run must end. Returns whether the next phase may
+  // follow.
   bool RunPhase(ExitRecord::Phase phase);
-  // Whether nobody has asked for the run's end; begins the phase in the exit record.
+  // Returns whether nobody has asked for the run's end; begins the phase in the exit record.
   bool MayBegin(ExitRecord::Phase phase);
   // Its program, once that has ended or time is up; nothing: there is none.
   std::optional<pid_t> StartPhase(ExitRecord::Phase phase);
   ChildRequest DescribeChild(ExitRecord::Phase phase);
 
   // ---- runs in a container (supervisor_container.cc)
-  // Sees to it that the host has the image. Whether setup may follow.
+  // Sees to it that the host has the image. Returns whether setup may follow.
   bool FetchImage();
   // Asks the tool: "", or why it cannot hold a container to these.
   std::string WhyToolSetsNoLimits(const GroupLimits& limits);
@@ -75,7 +76,7 @@ class Supervisor {
   // Sends TERM to what runs in a container of podman or docker; false: there is none, or none that
   // runs. podman itself, told so while it starts one, ends and leaves that running.
   bool TellContainer(pid_t leader);
-  // Whether something in it was killed for memory, as far as the tool can tell.
+  // Returns whether something in it was killed for memory, as far as the tool can tell.
   bool WasOom(const ContainerPlan& plan, pid_t leader);
   std::string ContainerName(ExitRecord::Phase phase) const;
   std::vector<std::string> DeviceNames() const;
@@ -83,7 +84,8 @@ class Supervisor {
   // Starts the container's tool, whose words go into kContainerLogFile; -1: it could not be
   // started.
   pid_t StartTool(const std::vector<std::string>& words);
-  // Whether it ended well. Of the phase's program, whose end is not to be missed meanwhile.
+  // Returns whether it ended well. `leader`: the phase's program, whose end is not to be missed
+  // meanwhile.
   bool FinishTool(const std::vector<std::string>& words, pid_t leader);
   // Likewise; by SteadyMilliseconds.
   bool FinishToolUntil(int64_t until_ms, const std::vector<std::string>& words, pid_t leader);

@@ -24,9 +24,9 @@ namespace {
 constexpr int64_t kToolPatienceMs = 60'000;
 // Between two looks at a tool, of whose end a signal tells.
 constexpr int64_t kToolRoundMs = 100;
-// Of a tool's log, which has a line for each layer of an image.
+// Bytes of a tool's log, which has a line for each layer of an image.
 constexpr size_t kMaxToolLogBytes = 1 << 20;
-// What an exit record has room for.
+// Bytes for which an exit record has room.
 constexpr size_t kMaxQuotedBytes = 1000;
 
 // The value of a variable among "NAME=value"; empty if it is not there.
@@ -212,7 +212,7 @@ bool Supervisor::TellContainer(pid_t leader) {
 }
 
 bool Supervisor::WasOom(const ContainerPlan& plan, pid_t leader) {
-  // What was killed without a limit was killed for want of memory on the machine.
+  // A process that was killed without a limit was killed for want of memory on the machine.
   if (exit_.memory_limit_bytes == 0) return false;
   // conmon notes it where it was started, also of a process that is not the container's first.
   if (access(PathOf(kConmonOomFile).c_str(), F_OK) == 0) return true;

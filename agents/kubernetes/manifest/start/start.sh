@@ -1,5 +1,5 @@
 #!/bin/sh
-# What a run's container starts: runs setup, then the command, and ends as they do.
+# Starts a run in its container: runs setup, then the command, and ends as they do.
 #
 #   sh start [LAST_WORDS]
 #
@@ -18,14 +18,14 @@ MUSTER_TERM=
 MUSTER_STOPPED=
 MUSTER_ELSE=
 
-# What the trap does. A signal that comes before the program is there waits for it.
+# Handles the trap. A signal that comes before the program is there waits for it.
 muster_stop() {
   MUSTER_CUT=1 MUSTER_STOPPED=1 MUSTER_TERM=1
   muster_pass_on
 }
 
 # As the first process of a container this shell alone gets the signal, and the program may well be the child of a
-# script that would die of it and take the program along: so it goes to all.
+# script that would die of the signal and take the program along: so the signal goes to all.
 muster_pass_on() {
   if [ -z "$MUSTER_CHILD" ] || [ -z "$MUSTER_TERM" ]; then return; fi
   MUSTER_TERM=
@@ -52,8 +52,8 @@ muster_await() {
   done
 }
 
-# What got the signal may need a while for its answer, longer than the script that started it. Kubernetes ends the
-# patience.
+# A program that got the signal may need a while for its answer, longer than the script that started it.
+# Kubernetes ends the patience.
 muster_await_others() {
   if [ -z "$MUSTER_STOPPED" ] || [ "$$" != 1 ]; then return; fi
   while kill -0 -1; do

@@ -1,6 +1,6 @@
 #!/bin/sh
-# What looks, before a run's container is made, whether its data is there: what Kubernetes mounts from within a volume
-# and does not find, it would make. It unpacks what the job brings along, too.
+# Checks, before a run's container is made, whether its data is there: Kubernetes would make a directory that it
+# mounts from within a volume and does not find. It unpacks what the job brings along, too.
 #
 #   sh storage
 #
