@@ -56,7 +56,7 @@ std::string FirstFailure(const v1::PlanJobResponse& response) {
   return "no cluster says why";
 }
 
-// What alternatives differ in most often.
+// Names the fields in which alternatives differ most often.
 std::string WordsFor(const v1::JobSpec& spec) {
   std::vector<std::string> words;
   for (const v1::GpuRequest& gpus : spec.resources().gpus())
@@ -72,7 +72,7 @@ bool AreAlike(const Alternative& one, const Alternative& other) {
   return google::protobuf::util::MessageDifferencer::Equals(one.completed, other.completed);
 }
 
-// Those that the command line makes the same are one: nobody is asked twice about it.
+// Alternatives that the command line makes the same are one: nobody is asked twice about it.
 std::vector<Alternative> Complete(const std::vector<v1::JobSpec>& specs,
                                   const std::function<absl::Status(v1::JobSpec*)>& complete) {
   std::vector<Alternative> all;
@@ -94,8 +94,8 @@ class Chooser {
  public:
   explicit Chooser(Session* session) : session_(*session), deadline_(absl::Now() + kPatience) {}
 
-  // Those behind one that would start at once are not asked for. False: nobody answers, which the
-  // submission tells.
+  // Alternatives behind one that would start at once are not asked for. False: nobody answers,
+  // which the submission tells.
   bool Judge(std::vector<Alternative>* all) {
     for (Alternative& one : *all) {
       if (one.outlook == Outlook::kNowhere) continue;
@@ -114,7 +114,7 @@ class Chooser {
   bool Ask(Alternative* one) {
     v1::PlanJobRequest request;
     *request.mutable_spec() = one->completed;
-    // What is brought along is the same with each, and has not been read yet.
+    // The uploads are the same with each alternative, and have not been read yet.
     request.mutable_spec()->clear_uploads();
     const absl::Time asked = absl::Now();
     const auto response = session_.client.PlanJob(request);

@@ -10,10 +10,10 @@
 
 namespace muster::cli {
 
-// Of each job with alternatives takes the first that some cluster would start at once, else the
-// first that some cluster can run, else the first of which that is not known, as their plans say,
-// and tells which. If no cluster can run any, the first of all remains, and what stands against
-// each is told. `complete` writes what else the command line says over a spec.
+// Chooses, for each job with alternatives, the first that some cluster would start at once, else
+// the first that some cluster can run, else the first of which that is not known, as their plans
+// say, and tells which. If no cluster can run any, the first of all remains, and the obstacles of
+// each are told. `complete` writes the values of the command line over a spec.
 void ChooseAlternatives(Session& session, const std::function<absl::Status(v1::JobSpec*)>& complete,
                         client::JobFile* jobs);
 

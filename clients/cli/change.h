@@ -1,5 +1,4 @@
-// What cancel, hold and release have in common: jobs by number or by filter, all of them or a
-// trial.
+// The common part of cancel, hold and release: jobs by number or by filter, all of them or a trial.
 #ifndef MUSTER_CLIENTS_CLI_CHANGE_H_
 #define MUSTER_CLIENTS_CLI_CHANGE_H_
 

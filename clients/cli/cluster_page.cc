@@ -43,7 +43,7 @@ using Counts = google::protobuf::Map<std::string, uint32_t>;
 
 using FreeParts = google::protobuf::Map<std::string, v1::FreeGpus>;
 
-// What is shown of them; a job needs one that is large enough.
+// Parts that are shown at most; a job needs one that is large enough.
 constexpr int kMostPartsShown = 4;
 
 // " +0.5 +0.25": what is left of devices that runs share.

@@ -26,7 +26,7 @@ Results go to standard output, everything else to standard error.
 Exit codes: 0 ok, 1 error, 2 usage, 4 not allowed, 8 time-out; of a job that was waited for:
 10 failed (muster show has its own exit code), 11 canceled, 12 failed by its cluster's doing; 13 no cluster can run it, or it names an unknown one.)";
 
-// What every verb's help ends with.
+// Ends the help of every verb.
 std::string Footer(std::string_view example) {
   return fmt::format(
       "For example:\n  muster {}\n\nBesides: --broker ADDRESS, -o FORMAT and -q; see muster "
@@ -366,7 +366,7 @@ std::string BadLabel(const Invocation& call) {
   return "";
 }
 
-// What CLI11 cannot see. Empty: nothing is wrong.
+// Finds errors that CLI11 cannot see. Empty: nothing is wrong.
 std::string Inconsistency(const Invocation& call, bool has_command) {
   switch (call.verb) {
     case Verb::kRun:

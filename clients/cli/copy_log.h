@@ -29,7 +29,7 @@ struct CopiedLog {
 
 // Passes a log on until it ends. To a terminal, what would act on it is made harmless unless the
 // target is raw; elsewhere the bytes go as they are. `pieces`, if not null, counts them as they are
-// written. What is not complete is said on standard error.
+// written. If the log is not complete, standard error says so.
 absl::StatusOr<CopiedLog> CopyLog(client::Client& client, Terminal& terminal,
                                   const v1::ReadLogRequest& request, const LogTarget& target,
                                   std::atomic<uint64_t>* pieces = nullptr);

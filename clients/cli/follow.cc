@@ -19,7 +19,7 @@
 namespace muster::cli {
 namespace {
 
-// As many as one WatchJobs takes.
+// One WatchJobs takes as many.
 constexpr size_t kMaxWatched = 1000;
 // The rest of a log arrives soon after its job's end, or the broker says that it does not; this is
 // for a broker that says neither.
@@ -154,7 +154,7 @@ class Progress {
     const bool is_silent = silence != Silence::kNone;
     const std::string reason =
         Waits(job.state()) || is_silent ? OneLine(job.state_reason().message()) : "";
-    // What keeps a host from answering may be another thing with each try.
+    // The words about a host that does not answer may differ with each try.
     const Seen seen{job.state(), silence == Silence::kHost ? "" : reason, silence};
     Seen& last = last_[job.id()];
     const Silence before = last.silence;
@@ -183,7 +183,7 @@ class Progress {
     Silence silence = Silence::kNone;
     bool operator==(const Seen&) const = default;
   };
-  // Of many jobs, the first ones: they are the next to start.
+  // If there are many jobs, only the first ones: they are the next to start.
   static constexpr size_t kMaxLookedAt = 20;
 
   client::Client& client_;

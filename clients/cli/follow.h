@@ -29,7 +29,7 @@ struct LogChoice {
   bool is_merged = false;    // standard error goes to our standard output, too
   bool is_labelled = false;  // "(NAME, rank=1) " stands before each line
   std::string name;          // of the job, for the labels
-  // Of what is there of the first run's logs, so many of the last lines only; 0: all.
+  // Lines of the first run's present logs that are shown at most, the last ones; 0: all.
   uint32_t tail_lines = 0;
 };
 
@@ -38,7 +38,7 @@ struct LogPart {
   v1::ReadLogRequest request;
   LogTarget target;
 };
-// Those that were chosen, rank 0 first.
+// Returns the parts that were chosen, rank 0 first.
 std::vector<LogPart> LogParts(uint64_t job, uint32_t run, bool raw, const LogChoice& choice);
 
 // The same for one job whose logs are passed on meanwhile: by default rank 0's standard output to

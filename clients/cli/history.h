@@ -1,4 +1,4 @@
-// What has happened to a job.
+// Shows the history of a job.
 #ifndef MUSTER_CLIENTS_CLI_HISTORY_H_
 #define MUSTER_CLIENTS_CLI_HISTORY_H_
 

@@ -11,7 +11,7 @@
 namespace muster::cli {
 namespace {
 
-// What a shell gives for a process that SIGINT ended.
+// A shell gives this code to a process that SIGINT ended.
 constexpr int kInterrupted = 130;
 
 }  // namespace

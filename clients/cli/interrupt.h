@@ -9,10 +9,9 @@
 
 namespace muster::cli {
 
-// What an interrupt (Ctrl-C) does to a command that waits: it writes a remark and ends the process
-// with code 130. The jobs go on. Make one before the client, because the threads
-// of gRPC must not hear the signal either; it stays in force to the end of the process.
-// Thread-safe.
+// Handles an interrupt (Ctrl-C) of a command that waits: writes a remark and ends the process with
+// code 130. The jobs go on. Make one before the client, because the threads of gRPC must not hear
+// the signal either; it stays in force to the end of the process. Thread-safe.
 class OnInterrupt {
  public:
   OnInterrupt(Terminal* terminal, std::string remark);

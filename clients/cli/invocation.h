@@ -1,4 +1,4 @@
-// What the command line asks for.
+// The request that a command line makes.
 #ifndef MUSTER_CLIENTS_CLI_INVOCATION_H_
 #define MUSTER_CLIENTS_CLI_INVOCATION_H_
 
@@ -47,7 +47,8 @@ enum class Verb {
   kSky,
 };
 
-// Flags that describe a job: all of it for `run`, changes to a file for `submit`. As written.
+// Flags that describe a job: all of it for `run`, changes to a file for `submit`. The values are as
+// the user has written them.
 struct SpecFlags {
   std::optional<std::string> name, project, pool, gpus, cpus, memory, time, workdir, image;
   std::optional<uint32_t> nodes;
@@ -59,8 +60,8 @@ struct SpecFlags {
   absl::Status ApplyTo(v1::JobSpec* spec) const;
 };
 
-// A job, or one run of it: "42", "42.2". Of an array a task, or all of them: "42_5", "42_*"; before
-// the verb begins, ResolveTasks puts their jobs in their place.
+// A job, or one run of it: "42", "42.2". An array's task, or all of its tasks: "42_5", "42_*";
+// before the verb begins, ResolveTasks puts their jobs in their place.
 struct JobRef {
   uint64_t job = 0;
   uint32_t run = 0;                // 0: the latest

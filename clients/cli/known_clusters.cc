@@ -13,7 +13,7 @@
 namespace muster::cli {
 namespace {
 
-// As resources.infra has it.
+// Returns the kind in the words of resources.infra.
 std::string_view InfraOf(v1::ClusterKind kind) {
   switch (kind) {
     case v1::CLUSTER_KIND_SLURM:
@@ -25,7 +25,7 @@ std::string_view InfraOf(v1::ClusterKind kind) {
   }
 }
 
-// Whether the job may go to the cluster: of alternatives, one is taken.
+// Returns whether the job may go to the cluster: of alternatives, one is taken.
 bool Names(const v1::JobSpec& spec, const std::string& cluster) {
   const auto& named = spec.placement().clusters();
   return std::find(named.begin(), named.end(), cluster) != named.end();

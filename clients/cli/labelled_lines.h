@@ -15,7 +15,7 @@ class LabelledLines {
   // The lines that the piece completes, each with the label; what is left waits for its end, up to
   // kMaxHeldBytes.
   std::string Next(std::string_view piece);
-  // What is left, as a line.
+  // Returns the rest, as a line.
   std::string Finish();
 
  private:

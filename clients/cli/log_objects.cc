@@ -20,7 +20,7 @@ Json ObjectOf(uint32_t rank, v1::LogStream stream, uint64_t offset) {
           {"offset", fmt::format("{}", offset)}};
 }
 
-// As much of a long line as becomes an object of its own.
+// Returns how much of a long line becomes an object of its own.
 size_t BytesOfCut(std::string_view line) {
   constexpr size_t kMaxCharacterBytes = 4;
   const size_t bytes = contract::CutBetweenCharacters(line, kMaxLogObjectBytes).size();

@@ -30,9 +30,9 @@ class LogObjects {
   // The objects that are complete with this piece. Where the offset is not the end of the piece
   // before, the bytes between are not kept.
   std::string Next(uint32_t rank, v1::LogStream stream, uint64_t offset, std::string_view data);
-  // What is left of the stream, and its end.
+  // Returns the rest of the stream, and its end.
   std::string End(uint32_t rank, v1::LogStream stream, v1::LogEnd end);
-  // What is left of all streams, of a log that breaks off.
+  // Returns the rest of all streams, of a log that breaks off.
   std::string Flush();
 
  private:

@@ -178,7 +178,7 @@ int main(int argc, char** argv) {
   try {
     code = muster::cli::Main(argc, argv);
   } catch (const std::exception& error) {
-    // Of our own code only memory can run out; the libraries' errors are caught where they are
+    // Our own code can only run out of memory; the libraries' errors are caught where they are
     // called.
     fprintf(stderr, "muster: %s\n", error.what());
   }

@@ -29,7 +29,7 @@ void AddRepeated(CLI::App* verb, const std::string& flag, const std::string& typ
 CLI::Option* AddNumber(CLI::App* verb, const std::string& flag, int64_t min, int64_t max,
                        const std::string& description, std::function<void(int64_t)> set);
 
-// What AddStates takes besides states: jobs that are held, queued or pending.
+// The word that AddStates takes besides states: jobs that are held, queued or pending.
 inline constexpr std::string_view kHeldState = "HELD";
 
 // States of jobs by their names, in any case, and kHeldState; several with commas between them.
@@ -42,7 +42,8 @@ void AddJobPath(CLI::App* verb, std::vector<JobRef>* jobs, std::string* path);
 // Jobs by their numbers; runs of theirs (42.1) too if `runs`.
 void AddJobs(CLI::App* verb, bool runs, std::vector<JobRef>* jobs);
 
-// What to count by: state, cluster, user, project, label=KEY; several with commas between them.
+// Adds the option that says what to count by: state, cluster, user, project, label=KEY; several
+// with commas between them.
 void AddCountBy(CLI::App* verb, std::vector<CountBy>* by);
 
 // Jobs by their numbers, or those of a filter, or what would be done to either.

@@ -54,7 +54,7 @@ constexpr std::array kVerbs = {
         "was canceled.",
         true},
 };
-// Of the command itself, before the verb; their values are words of their own.
+// Options of the command itself, before the verb; their values are words of their own.
 constexpr std::array<std::string_view, 3> kWithValue = {"--broker", "-o", "--output"};
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What pages are made of.
+// Builds pages.
 #ifndef MUSTER_CLIENTS_CLI_PAGE_H_
 #define MUSTER_CLIENTS_CLI_PAGE_H_
 
@@ -29,7 +29,7 @@ class Page {
     if (value.empty() || value == "-") return;
     out_ += fmt::format("  {:<11} {}\n", label, Paint(value, colour, colours_));
   }
-  // What it is about follows in lines of its own.
+  // The content follows in lines of its own.
   void Label(std::string_view label) { out_ += fmt::format("  {}\n", label); }
   void Time(std::string_view label, const google::protobuf::Timestamp& time, absl::Time now) {
     if (time.seconds() == 0) return;

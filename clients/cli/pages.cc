@@ -19,12 +19,12 @@
 namespace muster::cli {
 namespace {
 
-// Of a script; `-o yaml` shows all of it.
+// Lines of a script that are shown; `-o yaml` shows all of it.
 constexpr size_t kMaxScriptLines = 20;
 
 using Variables = google::protobuf::Map<std::string, std::string>;
 
-// What tells a task of an array its place has a line of its own.
+// A task's variables about its array are left out, since its place has a line of its own.
 Variables WithoutArray(const Variables& variables) {
   Variables others;
   for (const auto& [name, value] : variables) {

@@ -1,4 +1,4 @@
-// What a plan says of a job's start.
+// Describes what a plan says of a job's start.
 #ifndef MUSTER_CLIENTS_CLI_PLAN_OUTLOOK_H_
 #define MUSTER_CLIENTS_CLI_PLAN_OUTLOOK_H_
 
@@ -7,10 +7,11 @@
 
 namespace muster::cli {
 
-// Whether something stands against it.
+// Returns whether something stands against it.
 bool HasFailed(const v1::JobPlan& plan);
 
-// As the cluster expects it; false also if it does not say.
+// Returns whether the cluster expects the job to start at once; false also if the cluster does not
+// say.
 bool StartsAtOnce(const v1::JobPlan& plan, absl::Time now);
 
 }  // namespace muster::cli

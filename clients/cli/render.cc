@@ -34,7 +34,7 @@ std::string WithExitCodes(std::string_view json) {
     out.append(json.substr(0, open + 1));
     const std::string_view blank = json.substr(open + 1, inner - open - 1);
     const std::string_view rest = json.substr(inner);
-    // What a signal ended has no exit code.
+    // A program that a signal ended has no exit code.
     const bool is_told = rest.starts_with("\"code\"") || rest.starts_with("\"signal\"");
     if (!is_told) out.append(blank).append(rest[0] == '}' ? "\"code\": 0" : "\"code\": 0,");
     json.remove_prefix(open + 1);
@@ -53,7 +53,7 @@ std::string Convert(const google::protobuf::Message& message, bool indented) {
   return WithExitCodes(json);
 }
 
-// Whether YAML's readers, of version 1.1 too, take it for the text that it is.
+// Returns whether YAML's readers, of version 1.1 too, take it for the text that it is.
 bool IsPlain(const std::string& text) {
   constexpr std::array<std::string_view, 9> kWords = {"true", "false", "yes", "no", "on",
                                                       "off",  "null",  "y",   "n"};
@@ -68,7 +68,7 @@ bool IsPlain(const std::string& text) {
   return safe && std::find(kWords.begin(), kWords.end(), lower) == kWords.end();
 }
 
-// Whether it can be written line by line under a '|'.
+// Returns whether it can be written line by line under a '|'.
 bool IsBlock(const std::string& text) {
   const size_t first_line_end = text.find('\n');
   if (first_line_end == std::string::npos || text[0] == ' ' || text[0] == '\n') return false;
@@ -80,8 +80,8 @@ bool IsBlock(const std::string& text) {
   return true;
 }
 
-// As JSON, which escapes controls; what else could act on a terminal is escaped together with all
-// that is not ASCII.
+// Writes a value as JSON, which escapes controls; other characters that could act on a terminal are
+// escaped together with all that is not ASCII.
 std::string Quoted(const Json& value) {
   const std::string json = value.dump();
   return Harmless(json) == json ? json : value.dump(-1, ' ', /*ensure_ascii=*/true);

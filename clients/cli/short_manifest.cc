@@ -20,7 +20,7 @@ constexpr size_t kMaxManifestBytes = 512 << 10;
 constexpr std::string_view kOwnVolumes = "muster-";
 constexpr char kQueueLabel[] = "kueue.x-k8s.io/queue-name";
 
-// What is there, or a null node.
+// Returns the node at the path, or a null node.
 YAML::Node At(YAML::Node node, std::initializer_list<const char*> path) {
   for (const char* key : path) {
     if (!node.IsMap() || !node[key].IsDefined()) return YAML::Node();

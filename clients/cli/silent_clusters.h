@@ -31,7 +31,7 @@ class SilentClusters {
   void Ask();
 
   client::Client& client_;
-  // Those of which there is no word, by name.
+  // The clusters that have sent no word, by name.
   std::optional<std::map<std::string, v1::Cluster>> silent_;
 };
 

@@ -17,7 +17,7 @@ absl::Status Bad(std::string_view flag, std::string_view problem) {
   return absl::InvalidArgumentError(fmt::format("{}: {}", flag, problem));
 }
 
-// What a parser of the contract says, said of a flag.
+// Turns an error of the contract's parsers into one about a flag.
 absl::Status BadFlag(std::string_view flag, const absl::Status& status) {
   const auto bad_request = contract::GetBadRequest(status);
   const bool named = bad_request && !bad_request->field_violations().empty();

@@ -58,7 +58,7 @@ struct Sending {
   bool held = false;
 };
 
-// Of "requests[3].spec." the 3, and `job` of "spec."; `names` loses it.
+// Takes the 3 from "requests[3].spec.", and `job` from "spec."; `names` loses it.
 size_t TakeJob(size_t job, std::string_view* names) {
   constexpr std::string_view kRequests = "requests[";
   constexpr std::string_view kSpec = "spec.";
@@ -161,7 +161,7 @@ int FailUsage(Session& session, const absl::Status& status) {
   return kUsage;
 }
 
-// What to do about a submission without an answer.
+// Advises about a submission without an answer.
 std::string RepeatRemark(const Session& session, size_t count, const std::string& id) {
   if (session.call.verb == Verb::kSbatch) {
     return "the broker may have it all the same; look before you submit it again: muster squeue "
@@ -185,7 +185,7 @@ absl::StatusOr<v1::SubmitJobsResponse> SendOnce(Session& session, const client::
   return ForTheUser(AtItsPlace(response.status(), jobs.places), session.call, flags);
 }
 
-// Whether the broker lacks files that are here to be uploaded.
+// Returns whether the broker lacks files that are here to be uploaded.
 bool LacksFiles(const absl::Status& status, const client::JobFile& jobs) {
   const auto info = contract::GetErrorInfo(status);
   return !jobs.local_uploads.empty() && info && info->reason() == "FILES_MISSING";
@@ -216,7 +216,7 @@ client::JobFileOptions FileOptions(const Invocation& call) {
   options.strict = call.strict;
   options.dialect = call.dialect;
   for (const std::string& pair : call.spec.env) {
-    // What is no pair, ApplyTo refuses.
+    // ApplyTo refuses a text that is no pair.
     const size_t equals = pair.find('=');
     if (equals != std::string::npos) options.env[pair.substr(0, equals)] = pair.substr(equals + 1);
   }
@@ -285,7 +285,7 @@ std::variant<v1::SubmitJobsResponse, int> SendJobs(Session& session, client::Job
   const std::string& given = session.call.request_id;
   const Sending how{given.empty() ? client::NewRequestId() : given, validate_only,
                     session.call.hold};
-  // What is wrong with the jobs themselves is told before their files are read.
+  // Faults of the jobs themselves are told before their files are read.
   if (const auto valid = RequestForAll(jobs.specs, flags, how); !valid.ok())
     return Fail(session, valid.status());
   if (absl::Status kinds = CheckKinds(session, jobs); !kinds.ok()) return Fail(session, kinds);

@@ -17,7 +17,7 @@ namespace muster::cli {
 // The API's name of a field, and what the user typed for it.
 using FieldFlags = std::span<const std::pair<std::string_view, std::string_view>>;
 
-// Those of submit, run and plan.
+// The flags of submit, run and plan.
 FieldFlags JobFlags();
 
 // The jobs that the command line names: those of its file, or its command, with its flags over

@@ -11,7 +11,7 @@ std::vector<std::string> LastLines(client::Client& client, v1::ReadLogRequest re
                                    size_t max_bytes, absl::Time deadline) {
   request.set_follow(false);
   request.set_tail_lines(static_cast<uint32_t>(lines));
-  // As much of the end as the lines can need; each has its line end, too.
+  // The part of the end that the lines can need at most; each has its line end, too.
   const size_t most = lines * (max_bytes + 1);
   std::string end;
   v1::LogStream stream = v1::LOG_STREAM_UNSPECIFIED;  // of the last piece

@@ -13,7 +13,7 @@
 namespace muster::cli {
 namespace {
 
-// Of one character of valid UTF-8.
+// Returns the code point of one character of valid UTF-8.
 uint32_t CodePoint(std::string_view character) {
   const auto first = static_cast<unsigned char>(character[0]);
   if (character.size() == 1) return first;
@@ -88,7 +88,7 @@ int WidthOf(std::string_view character) {
   return contract::CharacterBytes(character) == 0 ? 1 : CharacterWidth(CodePoint(character));
 }
 
-// Of the text's first characters, as many as have room.
+// Returns the bytes of the text's first characters that have room.
 size_t BytesThatFit(std::string_view text, size_t room) {
   size_t width = 0;
   size_t bytes = 0;

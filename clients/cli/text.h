@@ -11,7 +11,7 @@
 
 namespace muster::cli {
 
-// What would act on a terminal becomes visible: C0 and C1 controls and DEL, so escape sequences of
+// Makes visible what would act on a terminal: C0 and C1 controls and DEL, so escape sequences of
 // every kind, the marks that reorder a line's characters, and bytes that are not UTF-8. \x1b is
 // written "\x1b", U+202E "\u202e".
 enum class Keep {
@@ -24,7 +24,7 @@ std::string Harmless(std::string_view text, Keep keep = Keep::kNothing);
 class HarmlessStream {
  public:
   std::string Next(std::string_view piece);
-  // What is left at the end.
+  // Returns the rest at the end.
   std::string Finish();
 
  private:

@@ -24,11 +24,12 @@ class TreeWriter {
       : place_(std::move(place)), name_(std::move(name)) {}
   TreeWriter(const TreeWriter&) = delete;
   TreeWriter& operator=(const TreeWriter&) = delete;
-  // What is half written is removed.
+  // Removes a file that is half written.
   ~TreeWriter();
 
-  // As FetchFilesResponse has them. INVALID_ARGUMENT: it is nothing that may be laid out. A file is
-  // there, whole and in place of what was there, when the next entry has begun, or at the end.
+  // Begins an entry of FetchFilesResponse. INVALID_ARGUMENT: it is nothing that may be laid out. A
+  // file is there, whole and in place of what was there, when the next entry has begun, or at the
+  // end.
   absl::Status Begin(const v1::FileTreeEntry& entry);
   absl::Status Append(std::string_view bytes);
   // Nothing follows.

@@ -17,7 +17,7 @@ bool HasBytes() {
   return ioctl(0, FIONREAD, &held) == 0 && held > 0;
 }
 
-// Whether it is not our parent's standard input as well.
+// Returns whether it is not our parent's standard input as well.
 bool IsOursAlone(const struct stat& input) {
   struct stat parents;
   const std::string path = fmt::format("/proc/{}/fd/0", getppid());

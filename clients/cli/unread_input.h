@@ -6,9 +6,9 @@
 
 namespace muster::cli {
 
-// Whether there is something to read on our standard input that was meant for this command: a file
-// of which nobody has read anything, or a pipe with bytes in it that our parent does not have as
-// its own standard input. It never waits and reads nothing.
+// Finds out whether our standard input has bytes that were meant for this command: a file of which
+// nobody has read anything, or a pipe with bytes in it that our parent does not have as its own
+// standard input. It never waits and reads nothing.
 //
 // Everything else is shared: the list of a loop (`while read x; do muster run ...; done <list`), of
 // which `read` has taken a line before us, the script that a shell reads from a pipe (as CI does),

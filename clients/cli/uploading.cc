@@ -72,8 +72,8 @@ absl::Status Send(Session& session, const MissingFiles& missing) {
   return status;
 }
 
-// What is wrong with the files, clusters can tell by their list alone, which is small: the broker
-// has it before it is asked.
+// Clusters can find faults of the files by their list alone, which is small: the broker has it
+// before it is asked.
 absl::Status SendTrees(Session& session, MissingFiles* missing) {
   MissingFiles trees;
   MissingFiles others;

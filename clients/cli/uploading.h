@@ -16,8 +16,8 @@ namespace muster::cli {
 inline constexpr int kMaxReadings = 3;
 
 // Reads what the jobs bring along and names it in their specs; the broker gets the list of the
-// files, and none of them. What it is and how much of it the broker lacks, a sentence; empty: they
-// bring nothing.
+// files, and none of them. Returns a sentence about the files and about how much of them the broker
+// lacks; empty: the jobs bring none.
 absl::StatusOr<std::string> ReadUploads(Session& session, client::JobFile* file);
 
 // The same, and sends what the broker lacks. `check` is asked when it has the list, before the

@@ -11,7 +11,7 @@
 namespace muster::cli {
 namespace {
 
-// Of the words in a hint: enough to see which command is meant.
+// Words that a hint shows: enough to see which command is meant.
 constexpr size_t kMaxHintWords = 8;
 
 // "--cpu is not a flag of muster run; did you mean --cpus?"
@@ -30,7 +30,7 @@ std::string UnknownFlag(const CLI::App& verb, std::string_view written) {
                                      : fmt::format("did you mean {}?", nearest));
 }
 
-// Of the words that were typed from the first one on that cannot be meant.
+// Returns the typed words from the first one on that cannot be meant.
 std::string UnknownWords(const CLI::App& verb, std::vector<std::string> words, bool has_command) {
   if (words[0].starts_with('-')) return UnknownFlag(verb, words[0]);
   if (verb.get_name() != "run" || has_command) {

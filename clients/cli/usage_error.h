@@ -1,4 +1,4 @@
-// What is wrong with a command line, where CLI11 says too little.
+// Explains what is wrong with a command line, where CLI11 says too little.
 #ifndef MUSTER_CLIENTS_CLI_USAGE_ERROR_H_
 #define MUSTER_CLIENTS_CLI_USAGE_ERROR_H_
 
@@ -12,8 +12,8 @@ namespace muster::cli {
 inline constexpr std::string_view kDashes =
     "put the command after --, as in: muster run -- echo hello";
 
-// What CLI11 says, or more. `typed`: the words of the command line up to "--", after which there is
-// a command if `has_command`.
+// Returns CLI11's words, or better ones. `typed`: the words of the command line up to "--", after
+// which there is a command if `has_command`.
 std::string ExplainUsage(CLI::App& app, const CLI::ParseError& error,
                          const std::vector<const char*>& typed, bool has_command);
 

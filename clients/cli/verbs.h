@@ -1,4 +1,4 @@
-// What each verb does. Every function returns the exit code, after results and errors have been
+// Carries out the verbs. Every function returns the exit code, after results and errors have been
 // written.
 #ifndef MUSTER_CLIENTS_CLI_VERBS_H_
 #define MUSTER_CLIENTS_CLI_VERBS_H_
@@ -13,8 +13,8 @@
 
 namespace muster::cli {
 
-// What a verb works with. Belongs to the main thread; other threads use the client and the terminal
-// only.
+// The objects that a verb works with. Belongs to the main thread; other threads use the client and
+// the terminal only.
 struct Session {
   const Invocation& call;
   Format format;
@@ -24,7 +24,7 @@ struct Session {
   bool is_local;           // whether the broker's address is a Unix socket
 
   Style style() const { return {format == Format::kWide, terminal.colours()}; }
-  // Whether people read the result, rather than programs.
+  // Returns whether people read the result, rather than programs.
   bool for_people() const { return format == Format::kTable || format == Format::kWide; }
   bool ids_only() const { return call.quiet || format == Format::kName; }
 };

@@ -22,7 +22,7 @@ std::string Ids(const std::vector<uint64_t>& ids) {
   return fmt::format("{}{}", fmt::join(some, " "), ids.size() > kMaxIds ? " ..." : "");
 }
 
-// What became of each job that was to be canceled.
+// Tells the result for each job that was to be canceled.
 void NoteCanceled(Session& session, const v1::CancelJobsResponse& response) {
   std::vector<uint64_t> canceled;
   std::vector<uint64_t> requested;

@@ -13,14 +13,14 @@
 namespace muster::cli {
 namespace {
 
-// Whether the broker has answered that the cluster's agent cannot be asked now, or does not know
-// the question.
+// Returns whether the broker has answered that the cluster's agent cannot be asked now, or does not
+// know the question.
 bool IsSilentAgent(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
          absl::IsUnimplemented(status);
 }
 
-// As its agent sees it now; if it cannot be asked, as it was when it last told.
+// Returns the cluster as its agent sees it now; if the agent cannot be asked, as it last reported.
 absl::StatusOr<v1::DescribeClusterResponse> Describe(Session& session, const std::string& name) {
   v1::DescribeClusterRequest request;
   request.set_name(name);

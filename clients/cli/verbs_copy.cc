@@ -62,7 +62,7 @@ class Copy {
   }
 
  private:
-  // What it is called here, if the target is a directory.
+  // Returns the name of the copy here, if the target is a directory.
   static std::string NameOf(const Invocation& call) {
     if (call.path.empty()) return fmt::format("{}", call.jobs[0].job);
     return call.path.substr(call.path.rfind('/') + 1);
@@ -73,7 +73,7 @@ class Copy {
       session_.terminal.Note(fmt::format("left out: {} {}", Harmless(path), OneLine(why)));
   }
 
-  // What there was of a file that its run has shortened meanwhile is kept, and said not to be all.
+  // The bytes of a file that its run has shortened meanwhile are kept, and said not to be all.
   void EndFile() {
     if (got_bytes_ < file_.size_bytes()) {
       LeaveOut(file_.path().empty() ? session_.call.path : file_.path(),

@@ -41,8 +41,8 @@ absl::StatusOr<uint32_t> AwaitRun(Session& session, const v1::Job& job) {
   }
 }
 
-// Whether a run has ended and the rest of its log has not arrived yet: who asks for the log of what
-// has ended wants all of it, and it comes soon, or the broker says that it does not.
+// Returns whether a run has ended and the rest of its log has not arrived yet: who asks for the log
+// of what has ended wants all of it, and it comes soon, or the broker says that it does not.
 bool IsOnItsWay(const v1::Job& job, uint32_t number) {
   return std::any_of(job.runs().begin(), job.runs().end(), [number](const v1::Run& run) {
     return run.number() == number && contract::IsTerminal(run.state()) && !run.logs_complete();
@@ -157,7 +157,7 @@ int Logs(Session& session) {
 
 namespace {
 
-// What has happened so far, job by job.
+// Prints the history so far, job by job.
 int PrintHistories(Session& session) {
   EventPrinter printer(&session);
   for (const JobRef& ref : session.call.jobs) {

@@ -14,7 +14,8 @@
 namespace muster::cli {
 namespace {
 
-// Those that a release leaves as they are: their rows alone would look as if it had done something.
+// Returns the jobs that a release leaves as they are: their rows alone would look as if it had done
+// something.
 std::vector<uint64_t> JobsNotHeld(Session& session) {
   std::vector<uint64_t> jobs;
   if (!session.for_people()) return jobs;
@@ -34,7 +35,7 @@ std::vector<uint64_t> JobsNotHeld(Session& session) {
 }  // namespace
 
 int Hold(Session& session) {
-  // Whether a cluster can still keep back what it has, it tells later.
+  // The cluster tells later whether it can still keep back its jobs.
   const auto note = [](v1::HoldJobsResponse& response) {
     for (v1::Job& job : *response.mutable_jobs()) {
       if (job.state() != v1::JOB_STATE_PENDING) continue;
@@ -51,7 +52,7 @@ int Release(Session& session) {
   const auto note = [&session, &not_held](v1::ReleaseJobsResponse& response) {
     for (const uint64_t job : not_held)
       session.terminal.Note(fmt::format("job {} was not held", job));
-    // What the cluster last said is from before.
+    // The cluster's last words are older than the release.
     for (v1::Job& job : *response.mutable_jobs()) {
       if (SaysHeld(job.state_reason()))
         *job.mutable_state_reason() = contract::MakeReason(v1::STATE_REASON_CODE_RELEASED);

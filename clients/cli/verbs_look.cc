@@ -24,7 +24,7 @@
 namespace muster::cli {
 namespace {
 
-// As many as the broker gives at once.
+// The broker gives as many at once.
 constexpr uint64_t kMaxPageSize = 1000;
 
 // "(field = a OR field = b)".
@@ -82,7 +82,7 @@ class JobPrinter {
     session_.terminal.Out(out);
   }
 
-  // What can only be written whole.
+  // Prints formats that can only be written whole.
   void Finish() {
     const bool is_whole = session_.format == Format::kJson || session_.format == Format::kYaml;
     if (is_whole && !session_.ids_only()) PrintMessage(session_, whole_);

@@ -28,7 +28,7 @@ std::string LimitRemark(const v1::JobSpec& spec) {
   return fmt::format(", to be stopped after {}", TimeLimitText(spec));
 }
 
-// What one would do next with the job that has just been submitted.
+// Suggests the next command for the job that has just been submitted.
 std::string NextRemark(const Invocation& call, uint64_t id) {
   return call.hold ? fmt::format("it is held; let it go with: muster release {}", id)
                    : fmt::format("follow it with: muster logs -f {}", id);

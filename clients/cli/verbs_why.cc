@@ -52,7 +52,7 @@ int PlanOne(Session& session, const v1::JobSpec& spec, const client::FieldPlaces
   return is_good ? kOk : kCannotBePlaced;
 }
 
-// What the rank that failed wrote last, in its setup or in its program.
+// Returns the last output of the rank that failed, of its setup or its program.
 std::vector<std::string> LastOutput(Session& session, const v1::Job& job) {
   constexpr size_t kLines = 5;                            // as many as one reads at a glance
   constexpr size_t kMaxLineBytes = 400;                   // five lines of a terminal

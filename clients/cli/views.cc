@@ -16,10 +16,10 @@ namespace {
 // A reason in a row; the page and the wide table have all of it.
 constexpr size_t kMaxReasonWidth = 60;
 
-// Of fewer runs the figure is that of the agent's start.
+// With fewer runs the figure would show the agent's start.
 constexpr uint64_t kRunsThatTell = 20;
 
-// What the agent counted since its start.
+// The agent's counts since its start.
 struct Calls {
   uint64_t calls = 0;
   uint64_t runs = 0;  // that it launched; 0: none, or it does not tell
@@ -61,7 +61,7 @@ std::string LabelText(const v1::Job& job) {
   return fmt::format("{}", fmt::join(pairs, ","));
 }
 
-// What the nodes of a cluster have together, in its first words.
+// Sums the resources of a cluster's nodes, in its first words.
 std::string Holdings(const v1::Cluster& cluster) {
   uint64_t nodes = 0;
   uint64_t cpus = 0;
@@ -290,7 +290,7 @@ Table::Row ClusterRow(const v1::Cluster& cluster, const Style& style, absl::Time
     row.push_back({fmt::format("{}", CallsOf(cluster).calls)});
     row.push_back({OrDash(CallsPerRun(cluster))});
   }
-  // What its inventory warns of is no problem of now; the cluster's page has it.
+  // A warning of its inventory is no present problem; the cluster's page has it.
   std::string problem = OneLine(cluster.scheduler_error());
   if (problem.empty()) problem = ShutPools(cluster);
   if (cluster.state() != v1::CLUSTER_STATE_CONNECTED) {

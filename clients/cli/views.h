@@ -41,15 +41,15 @@ std::string JobPage(const v1::Job& job, const std::vector<v1::Transition>& histo
 std::string WhyPage(const v1::Job& job, const std::vector<v1::Transition>& history,
                     std::span<const std::string> output, const Style& style, absl::Time now);
 
-// Whether the agent has said nothing of the nodes because it may not see them, which is not the
-// same as none.
+// Returns whether the agent has said nothing of the nodes because it may not see them, which is not
+// the same as none.
 bool AreNodesUnknown(const v1::Pool& pool, v1::ClusterKind kind);
-// Whether a cluster's reason says that it holds the job back.
+// Returns whether a cluster's reason says that it holds the job back.
 bool SaysHeld(const v1::StateReason& reason);
-// Whether a held job is kept back: Muster has it still, or its cluster says so. A cluster that was
-// asked may yet start what it has. `job` has its runs.
+// Returns whether a held job is kept back: Muster has it still, or its cluster says so. A cluster
+// that was asked may yet start what it has. `job` has its runs.
 bool IsKeptBack(const v1::Job& job);
-// What to say of a hold until then.
+// Returns the text about a hold until then.
 std::string HoldAskedText(uint64_t job);
 // Why it waits. Until a hold keeps the job back that is its cluster's word, for the job's own
 // reason is the hold. `job` has its runs.
@@ -57,8 +57,8 @@ const v1::StateReason& WhyItWaits(const v1::Job& job);
 // With details, what its agent has just seen in place of what it said when it connected.
 std::string ClusterPage(const v1::Cluster& cluster, const v1::ClusterDetails* details,
                         const Style& style, absl::Time now);
-// What would be submitted, what was looked at, and when it would start.
-// Of the submission all if `whole`, else the job's own part if it is short.
+// Shows what would be submitted, what was looked at, and when it would start. The submission is
+// shown whole if `whole`, else only the job's own part, if it is short.
 std::string PlanPage(const v1::JobPlan& plan, const Style& style, bool whole, absl::Time now);
 // The lines of a preflight, with what to do.
 std::string ChecksText(const google::protobuf::RepeatedPtrField<v1::ClusterCheck>& checks,
@@ -72,7 +72,7 @@ std::string Summary(const v1::Job& job);
 std::string FailureText(const v1::Job& job);
 // "1h30m"; the spec has a limit.
 std::string TimeLimitText(const v1::JobSpec& spec);
-// What to do if a job failed because its command is one word, as in -- "echo hello"; empty for
+// Returns advice if a job failed because its command is one word, as in -- "echo hello"; empty for
 // every other job.
 std::string QuotesHint(const v1::Job& job);
 // The rank by which a job failed, whose output says more; none: it did not fail, or nothing of it

@@ -32,7 +32,8 @@ std::string WhoseTurn(const v1::Job& job) {
   }
 }
 
-// Why it is as it is. Whether it is held is the broker's to say: the cluster sees only who told it.
+// Why it is as it is. Only the broker says whether the job is held: the cluster sees only who told
+// it.
 std::string Because(const v1::Job& job, const v1::Transition* wish) {
   const std::string& reason = job.state_reason().message();
   if (contract::IsTerminal(job.state())) return OneLine(reason);
@@ -56,7 +57,7 @@ void AppendWaiting(const v1::Job& job, const v1::Transition* wish, absl::Time no
                            : HoldAskedText(job.id()));
     if (wish != nullptr) page->Line("By", OneLine(wish->evidence().detail()));
   }
-  // What to do about a hold is in its line.
+  // The line about a hold has the advice.
   if (!job.held()) page->Line("What to do", OneLine(WhyItWaits(job).remedy()));
   page->Time("Retry", job.retry_time(), now);
   if (job.cancel_requested()) page->Line("Cancel", "requested");
@@ -102,7 +103,7 @@ void AppendEnd(const v1::Job& job, const Style& style, Page* page) {
   page->Line("Its output", LogCommands(job));
 }
 
-// Whether the failure quotes the line already.
+// Returns whether the failure quotes the line already.
 bool IsQuoted(const v1::Job& job, const std::string& line) {
   const auto& quotes = job.failure().quotes();
   return std::any_of(quotes.begin(), quotes.end(),
@@ -143,7 +144,7 @@ std::string WhyPage(const v1::Job& job, const std::vector<v1::Transition>& histo
     AppendOutput(job, output, &page);
   } else {
     AppendWaiting(job, wish, now, &page);
-    // Of the run that there is now; the job's is that of its first.
+    // The time of the present run; the job's is that of its first run.
     if (!job.runs().empty()) page.Time("Started", job.runs().rbegin()->start_time(), now);
   }
   return page.Take();

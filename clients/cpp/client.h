@@ -23,7 +23,7 @@
 
 namespace muster::client {
 
-// What a gRPC server takes at most in one message, less some room for framing.
+// A gRPC server takes as much in one message by default, less some room for framing.
 inline constexpr size_t kMaxRequestBytes = (4 << 20) - (64 << 10);
 
 struct ClientOptions {
@@ -46,12 +46,12 @@ struct ClientOptions {
   absl::Duration max_backoff = absl::Seconds(5);  // of a stream; of a unary call at most 1 s
 };
 
-// Whether a call that failed with this error surely never reached a broker: each attempt found
-// nobody to connect to.
+// Returns whether a call that failed with this error surely never reached a broker: each attempt
+// found nobody to connect to.
 bool WasNeverSent(const absl::Status& error);
 
-// Whether the same call, with this error, may well succeed later: nobody answered, or the broker
-// said when to ask again.
+// Returns whether the same call, with this error, may well succeed later: nobody answered, or the
+// broker said when to ask again.
 bool MayBeRepeated(const absl::Status& error);
 
 // A UUID (version 4) for SubmitJobRequest.request_id.
@@ -86,7 +86,7 @@ class FileWriter {
   virtual absl::StatusOr<v1::UploadFilesResponse> Finish() = 0;
 };
 
-// What a run has on its cluster, piece by piece. It is not resumed.
+// Reads the files of a run from its cluster, piece by piece. It is not resumed.
 class FileReader {
  public:
   virtual ~FileReader() = default;

@@ -23,7 +23,7 @@ constexpr std::string_view kSkyPilotResources[] = {
     "instance_type",   "use_spot",        "job_recovery", "ports",    "disk_size",
     "disk_tier",       "network_tier",    "local_disk",   "autostop", "spot_recovery",
     "max_hourly_cost", "accelerator_args"};
-// What job files call by other names than the API does.
+// The fields that job files call by other names than the API does.
 constexpr std::string_view kMusterTop[] = {"time", "cluster", "arguments"};
 // Fields of the API whose names both have.
 constexpr std::string_view kOfBoth[] = {"name", "setup", "resources"};
@@ -72,7 +72,8 @@ bool IsSkyPilot(const YAML::Node& document) {
   });
 }
 
-// Whether a name that is neither's is a slip of one that a task alone has.
+// Returns whether a name that belongs to neither dialect is a misspelling of one that only a task
+// has.
 template <size_t kCount>
 bool IsSlipOf(const std::string& name, std::vector<std::string_view> others,
               const std::string_view (&of_task)[kCount]) {
@@ -82,7 +83,7 @@ bool IsSlipOf(const std::string& name, std::vector<std::string_view> others,
   return !meant.empty() && IsOneOf(meant, of_task);
 }
 
-// What a job file may have at the top.
+// The names that a job file may have at the top.
 std::vector<std::string_view> MusterTopNames() {
   std::vector<std::string_view> names(std::begin(kMusterTop), std::end(kMusterTop));
   names.insert(names.end(), std::begin(kOfBothByOtherNames), std::end(kOfBothByOtherNames));

@@ -12,7 +12,7 @@ namespace muster::client {
 
 struct FoundDialect {
   Dialect dialect = Dialect::kMuster;
-  // Whether a name tells. If not, the other reading may be as good.
+  // True if a name decides the dialect. If not, the other reading may be as good.
   bool is_told = true;
 };
 

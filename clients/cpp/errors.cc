@@ -33,8 +33,9 @@ std::string_view Cause(std::string_view message) {
 // Marks an error of a call that never left this process. The value carries nothing.
 constexpr char kNeverSentUrl[] = "muster.v1/never-sent";
 
-// What a Unix socket says to a connection, as an errno; 0: it is accepted, or there is no such
-// address to ask at. Local and at once, as against gRPC's error, which may be an older one's.
+// Returns the errno with which a Unix socket answers a connection; 0: it is accepted, or there is
+// no such address to ask at. Local and at once, as against gRPC's error, which may be an older
+// one's.
 int ConnectError(const Address& address) {
   sockaddr_un name{};
   if (address.unix_path.empty() || address.unix_path.size() >= sizeof(name.sun_path)) return 0;

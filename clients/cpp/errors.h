@@ -1,4 +1,4 @@
-// What a client says when a call did not work out.
+// Makes the errors of a client's calls.
 #ifndef MUSTER_CLIENTS_CPP_ERRORS_H_
 #define MUSTER_CLIENTS_CPP_ERRORS_H_
 
@@ -9,11 +9,11 @@
 
 namespace muster::client {
 
-// Whether the transport failed, as against an answer of the broker, which carries details.
+// Returns whether the transport failed, as against an answer of the broker, which carries details.
 bool IsTransportError(const absl::Status& status);
 
-// Whether the same call may well succeed later: nobody answered, or the broker said when to ask
-// again (RetryInfo).
+// Returns whether the same call may well succeed later: nobody answered, or the broker said when to
+// ask again (RetryInfo).
 bool MayPass(const absl::Status& status);
 
 // How long the broker asked to wait; zero if it did not.

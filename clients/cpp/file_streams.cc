@@ -11,7 +11,7 @@
 namespace muster::client {
 namespace {
 
-// What became of a stream, in words that help.
+// Turns the end of a stream into words that help.
 absl::Status EndOf(const FileStreamContext& context, const grpc::Status& end) {
   const absl::Status status = rpc::FromGrpc(end);
   if (status.ok() || !IsTransportError(status)) *context.was_answered = true;

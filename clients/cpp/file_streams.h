@@ -11,7 +11,7 @@
 
 namespace muster::client {
 
-// What a stream borrows from its client.
+// The objects that a stream borrows from its client.
 struct FileStreamContext {
   v1::FilesService::Stub* stub;
   const Address* address;

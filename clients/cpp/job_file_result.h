@@ -1,4 +1,4 @@
-// What reading a file of jobs gives, whatever its dialect.
+// The result of reading a file of jobs, whatever its dialect.
 #ifndef MUSTER_CLIENTS_CPP_JOB_FILE_RESULT_H_
 #define MUSTER_CLIENTS_CPP_JOB_FILE_RESULT_H_
 
@@ -16,7 +16,7 @@
 
 namespace muster::client {
 
-// As many as SubmitJobs takes.
+// SubmitJobs takes as many.
 inline constexpr size_t kMaxJobsInFile = 1000;
 
 // In whose words a file of jobs is written.
@@ -39,7 +39,7 @@ class FieldPlaces {
 };
 
 struct JobFileOptions {
-  // Whether what a SkyPilot task says without effect here is refused, rather than noted.
+  // True if what a SkyPilot task says without effect here is refused, rather than noted.
   bool strict = false;
   // In whose words it is written, whatever its fields are; none: its fields tell.
   std::optional<Dialect> dialect = {};

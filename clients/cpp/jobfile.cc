@@ -22,7 +22,7 @@
 namespace muster::client {
 namespace {
 
-// What people write who come from elsewhere.
+// Names that people write who come from elsewhere.
 const std::map<std::string_view, std::string_view> kHints = {
     {"cpus", "write it under resources, as in resources: {cpus: 4}"},
     {"cpu", "write resources: {cpus: 4}"},
@@ -148,7 +148,7 @@ class SpecReader {
     Words(value, field + ".argv.args", command->mutable_argv()->mutable_args());
   }
 
-  // Of the script under `run`.
+  // Reads the arguments of the script under `run`.
   void Arguments(const YamlValue& value, const std::string& field, v1::Command* command) {
     in_.StandsFor(value, field + ".script_arguments");
     Words(value, field + ".script_arguments", command->mutable_script_arguments());
@@ -296,8 +296,8 @@ absl::StatusOr<JobFile> ReadAs(Dialect dialect, std::string_view file, std::stri
                                        : ReadMusterJobs(file, text, documents);
 }
 
-// The jobs, or the error, with what is to be said of the other reading. That is of the first
-// document: SkyPilot makes a chain of several, which is no job here.
+// Returns the jobs, or the error, with the remark about the other reading. The remark is about the
+// first document: SkyPilot makes a chain of several, which is no job here.
 absl::StatusOr<JobFile> WithRemark(absl::StatusOr<JobFile> read, Dialect read_as,
                                    std::string_view file, std::string_view text,
                                    const std::vector<YAML::Node>& documents,

@@ -12,7 +12,7 @@
 
 namespace muster::client {
 
-// What one request carries; a file that is longer could not be submitted.
+// One request carries as much; a file that is longer could not be submitted.
 inline constexpr size_t kMaxJobFileBytes = 4 << 20;
 // The jobs of the text, in either dialect (see dialect.h), unless the options say which: one for
 // each document of a job file, or what skypilot/task_file.h makes of SkyPilot tasks. `file` is for
@@ -26,7 +26,8 @@ absl::StatusOr<JobFile> ParseJobFile(std::string_view file, std::string_view tex
 // read.
 absl::StatusOr<JobFile> ReadJobFile(const std::string& path, const JobFileOptions& options = {});
 
-// Whether the text is YAML of more than a plain text, as SkyPilot tells a task's file from others.
+// Returns whether the text is YAML of more than a plain text, as SkyPilot tells a task's file from
+// others.
 bool IsYamlStructure(std::string_view text);
 
 }  // namespace muster::client

@@ -29,7 +29,7 @@ constexpr uint64_t kProgressBytes = uint64_t{4} << 20;
 // How long an upload is tried again of which nothing more arrives: as long as streams are by
 // default.
 constexpr absl::Duration kPatience = absl::Minutes(10);
-// Of what cannot be brought along, so many are told at once.
+// Faults of files to bring along that are told at once.
 constexpr size_t kMaxTold = 20;
 constexpr absl::Duration kFirstBackoff = absl::Milliseconds(100);
 constexpr absl::Duration kMaxBackoff = absl::Seconds(5);
@@ -48,7 +48,7 @@ absl::Status At(const std::string& place, const absl::Status& status, std::strin
       ToAbsl(fmt::format("{}: {}{}", place, std::string(ToStd(status.message())), more)));
 }
 
-// What to do about a directory that is not there: it may be meant to be the cluster's.
+// Advises about a directory that is not there: it may be meant to be the cluster's.
 std::string Remedy(const absl::Status& status, const LocalUpload& upload) {
   if (!absl::IsNotFound(status)) return "";
   if (!upload.source.starts_with('/'))
@@ -110,7 +110,7 @@ class Reader {
                                      path.native()))));
     }
     const Layout layout = LayoutOf(upload, is_directory);
-    // Of a directory that is named outright its content is wanted, whatever names that above.
+    // If a directory is named outright, its content is wanted, whatever rules stand above it.
     const RulesAbove above = upload.target.empty() ? RulesAbove::kCount : RulesAbove::kDoNotCount;
     const auto index = TreeOf(path, above, layout.name);
     if (!index.ok()) return At(PlaceOf(upload), index.status(), Remedy(index.status(), upload));
@@ -201,7 +201,7 @@ class Sending {
   }
 
  private:
-  // Of the broker, which knows digests only.
+  // Names the file in an error of the broker, which knows digests only.
   static absl::Status InOurWords(const absl::Status& status, const std::vector<FileToSend>& files) {
     const auto info = contract::GetErrorInfo(status);
     if (!info || (info->reason() != "WRONG_DIGEST" && info->reason() != "WRONG_SIZE"))

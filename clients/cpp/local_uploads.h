@@ -1,5 +1,5 @@
-// What the jobs of a file bring along from this machine: read, named in their specs, and brought to
-// the broker as far as that lacks it.
+// Brings the files of a job file's jobs from this machine: read, named in their specs, and sent to
+// the broker as far as it lacks them.
 //
 // One thread. Reads whole directories and waits for the broker.
 #ifndef MUSTER_CLIENTS_CPP_LOCAL_UPLOADS_H_
@@ -39,13 +39,13 @@ struct MissingFiles {
 
 // The most bytes that a job may bring along to this broker.
 absl::StatusOr<uint64_t> MaxJobBytes(Client* client);
-// Those of the trees that the broker lacks.
+// Returns the trees' files that the broker lacks.
 absl::StatusOr<MissingFiles> FindMissing(Client* client, const std::vector<LocalTree>& trees);
 
-// Brings them. What comes in between (a broker that restarts, or that has too many uploads) is
-// waited out as streams are; what has arrived by then is not sent again. ABORTED: a file has
-// changed since it was read. `on_progress` is told the bytes that were sent so far, after each file
-// and each few MiB.
+// Brings them. Interruptions (a broker that restarts, or that has too many uploads) are waited out
+// as with streams; files that have arrived by then are not sent again. ABORTED: a file has changed
+// since it was read. `on_progress` is told the bytes that were sent so far, after each file and
+// each few MiB.
 absl::Status SendFiles(Client* client, const MissingFiles& missing,
                        const std::function<void(uint64_t)>& on_progress);
 

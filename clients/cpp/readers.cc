@@ -18,7 +18,7 @@
 namespace muster::client {
 namespace {
 
-// Whether asking again from where the stream broke off may help.
+// Returns whether asking again from where the stream broke off may help.
 bool IsInterruption(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsAborted(status) ||
          (absl::IsResourceExhausted(status) && contract::GetRetryDelay(status).has_value());

@@ -13,7 +13,7 @@
 
 namespace muster::client {
 
-// What a reader borrows from its client.
+// The objects that a reader borrows from its client.
 struct StreamContext {
   v1::JobsService::Stub* stub;
   const ClientOptions* options;

@@ -1,4 +1,5 @@
-// What the contract says of a spec, said of its places in a file. Private to the client library.
+// Turns the contract's errors about a spec into errors about its places in a file. Private to the
+// client library.
 #ifndef MUSTER_CLIENTS_CPP_SPEC_CHECK_H_
 #define MUSTER_CLIENTS_CPP_SPEC_CHECK_H_
 
@@ -7,8 +8,8 @@
 
 namespace muster::client {
 
-// Says at the place in the file what the broker would say without it. What is not honoured yet is
-// left to the broker, which may be newer.
+// Says at the place in the file what the broker would say without it. The broker, which may be
+// newer, judges fields that are not honoured yet.
 void CheckSpec(const v1::JobSpec& spec, YamlReader* in);
 
 }  // namespace muster::client

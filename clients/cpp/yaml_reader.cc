@@ -29,7 +29,7 @@ std::string FormOf(const YAML::Node& node) {
   }
 }
 
-// Of a name that is no field: a file that is no job file may hold anything.
+// Bytes of a name that is no field: a file that is no job file may hold anything.
 constexpr size_t kMaxNameBytes = 40;
 
 std::string Shortened(std::string_view name) {
@@ -82,7 +82,7 @@ std::optional<YAML::Mark> PlaceOfEmpty(const YAML::Node& value, const YAML::Mark
   return key;
 }
 
-// What is left of a line without a comment and the blanks at its end.
+// Returns a line without its comment and the blanks at its end.
 std::string_view WithoutComment(std::string_view line) {
   for (size_t hash = line.find('#'); hash != line.npos; hash = line.find('#', hash + 1)) {
     if (hash > 0 && line[hash - 1] != ' ' && line[hash - 1] != '\t') continue;
@@ -112,7 +112,7 @@ std::optional<YAML::Mark> PlaceOfEmptyItem(std::string_view text, const YAML::No
   }
 }
 
-// What yaml-cpp does not say: its message for a tab does not speak of tabs.
+// Adds a hint about tabs, since yaml-cpp's message does not speak of them.
 std::string_view TabHint(std::string_view text, int line) {
   for (int i = 0; i < line && !text.empty(); ++i) {
     text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);

@@ -26,7 +26,8 @@ inline constexpr size_t kMaxYamlProblems = 20;
 // A mapping that is merged may merge another one, and so on. Deeper, it is likely to merge itself.
 inline constexpr int kMaxMergeDepth = 8;
 
-// Whether "<<" is a name like any other, or takes the fields of other mappings, as YAML 1.1 has it.
+// Tells whether "<<" is a name like any other, or takes the fields of other mappings, as YAML 1.1
+// has it.
 enum class MergeKeys { kPlain, kRead };
 
 // The documents of a YAML text. INVALID_ARGUMENT "FILE:LINE:COLUMN: ..." if it is not YAML, not
@@ -85,7 +86,7 @@ class YamlReader {
   }
 
   void Problem(const YamlValue& value, std::string_view message);
-  // What a status says of its field, said of this value.
+  // Adds a problem from a status about a field, said of this value.
   void ProblemOf(const YamlValue& value, const absl::Status& status);
   // For a field by the name that the API has for it, or one inside of it: at its place and by its
   // name in the file if it was read, else at the document's.

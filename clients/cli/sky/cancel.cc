@@ -113,7 +113,7 @@ absl::StatusOr<std::vector<uint64_t>> ChosenJobs(Session& session, const std::st
   return ids;
 }
 
-// As SkyPilot asks; no answer is no.
+// Asks as SkyPilot does; no answer is no.
 bool IsWanted(Session& session, const std::string& what) {
   for (int i = 0; i < kMaxQuestions; ++i) {
     session.terminal.Err(fmt::format("{}. Proceed? [Y/n]: ", what));

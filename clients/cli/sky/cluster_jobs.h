@@ -23,7 +23,7 @@ struct FoundClusters {
 // The clusters whose names fit one of the shell's patterns ("lab", "gpu-*"); without patterns all.
 absl::StatusOr<FoundClusters> FindClusters(client::Client& client,
                                            const std::vector<std::string>& patterns);
-// Whether a name stands for several.
+// Returns whether a name stands for several.
 bool IsPattern(std::string_view name);
 // NOT_FOUND, unless the broker knows the cluster.
 absl::Status CheckCluster(client::Client& client, const std::string& name);

@@ -46,7 +46,7 @@ std::string_view Plain(std::string_view text) {
   return text.starts_with('#') ? std::string_view() : text;
 }
 
-// What is wrong with the value; empty: nothing.
+// Returns the fault of the value; empty: none.
 std::string_view ReadValue(std::string_view text, std::string* value) {
   if (text.starts_with('"') || text.starts_with('\'')) {
     std::string_view rest;

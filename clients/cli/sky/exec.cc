@@ -42,7 +42,7 @@ bool IsNamedAsYaml(const std::string& word) {
   return word.ends_with(".yaml") || word.ends_with(".yml");
 }
 
-// As SkyPilot runs it: the words with blanks between them, for bash.
+// Makes a task that runs a command as SkyPilot does: the words with blanks between them, for bash.
 client::JobFile TaskOfCommand(const ExecWords& words) {
   client::JobFile task;
   v1::JobSpec& spec = task.specs.emplace_back();

@@ -23,7 +23,7 @@ using client::slurm::Setting;
 using client::slurm::Settings;
 using enum Option::Argument;
 
-// As much as a job's variables may have together.
+// A job's variables together may have as many bytes.
 constexpr size_t kMaxEnvFileBytes = 1 << 20;
 
 constexpr std::array kOptions = {
@@ -155,7 +155,7 @@ absl::Status ReadEntry(const Settings& given, std::vector<std::string> operands,
   return absl::OkStatus();
 }
 
-// What a parser says, said of an option.
+// Turns a parser's error into one about an option.
 template <typename Value>
 absl::Status BadValue(std::string_view option, const absl::StatusOr<Value>& parsed) {
   return Bad(option, ToStd(parsed.status().message()));

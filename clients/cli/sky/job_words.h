@@ -21,7 +21,8 @@ enum JobCode : int {
 int CodeOf(const v1::Job& job);
 
 // "PENDING", "SETTING_UP", "RUNNING", "SUCCEEDED", "FAILED", "FAILED_SETUP", "FAILED_DRIVER",
-// "CANCELLED". That a job is being set up, only its latest run tells; without runs it is PENDING.
+// "CANCELLED". Only a job's latest run tells that it is being set up; without runs the job is
+// PENDING.
 std::string_view StatusWord(const v1::Job& job);
 // Muster's own words beside it: "QUEUED", "STARTING", "FAILED (CONFIG)".
 std::string MusterWords(const v1::Job& job);

@@ -107,7 +107,7 @@ absl::StatusOr<v1::Job> WantedJob(Session& session, const Asked& asked) {
   return FindJob(session.client, asked.cluster, id);
 }
 
-// What is there now; of a job that has ended, to its end.
+// Prints the present log; if the job has ended, to its end.
 int PrintLogs(Session& session, const v1::Job& job, const LogChoice& choice) {
   if (job.runs().empty()) {
     session.terminal.Note(Summary(job) + "; it has no log yet");

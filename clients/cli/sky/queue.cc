@@ -32,7 +32,7 @@ constexpr std::pair<std::string_view, std::string_view> kRefused[] = {
     {"verbose", "use: muster list --cluster NAME -o wide"},
 };
 
-// That a job is being set up, only its runs tell.
+// Only a job's runs tell that it is being set up.
 v1::Job WithRuns(Session& session, const v1::Job& job) {
   if (job.state() != v1::JOB_STATE_PENDING) return job;
   v1::GetJobRequest request;
@@ -103,7 +103,7 @@ int Queue(Session& session, const Words& words) {
   }
   const auto found = FindClusters(session.client, read->operands);
   if (!found.ok()) return FailOther(session, found.status());
-  // As with SkyPilot, which goes on all the same.
+  // Like SkyPilot, this goes on all the same.
   for (const std::string& name : found->missing) {
     session.terminal.Note(fmt::format("Cluster(s) not found: {}", Harmless(name)));
   }

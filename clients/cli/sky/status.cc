@@ -42,7 +42,7 @@ constexpr std::pair<std::string_view, std::string_view> kRefused[] = {
     {"verbose", kWide},
 };
 
-// What a task's `infra` says to choose it.
+// Returns the `infra` with which a task chooses the cluster.
 std::string InfraOf(const v1::Cluster& cluster) {
   const std::string name = Harmless(cluster.name());
   switch (cluster.kind()) {
@@ -88,7 +88,7 @@ struct State {
   std::string muster;  // what Muster says
 };
 
-// That nobody has heard of a cluster does not mean that it is stopped.
+// A cluster of which nobody has heard is not necessarily stopped.
 State StateOf(const v1::Cluster& cluster, absl::Time now) {
   if (cluster.state() != v1::CLUSTER_STATE_CONNECTED) {
     return {"INIT", Colour::kYellow,

@@ -14,7 +14,7 @@ namespace {
 
 using contract::ArrayTask;
 
-// What the job is in its array. Nothing: it is no task.
+// Returns the job's place in its array. Nothing: it is no task.
 absl::StatusOr<std::optional<ArrayTask>> TaskOf(client::Client& client, uint64_t id) {
   v1::GetJobRequest request;
   request.set_job_id(id);

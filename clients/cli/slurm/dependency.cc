@@ -55,20 +55,20 @@ absl::StatusOr<v1::Job> Await(client::Client& client, uint64_t id, absl::Time de
 
 bool HasEnded(const v1::Job& job) { return contract::IsTerminal(job.state()); }
 
-// Whether a cluster has it.
+// Returns whether a cluster has it.
 bool IsPlaced(const v1::Job& job) {
   return job.state() != v1::JOB_STATE_QUEUED && !job.runs().empty();
 }
 
-// Whether Slurm can tell how the job ends: a run that has ended is followed by another, of another
-// number, unless the job has ended with it.
+// Returns whether Slurm can tell how the job ends: a run that has ended is followed by another, of
+// another number, unless the job has ended with it.
 bool HasNumber(const v1::Job& job) {
   if (!IsPlaced(job)) return false;
   const v1::Run& run = *job.runs().rbegin();
   return !run.external_id().empty() && !contract::IsTerminal(run.state());
 }
 
-// What the end of a job means to one that depends on it.
+// The meaning of a job's end for a job that depends on it.
 enum class Verdict { kFulfilled, kNever };
 
 Verdict Judge(std::string_view type, v1::JobState end) {
@@ -79,7 +79,8 @@ Verdict Judge(std::string_view type, v1::JobState end) {
   return is_good ? Verdict::kFulfilled : Verdict::kNever;
 }
 
-// What does without Slurm: "muster wait 42 43 && muster sbatch ...". `jobs`: all of the clause.
+// Returns a command that does the same without Slurm: "muster wait 42 43 && muster sbatch ...".
+// `jobs`: all of the clause.
 std::string WithoutSlurm(std::string_view type, const std::string& jobs) {
   if (type == "after") {
     const bool is_one = jobs.find(' ') == std::string::npos;
@@ -92,7 +93,7 @@ std::string WithoutSlurm(std::string_view type, const std::string& jobs) {
   return fmt::format("have Muster wait: muster wait {}{} muster sbatch ...", jobs, then);
 }
 
-// As the verbs take them; arrays whole.
+// Writes the names in the form that the verbs take; arrays whole.
 std::string NamesOf(const std::vector<std::string_view>& parts,
                     const std::vector<std::vector<uint64_t>>& numbers) {
   std::vector<std::string> names;
@@ -132,7 +133,7 @@ class Translator {
     std::vector<std::vector<uint64_t>> jobs(parts.size());
     for (size_t i = 1; i < parts.size(); ++i) {
       const std::optional<JobName> name = ParseJobName(parts[i].substr(0, parts[i].find('+')));
-      // What cannot be read, the check of the whole spec has named.
+      // A name that cannot be read was reported by the check of the whole spec.
       if (!name.has_value()) return std::string(clause);
       auto numbers = NumbersOf(client_, {*name});
       if (!numbers.ok()) return numbers.status();

@@ -14,7 +14,7 @@
 namespace muster::cli {
 namespace {
 
-// What such a number may have at most; a longer one is part of the name.
+// Digits that such a number may have; a longer one is part of the name.
 constexpr size_t kMaxDigits = 9;
 
 size_t DigitsAtEnd(std::string_view name) {

@@ -20,7 +20,7 @@ struct State {
   std::string_view code;
   bool is_active;
 };
-// Those that a job of Muster's can have.
+// The states that a job of Muster's can have.
 constexpr std::array kStates = {
     State{"PENDING", "PD", true},    State{"CONFIGURING", "CF", true},
     State{"RUNNING", "R", true},     State{"SUSPENDED", "S", true},
@@ -181,7 +181,7 @@ std::string LocalTime(const google::protobuf::Timestamp& timestamp, std::string_
                           absl::LocalTimeZone());
 }
 
-// As sacct of jobs whose program never began: scripts take 0:0 for a success.
+// Writes 0:0 for jobs whose program never began, as sacct does; scripts take it for a success.
 std::string ExitCodeText(const JobRecord& record) {
   if (record.job.state() == v1::JOB_STATE_FAILED && !record.job.has_exit()) return "1:0";
   return fmt::format("{}:{}", record.job.exit().code(), record.job.exit().signal());

@@ -38,8 +38,8 @@ bool IsActiveState(std::string_view word);
 std::string SlurmNumber(const JobRecord& record);
 
 // Why it waits in Slurm's or Kubernetes' own word: "Resources", "Unschedulable"; "MusterQueue"
-// while no cluster has it, "SeeMusterWhy" if the reason is a sentence. Of a job that has ended why
-// it did: "NonZeroExitCode". kNoReason if there is nothing to say.
+// while no cluster has it, "SeeMusterWhy" if the reason is a sentence. The reason of a job that has
+// ended says why it ended: "NonZeroExitCode". kNoReason if there is nothing to say.
 inline constexpr std::string_view kNoReason = "None";
 std::string ReasonWord(const JobRecord& record);
 
@@ -53,7 +53,7 @@ std::string LocalTime(const google::protobuf::Timestamp& timestamp, std::string_
 
 // "3:0": exit code and signal.
 std::string ExitCodeText(const JobRecord& record);
-// Of all nodes together.
+// The sum over all nodes.
 uint64_t TotalCpus(const v1::JobSpec& spec);
 // "gres:gpu:h100:4", "N/A".
 std::string GresText(const v1::JobSpec& spec);

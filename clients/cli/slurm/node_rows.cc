@@ -43,7 +43,7 @@ std::string InSlurmsWords(const v1::Pool& pool) {
   return pool.available() ? "up" : "down";
 }
 
-// What stands behind a word: "*" does not answer, "+CLOUD" and the like.
+// Explains the marks behind a word: "*" does not answer, "+CLOUD" and the like.
 std::string_view Marks(std::string_view state) {
   const auto* end = std::find_if_not(state.begin(), state.end(),
                                      [](char c) { return contract::IsLetter(c) || c == '_'; });

@@ -34,14 +34,14 @@ bool TakesWord(const std::vector<std::string>& list, std::string_view word) {
   return list.empty() || std::find(list.begin(), list.end(), word) != list.end();
 }
 
-// Of several, one is enough.
+// If there are several words, one that matches is enough.
 template <typename Words>
 bool TakesAnyOf(const std::vector<std::string>& list, const Words& words) {
   return list.empty() || std::any_of(words.begin(), words.end(),
                                      [&](const auto& word) { return TakesWord(list, word); });
 }
 
-// What needs a call of its own: the runs of the job.
+// Fetches the runs of the job, which need a call of their own.
 absl::StatusOr<v1::Job> Whole(client::Client& client, uint64_t id) {
   v1::GetJobRequest request;
   request.set_job_id(id);
@@ -75,7 +75,7 @@ absl::StatusOr<std::vector<v1::Job>> ByFilter(client::Client& client, const JobQ
     const auto page = client.ListJobs(request);
     if (!page.ok()) return page.status();
     for (const v1::Job& job : page->jobs()) {
-      // Of a held job only its run tells whether its cluster keeps it back.
+      // Only the run of a held job tells whether its cluster keeps it back.
       if (job.cluster().empty() || !(with_runs || job.held())) {
         jobs.push_back(job);
         continue;

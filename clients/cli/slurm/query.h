@@ -46,12 +46,12 @@ absl::Status ReadSelection(const client::slurm::Settings& given, JobQuery* query
 absl::Status ReadIds(std::string_view list, std::vector<JobName>* ids);
 // "PD,RUNNING", "all" (none is added). INVALID_ARGUMENT: no state that jobs of Muster can have.
 absl::Status ReadStates(std::string_view list, std::vector<std::string>* states);
-// Whether this machine knows a user of that name.
+// Returns whether this machine knows a user of that name.
 bool IsKnownUser(const std::string& name);
 // The name of the user who runs this.
 absl::StatusOr<std::string> OwnUser();
 
-// What the command does not take, and what to do instead.
+// The options that the command does not take, and the remedy for each.
 using Refused = std::span<const std::pair<std::string_view, std::string_view>>;
 // INVALID_ARGUMENT that names the first option given that is refused.
 absl::Status CheckRefused(const client::slurm::Settings& given, Refused refused);

@@ -268,7 +268,7 @@ absl::Status ReadWho(const Settings& given, Asked* asked) {
       asked->query.users.emplace_back(one);
     }
   }
-  // As sacct does: one's own, unless somebody or some jobs are named.
+  // sacct shows one's own jobs unless somebody or some jobs are named; so does this.
   const bool is_open = user != nullptr || given.Find("allusers") != nullptr ||
                        !asked->query.ids.empty() || geteuid() == 0;
   if (is_open && given.Find("me") == nullptr) return absl::OkStatus();

@@ -74,7 +74,7 @@ std::map<std::string, std::string> Environment() {
   return variables;
 }
 
-// As sbatch looks for it: from here, then in PATH.
+// Looks for the script as sbatch does: from here, then in PATH.
 std::string FindScript(const std::string& name) {
   std::error_code ignored;
   const bool is_here =
@@ -95,7 +95,7 @@ absl::StatusOr<std::string> ReadScript(const slurm::SbatchCommandLine& line) {
                           slurm::kMaxBatchScriptBytes);
 }
 
-// What the user wrote is wrong; other errors have codes of their own.
+// The user's input is wrong; other errors have codes of their own.
 int FailUsage(Session& session, const absl::Status& status) {
   const int code = Fail(session, status);
   return absl::IsInvalidArgument(status) ? kUsage : code;
@@ -130,7 +130,7 @@ absl::StatusOr<Asked> Read(const std::vector<std::string>& words) {
   return asked;
 }
 
-// What a plan warns of, a line for each.
+// Prints the warnings of a plan, a line for each.
 void TellWarnings(Session& session, const v1::JobPlan& plan) {
   for (const v1::SubmitWarning& warning : plan.warnings()) {
     session.terminal.Err(
@@ -139,8 +139,8 @@ void TellWarnings(Session& session, const v1::JobPlan& plan) {
   }
 }
 
-// sbatch --test-only: on standard error, and nothing is submitted. Of an array its first task, for
-// the others differ from it by their numbers alone.
+// sbatch --test-only: on standard error, and nothing is submitted. For an array its first task is
+// tested, since the others differ from it by their numbers alone.
 int TestOnly(Session& session, const v1::JobSpec& spec) {
   v1::PlanJobRequest request;
   *request.mutable_spec() = spec;
@@ -189,8 +189,8 @@ int WaitForScripts(Session& session, const v1::SubmitJobsResponse& accepted) {
   return code;
 }
 
-// "Submitted batch job 42", which scripts read; of an array its number. As sbatch's manual has it,
-// --quiet leaves it out unless --parsable asks for it.
+// "Submitted batch job 42", which scripts read; for an array its number. --quiet leaves the line
+// out unless --parsable asks for it, as sbatch's manual says.
 void PrintSubmitted(Session& session, const slurm::Settings& options, const v1::JobSpec& spec,
                     const v1::SubmitJobsResponse& accepted) {
   // sbatch names the cluster if the user did.

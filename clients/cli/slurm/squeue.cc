@@ -71,7 +71,7 @@ constexpr std::pair<std::string_view, std::string_view> kRefused[] = {
 
 std::string OrNull(std::string text) { return text.empty() ? "(null)" : Harmless(text); }
 
-// What is known of the run; the value without one is `absent`.
+// Returns the known facts of the run; without one the value is `absent`.
 std::string Nodes(const JobRecord& record) {
   if (record.run() == nullptr) return "";
   const auto& nodes = record.run()->nodes();
@@ -192,7 +192,7 @@ std::string Letters() {
   return letters;
 }
 
-// Whether a column needs what only the job's run tells.
+// Returns whether a column needs what only the job's run tells.
 bool NeedsRuns(const ColumnFormat& format) {
   constexpr std::string_view kOfRuns = "ARNBStTr";
   return std::any_of(kOfRuns.begin(), kOfRuns.end(),
@@ -301,7 +301,7 @@ absl::StatusOr<Asked> Read(const std::vector<std::string>& words) {
   return asked;
 }
 
-// As squeue does, which goes on all the same. Users of other machines may have jobs, too.
+// Like squeue, this goes on all the same. Users of other machines may have jobs, too.
 void NoteUnknownUsers(Session& session, const JobQuery& query,
                       const std::vector<JobRecord>& records) {
   for (const std::string& user : query.users) {

@@ -1,4 +1,4 @@
-// What is wrong in a YAML text wherever it stands, whether or not its field is looked at. Pure.
+// Finds faults of a YAML text wherever they stand, whether or not their field is looked at. Pure.
 #ifndef MUSTER_CLIENTS_CPP_SKYPILOT_DUPLICATES_H_
 #define MUSTER_CLIENTS_CPP_SKYPILOT_DUPLICATES_H_
 
@@ -8,7 +8,7 @@
 
 namespace muster::client::skypilot {
 
-// Of a text that is YAML. INVALID_ARGUMENT, "FILE:LINE:COLUMN: ..." for each: a name that stands
+// The text must be YAML. INVALID_ARGUMENT, "FILE:LINE:COLUMN: ..." for each: a name that stands
 // twice in one mapping, with both lines, in quotes or not; a tag that YAML's own data do not have
 // (!!python/object, !!set). Aliases are not followed, so that time and memory go with the text.
 absl::Status CheckDuplicates(std::string_view file, std::string_view text);

@@ -31,7 +31,7 @@ bool ReadPath(YamlReader& in, const Variables& variables, const YamlValue& value
 constexpr std::string_view kFromElsewhere =
     "copy the data to the cluster and write lustre:///PATH, or fetch it in setup";
 
-// Whether it is a bucket, or anything else that a cluster does not have in its own storage.
+// Returns whether it is a bucket, or anything else that a cluster does not have in its own storage.
 bool IsElsewhere(const std::string& uri) {
   constexpr std::string_view kStorage[] = {"lustre", "slurm", "file", "local"};
   const std::string scheme = absl::AsciiStrToLower(uri.substr(0, uri.find("://")));

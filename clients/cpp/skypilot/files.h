@@ -11,7 +11,7 @@
 
 namespace muster::client::skypilot {
 
-// What would have to be cloned or mounted is a problem that says what works today.
+// A source that would have to be cloned or mounted is a problem that says what works today.
 
 // `workdir`: a directory of this machine, as with SkyPilot, whether or not its path is absolute.
 // Variables are replaced.

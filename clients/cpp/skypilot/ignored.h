@@ -1,4 +1,4 @@
-// What a task says that means nothing to Muster's clusters, or may not.
+// Collects the fields of a task that mean nothing to Muster's clusters, or may not.
 #ifndef MUSTER_CLIENTS_CPP_SKYPILOT_IGNORED_H_
 #define MUSTER_CLIENTS_CPP_SKYPILOT_IGNORED_H_
 
@@ -24,7 +24,7 @@ class Ignored {
   // The kind that a cluster of the task's is taken to be of: whether it is, only the broker knows.
   void Expect(std::string cluster, v1::ClusterKind kind);
 
-  // What was expected since the last call, for the job of this number.
+  // Returns the expectations since the last call, for the job of this number.
   std::vector<ExpectedKind> TakeExpected(size_t job);
   // The remarks, one of all fields first.
   std::vector<std::string> Notes(std::string_view file) const;

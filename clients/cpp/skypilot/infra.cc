@@ -12,7 +12,7 @@
 namespace muster::client::skypilot {
 namespace {
 
-// Those that SkyPilot's releases know.
+// The clouds that SkyPilot's releases know.
 constexpr std::string_view kClouds[] = {"aws",
                                         "azure",
                                         "gcp",

@@ -18,7 +18,7 @@ absl::Status NoTime(std::string_view text) {
       contract::Quoted(text)));
 }
 
-// Of a few digits; 0 of none.
+// Reads a few digits; 0 if there are none.
 int NumberOf(const std::string& digits) {
   int number = 0;
   std::from_chars(digits.data(), digits.data() + digits.size(), number);

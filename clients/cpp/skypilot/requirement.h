@@ -14,8 +14,8 @@ struct Requirement {
   bool is_cloud = false;  // it names a cloud, where Muster has nothing
 };
 
-// Of the fields of `resources`, with those of an alternative over them; the accelerators and labels
-// among them are not looked at. What means nothing here goes to `ignored`.
+// Reads the fields of `resources`, with those of an alternative over them; the accelerators and
+// labels among them are not looked at. Fields that mean nothing here go to `ignored`.
 Requirement ReadRequirement(YamlReader& in, Ignored& ignored, const Fields& fields);
 
 }  // namespace muster::client::skypilot

@@ -1,4 +1,4 @@
-// What a task needs on each node, and where.
+// Reads what a task needs on each node, and where.
 #ifndef MUSTER_CLIENTS_CPP_SKYPILOT_RESOURCES_H_
 #define MUSTER_CLIENTS_CPP_SKYPILOT_RESOURCES_H_
 
@@ -11,9 +11,9 @@
 namespace muster::client::skypilot {
 
 // The alternatives of a task's `resources`, the one that is wanted most first: parts of specs, with
-// resources, image, placement, labels, priority and retry. Those that differ in their cluster alone
-// are one with several clusters, and a cloud's are left out if there are others. At least one, or
-// problems have been noted. The fields' places are those of the first.
+// resources, image, placement, labels, priority and retry. Alternatives that differ in their
+// cluster alone are one with several clusters, and a cloud's are left out if there are others. At
+// least one, or problems have been noted. The fields' places are those of the first.
 std::vector<v1::JobSpec> ReadResources(YamlReader& in, Ignored& ignored, const YamlValue& value);
 
 }  // namespace muster::client::skypilot

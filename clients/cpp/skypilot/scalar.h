@@ -1,4 +1,4 @@
-// What YAML 1.1 makes of a scalar, as PyYAML reads it, on which SkyPilot stands. Pure.
+// Reads a scalar of YAML 1.1 as PyYAML does, which SkyPilot uses. Pure.
 #ifndef MUSTER_CLIENTS_CPP_SKYPILOT_SCALAR_H_
 #define MUSTER_CLIENTS_CPP_SKYPILOT_SCALAR_H_
 
@@ -19,14 +19,14 @@ struct Scalar {
   double number = 0;  // of kInteger and kFloat
 };
 
-// Of a scalar or null node. Quoted text is text. A whole number beyond 64 bits is as it is written,
-// and so is a time that no calendar has.
+// The node must be a scalar or null. Quoted text is text. A whole number beyond 64 bits is as it is
+// written, and so is a time that no calendar has.
 Scalar ReadScalar(const YAML::Node& node);
 
 // "a number", "True or False", ...: what a message calls it.
 std::string_view KindName(ScalarKind kind);
 
-// What Python's str() makes of a value: a scalar's text, or a list of scalars as "[1, 'a']".
+// Writes a value as Python's str() does: a scalar's text, or a list of scalars as "[1, 'a']".
 // INVALID_ARGUMENT: it is null, a mapping, a time that no calendar has, a list with a time or with
 // more than scalars in it, or longer than a variable may be.
 absl::StatusOr<std::string> PythonText(const YAML::Node& node);

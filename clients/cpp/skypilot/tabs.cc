@@ -74,7 +74,8 @@ class TabWatcher final : public YAML::EventHandler {
     is_after_plain_ = false;
     next_ = std::max(next_, line);
     if (IsInFlow()) return;
-    // What is before it on its line: an indentation, or one that a dash or a question mark extends.
+    // The text before it on its line: an indentation, or one that a dash or a question mark
+    // extends.
     const std::string_view before =
         lines_[line].substr(0, static_cast<size_t>(std::max(mark.column, 0)));
     const size_t last = before.find_last_not_of(kBlanks);

@@ -17,7 +17,7 @@
 namespace muster::client::skypilot {
 namespace {
 
-// What people write at the top who have seen it elsewhere.
+// Names that people write at the top who have seen them elsewhere.
 const std::map<std::string_view, std::string_view> kHints = {
     {"accelerators", "write it under resources, as in resources: {accelerators: H100:8}"},
     {"cpus", "write it under resources"},

@@ -16,8 +16,8 @@
 
 namespace muster::client::skypilot {
 
-// What SkyPilot has bash run, as a script of a job: for bash, and where there is none for sh. Both
-// streams are one log there, in the order in which they are written.
+// Makes a script of a job from the text that SkyPilot has bash run: for bash, and where there is
+// none for sh. Both streams are one log there, in the order in which they are written.
 std::string BashScript(std::string_view text);
 
 // Reads a document as SkyPilot 0.14 does, and where that crashes or makes something else of what is

@@ -41,7 +41,8 @@ class OptionReader {
   }
 
   void AddUnknown(std::string text, const Word& word) {
-    // Whether it takes the next word is not known; a word that is no option can only be its value.
+    // A reader cannot know whether it takes the next word; a word that is no option can only be its
+    // value.
     while (next_ < words_.size() && !words_[next_].text.starts_with('-') &&
            words_[next_].where == word.where && word.where != kCommandLine) {
       text += " " + words_[next_++].text;

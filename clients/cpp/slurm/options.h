@@ -41,10 +41,10 @@ struct Setting {
   std::string where;
 };
 
-// What was given in one place or, after ReadSbatch, in all of them.
+// The options that were given in one place or, after ReadSbatch, in all of them.
 struct Settings {
   std::vector<Setting> settings;
-  // What the table does not have, each with where it was: "--nosuch=1 (line 3)".
+  // Options that the table does not have, each with its place: "--nosuch=1 (line 3)".
   std::vector<std::string> not_understood;
 
   // The last setting of the option with this name; null if it was not given.

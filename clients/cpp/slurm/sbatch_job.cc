@@ -48,7 +48,7 @@ constexpr std::array kTexts = {
     TextOption{"signal", [](v1::SlurmOptions* s, const std::string& v) { s->set_signal(v); }},
 };
 
-// What is switched on and off by being there.
+// An option that is switched on and off by being there.
 struct Switch {
   std::string_view name;
   void (*set)(v1::SlurmOptions*);
@@ -58,7 +58,7 @@ constexpr std::array kSwitches = {
     Switch{"no-requeue", [](v1::SlurmOptions* s) { s->set_requeue(false); }},
 };
 
-// What to do instead of options that Muster does not take. Others that it does not take have none.
+// Remedies for options that Muster does not take. Others that it does not take have none.
 constexpr std::pair<std::string_view, std::string_view> kRemedies[] = {
     {"bbf", "give what the file says with --bb"},
     {"export-file", "name the variables with --export"},
@@ -82,7 +82,8 @@ std::string_view RemedyFor(std::string_view option) {
                                       : found->second;
 }
 
-// Whether a line of it, comments aside, gives the array's number to a command that acts on jobs.
+// Returns whether a line of it, comments aside, gives the array's number to a command that acts on
+// jobs.
 bool HandsArrayToSlurm(std::string_view script) {
   for (std::string_view line : Split(script, '\n')) {
     const size_t first = line.find_first_not_of(" \t");
@@ -138,7 +139,7 @@ class Mapper {
   v1::JobSpec& spec() { return job_.spec; }
   v1::SlurmBatchScript& batch_script() { return *spec().mutable_slurm()->mutable_batch_script(); }
 
-  // As sbatch has it: the file's own name, "wrap", or "sbatch" for standard input.
+  // Returns sbatch's default: the file's own name, "wrap", or "sbatch" for standard input.
   std::string DefaultName(const SbatchSubmission& submission) const {
     if (submission.options.Find("wrap") != nullptr) return "wrap";
     const std::string& path = place_.script_path;
@@ -154,7 +155,7 @@ class Mapper {
     AddUnreadable(setting, remedy, &errors_);
   }
 
-  // As with sbatch, an empty list makes no array.
+  // An empty list makes no array, as with sbatch.
   void MapArray(const Setting* setting) {
     if (setting == nullptr || setting->value.empty()) return;
     absl::StatusOr<std::vector<contract::ArrayTask>> tasks = ParseArray(setting->value);

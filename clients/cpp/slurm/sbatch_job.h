@@ -22,12 +22,12 @@ struct SbatchPlace {
 };
 
 struct SbatchJob {
-  // The command is the script, which runs as a batch script. Whether only Slurm can run it, says
-  // contract::WhySlurmOnly.
+  // The command is the script, which runs as a batch script. contract::WhySlurmOnly says whether
+  // only Slurm can run it.
   v1::JobSpec spec;
   // With --array, what differs from task to task: each is a job of its own. Empty: it is one job.
   std::vector<contract::ArrayTask> tasks;
-  // What is otherwise than with sbatch, a sentence each.
+  // The differences from sbatch, a sentence each.
   std::vector<std::string> notes;
 };
 
@@ -36,7 +36,8 @@ struct SbatchJob {
 //
 // The job starts where the user stood (contract::kHereOption marks that it was not said), and its
 // output goes to slurm-%j.out there (of an array to slurm-%A_%a.out), as with sbatch; %j is Slurm's
-// own number, %A Muster's. Of the submitter's environment it gets what --export names.
+// own number, %A Muster's. The job gets the variables of the submitter's environment that --export
+// names.
 absl::StatusOr<SbatchJob> MapSbatch(const SbatchSubmission& submission, const SbatchPlace& place);
 
 }  // namespace muster::client::slurm

@@ -25,7 +25,7 @@ absl::Status Bad(std::string_view where, std::string_view problem) {
 // isspace(3) in the C locale.
 bool IsSpace(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
-// Whether sbatch stops looking for directives at this line.
+// Returns whether sbatch stops looking for directives at this line.
 bool IsCommand(std::string_view line) {
   const auto first = std::find_if_not(line.begin(), line.end(), IsSpace);
   return first != line.end() && *first != '#';

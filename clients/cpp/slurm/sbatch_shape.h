@@ -1,4 +1,4 @@
-// What a batch script asks for on its nodes: tasks, cores, memory and GPUs. Pure; of MapSbatch.
+// Reads a batch script's requests for its nodes: tasks, cores, memory and GPUs. Pure; of MapSbatch.
 #ifndef MUSTER_CLIENTS_CPP_SLURM_SBATCH_SHAPE_H_
 #define MUSTER_CLIENTS_CPP_SLURM_SBATCH_SHAPE_H_
 
@@ -10,7 +10,7 @@
 
 namespace muster::client::slurm {
 
-// Whether the option is one of those that MapShape reads.
+// Returns whether the option is one of those that MapShape reads.
 bool IsOfShape(std::string_view option);
 
 // Fills nodes and resources, and the options of the slurm section that Slurm must read itself: a

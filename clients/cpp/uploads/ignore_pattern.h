@@ -16,10 +16,10 @@ namespace muster::client {
 
 class IgnorePattern {
  public:
-  // Of one line without its end; nullopt: it is empty, a comment, or matches nothing.
+  // Parses one line without its end; nullopt: it is empty, a comment, or matches nothing.
   static std::optional<IgnorePattern> Parse(std::string_view line);
 
-  // Whether it takes files back that an earlier pattern leaves out.
+  // Returns whether it takes files back that an earlier pattern leaves out.
   bool is_negated() const { return is_negated_; }
   // `path` is relative to the directory of the pattern's file.
   bool Matches(std::string_view path, bool is_directory) const;

@@ -23,7 +23,7 @@ class IgnoreRules {
     rules_.erase(rules_.begin() + static_cast<ptrdiff_t>(size), rules_.end());
   }
 
-  // A path as the bases have it. What is below a directory that stays behind is not asked about.
+  // A path as the bases have it. Paths below a directory that stays behind are not asked about.
   bool LeavesOut(std::string_view path, bool is_directory) const;
 
  private:

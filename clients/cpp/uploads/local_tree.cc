@@ -28,7 +28,7 @@ using contract::FormatBytes;
 using contract::Quoted;
 
 constexpr const char* kSkyIgnore = ".skyignore";
-// Of one .gitignore file; people write them, or take one of some kB from a collection.
+// Limit of one .gitignore file; people write them, or take one of some kB from a collection.
 constexpr size_t kMaxIgnoreFileBytes = 1 << 20;
 // Files that an error about too many bytes names.
 constexpr size_t kMaxNamed = 3;

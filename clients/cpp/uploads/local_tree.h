@@ -1,8 +1,8 @@
 // A directory of this machine as a FileTree, to be brought along by a job.
 //
-// What .gitignore and .musterignore files leave out by git's rules stays behind, and so does each
-// .git. The .gitignore files above a working directory count up to the root of its repository, and
-// that one's .git/info/exclude; above another one none does, as it was named outright. A
+// Files that .gitignore and .musterignore files leave out by git's rules stay behind, and so does
+// each .git. The .gitignore files above a working directory count up to the root of its repository,
+// and that one's .git/info/exclude; above another one none does, as it was named outright. A
 // .musterignore file has the same form and comes after the .gitignore of its directory, so that it
 // can also take files back. With a .skyignore file in the directory itself the .skyignore files
 // there and below count in place of all of git's, as SkyPilot's users have them. Unlike git, which
@@ -29,7 +29,7 @@ struct LocalTree {
   std::map<std::string, std::filesystem::path> sources;
 };
 
-// Whether rules count that stand above the directory, in the repository that it is in.
+// Tells whether rules count that stand above the directory, in the repository that it is in.
 enum class RulesAbove { kCount, kDoNotCount };
 
 // `path`: a directory, or a file, which becomes a tree of one, under `name` if that is not empty.
