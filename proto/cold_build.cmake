@@ -20,9 +20,9 @@ set(files_alone
     tests/unit/kubernetes/kueue_test.cc
     tests/unit/slurm/arrays_test.cc
     agents/core/end_reader.cc
-    agents/core/kubernetes_settings.cc
+    agents/app/kubernetes_settings.cc
     agents/core/log_tail.cc
-    agents/core/slurm_profile_settings.cc
+    agents/app/slurm_profile_settings.cc
     agents/hosts/ssh_host.cc
     agents/kubernetes/api/api.cc
     agents/kubernetes/api/credentials.cc
@@ -114,7 +114,7 @@ set(files_alone
     tests/integration/slurm/rest_versions_test.cc
     tests/sim/broker.cc
     tests/unit/agents/run_files/host_run_files_test.cc
-    tests/unit/agents/slurm_profile_settings_test.cc
+    tests/unit/agent_app/slurm_profile_settings_test.cc
     tests/unit/clients/command_slurm_test.cc
     tests/unit/clients/skypilot_task_test.cc
     tests/unit/contract/image_test.cc

@@ -2,8 +2,8 @@
 //
 //   gpu1: {ssh: gpu1.lab, gpus: {h100: 4}}
 //   gpu2: {ssh: ada@gpu2.lab:2222, address: 10.0.0.2, labels: [fast-disk], cordon: yes}
-#ifndef MUSTER_AGENTS_CORE_MACHINE_HOSTS_H_
-#define MUSTER_AGENTS_CORE_MACHINE_HOSTS_H_
+#ifndef MUSTER_AGENTS_APP_MACHINE_HOSTS_H_
+#define MUSTER_AGENTS_APP_MACHINE_HOSTS_H_
 
 #include <cstdint>
 #include <string>
@@ -30,4 +30,4 @@ absl::StatusOr<std::vector<machines::HostConfig>> ReadMachineHosts(const std::st
 
 }  // namespace muster::agents
 
-#endif  // MUSTER_AGENTS_CORE_MACHINE_HOSTS_H_
+#endif  // MUSTER_AGENTS_APP_MACHINE_HOSTS_H_

@@ -1,6 +1,6 @@
 // Builds the agent's settings, beside the parts that all daemons share (daemon/settings.h).
-#ifndef MUSTER_AGENTS_CORE_SETTING_VALUES_H_
-#define MUSTER_AGENTS_CORE_SETTING_VALUES_H_
+#ifndef MUSTER_AGENTS_APP_SETTING_VALUES_H_
+#define MUSTER_AGENTS_APP_SETTING_VALUES_H_
 
 #include <cstdint>
 #include <functional>
@@ -31,4 +31,4 @@ Setter YesInto(bool* out);
 
 }  // namespace muster::agents
 
-#endif  // MUSTER_AGENTS_CORE_SETTING_VALUES_H_
+#endif  // MUSTER_AGENTS_APP_SETTING_VALUES_H_

@@ -1,6 +1,6 @@
 // The settings of muster-agent.
-#ifndef MUSTER_AGENTS_CORE_AGENT_CONFIG_H_
-#define MUSTER_AGENTS_CORE_AGENT_CONFIG_H_
+#ifndef MUSTER_AGENTS_APP_AGENT_CONFIG_H_
+#define MUSTER_AGENTS_APP_AGENT_CONFIG_H_
 
 #include <cstdint>
 #include <optional>
@@ -46,4 +46,4 @@ absl::Status CheckComplete(const AgentConfig& config, bool needs_broker);
 
 }  // namespace muster::agents
 
-#endif  // MUSTER_AGENTS_CORE_AGENT_CONFIG_H_
+#endif  // MUSTER_AGENTS_APP_AGENT_CONFIG_H_

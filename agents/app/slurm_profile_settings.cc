@@ -1,4 +1,4 @@
-#include "agents/core/slurm_profile_settings.h"
+#include "agents/app/slurm_profile_settings.h"
 
 #include <fmt/core.h>
 
@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "absl/time/time.h"
-#include "agents/core/setting_values.h"
+#include "agents/app/setting_values.h"
 #include "contract/errors.h"
 #include "contract/slurm_options.h"
 #include "contract/text.h"

@@ -15,20 +15,15 @@
 #include <utility>
 #include <vector>
 
+#include "agents/app/agent_config.h"
+#include "agents/app/credentials_command.h"
+#include "agents/app/kinds.h"
 #include "agents/core/agent.h"
-#include "agents/core/agent_config.h"
 #include "agents/core/check_report.h"
-#include "agents/core/credentials_command.h"
-#include "agents/core/host_run_files.h"
 #include "agents/core/journal.h"
-#include "agents/core/machine_hosts.h"
 #include "agents/files/broker_files.h"
 #include "agents/files/file_cache.h"
 #include "agents/files/job_files.h"
-#include "agents/hosts/ssh_host.h"
-#include "agents/machines/own_run_files.h"
-#include "agents/machines/remote/remote_run_files.h"
-#include "agents/machines/run_records.h"
 #include "clients/cpp/address.h"
 #include "contract/text.h"
 #include "daemon/command_line.h"
@@ -47,112 +42,15 @@ int Fail(const absl::Status& status, int code = kExitError) {
   return code;
 }
 
-// Each look at the exit records there is a command over SSH.
-constexpr absl::Duration kRemoteRecordInterval = absl::Seconds(2);
-
-absl::StatusOr<std::unique_ptr<Backend>> MakeRemoteSlurmBackend(AgentConfig config) {
-  absl::StatusOr<std::unique_ptr<hosts::SshHost>> host = hosts::SshHost::Create(config.slurm_ssh);
-  if (!host.ok()) return host.status();
-  config.slurm.user_on_host = config.slurm_ssh.user;
-  config.slurm.record_interval = kRemoteRecordInterval;
-  if (config.slurm.image_dir.empty()) config.slurm.image_dir = config.slurm.run_dir + "/images";
-  return slurm::CreateSlurmBackend(config.slurm, config.state_dir, *std::move(host));
-}
-
-// Completes the settings of machines with others that they need.
-machines::MachinesConfig MachinesConfigOf(const AgentConfig& config) {
-  machines::MachinesConfig machines = config.machines;
-  machines.cluster = config.cluster;
-  if (config.machine_hosts_file.empty()) return machines;
-  machines.read_hosts = [file = config.machine_hosts_file, ssh = config.machine_ssh] {
-    return ReadMachineHosts(file, ssh);
-  };
-  return machines;
-}
-
-absl::StatusOr<std::unique_ptr<Backend>> MakeMachinesBackend(const AgentConfig& config,
-                                                             uploads::JobFiles* files) {
-  machines::MachinesConfig machines = MachinesConfigOf(config);
-  machines.files = files;
-  if (machines.read_hosts != nullptr) {
-    absl::StatusOr<std::vector<machines::HostConfig>> hosts = machines.read_hosts();
-    if (!hosts.ok()) return hosts.status();
-    machines.hosts = *std::move(hosts);
-  }
-  return machines::CreateMachinesBackend(machines, config.state_dir);
-}
-
-// `files`: null for a backend that is only looked at.
-absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(AgentConfig config, uploads::JobFiles* files) {
-  if (config.kind == v1::CLUSTER_KIND_MACHINES) return MakeMachinesBackend(config, files);
-  if (config.kind == v1::CLUSTER_KIND_KUBERNETES) {
-    config.kubernetes.cluster = config.cluster;
-    config.kubernetes.files = files;
-    return kubernetes::CreateKubernetesBackend(config.kubernetes, config.state_dir);
-  }
-  config.slurm.cluster = config.cluster;
-  config.slurm.files = files;
-  if (!config.slurm_ssh.hosts.empty()) return MakeRemoteSlurmBackend(std::move(config));
-  return slurm::CreateSlurmBackend(config.slurm, config.state_dir);
-}
-
-// An API server does many small writes at a time; each launch is three, one after the other.
-constexpr int kKubernetesLaunches = 16;
-
-int LaunchParallelism(v1::ClusterKind kind, const AgentOptions& options) {
-  // A machine starts runs as they come, and first come is first served; a scheduler has an order of
-  // its own.
-  if (kind == v1::CLUSTER_KIND_MACHINES) return 1;
-  return kind == v1::CLUSTER_KIND_KUBERNETES ? kKubernetesLaunches : options.launch_parallelism;
-}
-
-// Machines and Slurm call the directory alike.
-std::string WorkOf(const RankOfRun& of) {
-  return fmt::format("{}/{}", of.run_key, machines::kWorkDirectory);
-}
-
-// Over a connection of its own, so that what is copied does not hold up Slurm's commands.
-OpenRunFiles RunFilesOnLoginHost(const AgentConfig& config) {
-  return [ssh = config.slurm_ssh, runs = config.slurm.run_dir](
-             const RankOfRun& of) -> absl::StatusOr<std::unique_ptr<RunFiles>> {
-    absl::StatusOr<std::unique_ptr<hosts::SshHost>> host = hosts::SshHost::Create(ssh);
-    if (!host.ok()) return host.status();
-    return MakeHostRunFiles(
-        *std::move(host), {.host_title = "the login host", .root = runs, .directory = WorkOf(of)});
-  };
-}
-
-OpenRunFiles RunFilesOnMachines(const AgentConfig& config, const std::string& runs) {
-  if (config.machine_hosts_file.empty()) {
-    return [runs, keep = config.machines.keep_work](const RankOfRun& of) {
-      return machines::OpenOwnRunFiles(runs, keep, of);
-    };
-  }
-  return [machines = MachinesConfigOf(config), runs](const RankOfRun& of) {
-    return machines::OpenRemoteRunFiles(machines, runs, of);
-  };
-}
-
-// Where the files of runs are. None: on Kubernetes they go with the pod.
-OpenRunFiles RunFilesOf(const AgentConfig& config) {
-  const std::string own = config.state_dir + "/runs";
-  if (config.kind == v1::CLUSTER_KIND_MACHINES) return RunFilesOnMachines(config, own);
-  if (config.kind != v1::CLUSTER_KIND_SLURM) return nullptr;
-  if (!config.slurm_ssh.hosts.empty()) return RunFilesOnLoginHost(config);
-  return [runs = config.slurm.run_dir.empty() ? own : config.slurm.run_dir](const RankOfRun& of) {
-    return OpenLocalRunFiles(runs, WorkOf(of));
-  };
-}
-
 AgentOptions OptionsOf(const AgentConfig& config) {
+  const Kind& kind = KindOf(config.kind);
   AgentOptions options;
   options.core.cluster = config.cluster;
   options.core.kind = config.kind;
   options.core.max_active_runs = config.max_active_runs;
   options.broker_target = client::ParseAddress(config.broker)->target;
-  options.launch_parallelism =
-      config.launch_parallelism.value_or(LaunchParallelism(config.kind, options));
-  options.open_run_files = RunFilesOf(config);
+  options.launch_parallelism = config.launch_parallelism.value_or(kind.launch_parallelism);
+  options.open_run_files = kind.run_files(config);
   return options;
 }
 
@@ -174,7 +72,8 @@ int Check(AgentConfig config) {
   std::error_code error;
   const std::filesystem::path absolute = std::filesystem::absolute(config.state_dir, error);
   if (!error) config.state_dir = absolute;
-  const absl::StatusOr<std::unique_ptr<Backend>> backend = MakeBackend(config, nullptr);
+  const absl::StatusOr<std::unique_ptr<Backend>> backend =
+      KindOf(config.kind).make_backend(config, nullptr);
   if (!backend.ok()) return Fail(backend.status());
   const v1::ClusterChecks checks = (*backend)->Check();
   fmt::print("{}", CheckReport(checks));
@@ -206,7 +105,8 @@ int Serve(AgentConfig config) {
       uploads::FileCache::Open(config.state_dir + "/files", config.files, source.get());
   if (!cache.ok()) return Fail(cache.status());
   uploads::JobFiles files(cache->get());
-  absl::StatusOr<std::unique_ptr<Backend>> backend = MakeBackend(config, &files);
+  absl::StatusOr<std::unique_ptr<Backend>> backend =
+      KindOf(config.kind).make_backend(config, &files);
   if (!backend.ok()) return Fail(backend.status());
   Agent agent(options, backend->get(), *std::move(journal));
   LogEvent(spdlog::level::info, "serving",

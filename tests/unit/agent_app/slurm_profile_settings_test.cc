@@ -1,4 +1,4 @@
-#include "agents/core/slurm_profile_settings.h"
+#include "agents/app/slurm_profile_settings.h"
 
 #include <map>
 #include <string>

@@ -1,4 +1,4 @@
-#include "agents/core/machine_hosts.h"
+#include "agents/app/machine_hosts.h"
 
 #include <string>
 

@@ -1,6 +1,6 @@
 // The settings of a cluster that is reached over SSH.
-#ifndef MUSTER_AGENTS_CORE_SSH_SETTINGS_H_
-#define MUSTER_AGENTS_CORE_SSH_SETTINGS_H_
+#ifndef MUSTER_AGENTS_APP_SSH_SETTINGS_H_
+#define MUSTER_AGENTS_APP_SSH_SETTINGS_H_
 
 #include <string_view>
 #include <vector>
@@ -16,4 +16,4 @@ std::vector<Setting> SshSettings(std::string_view section, hosts::SshConfig* ssh
 
 }  // namespace muster::agents
 
-#endif  // MUSTER_AGENTS_CORE_SSH_SETTINGS_H_
+#endif  // MUSTER_AGENTS_APP_SSH_SETTINGS_H_

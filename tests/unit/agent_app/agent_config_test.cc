@@ -1,4 +1,4 @@
-#include "agents/core/agent_config.h"
+#include "agents/app/agent_config.h"
 
 #include <map>
 #include <string>

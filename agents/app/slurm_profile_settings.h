@@ -1,7 +1,7 @@
 // The settings slurm.default_* and slurm.gpus_per_node: what a cluster fills in where a job leaves
 // it open.
-#ifndef MUSTER_AGENTS_CORE_SLURM_PROFILE_SETTINGS_H_
-#define MUSTER_AGENTS_CORE_SLURM_PROFILE_SETTINGS_H_
+#ifndef MUSTER_AGENTS_APP_SLURM_PROFILE_SETTINGS_H_
+#define MUSTER_AGENTS_APP_SLURM_PROFILE_SETTINGS_H_
 
 #include <vector>
 
@@ -15,4 +15,4 @@ std::vector<Setting> SlurmProfileSettings(slurm::Profile* profile);
 
 }  // namespace muster::agents
 
-#endif  // MUSTER_AGENTS_CORE_SLURM_PROFILE_SETTINGS_H_
+#endif  // MUSTER_AGENTS_APP_SLURM_PROFILE_SETTINGS_H_

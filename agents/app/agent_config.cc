@@ -1,4 +1,4 @@
-#include "agents/core/agent_config.h"
+#include "agents/app/agent_config.h"
 
 #include <fmt/core.h>
 
@@ -6,11 +6,11 @@
 #include <map>
 #include <utility>
 
-#include "agents/core/kubernetes_settings.h"
-#include "agents/core/machine_hosts.h"
-#include "agents/core/setting_values.h"
-#include "agents/core/slurm_profile_settings.h"
-#include "agents/core/ssh_settings.h"
+#include "agents/app/kubernetes_settings.h"
+#include "agents/app/machine_hosts.h"
+#include "agents/app/setting_values.h"
+#include "agents/app/slurm_profile_settings.h"
+#include "agents/app/ssh_settings.h"
 #include "agents/slurm/http.h"
 #include "clients/cpp/address.h"
 #include "contract/storage_uri.h"

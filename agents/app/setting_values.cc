@@ -1,4 +1,4 @@
-#include "agents/core/setting_values.h"
+#include "agents/app/setting_values.h"
 
 #include <fmt/core.h>
 

@@ -1,4 +1,4 @@
-#include "agents/core/machine_hosts.h"
+#include "agents/app/machine_hosts.h"
 
 #include <fmt/core.h>
 #include <yaml-cpp/yaml.h>
@@ -10,7 +10,7 @@
 #include <sstream>
 #include <utility>
 
-#include "agents/core/setting_values.h"
+#include "agents/app/setting_values.h"
 #include "contract/text.h"
 #include "contract/validate.h"
 #include "daemon/settings.h"

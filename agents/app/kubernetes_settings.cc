@@ -1,4 +1,4 @@
-#include "agents/core/kubernetes_settings.h"
+#include "agents/app/kubernetes_settings.h"
 
 #include <fmt/core.h>
 
@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "agents/core/setting_values.h"
+#include "agents/app/setting_values.h"
 #include "contract/image.h"
 #include "contract/kubernetes_names.h"
 #include "contract/text.h"

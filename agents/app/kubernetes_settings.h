@@ -1,6 +1,6 @@
 // The settings of an agent of a Kubernetes cluster.
-#ifndef MUSTER_AGENTS_CORE_KUBERNETES_SETTINGS_H_
-#define MUSTER_AGENTS_CORE_KUBERNETES_SETTINGS_H_
+#ifndef MUSTER_AGENTS_APP_KUBERNETES_SETTINGS_H_
+#define MUSTER_AGENTS_APP_KUBERNETES_SETTINGS_H_
 
 #include <vector>
 
@@ -14,4 +14,4 @@ std::vector<Setting> KubernetesSettings(kubernetes::KubernetesConfig* config);
 
 }  // namespace muster::agents
 
-#endif  // MUSTER_AGENTS_CORE_KUBERNETES_SETTINGS_H_
+#endif  // MUSTER_AGENTS_APP_KUBERNETES_SETTINGS_H_

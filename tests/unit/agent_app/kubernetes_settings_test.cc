@@ -1,4 +1,4 @@
-#include "agents/core/kubernetes_settings.h"
+#include "agents/app/kubernetes_settings.h"
 
 #include "contract/text.h"
 #include "fmt/format.h"

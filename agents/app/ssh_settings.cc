@@ -1,11 +1,11 @@
-#include "agents/core/ssh_settings.h"
+#include "agents/app/ssh_settings.h"
 
 #include <fmt/core.h>
 
 #include <string>
 #include <utility>
 
-#include "agents/core/setting_values.h"
+#include "agents/app/setting_values.h"
 
 namespace muster::agents {
 namespace {

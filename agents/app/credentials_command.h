@@ -1,11 +1,11 @@
 // muster-agent install-credentials: gives the cluster what a private registry asks for.
-#ifndef MUSTER_AGENTS_CORE_CREDENTIALS_COMMAND_H_
-#define MUSTER_AGENTS_CORE_CREDENTIALS_COMMAND_H_
+#ifndef MUSTER_AGENTS_APP_CREDENTIALS_COMMAND_H_
+#define MUSTER_AGENTS_APP_CREDENTIALS_COMMAND_H_
 
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "agents/core/agent_config.h"
+#include "agents/app/agent_config.h"
 
 namespace muster::agents {
 
@@ -18,4 +18,4 @@ absl::StatusOr<std::string> InstallCredentials(const AgentConfig& config,
 
 }  // namespace muster::agents
 
-#endif  // MUSTER_AGENTS_CORE_CREDENTIALS_COMMAND_H_
+#endif  // MUSTER_AGENTS_APP_CREDENTIALS_COMMAND_H_

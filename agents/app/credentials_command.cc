@@ -1,4 +1,4 @@
-#include "agents/core/credentials_command.h"
+#include "agents/app/credentials_command.h"
 
 #include <fmt/core.h>
 #include <fmt/format.h>

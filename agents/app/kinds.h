@@ -1,0 +1,31 @@
+// The kinds of clusters that an agent can speak for: one row each.
+#ifndef MUSTER_AGENTS_APP_KINDS_H_
+#define MUSTER_AGENTS_APP_KINDS_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "agents/app/agent_config.h"
+#include "agents/core/backend.h"
+#include "agents/core/run_files.h"
+#include "agents/files/job_files.h"
+#include "muster/v1/cluster.pb.h"
+
+namespace muster::agents {
+
+struct Kind {
+  v1::ClusterKind kind = v1::CLUSTER_KIND_UNSPECIFIED;
+  int launch_parallelism = 1;  // launches at the same time, unless a setting says another number
+  // `files`: null for a backend that only checks itself.
+  absl::StatusOr<std::unique_ptr<Backend>> (*make_backend)(const AgentConfig& config,
+                                                           uploads::JobFiles* files);
+  // Where the files of runs are; null: they cannot be fetched.
+  OpenRunFiles (*run_files)(const AgentConfig& config);
+};
+
+// `kind`: one of those that the setting `kind` takes.
+const Kind& KindOf(v1::ClusterKind kind);
+
+}  // namespace muster::agents
+
+#endif  // MUSTER_AGENTS_APP_KINDS_H_
