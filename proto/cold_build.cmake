@@ -9,9 +9,6 @@ set(files_per_batch 8)
 
 # Their names in anonymous namespaces are those of other files of their targets.
 set(files_alone
-    proto/contract/defaults.cc
-    broker/store/sqlite/request_step.cc
-    agents/core/run_invariants.cc
     tests/unit/core/fingerprint_test.cc
     tests/unit/rpc/durable_answers_test.cc
     tests/unit/store/take_over_test.cc
@@ -19,89 +16,6 @@ set(files_alone
     tests/unit/clients/fake_broker.cc
     tests/unit/kubernetes/kueue_test.cc
     tests/unit/slurm/arrays_test.cc
-    agents/core/end_reader.cc
-    agents/app/kubernetes_settings.cc
-    agents/core/log_tail.cc
-    agents/app/slurm_profile_settings.cc
-    agents/hosts/ssh_host.cc
-    agents/kubernetes/api/api.cc
-    agents/kubernetes/api/credentials.cc
-    agents/kubernetes/api/http_loop.cc
-    agents/kubernetes/api/object_watch.cc
-    agents/kubernetes/backend_observe.cc
-    agents/kubernetes/given_up.cc
-    agents/kubernetes/job_calls.cc
-    agents/kubernetes/run_store.cc
-    agents/kubernetes/checks/checks_access.cc
-    agents/kubernetes/checks/checks_nodes.cc
-    agents/kubernetes/cluster/capacity.cc
-    agents/kubernetes/cluster/fitting.cc
-    agents/kubernetes/cluster/inventory.cc
-    agents/kubernetes/cluster/queue_view.cc
-    agents/kubernetes/logs/log_follower.cc
-    agents/kubernetes/manifest/pod_scheduling.cc
-    agents/kubernetes/verdict/explain_failure.cc
-    agents/machines/answers.cc
-    agents/machines/remote/launch_record.cc
-    agents/machines/remote/remote_backend.cc
-    agents/machines/remote/remote_host.cc
-    agents/machines/remote/remote_host_starts.cc
-    agents/machines/remote/supervisor_program.cc
-    agents/machines/supervisor/clean_command.cc
-    agents/slurm/arrays.cc
-    agents/slurm/backend_launch.cc
-    agents/slurm/backend_observe.cc
-    agents/slurm/checks_access.cc
-    agents/slurm/commands.cc
-    agents/slurm/credentials.cc
-    agents/slurm/explain_end.cc
-    agents/slurm/image_cache.cc
-    agents/slurm/inventory.cc
-    agents/slurm/job_errors.cc
-    agents/slurm/preflight.cc
-    agents/slurm/queue.cc
-    agents/slurm/refusals.cc
-    agents/slurm/rest_checks.cc
-    agents/slurm/rest_client.cc
-    agents/slurm/rest_nodes.cc
-    agents/slurm/submission.cc
-    agents/slurm/submit.cc
-    broker/rpc/fetch_files.cc
-    broker/rpc/file_link.cc
-    broker/rpc/read_log.cc
-    clients/cli/cluster_page.cc
-    clients/cli/submission.cc
-    clients/cli/uploading.cc
-    clients/cli/why_page.cc
-    clients/cli/sky/cancel.cc
-    clients/cli/sky/cluster_jobs.cc
-    clients/cli/sky/exec_words.cc
-    clients/cli/sky/logs.cc
-    clients/cli/sky/sky.cc
-    clients/cli/sky/status.cc
-    clients/cli/slurm/dependency.cc
-    clients/cli/slurm/node_rows.cc
-    clients/cli/slurm/sacct.cc
-    clients/cli/slurm/sbatch.cc
-    clients/cli/slurm/scancel.cc
-    clients/cli/slurm/sinfo.cc
-    clients/cli/slurm/squeue.cc
-    clients/cpp/address.cc
-    clients/cpp/jobfile.cc
-    clients/cpp/local_uploads.cc
-    clients/cpp/skypilot/infra.cc
-    clients/cpp/skypilot/task_file.cc
-    clients/cpp/slurm/options.cc
-    clients/cpp/slurm/sbatch_array.cc
-    clients/cpp/slurm/sbatch_script.cc
-    clients/cpp/slurm/sbatch_shape.cc
-    proto/contract/gpu_types.cc
-    proto/contract/image.cc
-    proto/contract/nearest.cc
-    proto/contract/slurm_variables.cc
-    proto/contract/storage_uri.cc
-    proto/contract/units.cc
-    proto/contract/validate.cc
     tests/integration/kubernetes/namespaces_test.cc
     tests/integration/slurm/answers_test.cc
     tests/integration/slurm/array_test.cc

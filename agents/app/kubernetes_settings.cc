@@ -79,7 +79,7 @@ absl::Status SetRoots(KubernetesConfig* config, const std::string& value) {
   return absl::OkStatus();
 }
 
-absl::Status SetMemory(KubernetesConfig* config, const std::string& value) {
+absl::Status SetDefaultMemory(KubernetesConfig* config, const std::string& value) {
   uint64_t bytes = 0;
   if (absl::Status good = BytesInto(&bytes)(value); !good.ok()) return good;
   if (bytes < kLeastMemoryBytes || bytes > kMostMemoryBytes)
@@ -151,7 +151,7 @@ std::vector<Setting> RunSettings(KubernetesConfig* config) {
        NumberInto(1, kMaxCpuMillis / 1000,
                   [config](uint64_t cores) { config->default_cpu_millis = cores * 1000; })},
       {"kubernetes.default_memory", "memory of jobs that ask for none [1Gi]",
-       [config](const std::string& value) { return SetMemory(config, value); }},
+       [config](const std::string& value) { return SetDefaultMemory(config, value); }},
       {.key = "kubernetes.gpu_resources",
        .help = "resources that are GPUs, the first one for jobs without a type "
                "[nvidia.com/gpu,amd.com/gpu]",

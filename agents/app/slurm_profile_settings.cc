@@ -17,7 +17,7 @@ namespace muster::agents {
 namespace {
 
 // More than any node has.
-constexpr uint64_t kMaxCpus = 10'000;
+constexpr uint64_t kMaxProfileCpus = 10'000;
 constexpr uint64_t kMaxGpus = 1000;
 constexpr uint64_t kMillis = 1000;
 
@@ -67,7 +67,7 @@ absl::Status SetExtraOptions(slurm::Profile* profile, const std::string& value) 
 }
 
 // "h100:4" or "4"
-absl::Status SetGpus(slurm::Profile* profile, const std::string& value) {
+absl::Status SetProfileGpus(slurm::Profile* profile, const std::string& value) {
   const size_t colon = value.find(':');
   v1::GpuRequest gpus;
   if (colon != std::string::npos) gpus.set_type(value.substr(0, colon));
@@ -93,7 +93,7 @@ std::vector<Setting> MeasureSettings(slurm::Profile* profile) {
       {"slurm.default_time_limit", "time limit [the partition's]",
        DurationInto([profile] { return profile->defaults.mutable_time_limit(); })},
       {"slurm.default_cpus", "cores of a node [1]",
-       NumberInto(1, kMaxCpus,
+       NumberInto(1, kMaxProfileCpus,
                   [profile](uint64_t n) {
                     profile->defaults.mutable_resources()->set_cpu_millis(n * kMillis);
                   })},
@@ -104,7 +104,7 @@ std::vector<Setting> MeasureSettings(slurm::Profile* profile) {
          return bytes.status();
        }},
       {"slurm.default_gpus", "GPUs of a node, TYPE:COUNT or COUNT [none]",
-       [profile](const std::string& value) { return SetGpus(profile, value); }},
+       [profile](const std::string& value) { return SetProfileGpus(profile, value); }},
   };
 }
 

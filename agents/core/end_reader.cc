@@ -32,7 +32,7 @@ constexpr std::string_view kNoTurn =
 constexpr size_t kMaxComplaintBytes = 200;
 
 // The file system has answered: there is nothing that this user can read.
-bool IsFinal(const absl::Status& status) {
+bool IsFinalAnswer(const absl::Status& status) {
   return absl::IsNotFound(status) || absl::IsPermissionDenied(status) ||
          absl::IsInvalidArgument(status) || absl::IsFailedPrecondition(status);
 }
@@ -260,7 +260,7 @@ absl::StatusOr<std::vector<LogEnd>> EndReader::ReadLogs(const RunHandle& run,
   const std::vector<absl::StatusOr<hosts::FileInfo>> infos = host_.StatMany(paths);
   std::vector<hosts::FilePart> parts;
   for (size_t i = 0; i < sources.size(); ++i) {
-    if (!infos[i].ok() && !IsFinal(infos[i].status())) return infos[i].status();
+    if (!infos[i].ok() && !IsFinalAnswer(infos[i].status())) return infos[i].status();
     const uint64_t size = infos[i].ok() ? infos[i]->size : 0;
     const uint64_t offset =
         size > contract::kMaxLogTailBytes ? size - contract::kMaxLogTailBytes : 0;
@@ -269,7 +269,7 @@ absl::StatusOr<std::vector<LogEnd>> EndReader::ReadLogs(const RunHandle& run,
   const std::vector<absl::StatusOr<std::string>> texts = host_.ReadMany(parts);
   std::vector<LogEnd> ends;
   for (size_t i = 0; i < sources.size(); ++i) {
-    if (!texts[i].ok() && !IsFinal(texts[i].status())) return texts[i].status();
+    if (!texts[i].ok() && !IsFinalAnswer(texts[i].status())) return texts[i].status();
     if (!texts[i].ok()) continue;
     ends.push_back({FileName(paths[i]), *texts[i], sources[i].stream == v1::LOG_STREAM_STDERR});
   }

@@ -8,7 +8,7 @@ namespace {
 
 // Limit for one log, so that a flood in one leaves room for the others.
 constexpr uint64_t kMaxBytesInFlight = 4 << 20;
-constexpr size_t kMaxChunksInFlight = 256;
+constexpr size_t kMaxTailChunksInFlight = 256;
 
 }  // namespace
 
@@ -35,7 +35,7 @@ bool LogTail::awaits_answer() const {
     case Phase::kAsk:
       return false;
     case Phase::kStream:
-      return bytes_in_flight_ >= kMaxBytesInFlight || in_flight_.size() >= kMaxChunksInFlight;
+      return bytes_in_flight_ >= kMaxBytesInFlight || in_flight_.size() >= kMaxTailChunksInFlight;
     case Phase::kAsked:
     case Phase::kRewind:
     case Phase::kEnd:

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "contract/message_of.h"
 #include "fmt/format.h"
 
 namespace muster::hosts {
@@ -15,10 +16,6 @@ namespace {
 constexpr size_t kQuotedBytes = 1000;
 // Room for what our scripts' tools may complain about.
 constexpr size_t kScriptStderrBytes = 1 << 20;
-
-std::string Words(const absl::Status& status) {
-  return std::string(status.message().data(), status.message().size());
-}
 
 // sshd names these; of any other signal it does not say which it was.
 int SignalNumber(std::string_view name) {
@@ -56,14 +53,14 @@ absl::Status RunError(const Command& command, const absl::Status& status) {
                                                    program, absl::FormatDuration(command.timeout)));
   }
   if (absl::IsResourceExhausted(status)) {
-    const bool is_stdout = Words(status).ends_with("stdout");
+    const bool is_stdout = MessageOf(status).ends_with("stdout");
     return absl::ResourceExhaustedError(fmt::format(
         "\"{}\" wrote more than {} bytes to its {} and was killed; raise the limit or ask it for "
         "less",
         program, is_stdout ? command.max_stdout_bytes : command.max_stderr_bytes,
         is_stdout ? "stdout" : "stderr"));
   }
-  return absl::UnavailableError(fmt::format("\"{}\": {}", program, Words(status)));
+  return absl::UnavailableError(fmt::format("\"{}\": {}", program, MessageOf(status)));
 }
 
 SshConfig WithDefaults(SshConfig config) {
@@ -130,7 +127,7 @@ absl::StatusOr<ExecResult> SshHost::RunScript(std::string_view body, std::string
                                                   .timeout = config_.file_timeout,
                                                   .max_stdout_bytes = max_stdout_bytes,
                                                   .max_stderr_bytes = kScriptStderrBytes});
-  if (!result.ok()) return absl::UnavailableError(Words(result.status()));
+  if (!result.ok()) return absl::UnavailableError(MessageOf(result.status()));
   if (!result->has_begun) return NoShellError(Name(), *result);
   if (!result->signal.empty()) {
     return absl::UnavailableError(

@@ -8,15 +8,12 @@
 
 #include "agents/hosts/host_keys.h"
 #include "agents/hosts/steady_now.h"
+#include "contract/message_of.h"
 #include "daemon/log.h"
 #include "fmt/format.h"
 
 namespace muster::hosts {
 namespace {
-
-std::string Words(const absl::Status& status) {
-  return std::string(status.message().data(), status.message().size());
-}
 
 // Long enough for all hosts to be tried, each in all its steps.
 absl::Duration ConnectPatience(const SshConfig& config) {
@@ -86,7 +83,7 @@ void SshLink::Loop() {
       const absl::Status status = channels_->Step();
       if (!status.ok()) {
         LogEvent(spdlog::level::warn, "ssh_lost",
-                 {{"host", channels_->session().host().ToString()}, {"error", Words(status)}});
+                 {{"host", channels_->session().host().ToString()}, {"error", MessageOf(status)}});
         DropSession(status);
         continue;
       }
@@ -119,9 +116,10 @@ bool SshLink::EnsureSession() {
   if (channels_ != nullptr) return true;
   const absl::Duration now = SteadyNow();
   if (now < next_attempt_) {
-    FailQueue({last_error_.code(), fmt::format("{}; the next attempt is in {}", Words(last_error_),
-                                               absl::FormatDuration(absl::Trunc(
-                                                   next_attempt_ - now, absl::Milliseconds(1))))});
+    FailQueue({last_error_.code(),
+               fmt::format(
+                   "{}; the next attempt is in {}", MessageOf(last_error_),
+                   absl::FormatDuration(absl::Trunc(next_attempt_ - now, absl::Milliseconds(1))))});
     return false;
   }
   absl::StatusOr<std::unique_ptr<SshSession>> session = OpenAny();
@@ -131,7 +129,7 @@ bool SshLink::EnsureSession() {
     next_attempt_ = SteadyNow() + backoff;
     backoff_ = std::min(backoff * 2, config_.max_backoff);
     LogEvent(spdlog::level::err, "ssh_not_connected",
-             {{"error", Words(last_error_)}, {"retry_in", absl::FormatDuration(backoff)}});
+             {{"error", MessageOf(last_error_)}, {"retry_in", absl::FormatDuration(backoff)}});
     FailQueue(last_error_);
     return false;
   }
@@ -155,7 +153,7 @@ absl::StatusOr<std::unique_ptr<SshSession>> SshLink::OpenAny() {
     // A host that was reached and does not suit us is for the operator to look at; the next one
     // would only hide it.
     if (session.ok() || !absl::IsUnavailable(session.status())) return session;
-    errors += (errors.empty() ? "" : "; ") + Words(session.status());
+    errors += (errors.empty() ? "" : "; ") + MessageOf(session.status());
   }
   return absl::UnavailableError(fmt::format("no login host can be reached: {}", errors));
 }
@@ -184,7 +182,7 @@ void SshLink::GiveBackRefused() {
 void SshLink::DropSession(const absl::Status& fault) {
   if (channels_ == nullptr) return;
   const absl::Status lost = absl::UnavailableError(
-      fmt::format("the connection was lost: {}; it may have run, or still run", Words(fault)));
+      fmt::format("the connection was lost: {}; it may have run, or still run", MessageOf(fault)));
   channels_->Fail(lost);
   GiveBackRefused();
   channels_.reset();

@@ -22,7 +22,7 @@ using agents::RunHandle;
 
 // Between the clocks of the cluster's own machines; times are in whole seconds. A try that a queue
 // takes back and lets go again lasts longer.
-constexpr absl::Duration kClockSlack = absl::Seconds(2);
+constexpr absl::Duration kObservedClockSlack = absl::Seconds(2);
 
 size_t CountEnded(const RunFacts& facts) {
   return static_cast<size_t>(std::count_if(facts.pods.begin(), facts.pods.end(),
@@ -33,7 +33,7 @@ size_t CountEnded(const RunFacts& facts) {
 // by the clock of its controller, and its pods' by that of the server.
 bool IsOfEarlierTry(const PodObject& pod, const JobObject& job) {
   return pod.HasEnded() && pod.created.has_value() && job.start_time.has_value() &&
-         *pod.created < *job.start_time - kClockSlack;
+         *pod.created < *job.start_time - kObservedClockSlack;
 }
 
 // A Job makes no pods while it is suspended.

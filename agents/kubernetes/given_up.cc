@@ -3,10 +3,11 @@
 #include <utility>
 #include <vector>
 
+#include "agents/hosts/private_modes.h"
+
 namespace muster::kubernetes {
 namespace {
 
-constexpr uint32_t kPrivateDirectory = 0700;
 // A failure quotes a few Events and conditions of a thousand bytes each.
 constexpr size_t kMaxFailureBytes = 1 << 20;
 
@@ -25,7 +26,7 @@ GivenUpRuns::GivenUpRuns(std::string directory) : directory_(std::move(directory
 
 absl::Status GivenUpRuns::Add(const std::string& run_key, const v1::Failure& failure) {
   if (Find(run_key).has_value()) return absl::OkStatus();  // the first reason stands
-  absl::Status status = host_.MakeDirectories(directory_, kPrivateDirectory);
+  absl::Status status = host_.MakeDirectories(directory_, hosts::kPrivateDirectory);
   if (status.ok()) {
     status =
         host_.WriteFile(PathOf(run_key), failure.SerializeAsString(), {.mode = 0600, .sync = true});

@@ -21,7 +21,7 @@ std::string JobsOf(const std::string& name_space) {
   return "/apis/batch/v1/namespaces/" + Escape(name_space) + "/jobs";
 }
 
-std::string PathOf(const ObjectName& job) {
+std::string JobPath(const ObjectName& job) {
   return JobsOf(job.name_space) + "/" + Escape(job.name);
 }
 
@@ -229,7 +229,7 @@ absl::StatusOr<std::vector<PodObject>> JobCalls::ListPods(const std::string& nam
 absl::StatusOr<JobObject> JobCalls::PatchJob(const ObjectName& job, const Json& patch) {
   const absl::StatusOr<ApiAnswer> answer =
       api_.Call({.method = "PATCH",
-                 .path = PathOf(job),
+                 .path = JobPath(job),
                  .body = patch,
                  .content_type = "application/merge-patch+json",
                  .timeout = kWriteTimeout});
@@ -246,7 +246,7 @@ absl::StatusOr<JobObject> JobCalls::PatchJob(const ObjectName& job, const Json& 
 absl::Status JobCalls::DeleteJob(const ObjectName& job) {
   const absl::StatusOr<ApiAnswer> answer =
       api_.Call({.method = "DELETE",
-                 .path = PathOf(job),
+                 .path = JobPath(job),
                  .body = {{"kind", "DeleteOptions"},
                           {"apiVersion", "v1"},
                           {"propagationPolicy", "Foreground"},

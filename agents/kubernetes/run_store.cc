@@ -9,9 +9,9 @@
 namespace muster::kubernetes {
 namespace {
 
-void Parse(const Json& object, JobObject* job) { *job = ParseJob(object); }
-void Parse(const Json& object, PodObject* pod) { *pod = ParsePod(object); }
-void Parse(const Json& object, EventObject* event) { *event = ParseEvent(object); }
+void ParseInto(const Json& object, JobObject* job) { *job = ParseJob(object); }
+void ParseInto(const Json& object, PodObject* pod) { *pod = ParsePod(object); }
+void ParseInto(const Json& object, EventObject* event) { *event = ParseEvent(object); }
 
 // Once a pod that is being deleted has ended, its node asks for its deletion anew: what counts is
 // when that was asked for first.
@@ -74,7 +74,7 @@ class RunStore::Sink final : public ObjectSink {
   void OnAll(std::vector<Json> objects) override {
     std::vector<Part> parts(objects.size());
     for (size_t i = 0; i < objects.size(); ++i) {
-      Parse(objects[i], &parts[i]);
+      ParseInto(objects[i], &parts[i]);
       objects[i] = nullptr;  // a whole list as JSON is many times as large
     }
     store_.TakeAll(std::move(parts));
@@ -82,13 +82,13 @@ class RunStore::Sink final : public ObjectSink {
   }
   void OnChange(Json object) override {
     Part part;
-    Parse(object, &part);
+    ParseInto(object, &part);
     store_.Take(std::move(part));
     store_.Wake();
   }
   void OnDelete(Json object) override {
     Part part;
-    Parse(object, &part);
+    ParseInto(object, &part);
     store_.TakeDeleted(std::move(part));
     store_.Wake();
   }

@@ -9,6 +9,7 @@
 #include "agents/hosts/local_host.h"
 #include "agents/machines/free_gpus.h"
 #include "agents/machines/run_request.h"
+#include "contract/message_of.h"
 #include "contract/text.h"
 #include "contract/units.h"
 #include "fmt/format.h"
@@ -19,16 +20,14 @@ namespace {
 // Less and a few large logs fill the disk.
 constexpr uint64_t kLittleDiskBytes = uint64_t{1} << 30;
 
-void Add(v1::ClusterChecks* checks, std::string subject, v1::CheckResult result, std::string seen,
-         std::string remedy = "") {
+void AddCheck(v1::ClusterChecks* checks, std::string subject, v1::CheckResult result,
+              std::string seen, std::string remedy = "") {
   v1::ClusterCheck* check = checks->add_checks();
   check->set_subject(std::move(subject));
   check->set_result(result);
   check->set_seen(std::move(seen));
   check->set_remedy(std::move(remedy));
 }
-
-std::string Words(const absl::Status& status) { return std::string(ToStd(status.message())); }
 
 // Describes the queue that a run would find.
 std::string QueueText(size_t waiting, absl::Duration wait, const std::string& shortage) {
@@ -48,12 +47,12 @@ bool CheckDirectory(const std::string& directory, v1::ClusterChecks* checks) {
   absl::Status status = host.WriteFile(probe, "", {.mode = 0600, .sync = false});
   if (status.ok()) status = host.RemoveTree(probe);
   if (!status.ok()) {
-    Add(checks, subject, v1::CHECK_RESULT_FAIL, Words(status),
-        "free space there, make it writable for the agent's user, or give the agent another "
-        "--state-dir");
+    AddCheck(checks, subject, v1::CHECK_RESULT_FAIL, MessageOf(status),
+             "free space there, make it writable for the agent's user, or give the agent another "
+             "--state-dir");
     return false;
   }
-  Add(checks, subject, v1::CHECK_RESULT_OK, "a file could be written and removed");
+  AddCheck(checks, subject, v1::CHECK_RESULT_OK, "a file could be written and removed");
   return true;
 }
 
@@ -61,11 +60,12 @@ void CheckSpace(const std::string& directory, v1::ClusterChecks* checks) {
   std::error_code error;
   const std::filesystem::space_info space = std::filesystem::space(directory, error);
   if (error) {
-    return Add(checks, "disk space", v1::CHECK_RESULT_WARN,
-               fmt::format("it cannot be told: {}", error.message()));
+    return AddCheck(checks, "disk space", v1::CHECK_RESULT_WARN,
+                    fmt::format("it cannot be told: {}", error.message()));
   }
   const bool little = space.available < kLittleDiskBytes;
-  Add(checks, "disk space", little ? v1::CHECK_RESULT_WARN : v1::CHECK_RESULT_OK,
+  AddCheck(
+      checks, "disk space", little ? v1::CHECK_RESULT_WARN : v1::CHECK_RESULT_OK,
       fmt::format("{} of {} are free for logs and files of runs",
                   contract::FormatBytes(space.available), contract::FormatBytes(space.capacity)),
       little ? "free space, or lower machines.keep_finished_runs" : "");
@@ -76,10 +76,11 @@ void CheckGpus(const Machine& machine, v1::ClusterChecks* checks) {
   for (const auto& [type, count] : machine.capacity.GpuCounts()) {
     found += fmt::format("{}{} {}", found.empty() ? "" : ", ", count, type);
   }
-  Add(checks, "GPUs", v1::CHECK_RESULT_OK, found.empty() ? "none" : found,
+  AddCheck(
+      checks, "GPUs", v1::CHECK_RESULT_OK, found.empty() ? "none" : found,
       found.empty() ? "if the machine has some: install nvidia-smi, or set machines.gpus" : "");
   for (const v1::ClusterIssue& issue : machine.issues)
-    Add(checks, "inventory", v1::CHECK_RESULT_WARN, issue.message(), issue.remedy());
+    AddCheck(checks, "inventory", v1::CHECK_RESULT_WARN, issue.message(), issue.remedy());
 }
 
 std::string Submission(const RunSpec& spec) {
@@ -100,25 +101,26 @@ std::string Submission(const RunSpec& spec) {
 v1::ClusterChecks CheckMachine(const Machine& machine, const std::string& runs_directory,
                                const absl::Status& supervisor) {
   v1::ClusterChecks checks;
-  Add(&checks, "machine", v1::CHECK_RESULT_OK,
+  AddCheck(
+      &checks, "machine", v1::CHECK_RESULT_OK,
       fmt::format("{}: runs may use {} cores and {} of memory", machine.hostname,
                   machine.capacity.cores, contract::FormatBytes(machine.capacity.memory_bytes)));
   CheckGpus(machine, &checks);
   if (!machine.limits.empty())
-    Add(&checks, "limits", v1::CHECK_RESULT_OK, "runs are held to their " + machine.limits);
-  Add(&checks, "containers", v1::CHECK_RESULT_OK,
-      machine.containers.tool.empty() ? "none: " + machine.containers.why
-                                      : "made by " + machine.containers.tool);
+    AddCheck(&checks, "limits", v1::CHECK_RESULT_OK, "runs are held to their " + machine.limits);
+  AddCheck(&checks, "containers", v1::CHECK_RESULT_OK,
+           machine.containers.tool.empty() ? "none: " + machine.containers.why
+                                           : "made by " + machine.containers.tool);
   if (supervisor.ok()) {
-    Add(&checks, "muster-supervisor", v1::CHECK_RESULT_OK, "it can be started");
+    AddCheck(&checks, "muster-supervisor", v1::CHECK_RESULT_OK, "it can be started");
   } else {
-    Add(&checks, "muster-supervisor", v1::CHECK_RESULT_FAIL, Words(supervisor),
-        "install muster-supervisor beside muster-agent, or set machines.supervisor");
+    AddCheck(&checks, "muster-supervisor", v1::CHECK_RESULT_FAIL, MessageOf(supervisor),
+             "install muster-supervisor beside muster-agent, or set machines.supervisor");
   }
   if (CheckDirectory(runs_directory, &checks)) {
     CheckSpace(runs_directory, &checks);
   } else {
-    Add(&checks, "disk space", v1::CHECK_RESULT_SKIPPED, "the directory cannot be used");
+    AddCheck(&checks, "disk space", v1::CHECK_RESULT_SKIPPED, "the directory cannot be used");
   }
   return checks;
 }
@@ -169,14 +171,15 @@ v1::JobPlan PlanRun(const RunSpec& spec, const std::optional<Misfit>& misfit,
   plan.set_submission(Submission(spec));
   v1::ClusterChecks checks;
   if (misfit.has_value()) {
-    Add(&checks, "what the job asks for", v1::CHECK_RESULT_FAIL, misfit->why, misfit->remedy);
+    AddCheck(&checks, "what the job asks for", v1::CHECK_RESULT_FAIL, misfit->why, misfit->remedy);
   } else {
-    Add(&checks, "what the job asks for", v1::CHECK_RESULT_OK, fmt::format("the {} has it", place));
+    AddCheck(&checks, "what the job asks for", v1::CHECK_RESULT_OK,
+             fmt::format("the {} has it", place));
     const std::string shortage = ledger.Shortage(request);
     if (wait < absl::InfiniteDuration())
       *plan.mutable_estimated_start_time() = agents::ToProto(absl::Now() + wait);
-    Add(&checks, fmt::format("the {}'s queue", place), v1::CHECK_RESULT_OK,
-        QueueText(waiting, wait, shortage));
+    AddCheck(&checks, fmt::format("the {}'s queue", place), v1::CHECK_RESULT_OK,
+             QueueText(waiting, wait, shortage));
   }
   plan.mutable_checks()->Swap(checks.mutable_checks());
   return plan;
@@ -184,7 +187,7 @@ v1::JobPlan PlanRun(const RunSpec& spec, const std::optional<Misfit>& misfit,
 
 v1::JobPlan PlanRefusal(const std::string& why) {
   v1::ClusterChecks checks;
-  Add(&checks, "the job", v1::CHECK_RESULT_FAIL, why, "correct the job");
+  AddCheck(&checks, "the job", v1::CHECK_RESULT_FAIL, why, "correct the job");
   v1::JobPlan plan;
   plan.mutable_checks()->Swap(checks.mutable_checks());
   return plan;

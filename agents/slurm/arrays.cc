@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/time/clock.h"
+#include "agents/hosts/private_modes.h"
 #include "agents/slurm/fields.h"
 #include "agents/slurm/run_files.h"
 #include "fmt/format.h"
@@ -12,8 +13,6 @@
 namespace muster::slurm {
 namespace {
 
-constexpr uint32_t kPrivateDirectory = 0700;
-constexpr uint32_t kPrivateFile = 0600;
 // A run key is a part of names that have at most 253 bytes.
 constexpr size_t kMaxListBytes = kMaxArrayTasks * 256;
 
@@ -110,14 +109,14 @@ absl::StatusOr<std::string> Arrays::Add(const std::vector<std::string>& run_keys
   const std::string name = NewName(run_keys.front());
   const ArrayPaths paths(runs_directory_, name);
   if (absl::Status status = host_.MakeManyDirectories(
-          {ArrayPaths::Directory(runs_directory_), paths.outputs()}, kPrivateDirectory);
+          {ArrayPaths::Directory(runs_directory_), paths.outputs()}, hosts::kPrivateDirectory);
       !status.ok()) {
     return status;
   }
   std::string list;
   for (const std::string& key : run_keys) list += key + "\n";
   if (absl::Status status =
-          host_.WriteFile(paths.list(), list, {.mode = kPrivateFile, .sync = true});
+          host_.WriteFile(paths.list(), list, {.mode = hosts::kPrivateFile, .sync = true});
       !status.ok()) {
     return status;
   }

@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/time/clock.h"
 #include "agents/hosts/local_host.h"
+#include "agents/hosts/private_modes.h"
 #include "agents/slurm/command_scheduler.h"
 #include "agents/slurm/rest_scheduler.h"
 #include "contract/errors.h"
@@ -21,7 +22,6 @@ namespace {
 // squeue may cost slurmctld at most a fifth of its time, and twice that while runs end.
 constexpr int kQueueShare = 5;
 // Jobs' files hold users' data and secrets.
-constexpr uint32_t kPrivateDirectory = 0700;
 
 SlurmConfig WithDefaults(SlurmConfig config, const std::string& state_dir) {
   if (config.run_dir.empty()) config.run_dir = state_dir + "/runs";
@@ -90,7 +90,7 @@ absl::Status SlurmBackend::Probe() {
 absl::Status SlurmBackend::CheckRunDirectoryIsWritable() {
   const std::string probe = config_.run_dir + "/.probe";
   absl::Status status =
-      host_->MakeDirectories(RunPaths::EndedDirectory(config_.run_dir), kPrivateDirectory);
+      host_->MakeDirectories(RunPaths::EndedDirectory(config_.run_dir), hosts::kPrivateDirectory);
   if (status.ok()) status = host_->WriteFile(probe, "", {.mode = 0600, .sync = false});
   if (status.ok()) status = host_->RemoveTree(probe);
   if (status.ok()) return status;

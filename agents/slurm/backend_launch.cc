@@ -6,6 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/time/clock.h"
 #include "agents/core/job_storage.h"
+#include "agents/hosts/private_modes.h"
 #include "agents/slurm/backend.h"
 #include "agents/slurm/container.h"
 #include "agents/slurm/outcomes.h"
@@ -20,7 +21,6 @@ namespace {
 using agents::LaunchOutcome;
 using agents::LookupOutcome;
 
-constexpr uint32_t kPrivateDirectory = 0700;
 // How often the same run may be refused in words that no table holds, each time with proof that
 // Slurm does not know it, before the refusal is believed.
 constexpr int kMaxUnknownRefusals = 3;
@@ -280,7 +280,7 @@ absl::Status SlurmBackend::WriteRunFiles(std::vector<Fresh>* runs, const Submiss
       files.push_back(std::move(note));
     }
   }
-  if (absl::Status status = host_->MakeManyDirectories(directories, kPrivateDirectory);
+  if (absl::Status status = host_->MakeManyDirectories(directories, hosts::kPrivateDirectory);
       !status.ok()) {
     return status;
   }

@@ -17,8 +17,8 @@ namespace muster::slurm {
 namespace {
 
 // How far back jobs can have been submitted that are still held.
-constexpr absl::Duration kLongestMemory = absl::Hours(24 * 30);
-constexpr absl::Duration kClockSlack = absl::Hours(1);
+constexpr absl::Duration kLongestObservedMemory = absl::Hours(24 * 30);
+constexpr absl::Duration kObservedClockSlack = absl::Hours(1);
 // Without accounting, slurmctld is asked about single jobs, and never about more than these at a
 // time.
 constexpr size_t kMaxShowJobs = 20;
@@ -281,7 +281,7 @@ void SlurmBackend::AskHistory(const std::vector<agents::RunHandle>& runs, absl::
     since = std::min(since, runs[i].launch_time);
   }
   if (wanted.empty()) return;
-  since = std::max(since, absl::Now() - kLongestMemory) - kClockSlack;
+  since = std::max(since, absl::Now() - kLongestObservedMemory) - kObservedClockSlack;
   bool keeps_accounting = false;
   {
     const std::lock_guard lock(mutex_);

@@ -4,14 +4,13 @@
 
 #include "agents/slurm/checks.h"
 #include "agents/slurm/fields.h"
+#include "contract/message_of.h"
 #include "contract/text.h"
 #include "contract/units.h"
 #include "fmt/format.h"
 
 namespace muster::slurm {
 namespace {
-
-std::string Words(const absl::Status& status) { return std::string(ToStd(status.message())); }
 
 std::string FirstLine(std::string_view text) {
   const std::vector<std::string_view> lines = Lines(text);
@@ -23,7 +22,7 @@ bool IsAboutMunge(std::string_view words) {
          words.find("authentication") != std::string_view::npos;
 }
 
-std::string Written(absl::Duration skew) {
+std::string WrittenSkew(absl::Duration skew) {
   return contract::FormatDuration(absl::AbsDuration(skew)) +
          (skew > absl::ZeroDuration() ? " ahead" : " behind");
 }
@@ -34,7 +33,7 @@ bool JudgeLogins(const hosts::LoginReport& report, agents::CheckList* checks) {
   if (report.key_is.ok()) {
     checks->Ok(report.key, "it can be used");
   } else {
-    checks->Fail(report.key, Words(report.key_is),
+    checks->Fail(report.key, MessageOf(report.key_is),
                  "a private key without passphrase, mode 0600, owned by the agent's user");
   }
   // Only a connection that cannot be made leads to the next host.
@@ -48,9 +47,9 @@ bool JudgeLogins(const hosts::LoginReport& report, agents::CheckList* checks) {
       checks->Ok(subject, way == used ? "reached, host key known, logged in; the agent uses it"
                                       : "reached, host key known, logged in");
     } else if (is_usable) {
-      checks->Warn(subject, Words(way->status), way->remedy);
+      checks->Warn(subject, MessageOf(way->status), way->remedy);
     } else {
-      checks->Fail(subject, Words(way->status), way->remedy);
+      checks->Fail(subject, MessageOf(way->status), way->remedy);
     }
   }
   return is_usable;
@@ -64,7 +63,7 @@ bool JudgeCommands(const std::string& host,
   for (const auto& [name, status] : commands) {
     std::string& list = status.ok() ? found : missing;
     list += (list.empty() ? "" : status.ok() ? ", " : "; ");
-    list += status.ok() ? name : fmt::format("{}: {}", name, Words(status));
+    list += status.ok() ? name : fmt::format("{}: {}", name, MessageOf(status));
   }
   if (missing.empty()) {
     checks->Ok("Slurm's commands", fmt::format("{} on {}", found, host));
@@ -83,7 +82,7 @@ bool JudgeController(const absl::StatusOr<hosts::CommandResult>& ping,
     checks->Ok("slurmctld", said.empty() ? "it answers scontrol show config" : said);
     return true;
   }
-  const std::string words = Words(config.status());
+  const std::string words = MessageOf(config.status());
   if (IsAboutMunge(words)) {
     checks->Fail("munge", words,
                  "see that munged runs on the login host (systemctl status munge), that its key is "
@@ -108,7 +107,7 @@ void JudgeClock(const std::string& subject, std::optional<absl::Time> time, Aske
   if (*time < asked.begin - absl::Seconds(1)) skew = *time - asked.begin;
   if (absl::AbsDuration(skew) < kClockSkewToTell)
     return checks->Ok(subject, "it agrees with the agent's within seconds");
-  const std::string seen = fmt::format("it is {} of the agent's", Written(skew));
+  const std::string seen = fmt::format("it is {} of the agent's", WrittenSkew(skew));
   const std::string remedy = "let NTP or chrony set both clocks";
   if (absl::AbsDuration(skew) >= kClockSkewToFail) return checks->Fail(subject, seen, remedy);
   checks->Warn(subject, seen, remedy);

@@ -6,6 +6,7 @@
 
 #include "agents/slurm/checks.h"
 #include "agents/slurm/fields.h"
+#include "contract/message_of.h"
 #include "contract/text.h"
 #include "contract/units.h"
 #include "fmt/format.h"
@@ -15,8 +16,6 @@ namespace {
 
 // Beyond these a cluster's partitions are told in one line.
 constexpr size_t kMaxPartitionLines = 64;
-
-std::string Words(const absl::Status& status) { return std::string(ToStd(status.message())); }
 
 std::set<std::string> Names(std::string_view list) {
   std::set<std::string> names;
@@ -124,7 +123,7 @@ bool JudgeAccounting(const absl::Status& history, const absl::Status& accounts,
                      agents::CheckList* checks) {
   constexpr char kSubject[] = "slurmdbd";
   if (absl::IsFailedPrecondition(history)) {
-    checks->Warn(kSubject, Words(history),
+    checks->Warn(kSubject, MessageOf(history),
                  "nothing has to be done; but who canceled a job, and how one ended that left no "
                  "exit record, cannot be told once slurmctld has forgotten it (MinJobAge)");
     return false;
@@ -133,7 +132,7 @@ bool JudgeAccounting(const absl::Status& history, const absl::Status& accounts,
     checks->Ok(kSubject, "it answers about jobs and about accounts");
     return true;
   }
-  checks->Warn(kSubject, history.ok() ? Words(accounts) : Words(history),
+  checks->Warn(kSubject, history.ok() ? MessageOf(accounts) : MessageOf(history),
                "jobs run, and their states come from the queue and exit records meanwhile; ask the "
                "cluster's administrator to start slurmdbd");
   return accounts.ok();

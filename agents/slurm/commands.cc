@@ -20,19 +20,18 @@ constexpr std::string_view kSystemPath =
 // One line for each of a million jobs of one user.
 constexpr size_t kMaxOutputBytes = size_t{64} << 20;
 // Bytes of a command's words that an error quotes.
-constexpr size_t kQuotedBytes = 1000;
+constexpr size_t kQuotedErrorOutputBytes = 1000;
 
-std::string_view WithoutEnd(std::string_view text) {
+std::string_view Quotable(std::string_view text) {
   while (text.ends_with('\n')) text.remove_suffix(1);
-  return text.substr(0, kQuotedBytes);
+  return text.substr(0, kQuotedErrorOutputBytes);
 }
 
 absl::Status Failed(const std::string& name, const hosts::CommandResult& result) {
   const std::string end = result.signal != 0
                               ? fmt::format("was ended by signal {}", result.signal)
                               : fmt::format("ended with exit code {}", result.exit_code);
-  return absl::UnavailableError(
-      fmt::format("{} {}: {}", name, end, WithoutEnd(result.stderr_data)));
+  return absl::UnavailableError(fmt::format("{} {}: {}", name, end, Quotable(result.stderr_data)));
 }
 
 // Some commands end with 0 although they could not ask ("squeue: error: Invalid user").
@@ -58,7 +57,7 @@ std::map<std::string, std::string> OwnIdentity() {
 // name:password:uid:gid:comment:home:shell
 absl::StatusOr<std::map<std::string, std::string>> ParseIdentity(std::string_view line) {
   std::vector<std::string> fields(1);
-  for (const char c : WithoutEnd(line)) {
+  for (const char c : Quotable(line)) {
     if (c == ':') {
       fields.emplace_back();
     } else {

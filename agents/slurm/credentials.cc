@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "agents/core/registry_account.h"
+#include "agents/hosts/private_modes.h"
 #include "agents/slurm/fields.h"
 #include "contract/errors.h"
 #include "contract/image.h"
@@ -15,8 +16,6 @@ namespace muster::slurm {
 namespace {
 
 constexpr size_t kMaxUserBytes = 128;
-constexpr uint32_t kPrivateDirectory = 0700;
-constexpr uint32_t kPrivateFile = 0600;
 
 // netrc separates words by blanks, and has no way to quote one.
 bool IsWord(std::string_view text) {
@@ -24,7 +23,7 @@ bool IsWord(std::string_view text) {
          std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < 0x7F; });
 }
 
-std::vector<std::string_view> Words(std::string_view line) {
+std::vector<std::string_view> SplitLine(std::string_view line) {
   constexpr std::string_view kBlank = " \t\r";
   std::vector<std::string_view> words;
   while (true) {
@@ -38,7 +37,7 @@ std::vector<std::string_view> Words(std::string_view line) {
 
 // The host that an entry beginning on this line is for; nothing if none does.
 std::optional<std::string_view> HostOfLine(std::string_view line) {
-  const std::vector<std::string_view> words = Words(line);
+  const std::vector<std::string_view> words = SplitLine(line);
   if (words.size() < 2 || words[0] != "machine") return std::nullopt;
   return words[1];
 }
@@ -46,7 +45,7 @@ std::optional<std::string_view> HostOfLine(std::string_view line) {
 // Returns whether an entry of a line before goes on here.
 bool ContinuesEntry(std::string_view line) {
   constexpr std::array<std::string_view, 3> kRest = {"login", "password", "account"};
-  const std::vector<std::string_view> words = Words(line);
+  const std::vector<std::string_view> words = SplitLine(line);
   return !words.empty() && std::find(kRest.begin(), kRest.end(), words[0]) != kRest.end();
 }
 
@@ -164,12 +163,12 @@ absl::StatusOr<std::string> InstallCredential(hosts::Host* host, const Credentia
   const std::string path = DirectoryIn(*home) + "/.credentials";
   const absl::StatusOr<std::string> text = ReadCredentials(host, path);
   if (!text.ok()) return text.status();
-  if (absl::Status status = host->MakeDirectories(DirectoryIn(*home), kPrivateDirectory);
+  if (absl::Status status = host->MakeDirectories(DirectoryIn(*home), hosts::kPrivateDirectory);
       !status.ok()) {
     return status;
   }
   if (absl::Status status = host->WriteFile(path, WithCredential(*text, credential),
-                                            {.mode = kPrivateFile, .sync = true});
+                                            {.mode = hosts::kPrivateFile, .sync = true});
       !status.ok()) {
     return status;
   }

@@ -18,10 +18,10 @@ constexpr int kLaunchSignal = 53;
 // The exit code of a shell when there is no such program.
 constexpr int kNotFoundCode = 127;
 // Lines of Slurm's own that are quoted.
-constexpr size_t kQuotedLines = 3;
+constexpr size_t kQuotedLogLines = 3;
 constexpr std::string_view kSlurmOutput = "slurm.out";
 
-struct Words {
+struct QuotedEnd {
   v1::FailureClass failure_class = v1::FAILURE_CLASS_UNSPECIFIED;
   std::string message;
   std::string suggestion;
@@ -74,7 +74,7 @@ std::string WhatWasNotOpened(std::string_view slurm_output) {
   return "";
 }
 
-v1::FailurePhase PhaseOf(const ExitRecord& record) {
+v1::FailurePhase PhaseOfRecord(const ExitRecord& record) {
   switch (record.problem) {
     case ExitRecord::Problem::kStart:
     case ExitRecord::Problem::kWorkingDirectory:
@@ -93,7 +93,7 @@ v1::FailurePhase PhaseOf(const ExitRecord& record) {
   return record.IsOfSetup() ? v1::FAILURE_PHASE_SETUP : v1::FAILURE_PHASE_COMMAND;
 }
 
-Words ExplainRecord(const RunFacts& facts) {
+QuotedEnd ExplainRecord(const RunFacts& facts) {
   const ExitRecord& record = *facts.record;
   const bool setup = record.IsOfSetup();
   const std::string what = setup ? "setup script" : "command";
@@ -156,7 +156,7 @@ Words ExplainRecord(const RunFacts& facts) {
 }
 
 // FAILED, and no exit record: what Slurm's own code tells.
-Words ExplainWithoutRecord(const RunFacts& facts) {
+QuotedEnd ExplainWithoutRecord(const RunFacts& facts) {
   if (!facts.history.has_value()) {
     return {v1::FAILURE_CLASS_INFRA, "Slurm says that the job failed, and nothing tells why",
             std::string(kSubmitAgain)};
@@ -193,10 +193,10 @@ Words ExplainWithoutRecord(const RunFacts& facts) {
           std::string(kReadLog)};
 }
 
-Words ExplainFailed(const RunFacts& facts) {
+QuotedEnd ExplainFailed(const RunFacts& facts) {
   const bool by_itself = facts.record.has_value() && !facts.record->EndedWithZero();
-  Words words = by_itself ? ExplainRecord(facts) : ExplainWithoutRecord(facts);
-  if (by_itself) words.phase = PhaseOf(*facts.record);
+  QuotedEnd words = by_itself ? ExplainRecord(facts) : ExplainWithoutRecord(facts);
+  if (by_itself) words.phase = PhaseOfRecord(*facts.record);
   if (facts.record.has_value() && !by_itself) {
     words = {v1::FAILURE_CLASS_INFRA,
              "The command ended with 0, yet Slurm says that the job failed",
@@ -212,7 +212,7 @@ Words ExplainFailed(const RunFacts& facts) {
   return words;
 }
 
-Words Explain(JobPhase phase, const RunFacts& facts) {
+QuotedEnd Explain(JobPhase phase, const RunFacts& facts) {
   switch (phase) {
     case JobPhase::kTimeout:
       return {v1::FAILURE_CLASS_TIMEOUT, "The run was stopped at its time limit",
@@ -257,7 +257,7 @@ void Quote(const RunFacts& facts, v1::Failure* failure) {
   std::erase_if(lines, [](std::string_view line) {
     return line.find("error:") == std::string_view::npos && !line.starts_with("muster:");
   });
-  if (lines.size() > kQuotedLines) lines.erase(lines.begin(), lines.end() - kQuotedLines);
+  if (lines.size() > kQuotedLogLines) lines.erase(lines.begin(), lines.end() - kQuotedLogLines);
   for (std::string_view line : lines) agents::AddQuote(kSlurmOutput, line, failure);
 }
 
@@ -295,7 +295,7 @@ JobPhase PhaseInOutput(std::string_view slurm_output) {
 }
 
 v1::Failure ExplainEnd(JobPhase phase, std::string_view slurm_words, const RunFacts& facts) {
-  const Words words = Explain(phase, facts);
+  const QuotedEnd words = Explain(phase, facts);
   v1::Failure failure;
   failure.set_failure_class(words.failure_class);
   std::string message = words.message + ".";

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "agents/hosts/private_modes.h"
 #include "fmt/format.h"
 
 namespace muster::slurm {
@@ -10,7 +11,6 @@ namespace {
 
 constexpr std::string_view kMagic = "hsqs";
 // Images may be private.
-constexpr uint32_t kPrivateDirectory = 0700;
 // Images that are refreshed at the same time; far more than a cluster converts in a day.
 constexpr size_t kMaxRemembered = 10'000;
 
@@ -111,7 +111,7 @@ ImageCache::Ready ImageCache::Refused(const contract::Image& image,
 
 absl::StatusOr<ImageCache::Ready> ImageCache::Convert(const contract::Image& image, bool refresh) {
   const std::string script = config_.image_dir + "/.convert.sh";
-  if (absl::Status status = host_->MakeDirectories(config_.image_dir, kPrivateDirectory);
+  if (absl::Status status = host_->MakeDirectories(config_.image_dir, hosts::kPrivateDirectory);
       !status.ok()) {
     return status;
   }

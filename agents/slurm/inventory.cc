@@ -14,8 +14,8 @@
 namespace muster::slurm {
 namespace {
 
-constexpr size_t kColumns = 10;
-constexpr uint64_t kMebibyte = 1 << 20;
+constexpr size_t kNodeColumns = 10;
+constexpr uint64_t kMemoryUnit = 1 << 20;
 
 // One line of sinfo: nodes of a partition that are alike, also in their state.
 struct NodeLine {
@@ -35,7 +35,7 @@ std::string_view Trim(std::string_view text) {
 
 // sinfo(1), NODE STATE CODES: a suffix tells of power and reservations; '*' means that the node
 // does not answer.
-bool IsUsable(std::string_view state) {
+bool IsUsableState(std::string_view state) {
   constexpr std::array<std::string_view, 6> kUsable = {"idle", "mix",  "alloc",
                                                        "comp", "plnd", "npc"};
   if (state.ends_with('*')) return false;
@@ -52,14 +52,14 @@ uint32_t MaxNodesOf(std::string_view size) {
 }
 
 // Nothing: "infinite", "n/a".
-std::optional<absl::Duration> LimitOf(std::string_view text) {
+std::optional<absl::Duration> TimeLimitOf(std::string_view text) {
   const absl::StatusOr<absl::Duration> limit = contract::ParseDuration(text);
   return limit.ok() ? std::optional(*limit) : std::nullopt;
 }
 
-std::optional<NodeLine> ParseLine(std::string_view text) {
+std::optional<NodeLine> ParseNodeLine(std::string_view text) {
   const std::vector<std::string_view> columns = Split(text, kSeparator);
-  if (columns.size() != kColumns) return std::nullopt;
+  if (columns.size() != kNodeColumns) return std::nullopt;
   const std::optional<uint32_t> count = ParseNumber<uint32_t>(columns[4]);
   const std::optional<uint32_t> cpus = ParseNumber<uint32_t>(columns[5]);
   const std::optional<uint64_t> megabytes = ParseNumber<uint64_t>(columns[6]);
@@ -70,14 +70,14 @@ std::optional<NodeLine> ParseLine(std::string_view text) {
   if (line.is_default) partition.remove_suffix(1);
   line.partition = partition;
   line.up = columns[1] == "up";
-  line.time_limit = LimitOf(columns[2]);
-  line.default_time_limit = LimitOf(columns[9]);
+  line.time_limit = TimeLimitOf(columns[2]);
+  line.default_time_limit = TimeLimitOf(columns[9]);
   line.max_nodes = MaxNodesOf(columns[3]);
   line.nodes.set_count(*count);
   line.nodes.set_cpus(*cpus);
-  line.nodes.set_memory_bytes(*megabytes * kMebibyte);
+  line.nodes.set_memory_bytes(*megabytes * kMemoryUnit);
   AddGpus(columns[7], line.nodes.mutable_gpus());
-  line.nodes.set_usable_count(IsUsable(columns[8]) ? *count : 0);
+  line.nodes.set_usable_count(IsUsableState(columns[8]) ? *count : 0);
   return line;
 }
 
@@ -164,7 +164,7 @@ std::vector<std::string> PoolArguments() {
 absl::StatusOr<std::vector<v1::Pool>> ParsePools(std::string_view output) {
   std::vector<v1::Pool> pools;
   for (std::string_view text : Lines(output)) {
-    const std::optional<NodeLine> line = ParseLine(text);
+    const std::optional<NodeLine> line = ParseNodeLine(text);
     if (!line.has_value()) {
       return absl::InternalError(fmt::format(
           "sinfo printed a line that is not as asked for: \"{}\"", text.substr(0, 200)));

@@ -12,7 +12,7 @@ namespace muster::slurm {
 namespace {
 
 // Bytes of a command's words that an error quotes.
-constexpr size_t kQuotedBytes = 1000;
+constexpr size_t kQuotedErrorBytes = 1000;
 
 struct Line {
   std::string_view job;
@@ -58,7 +58,7 @@ JobErrors::JobErrors(std::string name, const hosts::CommandResult& result)
                               ? fmt::format("was ended by signal {}", result.signal)
                               : fmt::format("ended with exit code {}", result.exit_code);
   failure_ = fmt::format("{} {}: {}", name_, end,
-                         std::string_view(result.stderr_data).substr(0, kQuotedBytes));
+                         std::string_view(result.stderr_data).substr(0, kQuotedErrorBytes));
 }
 
 absl::Status JobErrors::Of(const JobId& id) const {

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/time/clock.h"
+#include "agents/hosts/private_modes.h"
 #include "agents/slurm/fields.h"
 #include "agents/slurm/run_files.h"
 #include "contract/text.h"
@@ -11,7 +12,6 @@
 namespace muster::slurm {
 namespace {
 
-constexpr uint32_t kPrivateDirectory = 0700;
 // Patience with a program that only reports something about its host.
 constexpr absl::Duration kHostCommandTimeout = absl::Seconds(20);
 
@@ -20,7 +20,7 @@ constexpr char kNoSlurm[] = "Slurm cannot be asked";
 // Accounting is asked about jobs of this name, to see that it answers. Run keys end with a number.
 constexpr char kNoJob[] = "muster-preflight";
 
-std::string_view WithoutEnd(std::string_view text) {
+std::string_view LinesOf(std::string_view text) {
   while (text.ends_with('\n')) text.remove_suffix(1);
   return text;
 }
@@ -35,7 +35,7 @@ hosts::Command HostCommand(std::vector<std::string> argv) {
 // A file is written there and removed.
 absl::Status TryDirectory(hosts::Host& host, const std::string& path) {
   const std::string probe = path + "/.check";
-  absl::Status status = host.MakeDirectories(path, kPrivateDirectory);
+  absl::Status status = host.MakeDirectories(path, hosts::kPrivateDirectory);
   if (status.ok()) status = host.WriteFile(probe, "", {.mode = 0600, .sync = false});
   if (status.ok()) status = host.RemoveTree(probe);
   return status;
@@ -78,7 +78,7 @@ void Preflight::FindIdentity() {
 
 std::string Preflight::Ask(std::vector<std::string> argv) {
   const absl::StatusOr<hosts::CommandResult> result = host_.Run(HostCommand(std::move(argv)));
-  return result.ok() && result->ok() ? std::string(WithoutEnd(result->stdout_data)) : "";
+  return result.ok() && result->ok() ? std::string(LinesOf(result->stdout_data)) : "";
 }
 
 bool Preflight::CheckSlurm() {

@@ -10,20 +10,21 @@ namespace muster::slurm {
 namespace {
 
 // The long names, because restarts have no letter. A width of 0 is none: nothing is cut or padded.
-constexpr std::array kColumns = {"ArrayJobID", "ArrayTaskID", "Name",      "State",   "Reason",
-                                 "NodeList",   "SubmitTime",  "StartTime", "EndTime", "RestartCnt"};
+constexpr std::array kSqueueColumns = {"ArrayJobID", "ArrayTaskID", "Name",       "State",
+                                       "Reason",     "NodeList",    "SubmitTime", "StartTime",
+                                       "EndTime",    "RestartCnt"};
 
 std::string Format() {
   std::string format;
-  for (const char* column : kColumns)
+  for (const char* column : kSqueueColumns)
     format += fmt::format("{}{}:0{}", format.empty() ? "" : ",", column,
-                          column == kColumns.back() ? "" : std::string(1, kSeparator));
+                          column == kSqueueColumns.back() ? "" : std::string(1, kSeparator));
   return format;
 }
 
 std::optional<QueueRow> ParseRow(std::string_view line) {
   const std::vector<std::string_view> columns = Split(line, kSeparator);
-  if (columns.size() != kColumns.size()) return std::nullopt;
+  if (columns.size() != kSqueueColumns.size()) return std::nullopt;
   std::optional<JobId> id = ParseJobId(columns[0]);
   if (!id.has_value() || columns[3].empty()) return std::nullopt;
   id->task = ParseNumber<uint32_t>(columns[1]);  // "N/A": it is no array's

@@ -5,6 +5,7 @@
 
 #include "agents/slurm/rest_json.h"
 #include "agents/slurm/rest_token.h"
+#include "contract/message_of.h"
 #include "contract/text.h"
 #include "contract/units.h"
 #include "fmt/format.h"
@@ -15,15 +16,13 @@ namespace {
 
 using nlohmann::json;
 
-std::string Words(const absl::Status& status) { return std::string(ToStd(status.message())); }
-
 }  // namespace
 
 bool JudgeToken(const absl::StatusOr<std::string>& token, const std::string& user,
                 const std::string& file, absl::Time now, agents::CheckList* checks) {
   constexpr char kSubject[] = "token for slurmrestd";
   if (!token.ok()) {
-    checks->Fail(kSubject, Words(token.status()),
+    checks->Fail(kSubject, MessageOf(token.status()),
                  "slurm.rest_token_file names a file with a token of the user (mode 0600); without "
                  "it, scontrol token has to work on the host");
     return false;
@@ -57,7 +56,7 @@ bool JudgeServes(const std::string& url, const absl::StatusOr<RestServes>& serve
     return true;
   }
   const bool is_reached = absl::IsFailedPrecondition(serves.status());
-  checks->Fail(subject, Words(serves.status()),
+  checks->Fail(subject, MessageOf(serves.status()),
                is_reached ? fmt::format("have it started with -s openapi/{0},openapi/db{0}",
                                         kRestVersions.front())
                           : "see that slurmrestd runs, and that slurm.rest_url is its address");
@@ -79,7 +78,7 @@ bool JudgePing(const absl::StatusOr<RestAnswer>& ping, agents::CheckList* checks
     checks->Ok(kSubject, seen);
     return true;
   }
-  if (!ping.ok()) seen = Words(ping.status());
+  if (!ping.ok()) seen = MessageOf(ping.status());
   checks->Fail(
       kSubject, seen.empty() ? "slurmrestd knows of none" : seen,
       "see that it is up (scontrol ping where Slurm's commands are), and that the token is "

@@ -18,9 +18,9 @@ using nlohmann::json;
 // slurmrestd's number for an error that it does not tell, as when slurmctld refuses the token.
 constexpr int64_t kUnspecified = -1;
 // Bytes that an error quotes of an answer that is no JSON.
-constexpr size_t kQuotedBytes = 200;
+constexpr size_t kQuotedAnswerBytes = 200;
 
-absl::Status ErrorOf(const RestQuestion& question, const std::vector<RestError>& errors) {
+absl::Status RestErrorOf(const RestQuestion& question, const std::vector<RestError>& errors) {
   const std::string words = fmt::format("{}: {}", question.name, WordsOf(errors));
   if (IsUnknownJob(words)) return absl::NotFoundError(words);
   if (HasEndedAlready(words)) return absl::FailedPreconditionError(words);
@@ -110,7 +110,7 @@ absl::StatusOr<RestAnswer> RestClient::Ask(const RestQuestion& question) {
   if (!parsed.has_value()) {
     return absl::AbortedError(fmt::format("{}: what {} answers is not slurmrestd's (HTTP {}): {}",
                                           question.name, where_, response->status,
-                                          response->body.substr(0, kQuotedBytes)));
+                                          response->body.substr(0, kQuotedAnswerBytes)));
   }
   const std::vector<RestError> errors = ErrorsOf(*parsed);
   gate_->OnAnswer(WordsOf(errors));
@@ -125,7 +125,7 @@ absl::StatusOr<RestAnswer> RestClient::AskWell(const RestQuestion& question) {
   if (!answer.ok()) return absl::UnavailableError(answer.status().message());
   std::vector<RestError> errors = ErrorsOf(*answer->json);
   std::erase_if(errors, [](const RestError& error) { return error.number == kRestNothingFound; });
-  if (!errors.empty()) return ErrorOf(question, errors);
+  if (!errors.empty()) return RestErrorOf(question, errors);
   if (answer->status == 200) return answer;
   return absl::UnavailableError(
       fmt::format("{}: slurmrestd answers with HTTP {}", question.name, answer->status));

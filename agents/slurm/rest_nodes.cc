@@ -20,12 +20,12 @@ namespace {
 
 using nlohmann::json;
 
-constexpr uint64_t kMebibyte = 1 << 20;
+constexpr uint64_t kRestMemoryUnit = 1 << 20;
 // Slurm's numbers for "no limit" and "not set", where an old slurmrestd lets them through.
 constexpr int64_t kInfinite = 0xffffffff;
 constexpr int64_t kNoValue = 0xfffffffe;
 
-std::optional<int64_t> LimitOf(const json& value) {
+std::optional<int64_t> NumberLimitOf(const json& value) {
   const std::optional<int64_t> number = NumberOf(value);
   const bool is_limit = number.has_value() && *number > 0 && *number < kNoValue;
   return is_limit && *number != kInfinite ? number : std::nullopt;
@@ -39,7 +39,7 @@ bool HasWord(const std::vector<std::string>& words, std::string_view word) {
 }
 
 // Nodes that take work; sinfo's words for the others are down, drained, maint, resv and so on.
-bool IsUsable(const json& node) {
+bool IsUsableNode(const json& node) {
   std::vector<std::string> words = WordsOf(Member(node, "state"));
   for (std::string& flag : WordsOf(Member(node, "state_flags"))) words.push_back(std::move(flag));
   constexpr std::array<std::string_view, 3> kGood = {"idle", "mixed", "allocated"};
@@ -55,9 +55,9 @@ v1::NodeGroup ReadNode(const json& node) {
   group.set_count(1);
   group.set_cpus(static_cast<uint32_t>(NumberOf(Member(node, "cpus")).value_or(0)));
   const auto megabytes = static_cast<uint64_t>(NumberOf(Member(node, "real_memory")).value_or(0));
-  group.set_memory_bytes(megabytes * kMebibyte);
+  group.set_memory_bytes(megabytes * kRestMemoryUnit);
   AddGpus(TextOf(Member(node, "gres")), group.mutable_gpus());
-  group.set_usable_count(IsUsable(node) ? 1 : 0);
+  group.set_usable_count(IsUsableNode(node) ? 1 : 0);
   return group;
 }
 
@@ -72,12 +72,12 @@ v1::Pool ReadPartition(const json& partition) {
   pool.set_available(HasWord(states, "up"));
   pool.set_is_default(HasWord(WordsOf(Member(partition, "flags")), "default"));
   const json& old_time = Member(partition, "max_time_limit");
-  if (const auto minutes = LimitOf(old_time.is_null() ? Member(maximums, "time") : old_time))
+  if (const auto minutes = NumberLimitOf(old_time.is_null() ? Member(maximums, "time") : old_time))
     pool.mutable_max_time_limit()->set_seconds(*minutes * 60);
-  if (const auto minutes = LimitOf(Member(partition, "default_time_limit")))
+  if (const auto minutes = NumberLimitOf(Member(partition, "default_time_limit")))
     pool.mutable_default_time_limit()->set_seconds(*minutes * 60);
   const json& old_nodes = Member(partition, "maximum_nodes_per_job");
-  if (const auto nodes = LimitOf(old_nodes.is_null() ? Member(maximums, "nodes") : old_nodes))
+  if (const auto nodes = NumberLimitOf(old_nodes.is_null() ? Member(maximums, "nodes") : old_nodes))
     pool.set_max_nodes(static_cast<uint32_t>(*nodes));
   return pool;
 }
@@ -95,14 +95,14 @@ std::string Upper(std::string text) {
 }
 
 // Writes the state in scontrol's form, in lower case: "idle+drain".
-std::string StateOf(const json& node) {
+std::string NodeStateOf(const json& node) {
   std::vector<std::string> words = WordsOf(Member(node, "state"));
   for (std::string& flag : WordsOf(Member(node, "state_flags"))) words.push_back(std::move(flag));
   return Lower(fmt::format("{}", fmt::join(words, "+")));
 }
 
 // Writes the reason in scontrol's form, with who said so and when: "a bad fan [root@1795262039]".
-std::string ReasonOf(const json& node) {
+std::string NodeReasonOf(const json& node) {
   std::string reason = agents::CleanText(TextOf(Member(node, "reason")), kMaxNodeReasonBytes);
   const std::string user = TextOf(Member(node, "reason_set_by_user"));
   const std::optional<int64_t> time = NumberOf(Member(node, "reason_changed_at"));
@@ -119,14 +119,14 @@ v1::Node ReadDetailedNode(const json& json_node) {
   };
   v1::Node node;
   node.set_name(TextOf(Member(json_node, "name")));
-  node.set_state(StateOf(json_node));
-  node.set_reason(ReasonOf(json_node));
+  node.set_state(NodeStateOf(json_node));
+  node.set_reason(NodeReasonOf(json_node));
   for (std::string& pool : WordsOf(Member(json_node, "partitions")))
     node.add_pools(std::move(pool));
   node.set_cpus(has.cpus());
   node.set_used_cpus(static_cast<uint32_t>(number("alloc_cpus")));
   node.set_memory_bytes(has.memory_bytes());
-  node.set_used_memory_bytes(number("alloc_memory") * kMebibyte);
+  node.set_used_memory_bytes(number("alloc_memory") * kRestMemoryUnit);
   *node.mutable_gpus() = has.gpus();
   AddGpus(TextOf(Member(json_node, "gres_used")), node.mutable_used_gpus());
   const std::string features = TextOf(Member(json_node, "active_features"));
@@ -158,7 +158,7 @@ KeyValues LimitWords(const json& partition) {
   KeyValues words;
   for (const auto& [key, member] : kTexts) words.emplace(key, TextOf(Member(partition, member)));
   for (const auto& [key, member] : kNumbers) {
-    if (const auto limit = LimitOf(Member(partition, member)))
+    if (const auto limit = NumberLimitOf(Member(partition, member)))
       words.emplace(key, std::to_string(*limit));
   }
   const std::vector<std::string> flags = WordsOf(Member(partition, "flags"));

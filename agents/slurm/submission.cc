@@ -13,7 +13,7 @@
 namespace muster::slurm {
 namespace {
 
-constexpr uint64_t kMebibyte = 1 << 20;
+constexpr uint64_t kBytesPerMebibyte = 1 << 20;
 
 uint64_t DivideUp(uint64_t value, uint64_t by) { return (value + by - 1) / by; }
 
@@ -45,7 +45,7 @@ class Options {
   absl::Status status_;
 };
 
-std::string LowerCase(std::string_view text) {
+std::string Lowered(std::string_view text) {
   std::string lower(text);
   std::transform(lower.begin(), lower.end(), lower.begin(),
                  [](unsigned char c) { return std::tolower(c); });
@@ -63,7 +63,7 @@ absl::StatusOr<std::string> GresOf(const v1::GpuRequest& gpus, const GpuTypes& t
   }
   const uint64_t count = DivideUp(gpus.count_millis(), 1000);
   if (type.empty()) return fmt::format("gpu:{}", count);
-  const auto known = types.find(LowerCase(type));
+  const auto known = types.find(Lowered(type));
   return fmt::format("gpu:{}:{}", known == types.end() ? type : known->second, count);
 }
 
@@ -173,7 +173,7 @@ absl::StatusOr<Submission> MakeSubmission(const agent::v1::Assignment& assignmen
   if (!is_plain || cpus > tasks)
     options.Add(fmt::format("--cpus-per-task={}", DivideUp(cpus, tasks)));
   if (resources.memory_bytes() > 0) {
-    options.Add(fmt::format("--mem={}M", DivideUp(resources.memory_bytes(), kMebibyte)));
+    options.Add(fmt::format("--mem={}M", DivideUp(resources.memory_bytes(), kBytesPerMebibyte)));
   }
   absl::StatusOr<std::string> gres = Gres(spec, gpu_types);
   if (!gres.ok()) return gres.status();

@@ -18,11 +18,11 @@
 namespace muster::slurm {
 namespace {
 
-using Kind = agents::LaunchOutcome::Kind;
+using LaunchKind = agents::LaunchOutcome::Kind;
 
 constexpr std::string_view kFailed = "Batch job submission failed: ";
 
-constexpr v1::FailureClass kConfig = v1::FAILURE_CLASS_CONFIG;
+constexpr v1::FailureClass kConfigFailure = v1::FAILURE_CLASS_CONFIG;
 
 // The answer, or the way to it, broke: whether slurmctld has the job is not known.
 constexpr std::array<std::string_view, 17> kUnclear = {"Socket timed out",
@@ -108,7 +108,7 @@ SubmitOutcome ClassifySubmit(const absl::StatusOr<hosts::CommandResult>& result)
   const std::string& said = result->stderr_data;
   if (result->ok()) {
     const std::optional<uint64_t> id = JobIdIn(result->stdout_data);
-    if (id.has_value()) outcome.kind = Kind::kLaunched;
+    if (id.has_value()) outcome.kind = LaunchKind::kLaunched;
     outcome.job_id = id.value_or(0);
     return outcome;
   }
@@ -138,7 +138,7 @@ SubmitOutcome ClassifyError(std::string_view slurm_words, std::string_view limit
     outcome.unknown_words = true;
     return outcome;
   }
-  outcome.kind = Kind::kRefused;
+  outcome.kind = LaunchKind::kRefused;
   outcome.failure =
       MakeFailure(refusal->failure_class,
                   fmt::format("Slurm refused the run: {}{}{}. Slurm said: {}", refusal->meaning,
@@ -152,23 +152,23 @@ SubmitOutcome ClassifyError(std::string_view slurm_words, std::string_view limit
 
 SubmitOutcome NotSent(std::string message) {
   SubmitOutcome outcome;
-  outcome.kind = Kind::kRefused;
+  outcome.kind = LaunchKind::kRefused;
   outcome.words = message;
   outcome.failure =
-      MakeFailure(kConfig, std::move(message), "Correct the slurm section of the job.");
+      MakeFailure(kConfigFailure, std::move(message), "Correct the slurm section of the job.");
   return outcome;
 }
 
 SubmitOutcome NoAnswer(const absl::Status& status) {
   SubmitOutcome outcome;
-  if (CallGate::HadNoTurn(status)) outcome.kind = Kind::kNotSent;
+  if (CallGate::HadNoTurn(status)) outcome.kind = LaunchKind::kNotSent;
   outcome.words = ToStd(status.message());
   return outcome;
 }
 
 v1::Failure UnknownRefusal(std::string_view words) {
   return MakeFailure(
-      kConfig,
+      kConfigFailure,
       fmt::format("Slurm refused the run several times, and does not know it. It said: {}", words),
       "Look at Slurm's words; if they do not help, ask the cluster's administrator.");
 }

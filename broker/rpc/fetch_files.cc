@@ -27,7 +27,7 @@
 namespace muster::broker {
 namespace {
 
-absl::Status Validate(const v1::FetchFilesRequest& request) {
+absl::Status ValidateFetch(const v1::FetchFilesRequest& request) {
   if (request.job_id() == 0) return contract::BadField("job_id", "is missing; give a job's number");
   const std::string_view wrong =
       request.path().empty() ? "" : contract::WhatIsWrongWithTreePath(request.path());
@@ -62,7 +62,7 @@ class FetchStream final : public grpc::ServerWriteReactor<v1::FetchFilesResponse
 
   void Begin() {
     self_ = shared_from_this();
-    absl::Status status = Validate(request_);
+    absl::Status status = ValidateFetch(request_);
     if (status.ok()) status = context_.streams->Add(self_);
     if (status.ok()) status = context_.fetches->Add(self_, &ticket_);
     if (!status.ok()) return EndWith(status);

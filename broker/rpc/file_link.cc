@@ -21,7 +21,7 @@
 namespace muster::broker {
 namespace {
 
-constexpr uint32_t kProtocolVersion = 1;
+constexpr uint32_t kFileProtocolVersion = 1;
 // An agent that does not say whom it sends for is cut off after this.
 constexpr std::chrono::seconds kHelloPatience{10};
 
@@ -130,11 +130,11 @@ class FeedStream final : public grpc::ServerReadReactor<agent::v1::SendFilesRequ
   absl::Status Greet(const agent::v1::SendFilesHello& hello) {
     if (taker_ != nullptr)
       return contract::BadField("hello", "came twice; it is the first message, and only the first");
-    if (hello.protocol_version() != kProtocolVersion) {
+    if (hello.protocol_version() != kFileProtocolVersion) {
       return contract::Error(
           absl::StatusCode::kFailedPrecondition, "PROTOCOL_VERSION",
           fmt::format("the agent speaks protocol version {}, this broker {}; update the older one",
-                      hello.protocol_version(), kProtocolVersion));
+                      hello.protocol_version(), kFileProtocolVersion));
     }
     if (!context_.agents->IsConnected(hello.cluster(), hello.journal_id())) {
       return contract::Error(absl::StatusCode::kFailedPrecondition, "NOT_CONNECTED",

@@ -25,7 +25,7 @@ namespace {
 constexpr size_t kPieceBytes = 64 << 10;
 // Read ahead of what the client has taken, so that the disk and the network work at the same time.
 constexpr size_t kBytesPerStep = 4 * kPieceBytes;
-constexpr size_t kPiecesPerStep = 64;
+constexpr size_t kLogPiecesPerStep = 64;
 // A search for the last lines goes on with the next step, so that other streams get their turn.
 constexpr size_t kSearchedPerStep = 4 << 20;
 // The API promises no more.
@@ -56,7 +56,7 @@ void CheckPositions(const v1::ReadLogRequest& request, contract::FieldErrors* er
   }
 }
 
-absl::Status Validate(const v1::ReadLogRequest& request) {
+absl::Status ValidateRead(const v1::ReadLogRequest& request) {
   contract::FieldErrors errors;
   if (request.job_id() == 0) errors.Add("job_id", "is required");
   if (!v1::LogStream_IsValid(request.stream())) {
@@ -177,7 +177,7 @@ class LogReadStream final : public PullStream<v1::ReadLogResponse> {
 
   absl::Status ReadPieces(Result* result) {
     size_t bytes = 0;
-    while (bytes < kBytesPerStep && result->messages.size() < kPiecesPerStep) {
+    while (bytes < kBytesPerStep && result->messages.size() < kLogPiecesPerStep) {
       auto piece = reader_->Next(kPieceBytes, MayTear());
       if (!piece.ok()) return piece.status();
       if (!piece->has_value()) {
@@ -290,7 +290,7 @@ grpc::ServerWriteReactor<v1::ReadLogResponse>* NewLogReadStream(const Context& c
   auto stream = std::make_shared<LogReadStream>(context, request);
   LogReadStream* reactor = stream.get();
   stream->Hook();
-  stream->Begin(Validate(request));
+  stream->Begin(ValidateRead(request));
   return reactor;
 }
 

@@ -15,7 +15,7 @@
 namespace muster::cli {
 namespace {
 
-std::string OrDash(std::string text) { return text.empty() ? "-" : text; }
+std::string DashIfEmpty(std::string text) { return text.empty() ? "-" : text; }
 
 std::string PoolText(const v1::Pool& pool, v1::ClusterKind kind) {
   std::vector<std::string> groups;
@@ -66,7 +66,7 @@ std::string FreeOfAll(const Counts& free, const Counts& all, const FreeParts& fr
     text += fmt::format("{}{} {}/{}{}", text.empty() ? "" : ", ", Harmless(type),
                         found == free.end() ? 0 : found->second, count, PartsText(free_gpus, type));
   }
-  return OrDash(text);
+  return DashIfEmpty(text);
 }
 
 std::string LimitText(const google::protobuf::Duration& limit) {
@@ -151,14 +151,14 @@ std::string NodeTable(const v1::ClusterDetails& details, const Style& style) {
     Table::Row row = {
         {Harmless(node.name())},
         {Harmless(node.state()), ColourOfNode(node.state())},
-        {OrDash(Harmless(fmt::format("{}", fmt::join(node.pools(), ","))))},
+        {DashIfEmpty(Harmless(fmt::format("{}", fmt::join(node.pools(), ","))))},
         {fmt::format("{}/{}", node.cpus() - std::min(node.cpus(), node.used_cpus()), node.cpus())},
         {node.memory_bytes() == 0 ? "-"
                                   : fmt::format("{}/{}", contract::FormatBytes(memory),
                                                 contract::FormatBytes(node.memory_bytes()))},
         {FreeOfAll(free, node.gpus(), node.free_gpus())}};
     if (style.wide)
-      row.push_back({OrDash(Harmless(fmt::format("{}", fmt::join(node.features(), ","))))});
+      row.push_back({DashIfEmpty(Harmless(fmt::format("{}", fmt::join(node.features(), ","))))});
     row.push_back({OneLine(node.reason())});
     table.Add(std::move(row));
   }

@@ -22,7 +22,7 @@ namespace muster::cli {
 namespace {
 
 // The flags whose fields have other names in the API.
-constexpr std::pair<std::string_view, std::string_view> kFlags[] = {
+constexpr std::pair<std::string_view, std::string_view> kSubmissionFlags[] = {
     {"working_directory", "--workdir"},
     {"time_limit", "--time"},
     {"command.argv", "the command"},
@@ -106,8 +106,8 @@ absl::Status ForTheUser(const absl::Status& status, const Invocation& call, Fiel
 }
 
 // All or none.
-absl::StatusOr<v1::SubmitJobsResponse> Send(Session& session,
-                                            const v1::SubmitJobsRequest& request) {
+absl::StatusOr<v1::SubmitJobsResponse> SendRequests(Session& session,
+                                                    const v1::SubmitJobsRequest& request) {
   if (request.requests_size() != 1) return session.client.SubmitJobs(request);
   const auto one = session.client.SubmitJob(request.requests(0));
   if (!one.ok()) return one.status();
@@ -156,7 +156,7 @@ void TellWarnings(Session& session, const v1::SubmitJobsResponse& response) {
   }
 }
 
-int FailUsage(Session& session, const absl::Status& status) {
+int FailSubmission(Session& session, const absl::Status& status) {
   Fail(session, status);
   return kUsage;
 }
@@ -180,7 +180,7 @@ absl::StatusOr<v1::SubmitJobsResponse> SendOnce(Session& session, const client::
                                                 FieldFlags flags, const Sending& how) {
   const auto request = RequestForAll(jobs.specs, flags, how);
   if (!request.ok()) return request.status();
-  auto response = Send(session, *request);
+  auto response = SendRequests(session, *request);
   if (response.ok()) return response;
   return ForTheUser(AtItsPlace(response.status(), jobs.places), session.call, flags);
 }
@@ -225,7 +225,7 @@ client::JobFileOptions FileOptions(const Invocation& call) {
 
 }  // namespace
 
-FieldFlags JobFlags() { return kFlags; }
+FieldFlags JobFlags() { return kSubmissionFlags; }
 
 std::variant<client::JobFile, int> AskedFor(Session& session) {
   const Invocation& call = session.call;
@@ -243,7 +243,7 @@ std::variant<client::JobFile, int> AskedFor(Session& session) {
   }
   for (size_t i = 0; i < jobs.specs.size(); ++i) {
     const absl::Status status = call.spec.ApplyTo(&jobs.specs[i]);
-    if (!status.ok()) return FailUsage(session, status);
+    if (!status.ok()) return FailSubmission(session, status);
     if (call.spec.workdir) client::SetWorkdir(*call.spec.workdir, /*is_local=*/false, i, &jobs);
   }
   return jobs;

@@ -59,7 +59,7 @@ std::string Summary(const Reading& reading) {
                      lacking == 0 ? "none" : FilesText(lacking, lacking_bytes));
 }
 
-absl::Status Send(Session& session, const MissingFiles& missing) {
+absl::Status SendMissing(Session& session, const MissingFiles& missing) {
   if (missing.files.empty()) return absl::OkStatus();
   const std::string what = FilesText(missing.files.size(), missing.bytes);
   absl::Time last_note = absl::Now();
@@ -109,7 +109,7 @@ absl::Status SendUploads(Session& session, client::JobFile* file,
     if (read->missing.files.empty()) return absl::OkStatus();
     if (status = SendTrees(session, &read->missing); !status.ok()) return status;
     if (status = check(); !status.ok()) return status;
-    status = Send(session, read->missing);
+    status = SendMissing(session, read->missing);
     if (!absl::IsAborted(status)) return status;
   }
   return absl::AbortedError(

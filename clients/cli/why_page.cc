@@ -34,7 +34,7 @@ std::string WhoseTurn(const v1::Job& job) {
 
 // Why it is as it is. Only the broker says whether the job is held: the cluster sees only who told
 // it.
-std::string Because(const v1::Job& job, const v1::Transition* wish) {
+std::string BecauseOfWish(const v1::Job& job, const v1::Transition* wish) {
   const std::string& reason = job.state_reason().message();
   if (contract::IsTerminal(job.state())) return OneLine(reason);
   const bool is_held = SaysHeld(job.state_reason());
@@ -128,7 +128,7 @@ std::string WhyPage(const v1::Job& job, const std::vector<v1::Transition>& histo
       fmt::format("Job {}  {}  {}", job.id(), Harmless(job.name()),
                   Paint(contract::Name(job.state()), ColourOf(job.state()), style.colours)));
   page.Line("Cluster", Harmless(job.cluster()));
-  page.Line("Because", Because(job, wish));
+  page.Line("Because", BecauseOfWish(job, wish));
   if (!job.runs().empty()) {
     const v1::Run& run = *job.runs().rbegin();
     page.Line("Known as", Harmless(run.external_id()));

@@ -12,7 +12,7 @@
 namespace muster::client {
 namespace {
 
-absl::Status Bad(std::string_view text, std::string_view problem) {
+absl::Status BadAddress(std::string_view text, std::string_view problem) {
   return absl::InvalidArgumentError(
       fmt::format("broker address \"{}\": {}; write unix:PATH or HOST:PORT, e.g. "
                   "unix:/var/lib/muster/broker.sock or 127.0.0.1:7070",
@@ -37,11 +37,11 @@ absl::StatusOr<Address> ParseUnix(std::string_view text) {
   std::string_view path = text.substr(std::string_view("unix:").size());
   // unix:///absolute, as URIs have it.
   if (path.starts_with("///")) path.remove_prefix(2);
-  if (path.empty()) return Bad(text, "the path is empty");
+  if (path.empty()) return BadAddress(text, "the path is empty");
   constexpr size_t kMaxPath = sizeof(sockaddr_un{}.sun_path) - 1;
   if (path.size() > kMaxPath) {
-    return Bad(text, fmt::format("the path has {} bytes and Linux allows {} for a socket",
-                                 path.size(), kMaxPath));
+    return BadAddress(text, fmt::format("the path has {} bytes and Linux allows {} for a socket",
+                                        path.size(), kMaxPath));
   }
   return Address{std::string(text), "unix:" + PercentEncode(path), std::string(path)};
 }
@@ -49,25 +49,25 @@ absl::StatusOr<Address> ParseUnix(std::string_view text) {
 absl::StatusOr<Address> ParseTcp(std::string_view text) {
   const size_t colon = text.rfind(':');
   if (text.starts_with('/') || text.starts_with("./")) {
-    return Bad(text, fmt::format("there is no port; did you mean unix:{}?", text));
+    return BadAddress(text, fmt::format("there is no port; did you mean unix:{}?", text));
   }
-  if (colon == std::string_view::npos) return Bad(text, "there is no port");
+  if (colon == std::string_view::npos) return BadAddress(text, "there is no port");
   std::string_view host = text.substr(0, colon);
   const std::string_view port = text.substr(colon + 1);
   int number = 0;
   const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), number);
   if (error != std::errc() || end != port.data() + port.size() || number < 1 || number > 65535) {
-    return Bad(text, fmt::format("\"{}\" is not a port", port));
+    return BadAddress(text, fmt::format("\"{}\" is not a port", port));
   }
-  if (host.empty()) return Bad(text, "there is no host");
+  if (host.empty()) return BadAddress(text, "there is no host");
   const bool bracketed = host.front() == '[' && host.back() == ']';
   if (!bracketed && host.find(':') != std::string_view::npos) {
-    return Bad(text, "an IPv6 address goes in brackets, as in [::1]:7070");
+    return BadAddress(text, "an IPv6 address goes in brackets, as in [::1]:7070");
   }
   const std::string bare(bracketed ? host.substr(1, host.size() - 2) : host);
   in6_addr address;
   if (bracketed && inet_pton(AF_INET6, bare.c_str(), &address) != 1) {
-    return Bad(text, fmt::format("\"{}\" is not an IPv6 address", bare));
+    return BadAddress(text, fmt::format("\"{}\" is not an IPv6 address", bare));
   }
   if (bracketed) return Address{std::string(text), fmt::format("ipv6:[{}]:{}", bare, number), ""};
   if (inet_pton(AF_INET, bare.c_str(), &address) == 1) {
@@ -75,7 +75,7 @@ absl::StatusOr<Address> ParseTcp(std::string_view text) {
   }
   for (char c : bare) {
     if (!std::isalnum(static_cast<unsigned char>(c)) && c != '-' && c != '.' && c != '_') {
-      return Bad(text, fmt::format("\"{}\" is not a host name", bare));
+      return BadAddress(text, fmt::format("\"{}\" is not a host name", bare));
     }
   }
   return Address{std::string(text), fmt::format("dns:///{}:{}", bare, number), ""};

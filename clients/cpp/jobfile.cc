@@ -23,7 +23,7 @@ namespace muster::client {
 namespace {
 
 // Names that people write who come from elsewhere.
-const std::map<std::string_view, std::string_view> kHints = {
+const std::map<std::string_view, std::string_view> kJobFileHints = {
     {"cpus", "write it under resources, as in resources: {cpus: 4}"},
     {"cpu", "write resources: {cpus: 4}"},
     {"memory", "write it under resources, as in resources: {memory: 16Gi}"},
@@ -96,7 +96,7 @@ class SpecReader {
                  NotYet("secrets",
                         "let the command read the secret from a file or, on Kubernetes, from a "
                         "volume")},
-                kHints);
+                kJobFileHints);
     // After uploads that the file names itself.
     for (auto& [value, upload] : local_) {
       in_.StandsFor(value, fmt::format("uploads[{}]", spec_.uploads_size()));

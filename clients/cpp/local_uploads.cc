@@ -49,7 +49,7 @@ absl::Status At(const std::string& place, const absl::Status& status, std::strin
 }
 
 // Advises about a directory that is not there: it may be meant to be the cluster's.
-std::string Remedy(const absl::Status& status, const LocalUpload& upload) {
+std::string UploadRemedy(const absl::Status& status, const LocalUpload& upload) {
   if (!absl::IsNotFound(status)) return "";
   if (!upload.source.starts_with('/'))
     return "; files and relative directories are those of this machine, from where muster is "
@@ -113,7 +113,8 @@ class Reader {
     // If a directory is named outright, its content is wanted, whatever rules stand above it.
     const RulesAbove above = upload.target.empty() ? RulesAbove::kCount : RulesAbove::kDoNotCount;
     const auto index = TreeOf(path, above, layout.name);
-    if (!index.ok()) return At(PlaceOf(upload), index.status(), Remedy(index.status(), upload));
+    if (!index.ok())
+      return At(PlaceOf(upload), index.status(), UploadRemedy(index.status(), upload));
     const LocalTree& tree = trees_[*index];
     uint64_t& bytes = job_bytes_[upload.job];
     bytes += tree.tree.total_bytes();

@@ -12,9 +12,9 @@ namespace muster::contract {
 namespace {
 
 // Types that one message names.
-constexpr size_t kMaxNamed = 8;
+constexpr size_t kMaxNamedTypes = 8;
 
-std::vector<std::string_view> WordsOf(std::string_view type) {
+std::vector<std::string_view> WordsOfType(std::string_view type) {
   std::vector<std::string_view> words;
   while (!type.empty()) {
     const std::string_view word = type.substr(0, type.find_first_of("-_ "));
@@ -57,10 +57,10 @@ bool IsSameGpuType(std::string_view a, std::string_view b) {
 std::vector<std::string> FindGpuTypes(std::string_view wanted,
                                       const std::set<std::string>& labels) {
   std::vector<std::string> found;
-  const std::vector<std::string_view> words = WordsOf(wanted);
+  const std::vector<std::string_view> words = WordsOfType(wanted);
   for (const std::string& label : labels) {
     if (IsSameGpuType(label, wanted)) return {label};
-    if (IsPartOf(words, WordsOf(label))) found.push_back(label);
+    if (IsPartOf(words, WordsOfType(label))) found.push_back(label);
   }
   return found;
 }
@@ -68,8 +68,8 @@ std::vector<std::string> FindGpuTypes(std::string_view wanted,
 std::string WhichGpuType(std::string_view wanted, const std::vector<std::string>& types,
                          uint64_t count) {
   std::vector<std::string> named(
-      types.begin(), types.begin() + static_cast<long>(std::min(types.size(), kMaxNamed)));
-  if (types.size() > kMaxNamed) named.emplace_back("others");
+      types.begin(), types.begin() + static_cast<long>(std::min(types.size(), kMaxNamedTypes)));
+  if (types.size() > kMaxNamedTypes) named.emplace_back("others");
   return fmt::format("GPUs of type {} may be {}; {}", Quoted(wanted), fmt::join(named, " or "),
                      HowToAskForGpus(types.front(), count));
 }

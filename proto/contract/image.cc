@@ -6,6 +6,7 @@
 
 #include "contract/characters.h"
 #include "contract/errors.h"
+#include "contract/path_bytes.h"
 #include "fmt/format.h"
 
 namespace muster::contract {
@@ -18,13 +19,12 @@ constexpr std::string_view kDockerHubHost = "registry-1.docker.io";
 constexpr std::array<std::string_view, 3> kDockerHubNames = {kDockerHub, "index.docker.io",
                                                              kDockerHubHost};
 constexpr std::array<std::string_view, 3> kSquashSuffixes = {".sqsh", ".sqfs", ".squashfs"};
-constexpr size_t kMaxPathBytes = 4095;  // PATH_MAX less the NUL
-constexpr size_t kMaxTagBytes = 128;    // the distribution specification's
+constexpr size_t kMaxTagBytes = 128;  // the distribution specification's
 constexpr size_t kMaxUserBytes = 128;
 constexpr uint32_t kMaxPort = 65535;
 constexpr std::string_view kExample = "\"nvcr.io/nvidia/pytorch:24.01-py3\"";
 
-absl::Status Bad(std::string_view text, std::string_view problem) {
+absl::Status BadImage(std::string_view text, std::string_view problem) {
   return BadField("image", fmt::format("{} {}", Quoted(text), problem));
 }
 
@@ -115,14 +115,15 @@ absl::StatusOr<Image> ParseFile(std::string_view text) {
   const bool is_squash = std::any_of(kSquashSuffixes.begin(), kSquashSuffixes.end(),
                                      [&](auto suffix) { return text.ends_with(suffix); });
   if (!is_squash) {
-    return Bad(text, fmt::format("is a path, but not one of a squashfs file; use one that ends "
-                                 "with .sqsh, or an image of a registry such as {}",
-                                 kExample));
+    return BadImage(text,
+                    fmt::format("is a path, but not one of a squashfs file; use one that ends "
+                                "with .sqsh, or an image of a registry such as {}",
+                                kExample));
   }
   if (text.size() > kMaxPathBytes || HasControlCharacter(text) || !IsUtf8(text)) {
-    return Bad(text, fmt::format("is not a usable path; use at most {} bytes of UTF-8 without "
-                                 "control characters",
-                                 kMaxPathBytes));
+    return BadImage(text, fmt::format("is not a usable path; use at most {} bytes of UTF-8 without "
+                                      "control characters",
+                                      kMaxPathBytes));
   }
   Image image;
   image.path = text;
@@ -177,34 +178,38 @@ Parts TakeApart(std::string_view text) {
 
 absl::Status CheckParts(std::string_view text, const Parts& parts, std::string_view registry) {
   if (parts.has_user && !IsUser(parts.user)) {
-    return Bad(text, fmt::format("names the user {}; use letters, digits and ._-$+ only, and keep "
-                                 "passwords in the cluster's credentials",
-                                 Quoted(parts.user)));
+    return BadImage(text,
+                    fmt::format("names the user {}; use letters, digits and ._-$+ only, and keep "
+                                "passwords in the cluster's credentials",
+                                Quoted(parts.user)));
   }
   if (parts.has_registry && !IsRegistry(registry)) {
-    return Bad(text, fmt::format("names the registry {}, which is no host name with or without a "
-                                 "port; write it like {}",
-                                 Quoted(parts.registry), kExample));
+    return BadImage(text,
+                    fmt::format("names the registry {}, which is no host name with or without a "
+                                "port; write it like {}",
+                                Quoted(parts.registry), kExample));
   }
   if (!IsRepository(parts.repository)) {
     const bool has_capital = IsRepository(LowerCase(parts.repository));
-    return Bad(text,
-               fmt::format("names the image {}; {}", Quoted(parts.repository),
-                           has_capital ? "write it in lower case, registries know no other"
-                                       : fmt::format("its parts between '/' may have "
-                                                     "lower-case letters, digits and, between "
-                                                     "them, '.', '-' and '_'; write it like {}",
-                                                     kExample)));
+    return BadImage(
+        text, fmt::format("names the image {}; {}", Quoted(parts.repository),
+                          has_capital ? "write it in lower case, registries know no other"
+                                      : fmt::format("its parts between '/' may have "
+                                                    "lower-case letters, digits and, between "
+                                                    "them, '.', '-' and '_'; write it like {}",
+                                                    kExample)));
   }
   if (parts.has_tag && !IsTag(parts.tag)) {
-    return Bad(text, fmt::format("has the tag {}; use 1 to {} letters, digits, '_', '.' and '-', "
-                                 "beginning with a letter, digit or '_'",
-                                 Quoted(parts.tag), kMaxTagBytes));
+    return BadImage(text,
+                    fmt::format("has the tag {}; use 1 to {} letters, digits, '_', '.' and '-', "
+                                "beginning with a letter, digit or '_'",
+                                Quoted(parts.tag), kMaxTagBytes));
   }
   if (parts.has_digest && !IsDigest(parts.digest)) {
-    return Bad(text, fmt::format("has the digest {}; use \"sha256:\" and 64 lower-case hexadecimal "
-                                 "digits",
-                                 Quoted(parts.digest)));
+    return BadImage(text,
+                    fmt::format("has the digest {}; use \"sha256:\" and 64 lower-case hexadecimal "
+                                "digits",
+                                Quoted(parts.digest)));
   }
   return absl::OkStatus();
 }
@@ -226,14 +231,14 @@ absl::StatusOr<Image> ParseReference(std::string_view text, std::string_view ref
   image.digest = parts.digest;
   if (!parts.has_digest) image.tag = parts.has_tag ? parts.tag : "latest";
   if (const size_t bytes = OciReference(image).size(); bytes > kMaxImageReferenceBytes) {
-    return Bad(text,
-               fmt::format("is {} bytes long; use at most {}", bytes, kMaxImageReferenceBytes));
+    return BadImage(
+        text, fmt::format("is {} bytes long; use at most {}", bytes, kMaxImageReferenceBytes));
   }
   return image;
 }
 
 // Repository and tag or digest.
-std::string Name(const Image& image) {
+std::string ImageName(const Image& image) {
   return image.digest.empty() ? fmt::format("{}:{}", image.repository, image.tag)
                               : fmt::format("{}@{}", image.repository, image.digest);
 }
@@ -241,25 +246,26 @@ std::string Name(const Image& image) {
 }  // namespace
 
 absl::StatusOr<Image> ParseImage(std::string_view text) {
-  if (text.empty()) return Bad(text, fmt::format("names no image; write it like {}", kExample));
+  if (text.empty())
+    return BadImage(text, fmt::format("names no image; write it like {}", kExample));
   if (text.front() == '/') return ParseFile(text);
   if (text.front() == '.') {
-    return Bad(text,
-               "is a relative path, and no one can tell relative to what on the cluster; "
-               "use an absolute one");
+    return BadImage(text,
+                    "is a relative path, and no one can tell relative to what on the cluster; "
+                    "use an absolute one");
   }
   std::string_view reference = text;
   if (const size_t end = text.find("://"); end != text.npos) {
     const std::string scheme = LowerCase(text.substr(0, end));
     if (scheme == "dockerd" || scheme == "podman") {
-      return Bad(text,
-                 "is an image of one machine's own daemon, which other machines cannot reach; "
-                 "push it to a registry, or convert it with `enroot import` and give the "
-                 ".sqsh file's path");
+      return BadImage(text,
+                      "is an image of one machine's own daemon, which other machines cannot reach; "
+                      "push it to a registry, or convert it with `enroot import` and give the "
+                      ".sqsh file's path");
     }
     if (scheme != "docker") {
-      return Bad(text, fmt::format("has the scheme {}; use {}, or leave it out", Quoted(scheme),
-                                   kDockerScheme));
+      return BadImage(text, fmt::format("has the scheme {}; use {}, or leave it out",
+                                        Quoted(scheme), kDockerScheme));
     }
     reference.remove_prefix(kDockerScheme.size());
   }
@@ -270,7 +276,7 @@ std::string PyxisImage(const Image& image) {
   if (image.is_file()) return image.path;
   const std::string user = image.user.empty() ? "" : image.user + "@";
   const std::string_view host = image.registry == kDockerHub ? kDockerHubHost : image.registry;
-  return fmt::format("{}{}#{}", user, host, Name(image));
+  return fmt::format("{}{}#{}", user, host, ImageName(image));
 }
 
 std::string EnrootUri(const Image& image) {
@@ -278,7 +284,7 @@ std::string EnrootUri(const Image& image) {
 }
 
 std::string OciReference(const Image& image) {
-  return image.is_file() ? "" : fmt::format("{}/{}", image.registry, Name(image));
+  return image.is_file() ? "" : fmt::format("{}/{}", image.registry, ImageName(image));
 }
 
 std::string SquashFileName(const Image& image) {

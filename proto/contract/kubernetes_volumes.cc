@@ -9,13 +9,13 @@
 #include "contract/kubernetes_names.h"
 #include "contract/kubernetes_options.h"
 #include "contract/parts.h"
+#include "contract/path_bytes.h"
 #include "contract/run_key.h"
 #include "fmt/format.h"
 
 namespace muster::contract {
 namespace {
 
-constexpr size_t kMaxPathBytes = 4095;  // PATH_MAX less the NUL
 constexpr uint64_t kMaxBytes = uint64_t{1} << 50;
 
 bool IsText(std::string_view path) {

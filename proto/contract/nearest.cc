@@ -29,7 +29,7 @@ size_t Distance(std::string_view a, std::string_view b) {
 }
 
 // "priorityClass", "priority-class" and "priority_class" are one name, written in several ways.
-std::string Plain(std::string_view name) {
+std::string PlainName(std::string_view name) {
   std::string plain;
   for (const char c : name) {
     if (c != '_' && c != '-')
@@ -46,7 +46,7 @@ std::string_view OnlyOneThatBegins(const std::string& plain,
   if (plain.size() < kFewestLetters) return {};
   std::string_view found;
   for (std::string_view candidate : candidates) {
-    const std::string whole = Plain(candidate);
+    const std::string whole = PlainName(candidate);
     if (whole == plain) return candidate;
     if (!std::string_view(whole).starts_with(plain)) continue;
     if (!found.empty()) return {};
@@ -62,13 +62,13 @@ std::string_view Nearest(std::string_view name, const std::vector<std::string_vi
   constexpr size_t kMaxName = 64;
   if (name.size() > kMaxName) return {};
   std::string_view best;
-  const std::string plain = Plain(name);
+  const std::string plain = PlainName(name);
   if (const std::string_view whole = OnlyOneThatBegins(plain, candidates); !whole.empty()) {
     return whole;
   }
   size_t best_distance = std::max<size_t>(1, name.size() / 3) + 1;
   for (std::string_view candidate : candidates) {
-    const size_t distance = Distance(plain, Plain(candidate));
+    const size_t distance = Distance(plain, PlainName(candidate));
     if (distance < best_distance) {
       best = candidate;
       best_distance = distance;

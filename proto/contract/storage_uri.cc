@@ -5,6 +5,7 @@
 
 #include "contract/characters.h"
 #include "contract/errors.h"
+#include "contract/path_bytes.h"
 #include "fmt/format.h"
 
 namespace muster::contract {
@@ -12,12 +13,11 @@ namespace {
 
 using Kind = StorageUri::Kind;
 
-constexpr size_t kMaxPathBytes = 4095;  // PATH_MAX less the NUL
 constexpr size_t kMaxRootNameBytes = 63;
 // TAO's clients write it where they know no bucket: "slurm://None/lustre/data".
 constexpr std::string_view kNoBucket = "None/";
 
-absl::Status Bad(std::string_view field, std::string_view text, std::string_view problem) {
+absl::Status BadUri(std::string_view field, std::string_view text, std::string_view problem) {
   return BadField(field, fmt::format("{} {}", Quoted(text), problem));
 }
 
@@ -75,9 +75,9 @@ std::string SlurmPath(const std::string& path, const ClusterStorage& storage) {
 
 absl::Status CheckText(std::string_view field, std::string_view text) {
   if (text.empty())
-    return Bad(field, text, "names no data; write it like \"lustre:///data/train\"");
+    return BadUri(field, text, "names no data; write it like \"lustre:///data/train\"");
   if (text.size() > kMaxPathBytes || HasControlCharacter(text) || !IsUtf8(text)) {
-    return Bad(
+    return BadUri(
         field, text,
         fmt::format("is not usable; use at most {} bytes of UTF-8 without control characters",
                     kMaxPathBytes));
@@ -111,23 +111,23 @@ absl::StatusOr<StorageUri> ParseStorageUri(std::string_view field, std::string_v
       if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
     }
     if (!KindOf(scheme, &uri.kind)) {
-      return Bad(field, text,
-                 fmt::format("has the scheme {}; use lustre:///path, slurm://ROOT/path "
-                             "or a path of the cluster",
-                             Quoted(scheme)));
+      return BadUri(field, text,
+                    fmt::format("has the scheme {}; use lustre:///path, slurm://ROOT/path "
+                                "or a path of the cluster",
+                                Quoted(scheme)));
     }
     path.remove_prefix(end + 3);
     if (uri.kind == Kind::kSlurm && path.starts_with(kNoBucket)) {
       path.remove_prefix(kNoBucket.size() - 1);
     }
     if (uri.kind != Kind::kSlurm && !path.starts_with('/')) {
-      return Bad(field, text,
-                 fmt::format("names a host; write {}:///{}, with three slashes", scheme, path));
+      return BadUri(field, text,
+                    fmt::format("names a host; write {}:///{}, with three slashes", scheme, path));
     }
-    if (path.empty()) return Bad(field, text, "names no path; write it like slurm://ROOT/path");
+    if (path.empty()) return BadUri(field, text, "names no path; write it like slurm://ROOT/path");
   }
   if (!Normalize(path, &uri.path)) {
-    return Bad(field, text, "holds \"..\"; write the path that is meant");
+    return BadUri(field, text, "holds \"..\"; write the path that is meant");
   }
   return uri;
 }
@@ -144,13 +144,13 @@ absl::Status ValidateClusterStorage(const ClusterStorage& storage) {
       return BadField(field, "not a root's name; use 1 to 63 letters, digits, '-', '_' and '.'");
     }
     if (!path.starts_with('/') || !CheckText(field, path).ok() || !Normalize(path, &normal)) {
-      return Bad(field, path, "is not a usable root; use an absolute path without \"..\"");
+      return BadUri(field, path, "is not a usable root; use an absolute path without \"..\"");
     }
   }
   const std::string& start = storage.relative_to;
   if (!start.empty() && (!start.starts_with('/') || !CheckText("relative_to", start).ok() ||
                          !Normalize(start, &normal))) {
-    return Bad("relative_to", start, "is not usable; use an absolute path without \"..\"");
+    return BadUri("relative_to", start, "is not usable; use an absolute path without \"..\"");
   }
   return absl::OkStatus();
 }
@@ -163,10 +163,10 @@ absl::StatusOr<std::string> ResolveStorageUri(std::string_view field, std::strin
   if (uri->kind == Kind::kSlurm) path = SlurmPath(uri->path, storage);
   if (uri->kind == Kind::kRelative) {
     if (storage.relative_to.empty()) {
-      return Bad(field, text,
-                 fmt::format("is a relative path, which means nothing on cluster {}; "
-                             "copy the data there and write lustre:///path",
-                             storage.cluster));
+      return BadUri(field, text,
+                    fmt::format("is a relative path, which means nothing on cluster {}; "
+                                "copy the data there and write lustre:///path",
+                                storage.cluster));
     }
     path = NormalRoot(storage.relative_to + "/" + uri->path);
   }
@@ -175,21 +175,22 @@ absl::StatusOr<std::string> ResolveStorageUri(std::string_view field, std::strin
   const bool is_local =
       uri->kind == Kind::kFile || (uri->kind == Kind::kAbsolute && storage.roots.empty());
   if (storage.is_remote && is_local) {
-    return Bad(field, text,
-               fmt::format("may be on your machine, whose files cluster {0} does not see; write "
-                           "lustre://{1} if that is its path there, or copy the data there first",
-                           storage.cluster, path));
+    return BadUri(
+        field, text,
+        fmt::format("may be on your machine, whose files cluster {0} does not see; write "
+                    "lustre://{1} if that is its path there, or copy the data there first",
+                    storage.cluster, path));
   }
   if (!storage.roots.empty() && !is_inside) {
-    return Bad(field, text,
-               fmt::format("is {} on cluster {}, outside of where data is kept there; "
-                           "use a path in {}",
-                           Quoted(path), storage.cluster, ListRoots(storage)));
+    return BadUri(field, text,
+                  fmt::format("is {} on cluster {}, outside of where data is kept there; "
+                              "use a path in {}",
+                              Quoted(path), storage.cluster, ListRoots(storage)));
   }
   if (path.size() > kMaxPathBytes) {
-    return Bad(field, text,
-               fmt::format("is longer than {} bytes on cluster {}; shorten it", kMaxPathBytes,
-                           storage.cluster));
+    return BadUri(field, text,
+                  fmt::format("is longer than {} bytes on cluster {}; shorten it", kMaxPathBytes,
+                              storage.cluster));
   }
   return path;
 }

@@ -17,9 +17,9 @@ using Wide = unsigned __int128;
 
 constexpr int64_t kMaxSeconds = 365 * int64_t{86400};
 constexpr uint64_t kMaxBytes = uint64_t{1} << 50;
-constexpr uint64_t kMaxCpuMillis = 10'000'000;
-constexpr uint64_t kGpuMillis = 1'000;  // one
-constexpr uint64_t kMaxGpuMillis = 1'000'000;
+constexpr uint64_t kMostCpuMillis = 10'000'000;
+constexpr uint64_t kMillisOfGpu = 1'000;  // one
+constexpr uint64_t kMostGpuMillis = 1'000'000;
 constexpr size_t kMaxGpuTypeBytes = 63;
 
 // digits / scale, exactly as written.
@@ -222,7 +222,7 @@ std::string FormatBytes(uint64_t bytes) {
 }
 
 absl::StatusOr<uint64_t> ParseCpus(std::string_view text) {
-  if (const auto millis = ParseMillis(text, kMaxCpuMillis)) return *millis;
+  if (const auto millis = ParseMillis(text, kMostCpuMillis)) return *millis;
   return BadField("cpus",
                   fmt::format("{} is not a number of CPU cores; use a number from 0.001 to 10000 "
                               "with at most three decimals, like 4 or 0.5",
@@ -263,9 +263,9 @@ absl::StatusOr<v1::GpuRequest> ParseGpus(std::string_view text) {
     millis = 0;
     type = {};
   } else if (colon != text.npos) {
-    millis = ParseMillis(text.substr(colon + 1), kMaxGpuMillis);
+    millis = ParseMillis(text.substr(colon + 1), kMostGpuMillis);
   } else if (text.find_first_not_of("0123456789.") == text.npos) {
-    millis = ParseMillis(text, kMaxGpuMillis);
+    millis = ParseMillis(text, kMostGpuMillis);
     type = {};
   } else {
     millis = 1000;
@@ -282,7 +282,7 @@ absl::StatusOr<v1::GpuRequest> ParseGpus(std::string_view text) {
                                 "most 1000 and at most three decimals",
                                 Quoted(text)));
   }
-  if (*millis > kGpuMillis && *millis % kGpuMillis != 0) {
+  if (*millis > kMillisOfGpu && *millis % kMillisOfGpu != 0) {
     return BadField("gpus",
                     fmt::format("{} is neither a share of one GPU nor whole GPUs; use 0.001 "
                                 "to 0.999 or a whole number",

@@ -12,6 +12,7 @@
 #include "contract/honoured.h"
 #include "contract/image.h"
 #include "contract/kubernetes_options.h"
+#include "contract/path_bytes.h"
 #include "contract/program.h"
 #include "contract/retry.h"
 #include "contract/roles.h"
@@ -27,9 +28,8 @@
 namespace muster::contract {
 namespace {
 
-constexpr size_t kMaxLabelBytes = 63;
+constexpr size_t kMaxLabelValueBytes = 63;
 constexpr size_t kMaxClusterNameBytes = 63;
-constexpr size_t kMaxPathBytes = 4095;         // PATH_MAX less the NUL
 constexpr int kMaxMounts = 64;                 // more are better one directory higher
 constexpr size_t kMaxPlacementClusters = 100;  // a list that a person still writes
 constexpr uint64_t kMaxCpuMillis = 10'000'000;
@@ -84,11 +84,11 @@ void CheckLabels(const v1::JobSpec& spec, FieldErrors* errors) {
   };
   for (const auto& [key, value] : spec.labels()) {
     const std::string field = fmt::format("labels[{}]", Quoted(key));
-    if (key.empty() || key.size() > kMaxLabelBytes ||
+    if (key.empty() || key.size() > kMaxLabelValueBytes ||
         !std::all_of(key.begin(), key.end(), is_key_character)) {
       errors->Add(field, "not a label key; use 1 to 63 of a-z, 0-9, '-', '_' and '.'");
     }
-    if (value.size() > kMaxLabelBytes || HasControlCharacter(value) || !IsUtf8(value)) {
+    if (value.size() > kMaxLabelValueBytes || HasControlCharacter(value) || !IsUtf8(value)) {
       errors->Add(field, fmt::format("{} is not a label value; use up to 63 bytes of UTF-8 "
                                      "without control characters",
                                      Quoted(value)));
@@ -116,7 +116,7 @@ void CheckGpus(const v1::Resources& resources, FieldErrors* errors) {
       return IsLetter(c) || IsDigit(c) || c == '-' || c == '_' || c == '.' || c == '/';
     };
     const char first = gpus.type().empty() ? 'a' : gpus.type().front();
-    if (gpus.type().size() > kMaxLabelBytes || !(IsLetter(first) || IsDigit(first)) ||
+    if (gpus.type().size() > kMaxLabelValueBytes || !(IsLetter(first) || IsDigit(first)) ||
         !std::all_of(gpus.type().begin(), gpus.type().end(), is_type_character)) {
       errors->Add(field + ".type",
                   fmt::format("{} is not a GPU type; use up to 63 letters, digits, '-', '_', '.' "

@@ -25,7 +25,7 @@ constexpr size_t kMaxFileBytes = 1 << 20;
 // The last words of a failed plug-in tell why it failed.
 constexpr size_t kMaxQuotedBytes = 1000;
 
-absl::Status Bad(const std::string& words) { return absl::InvalidArgumentError(words); }
+absl::Status BadCredential(const std::string& words) { return absl::InvalidArgumentError(words); }
 
 std::string Bearer(const std::string& token) {
   return token.empty() ? std::string() : "Bearer " + token;
@@ -35,7 +35,7 @@ std::string Basic(const Identity& identity) {
   return "Basic " + absl::Base64Escape(identity.user + ":" + identity.password);
 }
 
-std::string EndOf(const std::string& text) {
+std::string LastLinesOf(const std::string& text) {
   const std::string trimmed(absl::StripAsciiWhitespace(text));
   return trimmed.size() <= kMaxQuotedBytes ? trimmed
                                            : trimmed.substr(trimmed.size() - kMaxQuotedBytes);
@@ -68,26 +68,28 @@ std::string ExecInfo(const ExecPlugin& plugin, const Endpoint& endpoint) {
 absl::StatusOr<Credential> ParseExecCredential(const std::string& text,
                                                const std::string& api_version) {
   const Json root = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!root.is_object()) return Bad("it printed no JSON object");
-  if (TextAt(root, "kind") != "ExecCredential") return Bad("it printed no ExecCredential");
+  if (!root.is_object()) return BadCredential("it printed no JSON object");
+  if (TextAt(root, "kind") != "ExecCredential")
+    return BadCredential("it printed no ExecCredential");
   if (TextAt(root, "apiVersion") != api_version) {
-    return Bad(fmt::format("it printed apiVersion \"{}\", and the kubeconfig says {}",
-                           TextAt(root, "apiVersion"), api_version));
+    return BadCredential(fmt::format("it printed apiVersion \"{}\", and the kubeconfig says {}",
+                                     TextAt(root, "apiVersion"), api_version));
   }
   const auto status = root.find("status");
-  if (status == root.end() || !status->is_object()) return Bad("its ExecCredential has no status");
+  if (status == root.end() || !status->is_object())
+    return BadCredential("its ExecCredential has no status");
   Credential credential;
   credential.authorization = Bearer(TextAt(*status, "token"));
   credential.certificate_pem = TextAt(*status, "clientCertificateData");
   credential.key_pem = TextAt(*status, "clientKeyData");
   if (credential.certificate_pem.empty() != credential.key_pem.empty())
-    return Bad("of clientCertificateData and clientKeyData one is missing");
+    return BadCredential("of clientCertificateData and clientKeyData one is missing");
   if (credential.authorization.empty() && credential.certificate_pem.empty())
-    return Bad("its status has neither a token nor a certificate");
+    return BadCredential("its status has neither a token nor a certificate");
   if (const std::string expiry = TextAt(*status, "expirationTimestamp"); !expiry.empty()) {
     absl::Time time;
     if (!absl::ParseTime(absl::RFC3339_full, expiry, &time, nullptr))
-      return Bad(fmt::format("its expirationTimestamp \"{}\" is no time", expiry));
+      return BadCredential(fmt::format("its expirationTimestamp \"{}\" is no time", expiry));
     credential.expiry = time;
   }
   return credential;
@@ -107,7 +109,7 @@ absl::StatusOr<Credential> Credentials::RunPlugin(const ExecPlugin& plugin) {
   if (!result->ok()) {
     return failed(fmt::format("it ended with {} {}: {}", result->signal != 0 ? "signal" : "code",
                               result->signal != 0 ? result->signal : result->exit_code,
-                              EndOf(result->stderr_data)));
+                              LastLinesOf(result->stderr_data)));
   }
   absl::StatusOr<Credential> credential =
       ParseExecCredential(result->stdout_data, plugin.api_version);

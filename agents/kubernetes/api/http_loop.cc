@@ -68,7 +68,7 @@ absl::Status TlsError(const std::string& text, std::string_view words) {
       "; what answers there does not speak TLS, so it is no API server, or one without https");
 }
 
-absl::Status ErrorOf(CURLcode code, std::string_view url, std::string_view words) {
+absl::Status CurlError(CURLcode code, std::string_view url, std::string_view words) {
   const std::string text = fmt::format("{}: {}", url, words);
   switch (code) {
     case CURLE_OK:
@@ -399,8 +399,8 @@ class HttpLoop::Engine {
     // The connection has broken, or its other end is gone without a word: others would wait there.
     if (code != CURLE_OK && transfer->connections == connections_) ConnectAnew();
     if (code == CURLE_OK) transfer->TellStatus();
-    End(found, ErrorOf(code, transfer->call.url,
-                       transfer->words[0] != '\0' ? transfer->words : curl_easy_strerror(code)));
+    End(found, CurlError(code, transfer->call.url,
+                         transfer->words[0] != '\0' ? transfer->words : curl_easy_strerror(code)));
   }
 
   void End(Transfers::iterator found, const absl::Status& status) {

@@ -12,21 +12,21 @@ namespace muster::kubernetes {
 namespace {
 
 // The server's own choice for large lists; ten MB at most of Jobs.
-constexpr int kPageSize = 500;
+constexpr int kListPageSize = 500;
 constexpr absl::Duration kListTimeout = absl::Seconds(60);
 // The server ends a watch by itself after so long, at random, so that servers share the load.
 constexpr int kShortestWatchSeconds = 300;
 constexpr int kLongestWatchSeconds = 600;
 // The server sends a bookmark each minute; one that is silent for so long is not there any more.
 constexpr absl::Duration kSilence = absl::Seconds(150);
-constexpr absl::Duration kFirstPause = absl::Milliseconds(500);
-constexpr absl::Duration kLongestPause = absl::Seconds(30);
+constexpr absl::Duration kFirstWatchPause = absl::Milliseconds(500);
+constexpr absl::Duration kLongestWatchPause = absl::Seconds(30);
 // While nobody listens at the server's address: asking costs it nothing, and runs wait for it.
 constexpr absl::Duration kLongestPauseUnreached = absl::Seconds(4);
 // One object of etcd is 1.5 MiB at most.
 constexpr size_t kMaxLineBytes = 8 << 20;
 // Pages of one list: fifty thousand objects; a hundred thousand runs are two.
-constexpr int kMaxPages = 1000;
+constexpr int kMaxListPages = 1000;
 
 // True if a watch that was refused so has no use for the version that it named: 410, the server has
 // forgotten it; 504, the server has never had it, because etcd was restored from a backup; other
@@ -213,12 +213,12 @@ bool ObjectWatch::Pause(absl::Duration duration) {
 }
 
 void ObjectWatch::Run() {
-  absl::Duration pause = kFirstPause;
+  absl::Duration pause = kFirstWatchPause;
   while (Pause(absl::ZeroDuration())) {
     const absl::Time begin = absl::Now();
     const absl::Status status = resource_version_.empty() ? ListAll() : FollowOnce();
     // A watch that went well for a while has nothing to do with earlier troubles.
-    if (absl::Now() - begin > pause) pause = kFirstPause;
+    if (absl::Now() - begin > pause) pause = kFirstWatchPause;
     absl::Duration retry_after;
     {
       const std::lock_guard lock(shared_->mutex);
@@ -230,18 +230,18 @@ void ObjectWatch::Run() {
     }
     if (absl::IsUnauthenticated(status)) api_.RenewCredentials();
     if (!Pause(PauseOf(pause, retry_after))) return;
-    pause =
-        std::min(absl::IsUnavailable(status) ? kLongestPauseUnreached : kLongestPause, pause * 2);
+    pause = std::min(absl::IsUnavailable(status) ? kLongestPauseUnreached : kLongestWatchPause,
+                     pause * 2);
   }
 }
 
 absl::Status ObjectWatch::ListAll() {
   std::vector<Json> objects;
   std::string next;
-  for (int page = 0; page < kMaxPages; ++page) {
+  for (int page = 0; page < kMaxListPages; ++page) {
     ApiCall call;
     call.path = fmt::format("{}?limit={}&labelSelector={}&fieldSelector={}&continue={}",
-                            settings_.path, kPageSize, Escape(settings_.selector),
+                            settings_.path, kListPageSize, Escape(settings_.selector),
                             Escape(settings_.field_selector), Escape(next));
     call.timeout = kListTimeout;
     absl::StatusOr<ApiAnswer> answer = api_.Call(call);
@@ -263,7 +263,7 @@ absl::Status ObjectWatch::ListAll() {
     return absl::OkStatus();
   }
   return absl::ResourceExhaustedError(
-      fmt::format("list {}: more than {} objects", settings_.path, kPageSize * kMaxPages));
+      fmt::format("list {}: more than {} objects", settings_.path, kListPageSize * kMaxListPages));
 }
 
 absl::Status ObjectWatch::FollowOnce() {
@@ -291,8 +291,8 @@ absl::Status ObjectWatch::FollowOnce() {
   if (end->must_list) resource_version_.clear();
   const bool is_expired = absl::IsOutOfRange(*end->status);
   // A server that ends each watch at once must not be asked as fast as it can.
-  const bool was_short = end->status->ok() && absl::Now() - begin < kFirstPause;
-  if (is_expired || was_short) Pause(PauseOf(kFirstPause, absl::ZeroDuration()));
+  const bool was_short = end->status->ok() && absl::Now() - begin < kFirstWatchPause;
+  if (is_expired || was_short) Pause(PauseOf(kFirstWatchPause, absl::ZeroDuration()));
   return is_expired ? absl::OkStatus() : *end->status;
 }
 

@@ -5,6 +5,7 @@
 #include "agents/kubernetes/checks/checks.h"
 #include "agents/kubernetes/cluster/queue_view.h"
 #include "agents/kubernetes/objects/kueue.h"
+#include "contract/message_of.h"
 #include "contract/text.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
@@ -24,8 +25,6 @@ std::string RightsRemedy(const std::string& name_space) {
       "deploy/kubernetes/rights.yaml; make the namespace first if it is not there",
       name_space);
 }
-
-std::string WordsOf(const absl::Status& status) { return std::string(ToStd(status.message())); }
 
 std::string RemedyFor(const absl::Status& status, const Endpoint& endpoint) {
   const std::string& token_file = endpoint.identity.token_file;
@@ -52,7 +51,7 @@ bool JudgeServer(const Endpoint& endpoint, const absl::StatusOr<std::string>& ve
                  agents::CheckList* checks) {
   const std::string subject = "API server " + endpoint.server;
   if (!version.ok()) {
-    checks->Fail(subject, WordsOf(version.status()), RemedyFor(version.status(), endpoint));
+    checks->Fail(subject, MessageOf(version.status()), RemedyFor(version.status(), endpoint));
     return false;
   }
   const std::string who = endpoint.context.empty() ? "as the account of the agent's own pod"
@@ -90,7 +89,7 @@ void JudgeIdentity(const absl::StatusOr<std::string>& identity, const std::strin
   constexpr char kSubject[] = "identity";
   if (!identity.ok()) {
     const std::string seen =
-        fmt::format("the namespace kube-system cannot be read: {}", WordsOf(identity.status()));
+        fmt::format("the namespace kube-system cannot be read: {}", MessageOf(identity.status()));
     if (known.empty())
       return checks->Fail(
           kSubject, seen,
@@ -114,7 +113,7 @@ void JudgeIdentity(const absl::StatusOr<std::string>& identity, const std::strin
 bool JudgePresence(const std::string& name_space, const absl::StatusOr<Json>& answer,
                    agents::CheckList* checks) {
   if (!absl::IsNotFound(answer.status())) return true;
-  checks->Fail("namespace " + name_space, "there is none: " + WordsOf(answer.status()),
+  checks->Fail("namespace " + name_space, "there is none: " + MessageOf(answer.status()),
                fmt::format("make the namespace (kubectl create namespace {0}) and give the agent's "
                            "account its rights there (kubectl apply -n {0} -f "
                            "deploy/kubernetes/rights.yaml), or take it out of kubernetes.namespace "
@@ -127,7 +126,7 @@ void JudgeTrial(const std::string& name_space, const absl::StatusOr<ApiAnswer>& 
                 agents::CheckList* checks) {
   const std::string subject = fmt::format("a Job in namespace {}", name_space);
   if (!answer.ok()) {
-    return checks->Fail(subject, WordsOf(answer.status()), "see that the API server is well");
+    return checks->Fail(subject, MessageOf(answer.status()), "see that the API server is well");
   }
   if (answer->ok()) return checks->Ok(subject, "is taken by the API server in a dry run");
   std::string remedy = "correct what the server's message names";
@@ -139,7 +138,7 @@ void JudgeTrial(const std::string& name_space, const absl::StatusOr<ApiAnswer>& 
   } else if (answer->message.find("webhook") != std::string::npos) {
     remedy = "have the admission webhook take Muster's Jobs";
   }
-  checks->Fail(subject, WordsOf(RefusalOf(*answer, "dry run")), remedy);
+  checks->Fail(subject, MessageOf(RefusalOf(*answer, "dry run")), remedy);
 }
 
 std::vector<Right> RightsOf(const KubernetesConfig& config) {
@@ -270,8 +269,8 @@ void JudgeRight(const Right& right, const std::string& name_space,
   for (const std::string& verb : right.verbs) {
     const auto answer = allowed.find(verb);
     if (answer == allowed.end() || !answer->second.ok()) {
-      return checks->Skip(subject,
-                          answer == allowed.end() ? "not asked" : WordsOf(answer->second.status()));
+      return checks->Skip(
+          subject, answer == allowed.end() ? "not asked" : MessageOf(answer->second.status()));
     }
     if (!*answer->second) missing.push_back(verb);
   }

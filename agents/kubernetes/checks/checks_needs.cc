@@ -5,14 +5,13 @@
 #include "agents/kubernetes/cluster/pull_secret.h"
 #include "agents/kubernetes/cluster/queue_view.h"
 #include "agents/kubernetes/objects/kueue.h"
+#include "contract/message_of.h"
 #include "contract/text.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 
 namespace muster::kubernetes {
 namespace {
-
-std::string WordsOf(const absl::Status& status) { return std::string(ToStd(status.message())); }
 
 bool HasMode(const Json& claim, const char* mode) {
   const Json& modes = At(claim, "spec/accessModes");
@@ -23,7 +22,7 @@ bool HasMode(const Json& claim, const char* mode) {
 
 void JudgeNames(const std::string& what, const std::string& if_none,
                 const absl::StatusOr<Json>& list, agents::CheckList* checks) {
-  if (!list.ok()) return checks->Skip(what, WordsOf(list.status()));
+  if (!list.ok()) return checks->Skip(what, MessageOf(list.status()));
   std::vector<std::string> names;
   for (const Json& item : At(*list, "items")) names.push_back(TextAt(item, "metadata/name"));
   checks->Ok(what, names.empty() ? if_none : fmt::format("{}", fmt::join(names, ", ")));
@@ -39,11 +38,11 @@ void JudgePullSecret(const std::string& name, const std::string& name_space,
                                     "need not; whether it is there, and for which registries, an "
                                     "administrator sees with kubectl -n {0} get secret {1} "
                                     "-o jsonpath='{{.data.\\.dockerconfigjson}}' | base64 -d: {2}",
-                                    name_space, name, WordsOf(secret.status())));
+                                    name_space, name, MessageOf(secret.status())));
   }
   if (absl::IsNotFound(secret.status()))
     return checks->Fail(subject, fmt::format("there is none in namespace {}", name_space), kRemedy);
-  if (!secret.ok()) return checks->Skip(subject, WordsOf(secret.status()));
+  if (!secret.ok()) return checks->Skip(subject, MessageOf(secret.status()));
   const std::vector<std::string> registries = RegistriesOf(*secret);
   if (registries.empty()) {
     return checks->Fail(subject,
@@ -67,7 +66,7 @@ void JudgeClaim(const std::string& root, const std::string& claim, const std::st
         subject, fmt::format("there is no claim {} in namespace {}", claim, name_space),
         fmt::format("make it, or set kubernetes.storage_roots.{}.claim to another", root));
   }
-  if (!answer.ok()) return checks->Skip(subject, WordsOf(answer.status()));
+  if (!answer.ok()) return checks->Skip(subject, MessageOf(answer.status()));
   const std::string phase = TextAt(*answer, "status/phase");
   const std::string seen = fmt::format("claim {} is {}", claim, phase);
   if (phase == "Lost")
@@ -83,7 +82,7 @@ void JudgeClaim(const std::string& root, const std::string& claim, const std::st
 
 void JudgeQueues(const absl::StatusOr<Json>& groups, agents::CheckList* checks) {
   constexpr char kSubject[] = "queues and gangs";
-  if (!groups.ok()) return checks->Skip(kSubject, WordsOf(groups.status()));
+  if (!groups.ok()) return checks->Skip(kSubject, MessageOf(groups.status()));
   std::vector<std::string> found;
   for (const Json& group : At(*groups, "groups")) {
     const std::string name = TextAt(group, "name");
@@ -100,7 +99,7 @@ void JudgeQueues(const absl::StatusOr<Json>& groups, agents::CheckList* checks) 
 void JudgeLocalQueues(const std::string& name_space, const absl::StatusOr<Json>& list,
                       agents::CheckList* checks) {
   const std::string subject = "queues of Kueue in namespace " + name_space;
-  if (!list.ok()) return checks->Skip(subject, WordsOf(list.status()));
+  if (!list.ok()) return checks->Skip(subject, MessageOf(list.status()));
   std::vector<std::string> names;
   bool has_default = false;
   for (const Json& item : At(*list, "items")) {

@@ -12,14 +12,14 @@ namespace muster::kubernetes {
 namespace {
 
 // Nodes that one line names.
-constexpr size_t kMaxNamed = 8;
+constexpr size_t kMaxNamedNodes = 8;
 // The GPU operator sets it where it has seen one. Source:
 // https://github.com/NVIDIA/k8s-device-plugin/blob/main/docs/gpu-feature-discovery/README.md.
 constexpr char kGpuPresent[] = "nvidia.com/gpu.present";
 
 std::string Named(std::vector<std::string> names) {
-  if (names.size() > kMaxNamed) {
-    names.resize(kMaxNamed);
+  if (names.size() > kMaxNamedNodes) {
+    names.resize(kMaxNamedNodes);
     names.emplace_back("...");
   }
   return fmt::format("{}", fmt::join(names, ", "));
@@ -35,12 +35,12 @@ std::vector<std::string> NamesWhere(const std::vector<NodeObject>& nodes, Predic
 }
 
 // The commands, for as many nodes as one line names.
-std::string RemedyFor(std::vector<std::string> lost, std::vector<std::string> cordoned) {
+std::string RemedyForNodes(std::vector<std::string> lost, std::vector<std::string> cordoned) {
   std::vector<std::string> words;
   for (auto& [names, command] : {std::pair(&lost, "see kubectl describe node"),
                                  std::pair(&cordoned, "let pods in again: kubectl uncordon")}) {
     if (names->empty()) continue;
-    if (names->size() > kMaxNamed) names->resize(kMaxNamed);
+    if (names->size() > kMaxNamedNodes) names->resize(kMaxNamedNodes);
     words.push_back(fmt::format("{} {}", command, fmt::join(*names, " ")));
   }
   return fmt::format("{}", fmt::join(words, "; "));
@@ -70,8 +70,8 @@ void JudgeNodes(const absl::StatusOr<std::vector<NodeObject>>& nodes, agents::Ch
   if (!cordoned.empty()) seen += fmt::format("; cordoned: {}", Named(cordoned));
   if (lost.size() + cordoned.size() == nodes->size())
     return checks->Fail(kSubject, seen,
-                        nodes->empty() ? "see kubectl get nodes" : RemedyFor(lost, cordoned));
-  if (!lost.empty()) return checks->Warn(kSubject, seen, RemedyFor(lost, {}));
+                        nodes->empty() ? "see kubectl get nodes" : RemedyForNodes(lost, cordoned));
+  if (!lost.empty()) return checks->Warn(kSubject, seen, RemedyForNodes(lost, {}));
   checks->Ok(kSubject, seen);
 }
 

@@ -18,8 +18,8 @@ namespace muster::kubernetes {
 namespace {
 
 // Nodes that one message names.
-constexpr size_t kMaxNamed = 8;
-constexpr uint64_t kMillis = 1000;
+constexpr size_t kMaxNamedShortages = 8;
+constexpr uint64_t kCapacityMillis = 1000;
 
 // One thing that a pod asks for.
 struct Want {
@@ -148,9 +148,9 @@ std::optional<Misfit> FindLasting(const RunNeed& need, const std::vector<const N
 
 // "3 nodes match, 2 of them are out of service: node-2 (cordoned), node-3 (not ready)".
 std::string OutWords(size_t matching, const std::vector<std::string>& out) {
-  std::vector<std::string> named(out.begin(),
-                                 out.begin() + static_cast<long>(std::min(out.size(), kMaxNamed)));
-  if (out.size() > kMaxNamed) named.push_back("...");
+  std::vector<std::string> named(
+      out.begin(), out.begin() + static_cast<long>(std::min(out.size(), kMaxNamedShortages)));
+  if (out.size() > kMaxNamedShortages) named.push_back("...");
   return fmt::format("{} node{} match{}, {} of them {} out of service: {}", matching,
                      matching == 1 ? "" : "s", matching == 1 ? "es" : "", out.size(),
                      out.size() == 1 ? "is" : "are", fmt::join(named, ", "));
@@ -313,7 +313,8 @@ absl::Status CheckGpuType(const v1::GpuRequest& gpus, const std::set<std::string
   if (types.size() < 2) return absl::OkStatus();
   return contract::BadField(
       "resources.gpus",
-      contract::WhichGpuType(gpus.type(), types, (gpus.count_millis() + kMillis - 1) / kMillis));
+      contract::WhichGpuType(gpus.type(), types,
+                             (gpus.count_millis() + kCapacityMillis - 1) / kCapacityMillis));
 }
 
 }  // namespace muster::kubernetes

@@ -1,6 +1,7 @@
 #include "agents/kubernetes/cluster/cluster_identity.h"
 
 #include "agents/hosts/local_host.h"
+#include "agents/hosts/private_modes.h"
 #include "contract/errors.h"
 #include "contract/text.h"
 #include "fmt/format.h"
@@ -12,7 +13,6 @@ namespace {
 constexpr char kFileName[] = "/kubernetes-identity";
 // A UID has 36 characters.
 constexpr size_t kMaxIdentityBytes = 256;
-constexpr uint32_t kPrivateDirectory = 0700;
 
 }  // namespace
 
@@ -77,7 +77,8 @@ absl::StatusOr<std::string> ClusterIdentity::Learn(Api* api) {
   }
   known_ = *read;
   hosts::LocalHost host;
-  absl::Status status = host.MakeDirectories(path_.substr(0, path_.rfind('/')), kPrivateDirectory);
+  absl::Status status =
+      host.MakeDirectories(path_.substr(0, path_.rfind('/')), hosts::kPrivateDirectory);
   if (status.ok()) status = host.WriteFile(path_, known_, {.mode = 0600, .sync = true});
   // It is learnt anew next time; until then a change would not be noticed over a restart.
   if (!status.ok()) spdlog::warn("{} cannot be written: {}", path_, ToStd(status.message()));

@@ -11,7 +11,7 @@
 namespace muster::kubernetes {
 namespace {
 
-const std::string* LabelOf(const NodeObject& node, const std::string& key) {
+const std::string* NodeLabel(const NodeObject& node, const std::string& key) {
   const auto found = node.labels.find(key);
   return found == node.labels.end() ? nullptr : &found->second;
 }
@@ -25,7 +25,7 @@ bool Compares(const std::string& label, const std::string& bound, bool is_greate
 }
 
 bool Fulfils(const v1::KubernetesNodeRequirement& requirement, const NodeObject& node) {
-  const std::string* label = LabelOf(node, requirement.key());
+  const std::string* label = NodeLabel(node, requirement.key());
   const std::string& op = requirement.operator_();
   const auto& values = requirement.values();
   const bool is_listed =
@@ -46,7 +46,7 @@ bool Tolerates(const v1::KubernetesToleration& toleration, const Taint& taint) {
 }
 
 // Returns whether Kubernetes and its autoscaler set and take away the taint by themselves.
-bool IsPassing(const Taint& taint) {
+bool IsPassingTaint(const Taint& taint) {
   constexpr std::array<std::string_view, 3> kPrefixes = {
       "node.kubernetes.io/", "node.cloudprovider.kubernetes.io/", "ToBeDeletedByClusterAutoscaler"};
   return std::any_of(kPrefixes.begin(), kPrefixes.end(),
@@ -62,7 +62,7 @@ bool KeepsOff(const RunNeed& need, const Taint& taint) {
                       [&](const auto& toleration) { return Tolerates(toleration, taint); });
 }
 
-std::string Written(const v1::KubernetesNodeRequirement& requirement) {
+std::string WrittenRequirement(const v1::KubernetesNodeRequirement& requirement) {
   return fmt::format("{} {}{}{}", requirement.key(), requirement.operator_(),
                      requirement.values().empty() ? "" : " ",
                      fmt::join(requirement.values(), ", "));
@@ -70,7 +70,7 @@ std::string Written(const v1::KubernetesNodeRequirement& requirement) {
 
 std::string GpuObjection(const RunNeed& need, const NodeObject& node) {
   if (need.gpu_type.empty()) return "";
-  const std::string* type = LabelOf(node, need.gpu_type_label);
+  const std::string* type = NodeLabel(node, need.gpu_type_label);
   if (type == nullptr)
     return fmt::format("does not tell the type of its GPUs (label {})", need.gpu_type_label);
   if (contract::IsSameGpuType(*type, need.gpu_type)) return "";
@@ -93,7 +93,7 @@ std::vector<std::string> Objections(const RunNeed& need, const NodeObject& node)
   if (std::string gpus = GpuObjection(need, node); !gpus.empty())
     objections.push_back(std::move(gpus));
   for (const auto& [key, value] : need.options.node_selector()) {
-    const std::string* label = LabelOf(node, key);
+    const std::string* label = NodeLabel(node, key);
     if (label == nullptr) {
       objections.push_back(
           fmt::format("has no label {}={} (kubernetes.node_selector)", key, value));
@@ -104,12 +104,12 @@ std::vector<std::string> Objections(const RunNeed& need, const NodeObject& node)
   }
   for (const v1::KubernetesNodeRequirement& requirement : need.options.required_nodes()) {
     if (!Fulfils(requirement, node)) {
-      objections.push_back(
-          fmt::format("does not fulfil \"{}\" (kubernetes.required_nodes)", Written(requirement)));
+      objections.push_back(fmt::format("does not fulfil \"{}\" (kubernetes.required_nodes)",
+                                       WrittenRequirement(requirement)));
     }
   }
   for (const Taint& taint : node.taints) {
-    if (!IsPassing(taint) && KeepsOff(need, taint)) {
+    if (!IsPassingTaint(taint) && KeepsOff(need, taint)) {
       objections.push_back(
           fmt::format("has the taint {}, which the job does not tolerate (kubernetes.tolerations)",
                       Written(taint)));
@@ -122,7 +122,7 @@ std::string OutOfService(const RunNeed& need, const NodeObject& node) {
   if (node.unschedulable) return "cordoned";
   if (!node.ready) return "not ready";
   for (const Taint& taint : node.taints) {
-    if (IsPassing(taint) && KeepsOff(need, taint)) return "tainted " + Written(taint);
+    if (IsPassingTaint(taint) && KeepsOff(need, taint)) return "tainted " + Written(taint);
   }
   return "";
 }

@@ -20,7 +20,7 @@ namespace {
 constexpr char kMissing[] = "missing";
 constexpr char kForbidden[] = "forbidden";
 
-constexpr int64_t kMillis = 1000;
+constexpr int64_t kNodeMillis = 1000;
 // Nodes of one kind differ by what their kernels keep: a part of what one pod asks for.
 constexpr int64_t kMemoryStep = int64_t{128} << 20;
 // v1::ClusterDetails may name as many nodes.
@@ -30,7 +30,7 @@ constexpr int kMaxFeatures = 100;
 
 uint32_t Cores(int64_t millis) {
   return static_cast<uint32_t>(
-      std::clamp<int64_t>(millis / kMillis, 0, std::numeric_limits<uint32_t>::max()));
+      std::clamp<int64_t>(millis / kNodeMillis, 0, std::numeric_limits<uint32_t>::max()));
 }
 
 Amounts UsedOf(const NodeRoom& room) {
@@ -62,7 +62,7 @@ v1::NodeGroup GroupOf(const NodeRoom& room, const KubernetesConfig& config) {
   return group;
 }
 
-std::string StateOf(const NodeObject& node) {
+std::string NodeStateOf(const NodeObject& node) {
   return fmt::format("{}{}", node.ready ? "ready" : "not ready",
                      node.unschedulable ? ", cordoned" : "");
 }
@@ -80,12 +80,12 @@ v1::Node NodeOf(const NodeRoom& room, const Seen& seen, const KubernetesConfig& 
   v1::Node node;
   const Amounts used = UsedOf(room);
   node.set_name(room.node.name);
-  node.set_state(StateOf(room.node));
+  node.set_state(NodeStateOf(room.node));
   node.set_reason(ReasonOf(room.node));
   for (const SeenNamespace& space : seen.namespaces) node.add_pools(space.name);
   node.set_cpus(Cores(room.node.allocatable.cpu_millis));
   // A core that is used in part is not free.
-  node.set_used_cpus(Cores(used.cpu_millis + kMillis - 1));
+  node.set_used_cpus(Cores(used.cpu_millis + kNodeMillis - 1));
   node.set_memory_bytes(static_cast<uint64_t>(room.node.allocatable.memory_bytes));
   node.set_used_memory_bytes(static_cast<uint64_t>(used.memory_bytes));
   for (const auto& [type, count] : GpuTypesOf(room.node, CapacityOf(room.node), config))
@@ -183,7 +183,7 @@ v1::PoolLoad LoadOfNodes(const Seen& seen, const KubernetesConfig& config) {
   return load;
 }
 
-std::string RightsRemedy(const char* what) {
+std::string ListRightsRemedy(const char* what) {
   return fmt::format(
       "let the agent's account list and watch {} in the whole cluster (the optional cluster role "
       "in "
@@ -250,7 +250,7 @@ std::vector<v1::ClusterIssue> IssuesOf(const Seen& seen, const KubernetesConfig&
   std::vector<v1::ClusterIssue> issues;
   if (!seen.knows_nodes) {
     issues.push_back(contract::MakeIssue(v1::CLUSTER_ISSUE_CODE_NODES_UNKNOWN, UnknownNodes(seen),
-                                         {.remedy = RightsRemedy("nodes")}));
+                                         {.remedy = ListRightsRemedy("nodes")}));
   }
   if (seen.knows_nodes && seen.rooms.empty()) {
     issues.push_back(contract::MakeIssue(v1::CLUSTER_ISSUE_CODE_NO_NODES,
@@ -259,7 +259,7 @@ std::vector<v1::ClusterIssue> IssuesOf(const Seen& seen, const KubernetesConfig&
   }
   if (const std::string unknown = UnknownUse(seen); !unknown.empty()) {
     issues.push_back(contract::MakeIssue(v1::CLUSTER_ISSUE_CODE_NODES_UNKNOWN, unknown,
-                                         {.remedy = RightsRemedy("pods")}));
+                                         {.remedy = ListRightsRemedy("pods")}));
   }
   for (const SeenNamespace& space : seen.namespaces) {
     if (!space.state.empty()) {

@@ -18,7 +18,7 @@ namespace {
 // Each API server has this group. One that is starting lists a part of its groups, for a moment.
 constexpr char kCommonGroup[] = "batch";
 // Names in one message.
-constexpr size_t kMaxNamed = 20;
+constexpr size_t kMaxNamedQueues = 20;
 
 struct Gang {
   v1::KubernetesGang gang;
@@ -32,8 +32,8 @@ constexpr Gang kGangs[] = {
      "PodGroups of the coscheduling plug-in"},
 };
 
-std::string PathOf(const std::string& version, const std::string& name_space,
-                   const std::string& collection) {
+std::string QueuePath(const std::string& version, const std::string& name_space,
+                      const std::string& collection) {
   return fmt::format("/apis/{}/{}/namespaces/{}/{}", kKueueGroup, version, Escape(name_space),
                      collection);
 }
@@ -42,8 +42,8 @@ std::string NamesOf(std::vector<LocalQueue> queues) {
   std::vector<std::string> names;
   for (LocalQueue& queue : queues) names.push_back(std::move(queue.name));
   std::sort(names.begin(), names.end());
-  const bool is_cut = names.size() > kMaxNamed;
-  if (is_cut) names.resize(kMaxNamed);
+  const bool is_cut = names.size() > kMaxNamedQueues;
+  if (is_cut) names.resize(kMaxNamedQueues);
   return fmt::format("{}{}", fmt::join(names, ", "), is_cut ? ", ..." : "");
 }
 
@@ -121,8 +121,8 @@ class QueueView::Space {
       : name_(std::move(name_space)),
         version_(std::move(version)),
         kept_queues_([](const Json& queue) { return ParseLocalQueue(queue); }),
-        queues_({.path = PathOf(version_, name_, "localqueues")}, api, &kept_queues_),
-        workloads_({.path = PathOf(version_, name_, "workloads"), .trim = TrimWorkload}, api,
+        queues_({.path = QueuePath(version_, name_, "localqueues")}, api, &kept_queues_),
+        workloads_({.path = QueuePath(version_, name_, "workloads"), .trim = TrimWorkload}, api,
                    &waits_) {}
 
   const std::string& version() const { return version_; }
@@ -247,7 +247,7 @@ absl::Status QueueView::CheckQueue(const std::string& queue, const std::string& 
   if (space == nullptr || space->HasQueue(queue)) return absl::OkStatus();
   // It may have been made in this moment.
   const absl::StatusOr<Json> answer =
-      api_.Get(PathOf(version, name_space, "localqueues/" + Escape(queue)), "queue " + queue);
+      api_.Get(QueuePath(version, name_space, "localqueues/" + Escape(queue)), "queue " + queue);
   if (!absl::IsNotFound(answer.status())) return absl::OkStatus();
   std::string others = "which queues it has may not be seen";
   if (space->KnowsQueues()) {

@@ -9,7 +9,7 @@
 namespace muster::kubernetes {
 namespace {
 
-constexpr uint64_t kMillis = 1000;
+constexpr uint64_t kRequestMillis = 1000;
 constexpr char kHostLabel[] = "kubernetes.io/hostname";
 constexpr int kSpreadWeight = 100;  // the most that there is
 
@@ -97,7 +97,7 @@ GpuChoice ChooseGpus(const v1::Resources& resources, const KubernetesConfig& con
   GpuChoice choice;
   if (resources.gpus_size() == 0) return choice;
   const v1::GpuRequest& wanted = resources.gpus(0);
-  choice.count = (wanted.count_millis() + kMillis - 1) / kMillis;
+  choice.count = (wanted.count_millis() + kRequestMillis - 1) / kRequestMillis;
   const auto found =
       std::find_if(config.gpu_resources.begin(), config.gpu_resources.end(),
                    [&](const std::string& one) { return NamesResource(wanted.type(), one); });

@@ -28,7 +28,7 @@ constexpr int kNotFound = 127;
 
 constexpr char kAgain[] = "Submit the job again; it was not the program's fault.";
 
-bool Has(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
+bool Mentions(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
 
 bool HasFailed(const ContainerObject& container) {
   return container.state == ContainerState::kTerminated &&
@@ -108,7 +108,7 @@ std::optional<v1::Failure> ExplainDisruption(const PodObject& pod) {
   if (pod.phase != "Failed") return std::nullopt;
   const std::string words = Told(pod, Joined(pod.reason, pod.message));
   // For a pod that used more of the node's disk than it may, the kubelet reports no disruption.
-  if (pod.reason == "Evicted" && Has(pod.message, "exceeds")) {
+  if (pod.reason == "Evicted" && Mentions(pod.message, "exceeds")) {
     return MakeFailure(v1::FAILURE_CLASS_CONFIG, false, "The pod used too much disk: " + words,
                        "Write less to the container's own file system, or into a volume.");
   }
@@ -188,7 +188,7 @@ v1::Failure ExplainExit(const JobObject& job, const Culprit& culprit) {
     return MakeFailure(
         v1::FAILURE_CLASS_CONFIG, false,
         "The command could not be started: " + Told(pod, words + ": " + container.message),
-        Has(container.message, "the working directory")
+        Mentions(container.message, "the working directory")
             ? "Leave it out, name one that the image has (workdir; sbatch: --chdir=/, which each "
               "has), or mount this one (kubernetes.volumes)."
             : "Check that the image has the program, and that it may be executed.");
@@ -238,7 +238,7 @@ Ending ExplainByJob(const JobObject& job, const Condition& failed) {
                         "Read the end of its output."),
             MakeExit(code, 0, RankIn(job, message))};
   }
-  if (Has(message, "has condition DisruptionTarget"))
+  if (Mentions(message, "has condition DisruptionTarget"))
     return {MakeFailure(v1::FAILURE_CLASS_INFRA, true, "The cluster ended a pod: " + words, kAgain),
             std::nullopt};
   return {MakeFailure(v1::FAILURE_CLASS_INFRA, true,
@@ -277,7 +277,7 @@ Culprit FindCulprit(const JobObject& job, const std::vector<PodObject>& pods) {
   const Condition* target = StopCondition(job);
   // Times are in whole seconds; of several in one, the Job has named the first that it saw.
   const auto is_unnamed = [&](const Culprit& culprit) {
-    return target == nullptr || !Has(target->message, culprit.pod->name.name + " ");
+    return target == nullptr || !Mentions(target->message, culprit.pod->name.name + " ");
   };
   Culprit first;
   for (const PodObject& pod : pods) {
@@ -318,12 +318,12 @@ bool WasGoingAnyway(const PodObject& pod, const Culprit& culprit) {
 
 namespace {
 
-void NamePod(const PodObject& pod, v1::Failure* failure) {
+void TellPod(const PodObject& pod, v1::Failure* failure) {
   failure->set_rank(pod.index);
   failure->set_node(pod.node);
 }
 
-v1::FailurePhase PhaseOf(const ContainerObject& container) {
+v1::FailurePhase PhaseOfContainer(const ContainerObject& container) {
   if (WasNotStarted(container)) return v1::FAILURE_PHASE_COMMAND_START;
   if (container.is_init) return v1::FAILURE_PHASE_FILES;
   return IsOfSetup(container) ? v1::FAILURE_PHASE_SETUP : v1::FAILURE_PHASE_COMMAND;
@@ -341,7 +341,7 @@ Ending ExplainCulprit(const JobObject& job, const Condition& failed,
         MakeFailure(v1::FAILURE_CLASS_TIMEOUT, false, "The time limit was reached: " + words,
                     "Ask for more time, or write checkpoints."),
         ended != nullptr ? ExitAtLimit(*ended) : std::nullopt};
-    if (ended != nullptr) NamePod(*ended, &ending.failure);
+    if (ended != nullptr) TellPod(*ended, &ending.failure);
     return ending;
   }
   std::optional<v1::ExitStatus> exit;
@@ -349,7 +349,7 @@ Ending ExplainCulprit(const JobObject& job, const Condition& failed,
   for (const PodObject& pod : pods) {
     if (WasGoingAnyway(pod, culprit)) continue;
     if (std::optional<v1::Failure> disruption = ExplainDisruption(pod)) {
-      NamePod(pod, &*disruption);
+      TellPod(pod, &*disruption);
       return {*std::move(disruption), exit};
     }
   }
@@ -364,8 +364,8 @@ Ending ExplainFailure(const JobObject& job, const Condition& failed,
   const Culprit culprit = FindCulprit(job, pods);
   Ending ending = ExplainCulprit(job, failed, pods, culprit);
   ending.failure.set_phase(culprit.container == nullptr ? v1::FAILURE_PHASE_COMMAND
-                                                        : PhaseOf(*culprit.container));
-  if (culprit.pod != nullptr && !ending.failure.has_rank()) NamePod(*culprit.pod, &ending.failure);
+                                                        : PhaseOfContainer(*culprit.container));
+  if (culprit.pod != nullptr && !ending.failure.has_rank()) TellPod(*culprit.pod, &ending.failure);
   return ending;
 }
 
@@ -395,7 +395,7 @@ std::optional<v1::Failure> ExplainStop(const JobObject& job, const std::vector<P
     if (!failure) failure = ExplainDeletion(job, pod, EndOf(pod), "it answered with code 0");
     if (!failure) continue;
     failure->set_phase(v1::FAILURE_PHASE_COMMAND);
-    NamePod(pod, &*failure);
+    TellPod(pod, &*failure);
     return failure;
   }
   return std::nullopt;

@@ -30,17 +30,17 @@ constexpr size_t kMaxAssignmentBytes = 4 << 20;
 // A node with all its GPUs takes a few hundred bytes.
 constexpr size_t kMaxPlacementBytes = 1 << 20;
 // The assignment holds the user's variables.
-constexpr mode_t kSecretMode = 0600;
+constexpr mode_t kRecordMode = 0600;
 
 // Content and name on disk.
 absl::Status Write(const std::string& path, const std::string& content) {
-  int error = ReplaceSmallFile(path, content, kSecretMode);
+  int error = ReplaceSmallFile(path, content, kRecordMode);
   if (error == 0) error = SyncFile(path);
   return error == 0 ? absl::OkStatus() : FileError(error, "write", path);
 }
 
 // Empty if there is no such file.
-absl::StatusOr<std::string> Load(const std::string& path, size_t max_bytes) {
+absl::StatusOr<std::string> ReadRecordFile(const std::string& path, size_t max_bytes) {
   absl::StatusOr<std::optional<std::string>> content = LoadFile(path, max_bytes);
   if (!content.ok()) return content.status();
   return std::move(*content).value_or("");
@@ -167,13 +167,16 @@ bool LaunchRecord::Exists() const { return access(path_.c_str(), F_OK) == 0; }
 
 absl::StatusOr<LaunchFiles> LaunchRecord::Read() const {
   LaunchFiles files;
-  const absl::StatusOr<std::string> assignment = Load(PathOf(kAssignmentFile), kMaxAssignmentBytes);
+  const absl::StatusOr<std::string> assignment =
+      ReadRecordFile(PathOf(kAssignmentFile), kMaxAssignmentBytes);
   if (!assignment.ok()) return assignment.status();
-  const absl::StatusOr<std::string> placement = Load(PathOf(kPlacementFile), kMaxPlacementBytes);
+  const absl::StatusOr<std::string> placement =
+      ReadRecordFile(PathOf(kPlacementFile), kMaxPlacementBytes);
   if (!placement.ok()) return placement.status();
-  const absl::StatusOr<std::string> begun = Load(PathOf(kBegunFile), kMaxPlacementBytes);
+  const absl::StatusOr<std::string> begun = ReadRecordFile(PathOf(kBegunFile), kMaxPlacementBytes);
   if (!begun.ok()) return begun.status();
-  const absl::StatusOr<std::string> refused = Load(PathOf(kRefusedFile), kMaxPlacementBytes);
+  const absl::StatusOr<std::string> refused =
+      ReadRecordFile(PathOf(kRefusedFile), kMaxPlacementBytes);
   if (!refused.ok()) return refused.status();
   DecodeAssignment(*assignment, &files);
   files.placement = DecodePlacement(*placement);

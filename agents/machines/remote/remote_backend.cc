@@ -20,6 +20,7 @@
 #include "agents/machines/run_board.h"
 #include "agents/machines/run_request.h"
 #include "agents/machines/verdict.h"
+#include "contract/message_of.h"
 #include "contract/text.h"
 #include "fmt/format.h"
 
@@ -54,8 +55,6 @@ PlacedRun PlacedFrom(const std::string& run_key, const LaunchFiles& files, const
 
 // Stands for the run's directory on a host where none is chosen yet.
 constexpr char kSomeHost[] = "/HOST/runs/";
-
-std::string Words(const absl::Status& status) { return std::string(ToStd(status.message())); }
 
 class RemoteBackend : public agents::Backend {
  public:
@@ -248,7 +247,7 @@ LaunchOutcome RemoteBackend::Launch(const agent::v1::Assignment& assignment) {
   const LaunchRecord record = RecordOf(run_key);
   const absl::StatusOr<LaunchFiles> files = record.Read();
   if (!files.ok()) {
-    return Refused(v1::FAILURE_CLASS_INFRA, Words(files.status()),
+    return Refused(v1::FAILURE_CLASS_INFRA, MessageOf(files.status()),
                    "tell the cluster's operator: the agent's state directory is damaged");
   }
   if (!files->placement.empty()) return LaunchedAs("the cluster has had the run already");
@@ -266,7 +265,7 @@ LaunchOutcome RemoteBackend::Launch(const agent::v1::Assignment& assignment) {
   }
   const uint64_t order = next_order_++;
   if (const absl::Status created = record.Create(assignment, order); !created.ok()) {
-    return Refused(v1::FAILURE_CLASS_INFRA, Words(created),
+    return Refused(v1::FAILURE_CLASS_INFRA, MessageOf(created),
                    absl::IsResourceExhausted(created)
                        ? "free disk space on the agent's machine and submit the job again"
                        : "tell the cluster's operator");
@@ -290,7 +289,7 @@ LookupOutcome RemoteBackend::Lookup(const RunHandle& run) {
   const absl::StatusOr<LaunchFiles> files = record.Read();
   if (!files.ok()) {
     outcome.kind = LookupOutcome::Kind::kCouldNotAsk;
-    outcome.evidence = AgentEvidence(Words(files.status()));
+    outcome.evidence = AgentEvidence(MessageOf(files.status()));
   } else if (!files->placement.empty() || board_.Contains(run.run_key)) {
     outcome.kind = LookupOutcome::Kind::kFound;
     outcome.evidence = AgentEvidence(files->placement.empty()

@@ -6,6 +6,7 @@
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "agents/machines/remote/host_directory.h"
+#include "contract/message_of.h"
 #include "contract/text.h"
 #include "daemon/log.h"
 #include "fmt/format.h"
@@ -21,9 +22,7 @@ constexpr size_t kMaxReportBytes = 64 << 20;
 // a later question of an agent that has the same cluster and name.
 constexpr absl::Duration kEarlyReportPause = absl::Milliseconds(100);
 // Bytes of a supervisor's words about a failure.
-constexpr size_t kMaxWordsBytes = 1000;
-
-std::string Words(const absl::Status& status) { return std::string(ToStd(status.message())); }
+constexpr size_t kMaxHostWordsBytes = 1000;
 
 // The longest pause between two tries to connect: short beside what people wait for, long enough
 // for a host that counts failed logins.
@@ -31,7 +30,7 @@ constexpr absl::Duration kMaxConnectPause = absl::Seconds(10);
 
 // Without what changes from one try to the next.
 std::string StableWords(const absl::Status& status) {
-  const std::string words = Words(status);
+  const std::string words = MessageOf(status);
   return words.substr(0, words.find("; the next attempt is in"));
 }
 
@@ -43,7 +42,7 @@ absl::StatusOr<std::unique_ptr<RemoteHost>> RemoteHost::Create(Options options, 
   if (!ssh.ok()) {
     return absl::InvalidArgumentError(
         fmt::format("host {} (settings machines.ssh_..., and the file of hosts): {}",
-                    options.config.name, Words(ssh.status())));
+                    options.config.name, MessageOf(ssh.status())));
   }
   return std::unique_ptr<RemoteHost>(
       new RemoteHost(std::move(options), std::move(listener), *std::move(ssh)));
@@ -372,8 +371,8 @@ absl::StatusOr<std::string> RemoteHost::RunSupervisor(std::vector<std::string> w
   // A program that is not there any more is put there when the host is prepared again.
   if (!result.ok()) return absl::UnavailableError(result.status().message());
   if (result->ok()) return std::move(result->stdout_data);
-  const std::string complaint(
-      absl::StripAsciiWhitespace(absl::string_view(result->stderr_data).substr(0, kMaxWordsBytes)));
+  const std::string complaint(absl::StripAsciiWhitespace(
+      absl::string_view(result->stderr_data).substr(0, kMaxHostWordsBytes)));
   if (result->signal == 0 && result->exit_code == kHostFailed)
     return absl::FailedPreconditionError(complaint);
   return absl::UnavailableError(fmt::format("muster-supervisor ended with {}, signal {}: {}",

@@ -5,15 +5,12 @@
 #include "absl/time/clock.h"
 #include "agents/core/job_storage.h"
 #include "agents/machines/remote/remote_host.h"
+#include "contract/message_of.h"
 #include "contract/text.h"
 #include "fmt/format.h"
 
 namespace muster::machines {
-namespace {
-
-std::string Words(const absl::Status& status) { return std::string(ToStd(status.message())); }
-
-}  // namespace
+namespace {}  // namespace
 
 // ---- the thread of layouts
 
@@ -100,7 +97,7 @@ absl::Status RemoteHost::LayOutFiles(const RankStart& start, std::optional<v1::F
   absl::Status status = PutFiles(start, trees.get(), refused);
   const bool is_of_host = !status.ok() && !refused->has_value() && !absl::IsUnavailable(status) &&
                           !absl::IsDeadlineExceeded(status);
-  return is_of_host ? absl::FailedPreconditionError(Words(status)) : status;
+  return is_of_host ? absl::FailedPreconditionError(MessageOf(status)) : status;
 }
 
 absl::Status RemoteHost::PutFiles(const RankStart& start, uploads::HostTrees* trees,

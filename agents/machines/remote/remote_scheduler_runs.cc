@@ -9,6 +9,7 @@
 #include "agents/machines/run_environment.h"
 #include "agents/machines/run_request.h"
 #include "agents/machines/verdict.h"
+#include "contract/message_of.h"
 #include "contract/sentences.h"
 #include "contract/states.h"
 #include "contract/text.h"
@@ -28,8 +29,6 @@ constexpr absl::Duration kFilesReasonInterval = absl::Seconds(5);
 bool BringsFiles(const WaitingRun& what) {
   return what.assignment != nullptr && what.assignment->spec().uploads_size() > 0;
 }
-
-std::string Words(const absl::Status& status) { return std::string(ToStd(status.message())); }
 
 }  // namespace
 
@@ -86,7 +85,7 @@ void RemoteScheduler::StartReady() {
     if (time_.Now() >= hold_until_) {
       const absl::Status placed = PlaceRun(ready);
       if (placed.ok()) continue;
-      HoldStarts(ready.run.run_key, Words(placed));
+      HoldStarts(ready.run.run_key, MessageOf(placed));
     }
     queue_.Release(ready.run.run_key);
     queue_.Push(ready.run);
@@ -215,7 +214,7 @@ void RemoteScheduler::PutBackUnsent() {
 
 void RemoteScheduler::PutBack(const std::string& run_key) {
   if (const absl::Status s = RecordOf(run_key).Unplace(); !s.ok()) {
-    LogEvent(spdlog::level::warn, "run_not_put_back", {{"run", run_key}, {"error", Words(s)}});
+    LogEvent(spdlog::level::warn, "run_not_put_back", {{"run", run_key}, {"error", MessageOf(s)}});
     return;
   }
   const auto found = active_.find(run_key);
@@ -274,14 +273,14 @@ void RemoteScheduler::StartRank(Active* run, size_t rank, HostEntry* host) {
   if (start.ok()) return host->link->Start(*std::move(start));
   run->ranks[rank].start_under_way = false;
   LogEvent(spdlog::level::warn, "rank_not_started",
-           {{"run", run->what.run.run_key}, {"reason", Words(start.status())}});
+           {{"run", run->what.run.run_key}, {"reason", MessageOf(start.status())}});
   // It may be there already: whether it is, the host says once it has been told to end it.
   if (run->ranks[rank].start_sent) return StopRank(run, rank, host);
   Refuse(
       run, rank,
       absl::IsInvalidArgument(start.status())
-          ? MakeFailure(v1::FAILURE_CLASS_CONFIG, Words(start.status()), "correct the job")
-          : MakeFailure(v1::FAILURE_CLASS_INFRA, Words(start.status()),
+          ? MakeFailure(v1::FAILURE_CLASS_CONFIG, MessageOf(start.status()), "correct the job")
+          : MakeFailure(v1::FAILURE_CLASS_INFRA, MessageOf(start.status()),
                         "repair the host, or cordon it in the file of hosts; then submit the job "
                         "again"));
 }
@@ -297,7 +296,7 @@ void RemoteScheduler::Refuse(Active* run, size_t rank, v1::Failure failure) {
   // After a restart the others' end has no better reason then.
   if (!written.ok()) {
     LogEvent(spdlog::level::warn, "refusal_not_recorded",
-             {{"run", run->what.run.run_key}, {"error", Words(written)}});
+             {{"run", run->what.run.run_key}, {"error", MessageOf(written)}});
   }
 }
 
@@ -346,7 +345,7 @@ void RemoteScheduler::NoteBegun(Active* run, size_t rank) {
   // The host's own record keeps the rank from being started twice all the same.
   if (!written.ok()) {
     LogEvent(spdlog::level::warn, "begin_not_recorded",
-             {{"run", run->what.run.run_key}, {"error", Words(written)}});
+             {{"run", run->what.run.run_key}, {"error", MessageOf(written)}});
   }
 }
 

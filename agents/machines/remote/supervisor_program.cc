@@ -17,7 +17,7 @@ namespace {
 // A static program with the C++ library has one or two; with sanitizers a hundred.
 constexpr size_t kMaxProgramBytes = 256 << 20;
 // Bytes of a host's words about a failure.
-constexpr size_t kMaxWordsBytes = 1000;
+constexpr size_t kMaxProgramWordsBytes = 1000;
 
 constexpr char kProgram[] = "muster-supervisor";
 
@@ -46,7 +46,7 @@ std::string Digest(const std::string& content) {
 
 std::string Head(const std::string& words) {
   return std::string(
-      absl::StripAsciiWhitespace(absl::string_view(words).substr(0, kMaxWordsBytes)));
+      absl::StripAsciiWhitespace(absl::string_view(words).substr(0, kMaxProgramWordsBytes)));
 }
 
 std::string ParentOf(const std::string& path) { return path.substr(0, path.rfind('/')); }
@@ -66,8 +66,8 @@ absl::Status DoesNotRun(const std::string& path, const std::string& words) {
 }
 
 // OK: it is there and runs. NOT_FOUND: it is not, or is another one.
-absl::Status Check(const SupervisorProgram& program, const std::string& path,
-                   const std::string& directory, hosts::Host* host) {
+absl::Status CheckProgram(const SupervisorProgram& program, const std::string& path,
+                          const std::string& directory, hosts::Host* host) {
   const std::string own = ParentOf(path);
   const absl::StatusOr<hosts::CommandResult> checked =
       host->Run({.argv = {"/bin/sh", "-c", kCheck, "sh", path, program.digest, ParentOf(directory),
@@ -117,11 +117,11 @@ absl::StatusOr<std::string> PutSupervisor(const SupervisorProgram& program,
   const std::string path = fmt::format("{}/{}", own, kProgram);
   if (absl::Status s = host->MakeManyDirectories({directory + "/runs", own}, 0700); !s.ok())
     return s;
-  absl::Status checked = Check(program, path, directory, host);
+  absl::Status checked = CheckProgram(program, path, directory, host);
   if (checked.ok()) return path;
   if (!absl::IsNotFound(checked)) return checked;
   if (absl::Status s = host->WriteFile(path, program.content, {.mode = 0700}); !s.ok()) return s;
-  checked = Check(program, path, directory, host);
+  checked = CheckProgram(program, path, directory, host);
   if (absl::IsNotFound(checked)) return DoesNotRun(path, std::string(ToStd(checked.message())));
   if (!checked.ok()) return checked;
   RemoveOthers(ParentOf(own), program.digest, host);

@@ -11,18 +11,18 @@ namespace muster::machines {
 namespace {
 
 // A hundred thousand keys.
-constexpr size_t kMaxInputBytes = 16 << 20;
 // Time for removing the containers that a supervisor could not remove, all of them together: the
 // agent waits for a minute. The rest stays written down in its run's directory.
-constexpr int kRemovalMs = 20'000;
+constexpr size_t kMaxCleanInputBytes = 16 << 20;
+constexpr int kCleanRemovalMs = 20'000;
 
 }  // namespace
 
 int CleanCommand(bool logs) {
   std::string input;
-  if (!ReadInput(kMaxInputBytes, &input))
+  if (!ReadInput(kMaxCleanInputBytes, &input))
     return HostError("read which runs to clean from", "standard input", EMSGSIZE);
-  const int64_t removals_end_ms = SteadyMilliseconds() + kRemovalMs;
+  const int64_t removals_end_ms = SteadyMilliseconds() + kCleanRemovalMs;
   for (const std::string& directory : LinesOf(input)) {
     if (RunKeyOf(directory).empty()) return HostError("clean the run", directory, EINVAL);
     RemoveContainersOf(directory, {.until_ms = removals_end_ms});

@@ -23,20 +23,20 @@ namespace {
 using client::slurm::Option;
 using enum Option::Argument;
 
-constexpr size_t kMaxAtOnce = 1000;   // what one request may name
-constexpr size_t kMaxJobs = 100'000;  // of -a: what a broker may have waiting
-constexpr int kMaxQuestions = 3;      // who has not understood it by then is no person
+constexpr size_t kMaxCanceledAtOnce = 1000;  // what one request may name
+constexpr size_t kMaxJobs = 100'000;         // of -a: what a broker may have waiting
+constexpr int kMaxQuestions = 3;             // who has not understood it by then is no person
 
-constexpr std::array kOptions = {
+constexpr std::array kCancelOptions = {
     Option{"all", 'a', kNone}, Option{"all-users", 'u', kNone}, Option{"async", 0, kNone},
     Option{"config", 0},       Option{"yes", 'y', kNone},
 };
-constexpr std::pair<std::string_view, std::string_view> kRefused[] = {
+constexpr std::pair<std::string_view, std::string_view> kCancelRefused[] = {
     {"async", "leave it out: the command does not wait for the jobs' end"},
     {"config", "muster's own settings are in ~/.config/muster/config.yaml"},
 };
 
-struct Asked {
+struct AskedCancel {
   std::string cluster;  // or a pattern
   std::vector<uint64_t> ids;
   bool all = false;
@@ -44,15 +44,15 @@ struct Asked {
   bool yes = false;
 };
 
-absl::StatusOr<Asked> Read(const Words& words) {
-  const auto read = client::slurm::ReadCommandWords(kOptions, words);
+absl::StatusOr<AskedCancel> ReadCancel(const Words& words) {
+  const auto read = client::slurm::ReadCommandWords(kCancelOptions, words);
   if (!read.ok()) return read.status();
   const client::slurm::Settings& given = read->options;
-  if (absl::Status status = CheckRefused(given, kRefused); !status.ok()) return status;
+  if (absl::Status status = CheckRefused(given, kCancelRefused); !status.ok()) return status;
   if (read->operands.empty()) {
     return absl::InvalidArgumentError("name a cluster: muster sky cancel CLUSTER [JOB...]");
   }
-  Asked asked;
+  AskedCancel asked;
   asked.cluster = read->operands[0];
   asked.all = given.Find("all") != nullptr;
   asked.all_users = given.Find("all-users") != nullptr;
@@ -93,7 +93,7 @@ absl::StatusOr<std::vector<uint64_t>> NamedJobs(Session& session, const std::str
 }
 
 absl::StatusOr<std::vector<uint64_t>> ChosenJobs(Session& session, const std::string& cluster,
-                                                 const Asked& asked) {
+                                                 const AskedCancel& asked) {
   if (!asked.ids.empty()) return NamedJobs(session, cluster, asked.ids);
   const bool is_all = asked.all || asked.all_users;
   QueueQuery query;
@@ -129,7 +129,7 @@ bool IsWanted(Session& session, const std::string& what) {
   return false;
 }
 
-std::string Ids(const std::vector<uint64_t>& ids) {
+std::string CanceledIds(const std::vector<uint64_t>& ids) {
   constexpr size_t kMaxIds = 20;  // more nobody reads
   const std::vector<uint64_t> some(ids.begin(), ids.begin() + std::min(ids.size(), kMaxIds));
   return fmt::format("{}{}", fmt::join(some, ", "), ids.size() > kMaxIds ? ", ..." : "");
@@ -138,9 +138,9 @@ std::string Ids(const std::vector<uint64_t>& ids) {
 int CancelJobs(Session& session, const std::string& cluster, const std::vector<uint64_t>& ids) {
   std::vector<uint64_t> canceled;
   std::vector<uint64_t> requested;
-  for (size_t begin = 0; begin < ids.size(); begin += kMaxAtOnce) {
+  for (size_t begin = 0; begin < ids.size(); begin += kMaxCanceledAtOnce) {
     v1::CancelJobsRequest request;
-    const size_t end = std::min(ids.size(), begin + kMaxAtOnce);
+    const size_t end = std::min(ids.size(), begin + kMaxCanceledAtOnce);
     for (size_t i = begin; i < end; ++i) request.add_job_ids(ids[i]);
     request.set_reason("sky cancel");
     const auto response = session.client.CancelJobs(request);
@@ -150,10 +150,10 @@ int CancelJobs(Session& session, const std::string& cluster, const std::vector<u
     }
   }
   if (!canceled.empty()) {
-    session.terminal.Out(fmt::format("Cancelled job ID(s): {}\n", Ids(canceled)));
+    session.terminal.Out(fmt::format("Cancelled job ID(s): {}\n", CanceledIds(canceled)));
   }
   if (!requested.empty()) {
-    session.terminal.Out(fmt::format("Cancelling job ID(s): {}\n", Ids(requested)));
+    session.terminal.Out(fmt::format("Cancelling job ID(s): {}\n", CanceledIds(requested)));
     session.terminal.Note(
         fmt::format("the cluster has yet to end them; see how far it is with: "
                     "muster sky queue {}",
@@ -162,7 +162,7 @@ int CancelJobs(Session& session, const std::string& cluster, const std::vector<u
   return kOk;
 }
 
-int CancelOn(Session& session, const std::string& cluster, const Asked& asked) {
+int CancelOn(Session& session, const std::string& cluster, const AskedCancel& asked) {
   const auto ids = ChosenJobs(session, cluster, asked);
   if (!ids.ok()) return FailOther(session, ids.status());
   if (ids->empty()) {
@@ -174,7 +174,7 @@ int CancelOn(Session& session, const std::string& cluster, const Asked& asked) {
                                        is_latest          ? "the latest running job,"
                                        : ids->size() == 1 ? "job"
                                                           : "jobs",
-                                       Ids(*ids), Harmless(cluster));
+                                       CanceledIds(*ids), Harmless(cluster));
   if (!asked.yes && !IsWanted(session, what)) return kError;
   return CancelJobs(session, cluster, *ids);
 }
@@ -182,7 +182,7 @@ int CancelOn(Session& session, const std::string& cluster, const Asked& asked) {
 }  // namespace
 
 int Cancel(Session& session, const Words& words) {
-  const absl::StatusOr<Asked> asked = Read(words);
+  const absl::StatusOr<AskedCancel> asked = ReadCancel(words);
   if (!asked.ok()) return FailUsage(session, asked.status());
   const auto found = FindClusters(session.client, {asked->cluster});
   if (!found.ok()) return FailOther(session, found.status());

@@ -16,9 +16,9 @@
 namespace muster::cli::sky {
 namespace {
 
-constexpr int kPageSize = 1000;  // as many as the broker gives at once
+constexpr int kQueuePageSize = 1000;  // as many as the broker gives at once
 
-std::string FilterOf(const QueueQuery& query) {
+std::string FilterOfQueue(const QueueQuery& query) {
   std::string filter = fmt::format("(cluster = {} OR cluster = \"\")", FilterText(query.cluster));
   if (query.only_active) {
     filter += " AND (state = QUEUED OR state = PENDING OR state = RUNNING OR state = SUSPENDED)";
@@ -74,9 +74,9 @@ absl::Status CheckCluster(client::Client& client, const std::string& name) {
 absl::StatusOr<QueuedJobs> FindQueue(client::Client& client, const QueueQuery& query) {
   QueuedJobs found;
   v1::ListJobsRequest request;
-  request.set_filter(FilterOf(query));
+  request.set_filter(FilterOfQueue(query));
   request.set_include_spec(true);
-  request.set_page_size(kPageSize);
+  request.set_page_size(kQueuePageSize);
   do {
     const auto page = client.ListJobs(request);
     if (!page.ok()) return page.status();

@@ -26,7 +26,7 @@ using enum Option::Argument;
 // A job's variables together may have as many bytes.
 constexpr size_t kMaxEnvFileBytes = 1 << 20;
 
-constexpr std::array kOptions = {
+constexpr std::array kExecOptions = {
     Option{"async", 0, kNone},
     Option{"cloud", 0},
     Option{"cluster", 'c'},
@@ -63,7 +63,7 @@ constexpr std::string_view kPlace = "the cluster is the one that you name; see m
 constexpr std::string_view kCloud = "there are no clouds here; leave it out";
 constexpr std::string_view kClone =
     "clone it on the cluster, in the task's setup, and check out what you need";
-constexpr std::pair<std::string_view, std::string_view> kRefused[] = {
+constexpr std::pair<std::string_view, std::string_view> kExecRefused[] = {
     {"async", "use -d, which comes back as soon as the job is accepted"},
     {"cloud", kPlace},
     {"config", "muster's own settings are in ~/.config/muster/config.yaml"},
@@ -81,7 +81,7 @@ constexpr std::pair<std::string_view, std::string_view> kRefused[] = {
     {"zone", kPlace},
 };
 
-absl::Status Bad(std::string_view option, std::string_view problem) {
+absl::Status BadExecOption(std::string_view option, std::string_view problem) {
   return absl::InvalidArgumentError(fmt::format("--{}: {}", option, problem));
 }
 
@@ -90,23 +90,24 @@ absl::Status AddEnv(const std::string& pair, std::map<std::string, std::string>*
   const size_t equals = pair.find('=');
   const std::string name = pair.substr(0, equals);
   if (!contract::IsVariableName(name)) {
-    return Bad("env", fmt::format("{} is not NAME=VALUE, or the NAME of one of your variables",
-                                  contract::Quoted(pair)));
+    return BadExecOption("env",
+                         fmt::format("{} is not NAME=VALUE, or the NAME of one of your variables",
+                                     contract::Quoted(pair)));
   }
   const char* own = equals == pair.npos ? getenv(name.c_str()) : nullptr;
   if (equals == pair.npos && own == nullptr) {
-    return Bad("env", fmt::format("{} is not set here; write {}=VALUE", name, name));
+    return BadExecOption("env", fmt::format("{} is not set here; write {}=VALUE", name, name));
   }
   (*env)[name] = equals == pair.npos ? std::string(own) : pair.substr(equals + 1);
   return absl::OkStatus();
 }
 
 absl::Status RefuseSecret(const std::string& text) {
-  return Bad("secret",
-             fmt::format("Muster keeps no secrets yet, and a value would be kept in clear "
-                         "text; let the command read {} from a file of the cluster that "
-                         "you alone may read",
-                         contract::Quoted(text.substr(0, text.find('=')))));
+  return BadExecOption(
+      "secret", fmt::format("Muster keeps no secrets yet, and a value would be kept in clear "
+                            "text; let the command read {} from a file of the cluster that "
+                            "you alone may read",
+                            contract::Quoted(text.substr(0, text.find('=')))));
 }
 
 // Files first: flags win over them.
@@ -132,7 +133,8 @@ absl::Status ReadVariables(const Settings& given, ExecWords* out) {
 absl::Status Take(const Settings& given, std::string_view option, std::optional<std::string>* out) {
   const Setting* setting = given.Find(option);
   if (setting == nullptr) return absl::OkStatus();
-  if (setting->value.empty()) return Bad(option, "is empty; give it a value or leave it out");
+  if (setting->value.empty())
+    return BadExecOption(option, "is empty; give it a value or leave it out");
   *out = setting->value;
   return absl::OkStatus();
 }
@@ -158,10 +160,10 @@ absl::Status ReadEntry(const Settings& given, std::vector<std::string> operands,
 // Turns a parser's error into one about an option.
 template <typename Value>
 absl::Status BadValue(std::string_view option, const absl::StatusOr<Value>& parsed) {
-  return Bad(option, ToStd(parsed.status().message()));
+  return BadExecOption(option, ToStd(parsed.status().message()));
 }
 
-absl::Status ApplyResources(const ExecWords& words, v1::Resources* resources) {
+absl::Status ApplyExecResources(const ExecWords& words, v1::Resources* resources) {
   if (words.gpus) {
     const auto gpus = client::skypilot::ParseAccelerator(*words.gpus);
     if (!gpus.ok()) return BadValue("gpus", gpus);
@@ -184,7 +186,7 @@ absl::Status ApplyResources(const ExecWords& words, v1::Resources* resources) {
 }  // namespace
 
 absl::StatusOr<ExecWords> ReadExecWords(const std::vector<std::string>& words) {
-  const auto read = client::slurm::ReadCommandWords(kOptions, words);
+  const auto read = client::slurm::ReadCommandWords(kExecOptions, words);
   if (!read.ok()) {
     return absl::InvalidArgumentError(
         fmt::format("{}; options of a command go behind --, as in: muster sky exec CLUSTER -- "
@@ -192,7 +194,7 @@ absl::StatusOr<ExecWords> ReadExecWords(const std::vector<std::string>& words) {
                     ToStd(read.status().message())));
   }
   const Settings& given = read->options;
-  if (absl::Status status = CheckRefused(given, kRefused); !status.ok()) return status;
+  if (absl::Status status = CheckRefused(given, kExecRefused); !status.ok()) return status;
   ExecWords out;
   if (absl::Status status = ReadEntry(given, read->operands, &out); !status.ok()) return status;
   if (absl::Status status = ReadVariables(given, &out); !status.ok()) return status;
@@ -213,22 +215,23 @@ absl::Status ExecWords::ApplyTo(v1::JobSpec* spec) const {
   for (const auto& [variable, value] : env) (*spec->mutable_env())[variable] = value;
   if (name) {
     if (!client::skypilot::IsTaskName(*name)) {
-      return Bad("name", fmt::format("{} cannot name a task; use letters and digits, with '.', '_' "
-                                     "or '-' between them",
-                                     contract::Quoted(*name)));
+      return BadExecOption(
+          "name", fmt::format("{} cannot name a task; use letters and digits, with '.', '_' "
+                              "or '-' between them",
+                              contract::Quoted(*name)));
     }
     spec->set_name(*name);
   }
   if (nodes) {
     const auto number = contract::ParseNumber<uint32_t>(*nodes);
     if (!number.has_value() || *number < 1 || *number > contract::kMaxNodes) {
-      return Bad("num-nodes", fmt::format("{} is not a whole number of 1 to {}",
-                                          contract::Quoted(*nodes), contract::kMaxNodes));
+      return BadExecOption("num-nodes", fmt::format("{} is not a whole number of 1 to {}",
+                                                    contract::Quoted(*nodes), contract::kMaxNodes));
     }
     spec->set_nodes(*number);
   }
   if (image) spec->set_image(image->starts_with(kDocker) ? image->substr(kDocker.size()) : *image);
-  return ApplyResources(*this, spec->mutable_resources());
+  return ApplyExecResources(*this, spec->mutable_resources());
 }
 
 }  // namespace muster::cli::sky

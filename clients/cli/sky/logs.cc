@@ -26,7 +26,7 @@ using client::slurm::Option;
 using client::slurm::Setting;
 using enum Option::Argument;
 
-constexpr std::array kOptions = {
+constexpr std::array kLogsOptions = {
     Option{"config", 0},
     Option{"follow", 0, kNone},
     Option{"no-follow", 0, kNone},
@@ -36,16 +36,16 @@ constexpr std::array kOptions = {
     Option{"tail", 0},
     Option{"worker", 'w'},
 };
-constexpr std::string_view kNoProvisioning =
+constexpr std::string_view kNoProvisioningLogs =
     "Muster provisions nothing; what became of a job says: muster show ID";
-constexpr std::pair<std::string_view, std::string_view> kRefused[] = {
+constexpr std::pair<std::string_view, std::string_view> kLogsRefused[] = {
     {"config", "muster's own settings are in ~/.config/muster/config.yaml"},
-    {"provision", kNoProvisioning},
+    {"provision", kNoProvisioningLogs},
     {"sync-down", "use: muster logs ID > FILE"},
-    {"worker", kNoProvisioning},
+    {"worker", kNoProvisioningLogs},
 };
 
-struct Asked {
+struct AskedLogs {
   std::string cluster;
   std::optional<uint64_t> job;  // none: the latest
   uint32_t tail_lines = 0;      // 0: all
@@ -53,18 +53,18 @@ struct Asked {
   bool only_status = false;
 };
 
-absl::StatusOr<Asked> Read(const Words& words) {
-  const auto read = client::slurm::ReadCommandWords(kOptions, words);
+absl::StatusOr<AskedLogs> ReadLogs(const Words& words) {
+  const auto read = client::slurm::ReadCommandWords(kLogsOptions, words);
   if (!read.ok()) return read.status();
   const client::slurm::Settings& given = read->options;
-  if (absl::Status status = CheckRefused(given, kRefused); !status.ok()) return status;
+  if (absl::Status status = CheckRefused(given, kLogsRefused); !status.ok()) return status;
   if (read->operands.empty()) {
     return absl::InvalidArgumentError("name a cluster: muster sky logs CLUSTER [JOB]");
   }
   if (read->operands.size() > 2) {
     return absl::InvalidArgumentError("one job at a time: muster sky logs CLUSTER [JOB]");
   }
-  Asked asked;
+  AskedLogs asked;
   asked.cluster = read->operands[0];
   if (read->operands.size() == 2) {
     const auto id = ParseJobId(read->operands[1]);
@@ -92,7 +92,7 @@ absl::StatusOr<Asked> Read(const Words& words) {
 }
 
 // NOT_FOUND: there is none.
-absl::StatusOr<v1::Job> WantedJob(Session& session, const Asked& asked) {
+absl::StatusOr<v1::Job> WantedJob(Session& session, const AskedLogs& asked) {
   if (asked.job) return FindJob(session.client, asked.cluster, *asked.job);
   const absl::StatusOr<std::string> user = CurrentUser(session);
   if (!user.ok()) return user.status();
@@ -126,7 +126,7 @@ int PrintLogs(Session& session, const v1::Job& job, const LogChoice& choice) {
 }  // namespace
 
 int Logs(Session& session, const Words& words) {
-  const absl::StatusOr<Asked> asked = Read(words);
+  const absl::StatusOr<AskedLogs> asked = ReadLogs(words);
   if (!asked.ok()) return FailUsage(session, asked.status());
   if (absl::Status status = CheckCluster(session.client, asked->cluster); !status.ok()) {
     return FailOther(session, status);

@@ -26,7 +26,7 @@ constexpr std::array kCommands = {
 // SkyPilot's other commands, and what to do instead.
 constexpr std::string_view kNoProvisioning =
     "clusters are there already, and their operators start and stop them; see muster clusters";
-constexpr std::pair<std::string_view, std::string_view> kRefused[] = {
+constexpr std::pair<std::string_view, std::string_view> kSkyRefused[] = {
     {"api", "the broker takes the place of the API server; see muster version"},
     {"autostop", kNoProvisioning},
     {"check", "use: muster check CLUSTER"},
@@ -49,9 +49,9 @@ constexpr std::pair<std::string_view, std::string_view> kRefused[] = {
 };
 
 absl::Status NoCommand(std::string_view name) {
-  const auto refused = std::find_if(std::begin(kRefused), std::end(kRefused),
+  const auto refused = std::find_if(std::begin(kSkyRefused), std::end(kSkyRefused),
                                     [&](const auto& one) { return one.first == name; });
-  if (refused != std::end(kRefused)) {
+  if (refused != std::end(kSkyRefused)) {
     return absl::InvalidArgumentError(
         fmt::format("sky {} is not taken; {}", refused->first, refused->second));
   }

@@ -22,7 +22,7 @@ namespace {
 using client::slurm::Option;
 using enum Option::Argument;
 
-constexpr std::array kOptions = {
+constexpr std::array kStatusOptions = {
     Option{"all", 'a', kNone},     Option{"all-users", 'u', kNone}, Option{"config", 0},
     Option{"endpoint", 0},         Option{"endpoints", 0, kNone},   Option{"ip", 0, kNone},
     Option{"k8s", 0, kNone},       Option{"kubernetes", 0, kNone},  Option{"output", 'o'},
@@ -30,7 +30,7 @@ constexpr std::array kOptions = {
 };
 constexpr std::string_view kNoServices = "Muster runs jobs, not services";
 constexpr std::string_view kWide = "use: muster clusters -o wide, or muster clusters NAME";
-constexpr std::pair<std::string_view, std::string_view> kRefused[] = {
+constexpr std::pair<std::string_view, std::string_view> kStatusRefused[] = {
     {"all", kWide},
     {"config", "muster's own settings are in ~/.config/muster/config.yaml"},
     {"endpoint", kNoServices},
@@ -43,7 +43,7 @@ constexpr std::pair<std::string_view, std::string_view> kRefused[] = {
 };
 
 // Returns the `infra` with which a task chooses the cluster.
-std::string InfraOf(const v1::Cluster& cluster) {
+std::string InfraOfCluster(const v1::Cluster& cluster) {
   const std::string name = Harmless(cluster.name());
   switch (cluster.kind()) {
     case v1::CLUSTER_KIND_SLURM:
@@ -82,14 +82,14 @@ std::string ResourcesOf(const v1::Cluster& cluster) {
   return pool->node_groups_size() > kMaxGroups ? text + " ..." : text;
 }
 
-struct State {
+struct StatusState {
   std::string_view word;
   Colour colour;
   std::string muster;  // what Muster says
 };
 
 // A cluster of which nobody has heard is not necessarily stopped.
-State StateOf(const v1::Cluster& cluster, absl::Time now) {
+StatusState StateOf(const v1::Cluster& cluster, absl::Time now) {
   if (cluster.state() != v1::CLUSTER_STATE_CONNECTED) {
     return {"INIT", Colour::kYellow,
             "its agent is not connected, last seen " + AgoText(cluster.last_seen(), now)};
@@ -106,9 +106,9 @@ State StateOf(const v1::Cluster& cluster, absl::Time now) {
 }  // namespace
 
 int Status(Session& session, const Words& words) {
-  const auto read = client::slurm::ReadCommandWords(kOptions, words);
+  const auto read = client::slurm::ReadCommandWords(kStatusOptions, words);
   if (!read.ok()) return FailUsage(session, read.status());
-  if (absl::Status status = CheckRefused(read->options, kRefused); !status.ok()) {
+  if (absl::Status status = CheckRefused(read->options, kStatusRefused); !status.ok()) {
     return FailUsage(session, status);
   }
   const auto found = FindClusters(session.client, read->operands);
@@ -126,9 +126,9 @@ int Status(Session& session, const Words& words) {
       {{"NAME"}, {"INFRA"}, {"RESOURCES"}, {"STATUS"}, {"AUTOSTOP"}, {"LAUNCHED"}, {"MUSTER"}},
       session.terminal.colours());
   for (const v1::Cluster& cluster : found->clusters) {
-    const State state = StateOf(cluster, now);
+    const StatusState state = StateOf(cluster, now);
     table.Add({{Harmless(cluster.name())},
-               {InfraOf(cluster)},
+               {InfraOfCluster(cluster)},
                {ResourcesOf(cluster)},
                {std::string(state.word), state.colour},
                {"-"},

@@ -19,7 +19,7 @@
 namespace muster::cli {
 namespace {
 
-absl::Status Bad(uint64_t id, std::string_view problem) {
+absl::Status BadDependency(uint64_t id, std::string_view problem) {
   return absl::FailedPreconditionError(fmt::format("job {} {}", id, problem));
 }
 
@@ -27,7 +27,7 @@ absl::Status NamingTheOption(const absl::Status& status) {
   return absl::Status(status.code(), fmt::format("--dependency: {}", ToStd(status.message())));
 }
 
-absl::StatusOr<v1::Job> GetJob(client::Client& client, uint64_t id) {
+absl::StatusOr<v1::Job> GetNamedJob(client::Client& client, uint64_t id) {
   v1::GetJobRequest request;
   request.set_job_id(id);
   auto response = client.GetJob(request);
@@ -39,7 +39,7 @@ absl::StatusOr<v1::Job> GetJob(client::Client& client, uint64_t id) {
 template <typename IsEnough>
 absl::StatusOr<v1::Job> Await(client::Client& client, uint64_t id, absl::Time deadline,
                               IsEnough is_enough) {
-  absl::StatusOr<v1::Job> job = GetJob(client, id);
+  absl::StatusOr<v1::Job> job = GetNamedJob(client, id);
   if (!job.ok() || is_enough(*job)) return job;
   v1::WatchJobsRequest request;
   request.add_job_ids(id);
@@ -48,7 +48,7 @@ absl::StatusOr<v1::Job> Await(client::Client& client, uint64_t id, absl::Time de
   const auto steps = client.WatchJobs(request, deadline);
   while (true) {
     const auto step = steps->Next();
-    job = GetJob(client, id);
+    job = GetNamedJob(client, id);
     if (!job.ok() || is_enough(*job) || !step.ok() || !step->has_value()) return job;
   }
 }
@@ -114,11 +114,12 @@ absl::Status CheckDelay(const v1::Job& job, std::string_view delay) {
   const auto& from = job.has_start_time() ? job.start_time() : job.end_time();
   const absl::Time due = ToTime(from) + absl::Minutes(minutes);
   if (absl::Now() >= due) return absl::OkStatus();
-  return Bad(job.id(),
-             fmt::format("has ended, and the {} minutes after it that \"{}\" asks for are over at "
-                         "{} only; submit this one then",
-                         minutes, delay,
-                         absl::FormatTime("%Y-%m-%d %H:%M:%S", due, absl::LocalTimeZone())));
+  return BadDependency(
+      job.id(),
+      fmt::format("has ended, and the {} minutes after it that \"{}\" asks for are over at "
+                  "{} only; submit this one then",
+                  minutes, delay,
+                  absl::FormatTime("%Y-%m-%d %H:%M:%S", due, absl::LocalTimeZone())));
 }
 
 class Translator {
@@ -138,8 +139,8 @@ class Translator {
       auto numbers = NumbersOf(client_, {*name});
       if (!numbers.ok()) return numbers.status();
       if (numbers->size() > 1 && type == "aftercorr") {
-        return Bad(name->number,
-                   "is an array, whose tasks Slurm does not know as one; use afterok");
+        return BadDependency(name->number,
+                             "is an array, whose tasks Slurm does not know as one; use afterok");
       }
       jobs[i] = *std::move(numbers);
     }
@@ -179,13 +180,15 @@ class Translator {
         if (absl::Status s = CheckDelay(*job, delay); !s.ok()) return s;
         return std::string();
       }
-      return Bad(id, fmt::format("has ended as {}, so that {} would never let this one start",
-                                 contract::Name(job->state()), type));
+      return BadDependency(id,
+                           fmt::format("has ended as {}, so that {} would never let this one start",
+                                       contract::Name(job->state()), type));
     }
     if (!HasNumber(*job)) {
-      return Bad(id,
-                 "has no number of Slurm's yet, so that Slurm cannot wait for it; submit this one "
-                 "when it is PENDING on its cluster");
+      return BadDependency(
+          id,
+          "has no number of Slurm's yet, so that Slurm cannot wait for it; submit this one "
+          "when it is PENDING on its cluster");
     }
     // Its run may be another one by now.
     if (absl::Status status = TieTo(*job, instead); !status.ok()) return status;
@@ -201,16 +204,16 @@ class Translator {
   static absl::Status NotPlaced(const v1::Job& job, const std::string& instead) {
     const uint64_t id = job.id();
     if (job.held()) {
-      return Bad(id,
-                 fmt::format("is held, and no cluster has it, so that Slurm cannot wait for it; "
-                             "let it go first (muster release {}), or {}",
-                             id, instead));
+      return BadDependency(
+          id, fmt::format("is held, and no cluster has it, so that Slurm cannot wait for it; "
+                          "let it go first (muster release {}), or {}",
+                          id, instead));
     }
     const std::string why = OneLine(job.state_reason().message());
-    return Bad(id,
-               fmt::format("is QUEUED, and no cluster has it, so that Slurm cannot wait for it"
-                           "{}{}{}; submit this one when it is PENDING on a Slurm cluster, or {}",
-                           why.empty() ? "" : " (", why, why.empty() ? "" : ")", instead));
+    return BadDependency(
+        id, fmt::format("is QUEUED, and no cluster has it, so that Slurm cannot wait for it"
+                        "{}{}{}; submit this one when it is PENDING on a Slurm cluster, or {}",
+                        why.empty() ? "" : " (", why, why.empty() ? "" : ")", instead));
   }
 
   // The job can only run where the other one is.
@@ -223,14 +226,15 @@ class Translator {
     const auto cluster = client_.GetCluster(request);
     if (!cluster.ok()) return cluster.status();
     if (cluster->cluster().kind() != v1::CLUSTER_KIND_SLURM) {
-      return Bad(id, fmt::format("is on cluster {}, which is of kind {}, and only Slurm lets jobs "
-                                 "wait for each other; {}",
-                                 name, contract::Name(cluster->cluster().kind()), instead));
+      return BadDependency(
+          id, fmt::format("is on cluster {}, which is of kind {}, and only Slurm lets jobs "
+                          "wait for each other; {}",
+                          name, contract::Name(cluster->cluster().kind()), instead));
     }
     auto& named = *spec_.mutable_placement()->mutable_clusters();
     const bool fits = named.empty() || std::find(named.begin(), named.end(), name) != named.end();
     if (!fits) {
-      return Bad(
+      return BadDependency(
           id, fmt::format("is on cluster {}, and this one is for {}", name, fmt::join(named, ",")));
     }
     named.Clear();

@@ -18,7 +18,7 @@ namespace muster::cli {
 namespace {
 
 // Slurm's long and short words for states of nodes.
-constexpr std::pair<std::string_view, std::string_view> kStates[] = {
+constexpr std::pair<std::string_view, std::string_view> kNodeStates[] = {
     {"allocated", "alloc"},     {"mixed", "mix"},      {"completing", "comp"},
     {"drained", "drain"},       {"draining", "drng"},  {"reserved", "resv"},
     {"unknown", "unk"},         {"planned", "plnd"},   {"power_down", "pow_dn"},
@@ -52,9 +52,9 @@ std::string_view Marks(std::string_view state) {
 
 std::string ShortState(const std::string& state) {
   const std::string word = NodeState(state);
-  const auto* found = std::find_if(std::begin(kStates), std::end(kStates),
+  const auto* found = std::find_if(std::begin(kNodeStates), std::end(kNodeStates),
                                    [&](const auto& one) { return one.first == word; });
-  return Harmless((found == std::end(kStates) ? word : std::string(found->second)) +
+  return Harmless((found == std::end(kNodeStates) ? word : std::string(found->second)) +
                   std::string(Marks(state)));
 }
 
@@ -110,7 +110,7 @@ std::string NodeCounts(const Nodes& nodes, bool with_others) {
 }
 
 // A column of a partition, of each node, or of several nodes together.
-struct Column {
+struct NodeColumn {
   char letter;
   std::string_view heading;
   std::string (*of_pool)(const v1::PoolLoad&) = nullptr;
@@ -119,68 +119,69 @@ struct Column {
 };
 using P = v1::PoolLoad;
 using N = v1::Node;
-constexpr std::array kColumns = {
-    Column{'P', "PARTITION",
-           [](const P& p) { return Harmless(p.pool()) + (p.now().is_default() ? "*" : ""); }},
-    Column{'R', "PARTITION", [](const P& p) { return Harmless(p.pool()); }},
-    Column{'a', "AVAIL", [](const P& p) { return InSlurmsWords(p.now()); }},
-    Column{'l', "TIMELIMIT",
-           [](const P& p) {
-             return Limit(p.now().has_max_time_limit(), p.now().max_time_limit(), "infinite");
-           }},
-    Column{'L', "DEFAULTTIME",
-           [](const P& p) {
-             return Limit(p.now().has_default_time_limit(), p.now().default_time_limit(), "n/a");
-           }},
-    Column{'s', "JOB_SIZE",
-           [](const P& p) {
-             return p.now().max_nodes() == 0 ? std::string("1-infinite")
-                                             : fmt::format("1-{}", p.now().max_nodes());
-           }},
-    Column{'t', "STATE", nullptr, [](const N& n) { return ShortState(n.state()); }},
-    Column{'T', "STATE", nullptr,
-           [](const N& n) { return NodeState(n.state()) + Harmless(Marks(n.state())); }},
-    Column{'c', "CPUS", nullptr, [](const N& n) { return fmt::format("{}", n.cpus()); }},
-    Column{'m', "MEMORY", nullptr,
-           [](const N& n) { return fmt::format("{}", n.memory_bytes() >> 20); }},
-    Column{'G', "GRES", nullptr, [](const N& n) { return GresOf(n); }},
-    Column{'f', "AVAIL_FEATURES", nullptr,
-           [](const N& n) {
-             const std::string text = Harmless(fmt::format("{}", fmt::join(n.features(), ",")));
-             return text.empty() ? "(null)" : text;
-           }},
-    Column{'E', "REASON", nullptr,
-           [](const N& n) { return n.reason().empty() ? "none" : OneLine(n.reason()); }},
-    Column{'n', "HOSTNAMES", nullptr, [](const N& n) { return Harmless(n.name()); }},
-    Column{'N', "NODELIST", nullptr, nullptr,
-           [](const Nodes& nodes) {
-             std::vector<std::string> names;
-             for (const v1::Node* node : nodes) names.push_back(node->name());
-             return Harmless(HostList(names));
-           }},
-    Column{'D', "NODES", nullptr, nullptr,
-           [](const Nodes& nodes) { return fmt::format("{}", nodes.size()); }},
-    Column{'C', "CPUS(A/I/O/T)", nullptr, nullptr, [](const Nodes& n) { return CpuCounts(n); }},
-    Column{'F', "NODES(A/I/O/T)", nullptr, nullptr,
-           [](const Nodes& n) { return NodeCounts(n, true); }},
-    Column{'A', "NODES(A/I)", nullptr, nullptr,
-           [](const Nodes& n) { return NodeCounts(n, false); }},
+constexpr std::array kNodeColumns = {
+    NodeColumn{'P', "PARTITION",
+               [](const P& p) { return Harmless(p.pool()) + (p.now().is_default() ? "*" : ""); }},
+    NodeColumn{'R', "PARTITION", [](const P& p) { return Harmless(p.pool()); }},
+    NodeColumn{'a', "AVAIL", [](const P& p) { return InSlurmsWords(p.now()); }},
+    NodeColumn{'l', "TIMELIMIT",
+               [](const P& p) {
+                 return Limit(p.now().has_max_time_limit(), p.now().max_time_limit(), "infinite");
+               }},
+    NodeColumn{'L', "DEFAULTTIME",
+               [](const P& p) {
+                 return Limit(p.now().has_default_time_limit(), p.now().default_time_limit(),
+                              "n/a");
+               }},
+    NodeColumn{'s', "JOB_SIZE",
+               [](const P& p) {
+                 return p.now().max_nodes() == 0 ? std::string("1-infinite")
+                                                 : fmt::format("1-{}", p.now().max_nodes());
+               }},
+    NodeColumn{'t', "STATE", nullptr, [](const N& n) { return ShortState(n.state()); }},
+    NodeColumn{'T', "STATE", nullptr,
+               [](const N& n) { return NodeState(n.state()) + Harmless(Marks(n.state())); }},
+    NodeColumn{'c', "CPUS", nullptr, [](const N& n) { return fmt::format("{}", n.cpus()); }},
+    NodeColumn{'m', "MEMORY", nullptr,
+               [](const N& n) { return fmt::format("{}", n.memory_bytes() >> 20); }},
+    NodeColumn{'G', "GRES", nullptr, [](const N& n) { return GresOf(n); }},
+    NodeColumn{'f', "AVAIL_FEATURES", nullptr,
+               [](const N& n) {
+                 const std::string text = Harmless(fmt::format("{}", fmt::join(n.features(), ",")));
+                 return text.empty() ? "(null)" : text;
+               }},
+    NodeColumn{'E', "REASON", nullptr,
+               [](const N& n) { return n.reason().empty() ? "none" : OneLine(n.reason()); }},
+    NodeColumn{'n', "HOSTNAMES", nullptr, [](const N& n) { return Harmless(n.name()); }},
+    NodeColumn{'N', "NODELIST", nullptr, nullptr,
+               [](const Nodes& nodes) {
+                 std::vector<std::string> names;
+                 for (const v1::Node* node : nodes) names.push_back(node->name());
+                 return Harmless(HostList(names));
+               }},
+    NodeColumn{'D', "NODES", nullptr, nullptr,
+               [](const Nodes& nodes) { return fmt::format("{}", nodes.size()); }},
+    NodeColumn{'C', "CPUS(A/I/O/T)", nullptr, nullptr, [](const Nodes& n) { return CpuCounts(n); }},
+    NodeColumn{'F', "NODES(A/I/O/T)", nullptr, nullptr,
+               [](const Nodes& n) { return NodeCounts(n, true); }},
+    NodeColumn{'A', "NODES(A/I)", nullptr, nullptr,
+               [](const Nodes& n) { return NodeCounts(n, false); }},
 };
 
-const Column& ColumnOf(char letter) {
-  return *std::find_if(kColumns.begin(), kColumns.end(),
-                       [&](const Column& column) { return column.letter == letter; });
+const NodeColumn& NodeColumnOf(char letter) {
+  return *std::find_if(kNodeColumns.begin(), kNodeColumns.end(),
+                       [&](const NodeColumn& column) { return column.letter == letter; });
 }
 
-bool TakesWord(const std::vector<std::string>& list, std::string_view word) {
+bool IsAsked(const std::vector<std::string>& list, std::string_view word) {
   return list.empty() || std::find(list.begin(), list.end(), word) != list.end();
 }
 
 bool Takes(const NodeQuery& query, const v1::Node& node, const std::string& pool) {
   const bool is_there =
       std::find(node.pools().begin(), node.pools().end(), pool) != node.pools().end();
-  return is_there && TakesWord(query.nodes, node.name()) &&
-         TakesWord(query.states, NodeState(node.state())) &&
+  return is_there && IsAsked(query.nodes, node.name()) &&
+         IsAsked(query.states, NodeState(node.state())) &&
          (!query.with_reason || !node.reason().empty());
 }
 
@@ -195,7 +196,7 @@ std::map<std::vector<std::string>, Nodes> Groups(const v1::ClusterDetails& detai
     std::vector<std::string> key;
     if (query.by_node) key.push_back(node.name());
     for (const FormatField& field : format.fields) {
-      const Column& column = ColumnOf(field.letter);
+      const NodeColumn& column = NodeColumnOf(field.letter);
       if (column.of_node != nullptr) key.push_back(column.of_node(node));
     }
     groups[key].push_back(&node);
@@ -210,21 +211,21 @@ std::string NodeState(std::string_view state) {
   for (char& c : word) {
     if (contract::IsLetter(c) && !contract::IsLowerLetter(c)) c = static_cast<char>(c - 'A' + 'a');
   }
-  const auto* found = std::find_if(std::begin(kStates), std::end(kStates),
+  const auto* found = std::find_if(std::begin(kNodeStates), std::end(kNodeStates),
                                    [&](const auto& one) { return one.second == word; });
-  return found == std::end(kStates) ? word : std::string(found->first);
+  return found == std::end(kNodeStates) ? word : std::string(found->first);
 }
 
 std::string NodeLetters() {
   std::string letters;
-  for (const Column& column : kColumns) letters += column.letter;
+  for (const NodeColumn& column : kNodeColumns) letters += column.letter;
   return letters;
 }
 
 std::vector<std::string> NodeHeadings(const ColumnFormat& format) {
   std::vector<std::string> headings;
   for (const FormatField& field : format.fields) {
-    headings.emplace_back(ColumnOf(field.letter).heading);
+    headings.emplace_back(NodeColumnOf(field.letter).heading);
   }
   return headings;
 }
@@ -235,12 +236,12 @@ std::vector<std::vector<std::string>> NodeRows(v1::ClusterDetails details,
   // With the name of the first node.
   std::vector<std::pair<std::string, std::vector<std::string>>> named;
   for (const v1::PoolLoad& pool : details.pools()) {
-    if (!TakesWord(query.partitions, pool.pool())) continue;
+    if (!IsAsked(query.partitions, pool.pool())) continue;
     for (const auto& [key, nodes] : Groups(details, pool.pool(), format, query)) {
       auto& [name, row] = named.emplace_back();
       name = nodes.front()->name();
       for (const FormatField& field : format.fields) {
-        const Column& column = ColumnOf(field.letter);
+        const NodeColumn& column = NodeColumnOf(field.letter);
         row.push_back(column.of_pool != nullptr   ? column.of_pool(pool)
                       : column.of_node != nullptr ? column.of_node(*nodes.front())
                                                   : column.of_nodes(nodes));

@@ -27,13 +27,13 @@ using enum Option::Argument;
 // The broker chooses by when jobs were submitted. One that ended in the window, but was submitted
 // longer before it than this, is not found; time limits are seldom longer.
 constexpr absl::Duration kLookBack = absl::Hours(24 * 30);
-constexpr std::string_view kActive =
+constexpr std::string_view kSacctActive =
     "state = QUEUED OR state = PENDING OR state = RUNNING OR state = SUSPENDED";
-constexpr std::string_view kDefaultFormat =
+constexpr std::string_view kSacctFormat =
     "JobID,JobName,Partition,Account,AllocCPUS,State,ExitCode";
 constexpr std::string_view kBriefFormat = "JobID,State,ExitCode";
 
-constexpr std::array kOptions = {
+constexpr std::array kSacctOptions = {
     Option{"accounts", 'A'},
     Option{"allclusters", 'L', kNone},
     Option{"allocations", 'X', kNone},
@@ -68,7 +68,7 @@ constexpr std::array kOptions = {
     Option{"wckeys", 'W'},
     Option{"yaml", 0, kNone},
 };
-constexpr std::pair<std::string_view, std::string_view> kRefused[] = {
+constexpr std::pair<std::string_view, std::string_view> kSacctRefused[] = {
     {"duplicates", "the runs of a job are in: muster show ID"},
     {"file", "leave it out"},
     {"gid", "choose by --user"},
@@ -94,59 +94,72 @@ std::string LimitMinutes(const JobRecord& record) {
 }
 
 // A column: its name, its width in a table, and its value.
-struct Column {
+struct SacctColumn {
   std::string_view name;
   size_t width;
   std::string (*value)(const JobRecord& record, absl::Time now);
 };
-using R = JobRecord;
-using T = absl::Time;
-constexpr std::array kColumns = {
-    Column{"Account", 10, [](const R& r, T) { return Harmless(r.job.spec().slurm().account()); }},
-    Column{"AllocCPUS", 10,
-           [](const R& r, T) {
-             const bool has = r.job.has_start_time();
-             return fmt::format("{}", has ? TotalCpus(r.job.spec()) : 0);
-           }},
-    Column{"Cluster", 10, [](const R& r, T) { return Harmless(r.job.cluster()); }},
-    Column{"Comment", 14, [](const R& r, T) { return Harmless(r.job.spec().slurm().comment()); }},
-    Column{"Elapsed", 10, [](const R& r, T now) { return SacctTime(Elapsed(r, now)); }},
-    Column{
-        "ElapsedRaw", 10,
-        [](const R& r, T now) { return fmt::format("{}", absl::ToInt64Seconds(Elapsed(r, now))); }},
-    Column{"End", 19, [](const R& r, T) { return LocalTime(r.job.end_time(), "Unknown"); }},
-    Column{"ExitCode", 8, [](const R& r, T) { return ExitCodeText(r); }},
-    Column{"JobID", 12, [](const R& r, T) { return NameOf(r.job); }},
-    Column{"JobIDRaw", 12, [](const R& r, T) { return SlurmNumber(r); }},
-    Column{"JobName", 10, [](const R& r, T) { return Harmless(r.job.name()); }},
-    Column{"NCPUS", 10, [](const R& r, T) { return fmt::format("{}", TotalCpus(r.job.spec())); }},
-    Column{"NNodes", 8,
-           [](const R& r, T) { return fmt::format("{}", std::max(1u, r.job.spec().nodes())); }},
-    Column{"NodeList", 15, [](const R& r, T) { return NodesOf(r); }},
-    Column{"Partition", 10, [](const R& r, T) { return Harmless(r.partition); }},
-    Column{"Priority", 10, [](const R& r, T) { return fmt::format("{}", r.job.priority()); }},
-    Column{"QOS", 10, [](const R& r, T) { return Harmless(r.job.spec().slurm().qos()); }},
-    Column{"Reason", 22, [](const R& r, T) { return ReasonWord(r); }},
-    Column{"ReqCPUS", 8, [](const R& r, T) { return fmt::format("{}", TotalCpus(r.job.spec())); }},
-    Column{"ReqMem", 10, [](const R& r, T) { return MemoryText(r.job.spec()); }},
-    Column{"Reservation", 20,
-           [](const R& r, T) { return Harmless(r.job.spec().slurm().reservation()); }},
-    Column{"Restarts", 8,
-           [](const R& r, T) { return fmt::format("{}", r.run() ? r.run()->restarts() : 0); }},
-    Column{"Start", 19, [](const R& r, T) { return LocalTime(r.job.start_time(), "Unknown"); }},
-    Column{"State", 10, [](const R& r, T) { return std::string(StateWord(r)); }},
-    Column{"Submit", 19, [](const R& r, T) { return LocalTime(r.job.create_time(), "Unknown"); }},
-    Column{"Timelimit", 10,
-           [](const R& r, T) {
-             return r.time_limit ? SacctTime(*r.time_limit) : std::string("UNLIMITED");
-           }},
-    Column{"TimelimitRaw", 12, [](const R& r, T) { return LimitMinutes(r); }},
-    Column{"User", 9, [](const R& r, T) { return Harmless(r.job.user()); }},
-    Column{"WorkDir", 20, [](const R& r, T) { return Harmless(r.job.spec().working_directory()); }},
+using Record = JobRecord;
+using Now = absl::Time;
+constexpr std::array kSacctColumns = {
+    SacctColumn{"Account", 10,
+                [](const Record& r, Now) { return Harmless(r.job.spec().slurm().account()); }},
+    SacctColumn{"AllocCPUS", 10,
+                [](const Record& r, Now) {
+                  const bool has = r.job.has_start_time();
+                  return fmt::format("{}", has ? TotalCpus(r.job.spec()) : 0);
+                }},
+    SacctColumn{"Cluster", 10, [](const Record& r, Now) { return Harmless(r.job.cluster()); }},
+    SacctColumn{"Comment", 14,
+                [](const Record& r, Now) { return Harmless(r.job.spec().slurm().comment()); }},
+    SacctColumn{"Elapsed", 10, [](const Record& r, Now now) { return SacctTime(Elapsed(r, now)); }},
+    SacctColumn{"ElapsedRaw", 10,
+                [](const Record& r, Now now) {
+                  return fmt::format("{}", absl::ToInt64Seconds(Elapsed(r, now)));
+                }},
+    SacctColumn{"End", 19,
+                [](const Record& r, Now) { return LocalTime(r.job.end_time(), "Unknown"); }},
+    SacctColumn{"ExitCode", 8, [](const Record& r, Now) { return ExitCodeText(r); }},
+    SacctColumn{"JobID", 12, [](const Record& r, Now) { return NameOf(r.job); }},
+    SacctColumn{"JobIDRaw", 12, [](const Record& r, Now) { return SlurmNumber(r); }},
+    SacctColumn{"JobName", 10, [](const Record& r, Now) { return Harmless(r.job.name()); }},
+    SacctColumn{"NCPUS", 10,
+                [](const Record& r, Now) { return fmt::format("{}", TotalCpus(r.job.spec())); }},
+    SacctColumn{
+        "NNodes", 8,
+        [](const Record& r, Now) { return fmt::format("{}", std::max(1u, r.job.spec().nodes())); }},
+    SacctColumn{"NodeList", 15, [](const Record& r, Now) { return NodesOf(r); }},
+    SacctColumn{"Partition", 10, [](const Record& r, Now) { return Harmless(r.partition); }},
+    SacctColumn{"Priority", 10,
+                [](const Record& r, Now) { return fmt::format("{}", r.job.priority()); }},
+    SacctColumn{"QOS", 10,
+                [](const Record& r, Now) { return Harmless(r.job.spec().slurm().qos()); }},
+    SacctColumn{"Reason", 22, [](const Record& r, Now) { return ReasonWord(r); }},
+    SacctColumn{"ReqCPUS", 8,
+                [](const Record& r, Now) { return fmt::format("{}", TotalCpus(r.job.spec())); }},
+    SacctColumn{"ReqMem", 10, [](const Record& r, Now) { return MemoryText(r.job.spec()); }},
+    SacctColumn{"Reservation", 20,
+                [](const Record& r, Now) { return Harmless(r.job.spec().slurm().reservation()); }},
+    SacctColumn{
+        "Restarts", 8,
+        [](const Record& r, Now) { return fmt::format("{}", r.run() ? r.run()->restarts() : 0); }},
+    SacctColumn{"Start", 19,
+                [](const Record& r, Now) { return LocalTime(r.job.start_time(), "Unknown"); }},
+    SacctColumn{"State", 10, [](const Record& r, Now) { return std::string(StateWord(r)); }},
+    SacctColumn{"Submit", 19,
+                [](const Record& r, Now) { return LocalTime(r.job.create_time(), "Unknown"); }},
+    SacctColumn{"Timelimit", 10,
+                [](const Record& r, Now) {
+                  return r.time_limit ? SacctTime(*r.time_limit) : std::string("UNLIMITED");
+                }},
+    SacctColumn{"TimelimitRaw", 12, [](const Record& r, Now) { return LimitMinutes(r); }},
+    SacctColumn{"User", 9, [](const Record& r, Now) { return Harmless(r.job.user()); }},
+    SacctColumn{"WorkDir", 20,
+                [](const Record& r, Now) { return Harmless(r.job.spec().working_directory()); }},
 };
 
 struct Shown {
-  const Column* column;
+  const SacctColumn* column;
   size_t width;
   bool left;
 };
@@ -165,12 +178,13 @@ absl::StatusOr<std::vector<Shown>> ReadFormat(std::string_view text) {
   for (std::string_view word : contract::Split(text, ',')) {
     const size_t percent = std::min(word.find('%'), word.size());
     const std::string name = Lower(word.substr(0, percent));
-    const auto* column = std::find_if(kColumns.begin(), kColumns.end(),
-                                      [&](const Column& one) { return Lower(one.name) == name; });
+    const auto* column =
+        std::find_if(kSacctColumns.begin(), kSacctColumns.end(),
+                     [&](const SacctColumn& one) { return Lower(one.name) == name; });
     const auto width = percent == word.size()
                            ? std::optional<int>(0)
                            : contract::ParseNumber<int>(word.substr(percent + 1));
-    if (column == kColumns.end() || !width.has_value()) {
+    if (column == kSacctColumns.end() || !width.has_value()) {
       return absl::InvalidArgumentError(
           fmt::format("Invalid field requested: {}; muster sacct -e lists those that there are",
                       contract::Quoted(word)));
@@ -229,7 +243,7 @@ class Printer {
   bool is_trailing_ = false;
 };
 
-struct Asked {
+struct AskedSacct {
   Settings given;
   JobQuery query;
   std::vector<Shown> columns;
@@ -237,7 +251,7 @@ struct Asked {
 };
 
 // The window, and what the broker can choose of it.
-absl::Status ReadWindow(const Settings& given, absl::Time now, Asked* asked) {
+absl::Status ReadWindow(const Settings& given, absl::Time now, AskedSacct* asked) {
   const bool by_ids = !asked->query.ids.empty();
   asked->start = by_ids ? absl::InfinitePast() : StartOfDay(now);
   asked->end = absl::InfiniteFuture();
@@ -254,14 +268,14 @@ absl::Status ReadWindow(const Settings& given, absl::Time now, Asked* asked) {
     return absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", time, absl::UTCTimeZone());
   };
   asked->query.filter =
-      fmt::format("(create_time >= {} OR {})", text(asked->start - kLookBack), kActive);
+      fmt::format("(create_time >= {} OR {})", text(asked->start - kLookBack), kSacctActive);
   if (asked->end != absl::InfiniteFuture()) {
     asked->query.filter += fmt::format(" AND create_time <= {}", text(asked->end));
   }
   return absl::OkStatus();
 }
 
-absl::Status ReadWho(const Settings& given, Asked* asked) {
+absl::Status ReadWho(const Settings& given, AskedSacct* asked) {
   const Setting* user = given.Find("uid");
   if (user != nullptr) {
     for (std::string_view one : contract::Split(user->value, ',')) {
@@ -277,13 +291,13 @@ absl::Status ReadWho(const Settings& given, Asked* asked) {
   return own.status();
 }
 
-absl::StatusOr<Asked> Read(const std::vector<std::string>& words, absl::Time now) {
-  const auto read = client::slurm::ReadCommandWords(kOptions, words);
+absl::StatusOr<AskedSacct> ReadSacct(const std::vector<std::string>& words, absl::Time now) {
+  const auto read = client::slurm::ReadCommandWords(kSacctOptions, words);
   if (!read.ok()) return read.status();
-  Asked asked;
+  AskedSacct asked;
   asked.given = read->options;
   const Settings& given = asked.given;
-  if (absl::Status status = CheckRefused(given, kRefused); !status.ok()) return status;
+  if (absl::Status status = CheckRefused(given, kSacctRefused); !status.ok()) return status;
   if (!read->operands.empty()) {
     return absl::InvalidArgumentError(fmt::format("unrecognized argument {}; name jobs with -j",
                                                   contract::Quoted(read->operands.front())));
@@ -306,14 +320,14 @@ absl::StatusOr<Asked> Read(const std::vector<std::string>& words, absl::Time now
   const Setting* format = given.Find("format");
   const std::string_view columns = format != nullptr ? std::string_view(format->value)
                                    : given.Find("brief") != nullptr ? kBriefFormat
-                                                                    : kDefaultFormat;
+                                                                    : kSacctFormat;
   auto shown = ReadFormat(columns);
   if (!shown.ok()) return shown.status();
   asked.columns = *std::move(shown);
   return asked;
 }
 
-bool NeedsRuns(const std::vector<Shown>& columns) {
+bool ShownNeedRuns(const std::vector<Shown>& columns) {
   constexpr std::array<std::string_view, 5> kOfRuns = {"JobIDRaw", "NodeList", "Restarts", "State",
                                                        "Reason"};
   return std::any_of(columns.begin(), columns.end(), [&](const Shown& one) {
@@ -325,17 +339,18 @@ bool NeedsRuns(const std::vector<Shown>& columns) {
 
 int Sacct(Session& session) {
   const absl::Time now = absl::Now();
-  const absl::StatusOr<Asked> asked = Read(session.call.words, now);
+  const absl::StatusOr<AskedSacct> asked = ReadSacct(session.call.words, now);
   if (!asked.ok()) {
     Fail(session, asked.status());
     return kUsage;
   }
   if (asked->given.Find("helpformat") != nullptr) {
-    for (const Column& column : kColumns) session.terminal.Out(fmt::format("{}\n", column.name));
+    for (const SacctColumn& column : kSacctColumns)
+      session.terminal.Out(fmt::format("{}\n", column.name));
     return kOk;
   }
   const auto records = FindJobs(session.client, asked->query,
-                                !asked->query.states.empty() || NeedsRuns(asked->columns));
+                                !asked->query.states.empty() || ShownNeedRuns(asked->columns));
   if (!records.ok()) return Fail(session, records.status());
   const Printer printer(asked->columns, asked->given);
   std::string out = asked->given.Find("noheader") == nullptr ? printer.Heading() : "";

@@ -32,7 +32,7 @@ namespace slurm = client::slurm;
 constexpr size_t kMaxArrayBytes = 15 << 20;
 
 // The options whose fields have other names in the API.
-constexpr std::pair<std::string_view, std::string_view> kFlags[] = {
+constexpr std::pair<std::string_view, std::string_view> kSbatchFlags[] = {
     {"name", "--job-name"},
     {"working_directory", "--chdir"},
     {"time_limit", "--time"},
@@ -96,21 +96,21 @@ absl::StatusOr<std::string> ReadScript(const slurm::SbatchCommandLine& line) {
 }
 
 // The user's input is wrong; other errors have codes of their own.
-int FailUsage(Session& session, const absl::Status& status) {
+int FailSbatchUsage(Session& session, const absl::Status& status) {
   const int code = Fail(session, status);
   return absl::IsInvalidArgument(status) ? kUsage : code;
 }
 
-struct Asked {
+struct AskedSbatch {
   slurm::Settings options;
   slurm::SbatchJob job;
 };
 
-absl::StatusOr<Asked> Read(const std::vector<std::string>& words) {
+absl::StatusOr<AskedSbatch> AskedOf(const std::vector<std::string>& words) {
   // The script's path is needed to read the script.
   const absl::StatusOr<slurm::SbatchCommandLine> line = slurm::ReadSbatchCommandLine(words);
   if (!line.ok()) return line.status();
-  Asked asked;
+  AskedSbatch asked;
   asked.options = line->options;
   if (line->options.Find("help") != nullptr || line->options.Find("version") != nullptr) {
     return asked;
@@ -131,7 +131,7 @@ absl::StatusOr<Asked> Read(const std::vector<std::string>& words) {
 }
 
 // Prints the warnings of a plan, a line for each.
-void TellWarnings(Session& session, const v1::JobPlan& plan) {
+void TellPlanWarnings(Session& session, const v1::JobPlan& plan) {
   for (const v1::SubmitWarning& warning : plan.warnings()) {
     session.terminal.Err(
         fmt::format("sbatch: warning: {}\n",
@@ -166,7 +166,7 @@ int TestOnly(Session& session, const v1::JobSpec& spec) {
                           Harmless(plan.cluster()))
             : fmt::format("sbatch: error: Job could not run on cluster {}{}\n",
                           Harmless(plan.cluster()), problem));
-    TellWarnings(session, plan);
+    TellPlanWarnings(session, plan);
   }
   return is_good ? kOk : kError;
 }
@@ -231,8 +231,8 @@ absl::StatusOr<std::vector<v1::JobSpec>> JobsOf(const slurm::SbatchJob& job) {
 }  // namespace
 
 int Sbatch(Session& session) {
-  absl::StatusOr<Asked> asked = Read(session.call.words);
-  if (!asked.ok()) return FailUsage(session, asked.status());
+  absl::StatusOr<AskedSbatch> asked = AskedOf(session.call.words);
+  if (!asked.ok()) return FailSbatchUsage(session, asked.status());
   const slurm::Settings& options = asked->options;
   if (options.Find("version") != nullptr) {
     session.terminal.Out("muster " MUSTER_VERSION "\n");
@@ -245,8 +245,8 @@ int Sbatch(Session& session) {
   if (options.Find("quiet") != nullptr) session.terminal.BeQuiet();
   for (const std::string& note : asked->job.notes) session.terminal.Note(note);
   v1::JobSpec& spec = asked->job.spec;
-  if (absl::Status status = CheckSpec(spec, kFlags); !status.ok()) {
-    return FailUsage(session, status);
+  if (absl::Status status = CheckSpec(spec, kSbatchFlags); !status.ok()) {
+    return FailSbatchUsage(session, status);
   }
   if (absl::Status status = TranslateDependency(session.client, &spec); !status.ok()) {
     return Fail(session, status);
@@ -256,7 +256,7 @@ int Sbatch(Session& session) {
   if (options.Find("test-only") != nullptr) return TestOnly(session, jobs->front());
   client::JobFile scripts;
   scripts.specs = *std::move(jobs);
-  const auto sent = SendJobs(session, std::move(scripts), kFlags, false);
+  const auto sent = SendJobs(session, std::move(scripts), kSbatchFlags, false);
   if (const int* code = std::get_if<int>(&sent)) return *code;
   const auto& accepted = std::get<v1::SubmitJobsResponse>(sent);
   PrintSubmitted(session, options, spec, accepted);

@@ -19,7 +19,7 @@ using enum Option::Argument;
 
 constexpr size_t kMaxAtOnce = 1000;  // what one request may name
 
-constexpr std::array kOptions = {
+constexpr std::array kScancelOptions = {
     Option{"account", 'A'},      Option{"batch", 'b', kNone},
     Option{"clusters", 'M'},     Option{"cron", 0, kNone},
     Option{"ctld", 0, kNone},    Option{"full", 'f', kNone},
@@ -34,7 +34,7 @@ constexpr std::array kOptions = {
 };
 constexpr std::string_view kWithSlurm =
     "use scancel itself with Slurm's number (muster squeue -o '%i %A')";
-constexpr std::pair<std::string_view, std::string_view> kRefused[] = {
+constexpr std::pair<std::string_view, std::string_view> kScancelRefused[] = {
     {"batch", kWithSlurm},
     {"cron", "Muster has no such jobs"},
     {"ctld", "leave it out"},
@@ -47,18 +47,18 @@ constexpr std::pair<std::string_view, std::string_view> kRefused[] = {
     {"wckey", "leave it out"},
 };
 
-struct Asked {
+struct AskedScancel {
   JobQuery query;
   bool is_selection = false;  // it names jobs otherwise than by their numbers
   bool is_verbose = false;
 };
 
-absl::StatusOr<Asked> Read(const std::vector<std::string>& words) {
-  const auto read = client::slurm::ReadCommandWords(kOptions, words);
+absl::StatusOr<AskedScancel> ReadScancel(const std::vector<std::string>& words) {
+  const auto read = client::slurm::ReadCommandWords(kScancelOptions, words);
   if (!read.ok()) return read.status();
   const client::slurm::Settings& given = read->options;
-  if (absl::Status status = CheckRefused(given, kRefused); !status.ok()) return status;
-  Asked asked;
+  if (absl::Status status = CheckRefused(given, kScancelRefused); !status.ok()) return status;
+  AskedScancel asked;
   if (absl::Status status = ReadSelection(given, &asked.query); !status.ok()) return status;
   if (const Setting* states = given.Find("state"); states != nullptr) {
     const absl::Status status = ReadStates(states->value, &asked.query.states);
@@ -92,7 +92,7 @@ absl::StatusOr<Asked> Read(const std::vector<std::string>& words) {
 }
 
 // The jobs that are named: all of them must be there, unless they are chosen by what they are.
-absl::StatusOr<std::vector<uint64_t>> Chosen(Session& session, Asked* asked) {
+absl::StatusOr<std::vector<uint64_t>> Chosen(Session& session, AskedScancel* asked) {
   if (!asked->is_selection) return NumbersOf(session.client, asked->query.ids);
   asked->query.filter =
       "(state = QUEUED OR state = PENDING OR state = RUNNING OR state = SUSPENDED)";
@@ -111,7 +111,7 @@ absl::StatusOr<std::vector<uint64_t>> Chosen(Session& session, Asked* asked) {
 }  // namespace
 
 int Scancel(Session& session) {
-  absl::StatusOr<Asked> asked = Read(session.call.words);
+  absl::StatusOr<AskedScancel> asked = ReadScancel(session.call.words);
   if (!asked.ok()) {
     Fail(session, asked.status());
     return kUsage;

@@ -25,14 +25,14 @@ using client::slurm::Setting;
 using client::slurm::Settings;
 using enum Option::Argument;
 
-constexpr std::string_view kDefaultFormat = "%#P %.5a %.10l %.6D %.6t %N";
-constexpr std::string_view kLongFormat = "%#P %.5a %.10l %.10s %.6D %.11T %N";
+constexpr std::string_view kSinfoFormat = "%#P %.5a %.10l %.6D %.6t %N";
+constexpr std::string_view kSinfoLongFormat = "%#P %.5a %.10l %.10s %.6D %.11T %N";
 constexpr std::string_view kNodeFormat = "%#N %.6D %#P %6t";
 constexpr std::string_view kLongNodeFormat = "%#N %.6D %#P %.11T %4c %.8m %f %E";
 constexpr std::string_view kSummary = "%#P %.5a %.10l %.16F %N";
 constexpr std::string_view kReasons = "%#E %N";
 
-constexpr std::array kOptions = {
+constexpr std::array kSinfoOptions = {
     Option{"all", 'a', kNone},
     Option{"clusters", 'M'},
     Option{"dead", 'd', kNone},
@@ -56,7 +56,7 @@ constexpr std::array kOptions = {
     Option{"verbose", 'v', kNone},
     Option{"yaml", 0, kNone},
 };
-constexpr std::pair<std::string_view, std::string_view> kRefused[] = {
+constexpr std::pair<std::string_view, std::string_view> kSinfoRefused[] = {
     {"dead", "choose by --states"},
     {"Format", "name the columns with --format, as in -o '%P %D %t %N'"},
     {"hide", "all partitions are shown"},
@@ -68,7 +68,7 @@ constexpr std::pair<std::string_view, std::string_view> kRefused[] = {
     {"yaml", "use: muster clusters NAME -o yaml"},
 };
 
-struct Asked {
+struct AskedSinfo {
   NodeQuery query;
   std::vector<std::string> clusters;  // empty: all of Slurm, or of any kind where none is
   ColumnFormat format;
@@ -81,19 +81,19 @@ std::string_view FormatOf(const Settings& given) {
   if (given.Find("list-reasons") != nullptr) return kReasons;
   if (given.Find("summarize") != nullptr) return kSummary;
   if (given.Find("Node") != nullptr) return is_long ? kLongNodeFormat : kNodeFormat;
-  return is_long ? kLongFormat : kDefaultFormat;
+  return is_long ? kSinfoLongFormat : kSinfoFormat;
 }
 
-absl::StatusOr<Asked> Read(const std::vector<std::string>& words) {
-  const auto read = client::slurm::ReadCommandWords(kOptions, words);
+absl::StatusOr<AskedSinfo> ReadSinfo(const std::vector<std::string>& words) {
+  const auto read = client::slurm::ReadCommandWords(kSinfoOptions, words);
   if (!read.ok()) return read.status();
   const Settings& given = read->options;
-  if (absl::Status status = CheckRefused(given, kRefused); !status.ok()) return status;
+  if (absl::Status status = CheckRefused(given, kSinfoRefused); !status.ok()) return status;
   if (!read->operands.empty()) {
     return absl::InvalidArgumentError(
         fmt::format("unrecognized argument {}", contract::Quoted(read->operands.front())));
   }
-  Asked asked;
+  AskedSinfo asked;
   AddListUnlessAll(given, "clusters", &asked.clusters);
   AddListUnlessAll(given, "partition", &asked.query.partitions);
   AddListUnlessAll(given, "nodes", &asked.query.nodes);
@@ -112,7 +112,8 @@ absl::StatusOr<Asked> Read(const std::vector<std::string>& words) {
 }
 
 // Says on standard error why a cluster is left out.
-int ShowCluster(Session& session, const Asked& asked, const std::string& name, bool with_name) {
+int ShowCluster(Session& session, const AskedSinfo& asked, const std::string& name,
+                bool with_name) {
   v1::DescribeClusterRequest request;
   request.set_name(name);
   const auto response = session.client.DescribeCluster(request);
@@ -138,7 +139,7 @@ bool IsSlurm(const std::pair<const std::string, v1::Cluster>& entry) {
 }  // namespace
 
 int Sinfo(Session& session) {
-  absl::StatusOr<Asked> asked = Read(session.call.words);
+  absl::StatusOr<AskedSinfo> asked = ReadSinfo(session.call.words);
   if (!asked.ok()) {
     Fail(session, asked.status());
     return kUsage;

@@ -24,13 +24,13 @@ using client::slurm::Setting;
 using client::slurm::Settings;
 using enum Option::Argument;
 
-constexpr std::string_view kDefaultFormat = "%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R";
-constexpr std::string_view kLongFormat = "%.18i %.9P %.8j %.8u %.8T %.10M %.9l %.6D %R";
+constexpr std::string_view kSqueueFormat = "%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R";
+constexpr std::string_view kSqueueLongFormat = "%.18i %.9P %.8j %.8u %.8T %.10M %.9l %.6D %R";
 constexpr std::string_view kStartFormat = "%.18i %.9P %.8j %.8u %.2t %.19S %.6D %20n %R";
-constexpr std::string_view kActive =
+constexpr std::string_view kSqueueActive =
     "(state = QUEUED OR state = PENDING OR state = RUNNING OR state = SUSPENDED)";
 
-constexpr std::array kOptions = {
+constexpr std::array kSqueueOptions = {
     Option{"account", 'A'},
     Option{"all", 'a', kNone},
     Option{"array", 'r', kNone},
@@ -58,7 +58,7 @@ constexpr std::array kOptions = {
     Option{"verbose", 'v', kNone},
     Option{"yaml", 0, kNone},
 };
-constexpr std::pair<std::string_view, std::string_view> kRefused[] = {
+constexpr std::pair<std::string_view, std::string_view> kSqueueRefused[] = {
     {"Format", "name the columns with --format, as in -o '%.8i %.20j %.2t %R'"},
     {"hide", "all partitions are shown"},
     {"iterate", "use watch(1), or muster events -f"},
@@ -72,7 +72,7 @@ constexpr std::pair<std::string_view, std::string_view> kRefused[] = {
 std::string OrNull(std::string text) { return text.empty() ? "(null)" : Harmless(text); }
 
 // Returns the known facts of the run; without one the value is `absent`.
-std::string Nodes(const JobRecord& record) {
+std::string NodeListOf(const JobRecord& record) {
   if (record.run() == nullptr) return "";
   const auto& nodes = record.run()->nodes();
   return Harmless(HostList({nodes.begin(), nodes.end()}));
@@ -83,7 +83,7 @@ std::string ArrayOf(const v1::Job& job) {
   return name.substr(0, name.find('_'));
 }
 
-std::string TaskOf(const v1::Job& job) {
+std::string ArrayTaskOf(const v1::Job& job) {
   const std::string name = NameOf(job);
   const size_t bar = name.find('_');
   return bar == name.npos ? "N/A" : name.substr(bar + 1);
@@ -108,7 +108,7 @@ std::string EndTime(const JobRecord& record) {
 }
 
 std::string NodesOrReason(const JobRecord& record) {
-  const std::string nodes = Nodes(record);
+  const std::string nodes = NodeListOf(record);
   const bool waits = StateWord(record) == "PENDING";
   if (!waits && !nodes.empty()) return nodes;
   // "(None)" would say that nothing keeps it; it is only that nobody has said yet what does.
@@ -117,78 +117,87 @@ std::string NodesOrReason(const JobRecord& record) {
 }
 
 // A column: its letter, its heading, and its value.
-struct Column {
+struct SqueueColumn {
   char letter;
   std::string_view heading;
   std::string (*value)(const JobRecord& record, absl::Time now);
 };
 using R = JobRecord;
 using T = absl::Time;
-constexpr std::array kColumns = {
-    Column{'i', "JOBID", [](const R& r, T) { return NameOf(r.job); }},
-    Column{'F', "ARRAY_JOB_ID", [](const R& r, T) { return ArrayOf(r.job); }},
-    Column{'K', "ARRAY_TASK_ID", [](const R& r, T) { return TaskOf(r.job); }},
-    Column{'A', "SLURM_ID",
-           [](const R& r, T) {
-             return r.run() == nullptr || r.is_on_slurm ? OrNull(SlurmNumber(r)) : "N/A";
-           }},
-    Column{'j', "NAME", [](const R& r, T) { return Harmless(r.job.name()); }},
-    Column{'u', "USER", [](const R& r, T) { return Harmless(r.job.user()); }},
-    Column{'a', "ACCOUNT", [](const R& r, T) { return OrNull(r.job.spec().slurm().account()); }},
-    Column{'P', "PARTITION", [](const R& r, T) { return OrNull(r.partition); }},
-    Column{'q', "QOS", [](const R& r, T) { return OrNull(r.job.spec().slurm().qos()); }},
-    Column{'t', "ST", [](const R& r, T) { return std::string(StateCode(StateWord(r))); }},
-    Column{'T', "STATE", [](const R& r, T) { return std::string(StateWord(r)); }},
-    Column{'M', "TIME", [](const R& r, T now) { return SqueueTime(Elapsed(r, now)); }},
-    Column{'l', "TIME_LIMIT",
-           [](const R& r, T) {
-             return r.time_limit ? SqueueTime(*r.time_limit) : std::string("UNLIMITED");
-           }},
-    Column{'L', "TIME_LEFT", [](const R& r, T now) { return TimeLeft(r, now); }},
-    Column{'D', "NODES",
-           [](const R& r, T) { return fmt::format("{}", std::max(1u, r.job.spec().nodes())); }},
-    Column{'C', "CPUS", [](const R& r, T) { return fmt::format("{}", TotalCpus(r.job.spec())); }},
-    Column{'c', "MIN_CPUS",
-           [](const R& r, T) {
-             const uint64_t millis = r.job.spec().resources().cpu_millis();
-             return fmt::format("{}", std::max<uint64_t>(1, (millis + 999) / 1000));
-           }},
-    Column{'m', "MIN_MEMORY", [](const R& r, T) { return MemoryText(r.job.spec()); }},
-    Column{'b', "TRES_PER_NODE", [](const R& r, T) { return GresText(r.job.spec()); }},
-    Column{'p', "PRIORITY", [](const R& r, T) { return fmt::format("{}", r.job.priority()); }},
-    Column{'Q', "PRIORITY", [](const R& r, T) { return fmt::format("{}", r.job.priority()); }},
-    Column{'r', "REASON", [](const R& r, T) { return ReasonWord(r); }},
-    Column{'R', "NODELIST(REASON)", [](const R& r, T) { return NodesOrReason(r); }},
-    Column{'N', "NODELIST", [](const R& r, T) { return Nodes(r); }},
-    Column{'B', "EXEC_HOST",
-           [](const R& r, T) {
-             const bool has = r.run() != nullptr && !r.run()->nodes().empty();
-             return has ? Harmless(r.run()->nodes(0)) : std::string("n/a");
-           }},
-    Column{'S', "START_TIME", [](const R& r, T) { return StartTime(r); }},
-    Column{'e', "END_TIME", [](const R& r, T) { return EndTime(r); }},
-    Column{'V', "SUBMIT_TIME", [](const R& r, T) { return LocalTime(r.job.create_time(), "N/A"); }},
-    Column{'k', "COMMENT", [](const R& r, T) { return OrNull(r.job.spec().slurm().comment()); }},
-    Column{'Z', "WORK_DIR", [](const R& r, T) { return OrNull(r.job.spec().working_directory()); }},
-    Column{'v', "RESERVATION",
-           [](const R& r, T) { return OrNull(r.job.spec().slurm().reservation()); }},
-    Column{'f', "FEATURES",
-           [](const R& r, T) { return OrNull(r.job.spec().slurm().constraint()); }},
-    Column{'x', "EXC_NODES",
-           [](const R& r, T) { return Harmless(r.job.spec().slurm().exclude()); }},
-    Column{'n', "REQ_NODES", [](const R& r, T) { return OrNull(r.job.spec().slurm().nodelist()); }},
-    Column{'y', "NICE",
-           [](const R& r, T) { return fmt::format("{}", r.job.spec().slurm().nice()); }},
+constexpr std::array kSqueueColumns = {
+    SqueueColumn{'i', "JOBID", [](const R& r, T) { return NameOf(r.job); }},
+    SqueueColumn{'F', "ARRAY_JOB_ID", [](const R& r, T) { return ArrayOf(r.job); }},
+    SqueueColumn{'K', "ARRAY_TASK_ID", [](const R& r, T) { return ArrayTaskOf(r.job); }},
+    SqueueColumn{'A', "SLURM_ID",
+                 [](const R& r, T) {
+                   return r.run() == nullptr || r.is_on_slurm ? OrNull(SlurmNumber(r)) : "N/A";
+                 }},
+    SqueueColumn{'j', "NAME", [](const R& r, T) { return Harmless(r.job.name()); }},
+    SqueueColumn{'u', "USER", [](const R& r, T) { return Harmless(r.job.user()); }},
+    SqueueColumn{'a', "ACCOUNT",
+                 [](const R& r, T) { return OrNull(r.job.spec().slurm().account()); }},
+    SqueueColumn{'P', "PARTITION", [](const R& r, T) { return OrNull(r.partition); }},
+    SqueueColumn{'q', "QOS", [](const R& r, T) { return OrNull(r.job.spec().slurm().qos()); }},
+    SqueueColumn{'t', "ST", [](const R& r, T) { return std::string(StateCode(StateWord(r))); }},
+    SqueueColumn{'T', "STATE", [](const R& r, T) { return std::string(StateWord(r)); }},
+    SqueueColumn{'M', "TIME", [](const R& r, T now) { return SqueueTime(Elapsed(r, now)); }},
+    SqueueColumn{'l', "TIME_LIMIT",
+                 [](const R& r, T) {
+                   return r.time_limit ? SqueueTime(*r.time_limit) : std::string("UNLIMITED");
+                 }},
+    SqueueColumn{'L', "TIME_LEFT", [](const R& r, T now) { return TimeLeft(r, now); }},
+    SqueueColumn{
+        'D', "NODES",
+        [](const R& r, T) { return fmt::format("{}", std::max(1u, r.job.spec().nodes())); }},
+    SqueueColumn{'C', "CPUS",
+                 [](const R& r, T) { return fmt::format("{}", TotalCpus(r.job.spec())); }},
+    SqueueColumn{'c', "MIN_CPUS",
+                 [](const R& r, T) {
+                   const uint64_t millis = r.job.spec().resources().cpu_millis();
+                   return fmt::format("{}", std::max<uint64_t>(1, (millis + 999) / 1000));
+                 }},
+    SqueueColumn{'m', "MIN_MEMORY", [](const R& r, T) { return MemoryText(r.job.spec()); }},
+    SqueueColumn{'b', "TRES_PER_NODE", [](const R& r, T) { return GresText(r.job.spec()); }},
+    SqueueColumn{'p', "PRIORITY",
+                 [](const R& r, T) { return fmt::format("{}", r.job.priority()); }},
+    SqueueColumn{'Q', "PRIORITY",
+                 [](const R& r, T) { return fmt::format("{}", r.job.priority()); }},
+    SqueueColumn{'r', "REASON", [](const R& r, T) { return ReasonWord(r); }},
+    SqueueColumn{'R', "NODELIST(REASON)", [](const R& r, T) { return NodesOrReason(r); }},
+    SqueueColumn{'N', "NODELIST", [](const R& r, T) { return NodeListOf(r); }},
+    SqueueColumn{'B', "EXEC_HOST",
+                 [](const R& r, T) {
+                   const bool has = r.run() != nullptr && !r.run()->nodes().empty();
+                   return has ? Harmless(r.run()->nodes(0)) : std::string("n/a");
+                 }},
+    SqueueColumn{'S', "START_TIME", [](const R& r, T) { return StartTime(r); }},
+    SqueueColumn{'e', "END_TIME", [](const R& r, T) { return EndTime(r); }},
+    SqueueColumn{'V', "SUBMIT_TIME",
+                 [](const R& r, T) { return LocalTime(r.job.create_time(), "N/A"); }},
+    SqueueColumn{'k', "COMMENT",
+                 [](const R& r, T) { return OrNull(r.job.spec().slurm().comment()); }},
+    SqueueColumn{'Z', "WORK_DIR",
+                 [](const R& r, T) { return OrNull(r.job.spec().working_directory()); }},
+    SqueueColumn{'v', "RESERVATION",
+                 [](const R& r, T) { return OrNull(r.job.spec().slurm().reservation()); }},
+    SqueueColumn{'f', "FEATURES",
+                 [](const R& r, T) { return OrNull(r.job.spec().slurm().constraint()); }},
+    SqueueColumn{'x', "EXC_NODES",
+                 [](const R& r, T) { return Harmless(r.job.spec().slurm().exclude()); }},
+    SqueueColumn{'n', "REQ_NODES",
+                 [](const R& r, T) { return OrNull(r.job.spec().slurm().nodelist()); }},
+    SqueueColumn{'y', "NICE",
+                 [](const R& r, T) { return fmt::format("{}", r.job.spec().slurm().nice()); }},
 };
 
-const Column& ColumnOf(char letter) {
-  return *std::find_if(kColumns.begin(), kColumns.end(),
-                       [&](const Column& column) { return column.letter == letter; });
+const SqueueColumn& SqueueColumnOf(char letter) {
+  return *std::find_if(kSqueueColumns.begin(), kSqueueColumns.end(),
+                       [&](const SqueueColumn& column) { return column.letter == letter; });
 }
 
 std::string Letters() {
   std::string letters;
-  for (const Column& column : kColumns) letters += column.letter;
+  for (const SqueueColumn& column : kSqueueColumns) letters += column.letter;
   return letters;
 }
 
@@ -227,8 +236,8 @@ int Compare(const JobRecord& a, const JobRecord& b, char letter, absl::Time now)
     return static_cast<int>(a.job.state()) - static_cast<int>(b.job.state());
   }
   if (letter == 'i') return a.job.id() < b.job.id() ? -1 : a.job.id() > b.job.id() ? 1 : 0;
-  const std::string left = ColumnOf(letter).value(a, now);
-  const std::string right = ColumnOf(letter).value(b, now);
+  const std::string left = SqueueColumnOf(letter).value(a, now);
+  const std::string right = SqueueColumnOf(letter).value(b, now);
   const auto left_number = contract::ParseNumber<int64_t>(left);
   const auto right_number = contract::ParseNumber<int64_t>(right);
   if (left_number.has_value() && right_number.has_value()) {
@@ -247,7 +256,7 @@ void Sort(const std::vector<SortKey>& keys, absl::Time now, std::vector<JobRecor
   });
 }
 
-struct Asked {
+struct AskedSqueue {
   JobQuery query;
   ColumnFormat format;
   std::vector<SortKey> sort;
@@ -264,12 +273,12 @@ absl::Status ReadJobs(const client::slurm::CommandWords& words, JobQuery* query)
   return jobs == nullptr ? absl::OkStatus() : ReadIds(jobs->value, &query->ids);
 }
 
-absl::StatusOr<Asked> Read(const std::vector<std::string>& words) {
-  const auto read = client::slurm::ReadCommandWords(kOptions, words);
+absl::StatusOr<AskedSqueue> ReadSqueue(const std::vector<std::string>& words) {
+  const auto read = client::slurm::ReadCommandWords(kSqueueOptions, words);
   if (!read.ok()) return read.status();
   const Settings& given = read->options;
-  if (absl::Status status = CheckRefused(given, kRefused); !status.ok()) return status;
-  Asked asked;
+  if (absl::Status status = CheckRefused(given, kSqueueRefused); !status.ok()) return status;
+  AskedSqueue asked;
   if (absl::Status status = ReadSelection(given, &asked.query); !status.ok()) return status;
   if (absl::Status status = ReadJobs(*read, &asked.query); !status.ok()) return status;
   const Setting* states = given.Find("states");
@@ -284,8 +293,8 @@ absl::StatusOr<Asked> Read(const std::vector<std::string>& words) {
   const bool only_active =
       !asked.query.states.empty() &&
       std::all_of(asked.query.states.begin(), asked.query.states.end(), IsActiveState);
-  if (only_active) asked.query.filter = kActive;
-  std::string_view format = given.Find("long") != nullptr ? kLongFormat : kDefaultFormat;
+  if (only_active) asked.query.filter = kSqueueActive;
+  std::string_view format = given.Find("long") != nullptr ? kSqueueLongFormat : kSqueueFormat;
   if (given.Find("start") != nullptr) format = kStartFormat;
   if (const Setting* own = given.Find("format"); own != nullptr) format = own->value;
   auto columns = ParseColumnFormat(format, Letters());
@@ -316,7 +325,7 @@ void NoteUnknownUsers(Session& session, const JobQuery& query,
 }  // namespace
 
 int Squeue(Session& session) {
-  const absl::StatusOr<Asked> asked = Read(session.call.words);
+  const absl::StatusOr<AskedSqueue> asked = ReadSqueue(session.call.words);
   if (!asked.ok()) {
     Fail(session, asked.status());
     return kUsage;
@@ -330,13 +339,13 @@ int Squeue(Session& session) {
   if (asked->with_heading) {
     auto& heading = rows.emplace_back();
     for (const FormatField& field : asked->format.fields) {
-      heading.emplace_back(ColumnOf(field.letter).heading);
+      heading.emplace_back(SqueueColumnOf(field.letter).heading);
     }
   }
   for (const JobRecord& record : *records) {
     auto& row = rows.emplace_back();
     for (const FormatField& field : asked->format.fields) {
-      row.push_back(ColumnOf(field.letter).value(record, now));
+      row.push_back(SqueueColumnOf(field.letter).value(record, now));
     }
   }
   session.terminal.Out(asked->format.Lines(rows));

@@ -44,7 +44,7 @@ std::string Lower(std::string_view text) {
   return lower;
 }
 
-absl::Status Bad(std::string_view text, std::string_view what) {
+absl::Status BadInfra(std::string_view text, std::string_view what) {
   return absl::InvalidArgumentError(
       fmt::format("{} {}; use slurm/NAME, slurm/NAME/PARTITION, k8s/NAME or ssh/NAME, with a name "
                   "that muster clusters lists",
@@ -59,7 +59,7 @@ absl::StatusOr<Infra> ParseInfra(std::string_view text) {
   const std::vector<std::string_view> parts = contract::Split(text, '/');
   for (std::string_view part : parts) {
     if (part.empty() || part.find(' ') != part.npos)
-      return Bad(text, "has an empty part or a blank");
+      return BadInfra(text, "has an empty part or a blank");
   }
   const std::string first = Lower(parts.empty() ? text : parts[0]);
   Infra infra;
@@ -68,7 +68,7 @@ absl::StatusOr<Infra> ParseInfra(std::string_view text) {
     if (parts.size() > 1) infra.cluster = Named(text.substr(parts[0].size() + 1));
     return infra;
   }
-  if (parts.size() > 3) return Bad(text, "has more than three parts");
+  if (parts.size() > 3) return BadInfra(text, "has more than three parts");
   if (first == "slurm") {
     infra.kind = Infra::Kind::kSlurm;
     if (parts.size() > 1) infra.cluster = Named(parts[1]);
@@ -77,13 +77,13 @@ absl::StatusOr<Infra> ParseInfra(std::string_view text) {
   }
   if (first == "ssh") {
     if (parts.size() != 2 || parts[1] == "*")
-      return Bad(text, "does not name one cluster of machines");
+      return BadInfra(text, "does not name one cluster of machines");
     infra.kind = Infra::Kind::kMachines;
     infra.cluster = parts[1];
     return infra;
   }
   if (std::find(std::begin(kClouds), std::end(kClouds), first) == std::end(kClouds)) {
-    return Bad(text, "is no infrastructure that is known");
+    return BadInfra(text, "is no infrastructure that is known");
   }
   infra.kind = first == "*" && parts.size() == 1 ? Infra::Kind::kAny : Infra::Kind::kCloud;
   return infra;

@@ -30,7 +30,7 @@ bool Has(const YAML::Node& node, std::string_view name) {
   });
 }
 
-bool IsHeader(const YAML::Node& document) {
+bool IsTaskHeader(const YAML::Node& document) {
   return document.IsMap() &&
          (Has(document, "execution") || (document.size() == 1 && Has(document, "name")));
 }
@@ -81,7 +81,7 @@ class TaskFileReader {
     if (documents.empty()) return absl::InvalidArgumentError(file_ + ": holds no task");
     Header header;
     // A lone document is a task, though it has only a name.
-    const bool has_header = IsHeader(documents.front()) &&
+    const bool has_header = IsTaskHeader(documents.front()) &&
                             (documents.size() > 1 || Has(documents.front(), "execution"));
     size_t first = 0;
     if (has_header) {

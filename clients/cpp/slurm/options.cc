@@ -12,7 +12,7 @@ namespace {
 
 using Argument = Option::Argument;
 
-absl::Status Bad(std::string_view where, std::string_view problem) {
+absl::Status BadOption(std::string_view where, std::string_view problem) {
   return contract::BadField(where, problem);
 }
 
@@ -52,7 +52,7 @@ class OptionReader {
 
   absl::Status TakeNext(const Option* option, std::string_view name, const Word& word) {
     if (next_ == words_.size()) {
-      return Bad(word.where, fmt::format("option {} requires an argument", name));
+      return BadOption(word.where, fmt::format("option {} requires an argument", name));
     }
     Add(option, words_[next_++].text, word);
     return absl::OkStatus();
@@ -64,8 +64,8 @@ class OptionReader {
     std::vector<std::string_view> candidates;
     const Option* option = FindOption(table_, text.substr(0, equals), &candidates);
     if (option == nullptr && !candidates.empty()) {
-      return Bad(word.where, fmt::format("option {} is ambiguous; it may be --{}", word.text,
-                                         fmt::join(candidates, ", --")));
+      return BadOption(word.where, fmt::format("option {} is ambiguous; it may be --{}", word.text,
+                                               fmt::join(candidates, ", --")));
     }
     if (option == nullptr) {
       AddUnknown(word.text, word);
@@ -73,7 +73,8 @@ class OptionReader {
     }
     if (equals != text.npos) {
       if (option->argument == Argument::kNone) {
-        return Bad(word.where, fmt::format("option --{} does not allow an argument", option->name));
+        return BadOption(word.where,
+                         fmt::format("option --{} does not allow an argument", option->name));
       }
       Add(option, std::string(text.substr(equals + 1)), word);
       return absl::OkStatus();

@@ -13,51 +13,51 @@ namespace {
 using contract::ParseNumber;
 
 // "1-7:2"; of a single number it and itself.
-struct Range {
+struct TaskRange {
   uint32_t first = 0;
   uint32_t last = 0;
   uint32_t step = 1;
 };
 
-std::optional<Range> ParseRange(std::string_view text) {
+std::optional<TaskRange> ParseRange(std::string_view text) {
   const size_t dash = text.find('-');
   const size_t colon = text.find(':');
   const auto first = ParseNumber<uint32_t>(text.substr(0, dash));
   if (!first.has_value()) return std::nullopt;
-  if (dash == text.npos) return Range{*first, *first};
+  if (dash == text.npos) return TaskRange{*first, *first};
   const auto last = ParseNumber<uint32_t>(text.substr(dash + 1, colon - dash - 1));
   if (!last.has_value() || *last < *first) return std::nullopt;
-  if (colon == text.npos) return Range{*first, *last};
+  if (colon == text.npos) return TaskRange{*first, *last};
   const auto step = ParseNumber<uint32_t>(text.substr(colon + 1));
   if (!step.has_value() || *step == 0) return std::nullopt;
-  return Range{*first, *last, *step};
+  return TaskRange{*first, *last, *step};
 }
 
-absl::Status Bad(const std::string& text) { return absl::InvalidArgumentError(text); }
+absl::Status BadArray(const std::string& text) { return absl::InvalidArgumentError(text); }
 
 }  // namespace
 
 absl::StatusOr<std::vector<contract::ArrayTask>> ParseArray(std::string_view text) {
   if (text.starts_with('[') && text.ends_with(']')) text = text.substr(1, text.size() - 2);
   if (text.find('%') != text.npos) {
-    return Bad(
+    return BadArray(
         "Muster keeps no limit of tasks at the same time: leave out what follows the '%', and have "
         "a limit of the cluster's (a QOS) keep the tasks apart");
   }
   std::set<uint32_t> ids;
   uint32_t step = 1;
   for (std::string_view part : contract::Split(text, ',')) {
-    const std::optional<Range> range = ParseRange(part);
+    const std::optional<TaskRange> range = ParseRange(part);
     if (!range.has_value() || range->last > contract::kMaxArrayTaskId) {
-      return Bad(fmt::format("use ids of 0 to {}, as in 0-15, 1,3,5-7 or 1-7:2",
-                             contract::kMaxArrayTaskId));
+      return BadArray(fmt::format("use ids of 0 to {}, as in 0-15, 1,3,5-7 or 1-7:2",
+                                  contract::kMaxArrayTaskId));
     }
     if (range->step > 1) step = range->step;
     for (uint64_t id = range->first; id <= range->last; id += range->step) {
       ids.insert(static_cast<uint32_t>(id));
       if (ids.size() > contract::kMaxArrayTasks) {
-        return Bad(fmt::format("use at most {} tasks; submit the others with another --array",
-                               contract::kMaxArrayTasks));
+        return BadArray(fmt::format("use at most {} tasks; submit the others with another --array",
+                                    contract::kMaxArrayTasks));
       }
     }
   }

@@ -18,7 +18,7 @@ using contract::Split;
 
 constexpr std::string_view kMark = "#SBATCH";
 
-absl::Status Bad(std::string_view where, std::string_view problem) {
+absl::Status BadScript(std::string_view where, std::string_view problem) {
   return contract::BadField(where, problem);
 }
 
@@ -32,22 +32,24 @@ bool IsCommand(std::string_view line) {
 }
 
 absl::Status CheckScript(std::string_view script) {
-  if (script.empty()) return Bad("line 1", "Batch script is empty!");
+  if (script.empty()) return BadScript("line 1", "Batch script is empty!");
   if (script.size() > kMaxBatchScriptBytes) {
-    return Bad("line 1", fmt::format("the batch script has {} bytes; Slurm takes at most {}",
-                                     script.size(), kMaxBatchScriptBytes));
+    return BadScript("line 1", fmt::format("the batch script has {} bytes; Slurm takes at most {}",
+                                           script.size(), kMaxBatchScriptBytes));
   }
   if (!script.starts_with("#!")) {
-    return Bad("line 1",
-               "This does not look like a batch script. The first line must start with #! followed "
-               "by the path to an interpreter. For instance: #!/bin/sh");
+    return BadScript(
+        "line 1",
+        "This does not look like a batch script. The first line must start with #! followed "
+        "by the path to an interpreter. For instance: #!/bin/sh");
   }
   if (script.find("\r\n") != script.npos) {
-    return Bad("line 1",
-               "Batch script contains DOS line breaks (\\r\\n) instead of expected UNIX line "
-               "breaks (\\n); convert it with dos2unix");
+    return BadScript("line 1",
+                     "Batch script contains DOS line breaks (\\r\\n) instead of expected UNIX line "
+                     "breaks (\\n); convert it with dos2unix");
   }
-  if (script.find('\0') != script.npos) return Bad("line 1", "the batch script holds a NUL byte");
+  if (script.find('\0') != script.npos)
+    return BadScript("line 1", "the batch script holds a NUL byte");
   return absl::OkStatus();
 }
 
@@ -115,19 +117,20 @@ absl::StatusOr<Settings> ReadSbatchDirectives(std::string_view script) {
       continue;
     }
     absl::StatusOr<std::vector<std::string>> split = SplitDirective(line.substr(kMark.size()));
-    if (!split.ok()) return Bad(where, std::string(split.status().message()));
+    if (!split.ok()) return BadScript(where, std::string(split.status().message()));
     if (!split->empty() && (split->front() == "hetjob" || split->front() == "packjob")) {
-      return Bad(where, "it has several parts (hetjob); submit it with sbatch itself");
+      return BadScript(where, "it has several parts (hetjob); submit it with sbatch itself");
     }
     for (std::string& word : *split) words.push_back({std::move(word), where});
   }
   const absl::StatusOr<size_t> end = ReadOptions(SbatchOptions(), words, &read);
   if (!end.ok()) return end.status();
   if (*end < words.size()) {
-    return Bad(words[*end].where,
-               fmt::format("invalid directive {}: it is neither an option nor the value of one; "
-                           "quote values that hold a blank",
-                           Quoted(words[*end].text)));
+    return BadScript(
+        words[*end].where,
+        fmt::format("invalid directive {}: it is neither an option nor the value of one; "
+                    "quote values that hold a blank",
+                    Quoted(words[*end].text)));
   }
   if (read.Find("ignore-pbs") == nullptr) {
     std::move(foreign.begin(), foreign.end(), std::back_inserter(read.not_understood));
@@ -142,10 +145,10 @@ absl::StatusOr<SbatchCommandLine> ReadSbatchCommandLine(const std::vector<std::s
   const absl::StatusOr<size_t> end = ReadOptions(SbatchOptions(), placed, &line.options);
   if (!end.ok()) return end.status();
   if (*end < words.size() && words[*end] == ":") {
-    return Bad(kCommandLine, "it has several parts (:); submit it with sbatch itself");
+    return BadScript(kCommandLine, "it has several parts (:); submit it with sbatch itself");
   }
   if (line.options.Find("wrap") != nullptr && *end < words.size()) {
-    return Bad(kCommandLine, "give a script or --wrap, not both");
+    return BadScript(kCommandLine, "give a script or --wrap, not both");
   }
   if (*end < words.size()) {
     line.script_path = words[*end];

@@ -12,10 +12,10 @@
 namespace muster::client::slurm {
 namespace {
 
-constexpr uint32_t kMaxCount = 1'000'000;
+constexpr uint32_t kMaxShapeCount = 1'000'000;
 constexpr uint64_t kMaxMemoryBytes = uint64_t{1} << 50;  // as in a job spec
 
-constexpr std::array<std::string_view, 12> kOptions = {
+constexpr std::array<std::string_view, 12> kShapeOptions = {
     "nodes",         "ntasks", "ntasks-per-node", "cpus-per-task", "cpus-per-gpu", "gpus",
     "gpus-per-node", "gres",   "gpus-per-task",   "mem",           "mem-per-cpu",  "mem-per-gpu"};
 
@@ -37,8 +37,8 @@ class ShapeMapper {
     const Setting* setting = given_.Find(name);
     if (setting == nullptr) return fallback;
     const auto number = contract::ParseNumber<uint32_t>(setting->value);
-    if (number.has_value() && *number >= 1 && *number <= kMaxCount) return *number;
-    AddUnreadable(*setting, fmt::format("use 1 to {}", kMaxCount), &errors_);
+    if (number.has_value() && *number >= 1 && *number <= kMaxShapeCount) return *number;
+    AddUnreadable(*setting, fmt::format("use 1 to {}", kMaxShapeCount), &errors_);
     return fallback;
   }
 
@@ -168,7 +168,7 @@ class ShapeMapper {
 }  // namespace
 
 bool IsOfShape(std::string_view option) {
-  return std::find(kOptions.begin(), kOptions.end(), option) != kOptions.end();
+  return std::find(kShapeOptions.begin(), kShapeOptions.end(), option) != kShapeOptions.end();
 }
 
 void MapShape(const Settings& given, v1::JobSpec* spec, contract::FieldErrors* errors) {
