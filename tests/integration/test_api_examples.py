@@ -36,7 +36,7 @@ def run(*argv, cwd, timeout=BUILD_TIMEOUT_S, **env):
 
 
 def tells_the_job_to_its_end(output):
-    """Whether a quickstart has printed the number, the states and the log of its job."""
+    """Tells whether a quickstart has printed the number, the states and the log of its job."""
     lines = output.split("\n")
     assert lines[0] == "job 1"
     assert lines[-2:] == ["hello from box", ""]

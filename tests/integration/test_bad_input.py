@@ -1,4 +1,4 @@
-"""What nobody should send, and what should not happen to a disk: each a clear error, and nothing is lost."""
+"""Input that nobody should send, and faults of a disk: each brings a clear error, and nothing is lost."""
 
 import os
 import sqlite3

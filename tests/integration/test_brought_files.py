@@ -34,7 +34,7 @@ def test_a_job_starts_among_its_files(api, agent):
 def test_runs_of_the_same_files_do_not_disturb_each_other_and_fetch_once(api, agent, broker):
     first = api.submit(brought(api, "./train.sh"))
     api.wait_state(first, SUCCEEDED)
-    # What the broker no longer has, nobody can fetch.
+    # Nobody can fetch files that the broker no longer has.
     shutil.rmtree(broker.state_dir / "files" / "kept")
     (broker.state_dir / "files" / "kept").mkdir()
     spec = api.get(first).spec
@@ -61,7 +61,7 @@ def test_files_that_the_broker_has_lost_end_the_job_with_the_remedy(api, world, 
 
 @pytest.fixture
 def stalling(world, broker, request):
-    """What is between the broker and an agent of which a fetch stands still after so many bytes, and that agent."""
+    """Returns a relay between the broker and an agent that stops a fetch after so many bytes, and that agent."""
     relay = StallingRelay(broker, world.path("relay.sock"), request.param)
     agent = world.make_agent()
     agent.argv[agent.argv.index("--broker") + 1] = relay.address

@@ -29,7 +29,7 @@ def files_of(host, agent):
 
 
 def inodes(cluster, agent):
-    """Of the trees on all hosts: one that is sent again gets another."""
+    """Returns the trees on all hosts, with their inodes: a tree that is sent again gets another."""
     return {str(tree): tree.stat().st_ino for host in cluster.hosts for tree in files_of(host, agent).glob("trees/*")}
 
 
@@ -51,7 +51,7 @@ def test_a_tree_is_sent_to_a_host_once(api, cluster, agent):
     assert inodes(cluster, agent) == before
 
 
-# What is done on a host: the program that does it, what that has done when it is struck, and what is there meanwhile.
+# The steps on a host: the program that does each, what that has done when it is struck, and what is there meanwhile.
 STEPS = {
     "sending": ("cat", "head -c 1000000", "files/incoming/*.tar"),
     "unpacking": ("tar", "true", "files/trees/*.part.*"),
@@ -79,7 +79,7 @@ def test_what_is_cut_short_on_a_host_is_done_again_and_runs_each_rank_once(api, 
     else:
         host.cut()
         host.start()
-    # What has been begun there stands still meanwhile, and goes on beside it then.
+    # A step that has begun there stands still meanwhile, and goes on beside the new one then.
     api.wait_state(job_id, SUCCEEDED)
     gate.open()
     again = api.submit(brought(api, text, {b"whole": WHOLE}, nodes=2))
@@ -89,7 +89,8 @@ def test_what_is_cut_short_on_a_host_is_done_again_and_runs_each_rank_once(api, 
         assert api.stdout(job, rank=rank).split() == [str(len(WHOLE)).encode(), b"results", b"whole"]
 
 
-# What finds no room on a disk of so many MiB, and how many runs have had the files there before.
+# The file that finds no room on a disk of so many MiB, and how many runs have had the files there
+# before.
 DISKS = {"archive": (16, 0), "tree": (64, 0), "copy": (110, 1)}
 
 

@@ -369,7 +369,7 @@ UNREAD = "standard input is not passed on"
 
 @pytest.fixture
 def shell(world):
-    """What muster says on standard error when a shell runs a script that calls it."""
+    """Returns muster's standard error when a shell runs a script that calls it."""
     environment = {**world._environment(), "MUSTER_BROKER": world.broker.address}
     environment["PATH"] = f"{BIN}:{environment['PATH']}"
 
@@ -408,7 +408,7 @@ def test_input_that_is_not_meant_for_a_job_is_not_remarked(world, broker, shell)
                    f"muster submit - <{job}", f"muster submit /dev/stdin <{job}"):
         assert UNREAD not in shell(script), script
         assert UNREAD not in shell(script, "bash"), script
-    # As CI gives a shell its script, and as ssh gives it an input that stays open.
+    # CI gives a shell its script in this way, and ssh gives it an input that stays open.
     assert UNREAD not in shell("bash", input="muster run -- cat\n: more\n")
     reader, writer = os.pipe()
     assert UNREAD not in shell("muster run -- cat", stdin=reader)

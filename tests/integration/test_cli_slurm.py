@@ -1,4 +1,4 @@
-"""What Slurm's users do with muster where there is no Slurm, and what holds, explains and describes everywhere."""
+"""Slurm users' work with muster where there is no Slurm, and the differences that it explains everywhere."""
 
 import json
 

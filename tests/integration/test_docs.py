@@ -9,7 +9,8 @@ import yaml
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
 PROGRAM = {"run", "command", "roles", "setup"}
-# What only the settings of a daemon have at the top, or in a section of the same name as one of a job.
+# Names that only the settings of a daemon have at the top, or in a section of the same name as one of
+# a job.
 DAEMON = {"kind", "broker", "state_dir", "machines", "logs", "socket_mode"}
 NO_SUCH_CLUSTER = 13
 
@@ -47,7 +48,7 @@ KEYS = {key for key in ALL_KEYS if key.startswith(("slurm.", "kubernetes."))} - 
 
 @pytest.fixture
 def home(world):
-    """What the examples upload, in a directory that is both the current one and the home."""
+    """The files that the examples upload, in a directory that is both the current one and the home."""
     for name in ("project/requirements.txt", "datasets/small/a", "configs/large.json"):
         path = world.path(name)
         path.parent.mkdir(parents=True, exist_ok=True)

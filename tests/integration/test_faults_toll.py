@@ -17,7 +17,7 @@ GOOD = ("ASSIGNED", "LAUNCHING", "PENDING", "STARTING", "RUNNING", "FINISHING", 
 
 
 def steps(*states, run=1, first=1):
-    """Of one run, by the names of its states."""
+    """Returns the transitions of one run, by the names of its states."""
     return [job_pb2.Transition(job_sequence=first + i, run=run, run_state=job_pb2.RunState.Value("RUN_STATE_" + state))
             for i, state in enumerate(states)]
 

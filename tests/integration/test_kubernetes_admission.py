@@ -19,7 +19,8 @@ ADMISSION = "/apis/admissionregistration.k8s.io/v1"
 KINDS = ("jobs", "pods", "secrets", "services")
 # So many that whoever waited for the webhook on behalf of each of them, one after the other, would take minutes.
 MANY = 32
-# What a person would write, with all that a shell, JSON, HTML or an error's reader might stumble over.
+# A message as a person would write it, with all that a shell, JSON, HTML or an error's reader might
+# stumble over.
 WORDS = 'teams cannot run "big" jobs; <b>ask</b> ops@example.com, exceeded the budget & more: äöü 漢字 ' + "x" * 2000 + " the end"
 
 

@@ -142,7 +142,8 @@ exit 5""", nodes=3)
     assert job.failure.failure_class == job_pb2.FAILURE_CLASS_PROGRAM
     check_nothing_is_left(kubernetes, job)
     for rank in range(3):
-        # Whether a pod that was ended with the others has said more, a server that has removed it cannot tell.
+        # A server that has removed a pod cannot tell whether it has said more, if it was ended with the
+        # others.
         assert api.stdout(job.id, rank=rank).startswith(f"rank {rank}\n".encode())
 
 

@@ -29,7 +29,7 @@ def agent(kubernetes, world, broker, namespace):
 
 
 def gang(text):
-    """Of all GPUs of both nodes."""
+    """Submits a job for all GPUs of both nodes."""
     spec = whole_nodes(text, nodes=2)
     spec.kubernetes.gang = job_spec_pb2.KUBERNETES_GANG_POD_GROUP
     spec.kubernetes.scheduler_name = SCHEDULER

@@ -1,4 +1,4 @@
-"""What users write arrives byte for byte in containers too, and nothing on the way reads it: no shell, no manifest."""
+"""Users' text arrives byte for byte in containers too, and nothing on the way reads it: no shell, no manifest."""
 
 import pytest
 

@@ -11,7 +11,7 @@ from harness.daemons import BIN
 from harness.kubernetes import MANIFESTS, manifest
 
 PROGRAMS = ("muster", "muster-agent", "muster-broker")
-# What all of C++ on Debian stands on: the others bring them along.
+# Libraries that all of C++ on Debian needs: the others bring them along.
 EVERYWHERE = {"libc6", "libgcc-s1", "libstdc++6"}
 # For what it reads, not for what it links.
 NOT_LINKED = {"ca-certificates"}

@@ -31,7 +31,8 @@ def agent(kubernetes, world, broker, namespace):
 
 
 def queued(text, queue="team", cpus=1, **fields):
-    """Of so many cpus on each of its nodes; the queues of these tests have two in all."""
+    """Returns a job of so many cpus on each of its nodes; the queues of these tests have two in
+    all."""
     spec = script_spec(text, **fields)
     spec.resources.cpu_millis = cpus * 1000
     if queue:
@@ -124,7 +125,7 @@ def test_a_hold_takes_a_job_that_waits_out_of_its_queue(kubernetes, world, agent
     wait_for_reason(world, held, "insufficient unused quota")
     api.hold(held)
     wait_for_reason(world, held, HELD)
-    # That it is held the broker says at once.
+    # The broker says at once that it is held.
     eventually(lambda: kubernetes.is_held(run_key(api, held), namespace), "Kueue does not have it any more")
     gate.open()
     api.wait_state(third, SUCCEEDED)
@@ -134,7 +135,7 @@ def test_a_hold_takes_a_job_that_waits_out_of_its_queue(kubernetes, world, agent
 
 
 def held_while_launching(api, count, text="echo ran"):
-    """Those of so many jobs whose hold was accepted."""
+    """Returns the jobs, of so many, whose hold was accepted."""
     jobs = [api.submit(queued(text)) for _ in range(count)]
     return [job_id for job_id in jobs if hold_once_it_is(api, job_id, LAUNCHING)]
 
@@ -146,7 +147,7 @@ def test_a_job_that_is_held_while_it_is_launched_never_runs_until_it_is_released
     held = held_while_launching(api, HOLDS)
     assert len(held) == HOLDS, "nothing could begin"
     for job_id in held:
-        # That it is held the broker says at once.
+        # The broker says at once that it is held.
         eventually(lambda job_id=job_id: kubernetes.is_held(run_key(api, job_id), namespace), f"Kueue does not have job {job_id}")
     last = api.submit(queued("echo last"))
     kubernetes.stop_queue(namespace, policy="None")
@@ -160,7 +161,7 @@ def test_a_job_that_is_held_while_it_is_launched_never_runs_until_it_is_released
         assert len(api.get(job_id).runs) == 1 and api.stdout(job_id) == b"ran\n"
 
 
-# What Kueue has admitted it lets go, whatever queue the Job names by then.
+# Kueue lets go what it has admitted, whatever queue the Job names by then.
 def test_a_hold_while_kueue_admits_is_kept_or_the_history_says_that_it_came_too_late(kubernetes, agent, api, namespace):
     del agent
     kubernetes.make_queue(namespace, cpus=16)

@@ -1,5 +1,5 @@
-"""Broker and agent die at any moment of the life of jobs on Kubernetes: each job runs once, and nothing is left over. What
-happens to Kubernetes itself is in test_faults.py."""
+"""Broker and agent die at any moment of the life of jobs on Kubernetes: each job runs once, and nothing is left over.
+test_faults.py has the faults of Kubernetes itself."""
 
 import random
 

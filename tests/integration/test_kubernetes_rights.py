@@ -14,7 +14,7 @@ kubernetes = kubernetes_fixture(nodes=1, gpus=0)
 
 NAMESPACE = "runs"
 
-# What the agent does in the namespace of its runs.
+# The agent's needs in the namespace of its runs.
 NEEDED = [
     *((verb, "batch", "jobs") for verb in ("create", "get", "list", "watch", "patch", "delete")),
     *(("create", group, kind) for group, kind in (("", "secrets"), ("", "services"),
@@ -28,7 +28,7 @@ NEEDED = [
     *((verb, "kueue.x-k8s.io", kind) for verb in ("list", "watch") for kind in ("localqueues", "workloads")),
     ("get", "kueue.x-k8s.io", "localqueues"),
 ]
-# What would let it, or whoever takes its token, do more than run jobs.
+# Rights that would let it, or whoever takes its token, do more than run jobs.
 FORBIDDEN = [
     ("get", "", "pods"), ("get", "kueue.x-k8s.io", "workloads"), ("get", "", "configmaps"),
     ("get", "", "secrets"), ("list", "", "secrets"), ("watch", "", "secrets"), ("update", "", "secrets"),

@@ -42,7 +42,7 @@ def blocked(kubernetes, world, agent, api, namespace):
 
 
 def gang(text):
-    """Of all GPUs of both nodes."""
+    """Submits a job for all GPUs of both nodes."""
     spec = whole_nodes(text, nodes=2)
     spec.kubernetes.gang = job_spec_pb2.KUBERNETES_GANG_VOLCANO
     return spec
@@ -53,7 +53,7 @@ def pod_groups(kubernetes, namespace):
 
 
 def says_volcano(text):
-    """Whether the text says why a gang waits: of its pod that has no node, or of all of them."""
+    """Tells whether the text says why a gang waits: of its pod that has no node, or of all of them."""
     return any(f"Unschedulable: {words}" in text for words in ("0/2 nodes are unavailable: ", "pod group is not ready, "))
 
 

@@ -222,7 +222,7 @@ def test_a_hold_during_the_launch_is_kept_or_the_history_says_that_it_came_too_l
         api.release(job_id)
     for job in api.list_all():
         runs = api.wait_state(job.id, SUCCEEDED).runs
-        # What a pod wrote that the suspension took away, the server may not tell any more, and a line says so.
+        # The server may no longer have the output of a pod that the suspension took away, and a line says so.
         said = [line for line in api.stdout(job.id).splitlines() if not line.startswith(b"muster: ")]
         assert said == [b"ran"], "once, in its last run"
         # A program that began in the moment of the suspension has ended with it, and another run has followed.

@@ -141,7 +141,7 @@ def test_a_run_goes_on_while_ssh_is_cut_and_is_not_doubled(api, world, cluster, 
 
 
 def told_reason(api, job_id):
-    """What is told of why a RUNNING job is as it is: by list, show, and of its run."""
+    """Returns the reasons of a RUNNING job: by list, show, and of its run."""
     job = api.get(job_id)
     assert job.state == RUNNING
     return {api.list_page().jobs[0].state_reason.message, job.state_reason.message, job.runs[-1].state_reason.message}
@@ -260,7 +260,7 @@ def test_a_host_that_dies_in_the_middle_fails_its_runs_as_infra_when_it_is_back(
     dead = cluster.hosts[1]
     dead.crash()
     holds_for(lambda: api.get(job_id).state == RUNNING, "nothing is known yet", 2)
-    # As after a boot: the claim is of another one.
+    # The claim comes from another boot.
     claim = dead.run_directory("lab", job.runs[-1].run_key) / "claim"
     boot = open("/proc/sys/kernel/random/boot_id", encoding="ascii").read().strip()
     claim.write_bytes(claim.read_bytes().replace(boot.encode(), b"0" * len(boot)))

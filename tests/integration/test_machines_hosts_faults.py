@@ -1,4 +1,4 @@
-"""What goes wrong between an agent and hosts that it reaches over SSH, and on them: nothing is lost, doubled or held up."""
+"""Faults between an agent and hosts that it reaches over SSH, and on them: nothing is lost, doubled or held up."""
 
 from muster.v1 import job_pb2, job_spec_pb2
 import pytest

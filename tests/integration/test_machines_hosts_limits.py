@@ -1,4 +1,4 @@
-"""What hosts over SSH hold runs to: memory at its limit, and containers, by podman itself."""
+"""The limits to which hosts over SSH hold runs: memory, and containers, by podman itself."""
 
 import os
 import subprocess

@@ -1,4 +1,5 @@
-"""What people ask of a cluster of machines through the broker: a preflight, its details, a plan."""
+"""People's questions about a cluster of machines through the broker: a preflight, its details, a
+plan."""
 
 import grpc
 from muster.v1 import clusters_service_pb2, job_pb2

@@ -13,7 +13,7 @@ from harness.daemons import BIN, REPOSITORY
 from harness.wait import eventually
 from harness.world import World
 
-# As the real one: a cluster that is there takes no options.
+# Takes no options, like the real one for a cluster that is there.
 PRETENDED_SLURM = """#!/bin/bash
 echo "$*" >>{calls}
 case $1 in
@@ -104,7 +104,7 @@ class Quickstart:
     def kill(self, name):
         pid = int((self.state / f"{name}.pid").read_text())
         os.kill(pid, signal.SIGKILL)
-        # What it holds, such as its lock, is free then.
+        # Its resources, such as its lock, are free then.
         eventually(lambda: not World.process_lives(pid), f"{name} has ended")
 
 

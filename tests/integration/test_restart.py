@@ -38,7 +38,8 @@ def test_killed_while_a_job_is_queued(trio, victim):
 @pytest.mark.parametrize("victim", VICTIMS)
 def test_killed_while_a_job_is_assigned(trio, victim):
     """The agent is frozen: what the broker sends is on the wire or in a buffer, and nobody has acted on it."""
-    # What speaks against such a job the broker has asked then; a frozen agent would let it wait with the next one.
+    # The broker has asked for the obstacles of such a job then; a frozen agent would let it wait with the next
+    # one.
     trio.api.submit(trio.counting(), validate_only=True)
     trio.agent.pause()
     job_id = trio.api.submit(trio.counting())
@@ -231,7 +232,7 @@ def test_blows_at_random_moments(trio, fault_seed):
 
 
 def submit_until_accepted(api, spec, request_id):
-    """As a careful client does it: the same request_id until the broker says yes."""
+    """Submits as a careful client does: the same request_id until the broker says yes."""
     def attempt():
         try:
             return api.submit(spec, request_id)

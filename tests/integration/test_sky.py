@@ -1,4 +1,4 @@
-"""What SkyPilot's users do with muster sky, on a cluster of plain machines."""
+"""SkyPilot users' work with muster sky, on a cluster of plain machines."""
 
 import re
 import subprocess

@@ -62,7 +62,7 @@ def test_cancel_before_it_runs(world, api, agent):
 
 
 def test_a_cancel_while_logs_are_shipped_loses_no_byte(world, api, agent):
-    """What was written until the end arrives, and no less: the link keeps the file when the run is forgotten."""
+    """All output until the end arrives, and no less: the link keeps the file when the run is forgotten."""
     link = world.path("agent-lab") / "written"
     job_id = api.submit(script_spec(f"""ln ../slurm-logs/rank-0.out {link}
 trap 'echo end; exit 0' TERM

@@ -12,7 +12,7 @@ from harness.stubs import REPOSITORY
 
 EXAMPLE = REPOSITORY / "deploy" / "examples" / "cosmos-rl.yaml"
 PLUGIN = BIN / "muster_test_pyxis.so"
-# As deploy/examples/cosmos-rl.yaml asks.
+# A cluster as deploy/examples/cosmos-rl.yaml asks for it.
 slurm = cluster_fixture("--nodes", "4", "--cpus", "64", "--gpus", "8", "--no-dbd", "--pyxis", PLUGIN)
 
 

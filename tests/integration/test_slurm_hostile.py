@@ -1,4 +1,4 @@
-"""What users write arrives byte for byte, whatever it looks like, and no shell on the way reads it.
+"""Users' text arrives byte for byte, whatever it looks like, and no shell on the way reads it.
 
 Arguments, values of variables, scripts, setups, names, comments and directories go from a client through broker, agent,
 sbatch and batch script to the program, with one agent on the login node, with the other over SSH; and what is said of
@@ -16,8 +16,8 @@ from harness.slurm import USER
 
 # With each of the two agents, not counting what jobs are named.
 STRINGS = 10_000
-# What a job carries. Those of a setup are written into its text, each quoted as a shell wants it; the lines of a script
-# stand behind its end.
+# Words that one job carries. Words of a setup are written into its text, each quoted as a shell wants it; the lines of
+# a script stand behind its end.
 WORDS_PER_JOB = 500
 VARIABLES_PER_JOB = 100
 SETUP_STRINGS_PER_JOB = 20
@@ -88,7 +88,7 @@ class Sent:
         self.name, self.comment = hostile.name(), hostile.name()
         self.setup = self.strings(SETUP_STRINGS_PER_JOB)
         self.values = self.strings(VARIABLES_PER_JOB)
-        # What each rank prints.
+        # The output of each rank.
         self.printed = []
 
     def strings(self, count):

@@ -1,6 +1,6 @@
 """The stand-ins for Pyxis and enroot, on a real Slurm: that they behave as the real ones were seen to.
 
-What Muster's own tests conclude from them is worth what this file holds. What they cannot show is in their README.
+Conclusions of Muster's own tests are only as good as this file. Their README says what they cannot show.
 """
 
 import os
@@ -78,7 +78,7 @@ class Lab:
         return credentials
 
     def containers(self):
-        """Those that are on the nodes' disks."""
+        """Returns the containers that are on the nodes' disks."""
         return sorted(path.name for path in (self.cluster.directory / "pyxis" / "run").glob("*/*/data/*"))
 
 

@@ -1,4 +1,5 @@
-"""What people ask of a real Slurm cluster: preflights also with broken doors, its details, plans; and held jobs."""
+"""People's questions about a real Slurm cluster: preflights also with broken doors, its details, plans; and held
+jobs."""
 
 import shutil
 

@@ -1,4 +1,4 @@
-"""What a Slurm user does, through muster and beside it, on a real Slurm: the same scripts, the same files."""
+"""A Slurm user's work, through muster and beside it, on a real Slurm: the same scripts, the same files."""
 
 import shutil
 import subprocess
@@ -11,7 +11,8 @@ from harness.fixtures import cluster_fixture
 from harness.slurm import AS_USER, USER
 from harness.wait import eventually
 
-# As Slurm's manual has them: one node, 8 cores, 10 GB, a GPU by its type, the number in the output's name.
+# A script like those of Slurm's manual: one node, 8 cores, 10 GB, a GPU by its type, the number in the
+# output's name.
 MANUAL = """#!/bin/bash
 #SBATCH --job-name=manual
 #SBATCH --nodes=1
@@ -33,7 +34,8 @@ TASKS = """#!/bin/sh
 srun sh -c 'echo task $SLURM_PROCID' | sort
 echo "$SLURM_NTASKS tasks" >&2
 """
-# What is easily read otherwise: quotes, comments, values on the next line, beginnings of names, what is switched off.
+# A script that is easily misread: quotes, comments, values on the next line, beginnings of names, options that are
+# switched off.
 TRICKY = """#!/bin/bash
 # a comment
 #SBATCH -J "two words" --comment='it''s' # trailing
@@ -95,7 +97,8 @@ def desk(world, slurm, agent):
 
 
 def outputs(directory):
-    """What the files that a script has made hold, by their names without Slurm's numbers and without directories."""
+    """Returns the content of the files that a script has made, by their names without Slurm's numbers and without
+    directories."""
     found = {}
     for path in directory.iterdir():
         if path.name == "script.sh":
@@ -182,7 +185,7 @@ def test_a_dependency_names_jobs_by_musters_numbers(world, api, desk):
 @pytest.mark.parametrize("words", [
     (), ("-N",), ("-s", "-p", "gpu,short"), ("-h", "-o", "%P|%a|%l|%D|%t|%N|%c|%C|%m|%G|%F|%L"), ("-N", "-o", "%N %T %R")])
 def test_sinfo_prints_what_slurms_own_prints(world, slurm, agent, words):
-    # What earlier jobs had is still being freed.
+    # The resources of earlier jobs are still being freed.
     eventually(lambda: set(slurm.slurm("sinfo", "-h", "-N", "-o", "%t").split()) == {"idle"}, "all nodes are idle")
     expected = [line.split() for line in slurm.slurm("sinfo", *words).splitlines()]
     shown = [line.split() for line in world.cli("sinfo", *words).stdout.splitlines()]

@@ -13,7 +13,7 @@ from harness.world import BROKER_CONFIG
 UNITS = pathlib.Path(__file__).parents[2] / "deploy" / "systemd"
 BROKER, KUBERNETES, HOST = "muster-broker.service", "muster-agent@.service", "muster-agent-host@.service"
 PROGRAMS = "/usr/local/bin"
-# As systemd counts, of 100: what shuts out the network, or has a user for each start, neither of the two can have.
+# systemd's measure, of 100: neither of the two can shut out the network, or have a user for each start.
 MOST_EXPOSED = 25
 ANALYZE_S = 60
 

@@ -73,7 +73,7 @@ def test_a_directory_over_the_cap_is_refused_with_its_largest_files(world, proje
 
 
 def has_more_than(size, directory):
-    """Whether a file in it is larger; others come and go."""
+    """Tells whether a file in it is larger; others come and go."""
     with contextlib.suppress(FileNotFoundError):
         return any(path.stat().st_size > size for path in directory.iterdir())
     return False

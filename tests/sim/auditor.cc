@@ -191,7 +191,7 @@ void Auditor::CheckRunStep(uint64_t job, JobBook* book, const v1::Transition& tr
   }
   if (to == v1::RUN_STATE_ASSIGNED) CheckAssignment(job, *book, transition);
   run.was_canceled = book->cancel_requested;
-  // Whether it should be is looked at when the whole end is known.
+  // The end of its run decides, which is looked at when the whole end is known.
   run.is_followed = to == v1::RUN_STATE_FAILED && transition.job_state() == v1::JOB_STATE_QUEUED;
   if (run.is_followed) world_.Count("another run after a failure");
   if (!run.is_followed && transition.job_state() != JobStateOf(to, book->cancel_requested)) {
@@ -250,7 +250,7 @@ void Auditor::CheckEnd(const std::string& run_key, const v1::Run& run, const Job
              (is(TrueEnd::Kind::kSignal) && run.exit().signal() == truth.end->code);
       break;
     case v1::RUN_STATE_CANCELED:
-      // What failed by itself in the meantime is canceled, too; what succeeded is not.
+      // A run that failed by itself in the meantime is canceled, too; one that succeeded is not.
       good = is(TrueEnd::Kind::kCanceled) ||
              (book.cancel_requested && (never_there || (truth.end && !succeeded)));
       break;

@@ -46,7 +46,7 @@ namespace muster::sim {
 // How a command really ended.
 struct TrueEnd {
   enum class Kind { kExit, kSignal, kCanceled, kVanished, kRefused };
-  // Of a command that failed.
+  // The fault of a command that failed.
   enum class Fault { kProgram, kCluster, kPreemption };
   Kind kind = Kind::kExit;
   int code = 0;
@@ -137,7 +137,7 @@ class Auditor {
   void CheckConservation();
   void CheckRetryStep(uint64_t job, JobBook* book, const v1::Transition& transition);
   void CheckAssignment(uint64_t job, const JobBook& book, const v1::Transition& transition);
-  // Whether the end of a run was followed by what its job's policy and the truth ask for.
+  // Checks that the end of a run was followed by what its job's policy and the truth ask for.
   void CheckFollowed(const std::string& run_key, const RunBook& run, const JobBook& book);
   void CheckWait(uint64_t job, JobBook* book, const core::UpdateJob& update);
   void CheckRunStep(uint64_t job, JobBook* book, const v1::Transition& transition);

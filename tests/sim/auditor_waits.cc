@@ -1,4 +1,4 @@
-// What the auditor knows of jobs that wait: for another run, and for their release.
+// The auditor's knowledge of jobs that wait: for another run, and for their release.
 #include <algorithm>
 
 #include "fmt/format.h"
@@ -36,8 +36,8 @@ void Auditor::ReleaseAcknowledged(uint64_t job) {
 
 void Auditor::ClockJumped(absl::Duration by) {
   last_clock_jump_ = world_.loop.now();
-  // Whether the broker takes the jump into account, or dies before it can, is open: the earlier of
-  // both times counts, until a row says more.
+  // The earlier of both times counts, since the broker may take the jump into account or die before
+  // it can:
   for (auto& [id, book] : jobs_) {
     if (book.wait_ends) *book.wait_ends += std::min(by, absl::ZeroDuration());
   }
@@ -70,7 +70,7 @@ void Auditor::CheckAssignment(uint64_t job, const JobBook& book, const v1::Trans
 
 void Auditor::CheckWait(uint64_t job, JobBook* book, const core::UpdateJob& update) {
   if (!update.retry_time || !book->wait_ends || *update.retry_time == *book->wait_ends) return;
-  // What is left of a wait stays the same when the clock is set.
+  // The rest of a wait stays the same when the clock is set.
   if (last_clock_jump_ < book->wait_begins) {
     Fail("retry", fmt::format("the time of job {}'s next run is off by {}", job,
                               absl::FormatDuration(*update.retry_time - *book->wait_ends)));

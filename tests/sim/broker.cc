@@ -293,7 +293,7 @@ void SimBroker::Do(core::CloseAgent& effect) {
   if (node.empty()) return;
   world_.history.Note(world_.loop, "broker: closes session {}: {}", effect.session,
                       effect.status.ToString());
-  // What is under way may still come in.
+  // Messages under way may still come in.
   node.mapped()->Cut();
 }
 

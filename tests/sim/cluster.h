@@ -2,9 +2,9 @@
 //
 // Calls take time to arrive and to be answered. A launch may be accepted although its answer is
 // lost, and even appear some time later; the scheduler may be unreachable; it forgets jobs soon
-// after their end; it requeues and suspends. What a run left in its directory (that it started, how
-// its command ended) outlives the scheduler's memory. The cluster knows nothing of agents'
-// restarts: calls under way go on.
+// after their end; it requeues and suspends. Records that a run left in its directory (that it
+// started, how its command ended) outlive the scheduler's memory. The cluster knows nothing of
+// agents' restarts: calls under way go on.
 #ifndef MUSTER_TESTS_SIM_CLUSTER_H_
 #define MUSTER_TESTS_SIM_CLUSTER_H_
 
@@ -25,7 +25,7 @@ inline constexpr absl::Duration kLongestFlight = absl::Seconds(20);
 
 class SimCluster {
  public:
-  // What kind of scheduler it is.
+  // The kind of scheduler that it is.
   struct Temper {
     bool is_slurm = true;  // else plain machines: a launch is seldom unclear, nothing is requeued
     bool keeps_history = true;                  // knows how a forgotten job ended (sacct)
@@ -40,14 +40,14 @@ class SimCluster {
   const Temper& temper() const { return temper_; }
   v1::Inventory Inventory() const;
 
-  // As agents::Backend, but the answer comes later.
+  // The calls of agents::Backend, but the answer comes later.
   void Launch(const agent::v1::Assignment& assignment,
               std::function<void(agents::LaunchOutcome)> answer);
   void Lookup(const agents::RunHandle& run, std::function<void(agents::LookupOutcome)> answer);
   void Observe(std::vector<agents::RunHandle> runs,
                std::function<void(agents::ObserveOutcome)> answer);
   void Cancel(const agents::RunHandle& run, std::function<void(absl::Status)> answer);
-  // What waits does not start while it is held.
+  // A waiting run does not start while it is held.
   void SetHeld(const agents::RunHandle& run, bool held, std::function<void(absl::Status)> answer);
   void Forget(const std::string& run_key);
 

@@ -1,7 +1,7 @@
 // One connection between an agent and the broker: two ordered streams of messages, each with delays
 // of its own.
 //
-// A link can be cut at any moment. What was under way is then lost, or still arrives; each end
+// A link can be cut at any moment. Messages under way are then lost, or still arrive; each end
 // hears of the cut some time later, or never, and has to notice the silence.
 #ifndef MUSTER_TESTS_SIM_LINK_H_
 #define MUSTER_TESTS_SIM_LINK_H_
@@ -20,8 +20,8 @@ namespace muster::sim {
 
 class Link : public std::enable_shared_from_this<Link> {
  public:
-  // What an end does with what comes. An end that is gone has none. Called as a copy, because an
-  // end may hang up in it.
+  // The handlers of an end for arriving messages. An end that is gone has none. Called as a copy,
+  // because an end may hang up in it.
   struct BrokerEnd {
     std::function<void(agent::v1::ConnectRequest)> on_message;
     std::function<void()> on_broken;

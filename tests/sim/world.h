@@ -1,4 +1,4 @@
-// What every part of a simulation shares: time, chance, faults and the history.
+// The parts that a whole simulation shares: time, chance, faults and the history.
 #ifndef MUSTER_TESTS_SIM_WORLD_H_
 #define MUSTER_TESTS_SIM_WORLD_H_
 
@@ -62,7 +62,7 @@ inline constexpr MutationName kMutations[] = {
     {Mutation::kWatchSkips, "watch-skips"},
 };
 
-// What went on, one line for each step. Costs nothing unless it is wanted.
+// The events, one line for each step. Costs nothing unless it is wanted.
 class History {
  public:
   explicit History(bool wanted) : wanted_(wanted) {}
@@ -86,8 +86,8 @@ struct World {
   World(uint64_t seed, Mutation mutation, bool wants_history)
       : random(seed), mutation(mutation), history(wants_history) {}
 
-  // Whether a fault of this probability strikes now; never once the faults are over. The draw is
-  // made in any case.
+  // Returns whether a fault of this probability strikes now; never once the faults are over. The
+  // draw is made in any case.
   bool Strikes(double probability) { return random.Chance(probability * intensity) && faults; }
   bool Has(Mutation wanted) const { return mutation == wanted; }
   // Counts something that is to happen in some seed, or the simulation does not test it.

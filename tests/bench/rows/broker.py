@@ -11,7 +11,7 @@ from rows.setting import cpu_seconds, fresh_broker, memory_bytes, running_tool, 
 IDLE_AGENTS = 2000
 # The broker's default heartbeat interval.
 HEARTBEAT_S = 5
-# As muster-bench ingest-logs writes them.
+# muster-bench ingest-logs writes lines of these sizes.
 LINES = 200
 LINE_INTERVAL_S = 0.02
 

@@ -119,7 +119,8 @@ def _copies(template, name, **labels):
 
 
 def kubernetes_watch_memory(short):
-    """What the agent needs more when there are thousands of Jobs of Muster's: seen one by one, and listed at its start."""
+    """Measures how much more the agent needs when there are thousands of Jobs of Muster's: seen one by one, and listed at
+    its start."""
     jobs = 50 if short else 5000
     cluster = KubernetesCluster(gpus=0)
     try:
@@ -144,7 +145,8 @@ def kubernetes_watch_memory(short):
 
 
 def kubernetes_runs_memory(short):
-    """What the agent needs more for thousands of runs of its own that wait for a GPU, each with its Job and Secret."""
+    """Measures how much more the agent needs for thousands of runs of its own that wait for a GPU, each with its Job
+    and Secret."""
     runs = 20 if short else 5000
     cluster = KubernetesCluster(gpus=1)
     try:

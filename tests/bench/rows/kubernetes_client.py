@@ -91,7 +91,7 @@ class Watch:
 
 
 def has_ended(thing):
-    """Whether a Job or a pod is over."""
+    """Tells whether a Job or a pod is over."""
     status = thing.get("status", {})
     return (status.get("phase") in ("Succeeded", "Failed")
             or any(each["type"] in ("Complete", "Failed") and each["status"] == "True"

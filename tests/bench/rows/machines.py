@@ -70,7 +70,7 @@ def hosts_1000(short):
 
 
 def hosts_latency(short):
-    """As machines_latency, on a host over SSH."""
+    """The same as machines_latency, on a host over SSH."""
     jobs = 5 if short else 100
     with _host() as (world, host, key):
         started, told = _job_latency(world.api(world.broker), jobs)

@@ -17,11 +17,11 @@ FILTERS = {"": ("", ()),
            "state = RUNNING": ("j.state = 3 AND", ()),
            "NOT name = x": ("j.name <> 'x' AND", ())}
 PAGE_ROWS = "SELECT j.* FROM job j WHERE {} j.id < ? ORDER BY j.id DESC LIMIT ?"
-# What ListJobs gives without page_size.
+# The number of jobs that ListJobs returns without page_size.
 PAGE_SIZE = 100
 BEFORE_ALL = 2**62
 
-# What a restarted broker reads of jobs that have not ended, without keeping it.
+# The rows that a restarted broker reads of jobs that have not ended, without keeping them.
 LIVE_ROWS = """SELECT count(*), sum(j.id + j.state + j.priority + j.job_sequence + j.runs),
                sum(length(j.project) + length(s.spec) + length(r.request_id) + (r.fingerprint & 1))
                FROM job j JOIN job_spec s ON s.id = j.id LEFT JOIN request r ON r.job = j.id WHERE j.end_time IS NULL"""

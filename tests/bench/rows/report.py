@@ -45,7 +45,7 @@ def write(figures, path):
 
 
 def read(path):
-    """What write() has written."""
+    """Reads the file of write()."""
     return json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
 
 

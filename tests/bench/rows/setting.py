@@ -1,4 +1,4 @@
-"""What the rows share: a fresh broker, and the load tool beside it."""
+"""Shared by the rows: a fresh broker, and the load tool beside it."""
 
 import contextlib
 import json
@@ -46,7 +46,7 @@ def _arguments(verb, options):
 
 
 def tool(verb, **options):
-    """What muster-bench found out."""
+    """Returns the findings of muster-bench."""
     done = subprocess.run(_arguments(verb, options), text=True, stdout=subprocess.PIPE, timeout=TOOL_TIMEOUT_S,
                           stdin=subprocess.DEVNULL, check=True)
     return json.loads(done.stdout)

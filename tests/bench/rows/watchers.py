@@ -15,7 +15,7 @@ def _run_jobs(world, jobs):
 
 
 def watchers(short):
-    """What GetJob takes while jobs run and many watch all of them, and until each has seen all."""
+    """Measures GetJob while jobs run and many watch all of them, and until each has seen all."""
     jobs, count = (200, 20) if short else (JOBS, WATCHERS)
     with fresh_broker() as world:
         with running_tool("get-jobs", address=world.broker.address, rate=ASKED) as unwatched:
@@ -34,7 +34,7 @@ def watchers(short):
 
 
 def watchers_unread(short):
-    """What a watcher that never reads costs the broker in the end."""
+    """Measures the cost of a watcher that never reads."""
     jobs = 200 if short else JOBS
     memory = []
     for count in (1, 1 + UNREAD):

@@ -55,7 +55,7 @@ QueuedRun AnyRun(uint64_t number, bool distinct, std::mt19937_64* random) {
   return run;
 }
 
-// Of this thread's processor time, so that what else the machine does is not counted.
+// Measures this thread's processor time, so that the machine's other work is not counted.
 double MillisecondsOf(const std::function<void()>& work) {
   const auto now = [] {
     timespec time = {};

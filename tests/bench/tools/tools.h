@@ -62,7 +62,7 @@ absl::Status WatchWithoutReading(const Load& load);
 // the calls.
 absl::Status GetJobs(const Load& load);
 
-// What the load submits.
+// The jobs that the load submits.
 v1::JobSpec SampleSpec(uint64_t number);
 
 // Reads standard input to its end.

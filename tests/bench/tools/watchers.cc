@@ -29,7 +29,7 @@ constexpr absl::Duration kBeginPatience = absl::Seconds(60);
 constexpr absl::Duration kQuiet = absl::Seconds(5);
 constexpr absl::Duration kLook = absl::Milliseconds(100);
 
-// What one watcher has seen.
+// The changes that one watcher has seen.
 struct Seen {
   uint64_t changes = 0;
   uint64_t sequences = 0;  // their sum

@@ -1,1 +1,1 @@
-"""What can go wrong between Muster and a Slurm cluster, each as a function that makes it happen N times."""
+"""The faults between Muster and a Slurm cluster, each as a function that makes it happen N times."""

@@ -156,7 +156,8 @@ class Strike:
             eventually(lambda: self._has_died() or condition(), words)
 
     def end(self):
-        """The agent dies no more, and has been started again. Whether it has died as often as it was to."""
+        """The agent dies no more, and has been started again. Returns whether it has died as often as it
+        was to."""
         if self._is_lit and self._put_out():
             self._agent.start()
         return not self._deaths
@@ -172,7 +173,7 @@ class Strike:
         self._is_lit = True
 
     def _put_out(self):
-        """Whether the agent is dead by it."""
+        """Tells whether the agent has died of it."""
         with open(self._agent.fuse, encoding="ascii") as fuse:
             # The agent holds this lock while it counts, and until it has killed itself.
             fcntl.flock(fuse, fcntl.LOCK_EX)

@@ -8,7 +8,7 @@ CHECK = b"#!/bin/sh\n" + b"# \n" * 1000
 
 
 class Bringer:
-    """Of one lab."""
+    """The client of one lab."""
 
     def __init__(self, api):
         self._api = api

@@ -30,11 +30,11 @@ def listing():
 
 
 def strike(name, repeat=None):
-    """What it cost to have the fault so many times; without a number, as often as the long campaign has it."""
+    """The cost of N faults; without a number, as many as the long campaign has."""
     toll = Toll(wanted=repeat or REPEAT, is_whole=repeat is None)
     try:
         FAULTS[name](toll.wanted, toll)
     except AssertionError:
-        # What was counted until then is to be told, too.
+        # The counts until then are to be told, too.
         toll.wrong.append(f"{toll.moment}it did not go on: {traceback.format_exc()}")
     return toll

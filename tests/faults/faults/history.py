@@ -1,4 +1,4 @@
-"""Whether what was told of a job could have been."""
+"""Tells whether the reported history of a job is possible."""
 
 from muster.v1 import job_pb2
 

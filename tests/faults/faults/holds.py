@@ -7,8 +7,8 @@ from harness.wait import eventually
 
 @contextlib.contextmanager
 def hold_under_way(lab, number):
-    """Gives a list of one job. It was let go and has found no node, so that its Job is to be suspended for a hold. As the
-    block begins the hold has just been asked for, or, every other time, the release of what was held. After the block
+    """Gives a list of one job. It was let go and has found no node, so that its Job is to be suspended for a hold. When
+    the block begins, the hold has just been asked for, or, every other time, the release of a held job. After the block
     it is released, the hold having come about or, every other time, whether it has or not, and finds its node."""
     is_held = lambda: lab.is_held(job)
     strikes_release = number % 2 == 1

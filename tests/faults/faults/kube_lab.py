@@ -65,7 +65,8 @@ class KubernetesLab(Lab):
         try:
             yield
         finally:
-            # Of a node that was silent for long while its API server was away it has been taken already.
+            # If a node was silent for long while its API server was away, the pod has been taken
+            # already.
             self.cluster.admin("DELETE", SHUNNER_PATH)
             eventually(lambda: self.cluster.admin("GET", SHUNNER_PATH)[0] == 404, "the shunner is gone")
 
@@ -132,7 +133,7 @@ def open_kubernetes_lab(*options, nodes=1, make_agent=KubernetesCluster.make_age
 
 @contextlib.contextmanager
 def open_kueue_lab(nodes, make_agent):
-    """As above, with a Kueue."""
+    """The same as above, with a Kueue."""
     def prepare(cluster, ending):
         del ending
         cluster.make_queue("default", QUEUE, cpus=QUEUE_CPUS)

@@ -22,7 +22,7 @@ SLURM_COMMANDS = ("sbatch", "squeue", "scancel", "sacct", "sinfo", "scontrol", "
 
 
 class Lab:
-    """What one fault works with."""
+    """The tools that one fault works with."""
 
     trio_of = Trio
 
@@ -94,7 +94,7 @@ class Lab:
             self.cluster.slurm("scancel", others)
 
     def find_orphans(self):
-        """What is still left of jobs that have ended, and has not been found before; in words."""
+        """Returns, in words, the remains of jobs that have ended, without those found before."""
         with contextlib.suppress(AssertionError):
             eventually(lambda: not self.left(), "nothing is left over", ORPHAN_PATIENCE_S)
         found = self.left()
@@ -102,7 +102,8 @@ class Lab:
         return sorted(found)
 
     def left(self):
-        """What the agent has not cleaned up and nobody has complained of yet, in words."""
+        """Returns, in words, the things that the agent has not cleaned up and nobody has complained
+        of yet."""
         return self.list_things() - self._orphans
 
     def list_things(self):
@@ -111,7 +112,7 @@ class Lab:
         return {str(path) for path in [*runs.glob("*-*-*"), *runs.glob("ended/*")]}
 
     def was_doubled_by_cluster(self, job, starts):
-        """Whether the cluster itself tells that it has made so many starts of the job's only run. Slurm never does."""
+        """Tells whether the cluster itself reports so many starts of the job's only run. Slurm never does."""
         del job, starts
         return False
 

@@ -1,4 +1,5 @@
-"""What people do with a job, from its submission to its end: each agent effect of these lives is struck."""
+"""The lives of jobs as people lead them, from submission to end: each agent effect of these lives is
+struck."""
 
 import dataclasses
 import typing
@@ -166,7 +167,7 @@ ON_KUBERNETES = (
     Life("held after it was let go", _held_after_it_was_let_go),
     GIVEN_UP,
 )
-# What Kueue has let go cannot be held before it has found a node or Kueue takes it back.
+# A run that Kueue has let go cannot be held before it has found a node or Kueue takes it back.
 ON_KUEUE = (
     *EVERYWHERE,
     GIVEN_UP,

@@ -41,7 +41,7 @@ class Hosts:
         return self._made.make_agent(more=SETTINGS)
 
     def list_things(self):
-        """What hosts have of runs, and of files that are on their way."""
+        """Lists the files of runs on hosts, and files that are on their way."""
         patterns = ("runs/*-*-*", "files/incoming/*", "files/trees/*.part.*")
         return [path for host in self._made.hosts for pattern in patterns for path in host.home.glob(f".muster/*/*/{pattern}")]
 

@@ -1,4 +1,4 @@
-"""What is between an agent and its API server: passes bytes on, until a fault cuts it."""
+"""Stands between an agent and its API server: passes bytes on, until a fault cuts it."""
 
 import contextlib
 import socket

@@ -1,4 +1,4 @@
-"""What a fault cost."""
+"""Counts the cost of a fault."""
 
 import dataclasses
 import re
@@ -10,19 +10,19 @@ from harness.api import CANCELED, FAILED, SUCCEEDED
 
 from faults.history import find_wrong_steps
 
-# As the agent of a Kubernetes cluster says it.
+# The words of the agent of a Kubernetes cluster.
 REST_IS_MISSING = re.compile(rb"muster: the rest of the output of \S+ is missing: [^\n]+\n")
 
 
 @dataclasses.dataclass(frozen=True)
 class End:
-    """What is to become of a job."""
+    """The expected end of a job."""
 
     code: int = 0
     # Why it never ran.
     failure: typing.Any = None
     is_canceled: bool = False
-    # Of its command, one on each of its nodes.
+    # Expected starts of its command, one on each of its nodes.
     starts: int = 1
 
 
@@ -31,12 +31,12 @@ class Toll:
     """Counts over all repetitions of one fault."""
 
     wanted: int = 0
-    # Whether each effect of an agent is struck, however many they are.
+    # Tells whether each effect of an agent is struck, however many there are.
     is_whole: bool = False
     strikes: int = 0
     # How many there are, by the lives that they belong to.
     effects: dict = dataclasses.field(default_factory=dict)
-    # What was struck last, for complaints.
+    # The latest strike, for complaints.
     moment: str = ""
     jobs: int = 0
     retries: int = 0
@@ -124,9 +124,9 @@ class Toll:
         except AssertionError as error:
             self._call_wrong(job, f"its log of rank {rank} is {error}")
             return
-        # Of a run that the cluster has started twice, both starts may have written; one that it took back before its program
-        # began has left the words that the rest of its output is missing. Whether a pod that was deleted while the agent
-        # was away had written more nobody can tell, and the log says so.
+        # If the cluster has started a run twice, both starts may have written; a run that it took back before its program
+        # began has left the words that the rest of its output is missing. If a pod was deleted while the agent was away,
+        # nobody can tell whether it had written more, and the log says so.
         whole = lab.log_of(job.id)
         rest = log.removeprefix(whole)
         starts = max(end.starts + 1, lab.trio.runs_of(job.id))

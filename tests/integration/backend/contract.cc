@@ -13,7 +13,7 @@ using ::testing::HasSubstr;
 using Launched = agents::LaunchOutcome::Kind;
 using Found = agents::LookupOutcome::Kind;
 
-// What shells, batch scripts and manifests would rewrite.
+// Text that shells, batch scripts and manifests would rewrite.
 constexpr char kEvil[] =
     "a b\n'\"$(touch /tmp/muster-canary)`id`\\ $$ $(HOME) $$(HOME) %s #SBATCH "
     "--wrap\t*;&|<>\x7f\xc3"

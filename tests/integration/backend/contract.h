@@ -1,9 +1,9 @@
-// What every backend does alike with a run, on a real cluster of its kind: its launch and its end,
-// what it writes, cancels, holds, restarts of the agent and the clean-up, as agents/core/backend.h
-// promises them. Not here, but in tests of each kind: what people ask (Check, Describe, Plan,
-// Inventory), a cluster that is away, which is another thing for each, and replicas. Time limits,
-// which Slurm has by the minute, are in jobs/time-limit.yaml.
-// Each kind's test program links muster_backend_contract and names its clusters:
+// Tests what every backend does alike with a run, on a real cluster of its kind: its launch and its
+// end, what it writes, cancels, holds, restarts of the agent and the clean-up, as
+// agents/core/backend.h promises them. Tests of each kind have the rest: answers to people (Check,
+// Describe, Plan, Inventory), a cluster that is away, which is another thing for each, and
+// replicas. Time limits, which Slurm has by the minute, are in jobs/time-limit.yaml. Each kind's
+// test program links muster_backend_contract and names its clusters:
 //
 //   INSTANTIATE_TEST_SUITE_P(Slurm, BackendContractTest, testing::Values(&MakeSlurmPlace));
 #ifndef MUSTER_TESTS_INTEGRATION_BACKEND_CONTRACT_H_
@@ -30,7 +30,7 @@ class Place {
   // Has nothing left on the cluster once a run of the spec is forgotten, and has made no file.
   virtual void LeaveNothing(v1::JobSpec* /*spec*/) {}
   virtual bool IsGone(const TestRun& run) = 0;
-  // What is told of the output of a run that has written it and was canceled then.
+  // Matches the words about the output of a run that has written it and was canceled then.
   virtual testing::Matcher<std::string> OutputOfCanceled(const std::string& written) {
     return written;
   }
@@ -49,7 +49,7 @@ class BackendContractTest : public testing::TestWithParam<MakePlace> {
   const std::unique_ptr<Place> place_ = GetParam()();
 };
 
-// Of a cluster with two nodes at least.
+// Needs a cluster with two nodes at least.
 class GangContractTest : public BackendContractTest {};
 
 }  // namespace muster::driver

@@ -31,7 +31,7 @@ void Hold(TestRun* run);
 // Launches; the id goes into the handle. Fails the test unless it is launched.
 void Launch(agents::Backend& backend, TestRun* run);
 // Asks until the answer is clear, as agents do: a run that claims its files at that moment is not
-// found, nor absent. What is unclear after kPatience is returned as it is.
+// found, nor absent. An outcome that is still unclear after kPatience is returned as it is.
 agents::LaunchOutcome LaunchAgain(agents::Backend& backend, const TestRun& run);
 agents::LookupOutcome LookUp(agents::Backend& backend, const TestRun& run);
 // Observes all runs once.
@@ -43,7 +43,7 @@ void ObserveToEnd(agents::Backend& backend, const std::vector<TestRun*>& runs);
 void WaitFor(const std::string& what, const std::function<bool()>& condition);
 
 std::string ReadWhole(const std::string& path);
-// What the run wrote.
+// Returns the output of the run.
 std::string Output(agents::Backend& backend, const TestRun& run, uint32_t rank = 0,
                    v1::LogStream stream = v1::LOG_STREAM_STDOUT);
 

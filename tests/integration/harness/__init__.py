@@ -1,1 +1,1 @@
-"""What the integration tests are written with: daemons that can be killed, a plain gRPC client, a bounded wait."""
+"""The tools of the integration tests: daemons that can be killed, a plain gRPC client, a bounded wait."""

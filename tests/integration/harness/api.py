@@ -99,7 +99,7 @@ class Api:
         return self.jobs.WatchJobs(request, timeout=timeout_s)
 
     def changes(self, **fields):
-        """What a watch tells, without its heartbeats."""
+        """Yields the changes of a watch, without its heartbeats."""
         return (answer.change for answer in self.watch(**fields) if answer.HasField("change"))
 
     def transitions(self, job_id):
@@ -187,7 +187,7 @@ class Api:
         return list(self.clusters.CheckCluster(request, timeout=DEADLINE_S).checks)
 
     def describe(self, name):
-        """What the cluster has and does now."""
+        """Returns the resources and the present work of the cluster."""
         request = clusters_service_pb2.DescribeClusterRequest(name=name)
         return self.clusters.DescribeCluster(request, timeout=DEADLINE_S)
 
@@ -197,7 +197,7 @@ class Api:
         return list(self.jobs.PlanJob(request, timeout=DEADLINE_S).plans)
 
     def connected(self, name):
-        """Whether the broker answers and has the cluster's agent."""
+        """Tells whether the broker answers and has the cluster's agent."""
         try:
             cluster = self.cluster(name)
         except grpc.RpcError as error:

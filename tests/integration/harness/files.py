@@ -1,4 +1,4 @@
-"""What a client does to bring files to a broker, by plain gRPC."""
+"""Brings files to a broker as a client does, by plain gRPC."""
 
 import hashlib
 
@@ -30,7 +30,7 @@ def upload(api, contents):
 
 
 def missing(api, contents):
-    """Those that the broker lacks."""
+    """Returns the files that the broker lacks."""
     request = files_service_pb2.FindMissingFilesRequest(sha256=[sha256(content) for content in contents])
     lacking = set(api.files.FindMissingFiles(request, timeout=60).missing_sha256)
     return [content for content in contents if sha256(content) in lacking]

@@ -11,6 +11,7 @@ def whole_nodes(text, nodes, gpus=4):
 
 
 def pods_and_what_their_scheduler_says(kubernetes, api, job_id, namespace):
-    """Of the job's last run: its pods, and "True" or "False" for each of which a scheduler says whether it has a node."""
+    """Returns, for the job's last run, its pods, and "True" or "False" for each of which a scheduler says whether it has
+    a node."""
     pods = kubernetes.objects("pods", api.get(job_id).runs[-1].run_key, namespace)
     return pods, [one["status"] for pod in pods for one in pod["status"].get("conditions", []) if one["type"] == "PodScheduled"]

@@ -9,7 +9,8 @@ PREFIX = "muster-run-"
 
 
 def remove_groups(lists):
-    """Those that these files name, one in each line, once the processes in them are gone."""
+    """Yields the groups that these files name, one in each line, once the processes in them are
+    gone."""
     for path in lists:
         with contextlib.suppress(OSError):
             for line in path.read_text().splitlines():

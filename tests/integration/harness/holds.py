@@ -21,11 +21,12 @@ def hold_once_it_is(api, job_id, state):
 
 
 def is_hold_settled(job):
-    """Whether it is known what a hold has come to: it came too late, or nothing of the job runs until its release."""
+    """Tells whether it is known what a hold has come to: it came too late, or nothing of the job runs until its
+    release."""
     return not job.held or job.state == job_pb2.JOB_STATE_QUEUED or job.runs[-1].state_reason.code == facts_pb2.STATE_REASON_CODE_HELD
 
 
 def came_too_late(api, job_id):
-    """Whether the job's history says that a hold of it did."""
+    """Tells whether the job's history says that a hold of it did."""
     return any(step.kind == job_pb2.TRANSITION_KIND_RELEASE_REQUESTED and
                step.evidence.source == job_pb2.EVIDENCE_SOURCE_BROKER for step in api.transitions(job_id))

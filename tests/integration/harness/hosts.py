@@ -32,7 +32,8 @@ def without_programs(directory, patterns, argv):
 
 
 def is_shown_failing(world, why):
-    """Whether a host is shown as one that cannot start runs, and why: in one look, for it is tried again within seconds."""
+    """Tells whether a host is shown as one that cannot start runs, and why: in one look, for it is tried again within
+    seconds."""
     shown = world.cli("clusters", "lab", "-o", "wide").stdout
     return "failing" in shown and why in shown
 
@@ -92,7 +93,7 @@ class SshHost:
         self.process = None
 
     def freeze(self):
-        """What goes there from now on is taken, and answered by nothing, until it is cut."""
+        """From now on it takes all bytes and answers none, until it is cut."""
         for child in _children(self.process.pid):
             for session in (*_children(child), child):
                 _signal(session, signal.SIGSTOP)
@@ -152,7 +153,7 @@ class SshHost:
         return filler
 
     def pids(self):
-        """What runs there."""
+        """Returns the processes that run there."""
         mark = str(self.directory).encode()
         return [int(entry.name) for entry in pathlib.Path("/proc").glob("[0-9]*")
                 if int(entry.name) != os.getpid() and _mentions(entry, mark)]

@@ -13,12 +13,12 @@ from harness.world import World
 JOBS = REPOSITORY / "tests" / "integration" / "jobs"
 # More than there are files.
 NUMBERS_APART = 100
-# Of one that has no log: it never ran.
+# The log of a job that has none: it never ran.
 NO_LOG = ""
 
 
 def outcomes(kind):
-    """What must come of each file on clusters of that kind, by the file's name."""
+    """Returns the expected outcome of each file on clusters of that kind, by the file's name."""
     expected = yaml.safe_load((JOBS / "outcomes.yaml").read_text())
     for difference in yaml.safe_load((JOBS / "differences.yaml").read_text()):
         if kind not in difference["kinds"]:
@@ -38,7 +38,8 @@ def additions(kind):
 
 
 def is_allowed(text, wanted, added):
-    """Whether an output is as outcomes.yaml has it in `wanted`, a mapping; `added` as additions() tells them."""
+    """Tells whether an output is as outcomes.yaml has it in `wanted`, a mapping; `added` as additions() tells
+    them."""
     if "lines" in wanted:
         return sorted(text.splitlines()) == sorted(wanted["lines"]) and text.endswith("\n")
     if "begins" in wanted:
@@ -130,7 +131,7 @@ class Place:
 
     @staticmethod
     def _seen(job, failure):
-        """What came of it, in the form of outcomes.yaml."""
+        """Returns the outcome of the job, in the form of outcomes.yaml."""
         seen = {"state": job_pb2.JobState.Name(job.state).removeprefix("JOB_STATE_"), "exit": None, "failure": None,
                 "runs": len(job.runs)}
         if job.HasField("exit"):

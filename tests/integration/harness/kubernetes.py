@@ -137,7 +137,8 @@ class KubernetesCluster:
         return name
 
     def objects(self, kind, run_key=None, namespace="default"):
-        """Those of Muster's, or of one run: kind is "jobs", "pods", "secrets", "services" or "events"."""
+        """Returns Muster's objects, or those of one run: kind is "jobs", "pods", "secrets", "services" or
+        "events"."""
         group = "/apis/batch/v1" if kind == "jobs" else "/api/v1"
         label = f"muster.dev/run-key={run_key}" if run_key else "app.kubernetes.io/managed-by=muster"
         selector = "" if kind == "events" else f"?labelSelector={label.replace('=', '%3D')}"
@@ -168,14 +169,16 @@ class KubernetesCluster:
         self.wait_until_forbidden(namespace, taken["verbs"][0], group, taken["resources"][0])
 
     def wait_until_forbidden(self, namespace, verb, group, resource):
-        """What was taken from the agent's account: the API server hears of it a moment after it has stored it."""
+        """Waits until a right is taken from the agent's account: the API server hears of it a moment after it has
+        stored it."""
         attributes = {"verb": verb, "group": group, "resource": resource, "namespace": namespace}
         asked = {"spec": {"user": AGENT_USER, "groups": ["system:authenticated"], "resourceAttributes": attributes}}
         eventually(lambda: not self.must("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", asked)["status"]["allowed"],
                    f"the agent may not {verb} {resource} any more")
 
     def may(self, token, verb, group, resource, namespace, name=""):
-        """Whether who has the token may do so, asked as the agent asks: by the account itself."""
+        """Tells whether who has the token may do so, asked as the agent asks: by the account
+        itself."""
         resource, _, part = resource.partition("/")
         attributes = {"verb": verb, "group": group, "resource": resource, "subresource": part, "namespace": namespace,
                       "name": name}

@@ -52,7 +52,8 @@ class KueueCluster(KubernetesCluster):
         self.must("PATCH", f"{KUEUE}/admissionchecks/{name}/status", {"status": {"conditions": [active]}})
 
     def judge(self, check, run_key, namespace, state, message):
-        """What the controller of an admission check says of the run: the state is "Ready", "Retry" or "Rejected"."""
+        """Sets the answer of an admission check's controller about the run: the state is "Ready", "Retry" or
+        "Rejected"."""
         said = {"name": check, "state": state, "message": message, "lastTransitionTime": LONG_AGO}
         self._patch_workload(run_key, namespace, {"status": {"admissionChecks": [said]}}, "/status")
 
@@ -69,19 +70,20 @@ class KueueCluster(KubernetesCluster):
         return self.objects("jobs", run_key, namespace)[0]["metadata"]["labels"].get(QUEUE_LABEL)
 
     def workload_of(self, run_key, namespace):
-        """What Kueue has made of the run's Job; None: nothing yet."""
+        """Returns the Workload that Kueue has made for the run's Job; None: nothing yet."""
         for workload in self.must("GET", f"{KUEUE}/namespaces/{namespace}/workloads")["items"]:
             if workload["metadata"]["ownerReferences"][0]["name"] == run_key:
                 return workload
         return None
 
     def is_held(self, run_key, namespace):
-        """Whether Kueue knows the run's Job as one that it is not to let go, and keeps no room for it."""
+        """Tells whether Kueue knows the run's Job as one that it is not to let go, and keeps no room for
+        it."""
         workload = self.workload_of(run_key, namespace)
         return bool(workload) and workload["spec"]["queueName"] == HELD_QUEUE and not _holds(workload, "QuotaReserved")
 
     def has_reserved(self, run_key, namespace):
-        """Whether Kueue keeps room for the run."""
+        """Tells whether Kueue keeps room for the run."""
         workload = self.workload_of(run_key, namespace)
         return workload is not None and _holds(workload, "QuotaReserved")
 

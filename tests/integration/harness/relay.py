@@ -1,4 +1,4 @@
-"""What is between an agent and its broker: passes bytes on, and stalls where a test wants to strike."""
+"""Stands between an agent and its broker: passes bytes on, and stalls where a test wants to strike."""
 
 import contextlib
 import socket
@@ -8,7 +8,7 @@ CHUNK_BYTES = 65536
 
 
 class StallingRelay:
-    """A socket `path` in place of the broker's. Of each connection it passes the first `after_bytes` that come from the
+    """A socket `path` in place of the broker's. It passes the first `after_bytes` of each connection that come from the
     broker, and the others once it is opened."""
 
     def __init__(self, broker, path, after_bytes):

@@ -60,7 +60,7 @@ class Trio:
 
 
 class PodTrio(Trio):
-    """Of a Kubernetes agent with allow_host_path: its jobs see the test's directory."""
+    """A job of a Kubernetes agent with allow_host_path: its jobs see the test's directory."""
 
     def counting(self, text=""):
         return show_directory(super().counting(text), self.world.root)

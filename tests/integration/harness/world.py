@@ -113,7 +113,7 @@ class World:
 
     @staticmethod
     def process_lives(pid):
-        """Whether the process runs; one that has ended and waits for its parent does not."""
+        """Tells whether the process runs; one that has ended and waits for its parent does not."""
         try:
             stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
         except OSError:

@@ -20,7 +20,7 @@ BackendPlace::BackendPlace() : kubeconfig_(LeastRightsKubeconfig(cluster_, name_
 BackendPlace::~BackendPlace() {
   backend_.reset();
   std::filesystem::remove_all(state_dir_);
-  // What a test has left takes room from the next one's.
+  // Objects that a test has left take room from the next one's.
   cluster_.Admin("DELETE", "/api/v1/namespaces/" + name_space_);
 }
 

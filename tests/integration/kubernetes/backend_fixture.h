@@ -39,7 +39,7 @@ class BackendPlace : public driver::Place {
   testing::Matcher<std::string> OutputOfCanceled(const std::string& written) override;
 
   KubernetesConfig Config() const;
-  // As an agent that is started, with the runs of its journal; the one that was there is gone.
+  // Starts an agent with the runs of its journal; the one that was there is gone.
   void Start(const KubernetesConfig& config, const std::vector<agents::RunHandle>& adopted = {});
   TestRun RunToEnd(v1::JobSpec spec);
   // A spec whose script can wait for OpenGate with kAwaitGate: containers see nothing else of this

@@ -197,7 +197,7 @@ TEST_F(KubernetesBackendTest, ALaunchThatWasCutShortCannotStartAndIsCompletedByT
   JobObject job;
   bool is_new = false;
   ASSERT_FALSE(calls.CreateJob(*objects, &job, &is_new).has_value());
-  // As far as an agent came that was killed.
+  // An agent that was killed came as far as this.
   ASSERT_FALSE(calls.CreateOwned(*objects, job, is_new).has_value());
   EXPECT_EQ(backend().Lookup(run.handle).kind, Found::kAbsent);
   Launch(backend(), &run);

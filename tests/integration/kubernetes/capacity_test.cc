@@ -1,5 +1,5 @@
-// What is said of a real cluster: its nodes, what is used of them, what fits, and what a preflight
-// finds.
+// Tests the view of a real cluster: its nodes, what is used of them, what fits, and what a
+// preflight finds.
 #include <cstdlib>
 #include <map>
 
@@ -78,7 +78,7 @@ class View {
     state_dir_ = mkdtemp(directory.data());
     Restart();
   }
-  // As a new agent would.
+  // Restarts the view as a new agent would.
   void Restart() {
     view_.reset();
     view_ = std::make_unique<ClusterView>(config_, api_.get(), state_dir_);
@@ -379,7 +379,7 @@ TEST(KubernetesCapacityOnClusterTest, NamespacesThatAreMissingOrGoingAreToldEach
   View view;
   const std::string going = view.cluster().MakeNamespace();
   const std::string path = "/api/v1/namespaces/" + going;
-  // What nobody finishes keeps a namespace from being gone.
+  // An object that nobody finishes keeps a namespace from being gone.
   view.cluster().MustDo("POST", path + "/configmaps",
                         {{"metadata", {{"name", "stays"}, {"finalizers", {"muster.dev/test"}}}}});
   view.cluster().MustDo("DELETE", path);

@@ -1,4 +1,4 @@
-// What every backend does alike, on a real Kubernetes cluster, with the least rights.
+// Tests the common contract of backends on a real Kubernetes cluster, with the least rights.
 #include "tests/integration/backend/contract.h"
 
 #include "tests/integration/kubernetes/backend_fixture.h"

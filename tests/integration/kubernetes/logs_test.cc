@@ -108,7 +108,7 @@ class KubernetesLogsTest : public ::testing::Test {
   }
   std::string Gate() const { return cluster_.directory() + "/gate-" + name_space_; }
   void Open(const std::string& name) const { std::ofstream(Gate() + "/" + name).close(); }
-  // Whether the node has begun a new file for the pod's log.
+  // Returns whether the node has begun a new file for the pod's log.
   bool IsRotated() const {
     const std::filesystem::recursive_directory_iterator files(
         cluster_.directory(), std::filesystem::directory_options::skip_permission_denied);
@@ -168,7 +168,7 @@ TEST_F(KubernetesLogsTest, OutputComesWhileThePodRunsAndItsInitContainersFirst) 
   const std::string output = Output();
   EXPECT_THAT(output, HasSubstr("setup\n"));
   EXPECT_THAT(output, HasSubstr("problem\n"));
-  // Of a pod that is deleted a line may say that nobody can tell whether that was all.
+  // If a pod is deleted, a line may say that nobody can tell whether that was all.
   EXPECT_EQ(output.substr(0, output.find("muster: ")).size(),
             std::string("setup\nproblem\nbefore\n").size());
 }

@@ -1,4 +1,4 @@
-// What a run becomes, taken by a real API server and run.
+// Tests the objects of a run, which a real API server takes and runs.
 #include "agents/kubernetes/manifest/manifest.h"
 
 #include <filesystem>
@@ -65,7 +65,7 @@ class ManifestOnClusterTest : public testing::Test {
     return "/api/v1/namespaces/" + name_space_ + "/" + what;
   }
 
-  // As the backend does it.
+  // Launches the run as the backend does.
   void Launch() {
     const absl::StatusOr<RunObjects> objects = MakeObjects(assignment_, config_, name_space_);
     ASSERT_TRUE(objects.ok()) << objects.status();
@@ -90,7 +90,7 @@ class ManifestOnClusterTest : public testing::Test {
     return end;
   }
 
-  // Of the pod of that index.
+  // Returns the log of the pod of that index.
   std::string LogOf(uint32_t index, const std::string& container = kMainContainer) {
     const Json pods = cluster_.MustDo("GET", Core("pods"));
     for (const Json& item : pods.at("items")) {

@@ -60,8 +60,8 @@ TEST_F(KubernetesQueueTest, AHoldOfARunThatWaitsInKubernetesLetsItWait) {
   ObserveToEnd(backend(), {&run});
 }
 
-// As Kueue does with what it preempts. Its pods then end the Job by its failure policy, or do not:
-// that is a race of the Job controller's.
+// Kueue suspends the Jobs that it preempts in the same way. Its pods then end the Job by its
+// failure policy, or do not: that is a race of the Job controller's.
 TEST_F(KubernetesQueueTest, ARunThatIsSuspendedOnceItHasBegunIsPreempted) {
   v1::JobSpec spec = ScriptSpec("echo begun; sleep 1000");
   spec.mutable_kubernetes()->mutable_termination_grace()->set_seconds(1);

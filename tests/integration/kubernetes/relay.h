@@ -1,4 +1,4 @@
-// What is between an agent and its API server: passes bytes on, until a test cuts it.
+// Stands between an agent and its API server: passes bytes on, until a test cuts it.
 #ifndef MUSTER_TESTS_INTEGRATION_KUBERNETES_RELAY_H_
 #define MUSTER_TESTS_INTEGRATION_KUBERNETES_RELAY_H_
 

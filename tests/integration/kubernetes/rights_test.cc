@@ -1,5 +1,5 @@
-// The account of deploy/kubernetes, as the API client has it. What it may and may not do is tried
-// one by one in test_kubernetes_rights.py.
+// The account of deploy/kubernetes, as the API client has it. Its rights are tried one by one in
+// test_kubernetes_rights.py.
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/kubernetes/least_rights.h"

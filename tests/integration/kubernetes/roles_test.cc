@@ -121,7 +121,7 @@ TEST_F(KubernetesRolesTest, AServerWithoutSuccessPoliciesRunsNoJobOfWhichARoleLe
   v1::JobSpec spec = RolesSpec("true", "sleep 300");
   spec.mutable_roles(0)->set_leads(true);
   TestRun run = NewRun(spec);
-  // As a server that knows nothing of it keeps the Job.
+  // A server that knows nothing of the policy keeps the Job so.
   const absl::StatusOr<RunObjects> objects =
       MakeObjects(*run.handle.assignment, Config(), name_space_);
   ASSERT_TRUE(objects.ok()) << objects.status();

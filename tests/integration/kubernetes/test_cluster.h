@@ -40,12 +40,12 @@ class TestCluster {
   TestCluster& operator=(const TestCluster&) = delete;
 
   const std::string& directory() const { return directory_; }
-  // Of the administrator; its namespace is "default".
+  // The file of the administrator; its namespace is "default".
   std::string kubeconfig() const { return directory_ + "/cluster/kubeconfig"; }
   Endpoint endpoint() const;
-  // As the administrator.
+  // The API with the administrator's rights.
   Api& api() { return *api_; }
-  // One call as the administrator. What the server answers, whatever it is; fails the test and
+  // One call as the administrator. Returns the server's answer, whatever it is; fails the test and
   // returns no status if it does not answer. A PATCH is a merge patch.
   ApiAnswer Admin(const std::string& method, const std::string& path, const Json& body = {});
   // The same, but anything than success fails the test.

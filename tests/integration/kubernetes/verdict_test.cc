@@ -1,4 +1,4 @@
-// What Judge says of real Jobs. They are all made at first and run beside each other, since each of
+// Tests Judge on real Jobs. They are all made at first and run beside each other, since each of
 // them takes its seconds.
 #include "agents/kubernetes/verdict/verdict.h"
 
@@ -106,7 +106,7 @@ class Runs {
     });
     return seen;
   }
-  // Of a run that waits: until it says so.
+  // Awaits the reason of a run that waits.
   Observation AwaitReason(const std::string& run_key, const std::string& words) {
     Observation seen;
     WaitFor(run_key + " to say: " + words, [&] {

@@ -17,7 +17,7 @@ namespace {
 
 using ::testing::IsSupersetOf;
 
-// What the watch has told, as a store would keep it.
+// Keeps the objects that the watch has told, as a store would.
 class Model : public ObjectSink {
  public:
   void OnAll(std::vector<Json> objects) override {

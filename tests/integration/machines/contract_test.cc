@@ -1,4 +1,4 @@
-// What every backend does alike, on plain machines.
+// Tests the common contract of backends on plain machines.
 #include "tests/integration/backend/contract.h"
 
 #include <filesystem>

@@ -1,4 +1,5 @@
-// What people ask of a real cluster: a preflight, its details, a plan; and runs that are held.
+// Tests the answers to people about a real cluster: a preflight, its details, a plan; and runs that
+// are held.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -186,7 +187,8 @@ TEST_F(SlurmAnswersTest, AJobWithAnImageIsRefusedWhereThereIsNoPyxis) {
 TEST_F(SlurmAnswersTest, APlanOfWhatSlurmWouldRefuseSaysWhy) {
   ASSERT_TRUE(backend_->Inventory().ok());
   v1::JobSpec spec = ScriptSpec("true");
-  // What slurmrestd refuses cannot be asked in advance, but for what it has no field for.
+  // Refusals of slurmrestd cannot be asked for in advance, except for options that it has no field
+  // for.
   const char* const words = cluster_->is_over_rest() ? "--contiguous" : "no such partition";
   if (cluster_->is_over_rest()) spec.mutable_slurm()->add_extra_options("--contiguous");
   spec.mutable_slurm()->set_partition("nosuch");

@@ -50,7 +50,7 @@ class SlurmArrayTest : public ::testing::Test {
     return pointers;
   }
   void Restart() { backend_ = cluster_->MakeBackend(); }
-  // What submissions are counted as.
+  // Returns the kind of call that counts submissions.
   static std::string Submits() { return cluster_->is_over_rest() ? "rest-submit" : "sbatch"; }
   static std::string SlurmId(const TestRun& run) { return run.handle.external_id; }
   static void Go(const TestRun& run) {
@@ -270,7 +270,7 @@ TEST_F(SlurmArrayTest, ARoleThatFailsEndsItsOwnTaskAndNoOther) {
   }
 }
 
-// What a submission leaves that arrived although its answer said that it had not.
+// Such an array is left by a submission that arrived although its answer said that it had not.
 TEST_F(SlurmArrayTest, TheTasksOfADoubledArrayDoNothingAndAreCanceled) {
   std::vector<TestRun> runs = LaunchTogether(std::vector<std::string>(2, kWaitForGo));
   ObserveUntil(*backend_, PointersTo(runs), v1::RUN_STATE_RUNNING);

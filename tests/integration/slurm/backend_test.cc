@@ -285,7 +285,8 @@ TEST_F(SlurmBackendTest, AStrayOfARunDoesNothingAndIsCanceled) {
   TestRun run = NewRun(ScriptSpec("echo started; sleep 300"));
   Launch(*backend_, &run);
   WaitFor("the start", [&] { return Output(*backend_, run) == "started\n"; });
-  // What a submission whose answer was lost leaves, without the dependency that keeps it waiting.
+  // The job that a submission without an answer leaves, without the dependency that keeps it
+  // waiting.
   const std::string directory = cluster_->runs() + "/" + run.handle.run_key;
   const auto submit = [&](const std::string& options) {
     cluster_->AsRoot(

@@ -1,4 +1,4 @@
-// What jobs say of their containers, on a real cluster with stand-ins for Pyxis and enroot.
+// Tests the container fields of jobs, on a real cluster with stand-ins for Pyxis and enroot.
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -48,7 +48,7 @@ class SlurmContainerTest : public ImageFixture {
     ObserveToEnd(*backend_, {&run});
     return run;
   }
-  // What a run that succeeds writes.
+  // Returns the output of a run that succeeds.
   std::string OutputOf(const v1::JobSpec& spec) {
     const TestRun run = Run(spec);
     EXPECT_EQ(run.handle.state, v1::RUN_STATE_SUCCEEDED)
@@ -188,7 +188,7 @@ TEST_F(SlurmContainerTest, ARefreshReplacesTheFileInOneStepAndOthersReuseIt) {
   const std::string second = OutputOf(refresh);
   EXPECT_NE(second, first);
   EXPECT_EQ(OutputOf(spec), second);
-  // As a run that began before would.
+  // Writes the file as a run that began before would.
   std::string magic(4, '\0');
   old.read(magic.data(), 4);
   EXPECT_EQ(magic, "hsqs");

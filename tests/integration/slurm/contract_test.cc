@@ -1,4 +1,4 @@
-// What every backend does alike, on a real Slurm cluster, by each way to it.
+// Tests the common contract of backends on a real Slurm cluster, by each way to it.
 #include "tests/integration/backend/contract.h"
 
 #include <filesystem>

@@ -88,7 +88,7 @@ class SlurmImageTest : public ImageFixture {
     return run;
   }
 
-  // What there is but the script: files of images, and why there are none.
+  // Returns the names of all files but the script: files of images, and why there are none.
   std::vector<std::string> Files() const {
     std::vector<std::string> names;
     for (const fs::directory_entry& entry : fs::directory_iterator(images_)) {
@@ -137,7 +137,7 @@ TEST_F(SlurmImageTest, AgentsThatWantOneImageShareItsConversion) {
 TEST_F(SlurmImageTest, AConversionThatWasSubmittedTwiceHappensOnce) {
   Agent agent = MakeAgent();
   agent.Prepare(kBash);
-  // As another agent that asked at the same moment would.
+  // Submits the conversion as another agent that asked at the same moment would.
   const contract::Image image = *contract::ParseImage(kBash);
   const SubmitOutcome again =
       agent.scheduler.Submit(MakeConversion(agent.config, image, images_ + "/.convert.sh"));

@@ -1,5 +1,5 @@
-// What happens to runs from outside: preemption, suspension, a cancel at the last moment, a full
-// disk. On a cluster without slurmdbd, where least is known.
+// Tests what happens to runs from outside: preemption, suspension, a cancel at the last moment, a
+// full disk. On a cluster without slurmdbd, where least is known.
 #include <fstream>
 
 #include "agents/slurm/fields.h"

@@ -150,7 +150,7 @@ TEST_F(SlurmModesTest, WithoutARequeueATimeoutIsTheEnd) {
               HasSubstr("ExitCode=124:0"));
 }
 
-// What programs of several nodes find; `nodes` of them, in an image or not.
+// The facts that programs of several nodes find; `nodes` of them, in an image or not.
 struct Ranks {
   uint32_t nodes;
   const char* image;
@@ -205,7 +205,7 @@ TEST_F(SlurmModesTest, AJobThatAsksForSeveralTasksOnANodeSeesThem) {
   EXPECT_EQ(Output(*backend_, RunToEnd(spec)), "2\n2\n");
 }
 
-// What the Slurm manual's examples look like.
+// A script like the examples of Slurm's manual.
 constexpr char kPlainScript[] = R"sh(#!/bin/bash -e
 #SBATCH --job-name=plain
 #SBATCH --nodes=1
@@ -240,7 +240,7 @@ TEST_F(SlurmModesTest, ABatchScriptDoesWhatItDoesWithPlainSbatch) {
   WaitFor("the plain job", [&] { return ReadWhole(plain).ends_with("complaint\n"); });
   await_nodes();
 
-  // As `muster sbatch` maps it.
+  // The spec that `muster sbatch` makes of it.
   v1::JobSpec spec = ScriptSpec(kPlainScript);
   spec.set_name("plain");
   spec.mutable_command()->add_script_arguments("a b");
@@ -383,7 +383,7 @@ TEST_F(SlurmModesTest, RolesAreStoppedAtATimeoutAndRunInContainers) {
   v1::JobSpec spec = RolesSpec("trap 'echo $MUSTER_ROLE; exit 3' TERM; while :; do sleep 0.1; done",
                                "while :; do sleep 0.1; done");
   spec.set_image("registry.test/muster/bash:1");
-  // Of which the containers take some.
+  // The containers take some of this time.
   spec.mutable_slurm()->mutable_timeout()->set_seconds(12);
   spec.mutable_slurm()->set_requeue(false);
   const TestRun run = RunToEnd(spec);

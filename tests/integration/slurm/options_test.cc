@@ -1,4 +1,4 @@
-// What a real Slurm says it has, and what it makes of a job's resources and slurm section.
+// Tests the inventory of a real Slurm, and its treatment of a job's resources and slurm section.
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -1,4 +1,4 @@
-// What the backend asks of Slurm beyond what its own life of a run takes.
+// Tests the backend's questions to Slurm beyond those of a run's own life.
 #include "agents/slurm/scheduler.h"
 
 #include <sys/stat.h>
@@ -282,7 +282,7 @@ TEST_F(SlurmRestTest, ATokenInAFileIsUsedAndItsEndSaidPlainly) {
   EXPECT_THAT(std::string(scheduler->Queue().status().message()), HasSubstr("mode 0644"));
   write(words, 0600);
   EXPECT_TRUE(scheduler->Queue().ok()) << scheduler->Queue().status();
-  // Of a key that is not the cluster's.
+  // A token of a key that is not the cluster's.
   write("eyJhbGciOiJIUzI1NiJ9.eyJleHAiOjQxMDI0NDQ4MDAsInN1biI6InNsdXJtdGVzdCJ9.c2ln", 0600);
   const absl::Status refused = scheduler->Queue().status();
   EXPECT_EQ(refused.code(), absl::StatusCode::kUnavailable);

@@ -11,7 +11,7 @@
 namespace muster::hosts {
 namespace {
 
-// What a login shell of that kind does with a command.
+// Returns how a login shell of that kind handles a command.
 std::string LoginShell(const std::string& shell) {
   return fmt::format("exec {} -c \\\"$SSH_ORIGINAL_COMMAND\\\"", shell);
 }

@@ -16,7 +16,7 @@ namespace muster::hosts {
 std::string Message(const absl::Status& status);
 // Null, and the test fails, if the settings are refused.
 std::unique_ptr<SshHost> HostOf(const SshConfig& config);
-// What a connection attempt says.
+// Returns the result of a connection attempt.
 absl::Status ConnectOnce(const SshConfig& config);
 
 // One way to a host; the sshd, if any, serves all tests.

@@ -1,4 +1,4 @@
-// What only a host behind SSH has: hosts that are down or go down, few channels, odd shells.
+// Tests what only a host behind SSH has: hosts that are down or go down, few channels, odd shells.
 #include "agents/hosts/ssh_host.h"
 
 #include <arpa/inet.h>
@@ -174,7 +174,7 @@ TEST(SshHostTest, AProgramWhoseConnectionIsLostMayHaveRunAndTheNextOneGoesElsewh
   EXPECT_EQ(host->host_in_use(), hosts.second.host().ToString());
 }
 
-// What a program says, and the code that ssh has for its own failures, are the program's.
+// These words, and the code that ssh has for its own failures, are the program's.
 TEST(SshHostTest, AProgramThatSpeaksOfConnectionsAndExitsWith255IsNoLostConnection) {
   const TwoHosts hosts;
   const auto host = HostOf(hosts.Config());
@@ -250,7 +250,7 @@ TEST(SshHostTest, AWriteThatIsCutOffLeavesTheOldFile) {
   for (int i = 0; i < 5; ++i) {
     absl::Status status;
     std::thread caller([&] { status = host->WriteFile(dir / "f", big, {}); });
-    // As soon as a part of it is there.
+    // Waits until a part of it is there.
     const absl::Time deadline = absl::Now() + absl::Seconds(60);
     while (LocalHost().ListDirectory(dir.path())->size() < 2 && absl::Now() < deadline) {
     }
@@ -293,7 +293,7 @@ TEST(SshHostTest, WhatIsOverItsTimeIsKilledEvenWhereSessionsAreFew) {
     threads.emplace_back([&host] {
       const absl::Status status =
           host->Run({.argv = {"sleep", "100"}, .timeout = absl::Seconds(3)}).status();
-      // Those that found no channel in their time were not started.
+      // Programs that found no channel in their time were not started.
       EXPECT_TRUE(absl::IsDeadlineExceeded(status) || absl::IsUnavailable(status)) << status;
     });
   }

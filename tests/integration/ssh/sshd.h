@@ -21,7 +21,7 @@ class Sshd {
   Sshd(const Sshd&) = delete;
   Sshd& operator=(const Sshd&) = delete;
 
-  // What lets a client in: this host, its key, a key of the user's.
+  // Returns the settings that let a client in: this host, its key, a key of the user's.
   SshConfig Config() const;
   LoginHost host() const { return {"127.0.0.1", port_}; }
   std::string known_hosts() const { return directory_ / "known_hosts"; }

@@ -58,7 +58,7 @@ bool IsAlight(int fuse) {
 
 void Effect() {
   static auto* const next_open = Next<int(const char*, int, ...)>("open");
-  // What the agent starts has the same environment.
+  // Programs that the agent starts have the same environment.
   static const bool is_agent = strcmp(program_invocation_short_name, "muster-agent") == 0;
   static const char* const path = is_agent ? getenv("MUSTER_TEST_FUSE") : nullptr;
   if (path == nullptr) return;

@@ -26,8 +26,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What follows runs in the child, between fork and exec: it says what fails on stderr, which is the
-// log, and ends.
+// The following code runs in the child, between fork and exec: it writes failures to stderr, which
+// is the log, and ends.
 [[noreturn]] void Fail(const std::string& what) {
   dprintf(STDERR_FILENO, "[ERROR] %s: %s\n", what.c_str(), strerror(errno));
   _exit(1);
@@ -140,9 +140,9 @@ void Set(Environment* environment, const std::string& name, const std::string& v
   environment->emplace_back(name, value);
 }
 
-// What enroot's hook does for images that say they have PyTorch: names that torch reads, unless the
-// image or
-// --container-env has them. The job's own values are not asked, and lose.
+// Does the work of enroot's hook for images that say they have PyTorch: sets names that torch
+// reads, unless the image or --container-env has them. The job's own values are not asked, and
+// lose.
 void SetTorchVariables(Environment* container, const Environment& enroot) {
   const auto value_of = [](const Environment& in, std::string_view name) {
     for (const auto& entry : in) {

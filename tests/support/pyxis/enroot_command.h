@@ -18,7 +18,7 @@ struct User {
   gid_t gid = 0;
 };
 
-// What a child has written, kept in memory. No bound but the child's own end: it is enroot's log.
+// The output of a child, kept in memory. No bound but the child's own end: it is enroot's log.
 class ChildLog {
  public:
   ChildLog();
@@ -35,8 +35,8 @@ class ChildLog {
   int fd_;
 };
 
-// Of a job's variables, those that enroot gets to see. ENROOT_DATA_PATH and the like are not among
-// them.
+// Returns the variables of a job that enroot gets to see. ENROOT_DATA_PATH and the like are not
+// among them.
 Environment VariablesForEnroot(const std::vector<std::string>& job_environment);
 
 // Forks a child of the user whose output goes to the log; it calls `body`, which is to exec, and

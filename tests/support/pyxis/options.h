@@ -40,7 +40,7 @@ struct Options {
 // for the process, because the callbacks carry no state. Returns false if Slurm refuses.
 bool RegisterOptions(spank_t spank);
 
-// What has been given so far.
+// Returns the options given so far.
 const Options& GivenOptions();
 
 // One more mount, for the batch script's own file.

@@ -1,5 +1,5 @@
-// The hooks that Slurm calls, in the places where Pyxis has its own. Those of a task run in the
-// task's own process, which Slurm forks; so what tasks of a node share is in shared memory.
+// The hooks that Slurm calls, in the places where Pyxis has its own. The hooks of a task run in the
+// task's own process, which Slurm forks; so tasks of a node share data in shared memory.
 
 #include <errno.h>
 #include <pthread.h>
@@ -70,7 +70,7 @@ std::unique_ptr<Step>& TheStep() {
 }
 
 std::optional<std::string> JobVariable(spank_t spank, const std::string& name) {
-  // As long as anything that Linux passes on by exec.
+  // Longer than anything that Linux passes on by exec.
   std::string value(128 * 1024, '\0');
   if (spank_getenv(spank, name.c_str(), value.data(), static_cast<int>(value.size())) !=
       ESPANK_SUCCESS) {
@@ -96,8 +96,8 @@ EnrootCall CallOf(const Step& step) {
   return call;
 }
 
-// As root: a directory of the user for this node. Nodes of a test are on one machine, so each has
-// its own.
+// Makes, as root, a directory of the user for this node. Nodes of a test are on one machine, so
+// each has its own.
 bool MakeRuntimeDirectory(Step* step, const std::string& node) {
   const std::string parent = TheSettings()->runtime_path + "/" + node;
   step->runtime = parent + "/" + std::to_string(step->user.uid);

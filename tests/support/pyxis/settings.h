@@ -1,4 +1,4 @@
-// What the administrator says in plugstack.conf behind the plugin's name.
+// The words that the administrator writes in plugstack.conf behind the plugin's name.
 #ifndef MUSTER_TESTS_SUPPORT_PYXIS_SETTINGS_H_
 #define MUSTER_TESTS_SUPPORT_PYXIS_SETTINGS_H_
 

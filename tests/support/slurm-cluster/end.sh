@@ -47,8 +47,8 @@ cmd_down() {
 	load_vars || die "no cluster in $DIR"
 	export SLURM_CONF=$DIR/etc/slurm.conf
 	if is_up slurmctld && [[ -n $(our_stepds) ]]; then
-		# Let Slurm end the jobs that run: it knows their processes. (Those
-		# that wait are still there at the next `up`.)
+		# Let Slurm end the jobs that run: it knows their processes. (Waiting jobs are still there at the
+		# next `up`.)
 		ids=$(timeout 5 squeue -h -t R,S,CF,CG -o %A 2>/dev/null) || true
 		# shellcheck disable=SC2086 # one id a word
 		[[ -z $ids ]] || timeout 5 scancel --quiet --full $ids >/dev/null 2>&1 || true

@@ -37,7 +37,7 @@ slurm_conf_daemons() {
 	CONF
 }
 
-# What becomes of jobs.
+# Settings of the life of jobs.
 slurm_conf_jobs() {
 	cat <<-CONF
 

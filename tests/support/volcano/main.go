@@ -5,7 +5,7 @@
 //
 // The file is that of the cluster's administrator. It prints "ready" once the scheduler takes pods and its queue "default"
 // is open, and stops at SIGTERM or SIGINT, or when its standard input is a pipe that closes (so that a test that dies takes
-// it along). What the scheduler does is what the release's own Helm chart sets.
+// it along). The scheduler's settings are those of the release's own Helm chart.
 package main
 
 import (

@@ -215,7 +215,7 @@ TEST_F(FileCacheTest, RoomForOneFileIsNotGivenToTwoAtOnce) {
   source_.SetHanging(false);
   thread.join();
   EXPECT_TRUE(of_first.ok()) << of_first;
-  // What the first was to write is written.
+  // The first fetch has written its files.
   EXPECT_TRUE(Fetch(second).ok());
 }
 

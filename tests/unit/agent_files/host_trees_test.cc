@@ -29,7 +29,7 @@ class TestHost : public hosts::LocalHost {
       return absl::UnavailableError("the connection broke");
     }
     if (break_at > 0 && --break_at == 0) {
-      // What has come of it by then is there.
+      // The part that has come by then is there.
       hosts::Command half = command;
       half.stdin_data.resize(half.stdin_data.size() / 2);
       (void)LocalHost::Run(half);
@@ -103,7 +103,7 @@ class HostTreesTest : public FilesTest {
     const std::filesystem::directory_iterator entries(directory, error);
     return static_cast<int>(std::distance(begin(entries), end(entries)));
   }
-  // Whether some of a part is in the directory, and not yet all.
+  // Returns whether some of a part is in the directory, and not yet all.
   static bool IsOnItsWayIn(const std::filesystem::path& directory) {
     std::error_code error;
     for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {
@@ -112,7 +112,7 @@ class HostTreesTest : public FilesTest {
     }
     return false;
   }
-  // As long as it has to be called again.
+  // Calls it until it is done.
   absl::Status LayOutAtLast(HostTrees* trees, const LocalFiles& files, const std::string& run) {
     absl::Status status;
     for (int i = 0; i < 50; ++i) {

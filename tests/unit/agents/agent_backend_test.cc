@@ -1,4 +1,4 @@
-// What the agent and the backend of its cluster tell each other.
+// Tests the messages between the agent and the backend of its cluster.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -58,7 +58,8 @@ TEST_F(CancelTest, ARunThatIsRefusedAfterItsCancelIsCanceled) {
   EXPECT_TRUE(NewEvents()[0].logs_complete());
 }
 
-// What the cancel met in the midst of its start, or what answers TERM by an exit code of its own.
+// The cancel met the run in the midst of its start, or the run answers TERM by an exit code of its
+// own.
 TEST_F(CancelTest, ARunThatFailsAfterItsCancelIsCanceledAndKeepsWhatWasSeen) {
   Have(1);
   Cancel(1);

@@ -51,7 +51,7 @@ class CoreHarness {
 
   AgentCore& core() { return *core_; }
 
-  // What the last input led to.
+  // Returns the effects of the last input.
   template <typename E>
   std::vector<E> Effects() const {
     std::vector<E> found;

@@ -21,7 +21,7 @@ using testing::HasSubstr;
 constexpr char kKey[] = "k7m2-1-1";
 constexpr char kFault[] = "slurmstepd: Stale file handle\n";
 
-// Of one run with many ranks; its files and its results are where the test puts them.
+// The backend of one run with many ranks; its files and its results are where the test puts them.
 class RunWithFiles : public FakeBackend {
  public:
   RunWithFiles(Shared<ClusterState>* cluster, std::string directory, hosts::Host* host)
@@ -52,7 +52,7 @@ class RunWithFiles : public FakeBackend {
   hosts::Host* host_;
 };
 
-// Of which nothing can be read for now.
+// A host of which nothing can be read for now.
 class SilentHost : public hosts::LocalHost {
  public:
   bool is_silent = true;
@@ -108,7 +108,7 @@ class EndReaderTest : public testing::Test {
                                   "\n{\"status\": \"" +
                                       status + "\", \"message\": \"so it ends\"}\n");
   }
-  // What is reported of the end.
+  // Returns the reported end.
   Observation Complete(v1::RunState state, uint32_t rank = 0) { return Ask(&reader_, state, rank); }
   // Once there is nothing left to wait for but the host's answer.
   Observation CompleteInTheEnd(v1::RunState state) { return Ask(&hasty_, state, 0); }

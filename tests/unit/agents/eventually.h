@@ -22,7 +22,7 @@ class Shared {
     changed_.notify_all();
     return use(state_);
   }
-  // Whether the condition comes true in time.
+  // Returns whether the condition comes true in time.
   template <typename Condition>
   bool Eventually(Condition condition) {
     std::unique_lock lock(mutex_);

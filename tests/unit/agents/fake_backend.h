@@ -15,7 +15,7 @@
 namespace muster::agents {
 
 struct ClusterState {
-  // What the test sets.
+  // Set by the test.
   LaunchOutcome::Kind launch = LaunchOutcome::Kind::kLaunched;
   bool launches_hang = false;
   bool cancels_hang = false;
@@ -30,7 +30,7 @@ struct ClusterState {
   bool checks_hang = false;
   std::map<std::string, v1::RunState> runs;  // launched runs, by key, as observations tell them
 
-  // What the agent did.
+  // The agent's calls.
   std::vector<std::string> launched;
   std::vector<size_t> batches;         // runs in each LaunchMany
   std::vector<size_t> cancel_batches;  // likewise CancelMany, and SetHeldMany

@@ -14,7 +14,7 @@
 namespace muster::agents {
 
 struct BrokerState {
-  // What the test sets.
+  // Set by the test.
   absl::Status refusal;  // the answer to a hello
   std::map<std::string, agent::v1::Assignment>
       wanted;           // sent on connection if the hello does not list them
@@ -22,7 +22,7 @@ struct BrokerState {
   int heartbeat_ms = 1000;
   std::string instance = "k7m2";
 
-  // What the agent did.
+  // The agent's messages.
   std::vector<agent::v1::AgentHello> hellos;
   size_t connections = 0;                   // that were welcomed
   std::vector<agent::v1::RunEvent> events;  // each number once, in order

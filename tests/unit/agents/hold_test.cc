@@ -25,7 +25,7 @@ class HoldTest : public testing::Test, public CoreHarness {
   const Output& HoldEnds(uint64_t job, bool held, absl::Status status = {}) {
     return Do(HoldAsked{Key(job), held, std::move(status)});
   }
-  // What the last input asked of the cluster.
+  // Returns the holds that the last input asked of the cluster.
   std::vector<bool> Asked() const {
     std::vector<bool> asked;
     for (const DoHold& hold : Effects<DoHold>()) asked.push_back(hold.held);

@@ -8,7 +8,7 @@
 namespace muster::agents {
 namespace {
 
-// What Take gives until it gives nothing, each of which begins.
+// Takes runs until there are none, each of which begins.
 std::string BeginAll(LaunchQueue* queue) {
   std::string begun;
   while (const auto key = queue->Take()) {

@@ -1,4 +1,4 @@
-// What goes to the backend together, and that each run gets its own answer.
+// Tests which calls go to the backend together, and that each run gets its own answer.
 #include "agents/core/run_calls.h"
 
 #include <gmock/gmock.h>

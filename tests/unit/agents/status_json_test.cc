@@ -9,7 +9,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// As TAO writes them.
+// Lines as TAO writes them.
 constexpr const char* kStarted =
     R"({"date": "3/7/2025", "time": "9:5:1", "status": "STARTED", "verbosity": "INFO", "message": "Starting DINO training."})"
     "\n";

@@ -29,7 +29,7 @@ class Command {
   // Waits until the command has filled the pipe of its standard output, which nobody reads
   // meanwhile.
   void AwaitFullOut();
-  // As AwaitErr, still without reading standard output.
+  // Waits like AwaitErr, but without reading standard output.
   void AwaitErrAlone(const std::string& text);
   void Signal(int signal);
   // Waits for the end.

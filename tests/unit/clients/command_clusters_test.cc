@@ -1,4 +1,4 @@
-// What is said of clusters that a command line or a file names.
+// Tests the words about clusters that a command line or a file names.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

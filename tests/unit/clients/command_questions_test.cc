@@ -299,7 +299,7 @@ spec:
                        "  Volume      emptyDir at /scratch\n"
                        "(its manifest has 44 lines: muster plan --manifest)\n"));
   EXPECT_THAT(Run({"plan", "--manifest", "--", "x"}).out, HasSubstr(plan->submission()));
-  // What was cut is no Job that anybody could judge by.
+  // A plan that was cut is no Job that anybody could judge by.
   plan->set_submission(job + "# ... cut here: the whole has 300000 bytes\n");
   EXPECT_THAT(Run({"plan", "--", "x"}).out, HasSubstr("lines; to see them: muster plan"));
   for (const char* odd : {"kind: Job\n---\n[]\n", "kind: {}\n---\nx\n", "[a]\n---\nb\n",

@@ -112,7 +112,7 @@ class SkyTest : public CommandTest {
     return path;
   }
 
-  // Of the job that was submitted last.
+  // Returns the spec of the job that was submitted last.
   const v1::JobSpec& spec() {
     return submitted_.empty() ? v1::JobSpec::default_instance() : submitted_.back().spec();
   }

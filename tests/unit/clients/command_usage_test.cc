@@ -1,4 +1,4 @@
-// What the command says of a command line that asks for what cannot be, and how it helps.
+// Tests the help of the command for a command line that cannot be meant.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// As whose a file of jobs is read, and what is said of it.
+// Tests which dialect a file of jobs is read in, and the remarks about it.
 #include "clients/cpp/dialect.h"
 
 #include <string>
@@ -56,7 +56,7 @@ TEST(DialectOfAFile, IsToldByFieldsThatOneAloneHas) {
   }
 }
 
-// What is said of a text whose fields tell nothing; "" if nothing is.
+// Returns the remark about a text whose fields decide nothing; "" if there is none.
 std::string Remark(const std::string& yaml, const JobFileOptions& options = {}) {
   const auto jobs = ParseJobFile("t.yaml", yaml, options);
   EXPECT_TRUE(jobs.ok()) << yaml << jobs.status();

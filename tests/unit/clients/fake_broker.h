@@ -30,7 +30,7 @@ class FakeBroker {
 
   Answer<v1::SubmitJobRequest, v1::SubmitJobResponse> submit_job;
   Answer<v1::SubmitJobsRequest, v1::SubmitJobsResponse> submit_jobs;
-  // What comes with the answers of these two.
+  // Sent with the answers of these two.
   std::vector<v1::SubmitWarning> submit_warnings;
   Answer<v1::GetJobRequest, v1::GetJobResponse> get_job;
   Answer<v1::ListJobsRequest, v1::ListJobsResponse> list_jobs;
@@ -74,7 +74,7 @@ v1::Job JobInState(uint64_t id, v1::JobState state);
 // A reason with this sentence.
 v1::StateReason Because(const std::string& sentence,
                         v1::StateReasonCode code = v1::STATE_REASON_CODE_OTHER);
-// As Slurm says it: "Resources".
+// Returns the reason in Slurm's words: "Resources".
 v1::StateReason SlurmSays(const std::string& word);
 // The next change of a job, a transition.
 v1::WatchJobsResponse Step(uint64_t job, uint64_t sequence, v1::JobState state, uint32_t run = 1);

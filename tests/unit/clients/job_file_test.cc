@@ -208,7 +208,7 @@ INSTANTIATE_TEST_SUITE_P(
             "NoCommand", "name: a",
             "t.yaml:1:1: command: is missing; in a job file give run (a script) or command (words)",
             ""},
-        // What the contract refuses is shown at its place too.
+        // A value that the contract refuses is shown at its place too.
         BadFile{"BadEnvName", "run: x\nenv:\n  A-B: 1", "t.yaml:3:8: env[\"A-B\"]:", "[A-Za-z_]"},
         BadFile{"BadPriority", "run: x\npriority: 5000",
                 "t.yaml:2:11: priority: 5000 is out of range", "1000"},

@@ -1,4 +1,4 @@
-// What the tests of SkyPilot tasks have in common.
+// Shared by the tests of SkyPilot tasks.
 #ifndef MUSTER_TESTS_UNIT_CLIENTS_SKYPILOT_FIXTURE_H_
 #define MUSTER_TESTS_UNIT_CLIENTS_SKYPILOT_FIXTURE_H_
 
@@ -23,7 +23,7 @@ inline std::string MessageOf(const absl::Status& status) {
   return std::string(ToStd(status.message()));
 }
 
-// What a text becomes: the jobs, or the first error, or how the test is wrong.
+// A text and its result: the jobs, or the first error, or how the test is wrong.
 struct Row {
   const char* name;
   const char* yaml;

@@ -1,5 +1,4 @@
-// What `resources` of a SkyPilot task becomes: every form, and what is said of those that cannot
-// be.
+// Tests `resources` of a SkyPilot task: every form, and the errors for impossible ones.
 #include <string>
 
 #include "tests/unit/clients/skypilot_fixture.h"
@@ -190,7 +189,7 @@ INSTANTIATE_TEST_SUITE_P(
             "labels { key: 'team' value: 'vision' } labels { key: 'v' value: '1' }"},
         Row{"LabelsNull", "labels:", ""},
         Row{"LabelIsNoText", "labels: {v: 1}", "t.yaml:4:15: resources.labels.v: expected a text"},
-        // Of machines that are rented: whatever they say.
+        // Fields of rented machines have no effect, whatever they say.
         Row{"DiskSize", "disk_size: 256", ""}, Row{"DiskTier", "disk_tier: BEST", ""},
         Row{"Ports", "ports: ['1-2', 80]", ""}, Row{"Autostop", "autostop: {idle_minutes: 5}", ""},
         Row{"Spot", "use_spot: true", ""}, Row{"Instance", "instance_type: p5.48xlarge", ""},

@@ -1,5 +1,5 @@
-// What a file of SkyPilot tasks becomes: every form but those of `resources`, and what is said of
-// those that cannot be.
+// Tests files of SkyPilot tasks: every form but those of `resources`, and the errors for impossible
+// ones.
 #include <fmt/format.h>
 
 #include <string>
@@ -94,7 +94,7 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"NodesOfAVariable", "envs: {N: 2}\nnum_nodes: ${N}\nrun: x", "t.yaml:2:12: num_nodes:"},
         Row{"NoNodes", "num_nodes: 0\nrun: x", "t.yaml:1:12: num_nodes: |from 1 to 10000"},
         Row{"NodesAsFloat", "num_nodes: 2.0\nrun: x", "t.yaml:1:12: num_nodes:"},
-        // What means nothing here, whatever it says.
+        // Fields that mean nothing here have no effect, whatever they say.
         Row{"Service", "num_nodes: 1\nrun: x\nservice: /health", RUN_X},
         Row{"Pool", "num_nodes: 1\nrun: x\npool: {workers: 2}", RUN_X},
         Row{"Config", "num_nodes: 1\nrun: x\nconfig: {docker: {run_options: a}}", RUN_X}),

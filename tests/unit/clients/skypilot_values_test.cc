@@ -1,4 +1,4 @@
-// What a SkyPilot task's values are in YAML 1.1, as Python writes them, and where tabs may stand.
+// Tests the values of a SkyPilot task in YAML 1.1, as Python writes them, and where tabs may stand.
 #include <string>
 
 #include "clients/cpp/skypilot/scalar.h"

@@ -1,4 +1,4 @@
-// What the verbs of Slurm's users are made of: command lines, lists of nodes, formats and times.
+// Tests the parts of the verbs for Slurm's users: command lines, lists of nodes, formats and times.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

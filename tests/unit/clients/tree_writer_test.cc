@@ -42,7 +42,7 @@ class TreeWriterTest : public testing::Test {
     text << std::ifstream(directory_ / path).rdbuf();
     return text.str();
   }
-  // What comes of a directory with this in it.
+  // Writes a directory with this entry in it, and returns the result.
   absl::Status Write(const v1::FileTreeEntry& entry) {
     TreeWriter writer(directory_ / "place", "out");
     absl::Status status = writer.Begin(Entry("", v1::FILE_KIND_DIRECTORY));

@@ -7,7 +7,7 @@
 namespace muster::contract {
 namespace {
 
-// Of a message as an earlier release wrote it.
+// Adds a field to a message as an earlier release wrote it.
 void Add(int number, const std::string& bytes, google::protobuf::Message* message) {
   message->GetReflection()->MutableUnknownFields(message)->AddLengthDelimited(number, bytes);
 }

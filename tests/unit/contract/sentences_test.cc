@@ -16,7 +16,7 @@ v1::StateReason Unfit(const std::string& cluster) {
 
 TEST(StateReason, EveryCodeButThreeHasASentenceOfItsOwn) {
   for (int code = 1; code < v1::StateReasonCode_ARRAYSIZE; ++code) {
-    // What lacks, and what others say, is in the detail.
+    // The detail has the missing resources, and others' words.
     if (code == v1::STATE_REASON_CODE_DOES_NOT_FIT || code == v1::STATE_REASON_CODE_RETRY_DELAY ||
         code == v1::STATE_REASON_CODE_OTHER)
       continue;

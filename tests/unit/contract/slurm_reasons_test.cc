@@ -37,7 +37,7 @@ TEST(SlurmReasonTest, PlainWordsKeepSlurmsOwnBehindThem) {
   }
 }
 
-// Those that squeue of Slurm 22.05 can print.
+// The reasons that squeue of Slurm 22.05 can print.
 constexpr const char* kKnown[] = {"Priority",
                                   "Dependency",
                                   "Resources",

@@ -139,7 +139,7 @@ std::vector<BadCase> BadSizes() {
   };
 }
 
-// What runs, and where it starts.
+// Specs with a bad program, or a bad place where it starts.
 std::vector<BadCase> BadPrograms() {
   return {
       {"setup", [](auto* s) { s->set_setup(WithNul()); }},

@@ -1,4 +1,4 @@
-// What agents report of runs.
+// Tests the events of runs that agents report.
 #include "broker/core/timestamps.h"
 #include "tests/unit/core/core_fixture.h"
 

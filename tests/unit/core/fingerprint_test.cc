@@ -17,7 +17,7 @@ v1::JobSpec Sent() {
   return spec;
 }
 
-// As a client in any language may write it.
+// Spells a message as a client in any language may write it.
 v1::JobSpec WithEnvironmentInTheOrder(const std::string& first, const std::string& second) {
   v1::JobSpec spec = Sent();
   spec.clear_env();

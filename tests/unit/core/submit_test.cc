@@ -223,7 +223,7 @@ TEST_F(SubmitTest, AJobForSlurmAloneIsRefusedElsewhereWithWhatToLeaveOut) {
                 ", and placement.clusters names no cluster of kind slurm; do without it, or name "
                 "one");
   spec.clear_placement();
-  // Of a cluster that is of Slurm what it lacks is said, and of the others nothing.
+  // A message names what a Slurm cluster lacks, and nothing about the others.
   agent::v1::AgentHello lab = Hello("lab");
   lab.set_kind(v1::CLUSTER_KIND_SLURM);
   Connect(lab);

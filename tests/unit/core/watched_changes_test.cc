@@ -1,4 +1,4 @@
-// What the core says of changes for those who watch: each state, and what changed without one.
+// Tests the core's changes for watchers: each state, and changes without one.
 #include <variant>
 
 #include "tests/unit/core/core_fixture.h"

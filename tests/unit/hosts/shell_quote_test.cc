@@ -9,7 +9,7 @@
 namespace muster::hosts {
 namespace {
 
-// What a shell makes of the quoted words, each ended by a NUL byte.
+// Returns a shell's reading of the quoted words, each ended by a NUL byte.
 std::string ThroughShell(const std::vector<std::string>& words) {
   std::string script = "printf '%s\\0'";
   for (const std::string& word : words) script += " " + *ShellQuote(word);

@@ -1,4 +1,4 @@
-// What ends runs that cannot go on.
+// Tests the ends of runs that cannot go on.
 #include <optional>
 #include <string>
 #include <utility>
@@ -56,7 +56,7 @@ class BackendEndTest : public ScriptedClusterTest {
     jobs_.push_back(MakeJob(kWell));
     pods_.push_back(RunningPod(kWell));
   }
-  // As the last look that told of it saw the run.
+  // Returns the run as the last look that reported it saw it.
   agents::Observation Await(const std::string& run_key, v1::RunState state,
                             const std::string& words = "") {
     agents::Observation last;
@@ -215,7 +215,7 @@ TEST_F(BackendEndTest, AGangOfWhichARankHasNeverStartedIsTakenAwayThoughAnotherH
 // turn.
 class BackendLateDeletionTest : public BackendEndTest {
  protected:
-  // As it is seen once it is in that state, with such words.
+  // Returns the run once it is in that state, with such words.
   agents::Observation AwaitLast(const std::string& pod_status, v1::RunState state,
                                 const std::string& words) {
     std::vector<std::string> run_keys;

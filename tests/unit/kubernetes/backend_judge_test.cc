@@ -1,4 +1,4 @@
-// What the backend says of a job that is being submitted.
+// Tests the backend's judgement of a job that is being submitted.
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/unit/kubernetes/scripted_cluster.h"

@@ -1,4 +1,4 @@
-// What the backend tells of runs while its watches are not equally far.
+// Tests the backend's reports of runs while its watches are not equally far.
 #include <string>
 
 #include "gmock/gmock.h"
@@ -28,7 +28,7 @@ class BackendObserveTest : public ScriptedClusterTest {
               {"labels", {{kRunLabel, kRun}}}}},
             {"status", {{"phase", "Succeeded"}}}};
   }
-  // What the API server says of the Job now, whatever its watch has told so far.
+  // Sets the API server's present answer about the Job, whatever its watch has told so far.
   void AnswerWith(const Json& job) {
     Set([&] {
       answer_first_ = [job](const ScriptedRequest& request) -> std::optional<ScriptedReply> {
@@ -79,7 +79,7 @@ TEST_F(BackendObserveTest, WhyARunWasGivenUpIsNotForgottenForAPodThatRunsWhileIt
   pods_.push_back(pod);
   Start({kRun});
   EXPECT_THAT(See().reason.message(), HasSubstr("it cannot go on"));
-  // Of the deletion only the server itself knows yet.
+  // Only the server itself knows of the deletion yet.
   Set([&] { pods_[0]["status"] = {{"phase", "Running"}}; });
   job["metadata"]["deletionTimestamp"] = "2026-01-01T00:02:00Z";
   AnswerWith(job);

@@ -1,4 +1,4 @@
-// What the backend does about Jobs that no run wants any more.
+// Tests the backend's handling of Jobs that no run wants any more.
 #include <string>
 #include <vector>
 

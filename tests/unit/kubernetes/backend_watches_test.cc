@@ -1,4 +1,4 @@
-// What the backend asks the API server to tell it of, and whom it wakes then.
+// Tests which watches the backend asks the API server for, and whom it wakes then.
 #include <atomic>
 #include <memory>
 #include <mutex>

@@ -1,4 +1,4 @@
-// What a job brings along, from the agent's cache into a pod.
+// Tests the way of a job's files from the agent's cache into a pod.
 #include "agents/kubernetes/manifest/brought_files.h"
 
 #include <stdlib.h>

@@ -187,7 +187,7 @@ class FilesLaunchTest : public ScriptedClusterTest {
     run_.mutable_spec()->set_image("any");
     run_.mutable_spec()->mutable_command()->set_script("true");
   }
-  // Of one file, which the broker has or not.
+  // Brings one file, which the broker has or not.
   void Bring(const std::string& content, bool is_there) {
     if (is_there) source_.Add(content);
     uploads::Bring(&source_, uploads::Tree({uploads::File("f", content)}), "", run_.mutable_spec());

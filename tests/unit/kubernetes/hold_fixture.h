@@ -96,7 +96,8 @@ class BackendHoldTest : public ScriptedClusterTest {
     while (!backend_->Observe({}).scheduler.ok() && absl::Now() < end)
       absl::SleepFor(absl::Milliseconds(2));
   }
-  // Of an agent that is started for it, with all that the look at the run has set going.
+  // Returns the changes by an agent that is started for it, with all that the look at the run has
+  // set going.
   std::vector<std::string> ChangesAtALook(const agents::RunHandle& run,
                                           bool has_broker_spoken = true) {
     Set([this] {
@@ -110,7 +111,7 @@ class BackendHoldTest : public ScriptedClusterTest {
     held.held = true;
     EXPECT_EQ(backend_->Observe({run, released, held}).observations.size(), 3);
     std::vector<std::string> changes;
-    // What is asked of the last has begun after all else.
+    // The changes asked of the last run begin after all others.
     if (has_broker_spoken) changes = AwaitChanges({kLastReleased, kLastHeld});
     backend_.reset();  // all is done that was begun
     std::ranges::move(TakeChanges(), std::back_inserter(changes));
@@ -154,13 +155,13 @@ class BackendHoldTest : public ScriptedClusterTest {
     run.assignment = std::move(assignment);
     return run;
   }
-  // Of a run that waits in a queue of Kueue's, before its launch is through.
+  // Makes the Job of a run that waits in a queue of Kueue's, before its launch is through.
   Json JobOfAnother(const std::string& run_key) {
     Json job = HalfLaunched(true);
     job["metadata"]["name"] = job["metadata"]["labels"][kRunLabel] = run_key;
     return job;
   }
-  // Of a server that keeps what it is given; which nodes there are may not be seen.
+  // Answers like a server that keeps what it is given; its nodes may not be seen.
   std::optional<ScriptedReply> Answer(const ScriptedRequest& request) {
     if (request.target.starts_with("/api/v1/nodes")) return ScriptedReply{.status = 403};
     const std::string words = request.method + " " + request.target + " " + request.body;

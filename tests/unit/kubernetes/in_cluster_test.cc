@@ -1,4 +1,4 @@
-// What an agent in a pod takes from the directory and the variables that Kubernetes gives it.
+// Tests the directory and the variables that Kubernetes gives an agent in a pod.
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -51,7 +51,8 @@ class InClusterTest : public ::testing::Test {
     }
   }
 
-  // As the kubelet does it: the files are links through "..data", which is replaced at one stroke.
+  // Mounts files as the kubelet does: they are links through "..data", which is replaced at one
+  // stroke.
   void Mount(const std::map<std::string, std::string>& files) {
     const std::string version = "..version" + std::to_string(++versions_);
     fs::create_directory(directory_ / version);

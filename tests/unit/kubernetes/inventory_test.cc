@@ -48,7 +48,7 @@ TEST(KubernetesInventoryTest, NodesThatAreAlikeAreOneGroup) {
   cordoned.unschedulable = true;
   NodeObject tainted = Node("node-4");
   tainted.taints.push_back({"team", "vision", "NoSchedule"});
-  // What the kernel keeps differs a little.
+  // The memory that the kernel keeps differs a little.
   const NodeObject almost = Node("node-5", 8, 64 * kGibibyte + 4096);
   const v1::Pool pool = PoolsOf(See({Node("node-1"), Node("node-2", 0), cordoned, tainted, almost}),
                                 KubernetesConfig())

@@ -58,7 +58,7 @@ PodObject Pod(ContainerState state, const std::string& name = "pod-0", uint32_t 
 
 class LogFollowerTest : public ::testing::Test {
  protected:
-  // What is asked for logs is answered by `answer`; whether the server tells streams apart.
+  // Serves logs by `answer`; whether the server tells streams apart.
   void Serve(std::function<ScriptedReply(const std::string& target)> answer,
              bool can_split = false) {
     server_ = std::make_unique<ScriptedServer>(

@@ -145,7 +145,8 @@ TEST(LogLinesTest, WhatTheNodeSaysInsteadOfALogIsNoOutput) {
   }
 }
 
-// What a kubelet ends a log with, by the sources of Kubernetes 1.36, containerd and CRI-O.
+// The words with which a kubelet ends a log, by the sources of Kubernetes 1.36, containerd and
+// CRI-O.
 constexpr const char* kEndsOfLogs[] = {
     "failed to try resolving symlinks in path \"/var/log/a\": lstat: no such file or directory",
     "failed to open log file \"/var/log/pods/a\": no such file or directory",
@@ -185,7 +186,7 @@ TEST(LogLinesTest, AProgramThatPrintsANodesSentenceKeepsIt) {
       EXPECT_EQ(ended.news, words + "\n" + words);
       EXPECT_EQ(ended.words, "");
     }
-    // Of one stream its line may have lost its time, but not its end; a node's words have none.
+    // With one stream its line may have lost its time, but not its end; a node's words have none.
     for (const size_t piece : {1, 7, 1000}) {
       const Read line = ReadAll(Stamp(1) + "one\n" + words + "\n" + Stamp(2) + "two\n", {},
                                 /*is_split=*/true, piece);

@@ -1,4 +1,4 @@
-// What of storage, volumes and Secrets reaches the pods of a run.
+// Tests which parts of storage, volumes and Secrets reach the pods of a run.
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/unit/kubernetes/made_objects.h"

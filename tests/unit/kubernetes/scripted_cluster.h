@@ -23,7 +23,7 @@ class ScriptedClusterTest : public testing::Test {
  protected:
   using Answerer = std::function<std::optional<ScriptedReply>(const ScriptedRequest&)>;
 
-  // What is answered with the help of a test's locals: asked even before answer_first_ as long as
+  // Answers requests with the help of a test's locals: asked even before answer_first_ as long as
   // this lives, and nobody asks any more when they go. Ends the backend, too.
   class [[nodiscard]] Meanwhile {
    public:
@@ -71,7 +71,7 @@ class ScriptedClusterTest : public testing::Test {
     return job;
   }
 
-  // As an agent that is started, with these runs in its journal; the one before it was killed.
+  // Starts an agent with these runs in its journal; the one before it was killed.
   void Start(const std::vector<std::string>& run_keys) {
     std::vector<agents::RunHandle> runs;
     for (const std::string& run_key : run_keys) runs.push_back(Handle(run_key));
@@ -90,7 +90,8 @@ class ScriptedClusterTest : public testing::Test {
     return backend_->Observe({Handle(run_key)});
   }
 
-  // What a test changes, or looks at, once there is a backend: the server has threads.
+  // Runs a change, or a look, of the test under the lock once there is a backend: the server has
+  // threads.
   template <typename Change>
   void Set(const Change& change) {
     const std::lock_guard lock(mutex_);

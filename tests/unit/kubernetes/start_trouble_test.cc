@@ -62,7 +62,7 @@ TEST_F(StartTroubleTest, AMountThatIsNotTriedAgainHasSucceededAlsoWhereThePodDoe
   EXPECT_EQ(See(Job(), "16:02:33").state, v1::RUN_STATE_STARTING);
 }
 
-// Of a Job that Kueue let go before its launch was through, and whose agent was away then.
+// The Job was let go by Kueue before its launch was through, and its agent was away then.
 TEST_F(StartTroubleTest, WhatTheLaunchItselfMakesIsMissedOnceTheLaunchIsThrough) {
   Tell(Pod(0, R"({"phase": "Pending", "containerStatuses": [
       {"name": "main", "state": {"waiting": {"reason": "ContainerCreating"}}}]})"));
@@ -137,7 +137,7 @@ TEST_F(StartTroubleTest, PatienceWithAnImageDoesNotWaitForAWarningThatIsLate) {
   EXPECT_EQ(Judge(facts, Patience())->state, v1::RUN_STATE_FAILED);
 }
 
-// What Muster makes is never started again; what others put into the pod may be.
+// Side-cars that Muster makes are never started again; those that others put into the pod may be.
 std::string Sidecar(int restarts, const std::string& state) {
   return fmt::format(
       R"({{"phase": "Pending", "initContainerStatuses": [{{"name": "mesh", "restartCount": {},

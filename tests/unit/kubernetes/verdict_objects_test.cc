@@ -1,4 +1,4 @@
-// What Judge says of objects of a real cluster (1.36), shortened.
+// Tests Judge on objects of a real cluster (1.36), shortened.
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/unit/kubernetes/told_run.h"

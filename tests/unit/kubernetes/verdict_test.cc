@@ -273,7 +273,7 @@ TEST(KubernetesVerdictTest, ARunIsAsFarAsItsSlowestPod) {
             "Unschedulable: 0/2 nodes are available: 2 Insufficient nvidia.com/gpu.");
 }
 
-// As Volcano 1.10 says it.
+// The words of Volcano 1.10.
 TEST(KubernetesVerdictTest, OfAGangThatWaitsThatPodIsToldWhichTheSchedulerHasNoNodeFor) {
   World world;
   world.Pod(R"({"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False",

@@ -1,5 +1,5 @@
-// What the archive makes of its files after the process died, and after the disk lost what was
-// written and not yet synced.
+// Tests the archive's files after the process died, and after the disk lost bytes that were written
+// and not yet synced.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -61,7 +61,7 @@ char ByteAt(const std::filesystem::path& path, size_t at) {
   return static_cast<char>(file.get());
 }
 
-// What a power cut does to a file from a place on.
+// The damage that a power cut does to a file from a place on.
 enum class Damage { kCut, kZeros, kOneByte };
 
 void Harm(const std::filesystem::path& path, size_t at, Damage damage) {

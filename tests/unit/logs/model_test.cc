@@ -11,7 +11,7 @@
 namespace muster::logs {
 namespace {
 
-// What one log is and what its pusher still has.
+// The content of one log, and the rest that its pusher still has.
 struct ModelLog {
   std::string source;  // everything that the run will print
   size_t kept = 0;

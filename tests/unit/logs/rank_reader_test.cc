@@ -36,7 +36,7 @@ class RankReaderTest : public ArchiveTest {
 
   RankReader Reader() { return {archive_.get(), kRank, {kOut, kErr}}; }
 
-  // What is there now; pieces of one output that follow each other are one.
+  // Reads the present output; pieces of one output that follow each other are one.
   static Pieces ReadAll(RankReader& reader, bool may_tear = true) {
     Pieces pieces;
     while (true) {

@@ -1,4 +1,4 @@
-// What the machines backend answers when people ask, and runs that are held.
+// Tests the machines backend's answers to people, and runs that are held.
 #include <filesystem>
 #include <fstream>
 

@@ -121,7 +121,7 @@ agents::Observation BackendTest::Await(
       if (condition(seen)) return seen;
     }
     std::unique_lock lock(mutex_);
-    // What is not news comes with the next full report.
+    // Other reports come with the next full one.
     woken_.wait_for(lock, std::chrono::milliseconds(200), [this] { return wake_; });
     wake_ = false;
   }

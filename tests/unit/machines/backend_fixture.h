@@ -78,7 +78,7 @@ class BackendTest : public ::testing::Test {
 
 std::string ReadAll(const std::string& path);
 bool Exists(const std::string& path);
-// Whether a process of this pid is there and is no zombie.
+// Returns whether a process of this pid is there and is no zombie.
 bool IsAlive(pid_t pid);
 // Waits until it is not.
 bool AwaitDeath(pid_t pid);

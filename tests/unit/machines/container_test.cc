@@ -40,7 +40,7 @@ ContainerRequest RequestFor(const std::string& tool) {
   return request;
 }
 
-// Whether the file comes within the patience.
+// Returns whether the file comes within the patience.
 bool AwaitFile(const std::string& path) {
   const auto deadline = std::chrono::steady_clock::now() + absl::ToChronoSeconds(kPatience);
   while (!Exists(path)) {
@@ -90,7 +90,7 @@ TEST(ContainerWords, MountsLimitsAndUserAreWordsOfEachTool) {
               Contains("docker://docker.io#library/busybox:1"));
 }
 
-// What the script does under a real shell.
+// Runs the script under a real shell.
 hosts::CommandResult Enter(const hosts::TempDir& dir, const std::string& script,
                            const std::vector<std::string>& words) {
   hosts::LocalHost host;
@@ -171,7 +171,7 @@ exec "$@"
     return spec;
   }
   std::string Words() const { return ReadAll(dir_ / "words"); }
-  // Whether the tool is told these.
+  // Returns whether the tool is told these.
   bool AwaitWords(const std::string& words) const {
     const auto deadline = std::chrono::steady_clock::now() + absl::ToChronoSeconds(kPatience);
     while (Words().find(words) == std::string::npos) {
@@ -393,7 +393,7 @@ class PodmanTest : public BackendTest {
  protected:
   void SetUp() override {
     std::ofstream(dir_ / "containers.conf")
-        // What a sandbox lets it have.
+        // The limits that a sandbox allows.
         << "[containers]\ndefault_ulimits = [\"nofile=1024:1024\", \"nproc=1024:1024\"]\n"
         << (access("/usr/bin/runc", X_OK) == 0 || access("/usr/sbin/runc", X_OK) == 0
                 ? "[engine]\nruntime = \"runc\"\n"

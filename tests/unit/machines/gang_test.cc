@@ -1,4 +1,4 @@
-// What a run's ranks on several hosts mean for the run.
+// Tests how a run's ranks on several hosts decide the run.
 #include "agents/machines/remote/gang.h"
 
 #include "agents/machines/verdict.h"

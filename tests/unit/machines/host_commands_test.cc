@@ -1,4 +1,4 @@
-// What the agent does on a host over SSH, one command of muster-supervisor each.
+// Tests the commands of muster-supervisor that the agent gives on a host over SSH.
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <signal.h>
@@ -61,7 +61,7 @@ class HostCommandsTest : public ::testing::Test {
     return Give({"start", DirectoryOf(key), "0,1", "1", "CUDA_VISIBLE_DEVICES=0,1"},
                 Spec(key, rest).Encode());
   }
-  // Of one run, once it is at another stage than `known`.
+  // Reports one run, once it is at another stage than `known`.
   RankReport Report(const std::string& key, HostStage known, int patience_ms = 60'000) {
     const auto result = Give({"report", runs_, "1", std::to_string(patience_ms)},
                              fmt::format("{} {}\n", LetterOf(known), DirectoryOf(key)));

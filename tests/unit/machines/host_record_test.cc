@@ -1,4 +1,4 @@
-// What the agent writes down of what hosts have.
+// Tests the agent's records of hosts.
 #include "agents/machines/remote/host_record.h"
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// What agent and hosts tell each other, and what the agent writes down about them.
+// Tests the messages between agent and hosts, and the agent's records about hosts.
 #include <fstream>
 
 #include "agents/machines/host_report.h"

@@ -11,7 +11,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// As podman 4.3 and docker 24 say it, enroot 3.4, apptainer 1.1.
+// The words of podman 4.3 and docker 24, enroot 3.4, apptainer 1.1.
 constexpr const char* kPassing[] = {
     "Error: initializing source docker://debian:12: pinging container registry "
     "registry-1.docker.io: Get \"https://registry-1.docker.io/v2/\": dial tcp: lookup "
@@ -80,7 +80,7 @@ TEST(ImageTroubleTest, ARunWhoseRegistryDoesNotAnswerIsFollowedByAnotherOne) {
         .end = ExitRecord::End::kNotStarted, .step = ExitRecord::Step::kImage, .path = words};
     return *EndVerdict({.run_key = "k-1-1", .hostname = "box", .now = absl::Now()}, exit).failure;
   };
-  // As on Slurm and Kubernetes: clients tell the two by `retriable`.
+  // The same as on Slurm and Kubernetes: clients tell the two by `retriable`.
   EXPECT_EQ(end(kPassing[0]).failure_class(), v1::FAILURE_CLASS_IMAGE);
   EXPECT_TRUE(end(kPassing[0]).retriable());
   EXPECT_EQ(end(kFinal[0]).failure_class(), v1::FAILURE_CLASS_IMAGE);

@@ -44,7 +44,7 @@ class UnifiedGroupsTest : public ::testing::Test {
 };
 
 TEST_F(UnifiedGroupsTest, AServiceWithItsOwnGroupMakesThoseOfRunsBesideItsProcesses) {
-  // What the agent asks for goes over the first bytes of a plain file.
+  // The agent's request goes over the first bytes of a plain file.
   Put("system.slice/muster.service/cgroup.subtree_control", "xxxxxxx cpu memory\n");
   const GroupPlaces places = Find("0::/system.slice/muster.service/muster-agent\n");
   EXPECT_TRUE(places.is_unified);

@@ -1,4 +1,4 @@
-// What people are told of a run whose files are gone.
+// Tests the words about a run whose files are gone.
 #include "agents/machines/own_run_files.h"
 
 #include <filesystem>

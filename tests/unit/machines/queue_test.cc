@@ -379,7 +379,7 @@ TEST_F(GpuTest, ARunThatWaitsForOneWithALimitIsToldWhenItStarts) {
   const agents::Observation waiting = AwaitReason(second, "waiting for 4 GPUs");
   ASSERT_TRUE(waiting.estimated_start.has_value());
   EXPECT_TRUE(is_in_an_hour(*waiting.estimated_start));
-  // What waits behind it starts at no time that is known.
+  // The start of a run that waits behind it is not known.
   EXPECT_FALSE(backend_->Plan(spec, "")->has_estimated_start_time());
   EXPECT_FALSE(AwaitReason(Submit(spec), "waiting behind").estimated_start.has_value());
   Cancel(RunKeyOf(3));

@@ -121,7 +121,7 @@ TEST(Environment, AmdsRuntimeNamesDevicesAndHipNumbersWhatItLeaves) {
       ElementsAre("CUDA_VISIBLE_DEVICES=", "HIP_VISIBLE_DEVICES=", "ROCR_VISIBLE_DEVICES="));
 }
 
-// What rocm-smi of ROCm 6 and 5 prints, shortened to a few keys.
+// The output of rocm-smi of ROCm 6 and 5, shortened to a few keys.
 constexpr char kRocm6[] =
     R"(WARNING: AMD GPU device(s) is/are in a low-power state. Check power control/runtime_status
 

@@ -1,4 +1,4 @@
-// What the backend for hosts over SSH answers when people ask.
+// Tests the answers of the backend for hosts over SSH to people.
 #include "agents/machines/remote/remote_answers.h"
 
 #include "agents/hosts/local_host.h"

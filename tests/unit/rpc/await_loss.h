@@ -9,7 +9,7 @@
 
 namespace muster::broker {
 
-// Whether it comes to know that, within a minute.
+// Returns whether it comes to know that, within a minute.
 inline bool AwaitLoss(TestBroker& broker, const std::string& cluster) {
   v1::GetClusterRequest request;
   request.set_name(cluster);

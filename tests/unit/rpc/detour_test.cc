@@ -1,4 +1,4 @@
-// What the effects thread leaves to others, because it takes a look into the store.
+// Tests the calls that the effects thread leaves to others, because they look into the store.
 #include "broker/engine/detour.h"
 
 #include <gmock/gmock.h>

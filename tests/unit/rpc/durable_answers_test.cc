@@ -1,5 +1,5 @@
-// What is on disk is answered with OK; what finds no room to be answered is refused before anything
-// is done.
+// Tests that OK means on disk, and that a call which finds no room for its answer is refused before
+// anything is done.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -1,4 +1,4 @@
-// What the engine makes of clocks that somebody sets.
+// Tests the engine with clocks that somebody sets.
 #include "tests/unit/rpc/engine_fixture.h"
 
 namespace muster::broker {

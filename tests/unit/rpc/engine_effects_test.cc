@@ -1,4 +1,4 @@
-// What is carried out after a commit, and beside which.
+// Tests the effects that are carried out after a commit, and their order.
 #include "tests/unit/rpc/engine_fixture.h"
 
 namespace muster::broker {

@@ -1,4 +1,4 @@
-// What the engine says of itself.
+// Tests the engine's figures about itself.
 #include <vector>
 
 #include "tests/unit/rpc/engine_fixture.h"

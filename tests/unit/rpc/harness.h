@@ -55,7 +55,8 @@ class GatedStore : public store::MemoryStore {
   std::atomic<bool> reads_of_many_fail_ = false;
 };
 
-// Of a call: long enough for the slowest machine, short enough to fail a test that hangs.
+// The context of a call: long enough for the slowest machine, short enough to fail a test that
+// hangs.
 std::unique_ptr<grpc::ClientContext> Call(int seconds = 60);
 
 // A store of files as a broker takes it.

@@ -1,4 +1,4 @@
-// What the broker asks agents on behalf of clients.
+// Tests the questions that the broker asks agents on behalf of clients.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

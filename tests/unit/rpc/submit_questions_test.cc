@@ -1,4 +1,4 @@
-// What agents are asked before a job is accepted.
+// Tests the questions to agents before a job is accepted.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -149,7 +149,7 @@ void TakeUploads(agent::v1::AgentHello& hello) {
   hello.mutable_inventory()->set_takes_uploads(true);
 }
 
-// Whether the files are at the broker does not matter to it.
+// It does not matter to the agent whether the files are at the broker.
 v1::SubmitJobRequest TrialWithFiles() {
   v1::SubmitJobRequest request = SubmitTrue();
   request.set_validate_only(true);
@@ -181,7 +181,7 @@ TEST(SubmitQuestions, WhatWasSaidBeforeTheFilesCameIsAskedAgain) {
   EXPECT_EQ(Reason(after.status.get()), "CANNOT_BE_PLACED");
 }
 
-// What came with the answer to a submit, whose question the agent has answered with a warning.
+// Returns the warnings of a submit whose question the agent has answered with a warning.
 std::vector<v1::SubmitWarning> WarningsOfSubmit(TestBroker& broker, FakeAgent& agent,
                                                 const std::string& words, bool refuses,
                                                 v1::SubmitWarningCode code = {}) {
@@ -428,7 +428,7 @@ TEST(SubmitQuestions, AnAnswerIsForgottenInTime) {
   EXPECT_EQ(Reason(second.status.get()), "CANNOT_BE_PLACED");
 }
 
-// Whether a further submit is accepted, without a question, while one waits for its answer.
+// Returns whether a further submit passes, without a question, while one waits for its answer.
 bool PassesWhileOneWaits(const std::function<void(SubmitBounds&)>& adjust,
                          const v1::SubmitJobRequest& further) {
   TestBroker broker([&](BrokerOptions& options) { adjust(options.submit); });

@@ -1,4 +1,4 @@
-// What a submit warns of: a job that is accepted and waits for its place.
+// Tests the warnings of a submit: a job that is accepted and waits for its place.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// What came with the answer to a submit that is accepted.
+// Returns the warnings in the answer to a submit that is accepted.
 std::vector<std::string> WarningsWith(TestBroker& broker, const v1::SubmitJobRequest& request) {
   v1::SubmitJobResponse response;
   EXPECT_TRUE(broker.jobs().SubmitJob(Call().get(), request, &response).ok());

@@ -1,4 +1,4 @@
-// What a change shows of its job, and which changes a filter takes.
+// Tests the fields that a change shows of its job, and which changes a filter takes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -81,7 +81,7 @@ TEST(WatchJobs, FromNowOnSaysFirstWhereNowIsSoThatALostStreamCanBeResumed) {
   const v1::WatchJobsResponse now = WatchReader(broker, request).NextMessage();
   ASSERT_TRUE(now.has_heartbeat());
   EXPECT_GE(now.heartbeat().sequence(), past->sequence());
-  // What happens while nobody watches.
+  // Nobody watches this change.
   const uint64_t missed = broker.Submit();
   request.set_after(now.heartbeat().sequence());
   EXPECT_EQ(WatchReader(broker, request).Next()->job().id(), missed);

@@ -28,7 +28,7 @@ class WorkerPoolTest : public testing::Test {
   WorkerPool::Task Note(std::string what) {
     return [this, what = std::move(what)] { done_.push_back(what); };
   }
-  // What was done, in order.
+  // Returns the finished work, in order.
   std::vector<std::string> RunAll() {
     go_.set_value();
     pool_.Stop();

@@ -19,7 +19,7 @@ class BatchStreamsTest : public BatchScriptTest {
     spec.mutable_slurm()->mutable_batch_script()->set_output(output);
     return spec;
   }
-  // What Slurm job 128 of the user u makes of it.
+  // Runs it as Slurm job 128 of the user u.
   ExitRecord Run(const v1::JobSpec& spec) {
     Prepare(spec);
     Start(128, kNode);

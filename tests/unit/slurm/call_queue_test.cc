@@ -11,7 +11,7 @@ namespace {
 
 const absl::Time kStart = absl::FromUnixSeconds(1000);
 
-// Whether a call of the kind that comes at that time goes at once.
+// Returns whether a call of the kind that comes at that time goes at once.
 bool Goes(CallQueue* queue, CallKind kind, absl::Time now) {
   const CallQueue::Ticket ticket = queue->Join(kind, now);
   if (queue->MayGo(ticket, now)) return true;

@@ -1,4 +1,4 @@
-// What the answers that a preflight gets mean.
+// Tests the judgement of a preflight's answers.
 #include "agents/slurm/checks.h"
 
 #include "gmock/gmock.h"

@@ -1,4 +1,4 @@
-// What the backend makes of a run's claim, with commands in Slurm's place that know no job.
+// Tests the backend's handling of a run's claim, with commands in Slurm's place that know no job.
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>

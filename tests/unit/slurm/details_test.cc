@@ -12,7 +12,7 @@ using ::testing::IsEmpty;
 using ::testing::Pair;
 using ::testing::UnorderedElementsAre;
 
-// As Slurm 22.05 prints them.
+// The output of Slurm 22.05.
 constexpr char kNodes[] =
     "NodeName=n2 Arch=x86_64 CoresPerSocket=1  CPUAlloc=3 CPUEfctv=8 CPUTot=8 CPULoad=11.89 "
     "AvailableFeatures=fast,ib ActiveFeatures=fast,ib Gres=gpu:h100:4(S:0-1) GresDrain=N/A "

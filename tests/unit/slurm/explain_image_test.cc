@@ -13,7 +13,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// As Pyxis 0.24 writes a failed import, from each node of a run.
+// Writes a failed import as Pyxis 0.24 does, from each node of a run.
 std::string FailedImport(const std::string& reason) {
   std::string text;
   for (const std::string node : {"n1", "n2"}) {

@@ -1,4 +1,4 @@
-// What is made of runs that would neither begin nor end by Slurm's doing.
+// Tests runs that would neither begin nor end by Slurm's doing.
 #include "agents/slurm/verdict.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -11,7 +11,7 @@ using ::testing::HasSubstr;
 constexpr Patience kPatience{absl::Seconds(30), absl::Seconds(60)};
 constexpr char kLaunchFailed[] = "launch failed requeued held";
 
-// Of Slurm job 17, about which squeue and sacct have answered.
+// Makes the facts of Slurm job 17, about which squeue and sacct have answered.
 RunFacts MakeFacts() {
   RunFacts facts;
   facts.run_key = "k7m2-42-1";

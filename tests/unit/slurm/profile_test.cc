@@ -11,7 +11,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// As TAO has it.
+// The profile of TAO.
 Profile Tao() {
   Profile profile;
   profile.gpus_per_node = 8;

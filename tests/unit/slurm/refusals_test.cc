@@ -6,7 +6,7 @@
 namespace muster::slurm {
 namespace {
 
-// As slurm_strerror of Slurm 22.05 has them.
+// The words of slurm_strerror of Slurm 22.05.
 constexpr const char* kAnswers[] = {
     "Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)",
     "Invalid account or account/partition combination specified",

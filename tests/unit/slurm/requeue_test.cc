@@ -1,4 +1,4 @@
-// What the backend reports of a run that Slurm puts back, from squeue's answers and the records
+// Tests the backend's reports of a run that Slurm puts back, from squeue's answers and the records
 // that lie about. squeue is a script that shows a file, and fails if there is none.
 #include <filesystem>
 #include <fstream>
@@ -35,7 +35,7 @@ class RequeueTest : public StubCommandsTest {
     config.observe_interval = absl::Nanoseconds(1);
     return CreateSlurmBackend(config, root_);
   }
-  // As batch.sh writes it at the end of a start.
+  // Writes the record as batch.sh does at the end of a start.
   void Record(int restart, int code) {
     std::ofstream(RunPaths(root_, run_.run_key).exit_record()) << fmt::format(
         "job=17 restart={}\nphase=command problem=none\n"

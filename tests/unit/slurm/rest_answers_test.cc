@@ -1,5 +1,5 @@
-// What slurmrestd's answers mean: as Slurm 22.05 gives them (recorded, shortened), and in the
-// shapes of later versions of its API.
+// Tests slurmrestd's answers: as Slurm 22.05 gives them (recorded, shortened), and in the shapes of
+// later versions of its API.
 #include <nlohmann/json.hpp>
 
 #include "agents/slurm/rest_client.h"

@@ -1,4 +1,4 @@
-// What a preflight says of slurmrestd.
+// Tests a preflight's words about slurmrestd.
 #include "agents/slurm/rest_checks.h"
 
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-// What every store must do.
+// Tests the duties of every store.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -37,7 +37,7 @@ class FaultVfs {
   void Heal();
 
   bool power_is_off() const { return power_is_off_; }
-  // Whether a planned fault has happened.
+  // Returns whether a planned fault has happened.
   bool fired() const { return fired_; }
   // Decides what became of each write that was not synced. All files must be closed. The power is
   // on again.

@@ -1,4 +1,5 @@
-// What was acknowledged survives whatever the disk does; what was not is there whole or not at all.
+// Tests that acknowledged data survives whatever the disk does, and that other data is there whole
+// or not at all.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// What only a database on a disk can get wrong.
+// Tests the faults that only a database on a disk can have.
 #include <gmock/gmock.h>
 #include <google/protobuf/unknown_field_set.h>
 #include <gtest/gtest.h>
@@ -111,7 +111,7 @@ TEST_F(SqliteTest, AFileOfANewerReleaseIsRefused) {
 TEST_F(SqliteTest, ARunOfVersion4KeepsWhyItWaitsUntilItsAgentSaysItAnew) {
   core::Change old = RunOf(1, 1, v1::RUN_STATE_PENDING);
   v1::Run& run = std::get<core::PutRun>(old).run;
-  // As that release wrote it: a sentence, and since when.
+  // The reason in the form of that release: a sentence, and since when.
   google::protobuf::UnknownFieldSet* fields = run.GetReflection()->MutableUnknownFields(&run);
   fields->AddLengthDelimited(7, "waiting for free nodes, first in line (Resources)");
   google::protobuf::Timestamp since;
@@ -218,7 +218,8 @@ TEST_F(SqliteTest, AFileOfVersion2TellsHowItsJobsEndedWhenItIsFiltered) {
   run.set_state(v1::RUN_STATE_FAILED);
   run.mutable_exit()->set_code(75);
   run.mutable_failure()->set_failure_class(v1::FAILURE_CLASS_PROGRAM);
-  // As the release with schema version 2 left it: one more job, whose second run failed.
+  // The database as the release with schema version 2 left it: one more job, whose second run
+  // failed.
   Execute(std::string(kVersion1Dump) +
           "ALTER TABLE job ADD COLUMN hold INTEGER NOT NULL DEFAULT 0;"
           "ALTER TABLE job ADD COLUMN retry_time INTEGER;"

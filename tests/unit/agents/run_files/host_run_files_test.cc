@@ -48,7 +48,7 @@ class HostRunFilesTest : public RunFilesTest {
         std::move(host),
         {.host_title = "host gpu7", .root = root_.string(), .directory = "run/work"});
   }
-  // What a receiver gets, to the last byte.
+  // Returns the messages that a receiver gets, to the last byte.
   static std::vector<std::string> Messages(RunFiles* files, const std::string& path) {
     TakingLink link(10'000);
     const auto sent = SendFiles(files, path, &link);

@@ -17,8 +17,8 @@ class Model {
   explicit Model(const std::vector<ClusterHost>& hosts);
 
   bool Fits(const Request& request) const;
-  // What is wrong with the allocation, of the request, at this moment; empty if nothing is, and
-  // then it is taken.
+  // Returns the fault of the allocation, for the request, at this moment; empty if there is none,
+  // and then it is taken.
   std::string Take(const Request& request, const Allocation& allocation);
   void GiveBack(const Allocation& allocation);
   void SetUp(uint32_t host, bool up) { hosts_[host].up = up; }

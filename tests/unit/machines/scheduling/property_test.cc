@@ -38,7 +38,7 @@ class Case {
   explicit Case(uint64_t seed)
       : random_(seed), hosts_(AnyHosts()), model_(hosts_), queue_(hosts_) {}
 
-  // What went wrong; empty if nothing did.
+  // Returns the fault that was found; empty if there is none.
   std::string Play() {
     const bool is_long = Below(8) == 0;  // long enough that a run could starve
     priorities_ = is_long ? 1 : 1 + Below(2);
@@ -87,7 +87,7 @@ class Case {
     return request;
   }
 
-  // Whether one that comes now starts is told before it does.
+  // Asks, before a run comes, whether it would start.
   std::string AskAhead() {
     if (waiting_.empty() || waiting_.size() >= 6 || Below(4) != 0) return "";
     const uint64_t order = next_;

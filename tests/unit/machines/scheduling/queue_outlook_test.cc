@@ -1,4 +1,5 @@
-// What a run that comes now is told of its start; whether rounds keep to it the property test says.
+// Tests the estimated start of a run that comes now; the property test shows whether rounds keep to
+// it.
 #include "agents/machines/scheduling/queue_outlook.h"
 
 #include "agents/machines/scheduling/cluster_queue.h"
