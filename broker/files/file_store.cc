@@ -22,7 +22,7 @@ namespace {
 
 using contract::FormatBytes;
 
-// What errors are about.
+// The subject of errors.
 constexpr std::string_view kWhat = "a file that a job brings along";
 // Nearly full: what is not needed goes as soon as it may.
 constexpr double kFullShare = 0.9;
@@ -36,7 +36,7 @@ absl::Status MakeDirectory(const std::filesystem::path& path) {
   return disk::SystemError(errno, fmt::format("make the directory {}", path.native()));
 }
 
-// What stat(2) says; nullopt: there is no such file.
+// Returns the result of stat(2); nullopt: there is no such file.
 absl::StatusOr<std::optional<struct stat>> Look(const std::filesystem::path& path) {
   struct stat info {};
   if (lstat(path.c_str(), &info) == 0) return info;
@@ -268,7 +268,8 @@ absl::StatusOr<FileStore::Counts> FileStore::Keep(
       if (file->path_.empty()) moved.push_back(file->sha256_);
     }
   }
-  // What cannot be synced stays missing until it has come again, or until the next start.
+  // A file whose directory cannot be synced stays missing until it has come again, or until the
+  // next start.
   if (absl::Status status = disk::SyncDirectory(kept_); !status.ok()) return status;
   const std::lock_guard lock(mutex_);
   for (const std::string& sha256 : moved) unsynced_.erase(sha256);

@@ -29,18 +29,18 @@
 namespace muster::files {
 
 struct Options {
-  // Of the files of one job: each agent carries them to each of its nodes.
+  // Limit for the files of one job: each agent carries them to each of its nodes.
   uint64_t max_job_bytes = uint64_t{1} << 30;
-  // Of all files, each counted in whole blocks: bounds the disk, and the number of files to some
-  // 13 million.
+  // Limit for all files, each counted in whole blocks: bounds the disk, and the number of files to
+  // some 13 million.
   uint64_t max_total_bytes = uint64_t{50} << 30;
-  // What uploads leave free on the disk: the broker ends when its database cannot grow.
+  // Space that uploads leave free on the disk: the broker ends when its database cannot grow.
   uint64_t keep_free_bytes = uint64_t{256} << 20;
   // How long a file stays that nobody has used and no unfinished job names.
   absl::Duration retention = absl::Hours(24 * 7);
 };
 
-// What a file takes of the disk at least, as file systems give it.
+// A file takes at least as much of the disk, as file systems give it.
 inline constexpr uint64_t kBlockBytes = 4096;
 // A use is noted again only after so long: most are repeats, and each note is a write.
 inline constexpr absl::Duration kUseGranularity = absl::Minutes(10);
@@ -48,7 +48,7 @@ inline constexpr absl::Duration kUseGranularity = absl::Minutes(10);
 // client's question what is missing to its submit.
 inline constexpr absl::Duration kLeastRetention = absl::Hours(1);
 
-// What a pass over many files went on without.
+// Files that a pass over many files went on without.
 struct Skipped {
   void Note(absl::Status why) {
     if (count++ == 0) first = std::move(why);
@@ -112,7 +112,7 @@ class FileStore {
   // now, and missing from then on, so that whoever needs it brings it again. Always an error:
   // NOT_FOUND, FILE_NOT_FOUND, or that it could not be removed.
   absl::Status DropDamaged(const std::string& sha256, const KeptFile& kept);
-  // How many were dropped so. What was known of trees before the last one may not be so any more.
+  // How many were dropped so. Knowledge of trees from before the last one may be out of date.
   uint64_t dropped() const { return dropped_; }
 
   // Room for a file. RESOURCE_EXHAUSTED with FILE_TOO_LARGE, FILES_FULL or DISK_FULL.
@@ -129,7 +129,7 @@ class FileStore {
 
   // Files last used before this may go if no unfinished job names them.
   absl::Time Cutoff() const;
-  // Whether there may be such files.
+  // Returns whether there may be such files.
   bool IsExpiryDue() const;
   // One pass over all files, a bounded number at a time.
   class Expiry {
@@ -137,7 +137,7 @@ class FileStore {
     Expiry(FileStore* store, absl::Time cutoff)
         : store_(store), cutoff_(cutoff), first_use_(store->now()) {}
     // Looks at up to max_files and removes those last used before the cutoff. False: the pass has
-    // ended. What cannot be looked at or removed is skipped.
+    // ended. Files that cannot be looked at or removed are skipped.
     absl::StatusOr<bool> Step(int max_files);
     uint64_t removed() const { return removed_; }
     const Skipped& skipped() const { return skipped_; }
@@ -151,7 +151,7 @@ class FileStore {
     Skipped skipped_;
   };
 
-  // Of kept files and of those on their way, in whole blocks.
+  // Counts kept files and those on their way, in whole blocks.
   uint64_t used_bytes() const;
 
  private:

@@ -63,7 +63,7 @@ struct Job {
   Log* FindOrMake(const LogName& name);
   // Null: nothing has come of the rank.
   Order* FindOrder(const RankName& name);
-  // Whether it has logs and all of them have ended.
+  // Returns whether it has logs and all of them have ended.
   bool HasEnded();
 };
 

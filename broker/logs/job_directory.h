@@ -70,13 +70,13 @@ std::filesystem::path JobPath(const std::filesystem::path& root, uint64_t job);
 std::filesystem::path LogPath(const std::filesystem::path& root, uint64_t job, const LogName& name,
                               LogState state);
 
-// Of an open log.
+// The path of an open log's sums.
 std::filesystem::path SumsPath(const std::filesystem::path& root, uint64_t job,
                                const LogName& name);
 std::filesystem::path OrderPath(const std::filesystem::path& root, uint64_t job,
                                 const RankName& name);
 
-// What is on disk. Files with other names are left alone.
+// Returns the logs that are on disk. Files with other names are left alone.
 absl::StatusOr<FoundJob> FindJob(const std::filesystem::path& root, uint64_t job);
 // Cuts an open log behind the last byte that matches its checksums: what a crash left of it.
 absl::StatusOr<IntactPart> RecoverLog(const std::filesystem::path& root, uint64_t job,

@@ -36,8 +36,8 @@ class RankReader {
   // `may_tear`: bytes of one output may follow an unfinished line of the other one.
   absl::StatusOr<std::optional<Piece>> Next(size_t max_bytes, bool may_tear);
 
-  // As of the last Next, which gave nothing: whether there are bytes that wait for the end of a
-  // line, and how a stream ended.
+  // After a Next that gave nothing: whether there are bytes that wait for the end of a line, and
+  // how a stream ended.
   bool holds_back() const { return holds_back_; }
   v1::LogEnd End(v1::LogStream stream) const;
 

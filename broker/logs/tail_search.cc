@@ -9,7 +9,7 @@ namespace {
 
 constexpr size_t kMarksPerCall = 4096;
 constexpr uint64_t kBytesPerRead = 64 << 10;
-// What a read costs beyond its bytes, in bytes: a search through short parts is bounded by it.
+// The cost of a read beyond its bytes, in bytes: a search through short parts is bounded by it.
 constexpr uint64_t kReadCost = 4096;
 
 }  // namespace

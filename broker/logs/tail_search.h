@@ -19,7 +19,7 @@ namespace muster::logs {
 
 class TailSearch {
  public:
-  // `lines` is at least 1. What comes after the first Continue does not count.
+  // `lines` is at least 1. Bytes after the first Continue do not count.
   TailSearch(const Archive* archive, RankId rank, absl::Span<const v1::LogStream> streams,
              uint64_t lines);
 

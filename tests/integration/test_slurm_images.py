@@ -72,7 +72,7 @@ def test_an_image_that_does_not_exist_fails_the_job_as_image(world, api, agent):
 
 @pytest.fixture
 def credentials():
-    """Of the user whom agents and jobs have on the cluster."""
+    """The credentials of the user whom agents and jobs have on the cluster."""
     file = pathlib.Path(pwd.getpwnam(USER).pw_dir) / ".config" / "enroot" / ".credentials"
     shutil.rmtree(file.parent, ignore_errors=True)
     yield file

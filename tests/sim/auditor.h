@@ -1,7 +1,7 @@
 // clang-format off: a table.
 // Checks what must always hold, from books of its own: what clients were told, what the clusters
-// truly did, and what the broker committed. Of the broker it uses the types of changes and the
-// Store interface, to read what was committed, and none of its decisions.
+// truly did, and what the broker committed. It uses the broker's types of changes and its Store
+// interface, to read what was committed, and none of its decisions.
 //
 //   durable        an acknowledged submit is in the store for ever, as it was submitted
 //   once           one request_id of one project is one job
