@@ -7,7 +7,7 @@
 namespace muster::contract {
 
 inline constexpr std::string_view kBatchOutput = "slurm-%j.out";
-// Of a task of a job array.
+// Output name for a task of a job array.
 inline constexpr std::string_view kArrayBatchOutput = "slurm-%A_%a.out";
 
 }  // namespace muster::contract

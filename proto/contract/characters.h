@@ -1,4 +1,4 @@
-// Which characters a text holds, and how a text from outside is shown in a message.
+// Finds the characters that a text holds, and shows a text from outside in a message.
 #ifndef MUSTER_PROTO_CONTRACT_CHARACTERS_H_
 #define MUSTER_PROTO_CONTRACT_CHARACTERS_H_
 
@@ -19,7 +19,8 @@ bool IsVariableName(std::string_view name);
 // The length in bytes of the character at the start of a non-empty text; 0: that is not UTF-8.
 size_t CharacterBytes(std::string_view text);
 bool IsUtf8(std::string_view text);
-// Whether a terminal or a line-based file could take a byte of it for a command: C0, DEL or C1.
+// Returns whether a terminal or a line-based file could take a byte of it for a command: C0, DEL or
+// C1.
 bool HasControlCharacter(std::string_view text);
 // The longest beginning of at most `max_bytes` that ends between two characters.
 std::string_view CutBetweenCharacters(std::string_view text, size_t max_bytes);

@@ -10,10 +10,10 @@ namespace muster::contract {
 void FillDefaults(v1::JobSpec* spec);
 
 // Takes out what the releases of database schema 2 filled in, whether the client or they had put it
-// there. What is left of a spec as its client sent it and of the same spec as such a database has
-// it is equal, and that is what tells a repeat of a request from another one. So these are the
-// defaults of that schema for ever (without those of fields that are no more): a default that
-// changes, or a new one, changes FillDefaults alone.
+// there. Afterwards two specs are equal if they come from the same request: one as its client sent
+// it, the other as such a database has it. This tells a repeat of a request from another request.
+// So these are the defaults of that schema for ever (without those of fields that are no more): a
+// default that changes, or a new one, changes FillDefaults alone.
 v1::JobSpec WithoutDefaultsOfSchema2(v1::JobSpec spec);
 
 }  // namespace muster::contract

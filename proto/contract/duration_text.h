@@ -8,8 +8,8 @@
 
 namespace muster::contract {
 
-// As people write it, and exactly: "2h", "1d30m", "0.5s". What is no duration, by its nanoseconds,
-// has both numbers.
+// Writes a duration exactly and as people write it: "2h", "1d30m", "0.5s". A message that is not a
+// valid duration is written with both of its numbers.
 std::string DurationText(const google::protobuf::Duration& duration);
 
 }  // namespace muster::contract

@@ -1,4 +1,4 @@
-// What the end of a log says about why a run failed.
+// Finds in the end of a log why a run failed.
 #ifndef MUSTER_PROTO_CONTRACT_FAILURE_PATTERNS_H_
 #define MUSTER_PROTO_CONTRACT_FAILURE_PATTERNS_H_
 
@@ -12,9 +12,9 @@
 
 namespace muster::contract {
 
-// Of a log only so much of its end is read: more than 500 long lines.
+// Bytes of a log's end that are read: more than 500 long lines.
 inline constexpr size_t kMaxLogTailBytes = 256 << 10;
-// Of a line only so much is quoted: messages travel in a gRPC status and end in a table.
+// Bytes of a line that are quoted: messages travel in a gRPC status and end in a table.
 inline constexpr size_t kMaxQuotedLineBytes = 400;
 
 struct LogVerdict {
@@ -23,7 +23,7 @@ struct LogVerdict {
   // Its place in the table: of the verdicts on several logs of one run, the lowest counts.
   size_t row = 0;
   v1::FailureClass failure_class = v1::FAILURE_CLASS_UNSPECIFIED;
-  // Whether the fault is of the infrastructure and another try may do better.
+  // True if the fault is of the infrastructure and another try may do better.
   bool retriable = false;
   // The line that led to the verdict, without control characters, cut after kMaxQuotedLineBytes.
   std::string line;
@@ -42,10 +42,10 @@ class FailurePatterns {
   FailurePatterns(const FailurePatterns&) = delete;
   FailurePatterns& operator=(const FailurePatterns&) = delete;
 
-  // `log_tail`: the end of one rank's output; any bytes. Nothing if no row fits: a log that tells
-  // nothing, or no log at all, is no sign of a fault of the infrastructure. `may_have_gpus`:
-  // whether the run may have had GPUs. Of one without, what is said of them is said on purpose, and
-  // the rows about faults of GPUs and their drivers do not count.
+  // `log_tail`: the end of one rank's output; any bytes. Returns nothing if no row fits: a log that
+  // tells nothing, or no log at all, is no sign of a fault of the infrastructure. `may_have_gpus`:
+  // whether the run may have had GPUs. If it had none, its messages about GPUs are there on
+  // purpose, and the rows about faults of GPUs and their drivers do not count.
   std::optional<LogVerdict> Find(std::string_view log_tail, bool may_have_gpus = true) const;
 
  private:

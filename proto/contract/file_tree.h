@@ -1,5 +1,5 @@
-// What makes a FileTree safe to lay out. Client, broker and agent all trust this one check, each
-// for itself: a tree comes from whoever can reach the broker.
+// Rules that make a FileTree safe to lay out. Client, broker and agent all trust this one check,
+// each for itself: a tree comes from whoever can reach the broker.
 //
 // Pure; any thread.
 #ifndef MUSTER_PROTO_CONTRACT_FILE_TREE_H_

@@ -63,16 +63,17 @@ struct Filter {
   bool is_relative = false;      // the time was given relative to now
   std::vector<Filter> children;  // kAnd, kOr (two or more), kNot (one)
 
-  // Whether the job is taken. It needs neither runs nor spec.
+  // Returns whether the job is taken. It needs neither runs nor spec.
   bool Matches(const v1::Job& job) const;
-  // Whether `value` is a pattern.
+  // Returns whether `value` is a pattern.
   bool is_pattern() const;
 };
 
 // Fields whose values are texts.
 bool IsText(Filter::Kind kind);
 
-// Whether the text is made of the pattern's pieces in their order, with anything where it has `*`.
+// Returns whether the text is made of the pattern's pieces in their order, with anything where it
+// has `*`.
 bool MatchesPattern(std::string_view text, std::string_view pattern);
 
 // INVALID_ARGUMENT with field "filter", the position and what was expected there. `now` is what

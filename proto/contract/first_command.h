@@ -1,4 +1,4 @@
-// What a script runs, for its name.
+// Finds the command that a script runs, from which the job gets its name.
 #ifndef MUSTER_PROTO_CONTRACT_FIRST_COMMAND_H_
 #define MUSTER_PROTO_CONTRACT_FIRST_COMMAND_H_
 

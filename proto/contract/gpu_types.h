@@ -1,5 +1,5 @@
-// Which type of GPUs a job means that names one, where a cluster tells types by long labels, as
-// NVIDIA's operator on Kubernetes does: "NVIDIA-H100-80GB-HBM3". Pure.
+// Finds the type of GPUs that a job means, where a cluster tells types by long labels, as NVIDIA's
+// operator on Kubernetes does: "NVIDIA-H100-80GB-HBM3". Pure.
 #ifndef MUSTER_PROTO_CONTRACT_GPU_TYPES_H_
 #define MUSTER_PROTO_CONTRACT_GPU_TYPES_H_
 
@@ -11,13 +11,13 @@
 
 namespace muster::contract {
 
-// As all types of GPUs are compared.
+// Compares types of GPUs; letter case does not count.
 bool IsSameGpuType(std::string_view a, std::string_view b);
 
-// Those of `labels` that `wanted` may mean: the one that is the same, in any case; else those that
+// Returns the labels that `wanted` may mean: the one that is the same, in any case; else those that
 // have it as parts, in its order ("H100", "a100-80gb"), where '-', '_' and blanks part words. Parts
-// of a GPU and GPUs that are shared (the words MIG and SHARED) have to be asked for as such. One:
-// that is it; several: which of them, nobody knows.
+// of a GPU and GPUs that are shared (the words MIG and SHARED) have to be asked for as such. One
+// label is the answer; several mean that the type is ambiguous.
 std::vector<std::string> FindGpuTypes(std::string_view wanted, const std::set<std::string>& labels);
 
 // `"H100" may be NVIDIA-H100-80GB-HBM3 or NVIDIA-H100-PCIe; write ...`, of several.

@@ -1,5 +1,5 @@
-// Which fields of a job spec some cluster kind honours. The others are refused, never ignored in
-// silence.
+// Lists the fields of a job spec that some cluster kind honours. The others are refused, never
+// ignored in silence.
 #ifndef MUSTER_PROTO_CONTRACT_HONOURED_H_
 #define MUSTER_PROTO_CONTRACT_HONOURED_H_
 

@@ -19,7 +19,7 @@ struct Image {
   // An absolute path of a squashfs file; all else is empty then.
   std::string path;
 
-  // Who pulls it, "" if the cluster's credentials tell. Never a password.
+  // The user who pulls it, "" if the cluster's credentials tell. Never a password.
   std::string user;
   // Lower case, with the port if it is not the usual one: "nvcr.io", "localhost:5000". "docker.io"
   // is Docker Hub, whichever of its names was written.

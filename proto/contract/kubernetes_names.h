@@ -17,8 +17,8 @@ bool IsDnsSubdomain(std::string_view name);
 bool IsLabelKey(std::string_view key);
 // Empty, or what may be behind a key's prefix.
 bool IsLabelValue(std::string_view value);
-// Whether a key belongs to Muster or to Kubernetes: its prefix is muster.dev, kubernetes.io or
-// k8s.io, or ends in one of them.
+// Returns whether a key belongs to Muster or to Kubernetes: its prefix is muster.dev, kubernetes.io
+// or k8s.io, or ends in one of them.
 bool IsReservedLabelKey(std::string_view key);
 
 }  // namespace muster::contract

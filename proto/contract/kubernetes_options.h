@@ -1,5 +1,5 @@
-// What is acceptable in the kubernetes section of a job spec. Whether the cluster has what it names
-// is the cluster's business, and what of it may be asked for its operator's.
+// Checks the kubernetes section of a job spec. The cluster decides whether it has what the section
+// names; its operator decides what of it jobs may ask for.
 #ifndef MUSTER_PROTO_CONTRACT_KUBERNETES_OPTIONS_H_
 #define MUSTER_PROTO_CONTRACT_KUBERNETES_OPTIONS_H_
 
@@ -18,7 +18,7 @@ inline constexpr int kMaxKubernetesPullSecrets = 10;
 inline constexpr int kMaxKubernetesCapabilities = 40;
 // Longer, and a cancel seems to be lost.
 inline constexpr int64_t kMaxKubernetesGraceSeconds = 3600;
-// As long as a finished Job is kept for want of a broker.
+// A finished Job is kept as long as this if no broker can be reached.
 inline constexpr int64_t kMaxKubernetesTimeToLiveSeconds = int64_t{7} * 24 * 3600;
 inline constexpr uint32_t kMaxKubernetesWeight = 100;  // Kubernetes' own
 

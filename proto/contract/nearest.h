@@ -1,4 +1,4 @@
-// Which name somebody may have meant.
+// Finds the name that somebody may have meant.
 #ifndef MUSTER_PROTO_CONTRACT_NEAREST_H_
 #define MUSTER_PROTO_CONTRACT_NEAREST_H_
 

@@ -1,4 +1,4 @@
-// What is acceptable as a program of a job: its command and its environment.
+// Checks the program of a job: its command and its environment.
 #ifndef MUSTER_PROTO_CONTRACT_PROGRAM_H_
 #define MUSTER_PROTO_CONTRACT_PROGRAM_H_
 

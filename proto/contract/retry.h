@@ -27,7 +27,7 @@ struct RetryRule {
 
 // Names of exit codes; more are better said by on_failure.
 inline constexpr int kMaxRetryExitCodes = 64;
-// What fails so often is not mended by trying; a job's page still fits into one message.
+// A fault that occurs this often is not mended by trying; a job's page still fits into one message.
 inline constexpr uint32_t kMaxRuns = 100;
 // A cluster that is mended is used again within this time.
 inline constexpr absl::Duration kMaxBackoff = absl::Hours(1);
@@ -35,16 +35,16 @@ inline constexpr absl::Duration kMaxBackoff = absl::Hours(1);
 // Fields that are not set have their defaults.
 RetryRule RetryRuleOf(const v1::JobSpec& spec);
 
-// Whether a run that has ended like this may end better if it is tried again, so that another one
-// follows while the budget lasts. A LOST run never is: nobody can say that it has stopped, and two
-// runs of one job at the same time are worse than none.
+// Returns whether a run that has ended like this may end better if it is tried again, so that
+// another one follows while the budget lasts. A LOST run never is: nobody can say that it has
+// stopped, and two runs of one job at the same time are worse than none.
 bool IsWorthAnother(const v1::Run& ended, const RetryRule& rule);
 
 // How long a job waits before its run of this number, from 2 on: twice as long as before the run
 // ahead of it.
 absl::Duration BackoffBefore(uint32_t run, const RetryRule& rule);
 
-// What is wrong with the spec's policy.
+// Adds an error for each fault of the spec's policy.
 void CheckRetry(const v1::JobSpec& spec, FieldErrors* errors);
 
 }  // namespace muster::contract

@@ -1,4 +1,4 @@
-// What the map of a cluster's scheduler calls holds besides calls.
+// Names that the map of a cluster's scheduler calls holds besides calls.
 #ifndef MUSTER_CONTRACT_SCHEDULER_CALLS_H_
 #define MUSTER_CONTRACT_SCHEDULER_CALLS_H_
 

@@ -1,5 +1,5 @@
-// The words of a script, for those who look for names in it. What a shell would make of them is not
-// asked.
+// Splits a script into words, for code that looks for names in it. The words are not expanded as a
+// shell would expand them.
 #ifndef MUSTER_PROTO_CONTRACT_SCRIPT_WORDS_H_
 #define MUSTER_PROTO_CONTRACT_SCRIPT_WORDS_H_
 

@@ -21,7 +21,7 @@ inline constexpr size_t kMaxExplainedClusters = 10;
 // Clusters that its sentence names.
 inline constexpr size_t kMaxNamedClusters = 5;
 
-// What a reason says beside its code. Empty and absent: nothing.
+// The parts of a reason beside its code. Empty and absent: nothing.
 struct ReasonParts {
   std::string detail = {};
   std::string scheduler_reason = {};
@@ -59,12 +59,12 @@ struct IssueParts {
   std::string subject = {};
   std::string remedy = {};
 };
-// What is wrong with a cluster. `seen` is the sentence, or, of a pool that is missing or forbidden,
-// what was seen of it.
+// Makes an issue of a cluster. `seen` is the sentence; for a pool that is missing or forbidden it
+// is what was seen of the pool.
 v1::ClusterIssue MakeIssue(v1::ClusterIssueCode code, std::string seen, IssueParts parts = {});
 
-// What a submit warns of, made from the check of a plan that warned. The agent that makes it does
-// not say of which cluster; the broker does.
+// Makes the warning of a submit from the check of a plan that warned. The agent that makes it does
+// not name the cluster; the broker does.
 v1::SubmitWarning MakeWarning(v1::SubmitWarningCode code, const v1::ClusterCheck& check);
 void SetCluster(const std::string& cluster, v1::SubmitWarning* warning);
 // An accepted job waits for the place that it names.

@@ -1,4 +1,4 @@
-// What a signal is called where a run's end is told.
+// Names a signal as reports of a run's end do.
 #ifndef MUSTER_PROTO_CONTRACT_SIGNAL_NAME_H_
 #define MUSTER_PROTO_CONTRACT_SIGNAL_NAME_H_
 

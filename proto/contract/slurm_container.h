@@ -1,4 +1,4 @@
-// What is acceptable in the slurm.container section of a job spec.
+// Checks the slurm.container section of a job spec.
 #ifndef MUSTER_PROTO_CONTRACT_SLURM_CONTAINER_H_
 #define MUSTER_PROTO_CONTRACT_SLURM_CONTAINER_H_
 

@@ -1,4 +1,4 @@
-// What keeps a job from running anywhere but on Slurm.
+// Finds the fields that keep a job from running anywhere but on Slurm.
 #ifndef MUSTER_PROTO_CONTRACT_SLURM_ONLY_H_
 #define MUSTER_PROTO_CONTRACT_SLURM_ONLY_H_
 

@@ -1,6 +1,6 @@
-// What is acceptable in the slurm section of a job spec. The agent gives every value to sbatch as
-// one argument, so nothing here is about shells; it is about what sbatch would misread, and about
-// options that would break what Muster relies on.
+// Checks the slurm section of a job spec. The agent gives every value to sbatch as one argument, so
+// nothing here is about shells; it is about what sbatch would misread, and about options that would
+// break what Muster relies on.
 #ifndef MUSTER_PROTO_CONTRACT_SLURM_OPTIONS_H_
 #define MUSTER_PROTO_CONTRACT_SLURM_OPTIONS_H_
 
@@ -23,7 +23,7 @@ inline constexpr uint32_t kMaxNice = 1'000'000;
 // A list that a person still writes.
 inline constexpr int kMaxExtraOptions = 20;
 
-// Whether slurm.extra_options takes the option, named without "--".
+// Returns whether slurm.extra_options takes the option, named without "--".
 bool IsExtraOption(std::string_view name);
 
 // The extra option that has the broker hold the job from the moment when it accepts it. Slurm
@@ -36,7 +36,7 @@ bool IsHeldFromTheStart(const v1::JobSpec& spec);
 inline constexpr std::string_view kHereOption = "--chdir=.";
 bool IsDirectoryImplied(const v1::JobSpec& spec);
 
-// Whether the option is one of these two, which are Muster's and not for sbatch.
+// Returns whether the option is one of these two, which are Muster's and not for sbatch.
 bool IsForMuster(std::string_view option);
 
 // Adds what is wrong with the section, each with its field's path.

@@ -22,11 +22,11 @@
 
 namespace muster::contract {
 
-// Whether the state never changes again.
+// Returns whether the state never changes again.
 bool IsTerminal(v1::JobState state);
 bool IsTerminal(v1::RunState state);
 
-// Whether a run may go from one state to the other. From == to is not a transition: false.
+// Returns whether a run may go from one state to the other. From == to is not a transition: false.
 bool IsLegal(v1::RunState from, v1::RunState to);
 
 // The state of a job whose latest run is in this state. A LOST run makes its job FAILED.

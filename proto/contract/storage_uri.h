@@ -35,11 +35,11 @@ struct StorageUri {
 // INVALID_ARGUMENT for `field` says what is wrong with the text and shows a form that works.
 absl::StatusOr<StorageUri> ParseStorageUri(std::string_view field, std::string_view text);
 
-// What an operator says about the file systems of a cluster.
+// The settings that an operator makes about the file systems of a cluster.
 struct ClusterStorage {
   // Its name, for messages.
   std::string cluster;
-  // Whether its nodes see other files than the machines of its users.
+  // True if its nodes see other files than the machines of its users.
   bool is_remote = true;
   // The directories that hold data, by name: {"lustre": "/lustre", "home": "/home/ann"}. Nothing
   // outside them is used. Empty: the operator does not say, and every path may be used.

@@ -1,6 +1,6 @@
 // A job that is a task of a job array, as Slurm's users know arrays. To the broker its tasks are
 // plain jobs: they are accepted in one call, so that their numbers follow one another, and the
-// first one's number stands for the array. What a task is, is in its environment.
+// first one's number stands for the array. A task's environment tells which task it is.
 #ifndef MUSTER_PROTO_CONTRACT_TASK_ARRAY_H_
 #define MUSTER_PROTO_CONTRACT_TASK_ARRAY_H_
 
@@ -13,7 +13,7 @@
 
 namespace muster::contract {
 
-// As many jobs as one call of SubmitJobs takes; Slurm's own default allows 1001.
+// One call of SubmitJobs takes as many jobs; Slurm's own default allows 1001.
 inline constexpr uint32_t kMaxArrayTasks = 1000;
 // The highest id of a task that any Slurm allows (MaxArraySize is at most 4000001).
 inline constexpr uint32_t kMaxArrayTaskId = 4'000'000;
@@ -30,12 +30,12 @@ struct ArrayTask {
 // The number of the array, which a task finds in its environment as soon as its job has a number.
 inline constexpr std::string_view kArrayJobVariable = "SLURM_ARRAY_JOB_ID";
 
-// Whether a task has the variable in its env; no other job's env may set it.
+// Returns whether a task has the variable in its env; no other job's env may set it.
 bool IsArrayVariable(std::string_view name);
 
 // Puts the task into the env of a batch script.
 void SetArrayTask(const ArrayTask& task, v1::JobSpec* spec);
-// Of a spec that is good. Nothing: the job is no task of an array.
+// The spec must be valid. Returns nothing if the job is no task of an array.
 std::optional<ArrayTask> FindArrayTask(const v1::JobSpec& spec);
 // The number of the array: that of the job which is its first task.
 inline uint64_t ArrayNumber(uint64_t job_id, const ArrayTask& task) { return job_id - task.place; }

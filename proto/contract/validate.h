@@ -1,5 +1,4 @@
-// What makes a job spec acceptable, and the defaults that it gets. Client, broker and agent all
-// trust this one check.
+// Checks a job spec, and fills in its defaults. Client, broker and agent all trust this one check.
 #ifndef MUSTER_PROTO_CONTRACT_VALIDATE_H_
 #define MUSTER_PROTO_CONTRACT_VALIDATE_H_
 

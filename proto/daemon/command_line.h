@@ -1,4 +1,4 @@
-// What is wrong with a daemon's command line.
+// Explains what is wrong with a daemon's command line.
 #ifndef MUSTER_PROTO_DAEMON_COMMAND_LINE_H_
 #define MUSTER_PROTO_DAEMON_COMMAND_LINE_H_
 
@@ -10,9 +10,9 @@
 
 namespace muster {
 
-// Of the words that no flag of `program` takes, at least one: the first that looks like a flag,
-// with the one that was probably meant, else the first word. `own_flags`: those that are no
-// settings.
+// Describes the words that no flag of `program` takes, at least one: the first that looks like a
+// flag, with the one that was probably meant, else the first word. `own_flags`: the flags that are
+// no settings.
 std::string UnknownWords(std::string_view program, const std::vector<std::string>& words,
                          const std::vector<Setting>& settings,
                          const std::vector<std::string>& own_flags);

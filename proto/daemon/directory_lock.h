@@ -18,7 +18,7 @@ class DirectoryLock {
     std::string path;  // of the lock's file, which is made if it is missing
     // How long to wait for one who holds it.
     absl::Duration patience = absl::ZeroDuration();
-    // What the errors advise, in the daemon's own words.
+    // The advice of the errors, in the daemon's own words.
     std::string_view if_held;
     std::string_view if_not_writable;
   };

@@ -30,7 +30,7 @@ struct Setting {
   bool is_list = false;
 };
 
-// As an environment variable and as a flag.
+// The setting's name as an environment variable and as a flag.
 std::string EnvName(std::string_view program, std::string_view key);
 std::string FlagName(std::string_view key);
 

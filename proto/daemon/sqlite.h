@@ -23,8 +23,8 @@ class Statement {
  public:
   Statement() = default;
 
-  // Begins a new execution. What is bound follows in the order of the parameters, and must live
-  // until the row or the end has been read: nothing is copied.
+  // Begins a new execution. Bind calls follow in the order of the parameters, and a bound value
+  // must live until the row or the end has been read: nothing is copied.
   Statement& Start();
   Statement& Bind(int64_t value);
   Statement& Bind(uint64_t value) { return Bind(static_cast<int64_t>(value)); }
@@ -42,7 +42,7 @@ class Statement {
   // Ends a read early, so that it no longer holds its snapshot.
   void Reset();
 
-  // Of the current row, until the next Step.
+  // A value of the current row, valid until the next Step.
   int64_t Int(int column) const { return sqlite3_column_int64(handle_.get(), column); }
   std::string_view Text(int column) const;
   std::string_view Blob(int column) const;
@@ -76,8 +76,8 @@ class ScopedReset {
   Statement* const statement_;
 };
 
-// What its reader shall do about an error, in the daemon's own words; each is appended to the error
-// after "; ". Empty: nothing is, and the caller says it. Static storage.
+// The advice for the reader of an error, in the daemon's own words; it is appended to the error
+// after "; ". Empty: nothing is appended, and the caller gives the advice. Static storage.
 struct DatabaseRemedies {
   std::string_view full;
   std::string_view damaged;

@@ -10,7 +10,7 @@ extern "C" struct evp_md_ctx_st;
 
 namespace muster {
 
-// Of bytes that come piece by piece. One thread at a time.
+// The digest of bytes that come piece by piece. One thread at a time.
 class Sha256 {
  public:
   Sha256();
