@@ -16,10 +16,10 @@ namespace {
 
 // TAO writes it into the results directory or a directory or two below.
 constexpr const char* kSearchDepth = "3";
-// A status.json that is older than the run's begin is of an earlier run of the job, and says
-// nothing of this one. Both are dated by file servers where the cluster has a start mark; where it
-// has none, and where logs and results are on two servers, clocks are taken to differ by less than
-// this.
+// A status.json that is older than the run's begin comes from an earlier run of the job, and says
+// nothing about this one. Both are dated by file servers where the cluster has a start mark; where
+// it has none, and where logs and results are on two servers, clocks are taken to differ by less
+// than this.
 constexpr absl::Duration kClockSlack = absl::Seconds(5);
 // A search of a directory with a hundred thousand files takes seconds.
 constexpr absl::Duration kSearchTimeout = absl::Seconds(30);

@@ -70,7 +70,8 @@ class EndReader {
   static bool NeedsReading(const RunHandle& run, const Observation& seen);
   Observation ReadOrHold(const RunHandle& run, Observation seen);
   Reading Read(const RunHandle& run, Observation* seen);
-  // An end about which nothing is known yet, for want of an answer or of a turn.
+  // An end about which nothing is known yet, because the host has not answered or the run has had
+  // no turn.
   Observation HoldOrTell(const Reading& reading, Observation seen, Observation told);
   Reading ReadStatus(const RunHandle& run, Observation* seen);
   // When the run began, as the file server that dates its results tells the time, if that is known.

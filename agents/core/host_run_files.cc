@@ -153,7 +153,7 @@ class HostRunFiles final : public RunFiles {
   void FetchWhatFollows(const Wanted& wanted, const Part& part);
   absl::StatusOr<Part> TakePart(const Wanted& wanted, bool is_whole, const std::string& mark,
                                 std::string_view* rest);
-  // Which file it is that is read piece by piece, and whether it still is.
+  // Checks that the file that is read piece by piece is still the same one.
   absl::Status Watch(const Wanted& wanted, std::string_view identity);
   void Pace(size_t bytes, std::chrono::steady_clock::duration time);
 

@@ -1,4 +1,4 @@
-// Which runs are launched next, in the order of their arrival, and how many at once.
+// Chooses the runs that are launched next, in the order of their arrival, and how many at once.
 //
 // Runs that bring files along stand in a line of their own where a backend wants few of those at
 // once, so that they hold up no others. One thread: the agent's core.

@@ -38,7 +38,7 @@ class RunFiles {
                                            size_t max_bytes) = 0;
 };
 
-// Whose files are wanted.
+// The owner of the files that are wanted.
 struct RankOfRun {
   std::string run_key;
   uint32_t rank = 0;

@@ -31,7 +31,8 @@ using hosts::FileError;
 
 // A use is noted on disk again only after so long: most are repeats, and each note is a write.
 constexpr absl::Duration kUseGranularity = absl::Minutes(10);
-// How long what has come of a file waits for the rest: a broker's restart, and some patience.
+// The time that the received part of a file waits for the rest: a broker's restart, and some
+// patience.
 constexpr absl::Duration kPartRetention = absl::Hours(1);
 // Between two looks for what is old, each at all files.
 constexpr absl::Duration kExpiryInterval = absl::Hours(1);

@@ -1,10 +1,10 @@
 // The files that runs have brought along, on the agent's disk by their content, so that a second
 // job with the same file does not fetch it again.
 //
-// `kept/` holds whole files, each under its digest; `incoming/` what has come of others, from where
-// fetching goes on. Nothing is synced: whoever reads a file checks its digest, and one that is not
-// as its name says is dropped and fetched anew. When a file was last used is its modification time,
-// so that a restart forgets nothing.
+// `kept/` holds whole files, each under its digest; `incoming/` holds received parts of others,
+// from which fetching goes on. Nothing is synced: whoever reads a file checks its digest, and one
+// that is not as its name says is dropped and fetched anew. When a file was last used is its
+// modification time, so that a restart forgets nothing.
 //
 // Any thread; one process for each directory: the agent's state directory is locked. Fetching
 // blocks until its deadline.

@@ -2,9 +2,9 @@
 // run.
 //
 // `DIRECTORY/trees/DIGEST/` holds a whole tree: the name is there only after the archive was
-// checked and unpacked. `DIRECTORY/incoming/` holds what has come of an archive; sending goes on
-// from there. Trees of the week stay, at most kMaxTrees. A try whose connection broke goes on there
-// beside the next one, and neither disturbs the other.
+// checked and unpacked. `DIRECTORY/incoming/` holds the received part of an archive; sending goes
+// on from there. Trees of the week stay, at most kMaxTrees. A try whose connection broke goes on
+// there beside the next one, and neither disturbs the other.
 //
 // Any thread; one agent for each directory. Calls block; each command on the host is bounded.
 #ifndef MUSTER_AGENTS_FILES_HOST_TREES_H_

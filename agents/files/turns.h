@@ -35,7 +35,7 @@ class Turns {
   // Waits as long as those before have theirs, each of which has a bound of its own. UNAVAILABLE:
   // the agent ends.
   absl::StatusOr<Turn> Take();
-  // Who waits now, and who comes later, gets none.
+  // Callers that wait now, and later ones, get none.
   void Stop();
   size_t waiting() const;
 

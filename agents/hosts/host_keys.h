@@ -1,4 +1,5 @@
-// Which keys a host may show: the lines of a known_hosts file, and keys pinned in the settings.
+// Decides which keys a host may show: the lines of a known_hosts file, and keys pinned in the
+// settings.
 //
 // Hosts are never trusted on first use. Immutable once made.
 #ifndef MUSTER_AGENTS_HOSTS_HOST_KEYS_H_

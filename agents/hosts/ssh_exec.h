@@ -60,7 +60,7 @@ class SshExec {
   // The program has ended: what it wrote is on its way, and no more is waited for.
   void Drain();
   bool is_draining() const { return is_draining_; }
-  // Which output is too long, for messages.
+  // The name of the output that is too long, for messages.
   std::string_view too_long_name() const { return too_long_name_; }
   // Returns the result of a command in kEnded; once.
   ExecResult TakeResult();

@@ -130,12 +130,12 @@ class KubernetesBackend final : public agents::Backend {
   // Warns of things that the job names and that are not there yet. Returns whether there are any.
   bool WarnOfAwaited(const v1::JobSpec& spec, const std::string& name_space,
                      agents::CheckList* checks);
-  // A launch that was cut short leaves a Job that never starts; it goes at once if nobody may come
-  // back to it.
+  // A launch that was cut short leaves a Job that never starts; it is deleted at once if nobody may
+  // resume the launch.
   agents::LaunchOutcome TakeBack(agents::LaunchOutcome outcome, const JobObject& job);
   // Launches a run that the queue expects.
   agents::LaunchOutcome LaunchInPlace(const StartQueue::AssignmentPtr& run);
-  // Has whatever may start now be let go, on a thread of its own: what was observed is told
+  // Lets the runs go that may start now, on a thread of its own: the observations are told
   // meanwhile.
   void WakeStarter();
   // Lets the runs go that may start now, `only` that run, or all if it is empty. A run that cannot
@@ -144,7 +144,7 @@ class KubernetesBackend final : public agents::Backend {
   void StartReady(const std::string& only);
   // The Job of a run of which nobody knows whether it was launched; nothing: there is none.
   absl::StatusOr<std::optional<JobObject>> FindLaunched(const agents::RunHandle& run);
-  // Returns whether the launch of that Job is through, or its program has begun all the same.
+  // Returns whether the launch of that Job is complete, or its program has begun nevertheless.
   // Errors: the server could not be asked.
   absl::StatusOr<bool> IsLaunched(const JobObject& job);
   // Ends a run that waits for something that will never be, with the server's words. Errors: they
@@ -194,7 +194,7 @@ class KubernetesBackend final : public agents::Backend {
   // The results of changes of one kind to a run's Job.
   struct Tries {
     absl::Time not_before = absl::InfinitePast();  // the next one
-    std::string trouble;  // what came of the last one; empty: it was done, or there was none
+    std::string trouble;  // the result of the last one; empty: it was done, or there was none
   };
   struct JobChange {
     // Since when a hold is wished, as far as a look has noticed; none: it is not.
@@ -204,9 +204,9 @@ class KubernetesBackend final : public agents::Backend {
     Tries patches;
     Tries deletions;
   };
-  // Has the run's Job changed on a thread of its own, unless another change of it is under way, or
-  // the same kind was tried a moment ago. Returns why the last try of the kind has failed; empty:
-  // it has not, or there was none.
+  // Changes the run's Job on a thread of its own, unless another change of it is under way, or the
+  // same kind was tried a moment ago. Returns why the last try of the kind has failed; empty: it
+  // has not, or there was none.
   std::string TryChange(const agents::RunHandle& run, Tries JobChange::*kind,
                         std::function<absl::Status()> change);
   bool IsChangeUnderWay(const std::string& run_key) const;
@@ -233,7 +233,7 @@ class KubernetesBackend final : public agents::Backend {
   // that only they can do something about.
   std::optional<v1::ClusterIssue> Sweep();
   absl::Status CleanUpAfter(const Leftover& leftover);
-  // Returns whether a run's key is of an instance that this agent has had runs of.
+  // Returns whether a run's key belongs to an instance that this agent has had runs of.
   bool IsOwn(const std::string& run_key) const;
 
   // The Job as a watch has told of it, or else the server.

@@ -303,7 +303,7 @@ absl::StatusOr<std::optional<JobObject>> KubernetesBackend::FindLaunched(
 
 absl::StatusOr<bool> KubernetesBackend::IsLaunched(const JobObject& job) {
   if (job.is_launch_complete || job.deletion_time.has_value() || job.HasEnded()) return true;
-  // Kueue may have let it go before the launch was through. A program that has begun has had all
+  // Kueue may have let it go before the launch was complete. A program that has begun has had all
   // that it needs, for the Secret comes last.
   const absl::StatusOr<std::vector<PodObject>> pods =
       calls_.ListPods(job.name.name_space, job.name.run_key);

@@ -1,4 +1,4 @@
-// Lets go of runs, and of what is left of them when that failed or nobody was there for it.
+// Forgets runs, and removes what is left of them if that failed or nobody was there for it.
 #include <algorithm>
 #include <utility>
 

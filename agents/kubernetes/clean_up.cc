@@ -16,12 +16,12 @@ absl::Time EndOf(const JobObject& job) {
 CleanUp CleanUpOf(const JobObject& job, bool was_let_go, absl::Time now) {
   if (job.deletion_time.has_value()) return CleanUp::kNothing;
   const absl::Time latest = was_let_go ? absl::InfiniteFuture() : now - kAbandonedAfter;
-  // One that others have let go before its launch was through may run.
+  // A Job that others have let go before its launch was complete may run.
   if (!job.is_launch_complete && (job.is_suspended || was_let_go)) {
     const bool is_abandoned = job.created.value_or(absl::InfiniteFuture()) <= latest;
     return is_abandoned ? CleanUp::kDelete : CleanUp::kNothing;
   }
-  // One that is suspended although its pods are through never ends by itself.
+  // A Job that is suspended although its pods have ended never ends by itself.
   if (!job.HasEnded()) return was_let_go ? CleanUp::kDelete : CleanUp::kTell;
   const bool goes_soon =
       job.time_to_live.has_value() &&

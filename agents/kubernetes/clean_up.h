@@ -7,8 +7,8 @@
 
 namespace muster::kubernetes {
 
-// How long nobody must have come back to what an agent has left: agents that are started anew, and
-// journals that are restored, need minutes.
+// The time in which no agent may have resumed a launch that an agent has left: agents that are
+// started anew, and journals that are restored, need minutes.
 inline constexpr absl::Duration kAbandonedAfter = absl::Hours(1);
 
 enum class CleanUp {

@@ -41,7 +41,7 @@ class FileRoom::Sink final : public ObjectSink {
       if (const uint64_t bytes = ArchiveBytesOf(object); bytes > 0)
         jobs[ParseJob(object).name.run_key] = bytes;
     }
-    // First, so that whoever hears of a Job that is gone finds its room.
+    // First, so that whoever learns that a Job is gone finds its room.
     room_.SetListed(name_space_, std::move(jobs));
     next_.OnAll(std::move(objects));
   }

@@ -33,8 +33,8 @@ struct OwnedObject;  // what a Job owns
 
 class JobCalls {
  public:
-  // Hears of what the launch of that run cannot make, because the agent's account lacks a right or
-  // the namespace is not there, and of the server's words. Returns why the run waits.
+  // Receives the objects that the launch of that run cannot make, because the agent's account lacks
+  // a right or the namespace is not there, and the server's words. Returns why the run waits.
   using OnShut =
       std::function<absl::Status(const std::string& run_key, Access what, const absl::Status& why)>;
 
@@ -60,8 +60,8 @@ class JobCalls {
   absl::StatusOr<std::vector<PodObject>> ListPods(const std::string& name_space,
                                                   const std::string& run_key);
   // A merge patch. NOT_FOUND: it is gone, or another one. ABORTED: another change came between.
-  // UNAVAILABLE: the connection broke, and nobody knows. INVALID_ARGUMENT: the server, or who has a
-  // say there in what comes in, will never take it.
+  // UNAVAILABLE: the connection broke, and nobody knows. INVALID_ARGUMENT: the server, or an
+  // admission hook there, will never take it.
   absl::StatusOr<JobObject> PatchJob(const ObjectName& job, const Json& patch);
   // With its pods, which have their grace; OK as well: it is gone, or another one.
   absl::Status DeleteJob(const ObjectName& job);

@@ -125,7 +125,7 @@ absl::Status NamespaceRuns::AskLaunchRights(absl::Duration max_age) {
     what = forbidden_->what;
   }
   const absl::StatusOr<bool> is_allowed = IsAllowed(what, api_);
-  // Who may do everything may do so also where there is nothing.
+  // An account that may do everything may do so also in a namespace that is not there.
   const bool is_open = is_allowed.ok() && *is_allowed && LookAtNamespace().state.empty();
   const std::lock_guard lock(mutex_);
   if (!forbidden_.has_value()) return absl::OkStatus();

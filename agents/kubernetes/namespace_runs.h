@@ -37,8 +37,8 @@ class NamespaceRuns {
   RunStore& store() { return store_; }
   const RunStore& store() const { return store_; }
 
-  // Begins to watch its Jobs, pods and Events; once. Both must outlive this object; `room` hears of
-  // the Jobs, too.
+  // Begins to watch its Jobs, pods and Events; once. Both must outlive this object; `room` gets the
+  // Jobs, too.
   void Watch(Api* api, FileRoom* room);
   // Waits for the first lists, or why there are none.
   void AwaitFirstAnswers(absl::Time deadline);
@@ -56,8 +56,8 @@ class NamespaceRuns {
   // Returns whether the server says that there is no such namespace, so that nothing can be in it.
   // Asks it.
   bool IsMissing() const;
-  // Returns whether the launch of the run was forbidden at its first step, so that nothing of it is
-  // there.
+  // Returns whether the launch of the run was forbidden at its first step, so that it has left
+  // nothing there.
   bool IsUnmade(const std::string& run_key) const;
   void ForgetUnmade(const std::string& run_key);
   // PERMISSION_DENIED: launches are forbidden there, or the namespace is not, as the server says

@@ -28,7 +28,7 @@ inline constexpr size_t kMaxEventsOfRun = 8;
 
 class RunStore {
  public:
-  // `on_pod` hears of each pod of a wanted run whenever it changes, on a watch's thread.
+  // `on_pod` gets each pod of a wanted run whenever it changes, on a watch's thread.
   explicit RunStore(std::function<void(const PodObject&)> on_pod);
   ~RunStore();
   RunStore(const RunStore&) = delete;

@@ -21,7 +21,7 @@ constexpr absl::Duration kStartingCounts = absl::Minutes(1);
 // watches of one server are moments apart.
 constexpr absl::Duration kPlacedCounts = absl::Seconds(10);
 // Pauses before a run that could not be let go is tried again: a server that is back is noticed
-// soon, and one that refuses for hours hears of each run only now and then.
+// soon, and one that refuses for hours is asked about each run only now and then.
 constexpr absl::Duration kFirstPause = absl::Seconds(1);
 constexpr absl::Duration kLongestPause = absl::Seconds(30);
 // How long a launch that is under way keeps room from those behind it: its few calls take a

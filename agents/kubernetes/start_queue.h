@@ -35,8 +35,8 @@ class StartQueue {
   void Open();
   bool is_open() const;
 
-  // Its launch has begun: it keeps its place, and what room there is for it, so that one behind it
-  // whose launch is through earlier does not go first. For kLaunchCounts, and until Add or Remove.
+  // Its launch has begun: it keeps its place, and the room that there is for it, so that a later
+  // run whose launch ends earlier does not go first. For kLaunchCounts, and until Add or Remove.
   void Expect(AssignmentPtr run, bool held);
   // The run waits from now on; nothing happens to one that waits already.
   void Add(AssignmentPtr run, bool held);
@@ -52,9 +52,9 @@ class StartQueue {
   void Remove(const std::string& run_key);
 
   // The runs that may start now, higher priorities and then older jobs first. The first that finds
-  // no room on the nodes keeps what there is for it, and in each namespace the first that its
-  // limits stand against keeps what there is of them; others behind it may pass in what it does not
-  // need, and for kMayBePassed in what is of no use to it yet. A run that could not start if
+  // no room on the nodes keeps the room that there is, and in each namespace the first that the
+  // limits hold back keeps its share of them; others behind it may pass in the room that it does
+  // not need, and for kMayBePassed in room that it cannot use yet. A run that could not start if
   // Muster's runs had all ended is no such first, or not for longer. Each run is returned once,
   // runs that could not be let go before after the others, and counts as starting. If very many
   // kinds of runs find no room, each call asks about some of them, and the next goes on from there.
@@ -77,8 +77,8 @@ class StartQueue {
   void SetLetGo(const std::string& run_key);
   // TakeReady has told of it, and nothing has been said since.
   bool IsBeingLetGo(const std::string& run_key) const;
-  // Its Job, which had been let go, waits again, and nothing of it is on nodes: it is ready as soon
-  // as it may be.
+  // Its Job, which had been let go, waits again, and has no pods on nodes: it is ready as soon as
+  // it may be.
   void TakeBack(const std::string& run_key);
 
   // Why a run of this need and priority that came last would wait; nothing: it would not, or what
@@ -103,7 +103,7 @@ class StartQueue {
     bool launching = false;  // Expect, and no Add yet
     bool starting = false;
     bool being_let_go = false;   // starting, and the server has not answered
-    bool may_be_let_go = false;  // nobody knows what came of the last try
+    bool may_be_let_go = false;  // nobody knows the result of the last try
     bool placed = false;         // starting, and its pods are on their nodes
     absl::Time since = {};       // launching, starting, placed
     // When it was first the one that waits for nodes before all others.

@@ -81,7 +81,7 @@ bool RemoveContainer(const std::string& tool, const std::string& name,
   return std::find(names.begin(), names.end(), name) == names.end();
 }
 
-// Which says nothing of what is in the file.
+// A missing file says nothing about the content of the list.
 bool IsTrouble(int error) {
   return error == EIO || error == EMFILE || error == ENFILE || error == ENOMEM;
 }

@@ -1,4 +1,4 @@
-// Which tool makes containers on a host.
+// Finds the tool that makes containers on a host.
 #ifndef MUSTER_AGENTS_MACHINES_CONTAINER_RUNTIME_H_
 #define MUSTER_AGENTS_MACHINES_CONTAINER_RUNTIME_H_
 

@@ -1,4 +1,4 @@
-// Has the files that runs bring along fetched and laid out, beside everything else: meanwhile runs
+// Fetches and lays out the files that runs bring along, beside everything else: meanwhile runs
 // without files start, and cancels are heard.
 //
 // Runs have turns in the order of their arrival. One whose files cannot be had now goes behind the

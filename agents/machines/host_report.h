@@ -20,7 +20,7 @@ enum class HostStage {
   kClaimed,   // a supervisor has it
   kStarted,   // its command has started
   kEnded,     // there is an exit record
-  kVanished,  // it has begun, nothing of it is left, and nobody has recorded its end
+  kVanished,  // it has begun, all of its processes have gone, and nobody has recorded its end
 };
 
 // The letter of a stage, as it is sent; the stage of a letter, or nothing.

@@ -40,7 +40,7 @@ struct MachinesConfig {
   absl::Duration cancel_grace = absl::Seconds(10);
   // True if runs are held to the memory and cores that they ask for, where the system lets us.
   bool limits = true;
-  // Which tool makes the containers of jobs with an image (container_runtime.h).
+  // The tool that makes the containers of jobs with an image (container_runtime.h).
   std::string container_runtime = kFirstFound;
   // Finished runs whose logs stay on the machine, the newest ones.
   uint32_t keep_finished_runs = 1000;

@@ -149,7 +149,7 @@ class MachinesBackend : public agents::Backend {
   // The run enters the queue, or waits for its files first. `assignment`: null if nobody has it any
   // more; it brings nothing then.
   void Enqueue(const RunSpec& spec, bool held, const agent::v1::Assignment* assignment);
-  // Returns whether it has ended because its files were not to be had.
+  // Returns whether it has ended because its files could not be fetched.
   bool WasRefusedItsFiles(const RunHandle& run, const RunFiles& files) const;
   // Reads from the disk the state of a run that is not on the board.
   absl::Status ObserveOnDisk(const RunHandle& run, std::vector<agents::Observation>* observations);

@@ -10,7 +10,7 @@
 namespace muster::machines {
 namespace {
 
-// It had a machine, and the agent needs nothing of it any more.
+// It had a machine, and the agent needs none of its files any more.
 bool IsOver(const std::string& runs_directory, const agents::RankOfRun& of) {
   std::error_code error;
   const bool is_known = std::filesystem::exists(

@@ -28,8 +28,8 @@ bool IsSupervisor(std::string_view program) {
   return program.substr(program.rfind('/') + 1) == "muster-supervisor";
 }
 
-// Returns whether it runs as this process does; anybody may call a program muster-supervisor. Who
-// owns its directory in /proc does not tell, for that is root of a program that may not be read.
+// Returns whether it runs as this process does; anybody may call a program muster-supervisor. The
+// owner of its directory in /proc does not tell, for that is root if the program may not be read.
 bool IsOurs(pid_t pid) {
   std::string status;
   const std::string path = "/proc/" + std::to_string(pid) + "/status";

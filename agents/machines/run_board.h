@@ -37,8 +37,8 @@ class RunBoard {
   void Remove(const std::string& run_key);
   bool Contains(const std::string& run_key) const;
 
-  // Which run is first in the queue, and why it, and the others, wait. Not news by itself.
-  // `first_start`: when it starts at the latest; InfiniteFuture: nobody knows.
+  // Names the first run in the queue, and the reasons why it, and the others, wait. Not news by
+  // itself. `first_start`: when it starts at the latest; InfiniteFuture: nobody knows.
   void SetReasons(const std::string& first, v1::StateReason first_reason,
                   absl::Time first_start = absl::InfiniteFuture());
   // Nothing waits.

@@ -14,7 +14,8 @@
 
 namespace muster::machines {
 
-// Which GPUs a program sees. The machine sets them for every run, whatever the spec says.
+// The variables that name the GPUs of a program. The machine sets them for every run, whatever the
+// spec says.
 inline constexpr std::string_view kCudaVariable = "CUDA_VISIBLE_DEVICES";
 inline constexpr std::string_view kHipVariable = "HIP_VISIBLE_DEVICES";
 inline constexpr std::string_view kRocrVariable = "ROCR_VISIBLE_DEVICES";

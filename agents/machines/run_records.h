@@ -81,7 +81,7 @@ struct RunSpec {
   std::vector<std::string> command_words;
   std::vector<std::string> environment;  // "NAME=value", all of it
   std::string working_directory;
-  // In which container (container.h); no tool: in none.
+  // The tool of its container (container.h); no tool: it has none.
   std::string container_tool;
   std::string image;
   std::vector<std::string> mounts;

@@ -369,8 +369,7 @@ void Scheduler::Conclude(Active active, RunFiles files) {
       files = *std::move(again);
   }
   if (files.exit.has_value()) {
-    // The cancel file may not have been written for want of disk space; the TERM was ours all the
-    // same.
+    // A full disk may have kept the cancel file from being written; the TERM was ours nevertheless.
     if (active.cancel_asked && files.exit->cause == ExitRecord::Cause::kTerminated) {
       files.exit->cause = ExitRecord::Cause::kCanceled;
     }

@@ -158,8 +158,8 @@ class Scheduler {
   // Its supervisor says that it has ended without having taken the run: the only case in which a
   // run is started again.
   void OnNotTaken(const Active& active, int wait_status);
-  // Ends a run that has begun, whose supervisor has ended; without its exit record once nothing of
-  // it is left: until then it has its place, and nobody may start it anew.
+  // Ends a run that has begun, whose supervisor has ended; without its exit record, once all of its
+  // processes have gone: until then it has its place, and nobody may start it anew.
   void Conclude(Active active, RunFiles files);
   // Returns whether another supervisor has the run, and is now watched in place of the one that has
   // ended.

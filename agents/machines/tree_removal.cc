@@ -123,8 +123,8 @@ class Remover {
     }
   }
 
-  // A descriptor of a directory, only to be looked at, that is of the mount. Its owner, who is who
-  // asks, may have closed it, as caches of packages are: it is opened to him.
+  // A descriptor of a directory on the mount, only to be looked at. Its owner, who is who asks, may
+  // have closed it, as caches of packages are: it is opened to him.
   hosts::Fd Grasp(int parent, const std::string& name) {
     hosts::Fd found(openat(parent, name.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (!found.valid()) {

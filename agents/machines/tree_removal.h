@@ -17,8 +17,8 @@ struct TreeRemoval {
   std::string trouble = {};  // the first that could not be removed, why, and what to do
 };
 
-// Which mount an open file is of: one number for each, bind mounts too. Nothing: the system does
-// not tell (Linux before 3.15, no /proc).
+// Returns the number of the mount that an open file is on, bind mounts too. Nothing: the system
+// does not tell (Linux before 3.15, no /proc).
 std::optional<uint64_t> MountOf(int file);
 
 // Removes `name` in the open directory, and all below if it is a directory, as far as that is of

@@ -10,7 +10,7 @@
 
 namespace muster::machines {
 
-// Who says what about which run.
+// The source of a fact, and its run.
 struct Witness {
   std::string run_key;
   std::string hostname;
@@ -29,7 +29,7 @@ agents::Observation RunningVerdict(const Witness& witness, const Started& starte
 agents::Observation EndVerdict(const Witness& witness, const ExitRecord& exit);
 // It has a claim and no exit record, and its supervisor is gone; `detail` says how that was seen.
 agents::Observation VanishedVerdict(const Witness& witness, const std::string& detail);
-// It could not be started, and nothing of it is there.
+// It could not be started, and has no processes.
 agents::Observation NotStartedVerdict(const Witness& witness, const v1::Failure& failure);
 // The backend should have it, and there is no trace of it.
 agents::Observation LostVerdict(const Witness& witness, const std::string& directory);

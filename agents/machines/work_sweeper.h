@@ -1,5 +1,5 @@
-// Has what users left in work/ of old runs removed every now and then (old_work.h). The
-// supervisor's program does it, on this machine as on hosts over SSH.
+// Removes users' files in work/ of old runs every now and then (old_work.h). The supervisor's
+// program does it, on this machine as on hosts over SSH.
 #ifndef MUSTER_AGENTS_MACHINES_WORK_SWEEPER_H_
 #define MUSTER_AGENTS_MACHINES_WORK_SWEEPER_H_
 

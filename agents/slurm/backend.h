@@ -106,7 +106,7 @@ class SlurmBackend : public agents::Backend {
   absl::StatusOr<agent::v1::Assignment> Complete(
       const agent::v1::Assignment& assignment,
       const absl::StatusOr<std::set<std::string>>& known) const;
-  // Which of the nodes that they exclude Slurm knows: one question for all of them, or none.
+  // Returns the excluded nodes that Slurm knows: one question for all of them, or none.
   absl::StatusOr<std::set<std::string>> KnownNodesOf(
       const std::vector<std::shared_ptr<const agent::v1::Assignment>>& assignments);
   // Returns the outcome of a launch that ends before its submission; nothing if the run is to be
@@ -151,8 +151,8 @@ class SlurmBackend : public agents::Backend {
                                         const std::vector<ArrayPlace>& places,
                                         const std::vector<QueueRow>& queue,
                                         std::optional<JobId>* id);
-  // Which Slurm job owns the run: nothing if none has claimed it yet, or if one died over its
-  // claim; an error if that cannot be read.
+  // Returns the Slurm job that owns the run: nothing if none has claimed it yet, or if one died
+  // over its claim; an error if that cannot be read.
   absl::StatusOr<std::optional<JobId>> ReadOwner(const RunPaths& paths);
   // Takes away a claim that some job died over, for no job has claimed the run as far as one can
   // tell. UNAVAILABLE: one has by now, or it cannot be told.

@@ -25,7 +25,7 @@ namespace {
 // The run key in plans, since their job has no number yet.
 constexpr char kPlannedRun[] = "plan-1-1";
 
-// Who the agent is on the cluster, as Slurm names users.
+// Returns the agent's user on the cluster, as Slurm names users.
 std::string OwnUser(const SlurmConfig& config) {
   if (!config.rest_url.empty() && !config.rest_user.empty()) return config.rest_user;
   if (!config.user_on_host.empty()) return config.user_on_host;

@@ -203,8 +203,9 @@ bool SlurmBackend::IsTaskOfAny(const std::string& run_key,
                      [&](const ArrayPlace& place) { return array_names.contains(place.array); });
 }
 
-// Which of the jobs with the run's name is the run: the one that wrote the record or claimed the
-// run, then the one that was launched, then the lowest. The others are strays.
+// Chooses, among the jobs with the run's name, the one that is the run: the one that wrote the
+// record or claimed the run, then the one that was launched, then the lowest. The others are
+// strays.
 void SlurmBackend::ChooseRow(const agents::RunHandle& run, const std::vector<QueueRow>& rows,
                              RunFacts* facts, std::vector<JobToEnd>* strays) {
   const QueueRow* row = FindRow(rows, facts->job_id);

@@ -1,4 +1,4 @@
-// Who may ask Slurm next: a token bucket, and the calls that wait for its tokens.
+// Orders the calls to Slurm: a token bucket, and the calls that wait for its tokens.
 //
 // Pure: the time comes in. Not thread-safe; CallGate is.
 #ifndef MUSTER_AGENTS_SLURM_CALL_QUEUE_H_

@@ -79,7 +79,7 @@ void JudgeAssociations(const std::string& user, const std::vector<Association>& 
 
 // ---- partitions
 
-// Who asks. Unknown fields are empty, and keep nobody out.
+// The user who asks. Unknown fields are empty, and keep nobody out.
 struct Asker {
   std::set<std::string> groups;
   std::set<std::string> accounts;

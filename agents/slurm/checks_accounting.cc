@@ -29,7 +29,7 @@ bool Meet(const std::set<std::string>& a, const std::set<std::string>& b) {
   return std::any_of(a.begin(), a.end(), [&](const std::string& name) { return b.contains(name); });
 }
 
-// Which limit of the partition keeps the user out; empty: none does.
+// Returns the limit of the partition that keeps the user out; empty: none does.
 std::string KeepsOut(const Partition& partition, const Asker& asker) {
   struct Rule {
     std::string_view key;

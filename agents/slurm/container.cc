@@ -32,7 +32,8 @@ absl::Status CheckPath(std::string_view field, std::string_view path) {
                          path));
 }
 
-// Whose path it is: inputs and the results directory are mounted like the job's own mounts.
+// Returns the field that the path belongs to: inputs and the results directory are mounted like the
+// job's own mounts.
 std::string FieldOf(const v1::JobSpec& spec, int index, bool is_target) {
   const v1::Mount& mount = spec.mounts(index);
   for (int i = 0; i < spec.inputs_size(); ++i) {

@@ -43,7 +43,8 @@ if ((status == 0)) && ! is_squashfs "$partial"; then
   printf 'enroot ended with 0, and what it wrote is no squashfs file\n' >>"$file.log.$SLURM_JOB_ID"
   status=1
 fi
-# A name must not stand for bytes that a power cut can still take. Who has the old file open keeps it.
+# A name must not stand for bytes that a power cut can still take. A reader that has the old file open
+# keeps it.
 if ((status == 0)) && sync -- "$partial" && mv -f -- "$partial" "$file"; then
   printf '%s\n' "$SLURM_JOB_ID" >"$file.made.$SLURM_JOB_ID"
   mv -f -- "$file.made.$SLURM_JOB_ID" "$file.made"

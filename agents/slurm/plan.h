@@ -35,7 +35,7 @@ void TakeEstimate(const absl::StatusOr<std::string>& words, agents::CheckList* c
 // INVALID_ARGUMENT: a word that no shell can be given.
 absl::StatusOr<std::string> CommentLine(std::string text, const std::vector<std::string>& words);
 
-// Which files are written before sbatch, and where.
+// Lists the files that are written before sbatch, and their places.
 std::string FilesText(const std::vector<RunFile>& files, const RunPaths& paths);
 
 // batch.sh, behind a line that tells clients that it is alike for all jobs.

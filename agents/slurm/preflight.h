@@ -34,7 +34,7 @@ class Preflight {
   void CheckDirectories();
   void CheckContainers();
   bool CheckPyxis();
-  // Whose the jobs are, that user's home directory and groups.
+  // Finds the owner of the jobs, that user's home directory and groups.
   void FindIdentity();
   std::string Ask(std::vector<std::string> argv);
 

@@ -57,7 +57,7 @@ class RestClient {
   RestClient(std::string where, std::string user, std::unique_ptr<Http> http,
              std::unique_ptr<TokenSource> tokens, CallGate* gate);
 
-  // Which of kRestVersions is spoken from now on. Before, it is the first one.
+  // Sets which of kRestVersions is spoken from now on. Before, it is the first one.
   void Speak(std::string_view version) { version_ = version.data(); }
   // Returns the token that the next question would use. The errors are those of TokenSource.
   absl::StatusOr<std::string> Token() { return tokens_->Get(absl::Now()); }

@@ -18,7 +18,7 @@ namespace muster::slurm {
 absl::StatusOr<std::vector<v1::Pool>> RestPools(const nlohmann::json& partitions,
                                                 const nlohmann::json& nodes);
 
-// Which of the names are those of nodes, in the order of the names.
+// Returns those of the names that belong to nodes, in the order of the names.
 absl::StatusOr<std::vector<std::string>> RestKnownNodes(const nlohmann::json& nodes,
                                                         const std::vector<std::string>& names);
 

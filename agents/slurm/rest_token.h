@@ -16,7 +16,7 @@ namespace muster::slurm {
 
 // When the token ends, as it says itself; nothing if it does not say, or is none.
 std::optional<absl::Time> TokenEnd(std::string_view token);
-// Whom it is made out to; empty if it does not say.
+// Returns the user for whom it was made; empty if it does not say.
 std::string TokenUser(std::string_view token);
 // The token in "SLURM_JWT=..." (as `scontrol token` prints it) or alone. INVALID_ARGUMENT: it is
 // none.

@@ -47,7 +47,8 @@ class Scheduler {
   virtual absl::StatusOr<std::vector<Association>> Associations(const std::string& cluster,
                                                                 const std::string& user) = 0;
 
-  // Which of the nodes Slurm has: it refuses a job that excludes one that it does not know.
+  // Returns those of the nodes that Slurm has: it refuses a job that excludes one that it does not
+  // know.
   virtual absl::StatusOr<std::vector<std::string>> KnownNodes(
       const std::vector<std::string>& names) = 0;
 

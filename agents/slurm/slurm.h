@@ -35,7 +35,7 @@ struct SlurmConfig {
   std::string slurm_conf;
   // The directory of sbatch, squeue and so on. Default: they are looked up in the agent's PATH.
   std::string bin_dir;
-  // Who the commands run as on another host, whose HOME is asked for there. Default: the agent's
+  // The user of the commands on another host, whose HOME is asked for there. Default: the agent's
   // own user on this machine.
   std::string user_on_host;
   // PATH of the jobs. Default: the usual system directories, and bin_dir.
@@ -85,7 +85,7 @@ struct SlurmConfig {
   // "http://host:port", "https://host:port" or "unix:/path". Empty: commands. API v0.0.38 and
   // v0.0.37 are spoken, which Slurm 21.08 to 23.11 serve.
   std::string rest_url;
-  // Who the token is for. Default: the commands' user.
+  // The user of the token. Default: the commands' user.
   std::string rest_user;
   // A file on the agent's machine with the user's token, for nobody else to read. Default:
   // `scontrol token` on the host, renewed in time.
@@ -104,7 +104,8 @@ struct SlurmConfig {
   // The resources that a conversion asks Slurm for: the partition (default: Slurm's own default),
   // CPUs, memory and time, which a large image takes half an hour of.
   std::string conversion_partition;
-  // Who pays for it. Default: the account and the QOS of the profile, or else the user's own.
+  // The account and the QOS that pay for it. Default: the account and the QOS of the profile, or
+  // else the user's own.
   std::string conversion_account;
   std::string conversion_qos;
   uint32_t conversion_cpus = 4;

@@ -22,7 +22,7 @@
 namespace muster::cli {
 namespace {
 
-// For all jobs of a file: each plan is asked of the clusters' agents, and somebody waits.
+// For all jobs of a file: each plan asks the clusters' agents, and somebody waits.
 constexpr absl::Duration kPatience = absl::Seconds(30);
 // After an answer that took as long, what is waited for is said.
 constexpr absl::Duration kSilence = absl::Seconds(2);
@@ -45,7 +45,7 @@ Outlook OutlookOf(const v1::PlanJobResponse& response) {
                                                             : Outlook::kSometime;
 }
 
-// The first thing that stands against it.
+// The first obstacle.
 std::string FirstFailure(const v1::PlanJobResponse& response) {
   for (const v1::JobPlan& plan : response.plans()) {
     for (const v1::ClusterCheck& check : plan.checks()) {
@@ -110,7 +110,7 @@ class Chooser {
   }
 
  private:
-  // False: there is nobody to ask, or what is wrong is no matter of alternatives.
+  // False: there is nobody to ask, or the fault has nothing to do with alternatives.
   bool Ask(Alternative* one) {
     v1::PlanJobRequest request;
     *request.mutable_spec() = one->completed;

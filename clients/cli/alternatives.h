@@ -1,4 +1,4 @@
-// Which of the alternatives of a task is submitted.
+// Chooses the alternative of a task that is submitted.
 #ifndef MUSTER_CLIENTS_CLI_ALTERNATIVES_H_
 #define MUSTER_CLIENTS_CLI_ALTERNATIVES_H_
 

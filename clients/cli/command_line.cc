@@ -167,7 +167,7 @@ class Grammar {
                 "run --wait --gpus H100:8 -- nvidia-smi"));
   }
 
-  // Which jobs to list or to count.
+  // Adds the options that choose the jobs to list or to count.
   void AddConditions(CLI::App* sub) {
     AddStates(sub, "--state", "Only these states, or held; several times: any of them",
               &out_.states);

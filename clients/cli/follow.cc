@@ -78,7 +78,7 @@ bool Waits(v1::JobState state) {
   return state == v1::JOB_STATE_QUEUED || state == v1::JOB_STATE_PENDING;
 }
 
-// Who has the job and says nothing of it.
+// The place that has the job and says nothing of it.
 enum class Silence { kNone, kHost, kCluster };
 
 // Says once how a job stands and, while it waits, why; not each step of it. Says when its cluster

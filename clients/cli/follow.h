@@ -22,7 +22,7 @@ namespace muster::cli {
 absl::StatusOr<std::vector<v1::Job>> WaitForJobs(Session& session, const std::vector<uint64_t>& ids,
                                                  absl::Time deadline);
 
-// Which of a job's logs are passed on.
+// The logs of a job that are passed on.
 struct LogChoice {
   uint32_t first_run = 1;    // those of earlier runs are left out
   uint32_t ranks = 1;        // those of the ranks below

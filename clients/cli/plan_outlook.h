@@ -7,7 +7,7 @@
 
 namespace muster::cli {
 
-// Returns whether something stands against it.
+// Returns whether the plan shows an obstacle.
 bool HasFailed(const v1::JobPlan& plan);
 
 // Returns whether the cluster expects the job to start at once; false also if the cluster does not

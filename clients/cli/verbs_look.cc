@@ -137,7 +137,7 @@ void PrintMessage(Session& session, const google::protobuf::Message& message) {
 
 void NoteOtherTasks(Session& session, std::string_view verb) {
   const auto& jobs = session.call.jobs;
-  // Who named the task as one knows of the others.
+  // A user who named the task as one knows of the others.
   if (!session.for_people() || jobs.size() != 1 || jobs[0].task.has_value()) return;
   v1::GetJobRequest request;
   request.set_job_id(session.call.jobs[0].job);

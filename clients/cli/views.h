@@ -75,8 +75,8 @@ std::string TimeLimitText(const v1::JobSpec& spec);
 // Returns advice if a job failed because its command is one word, as in -- "echo hello"; empty for
 // every other job.
 std::string QuotesHint(const v1::Job& job);
-// The rank by which a job failed, whose output says more; none: it did not fail, or nothing of it
-// has written anything.
+// The rank by which a job failed, whose output says more; none: it did not fail, or it has written
+// nothing.
 std::optional<uint32_t> RankToRead(const v1::Job& job);
 // The commands that show both outputs of that rank; empty: there is none.
 std::string LogCommands(const v1::Job& job);

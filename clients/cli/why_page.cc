@@ -15,7 +15,7 @@
 namespace muster::cli {
 namespace {
 
-// Whose turn it is while nobody has said why the job waits.
+// Returns the one whose turn it is while nobody has said why the job waits.
 std::string WhoseTurn(const v1::Job& job) {
   if (job.state() != v1::JOB_STATE_PENDING || job.runs().empty()) return "";
   const std::string cluster = Harmless(job.cluster());
@@ -38,7 +38,7 @@ std::string BecauseOfWish(const v1::Job& job, const v1::Transition* wish) {
   const std::string& reason = job.state_reason().message();
   if (contract::IsTerminal(job.state())) return OneLine(reason);
   const bool is_held = SaysHeld(job.state_reason());
-  // Who held it is in a line of its own, if the history is known.
+  // Another line names the user who held it, if the history is known.
   if (is_held && job.held() && wish != nullptr) return "held through Muster";
   if (!is_held || job.held()) {
     const std::string why = OneLine(WhyItWaits(job).message());
@@ -72,7 +72,7 @@ void AppendWaiting(const v1::Job& job, const v1::Transition* wish, absl::Time no
   page->Time("Confirmed", run.observed_at(), now);
 }
 
-// Who canceled it, or who saw that it was.
+// Returns who canceled it, or who saw that it was canceled.
 std::string CanceledText(const std::vector<v1::Transition>& history, const v1::Transition* wish) {
   if (wish != nullptr && wish->kind() == v1::TRANSITION_KIND_CANCEL_REQUESTED)
     return OneLine(wish->evidence().detail());
@@ -92,7 +92,7 @@ void AppendEnd(const v1::Job& job, const Style& style, Page* page) {
     page->Line("", fmt::format("{}: {}", OneLine(quote.source()),
                                Paint(OneLine(quote.text()), Colour::kDim, style.colours)));
   }
-  // Who canceled it wants no other run.
+  // A user who canceled it wants no other run.
   if (has_failed && job.cancel_requested()) {
     page->Line("Cancel", "was asked for, too; the job keeps the end that its run had");
   } else if (has_failed) {

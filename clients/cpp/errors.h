@@ -9,7 +9,7 @@
 
 namespace muster::client {
 
-// Returns whether the transport failed, as against an answer of the broker, which carries details.
+// Returns whether the transport failed, and not the broker, whose answers carry details.
 bool IsTransportError(const absl::Status& status);
 
 // Returns whether the same call may well succeed later: nobody answered, or the broker said when to

@@ -53,7 +53,7 @@ struct JobFileOptions {
 struct LocalUpload {
   size_t job = 0;      // whose spec
   int upload = 0;      // which of its uploads
-  std::string source;  // "~" and "~/..." are of the user's home
+  std::string source;  // "~" and "~/..." are in the user's home
   std::string target;  // relative to the run's working directory; empty: the directory itself
 };
 

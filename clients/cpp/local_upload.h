@@ -1,5 +1,5 @@
-// Which paths of a job are this machine's, and how they become its uploads. Private to the client
-// library and the command.
+// Finds the paths of a job that are this machine's, and turns them into its uploads. Private to the
+// client library and the command.
 #ifndef MUSTER_CLIENTS_CPP_LOCAL_UPLOAD_H_
 #define MUSTER_CLIENTS_CPP_LOCAL_UPLOAD_H_
 

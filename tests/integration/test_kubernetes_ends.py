@@ -20,7 +20,7 @@ WEEK_S = 604800
 LOST_LOG_S = 400
 PRIVATE = "registry.test/private:1"
 
-# Rank 0 hears of all others over the address and the port that every rank is told.
+# Rank 0 gets the others' messages over the address and the port that every rank knows.
 MEET = """#!/usr/bin/python3
 import os, socket, time
 rank, world = int(os.environ["NODE_RANK"]), int(os.environ["WORLD_SIZE"])

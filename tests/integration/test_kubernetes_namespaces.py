@@ -1,5 +1,4 @@
-"""One agent with the least rights in several namespaces: each is a pool, and what is wrong with one is no matter of the
-others."""
+"""One agent with the least rights in several namespaces: each is a pool, and a fault of one does not affect the others."""
 
 import pytest
 from muster.v1 import facts_pb2, job_pb2

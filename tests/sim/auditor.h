@@ -17,8 +17,8 @@
 //   history        each job's transitions are numbered without gaps; a watch that is broken off
 //                  and resumed sees each once
 //   cancel         an acknowledged cancel ends the job, as CANCELED unless its run succeeded, and
-//                  is followed by no other run; nothing of it starts after its end, and an agent
-//                  that starts after it does not launch it
+//                  is followed by no other run; none of it starts after its end, and an agent that
+//                  starts after it does not launch it
 //   conservation   submitted = queued + active + ended; after the quiet no orphan on any cluster
 //   replay         the stored transitions give the stored states
 //   progress       once the faults stop, every job ends within a bound

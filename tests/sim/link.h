@@ -2,7 +2,7 @@
 // of its own.
 //
 // A link can be cut at any moment. Messages under way are then lost, or still arrive; each end
-// hears of the cut some time later, or never, and has to notice the silence.
+// learns of the cut some time later, or never, and has to notice the silence.
 #ifndef MUSTER_TESTS_SIM_LINK_H_
 #define MUSTER_TESTS_SIM_LINK_H_
 

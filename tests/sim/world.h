@@ -26,7 +26,7 @@ enum class Mutation {
   kNoLookupGrace,          // one look-up is enough to launch again
   kForgetLaunchedBefore,   // assignments are repeated without may_have_been_launched
   kDropResentAssignments,  // what a connection must repeat is not sent
-  kDropCancellations,      // the agent never hears of cancels
+  kDropCancellations,      // the agent never learns of cancels
   kDropReleases,           // the agent never hears that what was held may go on
   kWrongExitCode,          // the backend misreads exit codes
   kHearOldConnections,     // the agent obeys what comes late over a connection that it has given up

@@ -25,8 +25,8 @@ struct ExecPlugin {
   bool wants_cluster = false;
 };
 
-// Who the agent is. Several may be set: a certificate goes with the connection, a token with each
-// request; exec stands in for both.
+// The agent's identity. Several may be set: a certificate goes with the connection, a token with
+// each request; exec stands in for both.
 struct Identity {
   std::string certificate_pem;
   std::string key_pem;

@@ -28,9 +28,9 @@ constexpr size_t kMaxLineBytes = 8 << 20;
 // Pages of one list: fifty thousand objects; a hundred thousand runs are two.
 constexpr int kMaxListPages = 1000;
 
-// True if a watch that was refused so has no use for the version that it named: 410, the server has
+// True if the version that the refused watch named cannot be used again: 410, the server has
 // forgotten it; 504, the server has never had it, because etcd was restored from a backup; other
-// faults of the server may have to do with it. These have not: who asks, what he may, and when.
+// faults of the server may have the same cause. These have not: who asks, what he may, and when.
 bool CannotGoOn(int status) { return status != 401 && status != 403 && status != 429; }
 
 }  // namespace
@@ -65,7 +65,7 @@ struct ObjectWatch::Shared {
   }
 };
 
-// One watch request. Its lines are events; the sink hears of them as they come.
+// One watch request. Its lines are events; the sink gets them as they come.
 class ObjectWatch::Stream : public HttpSink {
  public:
   struct End {

@@ -1,4 +1,4 @@
-// Keeps up with all objects of one kind that a label selects: lists them once and then hears of
+// Keeps up with all objects of one kind that a label selects: lists them once and then receives
 // each change, so that nothing is polled.
 #ifndef MUSTER_AGENTS_KUBERNETES_API_OBJECT_WATCH_H_
 #define MUSTER_AGENTS_KUBERNETES_API_OBJECT_WATCH_H_
@@ -53,7 +53,7 @@ class ObjectWatch {
   ObjectWatch& operator=(const ObjectWatch&) = delete;
 
   // OK: what the sink was told is how things are, but for the time that news needs. Otherwise why
-  // the server could not be asked or has refused; what the sink knows is of freshness() then.
+  // the server could not be asked or has refused; the sink's knowledge then dates from freshness().
   absl::Status state() const;
   // When the server was last heard of; infinite past: never.
   absl::Time freshness() const;

@@ -60,7 +60,7 @@ void JudgeNodes(const absl::StatusOr<std::vector<NodeObject>>& nodes, agents::Ch
 void JudgeGpus(const std::vector<NodeObject>& nodes, const KubernetesConfig& config,
                agents::CheckList* checks);
 
-// ---- what jobs lean on
+// ---- things that jobs depend on
 
 // `list` is a list's answer. `what` is "runtime classes", say.
 void JudgeNames(const std::string& what, const std::string& if_none,

@@ -84,7 +84,8 @@ Amounts UnkeptOf(const NodeRoom& room) {
   return unkept += room.kept;
 }
 
-// Which node comes nearest to holding one pod, and what it lacks. `adjective` is "" or "free ".
+// Names the node that comes nearest to holding one pod, and what it lacks. `adjective` is "" or
+// "free ".
 std::string NearestRoom(const RunNeed& need, const std::vector<const NodeRoom*>& nodes, Part part,
                         const char* adjective) {
   for (const Want& want : WantsOf(need)) {
@@ -106,7 +107,7 @@ std::string NearestRoom(const RunNeed& need, const std::vector<const NodeRoom*>&
                      adjective, fmt::join(Lacks(need, part(*nearest)), "; "));
 }
 
-// Which node comes nearest to matching at all, and what is against it.
+// Names the node that comes nearest to matching at all, and what is against it.
 std::string NearestMatch(const RunNeed& need, const std::vector<NodeRoom>& nodes) {
   const NodeRoom* nearest = nullptr;
   std::vector<std::string> fewest;

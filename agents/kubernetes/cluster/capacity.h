@@ -56,7 +56,7 @@ struct Misfit {
   // Names the node that comes nearest and what it lacks: "node-1 has the most nvidia.com/gpu: 8, 16
   // are needed".
   std::string words;
-  // The limits of its namespace stand against it, perhaps beside the nodes.
+  // The limits of its namespace keep it from starting, perhaps beside the nodes.
   bool is_limited = false;
   // It would fit, were nothing kept for another run that waits for nodes.
   bool is_behind = false;
@@ -74,8 +74,8 @@ bool FitsBesideOthers(const RunNeed& need, const std::vector<NodeRoom>& nodes);
 // Takes the run's room from the nodes, as far as they have it.
 void Reserve(const RunNeed& need, std::vector<NodeRoom>* nodes);
 
-// Keeps on each node that the run could be on what as many of its pods as fit there would take, or
-// what there is of it: the rest is of no use to it.
+// Keeps on each node that the run could be on the room that as many of its pods as fit there would
+// take, or the room that there is for them: it cannot use the rest.
 void KeepShares(const RunNeed& need, std::vector<NodeRoom>* nodes);
 
 // All that the node has; GPUs whose device plug-in is away, or that are not well, are among it.

@@ -1,4 +1,4 @@
-// Which cluster it is, so that an agent does not take another one for the one that has its runs.
+// Identifies the cluster, so that an agent does not take another one for the one that has its runs.
 #ifndef MUSTER_AGENTS_KUBERNETES_CLUSTER_CLUSTER_IDENTITY_H_
 #define MUSTER_AGENTS_KUBERNETES_CLUSTER_CLUSTER_IDENTITY_H_
 

@@ -139,7 +139,7 @@ class ClusterView::Impl {
 
   bool AreAllPodsHidden() const { return absl::IsPermissionDenied(pods_->state()); }
 
-  // Whose pods are seen, and why not all.
+  // Notes whose pods are seen, and why not all.
   void LookAtPods(Seen* seen) const {
     if (!AreAllPodsHidden()) {
       const bool has_listed = pods_->AwaitFirstList(absl::ZeroDuration());

@@ -16,7 +16,7 @@
 
 namespace muster::kubernetes {
 
-// Whose pods are seen.
+// The pods that are seen.
 enum class PodScope { kNone, kNamespace, kCluster };
 
 // A namespace that runs are in.

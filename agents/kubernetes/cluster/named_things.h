@@ -36,8 +36,8 @@ class NamedThings {
     std::string words;   // '"nosuch": there is none in namespace lab; it has "data"'
     std::string remedy;  // "Make it, or name another"
   };
-  // For which pods wait, because they may still come: claims that are not there, and those that
-  // have no volume and nothing that would make one.
+  // Returns the things that pods wait for, because they may still come: claims that are not there,
+  // and those that have no volume and nothing that would make one.
   std::vector<Missing> FindAwaited(const v1::JobSpec& spec, const std::string& name_space);
   // The job's claims that have no volume, as they were within the last ten seconds.
   std::vector<UnboundClaim> FindUnbound(const v1::JobSpec& spec, const std::string& name_space);

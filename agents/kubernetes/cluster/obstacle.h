@@ -16,7 +16,7 @@ namespace muster::kubernetes {
 // A run that comes before others.
 struct Claim {
   std::shared_ptr<const agent::v1::Assignment> run;
-  // The limits of its namespace stand against it.
+  // The limits of its namespace keep it from starting.
   bool is_limited = false;
   // It has waited long for nodes: those that come after it are on none where it could be.
   bool has_waited_long = false;

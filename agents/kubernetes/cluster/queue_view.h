@@ -1,5 +1,5 @@
-// Who else decides when a run's pods start: Kueue and its queues, gang schedulers. Which of them
-// the cluster has, which queues its namespaces have, and why runs wait there.
+// Shows who else decides when a run's pods start: Kueue and its queues, gang schedulers. It tells
+// which of them the cluster has, which queues its namespaces have, and why runs wait there.
 #ifndef MUSTER_AGENTS_KUBERNETES_CLUSTER_QUEUE_VIEW_H_
 #define MUSTER_AGENTS_KUBERNETES_CLUSTER_QUEUE_VIEW_H_
 

@@ -71,8 +71,8 @@ class LogFollower {
   // Ends its streams and removes its files.
   void Forget(const std::string& run_key);
 
-  // OK: nothing stands against following logs. Otherwise the latest trouble that lasts: a full
-  // disk, a right that is missing, a node that cannot tell its logs; in the server's own words.
+  // OK: logs can be followed. Otherwise the latest trouble that lasts: a full disk, a right that is
+  // missing, a node that cannot tell its logs; in the server's own words.
   absl::Status health() const;
   // Streams open now.
   size_t open_streams() const;

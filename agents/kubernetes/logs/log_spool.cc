@@ -199,7 +199,7 @@ absl::Status LogSpool::Say(std::string_view line) {
 
 absl::Status LogSpool::Finish() {
   if (finished_.size() == kMaxFinished) {
-    // First: twice does no harm. A line that a full disk has cut is of no container.
+    // First: twice does no harm. A line that a full disk has cut belongs to no container.
     const std::string line = "\n" + finished_.front() + "\n";
     std::string_view left = line;
     if (absl::Status kept = AppendTo(EarlierPath(), &left); !kept.ok()) return kept;

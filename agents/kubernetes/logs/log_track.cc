@@ -62,7 +62,7 @@ LogStep StepAfter(const LogReadResult& result, bool was_last, const LogFollowerO
   if (result.has_news) source->whole = absl::InfinitePast();
   if (absl::IsCancelled(result.connection)) return LogStep::kAgain;
   const int status = result.refusal.status;
-  // Who does not answer, knows us not, or is busy, has refused nothing.
+  // A server that does not answer, knows us not, or is busy, has refused nothing.
   if (!result.connection.ok() || status == 401 || status == 429) return LogStep::kLater;
   ++source->refusals;
   const bool is_unfound = status == 200 && result.words.empty();

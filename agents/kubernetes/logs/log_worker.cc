@@ -17,7 +17,7 @@ constexpr absl::Duration kProbeTimeout = absl::Seconds(10);
 constexpr absl::Duration kProbePause = absl::Seconds(1);
 // A stream that lasted for so long says nothing against the next one.
 constexpr absl::Duration kLongStream = absl::Minutes(1);
-// Is there if all of the run's output is read together.
+// The file is there if all of the run's output is read together.
 constexpr char kTogetherFile[] = "together";
 
 }  // namespace

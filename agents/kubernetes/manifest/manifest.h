@@ -18,8 +18,8 @@
 
 namespace muster::kubernetes {
 
-// Who the run is, on all of its objects: labels for kJobLabel and kInstanceLabel, annotations for
-// what a label's value may not hold.
+// The run's identity, on all of its objects: labels for kJobLabel and kInstanceLabel, annotations
+// for what a label's value may not hold.
 inline constexpr char kInstanceLabel[] = "muster.dev/instance";
 inline constexpr char kJobLabel[] = "muster.dev/job";
 inline constexpr char kRunNumberLabel[] = "muster.dev/run";

@@ -1,4 +1,4 @@
-// Which nodes a run's pods may have.
+// Chooses the nodes that a run's pods may have.
 #include <algorithm>
 #include <utility>
 

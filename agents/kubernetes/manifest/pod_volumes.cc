@@ -192,7 +192,7 @@ class Maker {
                : "use a path below one of them";
   }
 
-  // Which field of the job a mount is for, and what it shows there.
+  // The field of the job that a mount is for, and the content that it shows.
   struct Purpose {
     std::string source_field;
     std::string target_field;

@@ -37,12 +37,12 @@ struct Workload {
   // Kueue itself has given it up: it was requeued too often, or an admission check has refused it.
   // A Workload that people have made inactive they may make active again.
   bool is_given_up = false;
-  // Which admission checks have refused it, in their words; empty: none has.
+  // The words of the admission checks that have refused it; empty: none has.
   std::string refusals;
 };
 
 LocalQueue ParseLocalQueue(const Json& object);
-// Nothing: it is of something else than a Job.
+// Nothing: it does not belong to a Job.
 std::optional<Workload> ParseWorkload(const Json& object);
 // Kueue itself forgets what the checks have said as it gives a Job up for it: `now` follows
 // `before`, of the same Job, and has its refusals then.

@@ -25,7 +25,7 @@ inline constexpr char kLaunchAnnotation[] = "muster.dev/launch";
 inline constexpr char kLaunchComplete[] = "complete";
 // How long Kubernetes is to keep the Job once the broker has its end and its logs, in seconds.
 inline constexpr char kTimeToLiveAnnotation[] = "muster.dev/time-to-live";
-// By which Kueue finds its Jobs.
+// The label by which Kueue finds its Jobs.
 inline constexpr char kQueueLabel[] = "kueue.x-k8s.io/queue-name";
 // The indexes whose success is the run's, with commas between them: what a Job says of its success
 // policy goes with its template, and is not kept.

@@ -135,8 +135,9 @@ v1::Failure ExplainOwnExit(const Culprit& culprit, const std::string& words) {
                      "The program failed: " + Told(*culprit.pod, words), suggestion);
 }
 
-// Who deleted the pod while its program ran; nothing: nobody did. Kubernetes tells whole seconds: a
-// program that ended in that of the deletion may have been told to, and answered with code 0.
+// Explains the deletion of the pod while its program ran; nothing: nobody deleted it. Kubernetes
+// tells whole seconds: a program that ended in that of the deletion may have been told to, and
+// answered with code 0.
 std::optional<v1::Failure> ExplainDeletion(const JobObject& job, const PodObject& pod,
                                            absl::Time end, const std::string& words) {
   if (!pod.deletion_time.has_value() || *pod.deletion_time > end) return std::nullopt;

@@ -30,7 +30,7 @@ void SetEvidence(const RunFacts& facts, std::string detail, Observation* seen) {
   seen->evidence.set_detail(std::move(detail));
 }
 
-// Not before: a deletion that comes after a pod's end says nothing of it.
+// Not before: a deletion that comes after a pod's end does not explain that end.
 bool WasEndedByDeletion(const PodObject& pod) {
   return pod.deletion_time.has_value() && *pod.deletion_time <= EndOf(pod);
 }
@@ -260,7 +260,7 @@ bool IsOfOwnSecret(const RunFacts& facts, const StartTrouble& trouble) {
                                    trouble.message.find(own + "-files-") != std::string::npos);
 }
 
-// Kueue may have pods made before the launch was through, however long an agent that was killed in
+// Kueue may have pods made before the launch was complete, however long an agent that was killed in
 // between stays away. Only what is missing afterwards counts, and from then on.
 void PardonUntilLaunched(const RunFacts& facts, StartTrouble* trouble) {
   const auto launched = facts.job.has_value() ? facts.job->launch_complete_since : std::nullopt;

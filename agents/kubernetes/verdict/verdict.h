@@ -92,7 +92,7 @@ std::string WhatHelps(const StartTrouble& trouble);
 // empty: of none.
 v1::StateReason WhileItLasts(const RunFacts& facts, const StartTrouble& trouble,
                              const std::string& whose, const Patience& patience);
-// In which phase a run fails that the trouble ends.
+// Returns the phase in which a run fails that the trouble ends.
 v1::FailurePhase PhaseOf(const StartTrouble& trouble);
 // Says it behind why the run waits, or in its place, with that code, if nothing says that.
 void AddToReason(v1::StateReasonCode code, const std::string& words, agents::Observation* seen);

@@ -49,7 +49,7 @@ struct RankStop {
   size_t rank = 0;
   std::string directory;
 };
-// Has the next question answered at once.
+// Asks for an answer to the next question at once.
 struct QuestionCommand {};
 struct CleanCommand {
   std::vector<std::string> directories;
@@ -62,7 +62,7 @@ using HostCommand = std::variant<RankStop, QuestionCommand, RankStart, CleanComm
 class CommandQueue {
  public:
   void Push(RankStart start);
-  // The start of that rank, if it was still waiting: the host need not hear of it.
+  // Cancels the start of that rank if it was still waiting: the host need not be told.
   std::optional<RankStart> Push(RankStop stop);
   void Ask() { is_asked_ = true; }
   void Clean(const std::string& directory, bool logs);

@@ -36,7 +36,7 @@ struct Rank {
   bool stop_told = false;  // the host has been told
 
   bool HasBegun() const { return stage != HostStage::kAbsent; }
-  // Nothing of it is there, or will be.
+  // It has no processes there, and will have none.
   bool IsOver() const {
     return refused.has_value() || stage == HostStage::kEnded || stage == HostStage::kVanished;
   }

@@ -80,7 +80,7 @@ struct StartDone {
   size_t rank = 0;
   absl::Status status;
   bool was_sent = false;  // the host may have been asked
-  // Why the run is refused, if that is no matter of the host's.
+  // The reason why the run is refused, if the host is not the reason.
   std::optional<v1::Failure> refused = {};
 };
 // OK: the host has it in hand. Others: ask again.
@@ -126,7 +126,7 @@ class RemoteHost {
   void Watch(const std::string& run_key, const std::string& directory, HostStage known);
   void Unwatch(const std::string& run_key);
 
-  // Has the next question asked at once; Start does so by itself.
+  // Asks the next question at once; Start does so by itself.
   void AskAnew();
   // Watch comes first. Each is answered by an event. A start that has not been sent when the rank
   // is stopped never is; one whose files are being laid out then is answered when that step ends.
@@ -199,7 +199,7 @@ class RemoteHost {
   // their way. UNAVAILABLE, INVALID_ARGUMENT as above; FAILED_PRECONDITION: there is no room for
   // it. `refused`: the files could not be fetched, whatever the host.
   absl::Status LayOutFiles(const RankStart& start, std::optional<v1::Failure>* refused);
-  // Errors are of the files, with `refused`, or as of HostTrees.
+  // Errors concern the files, with `refused`, or come from HostTrees.
   absl::StatusOr<uploads::LocalFiles> FetchFiles(const RankStart& start,
                                                  std::optional<v1::Failure>* refused);
   absl::StatusOr<uploads::TreeName> ReadTreeName(const RankStart& start,

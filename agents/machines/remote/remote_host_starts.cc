@@ -179,8 +179,8 @@ StartDone RemoteHost::StartRank(const RankStart& start) {
   std::vector<std::string> words = {"start", start.directory, start.devices, Question()};
   words.insert(words.end(), start.device_variables.begin(), start.device_variables.end());
   done.status = RunSupervisor(std::move(words), start.spec.Encode(), kCommandPatience).status();
-  // The host has said that nothing of it runs, so that the copy is nobody's; another try takes it
-  // as it is.
+  // The host has said that none of the run's processes lives, so that the copy is nobody's; another
+  // try takes it as it is.
   if (!done.status.ok() && !absl::IsUnavailable(done.status) && start.job->uploads_size() > 0)
     RemoveWork(start);
   return done;

@@ -76,7 +76,7 @@ absl::StatusOr<std::unique_ptr<agents::RunFiles>> OpenRemoteRunFiles(
   agents::RunPlace place = {.host_title = fmt::format("host {}", name),
                             .root = {},
                             .directory = fmt::format("{}/{}", of.run_key, kWorkDirectory)};
-  // It had a host, and the agent needs nothing of it any more.
+  // It had a host, and the agent needs none of its files any more.
   if (files->assignment == nullptr) place.gone = WorkIsGone(config.keep_work);
   if (placed.has_value()) {
     const std::string& directory = placed->directory;

@@ -297,7 +297,7 @@ class RemoteScheduler {
   void CleanedOn(const std::string& host, const std::string& run_key);
   void PrunedOn(const std::string& host, const std::string& run_key);
   void PruneFinished();
-  // Has the hosts remove files of old runs.
+  // Tells the hosts to remove files of old runs.
   void SweepHosts();
   // Runs that were left on a host which was not in the file for a while.
   void TakeUpLeftovers(const std::string& host);

@@ -113,7 +113,7 @@ absl::Status RemoteScheduler::PlaceRun(const ReadyRun& ready) {
                              .devices = DeviceNames(entry.view.capacity, node)});
     run.ranks.push_back({.host = entry.view.config.name, .directory = directory});
   }
-  // Before any host hears of it: after a crash the same ones are asked again.
+  // Before any host is told: after a crash the same ones are asked again.
   if (absl::Status s = RecordOf(run_key).Place(run.placement); !s.ok()) return s;
   run.what = std::move(waiting_.at(run_key));
   waiting_.erase(run_key);
@@ -139,7 +139,7 @@ void RemoteScheduler::Handle(PlacedRun placed) {
   run.state = placed.state;
   // An earlier agent may have said so.
   run.silence_told = placed.state > v1::RUN_STATE_PENDING;
-  // The rest of a run that was given up is ended, and nothing of it begins.
+  // The rest of a run that was given up is ended, and none of it begins.
   run.ended = contract::IsTerminal(placed.state);
   // How long it has run is not known here; a longer reservation than needed harms nobody.
   run.latest_end = time_.Now() + run.what.run.time_limit;

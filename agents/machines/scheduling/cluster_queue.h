@@ -1,5 +1,6 @@
-// Who starts next on a cluster of hosts, and where: the waiting runs, what the running ones have,
-// and the rounds that bring the one to the other. Pure: time comes in. Owned by one thread.
+// Decides which run starts next on a cluster of hosts, and where: the waiting runs, the allocations
+// of the running ones, and the rounds that bring the one to the other. Pure: time comes in. Owned
+// by one thread.
 //
 // Order: a higher priority first, then first come, first served. The first run that does not fit is
 // blocked, and gets a reservation; the runs behind it may start before it (backfill) as long as

@@ -1,5 +1,5 @@
-// Who has which cores, memory and GPUs of a cluster's hosts, with words for people. Pure; owned by
-// one thread.
+// Keeps the allocations of a cluster's cores, memory and GPUs, with words for people. Pure; owned
+// by one thread.
 #ifndef MUSTER_AGENTS_MACHINES_SCHEDULING_LEDGER_H_
 #define MUSTER_AGENTS_MACHINES_SCHEDULING_LEDGER_H_
 

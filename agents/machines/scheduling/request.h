@@ -22,7 +22,7 @@ struct Request {
   std::string gpu_type = {};  // lower case; empty: any, but of one type on all nodes
   // Thousandths: less than kWholeGpu is a share of one device, else whole devices.
   uint32_t gpu_millis = 0;
-  // Names of hosts that get nothing of it: earlier runs of the job failed there. In order.
+  // Names of hosts that the run must not use: earlier runs of the job failed there. In order.
   std::vector<std::string> excluded_hosts = {};
 
   bool SharesGpu() const { return gpu_millis > 0 && gpu_millis < kWholeGpu; }

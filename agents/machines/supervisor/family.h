@@ -20,7 +20,7 @@ class Family {
   // How that child ended, as waitpid(2) says it; nothing while it runs.
   std::optional<int> EndOf(pid_t pid) const;
 
-  // Takes leave of every child that has ended. Returns whether there are others.
+  // Reaps every child that has ended. Returns whether there are others.
   bool Reap();
   // Kills what is left, and what that leaves behind, until nothing is left. False: something would
   // not die in time.

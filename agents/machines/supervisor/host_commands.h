@@ -18,7 +18,7 @@ int StartCommand(const std::string& program, const std::string& directory,
                  const std::string& devices, const std::string& question,
                  const std::vector<std::string>& variables);
 
-// Sees to it that the run ends: TERM to its supervisor; one that has not begun never will.
+// Makes the run end: TERM to its supervisor; one that has not begun never will.
 int StopCommand(const std::string& directory);
 
 // Writes a HostReport of the runs on standard input, "LETTER RUN_DIR" in each line, to standard

@@ -198,7 +198,7 @@ ChildRequest Supervisor::DescribeChild(ExitRecord::Phase phase) {
                         .stdout_fd = stdout_fd_,
                         .stderr_fd = stderr_fd_,
                         .group_fds = group_.Entrances()};
-  // Which GPUs are its own is the command's to know.
+  // The command knows which GPUs are its own.
   if (setup) {
     AddSetupNames(&child.environment);
   } else {

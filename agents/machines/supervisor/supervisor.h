@@ -47,7 +47,7 @@ class Supervisor {
   // Reads the spec and opens the outputs.
   bool Prepare();
   bool OpenOutput(const char* name, int* fd);
-  // Sees to the limits; a run that cannot have them goes without, and its exit record says so.
+  // Sets the limits; a run that cannot have them goes without, and its exit record says so.
   void MakeGroup();
   void LeaveGroup();
   // Runs one phase to its end, or until the run must end. Returns whether the next phase may
@@ -60,7 +60,7 @@ class Supervisor {
   ChildRequest DescribeChild(ExitRecord::Phase phase);
 
   // ---- runs in a container (supervisor_container.cc)
-  // Sees to it that the host has the image. Returns whether setup may follow.
+  // Fetches the image if the host lacks it. Returns whether setup may follow.
   bool FetchImage();
   // Asks the tool: "", or why it cannot hold a container to these.
   std::string WhyToolSetsNoLimits(const GroupLimits& limits);

@@ -12,7 +12,7 @@ write_slurm_note() {
 write_record() {
   local end nodes=${SLURM_JOB_NODELIST:-} form='job=%s restart=%s\nphase=%s problem=%s pulled=%d\n'
   form+='code=%d signal=%d terminated=%d continued=%d rank=%d\nstart=%d end=%d\nnodes=%s\ncomplete\n'
-  # A list that would make the record too long is asked of Slurm.
+  # Slurm is asked for a list that would make the record too long.
   ((${#nodes} <= 3000)) || nodes=''
   printf -v end '%(%s)T' -1
   # shellcheck disable=SC2059 # one printf is one write: the record is seldom seen in part

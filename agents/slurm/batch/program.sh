@@ -86,7 +86,8 @@ read_variables() {
 }
 
 # The program starts once on each node and makes its own processes there. Libraries that find these names (PyTorch
-# Lightning and others) would take Slurm's tasks for those processes. RANK and LOCAL_RANK are of a hook of enroot's.
+# Lightning and others) would take Slurm's tasks for those processes. RANK and LOCAL_RANK come from a hook of
+# enroot's.
 hide_tasks() {
   unset SLURM_NTASKS SLURM_NPROCS SLURM_NNODES SLURM_PROCID SLURM_LOCALID SLURM_NTASKS_PER_NODE
   unset SLURM_STEP_NUM_TASKS SLURM_STEP_TASKS_PER_NODE RANK LOCAL_RANK GROUP_RANK

@@ -28,7 +28,7 @@ bool IsPattern(std::string_view name);
 // NOT_FOUND, unless the broker knows the cluster.
 absl::Status CheckCluster(client::Client& client, const std::string& name);
 
-// Which jobs of a cluster.
+// Selects jobs of a cluster.
 struct QueueQuery {
   std::string cluster;
   std::optional<std::string> user;  // none: everybody's

@@ -135,7 +135,7 @@ int Exec(Session& session, const Words& given) {
     return FailOther(session, status);
   }
   const auto sent = SendJobs(session, *task, kFlags, words->dry_run);
-  // Which code it is, SkyPilot does not tell.
+  // SkyPilot does not tell which code it is.
   if (std::holds_alternative<int>(sent)) return kError;
   if (words->dry_run) {
     session.terminal.Note("Dryrun finished: the job is good; nothing was submitted");

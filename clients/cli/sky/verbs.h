@@ -28,8 +28,8 @@ int Logs(Session& session, const Words& words);
 int Cancel(Session& session, const Words& words);
 int Status(Session& session, const Words& words);
 
-// Whose jobs are one's own to the broker: on a Unix socket it knows who runs this; on loopback
-// everyone is the same user.
+// Returns the user to whom the broker counts this user's jobs: on a Unix socket it knows who runs
+// this; on loopback everyone is the same user.
 absl::StatusOr<std::string> CurrentUser(const Session& session);
 
 // Writes an error and returns its exit code: 1 as SkyPilot has it, and 2 for a wrong usage.

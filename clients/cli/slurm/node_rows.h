@@ -11,7 +11,7 @@
 
 namespace muster::cli {
 
-// Which nodes, and how they go together. Every list that is empty takes all.
+// Selects nodes, and says how they are grouped. Every list that is empty takes all.
 struct NodeQuery {
   std::vector<std::string> partitions, nodes;
   std::vector<std::string> states;  // long words, without marks: "idle"

@@ -1,4 +1,4 @@
-// Which jobs a user of squeue, scancel or sacct means, and asking the broker for them.
+// Finds the jobs that a user of squeue, scancel or sacct means, and asks the broker for them.
 #ifndef MUSTER_CLIENTS_CLI_SLURM_QUERY_H_
 #define MUSTER_CLIENTS_CLI_SLURM_QUERY_H_
 

@@ -8,8 +8,8 @@ namespace {
 
 using enum Option::Argument;
 
-// sbatch(1) of Slurm 22.05, asked of sbatch itself; what newer ones add; what Pyxis adds. An option
-// that is not here is reported as not understood.
+// sbatch(1) of Slurm 22.05, read from sbatch itself; what newer ones add; what Pyxis adds. An
+// option that is not here is reported as not understood.
 constexpr std::array kOptions = {
     Option{"account", 'A', kRequired, "SBATCH_ACCOUNT"},
     Option{"acctg-freq", 0, kRequired, "SBATCH_ACCTG_FREQ"},

@@ -1,4 +1,4 @@
-// Which files stay behind, by the rules of .gitignore files of several directories.
+// Decides which files stay behind, by the rules of .gitignore files of several directories.
 //
 // Later patterns win over earlier ones, so files are added from the outermost directory inwards.
 #ifndef MUSTER_CLIENTS_CPP_UPLOADS_IGNORE_RULES_H_

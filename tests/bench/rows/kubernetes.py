@@ -17,7 +17,8 @@ from rows.setting import fresh_world, memory_bytes
 from rows.waiting import run_all
 
 WRITES = ("POST", "PATCH", "PUT", "DELETE")
-# A Job's life once the broker has all of the run; lowered by Muster, so a sign that it is through with the run.
+# A Job's life once the broker has all of the run; lowered by Muster, so a sign that Muster needs the Job no
+# more.
 KEPT_S = 604800
 MANAGED = "app.kubernetes.io/managed-by=muster"
 MEGABYTE = 1e6

@@ -21,7 +21,7 @@ LONGEST_STORM_S = 2.0
 
 FLOW = "/apis/flowcontrol.apiserver.k8s.io/v1"
 STORM = "storm"
-# Who belongs to it is sent away at once.
+# A pod that belongs to it is sent away at once.
 NO_ROOM = {
     "metadata": {"name": STORM},
     "spec": {"type": "Limited", "limited": {

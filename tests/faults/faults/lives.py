@@ -17,7 +17,7 @@ LARGE_BYTES = 1000 << 10
 @dataclasses.dataclass(frozen=True)
 class Life:
     """`live(lab, reach)` gives the job's number as soon as nothing but its end is to be waited for. Meanwhile it waits by
-    reach(condition, words), which sees to it that the agent is there again if it dies."""
+    reach(condition, words), which starts the agent again if it dies."""
 
     name: str
     live: typing.Callable

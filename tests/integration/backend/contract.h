@@ -27,7 +27,7 @@ class Place {
   virtual agents::Backend& backend() = 0;
   // The agent is started anew, with the runs of its journal.
   virtual void Restart(const std::vector<agents::RunHandle>& journal) = 0;
-  // Has nothing left on the cluster once a run of the spec is forgotten, and has made no file.
+  // Leaves nothing on the cluster once a run of the spec is forgotten, and makes no file.
   virtual void LeaveNothing(v1::JobSpec* /*spec*/) {}
   virtual bool IsGone(const TestRun& run) = 0;
   // Matches the words about the output of a run that has written it and was canceled then.

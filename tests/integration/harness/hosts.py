@@ -100,7 +100,7 @@ class SshHost:
 
     @contextlib.contextmanager
     def black_hole(self):
-        """Meanwhile no packet gets there or comes from there, and nobody is told so."""
+        """Meanwhile no packet gets there or comes from there, and nobody is told."""
         ways = [("-d", self.address, "--dport", str(self.port)), ("-s", self.address, "--sport", str(self.port))]
         rules = [("INPUT", "-p", "tcp", *way, "-j", "DROP") for way in ways]
         for rule in rules:

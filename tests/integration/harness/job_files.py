@@ -1,4 +1,4 @@
-"""The job files of tests/integration/jobs on a cluster of each kind, submitted as users do, and what came of them."""
+"""The job files of tests/integration/jobs on a cluster of each kind, submitted as users do, and their outcomes."""
 
 import yaml
 from muster.v1 import job_pb2, jobs_service_pb2

@@ -155,7 +155,7 @@ class KubernetesCluster:
             self.admin("DELETE", COLLECTIONS["ClusterRoleBinding"] + "/muster-agent")
         token = self.must("POST", "/api/v1/namespaces/muster/serviceaccounts/muster-agent/token",
                          {"spec": {"expirationSeconds": 36000}})["status"]["token"]
-        # The API server hears of each object by itself.
+        # The API server learns of each object by itself.
         eventually(lambda: self.may(token, "create", "batch", "jobs", namespace)
                    and self.may(token, "list", "", "nodes", "") == cluster_rights, "the rights hold")
         return token
@@ -169,8 +169,8 @@ class KubernetesCluster:
         self.wait_until_forbidden(namespace, taken["verbs"][0], group, taken["resources"][0])
 
     def wait_until_forbidden(self, namespace, verb, group, resource):
-        """Waits until a right is taken from the agent's account: the API server hears of it a moment after it has
-        stored it."""
+        """Waits until a right is taken from the agent's account: the API server learns of it a moment after it
+        has stored it."""
         attributes = {"verb": verb, "group": group, "resource": resource, "namespace": namespace}
         asked = {"spec": {"user": AGENT_USER, "groups": ["system:authenticated"], "resourceAttributes": attributes}}
         eventually(lambda: not self.must("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", asked)["status"]["allowed"],

@@ -40,7 +40,7 @@ class KubernetesApiTest : public ::testing::Test {
   absl::StatusOr<ApiAnswer> Version(const Endpoint& endpoint) {
     return Api(endpoint, &host_).Call({.path = "/version"});
   }
-  // Whom the server takes the caller for, or its refusal.
+  // Returns the user for whom the server takes the caller, or its refusal.
   static std::string NameAt(Api& api) {
     const auto answer = api.Call({.method = "POST", .path = kWhoAmI, .body = Json::object()});
     if (!answer.ok()) return answer.status().ToString();

@@ -275,7 +275,7 @@ TEST_F(KubernetesVerdictTest, ATimeLimitIsOneThoughTheJobSaysAnotherReason) {
   const Observation seen = Fails(kOverdue);
   EXPECT_CLASS(seen, TIMEOUT);
   EXPECT_FALSE(seen.failure->retriable());
-  // Which of the two is a race of its controller's; neither names the time limit.
+  // The race of its controller decides between the two; neither names the time limit.
   EXPECT_THAT(seen.evidence.detail(),
               AnyOf(HasSubstr("exit code 143"), HasSubstr("BackoffLimitExceeded")));
 }

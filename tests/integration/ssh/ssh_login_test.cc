@@ -1,4 +1,4 @@
-// Whom a host behind SSH trusts, and how it logs in.
+// Tests whom a host behind SSH trusts, and how it logs in.
 #include <stdlib.h>
 
 #include <fstream>

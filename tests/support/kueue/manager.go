@@ -31,7 +31,7 @@ import (
 	"sigs.k8s.io/kueue/pkg/webhooks"
 )
 
-// leftOut are Kueue's features that lean on other parts than those that are here: several clusters, and the topology of
+// leftOut are Kueue's features that need other parts than those that are here: several clusters, and the topology of
 // nodes.
 var leftOut = []featuregate.Feature{features.MultiKueue, features.TopologyAwareScheduling}
 

@@ -83,7 +83,7 @@ parse_options() {
 	((GPU_NODES > 0)) || GPUS=0
 }
 
-# Is any port of [$1, $1+$2) listening here?
+# Succeeds if any port of [$1, $1+$2) is listening here.
 block_is_free() {
 	local base=$1 count=$2 used port
 	used=$(awk 'FNR > 1 && $4 == "0A" { n = split($2, a, ":"); print a[n] }' \

@@ -5,7 +5,7 @@
 # range FIRST LAST: 1 for one number, [1-4] for four.
 range() { if (($1 == $2)); then printf '%s' "$1"; else printf '[%s-%s]' "$1" "$2"; fi; }
 
-# Who the daemons are, where they listen, and where they keep what.
+# Settings of the daemons: their users, their addresses and their directories.
 slurm_conf_daemons() {
 	cat <<-CONF
 		# Written by $PROG.

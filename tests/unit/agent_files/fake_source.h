@@ -71,7 +71,7 @@ class FakeSource : public FileSource {
     const std::lock_guard lock(mutex_);
     is_away_ = is_away;
   }
-  // Who asks gets no answer until that ends.
+  // Callers get no answer until that ends.
   void SetHanging(bool hangs) {
     const std::lock_guard lock(mutex_);
     hangs_ = hangs;

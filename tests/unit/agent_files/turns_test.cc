@@ -1,4 +1,4 @@
-// Who may send files to a host, and when.
+// Tests who may send files to a host, and when.
 #include "agents/files/turns.h"
 
 #include <optional>

@@ -1,4 +1,4 @@
-// Which of a task's alternatives the command submits.
+// Tests which of a task's alternatives the command submits.
 #include <vector>
 
 #include "absl/time/clock.h"

@@ -121,7 +121,7 @@ TEST_F(SlurmVerbsTest, ADependencyOnAJobOfMustersGetsSlurmsNumberAndItsCluster) 
 
 TEST_F(SlurmVerbsTest, ADependencyThatSlurmCannotKeepIsRefusedAtOnceWithWhatDoes) {
   const std::string script = WriteScript("#!/bin/sh\ntrue\n");
-  // Who waits for a step waits in vain.
+  // A caller that waits for a step waits in vain.
   broker_.watch_jobs = [this](const auto&, const auto& write) {
     while (!stop_ && write(client::Step(99, 1, v1::JOB_STATE_PENDING)))
       absl::SleepFor(absl::Milliseconds(10));

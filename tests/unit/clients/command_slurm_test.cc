@@ -19,7 +19,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Who runs the tests.
+// The user who runs the tests.
 std::string OwnName() { return getpwuid(geteuid())->pw_name; }
 
 TEST_F(SlurmVerbsTest, SqueueHasTheFamiliarColumns) {

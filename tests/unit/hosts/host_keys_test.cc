@@ -1,4 +1,4 @@
-// Which keys a host may show, by the lines of known_hosts and by pinned keys.
+// Tests which keys a host may show, by the lines of known_hosts and by pinned keys.
 #include "agents/hosts/host_keys.h"
 
 #include "absl/strings/escaping.h"

@@ -112,7 +112,7 @@ TEST_F(BackendLaunchTest, ARunWhoseNamespaceIsNotThereWaitsForItAndSaysSo) {
             return ScriptedReply{.status = 404, .body = kGone};
           }
           std::optional<ScriptedReply> reply = serve(request);
-          // Who may do everything may do so where there is nothing.
+          // An account that may do everything may do so in a namespace that is not there.
           if (is_admin && reply.has_value() && request.target.ends_with("reviews"))
             reply->body = R"({"status": {"allowed": true}})";
           if (is_admin && reply.has_value() && reply->status == 403) reply->status = 404;

@@ -121,7 +121,7 @@ TEST(KubernetesChecksTest, ANamespaceThatIsNotThereIsToBeMade) {
   ExpectLine(line, v1::CHECK_RESULT_FAIL, "there is none: namespaces \"lab\" not found");
   EXPECT_THAT(line.remedy(), HasSubstr("make the namespace (kubectl create namespace lab) and"));
   EXPECT_THAT(line.remedy(), HasSubstr("kubectl apply -n lab -f deploy/kubernetes/rights.yaml"));
-  // Who may not look cannot tell.
+  // An agent that may not look cannot tell.
   EXPECT_TRUE(JudgePresence("lab", absl::PermissionDeniedError("no"), nullptr));
   EXPECT_TRUE(JudgePresence("lab", Json(), nullptr));
 }

@@ -155,7 +155,7 @@ class BackendHoldTest : public ScriptedClusterTest {
     run.assignment = std::move(assignment);
     return run;
   }
-  // Makes the Job of a run that waits in a queue of Kueue's, before its launch is through.
+  // Makes the Job of a run that waits in a queue of Kueue's, before its launch is complete.
   Json JobOfAnother(const std::string& run_key) {
     Json job = HalfLaunched(true);
     job["metadata"]["name"] = job["metadata"]["labels"][kRunLabel] = run_key;

@@ -144,7 +144,7 @@ TEST(KubernetesInventoryTest, ANamespaceThatTakesNoRunsSaysWhyAndTheOthersDoNot)
   const Json active = {{"status", {{"phase", "Active"}}}};
   const absl::Status refused = absl::PermissionDeniedError("jobs is forbidden");
   EXPECT_EQ(judge(active, absl::OkStatus()), "well");
-  // Who may not look at the namespace may run jobs in it all the same.
+  // An agent that may not look at the namespace may run jobs in it all the same.
   EXPECT_EQ(judge(refused, absl::OkStatus()), "well");
   EXPECT_EQ(judge(absl::UnavailableError("away"), absl::UnavailableError("away")), "well");
   EXPECT_THAT(judge(absl::NotFoundError("namespaces \"team-a\" not found"), absl::OkStatus()),

@@ -62,7 +62,7 @@ TEST_F(StartTroubleTest, AMountThatIsNotTriedAgainHasSucceededAlsoWhereThePodDoe
   EXPECT_EQ(See(Job(), "16:02:33").state, v1::RUN_STATE_STARTING);
 }
 
-// The Job was let go by Kueue before its launch was through, and its agent was away then.
+// Kueue let the Job go before its launch was complete, and its agent was away then.
 TEST_F(StartTroubleTest, WhatTheLaunchItselfMakesIsMissedOnceTheLaunchIsThrough) {
   Tell(Pod(0, R"({"phase": "Pending", "containerStatuses": [
       {"name": "main", "state": {"waiting": {"reason": "ContainerCreating"}}}]})"));

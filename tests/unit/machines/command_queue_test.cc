@@ -1,4 +1,4 @@
-// In which order one host is given its commands.
+// Tests the order in which one host is given its commands.
 #include "agents/machines/remote/command_queue.h"
 
 #include "fmt/format.h"

@@ -89,7 +89,7 @@ TEST(GangTest, AVanishedRankIsAFaultOfTheCluster) {
 }
 
 TEST(GangTest, ARankThatVanishedUnseenIsBlamedForWhatFailedAfterItsLastWord) {
-  // Its host starts anew, its peer fails for want of it, and minutes later the host tells.
+  // Its host starts anew, its peer fails without it, and minutes later the host tells.
   Rank vanished = LivingRank("b", HostStage::kStarted);
   EXPECT_TRUE(TakeReport(
       {.run_key = "k-1-1", .stage = HostStage::kVanished, .detail = "the host was started anew"},

@@ -68,7 +68,7 @@ v1::SubmitJobRequest SubmitTrue(const std::string& request_id = "");
 
 class TestBroker {
  public:
-  // The broker has committed its epoch: the next commit is of what the test does.
+  // The broker has committed its epoch: the next commit is the test's.
   explicit TestBroker(std::function<void(BrokerOptions&)> adjust = nullptr);
   ~TestBroker();
 

@@ -210,7 +210,7 @@ TEST(Questions, APlanForAClusterThatHasAllTheRunsThatItTakesHasNoEstimate) {
   }
 }
 
-// An agent of a Kubernetes cluster whose pool takes no jobs; an empty state: for want of nodes.
+// An agent of a Kubernetes cluster whose pool takes no jobs; an empty state: it has no nodes.
 void ConnectShut(const std::string& state, const v1::ClusterIssue& issue, FakeAgent* agent) {
   ASSERT_TRUE(agent->Connect([&](agent::v1::AgentHello& hello) {
     hello.set_kind(v1::CLUSTER_KIND_KUBERNETES);

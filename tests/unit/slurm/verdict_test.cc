@@ -470,7 +470,7 @@ TEST(JudgeTest, WithoutAccountingTheRecordAndSlurmsLastWordsDecide) {
             v1::RUN_STATE_CANCELED);
 }
 
-// Slurm keeps nothing of it.
+// Slurm keeps no record of it.
 TEST(JudgeTest, ATaskThatWasCanceledWhileItWaitedIsCanceledAndNotLost) {
   const auto seen = Judged(Facts().Task().CancelAsked().Answer(History::kAnswered));
   EXPECT_EQ(seen->state, v1::RUN_STATE_CANCELED);

@@ -322,7 +322,7 @@ TEST_F(SqliteTest, AReaderThatStaysDoesNotHoldUpEachCommit) {
   for (uint64_t id = 2; id <= 500; ++id) {
     EXPECT_OK(store->Commit({Insert(id, {.script_bytes = 5000})}));
   }
-  // Were each commit beyond the bound to wait for the reader, a minute would be the least.
+  // If each commit beyond the bound waited for the reader, a minute would be the least.
   EXPECT_LT(absl::Now() - begin, absl::Minutes(1));
   EXPECT_GT(fs::file_size(path("broker.db-wal")), 2u << 20) << "the bound was passed";
   sqlite3_close(reader);

@@ -1,4 +1,4 @@
-// Who starts when: order, reservations and what may pass them.
+// Tests the order of starts: reservations and what may pass them.
 #include "agents/machines/scheduling/cluster_queue.h"
 
 #include "gmock/gmock.h"
