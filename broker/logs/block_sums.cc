@@ -1,12 +1,11 @@
 #include "broker/logs/block_sums.h"
 
-#include <zlib.h>
-
 #include <algorithm>
 #include <cstring>
 #include <string>
 #include <vector>
 
+#include "broker/logs/crc32.h"
 #include "broker/logs/disk.h"
 
 namespace muster::logs {
@@ -14,11 +13,6 @@ namespace {
 
 // Read at a time: few system calls, little memory.
 constexpr uint64_t kBlocksAtOnce = 64;
-
-uint32_t Crc(uint32_t crc, std::string_view data) {
-  return static_cast<uint32_t>(
-      crc32(crc, reinterpret_cast<const Bytef*>(data.data()), static_cast<uInt>(data.size())));
-}
 
 BlockSum RecordAt(std::string_view records, uint64_t index) {
   BlockSum sum;
@@ -35,7 +29,7 @@ bool AddIntact(std::string_view data, std::string_view records, IntactPart* inta
     const BlockSum sum = RecordAt(records, i);
     const std::string_view block = data.substr(std::min(data.size(), i * kBlockBytes), sum.bytes);
     if (sum.bytes == 0 || sum.bytes > kBlockBytes || block.size() < sum.bytes ||
-        Crc(0, block) != sum.crc) {
+        Crc32(0, block) != sum.crc) {
       return false;
     }
     intact->bytes += sum.bytes;
@@ -54,7 +48,7 @@ absl::Status WriteSums(int sums_fd, uint64_t offset, std::string_view data, uint
   while (!data.empty()) {
     const uint64_t before = offset % kBlockBytes;
     const std::string_view piece = data.substr(0, kBlockBytes - before);
-    sum = Crc(before == 0 ? 0 : sum, piece);
+    sum = Crc32(before == 0 ? 0 : sum, piece);
     sums.push_back({.bytes = static_cast<uint32_t>(before + piece.size()), .crc = sum});
     offset += piece.size();
     data.remove_prefix(piece.size());

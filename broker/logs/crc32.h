@@ -1,0 +1,16 @@
+// CRC-32 as zlib has it (ISO-HDLC), by the processor's carry-less multiplication where it has one:
+// about ten times as fast as zlib's, which each byte of each log would wait for.
+#ifndef MUSTER_BROKER_LOGS_CRC32_H_
+#define MUSTER_BROKER_LOGS_CRC32_H_
+
+#include <cstdint>
+#include <string_view>
+
+namespace muster::logs {
+
+// `crc`: of the bytes before `data`; 0: there are none. Any thread.
+uint32_t Crc32(uint32_t crc, std::string_view data);
+
+}  // namespace muster::logs
+
+#endif  // MUSTER_BROKER_LOGS_CRC32_H_
