@@ -7,6 +7,8 @@
 #include "broker/app/arguments.h"
 #include "broker/app/choose_jobs.h"
 #include "broker/app/limits.h"
+#include "broker/app/rights.h"
+#include "broker/app/show_jobs.h"
 #include "broker/engine/engine.h"
 #include "broker/store/store.h"
 #include "contract/filter.h"
@@ -42,134 +44,180 @@ Filter CanBe(JobChange change) {
   return is_held;
 }
 
-// One request, from one lot of jobs to the next.
+// What these jobs are to the core.
+template <typename Wish>
+Wish MakeWish(const Principal& principal, const ChangeRequest& request) {
+  Wish wish;
+  wish.reason = request.reason;
+  wish.user = principal.user;
+  return wish;
+}
+
+core::Hold MakeHold(const Principal& principal, const ChangeRequest& request) {
+  core::Hold hold = MakeWish<core::Hold>(principal, request);
+  hold.held = request.change == JobChange::kHold;
+  return hold;
+}
+
+// What a change by number and one by filter have in common.
+struct Change {
+  const Principal principal;
+  const Services services;
+  const store::Scope scope;
+  const ChangeRequest request;
+  const ChangeDone done;
+
+  // With what is done, and as much of it as can be read.
+  void Answer(AnswerPlace& place, std::vector<uint64_t> jobs, ChangedJobs result) const {
+    place.Use([*this, jobs = std::move(jobs), result = std::move(result)](bool may_read) mutable {
+      result.jobs = ShowJobs(*services.store, scope, jobs, may_read);
+      done(std::move(result));
+    });
+  }
+};
+
+// All of them, or none.
+void ChangeNumbers(const Change& change) {
+  auto place = AnswerPlace::Take(change.services.readers);
+  if (!place) return change.done(ReadersBusy());
+  const ChangeRequest& request = change.request;
+  auto answer = [change, place](const absl::Status& changed) {
+    if (!changed.ok()) {
+      place->GiveBack();
+      return change.done(changed);
+    }
+    ChangedJobs result;
+    result.matched_count = static_cast<uint32_t>(change.request.jobs.size());
+    change.Answer(*place, change.request.jobs, std::move(result));
+  };
+  const auto named = [&request](auto wish) {
+    wish.jobs = request.jobs;
+    wish.validate_only = request.validate_only;
+    return wish;
+  };
+  Engine& engine = *change.services.engine;
+  if (request.change == JobChange::kCancel) {
+    engine.Cancel(named(MakeWish<core::Cancel>(change.principal, request)), std::move(answer));
+  } else {
+    engine.Hold(named(MakeHold(change.principal, request)), std::move(answer));
+  }
+}
+
+// One request by filter, from one lot of jobs to the next.
 class Changing : public std::enable_shared_from_this<Changing> {
  public:
-  Changing(const Principal& principal, const Services& services, ChangeRequest request,
-           const Filter& filter, ChangeDone done)
-      : principal_(principal),
-        services_(services),
-        request_(std::move(request)),
-        filter_(contract::And(filter, CanBe(request_.change))),
-        pages_(services.store, filter_),
-        done_(std::move(done)) {}
+  Changing(Change change, const Filter& filter)
+      : change_(std::move(change)),
+        filter_(contract::And(filter, CanBe(change_.request.change))),
+        pages_(change_.services.store, change_.scope, filter_) {}
 
   void Begin() {
-    if (!services_.count([self = shared_from_this()] { self->Count(); })) done_(ReadersBusy());
+    const bool is_taken =
+        change_.services.counters->PostCall([self = shared_from_this()] { self->Count(); });
+    if (!is_taken) change_.done(ReadersBusy());
   }
 
  private:
   void Count() {
-    const auto counts = services_.store->CountJobs({.filter = filter_, .limit = kMaxCountedJobs});
-    if (!counts.ok()) return done_(counts.status());
+    const auto counts = change_.services.store->CountJobs(
+        change_.scope, {.filter = filter_, .limit = kMaxCountedJobs});
+    if (!counts.ok()) return change_.done(counts.status());
     result_.matched_count = static_cast<uint32_t>(counts->total);
-    if (counts->total == 0) return done_(std::move(result_));
-    if (!request_.validate_only) return Later(&Changing::ChangeSome);
-    auto jobs = pages_.Next(kMaxJobsPerCall);
-    if (!jobs.ok()) return done_(jobs.status());
-    result_.jobs = *std::move(jobs);
-    result_.more = !pages_.at_end();
-    done_(std::move(result_));
+    if (counts->total == 0) return change_.done(std::move(result_));
+    if (change_.request.validate_only) return ShowSome();
+    place_ = AnswerPlace::Take(change_.services.readers);
+    if (!place_) return change_.done(ReadersBusy());
+    ChangeMore();
   }
 
-  void Later(void (Changing::*step)()) {
-    if (!services_.read([self = shared_from_this(), step] { (*self.*step)(); }))
-      done_(ReadersBusy());
+  void ShowSome() {
+    auto jobs = pages_.Next(kMaxJobsPerCall);
+    if (!jobs.ok()) return change_.done(jobs.status());
+    result_.jobs = WithinBounds(*std::move(jobs));
+    result_.more = !pages_.at_end();
+    change_.done(std::move(result_));
+  }
+
+  void ChangeMore() {
+    const bool is_taken =
+        change_.services.readers->PostCall([self = shared_from_this()] { self->ChangeSome(); });
+    if (!is_taken) EndEarly(ReadersBusy());
   }
 
   // What the jobs that are chosen here are to the core.
   template <typename Wish>
-  Wish Choose(const std::vector<v1::Job>& jobs) const {
-    Wish wish;
+  static Wish Chosen(const std::vector<v1::Job>& jobs, Wish wish) {
     for (const v1::Job& job : jobs) {
       wish.jobs.push_back(job.id());
       wish.chosen_at.push_back(job.job_sequence());
     }
-    wish.reason = request_.reason;
-    wish.user = principal_.user;
     return wish;
   }
 
+  // On a thread that may read the store.
   void ChangeSome() {
     const auto jobs = pages_.Next(kMaxJobsPerCall - static_cast<int>(changed_.size()));
-    if (!jobs.ok()) return done_(jobs.status());
+    if (!jobs.ok()) return EndEarly(jobs.status());
     if (jobs->empty()) return Answer();
     auto done = [self = shared_from_this()](absl::StatusOr<ChosenJobs> chosen) {
       self->Take(std::move(chosen));
     };
-    if (request_.change == JobChange::kCancel) {
-      services_.engine->CancelChosen(Choose<core::Cancel>(*jobs), std::move(done));
-      return;
+    Engine& engine = *change_.services.engine;
+    if (change_.request.change == JobChange::kCancel) {
+      engine.CancelChosen(Chosen(*jobs, MakeWish<core::Cancel>(change_.principal, change_.request)),
+                          std::move(done));
+    } else {
+      engine.HoldChosen(Chosen(*jobs, MakeHold(change_.principal, change_.request)),
+                        std::move(done));
     }
-    core::Hold hold = Choose<core::Hold>(*jobs);
-    hold.held = request_.change == JobChange::kHold;
-    services_.engine->HoldChosen(std::move(hold), std::move(done));
   }
 
   void Take(absl::StatusOr<ChosenJobs> chosen) {
-    if (!chosen.ok()) return done_(chosen.status());
+    if (!chosen.ok()) return EndEarly(chosen.status());
     changed_.insert(changed_.end(), chosen->changed.begin(), chosen->changed.end());
     // The filter may take those still; a repeat tells.
     result_.more = result_.more || chosen->is_stale;
     const bool is_full = changed_.size() >= static_cast<size_t>(kMaxJobsPerCall);
     if (is_full && !pages_.at_end()) result_.more = true;
+    if (is_full || pages_.at_end()) return Answer();
     // Some cannot be changed after all, and others come after them.
-    Later(is_full || pages_.at_end() ? &Changing::Answer : &Changing::ChangeSome);
+    ChangeMore();
   }
 
-  void Answer() {
-    auto jobs = services_.store->GetJobs(changed_);
-    if (!jobs.ok()) return done_(jobs.status());
-    result_.jobs = *std::move(jobs);
-    done_(std::move(result_));
+  // The rest cannot be changed now. What earlier lots have changed stays, and is told.
+  void EndEarly(const absl::Status& status) {
+    if (changed_.empty()) {
+      place_->GiveBack();
+      return change_.done(status);
+    }
+    result_.more = true;
+    Answer();
   }
 
-  const Principal principal_;
-  const Services services_;
-  const ChangeRequest request_;
+  void Answer() { change_.Answer(*place_, std::move(changed_), std::move(result_)); }
+
+  const Change change_;
   const Filter filter_;
   ChosenPages pages_;
-  const ChangeDone done_;
+  std::shared_ptr<AnswerPlace> place_;  // from before the first lot
   std::vector<uint64_t> changed_;
   ChangedJobs result_;
 };
-
-// Asks the core whether the jobs could be changed so, all of them.
-void ValidateNumbers(const Services& services, const ChangeRequest& request, ChangeDone done) {
-  auto answer = [services, jobs = request.jobs, done = std::move(done)](const absl::Status& valid) {
-    if (!valid.ok()) return done(valid);
-    const bool is_taken = services.read([services, jobs, done] {
-      auto found = services.store->GetJobs(jobs);
-      if (!found.ok()) return done(found.status());
-      done(ChangedJobs{*std::move(found), static_cast<uint32_t>(jobs.size()), false});
-    });
-    if (!is_taken) done(ReadersBusy());
-  };
-  if (request.change == JobChange::kCancel) {
-    core::Cancel cancel;
-    cancel.jobs = request.jobs;
-    cancel.validate_only = true;
-    return services.engine->Cancel(std::move(cancel), std::move(answer));
-  }
-  core::Hold hold;
-  hold.jobs = request.jobs;
-  hold.held = request.change == JobChange::kHold;
-  hold.validate_only = true;
-  services.engine->Hold(std::move(hold), std::move(answer));
-}
 
 }  // namespace
 
 void ChangeJobs(const Principal& principal, const Services& services, ChangeRequest request,
                 ChangeDone done) {
+  const absl::StatusOr<store::Scope> scope = Authorize(principal, UseCase::kChangeJobs);
+  if (!scope.ok()) return done(scope.status());
   absl::Status status = CheckChoice({request.jobs.begin(), request.jobs.end()}, request.filter);
   if (status.ok()) status = CheckReason(request.reason);
   if (!status.ok()) return done(status);
-  if (!request.jobs.empty()) return ValidateNumbers(services, request, std::move(done));
-  absl::StatusOr<Filter> filter = contract::ParseFilter(request.filter, services.now());
+  const absl::StatusOr<Filter> filter = contract::ParseFilter(request.filter, services.now());
   if (!filter.ok()) return done(filter.status());
-  std::make_shared<Changing>(principal, services, std::move(request), *filter, std::move(done))
-      ->Begin();
+  Change change{principal, services, *scope, std::move(request), std::move(done)};
+  if (!change.request.jobs.empty()) return ChangeNumbers(change);
+  std::make_shared<Changing>(std::move(change), *filter)->Begin();
 }
 
 }  // namespace muster::broker

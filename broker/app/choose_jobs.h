@@ -14,7 +14,7 @@ namespace muster::broker {
 
 class ChosenPages {
  public:
-  ChosenPages(const store::Store* store, contract::Filter filter);
+  ChosenPages(const store::Store* store, store::Scope scope, contract::Filter filter);
 
   // The next jobs, at most so many; none: that was all. Blocks; on a thread that may read the
   // store.
@@ -24,6 +24,7 @@ class ChosenPages {
 
  private:
   const store::Store* const store_;
+  const store::Scope scope_;
   store::ListQuery query_;
   bool at_end_ = false;
 };

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "broker/app/limits.h"
+#include "broker/app/rights.h"
 #include "broker/store/store.h"
 #include "contract/errors.h"
 
@@ -39,8 +40,11 @@ absl::Status CheckGroups(const v1::CountJobsRequest& request) {
 
 }  // namespace
 
-absl::StatusOr<v1::CountJobsResponse> CountJobs(const Principal&, const Services& services,
+absl::StatusOr<v1::CountJobsResponse> CountJobs(const Principal& principal,
+                                                const Services& services,
                                                 const v1::CountJobsRequest& request) {
+  const absl::StatusOr<store::Scope> scope = Authorize(principal, UseCase::kReadJobs);
+  if (!scope.ok()) return scope.status();
   if (absl::Status status = CheckGroups(request); !status.ok()) return status;
   absl::StatusOr<contract::Filter> filter = contract::ParseFilter(request.filter(), services.now());
   if (!filter.ok()) return filter.status();
@@ -49,7 +53,7 @@ absl::StatusOr<v1::CountJobsResponse> CountJobs(const Principal&, const Services
     query.group_by.push_back(static_cast<v1::JobGrouping>(grouping));
   }
   query.limit = kMaxCountedJobs;
-  absl::StatusOr<store::JobCounts> counts = services.store->CountJobs(query);
+  absl::StatusOr<store::JobCounts> counts = services.store->CountJobs(*scope, query);
   if (!counts.ok()) return counts.status();
   if (counts->is_over) {
     return contract::Error(absl::StatusCode::kResourceExhausted, "TOO_MANY_JOBS",

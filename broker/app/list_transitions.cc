@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "broker/app/arguments.h"
+#include "broker/app/rights.h"
 #include "broker/store/list_limits.h"
 #include "broker/store/store.h"
 #include "contract/errors.h"
@@ -33,15 +34,18 @@ absl::StatusOr<uint64_t> ReadToken(uint64_t job, std::string_view token) {
 }  // namespace
 
 absl::StatusOr<v1::ListTransitionsResponse> ListTransitions(
-    const Principal&, const Services& services, const v1::ListTransitionsRequest& request) {
+    const Principal& principal, const Services& services,
+    const v1::ListTransitionsRequest& request) {
+  const absl::StatusOr<store::Scope> scope = Authorize(principal, UseCase::kReadJobs);
+  if (!scope.ok()) return scope.status();
   const absl::StatusOr<int> page_size = ToPageSize(request.page_size());
   if (!page_size.ok()) return page_size.status();
   const absl::StatusOr<uint64_t> after = ReadToken(request.job_id(), request.page_token());
   if (!after.ok()) return after.status();
   const uint64_t job = request.job_id();
-  const auto known = services.store->GetJobs({&job, 1});
+  const auto known = services.store->GetJobs(*scope, {&job, 1});
   if (!known.ok()) return known.status();
-  auto steps = services.store->ListTransitions({&job, 1}, *after, *page_size);
+  auto steps = services.store->ListTransitions(*scope, {&job, 1}, *after, *page_size);
   if (!steps.ok()) return steps.status();
   v1::ListTransitionsResponse response;
   size_t bytes = 0;

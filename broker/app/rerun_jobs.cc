@@ -11,6 +11,7 @@
 #include "broker/app/arguments.h"
 #include "broker/app/choose_jobs.h"
 #include "broker/app/limits.h"
+#include "broker/app/rights.h"
 #include "broker/core/fingerprint.h"
 #include "broker/engine/engine.h"
 #include "broker/store/store.h"
@@ -64,10 +65,11 @@ absl::Status TooMany(std::string_view what) {
 
 class Rerunning : public std::enable_shared_from_this<Rerunning> {
  public:
-  Rerunning(const Principal& principal, const Services& services, v1::RerunJobsRequest request,
-            RerunDone done)
+  Rerunning(const Principal& principal, const Services& services, store::Scope scope,
+            v1::RerunJobsRequest request, RerunDone done)
       : principal_(principal),
         services_(services),
+        scope_(std::move(scope)),
         request_(std::move(request)),
         done_(std::move(done)) {}
 
@@ -89,13 +91,16 @@ class Rerunning : public std::enable_shared_from_this<Rerunning> {
  private:
   core::RerunRequest Identity() const { return {request_.request_id(), FingerprintOf(request_)}; }
 
+  // If it is refused, nothing was submitted by this call: the step makes the submit, or looks for
+  // what an earlier call has submitted, which a repeat of the request finds.
   void Later(void (Rerunning::*step)()) {
-    if (!services_.read([self = shared_from_this(), step] { (*self.*step)(); }))
-      done_(ReadersBusy());
+    const bool is_taken =
+        services_.readers->PostCall([self = shared_from_this(), step] { (*self.*step)(); });
+    if (!is_taken) done_(ReadersBusy());
   }
 
   void AnswerRepeat() {
-    const auto jobs = services_.store->GetJobsOfRequest(first_, request_.request_id());
+    const auto jobs = services_.store->GetJobsOfRequest(scope_, first_, request_.request_id());
     if (!jobs.ok()) return done_(jobs.status());
     v1::RerunJobsResponse response;
     for (const v1::Job& job : *jobs) Add(job.rerun_of(), job.id(), &response);
@@ -112,7 +117,7 @@ class Rerunning : public std::enable_shared_from_this<Rerunning> {
     std::vector<v1::Job> jobs;
     if (request_.filter().empty()) {
       auto named = services_.store->GetJobs(
-          absl::MakeConstSpan(request_.job_ids().data(), request_.job_ids().size()));
+          scope_, absl::MakeConstSpan(request_.job_ids().data(), request_.job_ids().size()));
       if (!named.ok()) return named.status();
       jobs = *std::move(named);
     } else {
@@ -120,7 +125,7 @@ class Rerunning : public std::enable_shared_from_this<Rerunning> {
       if (!filter.ok()) return filter.status();
       const contract::Filter has_ended = contract::InStates(
           {v1::JOB_STATE_SUCCEEDED, v1::JOB_STATE_FAILED, v1::JOB_STATE_CANCELED});
-      ChosenPages pages(services_.store, contract::And(*std::move(filter), has_ended));
+      ChosenPages pages(services_.store, scope_, contract::And(*std::move(filter), has_ended));
       auto chosen = pages.Next(kMaxJobsPerCall + 1);
       if (!chosen.ok()) return chosen.status();
       jobs = *std::move(chosen);
@@ -140,7 +145,7 @@ class Rerunning : public std::enable_shared_from_this<Rerunning> {
     core::Submit submit;
     size_t bytes = 0;
     for (const uint64_t source : sources_) {
-      auto stored = services_.store->GetSpecs({source});
+      auto stored = services_.store->GetSpecs(scope_, {source});
       if (!stored.ok()) return stored.status();
       v1::JobSpec& spec = stored->front().spec;
       bytes += spec.ByteSizeLong();
@@ -211,6 +216,7 @@ class Rerunning : public std::enable_shared_from_this<Rerunning> {
 
   const Principal principal_;
   const Services services_;
+  const store::Scope scope_;
   const v1::RerunJobsRequest request_;
   const RerunDone done_;
   std::vector<uint64_t> sources_;
@@ -221,8 +227,12 @@ class Rerunning : public std::enable_shared_from_this<Rerunning> {
 
 void RerunJobs(const Principal& principal, const Services& services, v1::RerunJobsRequest request,
                RerunDone done) {
+  absl::StatusOr<store::Scope> scope = Authorize(principal, UseCase::kSubmitJobs);
+  if (!scope.ok()) return done(scope.status());
   if (absl::Status status = CheckRequest(request); !status.ok()) return done(status);
-  std::make_shared<Rerunning>(principal, services, std::move(request), std::move(done))->Begin();
+  std::make_shared<Rerunning>(principal, services, *std::move(scope), std::move(request),
+                              std::move(done))
+      ->Begin();
 }
 
 }  // namespace muster::broker

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "absl/time/time.h"
+#include "broker/app/readers.h"
 #include "broker/core/core.h"
 #include "broker/engine/effects.h"
 
@@ -17,22 +18,15 @@ namespace muster::broker {
 class Engine;
 
 struct Services {
-  using Task = std::function<void()>;
-
   Engine* engine = nullptr;
   const store::Store* store = nullptr;
-  // Run a task on a thread that may read the store. False: too many wait, and it was not taken.
-  // `count` is for those that take about a second; one of them runs at a time.
-  std::function<bool(Task)> read;
-  std::function<bool(Task)> count;
+  Readers* readers = nullptr;   // of the store and of the archive
+  Readers* counters = nullptr;  // for what takes about a second; one task runs at a time
   // As Engine::Submit, after a look at the files that the jobs bring along, and a word with the
   // agents.
   std::function<void(core::Submit, SubmitDone)> submit;
   std::function<absl::Time()> now;
 };
-
-// What a call is told that reads the store while too many others do.
-absl::Status ReadersBusy();
 
 }  // namespace muster::broker
 

@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "broker/app/arguments.h"
+#include "broker/app/rights.h"
+#include "broker/app/show_jobs.h"
 #include "broker/engine/engine.h"
 #include "broker/store/store.h"
 #include "contract/characters.h"
@@ -56,6 +58,8 @@ struct Updating {
   const Services services;
   const v1::UpdateJobRequest request;
   const UpdateDone done;
+  const store::Scope scope;
+  const std::shared_ptr<AnswerPlace> place;
   int attempts = 0;
 
   // What the request makes of the job; says in `what` how it differs.
@@ -96,33 +100,48 @@ struct Updating {
     return edit;
   }
 
-  static void Answer(const std::shared_ptr<Updating>& self) {
-    auto jobs = self->services.store->GetJobs({self->request.job_id()});
-    if (!jobs.ok()) return self->done(jobs.status());
+  void Fail(const absl::Status& status) const {
+    place->GiveBack();
+    done(status);
+  }
+
+  void Answer(v1::Job job) const {
     v1::UpdateJobResponse response;
-    *response.mutable_job() = std::move(jobs->front());
-    self->done(std::move(response));
+    *response.mutable_job() = std::move(job);
+    done(std::move(response));
   }
 
   // On a thread that may read the store.
   static void Try(const std::shared_ptr<Updating>& self) {
     ++self->attempts;
-    const auto jobs = self->services.store->GetJobs({self->request.job_id()});
-    if (!jobs.ok()) return self->done(jobs.status());
+    auto jobs = self->services.store->GetJobs(self->scope, {self->request.job_id()});
+    if (!jobs.ok()) return self->Fail(jobs.status());
     std::string what;
     absl::StatusOr<core::Edit> edit = self->Decide(jobs->front(), &what);
-    if (!edit.ok()) return self->done(edit.status());
-    if (what.empty()) return Answer(self);
+    if (!edit.ok()) return self->Fail(edit.status());
+    if (what.empty()) {
+      self->place->GiveBack();
+      return self->Answer(std::move(jobs->front()));
+    }
     edit->evidence = fmt::format("updated by {}: {}", self->principal.user, what);
     if (!self->request.reason().empty()) {
       edit->evidence += fmt::format(": {}", self->request.reason());
     }
     self->services.engine->Edit(*std::move(edit), [self](const absl::Status& status) {
-      const bool again = absl::IsAborted(status) && self->attempts < kMaxAttempts;
-      if (!status.ok() && !again) return self->done(status);
-      if (!self->services.read([self, again] { again ? Try(self) : Answer(self); }))
-        self->done(ReadersBusy());
+      if (status.ok()) {
+        return self->place->Use([self](bool may_read) {
+          self->Answer(std::move(
+              ShowJobs(*self->services.store, self->scope, {self->request.job_id()}, may_read)
+                  .front()));
+        });
+      }
+      if (!absl::IsAborted(status) || self->attempts == kMaxAttempts) return self->Fail(status);
+      Later(self);
     });
+  }
+
+  static void Later(const std::shared_ptr<Updating>& self) {
+    if (!self->services.readers->PostCall([self] { Try(self); })) self->Fail(ReadersBusy());
   }
 };
 
@@ -130,10 +149,13 @@ struct Updating {
 
 void UpdateJob(const Principal& principal, const Services& services, v1::UpdateJobRequest request,
                UpdateDone done) {
+  const absl::StatusOr<store::Scope> scope = Authorize(principal, UseCase::kChangeJobs);
+  if (!scope.ok()) return done(scope.status());
   if (absl::Status status = CheckRequest(request); !status.ok()) return done(status);
-  auto updating = std::make_shared<Updating>(
-      Updating{principal, services, std::move(request), std::move(done)});
-  if (!services.read([updating] { Updating::Try(updating); })) updating->done(ReadersBusy());
+  auto place = AnswerPlace::Take(services.readers);
+  if (!place) return done(ReadersBusy());
+  Updating::Later(std::make_shared<Updating>(Updating{principal, services, std::move(request),
+                                                      std::move(done), *scope, std::move(place)}));
 }
 
 }  // namespace muster::broker

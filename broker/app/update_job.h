@@ -13,7 +13,7 @@ namespace muster::broker {
 
 using UpdateDone = std::function<void(absl::StatusOr<v1::UpdateJobResponse>)>;
 
-// `done` is called once, on any thread. Does not block.
+// `done` is called once, on any thread. Does not block. An error means that nothing was changed.
 void UpdateJob(const Principal& principal, const Services& services, v1::UpdateJobRequest request,
                UpdateDone done);
 

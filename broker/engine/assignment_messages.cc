@@ -50,7 +50,7 @@ absl::Status AssignmentMessages::FillFromStore(const store::Store& store,
     missing.push_back(&assignment);
   }
   if (ids.empty()) return absl::OkStatus();
-  absl::StatusOr<std::vector<store::StoredSpec>> stored = store.GetSpecs(ids);
+  absl::StatusOr<std::vector<store::StoredSpec>> stored = store.GetSpecs(store::Scope::All(), ids);
   if (!stored.ok()) return stored.status();
   for (size_t i = 0; i < missing.size(); ++i) {
     *missing[i]->mutable_spec() = std::move((*stored)[i].spec);

@@ -190,7 +190,7 @@ absl::Status ChangeFeed::Learn(const Unknown& unknown, const Steps& steps) {
   for (const auto& [id, step] : unknown) {
     const bool has_run = !step->runs.empty();
     // Without a run of its own in the step, what the job waits for is said by the one that it has.
-    auto job = has_run ? ReadJob(id) : store_->GetJob(id);
+    auto job = has_run ? ReadJob(id) : store_->GetJob(store::Scope::All(), id);
     // It was removed meanwhile.
     if (absl::IsNotFound(job.status())) continue;
     if (!job.ok()) return job.status();
@@ -201,7 +201,7 @@ absl::Status ChangeFeed::Learn(const Unknown& unknown, const Steps& steps) {
 }
 
 absl::StatusOr<v1::Job> ChangeFeed::ReadJob(uint64_t id) const {
-  auto jobs = store_->GetJobs({id});
+  auto jobs = store_->GetJobs(store::Scope::All(), {id});
   if (!jobs.ok()) return jobs.status();
   return std::move(jobs->front());
 }

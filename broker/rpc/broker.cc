@@ -137,8 +137,8 @@ class RunningBroker final : public Broker {
     Services app;
     app.engine = engine_.get();
     app.store = store_.get();
-    app.read = [this](Services::Task task) { return readers_.PostCall(std::move(task)); };
-    app.count = [this](Services::Task task) { return counters_.PostCall(std::move(task)); };
+    app.readers = &readers_;
+    app.counters = &counters_;
     app.submit = [context](core::Submit submit, const SubmitDone& done) {
       SubmitWithFiles(context, std::move(submit), done);
     };

@@ -160,7 +160,8 @@ class FetchStream final : public grpc::ServerWriteReactor<v1::FetchFilesResponse
   }
 
   absl::Status FindRun() {
-    const absl::StatusOr<v1::Job> job = context_.store->GetJob(request_.job_id());
+    const absl::StatusOr<v1::Job> job =
+        context_.store->GetJob(store::Scope::All(), request_.job_id());
     if (!job.ok()) return job.status();
     const auto runs = static_cast<uint32_t>(job->runs_size());
     if (runs == 0 || request_.run() > runs) {

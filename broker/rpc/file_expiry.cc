@@ -73,10 +73,10 @@ absl::StatusOr<bool> FileExpiry::Go() {
 absl::StatusOr<bool> FileExpiry::UseFilesOfJobs() {
   const auto filter = contract::ParseFilter(kUnfinished, absl::UnixEpoch());
   if (!filter.ok()) return filter.status();
-  const auto page = store_->ListJobs({.filter = *filter,
-                                      .page_size = kJobsPerStep,
-                                      .page_token = page_token_,
-                                      .include_spec = true});
+  const auto page = store_->ListJobs(store::Scope::All(), {.filter = *filter,
+                                                           .page_size = kJobsPerStep,
+                                                           .page_token = page_token_,
+                                                           .include_spec = true});
   if (!page.ok()) return page.status();
   for (const v1::Job& job : page->jobs) {
     for (const v1::Upload& upload : job.spec().uploads()) {

@@ -29,28 +29,6 @@
 namespace muster::broker {
 namespace {
 
-// What was asked for is done, so the answer must arrive: beyond kMaxPageBytes only what every job
-// has.
-template <typename Response>
-void AddWithinBounds(std::vector<v1::Job> jobs, Response* out) {
-  size_t bytes = 0;
-  for (v1::Job& job : jobs) {
-    bytes += job.ByteSizeLong();
-    v1::Job& added = *out->add_jobs();
-    if (bytes <= store::kMaxPageBytes) {
-      added = std::move(job);
-    } else {
-      added.set_id(job.id());
-      added.set_state(job.state());
-    }
-  }
-}
-
-template <typename Request, typename Response>
-void AddNumbers(const Request& in, Response* out) {
-  for (const uint64_t id : in.job_ids()) out->add_jobs()->set_id(id);
-}
-
 // WatchJobs passes bytes on, see watch_jobs.h.
 using ServiceBase =
     v1::JobsService::WithRawCallbackMethod_WatchJobs<v1::JobsService::CallbackService>;
@@ -96,7 +74,7 @@ class JobsService : public ServiceBase {
                                    v1::GetJobResponse* out) override {
     auto* reactor = call->DefaultReactor();
     OnReaders(context_.readers, reactor, [this, reactor, in, out] {
-      absl::StatusOr<v1::Job> job = context_.store->GetJob(in->job_id());
+      absl::StatusOr<v1::Job> job = context_.store->GetJob(store::Scope::All(), in->job_id());
       if (!job.ok()) return reactor->Finish(rpc::ToGrpc(job.status()));
       *out->mutable_job() = *std::move(job);
       if (out->job().state() != v1::JOB_STATE_QUEUED) return reactor->Finish(grpc::Status::OK);
@@ -124,45 +102,29 @@ class JobsService : public ServiceBase {
   grpc::ServerUnaryReactor* CancelJobs(grpc::CallbackServerContext* call,
                                        const v1::CancelJobsRequest* in,
                                        v1::CancelJobsResponse* out) override {
-    if (!in->filter().empty() || in->validate_only()) {
-      return Change(JobChange::kCancel, call, in, out);
-    }
-    auto* reactor = call->DefaultReactor();
-    absl::StatusOr<core::Cancel> cancel = ToCancel(*in, Caller(call).user);
-    if (!cancel.ok()) {
-      reactor->Finish(rpc::ToGrpc(cancel.status()));
-      return reactor;
-    }
-    if (!ReserveReader(reactor)) return reactor;
-    context_.engine->Cancel(*std::move(cancel), AnswerWithJobs(reactor, in, out));
-    return reactor;
+    return Change(JobChange::kCancel, call, in, out);
   }
 
   grpc::ServerUnaryReactor* HoldJobs(grpc::CallbackServerContext* call,
                                      const v1::HoldJobsRequest* in,
                                      v1::HoldJobsResponse* out) override {
-    if (!in->filter().empty() || in->validate_only()) {
-      return Change(JobChange::kHold, call, in, out);
-    }
-    return Hold(call, ToHold(*in, Caller(call).user), in, out);
+    return Change(JobChange::kHold, call, in, out);
   }
 
   grpc::ServerUnaryReactor* ReleaseJobs(grpc::CallbackServerContext* call,
                                         const v1::ReleaseJobsRequest* in,
                                         v1::ReleaseJobsResponse* out) override {
-    if (!in->filter().empty() || in->validate_only()) {
-      return Change(JobChange::kRelease, call, in, out);
-    }
-    return Hold(call, ToHold(*in, Caller(call).user), in, out);
+    return Change(JobChange::kRelease, call, in, out);
   }
 
   grpc::ServerUnaryReactor* CountJobs(grpc::CallbackServerContext* call,
                                       const v1::CountJobsRequest* in,
                                       v1::CountJobsResponse* out) override {
     auto* reactor = call->DefaultReactor();
-    const bool is_taken = context_.app.count([this, caller = Caller(call), reactor, in, out] {
-      Answer(reactor, out, broker::CountJobs(caller, context_.app, *in));
-    });
+    const bool is_taken =
+        context_.app.counters->PostCall([this, caller = Caller(call), reactor, in, out] {
+          Answer(reactor, out, broker::CountJobs(caller, context_.app, *in));
+        });
     if (!is_taken) reactor->Finish(rpc::ToGrpc(ReadersBusy()));
     return reactor;
   }
@@ -230,7 +192,6 @@ class JobsService : public ServiceBase {
     return context_.users->PrincipalOf(call->peer());
   }
 
-  // Jobs by filter, and whatever changes nothing.
   template <typename Request, typename Response>
   grpc::ServerUnaryReactor* Change(JobChange change, grpc::CallbackServerContext* call,
                                    const Request* in, Response* out) {
@@ -243,24 +204,12 @@ class JobsService : public ServiceBase {
     ChangeJobs(Caller(call), context_.app, std::move(request),
                [reactor, out](absl::StatusOr<ChangedJobs> result) {
                  if (!result.ok()) return reactor->Finish(rpc::ToGrpc(result.status()));
-                 AddWithinBounds(std::move(result->jobs), out);
+                 out->mutable_jobs()->Add(std::make_move_iterator(result->jobs.begin()),
+                                          std::make_move_iterator(result->jobs.end()));
                  out->set_matched_count(result->matched_count);
                  out->set_more(result->more);
                  reactor->Finish(grpc::Status::OK);
                });
-    return reactor;
-  }
-
-  template <typename Request, typename Response>
-  grpc::ServerUnaryReactor* Hold(grpc::CallbackServerContext* call, absl::StatusOr<core::Hold> hold,
-                                 const Request* in, Response* out) {
-    auto* reactor = call->DefaultReactor();
-    if (!hold.ok()) {
-      reactor->Finish(rpc::ToGrpc(hold.status()));
-      return reactor;
-    }
-    if (!ReserveReader(reactor)) return reactor;
-    context_.engine->Hold(*std::move(hold), AnswerWithJobs(reactor, in, out));
     return reactor;
   }
 
@@ -279,36 +228,6 @@ class JobsService : public ServiceBase {
         });
   }
 
-  // For AnswerWithJobs, before anything is done: what is on disk is answered with OK, however many
-  // calls read the store by then. False: the call has been refused.
-  bool ReserveReader(grpc::ServerUnaryReactor* reactor) {
-    if (context_.readers->Reserve()) return true;
-    reactor->Finish(rpc::ToGrpc(ReadersBusy()));
-    return false;
-  }
-
-  // Shows the jobs of the request once it is on disk; no more than their numbers if the store
-  // cannot be read.
-  template <typename Request, typename Response>
-  StatusDone AnswerWithJobs(grpc::ServerUnaryReactor* reactor, const Request* in, Response* out) {
-    return [this, reactor, in, out](const absl::Status& done) {
-      if (!done.ok()) {
-        context_.readers->Unreserve();
-        return reactor->Finish(rpc::ToGrpc(done));
-      }
-      const bool is_read = context_.readers->PostReserved([this, reactor, in, out] {
-        auto jobs = context_.store->GetJobs(
-            absl::MakeConstSpan(in->job_ids().data(), in->job_ids().size()));
-        jobs.ok() ? AddWithinBounds(*std::move(jobs), out) : AddNumbers(*in, out);
-        out->set_matched_count(static_cast<uint32_t>(in->job_ids_size()));
-        reactor->Finish(grpc::Status::OK);
-      });
-      if (is_read) return;
-      AddNumbers(*in, out);
-      reactor->Finish(grpc::Status::OK);
-    };
-  }
-
   absl::Status List(const v1::ListJobsRequest& in, v1::ListJobsResponse* out) const {
     const absl::StatusOr<int> page_size = ToPageSize(in.page_size());
     if (!page_size.ok()) return page_size.status();
@@ -318,11 +237,11 @@ class JobsService : public ServiceBase {
     const absl::StatusOr<contract::JobOrder> order = contract::ParseJobOrder(in.order_by());
     if (!order.ok()) return order.status();
     absl::StatusOr<store::JobPage> page =
-        context_.store->ListJobs({.filter = *filter,
-                                  .order = *order,
-                                  .page_size = *page_size,
-                                  .page_token = in.page_token(),
-                                  .include_spec = in.include_spec()});
+        context_.store->ListJobs(store::Scope::All(), {.filter = *filter,
+                                                       .order = *order,
+                                                       .page_size = *page_size,
+                                                       .page_token = in.page_token(),
+                                                       .include_spec = in.include_spec()});
     if (!page.ok()) return page.status();
     out->mutable_jobs()->Add(std::make_move_iterator(page->jobs.begin()),
                              std::make_move_iterator(page->jobs.end()));

@@ -220,7 +220,7 @@ class PushStream final
     if (const auto found = known_.find(run_key); found != known_.end()) return found->second;
     Known known;
     if (auto key = contract::RunKey::Parse(run_key); key.ok()) {
-      const absl::StatusOr<v1::Job> job = context_.store->GetJob(key->job);
+      const absl::StatusOr<v1::Job> job = context_.store->GetJob(store::Scope::All(), key->job);
       if (!job.ok() && !absl::IsNotFound(job.status())) return job.status();
       if (job.ok() && key->run <= static_cast<uint32_t>(job->runs_size())) {
         const v1::Run& run = job->runs(static_cast<int>(key->run) - 1);

@@ -32,19 +32,6 @@ absl::StatusOr<core::SubmitItem> ToItem(const v1::SubmitJobRequest& request,
   return item;
 }
 
-// Requests that name jobs and a reason.
-template <typename Wish, typename Request>
-absl::StatusOr<Wish> ToWish(const Request& request, std::string user) {
-  absl::Status status = CheckChoice(request.job_ids(), request.filter());
-  if (status.ok()) status = CheckReason(request.reason());
-  if (!status.ok()) return status;
-  Wish wish;
-  wish.jobs.assign(request.job_ids().begin(), request.job_ids().end());
-  wish.reason = request.reason();
-  wish.user = std::move(user);
-  return wish;
-}
-
 }  // namespace
 
 absl::StatusOr<core::Submit> ToSubmit(const v1::SubmitJobRequest& request, std::string user) {
@@ -76,20 +63,6 @@ absl::StatusOr<core::Submit> ToSubmit(const v1::SubmitJobsRequest& request, std:
     submit.items.push_back(*std::move(item));
   }
   return submit;
-}
-
-absl::StatusOr<core::Cancel> ToCancel(const v1::CancelJobsRequest& request, std::string user) {
-  return ToWish<core::Cancel>(request, std::move(user));
-}
-
-absl::StatusOr<core::Hold> ToHold(const v1::HoldJobsRequest& request, std::string user) {
-  return ToWish<core::Hold>(request, std::move(user));
-}
-
-absl::StatusOr<core::Hold> ToHold(const v1::ReleaseJobsRequest& request, std::string user) {
-  absl::StatusOr<core::Hold> release = ToWish<core::Hold>(request, std::move(user));
-  if (release.ok()) release->held = false;
-  return release;
 }
 
 absl::StatusOr<Watch> ToWatch(const v1::WatchJobsRequest& request, absl::Time now) {

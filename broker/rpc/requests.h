@@ -16,9 +16,6 @@ namespace muster::broker {
 absl::StatusOr<core::Submit> ToSubmit(const v1::SubmitJobRequest& request, std::string user);
 // All requests say validate_only, or none.
 absl::StatusOr<core::Submit> ToSubmit(const v1::SubmitJobsRequest& request, std::string user);
-absl::StatusOr<core::Cancel> ToCancel(const v1::CancelJobsRequest& request, std::string user);
-absl::StatusOr<core::Hold> ToHold(const v1::HoldJobsRequest& request, std::string user);
-absl::StatusOr<core::Hold> ToHold(const v1::ReleaseJobsRequest& request, std::string user);
 
 struct Watch {
   std::vector<uint64_t> jobs;  // sorted, each once

@@ -23,7 +23,7 @@ absl::Time ToTime(const google::protobuf::Timestamp& time) {
 }  // namespace
 
 absl::StatusOr<RunFacts> LookAtRun(const Context& context, uint64_t job_id, uint32_t run) {
-  const absl::StatusOr<v1::Job> job = context.store->GetJob(job_id);
+  const absl::StatusOr<v1::Job> job = context.store->GetJob(store::Scope::All(), job_id);
   if (!job.ok()) return job.status();
   const auto runs = static_cast<uint32_t>(job->runs_size());
   if (run > runs) {

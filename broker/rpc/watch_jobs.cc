@@ -79,7 +79,7 @@ class WatchStream final : public PullStream<grpc::ByteBuffer> {
     // Asked after the beginning was chosen: who has ended by now did so before, or its end is still
     // to be told.
     if (!watch_.jobs.empty()) {
-      const auto jobs = context_.store->GetJobs(watch_.jobs);
+      const auto jobs = context_.store->GetJobs(store::Scope::All(), watch_.jobs);
       if (!jobs.ok()) return jobs.status();
       for (const v1::Job& job : *jobs) {
         if (!contract::IsTerminal(job.state())) going_on_.insert(job.id());

@@ -15,9 +15,11 @@
 #include <thread>
 #include <vector>
 
+#include "broker/app/readers.h"
+
 namespace muster::broker {
 
-class WorkerPool {
+class WorkerPool : public Readers {
  public:
   // While both kinds wait. A step takes about as long as a few calls, so that calls get most of the
   // time and streams are still served.
@@ -27,22 +29,17 @@ class WorkerPool {
     int threads = 2;  // SQLite and the page cache gain little from more on a small machine
     size_t max_waiting_calls = 1024;  // at about 20 us to 10 ms each
   };
-  using Task = std::function<void()>;
 
   explicit WorkerPool(Options options);
-  ~WorkerPool();
+  ~WorkerPool() override;
 
-  // False: too many wait, or the pool has stopped; the task was not taken.
-  bool PostCall(Task task);
+  bool PostCall(Task task) override;
+  bool Reserve() override;
+  bool PostReserved(Task task) override;
+  void Unreserve() override;
+
   // False: the pool has stopped.
   bool PostStep(Task task);
-
-  // For a call whose task comes later, and must not be refused then: takes one of the places of
-  // waiting calls. False: too many wait. Each place is given back by one of the other two.
-  bool Reserve();
-  // False: the pool has stopped; the task was not taken.
-  bool PostReserved(Task task);
-  void Unreserve();
 
   // Runs what waits and ends the threads.
   void Stop();

@@ -13,6 +13,7 @@
 #include "absl/types/span.h"
 #include "broker/core/changes.h"
 #include "broker/core/core.h"
+#include "broker/store/scope.h"
 #include "contract/filter.h"
 #include "contract/job_order.h"
 #include "muster/v1/job.pb.h"
@@ -70,27 +71,30 @@ class Store {
   // Housekeeping while there is nothing to commit (checkpoints); bounded to about 100 ms.
   virtual absl::Status Idle() = 0;
 
-  // ---- readers: any thread; they see what has been committed
+  // ---- readers: any thread; they see what has been committed, and no job outside of the scope
 
   // NOT_FOUND: no such job.
-  virtual absl::StatusOr<v1::Job> GetJob(uint64_t id) const = 0;
+  virtual absl::StatusOr<v1::Job> GetJob(const Scope& scope, uint64_t id) const = 0;
   // In the order of the ids; without spec and runs. NOT_FOUND names the first unknown one.
-  virtual absl::StatusOr<std::vector<v1::Job>> GetJobs(absl::Span<const uint64_t> ids) const = 0;
+  virtual absl::StatusOr<std::vector<v1::Job>> GetJobs(const Scope& scope,
+                                                       absl::Span<const uint64_t> ids) const = 0;
   // INVALID_ARGUMENT: a page token that is not of this store, or of another filter or order. A page
   // ends early after a bounded amount of work.
-  virtual absl::StatusOr<JobPage> ListJobs(const ListQuery& query) const = 0;
+  virtual absl::StatusOr<JobPage> ListJobs(const Scope& scope, const ListQuery& query) const = 0;
   // Takes about a second for a million jobs.
-  virtual absl::StatusOr<JobCounts> CountJobs(const CountQuery& query) const = 0;
+  virtual absl::StatusOr<JobCounts> CountJobs(const Scope& scope,
+                                              const CountQuery& query) const = 0;
   // Transitions with a higher sequence, in order, at most `limit`. No ids: those of all jobs.
   virtual absl::StatusOr<std::vector<JobTransition>> ListTransitions(
-      absl::Span<const uint64_t> jobs, uint64_t after_sequence, int limit) const = 0;
+      const Scope& scope, absl::Span<const uint64_t> jobs, uint64_t after_sequence,
+      int limit) const = 0;
   // The sequence of the latest transition; 0: none.
   virtual absl::StatusOr<uint64_t> LastSequence() const = 0;
   virtual absl::StatusOr<std::vector<StoredSpec>> GetSpecs(
-      absl::Span<const uint64_t> ids) const = 0;
+      const Scope& scope, absl::Span<const uint64_t> ids) const = 0;
   // The jobs of one RerunJobs, by number: those from `first` on that have this request id.
   virtual absl::StatusOr<std::vector<v1::Job>> GetJobsOfRequest(
-      uint64_t first, const std::string& request_id) const = 0;
+      const Scope& scope, uint64_t first, const std::string& request_id) const = 0;
 };
 
 }  // namespace muster::store

@@ -341,10 +341,11 @@ void Auditor::Forgotten(const std::string& run_key, bool is_live) {
 
 void Auditor::CheckStore(const store::Store& store) {
   for (const auto& [operation, id] : acknowledged_) {
-    if (!store.GetJob(id).ok()) Fail("durable", fmt::format("job {} is gone", id));
+    if (!store.GetJob(store::Scope::All(), id).ok())
+      Fail("durable", fmt::format("job {} is gone", id));
   }
   for (const auto& [id, book] : jobs_) {
-    const auto job = store.GetJob(id);
+    const auto job = store.GetJob(store::Scope::All(), id);
     if (!job.ok()) {
       Fail("durable", fmt::format("job {} was committed and is gone", id));
       continue;
@@ -352,7 +353,7 @@ void Auditor::CheckStore(const store::Store& store) {
     if (!MessageDifferencer::Equals(job->spec(), *book.spec)) {
       Fail("durable", fmt::format("the spec of job {} is another", id));
     }
-    const auto stored = store.ListTransitions({id}, 0, 100'000);
+    const auto stored = store.ListTransitions(store::Scope::All(), {id}, 0, 100'000);
     std::vector<v1::Transition> transitions;
     for (const auto& item : *stored) transitions.push_back(item.transition);
     CheckReplay(*job, transitions);

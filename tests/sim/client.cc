@@ -206,7 +206,7 @@ void SimClient::Watch() {
   const int limit = 1 + static_cast<int>(world_.random.Below(50));
   const uint64_t after =
       watched_up_to_ + (world_.Has(Mutation::kWatchSkips) && watched_up_to_ % 50 == 49 ? 1 : 0);
-  const auto transitions = broker_.store().ListTransitions({}, after, limit);
+  const auto transitions = broker_.store().ListTransitions(store::Scope::All(), {}, after, limit);
   for (const auto& seen : *transitions) {
     auditor_.Watched(seen.job, seen.transition);
     watched_up_to_ = seen.transition.sequence();

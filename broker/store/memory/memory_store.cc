@@ -170,10 +170,15 @@ void MemoryStore::Apply(const core::AdvanceCluster& change) {
 
 void MemoryStore::Apply(const core::PutBrokerEpoch& change) { broker_epoch_ = change.epoch; }
 
-absl::StatusOr<const MemoryStore::Record*> MemoryStore::Find(uint64_t id) const {
+absl::StatusOr<const MemoryStore::Record*> MemoryStore::Find(const Scope& scope,
+                                                             uint64_t id) const {
   auto it = jobs_.find(id);
-  if (it == jobs_.end()) return NoSuchJob(id);
+  if (it == jobs_.end() || !Sees(scope, it->second)) return NoSuchJob(id);
   return &it->second;
+}
+
+bool MemoryStore::Sees(const Scope& scope, const Record& record) {
+  return scope.Contains(record.job.project(), record.job.user());
 }
 
 v1::Job MemoryStore::Show(const Record& record, bool include_spec) {
@@ -183,9 +188,9 @@ v1::Job MemoryStore::Show(const Record& record, bool include_spec) {
   return job;
 }
 
-absl::StatusOr<v1::Job> MemoryStore::GetJob(uint64_t id) const {
+absl::StatusOr<v1::Job> MemoryStore::GetJob(const Scope& scope, uint64_t id) const {
   std::lock_guard lock(mutex_);
-  auto record = Find(id);
+  auto record = Find(scope, id);
   if (!record.ok()) return record.status();
   v1::Job job = Show(**record, /*include_spec=*/true);
   for (const auto& [number, run] : (*record)->runs) *job.add_runs() = run;
@@ -198,21 +203,23 @@ absl::StatusOr<v1::Job> MemoryStore::GetJob(uint64_t id) const {
   return job;
 }
 
-absl::StatusOr<std::vector<v1::Job>> MemoryStore::GetJobs(absl::Span<const uint64_t> ids) const {
+absl::StatusOr<std::vector<v1::Job>> MemoryStore::GetJobs(const Scope& scope,
+                                                          absl::Span<const uint64_t> ids) const {
   std::lock_guard lock(mutex_);
   std::vector<v1::Job> jobs;
   jobs.reserve(ids.size());
   for (uint64_t id : ids) {
-    auto record = Find(id);
+    auto record = Find(scope, id);
     if (!record.ok()) return record.status();
     jobs.push_back(Show(**record, /*include_spec=*/false));
   }
   return jobs;
 }
 
-absl::StatusOr<JobPage> MemoryStore::ListJobs(const ListQuery& query) const {
+absl::StatusOr<JobPage> MemoryStore::ListJobs(const Scope& scope, const ListQuery& query) const {
   std::lock_guard lock(mutex_);
-  auto after = ReadPageToken(instance_, query.filter, query.order, query.page_token);
+  const contract::Filter filter = scope.Narrow(query.filter);
+  auto after = ReadPageToken(instance_, filter, query.order, query.page_token);
   if (!after.ok()) return after.status();
   std::vector<std::pair<contract::JobPlace, const Record*>> all;
   for (const auto& [id, record] : jobs_) {
@@ -230,24 +237,25 @@ absl::StatusOr<JobPage> MemoryStore::ListJobs(const ListQuery& query) const {
   for (const auto& [place, record] : all) {
     if (static_cast<int>(page.jobs.size()) == query.page_size || scanned++ == kMaxScannedJobs ||
         bytes >= kMaxPageBytes) {
-      page.next_page_token = MakePageToken(instance_, query.filter, query.order, *last);
+      page.next_page_token = MakePageToken(instance_, filter, query.order, *last);
       return page;
     }
     last = &place;
     v1::Job job = Show(*record, query.include_spec);
-    if (!query.filter.Matches(job)) continue;
+    if (!filter.Matches(job)) continue;
     bytes += job.ByteSizeLong();
     page.jobs.push_back(std::move(job));
   }
   return page;
 }
 
-absl::StatusOr<JobCounts> MemoryStore::CountJobs(const CountQuery& query) const {
+absl::StatusOr<JobCounts> MemoryStore::CountJobs(const Scope& scope,
+                                                 const CountQuery& query) const {
   std::lock_guard lock(mutex_);
   CountGroups groups(query.limit);
   for (const auto& [id, record] : jobs_) {
     const v1::Job job = Show(record, /*include_spec=*/false);
-    if (!query.filter.Matches(job)) continue;
+    if (!Sees(scope, record) || !query.filter.Matches(job)) continue;
     v1::JobCount group;
     for (const v1::JobGrouping grouping : query.group_by) {
       if (grouping == v1::JOB_GROUPING_STATE) group.set_state(job.state());
@@ -265,18 +273,18 @@ absl::StatusOr<JobCounts> MemoryStore::CountJobs(const CountQuery& query) const 
 }
 
 absl::StatusOr<std::vector<v1::Job>> MemoryStore::GetJobsOfRequest(
-    uint64_t first, const std::string& request_id) const {
+    const Scope& scope, uint64_t first, const std::string& request_id) const {
   std::lock_guard lock(mutex_);
   std::vector<v1::Job> jobs;
   for (auto it = jobs_.find(first); it != jobs_.end(); ++it) {
     if (!core::IsOfRerun(it->second.request_id, request_id, it->first == first)) break;
-    jobs.push_back(it->second.job);
+    if (Sees(scope, it->second)) jobs.push_back(it->second.job);
   }
   return jobs;
 }
 
 absl::StatusOr<std::vector<JobTransition>> MemoryStore::ListTransitions(
-    absl::Span<const uint64_t> jobs, uint64_t after_sequence, int limit) const {
+    const Scope& scope, absl::Span<const uint64_t> jobs, uint64_t after_sequence, int limit) const {
   std::lock_guard lock(mutex_);
   const std::set<uint64_t> wanted(jobs.begin(), jobs.end());
   std::vector<JobTransition> out;
@@ -284,7 +292,9 @@ absl::StatusOr<std::vector<JobTransition>> MemoryStore::ListTransitions(
   for (; it != job_by_sequence_.end() && static_cast<int>(out.size()) < limit; ++it) {
     const auto [sequence, job] = *it;
     if (!wanted.empty() && !wanted.contains(job)) continue;
-    const std::vector<v1::Transition>& all = jobs_.at(job).transitions;
+    const Record& record = jobs_.at(job);
+    if (!Sees(scope, record)) continue;
+    const std::vector<v1::Transition>& all = record.transitions;
     auto at = std::lower_bound(
         all.begin(), all.end(), sequence,
         [](const v1::Transition& transition, uint64_t s) { return transition.sequence() < s; });
@@ -299,12 +309,12 @@ absl::StatusOr<uint64_t> MemoryStore::LastSequence() const {
 }
 
 absl::StatusOr<std::vector<StoredSpec>> MemoryStore::GetSpecs(
-    absl::Span<const uint64_t> ids) const {
+    const Scope& scope, absl::Span<const uint64_t> ids) const {
   std::lock_guard lock(mutex_);
   std::vector<StoredSpec> out;
   out.reserve(ids.size());
   for (uint64_t id : ids) {
-    auto record = Find(id);
+    auto record = Find(scope, id);
     if (!record.ok()) return record.status();
     const Record& found = **record;
     out.push_back({*found.spec, found.job.user(), {}});

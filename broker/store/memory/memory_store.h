@@ -26,17 +26,20 @@ class MemoryStore : public Store {
   absl::Status Commit(absl::Span<const core::Change> changes) override;
   absl::Status Idle() override;
 
-  absl::StatusOr<v1::Job> GetJob(uint64_t id) const override;
-  absl::StatusOr<std::vector<v1::Job>> GetJobs(absl::Span<const uint64_t> ids) const override;
-  absl::StatusOr<JobPage> ListJobs(const ListQuery& query) const override;
-  absl::StatusOr<JobCounts> CountJobs(const CountQuery& query) const override;
-  absl::StatusOr<std::vector<JobTransition>> ListTransitions(absl::Span<const uint64_t> jobs,
+  absl::StatusOr<v1::Job> GetJob(const Scope& scope, uint64_t id) const override;
+  absl::StatusOr<std::vector<v1::Job>> GetJobs(const Scope& scope,
+                                               absl::Span<const uint64_t> ids) const override;
+  absl::StatusOr<JobPage> ListJobs(const Scope& scope, const ListQuery& query) const override;
+  absl::StatusOr<JobCounts> CountJobs(const Scope& scope, const CountQuery& query) const override;
+  absl::StatusOr<std::vector<JobTransition>> ListTransitions(const Scope& scope,
+                                                             absl::Span<const uint64_t> jobs,
                                                              uint64_t after_sequence,
                                                              int limit) const override;
   absl::StatusOr<uint64_t> LastSequence() const override;
-  absl::StatusOr<std::vector<StoredSpec>> GetSpecs(absl::Span<const uint64_t> ids) const override;
+  absl::StatusOr<std::vector<StoredSpec>> GetSpecs(const Scope& scope,
+                                                   absl::Span<const uint64_t> ids) const override;
   absl::StatusOr<std::vector<v1::Job>> GetJobsOfRequest(
-      uint64_t first, const std::string& request_id) const override;
+      const Scope& scope, uint64_t first, const std::string& request_id) const override;
 
   // Every later Commit answers this and changes nothing, as on a full disk.
   void FailCommits(absl::Status status);
@@ -64,7 +67,8 @@ class MemoryStore : public Store {
   void Apply(const core::AdvanceCluster& change);
   void Apply(const core::PutBrokerEpoch& change);
 
-  absl::StatusOr<const Record*> Find(uint64_t id) const;
+  absl::StatusOr<const Record*> Find(const Scope& scope, uint64_t id) const;
+  static bool Sees(const Scope& scope, const Record& record);
   static v1::Job Show(const Record& record, bool include_spec);
 
   const std::string instance_;

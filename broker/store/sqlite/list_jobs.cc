@@ -49,7 +49,8 @@ struct Reader::Listing {
   }
 };
 
-absl::StatusOr<JobPage> Reader::ListJobs(const ListQuery& query) {
+absl::StatusOr<JobPage> Reader::ListJobs(const Scope& scope, ListQuery query) {
+  query.filter = scope.Narrow(std::move(query.filter));
   auto after = ReadPageToken(instance_, query.filter, query.order, query.page_token);
   if (!after.ok()) return after.status();
   Snapshot snapshot(this);

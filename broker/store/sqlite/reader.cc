@@ -9,6 +9,7 @@
 #include "broker/core/timestamps.h"
 #include "broker/store/errors.h"
 #include "broker/store/job_view.h"
+#include "broker/store/sqlite/filter_sql.h"
 #include "broker/store/sqlite/functions.h"
 #include "broker/store/sqlite/job_row.h"
 #include "broker/store/sqlite/schema.h"
@@ -41,7 +42,8 @@ absl::Status Reader::Prepare() {
       {&run_, "SELECT run FROM run WHERE id = ?"},
       {&runs_, "SELECT run FROM run WHERE id >= ? AND id < ? ORDER BY id"},
       {&spec_, "SELECT spec FROM job_spec WHERE id = ?"},
-      {&spec_and_user_, "SELECT s.spec, j.user FROM job_spec s JOIN job j USING (id) WHERE id = ?"},
+      {&spec_and_user_,
+       "SELECT s.spec, j.user, j.project FROM job_spec s JOIN job j USING (id) WHERE id = ?"},
       {&blocks_,
        "SELECT block FROM job_block WHERE block >= ? AND block <= ? AND last_create_time >= ?"
        " AND first_create_time <= ? ORDER BY block DESC LIMIT ?"},
@@ -87,12 +89,13 @@ absl::Status Reader::ParseSpec(std::string_view bytes, v1::JobSpec* spec) const 
   return status;
 }
 
-absl::Status Reader::ReadJob(uint64_t id, v1::Job* job, uint32_t* runs) {
+absl::Status Reader::ReadJob(const Scope& scope, uint64_t id, v1::Job* job, uint32_t* runs) {
   ScopedReset reset(&job_);
   absl::StatusOr<bool> row = job_.Start().Bind(id).Step();
   if (!row.ok()) return row.status();
   if (!*row) return NoSuchJob(id);
   ReadJobRow(job_, job, runs);
+  if (!scope.Contains(job->project(), job->user())) return NoSuchJob(id);
   return absl::OkStatus();
 }
 
@@ -144,12 +147,12 @@ absl::Status Reader::ReadSpec(uint64_t id, v1::JobSpec* spec) {
   return ParseSpec(spec_.Blob(0), spec);
 }
 
-absl::StatusOr<v1::Job> Reader::GetJob(uint64_t id) {
+absl::StatusOr<v1::Job> Reader::GetJob(const Scope& scope, uint64_t id) {
   Snapshot snapshot(this);
   if (!snapshot.status().ok()) return snapshot.status();
   v1::Job job;
   uint32_t runs = 0;
-  absl::Status status = ReadJob(id, &job, &runs);
+  absl::Status status = ReadJob(scope, id, &job, &runs);
   if (status.ok()) status = ReadSpec(id, job.mutable_spec());
   if (status.ok()) status = ReadRuns(id, job.mutable_runs());
   if (!status.ok()) return status;
@@ -159,7 +162,8 @@ absl::StatusOr<v1::Job> Reader::GetJob(uint64_t id) {
   return job;
 }
 
-absl::StatusOr<std::vector<v1::Job>> Reader::GetJobs(absl::Span<const uint64_t> ids) {
+absl::StatusOr<std::vector<v1::Job>> Reader::GetJobs(const Scope& scope,
+                                                     absl::Span<const uint64_t> ids) {
   Snapshot snapshot(this);
   if (!snapshot.status().ok()) return snapshot.status();
   std::vector<v1::Job> jobs;
@@ -167,14 +171,14 @@ absl::StatusOr<std::vector<v1::Job>> Reader::GetJobs(absl::Span<const uint64_t> 
   for (uint64_t id : ids) {
     v1::Job& job = jobs.emplace_back();
     uint32_t runs = 0;
-    absl::Status status = ReadJob(id, &job, &runs);
+    absl::Status status = ReadJob(scope, id, &job, &runs);
     if (status.ok()) status = ReadLatestRun(runs, &job);
     if (!status.ok()) return status;
   }
   return jobs;
 }
 
-absl::StatusOr<std::vector<v1::Job>> Reader::GetJobsOfRequest(uint64_t first,
+absl::StatusOr<std::vector<v1::Job>> Reader::GetJobsOfRequest(const Scope& scope, uint64_t first,
                                                               const std::string& request_id) {
   Snapshot snapshot(this);
   if (!snapshot.status().ok()) return snapshot.status();
@@ -184,13 +188,17 @@ absl::StatusOr<std::vector<v1::Job>> Reader::GetJobsOfRequest(uint64_t first,
     absl::StatusOr<bool> row = request_.Start().Bind(id).Step();
     if (!row.ok()) return row.status();
     if (!*row || !core::IsOfRerun(request_.Text(0), request_id, id == first)) return jobs;
-    v1::Job& job = jobs.emplace_back();
+    v1::Job job;
     uint32_t runs = 0;
-    if (absl::Status status = ReadJob(id, &job, &runs); !status.ok()) return status;
+    const absl::Status status = ReadJob(scope, id, &job, &runs);
+    if (absl::IsNotFound(status)) continue;
+    if (!status.ok()) return status;
+    jobs.push_back(std::move(job));
   }
 }
 
-absl::StatusOr<std::vector<StoredSpec>> Reader::GetSpecs(absl::Span<const uint64_t> ids) {
+absl::StatusOr<std::vector<StoredSpec>> Reader::GetSpecs(const Scope& scope,
+                                                         absl::Span<const uint64_t> ids) {
   Snapshot snapshot(this);
   if (!snapshot.status().ok()) return snapshot.status();
   std::vector<StoredSpec> specs;
@@ -200,7 +208,9 @@ absl::StatusOr<std::vector<StoredSpec>> Reader::GetSpecs(absl::Span<const uint64
     ScopedReset reset(&spec_and_user_);
     absl::StatusOr<bool> row = spec_and_user_.Start().Bind(id).Step();
     if (!row.ok()) return row.status();
-    if (!*row) return NoSuchJob(id);
+    if (!*row || !scope.Contains(spec_and_user_.Text(2), spec_and_user_.Text(1))) {
+      return NoSuchJob(id);
+    }
     if (absl::Status status = ParseSpec(spec_and_user_.Blob(0), &stored.spec); !status.ok()) {
       return status;
     }
@@ -220,38 +230,58 @@ absl::StatusOr<uint64_t> Reader::LastSequence() {
   return static_cast<uint64_t>(last_sequence_.Int(0));
 }
 
-absl::StatusOr<std::vector<JobTransition>> Reader::ListTransitions(absl::Span<const uint64_t> jobs,
+absl::StatusOr<std::vector<JobTransition>> Reader::ListTransitions(const Scope& scope,
+                                                                   absl::Span<const uint64_t> jobs,
                                                                    uint64_t after_sequence,
                                                                    int limit) {
   Snapshot snapshot(this);
   if (!snapshot.status().ok()) return snapshot.status();
-  return jobs.empty() ? TransitionsOfAll(after_sequence, limit)
-                      : TransitionsOf(jobs, after_sequence, limit);
+  if (!jobs.empty()) return TransitionsOf(scope, jobs, after_sequence, limit);
+  if (scope.is_all()) {
+    ScopedReset reset(&transitions_);
+    transitions_.Start().Bind(after_sequence).Bind(limit);
+    return TakeTransitions(transitions_);
+  }
+  const SqlCondition condition = ConditionOf(scope.Narrow({}));
+  absl::StatusOr<Statement> narrow = database_->Prepare(
+      fmt::format("SELECT t.job, t.transition FROM transition t JOIN job j ON j.id = t.job"
+                  " WHERE t.sequence > ? AND {} ORDER BY t.sequence LIMIT ?",
+                  condition.text));
+  if (!narrow.ok()) return narrow.status();
+  narrow->Start().Bind(after_sequence);
+  BindAll(condition.values, &*narrow);
+  narrow->Bind(limit);
+  return TakeTransitions(*narrow);
 }
 
-absl::StatusOr<std::vector<JobTransition>> Reader::TransitionsOfAll(uint64_t after_sequence,
-                                                                    int limit) {
+absl::StatusOr<std::vector<JobTransition>> Reader::TakeTransitions(Statement& rows) {
   std::vector<JobTransition> out;
-  ScopedReset reset(&transitions_);
-  transitions_.Start().Bind(after_sequence).Bind(limit);
   while (true) {
-    absl::StatusOr<bool> row = transitions_.Step();
+    absl::StatusOr<bool> row = rows.Step();
     if (!row.ok()) return row.status();
     if (!*row) return out;
     JobTransition& item = out.emplace_back();
-    item.job = transitions_.Int(0);
-    if (absl::Status status = Parse(transitions_.Blob(1), &item.transition); !status.ok()) {
+    item.job = rows.Int(0);
+    if (absl::Status status = Parse(rows.Blob(1), &item.transition); !status.ok()) {
       return status;
     }
   }
 }
 
-absl::StatusOr<std::vector<JobTransition>> Reader::TransitionsOf(absl::Span<const uint64_t> jobs,
+absl::StatusOr<std::vector<JobTransition>> Reader::TransitionsOf(const Scope& scope,
+                                                                 absl::Span<const uint64_t> jobs,
                                                                  uint64_t after_sequence,
                                                                  int limit) {
   // The numbers first, which the index alone answers; then the first few of them in full.
   std::vector<std::pair<uint64_t, uint64_t>> found;  // sequence, job
   for (uint64_t job : jobs) {
+    if (!scope.is_all()) {
+      v1::Job shown;
+      uint32_t runs = 0;
+      const absl::Status status = ReadJob(scope, job, &shown, &runs);
+      if (absl::IsNotFound(status)) continue;
+      if (!status.ok()) return status;
+    }
     ScopedReset reset(&sequences_);
     sequences_.Start().Bind(job).Bind(after_sequence).Bind(limit);
     while (true) {

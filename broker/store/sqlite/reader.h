@@ -24,16 +24,18 @@ class Reader {
                                                       const SqliteOptions& options);
 
   // As in Store.
-  absl::StatusOr<v1::Job> GetJob(uint64_t id);
-  absl::StatusOr<std::vector<v1::Job>> GetJobs(absl::Span<const uint64_t> ids);
-  absl::StatusOr<JobPage> ListJobs(const ListQuery& query);
-  absl::StatusOr<JobCounts> CountJobs(const CountQuery& query);
-  absl::StatusOr<std::vector<v1::Job>> GetJobsOfRequest(uint64_t first,
+  absl::StatusOr<v1::Job> GetJob(const Scope& scope, uint64_t id);
+  absl::StatusOr<std::vector<v1::Job>> GetJobs(const Scope& scope, absl::Span<const uint64_t> ids);
+  absl::StatusOr<JobPage> ListJobs(const Scope& scope, ListQuery query);
+  absl::StatusOr<JobCounts> CountJobs(const Scope& scope, const CountQuery& query);
+  absl::StatusOr<std::vector<v1::Job>> GetJobsOfRequest(const Scope& scope, uint64_t first,
                                                         const std::string& request_id);
-  absl::StatusOr<std::vector<JobTransition>> ListTransitions(absl::Span<const uint64_t> jobs,
+  absl::StatusOr<std::vector<JobTransition>> ListTransitions(const Scope& scope,
+                                                             absl::Span<const uint64_t> jobs,
                                                              uint64_t after_sequence, int limit);
   absl::StatusOr<uint64_t> LastSequence();
-  absl::StatusOr<std::vector<StoredSpec>> GetSpecs(absl::Span<const uint64_t> ids);
+  absl::StatusOr<std::vector<StoredSpec>> GetSpecs(const Scope& scope,
+                                                   absl::Span<const uint64_t> ids);
 
  private:
   // All reads within its life see the same commit.
@@ -57,8 +59,8 @@ class Reader {
   absl::Status Prepare();
   // A statement of ListJobs; holds until the next call.
   absl::StatusOr<Statement*> Prepared(const std::string& sql);
-  // NOT_FOUND: no such job.
-  absl::Status ReadJob(uint64_t id, v1::Job* job, uint32_t* runs);
+  // NOT_FOUND: no such job in the scope.
+  absl::Status ReadJob(const Scope& scope, uint64_t id, v1::Job* job, uint32_t* runs);
   // And what the job shows of it.
   absl::Status ReadLatestRun(uint32_t runs, v1::Job* job);
   absl::Status ReadHold(v1::Job* job);
@@ -80,8 +82,10 @@ class Reader {
   absl::Status TakeRows(Statement& rows, Walk::Skip skip, Listing* listing);
   absl::Status AddToPage(v1::Job job, uint32_t runs, Listing* listing);
 
-  absl::StatusOr<std::vector<JobTransition>> TransitionsOfAll(uint64_t after_sequence, int limit);
-  absl::StatusOr<std::vector<JobTransition>> TransitionsOf(absl::Span<const uint64_t> jobs,
+  // The rows of a statement of job and transition.
+  absl::StatusOr<std::vector<JobTransition>> TakeTransitions(Statement& rows);
+  absl::StatusOr<std::vector<JobTransition>> TransitionsOf(const Scope& scope,
+                                                           absl::Span<const uint64_t> jobs,
                                                            uint64_t after_sequence, int limit);
   template <typename Message>
   absl::Status Parse(std::string_view bytes, Message* out) const;

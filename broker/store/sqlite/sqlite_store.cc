@@ -56,26 +56,28 @@ absl::Status SqliteStore::Commit(absl::Span<const core::Change> changes) {
 
 absl::Status SqliteStore::Idle() { return parts_->writer->Idle(); }
 
-absl::StatusOr<v1::Job> SqliteStore::GetJob(uint64_t id) const {
-  return parts_->readers->With([&](Reader& reader) { return reader.GetJob(id); });
+absl::StatusOr<v1::Job> SqliteStore::GetJob(const Scope& scope, uint64_t id) const {
+  return parts_->readers->With([&](Reader& reader) { return reader.GetJob(scope, id); });
 }
 
-absl::StatusOr<std::vector<v1::Job>> SqliteStore::GetJobs(absl::Span<const uint64_t> ids) const {
-  return parts_->readers->With([&](Reader& reader) { return reader.GetJobs(ids); });
+absl::StatusOr<std::vector<v1::Job>> SqliteStore::GetJobs(const Scope& scope,
+                                                          absl::Span<const uint64_t> ids) const {
+  return parts_->readers->With([&](Reader& reader) { return reader.GetJobs(scope, ids); });
 }
 
-absl::StatusOr<JobPage> SqliteStore::ListJobs(const ListQuery& query) const {
-  return parts_->readers->With([&](Reader& reader) { return reader.ListJobs(query); });
+absl::StatusOr<JobPage> SqliteStore::ListJobs(const Scope& scope, const ListQuery& query) const {
+  return parts_->readers->With([&](Reader& reader) { return reader.ListJobs(scope, query); });
 }
 
-absl::StatusOr<JobCounts> SqliteStore::CountJobs(const CountQuery& query) const {
-  return parts_->readers->With([&](Reader& reader) { return reader.CountJobs(query); });
+absl::StatusOr<JobCounts> SqliteStore::CountJobs(const Scope& scope,
+                                                 const CountQuery& query) const {
+  return parts_->readers->With([&](Reader& reader) { return reader.CountJobs(scope, query); });
 }
 
 absl::StatusOr<std::vector<JobTransition>> SqliteStore::ListTransitions(
-    absl::Span<const uint64_t> jobs, uint64_t after_sequence, int limit) const {
+    const Scope& scope, absl::Span<const uint64_t> jobs, uint64_t after_sequence, int limit) const {
   return parts_->readers->With(
-      [&](Reader& reader) { return reader.ListTransitions(jobs, after_sequence, limit); });
+      [&](Reader& reader) { return reader.ListTransitions(scope, jobs, after_sequence, limit); });
 }
 
 absl::StatusOr<uint64_t> SqliteStore::LastSequence() const {
@@ -83,14 +85,14 @@ absl::StatusOr<uint64_t> SqliteStore::LastSequence() const {
 }
 
 absl::StatusOr<std::vector<StoredSpec>> SqliteStore::GetSpecs(
-    absl::Span<const uint64_t> ids) const {
-  return parts_->readers->With([&](Reader& reader) { return reader.GetSpecs(ids); });
+    const Scope& scope, absl::Span<const uint64_t> ids) const {
+  return parts_->readers->With([&](Reader& reader) { return reader.GetSpecs(scope, ids); });
 }
 
 absl::StatusOr<std::vector<v1::Job>> SqliteStore::GetJobsOfRequest(
-    uint64_t first, const std::string& request_id) const {
+    const Scope& scope, uint64_t first, const std::string& request_id) const {
   return parts_->readers->With(
-      [&](Reader& reader) { return reader.GetJobsOfRequest(first, request_id); });
+      [&](Reader& reader) { return reader.GetJobsOfRequest(scope, first, request_id); });
 }
 
 }  // namespace muster::store

@@ -42,17 +42,20 @@ class SqliteStore : public Store {
   absl::Status Commit(absl::Span<const core::Change> changes) override;
   absl::Status Idle() override;
 
-  absl::StatusOr<v1::Job> GetJob(uint64_t id) const override;
-  absl::StatusOr<std::vector<v1::Job>> GetJobs(absl::Span<const uint64_t> ids) const override;
-  absl::StatusOr<JobPage> ListJobs(const ListQuery& query) const override;
-  absl::StatusOr<JobCounts> CountJobs(const CountQuery& query) const override;
-  absl::StatusOr<std::vector<JobTransition>> ListTransitions(absl::Span<const uint64_t> jobs,
+  absl::StatusOr<v1::Job> GetJob(const Scope& scope, uint64_t id) const override;
+  absl::StatusOr<std::vector<v1::Job>> GetJobs(const Scope& scope,
+                                               absl::Span<const uint64_t> ids) const override;
+  absl::StatusOr<JobPage> ListJobs(const Scope& scope, const ListQuery& query) const override;
+  absl::StatusOr<JobCounts> CountJobs(const Scope& scope, const CountQuery& query) const override;
+  absl::StatusOr<std::vector<JobTransition>> ListTransitions(const Scope& scope,
+                                                             absl::Span<const uint64_t> jobs,
                                                              uint64_t after_sequence,
                                                              int limit) const override;
   absl::StatusOr<uint64_t> LastSequence() const override;
-  absl::StatusOr<std::vector<StoredSpec>> GetSpecs(absl::Span<const uint64_t> ids) const override;
+  absl::StatusOr<std::vector<StoredSpec>> GetSpecs(const Scope& scope,
+                                                   absl::Span<const uint64_t> ids) const override;
   absl::StatusOr<std::vector<v1::Job>> GetJobsOfRequest(
-      uint64_t first, const std::string& request_id) const override;
+      const Scope& scope, uint64_t first, const std::string& request_id) const override;
 
  private:
   struct Parts;

@@ -291,13 +291,13 @@ std::optional<absl::Status> CoreTest::Closed(SessionId session) const {
 }
 
 v1::Job CoreTest::Job(uint64_t id) const {
-  auto job = store_.GetJob(id);
+  auto job = store_.GetJob(store::Scope::All(), id);
   EXPECT_TRUE(job.ok()) << job.status();
   return job.ok() ? *std::move(job) : v1::Job();
 }
 
 std::vector<v1::Transition> CoreTest::History(uint64_t id) const {
-  auto found = store_.ListTransitions({id}, 0, 1'000'000);
+  auto found = store_.ListTransitions(store::Scope::All(), {id}, 0, 1'000'000);
   EXPECT_TRUE(found.ok());
   std::vector<v1::Transition> out;
   for (store::JobTransition& item : *found) out.push_back(std::move(item.transition));

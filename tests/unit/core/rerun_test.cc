@@ -34,7 +34,7 @@ class RerunTest : public CoreTest {
 
   std::vector<uint64_t> JobsOf(uint64_t first) {
     std::vector<uint64_t> ids;
-    const auto jobs = store_.GetJobsOfRequest(first, "again");
+    const auto jobs = store_.GetJobsOfRequest(store::Scope::All(), first, "again");
     for (const v1::Job& job : *jobs) ids.push_back(job.id());
     return ids;
   }

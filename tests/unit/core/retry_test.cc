@@ -228,7 +228,7 @@ TEST_F(RetryTest, NodesOfFailedRunsAreRememberedForThoseWhoAsk) {
   failure.add_nodes("n1");
   failure.add_nodes("n2");
   Report(session_, {failure});
-  auto stored = store_.GetSpecs({id});
+  auto stored = store_.GetSpecs(store::Scope::All(), {id});
   ASSERT_TRUE(stored.ok());
   EXPECT_THAT(stored->front().excluded_nodes, ElementsAre("n1", "n2"));
 }

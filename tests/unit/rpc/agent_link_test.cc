@@ -52,7 +52,7 @@ TEST(AgentLink, AnAssignmentIsOnDiskBeforeItIsSent) {
   ASSERT_TRUE(agent.Connect());
   const uint64_t id = broker.Submit();
   const auto assignments = agent.ReadAssignments(1);
-  const auto job = broker.store().GetJob(id);
+  const auto job = broker.store().GetJob(store::Scope::All(), id);
   ASSERT_TRUE(job.ok());
   ASSERT_EQ(job->runs_size(), 1);
   EXPECT_EQ(job->runs(0).run_key(), assignments[0].run_key());

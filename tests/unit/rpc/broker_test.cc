@@ -109,7 +109,7 @@ TEST(Broker, ShutdownCommitsWhatItHasTaken) {
   broker.store().OpenGate();
   down.get();
   EXPECT_EQ(id.get(), 1u);
-  EXPECT_TRUE(broker.store().GetJob(1).ok());
+  EXPECT_TRUE(broker.store().GetJob(store::Scope::All(), 1).ok());
 }
 
 }  // namespace

@@ -202,7 +202,7 @@ TEST_F(ChangesTest, AnUpdateShowsInTheJobItsSpecAndItsHistory) {
   EXPECT_EQ(job.spec().priority(), 7);
   EXPECT_EQ(job.spec().labels().at("tier"), "gold");
   EXPECT_EQ(job.labels_size(), 1);
-  const auto steps = broker_.store().ListTransitions({id}, 0, 10);
+  const auto steps = broker_.store().ListTransitions(store::Scope::All(), {id}, 0, 10);
   const v1::Evidence& evidence = steps->back().transition.evidence();
   EXPECT_THAT(evidence.detail(),
               HasSubstr("priority 7 instead of 0, label tier=gold, no label team"));

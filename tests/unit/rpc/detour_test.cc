@@ -58,19 +58,20 @@ class ShutStore : public store::MemoryStore {
   void Open() { open_.set_value(); }
   void FailSpecs() { specs_fail_ = true; }
 
-  absl::StatusOr<v1::Job> GetJob(uint64_t id) const override {
+  absl::StatusOr<v1::Job> GetJob(const store::Scope& scope, uint64_t id) const override {
     is_open_.wait();
-    return MemoryStore::GetJob(id);
+    return MemoryStore::GetJob(scope, id);
   }
-  absl::StatusOr<std::vector<v1::Job>> GetJobs(absl::Span<const uint64_t> ids) const override {
+  absl::StatusOr<std::vector<v1::Job>> GetJobs(const store::Scope& scope,
+                                               absl::Span<const uint64_t> ids) const override {
     is_open_.wait();
-    return MemoryStore::GetJobs(ids);
+    return MemoryStore::GetJobs(scope, ids);
   }
   absl::StatusOr<std::vector<store::StoredSpec>> GetSpecs(
-      absl::Span<const uint64_t> ids) const override {
+      const store::Scope& scope, absl::Span<const uint64_t> ids) const override {
     is_open_.wait();
     if (specs_fail_) return absl::UnavailableError("the disk is gone");
-    return MemoryStore::GetSpecs(ids);
+    return MemoryStore::GetSpecs(scope, ids);
   }
 
  private:

@@ -43,7 +43,7 @@ TEST(DurableAnswers, AWishThatWouldFindNoReaderIsRefusedBeforeItIsDone) {
   v1::CancelJobsResponse response;
   EXPECT_EQ(ReasonOf(Cancel(broker, id, &response)), "READERS_BUSY");
   EXPECT_EQ(ReasonOf(Hold(broker, id)), "READERS_BUSY");
-  const auto job = broker.store().GetJob(id);
+  const auto job = broker.store().GetJob(store::Scope::All(), id);
   ASSERT_TRUE(job.ok()) << job.status();
   EXPECT_FALSE(job->cancel_requested());
   EXPECT_FALSE(job->held());

@@ -23,9 +23,10 @@ absl::Status GatedStore::Commit(absl::Span<const core::Change> changes) {
   return MemoryStore::Commit(changes);
 }
 
-absl::StatusOr<std::vector<v1::Job>> GatedStore::GetJobs(absl::Span<const uint64_t> ids) const {
+absl::StatusOr<std::vector<v1::Job>> GatedStore::GetJobs(const store::Scope& scope,
+                                                         absl::Span<const uint64_t> ids) const {
   if (reads_of_many_fail_) return absl::DataLossError("the disk cannot be read");
-  return MemoryStore::GetJobs(ids);
+  return MemoryStore::GetJobs(scope, ids);
 }
 
 void GatedStore::CloseGate() {

@@ -36,7 +36,8 @@ class GatedStore : public store::MemoryStore {
   GatedStore() : MemoryStore(kInstance) {}
 
   absl::Status Commit(absl::Span<const core::Change> changes) override;
-  absl::StatusOr<std::vector<v1::Job>> GetJobs(absl::Span<const uint64_t> ids) const override;
+  absl::StatusOr<std::vector<v1::Job>> GetJobs(const store::Scope& scope,
+                                               absl::Span<const uint64_t> ids) const override;
   void CloseGate();
   void OpenGate();
   // From now on GetJobs fails.

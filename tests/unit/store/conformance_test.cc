@@ -46,7 +46,7 @@ TEST_P(StoreTest, AJobComesBackAsItWasInserted) {
                      .priority = -7}),
           Step(1, 1, 1)});
   Reopen();
-  auto job = store().GetJob(1);
+  auto job = store().GetJob(Scope::All(), 1);
   ASSERT_TRUE(job.ok()) << job.status();
   EXPECT_EQ(job->id(), 1u);
   EXPECT_EQ(job->state(), v1::JOB_STATE_QUEUED);
@@ -87,7 +87,7 @@ TEST_P(StoreTest, AnUpdateChangesWhatItNames) {
   update.start_time = kStart + absl::Seconds(5);
   Commit({update, RunOf(1, 1, v1::RUN_STATE_RUNNING), Step(1, 2, 2)});
   Reopen();
-  auto job = store().GetJob(1);
+  auto job = store().GetJob(Scope::All(), 1);
   ASSERT_TRUE(job.ok());
   EXPECT_EQ(job->state(), v1::JOB_STATE_RUNNING);
   EXPECT_EQ(job->job_sequence(), 4u);
@@ -124,7 +124,7 @@ TEST_P(StoreTest, AJobShowsTheExitFailureAndReasonOfItsLatestRun) {
   update.runs = 2;
   update.cluster = "here";
   Commit({Insert(1), first, second, update});
-  auto jobs = store().GetJobs({1});
+  auto jobs = store().GetJobs(Scope::All(), {1});
   ASSERT_TRUE(jobs.ok());
   EXPECT_EQ((*jobs)[0].state_reason().message(), "Priority");
   EXPECT_FALSE((*jobs)[0].has_exit());
@@ -137,7 +137,7 @@ TEST_P(StoreTest, AJobShowsTheExitFailureAndReasonOfItsLatestRun) {
   std::get<core::PutRun>(failed).run.add_replicas()->set_name("pod-0");
   update.state = v1::JOB_STATE_FAILED;
   Commit({failed, update});
-  auto whole = store().GetJob(1);
+  auto whole = store().GetJob(Scope::All(), 1);
   ASSERT_TRUE(whole.ok());
   EXPECT_EQ(whole->exit().code(), 3);
   EXPECT_EQ(whole->failure().message(), "exit code 3");
@@ -154,15 +154,16 @@ TEST_P(StoreTest, AJobThatOthersCanceledSaysSo) {
   update.cluster = "here";
   core::Change run = RunOf(1, 1, v1::RUN_STATE_CANCELED, true);
   Commit({Insert(1), run, update});
-  EXPECT_EQ(store().GetJob(1)->state_reason().message(), "canceled on its cluster, not by Muster");
+  EXPECT_EQ(store().GetJob(Scope::All(), 1)->state_reason().message(),
+            "canceled on its cluster, not by Muster");
   *std::get<core::PutRun>(run).run.mutable_state_reason() =
       Reason("deleted on the cluster, not by Muster");
   Commit({run});
-  EXPECT_EQ(store().GetJobs({1})->front().state_reason().message(),
+  EXPECT_EQ(store().GetJobs(Scope::All(), {1})->front().state_reason().message(),
             "deleted on the cluster, not by Muster");
   update.cancel_requested = true;
   Commit({update});
-  EXPECT_EQ(store().GetJob(1)->state_reason().message(), "");
+  EXPECT_EQ(store().GetJob(Scope::All(), 1)->state_reason().message(), "");
 }
 
 TEST_P(StoreTest, AJobThatWaitsForItsNextRunComesBackWithItsTime) {
@@ -180,13 +181,13 @@ TEST_P(StoreTest, AJobThatWaitsForItsNextRunComesBackWithItsTime) {
   failure->set_retriable(true);
   Commit({Insert(1), Step(1, 1, 1), failed, update});
   Reopen();
-  auto job = store().GetJob(1);
+  auto job = store().GetJob(Scope::All(), 1);
   ASSERT_TRUE(job.ok());
   EXPECT_EQ(core::ToTime(job->retry_time()), *update.retry_time);
   EXPECT_EQ(job->state_reason().message(),
             "waits until 15:06:40 UTC for run 2 of 11 after an infrastructure failure: node n1 "
             "failed");
-  EXPECT_EQ(store().GetJobs({1})->front().state_reason().message(),
+  EXPECT_EQ(store().GetJobs(Scope::All(), {1})->front().state_reason().message(),
             "waits until 15:06:40 UTC for run 2 after an infrastructure failure: node n1 failed");
   EXPECT_EQ(job->state_reason().code(), v1::STATE_REASON_CODE_RETRY_DELAY);
   EXPECT_EQ(core::ToTime(job->state_reason().until()), *update.retry_time);
@@ -196,8 +197,9 @@ TEST_P(StoreTest, AJobThatWaitsForItsNextRunComesBackWithItsTime) {
   update.retry_time.reset();
   update.cluster = "";
   Commit({update});
-  EXPECT_FALSE(store().GetJob(1)->has_retry_time());
-  EXPECT_EQ(store().GetJob(1)->cluster(), "here") << "no cluster says nothing about it";
+  EXPECT_FALSE(store().GetJob(Scope::All(), 1)->has_retry_time());
+  EXPECT_EQ(store().GetJob(Scope::All(), 1)->cluster(), "here")
+      << "no cluster says nothing about it";
   EXPECT_EQ(Restore().jobs[0].retry_time, std::nullopt);
 }
 
@@ -211,10 +213,10 @@ TEST_P(StoreTest, AJobThatHasUsedUpItsRunsSaysSo) {
   std::get<core::PutRun>(failed).run.mutable_failure()->set_message("node n1 failed");
   std::get<core::PutRun>(failed).run.mutable_failure()->set_retriable(true);
   Commit({Insert(1), failed, update});
-  EXPECT_EQ(store().GetJob(1)->failure().message(), "after 3 runs: node n1 failed");
+  EXPECT_EQ(store().GetJob(Scope::All(), 1)->failure().message(), "after 3 runs: node n1 failed");
   std::get<core::PutRun>(failed).run.mutable_failure()->set_retriable(false);
   Commit({failed});
-  EXPECT_EQ(store().GetJob(1)->failure().message(), "node n1 failed");
+  EXPECT_EQ(store().GetJob(Scope::All(), 1)->failure().message(), "node n1 failed");
 }
 
 TEST_P(StoreTest, AHeldJobSaysByWhomAndComesBackHeld) {
@@ -228,17 +230,17 @@ TEST_P(StoreTest, AHeldJobSaysByWhomAndComesBackHeld) {
   transition.mutable_evidence()->set_detail("held by bob: not yet");
   Commit({Insert(1), Step(1, 1, 1), step, Step(1, 3, 3), update});
   Reopen();
-  EXPECT_TRUE(store().GetJob(1)->held());
-  EXPECT_EQ(store().GetJob(1)->state_reason().message(), "held by bob: not yet");
-  EXPECT_EQ(store().GetJob(1)->state_reason().code(), v1::STATE_REASON_CODE_HELD);
-  EXPECT_EQ(store().GetJobs({1})->front().state_reason().message(),
+  EXPECT_TRUE(store().GetJob(Scope::All(), 1)->held());
+  EXPECT_EQ(store().GetJob(Scope::All(), 1)->state_reason().message(), "held by bob: not yet");
+  EXPECT_EQ(store().GetJob(Scope::All(), 1)->state_reason().code(), v1::STATE_REASON_CODE_HELD);
+  EXPECT_EQ(store().GetJobs(Scope::All(), {1})->front().state_reason().message(),
             "held: it starts once it is released");
   EXPECT_EQ(Restore().jobs[0].hold, core::HoldState::kHeld);
 
   update.hold = core::HoldState::kReleased;
   Commit({update});
-  EXPECT_FALSE(store().GetJob(1)->held());
-  EXPECT_EQ(store().GetJob(1)->state_reason().message(), "");
+  EXPECT_FALSE(store().GetJob(Scope::All(), 1)->held());
+  EXPECT_EQ(store().GetJob(Scope::All(), 1)->state_reason().message(), "");
   EXPECT_EQ(Restore().jobs[0].hold, core::HoldState::kReleased);
 }
 
@@ -252,12 +254,13 @@ TEST_P(StoreTest, AJobWhoseClusterHasOnlyBeenAskedToHoldItDoesNotSayThatItIsHeld
   core::Change run = RunOf(1, 1, v1::RUN_STATE_LAUNCH_UNKNOWN);
   *std::get<core::PutRun>(run).run.mutable_state_reason() = Reason("no answer");
   Commit({Insert(1), run, update});
-  EXPECT_EQ(store().GetJob(1)->state_reason().message(), "asked to hold; no answer");
-  EXPECT_EQ(store().GetJobs({1})->front().state_reason().message(), "asked to hold; no answer");
+  EXPECT_EQ(store().GetJob(Scope::All(), 1)->state_reason().message(), "asked to hold; no answer");
+  EXPECT_EQ(store().GetJobs(Scope::All(), {1})->front().state_reason().message(),
+            "asked to hold; no answer");
   *std::get<core::PutRun>(run).run.mutable_state_reason() =
       contract::MakeReason(v1::STATE_REASON_CODE_HELD);
   Commit({run});
-  EXPECT_EQ(store().GetJobs({1})->front().state_reason().message(),
+  EXPECT_EQ(store().GetJobs(Scope::All(), {1})->front().state_reason().message(),
             "held: it starts once it is released");
 }
 
@@ -268,12 +271,14 @@ TEST_P(StoreTest, AJobThatRunsShowsThatItsHostIsSilentUntilItAnswers) {
       v1::STATE_REASON_CODE_HOST_SILENT,
       {.detail = "no route", .subject = "gpu2", .since = absl::FromUnixSeconds(1'750'000'000)});
   Commit({Insert(1), run, Update(1, v1::JOB_STATE_RUNNING, 1, "here")});
-  EXPECT_EQ(store().GetJob(1)->state_reason().message(), there.state_reason().message());
-  EXPECT_EQ(store().GetJobs({1})->front().state_reason().message(), there.state_reason().message());
+  EXPECT_EQ(store().GetJob(Scope::All(), 1)->state_reason().message(),
+            there.state_reason().message());
+  EXPECT_EQ(store().GetJobs(Scope::All(), {1})->front().state_reason().message(),
+            there.state_reason().message());
   *there.mutable_state_reason() = contract::MakeReason(v1::STATE_REASON_CODE_HOST_ANSWERS);
   Commit({run});
-  EXPECT_EQ(store().GetJob(1)->state_reason().message(), "");
-  EXPECT_EQ(store().GetJobs({1})->front().state_reason().message(), "");
+  EXPECT_EQ(store().GetJob(Scope::All(), 1)->state_reason().message(), "");
+  EXPECT_EQ(store().GetJobs(Scope::All(), {1})->front().state_reason().message(), "");
 }
 
 TEST_P(StoreTest, AnEarlierRunWhoseLogsAreNotCompleteIsRestoredBesideTheLatest) {
@@ -304,7 +309,7 @@ TEST_P(StoreTest, SpecsCarryTheNodesOfFailedRunsForThoseWhoAsk) {
     }
   }
   Commit(changes);
-  const auto specs = store().GetSpecs({1, 2});
+  const auto specs = store().GetSpecs(Scope::All(), {1, 2});
   ASSERT_TRUE(specs.ok());
   const std::vector<std::string>& nodes = (*specs)[0].excluded_nodes;
   ASSERT_THAT(nodes, SizeIs(64));
@@ -315,7 +320,8 @@ TEST_P(StoreTest, SpecsCarryTheNodesOfFailedRunsForThoseWhoAsk) {
   core::Change elsewhere = RunOf(1, 4, v1::RUN_STATE_ASSIGNED);
   std::get<core::PutRun>(elsewhere).run.set_cluster("there");
   Commit({elsewhere});
-  EXPECT_THAT(store().GetSpecs({1})->front().excluded_nodes, IsEmpty()) << "other nodes there";
+  EXPECT_THAT(store().GetSpecs(Scope::All(), {1})->front().excluded_nodes, IsEmpty())
+      << "other nodes there";
 }
 
 TEST_P(StoreTest, AJobThatHasEndedIsNotRestoredButItsRequestIsForADay) {
@@ -349,7 +355,7 @@ TEST_P(StoreTest, ARunThatIsNeverHeardOfAgainIsNotRestoredAndItsLogsStayIncomple
           RunOf(1, 1, v1::RUN_STATE_SUCCEEDED, false), last});
   Reopen();
   EXPECT_THAT(Restore().runs, IsEmpty());
-  EXPECT_FALSE(store().GetJob(1)->runs(0).logs_complete());
+  EXPECT_FALSE(store().GetJob(Scope::All(), 1)->runs(0).logs_complete());
 }
 
 TEST_P(StoreTest, RequirementsOfLiveJobsComeBackWithoutDoubles) {
@@ -401,19 +407,19 @@ TEST_P(StoreTest, ClustersAndTheEpochComeBack) {
 
 TEST_P(StoreTest, UnknownIdsAreNamed) {
   Commit({Insert(1)});
-  EXPECT_EQ(store().GetJob(2).status().code(), absl::StatusCode::kNotFound);
-  EXPECT_EQ(store().GetSpecs({2}).status().code(), absl::StatusCode::kNotFound);
-  const absl::Status status = store().GetJobs({1, 77, 78}).status();
+  EXPECT_EQ(store().GetJob(Scope::All(), 2).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(store().GetSpecs(Scope::All(), {2}).status().code(), absl::StatusCode::kNotFound);
+  const absl::Status status = store().GetJobs(Scope::All(), {1, 77, 78}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(contract::GetErrorInfo(status)->metadata().at("job_id"), "77");
 }
 
 TEST_P(StoreTest, JobsAndSpecsComeInTheOrderOfTheQuestion) {
   Commit({Insert(1, {.name = "a"}), Insert(2, {.name = "b"})});
-  auto jobs = store().GetJobs({2, 1, 2});
+  auto jobs = store().GetJobs(Scope::All(), {2, 1, 2});
   ASSERT_TRUE(jobs.ok());
   EXPECT_EQ((*jobs)[0].name() + (*jobs)[1].name() + (*jobs)[2].name(), "bab");
-  auto specs = store().GetSpecs({2, 1});
+  auto specs = store().GetSpecs(Scope::All(), {2, 1});
   ASSERT_TRUE(specs.ok());
   EXPECT_EQ((*specs)[0].spec.name(), "b");
   EXPECT_EQ((*specs)[1].user, "alice");
@@ -422,7 +428,7 @@ TEST_P(StoreTest, JobsAndSpecsComeInTheOrderOfTheQuestion) {
 TEST_P(StoreTest, TransitionsComeInOrderAfterASequence) {
   Commit({Insert(1), Step(1, 1, 1), Insert(2), Step(2, 2, 1), Step(1, 5, 2), Step(2, 6, 2)});
   auto sequences = [&](std::vector<uint64_t> jobs, uint64_t after, int limit) {
-    auto found = store().ListTransitions(jobs, after, limit);
+    auto found = store().ListTransitions(Scope::All(), jobs, after, limit);
     EXPECT_TRUE(found.ok()) << found.status();
     std::vector<std::pair<uint64_t, uint64_t>> out;
     for (const JobTransition& item : *found) {
@@ -445,7 +451,7 @@ TEST_P(StoreTest, ReadersSeeWholeCommitsWhileTheWriterWrites) {
   std::atomic<bool> done = false;
   std::thread reader([&] {
     while (!done) {
-      auto job = store().GetJob(1);
+      auto job = store().GetJob(Scope::All(), 1);
       ASSERT_TRUE(job.ok()) << job.status();
       // Each commit below writes both.
       if (job->runs_size() > 0) {

@@ -58,7 +58,7 @@ class FaultsTest : public ::testing::Test {
     EXPECT_EQ(restored->next_sequence, found + 1);
     acknowledged_ = found;
     if (found == 0) return;
-    auto last = store_->GetJob(found);
+    auto last = store_->GetJob(Scope::All(), found);
     ASSERT_TRUE(last.ok()) << last.status();
     EXPECT_EQ(last->state(), v1::JOB_STATE_RUNNING);
   }

@@ -109,11 +109,11 @@ TEST_P(ListTest, PagesJoinUpWithoutGapsOrRepeats) {
 TEST_P(ListTest, NewJobsDoNotDisturbThePagesThatFollow) {
   Fill();
   const contract::Filter all;
-  auto first = store().ListJobs({.filter = all, .page_size = 2});
+  auto first = store().ListJobs(Scope::All(), {.filter = all, .page_size = 2});
   ASSERT_TRUE(first.ok());
   Commit({Insert(5)});
-  auto second =
-      store().ListJobs({.filter = all, .page_size = 2, .page_token = first->next_page_token});
+  auto second = store().ListJobs(
+      Scope::All(), {.filter = all, .page_size = 2, .page_token = first->next_page_token});
   ASSERT_TRUE(second.ok());
   ASSERT_THAT(second->jobs, SizeIs(2));
   EXPECT_EQ(second->jobs[0].id(), 2u);
@@ -123,13 +123,14 @@ TEST_P(ListTest, NewJobsDoNotDisturbThePagesThatFollow) {
 TEST_P(ListTest, ATokenOfAnotherFilterOrOfNobodyIsRefused) {
   Fill();
   const contract::Filter all;
-  auto first = store().ListJobs({.filter = all, .page_size = 2});
+  auto first = store().ListJobs(Scope::All(), {.filter = all, .page_size = 2});
   ASSERT_TRUE(first.ok());
   const contract::Filter other = *contract::ParseFilter("name = a", kStart);
   for (const std::string& token :
        {first->next_page_token, std::string("3"), std::string("zz-1"), std::string("-"),
         first->next_page_token + "0", std::string(10000, '9')}) {
-    auto page = store().ListJobs({.filter = other, .page_size = 2, .page_token = token});
+    auto page =
+        store().ListJobs(Scope::All(), {.filter = other, .page_size = 2, .page_token = token});
     EXPECT_EQ(page.status().code(), absl::StatusCode::kInvalidArgument) << token;
   }
 }
@@ -137,9 +138,9 @@ TEST_P(ListTest, ATokenOfAnotherFilterOrOfNobodyIsRefused) {
 TEST_P(ListTest, SpecsAreThereIfAskedFor) {
   Fill();
   const contract::Filter all;
-  EXPECT_FALSE(store().ListJobs({.filter = all, .page_size = 1})->jobs[0].has_spec());
+  EXPECT_FALSE(store().ListJobs(Scope::All(), {.filter = all, .page_size = 1})->jobs[0].has_spec());
   EXPECT_EQ(store()
-                .ListJobs({.filter = all, .page_size = 1, .include_spec = true})
+                .ListJobs(Scope::All(), {.filter = all, .page_size = 1, .include_spec = true})
                 ->jobs[0]
                 .spec()
                 .name(),
@@ -154,7 +155,7 @@ TEST_P(ListTest, APageThatLooksAtTooManyJobsEndsEarly) {
   }
   Commit(std::move(changes));
   const contract::Filter filter = *contract::ParseFilter("name != other", kStart);
-  auto page = store().ListJobs({.filter = filter, .page_size = 10});
+  auto page = store().ListJobs(Scope::All(), {.filter = filter, .page_size = 10});
   ASSERT_TRUE(page.ok());
   EXPECT_THAT(page->jobs, IsEmpty());
   EXPECT_NE(page->next_page_token, "");
@@ -164,7 +165,8 @@ TEST_P(ListTest, APageThatLooksAtTooManyJobsEndsEarly) {
 TEST_P(ListTest, APageOfLargeSpecsFitsOneMessage) {
   for (uint64_t id = 1; id <= 12; ++id) Commit({Insert(id, {.script_bytes = 900'000})});
   const contract::Filter all;
-  auto page = store().ListJobs({.filter = all, .page_size = 100, .include_spec = true});
+  auto page =
+      store().ListJobs(Scope::All(), {.filter = all, .page_size = 100, .include_spec = true});
   ASSERT_TRUE(page.ok());
   EXPECT_THAT(page->jobs, SizeIs(3));
   EXPECT_NE(page->next_page_token, "");
@@ -220,18 +222,19 @@ TEST_P(OrderTest, ATokenOfAnotherOrderIsRefused) {
   FillForOrders();
   const ListQuery by_name{.order = *contract::ParseJobOrder("name"), .page_size = 2};
   ListQuery other{.order = *contract::ParseJobOrder("name desc"), .page_size = 2};
-  other.page_token = store().ListJobs(by_name)->next_page_token;
-  EXPECT_EQ(store().ListJobs(other).status().code(), absl::StatusCode::kInvalidArgument);
+  other.page_token = store().ListJobs(Scope::All(), by_name)->next_page_token;
+  EXPECT_EQ(store().ListJobs(Scope::All(), other).status().code(),
+            absl::StatusCode::kInvalidArgument);
 }
 
 TEST_P(OrderTest, NewJobsDoNotDisturbThePagesThatFollow) {
   FillForOrders();
   ListQuery query{.order = *contract::ParseJobOrder("priority desc"), .page_size = 3};
-  const auto first = store().ListJobs(query);
+  const auto first = store().ListJobs(Scope::All(), query);
   ASSERT_TRUE(first.ok());
   Commit({Insert(9, {.priority = 6}), Insert(10, {.priority = 4})});
   query.page_token = first->next_page_token;
-  const auto second = store().ListJobs(query);
+  const auto second = store().ListJobs(Scope::All(), query);
   ASSERT_TRUE(second.ok());
   ASSERT_THAT(second->jobs, SizeIs(3));
   EXPECT_EQ(second->jobs[0].id(), 10u);
@@ -259,7 +262,7 @@ TEST_P(OrderTest, LongListsAreInOrderToo) {
       const std::vector<uint64_t> ids = List(filter, 700, text);
       EXPECT_EQ(ids.size(), List(filter).size()) << text << " " << filter;
       for (size_t i = 1; i < ids.size(); ++i) {
-        const auto jobs = store().GetJobs({ids[i - 1], ids[i]});
+        const auto jobs = store().GetJobs(Scope::All(), {ids[i - 1], ids[i]});
         ASSERT_TRUE(contract::ComesBefore(contract::PlaceOf((*jobs)[0], order),
                                           contract::PlaceOf((*jobs)[1], order), order))
             << text << " " << filter << " at " << i;
@@ -275,7 +278,7 @@ TEST_P(ListTest, CountsInGroupsTheLargestFirst) {
   Fill();
   const auto count = [&](CountQuery query) {
     std::vector<std::string> lines;
-    const auto counts = store().CountJobs(query);
+    const auto counts = store().CountJobs(Scope::All(), query);
     EXPECT_TRUE(counts.ok()) << counts.status();
     for (const v1::JobCount& one : counts->counts) lines.push_back(one.ShortDebugString());
     lines.push_back(std::to_string(counts->total));
@@ -292,11 +295,11 @@ TEST_P(ListTest, CountsInGroupsTheLargestFirst) {
               ::testing::Contains("count: 1 cluster: \"here\" project: \"default\""));
   EXPECT_THAT(count({.group_by = {v1::JOB_GROUPING_USER}}),
               ElementsAre("count: 4 user: \"alice\"", "4"));
-  const auto cut = store().CountJobs({.limit = 3});
+  const auto cut = store().CountJobs(Scope::All(), {.limit = 3});
   ASSERT_TRUE(cut.ok());
   EXPECT_TRUE(cut->is_over);
   EXPECT_EQ(cut->total, 3u);
-  EXPECT_FALSE(store().CountJobs({.limit = 4})->is_over);
+  EXPECT_FALSE(store().CountJobs(Scope::All(), {.limit = 4})->is_over);
 }
 
 // ---- all ways to answer a filter agree
@@ -425,7 +428,7 @@ TEST_P(FilterAgreementTest, ListsAndCountsTakeWhatTheFilterTakes) {
   FillAtRandom(&words);
   std::vector<uint64_t> ids;
   for (uint64_t id = 1; id <= 60; ++id) ids.push_back(id);
-  const auto jobs = store().GetJobs(ids);
+  const auto jobs = store().GetJobs(Scope::All(), ids);
   ASSERT_TRUE(jobs.ok());
   for (int i = 0; i < 3000; ++i) {
     const std::string text = words.Expression(2);
@@ -440,7 +443,7 @@ TEST_P(FilterAgreementTest, ListsAndCountsTakeWhatTheFilterTakes) {
     std::vector<uint64_t> ordered = List(text, 11, order);
     std::sort(ordered.begin(), ordered.end());
     ASSERT_EQ(ordered, expected) << text << " by " << order;
-    ASSERT_EQ(store().CountJobs({.filter = *filter})->total, expected.size()) << text;
+    ASSERT_EQ(store().CountJobs(Scope::All(), {.filter = *filter})->total, expected.size()) << text;
   }
 }
 

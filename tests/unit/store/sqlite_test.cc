@@ -133,13 +133,13 @@ TEST_F(SqliteTest, ARunOfVersion4KeepsWhyItWaitsUntilItsAgentSaysItAnew) {
   store = MustOpen();
   ASSERT_NE(store, nullptr);
   for (const uint64_t id : {1, 250}) {
-    const v1::StateReason reason = store->GetJob(id)->state_reason();
+    const v1::StateReason reason = store->GetJob(Scope::All(), id)->state_reason();
     EXPECT_EQ(reason.code(), v1::STATE_REASON_CODE_OTHER) << id;
     EXPECT_EQ(reason.message(), "waiting for free nodes, first in line (Resources)");
     EXPECT_EQ(reason.since().seconds(), 1'750'000'000);
   }
-  EXPECT_FALSE(store->GetJob(2)->has_state_reason());
-  const v1::Run stored = store->GetJob(1)->runs(0);
+  EXPECT_FALSE(store->GetJob(Scope::All(), 2)->has_state_reason());
+  const v1::Run stored = store->GetJob(Scope::All(), 1)->runs(0);
   EXPECT_TRUE(stored.GetReflection()->GetUnknownFields(stored).empty()) << "written anew";
 }
 
@@ -204,7 +204,7 @@ TEST_F(SqliteTest, ADamagedPageIsFoundWhereverItLies) {
       }
     }
     if (status.ok())
-      status = (*store)->ListJobs({.page_size = 1000, .include_spec = true}).status();
+      status = (*store)->ListJobs(Scope::All(), {.page_size = 1000, .include_spec = true}).status();
     if (status.ok()) continue;
     ++found;
     EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
@@ -232,7 +232,8 @@ TEST_F(SqliteTest, AFileOfVersion2TellsHowItsJobsEndedWhenItIsFiltered) {
   ASSERT_NE(store, nullptr);
   const auto list = [&store](const std::string& filter, const std::string& order = "") {
     std::vector<uint64_t> ids;
-    const auto page = store->ListJobs({.filter = *contract::ParseFilter(filter, kStart),
+    const auto page =
+        store->ListJobs(Scope::All(), {.filter = *contract::ParseFilter(filter, kStart),
                                        .order = *contract::ParseJobOrder(order)});
     for (const v1::Job& job : page->jobs) ids.push_back(job.id());
     return ids;
@@ -242,7 +243,7 @@ TEST_F(SqliteTest, AFileOfVersion2TellsHowItsJobsEndedWhenItIsFiltered) {
   EXPECT_THAT(list("cluster_kind = SLURM"), ElementsAre(5, 4, 3, 2));
   EXPECT_THAT(list("", "priority desc"), ElementsAre(1, 5, 4, 3, 2));
   EXPECT_THAT(list("", "start_time"), ElementsAre(2, 5, 1, 3, 4));
-  EXPECT_EQ(store->GetJob(5)->rerun_of(), 0u);
+  EXPECT_EQ(store->GetJob(Scope::All(), 5)->rerun_of(), 0u);
   store.reset();
   EXPECT_THAT(MustOpen()->Restore(kStart)->jobs, SizeIs(3)) << "it is of the new version now";
 }
@@ -286,8 +287,8 @@ TEST_F(SqliteTest, ACommitThatCannotBeWrittenChangesNothingAndEndsTheStore) {
   EXPECT_OK(store->Commit({Insert(1)}));
   // The second insert of a number breaks a rule of the table.
   EXPECT_FALSE(store->Commit({Insert(2), Insert(1)}).ok());
-  EXPECT_EQ(store->GetJob(2).status().code(), absl::StatusCode::kNotFound);
-  EXPECT_TRUE(store->GetJob(1).ok());
+  EXPECT_EQ(store->GetJob(Scope::All(), 2).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_TRUE(store->GetJob(Scope::All(), 1).ok());
   EXPECT_FALSE(store->Commit({Insert(3)}).ok());
   EXPECT_FALSE(store->Idle().ok());
   store.reset();

@@ -106,7 +106,7 @@ std::vector<uint64_t> StoreTest::List(const std::string& filter, int page_size,
   query.order = *contract::ParseJobOrder(order);
   std::vector<uint64_t> ids;
   do {
-    auto page = store_->ListJobs(query);
+    auto page = store_->ListJobs(Scope::All(), query);
     EXPECT_TRUE(page.ok()) << page.status();
     if (!page.ok()) break;
     EXPECT_LE(page->jobs.size(), static_cast<size_t>(page_size));

@@ -51,7 +51,7 @@ class TakeOverTest : public ::testing::Test {
   }
 
   v1::Job Get(uint64_t id) {
-    auto job = store_->GetJob(id);
+    auto job = store_->GetJob(Scope::All(), id);
     EXPECT_TRUE(job.ok()) << job.status();
     return job.ok() ? *std::move(job) : v1::Job();
   }
@@ -163,7 +163,7 @@ TEST_F(Version2Test, KeepsEveryJobAndRun) {
     }
     EXPECT_EQ(runs, old.runs);
   }
-  EXPECT_EQ(store_->GetJob(17).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(store_->GetJob(Scope::All(), 17).status().code(), absl::StatusCode::kNotFound);
 }
 
 TEST_F(Version2Test, KeepsWhatJobsAskFor) {
@@ -194,7 +194,7 @@ TEST_F(Version2Test, KeepsWhatBecameOfRuns) {
 }
 
 TEST_F(Version2Test, KeepsTheWholeHistory) {
-  const auto all = store_->ListTransitions({}, 0, 1000);
+  const auto all = store_->ListTransitions(Scope::All(), {}, 0, 1000);
   ASSERT_TRUE(all.ok()) << all.status();
   std::map<uint64_t, uint64_t> steps;
   uint64_t sequence = 0;
@@ -216,8 +216,9 @@ TEST_F(Version2Test, KeepsTheWholeHistory) {
 
 TEST_F(Version2Test, FindsItsJobsByFilters) {
   const auto list = [&](const std::string& filter) {
-    const auto page = store_->ListJobs(store::ListQuery{
-        .filter = *contract::ParseFilter(filter, absl::UnixEpoch()), .page_size = 100});
+    const auto page = store_->ListJobs(
+        Scope::All(), store::ListQuery{.filter = *contract::ParseFilter(filter, absl::UnixEpoch()),
+                                       .page_size = 100});
     EXPECT_TRUE(page.ok()) << page.status();
     std::vector<uint64_t> ids;
     for (const v1::Job& job : page->jobs) ids.push_back(job.id());

@@ -1,0 +1,49 @@
+#include "broker/app/rights.h"
+
+#include <fmt/format.h>
+
+#include "contract/errors.h"
+#include "contract/text.h"
+
+namespace muster::broker {
+namespace {
+
+enum class Reach : uint8_t { kAllJobs };
+
+struct Right {
+  Role role;
+  UseCase use_case;
+  Reach reach;
+};
+
+// What is not here is not allowed.
+constexpr Right kRights[] = {
+    {Role::kOwner, UseCase::kSubmitJobs, Reach::kAllJobs},
+    {Role::kOwner, UseCase::kReadJobs, Reach::kAllJobs},
+    {Role::kOwner, UseCase::kChangeJobs, Reach::kAllJobs},
+    {Role::kOwner, UseCase::kReadLogs, Reach::kAllJobs},
+    {Role::kOwner, UseCase::kReadFiles, Reach::kAllJobs},
+};
+
+store::Scope ScopeOf(Reach reach) {
+  switch (reach) {
+    case Reach::kAllJobs:
+      return store::Scope::All();
+  }
+  return store::Scope::Of({}, {});
+}
+
+}  // namespace
+
+absl::StatusOr<store::Scope> Authorize(const Principal& principal, UseCase use_case) {
+  for (const Right& right : kRights) {
+    if (right.role == principal.role && right.use_case == use_case) return ScopeOf(right.reach);
+  }
+  return contract::Error(absl::StatusCode::kPermissionDenied, "NOT_ALLOWED",
+                         fmt::format("{} may not do this; ask the operator of the broker for the "
+                                     "right",
+                                     principal.user),
+                         {{"user", principal.user}});
+}
+
+}  // namespace muster::broker

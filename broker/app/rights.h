@@ -1,0 +1,27 @@
+// What a principal may do: one table of roles and use cases. Pure; any thread.
+#ifndef MUSTER_BROKER_APP_RIGHTS_H_
+#define MUSTER_BROKER_APP_RIGHTS_H_
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "broker/app/principal.h"
+#include "broker/store/scope.h"
+
+namespace muster::broker {
+
+enum class UseCase : uint8_t {
+  kSubmitJobs,  // RerunJobs, too
+  kReadJobs,    // get, list, count, transitions, watch
+  kChangeJobs,  // cancel, hold, release, update
+  kReadLogs,
+  kReadFiles,  // what a run left on its nodes
+};
+
+// The jobs that the principal may do this with; the only place where a request's scope is made.
+// PERMISSION_DENIED, NOT_ALLOWED: none, whatever the job.
+absl::StatusOr<store::Scope> Authorize(const Principal& principal, UseCase use_case);
+
+}  // namespace muster::broker
+
+#endif  // MUSTER_BROKER_APP_RIGHTS_H_

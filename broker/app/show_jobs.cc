@@ -1,0 +1,33 @@
+#include "broker/app/show_jobs.h"
+
+#include <utility>
+
+#include "broker/store/list_limits.h"
+
+namespace muster::broker {
+
+std::vector<v1::Job> WithinBounds(std::vector<v1::Job> jobs) {
+  size_t bytes = 0;
+  for (v1::Job& job : jobs) {
+    bytes += job.ByteSizeLong();
+    if (bytes <= store::kMaxPageBytes) continue;
+    v1::Job less;
+    less.set_id(job.id());
+    less.set_state(job.state());
+    job = std::move(less);
+  }
+  return jobs;
+}
+
+std::vector<v1::Job> ShowJobs(const store::Store& store, const store::Scope& scope,
+                              absl::Span<const uint64_t> ids, bool may_read) {
+  if (may_read) {
+    auto jobs = store.GetJobs(scope, ids);
+    if (jobs.ok()) return WithinBounds(*std::move(jobs));
+  }
+  std::vector<v1::Job> numbers;
+  for (const uint64_t id : ids) numbers.emplace_back().set_id(id);
+  return numbers;
+}
+
+}  // namespace muster::broker

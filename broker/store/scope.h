@@ -1,0 +1,41 @@
+// Which jobs a reader of the store may see. A value; any thread.
+#ifndef MUSTER_BROKER_STORE_SCOPE_H_
+#define MUSTER_BROKER_STORE_SCOPE_H_
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "contract/filter.h"
+
+namespace muster::store {
+
+// Every read of jobs names one; a job outside of it does not exist for that reader. It has no
+// default on purpose.
+class Scope {
+ public:
+  // Every job: for the broker's own work, and for those whose rights say so (app/rights.h).
+  static Scope All() { return Scope(/*is_all=*/true, {}, {}); }
+  // The jobs of these projects and the jobs of these users; of neither: no job.
+  static Scope Of(std::vector<std::string> projects, std::vector<std::string> users) {
+    return Scope(/*is_all=*/false, std::move(projects), std::move(users));
+  }
+
+  bool is_all() const { return is_all_; }
+  bool Contains(std::string_view project, std::string_view user) const;
+  // The filter, for jobs within the scope only.
+  contract::Filter Narrow(contract::Filter filter) const;
+
+ private:
+  Scope(bool is_all, std::vector<std::string> projects, std::vector<std::string> users)
+      : is_all_(is_all), projects_(std::move(projects)), users_(std::move(users)) {}
+
+  bool is_all_;
+  std::vector<std::string> projects_;
+  std::vector<std::string> users_;
+};
+
+}  // namespace muster::store
+
+#endif  // MUSTER_BROKER_STORE_SCOPE_H_

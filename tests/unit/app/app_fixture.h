@@ -1,0 +1,136 @@
+// Use cases on an engine and a memory store, without gRPC.
+#ifndef MUSTER_TESTS_UNIT_APP_APP_FIXTURE_H_
+#define MUSTER_TESTS_UNIT_APP_APP_FIXTURE_H_
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <functional>
+#include <future>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "broker/app/services.h"
+#include "broker/engine/engine.h"
+#include "broker/store/memory/memory_store.h"
+
+namespace muster::broker {
+
+// Runs each task in the call that posts it. The test says how many it takes.
+class FakeReaders : public Readers {
+ public:
+  bool PostCall(Task task) override {
+    if (calls_left.fetch_sub(1) <= 0) return false;
+    task();
+    return true;
+  }
+  bool Reserve() override {
+    if (places.fetch_sub(1) > 0) return true;
+    ++places;
+    return false;
+  }
+  bool PostReserved(Task task) override {
+    if (stopped) return false;
+    ++places;
+    task();
+    return true;
+  }
+  void Unreserve() override { ++places; }
+
+  std::atomic<int> calls_left = 1'000'000;
+  std::atomic<int> places = 1;
+  std::atomic<bool> stopped = false;
+};
+
+// A memory store whose reads fail or meddle as the test says.
+class FakeStore : public store::MemoryStore {
+ public:
+  FakeStore() : MemoryStore("k7m2") {}
+
+  absl::StatusOr<std::vector<v1::Job>> GetJobs(const store::Scope& scope,
+                                               absl::Span<const uint64_t> ids) const override {
+    if (get_jobs_fails) return absl::DataLossError("a page is damaged");
+    return MemoryStore::GetJobs(scope, ids);
+  }
+  absl::StatusOr<store::JobPage> ListJobs(const store::Scope& scope,
+                                          const store::ListQuery& query) const override {
+    if (lists_left.fetch_sub(1) <= 0) return absl::DataLossError("a page is damaged");
+    auto page = MemoryStore::ListJobs(scope, query);
+    if (page.ok() && first_is_stale.exchange(false)) {
+      page->jobs.front().set_job_sequence(page->jobs.front().job_sequence() + 1);
+    }
+    return page;
+  }
+
+  std::atomic<bool> get_jobs_fails = false;
+  mutable std::atomic<int> lists_left = 1'000'000;
+  // The first job of the next list looks as if it had changed since.
+  mutable std::atomic<bool> first_is_stale = false;
+};
+
+class AppTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    auto core = std::make_unique<core::Core>(core::Options{}, *store_.Restore(absl::Now()));
+    engine_ = std::make_unique<Engine>(
+        EngineOptions{}, std::move(core), &store_, [](const core::JobsChanged&) {},
+        [](const absl::Status&) {});
+    engine_->Start();
+    services_.engine = engine_.get();
+    services_.store = &store_;
+    services_.readers = &readers_;
+    services_.counters = &counters_;
+    services_.submit = [this](core::Submit submit, SubmitDone done) {
+      engine_->Submit(std::move(submit), std::move(done));
+    };
+    services_.now = absl::Now;
+  }
+
+  // Before what a test's callbacks use is gone.
+  void TearDown() override { engine_.reset(); }
+
+  // What `start` is answered, which is called with the callback.
+  template <typename Result>
+  static absl::StatusOr<Result> Await(
+      const std::function<void(std::function<void(absl::StatusOr<Result>)>)>& start) {
+    auto result = std::make_shared<std::promise<absl::StatusOr<Result>>>();
+    start([result](absl::StatusOr<Result> answer) { result->set_value(std::move(answer)); });
+    return result->get_future().get();
+  }
+
+  // Numbered from 1 on in a new store.
+  void SubmitJobs(int count, const std::string& request_id = "") {
+    const auto submitted = Await<v1::SubmitJobsResponse>([&](SubmitDone done) {
+      core::Submit submit;
+      for (int i = 0; i < count; ++i) {
+        v1::JobSpec spec;
+        spec.set_name("job");
+        spec.set_project("default");
+        spec.set_nodes(1);
+        spec.mutable_command()->mutable_argv()->add_args("true");
+        submit.items.push_back({.spec = std::make_shared<const v1::JobSpec>(std::move(spec)),
+                                .request_id = request_id});
+      }
+      submit.user = "alice";
+      engine_->Submit(std::move(submit), std::move(done));
+    });
+    ASSERT_TRUE(submitted.ok()) << submitted.status();
+  }
+
+  v1::Job Read(uint64_t id) { return *store_.GetJob(store::Scope::All(), id); }
+
+  const Principal alice_{"alice", KnownBy::kSocket, Role::kOwner};
+  // Its role is in no table.
+  const Principal stranger_{"mallory", KnownBy::kNobody, static_cast<Role>(200)};
+  FakeStore store_;
+  FakeReaders readers_;
+  FakeReaders counters_;
+  std::unique_ptr<Engine> engine_;
+  Services services_;
+};
+
+}  // namespace muster::broker
+
+#endif  // MUSTER_TESTS_UNIT_APP_APP_FIXTURE_H_
