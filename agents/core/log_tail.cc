@@ -97,7 +97,7 @@ void LogTail::OnAnswer(const agent::v1::PushResponse& answer) {
     file_.Close();
     return;
   }
-  // Bytes that it no longer wants need not be read; the end goes where the answer says.
+  // Bytes that the archive no longer wants need not be read; the end goes where its answer says.
   const bool begins_to_discard = answer.discarding() && !discarding_;
   discarding_ = answer.discarding();
   const bool as_expected = answer.next_offset() == answered.end && !begins_to_discard;

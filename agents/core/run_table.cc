@@ -237,9 +237,8 @@ void RunTable::OnObserved(const ObserveOutcome& outcome, absl::Time began, const
     Run* run = Find(seen.run_key);
     // An observation never stands in for the answer to a launch or a look-up.
     if (run == nullptr || !IsOnCluster(run->record.state)) continue;
-    // The parts that end a command are not needed any more while it is FINISHING. All runs that one
-    // look shows alive come together, and none before a look: cancels leave room for what shows
-    // their effect.
+    // A run that is FINISHING needs no cancel any more. All runs that one look shows alive come
+    // together, and none before a look: cancels leave room for what shows their effect.
     const bool is_alive =
         seen.state >= v1::RUN_STATE_PENDING && seen.state < v1::RUN_STATE_FINISHING;
     if (is_alive && run->canceled + options_.cancel_interval <= began &&

@@ -149,7 +149,7 @@ void KubernetesBackend::AllowStarts() {
 absl::StatusOr<std::optional<JobObject>> KubernetesBackend::FindJob(const std::string& name_space,
                                                                     const std::string& run_key) {
   const NamespaceRuns& home = HomeOf(name_space);
-  // A run without a namespace was never launched.
+  // The agent makes no runs there, so this one was never launched.
   if (&home == &nowhere_) return std::optional<JobObject>();
   if (std::optional<JobObject> known = home.store().FindJob(run_key)) return known;
   return calls_.FindRun(name_space, run_key);

@@ -1,4 +1,4 @@
-// Keeps the files that hosts have yet to remove of runs that nobody wants to know of any more.
+// Has hosts remove the files of runs that nobody wants any more.
 #include <utility>
 
 #include "agents/machines/remote/remote_scheduler.h"

@@ -64,7 +64,7 @@ def full_life(short):
 
 
 def assign_latency(short):
-    """From the submit to the agent while 1,000 jobs a second come in."""
+    """Measures the time from the submit to the agent while 1,000 jobs a second come in."""
     with fresh_broker() as world:
         echo = f"unix:{world.path('echo.sock')}"
         with running_tool("echo", address=echo):

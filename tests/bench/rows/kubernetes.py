@@ -187,7 +187,8 @@ def _make_suspended(cluster, template, jobs):
 
 
 def kubernetes_end_latency(short):
-    """From the end of a Job, as the API server tells it, to the client's watch of the broker; a few jobs at a time."""
+    """Measures the time from the end of a Job, as the API server tells it, to the client's watch of the broker; a few
+    jobs at a time."""
     jobs, together = (4, 2) if short else (200, 4)
     cluster = KubernetesCluster(gpus=0)
     try:

@@ -164,7 +164,8 @@ class _Peak:
 
 
 def _job_latency(api, jobs):
-    """From the submit to the program, and from its end to the client, of jobs one after another."""
+    """Measures the time from the submit to the program, and from its end to the client, for jobs
+    one after another."""
     started, told = [], []
     api.wait_end(api.submit(argv_spec("true")))
     for _ in range(jobs):

@@ -2,7 +2,7 @@
 
 from muster.v1 import job_pb2
 
-# How far a run is. Where two have the same number, one may follow the other in either order.
+# How far a run is. If two have the same number, one may follow the other in either order.
 PROGRESS = {
     job_pb2.RUN_STATE_ASSIGNED: 1,
     job_pb2.RUN_STATE_LAUNCHING: 2,

@@ -58,7 +58,7 @@ def _make_spec(lab, gate):
 
 
 def _overlaps(lab):
-    """Where a job writes that finds another run of it under way."""
+    """The file that a job writes if it finds another run of it under way."""
     return lab.world.path("overlaps")
 
 

@@ -125,7 +125,7 @@ class Agent(Daemon):
         return self.state_dir / "journal.db"
 
     def run_directory(self, run_key):
-        """Where a machines agent keeps a run."""
+        """The directory in which a machines agent keeps a run."""
         return self.state_dir / "runs" / run_key
 
     def start(self):

@@ -19,7 +19,7 @@ from harness.wait import eventually
 
 SCRIPT = REPOSITORY / "tests" / "support" / "kubernetes-cluster"
 MANIFESTS = REPOSITORY / "deploy" / "kubernetes"
-# Where the program was never built, that is done first.
+# The first start builds the program.
 BUILD_TIMEOUT_S = 900
 START_TIMEOUT_S = 660
 CALL_TIMEOUT_S = 60
@@ -30,7 +30,7 @@ RUN_AND_REMOVE = '"$@" >"$0/output" 2>&1 || cat "$0/output" >&2; rm -rf "$0"'
 
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 AGENT_USER = "system:serviceaccount:muster:muster-agent"
-# Where objects of a kind are made, with the namespace's name in place of NS.
+# The collections of each kind of objects, with the namespace's name in place of NS.
 COLLECTIONS = {
     "Namespace": "/api/v1/namespaces",
     "ServiceAccount": "/api/v1/namespaces/NS/serviceaccounts",
@@ -161,7 +161,7 @@ class KubernetesCluster:
         return token
 
     def take_rights(self, namespace, group):
-        """From the agent's account, those to objects of an API group there."""
+        """Takes the rights to objects of an API group there from the agent's account."""
         path = COLLECTIONS["Role"].replace("NS", namespace) + "/muster-agent"
         rules = self.must("GET", path)["rules"]
         taken = next(rule for rule in rules if group in rule["apiGroups"])

@@ -31,7 +31,7 @@ class KubernetesQueueTest : public BackendFixture {
   }
 };
 
-// Where nodes may not be listed, what does not fit waits in Kubernetes.
+// A run that does not fit waits in Kubernetes if nodes may not be listed.
 TEST_F(KubernetesQueueTest, AHoldOfARunThatWaitsInKubernetesLetsItWait) {
   v1::JobSpec spec = ScriptSpec("true");
   spec.mutable_kubernetes()->set_scheduler_name("nobody");

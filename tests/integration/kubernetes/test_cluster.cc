@@ -14,7 +14,7 @@ namespace muster::kubernetes {
 namespace {
 
 constexpr absl::Duration kPollInterval = absl::Milliseconds(50);
-// Where the program was never built, that is done first.
+// The first start builds the program.
 constexpr absl::Duration kBuildTimeout = absl::Minutes(15);
 // The cluster ends when its standard input does; its files are removed then, also when this process
 // was killed. "$0" is its directory, the rest its command.

@@ -26,7 +26,7 @@ const std::vector<Way>& Ways() {
        .forced_command =
            "echo Welcome; echo; echo careful >&2; printf 'no newline'; printf oops >&2; " +
            LoginShell("/bin/sh")},
-      // Where /bin/sh is bash, as on Red Hat's systems.
+      // /bin/sh is bash here, as on Red Hat's systems.
       {.name = "SshWithBashAsSh",
        .forced_command = "c=$(printf %s \\\"$SSH_ORIGINAL_COMMAND\\\" | sed 's|/bin/sh|/bin/bash "
                          "--posix|'); exec /bin/sh -c \\\"$c\\\""},

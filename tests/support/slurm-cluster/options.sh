@@ -105,9 +105,8 @@ take_turn() {
 	printf '%s\n' "$turn"
 }
 
-# A block of ports below the ephemeral range (32768). Where it is looked for is
-# another place for each cluster: what one has picked nobody sees before its
-# daemons listen, seconds later.
+# A block of ports below the ephemeral range (32768). Each cluster looks in another place: nobody
+# sees which ports one has picked before its daemons listen, seconds later.
 pick_base_port() {
 	local count=$((10 + NODES)) step blocks first i base
 	((EUID == 0)) || die 'needs root (slurmd starts jobs of other users)'

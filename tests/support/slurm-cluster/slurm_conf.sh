@@ -151,8 +151,8 @@ write_slurm_conf() {
 }
 
 # Fake GPUs: character devices that are /dev/null by another name. Slurm takes
-# the number at the end of the name for CUDA_VISIBLE_DEVICES. Where mknod is
-# not allowed, links to /dev/null do.
+# the number at the end of the name for CUDA_VISIBLE_DEVICES. If mknod is not allowed, links to
+# /dev/null do.
 write_gres_conf() {
 	local i
 	{

@@ -218,7 +218,7 @@ class BackendStartTest : public BackendLaunchTest {
       const std::string target = change.substr(0, change.find(' ', sizeof("PATCH ")));
       if (target.starts_with("PATCH ")) run_keys.push_back(target.substr(target.rfind('/') + 1));
     }
-    // Where there may be Kueue a Job leaves its queue first.
+    // A Job that Kueue may have taken leaves its queue first.
     run_keys.erase(std::unique(run_keys.begin(), run_keys.end()), run_keys.end());
     return run_keys;
   }

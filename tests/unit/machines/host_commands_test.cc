@@ -419,7 +419,7 @@ TEST_F(OldWorkTest, WhatIsMountedInItStaysAndIsTold) {
   EXPECT_EQ(found->stuck, 3);
   EXPECT_THAT(found->trouble, AllOf(HasSubstr(WorkOf("dir-1-1") + "/data\""), HasSubstr("mounted"),
                                     HasSubstr("unmount it")));
-  // Where nothing is mounted any more all of it goes.
+  // Nothing is mounted any more, so all of it goes.
   EXPECT_EQ(Remove(std::chrono::hours(2)).removed, 3);
   EXPECT_TRUE(Exists(outside + "/below/theirs"));
 }

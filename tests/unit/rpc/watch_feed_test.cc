@@ -125,7 +125,7 @@ TEST_F(WatchFeedTest, WhoCatchesUpGetsEachStepOfTheFilterToo) {
   EXPECT_THAT(states,
               ElementsAre(v1::JOB_STATE_RUNNING, v1::JOB_STATE_SUCCEEDED, v1::JOB_STATE_RUNNING,
                           v1::JOB_STATE_SUCCEEDED, v1::JOB_STATE_RUNNING, v1::JOB_STATE_SUCCEEDED));
-  // From the middle of a job's history.
+  // Begins in the middle of a job's history.
   request.set_after(running);
   EXPECT_THAT(Watch(request)->NextStates(1), ElementsAre(v1::JOB_STATE_SUCCEEDED));
 }

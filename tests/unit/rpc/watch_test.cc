@@ -60,7 +60,7 @@ TEST(WatchJobs, FromNowOnLeavesThePastOut) {
   TestBroker broker;
   broker.Submit();
   WatchReader watch(broker, v1::WatchJobsRequest());
-  // Where "now" is, the broker decides; one of the jobs that are submitted meanwhile is the first.
+  // The broker decides where "now" is; one of the jobs that are submitted meanwhile is the first.
   std::thread submitter([&] {
     for (int i = 0; i < 200; ++i) broker.Submit();
   });

@@ -1,4 +1,4 @@
-// Where requests go, and that nothing is given twice: Ledger.
+// Tests the placement of requests, and that nothing is given twice: Ledger.
 #include "agents/machines/scheduling/ledger.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
