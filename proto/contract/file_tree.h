@@ -1,5 +1,6 @@
-// Rules that make a FileTree safe to lay out. Client, broker and agent all trust this one check,
-// each for itself: a tree comes from whoever can reach the broker.
+// Checks a FileTree by the rules in the comments of its fields (proto/muster/v1/file_tree.proto),
+// which make it safe to lay out. Client, broker and agent all trust this one check, each for
+// itself: a tree comes from whoever can reach the broker.
 //
 // Pure; any thread.
 #ifndef MUSTER_PROTO_CONTRACT_FILE_TREE_H_

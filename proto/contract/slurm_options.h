@@ -1,4 +1,5 @@
-// Checks the slurm section of a job spec. The agent gives every value to sbatch as one argument, so
+// Checks the slurm section of a job spec by the rules in the comments of SlurmOptions
+// (proto/muster/v1/job_spec.proto). The agent gives every value to sbatch as one argument, so
 // nothing here is about shells; it is about what sbatch would misread, and about options that would
 // break what Muster relies on.
 #ifndef MUSTER_PROTO_CONTRACT_SLURM_OPTIONS_H_

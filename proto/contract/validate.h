@@ -1,4 +1,5 @@
-// Checks a job spec, and fills in its defaults. Client, broker and agent all trust this one check.
+// Checks a job spec by the rules in the comments of its fields (proto/muster/v1/job_spec.proto),
+// and fills in its defaults. Client, broker and agent all trust this one check.
 #ifndef MUSTER_PROTO_CONTRACT_VALIDATE_H_
 #define MUSTER_PROTO_CONTRACT_VALIDATE_H_
 
