@@ -12,20 +12,33 @@
 namespace muster::store {
 class Store;
 }
+namespace muster::logs {
+class Archive;
+}
+namespace muster::files {
+class FileStore;
+}
 
 namespace muster::broker {
 
+class ChangeTail;
 class Engine;
+class WatchHub;
 
 struct Services {
   Engine* engine = nullptr;
   const store::Store* store = nullptr;
+  logs::Archive* archive = nullptr;
+  files::FileStore* files = nullptr;
+  WatchHub* watches = nullptr;
+  ChangeTail* changes = nullptr;
   Readers* readers = nullptr;   // of the store and of the archive
   Readers* counters = nullptr;  // for what takes about a second; one task runs at a time
   // As Engine::Submit, after a look at the files that the jobs bring along, and a word with the
   // agents.
   std::function<void(core::Submit, SubmitDone)> submit;
   std::function<absl::Time()> now;
+  absl::Duration log_grace;  // as in BrokerOptions
 };
 
 }  // namespace muster::broker

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/time/clock.h"
+#include "broker/app/watch_hub.h"
 #include "broker/files/job_files.h"
 #include "broker/rpc/connected_agents.h"
 #include "broker/rpc/context.h"
@@ -24,7 +25,6 @@
 #include "broker/rpc/submit_questions.h"
 #include "broker/rpc/unix_listener.h"
 #include "broker/rpc/users.h"
-#include "broker/rpc/watch_hub.h"
 #include "contract/text.h"
 #include "daemon/log.h"
 
@@ -137,12 +137,17 @@ class RunningBroker final : public Broker {
     Services app;
     app.engine = engine_.get();
     app.store = store_.get();
+    app.archive = archive_.get();
+    app.files = files_.get();
+    app.watches = &watches_;
+    app.changes = &engine_->changes();
     app.readers = &readers_;
     app.counters = &counters_;
     app.submit = [context](core::Submit submit, const SubmitDone& done) {
       SubmitWithFiles(context, std::move(submit), done);
     };
     app.now = absl::Now;
+    app.log_grace = options_.log_grace;
     return app;
   }
 
@@ -157,13 +162,10 @@ class RunningBroker final : public Broker {
     context.archivers = &archivers_;
     context.file_workers = &file_workers_;
     context.streams = &streams_;
-    context.watches = &watches_;
-    context.changes = &engine_->changes();
     context.agents = &agents_;
     context.submit_questions = &submit_questions_;
     context.fetches = &fetches_;
     context.users = &users_;
-    context.log_grace = options_.log_grace;
     context.heartbeat_interval = options_.heartbeat_interval;
     context.fetch_begin_patience = options_.fetch.begin_patience;
     context.fetch_max_silence = options_.fetch.max_silence;

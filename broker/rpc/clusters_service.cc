@@ -9,7 +9,6 @@
 #include "broker/engine/engine.h"
 #include "broker/rpc/ask_agent.h"
 #include "broker/rpc/context.h"
-#include "broker/rpc/requests.h"
 #include "broker/rpc/unary.h"
 #include "broker/store/list_limits.h"
 #include "contract/validate.h"

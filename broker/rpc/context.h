@@ -24,7 +24,6 @@ class JobFiles;
 
 namespace muster::broker {
 
-class ChangeTail;
 class ConnectedAgents;
 class Engine;
 class Fetches;
@@ -32,7 +31,6 @@ class WorkerPool;
 class StreamRegistry;
 class SubmitQuestions;
 class Users;
-class WatchHub;
 
 struct Context {
   Engine* engine = nullptr;
@@ -45,14 +43,11 @@ struct Context {
   WorkerPool* archivers = nullptr;     // apart, because an end of a log waits for the disk
   WorkerPool* file_workers = nullptr;  // apart, because uploads wait for the disk all the time
   StreamRegistry* streams = nullptr;
-  WatchHub* watches = nullptr;
-  ChangeTail* changes = nullptr;
   ConnectedAgents* agents = nullptr;
   SubmitQuestions* submit_questions = nullptr;
   Fetches* fetches = nullptr;
   const Users* users = nullptr;
-  absl::Duration log_grace;             // as in BrokerOptions
-  absl::Duration heartbeat_interval;    // likewise
+  absl::Duration heartbeat_interval;    // as in BrokerOptions
   absl::Duration fetch_begin_patience;  // as in FetchBounds
   absl::Duration fetch_max_silence;     // likewise
 };

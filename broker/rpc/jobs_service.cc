@@ -1,6 +1,9 @@
 // The service Jobs: translate, call, translate. No handler blocks.
 #include <fmt/format.h>
+#include <grpc/slice.h>
 #include <grpcpp/grpcpp.h>
+#include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/slice.h>
 
 #include <memory>
 #include <string>
@@ -10,18 +13,18 @@
 #include "broker/app/change_jobs.h"
 #include "broker/app/count_jobs.h"
 #include "broker/app/list_transitions.h"
+#include "broker/app/read_log.h"
 #include "broker/app/rerun_jobs.h"
+#include "broker/app/run_logs.h"
+#include "broker/app/submit_jobs.h"
 #include "broker/app/update_job.h"
+#include "broker/app/watch_jobs.h"
 #include "broker/engine/engine.h"
 #include "broker/rpc/context.h"
 #include "broker/rpc/plan_job.h"
-#include "broker/rpc/read_log.h"
-#include "broker/rpc/requests.h"
-#include "broker/rpc/run_logs.h"
-#include "broker/rpc/submit_files.h"
+#include "broker/rpc/pull_stream.h"
 #include "broker/rpc/unary.h"
 #include "broker/rpc/users.h"
-#include "broker/rpc/watch_jobs.h"
 #include "broker/store/list_limits.h"
 #include "broker/store/store.h"
 #include "muster/v1/jobs_service.grpc.pb.h"
@@ -29,7 +32,26 @@
 namespace muster::broker {
 namespace {
 
-// WatchJobs passes bytes on, see watch_jobs.h.
+absl::StatusOr<v1::WatchJobsRequest> ParseWatch(const grpc::ByteBuffer& bytes) {
+  v1::WatchJobsRequest request;
+  grpc::Slice slice;
+  const bool is_good = bytes.DumpToSingleSlice(&slice).ok() &&
+                       request.ParseFromArray(slice.begin(), static_cast<int>(slice.size()));
+  if (!is_good) return absl::InternalError("the request cannot be parsed");
+  return request;
+}
+
+// Bytes that live as long as somebody sends them.
+grpc::ByteBuffer ToBuffer(ChangeBytes bytes) {
+  auto owner = std::make_unique<ChangeBytes>(std::move(bytes));
+  void* const begin = const_cast<char*>((*owner)->data());  // gRPC does not write there
+  const size_t size = (*owner)->size();
+  const grpc::Slice slice(
+      begin, size, [](void* kept) { delete static_cast<ChangeBytes*>(kept); }, owner.release());
+  return grpc::ByteBuffer(&slice, 1);
+}
+
+// WatchJobs passes bytes on, see WatchSource.
 using ServiceBase =
     v1::JobsService::WithRawCallbackMethod_WatchJobs<v1::JobsService::CallbackService>;
 
@@ -41,16 +63,7 @@ class JobsService : public ServiceBase {
                                       const v1::SubmitJobRequest* in,
                                       v1::SubmitJobResponse* out) override {
     auto* reactor = call->DefaultReactor();
-    absl::StatusOr<core::Submit> submit = ToSubmit(*in, Caller(call).user);
-    if (!submit.ok()) {
-      reactor->Finish(rpc::ToGrpc(submit.status()));
-      return reactor;
-    }
-    SubmitWithFiles(context_, *std::move(submit),
-                    [reactor, out](absl::StatusOr<v1::SubmitJobsResponse> result) {
-                      if (result.ok()) *out = std::move(*result->mutable_responses(0));
-                      reactor->Finish(rpc::ToGrpc(result.status()));
-                    });
+    broker::SubmitJob(Caller(call), context_.app, *in, AnswerInto(reactor, out));
     return reactor;
   }
 
@@ -58,15 +71,7 @@ class JobsService : public ServiceBase {
                                        const v1::SubmitJobsRequest* in,
                                        v1::SubmitJobsResponse* out) override {
     auto* reactor = call->DefaultReactor();
-    absl::StatusOr<core::Submit> submit = ToSubmit(*in, Caller(call).user);
-    if (!submit.ok()) {
-      reactor->Finish(rpc::ToGrpc(submit.status()));
-      return reactor;
-    }
-    SubmitWithFiles(context_, *std::move(submit),
-                    [reactor, out](absl::StatusOr<v1::SubmitJobsResponse> result) {
-                      Answer(reactor, out, std::move(result));
-                    });
+    broker::SubmitJobs(Caller(call), context_.app, *in, AnswerInto(reactor, out));
     return reactor;
   }
 
@@ -143,10 +148,7 @@ class JobsService : public ServiceBase {
                                       const v1::UpdateJobRequest* in,
                                       v1::UpdateJobResponse* out) override {
     auto* reactor = call->DefaultReactor();
-    broker::UpdateJob(Caller(call), context_.app, *in,
-                      [reactor, out](absl::StatusOr<v1::UpdateJobResponse> result) {
-                        Answer(reactor, out, std::move(result));
-                      });
+    broker::UpdateJob(Caller(call), context_.app, *in, AnswerInto(reactor, out));
     return reactor;
   }
 
@@ -154,10 +156,7 @@ class JobsService : public ServiceBase {
                                       const v1::RerunJobsRequest* in,
                                       v1::RerunJobsResponse* out) override {
     auto* reactor = call->DefaultReactor();
-    broker::RerunJobs(Caller(call), context_.app, *in,
-                      [reactor, out](absl::StatusOr<v1::RerunJobsResponse> result) {
-                        Answer(reactor, out, std::move(result));
-                      });
+    broker::RerunJobs(Caller(call), context_.app, *in, AnswerInto(reactor, out));
     return reactor;
   }
 
@@ -168,23 +167,29 @@ class JobsService : public ServiceBase {
     return reactor;
   }
 
-  grpc::ServerWriteReactor<grpc::ByteBuffer>* WatchJobs(grpc::CallbackServerContext*,
+  grpc::ServerWriteReactor<grpc::ByteBuffer>* WatchJobs(grpc::CallbackServerContext* call,
                                                         const grpc::ByteBuffer* in) override {
-    return NewWatchStream(context_, *in);
+    const absl::StatusOr<v1::WatchJobsRequest> request = ParseWatch(*in);
+    return PullStream<grpc::ByteBuffer, ChangeBytes>::Start(
+        context_,
+        request.ok() ? broker::WatchJobs(Caller(call), context_.app, *request)
+                     : absl::StatusOr<std::unique_ptr<WatchSource>>(request.status()),
+        ToBuffer);
   }
 
   grpc::ServerUnaryReactor* ListLogs(grpc::CallbackServerContext* call,
                                      const v1::ListLogsRequest* in,
                                      v1::ListLogsResponse* out) override {
     auto* reactor = call->DefaultReactor();
-    OnReaders(context_.readers, reactor,
-              [this, reactor, in, out] { Answer(reactor, out, broker::ListLogs(context_, *in)); });
+    OnReaders(context_.readers, reactor, [this, caller = Caller(call), reactor, in, out] {
+      Answer(reactor, out, broker::ListLogs(caller, context_.app, *in));
+    });
     return reactor;
   }
 
-  grpc::ServerWriteReactor<v1::ReadLogResponse>* ReadLog(grpc::CallbackServerContext*,
+  grpc::ServerWriteReactor<v1::ReadLogResponse>* ReadLog(grpc::CallbackServerContext* call,
                                                          const v1::ReadLogRequest* in) override {
-    return NewLogReadStream(context_, *in);
+    return StartPull(context_, broker::ReadLog(Caller(call), context_.app, *in));
   }
 
  private:

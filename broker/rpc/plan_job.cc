@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "broker/app/submit_jobs.h"
 #include "broker/engine/engine.h"
 #include "broker/rpc/ask_agent.h"
-#include "broker/rpc/requests.h"
 #include "broker/rpc/submit_questions.h"
 #include "broker/rpc/unary.h"
 #include "contract/text.h"

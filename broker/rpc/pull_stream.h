@@ -1,8 +1,8 @@
-// A server stream whose messages are read from the store or the archive as fast as the client takes
-// them, and no faster: it holds what one Step has read, and reads on when that is sent.
+// A server stream whose messages are read from a source as fast as the client takes them, and no
+// faster: it holds what one step has read, and reads on when that is sent.
 //
-// Wake, Tick and End come from any thread; gRPC's reactions from its threads; Step runs on the
-// reader pool, never twice at a time. The object holds itself until OnDone.
+// Wake, Tick and End come from any thread; gRPC's reactions from its threads; the source is asked
+// on the reader pool, never twice at a time. The object holds itself until OnDone.
 #ifndef MUSTER_BROKER_RPC_PULL_STREAM_H_
 #define MUSTER_BROKER_RPC_PULL_STREAM_H_
 
@@ -16,30 +16,38 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "broker/app/pull_source.h"
 #include "broker/rpc/context.h"
 #include "broker/rpc/stream_registry.h"
-#include "broker/rpc/watch_hub.h"
 #include "broker/rpc/worker_pool.h"
 #include "rpc/status.h"
 
 namespace muster::broker {
 
-template <typename Message>
-class PullStream : public grpc::ServerWriteReactor<Message>,
-                   public OpenStream,
-                   public Watcher,
-                   public std::enable_shared_from_this<PullStream<Message>> {
+// `Piece` is what the source gives, and `to_wire` makes of it what gRPC sends.
+template <typename Message, typename Piece = Message>
+class PullStream final : public grpc::ServerWriteReactor<Message>,
+                         public OpenStream,
+                         public Watcher,
+                         public std::enable_shared_from_this<PullStream<Message, Piece>> {
  public:
-  // Registers the stream and reads for the first time, or ends it with what is wrong.
-  void Begin(absl::Status valid) {
-    self_ = this->shared_from_this();
-    if (valid.ok()) valid = context_.streams->Add(self_);
-    std::lock_guard lock(mutex_);
-    if (!valid.ok()) return FinishLocked(valid);
-    this->StartSendInitialMetadata();
-    woken_ = true;
-    ReadIfDue();
+  using Source = PullSource<Piece>;
+  using ToWire = Message (*)(Piece);
+
+  // Frees itself. Ends at once with what is wrong if there is no source.
+  static PullStream* Start(const Context& context, absl::StatusOr<std::unique_ptr<Source>> source,
+                           ToWire to_wire) {
+    const absl::Status valid = source.status();
+    auto stream =
+        std::make_shared<PullStream>(context, valid.ok() ? *std::move(source) : nullptr, to_wire);
+    if (valid.ok()) stream->source_->Hook(stream);
+    stream->Begin(valid);
+    return stream.get();
   }
+
+  PullStream(const Context& context, std::unique_ptr<Source> source, ToWire to_wire)
+      : context_(context), source_(std::move(source)), to_wire_(to_wire) {}
 
   void Wake() override {
     std::lock_guard lock(mutex_);
@@ -50,13 +58,13 @@ class PullStream : public grpc::ServerWriteReactor<Message>,
   void Tick(SteadyClock::time_point now) override {
     std::lock_guard lock(mutex_);
     if (ended_ || reading_ || !messages_.empty()) return;
-    if (IsDue()) {
+    if (source_->IsDue()) {
       woken_ = true;
       return ReadIfDue();
     }
     if (absl::FromChrono(now - last_write_) < context_.heartbeat_interval) return;
-    if (std::optional<Message> message = KeepAlive()) {
-      messages_.push_back(*std::move(message));
+    if (std::optional<Piece> piece = source_->KeepAlive()) {
+      messages_.push_back(to_wire_(*std::move(piece)));
       WriteFront();
     }
   }
@@ -89,28 +97,22 @@ class PullStream : public grpc::ServerWriteReactor<Message>,
     Unhook();
   }
 
- protected:
-  // What one step has read.
-  struct Result {
-    std::deque<Message> messages;
-    bool more = false;                         // there is more to read at once
-    std::optional<absl::Status> final_status;  // ends the stream after the messages
-  };
-
-  explicit PullStream(const Context& context) : context_(context) {}
-
-  // Reads; bounds its own work and memory.
-  virtual Result Step() = 0;
-  // What to say when there has been nothing to say for a heartbeat's interval.
-  virtual std::optional<Message> KeepAlive() { return std::nullopt; }
-  // Whether time alone is a reason to read. Called with the lock held, never during a Step.
-  virtual bool IsDue() { return false; }
-  // Lets go of what wakes the stream. Called once, never during a Step.
-  virtual void Unhook() = 0;
-
-  const Context context_;
-
  private:
+  // Registers the stream and reads for the first time, or ends it with what is wrong.
+  void Begin(absl::Status valid) {
+    self_ = this->shared_from_this();
+    if (valid.ok()) valid = context_.streams->Add(self_);
+    std::lock_guard lock(mutex_);
+    if (!valid.ok()) return FinishLocked(valid);
+    this->StartSendInitialMetadata();
+    woken_ = true;
+    ReadIfDue();
+  }
+
+  void Unhook() {
+    if (source_) source_->Unhook();
+  }
+
   void ReadIfDue() {
     if (ended_ || reading_ || !woken_ || final_status_ || !messages_.empty()) return;
     woken_ = false;
@@ -123,7 +125,9 @@ class PullStream : public grpc::ServerWriteReactor<Message>,
   }
 
   void RunStep() {
-    Result result = Step();
+    typename Source::Pulled result = source_->Next();
+    std::deque<Message> messages;
+    for (Piece& piece : result.messages) messages.push_back(to_wire_(std::move(piece)));
     std::unique_lock lock(mutex_);
     reading_ = false;
     if (ended_) {
@@ -134,7 +138,7 @@ class PullStream : public grpc::ServerWriteReactor<Message>,
     }
     woken_ = woken_ || result.more;
     final_status_ = std::move(result.final_status);
-    messages_ = std::move(result.messages);
+    messages_ = std::move(messages);
     if (!messages_.empty()) return WriteFront();
     if (final_status_) return FinishLocked(*final_status_);
     ReadIfDue();
@@ -155,6 +159,9 @@ class PullStream : public grpc::ServerWriteReactor<Message>,
     this->Finish(rpc::ToGrpc(status));
   }
 
+  const Context context_;
+  const std::unique_ptr<Source> source_;  // null: the request was refused
+  const ToWire to_wire_;
   std::shared_ptr<PullStream> self_;
 
   std::mutex mutex_;
@@ -166,6 +173,14 @@ class PullStream : public grpc::ServerWriteReactor<Message>,
   bool ended_ = false;    // Finish was called
   bool done_ = false;     // OnDone was called
 };
+
+// A stream of messages that are sent as they are.
+template <typename Message>
+grpc::ServerWriteReactor<Message>* StartPull(
+    const Context& context, absl::StatusOr<std::unique_ptr<PullSource<Message>>> source) {
+  return PullStream<Message>::Start(context, std::move(source),
+                                    [](Message message) { return message; });
+}
 
 }  // namespace muster::broker
 

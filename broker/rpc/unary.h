@@ -23,6 +23,13 @@ void Answer(grpc::ServerUnaryReactor* reactor, Response* out, absl::StatusOr<Res
   reactor->Finish(rpc::ToGrpc(status));
 }
 
+// The callback of a use case whose result is the answer.
+template <typename Response>
+auto AnswerInto(grpc::ServerUnaryReactor* reactor, Response* out) {
+  return
+      [reactor, out](absl::StatusOr<Response> result) { Answer(reactor, out, std::move(result)); };
+}
+
 // Runs `read` on the reader pool.
 template <typename Read>
 void OnReaders(WorkerPool* readers, grpc::ServerUnaryReactor* reactor, Read read) {

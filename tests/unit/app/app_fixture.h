@@ -5,15 +5,21 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <condition_variable>
+#include <filesystem>
 #include <functional>
 #include <future>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "broker/app/pull_source.h"
 #include "broker/app/services.h"
 #include "broker/engine/engine.h"
+#include "broker/files/file_store.h"
+#include "broker/logs/archive.h"
 #include "broker/store/memory/memory_store.h"
 
 namespace muster::broker {
@@ -70,14 +76,56 @@ class FakeStore : public store::MemoryStore {
   mutable std::atomic<bool> first_is_stale = false;
 };
 
+// The sending end of a pull source.
+class FakeStream : public Watcher {
+ public:
+  void Wake() override {
+    std::lock_guard lock(mutex_);
+    is_woken_ = true;
+    changed_.notify_all();
+  }
+  // Until there has been a wake since the last call.
+  void AwaitWake() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return std::exchange(is_woken_, false); });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool is_woken_ = false;
+};
+
+// Everything that a source has to give until it waits for a wake.
+template <typename Message>
+typename PullSource<Message>::Pulled PullAll(PullSource<Message>& source) {
+  typename PullSource<Message>::Pulled all;
+  do {
+    auto next = source.Next();
+    for (Message& message : next.messages) all.messages.push_back(std::move(message));
+    all.more = next.more;
+    all.final_status = std::move(next.final_status);
+  } while (all.more && !all.final_status);
+  return all;
+}
+
 class AppTest : public ::testing::Test {
  protected:
   void SetUp() override {
     auto core = std::make_unique<core::Core>(core::Options{}, *store_.Restore(absl::Now()));
     engine_ = std::make_unique<Engine>(
-        EngineOptions{}, std::move(core), &store_, [](const core::JobsChanged&) {},
+        EngineOptions{}, std::move(core), &store_,
+        [this](const core::JobsChanged& changed) { watches_.Notify(changed); },
         [](const absl::Status&) {});
     engine_->Start();
+    char name[] = "/tmp/muster-app-XXXXXX";
+    directory_ = mkdtemp(name);
+    archive_ = *logs::Archive::Open(directory_ / "logs", {}, absl::Now);
+    files_ = *files::FileStore::Open(directory_ / "files", {.keep_free_bytes = 0}, absl::Now);
+    services_.archive = archive_.get();
+    services_.files = files_.get();
+    services_.watches = &watches_;
+    services_.changes = &engine_->changes();
     services_.engine = engine_.get();
     services_.store = &store_;
     services_.readers = &readers_;
@@ -89,7 +137,12 @@ class AppTest : public ::testing::Test {
   }
 
   // Before what a test's callbacks use is gone.
-  void TearDown() override { engine_.reset(); }
+  void TearDown() override {
+    engine_.reset();
+    archive_.reset();
+    files_.reset();
+    std::filesystem::remove_all(directory_);
+  }
 
   // What `start` is answered, which is called with the callback.
   template <typename Result>
@@ -124,6 +177,10 @@ class AppTest : public ::testing::Test {
   const Principal alice_{"alice", KnownBy::kSocket, Role::kOwner};
   // Its role is in no table.
   const Principal stranger_{"mallory", KnownBy::kNobody, static_cast<Role>(200)};
+  std::filesystem::path directory_;
+  std::unique_ptr<logs::Archive> archive_;
+  std::unique_ptr<files::FileStore> files_;
+  WatchHub watches_;
   FakeStore store_;
   FakeReaders readers_;
   FakeReaders counters_;

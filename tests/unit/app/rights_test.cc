@@ -10,7 +10,7 @@ namespace {
 TEST(Rights, AnOwnerMayDoEverythingWithEveryJob) {
   const Principal owner{"alice", KnownBy::kSocket, Role::kOwner};
   for (const UseCase use_case : {UseCase::kSubmitJobs, UseCase::kReadJobs, UseCase::kChangeJobs,
-                                 UseCase::kReadLogs, UseCase::kReadFiles}) {
+                                 UseCase::kReadLogs, UseCase::kReadFiles, UseCase::kBringFiles}) {
     const auto scope = Authorize(owner, use_case);
     ASSERT_TRUE(scope.ok()) << scope.status();
     EXPECT_TRUE(scope->is_all());

@@ -1,4 +1,4 @@
-#include "broker/rpc/watch_hub.h"
+#include "broker/app/watch_hub.h"
 
 namespace muster::broker {
 

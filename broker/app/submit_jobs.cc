@@ -1,11 +1,12 @@
-#include "broker/rpc/requests.h"
+#include "broker/app/submit_jobs.h"
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "broker/app/arguments.h"
+#include "broker/app/limits.h"
+#include "broker/app/rights.h"
 #include "broker/core/fingerprint.h"
 #include "contract/errors.h"
 #include "contract/text.h"
@@ -44,6 +45,9 @@ absl::StatusOr<core::Submit> ToSubmit(const v1::SubmitJobRequest& request, std::
   return submit;
 }
 
+namespace {
+
+// All requests say validate_only, or none.
 absl::StatusOr<core::Submit> ToSubmit(const v1::SubmitJobsRequest& request, std::string user) {
   if (request.requests().empty() || request.requests_size() > kMaxJobsPerCall) {
     return contract::BadField("requests", fmt::format("{} requests; one call takes 1 to {}",
@@ -65,25 +69,30 @@ absl::StatusOr<core::Submit> ToSubmit(const v1::SubmitJobsRequest& request, std:
   return submit;
 }
 
-absl::StatusOr<Watch> ToWatch(const v1::WatchJobsRequest& request, absl::Time now) {
-  if (absl::Status status = CheckIds(request.job_ids()); !status.ok()) return status;
-  if (!request.job_ids().empty() && !request.filter().empty()) {
-    return contract::BadField("filter", "does not go together with job_ids; give one of them");
+}  // namespace
+
+void SubmitJob(const Principal& principal, const Services& services,
+               const v1::SubmitJobRequest& request, SubmitJobDone done) {
+  if (auto scope = Authorize(principal, UseCase::kSubmitJobs); !scope.ok()) {
+    return done(scope.status());
   }
-  if (request.until_terminal() && request.job_ids().empty()) {
-    return contract::BadField("until_terminal", "needs job_ids; a filter has no last job");
+  absl::StatusOr<core::Submit> submit = ToSubmit(request, principal.user);
+  if (!submit.ok()) return done(submit.status());
+  services.submit(*std::move(submit),
+                  [done = std::move(done)](absl::StatusOr<v1::SubmitJobsResponse> submitted) {
+                    if (!submitted.ok()) return done(submitted.status());
+                    done(std::move(*submitted->mutable_responses(0)));
+                  });
+}
+
+void SubmitJobs(const Principal& principal, const Services& services,
+                const v1::SubmitJobsRequest& request, SubmitDone done) {
+  if (auto scope = Authorize(principal, UseCase::kSubmitJobs); !scope.ok()) {
+    return done(scope.status());
   }
-  absl::StatusOr<contract::Filter> filter = contract::ParseFilter(request.filter(), now);
-  if (!filter.ok()) return filter.status();
-  Watch watch;
-  watch.jobs.assign(request.job_ids().begin(), request.job_ids().end());
-  std::sort(watch.jobs.begin(), watch.jobs.end());
-  watch.jobs.erase(std::unique(watch.jobs.begin(), watch.jobs.end()), watch.jobs.end());
-  watch.filter = *std::move(filter);
-  if (request.has_beginning()) watch.after = 0;
-  if (request.has_after()) watch.after = request.after();
-  watch.until_terminal = request.until_terminal();
-  return watch;
+  absl::StatusOr<core::Submit> submit = ToSubmit(request, principal.user);
+  if (!submit.ok()) return done(submit.status());
+  services.submit(*std::move(submit), std::move(done));
 }
 
 }  // namespace muster::broker

@@ -1,4 +1,4 @@
-#include "broker/rpc/read_log.h"
+#include "broker/app/read_log.h"
 
 #include <fmt/format.h>
 
@@ -10,12 +10,11 @@
 #include <utility>
 #include <vector>
 
-#include "absl/time/clock.h"
+#include "broker/app/rights.h"
+#include "broker/app/run_logs.h"
 #include "broker/logs/archive.h"
 #include "broker/logs/rank_reader.h"
 #include "broker/logs/tail_search.h"
-#include "broker/rpc/pull_stream.h"
-#include "broker/rpc/run_logs.h"
 #include "contract/errors.h"
 
 namespace muster::broker {
@@ -74,28 +73,37 @@ absl::Status ValidateRead(const v1::ReadLogRequest& request) {
   return errors.ToStatus();
 }
 
-class LogReadStream final : public PullStream<v1::ReadLogResponse> {
+class ReadingLog final : public LogSource {
  public:
-  LogReadStream(const Context& context, const v1::ReadLogRequest& request)
-      : PullStream(context),
+  ReadingLog(const Services& services, store::Scope scope, const v1::ReadLogRequest& request)
+      : services_(services),
+        scope_(std::move(scope)),
         request_(request),
         streams_(StreamsOf(request)),
         rank_{.job = request.job_id(), .run = 0, .rank = request.rank()} {}
 
-  // Wakes may come from here on.
-  void Hook() {
-    if (request_.follow()) context_.watches->Add(shared_from_this(), {rank_.job});
+  void Hook(const std::shared_ptr<Watcher>& stream) override {
+    stream_ = stream;
+    watcher_ = stream.get();
+    if (request_.follow()) services_.watches->Add(stream, {rank_.job});
   }
 
- private:
-  Result Step() override {
-    Result result;
+  void Unhook() override {
+    if (request_.follow()) services_.watches->Remove(watcher_, {rank_.job});
+    follows_.clear();
+  }
+
+  Pulled Next() override {
+    Pulled result;
     absl::Status status = Read(&result);
     if (!status.ok()) result.final_status = std::move(status);
     return result;
   }
 
-  absl::Status Read(Result* result) {
+  bool IsDue() const override { return is_due_; }
+
+ private:
+  absl::Status Read(Pulled* result) {
     is_due_ = false;
     // The run is looked at before its logs are: what it says of them then holds for all that is
     // read.
@@ -119,7 +127,7 @@ class LogReadStream final : public PullStream<v1::ReadLogResponse> {
   absl::Status Look() {
     const bool had_ended = run_.has_ended;
     const uint32_t wanted = rank_.run != 0 ? rank_.run : request_.run();
-    const auto run = LookAtRun(context_, rank_.job, wanted);
+    const auto run = LookAtRun(*services_.store, scope_, rank_.job, wanted);
     if (!run.ok()) return run.status();
     if (request_.rank() >= run->ranks) {
       return contract::BadField("rank", fmt::format("{}; job {} has {} ranks, beginning at 0",
@@ -127,31 +135,30 @@ class LogReadStream final : public PullStream<v1::ReadLogResponse> {
     }
     run_ = *run;
     rank_.run = run_.run;
-    if (run_.has_ended && !had_ended) grace_begin_ = SteadyClock::now();
+    if (run_.has_ended && !had_ended) grace_begin_ = std::chrono::steady_clock::now();
     return absl::OkStatus();
   }
 
   absl::Status Open() {
     for (const v1::LogStream stream : streams_) {
       if (!request_.follow()) break;
-      follows_.push_back(
-          context_.archive->StartFollow(rank_.Log(stream), [weak = weak_from_this()] {
-            if (const auto self = weak.lock()) self->Wake();
-          }));
+      follows_.push_back(services_.archive->StartFollow(rank_.Log(stream), [weak = stream_] {
+        if (const auto self = weak.lock()) self->Wake();
+      }));
     }
-    reader_.emplace(context_.archive, rank_, streams_);
+    reader_.emplace(services_.archive, rank_, streams_);
     for (const v1::LogPosition& position : request_.positions()) {
       if (absl::Status status = CheckPosition(position); !status.ok()) return status;
       reader_->Seek(position.stream(), position.offset());
     }
     if (request_.tail_lines() > 0) {
-      search_.emplace(context_.archive, rank_, streams_, request_.tail_lines());
+      search_.emplace(services_.archive, rank_, streams_, request_.tail_lines());
     }
     return absl::OkStatus();
   }
 
   absl::Status CheckPosition(const v1::LogPosition& position) const {
-    const auto log = context_.archive->Look(rank_.Log(position.stream()));
+    const auto log = services_.archive->Look(rank_.Log(position.stream()));
     if (!log.ok()) return log.status();
     if (position.offset() <= log->size || log->end == v1::LOG_END_EXPIRED) return absl::OkStatus();
     // A follower may be ahead of what a crash left of the log.
@@ -162,7 +169,7 @@ class LogReadStream final : public PullStream<v1::ReadLogResponse> {
         fmt::format("offset {} is beyond the {} bytes of the log", position.offset(), log->size));
   }
 
-  absl::Status SearchTail(Result* result) {
+  absl::Status SearchTail(Pulled* result) {
     result->more = true;
     const absl::StatusOr<bool> done = search_->Continue(kSearchedPerStep);
     if (!done.ok() || !*done) return done.status();
@@ -175,14 +182,14 @@ class LogReadStream final : public PullStream<v1::ReadLogResponse> {
     return absl::OkStatus();
   }
 
-  absl::Status ReadPieces(Result* result) {
+  absl::Status ReadPieces(Pulled* result) {
     size_t bytes = 0;
     while (bytes < kBytesPerStep && result->messages.size() < kLogPiecesPerStep) {
       auto piece = reader_->Next(kPieceBytes, MayTear());
       if (!piece.ok()) return piece.status();
       if (!piece->has_value()) {
         if (reader_->holds_back()) {
-          if (!held_since_) held_since_ = SteadyClock::now();
+          if (!held_since_) held_since_ = std::chrono::steady_clock::now();
           is_due_ = true;
         } else {
           AtEnd(result);
@@ -199,19 +206,19 @@ class LogReadStream final : public PullStream<v1::ReadLogResponse> {
 
   bool MayTear() const {
     if (!request_.follow()) return true;
-    return held_since_ && SteadyClock::now() - *held_since_ >= kLinePatience;
+    return held_since_ && std::chrono::steady_clock::now() - *held_since_ >= kLinePatience;
   }
 
-  void Add(logs::Piece piece, Result* result) {
+  void Add(logs::Piece piece, Pulled* result) {
     v1::ReadLogResponse message;
     message.set_stream(piece.stream);
     message.set_offset(piece.offset);
     message.set_data(std::move(piece.data));
     result->messages.push_back(std::move(message));
-    grace_begin_ = SteadyClock::now();
+    grace_begin_ = std::chrono::steady_clock::now();
   }
 
-  static void AddEmpty(v1::LogStream stream, uint64_t offset, Result* result) {
+  static void AddEmpty(v1::LogStream stream, uint64_t offset, Pulled* result) {
     v1::ReadLogResponse message;
     message.set_stream(stream);
     message.set_offset(offset);
@@ -219,7 +226,7 @@ class LogReadStream final : public PullStream<v1::ReadLogResponse> {
   }
 
   // No byte follows now.
-  void AtEnd(Result* result) {
+  void AtEnd(Pulled* result) {
     std::vector<v1::LogEnd> ends;
     bool is_over = true;
     for (const v1::LogStream stream : streams_) {
@@ -240,12 +247,12 @@ class LogReadStream final : public PullStream<v1::ReadLogResponse> {
   // this stream hears of the end, and again with each piece. One who does not follow cannot wait;
   // the node's clock tells which answer is the likelier.
   bool IsGraceOver() const {
-    if (!request_.follow()) return absl::Now() - run_.end_time > context_.log_grace;
-    return absl::FromChrono(SteadyClock::now() - grace_begin_) > context_.log_grace;
+    if (!request_.follow()) return services_.now() - run_.end_time > services_.log_grace;
+    return absl::FromChrono(std::chrono::steady_clock::now() - grace_begin_) > services_.log_grace;
   }
 
   // Sets the end on the stream's last message.
-  void Finish(v1::LogStream stream, v1::LogEnd end, Result* result) {
+  void Finish(v1::LogStream stream, v1::LogEnd end, Pulled* result) {
     const auto is_of_stream = [stream](const v1::ReadLogResponse& message) {
       return message.stream() == stream;
     };
@@ -258,40 +265,38 @@ class LogReadStream final : public PullStream<v1::ReadLogResponse> {
     last->set_end(end);
   }
 
-  void FinishAll(v1::LogEnd end, Result* result) {
+  void FinishAll(v1::LogEnd end, Pulled* result) {
     for (const v1::LogStream stream : streams_) Finish(stream, end, result);
     result->final_status = absl::OkStatus();
   }
 
-  bool IsDue() override { return is_due_; }
-
-  void Unhook() override {
-    if (request_.follow()) context_.watches->Remove(this, {rank_.job});
-    follows_.clear();
-  }
-
+  const Services services_;
+  const store::Scope scope_;
   const v1::ReadLogRequest request_;
   const std::vector<v1::LogStream> streams_;  // one or two, standard output first
-  // A Step changes these, and Unhook after the last of them.
+  // Next changes these, and Unhook after the last of them.
   logs::RankId rank_;  // its run is 0 until the job has one
   RunFacts run_;
-  SteadyClock::time_point grace_begin_;
+  std::chrono::steady_clock::time_point grace_begin_;
   std::optional<logs::RankReader> reader_;
-  std::optional<logs::TailSearch> search_;             // until the last lines are found
-  std::optional<SteadyClock::time_point> held_since_;  // bytes wait for the end of a line
+  std::optional<logs::TailSearch> search_;  // until the last lines are found
+  std::optional<std::chrono::steady_clock::time_point>
+      held_since_;                    // bytes wait for the end of a line
   std::atomic<bool> is_due_ = false;  // there may be something to do without a wake
+  std::weak_ptr<Watcher> stream_;
+  const Watcher* watcher_ = nullptr;  // stream_, for Unhook alone
   std::vector<std::unique_ptr<logs::Follow>> follows_;
 };
 
 }  // namespace
 
-grpc::ServerWriteReactor<v1::ReadLogResponse>* NewLogReadStream(const Context& context,
-                                                                const v1::ReadLogRequest& request) {
-  auto stream = std::make_shared<LogReadStream>(context, request);
-  LogReadStream* reactor = stream.get();
-  stream->Hook();
-  stream->Begin(ValidateRead(request));
-  return reactor;
+absl::StatusOr<std::unique_ptr<LogSource>> ReadLog(const Principal& principal,
+                                                   const Services& services,
+                                                   const v1::ReadLogRequest& request) {
+  absl::StatusOr<store::Scope> scope = Authorize(principal, UseCase::kReadLogs);
+  if (!scope.ok()) return scope.status();
+  if (absl::Status status = ValidateRead(request); !status.ok()) return status;
+  return std::make_unique<ReadingLog>(services, *std::move(scope), request);
 }
 
 }  // namespace muster::broker

@@ -1,8 +1,8 @@
-#include "broker/rpc/run_logs.h"
+#include "broker/app/run_logs.h"
 
 #include <fmt/format.h>
 
-#include "absl/time/clock.h"
+#include "broker/app/rights.h"
 #include "broker/logs/archive.h"
 #include "broker/store/store.h"
 #include "contract/errors.h"
@@ -22,8 +22,9 @@ absl::Time ToTime(const google::protobuf::Timestamp& time) {
 
 }  // namespace
 
-absl::StatusOr<RunFacts> LookAtRun(const Context& context, uint64_t job_id, uint32_t run) {
-  const absl::StatusOr<v1::Job> job = context.store->GetJob(store::Scope::All(), job_id);
+absl::StatusOr<RunFacts> LookAtRun(const store::Store& store, const store::Scope& scope,
+                                   uint64_t job_id, uint32_t run) {
+  const absl::StatusOr<v1::Job> job = store.GetJob(scope, job_id);
   if (!job.ok()) return job.status();
   const auto runs = static_cast<uint32_t>(job->runs_size());
   if (run > runs) {
@@ -53,17 +54,19 @@ v1::LogEnd EndOfLog(v1::LogEnd in_archive, const RunFacts& run, bool is_grace_ov
   return is_grace_over ? v1::LOG_END_INCOMPLETE : v1::LOG_END_MORE_LATER;
 }
 
-absl::StatusOr<v1::ListLogsResponse> ListLogs(const Context& context,
+absl::StatusOr<v1::ListLogsResponse> ListLogs(const Principal& principal, const Services& services,
                                               const v1::ListLogsRequest& request) {
+  const absl::StatusOr<store::Scope> scope = Authorize(principal, UseCase::kReadLogs);
+  if (!scope.ok()) return scope.status();
   if (request.job_id() == 0) return contract::BadField("job_id", "is required");
-  const auto run = LookAtRun(context, request.job_id(), request.run());
+  const auto run = LookAtRun(*services.store, *scope, request.job_id(), request.run());
   if (!run.ok()) return run.status();
   v1::ListLogsResponse response;
   response.set_run(run->run);
   if (run->run == 0) return response;
-  const auto logs = context.archive->List(request.job_id(), run->run);
+  const auto logs = services.archive->List(request.job_id(), run->run);
   if (!logs.ok()) return logs.status();
-  const bool is_grace_over = absl::Now() - run->end_time > context.log_grace;
+  const bool is_grace_over = services.now() - run->end_time > services.log_grace;
   for (const logs::ListedLog& log : *logs) {
     if (response.logs_size() == kMaxListedLogs) break;
     v1::Log& added = *response.add_logs();

@@ -1,4 +1,4 @@
-#include "broker/rpc/catch_up.h"
+#include "broker/app/catch_up.h"
 
 #include <algorithm>
 #include <utility>
@@ -27,7 +27,7 @@ v1::Job InState(v1::Job job, v1::JobState state) {
 }  // namespace
 
 absl::StatusOr<CatchUp::Page> CatchUp::ReadAfter(uint64_t sequence, uint64_t up_to) {
-  auto steps = store_->ListTransitions(store::Scope::All(), jobs_, sequence, kPage);
+  auto steps = store_->ListTransitions(scope_, jobs_, sequence, kPage);
   if (!steps.ok()) return steps.status();
   Page page;
   const bool is_last_page = steps->size() < kPage;
@@ -39,7 +39,7 @@ absl::StatusOr<CatchUp::Page> CatchUp::ReadAfter(uint64_t sequence, uint64_t up_
   for (const auto& step : *steps) ids.push_back(step.job);
   std::sort(ids.begin(), ids.end());
   ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
-  auto jobs = store_->GetJobs(store::Scope::All(), ids);
+  auto jobs = store_->GetJobs(scope_, ids);
   if (!jobs.ok()) return jobs.status();
   absl::flat_hash_map<uint64_t, const v1::Job*> by_id;
   for (const v1::Job& job : *jobs) by_id.emplace(job.id(), &job);
@@ -70,7 +70,7 @@ absl::StatusOr<bool> CatchUp::Takes(const store::JobTransition& step, const v1::
 absl::StatusOr<v1::JobState> CatchUp::StateBefore(const store::JobTransition& step) {
   if (const auto known = states_.find(step.job); known != states_.end()) return known->second;
   if (step.transition.job_sequence() <= 1) return v1::JOB_STATE_UNSPECIFIED;
-  const auto history = store_->ListTransitions(store::Scope::All(), {step.job}, 0, kMaxHistory);
+  const auto history = store_->ListTransitions(scope_, {step.job}, 0, kMaxHistory);
   if (!history.ok()) return history.status();
   for (const store::JobTransition& past : *history) {
     if (past.transition.job_sequence() + 1 == step.transition.job_sequence()) {

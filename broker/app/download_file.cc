@@ -1,4 +1,4 @@
-#include "broker/rpc/download_file.h"
+#include "broker/app/download_file.h"
 
 #include <fmt/format.h>
 
@@ -6,8 +6,8 @@
 #include <optional>
 #include <utility>
 
+#include "broker/app/rights.h"
 #include "broker/files/file_store.h"
-#include "broker/rpc/pull_stream.h"
 #include "contract/characters.h"
 #include "contract/errors.h"
 #include "contract/file_tree.h"
@@ -18,40 +18,40 @@ namespace muster::broker {
 namespace {
 
 // Read ahead of what the client has taken, so that the disk and the network work at the same time.
-constexpr int kPiecesPerStep = 2;
+constexpr int kFilePiecesPerStep = 2;
 
-absl::Status Validate(const v1::DownloadFileRequest& request) {
+absl::Status CheckFileRequest(const v1::DownloadFileRequest& request) {
   if (contract::IsSha256(request.sha256())) return absl::OkStatus();
   return contract::BadField(
       "sha256", fmt::format("{} is no SHA-256; use the 64 digits 0-9 and a-f of the file's",
                             contract::Quoted(request.sha256())));
 }
 
-class DownloadStream final : public PullStream<v1::DownloadFileResponse> {
+class DownloadingFile final : public FileSource {
  public:
-  DownloadStream(const Context& context, const v1::DownloadFileRequest& request)
-      : PullStream(context), sha256_(request.sha256()), offset_(request.offset()) {}
+  DownloadingFile(files::FileStore* files, const v1::DownloadFileRequest& request)
+      : files_(files), sha256_(request.sha256()), offset_(request.offset()) {}
 
- private:
-  Result Step() override {
-    Result result;
+  Pulled Next() override {
+    Pulled result;
     absl::Status status = Read(&result);
     if (!status.ok()) result.final_status = std::move(status);
     return result;
   }
 
+ private:
   // What is sent from its first byte on is checked, and its last bytes are only sent if all is as
   // the name says. Whoever goes on from further on has the rest, and checks it.
-  absl::Status CheckWhole(Result* result) {
+  absl::Status CheckWhole(Pulled* result) {
     if (!digest_ || digest_->Finish() == sha256_) return absl::OkStatus();
     result->messages.clear();
     LogEvent(spdlog::level::err, "damaged_file_dropped", {{"sha256", sha256_}});
-    return context_.files->DropDamaged(sha256_, *kept_);
+    return files_->DropDamaged(sha256_, *kept_);
   }
 
-  absl::Status Read(Result* result) {
+  absl::Status Read(Pulled* result) {
     if (!kept_) {
-      auto kept = context_.files->OpenKept(sha256_);
+      auto kept = files_->OpenKept(sha256_);
       if (!kept.ok()) return kept.status();
       if (offset_ > kept->size_bytes) {
         return contract::Error(absl::StatusCode::kOutOfRange, "OFFSET_BEYOND_END",
@@ -61,7 +61,7 @@ class DownloadStream final : public PullStream<v1::DownloadFileResponse> {
       kept_ = *std::move(kept);
       if (offset_ == 0) digest_.emplace();
     }
-    for (int i = 0; i < kPiecesPerStep && offset_ < kept_->size_bytes; ++i) {
+    for (int i = 0; i < kFilePiecesPerStep && offset_ < kept_->size_bytes; ++i) {
       auto piece = disk::ReadAt(kept_->file.get(), offset_, contract::kMaxFileChunkBytes,
                                 "a file that a job brings along");
       if (!piece.ok()) return piece.status();
@@ -78,10 +78,8 @@ class DownloadStream final : public PullStream<v1::DownloadFileResponse> {
     return absl::OkStatus();
   }
 
-  void Unhook() override {}
-
+  files::FileStore* const files_;
   const std::string sha256_;
-  // A Step's.
   uint64_t offset_;
   std::optional<files::FileStore::KeptFile> kept_;
   std::optional<Sha256> digest_;  // of what was read; none: it does not begin at the first byte
@@ -89,12 +87,12 @@ class DownloadStream final : public PullStream<v1::DownloadFileResponse> {
 
 }  // namespace
 
-grpc::ServerWriteReactor<v1::DownloadFileResponse>* NewDownloadStream(
-    const Context& context, const v1::DownloadFileRequest& request) {
-  auto stream = std::make_shared<DownloadStream>(context, request);
-  DownloadStream* reactor = stream.get();
-  stream->Begin(Validate(request));
-  return reactor;
+absl::StatusOr<std::unique_ptr<FileSource>> DownloadFile(const Principal& principal,
+                                                         const Services& services,
+                                                         const v1::DownloadFileRequest& request) {
+  if (auto scope = Authorize(principal, UseCase::kBringFiles); !scope.ok()) return scope.status();
+  if (absl::Status status = CheckFileRequest(request); !status.ok()) return status;
+  return std::make_unique<DownloadingFile>(services.files, request);
 }
 
 }  // namespace muster::broker

@@ -1,9 +1,10 @@
 // Reads for a watcher what is no longer in memory: the transitions that the store has, each with
 // its job as it is now. Belongs to one stream.
-#ifndef MUSTER_BROKER_RPC_CATCH_UP_H_
-#define MUSTER_BROKER_RPC_CATCH_UP_H_
+#ifndef MUSTER_BROKER_APP_CATCH_UP_H_
+#define MUSTER_BROKER_APP_CATCH_UP_H_
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -17,8 +18,12 @@ namespace muster::broker {
 class CatchUp {
  public:
   // `jobs` empty: those that the filter takes.
-  CatchUp(const store::Store* store, std::vector<uint64_t> jobs, contract::Filter filter)
-      : store_(store), jobs_(std::move(jobs)), filter_(std::move(filter)) {}
+  CatchUp(const store::Store* store, store::Scope scope, std::vector<uint64_t> jobs,
+          contract::Filter filter)
+      : store_(store),
+        scope_(std::move(scope)),
+        jobs_(std::move(jobs)),
+        filter_(std::move(filter)) {}
 
   struct Page {
     std::vector<v1::WatchJobsResponse> messages;
@@ -34,6 +39,7 @@ class CatchUp {
   absl::StatusOr<bool> Takes(const store::JobTransition& step, const v1::Job& now);
 
   const store::Store* const store_;
+  const store::Scope scope_;
   const std::vector<uint64_t> jobs_;
   const contract::Filter filter_;
   absl::flat_hash_map<uint64_t, v1::JobState> states_;  // of jobs, after their last step here
@@ -41,4 +47,4 @@ class CatchUp {
 
 }  // namespace muster::broker
 
-#endif  // MUSTER_BROKER_RPC_CATCH_UP_H_
+#endif  // MUSTER_BROKER_APP_CATCH_UP_H_

@@ -1,12 +1,14 @@
-// What the store says of a run that decides how its logs end.
-#ifndef MUSTER_BROKER_RPC_RUN_LOGS_H_
-#define MUSTER_BROKER_RPC_RUN_LOGS_H_
+// The logs of a run, and what the store says of the run that decides how they end.
+#ifndef MUSTER_BROKER_APP_RUN_LOGS_H_
+#define MUSTER_BROKER_APP_RUN_LOGS_H_
 
 #include <cstdint>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "broker/rpc/context.h"
+#include "broker/app/principal.h"
+#include "broker/app/services.h"
+#include "broker/store/store.h"
 #include "muster/v1/jobs_service.pb.h"
 
 namespace muster::broker {
@@ -20,16 +22,17 @@ struct RunFacts {
 };
 
 // Reads the store. `run` 0: the latest. NOT_FOUND: there is no such job or run.
-absl::StatusOr<RunFacts> LookAtRun(const Context& context, uint64_t job, uint32_t run);
+absl::StatusOr<RunFacts> LookAtRun(const store::Store& store, const store::Scope& scope,
+                                   uint64_t job, uint32_t run);
 
 // How a log ends, by what the archive says of it and whether its cluster has had its time to
 // deliver the rest.
 v1::LogEnd EndOfLog(v1::LogEnd in_archive, const RunFacts& run, bool is_grace_over);
 
-// The answer to ListLogs. Reads the store and the archive.
-absl::StatusOr<v1::ListLogsResponse> ListLogs(const Context& context,
+// The logs of a run. Blocks for some milliseconds; on a thread of Services::readers.
+absl::StatusOr<v1::ListLogsResponse> ListLogs(const Principal& principal, const Services& services,
                                               const v1::ListLogsRequest& request);
 
 }  // namespace muster::broker
 
-#endif  // MUSTER_BROKER_RPC_RUN_LOGS_H_
+#endif  // MUSTER_BROKER_APP_RUN_LOGS_H_

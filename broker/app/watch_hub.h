@@ -2,8 +2,8 @@
 // it reads itself, at its own pace, so a slow one costs nothing but its place here.
 //
 // Any thread; Notify runs on the effects thread.
-#ifndef MUSTER_BROKER_RPC_WATCH_HUB_H_
-#define MUSTER_BROKER_RPC_WATCH_HUB_H_
+#ifndef MUSTER_BROKER_APP_WATCH_HUB_H_
+#define MUSTER_BROKER_APP_WATCH_HUB_H_
 
 #include <cstdint>
 #include <memory>
@@ -39,4 +39,4 @@ class WatchHub {
 
 }  // namespace muster::broker
 
-#endif  // MUSTER_BROKER_RPC_WATCH_HUB_H_
+#endif  // MUSTER_BROKER_APP_WATCH_HUB_H_

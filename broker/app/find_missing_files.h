@@ -1,0 +1,19 @@
+// Which files the broker does not have, so that a client uploads no others.
+#ifndef MUSTER_BROKER_APP_FIND_MISSING_FILES_H_
+#define MUSTER_BROKER_APP_FIND_MISSING_FILES_H_
+
+#include "absl/status/statusor.h"
+#include "broker/app/principal.h"
+#include "broker/app/services.h"
+#include "muster/v1/files_service.pb.h"
+
+namespace muster::broker {
+
+// Blocks for up to some milliseconds; on a thread that may use the store of files.
+absl::StatusOr<v1::FindMissingFilesResponse> FindMissingFiles(
+    const Principal& principal, const Services& services,
+    const v1::FindMissingFilesRequest& request);
+
+}  // namespace muster::broker
+
+#endif  // MUSTER_BROKER_APP_FIND_MISSING_FILES_H_

@@ -1,0 +1,191 @@
+#include "broker/app/watch_jobs.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "broker/app/arguments.h"
+#include "broker/app/catch_up.h"
+#include "broker/app/rights.h"
+#include "broker/store/store.h"
+#include "contract/errors.h"
+#include "contract/states.h"
+
+namespace muster::broker {
+namespace {
+
+// What one stream takes from the tail at a time, and how much of it it looks through for that. The
+// bytes are shared with all who send them.
+constexpr size_t kMaxEntriesPerStep = 512;
+constexpr size_t kMaxBytesPerStep = 256 << 10;
+
+struct Watch {
+  std::vector<uint64_t> jobs;  // sorted, each once
+  contract::Filter filter;
+  std::optional<uint64_t> after;  // none: from now on
+  bool until_terminal = false;
+};
+
+absl::StatusOr<Watch> ToWatch(const v1::WatchJobsRequest& request, absl::Time now) {
+  if (absl::Status status = CheckIds(request.job_ids()); !status.ok()) return status;
+  if (!request.job_ids().empty() && !request.filter().empty()) {
+    return contract::BadField("filter", "does not go together with job_ids; give one of them");
+  }
+  if (request.until_terminal() && request.job_ids().empty()) {
+    return contract::BadField("until_terminal", "needs job_ids; a filter has no last job");
+  }
+  absl::StatusOr<contract::Filter> filter = contract::ParseFilter(request.filter(), now);
+  if (!filter.ok()) return filter.status();
+  Watch watch;
+  watch.jobs.assign(request.job_ids().begin(), request.job_ids().end());
+  std::sort(watch.jobs.begin(), watch.jobs.end());
+  watch.jobs.erase(std::unique(watch.jobs.begin(), watch.jobs.end()), watch.jobs.end());
+  watch.filter = *std::move(filter);
+  if (request.has_beginning()) watch.after = 0;
+  if (request.has_after()) watch.after = request.after();
+  watch.until_terminal = request.until_terminal();
+  return watch;
+}
+
+ChangeBytes ToBytes(const v1::WatchJobsResponse& message) {
+  return std::make_shared<const std::string>(message.SerializeAsString());
+}
+
+// Whether a filter takes the job of a change.
+bool Takes(const contract::Filter& filter, const ChangeBytes& change) {
+  v1::WatchJobsResponse message;
+  return change != nullptr && message.ParseFromString(*change) &&
+         filter.Matches(message.change().job());
+}
+
+class WatchingJobs final : public WatchSource {
+ public:
+  WatchingJobs(const Services& services, store::Scope scope, Watch watch)
+      : services_(services),
+        scope_(std::move(scope)),
+        watch_(std::move(watch)),
+        filter_(scope_.Narrow(watch_.filter)),
+        jobs_(watch_.jobs.begin(), watch_.jobs.end()),
+        catch_up_(services_.store, scope_, watch_.jobs, watch_.filter) {}
+
+  void Hook(const std::shared_ptr<Watcher>& stream) override {
+    services_.changes->Join();
+    services_.watches->Add(stream, watch_.jobs);
+    stream_ = stream.get();
+  }
+
+  void Unhook() override {
+    services_.watches->Remove(stream_, watch_.jobs);
+    services_.changes->Leave();
+  }
+
+  Pulled Next() override {
+    Pulled result;
+    absl::Status status = began_ ? absl::OkStatus() : Start(&result);
+    if (status.ok()) status = ReadOn(&result);
+    if (!status.ok()) result.final_status = std::move(status);
+    return result;
+  }
+
+  std::optional<ChangeBytes> KeepAlive() override {
+    if (!began_) return std::nullopt;
+    return Heartbeat();
+  }
+
+  // Who watches a few jobs is woken by their changes alone, and must not fall behind by others'.
+  bool IsDue() const override { return began_ && services_.changes->last() > position_; }
+
+ private:
+  absl::Status Start(Pulled* result) {
+    const uint64_t now = services_.changes->last();
+    position_ = watch_.after.value_or(now);
+    // Asked after the beginning was chosen: who has ended by now did so before, or its end is still
+    // to be told.
+    if (!watch_.jobs.empty()) {
+      const auto jobs = services_.store->GetJobs(scope_, watch_.jobs);
+      if (!jobs.ok()) return jobs.status();
+      for (const v1::Job& job : *jobs) {
+        if (!contract::IsTerminal(job.state())) going_on_.insert(job.id());
+      }
+    }
+    // Whoever loses the stream before its first change must know where "now" was.
+    result->messages.push_back(Heartbeat());
+    began_ = true;
+    return absl::OkStatus();
+  }
+
+  absl::Status ReadOn(Pulled* result) {
+    const ChangeTail::Read read = services_.changes->ReadAfter(
+        position_, kMaxEntriesPerStep, kMaxBytesPerStep,
+        [this](const TailEntry& entry) { return jobs_.empty() || jobs_.contains(entry.job); });
+    if (read.is_behind) {
+      if (absl::Status status = ReadStore(result); !status.ok()) return status;
+    } else {
+      for (const TailEntry& entry : read.entries) Give(entry, result);
+      position_ = read.up_to;
+      result->more = read.has_more;
+    }
+    if (watch_.until_terminal && going_on_.empty() && !result->more) {
+      result->final_status = absl::OkStatus();
+    }
+    return absl::OkStatus();
+  }
+
+  void Give(const TailEntry& entry, Pulled* result) {
+    if (entry.has_ended) going_on_.erase(entry.job);
+    // The first change of a job may have nothing before it.
+    const bool is_all = filter_.kind == contract::Filter::Kind::kAll;
+    if (!is_all && !Takes(filter_, entry.change) && !Takes(filter_, entry.before)) {
+      return;
+    }
+    result->messages.push_back(entry.change);
+  }
+
+  absl::Status ReadStore(Pulled* result) {
+    absl::StatusOr<CatchUp::Page> page =
+        catch_up_.ReadAfter(position_, /*up_to=*/services_.changes->last());
+    if (!page.ok()) return page.status();
+    for (const v1::WatchJobsResponse& message : page->messages) {
+      result->messages.push_back(ToBytes(message));
+    }
+    for (const uint64_t job : page->ended) going_on_.erase(job);
+    position_ = page->read_up_to;
+    result->more = true;
+    return absl::OkStatus();
+  }
+
+  ChangeBytes Heartbeat() const {
+    v1::WatchJobsResponse message;
+    message.mutable_heartbeat()->set_sequence(position_);
+    return ToBytes(message);
+  }
+
+  const Services services_;
+  const store::Scope scope_;
+  const Watch watch_;
+  const contract::Filter filter_;             // of watch_, within the scope
+  const absl::flat_hash_set<uint64_t> jobs_;  // of watch_
+  const Watcher* stream_ = nullptr;           // for Unhook alone
+  // Next changes these.
+  CatchUp catch_up_;
+  bool began_ = false;                      // the position is known
+  uint64_t position_ = 0;                   // everything up to it was given
+  absl::flat_hash_set<uint64_t> going_on_;  // those of jobs_ whose end was not given
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<WatchSource>> WatchJobs(const Principal& principal,
+                                                       const Services& services,
+                                                       const v1::WatchJobsRequest& request) {
+  absl::StatusOr<store::Scope> scope = Authorize(principal, UseCase::kReadJobs);
+  if (!scope.ok()) return scope.status();
+  absl::StatusOr<Watch> watch = ToWatch(request, services.now());
+  if (!watch.ok()) return watch.status();
+  return std::make_unique<WatchingJobs>(services, *std::move(scope), *std::move(watch));
+}
+
+}  // namespace muster::broker

@@ -1,0 +1,132 @@
+#include "broker/app/watch_jobs.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "broker/app/change_jobs.h"
+#include "contract/errors.h"
+#include "tests/unit/app/app_fixture.h"
+
+namespace muster::broker {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+class WatchJobsTest : public AppTest {
+ protected:
+  void TearDown() override {
+    if (source_) source_->Unhook();
+    source_.reset();
+    AppTest::TearDown();
+  }
+
+  void Watch(const v1::WatchJobsRequest& request) {
+    auto source = WatchJobs(alice_, services_, request);
+    ASSERT_TRUE(source.ok()) << source.status();
+    source_ = *std::move(source);
+    source_->Hook(stream_);
+  }
+
+  // Takes what there is.
+  void Pull() {
+    auto pulled = PullAll(*source_);
+    final_status_ = pulled.final_status;
+    for (const ChangeBytes& bytes : pulled.messages) {
+      v1::WatchJobsResponse message;
+      EXPECT_TRUE(message.ParseFromString(*bytes));
+      if (message.has_heartbeat()) ++heartbeats_;
+      if (message.has_change()) changed_.push_back(message.change().job().id());
+    }
+  }
+
+  // The jobs of the next changes, in order. Changes may come some time after their answers.
+  std::vector<uint64_t> NextChanges(size_t count) {
+    for (Pull(); changed_.size() < count && !final_status_; Pull()) stream_->AwaitWake();
+    return std::exchange(changed_, {});
+  }
+
+  // What comes from here on.
+  static v1::WatchJobsRequest After(uint64_t sequence) {
+    v1::WatchJobsRequest request;
+    request.set_after(sequence);
+    return request;
+  }
+
+  void Cancel(uint64_t job) {
+    const auto answer = Await<ChangedJobs>([&](ChangeDone done) {
+      ChangeJobs(alice_, services_, {.change = JobChange::kCancel, .jobs = {job}}, std::move(done));
+    });
+    ASSERT_TRUE(answer.ok()) << answer.status();
+  }
+
+  std::shared_ptr<FakeStream> stream_ = std::make_shared<FakeStream>();
+  std::unique_ptr<WatchSource> source_;
+  std::optional<absl::Status> final_status_;
+  std::vector<uint64_t> changed_;
+  int heartbeats_ = 0;
+};
+
+TEST_F(WatchJobsTest, FromTheBeginningEveryChangeComesAfterAHeartbeat) {
+  SubmitJobs(2);
+  v1::WatchJobsRequest request;
+  request.mutable_beginning();
+  Watch(request);
+  EXPECT_THAT(NextChanges(2), ElementsAre(1, 2));
+  EXPECT_EQ(heartbeats_, 1);
+  EXPECT_FALSE(final_status_.has_value());
+  EXPECT_TRUE(source_->KeepAlive().has_value());
+}
+
+TEST_F(WatchJobsTest, AChangeWakesTheStream) {
+  SubmitJobs(1);
+  Watch(After(*store_.LastSequence()));
+  Pull();
+  EXPECT_THAT(changed_, IsEmpty());
+  SubmitJobs(1);
+  stream_->AwaitWake();
+  EXPECT_THAT(NextChanges(1), ElementsAre(2));
+}
+
+TEST_F(WatchJobsTest, AFilterIsJudgedAtEachStep) {
+  SubmitJobs(2);
+  v1::WatchJobsRequest request = After(*store_.LastSequence());
+  request.set_filter("id = 2 AND state = QUEUED");
+  Watch(request);
+  Cancel(1);
+  Cancel(2);
+  EXPECT_THAT(NextChanges(1), ElementsAre(2)) << "it was QUEUED before the step";
+}
+
+TEST_F(WatchJobsTest, TheStreamEndsWithTheLastOfItsJobs) {
+  SubmitJobs(2);
+  v1::WatchJobsRequest request = After(*store_.LastSequence());
+  request.add_job_ids(2);
+  request.set_until_terminal(true);
+  Watch(request);
+  Pull();
+  EXPECT_FALSE(final_status_.has_value());
+  Cancel(2);
+  EXPECT_THAT(NextChanges(100), ElementsAre(2));
+  ASSERT_TRUE(final_status_.has_value());
+  EXPECT_TRUE(final_status_->ok()) << *final_status_;
+}
+
+TEST_F(WatchJobsTest, AJobThatIsNotThereEndsTheStream) {
+  v1::WatchJobsRequest request;
+  request.add_job_ids(7);
+  Watch(request);
+  Pull();
+  ASSERT_TRUE(final_status_.has_value());
+  EXPECT_EQ(contract::GetErrorInfo(*final_status_)->reason(), "UNKNOWN_JOB");
+}
+
+TEST_F(WatchJobsTest, ABadRequestAndAStrangerAreRefused) {
+  v1::WatchJobsRequest request;
+  request.set_until_terminal(true);
+  EXPECT_TRUE(absl::IsInvalidArgument(WatchJobs(alice_, services_, request).status()));
+  EXPECT_TRUE(absl::IsPermissionDenied(WatchJobs(stranger_, services_, {}).status()));
+}
+
+}  // namespace
+}  // namespace muster::broker
