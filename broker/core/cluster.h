@@ -37,6 +37,8 @@ struct Cluster {
   ClusterIndex index = 0;
   // The durable part, as it was last put or will be put with the next change.
   PutCluster saved;
+  // The version of Refits at which its inventory changed last.
+  uint64_t changed_at = 0;
 
   std::optional<SessionId> session;  // of the connected agent
   absl::Time last_heard = absl::InfinitePast();

@@ -9,17 +9,16 @@
 
 #include "broker/core/impl.h"
 #include "broker/core/timestamps.h"
+#include "contract/lacks.h"
 #include "contract/sentences.h"
 
 namespace muster::core {
 namespace {
 
-bool ByName(const Cluster* a, const Cluster* b) { return a->name() < b->name(); }
-
 // Whether it could, now or later.
-bool CouldTake(const Cluster& cluster, const v1::JobSpec& spec, bool at_once, Fit* fit) {
+bool CouldTake(const Cluster& cluster, const Requirements& job, bool at_once, Fit* fit) {
   if (!cluster.session) return false;
-  *fit = CheckFit(RequirementsOf(spec), cluster.saved);
+  *fit = CheckFit(job, cluster.saved);
   return at_once ? fit->now() : fit->ever();
 }
 
@@ -51,8 +50,8 @@ v1::Cluster Describe(const Cluster& cluster) {
 // As much of one that was asked for a job as its fit takes to explain.
 v1::Cluster DescribeFor(const Fit& fit, const Cluster& cluster) {
   v1::Cluster out = DescribeWithoutInventory(cluster);
-  if (fit.pool == nullptr) return out;
-  *out.mutable_inventory()->add_pools() = *fit.pool;
+  if (fit.lack.pool == nullptr) return out;
+  *out.mutable_inventory()->add_pools() = *fit.lack.pool;
   *out.mutable_inventory()->mutable_issues() = cluster.saved.inventory.issues();
   return out;
 }
@@ -65,13 +64,7 @@ void WarnOfTwins(const Identities& identities, v1::Cluster* cluster) {
   if (found == identities.end()) return;
   for (std::string_view name : found->second) {
     if (name == cluster->name()) continue;
-    *cluster->mutable_inventory()->add_issues() = contract::MakeIssue(
-        v1::CLUSTER_ISSUE_CODE_OTHER,
-        fmt::format("cluster \"{}\" is the same Kubernetes cluster (the UID of its namespace "
-                    "kube-system is), so that its nodes, cores and GPUs are listed twice",
-                    name),
-        {.subject = std::string(name),
-         .remedy = "one agent can work in several namespaces (kubernetes.namespaces)"});
+    *cluster->mutable_inventory()->add_issues() = contract::SameKubernetesCluster(name);
     return;  // one tells it
   }
 }
@@ -86,6 +79,8 @@ void Core::Impl::On(ListClusters& in, Step& step) {
       in.name.empty() ? clusters_by_name_.upper_bound(in.after) : clusters_by_name_.find(in.name);
   const auto end = in.name.empty() || next == clusters_by_name_.end() ? clusters_by_name_.end()
                                                                       : std::next(next);
+  Requirements requirements;
+  if (in.that_could_take) requirements = RequirementsOf(*in.that_could_take);
   Identities identities;
   for (const auto& [name, cluster] : clusters_by_name_) {
     const v1::Inventory& inventory = cluster->saved.inventory;
@@ -96,7 +91,7 @@ void Core::Impl::On(ListClusters& in, Step& step) {
   for (; next != end; ++next) {
     const Cluster& cluster = *next->second;
     Fit fit;
-    if (in.that_could_take && !CouldTake(cluster, *in.that_could_take, in.at_once, &fit)) continue;
+    if (in.that_could_take && !CouldTake(cluster, requirements, in.at_once, &fit)) continue;
     if (!in.that_could_take) bytes += cluster.saved.inventory.ByteSizeLong();
     const bool is_full = reply.clusters.size() == in.max_clusters || bytes > in.max_bytes;
     if (is_full && !reply.clusters.empty()) {
@@ -104,7 +99,8 @@ void Core::Impl::On(ListClusters& in, Step& step) {
       break;
     }
     reply.clusters.push_back(in.that_could_take ? DescribeFor(fit, cluster) : Describe(cluster));
-    if (fit.pool != nullptr) reply.not_now.emplace(cluster.name(), std::move(fit.lacks));
+    if (fit.lack.pool != nullptr)
+      reply.not_now.emplace(cluster.name(), contract::SentenceOf(fit.lack));
     if (cluster.saved.kind == v1::CLUSTER_KIND_KUBERNETES && !in.that_could_take)
       WarnOfTwins(identities, &reply.clusters.back());
   }
@@ -126,31 +122,6 @@ Cluster* Core::Impl::AddCluster(std::string name) {
   return raw;
 }
 
-ClusterSet Core::Impl::FittingClusters(const Requirements& requirements) const {
-  ClusterSet fits;
-  for (const auto& [name, cluster] : clusters_by_name_) {
-    if (CheckFit(requirements, cluster->saved).now()) fits.push_back(cluster);
-  }
-  return fits;
-}
-
-void Core::Impl::Refit(Cluster* cluster) {
-  groups_.ForEach([&](Group* group) {
-    const ClusterSet& fits = group->lane->fits;
-    auto at = std::lower_bound(fits.begin(), fits.end(), cluster, ByName);
-    const bool was = at != fits.end() && *at == cluster;
-    if (CheckFit(group->requirements, cluster->saved).now() == was) return;
-    ClusterSet changed = fits;
-    const auto offset = at - fits.begin();
-    if (was) {
-      changed.erase(changed.begin() + offset);
-    } else {
-      changed.insert(changed.begin() + offset, cluster);
-    }
-    lanes_.Join(group, std::move(changed));
-  });
-}
-
 void Core::Impl::PutNow(const Cluster& cluster, Step& step) {
   step.out->changes.push_back(cluster.saved);
 }
@@ -168,27 +139,23 @@ std::string Core::Impl::KnownClusters() const {
   return text;
 }
 
-std::string Core::Impl::DescribeLacks(const Requirements& requirements,
-                                      const Refusals& refused) const {
-  std::vector<std::pair<Fit, const Cluster*>> found;
+std::vector<contract::ClusterLack> Core::Impl::LacksOf(const Requirements& requirements,
+                                                       const Refusals& refused) const {
+  std::vector<std::pair<Fit::Verdict, contract::ClusterLack>> found;
   for (const auto& [name, cluster] : clusters_by_name_) {
     // That all others are of another kind than a job for Slurm needs, is not said of each.
     if (requirements.needs_slurm && cluster->saved.kind != v1::CLUSTER_KIND_SLURM) continue;
-    Fit fit = CheckFit(requirements, cluster->saved);
-    if (fit.verdict == Fit::Verdict::kRefused) fit.lacks = refused.at(name);
-    if (fit.verdict != Fit::Verdict::kNotNamed) found.emplace_back(std::move(fit), cluster);
+    const Fit fit = CheckFit(requirements, cluster->saved);
+    if (fit.verdict == Fit::Verdict::kNotNamed) continue;
+    const bool is_refused = fit.verdict == Fit::Verdict::kRefused;
+    found.emplace_back(fit.verdict, contract::ClusterLack{name, is_refused ? refused.at(name)
+                                                                           : SentenceOf(fit.lack)});
   }
   std::stable_sort(found.begin(), found.end(),
-                   [](const auto& a, const auto& b) { return a.first.verdict > b.first.verdict; });
-  std::string text;
-  for (size_t i = 0; i < std::min(found.size(), contract::kMaxNamedClusters); ++i) {
-    const auto& [fit, cluster] = found[i];
-    text += fmt::format("{}cluster \"{}\": {}", i > 0 ? "; " : "", cluster->name(), fit.lacks);
-  }
-  if (found.size() > contract::kMaxNamedClusters) {
-    text += fmt::format("; and {} more", found.size() - contract::kMaxNamedClusters);
-  }
-  return text;
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::vector<contract::ClusterLack> lacks;
+  for (auto& [verdict, lack] : found) lacks.push_back(std::move(lack));
+  return lacks;
 }
 
 }  // namespace muster::core

@@ -42,13 +42,13 @@ bool Core::Impl::IsReady(uint64_t id, const Job& job) const {
 void Core::Impl::LineUp(uint64_t id, const Job& job) {
   Group* group = groups_.at(job.group);
   group->line.Push({job.priority, id});
-  lanes_.Refresh(group);
+  waiting_.Refresh(group);
 }
 
 void Core::Impl::StepAside(uint64_t id, const Job& job) {
   Group* group = groups_.at(job.group);
   group->line.Remove({job.priority, id});
-  lanes_.Refresh(group);
+  waiting_.Refresh(group);
 }
 
 void Core::Impl::Enqueue(uint64_t id, const Job& job) {
@@ -60,21 +60,6 @@ void Core::Impl::Dequeue(uint64_t id, const Job& job) {
   --queued_;
   if (IsReady(id, job)) StepAside(id, job);
   retries_.Remove(id);
-}
-
-Group* Core::Impl::GroupFor(Requirements requirements) {
-  if (Group* known = groups_.Find(requirements)) return known;
-  ClusterSet fits = FittingClusters(requirements);
-  Group* group = groups_.Add(std::move(requirements));
-  lanes_.Join(group, std::move(fits));
-  return group;
-}
-
-void Core::Impl::LeaveGroup(uint32_t id) {
-  Group* group = groups_.at(id);
-  if (--group->jobs > 0) return;
-  lanes_.Leave(group);
-  groups_.Remove(group);
 }
 
 }  // namespace muster::core

@@ -46,6 +46,9 @@ struct Options {
   // Bounds what one batch adds to a commit and, because each assignment has a spec, to what is read
   // after it.
   int max_assignments_per_round = 1000;
+  // Bounds what a round looks at again after inventories have changed, in checks of one group of
+  // jobs against one cluster, at about 0.2 us each.
+  int64_t max_fit_checks_per_round = 20'000;
 };
 
 // ---- inputs
@@ -242,8 +245,8 @@ class Core {
 
   void Handle(Input input, absl::Time now, Output* out);
   // Assigns queued jobs to clusters, and again the runs that an agent has lost. Call after each
-  // batch of inputs, so that a burst costs one round. True: the round ended at
-  // max_assignments_per_round, call again once this output has been handed on.
+  // batch of inputs, so that a burst costs one round. True: the round ended at one of its bounds,
+  // call again once this output has been handed on.
   bool PlaceJobs(absl::Time now, Output* out);
 
   // The place of the latest change among all; also of those before this process.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "broker/core/impl.h"
+#include "contract/lacks.h"
 #include "contract/sentences.h"
 #include "contract/states.h"
 
@@ -18,18 +19,6 @@ struct Obstacle {
   int near = 0;  // how near the cluster is to having the job
   v1::StateReason reason;
 };
-
-v1::StateReason DoesNotFit(const Fit& fit, const std::string& cluster) {
-  v1::StateReason reason = contract::MakeReason(v1::STATE_REASON_CODE_DOES_NOT_FIT,
-                                                {.detail = fit.lacks, .cluster = cluster});
-  if (!fit.shortage.has_value()) return reason;
-  v1::Shortage* shortage = reason.add_shortages();
-  shortage->set_resource(fit.shortage->resource);
-  shortage->set_requested(fit.shortage->requested);
-  shortage->set_available(fit.shortage->available);
-  shortage->set_message(fit.lacks);
-  return reason;
-}
 
 v1::StateReason ClusterFull(const Cluster& cluster) {
   v1::StateReason reason;
@@ -46,13 +35,7 @@ v1::StateReason ClusterFull(const Cluster& cluster) {
 Obstacle WhyNot(const Requirements& requirements, const Cluster& cluster) {
   const Fit fit = CheckFit(requirements, cluster.saved);
   const int near = static_cast<int>(fit.verdict);
-  if (fit.verdict == Fit::Verdict::kNotNow) {
-    return {near, contract::MakeReason(v1::STATE_REASON_CODE_POOL_UNAVAILABLE,
-                                       {.scheduler_reason = fit.pool->state(),
-                                        .cluster = cluster.name(),
-                                        .pool = fit.pool->name()})};
-  }
-  if (!fit.now()) return {near, DoesNotFit(fit, cluster.name())};
+  if (!fit.now()) return {near, contract::LackReason(fit.lack, cluster.name())};
   if (!cluster.session) {
     return {near, contract::MakeReason(v1::STATE_REASON_CODE_AGENT_DISCONNECTED,
                                        {.cluster = cluster.name(), .since = cluster.last_heard})};

@@ -1,23 +1,20 @@
 #include "broker/core/fit.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <algorithm>
-#include <iterator>
 #include <set>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "broker/core/gpu_names.h"
 #include "contract/gpu_types.h"
-#include "contract/sentences.h"
-#include "contract/states.h"
-#include "contract/units.h"
 
 namespace muster::core {
 namespace {
+
+using contract::Lack;
+using contract::LackCode;
 
 constexpr uint64_t kMillis = 1000;
 
@@ -28,20 +25,9 @@ struct Need {
   std::string gpu_type;  // empty: any
   // The type is the name of a resource, which is that of GPUs with any label for a type.
   bool is_of_any_label = false;
+  bool is_type_unclear = false;  // several types of the pool may be meant
   uint64_t gpus = 0;
-  std::vector<std::string> gpu_types;  // that its type may mean, if these are several
 };
-
-// The types of GPUs that there are.
-std::set<std::string> GpuTypesOf(const v1::Pool& pool) {
-  std::set<std::string> types;
-  for (const v1::NodeGroup& group : pool.node_groups()) {
-    for (const auto& [type, count] : group.gpus()) {
-      if (count > 0 && group.count() > 0) types.insert(type);
-    }
-  }
-  return types;
-}
 
 // A type may be the name of a resource, "nvidia.com/mig-1g.5gb"; what is behind its '/' will do.
 bool IsOfType(std::string_view type, std::string_view wanted) {
@@ -51,23 +37,23 @@ bool IsOfType(std::string_view type, std::string_view wanted) {
 
 // On Kubernetes, whose labels are long, a part of one that no other has will do.
 void SpellGpuType(const v1::Pool& pool, Need* need) {
-  std::set<std::string> labels = GpuTypesOf(pool);
+  std::set<std::string> labels = contract::GpuTypesOf(pool);
   std::erase_if(labels, [](const std::string& type) { return type.find('/') != type.npos; });
-  need->gpu_types = contract::FindGpuTypes(need->gpu_type, labels);
-  if (need->gpu_types.size() == 1) need->gpu_type = need->gpu_types.front();
+  const std::vector<std::string> types = contract::FindGpuTypes(need->gpu_type, labels);
+  if (types.size() == 1) need->gpu_type = types.front();
+  need->is_type_unclear = types.size() > 1;
 }
 
 Need NeedOf(const Requirements& job, const v1::Pool& pool, v1::ClusterKind kind) {
   Need need;
   need.cpus = std::max<uint64_t>(1, (job.cpu_millis + kMillis - 1) / kMillis);
   need.memory_bytes = job.memory_bytes;
-  if (job.gpu_millis > 0) {
-    need.gpu_type = job.gpu_type;
-    need.is_of_any_label = kind == v1::CLUSTER_KIND_KUBERNETES && NamesAllGpus(job.gpu_type);
-    need.gpus = (job.gpu_millis + kMillis - 1) / kMillis;
-  }
-  if (kind == v1::CLUSTER_KIND_KUBERNETES && !NamesGpuResource(need.gpu_type))
-    SpellGpuType(pool, &need);
+  if (job.gpu_millis == 0) return need;
+  need.gpus = (job.gpu_millis + kMillis - 1) / kMillis;
+  need.gpu_type = job.gpu_type;
+  if (kind != v1::CLUSTER_KIND_KUBERNETES) return need;
+  need.is_of_any_label = NamesAllGpus(job.gpu_type);
+  if (!NamesGpuResource(need.gpu_type)) SpellGpuType(pool, &need);
   return need;
 }
 
@@ -88,18 +74,14 @@ bool HasMemory(const Need& need, const v1::NodeGroup& group) {
   return group.memory_bytes() == 0 || group.memory_bytes() >= need.memory_bytes;
 }
 
-// "(it has A, B)": the types of GPUs there are; empty: there are none.
-std::string GpuTypesText(const v1::Pool& pool) {
-  constexpr size_t kMaxNamed = 8;  // keeps the message readable
-  std::set<std::string> types = GpuTypesOf(pool);
-  if (types.empty()) return "";
-  const bool is_cut = types.size() > kMaxNamed;
-  if (is_cut) types.erase(std::next(types.begin(), kMaxNamed), types.end());
-  return fmt::format(" (it has {}{})", fmt::join(types, ", "), is_cut ? ", ..." : "");
+bool HasAll(const Need& need, const v1::NodeGroup& group) {
+  return group.cpus() >= need.cpus && HasMemory(need, group) &&
+         (need.gpus == 0 || GpusFor(need, group) >= need.gpus);
 }
 
-Fit TooLittle(std::string lacks, Fit::Shortage shortage) {
-  return {Fit::Verdict::kTooLittle, std::move(lacks), std::move(shortage)};
+Fit TooLittle(LackCode code, const v1::Pool& pool, uint64_t requested, uint64_t available) {
+  return {Fit::Verdict::kTooLittle,
+          {.code = code, .pool = &pool, .requested = requested, .available = available}};
 }
 
 // What the largest node of the pool is short of; a fit if each thing alone is there.
@@ -113,46 +95,18 @@ Fit LacksOnANode(const Need& need, const v1::Pool& pool) {
     memory = std::max(memory, group.memory_bytes());
     has_memory = has_memory || HasMemory(need, group);
   }
-  const std::string kind =
-      need.gpu_type.empty() ? std::string("GPUs") : fmt::format("GPUs of type {}", need.gpu_type);
-  const Fit::Shortage of_gpus{need.gpu_type.empty() ? "gpus" : "gpus:" + need.gpu_type,
-                              need.gpus * kMillis, gpus * kMillis};
-  if (need.gpus > 0 && need.gpu_types.size() > 1) {
-    return TooLittle(fmt::format("pool \"{}\": {}", pool.name(),
-                                 contract::WhichGpuType(need.gpu_type, need.gpu_types, need.gpus)),
-                     of_gpus);
-  }
-  if (need.gpus > 0 && gpus == 0) {
-    const std::string types = GpuTypesText(pool);
-    return TooLittle(fmt::format("pool \"{}\" has no {}{}; {}", pool.name(), kind, types,
-                                 types.empty() ? "choose another pool or cluster (resources.gpus)"
-                                               : contract::HowToAskForGpus(
-                                                     *GpuTypesOf(pool).begin(), need.gpus)),
-                     of_gpus);
-  }
-  if (gpus < need.gpus) {
-    return TooLittle(
-        fmt::format("pool \"{}\" has at most {} {} on a node, {} are needed; ask for at most {} on "
-                    "each node (resources.gpus)",
-                    pool.name(), gpus, kind, need.gpus, gpus),
-        of_gpus);
-  }
+  const auto lacks_gpus = [&](LackCode code) {
+    Fit fit = TooLittle(code, pool, need.gpus * kMillis, gpus * kMillis);
+    fit.lack.gpu_type = need.gpu_type;
+    return fit;
+  };
+  if (need.is_type_unclear) return lacks_gpus(LackCode::kGpuTypeUnclear);
+  if (need.gpus > 0 && gpus == 0) return lacks_gpus(LackCode::kGpuType);
+  if (gpus < need.gpus) return lacks_gpus(LackCode::kGpus);
   if (cpus < need.cpus) {
-    return TooLittle(
-        fmt::format("pool \"{}\" has at most {} cores on a node, {} are needed; ask for at most {} "
-                    "(resources.cpus)",
-                    pool.name(), cpus, need.cpus, cpus),
-        {"cpus", need.cpus * kMillis, cpus * kMillis});
+    return TooLittle(LackCode::kCores, pool, need.cpus * kMillis, cpus * kMillis);
   }
-  if (!has_memory) {
-    return TooLittle(
-        fmt::format(
-            "pool \"{}\" has at most {} of memory on a node, {} are needed; ask for at most "
-            "{} (resources.memory)",
-            pool.name(), contract::FormatBytes(memory), contract::FormatBytes(need.memory_bytes),
-            contract::FormatBytes(memory)),
-        {"memory", need.memory_bytes, memory});
-  }
+  if (!has_memory) return TooLittle(LackCode::kMemory, pool, need.memory_bytes, memory);
   return {};
 }
 
@@ -161,42 +115,20 @@ Fit CheckNodes(const Requirements& job, const v1::Pool& pool, v1::ClusterKind ki
   const uint64_t nodes = job.nodes;
   uint64_t good = 0;
   for (const v1::NodeGroup& group : pool.node_groups()) {
-    if (group.cpus() >= need.cpus && HasMemory(need, group) && GpusFor(need, group) >= need.gpus) {
-      good += group.count();
-    }
+    if (HasAll(need, group)) good += group.count();
   }
   if (good == 0) {
     if (Fit fit = LacksOnANode(need, pool); !fit.now()) return fit;
-    return TooLittle(
-        fmt::format("pool \"{}\" has no node with all that is needed at once; ask for less of one "
-                    "of them (resources.cpus, resources.memory, resources.gpus)",
-                    pool.name()),
-        {"nodes", nodes, 0});
+    return TooLittle(LackCode::kAllAtOnce, pool, nodes, 0);
   }
   const uint64_t most = pool.max_nodes() > 0 ? std::min<uint64_t>(good, pool.max_nodes()) : good;
   if (good < nodes) {
-    return TooLittle(
-        fmt::format("pool \"{}\" has {} node{} with what each needs (resources), {} are needed; "
-                    "ask for at most {} (nodes)",
-                    pool.name(), good, good == 1 ? "" : "s", nodes, most),
-        {"nodes", nodes, most});
+    Fit fit = TooLittle(LackCode::kNodes, pool, nodes, most);
+    fit.lack.good_nodes = good;
+    return fit;
   }
-  if (pool.max_nodes() > 0 && pool.max_nodes() < nodes) {
-    return TooLittle(
-        fmt::format("pool \"{}\" gives a run at most {} nodes, {} are needed; ask for at most {} "
-                    "(nodes)",
-                    pool.name(), pool.max_nodes(), nodes, pool.max_nodes()),
-        {"nodes", nodes, pool.max_nodes()});
-  }
+  if (most < nodes) return TooLittle(LackCode::kNodesOfARun, pool, nodes, most);
   return {};
-}
-
-// Why the pool takes nobody's jobs now.
-Fit TakesNoJobs(const v1::Pool& pool) {
-  const v1::StateReason reason =
-      contract::MakeReason(v1::STATE_REASON_CODE_POOL_UNAVAILABLE,
-                           {.scheduler_reason = pool.state(), .pool = pool.name()});
-  return {Fit::Verdict::kNotNow, reason.message(), std::nullopt, &pool};
 }
 
 Fit CheckPool(const Requirements& job, const v1::Pool& pool, v1::ClusterKind kind) {
@@ -204,19 +136,16 @@ Fit CheckPool(const Requirements& job, const v1::Pool& pool, v1::ClusterKind kin
   // same as none: the cluster is asked by trying.
   const bool knows_nodes = kind != v1::CLUSTER_KIND_KUBERNETES || pool.node_groups_size() > 0;
   if (Fit fit = knows_nodes ? CheckNodes(job, pool, kind) : Fit{}; !fit.now()) return fit;
-  if (pool.has_max_time_limit() && job.time_limit_s.has_value() &&
-      *job.time_limit_s > pool.max_time_limit().seconds()) {
-    const std::string most =
-        contract::FormatDuration(absl::Seconds(pool.max_time_limit().seconds()));
+  const int64_t most_s = pool.max_time_limit().seconds();
+  if (pool.has_max_time_limit() && job.time_limit_s.has_value() && *job.time_limit_s > most_s) {
     return {Fit::Verdict::kTooShort,
-            fmt::format("pool \"{}\" has a time limit of {}, {} are needed; ask for at most {} "
-                        "(time_limit)",
-                        pool.name(), most,
-                        contract::FormatDuration(absl::Seconds(*job.time_limit_s)), most),
-            Fit::Shortage{"time_limit", static_cast<uint64_t>(*job.time_limit_s),
-                          static_cast<uint64_t>(pool.max_time_limit().seconds())}};
+            {.code = LackCode::kTimeLimit,
+             .pool = &pool,
+             .requested = static_cast<uint64_t>(*job.time_limit_s),
+             .available = static_cast<uint64_t>(most_s)}};
   }
-  return pool.available() ? Fit{} : TakesNoJobs(pool);
+  if (pool.available()) return {};
+  return {Fit::Verdict::kNotNow, {.code = LackCode::kOpenPool, .pool = &pool}};
 }
 
 const v1::Pool* DefaultPool(const v1::Inventory& inventory) {
@@ -233,120 +162,71 @@ const v1::Pool* FindPool(const v1::Inventory& inventory, std::string_view name) 
   return nullptr;
 }
 
-std::string NoSuchPool(const Requirements& job, std::string_view wanted,
-                       const v1::Inventory& inventory) {
-  constexpr int kMaxNamed = 8;  // keeps the message readable
-  std::string known;
-  for (int i = 0; i < std::min(kMaxNamed, inventory.pools_size()); ++i) {
-    known += fmt::format("{}\"{}\"", i > 0 ? ", " : "", inventory.pools(i).name());
-  }
-  if (inventory.pools_size() > kMaxNamed) known += ", ...";
-  const bool is_namespace = job.pool_is_namespace;
-  return fmt::format(
-      "{} \"{}\" (it has {})",
-      is_namespace ? "kubernetes.namespace: its agent works in no namespace" : "it has no pool",
-      wanted, known.empty() ? "none" : known);
-}
-
-// Why a job with roles cannot run there; empty: it can.
-std::string LacksRoles(const Requirements& job, v1::ClusterKind kind) {
-  if (job.roles == RolesNeed::kNone || kind == v1::CLUSTER_KIND_SLURM) return "";
-  if (kind != v1::CLUSTER_KIND_KUBERNETES) {
-    return fmt::format(
-        "it is of kind {}, and the job has roles, which only Slurm and Kubernetes run",
-        contract::Name(kind));
-  }
-  if (job.roles != RolesNeed::kSharedNodes) return "";
-  return "it is of kind kubernetes, and the job has roles that share nodes, which only Slurm runs; "
-         "give each role nodes of its own (roles[].first_node), or choose a cluster of kind slurm";
+// Why a job with roles cannot run there.
+LackCode LacksRoles(RolesNeed roles, v1::ClusterKind kind) {
+  if (roles == RolesNeed::kNone || kind == v1::CLUSTER_KIND_SLURM) return LackCode::kNothing;
+  if (kind != v1::CLUSTER_KIND_KUBERNETES) return LackCode::kRoles;
+  return roles == RolesNeed::kSharedNodes ? LackCode::kSharedRoles : LackCode::kNothing;
 }
 
 // Likewise for its image, or for the want of one.
-std::string LacksImages(const Requirements& job, const PutCluster& cluster) {
+LackCode LacksImages(ImageNeed image, const PutCluster& cluster) {
   const v1::ImageSupport images = cluster.inventory.images();
-  if (job.image == ImageNeed::kNone) {
-    if (images != v1::IMAGE_SUPPORT_REQUIRED) return "";
-    return "it runs only jobs with an image, and the job has none; name one, or have the cluster's "
-           "operator set a default";
+  if (image == ImageNeed::kNone) {
+    return images == v1::IMAGE_SUPPORT_REQUIRED ? LackCode::kImage : LackCode::kNothing;
   }
-  if (cluster.kind == v1::CLUSTER_KIND_MACHINES && images != v1::IMAGE_SUPPORT_OPTIONAL) {
-    return "it is of kind machines and runs no containers, and the job has an image; have the "
-           "cluster's operator install podman, docker, enroot or apptainer on each machine, or "
-           "choose another cluster";
-  }
-  if (images == v1::IMAGE_SUPPORT_NONE) return "it runs no containers, and the job has an image";
-  if (job.image == ImageNeed::kFile && cluster.kind != v1::CLUSTER_KIND_SLURM) {
-    return fmt::format("it is of kind {}, and the job's image is a file, which only Slurm runs",
-                       contract::Name(cluster.kind));
-  }
-  return "";
+  const bool runs_none = cluster.kind == v1::CLUSTER_KIND_MACHINES
+                             ? images != v1::IMAGE_SUPPORT_OPTIONAL
+                             : images == v1::IMAGE_SUPPORT_NONE;
+  if (runs_none) return LackCode::kContainers;
+  const bool is_lost = image == ImageNeed::kFile && cluster.kind != v1::CLUSTER_KIND_SLURM;
+  return is_lost ? LackCode::kImageFile : LackCode::kNothing;
 }
 
-// Likewise for the files that it brings along.
-std::string LacksUploads(const Requirements& job, const PutCluster& cluster) {
-  if (!job.brings_files || cluster.inventory.takes_uploads()) return "";
-  return "its agent takes no files that jobs bring along, as those of older versions do, and the "
-         "job brings some (uploads: a local workdir or file_mounts); have its operator update the "
-         "agent, or copy them there yourself and name that directory by its absolute path, or "
-         "choose another cluster";
+// Why no cluster of that kind, or with what that agent can do, can run the job.
+LackCode LacksKind(const Requirements& job, const PutCluster& cluster) {
+  const bool is_slurm = cluster.kind == v1::CLUSTER_KIND_SLURM;
+  const bool is_kubernetes = cluster.kind == v1::CLUSTER_KIND_KUBERNETES;
+  const bool is_machines = cluster.kind == v1::CLUSTER_KIND_MACHINES;
+  if (job.needs_slurm && !is_slurm) return LackCode::kSlurm;
+  if (job.needs_kubernetes && !is_kubernetes) return LackCode::kKubernetes;
+  if (LackCode code = LacksRoles(job.roles, cluster.kind); code != LackCode::kNothing) return code;
+  if (LackCode code = LacksImages(job.image, cluster); code != LackCode::kNothing) return code;
+  if (job.brings_files && !cluster.inventory.takes_uploads()) return LackCode::kUploads;
+  if (job.gpu_millis % kMillis != 0 && !is_machines) return LackCode::kPartsOfGpus;
+  if (!job.machine_file_field.empty() && !is_machines) return LackCode::kMachineFile;
+  return LackCode::kNothing;
 }
 
-// Likewise for a share of a GPU.
-std::string LacksShares(const Requirements& job, v1::ClusterKind kind) {
-  if (kind == v1::CLUSTER_KIND_MACHINES) return "";
-  if (job.gpu_millis % kMillis == 0) return "";
-  v1::GpuRequest gpus;
-  gpus.set_type(job.gpu_type);
-  gpus.set_count_millis(job.gpu_millis);
-  return fmt::format(
-      "it is of kind {}, which gives GPUs whole, and the job asks for {} "
-      "(resources.gpus); ask for whole GPUs, or choose a cluster of kind "
-      "machines",
-      contract::Name(kind), contract::FormatGpus(gpus));
-}
-
-// The fit of what the job needs; one that has refused the job all the same never fits.
-Fit UnlessRefused(Fit fit, const Requirements& job, const PutCluster& cluster) {
-  if (!fit.ever() || !job.refused_by.contains(cluster.name)) return fit;
-  return {Fit::Verdict::kRefused,
-          "its agent refused the job when it was submitted, in words that the job's history has; "
-          "submit it again once that has changed"};
-}
-
-Fit WrongKindFor(std::string resource, std::string lacks) {
-  return {Fit::Verdict::kWrongKind, std::move(lacks), Fit::Shortage{std::move(resource)}};
-}
-
-// Why no cluster of that kind can run the job; a fit: one could.
 Fit CheckKind(const Requirements& job, const PutCluster& cluster) {
-  if (job.needs_slurm && cluster.kind != v1::CLUSTER_KIND_SLURM) {
-    return WrongKindFor(
-        "kind", fmt::format("it is of kind {}, and the job has options of Slurm (a slurm section, "
-                            "or a batch script that needs it)",
-                            contract::Name(cluster.kind)));
+  const LackCode code = LacksKind(job, cluster);
+  if (code == LackCode::kNothing) return {};
+  Fit fit{Fit::Verdict::kWrongKind, {.code = code, .kind = cluster.kind}};
+  if (code == LackCode::kPartsOfGpus) {
+    fit.lack.asked = job.gpu_type;
+    fit.lack.requested = job.gpu_millis;
   }
-  if (job.needs_kubernetes && cluster.kind != v1::CLUSTER_KIND_KUBERNETES) {
-    return WrongKindFor(
-        "kind", fmt::format("it is of kind {}, and the job has a kubernetes section; take the "
-                            "section out, or choose a cluster of kind kubernetes "
-                            "(placement.clusters)",
-                            contract::Name(cluster.kind)));
+  if (code == LackCode::kMachineFile) fit.lack.asked = job.machine_file_field;
+  return fit;
+}
+
+Fit CheckPools(const Requirements& job, const PutCluster& cluster) {
+  if (job.pools.empty()) {
+    if (const v1::Pool* pool = DefaultPool(cluster.inventory))
+      return CheckPool(job, *pool, cluster.kind);
+    return {Fit::Verdict::kNoPool, {.code = LackCode::kAnyPool}};
   }
-  if (std::string lacks = LacksRoles(job, cluster.kind); !lacks.empty())
-    return WrongKindFor("roles", std::move(lacks));
-  if (std::string lacks = LacksImages(job, cluster); !lacks.empty())
-    return WrongKindFor("image", std::move(lacks));
-  if (std::string lacks = LacksUploads(job, cluster); !lacks.empty())
-    return WrongKindFor("uploads", std::move(lacks));
-  if (std::string lacks = LacksShares(job, cluster.kind); !lacks.empty())
-    return WrongKindFor("gpus", std::move(lacks));
-  if (!job.machine_file_field.empty() && cluster.kind != v1::CLUSTER_KIND_MACHINES) {
-    return WrongKindFor(
-        "inputs", fmt::format("it does not see the files of your machine, and {} names one; copy "
-                              "the data there and write lustre:///path",
-                              job.machine_file_field));
+  Fit best{Fit::Verdict::kNotNamed, {.code = LackCode::kNotNamed}};
+  for (const std::string& name : job.pools) {
+    Fit fit{Fit::Verdict::kNoPool,
+            {.code = job.pool_is_namespace ? LackCode::kNamespace : LackCode::kPool,
+             .inventory = &cluster.inventory,
+             .asked = name}};
+    if (const v1::Pool* pool = FindPool(cluster.inventory, name))
+      fit = CheckPool(job, *pool, cluster.kind);
+    if (fit.verdict > best.verdict) best = std::move(fit);
   }
-  return {};
+  return best;
 }
 
 }  // namespace
@@ -354,24 +234,15 @@ Fit CheckKind(const Requirements& job, const PutCluster& cluster) {
 Fit CheckFit(const Requirements& job, const PutCluster& cluster) {
   const auto& named = job.clusters;
   if (!named.empty() && std::find(named.begin(), named.end(), cluster.name) == named.end()) {
-    return {Fit::Verdict::kNotNamed, "the job names other clusters"};
+    return {Fit::Verdict::kNotNamed, {.code = LackCode::kNotNamed}};
   }
   if (Fit fit = CheckKind(job, cluster); !fit.now()) return fit;
-  if (job.pools.empty()) {
-    const v1::Pool* pool = DefaultPool(cluster.inventory);
-    if (pool == nullptr)
-      return {Fit::Verdict::kNoPool, "it has no pool", Fit::Shortage{.resource = "pool"}};
-    return UnlessRefused(CheckPool(job, *pool, cluster.kind), job, cluster);
+  Fit fit = CheckPools(job, cluster);
+  // An agent that has refused the job knows better than the inventory.
+  if (fit.ever() && job.refused_by.contains(cluster.name)) {
+    return {Fit::Verdict::kRefused, {.code = LackCode::kRefused}};
   }
-  Fit best{Fit::Verdict::kNotNamed, ""};
-  for (const std::string& name : job.pools) {
-    const v1::Pool* pool = FindPool(cluster.inventory, name);
-    Fit fit = pool != nullptr ? CheckPool(job, *pool, cluster.kind)
-                              : Fit{Fit::Verdict::kNoPool, NoSuchPool(job, name, cluster.inventory),
-                                    Fit::Shortage{.resource = "pool"}};
-    if (fit.verdict > best.verdict) best = std::move(fit);
-  }
-  return UnlessRefused(std::move(best), job, cluster);
+  return fit;
 }
 
 }  // namespace muster::core

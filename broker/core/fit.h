@@ -1,14 +1,10 @@
-// Whether a cluster could run a job, and why not: in words, and in numbers where there are any.
+// Whether a cluster could run a job, and why not.
 #ifndef MUSTER_BROKER_CORE_FIT_H_
 #define MUSTER_BROKER_CORE_FIT_H_
 
-#include <cstdint>
-#include <optional>
-#include <string>
-
 #include "broker/core/changes.h"
 #include "broker/core/requirements.h"
-#include "muster/v1/cluster.pb.h"
+#include "contract/lacks.h"
 
 namespace muster::core {
 
@@ -26,16 +22,8 @@ struct Fit {
   };
 
   Verdict verdict = Verdict::kFits;
-  std::string lacks = "";  // e.g. `pool "gpu" has 2 nodes with 8 GPUs of type h100, 4 are needed`;
-                           // empty if it fits
-  // What it is that it lacks, where it is one thing: in the units of v1::Shortage.
-  struct Shortage {
-    std::string resource;
-    uint64_t requested = 0;
-    uint64_t available = 0;
-  };
-  std::optional<Shortage> shortage = std::nullopt;
-  const v1::Pool* pool = nullptr;  // of kNotNow, in the cluster's inventory
+  // What it lacks. Holds as long as the requirements and the inventory that were looked at.
+  contract::Lack lack = {};
 
   bool now() const { return verdict == Verdict::kFits; }
   // Whether waiting could help.

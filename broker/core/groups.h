@@ -18,7 +18,7 @@
 
 namespace muster::core {
 
-struct Lane;
+struct ProjectQueue;
 
 struct Group {
   uint32_t id = 0;
@@ -26,15 +26,16 @@ struct Group {
   uint64_t jobs = 0;  // that have not ended
   JobLine line;       // those of them that are queued and may be placed
 
-  Lane* lane = nullptr;        // never null once it is in use
-  std::optional<Turn> listed;  // where it stands in its lane
+  ProjectQueue* project = nullptr;  // of its lane; never null once it is in use
+  std::optional<Turn> listed;       // where it stands in its project; nothing: its line is empty
+  uint64_t fitted_at = 0;           // the version of Refits that its lane is right for, at least
 };
 
 class Groups {
  public:
   // Null: no such group.
   Group* Find(const Requirements& requirements) const;
-  // Of a job that has not ended.
+  // Null: no group has this id, which is below end_id().
   Group* at(uint32_t id) const { return by_id_[id].get(); }
   // The requirements must not be known yet. Ids of groups that are gone are used again.
   Group* Add(Requirements requirements);
@@ -48,6 +49,7 @@ class Groups {
     }
   }
   size_t size() const { return index_.size(); }
+  size_t end_id() const { return by_id_.size(); }
 
  private:
   static const Requirements& KeyOf(const Group* group) { return group->requirements; }

@@ -81,7 +81,7 @@ absl::Status Core::Impl::CheckHold(const Hold& in) const {
                           : is_stopping     ? "is being canceled"
                           : it->second.state() == v1::JOB_STATE_PENDING
                               ? "a node has it, or it is ending; to keep it back, cancel it and "
-                                "submit it again with --hold"
+                                "submit it again as a job that is held"
                               : contract::Name(it->second.state()));
   }
   if (count == 0) return absl::OkStatus();

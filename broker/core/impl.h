@@ -21,9 +21,10 @@
 #include "broker/core/fit.h"
 #include "broker/core/groups.h"
 #include "broker/core/job_table.h"
-#include "broker/core/lanes.h"
+#include "broker/core/refits.h"
 #include "broker/core/request_memory.h"
 #include "broker/core/retry_queue.h"
+#include "broker/core/waiting_tree.h"
 
 namespace muster::core {
 
@@ -130,14 +131,10 @@ class Core::Impl {
   // Null: no such cluster.
   Cluster* FindCluster(std::string_view name) const;
   Cluster* AddCluster(std::string name);
-  // The clusters whose last inventory fits, connected or not.
-  ClusterSet FittingClusters(const Requirements& requirements) const;
-  // To be called when what the cluster has is another than before.
-  void Refit(Cluster* cluster);
   void PutNow(const Cluster& cluster, Step& step);
-  // What each cluster lacks, the nearest first, at most a few; of a job for Slurm alone those of
-  // that kind, if there are any.
-  std::string DescribeLacks(const Requirements& requirements, const Refusals& refused) const;
+  // What each cluster lacks, the nearest first; of a job for Slurm alone those of that kind.
+  std::vector<contract::ClusterLack> LacksOf(const Requirements& requirements,
+                                             const Refusals& refused) const;
   std::string KnownClusters() const;
 
   // ---- sessions.cc
@@ -167,7 +164,20 @@ class Core::Impl {
   // `transition` has the evidence and the kind.
   void MoveJob(const v1::Run& run, RunId id, v1::Transition transition, Step& step);
 
+  // ---- refit.cc
+  // The clusters whose last inventory fits, connected or not.
+  ClusterSet FittingClusters(const Requirements& requirements) const;
+  // The group of such jobs; made if there is none yet.
+  Group* GroupFor(Requirements requirements);
+  // One job of the group has ended; the last one takes the group along.
+  void LeaveGroup(uint32_t id);
+  // Puts the group into the right lane, whatever has changed. Takes what it costs from the budget.
+  void Refit(Group* group, int64_t* budget);
+  // Goes on with the pass over all groups until the budget is used up.
+  void RefitSome(int64_t* budget);
+
   // ---- place.cc
+  struct Contender;
   void AssignNext(Lane* lane, Cluster* cluster, Step& step,
                   std::map<SessionId, std::vector<agent::v1::Assignment>>* assignments);
   static Cluster* FirstWithRoom(const ClusterSet& fits, size_t* from);
@@ -180,10 +190,13 @@ class Core::Impl {
   // The job becomes QUEUED, or is no longer; it waits in line if it is ready.
   void Enqueue(uint64_t id, const Job& job);
   void Dequeue(uint64_t id, const Job& job);
-  // The group of such jobs; made if there is none yet.
-  Group* GroupFor(Requirements requirements);
-  // One job of the group has ended; the last one takes the group along.
-  void LeaveGroup(uint32_t id);
+
+  // ---- invariants.cc
+  // `in_line`: how many jobs are ready; `by_group`: how many each group has.
+  absl::Status CheckWaiting(uint64_t in_line,
+                            const absl::flat_hash_map<uint32_t, uint64_t>& by_group) const;
+  // Where the group is known to be right, its lane is.
+  absl::Status CheckLaneOf(const Group& group) const;
 
   const Options options_;
   const std::string instance_;
@@ -196,7 +209,8 @@ class Core::Impl {
   uint64_t queued_ = 0;
   RetryQueue retries_;
   Groups groups_;
-  Lanes lanes_;
+  WaitingTree waiting_;
+  Refits refits_;
   RequestMemory requests_;
   // The job_sequence of jobs that had ended and were edited lately: until the readers of the store
   // see the edit, only this tells that one decided before it is out of date.

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "broker/core/impl.h"
 #include "broker/core/run_stage.h"
 #include "contract/states.h"
@@ -13,15 +15,49 @@ absl::Status Wrong(fmt::format_string<Args...> format, Args&&... args) {
   return absl::InternalError(ToAbsl(fmt::format(format, std::forward<Args>(args)...)));
 }
 
-absl::Status CheckLane(const Lane& lane) {
-  for (const auto& [turn, group] : lane.waiting) {
-    if (group->lane != &lane) return Wrong("group {} is listed in a lane not its own", group->id);
+absl::Status CheckGroup(const Group& group) {
+  if (group.project == nullptr) return Wrong("group {} has no lane", group.id);
+  const ProjectQueue& project = *group.project;
+  const auto own = project.lane->projects.find(group.requirements.project);
+  if (own == project.lane->projects.end() || &own->second != &project) {
+    return Wrong("group {} is in a project not its own", group.id);
+  }
+  if (group.listed.has_value() == group.line.empty()) {
+    return Wrong("group {} waits and is not listed, or the reverse", group.id);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckProject(const std::string& name, const ProjectQueue& project, const Lane& lane) {
+  if (project.lane != &lane) return Wrong("project {} is listed in a lane not its own", name);
+  if (project.listed.has_value() == project.waiting.empty() ||
+      (project.listed && *project.listed != project.waiting.begin()->first)) {
+    return Wrong("project {} is not listed at its first turn", name);
+  }
+  for (const auto& [turn, group] : project.waiting) {
+    if (group->project != &project) {
+      return Wrong("group {} is listed in a project not its own", group->id);
+    }
     if (group->listed != turn) return Wrong("group {} is listed at another turn", group->id);
     if (group->line.empty() || group->line.front() != turn) {
       return Wrong("group {} is listed with job {}, which is not its first", group->id, turn.job);
     }
   }
   return absl::OkStatus();
+}
+
+absl::Status CheckLane(const Lane& lane) {
+  size_t waiting = 0;
+  for (const auto& [name, project] : lane.projects) {
+    if (absl::Status status = CheckProject(name, project, lane); !status.ok()) return status;
+    if (!project.listed) continue;
+    ++waiting;
+    const auto listed = lane.waiting.find(*project.listed);
+    if (listed == lane.waiting.end() || listed->second != &project) {
+      return Wrong("project {} waits and is not listed in its lane", name);
+    }
+  }
+  return waiting == lane.waiting.size() ? absl::OkStatus() : Wrong("a lane lists too much");
 }
 
 }  // namespace
@@ -75,24 +111,40 @@ absl::Status Core::Impl::CheckInvariants() const {
   }
   if (running != active) return Wrong("{} runs are active for {} active jobs", running, active);
   if (queued != queued_) return Wrong("{} jobs are queued, counted {}", queued, queued_);
-  uint64_t in_queues = 0;
-  absl::Status status;
-  groups_.ForEach([&](const Group* group) {
-    in_queues += group->line.size();
-    if (group->jobs == 0 || group->jobs != by_group[group->id])
-      status = Wrong("group {} counts wrongly", group->id);
-    if (group->lane == nullptr) status = Wrong("group {} has no lane", group->id);
-    if (group->listed.has_value() == group->line.empty()) {
-      status = Wrong("group {} waits and is not listed, or the reverse", group->id);
-    }
-  });
-  lanes_.ForEach([&](const Lane* lane) { status.Update(CheckLane(*lane)); });
-  if (!status.ok()) return status;
-  if (in_queues != in_line) {
-    return Wrong("{} jobs stand in queues, {} are ready", in_queues, in_line);
-  }
+  if (absl::Status status = CheckWaiting(in_line, by_group); !status.ok()) return status;
   if (waiting != retries_.size()) {
     return Wrong("{} jobs wait for another run, {} times are kept", waiting, retries_.size());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Core::Impl::CheckWaiting(
+    uint64_t in_line, const absl::flat_hash_map<uint32_t, uint64_t>& by_group) const {
+  uint64_t in_lines = 0;
+  absl::Status status;
+  groups_.ForEach([&](const Group* group) {
+    in_lines += group->line.size();
+    const auto jobs = by_group.find(group->id);
+    if (jobs == by_group.end() || jobs->second != group->jobs) {
+      status.Update(Wrong("group {} counts wrongly", group->id));
+    }
+    status.Update(CheckGroup(*group));
+    status.Update(CheckLaneOf(*group));
+  });
+  waiting_.ForEachLane([&](const Lane* lane) { status.Update(CheckLane(*lane)); });
+  if (!status.ok()) return status;
+  if (in_lines != in_line) return Wrong("{} jobs stand in lines, {} are ready", in_lines, in_line);
+  return absl::OkStatus();
+}
+
+absl::Status Core::Impl::CheckLaneOf(const Group& group) const {
+  const ClusterSet& in_lane = group.project->lane->fits;
+  for (const auto& [name, cluster] : clusters_by_name_) {
+    if (Refits::IsStale(group, *cluster)) continue;
+    const bool is_in = std::find(in_lane.begin(), in_lane.end(), cluster) != in_lane.end();
+    if (CheckFit(group.requirements, cluster->saved).now() != is_in) {
+      return Wrong("group {} is in a lane that is wrong about cluster {}", group.id, name);
+    }
   }
   return absl::OkStatus();
 }

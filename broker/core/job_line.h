@@ -1,20 +1,18 @@
 // The queued jobs of one group: higher priority first, then the lower id.
 //
-// 8 B for each job. A job that leaves from the middle leaves a mark behind, and the marks are swept
-// once they are half of the queue, so that a cancel costs O(1) in the long run. Owner: the core's
-// thread.
+// One job alone costs nothing beside the line itself, so that a million groups may have one each.
+// More cost 8 B for each job. A job that leaves from the middle leaves a mark behind, and the marks
+// are swept once they are half of the line, so that a cancel costs O(1) in the long run. Owner: the
+// core's thread.
 #ifndef MUSTER_BROKER_CORE_JOB_LINE_H_
 #define MUSTER_BROKER_CORE_JOB_LINE_H_
 
 #include <compare>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
-#include <functional>
-#include <map>
+#include <memory>
 #include <utility>
-
-#include "absl/container/flat_hash_set.h"
+#include <variant>
 
 namespace muster::core {
 
@@ -36,23 +34,26 @@ struct Turn {
 
 class JobLine {
  public:
-  // The job must not be in the queue.
+  JobLine();
+  ~JobLine();
+  JobLine(const JobLine&) = delete;
+  JobLine& operator=(const JobLine&) = delete;
+
+  // The job must not be in the line.
   void Push(Turn turn);
-  // The job must be in the queue.
+  // The job must be in the line.
   void Remove(Turn turn);
 
-  bool empty() const { return size_ == 0; }
-  size_t size() const { return size_; }
-  // The queue must not be empty.
+  bool empty() const { return std::holds_alternative<std::monostate>(jobs_); }
+  size_t size() const;
+  // The line must not be empty.
   Turn front() const;
 
  private:
-  void DropRemovedFront();
-  void Sweep();
+  class Many;
 
-  std::map<int32_t, std::deque<uint64_t>, std::greater<>> lines_;  // none is empty
-  absl::flat_hash_set<Turn> removed_;  // still in a line; never the first of the first line
-  size_t size_ = 0;
+  // None, one, or a line that has had several; it has one job at least.
+  std::variant<std::monostate, Turn, std::unique_ptr<Many>> jobs_;
 };
 
 }  // namespace muster::core

@@ -19,44 +19,60 @@ Cluster* Core::Impl::FirstWithRoom(const ClusterSet& fits, size_t* from) {
   return nullptr;
 }
 
+// The lanes that may have the next job, by its turn. A lane may be here several times; what counts
+// is the one whose turn is that of its first job.
+struct Core::Impl::Contender {
+  Turn turn;
+  Lane* lane;
+  size_t from = 0;  // clusters of the lane before this one have no room
+  bool operator>(const Contender& other) const { return turn > other.turn; }
+};
+
 bool Core::Impl::PlaceJobs(absl::Time now, Output* out) {
-  struct Contender {
-    Turn turn;
-    Lane* lane;
-    size_t from;  // clusters of the lane before this one have no room
-    bool operator>(const Contender& other) const { return turn > other.turn; }
-  };
   Step step = Begin(now, out);
+  waiting_.DropLanesWithoutGroups();
+  int64_t checks = options_.max_fit_checks_per_round;
+  RefitSome(&checks);
+
   std::priority_queue<Contender, std::vector<Contender>, std::greater<>> contenders;
-  lanes_.ForEach([&](Lane* lane) {
-    size_t from = 0;
-    if (!lane->waiting.empty() && FirstWithRoom(lane->fits, &from) != nullptr) {
-      contenders.push({lane->waiting.begin()->first, lane, from});
+  const auto contend = [&](Lane* lane, size_t from) {
+    if (!lane->empty() && FirstWithRoom(lane->fits, &from) != nullptr) {
+      contenders.push({lane->first_turn(), lane, from});
     }
-  });
+  };
+  waiting_.ForEachLane([&](Lane* lane) { contend(lane, 0); });
   std::map<SessionId, std::vector<agent::v1::Assignment>> assignments;
   int assigned = ResendRuns(options_.max_assignments_per_round, step);
-  while (!contenders.empty() && assigned < options_.max_assignments_per_round) {
-    Contender next = contenders.top();
+  checks = options_.max_fit_checks_per_round;
+  while (!contenders.empty() && assigned < options_.max_assignments_per_round && checks > 0) {
+    const Contender next = contenders.top();
     contenders.pop();
-    Cluster* cluster = FirstWithRoom(next.lane->fits, &next.from);
+    if (next.lane->empty() || next.lane->first_turn() != next.turn) continue;
+    size_t from = next.from;
+    Cluster* cluster = FirstWithRoom(next.lane->fits, &from);
     if (cluster == nullptr) continue;
+    Group* group = next.lane->first_group();
+    if (Refits::IsStale(*group, *cluster)) {
+      Refit(group, &checks);
+      // It may be in another lane now, and the next of this one come first.
+      if (group->project->lane != next.lane) contend(group->project->lane, 0);
+      contend(next.lane, from);
+      continue;
+    }
     AssignNext(next.lane, cluster, step, &assignments);
     ++assigned;
-    if (next.lane->waiting.empty()) continue;
-    next.turn = next.lane->waiting.begin()->first;
-    contenders.push(next);
+    contend(next.lane, from);
   }
   for (auto& [session, batch] : assignments) {
     out->effects.push_back(SendAssignments{session, std::move(batch)});
   }
   Finish(step);
-  return assigned == options_.max_assignments_per_round;
+  return assigned == options_.max_assignments_per_round || checks <= 0 || !refits_.is_done();
 }
 
 void Core::Impl::AssignNext(Lane* lane, Cluster* cluster, Step& step,
                             std::map<SessionId, std::vector<agent::v1::Assignment>>* assignments) {
-  const uint64_t id = lane->waiting.begin()->first.job;
+  const uint64_t id = lane->first_turn().job;
   Job& job = jobs_.at(id);
   Dequeue(id, job);
   job.set_state(v1::JOB_STATE_PENDING);

@@ -155,7 +155,7 @@ void Core::Impl::Welcome(Cluster* cluster, SessionId session, agent::v1::AgentHe
   cluster->scheduler_calls.clear();
   sessions_.emplace(session, cluster);
   PutNow(*cluster, step);
-  if (!same_inventory) Refit(cluster);
+  if (!same_inventory) refits_.ClusterChanged(cluster);
 
   SendToAgent send;
   send.session = session;
@@ -287,7 +287,7 @@ void Core::Impl::TakeInventory(Cluster* cluster, v1::Inventory& inventory, Step&
   if (same) return;
   cluster->saved.last_seen = step.now;
   PutNow(*cluster, step);
-  Refit(cluster);
+  refits_.ClusterChanged(cluster);
 }
 
 void Core::Impl::On(AgentGone& in, Step& step) {

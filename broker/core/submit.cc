@@ -10,6 +10,7 @@
 #include "broker/core/rerun_id.h"
 #include "contract/characters.h"
 #include "contract/errors.h"
+#include "contract/lacks.h"
 #include "contract/slurm_only.h"
 #include "contract/slurm_options.h"
 #include "contract/text.h"
@@ -35,19 +36,6 @@ std::string DescribeRefusals(const Refusals& refused) {
     text += fmt::format("; cluster \"{}\" refused it: {}", cluster, cut);
   }
   return text;
-}
-
-// Why no cluster takes a job that is for Slurm alone: what keeps it from the others comes first,
-// for it can be mended. `lacks`: what the clusters of kind slurm lack; empty: there are none.
-std::string ForSlurmAlone(const v1::JobSpec& spec, const std::string& why,
-                          const std::string& lacks) {
-  const std::string reason = fmt::format("only Slurm can take it because {}", why);
-  if (!lacks.empty()) return fmt::format("{}; {}", reason, lacks);
-  if (spec.placement().clusters().empty())
-    return fmt::format("{}, and no cluster of kind slurm is known; do without it", reason);
-  return fmt::format(
-      "{}, and placement.clusters names no cluster of kind slurm; do without it, or name one",
-      reason);
 }
 
 // The error of one request of several. Programs find which one in the details, by `request`.
@@ -182,8 +170,10 @@ absl::Status Core::Impl::Examine(const SubmitItem& item, Batch& batch) {
     candidate.requirements = RequirementsOf(*item.spec);
     for (const auto& [cluster, words] : item.refused_by)
       candidate.requirements.refused_by.insert(cluster);
-    const Group* alike = groups_.Find(candidate.requirements);
-    if (alike == nullptr || alike->lane->fits.empty()) {
+    Group* alike = groups_.Find(candidate.requirements);
+    int64_t unbounded = 0;
+    if (alike != nullptr) Refit(alike, &unbounded);
+    if (alike == nullptr || alike->project->lane->fits.empty()) {
       if (absl::Status status = CheckNamedClusters(*item.spec); !status.ok()) return status;
       if (absl::Status status = CheckPlaceable(*item.spec, candidate.requirements, item.refused_by);
           !status.ok())
@@ -213,11 +203,10 @@ absl::Status Core::Impl::CheckPlaceable(const v1::JobSpec& spec, const Requireme
   for (const auto& [name, cluster] : clusters_by_name_) {
     if (CheckFit(requirements, cluster->saved).ever()) return absl::OkStatus();
   }
-  const std::string lacks = DescribeLacks(requirements, refused);
-  const std::string slurm = contract::WhySlurmOnly(spec);
-  return contract::Error(absl::StatusCode::kFailedPrecondition, "CANNOT_BE_PLACED",
-                         fmt::format("no cluster can ever run this job: {}",
-                                     slurm.empty() ? lacks : ForSlurmAlone(spec, slurm, lacks)));
+  return contract::Error(
+      absl::StatusCode::kFailedPrecondition, "CANNOT_BE_PLACED",
+      contract::CannotBePlaced(LacksOf(requirements, refused), contract::WhySlurmOnly(spec),
+                               spec.placement().clusters_size() > 0));
 }
 
 absl::Status Core::Impl::CheckRoom(const std::vector<Candidate>& candidates) const {

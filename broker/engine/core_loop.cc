@@ -38,8 +38,8 @@ core::Output CoreLoop::Turn(std::vector<core::Input> inputs, Instant now,
     on_handled({.input = i, .changes_before = changes, .effects_before = effects, .out = out});
   }
   const size_t before = out.effects.size();
-  core_->PlaceJobs(now.wall, &out);
-  may_place_more_ = Assigns(out, before);
+  const bool ended_early = core_->PlaceJobs(now.wall, &out);
+  may_place_more_ = ended_early || Assigns(out, before);
   return out;
 }
 

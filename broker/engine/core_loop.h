@@ -56,7 +56,8 @@ class CoreLoop {
   const std::chrono::steady_clock::duration tick_interval_;
   Instant last_;  // of the last turn
   std::chrono::steady_clock::time_point next_tick_;
-  // The last turn has assigned runs, so that another round may find more to assign.
+  // The last round of placement ended at one of its bounds, or assigned runs: another one may find
+  // more to do.
   bool may_place_more_ = false;
 };
 

@@ -242,6 +242,16 @@ v1::ClusterIssue MakeIssue(v1::ClusterIssueCode code, std::string seen, IssuePar
   return issue;
 }
 
+v1::ClusterIssue SameKubernetesCluster(std::string_view other) {
+  return MakeIssue(
+      v1::CLUSTER_ISSUE_CODE_OTHER,
+      fmt::format("cluster \"{}\" is the same Kubernetes cluster (the UID of its namespace "
+                  "kube-system is), so that its nodes, cores and GPUs are listed twice",
+                  other),
+      {.subject = std::string(other),
+       .remedy = "one agent can work in several namespaces (kubernetes.namespaces)"});
+}
+
 v1::SubmitWarning MakeWarning(v1::SubmitWarningCode code, const v1::ClusterCheck& check) {
   v1::SubmitWarning warning;
   warning.set_code(code);

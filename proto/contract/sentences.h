@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -62,6 +63,10 @@ struct IssueParts {
 // Makes an issue of a cluster. `seen` is the sentence; for a pool that is missing or forbidden it
 // is what was seen of the pool.
 v1::ClusterIssue MakeIssue(v1::ClusterIssueCode code, std::string seen, IssueParts parts = {});
+
+// Makes the issue that another cluster of the broker, of this name, is the same Kubernetes
+// cluster.
+v1::ClusterIssue SameKubernetesCluster(std::string_view other);
 
 // Makes the warning of a submit from the check of a plan that warned. The agent that makes it does
 // not name the cluster; the broker does.

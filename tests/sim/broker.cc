@@ -13,7 +13,9 @@ constexpr absl::Duration kTickInterval = absl::Seconds(1);
 
 core::Options CoreOptions() {
   core::Options options;
-  options.max_assignments_per_round = 3;  // rounds that end early are a path of their own
+  // Rounds that end early are a path of their own.
+  options.max_assignments_per_round = 3;
+  options.max_fit_checks_per_round = 2;
   return options;
 }
 

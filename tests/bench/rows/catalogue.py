@@ -31,6 +31,11 @@ _ALL = (
          "assign_latency_p50", "assign_latency_p99"),
     _row("memory_queued", "bytes of each queued job, at 100,000 and 1,000,000", "<= 700 B", million.million,
          "memory_queued_100000", "memory_queued_1000000"),
+    _row("memory_queued_different", "bytes of each of 1,000,000 queued jobs of 1,000,000 different requirements",
+         "<= 700 B", million.different, "memory_queued_different"),
+    _row("refit_1m", "another inventory under 1,000,000 queued jobs of 1,000,000 different requirements, half of which "
+         "no longer fit: the longest time that the core is busy with it, and all of it", "<= 20 ms",
+         million.refit, "refit_1m_longest", "refit_1m_all"),
     _row("restart_1m", "kill -9 with 1,000,000 jobs queued to the first dispatch", "<= 10 s", million.million),
     _row("list_page_1m", "pages of ListJobs at 1,000,000 jobs, the slowest filter", "p99 <= 20 ms", million.million),
     _row("log_ingest", "log bytes with one follower; what a line's way adds", ">= 300 MB/s, p50 <= 50 ms",

@@ -27,8 +27,8 @@ LIVE_ROWS = """SELECT count(*), sum(j.id + j.state + j.priority + j.job_sequence
                FROM job j JOIN job_spec s ON s.id = j.id LEFT JOIN request r ON r.job = j.id WHERE j.end_time IS NULL"""
 
 
-def _submit(world, jobs):
-    tool("submit", address=world.broker.address, in_flight=8, batch=500, jobs=jobs)
+def _submit(world, jobs, **options):
+    tool("submit", address=world.broker.address, in_flight=8, batch=500, jobs=jobs, **options)
 
 
 def million(short):
@@ -52,6 +52,26 @@ def million(short):
         for figure, name in zip(figures, ("memory_queued_100000", "memory_queued_1000000")):
             figure.row = name
     return figures
+
+
+def different(short):
+    """Jobs of which no two need the same."""
+    jobs = 5000 if short else ALL
+    with fresh_broker() as world:
+        _submit(world, 1)
+        empty = memory_bytes(world.broker.process.pid)
+        _submit(world, jobs, different=True)
+        each = (memory_bytes(world.broker.process.pid) - empty) / jobs
+        return [Figure("memory_queued_different", each, "B/job", _spec_bytes(world),
+                       "its serialised spec, which stays on disk", 700, at_most=True)]
+
+
+def refit(short):
+    """In processor time of the core's thread, which does it in slices and other work between them."""
+    found = tool("refit-rounds", jobs=5000 if short else ALL)
+    what = "one check of each job against the cluster"
+    return [Figure("refit_1m_longest", found["slowest_ms"], "ms", found["checks_ms"], what, 20, at_most=True),
+            Figure("refit_1m_all", found["all_ms"], "ms", found["checks_ms"], what)]
 
 
 def _query(world, sql):

@@ -24,6 +24,7 @@ int main(int argc, char** argv) {
     verb->add_option("--in-flight", load.in_flight, "Calls at the same time");
     verb->add_option("--batch", load.batch, "Jobs in each call or transaction");
     verb->add_option("--jobs", load.jobs, "Stop after as many jobs");
+    verb->add_option("--different", load.different, "Give each job requirements of its own");
     verb->add_option("--agents", load.agents, "Simulated agents");
     verb->add_option("--watchers", load.watchers, "Streams that watch");
     verb->add_option("--rate", load.rate, "Jobs in a second");
@@ -41,6 +42,8 @@ int main(int argc, char** argv) {
   add("list-pages", "Read pages of jobs", muster::bench::ListPages);
   add("ingest-logs", "Push logs with a follower", muster::bench::IngestLogs);
   add("plan-rounds", "Rounds of the machines' queue", muster::bench::PlanRounds);
+  add("refit-rounds", "Another inventory under a queue of different jobs",
+      muster::bench::RefitRounds);
   add("hold-agents", "Connect idle agents", muster::bench::HoldAgents);
   add("watch-changes", "Watch all jobs with many streams", muster::bench::WatchChanges);
   add("watch-without-reading", "Watch and read nothing", muster::bench::WatchWithoutReading);

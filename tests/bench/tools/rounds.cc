@@ -1,14 +1,13 @@
 // Rounds of the machines' queue, without anything around it.
 #include <fmt/format.h>
-#include <time.h>
 
 #include <algorithm>
-#include <functional>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "agents/machines/scheduling/cluster_queue.h"
+#include "tests/bench/tools/processor_time.h"
 #include "tests/bench/tools/tools.h"
 
 namespace muster::bench {
@@ -53,18 +52,6 @@ QueuedRun AnyRun(uint64_t number, bool distinct, std::mt19937_64* random) {
   run.request.memory_bytes = (uint64_t{4} << below(5)) * kGib + (distinct ? number : 0);
   if (below(4) > 0) run.time_limit = absl::Hours(kHours[below(7)]);
   return run;
-}
-
-// Measures this thread's processor time, so that the machine's other work is not counted.
-double MillisecondsOf(const std::function<void()>& work) {
-  const auto now = [] {
-    timespec time = {};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return static_cast<double>(time.tv_sec) * 1e3 + static_cast<double>(time.tv_nsec) / 1e6;
-  };
-  const double start = now();
-  work();
-  return now() - start;
 }
 
 struct Times {

@@ -18,6 +18,9 @@
 namespace muster::bench {
 namespace {
 
+// What a job may ask for at least, in bytes.
+constexpr uint64_t kLeastMemory = uint64_t{1} << 20;
+
 class Submitter {
  public:
   Submitter(const Load& load, const std::string& target)
@@ -73,8 +76,10 @@ class Submitter {
     stub_->async()->SubmitJobs(call->context.get(), &call->requests, &call->responses, done);
   }
 
-  static void FillIn(uint64_t number, v1::SubmitJobRequest* request) {
+  void FillIn(uint64_t number, v1::SubmitJobRequest* request) const {
     *request->mutable_spec() = SampleSpec(number);
+    if (load_.different)
+      request->mutable_spec()->mutable_resources()->set_memory_bytes(kLeastMemory + number);
     request->set_request_id(client::NewRequestId());
   }
 

@@ -15,9 +15,10 @@ namespace muster::bench {
 struct Load {
   std::string address;  // as the command takes it
   int seconds = 5;
-  int in_flight = 1;  // calls at the same time
-  int batch = 1;      // jobs in each call
-  uint64_t jobs = 0;  // 0: as many as the seconds allow
+  int in_flight = 1;       // calls at the same time
+  int batch = 1;           // jobs in each call
+  uint64_t jobs = 0;       // 0: as many as the seconds allow
+  bool different = false;  // no two jobs have the same requirements
   int agents = 1;
   int watchers = 1;
   int rate = 1000;  // jobs/s
@@ -49,6 +50,11 @@ absl::Status IngestLogs(const Load& load);
 // those in which one run has ended, and to look for a place for each run once; with runs as people
 // ask for them, and with runs that all differ.
 absl::Status PlanRounds(const Load& load);
+// {"slowest_ms", "all_ms", "rounds", "checks_ms", "fitting"}, of processor time, with a queue of
+// `jobs` jobs that all differ, half of which no longer fit the only cluster once its inventory has
+// changed: the slowest turn of the core, all turns until it is done, how many; and to check each
+// job against the cluster once, which fits so many.
+absl::Status RefitRounds(const Load& load);
 // Connects agents, prints {"agents"} and stays connected until standard input ends.
 absl::Status HoldAgents(const Load& load);
 

@@ -17,9 +17,26 @@ PutCluster Cluster(std::vector<v1::Pool> pools, v1::ClusterKind kind = v1::CLUST
   return cluster;
 }
 
+// A fit, and the sentence of what is lacking.
+struct Judged {
+  Verdict verdict = Verdict::kFits;
+  std::string lacks;
+  std::string resource;
+
+  bool now() const { return Fit{verdict}.now(); }
+  bool ever() const { return Fit{verdict}.ever(); }
+};
+
+Judged Judge(const Requirements& job, const PutCluster& cluster) {
+  const Fit fit = CheckFit(job, cluster);
+  const auto shortage = contract::ShortageOf(fit.lack);
+  EXPECT_EQ(fit.lack.code == contract::LackCode::kNothing, fit.now());
+  return {fit.verdict, contract::SentenceOf(fit.lack), shortage ? shortage->resource() : ""};
+}
+
 TEST(Fit, ASmallJobFitsTheDefaultPool) {
-  EXPECT_TRUE(CheckFit(RequirementsOf(Spec()), Cluster({PoolOf("cpu")})).now());
-  EXPECT_EQ(CheckFit(RequirementsOf(Spec()), Cluster({PoolOf("cpu")})).lacks, "");
+  EXPECT_TRUE(Judge(RequirementsOf(Spec()), Cluster({PoolOf("cpu")})).now());
+  EXPECT_EQ(Judge(RequirementsOf(Spec()), Cluster({PoolOf("cpu")})).lacks, "");
 }
 
 TEST(Fit, TheDefaultPoolIsTheOneMarkedSoElseTheFirst) {
@@ -27,25 +44,25 @@ TEST(Fit, TheDefaultPoolIsTheOneMarkedSoElseTheFirst) {
   const v1::Pool large = PoolOf("large", {.cpus = 64}, true);
   v1::JobSpec spec = Spec();
   spec.mutable_resources()->set_cpu_millis(32'000);
-  EXPECT_TRUE(CheckFit(RequirementsOf(spec), Cluster({small, large})).now());
+  EXPECT_TRUE(Judge(RequirementsOf(spec), Cluster({small, large})).now());
   v1::Pool unmarked = large;
   unmarked.set_is_default(false);
-  EXPECT_FALSE(CheckFit(RequirementsOf(spec), Cluster({small, unmarked})).now());
-  EXPECT_EQ(CheckFit(RequirementsOf(spec), Cluster({})).verdict, Verdict::kNoPool);
+  EXPECT_FALSE(Judge(RequirementsOf(spec), Cluster({small, unmarked})).now());
+  EXPECT_EQ(Judge(RequirementsOf(spec), Cluster({})).verdict, Verdict::kNoPool);
 }
 
 TEST(Fit, OtherClustersAreNotNamed) {
-  EXPECT_EQ(CheckFit(RequirementsOf(SpecOn("there")), Cluster({PoolOf("cpu")})).verdict,
+  EXPECT_EQ(Judge(RequirementsOf(SpecOn("there")), Cluster({PoolOf("cpu")})).verdict,
             Verdict::kNotNamed);
-  EXPECT_TRUE(CheckFit(RequirementsOf(SpecOn("here")), Cluster({PoolOf("cpu")})).now());
+  EXPECT_TRUE(Judge(RequirementsOf(SpecOn("here")), Cluster({PoolOf("cpu")})).now());
 }
 
 TEST(Fit, ASlurmSectionNeedsSlurm) {
   v1::JobSpec spec = Spec();
   spec.mutable_slurm()->set_account("a");
-  EXPECT_TRUE(CheckFit(RequirementsOf(spec), Cluster({PoolOf("cpu")})).now());
-  const Fit fit =
-      CheckFit(RequirementsOf(spec), Cluster({PoolOf("cpu")}, v1::CLUSTER_KIND_MACHINES));
+  EXPECT_TRUE(Judge(RequirementsOf(spec), Cluster({PoolOf("cpu")})).now());
+  const Judged fit =
+      Judge(RequirementsOf(spec), Cluster({PoolOf("cpu")}, v1::CLUSTER_KIND_MACHINES));
   EXPECT_EQ(fit.verdict, Verdict::kWrongKind);
   EXPECT_THAT(fit.lacks, HasSubstr("machines"));
 }
@@ -54,25 +71,25 @@ TEST(Fit, OnKubernetesTheGpusOfAResourceAreThoseOfAnyLabel) {
   v1::Pool pool = PoolOf("lab", {.gpus = {{"NVIDIA-H100-80GB-HBM3", 4}}});
   for (const char* type : {"nvidia.com/gpu", "gpu", "GPU"}) {
     const v1::JobSpec spec = SpecWithGpus(type, 4);
-    EXPECT_TRUE(CheckFit(RequirementsOf(spec), Cluster({pool}, v1::CLUSTER_KIND_KUBERNETES)).now())
+    EXPECT_TRUE(Judge(RequirementsOf(spec), Cluster({pool}, v1::CLUSTER_KIND_KUBERNETES)).now())
         << type;
-    EXPECT_FALSE(CheckFit(RequirementsOf(spec), Cluster({pool})).ever()) << type;
+    EXPECT_FALSE(Judge(RequirementsOf(spec), Cluster({pool})).ever()) << type;
   }
   pool = PoolOf("lab", {.gpus = {{"nvidia.com/mig-1g.5gb", 4}}});
   EXPECT_FALSE(
-      CheckFit(RequirementsOf(SpecWithGpus("gpu", 1)), Cluster({pool}, v1::CLUSTER_KIND_KUBERNETES))
+      Judge(RequirementsOf(SpecWithGpus("gpu", 1)), Cluster({pool}, v1::CLUSTER_KIND_KUBERNETES))
           .ever());
 }
 
 TEST(Fit, AnUnknownGpuTypeIsToldWithThoseThatThereAre) {
   const v1::Pool pool = PoolOf("lab", {.gpus = {{"NVIDIA-H100-80GB-HBM3", 4}, {"a100", 2}}});
   EXPECT_EQ(
-      CheckFit(RequirementsOf(SpecWithGpus("H100", 1)), Cluster({pool})).lacks,
+      Judge(RequirementsOf(SpecWithGpus("H100", 1)), Cluster({pool})).lacks,
       "pool \"lab\" has no GPUs of type H100 (it has NVIDIA-H100-80GB-HBM3, a100); ask for one "
       "of these by its whole name: NVIDIA-H100-80GB-HBM3:1 (resources.gpus, --gpus or a SkyPilot "
       "task's accelerators; with sbatch --gres=gpu:NVIDIA-H100-80GB-HBM3:1)");
   EXPECT_EQ(
-      CheckFit(RequirementsOf(SpecWithGpus("H100", 1)), Cluster({PoolOf("cpu")})).lacks,
+      Judge(RequirementsOf(SpecWithGpus("H100", 1)), Cluster({PoolOf("cpu")})).lacks,
       "pool \"cpu\" has no GPUs of type H100; choose another pool or cluster (resources.gpus)");
 }
 
@@ -80,12 +97,12 @@ TEST(Fit, OnKubernetesAPartOfALabelWillDoThatNoOtherHas) {
   v1::Pool pool =
       PoolOf("lab", {.gpus = {{"NVIDIA-H100-80GB-HBM3", 4}, {"nvidia.com/mig-h100", 2}}});
   const auto fit = [&](uint32_t count) {
-    return CheckFit(RequirementsOf(SpecWithGpus("h100", count)),
-                    Cluster({pool}, v1::CLUSTER_KIND_KUBERNETES));
+    return Judge(RequirementsOf(SpecWithGpus("h100", count)),
+                 Cluster({pool}, v1::CLUSTER_KIND_KUBERNETES));
   };
   EXPECT_TRUE(fit(4).now());
   EXPECT_THAT(fit(5).lacks, HasSubstr("has at most 4 GPUs of type NVIDIA-H100-80GB-HBM3"));
-  EXPECT_FALSE(CheckFit(RequirementsOf(SpecWithGpus("h100", 1)), Cluster({pool})).ever())
+  EXPECT_FALSE(Judge(RequirementsOf(SpecWithGpus("h100", 1)), Cluster({pool})).ever())
       << "not of Slurm's";
   *pool.add_node_groups() = PoolOf("", {.gpus = {{"NVIDIA-H100-PCIe", 8}}}).node_groups(0);
   EXPECT_FALSE(fit(1).ever());
@@ -96,8 +113,8 @@ TEST(Fit, OnKubernetesAPartOfALabelWillDoThatNoOtherHas) {
 TEST(Fit, AnUnknownNamespaceIsToldByItsField) {
   v1::JobSpec spec = Spec();
   spec.mutable_kubernetes()->set_namespace_("team-a");
-  const Fit fit =
-      CheckFit(RequirementsOf(spec), Cluster({PoolOf("jobs")}, v1::CLUSTER_KIND_KUBERNETES));
+  const Judged fit =
+      Judge(RequirementsOf(spec), Cluster({PoolOf("jobs")}, v1::CLUSTER_KIND_KUBERNETES));
   EXPECT_EQ(fit.verdict, Verdict::kNoPool);
   EXPECT_THAT(fit.lacks, HasSubstr("kubernetes.namespace"));
   EXPECT_THAT(fit.lacks, HasSubstr("no namespace \"team-a\" (it has \"jobs\")"));
@@ -111,9 +128,9 @@ TEST(Fit, AGpuTypeMayBeAResourceByItsWholeNameOrWithoutItsDomain) {
     v1::GpuRequest* gpus = spec.mutable_resources()->add_gpus();
     gpus->set_type(type);
     gpus->set_count_millis(7000);
-    EXPECT_TRUE(CheckFit(RequirementsOf(spec), Cluster({pool})).now()) << type;
+    EXPECT_TRUE(Judge(RequirementsOf(spec), Cluster({pool})).now()) << type;
     gpus->set_type("1g.5gb");
-    EXPECT_FALSE(CheckFit(RequirementsOf(spec), Cluster({pool})).now());
+    EXPECT_FALSE(Judge(RequirementsOf(spec), Cluster({pool})).now());
   }
 }
 
@@ -123,11 +140,11 @@ TEST(Fit, NodesThatAnAgentOnKubernetesMayNotSeeAreNotTakenForNone) {
   v1::JobSpec spec = Spec();
   spec.set_nodes(4);
   spec.mutable_resources()->add_gpus()->set_count_millis(8000);
-  EXPECT_TRUE(CheckFit(RequirementsOf(spec), Cluster({pool}, v1::CLUSTER_KIND_KUBERNETES)).now());
-  EXPECT_EQ(CheckFit(RequirementsOf(spec), Cluster({pool})).verdict, Verdict::kTooLittle);
+  EXPECT_TRUE(Judge(RequirementsOf(spec), Cluster({pool}, v1::CLUSTER_KIND_KUBERNETES)).now());
+  EXPECT_EQ(Judge(RequirementsOf(spec), Cluster({pool})).verdict, Verdict::kTooLittle);
   // One that is known to have none takes no jobs until it has some.
   pool.set_available(false);
-  const Fit fit = CheckFit(RequirementsOf(spec), Cluster({pool}, v1::CLUSTER_KIND_KUBERNETES));
+  const Judged fit = Judge(RequirementsOf(spec), Cluster({pool}, v1::CLUSTER_KIND_KUBERNETES));
   EXPECT_EQ(fit.verdict, Verdict::kNotNow);
   EXPECT_TRUE(fit.ever());
 }
@@ -139,12 +156,12 @@ TEST(Fit, AKubernetesSectionNeedsKubernetesAndItsNamespaceIsThePool) {
   spec.mutable_kubernetes()->set_queue("q");
   const Requirements job = RequirementsOf(spec);
   for (const v1::ClusterKind kind : {v1::CLUSTER_KIND_MACHINES, v1::CLUSTER_KIND_SLURM}) {
-    const Fit fit = CheckFit(job, Cluster({PoolOf("lab")}, kind));
+    const Judged fit = Judge(job, Cluster({PoolOf("lab")}, kind));
     EXPECT_EQ(fit.verdict, Verdict::kWrongKind);
     EXPECT_THAT(fit.lacks, HasSubstr("has a kubernetes section; take the section out"));
   }
-  EXPECT_TRUE(CheckFit(job, Cluster({PoolOf("lab")}, v1::CLUSTER_KIND_KUBERNETES)).now());
-  EXPECT_EQ(CheckFit(job, Cluster({PoolOf("other")}, v1::CLUSTER_KIND_KUBERNETES)).verdict,
+  EXPECT_TRUE(Judge(job, Cluster({PoolOf("lab")}, v1::CLUSTER_KIND_KUBERNETES)).now());
+  EXPECT_EQ(Judge(job, Cluster({PoolOf("other")}, v1::CLUSTER_KIND_KUBERNETES)).verdict,
             Verdict::kNoPool);
 }
 
@@ -155,16 +172,16 @@ TEST(Fit, RolesNeedSlurmOrOnNodesOfTheirOwnKubernetes) {
     role->set_first_node(first);
     role->set_nodes(1);
   }
-  EXPECT_TRUE(CheckFit(RequirementsOf(spec), Cluster({PoolOf("cpu")})).now());
+  EXPECT_TRUE(Judge(RequirementsOf(spec), Cluster({PoolOf("cpu")})).now());
   const PutCluster kubernetes = Cluster({PoolOf("cpu")}, v1::CLUSTER_KIND_KUBERNETES);
-  EXPECT_TRUE(CheckFit(RequirementsOf(spec), kubernetes).now());
-  const Fit machines =
-      CheckFit(RequirementsOf(spec), Cluster({PoolOf("cpu")}, v1::CLUSTER_KIND_MACHINES));
+  EXPECT_TRUE(Judge(RequirementsOf(spec), kubernetes).now());
+  const Judged machines =
+      Judge(RequirementsOf(spec), Cluster({PoolOf("cpu")}, v1::CLUSTER_KIND_MACHINES));
   EXPECT_EQ(machines.verdict, Verdict::kWrongKind);
   EXPECT_THAT(machines.lacks, HasSubstr("has roles, which only Slurm and Kubernetes run"));
   spec.mutable_roles(1)->set_first_node(0);
-  EXPECT_TRUE(CheckFit(RequirementsOf(spec), Cluster({PoolOf("cpu")})).now());
-  const Fit shared = CheckFit(RequirementsOf(spec), kubernetes);
+  EXPECT_TRUE(Judge(RequirementsOf(spec), Cluster({PoolOf("cpu")})).now());
+  const Judged shared = Judge(RequirementsOf(spec), kubernetes);
   EXPECT_EQ(shared.verdict, Verdict::kWrongKind);
   EXPECT_THAT(shared.lacks, HasSubstr("roles that share nodes"));
 }
@@ -176,9 +193,9 @@ TEST(Fit, ASharedGpuNeedsAClusterOfMachines) {
   gpus->set_type("H100");
   gpus->set_count_millis(500);
   const Requirements job = RequirementsOf(spec);
-  EXPECT_TRUE(CheckFit(job, Cluster({pool}, v1::CLUSTER_KIND_MACHINES)).now());
+  EXPECT_TRUE(Judge(job, Cluster({pool}, v1::CLUSTER_KIND_MACHINES)).now());
   for (const v1::ClusterKind kind : {v1::CLUSTER_KIND_SLURM, v1::CLUSTER_KIND_KUBERNETES}) {
-    const Fit fit = CheckFit(job, Cluster({pool}, kind));
+    const Judged fit = Judge(job, Cluster({pool}, kind));
     EXPECT_EQ(fit.verdict, Verdict::kWrongKind);
     EXPECT_THAT(fit.lacks, HasSubstr("the job asks for H100:0.5 (resources.gpus)"));
   }
@@ -192,29 +209,29 @@ TEST(Fit, AClusterSaysWhetherJobsMayOrMustHaveAnImage) {
   const Requirements with = RequirementsOf(spec);
   for (const v1::ImageSupport any : {v1::IMAGE_SUPPORT_UNSPECIFIED, v1::IMAGE_SUPPORT_OPTIONAL}) {
     cluster.inventory.set_images(any);
-    EXPECT_TRUE(CheckFit(with, cluster).now());
-    EXPECT_TRUE(CheckFit(without, cluster).now());
+    EXPECT_TRUE(Judge(with, cluster).now());
+    EXPECT_TRUE(Judge(without, cluster).now());
   }
   cluster.inventory.set_images(v1::IMAGE_SUPPORT_REQUIRED);
-  EXPECT_TRUE(CheckFit(with, cluster).now());
-  EXPECT_EQ(CheckFit(without, cluster).verdict, Verdict::kWrongKind);
-  EXPECT_THAT(CheckFit(without, cluster).lacks, HasSubstr("only jobs with an image"));
+  EXPECT_TRUE(Judge(with, cluster).now());
+  EXPECT_EQ(Judge(without, cluster).verdict, Verdict::kWrongKind);
+  EXPECT_THAT(Judge(without, cluster).lacks, HasSubstr("only jobs with an image"));
   cluster.inventory.set_images(v1::IMAGE_SUPPORT_NONE);
-  EXPECT_TRUE(CheckFit(without, cluster).now());
-  EXPECT_EQ(CheckFit(with, cluster).verdict, Verdict::kWrongKind);
-  EXPECT_THAT(CheckFit(with, cluster).lacks, HasSubstr("runs no containers"));
+  EXPECT_TRUE(Judge(without, cluster).now());
+  EXPECT_EQ(Judge(with, cluster).verdict, Verdict::kWrongKind);
+  EXPECT_THAT(Judge(with, cluster).lacks, HasSubstr("runs no containers"));
 }
 
 TEST(Fit, AJobThatBringsFilesAlongRunsOnlyWhereAnAgentFetchesThem) {
   v1::JobSpec spec = Spec();
   spec.add_uploads()->set_tree_sha256(std::string(64, 'a'));
   PutCluster cluster = Cluster({PoolOf("cpu")}, v1::CLUSTER_KIND_SLURM);
-  EXPECT_EQ(CheckFit(RequirementsOf(spec), cluster).verdict, Verdict::kWrongKind);
-  EXPECT_THAT(CheckFit(RequirementsOf(spec), cluster).lacks, HasSubstr("takes no files"));
-  EXPECT_THAT(CheckFit(RequirementsOf(spec), cluster).lacks, HasSubstr("uploads"));
-  EXPECT_TRUE(CheckFit(RequirementsOf(Spec()), cluster).now());
+  EXPECT_EQ(Judge(RequirementsOf(spec), cluster).verdict, Verdict::kWrongKind);
+  EXPECT_THAT(Judge(RequirementsOf(spec), cluster).lacks, HasSubstr("takes no files"));
+  EXPECT_THAT(Judge(RequirementsOf(spec), cluster).lacks, HasSubstr("uploads"));
+  EXPECT_TRUE(Judge(RequirementsOf(Spec()), cluster).now());
   cluster.inventory.set_takes_uploads(true);
-  EXPECT_TRUE(CheckFit(RequirementsOf(spec), cluster).now());
+  EXPECT_TRUE(Judge(RequirementsOf(spec), cluster).now());
 }
 
 TEST(Fit, ABatchScriptOfOneNodeThatNeedsNothingOfSlurmRunsAnywhere) {
@@ -223,29 +240,29 @@ TEST(Fit, ABatchScriptOfOneNodeThatNeedsNothingOfSlurmRunsAnywhere) {
   spec.mutable_slurm()->set_tasks_per_node(1);
   spec.mutable_slurm()->mutable_batch_script()->set_output("x-%j.out");
   const PutCluster machines = Cluster({PoolOf("cpu")}, v1::CLUSTER_KIND_MACHINES);
-  EXPECT_TRUE(CheckFit(RequirementsOf(spec), machines).now());
+  EXPECT_TRUE(Judge(RequirementsOf(spec), machines).now());
   spec.mutable_command()->set_script("#!/bin/sh\nsrun true\n");
-  EXPECT_EQ(CheckFit(RequirementsOf(spec), machines).verdict, Verdict::kWrongKind);
-  EXPECT_TRUE(CheckFit(RequirementsOf(spec), Cluster({PoolOf("cpu")})).now());
+  EXPECT_EQ(Judge(RequirementsOf(spec), machines).verdict, Verdict::kWrongKind);
+  EXPECT_TRUE(Judge(RequirementsOf(spec), Cluster({PoolOf("cpu")})).now());
 }
 
 TEST(Fit, AnImageNeedsAClusterThatRunsContainersAndAFileNeedsSlurm) {
   v1::JobSpec spec = Spec();
   spec.set_image("nvcr.io/nvidia/tao:5.0");
   Requirements job = RequirementsOf(spec);
-  EXPECT_TRUE(CheckFit(job, Cluster({PoolOf("cpu")})).now());
-  EXPECT_TRUE(CheckFit(job, Cluster({PoolOf("cpu")}, v1::CLUSTER_KIND_KUBERNETES)).now());
-  const Fit machines = CheckFit(job, Cluster({PoolOf("cpu")}, v1::CLUSTER_KIND_MACHINES));
+  EXPECT_TRUE(Judge(job, Cluster({PoolOf("cpu")})).now());
+  EXPECT_TRUE(Judge(job, Cluster({PoolOf("cpu")}, v1::CLUSTER_KIND_KUBERNETES)).now());
+  const Judged machines = Judge(job, Cluster({PoolOf("cpu")}, v1::CLUSTER_KIND_MACHINES));
   EXPECT_EQ(machines.verdict, Verdict::kWrongKind);
   EXPECT_THAT(machines.lacks,
               AllOf(HasSubstr("runs no containers"), HasSubstr("install podman, docker, enroot")));
   PutCluster with_podman = Cluster({PoolOf("cpu")}, v1::CLUSTER_KIND_MACHINES);
   with_podman.inventory.set_images(v1::IMAGE_SUPPORT_OPTIONAL);
-  EXPECT_TRUE(CheckFit(job, with_podman).now());
+  EXPECT_TRUE(Judge(job, with_podman).now());
   spec.set_image("/images/x.sqsh");
   job = RequirementsOf(spec);
-  EXPECT_TRUE(CheckFit(job, Cluster({PoolOf("cpu")})).now());
-  EXPECT_THAT(CheckFit(job, Cluster({PoolOf("cpu")}, v1::CLUSTER_KIND_KUBERNETES)).lacks,
+  EXPECT_TRUE(Judge(job, Cluster({PoolOf("cpu")})).now());
+  EXPECT_THAT(Judge(job, Cluster({PoolOf("cpu")}, v1::CLUSTER_KIND_KUBERNETES)).lacks,
               HasSubstr("only Slurm"));
 }
 
@@ -253,23 +270,23 @@ TEST(Fit, AFileOfTheUsersMachineNeedsAClusterOfMachinesAndIsNamed) {
   const PutCluster slurm = Cluster({PoolOf("cpu")});
   v1::JobSpec spec = Spec();
   spec.add_inputs()->set_uri("lustre:///data");
-  EXPECT_TRUE(CheckFit(RequirementsOf(spec), slurm).now());
+  EXPECT_TRUE(Judge(RequirementsOf(spec), slurm).now());
   spec.add_inputs()->set_uri("file:///home/me/data");
-  const Fit fit = CheckFit(RequirementsOf(spec), slurm);
+  const Judged fit = Judge(RequirementsOf(spec), slurm);
   EXPECT_EQ(fit.verdict, Verdict::kWrongKind);
   EXPECT_THAT(fit.lacks, HasSubstr("inputs[1].uri"));
   EXPECT_THAT(fit.lacks, HasSubstr("lustre:///path"));
   EXPECT_TRUE(
-      CheckFit(RequirementsOf(spec), Cluster({PoolOf("cpu")}, v1::CLUSTER_KIND_MACHINES)).now());
+      Judge(RequirementsOf(spec), Cluster({PoolOf("cpu")}, v1::CLUSTER_KIND_MACHINES)).now());
 }
 
 TEST(Fit, ANamedPoolMustExist) {
   v1::JobSpec spec = Spec();
   spec.mutable_placement()->set_pool("gpu");
-  const Fit fit = CheckFit(RequirementsOf(spec), Cluster({PoolOf("cpu"), PoolOf("io")}));
+  const Judged fit = Judge(RequirementsOf(spec), Cluster({PoolOf("cpu"), PoolOf("io")}));
   EXPECT_EQ(fit.verdict, Verdict::kNoPool);
   EXPECT_EQ(fit.lacks, "it has no pool \"gpu\" (it has \"cpu\", \"io\")");
-  EXPECT_TRUE(CheckFit(RequirementsOf(spec), Cluster({PoolOf("cpu"), PoolOf("gpu")})).now());
+  EXPECT_TRUE(Judge(RequirementsOf(spec), Cluster({PoolOf("cpu"), PoolOf("gpu")})).now());
 }
 
 TEST(Fit, ThePartitionOverridesThePoolAndOneOfSeveralIsEnough) {
@@ -278,9 +295,8 @@ TEST(Fit, ThePartitionOverridesThePoolAndOneOfSeveralIsEnough) {
   spec.mutable_slurm()->set_partition("small,large");
   spec.mutable_resources()->set_cpu_millis(32'000);
   const v1::Pool small = PoolOf("small", {.cpus = 1});
-  EXPECT_TRUE(
-      CheckFit(RequirementsOf(spec), Cluster({small, PoolOf("large", {.cpus = 64})})).now());
-  const Fit fit = CheckFit(RequirementsOf(spec), Cluster({small}));
+  EXPECT_TRUE(Judge(RequirementsOf(spec), Cluster({small, PoolOf("large", {.cpus = 64})})).now());
+  const Judged fit = Judge(RequirementsOf(spec), Cluster({small}));
   EXPECT_EQ(fit.verdict, Verdict::kTooLittle);
   EXPECT_THAT(fit.lacks, HasSubstr("at most 1 cores"));
 }
@@ -288,9 +304,9 @@ TEST(Fit, ThePartitionOverridesThePoolAndOneOfSeveralIsEnough) {
 TEST(Fit, PartsOfCoresAreRoundedUp) {
   v1::JobSpec spec = Spec();
   spec.mutable_resources()->set_cpu_millis(8000);
-  EXPECT_TRUE(CheckFit(RequirementsOf(spec), Cluster({PoolOf("cpu", {.cpus = 8})})).now());
+  EXPECT_TRUE(Judge(RequirementsOf(spec), Cluster({PoolOf("cpu", {.cpus = 8})})).now());
   spec.mutable_resources()->set_cpu_millis(8001);
-  const Fit fit = CheckFit(RequirementsOf(spec), Cluster({PoolOf("cpu", {.cpus = 8})}));
+  const Judged fit = Judge(RequirementsOf(spec), Cluster({PoolOf("cpu", {.cpus = 8})}));
   EXPECT_EQ(fit.lacks,
             "pool \"cpu\" has at most 8 cores on a node, 9 are needed; ask for at most 8 "
             "(resources.cpus)");
@@ -300,40 +316,40 @@ TEST(Fit, MemoryMustFitIfItIsKnown) {
   v1::JobSpec spec = Spec();
   spec.mutable_resources()->set_memory_bytes(2ull << 30);
   EXPECT_TRUE(
-      CheckFit(RequirementsOf(spec), Cluster({PoolOf("cpu", {.memory_bytes = 2ull << 30})})).now());
-  EXPECT_TRUE(CheckFit(RequirementsOf(spec), Cluster({PoolOf("cpu", {.memory_bytes = 0})})).now());
+      Judge(RequirementsOf(spec), Cluster({PoolOf("cpu", {.memory_bytes = 2ull << 30})})).now());
+  EXPECT_TRUE(Judge(RequirementsOf(spec), Cluster({PoolOf("cpu", {.memory_bytes = 0})})).now());
   EXPECT_EQ(
-      CheckFit(RequirementsOf(spec), Cluster({PoolOf("cpu", {.memory_bytes = 1ull << 30})})).lacks,
+      Judge(RequirementsOf(spec), Cluster({PoolOf("cpu", {.memory_bytes = 1ull << 30})})).lacks,
       "pool \"cpu\" has at most 1Gi of memory on a node, 2Gi are needed; ask for at most 1Gi "
       "(resources.memory)");
 }
 
 TEST(Fit, GpuTypesAreComparedWithoutCase) {
   const auto cluster = Cluster({PoolOf("gpu", {.gpus = {{"h100", 8}}})});
-  EXPECT_TRUE(CheckFit(RequirementsOf(SpecWithGpus("H100", 8)), cluster).now());
-  EXPECT_TRUE(CheckFit(RequirementsOf(SpecWithGpus("", 8)), cluster).now());
+  EXPECT_TRUE(Judge(RequirementsOf(SpecWithGpus("H100", 8)), cluster).now());
+  EXPECT_TRUE(Judge(RequirementsOf(SpecWithGpus("", 8)), cluster).now());
   EXPECT_THAT(
-      CheckFit(RequirementsOf(SpecWithGpus("A100", 1)), cluster).lacks,
+      Judge(RequirementsOf(SpecWithGpus("A100", 1)), cluster).lacks,
       HasSubstr("pool \"gpu\" has no GPUs of type A100 (it has h100); ask for one of these"));
   EXPECT_EQ(
-      CheckFit(RequirementsOf(SpecWithGpus("H100", 9)), cluster).lacks,
+      Judge(RequirementsOf(SpecWithGpus("H100", 9)), cluster).lacks,
       "pool \"gpu\" has at most 8 GPUs of type H100 on a node, 9 are needed; ask for at most 8 "
       "on each node (resources.gpus)");
 }
 
 TEST(Fit, AnyTypeMeansOneTypeOnANode) {
   const auto cluster = Cluster({PoolOf("gpu", {.gpus = {{"a", 2}, {"b", 2}}})});
-  EXPECT_TRUE(CheckFit(RequirementsOf(SpecWithGpus("", 2)), cluster).now());
-  EXPECT_FALSE(CheckFit(RequirementsOf(SpecWithGpus("", 3)), cluster).now());
+  EXPECT_TRUE(Judge(RequirementsOf(SpecWithGpus("", 2)), cluster).now());
+  EXPECT_FALSE(Judge(RequirementsOf(SpecWithGpus("", 3)), cluster).now());
 }
 
 TEST(Fit, NodesOfSeveralGroupsCountTogether) {
   v1::Pool pool = PoolOf("gpu", {.count = 2, .gpus = {{"h100", 8}}});
   *pool.add_node_groups() = PoolOf("x", {.count = 1, .gpus = {{"H100", 16}}}).node_groups(0);
   *pool.add_node_groups() = PoolOf("x", {.count = 10}).node_groups(0);
-  EXPECT_TRUE(CheckFit(RequirementsOf(SpecWithGpus("h100", 8, 3)), Cluster({pool})).now());
+  EXPECT_TRUE(Judge(RequirementsOf(SpecWithGpus("h100", 8, 3)), Cluster({pool})).now());
   EXPECT_EQ(
-      CheckFit(RequirementsOf(SpecWithGpus("h100", 8, 4)), Cluster({pool})).lacks,
+      Judge(RequirementsOf(SpecWithGpus("h100", 8, 4)), Cluster({pool})).lacks,
       "pool \"gpu\" has 3 nodes with what each needs (resources), 4 are needed; ask for at most "
       "3 (nodes)");
 }
@@ -343,7 +359,7 @@ TEST(Fit, AllMustBeOnOneNode) {
   *pool.add_node_groups() = PoolOf("x", {.cpus = 4, .gpus = {{"h100", 8}}}).node_groups(0);
   v1::JobSpec spec = SpecWithGpus("h100", 8);
   spec.mutable_resources()->set_cpu_millis(32'000);
-  EXPECT_EQ(CheckFit(RequirementsOf(spec), Cluster({pool})).lacks,
+  EXPECT_EQ(Judge(RequirementsOf(spec), Cluster({pool})).lacks,
             "pool \"mixed\" has no node with all that is needed at once; ask for less of one "
             "of them (resources.cpus, resources.memory, resources.gpus)");
 }
@@ -353,9 +369,9 @@ TEST(Fit, APoolLimitsTheNodesOfARun) {
   pool.set_max_nodes(2);
   v1::JobSpec spec = Spec();
   spec.set_nodes(2);
-  EXPECT_TRUE(CheckFit(RequirementsOf(spec), Cluster({pool})).now());
+  EXPECT_TRUE(Judge(RequirementsOf(spec), Cluster({pool})).now());
   spec.set_nodes(3);
-  EXPECT_EQ(CheckFit(RequirementsOf(spec), Cluster({pool})).lacks,
+  EXPECT_EQ(Judge(RequirementsOf(spec), Cluster({pool})).lacks,
             "pool \"cpu\" gives a run at most 2 nodes, 3 are needed; ask for at most 2 (nodes)");
 }
 
@@ -364,7 +380,7 @@ TEST(Fit, TheNodesToAskForAreNeverMoreThanThePoolGivesARun) {
   pool.set_max_nodes(2);
   v1::JobSpec spec = Spec();
   spec.set_nodes(11);
-  EXPECT_THAT(CheckFit(RequirementsOf(spec), Cluster({pool})).lacks,
+  EXPECT_THAT(Judge(RequirementsOf(spec), Cluster({pool})).lacks,
               HasSubstr("has 10 nodes with what each needs (resources), 11 are needed; ask for at "
                         "most 2 (nodes)"));
 }
@@ -373,11 +389,11 @@ TEST(Fit, TheTimeLimitMustBeWithinThePools) {
   v1::Pool pool = PoolOf("cpu");
   pool.mutable_max_time_limit()->set_seconds(3600);
   v1::JobSpec spec = Spec();
-  EXPECT_TRUE(CheckFit(RequirementsOf(spec), Cluster({pool})).now());
+  EXPECT_TRUE(Judge(RequirementsOf(spec), Cluster({pool})).now());
   spec.mutable_time_limit()->set_seconds(3600);
-  EXPECT_TRUE(CheckFit(RequirementsOf(spec), Cluster({pool})).now());
+  EXPECT_TRUE(Judge(RequirementsOf(spec), Cluster({pool})).now());
   spec.mutable_time_limit()->set_seconds(7200);
-  const Fit fit = CheckFit(RequirementsOf(spec), Cluster({pool}));
+  const Judged fit = Judge(RequirementsOf(spec), Cluster({pool}));
   EXPECT_EQ(fit.verdict, Verdict::kTooShort);
   EXPECT_EQ(fit.lacks,
             "pool \"cpu\" has a time limit of 1h, 2h are needed; ask for at most 1h "
@@ -387,7 +403,7 @@ TEST(Fit, TheTimeLimitMustBeWithinThePools) {
 TEST(Fit, APoolThatIsDownFitsLater) {
   v1::Pool pool = PoolOf("cpu");
   pool.set_available(false);
-  const Fit fit = CheckFit(RequirementsOf(Spec()), Cluster({pool}));
+  const Judged fit = Judge(RequirementsOf(Spec()), Cluster({pool}));
   EXPECT_FALSE(fit.now());
   EXPECT_TRUE(fit.ever());
 }
@@ -395,7 +411,7 @@ TEST(Fit, APoolThatIsDownFitsLater) {
 TEST(Fit, BusyOrBrokenNodesCount) {
   v1::Pool pool = PoolOf("cpu");
   pool.mutable_node_groups(0)->set_usable_count(0);
-  EXPECT_TRUE(CheckFit(RequirementsOf(Spec()), Cluster({pool})).now());
+  EXPECT_TRUE(Judge(RequirementsOf(Spec()), Cluster({pool})).now());
 }
 
 }  // namespace

@@ -227,7 +227,7 @@ TEST_F(HoldTest, ARunThatItsClusterHasBegunWithIsNotHeld) {
   EXPECT_THAT(
       std::string(ToStd(status.message())),
       AllOf(HasSubstr("a node has it, or it is ending; to keep it back, cancel it and submit "
-                      "it again with --hold"),
+                      "it again as a job that is held"),
             Not(HasSubstr("the others"))));
   EXPECT_FALSE(Job(id).held());
 }

@@ -9,9 +9,9 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::SizeIs;
-using Change = std::function<void(v1::JobSpec*)>;
+using SpecEdit = std::function<void(v1::JobSpec*)>;
 
-Requirements With(const Change& change) {
+Requirements With(const SpecEdit& change) {
   v1::JobSpec spec = Spec();
   change(&spec);
   return RequirementsOf(spec);
@@ -19,7 +19,7 @@ Requirements With(const Change& change) {
 
 TEST(Requirements, WhatPlacesNothingMakesNoDifference) {
   const Requirements plain = RequirementsOf(Spec());
-  const Change changes[] = {
+  const SpecEdit changes[] = {
       [](v1::JobSpec* spec) { spec->set_name("other"); },
       [](v1::JobSpec* spec) { (*spec->mutable_env())["A"] = "1"; },
       [](v1::JobSpec* spec) { (*spec->mutable_labels())["team"] = "a"; },
@@ -28,14 +28,14 @@ TEST(Requirements, WhatPlacesNothingMakesNoDifference) {
       [](v1::JobSpec* spec) { spec->add_inputs()->set_uri("lustre:///data"); },
       [](v1::JobSpec* spec) { spec->mutable_retry()->set_max_runs(11); },
   };
-  for (const Change& change : changes) {
+  for (const SpecEdit& change : changes) {
     EXPECT_EQ(With(change), plain);
     EXPECT_EQ(absl::HashOf(With(change)), absl::HashOf(plain));
   }
 }
 
 TEST(Requirements, EachThingThatPlacesOrRetriesMakesADifference) {
-  const Change changes[] = {
+  const SpecEdit changes[] = {
       [](v1::JobSpec*) {},
       [](v1::JobSpec* spec) { spec->set_project("other"); },
       [](v1::JobSpec* spec) { spec->set_nodes(2); },
@@ -63,7 +63,7 @@ TEST(Requirements, EachThingThatPlacesOrRetriesMakesADifference) {
       [](v1::JobSpec* spec) { spec->mutable_retry()->mutable_backoff()->set_seconds(1); },
   };
   RequirementsList list;
-  for (const Change& change : changes) list.Add(With(change));
+  for (const SpecEdit& change : changes) list.Add(With(change));
   Requirements refused = RequirementsOf(Spec());
   refused.refused_by.insert("a");
   list.Add(refused);

@@ -1,0 +1,71 @@
+// Groups and the clusters that fit them: at the group's making, and after inventories have changed.
+#include <algorithm>
+#include <utility>
+
+#include "broker/core/impl.h"
+
+namespace muster::core {
+namespace {
+
+// What a group costs that changes its lane, in checks of one group against one cluster.
+constexpr int64_t kChecksForAMove = 10;
+
+bool ByName(const Cluster* a, const Cluster* b) { return a->name() < b->name(); }
+
+}  // namespace
+
+ClusterSet Core::Impl::FittingClusters(const Requirements& requirements) const {
+  ClusterSet fits;
+  for (const auto& [name, cluster] : clusters_by_name_) {
+    if (CheckFit(requirements, cluster->saved).now()) fits.push_back(cluster);
+  }
+  return fits;
+}
+
+Group* Core::Impl::GroupFor(Requirements requirements) {
+  if (Group* known = groups_.Find(requirements)) return known;
+  ClusterSet fits = FittingClusters(requirements);
+  Group* group = groups_.Add(std::move(requirements));
+  group->fitted_at = refits_.version();
+  waiting_.Join(group, std::move(fits));
+  return group;
+}
+
+void Core::Impl::LeaveGroup(uint32_t id) {
+  Group* group = groups_.at(id);
+  if (--group->jobs > 0) return;
+  waiting_.Leave(group);
+  groups_.Remove(group);
+}
+
+void Core::Impl::Refit(Group* group, int64_t* budget) {
+  ClusterSet fits = group->project->lane->fits;
+  bool moves = false;
+  refits_.ForEachStale(*group, [&](Cluster* cluster) {
+    --*budget;
+    const auto at = std::lower_bound(fits.begin(), fits.end(), cluster, ByName);
+    const bool was = at != fits.end() && *at == cluster;
+    if (CheckFit(group->requirements, cluster->saved).now() == was) return;
+    moves = true;
+    if (was) {
+      fits.erase(at);
+    } else {
+      fits.insert(at, cluster);
+    }
+  });
+  group->fitted_at = refits_.version();
+  if (!moves) return;
+  waiting_.Join(group, std::move(fits));
+  *budget -= kChecksForAMove;
+}
+
+void Core::Impl::RefitSome(int64_t* budget) {
+  while (!refits_.is_done() && *budget > 0) {
+    const std::optional<uint32_t> id = refits_.Next(groups_.end_id());
+    if (!id) continue;
+    --*budget;
+    if (Group* group = groups_.at(*id)) Refit(group, budget);
+  }
+}
+
+}  // namespace muster::core

@@ -1,0 +1,82 @@
+// Who is next: the queued jobs, in a tree of which each level knows its first job.
+//
+//   clusters that fit     project              requirements                 jobs
+//
+//   Lane {a, b} ───┬───  "vision" ───┬───  Group: 1 node, 8 GPUs  ───  17, 21, 40
+//                  │                 └───  Group: 4 nodes         ───  18
+//                  └───  "speech" ───────  Group: 1 node          ───  30
+//   Lane {b}    ───────  "vision" ───────  Group: pool "large"    ───  12
+//
+// The groups of a lane compete for the same clusters, so that only the first job of each lane can
+// be the next one to be placed. There are as many lanes as there are different sets of clusters,
+// which are few even when groups are many. Within a lane the project whose first job has the
+// smallest turn is served, and within a project the group: the smallest turn of all. Shares and
+// quotas will choose at the level of projects.
+//
+// Owner: the core's thread.
+#ifndef MUSTER_BROKER_CORE_WAITING_TREE_H_
+#define MUSTER_BROKER_CORE_WAITING_TREE_H_
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+#include "broker/core/cluster.h"
+#include "broker/core/groups.h"
+
+namespace muster::core {
+
+// In the order of their names.
+using ClusterSet = std::vector<Cluster*>;
+
+struct Lane;
+
+// The groups of one project in one lane.
+struct ProjectQueue {
+  Lane* lane = nullptr;
+  size_t groups = 0;  // waiting or not
+  absl::btree_map<Turn, Group*> waiting;
+  std::optional<Turn> listed;  // where it stands in its lane; nothing: none of its groups waits
+};
+
+struct Lane {
+  ClusterSet fits;
+  // By name; each has a group. Nodes, because groups point to them.
+  std::map<std::string, ProjectQueue, std::less<>> projects;
+  absl::btree_map<Turn, ProjectQueue*> waiting;
+
+  bool empty() const { return waiting.empty(); }
+  // It must not be empty.
+  Turn first_turn() const { return waiting.begin()->first; }
+  Group* first_group() const { return waiting.begin()->second->waiting.begin()->second; }
+};
+
+class WaitingTree {
+ public:
+  // Puts the group, with the jobs of its line, into the lane of these clusters, from whichever one
+  // it is in.
+  void Join(Group* group, ClusterSet fits);
+  void Leave(Group* group);
+  // To be called when the group's line has another front than before.
+  void Refresh(Group* group);
+  // Lanes stay when their last group leaves, so that a round of placement may point to them. This
+  // removes those without groups.
+  void DropLanesWithoutGroups();
+
+  template <typename F>
+  void ForEachLane(F visit) const {
+    for (const auto& [fits, lane] : lanes_) visit(lane.get());
+  }
+
+ private:
+  std::map<ClusterSet, std::unique_ptr<Lane>> lanes_;
+};
+
+}  // namespace muster::core
+
+#endif  // MUSTER_BROKER_CORE_WAITING_TREE_H_

@@ -1,0 +1,298 @@
+#include "contract/lacks.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "absl/time/time.h"
+#include "contract/gpu_types.h"
+#include "contract/sentences.h"
+#include "contract/states.h"
+#include "contract/units.h"
+
+namespace muster::contract {
+namespace {
+
+constexpr uint64_t kThousandths = 1000;
+constexpr size_t kMostListedTypes = 8;  // keeps the sentence readable
+constexpr int kMostListedPools = 8;     // likewise
+
+// " (it has A, B)": the types of GPUs there are; empty: there are none.
+std::string GpuTypesText(const v1::Pool& pool) {
+  std::set<std::string> types = GpuTypesOf(pool);
+  if (types.empty()) return "";
+  const bool is_cut = types.size() > kMostListedTypes;
+  if (is_cut) types.erase(std::next(types.begin(), kMostListedTypes), types.end());
+  return fmt::format(" (it has {}{})", fmt::join(types, ", "), is_cut ? ", ..." : "");
+}
+
+std::string GpusText(const Lack& lack) {
+  return lack.gpu_type.empty() ? std::string("GPUs")
+                               : fmt::format("GPUs of type {}", lack.gpu_type);
+}
+
+std::string NoGpuType(const Lack& lack) {
+  const std::string types = GpuTypesText(*lack.pool);
+  const std::string remedy = types.empty() ? "choose another pool or cluster (resources.gpus)"
+                                           : HowToAskForGpus(*GpuTypesOf(*lack.pool).begin(),
+                                                             lack.requested / kThousandths);
+  return fmt::format("pool \"{}\" has no {}{}; {}", lack.pool->name(), GpusText(lack), types,
+                     remedy);
+}
+
+std::string UnclearGpuType(const Lack& lack) {
+  std::set<std::string> labels = GpuTypesOf(*lack.pool);
+  std::erase_if(labels, [](const std::string& type) { return type.find('/') != type.npos; });
+  return fmt::format("pool \"{}\": {}", lack.pool->name(),
+                     WhichGpuType(lack.gpu_type, FindGpuTypes(lack.gpu_type, labels),
+                                  lack.requested / kThousandths));
+}
+
+std::string NoSuchPool(const Lack& lack) {
+  const auto& pools = lack.inventory->pools();
+  std::string known;
+  for (int i = 0; i < std::min(kMostListedPools, pools.size()); ++i) {
+    known += fmt::format("{}\"{}\"", i > 0 ? ", " : "", pools[i].name());
+  }
+  if (pools.size() > kMostListedPools) known += ", ...";
+  return fmt::format("{} \"{}\" (it has {})",
+                     lack.code == LackCode::kNamespace
+                         ? "kubernetes.namespace: its agent works in no namespace"
+                         : "it has no pool",
+                     lack.asked, known.empty() ? "none" : known);
+}
+
+std::string PartsOfGpus(const Lack& lack) {
+  v1::GpuRequest gpus;
+  gpus.set_type(std::string(lack.asked));
+  gpus.set_count_millis(lack.requested);
+  return fmt::format(
+      "it is of kind {}, which gives GPUs whole, and the job asks for {} (resources.gpus); ask for "
+      "whole GPUs, or choose a cluster of kind machines",
+      Name(lack.kind), FormatGpus(gpus));
+}
+
+std::string NoContainers(const Lack& lack) {
+  if (lack.kind != v1::CLUSTER_KIND_MACHINES)
+    return "it runs no containers, and the job has an image";
+  return "it is of kind machines and runs no containers, and the job has an image; have the "
+         "cluster's operator install podman, docker, enroot or apptainer on each machine, or "
+         "choose another cluster";
+}
+
+// What has to do with the kind of cluster, or with what it takes at all.
+std::string SentenceOfKind(const Lack& lack) {
+  switch (lack.code) {
+    case LackCode::kNotNamed:
+      return "the job names other clusters";
+    case LackCode::kSlurm:
+      return fmt::format(
+          "it is of kind {}, and the job has options of Slurm (a slurm section, or a batch script "
+          "that needs it)",
+          Name(lack.kind));
+    case LackCode::kKubernetes:
+      return fmt::format(
+          "it is of kind {}, and the job has a kubernetes section; take the section out, or choose "
+          "a cluster of kind kubernetes (placement.clusters)",
+          Name(lack.kind));
+    case LackCode::kRoles:
+      return fmt::format(
+          "it is of kind {}, and the job has roles, which only Slurm and Kubernetes run",
+          Name(lack.kind));
+    case LackCode::kSharedRoles:
+      return "it is of kind kubernetes, and the job has roles that share nodes, which only Slurm "
+             "runs; give each role nodes of its own (roles[].first_node), or choose a cluster of "
+             "kind slurm";
+    case LackCode::kImage:
+      return "it runs only jobs with an image, and the job has none; name one, or have the "
+             "cluster's operator set a default";
+    case LackCode::kContainers:
+      return NoContainers(lack);
+    case LackCode::kImageFile:
+      return fmt::format("it is of kind {}, and the job's image is a file, which only Slurm runs",
+                         Name(lack.kind));
+    case LackCode::kUploads:
+      return "its agent takes no files that jobs bring along, as those of older versions do, and "
+             "the job brings some (uploads: a local workdir or file_mounts); have its operator "
+             "update the agent, or copy them there yourself and name that directory by its "
+             "absolute path, or choose another cluster";
+    case LackCode::kPartsOfGpus:
+      return PartsOfGpus(lack);
+    case LackCode::kMachineFile:
+      return fmt::format(
+          "it does not see the files of your machine, and {} names one; copy the data there and "
+          "write lustre:///path",
+          lack.asked);
+    case LackCode::kRefused:
+      return "its agent refused the job when it was submitted, in words that the job's history "
+             "has; submit it again once that has changed";
+    default:
+      return "";
+  }
+}
+
+// What has to do with a pool.
+std::string SentenceOfPool(const Lack& lack) {
+  const std::string& pool = lack.pool->name();
+  switch (lack.code) {
+    case LackCode::kGpuTypeUnclear:
+      return UnclearGpuType(lack);
+    case LackCode::kGpuType:
+      return NoGpuType(lack);
+    case LackCode::kGpus:
+      return fmt::format(
+          "pool \"{0}\" has at most {1} {2} on a node, {3} are needed; ask for at most {1} on each "
+          "node (resources.gpus)",
+          pool, lack.available / kThousandths, GpusText(lack), lack.requested / kThousandths);
+    case LackCode::kCores:
+      return fmt::format(
+          "pool \"{0}\" has at most {1} cores on a node, {2} are needed; ask for at most {1} "
+          "(resources.cpus)",
+          pool, lack.available / kThousandths, lack.requested / kThousandths);
+    case LackCode::kMemory:
+      return fmt::format(
+          "pool \"{0}\" has at most {1} of memory on a node, {2} are needed; ask for at most {1} "
+          "(resources.memory)",
+          pool, FormatBytes(lack.available), FormatBytes(lack.requested));
+    case LackCode::kAllAtOnce:
+      return fmt::format(
+          "pool \"{}\" has no node with all that is needed at once; ask for less of one of them "
+          "(resources.cpus, resources.memory, resources.gpus)",
+          pool);
+    case LackCode::kNodes:
+      return fmt::format(
+          "pool \"{}\" has {} node{} with what each needs (resources), {} are needed; ask for at "
+          "most {} (nodes)",
+          pool, lack.good_nodes, lack.good_nodes == 1 ? "" : "s", lack.requested, lack.available);
+    case LackCode::kNodesOfARun:
+      return fmt::format(
+          "pool \"{0}\" gives a run at most {1} nodes, {2} are needed; ask for at most {1} (nodes)",
+          pool, lack.available, lack.requested);
+    case LackCode::kTimeLimit:
+      return fmt::format(
+          "pool \"{0}\" has a time limit of {1}, {2} are needed; ask for at most {1} (time_limit)",
+          pool, contract::FormatDuration(absl::Seconds(lack.available)),
+          contract::FormatDuration(absl::Seconds(lack.requested)));
+    case LackCode::kOpenPool:
+      return MakeReason(v1::STATE_REASON_CODE_POOL_UNAVAILABLE,
+                        {.scheduler_reason = lack.pool->state(), .pool = pool})
+          .message();
+    default:
+      return "";
+  }
+}
+
+// As v1::Shortage names it; empty: it is not one thing.
+std::string ResourceOf(const Lack& lack) {
+  switch (lack.code) {
+    case LackCode::kSlurm:
+    case LackCode::kKubernetes:
+      return "kind";
+    case LackCode::kRoles:
+    case LackCode::kSharedRoles:
+      return "roles";
+    case LackCode::kImage:
+    case LackCode::kContainers:
+    case LackCode::kImageFile:
+      return "image";
+    case LackCode::kUploads:
+      return "uploads";
+    case LackCode::kMachineFile:
+      return "inputs";
+    case LackCode::kAnyPool:
+    case LackCode::kPool:
+    case LackCode::kNamespace:
+      return "pool";
+    case LackCode::kPartsOfGpus:
+      return "gpus";
+    case LackCode::kGpuTypeUnclear:
+    case LackCode::kGpuType:
+    case LackCode::kGpus:
+      return lack.gpu_type.empty() ? "gpus" : "gpus:" + lack.gpu_type;
+    case LackCode::kCores:
+      return "cpus";
+    case LackCode::kMemory:
+      return "memory";
+    case LackCode::kAllAtOnce:
+    case LackCode::kNodes:
+    case LackCode::kNodesOfARun:
+      return "nodes";
+    case LackCode::kTimeLimit:
+      return "time_limit";
+    default:
+      return "";
+  }
+}
+
+}  // namespace
+
+std::set<std::string> GpuTypesOf(const v1::Pool& pool) {
+  std::set<std::string> types;
+  for (const v1::NodeGroup& group : pool.node_groups()) {
+    for (const auto& [type, count] : group.gpus()) {
+      if (count > 0 && group.count() > 0) types.insert(type);
+    }
+  }
+  return types;
+}
+
+std::string SentenceOf(const Lack& lack) {
+  if (lack.code == LackCode::kAnyPool) return "it has no pool";
+  if (lack.code == LackCode::kPool || lack.code == LackCode::kNamespace) return NoSuchPool(lack);
+  return lack.pool != nullptr ? SentenceOfPool(lack) : SentenceOfKind(lack);
+}
+
+std::optional<v1::Shortage> ShortageOf(const Lack& lack) {
+  const std::string resource = ResourceOf(lack);
+  if (resource.empty()) return std::nullopt;
+  v1::Shortage shortage;
+  shortage.set_resource(resource);
+  // A part of a GPU is no number too many.
+  if (lack.code != LackCode::kPartsOfGpus) shortage.set_requested(lack.requested);
+  shortage.set_available(lack.available);
+  shortage.set_message(SentenceOf(lack));
+  return shortage;
+}
+
+v1::StateReason LackReason(const Lack& lack, const std::string& cluster) {
+  if (lack.code == LackCode::kOpenPool) {
+    return MakeReason(
+        v1::STATE_REASON_CODE_POOL_UNAVAILABLE,
+        {.scheduler_reason = lack.pool->state(), .cluster = cluster, .pool = lack.pool->name()});
+  }
+  v1::StateReason reason = MakeReason(v1::STATE_REASON_CODE_DOES_NOT_FIT,
+                                      {.detail = SentenceOf(lack), .cluster = cluster});
+  if (auto shortage = ShortageOf(lack)) *reason.add_shortages() = *std::move(shortage);
+  return reason;
+}
+
+std::string SentenceOf(const std::vector<ClusterLack>& lacks) {
+  std::string text;
+  for (size_t i = 0; i < std::min(lacks.size(), kMaxNamedClusters); ++i) {
+    text +=
+        fmt::format("{}cluster \"{}\": {}", i > 0 ? "; " : "", lacks[i].cluster, lacks[i].sentence);
+  }
+  if (lacks.size() > kMaxNamedClusters) {
+    text += fmt::format("; and {} more", lacks.size() - kMaxNamedClusters);
+  }
+  return text;
+}
+
+std::string CannotBePlaced(const std::vector<ClusterLack>& lacks, const std::string& why_slurm,
+                           bool names_clusters) {
+  const std::string all = SentenceOf(lacks);
+  if (why_slurm.empty()) return fmt::format("no cluster can ever run this job: {}", all);
+  // What keeps it from other kinds comes first, for it can be mended.
+  std::string rest = all;
+  if (all.empty()) {
+    rest = names_clusters ? "placement.clusters names no cluster of kind slurm; do without it, or "
+                            "name one"
+                          : "no cluster of kind slurm is known; do without it";
+  }
+  return fmt::format("no cluster can ever run this job: only Slurm can take it because {}{}{}",
+                     why_slurm, all.empty() ? ", and " : "; ", rest);
+}
+
+}  // namespace muster::contract

@@ -1,0 +1,115 @@
+// Inventories change while many different jobs wait: groups are held against them again in slices.
+#include <algorithm>
+#include <vector>
+
+#include "tests/unit/core/core_fixture.h"
+
+namespace muster::core {
+namespace {
+
+using ::testing::Each;
+using ::testing::ElementsAreArray;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr uint64_t kMemoryUnit = uint64_t{1} << 30;
+constexpr uint64_t kMostRefitRounds = 1000;
+
+class RefitTest : public CoreTest {
+ protected:
+  RefitTest() {
+    options_.max_fit_checks_per_round = 10;
+    Restart();
+  }
+
+  // A job of `gib` of memory, unlike all others.
+  uint64_t SubmitDifferent(uint64_t gib) {
+    v1::JobSpec spec = Spec();
+    spec.mutable_resources()->set_memory_bytes(gib * kMemoryUnit + ++different_);
+    return MustSubmit(spec);
+  }
+
+  agent::v1::AgentHello HelloWith(const std::string& cluster, uint64_t gib) {
+    agent::v1::AgentHello hello = Hello(cluster);
+    hello.mutable_inventory()->mutable_pools(0)->mutable_node_groups(0)->set_memory_bytes(
+        gib * kMemoryUnit);
+    return hello;
+  }
+  void Change(SessionId session, uint64_t gib) {
+    agent::v1::AgentHeartbeat beat;
+    *beat.mutable_inventory() = HelloWith("a", gib).inventory();
+    Beat(session, beat);
+  }
+
+  // Rounds until nothing is left to do; the run keys that were assigned, in order.
+  std::vector<std::string> RoundsToTheEnd(SessionId session) {
+    std::vector<std::string> assigned = Assigned(session);
+    for (rounds_ = 1; rounds_ < kMostRefitRounds; ++rounds_) {
+      last_ = {};
+      const bool more = core_->PlaceJobs(now_, &last_);
+      EXPECT_TRUE(store_.Commit(last_.changes).ok());
+      EXPECT_TRUE(core_->CheckInvariants().ok()) << core_->CheckInvariants();
+      for (const std::string& key : Assigned(session)) assigned.push_back(key);
+      if (!more) break;
+    }
+    return assigned;
+  }
+
+  uint64_t different_ = 0;
+  uint64_t rounds_ = 0;
+};
+
+TEST_F(RefitTest, ALargerClusterIsFoundByAllJobsAfterSomeRounds) {
+  const SessionId a = Connect(HelloWith("a", 4));
+  Gone(Connect(HelloWith("away", 64)));
+  std::vector<std::string> keys;
+  for (int i = 0; i < 100; ++i) keys.push_back(Key(SubmitDifferent(32)));
+  EXPECT_THAT(Assigned(a), IsEmpty());
+  Change(a, 64);
+  std::vector<std::string> assigned = RoundsToTheEnd(a);
+  EXPECT_GT(rounds_, 10u) << "a round has looked at more than it may";
+  std::sort(assigned.begin(), assigned.end());
+  std::sort(keys.begin(), keys.end());
+  EXPECT_EQ(assigned, keys);
+}
+
+TEST_F(RefitTest, NothingIsPlacedOnAClusterThatHasBecomeTooSmallWhileThePassGoesOn) {
+  // It fits them all, and its agent is away.
+  Gone(Connect(HelloWith("a", 64)));
+  std::vector<std::string> small;
+  for (int i = 0; i < 50; ++i) {
+    SubmitDifferent(32);
+    small.push_back(Key(SubmitDifferent(1)));
+  }
+  // The agent comes back, and its cluster is smaller.
+  const SessionId a = Connect(HelloWith("a", 4));
+  EXPECT_THAT(RoundsToTheEnd(a), ElementsAreArray(small)) << "in their order, without the others";
+}
+
+TEST_F(RefitTest, AChangeInTheCourseOfAPassIsSeenByAllGroups) {
+  const SessionId a = Connect(HelloWith("a", 64));
+  Gone(Connect(HelloWith("away", 64)));
+  Change(a, 1);
+  for (int i = 0; i < 50; ++i) SubmitDifferent(32);
+  Change(a, 2);
+  Change(a, 3);
+  Change(a, 64);
+  EXPECT_THAT(RoundsToTheEnd(a), SizeIs(50));
+}
+
+TEST_F(RefitTest, ASubmitIsJudgedByTheLatestInventories) {
+  const SessionId a = Connect(HelloWith("a", 64));
+  for (int i = 0; i < 50; ++i) SubmitDifferent(32);
+  v1::JobSpec spec = Spec();
+  spec.mutable_resources()->set_memory_bytes(32 * kMemoryUnit + 50);
+  // Alike to the last of them, whose group the pass has not come to.
+  agent::v1::AgentHeartbeat beat;
+  *beat.mutable_inventory() = HelloWith("a", 1).inventory();
+  Output out;
+  core_->Handle(AgentBeat{a, beat}, now_, &out);
+  EXPECT_TRUE(store_.Commit(out.changes).ok());
+  EXPECT_EQ(ReasonOf(SubmitOne(spec).status()), "CANNOT_BE_PLACED");
+}
+
+}  // namespace
+}  // namespace muster::core
