@@ -33,7 +33,7 @@ void Core::Impl::On(Cancel& in, Step& step) {
     // A job that is not in memory has ended.
     const bool is_as_chosen = it != jobs_.end() && IsAsChosen(it->second, in.chosen_at, i);
     if (is_chosen && !is_as_chosen) reply.is_stale = true;
-    if (!is_as_chosen || it->second.cancel_requested) continue;
+    if (!is_as_chosen || !it->second.Takes(contract::JobEvent::kCancel)) continue;
     CancelJob(id, it->second, evidence, step, &cancellations);
     if (is_chosen) reply.changed.push_back(id);
   }
@@ -43,20 +43,14 @@ void Core::Impl::On(Cancel& in, Step& step) {
 
 void Core::Impl::CancelJob(uint64_t id, Job& job, const std::string& evidence, Step& step,
                            std::map<SessionId, std::vector<std::string>>* cancellations) {
-  job.cancel_requested = true;
-  if (job.state() == v1::JOB_STATE_QUEUED) {
-    Dequeue(id, job);
-    job.set_state(v1::JOB_STATE_CANCELED);
-  } else {
-    const Cluster& cluster = *clusters_[job.cluster];
-    if (cluster.session) {
-      (*cancellations)[*cluster.session].push_back(cluster.runs.at({id, job.runs})->run_key());
-    }
-  }
   v1::Transition transition;
   transition.set_kind(v1::TRANSITION_KIND_CANCEL_REQUESTED);
   *transition.mutable_evidence() = UserEvidence(evidence, step.now);
-  Record(step, id, job, std::move(transition));
+  Apply(id, job, {contract::JobEvent::kCancel}, std::move(transition), step);
+  if (!job.is_on_cluster()) return;
+  const Cluster& cluster = *clusters_[job.cluster()];
+  if (!cluster.session) return;
+  (*cancellations)[*cluster.session].push_back(cluster.runs.at({id, job.runs()})->run_key());
 }
 
 void Core::Impl::SendCancellations(SessionId session, const std::vector<std::string>& run_keys,

@@ -51,15 +51,4 @@ void Core::Impl::StepAside(uint64_t id, const Job& job) {
   waiting_.Refresh(group);
 }
 
-void Core::Impl::Enqueue(uint64_t id, const Job& job) {
-  ++queued_;
-  if (IsReady(id, job)) LineUp(id, job);
-}
-
-void Core::Impl::Dequeue(uint64_t id, const Job& job) {
-  --queued_;
-  if (IsReady(id, job)) StepAside(id, job);
-  retries_.Remove(id);
-}
-
 }  // namespace muster::core

@@ -33,12 +33,13 @@ void Core::Impl::On(Edit& in, Step& step) {
   auto it = jobs_.find(in.job);
   const bool has_ended = it == jobs_.end();
   // Of a job that has ended nothing is kept here.
-  Job ended;
-  ended.sequence = static_cast<uint32_t>(in.job_sequence);
-  ended.set_state(in.state);
+  LiveJob as_stored;
+  as_stored.state = in.state;
+  as_stored.job_sequence = in.job_sequence;
+  Job ended(as_stored);
   Job& job = has_ended ? ended : it->second;
   if (!has_ended && job.priority != in.priority) {
-    const bool is_in_line = job.state() == v1::JOB_STATE_QUEUED && IsReady(in.job, job);
+    const bool is_in_line = job.is_queued() && IsReady(in.job, job);
     if (is_in_line) StepAside(in.job, job);
     job.priority = static_cast<int16_t>(in.priority);
     if (is_in_line) LineUp(in.job, job);
@@ -48,10 +49,10 @@ void Core::Impl::On(Edit& in, Step& step) {
   std::string evidence = std::move(in.evidence);
   Truncate(kMaxDetailBytes, &evidence);
   *transition.mutable_evidence() = UserEvidence(std::move(evidence), step.now);
-  Record(step, in.job, job, std::move(transition));
-  if (has_ended) RememberEdit(in.job, job.sequence);
+  Record(step, in.job, job, job.state(), std::move(transition));
+  if (has_ended) RememberEdit(in.job, job.sequence());
   step.out->changes.push_back(EditJob{.id = in.job,
-                                      .job_sequence = job.sequence,
+                                      .job_sequence = job.sequence(),
                                       .priority = in.priority,
                                       .labels = std::move(in.labels),
                                       .priority_before = in.priority_before,
@@ -62,7 +63,7 @@ void Core::Impl::On(Edit& in, Step& step) {
 absl::Status Core::Impl::CheckEdit(const Edit& in) const {
   auto it = jobs_.find(in.job);
   if (it != jobs_.end()) {
-    return it->second.sequence == in.job_sequence ? absl::OkStatus() : JobChanged(in.job);
+    return it->second.sequence() == in.job_sequence ? absl::OkStatus() : JobChanged(in.job);
   }
   const auto edited = edited_.find(in.job);
   const bool is_stale = edited != edited_.end() && edited->second != in.job_sequence;

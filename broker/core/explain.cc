@@ -58,7 +58,7 @@ void Core::Impl::On(Explain& in, Step& step) {
     if (it == jobs_.end()) continue;
     const Job& job = it->second;
     if (job.state() == v1::JOB_STATE_PENDING) reason = WhyPending(id, job);
-    if (job.state() != v1::JOB_STATE_QUEUED || !IsReady(id, job)) continue;
+    if (!job.is_queued() || !IsReady(id, job)) continue;
     auto known = by_group.find(job.group);
     if (known == by_group.end()) {
       if (by_group.size() == kMaxExplainedGroups) continue;
@@ -86,10 +86,10 @@ v1::StateReason Core::Impl::WhyQueued(const Job& job) const {
 }
 
 v1::StateReason Core::Impl::WhyPending(uint64_t id, const Job& job) const {
-  const Cluster& cluster = *clusters_[job.cluster];
-  const v1::Run& run = *cluster.runs.at({id, job.runs});
+  const Cluster& cluster = *clusters_[job.cluster()];
+  const v1::Run& run = *cluster.runs.at({id, job.runs()});
   if (run.has_state_reason()) return run.state_reason();
-  const std::string where = fmt::format("run {} is {} on cluster \"{}\"", job.runs,
+  const std::string where = fmt::format("run {} is {} on cluster \"{}\"", job.runs(),
                                         contract::Name(run.state()), cluster.name());
   return contract::MakeReason(
       run.state() == v1::RUN_STATE_PENDING ? v1::STATE_REASON_CODE_WAITS_IN_CLUSTER

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "broker/core/impl.h"
-#include "broker/core/run_stage.h"
+#include "broker/core/run_machine.h"
 #include "contract/errors.h"
 #include "contract/states.h"
 
@@ -35,29 +35,22 @@ void Core::Impl::On(Hold& in, Step& step) {
 }
 
 void Core::Impl::HoldJob(uint64_t id, Job& job, const Hold& in, Step& step, KeysBySession* keys) {
-  const bool is_queued = job.state() == v1::JOB_STATE_QUEUED;
-  if (is_queued && IsReady(id, job)) StepAside(id, job);
-  const HoldState freed = is_queued ? HoldState::kNone : HoldState::kReleased;
-  job.hold = in.held ? HoldState::kHeld : freed;
-  if (is_queued && IsReady(id, job)) LineUp(id, job);
-  if (!is_queued) {
-    TellOfHold(id, job, keys);
-    clusters_[job.cluster]->held += in.held ? 1 : -1;
-  }
   std::string evidence = fmt::format("{} by {}", in.held ? "held" : "released", in.user);
   if (!in.reason.empty()) evidence += fmt::format(": {}", in.reason);
   v1::Transition transition;
   transition.set_kind(in.held ? v1::TRANSITION_KIND_HOLD_REQUESTED
                               : v1::TRANSITION_KIND_RELEASE_REQUESTED);
   *transition.mutable_evidence() = UserEvidence(std::move(evidence), step.now);
-  Record(step, id, job, std::move(transition));
+  const contract::JobEvent event =
+      in.held ? contract::JobEvent::kHold : contract::JobEvent::kRelease;
+  if (!Apply(id, job, {event}, std::move(transition), step)) return;
+  if (job.is_on_cluster()) TellOfHold(id, job, keys);
 }
 
 bool Core::Impl::Waits(uint64_t id, const Job& job) const {
-  if (job.cancel_requested) return false;
-  if (job.state() == v1::JOB_STATE_QUEUED) return true;
-  if (job.state() != v1::JOB_STATE_PENDING) return false;
-  const v1::Run& run = *clusters_[job.cluster]->runs.at({id, job.runs});
+  if (job.is_queued()) return true;
+  if (!job.held() && !job.Takes(contract::JobEvent::kHold)) return false;
+  const v1::Run& run = *clusters_[job.cluster()]->runs.at({id, job.runs()});
   return run.state() != v1::RUN_STATE_FINISHING && !HasBegun(run);
 }
 
@@ -75,7 +68,7 @@ absl::Status Core::Impl::CheckHold(const Hold& in) const {
     if (!in.held || (it != jobs_.end() && Waits(id, it->second))) continue;
     if (count++ >= kMaxNamedJobs) continue;
     // Of those that have ended only the store knows how.
-    const bool is_stopping = it != jobs_.end() && it->second.cancel_requested;
+    const bool is_stopping = it != jobs_.end() && it->second.cancel_requested();
     others += fmt::format("{}{} ({})", count > 1 ? ", " : "", id,
                           it == jobs_.end() ? "has ended"
                           : is_stopping     ? "is being canceled"
@@ -94,16 +87,14 @@ absl::Status Core::Impl::CheckHold(const Hold& in) const {
 }
 
 void Core::Impl::EndLateHold(const v1::Run& run, RunId id, Job& job, Step& step) {
-  // The agent must not go on to hold what its scheduler may start again.
-  job.hold = HoldState::kReleased;
-  --clusters_[job.cluster]->held;
   v1::Transition transition;
   transition.set_kind(v1::TRANSITION_KIND_RELEASE_REQUESTED);
   *transition.mutable_evidence() =
       BrokerEvidence(fmt::format("the hold came too late: run {} had begun on cluster \"{}\"",
                                  run.number(), run.cluster()),
                      step.now);
-  Record(step, id.job, job, std::move(transition));
+  Apply(id.job, job, {contract::JobEvent::kRelease}, std::move(transition), step);
+  // The agent must not go on to hold what its scheduler may start again.
   if (contract::IsTerminal(run.state())) return;
   KeysBySession keys;
   TellOfHold(id.job, job, &keys);
@@ -111,9 +102,9 @@ void Core::Impl::EndLateHold(const v1::Run& run, RunId id, Job& job, Step& step)
 }
 
 void Core::Impl::TellOfHold(uint64_t id, const Job& job, KeysBySession* keys) const {
-  const Cluster& cluster = *clusters_[job.cluster];
+  const Cluster& cluster = *clusters_[job.cluster()];
   if (!cluster.session) return;
-  (*keys)[*cluster.session].push_back(cluster.runs.at({id, job.runs})->run_key());
+  (*keys)[*cluster.session].push_back(cluster.runs.at({id, job.runs()})->run_key());
 }
 
 void Core::Impl::SendHolds(SessionId session, const std::vector<std::string>& run_keys, bool held,

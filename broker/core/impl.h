@@ -60,11 +60,28 @@ class Core::Impl {
 
   // ---- step.cc
   Step Begin(absl::Time now, Output* out);
-  // Adds a transition to the job's history; fills in its numbers, its time and the job's state.
-  void Record(Step& step, uint64_t id, Job& job, v1::Transition transition);
+  // Adds a step to the job's history; fills in its numbers, its time and the job's state, which was
+  // `before`.
+  void Record(Step& step, uint64_t id, Job& job, v1::JobState before, v1::Transition transition);
   void Finish(Step& step);
   void PutTouchedJob(Step& step, uint64_t id);
   void PutTouchedRun(Step& step, Cluster* cluster, RunId id);
+
+  // ---- apply.cc
+  // What a job counts for.
+  struct Standing {
+    bool is_queued = false;
+    bool is_in_line = false;     // in that of its group
+    Cluster* cluster = nullptr;  // has its run, which has not ended
+    bool is_held = false;        // there
+  };
+  // The one way in which the state of a job changes: takes it to its next stage, moves it between
+  // queues and counters, and records the step. False, and counted: the change is illegal, and
+  // nothing has changed.
+  bool Apply(uint64_t id, Job& job, const JobChange& change, v1::Transition transition, Step& step);
+  Standing StandingOf(uint64_t id, const Job& job) const;
+  // Moves the job between queues and counters to where it stands now.
+  void Recount(uint64_t id, const Job& job, const Standing& before);
 
   // ---- restore.cc
   void RestoreClusters(std::vector<PutCluster> clusters);
@@ -114,8 +131,10 @@ class Core::Impl {
   // ---- retry.cc
   // Whether the job gets another run after this one, which has ended.
   bool IsFollowed(const v1::Run& ended, const Job& job) const;
-  // Lets the job, which is QUEUED again, wait for its next run.
-  void AwaitNextRun(uint64_t id, Job& job, const v1::Run& ended, Step& step);
+  // The earliest time of its next run, if there is one.
+  absl::Time NextRunTime(const Job& job, const Step& step) const;
+  // Writes down why the job, which is QUEUED again, gets another run.
+  void TellOfRetry(uint64_t id, Job& job, const v1::Run& ended, absl::Time next_run, Step& step);
   // Puts those into line whose time has come.
   void EndWaits(Step& step);
   // The clock was set; what is left of each wait stays the same.
@@ -187,9 +206,6 @@ class Core::Impl {
   bool IsReady(uint64_t id, const Job& job) const;
   void LineUp(uint64_t id, const Job& job);
   void StepAside(uint64_t id, const Job& job);
-  // The job becomes QUEUED, or is no longer; it waits in line if it is ready.
-  void Enqueue(uint64_t id, const Job& job);
-  void Dequeue(uint64_t id, const Job& job);
 
   // ---- invariants.cc
   // `in_line`: how many jobs are ready; `by_group`: how many each group has.

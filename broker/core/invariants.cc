@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "broker/core/impl.h"
-#include "broker/core/run_stage.h"
+#include "broker/core/run_machine.h"
 #include "contract/states.h"
 #include "contract/text.h"
 
@@ -70,20 +70,20 @@ absl::Status Core::Impl::CheckInvariants() const {
     ++by_group[job.group];
     if (id >= next_job_id_) return Wrong("job {} is not below the next id {}", id, next_job_id_);
     if (contract::IsTerminal(job.state())) return Wrong("job {} has ended and is in memory", id);
-    if (job.state() == v1::JOB_STATE_QUEUED) {
+    if (job.is_queued()) {
       ++queued;
       if (IsReady(id, job)) ++in_line;
       if (retries_.TimeOf(id)) ++waiting;
-      if (job.cancel_requested) return Wrong("job {} is queued though it was canceled", id);
       continue;
     }
     ++active;
-    if (job.cluster == 0) return Wrong("job {} is active without a cluster", id);
-    const Cluster& cluster = *clusters_[job.cluster];
+    if (job.cluster() == 0) return Wrong("job {} is active without a cluster", id);
+    const Cluster& cluster = *clusters_[job.cluster()];
     if (job.held()) ++held[&cluster];
-    auto run = cluster.runs.find({id, job.runs});
+    auto run = cluster.runs.find({id, job.runs()});
     if (run == cluster.runs.end()) return Wrong("job {} is active without its run", id);
-    if (JobStateFor(*run->second, job.cancel_requested) != job.state()) {
+    // What its run says already changes nothing.
+    if (contract::Next(job.stage(), JobEventOf(*run->second, false)) != job.stage()) {
       return Wrong("job {} is in another state than its run", id);
     }
   }

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "broker/core/impl.h"
-#include "broker/core/timestamps.h"
+#include "broker/core/run_machine.h"
 #include "contract/run_key.h"
 
 namespace muster::core {
@@ -74,36 +74,23 @@ void Core::Impl::AssignNext(Lane* lane, Cluster* cluster, Step& step,
                             std::map<SessionId, std::vector<agent::v1::Assignment>>* assignments) {
   const uint64_t id = lane->first_turn().job;
   Job& job = jobs_.at(id);
-  Dequeue(id, job);
-  job.set_state(v1::JOB_STATE_PENDING);
-  job.cluster = cluster->index;
-  ++job.runs;
-  job.hold = HoldState::kNone;  // of this run no agent has heard of a hold
-
-  auto run = std::make_unique<v1::Run>();
-  run->set_number(job.runs);
-  run->set_run_key(contract::RunKey{instance_, id, job.runs}.ToString());
-  run->set_cluster(cluster->name());
-  run->set_state(v1::RUN_STATE_ASSIGNED);
-  SetTimestamp(step.now, run->mutable_assign_time());
-  SetTimestamp(step.now, run->mutable_observed_at());
-
-  agent::v1::Assignment assignment;
-  assignment.set_run_key(run->run_key());
-  assignment.set_job_id(id);
-  assignment.set_run(job.runs);
-  (*assignments)[*cluster->session].push_back(std::move(assignment));
-
+  const RunId run_id{id, job.runs() + 1u};
   v1::Transition transition;
-  transition.set_run(job.runs);
+  transition.set_run(run_id.number);
   transition.set_run_state(v1::RUN_STATE_ASSIGNED);
   *transition.mutable_evidence() =
       BrokerEvidence(fmt::format("assigned to cluster {}", cluster->name()), step.now);
-  const RunId run_id{id, job.runs};
-  Record(step, id, job, std::move(transition));
+  Apply(id, job, {contract::JobEvent::kAssign, cluster->index}, std::move(transition), step);
+
+  const std::string key = contract::RunKey{instance_, id, run_id.number}.ToString();
+  agent::v1::Assignment assignment;
+  assignment.set_run_key(key);
+  assignment.set_job_id(id);
+  assignment.set_run(run_id.number);
+  (*assignments)[*cluster->session].push_back(std::move(assignment));
   step.runs.emplace_back(cluster, run_id);
-  cluster->runs.emplace(run_id, std::move(run));
-  ++cluster->active;
+  cluster->runs.emplace(run_id, std::make_unique<v1::Run>(
+                                    AssignedRun(run_id.number, key, cluster->name(), step.now)));
 }
 
 }  // namespace muster::core

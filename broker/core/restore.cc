@@ -2,7 +2,6 @@
 
 #include "broker/core/impl.h"
 #include "broker/core/rerun_id.h"
-#include "contract/states.h"
 
 namespace muster::core {
 
@@ -42,21 +41,13 @@ void Core::Impl::RestoreJobs(std::vector<Requirements> requirements,
   groups.reserve(requirements.size());
   for (Requirements& one : requirements) groups.push_back(GroupFor(std::move(one)));
   for (const LiveJob& saved : jobs) {
-    Job job;
-    job.sequence = static_cast<uint32_t>(saved.job_sequence);
+    Job job(saved);
     Group* group = groups[saved.requirements];
     job.group = group->id;
     ++group->jobs;
-    job.runs = static_cast<uint16_t>(saved.runs);
-    job.priority = static_cast<int16_t>(saved.priority);
-    job.set_state(saved.state);
-    job.recorded_state_value = job.state_value;
-    job.cancel_requested = saved.cancel_requested;
-    job.hold = saved.hold;
     if (saved.retry_time) retries_.Add(saved.id, absl::ToUnixMicros(*saved.retry_time));
-    if (saved.start_time) job.start_unix_micros = absl::ToUnixMicros(*saved.start_time);
     jobs_.emplace_hint(jobs_.end(), saved.id, job);
-    if (job.state() == v1::JOB_STATE_QUEUED) Enqueue(saved.id, job);
+    Recount(saved.id, job, Standing());
   }
 }
 
@@ -65,12 +56,11 @@ void Core::Impl::RestoreRuns(std::vector<PutRun> runs) {
     Cluster* cluster = FindCluster(saved.run.cluster());
     if (cluster == nullptr) cluster = AddCluster(saved.run.cluster());
     const RunId id{saved.job, saved.run.number()};
-    const bool is_active = !contract::IsTerminal(saved.run.state());
-    if (is_active) ++cluster->active;
     auto job = jobs_.find(saved.job);
-    if (job != jobs_.end() && job->second.runs == id.number) {
-      job->second.cluster = cluster->index;
-      if (is_active && job->second.held()) ++cluster->held;
+    if (job != jobs_.end() && job->second.runs() == id.number) {
+      const Standing before = StandingOf(id.job, job->second);
+      job->second.FindCluster(cluster->index);
+      Recount(id.job, job->second, before);
     }
     cluster->runs.emplace(id, std::make_unique<v1::Run>(std::move(saved.run)));
   }

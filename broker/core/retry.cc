@@ -14,28 +14,28 @@ namespace muster::core {
 
 bool Core::Impl::IsFollowed(const v1::Run& ended, const Job& job) const {
   const contract::RetryRule& rule = groups_.at(job.group)->requirements.retry;
-  return !job.cancel_requested && job.runs < rule.max_runs && contract::IsWorthAnother(ended, rule);
+  return job.Takes(contract::JobEvent::kRetry) && job.runs() < rule.max_runs &&
+         contract::IsWorthAnother(ended, rule);
 }
 
-void Core::Impl::AwaitNextRun(uint64_t id, Job& job, const v1::Run& ended, Step& step) {
+absl::Time Core::Impl::NextRunTime(const Job& job, const Step& step) const {
   const contract::RetryRule& rule = groups_.at(job.group)->requirements.retry;
-  const uint32_t next = job.runs + 1u;
-  const absl::Duration wait = contract::BackoffBefore(next, rule);
-  const absl::Time time = step.now + wait;
-  if (wait > absl::ZeroDuration()) retries_.Add(id, absl::ToUnixMicros(time));
-  Enqueue(id, job);
-  ++retries_decided_;
+  return step.now + contract::BackoffBefore(job.runs() + 1u, rule);
+}
 
+void Core::Impl::TellOfRetry(uint64_t id, Job& job, const v1::Run& ended, absl::Time next_run,
+                             Step& step) {
+  const contract::RetryRule& rule = groups_.at(job.group)->requirements.retry;
   std::string why = fmt::format(
       "run {} of at most {} follows, not before {}, because run {} failed on cluster {} ({}): {}",
-      next, rule.max_runs, ToStd(absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", time, absl::UTCTimeZone())),
-      ended.number(), ended.cluster(), contract::Name(ended.failure().failure_class()),
-      ended.failure().message());
+      job.runs() + 1, rule.max_runs,
+      ToStd(absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", next_run, absl::UTCTimeZone())), ended.number(),
+      ended.cluster(), contract::Name(ended.failure().failure_class()), ended.failure().message());
   Truncate(kMaxDetailBytes, &why);
   v1::Transition transition;
   transition.set_kind(v1::TRANSITION_KIND_RETRY);
   *transition.mutable_evidence() = BrokerEvidence(std::move(why), step.now);
-  Record(step, id, job, std::move(transition));
+  Record(step, id, job, job.state(), std::move(transition));
 }
 
 void Core::Impl::EndWaits(Step& step) {

@@ -198,9 +198,9 @@ void Core::Impl::Reconcile(Cluster* cluster, const agent::v1::AgentHello& hello,
       cluster->to_resend.push_back(id);
     } else if (!ended) {
       const Job& job = jobs_.at(id.job);
-      if (job.cancel_requested) cancellations.push_back(run->run_key());
-      if (job.hold == HoldState::kHeld) holds.push_back(run->run_key());
-      if (job.hold == HoldState::kReleased) freed.push_back(run->run_key());
+      if (job.cancel_requested()) cancellations.push_back(run->run_key());
+      if (job.held()) holds.push_back(run->run_key());
+      if (job.released()) freed.push_back(run->run_key());
     }
     ++it;
   }
@@ -233,10 +233,10 @@ int Core::Impl::ResendRuns(int limit, Step& step) {
       assignment.set_run(id.number);
       assignment.set_may_have_been_launched(true);
       const Job& job = jobs_.at(id.job);
-      assignment.set_cancel_requested(job.cancel_requested);
+      assignment.set_cancel_requested(job.cancel_requested());
       assignment.set_held(job.held());
       // The cluster may hold what an agent without its journal finds there.
-      if (job.hold == HoldState::kReleased) freed.push_back(assignment.run_key());
+      if (job.released()) freed.push_back(assignment.run_key());
       ++sent;
     }
     if (!resend.assignments.empty()) step.out->effects.push_back(std::move(resend));

@@ -51,13 +51,12 @@ Core::Impl::Step Core::Impl::Begin(absl::Time now, Output* out) {
   return Step{now, out, {}, {}};
 }
 
-void Core::Impl::Record(Step& step, uint64_t id, Job& job, v1::Transition transition) {
-  transition.set_job_sequence(++job.sequence);
+void Core::Impl::Record(Step& step, uint64_t id, Job& job, v1::JobState before,
+                        v1::Transition transition) {
+  transition.set_job_sequence(job.CountStep());
   transition.set_sequence(next_sequence_++);
   transition.set_job_state(job.state());
   SetTimestamp(step.now, transition.mutable_time());
-  const auto before = static_cast<v1::JobState>(job.recorded_state_value);
-  job.recorded_state_value = job.state_value;
   step.changed.erase({id, transition.run()});
   step.out->changes.push_back(AppendTransition{id, std::move(transition), before});
   step.jobs.push_back(id);
@@ -80,30 +79,30 @@ void Core::Impl::PutTouchedJob(Step& step, uint64_t id) {
   auto it = jobs_.find(id);
   if (it == jobs_.end()) return;
   const Job& job = it->second;
-  if (job.sequence == 1) return;  // just inserted, with these very values
+  if (job.sequence() == 1) return;  // just inserted, with these very values
   UpdateJob update;
   update.id = id;
   update.state = job.state();
-  update.job_sequence = job.sequence;
-  update.cancel_requested = job.cancel_requested;
-  update.runs = job.runs;
-  if (job.start_unix_micros != Job::kNotStarted) {
-    update.start_time = absl::FromUnixMicros(job.start_unix_micros);
+  update.job_sequence = job.sequence();
+  update.cancel_requested = job.cancel_requested();
+  update.runs = job.runs();
+  if (const auto start = job.start_unix_micros()) {
+    update.start_time = absl::FromUnixMicros(*start);
   }
   const v1::Run* run = nullptr;
-  if (job.cluster != 0) {
-    const Cluster& cluster = *clusters_[job.cluster];
+  if (job.cluster() != 0) {
+    const Cluster& cluster = *clusters_[job.cluster()];
     update.cluster = cluster.name();
     update.cluster_kind = cluster.saved.kind;
-    auto at = cluster.runs.find({id, job.runs});
+    auto at = cluster.runs.find({id, job.runs()});
     if (at != cluster.runs.end()) run = at->second.get();
   }
   const bool has_ended = contract::IsTerminal(job.state());
-  if (!has_ended) update.hold = job.hold;
+  update.hold = job.hold();
   if (auto time = retries_.TimeOf(id)) update.retry_time = absl::FromUnixMicros(*time);
   if (has_ended) {
     // A job that is canceled between two runs ends with neither: its run has not changed.
-    const bool ends_with_run = run != nullptr && HasTouched(step.runs, {id, job.runs});
+    const bool ends_with_run = run != nullptr && HasTouched(step.runs, {id, job.runs()});
     update.end_time = ends_with_run ? ToTime(run->end_time()) : step.now;
     if (job.request != RequestMemory::kNone) requests_.JobEnded(job.request, step.now);
     LeaveGroup(job.group);

@@ -242,8 +242,6 @@ uint64_t Core::Impl::Accept(Candidate& candidate, const std::string& user, Step&
   Job job;
   job.group = group->id;
   job.priority = static_cast<int16_t>(candidate.spec->priority());
-  job.set_state(v1::JOB_STATE_QUEUED);
-  if (candidate.is_held) job.hold = HoldState::kHeld;
   if (candidate.is_remembered) {
     job.request = requests_.Add({candidate.key, candidate.fingerprint, id});
   }
@@ -258,18 +256,20 @@ uint64_t Core::Impl::Accept(Candidate& candidate, const std::string& user, Step&
   step.out->changes.push_back(std::move(insert));
 
   auto at = jobs_.emplace_hint(jobs_.end(), id, job);
-  const auto record = [&](v1::TransitionKind kind, std::string_view what, std::string_view more) {
+  const auto apply = [&](contract::JobEvent event, v1::TransitionKind kind, std::string_view what,
+                         std::string_view more) {
     v1::Transition transition;
     transition.set_kind(kind);
     *transition.mutable_evidence() =
         UserEvidence(fmt::format("{} by {}{}", what, user, more), step.now);
-    Record(step, id, at->second, std::move(transition));
+    Apply(id, at->second, {event}, std::move(transition), step);
   };
   const std::string of =
       candidate.rerun_of != 0 ? fmt::format(", with the spec of job {}", candidate.rerun_of) : "";
-  record(v1::TRANSITION_KIND_SUBMITTED, "submitted", of + DescribeRefusals(candidate.refused_by));
-  if (candidate.is_held) record(v1::TRANSITION_KIND_HOLD_REQUESTED, "held", "");
-  Enqueue(id, at->second);
+  apply(contract::JobEvent::kSubmit, v1::TRANSITION_KIND_SUBMITTED, "submitted",
+        of + DescribeRefusals(candidate.refused_by));
+  if (candidate.is_held)
+    apply(contract::JobEvent::kHold, v1::TRANSITION_KIND_HOLD_REQUESTED, "held", "");
   return id;
 }
 

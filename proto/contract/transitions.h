@@ -1,4 +1,10 @@
-// The one table of legal transitions of a run. Code, tests and proto/README.md all read it.
+// The one table of legal transitions of a run. The broker, the agents, the tests and
+// docs/concepts.md all read it.
+//
+//   ASSIGNED -> LAUNCHING -> PENDING -> STARTING -> RUNNING -> FINISHING
+//                  |            ^                     <-> SUSPENDED  |
+//                  v            |                                    v
+//             LAUNCH_UNKNOWN ---+         any -> LOST   SUCCEEDED | FAILED | CANCELED
 //
 // It says what a report about a run may change, seen from whoever keeps the run's state; states.h
 // says why.

@@ -1,7 +1,9 @@
-// docs/concepts.md shows the transition table; this keeps the two the same.
+// docs/concepts.md shows and draws the transition table; this keeps page and table the same.
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <regex>
+#include <set>
 #include <sstream>
 #include <string>
 
@@ -27,11 +29,42 @@ std::string TableAsMarkdown() {
   return table;
 }
 
-TEST(ConceptsPage, ListsExactlyTheTransitionsOfTheTable) {
+std::string Page() {
   std::ifstream file(MUSTER_CONCEPTS_PAGE);
   std::stringstream text;
   text << file.rdbuf();
-  EXPECT_NE(text.str().find(TableAsMarkdown()), std::string::npos)
+  return text.str();
+}
+
+v1::RunState StateNamed(const std::string& name) {
+  v1::RunState state = v1::RUN_STATE_UNSPECIFIED;
+  EXPECT_TRUE(v1::RunState_Parse("RUN_STATE_" + name, &state)) << name << " is no state of a run";
+  return state;
+}
+
+TEST(ConceptsPage, DrawsEveryStateAndOnlyStepsOfTheTable) {
+  const std::string page = Page();
+  const size_t begin = page.find("```\n", page.find("## States of a run"));
+  ASSERT_NE(begin, std::string::npos);
+  const std::string drawing = page.substr(begin + 4, page.find("```", begin + 4) - begin - 4);
+  std::set<std::string> drawn;
+  const std::regex word("[A-Z_]{2,}");
+  for (std::sregex_iterator it(drawing.begin(), drawing.end(), word), end; it != end; ++it) {
+    StateNamed(it->str());
+    drawn.insert(it->str());
+  }
+  EXPECT_EQ(drawn.size(), v1::RunState_ARRAYSIZE - 1u);
+  const std::regex arrow("([A-Z_]{2,}) -> (?=([A-Z_]{2,}))");
+  size_t arrows = 0;
+  for (std::sregex_iterator it(drawing.begin(), drawing.end(), arrow), end; it != end; ++it) {
+    ++arrows;
+    EXPECT_TRUE(IsLegal(StateNamed((*it)[1]), StateNamed((*it)[2]))) << it->str() << (*it)[2];
+  }
+  EXPECT_GE(arrows, 6u);
+}
+
+TEST(ConceptsPage, ListsExactlyTheTransitionsOfTheTable) {
+  EXPECT_NE(Page().find(TableAsMarkdown()), std::string::npos)
       << "docs/concepts.md should hold this table:\n"
       << TableAsMarkdown();
 }

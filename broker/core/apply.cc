@@ -1,0 +1,50 @@
+// The one way in which the state of a job changes.
+#include <utility>
+
+#include "broker/core/impl.h"
+
+namespace muster::core {
+
+bool Core::Impl::Apply(uint64_t id, Job& job, const JobChange& change, v1::Transition transition,
+                       Step& step) {
+  const Standing before = StandingOf(id, job);
+  const v1::JobState state_before = job.state();
+  if (!job.Apply(change)) {
+    ++illegal_transitions_;
+    return false;
+  }
+  if (change.event == contract::JobEvent::kRetry) ++retries_decided_;
+  if (change.next_run_unix_micros) retries_.Add(id, *change.next_run_unix_micros);
+  if (before.is_queued && !job.is_queued()) retries_.Remove(id);
+  Recount(id, job, before);
+  Record(step, id, job, state_before, std::move(transition));
+  return true;
+}
+
+Core::Impl::Standing Core::Impl::StandingOf(uint64_t id, const Job& job) const {
+  Standing standing;
+  standing.is_queued = job.is_queued();
+  standing.is_in_line = job.is_queued() && IsReady(id, job);
+  if (!job.is_on_cluster()) return standing;
+  standing.cluster = clusters_[job.cluster()].get();
+  standing.is_held = job.held();
+  return standing;
+}
+
+void Core::Impl::Recount(uint64_t id, const Job& job, const Standing& before) {
+  const Standing now = StandingOf(id, job);
+  queued_ += now.is_queued;
+  queued_ -= before.is_queued;
+  if (before.is_in_line && !now.is_in_line) StepAside(id, job);
+  if (!before.is_in_line && now.is_in_line) LineUp(id, job);
+  if (before.cluster != nullptr) {
+    --before.cluster->active;
+    before.cluster->held -= before.is_held;
+  }
+  if (now.cluster != nullptr) {
+    ++now.cluster->active;
+    now.cluster->held += now.is_held;
+  }
+}
+
+}  // namespace muster::core

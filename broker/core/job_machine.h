@@ -1,0 +1,74 @@
+// A job in memory, and the one way in which its state changes. The states, and what may follow
+// what, are drawn in contract/job_transitions.h.
+//
+// Small: a million of them wait in memory. Owner: the core's thread.
+#ifndef MUSTER_BROKER_CORE_JOB_MACHINE_H_
+#define MUSTER_BROKER_CORE_JOB_MACHINE_H_
+
+#include <cstdint>
+#include <optional>
+
+#include "broker/core/changes.h"
+#include "broker/core/cluster.h"
+#include "broker/core/request_memory.h"
+#include "contract/job_transitions.h"
+#include "muster/v1/job.pb.h"
+
+namespace muster::core {
+
+// What happens to a job, with what the event brings. Times are microseconds since 1970.
+struct JobChange {
+  contract::JobEvent event;
+  ClusterIndex cluster = 0;                          // kAssign: where the next run goes
+  std::optional<int64_t> start_unix_micros = {};     // kRun..., kRetry: when the command started
+  std::optional<int64_t> next_run_unix_micros = {};  // kRetry: no run before; nothing: at once
+};
+
+class Job {
+ public:
+  Job() = default;
+  // As it was stored. Wishes that cannot be true in its state are dropped.
+  explicit Job(const LiveJob& stored);
+
+  // What no state depends on.
+  uint32_t group = 0;  // its Group's id
+  RequestMemory::Slot request = RequestMemory::kNone;
+  int16_t priority = 0;
+
+  // Takes the job to the next stage. False: the table has no such step, and the job is as it was.
+  // A kAssign makes the next run the latest one; the first start of a command is kept.
+  [[nodiscard]] bool Apply(const JobChange& change);
+  // Whether Apply would take the event.
+  bool Takes(contract::JobEvent event) const { return contract::Next(stage_, event).has_value(); }
+  // Numbers the next step of its history.
+  uint32_t CountStep() { return ++sequence_; }
+  // After a restart: the cluster that has the latest run.
+  void FindCluster(ClusterIndex cluster) { cluster_ = cluster; }
+
+  contract::JobStage stage() const { return stage_; }
+  v1::JobState state() const { return contract::StateOf(stage_); }
+  bool cancel_requested() const { return contract::IsCancelAsked(stage_); }
+  bool held() const { return contract::IsHeld(stage_); }
+  bool released() const { return contract::IsReleased(stage_); }
+  bool is_queued() const { return state() == v1::JOB_STATE_QUEUED; }
+  bool is_on_cluster() const;
+  // As it is stored.
+  HoldState hold() const;
+  uint32_t sequence() const { return sequence_; }    // of the latest step of its history
+  uint16_t runs() const { return runs_; }            // the number of the latest run
+  ClusterIndex cluster() const { return cluster_; }  // of the latest run
+  std::optional<int64_t> start_unix_micros() const;  // of its command, the first time
+
+ private:
+  int64_t start_unix_micros_ = 0;  // of no meaning unless has_started_
+  uint32_t sequence_ = 0;
+  uint16_t runs_ = 0;
+  ClusterIndex cluster_ = 0;
+  contract::JobStage stage_ = contract::JobStage::kNew;
+  bool has_started_ = false;
+};
+static_assert(sizeof(Job) <= 32);
+
+}  // namespace muster::core
+
+#endif  // MUSTER_BROKER_CORE_JOB_MACHINE_H_

@@ -1,0 +1,158 @@
+#include "broker/core/run_machine.h"
+
+#include <google/protobuf/util/message_differencer.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "broker/core/event_bounds.h"
+#include "broker/core/timestamps.h"
+#include "contract/states.h"
+
+namespace muster::core {
+namespace {
+
+using contract::JobEvent;
+using google::protobuf::util::MessageDifferencer;
+
+// A reason explains one state. If nobody knows since when it holds, it is as old as the first event
+// that has it.
+void UpdateReason(v1::StateReason reason, v1::Run* run) {
+  if (!reason.has_since()) {
+    const v1::StateReason& before = run->state_reason();
+    v1::StateReason same = reason;
+    if (before.has_since()) *same.mutable_since() = before.since();
+    const bool is_same = MessageDifferencer::Equals(same, before);
+    *reason.mutable_since() = is_same ? before.since() : run->observed_at();
+  }
+  *run->mutable_state_reason() = std::move(reason);
+}
+
+// Takes over what the event says; what it leaves out stays.
+void UpdateRun(agent::v1::RunEvent& event, absl::Time now, v1::Run* run) {
+  const bool moved = event.state() != run->state();
+  run->set_state(event.state());
+  if (event.evidence().has_observed_at()) {
+    *run->mutable_observed_at() = event.evidence().observed_at();
+  } else {
+    SetTimestamp(now, run->mutable_observed_at());
+  }
+  if (!event.external_id().empty()) run->set_external_id(std::move(*event.mutable_external_id()));
+  if (event.has_state_reason()) {
+    UpdateReason(std::move(*event.mutable_state_reason()), run);
+  } else if (moved) {
+    run->clear_state_reason();
+  }
+  run->set_restarts(std::max(run->restarts(), event.restarts()));
+  // The scheduler made its estimate now, and for a run that waits.
+  run->clear_estimated_start_time();
+  if (event.has_estimated_start_time() &&
+      contract::JobStateFor(run->state()) == v1::JOB_STATE_PENDING) {
+    *run->mutable_estimated_start_time() = event.estimated_start_time();
+  }
+  // A run that waits again has left its nodes.
+  if (moved && event.state() == v1::RUN_STATE_PENDING) run->clear_nodes();
+  if (event.nodes_size() > 0) *run->mutable_nodes() = std::move(*event.mutable_nodes());
+  if (event.replicas_size() > 0) *run->mutable_replicas() = std::move(*event.mutable_replicas());
+  if (event.has_start_time()) *run->mutable_start_time() = event.start_time();
+  if (event.has_end_time()) *run->mutable_end_time() = event.end_time();
+  if (event.has_exit()) *run->mutable_exit() = event.exit();
+  if (event.has_failure()) *run->mutable_failure() = std::move(*event.mutable_failure());
+  if (event.logs_complete()) run->set_logs_complete(true);
+}
+
+// The part of a run that lists and pages show. Watchers are not told how fresh it is, nor whether
+// its logs are complete.
+std::string Shown(const v1::Run& run) {
+  v1::Run shown = run;
+  shown.clear_observed_at();
+  shown.clear_logs_complete();
+  return shown.SerializeAsString();
+}
+
+// Sets what follows from a new state and the agent has not said.
+void FillIn(v1::Run* run) {
+  if (run->state() == v1::RUN_STATE_RUNNING && !run->has_start_time()) {
+    *run->mutable_start_time() = run->observed_at();
+  }
+  if (contract::IsTerminal(run->state()) && !run->has_end_time()) {
+    *run->mutable_end_time() = run->observed_at();
+  }
+  if (run->state() != v1::RUN_STATE_LOST) return;
+  v1::Failure* failure = run->mutable_failure();
+  if (failure->failure_class() == v1::FAILURE_CLASS_UNSPECIFIED) {
+    failure->set_failure_class(v1::FAILURE_CLASS_INFRA);
+  }
+  if (failure->message().empty()) failure->set_message("nobody knows of the run any more");
+}
+
+}  // namespace
+
+v1::Run AssignedRun(uint32_t number, std::string run_key, std::string cluster, absl::Time now) {
+  v1::Run run;
+  run.set_number(number);
+  run.set_run_key(std::move(run_key));
+  run.set_cluster(std::move(cluster));
+  run.set_state(v1::RUN_STATE_ASSIGNED);
+  SetTimestamp(now, run.mutable_assign_time());
+  SetTimestamp(now, run.mutable_observed_at());
+  return run;
+}
+
+bool Accepts(const v1::Run& run, const agent::v1::RunEvent& event) {
+  const bool is_same = event.state() == run.state();
+  if (!is_same && !contract::IsLegal(run.state(), event.state())) return false;
+  return !event.logs_complete() || contract::IsTerminal(event.state());
+}
+
+RunStep Apply(agent::v1::RunEvent& event, absl::Time now, v1::Run* run) {
+  if (!Accepts(*run, event)) return RunStep::kRefused;
+  const bool moves = event.state() != run->state();
+  const bool restarts = !contract::IsTerminal(event.state()) && event.restarts() > run->restarts();
+  Bound(ToTime(run->assign_time()), now, &event);
+  if (moves || restarts) {
+    UpdateRun(event, now, run);
+    FillIn(run);
+    return restarts ? RunStep::kRestarted : RunStep::kMoved;
+  }
+  const std::string shown = Shown(*run);
+  UpdateRun(event, now, run);
+  return Shown(*run) == shown ? RunStep::kUnseen : RunStep::kShown;
+}
+
+bool HasBegun(const v1::Run& run) {
+  switch (run.state()) {
+    case v1::RUN_STATE_STARTING:
+    case v1::RUN_STATE_RUNNING:
+    case v1::RUN_STATE_SUSPENDED:
+    case v1::RUN_STATE_SUCCEEDED:
+      return true;
+    case v1::RUN_STATE_FINISHING:
+    case v1::RUN_STATE_FAILED:
+    case v1::RUN_STATE_CANCELED:
+    case v1::RUN_STATE_LOST:
+      return run.has_start_time();
+    default:
+      return false;
+  }
+}
+
+JobEvent JobEventOf(const v1::Run& run, bool is_followed) {
+  if (is_followed) return JobEvent::kRetry;
+  switch (contract::JobStateFor(run.state())) {
+    case v1::JOB_STATE_RUNNING:
+      return HasBegun(run) ? JobEvent::kRunRuns : JobEvent::kRunWaits;
+    case v1::JOB_STATE_SUSPENDED:
+      return JobEvent::kRunSuspends;
+    case v1::JOB_STATE_SUCCEEDED:
+      return JobEvent::kRunSucceeds;
+    case v1::JOB_STATE_FAILED:
+      return JobEvent::kRunFails;
+    case v1::JOB_STATE_CANCELED:
+      return JobEvent::kRunIsCanceled;
+    default:
+      return JobEvent::kRunWaits;
+  }
+}
+
+}  // namespace muster::core

@@ -1,0 +1,248 @@
+// The one table of what may happen to a job. The broker's core, the tests and docs/concepts.md all
+// read it.
+//
+//   new -submit-> QUEUED -assign-> PENDING <-> RUNNING <-> SUSPENDED
+//                   ^                  |          |            |
+//                   |                  +----------+------------+
+//                   |                             |
+//                   +-----------retry-------------+-> SUCCEEDED | FAILED | CANCELED
+//
+// Three wishes of users are part of a stage, each of them where it can be true:
+//
+//   held       QUEUED and PENDING: hold, until release or cancel. A held job is never assigned.
+//   released   PENDING, RUNNING and SUSPENDED: a held run was let go, and its agent must hear so on
+//              every connection.
+//   canceling  PENDING, RUNNING and SUSPENDED: cancel. No retry follows, and every end but a
+//   success
+//              is CANCELED. A QUEUED job is CANCELED at once.
+//
+// Between PENDING, RUNNING and SUSPENDED a job follows its run: any of them may follow any other,
+// because agents see a cluster only now and then and because schedulers requeue.
+#ifndef MUSTER_PROTO_CONTRACT_JOB_TRANSITIONS_H_
+#define MUSTER_PROTO_CONTRACT_JOB_TRANSITIONS_H_
+
+#include <array>
+#include <cstdint>
+#include <optional>
+
+#include "muster/v1/job.pb.h"
+
+namespace muster::contract {
+
+// A job's state together with what its user wants of it. The names of those that have ended tell
+// whether a cancel was asked for.
+enum class JobStage : uint8_t {
+  kNew,  // not submitted yet
+  kQueued,
+  kQueuedHeld,
+  kPending,
+  kPendingHeld,
+  kPendingReleased,
+  kPendingCanceling,
+  kRunning,
+  kRunningReleased,
+  kRunningCanceling,
+  kSuspended,
+  kSuspendedReleased,
+  kSuspendedCanceling,
+  kSucceeded,
+  kSucceededBeforeCancel,  // the cancel did not reach the run in time
+  kFailed,
+  kCanceled,           // as its user asked
+  kCanceledByCluster,  // somebody ended its run past Muster
+};
+inline constexpr int kJobStages = 18;
+
+enum class JobEvent : uint8_t {
+  kSubmit,
+  kAssign,       // a cluster was chosen for the next run
+  kRunWaits,     // the run is on its way to its start, or waits again
+  kRunRuns,      // its command runs, or has ended and is being cleared up
+  kRunSuspends,  // the scheduler has stopped the command for a while
+  kRunSucceeds,
+  kRunFails,  // or is LOST, and no other run follows
+  kRunIsCanceled,
+  kRetry,  // the run failed, and another one follows
+  kHold,
+  kRelease,
+  kCancel,
+};
+inline constexpr int kJobEvents = 12;
+
+struct JobTransition {
+  JobStage from;
+  JobEvent event;
+  JobStage to;
+};
+
+// By stage. What is not listed is refused.
+inline constexpr auto kJobTransitions = [] {
+  using enum JobStage;
+  using enum JobEvent;
+  return std::to_array<JobTransition>({
+      {kNew, kSubmit, kQueued},
+
+      {kQueued, kAssign, kPending},
+      {kQueued, kHold, kQueuedHeld},
+      {kQueued, kCancel, kCanceled},
+
+      {kQueuedHeld, kRelease, kQueued},
+      {kQueuedHeld, kCancel, kCanceled},
+
+      {kPending, kRunWaits, kPending},
+      {kPending, kRunRuns, kRunning},
+      {kPending, kRunSuspends, kSuspended},
+      {kPending, kRunSucceeds, kSucceeded},
+      {kPending, kRunFails, kFailed},
+      {kPending, kRunIsCanceled, kCanceledByCluster},
+      {kPending, kRetry, kQueued},
+      {kPending, kHold, kPendingHeld},
+      {kPending, kCancel, kPendingCanceling},
+
+      // A run that starts all the same is released first: the hold came too late.
+      {kPendingHeld, kRunWaits, kPendingHeld},
+      {kPendingHeld, kRunFails, kFailed},
+      {kPendingHeld, kRunIsCanceled, kCanceledByCluster},
+      {kPendingHeld, kRetry, kQueuedHeld},
+      {kPendingHeld, kRelease, kPendingReleased},
+      {kPendingHeld, kCancel, kPendingCanceling},
+
+      {kPendingReleased, kRunWaits, kPendingReleased},
+      {kPendingReleased, kRunRuns, kRunningReleased},
+      {kPendingReleased, kRunSuspends, kSuspendedReleased},
+      {kPendingReleased, kRunSucceeds, kSucceeded},
+      {kPendingReleased, kRunFails, kFailed},
+      {kPendingReleased, kRunIsCanceled, kCanceledByCluster},
+      {kPendingReleased, kRetry, kQueued},
+      {kPendingReleased, kHold, kPendingHeld},
+      {kPendingReleased, kCancel, kPendingCanceling},
+
+      {kPendingCanceling, kRunWaits, kPendingCanceling},
+      {kPendingCanceling, kRunRuns, kRunningCanceling},
+      {kPendingCanceling, kRunSuspends, kSuspendedCanceling},
+      {kPendingCanceling, kRunSucceeds, kSucceededBeforeCancel},
+      {kPendingCanceling, kRunFails, kCanceled},
+      {kPendingCanceling, kRunIsCanceled, kCanceled},
+
+      {kRunning, kRunWaits, kPending},
+      {kRunning, kRunRuns, kRunning},
+      {kRunning, kRunSuspends, kSuspended},
+      {kRunning, kRunSucceeds, kSucceeded},
+      {kRunning, kRunFails, kFailed},
+      {kRunning, kRunIsCanceled, kCanceledByCluster},
+      {kRunning, kRetry, kQueued},
+      {kRunning, kCancel, kRunningCanceling},
+
+      {kRunningReleased, kRunWaits, kPendingReleased},
+      {kRunningReleased, kRunRuns, kRunningReleased},
+      {kRunningReleased, kRunSuspends, kSuspendedReleased},
+      {kRunningReleased, kRunSucceeds, kSucceeded},
+      {kRunningReleased, kRunFails, kFailed},
+      {kRunningReleased, kRunIsCanceled, kCanceledByCluster},
+      {kRunningReleased, kRetry, kQueued},
+      {kRunningReleased, kCancel, kRunningCanceling},
+
+      {kRunningCanceling, kRunWaits, kPendingCanceling},
+      {kRunningCanceling, kRunRuns, kRunningCanceling},
+      {kRunningCanceling, kRunSuspends, kSuspendedCanceling},
+      {kRunningCanceling, kRunSucceeds, kSucceededBeforeCancel},
+      {kRunningCanceling, kRunFails, kCanceled},
+      {kRunningCanceling, kRunIsCanceled, kCanceled},
+
+      {kSuspended, kRunWaits, kPending},
+      {kSuspended, kRunRuns, kRunning},
+      {kSuspended, kRunSuspends, kSuspended},
+      {kSuspended, kRunSucceeds, kSucceeded},
+      {kSuspended, kRunFails, kFailed},
+      {kSuspended, kRunIsCanceled, kCanceledByCluster},
+      {kSuspended, kRetry, kQueued},
+      {kSuspended, kCancel, kSuspendedCanceling},
+
+      {kSuspendedReleased, kRunWaits, kPendingReleased},
+      {kSuspendedReleased, kRunRuns, kRunningReleased},
+      {kSuspendedReleased, kRunSuspends, kSuspendedReleased},
+      {kSuspendedReleased, kRunSucceeds, kSucceeded},
+      {kSuspendedReleased, kRunFails, kFailed},
+      {kSuspendedReleased, kRunIsCanceled, kCanceledByCluster},
+      {kSuspendedReleased, kRetry, kQueued},
+      {kSuspendedReleased, kCancel, kSuspendedCanceling},
+
+      {kSuspendedCanceling, kRunWaits, kPendingCanceling},
+      {kSuspendedCanceling, kRunRuns, kRunningCanceling},
+      {kSuspendedCanceling, kRunSuspends, kSuspendedCanceling},
+      {kSuspendedCanceling, kRunSucceeds, kSucceededBeforeCancel},
+      {kSuspendedCanceling, kRunFails, kCanceled},
+      {kSuspendedCanceling, kRunIsCanceled, kCanceled},
+  });
+}();
+
+// By stage and event, the number of the stage that follows; 0: the event is refused. Nothing leads
+// to kNew, whose number that is.
+inline constexpr auto kNextJobStages = [] {
+  std::array<std::array<uint8_t, kJobEvents>, kJobStages> next{};
+  for (const JobTransition& row : kJobTransitions) {
+    next[static_cast<int>(row.from)][static_cast<int>(row.event)] = static_cast<uint8_t>(row.to);
+  }
+  return next;
+}();
+static_assert(static_cast<int>(JobStage::kNew) == 0);
+
+// The stage that follows. Nothing: the event is refused in this stage.
+constexpr std::optional<JobStage> Next(JobStage from, JobEvent event) {
+  const uint8_t to = kNextJobStages[static_cast<int>(from)][static_cast<int>(event)];
+  if (to == 0) return std::nullopt;
+  return static_cast<JobStage>(to);
+}
+
+// The state that clients are shown.
+constexpr v1::JobState StateOf(JobStage stage) {
+  switch (stage) {
+    case JobStage::kNew:
+      return v1::JOB_STATE_UNSPECIFIED;
+    case JobStage::kQueued:
+    case JobStage::kQueuedHeld:
+      return v1::JOB_STATE_QUEUED;
+    case JobStage::kPending:
+    case JobStage::kPendingHeld:
+    case JobStage::kPendingReleased:
+    case JobStage::kPendingCanceling:
+      return v1::JOB_STATE_PENDING;
+    case JobStage::kRunning:
+    case JobStage::kRunningReleased:
+    case JobStage::kRunningCanceling:
+      return v1::JOB_STATE_RUNNING;
+    case JobStage::kSuspended:
+    case JobStage::kSuspendedReleased:
+    case JobStage::kSuspendedCanceling:
+      return v1::JOB_STATE_SUSPENDED;
+    case JobStage::kSucceeded:
+    case JobStage::kSucceededBeforeCancel:
+      return v1::JOB_STATE_SUCCEEDED;
+    case JobStage::kFailed:
+      return v1::JOB_STATE_FAILED;
+    case JobStage::kCanceled:
+    case JobStage::kCanceledByCluster:
+      return v1::JOB_STATE_CANCELED;
+  }
+  return v1::JOB_STATE_UNSPECIFIED;
+}
+
+// Whether a user has asked for a cancel, also of one that has ended.
+constexpr bool IsCancelAsked(JobStage stage) {
+  return stage == JobStage::kPendingCanceling || stage == JobStage::kRunningCanceling ||
+         stage == JobStage::kSuspendedCanceling || stage == JobStage::kSucceededBeforeCancel ||
+         stage == JobStage::kCanceled;
+}
+// Whether it waits for its release.
+constexpr bool IsHeld(JobStage stage) {
+  return stage == JobStage::kQueuedHeld || stage == JobStage::kPendingHeld;
+}
+// Whether its run was held, and the agent must hear of the release.
+constexpr bool IsReleased(JobStage stage) {
+  return stage == JobStage::kPendingReleased || stage == JobStage::kRunningReleased ||
+         stage == JobStage::kSuspendedReleased;
+}
+
+}  // namespace muster::contract
+
+#endif  // MUSTER_PROTO_CONTRACT_JOB_TRANSITIONS_H_

@@ -1,0 +1,117 @@
+#include "contract/job_transitions.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <utility>
+
+#include "contract/states.h"
+
+namespace muster::contract {
+namespace {
+
+using enum JobEvent;
+
+bool IsEnd(JobStage stage) { return IsTerminal(StateOf(stage)); }
+bool IsOnCluster(JobStage stage) {
+  return stage != JobStage::kNew && !IsEnd(stage) && StateOf(stage) != v1::JOB_STATE_QUEUED;
+}
+bool IsOfRun(JobEvent event) { return event >= kRunWaits && event <= kRetry; }
+
+// Written from the drawing in job_transitions.h, apart from the table.
+bool IsExpected(JobStage stage, JobEvent event) {
+  if (stage == JobStage::kNew) return event == kSubmit;
+  if (IsEnd(stage) || event == kSubmit) return false;
+  const bool is_pending = StateOf(stage) == v1::JOB_STATE_PENDING;
+  if (event == kAssign) return stage == JobStage::kQueued;
+  if (event == kCancel) return !IsCancelAsked(stage);
+  if (event == kRelease) return IsHeld(stage);
+  if (event == kHold) {
+    return !IsHeld(stage) && !IsCancelAsked(stage) && (is_pending || stage == JobStage::kQueued);
+  }
+  if (!IsOnCluster(stage)) return false;
+  if (event == kRetry) return !IsCancelAsked(stage);
+  // A held run that starts is released first.
+  const bool starts = event == kRunRuns || event == kRunSuspends || event == kRunSucceeds;
+  return !(starts && IsHeld(stage));
+}
+
+// The state after a run's event, whatever is wished.
+v1::JobState StateAfter(JobEvent event, bool is_cancel_asked) {
+  switch (event) {
+    case kRunWaits:
+      return v1::JOB_STATE_PENDING;
+    case kRunRuns:
+      return v1::JOB_STATE_RUNNING;
+    case kRunSuspends:
+      return v1::JOB_STATE_SUSPENDED;
+    case kRunSucceeds:
+      return v1::JOB_STATE_SUCCEEDED;
+    case kRunFails:
+      return is_cancel_asked ? v1::JOB_STATE_CANCELED : v1::JOB_STATE_FAILED;
+    case kRunIsCanceled:
+      return v1::JOB_STATE_CANCELED;
+    default:
+      return v1::JOB_STATE_QUEUED;
+  }
+}
+
+template <typename F>
+void ForEachPair(F check) {
+  for (int stage = 0; stage < kJobStages; ++stage) {
+    for (int event = 0; event < kJobEvents; ++event) {
+      SCOPED_TRACE(testing::Message() << "stage " << stage << ", event " << event);
+      check(static_cast<JobStage>(stage), static_cast<JobEvent>(event));
+    }
+  }
+}
+
+TEST(JobTransitions, AreTakenExactlyAsDrawnForEveryPairOfStageAndEvent) {
+  ForEachPair([](JobStage stage, JobEvent event) {
+    EXPECT_EQ(Next(stage, event).has_value(), IsExpected(stage, event));
+  });
+}
+
+TEST(JobTransitions, FollowTheRun) {
+  ForEachPair([](JobStage stage, JobEvent event) {
+    const auto next = Next(stage, event);
+    if (!next || !IsOfRun(event)) return;
+    EXPECT_EQ(StateOf(*next), StateAfter(event, IsCancelAsked(stage)));
+    if (IsHeld(stage) && !IsEnd(*next)) EXPECT_TRUE(IsHeld(*next));
+    if (IsReleased(stage) && IsOnCluster(*next)) EXPECT_TRUE(IsReleased(*next));
+  });
+}
+
+TEST(JobTransitions, EndAJobWhoseCancelWasAskedForAsCanceledOrSucceeded) {
+  ForEachPair([](JobStage stage, JobEvent event) {
+    const auto next = Next(stage, event);
+    if (!next || !(IsCancelAsked(stage) || event == kCancel)) return;
+    EXPECT_TRUE(IsCancelAsked(*next)) << "a cancel is never taken back";
+    EXPECT_NE(StateOf(*next), v1::JOB_STATE_QUEUED);
+    EXPECT_NE(StateOf(*next), v1::JOB_STATE_FAILED);
+  });
+}
+
+TEST(JobTransitions, OfWishesChangeNothingElse) {
+  ForEachPair([](JobStage stage, JobEvent event) {
+    const auto next = Next(stage, event);
+    if (!next || (event != kHold && event != kRelease && event != kCancel)) return;
+    EXPECT_EQ(IsHeld(*next), event == kHold);
+    EXPECT_EQ(IsReleased(*next), event == kRelease && IsOnCluster(stage));
+    const bool ends = event == kCancel && !IsOnCluster(stage);
+    EXPECT_EQ(StateOf(*next), ends ? v1::JOB_STATE_CANCELED : StateOf(stage));
+  });
+}
+
+TEST(JobTransitions, AreListedOnceAndReachEveryStage) {
+  std::set<std::pair<JobStage, JobEvent>> listed;
+  std::set<JobStage> reached = {JobStage::kNew};
+  for (const JobTransition& row : kJobTransitions) {
+    EXPECT_TRUE(listed.emplace(row.from, row.event).second);
+    reached.insert(row.to);
+  }
+  EXPECT_EQ(reached.size(), static_cast<size_t>(kJobStages));
+}
+
+}  // namespace
+}  // namespace muster::contract
