@@ -210,6 +210,12 @@ void CheckOptionValue(std::string_view field, std::string_view value, FieldError
 
 bool IsExtraOption(std::string_view name) { return FindExtraOption(name) != nullptr; }
 
+std::vector<std::string_view> ExtraOptionNames() {
+  std::vector<std::string_view> names;
+  for (const ExtraOption& option : kExtraOptions) names.push_back(option.name);
+  return names;
+}
+
 bool IsHeldFromTheStart(const v1::JobSpec& spec) { return HasExtraOption(spec, kHoldOption); }
 
 bool IsDirectoryImplied(const v1::JobSpec& spec) {

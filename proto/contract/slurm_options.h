@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "contract/errors.h"
 #include "muster/v1/job_spec.pb.h"
@@ -26,6 +27,8 @@ inline constexpr int kMaxExtraOptions = 20;
 
 // Returns whether slurm.extra_options takes the option, named without "--".
 bool IsExtraOption(std::string_view name);
+// Returns the names of all that it takes, which the comment of the field lists.
+std::vector<std::string_view> ExtraOptionNames();
 
 // The extra option that has the broker hold the job from the moment when it accepts it. Slurm
 // itself is never told: a held job is given to no cluster.
