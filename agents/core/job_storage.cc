@@ -18,17 +18,6 @@ constexpr size_t kMaxNamed = 8;
 // Others may read what the job makes; its umask decides about the files.
 constexpr uint32_t kResultsMode = 0755;
 
-// Only these mean a place on a cluster whoever reads them; "s3://..." is the program's business.
-bool IsClusterUri(std::string_view text) {
-  const auto has_scheme = [&](std::string_view scheme) {
-    return text.size() > scheme.size() &&
-           std::equal(scheme.begin(), scheme.end(), text.begin(), [](char a, char b) {
-             return a == (b >= 'A' && b <= 'Z' ? static_cast<char>(b - 'A' + 'a') : b);
-           });
-  };
-  return has_scheme("lustre://") || has_scheme("slurm://");
-}
-
 absl::Status Resolve(const std::string& field, const JobStorage& storage, std::string* text) {
   absl::StatusOr<std::string> path = contract::ResolveStorageUri(field, *text, storage.cluster);
   if (!path.ok()) return path.status();
@@ -39,7 +28,7 @@ absl::Status Resolve(const std::string& field, const JobStorage& storage, std::s
 absl::Status ResolveVariables(const std::string& prefix, const JobStorage& storage,
                               google::protobuf::Map<std::string, std::string>* env) {
   for (auto& [name, value] : *env) {
-    if (!IsClusterUri(value)) continue;
+    if (!contract::IsClusterUri(value)) continue;
     if (absl::Status s = Resolve(fmt::format("{}env[\"{}\"]", prefix, name), storage, &value);
         !s.ok()) {
       return s;
@@ -52,7 +41,7 @@ absl::Status ResolveWords(const std::string& prefix, const JobStorage& storage,
                           v1::Command* command) {
   const auto resolve = [&](const char* list, auto* words) {
     for (int i = 0; i < words->size(); ++i) {
-      if (!IsClusterUri(words->Get(i))) continue;
+      if (!contract::IsClusterUri(words->Get(i))) continue;
       const std::string field = fmt::format("{}command.{}[{}]", prefix, list, i);
       if (absl::Status s = Resolve(field, storage, words->Mutable(i)); !s.ok()) return s;
     }

@@ -54,7 +54,7 @@ KubernetesBackend::KubernetesBackend(KubernetesConfig config, Endpoint endpoint,
           config_, &api_, state_dir,
           [this](const std::string& name_space) { return HomeOf(name_space).AskRights(); },
           [this] { TellInventory(); }),
-      queues_(config_.namespaces, &api_),
+      queues_(config_.namespaces, &api_, absl::Now, [this] { TellInventory(); }),
       queue_([this] { return std::make_unique<QueuesRoom>(view_.TakeSnapshot()); }),
       nowhere_("", nullptr, nullptr) {
   for (const std::string& name_space : config_.namespaces) AddHome(name_space);

@@ -11,6 +11,7 @@
 #include "agents/kubernetes/api/yaml_text.h"
 #include "agents/kubernetes/backend.h"
 #include "agents/kubernetes/checks/preflight.h"
+#include "agents/kubernetes/cluster/admission_facts.h"
 #include "agents/kubernetes/manifest/brought_files.h"
 #include "agents/kubernetes/objects/kueue.h"
 #include "agents/kubernetes/verdict/gang.h"
@@ -166,6 +167,10 @@ absl::StatusOr<v1::Inventory> KubernetesBackend::Inventory() {
   absl::StatusOr<v1::Inventory> inventory = view_.Inventory();
   if (!inventory.ok()) return inventory;
   queues_.Learn(absl::ZeroDuration());
+  v1::AdmissionFacts& facts = *inventory->mutable_admission();
+  things_.AddFacts(facts.mutable_kubernetes());
+  queues_.AddFacts(facts.mutable_kubernetes());
+  KeepWithinBounds(&facts);
   for (v1::ClusterIssue& issue : queues_.Issues()) *inventory->add_issues() = std::move(issue);
   if (std::optional<v1::ClusterIssue> unknown = Sweep()) *inventory->add_issues() = *unknown;
   if (std::string waits = file_room_.Settle(); !waits.empty()) {

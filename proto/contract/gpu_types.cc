@@ -54,6 +54,11 @@ bool IsSameGpuType(std::string_view a, std::string_view b) {
   });
 }
 
+bool NamesGpuResource(std::string_view type, std::string_view resource) {
+  return IsSameGpuType(type, resource) ||
+         IsSameGpuType(type, resource.substr(resource.find('/') + 1));
+}
+
 std::vector<std::string> FindGpuTypes(std::string_view wanted,
                                       const std::set<std::string>& labels) {
   std::vector<std::string> found;

@@ -100,6 +100,16 @@ bool KindOf(std::string_view scheme, Kind* kind) {
 
 }  // namespace
 
+bool IsClusterUri(std::string_view text) {
+  const auto has_scheme = [&](std::string_view scheme) {
+    return text.size() > scheme.size() &&
+           std::equal(scheme.begin(), scheme.end(), text.begin(), [](char a, char b) {
+             return a == (b >= 'A' && b <= 'Z' ? static_cast<char>(b - 'A' + 'a') : b);
+           });
+  };
+  return has_scheme("lustre://") || has_scheme("slurm://");
+}
+
 absl::StatusOr<StorageUri> ParseStorageUri(std::string_view field, std::string_view text) {
   if (absl::Status good = CheckText(field, text); !good.ok()) return good;
   StorageUri uri;

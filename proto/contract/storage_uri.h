@@ -32,6 +32,9 @@ struct StorageUri {
   friend bool operator==(const StorageUri&, const StorageUri&) = default;
 };
 
+// Whether a text means a place of a cluster whoever reads it: "s3://..." is the program's business.
+bool IsClusterUri(std::string_view text);
+
 // INVALID_ARGUMENT for `field` says what is wrong with the text and shows a form that works.
 absl::StatusOr<StorageUri> ParseStorageUri(std::string_view field, std::string_view text);
 

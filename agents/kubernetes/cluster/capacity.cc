@@ -300,7 +300,7 @@ std::set<std::string> GpuLabelsOf(const std::vector<NodeObject>& nodes,
 std::string SpellGpuType(const std::string& type, const std::set<std::string>& labels,
                          const KubernetesConfig& config) {
   for (const std::string& resource : config.gpu_resources) {
-    if (NamesResource(type, resource)) return resource;
+    if (contract::NamesGpuResource(type, resource)) return resource;
   }
   const std::vector<std::string> types = contract::FindGpuTypes(type, labels);
   return types.size() == 1 ? types.front() : type;

@@ -6,6 +6,7 @@
 #include "absl/time/clock.h"
 #include "agents/core/proto_time.h"
 #include "agents/kubernetes/api/endpoint.h"
+#include "agents/kubernetes/cluster/admission_facts.h"
 #include "agents/kubernetes/cluster/cluster_identity.h"
 #include "agents/kubernetes/cluster/inventory.h"
 #include "agents/kubernetes/cluster/namespace_view.h"
@@ -52,7 +53,8 @@ class ClusterView::Impl {
         runs_state_(std::move(runs_state)),
         api_(*api),
         identity_(state_dir),
-        kept_nodes_([this](const Json& node) { return ParseNode(node, config_.gpu_resources); }),
+        kept_nodes_([this](const Json& node) { return ParseNode(node, config_.gpu_resources); },
+                    {.is_other = AreToldApart, .on_other = on_recovery}),
         kept_pods_(PodParser(config_.gpu_resources)),
         nodes_({.path = "/api/v1/nodes", .on_recovery = on_recovery}, api, &kept_nodes_),
         pods_(WatchPods("/api/v1/pods", api, &kept_pods_, on_recovery)) {
@@ -83,6 +85,10 @@ class ClusterView::Impl {
     inventory.set_images(config_.default_image.empty() ? v1::IMAGE_SUPPORT_REQUIRED
                                                        : v1::IMAGE_SUPPORT_OPTIONAL);
     for (v1::Pool& pool : PoolsOf(seen, config_)) *inventory.add_pools() = std::move(pool);
+    *inventory.mutable_admission() = ConfiguredFacts(config_);
+    if (seen.knows_nodes)
+      *inventory.mutable_admission()->mutable_kubernetes()->mutable_nodes() =
+          NodeFactsOf(seen.rooms);
     for (v1::ClusterIssue& issue : IssuesOf(seen, config_))
       *inventory.add_issues() = std::move(issue);
     if (api_.endpoint().skips_tls_verify) {

@@ -29,8 +29,8 @@ class ClusterView {
 
   // Begins to watch at once. `api` must outlive this object. The cluster's identity is remembered
   // in `state_dir`, the agent's own directory. `runs_state` is asked by Inventory. `on_recovery` is
-  // called, from any thread, when more is seen again than the latest inventory could know; it must
-  // not block.
+  // called, from any thread, when more is seen again than the latest inventory could know, or nodes
+  // come, go or change; it must not block.
   ClusterView(const KubernetesConfig& config, Api* api, const std::string& state_dir,
               RunsState runs_state = nullptr, std::function<void()> on_recovery = nullptr);
   ~ClusterView();

@@ -4,7 +4,6 @@
 #define MUSTER_AGENTS_KUBERNETES_CLUSTER_FITTING_H_
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "agents/kubernetes/cluster/capacity.h"
@@ -19,9 +18,6 @@ std::vector<std::string> Objections(const RunNeed& need, const NodeObject& node)
 // Returns the reason that keeps it from the node for the time being: "cordoned", "not ready: ...",
 // taints that Kubernetes sets by itself. Empty: nothing does.
 std::string OutOfService(const RunNeed& need, const NodeObject& node);
-
-// "team=vision:NoSchedule".
-std::string Written(const Taint& taint);
 
 }  // namespace muster::kubernetes
 

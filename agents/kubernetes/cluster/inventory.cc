@@ -71,7 +71,7 @@ std::string ReasonOf(const NodeObject& node) {
   std::vector<std::string> reasons;
   if (!node.ready) reasons.push_back(node.not_ready_reason);
   for (const Taint& taint : node.taints) {
-    if (taint.effect != "PreferNoSchedule") reasons.push_back("taint " + Written(taint));
+    if (taint.effect != "PreferNoSchedule") reasons.push_back("taint " + contract::Written(taint));
   }
   return fmt::format("{}", fmt::join(reasons, "; "));
 }

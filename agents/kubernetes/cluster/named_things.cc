@@ -4,31 +4,27 @@
 #include <utility>
 
 #include "absl/time/clock.h"
+#include "contract/admission.h"
 #include "fmt/format.h"
 
 namespace muster::kubernetes {
 namespace {
 
-// More of a kind than that in one place are taken for all that there may be.
-constexpr int kMostListed = 500;
 // Claims that runs wait for change seldom, and one request serves all of them.
 constexpr absl::Duration kClaimsAreFresh = absl::Seconds(10);
-// Named in words for people.
-constexpr size_t kMostNamed = 8;
+constexpr char kPriorityClasses[] = "/apis/scheduling.k8s.io/v1/priorityclasses";
+constexpr char kRuntimeClasses[] = "/apis/node.k8s.io/v1/runtimeclasses";
 
 std::string ClaimsPath(const std::string& name_space) {
   return fmt::format("/api/v1/namespaces/{}/persistentvolumeclaims", Escape(name_space));
 }
 
-std::string NamesIn(const std::set<std::string>& names) {
-  if (names.empty()) return "it has none";
-  std::string text = "it has";
-  size_t count = 0;
-  for (const std::string& name : names) {
-    if (count == kMostNamed) return text + fmt::format(" and {} more", names.size() - count);
-    text += fmt::format("{} \"{}\"", count++ > 0 ? "," : "", name);
-  }
-  return text;
+std::string AccountsPath(const std::string& name_space) {
+  return fmt::format("/api/v1/namespaces/{}/serviceaccounts", Escape(name_space));
+}
+
+void SetNames(const std::optional<std::set<std::string>>& names, v1::NameList* list) {
+  list->mutable_names()->Assign(names->begin(), names->end());
 }
 
 }  // namespace
@@ -42,31 +38,49 @@ std::optional<std::string> NamedThings::Lacks(const std::string& name, const std
     const bool is_fresh = known != known_.end() && absl::Now() - known->second.seen < memory_;
     if (is_fresh && known->second.names.contains(name)) return std::nullopt;
   }
-  const absl::StatusOr<Json> list = api_.Get(fmt::format("{}?limit={}", path, kMostListed), path);
+  const std::optional<std::set<std::string>> names = List(path);
+  if (!names.has_value() || names->contains(name)) return std::nullopt;
+  return contract::NoneOfThatName(name, where, {names->begin(), names->end()});
+}
+
+std::optional<std::set<std::string>> NamedThings::List(const std::string& path) {
+  const absl::StatusOr<Json> list =
+      api_.Get(fmt::format("{}?limit={}", path, contract::kMaxListedNames), path);
   if (!list.ok() || !TextAt(*list, "metadata/continue").empty()) return std::nullopt;
   Known now{.seen = absl::Now(), .names = {}};
   for (const Json& item : At(*list, "items")) now.names.insert(TextAt(item, "metadata/name"));
-  const bool is_there = now.names.contains(name);
-  std::string words = fmt::format("\"{}\": there is none{}; {}", name, where, NamesIn(now.names));
   const std::lock_guard lock(mutex_);
-  known_[path] = std::move(now);
-  return is_there ? std::nullopt : std::optional(std::move(words));
+  return (known_[path] = std::move(now)).names;
+}
+
+void NamedThings::AddFacts(v1::KubernetesFacts* facts) {
+  if (const auto names = List(kPriorityClasses)) SetNames(names, facts->mutable_priority_classes());
+  if (const auto names = List(kRuntimeClasses)) SetNames(names, facts->mutable_runtime_classes());
+  for (v1::NamespaceFacts& space : *facts->mutable_namespaces()) {
+    if (const auto names = List(AccountsPath(space.name())))
+      SetNames(names, space.mutable_service_accounts());
+    const std::optional<std::map<std::string, ClaimState>> claims = ClaimsOf(space.name());
+    if (!claims.has_value()) continue;
+    space.mutable_claims();
+    for (const auto& [name, claim] : *claims) {
+      space.mutable_claims()->add_names(name);
+      if (IsStuck(claim)) space.add_stuck_claims(name);
+    }
+  }
 }
 
 std::string NamedThings::FindMissing(const v1::JobSpec& spec, const std::string& name_space) {
   const v1::KubernetesOptions& options = spec.kubernetes();
-  const std::string accounts =
-      fmt::format("/api/v1/namespaces/{}/serviceaccounts", Escape(name_space));
   const struct {
     const char* field;
     const std::string& name;
     std::string path;
     std::string where;
   } needs[] = {
-      {"priority_class", options.priority_class(), "/apis/scheduling.k8s.io/v1/priorityclasses",
-       ""},
-      {"runtime_class", options.runtime_class(), "/apis/node.k8s.io/v1/runtimeclasses", ""},
-      {"service_account", options.service_account(), accounts, " in namespace " + name_space},
+      {"priority_class", options.priority_class(), kPriorityClasses, ""},
+      {"runtime_class", options.runtime_class(), kRuntimeClasses, ""},
+      {"service_account", options.service_account(), AccountsPath(name_space),
+       " in namespace " + name_space},
   };
   std::string missing;
   for (const auto& need : needs) {
@@ -76,7 +90,7 @@ std::string NamedThings::FindMissing(const v1::JobSpec& spec, const std::string&
   return missing;
 }
 
-std::map<std::string, NamedThings::ClaimState> NamedThings::ClaimsOf(
+std::optional<std::map<std::string, NamedThings::ClaimState>> NamedThings::ClaimsOf(
     const std::string& name_space) {
   {
     const std::lock_guard lock(mutex_);
@@ -85,11 +99,13 @@ std::map<std::string, NamedThings::ClaimState> NamedThings::ClaimsOf(
   }
   KnownClaims now{.seen = absl::Now(), .claims = {}};
   const std::string path = ClaimsPath(name_space);
-  const absl::StatusOr<Json> list = api_.Get(fmt::format("{}?limit={}", path, kMostListed), path);
-  if (list.ok()) {
+  const absl::StatusOr<Json> list =
+      api_.Get(fmt::format("{}?limit={}", path, contract::kMaxListedNames), path);
+  if (list.ok() && TextAt(*list, "metadata/continue").empty()) {
+    now.claims.emplace();
     for (const Json& item : At(*list, "items")) {
-      now.claims[TextAt(item, "metadata/name")] = {TextAt(item, "status/phase"),
-                                                   TextAt(item, "spec/storageClassName")};
+      (*now.claims)[TextAt(item, "metadata/name")] = {TextAt(item, "status/phase"),
+                                                      TextAt(item, "spec/storageClassName")};
     }
   }
   const std::lock_guard lock(mutex_);
@@ -97,10 +113,15 @@ std::map<std::string, NamedThings::ClaimState> NamedThings::ClaimsOf(
   return now.claims;
 }
 
+bool NamedThings::IsStuck(const ClaimState& claim) {
+  return claim.phase != "Bound" && (claim.phase == "Lost" || claim.storage_class.empty());
+}
+
 std::vector<UnboundClaim> NamedThings::FindUnbound(const v1::JobSpec& spec,
                                                    const std::string& name_space) {
   std::vector<UnboundClaim> unbound;
-  const std::map<std::string, ClaimState> claims = ClaimsOf(name_space);
+  const std::map<std::string, ClaimState> claims =
+      ClaimsOf(name_space).value_or(std::map<std::string, ClaimState>());
   for (int i = 0; i < spec.kubernetes().volumes_size(); ++i) {
     const std::string& name = spec.kubernetes().volumes(i).claim();
     const auto found = claims.find(name);
@@ -108,7 +129,7 @@ std::vector<UnboundClaim> NamedThings::FindUnbound(const v1::JobSpec& spec,
     const ClaimState& claim = found->second;
     UnboundClaim& one = unbound.emplace_back();
     one.field = fmt::format("kubernetes.volumes[{}].claim", i);
-    one.is_stuck = claim.phase == "Lost" || claim.storage_class.empty();
+    one.is_stuck = IsStuck(claim);
     one.words = claim.phase == "Lost" ? fmt::format("\"{}\": its volume is lost", name)
                 : claim.storage_class.empty()
                     ? fmt::format("\"{}\" has no volume, and no storage class that makes one", name)

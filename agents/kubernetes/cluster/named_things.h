@@ -13,6 +13,7 @@
 #include "absl/time/time.h"
 #include "agents/kubernetes/api/api.h"
 #include "agents/kubernetes/verdict/verdict.h"
+#include "muster/v1/cluster.pb.h"
 #include "muster/v1/job_spec.pb.h"
 
 namespace muster::kubernetes {
@@ -39,6 +40,10 @@ class NamedThings {
   // Returns the things that pods wait for, because they may still come: claims that are not there,
   // and those that have no volume and nothing that would make one.
   std::vector<Missing> FindAwaited(const v1::JobSpec& spec, const std::string& name_space);
+  // What there is of all this in the cluster and in the namespaces that the facts name. What may
+  // not be seen, or is too much, is left out. A few requests, and two for each namespace.
+  void AddFacts(v1::KubernetesFacts* facts);
+
   // The job's claims that have no volume, as they were within the last ten seconds.
   std::vector<UnboundClaim> FindUnbound(const v1::JobSpec& spec, const std::string& name_space);
 
@@ -50,15 +55,20 @@ class NamedThings {
   };
   struct KnownClaims {
     absl::Time seen = absl::InfinitePast();
-    std::map<std::string, ClaimState> claims;  // by name; empty as well: they may not be seen
+    std::optional<std::map<std::string, ClaimState>> claims;  // by name; none: not known
   };
-  std::map<std::string, ClaimState> ClaimsOf(const std::string& name_space);
+  // All of the namespace, as they were within the last ten seconds; nothing: not known.
+  std::optional<std::map<std::string, ClaimState>> ClaimsOf(const std::string& name_space);
+  // It has no volume, and nothing makes one.
+  static bool IsStuck(const ClaimState& claim);
 
   // A kind's names in one place.
   struct Known {
     absl::Time seen;
     std::set<std::string> names;
   };
+  // All names of a collection, as the server has them now; nothing: not known.
+  std::optional<std::set<std::string>> List(const std::string& path);
   // '"nosuch": there is none...'; nothing: it is there, or not known. `path`: of the collection.
   std::optional<std::string> Lacks(const std::string& name, const std::string& path,
                                    const std::string& where);

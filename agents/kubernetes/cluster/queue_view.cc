@@ -1,12 +1,14 @@
 #include "agents/kubernetes/cluster/queue_view.h"
 
 #include <algorithm>
+#include <set>
 #include <unordered_map>
 #include <utility>
 
 #include "agents/kubernetes/api/object_watch.h"
 #include "agents/kubernetes/objects/kept_objects.h"
 #include "agents/kubernetes/objects/kueue.h"
+#include "contract/admission.h"
 #include "contract/sentences.h"
 #include "contract/text.h"
 #include "fmt/format.h"
@@ -20,20 +22,8 @@ constexpr char kCommonGroup[] = "batch";
 // Names in one message.
 constexpr size_t kMaxNamedQueues = 20;
 
-struct Gang {
-  v1::KubernetesGang gang;
-  const char* name;   // as jobs have it
-  const char* group;  // that has to be there
-  const char* what;
-};
-constexpr Gang kGangs[] = {
-    {v1::KUBERNETES_GANG_VOLCANO, "volcano", kVolcanoGroup, "Volcano"},
-    {v1::KUBERNETES_GANG_POD_GROUP, "pod_group", kPodGroupsGroup,
-     "PodGroups of the coscheduling plug-in"},
-};
-
 std::string QueuePath(const std::string& version, const std::string& name_space,
-                      const std::string& collection) {
+                   const std::string& collection) {
   return fmt::format("/apis/{}/{}/namespaces/{}/{}", kKueueGroup, version, Escape(name_space),
                      collection);
 }
@@ -97,30 +87,20 @@ ApiGroups ParseGroups(const Json& apis) {
 }
 
 absl::Status CheckSchedulers(const v1::JobSpec& spec, const ApiGroups& groups) {
-  const v1::KubernetesOptions& options = spec.kubernetes();
-  if (!options.queue().empty() && !groups.contains(kKueueGroup)) {
-    return absl::InvalidArgumentError(
-        fmt::format("kubernetes.queue is \"{}\", and this cluster has no Kueue (its API server has "
-                    "no group {}): leave kubernetes.queue out, or choose a cluster with Kueue",
-                    options.queue(), kKueueGroup));
-  }
-  for (const Gang& gang : kGangs) {
-    if (options.gang() != gang.gang || groups.contains(gang.group)) continue;
-    return absl::InvalidArgumentError(fmt::format(
-        "kubernetes.gang is {}, and this cluster has no {} (its API server has no group {}): leave "
-        "kubernetes.gang out, so that Muster itself starts all pods together, or choose a cluster "
-        "that has it",
-        gang.name, gang.what, gang.group));
-  }
-  return absl::OkStatus();
+  std::vector<std::string> names;
+  for (const auto& [name, version] : groups) names.push_back(name);
+  const auto missing = contract::FindMissingScheduler(spec.kubernetes(), names);
+  if (!missing.has_value()) return absl::OkStatus();
+  return absl::InvalidArgumentError(missing->message());
 }
 
 class QueueView::Space {
  public:
-  Space(std::string name_space, std::string version, Api* api)
+  Space(std::string name_space, std::string version, Api* api, std::function<void()> on_news)
       : name_(std::move(name_space)),
         version_(std::move(version)),
-        kept_queues_([](const Json& queue) { return ParseLocalQueue(queue); }),
+        kept_queues_([](const Json& queue) { return ParseLocalQueue(queue); },
+                     {.on_other = std::move(on_news)}),
         queues_({.path = QueuePath(version_, name_, "localqueues")}, api, &kept_queues_),
         workloads_({.path = QueuePath(version_, name_, "workloads"), .trim = TrimWorkload}, api,
                    &waits_) {}
@@ -152,8 +132,12 @@ class QueueView::Space {
   ObjectWatch workloads_;
 };
 
-QueueView::QueueView(std::vector<std::string> namespaces, Api* api, Clock clock)
-    : namespaces_(std::move(namespaces)), api_(*api), clock_(std::move(clock)) {}
+QueueView::QueueView(std::vector<std::string> namespaces, Api* api, Clock clock,
+                     std::function<void()> on_news)
+    : namespaces_(std::move(namespaces)),
+      api_(*api),
+      clock_(std::move(clock)),
+      on_news_(std::move(on_news)) {}
 QueueView::~QueueView() = default;
 
 void QueueView::Learn(absl::Duration max_age) {
@@ -183,7 +167,7 @@ void QueueView::Learn(absl::Duration max_age) {
     const std::shared_ptr<Space> known = Find(name);
     spaces[name] = known != nullptr && known->version() == kueue->second
                        ? known
-                       : std::make_shared<Space>(name, kueue->second, &api_);
+                       : std::make_shared<Space>(name, kueue->second, &api_, on_news_);
   }
   for (const auto& [name, space] : spaces)
     space->AwaitQueues(std::max(absl::ZeroDuration(), end - absl::Now()));
@@ -254,10 +238,27 @@ absl::Status QueueView::CheckQueue(const std::string& queue, const std::string& 
     const std::string names = NamesOf(space->Queues());
     others = names.empty() ? "it has none" : "it has " + names;
   }
-  return absl::InvalidArgumentError(
-      fmt::format("kubernetes.queue is \"{}\", and namespace {} has no such queue of Kueue's "
-                  "(LocalQueue); {}: choose one that is there, or leave kubernetes.queue out",
-                  queue, name_space, others));
+  return absl::InvalidArgumentError(contract::NoSuchQueue(queue, name_space, others));
+}
+
+void QueueView::AddFacts(v1::KubernetesFacts* facts) const {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!groups_.has_value()) return;
+    v1::NameList& told = *facts->mutable_scheduler_groups();
+    for (const char* name : {kKueueGroup, kVolcanoGroup, kPodGroupsGroup}) {
+      const auto absence = absences_.find(name);
+      const bool may_be = absence != absences_.end() && !absence->second.is_sure;
+      if (groups_->contains(name) || may_be) told.add_names(name);
+    }
+  }
+  for (v1::NamespaceFacts& told : *facts->mutable_namespaces()) {
+    const std::shared_ptr<Space> space = Find(told.name());
+    if (space == nullptr || !space->KnowsQueues()) continue;
+    std::set<std::string> names;
+    for (const LocalQueue& queue : space->Queues()) names.insert(queue.name);
+    told.mutable_queues()->mutable_names()->Assign(names.begin(), names.end());
+  }
 }
 
 std::string QueueView::QueueOf(const v1::JobSpec& spec, const std::string& name_space) const {

@@ -17,6 +17,7 @@
 #include "absl/time/time.h"
 #include "agents/kubernetes/api/api.h"
 #include "agents/kubernetes/objects/objects.h"
+#include "muster/v1/cluster.pb.h"
 #include "muster/v1/facts.pb.h"
 #include "muster/v1/job_spec.pb.h"
 
@@ -53,8 +54,10 @@ struct QueueWait {
 class QueueView {
  public:
   using Clock = std::function<absl::Time()>;
-  // `api` must outlive this object. Nothing is known before Learn.
-  QueueView(std::vector<std::string> namespaces, Api* api, Clock clock = absl::Now);
+  // `api` must outlive this object. Nothing is known before Learn. `on_news` is called, from any
+  // thread, when a queue comes or goes; it must not block.
+  QueueView(std::vector<std::string> namespaces, Api* api, Clock clock = absl::Now,
+            std::function<void()> on_news = nullptr);
   ~QueueView();
   QueueView(const QueueView&) = delete;
   QueueView& operator=(const QueueView&) = delete;
@@ -70,6 +73,10 @@ class QueueView {
   // kGroupsAreFresh. OK as well: that is not known. Asks the server about a queue that the watch
   // does not know.
   absl::Status Check(const v1::JobSpec& spec, const std::string& name_space);
+
+  // Which of the groups that jobs may need there are, or may be, and the queues of the namespaces
+  // that the facts name. What is not known is left out.
+  void AddFacts(v1::KubernetesFacts* facts) const;
 
   // The queue that decides when such a run starts: the one that it names, or the namespace's
   // default one. Empty: none, as far as is known.
@@ -101,6 +108,7 @@ class QueueView {
   const std::vector<std::string> namespaces_;
   Api& api_;
   const Clock clock_;
+  const std::function<void()> on_news_;
   std::mutex learning_;  // for as long as the server is asked
   mutable std::mutex mutex_;
   std::optional<ApiGroups> groups_;           // guarded by mutex_; none: never learnt

@@ -6,6 +6,7 @@
 #include "absl/strings/numbers.h"
 #include "agents/files/tar_stream.h"
 #include "agents/kubernetes/manifest/run_secret.h"
+#include "contract/admission.h"
 #include "contract/errors.h"
 #include "contract/units.h"
 #include "fmt/format.h"
@@ -36,14 +37,8 @@ uint64_t ArchiveBytesOf(const Json& job) {
 }
 
 absl::Status CheckArchive(const v1::FileTree& tree) {
-  const uint64_t bytes = uploads::TarBytes(tree);
-  if (bytes <= kMaxArchiveBytes) return absl::OkStatus();
-  return contract::BadField(
-      "uploads",
-      fmt::format("they make an archive of {}, and Kubernetes can be given {}; leave some out by a "
-                  ".musterignore file, put data onto a volume (kubernetes.volumes), or build it "
-                  "into the image",
-                  contract::FormatBytes(bytes), contract::FormatBytes(kMaxArchiveBytes)));
+  const std::string words = contract::ArchiveTooLarge(uploads::TarBytes(tree), kMaxArchiveBytes);
+  return words.empty() ? absl::OkStatus() : contract::BadField("uploads", words);
 }
 
 absl::StatusOr<std::vector<std::string>> PackFiles(const uploads::LocalFiles& files,

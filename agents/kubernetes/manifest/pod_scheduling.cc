@@ -98,9 +98,9 @@ GpuChoice ChooseGpus(const v1::Resources& resources, const KubernetesConfig& con
   if (resources.gpus_size() == 0) return choice;
   const v1::GpuRequest& wanted = resources.gpus(0);
   choice.count = (wanted.count_millis() + kRequestMillis - 1) / kRequestMillis;
-  const auto found =
-      std::find_if(config.gpu_resources.begin(), config.gpu_resources.end(),
-                   [&](const std::string& one) { return NamesResource(wanted.type(), one); });
+  const auto found = std::find_if(
+      config.gpu_resources.begin(), config.gpu_resources.end(),
+      [&](const std::string& one) { return contract::NamesGpuResource(wanted.type(), one); });
   if (found != config.gpu_resources.end()) {
     choice.resource = *found;
   } else {

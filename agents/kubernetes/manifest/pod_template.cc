@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "agents/kubernetes/cluster/admission_facts.h"
 #include "agents/kubernetes/manifest/manifest.h"
 #include "agents/kubernetes/manifest/run_secret.h"
+#include "contract/admission.h"
 #include "contract/characters.h"
 #include "contract/errors.h"
 #include "contract/image.h"
@@ -74,20 +76,10 @@ Json ContainerOf(const char* name, const std::string& image, const char* file, J
 }
 
 absl::Status CheckAllowed(const v1::KubernetesOptions& options, const KubernetesConfig& config) {
-  if (options.host_network() && !config.allow_host_network) {
-    return BadField(
-        "kubernetes.host_network",
-        fmt::format("true: the operator of cluster {} does not allow the nodes' network "
-                    "(kubernetes.allow_host_network); leave it out",
-                    config.cluster));
-  }
-  if (options.security_context().privileged() && !config.allow_privileged) {
-    return BadField("kubernetes.security_context.privileged",
-                    fmt::format("true: the operator of cluster {} does not allow it "
-                                "(kubernetes.allow_privileged); leave it out",
-                                config.cluster));
-  }
-  return absl::OkStatus();
+  const auto forbidden =
+      contract::FindForbidden(options, ConfiguredFacts(config).kubernetes(), config.cluster);
+  if (!forbidden.has_value()) return absl::OkStatus();
+  return absl::InvalidArgumentError(forbidden->message());
 }
 
 void SetIf(const std::string& value, const char* key, Json* object) {

@@ -9,6 +9,7 @@
 #include "agents/core/job_storage.h"
 #include "agents/hosts/shell_quote.h"
 #include "agents/kubernetes/manifest/run_secret.h"
+#include "contract/admission.h"
 #include "contract/characters.h"
 #include "contract/errors.h"
 #include "contract/storage_uri.h"
@@ -24,7 +25,7 @@ using contract::Quoted;
 constexpr uint64_t kMaxDefaultShmBytes = uint64_t{16} << 30;
 // Everybody in the container may read it: which user that is, is the image's matter.
 constexpr int kFileMode = 0444;
-constexpr char kSharedMemory[] = "/dev/shm";
+constexpr const char* kSharedMemory = contract::kSharedMemory.data();
 // Where the container that looks at the storage has each root.
 constexpr char kRootsDirectory[] = "/muster/roots";
 
@@ -105,13 +106,8 @@ class Maker {
     const uint64_t memory = spec_.resources().memory_bytes() > 0 ? spec_.resources().memory_bytes()
                                                                  : config_.default_memory_bytes;
     uint64_t bytes = spec_.kubernetes().shm_bytes();
-    if (bytes > memory) {
-      return BadField(
-          "kubernetes.shm_bytes",
-          fmt::format("{} count as memory, of which a node gives {} (resources.memory); "
-                      "use less, or ask for more memory",
-                      contract::FormatBytes(bytes), contract::FormatBytes(memory)));
-    }
+    if (std::string words = contract::SharedMemoryTooLarge(bytes, memory); !words.empty())
+      return BadField("kubernetes.shm_bytes", words);
     if (bytes == 0) bytes = std::min(memory / 2, kMaxDefaultShmBytes);
     made_.volumes.push_back(
         {{"name", "muster-shm"},
@@ -149,12 +145,7 @@ class Maker {
   }
 
   absl::Status Take(const std::string& field, const std::string& path) {
-    if (path == "/" || IsWithin(path, "/muster") || IsWithin("/muster", path) ||
-        path.find(':') != std::string::npos || HasParentPart(path)) {
-      return BadField(field, fmt::format("{} is no place for a mount on Kubernetes: it is Muster's "
-                                         "own, the root, or holds ':' or \"..\"; use another path",
-                                         Quoted(path)));
-    }
+    if (std::string bad = contract::BadMountPlace(path); !bad.empty()) return BadField(field, bad);
     if (taken_.insert(path).second) return absl::OkStatus();
     return BadField(field, fmt::format("{} is mounted twice; use another path", Quoted(path)));
   }
@@ -176,8 +167,7 @@ class Maker {
       if (before[i] == after[i]) continue;
       const auto* root = RootOf(after[i]);
       if (root == nullptr) {
-        return BadField("command", fmt::format("{} is in no storage root of cluster {}; {}",
-                                               Quoted(before[i]), config_.cluster, Remedy()));
+        return BadField("command", InNoRoot(before[i]));
       }
       if (!taken_.insert(root->second.mount).second) continue;
       made_.mounts.push_back(MountOf(VolumeOf(root->second), root->second.mount, "", false));
@@ -185,11 +175,8 @@ class Maker {
     return absl::OkStatus();
   }
 
-  std::string Remedy() const {
-    return config_.storage_roots.empty()
-               ? "its operator has set none (kubernetes.storage_roots): have one set, or name a "
-                 "claim under kubernetes.volumes"
-               : "use a path below one of them";
+  std::string InNoRoot(const std::string& path) const {
+    return contract::InNoStorageRoot(path, config_.cluster, !config_.storage_roots.empty());
   }
 
   // The field of the job that a mount is for, and the content that it shows.
@@ -254,9 +241,7 @@ class Maker {
   absl::Status AddHostPath(const Purpose& purpose, const v1::Mount& mount) {
     if (!config_.allow_host_path || purpose.source_field.starts_with("inputs") ||
         purpose.is_results) {
-      return BadField(purpose.source_field,
-                      fmt::format("{} is in no storage root of cluster {}; {}",
-                                  Quoted(mount.source()), config_.cluster, Remedy()));
+      return BadField(purpose.source_field, InNoRoot(mount.source()));
     }
     if (absl::Status free = Take(purpose.target_field, mount.target()); !free.ok()) return free;
     made_.mounts.push_back(MountOf(VolumeOf(Json{{"hostPath", {{"path", mount.source()}}}}),
@@ -289,9 +274,7 @@ class Maker {
       case v1::KubernetesVolume::kHostPath:
         if (!config_.allow_host_path) {
           return BadField(field + ".host_path",
-                          fmt::format("{}: the operator of cluster {} allows no directories of "
-                                      "nodes (kubernetes.allow_host_path); use a claim",
-                                      Quoted(volume.host_path()), config_.cluster));
+                          contract::HostPathForbidden(volume.host_path(), config_.cluster));
         }
         source["hostPath"] = {{"path", volume.host_path()}};
         break;
@@ -309,11 +292,7 @@ class Maker {
   absl::Status CheckSecret(const std::string& field, const std::string& name) const {
     const std::vector<std::string>& own = config_.image_pull_secrets;
     if (std::find(own.begin(), own.end(), name) == own.end()) return absl::OkStatus();
-    return BadField(
-        field, fmt::format("{} holds the credentials with which cluster {} pulls images "
-                           "(kubernetes.image_pull_secrets), which no job may read; name a Secret "
-                           "of your own",
-                           Quoted(name), config_.cluster));
+    return BadField(field, contract::OperatorsSecret(name, config_.cluster));
   }
 
   // Each one is another directory.

@@ -22,7 +22,16 @@ class KeptObjects : public ObjectSink {
   // Nothing: the object does not count.
   using Parse = std::function<std::optional<Kept>(const Json&)>;
 
-  explicit KeptObjects(Parse parse) : parse_(std::move(parse)) {}
+  // Who is told of changes after the first list.
+  struct News {
+    // Whether a change of an object counts. Null: none does.
+    std::function<bool(const Kept& before, const Kept& now)> is_other = nullptr;
+    // An object has come, gone or changed so. Called without a lock; must not block. Null: nobody.
+    std::function<void()> on_other = nullptr;
+  };
+
+  explicit KeptObjects(Parse parse, News news = {})
+      : parse_(std::move(parse)), news_(std::move(news)) {}
 
   void OnAll(std::vector<Json> objects) override {
     std::unordered_map<std::string, Kept> all;
@@ -35,16 +44,27 @@ class KeptObjects : public ObjectSink {
   }
   void OnChange(Json object) override {
     std::optional<Kept> kept = parse_(object);
-    const std::lock_guard lock(mutex_);
-    if (kept.has_value()) {
-      all_.insert_or_assign(UidOf(object), *std::move(kept));
-    } else {
-      all_.erase(UidOf(object));
+    bool is_other = false;
+    {
+      const std::lock_guard lock(mutex_);
+      const auto known = all_.find(UidOf(object));
+      is_other = (known != all_.end()) != kept.has_value();
+      if (known != all_.end() && kept.has_value() && news_.is_other)
+        is_other = news_.is_other(known->second, *kept);
+      if (kept.has_value()) {
+        all_.insert_or_assign(UidOf(object), *std::move(kept));
+      } else {
+        all_.erase(UidOf(object));
+      }
     }
+    if (is_other && news_.on_other) news_.on_other();
   }
   void OnDelete(Json object) override {
-    const std::lock_guard lock(mutex_);
-    all_.erase(UidOf(object));
+    {
+      const std::lock_guard lock(mutex_);
+      all_.erase(UidOf(object));
+    }
+    if (news_.on_other) news_.on_other();
   }
 
   template <typename Predicate>
@@ -66,6 +86,7 @@ class KeptObjects : public ObjectSink {
   static std::string UidOf(const Json& object) { return TextAt(object, "metadata/uid"); }
 
   const Parse parse_;
+  const News news_;
   mutable std::mutex mutex_;
   std::unordered_map<std::string, Kept> all_;  // guarded by mutex_
 };

@@ -170,11 +170,6 @@ Json TrimPod(const Json& object) {
   return pod;
 }
 
-bool NamesResource(std::string_view type, std::string_view resource) {
-  return contract::IsSameGpuType(type, resource) ||
-         contract::IsSameGpuType(type, resource.substr(resource.find('/') + 1));
-}
-
 bool HasPodEnded(const Json& object) {
   const std::string phase = TextAt(object, "status/phase");
   return phase == "Succeeded" || phase == "Failed";

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "agents/kubernetes/api/json_fields.h"
+#include "contract/node_match.h"
 
 namespace muster::kubernetes {
 
@@ -29,11 +30,7 @@ struct Amounts {
 // Returns the smaller amount of each kind.
 Amounts LeastOf(const Amounts& a, const Amounts& b);
 
-struct Taint {
-  std::string key;
-  std::string value;
-  std::string effect;  // NoSchedule, PreferNoSchedule, NoExecute
-};
+using Taint = contract::NodeTaint;
 
 struct NodeObject {
   std::string name;
@@ -67,9 +64,6 @@ NodeObject ParseNode(const Json& object, const std::vector<std::string>& gpu_res
 // init container with the sidecars that started before it; the pod's own resources before both, if
 // it has some; and its overhead.
 PodUse ParsePodUse(const Json& object, const std::vector<std::string>& gpu_resources);
-// Returns whether a GPU type that a job asks for is that resource: by its name, or by what is
-// behind its '/'.
-bool NamesResource(std::string_view type, std::string_view resource);
 bool HasPodEnded(const Json& object);
 // Keeps the part that ParsePodUse and HasPodEnded read: a pod has some ten thousand bytes.
 Json TrimPod(const Json& object);

@@ -86,6 +86,26 @@ TEST_F(BackendJudgeTest, SubmitsAndPlansAreWarnedThatNoBatchScriptWritesItsFiles
   }
 }
 
+TEST_F(BackendJudgeTest, TheInventoryHasWhatJobsAreJudgedBy) {
+  groups_ = {{{"name", "batch"}, {"preferredVersion", {{"version", "v1"}}}},
+             {{"name", "kueue.x-k8s.io"}, {"preferredVersion", {{"version", "v1beta1"}}}}};
+  queues_ = {{{"metadata", {{"name", "night"}, {"uid", "q"}}}}};
+  config_.allow_host_network = true;
+  Start({});
+  const absl::StatusOr<v1::Inventory> inventory = backend_->Inventory();
+  ASSERT_TRUE(inventory.ok()) << inventory.status();
+  const v1::KubernetesFacts& facts = inventory->admission().kubernetes();
+  EXPECT_TRUE(facts.allows_host_network());
+  EXPECT_GT(inventory->admission().max_archive_bytes(), 0u);
+  ASSERT_EQ(facts.namespaces_size(), 1);
+  EXPECT_EQ(facts.namespaces(0).name(), "lab");
+  ASSERT_EQ(facts.namespaces(0).queues().names_size(), 1) << facts.DebugString();
+  EXPECT_EQ(facts.namespaces(0).queues().names(0), "night");
+  const auto& groups = facts.scheduler_groups().names();
+  EXPECT_THAT(std::vector<std::string>(groups.begin(), groups.end()),
+              testing::Contains("kueue.x-k8s.io"));
+}
+
 TEST_F(BackendJudgeTest, WhatTheAgentItselfRefusesASubmitIsToldOf) {
   Start({});
   v1::JobSpec spec = Spec();

@@ -121,6 +121,24 @@ TEST_F(NamedThingsTest, WhatMayNotBeSeenOrIsTooMuchCountsAsThere) {
   EXPECT_EQ(things.FindMissing(spec_, "lab"), "");
 }
 
+TEST_F(NamedThingsTest, FactsHaveAllNamesAndLeaveOutWhatMayNotBeSeen) {
+  v1::KubernetesFacts facts;
+  facts.add_namespaces()->set_name("lab");
+  NamedThings things(&api_);
+  things.AddFacts(&facts);
+  EXPECT_EQ(facts.priority_classes().names_size(), 11);
+  EXPECT_EQ(facts.priority_classes().names(10), "high");
+  EXPECT_EQ(facts.namespaces(0).service_accounts().names_size(), 11);
+  EXPECT_EQ(facts.namespaces(0).claims().names_size(), 11);
+  EXPECT_EQ(facts.namespaces(0).stuck_claims_size(), 11) << "none has a class or a volume";
+  status_ = 403;
+  v1::KubernetesFacts unseen;
+  unseen.add_namespaces()->set_name("team");
+  things.AddFacts(&unseen);
+  EXPECT_FALSE(unseen.has_priority_classes());
+  EXPECT_FALSE(unseen.namespaces(0).has_claims());
+}
+
 TEST_F(NamedThingsTest, WhatNamesNothingAsksNothing) {
   NamedThings things(&api_);
   v1::JobSpec plain;

@@ -1,0 +1,28 @@
+// What the agent publishes of its cluster, by which the broker judges jobs before it accepts them.
+// Pure.
+#ifndef MUSTER_AGENTS_KUBERNETES_CLUSTER_ADMISSION_FACTS_H_
+#define MUSTER_AGENTS_KUBERNETES_CLUSTER_ADMISSION_FACTS_H_
+
+#include <vector>
+
+#include "agents/kubernetes/cluster/capacity.h"
+#include "agents/kubernetes/kubernetes.h"
+#include "muster/v1/cluster.pb.h"
+
+namespace muster::kubernetes {
+
+// What the configuration alone says. Its namespaces are filled in.
+v1::AdmissionFacts ConfiguredFacts(const KubernetesConfig& config);
+
+// The nodes, those that are alike together. More than contract::kMaxNodeProfiles kinds: none.
+v1::NodeFacts NodeFactsOf(const std::vector<NodeRoom>& nodes);
+// Whether the nodes differ in what NodeFactsOf tells.
+bool AreToldApart(const NodeObject& a, const NodeObject& b);
+
+// Leaves out what makes the facts larger than contract::kMaxAdmissionBytes: the nodes first, then
+// the names of each namespace, then those of the cluster.
+void KeepWithinBounds(v1::AdmissionFacts* facts);
+
+}  // namespace muster::kubernetes
+
+#endif  // MUSTER_AGENTS_KUBERNETES_CLUSTER_ADMISSION_FACTS_H_

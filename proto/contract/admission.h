@@ -1,0 +1,120 @@
+// What a cluster's agent publishes beside capacity speaks for or against a job.
+//
+// The agent uses the same words and rules for plans and launches, with what it sees at that moment;
+// the broker uses published facts (v1::AdmissionFacts), so that a submit asks no agent. What only
+// the API server can tell is in neither. Pure; any thread.
+#ifndef MUSTER_PROTO_CONTRACT_ADMISSION_H_
+#define MUSTER_PROTO_CONTRACT_ADMISSION_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "muster/v1/cluster.pb.h"
+#include "muster/v1/facts.pb.h"
+#include "muster/v1/job_spec.pb.h"
+
+namespace muster::contract {
+
+// The most bytes of published facts: inventories are kept for each cluster and sent with each list.
+inline constexpr size_t kMaxAdmissionBytes = size_t{64} << 10;
+// Node profiles of one cluster: beyond that a judgement costs more than a plan.
+inline constexpr int kMaxNodeProfiles = 256;
+// Values of one label on a cluster's nodes; a key that has more is not told.
+inline constexpr size_t kMaxLabelValues = 32;
+// Names of one kind in one place; where there are more, none are told.
+inline constexpr int kMaxListedNames = 500;
+
+// Where containers on Kubernetes have Muster's own files, and shared memory.
+inline constexpr std::string_view kMusterDirectory = "/muster";
+inline constexpr std::string_view kSharedMemory = "/dev/shm";
+
+// A text of the spec that may be a place of a cluster.
+struct PlaceText {
+  std::string field;
+  std::string text;
+};
+
+// What of a job is judged by admission facts. Shared by jobs that are alike.
+struct AdmissionNeeds {
+  uint32_t pods = 1;
+  uint64_t cpu_millis = 0;    // of each pod; 0: left open
+  uint64_t memory_bytes = 0;  // likewise
+  std::string gpu_type;       // as the job says it; empty: any
+  uint64_t gpus = 0;          // of each pod
+  // Without labels, annotations and what else nothing is judged by.
+  v1::KubernetesOptions kubernetes;
+  std::string pool;               // placement.pool
+  std::vector<PlaceText> places;  // inputs, results, and URIs among variables and arguments
+  std::vector<v1::Mount> mounts;
+  std::string working_directory;
+  bool is_directory_implied = false;  // see IsDirectoryImplied
+  bool status_json = false;
+  // The batch script's files for its output, if it names some.
+  std::string output;
+  std::string error;
+  // Of what it brings along; 0: nothing, or not known.
+  uint64_t archive_bytes = 0;
+};
+
+// Nothing: the job asks for nothing that admission facts tell of.
+std::optional<AdmissionNeeds> AdmissionNeedsOf(const v1::JobSpec& spec);
+// The same for jobs that are judged alike, of any length.
+std::string BytesOf(const AdmissionNeeds& needs);
+
+struct Admission {
+  // What the cluster has nothing for or does not allow, each with its field and a sentence.
+  std::vector<v1::Shortage> refusals;
+  // What its submit warns of. The cluster is not set.
+  std::vector<v1::SubmitWarning> warnings;
+};
+// `cluster`: its name, for words.
+Admission JudgeAdmission(const AdmissionNeeds& needs, const v1::AdmissionFacts& facts,
+                         std::string_view cluster);
+// All sentences of the refusals, the first three, as one; empty: there are none.
+std::string RefusalText(const std::vector<v1::Shortage>& refusals);
+
+// ---- parts of the judgement, for agents
+
+// What the cluster's operator does not allow; field and sentence. Nothing: all is allowed.
+std::optional<v1::Shortage> FindForbidden(const v1::KubernetesOptions& options,
+                                          const v1::KubernetesFacts& facts,
+                                          std::string_view cluster);
+
+// '"nosuch": there is none in namespace lab; it has "a", "b"'. `where`: " in namespace lab" or "".
+std::string NoneOfThatName(std::string_view name, std::string_view where,
+                           std::vector<std::string> names);
+// Why a cluster with these API groups has not the queue's or the gang's scheduler. Nothing: it has.
+std::optional<v1::Shortage> FindMissingScheduler(const v1::KubernetesOptions& options,
+                                                 const std::vector<std::string>& groups);
+// A namespace has no queue of that name. `others`: "it has a, b".
+std::string NoSuchQueue(std::string_view queue, std::string_view name_space,
+                        std::string_view others);
+// A path is in no directory of shared data.
+std::string InNoStorageRoot(std::string_view path, std::string_view cluster, bool has_roots);
+// The operator's credentials for images, of which jobs have the use and not the password.
+std::string OperatorsSecret(std::string_view name, std::string_view cluster);
+std::string HostPathForbidden(std::string_view path, std::string_view cluster);
+// Why nothing may be mounted at the path of a container; empty: something may.
+std::string BadMountPlace(std::string_view path);
+// Why /dev/shm of so many bytes is too large for a pod with that memory; empty: it is not.
+std::string SharedMemoryTooLarge(uint64_t shm_bytes, uint64_t memory_bytes);
+// An archive of so many bytes is more than may be brought along; empty: it is not.
+std::string ArchiveTooLarge(uint64_t bytes, uint64_t max_bytes);
+
+// The check of a plan that warns of a working directory that the image has perhaps not.
+v1::ClusterCheck UnknownDirectory(std::string_view directory, bool is_implied);
+
+// The check that warns of files for the output that only Slurm writes; nothing: none are named.
+std::optional<v1::ClusterCheck> UnwrittenOutput(std::string_view output, std::string_view error);
+
+// Why the published nodes can never hold the pods; nothing: they may.
+std::optional<v1::Shortage> FindNodeShortage(const AdmissionNeeds& needs,
+                                             const v1::KubernetesFacts& facts);
+
+}  // namespace muster::contract
+
+#endif  // MUSTER_PROTO_CONTRACT_ADMISSION_H_

@@ -1,0 +1,150 @@
+// What of a spec is judged by admission facts.
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "contract/admission.h"
+#include "contract/batch_output.h"
+#include "contract/slurm_options.h"
+#include "contract/storage_uri.h"
+#include "fmt/format.h"
+#include "google/protobuf/io/coded_stream.h"
+#include "google/protobuf/io/zero_copy_stream_impl_lite.h"
+
+namespace muster::contract {
+namespace {
+
+constexpr uint64_t kGpuMillis = 1000;
+
+void AddVariables(const std::string& prefix,
+                  const google::protobuf::Map<std::string, std::string>& env,
+                  std::vector<PlaceText>* places) {
+  const std::map<std::string, std::string> sorted(env.begin(), env.end());
+  for (const auto& [name, value] : sorted) {
+    if (IsClusterUri(value)) places->push_back({fmt::format("{}env[\"{}\"]", prefix, name), value});
+  }
+}
+
+void AddWords(const std::string& prefix, const v1::Command& command,
+              std::vector<PlaceText>* places) {
+  const bool is_argv = command.has_argv();
+  const auto& words = is_argv ? command.argv().args() : command.script_arguments();
+  for (int i = 0; i < words.size(); ++i) {
+    if (!IsClusterUri(words[i])) continue;
+    places->push_back(
+        {fmt::format("{}command.{}[{}]", prefix, is_argv ? "argv.args" : "script_arguments", i),
+         words[i]});
+  }
+}
+
+std::vector<PlaceText> PlacesOf(const v1::JobSpec& spec) {
+  std::vector<PlaceText> places;
+  for (int i = 0; i < spec.inputs_size(); ++i)
+    places.push_back({fmt::format("inputs[{}].uri", i), spec.inputs(i).uri()});
+  if (!spec.results_directory().empty())
+    places.push_back({"results_directory", spec.results_directory()});
+  AddVariables("", spec.env(), &places);
+  AddWords("", spec.command(), &places);
+  for (int i = 0; i < spec.roles_size(); ++i) {
+    const std::string prefix = fmt::format("roles[{}].", i);
+    AddVariables(prefix, spec.roles(i).env(), &places);
+    AddWords(prefix, spec.roles(i).command(), &places);
+  }
+  return places;
+}
+
+uint32_t PodsOf(const v1::JobSpec& spec) {
+  if (spec.roles().empty()) return std::max<uint32_t>(spec.nodes(), 1);
+  uint32_t pods = 0;
+  for (const v1::Role& role : spec.roles()) pods += role.nodes();
+  return pods;
+}
+
+// What admission judges of the section.
+v1::KubernetesOptions Judged(v1::KubernetesOptions options) {
+  options.clear_labels();
+  options.clear_annotations();
+  options.clear_preferred_nodes();
+  options.clear_termination_grace();
+  options.clear_time_to_live();
+  options.clear_image_pull_secrets();
+  options.clear_scheduler_name();
+  const bool is_privileged = options.security_context().privileged();
+  options.clear_security_context();
+  if (is_privileged) options.mutable_security_context()->set_privileged(true);
+  return options;
+}
+
+// Whether somebody will look for the file: its user chose it, and not to be rid of the output.
+bool IsNamed(std::string_view file) {
+  return !file.empty() && file != "/dev/null" && file != kBatchOutput && file != kArrayBatchOutput;
+}
+
+bool NamesResource(const v1::GpuRequest& gpus) {
+  return gpus.type().find('/') != std::string::npos;
+}
+
+void Put(std::string_view text, std::string* bytes) {
+  *bytes += fmt::format("{}:", text.size());
+  *bytes += text;
+}
+
+std::string Deterministic(const google::protobuf::MessageLite& message) {
+  std::string bytes;
+  {
+    google::protobuf::io::StringOutputStream stream(&bytes);
+    google::protobuf::io::CodedOutputStream coded(&stream);
+    coded.SetSerializationDeterministic(true);
+    message.SerializeToCodedStream(&coded);
+  }
+  return bytes;
+}
+
+}  // namespace
+
+std::optional<AdmissionNeeds> AdmissionNeedsOf(const v1::JobSpec& spec) {
+  AdmissionNeeds needs;
+  needs.places = PlacesOf(spec);
+  needs.mounts.assign(spec.mounts().begin(), spec.mounts().end());
+  needs.working_directory = spec.working_directory();
+  needs.status_json = spec.status_json();
+  const v1::SlurmBatchScript& script = spec.slurm().batch_script();
+  if (IsNamed(script.output())) needs.output = script.output();
+  if (IsNamed(script.error())) needs.error = script.error();
+  const auto& gpus = spec.resources().gpus();
+  const bool is_plain = !spec.has_kubernetes() && needs.places.empty() && needs.mounts.empty() &&
+                        needs.working_directory.empty() && !needs.status_json &&
+                        needs.output.empty() && needs.error.empty() && spec.uploads_size() == 0 &&
+                        std::none_of(gpus.begin(), gpus.end(), NamesResource);
+  if (is_plain) return std::nullopt;
+  needs.pods = PodsOf(spec);
+  needs.cpu_millis = spec.resources().cpu_millis();
+  needs.memory_bytes = spec.resources().memory_bytes();
+  if (!gpus.empty()) {
+    needs.gpu_type = gpus[0].type();
+    needs.gpus = (gpus[0].count_millis() + kGpuMillis - 1) / kGpuMillis;
+  }
+  needs.kubernetes = Judged(spec.kubernetes());
+  needs.pool = spec.placement().pool();
+  needs.is_directory_implied = IsDirectoryImplied(spec);
+  return needs;
+}
+
+std::string BytesOf(const AdmissionNeeds& needs) {
+  std::string bytes =
+      fmt::format("{} {} {} {} {} {} {} ", needs.pods, needs.cpu_millis, needs.memory_bytes,
+                  needs.gpus, needs.is_directory_implied, needs.status_json, needs.archive_bytes);
+  for (const std::string& text : {needs.gpu_type, needs.pool, needs.working_directory, needs.output,
+                                  needs.error, Deterministic(needs.kubernetes)}) {
+    Put(text, &bytes);
+  }
+  bytes += fmt::format("{} ", needs.places.size());
+  for (const PlaceText& place : needs.places) {
+    Put(place.field, &bytes);
+    Put(place.text, &bytes);
+  }
+  for (const v1::Mount& mount : needs.mounts) Put(Deterministic(mount), &bytes);
+  return bytes;
+}
+
+}  // namespace muster::contract

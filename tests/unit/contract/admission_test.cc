@@ -1,0 +1,308 @@
+#include "contract/admission.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace muster::contract {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr uint64_t kGibibyte = uint64_t{1} << 30;
+
+v1::NodeProfile* AddNodes(v1::AdmissionFacts* facts, const std::string& example, uint32_t count) {
+  v1::NodeProfile* profile = facts->mutable_kubernetes()->mutable_nodes()->add_profiles();
+  profile->set_count(count);
+  profile->set_example(example);
+  profile->set_cpu_millis(8000);
+  profile->set_memory_bytes(16 * kGibibyte);
+  profile->set_pods(110);
+  (*profile->mutable_gpus())["nvidia.com/gpu"] = 4;
+  return profile;
+}
+
+v1::AdmissionFacts Facts() {
+  v1::AdmissionFacts facts;
+  facts.set_max_archive_bytes(8 << 20);
+  v1::KubernetesFacts& own = *facts.mutable_kubernetes();
+  own.set_default_memory_bytes(kGibibyte);
+  own.set_default_cpu_millis(1000);
+  own.add_gpu_resources("nvidia.com/gpu");
+  own.set_gpu_type_label("product");
+  v1::NamespaceFacts* space = own.add_namespaces();
+  space->set_name("lab");
+  return facts;
+}
+
+v1::JobSpec OnKubernetes() {
+  v1::JobSpec spec;
+  spec.set_nodes(1);
+  spec.set_image("busybox:1");
+  spec.mutable_kubernetes();
+  return spec;
+}
+
+Admission Judged(const v1::JobSpec& spec, const v1::AdmissionFacts& facts) {
+  const std::optional<AdmissionNeeds> needs = AdmissionNeedsOf(spec);
+  return needs.has_value() ? JudgeAdmission(*needs, facts, "k8s") : Admission();
+}
+
+// The fields that speak against the job.
+std::vector<std::string> FieldsOf(const Admission& admission) {
+  std::vector<std::string> fields;
+  for (const v1::Shortage& refusal : admission.refusals) fields.push_back(refusal.resource());
+  return fields;
+}
+
+TEST(AdmissionTest, AJobThatCapacityAloneJudgesNeedsNothing) {
+  v1::JobSpec spec;
+  spec.set_nodes(4);
+  spec.set_image("busybox:1");
+  spec.mutable_resources()->add_gpus()->set_type("h100");
+  EXPECT_FALSE(AdmissionNeedsOf(spec).has_value());
+  (*spec.mutable_env())["DATA"] = "s3://bucket/x";
+  EXPECT_FALSE(AdmissionNeedsOf(spec).has_value()) << "the program's business";
+  (*spec.mutable_env())["DATA"] = "lustre:///data/x";
+  EXPECT_TRUE(AdmissionNeedsOf(spec).has_value());
+}
+
+TEST(AdmissionTest, WhatTheFactsDoNotTellSpeaksAgainstNothing) {
+  v1::JobSpec spec = OnKubernetes();
+  spec.mutable_kubernetes()->set_priority_class("high");
+  spec.mutable_kubernetes()->set_service_account("trainer");
+  spec.mutable_kubernetes()->set_queue("team");
+  (*spec.mutable_kubernetes()->mutable_node_selector())["disk"] = "ssd";
+  EXPECT_THAT(Judged(spec, Facts()).refusals, IsEmpty());
+  EXPECT_THAT(Judged(spec, v1::AdmissionFacts()).refusals, IsEmpty());
+}
+
+TEST(AdmissionTest, NamesThatAreNotThereAreRefusedAllAtOnceWithThoseThatAre) {
+  v1::AdmissionFacts facts = Facts();
+  v1::KubernetesFacts& own = *facts.mutable_kubernetes();
+  own.mutable_priority_classes()->add_names("low");
+  own.mutable_runtime_classes();
+  own.mutable_namespaces(0)->mutable_service_accounts()->add_names("default");
+  v1::JobSpec spec = OnKubernetes();
+  spec.mutable_kubernetes()->set_priority_class("high");
+  spec.mutable_kubernetes()->set_runtime_class("fast");
+  spec.mutable_kubernetes()->set_service_account("trainer");
+  const Admission admission = Judged(spec, facts);
+  EXPECT_THAT(FieldsOf(admission),
+              ElementsAre("kubernetes.priority_class", "kubernetes.runtime_class",
+                          "kubernetes.service_account"));
+  const std::string text = RefusalText(admission.refusals);
+  EXPECT_THAT(text, HasSubstr("kubernetes.priority_class \"high\": there is none; it has \"low\""));
+  EXPECT_THAT(text, HasSubstr("kubernetes.runtime_class \"fast\": there is none; it has none"));
+  EXPECT_THAT(text, HasSubstr("\"trainer\": there is none in namespace lab; it has \"default\""));
+  own.mutable_priority_classes()->add_names("high");
+  own.mutable_runtime_classes()->add_names("fast");
+  spec.mutable_kubernetes()->set_service_account("default");
+  EXPECT_THAT(Judged(spec, facts).refusals, IsEmpty());
+}
+
+TEST(AdmissionTest, QueuesAndGangsAreThoseOfTheCluster) {
+  v1::AdmissionFacts facts = Facts();
+  v1::NameList& groups = *facts.mutable_kubernetes()->mutable_scheduler_groups();
+  v1::JobSpec spec = OnKubernetes();
+  spec.mutable_kubernetes()->set_queue("team");
+  EXPECT_THAT(RefusalText(Judged(spec, facts).refusals),
+              HasSubstr("kubernetes.queue is \"team\", and this cluster has no Kueue"));
+  groups.add_names("kueue.x-k8s.io");
+  EXPECT_THAT(Judged(spec, facts).refusals, IsEmpty()) << "its queues are not known";
+  facts.mutable_kubernetes()->mutable_namespaces(0)->mutable_queues()->add_names("night");
+  EXPECT_THAT(RefusalText(Judged(spec, facts).refusals),
+              HasSubstr("namespace lab has no such queue of Kueue's (LocalQueue); it has night:"));
+  spec.mutable_kubernetes()->set_queue("night");
+  EXPECT_THAT(Judged(spec, facts).refusals, IsEmpty());
+  spec.mutable_kubernetes()->set_gang(v1::KUBERNETES_GANG_VOLCANO);
+  EXPECT_THAT(RefusalText(Judged(spec, facts).refusals),
+              HasSubstr("kubernetes.gang is volcano, and this cluster has no Volcano"));
+}
+
+TEST(AdmissionTest, WhatTheOperatorDoesNotAllowIsRefused) {
+  v1::AdmissionFacts facts = Facts();
+  facts.mutable_kubernetes()->add_operator_secrets("registry");
+  v1::JobSpec spec = OnKubernetes();
+  spec.mutable_kubernetes()->set_host_network(true);
+  v1::KubernetesVolume* host = spec.mutable_kubernetes()->add_volumes();
+  host->set_mount_path("/scratch");
+  host->set_host_path("/mnt/scratch");
+  v1::KubernetesVolume* secret = spec.mutable_kubernetes()->add_volumes();
+  secret->set_mount_path("/muster/run");
+  secret->set_secret("registry");
+  v1::Mount* mount = spec.add_mounts();
+  mount->set_source("/elsewhere");
+  mount->set_target("/data");
+  EXPECT_THAT(
+      FieldsOf(Judged(spec, facts)),
+      ElementsAre("kubernetes.host_network", "mounts[0].source", "kubernetes.volumes[0].host_path",
+                  "kubernetes.volumes[1].mount_path", "kubernetes.volumes[1].secret"));
+  facts.mutable_kubernetes()->set_allows_host_network(true);
+  facts.mutable_kubernetes()->set_allows_host_path(true);
+  facts.mutable_kubernetes()->clear_operator_secrets();
+  secret->set_mount_path("/secret");
+  EXPECT_THAT(Judged(spec, facts).refusals, IsEmpty());
+  spec.mutable_kubernetes()->mutable_security_context()->set_privileged(true);
+  EXPECT_THAT(FieldsOf(Judged(spec, facts)), ElementsAre("kubernetes.security_context.privileged"));
+}
+
+TEST(AdmissionTest, DataIsInAStorageRoot) {
+  v1::AdmissionFacts facts = Facts();
+  v1::JobSpec spec = OnKubernetes();
+  spec.add_inputs()->set_uri("lustre:///data/train");
+  spec.set_results_directory("slurm://home/out");
+  EXPECT_THAT(RefusalText(Judged(spec, facts).refusals), HasSubstr("kubernetes.storage_roots"));
+  (*facts.mutable_kubernetes()->mutable_storage_roots())["data"] = "/data";
+  EXPECT_THAT(FieldsOf(Judged(spec, facts)), ElementsAre("results_directory"));
+  (*facts.mutable_kubernetes()->mutable_storage_roots())["home"] = "/home/ann";
+  EXPECT_THAT(Judged(spec, facts).refusals, IsEmpty());
+  (*spec.mutable_env())["MODEL"] = "lustre:///models/7";
+  EXPECT_THAT(FieldsOf(Judged(spec, facts)), ElementsAre("env[\"MODEL\"]"));
+}
+
+TEST(AdmissionTest, SharedMemoryCountsAsMemory) {
+  v1::JobSpec spec = OnKubernetes();
+  spec.mutable_kubernetes()->set_shm_bytes(2 * kGibibyte);
+  EXPECT_THAT(FieldsOf(Judged(spec, Facts())), ElementsAre("kubernetes.shm_bytes"));
+  spec.mutable_resources()->set_memory_bytes(4 * kGibibyte);
+  EXPECT_THAT(Judged(spec, Facts()).refusals, IsEmpty());
+}
+
+TEST(AdmissionTest, AnArchiveThatIsTooLargeIsRefusedOnceItsSizeIsKnown) {
+  v1::JobSpec spec = OnKubernetes();
+  spec.add_uploads()->set_tree_sha256("a");
+  AdmissionNeeds needs = *AdmissionNeedsOf(spec);
+  EXPECT_THAT(JudgeAdmission(needs, Facts(), "k8s").refusals, IsEmpty());
+  needs.archive_bytes = 9 << 20;
+  const Admission admission = JudgeAdmission(needs, Facts(), "k8s");
+  EXPECT_THAT(FieldsOf(admission), ElementsAre("uploads"));
+  EXPECT_THAT(RefusalText(admission.refusals), HasSubstr("an archive of 9Mi"));
+}
+
+// ---- nodes
+
+TEST(AdmissionTest, NodesThatDoNotMatchAreCountedAndTheNearestIsNamed) {
+  v1::AdmissionFacts facts = Facts();
+  (*AddNodes(&facts, "node-1", 2)->mutable_labels())["disk"] = "hdd";
+  v1::NodeProfile* other = AddNodes(&facts, "node-3", 1);
+  v1::NodeTaint* taint = other->add_taints();
+  taint->set_key("team");
+  taint->set_value("vision");
+  taint->set_effect("NoSchedule");
+  v1::JobSpec spec = OnKubernetes();
+  (*spec.mutable_kubernetes()->mutable_node_selector())["disk"] = "ssd";
+  EXPECT_EQ(RefusalText(Judged(spec, facts).refusals),
+            "none of the 3 nodes matches; node-1 comes nearest: it has label disk=hdd, not ssd "
+            "(kubernetes.node_selector)");
+  (*other->mutable_labels())["disk"] = "ssd";
+  EXPECT_THAT(RefusalText(Judged(spec, facts).refusals), HasSubstr("none of the 3 nodes matches"));
+  spec.mutable_kubernetes()->add_tolerations()->set_key("team");
+  EXPECT_THAT(Judged(spec, facts).refusals, IsEmpty());
+}
+
+TEST(AdmissionTest, LabelsThatAreNotToldAreNotJudged) {
+  v1::AdmissionFacts facts = Facts();
+  AddNodes(&facts, "node-1", 100);
+  v1::JobSpec spec = OnKubernetes();
+  (*spec.mutable_kubernetes()->mutable_node_selector())["kubernetes.io/hostname"] = "node-7";
+  v1::KubernetesNodeRequirement* required = spec.mutable_kubernetes()->add_required_nodes();
+  required->set_key("serial");
+  required->set_operator_("Exists");
+  EXPECT_EQ(Judged(spec, facts).refusals.size(), 1u);
+  facts.mutable_kubernetes()->mutable_nodes()->add_untold_labels("kubernetes.io/hostname");
+  facts.mutable_kubernetes()->mutable_nodes()->add_untold_labels("serial");
+  EXPECT_THAT(Judged(spec, facts).refusals, IsEmpty());
+}
+
+TEST(AdmissionTest, NodesThatMatchHaveRoomForAllPodsTogether) {
+  v1::AdmissionFacts facts = Facts();
+  (*AddNodes(&facts, "node-1", 2)->mutable_labels())["disk"] = "ssd";
+  AddNodes(&facts, "node-3", 50);
+  v1::JobSpec spec = OnKubernetes();
+  (*spec.mutable_kubernetes()->mutable_node_selector())["disk"] = "ssd";
+  v1::GpuRequest* gpus = spec.mutable_resources()->add_gpus();
+  gpus->set_count_millis(2000);
+  spec.set_nodes(4);
+  EXPECT_THAT(Judged(spec, facts).refusals, IsEmpty()) << "two pods on each";
+  spec.mutable_kubernetes()->set_spread(v1::KUBERNETES_SPREAD_REQUIRED);
+  const Admission apart = Judged(spec, facts);
+  ASSERT_EQ(apart.refusals.size(), 1u);
+  EXPECT_EQ(apart.refusals[0].requested(), 4u);
+  EXPECT_EQ(apart.refusals[0].available(), 2u);
+  EXPECT_THAT(apart.refusals[0].message(), HasSubstr("each on a node of its own"));
+  spec.set_nodes(1);
+  gpus->set_count_millis(5000);
+  EXPECT_THAT(RefusalText(Judged(spec, facts).refusals),
+              HasSubstr("node-1 has the most nvidia.com/gpu: 4, 5 are needed"));
+}
+
+TEST(AdmissionTest, AClusterThatHasNoNodesNowMayGetSome) {
+  v1::AdmissionFacts facts = Facts();
+  facts.mutable_kubernetes()->mutable_nodes();
+  v1::JobSpec spec = OnKubernetes();
+  (*spec.mutable_kubernetes()->mutable_node_selector())["disk"] = "ssd";
+  EXPECT_THAT(Judged(spec, facts).refusals, IsEmpty());
+}
+
+// ---- warnings
+
+TEST(AdmissionTest, AClaimThatIsNotThereYetIsWarnedOf) {
+  v1::AdmissionFacts facts = Facts();
+  v1::NamespaceFacts& space = *facts.mutable_kubernetes()->mutable_namespaces(0);
+  space.mutable_claims()->add_names("stuck");
+  space.add_stuck_claims("stuck");
+  v1::JobSpec spec = OnKubernetes();
+  v1::KubernetesVolume* volume = spec.mutable_kubernetes()->add_volumes();
+  volume->set_mount_path("/data");
+  volume->set_claim("nosuch");
+  const Admission missing = Judged(spec, facts);
+  EXPECT_THAT(missing.refusals, IsEmpty());
+  ASSERT_EQ(missing.warnings.size(), 1u);
+  EXPECT_EQ(missing.warnings[0].code(), v1::SUBMIT_WARNING_CODE_NOT_THERE_YET);
+  EXPECT_EQ(missing.warnings[0].subject(), "kubernetes.volumes[0].claim");
+  EXPECT_THAT(missing.warnings[0].message(),
+              HasSubstr("\"nosuch\": there is none in namespace lab; it has \"stuck\""));
+  volume->set_claim("stuck");
+  ASSERT_EQ(Judged(spec, facts).warnings.size(), 1u);
+  space.clear_stuck_claims();
+  EXPECT_THAT(Judged(spec, facts).warnings, IsEmpty());
+}
+
+TEST(AdmissionTest, ADirectoryThatNoVolumeHasIsWarnedOf) {
+  v1::JobSpec spec = OnKubernetes();
+  spec.set_working_directory("/data/run");
+  const Admission admission = Judged(spec, Facts());
+  ASSERT_EQ(admission.warnings.size(), 1u);
+  EXPECT_EQ(admission.warnings[0].code(), v1::SUBMIT_WARNING_CODE_WORKING_DIRECTORY);
+  v1::KubernetesVolume* volume = spec.mutable_kubernetes()->add_volumes();
+  volume->set_mount_path("/data");
+  volume->mutable_empty_directory();
+  EXPECT_THAT(Judged(spec, Facts()).warnings, IsEmpty());
+}
+
+TEST(AdmissionTest, FilesThatOnlySlurmWritesAreWarnedOf) {
+  v1::JobSpec spec = OnKubernetes();
+  spec.mutable_slurm()->mutable_batch_script()->set_output("/data/job.out");
+  const Admission admission = Judged(spec, Facts());
+  ASSERT_EQ(admission.warnings.size(), 1u);
+  EXPECT_THAT(admission.warnings[0].message(), HasSubstr("only Slurm writes"));
+}
+
+// ---- what is shared
+
+TEST(AdmissionTest, JobsThatAreJudgedAlikeHaveTheSameBytes) {
+  v1::JobSpec a = OnKubernetes();
+  (*a.mutable_kubernetes()->mutable_node_selector())["disk"] = "ssd";
+  v1::JobSpec b = a;
+  b.set_name("other");
+  b.mutable_command()->set_script("true");
+  (*b.mutable_kubernetes()->mutable_annotations())["who"] = "ann";
+  EXPECT_EQ(BytesOf(*AdmissionNeedsOf(a)), BytesOf(*AdmissionNeedsOf(b)));
+  (*b.mutable_kubernetes()->mutable_node_selector())["disk"] = "hdd";
+  EXPECT_NE(BytesOf(*AdmissionNeedsOf(a)), BytesOf(*AdmissionNeedsOf(b)));
+}
+
+}  // namespace
+}  // namespace muster::contract

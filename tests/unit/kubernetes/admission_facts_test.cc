@@ -1,0 +1,94 @@
+#include "agents/kubernetes/cluster/admission_facts.h"
+
+#include "contract/admission.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace muster::kubernetes {
+namespace {
+
+using ::testing::ElementsAre;
+
+constexpr int64_t kGibibyte = int64_t{1} << 30;
+
+NodeRoom Room(const std::string& name, std::map<std::string, std::string> labels = {},
+              int64_t memory = 64 * kGibibyte) {
+  NodeRoom room;
+  room.node.name = name;
+  room.node.labels = std::move(labels);
+  room.node.labels["kubernetes.io/hostname"] = name;
+  room.node.allocatable = {16500, memory, 110, {{"nvidia.com/gpu", 8}}};
+  return room;
+}
+
+std::vector<NodeRoom> Many(int count) {
+  std::vector<NodeRoom> rooms;
+  for (int i = 0; i < count; ++i) rooms.push_back(Room("node-" + std::to_string(i)));
+  return rooms;
+}
+
+TEST(KubernetesAdmissionFactsTest, NodesThatAreAlikeAreOneProfileWithoutTheirNames) {
+  std::vector<NodeRoom> rooms = Many(100);
+  rooms.push_back(Room("other", {{"disk", "ssd"}}, 64 * kGibibyte - 4096));
+  // Both pass by themselves, or keep nobody off.
+  rooms.front().node.taints = {{"node.kubernetes.io/not-ready", "", "NoExecute"},
+                               {"slow", "", "PreferNoSchedule"}};
+  const v1::NodeFacts facts = NodeFactsOf(rooms);
+  ASSERT_EQ(facts.profiles_size(), 2) << facts.DebugString();
+  EXPECT_EQ(facts.profiles(0).count(), 100u);
+  EXPECT_EQ(facts.profiles(0).example(), "node-0");
+  EXPECT_THAT(facts.untold_labels(), ElementsAre("kubernetes.io/hostname"));
+  EXPECT_TRUE(facts.profiles(0).labels().empty());
+  EXPECT_EQ(facts.profiles(1).labels().at("disk"), "ssd");
+  EXPECT_EQ(facts.profiles(1).memory_bytes(), static_cast<uint64_t>(64 * kGibibyte));
+  EXPECT_EQ(facts.profiles(1).gpus().at("nvidia.com/gpu"), 8u);
+}
+
+TEST(KubernetesAdmissionFactsTest, TooManyKindsOfNodesAreNotTold) {
+  std::vector<NodeRoom> rooms;
+  for (int i = 0; i <= contract::kMaxNodeProfiles; ++i)
+    rooms.push_back(Room("n", {}, (1 + i) * kGibibyte));
+  EXPECT_EQ(NodeFactsOf(rooms).profiles_size(), 0);
+  rooms.pop_back();
+  EXPECT_EQ(NodeFactsOf(rooms).profiles_size(), contract::kMaxNodeProfiles);
+}
+
+TEST(KubernetesAdmissionFactsTest, NodesDifferByWhatIsTold) {
+  NodeObject node = Room("a").node;
+  NodeObject now = node;
+  now.ready = !now.ready;
+  now.unschedulable = true;
+  EXPECT_FALSE(AreToldApart(node, now));
+  now.labels["disk"] = "ssd";
+  EXPECT_TRUE(AreToldApart(node, now));
+  now = node;
+  now.taints.push_back({"team", "vision", "NoSchedule"});
+  EXPECT_TRUE(AreToldApart(node, now));
+}
+
+TEST(KubernetesAdmissionFactsTest, WhatIsTooLargeIsLeftOutTheNodesFirst) {
+  KubernetesConfig config;
+  config.namespaces = {"a", "b"};
+  config.allow_host_path = true;
+  config.storage_roots["data"].mount = "/data";
+  v1::AdmissionFacts facts = ConfiguredFacts(config);
+  v1::KubernetesFacts& own = *facts.mutable_kubernetes();
+  own.mutable_nodes()->add_profiles();
+  own.mutable_priority_classes()->add_names("high");
+  KeepWithinBounds(&facts);
+  EXPECT_TRUE(own.has_nodes());
+  for (int i = 0; i < contract::kMaxListedNames; ++i)
+    own.mutable_namespaces(0)->mutable_claims()->add_names(std::string(200, 'x'));
+  own.mutable_namespaces(1)->mutable_claims();
+  KeepWithinBounds(&facts);
+  EXPECT_FALSE(own.has_nodes());
+  EXPECT_FALSE(own.namespaces(0).has_claims());
+  EXPECT_TRUE(own.namespaces(1).has_claims());
+  EXPECT_TRUE(own.has_priority_classes());
+  EXPECT_TRUE(own.allows_host_path());
+  EXPECT_EQ(own.storage_roots().at("data"), "/data");
+  EXPECT_LE(facts.ByteSizeLong(), contract::kMaxAdmissionBytes);
+}
+
+}  // namespace
+}  // namespace muster::kubernetes
