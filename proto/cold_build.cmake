@@ -57,7 +57,6 @@ set(files_alone
     tests/unit/rpc/changes_test.cc
     tests/unit/rpc/files_test.cc
     tests/unit/rpc/questions_test.cc
-    tests/unit/rpc/submit_questions_test.cc
     tests/unit/rpc/submit_test.cc
     tests/unit/slurm/batch_streams_test.cc
     tests/unit/slurm/checks_test.cc

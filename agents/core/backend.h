@@ -122,8 +122,7 @@ class Backend {
   // Returns what the cluster has and does. UNAVAILABLE: it could not be asked.
   virtual absl::StatusOr<v1::ClusterDetails> Describe() = 0;
   // Returns the submission that Launch would make for such a job of that user, the checks that
-  // failed, and when it would start, if the cluster can say. Without a user, a submit waits for the
-  // answer, and what the backend knows itself is enough. `spec` is valid, with its defaults.
+  // failed, and when it would start, if the cluster can say. `spec` is valid, with its defaults.
   // UNAVAILABLE: it could not be asked.
   virtual absl::StatusOr<v1::JobPlan> Plan(const v1::JobSpec& spec, const std::string& user) = 0;
 

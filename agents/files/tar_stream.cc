@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "agents/files/tree_modes.h"
+#include "contract/file_tree.h"
 
 namespace muster::uploads {
 namespace {
@@ -78,11 +79,6 @@ uint32_t ModeInTar(const v1::FileTreeEntry& entry) {
   return entry.kind() == v1::FILE_KIND_SYMLINK ? 0777 : ModeOf(entry);
 }
 
-// With its NUL.
-uint64_t LongBytes(std::string_view name) {
-  return name.size() > kNameBytes ? kBlock + Padded(name.size() + 1) : 0;
-}
-
 class TarWriter {
  public:
   TarWriter(FileCache* cache, const ByteSink& sink) : cache_(cache), sink_(sink) {}
@@ -121,14 +117,7 @@ class TarWriter {
 
 }  // namespace
 
-uint64_t TarBytes(const v1::FileTree& tree) {
-  uint64_t bytes = kEndBytes;
-  for (const v1::FileTreeEntry& entry : tree.entries()) {
-    bytes += LongBytes(entry.link_target()) + LongBytes(NameOf(entry)) + kBlock +
-             Padded(entry.size_bytes());
-  }
-  return bytes;
-}
+uint64_t TarBytes(const v1::FileTree& tree) { return contract::ArchiveBytes(tree); }
 
 absl::Status WriteTar(const LocalFiles& files, FileCache* cache, const ByteSink& sink) {
   const TarWriter writer(cache, sink);

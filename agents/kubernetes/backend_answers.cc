@@ -15,7 +15,7 @@
 #include "agents/kubernetes/manifest/brought_files.h"
 #include "agents/kubernetes/objects/kueue.h"
 #include "agents/kubernetes/verdict/gang.h"
-#include "contract/characters.h"
+#include "contract/admission.h"
 #include "contract/gpu_types.h"
 #include "contract/sentences.h"
 #include "contract/slurm_options.h"
@@ -60,23 +60,12 @@ bool IsOnVolume(const RunObjects& objects, const std::string& path) {
 // Nobody can know here which directories an image has.
 void WarnOfDirectory(const v1::JobSpec& spec, const RunObjects& objects,
                      agents::CheckList* checks) {
-  constexpr char kSubject[] = "working_directory";
   const std::string& wanted = spec.working_directory();
   if (wanted.empty() || wanted == "/" || IsOnVolume(objects, wanted)) return;
-  const std::string quoted = contract::Quoted(wanted);
-  if (contract::IsDirectoryImplied(spec)) {
-    checks->Warn(kSubject,
-                 quoted +
-                     ", where you stand: the script starts there if the image has it, and in "
-                     "an empty directory of its own else",
-                 "Nothing, if it names files by whole paths; else name one in the image (--chdir).",
-                 v1::SUBMIT_WARNING_CODE_WORKING_DIRECTORY);
-  } else {
-    checks->Warn(kSubject, quoted + ": if the image does not have it, the run fails",
-                 "Leave it out, name one that the image has (/ is in each), or mount it "
-                 "(kubernetes.volumes).",
-                 v1::SUBMIT_WARNING_CODE_WORKING_DIRECTORY);
-  }
+  const v1::ClusterCheck check =
+      contract::UnknownDirectory(wanted, contract::IsDirectoryImplied(spec));
+  checks->Warn(check.subject(), check.seen(), check.remedy(),
+               v1::SUBMIT_WARNING_CODE_WORKING_DIRECTORY);
 }
 
 // Warns of features that a cluster of this kind leaves out, whatever its image has.
@@ -213,20 +202,12 @@ absl::StatusOr<v1::JobPlan> KubernetesBackend::Plan(const v1::JobSpec& spec,
   agents::CheckList checks;
   const absl::StatusOr<std::optional<uint64_t>> bytes = BroughtBytes(spec);
   const uint64_t known_bytes = bytes.ok() ? bytes->value_or(0) : 0;
-  // A submit only asks what is wrong, which no Secret of the archive's tells.
-  const absl::StatusOr<RunObjects> objects =
-      Prepare(planned, user.empty() ? std::vector<std::string>() : BlankParts(known_bytes));
+  const absl::StatusOr<RunObjects> objects = Prepare(planned, BlankParts(known_bytes));
   if (absl::IsUnavailable(objects.status())) return objects.status();
   if (!objects.ok()) {
     checks.Fail("the job", agents::WhatIsWrong(objects.status()), "Correct the job.");
   } else if (!bytes.ok()) {
     checks.Fail("the job", agents::WhatIsWrong(bytes.status()), "Bring less along.");
-  } else if (user.empty()) {
-    checks.Ok("the job",
-              "nothing that the agent knows stands against it; the API server was not asked");
-    WarnOfWhatIsOtherwise(spec, *objects, &checks);
-    WarnOfAwaited(spec, objects->name_space, &checks);
-    WarnOfFileRoom(known_bytes, &checks);
   } else {
     v1::JobSpec spelled = spec;
     if (view_.SpellGpuType(&spelled).ok()) TellGpuType(spec, spelled, &checks);

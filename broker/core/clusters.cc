@@ -15,11 +15,13 @@
 namespace muster::core {
 namespace {
 
-// Whether it could, now or later.
-bool CouldTake(const Cluster& cluster, const Requirements& job, bool at_once, Fit* fit) {
+// Whether it could, now or later, whatever its published facts say: a plan says that itself.
+bool CouldTake(const Cluster& cluster, const v1::JobSpec& spec, Fit* fit) {
   if (!cluster.session) return false;
-  *fit = CheckFit(job, cluster.saved);
-  return at_once ? fit->now() : fit->ever();
+  Requirements requirements = RequirementsOf(spec);
+  requirements.admission = {};
+  *fit = CheckFit(requirements, cluster.saved);
+  return fit->ever();
 }
 
 v1::Cluster DescribeWithoutInventory(const Cluster& cluster) {
@@ -91,7 +93,7 @@ void Core::Impl::On(ListClusters& in, Step& step) {
   for (; next != end; ++next) {
     const Cluster& cluster = *next->second;
     Fit fit;
-    if (in.that_could_take && !CouldTake(cluster, requirements, in.at_once, &fit)) continue;
+    if (in.that_could_take && !CouldTake(cluster, *in.that_could_take, &fit)) continue;
     if (!in.that_could_take) bytes += cluster.saved.inventory.ByteSizeLong();
     const bool is_full = reply.clusters.size() == in.max_clusters || bytes > in.max_bytes;
     if (is_full && !reply.clusters.empty()) {
@@ -139,17 +141,14 @@ std::string Core::Impl::KnownClusters() const {
   return text;
 }
 
-std::vector<contract::ClusterLack> Core::Impl::LacksOf(const Requirements& requirements,
-                                                       const Refusals& refused) const {
+std::vector<contract::ClusterLack> Core::Impl::LacksOf(const Requirements& requirements) const {
   std::vector<std::pair<Fit::Verdict, contract::ClusterLack>> found;
   for (const auto& [name, cluster] : clusters_by_name_) {
     // That all others are of another kind than a job for Slurm needs, is not said of each.
     if (requirements.needs_slurm && cluster->saved.kind != v1::CLUSTER_KIND_SLURM) continue;
     const Fit fit = CheckFit(requirements, cluster->saved);
     if (fit.verdict == Fit::Verdict::kNotNamed) continue;
-    const bool is_refused = fit.verdict == Fit::Verdict::kRefused;
-    found.emplace_back(fit.verdict, contract::ClusterLack{name, is_refused ? refused.at(name)
-                                                                           : SentenceOf(fit.lack)});
+    found.emplace_back(fit.verdict, contract::ClusterLack{name, contract::SentenceOf(fit.lack)});
   }
   std::stable_sort(found.begin(), found.end(),
                    [](const auto& a, const auto& b) { return a.first > b.first; });

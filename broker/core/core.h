@@ -53,16 +53,16 @@ struct Options {
 
 // ---- inputs
 
-// Clusters and what their agents say against a job.
-using Refusals = std::map<std::string, std::string>;
-
 struct SubmitItem {
   std::shared_ptr<const v1::JobSpec> spec;  // normalized by the caller
   std::string request_id;
   // Of the spec as it was sent, see RequestFingerprintOf. Needed with a request_id alone.
   Fingerprint fingerprint = 0;
-  // Those that can never run it, whatever their inventory promises; it is placed on none of them.
-  Refusals refused_by = {};
+  // Of what it brings along, see RequirementsOf; 0: nothing, or not known.
+  uint64_t archive_bytes = 0;
+  // Whether all that it brings along is at this broker. An error is the answer to a new job that
+  // is to be kept; a repeat, and a job that no cluster can take, is answered as without files.
+  absl::Status files = absl::OkStatus();
   bool held = false;      // from the moment when it is accepted
   uint64_t rerun_of = 0;  // the job whose spec it has; 0: none
 };
@@ -129,7 +129,6 @@ struct ListClusters {
   size_t max_bytes = 2 << 20;  // of them all; the first one is given whatever its size
   // Not null: only those that are connected and could take such a job, without their inventories.
   std::shared_ptr<const v1::JobSpec> that_could_take = nullptr;
-  bool at_once = false;  // of these, only those whose pool takes jobs at the moment
 };
 struct AgentConnected {
   SessionId session = 0;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "broker/core/gpu_names.h"
+#include "contract/admission.h"
 #include "contract/gpu_types.h"
 
 namespace muster::core {
@@ -198,6 +199,22 @@ LackCode LacksKind(const Requirements& job, const PutCluster& cluster) {
   return LackCode::kNothing;
 }
 
+// The fit of what the job needs; a cluster whose agent's facts speak against the job never fits.
+Fit UnlessRefused(Fit fit, const Requirements& job, const PutCluster& cluster) {
+  const contract::AdmissionNeeds* needs = job.admission.needs();
+  if (!fit.ever() || needs == nullptr || !cluster.inventory.has_admission()) return fit;
+  const std::vector<v1::Shortage> refusals =
+      contract::JudgeAdmission(*needs, cluster.inventory.admission(), cluster.name).refusals;
+  if (refusals.empty()) return fit;
+  const v1::Shortage& first = refusals.front();
+  return {Fit::Verdict::kRefused,
+          {.code = LackCode::kRefused,
+           .requested = first.requested(),
+           .available = first.available(),
+           .refusal = contract::RefusalText(refusals),
+           .refused_field = first.resource()}};
+}
+
 Fit CheckKind(const Requirements& job, const PutCluster& cluster) {
   const LackCode code = LacksKind(job, cluster);
   if (code == LackCode::kNothing) return {};
@@ -237,12 +254,7 @@ Fit CheckFit(const Requirements& job, const PutCluster& cluster) {
     return {Fit::Verdict::kNotNamed, {.code = LackCode::kNotNamed}};
   }
   if (Fit fit = CheckKind(job, cluster); !fit.now()) return fit;
-  Fit fit = CheckPools(job, cluster);
-  // An agent that has refused the job knows better than the inventory.
-  if (fit.ever() && job.refused_by.contains(cluster.name)) {
-    return {Fit::Verdict::kRefused, {.code = LackCode::kRefused}};
-  }
-  return fit;
+  return UnlessRefused(CheckPools(job, cluster), job, cluster);
 }
 
 }  // namespace muster::core

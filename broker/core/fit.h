@@ -16,7 +16,7 @@ struct Fit {
     kNoPool,     // no such pool
     kTooLittle,  // the pool's nodes are too small, or too few
     kTooShort,   // the pool's time limit is below the job's
-    kRefused,    // its agent refused the job when it was submitted
+    kRefused,    // what its agent has published speaks against the job
     kNotNow,     // it could, but the pool takes no jobs at the moment
     kFits,
   };

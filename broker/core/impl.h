@@ -94,11 +94,13 @@ class Core::Impl {
   absl::Status Examine(const SubmitItem& item, Batch& batch);
   // The answer to a repeat of a RerunJobs; nothing: it is none.
   std::optional<absl::StatusOr<v1::SubmitJobsResponse>> AnswerRepeat(const Submit& in) const;
+  // The first new one whose files are not all here.
+  static absl::Status CheckFiles(const std::vector<SubmitItem>& items,
+                                 const std::vector<Candidate>& candidates);
   absl::Status CheckRoom(const std::vector<Candidate>& candidates) const;
   uint64_t Accept(Candidate& candidate, const std::string& user, Step& step);
   absl::Status CheckNamedClusters(const v1::JobSpec& spec) const;
-  absl::Status CheckPlaceable(const v1::JobSpec& spec, const Requirements& requirements,
-                              const Refusals& refused) const;
+  absl::Status CheckPlaceable(const v1::JobSpec& spec, const Requirements& requirements) const;
 
   // ---- cancel.cc
   void On(Cancel& in, Step& step);
@@ -152,8 +154,7 @@ class Core::Impl {
   Cluster* AddCluster(std::string name);
   void PutNow(const Cluster& cluster, Step& step);
   // What each cluster lacks, the nearest first; of a job for Slurm alone those of that kind.
-  std::vector<contract::ClusterLack> LacksOf(const Requirements& requirements,
-                                             const Refusals& refused) const;
+  std::vector<contract::ClusterLack> LacksOf(const Requirements& requirements) const;
   std::string KnownClusters() const;
 
   // ---- sessions.cc

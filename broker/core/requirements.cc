@@ -60,7 +60,12 @@ ImageNeed ImageOf(const v1::JobSpec& spec) {
 
 }  // namespace
 
-Requirements RequirementsOf(const v1::JobSpec& spec) {
+AdmissionPart::AdmissionPart(contract::AdmissionNeeds needs) {
+  std::string bytes = contract::BytesOf(needs);
+  part_ = std::make_shared<const Part>(Part{std::move(needs), std::move(bytes)});
+}
+
+Requirements RequirementsOf(const v1::JobSpec& spec, uint64_t archive_bytes) {
   Requirements out;
   out.project = spec.project();
   out.nodes = std::max<uint32_t>(1, spec.nodes());
@@ -80,6 +85,11 @@ Requirements RequirementsOf(const v1::JobSpec& spec) {
   out.image = ImageOf(spec);
   out.machine_file_field = MachineFileField(spec);
   out.retry = contract::RetryRuleOf(spec);
+  if (auto needs = contract::AdmissionNeedsOf(spec)) {
+    needs->archive_bytes = archive_bytes;
+    if (auto refusable = contract::RefusableOf(*std::move(needs)))
+      out.admission = AdmissionPart(*std::move(refusable));
+  }
   return out;
 }
 

@@ -8,14 +8,16 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
-#include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/hash/hash.h"
+#include "contract/admission.h"
 #include "contract/retry.h"
 #include "muster/v1/job_spec.pb.h"
 
@@ -33,6 +35,33 @@ enum class ImageNeed : uint8_t {
   kNone,  // it has none
   kRegistry,
   kFile,  // on a file system, by its absolute path
+};
+
+// What the clusters' admission facts may speak against, shared by copies.
+class AdmissionPart {
+ public:
+  AdmissionPart() = default;
+  explicit AdmissionPart(contract::AdmissionNeeds needs);
+
+  // Null: nothing.
+  const contract::AdmissionNeeds* needs() const { return part_ ? &part_->needs : nullptr; }
+
+  friend bool operator==(const AdmissionPart& a, const AdmissionPart& b) {
+    return a.part_ == b.part_ || a.bytes() == b.bytes();
+  }
+  template <typename H>
+  friend H AbslHashValue(H h, const AdmissionPart& part) {
+    return H::combine(std::move(h), part.bytes());
+  }
+
+ private:
+  struct Part {
+    contract::AdmissionNeeds needs;
+    std::string bytes;  // of them, see BytesOf
+  };
+  std::string_view bytes() const { return part_ ? std::string_view(part_->bytes) : ""; }
+
+  std::shared_ptr<const Part> part_;
 };
 
 // About 300 B, and what its texts have beyond 15 B each.
@@ -57,9 +86,7 @@ struct Requirements {
   // The first field of the spec that names a file of the user's own machine; empty: none does.
   std::string machine_file_field;
   contract::RetryRule retry;
-  // The clusters whose agents refused the job when it was submitted; it is placed on none of them.
-  // Not part of the spec, so that a restart forgets them.
-  std::set<std::string> refused_by;
+  AdmissionPart admission;
 
   friend bool operator==(const Requirements&, const Requirements&) = default;
   template <typename H>
@@ -70,13 +97,13 @@ struct Requirements {
                    static_cast<int>(r.roles), static_cast<int>(r.image), r.machine_file_field);
     h = H::combine(std::move(h), r.retry.max_runs, r.retry.on_preemption, r.retry.on_failure,
                    r.retry.exit_codes, r.retry.backoff);
-    for (const std::string& cluster : r.refused_by) h = H::combine(std::move(h), cluster);
-    return H::combine(std::move(h), r.refused_by.size());
+    return H::combine(std::move(h), r.admission);
   }
 };
 
-// `spec`: normalized.
-Requirements RequirementsOf(const v1::JobSpec& spec);
+// `spec`: normalized. `archive_bytes`: of what it brings along, if that is known, which no spec
+// tells: after a restart it is not judged, and the agent refuses a run that brings too much.
+Requirements RequirementsOf(const v1::JobSpec& spec, uint64_t archive_bytes = 0);
 
 // Collects requirements without doubles, in the order in which they were first added: what a store
 // makes of the specs that it restores.

@@ -8,6 +8,7 @@
 #include "broker/core/event_bounds.h"
 #include "broker/core/impl.h"
 #include "broker/core/rerun_id.h"
+#include "broker/core/submit_warnings.h"
 #include "contract/characters.h"
 #include "contract/errors.h"
 #include "contract/lacks.h"
@@ -21,21 +22,6 @@ namespace {
 // A full queue drains at the speed of jobs, not of requests.
 constexpr absl::Duration kRetryAfter = absl::Seconds(10);
 
-// `; cluster "a" refused it: no node has disk=ssd`, for the job's history.
-std::string DescribeRefusals(const Refusals& refused) {
-  constexpr size_t kMaxRefusals = 5;  // keeps the history readable
-  constexpr size_t kMaxWords = 512;   // bytes
-  std::string text;
-  size_t told = 0;
-  for (const auto& [cluster, words] : refused) {
-    if (told++ == kMaxRefusals) {
-      return text + fmt::format("; and {} more refused it", refused.size() - kMaxRefusals);
-    }
-    std::string cut = words;
-    Truncate(kMaxWords, &cut);
-    text += fmt::format("; cluster \"{}\" refused it: {}", cluster, cut);
-  }
-  return text;
 }
 
 // The error of one request of several. Programs find which one in the details, by `request`.
@@ -55,7 +41,6 @@ struct Core::Impl::Candidate {
   std::string request_id;
   RequestKey key;
   Fingerprint fingerprint = 0;
-  Refusals refused_by;
   bool is_held = false;
   bool is_remembered = false;  // by its request_id
   uint64_t rerun_of = 0;
@@ -94,6 +79,7 @@ void Core::Impl::On(Submit& in, Step& step) {
       candidate.fingerprint = in.rerun->fingerprint;
     }
   }
+  if (status.ok() && !in.validate_only) status = CheckFiles(in.items, candidates);
   if (status.ok()) status = CheckRoom(candidates);
   if (!status.ok()) {
     step.out->effects.push_back(SubmitReply{in.ticket, std::move(status)});
@@ -101,9 +87,11 @@ void Core::Impl::On(Submit& in, Step& step) {
   }
   v1::SubmitJobsResponse response;
   response.mutable_responses()->Reserve(static_cast<int>(candidates.size()));
+  Warner warner(clusters_by_name_);
   for (Candidate& candidate : candidates) {
     v1::SubmitJobResponse* reply = response.add_responses();
     reply->set_repeated_request(!candidate.is_new());
+    if (candidate.is_new()) warner.Warn(*candidate.spec, candidate.requirements, reply);
     if (in.validate_only) continue;
     if (candidate.same_as) candidate.job = candidates[*candidate.same_as].job;
     if (candidate.job == 0) candidate.job = Accept(candidate, in.user, step);
@@ -165,18 +153,14 @@ absl::Status Core::Impl::Examine(const SubmitItem& item, Batch& batch) {
     }
   }
   if (candidate.is_new()) {
-    candidate.refused_by = item.refused_by;
     candidate.is_held = item.held || contract::IsHeldFromTheStart(*item.spec);
-    candidate.requirements = RequirementsOf(*item.spec);
-    for (const auto& [cluster, words] : item.refused_by)
-      candidate.requirements.refused_by.insert(cluster);
+    candidate.requirements = RequirementsOf(*item.spec, item.archive_bytes);
     Group* alike = groups_.Find(candidate.requirements);
     int64_t unbounded = 0;
     if (alike != nullptr) Refit(alike, &unbounded);
     if (alike == nullptr || alike->project->lane->fits.empty()) {
       if (absl::Status status = CheckNamedClusters(*item.spec); !status.ok()) return status;
-      if (absl::Status status = CheckPlaceable(*item.spec, candidate.requirements, item.refused_by);
-          !status.ok())
+      if (absl::Status status = CheckPlaceable(*item.spec, candidate.requirements); !status.ok())
         return status;
     }
   }
@@ -197,16 +181,24 @@ absl::Status Core::Impl::CheckNamedClusters(const v1::JobSpec& spec) const {
   return absl::OkStatus();
 }
 
-absl::Status Core::Impl::CheckPlaceable(const v1::JobSpec& spec, const Requirements& requirements,
-                                        const Refusals& refused) const {
+absl::Status Core::Impl::CheckPlaceable(const v1::JobSpec& spec,
+                                        const Requirements& requirements) const {
   if (clusters_by_name_.empty()) return absl::OkStatus();
   for (const auto& [name, cluster] : clusters_by_name_) {
     if (CheckFit(requirements, cluster->saved).ever()) return absl::OkStatus();
   }
   return contract::Error(
       absl::StatusCode::kFailedPrecondition, "CANNOT_BE_PLACED",
-      contract::CannotBePlaced(LacksOf(requirements, refused), contract::WhySlurmOnly(spec),
+      contract::CannotBePlaced(LacksOf(requirements), contract::WhySlurmOnly(spec),
                                spec.placement().clusters_size() > 0));
+}
+
+absl::Status Core::Impl::CheckFiles(const std::vector<SubmitItem>& items,
+                                    const std::vector<Candidate>& candidates) {
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    if (candidates[i].is_new() && !items[i].files.ok()) return items[i].files;
+  }
+  return absl::OkStatus();
 }
 
 absl::Status Core::Impl::CheckRoom(const std::vector<Candidate>& candidates) const {
@@ -266,8 +258,7 @@ uint64_t Core::Impl::Accept(Candidate& candidate, const std::string& user, Step&
   };
   const std::string of =
       candidate.rerun_of != 0 ? fmt::format(", with the spec of job {}", candidate.rerun_of) : "";
-  apply(contract::JobEvent::kSubmit, v1::TRANSITION_KIND_SUBMITTED, "submitted",
-        of + DescribeRefusals(candidate.refused_by));
+  apply(contract::JobEvent::kSubmit, v1::TRANSITION_KIND_SUBMITTED, "submitted", of);
   if (candidate.is_held)
     apply(contract::JobEvent::kHold, v1::TRANSITION_KIND_HOLD_REQUESTED, "held", "");
   return id;

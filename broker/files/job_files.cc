@@ -50,6 +50,16 @@ absl::Status JobFiles::Check(const v1::JobSpec& spec, std::string_view prefix) {
                   total, most, contract::FormatBytes(most)));
 }
 
+uint64_t JobFiles::ArchiveBytes(const v1::JobSpec& spec) {
+  uint64_t total = 0;
+  for (const v1::Upload& upload : spec.uploads()) {
+    const auto look = LookAt(upload.tree_sha256());
+    if (look.ok())
+      total += std::min(look->archive_bytes, std::numeric_limits<uint64_t>::max() - total);
+  }
+  return total;
+}
+
 absl::Status JobFiles::Use(const std::string& tree_sha256) {
   const auto look = LookAt(tree_sha256);
   return absl::IsInvalidArgument(look.status()) ? absl::OkStatus() : look.status();
@@ -87,6 +97,7 @@ absl::StatusOr<JobFiles::Look> JobFiles::LookAtFiles(const std::string& tree_sha
   const auto tree = contract::ParseFileTree(*bytes);
   if (!tree.ok()) return tree.status();
   look.total_bytes = tree->total_bytes();
+  look.archive_bytes = contract::ArchiveBytes(*tree);
   for (const v1::FileTreeEntry& entry : tree->entries()) {
     if (entry.kind() != v1::FILE_KIND_FILE) continue;
     const auto kept = store_->Use(entry.sha256());

@@ -29,6 +29,10 @@ class JobFiles {
   // named is no tree, or they are too many bytes.
   absl::Status Check(const v1::JobSpec& spec, std::string_view prefix);
 
+  // How long an archive of those of the spec's trees is that are here, or more by their paths; what
+  // is not here counts for nothing.
+  uint64_t ArchiveBytes(const v1::JobSpec& spec);
+
   // The files of an unfinished job's tree count as used now. What is missing is left out: that the
   // job has not got it is not for this to mend.
   absl::Status Use(const std::string& tree_sha256);
@@ -44,6 +48,7 @@ class JobFiles {
     absl::Time time;
     uint64_t dropped = 0;  // FileStore::dropped() at that time
     uint64_t total_bytes = 0;
+    uint64_t archive_bytes = 0;
     uint32_t missing = 0;
     std::string named;  // the first of those missing
   };

@@ -22,7 +22,6 @@
 #include "broker/rpc/reflection.h"
 #include "broker/rpc/stream_registry.h"
 #include "broker/rpc/submit_files.h"
-#include "broker/rpc/submit_questions.h"
 #include "broker/rpc/unix_listener.h"
 #include "broker/rpc/users.h"
 #include "contract/text.h"
@@ -163,7 +162,6 @@ class RunningBroker final : public Broker {
     context.file_workers = &file_workers_;
     context.streams = &streams_;
     context.agents = &agents_;
-    context.submit_questions = &submit_questions_;
     context.fetches = &fetches_;
     context.users = &users_;
     context.heartbeat_interval = options_.heartbeat_interval;
@@ -220,7 +218,6 @@ class RunningBroker final : public Broker {
   files::JobFiles job_files_{files_.get()};
   Users users_;
   ConnectedAgents agents_;
-  SubmitQuestions submit_questions_{options_.submit};
   Fetches fetches_;
   WatchHub watches_;
   WorkerPool readers_;

@@ -16,7 +16,6 @@
 #include "broker/files/file_store.h"
 #include "broker/logs/archive.h"
 #include "broker/rpc/fetches.h"
-#include "broker/rpc/submit_questions.h"
 #include "broker/rpc/worker_pool.h"
 #include "broker/store/store.h"
 
@@ -35,7 +34,6 @@ struct BrokerOptions {
   absl::Duration log_grace = absl::Seconds(30);
   // A watch that has nothing to say for longer says that it is alive.
   absl::Duration heartbeat_interval = absl::Seconds(15);
-  SubmitBounds submit;
   FetchBounds fetch;
   core::Options core;
   // affects performance

@@ -29,7 +29,6 @@ class Engine;
 class Fetches;
 class WorkerPool;
 class StreamRegistry;
-class SubmitQuestions;
 class Users;
 
 struct Context {
@@ -44,7 +43,6 @@ struct Context {
   WorkerPool* file_workers = nullptr;  // apart, because uploads wait for the disk all the time
   StreamRegistry* streams = nullptr;
   ConnectedAgents* agents = nullptr;
-  SubmitQuestions* submit_questions = nullptr;
   Fetches* fetches = nullptr;
   const Users* users = nullptr;
   absl::Duration heartbeat_interval;    // as in BrokerOptions

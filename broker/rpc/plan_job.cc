@@ -8,10 +8,12 @@
 #include <vector>
 
 #include "broker/app/submit_jobs.h"
+#include "broker/core/event_bounds.h"
+#include "broker/core/submit_warnings.h"
 #include "broker/engine/engine.h"
 #include "broker/rpc/ask_agent.h"
-#include "broker/rpc/submit_questions.h"
 #include "broker/rpc/unary.h"
+#include "contract/sentences.h"
 #include "contract/text.h"
 
 namespace muster::broker {
@@ -89,6 +91,26 @@ void NoteIfFull(const v1::Cluster& cluster, v1::JobPlan* plan) {
       "Nothing: the job waits in Muster's queue until one of them ends; held ones do so only "
       "if they are released or canceled.");
   PutInFront(std::move(check), plan);
+}
+
+// What a submit of the job warns of: the agent's own warnings, or the checks that warned.
+std::vector<v1::SubmitWarning> WarningsOf(const v1::JobPlan& plan) {
+  std::vector<v1::SubmitWarning> warnings(plan.warnings().begin(), plan.warnings().end());
+  if (warnings.empty()) {
+    for (const v1::ClusterCheck& check : plan.checks()) {
+      if (check.result() == v1::CHECK_RESULT_WARN)
+        warnings.push_back(contract::MakeWarning(v1::SUBMIT_WARNING_CODE_CHECK, check));
+    }
+  }
+  if (warnings.size() > core::kMaxWarnings) warnings.resize(core::kMaxWarnings);
+  for (v1::SubmitWarning& warning : warnings) {
+    contract::SetCluster(plan.cluster(), &warning);
+    for (std::string* text :
+         {warning.mutable_message(), warning.mutable_remedy(), warning.mutable_subject()}) {
+      core::Truncate(core::kMaxIssueBytes, text);
+    }
+  }
+  return warnings;
 }
 
 void TellWarnings(v1::JobPlan* plan) {

@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
+#include "broker/core/submit_warnings.h"
 #include "broker/engine/engine.h"
 #include "broker/files/job_files.h"
 #include "broker/rpc/unary.h"
@@ -34,27 +36,37 @@ absl::Status CheckTreeCount(const core::Submit& submit) {
                               trees.size(), kMaxTreesPerSubmit));
 }
 
+std::string TreesOf(const v1::JobSpec& spec) {
+  std::string trees;
+  for (const v1::Upload& upload : spec.uploads()) trees += upload.tree_sha256() + " ";
+  return trees;
+}
+
 // A submit whose files are looked at.
-struct Checking {
+struct Looking {
   Context context;
   core::Submit submit;
   SubmitDone done;
-  std::vector<size_t> items;  // those that are no repeats and bring files
 
-  absl::Status Check() const {
-    for (const size_t i : items) {
-      const std::string prefix =
-          submit.items.size() > 1 ? fmt::format("requests[{}].spec.", i) : "spec.";
-      absl::Status status = context.job_files->Check(*submit.items[i].spec, prefix);
-      if (!status.ok()) return status;
-    }
-    return absl::OkStatus();
-  }
-
-  // On the file workers.
+  // On the file workers. Items with the same trees are looked at once: what is not whole is not
+  // remembered by job_files.
   void Run() {
-    if (absl::Status status = Check(); !status.ok()) return done(status);
-    context.submit_questions->Submit(context, std::move(submit), std::move(done));
+    std::map<std::string, const core::SubmitItem*> seen;  // by their trees
+    for (size_t i = 0; i < submit.items.size(); ++i) {
+      core::SubmitItem& item = submit.items[i];
+      if (!BringsFiles(item)) continue;
+      const auto [known, is_new] = seen.emplace(TreesOf(*item.spec), &item);
+      if (is_new) {
+        const std::string prefix =
+            submit.items.size() > 1 ? fmt::format("requests[{}].spec.", i) : "spec.";
+        item.files = context.job_files->Check(*item.spec, prefix);
+        item.archive_bytes = context.job_files->ArchiveBytes(*item.spec);
+      } else {
+        item.files = known->second->files;
+        item.archive_bytes = known->second->archive_bytes;
+      }
+    }
+    context.engine->Submit(std::move(submit), std::move(done));
   }
 };
 
@@ -81,7 +93,7 @@ SubmitDone WarningOfPlace(const Context& context, const core::Submit& submit, Su
     context.engine->Explain({job}, [=](const std::vector<v1::StateReason>& reasons) {
       absl::StatusOr<v1::SubmitJobsResponse> warned = result;
       v1::SubmitJobResponse& response = *warned->mutable_responses(index);
-      if (!reasons.empty() && IsShut(reasons[0]) && response.warnings_size() < kMaxWarnings)
+      if (!reasons.empty() && IsShut(reasons[0]) && response.warnings_size() < core::kMaxWarnings)
         *response.add_warnings() = contract::WaitsForPlace(job, reasons[0]);
       done(std::move(warned));
     });
@@ -92,24 +104,11 @@ SubmitDone WarningOfPlace(const Context& context, const core::Submit& submit, Su
 
 void SubmitWithFiles(const Context& context, core::Submit submit, SubmitDone done) {
   done = WarningOfPlace(context, submit, std::move(done));
-  if (submit.validate_only || std::none_of(submit.items.begin(), submit.items.end(), BringsFiles)) {
-    return context.submit_questions->Submit(context, std::move(submit), std::move(done));
-  }
+  if (std::none_of(submit.items.begin(), submit.items.end(), BringsFiles))
+    return context.engine->Submit(std::move(submit), std::move(done));
   if (absl::Status status = CheckTreeCount(submit); !status.ok()) return done(status);
-  core::Submit trial = submit;
-  trial.validate_only = true;
-  auto checking =
-      std::make_shared<Checking>(Checking{context, std::move(submit), std::move(done), {}});
-  context.engine->Submit(
-      std::move(trial), [checking](const absl::StatusOr<v1::SubmitJobsResponse>& valid) {
-        if (!valid.ok()) return checking->done(valid.status());
-        for (size_t i = 0; i < checking->submit.items.size(); ++i) {
-          const bool is_repeat = valid->responses(static_cast<int>(i)).repeated_request();
-          if (!is_repeat && BringsFiles(checking->submit.items[i])) checking->items.push_back(i);
-        }
-        if (!checking->context.file_workers->PostCall([checking] { checking->Run(); }))
-          checking->done(ReadersBusy());
-      });
+  auto looking = std::make_shared<Looking>(Looking{context, std::move(submit), std::move(done)});
+  if (!context.file_workers->PostCall([looking] { looking->Run(); })) looking->done(ReadersBusy());
 }
 
 }  // namespace muster::broker

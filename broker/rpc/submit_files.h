@@ -3,18 +3,17 @@
 #define MUSTER_BROKER_RPC_SUBMIT_FILES_H_
 
 #include "broker/core/core.h"
+#include "broker/engine/effects.h"
 #include "broker/rpc/context.h"
-#include "broker/rpc/submit_questions.h"
 
 namespace muster::broker {
 
-// As SubmitQuestions::Submit, to which it hands on what it lets pass; FAILED_PRECONDITION,
-// FILES_MISSING. Jobs without uploads pass at once. The core is asked first, so that a repeat of an
-// accepted request is accepted although its files may have gone, and nobody is told to upload what
-// no cluster would take. A submit that only validates needs no files: a client may ask before it
-// sends them. A job whose pool takes no jobs at the moment, or whose
-// clusters' agents are not connected, is accepted with a warning. Does not
-// block.
+// As Engine::Submit; FAILED_PRECONDITION, FILES_MISSING. Jobs without uploads pass at once. For the
+// others the file workers look first what is here, and the core judges by it: a repeat of an
+// accepted request needs no files, and nobody is told to upload what no cluster would take. A
+// submit that only validates needs no files: a client may ask before it sends them. A job whose
+// pool takes no jobs at the moment, or whose clusters' agents are not connected, is accepted with a
+// warning. Does not block.
 void SubmitWithFiles(const Context& context, core::Submit submit, SubmitDone done);
 
 }  // namespace muster::broker

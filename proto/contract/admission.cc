@@ -145,6 +145,7 @@ class Judge {
   void JudgePlaces() {
     for (const PlaceText& place : needs_.places) {
       const absl::StatusOr<std::string> path = ResolveStorageUri(place.field, place.text, storage_);
+      if (needs_.are_places_cut && MayLeadIntoRoot(place.text)) continue;
       if (!path.ok()) {
         const auto bad = GetBadRequest(path.status());
         const bool has_words = bad.has_value() && bad->field_violations_size() > 0;
@@ -158,7 +159,8 @@ class Judge {
     }
     for (size_t i = 0; i < needs_.mounts.size(); ++i) {
       const v1::Mount& mount = needs_.mounts[i];
-      if (!IsInRoot(mount.source()) && !facts_.allows_host_path()) {
+      const bool may_be_deeper = needs_.are_places_cut && MayLeadIntoRoot(mount.source());
+      if (!IsInRoot(mount.source()) && !may_be_deeper && !facts_.allows_host_path()) {
         Refuse(fmt::format("mounts[{}].source", i),
                InNoStorageRoot(mount.source(), cluster_, !storage_.roots.empty()));
       }
@@ -166,7 +168,16 @@ class Judge {
     }
   }
 
+  // Returns whether a root may begin below a path whose end is cut off.
+  bool MayLeadIntoRoot(const std::string& text) const {
+    const absl::StatusOr<StorageUri> uri = ParseStorageUri("path", text);
+    if (!uri.ok()) return false;
+    return std::any_of(storage_.roots.begin(), storage_.roots.end(),
+                       [&](const auto& root) { return IsWithin(root.second, uri->path); });
+  }
+
   void JudgeMountPlace(const std::string& field, const std::string& path) {
+    if (path.empty()) return;  // it is a good one, see RefusableOf
     if (std::string bad = BadMountPlace(path); !bad.empty()) {
       Refuse(field, bad);
     } else {

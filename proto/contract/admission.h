@@ -25,6 +25,11 @@ inline constexpr size_t kMaxAdmissionBytes = size_t{64} << 10;
 inline constexpr int kMaxNodeProfiles = 256;
 // Values of one label on a cluster's nodes; a key that has more is not told.
 inline constexpr size_t kMaxLabelValues = 32;
+// An archive of what a job brings along that every cluster takes which takes any; its size is not
+// judged, so that jobs with different trees are alike.
+inline constexpr uint64_t kSmallArchiveBytes = uint64_t{1} << 20;
+// Parts of a path that tell storage roots apart: "/lustre/sets/cats".
+inline constexpr int kKeptPathParts = 3;
 // Names of one kind in one place; where there are more, none are told.
 inline constexpr int kMaxListedNames = 500;
 
@@ -56,12 +61,19 @@ struct AdmissionNeeds {
   // The batch script's files for its output, if it names some.
   std::string output;
   std::string error;
-  // Of what it brings along; 0: nothing, or not known.
+  // The archive of what it brings along; 0: nothing, or not known.
   uint64_t archive_bytes = 0;
+  // Only the first parts of places, and of the sources of mounts, are here (see RefusableOf), so
+  // that one is refused only if whatever follows is in no storage root.
+  bool are_places_cut = false;
 };
 
 // Nothing: the job asks for nothing that admission facts tell of.
 std::optional<AdmissionNeeds> AdmissionNeedsOf(const v1::JobSpec& spec);
+// What of them a cluster may refuse, without what is only warned of; nothing: no cluster can. The
+// first kKeptPathParts of paths stay, so that jobs are alike that have their data below the same
+// directories.
+std::optional<AdmissionNeeds> RefusableOf(AdmissionNeeds needs);
 // The same for jobs that are judged alike, of any length.
 std::string BytesOf(const AdmissionNeeds& needs);
 
@@ -108,6 +120,9 @@ std::string ArchiveTooLarge(uint64_t bytes, uint64_t max_bytes);
 // The check of a plan that warns of a working directory that the image has perhaps not.
 v1::ClusterCheck UnknownDirectory(std::string_view directory, bool is_implied);
 
+// Whether somebody will look for the file of a batch script's output: its user chose it, and not to
+// be rid of the output.
+bool IsNamedOutput(std::string_view file);
 // The check that warns of files for the output that only Slurm writes; nothing: none are named.
 std::optional<v1::ClusterCheck> UnwrittenOutput(std::string_view output, std::string_view error);
 

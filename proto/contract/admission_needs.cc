@@ -14,11 +14,15 @@
 namespace muster::contract {
 namespace {
 
-constexpr uint64_t kGpuMillis = 1000;
+constexpr uint64_t kMillisOfOneGpu = 1000;
 
 void AddVariables(const std::string& prefix,
                   const google::protobuf::Map<std::string, std::string>& env,
                   std::vector<PlaceText>* places) {
+  // Each submit comes here, and few have one.
+  if (std::none_of(env.begin(), env.end(),
+                   [](const auto& entry) { return IsClusterUri(entry.second); }))
+    return;
   const std::map<std::string, std::string> sorted(env.begin(), env.end());
   for (const auto& [name, value] : sorted) {
     if (IsClusterUri(value)) places->push_back({fmt::format("{}env[\"{}\"]", prefix, name), value});
@@ -75,11 +79,6 @@ v1::KubernetesOptions Judged(v1::KubernetesOptions options) {
   return options;
 }
 
-// Whether somebody will look for the file: its user chose it, and not to be rid of the output.
-bool IsNamed(std::string_view file) {
-  return !file.empty() && file != "/dev/null" && file != kBatchOutput && file != kArrayBatchOutput;
-}
-
 bool NamesResource(const v1::GpuRequest& gpus) {
   return gpus.type().find('/') != std::string::npos;
 }
@@ -87,6 +86,33 @@ bool NamesResource(const v1::GpuRequest& gpus) {
 void Put(std::string_view text, std::string* bytes) {
   *bytes += fmt::format("{}:", text.size());
   *bytes += text;
+}
+
+// "lustre:///lustre/sets/cats/7" to "lustre:///lustre/sets/cats".
+std::string FirstParts(const std::string& text) {
+  const size_t scheme = text.find("://");
+  size_t at = scheme == std::string::npos ? 0 : scheme + 3;
+  for (int parts = 0; parts < kKeptPathParts; ++parts) {
+    at = text.find_first_not_of('/', at);
+    if (at == std::string::npos) return text;
+    at = text.find('/', at);
+    if (at == std::string::npos) return text;
+  }
+  return text.substr(0, at);
+}
+
+void CutPlaces(AdmissionNeeds* needs) {
+  needs->are_places_cut = true;
+  std::map<std::string, std::string> first;  // the first field of each text
+  for (PlaceText& place : needs->places)
+    first.emplace(FirstParts(place.text), std::move(place.field));
+  needs->places.clear();
+  for (auto& [text, field] : first) needs->places.push_back({std::move(field), text});
+  for (v1::Mount& mount : needs->mounts) {
+    mount.set_source(FirstParts(mount.source()));
+    mount.clear_read_only();
+    if (BadMountPlace(mount.target()).empty()) mount.clear_target();
+  }
 }
 
 std::string Deterministic(const google::protobuf::MessageLite& message) {
@@ -102,6 +128,10 @@ std::string Deterministic(const google::protobuf::MessageLite& message) {
 
 }  // namespace
 
+bool IsNamedOutput(std::string_view file) {
+  return !file.empty() && file != "/dev/null" && file != kBatchOutput && file != kArrayBatchOutput;
+}
+
 std::optional<AdmissionNeeds> AdmissionNeedsOf(const v1::JobSpec& spec) {
   AdmissionNeeds needs;
   needs.places = PlacesOf(spec);
@@ -109,8 +139,8 @@ std::optional<AdmissionNeeds> AdmissionNeedsOf(const v1::JobSpec& spec) {
   needs.working_directory = spec.working_directory();
   needs.status_json = spec.status_json();
   const v1::SlurmBatchScript& script = spec.slurm().batch_script();
-  if (IsNamed(script.output())) needs.output = script.output();
-  if (IsNamed(script.error())) needs.error = script.error();
+  if (IsNamedOutput(script.output())) needs.output = script.output();
+  if (IsNamedOutput(script.error())) needs.error = script.error();
   const auto& gpus = spec.resources().gpus();
   const bool is_plain = !spec.has_kubernetes() && needs.places.empty() && needs.mounts.empty() &&
                         needs.working_directory.empty() && !needs.status_json &&
@@ -122,11 +152,26 @@ std::optional<AdmissionNeeds> AdmissionNeedsOf(const v1::JobSpec& spec) {
   needs.memory_bytes = spec.resources().memory_bytes();
   if (!gpus.empty()) {
     needs.gpu_type = gpus[0].type();
-    needs.gpus = (gpus[0].count_millis() + kGpuMillis - 1) / kGpuMillis;
+    needs.gpus = (gpus[0].count_millis() + kMillisOfOneGpu - 1) / kMillisOfOneGpu;
   }
   needs.kubernetes = Judged(spec.kubernetes());
   needs.pool = spec.placement().pool();
   needs.is_directory_implied = IsDirectoryImplied(spec);
+  return needs;
+}
+
+std::optional<AdmissionNeeds> RefusableOf(AdmissionNeeds needs) {
+  CutPlaces(&needs);
+  needs.working_directory.clear();
+  needs.is_directory_implied = false;
+  needs.output.clear();
+  needs.error.clear();
+  if (needs.archive_bytes <= kSmallArchiveBytes) needs.archive_bytes = 0;
+  const bool names_resource = needs.gpu_type.find('/') != std::string::npos;
+  const bool is_plain = needs.places.empty() && needs.mounts.empty() && !needs.status_json &&
+                        needs.archive_bytes == 0 && !names_resource &&
+                        needs.kubernetes.ByteSizeLong() == 0;
+  if (is_plain) return std::nullopt;
   return needs;
 }
 

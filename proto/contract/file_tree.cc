@@ -154,4 +154,22 @@ absl::StatusOr<v1::FileTree> ParseFileTree(std::string_view bytes) {
   return tree;
 }
 
+uint64_t ArchiveBytes(const v1::FileTree& tree) {
+  constexpr uint64_t kBlock = 512;
+  constexpr uint64_t kEndBytes = 2 * kBlock;
+  // A longer name has an entry of its own before it, with its NUL.
+  constexpr uint64_t kShortName = 100;
+  const auto padded = [](uint64_t size) { return (size + kBlock - 1) / kBlock * kBlock; };
+  const auto long_bytes = [&](uint64_t size) {
+    return size > kShortName ? kBlock + padded(size + 1) : 0;
+  };
+  uint64_t bytes = kEndBytes;
+  for (const v1::FileTreeEntry& entry : tree.entries()) {
+    const uint64_t slash = entry.kind() == v1::FILE_KIND_DIRECTORY ? 1 : 0;
+    bytes += long_bytes(entry.link_target().size()) + long_bytes(entry.path().size() + slash) +
+             kBlock + padded(entry.size_bytes());
+  }
+  return bytes;
+}
+
 }  // namespace muster::contract

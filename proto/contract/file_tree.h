@@ -31,6 +31,9 @@ inline constexpr size_t kMaxFileChunkBytes = 256 << 10;
 // Digests in one FindMissingFiles: about 660 kB.
 inline constexpr size_t kMaxDigestsPerRequest = 10'000;
 
+// How long a tar archive of the tree is, in the form in which agents send it.
+uint64_t ArchiveBytes(const v1::FileTree& tree);
+
 // 64 of 0-9 and a-f.
 bool IsSha256(std::string_view text);
 

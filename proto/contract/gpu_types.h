@@ -14,8 +14,8 @@ namespace muster::contract {
 // Compares types of GPUs; letter case does not count.
 bool IsSameGpuType(std::string_view a, std::string_view b);
 
-// Returns whether a type that a job asks for is that resource of Kubernetes: by the resource's name,
-// or by what is behind the name's '/'.
+// Returns whether a type that a job asks for is that resource of Kubernetes: by the resource's
+// name, or by what is behind the name's '/'.
 bool NamesGpuResource(std::string_view type, std::string_view resource);
 
 // Returns the labels that `wanted` may mean: the one that is the same, in any case; else those that

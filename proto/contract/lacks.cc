@@ -126,8 +126,7 @@ std::string SentenceOfKind(const Lack& lack) {
           "write lustre:///path",
           lack.asked);
     case LackCode::kRefused:
-      return "its agent refused the job when it was submitted, in words that the job's history "
-             "has; submit it again once that has changed";
+      return lack.refusal;
     default:
       return "";
   }
@@ -207,6 +206,8 @@ std::string ResourceOf(const Lack& lack) {
       return "pool";
     case LackCode::kPartsOfGpus:
       return "gpus";
+    case LackCode::kRefused:
+      return lack.refused_field;
     case LackCode::kGpuTypeUnclear:
     case LackCode::kGpuType:
     case LackCode::kGpus:

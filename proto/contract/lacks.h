@@ -39,7 +39,7 @@ enum class LackCode : uint8_t {
   kNodes,           // too few nodes have what is needed
   kNodesOfARun,     // the pool gives a run fewer nodes
   kTimeLimit,       // the pool's time limit is shorter
-  kRefused,         // the agent refused the job when it was submitted
+  kRefused,         // what the agent has published speaks against the job
   kOpenPool,        // the pool takes no jobs at the moment
 };
 
@@ -57,6 +57,9 @@ struct Lack {
   uint64_t requested = 0;
   uint64_t available = 0;
   uint64_t good_nodes = 0;  // with kNodes: how many have what is needed
+  // With kRefused: all of it as a sentence, and the field of the first refusal.
+  std::string refusal = {};
+  std::string refused_field = {};
 };
 
 // `pool "gpu" has 2 nodes with what each needs (resources), 4 are needed; ask for at most 2

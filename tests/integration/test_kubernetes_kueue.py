@@ -1,5 +1,6 @@
 """Jobs in the queues of a real Kueue, by an agent with the least rights."""
 
+import grpc
 import pytest
 from muster.v1 import job_pb2, job_spec_pb2
 
@@ -97,10 +98,20 @@ def test_a_queue_that_is_not_there_is_refused_with_those_that_are(kubernetes, ag
     check_refused(kubernetes, api, namespace, spec, words)
 
 
+def refusal_of(api, spec):
+    """Why no cluster takes the job, as the broker knows by now; empty: one does."""
+    try:
+        api.submit(spec, validate_only=True)
+    except grpc.RpcError as error:
+        return error.details()
+    return ""
+
+
 def check_refused(kubernetes, api, namespace, spec, words):
     eventually(lambda: api.plan(spec)[0].checks[0].subject == "the job", "what is missing is so at a second look")
     (plan,) = api.plan(spec)
     assert any(words in check.seen for check in plan.checks), plan
+    eventually(lambda: words in refusal_of(api, spec), "the broker has heard of it")
     with pytest.raises(Exception) as caught:
         api.submit(spec)
     assert error_info(caught.value).reason == "CANNOT_BE_PLACED" and words in caught.value.details()

@@ -2,6 +2,8 @@
 least rights."""
 
 import json
+
+import grpc
 import pytest
 from muster.v1 import job_pb2, job_spec_pb2
 
@@ -135,11 +137,20 @@ def test_a_plan_says_whether_a_job_would_start_at_once(world, agent, api):
     api.wait_state(blocker, SUCCEEDED)
 
 
+def refuses(api, spec):
+    try:
+        api.submit(spec, validate_only=True)
+    except grpc.RpcError:
+        return True
+    return False
+
+
 def test_a_queue_where_no_kueue_is_is_refused_by_its_field(agent, api):
     del agent
     spec = script_spec("true")
     spec.kubernetes.queue = "team"
     eventually(lambda: api.plan(spec)[0].checks[0].subject == "the job", "a second look has confirmed it")
+    eventually(lambda: refuses(api, spec), "the broker has heard of it")
     with pytest.raises(Exception) as caught:
         api.submit(spec)
     assert error_info(caught.value).reason == "CANNOT_BE_PLACED"

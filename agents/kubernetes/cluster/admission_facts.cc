@@ -13,7 +13,7 @@ namespace muster::kubernetes {
 namespace {
 
 // Nodes of one kind differ by what their kernels keep; up, so that nothing that fits is refused.
-constexpr int64_t kMemoryStep = int64_t{128} << 20;
+constexpr int64_t kProfileMemoryStep = int64_t{128} << 20;
 
 // Keys of labels of which nearly each node has another value, such as its name.
 std::set<std::string> UntoldLabels(const std::vector<NodeRoom>& nodes) {
@@ -49,8 +49,8 @@ v1::NodeProfile ProfileOf(const NodeObject& node, const std::set<std::string>& u
   }
   const Amounts all = CapacityOf(node);
   profile.set_cpu_millis(static_cast<uint64_t>(all.cpu_millis));
-  const int64_t steps = (all.memory_bytes + kMemoryStep - 1) / kMemoryStep;
-  profile.set_memory_bytes(static_cast<uint64_t>(steps * kMemoryStep));
+  const int64_t steps = (all.memory_bytes + kProfileMemoryStep - 1) / kProfileMemoryStep;
+  profile.set_memory_bytes(static_cast<uint64_t>(steps * kProfileMemoryStep));
   profile.set_pods(static_cast<uint64_t>(all.pods));
   for (const auto& [resource, count] : all.gpus)
     (*profile.mutable_gpus())[resource] = static_cast<uint64_t>(count);
@@ -58,7 +58,7 @@ v1::NodeProfile ProfileOf(const NodeObject& node, const std::set<std::string>& u
 }
 
 // What two nodes have in common that are of one profile.
-std::string KeyOf(const NodeObject& node, const std::set<std::string>& untold) {
+std::string ProfileKey(const NodeObject& node, const std::set<std::string>& untold) {
   const v1::NodeProfile profile = ProfileOf(node, untold);
   std::string key;
   const auto add = [&](const std::string& text) {
@@ -114,7 +114,7 @@ v1::NodeFacts NodeFactsOf(const std::vector<NodeRoom>& nodes) {
   const std::set<std::string> untold = UntoldLabels(nodes);
   std::map<std::string, int> index;
   for (const NodeRoom& room : nodes) {
-    const auto [at, is_new] = index.emplace(KeyOf(room.node, untold), facts.profiles_size());
+    const auto [at, is_new] = index.emplace(ProfileKey(room.node, untold), facts.profiles_size());
     if (!is_new) {
       v1::NodeProfile* known = facts.mutable_profiles(at->second);
       known->set_count(known->count() + 1);
@@ -128,7 +128,9 @@ v1::NodeFacts NodeFactsOf(const std::vector<NodeRoom>& nodes) {
   return facts;
 }
 
-bool AreToldApart(const NodeObject& a, const NodeObject& b) { return KeyOf(a, {}) != KeyOf(b, {}); }
+bool AreToldApart(const NodeObject& a, const NodeObject& b) {
+  return ProfileKey(a, {}) != ProfileKey(b, {});
+}
 
 void KeepWithinBounds(v1::AdmissionFacts* facts) {
   v1::KubernetesFacts& own = *facts->mutable_kubernetes();

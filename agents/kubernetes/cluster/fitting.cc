@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "contract/node_match.h"
+#include "fmt/format.h"
 
 namespace muster::kubernetes {
 namespace {
@@ -22,7 +23,8 @@ std::vector<std::string> Objections(const RunNeed& need, const NodeObject& node)
   const auto& excluded = need.excluded_nodes;
   if (std::find(excluded.begin(), excluded.end(), node.name) != excluded.end()) {
     objections.push_back(
-        "is excluded, because an earlier run of the job failed there (retry.exclude_failed_nodes)");
+        fmt::format("is excluded, because an earlier run of the job failed there "
+                    "(retry.exclude_failed_nodes)"));
   }
   for (std::string& objection : contract::NodeObjections(AskOf(need), label, node.taints))
     objections.push_back(std::move(objection));

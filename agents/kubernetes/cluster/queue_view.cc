@@ -23,7 +23,7 @@ constexpr char kCommonGroup[] = "batch";
 constexpr size_t kMaxNamedQueues = 20;
 
 std::string QueuePath(const std::string& version, const std::string& name_space,
-                   const std::string& collection) {
+                      const std::string& collection) {
   return fmt::format("/apis/{}/{}/namespaces/{}/{}", kKueueGroup, version, Escape(name_space),
                      collection);
 }
@@ -159,7 +159,8 @@ void QueueView::Learn(absl::Duration max_age) {
   ApiGroups groups = ParseGroups(answer->body);
   // Something else than an API server may answer, too.
   if (!groups.contains(kCommonGroup)) return;
-  groups = Confirmed(std::move(groups));
+  bool is_news = false;
+  groups = Confirmed(std::move(groups), &is_news);
   const auto kueue = groups.find(kKueueGroup);
   std::map<std::string, std::shared_ptr<Space>> spaces;
   for (const std::string& name : namespaces_) {
@@ -171,13 +172,16 @@ void QueueView::Learn(absl::Duration max_age) {
   }
   for (const auto& [name, space] : spaces)
     space->AwaitQueues(std::max(absl::ZeroDuration(), end - absl::Now()));
-  const std::lock_guard lock(mutex_);
-  groups_ = std::move(groups);
-  // Views that are no more end after the lock is released.
-  spaces_.swap(spaces);
+  {
+    const std::lock_guard lock(mutex_);
+    groups_ = std::move(groups);
+    // Views that are no more end after the lock is released.
+    spaces_.swap(spaces);
+  }
+  if (is_news && on_news_) on_news_();
 }
 
-ApiGroups QueueView::Confirmed(ApiGroups answer) {
+ApiGroups QueueView::Confirmed(ApiGroups answer, bool* is_news) {
   const std::lock_guard lock(mutex_);
   for (const char* name : {kKueueGroup, kVolcanoGroup, kPodGroupsGroup}) {
     if (answer.contains(name)) {
@@ -185,7 +189,9 @@ ApiGroups QueueView::Confirmed(ApiGroups answer) {
       continue;
     }
     Absence& absence = absences_.try_emplace(name, Absence{.since = learnt_}).first->second;
-    absence.is_sure = absence.is_sure || learnt_ - absence.since >= kGroupsAreFresh;
+    const bool was_sure = absence.is_sure;
+    absence.is_sure = was_sure || learnt_ - absence.since >= kGroupsAreFresh;
+    *is_news = *is_news || absence.is_sure != was_sure;
     if (absence.is_sure || !groups_.has_value()) continue;
     if (const auto known = groups_->find(name); known != groups_->end()) answer.insert(*known);
   }

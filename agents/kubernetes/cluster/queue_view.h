@@ -55,7 +55,7 @@ class QueueView {
  public:
   using Clock = std::function<absl::Time()>;
   // `api` must outlive this object. Nothing is known before Learn. `on_news` is called, from any
-  // thread, when a queue comes or goes; it must not block.
+  // thread, when a queue comes or goes, or a group is surely missing; it must not block.
   QueueView(std::vector<std::string> namespaces, Api* api, Clock clock = absl::Now,
             std::function<void()> on_news = nullptr);
   ~QueueView();
@@ -75,7 +75,7 @@ class QueueView {
   absl::Status Check(const v1::JobSpec& spec, const std::string& name_space);
 
   // Which of the groups that jobs may need there are, or may be, and the queues of the namespaces
-  // that the facts name. What is not known is left out.
+  // that the facts name. Leaves out the parts that are not known.
   void AddFacts(v1::KubernetesFacts* facts) const;
 
   // The queue that decides when such a run starts: the one that it names, or the namespace's
@@ -101,7 +101,8 @@ class QueueView {
 
   std::shared_ptr<Space> Find(const std::string& name_space) const;
   // The groups of a whole answer, with those that were there and may be there still.
-  ApiGroups Confirmed(ApiGroups answer);
+  // `is_news`: another one is surely missing.
+  ApiGroups Confirmed(ApiGroups answer, bool* is_news);
   absl::Status CheckQueue(const std::string& queue, const std::string& name_space,
                           const std::string& version);
 

@@ -5,6 +5,7 @@
 #include "agents/kubernetes/manifest/pod_template.h"
 #include "agents/kubernetes/objects/node_objects.h"
 #include "agents/kubernetes/objects/objects.h"
+#include "contract/gpu_types.h"
 
 namespace muster::kubernetes {
 namespace {

@@ -10,14 +10,14 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-constexpr uint64_t kGibibyte = uint64_t{1} << 30;
+constexpr uint64_t kGibibytesOfMemory = uint64_t{1} << 30;
 
 v1::NodeProfile* AddNodes(v1::AdmissionFacts* facts, const std::string& example, uint32_t count) {
   v1::NodeProfile* profile = facts->mutable_kubernetes()->mutable_nodes()->add_profiles();
   profile->set_count(count);
   profile->set_example(example);
   profile->set_cpu_millis(8000);
-  profile->set_memory_bytes(16 * kGibibyte);
+  profile->set_memory_bytes(16 * kGibibytesOfMemory);
   profile->set_pods(110);
   (*profile->mutable_gpus())["nvidia.com/gpu"] = 4;
   return profile;
@@ -27,7 +27,7 @@ v1::AdmissionFacts Facts() {
   v1::AdmissionFacts facts;
   facts.set_max_archive_bytes(8 << 20);
   v1::KubernetesFacts& own = *facts.mutable_kubernetes();
-  own.set_default_memory_bytes(kGibibyte);
+  own.set_default_memory_bytes(kGibibytesOfMemory);
   own.set_default_cpu_millis(1000);
   own.add_gpu_resources("nvidia.com/gpu");
   own.set_gpu_type_label("product");
@@ -162,11 +162,31 @@ TEST(AdmissionTest, DataIsInAStorageRoot) {
   EXPECT_THAT(FieldsOf(Judged(spec, facts)), ElementsAre("env[\"MODEL\"]"));
 }
 
+TEST(AdmissionTest, JobsWithDataBelowTheSameDirectoriesAreAlikeAndRefusedWhereNoRootMayBe) {
+  v1::AdmissionFacts facts = Facts();
+  auto& roots = *facts.mutable_kubernetes()->mutable_storage_roots();
+  const auto refusable = [](const std::string& uri) {
+    v1::JobSpec spec;
+    spec.set_nodes(1);
+    spec.add_inputs()->set_uri(uri);
+    return *RefusableOf(*AdmissionNeedsOf(spec));
+  };
+  const AdmissionNeeds cats = refusable("lustre:///data/sets/cats/7/part");
+  EXPECT_EQ(BytesOf(cats), BytesOf(refusable("lustre:///data/sets/cats/8")));
+  EXPECT_NE(BytesOf(cats), BytesOf(refusable("lustre:///data/sets/dogs/8")));
+  roots["deep"] = "/data/sets/cats/7/part";
+  EXPECT_THAT(JudgeAdmission(cats, facts, "k8s").refusals, IsEmpty());
+  roots["deep"] = "/data/sets";
+  EXPECT_THAT(JudgeAdmission(cats, facts, "k8s").refusals, IsEmpty());
+  roots["deep"] = "/data/models";
+  EXPECT_EQ(JudgeAdmission(cats, facts, "k8s").refusals.size(), 1u);
+}
+
 TEST(AdmissionTest, SharedMemoryCountsAsMemory) {
   v1::JobSpec spec = OnKubernetes();
-  spec.mutable_kubernetes()->set_shm_bytes(2 * kGibibyte);
+  spec.mutable_kubernetes()->set_shm_bytes(2 * kGibibytesOfMemory);
   EXPECT_THAT(FieldsOf(Judged(spec, Facts())), ElementsAre("kubernetes.shm_bytes"));
-  spec.mutable_resources()->set_memory_bytes(4 * kGibibyte);
+  spec.mutable_resources()->set_memory_bytes(4 * kGibibytesOfMemory);
   EXPECT_THAT(Judged(spec, Facts()).refusals, IsEmpty());
 }
 

@@ -25,7 +25,6 @@ TEST(Requirements, WhatPlacesNothingMakesNoDifference) {
       [](v1::JobSpec* spec) { (*spec->mutable_labels())["team"] = "a"; },
       [](v1::JobSpec* spec) { spec->mutable_command()->set_script("date"); },
       [](v1::JobSpec* spec) { spec->set_priority(7); },
-      [](v1::JobSpec* spec) { spec->add_inputs()->set_uri("lustre:///data"); },
       [](v1::JobSpec* spec) { spec->mutable_retry()->set_max_runs(11); },
   };
   for (const SpecEdit& change : changes) {
@@ -64,10 +63,33 @@ TEST(Requirements, EachThingThatPlacesOrRetriesMakesADifference) {
   };
   RequirementsList list;
   for (const SpecEdit& change : changes) list.Add(With(change));
-  Requirements refused = RequirementsOf(Spec());
-  refused.refused_by.insert("a");
-  list.Add(refused);
+  v1::JobSpec brings = Spec();
+  brings.add_uploads();
+  list.Add(RequirementsOf(brings, /*archive_bytes=*/9 << 20));
   EXPECT_THAT(list.Take(), SizeIs(std::size(changes) + 1));
+}
+
+TEST(Requirements, WhatIsOnlyWarnedOfMakesNoDifference) {
+  EXPECT_EQ(With([](v1::JobSpec* spec) { spec->set_working_directory("/home/ann"); }),
+            With([](v1::JobSpec*) {}));
+  const auto with_data = [](const std::string& path) {
+    return With([&](v1::JobSpec* spec) { spec->add_inputs()->set_uri("lustre://" + path); });
+  };
+  EXPECT_EQ(with_data("/data/sets/cats/1"), with_data("/data/sets/cats/2"));
+  v1::JobSpec brings = Spec();
+  brings.add_uploads();
+  EXPECT_EQ(RequirementsOf(brings, 1000), RequirementsOf(brings)) << "every cluster takes as much";
+}
+
+TEST(Requirements, WhatAgentsFactsMayRefuseIsSharedByValue) {
+  const auto on_disk = [](const std::string& disk) {
+    return With([&](v1::JobSpec* spec) {
+      (*spec->mutable_kubernetes()->mutable_node_selector())["disk"] = disk;
+    });
+  };
+  EXPECT_EQ(on_disk("ssd"), on_disk("ssd"));
+  EXPECT_NE(on_disk("ssd"), on_disk("hdd"));
+  EXPECT_EQ(With([](v1::JobSpec*) {}).admission.needs(), nullptr);
 }
 
 TEST(Requirements, OneOfSeveralPartitionsWillDoAndOverridesThePool) {

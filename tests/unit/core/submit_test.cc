@@ -240,47 +240,136 @@ TEST_F(SubmitTest, ARefusalNamesAtMostFiveClusters) {
   EXPECT_THAT(std::string(status.message()), Not(HasSubstr("c5")));
 }
 
-TEST_F(SubmitTest, AJobIsNeverPlacedWhereItsAgentRefusedIt) {
-  const SessionId refuses = Connect("a");
-  const SessionId away = Connect("b");
-  Gone(away);
-  SubmitItem item = Item(Spec());
-  item.refused_by = {{"a", "it allows no host_path"}};
-  const SubmitReply reply = Submit({item});
-  ASSERT_TRUE(reply.result.ok()) << reply.result.status();
-  EXPECT_THAT(Assigned(refuses), IsEmpty());
-  Gone(refuses);
-  EXPECT_THAT(Assigned(Connect("a")), IsEmpty());
-  EXPECT_EQ(Assigned(Connect("b")).size(), 1u);
+// ---- what agents publish
+
+agent::v1::AgentHello KubernetesHello(const std::string& cluster) {
+  agent::v1::AgentHello hello = Hello(cluster);
+  hello.set_kind(v1::CLUSTER_KIND_KUBERNETES);
+  v1::AdmissionFacts& facts = *hello.mutable_inventory()->mutable_admission();
+  facts.set_max_archive_bytes(8 << 20);
+  hello.mutable_inventory()->set_takes_uploads(true);
+  facts.mutable_kubernetes()->add_namespaces()->set_name("default");
+  v1::NodeProfile* nodes = facts.mutable_kubernetes()->mutable_nodes()->add_profiles();
+  nodes->set_count(2);
+  nodes->set_example("node-1");
+  nodes->set_cpu_millis(64'000);
+  nodes->set_memory_bytes(uint64_t{256} << 30);
+  nodes->set_pods(110);
+  return hello;
 }
 
-TEST_F(SubmitTest, AJobThatOneClusterRefusesIsFreeForThoseThatComeLater) {
-  Gone(Connect("a"));
-  const SessionId away = Connect("b");
-  Gone(away);
+v1::KubernetesFacts* FactsOf(agent::v1::AgentHello* hello) {
+  return hello->mutable_inventory()->mutable_admission()->mutable_kubernetes();
+}
+
+agent::v1::AgentHello WithSsd(agent::v1::AgentHello hello) {
+  (*FactsOf(&hello)->mutable_nodes()->mutable_profiles(0)->mutable_labels())["disk"] = "ssd";
+  return hello;
+}
+
+v1::JobSpec OnSsd() {
   v1::JobSpec spec = Spec();
-  (*spec.mutable_labels())["c"] = "what a user calls c says nothing of a cluster c";
-  SubmitItem item = Item(spec);
-  item.refused_by = {{"a", "it allows no host_path"}};
-  const SubmitReply reply = Submit({item});
-  ASSERT_TRUE(reply.result.ok()) << reply.result.status();
-  const uint64_t id = reply.result->responses(0).job_id();
-  EXPECT_THAT(Explain(id).message(), HasSubstr("cluster \"a\": its agent refused the job"));
-  EXPECT_THAT(Explain(id).message(), HasSubstr("cluster \"b\": it fits"));
-  EXPECT_THAT(History(id).front().evidence().detail(),
-              HasSubstr("; cluster \"a\" refused it: it allows no host_path"));
-  EXPECT_THAT(Assigned(Connect("a")), IsEmpty());
-  EXPECT_EQ(Assigned(Connect("c")).size(), 1u);
+  spec.set_image("busybox:1");
+  (*spec.mutable_kubernetes()->mutable_node_selector())["disk"] = "ssd";
+  return spec;
 }
 
-TEST_F(SubmitTest, AJobThatEveryAgentRefusesIsRefusedInTheirWords) {
-  Connect("a");
-  SubmitItem item = Item(Spec());
-  item.refused_by = {{"a", "it allows no host_path"}};
-  const SubmitReply reply = Submit({item});
-  EXPECT_EQ(ReasonOf(reply.result.status()), "CANNOT_BE_PLACED");
-  EXPECT_THAT(std::string(reply.result.status().message()),
-              HasSubstr("cluster \"a\": it allows no host_path"));
+TEST_F(SubmitTest, AJobThatNoClusterCanEverTakeIsRefusedInTheWordsOfItsFacts) {
+  Connect(KubernetesHello("k8s"));
+  const absl::Status status = SubmitOne(OnSsd()).status();
+  EXPECT_EQ(ReasonOf(status), "CANNOT_BE_PLACED");
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("cluster \"k8s\": none of the 2 nodes matches; node-1 comes nearest: it "
+                        "has no label disk=ssd"));
+}
+
+TEST_F(SubmitTest, AJobIsNeverPlacedWhereFactsSpeakAgainstItAndIsWhereTheyCeaseTo) {
+  Gone(Connect(WithSsd(KubernetesHello("away"))));
+  const SessionId refuses = Connect(KubernetesHello("refuses"));
+  const uint64_t id = MustSubmit(OnSsd());
+  EXPECT_THAT(Assigned(refuses), IsEmpty());
+  EXPECT_THAT(Explain(id).message(), HasSubstr("cluster \"refuses\": none of the 2 nodes matches"));
+  Restart();
+  const SessionId again = Connect(KubernetesHello("refuses"));
+  EXPECT_THAT(Assigned(again), IsEmpty()) << "made anew from the spec";
+  EXPECT_THAT(Assigned(Connect(KubernetesHello("later"))), IsEmpty());
+  agent::v1::AgentHeartbeat beat;
+  *beat.mutable_inventory() = WithSsd(KubernetesHello("refuses")).inventory();
+  Beat(again, beat);
+  EXPECT_EQ(Assigned(again).size(), 1u);
+}
+
+TEST_F(SubmitTest, WhatBringsTooMuchAlongGoesToOthers) {
+  const SessionId kubernetes = Connect(KubernetesHello("k8s"));
+  v1::JobSpec spec = Spec();
+  spec.set_image("busybox:1");
+  spec.add_uploads()->set_tree_sha256(std::string(64, 'a'));
+  SubmitItem item = Item(spec);
+  item.archive_bytes = 9 << 20;
+  const SubmitReply refused = Submit({item});
+  EXPECT_EQ(ReasonOf(refused.result.status()), "CANNOT_BE_PLACED");
+  EXPECT_THAT(std::string(refused.result.status().message()), HasSubstr("an archive of 9Mi"));
+  agent::v1::AgentHello slurm = Hello("lab");
+  slurm.set_kind(v1::CLUSTER_KIND_SLURM);
+  slurm.mutable_inventory()->set_takes_uploads(true);
+  const SessionId other = Connect(slurm);
+  ASSERT_TRUE(Submit({item}).result.ok());
+  EXPECT_THAT(Assigned(kubernetes), IsEmpty());
+  EXPECT_EQ(Assigned(other).size(), 1u);
+}
+
+TEST_F(SubmitTest, FilesAreNeededOfNewJobsThatAreKeptAndCouldBePlaced) {
+  const absl::Status missing = contract::Error(absl::StatusCode::kFailedPrecondition,
+                                               "FILES_MISSING", "spec.uploads[0]: 1 is missing");
+  v1::JobSpec spec = Spec();
+  spec.add_uploads()->set_tree_sha256(std::string(64, 'a'));
+  SubmitItem item = Item(spec, "r");
+  ASSERT_TRUE(Submit({item}).result.ok());
+  item.files = missing;
+  const SubmitReply repeat = Submit({item});
+  ASSERT_TRUE(repeat.result.ok()) << repeat.result.status();
+  EXPECT_TRUE(repeat.result->responses(0).repeated_request());
+  SubmitItem other = Item(spec);
+  other.files = missing;
+  EXPECT_EQ(Submit({other}).result.status(), missing);
+  EXPECT_EQ(Submit({item, other}).result.status(), missing);
+  EXPECT_TRUE(Submit({other}, /*validate_only=*/true).result.ok());
+  Connect("takes-no-files");
+  EXPECT_EQ(ReasonOf(Submit({other}).result.status()), "CANNOT_BE_PLACED")
+      << "nobody uploads what no cluster would take";
+}
+
+TEST_F(SubmitTest, WhatFactsWarnOfComesWithTheAnswerOfNewJobs) {
+  agent::v1::AgentHello hello = WithSsd(KubernetesHello("k8s"));
+  FactsOf(&hello)->mutable_namespaces(0)->mutable_claims();
+  Connect(hello);
+  v1::JobSpec spec = OnSsd();
+  v1::KubernetesVolume* volume = spec.mutable_kubernetes()->add_volumes();
+  volume->set_mount_path("/data");
+  volume->set_claim("nosuch");
+  const SubmitReply reply = Submit({Item(spec, "r"), Item(spec), Item(OnSsd())});
+  ASSERT_TRUE(reply.result.ok()) << reply.result.status();
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_EQ(reply.result->responses(i).warnings_size(), 1);
+    const v1::SubmitWarning& warning = reply.result->responses(i).warnings(0);
+    EXPECT_EQ(warning.code(), v1::SUBMIT_WARNING_CODE_NOT_THERE_YET);
+    EXPECT_EQ(warning.cluster(), "k8s");
+    EXPECT_EQ(warning.subject(), "kubernetes.volumes[0].claim");
+    EXPECT_THAT(warning.message(), HasSubstr("on cluster k8s: "));
+  }
+  EXPECT_EQ(reply.result->responses(2).warnings_size(), 0);
+  EXPECT_EQ(Submit({Item(spec, "r")}).result->responses(0).warnings_size(), 0);
+  EXPECT_EQ(Submit({Item(spec)}, /*validate_only=*/true).result->responses(0).warnings_size(), 1);
+}
+
+TEST_F(SubmitTest, AnAnswerHasFewWarningsOfEachJob) {
+  for (int i = 0; i < 6; ++i) Connect(KubernetesHello("k" + std::to_string(i)));
+  v1::JobSpec spec = Spec();
+  spec.set_image("busybox:1");
+  spec.set_working_directory("/somewhere");
+  const SubmitReply reply = Submit({Item(spec)});
+  ASSERT_TRUE(reply.result.ok()) << reply.result.status();
+  EXPECT_EQ(reply.result->responses(0).warnings_size(), 4);
 }
 
 TEST_F(SubmitTest, AJobThatFitsOnlyADisconnectedClusterIsAccepted) {

@@ -9,10 +9,10 @@ namespace {
 
 using ::testing::ElementsAre;
 
-constexpr int64_t kGibibyte = int64_t{1} << 30;
+constexpr int64_t kGibibytesOfNodes = int64_t{1} << 30;
 
 NodeRoom Room(const std::string& name, std::map<std::string, std::string> labels = {},
-              int64_t memory = 64 * kGibibyte) {
+              int64_t memory = 64 * kGibibytesOfNodes) {
   NodeRoom room;
   room.node.name = name;
   room.node.labels = std::move(labels);
@@ -29,7 +29,7 @@ std::vector<NodeRoom> Many(int count) {
 
 TEST(KubernetesAdmissionFactsTest, NodesThatAreAlikeAreOneProfileWithoutTheirNames) {
   std::vector<NodeRoom> rooms = Many(100);
-  rooms.push_back(Room("other", {{"disk", "ssd"}}, 64 * kGibibyte - 4096));
+  rooms.push_back(Room("other", {{"disk", "ssd"}}, 64 * kGibibytesOfNodes - 4096));
   // Both pass by themselves, or keep nobody off.
   rooms.front().node.taints = {{"node.kubernetes.io/not-ready", "", "NoExecute"},
                                {"slow", "", "PreferNoSchedule"}};
@@ -40,14 +40,14 @@ TEST(KubernetesAdmissionFactsTest, NodesThatAreAlikeAreOneProfileWithoutTheirNam
   EXPECT_THAT(facts.untold_labels(), ElementsAre("kubernetes.io/hostname"));
   EXPECT_TRUE(facts.profiles(0).labels().empty());
   EXPECT_EQ(facts.profiles(1).labels().at("disk"), "ssd");
-  EXPECT_EQ(facts.profiles(1).memory_bytes(), static_cast<uint64_t>(64 * kGibibyte));
+  EXPECT_EQ(facts.profiles(1).memory_bytes(), static_cast<uint64_t>(64 * kGibibytesOfNodes));
   EXPECT_EQ(facts.profiles(1).gpus().at("nvidia.com/gpu"), 8u);
 }
 
 TEST(KubernetesAdmissionFactsTest, TooManyKindsOfNodesAreNotTold) {
   std::vector<NodeRoom> rooms;
   for (int i = 0; i <= contract::kMaxNodeProfiles; ++i)
-    rooms.push_back(Room("n", {}, (1 + i) * kGibibyte));
+    rooms.push_back(Room("n", {}, (1 + i) * kGibibytesOfNodes));
   EXPECT_EQ(NodeFactsOf(rooms).profiles_size(), 0);
   rooms.pop_back();
   EXPECT_EQ(NodeFactsOf(rooms).profiles_size(), contract::kMaxNodeProfiles);

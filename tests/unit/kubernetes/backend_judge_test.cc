@@ -1,4 +1,4 @@
-// Tests the backend's judgement of a job that is being submitted.
+// Tests the backend's judgement of a job before its launch, and what it publishes for that.
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/unit/kubernetes/scripted_cluster.h"
@@ -20,9 +20,9 @@ class BackendJudgeTest : public ScriptedClusterTest {
   }
 };
 
-TEST_F(BackendJudgeTest, ASubmitCostsTheApiServerNoDryRunAndAPlanDoes) {
+TEST_F(BackendJudgeTest, APlanIsTriedOnTheApiServerAndAnInventoryWritesNothing) {
   Start({});
-  ASSERT_TRUE(backend_->Plan(Spec(), "").ok());
+  ASSERT_TRUE(backend_->Inventory().ok());
   EXPECT_THAT(TakeChanges(), IsEmpty());
   ASSERT_TRUE(backend_->Plan(Spec(), "anna").ok());
   const std::vector<std::string> tried = TakeChanges();
@@ -62,28 +62,25 @@ TEST_F(BackendJudgeTest, APlanOfAJobThatAGangSchedulerStartsSpeaksOfNoRoom) {
   EXPECT_FALSE(plan->has_estimated_start_time());
 }
 
-TEST_F(BackendJudgeTest, ASubmitIsWarnedOfAClaimThatIsNotThere) {
+TEST_F(BackendJudgeTest, APlanWarnsOfAClaimThatIsNotThere) {
   Start({});
   v1::JobSpec spec = Spec();
   v1::KubernetesVolume* volume = spec.mutable_kubernetes()->add_volumes();
   volume->set_mount_path("/data");
   volume->set_claim("nosuch");
-  const absl::StatusOr<v1::JobPlan> plan = backend_->Plan(spec, "");
+  const absl::StatusOr<v1::JobPlan> plan = backend_->Plan(spec, "anna");
   ASSERT_TRUE(plan.ok());
   EXPECT_THAT(SeenOf(*plan, "kubernetes.volumes[0].claim"), HasSubstr("\"nosuch\": there is none"));
-  EXPECT_THAT(TakeChanges(), IsEmpty());
 }
 
-TEST_F(BackendJudgeTest, SubmitsAndPlansAreWarnedThatNoBatchScriptWritesItsFilesHere) {
+TEST_F(BackendJudgeTest, APlanWarnsThatNoBatchScriptWritesItsFilesHere) {
   Start({});
   v1::JobSpec spec = Spec();
   spec.mutable_slurm()->mutable_batch_script()->set_output("job.out");
-  for (const char* user : {"", "anna"}) {
-    const absl::StatusOr<v1::JobPlan> plan = backend_->Plan(spec, user);
-    ASSERT_TRUE(plan.ok());
-    EXPECT_THAT(SeenOf(*plan, "--output (slurm.batch_script.output)"),
-                HasSubstr("\"job.out\" only Slurm writes"));
-  }
+  const absl::StatusOr<v1::JobPlan> plan = backend_->Plan(spec, "anna");
+  ASSERT_TRUE(plan.ok());
+  EXPECT_THAT(SeenOf(*plan, "--output (slurm.batch_script.output)"),
+              HasSubstr("\"job.out\" only Slurm writes"));
 }
 
 TEST_F(BackendJudgeTest, TheInventoryHasWhatJobsAreJudgedBy) {
@@ -106,11 +103,11 @@ TEST_F(BackendJudgeTest, TheInventoryHasWhatJobsAreJudgedBy) {
               testing::Contains("kueue.x-k8s.io"));
 }
 
-TEST_F(BackendJudgeTest, WhatTheAgentItselfRefusesASubmitIsToldOf) {
+TEST_F(BackendJudgeTest, WhatTheAgentItselfRefusesAPlanTellsWithoutATrial) {
   Start({});
   v1::JobSpec spec = Spec();
   spec.mutable_kubernetes()->set_namespace_("elsewhere");
-  const absl::StatusOr<v1::JobPlan> plan = backend_->Plan(spec, "");
+  const absl::StatusOr<v1::JobPlan> plan = backend_->Plan(spec, "anna");
   ASSERT_TRUE(plan.ok());
   ASSERT_EQ(plan->checks_size(), 1);
   EXPECT_EQ(plan->checks(0).result(), v1::CHECK_RESULT_FAIL);

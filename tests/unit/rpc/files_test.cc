@@ -291,6 +291,30 @@ TEST(SubmitFiles, AClusterThatTakesNoUploadsIsTheFirstToBeNamed) {
   EXPECT_EQ(Reason(status), "CANNOT_BE_PLACED");
 }
 
+TEST(SubmitFiles, AnArchiveThatIsTooLargeIsRefusedOnceTheListOfFilesIsThere) {
+  TestBroker broker;
+  FakeAgent agent(broker);
+  ASSERT_TRUE(agent.Connect([](agent::v1::AgentHello& hello) {
+    hello.set_kind(v1::CLUSTER_KIND_KUBERNETES);
+    hello.mutable_inventory()->set_takes_uploads(true);
+    v1::AdmissionFacts* facts = hello.mutable_inventory()->mutable_admission();
+    facts->set_max_archive_bytes(2 << 20);
+    facts->mutable_kubernetes();
+  }));
+  const std::string content(3 << 20, 'x');
+  v1::SubmitJobRequest request = SubmitTree(content);
+  request.mutable_spec()->set_image("busybox:1");
+  request.set_validate_only(true);
+  EXPECT_TRUE(Submit(broker, request).ok()) << "nobody knows how large it is";
+  ASSERT_TRUE(Upload(broker, {TreeOf(content)}).ok());
+  for (const bool validate_only : {true, false}) {
+    request.set_validate_only(validate_only);
+    const grpc::Status status = Submit(broker, request);
+    EXPECT_EQ(Reason(status), "CANNOT_BE_PLACED") << "before that its files are missing";
+    EXPECT_THAT(status.error_message(), HasSubstr("they make an archive of 3"));
+  }
+}
+
 TEST_F(SubmitFilesTest, HousekeepingRemovesWhatNoUnfinishedJobNames) {
   ASSERT_TRUE(Upload(broker_, {"code", TreeOf("code"), "rubbish"}).ok());
   broker_.Submit(SubmitTree("code"));

@@ -12,6 +12,7 @@ namespace muster::broker {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 // Returns the warnings in the answer to a submit that is accepted.
@@ -64,6 +65,38 @@ TEST(SubmitWarnings, AJobForAClusterWhoseAgentIsGoneIsAcceptedWithAWarning) {
   ASSERT_TRUE(AwaitLoss(broker, "gpu"));
   EXPECT_THAT(WarningsWith(broker, request),
               ElementsAre("job 2 waits: cluster \"gpu\": it fits, and its agent is not connected"));
+}
+
+TEST(SubmitWarnings, WhatAnAgentHasPublishedRefusesOrWarnsAndNobodyIsAsked) {
+  TestBroker broker;
+  FakeAgent agent(broker);
+  ASSERT_TRUE(agent.Connect([](agent::v1::AgentHello& hello) {
+    hello.set_kind(v1::CLUSTER_KIND_KUBERNETES);
+    const std::string pool = hello.inventory().pools(0).name();
+    v1::KubernetesFacts* facts =
+        hello.mutable_inventory()->mutable_admission()->mutable_kubernetes();
+    v1::NamespaceFacts* space = facts->add_namespaces();
+    space->set_name(pool);
+    space->mutable_claims();
+    facts->mutable_priority_classes()->add_names("low");
+  }));
+  v1::SubmitJobRequest request = SubmitTrue();
+  request.mutable_spec()->set_image("busybox:1");
+  v1::KubernetesOptions* options = request.mutable_spec()->mutable_kubernetes();
+  options->set_priority_class("high");
+  v1::SubmitJobResponse response;
+  const grpc::Status refused = broker.jobs().SubmitJob(Call().get(), request, &response);
+  EXPECT_EQ(refused.error_code(), grpc::FAILED_PRECONDITION);
+  EXPECT_THAT(refused.error_message(),
+              HasSubstr("kubernetes.priority_class \"high\": there is none; it has \"low\""));
+  options->set_priority_class("low");
+  v1::KubernetesVolume* volume = options->add_volumes();
+  volume->set_mount_path("/data");
+  volume->set_claim("nosuch");
+  EXPECT_THAT(WarningsWith(broker, request),
+              ElementsAre(HasSubstr("on cluster gpu: kubernetes.volumes[0].claim \"nosuch\"")));
+  // The first message to it is the run.
+  EXPECT_EQ(agent.ReadAssignments(1).size(), 1u);
 }
 
 }  // namespace
