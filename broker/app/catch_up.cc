@@ -39,13 +39,13 @@ absl::StatusOr<CatchUp::Page> CatchUp::ReadAfter(uint64_t sequence, uint64_t up_
   for (const auto& step : *steps) ids.push_back(step.job);
   std::sort(ids.begin(), ids.end());
   ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
-  auto jobs = store_->GetJobs(scope_, ids);
-  if (!jobs.ok()) return jobs.status();
-  absl::flat_hash_map<uint64_t, const v1::Job*> by_id;
-  for (const v1::Job& job : *jobs) by_id.emplace(job.id(), &job);
+  const auto by_id = ReadJobs(ids);
+  if (!by_id.ok()) return by_id.status();
   if (states_.size() > kMaxStates) states_.clear();
   for (auto& step : *steps) {
-    const v1::Job& now = *by_id.at(step.job);
+    const auto found = by_id->find(step.job);
+    if (found == by_id->end()) continue;  // it was deleted meanwhile
+    const v1::Job& now = found->second;
     const absl::StatusOr<bool> takes = Takes(step, now);
     if (!takes.ok()) return takes.status();
     if (contract::IsTerminal(step.transition.job_state())) page.ended.push_back(step.job);
@@ -56,6 +56,24 @@ absl::StatusOr<CatchUp::Page> CatchUp::ReadAfter(uint64_t sequence, uint64_t up_
     *change.mutable_transition() = std::move(step.transition);
   }
   return page;
+}
+
+absl::StatusOr<absl::flat_hash_map<uint64_t, v1::Job>> CatchUp::ReadJobs(
+    const std::vector<uint64_t>& ids) const {
+  absl::flat_hash_map<uint64_t, v1::Job> by_id;
+  auto all = store_->GetJobs(scope_, ids);
+  if (all.ok()) {
+    for (v1::Job& job : *all) by_id.emplace(job.id(), std::move(job));
+    return by_id;
+  }
+  if (!absl::IsNotFound(all.status())) return all.status();
+  for (const uint64_t id : ids) {
+    auto job = store_->GetJobs(scope_, {id});
+    if (absl::IsNotFound(job.status())) continue;
+    if (!job.ok()) return job.status();
+    by_id.emplace(id, std::move(job->front()));
+  }
+  return by_id;
 }
 
 absl::StatusOr<bool> CatchUp::Takes(const store::JobTransition& step, const v1::Job& now) {

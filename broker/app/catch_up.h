@@ -34,6 +34,9 @@ class CatchUp {
   absl::StatusOr<Page> ReadAfter(uint64_t sequence, uint64_t up_to);
 
  private:
+  // Those that are still there.
+  absl::StatusOr<absl::flat_hash_map<uint64_t, v1::Job>> ReadJobs(
+      const std::vector<uint64_t>& ids) const;
   // The job's state before its transition; a filter is judged by both.
   absl::StatusOr<v1::JobState> StateBefore(const store::JobTransition& step);
   absl::StatusOr<bool> Takes(const store::JobTransition& step, const v1::Job& now);

@@ -23,6 +23,7 @@ constexpr Right kRights[] = {
     {Role::kOwner, UseCase::kChangeJobs, Reach::kAllJobs},
     {Role::kOwner, UseCase::kReadLogs, Reach::kAllJobs},
     {Role::kOwner, UseCase::kReadFiles, Reach::kAllJobs},
+    {Role::kOwner, UseCase::kForgetClusters, Reach::kAllJobs},
     {Role::kOwner, UseCase::kBringFiles, Reach::kAllJobs},
 };
 

@@ -15,7 +15,8 @@ enum class UseCase : uint8_t {
   kReadJobs,    // get, list, count, transitions, watch
   kChangeJobs,  // cancel, hold, release, update
   kReadLogs,
-  kReadFiles,   // what a run left on its nodes
+  kReadFiles,  // what a run left on its nodes
+  kForgetClusters,
   kBringFiles,  // find, upload and download by digest; no job is concerned
 };
 

@@ -104,12 +104,23 @@ struct AdvanceCluster {
   uint64_t acked_event_sequence = 0;
 };
 
+// The cluster is known no longer.
+struct RemoveCluster {
+  std::string name;
+};
+
 struct PutBrokerEpoch {
   uint64_t epoch = 0;
 };
 
+// A job that has ended goes, with its runs, its history and its request. Its number is never used
+// again.
+struct DeleteJob {
+  uint64_t id = 0;
+};
+
 using Change = std::variant<InsertJob, UpdateJob, EditJob, PutRun, AppendTransition, PutCluster,
-                            AdvanceCluster, PutBrokerEpoch>;
+                            AdvanceCluster, RemoveCluster, PutBrokerEpoch, DeleteJob>;
 using Changes = std::vector<Change>;
 
 // What the core is restored from: everything that has not ended.

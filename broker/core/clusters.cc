@@ -116,10 +116,16 @@ Cluster* Core::Impl::FindCluster(std::string_view name) const {
 
 Cluster* Core::Impl::AddCluster(std::string name) {
   auto cluster = std::make_unique<Cluster>();
-  cluster->index = static_cast<ClusterIndex>(clusters_.size());
+  if (free_indexes_.empty()) {
+    cluster->index = static_cast<ClusterIndex>(clusters_.size());
+    clusters_.push_back(nullptr);
+  } else {
+    cluster->index = free_indexes_.back();
+    free_indexes_.pop_back();
+  }
   cluster->saved.name = name;
   Cluster* raw = cluster.get();
-  clusters_.push_back(std::move(cluster));
+  clusters_[raw->index] = std::move(cluster);
   clusters_by_name_.emplace(std::move(name), raw);
   return raw;
 }

@@ -130,6 +130,16 @@ struct ListClusters {
   // Not null: only those that are connected and could take such a job, without their inventories.
   std::shared_ptr<const v1::JobSpec> that_could_take = nullptr;
 };
+// The cluster is gone for good. Only one without an agent and without runs can be forgotten.
+struct ForgetCluster {
+  Ticket ticket = 0;
+  std::string name;
+};
+// These jobs have ended, nothing more will be heard of their runs, and they are kept no longer.
+struct DeleteJobs {
+  Ticket ticket = 0;
+  std::vector<uint64_t> jobs;
+};
 struct AgentConnected {
   SessionId session = 0;
   agent::v1::AgentHello hello;
@@ -152,8 +162,8 @@ struct Tick {
   absl::Duration clock_set_by;
 };
 
-using Input = std::variant<Submit, Cancel, Hold, Edit, Explain, ListClusters, AgentConnected,
-                           AgentReported, AgentBeat, AgentGone, Tick>;
+using Input = std::variant<Submit, Cancel, Hold, Edit, Explain, ListClusters, ForgetCluster,
+                           DeleteJobs, AgentConnected, AgentReported, AgentBeat, AgentGone, Tick>;
 
 // ---- effects: to be carried out, in order, once the changes of the same Output are on disk
 
@@ -161,7 +171,7 @@ struct SubmitReply {
   Ticket ticket = 0;
   absl::StatusOr<v1::SubmitJobsResponse> result;
 };
-// To Cancel, Hold and Edit.
+// To Cancel, Hold, Edit, ForgetCluster and DeleteJobs.
 struct StatusReply {
   Ticket ticket = 0;
   absl::Status status;

@@ -1,4 +1,4 @@
-// What an agent may say of a run: history is kept for ever, and every answer that shows a run must
+// What an agent may say of a run: history is kept as long as its job, and every answer that shows a run must
 // fit into one message, whatever an agent, its scheduler or a node's clock made up.
 //
 // Pure functions, for any thread.

@@ -118,6 +118,13 @@ class Core::Impl {
   absl::Status CheckEdit(const Edit& in) const;
   void RememberEdit(uint64_t id, uint64_t job_sequence);
 
+  // ---- delete_jobs.cc
+  void On(DeleteJobs& in, Step& step);
+
+  // ---- forget_cluster.cc
+  void On(ForgetCluster& in, Step& step);
+  absl::Status CheckForget(const ForgetCluster& in) const;
+
   // ---- hold.cc
   using KeysBySession = std::map<SessionId, std::vector<std::string>>;
   void On(Hold& in, Step& step);
@@ -230,12 +237,14 @@ class Core::Impl {
   Refits refits_;
   RequestMemory requests_;
   // The job_sequence of jobs that had ended and were edited lately: until the readers of the store
-  // see the edit, only this tells that one decided before it is out of date.
+  // see the edit, only this tells that one decided before it is out of date. Deleted jobs are among
+  // them.
   absl::flat_hash_map<uint64_t, uint64_t> edited_;
   std::deque<uint64_t> edited_order_;
 
   std::map<std::string, Cluster*, std::less<>> clusters_by_name_;
-  std::vector<std::unique_ptr<Cluster>> clusters_;  // by index; the first is null
+  std::vector<std::unique_ptr<Cluster>> clusters_;  // by index; null: the first, and free places
+  std::vector<ClusterIndex> free_indexes_;          // of clusters that were forgotten
   absl::flat_hash_map<SessionId, Cluster*> sessions_;
 
   uint64_t retries_decided_ = 0;

@@ -31,7 +31,7 @@ namespace muster::broker {
 
 // How the answer to one request goes back. Called once, on the effects thread; must not block.
 using SubmitDone = std::function<void(absl::StatusOr<v1::SubmitJobsResponse>)>;
-using StatusDone = std::function<void(absl::Status)>;  // of a cancel, a hold or an edit
+using StatusDone = std::function<void(absl::Status)>;  // of all that is done or not
 // Of a cancel or a hold of jobs that a filter chose.
 struct ChosenJobs {
   std::vector<uint64_t> changed;

@@ -97,6 +97,14 @@ void Engine::ListClusters(core::ListClusters which, ClustersDone done) {
   Ask(std::move(which), std::move(done));
 }
 
+void Engine::ForgetCluster(std::string name, StatusDone done) {
+  Ask(core::ForgetCluster{.name = std::move(name)}, std::move(done));
+}
+
+void Engine::DeleteJobs(std::vector<uint64_t> jobs, StatusDone done) {
+  Ask(core::DeleteJobs{.jobs = std::move(jobs)}, std::move(done));
+}
+
 core::SessionId Engine::Connect(agent::v1::AgentHello hello, std::shared_ptr<AgentPeer> peer) {
   const core::SessionId session = effects_.Open(peer);
   const Inbox::Cost cost{1 + static_cast<size_t>(hello.runs_size()), 0};

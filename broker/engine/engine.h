@@ -73,6 +73,9 @@ class Engine {
   void Edit(core::Edit request, StatusDone done);
   void Explain(std::vector<uint64_t> jobs, ExplainDone done);
   void ListClusters(core::ListClusters which, ClustersDone done);
+  void ForgetCluster(std::string name, StatusDone done);
+  // For housekeeping: the jobs have ended.
+  void DeleteJobs(std::vector<uint64_t> jobs, StatusDone done);
 
   // ---- agents. Each message that was handed over is answered with one AgentPeer::Handled.
 

@@ -89,6 +89,7 @@ class FileArchive : public Archive {
     return followers_.Start(id, std::move(wake));
   }
   absl::StatusOr<int> Expire(int max_jobs) override;
+  absl::Status Remove(uint64_t job) override;
   Usage usage() const override;
 
  private:
@@ -109,6 +110,7 @@ class FileArchive : public Archive {
   absl::StatusOr<std::shared_ptr<FileDescriptor>> FileForReading(const LogId& id) const;
   uint64_t Reserve(uint64_t bytes, Job* job);
   absl::StatusOr<bool> ExpireJob(const EndedJob& ended, absl::Time cutoff);
+  absl::Status RemoveLogs(const FoundJob& found, Job* job);
 
   const std::filesystem::path root_;
   const FileDescriptor lock_;  // held: nobody else writes here
@@ -431,11 +433,24 @@ absl::StatusOr<bool> FileArchive::ExpireJob(const EndedJob& ended, absl::Time cu
   if (!is_left_over && (!found->exists || !(*job)->HasEnded() || found->ended > cutoff)) {
     return false;
   }
-  (*job)->expired = true;  // first: a reader that finds no file knows why
-  if (auto status = RemoveJob(root_, ended.job); !status.ok()) return status;
-  for (const auto& [name, file] : found->logs) {
-    const LogId id{ended.job, name.run, name.rank, name.stream};
-    Log* const log = (*job)->FindOrMake(name);
+  if (absl::Status status = RemoveLogs(*found, job->get()); !status.ok()) return status;
+  return true;
+}
+
+absl::Status FileArchive::Remove(uint64_t id) {
+  const auto job = cache_.Get(id);
+  if (!job.ok()) return job.status();
+  const auto found = FindJob(root_, id);
+  if (!found.ok()) return found.status();
+  return found->exists ? RemoveLogs(*found, job->get()) : absl::OkStatus();
+}
+
+absl::Status FileArchive::RemoveLogs(const FoundJob& found, Job* job) {
+  job->expired = true;  // first: a reader that finds no file knows why
+  if (auto status = RemoveJob(root_, job->id); !status.ok()) return status;
+  for (const auto& [name, file] : found.logs) {
+    const LogId id{job->id, name.run, name.rank, name.stream};
+    Log* const log = job->FindOrMake(name);
     {
       std::lock_guard lock(log->mutex);
       log->state = LogState::kExpired;
@@ -444,8 +459,8 @@ absl::StatusOr<bool> FileArchive::ExpireJob(const EndedJob& ended, absl::Time cu
     cache_.total_bytes() -= static_cast<int64_t>(file.size);
     followers_.Wake(id);
   }
-  if (!found->logs.empty()) --cache_.total_jobs();
-  return true;
+  if (!found.logs.empty()) --cache_.total_jobs();
+  return absl::OkStatus();
 }
 
 Usage FileArchive::usage() const {

@@ -148,6 +148,9 @@ class Archive {
   // A removed log leaves a mark, so that readers see EXPIRED. Call about once a minute.
   virtual absl::StatusOr<int> Expire(int max_jobs) = 0;
 
+  // Removes all logs of a job that is deleted, whether or not they have ended; readers see EXPIRED.
+  virtual absl::Status Remove(uint64_t job) = 0;
+
   virtual Usage usage() const = 0;
 };
 

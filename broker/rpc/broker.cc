@@ -18,6 +18,7 @@
 #include "broker/rpc/context.h"
 #include "broker/rpc/fetches.h"
 #include "broker/rpc/file_expiry.h"
+#include "broker/rpc/job_expiry.h"
 #include "broker/rpc/listen_address.h"
 #include "broker/rpc/reflection.h"
 #include "broker/rpc/stream_registry.h"
@@ -105,6 +106,7 @@ class RunningBroker final : public Broker {
 
   void Housekeep() override {
     file_expiry_.Begin();
+    job_expiry_.Begin();
     const absl::StatusOr<int> expired = archive_->Expire(kMaxExpirePerRound);
     if (!expired.ok()) {
       LogEvent(spdlog::level::warn, "log_expiry_failed",
@@ -225,6 +227,15 @@ class RunningBroker final : public Broker {
   WorkerPool file_workers_;
   WorkerPool counters_;
   FileExpiry file_expiry_{files_.get(), &job_files_, store_.get(), &file_workers_};
+  JobExpiry job_expiry_{
+      {.retention = options_.job_retention, .request_memory = options_.core.request_memory},
+      store_.get(),
+      archive_.get(),
+      &archivers_,
+      absl::Now,
+      [this](std::vector<uint64_t> jobs, StatusDone done) {
+        engine_->DeleteJobs(std::move(jobs), std::move(done));
+      }};
   StreamRegistry streams_;
   std::unique_ptr<Engine> engine_;
   std::vector<std::unique_ptr<grpc::Service>> services_;

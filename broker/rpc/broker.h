@@ -35,6 +35,8 @@ struct BrokerOptions {
   // A watch that has nothing to say for longer says that it is alive.
   absl::Duration heartbeat_interval = absl::Seconds(15);
   FetchBounds fetch;
+  // How long jobs are kept after their end; zero: for ever.
+  absl::Duration job_retention = absl::Hours(24 * 90);
   core::Options core;
   // affects performance
   EngineOptions engine;
@@ -57,7 +59,8 @@ class Broker {
 
   // The TCP port in use; 0: none.
   virtual int port() const = 0;
-  // Removes logs that are too old, and files that nobody needs any more. Call about once a minute.
+  // Removes jobs and logs that are too old, and files that nobody needs any more. Call about once a
+  // minute.
   virtual void Housekeep() = 0;
   // Takes no more work, tells agents to come back, finishes streams, commits what was taken, stops.
   virtual void Shutdown() = 0;

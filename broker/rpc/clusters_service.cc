@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "broker/app/arguments.h"
+#include "broker/app/forget_cluster.h"
 #include "broker/engine/engine.h"
 #include "broker/rpc/ask_agent.h"
 #include "broker/rpc/context.h"
@@ -100,6 +101,15 @@ class ClustersService : public v1::ClustersService::CallbackService {
                  }
                  reactor->Finish(rpc::ToGrpc(answer.status()));
                });
+    return reactor;
+  }
+
+  grpc::ServerUnaryReactor* ForgetCluster(grpc::CallbackServerContext* call,
+                                          const v1::ForgetClusterRequest* in,
+                                          v1::ForgetClusterResponse* out) override {
+    auto* reactor = call->DefaultReactor();
+    broker::ForgetCluster(context_.users->PrincipalOf(call->peer()), context_.app, *in,
+                          AnswerInto(reactor, out));
     return reactor;
   }
 

@@ -15,6 +15,10 @@ inline constexpr int kMaxSortedJobs = 2000;
 // gRPC takes messages of up to 4 MiB; one job has at most 1 MiB of spec and a little more.
 inline constexpr size_t kMaxPageBytes = 2 << 20;
 
+// Rows that the deletion of old jobs takes at a time, some 20 ms of the writer: runs, steps and
+// labels of jobs are rows. One job may have more, and is deleted at once all the same.
+inline constexpr int kMaxDeletedRows = 2000;
+
 }  // namespace muster::store
 
 #endif  // MUSTER_BROKER_STORE_LIST_LIMITS_H_

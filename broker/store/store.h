@@ -73,7 +73,8 @@ class Store {
 
   // ---- readers: any thread; they see what has been committed, and no job outside of the scope
 
-  // NOT_FOUND: no such job.
+  // NOT_FOUND: UNKNOWN_JOB, there never was such a job; JOB_DELETED, there was one. So for all
+  // reads.
   virtual absl::StatusOr<v1::Job> GetJob(const Scope& scope, uint64_t id) const = 0;
   // In the order of the ids; without spec and runs. NOT_FOUND names the first unknown one.
   virtual absl::StatusOr<std::vector<v1::Job>> GetJobs(const Scope& scope,
@@ -88,7 +89,12 @@ class Store {
   virtual absl::StatusOr<std::vector<JobTransition>> ListTransitions(
       const Scope& scope, absl::Span<const uint64_t> jobs, uint64_t after_sequence,
       int limit) const = 0;
-  // The sequence of the latest transition; 0: none.
+  // Jobs that ended before a time, the first ended first, that together have at most about
+  // `max_rows` rows (see kMaxDeletedRows), or one job. Those with a run of which more may be heard
+  // are left out. `core::DeleteJob` deletes them. For housekeeping, whatever the scope.
+  virtual absl::StatusOr<std::vector<uint64_t>> ListEnded(absl::Time before,
+                                                           int max_rows) const = 0;
+  // The sequence of the latest transition, also of one that was deleted; 0: none.
   virtual absl::StatusOr<uint64_t> LastSequence() const = 0;
   virtual absl::StatusOr<std::vector<StoredSpec>> GetSpecs(
       const Scope& scope, absl::Span<const uint64_t> ids) const = 0;

@@ -254,6 +254,12 @@ class Grammar {
                 "check lab"),
             "NAME", "", "The cluster's name", name)
         ->required();
+    AddText(Sub("forget", Verb::kForget,
+                "Forget a cluster that will not come back; its agent must be stopped, and its "
+                "runs ended",
+                "forget lab"),
+            "NAME", "", "The cluster's name", name)
+        ->required();
   }
 
   void AddPlan() {

@@ -36,6 +36,7 @@ enum class Verb {
   kPlan,
   kClusters,
   kCheck,
+  kForget,
   kVersion,
   // These read their words themselves, as Slurm's programs of these names do.
   kSbatch,

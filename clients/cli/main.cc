@@ -87,6 +87,8 @@ int Dispatch(Session& session) {
       return Clusters(session);
     case Verb::kCheck:
       return Check(session);
+    case Verb::kForget:
+      return Forget(session);
     case Verb::kSbatch:
       return Sbatch(session);
     case Verb::kSqueue:

@@ -47,6 +47,7 @@ int Rerun(Session& session);
 int CopyFiles(Session& session);
 int Clusters(Session& session);
 int Check(Session& session);
+int Forget(Session& session);
 int Hold(Session& session);
 int Release(Session& session);
 int Why(Session& session);

@@ -1,4 +1,4 @@
-// Verbs about clusters: clusters, check.
+// Verbs about clusters: clusters, check, forget.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -107,6 +107,24 @@ int Check(Session& session) {
       std::any_of(response->checks().begin(), response->checks().end(),
                   [](const auto& check) { return check.result() == v1::CHECK_RESULT_FAIL; });
   return has_failed ? kError : kOk;
+}
+
+int Forget(Session& session) {
+  v1::ForgetClusterRequest request;
+  request.set_name(session.call.cluster);
+  const auto response = session.client.ForgetCluster(request);
+  if (!response.ok()) return Fail(session, response.status());
+  if (session.ids_only()) {
+    session.terminal.Out(Harmless(request.name()) + "\n");
+  } else if (!session.for_people()) {
+    PrintMessage(session, *response);
+  } else {
+    session.terminal.Note(
+        fmt::format("cluster {} is forgotten; an agent of that name would bring "
+                    "a new one",
+                    Harmless(request.name())));
+  }
+  return kOk;
 }
 
 }  // namespace muster::cli

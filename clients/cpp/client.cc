@@ -110,6 +110,11 @@ class GrpcClient final : public Client {
   absl::StatusOr<v1::GetClusterResponse> GetCluster(const v1::GetClusterRequest& request) override {
     return Call(*clusters_, &v1::ClustersService::Stub::GetCluster, request, true);
   }
+  absl::StatusOr<v1::ForgetClusterResponse> ForgetCluster(
+      const v1::ForgetClusterRequest& request) override {
+    // A repeat after a lost answer would say that there is no such cluster.
+    return Call(*clusters_, &v1::ClustersService::Stub::ForgetCluster, request, false);
+  }
   absl::StatusOr<v1::FindMissingFilesResponse> FindMissingFiles(
       const v1::FindMissingFilesRequest& request) override {
     return Call(*files_, &v1::FilesService::Stub::FindMissingFiles, request, true);

@@ -127,6 +127,8 @@ class Client {
       const v1::ListClustersRequest& request) = 0;
   virtual absl::StatusOr<v1::GetClusterResponse> GetCluster(
       const v1::GetClusterRequest& request) = 0;
+  virtual absl::StatusOr<v1::ForgetClusterResponse> ForgetCluster(
+      const v1::ForgetClusterRequest& request) = 0;
 
   virtual absl::StatusOr<v1::FindMissingFilesResponse> FindMissingFiles(
       const v1::FindMissingFilesRequest& request) = 0;

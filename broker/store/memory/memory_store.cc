@@ -28,8 +28,8 @@ absl::StatusOr<core::Restored> MemoryStore::Restore(absl::Time now) {
   core::Restored out;
   out.instance = instance_;
   out.broker_epoch = broker_epoch_;
-  out.next_job_id = jobs_.empty() ? 1 : jobs_.rbegin()->first + 1;
-  out.next_sequence = job_by_sequence_.empty() ? 1 : job_by_sequence_.rbegin()->first + 1;
+  out.next_job_id = last_job_ + 1;
+  out.next_sequence = last_sequence_ + 1;
   for (const auto& [name, cluster] : clusters_) out.clusters.push_back(cluster);
   core::RequirementsList requirements;
   for (const auto& [id, record] : jobs_) {
@@ -75,8 +75,8 @@ absl::Status MemoryStore::Commit(absl::Span<const core::Change> changes) {
 absl::Status MemoryStore::Idle() { return absl::OkStatus(); }
 
 absl::Status MemoryStore::Check(absl::Span<const core::Change> changes) const {
-  uint64_t last_job = jobs_.empty() ? 0 : jobs_.rbegin()->first;
-  uint64_t last_sequence = job_by_sequence_.empty() ? 0 : job_by_sequence_.rbegin()->first;
+  uint64_t last_job = last_job_;
+  uint64_t last_sequence = last_sequence_;
   for (const core::Change& change : changes) {
     if (const auto* insert = std::get_if<core::InsertJob>(&change)) {
       if (insert->id <= last_job) return absl::InternalError("a job's number was used again");
@@ -113,6 +113,7 @@ void MemoryStore::Apply(const core::InsertJob& change) {
   job.set_rerun_of(change.rerun_of);
   core::SetTimestamp(change.create_time, job.mutable_create_time());
   jobs_.emplace(change.id, std::move(record));
+  last_job_ = change.id;
 }
 
 void MemoryStore::Apply(const core::UpdateJob& change) {
@@ -160,6 +161,7 @@ void MemoryStore::Apply(const core::PutRun& change) {
 void MemoryStore::Apply(const core::AppendTransition& change) {
   jobs_.at(change.job).transitions.push_back(change.transition);
   job_by_sequence_.emplace(change.transition.sequence(), change.job);
+  last_sequence_ = change.transition.sequence();
 }
 
 void MemoryStore::Apply(const core::PutCluster& change) { clusters_[change.name] = change; }
@@ -168,12 +170,24 @@ void MemoryStore::Apply(const core::AdvanceCluster& change) {
   clusters_.at(change.name).acked_event_sequence = change.acked_event_sequence;
 }
 
+void MemoryStore::Apply(const core::RemoveCluster& change) { clusters_.erase(change.name); }
+
 void MemoryStore::Apply(const core::PutBrokerEpoch& change) { broker_epoch_ = change.epoch; }
+
+void MemoryStore::Apply(const core::DeleteJob& change) {
+  const auto found = jobs_.find(change.id);
+  if (found == jobs_.end()) return;  // it was named twice
+  for (const v1::Transition& step : found->second.transitions) {
+    job_by_sequence_.erase(step.sequence());
+  }
+  jobs_.erase(found);
+}
 
 absl::StatusOr<const MemoryStore::Record*> MemoryStore::Find(const Scope& scope,
                                                              uint64_t id) const {
   auto it = jobs_.find(id);
-  if (it == jobs_.end() || !Sees(scope, it->second)) return NoSuchJob(id);
+  if (it == jobs_.end()) return NotThere(id, last_job_);
+  if (!Sees(scope, it->second)) return NoSuchJob(id);
   return &it->second;
 }
 
@@ -303,9 +317,30 @@ absl::StatusOr<std::vector<JobTransition>> MemoryStore::ListTransitions(
   return out;
 }
 
+absl::StatusOr<std::vector<uint64_t>> MemoryStore::ListEnded(absl::Time before,
+                                                             int max_rows) const {
+  std::lock_guard lock(mutex_);
+  std::vector<std::pair<absl::Time, const Record*>> ended;
+  for (const auto& [id, record] : jobs_) {
+    if (!HasEnded(record.job) || !record.open_runs.empty()) continue;
+    const absl::Time end = core::ToTime(record.job.end_time());
+    if (end < before) ended.emplace_back(end, &record);
+  }
+  std::stable_sort(ended.begin(), ended.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<uint64_t> jobs;
+  size_t rows = 0;
+  for (const auto& [end, record] : ended) {
+    rows += 3 + record->transitions.size() + record->runs.size();
+    if (rows > static_cast<size_t>(max_rows) && !jobs.empty()) break;
+    jobs.push_back(record->job.id());
+  }
+  return jobs;
+}
+
 absl::StatusOr<uint64_t> MemoryStore::LastSequence() const {
   std::lock_guard lock(mutex_);
-  return job_by_sequence_.empty() ? 0 : job_by_sequence_.rbegin()->first;
+  return last_sequence_;
 }
 
 absl::StatusOr<std::vector<StoredSpec>> MemoryStore::GetSpecs(

@@ -35,6 +35,7 @@ class MemoryStore : public Store {
                                                              absl::Span<const uint64_t> jobs,
                                                              uint64_t after_sequence,
                                                              int limit) const override;
+  absl::StatusOr<std::vector<uint64_t>> ListEnded(absl::Time before, int max_rows) const override;
   absl::StatusOr<uint64_t> LastSequence() const override;
   absl::StatusOr<std::vector<StoredSpec>> GetSpecs(const Scope& scope,
                                                    absl::Span<const uint64_t> ids) const override;
@@ -65,7 +66,9 @@ class MemoryStore : public Store {
   void Apply(const core::AppendTransition& change);
   void Apply(const core::PutCluster& change);
   void Apply(const core::AdvanceCluster& change);
+  void Apply(const core::RemoveCluster& change);
   void Apply(const core::PutBrokerEpoch& change);
+  void Apply(const core::DeleteJob& change);
 
   absl::StatusOr<const Record*> Find(const Scope& scope, uint64_t id) const;
   static bool Sees(const Scope& scope, const Record& record);
@@ -77,6 +80,8 @@ class MemoryStore : public Store {
   mutable std::mutex mutex_;  // guards all below
   absl::Status failure_;
   uint64_t broker_epoch_ = 0;
+  uint64_t last_job_ = 0;  // the highest numbers that were ever there
+  uint64_t last_sequence_ = 0;
   std::map<uint64_t, Record> jobs_;
   std::map<uint64_t, uint64_t> job_by_sequence_;  // of each transition
   std::map<std::string, core::PutCluster> clusters_;

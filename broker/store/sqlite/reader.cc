@@ -35,7 +35,7 @@ absl::StatusOr<std::unique_ptr<Reader>> Reader::Open(const std::string& path,
 
 absl::Status Reader::Prepare() {
   const std::string job = fmt::format("SELECT {} FROM job j WHERE j.id = ?", kJobColumns);
-  const std::pair<Statement*, std::string_view> all[] = {
+  const std::pair<Statement*, std::string> all[] = {
       {&begin_, "BEGIN"},
       {&end_, "COMMIT"},
       {&job_, job},
@@ -60,7 +60,16 @@ absl::Status Reader::Prepare() {
       {&latest_steps_,
        "SELECT transition FROM transition INDEXED BY transition_by_job"
        " WHERE job = ? ORDER BY sequence DESC LIMIT ?"},
-      {&last_sequence_, "SELECT ifnull(max(sequence), 0) FROM transition"},
+      {&last_numbers_,
+       "SELECT max(last_job, ifnull((SELECT max(id) FROM job), 0)),"
+       " max(last_sequence, ifnull((SELECT max(sequence) FROM transition), 0)) FROM broker"},
+      // Each step is a transition; labels are few.
+      {&ended_,
+       fmt::format("SELECT j.id, 3 + j.job_sequence + j.runs FROM job j INDEXED BY job_by_end"
+                   " WHERE j.end_time < ? AND NOT EXISTS (SELECT 1 FROM run r WHERE r.open = 1"
+                   " AND r.id >= j.id << {0} AND r.id < (j.id + 1) << {0})"
+                   " ORDER BY j.end_time LIMIT ?",
+                   kRunBits)},
   };
   for (const auto& [statement, sql] : all) {
     absl::StatusOr<Statement> prepared = database_->Prepare(sql);
@@ -89,11 +98,18 @@ absl::Status Reader::ParseSpec(std::string_view bytes, v1::JobSpec* spec) const 
   return status;
 }
 
+absl::Status Reader::NotHere(uint64_t id) {
+  ScopedReset reset(&last_numbers_);
+  absl::StatusOr<bool> row = last_numbers_.Start().Step();
+  if (!row.ok()) return row.status();
+  return NotThere(id, static_cast<uint64_t>(last_numbers_.Int(0)));
+}
+
 absl::Status Reader::ReadJob(const Scope& scope, uint64_t id, v1::Job* job, uint32_t* runs) {
   ScopedReset reset(&job_);
   absl::StatusOr<bool> row = job_.Start().Bind(id).Step();
   if (!row.ok()) return row.status();
-  if (!*row) return NoSuchJob(id);
+  if (!*row) return NotHere(id);
   ReadJobRow(job_, job, runs);
   if (!scope.Contains(job->project(), job->user())) return NoSuchJob(id);
   return absl::OkStatus();
@@ -143,7 +159,7 @@ absl::Status Reader::ReadSpec(uint64_t id, v1::JobSpec* spec) {
   ScopedReset reset(&spec_);
   absl::StatusOr<bool> row = spec_.Start().Bind(id).Step();
   if (!row.ok()) return row.status();
-  if (!*row) return NoSuchJob(id);
+  if (!*row) return NotHere(id);
   return ParseSpec(spec_.Blob(0), spec);
 }
 
@@ -208,9 +224,8 @@ absl::StatusOr<std::vector<StoredSpec>> Reader::GetSpecs(const Scope& scope,
     ScopedReset reset(&spec_and_user_);
     absl::StatusOr<bool> row = spec_and_user_.Start().Bind(id).Step();
     if (!row.ok()) return row.status();
-    if (!*row || !scope.Contains(spec_and_user_.Text(2), spec_and_user_.Text(1))) {
-      return NoSuchJob(id);
-    }
+    if (!*row) return NotHere(id);
+    if (!scope.Contains(spec_and_user_.Text(2), spec_and_user_.Text(1))) return NoSuchJob(id);
     if (absl::Status status = ParseSpec(spec_and_user_.Blob(0), &stored.spec); !status.ok()) {
       return status;
     }
@@ -224,10 +239,10 @@ absl::StatusOr<std::vector<StoredSpec>> Reader::GetSpecs(const Scope& scope,
 }
 
 absl::StatusOr<uint64_t> Reader::LastSequence() {
-  ScopedReset reset(&last_sequence_);
-  absl::StatusOr<bool> row = last_sequence_.Start().Step();
+  ScopedReset reset(&last_numbers_);
+  absl::StatusOr<bool> row = last_numbers_.Start().Step();
   if (!row.ok()) return row.status();
-  return static_cast<uint64_t>(last_sequence_.Int(0));
+  return static_cast<uint64_t>(last_numbers_.Int(1));
 }
 
 absl::StatusOr<std::vector<JobTransition>> Reader::ListTransitions(const Scope& scope,

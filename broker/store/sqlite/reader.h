@@ -33,6 +33,7 @@ class Reader {
   absl::StatusOr<std::vector<JobTransition>> ListTransitions(const Scope& scope,
                                                              absl::Span<const uint64_t> jobs,
                                                              uint64_t after_sequence, int limit);
+  absl::StatusOr<std::vector<uint64_t>> ListEnded(absl::Time before, int max_rows);
   absl::StatusOr<uint64_t> LastSequence();
   absl::StatusOr<std::vector<StoredSpec>> GetSpecs(const Scope& scope,
                                                    absl::Span<const uint64_t> ids);
@@ -59,6 +60,8 @@ class Reader {
   absl::Status Prepare();
   // A statement of ListJobs; holds until the next call.
   absl::StatusOr<Statement*> Prepared(const std::string& sql);
+  // Why the job is not there; or an error.
+  absl::Status NotHere(uint64_t id);
   // NOT_FOUND: no such job in the scope.
   absl::Status ReadJob(const Scope& scope, uint64_t id, v1::Job* job, uint32_t* runs);
   // And what the job shows of it.
@@ -97,7 +100,7 @@ class Reader {
   Statement begin_, end_;
   Statement job_, run_, runs_, spec_, spec_and_user_, request_;
   Statement blocks_, blocks_upwards_;
-  Statement transitions_, transition_, sequences_, latest_steps_, last_sequence_;
+  Statement transitions_, transition_, sequences_, latest_steps_, last_numbers_, ended_;
   std::map<std::string, Statement> lists_;  // by their SQL
 };
 

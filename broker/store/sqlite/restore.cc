@@ -54,8 +54,10 @@ class Restorer {
  private:
   absl::Status ReadBroker() {
     return ForEachRow(database_,
-                      "SELECT instance, epoch, (SELECT ifnull(max(id), 0) + 1 FROM job),"
-                      " (SELECT ifnull(max(sequence), 0) + 1 FROM transition) FROM broker",
+                      "SELECT instance, epoch,"
+                      " max(last_job, ifnull((SELECT max(id) FROM job), 0)) + 1,"
+                      " max(last_sequence, ifnull((SELECT max(sequence) FROM transition), 0)) + 1"
+                      " FROM broker",
                       [this](const Statement& row) {
                         out_.instance = row.Text(0);
                         out_.broker_epoch = row.Int(1);

@@ -131,6 +131,12 @@ CREATE INDEX job_by_failure ON job (failure_class) WHERE failure_class IS NOT NU
 CREATE INDEX job_by_exit_code ON job (exit_code) WHERE exit_code <> 0;
 )sql";
 
+// Ended jobs are deleted, and their numbers stay used.
+constexpr std::string_view kVersion6 = R"sql(
+ALTER TABLE broker ADD COLUMN last_job INTEGER NOT NULL DEFAULT 0;       -- that was there as one was deleted
+ALTER TABLE broker ADD COLUMN last_sequence INTEGER NOT NULL DEFAULT 0;  -- likewise
+)sql";
+
 // What brings a file to the next version: SQL, then what takes code.
 struct Step {
   std::string_view sql;
@@ -138,8 +144,8 @@ struct Step {
 };
 
 // The step to version n + 1 is at n. Steps are never changed once released; new ones are added.
-constexpr Step kSteps[] = {
-    {kVersion1}, {kVersion2}, {"", RenewFingerprints}, {kVersion4}, {"", TakeOverReasons}};
+constexpr Step kSteps[] = {{kVersion1}, {kVersion2},           {"", RenewFingerprints},
+                           {kVersion4}, {"", TakeOverReasons}, {kVersion6}};
 static_assert(std::size(kSteps) == kSchemaVersion);
 
 std::string RandomInstance() {

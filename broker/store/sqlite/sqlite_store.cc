@@ -80,6 +80,11 @@ absl::StatusOr<std::vector<JobTransition>> SqliteStore::ListTransitions(
       [&](Reader& reader) { return reader.ListTransitions(scope, jobs, after_sequence, limit); });
 }
 
+absl::StatusOr<std::vector<uint64_t>> SqliteStore::ListEnded(absl::Time before,
+                                                             int max_rows) const {
+  return parts_->readers->With([&](Reader& reader) { return reader.ListEnded(before, max_rows); });
+}
+
 absl::StatusOr<uint64_t> SqliteStore::LastSequence() const {
   return parts_->readers->With([](Reader& reader) { return reader.LastSequence(); });
 }

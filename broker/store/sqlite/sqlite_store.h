@@ -51,6 +51,7 @@ class SqliteStore : public Store {
                                                              absl::Span<const uint64_t> jobs,
                                                              uint64_t after_sequence,
                                                              int limit) const override;
+  absl::StatusOr<std::vector<uint64_t>> ListEnded(absl::Time before, int max_rows) const override;
   absl::StatusOr<uint64_t> LastSequence() const override;
   absl::StatusOr<std::vector<StoredSpec>> GetSpecs(const Scope& scope,
                                                    absl::Span<const uint64_t> ids) const override;

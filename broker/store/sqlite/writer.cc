@@ -116,7 +116,19 @@ absl::Status Writer::Prepare() {
        " acked_event_sequence, agent_epoch, max_active_runs, last_seen)"
        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"},
       {&advance_cluster_, "UPDATE cluster SET acked_event_sequence = ? WHERE name = ?"},
+      {&remove_cluster_, "DELETE FROM cluster WHERE name = ?"},
       {&put_epoch_, "UPDATE broker SET epoch = ?"},
+      {&keep_numbers_,
+       "UPDATE broker SET last_job = max(last_job, ifnull((SELECT max(id) FROM job), 0)),"
+       " last_sequence = max(last_sequence, ifnull((SELECT max(sequence) FROM transition), 0))"},
+      {&delete_job_, "DELETE FROM job WHERE id = ?"},
+      {&delete_spec_, "DELETE FROM job_spec WHERE id = ?"},
+      {&delete_request_, "DELETE FROM request WHERE job = ?"},
+      {&delete_runs_, "DELETE FROM run WHERE id >= ? AND id < ?"},
+      {&delete_transitions_, "DELETE FROM transition WHERE job = ?"},
+      {&drop_block_,
+       "DELETE FROM job_block WHERE block = ?1 AND NOT EXISTS"
+       " (SELECT 1 FROM job WHERE id >= ?2 AND id < ?3)"},
   };
   for (const auto& [statement, sql] : all) {
     absl::StatusOr<Statement> prepared = database_->Prepare(sql);
@@ -145,7 +157,8 @@ absl::Status Writer::ApplyAll(absl::Span<const core::Change> changes) {
     absl::Status status = std::visit([this](const auto& typed) { return Apply(typed); }, change);
     if (!status.ok()) return status;
   }
-  return PutBlocks();
+  absl::Status status = PutBlocks();
+  return status.ok() ? DropBlocks() : status;
 }
 
 absl::Status Writer::Apply(const core::InsertJob& change) {
@@ -247,6 +260,10 @@ absl::Status Writer::Apply(const core::AdvanceCluster& change) {
       .Bind(change.acked_event_sequence)
       .Bind(std::string_view(change.name))
       .Run();
+}
+
+absl::Status Writer::Apply(const core::RemoveCluster& change) {
+  return remove_cluster_.Start().Bind(std::string_view(change.name)).Run();
 }
 
 absl::Status Writer::Apply(const core::PutBrokerEpoch& change) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "absl/status/status.h"
@@ -45,7 +46,9 @@ class Writer {
   absl::Status Apply(const core::AppendTransition& change);
   absl::Status Apply(const core::PutCluster& change);
   absl::Status Apply(const core::AdvanceCluster& change);
+  absl::Status Apply(const core::RemoveCluster& change);
   absl::Status Apply(const core::PutBrokerEpoch& change);
+  absl::Status Apply(const core::DeleteJob& change);
   // Of what the run tells, what the columns of its job have, if it is the latest one.
   absl::Status PutOutcome(uint64_t job, const v1::Run& run);
   absl::Status InsertLabels(uint64_t job,
@@ -56,6 +59,7 @@ class Writer {
   // Writes priority and labels of `job` into its spec as well.
   absl::Status EditSpec(const v1::Job& job);
   absl::Status PutBlocks();
+  absl::Status DropBlocks();
   absl::Status CheckpointIfDue();
   absl::Status Checkpoint(int mode);
   int64_t wal_bytes() const;
@@ -66,6 +70,7 @@ class Writer {
   int64_t wal_pages_ = 0;  // after the last commit
   int64_t restart_at_bytes_;          // how long the WAL may be until a commit waits for readers
   std::map<uint64_t, Times> blocks_;  // of the jobs inserted by the current commit
+  std::set<uint64_t> thinned_;        // blocks of the jobs deleted by it
   std::string buffer_;
 
   Statement begin_, commit_;
@@ -73,7 +78,9 @@ class Writer {
   Statement update_job_, update_cluster_of_job_;
   Statement edit_job_, labels_, delete_label_, spec_, update_spec_;
   Statement put_run_, put_outcome_, append_transition_;
-  Statement put_cluster_, advance_cluster_, put_epoch_;
+  Statement put_cluster_, advance_cluster_, remove_cluster_, put_epoch_;
+  Statement keep_numbers_, delete_job_, delete_spec_, delete_request_, delete_runs_;
+  Statement delete_transitions_, drop_block_;
 };
 
 }  // namespace muster::store

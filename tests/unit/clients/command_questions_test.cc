@@ -54,6 +54,29 @@ TEST_F(CommandTest, CheckShowsEachLineWithItsRemedyAndFailsIfOneDoes) {
   EXPECT_EQ(Run({"check"}).code, 2);
 }
 
+TEST_F(CommandTest, ForgetAsksTheBrokerAndSaysWhyNot) {
+  std::string name;
+  broker_.forget_cluster =
+      [&](const v1::ForgetClusterRequest& request) -> absl::StatusOr<v1::ForgetClusterResponse> {
+    name = request.name();
+    if (name == "busy") {
+      return contract::Error(absl::StatusCode::kFailedPrecondition, "CLUSTER_HAS_RUNS",
+                             "cluster \"busy\" has 2 runs that have not ended");
+    }
+    return v1::ForgetClusterResponse();
+  };
+  const Outcome forgotten = Run({"forget", "lab"});
+  EXPECT_EQ(forgotten.code, 0) << forgotten.err;
+  EXPECT_EQ(name, "lab");
+  EXPECT_THAT(forgotten.err, HasSubstr("cluster lab is forgotten"));
+  EXPECT_EQ(Run({"forget", "-q", "lab"}).out, "lab\n");
+  EXPECT_EQ(Run({"forget", "-o", "json", "lab"}).out, "{}\n");
+  const Outcome busy = Run({"forget", "busy"});
+  EXPECT_NE(busy.code, 0);
+  EXPECT_THAT(busy.err, HasSubstr("has 2 runs that have not ended"));
+  EXPECT_EQ(Run({"forget"}).code, 2);
+}
+
 TEST_F(CommandTest, AClusterIsShownAsItsAgentSeesItNow) {
   broker_.describe_cluster =
       [](const v1::DescribeClusterRequest& request) -> absl::StatusOr<v1::DescribeClusterResponse> {

@@ -78,21 +78,15 @@ TEST_F(CommandTest, ALimitIsSaidAsItWasUnderstood) {
 }
 
 TEST_F(CommandTest, EachVerbHelpsWithItsOptionsAndAnExample) {
-  const std::pair<const char*, const char*> verbs[] = {{"submit", "--request-id"},
-                                                       {"run", "--gpus"},
-                                                       {"list", "--state"},
-                                                       {"show", "ID"},
-                                                       {"cancel", "--reason"},
-                                                       {"logs", "--rank"},
-                                                       {"events", "--since"},
-                                                       {"wait", "--timeout"},
-                                                       {"clusters", "NAME"},
-                                                       {"check", "NAME"},
-                                                       {"hold", "--reason"},
-                                                       {"release", "--reason"},
-                                                       {"why", "ID"},
-                                                       {"plan", "--gpus"},
-                                                       {"version", "--broker"}};
+  const std::pair<const char*, const char*> verbs[] = {
+      {"submit", "--request-id"}, {"run", "--gpus"},
+      {"list", "--state"},        {"show", "ID"},
+      {"cancel", "--reason"},     {"logs", "--rank"},
+      {"events", "--since"},      {"wait", "--timeout"},
+      {"clusters", "NAME"},       {"check", "NAME"},
+      {"forget", "NAME"},         {"hold", "--reason"},
+      {"release", "--reason"},    {"why", "ID"},
+      {"plan", "--gpus"},         {"version", "--broker"}};
   for (const auto& [verb, option] : verbs) {
     const Outcome outcome = RunCommand("", {verb, "--help"});
     EXPECT_EQ(outcome.code, 0) << verb;

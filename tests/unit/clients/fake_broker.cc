@@ -120,6 +120,10 @@ class ClustersService final : public v1::ClustersService::Service {
                           v1::GetClusterResponse* out) override {
     return Unary(hooks_.get_cluster, *in, out);
   }
+  grpc::Status ForgetCluster(grpc::ServerContext*, const v1::ForgetClusterRequest* in,
+                             v1::ForgetClusterResponse* out) override {
+    return Unary(hooks_.forget_cluster, *in, out);
+  }
   grpc::Status CheckCluster(grpc::ServerContext*, const v1::CheckClusterRequest* in,
                             v1::CheckClusterResponse* out) override {
     return Unary(hooks_.check_cluster, *in, out);

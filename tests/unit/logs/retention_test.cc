@@ -40,6 +40,21 @@ TEST_F(ArchiveTest, TakesNoBytesForAnExpiredJobButItsEnd) {
   EXPECT_EQ(Read(LogOf(1, 2)).end, v1::LOG_END_EXPIRED);
 }
 
+TEST_F(ArchiveTest, RemovesTheLogsOfADeletedJobWhetherOrNotTheyHaveEnded) {
+  Open({});
+  Append(LogOf(1), 0, "ended", true);
+  Append(LogOf(1, 2), 0, "never ended");
+  Append(LogOf(2), 0, "other");
+  EXPECT_TRUE(archive_->Remove(1).ok());
+  EXPECT_TRUE(archive_->Remove(1).ok()) << "again, after a crash";
+  EXPECT_TRUE(archive_->Remove(3).ok()) << "it had none";
+  EXPECT_EQ(Read(LogOf(1)).end, v1::LOG_END_EXPIRED);
+  EXPECT_EQ(Read(LogOf(2)).data, "other");
+  EXPECT_FALSE(std::filesystem::exists(directory_ / "logs/0/1"));
+  EXPECT_EQ(archive_->usage().bytes, 5u);
+  EXPECT_EQ(archive_->usage().jobs, 1u);
+}
+
 TEST_F(ArchiveTest, KeepsLogsThatHaveNotEnded) {
   Open({.retention = absl::Hours(1), .max_total_bytes = 1});
   Append(LogOf(1), 0, "running");

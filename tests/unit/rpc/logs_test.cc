@@ -319,6 +319,33 @@ TEST_F(ShortGraceTest, AFollowerIsToldAfterTheGraceThatTheRestDidNotCome) {
   EXPECT_EQ(text.end, v1::LOG_END_INCOMPLETE);
 }
 
+class ShortRetentionTest : public LogsTest {
+ protected:
+  ShortRetentionTest()
+      : LogsTest([](BrokerOptions& options) {
+          options.job_retention = absl::Nanoseconds(1);
+          options.core.request_memory = absl::Nanoseconds(1);
+        }) {}
+};
+
+TEST_F(ShortRetentionTest, TheLogsOfADeletedJobGoWithIt) {
+  pusher.Push(run_key, 0, "hello\n", true);
+  agent.AwaitAck(agent.Report(run_key, v1::RUN_STATE_SUCCEEDED, /*logs_complete=*/true));
+  const auto logs = broker.directory() / "logs/0" / std::to_string(job);
+  EXPECT_TRUE(std::filesystem::exists(logs));
+  v1::GetJobRequest request;
+  request.set_job_id(job);
+  v1::GetJobResponse response;
+  const absl::Time patience = absl::Now() + absl::Seconds(60);
+  grpc::Status status;
+  do {
+    broker.broker().Housekeep();
+    status = broker.jobs().GetJob(Call().get(), request, &response);
+  } while (status.ok() && absl::Now() < patience);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_FALSE(std::filesystem::exists(logs));
+}
+
 TEST_F(LogsTest, AGapIsAnsweredWithWhereToGoOn) {
   pusher.Push(run_key, 0, "abc");
   const agent::v1::PushResponse answer = pusher.Push(run_key, 100, "xyz");

@@ -129,7 +129,9 @@ TEST_F(SqliteTest, ARunOfVersion4KeepsWhyItWaitsUntilItsAgentSaysItAnew) {
   changes.push_back(Update(250, v1::JOB_STATE_PENDING, 1, "here"));
   EXPECT_OK(store->Commit(changes));
   store.reset();
-  Execute("PRAGMA user_version = 4");
+  Execute(
+      "ALTER TABLE broker DROP COLUMN last_job; ALTER TABLE broker DROP COLUMN last_sequence;"
+      "PRAGMA user_version = 4");
   store = MustOpen();
   ASSERT_NE(store, nullptr);
   for (const uint64_t id : {1, 250}) {

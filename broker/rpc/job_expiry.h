@@ -1,0 +1,64 @@
+// Deletes the jobs that ended long ago, with their logs.
+//
+// It works in slices of bounded size on the archive's workers: it reads in the store which jobs are
+// to go, removes their logs, and then has the core delete them. A process that ends between the two
+// finds the jobs again. Begin belongs to the main thread.
+#ifndef MUSTER_BROKER_RPC_JOB_EXPIRY_H_
+#define MUSTER_BROKER_RPC_JOB_EXPIRY_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "broker/engine/effects.h"
+#include "broker/logs/archive.h"
+#include "broker/rpc/worker_pool.h"
+#include "broker/store/store.h"
+
+namespace muster::broker {
+
+class JobExpiry {
+ public:
+  struct Options {
+    // How long jobs are kept after their end; zero: for ever.
+    absl::Duration retention = absl::Hours(24 * 90);
+    // How long their request ids are remembered: no job goes before its request id does, for a
+    // repeat is answered with its number.
+    absl::Duration request_memory = absl::Hours(24);
+  };
+  using DeleteJobs = std::function<void(std::vector<uint64_t> jobs, StatusDone done)>;
+
+  // `delete_jobs`: of the engine.
+  JobExpiry(Options options, const store::Store* store, logs::Archive* archive, WorkerPool* workers,
+            std::function<absl::Time()> now, DeleteJobs delete_jobs);
+
+  // Begins a pass if none is under way.
+  void Begin();
+
+ private:
+  void Post();
+  void Step();
+  // The jobs of the next slice, whose logs are gone.
+  absl::StatusOr<std::vector<uint64_t>> RemoveSomeLogs();
+  void End(const absl::Status& status);
+
+  const Options options_;
+  const store::Store* const store_;
+  logs::Archive* const archive_;
+  WorkerPool* const workers_;
+  const std::function<absl::Time()> now_;
+  const DeleteJobs delete_jobs_;
+
+  std::atomic<bool> is_running_ = false;
+  // Of the pass that runs; while none does, of Begin.
+  absl::Time before_;  // jobs that ended earlier go
+  uint64_t deleted_ = 0;
+};
+
+}  // namespace muster::broker
+
+#endif  // MUSTER_BROKER_RPC_JOB_EXPIRY_H_

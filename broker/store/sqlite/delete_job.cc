@@ -1,0 +1,36 @@
+// Writer: the end of a job.
+#include "broker/store/sqlite/schema.h"
+#include "broker/store/sqlite/writer.h"
+
+namespace muster::store {
+
+absl::Status Writer::Apply(const core::DeleteJob& change) {
+  const uint64_t id = change.id;
+  // Once in a commit is enough: what it inserts from here on is numbered higher.
+  absl::Status status = thinned_.empty() ? keep_numbers_.Start().Run() : absl::OkStatus();
+  if (status.ok()) status = RemoveLabels(id);
+  if (absl::IsNotFound(status)) return absl::OkStatus();  // it was named twice
+  if (status.ok()) status = delete_transitions_.Start().Bind(id).Run();
+  if (status.ok())
+    status = delete_runs_.Start().Bind(RunRowId(id, 0)).Bind(RunRowId(id + 1, 0)).Run();
+  if (status.ok()) status = delete_request_.Start().Bind(id).Run();
+  if (status.ok()) status = delete_spec_.Start().Bind(id).Run();
+  if (status.ok()) status = delete_job_.Start().Bind(id).Run();
+  thinned_.insert(id / kBlockJobs);
+  return status;
+}
+
+absl::Status Writer::DropBlocks() {
+  for (const uint64_t block : thinned_) {
+    absl::Status status = drop_block_.Start()
+                              .Bind(block)
+                              .Bind(block * kBlockJobs)
+                              .Bind((block + 1) * kBlockJobs)
+                              .Run();
+    if (!status.ok()) return status;
+  }
+  thinned_.clear();
+  return absl::OkStatus();
+}
+
+}  // namespace muster::store
