@@ -1,5 +1,5 @@
-// What an agent may say of a run: history is kept as long as its job, and every answer that shows a run must
-// fit into one message, whatever an agent, its scheduler or a node's clock made up.
+// What an agent may say of a run: history is kept as long as its job, and every answer that shows a
+// run must fit into one message, whatever an agent, its scheduler or a node's clock made up.
 //
 // Pure functions, for any thread.
 #ifndef MUSTER_BROKER_CORE_EVENT_BOUNDS_H_

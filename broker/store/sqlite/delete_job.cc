@@ -10,14 +10,24 @@ absl::Status Writer::Apply(const core::DeleteJob& change) {
   absl::Status status = thinned_.empty() ? keep_numbers_.Start().Run() : absl::OkStatus();
   if (status.ok()) status = RemoveLabels(id);
   if (absl::IsNotFound(status)) return absl::OkStatus();  // it was named twice
+  if (!status.ok()) return status;
+  const absl::StatusOr<int64_t> spec = ReadSpecOf(id);
+  status = spec.status();
   if (status.ok()) status = delete_transitions_.Start().Bind(id).Run();
   if (status.ok())
     status = delete_runs_.Start().Bind(RunRowId(id, 0)).Bind(RunRowId(id + 1, 0)).Run();
   if (status.ok()) status = delete_request_.Start().Bind(id).Run();
-  if (status.ok()) status = delete_spec_.Start().Bind(id).Run();
   if (status.ok()) status = delete_job_.Start().Bind(id).Run();
+  if (status.ok()) status = specs_.DropIfUnused(*spec);
   thinned_.insert(id / kBlockJobs);
   return status;
+}
+
+absl::StatusOr<int64_t> Writer::ReadSpecOf(uint64_t job) {
+  ScopedReset reset(&spec_of_job_);
+  absl::StatusOr<bool> row = spec_of_job_.Start().Bind(job).Step();
+  if (!row.ok()) return row.status();
+  return *row ? spec_of_job_.Int(0) : 0;
 }
 
 absl::Status Writer::DropBlocks() {

@@ -42,24 +42,6 @@ absl::Status Writer::RemoveLabels(uint64_t job) {
   return absl::OkStatus();
 }
 
-absl::Status Writer::EditSpec(const v1::Job& job) {
-  v1::JobSpec spec;
-  {
-    ScopedReset reset(&spec_);
-    absl::StatusOr<bool> row = spec_.Start().Bind(job.id()).Step();
-    if (!row.ok()) return row.status();
-    if (!*row) return NoSuchJob(job.id());
-    const std::string_view bytes = spec_.Blob(0);
-    if (!spec.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-      return database_->ToStatus(SQLITE_CORRUPT, "read the spec of a job");
-    }
-  }
-  spec.set_priority(job.priority());
-  *spec.mutable_labels() = job.labels();
-  spec.SerializeToString(&buffer_);
-  return update_spec_.Start().BindBlob(buffer_).Bind(job.id()).Run();
-}
-
 absl::Status Writer::Apply(const core::EditJob& change) {
   v1::Job job;
   job.set_id(change.id);
@@ -67,7 +49,6 @@ absl::Status Writer::Apply(const core::EditJob& change) {
   for (const auto& [key, value] : change.labels) (*job.mutable_labels())[key] = value;
   absl::Status status = RemoveLabels(change.id);
   if (status.ok()) status = InsertLabels(change.id, job.labels());
-  if (status.ok()) status = EditSpec(job);
   if (!status.ok()) return status;
   edit_job_.Start().Bind(change.priority);
   BindLabels(job.labels(), edit_job_);

@@ -281,7 +281,7 @@ absl::Status Reader::TakeRows(Statement& rows, Walk::Skip skip, Listing* listing
 
 absl::Status Reader::AddToPage(v1::Job job, uint32_t runs, Listing* listing) {
   absl::Status status;
-  if (listing->query.include_spec) status = ReadSpec(job.id(), job.mutable_spec());
+  if (listing->query.include_spec) status = ReadSpec(&job);
   if (status.ok()) status = ReadLatestRun(runs, &job);
   if (!status.ok()) return status;
   listing->bytes += job.ByteSizeLong();

@@ -13,6 +13,7 @@
 #include "broker/store/sqlite/functions.h"
 #include "broker/store/sqlite/job_row.h"
 #include "broker/store/sqlite/schema.h"
+#include "broker/store/sqlite/spec_table.h"
 
 namespace muster::store {
 
@@ -41,9 +42,7 @@ absl::Status Reader::Prepare() {
       {&job_, job},
       {&run_, "SELECT run FROM run WHERE id = ?"},
       {&runs_, "SELECT run FROM run WHERE id >= ? AND id < ? ORDER BY id"},
-      {&spec_, "SELECT spec FROM job_spec WHERE id = ?"},
-      {&spec_and_user_,
-       "SELECT s.spec, j.user, j.project FROM job_spec s JOIN job j USING (id) WHERE id = ?"},
+      {&spec_, "SELECT s.spec FROM job j JOIN spec s ON s.id = j.spec WHERE j.id = ?"},
       {&blocks_,
        "SELECT block FROM job_block WHERE block >= ? AND block <= ? AND last_create_time >= ?"
        " AND first_create_time <= ? ORDER BY block DESC LIMIT ?"},
@@ -89,13 +88,6 @@ template <typename Message>
 absl::Status Reader::Parse(std::string_view bytes, Message* out) const {
   if (out->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return absl::OkStatus();
   return database_->ToStatus(SQLITE_CORRUPT, fmt::format("read a {}", out->GetTypeName()));
-}
-
-absl::Status Reader::ParseSpec(std::string_view bytes, v1::JobSpec* spec) const {
-  absl::Status status = Parse(bytes, spec);
-  // Nobody would take a spec with fields of an older release that this one does not know.
-  spec->DiscardUnknownFields();
-  return status;
 }
 
 absl::Status Reader::NotHere(uint64_t id) {
@@ -155,12 +147,14 @@ absl::Status Reader::ReadRuns(uint64_t id, google::protobuf::RepeatedPtrField<v1
   }
 }
 
-absl::Status Reader::ReadSpec(uint64_t id, v1::JobSpec* spec) {
+absl::Status Reader::ReadSpec(v1::Job* job) {
   ScopedReset reset(&spec_);
-  absl::StatusOr<bool> row = spec_.Start().Bind(id).Step();
+  absl::StatusOr<bool> row = spec_.Start().Bind(job->id()).Step();
   if (!row.ok()) return row.status();
-  if (!*row) return NotHere(id);
-  return ParseSpec(spec_.Blob(0), spec);
+  if (!*row) return database_->ToStatus(SQLITE_CORRUPT, "find the spec of a job");
+  absl::Status status = Parse(spec_.Blob(0), job->mutable_spec());
+  PutOwnParts(*job, job->mutable_spec());
+  return status;
 }
 
 absl::StatusOr<v1::Job> Reader::GetJob(const Scope& scope, uint64_t id) {
@@ -169,7 +163,7 @@ absl::StatusOr<v1::Job> Reader::GetJob(const Scope& scope, uint64_t id) {
   v1::Job job;
   uint32_t runs = 0;
   absl::Status status = ReadJob(scope, id, &job, &runs);
-  if (status.ok()) status = ReadSpec(id, job.mutable_spec());
+  if (status.ok()) status = ReadSpec(&job);
   if (status.ok()) status = ReadRuns(id, job.mutable_runs());
   if (!status.ok()) return status;
   ShowState(job.runs_size() > 0 ? &job.runs(job.runs_size() - 1) : nullptr, &job);
@@ -221,15 +215,13 @@ absl::StatusOr<std::vector<StoredSpec>> Reader::GetSpecs(const Scope& scope,
   specs.reserve(ids.size());
   for (uint64_t id : ids) {
     StoredSpec& stored = specs.emplace_back();
-    ScopedReset reset(&spec_and_user_);
-    absl::StatusOr<bool> row = spec_and_user_.Start().Bind(id).Step();
-    if (!row.ok()) return row.status();
-    if (!*row) return NotHere(id);
-    if (!scope.Contains(spec_and_user_.Text(2), spec_and_user_.Text(1))) return NoSuchJob(id);
-    if (absl::Status status = ParseSpec(spec_and_user_.Blob(0), &stored.spec); !status.ok()) {
-      return status;
-    }
-    stored.user = spec_and_user_.Text(1);
+    v1::Job job;
+    uint32_t latest = 0;
+    absl::Status status = ReadJob(scope, id, &job, &latest);
+    if (status.ok()) status = ReadSpec(&job);
+    if (!status.ok()) return status;
+    stored.spec = std::move(*job.mutable_spec());
+    stored.user = std::move(*job.mutable_user());
     if (!stored.spec.retry().exclude_failed_nodes()) continue;
     google::protobuf::RepeatedPtrField<v1::Run> runs;
     if (absl::Status status = ReadRuns(id, &runs); !status.ok()) return status;

@@ -68,7 +68,8 @@ class Reader {
   absl::Status ReadLatestRun(uint32_t runs, v1::Job* job);
   absl::Status ReadHold(v1::Job* job);
   absl::Status ReadRuns(uint64_t id, google::protobuf::RepeatedPtrField<v1::Run>* runs);
-  absl::Status ReadSpec(uint64_t id, v1::JobSpec* spec);
+  // Of a job whose row was read.
+  absl::Status ReadSpec(v1::Job* job);
 
   // ---- list_jobs.cc
   // False: an index does not find few enough to sort them.
@@ -92,13 +93,12 @@ class Reader {
                                                            uint64_t after_sequence, int limit);
   template <typename Message>
   absl::Status Parse(std::string_view bytes, Message* out) const;
-  absl::Status ParseSpec(std::string_view bytes, v1::JobSpec* spec) const;
 
   const std::unique_ptr<Database> database_;
   std::string instance_;
 
   Statement begin_, end_;
-  Statement job_, run_, runs_, spec_, spec_and_user_, request_;
+  Statement job_, run_, runs_, spec_, request_;
   Statement blocks_, blocks_upwards_;
   Statement transitions_, transition_, sequences_, latest_steps_, last_numbers_, ended_;
   std::map<std::string, Statement> lists_;  // by their SQL

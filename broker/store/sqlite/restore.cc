@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "broker/store/sqlite/schema.h"
 #include "contract/errors.h"
 #include "contract/states.h"
@@ -87,14 +89,16 @@ class Restorer {
   }
 
   absl::Status ReadLiveJobs() {
+    absl::StatusOr<Statement> select = database_.Prepare("SELECT spec FROM spec WHERE id = ?");
+    if (!select.ok()) return select.status();
+    select_spec_ = *std::move(select);
     for (int state = v1::JobState_MIN; state <= v1::JobState_MAX; ++state) {
       if (contract::IsTerminal(static_cast<v1::JobState>(state))) continue;
       absl::Status status = ForEachRow(
           database_,
-          "SELECT j.id, j.state, j.job_sequence, j.cancel_requested, j.runs, s.spec, j.priority,"
+          "SELECT j.id, j.state, j.job_sequence, j.cancel_requested, j.runs, j.spec, j.priority,"
           " j.start_time, j.project, r.request_id, r.fingerprint, j.hold, j.retry_time"
-          " FROM job j INDEXED BY job_by_state CROSS JOIN job_spec s ON s.id = j.id"
-          " LEFT JOIN request r ON r.job = j.id"
+          " FROM job j INDEXED BY job_by_state LEFT JOIN request r ON r.job = j.id"
           " WHERE j.state = ? ORDER BY j.id",
           [this](const Statement& row) { return ReadLiveJob(row); }, state);
       if (!status.ok()) return status;
@@ -119,10 +123,26 @@ class Restorer {
       out_.requests.push_back({std::string(row.Text(8)), std::string(row.Text(9)),
                                static_cast<core::Fingerprint>(row.Int(10)), job.id, std::nullopt});
     }
+    absl::StatusOr<uint32_t> requirements = RequirementsOf(row.Int(5), std::string(row.Text(8)));
+    if (requirements.ok()) job.requirements = *requirements;
+    return requirements.status();
+  }
+
+  // Each spec is read and understood once, however many jobs of a project have it.
+  absl::StatusOr<uint32_t> RequirementsOf(int64_t spec_row, std::string project) {
+    std::pair<int64_t, std::string> key(spec_row, std::move(project));
+    if (const auto known = by_spec_.find(key); known != by_spec_.end()) return known->second;
+    ScopedReset reset(&select_spec_);
+    absl::StatusOr<bool> found = select_spec_.Start().Bind(spec_row).Step();
+    if (!found.ok()) return found.status();
+    if (!*found) return database_.ToStatus(SQLITE_CORRUPT, "find the spec of a job");
     spec_.Clear();
-    absl::Status status = Parse(database_, "job_spec", row.Blob(5), &spec_);
-    if (status.ok()) job.requirements = requirements_.Add(core::RequirementsOf(spec_));
-    return status;
+    absl::Status status = Parse(database_, "spec", select_spec_.Blob(0), &spec_);
+    if (!status.ok()) return status;
+    spec_.set_project(key.second);
+    const uint32_t index = requirements_.Add(core::RequirementsOf(spec_));
+    by_spec_.emplace(std::move(key), index);
+    return index;
   }
 
   absl::Status ReadRuns() {
@@ -154,6 +174,8 @@ class Restorer {
   const absl::Time requests_since_;
   core::Restored out_;
   core::RequirementsList requirements_;
+  absl::flat_hash_map<std::pair<int64_t, std::string>, uint32_t> by_spec_;  // row, project
+  Statement select_spec_;
   v1::JobSpec spec_;  // kept, so that its parts are allocated once
 };
 

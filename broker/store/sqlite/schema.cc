@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "broker/store/sqlite/functions.h"
+#include "broker/store/sqlite/move_specs.h"
 #include "broker/store/sqlite/old_runs.h"
 #include "broker/store/sqlite/request_step.h"
 #include "contract/errors.h"
@@ -137,15 +138,41 @@ ALTER TABLE broker ADD COLUMN last_job INTEGER NOT NULL DEFAULT 0;       -- that
 ALTER TABLE broker ADD COLUMN last_sequence INTEGER NOT NULL DEFAULT 0;  -- likewise
 )sql";
 
-// What brings a file to the next version: SQL, then what takes code.
+// Each spec once, see spec_table.h. Shapes are made from specs at each start.
+constexpr std::string_view kVersion7 = R"sql(
+CREATE TABLE spec (
+  id INTEGER PRIMARY KEY,
+  digest BLOB NOT NULL,  -- SHA-256 of the next
+  spec BLOB NOT NULL     -- a JobSpec without what the row of its job has
+) STRICT;
+CREATE UNIQUE INDEX spec_by_digest ON spec (digest);
+ALTER TABLE job RENAME COLUMN shape TO spec;
+)sql";
+
+// All specs have moved.
+constexpr std::string_view kVersion8 = R"sql(
+DROP TABLE job_spec;
+DROP TABLE shape;
+CREATE INDEX job_by_spec ON job (spec);
+)sql";
+
+// What brings a file to the next version: first what takes a transaction for each part, until it
+// answers false; then, in one transaction, SQL and what takes code.
 struct Step {
   std::string_view sql;
   absl::Status (*code)(const Database& database) = nullptr;
+  absl::StatusOr<bool> (*part)(const Database& database) = nullptr;
 };
 
 // The step to version n + 1 is at n. Steps are never changed once released; new ones are added.
-constexpr Step kSteps[] = {{kVersion1}, {kVersion2},           {"", RenewFingerprints},
-                           {kVersion4}, {"", TakeOverReasons}, {kVersion6}};
+constexpr Step kSteps[] = {{kVersion1},
+                           {kVersion2},
+                           {"", RenewFingerprints},
+                           {kVersion4},
+                           {"", TakeOverReasons},
+                           {kVersion6},
+                           {kVersion7},
+                           {kVersion8, nullptr, MoveSomeSpecs}};
 static_assert(std::size(kSteps) == kSchemaVersion);
 
 std::string RandomInstance() {
@@ -169,11 +196,29 @@ std::string SqlOfStep(int64_t from) {
   return sql;
 }
 
+// Parts between two checkpoints, which keep the write-ahead log short.
+constexpr int kPartsPerCheckpoint = 16;
+
+absl::Status DoParts(const Database& database, const Step& step) {
+  if (step.part == nullptr) return absl::OkStatus();
+  for (int done = 1;; ++done) {
+    if (absl::Status status = database.Execute("BEGIN IMMEDIATE"); !status.ok()) return status;
+    const absl::StatusOr<bool> more = step.part(database);
+    if (!more.ok()) return more.status();
+    if (absl::Status status = database.Execute("COMMIT"); !status.ok()) return status;
+    if (!*more) return absl::OkStatus();
+    if (done % kPartsPerCheckpoint != 0) continue;
+    const absl::StatusOr<int64_t> is_busy = database.QueryInt("PRAGMA wal_checkpoint(RESTART)");
+    if (!is_busy.ok()) return is_busy.status();
+  }
+}
+
 // One that fails is rolled back as the database is closed.
 absl::Status UpgradeFrom(const Database& database, int64_t version) {
   if (absl::Status status = AddFunctions(database); !status.ok()) return status;
   for (; version < kSchemaVersion; ++version) {
-    absl::Status status = database.Execute(SqlOfStep(version));
+    absl::Status status = DoParts(database, kSteps[version]);
+    if (status.ok()) status = database.Execute(SqlOfStep(version));
     if (status.ok() && kSteps[version].code != nullptr) status = kSteps[version].code(database);
     if (status.ok())
       status = database.Execute(fmt::format("PRAGMA user_version = {}; COMMIT;", version + 1));

@@ -12,7 +12,7 @@ namespace muster::store {
 // In PRAGMA application_id, so that a file of another program is not taken for ours: "MSTR".
 inline constexpr int64_t kApplicationId = 0x4d535452;
 // In PRAGMA user_version.
-inline constexpr int64_t kSchemaVersion = 6;
+inline constexpr int64_t kSchemaVersion = 8;
 
 // A run's row id: its job's number, then its own. A job has less than 65,536 runs.
 inline constexpr int kRunBits = 16;
@@ -25,7 +25,8 @@ inline constexpr uint64_t kBlockJobs = 1024;
 absl::Status CreateSchema(const Database& database);
 // FAILED_PRECONDITION: the file is of a newer release, or not ours.
 absl::Status CheckSchema(const Database& database);
-// Brings a file that CheckSchema takes to kSchemaVersion, each step in one transaction.
+// Brings a file that CheckSchema takes to kSchemaVersion. A step is one transaction, or many that
+// are bounded; one that was interrupted goes on where it was.
 absl::Status Migrate(const Database& database);
 
 }  // namespace muster::store

@@ -84,10 +84,9 @@ absl::Status Writer::Prepare() {
       {&begin_, "BEGIN IMMEDIATE"},
       {&commit_, "COMMIT"},
       {&insert_job_,
-       "INSERT INTO job (id, state, job_sequence, cancel_requested, runs, cluster, shape, priority,"
+       "INSERT INTO job (id, state, job_sequence, cancel_requested, runs, cluster, spec, priority,"
        " create_time, name, project, user, labels, rerun_of)"
-       " VALUES (?, ?, 1, 0, 0, '', 0, ?, ?, ?, ?, ?, ?, nullif(?, 0))"},
-      {&insert_spec_, "INSERT INTO job_spec (id, spec) VALUES (?, ?)"},
+       " VALUES (?, ?, 1, 0, 0, '', ?, ?, ?, ?, ?, ?, ?, nullif(?, 0))"},
       {&insert_request_, "INSERT INTO request (job, request_id, fingerprint) VALUES (?, ?, ?)"},
       {&insert_label_, "INSERT INTO label (key, value, job) VALUES (?, ?, ?)"},
       {&put_block_,
@@ -104,8 +103,6 @@ absl::Status Writer::Prepare() {
       {&edit_job_, "UPDATE job SET priority = ?, labels = ?, job_sequence = ? WHERE id = ?"},
       {&labels_, "SELECT labels FROM job WHERE id = ?"},
       {&delete_label_, "DELETE FROM label WHERE key = ? AND value = ? AND job = ?"},
-      {&spec_, "SELECT spec FROM job_spec WHERE id = ?"},
-      {&update_spec_, "UPDATE job_spec SET spec = ? WHERE id = ?"},
       {&put_outcome_,
        "UPDATE job SET failure_class = ?1, exit_code = ?2 WHERE id = ?3 AND runs = ?4"
        " AND (failure_class IS NOT ?1 OR exit_code IS NOT ?2)"},
@@ -121,8 +118,8 @@ absl::Status Writer::Prepare() {
       {&keep_numbers_,
        "UPDATE broker SET last_job = max(last_job, ifnull((SELECT max(id) FROM job), 0)),"
        " last_sequence = max(last_sequence, ifnull((SELECT max(sequence) FROM transition), 0))"},
+      {&spec_of_job_, "SELECT spec FROM job WHERE id = ?"},
       {&delete_job_, "DELETE FROM job WHERE id = ?"},
-      {&delete_spec_, "DELETE FROM job_spec WHERE id = ?"},
       {&delete_request_, "DELETE FROM request WHERE job = ?"},
       {&delete_runs_, "DELETE FROM run WHERE id >= ? AND id < ?"},
       {&delete_transitions_, "DELETE FROM transition WHERE job = ?"},
@@ -135,7 +132,7 @@ absl::Status Writer::Prepare() {
     if (!prepared.ok()) return prepared.status();
     *statement = *std::move(prepared);
   }
-  return absl::OkStatus();
+  return specs_.Prepare(database_.get());
 }
 
 absl::Status Writer::Commit(absl::Span<const core::Change> changes) {
@@ -164,9 +161,12 @@ absl::Status Writer::ApplyAll(absl::Span<const core::Change> changes) {
 absl::Status Writer::Apply(const core::InsertJob& change) {
   const v1::JobSpec& spec = *change.spec;
   const int64_t create_time = absl::ToUnixMicros(change.create_time);
+  const absl::StatusOr<int64_t> shared = specs_.Put(spec);
+  if (!shared.ok()) return shared.status();
   insert_job_.Start()
       .Bind(change.id)
       .Bind(static_cast<int>(v1::JOB_STATE_QUEUED))
+      .Bind(*shared)
       .Bind(spec.priority())
       .Bind(create_time)
       .Bind(std::string_view(spec.name()))
@@ -174,10 +174,7 @@ absl::Status Writer::Apply(const core::InsertJob& change) {
       .Bind(std::string_view(change.user));
   BindLabels(spec.labels(), insert_job_);
   insert_job_.Bind(change.rerun_of);
-  if (absl::Status status = insert_job_.Run(); !status.ok()) return status;
-
-  spec.SerializeToString(&buffer_);
-  absl::Status status = insert_spec_.Start().Bind(change.id).BindBlob(buffer_).Run();
+  absl::Status status = insert_job_.Run();
   if (status.ok() && !change.request_id.empty()) {
     status = insert_request_.Start()
                  .Bind(change.id)

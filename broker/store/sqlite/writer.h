@@ -13,6 +13,7 @@
 #include "absl/types/span.h"
 #include "broker/core/changes.h"
 #include "broker/store/sqlite/database.h"
+#include "broker/store/sqlite/spec_table.h"
 #include "broker/store/sqlite/sqlite_store.h"
 
 namespace muster::store {
@@ -56,8 +57,8 @@ class Writer {
   absl::Status RemoveLabels(uint64_t job);
   void BindLabels(const google::protobuf::Map<std::string, std::string>& labels,
                   Statement& statement);
-  // Writes priority and labels of `job` into its spec as well.
-  absl::Status EditSpec(const v1::Job& job);
+  // The number of the job's row in table spec; 0: there is no such job.
+  absl::StatusOr<int64_t> ReadSpecOf(uint64_t job);
   absl::Status PutBlocks();
   absl::Status DropBlocks();
   absl::Status CheckpointIfDue();
@@ -72,14 +73,15 @@ class Writer {
   std::map<uint64_t, Times> blocks_;  // of the jobs inserted by the current commit
   std::set<uint64_t> thinned_;        // blocks of the jobs deleted by it
   std::string buffer_;
+  SpecTable specs_;
 
   Statement begin_, commit_;
-  Statement insert_job_, insert_spec_, insert_request_, insert_label_, put_block_;
+  Statement insert_job_, insert_request_, insert_label_, put_block_;
   Statement update_job_, update_cluster_of_job_;
-  Statement edit_job_, labels_, delete_label_, spec_, update_spec_;
+  Statement edit_job_, labels_, delete_label_;
   Statement put_run_, put_outcome_, append_transition_;
   Statement put_cluster_, advance_cluster_, remove_cluster_, put_epoch_;
-  Statement keep_numbers_, delete_job_, delete_spec_, delete_request_, delete_runs_;
+  Statement keep_numbers_, spec_of_job_, delete_job_, delete_request_, delete_runs_;
   Statement delete_transitions_, drop_block_;
 };
 

@@ -24,7 +24,7 @@ BEFORE_ALL = 2**62
 # The rows that a restarted broker reads of jobs that have not ended, without keeping them.
 LIVE_ROWS = """SELECT count(*), sum(j.id + j.state + j.priority + j.job_sequence + j.runs),
                sum(length(j.project) + length(s.spec) + length(r.request_id) + (r.fingerprint & 1))
-               FROM job j JOIN job_spec s ON s.id = j.id LEFT JOIN request r ON r.job = j.id WHERE j.end_time IS NULL"""
+               FROM job j JOIN spec s ON s.id = j.spec LEFT JOIN request r ON r.job = j.id WHERE j.end_time IS NULL"""
 
 
 def _submit(world, jobs, **options):
@@ -81,7 +81,7 @@ def _query(world, sql):
 
 
 def _spec_bytes(world):
-    return _query(world, "SELECT avg(length(spec)) FROM job_spec WHERE id <= 1000")[0]
+    return _query(world, "SELECT avg(length(s.spec)) FROM job j JOIN spec s ON s.id = j.spec WHERE j.id <= 1000")[0]
 
 
 def _lists(world, short):

@@ -27,10 +27,11 @@ class RowWriter {
         commit_(Prepare(database, "COMMIT")),
         job_(Prepare(
             database,
-            "INSERT INTO job (id, state, job_sequence, cancel_requested, runs, cluster, shape,"
+            "INSERT INTO job (id, state, job_sequence, cancel_requested, runs, cluster, spec,"
             " priority, create_time, name, project, user) VALUES"
             " (?, 1, 1, 0, 0, '', 1, 0, ?, ?, 'default', 'bench')")),
-        spec_(Prepare(database, "INSERT INTO job_spec (id, spec) VALUES (?, ?)")),
+        spec_(Prepare(database,
+                      "INSERT OR IGNORE INTO spec (id, digest, spec) VALUES (1, X'00', ?)")),
         request_(Prepare(database,
                          "INSERT INTO request (job, request_id, fingerprint) VALUES (?, ?, ?)")),
         transition_(Prepare(
@@ -38,6 +39,9 @@ class RowWriter {
 
   bool WriteBatch(uint64_t first, int jobs) {
     bool ok = Run(begin_.get());
+    // The jobs differ in their names, which their rows have.
+    BindBytes(spec_.get(), 1, SampleSpec(first).SerializeAsString());
+    ok = ok && Run(spec_.get());
     for (uint64_t id = first; id < first + jobs; ++id) ok = ok && WriteJob(id);
     return ok && Run(commit_.get());
   }
@@ -62,8 +66,6 @@ class RowWriter {
     sqlite3_bind_int64(job_.get(), 1, id);
     sqlite3_bind_int64(job_.get(), 2, absl::ToUnixMicros(absl::Now()));
     sqlite3_bind_text(job_.get(), 3, spec.name().c_str(), -1, SQLITE_TRANSIENT);
-    sqlite3_bind_int64(spec_.get(), 1, id);
-    BindBytes(spec_.get(), 2, spec.SerializeAsString());
     const std::string request_id = client::NewRequestId();
     sqlite3_bind_int64(request_.get(), 1, id);
     sqlite3_bind_text(request_.get(), 2, request_id.c_str(), -1, SQLITE_TRANSIENT);
@@ -71,7 +73,7 @@ class RowWriter {
     sqlite3_bind_int64(transition_.get(), 1, id);
     sqlite3_bind_int64(transition_.get(), 2, id);
     BindBytes(transition_.get(), 3, Submitted(id).SerializeAsString());
-    return Run(job_.get()) && Run(spec_.get()) && Run(request_.get()) && Run(transition_.get());
+    return Run(job_.get()) && Run(request_.get()) && Run(transition_.get());
   }
 
   static v1::Transition Submitted(uint64_t id) {

@@ -1,6 +1,5 @@
 // Tests the faults that only a database on a disk can have.
 #include <gmock/gmock.h>
-#include <google/protobuf/unknown_field_set.h>
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 #include <sys/wait.h>
@@ -56,6 +55,17 @@ class SqliteTest : public ::testing::Test {
     sqlite3_close(database);
   }
 
+  int Count(const std::string& table) {
+    sqlite3* database = nullptr;
+    EXPECT_EQ(sqlite3_open(path().c_str(), &database), SQLITE_OK);
+    sqlite3_stmt* count = nullptr;
+    sqlite3_prepare_v2(database, ("SELECT count(*) FROM " + table).c_str(), -1, &count, nullptr);
+    const int rows = sqlite3_step(count) == SQLITE_ROW ? sqlite3_column_int(count, 0) : -1;
+    sqlite3_finalize(count);
+    sqlite3_close(database);
+    return rows;
+  }
+
   void Overwrite(std::streamoff offset, size_t bytes) {
     std::fstream file(path(), std::ios::in | std::ios::out | std::ios::binary);
     file.seekp(offset);
@@ -101,48 +111,11 @@ TEST_F(SqliteTest, AMissingDirectoryIsNamed) {
 
 TEST_F(SqliteTest, AFileOfANewerReleaseIsRefused) {
   Fill(1);
-  Execute("PRAGMA user_version = 7");
+  Execute("PRAGMA user_version = 99");
   const absl::Status status = Open().status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(ReasonOf(status), "DATABASE_TOO_NEW");
-  EXPECT_THAT(std::string(status.message()), HasSubstr("schema 7"));
-}
-
-TEST_F(SqliteTest, ARunOfVersion4KeepsWhyItWaitsUntilItsAgentSaysItAnew) {
-  core::Change old = RunOf(1, 1, v1::RUN_STATE_PENDING);
-  v1::Run& run = std::get<core::PutRun>(old).run;
-  // The reason in the form of that release: a sentence, and since when.
-  google::protobuf::UnknownFieldSet* fields = run.GetReflection()->MutableUnknownFields(&run);
-  fields->AddLengthDelimited(7, "waiting for free nodes, first in line (Resources)");
-  google::protobuf::Timestamp since;
-  since.set_seconds(1'750'000'000);
-  fields->AddLengthDelimited(17, since.SerializeAsString());
-  auto store = MustOpen();
-  std::vector<core::Change> changes = {Insert(1), old, Update(1, v1::JOB_STATE_PENDING, 1, "here")};
-  // More than are read at a time.
-  for (uint64_t id = 2; id <= 250; ++id) {
-    changes.push_back(Insert(id));
-    changes.push_back(RunOf(id, 1, v1::RUN_STATE_PENDING));
-  }
-  std::get<core::PutRun>(changes.back()).run = run;
-  std::get<core::PutRun>(changes.back()).run.set_number(1);
-  changes.push_back(Update(250, v1::JOB_STATE_PENDING, 1, "here"));
-  EXPECT_OK(store->Commit(changes));
-  store.reset();
-  Execute(
-      "ALTER TABLE broker DROP COLUMN last_job; ALTER TABLE broker DROP COLUMN last_sequence;"
-      "PRAGMA user_version = 4");
-  store = MustOpen();
-  ASSERT_NE(store, nullptr);
-  for (const uint64_t id : {1, 250}) {
-    const v1::StateReason reason = store->GetJob(Scope::All(), id)->state_reason();
-    EXPECT_EQ(reason.code(), v1::STATE_REASON_CODE_OTHER) << id;
-    EXPECT_EQ(reason.message(), "waiting for free nodes, first in line (Resources)");
-    EXPECT_EQ(reason.since().seconds(), 1'750'000'000);
-  }
-  EXPECT_FALSE(store->GetJob(Scope::All(), 2)->has_state_reason());
-  const v1::Run stored = store->GetJob(Scope::All(), 1)->runs(0);
-  EXPECT_TRUE(stored.GetReflection()->GetUnknownFields(stored).empty()) << "written anew";
+  EXPECT_THAT(std::string(status.message()), HasSubstr("schema 99"));
 }
 
 TEST_F(SqliteTest, AFileOfAnotherProgramIsRefused) {
@@ -250,6 +223,48 @@ TEST_F(SqliteTest, AFileOfVersion2TellsHowItsJobsEndedWhenItIsFiltered) {
   EXPECT_THAT(MustOpen()->Restore(kStart)->jobs, SizeIs(3)) << "it is of the new version now";
 }
 
+TEST_F(SqliteTest, ASpecIsKeptOnceAndGoesWithItsLastJob) {
+  auto store = MustOpen();
+  // These differ in what their own rows have.
+  EXPECT_OK(store->Commit({Insert(1, {.name = "a", .labels = {{"team", "vision"}}}),
+                           Insert(2, {.name = "b", .project = "speech", .priority = 3}),
+                           Insert(3, {.script_bytes = 20})}));
+  EXPECT_EQ(Count("spec"), 2);
+  store.reset();
+  store = MustOpen();
+  EXPECT_OK(store->Commit({Insert(4, {.name = "d"})}));
+  EXPECT_EQ(Count("spec"), 2) << "also of a later process";
+  EXPECT_EQ(store->GetJob(Scope::All(), 2)->spec().name(), "b");
+  EXPECT_EQ(store->GetJob(Scope::All(), 2)->spec().project(), "speech");
+  EXPECT_EQ(store->GetJob(Scope::All(), 2)->spec().priority(), 3);
+  EXPECT_EQ(store->GetSpecs(Scope::All(), {1})->front().spec.labels().at("team"), "vision");
+  EXPECT_EQ(store->GetSpecs(Scope::All(), {3})->front().spec.command().script().size(), 20u);
+  EXPECT_OK(store->Commit({core::DeleteJob{1}, core::DeleteJob{2}, core::DeleteJob{3}}));
+  EXPECT_EQ(Count("spec"), 1);
+  EXPECT_OK(store->Commit({core::DeleteJob{4}}));
+  EXPECT_EQ(Count("spec"), 0);
+  // The row's number is free again; what had it must not be found by it.
+  EXPECT_OK(store->Commit({Insert(5, {.script_bytes = 20}), Insert(6)}));
+  EXPECT_EQ(store->GetJob(Scope::All(), 5)->spec().command().script().size(), 20u);
+  EXPECT_EQ(store->GetJob(Scope::All(), 6)->spec().command().script().size(), 10u);
+  const core::Restored restored = *store->Restore(kStart);
+  EXPECT_EQ(restored.requirements.size(), 1u) << "placement sees no difference";
+}
+
+TEST_F(SqliteTest, JobsOfOneSpecHaveTheRequirementsOfTheirProjects) {
+  auto store = MustOpen();
+  EXPECT_OK(store->Commit({Insert(1), Insert(2, {.project = "speech"}), Insert(3)}));
+  const core::Restored restored = *store->Restore(kStart);
+  ASSERT_THAT(restored.jobs, SizeIs(3));
+  const auto project = [&restored](int i) {
+    return restored.requirements.at(restored.jobs[i].requirements).project;
+  };
+  EXPECT_EQ(project(0), "default");
+  EXPECT_EQ(project(1), "speech");
+  EXPECT_EQ(project(2), "default");
+  EXPECT_EQ(restored.requirements.size(), 2u);
+}
+
 TEST_F(SqliteTest, WhatWasCommittedIsThereAfterTheProcessIsKilled) {
   int ready[2];
   ASSERT_EQ(pipe(ready), 0);
@@ -304,7 +319,8 @@ TEST_F(SqliteTest, CheckpointsKeepTheLogShort) {
   options_.idle_checkpoint_bytes = 0;
   auto store = MustOpen();
   for (uint64_t id = 1; id <= 500; ++id) {
-    EXPECT_OK(store->Commit({Insert(id, {.script_bytes = 5000})}));
+    // Each has a spec of its own.
+    EXPECT_OK(store->Commit({Insert(id, {.script_bytes = 5000 + id})}));
   }
   EXPECT_LT(fs::file_size(path("broker.db-wal")), 1u << 20);
   EXPECT_OK(store->Idle());
@@ -323,7 +339,8 @@ TEST_F(SqliteTest, AReaderThatStaysDoesNotHoldUpEachCommit) {
             SQLITE_OK);
   const absl::Time begin = absl::Now();
   for (uint64_t id = 2; id <= 500; ++id) {
-    EXPECT_OK(store->Commit({Insert(id, {.script_bytes = 5000})}));
+    // Each has a spec of its own.
+    EXPECT_OK(store->Commit({Insert(id, {.script_bytes = 5000 + id})}));
   }
   // If each commit beyond the bound waited for the reader, a minute would be the least.
   EXPECT_LT(absl::Now() - begin, absl::Minutes(1));

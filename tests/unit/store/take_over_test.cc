@@ -1,9 +1,7 @@
 // Databases of older releases, opened by this one: they keep what they have, and go on.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sqlite3.h>
 
-#include <fstream>
 #include <set>
 
 #include "broker/core/core.h"
@@ -12,7 +10,7 @@
 #include "contract/honoured.h"
 #include "contract/run_key.h"
 #include "contract/validate.h"
-#include "tests/unit/store/store_fixture.h"
+#include "tests/unit/store/take_over_fixture.h"
 #include "tests/unit/store/version_1.h"
 #include "tests/unit/store/version_2.h"
 
@@ -23,43 +21,6 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using ::testing::UnorderedElementsAre;
-
-class TakeOverTest : public ::testing::Test {
- protected:
-  TakeOverTest() { options_.directory = directory_.path(); }
-
-  void Take(std::string_view dump) {
-    sqlite3* database = nullptr;
-    ASSERT_EQ(sqlite3_open((directory_.path() + "/broker.db").c_str(), &database), SQLITE_OK);
-    EXPECT_EQ(sqlite3_exec(database, std::string(dump).c_str(), nullptr, nullptr, nullptr),
-              SQLITE_OK);
-    sqlite3_close(database);
-    Open();
-  }
-
-  void Open() {
-    store_.reset();
-    auto opened = SqliteStore::Open(options_);
-    ASSERT_TRUE(opened.ok()) << opened.status();
-    store_ = *std::move(opened);
-  }
-
-  core::Restored Restore(absl::Time now) {
-    auto restored = store_->Restore(now);
-    EXPECT_TRUE(restored.ok()) << restored.status();
-    return restored.ok() ? *std::move(restored) : core::Restored();
-  }
-
-  v1::Job Get(uint64_t id) {
-    auto job = store_->GetJob(Scope::All(), id);
-    EXPECT_TRUE(job.ok()) << job.status();
-    return job.ok() ? *std::move(job) : v1::Job();
-  }
-
-  TemporaryDirectory directory_;
-  SqliteOptions options_;
-  std::unique_ptr<SqliteStore> store_;
-};
 
 TEST_F(TakeOverTest, AFileOfVersion1KeepsEverythingAndTakesHoldsAndRetries) {
   Take(kVersion1Dump);
@@ -217,8 +178,9 @@ TEST_F(Version2Test, KeepsTheWholeHistory) {
 TEST_F(Version2Test, FindsItsJobsByFilters) {
   const auto list = [&](const std::string& filter) {
     const auto page = store_->ListJobs(
-        Scope::All(), store::ListQuery{.filter = *contract::ParseFilter(filter, absl::UnixEpoch()),
-                                       .page_size = 100});
+        Scope::All(), Scope::All(),
+        store::ListQuery{.filter = *contract::ParseFilter(filter, absl::UnixEpoch()),
+                         .page_size = 100});
     EXPECT_TRUE(page.ok()) << page.status();
     std::vector<uint64_t> ids;
     for (const v1::Job& job : page->jobs) ids.push_back(job.id());

@@ -1,0 +1,82 @@
+#include "broker/store/sqlite/spec_table.h"
+
+#include <string_view>
+#include <utility>
+
+#include "absl/strings/escaping.h"
+#include "broker/core/fingerprint.h"
+
+namespace muster::store {
+
+void PutOwnParts(const v1::Job& job, v1::JobSpec* spec) {
+  spec->set_name(job.name());
+  spec->set_project(job.project());
+  spec->set_priority(job.priority());
+  *spec->mutable_labels() = job.labels();
+}
+
+absl::Status SpecTable::Prepare(const Database* database) {
+  database_ = database;
+  const std::pair<Statement*, std::string_view> all[] = {
+      {&find_, "SELECT id FROM spec WHERE digest = ?"},
+      {&insert_, "INSERT INTO spec (digest, spec) VALUES (?, ?)"},
+      {&drop_, "DELETE FROM spec WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM job WHERE spec = ?1)"},
+  };
+  for (const auto& [statement, sql] : all) {
+    absl::StatusOr<Statement> prepared = database_->Prepare(sql);
+    if (!prepared.ok()) return prepared.status();
+    *statement = *std::move(prepared);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<int64_t> SpecTable::Put(const v1::JobSpec& spec) {
+  shared_ = spec;
+  shared_.clear_name();
+  shared_.clear_project();
+  shared_.clear_priority();
+  shared_.clear_labels();
+  return PutBytes(core::DeterministicBytes(shared_));
+}
+
+absl::StatusOr<int64_t> SpecTable::PutBytes(const std::string& bytes) {
+  sha256_.Add(bytes);
+  const std::string digest = absl::HexStringToBytes(sha256_.Finish());
+  if (const auto known = known_.find(digest); known != known_.end()) return known->second;
+  int64_t row = 0;
+  {
+    ScopedReset reset(&find_);
+    const absl::StatusOr<bool> found = find_.Start().BindBlob(digest).Step();
+    if (!found.ok()) return found.status();
+    if (*found) row = find_.Int(0);
+  }
+  if (row == 0) {
+    const absl::Status status = insert_.Start().BindBlob(digest).BindBlob(bytes).Run();
+    if (!status.ok()) return status;
+    row = sqlite3_last_insert_rowid(database_->handle());
+  }
+  Remember(digest, row);
+  return row;
+}
+
+void SpecTable::Remember(const std::string& digest, int64_t row) {
+  if (known_.size() >= kMaxKnown) {
+    known_.clear();
+    digests_.clear();
+  }
+  known_.emplace(digest, row);
+  digests_.emplace(row, digest);
+}
+
+absl::Status SpecTable::DropIfUnused(int64_t row) {
+  const absl::Status status = drop_.Start().Bind(row).Run();
+  if (!status.ok() || database_->changes() == 0) return status;
+  // The number may be given to another spec.
+  if (const auto digest = digests_.find(row); digest != digests_.end()) {
+    known_.erase(digest->second);
+    digests_.erase(digest);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace muster::store

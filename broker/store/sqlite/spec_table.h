@@ -1,0 +1,59 @@
+// The specs of jobs, each kept once.
+//
+// A row of table `spec` has what jobs of a kind have in common: a JobSpec without the name, the
+// project, the priority and the labels, which the row of each job has. Rows are found by the
+// SHA-256 of their bytes. A row goes with the last job that refers to it. Owner: the store's writer
+// thread.
+#ifndef MUSTER_BROKER_STORE_SQLITE_SPEC_TABLE_H_
+#define MUSTER_BROKER_STORE_SQLITE_SPEC_TABLE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "broker/store/sqlite/database.h"
+#include "digest/sha256.h"
+#include "muster/v1/job.pb.h"
+#include "muster/v1/job_spec.pb.h"
+
+namespace muster::store {
+
+// Gives a spec that was read the parts that the row of its job has: `job` is filled in but for the
+// spec.
+void PutOwnParts(const v1::Job& job, v1::JobSpec* spec);
+
+class SpecTable {
+ public:
+  // The database must outlive it.
+  absl::Status Prepare(const Database* database);
+
+  // The number of the row that has this spec; it is inserted if there is none. In the transaction
+  // of the caller, who does not go on with this object if that fails.
+  absl::StatusOr<int64_t> Put(const v1::JobSpec& spec);
+  // The same for bytes that are a spec already.
+  absl::StatusOr<int64_t> PutBytes(const std::string& bytes);
+  // Removes the row if no job refers to it any more.
+  absl::Status DropIfUnused(int64_t row);
+
+ private:
+  // Rows that were used lately, about 200 B each: most jobs have the spec of one before them. When
+  // there are more, all are forgotten, and found in the index again.
+  static constexpr size_t kMaxKnown = 10'000;
+
+  void Remember(const std::string& digest, int64_t row);
+
+  const Database* database_ = nullptr;
+  Sha256 sha256_;
+  v1::JobSpec shared_;                               // kept, so that its parts are allocated once
+  absl::flat_hash_map<std::string, int64_t> known_;  // by their digests
+  absl::flat_hash_map<int64_t, std::string> digests_;
+
+  Statement find_, insert_, drop_;
+};
+
+}  // namespace muster::store
+
+#endif  // MUSTER_BROKER_STORE_SQLITE_SPEC_TABLE_H_
