@@ -33,5 +33,8 @@ def test_a_cluster_is_forgotten_once_it_is_idle_and_comes_back_as_a_new_one(worl
     assert api.get(done).cluster == name
     waits = api.submit(argv_spec("true"))
     assert "no cluster" in world.cli("why", str(waits)).stdout
+    # Its journal is of the cluster that was forgotten.
+    for file in agent.state_dir.glob("journal.db*"):
+        file.unlink()
     agent.start()
     api.wait_state(waits, SUCCEEDED)
