@@ -34,14 +34,16 @@ std::string NextRemark(const Invocation& call, uint64_t id) {
                    : fmt::format("follow it with: muster logs -f {}", id);
 }
 
-// Looked for after the broker has answered, when what is piped to us has had time to come.
-void NoteUnreadInput(Session& session) {
+// Looked for after the broker has answered, and once more when the job has ended: what is piped to
+// us may come late. Returns whether there was some.
+bool NoteUnreadInput(Session& session) {
   const std::string& file = session.call.file;
-  if (file == "-" || !HasUnreadInput(file)) return;
+  if (file == "-" || !HasUnreadInput(file)) return false;
   session.terminal.Note(
       "standard input is not passed on: a job reads nothing from there. Bring data as files with "
       "--workdir DIR, or write it into the script of a job file (cat <<EOF); to say nothing of it, "
       "add </dev/null");
+  return true;
 }
 
 // The code of the first job that did not succeed.
@@ -83,7 +85,7 @@ int SubmitJobs(Session& session, client::JobFile jobs) {
                               : "the jobs are good; nothing was submitted");
     return kOk;
   }
-  NoteUnreadInput(session);
+  const bool is_input_noted = NoteUnreadInput(session);
   std::vector<uint64_t> ids;
   for (const auto& accepted : response.responses()) ids.push_back(accepted.job_id());
   if (call.wait) {
@@ -91,7 +93,9 @@ int SubmitJobs(Session& session, client::JobFile jobs) {
         fmt::format("no longer waiting; {} on. Come back with: muster {} {}",
                     ids.size() == 1 ? "the job goes" : "the jobs go",
                     ids.size() == 1 ? "logs -f" : "wait", fmt::join(ids, " ")));
-    return WaitAndReport(session, ids, limit);
+    const int code = WaitAndReport(session, ids, limit);
+    if (!is_input_noted) NoteUnreadInput(session);
+    return code;
   }
   if (session.for_people() || session.ids_only()) {
     PrintIds(session, ids);

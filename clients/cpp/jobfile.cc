@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -39,6 +41,7 @@ const std::map<std::string_view, std::string_view> kJobFileHints = {
     {"envs", "write env"},
     {"environment", "write env"},
     {"timeout", "write time"},
+    {"spec", "this is a whole job; submit what is under spec: muster show -o json ID | jq .spec"},
     {"<<", "YAML merge keys are not read; repeat the fields"},
 };
 
@@ -51,7 +54,8 @@ const std::map<std::string_view, std::string_view> kResourcesHints = {
     {"priority", "write it at the top"},
 };
 
-// The fields whose form in a file is not that of the API. Every other field is read as the API has
+// The fields that people write otherwise than the API has them. The API's own form is read as well,
+// so that the spec of `muster show -o json` is a job file. Every other field is read as the API has
 // it.
 class SpecReader {
  public:
@@ -77,9 +81,10 @@ class SpecReader {
               [&](const YamlValue& v) {
                 reader.Read(v, spec_.mutable_resources(), {}, kResourcesHints);
               }}},
-            {"muster.v1.Resources.cpu_millis", {"cpus", [this](const YamlValue& v) { Cpus(v); }}},
+            {"muster.v1.Resources.cpu_millis",
+             {"cpus|cpu_millis", [this](const YamlValue& v) { Cpus(v); }}},
             {"muster.v1.Resources.memory_bytes",
-             {"memory", [this](const YamlValue& v) { Memory(v); }}},
+             {"memory|memory_bytes", [this](const YamlValue& v) { Memory(v); }}},
             {"muster.v1.Resources.gpus", {"gpus", [this](const YamlValue& v) { Gpus(v); }}},
         });
     reader.Read(document, &spec_,
@@ -130,8 +135,8 @@ class SpecReader {
     });
   }
 
-  // `run: |` is a script, `command: [...]` a program with its arguments. `field`: what the API
-  // calls it.
+  // `run: |` is a script, `command: [...]` a program with its arguments, and `command: {...}`
+  // either of them as the API has it. `field`: what the API calls it.
   void Command(const YamlValue& value, const std::string& field, v1::Command* command) {
     const bool is_script = value.path.ends_with("run");
     in_.StandsFor(value, field);
@@ -139,6 +144,7 @@ class SpecReader {
       in_.Text(value, command->mutable_script());
       return;
     }
+    if (value.node.IsMap()) return MessageReader(&in_, {}).Read(value, command);
     if (value.node.IsScalar()) {
       in_.Problem(value,
                   "expected a list such as [python, train.py]; a shell script goes under run");
@@ -150,6 +156,9 @@ class SpecReader {
 
   // Reads the arguments of the script under `run`.
   void Arguments(const YamlValue& value, const std::string& field, v1::Command* command) {
+    if (command->script_arguments_size() > 0) {
+      return in_.Problem(value, "command.script_arguments is given too; keep one of them");
+    }
     in_.StandsFor(value, field + ".script_arguments");
     Words(value, field + ".script_arguments", command->mutable_script_arguments());
   }
@@ -205,6 +214,12 @@ class SpecReader {
 
   void Cpus(const YamlValue& value) {
     in_.StandsFor(value, "resources.cpu_millis");
+    if (value.path.ends_with("_millis")) {
+      int64_t millis = 0;
+      if (!in_.Integer(value, 0, std::numeric_limits<int64_t>::max(), &millis)) return;
+      spec_.mutable_resources()->set_cpu_millis(static_cast<uint64_t>(millis));
+      return;
+    }
     in_.Parsed(value, contract::ParseCpus,
                [this](uint64_t millis) { spec_.mutable_resources()->set_cpu_millis(millis); });
   }
@@ -220,6 +235,9 @@ class SpecReader {
     if (value.node.IsSequence()) {
       in_.List(value, [this](const YamlValue& item) { Gpus(item); });
       return;
+    }
+    if (value.node.IsMap()) {
+      return MessageReader(&in_, {}).Read(value, spec_.mutable_resources()->add_gpus());
     }
     in_.Parsed(value, contract::ParseGpus, [this](const v1::GpuRequest& gpus) {
       *spec_.mutable_resources()->add_gpus() = gpus;
@@ -296,30 +314,38 @@ absl::StatusOr<JobFile> ReadAs(Dialect dialect, std::string_view file, std::stri
                                        : ReadMusterJobs(file, text, documents);
 }
 
-// Returns the jobs, or the error, with the remark about the other reading. The remark is about the
-// first document: SkyPilot makes a chain of several, which is no job here.
+// Reads each document as if it were alone in its file, because SkyPilot makes a chain of several,
+// which is no job here. Returns nothing if one of them would be refused.
+std::optional<std::vector<v1::JobSpec>> ReadEachAs(Dialect dialect, std::string_view file,
+                                                   std::string_view text,
+                                                   const std::vector<YAML::Node>& documents,
+                                                   const JobFileOptions& options) {
+  std::vector<v1::JobSpec> specs;
+  for (const YAML::Node& document : documents) {
+    if (document.IsNull()) continue;
+    auto read = ReadAs(dialect, file, text, {document}, options);
+    if (!read.ok()) return std::nullopt;
+    specs.push_back(std::move(read->specs.front()));
+  }
+  return specs;
+}
+
+// Returns the jobs, or the error, with the remark about the other reading.
 absl::StatusOr<JobFile> WithRemark(absl::StatusOr<JobFile> read, Dialect read_as,
                                    std::string_view file, std::string_view text,
                                    const std::vector<YAML::Node>& documents,
                                    const JobFileOptions& options) {
-  const auto first = std::find_if(documents.begin(), documents.end(),
-                                  [](const YAML::Node& document) { return !document.IsNull(); });
-  if (first == documents.end()) return read;
   const bool is_ours = read_as == Dialect::kMuster;
   const auto other =
-      ReadAs(is_ours ? Dialect::kSkyPilot : Dialect::kMuster, file, text, {*first}, options);
-  if (!other.ok()) return read;
+      ReadEachAs(is_ours ? Dialect::kSkyPilot : Dialect::kMuster, file, text, documents, options);
+  if (!other.has_value() || other->empty()) return read;
   if (!read.ok()) {
-    const bool is_alone = std::none_of(
-        first + 1, documents.end(), [](const YAML::Node& document) { return !document.IsNull(); });
-    if (!is_alone) return read;
+    if (other->size() > 1) return read;
     return absl::Status(read.status().code(), fmt::format("{}\n{}", ToStd(read.status().message()),
                                                           OtherReadingHint(file, read_as)));
   }
-  const v1::JobSpec& one = read->specs.front();
-  const v1::JobSpec& another = other->specs.front();
   const std::vector<std::string> differences =
-      Differences({is_ours ? one : another, is_ours ? another : one, /*jobs=*/read->specs.size()});
+      is_ours ? Differences(read->specs, *other) : Differences(*other, read->specs);
   if (!differences.empty()) read->notes.push_back(ReadingRemark(file, read_as, differences));
   return read;
 }

@@ -4,6 +4,10 @@
 #include <fmt/ranges.h>
 #include <re2/re2.h>
 
+#include <algorithm>
+#include <set>
+#include <utility>
+
 #include "contract/units.h"
 
 namespace muster::client {
@@ -21,21 +25,7 @@ Dialect Other(Dialect dialect) {
   return dialect == Dialect::kMuster ? Dialect::kSkyPilot : Dialect::kMuster;
 }
 
-}  // namespace
-
-bool NeedsBash(std::string_view script) {
-  static const RE2* const kWords = new RE2(
-      // Where a command may begin.
-      R"((?m)(?:^|[;&|({]|\b(?:then|do|else|elif|if|while|until)\b|!)[ \t]*)"
-      R"((?:(?:source|declare|typeset|shopt|pushd|popd|mapfile|readarray|function)[ \t]|\[\[[ \t]|\(\())"
-      // Anywhere.
-      R"(|\bpipefail\b|<<<|[<>]\(|&>|\|&|\w=\(|\$\{\w+(?:\[|\^|,|/|:[0-9])|\{[0-9]+\.\.[0-9]+\})");
-  return RE2::PartialMatch(re2::StringPiece(script.data(), script.size()), *kWords);
-}
-
-std::vector<std::string> Differences(const TwoReadings& readings) {
-  const v1::JobSpec& muster = readings.muster;
-  const v1::JobSpec& skypilot = readings.skypilot;
+std::vector<std::string> DifferencesOfJob(const v1::JobSpec& muster, const v1::JobSpec& skypilot) {
   std::vector<std::string> differences;
   const uint64_t ours = muster.resources().memory_bytes();
   const uint64_t theirs = skypilot.resources().memory_bytes();
@@ -58,11 +48,43 @@ std::vector<std::string> Differences(const TwoReadings& readings) {
         fmt::format("{} needs bash, which runs it in a task; sh does in a job file",
                     is_for_sh ? "run" : "setup"));
   }
-  if (readings.jobs > 1) {
+  return differences;
+}
+
+}  // namespace
+
+bool NeedsBash(std::string_view script) {
+  static const RE2* const kWords = new RE2(
+      // Where a command may begin.
+      R"((?m)(?:^|[;&|({]|\b(?:then|do|else|elif|if|while|until)\b|!)[ \t]*)"
+      R"((?:(?:source|declare|typeset|shopt|pushd|popd|mapfile|readarray|function)[ \t]|\[\[[ \t]|\(\())"
+      // Anywhere.
+      R"(|\bpipefail\b|<<<|[<>]\(|&>|\|&|\w=\(|\$\{\w+(?:\[|\^|,|/|:[0-9])|\{[0-9]+\.\.[0-9]+\})");
+  return RE2::PartialMatch(re2::StringPiece(script.data(), script.size()), *kWords);
+}
+
+std::vector<std::string> Differences(std::span<const v1::JobSpec> muster,
+                                     std::span<const v1::JobSpec> skypilot) {
+  std::vector<std::string> differences;
+  std::set<std::string> told;
+  size_t left_out = 0;
+  for (size_t i = 0; i < std::min(muster.size(), skypilot.size()); ++i) {
+    for (std::string& difference : DifferencesOfJob(muster[i], skypilot[i])) {
+      if (!told.insert(difference).second) continue;
+      if (differences.size() == kMaxDifferences) {
+        ++left_out;
+        continue;
+      }
+      if (i > 0) difference = fmt::format("in document {}, {}", i + 1, difference);
+      differences.push_back(std::move(difference));
+    }
+  }
+  if (left_out > 0) differences.push_back(fmt::format("and {} more", left_out));
+  if (muster.size() > 1) {
     differences.push_back(fmt::format(
         "its {} documents are jobs that do not wait for each other in a job file, and a chain in "
         "which each task waits for the one before in SkyPilot",
-        readings.jobs));
+        muster.size()));
   }
   return differences;
 }

@@ -4,6 +4,7 @@
 #define MUSTER_CLIENTS_CPP_TWO_READINGS_H_
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,17 +13,15 @@
 
 namespace muster::client {
 
-// Both readings of the first job, and the number of jobs.
-struct TwoReadings {
-  const v1::JobSpec& muster;
-  const v1::JobSpec& skypilot;
-  size_t jobs = 1;
-};
+// Differences that a remark names; a file has up to 1000 jobs.
+inline constexpr size_t kMaxDifferences = 8;
 
-// Returns the differences that somebody would notice, "memory is 32GB here and 32Gi in a SkyPilot
-// task", or nothing. The difference that sh runs the script of a job file and bash a task's is told
-// for scripts that sh would not understand.
-std::vector<std::string> Differences(const TwoReadings& readings);
+// Returns the differences between the readings of the jobs that somebody would notice, "memory is
+// 32GB in a job file and 32Gi in a task", or nothing. The specs are in the order of their
+// documents; a difference of several jobs is told once. The difference that sh runs the script of a
+// job file and bash a task's is told for scripts that sh would not understand.
+std::vector<std::string> Differences(std::span<const v1::JobSpec> muster,
+                                     std::span<const v1::JobSpec> skypilot);
 
 // The remark on a file that was read in one dialect, and would be good in the other one with these
 // differences.

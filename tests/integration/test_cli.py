@@ -12,7 +12,7 @@ import yaml
 
 from muster.v1 import job_pb2, jobs_service_pb2
 
-from harness.api import SUCCEEDED
+from harness.api import RUNNING, SUCCEEDED
 from harness.daemons import BIN
 from harness.wait import eventually
 
@@ -100,6 +100,21 @@ def test_submit_of_a_file(world, agent, api):
     assert job.spec.time_limit.seconds == 600
     assert job.spec.resources.memory_bytes == 16 << 20
     assert world.cli("logs", number).stdout == "hello world\n"
+
+
+def test_the_spec_of_a_job_is_a_job_file(world, agent, api):
+    """muster show -o json ID | jq .spec > job.json; muster submit job.json"""
+    world.write("sent.txt", "sent along\n")
+    file = world.write("job.yaml", JOB_FILE.replace("labels:", "file_mounts: {in/sent.txt: sent.txt}\nlabels:")
+                       + "  cat in/sent.txt\nretry: {backoff: 1.5s, exit_codes: [3]}\n")
+    number = world.cli("submit", "-q", "--as", "muster", file).stdout.strip()
+    assert world.cli("wait", number, check=False).returncode == OK
+    shown = json.loads(world.cli("show", "-o", "json", number).stdout)["spec"]
+    copy = world.write("job.json", json.dumps(shown))
+    again = world.cli("submit", "-q", copy).stdout.strip()
+    assert world.cli("wait", again, check=False).returncode == OK
+    assert api.get(int(again)).spec == api.get(int(number)).spec
+    assert world.cli("logs", again).stdout == "hello world\nsent along\n"
 
 
 def test_wait_gives_up_at_its_time_out(world, agent):
@@ -397,6 +412,20 @@ def test_input_that_no_job_gets_is_remarked(world, broker, shell):
     os.close(writer)
     os.close(reader)
     assert UNREAD in done.stderr and "--workdir DIR" in done.stderr
+
+
+def test_input_that_comes_while_the_job_runs_is_remarked_at_its_end(world, agent, api):
+    gate = world.gate()
+    environment = {**world._environment(), "MUSTER_BROKER": world.broker.address}
+    with subprocess.Popen([BIN / "muster", "run", "--", "sh", "-c", gate.script()], env=environment, cwd=world.root,
+                          text=True, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE) as command:
+        api.wait_state(1, RUNNING)
+        command.stdin.write("data")
+        command.stdin.flush()
+        gate.open()
+        told = command.stderr.read()
+    assert told.count(UNREAD) == 1, told
 
 
 def test_input_that_is_not_meant_for_a_job_is_not_remarked(world, broker, shell):

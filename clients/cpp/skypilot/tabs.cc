@@ -50,12 +50,12 @@ class TabWatcher final : public YAML::EventHandler {
                        YAML::EmitterStyle::value style) override {
     Open(mark, style);
   }
-  void OnSequenceEnd() override { open_flows_.pop_back(); }
+  void OnSequenceEnd() override { Close(); }
   void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t,
                   YAML::EmitterStyle::value style) override {
     Open(mark, style);
   }
-  void OnMapEnd() override { open_flows_.pop_back(); }
+  void OnMapEnd() override { Close(); }
 
  private:
   // In brackets a tab is a blank like others.
@@ -66,6 +66,12 @@ class TabWatcher final : public YAML::EventHandler {
     open_flows_.push_back(IsInFlow() || style == YAML::EmitterStyle::Flow);
   }
 
+  // No text goes on behind a closing bracket.
+  void Close() {
+    if (IsInFlow()) is_after_plain_ = false;
+    open_flows_.pop_back();
+  }
+
   // A value, or a name, begins here.
   void Begins(const YAML::Mark& mark) {
     const auto line = static_cast<size_t>(std::max(mark.line, 0));
@@ -74,12 +80,15 @@ class TabWatcher final : public YAML::EventHandler {
     is_after_plain_ = false;
     next_ = std::max(next_, line);
     if (IsInFlow()) return;
-    // The text before it on its line: an indentation, or one that a dash or a question mark
-    // extends.
+    // The text before it on its line: an indentation, or one that a dash, a question mark or the
+    // colon of a name that is on a line of its own extends.
     const std::string_view before =
         lines_[line].substr(0, static_cast<size_t>(std::max(mark.column, 0)));
     const size_t last = before.find_last_not_of(kBlanks);
-    const bool is_indent = last == before.npos || before[last] == '-' || before[last] == '?';
+    const bool is_lone_colon =
+        last != before.npos && before[last] == ':' && before.find_first_not_of(kBlanks) == last;
+    const bool is_indent =
+        last == before.npos || before[last] == '-' || before[last] == '?' || is_lone_colon;
     const size_t tab = before.find('\t', last == before.npos ? 0 : last);
     if (is_indent && tab != before.npos) Problem(line, tab);
   }

@@ -73,6 +73,19 @@ TEST(DialectOfAFile, IsSaidWhereTheReadingsDifferAndNothingTells) {
             "Say --as muster or --as sky");
   EXPECT_THAT(Remark("run: x\n---\nrun: y"),
               HasSubstr("its 2 documents are jobs that do not wait for each other"));
+  // Each document counts, and what is so of several is said once.
+  EXPECT_THAT(Remark("run: x\n---\nrun: y\nresources: {memory: 32GB}\n---\nrun: '[[ a ]]'\n"
+                     "resources: {memory: 32GB}"),
+              HasSubstr("something else: in document 2, memory is 29.8Gi in a job file and 32Gi in "
+                        "a task; in document 3, run needs bash, which runs it in a task; sh does "
+                        "in a job file; its 3 documents are jobs"));
+  std::string many = "run: x";
+  for (int i = 1; i < 12; ++i) absl::StrAppend(&many, "\n---\nrun: x\nworkdir: /d", i);
+  EXPECT_THAT(Remark(many), HasSubstr("; and 3 more; its 12 documents"));
+  // As a chain of tasks it would be refused, which is no other meaning.
+  EXPECT_EQ(Remark("run: x\nresources: {memory: 32GB}\n---\nrun: y\nworkdir: /a b\n"
+                   "resources: {memory: 5Ti}"),
+            "");
   EXPECT_THAT(Remark("run: x\nworkdir: /data"), HasSubstr("workdir /data is a directory of the"));
   EXPECT_THAT(Remark("run: x\nfile_mounts: {a: ./b}\nresources: {memory: 32GB}"),
               HasSubstr("read as a SkyPilot task, because"));

@@ -69,7 +69,9 @@ TEST(SkyPilotTabs, AreNoIndentation) {
       {"num_nodes: 1\nresources:\n\t# c\n  cpus: 1\nrun: x", "t.yaml:3:1: "},
       {"num_nodes: 1\nresources:\n \t\n  cpus: 1\nrun: x", "t.yaml:3:2: "},
       {"num_nodes: 1\nrun: x\nservice:\n-\ta", "t.yaml:4:2: "},
-      {"num_nodes: 1\nrun: 'x'\n\t# c", "t.yaml:3:1: "}};
+      {"num_nodes: 1\nrun: 'x'\n\t# c", "t.yaml:3:1: "},
+      {"num_nodes: 1\nenvs: {A: b}\n\t \nrun: x", "t.yaml:3:1: "},
+      {"num_nodes: 1\n? run\n:\tx", "t.yaml:3:2: "}};
   for (const auto& [yaml, place] : refused) {
     const auto jobs = ParseJobFile("t.yaml", yaml);
     EXPECT_THAT(MessageOf(jobs.status()), StartsWith(place)) << yaml;
