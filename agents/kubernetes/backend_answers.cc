@@ -17,7 +17,7 @@
 #include "agents/kubernetes/verdict/gang.h"
 #include "contract/admission.h"
 #include "contract/gpu_types.h"
-#include "contract/sentences.h"
+#include "contract/issues.h"
 #include "contract/slurm_options.h"
 #include "contract/text.h"
 #include "contract/units.h"
@@ -163,12 +163,10 @@ absl::StatusOr<v1::Inventory> KubernetesBackend::Inventory() {
   for (v1::ClusterIssue& issue : queues_.Issues()) *inventory->add_issues() = std::move(issue);
   if (std::optional<v1::ClusterIssue> unknown = Sweep()) *inventory->add_issues() = *unknown;
   if (std::string waits = file_room_.Settle(); !waits.empty()) {
-    *inventory->add_issues() =
-        contract::MakeIssue(v1::CLUSTER_ISSUE_CODE_OTHER, std::move(waits), {.subject = "uploads"});
+    *inventory->add_issues() = contract::AgentTrouble("uploads", waits);
   }
   if (const absl::Status health = logs_.health(); !health.ok()) {
-    *inventory->add_issues() = contract::MakeIssue(
-        v1::CLUSTER_ISSUE_CODE_OTHER, std::string(ToStd(health.message())), {.subject = "logs"});
+    *inventory->add_issues() = contract::AgentTrouble("logs", std::string(ToStd(health.message())));
   }
   return inventory;
 }

@@ -4,32 +4,13 @@
 
 #include "absl/time/clock.h"
 #include "agents/kubernetes/backend.h"
-#include "contract/sentences.h"
-#include "fmt/format.h"
-#include "fmt/ranges.h"
+#include "contract/issues.h"
 
 namespace muster::kubernetes {
 namespace {
 
 // In one sweep; there is one with each inventory.
 constexpr size_t kMaxSwept = 100;
-// Jobs that a warning names.
-constexpr size_t kMaxNamed = 3;
-
-v1::ClusterIssue UnknownRuns(const std::vector<std::string>& jobs) {
-  const std::vector<std::string> named(
-      jobs.begin(), jobs.begin() + static_cast<long>(std::min(jobs.size(), kMaxNamed)));
-  return contract::MakeIssue(
-      v1::CLUSTER_ISSUE_CODE_LEFTOVERS,
-      fmt::format(
-          "{} of Muster's Jobs may be running, and this agent knows no run of theirs: {}{}; "
-          "they are left alone",
-          jobs.size(), fmt::join(named, ", "), jobs.size() > kMaxNamed ? ", ..." : ""),
-      {.subject = named.front(),
-       .remedy = "see whose they are (label muster.dev/job), and end them with kubectl delete job "
-                 "if nobody needs them"});
-}
-
 }  // namespace
 
 absl::Status KubernetesBackend::Forget(const agents::RunHandle& run) {
@@ -103,7 +84,7 @@ std::optional<v1::ClusterIssue> KubernetesBackend::Sweep() {
     }
   }
   if (unknown.empty()) return std::nullopt;
-  return UnknownRuns(unknown);
+  return contract::UnknownRuns(unknown);
 }
 
 }  // namespace muster::kubernetes

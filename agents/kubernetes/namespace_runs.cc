@@ -91,7 +91,9 @@ absl::Status NamespaceRuns::WhyUnmade() {
           ? why +
                 "; it waits for this right: tell the cluster's operator that the agent's account "
                 "lacks it (muster check names all that it needs)"
-          : fmt::format("{}; it waits for the namespace: {}", ProblemOf(seen), RemedyFor(seen)));
+          : fmt::format("{}; it waits for the namespace: {}",
+                        contract::ShutNamespaceSentence(ShutOf(seen)),
+                        contract::ShutNamespaceRemedy(ShutOf(seen))));
   const std::lock_guard lock(mutex_);
   if (forbidden_.has_value()) {
     forbidden_->told = told;

@@ -15,7 +15,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "agents/machines/amd_gpus.h"
-#include "contract/sentences.h"
+#include "contract/issues.h"
 #include "contract/text.h"
 #include "contract/units.h"
 #include "fmt/format.h"
@@ -89,25 +89,18 @@ std::vector<Gpu> ConfiguredGpus(const GpuCounts& counts) {
   return gpus;
 }
 
-// "cpus: 64"
-v1::ClusterIssue TooMuch(const std::string& said, const std::string& has) {
-  return contract::MakeIssue(
-      v1::CLUSTER_ISSUE_CODE_LESS_THAN_CONFIGURED,
-      fmt::format("its configuration says {}, and it has {}: runs may be given more than there is",
-                  said, has),
-      {.remedy = "correct the number, or leave it out"});
-}
-
 // Compares the operator's numbers with the machine's own; a machine that does not tell (0) is no
 // reason.
 void WarnOfTooMuch(std::optional<uint32_t> cpus, std::optional<uint64_t> memory_bytes,
                    Machine* machine) {
   const Capacity& has = machine->capacity;
   if (cpus.has_value() && has.cores > 0 && *cpus > has.cores)
-    machine->issues.push_back(TooMuch(fmt::format("cpus: {}", *cpus), std::to_string(has.cores)));
+    machine->issues.push_back(
+        contract::LessThanConfigured(fmt::format("cpus: {}", *cpus), std::to_string(has.cores)));
   if (memory_bytes.has_value() && has.memory_bytes > 0 && *memory_bytes > has.memory_bytes) {
-    machine->issues.push_back(TooMuch("memory: " + contract::FormatBytes(*memory_bytes),
-                                      contract::FormatBytes(has.memory_bytes)));
+    machine->issues.push_back(
+        contract::LessThanConfigured("memory: " + contract::FormatBytes(*memory_bytes),
+                                     contract::FormatBytes(has.memory_bytes)));
   }
 }
 
@@ -177,12 +170,7 @@ absl::Status FindGpusBy(const GpuTool& tool, hosts::Host& host, Machine* machine
     }
     trouble = std::string(ToStd(gpus.status().message()));
   }
-  machine->issues.push_back(contract::MakeIssue(
-      v1::CLUSTER_ISSUE_CODE_NO_GPUS,
-      fmt::format("no GPUs of {} are offered, because they cannot be listed: {}", tool.name,
-                  trouble),
-      {.remedy = "repair the driver and start the agent again, or name the GPUs in the agent's "
-                 "configuration"}));
+  machine->issues.push_back(contract::NoGpus(tool.name, trouble));
   return absl::OkStatus();
 }
 
@@ -212,9 +200,7 @@ absl::StatusOr<Machine> ReadMachine(const MachinesConfig& config, hosts::Host& h
   if (config.gpus.has_value()) {
     machine.capacity.gpus = ConfiguredGpus(*config.gpus);
   } else if (absl::Status s = FindGpus(host, &machine); !s.ok()) {
-    machine.issues.push_back(
-        contract::MakeIssue(v1::CLUSTER_ISSUE_CODE_NO_GPUS,
-                            fmt::format("no GPUs are offered: {}", ToStd(s.message()))));
+    machine.issues.push_back(contract::NoGpus("", std::string(ToStd(s.message()))));
   }
   // The machine does not have a resource about which it cannot be asked.
   if (absl::Status s = TellContainers(config.container_runtime, host, &machine); !s.ok())
@@ -230,9 +216,7 @@ absl::Status TellContainers(const std::string& wanted, hosts::Host& host, Machin
   const bool is_missing =
       machine->containers.tool.empty() && wanted != kFirstFound && wanted != kNoContainers;
   if (is_missing) {
-    machine->issues.push_back(
-        contract::MakeIssue(v1::CLUSTER_ISSUE_CODE_NO_CONTAINERS,
-                            "no jobs with an image can run: " + machine->containers.why));
+    machine->issues.push_back(contract::NoContainers(machine->containers.why));
   }
   return absl::OkStatus();
 }
@@ -244,17 +228,8 @@ void TellLimits(bool wanted, const LimitsFound& found, Machine* machine) {
   }
   if (found.memory || found.cores)
     machine->limits = fmt::format("{}, by {}", found.memory ? "memory" : "cores", found.kind);
-  const char* what = found.memory  ? "cores are"
-                     : found.cores ? "memory is"
-                                   : "memory and cores are";
-  machine->issues.push_back(contract::MakeIssue(
-      v1::CLUSTER_ISSUE_CODE_CONFIGURATION,
-      fmt::format("{} shared out but not enforced, a run that uses more than it asked for is not "
-                  "stopped by Muster: {}",
-                  what, wanted ? found.why : "machines.limits is no"),
-      {.remedy = wanted ? "run it as root, or as a service that has its control group "
-                          "(docs/machines.md says how)"
-                        : ""}));
+  machine->issues.push_back(contract::LimitsNotEnforced(
+      {.memory = !found.memory, .cores = !found.cores}, wanted ? found.why : ""));
 }
 
 void TakeOperatorsWord(const HostConfig& config, Capacity* capacity) {

@@ -11,8 +11,8 @@
 #include "agents/slurm/command_scheduler.h"
 #include "agents/slurm/rest_scheduler.h"
 #include "contract/errors.h"
+#include "contract/issues.h"
 #include "contract/roles.h"
-#include "contract/sentences.h"
 #include "contract/text.h"
 #include "fmt/format.h"
 
@@ -113,17 +113,8 @@ absl::StatusOr<v1::Inventory> SlurmBackend::Inventory() {
   inventory.set_takes_uploads(config_.files != nullptr);
   inventory.mutable_pools()->Assign(pools->begin(), pools->end());
   inventory.mutable_observed_at()->set_seconds(absl::ToUnixSeconds(absl::Now()));
-  if (pools->empty()) {
-    *inventory.add_issues() = contract::MakeIssue(
-        v1::CLUSTER_ISSUE_CODE_NO_NODES, "sinfo shows no partition",
-        {.remedy = "let the agent's user use one, or define one in slurm.conf"});
-  }
-  if (!settings->keeps_accounting) {
-    *inventory.add_issues() = contract::MakeIssue(
-        v1::CLUSTER_ISSUE_CODE_ACCOUNTING,
-        "the cluster keeps no accounting (slurmdbd): who canceled a job and how a job ended that "
-        "left no exit record cannot be told later than MinJobAge after its end");
-  }
+  if (pools->empty()) *inventory.add_issues() = contract::NoPartitions();
+  if (!settings->keeps_accounting) *inventory.add_issues() = contract::NoAccounting();
   for (v1::ClusterIssue& issue : gate_.Issues()) *inventory.add_issues() = std::move(issue);
   const std::lock_guard lock(mutex_);
   gpu_types_ = GpuTypesOf(*pools);

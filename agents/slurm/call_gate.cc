@@ -4,7 +4,7 @@
 
 #include "absl/strings/cord.h"
 #include "absl/strings/string_view.h"
-#include "contract/sentences.h"
+#include "contract/issues.h"
 #include "fmt/format.h"
 
 namespace muster::slurm {
@@ -83,21 +83,10 @@ std::vector<v1::ClusterIssue> CallGate::Issues() const {
   const absl::Time now = time_.Now();
   std::vector<v1::ClusterIssue> issues;
   if (now - back_off_.last() < kWarned) {
-    issues.push_back(contract::MakeIssue(
-        v1::CLUSTER_ISSUE_CODE_CALLS_LIMITED,
-        fmt::format("slurmctld holds the agent's calls back (rl_enable), {} times so far: they are "
-                    "slow, and the queue is looked at less often",
-                    back_off_.count()),
-        {.remedy = fmt::format("a lower slurm.max_scheduler_calls_per_minute than {} avoids it",
-                               per_minute_)}));
+    issues.push_back(contract::CallsHeldBack(back_off_.count(), per_minute_));
   }
   if (now - last_given_up_ < kWarned) {
-    issues.push_back(contract::MakeIssue(
-        v1::CLUSTER_ISSUE_CODE_CALLS_LIMITED,
-        fmt::format("{} calls so far had no turn: slurm.max_scheduler_calls_per_minute ({}) allows "
-                    "too few for what is asked",
-                    given_up_, per_minute_),
-        {.remedy = "raise it"}));
+    issues.push_back(contract::CallsWithoutTurn(given_up_, per_minute_));
   }
   return issues;
 }

@@ -9,6 +9,7 @@
 
 #include "broker/core/impl.h"
 #include "broker/core/timestamps.h"
+#include "contract/issues.h"
 #include "contract/lacks.h"
 #include "contract/sentences.h"
 
@@ -66,7 +67,7 @@ void WarnOfTwins(const Identities& identities, v1::Cluster* cluster) {
   if (found == identities.end()) return;
   for (std::string_view name : found->second) {
     if (name == cluster->name()) continue;
-    *cluster->mutable_inventory()->add_issues() = contract::SameKubernetesCluster(name);
+    *cluster->mutable_inventory()->add_issues() = contract::SameCluster(std::string(name));
     return;  // one tells it
   }
 }

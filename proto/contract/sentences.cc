@@ -229,29 +229,6 @@ v1::StateReason NotPlaced(std::vector<v1::StateReason> clusters) {
   return reason;
 }
 
-v1::ClusterIssue MakeIssue(v1::ClusterIssueCode code, std::string seen, IssueParts parts) {
-  v1::ClusterIssue issue;
-  issue.set_code(code);
-  const bool is_shut =
-      code == v1::CLUSTER_ISSUE_CODE_POOL_MISSING || code == v1::CLUSTER_ISSUE_CODE_POOL_FORBIDDEN;
-  if (is_shut) seen += "; its pool takes no jobs";
-  issue.set_message(std::move(seen));
-  issue.set_remedy(std::move(parts.remedy));
-  issue.set_pool(std::move(parts.pool));
-  issue.set_subject(std::move(parts.subject));
-  return issue;
-}
-
-v1::ClusterIssue SameKubernetesCluster(std::string_view other) {
-  return MakeIssue(
-      v1::CLUSTER_ISSUE_CODE_OTHER,
-      fmt::format("cluster \"{}\" is the same Kubernetes cluster (the UID of its namespace "
-                  "kube-system is), so that its nodes, cores and GPUs are listed twice",
-                  other),
-      {.subject = std::string(other),
-       .remedy = "one agent can work in several namespaces (kubernetes.namespaces)"});
-}
-
 v1::SubmitWarning MakeWarning(v1::SubmitWarningCode code, const v1::ClusterCheck& check) {
   v1::SubmitWarning warning;
   warning.set_code(code);

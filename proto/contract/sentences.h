@@ -1,5 +1,6 @@
 // The sentences and remedies of facts. They are made here, from codes and fields, so that every
-// client shows the same words and no program has to read them.
+// client shows the same words and no program has to read them. The sentences of
+// the issues of clusters are in issues.h.
 #ifndef MUSTER_PROTO_CONTRACT_SENTENCES_H_
 #define MUSTER_PROTO_CONTRACT_SENTENCES_H_
 
@@ -54,19 +55,6 @@ v1::StateReason HoldAsked(const v1::StateReason* waits);
 // Why no cluster has a job: what keeps it from each, the nearest to having it first. Empty: it
 // may use none.
 v1::StateReason NotPlaced(std::vector<v1::StateReason> clusters);
-
-struct IssueParts {
-  std::string pool = {};
-  std::string subject = {};
-  std::string remedy = {};
-};
-// Makes an issue of a cluster. `seen` is the sentence; for a pool that is missing or forbidden it
-// is what was seen of the pool.
-v1::ClusterIssue MakeIssue(v1::ClusterIssueCode code, std::string seen, IssueParts parts = {});
-
-// Makes the issue that another cluster of the broker, of this name, is the same Kubernetes
-// cluster.
-v1::ClusterIssue SameKubernetesCluster(std::string_view other);
 
 // Makes the warning of a submit from the check of a plan that warned. The agent that makes it does
 // not name the cluster; the broker does.

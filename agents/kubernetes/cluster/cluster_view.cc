@@ -12,9 +12,8 @@
 #include "agents/kubernetes/cluster/namespace_view.h"
 #include "agents/kubernetes/cluster/obstacle.h"
 #include "agents/kubernetes/objects/kept_objects.h"
-#include "contract/sentences.h"
+#include "contract/issues.h"
 #include "contract/text.h"
-#include "fmt/format.h"
 
 namespace muster::kubernetes {
 namespace {
@@ -91,14 +90,7 @@ class ClusterView::Impl {
           NodeFactsOf(seen.rooms);
     for (v1::ClusterIssue& issue : IssuesOf(seen, config_))
       *inventory.add_issues() = std::move(issue);
-    if (api_.endpoint().skips_tls_verify) {
-      *inventory.add_issues() = contract::MakeIssue(
-          v1::CLUSTER_ISSUE_CODE_CONFIGURATION,
-          "insecure-skip-tls-verify is set: anybody between here and the API server can read and "
-          "change everything",
-          {.subject = "insecure-skip-tls-verify",
-           .remedy = "set certificate-authority-data in the kubeconfig instead"});
-    }
+    if (api_.endpoint().skips_tls_verify) *inventory.add_issues() = contract::TlsUnverified();
     return inventory;
   }
 

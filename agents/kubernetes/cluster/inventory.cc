@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <optional>
 #include <tuple>
 #include <utility>
 
 #include "agents/kubernetes/cluster/fitting.h"
-#include "contract/sentences.h"
 #include "contract/text.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
@@ -123,10 +123,6 @@ void CountJobs(const Seen& seen, const std::string& name_space, v1::PoolLoad* lo
   load->set_own_waiting_jobs(own_waiting);
 }
 
-std::string UnknownNodes(const Seen& seen) {
-  return fmt::format("the nodes are not known: {}", ToStd(seen.nodes_problem.message()));
-}
-
 // Nodes that are alike, together.
 std::vector<v1::NodeGroup> GroupsOf(const Seen& seen, const KubernetesConfig& config) {
   using Kind = std::tuple<uint32_t, uint64_t, std::map<std::string, uint32_t>>;
@@ -152,18 +148,15 @@ auto* FindIn(Spaces& spaces, const std::string& name) {
   return found == spaces.end() ? nullptr : &*found;
 }
 
-// Names the part of the use that cannot be seen; empty: none.
-std::string UnknownUse(const Seen& seen) {
-  switch (seen.pod_scope) {
-    case PodScope::kCluster:
-      return "";
-    case PodScope::kNamespace:
-      return fmt::format("what pods of other namespaces use is not known: {}",
-                         ToStd(seen.pods_problem.message()));
-    case PodScope::kNone:
-      return fmt::format("what pods use is not known: {}", ToStd(seen.pods_problem.message()));
-  }
-  return "";
+// What the pods of the cluster use is not seen, or not all of it; nothing: it is.
+std::optional<v1::ClusterIssue> IssueOfUse(const Seen& seen) {
+  if (seen.pod_scope == PodScope::kCluster) return std::nullopt;
+  return contract::UseUnknown(seen.pod_scope == PodScope::kNamespace,
+                              std::string(ToStd(seen.pods_problem.message())));
+}
+
+v1::ClusterIssue IssueOfNodes(const Seen& seen) {
+  return contract::NodesUnknown(std::string(ToStd(seen.nodes_problem.message())));
 }
 
 // The load of the nodes, which all namespaces share.
@@ -178,17 +171,9 @@ v1::PoolLoad LoadOfNodes(const Seen& seen, const KubernetesConfig& config) {
     for (const auto& [type, count] : GpuTypesOf(room.node, room.free, config))
       (*load.mutable_free_gpus())[type] += takes_work ? count : 0;
   }
-  if (!seen.knows_nodes) load.add_limits(UnknownNodes(seen));
-  if (const std::string unknown = UnknownUse(seen); !unknown.empty()) load.add_limits(unknown);
+  if (!seen.knows_nodes) load.add_limits(IssueOfNodes(seen).message());
+  if (const auto unknown = IssueOfUse(seen)) load.add_limits(unknown->message());
   return load;
-}
-
-std::string ListRightsRemedy(const char* what) {
-  return fmt::format(
-      "let the agent's account list and watch {} in the whole cluster (the optional cluster role "
-      "in "
-      "deploy/kubernetes does), or jobs are taken that then wait in Kubernetes",
-      what);
 }
 
 }  // namespace
@@ -211,24 +196,8 @@ void JudgeNamespace(const absl::StatusOr<Json>& answer, const absl::Status& runs
   }
 }
 
-std::string ProblemOf(const SeenNamespace& space) {
-  return fmt::format("namespace {} is {}: {}", space.name, space.state, space.problem);
-}
-
-std::string RemedyFor(const SeenNamespace& space) {
-  const std::string rights = fmt::format(
-      "give the agent's account its rights there (kubectl apply -n {} -f rights.yaml, of "
-      "deploy/kubernetes)",
-      space.name);
-  if (space.state == kForbidden) {
-    return fmt::format(
-        "{}, make the namespace first if it is not there (kubectl create namespace {}), or take "
-        "it out of kubernetes.namespaces",
-        rights, space.name);
-  }
-  return fmt::format(
-      "make it (kubectl create namespace {}) and {}, or take it out of kubernetes.namespaces",
-      space.name, rights);
+contract::ShutNamespace ShutOf(const SeenNamespace& space) {
+  return {space.name, space.state, space.problem, space.state == kForbidden};
 }
 
 std::vector<v1::Pool> PoolsOf(const Seen& seen, const KubernetesConfig& config) {
@@ -248,40 +217,17 @@ std::vector<v1::Pool> PoolsOf(const Seen& seen, const KubernetesConfig& config) 
 
 std::vector<v1::ClusterIssue> IssuesOf(const Seen& seen, const KubernetesConfig& config) {
   std::vector<v1::ClusterIssue> issues;
-  if (!seen.knows_nodes) {
-    issues.push_back(contract::MakeIssue(v1::CLUSTER_ISSUE_CODE_NODES_UNKNOWN, UnknownNodes(seen),
-                                         {.remedy = ListRightsRemedy("nodes")}));
-  }
-  if (seen.knows_nodes && seen.rooms.empty()) {
-    issues.push_back(contract::MakeIssue(v1::CLUSTER_ISSUE_CODE_NO_NODES,
-                                         "the cluster has no nodes",
-                                         {.remedy = "see kubectl get nodes"}));
-  }
-  if (const std::string unknown = UnknownUse(seen); !unknown.empty()) {
-    issues.push_back(contract::MakeIssue(v1::CLUSTER_ISSUE_CODE_NODES_UNKNOWN, unknown,
-                                         {.remedy = ListRightsRemedy("pods")}));
-  }
+  if (!seen.knows_nodes) issues.push_back(IssueOfNodes(seen));
+  if (seen.knows_nodes && seen.rooms.empty()) issues.push_back(contract::NoNodes());
+  if (auto unknown = IssueOfUse(seen)) issues.push_back(*std::move(unknown));
   for (const SeenNamespace& space : seen.namespaces) {
-    if (!space.state.empty()) {
-      issues.push_back(
-          contract::MakeIssue(space.state == kForbidden ? v1::CLUSTER_ISSUE_CODE_POOL_FORBIDDEN
-                                                        : v1::CLUSTER_ISSUE_CODE_POOL_MISSING,
-                              ProblemOf(space), {.pool = space.name, .remedy = RemedyFor(space)}));
-    }
+    if (!space.state.empty()) issues.push_back(contract::PoolShut(ShutOf(space)));
     for (const QuotaLine& line : space.quotas) {
-      if (!line.IsExhausted() || line.has_scope) continue;
-      issues.push_back(contract::MakeIssue(
-          v1::CLUSTER_ISSUE_CODE_OTHER,
-          fmt::format("{}, so that jobs wait that need some of it", Describe(line)),
-          {.pool = space.name,
-           .remedy =
-               fmt::format("raise the quota in namespace {}, or end what uses it", space.name)}));
+      if (line.IsExhausted() && !line.has_scope)
+        issues.push_back(contract::QuotaUsedUp(space.name, Describe(line)));
     }
   }
-  if (config.gpu_resources.empty()) {
-    issues.push_back(contract::MakeIssue(v1::CLUSTER_ISSUE_CODE_NO_GPUS,
-                                         "gpu_resources is empty, so that no job gets a GPU"));
-  }
+  if (config.gpu_resources.empty()) issues.push_back(contract::NoGpuResources());
   return issues;
 }
 
@@ -296,7 +242,7 @@ v1::ClusterDetails DetailsOf(const Seen& seen, const KubernetesConfig& config) {
     load.set_pool(space.name);
     *load.mutable_now() = std::move(pools[i]);
     CountJobs(seen, space.name, &load);
-    if (!space.state.empty()) load.add_limits(ProblemOf(space));
+    if (!space.state.empty()) load.add_limits(contract::ShutNamespaceSentence(ShutOf(space)));
     for (const QuotaLine& line : space.quotas) load.add_limits(Describe(line));
     for (const RangeLine& line : space.ranges) load.add_limits(Describe(line));
   }

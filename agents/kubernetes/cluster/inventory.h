@@ -12,6 +12,7 @@
 #include "agents/kubernetes/cluster/capacity.h"
 #include "agents/kubernetes/cluster/namespace_limits.h"
 #include "agents/kubernetes/kubernetes.h"
+#include "contract/issues.h"
 #include "muster/v1/cluster.pb.h"
 
 namespace muster::kubernetes {
@@ -52,9 +53,8 @@ struct Seen {
 void JudgeNamespace(const absl::StatusOr<Json>& answer, const absl::Status& runs,
                     SeenNamespace* space);
 
-// "namespace lab is missing: ...", of one with a state; and what to do about it.
-std::string ProblemOf(const SeenNamespace& space);
-std::string RemedyFor(const SeenNamespace& space);
+// A namespace whose state is not empty, for the sentences that are made of it.
+contract::ShutNamespace ShutOf(const SeenNamespace& space);
 
 // The namespaces as pools. Without node groups if nodes are not known; on a cluster that has none
 // they are not available, and neither is one that the server takes no runs in.

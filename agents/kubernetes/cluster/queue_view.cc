@@ -9,7 +9,7 @@
 #include "agents/kubernetes/objects/kept_objects.h"
 #include "agents/kubernetes/objects/kueue.h"
 #include "contract/admission.h"
-#include "contract/sentences.h"
+#include "contract/issues.h"
 #include "contract/text.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
@@ -297,13 +297,7 @@ std::vector<v1::ClusterIssue> QueueView::Issues() const {
     const std::shared_ptr<Space> space = Find(name);
     const absl::Status rights = space == nullptr ? absl::OkStatus() : space->Rights();
     if (rights.ok()) continue;
-    issues.push_back(contract::MakeIssue(
-        v1::CLUSTER_ISSUE_CODE_RIGHTS_MISSING,
-        fmt::format("namespace {}: Kueue is here, and why runs wait in its queues is not seen: {}",
-                    name, ToStd(rights.message())),
-        {.pool = name,
-         .remedy = "give the agent's account the rights of deploy/kubernetes/rights.yaml in this "
-                   "namespace"}));
+    issues.push_back(contract::QueuesUnseen(name, std::string(ToStd(rights.message()))));
   }
   return issues;
 }

@@ -7,10 +7,9 @@
 #include "agents/core/proto_time.h"
 #include "agents/machines/free_gpus.h"
 #include "agents/machines/run_request.h"
-#include "contract/sentences.h"
+#include "contract/issues.h"
 #include "contract/units.h"
 #include "fmt/format.h"
-#include "fmt/ranges.h"
 
 namespace muster::machines {
 namespace {
@@ -79,11 +78,7 @@ std::vector<v1::ClusterIssue> IssuesOfTwins(const RemoteScheduler::Load& load) {
   std::vector<v1::ClusterIssue> issues;
   for (const auto& [way, twins] : names) {
     if (twins.size() < 2) continue;
-    issues.push_back(contract::MakeIssue(
-        v1::CLUSTER_ISSUE_CODE_HOST_TWICE,
-        fmt::format("hosts {} have the same SSH address {}, and what is there is counted for each",
-                    fmt::join(twins, ", "), way),
-        {.subject = twins.front(), .remedy = "correct the file of hosts"}));
+    issues.push_back(contract::HostTwice(twins, way));
   }
   return issues;
 }
@@ -100,19 +95,11 @@ std::vector<v1::ClusterIssue> IssuesOf(const HostView& host) {
   const std::string& name = host.config.name;
   std::vector<v1::ClusterIssue> issues;
   if (!host.is_up) {
-    issues.push_back(contract::MakeIssue(v1::CLUSTER_ISSUE_CODE_HOST_UNUSABLE,
-                                         fmt::format("host {} is down: {}", name, host.why),
-                                         {.subject = name}));
+    issues.push_back(contract::HostDown(name, host.why));
   } else if (!host.start_trouble.empty()) {
-    issues.push_back(contract::MakeIssue(v1::CLUSTER_ISSUE_CODE_HOST_UNUSABLE,
-                                         fmt::format("host {}: {}", name, WhyNot(host)),
-                                         {.subject = name}));
+    issues.push_back(contract::HostStartsNothing(name, WhyNot(host)));
   }
-  for (v1::ClusterIssue issue : host.issues) {
-    issue.set_message(fmt::format("host {}: {}", name, issue.message()));
-    issue.set_subject(name);
-    issues.push_back(std::move(issue));
-  }
+  for (const v1::ClusterIssue& issue : host.issues) issues.push_back(contract::OfHost(name, issue));
   return issues;
 }
 

@@ -5,6 +5,7 @@
 #include "absl/time/clock.h"
 #include "agents/machines/remote/remote_scheduler.h"
 #include "agents/machines/verdict.h"
+#include "contract/issues.h"
 #include "contract/sentences.h"
 #include "contract/text.h"
 #include "daemon/log.h"
@@ -273,16 +274,10 @@ void RemoteScheduler::ReadHosts() {
 std::vector<v1::ClusterIssue> RemoteScheduler::IssuesOfFile() const {
   std::vector<v1::ClusterIssue> issues;
   if (!last_read_.ok()) {
-    issues.push_back(contract::MakeIssue(
-        v1::CLUSTER_ISSUE_CODE_CONFIGURATION,
-        fmt::format("the file of hosts cannot be read, and what it said before counts: {}",
-                    ToStd(last_read_.message()))));
+    issues.push_back(contract::HostsFileUnread(std::string(ToStd(last_read_.message()))));
   }
   for (const auto& [name, status] : not_added_) {
-    issues.push_back(
-        contract::MakeIssue(v1::CLUSTER_ISSUE_CODE_HOST_UNUSABLE,
-                            fmt::format("host {} was not added: {}", name, ToStd(status.message())),
-                            {.subject = name}));
+    issues.push_back(contract::HostNotAdded(name, std::string(ToStd(status.message()))));
   }
   return issues;
 }

@@ -122,15 +122,6 @@ TEST(StateReason, ARetrySaysWhenForWhichRunAndAfterWhat) {
             "failed");
 }
 
-TEST(ClusterIssue, APoolThatIsMissingTakesNoJobs) {
-  const v1::ClusterIssue issue =
-      MakeIssue(v1::CLUSTER_ISSUE_CODE_POOL_MISSING, "namespace lab is missing",
-                {.pool = "lab", .remedy = "make it"});
-  EXPECT_EQ(issue.message(), "namespace lab is missing; its pool takes no jobs");
-  EXPECT_EQ(issue.remedy(), "make it");
-  EXPECT_EQ(MakeIssue(v1::CLUSTER_ISSUE_CODE_NO_NODES, "no nodes").message(), "no nodes");
-}
-
 TEST(SubmitWarning, HasTheCheckThatWarnedAndTheClusterThatItIsOf) {
   v1::ClusterCheck check;
   check.set_subject("kubernetes.volumes[0].claim");

@@ -2,7 +2,7 @@
 #include "agents/machines/remote/remote_answers.h"
 
 #include "agents/hosts/local_host.h"
-#include "contract/sentences.h"
+#include "contract/issues.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -81,8 +81,7 @@ TEST(RemoteAnswersTest, WhatIsWrongWithAHostNamesIt) {
   down.is_up = false;
   down.why = "no route";
   HostView odd = Up(Host("gpu2", "b"));
-  odd.issues.push_back(contract::MakeIssue(v1::CLUSTER_ISSUE_CODE_NO_GPUS, "no GPUs are offered",
-                                           {.remedy = "repair the driver"}));
+  odd.issues.push_back(contract::NoGpus("nvidia-smi", "no driver"));
   const v1::Inventory inventory = InventoryOf(LoadOf({down, odd}), "lab");
   ASSERT_EQ(inventory.issues_size(), 2);
   EXPECT_EQ(inventory.issues(0).code(), v1::CLUSTER_ISSUE_CODE_HOST_UNUSABLE);
@@ -90,8 +89,10 @@ TEST(RemoteAnswersTest, WhatIsWrongWithAHostNamesIt) {
   EXPECT_EQ(inventory.issues(0).message(), "host gpu1 is down: no route");
   EXPECT_EQ(inventory.issues(1).code(), v1::CLUSTER_ISSUE_CODE_NO_GPUS);
   EXPECT_EQ(inventory.issues(1).subject(), "gpu2");
-  EXPECT_EQ(inventory.issues(1).message(), "host gpu2: no GPUs are offered");
-  EXPECT_EQ(inventory.issues(1).remedy(), "repair the driver");
+  EXPECT_EQ(
+      inventory.issues(1).message(),
+      "host gpu2: no GPUs of nvidia-smi are offered, because they cannot be listed: no driver");
+  EXPECT_TRUE(inventory.issues(1).remedy().starts_with("repair the driver"));
 }
 
 TEST(RemoteAnswersTest, AFileOfHostsThatCannotBeReadIsTold) {

@@ -7,7 +7,7 @@
 
 #include "broker/rpc/pending_questions.h"
 #include "contract/errors.h"
-#include "contract/sentences.h"
+#include "contract/issues.h"
 #include "rpc/status.h"
 #include "tests/unit/rpc/harness.h"
 
@@ -220,8 +220,7 @@ void ConnectShut(const std::string& state, const v1::ClusterIssue& issue, FakeAg
     pool->set_state(state);
     pool->clear_node_groups();
     *hello.mutable_inventory()->add_issues() =
-        contract::MakeIssue(v1::CLUSTER_ISSUE_CODE_POOL_MISSING, "namespace la is missing",
-                            {.pool = "la", .remedy = "see elsewhere"});
+        contract::PoolShut({.name = "la", .state = "missing", .detail = "elsewhere"});
     *hello.mutable_inventory()->add_issues() = issue;
   }));
 }
@@ -230,12 +229,9 @@ TEST(Questions, APlanForANamespaceThatIsShutSaysThatAlone) {
   for (const std::string state : {"missing", "forbidden"}) {
     TestBroker broker;
     FakeAgent agent(broker);
-    const v1::ClusterIssueCode code = state == "missing" ? v1::CLUSTER_ISSUE_CODE_POOL_MISSING
-                                                         : v1::CLUSTER_ISSUE_CODE_POOL_FORBIDDEN;
-    ConnectShut(state,
-                contract::MakeIssue(code, "namespace lab is " + state + ": gone",
-                                    {.pool = "lab", .remedy = "make it"}),
-                &agent);
+    const contract::ShutNamespace shut = {
+        .name = "lab", .state = state, .detail = "gone", .is_forbidden = state == "forbidden"};
+    ConnectShut(state, contract::PoolShut(shut), &agent);
     v1::PlanJobRequest request;
     *request.mutable_spec() = TrueSpec();
     v1::PlanJobResponse response;
@@ -245,7 +241,8 @@ TEST(Questions, APlanForANamespaceThatIsShutSaysThatAlone) {
     const v1::ClusterCheck& check = response.plans(0).checks(0);
     EXPECT_EQ(check.result(), v1::CHECK_RESULT_WARN);
     EXPECT_THAT(check.seen(), HasSubstr("takes no jobs at the moment: it is " + state));
-    EXPECT_EQ(check.remedy(), "make it; until then the job waits in Muster's queue");
+    EXPECT_EQ(check.remedy(),
+              contract::ShutNamespaceRemedy(shut) + "; until then the job waits in Muster's queue");
     ASSERT_EQ(response.plans(0).warnings_size(), 1) << "as a submit would";
     EXPECT_EQ(response.plans(0).warnings(0).cluster(), "gpu");
     EXPECT_EQ(response.plans(0).warnings(0).subject(), "pool");
@@ -255,8 +252,7 @@ TEST(Questions, APlanForANamespaceThatIsShutSaysThatAlone) {
 TEST(Questions, APlanForAClusterThatHasNoNodesNowIsTheClustersAllTheSame) {
   TestBroker broker;
   FakeAgent agent(broker);
-  ConnectShut("", contract::MakeIssue(v1::CLUSTER_ISSUE_CODE_NO_NODES, "the cluster has no nodes"),
-              &agent);
+  ConnectShut("", contract::NoNodes(), &agent);
   v1::PlanJobRequest request;
   *request.mutable_spec() = TrueSpec();
   v1::PlanJobResponse response;

@@ -1,0 +1,85 @@
+// Issues of a cluster, one of its pools or one of its hosts, each made from what was seen. The
+// sentences and remedies are written here alone, so that agents report facts, and every
+// client shows the same words.
+//
+// Pure; any thread. `detail` is what was seen, in the words of who said it.
+#ifndef MUSTER_PROTO_CONTRACT_ISSUES_H_
+#define MUSTER_PROTO_CONTRACT_ISSUES_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "muster/v1/facts.pb.h"
+
+namespace muster::contract {
+
+// ---- pools
+
+// A pool of Kubernetes that takes no jobs. `state`: "missing", "terminating", "forbidden".
+struct ShutNamespace {
+  std::string name;
+  std::string state;
+  std::string detail;
+  bool is_forbidden = false;
+};
+v1::ClusterIssue PoolShut(const ShutNamespace& space);
+// The same of a run that waits there: "namespace lab is missing: ...", and what to do.
+std::string ShutNamespaceSentence(const ShutNamespace& space);
+std::string ShutNamespaceRemedy(const ShutNamespace& space);
+// `quota`: the quota with what is used of it.
+v1::ClusterIssue QuotaUsedUp(const std::string& name_space, const std::string& quota);
+v1::ClusterIssue QueuesUnseen(const std::string& name_space, const std::string& detail);
+
+// ---- nodes, GPUs and containers
+
+// The agent may not list the nodes, or what they run, in the whole cluster; `detail` says why.
+// `in_own_namespace`: the pods of its own namespace are known.
+v1::ClusterIssue NodesUnknown(const std::string& detail);
+v1::ClusterIssue UseUnknown(bool in_own_namespace, const std::string& detail);
+v1::ClusterIssue NoNodes();
+v1::ClusterIssue NoPartitions();
+// `tool`: what lists the GPUs; empty: none in particular.
+v1::ClusterIssue NoGpus(std::string_view tool, const std::string& detail);
+v1::ClusterIssue NoGpuResources();
+v1::ClusterIssue NoContainers(const std::string& detail);
+
+// ---- machines and hosts
+
+v1::ClusterIssue HostDown(const std::string& host, const std::string& detail);
+// It is up, and runs do not start there.
+v1::ClusterIssue HostStartsNothing(const std::string& host, const std::string& detail);
+v1::ClusterIssue HostNotAdded(const std::string& host, const std::string& detail);
+v1::ClusterIssue HostsFileUnread(const std::string& detail);
+// The hosts have the same SSH address. At least two.
+v1::ClusterIssue HostTwice(const std::vector<std::string>& hosts, const std::string& address);
+// `said` by the operator ("cpus: 64"), and what there is ("32").
+v1::ClusterIssue LessThanConfigured(const std::string& said, const std::string& has);
+// What of a machine is shared out without a limit that the kernel holds; at least one of the two.
+struct NoLimits {
+  bool memory = false;
+  bool cores = false;
+};
+// `detail`: why not; empty: the operator wants none.
+v1::ClusterIssue LimitsNotEnforced(NoLimits what, const std::string& detail);
+// What a host says of itself, said of the host.
+v1::ClusterIssue OfHost(const std::string& host, v1::ClusterIssue issue);
+
+// ---- schedulers
+
+// slurmctld has held calls back so often.
+v1::ClusterIssue CallsHeldBack(uint64_t times, uint32_t per_minute);
+// So many calls had no turn.
+v1::ClusterIssue CallsWithoutTurn(uint64_t calls, uint32_t per_minute);
+v1::ClusterIssue NoAccounting();
+v1::ClusterIssue TlsUnverified();
+// Jobs of Kubernetes that may run, and that the agent has no run for. At least one.
+v1::ClusterIssue UnknownRuns(const std::vector<std::string>& jobs);
+v1::ClusterIssue SameCluster(const std::string& other);
+// What the agent keeps for itself does not work: `what` is "uploads" or "logs".
+v1::ClusterIssue AgentTrouble(const std::string& what, const std::string& detail);
+
+}  // namespace muster::contract
+
+#endif  // MUSTER_PROTO_CONTRACT_ISSUES_H_
