@@ -40,10 +40,12 @@ void Core::Impl::Recount(uint64_t id, const Job& job, const Standing& before) {
   if (before.cluster != nullptr) {
     --before.cluster->active;
     before.cluster->held -= before.is_held;
+    Show(before.cluster);
   }
   if (now.cluster != nullptr) {
     ++now.cluster->active;
     now.cluster->held += now.is_held;
+    Show(now.cluster);
   }
 }
 

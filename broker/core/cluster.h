@@ -14,6 +14,7 @@
 #include "absl/container/btree_map.h"
 #include "absl/time/time.h"
 #include "broker/core/changes.h"
+#include "broker/core/cluster_view.h"
 #include "broker/core/core.h"
 #include "muster/v1/job.pb.h"
 
@@ -53,6 +54,12 @@ struct Cluster {
   uint32_t held = 0;    // those of the active ones whose jobs are held, or asked to be
   // Those of them that the connected agent does not hold and has not been sent yet.
   std::deque<RunId> to_resend;
+
+  // As it was shown last; null: never. What the agent says of itself was taken over since unless
+  // `shows_saved`, and everything was unless it waits to be shown.
+  std::shared_ptr<const ClusterView> shown;
+  bool shows_saved = false;
+  bool waits_to_be_shown = false;
 
   const std::string& name() const { return saved.name; }
   bool TakesRuns() const { return session.has_value() && active < saved.max_active_runs; }

@@ -1,113 +1,79 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
-#include <map>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "broker/core/impl.h"
-#include "broker/core/timestamps.h"
-#include "contract/issues.h"
 #include "contract/lacks.h"
 #include "contract/sentences.h"
+#include "contract/text.h"
 
 namespace muster::core {
 namespace {
 
-// Whether it could, now or later, whatever its published facts say: a plan says that itself.
-bool CouldTake(const Cluster& cluster, const v1::JobSpec& spec, Fit* fit) {
-  if (!cluster.session) return false;
-  Requirements requirements = RequirementsOf(spec);
-  requirements.admission = {};
-  *fit = CheckFit(requirements, cluster.saved);
-  return fit->ever();
+ClusterView ViewOf(const Cluster& cluster) {
+  ClusterView view;
+  view.is_connected = cluster.session.has_value();
+  view.last_heard = cluster.last_heard;
+  view.scheduler_observed_at = cluster.scheduler_observed_at;
+  view.scheduler_error = cluster.scheduler_error;
+  view.scheduler_calls = cluster.scheduler_calls;
+  view.active = cluster.active;
+  view.held = cluster.held;
+  return view;
 }
 
-v1::Cluster DescribeWithoutInventory(const Cluster& cluster) {
-  v1::Cluster out;
-  out.set_name(cluster.name());
-  out.set_kind(cluster.saved.kind);
-  out.set_state(cluster.session ? v1::CLUSTER_STATE_CONNECTED : v1::CLUSTER_STATE_DISCONNECTED);
-  SetTimestamp(cluster.last_heard, out.mutable_last_seen());
-  if (cluster.scheduler_observed_at) {
-    SetTimestamp(*cluster.scheduler_observed_at, out.mutable_scheduler_observed_at());
-  }
-  out.set_scheduler_error(cluster.scheduler_error);
-  out.set_agent_version(cluster.saved.agent_version);
-  out.set_active_runs(cluster.active);
-  out.set_max_active_runs(cluster.saved.max_active_runs);
-  for (const auto& [command, calls] : cluster.scheduler_calls) {
-    (*out.mutable_scheduler_calls())[command] = calls;
-  }
-  return out;
-}
-
-v1::Cluster Describe(const Cluster& cluster) {
-  v1::Cluster out = DescribeWithoutInventory(cluster);
-  *out.mutable_inventory() = cluster.saved.inventory;
-  return out;
-}
-
-// As much of one that was asked for a job as its fit takes to explain.
-v1::Cluster DescribeFor(const Fit& fit, const Cluster& cluster) {
-  v1::Cluster out = DescribeWithoutInventory(cluster);
-  if (fit.lack.pool == nullptr) return out;
-  *out.mutable_inventory()->add_pools() = *fit.lack.pool;
-  *out.mutable_inventory()->mutable_issues() = cluster.saved.inventory.issues();
-  return out;
-}
-
-// The clusters that have the same identity: several agents may speak for one.
-using Identities = std::map<std::string_view, std::vector<std::string_view>>;
-
-void WarnOfTwins(const Identities& identities, v1::Cluster* cluster) {
-  const auto found = identities.find(cluster->inventory().identity());
-  if (found == identities.end()) return;
-  for (std::string_view name : found->second) {
-    if (name == cluster->name()) continue;
-    *cluster->mutable_inventory()->add_issues() = contract::SameCluster(std::string(name));
-    return;  // one tells it
-  }
+bool AreAlike(const ClusterView& a, const ClusterView& b) {
+  return a.is_connected == b.is_connected && a.last_heard == b.last_heard &&
+         a.scheduler_observed_at == b.scheduler_observed_at &&
+         a.scheduler_error == b.scheduler_error && a.scheduler_calls == b.scheduler_calls &&
+         a.active == b.active && a.held == b.held;
 }
 
 }  // namespace
 
-void Core::Impl::On(ListClusters& in, Step& step) {
-  ClustersReply reply;
-  reply.ticket = in.ticket;
-  size_t bytes = 0;
-  auto next =
-      in.name.empty() ? clusters_by_name_.upper_bound(in.after) : clusters_by_name_.find(in.name);
-  const auto end = in.name.empty() || next == clusters_by_name_.end() ? clusters_by_name_.end()
-                                                                      : std::next(next);
-  Requirements requirements;
-  if (in.that_could_take) requirements = RequirementsOf(*in.that_could_take);
-  Identities identities;
-  for (const auto& [name, cluster] : clusters_by_name_) {
-    const v1::Inventory& inventory = cluster->saved.inventory;
-    if (!in.that_could_take && cluster->saved.kind == v1::CLUSTER_KIND_KUBERNETES &&
-        !inventory.identity().empty())
-      identities[inventory.identity()].push_back(name);
-  }
-  for (; next != end; ++next) {
-    const Cluster& cluster = *next->second;
-    Fit fit;
-    if (in.that_could_take && !CouldTake(cluster, *in.that_could_take, &fit)) continue;
-    if (!in.that_could_take) bytes += cluster.saved.inventory.ByteSizeLong();
-    const bool is_full = reply.clusters.size() == in.max_clusters || bytes > in.max_bytes;
-    if (is_full && !reply.clusters.empty()) {
-      reply.more = true;
-      break;
+void Core::Impl::Show(Cluster* cluster) {
+  if (std::exchange(cluster->waits_to_be_shown, true)) return;
+  to_show_.push_back(cluster->name());
+}
+
+void Core::Impl::ShowSaved(Cluster* cluster) {
+  cluster->shows_saved = false;
+  Show(cluster);
+}
+
+std::vector<ShownCluster> Core::Impl::TakeShownClusters() {
+  std::vector<ShownCluster> shown;
+  shown.reserve(to_show_.size());
+  for (std::string& name : std::exchange(to_show_, {})) {
+    Cluster* const cluster = FindCluster(name);
+    if (cluster == nullptr) {
+      shown.push_back({std::move(name), nullptr});
+      continue;
     }
-    reply.clusters.push_back(in.that_could_take ? DescribeFor(fit, cluster) : Describe(cluster));
-    if (fit.lack.pool != nullptr)
-      reply.not_now.emplace(cluster.name(), contract::SentenceOf(fit.lack));
-    if (cluster.saved.kind == v1::CLUSTER_KIND_KUBERNETES && !in.that_could_take)
-      WarnOfTwins(identities, &reply.clusters.back());
+    if (!std::exchange(cluster->waits_to_be_shown, false)) continue;
+    auto view = std::make_shared<ClusterView>(ViewOf(*cluster));
+    const bool is_as_before = std::exchange(cluster->shows_saved, true);
+    view->saved =
+        is_as_before ? cluster->shown->saved : std::make_shared<const PutCluster>(cluster->saved);
+    cluster->shown = std::move(view);
+    shown.push_back({std::move(name), cluster->shown});
   }
-  step.out->effects.push_back(std::move(reply));
+  return shown;
+}
+
+absl::Status Core::Impl::CheckShown(const Cluster& cluster) const {
+  if (cluster.waits_to_be_shown) return absl::OkStatus();
+  const bool is_shown = cluster.shown != nullptr && AreAlike(*cluster.shown, ViewOf(cluster)) &&
+                        cluster.shown->saved->max_active_runs == cluster.saved.max_active_runs &&
+                        cluster.shown->saved->kind == cluster.saved.kind &&
+                        cluster.shown->saved->inventory.SerializeAsString() ==
+                            cluster.saved.inventory.SerializeAsString();
+  if (is_shown) return absl::OkStatus();
+  return absl::InternalError(
+      ToAbsl(fmt::format("cluster {} has changed, and is not to be shown", cluster.name())));
 }
 
 Cluster* Core::Impl::FindCluster(std::string_view name) const {
@@ -128,6 +94,7 @@ Cluster* Core::Impl::AddCluster(std::string name) {
   Cluster* raw = cluster.get();
   clusters_[raw->index] = std::move(cluster);
   clusters_by_name_.emplace(std::move(name), raw);
+  ShowSaved(raw);
   return raw;
 }
 

@@ -20,6 +20,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "broker/core/changes.h"
+#include "broker/core/cluster_view.h"
 #include "broker/core/requirements.h"
 #include "muster/agent/v1/agent_link.pb.h"
 #include "muster/v1/cluster.pb.h"
@@ -114,22 +115,6 @@ struct Edit {
   std::map<std::string, std::string> labels_before = {};
   std::string evidence = {};  // who changed what, and why
 };
-// Why does no cluster have these jobs?
-struct Explain {
-  Ticket ticket = 0;
-  std::vector<uint64_t> jobs;
-};
-// Some clusters, by name; inventories are large, and the core thread copies no more than is asked
-// for.
-struct ListClusters {
-  Ticket ticket = 0;
-  std::string name = {};   // not empty: this one alone
-  std::string after = {};  // those whose names come later
-  size_t max_clusters = 1000;
-  size_t max_bytes = 2 << 20;  // of them all; the first one is given whatever its size
-  // Not null: only those that are connected and could take such a job, without their inventories.
-  std::shared_ptr<const v1::JobSpec> that_could_take = nullptr;
-};
 // The cluster is gone for good. Only one without an agent and without runs can be forgotten.
 struct ForgetCluster {
   Ticket ticket = 0;
@@ -162,8 +147,8 @@ struct Tick {
   absl::Duration clock_set_by;
 };
 
-using Input = std::variant<Submit, Cancel, Hold, Edit, Explain, ListClusters, ForgetCluster,
-                           DeleteJobs, AgentConnected, AgentReported, AgentBeat, AgentGone, Tick>;
+using Input = std::variant<Submit, Cancel, Hold, Edit, ForgetCluster, DeleteJobs, AgentConnected,
+                           AgentReported, AgentBeat, AgentGone, Tick>;
 
 // ---- effects: to be carried out, in order, once the changes of the same Output are on disk
 
@@ -178,21 +163,6 @@ struct StatusReply {
   // With chosen_at: the jobs that were changed, and whether some had changed since.
   std::vector<uint64_t> changed = {};
   bool is_stale = false;
-};
-struct ExplainReply {
-  Ticket ticket = 0;
-  // One for each job. Without a code: it does not wait for a cluster, or not yet: it is held, or
-  // waits for the time of its next run; or there were too many different jobs before it
-  // (kMaxExplainedGroups).
-  std::vector<v1::StateReason> reasons;
-};
-struct ClustersReply {
-  Ticket ticket = 0;
-  std::vector<v1::Cluster> clusters;  // by name
-  // With that_could_take: what keeps the job from those that take it later, by their names. Their
-  // inventories have the pool that it waits for, with the issues of theirs; others' are empty.
-  std::map<std::string, std::string> not_now;
-  bool more = false;  // there are others after these
 };
 struct SendToAgent {
   SessionId session = 0;
@@ -214,11 +184,14 @@ struct JobsChanged {
   uint64_t sequence = 0;
 };
 
-using Effect = std::variant<SubmitReply, StatusReply, ExplainReply, ClustersReply, SendToAgent,
-                            SendAssignments, CloseAgent, JobsChanged>;
+using Effect =
+    std::variant<SubmitReply, StatusReply, SendToAgent, SendAssignments, CloseAgent, JobsChanged>;
 
 struct Output {
   Changes changes;
+  // What those who ask are to see, before the first effect. Filled by whoever runs the core, from
+  // TakeShownClusters.
+  std::vector<ShownCluster> clusters;
   std::vector<Effect> effects;
 };
 
@@ -257,6 +230,9 @@ class Core {
   // batch of inputs, so that a burst costs one round. True: the round ended at one of its bounds,
   // call again once this output has been handed on.
   bool PlaceJobs(absl::Time now, Output* out);
+
+  // The clusters that are not as they were when this was called last, once each; at first, all.
+  std::vector<ShownCluster> TakeShownClusters();
 
   // The place of the latest change among all; also of those before this process.
   uint64_t last_sequence() const;

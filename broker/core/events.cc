@@ -17,6 +17,7 @@ void Core::Impl::On(AgentReported& in, Step& step) {
   Cluster* cluster = CurrentCluster(in.session);
   if (cluster == nullptr) return;
   cluster->last_heard = step.now;
+  Show(cluster);
   if (in.events.events_size() > static_cast<int>(kMaxPerMessage)) {
     CloseSession(cluster,
                  contract::BadField("events", fmt::format("has {} events, at most {} are taken",

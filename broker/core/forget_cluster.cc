@@ -31,6 +31,7 @@ void Core::Impl::On(ForgetCluster& in, Step& step) {
   clusters_by_name_.erase(clusters_by_name_.find(in.name));
   clusters_[index].reset();
   free_indexes_.push_back(index);
+  to_show_.push_back(in.name);
   step.out->changes.push_back(RemoveCluster{in.name});
   step.out->effects.push_back(std::move(reply));
 }

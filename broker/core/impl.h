@@ -34,6 +34,7 @@ class Core::Impl {
 
   void Handle(Input input, absl::Time now, Output* out);
   bool PlaceJobs(absl::Time now, Output* out);
+  std::vector<ShownCluster> TakeShownClusters();
   uint64_t last_sequence() const { return next_sequence_ - 1; }
   Counters counters() const;
   absl::Status CheckInvariants() const;
@@ -149,13 +150,12 @@ class Core::Impl {
   // The clock was set; what is left of each wait stays the same.
   void ShiftWaits(absl::Duration by, Step& step);
 
-  // ---- explain.cc
-  void On(Explain& in, Step& step);
-  v1::StateReason WhyQueued(const Job& job) const;
-  v1::StateReason WhyPending(uint64_t id, const Job& job) const;
-
   // ---- clusters.cc
-  void On(ListClusters& in, Step& step);
+  // To be called when something of the cluster has changed that a ClusterView has.
+  void Show(Cluster* cluster);
+  // Likewise, when it is what its agent said of itself.
+  void ShowSaved(Cluster* cluster);
+  absl::Status CheckShown(const Cluster& cluster) const;
   // Null: no such cluster.
   Cluster* FindCluster(std::string_view name) const;
   Cluster* AddCluster(std::string name);
@@ -246,6 +246,7 @@ class Core::Impl {
   std::vector<std::unique_ptr<Cluster>> clusters_;  // by index; null: the first, and free places
   std::vector<ClusterIndex> free_indexes_;          // of clusters that were forgotten
   absl::flat_hash_map<SessionId, Cluster*> sessions_;
+  std::vector<std::string> to_show_;  // names of clusters that have changed, or are forgotten
 
   uint64_t retries_decided_ = 0;
   uint64_t illegal_transitions_ = 0;

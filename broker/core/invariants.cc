@@ -101,6 +101,7 @@ absl::Status Core::Impl::CheckInvariants() const {
     if (held[cluster] != cluster->held) {
       return Wrong("cluster {} counts {} held runs, it has {}", name, cluster->held, held[cluster]);
     }
+    if (absl::Status shown = CheckShown(*cluster); !shown.ok()) return shown;
     if (cluster->session) {
       auto session = sessions_.find(*cluster->session);
       if (session == sessions_.end() || session->second != cluster) {

@@ -154,6 +154,7 @@ void Core::Impl::Welcome(Cluster* cluster, SessionId session, agent::v1::AgentHe
   cluster->scheduler_error.clear();
   cluster->scheduler_calls.clear();
   sessions_.emplace(session, cluster);
+  ShowSaved(cluster);
   PutNow(*cluster, step);
   if (!same_inventory) refits_.ClusterChanged(cluster);
 
@@ -249,6 +250,7 @@ void Core::Impl::On(AgentBeat& in, Step& step) {
   Cluster* cluster = CurrentCluster(in.session);
   if (cluster == nullptr) return;
   cluster->last_heard = step.now;
+  Show(cluster);
   agent::v1::AgentHeartbeat& beat = in.heartbeat;
   if (beat.has_scheduler_observed_at()) {
     cluster->scheduler_observed_at = ToTime(beat.scheduler_observed_at());
@@ -284,6 +286,7 @@ void Core::Impl::On(AgentBeat& in, Step& step) {
 void Core::Impl::TakeInventory(Cluster* cluster, v1::Inventory& inventory, Step& step) {
   const bool same = Essence(inventory) == Essence(cluster->saved.inventory);
   cluster->saved.inventory = std::move(inventory);
+  ShowSaved(cluster);
   if (same) return;
   cluster->saved.last_seen = step.now;
   PutNow(*cluster, step);
@@ -298,6 +301,7 @@ void Core::Impl::On(AgentGone& in, Step& step) {
 void Core::Impl::Disconnect(Cluster* cluster, Step& step) {
   sessions_.erase(*cluster->session);
   cluster->session.reset();
+  Show(cluster);
   cluster->to_resend.clear();
   cluster->saved.last_seen = cluster->last_heard;
   PutNow(*cluster, step);
@@ -311,7 +315,10 @@ void Core::Impl::CloseSession(Cluster* cluster, absl::Status status, Step& step)
 void Core::Impl::On(Tick& in, Step& step) {
   const absl::Duration patience = options_.heartbeat_interval * options_.silent_heartbeats;
   for (const auto& [name, cluster] : clusters_by_name_) {
-    cluster->last_heard += in.clock_set_by;
+    if (in.clock_set_by != absl::ZeroDuration()) {
+      cluster->last_heard += in.clock_set_by;
+      Show(cluster);
+    }
     if (!cluster->session || step.now - cluster->last_heard < patience) continue;
     CloseSession(cluster,
                  contract::Error(absl::StatusCode::kDeadlineExceeded, "SILENT",

@@ -44,6 +44,8 @@ class CoreLoop {
   // The next turn must come no later than this, whether or not there are inputs.
   absl::Duration Patience(Instant now) const;
 
+  // The clusters as the store knew them; before the first turn.
+  std::vector<core::ShownCluster> TakeShownClusters() { return core_->TakeShownClusters(); }
   core::Counters counters() const { return core_->counters(); }
   uint64_t last_sequence() const { return core_->last_sequence(); }
   absl::Status CheckInvariants() const { return core_->CheckInvariants(); }

@@ -32,9 +32,11 @@ uint64_t LastSequence(const core::Output& committed) {
 
 }  // namespace
 
-Effects::Effects(const store::Store* store, ChangeFeed* feed, JobsChanged jobs_changed)
+Effects::Effects(const store::Store* store, ChangeFeed* feed, ClusterBoard* clusters,
+                 JobsChanged jobs_changed)
     : store_(store),
       feed_(feed),
+      clusters_(clusters),
       jobs_changed_(std::move(jobs_changed)),
       assigning_(kMaxUnreadAssignments),
       showing_(kMaxUnshownChanges) {}
@@ -65,16 +67,12 @@ void Effects::Abandon() {
       "the broker stopped before it could answer; ask again with the same request_id",
       absl::Seconds(1));
   for (auto& [_, reply] : open) {
-    if (auto* explain = std::get_if<ExplainDone>(&reply)) {
-      (*explain)({});
-    } else if (auto* submit = std::get_if<SubmitDone>(&reply)) {
+    if (auto* submit = std::get_if<SubmitDone>(&reply)) {
       (*submit)(status);
     } else if (auto* cancel = std::get_if<StatusDone>(&reply)) {
       (*cancel)(status);
-    } else if (auto* chosen = std::get_if<ChosenDone>(&reply)) {
-      (*chosen)(status);
     } else {
-      std::get<ClustersDone>(reply)(status);
+      std::get<ChosenDone>(reply)(status);
     }
   }
 }
@@ -95,6 +93,8 @@ void Effects::Forsake(core::SessionId session) {
 }
 
 void Effects::CarryOut(core::Output output) {
+  // Whoever hears of an effect may ask next.
+  clusters_->Show(std::move(output.clusters));
   assignments_.Remember(output.changes);
   // Watchers that hear of a change find it in the feed.
   const uint64_t last = LastSequence(output);
@@ -154,14 +154,6 @@ void Effects::Do(core::StatusReply& effect) {
   auto& done = std::get<ChosenDone>(*reply);
   if (!effect.status.ok()) return done(std::move(effect.status));
   done(ChosenJobs{std::move(effect.changed), effect.is_stale});
-}
-
-void Effects::Do(core::ExplainReply& effect) {
-  if (auto done = TakeReply<ExplainDone>(effect.ticket)) done(std::move(effect.reasons));
-}
-
-void Effects::Do(core::ClustersReply& effect) {
-  if (auto done = TakeReply<ClustersDone>(effect.ticket)) done(std::move(effect));
 }
 
 void Effects::Do(core::JobsChanged& effect) { jobs_changed_(effect); }

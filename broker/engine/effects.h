@@ -24,6 +24,7 @@
 #include "broker/engine/agent_peer.h"
 #include "broker/engine/assignment_messages.h"
 #include "broker/engine/change_feed.h"
+#include "broker/engine/cluster_board.h"
 #include "broker/engine/detour.h"
 #include "broker/store/store.h"
 
@@ -38,14 +39,12 @@ struct ChosenJobs {
   bool is_stale = false;  // some had changed since they were chosen
 };
 using ChosenDone = std::function<void(absl::StatusOr<ChosenJobs>)>;
-// One reason for each job; none at all: the request was not taken.
-using ExplainDone = std::function<void(std::vector<v1::StateReason> reasons)>;
-using ClustersDone = std::function<void(absl::StatusOr<core::ClustersReply>)>;
 using JobsChanged = std::function<void(const core::JobsChanged&)>;
 
 class Effects {
  public:
-  Effects(const store::Store* store, ChangeFeed* feed, JobsChanged jobs_changed);
+  Effects(const store::Store* store, ChangeFeed* feed, ClusterBoard* clusters,
+          JobsChanged jobs_changed);
 
   // Main thread. Before the first CarryOut, and after the last.
   void Start();
@@ -76,12 +75,10 @@ class Effects {
   void CarryOut(core::Output committed);
 
  private:
-  using Reply = std::variant<SubmitDone, StatusDone, ChosenDone, ExplainDone, ClustersDone>;
+  using Reply = std::variant<SubmitDone, StatusDone, ChosenDone>;
 
   void Do(core::SubmitReply& effect);
   void Do(core::StatusReply& effect);
-  void Do(core::ExplainReply& effect);
-  void Do(core::ClustersReply& effect);
   void Do(core::SendToAgent& effect);
   void Do(core::SendAssignments& effect);
   void Do(core::CloseAgent& effect);
@@ -104,6 +101,7 @@ class Effects {
 
   const store::Store* const store_;
   ChangeFeed* const feed_;
+  ClusterBoard* const clusters_;
   const JobsChanged jobs_changed_;
 
   AssignmentMessages assignments_;  // effects thread

@@ -25,13 +25,15 @@ Engine::Engine(EngineOptions options, std::unique_ptr<core::Core> core, store::S
               Inbox::Cost{options.max_waiting_requests, kUnbounded},
               Inbox::Cost{options.max_waiting_jobs, options.max_waiting_job_bytes}},
              options.batch_items),
-      effects_(store, &feed_, std::move(jobs_changed)),
+      effects_(store, &feed_, &clusters_, std::move(jobs_changed)),
       carrier_([this](core::Output committed) { effects_.CarryOut(std::move(committed)); }),
       committer_(
           options.committer, store,
           [this](bool begins) { begins ? inbox_.Hold() : inbox_.Release(); },
           [this](core::Output committed) { carrier_.Post(std::move(committed)); },
-          std::move(on_failure)) {}
+          std::move(on_failure)) {
+  clusters_.Show(loop_.TakeShownClusters());
+}
 
 Engine::~Engine() { Stop(); }
 
@@ -84,18 +86,6 @@ void Engine::HoldChosen(core::Hold request, ChosenDone done) {
 }
 
 void Engine::Edit(core::Edit request, StatusDone done) { Ask(std::move(request), std::move(done)); }
-
-void Engine::Explain(std::vector<uint64_t> jobs, ExplainDone done) {
-  const core::Ticket ticket = effects_.Expect(done);
-  if (inbox_.Push(Inbox::Lane::kRequests, {core::Explain{ticket, std::move(jobs)}, nullptr, {}}))
-    return;
-  effects_.Forget(ticket);
-  done({});
-}
-
-void Engine::ListClusters(core::ListClusters which, ClustersDone done) {
-  Ask(std::move(which), std::move(done));
-}
 
 void Engine::ForgetCluster(std::string name, StatusDone done) {
   Ask(core::ForgetCluster{.name = std::move(name)}, std::move(done));

@@ -20,6 +20,7 @@
 #include "broker/engine/carrier.h"
 #include "broker/engine/change_feed.h"
 #include "broker/engine/change_tail.h"
+#include "broker/engine/cluster_board.h"
 #include "broker/engine/committer.h"
 #include "broker/engine/core_loop.h"
 #include "broker/engine/effects.h"
@@ -36,7 +37,7 @@ struct EngineOptions {
   // affects behaviour
   size_t max_waiting_jobs = 20'000;          // submitted, not yet handled; about 0.2 s of work
   size_t max_waiting_job_bytes = 256 << 20;  // of their specs
-  size_t max_waiting_requests = 4096;        // cancel, hold, explain, list clusters
+  size_t max_waiting_requests = 4096;        // cancels, holds, edits
   absl::Duration retry_after = absl::Milliseconds(200);  // what a refused client is told
   // affects performance
   size_t batch_items = 4096;  // jobs or events of each lane in one batch
@@ -71,8 +72,6 @@ class Engine {
   void CancelChosen(core::Cancel request, ChosenDone done);
   void HoldChosen(core::Hold request, ChosenDone done);
   void Edit(core::Edit request, StatusDone done);
-  void Explain(std::vector<uint64_t> jobs, ExplainDone done);
-  void ListClusters(core::ListClusters which, ClustersDone done);
   void ForgetCluster(std::string name, StatusDone done);
   // For housekeeping: the jobs have ended.
   void DeleteJobs(std::vector<uint64_t> jobs, StatusDone done);
@@ -87,9 +86,10 @@ class Engine {
   // The stream has ended.
   void Gone(core::SessionId session);
 
-  // ---- watchers
+  // ---- questions; they are answered from what is committed, and wait for nothing
 
   ChangeTail& changes() { return changes_; }
+  std::shared_ptr<const core::ClusterViews> clusters() const { return clusters_.Read(); }
 
  private:
   template <typename Request, typename Done>
@@ -102,6 +102,7 @@ class Engine {
   const EngineOptions options_;
   CoreLoop loop_;  // core thread
   ChangeTail changes_;
+  ClusterBoard clusters_;
   ChangeFeed feed_;  // effects thread
   Inbox inbox_;
   Effects effects_;

@@ -6,7 +6,7 @@
 //   agents    not refused: each agent has few messages here, because its stream is read no further
 //   until they are
 //             handled
-//   requests  RESOURCE_EXHAUSTED with RetryInfo (cancel, explain, list clusters)
+//   requests  RESOURCE_EXHAUSTED with RetryInfo (cancel, hold, edit)
 //   submits   RESOURCE_EXHAUSTED with RetryInfo
 #ifndef MUSTER_BROKER_ENGINE_INBOX_H_
 #define MUSTER_BROKER_ENGINE_INBOX_H_

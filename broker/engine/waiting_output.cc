@@ -32,6 +32,7 @@ void WaitingOutput::Add(core::Output output) {
   rows_ += RowsOf(output);
   MoveAppend(output_.changes, std::move(output.changes));
   MoveAppend(output_.effects, std::move(output.effects));
+  MoveAppend(output_.clusters, std::move(output.clusters));
 }
 
 core::Output WaitingOutput::Take() {

@@ -10,7 +10,7 @@
 namespace muster::broker {
 
 inline bool IsEmpty(const core::Output& output) {
-  return output.changes.empty() && output.effects.empty();
+  return output.changes.empty() && output.effects.empty() && output.clusters.empty();
 }
 
 class WaitingOutput {

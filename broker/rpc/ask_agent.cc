@@ -105,23 +105,16 @@ void AskCluster(const Context& context, const std::string& cluster,
                 agent::v1::AgentQuestion question, absl::Duration patience,
                 absl::Time client_deadline, ClusterAnswerDone done) {
   if (cluster.empty()) return done(contract::BadField("name", "is required"));
-  core::ListClusters which;
-  which.name = cluster;
-  const auto known = [&agents = *context.agents, cluster, question = std::move(question), patience,
-                      client_deadline,
-                      done = std::move(done)](absl::StatusOr<core::ClustersReply> reply) {
-    if (!reply.ok()) return done(reply.status());
-    if (reply->clusters.empty()) return done(NoSuchCluster(cluster));
-    const std::shared_ptr<AskedAgent> agent = agents.Find(cluster);
-    if (agent == nullptr) return done(NotConnected(cluster));
-    auto with = std::make_shared<v1::Cluster>(std::move(reply->clusters.front()));
-    agent->Ask(question, DeadlineAfter(patience, client_deadline),
-               [with, patience, done](absl::StatusOr<agent::v1::AgentAnswer> answer) {
-                 if (!answer.ok()) return done(Named(answer.status(), *with, patience));
-                 done(ClusterAnswer{std::move(*with), *std::move(answer)});
-               });
-  };
-  context.engine->ListClusters(std::move(which), known);
+  std::optional<v1::Cluster> known = core::Find(cluster, *context.engine->clusters());
+  if (!known) return done(NoSuchCluster(cluster));
+  const std::shared_ptr<AskedAgent> agent = context.agents->Find(cluster);
+  if (agent == nullptr) return done(NotConnected(cluster));
+  auto with = std::make_shared<v1::Cluster>(*std::move(known));
+  agent->Ask(std::move(question), DeadlineAfter(patience, client_deadline),
+             [with, patience, done](absl::StatusOr<agent::v1::AgentAnswer> answer) {
+               if (!answer.ok()) return done(Named(answer.status(), *with, patience));
+               done(ClusterAnswer{std::move(*with), *std::move(answer)});
+             });
 }
 
 void AskPlans(const Context& context, const std::vector<v1::Cluster>& clusters,

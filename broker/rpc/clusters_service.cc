@@ -3,6 +3,7 @@
 
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "broker/app/arguments.h"
@@ -40,14 +41,11 @@ class ClustersService : public v1::ClustersService::CallbackService {
     which.after = in->page_token();  // the last name of the page before
     which.max_clusters = static_cast<size_t>(*page_size);
     which.max_bytes = store::kMaxPageBytes;
-    context_.engine->ListClusters(
-        std::move(which), [reactor, out](absl::StatusOr<core::ClustersReply> reply) {
-          if (!reply.ok()) return reactor->Finish(rpc::ToGrpc(reply.status()));
-          if (reply->more) out->set_next_page_token(reply->clusters.back().name());
-          out->mutable_clusters()->Add(std::make_move_iterator(reply->clusters.begin()),
-                                       std::make_move_iterator(reply->clusters.end()));
-          reactor->Finish(grpc::Status::OK);
-        });
+    core::ClustersReply reply = core::List(which, *context_.engine->clusters());
+    if (reply.more) out->set_next_page_token(reply.clusters.back().name());
+    out->mutable_clusters()->Add(std::make_move_iterator(reply.clusters.begin()),
+                                 std::make_move_iterator(reply.clusters.end()));
+    reactor->Finish(grpc::Status::OK);
     return reactor;
   }
 
@@ -55,17 +53,9 @@ class ClustersService : public v1::ClustersService::CallbackService {
                                        const v1::GetClusterRequest* in,
                                        v1::GetClusterResponse* out) override {
     auto* reactor = call->DefaultReactor();
-    core::ListClusters which;
-    which.name = in->name();
-    const auto done = [reactor, in, out](absl::StatusOr<core::ClustersReply> reply) {
-      if (!reply.ok()) return reactor->Finish(rpc::ToGrpc(reply.status()));
-      if (!reply->clusters.empty() && !in->name().empty()) {
-        *out->mutable_cluster() = std::move(reply->clusters.front());
-        return reactor->Finish(grpc::Status::OK);
-      }
-      reactor->Finish(rpc::ToGrpc(NoSuchCluster(in->name())));
-    };
-    context_.engine->ListClusters(std::move(which), done);
+    std::optional<v1::Cluster> cluster = core::Find(in->name(), *context_.engine->clusters());
+    if (cluster) *out->mutable_cluster() = *std::move(cluster);
+    reactor->Finish(rpc::ToGrpc(cluster ? absl::OkStatus() : NoSuchCluster(in->name())));
     return reactor;
   }
 

@@ -147,16 +147,10 @@ class FetchStream final : public grpc::ServerWriteReactor<v1::FetchFilesResponse
   void Find() {
     absl::Status status = FindRun();
     if (!status.ok()) return EndWith(status);
-    core::ListClusters which;
-    which.name = cluster_;
-    context_.engine->ListClusters(
-        std::move(which), [self = shared_from_this()](absl::StatusOr<core::ClustersReply> reply) {
-          if (!reply.ok()) return self->EndWith(reply.status());
-          if (reply->clusters.empty()) return self->EndWith(NoSuchCluster(self->cluster_));
-          const v1::Cluster& cluster = reply->clusters.front();
-          if (!cluster.inventory().sends_files()) return self->EndWith(SendsNone(cluster));
-          self->Ask();
-        });
+    const std::optional<v1::Cluster> cluster = core::Find(cluster_, *context_.engine->clusters());
+    if (!cluster) return EndWith(NoSuchCluster(cluster_));
+    if (!cluster->inventory().sends_files()) return EndWith(SendsNone(*cluster));
+    Ask();
   }
 
   absl::Status FindRun() {

@@ -13,6 +13,7 @@
 #include "broker/app/change_jobs.h"
 #include "broker/app/count_jobs.h"
 #include "broker/app/list_transitions.h"
+#include "broker/app/queue_reasons.h"
 #include "broker/app/read_log.h"
 #include "broker/app/rerun_jobs.h"
 #include "broker/app/run_logs.h"
@@ -82,8 +83,8 @@ class JobsService : public ServiceBase {
       absl::StatusOr<v1::Job> job = context_.store->GetJob(store::Scope::All(), in->job_id());
       if (!job.ok()) return reactor->Finish(rpc::ToGrpc(job.status()));
       *out->mutable_job() = *std::move(job);
-      if (out->job().state() != v1::JOB_STATE_QUEUED) return reactor->Finish(grpc::Status::OK);
-      Explain({out->mutable_job()}, reactor);
+      AddQueueReasons(context_.app, {out->mutable_job()});
+      reactor->Finish(grpc::Status::OK);
     });
     return reactor;
   }
@@ -95,11 +96,10 @@ class JobsService : public ServiceBase {
     OnReaders(context_.readers, reactor, [this, reactor, in, out] {
       if (absl::Status status = List(*in, out); !status.ok())
         return reactor->Finish(rpc::ToGrpc(status));
-      std::vector<v1::Job*> queued;
-      for (v1::Job& job : *out->mutable_jobs()) {
-        if (job.state() == v1::JOB_STATE_QUEUED) queued.push_back(&job);
-      }
-      Explain(std::move(queued), reactor);
+      std::vector<v1::Job*> jobs;
+      for (v1::Job& job : *out->mutable_jobs()) jobs.push_back(&job);
+      AddQueueReasons(context_.app, jobs);
+      reactor->Finish(grpc::Status::OK);
     });
     return reactor;
   }
@@ -216,21 +216,6 @@ class JobsService : public ServiceBase {
                  reactor->Finish(grpc::Status::OK);
                });
     return reactor;
-  }
-
-  // Ends the call once the core has said what the jobs of its answer wait for.
-  void Explain(std::vector<v1::Job*> jobs, grpc::ServerUnaryReactor* reactor) {
-    if (jobs.empty()) return reactor->Finish(grpc::Status::OK);
-    std::vector<uint64_t> ids;
-    for (const v1::Job* job : jobs) ids.push_back(job->id());
-    context_.engine->Explain(
-        std::move(ids), [jobs = std::move(jobs), reactor](std::vector<v1::StateReason> reasons) {
-          for (size_t i = 0; i < reasons.size(); ++i) {
-            if (reasons[i].code() != v1::STATE_REASON_CODE_UNSPECIFIED)
-              *jobs[i]->mutable_state_reason() = std::move(reasons[i]);
-          }
-          reactor->Finish(grpc::Status::OK);
-        });
   }
 
   absl::Status List(const v1::ListJobsRequest& in, v1::ListJobsResponse* out) const {

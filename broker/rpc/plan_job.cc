@@ -166,11 +166,7 @@ void FindClusters(const std::shared_ptr<Planning>& planning) {
   core::ListClusters which;
   which.that_could_take = std::make_shared<const v1::JobSpec>(planning->question.spec());
   which.max_clusters = kMaxPlans;
-  planning->context.engine->ListClusters(std::move(which),
-                                         [planning](absl::StatusOr<core::ClustersReply> reply) {
-                                           if (!reply.ok()) return planning->End(reply.status());
-                                           AskClusters(planning, *reply);
-                                         });
+  AskClusters(planning, core::List(which, *planning->context.engine->clusters()));
 }
 
 }  // namespace

@@ -10,11 +10,14 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
+#include "broker/core/cluster_view.h"
+#include "broker/core/requirements.h"
 #include "broker/core/submit_warnings.h"
 #include "broker/engine/engine.h"
 #include "broker/files/job_files.h"
 #include "broker/rpc/unary.h"
 #include "contract/sentences.h"
+#include "contract/slurm_options.h"
 
 namespace muster::broker {
 namespace {
@@ -86,17 +89,17 @@ bool IsShut(const v1::StateReason& reason) {
 SubmitDone WarningOfPlace(const Context& context, const core::Submit& submit, SubmitDone done) {
   const auto named = std::find_if(submit.items.begin(), submit.items.end(), NamesPlace);
   if (submit.validate_only || named == submit.items.end()) return done;
+  if (named->held || contract::IsHeldFromTheStart(*named->spec)) return done;
   const int index = static_cast<int>(named - submit.items.begin());
-  return [context, index, done = std::move(done)](absl::StatusOr<v1::SubmitJobsResponse> result) {
+  return [context, index, spec = named->spec,
+          done = std::move(done)](absl::StatusOr<v1::SubmitJobsResponse> result) {
     if (!result.ok()) return done(std::move(result));
-    const uint64_t job = result->responses(index).job_id();
-    context.engine->Explain({job}, [=](const std::vector<v1::StateReason>& reasons) {
-      absl::StatusOr<v1::SubmitJobsResponse> warned = result;
-      v1::SubmitJobResponse& response = *warned->mutable_responses(index);
-      if (!reasons.empty() && IsShut(reasons[0]) && response.warnings_size() < core::kMaxWarnings)
-        *response.add_warnings() = contract::WaitsForPlace(job, reasons[0]);
-      done(std::move(warned));
-    });
+    const v1::StateReason reason =
+        core::WhyQueued(core::RequirementsOf(*spec), *context.engine->clusters());
+    v1::SubmitJobResponse& response = *result->mutable_responses(index);
+    if (IsShut(reason) && response.warnings_size() < core::kMaxWarnings)
+      *response.add_warnings() = contract::WaitsForPlace(response.job_id(), reason);
+    done(std::move(result));
   };
 }
 

@@ -72,8 +72,6 @@ class SimBroker {
 
   void Do(core::SubmitReply& effect);
   void Do(core::StatusReply& effect);
-  void Do(core::ExplainReply&) {}
-  void Do(core::ClustersReply&) {}
   void Do(core::SendToAgent& effect);
   void Do(core::SendAssignments& effect);
   void Do(core::CloseAgent& effect);

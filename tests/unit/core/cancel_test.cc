@@ -148,20 +148,5 @@ TEST_F(CancelTest, TheCancelMakesRoomInTheQueue) {
   EXPECT_EQ(core_->counters().queued, 0u);
 }
 
-TEST_F(CancelTest, ACanceledJobThatWaitsExplainsNothing) {
-  const uint64_t id = MustSubmit(Spec());
-  EXPECT_TRUE(Cancel({id}).ok());
-  EXPECT_EQ(Explain(id).message(), "");
-  EXPECT_EQ(Explain(99).message(), "");
-}
-
-TEST_F(CancelTest, APendingJobIsExplainedByItsRun) {
-  const SessionId session = Connect("a");
-  const uint64_t id = MustSubmit(Spec());
-  EXPECT_THAT(Explain(id).message(), HasSubstr("run 1 is ASSIGNED on cluster \"a\""));
-  Gone(session);
-  EXPECT_THAT(Explain(id).message(), HasSubstr("whose agent is not connected"));
-}
-
 }  // namespace
 }  // namespace muster::core

@@ -109,6 +109,8 @@ void CoreTest::Restart() {
   auto restored = store_.Restore(now_);
   ASSERT_TRUE(restored.ok()) << restored.status();
   core_ = std::make_unique<Core>(options_, *std::move(restored));
+  shown_.clear();
+  Look();
   const absl::Status invariants = core_->CheckInvariants();
   ASSERT_TRUE(invariants.ok()) << invariants;
 }
@@ -117,6 +119,7 @@ void CoreTest::Do(Input input) {
   last_ = Output();
   core_->Handle(std::move(input), now_, &last_);
   core_->PlaceJobs(now_, &last_);
+  Look();
   const absl::Status committed = store_.Commit(last_.changes);
   EXPECT_TRUE(committed.ok()) << committed;
   const absl::Status invariants = core_->CheckInvariants();
@@ -170,20 +173,27 @@ absl::Status CoreTest::Release(std::vector<uint64_t> jobs) {
   return TakeReply<StatusReply>().status;
 }
 
-v1::StateReason CoreTest::Explain(uint64_t job) { return ExplainAll({job}).at(0); }
+void CoreTest::Look() {
+  for (ShownCluster& each : core_->TakeShownClusters()) {
+    shown_.erase(each.name);
+    if (each.view != nullptr) shown_.emplace(each.name, std::move(each.view));
+  }
+}
 
-std::vector<v1::StateReason> CoreTest::ExplainAll(std::vector<uint64_t> jobs) {
-  Do(core::Explain{++last_ticket_, std::move(jobs)});
-  return TakeReply<ExplainReply>().reasons;
+ClusterViews CoreTest::Views() const {
+  ClusterViews views;
+  for (const auto& [name, view] : shown_) views.push_back(view);
+  return views;
+}
+
+v1::StateReason CoreTest::Explain(uint64_t job) {
+  EXPECT_EQ(Job(job).state(), v1::JOB_STATE_QUEUED);
+  return WhyQueued(RequirementsOf(Job(job).spec()), Views());
 }
 
 std::vector<v1::Cluster> CoreTest::Clusters() { return ListClusters({}).clusters; }
 
-ClustersReply CoreTest::ListClusters(core::ListClusters which) {
-  which.ticket = ++last_ticket_;
-  Do(std::move(which));
-  return TakeReply<ClustersReply>();
-}
+ClustersReply CoreTest::ListClusters(core::ListClusters which) { return List(which, Views()); }
 
 SessionId CoreTest::Connect(const agent::v1::AgentHello& hello) {
   Do(AgentConnected{++last_session_, hello});

@@ -57,10 +57,6 @@ class CoreTest : public ::testing::Test {
   absl::Status Cancel(std::vector<uint64_t> jobs);
   absl::Status Hold(std::vector<uint64_t> jobs);
   absl::Status Release(std::vector<uint64_t> jobs);
-  v1::StateReason Explain(uint64_t job);
-  std::vector<v1::StateReason> ExplainAll(std::vector<uint64_t> jobs);
-  std::vector<v1::Cluster> Clusters();
-  ClustersReply ListClusters(core::ListClusters which);
   SessionId Connect(const agent::v1::AgentHello& hello);
   SessionId Connect(const std::string& cluster) { return Connect(Hello(cluster)); }
   void Report(SessionId session, std::vector<agent::v1::RunEvent> events);
@@ -68,6 +64,12 @@ class CoreTest : public ::testing::Test {
   void Gone(SessionId session);
   void Tick();
   void Do(Input input);
+
+  // ---- what is shown to those who ask
+  ClusterViews Views() const;
+  v1::StateReason Explain(uint64_t job);  // which is QUEUED
+  std::vector<v1::Cluster> Clusters();
+  ClustersReply ListClusters(core::ListClusters which);
 
   // ---- what the last call did
   std::vector<std::string> Assigned(SessionId session) const;  // run keys
@@ -92,11 +94,14 @@ class CoreTest : public ::testing::Test {
 
   Options options_;
   absl::Time now_ = absl::FromUnixSeconds(1'750'000'000);
+  std::map<std::string, std::shared_ptr<const ClusterView>> shown_;
   std::unique_ptr<Core> core_;
   store::MemoryStore store_{"k7m2"};
   Output last_;
 
  private:
+  // Takes over what is shown now.
+  void Look();
   template <typename T>
   T TakeReply();
 

@@ -260,7 +260,6 @@ TEST_F(EventsTest, TheRunKeepsWhatTheEventsSay) {
   *pending.mutable_state_reason() = Reason("Resources");
   Report(session_, {pending});
   EXPECT_EQ(Job(job_).state_reason().message(), "Resources");
-  EXPECT_EQ(Explain(job_).message(), "Resources");
   agent::v1::RunEvent running = Event(3, key_, v1::RUN_STATE_RUNNING);
   running.add_nodes("n1");
   running.add_nodes("n2");

@@ -152,24 +152,6 @@ TEST_F(PlaceTest, AClusterThatShrinksTakesNoMoreOfWhatItCannotRun) {
   EXPECT_THAT(Assigned(a), SizeIs(1));
 }
 
-TEST_F(PlaceTest, ManyJobsAreExplainedAtOnceAndAFewDifferentOnes) {
-  Gone(Connect("a"));
-  std::vector<uint64_t> jobs;
-  for (int i = 0; i < 50; ++i) jobs.push_back(MustSubmit(Spec()));
-  for (const v1::StateReason& reason : ExplainAll(jobs))
-    EXPECT_EQ(reason.code(), v1::STATE_REASON_CODE_AGENT_DISCONNECTED);
-  jobs.clear();
-  for (int i = 0; i < 30; ++i) {
-    v1::JobSpec spec = Spec();
-    spec.mutable_resources()->set_memory_bytes((i + 1) << 20);
-    jobs.push_back(MustSubmit(spec));
-  }
-  const std::vector<v1::StateReason> reasons = ExplainAll(jobs);
-  ASSERT_EQ(reasons.size(), 30u);
-  EXPECT_THAT(reasons[19].message(), HasSubstr("it fits"));
-  EXPECT_EQ(reasons[20].code(), v1::STATE_REASON_CODE_UNSPECIFIED);
-}
-
 TEST_F(PlaceTest, TheNearestClusterIsExplainedFirstAndEachWithItsNumbers) {
   for (int i = 0; i < 12; ++i) {
     agent::v1::AgentHello hello = Hello(fmt::format("small{:02}", i));

@@ -76,7 +76,6 @@ TEST_F(RetryTest, TheHistoryNamesTheNextRunTheBudgetAndTheReason) {
   EXPECT_THAT(retry.evidence().detail(), HasSubstr("(INFRA): node n1 failed"));
   EXPECT_THAT(Job(id).state_reason().message(),
               HasSubstr(" UTC for run 2 of 11 after an infrastructure failure"));
-  EXPECT_EQ(Explain(id).message(), "") << "it does not wait for a cluster";
 }
 
 TEST_F(RetryTest, TheWaitDoublesUpToAnHour) {

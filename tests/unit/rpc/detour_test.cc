@@ -161,8 +161,9 @@ class DetouredEffectsTest : public testing::Test {
   ShutStore store_;
   ChangeTail tail_{{}, 0};
   ChangeFeed feed_{{}, &store_, &tail_};
+  ClusterBoard clusters_;
   std::vector<uint64_t> told_;  // sequences, to watchers
-  Effects effects_{&store_, &feed_,
+  Effects effects_{&store_, &feed_, &clusters_,
                    [this](const core::JobsChanged& news) { told_.push_back(news.sequence); }};
 };
 
@@ -171,7 +172,7 @@ TEST_F(DetouredEffectsTest, AnAgentWhoseSpecsAreReadKeepsTheOrderAndHoldsUpNobod
   const core::SessionId a = effects_.Open(slow), b = effects_.Open(other);
   bool is_answered = false;
   const core::Ticket ticket = effects_.Expect(StatusDone([&](auto) { is_answered = true; }));
-  core::Output output{.changes = Inserted(2, "new"), .effects = {}};
+  core::Output output{.changes = Inserted(2, "new"), .clusters = {}, .effects = {}};
   output.effects = {Message(a),
                     Assign(a, kStored),
                     Message(a),
@@ -192,7 +193,7 @@ TEST_F(DetouredEffectsTest, AnAgentWhoseSpecsAreReadKeepsTheOrderAndHoldsUpNobod
 TEST_F(DetouredEffectsTest, WhatIsInMemoryIsSentAtOnce) {
   auto peer = std::make_shared<NotingPeer>();
   const core::SessionId session = effects_.Open(peer);
-  core::Output output{.changes = Inserted(2, "new"), .effects = {}};
+  core::Output output{.changes = Inserted(2, "new"), .clusters = {}, .effects = {}};
   output.effects = {Assign(session, 2), Message(session)};
   effects_.CarryOut(std::move(output));
   EXPECT_THAT(peer->sent(), ElementsAre("run of new", "message"));
@@ -204,7 +205,8 @@ TEST_F(DetouredEffectsTest, AnAgentWhoseSpecsCannotBeReadIsToConnectAgain) {
   const core::SessionId session = effects_.Open(peer);
   store_.FailSpecs();
   store_.Open();
-  effects_.CarryOut({.changes = {}, .effects = {Assign(session, kStored), Message(session)}});
+  effects_.CarryOut(
+      {.changes = {}, .clusters = {}, .effects = {Assign(session, kStored), Message(session)}});
   effects_.Stop();
   EXPECT_THAT(peer->sent(), ElementsAre("close"));
 }

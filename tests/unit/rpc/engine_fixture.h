@@ -88,12 +88,12 @@ class EngineTest : public ::testing::Test {
 
   // Answered after the core has handled a batch at the clock's time of this call, or later.
   v1::ClusterState StateOfCluster() {
-    std::promise<v1::ClusterState> state;
-    engine_->ListClusters({}, [&](auto reply) {
-      state.set_value(reply->clusters.empty() ? v1::CLUSTER_STATE_UNSPECIFIED
-                                              : reply->clusters.front().state());
-    });
-    return state.get_future().get();
+    std::promise<void> handled;
+    engine_->Cancel({.ticket = 0, .jobs = {}, .reason = "", .user = ""},
+                    [&](const absl::Status&) { handled.set_value(); });
+    handled.get_future().wait();
+    const auto cluster = core::Find("gpu", *engine_->clusters());
+    return cluster ? cluster->state() : v1::CLUSTER_STATE_UNSPECIFIED;
   }
 
   TestClock clock_;

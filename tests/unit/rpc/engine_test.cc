@@ -19,13 +19,13 @@ using ::testing::ElementsAre;
 constexpr Inbox::Cost kRoom{1'000'000, 1'000'000};
 
 Inbox::Entry Entry(uint64_t job, Inbox::Cost cost = {}) {
-  return {core::Explain{0, {job}}, nullptr, cost};
+  return {core::Cancel{.ticket = 0, .jobs = {job}, .reason = "", .user = ""}, nullptr, cost};
 }
 
 std::vector<uint64_t> Jobs(const std::vector<Inbox::Entry>& batch) {
   std::vector<uint64_t> jobs;
   for (const Inbox::Entry& entry : batch)
-    jobs.push_back(std::get<core::Explain>(entry.input).jobs.at(0));
+    jobs.push_back(std::get<core::Cancel>(entry.input).jobs.at(0));
   return jobs;
 }
 
@@ -85,7 +85,7 @@ TEST(Inbox, WhatWaitsAtTheCloseIsStillHandedOut) {
 core::Output OutputOf(uint64_t job) {
   core::Output output;
   output.changes.push_back(core::PutBrokerEpoch{job});
-  output.effects.push_back(core::ExplainReply{job, {}});
+  output.effects.push_back(core::StatusReply{.ticket = job, .status = absl::OkStatus()});
   return output;
 }
 
@@ -98,7 +98,7 @@ TEST(Committer, WhatWaitsIsCommittedTogetherAndCarriedOutInOrder) {
       [&](core::Output committed) {
         commits.push_back(committed.changes.size());
         for (const auto& e : committed.effects) {
-          carried.push_back(std::get<core::ExplainReply>(e).ticket);
+          carried.push_back(std::get<core::StatusReply>(e).ticket);
         }
       },
       [](const absl::Status&) {});

@@ -1,0 +1,67 @@
+#include "broker/app/queue_reasons.h"
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "broker/core/cluster_view.h"
+#include "broker/core/requirements.h"
+#include "broker/engine/engine.h"
+#include "broker/store/store.h"
+
+namespace muster::broker {
+namespace {
+
+bool WaitsForCluster(const v1::Job& job) {
+  return job.state() == v1::JOB_STATE_QUEUED && !job.held() && !job.has_retry_time();
+}
+
+// One for all jobs that are alike.
+class Reasons {
+ public:
+  explicit Reasons(std::shared_ptr<const core::ClusterViews> clusters)
+      : clusters_(std::move(clusters)) {}
+
+  void AddTo(v1::Job* job, const v1::JobSpec& spec) {
+    core::Requirements requirements = core::RequirementsOf(spec);
+    auto known = reasons_.find(requirements);
+    if (known == reasons_.end()) {
+      if (reasons_.size() == kMaxExplained) return;
+      v1::StateReason reason = core::WhyQueued(requirements, *clusters_);
+      known = reasons_.emplace(std::move(requirements), std::move(reason)).first;
+    }
+    *job->mutable_state_reason() = known->second;
+  }
+
+ private:
+  const std::shared_ptr<const core::ClusterViews> clusters_;
+  absl::flat_hash_map<core::Requirements, v1::StateReason> reasons_;
+};
+
+}  // namespace
+
+void AddQueueReasons(const Services& services, const std::vector<v1::Job*>& jobs) {
+  std::vector<v1::Job*> waiting, unread;
+  std::vector<uint64_t> ids;
+  for (v1::Job* const job : jobs) {
+    if (!WaitsForCluster(*job)) continue;
+    waiting.push_back(job);
+    if (job->has_spec()) continue;
+    unread.push_back(job);
+    ids.push_back(job->id());
+  }
+  if (waiting.empty()) return;
+  Reasons reasons(services.engine->clusters());
+  for (v1::Job* const job : waiting) {
+    if (job->has_spec()) reasons.AddTo(job, job->spec());
+  }
+  if (ids.empty()) return;
+  // Whoever asks may see these jobs.
+  const auto specs = services.store->GetSpecs(store::Scope::All(), ids);
+  // The jobs are shown without reasons, rather than not at all.
+  if (!specs.ok()) return;
+  for (size_t i = 0; i < unread.size(); ++i) reasons.AddTo(unread[i], (*specs)[i].spec);
+}
+
+}  // namespace muster::broker

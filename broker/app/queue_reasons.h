@@ -1,0 +1,24 @@
+// Why jobs that are QUEUED have no cluster yet.
+#ifndef MUSTER_BROKER_APP_QUEUE_REASONS_H_
+#define MUSTER_BROKER_APP_QUEUE_REASONS_H_
+
+#include <cstddef>
+#include <vector>
+
+#include "broker/app/services.h"
+#include "muster/v1/job.pb.h"
+
+namespace muster::broker {
+
+// Different jobs that one answer explains: each is held against all clusters.
+inline constexpr size_t kMaxExplained = 20;
+
+// Says it of those among `jobs` that wait for a cluster; not of those that are held or wait for the
+// time of their next run. Jobs that are alike wait for the same; after kMaxExplained different ones
+// the others are left without. On a thread that may read the store, which has the specs of jobs
+// that come without.
+void AddQueueReasons(const Services& services, const std::vector<v1::Job*>& jobs);
+
+}  // namespace muster::broker
+
+#endif  // MUSTER_BROKER_APP_QUEUE_REASONS_H_
