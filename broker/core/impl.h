@@ -111,7 +111,7 @@ class Core::Impl {
 
   // Whether the job is as it was when a filter chose it, as the i-th of them.
   static bool IsAsChosen(const Job& job, const std::vector<uint64_t>& chosen_at, size_t i) {
-    return chosen_at.empty() || job.sequence == chosen_at[i];
+    return chosen_at.empty() || job.sequence() == chosen_at[i];
   }
 
   // ---- edit.cc

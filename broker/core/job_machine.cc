@@ -41,11 +41,11 @@ JobStage StageOf(const LiveJob& stored) {
 }  // namespace
 
 Job::Job(const LiveJob& stored)
-    : priority(static_cast<int16_t>(stored.priority)),
-      sequence_(static_cast<uint32_t>(stored.job_sequence)),
+    : sequence_(static_cast<uint32_t>(stored.job_sequence)),
       runs_(static_cast<uint16_t>(stored.runs)),
       stage_(StageOf(stored)),
-      has_started_(stored.start_time.has_value()) {
+      has_started_(stored.start_time.has_value()),
+      priority(static_cast<int16_t>(stored.priority)) {
   if (has_started_) start_unix_micros_ = absl::ToUnixMicros(*stored.start_time);
 }
 

@@ -25,6 +25,14 @@ struct JobChange {
 };
 
 class Job {
+  // First, so that no room is lost between these and what is public.
+  int64_t start_unix_micros_ = 0;  // of no meaning unless has_started_
+  uint32_t sequence_ = 0;
+  uint16_t runs_ = 0;
+  ClusterIndex cluster_ = 0;
+  contract::JobStage stage_ = contract::JobStage::kNew;
+  bool has_started_ = false;
+
  public:
   Job() = default;
   // As it was stored. Wishes that cannot be true in its state are dropped.
@@ -42,7 +50,7 @@ class Job {
   bool Takes(contract::JobEvent event) const { return contract::Next(stage_, event).has_value(); }
   // Numbers the next step of its history.
   uint32_t CountStep() { return ++sequence_; }
-  // After a restart: the cluster that has the latest run.
+  // After a restart: the cluster that has the latest run. 0: it is forgotten.
   void FindCluster(ClusterIndex cluster) { cluster_ = cluster; }
 
   contract::JobStage stage() const { return stage_; }
@@ -58,14 +66,6 @@ class Job {
   uint16_t runs() const { return runs_; }            // the number of the latest run
   ClusterIndex cluster() const { return cluster_; }  // of the latest run
   std::optional<int64_t> start_unix_micros() const;  // of its command, the first time
-
- private:
-  int64_t start_unix_micros_ = 0;  // of no meaning unless has_started_
-  uint32_t sequence_ = 0;
-  uint16_t runs_ = 0;
-  ClusterIndex cluster_ = 0;
-  contract::JobStage stage_ = contract::JobStage::kNew;
-  bool has_started_ = false;
 };
 static_assert(sizeof(Job) <= 32);
 

@@ -22,8 +22,6 @@ namespace {
 // A full queue drains at the speed of jobs, not of requests.
 constexpr absl::Duration kRetryAfter = absl::Seconds(10);
 
-}
-
 // The error of one request of several. Programs find which one in the details, by `request`.
 absl::Status WithIndex(const absl::Status& status, size_t index) {
   const std::string message = fmt::format("requests[{}]: {}", index, ToStd(status.message()));
