@@ -178,9 +178,8 @@ TEST_F(Version2Test, KeepsTheWholeHistory) {
 TEST_F(Version2Test, FindsItsJobsByFilters) {
   const auto list = [&](const std::string& filter) {
     const auto page = store_->ListJobs(
-        Scope::All(), Scope::All(),
-        store::ListQuery{.filter = *contract::ParseFilter(filter, absl::UnixEpoch()),
-                         .page_size = 100});
+        Scope::All(), store::ListQuery{.filter = *contract::ParseFilter(filter, absl::UnixEpoch()),
+                                       .page_size = 100});
     EXPECT_TRUE(page.ok()) << page.status();
     std::vector<uint64_t> ids;
     for (const v1::Job& job : page->jobs) ids.push_back(job.id());
