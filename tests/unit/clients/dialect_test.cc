@@ -83,8 +83,8 @@ TEST(DialectOfAFile, IsSaidWhereTheReadingsDifferAndNothingTells) {
   for (int i = 1; i < 12; ++i) absl::StrAppend(&many, "\n---\nrun: x\nworkdir: /d", i);
   EXPECT_THAT(Remark(many), HasSubstr("; and 3 more; its 12 documents"));
   // As a chain of tasks it would be refused, which is no other meaning.
-  EXPECT_EQ(Remark("run: x\nresources: {memory: 32GB}\n---\nrun: y\nworkdir: /a b\n"
-                   "resources: {memory: 5Ti}"),
+  EXPECT_EQ(Remark("run: x\nresources: {memory: 32GB}\n---\nrun: y\n"
+                   "resources: {memory: 16G}"),
             "");
   EXPECT_THAT(Remark("run: x\nworkdir: /data"), HasSubstr("workdir /data is a directory of the"));
   EXPECT_THAT(Remark("run: x\nfile_mounts: {a: ./b}\nresources: {memory: 32GB}"),
