@@ -77,8 +77,8 @@ TEST(JobTransitions, FollowTheRun) {
     const auto next = Next(stage, event);
     if (!next || !IsOfRun(event)) return;
     EXPECT_EQ(StateOf(*next), StateAfter(event, IsCancelAsked(stage)));
-    if (IsHeld(stage) && !IsEnd(*next)) EXPECT_TRUE(IsHeld(*next));
-    if (IsReleased(stage) && IsOnCluster(*next)) EXPECT_TRUE(IsReleased(*next));
+    EXPECT_EQ(IsHeld(*next), IsHeld(stage) && !IsEnd(*next));
+    EXPECT_EQ(IsReleased(*next), IsReleased(stage) && IsOnCluster(*next));
   });
 }
 
