@@ -420,6 +420,7 @@ def test_input_that_comes_while_the_job_runs_is_remarked_at_its_end(world, agent
     with subprocess.Popen([BIN / "muster", "run", "--", "sh", "-c", gate.script()], env=environment, cwd=world.root,
                           text=True, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
                           stderr=subprocess.PIPE) as command:
+        eventually(api.list_all, "the job to be submitted")
         api.wait_state(1, RUNNING)
         command.stdin.write("data")
         command.stdin.flush()

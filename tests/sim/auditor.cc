@@ -164,7 +164,10 @@ void Auditor::Commit(const core::AppendTransition& change) {
     Fail("legal", fmt::format("job {} has ended as {} and has a further step", change.job,
                               Text(book.state)));
   }
-  if (transition.kind() == v1::TRANSITION_KIND_CANCEL_REQUESTED) book.cancel_requested = true;
+  if (transition.kind() == v1::TRANSITION_KIND_CANCEL_REQUESTED) {
+    book.cancel_requested = true;
+    book.is_held = false;  // a canceled job waits for no release
+  }
   if (transition.kind() == v1::TRANSITION_KIND_HOLD_REQUESTED) {
     book.is_held = true;
     ++book.holds;
