@@ -33,8 +33,12 @@ def gpus(count_millis):
 
 
 def _command_line(pid):
-    with open(f"/proc/{pid}/cmdline", "rb") as file:
-        return file.read()
+    """Its words, each with a NUL behind it; none if it has ended since it was listed."""
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            return file.read()
+    except (FileNotFoundError, ProcessLookupError):
+        return b""
 
 
 def out(api, job_id, rank):
