@@ -18,13 +18,22 @@
 #include "contract/errors.h"
 #include "contract/parts.h"
 #include "contract/states.h"
+#include "contract/task_array.h"
 #include "contract/text.h"
 #include "contract/validate.h"
 
 namespace muster::broker {
 namespace {
 
-// Of all specs of one call together; as much as one SubmitJobs may have.
+// Makes a task of an array the only task of an array of its own, under the id that it had: the
+// numbers around the new job's are those of other jobs. sbatch --array=3 makes the same of task 3.
+void LeaveArray(v1::JobSpec* spec) {
+  const std::optional<contract::ArrayTask> task = contract::FindArrayTask(*spec);
+  if (!task) return;
+  contract::SetArrayTask({.id = task->id, .min_id = task->id, .max_id = task->id}, spec);
+}
+
+// Bytes of all specs of one call together; as much as one SubmitJobs may have.
 constexpr size_t kMaxSpecBytes = 16 << 20;
 
 absl::Status CheckRequest(const v1::RerunJobsRequest& request) {
@@ -154,6 +163,7 @@ class Rerunning : public std::enable_shared_from_this<Rerunning> {
       }
       // Fields of former releases, which that release honoured and which mean nothing any more.
       spec.DiscardUnknownFields();
+      LeaveArray(&spec);
       auto normal = contract::NormalizeJobSpec(std::move(spec));
       if (!normal.ok()) return Within(fmt::format("jobs[{}].spec.", source), normal.status());
       core::SubmitItem& item = submit.items.emplace_back();

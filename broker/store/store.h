@@ -93,7 +93,7 @@ class Store {
   // `max_rows` rows (see kMaxDeletedRows), or one job. Those with a run of which more may be heard
   // are left out. `core::DeleteJob` deletes them. For housekeeping, whatever the scope.
   virtual absl::StatusOr<std::vector<uint64_t>> ListEnded(absl::Time before,
-                                                           int max_rows) const = 0;
+                                                          int max_rows) const = 0;
   // The sequence of the latest transition, also of one that was deleted; 0: none.
   virtual absl::StatusOr<uint64_t> LastSequence() const = 0;
   virtual absl::StatusOr<std::vector<StoredSpec>> GetSpecs(

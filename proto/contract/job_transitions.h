@@ -13,8 +13,7 @@
 //   released   PENDING, RUNNING and SUSPENDED: a held run was let go, and its agent must hear so on
 //              every connection.
 //   canceling  PENDING, RUNNING and SUSPENDED: cancel. No retry follows, and every end but a
-//   success
-//              is CANCELED. A QUEUED job is CANCELED at once.
+//              success is CANCELED. A QUEUED job is CANCELED at once.
 //
 // Between PENDING, RUNNING and SUSPENDED a job follows its run: any of them may follow any other,
 // because agents see a cluster only now and then and because schedulers requeue.
@@ -75,7 +74,7 @@ struct JobTransition {
   JobStage to;
 };
 
-// By stage. What is not listed is refused.
+// By stage. The table refuses every event that it does not list.
 inline constexpr auto kJobTransitions = [] {
   using enum JobStage;
   using enum JobEvent;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "contract/errors.h"
+#include "contract/task_array.h"
 #include "rpc/status.h"
 #include "tests/unit/rpc/harness.h"
 
@@ -269,6 +270,27 @@ TEST_F(ChangesTest, ARerunHasTheSpecAndRemembersWhose) {
   EXPECT_EQ(again.rerun_of(), id);
   EXPECT_TRUE(again.held());
   EXPECT_EQ(again.spec().SerializeAsString(), broker_.Get(id).spec().SerializeAsString());
+}
+
+// The numbers after the new job's are those of others.
+TEST_F(ChangesTest, ATaskThatRunsAgainIsAnArrayOfItsOwn) {
+  v1::SubmitJobRequest submit = SubmitTrue();
+  submit.mutable_spec()->mutable_command()->set_script("true");
+  submit.mutable_spec()->mutable_slurm()->mutable_batch_script();
+  contract::SetArrayTask({.id = 7, .count = 4, .min_id = 1, .max_id = 7, .step = 2, .place = 3},
+                         submit.mutable_spec());
+  const uint64_t id = broker_.Submit(submit);
+  Cancel("id > 0");
+  v1::RerunJobsRequest request;
+  request.add_job_ids(id);
+  v1::RerunJobsResponse response;
+  ASSERT_TRUE(Rerun(request, &response).ok());
+  const auto task = contract::FindArrayTask(broker_.Get(response.jobs(0).job_id()).spec());
+  ASSERT_TRUE(task.has_value());
+  EXPECT_EQ(task->id, 7u);
+  EXPECT_EQ(task->count, 1u);
+  EXPECT_EQ(task->min_id, 7u);
+  EXPECT_EQ(task->place, 0u);
 }
 
 TEST_F(ChangesTest, ARepeatedRerunByFilterGivesTheSameJobs) {
