@@ -14,7 +14,6 @@
 namespace muster::core {
 namespace {
 
-using contract::Lack;
 using contract::LackCode;
 
 constexpr uint64_t kMillis = 1000;

@@ -7,7 +7,6 @@
 namespace muster::core {
 namespace {
 
-using ::testing::Each;
 using ::testing::ElementsAreArray;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
