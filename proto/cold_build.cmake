@@ -109,6 +109,11 @@ function(muster_precompile name)
   target_link_libraries(${name} PRIVATE muster_flags muster_messages absl::flat_hash_map absl::statusor absl::time)
   muster_use_precompiled(${name})
   target_precompile_headers(${name} PRIVATE ${ARGN})
+  if(CMAKE_CXX_COMPILER_LAUNCHER)
+    set(header ${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/${name}.dir/cmake_pch.hxx.gch)
+    set_target_properties(${name} PROPERTIES
+        CXX_COMPILER_LAUNCHER "${CMAKE_SOURCE_DIR}/proto/fresh_pch;${header};${CMAKE_CXX_COMPILER_LAUNCHER}")
+  endif()
 endfunction()
 
 # muster_reuse(NAME TARGET...): the targets are compiled with the headers of NAME.
