@@ -13,6 +13,7 @@
 #include "broker/engine/engine.h"
 #include "broker/rpc/ask_agent.h"
 #include "broker/rpc/unary.h"
+#include "contract/errors.h"
 #include "contract/sentences.h"
 #include "contract/text.h"
 
@@ -162,11 +163,18 @@ void AskClusters(const std::shared_ptr<Planning>& planning, const core::Clusters
            });
 }
 
-void FindClusters(const std::shared_ptr<Planning>& planning) {
+// `accepted`: what a submit would be answered. A job that only published facts speak against is
+// planned all the same, because the plans of its clusters say more.
+void FindClusters(const std::shared_ptr<Planning>& planning, const absl::Status& accepted) {
+  const auto info = contract::GetErrorInfo(accepted);
+  const bool is_placeless = info.has_value() && info->reason() == "CANNOT_BE_PLACED";
+  if (!accepted.ok() && !is_placeless) return planning->End(accepted);
   core::ListClusters which;
   which.that_could_take = std::make_shared<const v1::JobSpec>(planning->question.spec());
   which.max_clusters = kMaxPlans;
-  AskClusters(planning, core::List(which, *planning->context.engine->clusters()));
+  core::ClustersReply reply = core::List(which, *planning->context.engine->clusters());
+  if (!accepted.ok() && reply.clusters.empty()) return planning->End(accepted);
+  AskClusters(planning, std::move(reply));
 }
 
 }  // namespace
@@ -184,8 +192,7 @@ void PlanJob(const Context& context, grpc::CallbackServerContext* call, std::str
   planning->question.set_user(std::move(user));
   context.engine->Submit(*std::move(submit),
                          [planning](const absl::StatusOr<v1::SubmitJobsResponse>& result) {
-                           if (!result.ok()) return planning->End(result.status());
-                           FindClusters(planning);
+                           FindClusters(planning, result.status());
                          });
 }
 

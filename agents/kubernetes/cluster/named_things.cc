@@ -113,6 +113,19 @@ std::optional<std::map<std::string, NamedThings::ClaimState>> NamedThings::Claim
   return now.claims;
 }
 
+bool NamedThings::NamesAnotherClaim(const v1::JobSpec& spec,
+                                    const std::map<std::string, ClaimState>& claims) {
+  const auto& volumes = spec.kubernetes().volumes();
+  return std::any_of(volumes.begin(), volumes.end(), [&](const v1::KubernetesVolume& volume) {
+    return !volume.claim().empty() && !claims.contains(volume.claim());
+  });
+}
+
+void NamedThings::ForgetClaims(const std::string& name_space) {
+  const std::lock_guard lock(mutex_);
+  claims_.erase(name_space);
+}
+
 bool NamedThings::IsStuck(const ClaimState& claim) {
   return claim.phase != "Bound" && (claim.phase == "Lost" || claim.storage_class.empty());
 }
@@ -120,8 +133,13 @@ bool NamedThings::IsStuck(const ClaimState& claim) {
 std::vector<UnboundClaim> NamedThings::FindUnbound(const v1::JobSpec& spec,
                                                    const std::string& name_space) {
   std::vector<UnboundClaim> unbound;
-  const std::map<std::string, ClaimState> claims =
+  std::map<std::string, ClaimState> claims =
       ClaimsOf(name_space).value_or(std::map<std::string, ClaimState>());
+  // A claim that is not among those of the last look may have been made since.
+  if (NamesAnotherClaim(spec, claims)) {
+    ForgetClaims(name_space);
+    claims = ClaimsOf(name_space).value_or(std::map<std::string, ClaimState>());
+  }
   for (int i = 0; i < spec.kubernetes().volumes_size(); ++i) {
     const std::string& name = spec.kubernetes().volumes(i).claim();
     const auto found = claims.find(name);
