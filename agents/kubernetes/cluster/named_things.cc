@@ -60,6 +60,8 @@ void NamedThings::AddFacts(v1::KubernetesFacts* facts) {
     if (const auto names = List(AccountsPath(space.name())))
       SetNames(names, space.mutable_service_accounts());
     const std::optional<std::map<std::string, ClaimState>> claims = ClaimsOf(space.name());
+    // Whoever asks about a job next looks anew: a claim may have been made since.
+    ForgetClaims(space.name());
     if (!claims.has_value()) continue;
     space.mutable_claims();
     for (const auto& [name, claim] : *claims) {
@@ -113,14 +115,6 @@ std::optional<std::map<std::string, NamedThings::ClaimState>> NamedThings::Claim
   return now.claims;
 }
 
-bool NamedThings::NamesAnotherClaim(const v1::JobSpec& spec,
-                                    const std::map<std::string, ClaimState>& claims) {
-  const auto& volumes = spec.kubernetes().volumes();
-  return std::any_of(volumes.begin(), volumes.end(), [&](const v1::KubernetesVolume& volume) {
-    return !volume.claim().empty() && !claims.contains(volume.claim());
-  });
-}
-
 void NamedThings::ForgetClaims(const std::string& name_space) {
   const std::lock_guard lock(mutex_);
   claims_.erase(name_space);
@@ -133,13 +127,8 @@ bool NamedThings::IsStuck(const ClaimState& claim) {
 std::vector<UnboundClaim> NamedThings::FindUnbound(const v1::JobSpec& spec,
                                                    const std::string& name_space) {
   std::vector<UnboundClaim> unbound;
-  std::map<std::string, ClaimState> claims =
+  const std::map<std::string, ClaimState> claims =
       ClaimsOf(name_space).value_or(std::map<std::string, ClaimState>());
-  // A claim that is not among those of the last look may have been made since.
-  if (NamesAnotherClaim(spec, claims)) {
-    ForgetClaims(name_space);
-    claims = ClaimsOf(name_space).value_or(std::map<std::string, ClaimState>());
-  }
   for (int i = 0; i < spec.kubernetes().volumes_size(); ++i) {
     const std::string& name = spec.kubernetes().volumes(i).claim();
     const auto found = claims.find(name);

@@ -61,9 +61,6 @@ class NamedThings {
   std::optional<std::map<std::string, ClaimState>> ClaimsOf(const std::string& name_space);
   // The next look asks the server again.
   void ForgetClaims(const std::string& name_space);
-  // True if the job names a claim that is not among these.
-  static bool NamesAnotherClaim(const v1::JobSpec& spec,
-                                const std::map<std::string, ClaimState>& claims);
   // It has no volume, and nothing makes one.
   static bool IsStuck(const ClaimState& claim);
 
