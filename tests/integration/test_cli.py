@@ -417,8 +417,8 @@ def test_input_that_no_job_gets_is_remarked(world, broker, shell):
 def test_input_that_comes_while_the_job_runs_is_remarked_at_its_end(world, agent, api):
     gate = world.gate()
     environment = {**world._environment(), "MUSTER_BROKER": world.broker.address}
-    with subprocess.Popen([BIN / "muster", "run", "--", "sh", "-c", gate.script()], env=environment, cwd=world.root,
-                          text=True, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+    with subprocess.Popen([BIN / "muster", "run", "--wait", "--", "sh", "-c", gate.script()], env=environment,
+                          cwd=world.root, text=True, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
                           stderr=subprocess.PIPE) as command:
         eventually(api.list_all, "the job to be submitted")
         api.wait_state(1, RUNNING)

@@ -47,6 +47,12 @@ def blocked(world, **fields):
     return show_directory(queued(gate.script(), cpus=2, **fields), world.root), gate
 
 
+def make_queue(kubernetes, api, namespace, name="team", **made):
+    """A queue that the broker has heard of: until then it refuses jobs for it."""
+    kubernetes.make_queue(namespace, name, **made)
+    eventually(lambda: not refusal_of(api, queued("true", queue=name)), f"the broker has heard of the queue {name}")
+
+
 def fill_queue(world, api):
     """A job that runs and has the whole queue, and what opens its gate."""
     spec, gate = blocked(world)
@@ -67,7 +73,7 @@ def run_key(api, job_id):
 
 def test_what_kueue_admits_runs(kubernetes, agent, api, namespace):
     del agent
-    kubernetes.make_queue(namespace)
+    make_queue(kubernetes, api, namespace)
     job_id = api.submit(queued("echo ran", nodes=2))
     api.wait_state(job_id, SUCCEEDED)
     assert api.stdout(job_id, rank=0) == b"ran\n" and api.stdout(job_id, rank=1) == b"ran\n"
@@ -76,7 +82,7 @@ def test_what_kueue_admits_runs(kubernetes, agent, api, namespace):
 
 def test_what_is_beyond_the_quota_waits_and_says_kueues_words(kubernetes, world, agent, api, namespace):
     del agent
-    kubernetes.make_queue(namespace)
+    make_queue(kubernetes, api, namespace)
     first, gate = fill_queue(world, api)
     second = api.submit(queued("echo second", cpus=2))
     wait_for_reason(world, second, "waits in queue team (Kueue): ", "insufficient unused quota for cpu in flavor plain")
@@ -89,8 +95,8 @@ def test_what_is_beyond_the_quota_waits_and_says_kueues_words(kubernetes, world,
 
 def test_a_queue_that_is_not_there_is_refused_with_those_that_are(kubernetes, agent, api, namespace):
     del agent
-    kubernetes.make_queue(namespace, "night")
-    kubernetes.make_queue(namespace)
+    make_queue(kubernetes, api, namespace, "night")
+    make_queue(kubernetes, api, namespace)
     spec = queued("true")
     spec.kubernetes.queue = "tema"
     words = (f'kubernetes.queue is "tema", and namespace {namespace} has no such queue of Kueue\'s (LocalQueue); '
@@ -130,7 +136,7 @@ def test_a_gang_scheduler_that_is_not_there_is_refused(kubernetes, agent, api, n
 
 def test_a_hold_takes_a_job_that_waits_out_of_its_queue(kubernetes, world, agent, api, namespace):
     del agent
-    kubernetes.make_queue(namespace)
+    make_queue(kubernetes, api, namespace)
     _, gate = fill_queue(world, api)
     held, third = api.submit(queued("echo held", cpus=2)), api.submit(queued("echo third", cpus=2))
     wait_for_reason(world, held, "insufficient unused quota")
@@ -153,7 +159,7 @@ def held_while_launching(api, count, text="echo ran"):
 
 def test_a_job_that_is_held_while_it_is_launched_never_runs_until_it_is_released(kubernetes, agent, api, namespace):
     del agent
-    kubernetes.make_queue(namespace, cpus=16)
+    make_queue(kubernetes, api, namespace, cpus=16)
     kubernetes.stop_queue(namespace, policy="Hold")
     held = held_while_launching(api, HOLDS)
     assert len(held) == HOLDS, "nothing could begin"
@@ -175,7 +181,7 @@ def test_a_job_that_is_held_while_it_is_launched_never_runs_until_it_is_released
 # Kueue lets go what it has admitted, whatever queue the Job names by then.
 def test_a_hold_while_kueue_admits_is_kept_or_the_history_says_that_it_came_too_late(kubernetes, agent, api, namespace):
     del agent
-    kubernetes.make_queue(namespace, cpus=16)
+    make_queue(kubernetes, api, namespace, cpus=16)
     asked = held_while_launching(api, HOLDS)
     for job_id in asked:
         eventually(lambda job_id=job_id: not api.get(job_id).held or kubernetes.is_held(run_key(api, job_id), namespace),
@@ -193,7 +199,7 @@ def test_a_hold_while_kueue_admits_is_kept_or_the_history_says_that_it_came_too_
 
 def test_a_job_of_higher_priority_preempts_one_that_runs(kubernetes, world, agent, api, namespace):
     del agent
-    kubernetes.make_queue(namespace)
+    make_queue(kubernetes, api, namespace)
     spec, gate = blocked(world)
     low = api.submit(spec)
     api.wait_state(low, RUNNING)
@@ -207,7 +213,7 @@ def test_a_job_of_higher_priority_preempts_one_that_runs(kubernetes, world, agen
 
 def test_what_kueue_takes_back_before_it_began_goes_on_later(kubernetes, world, agent, api, namespace):
     del agent
-    kubernetes.make_queue(namespace)
+    make_queue(kubernetes, api, namespace)
     with kubernetes.cordoned():
         job_id = api.submit(queued("echo ran"))
         wait_for_reason(world, job_id, "Unschedulable")
@@ -220,7 +226,7 @@ def test_what_kueue_takes_back_before_it_began_goes_on_later(kubernetes, world, 
 
 def test_what_kueue_takes_back_while_its_image_is_pulled_waits_again(kubernetes, world, agent, api, namespace):
     del agent
-    kubernetes.make_queue(namespace)
+    make_queue(kubernetes, api, namespace)
     job_id = api.submit(queued("true", image="registry.example/missing:1"))
     wait_for_reason(world, job_id, "registry.example/missing:1")
     kubernetes.stop_queue(namespace)
@@ -233,7 +239,7 @@ def test_what_kueue_takes_back_while_its_image_is_pulled_waits_again(kubernetes,
 
 def test_a_job_in_a_queue_is_canceled(kubernetes, world, agent, api, namespace):
     del agent
-    kubernetes.make_queue(namespace)
+    make_queue(kubernetes, api, namespace)
     kubernetes.stop_queue(namespace, policy="Hold")
     job_id = api.submit(queued("true"))
     wait_for_reason(world, job_id, "waits in queue team (Kueue): ", "is inactive")
@@ -250,7 +256,7 @@ def wait_for_check(world, job_id):
 
 def test_what_an_admission_check_agrees_to_runs(kubernetes, world, agent, api, namespace):
     del agent
-    kubernetes.make_queue(namespace, checks=["budget"])
+    make_queue(kubernetes, api, namespace, checks=["budget"])
     job_id = api.submit(queued("echo ran"))
     wait_for_check(world, job_id)
     kubernetes.judge("budget", run_key(api, job_id), namespace, "Ready", "paid for")
@@ -259,7 +265,7 @@ def test_what_an_admission_check_agrees_to_runs(kubernetes, world, agent, api, n
 
 def test_what_an_admission_check_rejects_has_failed_in_its_words(kubernetes, world, agent, api, namespace):
     del agent
-    kubernetes.make_queue(namespace, checks=["budget"])
+    make_queue(kubernetes, api, namespace, checks=["budget"])
     job_id = api.submit(queued("echo ran"))
     wait_for_check(world, job_id)
     kubernetes.judge("budget", run_key(api, job_id), namespace, "Rejected", "over by 3 hours")
@@ -280,7 +286,7 @@ def check_given_up(api, job_id):
 
 def test_what_people_deactivate_waits_until_they_take_that_back(kubernetes, world, agent, api, namespace):
     del agent
-    kubernetes.make_queue(namespace)
+    make_queue(kubernetes, api, namespace)
     _, gate = fill_queue(world, api)
     second = api.submit(queued("echo second", cpus=2))
     wait_for_reason(world, second, "insufficient unused quota")
@@ -299,7 +305,7 @@ def test_what_people_deactivate_waits_until_they_take_that_back(kubernetes, worl
 
 def test_a_default_queue_takes_jobs_that_name_none(kubernetes, world, agent, api, namespace):
     del agent
-    kubernetes.make_queue(namespace, "default")
+    make_queue(kubernetes, api, namespace, "default")
     spec, gate = blocked(world)
     spec.kubernetes.ClearField("queue")
     first = api.submit(spec)
