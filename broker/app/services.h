@@ -1,4 +1,4 @@
-// What use cases work with. Everything here outlives every call.
+// The parts of the broker that use cases work with. All of them outlive every call.
 #ifndef MUSTER_BROKER_APP_SERVICES_H_
 #define MUSTER_BROKER_APP_SERVICES_H_
 
@@ -32,10 +32,9 @@ struct Services {
   files::FileStore* files = nullptr;
   WatchHub* watches = nullptr;
   ChangeTail* changes = nullptr;
-  Readers* readers = nullptr;   // of the store and of the archive
-  Readers* counters = nullptr;  // for what takes about a second; one task runs at a time
-  // As Engine::Submit, after a look at the files that the jobs bring along, and a word with the
-  // agents.
+  Readers* readers = nullptr;   // for reading the store and the archive
+  Readers* counters = nullptr;  // for reads of about a second; one task runs at a time
+  // As Engine::Submit, but looks at the files that the jobs bring along first, and asks the agents.
   std::function<void(core::Submit, SubmitDone)> submit;
   std::function<absl::Time()> now;
   absl::Duration log_grace;  // as in BrokerOptions

@@ -38,7 +38,7 @@ class ClustersService : public v1::ClustersService::CallbackService {
       return reactor;
     }
     core::ListClusters which;
-    which.after = in->page_token();  // the last name of the page before
+    which.after = in->page_token();  // the last name of the previous page
     which.max_clusters = static_cast<size_t>(*page_size);
     which.max_bytes = store::kMaxPageBytes;
     core::ClustersReply reply = core::List(which, *context_.engine->clusters());

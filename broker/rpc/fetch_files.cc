@@ -1,5 +1,5 @@
-// One piece is under way at a time: the agent's stream is read on when the client has taken the
-// last one, so that gRPC's flow control holds the agent back, and memory stays flat.
+// Only one piece is on its way at a time: the agent's stream is read on when the client has taken
+// the last piece, so that gRPC's flow control holds the agent back, and memory use stays flat.
 #include "broker/rpc/fetch_files.h"
 
 #include <fmt/format.h>
@@ -143,7 +143,7 @@ class FetchStream final : public grpc::ServerWriteReactor<v1::FetchFilesResponse
   }
 
  private:
-  // On the readers: which run it is, and on which cluster.
+  // Runs on the readers: finds which run it is, and on which cluster.
   void Find() {
     absl::Status status = FindRun();
     if (!status.ok()) return EndWith(status);
@@ -204,9 +204,9 @@ class FetchStream final : public grpc::ServerWriteReactor<v1::FetchFilesResponse
   const Context context_;
   const v1::FetchFilesRequest request_;
   std::shared_ptr<FetchStream> self_;
-  std::string ticket_;  // before anybody else knows of the stream
+  std::string ticket_;  // set before any other thread knows of the stream
 
-  // Of one step after the other.
+  // These members belong to one step after the other.
   std::string run_key_;
   std::string cluster_;
   std::string node_;  // empty: not known

@@ -1,4 +1,4 @@
-// Jobs.PlanJob: what would be submitted for a job, on each cluster that could take it.
+// Jobs.PlanJob: shows what would be submitted for a job, on each cluster that could take it.
 #ifndef MUSTER_BROKER_RPC_PLAN_JOB_H_
 #define MUSTER_BROKER_RPC_PLAN_JOB_H_
 
@@ -14,7 +14,7 @@ class ServerUnaryReactor;
 
 namespace muster::broker {
 
-// Answers the call. Does not block. `in` and `out` live until then.
+// Answers the call. Does not block. `in` and `out` live until the answer.
 void PlanJob(const Context& context, grpc::CallbackServerContext* call, std::string user,
              const v1::PlanJobRequest* in, v1::PlanJobResponse* out,
              grpc::ServerUnaryReactor* reactor);

@@ -22,14 +22,14 @@
 namespace muster::broker {
 namespace {
 
-// Uploads at the same time; each has up to 65 open files and a MiB on its way. More would only
-// share the same disk.
+// Uploads at the same time; each has up to 65 open files and a MiB on its way. More uploads would
+// only share the same disk.
 constexpr int kMaxUploads = 32;
-// Messages of one stream that were read and are not on disk yet: keeps disk and network busy at the
-// same time.
+// Messages of one stream that were read and are not on disk yet: they keep disk and network busy at
+// the same time.
 constexpr size_t kMaxQueued = 4;
-// Between two messages of a client. It reads files of its own disk; whoever says nothing for so
-// long holds a place and room for nothing.
+// Longest time between two messages of a client. It only reads files from its own disk; a silent
+// client would hold a place and room for nothing.
 constexpr std::chrono::seconds kMaxSilence{60};
 
 class UploadStream final : public grpc::ServerReadReactor<v1::UploadFilesRequest>,
@@ -50,7 +50,8 @@ class UploadStream final : public grpc::ServerReadReactor<v1::UploadFilesRequest
     if (admitted.ok()) admitted = context_.streams->Add(self_);
     const std::lock_guard lock(mutex_);
     if (!admitted.ok()) return FinishLocked(admitted);
-    // The client has its place, and may wait for that before it reads its files.
+    // The metadata tell the client that it has its place; it may wait for that before it reads its
+    // files.
     StartSendInitialMetadata();
     ReadIfDue();
   }
@@ -90,7 +91,7 @@ class UploadStream final : public grpc::ServerReadReactor<v1::UploadFilesRequest
   void OnDone() override {
     context_.streams->Remove(this);
     open_->fetch_sub(1);
-    // What is half there is removed where it may take its time.
+    // The incomplete file is removed on a thread that may block.
     auto self = std::move(self_);
     context_.file_workers->PostStep([self = std::move(self)] {});
   }
@@ -117,10 +118,10 @@ class UploadStream final : public grpc::ServerReadReactor<v1::UploadFilesRequest
     FinishLocked(absl::UnavailableError("the broker is shutting down; try again"));
   }
 
-  // On the file workers, never twice at a time.
+  // Runs on the file workers, never twice at a time.
   void Work() {
     std::unique_lock lock(mutex_);
-    // A bounded number, so that other streams get their turn.
+    // Takes a bounded number, so that other streams get their turn.
     for (size_t i = 0; i < kMaxQueued && !queue_.empty() && !finished_; ++i) {
       const v1::UploadFilesRequest request = std::move(queue_.front());
       queue_.pop_front();
@@ -157,7 +158,7 @@ class UploadStream final : public grpc::ServerReadReactor<v1::UploadFilesRequest
     return contract::BadField("part", "is not set; send a head or a chunk");
   }
 
-  // The two below end the work for good; the lock is held.
+  // These two end the work for good; the lock is held.
   void Accept(const files::FileStore::Counts& counts) {
     if (finished_) return;
     response_->set_stored_files(counts.stored);
@@ -184,10 +185,10 @@ class UploadStream final : public grpc::ServerReadReactor<v1::UploadFilesRequest
   const Context context_;
   const std::string user_;
   std::atomic<int>* const open_;
-  v1::UploadFilesResponse* const response_;  // gRPC's, until Finish
+  v1::UploadFilesResponse* const response_;  // owned by gRPC, valid until Finish
   std::shared_ptr<UploadStream> self_;
 
-  files::Upload upload_;  // of the one Work at a time
+  files::Upload upload_;  // used by one Work at a time
 
   std::mutex mutex_;
   v1::UploadFilesRequest request_;  // being read
@@ -195,7 +196,7 @@ class UploadStream final : public grpc::ServerReadReactor<v1::UploadFilesRequest
   SteadyClock::time_point read_since_;
   bool reading_ = false;
   bool working_ = false;      // a Work waits or runs, or the last one has run
-  bool half_closed_ = false;  // nothing more comes
+  bool half_closed_ = false;  // the client sends no more
   bool finished_ = false;
 };
 

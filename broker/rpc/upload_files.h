@@ -12,7 +12,7 @@
 
 namespace muster::broker {
 
-// Frees itself. `open`: how many there are; outlives every stream.
+// The stream frees itself. `open` counts the streams, and outlives all of them.
 grpc::ServerReadReactor<v1::UploadFilesRequest>* NewUploadStream(const Context& context,
                                                                  std::string user,
                                                                  std::atomic<int>* open,
