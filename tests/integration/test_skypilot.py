@@ -27,7 +27,7 @@ run: |
 
 
 def failing(world, code, *args):
-    """What the command said on standard error when it exited with that code."""
+    """Returns the standard error of the command, which must exit with that code."""
     done = world.cli(*args, check=False)
     assert done.returncode == code, done.stderr
     return done

@@ -1,5 +1,5 @@
-// What the agent publishes of its cluster, by which the broker judges jobs before it accepts them.
-// Pure.
+// Facts about its cluster that the agent publishes, by which the broker judges jobs before it
+// accepts them. Pure.
 #ifndef MUSTER_AGENTS_KUBERNETES_CLUSTER_ADMISSION_FACTS_H_
 #define MUSTER_AGENTS_KUBERNETES_CLUSTER_ADMISSION_FACTS_H_
 
@@ -11,7 +11,7 @@
 
 namespace muster::kubernetes {
 
-// What the configuration alone says. Its namespaces are filled in.
+// Returns the facts that the configuration alone gives. Its namespaces are filled in.
 v1::AdmissionFacts ConfiguredFacts(const KubernetesConfig& config);
 
 // The nodes, those that are alike together. More than contract::kMaxNodeProfiles kinds: none.
