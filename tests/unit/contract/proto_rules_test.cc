@@ -157,10 +157,11 @@ TEST(ProtoRules, OfTheServicesAreInTheCommentsOfTheirRequests) {
 // The names between two texts, "a, b, c".
 std::set<std::string> NamesBetween(std::string_view text, std::string_view begin,
                                    std::string_view end) {
-  const size_t from = text.find(begin);
+  size_t from = text.find(begin);
   if (from == text.npos) return {};
-  const std::string list(text.substr(from + begin.size(), text.find(end, from) - from));
-  const std::regex name("[a-z_]+(\\.KEY)?(?=, |, NOT|\\.|$)");
+  from += begin.size();
+  const std::string list(text.substr(from, text.find(end, from) - from));
+  const std::regex name("[a-z_]+(\\.KEY)?(?=, | and |\\.|$)");
   std::set<std::string> names;
   for (auto at = std::sregex_iterator(list.begin(), list.end(), name); at != std::sregex_iterator();
        ++at) {
@@ -172,7 +173,7 @@ std::set<std::string> NamesBetween(std::string_view text, std::string_view begin
 TEST(ProtoRules, TheCommentOfTheFilterListsItsFields) {
   const std::string comment = CommentOf(ReadProto("jobs_service"), "ListJobsRequest.filter");
   const std::string known(ToStd(ParseFilter("?", absl::UnixEpoch()).status().message()));
-  const std::set<std::string> fields = NamesBetween(known, "expected ", " NOT or");
+  const std::set<std::string> fields = NamesBetween(known, "expected ", ", NOT or");
   ASSERT_THAT(fields, testing::Contains("label.KEY"));
   EXPECT_EQ(NamesBetween(comment, "Fields: ", " Operators:"), fields);
   const std::set<std::string> absent = NamesBetween(comment, "\"has it\", for ", " A comparison");
