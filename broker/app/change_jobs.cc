@@ -76,8 +76,7 @@ struct Change {
   }
 };
 
-// All of them, or none.
-void ChangeNumbers(const Change& change) {
+void ChangeVisible(const Change& change) {
   auto place = AnswerPlace::Take(change.services.readers);
   if (!place) return change.done(ReadersBusy());
   const ChangeRequest& request = change.request;
@@ -101,6 +100,17 @@ void ChangeNumbers(const Change& change) {
   } else {
     engine.Hold(named(MakeHold(change.principal, request)), std::move(answer));
   }
+}
+
+// All of them, or none. The core knows no scopes, so that what is named is looked up before.
+void ChangeNumbers(const Change& change) {
+  if (change.scope.is_all()) return ChangeVisible(change);
+  const bool is_taken = change.services.readers->PostCall([change] {
+    const auto visible = change.services.store->GetJobs(change.scope, change.request.jobs);
+    if (!visible.ok()) return change.done(visible.status());
+    ChangeVisible(change);
+  });
+  if (!is_taken) change.done(ReadersBusy());
 }
 
 // One request by filter, from one lot of jobs to the next.

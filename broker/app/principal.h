@@ -15,7 +15,8 @@ enum class KnownBy : uint8_t {
 
 // What a principal may do.
 enum class Role : uint8_t {
-  kOwner,  // everything; whoever reaches the broker is one
+  kOwner,      // everything; whoever reaches the broker is one
+  kSubmitter,  // own jobs; nobody is one as long as the broker cannot tell people apart
 };
 
 struct Principal {

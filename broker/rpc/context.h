@@ -17,10 +17,6 @@ class Store;
 namespace muster::logs {
 class Archive;
 }
-namespace muster::files {
-class FileStore;
-class JobFiles;
-}  // namespace muster::files
 
 namespace muster::broker {
 
@@ -35,8 +31,6 @@ struct Context {
   Engine* engine = nullptr;
   const store::Store* store = nullptr;
   logs::Archive* archive = nullptr;
-  files::FileStore* files = nullptr;
-  files::JobFiles* job_files = nullptr;
   Services app;                        // what use cases work with
   WorkerPool* readers = nullptr;       // of the store and of the archive
   WorkerPool* archivers = nullptr;     // apart, because an end of a log waits for the disk

@@ -7,13 +7,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "broker/app/asked_agent.h"
 #include "broker/rpc/stream_registry.h"
 #include "muster/agent/v1/agent_link.pb.h"
 
@@ -23,18 +23,6 @@ namespace muster::broker {
 inline constexpr size_t kMaxPendingQuestions = 32;
 // What clients receive by default (4 MiB), less what is around the answer.
 inline constexpr size_t kMaxAnswerBytes = 3 << 20;
-
-// Where questions for one agent go.
-class AskedAgent {
- public:
-  using Done = std::function<void(absl::StatusOr<agent::v1::AgentAnswer>)>;
-  virtual ~AskedAgent() = default;
-  // UNAVAILABLE: it is not connected, or went away; DEADLINE_EXCEEDED: no answer until then;
-  // RESOURCE_EXHAUSTED: too many questions wait, or the answer is too large; others: the agent's.
-  // Does not block; the id is set here.
-  virtual void Ask(agent::v1::AgentQuestion question, SteadyClock::time_point deadline,
-                   Done done) = 0;
-};
 
 class PendingQuestions {
  public:

@@ -5,18 +5,20 @@
 #include <grpcpp/support/server_callback.h>
 
 #include <atomic>
-#include <string>
+#include <memory>
 
+#include "absl/status/statusor.h"
+#include "broker/app/upload_files.h"
 #include "broker/rpc/context.h"
 #include "muster/v1/files_service.pb.h"
 
 namespace muster::broker {
 
-// Frees itself. `open`: how many there are; outlives every stream.
-grpc::ServerReadReactor<v1::UploadFilesRequest>* NewUploadStream(const Context& context,
-                                                                 std::string user,
-                                                                 std::atomic<int>* open,
-                                                                 v1::UploadFilesResponse* response);
+// Frees itself. `receiver`: takes what comes, or says why nothing may. `open`: how many streams
+// there are; outlives each of them.
+grpc::ServerReadReactor<v1::UploadFilesRequest>* NewUploadStream(
+    const Context& context, absl::StatusOr<std::unique_ptr<FileReceiver>> receiver,
+    std::atomic<int>* open, v1::UploadFilesResponse* response);
 
 }  // namespace muster::broker
 

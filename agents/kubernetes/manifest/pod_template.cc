@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "agents/kubernetes/cluster/admission_facts.h"
+#include "agents/kubernetes/manifest/configured_facts.h"
 #include "agents/kubernetes/manifest/manifest.h"
 #include "agents/kubernetes/manifest/run_secret.h"
 #include "contract/admission.h"

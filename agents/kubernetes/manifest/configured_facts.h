@@ -1,0 +1,15 @@
+// What of a cluster's admission facts its configuration alone says. Pure.
+#ifndef MUSTER_AGENTS_KUBERNETES_MANIFEST_CONFIGURED_FACTS_H_
+#define MUSTER_AGENTS_KUBERNETES_MANIFEST_CONFIGURED_FACTS_H_
+
+#include "agents/kubernetes/kubernetes.h"
+#include "muster/v1/cluster.pb.h"
+
+namespace muster::kubernetes {
+
+// The namespaces have their names, and nothing else.
+v1::AdmissionFacts ConfiguredFacts(const KubernetesConfig& config);
+
+}  // namespace muster::kubernetes
+
+#endif  // MUSTER_AGENTS_KUBERNETES_MANIFEST_CONFIGURED_FACTS_H_
