@@ -161,7 +161,7 @@ class Core::Impl {
   Cluster* AddCluster(std::string name);
   void PutNow(const Cluster& cluster, Step& step);
   // What each cluster lacks, the nearest first; of a job for Slurm alone those of that kind.
-  std::vector<contract::ClusterLack> LacksOf(const Requirements& requirements) const;
+  std::vector<v1::StateReason> LacksOf(const Requirements& requirements) const;
   std::string KnownClusters() const;
 
   // ---- sessions.cc
