@@ -130,10 +130,10 @@ std::vector<Setting> ServerSettings(KubernetesConfig* config) {
        "kubeconfig files FILE[:FILE]... [$KUBECONFIG, ~/.kube/config, or the pod's own account]",
        [config](const std::string& value) { return SetKubeconfig(config, value); }},
       {"kubernetes.context", "the context in them [the current one]", TextInto(&config->context)},
-      {"kubernetes.namespace", "where runs are that name none [the context's]",
+      {"kubernetes.namespace", "namespace of runs that name none [the context's]",
        TextInto(&config->name_space)},
       {.key = "kubernetes.namespaces",
-       .help = "further ones that runs may name, NAME,... [none]",
+       .help = "other namespaces that runs may name, NAME,... [none]",
        .set = [config](const std::string& value) { return SetNamespaces(config, value); },
        .is_list = true},
   };
@@ -141,7 +141,7 @@ std::vector<Setting> ServerSettings(KubernetesConfig* config) {
 
 std::vector<Setting> RunSettings(KubernetesConfig* config) {
   return {
-      {"kubernetes.default_image", "of jobs that name none [such jobs go elsewhere]",
+      {"kubernetes.default_image", "image of jobs that name none [such jobs go elsewhere]",
        ImageInto(&config->default_image)},
       {.key = "kubernetes.image_pull_secrets",
        .help = "Secrets with registries' credentials, NAME,... [none]",

@@ -26,7 +26,7 @@ std::vector<Setting> SshSettings(std::string_view section, hosts::SshConfig* ssh
          return hosts.status();
        }},
       {key("ssh_user"), "the user on those hosts (required with ssh_hosts)", TextInto(&ssh->user)},
-      {key("ssh_key"), "file of the private key, for nobody else to read [ssh-agent's keys]",
+      {key("ssh_key"), "file of the private key, readable only by its owner [ssh-agent's keys]",
        AbsolutePathInto(&ssh->key_file)},
       {key("ssh_known_hosts"), "file of the hosts' keys, as ssh-keyscan writes it",
        AbsolutePathInto(&ssh->known_hosts_file)},
@@ -36,9 +36,9 @@ std::vector<Setting> SshSettings(std::string_view section, hosts::SshConfig* ssh
          ssh->host_keys = SplitAtCommas(value);
          return absl::OkStatus();
        }},
-      {key("ssh_connect_timeout"), "a connection to one host is given up after this [10s]",
+      {key("ssh_connect_timeout"), "time limit of a connection to one host [10s]",
        DurationInto(&ssh->connect_timeout)},
-      {key("ssh_keepalive"), "a silent host is asked for a sign of life after this [15s]",
+      {key("ssh_keepalive"), "silence after which a host is asked for a sign of life [15s]",
        DurationInto(&ssh->keepalive_interval)},
       {key("ssh_max_channels"), "commands at the same time; sshd's MaxSessions is 10 [8]",
        NumberInto(1, kMaxChannels,

@@ -27,7 +27,8 @@ struct Options {
   uint32_t max_active_runs = 1000;  // what the hello says; the broker keeps to it
   // Launches that the backend is busy with; the rest stays ASSIGNED.
   int max_launches_in_flight = 4;
-  // Likewise of runs that bring files along, which are not counted among those; 0: they are.
+  // Such launches of runs that bring files along, which the number above leaves out; 0: it counts
+  // them, too.
   int max_file_launches_in_flight = 0;
   absl::Duration lookup_grace = absl::Seconds(30);
   absl::Duration lookup_interval = absl::Seconds(2);  // between two look-ups of one run

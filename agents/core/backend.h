@@ -167,8 +167,8 @@ class Backend {
   // Asks the cluster to end the run; idempotent. OK: it was asked, or the run is not there. The end
   // itself is observed.
   virtual absl::Status Cancel(const RunHandle& run) = 0;
-  // Likewise for all that wait for it at the same time, 1 to MaxCancelBatch(); never one twice. One
-  // answer each, in the same order.
+  // Cancels all runs that wait for it at the same time, 1 to MaxCancelBatch(); none is named twice.
+  // One answer each, in the same order.
   virtual std::vector<absl::Status> CancelMany(const std::vector<RunHandle>& runs) {
     std::vector<absl::Status> statuses;
     for (const RunHandle& run : runs) statuses.push_back(Cancel(run));
@@ -177,7 +177,7 @@ class Backend {
   // Keeps a run that waits from starting, or lets it start; idempotent. OK as well: the run has
   // begun, has ended, or is not there.
   virtual absl::Status SetHeld(const RunHandle& run, bool held) = 0;
-  // Likewise for many, as CancelMany.
+  // Holds or releases many runs, by the rules of CancelMany.
   virtual std::vector<absl::Status> SetHeldMany(const std::vector<RunHandle>& runs, bool held) {
     std::vector<absl::Status> statuses;
     for (const RunHandle& run : runs) statuses.push_back(SetHeld(run, held));
@@ -206,7 +206,7 @@ class Backend {
   // The broker has the end and the logs: clean up what is not the user's. Idempotent: unless it is
   // OK it is called again, by the next agent if this one dies before.
   virtual absl::Status Forget(const RunHandle& run) = 0;
-  // Likewise, for all that wait for it at the same time, up to kMaxForgetBatch. One answer each, in
+  // Forgets all runs that wait for it at the same time, up to kMaxForgetBatch. One answer each, in
   // the same order.
   virtual std::vector<absl::Status> ForgetMany(const std::vector<RunHandle>& runs) {
     std::vector<absl::Status> statuses;

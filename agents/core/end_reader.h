@@ -91,7 +91,7 @@ class EndReader {
   hosts::Host& host_;
   // By run key, by time_: when the host first answered about an end that is held back.
   std::map<std::string, absl::Time> answered_since_;
-  // Likewise: when it was first seen to be there to read.
+  // By run key, by time_: when the end was first seen to be there to read.
   std::map<std::string, absl::Time> held_since_;
   // The run whose end was read last: the next round begins with the one after it.
   std::string last_read_;

@@ -39,7 +39,7 @@ struct InventoryDone {
 struct CallDone {
   Input input;
 };
-// To what the link with this number asked.
+// Answers the question that the link `link` asked.
 struct QuestionAnswered {
   uint64_t link = 0;
   agent::v1::AgentAnswer answer;

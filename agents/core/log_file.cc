@@ -42,7 +42,7 @@ absl::StatusOr<uint64_t> LogFile::Size() {
 
 absl::Status LogFile::Open() {
   if (fd_ >= 0) return absl::OkStatus();
-  // Whoever owns the run's directory may put anything there; a pipe must not block this thread.
+  // The owner of the run's directory may put anything there; a pipe must not block this thread.
   const int fd = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
   if (fd < 0) {
     if (errno == ENOENT) return absl::OkStatus();

@@ -53,7 +53,7 @@ Header MakeHeader(char type, std::string_view name, std::string_view target, uin
   Put("0000000", 108, 8, &header);
   Put("0000000", 116, 8, &header);
   PutSize(size, &header);
-  // Whoever unpacks it gives the files the time of that.
+  // The unpacking program gives the files its own time.
   Put("00000000000", 136, 12, &header);
   Put("        ", 148, 8, &header);
   header[156] = type;

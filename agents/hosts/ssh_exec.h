@@ -19,8 +19,8 @@ namespace muster::hosts {
 
 struct ExecRequest {
   RemoteScript script;
-  // For the program, behind the script. Whoever waits for the answer has it: it may be large, and
-  // is not read any more once the call is answered.
+  // For the program, behind the script. The caller owns it: it may be large, and is not read any
+  // more once the call is answered.
   std::string_view input;
   absl::Duration timeout;
   size_t max_stdout_bytes = 0;

@@ -284,7 +284,7 @@ class KubernetesBackend final : public agents::Backend {
   // Ends before all that it uses. Its work overlaps with any call of the contract, as launches of
   // other runs do.
   agents::WorkerLane starter_{1};
-  // Likewise, and one change or deletion of a run at a time.
+  // Both also end before all that they use, and change or delete one run at a time.
   agents::WorkerLane changer_{kChangeThreads};
   agents::WorkerLane deleter_{kDeletionThreads};
 };

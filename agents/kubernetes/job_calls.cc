@@ -113,7 +113,7 @@ LaunchOutcome UnclearBecause(const absl::Status& status) {
 LaunchOutcome EndOf(const ApiAnswer& answer, std::string_view what) {
   const absl::Status status = RefusalOf(answer, what);
   const std::string words(ToStd(status.message()));
-  // Whoever looks the run up later knows more.
+  // A later look-up of the run tells more.
   if (MayPass(answer)) return UnclearBecause(status);
   return RefusedAs(v1::FAILURE_CLASS_CONFIG, words, "correct what the server's words name");
 }

@@ -53,7 +53,7 @@ class JobCalls {
   // The Job of that name; nothing: the server has none. Errors: it could not be asked.
   absl::StatusOr<std::optional<JobObject>> FindJob(const std::string& name_space,
                                                    const std::string& name);
-  // Likewise, but a Job of that name that is another's counts as none.
+  // The run's Job; nothing: the server has none, or a Job of that name that belongs to another.
   absl::StatusOr<std::optional<JobObject>> FindRun(const std::string& name_space,
                                                    const std::string& run_key);
   // The run's pods that the server has now. Errors: it could not be asked.

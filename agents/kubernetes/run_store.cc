@@ -23,7 +23,7 @@ void Keep(PodObject pod, std::map<std::string, PodObject>* pods) {
   known = std::move(pod);
 }
 
-// Likewise of a Job whose launch is complete.
+// Keeps the time at which the launch of a Job was first seen to be complete.
 void NoteLaunch(const std::optional<JobObject>& known, JobObject* job) {
   if (!job->is_launch_complete) return;
   const bool is_known = known.has_value() && known->name.uid == job->name.uid;

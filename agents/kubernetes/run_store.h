@@ -48,7 +48,7 @@ class RunStore {
   // Stores the server's own answer about one Job, so that nobody has to wait for the watch. Nothing
   // happens if the watch has told newer things about the Job.
   void Put(JobObject job);
-  // Likewise, of all pods of one run.
+  // Stores the server's own answer about all pods of one run.
   void PutPods(std::vector<PodObject> pods);
   void PutAbsent(const std::string& run_key);
 

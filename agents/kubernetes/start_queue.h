@@ -70,10 +70,10 @@ class StartQueue {
   void SetAsked(const std::string& run_key);
   // Nobody has tried to let it go: it is not ready again before kFirstPause.
   void Postpone(const std::string& run_key);
-  // Likewise, and it is ready as soon as it may be: it is held.
+  // Nobody has tried to let it go, because it is held: it is ready as soon as it may be.
   void PutBack(const std::string& run_key);
-  // It has been let go. Whoever is told of a run by TakeReady says this, or one of the three above,
-  // or Remove.
+  // It has been let go. For each run that TakeReady returns, the caller calls this, one of the
+  // three above, or Remove.
   void SetLetGo(const std::string& run_key);
   // TakeReady has told of it, and nothing has been said since.
   bool IsBeingLetGo(const std::string& run_key) const;
@@ -91,7 +91,7 @@ class StartQueue {
   v1::StateReason ReasonOf(const std::string& run_key) const;
   // It is to be held, as far as the queue has been told.
   bool IsHeld(const std::string& run_key) const;
-  // Likewise, and nobody is letting it go or may have done so: it stays until its release.
+  // It is to be held, and nobody is letting it go or may have done so: it stays until its release.
   bool IsKeptBack(const std::string& run_key) const;
   // The latest wish, since the last Remove; nothing: none.
   std::optional<bool> WishOf(const std::string& run_key) const;

@@ -27,7 +27,7 @@ inline constexpr char kApptainer[] = "apptainer";
 inline constexpr char kEnterFile[] = "enter";
 inline constexpr char kContainerLogFile[] = "container-log";
 inline constexpr char kContainersFile[] = "containers";
-// Likewise: what enroot and apptainer make of the image, and conmon's note of a kill for memory.
+// Also there: the image as enroot and apptainer convert it, and conmon's note of a kill for memory.
 inline constexpr char kEnrootImageFile[] = "image.sqsh";
 inline constexpr char kApptainerImageFile[] = "image.sif";
 inline constexpr char kConmonOomFile[] = "oom";

@@ -45,7 +45,8 @@ inline constexpr absl::Duration kNoPatience = -absl::InfiniteDuration();
 // Until the next turn of a run whose files could not be had from the broker: the turn itself waits
 // for it, but not if a file was damaged on the way.
 inline constexpr absl::Duration kFetchRetry = absl::Seconds(2);
-// Likewise, for whose files there is no room: soon enough for people who make some.
+// Until the next turn of a run for whose files there was no room: soon enough for people who make
+// some.
 inline constexpr absl::Duration kRoomRetry = absl::Seconds(5);
 
 struct FilesNews {

@@ -58,7 +58,7 @@ inline constexpr int kSupervisorLostClaim = 3;    // another one has the run
 inline constexpr int kSupervisorUnrecorded = 4;   // the run is over; its exit record is not written
 inline constexpr int kSupervisorErrnoBase = 100;  // + errno: it could not make the claim
 
-// Whoever starts a supervisor blocks these in it: a TERM that comes before the supervisor can read
+// A supervisor is started with these blocked: a TERM that comes before the supervisor can read
 // signals waits until it can, and does not kill it before it has written anything down.
 inline constexpr int kSupervisorSignals[] = {SIGTERM, SIGINT, SIGHUP, SIGCHLD};
 

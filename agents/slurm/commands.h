@@ -27,11 +27,12 @@ class Commands {
   // Returns whether a command is there: it is asked for its version, which is no call to the
   // scheduler.
   absl::Status Check(const std::string& name);
-  // Likewise a command that asks the scheduler nothing, such as srun --help.
+  // Runs a command that asks the scheduler nothing, such as srun --help; it does not wait at the
+  // gate.
   absl::StatusOr<hosts::CommandResult> RunUncounted(std::vector<std::string> argv);
   // Runs argv[0] of Slurm to its end.
   absl::StatusOr<hosts::CommandResult> Run(std::vector<std::string> argv);
-  // Likewise, with the environment that the job is to have.
+  // Runs sbatch with the environment that the job is to have.
   absl::StatusOr<hosts::CommandResult> RunSbatch(std::vector<std::string> argv);
   // The output of a command that succeeded; UNAVAILABLE with what it said otherwise.
   absl::StatusOr<std::string> Ask(std::vector<std::string> argv);

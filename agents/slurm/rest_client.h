@@ -64,7 +64,7 @@ class RestClient {
   // The answer, if it is JSON, whatever it says. UNAVAILABLE says what kept slurmrestd from being
   // asked, and what to do. After ABORTED and DEADLINE_EXCEEDED it may have been.
   absl::StatusOr<RestAnswer> Ask(const RestQuestion& question);
-  // Likewise, if it holds no error; else NOT_FOUND for a job that Slurm does not know,
+  // The answer, if it holds no error; else NOT_FOUND for a job that Slurm does not know,
   // FAILED_PRECONDITION for one that has ended, UNAVAILABLE for all others.
   absl::StatusOr<RestAnswer> AskWell(const RestQuestion& question);
 

@@ -51,7 +51,7 @@ class RestScheduler : public Scheduler {
   // Returns the paths that slurmrestd serves. FAILED_PRECONDITION: this agent does not speak its
   // version.
   absl::StatusOr<RestServes> AskServes();
-  // Likewise, asked until it is known.
+  // Returns the same paths, asked for until they are known.
   absl::StatusOr<RestServes> Serves();
   absl::StatusOr<std::string> ClusterName(const RestAnswer& answer, bool has_accounting);
   absl::StatusOr<RestAnswer> Get(std::string name, std::string path, std::string base = "slurm");

@@ -66,7 +66,7 @@ class Scheduler {
   // accounting.
   virtual absl::StatusOr<std::vector<HistoryRow>> HistoryOf(const std::vector<JobId>& ids,
                                                             absl::Time since) = 0;
-  // Likewise by name, with every job that a used id or a requeue left. A job that was never
+  // Returns the rows by name, with every job that a used id or a requeue left. A job that was never
   // eligible (held, waiting for another) may be missing, also after its end.
   virtual absl::StatusOr<std::vector<HistoryRow>> HistoryOf(std::string_view name,
                                                             absl::Time since) = 0;

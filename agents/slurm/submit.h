@@ -74,7 +74,7 @@ struct SubmitOutcome {
       false;  // kUnclear: slurmctld answered with an error that the tables do not hold
 };
 SubmitOutcome ClassifySubmit(const absl::StatusOr<hosts::CommandResult>& result);
-// Likewise, after Slurm's own error for a submission. `limit`: the limit that it names, if any.
+// Classifies Slurm's own error for a submission. `limit`: the limit that it names, if any.
 SubmitOutcome ClassifyError(std::string_view slurm_words, std::string_view limit,
                             std::string all_words);
 // For a job that nobody was asked to take, since it cannot be said there.

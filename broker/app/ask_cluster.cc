@@ -17,7 +17,7 @@
 namespace muster::broker {
 namespace {
 
-// Ten of them are one answer, which clients receive up to 4 MiB of by default.
+// Ten plans are one answer, and clients receive up to 4 MiB by default.
 constexpr size_t kMaxPlanBytes = 384 << 10;
 
 absl::Status NotConnected(const std::string& name) {
@@ -30,7 +30,7 @@ absl::Status NotConnected(const std::string& name) {
       {{"cluster", name}});
 }
 
-// The same error with the cluster's name, and with what its kind asks for.
+// Adds the cluster's name to the error, and the remedy for its kind.
 absl::Status Named(const absl::Status& status, const v1::Cluster& cluster,
                    absl::Duration patience) {
   std::string text =
@@ -53,7 +53,7 @@ std::chrono::steady_clock::time_point DeadlineAfter(absl::Duration patience,
   return std::chrono::steady_clock::now() + absl::ToChronoMilliseconds(wait);
 }
 
-// As many plans as clusters; the last one to come hands all of them on.
+// Collects one plan for each cluster; the last one to come hands all of them on.
 class PlanCollector {
  public:
   PlanCollector(size_t count, std::function<void(JobPlans)> done)

@@ -1,4 +1,4 @@
-// Questions for the agent of a cluster, on behalf of a client.
+// Asks the agents of clusters on behalf of a client.
 #ifndef MUSTER_BROKER_APP_ASK_CLUSTER_H_
 #define MUSTER_BROKER_APP_ASK_CLUSTER_H_
 
@@ -14,25 +14,25 @@
 
 namespace muster::broker {
 
-// How long agents have. A preflight over SSH runs some twenty commands, one of which may take its
-// whole time-out (60 s by default).
+// How long agents have for an answer. A preflight over SSH runs some twenty commands, one of which
+// may take its whole time-out (60 s by default).
 inline constexpr absl::Duration kCheckPatience = absl::Minutes(2);
-// A few commands of the scheduler.
+// Needs a few commands of the scheduler.
 inline constexpr absl::Duration kDescribePatience = absl::Minutes(1);
-// As many, and the scheduler's own look for a place.
+// Needs a few commands, and the scheduler's own search for a place.
 inline constexpr absl::Duration kPlanPatience = absl::Minutes(1);
 
 absl::Status NoSuchCluster(const std::string& name);
 
-// An agent's answer to a question that it could answer, and its cluster as the core sees it.
+// An agent's answer to a question, and its cluster as the core sees it.
 struct ClusterAnswer {
   v1::Cluster cluster;
   agent::v1::AgentAnswer answer;
 };
 using ClusterAnswerDone = std::function<void(absl::StatusOr<ClusterAnswer>)>;
 
-// `client_deadline`: nobody waits for the answer after it. `done` is called once. NOT_FOUND: no
-// such cluster; UNAVAILABLE: its agent is not connected, or went away; DEADLINE_EXCEEDED: it did
+// `client_deadline`: the client waits no longer than until then. `done` is called once. NOT_FOUND:
+// no such cluster; UNAVAILABLE: its agent is not connected, or went away; DEADLINE_EXCEEDED: it did
 // not answer in time. Does not block.
 void AskCluster(const Services& services, const std::string& cluster,
                 agent::v1::AgentQuestion question, absl::Duration patience,
@@ -40,8 +40,8 @@ void AskCluster(const Services& services, const std::string& cluster,
 
 using JobPlans = std::vector<absl::StatusOr<v1::JobPlan>>;
 
-// One plan from each of the clusters, in their order, with its name; the errors are AskCluster's.
-// `done` is called once. Does not block.
+// Asks each of the clusters for a plan, and returns the plans in their order, each with its
+// cluster's name; the errors are those of AskCluster. `done` is called once. Does not block.
 void AskPlans(const Services& services, const std::vector<v1::Cluster>& clusters,
               const agent::v1::PlanQuestion& question, absl::Duration patience,
               absl::Time client_deadline, std::function<void(JobPlans)> done);

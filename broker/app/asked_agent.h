@@ -14,9 +14,9 @@ class AskedAgent {
  public:
   using Done = std::function<void(absl::StatusOr<agent::v1::AgentAnswer>)>;
   virtual ~AskedAgent() = default;
-  // UNAVAILABLE: it is not connected, or went away; DEADLINE_EXCEEDED: no answer until then;
-  // RESOURCE_EXHAUSTED: too many questions wait, or the answer is too large; others: the agent's.
-  // Does not block; the id is set here.
+  // UNAVAILABLE: the agent is not connected, or went away; DEADLINE_EXCEEDED: no answer came in
+  // time; RESOURCE_EXHAUSTED: too many questions wait, or the answer is too large; other errors are
+  // the agent's. Does not block; the id is set here.
   virtual void Ask(agent::v1::AgentQuestion question,
                    std::chrono::steady_clock::time_point deadline, Done done) = 0;
 };

@@ -31,7 +31,7 @@ absl::StatusOr<CatchUp::Page> CatchUp::ReadAfter(uint64_t sequence, uint64_t up_
   if (!steps.ok()) return steps.status();
   Page page;
   const bool is_last_page = steps->size() < kPage;
-  // What came after is in the tail.
+  // Later transitions are in the tail.
   while (!steps->empty() && steps->back().transition.sequence() > up_to) steps->pop_back();
   page.read_up_to = is_last_page || steps->empty() ? std::max(sequence, up_to)
                                                    : steps->back().transition.sequence();

@@ -30,11 +30,11 @@ class CatchUp {
     std::vector<uint64_t> ended;  // jobs whose end is among them
     uint64_t read_up_to = 0;      // all up to this sequence is in the pages so far
   };
-  // The next transitions after a sequence, none of them after `up_to`.
+  // Reads the next transitions after a sequence, none of them after `up_to`.
   absl::StatusOr<Page> ReadAfter(uint64_t sequence, uint64_t up_to);
 
  private:
-  // Those that are still there.
+  // Reads the jobs that are still there.
   absl::StatusOr<absl::flat_hash_map<uint64_t, v1::Job>> ReadJobs(
       const std::vector<uint64_t>& ids) const;
   // The job's state before its transition; a filter is judged by both.

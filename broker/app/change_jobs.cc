@@ -25,7 +25,7 @@ Filter Flag(Filter::Kind kind, bool value) {
   return filter;
 }
 
-// The jobs that can be changed so.
+// Takes the jobs that this change is possible for.
 Filter CanBe(JobChange change) {
   const Filter is_held = Flag(Filter::Kind::kHeld, true);
   const Filter is_not_held = Flag(Filter::Kind::kHeld, false);
@@ -44,7 +44,7 @@ Filter CanBe(JobChange change) {
   return is_held;
 }
 
-// What these jobs are to the core.
+// Makes the core's request for these jobs.
 template <typename Wish>
 Wish MakeWish(const Principal& principal, const ChangeRequest& request) {
   Wish wish;
@@ -59,7 +59,7 @@ core::Hold MakeHold(const Principal& principal, const ChangeRequest& request) {
   return hold;
 }
 
-// What a change by number and one by filter have in common.
+// The common part of a change by number and one by filter.
 struct Change {
   const Principal principal;
   const Services services;
@@ -67,7 +67,7 @@ struct Change {
   const ChangeRequest request;
   const ChangeDone done;
 
-  // With what is done, and as much of it as can be read.
+  // Answers with what was done, and with as many of the jobs as can be read.
   void Answer(AnswerPlace& place, std::vector<uint64_t> jobs, ChangedJobs result) const {
     place.Use([*this, jobs = std::move(jobs), result = std::move(result)](bool may_read) mutable {
       result.jobs = ShowJobs(*services.store, scope, jobs, may_read);
@@ -102,7 +102,8 @@ void ChangeVisible(const Change& change) {
   }
 }
 
-// All of them, or none. The core knows no scopes, so that what is named is looked up before.
+// Changes all of the numbered jobs, or none. The core knows no scopes, so that the jobs are looked
+// up first.
 void ChangeNumbers(const Change& change) {
   if (change.scope.is_all()) return ChangeVisible(change);
   const bool is_taken = change.services.readers->PostCall([change] {
@@ -113,7 +114,7 @@ void ChangeNumbers(const Change& change) {
   if (!is_taken) change.done(ReadersBusy());
 }
 
-// One request by filter, from one lot of jobs to the next.
+// One request by filter, carried out in one batch of jobs after the other.
 class Changing : public std::enable_shared_from_this<Changing> {
  public:
   Changing(Change change, const Filter& filter)
@@ -154,7 +155,7 @@ class Changing : public std::enable_shared_from_this<Changing> {
     if (!is_taken) EndEarly(ReadersBusy());
   }
 
-  // What the jobs that are chosen here are to the core.
+  // Puts the jobs that the filter chose into the core's request.
   template <typename Wish>
   static Wish Chosen(const std::vector<v1::Job>& jobs, Wish wish) {
     for (const v1::Job& job : jobs) {
@@ -164,7 +165,7 @@ class Changing : public std::enable_shared_from_this<Changing> {
     return wish;
   }
 
-  // On a thread that may read the store.
+  // Runs on a thread that may read the store.
   void ChangeSome() {
     const auto jobs = pages_.Next(kMaxJobsPerCall - static_cast<int>(changed_.size()));
     if (!jobs.ok()) return EndEarly(jobs.status());
@@ -185,16 +186,17 @@ class Changing : public std::enable_shared_from_this<Changing> {
   void Take(absl::StatusOr<ChosenJobs> chosen) {
     if (!chosen.ok()) return EndEarly(chosen.status());
     changed_.insert(changed_.end(), chosen->changed.begin(), chosen->changed.end());
-    // The filter may take those still; a repeat tells.
+    // The filter may still take the jobs that had changed; a repeat of the request finds out.
     result_.more = result_.more || chosen->is_stale;
     const bool is_full = changed_.size() >= static_cast<size_t>(kMaxJobsPerCall);
     if (is_full && !pages_.at_end()) result_.more = true;
     if (is_full || pages_.at_end()) return Answer();
-    // Some cannot be changed after all, and others come after them.
+    // Some jobs could not be changed after all, and others come after them.
     ChangeMore();
   }
 
-  // The rest cannot be changed now. What earlier lots have changed stays, and is told.
+  // Ends because the rest cannot be changed now. The answer tells what earlier batches have
+  // changed.
   void EndEarly(const absl::Status& status) {
     if (changed_.empty()) {
       place_->GiveBack();
@@ -209,7 +211,7 @@ class Changing : public std::enable_shared_from_this<Changing> {
   const Change change_;
   const Filter filter_;
   ChosenPages pages_;
-  std::shared_ptr<AnswerPlace> place_;  // from before the first lot
+  std::shared_ptr<AnswerPlace> place_;  // taken before the first batch
   std::vector<uint64_t> changed_;
   ChangedJobs result_;
 };

@@ -1,5 +1,5 @@
-// Cancels, holds or releases jobs, by their numbers or by a filter, or says what would come of
-// that.
+// Cancels, holds or releases jobs, chosen by number or by a filter, or only says what that would
+// change.
 #ifndef MUSTER_BROKER_APP_CHANGE_JOBS_H_
 #define MUSTER_BROKER_APP_CHANGE_JOBS_H_
 
@@ -19,22 +19,23 @@ enum class JobChange { kCancel, kHold, kRelease };
 
 struct ChangeRequest {
   JobChange change = JobChange::kCancel;
-  std::vector<uint64_t> jobs = {};  // all of them, or none
-  std::string filter = {};          // if no job is named
+  std::vector<uint64_t> jobs = {};  // the jobs to change: all of them, or none
+  std::string filter = {};          // used if no job is named
   std::string reason = {};
   bool validate_only = false;
 };
 
 struct ChangedJobs {
-  std::vector<v1::Job> jobs;  // as they are now, see ShowJobs
+  std::vector<v1::Job> jobs;  // the jobs as they are now, see ShowJobs
   uint32_t matched_count = 0;
-  bool more = false;  // the filter may take others, or some of these still; a repeat changes them
+  bool more =
+      false;  // the filter may take other jobs, or still take some of these; a repeat changes them
 };
 using ChangeDone = std::function<void(absl::StatusOr<ChangedJobs>)>;
 
 // `done` is called once, on any thread. Does not block. An error means that nothing was changed;
-// what has been changed is answered with OK. A job that a filter takes is changed only if it is
-// still as it was then.
+// once something was changed, the answer is OK. A job that a filter takes is changed only if it has
+// not changed since.
 void ChangeJobs(const Principal& principal, const Services& services, ChangeRequest request,
                 ChangeDone done);
 

@@ -1,4 +1,4 @@
-// The jobs that a filter takes, the oldest first, as a request that changes them meets them.
+// Walks over the jobs that a filter takes, the oldest first, for a request that changes them.
 #ifndef MUSTER_BROKER_APP_CHOOSE_JOBS_H_
 #define MUSTER_BROKER_APP_CHOOSE_JOBS_H_
 
@@ -16,10 +16,10 @@ class ChosenPages {
  public:
   ChosenPages(const store::Store* store, store::Scope scope, contract::Filter filter);
 
-  // The next jobs, at most so many; none: that was all. Blocks; on a thread that may read the
-  // store.
+  // Returns the next jobs, at most `limit`; no job means that there are no more. Blocks; call it on
+  // a thread that may read the store.
   absl::StatusOr<std::vector<v1::Job>> Next(int limit);
-  // Nothing comes after what Next has given.
+  // True if no job follows those that Next has returned.
   bool at_end() const { return at_end_; }
 
  private:

@@ -1,5 +1,5 @@
-// Which cluster is connected: with which journal, which is what LogLink checks a pusher against,
-// and where questions for its agent go. Any thread.
+// Knows which clusters are connected, with which journal, and where their questions go. LogLink
+// checks pushers against the journal. Any thread.
 #ifndef MUSTER_BROKER_APP_CONNECTED_AGENTS_H_
 #define MUSTER_BROKER_APP_CONNECTED_AGENTS_H_
 
@@ -15,20 +15,20 @@ namespace muster::broker {
 
 class ConnectedAgents {
  public:
-  // The core has welcomed this agent. `connection` names its stream; a later one replaces an
-  // earlier one.
+  // Adds an agent that the core has welcomed. `connection` names its stream; a later one replaces
+  // an earlier one.
   void Add(const std::string& cluster, std::string journal_id,
            const std::shared_ptr<AskedAgent>& connection);
-  // Changes nothing if another connection has replaced this one.
+  // Does nothing if another connection has replaced this one.
   void Remove(const std::string& cluster, const AskedAgent* connection);
   bool IsConnected(const std::string& cluster, std::string_view journal_id) const;
-  // Null: it is not connected.
+  // Returns null if the cluster is not connected.
   std::shared_ptr<AskedAgent> Find(const std::string& cluster) const;
 
  private:
   struct Agent {
     std::string journal_id;
-    const AskedAgent* connection = nullptr;  // names it, also when it is gone
+    const AskedAgent* connection = nullptr;  // names the connection, even when it is gone
     std::weak_ptr<AskedAgent> asked;
   };
   mutable std::mutex mutex_;

@@ -1,4 +1,4 @@
-// How many jobs a filter takes, in groups.
+// Counts the jobs that a filter takes, in groups.
 #ifndef MUSTER_BROKER_APP_COUNT_JOBS_H_
 #define MUSTER_BROKER_APP_COUNT_JOBS_H_
 

@@ -17,7 +17,7 @@
 namespace muster::broker {
 namespace {
 
-// Read ahead of what the client has taken, so that the disk and the network work at the same time.
+// Pieces that are read ahead of the client, so that the disk and the network work at the same time.
 constexpr int kFilePiecesPerStep = 2;
 
 absl::Status CheckFileRequest(const v1::DownloadFileRequest& request) {
@@ -40,8 +40,8 @@ class DownloadingFile final : public FileSource {
   }
 
  private:
-  // What is sent from its first byte on is checked, and its last bytes are only sent if all is as
-  // the name says. Whoever goes on from further on has the rest, and checks it.
+  // A file that is sent from its first byte on is checked, and its last bytes are sent only if its
+  // digest is right. A client that resumes has the first part, and checks the whole file itself.
   absl::Status CheckWhole(Pulled* result) {
     if (!digest_ || digest_->Finish() == sha256_) return absl::OkStatus();
     result->messages.clear();
@@ -82,7 +82,8 @@ class DownloadingFile final : public FileSource {
   const std::string sha256_;
   uint64_t offset_;
   std::optional<files::FileStore::KeptFile> kept_;
-  std::optional<Sha256> digest_;  // of what was read; none: it does not begin at the first byte
+  std::optional<Sha256>
+      digest_;  // digest of the bytes read so far; none: they do not begin at the first byte
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The bytes of a file that jobs bring along.
+// Reads a file that jobs bring along.
 #ifndef MUSTER_BROKER_APP_DOWNLOAD_FILE_H_
 #define MUSTER_BROKER_APP_DOWNLOAD_FILE_H_
 
@@ -14,8 +14,8 @@ namespace muster::broker {
 
 using FileSource = PullSource<v1::DownloadFileResponse>;
 
-// Does not block. INVALID_ARGUMENT: the request; whether there is such a file, the first Next
-// tells.
+// Does not block. INVALID_ARGUMENT is about the request; the first Next tells whether there is such
+// a file.
 absl::StatusOr<std::unique_ptr<FileSource>> DownloadFile(const Principal& principal,
                                                          const Services& services,
                                                          const v1::DownloadFileRequest& request);

@@ -1,4 +1,4 @@
-// Files of runs on their way to clients: which stream of an agent belongs to which call.
+// Files of runs on their way to clients: knows which stream of an agent belongs to which call.
 //
 // Any thread. A ticket is taken by the agent's stream that names it, once.
 #ifndef MUSTER_BROKER_APP_FETCHES_H_
@@ -17,51 +17,52 @@
 
 namespace muster::broker {
 
-// At the same time, of all clients. Each has one message of up to 256 KiB here and what gRPC keeps
-// of it on its way, and holds a thread of its agent.
+// Most fetches of all clients at a time. Each has one message of up to 256 KiB here, and gRPC's
+// copies of it on its way, and holds a thread of its agent.
 inline constexpr size_t kMaxFetches = 64;
 
 // How long a client waits.
 struct FetchBounds {
-  // From the call to the agent's first message: it dials the broker at once.
+  // From the call to the agent's first message: the agent dials the broker at once.
   absl::Duration begin_patience = absl::Seconds(30);
-  // Between two pieces, of either side: a client that takes nothing holds a thread of the agent,
-  // and an agent whose file system hangs holds the client. Longer than an agent waits for a host,
-  // so that it can say which one is silent.
+  // Between two pieces, on either side: a client that takes nothing holds a thread of the agent,
+  // and an agent whose file system hangs holds the client. It is longer than an agent waits for a
+  // host, so that the agent can say which host is silent.
   absl::Duration max_silence = absl::Seconds(60);
 };
 
-// Where the pieces come from: an agent's stream. Any thread; no method is called with locks held.
+// The source of the pieces: an agent's stream. Any thread; no method is called with locks held.
 class FileFeed {
  public:
   virtual ~FileFeed() = default;
-  // The last piece is with the client: the next one may come.
+  // The client has taken the last piece: the next one may come.
   virtual void ReadOn() = 0;
-  // Nobody wants any more of it.
+  // Nobody wants more pieces.
   virtual void Close(const absl::Status& status) = 0;
 };
 
-// Where they go: a client's call. Any thread; no method is called with locks held.
+// The destination of the pieces: a client's call. Any thread; no method is called with locks held.
 class FileTaker {
  public:
   virtual ~FileTaker() = default;
-  // The agent has begun. False: it is too late, or another stream has.
+  // The agent has begun. False: it is too late, or another stream has begun.
   virtual bool Attach(std::shared_ptr<FileFeed> feed) = 0;
-  // One piece; ReadOn follows.
+  // Takes one piece; ReadOn follows.
   virtual void Take(v1::FetchFilesResponse piece) = 0;
-  // The end; the first one counts.
+  // Ends the call; the first end counts.
   virtual void EndWith(const absl::Status& status) = 0;
 };
 
-// What has kept an agent from the files, such as a host that does not answer: with a reason,
-// FETCH_FAILED, so that no client takes it for trouble on its own way to the broker.
+// Returns the error for an agent that could not get at the files, for example because a host does
+// not answer. Its reason FETCH_FAILED tells a client that its own way to the broker is not the
+// cause.
 absl::Status AgentFailed(const absl::Status& status);
 
 class Fetches {
  public:
-  // A new ticket. RESOURCE_EXHAUSTED, TOO_MANY_FETCHES.
+  // Makes a new ticket. RESOURCE_EXHAUSTED, TOO_MANY_FETCHES: there are too many.
   absl::Status Add(const std::shared_ptr<FileTaker>& taker, std::string* ticket);
-  // Null: nobody waits for it.
+  // Returns null if nobody waits for it.
   std::shared_ptr<FileTaker> Find(std::string_view ticket) const;
   void Remove(const std::string& ticket);
 

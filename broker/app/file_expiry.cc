@@ -11,13 +11,13 @@
 namespace muster::broker {
 namespace {
 
-// Between two passes: each looks at every unfinished job and every file.
+// Pause between two passes: each looks at every unfinished job and every file.
 constexpr std::chrono::minutes kPause{10};
-// Jobs of one step; most name a tree that was seen before.
+// Jobs in one step; most name a tree that was seen before.
 constexpr int kJobsPerStep = 100;
-// Files of one step, some 5 ms.
+// Files in one step, some 5 ms.
 constexpr int kFilesPerStep = 1000;
-// One list of all these states: a job that goes from one to another meanwhile is in it once.
+// One list of all these states: a job whose state changes meanwhile is in it once.
 constexpr std::string_view kUnfinished =
     "state = QUEUED OR state = PENDING OR state = RUNNING OR state = SUSPENDED";
 
@@ -81,7 +81,7 @@ absl::StatusOr<bool> FileExpiry::UseFilesOfJobs() {
   for (const v1::Job& job : page->jobs) {
     for (const v1::Upload& upload : job.spec().uploads()) {
       if (!seen_.insert(upload.tree_sha256()).second) continue;
-      // One damaged place of the disk must not keep all the others from being freed.
+      // One damaged place of the disk must not keep all other files from being removed.
       if (absl::Status status = job_files_->Use(upload.tree_sha256()); !status.ok())
         skipped_trees_.Note(std::move(status));
     }

@@ -1,9 +1,9 @@
-// Removes the files that nobody needs any more.
+// Removes files that nobody needs any more.
 //
-// A pass first goes through the unfinished jobs, whose files all count as used then, and after that
-// through the files, of which those go that were not used for long. A job that is accepted
-// meanwhile has used its files just before. It works in steps on the file workers; Begin belongs to
-// the main thread.
+// A pass goes through the unfinished jobs first, and marks their files as used. Then it goes
+// through the files, and removes those that were not used for long. A job that is accepted
+// meanwhile has used its files just before. The pass works in steps on the file workers; Begin
+// belongs to the main thread.
 #ifndef MUSTER_BROKER_APP_FILE_EXPIRY_H_
 #define MUSTER_BROKER_APP_FILE_EXPIRY_H_
 
@@ -27,13 +27,13 @@ class FileExpiry {
              WorkerPool* workers)
       : files_(files), job_files_(job_files), store_(store), workers_(workers) {}
 
-  // Begins a pass if files may be too old, none is under way and the last one was long enough ago.
+  // Begins a pass if files may be too old, no pass runs and the last one was long enough ago.
   void Begin();
 
  private:
   void Step();
   void Post();
-  // Whether there is more to do.
+  // True if there is more to do.
   absl::StatusOr<bool> Go();
   absl::StatusOr<bool> UseFilesOfJobs();
 
@@ -43,11 +43,11 @@ class FileExpiry {
   WorkerPool* const workers_;
 
   std::atomic<bool> is_running_ = false;
-  // Of the pass that runs; while none does, of Begin.
+  // The members below belong to the running pass; while none runs, to Begin.
   std::optional<std::chrono::steady_clock::time_point> last_begin_;
   std::string page_token_;
   absl::flat_hash_set<std::string> seen_;  // trees of unfinished jobs; 64 bytes each
-  files::Skipped skipped_trees_;           // whose files do not count as used by their jobs
+  files::Skipped skipped_trees_;           // trees whose files do not count as used by their jobs
   std::optional<files::FileStore::Expiry> expiry_;
 };
 

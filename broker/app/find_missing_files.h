@@ -1,4 +1,4 @@
-// Which files the broker does not have, so that a client uploads no others.
+// Tells which files the broker does not have, so that a client uploads only these.
 #ifndef MUSTER_BROKER_APP_FIND_MISSING_FILES_H_
 #define MUSTER_BROKER_APP_FIND_MISSING_FILES_H_
 

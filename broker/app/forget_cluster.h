@@ -13,7 +13,7 @@ namespace muster::broker {
 
 using ForgetDone = std::function<void(absl::StatusOr<v1::ForgetClusterResponse>)>;
 
-// `done` is called once, on any thread: OK when it is on disk. Does not block.
+// `done` is called once, on any thread: with OK once the removal is on disk. Does not block.
 void ForgetCluster(const Principal& principal, const Services& services,
                    v1::ForgetClusterRequest request, ForgetDone done);
 

@@ -1,8 +1,8 @@
-// Deletes the jobs that ended long ago, with their logs.
+// Deletes jobs that ended long ago, with their logs.
 //
-// It works in slices of bounded size on the archive's workers: it reads in the store which jobs are
-// to go, removes their logs, and then has the core delete them. A process that ends between the two
-// finds the jobs again. Begin belongs to the main thread.
+// The work is done in slices of bounded size on the archive's workers: a slice reads from the store
+// which jobs are due, removes their logs, and then has the core delete them. If the process ends in
+// between, the next one finds the jobs again. Begin belongs to the main thread.
 #ifndef MUSTER_BROKER_APP_JOB_EXPIRY_H_
 #define MUSTER_BROKER_APP_JOB_EXPIRY_H_
 
@@ -26,23 +26,23 @@ class JobExpiry {
   struct Options {
     // How long jobs are kept after their end; zero: for ever.
     absl::Duration retention = absl::Hours(24 * 90);
-    // How long their request ids are remembered: no job goes before its request id does, for a
-    // repeat is answered with its number.
+    // How long their request ids are remembered: no job is deleted before its request id is
+    // forgotten, because a repeat is answered with its number.
     absl::Duration request_memory = absl::Hours(24);
   };
   using DeleteJobs = std::function<void(std::vector<uint64_t> jobs, StatusDone done)>;
 
-  // `delete_jobs`: of the engine.
+  // `delete_jobs` is the engine's.
   JobExpiry(Options options, const store::Store* store, logs::Archive* archive, WorkerPool* workers,
             std::function<absl::Time()> now, DeleteJobs delete_jobs);
 
-  // Begins a pass if none is under way.
+  // Begins a pass if none runs.
   void Begin();
 
  private:
   void Post();
   void Step();
-  // The jobs of the next slice, whose logs are gone.
+  // Returns the jobs of the next slice, whose logs are removed.
   absl::StatusOr<std::vector<uint64_t>> RemoveSomeLogs();
   void End(const absl::Status& status);
 
@@ -54,8 +54,8 @@ class JobExpiry {
   const DeleteJobs delete_jobs_;
 
   std::atomic<bool> is_running_ = false;
-  // Of the pass that runs; while none does, of Begin.
-  absl::Time before_;  // jobs that ended earlier go
+  // The members below belong to the running pass; while none runs, to Begin.
+  absl::Time before_;  // jobs that ended before it are deleted
   uint64_t deleted_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// What bounds one request, whatever it asks for.
+// Bounds of one request, whatever it asks for.
 #ifndef MUSTER_BROKER_APP_LIMITS_H_
 #define MUSTER_BROKER_APP_LIMITS_H_
 
@@ -7,10 +7,10 @@
 
 namespace muster::broker {
 
-inline constexpr int kMaxJobsPerCall = 1000;  // submitted, watched, changed or run again
+inline constexpr int kMaxJobsPerCall = 1000;  // jobs to submit, watch, change or run again
 inline constexpr int kDefaultPageSize = 100;
 inline constexpr int kMaxPageSize = 1000;
-inline constexpr size_t kMaxReasonBytes = 256;  // of cancels, holds, releases and updates
+inline constexpr size_t kMaxReasonBytes = 256;  // bound for cancels, holds, releases and updates
 inline constexpr uint64_t kMaxCountedJobs = 1'000'000;
 
 }  // namespace muster::broker

@@ -16,7 +16,7 @@
 namespace muster::broker {
 namespace {
 
-// "JOB_SEQUENCE": of which job, and the transition after which the page begins.
+// Makes the token "JOB_SEQUENCE": the job, and the transition after which the page begins.
 std::string MakeToken(uint64_t job, uint64_t sequence) {
   return fmt::format("{}_{}", job, sequence);
 }

@@ -1,4 +1,4 @@
-// The history of a job, page by page.
+// Lists the history of a job, page by page.
 #ifndef MUSTER_BROKER_APP_LIST_TRANSITIONS_H_
 #define MUSTER_BROKER_APP_LIST_TRANSITIONS_H_
 

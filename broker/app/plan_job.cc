@@ -19,10 +19,10 @@
 namespace muster::broker {
 namespace {
 
-// The most plans of one answer; the proto says so.
+// Most plans in one answer, as the proto states.
 constexpr size_t kMaxPlans = 10;
 
-// What is known of one call.
+// The state of one call.
 struct Planning {
   Services services;
   absl::Time client_deadline;
@@ -31,7 +31,7 @@ struct Planning {
   v1::PlanJobResponse response = {};
 };
 
-// A failed check in place of a plan.
+// Makes a failed check in place of a plan.
 v1::JobPlan CouldNotTell(const std::string& cluster, const absl::Status& why) {
   v1::JobPlan plan;
   plan.set_cluster(cluster);
@@ -43,7 +43,7 @@ v1::JobPlan CouldNotTell(const std::string& cluster, const absl::Status& why) {
   return plan;
 }
 
-// What is wrong with the pool, as the cluster's agent says; null: it says nothing of it.
+// Returns what the cluster's agent says is wrong with the pool; null: nothing.
 const v1::ClusterIssue* FindPoolIssue(const v1::Inventory& inventory) {
   for (const v1::ClusterIssue& issue : inventory.issues()) {
     const bool is_shut = issue.code() == v1::CLUSTER_ISSUE_CODE_POOL_MISSING ||
@@ -53,7 +53,7 @@ const v1::ClusterIssue* FindPoolIssue(const v1::Inventory& inventory) {
   return nullptr;
 }
 
-// `cluster`: as ClustersReply has those that take the job later, with what it lacks.
+// `cluster` is one that can take the job only later, from ClustersReply; `lacks` is its obstacle.
 v1::ClusterCheck PoolCheck(const v1::Cluster& cluster, const std::string& lacks) {
   constexpr char kWaits[] = "until then the job waits in Muster's queue";
   const v1::ClusterIssue* issue = FindPoolIssue(cluster.inventory());
@@ -69,14 +69,14 @@ v1::ClusterCheck PoolCheck(const v1::Cluster& cluster, const std::string& lacks)
   return check;
 }
 
-// Before what the cluster itself says of the job.
+// Puts a check before those of the cluster itself.
 void PutInFront(v1::ClusterCheck check, v1::JobPlan* plan) {
   auto* checks = plan->mutable_checks();
   *checks->Add() = std::move(check);
   for (int i = checks->size() - 1; i > 0; --i) checks->SwapElements(i, i - 1);
 }
 
-// A cluster that has as many runs as its agent takes does not know of the jobs that wait for it.
+// A cluster with as many runs as its agent takes does not know of the jobs that wait for it.
 void NoteIfFull(const v1::Cluster& cluster, v1::JobPlan* plan) {
   if (cluster.active_runs() < cluster.max_active_runs()) return;
   plan->clear_estimated_start_time();
@@ -91,7 +91,7 @@ void NoteIfFull(const v1::Cluster& cluster, v1::JobPlan* plan) {
   PutInFront(std::move(check), plan);
 }
 
-// What a submit of the job warns of: the agent's own warnings, or the checks that warned.
+// Returns the warnings of a submit of the job: the agent's own ones, or the checks that warned.
 std::vector<v1::SubmitWarning> WarningsOf(const v1::JobPlan& plan) {
   std::vector<v1::SubmitWarning> warnings(plan.warnings().begin(), plan.warnings().end());
   if (warnings.empty()) {
@@ -116,8 +116,8 @@ void TellWarnings(v1::JobPlan* plan) {
   plan->mutable_warnings()->Assign(warnings.begin(), warnings.end());
 }
 
-// Of a namespace that is not there, or in which the agent may do nothing, its server says only
-// that: the plans of those have the pool's check alone.
+// Makes plans that have only the pool's check, for namespaces that do not exist or are closed to
+// the agent: the cluster's server would say only that. Returns the other clusters.
 std::vector<v1::Cluster> LeaveOutThoseOfShutNamespaces(const core::ClustersReply& reply,
                                                        v1::PlanJobResponse* response) {
   std::vector<v1::Cluster> others;
@@ -160,8 +160,8 @@ void AskClusters(const std::shared_ptr<Planning>& planning, const core::Clusters
       });
 }
 
-// `accepted`: what a submit would be answered. A job that only published facts speak against is
-// planned all the same, because the plans of its clusters say more.
+// `accepted` is the answer that a submit would get. A job that only published facts speak against
+// is planned nevertheless, because the plans of its clusters say more.
 void FindClusters(const std::shared_ptr<Planning>& planning, const absl::Status& accepted) {
   const auto info = contract::GetErrorInfo(accepted);
   const bool is_placeless = info.has_value() && info->reason() == "CANNOT_BE_PLACED";

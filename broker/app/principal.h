@@ -1,4 +1,4 @@
-// Who asks. The first parameter of every use case.
+// The caller of a use case; the first parameter of each.
 #ifndef MUSTER_BROKER_APP_PRINCIPAL_H_
 #define MUSTER_BROKER_APP_PRINCIPAL_H_
 
@@ -9,14 +9,14 @@ namespace muster::broker {
 
 // How the user is known.
 enum class KnownBy : uint8_t {
-  kNobody,  // nobody says who it is: whoever comes over TCP
+  kNobody,  // nobody tells: a client over TCP
   kSocket,  // the kernel says whose process is at the other end of the Unix socket
 };
 
-// What a principal may do.
+// The roles of a principal.
 enum class Role : uint8_t {
-  kOwner,      // everything; whoever reaches the broker is one
-  kSubmitter,  // own jobs; nobody is one as long as the broker cannot tell people apart
+  kOwner,      // everything; every client that reaches the broker is an owner
+  kSubmitter,  // own jobs; no client is one as long as the broker cannot tell people apart
 };
 
 struct Principal {

@@ -17,7 +17,7 @@ bool WaitsForCluster(const v1::Job& job) {
   return job.state() == v1::JOB_STATE_QUEUED && !job.held() && !job.has_retry_time();
 }
 
-// One for all jobs that are alike.
+// Keeps one reason for all jobs that are alike.
 class Reasons {
  public:
   explicit Reasons(std::shared_ptr<const core::ClusterViews> clusters)
@@ -57,9 +57,9 @@ void AddQueueReasons(const Services& services, const std::vector<v1::Job*>& jobs
     if (job->has_spec()) reasons.AddTo(job, job->spec());
   }
   if (ids.empty()) return;
-  // Whoever asks may see these jobs.
+  // The jobs were read within the caller's scope.
   const auto specs = services.store->GetSpecs(store::Scope::All(), ids);
-  // The jobs are shown without reasons, rather than not at all.
+  // Jobs without reasons are better than no jobs.
   if (!specs.ok()) return;
   for (size_t i = 0; i < unread.size(); ++i) reasons.AddTo(unread[i], (*specs)[i].spec);
 }

@@ -1,4 +1,4 @@
-// Why jobs that are QUEUED have no cluster yet.
+// Says why jobs that are QUEUED have no cluster yet.
 #ifndef MUSTER_BROKER_APP_QUEUE_REASONS_H_
 #define MUSTER_BROKER_APP_QUEUE_REASONS_H_
 
@@ -10,13 +10,13 @@
 
 namespace muster::broker {
 
-// Different jobs that one answer explains: each is held against all clusters.
+// Most different jobs that one answer explains: each is checked against all clusters.
 inline constexpr size_t kMaxExplained = 20;
 
-// Says it of those among `jobs` that wait for a cluster; not of those that are held or wait for the
-// time of their next run. Jobs that are alike wait for the same; after kMaxExplained different ones
-// the others are left without. On a thread that may read the store, which has the specs of jobs
-// that come without.
+// Adds the reason to those of `jobs` that wait for a cluster, but not to jobs that are held or wait
+// for the time of their next run. Jobs that are alike wait for the same reason; once kMaxExplained
+// different ones are explained, other jobs get no reason. Call it on a thread that may read the
+// store, which has the specs of jobs that come without one.
 void AddQueueReasons(const Services& services, const std::vector<v1::Job*>& jobs);
 
 }  // namespace muster::broker

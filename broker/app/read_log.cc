@@ -20,18 +20,19 @@
 namespace muster::broker {
 namespace {
 
-// The most bytes of one message; the API promises no more.
+// The most bytes of one message, as the API promises.
 constexpr size_t kPieceBytes = 64 << 10;
-// Read ahead of what the client has taken, so that the disk and the network work at the same time.
+// Bytes that are read ahead of the client, so that the disk and the network work at the same time.
 constexpr size_t kBytesPerStep = 4 * kPieceBytes;
 constexpr size_t kLogPiecesPerStep = 64;
-// A search for the last lines goes on with the next step, so that other streams get their turn.
+// A search for the last lines is split into steps of this size, so that other streams get their
+// turn.
 constexpr size_t kSearchedPerStep = 4 << 20;
-// The API promises no more.
+// The API states this bound.
 constexpr uint32_t kMaxTailLines = 100'000;
-// How long a follower waits for the rest of a line before the other output's bytes go ahead: a line
-// that was cut by the way that it took is whole long before; one that a program left unfinished may
-// stay so for hours.
+// How long a follower waits for the rest of a line before the other output's bytes go ahead. A line
+// that was only cut on its way is whole long before; a line that a program left unfinished may stay
+// so for hours.
 constexpr std::chrono::seconds kLinePatience{1};
 
 std::vector<v1::LogStream> StreamsOf(const v1::ReadLogRequest& request) {
@@ -105,8 +106,7 @@ class ReadingLog final : public LogSource {
  private:
   absl::Status Read(Pulled* result) {
     is_due_ = false;
-    // The run is looked at before its logs are: what it says of them then holds for all that is
-    // read.
+    // Look at the run before its logs: what it says of them then holds for all bytes that are read.
     if (!run_.has_ended || !run_.logs_complete) {
       if (absl::Status status = Look(); !status.ok()) return status;
     }
@@ -123,7 +123,7 @@ class ReadingLog final : public LogSource {
     return ReadPieces(result);
   }
 
-  // What the store knows of the run.
+  // Reads what the store knows of the run.
   absl::Status Look() {
     const bool had_ended = run_.has_ended;
     const uint32_t wanted = rank_.run != 0 ? rank_.run : request_.run();
@@ -161,7 +161,7 @@ class ReadingLog final : public LogSource {
     const auto log = services_.archive->Look(rank_.Log(position.stream()));
     if (!log.ok()) return log.status();
     if (position.offset() <= log->size || log->end == v1::LOG_END_EXPIRED) return absl::OkStatus();
-    // A follower may be ahead of what a crash left of the log.
+    // A follower may be ahead of the log's end after a crash.
     const v1::LogEnd end = EndOfLog(log->end, run_, /*is_grace_over=*/false);
     if (request_.follow() && end == v1::LOG_END_MORE_LATER) return absl::OkStatus();
     return contract::Error(
@@ -234,7 +234,7 @@ class ReadingLog final : public LogSource {
       is_over = is_over && ends.back() != v1::LOG_END_MORE_LATER;
     }
     if (!is_over && request_.follow()) {
-      // The end of the grace, and the completion of logs that never began, come without a wake.
+      // No wake announces the end of the grace, or the completion of logs that never began.
       is_due_ = run_.has_ended;
       return;
     }
@@ -242,10 +242,10 @@ class ReadingLog final : public LogSource {
     result->final_status = absl::OkStatus();
   }
 
-  // Whether the cluster has had its time to deliver the rest. The run may have ended long before
-  // this broker heard of it, on a node whose clock is wrong: for a follower the grace begins when
-  // this stream hears of the end, and again with each piece. One who does not follow cannot wait;
-  // the node's clock tells which answer is the likelier.
+  // True if the cluster has had its time to deliver the rest. The run may have ended long before
+  // this broker heard of it, on a node whose clock is wrong. For a follower the grace therefore
+  // begins when this stream hears of the end, and again with each piece. A reader that does not
+  // follow cannot wait; for it the node's clock gives the likelier answer.
   bool IsGraceOver() const {
     if (!request_.follow()) return services_.now() - run_.end_time > services_.log_grace;
     return absl::FromChrono(std::chrono::steady_clock::now() - grace_begin_) > services_.log_grace;
@@ -273,18 +273,18 @@ class ReadingLog final : public LogSource {
   const Services services_;
   const store::Scope scope_;
   const v1::ReadLogRequest request_;
-  const std::vector<v1::LogStream> streams_;  // one or two, standard output first
-  // Next changes these, and Unhook after the last of them.
+  const std::vector<v1::LogStream> streams_;  // one or two outputs, standard output first
+  // Next changes the members below, and so does Unhook after the last Next.
   logs::RankId rank_;  // its run is 0 until the job has one
   RunFacts run_;
   std::chrono::steady_clock::time_point grace_begin_;
   std::optional<logs::RankReader> reader_;
-  std::optional<logs::TailSearch> search_;  // until the last lines are found
+  std::optional<logs::TailSearch> search_;  // set until the last lines are found
   std::optional<std::chrono::steady_clock::time_point>
-      held_since_;                    // bytes wait for the end of a line
+      held_since_;                    // since when bytes wait for the end of a line
   std::atomic<bool> is_due_ = false;  // there may be something to do without a wake
   std::weak_ptr<Watcher> stream_;
-  const Watcher* watcher_ = nullptr;  // stream_, for Unhook alone
+  const Watcher* watcher_ = nullptr;  // stream_, used by Unhook only
   std::vector<std::unique_ptr<logs::Follow>> follows_;
 };
 

@@ -1,4 +1,4 @@
-// What a run prints, piece by piece.
+// Reads what a run prints, piece by piece.
 #ifndef MUSTER_BROKER_APP_READ_LOG_H_
 #define MUSTER_BROKER_APP_READ_LOG_H_
 
@@ -14,7 +14,8 @@ namespace muster::broker {
 
 using LogSource = PullSource<v1::ReadLogResponse>;
 
-// Does not block. INVALID_ARGUMENT: the request; whether there is such a log, the first Next tells.
+// Does not block. INVALID_ARGUMENT is about the request; the first Next tells whether there is such
+// a log.
 absl::StatusOr<std::unique_ptr<LogSource>> ReadLog(const Principal& principal,
                                                    const Services& services,
                                                    const v1::ReadLogRequest& request);

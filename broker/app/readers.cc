@@ -18,7 +18,7 @@ void AnswerPlace::GiveBack() {
 }
 
 void AnswerPlace::Use(std::function<void(bool may_read)> answer) {
-  // The place counts until its task begins; without threads nothing waits for places any more.
+  // The place is taken until its task begins; without threads nothing waits for places.
   Readers* const readers = std::exchange(readers_, nullptr);
   if (!readers->PostReserved([answer] { answer(true); })) answer(false);
 }

@@ -16,7 +16,7 @@ struct Right {
   Reach reach;
 };
 
-// What is not here is not allowed.
+// A role may do only what this table lists.
 constexpr Right kRights[] = {
     {Role::kOwner, UseCase::kSubmitJobs, Reach::kAllJobs},
     {Role::kOwner, UseCase::kReadJobs, Reach::kAllJobs},

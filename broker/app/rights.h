@@ -1,4 +1,4 @@
-// What a principal may do: one table of roles and use cases. Pure; any thread.
+// Decides what a principal may do, by one table of roles and use cases. Pure; any thread.
 #ifndef MUSTER_BROKER_APP_RIGHTS_H_
 #define MUSTER_BROKER_APP_RIGHTS_H_
 
@@ -11,19 +11,19 @@
 namespace muster::broker {
 
 enum class UseCase : uint8_t {
-  kSubmitJobs,  // plan and rerun, too
+  kSubmitJobs,  // also PlanJob and RerunJobs
   kReadJobs,    // get, list, count, transitions, watch
   kChangeJobs,  // cancel, hold, release, update
   kReadLogs,
-  kReadFiles,  // what a run left on its nodes
+  kReadFiles,  // the files that a run left on its nodes
   kReadClusters,
   kAskClusters,  // check and describe: the agent runs commands for it
   kForgetClusters,
   kBringFiles,  // find, upload and download by digest; no job is concerned
 };
 
-// The jobs that the principal may do this with; the only place where a request's scope is made.
-// PERMISSION_DENIED, NOT_ALLOWED: none, whatever the job.
+// Returns the jobs that the principal may do this with; a request's scope is made nowhere else.
+// PERMISSION_DENIED, NOT_ALLOWED: no job at all.
 absl::StatusOr<store::Scope> Authorize(const Principal& principal, UseCase use_case);
 
 }  // namespace muster::broker

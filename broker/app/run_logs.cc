@@ -13,7 +13,7 @@
 namespace muster::broker {
 namespace {
 
-// The API promises no more: two for each of 10,000 ranks.
+// The API states this bound: two logs for each of 10,000 ranks.
 constexpr int kMaxListedLogs = 20'000;
 
 absl::Time ToTime(const google::protobuf::Timestamp& time) {

@@ -1,4 +1,4 @@
-// The logs of a run, and what the store says of the run that decides how they end.
+// Lists the logs of a run, and decides how a log ends by what the store says of its run.
 #ifndef MUSTER_BROKER_APP_RUN_LOGS_H_
 #define MUSTER_BROKER_APP_RUN_LOGS_H_
 
@@ -14,22 +14,22 @@
 namespace muster::broker {
 
 struct RunFacts {
-  uint32_t run = 0;            // 0: the job has had none
-  uint32_t ranks = 0;          // that can have a log
-  bool has_ended = false;      // the run; the job, if it has had none
+  uint32_t run = 0;            // 0: the job has had no run
+  uint32_t ranks = 0;          // number of ranks that can have a log
+  bool has_ended = false;      // the run has ended, or the job, if it has had no run
   bool logs_complete = false;  // the broker has all of its logs
-  absl::Time end_time;         // of the run, once it has ended, by the clock of its node
+  absl::Time end_time;         // end of the run once it has ended, by the clock of its node
 };
 
-// Reads the store. `run` 0: the latest. NOT_FOUND: there is no such job or run.
+// Reads the store. `run` 0 means the latest. NOT_FOUND: there is no such job or run.
 absl::StatusOr<RunFacts> LookAtRun(const store::Store& store, const store::Scope& scope,
                                    uint64_t job, uint32_t run);
 
-// How a log ends, by what the archive says of it and whether its cluster has had its time to
-// deliver the rest.
+// Decides how a log ends, from what the archive says of it and from whether its cluster has had its
+// time to deliver the rest.
 v1::LogEnd EndOfLog(v1::LogEnd in_archive, const RunFacts& run, bool is_grace_over);
 
-// The logs of a run. Blocks for some milliseconds; on a thread of Services::readers.
+// Lists the logs of a run. Blocks for some milliseconds; call it on a thread of Services::readers.
 absl::StatusOr<v1::ListLogsResponse> ListLogs(const Principal& principal, const Services& services,
                                               const v1::ListLogsRequest& request);
 

@@ -1,4 +1,4 @@
-// What use cases work with. Everything here outlives every call.
+// The parts of the broker that use cases work with. All of them outlive every call.
 #ifndef MUSTER_BROKER_APP_SERVICES_H_
 #define MUSTER_BROKER_APP_SERVICES_H_
 
@@ -34,9 +34,9 @@ struct Services {
   WatchHub* watches = nullptr;
   ChangeTail* changes = nullptr;
   const ConnectedAgents* agents = nullptr;
-  Readers* readers = nullptr;       // of the store and of the archive
-  Readers* counters = nullptr;      // for what takes about a second; one task runs at a time
-  Readers* file_workers = nullptr;  // apart, because uploads wait for the disk all the time
+  Readers* readers = nullptr;       // for reading the store and the archive
+  Readers* counters = nullptr;      // for reads of about a second; one task runs at a time
+  Readers* file_workers = nullptr;  // separate, because uploads wait for the disk all the time
   std::function<absl::Time()> now;
   absl::Duration log_grace;             // as in BrokerOptions
   absl::Duration fetch_begin_patience;  // as in FetchBounds

@@ -1,4 +1,4 @@
-// Jobs in the answer to a call that has changed them.
+// Puts the changed jobs into the answer to a call.
 #ifndef MUSTER_BROKER_APP_SHOW_JOBS_H_
 #define MUSTER_BROKER_APP_SHOW_JOBS_H_
 
@@ -11,12 +11,12 @@
 
 namespace muster::broker {
 
-// Within kMaxPageBytes; of the jobs beyond no more than number and state.
+// Keeps the answer within kMaxPageBytes; jobs beyond that have only their number and state.
 std::vector<v1::Job> WithinBounds(std::vector<v1::Job> jobs);
 
-// The jobs as they are now, in the order of the numbers. They are changed already, so there is no
-// error: no more than their numbers if `may_read` is false, or the store cannot be read. Blocks
-// if `may_read`.
+// Returns the jobs as they are now, in the order of the numbers. There is no error, because they
+// are changed already: if `may_read` is false, or the store cannot be read, the jobs have only
+// their numbers. Blocks if `may_read`.
 std::vector<v1::Job> ShowJobs(const store::Store& store, const store::Scope& scope,
                               absl::Span<const uint64_t> ids, bool may_read);
 

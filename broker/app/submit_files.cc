@@ -22,7 +22,7 @@
 namespace muster::broker {
 namespace {
 
-// Different trees of one submit: as many as one job may name. Each may take 0.2 s to look at.
+// Different trees in one submit: as many as one job may name. A look at a tree may take 0.2 s.
 constexpr size_t kMaxTreesPerSubmit = 64;
 
 bool BringsFiles(const core::SubmitItem& item) { return item.spec->uploads_size() > 0; }
@@ -45,14 +45,14 @@ std::string TreesOf(const v1::JobSpec& spec) {
   return trees;
 }
 
-// A submit whose files are looked at.
+// A submit whose files are being looked at.
 struct Looking {
   Services services;
   core::Submit submit;
   SubmitDone done;
 
-  // On the file workers. Items with the same trees are looked at once: what is not whole is not
-  // remembered by job_files.
+  // Runs on the file workers. Items with the same trees are looked at once: job_files does not
+  // remember trees that are not complete.
   void Run() {
     std::map<std::string, const core::SubmitItem*> seen;  // by their trees
     for (size_t i = 0; i < submit.items.size(); ++i) {
@@ -84,8 +84,8 @@ bool IsShut(const v1::StateReason& reason) {
          reason.code() == v1::STATE_REASON_CODE_AGENT_DISCONNECTED;
 }
 
-// Of a job that names a pool or clusters, the first of the submit, also warns if the pool takes no
-// jobs now, or no such cluster has an agent that is connected.
+// Adds a warning if the submit's first job that names a pool or clusters cannot go there now: the
+// pool takes no jobs, or none of the clusters' agents is connected.
 SubmitDone WarningOfPlace(const Services& services, const core::Submit& submit, SubmitDone done) {
   const auto named = std::find_if(submit.items.begin(), submit.items.end(), NamesPlace);
   if (submit.validate_only || named == submit.items.end()) return done;

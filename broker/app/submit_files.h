@@ -1,4 +1,4 @@
-// Submits of jobs that bring files along: all of these must be here before such a job is accepted.
+// Submits jobs that bring files along: all of the files must be here before such a job is accepted.
 #ifndef MUSTER_BROKER_APP_SUBMIT_FILES_H_
 #define MUSTER_BROKER_APP_SUBMIT_FILES_H_
 
@@ -8,12 +8,12 @@
 
 namespace muster::broker {
 
-// As Engine::Submit; FAILED_PRECONDITION, FILES_MISSING. Jobs without uploads pass at once. For the
-// others the file workers look first what is here, and the core judges by it: a repeat of an
-// accepted request needs no files, and nobody is told to upload what no cluster would take. A
-// submit that only validates needs no files: a client may ask before it sends them. A job whose
-// pool takes no jobs at the moment, or whose clusters' agents are not connected, is accepted with a
-// warning. Does not block.
+// As Engine::Submit; also FAILED_PRECONDITION, FILES_MISSING. Jobs without uploads pass at once.
+// For other jobs the file workers look first which files are here, and the core decides: a repeat
+// of an accepted request needs no files, and nobody is told to upload files of a job that no
+// cluster would take. A submit that only validates needs no files: a client may ask before it sends
+// them. A job whose pool takes no jobs at the moment, or whose clusters' agents are not connected,
+// is accepted with a warning. Does not block.
 void SubmitWithFiles(const Services& services, core::Submit submit, SubmitDone done);
 
 }  // namespace muster::broker

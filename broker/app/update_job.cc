@@ -20,7 +20,7 @@
 namespace muster::broker {
 namespace {
 
-// A job that changes between each look and its update, so often in a row, is left to the client.
+// After so many attempts, each lost to another change of the job, the client gets the error.
 constexpr int kMaxAttempts = 10;
 
 absl::Status CheckRequest(const v1::UpdateJobRequest& request) {
@@ -39,7 +39,7 @@ absl::Status CheckRequest(const v1::UpdateJobRequest& request) {
   return CheckReason(request.reason());
 }
 
-// The labels of the request have another name than those of a spec.
+// The labels have another field name in the request than in a spec.
 absl::Status WithRequestFields(const absl::Status& status) {
   const auto bad = contract::GetBadRequest(status);
   if (!bad) return status;
@@ -52,7 +52,7 @@ absl::Status WithRequestFields(const absl::Status& status) {
   return errors.ToStatus();
 }
 
-// One request, from look to look until the job is still as it was seen.
+// One request, tried again until the job has not changed between the look and the update.
 struct Updating {
   const Principal principal;
   const Services services;
@@ -62,7 +62,7 @@ struct Updating {
   const std::shared_ptr<AnswerPlace> place;
   int attempts = 0;
 
-  // What the request makes of the job; says in `what` how it differs.
+  // Returns the edit that the request asks for; `what` gets the differences in words.
   absl::StatusOr<core::Edit> Decide(const v1::Job& job, std::string* what) const {
     core::Edit edit{.job = job.id(), .job_sequence = job.job_sequence(), .state = job.state()};
     const auto tell = [what](std::string words) {
@@ -111,7 +111,7 @@ struct Updating {
     done(std::move(response));
   }
 
-  // On a thread that may read the store.
+  // Runs on a thread that may read the store.
   static void Try(const std::shared_ptr<Updating>& self) {
     ++self->attempts;
     auto jobs = self->services.store->GetJobs(self->scope, {self->request.job_id()});

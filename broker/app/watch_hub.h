@@ -1,5 +1,5 @@
-// Tells watchers that they may look into the store again. It carries no data: what a watcher sends
-// it reads itself, at its own pace, so a slow one costs nothing but its place here.
+// Wakes watchers when they may look again. It carries no data: a watcher reads at its own pace what
+// it sends, so a slow one costs only its place here.
 //
 // Any thread; Notify runs on the effects thread.
 #ifndef MUSTER_BROKER_APP_WATCH_HUB_H_
@@ -24,7 +24,7 @@ class Watcher {
 
 class WatchHub {
  public:
-  // No jobs: all of them.
+  // Without `jobs` the watcher is woken by every job.
   void Add(const std::shared_ptr<Watcher>& watcher, absl::Span<const uint64_t> jobs);
   void Remove(const Watcher* watcher, absl::Span<const uint64_t> jobs);
   void Notify(const core::JobsChanged& changed);

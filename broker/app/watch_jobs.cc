@@ -17,15 +17,15 @@
 namespace muster::broker {
 namespace {
 
-// What one stream takes from the tail at a time, and how much of it it looks through for that. The
-// bytes are shared with all who send them.
+// The most that one stream takes from the tail in one step, and the most that it looks through for
+// that. The bytes are shared by all streams that send them.
 constexpr size_t kMaxEntriesPerStep = 512;
 constexpr size_t kMaxBytesPerStep = 256 << 10;
 
 struct Watch {
   std::vector<uint64_t> jobs;  // sorted, each once
   contract::Filter filter;
-  std::optional<uint64_t> after;  // none: from now on
+  std::optional<uint64_t> after;  // nothing: from now on
   bool until_terminal = false;
 };
 
@@ -54,7 +54,7 @@ ChangeBytes ToBytes(const v1::WatchJobsResponse& message) {
   return std::make_shared<const std::string>(message.SerializeAsString());
 }
 
-// Whether a filter takes the job of a change.
+// True if a filter takes the job of a change.
 bool Takes(const contract::Filter& filter, const ChangeBytes& change) {
   v1::WatchJobsResponse message;
   return change != nullptr && message.ParseFromString(*change) &&
@@ -95,15 +95,16 @@ class WatchingJobs final : public WatchSource {
     return Heartbeat();
   }
 
-  // Who watches a few jobs is woken by their changes alone, and must not fall behind by others'.
+  // A watcher of a few jobs is woken by their changes only, and must not fall behind because of
+  // others.
   bool IsDue() const override { return began_ && services_.changes->last() > position_; }
 
  private:
   absl::Status Start(Pulled* result) {
     const uint64_t now = services_.changes->last();
     position_ = watch_.after.value_or(now);
-    // Asked after the beginning was chosen: who has ended by now did so before, or its end is still
-    // to be told.
+    // This is asked after the beginning was chosen: a job that has ended by now either did so
+    // before the beginning, or its end is still to be sent.
     if (!watch_.jobs.empty()) {
       const auto jobs = services_.store->GetJobs(scope_, watch_.jobs);
       if (!jobs.ok()) return jobs.status();
@@ -111,7 +112,7 @@ class WatchingJobs final : public WatchSource {
         if (!contract::IsTerminal(job.state())) going_on_.insert(job.id());
       }
     }
-    // Whoever loses the stream before its first change must know where "now" was.
+    // A client that loses the stream before its first change must know where "now" was.
     result->messages.push_back(Heartbeat());
     began_ = true;
     return absl::OkStatus();
@@ -136,7 +137,7 @@ class WatchingJobs final : public WatchSource {
 
   void Give(const TailEntry& entry, Pulled* result) {
     if (entry.has_ended) going_on_.erase(entry.job);
-    // The first change of a job may have nothing before it.
+    // There may be nothing before the first change of a job.
     const bool is_all = filter_.kind == contract::Filter::Kind::kAll;
     if (!is_all && !Takes(filter_, entry.change) && !Takes(filter_, entry.before)) {
       return;
@@ -166,14 +167,14 @@ class WatchingJobs final : public WatchSource {
   const Services services_;
   const store::Scope scope_;
   const Watch watch_;
-  const contract::Filter filter_;             // of watch_, within the scope
-  const absl::flat_hash_set<uint64_t> jobs_;  // of watch_
-  const Watcher* stream_ = nullptr;           // for Unhook alone
-  // Next changes these.
+  const contract::Filter filter_;             // filter of watch_, within the scope
+  const absl::flat_hash_set<uint64_t> jobs_;  // jobs of watch_
+  const Watcher* stream_ = nullptr;           // used by Unhook only
+  // Next changes the members below.
   CatchUp catch_up_;
   bool began_ = false;                      // the position is known
-  uint64_t position_ = 0;                   // everything up to it was given
-  absl::flat_hash_set<uint64_t> going_on_;  // those of jobs_ whose end was not given
+  uint64_t position_ = 0;                   // all changes up to this one were given
+  absl::flat_hash_set<uint64_t> going_on_;  // jobs of jobs_ whose end was not given yet
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Every change of jobs, in order.
+// Reads every change of jobs, in order.
 #ifndef MUSTER_BROKER_APP_WATCH_JOBS_H_
 #define MUSTER_BROKER_APP_WATCH_JOBS_H_
 
@@ -13,10 +13,12 @@
 
 namespace muster::broker {
 
-// Messages as bytes, each a v1::WatchJobsResponse: what many watch is made into bytes once.
+// Gives messages as bytes, each a v1::WatchJobsResponse: a change that many watch is serialised
+// once.
 using WatchSource = PullSource<ChangeBytes>;
 
-// Does not block. INVALID_ARGUMENT: the request; whether there are such jobs, the first Next tells.
+// Does not block. INVALID_ARGUMENT is about the request; the first Next tells whether there are
+// such jobs.
 absl::StatusOr<std::unique_ptr<WatchSource>> WatchJobs(const Principal& principal,
                                                        const Services& services,
                                                        const v1::WatchJobsRequest& request);

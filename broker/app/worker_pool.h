@@ -1,9 +1,9 @@
-// A few threads for what waits for the disk, so that gRPC's threads never do.
+// A few threads for work that waits for the disk, so that gRPC's threads never do.
 //
 // Any thread may post. Two kinds of work share the threads, each in the order of arrival: calls,
-// which are refused when too many wait, and steps of streams, of which each stream has at most one
-// here; the number of streams bounds those. Calls go first, so that many streams do not delay them;
-// one step follows kCallsPerStep calls, so that many calls do not stop the streams.
+// which are refused when too many wait, and steps of streams. A stream has at most one step here,
+// so that the number of streams bounds the steps. Calls go first, so that many streams do not delay
+// them; one step follows kCallsPerStep calls, so that many calls do not stop the streams.
 #ifndef MUSTER_BROKER_APP_WORKER_POOL_H_
 #define MUSTER_BROKER_APP_WORKER_POOL_H_
 
@@ -21,13 +21,13 @@ namespace muster::broker {
 
 class WorkerPool : public Readers {
  public:
-  // While both kinds wait. A step takes about as long as a few calls, so that calls get most of the
-  // time and streams are still served.
+  // Applies while both kinds wait. A step takes about as long as a few calls, so that calls get
+  // most of the time and streams are still served.
   static constexpr int kCallsPerStep = 8;
 
   struct Options {
     int threads = 2;  // SQLite and the page cache gain little from more on a small machine
-    size_t max_waiting_calls = 1024;  // at about 20 us to 10 ms each
+    size_t max_waiting_calls = 1024;  // each takes about 20 us to 10 ms
   };
 
   explicit WorkerPool(Options options);
@@ -41,11 +41,11 @@ class WorkerPool : public Readers {
   // False: the pool has stopped.
   bool PostStep(Task task);
 
-  // Runs what waits and ends the threads.
+  // Runs the tasks that wait, then ends the threads.
   void Stop();
 
  private:
-  // With the lock held; something waits.
+  // Call it with the lock held while something waits.
   Task TakeNext();
   void Run();
 
@@ -55,7 +55,7 @@ class WorkerPool : public Readers {
   std::deque<Task> calls_;
   std::deque<Task> steps_;
   int calls_in_a_row_ = 0;    // taken since the last step, while steps waited
-  size_t waiting_calls_ = 0;  // reserved places included
+  size_t waiting_calls_ = 0;  // includes reserved places
   bool stopping_ = false;
   std::vector<std::thread> threads_;
 };

@@ -1,4 +1,4 @@
-// What the core wants on disk. A batch of changes is committed whole, in order, or not at all.
+// The changes that the core wants on disk. A batch is committed whole, in order, or not at all.
 #ifndef MUSTER_BROKER_CORE_CHANGES_H_
 #define MUSTER_BROKER_CORE_CHANGES_H_
 
@@ -25,17 +25,18 @@ struct InsertJob {
   uint64_t id = 0;
   std::shared_ptr<const v1::JobSpec> spec;  // normalized
   std::string request_id;                   // empty: none
-  Fingerprint fingerprint = 0;              // of the spec as it was sent
+  Fingerprint fingerprint = 0;              // fingerprint of the spec as it was sent
   std::string user;
   absl::Time create_time;
   uint64_t rerun_of = 0;  // the job whose spec this one has; 0: none
 };
 
-// Whether a job waits for its release. The numbers are stored.
+// Says if a job waits for its release. The numbers are stored.
 enum class HoldState : uint8_t {
   kNone = 0,
   kHeld = 1,
-  // It was held, and its run may still be: the agent must hear of the release on every connection.
+  // The job was held, and its run may still be: the agent must hear of the release on every
+  // connection.
   kReleased = 2,
 };
 
@@ -45,22 +46,22 @@ struct UpdateJob {
   v1::JobState state = v1::JOB_STATE_UNSPECIFIED;
   uint64_t job_sequence = 0;
   bool cancel_requested = false;
-  uint32_t runs = 0;    // how many it has had; the latest one's number
-  std::string cluster;  // of the latest run; empty: as it was
-  v1::ClusterKind cluster_kind = v1::CLUSTER_KIND_UNSPECIFIED;  // of that cluster
-  std::optional<absl::Time> start_time;                         // of its command, first start
+  uint32_t runs = 0;    // number of runs so far, which is also the latest one's number
+  std::string cluster;  // the latest run's cluster; empty: as it was
+  v1::ClusterKind cluster_kind = v1::CLUSTER_KIND_UNSPECIFIED;  // kind of that cluster
+  std::optional<absl::Time> start_time;                         // first start of its command
   std::optional<absl::Time> end_time;
   HoldState hold = HoldState::kNone;
-  std::optional<absl::Time> retry_time;  // of its next run, while it waits for that
+  std::optional<absl::Time> retry_time;  // time of its next run, while it waits for one
 };
 
-// What a user changes of a job, as it is from now on; also of one that has ended.
+// A user's edit of a job: the values from now on. The job may have ended.
 struct EditJob {
   uint64_t id = 0;
   uint64_t job_sequence = 0;
   int32_t priority = 0;
   std::map<std::string, std::string> labels;
-  // As they were, for those who watch; neither is stored.
+  // The values before the edit, for watchers; neither is stored.
   int32_t priority_before = 0;
   std::map<std::string, std::string> labels_before = {};
 };
@@ -69,17 +70,17 @@ struct EditJob {
 struct PutRun {
   uint64_t job = 0;
   v1::Run run;
-  // Nothing more will be heard of it, although its logs are not complete: it is not restored.
+  // Nothing more will be heard of the run, although its logs are not complete: it is not restored.
   bool is_last = false;
-  // Not 0: something of it changed that lists show, and no transition tells; the place of this
-  // among all changes. It is not stored.
+  // The change's place among all changes if lists show it and no transition tells of it; else 0. It
+  // is not stored.
   uint64_t sequence = 0;
 };
 
 struct AppendTransition {
   uint64_t job = 0;
   v1::Transition transition;
-  // For those who watch; neither is stored.
+  // The next two are for watchers; neither is stored.
   v1::JobState state_before = v1::JOB_STATE_UNSPECIFIED;  // unspecified: there was no such job
   // The run as it was right after the step. Null: as the next PutRun of this run has it.
   std::shared_ptr<const v1::Run> run_then = nullptr;
@@ -98,13 +99,13 @@ struct PutCluster {
   absl::Time last_seen;
 };
 
-// Only the position in a cluster's event stream; far more frequent than the rest.
+// Changes only the position in a cluster's event stream; far more frequent than the rest.
 struct AdvanceCluster {
   std::string name;
   uint64_t acked_event_sequence = 0;
 };
 
-// The cluster is known no longer.
+// The cluster is no longer known.
 struct RemoveCluster {
   std::string name;
 };
@@ -113,8 +114,8 @@ struct PutBrokerEpoch {
   uint64_t epoch = 0;
 };
 
-// A job that has ended goes, with its runs, its history and its request. Its number is never used
-// again.
+// Deletes a job that has ended, with its runs, its history and its request. Its number is never
+// used again.
 struct DeleteJob {
   uint64_t id = 0;
 };
@@ -123,10 +124,10 @@ using Change = std::variant<InsertJob, UpdateJob, EditJob, PutRun, AppendTransit
                             AdvanceCluster, RemoveCluster, PutBrokerEpoch, DeleteJob>;
 using Changes = std::vector<Change>;
 
-// What the core is restored from: everything that has not ended.
+// A job that has not ended, from which the core is restored.
 struct LiveJob {
   uint64_t id = 0;
-  uint32_t requirements = 0;  // where they are in Restored::requirements
+  uint32_t requirements = 0;  // index into Restored::requirements
   int32_t priority = 0;
   v1::JobState state = v1::JOB_STATE_UNSPECIFIED;
   uint64_t job_sequence = 0;
@@ -142,7 +143,7 @@ struct RememberedRequest {
   std::string request_id;
   Fingerprint fingerprint = 0;
   uint64_t job = 0;
-  std::optional<absl::Time> end_time;  // of the job
+  std::optional<absl::Time> end_time;  // end of the job
 };
 
 }  // namespace muster::core

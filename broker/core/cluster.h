@@ -36,27 +36,27 @@ using ClusterIndex = uint16_t;
 
 struct Cluster {
   ClusterIndex index = 0;
-  // The durable part, as it was last put or will be put with the next change.
+  // The durable part, as it was put last or will be put with the next change.
   PutCluster saved;
   // The version of Refits at which its inventory changed last.
   uint64_t changed_at = 0;
 
-  std::optional<SessionId> session;  // of the connected agent
+  std::optional<SessionId> session;  // session of the connected agent
   absl::Time last_heard = absl::InfinitePast();
-  // What heartbeats say of the scheduler.
+  // The time of the scheduler's last answer, from heartbeats.
   std::optional<absl::Time> scheduler_observed_at;
   std::string scheduler_error;
   std::map<std::string, uint64_t> scheduler_calls;
 
   // Runs that have not ended, and ended ones whose logs are not complete.
   absl::btree_map<RunId, std::unique_ptr<v1::Run>> runs;
-  uint32_t active = 0;  // those of them that have not ended
-  uint32_t held = 0;    // those of the active ones whose jobs are held, or asked to be
-  // Those of them that the connected agent does not hold and has not been sent yet.
+  uint32_t active = 0;  // number of `runs` that have not ended
+  uint32_t held = 0;    // number of the active ones whose jobs are held, or asked to be
+  // The runs that the connected agent does not hold and has not been sent yet.
   std::deque<RunId> to_resend;
 
-  // As it was shown last; null: never. What the agent says of itself was taken over since unless
-  // `shows_saved`, and everything was unless it waits to be shown.
+  // The view that was shown last; null: none yet. If `shows_saved`, it is up to date with what the
+  // agent says of itself. If the cluster does not wait to be shown, it is up to date in everything.
   std::shared_ptr<const ClusterView> shown;
   bool shows_saved = false;
   bool waits_to_be_shown = false;

@@ -38,7 +38,7 @@ v1::Cluster Describe(const ClusterView& cluster) {
   return out;
 }
 
-// As much of one that was asked for a job as its fit takes to explain.
+// Describes a cluster that was asked about a job, as far as the explanation of its fit needs it.
 v1::Cluster DescribeFor(const Fit& fit, const ClusterView& cluster) {
   v1::Cluster out = DescribeWithoutInventory(cluster);
   if (fit.lack.pool == nullptr) return out;
@@ -70,14 +70,15 @@ void WarnOfTwins(const Identities& identities, v1::Cluster* cluster) {
   }
 }
 
-// Whether it could, now or later.
+// True if the cluster could run the job, now or later.
 bool CouldTake(const ClusterView& cluster, const Requirements& job, Fit* fit) {
   if (!cluster.is_connected) return false;
   *fit = CheckFit(job, *cluster.saved);
   return fit->ever();
 }
 
-// What is needed of capacity alone: a plan itself says what published facts speak against.
+// The part of the requirements that capacity decides: a plan itself names what published facts
+// speak against.
 Requirements CapacityOf(const v1::JobSpec& spec) {
   Requirements requirements = RequirementsOf(spec);
   requirements.admission = {};
@@ -88,7 +89,7 @@ bool ComesBefore(const std::shared_ptr<const ClusterView>& cluster, const std::s
   return cluster->name() < name;
 }
 
-// Those that a page may have.
+// The clusters that a page may have.
 std::pair<ClusterViews::const_iterator, ClusterViews::const_iterator> Among(
     const ListClusters& which, const ClusterViews& clusters) {
   const std::string& name = which.name.empty() ? which.after : which.name;

@@ -118,7 +118,7 @@ std::string Core::Impl::KnownClusters() const {
 std::vector<v1::StateReason> Core::Impl::LacksOf(const Requirements& requirements) const {
   std::vector<std::pair<Fit::Verdict, v1::StateReason>> found;
   for (const auto& [name, cluster] : clusters_by_name_) {
-    // That all others are of another kind than a job for Slurm needs, is not said of each.
+    // The reason need not say of each other cluster that its kind is not Slurm.
     if (requirements.needs_slurm && cluster->saved.kind != v1::CLUSTER_KIND_SLURM) continue;
     const Fit fit = CheckFit(requirements, cluster->saved);
     if (fit.verdict == Fit::Verdict::kNotNamed) continue;

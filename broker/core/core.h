@@ -2,8 +2,8 @@
 // means.
 //
 // Pure and single-threaded: the owner is the engine's core thread. Inputs go into Handle with the
-// time, what is to be committed and what is to be done after that commit come out. Nothing here
-// reads a clock, a file or a socket.
+// time; the changes to commit, and the effects to carry out after that commit, come out. Nothing
+// here reads a clock, a file or a socket.
 #ifndef MUSTER_BROKER_CORE_CORE_H_
 #define MUSTER_BROKER_CORE_CORE_H_
 
@@ -28,7 +28,7 @@
 
 namespace muster::core {
 
-// Names one request until its Reply; chosen by whoever makes the input.
+// Names one request until its Reply; chosen by the maker of the input.
 using Ticket = uint64_t;
 // Names one connection of an agent; never used twice in the life of a process.
 using SessionId = uint64_t;
@@ -40,8 +40,8 @@ struct Options {
   uint64_t max_queued_jobs =
       10'000'000;  // QUEUED jobs held in memory (<= 700 B each); more are refused
   absl::Duration request_memory = absl::Hours(24);  // how long a request_id outlives its job
-  // Requests remembered at the same time, about 60 B each; more are refused until older ones
-  // expire.
+  // Most requests remembered at the same time, at about 60 B each; more are refused until older
+  // ones expire.
   uint64_t max_remembered_requests = 20'000'000;
   // affects performance
   // Bounds what one batch adds to a commit and, because each assignment has a spec, to what is read
@@ -57,25 +57,27 @@ struct Options {
 struct SubmitItem {
   std::shared_ptr<const v1::JobSpec> spec;  // normalized by the caller
   std::string request_id;
-  // Of the spec as it was sent, see RequestFingerprintOf. Needed with a request_id alone.
+  // Fingerprint of the spec as it was sent, see RequestFingerprintOf. Needed only with a
+  // request_id.
   Fingerprint fingerprint = 0;
-  // Of what it brings along, see RequirementsOf; 0: nothing, or not known.
+  // Size of what the job brings along, see RequirementsOf; 0: nothing, or not known.
   uint64_t archive_bytes = 0;
-  // Whether all that it brings along is at this broker. An error is the answer to a new job that
-  // is to be kept; a repeat, and a job that no cluster can take, is answered as without files.
+  // OK if all files that the job brings along are at this broker. An error is the answer to a new
+  // job that is to be kept; a repeat, and a job that no cluster can take, are answered as if there
+  // were no files.
   absl::Status files = absl::OkStatus();
-  bool held = false;      // from the moment when it is accepted
+  bool held = false;      // the job is held from its acceptance on
   uint64_t rerun_of = 0;  // the job whose spec it has; 0: none
 };
-// What makes a repeated RerunJobs harmless: its items have no request ids of their own.
+// Makes a repeated RerunJobs harmless: its items have no request ids of their own.
 struct RerunRequest {
   std::string request_id;
-  Fingerprint fingerprint = 0;  // of all that was asked for
+  Fingerprint fingerprint = 0;  // fingerprint of the whole request
 };
 struct Submit {
   Ticket ticket = 0;
-  // All or none. A repeat of `rerun` is answered with one response for each, or with one if there
-  // are none, that has the first job of the rerun.
+  // All items are accepted, or none. A repeat of `rerun` is answered with one response for each
+  // item; without items, with one response that has the first job of the rerun.
   std::vector<SubmitItem> items;
   std::string user;
   bool validate_only = false;
@@ -86,7 +88,7 @@ struct Cancel {
   std::vector<uint64_t> jobs;
   std::string reason;
   std::string user;
-  // Not empty: the job_sequence of each job as it was when it was chosen. Jobs that have changed
+  // If not empty: the job_sequence that each job had when it was chosen. Jobs that have changed
   // since are left as they are.
   std::vector<uint64_t> chosen_at = {};
   bool validate_only = false;
@@ -98,15 +100,16 @@ struct Hold {
   std::string reason;
   std::string user;
   bool held = true;  // else they are released
-  // As in Cancel; jobs that cannot be held are left as they are, too.
+  // As in Cancel. Jobs that cannot be held are also left as they are.
   std::vector<uint64_t> chosen_at = {};
   bool validate_only = false;
 };
-// Changes what a user may change of a job, also of one that has ended.
+// Changes what a user may change of a job, whether or not it has ended.
 struct Edit {
   Ticket ticket = 0;
   uint64_t job = 0;
-  // As the job was when this was decided; ABORTED, JOB_CHANGED if it has changed since.
+  // The job_sequence at which the change was decided; the answer is ABORTED, JOB_CHANGED if the job
+  // has changed since.
   uint64_t job_sequence = 0;
   v1::JobState state = v1::JOB_STATE_UNSPECIFIED;
   int32_t priority = 0;
@@ -115,12 +118,13 @@ struct Edit {
   std::map<std::string, std::string> labels_before = {};
   std::string evidence = {};  // who changed what, and why
 };
-// The cluster is gone for good. Only one without an agent and without runs can be forgotten.
+// Forgets a cluster that is gone for good. It must have no agent and no runs.
 struct ForgetCluster {
   Ticket ticket = 0;
   std::string name;
 };
-// These jobs have ended, nothing more will be heard of their runs, and they are kept no longer.
+// Deletes jobs that have ended and need not be kept longer; nothing more will be heard of their
+// runs.
 struct DeleteJobs {
   Ticket ticket = 0;
   std::vector<uint64_t> jobs;
@@ -140,27 +144,27 @@ struct AgentBeat {
 struct AgentGone {
   SessionId session = 0;
 };
-// Time passes; at least once for each heartbeat interval.
+// Tells that time passes; sent at least once in each heartbeat interval.
 struct Tick {
-  // How far somebody set the clock since the last one, forwards or backwards: that much of the time
-  // since an agent was heard has not passed.
+  // How far somebody has set the clock since the last Tick, forwards or backwards. That much of the
+  // time since an agent was heard has not really passed.
   absl::Duration clock_set_by;
 };
 
 using Input = std::variant<Submit, Cancel, Hold, Edit, ForgetCluster, DeleteJobs, AgentConnected,
                            AgentReported, AgentBeat, AgentGone, Tick>;
 
-// ---- effects: to be carried out, in order, once the changes of the same Output are on disk
+// ---- effects: carried out in order once the changes of the same Output are on disk
 
 struct SubmitReply {
   Ticket ticket = 0;
   absl::StatusOr<v1::SubmitJobsResponse> result;
 };
-// To Cancel, Hold, Edit, ForgetCluster and DeleteJobs.
+// Answers Cancel, Hold, Edit, ForgetCluster and DeleteJobs.
 struct StatusReply {
   Ticket ticket = 0;
   absl::Status status;
-  // With chosen_at: the jobs that were changed, and whether some had changed since.
+  // With chosen_at: the jobs that were changed, and whether some of the others had changed since.
   std::vector<uint64_t> changed = {};
   bool is_stale = false;
 };
@@ -168,17 +172,16 @@ struct SendToAgent {
   SessionId session = 0;
   agent::v1::ConnectResponse message;
 };
-// A run to assign. The core does not keep specs: whoever carries this out adds spec and user from
-// the store.
+// Runs to assign. The core keeps no specs: the engine adds spec and user from the store.
 struct SendAssignments {
   SessionId session = 0;
-  std::vector<agent::v1::Assignment> assignments;  // without spec and user
+  std::vector<agent::v1::Assignment> assignments;  // spec and user are missing
 };
 struct CloseAgent {
   SessionId session = 0;
-  absl::Status status;  // for the agent; OK: it was replaced
+  absl::Status status;  // told to the agent; OK: the session was replaced
 };
-// Watchers may look again: these jobs have changed, the latest change with this sequence.
+// Tells watchers to look again: these jobs have changed, the last change has this sequence.
 struct JobsChanged {
   std::vector<uint64_t> jobs;
   uint64_t sequence = 0;
@@ -189,34 +192,34 @@ using Effect =
 
 struct Output {
   Changes changes;
-  // What those who ask are to see, before the first effect. Filled by whoever runs the core, from
+  // The clusters to show to readers before the first effect. The core's caller fills this in from
   // TakeShownClusters.
   std::vector<ShownCluster> clusters;
   std::vector<Effect> effects;
 };
 
-// What the store knew when the broker started.
+// The state of the store when the broker started.
 struct Restored {
   std::string instance;
   uint64_t broker_epoch = 0;  // of the previous start
   uint64_t next_job_id = 1;
   uint64_t next_sequence = 1;
-  // Of the specs of `jobs`, without doubles: see RequirementsOf and RequirementsList.
+  // The requirements of `jobs`, without duplicates: see RequirementsOf and RequirementsList.
   std::vector<Requirements> requirements;
   std::vector<PutCluster> clusters;
   std::vector<LiveJob> jobs;  // not ended
-  // Runs that have not ended, or the rest of whose logs may still come.
+  // Runs that have not ended, and ended ones of whose logs more may come.
   std::vector<PutRun> runs;
   std::vector<RememberedRequest> requests;
 };
 
 struct Counters {
-  uint64_t queued = 0;  // held ones and those that wait for their time included
+  uint64_t queued = 0;  // held jobs and jobs that wait for their time included
   uint64_t groups = 0;  // different requirements of jobs that have not ended
   uint64_t active_runs = 0;
-  uint64_t retries = 0;              // decided since the start
+  uint64_t retries = 0;              // retries decided since the start
   uint64_t illegal_transitions = 0;  // events that were dropped, see the agent protocol
-  uint64_t stale_messages = 0;       // from superseded sessions
+  uint64_t stale_messages = 0;       // messages from superseded sessions
 };
 
 class Core {
@@ -226,15 +229,16 @@ class Core {
   ~Core();
 
   void Handle(Input input, absl::Time now, Output* out);
-  // Assigns queued jobs to clusters, and again the runs that an agent has lost. Call after each
-  // batch of inputs, so that a burst costs one round. True: the round ended at one of its bounds,
-  // call again once this output has been handed on.
+  // Assigns queued jobs to clusters, and assigns again the runs that an agent has lost. Call it
+  // after each batch of inputs, so that a burst costs one round. If it returns true, the round
+  // ended at one of its bounds: call it again once this output has been handed on.
   bool PlaceJobs(absl::Time now, Output* out);
 
-  // The clusters that are not as they were when this was called last, once each; at first, all.
+  // Returns the clusters that have changed since the last call, once each; the first call returns
+  // all.
   std::vector<ShownCluster> TakeShownClusters();
 
-  // The place of the latest change among all; also of those before this process.
+  // The place of the latest change among all changes, including those of earlier processes.
   uint64_t last_sequence() const;
   Counters counters() const;
   // Cross-checks queues, runs and clusters; the tests and the simulation call it. INTERNAL names

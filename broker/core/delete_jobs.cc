@@ -1,4 +1,4 @@
-// The end of jobs that have been kept long enough.
+// Deletes jobs that have been kept long enough.
 #include <limits>
 
 #include "broker/core/impl.h"
@@ -6,16 +6,17 @@
 namespace muster::core {
 namespace {
 
-// No edit was decided upon this.
+// A sequence that no edit was decided upon.
 constexpr uint64_t kDeleted = std::numeric_limits<uint64_t>::max();
 
 }  // namespace
 
 void Core::Impl::On(DeleteJobs& in, Step& step) {
   for (const uint64_t id : in.jobs) {
-    // The caller has read in the store that it has ended; a number that is not given out has not.
+    // The caller has read in the store that the job has ended; a number that was never given out
+    // has not.
     if (id == 0 || id >= next_job_id_ || jobs_.contains(id)) continue;
-    // An edit that was decided before comes to nothing, and the next look finds no such job.
+    // An edit that was decided earlier has no effect, and the next look finds no such job.
     RememberEdit(id, kDeleted);
     step.out->changes.push_back(DeleteJob{id});
   }

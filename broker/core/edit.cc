@@ -11,8 +11,8 @@
 namespace muster::core {
 namespace {
 
-// Edits of ended jobs that are on their way to the readers of the store: far fewer than this, which
-// bounds the memory.
+// The edits of ended jobs that are on their way to the readers of the store are far fewer than this
+// bound on the memory.
 constexpr size_t kMaxEdited = 10'000;
 
 absl::Status JobChanged(uint64_t id) {
@@ -32,7 +32,7 @@ void Core::Impl::On(Edit& in, Step& step) {
   }
   auto it = jobs_.find(in.job);
   const bool has_ended = it == jobs_.end();
-  // Of a job that has ended nothing is kept here.
+  // The core keeps nothing of a job that has ended.
   LiveJob as_stored;
   as_stored.state = in.state;
   as_stored.job_sequence = in.job_sequence;

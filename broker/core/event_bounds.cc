@@ -9,7 +9,7 @@ namespace muster::core {
 namespace {
 
 void BoundNodes(google::protobuf::RepeatedPtrField<std::string>* nodes) {
-  // Of a name without a byte, too, memory must be kept.
+  // The least that a name counts for: memory is kept for an empty one, too.
   constexpr size_t kMinBytes = 1;
   size_t bytes = 0;
   for (int i = 0; i < nodes->size(); ++i) {
@@ -52,7 +52,8 @@ void BoundReplicas(absl::Time from, absl::Time to,
   }
 }
 
-// Agents say nothing of other clusters.
+// Bounds the texts and clears the lists, which only the broker fills in: agents know no other
+// cluster.
 void BoundReason(absl::Time from, absl::Time to, v1::StateReason* reason) {
   Truncate(kMaxDetailBytes, reason->mutable_message());
   Truncate(kMaxIssueBytes, reason->mutable_remedy());

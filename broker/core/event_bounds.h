@@ -1,5 +1,6 @@
-// What an agent may say of a run: history is kept as long as its job, and every answer that shows a
-// run must fit into one message, whatever an agent, its scheduler or a node's clock made up.
+// Bounds what an agent may say of a run: history is kept as long as its job, and every answer that
+// shows a run must fit into one message, whatever an agent, its scheduler or a node's clock makes
+// up.
 //
 // Pure functions, for any thread.
 #ifndef MUSTER_BROKER_CORE_EVENT_BOUNDS_H_
@@ -13,36 +14,37 @@
 
 namespace muster::core {
 
-// As Evidence.detail says.
+// Evidence.detail states this bound.
 inline constexpr size_t kMaxDetailBytes = 4096;
-// As Run.external_id says; Slurm's job ids and Kubernetes's UIDs have less than 40.
+// Run.external_id states this bound; Slurm's job ids and Kubernetes's UIDs have fewer than 40
+// bytes.
 inline constexpr size_t kMaxExternalIdBytes = 128;
-// Of one node's name: the longest that DNS allows.
+// One node's name: the longest that DNS allows.
 inline constexpr size_t kMaxNodeNameBytes = 253;
-// Of all the node names of a run: ten thousand of them with 26 bytes each.
+// All node names of a run: ten thousand of them with 26 bytes each.
 inline constexpr size_t kMaxNodesBytes = 256 << 10;
-// As Run.replicas, ReadinessIssue.message and StateReason.detail say.
+// Run.replicas, ReadinessIssue.message and StateReason.detail state this bound.
 inline constexpr int kMaxReplicas = 256;
 inline constexpr size_t kMaxIssueBytes = 1024;
-// Of their other texts: a pod's name has as many at most, and a node's.
+// Each other text of a replica: the longest name of a pod or of a node.
 inline constexpr size_t kMaxReplicaNameBytes = 253;
-// Of all the replicas of a run: two hundred of them with the longest of messages.
+// All replicas of a run: two hundred of them with the longest messages.
 inline constexpr size_t kMaxReplicasBytes = 256 << 10;
-// Of a failure's message, so that a job's view can say before it after how many runs.
+// A failure's message. 64 bytes are left for the number of runs, which a job's view adds.
 inline constexpr size_t kMaxFailureBytes = kMaxDetailBytes - 64;
-// As Failure.quotes and FailureQuote say.
+// Failure.quotes and FailureQuote state these bounds.
 inline constexpr int kMaxQuotes = 8;
 inline constexpr size_t kMaxQuoteBytes = 512;
-// How far ahead a scheduler's estimate may be: Slurm says "in a year" of what it cannot tell.
+// How far ahead a scheduler's estimate may be: Slurm says "in a year" when it cannot tell.
 inline constexpr absl::Duration kMaxEstimate = absl::Hours(24 * 3660);
-// How far a node's clock may be from the broker's; what is beyond that is taken to be this far.
+// How far a node's clock may differ from the broker's; a larger difference counts as this one.
 inline constexpr absl::Duration kMaxClockError = absl::Hours(1);
 
-// Cuts at a character's edge, so that the text stays UTF-8.
+// Cuts between characters, so that the text stays UTF-8.
 void Truncate(size_t max_bytes, std::string* text);
 
-// Cuts the event's texts, at characters, and its lists of nodes and replicas, of which the lower
-// ranks stay; moves its times into the life of the run, from its assignment to now; drops fields
+// Cuts the event's texts between characters, and cuts its lists of nodes and replicas, keeping the
+// lower ranks; moves its times into the life of the run, from its assignment to now; drops fields
 // that are not known here.
 void Bound(absl::Time assigned, absl::Time now, agent::v1::RunEvent* event);
 

@@ -26,7 +26,7 @@ v1::StateReason ClusterFull(const ClusterView& cluster) {
   return reason;
 }
 
-// Why a cluster that may fit does not have the job yet.
+// Says why a cluster that may fit does not have the job yet.
 Obstacle WhyNot(const Requirements& job, const ClusterView& cluster) {
   const Fit fit = CheckFit(job, *cluster.saved);
   const int near = static_cast<int>(fit.verdict);

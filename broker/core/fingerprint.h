@@ -12,7 +12,7 @@
 
 namespace muster::core {
 
-// Of a project and a request_id.
+// Stands for a project and a request_id.
 struct RequestKey {
   uint64_t high = 0;
   uint64_t low = 0;
@@ -26,12 +26,12 @@ struct RequestKey {
 
 RequestKey RequestKeyOf(std::string_view project, std::string_view request_id);
 
-// The same for specs that are equal, also in another process and on another day.
+// Equal specs have equal fingerprints, in other processes and on other days, too.
 Fingerprint FingerprintOf(const v1::JobSpec& spec);
 
-// Tells a repeat of a request from another request with its id, today and after an upgrade:
-// whatever defaults a release fills in, it is of what the client sent. `sent`: without unknown
-// fields.
+// Tells a repeat of a request from another request with the same id, today and after an upgrade: it
+// depends on what the client sent, not on the defaults that a release fills in. `sent` must have no
+// unknown fields.
 Fingerprint RequestFingerprintOf(const v1::JobSpec& sent);
 
 // The bytes of a spec, its maps in the order of their keys.

@@ -18,24 +18,24 @@ using contract::LackCode;
 
 constexpr uint64_t kMillis = 1000;
 
-// What one node must have.
+// The needs of one node.
 struct Need {
   uint64_t cpus = 0;
   uint64_t memory_bytes = 0;
   std::string gpu_type;  // empty: any
-  // The type is the name of a resource, which is that of GPUs with any label for a type.
+  // The type is the name of the resource that GPUs with any type label have.
   bool is_of_any_label = false;
-  bool is_type_unclear = false;  // several types of the pool may be meant
+  bool is_type_unclear = false;  // several types of the pool match
   uint64_t gpus = 0;
 };
 
-// A type may be the name of a resource, "nvidia.com/mig-1g.5gb"; what is behind its '/' will do.
+// A type may be the name of a resource, "nvidia.com/mig-1g.5gb"; the part behind the '/' is enough.
 bool IsOfType(std::string_view type, std::string_view wanted) {
   return contract::IsSameGpuType(type, wanted) ||
          contract::IsSameGpuType(type.substr(type.find('/') + 1), wanted);
 }
 
-// On Kubernetes, whose labels are long, a part of one that no other has will do.
+// Kubernetes's labels are long, so a part of a type that no other type contains is enough.
 void SpellGpuType(const v1::Pool& pool, Need* need) {
   std::set<std::string> labels = contract::GpuTypesOf(pool);
   std::erase_if(labels, [](const std::string& type) { return type.find('/') != type.npos; });
@@ -84,7 +84,7 @@ Fit TooLittle(LackCode code, const v1::Pool& pool, uint64_t requested, uint64_t 
           {.code = code, .pool = &pool, .requested = requested, .available = available}};
 }
 
-// What the largest node of the pool is short of; a fit if each thing alone is there.
+// Names what the largest node of the pool lacks; a fit if it has enough of each single thing.
 Fit LacksOnANode(const Need& need, const v1::Pool& pool) {
   uint64_t cpus = 0, gpus = 0, memory = 0;
   bool has_memory = need.memory_bytes == 0;
@@ -132,8 +132,8 @@ Fit CheckNodes(const Requirements& job, const v1::Pool& pool, v1::ClusterKind ki
 }
 
 Fit CheckPool(const Requirements& job, const v1::Pool& pool, v1::ClusterKind kind) {
-  // An agent on Kubernetes may be kept from seeing nodes. They are not known then, which is not the
-  // same as none: the cluster is asked by trying.
+  // An agent on Kubernetes may not be allowed to see nodes. Unknown nodes are not the same as none:
+  // the cluster is asked by trying.
   const bool knows_nodes = kind != v1::CLUSTER_KIND_KUBERNETES || pool.node_groups_size() > 0;
   if (Fit fit = knows_nodes ? CheckNodes(job, pool, kind) : Fit{}; !fit.now()) return fit;
   const int64_t most_s = pool.max_time_limit().seconds();
@@ -162,14 +162,14 @@ const v1::Pool* FindPool(const v1::Inventory& inventory, std::string_view name) 
   return nullptr;
 }
 
-// Why a job with roles cannot run there.
+// Says why a job with roles cannot run there.
 LackCode LacksRoles(RolesNeed roles, v1::ClusterKind kind) {
   if (roles == RolesNeed::kNone || kind == v1::CLUSTER_KIND_SLURM) return LackCode::kNothing;
   if (kind != v1::CLUSTER_KIND_KUBERNETES) return LackCode::kRoles;
   return roles == RolesNeed::kSharedNodes ? LackCode::kSharedRoles : LackCode::kNothing;
 }
 
-// Likewise for its image, or for the want of one.
+// Says why the cluster cannot run the job's image, or a job without one.
 LackCode LacksImages(ImageNeed image, const PutCluster& cluster) {
   const v1::ImageSupport images = cluster.inventory.images();
   if (image == ImageNeed::kNone) {
@@ -183,7 +183,7 @@ LackCode LacksImages(ImageNeed image, const PutCluster& cluster) {
   return is_lost ? LackCode::kImageFile : LackCode::kNothing;
 }
 
-// Why no cluster of that kind, or with what that agent can do, can run the job.
+// Says why clusters of that kind, or agents with these abilities, cannot run the job.
 LackCode LacksKind(const Requirements& job, const PutCluster& cluster) {
   const bool is_slurm = cluster.kind == v1::CLUSTER_KIND_SLURM;
   const bool is_kubernetes = cluster.kind == v1::CLUSTER_KIND_KUBERNETES;
@@ -198,7 +198,8 @@ LackCode LacksKind(const Requirements& job, const PutCluster& cluster) {
   return LackCode::kNothing;
 }
 
-// The fit of what the job needs; a cluster whose agent's facts speak against the job never fits.
+// Returns the fit of the job's needs; a cluster whose agent's facts speak against the job never
+// fits.
 Fit UnlessRefused(Fit fit, const Requirements& job, const PutCluster& cluster) {
   const contract::AdmissionNeeds* needs = job.admission.needs();
   if (!fit.ever() || needs == nullptr || !cluster.inventory.has_admission()) return fit;

@@ -1,4 +1,4 @@
-// Whether a cluster could run a job, and why not.
+// Decides whether a cluster could run a job, and if not, why.
 #ifndef MUSTER_BROKER_CORE_FIT_H_
 #define MUSTER_BROKER_CORE_FIT_H_
 
@@ -9,24 +9,25 @@
 namespace muster::core {
 
 struct Fit {
-  // In the order of how near the cluster is to being right.
+  // In order: the later, the nearer the cluster is to being right.
   enum class Verdict {
     kNotNamed,   // the job names other clusters
     kWrongKind,  // the job needs another kind of cluster
     kNoPool,     // no such pool
     kTooLittle,  // the pool's nodes are too small, or too few
     kTooShort,   // the pool's time limit is below the job's
-    kRefused,    // what its agent has published speaks against the job
+    kRefused,    // facts that its agent has published speak against the job
     kNotNow,     // it could, but the pool takes no jobs at the moment
     kFits,
   };
 
   Verdict verdict = Verdict::kFits;
-  // What it lacks. Holds as long as the requirements and the inventory that were looked at.
+  // The thing that it lacks. Valid as long as the requirements and the inventory that were looked
+  // at.
   contract::Lack lack = {};
 
   bool now() const { return verdict == Verdict::kFits; }
-  // Whether waiting could help.
+  // True if waiting could help.
   bool ever() const { return verdict >= Verdict::kNotNow; }
 };
 

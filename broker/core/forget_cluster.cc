@@ -1,4 +1,4 @@
-// A cluster that will not come back: what is known of it goes.
+// Forgets a cluster that will not come back, and all that is known of it.
 #include <fmt/format.h>
 
 #include <limits>
@@ -22,14 +22,14 @@ void Core::Impl::On(ForgetCluster& in, Step& step) {
   }
   cluster->runs.clear();
   // Nothing fits a cluster without pools, so that no queue leads to it from here on. The pass over
-  // all groups is made at once, because no lane may keep the cluster: about a second for a million
-  // different ones.
+  // all groups is made at once, because no lane may keep the cluster; a million different groups
+  // take about a second.
   cluster->saved.inventory.Clear();
   refits_.ClusterChanged(cluster);
   int64_t budget = std::numeric_limits<int64_t>::max();
   RefitSome(&budget);
   waiting_.DropLanesWithoutGroups();
-  // About 10 ms for a million jobs. A queued one may have had a run there.
+  // A queued job may have had a run there, too. A million jobs take about 10 ms.
   const ClusterIndex index = cluster->index;
   for (auto& [id, job] : jobs_) {
     if (job.cluster() == index) job.FindCluster(0);

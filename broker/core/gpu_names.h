@@ -1,5 +1,5 @@
-// What the types of GPUs that jobs ask for may name: a type, as nodes have it, or the resource of a
-// Kubernetes cluster. In any case, as all types are compared. Pure.
+// The two kinds of names that a job's GPU type may be: a type, as nodes have it, or the resource of
+// a Kubernetes cluster. Upper and lower case are the same, as in all comparisons of types. Pure.
 #ifndef MUSTER_BROKER_CORE_GPU_NAMES_H_
 #define MUSTER_BROKER_CORE_GPU_NAMES_H_
 
@@ -7,10 +7,10 @@
 
 namespace muster::core {
 
-// "nvidia.com/gpu", "nvidia.com/mig-1g.5gb", or "gpu" alone.
+// True of "nvidia.com/gpu", "nvidia.com/mig-1g.5gb", and "gpu" alone.
 bool NamesGpuResource(std::string_view type);
 
-// Of these, "nvidia.com/gpu" and "gpu": where labels tell types, an inventory has those instead.
+// True of "nvidia.com/gpu" and "gpu": where labels tell types, an inventory has the types instead.
 bool NamesAllGpus(std::string_view type);
 
 }  // namespace muster::core

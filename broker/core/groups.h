@@ -1,4 +1,5 @@
-// The jobs that are alike to the core: a group for each different Requirements that live jobs have.
+// Groups of jobs that are alike to the core: one for each different Requirements that live jobs
+// have.
 //
 // A group costs about 500 B beside its jobs, so that a million jobs may all be different. Owner:
 // the core's thread.
@@ -23,19 +24,19 @@ struct ProjectQueue;
 struct Group {
   uint32_t id = 0;
   Requirements requirements;
-  uint64_t jobs = 0;  // that have not ended
-  JobLine line;       // those of them that are queued and may be placed
+  uint64_t jobs = 0;  // number of its jobs that have not ended
+  JobLine line;       // its jobs that are queued and may be placed
 
-  ProjectQueue* project = nullptr;  // of its lane; never null once it is in use
-  std::optional<Turn> listed;       // where it stands in its project; nothing: its line is empty
+  ProjectQueue* project = nullptr;  // its project within its lane; never null once it is in use
+  std::optional<Turn> listed;       // its place in its project; nothing: its line is empty
   uint64_t fitted_at = 0;           // the version of Refits that its lane is right for, at least
 };
 
 class Groups {
  public:
-  // Null: no such group.
+  // Returns null if there is no such group.
   Group* Find(const Requirements& requirements) const;
-  // Null: no group has this id, which is below end_id().
+  // Returns null if no group has this id, which must be below end_id().
   Group* at(uint32_t id) const { return by_id_[id].get(); }
   // The requirements must not be known yet. Ids of groups that are gone are used again.
   Group* Add(Requirements requirements);

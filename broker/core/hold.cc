@@ -67,7 +67,7 @@ absl::Status Core::Impl::CheckHold(const Hold& in) const {
     auto it = jobs_.find(id);
     if (!in.held || (it != jobs_.end() && Waits(id, it->second))) continue;
     if (count++ >= kMaxNamedJobs) continue;
-    // Of those that have ended only the store knows how.
+    // Only the store knows how a job has ended.
     const bool is_stopping = it != jobs_.end() && it->second.cancel_requested();
     others += fmt::format("{}{} ({})", count > 1 ? ", " : "", id,
                           it == jobs_.end() ? "has ended"
@@ -94,7 +94,7 @@ void Core::Impl::EndLateHold(const v1::Run& run, RunId id, Job& job, Step& step)
                                  run.number(), run.cluster()),
                      step.now);
   Apply(id.job, job, {contract::JobEvent::kRelease}, std::move(transition), step);
-  // The agent must not go on to hold what its scheduler may start again.
+  // An agent that goes on holding the run would let its scheduler start it again.
   if (contract::IsTerminal(run.state())) return;
   KeysBySession keys;
   TellOfHold(id.job, job, &keys);

@@ -40,7 +40,7 @@ class Core::Impl {
   absl::Status CheckInvariants() const;
 
  private:
-  // What one call has done so far. Jobs and runs are written once at its end, however often they
+  // The work of one call so far. Jobs and runs are written once at its end, however often they
   // changed in it.
   struct Step {
     absl::Time now;
@@ -48,9 +48,9 @@ class Core::Impl {
     std::vector<uint64_t> jobs;                    // changed; may repeat
     std::vector<std::pair<Cluster*, RunId>> runs;  // changed; may repeat
     bool has_transitions = false;
-    // Where in the changes the latest transition of a run is, if the run has not changed since.
+    // The index, in the changes, of a run's latest transition, if the run has not changed since.
     absl::flat_hash_map<RunId, size_t> moved = {};
-    // Runs of which something changed after their latest transition.
+    // Runs that have changed after their latest transition.
     absl::flat_hash_set<RunId> changed = {};
   };
 
@@ -69,19 +69,19 @@ class Core::Impl {
   void PutTouchedRun(Step& step, Cluster* cluster, RunId id);
 
   // ---- apply.cc
-  // What a job counts for.
+  // The queues and counters that a job is part of.
   struct Standing {
     bool is_queued = false;
-    bool is_in_line = false;     // in that of its group
-    Cluster* cluster = nullptr;  // has its run, which has not ended
-    bool is_held = false;        // there
+    bool is_in_line = false;     // its group's line has it
+    Cluster* cluster = nullptr;  // the cluster that has its run, which has not ended
+    bool is_held = false;        // its run is held there
   };
-  // The one way in which the state of a job changes: takes it to its next stage, moves it between
-  // queues and counters, and records the step. False, and counted: the change is illegal, and
-  // nothing has changed.
+  // Changes the state of a job; there is no other way. Takes the job to its next stage, moves it
+  // between queues and counters, and records the step. If the change is illegal, it is counted,
+  // nothing changes, and the result is false.
   bool Apply(uint64_t id, Job& job, const JobChange& change, v1::Transition transition, Step& step);
   Standing StandingOf(uint64_t id, const Job& job) const;
-  // Moves the job between queues and counters to where it stands now.
+  // Moves the job between queues and counters to its present standing.
   void Recount(uint64_t id, const Job& job, const Standing& before);
 
   // ---- restore.cc
@@ -93,9 +93,9 @@ class Core::Impl {
   // ---- submit.cc
   void On(Submit& in, Step& step);
   absl::Status Examine(const SubmitItem& item, Batch& batch);
-  // The answer to a repeat of a RerunJobs; nothing: it is none.
+  // Answers a repeat of a RerunJobs; returns nothing if it is not a repeat.
   std::optional<absl::StatusOr<v1::SubmitJobsResponse>> AnswerRepeat(const Submit& in) const;
-  // The first new one whose files are not all here.
+  // Refuses the first new item whose files are not all here.
   static absl::Status CheckFiles(const std::vector<SubmitItem>& items,
                                  const std::vector<Candidate>& candidates);
   absl::Status CheckRoom(const std::vector<Candidate>& candidates) const;
@@ -109,7 +109,7 @@ class Core::Impl {
                  std::map<SessionId, std::vector<std::string>>* cancellations);
   void SendCancellations(SessionId session, const std::vector<std::string>& run_keys, Step& step);
 
-  // Whether the job is as it was when a filter chose it, as the i-th of them.
+  // True if the job is as it was when a filter chose it as the i-th one.
   static bool IsAsChosen(const Job& job, const std::vector<uint64_t>& chosen_at, size_t i) {
     return chosen_at.empty() || job.sequence() == chosen_at[i];
   }
@@ -131,7 +131,7 @@ class Core::Impl {
   void On(Hold& in, Step& step);
   absl::Status CheckHold(const Hold& in) const;
   void HoldJob(uint64_t id, Job& job, const Hold& in, Step& step, KeysBySession* keys);
-  // The run has begun all the same: the hold came too late, and the history says so.
+  // Records that the run has begun although it was to be held: the hold came too late.
   void EndLateHold(const v1::Run& run, RunId id, Job& job, Step& step);
   bool Waits(uint64_t id, const Job& job) const;
   void TellOfHold(uint64_t id, const Job& job, KeysBySession* keys) const;
@@ -139,28 +139,29 @@ class Core::Impl {
                  Step& step);
 
   // ---- retry.cc
-  // Whether the job gets another run after this one, which has ended.
+  // True if the job gets another run after this one, which has ended.
   bool IsFollowed(const v1::Run& ended, const Job& job) const;
   // The earliest time of its next run, if there is one.
   absl::Time NextRunTime(const Job& job, const Step& step) const;
   // Writes down why the job, which is QUEUED again, gets another run.
   void TellOfRetry(uint64_t id, Job& job, const v1::Run& ended, absl::Time next_run, Step& step);
-  // Puts those into line whose time has come.
+  // Puts the jobs whose time has come into line.
   void EndWaits(Step& step);
-  // The clock was set; what is left of each wait stays the same.
+  // Moves all waits by as much as the clock was set, so that what is left of each stays the same.
   void ShiftWaits(absl::Duration by, Step& step);
 
   // ---- clusters.cc
-  // To be called when something of the cluster has changed that a ClusterView has.
+  // Call this when something that a ClusterView shows has changed.
   void Show(Cluster* cluster);
-  // Likewise, when it is what its agent said of itself.
+  // Call this instead when the agent has said something new of itself.
   void ShowSaved(Cluster* cluster);
   absl::Status CheckShown(const Cluster& cluster) const;
-  // Null: no such cluster.
+  // Returns null if there is no such cluster.
   Cluster* FindCluster(std::string_view name) const;
   Cluster* AddCluster(std::string name);
   void PutNow(const Cluster& cluster, Step& step);
-  // What each cluster lacks, the nearest first; of a job for Slurm alone those of that kind.
+  // Returns what each cluster lacks, the nearest first; for a Slurm-only job, of Slurm clusters
+  // alone.
   std::vector<v1::StateReason> LacksOf(const Requirements& requirements) const;
   std::string KnownClusters() const;
 
@@ -172,35 +173,35 @@ class Core::Impl {
   absl::Status CheckHello(const agent::v1::AgentHello& hello) const;
   absl::Status CheckIdentity(const agent::v1::AgentHello& hello, const Cluster* cluster) const;
   void Welcome(Cluster* cluster, SessionId session, agent::v1::AgentHello& hello, Step& step);
-  // Sends what differs between what the agent holds and what it should hold; what it lacks is only
-  // noted, for ResendRuns.
+  // Sends the difference between the runs that the agent holds and those that it should hold; runs
+  // that it lacks are only noted, for ResendRuns.
   void Reconcile(Cluster* cluster, const agent::v1::AgentHello& hello, Step& step);
-  // Assigns runs again that agents have lost, at most `limit`; how many it were.
+  // Assigns again at most `limit` of the runs that agents have lost; returns their number.
   int ResendRuns(int limit, Step& step);
   void TakeInventory(Cluster* cluster, v1::Inventory& inventory, Step& step);
   void Disconnect(Cluster* cluster, Step& step);
   void CloseSession(Cluster* cluster, absl::Status status, Step& step);
-  // The cluster that speaks through this session; null, and counted: the session is not the current
-  // one.
+  // Returns the cluster that speaks through this session. Null, and counted, if the session is not
+  // the current one.
   Cluster* CurrentCluster(SessionId session);
 
   // ---- events.cc
   void On(AgentReported& in, Step& step);
   void ApplyEvent(Cluster* cluster, agent::v1::RunEvent& event, Step& step);
-  // Takes the job to where its run now is, or back to the queue for another one, and records why:
-  // `transition` has the evidence and the kind.
+  // Takes the job to the state that its run now implies, or back to the queue for another run, and
+  // records why: `transition` has the evidence and the kind.
   void MoveJob(const v1::Run& run, RunId id, v1::Transition transition, Step& step);
 
   // ---- refit.cc
-  // The clusters whose last inventory fits, connected or not.
+  // Returns the clusters whose last inventory fits, connected or not.
   ClusterSet FittingClusters(const Requirements& requirements) const;
-  // The group of such jobs; made if there is none yet.
+  // Returns the group of such jobs, and makes it if there is none yet.
   Group* GroupFor(Requirements requirements);
-  // One job of the group has ended; the last one takes the group along.
+  // Counts one job of the group less, because it has ended; a group without jobs is removed.
   void LeaveGroup(uint32_t id);
-  // Puts the group into the right lane, whatever has changed. Takes what it costs from the budget.
+  // Puts the group into the lane that is right now. Takes the costs from the budget.
   void Refit(Group* group, int64_t* budget);
-  // Goes on with the pass over all groups until the budget is used up.
+  // Continues the pass over all groups until the budget is used up.
   void RefitSome(int64_t* budget);
 
   // ---- place.cc
@@ -210,16 +211,16 @@ class Core::Impl {
   static Cluster* FirstWithRoom(const ClusterSet& fits, size_t* from);
 
   // ---- queue upkeep, in core.cc
-  // Whether a QUEUED job stands in its group's line: it is not held and its time has come.
+  // True if a QUEUED job stands in its group's line: it is not held and its time has come.
   bool IsReady(uint64_t id, const Job& job) const;
   void LineUp(uint64_t id, const Job& job);
   void StepAside(uint64_t id, const Job& job);
 
   // ---- invariants.cc
-  // `in_line`: how many jobs are ready; `by_group`: how many each group has.
+  // `in_line`: number of ready jobs; `by_group`: number of jobs of each group.
   absl::Status CheckWaiting(uint64_t in_line,
                             const absl::flat_hash_map<uint32_t, uint64_t>& by_group) const;
-  // Where the group is known to be right, its lane is.
+  // Checks the lane of a group that is known to be in the right one.
   absl::Status CheckLaneOf(const Group& group) const;
 
   const Options options_;
@@ -236,9 +237,9 @@ class Core::Impl {
   WaitingTree waiting_;
   Refits refits_;
   RequestMemory requests_;
-  // The job_sequence of jobs that had ended and were edited lately: until the readers of the store
-  // see the edit, only this tells that one decided before it is out of date. Deleted jobs are among
-  // them.
+  // The job_sequence of ended jobs that were edited lately, deleted jobs among them. Until the
+  // readers of the store see an edit, only this tells that another edit, decided before, is out of
+  // date.
   absl::flat_hash_map<uint64_t, uint64_t> edited_;
   std::deque<uint64_t> edited_order_;
 

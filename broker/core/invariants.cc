@@ -82,7 +82,7 @@ absl::Status Core::Impl::CheckInvariants() const {
     if (job.held()) ++held[&cluster];
     auto run = cluster.runs.find({id, job.runs()});
     if (run == cluster.runs.end()) return Wrong("job {} is active without its run", id);
-    // What its run says already changes nothing.
+    // The run's state must imply no further change of its job.
     if (contract::Next(job.stage(), JobEventOf(*run->second, false)) != job.stage()) {
       return Wrong("job {} is in another state than its run", id);
     }

@@ -34,7 +34,7 @@ class JobLine::Many {
 
 void JobLine::Many::Push(Turn turn) {
   ++size_;
-  // It is back before its mark was swept.
+  // The job is back before its mark was swept.
   if (removed_.erase(turn) > 0) return;
   std::deque<uint64_t>& line = lines_[turn.priority];
   if (line.empty() || line.back() < turn.job) {

@@ -1,7 +1,7 @@
 // The queued jobs of one group: higher priority first, then the lower id.
 //
-// One job alone costs nothing beside the line itself, so that a million groups may have one each.
-// More cost 8 B for each job. A job that leaves from the middle leaves a mark behind, and the marks
+// A single job needs no memory beside the line itself, so that a million groups may have one each.
+// Further jobs need 8 B each. A job that leaves from the middle leaves a mark behind, and the marks
 // are swept once they are half of the line, so that a cancel costs O(1) in the long run. Owner: the
 // core's thread.
 #ifndef MUSTER_BROKER_CORE_JOB_LINE_H_
@@ -52,7 +52,7 @@ class JobLine {
  private:
   class Many;
 
-  // None, one, or a line that has had several; it has one job at least.
+  // Nothing, one job, or a line that has had several and has at least one.
   std::variant<std::monostate, Turn, std::unique_ptr<Many>> jobs_;
 };
 

@@ -1,5 +1,5 @@
-// A job in memory, and the one way in which its state changes. The states, and what may follow
-// what, are drawn in contract/job_transitions.h.
+// A job in memory, and the one way in which its state changes. The states and their order are drawn
+// in contract/job_transitions.h.
 //
 // Small: a million of them wait in memory. Owner: the core's thread.
 #ifndef MUSTER_BROKER_CORE_JOB_MACHINE_H_
@@ -16,7 +16,7 @@
 
 namespace muster::core {
 
-// What happens to a job, with what the event brings. Times are microseconds since 1970.
+// An event of a job, with what it brings. Times are microseconds since 1970.
 struct JobChange {
   contract::JobEvent event;
   ClusterIndex cluster = 0;                          // kAssign: where the next run goes
@@ -25,8 +25,8 @@ struct JobChange {
 };
 
 class Job {
-  // First, so that no room is lost between these and what is public.
-  int64_t start_unix_micros_ = 0;  // of no meaning unless has_started_
+  // This comes first, so that no room is lost between it and the public members.
+  int64_t start_unix_micros_ = 0;  // meaningless unless has_started_
   uint32_t sequence_ = 0;
   uint16_t runs_ = 0;
   ClusterIndex cluster_ = 0;
@@ -35,22 +35,22 @@ class Job {
 
  public:
   Job() = default;
-  // As it was stored. Wishes that cannot be true in its state are dropped.
+  // Restores a job as it was stored. Wishes that cannot be true in its state are dropped.
   explicit Job(const LiveJob& stored);
 
-  // What no state depends on.
-  uint32_t group = 0;  // its Group's id
+  // Members that no state depends on.
+  uint32_t group = 0;  // id of its Group
   RequestMemory::Slot request = RequestMemory::kNone;
   int16_t priority = 0;
 
   // Takes the job to the next stage. False: the table has no such step, and the job is as it was.
   // A kAssign makes the next run the latest one; the first start of a command is kept.
   [[nodiscard]] bool Apply(const JobChange& change);
-  // Whether Apply would take the event.
+  // True if Apply would take the event.
   bool Takes(contract::JobEvent event) const { return contract::Next(stage_, event).has_value(); }
   // Numbers the next step of its history.
   uint32_t CountStep() { return ++sequence_; }
-  // After a restart: the cluster that has the latest run. 0: it is forgotten.
+  // Used after a restart: names the cluster that has the latest run. 0: it is forgotten.
   void FindCluster(ClusterIndex cluster) { cluster_ = cluster; }
 
   contract::JobStage stage() const { return stage_; }
@@ -60,12 +60,12 @@ class Job {
   bool released() const { return contract::IsReleased(stage_); }
   bool is_queued() const { return state() == v1::JOB_STATE_QUEUED; }
   bool is_on_cluster() const;
-  // As it is stored.
+  // The hold as it is stored.
   HoldState hold() const;
-  uint32_t sequence() const { return sequence_; }    // of the latest step of its history
-  uint16_t runs() const { return runs_; }            // the number of the latest run
-  ClusterIndex cluster() const { return cluster_; }  // of the latest run
-  std::optional<int64_t> start_unix_micros() const;  // of its command, the first time
+  uint32_t sequence() const { return sequence_; }    // number of the latest step of its history
+  uint16_t runs() const { return runs_; }            // number of the latest run
+  ClusterIndex cluster() const { return cluster_; }  // cluster of the latest run
+  std::optional<int64_t> start_unix_micros() const;  // first start of its command
 };
 static_assert(sizeof(Job) <= 32);
 

@@ -1,5 +1,5 @@
-// Which queued job goes where: connected clusters in the order of their names, the first that fits
-// and has room.
+// Decides which queued job goes where: connected clusters are tried in the order of their names,
+// and the first that fits and has room gets the job.
 #include <fmt/format.h>
 
 #include <queue>
@@ -19,8 +19,8 @@ Cluster* Core::Impl::FirstWithRoom(const ClusterSet& fits, size_t* from) {
   return nullptr;
 }
 
-// The lanes that may have the next job, by its turn. A lane may be here several times; what counts
-// is the one whose turn is that of its first job.
+// The lanes that may have the next job, by the turn of its first job. A lane may be here several
+// times; the entry with the turn of its present first job counts.
 struct Core::Impl::Contender {
   Turn turn;
   Lane* lane;
@@ -54,7 +54,7 @@ bool Core::Impl::PlaceJobs(absl::Time now, Output* out) {
     Group* group = next.lane->first_group();
     if (Refits::IsStale(*group, *cluster)) {
       Refit(group, &checks);
-      // It may be in another lane now, and the next of this one come first.
+      // The group may be in another lane now, and the jobs behind this one move up.
       if (group->project->lane != next.lane) contend(group->project->lane, 0);
       contend(next.lane, from);
       continue;

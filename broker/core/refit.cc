@@ -7,7 +7,7 @@
 namespace muster::core {
 namespace {
 
-// What a group costs that changes its lane, in checks of one group against one cluster.
+// Costs of moving a group to another lane, in checks of one group against one cluster.
 constexpr int64_t kChecksForAMove = 10;
 
 bool ByName(const Cluster* a, const Cluster* b) { return a->name() < b->name(); }

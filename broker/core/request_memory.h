@@ -1,4 +1,4 @@
-// Which request_id made which job: what makes a repeated submit harmless.
+// Remembers which request_id made which job, so that a repeated submit is harmless.
 //
 // Keeps fingerprints, not texts: about 45 B for each request. Owner: the core's thread.
 #ifndef MUSTER_BROKER_CORE_REQUEST_MEMORY_H_
@@ -17,7 +17,7 @@ namespace muster::core {
 
 class RequestMemory {
  public:
-  // Names a remembered request; what a job keeps of it.
+  // Names a remembered request; a job keeps it.
   using Slot = uint32_t;
   static constexpr Slot kNone = 0;
 
@@ -31,14 +31,14 @@ class RequestMemory {
   RequestMemory(const RequestMemory&) = delete;
   RequestMemory& operator=(const RequestMemory&) = delete;
 
-  // Null: not known. The pointer holds until the next change.
+  // Returns null if it is not known. The pointer holds until the next change.
   const Entry* Find(const RequestKey& key) const;
   // The key must not be known yet.
   Slot Add(const Entry& entry);
-  // From now on the request ages. Ends are expected in the order of time; one out of order is kept
-  // longer.
+  // Lets the request age from `end` on. Ends are expected in the order of time; a request that ends
+  // out of order is kept longer.
   void JobEnded(Slot slot, absl::Time end);
-  // Forgets requests whose job ended before `cutoff`, at most `limit` of them.
+  // Forgets at most `limit` requests whose jobs ended before `cutoff`.
   void Expire(absl::Time cutoff, size_t limit);
 
   size_t size() const { return index_.size(); }

@@ -1,4 +1,4 @@
-// What placement, retries and shares need to know of a job, and nothing else of its spec.
+// The part of a job's spec that placement, retries and shares need, and nothing else.
 //
 // Made from the spec by RequirementsOf, at a submit and again at a restart; never stored. Jobs with
 // equal requirements are alike to the core: they wait in one line (groups.h). Pure values, for any
@@ -23,27 +23,27 @@
 
 namespace muster::core {
 
-// Where the roles of a job are.
+// How the roles of a job are spread over nodes.
 enum class RolesNeed : uint8_t {
-  kNone,  // it has none
+  kNone,  // the job has no roles
   kNodesOfTheirOwn,
-  kSharedNodes,  // two of them have a node in common
+  kSharedNodes,  // two of the roles share a node
 };
 
-// What a job's image asks of a cluster. Which image it is places nothing.
+// A job's demand on a cluster because of its image. The image itself does not matter for placement.
 enum class ImageNeed : uint8_t {
-  kNone,  // it has none
+  kNone,  // the job has no image
   kRegistry,
-  kFile,  // on a file system, by its absolute path
+  kFile,  // a file, by its absolute path
 };
 
-// What the clusters' admission facts may speak against, shared by copies.
+// The needs that the clusters' admission facts may speak against, shared by copies.
 class AdmissionPart {
  public:
   AdmissionPart() = default;
   explicit AdmissionPart(contract::AdmissionNeeds needs);
 
-  // Null: nothing.
+  // Null: it has none.
   const contract::AdmissionNeeds* needs() const { return part_ ? &part_->needs : nullptr; }
 
   friend bool operator==(const AdmissionPart& a, const AdmissionPart& b) {
@@ -57,33 +57,33 @@ class AdmissionPart {
  private:
   struct Part {
     contract::AdmissionNeeds needs;
-    std::string bytes;  // of them, see BytesOf
+    std::string bytes;  // the needs as bytes, see BytesOf
   };
   std::string_view bytes() const { return part_ ? std::string_view(part_->bytes) : ""; }
 
   std::shared_ptr<const Part> part_;
 };
 
-// About 300 B, and what its texts have beyond 15 B each.
+// Takes about 300 B, and each text as much as it has beyond 15 B.
 struct Requirements {
-  std::string project;  // who pays
+  std::string project;  // the project that pays
   uint32_t nodes = 1;
-  uint64_t cpu_millis = 0;    // of a node, thousandths of a core; 0: left open
-  uint64_t memory_bytes = 0;  // of a node; 0: left open
-  uint64_t gpu_millis = 0;    // of a node, thousandths of a GPU
+  uint64_t cpu_millis = 0;    // for each node, in thousandths of a core; 0: left open
+  uint64_t memory_bytes = 0;  // for each node; 0: left open
+  uint64_t gpu_millis = 0;    // for each node, in thousandths of a GPU
   std::string gpu_type;       // as the job's user writes it; empty: any
   std::optional<int64_t> time_limit_s;
   std::vector<std::string> clusters;  // the only ones that may take it, by name; empty: any
-  // Those that it may use, by name; empty: the cluster's default. Pools that are given as
-  // kubernetes.namespace are namespaces to their users.
+  // The pools that the job may use, by name; empty: the cluster's default. A pool given as
+  // kubernetes.namespace is a namespace to its user.
   std::vector<std::string> pools;
   bool pool_is_namespace = false;
-  bool needs_slurm = false;       // contract::WhySlurmOnly has the reason
-  bool needs_kubernetes = false;  // it has a kubernetes section
-  bool brings_files = false;      // uploads
+  bool needs_slurm = false;       // contract::WhySlurmOnly gives the reason
+  bool needs_kubernetes = false;  // the job has a kubernetes section
+  bool brings_files = false;      // it uploads files
   RolesNeed roles = RolesNeed::kNone;
   ImageNeed image = ImageNeed::kNone;
-  // The first field of the spec that names a file of the user's own machine; empty: none does.
+  // The first field of the spec that names a file of the user's own machine; empty: there is none.
   std::string machine_file_field;
   contract::RetryRule retry;
   AdmissionPart admission;
@@ -101,19 +101,20 @@ struct Requirements {
   }
 };
 
-// `spec`: normalized. `archive_bytes`: of what it brings along, if that is known, which no spec
-// tells: after a restart it is not judged, and the agent refuses a run that brings too much.
+// `spec` must be normalized. `archive_bytes`: size of what the job brings along, if known. A spec
+// does not tell it: after a restart it is not judged, and the agent refuses a run that brings too
+// much.
 Requirements RequirementsOf(const v1::JobSpec& spec, uint64_t archive_bytes = 0);
 
-// Collects requirements without doubles, in the order in which they were first added: what a store
-// makes of the specs that it restores.
+// Collects requirements without duplicates, in the order in which they were first added; a store
+// makes this list from the specs that it restores.
 class RequirementsList {
  public:
   RequirementsList();
   RequirementsList(const RequirementsList&) = delete;
   RequirementsList& operator=(const RequirementsList&) = delete;
 
-  // Where it is in the list.
+  // Returns the index in the list.
   uint32_t Add(Requirements requirements);
   // The list. Nothing may be added after it.
   std::vector<Requirements> Take() { return std::move(list_); }

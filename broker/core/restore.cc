@@ -7,8 +7,9 @@ namespace muster::core {
 
 namespace {
 
-// Changes without a transition are not stored, so that a process does not know how many the one
-// before it gave out after its last transition. It was not as many.
+// More than the number of changes that a process can make after its last transition. Changes
+// without a transition are not stored, so that the next process does not know how many sequences
+// were given out.
 constexpr uint64_t kSequencesForgotten = 1'000'000'000;
 
 }  // namespace

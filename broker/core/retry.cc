@@ -1,4 +1,4 @@
-// Another run of a job whose run failed by its cluster's doing.
+// Gives a job another run after its run failed through the cluster's fault.
 #include "contract/retry.h"
 
 #include <fmt/format.h>
@@ -46,7 +46,7 @@ void Core::Impl::EndWaits(Step& step) {
     if (!id) return;
     const Job& job = jobs_.at(*id);
     if (!job.held()) LineUp(*id, job);
-    step.jobs.push_back(*id);  // its time is not stored any longer
+    step.jobs.push_back(*id);  // the time is no longer stored
   }
 }
 

@@ -12,15 +12,15 @@
 
 namespace muster::core {
 
-// Times are microseconds since 1970. About 50 B for each job; none is here twice, so that the bound
-// on the jobs of the broker is one on this.
+// Times are microseconds since 1970. Takes about 50 B for each job. No job is here twice, so that
+// the bound on the broker's jobs is one on this.
 class RetryQueue {
  public:
   // The job must not be here.
   void Add(uint64_t job, int64_t time);
-  // Nothing happens if it is not here.
+  // Does nothing if the job is not here.
   void Remove(uint64_t job);
-  // Nothing: it does not wait.
+  // Returns nothing if the job does not wait.
   std::optional<int64_t> TimeOf(uint64_t job) const;
   // Removes the job whose time comes first, if it is not after `now`.
   std::optional<uint64_t> TakeDue(int64_t now);

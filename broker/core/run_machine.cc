@@ -15,8 +15,8 @@ namespace {
 using contract::JobEvent;
 using google::protobuf::util::MessageDifferencer;
 
-// A reason explains one state. If nobody knows since when it holds, it is as old as the first event
-// that has it.
+// A reason explains one state. Without a known beginning it is as old as the first event that has
+// it.
 void UpdateReason(v1::StateReason reason, v1::Run* run) {
   if (!reason.has_since()) {
     const v1::StateReason& before = run->state_reason();
@@ -44,7 +44,7 @@ void UpdateRun(agent::v1::RunEvent& event, absl::Time now, v1::Run* run) {
     run->clear_state_reason();
   }
   run->set_restarts(std::max(run->restarts(), event.restarts()));
-  // The scheduler made its estimate now, and for a run that waits.
+  // The scheduler's estimate is as old as this event, and applies only to a run that waits.
   run->clear_estimated_start_time();
   if (event.has_estimated_start_time() &&
       contract::JobStateFor(run->state()) == v1::JOB_STATE_PENDING) {
@@ -61,7 +61,7 @@ void UpdateRun(agent::v1::RunEvent& event, absl::Time now, v1::Run* run) {
   if (event.logs_complete()) run->set_logs_complete(true);
 }
 
-// The part of a run that lists and pages show. Watchers are not told how fresh it is, nor whether
+// Returns the part of a run that lists and pages show, which leaves out how fresh it is and whether
 // its logs are complete.
 std::string Shown(const v1::Run& run) {
   v1::Run shown = run;
@@ -70,7 +70,7 @@ std::string Shown(const v1::Run& run) {
   return shown.SerializeAsString();
 }
 
-// Sets what follows from a new state and the agent has not said.
+// Fills in what the new state implies and the agent has not said.
 void FillIn(v1::Run* run) {
   if (run->state() == v1::RUN_STATE_RUNNING && !run->has_start_time()) {
     *run->mutable_start_time() = run->observed_at();

@@ -19,11 +19,13 @@ namespace {
 constexpr uint32_t kMaxActiveRuns = 1'000'000;  // as AgentHello says
 // Bounds what one agent makes the broker keep in memory and on disk.
 constexpr size_t kMaxInventoryBytes = 1 << 20;
-// How much earlier than it was a broker that was started anew may say that a cluster was heard of:
-// heartbeats come every few seconds, and each time that is written down is a write.
+// The granularity of the time at which a cluster was last heard: after a restart the broker may
+// give it this much too early. Heartbeats come every few seconds, and each time that is stored is a
+// write.
 constexpr absl::Duration kLastSeenGranularity = absl::Minutes(1);
 
-// What decides where jobs fit or is shown of a cluster, without the time at which it was read.
+// The parts of an inventory that decide where jobs fit or that are shown, without the time at which
+// it was read.
 std::string Essence(const v1::Inventory& inventory) {
   v1::Inventory copy = inventory;
   copy.clear_observed_at();
@@ -34,7 +36,7 @@ absl::Status Refused(std::string_view reason, std::string message) {
   return contract::Error(absl::StatusCode::kFailedPrecondition, reason, message);
 }
 
-// Sends a list of anything in messages of at most kMaxPerMessage.
+// Sends a list in messages of at most kMaxPerMessage items.
 template <typename T, typename F>
 void InChunks(const std::vector<T>& all, F send) {
   for (size_t begin = 0; begin < all.size(); begin += kMaxPerMessage) {
@@ -236,7 +238,7 @@ int Core::Impl::ResendRuns(int limit, Step& step) {
       const Job& job = jobs_.at(id.job);
       assignment.set_cancel_requested(job.cancel_requested());
       assignment.set_held(job.held());
-      // The cluster may hold what an agent without its journal finds there.
+      // The cluster may still hold a run that an agent without its journal finds there.
       if (job.released()) freed.push_back(assignment.run_key());
       ++sent;
     }

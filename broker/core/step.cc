@@ -19,7 +19,7 @@ bool IsEarlier(const std::pair<Cluster*, RunId>& a, const std::pair<Cluster*, Ru
   return a.second < b.second;
 }
 
-// `runs`: in order.
+// `runs` must be sorted.
 bool HasTouched(const std::vector<std::pair<Cluster*, RunId>>& runs, RunId id) {
   return std::binary_search(runs.begin(), runs.end(), std::pair<Cluster*, RunId>(nullptr, id),
                             IsEarlier);
@@ -79,7 +79,7 @@ void Core::Impl::PutTouchedJob(Step& step, uint64_t id) {
   auto it = jobs_.find(id);
   if (it == jobs_.end()) return;
   const Job& job = it->second;
-  if (job.sequence() == 1) return;  // just inserted, with these very values
+  if (job.sequence() == 1) return;  // just inserted with these values
   UpdateJob update;
   update.id = id;
   update.state = job.state();

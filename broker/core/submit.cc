@@ -20,10 +20,11 @@
 namespace muster::core {
 namespace {
 
-// A full queue drains at the speed of jobs, not of requests.
+// A full queue drains as fast as jobs end, not as fast as requests come.
 constexpr absl::Duration kRetryAfter = absl::Seconds(10);
 
-// The error of one request of several. Programs find which one in the details, by `request`.
+// Returns the error of one request of several. Programs find its index in the details, as
+// `request`.
 absl::Status WithIndex(const absl::Status& status, size_t index) {
   const std::string message = fmt::format("requests[{}]: {}", index, ToStd(status.message()));
   const auto info = contract::GetErrorInfo(status);
@@ -44,7 +45,7 @@ struct Core::Impl::Candidate {
   bool is_remembered = false;  // by its request_id
   uint64_t rerun_of = 0;
   Requirements requirements;
-  std::optional<size_t> same_as;  // an earlier item of this submit
+  std::optional<size_t> same_as;  // index of an earlier, equal item of this submit
   uint64_t job = 0;               // 0: not accepted yet
 
   bool is_new() const { return job == 0 && !same_as; }
@@ -52,7 +53,7 @@ struct Core::Impl::Candidate {
 
 struct Core::Impl::Batch {
   std::vector<Candidate> candidates;
-  absl::flat_hash_map<RequestKey, size_t> by_key;  // the first candidate of each
+  absl::flat_hash_map<RequestKey, size_t> by_key;  // index of the first candidate of each
 };
 
 void Core::Impl::On(Submit& in, Step& step) {

@@ -1,5 +1,5 @@
-// What a submit warns of: what the facts that agents publish say of a job that is accepted.
-// Owner: the core's thread; lives for one submit.
+// Makes the warnings of a submit from the facts that agents publish. Owner: the core's thread;
+// lives for one submit.
 #ifndef MUSTER_BROKER_CORE_SUBMIT_WARNINGS_H_
 #define MUSTER_BROKER_CORE_SUBMIT_WARNINGS_H_
 
@@ -14,9 +14,9 @@
 
 namespace muster::core {
 
-// Warnings of one job that its answer has at most.
+// Most warnings of one job in an answer.
 inline constexpr int kMaxWarnings = 4;
-// Bytes of all warnings of one answer: many jobs that are alike have the same ones.
+// Most bytes of all warnings in one answer: many jobs that are alike have the same ones.
 inline constexpr size_t kMaxWarningsBytes = 1 << 20;
 
 class Warner {
@@ -25,7 +25,7 @@ class Warner {
   // `clusters` must outlive this object.
   explicit Warner(const Clusters& clusters) : clusters_(clusters) {}
 
-  // Adds what the clusters warn of that fit now.
+  // Adds the warnings of the clusters that fit now.
   void Warn(const v1::JobSpec& spec, const Requirements& requirements,
             v1::SubmitJobResponse* response);
 
@@ -34,8 +34,8 @@ class Warner {
                                       const Requirements& requirements) const;
 
   const Clusters& clusters_;
-  size_t bytes_ = 0;  // of the warnings that were added
-  // The last job's, which the next one often has as well.
+  size_t bytes_ = 0;  // size of the warnings that were added
+  // The warnings of the last job, which the next one often has as well.
   std::string last_;
   Requirements last_requirements_;
   std::vector<v1::SubmitWarning> last_warnings_;

@@ -1,4 +1,5 @@
-// absl::Time and google.protobuf.Timestamp. Microseconds are kept, finer parts are dropped.
+// Conversions between absl::Time and google.protobuf.Timestamp, to the microsecond; finer parts are
+// dropped.
 #ifndef MUSTER_BROKER_CORE_TIMESTAMPS_H_
 #define MUSTER_BROKER_CORE_TIMESTAMPS_H_
 

@@ -11,7 +11,7 @@ std::optional<Turn> FirstOf(const Children& waiting) {
   return waiting.begin()->first;
 }
 
-// Lists `child`, which stands at `*listed`, at `turn`; nothing: it does not wait.
+// Lists `child`, which stands at `*listed`, at `turn`; without a turn it does not wait.
 template <typename Children, typename Child>
 void List(Child* child, std::optional<Turn> turn, std::optional<Turn>* listed, Children* waiting) {
   if (turn == *listed) return;

@@ -1,4 +1,4 @@
-// Who is next: the queued jobs, in a tree of which each level knows its first job.
+// Knows which job is next: the queued jobs stand in a tree, and each level knows its first job.
 //
 //   clusters that fit     project              requirements                 jobs
 //
@@ -39,33 +39,33 @@ struct Lane;
 // The groups of one project in one lane.
 struct ProjectQueue {
   Lane* lane = nullptr;
-  size_t groups = 0;  // waiting or not
+  size_t groups = 0;  // all of its groups, waiting or not
   absl::btree_map<Turn, Group*> waiting;
-  std::optional<Turn> listed;  // where it stands in its lane; nothing: none of its groups waits
+  std::optional<Turn> listed;  // its place in its lane; nothing: none of its groups waits
 };
 
 struct Lane {
   ClusterSet fits;
-  // By name; each has a group. Nodes, because groups point to them.
+  // By name; each has at least one group. The map's nodes are stable, because groups point to them.
   std::map<std::string, ProjectQueue, std::less<>> projects;
   absl::btree_map<Turn, ProjectQueue*> waiting;
 
   bool empty() const { return waiting.empty(); }
-  // It must not be empty.
+  // The lane must not be empty.
   Turn first_turn() const { return waiting.begin()->first; }
   Group* first_group() const { return waiting.begin()->second->waiting.begin()->second; }
 };
 
 class WaitingTree {
  public:
-  // Puts the group, with the jobs of its line, into the lane of these clusters, from whichever one
-  // it is in.
+  // Puts the group, with the jobs of its line, into the lane of these clusters; it leaves the lane
+  // that it was in.
   void Join(Group* group, ClusterSet fits);
   void Leave(Group* group);
-  // To be called when the group's line has another front than before.
+  // Call this when the front of the group's line has changed.
   void Refresh(Group* group);
-  // Lanes stay when their last group leaves, so that a round of placement may point to them. This
-  // removes those without groups.
+  // Removes lanes without groups. Lanes stay when their last group leaves, so that a round of
+  // placement may point to them.
   void DropLanesWithoutGroups();
 
   template <typename F>

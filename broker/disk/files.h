@@ -1,4 +1,4 @@
-// The system calls of those who keep files, as absl::Status. Any thread.
+// System calls on files, with absl::Status. Any thread.
 #ifndef MUSTER_BROKER_DISK_FILES_H_
 #define MUSTER_BROKER_DISK_FILES_H_
 
@@ -35,11 +35,11 @@ absl::Status SystemError(int error_number, std::string_view what);
 
 // `flags` as for open(2); new files are readable by their owner alone.
 absl::StatusOr<FileDescriptor> OpenFile(const std::filesystem::path& path, int flags);
-// In the three below `what` is the file in an error's words: "the log archive".
-// The number of bytes written, in any case: an error may come after some.
+// In the three functions below, `what` is the file in an error's words: "the log archive".
+// `written` is set even with an error, which may come after some bytes.
 absl::Status WriteAt(int fd, std::string_view data, uint64_t offset, std::string_view what,
                      size_t* written);
-// Up to `max_bytes`; fewer at the end of the file.
+// Returns up to `max_bytes`; fewer at the end of the file.
 absl::StatusOr<std::string> ReadAt(int fd, uint64_t offset, size_t max_bytes,
                                    std::string_view what);
 absl::Status SyncData(int fd, std::string_view what);

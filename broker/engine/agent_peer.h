@@ -15,7 +15,7 @@ class AgentPeer {
   // Queues a message. False: the agent is too slow and its queue is full; the caller closes the
   // connection, and the next one repairs what was missed.
   virtual bool Send(agent::v1::ConnectResponse message) = 0;
-  // Ends the connection once what is queued has been sent.
+  // Ends the connection once the queued messages have been sent.
   virtual void Close(const absl::Status& status) = 0;
   // The core has handled one more message of this agent.
   virtual void Handled() = 0;

@@ -7,7 +7,8 @@
 namespace muster::broker {
 namespace {
 
-// What waits between submit and assignment on a broker that keeps up; more is read from the store.
+// Enough for all specs between submit and assignment on a broker that keeps up; others are read
+// from the store.
 constexpr size_t kMaxCachedSpecs = 4'000;
 constexpr size_t kMaxCachedSpecBytes = 64 << 20;
 
@@ -20,7 +21,7 @@ void AssignmentMessages::Remember(const core::Changes& committed) {
     if (const auto* job = std::get_if<core::InsertJob>(&change)) {
       specs_.Put(job->id, {job->spec, job->user});
     }
-    // The spec of its next run is another one.
+    // An edited job's next run has another spec.
     if (const auto* edit = std::get_if<core::EditJob>(&change)) specs_.Take(edit->id);
   }
 }
@@ -28,7 +29,7 @@ void AssignmentMessages::Remember(const core::Changes& committed) {
 bool AssignmentMessages::FillFromMemory(std::vector<agent::v1::Assignment>& assignments) {
   bool is_all = true;
   for (agent::v1::Assignment& assignment : assignments) {
-    // Only the store tells of the runs before.
+    // Only the store knows the earlier runs.
     const bool is_first = assignment.run() == 1;
     if (auto cached = is_first ? specs_.Take(assignment.job_id()) : std::nullopt) {
       *assignment.mutable_spec() = *cached->spec;
@@ -65,7 +66,7 @@ absl::Status AssignmentMessages::FillFromStore(const store::Store& store,
 std::vector<agent::v1::ConnectResponse> AssignmentMessages::Pack(
     std::vector<agent::v1::Assignment> assignments) {
   std::vector<agent::v1::ConnectResponse> messages;
-  size_t bytes = 0;  // of the last one
+  size_t bytes = 0;  // size of the last message
   for (agent::v1::Assignment& assignment : assignments) {
     const size_t size = assignment.ByteSizeLong();
     const int count = messages.empty() ? 0 : messages.back().assignments().assignments_size();

@@ -1,5 +1,6 @@
-// The messages that carry assignments to agents: with the specs, which the core does not keep, and
-// none larger than an agent may receive. Owner: the effects thread, but for what is static.
+// Makes the messages that carry assignments to agents: with the specs, which the core does not
+// keep, and none larger than an agent may receive. Owner: the effects thread, except for the static
+// methods.
 #ifndef MUSTER_BROKER_ENGINE_ASSIGNMENT_MESSAGES_H_
 #define MUSTER_BROKER_ENGINE_ASSIGNMENT_MESSAGES_H_
 
@@ -15,23 +16,23 @@ namespace muster::broker {
 
 class AssignmentMessages {
  public:
-  // What one message to an agent may hold. gRPC's default limit for a received message is 4 MiB; a
+  // Bounds of one message to an agent. gRPC's default limit for a received message is 4 MiB; a
   // single spec has up to 1 MiB.
   static constexpr int kMaxRunsPerMessage = 1000;
   static constexpr size_t kMaxBytesPerMessage = 3 << 20;
 
   AssignmentMessages();
 
-  // Takes note of the specs of jobs that have just been committed, most of which are assigned soon.
+  // Keeps the specs of jobs that have just been committed, most of which are assigned soon.
   void Remember(const core::Changes& committed);
-  // Fills in the specs and users that are in memory. False: some are not.
+  // Fills in the specs and users that are in memory. False: some are not in memory.
   bool FillFromMemory(std::vector<agent::v1::Assignment>& assignments);
 
-  // Any thread. Fills in what is still missing: spec, user and nodes to keep away from. An error:
+  // Any thread. Fills in what is still missing: spec, user and nodes to avoid. An error means that
   // the store cannot be read.
   static absl::Status FillFromStore(const store::Store& store,
                                     std::vector<agent::v1::Assignment>& assignments);
-  // Any thread. All of them must be filled in.
+  // Any thread. All assignments must be filled in.
   static std::vector<agent::v1::ConnectResponse> Pack(
       std::vector<agent::v1::Assignment> assignments);
 

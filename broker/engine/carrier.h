@@ -1,5 +1,5 @@
-// The effects thread: carries out what has been committed, in order, while the store thread commits
-// what came meanwhile. Half of the time of a group of submits goes into its replies.
+// The effects thread: carries out the effects of what has been committed, in order, while the store
+// thread commits the next changes. Half of the time of a group of submits goes into its replies.
 #ifndef MUSTER_BROKER_ENGINE_CARRIER_H_
 #define MUSTER_BROKER_ENGINE_CARRIER_H_
 
@@ -15,7 +15,7 @@ namespace muster::broker {
 
 class Carrier {
  public:
-  // On the effects thread.
+  // Called on the effects thread.
   using CarryOut = std::function<void(core::Output committed)>;
 
   explicit Carrier(CarryOut carry_out);
@@ -23,9 +23,9 @@ class Carrier {
 
   void Start();
   // Store thread. Blocks while the output of another commit waits: one is carried out, one waits,
-  // and slow effects hold up the commits, the core and in the end the clients.
+  // and slow effects delay the commits, the core and in the end the clients.
   void Post(core::Output committed);
-  // Carries out what was posted and ends the thread. No Post may follow.
+  // Carries out what was posted, then ends the thread. No Post may follow.
   void Stop();
 
  private:

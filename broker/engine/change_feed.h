@@ -57,7 +57,7 @@ class ChangeFeed {
   using Steps = std::vector<std::pair<uint64_t, Step>>;
 
   static Steps StepsOf(const core::Changes& changes);
-  // Whether the step has a change for watchers.
+  // True if the step has a change for watchers.
   static bool Tells(const Step& step);
   // The jobs of which only the store knows what they were, each with its first step.
   using Unknown = std::vector<std::pair<uint64_t, const Step*>>;

@@ -42,7 +42,7 @@ void ChangeTail::Evict() {
   }
 }
 
-// The change before it is that of another entry, or was.
+// The change before it counts for another entry, now or in the past.
 size_t ChangeTail::BytesOf(const TailEntry& entry) const {
   constexpr size_t kOverhead = sizeof(TailEntry) + 2 * sizeof(std::string);
   return entry.change->size() + kOverhead;

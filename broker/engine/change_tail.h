@@ -1,7 +1,8 @@
 // The latest changes of jobs, for watchers to read at their own pace. A change is kept as the bytes
 // of its message, made once and shared by all who send it.
 //
-// Any thread. The effects thread appends; whoever has fallen behind the tail reads the store.
+// Any thread. The effects thread appends; a watcher that has fallen behind the tail reads the
+// store.
 #ifndef MUSTER_BROKER_ENGINE_CHANGE_TAIL_H_
 #define MUSTER_BROKER_ENGINE_CHANGE_TAIL_H_
 
@@ -23,53 +24,53 @@ using ChangeBytes = std::shared_ptr<const std::string>;
 struct TailEntry {
   uint64_t sequence = 0;
   uint64_t job = 0;
-  bool has_ended = false;  // the job, by this change
+  bool has_ended = false;  // this change ends the job
   ChangeBytes change;
-  ChangeBytes before;  // the job's change before it; null: the job is new
+  ChangeBytes before;  // the job's previous change; null: the job is new
 };
 
 class ChangeTail {
  public:
   struct Options {
-    // What a busy broker makes in some ten seconds; a watcher that is further behind has time to
-    // read the store.
+    // A busy broker makes so many changes in some ten seconds; a watcher that is further behind has
+    // time to read the store.
     size_t max_entries = 65'536;
     size_t max_bytes = size_t{64} << 20;
-    // How long changes are kept although nobody watches: a client that lost its connection comes
-    // back sooner.
+    // How long changes are kept while nobody watches: a client that lost its connection comes back
+    // sooner.
     std::chrono::seconds keep_unwatched{60};
   };
   using Clock = std::function<std::chrono::steady_clock::time_point()>;
 
-  // `last`: the sequence of the latest change before this process.
+  // `last` is the sequence of the latest change before this process.
   ChangeTail(Options options, uint64_t last, Clock clock = &std::chrono::steady_clock::now);
 
   // ---- the effects thread
 
-  // Whether somebody watches, or did so a moment ago. Nobody: what happens need not be shown.
+  // True if somebody watches, or did so a moment ago. Otherwise changes need not be shown.
   bool IsWanted() const;
-  // Adds changes, their sequences rising. Up to `last` no others will come.
+  // Adds changes in the order of their sequences. No others up to `last` will come.
   void Append(std::vector<TailEntry> entries, uint64_t last);
-  // Forgets what there is: changes up to `last` are in the store alone.
+  // Drops all entries: only the store has the changes up to `last`.
   void Skip(uint64_t last);
 
   // ---- watchers
 
-  // A watcher begins, or ends.
+  // A watcher begins or ends.
   void Join();
   void Leave();
 
-  // The sequence up to which all changes are in the store or here.
+  // All changes up to this sequence are in the store or here.
   uint64_t last() const;
 
   struct Read {
-    bool is_behind = false;  // what follows is in the store alone
+    bool is_behind = false;  // only the store has the changes that follow
     std::vector<TailEntry> entries;
-    uint64_t up_to = 0;     // all that was wanted up to this sequence is in `entries`
-    bool has_more = false;  // there is more after it
+    uint64_t up_to = 0;     // `entries` has all wanted changes up to this sequence
+    bool has_more = false;  // more changes follow
   };
-  // Looks through up to `max_entries` changes after a sequence for those that are wanted, until it
-  // has `max_bytes` of them.
+  // Looks through up to `max_entries` changes after a sequence for those that are wanted, and stops
+  // at `max_bytes` of them.
   Read ReadAfter(uint64_t sequence, size_t max_entries, size_t max_bytes,
                  const std::function<bool(const TailEntry&)>& wants) const;
 
@@ -85,7 +86,7 @@ class ChangeTail {
   mutable std::mutex mutex_;
   std::deque<TailEntry> entries_;
   size_t bytes_ = 0;
-  uint64_t complete_after_;  // each later change is here
+  uint64_t complete_after_;  // all changes after this sequence are here
   uint64_t last_;
   size_t watchers_ = 0;
   std::chrono::steady_clock::time_point unwatched_since_;

@@ -1,5 +1,5 @@
-// The clusters as of the latest commit, for those who ask: a question waits for no commit and for
-// no thread. Any thread; the effects thread shows.
+// Shows the clusters as of the latest commit: a question waits for no commit and for no thread. Any
+// thread; the effects thread updates it.
 #ifndef MUSTER_BROKER_ENGINE_CLUSTER_BOARD_H_
 #define MUSTER_BROKER_ENGINE_CLUSTER_BOARD_H_
 
@@ -13,16 +13,16 @@ namespace muster::broker {
 
 class ClusterBoard {
  public:
-  // Takes over what has changed: O(changed).
+  // Takes over the changed clusters: O(changed).
   void Show(std::vector<core::ShownCluster> changed);
-  // All of them as they are now; what is returned does not change. The first call after a Show
-  // copies a pointer for each cluster, the others copy none.
+  // Returns all clusters as they are now; the result does not change. The first call after a Show
+  // copies a pointer for each cluster, later calls copy none.
   std::shared_ptr<const core::ClusterViews> Read() const;
 
  private:
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards the members below
   core::ClusterViews clusters_;
-  // As given out last; null: they have changed since.
+  // The last result; null: clusters have changed since.
   mutable std::shared_ptr<const core::ClusterViews> copy_;
 };
 

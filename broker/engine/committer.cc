@@ -50,7 +50,8 @@ std::optional<core::Output> Committer::Take(absl::Duration timeout) {
   std::unique_lock lock(mutex_);
   changed_.wait_for(lock, absl::ToChronoNanoseconds(timeout),
                     [this] { return stopping_ || !waiting_.empty(); });
-  // Under the same lock as what is taken, so that no offer slips in between and is left behind.
+  // The check is under the same lock as the taking, so that no offer slips in between and is left
+  // behind.
   if (stopping_ && waiting_.empty()) return std::nullopt;
   const bool was_full = waiting_.rows() >= options_.max_waiting_rows;
   core::Output taken = waiting_.Take();

@@ -1,5 +1,5 @@
 // The store thread: takes what the core has decided, commits all that waits in one transaction
-// (group commit), and only then has the effects carried out, in order.
+// (group commit), and only then lets the effects be carried out, in order.
 #ifndef MUSTER_BROKER_ENGINE_COMMITTER_H_
 #define MUSTER_BROKER_ENGINE_COMMITTER_H_
 
@@ -22,20 +22,20 @@ namespace muster::broker {
 class Committer {
  public:
   struct Options {
-    // The core thread waits while this many changes and assignments wait: a bound on memory and on
-    // the time of one commit with its effects, for each change is a row to write and each
-    // assignment may have a spec to read (about 0.2 s at 100,000 rows/s).
+    // The core thread waits while this many changes and assignments wait. It bounds the memory and
+    // the time of one commit with its effects: each change is a row to write, and each assignment
+    // may have a spec to read (about 0.2 s at 100,000 rows/s).
     size_t max_waiting_rows = 20'000;
-    // The store may do its housekeeping when nothing came for this long, and again each
+    // The store may do its housekeeping after this long without work, and again after each
     // idle_interval.
     absl::Duration idle_after = absl::Milliseconds(100);
     absl::Duration idle_interval = absl::Seconds(10);
   };
-  // On the store thread; what was committed comes along, to be moved from.
+  // Called on the store thread; it may move from `committed`.
   using CarryOut = std::function<void(core::Output committed)>;
-  // On the store thread, around each commit: it begins (true), it has ended (false).
+  // Called on the store thread around each commit: true at its begin, false at its end.
   using OnCommit = std::function<void(bool begins)>;
-  // On the store thread, once; nothing is committed or carried out after it.
+  // Called once, on the store thread; nothing is committed or carried out after it.
   using OnFailure = std::function<void(const absl::Status&)>;
 
   Committer(Options options, store::Store* store, OnCommit on_commit, CarryOut carry_out,
@@ -46,18 +46,18 @@ class Committer {
   // Core thread. Blocks while too much waits.
   void Offer(core::Output output);
   struct Counts {
-    uint64_t commits = 0;    // ever
-    uint64_t rows = 0;       // of all of them
-    uint64_t most_rows = 0;  // of one commit since the last call
+    uint64_t commits = 0;    // commits since the start
+    uint64_t rows = 0;       // rows in all of them
+    uint64_t most_rows = 0;  // rows in the largest commit since the last call
   };
   // Any thread.
   Counts TakeCounts();
-  // Commits what waits, carries it out and ends the thread. No Offer may follow.
+  // Commits what waits, carries it out, then ends the thread. No Offer may follow.
   void Stop();
 
  private:
   void Run();
-  // What waits, empty after a time-out; nullopt: nothing waits, and nothing will.
+  // Returns what waits; empty after a time-out; nullopt if nothing waits and nothing will come.
   std::optional<core::Output> Take(absl::Duration timeout);
   // False: the commit failed.
   bool CommitAndCarryOut(core::Output output);

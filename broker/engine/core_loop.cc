@@ -5,7 +5,7 @@
 namespace muster::broker {
 namespace {
 
-// Two clocks are not read at the same instant; agents are given far more than this.
+// The two clocks are not read at the same instant. Agents are allowed far more than this.
 constexpr absl::Duration kClockTolerance = absl::Milliseconds(500);
 
 bool Assigns(const core::Output& output, size_t from) {

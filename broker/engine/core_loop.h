@@ -1,5 +1,5 @@
-// The loop around the core, without its threads: what one turn makes of the inputs that have come.
-// The engine drives it with an inbox and this machine's clocks, the simulation with virtual ones.
+// The loop around the core, without its threads: one turn handles the inputs that have come. The
+// engine drives it with an inbox and this machine's clocks, the simulation with virtual ones.
 //
 // Pure and single-threaded. Owner: the engine's core thread.
 #ifndef MUSTER_BROKER_ENGINE_CORE_LOOP_H_
@@ -17,8 +17,8 @@
 
 namespace muster::broker {
 
-// An instant on both clocks. Waits and intervals go by the steady one, which nobody sets; the wall
-// clock is for records.
+// An instant on both clocks. Waits and intervals use the steady clock, which nobody sets; records
+// use the wall clock.
 struct Instant {
   absl::Time wall;
   std::chrono::steady_clock::time_point steady;
@@ -28,38 +28,38 @@ class CoreLoop {
  public:
   // An input that the core has just handled.
   struct Handled {
-    size_t input = 0;           // its place in the batch
-    size_t changes_before = 0;  // as many were in `out` before it
-    size_t effects_before = 0;  // likewise
+    size_t input = 0;           // its index in the batch
+    size_t changes_before = 0;  // number of changes in `out` before it
+    size_t effects_before = 0;  // number of effects in `out` before it
     const core::Output& out;
   };
   using OnHandled = std::function<void(const Handled&)>;
 
-  // The first turn has a tick.
+  // The first turn includes a tick.
   CoreLoop(std::unique_ptr<core::Core> core, absl::Duration tick_interval, Instant start);
 
-  // A tick if it is time for one, or if somebody has set the clock, then the inputs in their order,
+  // Handles a tick, if one is due or somebody has set the clock, then the inputs in their order,
   // then one round of placement.
   core::Output Turn(std::vector<core::Input> inputs, Instant now, const OnHandled& on_handled);
-  // The next turn must come no later than this, whether or not there are inputs.
+  // The time until the next turn must come at the latest, with or without inputs.
   absl::Duration Patience(Instant now) const;
 
-  // The clusters as the store knew them; before the first turn.
+  // Returns the clusters as the store knew them. Call it before the first turn.
   std::vector<core::ShownCluster> TakeShownClusters() { return core_->TakeShownClusters(); }
   core::Counters counters() const { return core_->counters(); }
   uint64_t last_sequence() const { return core_->last_sequence(); }
   absl::Status CheckInvariants() const { return core_->CheckInvariants(); }
 
  private:
-  // How far the wall clock was set since the last call; zero for what is within kClockTolerance.
+  // How far the wall clock was set since the last call; zero within kClockTolerance.
   absl::Duration ClockSetBy(Instant now);
 
   const std::unique_ptr<core::Core> core_;
   const std::chrono::steady_clock::duration tick_interval_;
-  Instant last_;  // of the last turn
+  Instant last_;  // instant of the last turn
   std::chrono::steady_clock::time_point next_tick_;
-  // The last round of placement ended at one of its bounds, or assigned runs: another one may find
-  // more to do.
+  // True if the last round of placement ended at one of its bounds, or assigned runs: another round
+  // may find more to do.
   bool may_place_more_ = false;
 };
 

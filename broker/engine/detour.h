@@ -1,8 +1,8 @@
-// Carries out, on a thread of its own, what has to read the store first, so that the effects thread
-// reads no disk. Tasks are done in the order in which they came. Whoever posts asks first whether
-// tasks of the same key are still here: what follows them has to wait behind them.
+// Carries out tasks that must read the store, on a thread of its own, so that the effects thread
+// reads no disk. Tasks run in the order in which they came. Before other work with the same key is
+// done, Holds tells whether it must wait behind a task.
 //
-// Post and Holds: the effects thread.
+// The effects thread calls Post and Holds.
 #ifndef MUSTER_BROKER_ENGINE_DETOUR_H_
 #define MUSTER_BROKER_ENGINE_DETOUR_H_
 
@@ -22,18 +22,18 @@ class Detour {
  public:
   using Task = std::function<void()>;
 
-  // `max_rows`: of the tasks that wait. They are rows that were committed, or are to be read, and
-  // bound the memory and the time that the last of them waits.
+  // `max_rows` bounds the rows of the tasks that wait: rows that were committed, or are to be read.
+  // It bounds the memory and the time that the last task waits.
   explicit Detour(size_t max_rows) : max_rows_(max_rows) {}
   ~Detour();
 
   void Start();
-  // Whether a task of this key waits or runs.
+  // True if a task of this key waits or runs.
   bool Holds(uint64_t key) const;
-  // Blocks while too many rows wait: the commits, the core and in the end the clients wait then. A
-  // task is taken whatever its rows if none waits.
+  // Blocks while too many rows wait; then the commits, the core and in the end the clients wait,
+  // too. A task is always taken if none waits.
   void Post(uint64_t key, size_t rows, Task task);
-  // Carries out what waits and ends the thread. No Post may follow.
+  // Carries out what waits, then ends the thread. No Post may follow.
   void Stop();
 
  private:
@@ -48,8 +48,9 @@ class Detour {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Item> items_;
-  size_t rows_ = 0;                              // of items_
-  absl::flat_hash_map<uint64_t, size_t> tasks_;  // of each key, the one that runs included
+  size_t rows_ = 0;  // rows of items_
+  absl::flat_hash_map<uint64_t, size_t>
+      tasks_;  // number of tasks of each key, with the one that runs
   bool stopping_ = false;
   std::thread thread_;
 };

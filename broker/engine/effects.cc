@@ -13,11 +13,11 @@ namespace muster::broker {
 
 namespace {
 
-// Runs that wait for their specs to be read. At about 10 us each, the last one waits 0.2 s.
+// Most runs that wait for their specs to be read. At about 10 us each, the last one waits 0.2 s.
 constexpr size_t kMaxUnreadAssignments = 20'000;
-// Changes that wait until the jobs are read that they are of: as many as one commit has.
+// Most changes that wait for their jobs to be read: as many as one commit has.
 constexpr size_t kMaxUnshownChanges = 20'000;
-// All changes go one way.
+// All changes share one key, so that they stay in order.
 constexpr uint64_t kChanges = 0;
 
 uint64_t LastSequence(const core::Output& committed) {
@@ -93,10 +93,10 @@ void Effects::Forsake(core::SessionId session) {
 }
 
 void Effects::CarryOut(core::Output output) {
-  // Whoever hears of an effect may ask next.
+  // A client that hears of an effect may ask about the clusters next.
   clusters_->Show(std::move(output.clusters));
   assignments_.Remember(output.changes);
-  // Watchers that hear of a change find it in the feed.
+  // Watchers that are woken by a change find it in the feed.
   const uint64_t last = LastSequence(output);
   const bool shows_at_once = last == 0 || ShowAtOnce(output.changes, last);
   std::vector<core::JobsChanged> later;

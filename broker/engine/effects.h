@@ -1,10 +1,10 @@
-// Carries out what the core decided, once it is on disk: replies, messages to agents, news for
+// Carries out what the core decided, once it is on disk: replies, messages to agents, wake-ups of
 // watchers.
 //
 // CarryOut runs on the effects thread, which reads no disk. Assignments whose specs are not in
-// memory take a detour through a thread that reads them, and what follows them to the same agent
-// goes behind them. Likewise, by another thread, changes of jobs that watchers have not seen yet,
-// and all changes that follow them. Tickets and sessions are opened by gRPC's threads; the two
+// memory take a detour through a thread that reads them, and later messages to the same agent go
+// behind them. Changes of jobs that watchers have not seen yet take a detour through another
+// thread, and all later changes go behind them. gRPC's threads open tickets and sessions; the two
 // tables that both sides touch have a mutex of their own.
 #ifndef MUSTER_BROKER_ENGINE_EFFECTS_H_
 #define MUSTER_BROKER_ENGINE_EFFECTS_H_
@@ -30,10 +30,11 @@
 
 namespace muster::broker {
 
-// How the answer to one request goes back. Called once, on the effects thread; must not block.
+// Sends the answer to one request. Called once, on the effects thread; must not block.
 using SubmitDone = std::function<void(absl::StatusOr<v1::SubmitJobsResponse>)>;
-using StatusDone = std::function<void(absl::Status)>;  // of all that is done or not
-// Of a cancel or a hold of jobs that a filter chose.
+using StatusDone =
+    std::function<void(absl::Status)>;  // answers a request that is carried out whole or not at all
+// The result of a cancel or a hold of jobs that a filter chose.
 struct ChosenJobs {
   std::vector<uint64_t> changed;
   bool is_stale = false;  // some had changed since they were chosen
@@ -46,7 +47,7 @@ class Effects {
   Effects(const store::Store* store, ChangeFeed* feed, ClusterBoard* clusters,
           JobsChanged jobs_changed);
 
-  // Main thread. Before the first CarryOut, and after the last.
+  // Main thread; Start comes before the first CarryOut, Stop after the last.
   void Start();
   void Stop();
 
@@ -59,15 +60,15 @@ class Effects {
     replies_.emplace(ticket, std::move(done));
     return ticket;
   }
-  // The request was not taken: its answer will not come.
+  // Drops a request that was not taken: its answer will not come.
   void Forget(core::Ticket ticket);
 
-  // Answers whatever is still open: UNAVAILABLE, the outcome is not known. Call when no CarryOut
-  // will follow.
+  // Answers all open requests: UNAVAILABLE, the outcome is not known. Call it when no CarryOut will
+  // follow.
   void Abandon();
 
   core::SessionId Open(std::shared_ptr<AgentPeer> peer);
-  // The agent's stream has ended: nothing more is sent to it.
+  // The agent's stream has ended: it gets no more messages.
   void Forsake(core::SessionId session);
 
   // ---- effects thread
@@ -84,9 +85,10 @@ class Effects {
   void Do(core::CloseAgent& effect);
   void Do(core::JobsChanged& effect);
 
-  // Gives the changes to the feed. False: it would have to read first, or others wait for that.
+  // Gives the changes to the feed. False: the feed would have to read first, or other changes wait
+  // for a read.
   bool ShowAtOnce(const core::Changes& changes, uint64_t last);
-  // Likewise on the detour, and tells watchers then.
+  // Gives the changes to the feed on the detour, and wakes watchers then.
   void ShowLater(core::Changes changes, std::vector<core::JobsChanged> news, uint64_t last);
 
   std::optional<Reply> TakeAnyReply(core::Ticket ticket);
@@ -94,7 +96,7 @@ class Effects {
   Done TakeReply(core::Ticket ticket);
   std::shared_ptr<AgentPeer> Peer(core::SessionId session);
 
-  // ---- effects thread, or the detour of assignments; nothing happens if the agent has gone
+  // ---- effects thread, or the detour of assignments; they do nothing if the agent has gone
   void Assign(core::SessionId session, std::vector<agent::v1::Assignment> assignments);
   void Send(core::SessionId session, agent::v1::ConnectResponse message);
   void Close(core::SessionId session, const absl::Status& status);
@@ -105,8 +107,8 @@ class Effects {
   const JobsChanged jobs_changed_;
 
   AssignmentMessages assignments_;  // effects thread
-  Detour assigning_;                // of messages to agents, by session
-  Detour showing_;                  // of changes for watchers
+  Detour assigning_;                // messages to agents, by session
+  Detour showing_;                  // changes for watchers
 
   std::mutex mutex_;
   core::Ticket last_ticket_ = 0;

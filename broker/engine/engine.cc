@@ -112,7 +112,7 @@ void Engine::Report(core::SessionId session, agent::v1::RunEvents events,
 
 void Engine::Beat(core::SessionId session, agent::v1::AgentHeartbeat heartbeat,
                   std::shared_ptr<AgentPeer> peer) {
-  // No heartbeat is urgent, and one wake-up for many saves most of what an idle agent costs.
+  // Heartbeats are not urgent, and one wake-up for many saves most of what an idle agent costs.
   inbox_.PushLazily(Inbox::Lane::kAgents,
                     {core::AgentBeat{session, std::move(heartbeat)}, std::move(peer), {}});
 }

@@ -1,4 +1,4 @@
-// Runs the core: gives it inputs in batches, and has what it decides committed and carried out.
+// Runs the core: gives it inputs in batches, and has its decisions committed and carried out.
 //
 //   any thread --inbox--> core thread (core::Core) --waiting output--> store thread (Store)
 //     --committed output--> effects thread (Effects)
@@ -30,36 +30,37 @@
 
 namespace muster::broker {
 
-// This machine's clocks.
+// Reads this machine's clocks.
 Instant Now();
 
 struct EngineOptions {
   // affects behaviour
-  size_t max_waiting_jobs = 20'000;          // submitted, not yet handled; about 0.2 s of work
-  size_t max_waiting_job_bytes = 256 << 20;  // of their specs
+  size_t max_waiting_jobs = 20'000;          // submitted but not yet handled; about 0.2 s of work
+  size_t max_waiting_job_bytes = 256 << 20;  // size of their specs
   size_t max_waiting_requests = 4096;        // cancels, holds, edits
-  absl::Duration retry_after = absl::Milliseconds(200);  // what a refused client is told
+  absl::Duration retry_after = absl::Milliseconds(200);  // told to a refused client
   // affects performance
   size_t batch_items = 4096;  // jobs or events of each lane in one batch
-  absl::Duration tick_interval = absl::Milliseconds(250);  // also how long a heartbeat may wait
+  absl::Duration tick_interval =
+      absl::Milliseconds(250);  // also the longest that a heartbeat waits
   Committer::Options committer;
   ChangeTail::Options changes;
-  absl::Duration stats_interval = absl::Minutes(1);  // the least between two reports
-  // What to do with the stats, if any total has changed; on the core thread, must not block.
+  absl::Duration stats_interval = absl::Minutes(1);  // the least time between two reports
+  // Reports the stats if any total has changed; called on the core thread, must not block.
   std::function<void(const Stats& stats, const Stats::Totals& before)> report_stats = LogStats;
-  // Read on the core thread; tests bring their own.
+  // Read on the core thread; tests have their own.
   std::function<Instant()> clock = Now;
 };
 
 class Engine {
  public:
-  // `on_failure`: the store has failed and the process must end; on the store thread.
+  // `on_failure` is called on the store thread: the store has failed and the process must end.
   Engine(EngineOptions options, std::unique_ptr<core::Core> core, store::Store* store,
          JobsChanged jobs_changed, Committer::OnFailure on_failure);
   ~Engine();
 
   void Start();
-  // Handles, commits and carries out what was taken, refuses the rest.
+  // Handles, commits and carries out what was taken; refuses the rest.
   void Stop();
 
   // ---- requests of clients. `done` is called once: on the effects thread, or at once with
@@ -68,12 +69,12 @@ class Engine {
   void Submit(core::Submit request, SubmitDone done);
   void Cancel(core::Cancel request, StatusDone done);
   void Hold(core::Hold request, StatusDone done);
-  // The same for requests with chosen_at.
+  // The same two for requests with chosen_at.
   void CancelChosen(core::Cancel request, ChosenDone done);
   void HoldChosen(core::Hold request, ChosenDone done);
   void Edit(core::Edit request, StatusDone done);
   void ForgetCluster(std::string name, StatusDone done);
-  // For housekeeping: the jobs have ended.
+  // Housekeeping deletes jobs that have ended.
   void DeleteJobs(std::vector<uint64_t> jobs, StatusDone done);
 
   // ---- agents. Each message that was handed over is answered with one AgentPeer::Handled.
@@ -83,10 +84,10 @@ class Engine {
               std::shared_ptr<AgentPeer> peer);
   void Beat(core::SessionId session, agent::v1::AgentHeartbeat heartbeat,
             std::shared_ptr<AgentPeer> peer);
-  // The stream has ended.
+  // The agent's stream has ended.
   void Gone(core::SessionId session);
 
-  // ---- questions; they are answered from what is committed, and wait for nothing
+  // ---- questions; the answers come from what is committed, and wait for nothing
 
   ChangeTail& changes() { return changes_; }
   std::shared_ptr<const core::ClusterViews> clusters() const { return clusters_.Read(); }

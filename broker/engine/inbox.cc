@@ -44,7 +44,7 @@ std::vector<Inbox::Entry> Inbox::Take(absl::Duration patience) {
   std::vector<Entry> batch;
   std::unique_lock lock(mutex_);
   if (patience > absl::ZeroDuration()) {
-    // Bounded, so that the sum does not overflow.
+    // The patience is bounded, so that the sum does not overflow.
     const auto due = std::chrono::steady_clock::now() +
                      absl::ToChronoNanoseconds(std::min(patience, absl::Hours(1)));
     while (!Ready() && !closed_) {

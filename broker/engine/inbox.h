@@ -1,5 +1,5 @@
-// What waits for the core thread: a bounded queue with three lanes, many producers and one
-// consumer.
+// The inputs that wait for the core thread: a bounded queue with three lanes, many producers and
+// one consumer.
 //
 // The lanes keep a flood of submits from starving agents and cancels: each batch takes from all
 // three. A full lane refuses; what the caller does then is the overflow policy of its lane:
@@ -31,7 +31,7 @@ class Inbox {
   enum class Lane { kAgents, kRequests, kSubmits };
   static constexpr size_t kLanes = 3;
 
-  // What one entry adds to the fill of its lane.
+  // The share of one entry in the bounds of its lane.
   struct Cost {
     size_t items = 1;  // jobs, events
     size_t bytes = 0;
@@ -42,8 +42,8 @@ class Inbox {
     Cost cost;
   };
 
-  // What waits while the inbox is held wakes the consumer once it is as much as this: half a
-  // millisecond of work, worth doing beside a commit.
+  // Entries that come while the inbox is held wake the consumer once they are as many as this: half
+  // a millisecond of work, worth doing beside a commit.
   static constexpr size_t kEagerItems = 128;
 
   // `bounds`: the most that may wait in each lane. `batch_items`: the most that one Take gets from
@@ -51,31 +51,30 @@ class Inbox {
   Inbox(std::array<Cost, kLanes> bounds, size_t batch_items)
       : bounds_(bounds), batch_items_(batch_items) {}
 
-  // False: the lane is full or the inbox is closed. An entry is taken whatever it costs if its lane
-  // is empty.
+  // False: the lane is full or the inbox is closed. An empty lane takes any entry.
   bool Push(Lane lane, Entry entry);
-  // The same for what may wait until the consumer wakes for another reason, its patience at the
-  // latest.
+  // Adds an entry that may wait until the consumer wakes for another reason, or its patience ends.
   bool PushLazily(Lane lane, Entry entry);
 
-  // Waits until there is something, the time is over or the inbox is closed.
+  // Waits until there is an entry, the patience has ended or the inbox is closed.
   std::vector<Entry> Take(absl::Duration patience);
 
   // While held, Take waits for kEagerItems or the end of its patience. A commit holds the inbox:
-  // nothing that comes meanwhile could be answered before its end, and one wake-up for all of it
-  // saves many.
+  // entries that come meanwhile could not be answered before its end, and one wake-up for all of
+  // them saves many.
   void Hold();
   void Release();
 
   struct Marks {
-    std::array<size_t, kLanes> most;  // items that waited at once in each lane since the last call
-    uint64_t refused;                 // entries of full lanes, ever
+    std::array<size_t, kLanes>
+        most;          // most items that waited at once in each lane since the last call
+    uint64_t refused;  // number of entries that full lanes have refused since the start
   };
   Marks TakeMarks();
 
-  // Takes no more entries; those that wait are still handed out.
+  // Takes no more entries; Take still returns those that wait.
   void Close();
-  // Closed, and everything has been handed out.
+  // True if the inbox is closed and everything has been taken.
   bool drained() const;
   bool closed() const;
 
@@ -83,11 +82,11 @@ class Inbox {
   struct Queue {
     std::deque<Entry> entries;
     Cost fill{0, 0};
-    size_t most_items = 0;  // since the last TakeMarks
+    size_t most_items = 0;  // most items since the last TakeMarks
   };
   bool Add(Lane lane, Entry entry);
   bool Empty() const;
-  // Whether the consumer has a reason to wake.
+  // True if the consumer has a reason to wake.
   bool Ready() const;
 
   const std::array<Cost, kLanes> bounds_;
@@ -96,7 +95,7 @@ class Inbox {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::array<Queue, kLanes> lanes_;
-  size_t items_ = 0;  // in all lanes
+  size_t items_ = 0;  // items in all lanes
   uint64_t refused_ = 0;
   bool held_ = false;
   bool consumer_waits_ = false;

@@ -1,5 +1,5 @@
-// Specs of jobs that were submitted a short while ago, so that a job that is assigned at once costs
-// no read. Owner: the effects thread.
+// Keeps the specs of jobs that were submitted a short while ago, so that a job that is assigned at
+// once costs no read. Owner: the effects thread.
 #ifndef MUSTER_BROKER_ENGINE_SPEC_CACHE_H_
 #define MUSTER_BROKER_ENGINE_SPEC_CACHE_H_
 
@@ -22,13 +22,13 @@ class SpecCache {
     std::string user;
   };
 
-  // `max_entries`: the oldest is dropped for the newest. `max_bytes`: of serialised specs,
-  // likewise.
+  // Beyond `max_entries`, or beyond `max_bytes` of serialised specs, the oldest entry is dropped
+  // for the newest.
   SpecCache(size_t max_entries, size_t max_bytes)
       : max_entries_(max_entries), max_bytes_(max_bytes) {}
 
   void Put(uint64_t job, Entry entry);
-  // Removes what it returns: a job is assigned once, nearly always.
+  // Returns the entry and removes it: a job is assigned once, nearly always.
   std::optional<Entry> Take(uint64_t job);
 
   size_t size() const { return entries_.size(); }

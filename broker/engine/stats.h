@@ -1,4 +1,4 @@
-// What the engine counts of itself, and the lines of the log that tell it.
+// The engine's counts of its own work, and the log lines that report them.
 #ifndef MUSTER_BROKER_ENGINE_STATS_H_
 #define MUSTER_BROKER_ENGINE_STATS_H_
 
@@ -7,22 +7,24 @@
 namespace muster::broker {
 
 struct Stats {
-  // A change of any of these is worth a line.
+  // Totals; a change of any of them is worth a log line.
   struct Totals {
-    // as it is now
+    // ---- present values
     uint64_t queued_jobs = 0;
     uint64_t active_runs = 0;
-    // since the start
-    uint64_t retries = 0;           // jobs that went back to the queue for another run
-    uint64_t dropped_events = 0;    // of agents, of runs that are not active or to illegal states
-    uint64_t stale_messages = 0;    // of agents whose connection was superseded
-    uint64_t refused_requests = 0;  // of clients, because a lane of the inbox was full
+    // ---- counted since the start
+    uint64_t retries = 0;  // number of times that a job went back to the queue for another run
+    uint64_t dropped_events = 0;  // events of agents that were dropped, because the run is not
+                                  // active or the state is illegal
+    uint64_t stale_messages = 0;  // messages of agents whose connection was superseded
+    uint64_t refused_requests =
+        0;  // requests of clients that were refused because a lane of the inbox was full
     uint64_t commits = 0;
     uint64_t committed_rows = 0;
 
     friend bool operator==(const Totals&, const Totals&) = default;
   };
-  // The most at once since the last report.
+  // The highest values since the last report.
   struct Peaks {
     uint64_t waiting_agents = 0;  // items of each lane of the inbox
     uint64_t waiting_requests = 0;

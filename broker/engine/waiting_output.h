@@ -1,5 +1,5 @@
-// What the core has decided and the store has not committed yet. All of it is one commit, and is
-// carried out after that, in order. Pure; whoever has it guards it.
+// The decisions of the core that are not committed yet. All of them make one commit, and are
+// carried out after it, in order. Pure; its owner guards it.
 #ifndef MUSTER_BROKER_ENGINE_WAITING_OUTPUT_H_
 #define MUSTER_BROKER_ENGINE_WAITING_OUTPUT_H_
 
@@ -17,9 +17,9 @@ class WaitingOutput {
  public:
   void Add(core::Output output);
   bool empty() const { return IsEmpty(output_); }
-  // Rows to write, and rows that may have to be read before it is carried out.
+  // Number of rows to write, and of rows that may have to be read before the output is carried out.
   size_t rows() const { return rows_; }
-  // All of it; nothing waits afterwards.
+  // Returns all of it; nothing waits afterwards.
   core::Output Take();
 
  private:

@@ -22,9 +22,9 @@ namespace {
 
 using contract::FormatBytes;
 
-// The subject of errors.
+// The subject of error messages.
 constexpr std::string_view kWhat = "a file that a job brings along";
-// Nearly full: what is not needed goes as soon as it may.
+// Above this share the store is nearly full: files that are not needed go as soon as they may.
 constexpr double kFullShare = 0.9;
 
 uint64_t Occupied(uint64_t size_bytes) {
@@ -141,7 +141,7 @@ absl::StatusOr<std::optional<uint64_t>> FileStore::Use(const std::string& sha256
   if (!info.ok()) return info.status();
   if (!*info) return std::nullopt;
   const absl::Time last = UseOf(**info);
-  // A use in the future is one before the clock was set back.
+  // A use in the future was noted before the clock was set back.
   if (now - last >= kUseGranularity || last > now) {
     if (absl::Status status = NoteUse(path, now); !status.ok()) return status;
   }
@@ -245,7 +245,7 @@ absl::StatusOr<bool> FileStore::MoveLocked(IncomingFile* file) {
     return disk::SystemError(errno, fmt::format("name {}", target.native()));
   unsynced_.insert(file->sha256_);
   file->path_.clear();
-  // The file's own release, when it is destroyed, is then of its way in alone.
+  // The destruction of `file` gives back only the room that it had on its way in.
   if (!*there) used_bytes_ += Occupied(file->size_bytes_);
   return !*there;
 }
@@ -268,7 +268,7 @@ absl::StatusOr<FileStore::Counts> FileStore::Keep(
       if (file->path_.empty()) moved.push_back(file->sha256_);
     }
   }
-  // A file whose directory cannot be synced stays missing until it has come again, or until the
+  // A file whose directory cannot be synced counts as missing until it has come again, or until the
   // next start.
   if (absl::Status status = disk::SyncDirectory(kept_); !status.ok()) return status;
   const std::lock_guard lock(mutex_);

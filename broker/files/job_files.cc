@@ -37,7 +37,7 @@ absl::Status JobFiles::Check(const v1::JobSpec& spec, std::string_view prefix) {
                       field, look->missing, look->named),
           {{"field", field}, {"missing", fmt::format("{}", look->missing)}});
     }
-    // Each tree's own sum was checked for an overflow; that of 64 of them is not.
+    // Each tree's own sum was checked for an overflow, but the sum of 64 trees was not.
     total += std::min(look->total_bytes, std::numeric_limits<uint64_t>::max() - total);
   }
   const uint64_t most = store_->options().max_job_bytes;
@@ -118,9 +118,9 @@ bool JobFiles::Recall(const std::string& tree_sha256, Look* look) {
   const auto it = remembered_.find(tree_sha256);
   if (it == remembered_.end()) return false;
   *look = it->second;
-  // One of its files may have been damaged.
+  // One of the tree's files may have been damaged.
   if (look->dropped != store_->dropped()) return false;
-  // Within this no use needs to be noted anew, and nothing else can have gone.
+  // Within this time no use needs to be noted again, and no file can have gone.
   const absl::Duration age = store_->now() - look->time;
   return age >= absl::ZeroDuration() && age < kUseGranularity;
 }

@@ -1,4 +1,4 @@
-// Whether the files that a job brings along are all here.
+// Checks whether all files that a job brings along are here.
 //
 // Any thread; it does blocking file I/O: up to about 0.2 s for a tree of the most entries, next to
 // nothing for one that was looked at a moment ago.
@@ -24,33 +24,33 @@ class JobFiles {
  public:
   explicit JobFiles(FileStore* store) : store_(store) {}
 
-  // All files of a normalized spec are here and count as used now. `prefix` is of the spec in its
-  // request: "spec.". FAILED_PRECONDITION, FILES_MISSING: upload some. INVALID_ARGUMENT: what is
-  // named is no tree, or they are too many bytes.
+  // Checks that all files of a normalized spec are here; they count as used now. `prefix` is the
+  // spec's field in its request: "spec.". FAILED_PRECONDITION, FILES_MISSING: some must be
+  // uploaded. INVALID_ARGUMENT: the named file is no tree, or the files are too large.
   absl::Status Check(const v1::JobSpec& spec, std::string_view prefix);
 
-  // How long an archive of those of the spec's trees is that are here, or more by their paths; what
-  // is not here counts for nothing.
+  // The size of an archive of the spec's trees, or more because of long paths; trees that are not
+  // here count as 0.
   uint64_t ArchiveBytes(const v1::JobSpec& spec);
 
-  // The files of an unfinished job's tree count as used now. What is missing is left out: that the
-  // job has not got it is not for this to mend.
+  // Marks the files of an unfinished job's tree as used now. Missing files are skipped: it is not
+  // the task of this method to bring them back.
   absl::Status Use(const std::string& tree_sha256);
 
  private:
-  // Trees that are remembered, about 200 bytes each.
+  // Most trees that are remembered, at about 200 bytes each.
   static constexpr size_t kMaxRemembered = 1024;
-  // Missing files that an error names; the others it counts.
+  // Most missing files that an error names; it counts the others.
   static constexpr size_t kMaxNamed = 3;
 
-  // What is known of a tree.
+  // The result of a look at a tree.
   struct Look {
     absl::Time time;
     uint64_t dropped = 0;  // FileStore::dropped() at that time
     uint64_t total_bytes = 0;
     uint64_t archive_bytes = 0;
     uint32_t missing = 0;
-    std::string named;  // the first of those missing
+    std::string named;  // the first missing ones
   };
   absl::StatusOr<Look> LookAt(const std::string& tree_sha256);
   absl::StatusOr<Look> LookAtFiles(const std::string& tree_sha256);
@@ -59,7 +59,7 @@ class JobFiles {
 
   FileStore* const store_;
   std::mutex mutex_;
-  std::map<std::string, Look> remembered_;  // of which nothing was missing
+  std::map<std::string, Look> remembered_;  // trees of which nothing was missing
 };
 
 }  // namespace muster::files

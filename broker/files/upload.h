@@ -18,23 +18,25 @@
 
 namespace muster::files {
 
-// After an error the object is only to be destroyed; nothing half is left. Errors name the file.
+// After an error the object can only be destroyed; it leaves no incomplete file. Errors name the
+// file.
 class Upload {
  public:
   explicit Upload(FileStore* store) : store_(store) {}
 
-  // The next file. INVALID_ARGUMENT: its digest is none, or the last file was not as announced
-  // (WRONG_SIZE, WRONG_DIGEST). RESOURCE_EXHAUSTED as of FileStore::NewFile and of a full disk.
+  // Begins the next file. INVALID_ARGUMENT: its digest is not one, or the last file was not as
+  // announced (WRONG_SIZE, WRONG_DIGEST). RESOURCE_EXHAUSTED as in FileStore::NewFile, or for a
+  // full disk.
   absl::Status Begin(const std::string& sha256, uint64_t size_bytes);
-  // Its next bytes.
+  // Appends the file's next bytes.
   absl::Status Append(std::string_view bytes);
-  // No file follows: all of them are on disk.
+  // Ends the upload: all files are on disk.
   absl::StatusOr<FileStore::Counts> Finish();
 
  private:
-  // Files that are written and checked, and wait to be kept; an open descriptor each.
+  // Files that are written and checked, and wait to be kept; each has an open descriptor.
   static constexpr size_t kBatchFiles = 64;
-  // The most that is written before a wait for the disk.
+  // Most bytes that are written before a wait for the disk.
   static constexpr uint64_t kBatchBytes = uint64_t{64} << 20;
 
   absl::Status EndFile();
@@ -43,13 +45,14 @@ class Upload {
   FileStore* const store_;
   FileStore::Counts counts_;
 
-  // The file on its way.
+  // The present file.
   bool is_open_ = false;
   std::string sha256_;
   uint64_t size_bytes_ = 0;
   uint64_t received_bytes_ = 0;
   Sha256 digest_;
-  std::unique_ptr<IncomingFile> file_;  // null: it is there already, its content is only checked
+  std::unique_ptr<IncomingFile>
+      file_;  // null: the file is there already, and its content is only checked
 
   std::vector<std::unique_ptr<IncomingFile>> batch_;
   uint64_t batch_bytes_ = 0;

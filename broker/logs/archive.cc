@@ -24,7 +24,7 @@ namespace {
 
 LogName NameOf(const LogId& log) { return {log.run, log.rank, log.stream}; }
 
-// Under which the file of a rank's order is open.
+// The id under which the file of a rank's order is kept open.
 LogId BothOutputs(LogId log) {
   log.stream = v1::LOG_STREAM_UNSPECIFIED;
   return log;
@@ -46,14 +46,14 @@ v1::LogEnd EndOf(LogState state, bool refused) {
   return v1::LOG_END_UNSPECIFIED;
 }
 
-// In this order: a log that had ended before has its final size.
+// Read in this order: a log that had ended before has its final size.
 LogFacts FactsOf(const Log& log) {
   const LogState state = log.state;
   const bool refused = log.refused;
   return {.size = log.size, .end = EndOf(state, refused)};
 }
 
-// Adds to a log's end. What could not be summed counts as not written.
+// Appends to a log. Bytes without a checksum count as not written.
 absl::Status WriteSummed(int file, int sums, std::string_view data, Log* log, size_t* written) {
   const absl::Status status = WriteAt(file, data, log->size, kArchive, written);
   const absl::Status summed = WriteSums(sums, log->size, data.substr(0, *written), &log->block_crc);
@@ -113,13 +113,13 @@ class FileArchive : public Archive {
   absl::Status RemoveLogs(const FoundJob& found, Job* job);
 
   const std::filesystem::path root_;
-  const FileDescriptor lock_;  // held: nobody else writes here
+  const FileDescriptor lock_;  // held while the archive is open: no other process writes here
   const Options options_;
   const std::function<absl::Time()> now_;
-  // Synchronised by themselves.
+  // These synchronise themselves.
   mutable JobCache cache_;
   mutable OpenFiles files_;
-  OpenFiles sums_;  // of the logs that are being written, and the orders of their ranks
+  OpenFiles sums_;  // for the logs that are being written, and the orders of their ranks
   mutable Followers followers_;
   Retention retention_;
 };
@@ -178,23 +178,23 @@ absl::Status FileArchive::AppendLocked(const LogId& id, uint64_t offset, std::st
   return Finish(id, is_cut ? LogState::kCut : LogState::kDone, job, log);
 }
 
-// Whatever comes now has its end already, or no place.
+// Handles data that comes after the end: it is already there, or has no place.
 absl::Status FileArchive::AppendAfterEnd(const LogId& id, uint64_t pushed_end, bool end, Job* job,
                                          Log* log, AppendResult* result) {
   result->next_offset = std::max<uint64_t>(pushed_end, log->size);
   result->complete = log->name != LogState::kOpen || end;
   result->discarding = job->expired || log->name == LogState::kCut;
   if (job->expired) return absl::OkStatus();
-  // A sync has failed after the renaming.
+  // A sync failed after the renaming.
   if (!IsEnded(log->state)) return Finish(id, log->name, job, log);
-  // The process before this one may have died before it had made the end durable.
+  // The process before this one may have died before the end was durable.
   if (job->parents_synced) return absl::OkStatus();
   const absl::Status status = SyncNames(root_, id.job, /*parents=*/true);
   if (status.ok()) job->parents_synced = true;
   return status;
 }
 
-// Takes as much of the job's cap as there is.
+// Reserves as much of the job's cap as is left.
 uint64_t FileArchive::Reserve(uint64_t bytes, Job* job) {
   uint64_t used = job->bytes;
   uint64_t taken = 0;
@@ -204,8 +204,8 @@ uint64_t FileArchive::Reserve(uint64_t bytes, Job* job) {
   return taken;
 }
 
-// Before bytes are added: readers then find the mark before them. An order that cannot be written
-// is lost, and no byte with it.
+// Notes the order before bytes are added, so that readers find the mark first. If the order cannot
+// be written, it is lost, but no byte of the log is.
 void FileArchive::NoteOrder(const LogId& id, Job* job, Log* log) {
   Order& order = *log->order;
   std::lock_guard lock(order.mutex);
@@ -216,7 +216,7 @@ void FileArchive::NoteOrder(const LogId& id, Job* job, Log* log) {
       id.stream == v1::LOG_STREAM_STDOUT ? v1::LOG_STREAM_STDERR : v1::LOG_STREAM_STDOUT;
   const Log* const other = job->Find(NameOf(other_id));
   const uint64_t other_size = other == nullptr ? 0 : other->size.load();
-  // Before the first byte of the other output there is nothing to say.
+  // Before the other output has a byte there is no order to note.
   if (other_size == 0 || order.marks >= kMaxMarks) return;
   const auto file = OrderFile(id);
   if (!file.ok()) return;
@@ -226,7 +226,7 @@ void FileArchive::NoteOrder(const LogId& id, Job* job, Log* log) {
   if (WriteMark((*file)->get(), order.marks, mark).ok()) ++order.marks;
 }
 
-// Appends reserved bytes; what could not be written is no longer reserved.
+// Appends reserved bytes; bytes that could not be written are no longer reserved.
 absl::Status FileArchive::Write(const LogId& id, std::string_view data, Job* job, Log* log) {
   if (data.empty()) return absl::OkStatus();
   const auto file = FileForWriting(id, job, log);
@@ -240,14 +240,14 @@ absl::Status FileArchive::Write(const LogId& id, std::string_view data, Job* job
   cache_.total_bytes() += static_cast<int64_t>(written);
   log->unsynced += written;
   if (status.ok() && log->unsynced >= options_.sync_after_bytes) {
-    // Only starts the writing: the sync at the end then finds little left to do.
+    // This only starts the writing, so that the sync at the end finds little left to do.
     sync_file_range((*file)->get(), 0, 0, SYNC_FILE_RANGE_WRITE);
     log->unsynced = 0;
   }
   return status;
 }
 
-// A repeat after an error goes on where that struck.
+// A repeat after an error goes on at the step that failed.
 absl::Status FileArchive::Finish(const LogId& id, LogState state, Job* job, Log* log) {
   const absl::Time now = now_();
   if (log->name == LogState::kOpen) {
@@ -298,7 +298,7 @@ absl::StatusOr<std::shared_ptr<FileDescriptor>> FileArchive::FileForWriting(cons
   return file;
 }
 
-// The file for writing is there before.
+// The caller has opened the log's own file before.
 absl::StatusOr<std::shared_ptr<FileDescriptor>> FileArchive::SumsFile(const LogId& id) {
   if (auto file = sums_.Find(id)) return file;
   auto opened = OpenFile(SumsPath(root_, id.job, NameOf(id)), O_RDWR | O_CREAT);
@@ -352,7 +352,7 @@ absl::StatusOr<OrderMarks> FileArchive::ReadOrder(const RankId& rank, uint64_t f
   const uint64_t marks = order == nullptr ? 0 : order->marks.load();
   if (from >= marks) return none;
   const auto file = OpenFile(OrderPath(root_, rank.job, {rank.run, rank.rank}), O_RDONLY);
-  // It went when the job expired, or somebody removed it.
+  // The file went when the job expired, or somebody removed it.
   if (absl::IsNotFound(file.status())) return none;
   if (!file.ok()) return file.status();
   return ReadMarks(file->get(), from, std::min<uint64_t>(max, marks - from));
@@ -388,8 +388,8 @@ absl::StatusOr<ReadResult> FileArchive::Read(const LogId& id, uint64_t offset,
 
 absl::StatusOr<std::shared_ptr<FileDescriptor>> FileArchive::FileForReading(const LogId& id) const {
   if (auto file = files_.Find(id)) return file;
-  // A log may end while it is being looked for. It is renamed once, from open to one of the others,
-  // so that looking in this order finds it.
+  // A log may end while it is being looked for. It is renamed once, from "open" to another state,
+  // so that a search in this order finds it.
   absl::Status status;
   for (const LogState state : {LogState::kOpen, LogState::kDone, LogState::kCut}) {
     auto opened = OpenFile(LogPath(root_, id.job, NameOf(id), state), O_RDONLY);
@@ -423,7 +423,7 @@ absl::StatusOr<int> FileArchive::Expire(int max_jobs) {
   return removed;
 }
 
-// False: the job has gone on since it was noted, or it is gone already.
+// False: the job has had new logs since it was noted, or is already gone.
 absl::StatusOr<bool> FileArchive::ExpireJob(const EndedJob& ended, absl::Time cutoff) {
   const auto job = cache_.Get(ended.job);
   if (!job.ok()) return job.status();
@@ -446,7 +446,7 @@ absl::Status FileArchive::Remove(uint64_t id) {
 }
 
 absl::Status FileArchive::RemoveLogs(const FoundJob& found, Job* job) {
-  job->expired = true;  // first: a reader that finds no file knows why
+  job->expired = true;  // set first, so that a reader that finds no file knows why
   if (auto status = RemoveJob(root_, job->id); !status.ok()) return status;
   for (const auto& [name, file] : found.logs) {
     const LogId id{job->id, name.run, name.rank, name.stream};

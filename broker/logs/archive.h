@@ -1,12 +1,12 @@
-// The log archive: what runs have printed, kept in files of its own, apart from the database.
+// The log archive: keeps the output of runs in files, apart from the database.
 //
 // A log is one output of one rank of one run. Bytes are appended in order and read from any offset.
-// Names of files are made of numbers only. What is on disk is the truth: after a crash the archive
-// goes on behind the last byte of a log that matches its checksum, and whoever pushes sends the
-// rest again. The order in which the two outputs of a rank came is kept beside them, see
-// order_file.h. Only the end of a log is synced, so that a power cut may take what came in the half
-// minute or so before it; the death of the process alone takes nothing. The bytes of an offset are
-// those of the pusher's file before and after, so that a reader who was ahead loses nothing either.
+// Names of files are made of numbers only. The disk is the truth: after a crash the archive goes on
+// behind the last byte of a log that matches its checksum, and the pusher sends the rest again. The
+// order in which the two outputs of a rank came is kept beside them, see order_file.h. Only the end
+// of a log is synced, so that a power cut may take the last half minute or so before it; the death
+// of the process alone takes nothing. The bytes at an offset are those of the pusher's file before
+// and after a crash, so that a reader that was ahead loses nothing, either.
 //
 // All methods may be called from any thread; they do blocking file I/O. Logs are locked one by one,
 // so that a slow reader of one delays no other.
@@ -39,7 +39,7 @@ struct LogId {
   friend auto operator<=>(const LogId&, const LogId&) = default;
 };
 
-// The two outputs of a rank.
+// Names the two outputs of a rank.
 struct RankId {
   uint64_t job = 0;
   uint32_t run = 0;
@@ -51,35 +51,37 @@ struct RankId {
 struct Options {
   // affects behaviour
   uint64_t max_job_bytes = uint64_t{1}
-                           << 30;  // of all logs of a job; what comes after is counted, not kept
+                           << 30;  // for all logs of a job; bytes beyond it are counted, not kept
   absl::Duration retention =
       absl::Hours(24 * 30);  // a job's logs are removed this long after its last log ended
   uint64_t max_total_bytes = uint64_t{100}
-                             << 30;  // beyond it the jobs whose logs ended first are removed
+                             << 30;  // beyond it, the jobs whose logs ended first are removed
   // affects performance
   size_t max_open_files =
       512;  // descriptors kept open between calls; a log that is written has 2 or 3
-  size_t max_cached_jobs = 8192;  // whose sizes and states are kept in memory, about 500 B each
-  uint64_t sync_after_bytes =
-      uint64_t{8} << 20;  // written to one log before the disk is asked to begin writing it
+  size_t max_cached_jobs =
+      8192;  // jobs whose sizes and states are kept in memory, at about 500 B each
+  uint64_t sync_after_bytes = uint64_t{8}
+                              << 20;  // bytes of one log before the disk is asked to begin writing
 };
 
 struct AppendResult {
   uint64_t next_offset =
-      0;                    // the pusher goes on from here; less than it sent: send again from here
-  bool complete = false;    // the end is there, and every byte kept is on disk (fdatasync)
-  bool discarding = false;  // the cap is reached or the log has expired: only the end is of use
+      0;  // the pusher goes on from here; if this is less than it sent, it sends again from here
+  bool complete = false;  // the log has ended, and every byte kept is on disk (fdatasync)
+  bool discarding =
+      false;  // the cap is reached or the log has expired: only the end is still useful
 };
 
 struct ReadResult {
-  uint64_t offset = 0;  // of the first byte of data
+  uint64_t offset = 0;  // offset of the first byte of data
   std::string data;
-  // Set if no byte follows `data` now: MORE_LATER, COMPLETE, TRUNCATED (complete or not, the cap
-  // ends it here) or EXPIRED. LOG_END_UNSPECIFIED: read on.
+  // Set if no byte follows `data` now: MORE_LATER, COMPLETE, TRUNCATED (the cap ends the log here,
+  // complete or not) or EXPIRED. LOG_END_UNSPECIFIED: read on.
   v1::LogEnd end = v1::LOG_END_UNSPECIFIED;
 };
 
-// What there is of a log.
+// The size and the end of a log.
 struct LogFacts {
   uint64_t size = 0;
   v1::LogEnd end = v1::LOG_END_MORE_LATER;  // as in ReadResult
@@ -92,13 +94,13 @@ struct ListedLog {
 };
 
 struct Usage {
-  uint64_t bytes = 0;  // in all logs kept
-  size_t jobs = 0;     // that have logs
+  uint64_t bytes = 0;  // size of all logs kept
+  size_t jobs = 0;     // number of jobs that have logs
   size_t open_files = 0;
   size_t followers = 0;
 };
 
-// Ends a follow when it is destroyed; no wake begins after that. Must not outlive the archive.
+// Ends a follow when it is destroyed: no wake begins after that. Must not outlive the archive.
 class Follow {
  public:
   virtual ~Follow() = default;
@@ -106,49 +108,50 @@ class Follow {
 
 class Archive {
  public:
-  // Opens or makes the directory and reads what is there. Times come from `now`.
-  // FAILED_PRECONDITION: another process has it open.
+  // Opens or makes the directory and reads its content. Times come from `now`. FAILED_PRECONDITION:
+  // another process has it open.
   static absl::StatusOr<std::unique_ptr<Archive>> Open(const std::filesystem::path& directory,
                                                        Options options,
                                                        std::function<absl::Time()> now);
   virtual ~Archive() = default;
 
-  // Appends what is new of `data`, whose first byte has this offset in the log. An overlap with
-  // what is there is skipped; after a gap nothing is taken and next_offset says where to go on. An
-  // empty `data` asks for next_offset. `end`: no byte follows; it is only taken if the log then
+  // Appends the new part of `data`, whose first byte has this offset in the log. An overlap with
+  // the log is skipped; after a gap nothing is taken, and next_offset says where to go on. An empty
+  // `data` asks for next_offset. `end` says that no byte follows; it is taken only if the log then
   // reaches offset + data.size(). OK with complete is durable. RESOURCE_EXHAUSTED (disk full,
   // ErrorInfo DISK_FULL) or INTERNAL with the system's words: nothing is lost, append again from
   // the offset that the next OK tells.
   virtual absl::StatusOr<AppendResult> Append(const LogId& log, uint64_t offset,
                                               std::string_view data, bool end) = 0;
 
-  // Up to max_bytes from an offset. An offset beyond the end: no data and the end's kind. A log of
-  // which nothing has come is empty and MORE_LATER.
+  // Reads up to max_bytes from an offset. Beyond the end there is no data, only the kind of end. A
+  // log that has not begun is empty and MORE_LATER.
   virtual absl::StatusOr<ReadResult> Read(const LogId& log, uint64_t offset,
                                           size_t max_bytes) const = 0;
 
-  // Without its bytes. One of which nothing has come is empty and MORE_LATER.
+  // Returns the facts of a log without its bytes. A log that has not begun is empty and MORE_LATER.
   virtual absl::StatusOr<LogFacts> Look(const LogId& log) const = 0;
 
-  // The logs of a run of which something has come, by rank, stdout before stderr.
+  // Lists the logs of a run that have begun, by rank, stdout before stderr.
   virtual absl::StatusOr<std::vector<ListedLog>> List(uint64_t job, uint32_t run) const = 0;
 
-  // Up to `max` marks of the order of a rank's outputs, from a number on; `next` is `from` if there
-  // are no more.
+  // Reads up to `max` marks of the order of a rank's outputs, beginning at the mark with the number
+  // `from`; `next` equals `from` if there are no more.
   virtual absl::StatusOr<OrderMarks> ReadOrder(const RankId& rank, uint64_t from,
                                                size_t max) const = 0;
 
   // Calls `wake` after each change of the log (bytes, end, expiry) until the result is destroyed.
-  // It is called by the thread that made the change, with no lock of the archive held that Read or
-  // Append needs, so it may call Read; it should only post a task. Changes before the call are not
-  // told: follow first, then read.
+  // The thread that made the change calls it, with no lock of the archive held that Read or Append
+  // needs, so it may call Read; it should only post a task. Changes before this call cause no wake:
+  // follow first, then read.
   virtual std::unique_ptr<Follow> StartFollow(const LogId& log, std::function<void()> wake) = 0;
 
-  // Removes what is too old or too much, at most `max_jobs` jobs, and returns how many it removed.
-  // A removed log leaves a mark, so that readers see EXPIRED. Call about once a minute.
+  // Removes logs that are too old or too many, of at most `max_jobs` jobs, and returns the number
+  // of these jobs. A removed log leaves a mark, so that readers see EXPIRED. Call it about once a
+  // minute.
   virtual absl::StatusOr<int> Expire(int max_jobs) = 0;
 
-  // Removes all logs of a job that is deleted, whether or not they have ended; readers see EXPIRED.
+  // Removes all logs of a deleted job, whether or not they have ended; readers see EXPIRED.
   virtual absl::Status Remove(uint64_t job) = 0;
 
   virtual Usage usage() const = 0;

@@ -11,7 +11,7 @@
 namespace muster::logs {
 namespace {
 
-// Read at a time: few system calls, little memory.
+// Blocks read at a time: few system calls, little memory.
 constexpr uint64_t kBlocksAtOnce = 64;
 
 BlockSum RecordAt(std::string_view records, uint64_t index) {
@@ -23,7 +23,7 @@ BlockSum RecordAt(std::string_view records, uint64_t index) {
   return sum;
 }
 
-// Adds the blocks that match; whether all of them did and were full.
+// Adds the blocks that match; true if all of them did and were full.
 bool AddIntact(std::string_view data, std::string_view records, IntactPart* intact) {
   for (uint64_t i = 0; i < kBlocksAtOnce; ++i) {
     const BlockSum sum = RecordAt(records, i);

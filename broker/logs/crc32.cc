@@ -18,12 +18,12 @@ uint32_t ByZlib(uint32_t crc, std::string_view data) {
 
 #if defined(__x86_64__)
 
-// What one pass of folding takes: four words of 16 bytes.
+// Bytes of one folding pass: four words of 16 bytes.
 constexpr size_t kFoldBytes = 64;
 constexpr size_t kWordBytes = 16;
 
-// "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ Instruction", Intel 2009: the
-// constants are powers of x modulo the polynomial, bit-reflected.
+// The constants are powers of x modulo the polynomial, bit-reflected. See "Fast CRC Computation for
+// Generic Polynomials Using PCLMULQDQ Instruction", Intel 2009.
 constexpr uint64_t kFold512[2] = {0x0154442bd4, 0x01c6e41596};
 constexpr uint64_t kFold128[2] = {0x01751997d0, 0x00ccaa009e};
 constexpr uint64_t kFold64 = 0x0163cd6124;
@@ -33,14 +33,14 @@ __attribute__((target("pclmul,sse4.1"))) __m128i Load(const char* from) {
   return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
 }
 
-// `word` moved on by as many bits as `by` is for, and `next` added.
+// Moves `word` on by as many bits as `by` is for, and adds `next`.
 __attribute__((target("pclmul,sse4.1"))) __m128i Fold(__m128i word, __m128i by, __m128i next) {
   const __m128i low = _mm_clmulepi64_si128(word, by, 0x00);
   const __m128i high = _mm_clmulepi64_si128(word, by, 0x11);
   return _mm_xor_si128(_mm_xor_si128(low, high), next);
 }
 
-// 128 bits to 32.
+// Reduces 128 bits to 32.
 __attribute__((target("pclmul,sse4.1"))) uint32_t Reduce(__m128i word, __m128i fold_128) {
   const __m128i low_halves = _mm_setr_epi32(~0, 0, ~0, 0);
   word = _mm_xor_si128(_mm_srli_si128(word, 8), _mm_clmulepi64_si128(word, fold_128, 0x10));
@@ -54,7 +54,7 @@ __attribute__((target("pclmul,sse4.1"))) uint32_t Reduce(__m128i word, __m128i f
   return static_cast<uint32_t>(_mm_extract_epi32(_mm_xor_si128(word, quotient), 1));
 }
 
-// `data`: at least kFoldBytes, and whole words.
+// `data` has at least kFoldBytes, in whole words.
 __attribute__((target("pclmul,sse4.1"))) uint32_t ByFolding(uint32_t crc, std::string_view data) {
   const char* at = data.data();
   const char* const end = at + data.size();

@@ -1,5 +1,5 @@
-// CRC-32 as zlib has it (ISO-HDLC), by the processor's carry-less multiplication where it has one:
-// about ten times as fast as zlib's, which each byte of each log would wait for.
+// CRC-32 as in zlib (ISO-HDLC), by the processor's carry-less multiplication if it has one: about
+// ten times as fast as zlib's, for which each byte of each log would have to wait.
 #ifndef MUSTER_BROKER_LOGS_CRC32_H_
 #define MUSTER_BROKER_LOGS_CRC32_H_
 
@@ -8,7 +8,7 @@
 
 namespace muster::logs {
 
-// `crc`: of the bytes before `data`; 0: there are none. Any thread.
+// `crc` is the CRC of the bytes before `data`; 0: there are none. Any thread.
 uint32_t Crc32(uint32_t crc, std::string_view data);
 
 }  // namespace muster::logs

@@ -1,4 +1,4 @@
-// The archive's calls to the disk, under its own names. Private to the archive.
+// The archive's system calls on files, under names of its own. Private to the archive.
 #ifndef MUSTER_BROKER_LOGS_DISK_H_
 #define MUSTER_BROKER_LOGS_DISK_H_
 
@@ -16,7 +16,7 @@ using disk::SyncDirectory;
 using disk::SystemError;
 using disk::WriteAt;
 
-// The subject of errors.
+// The subject of error messages.
 inline constexpr std::string_view kArchive = "the log archive";
 
 }  // namespace muster::logs

@@ -5,8 +5,8 @@
 
 namespace muster::logs {
 
-// Its lock makes "no wake begins after the end" true, also for a wake that had been looked up
-// before.
+// Its lock keeps the promise "no wake begins after the end" also for a wake that was looked up
+// before the end.
 class Followers::Follower {
  public:
   explicit Follower(std::function<void()> wake) : wake_(std::move(wake)) {}

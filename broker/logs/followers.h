@@ -1,4 +1,4 @@
-// Who is to be woken when a log changes. Any thread.
+// Wakes the followers of a log when it changes. Any thread.
 #ifndef MUSTER_BROKER_LOGS_FOLLOWERS_H_
 #define MUSTER_BROKER_LOGS_FOLLOWERS_H_
 
@@ -16,7 +16,7 @@ namespace muster::logs {
 class Followers {
  public:
   std::unique_ptr<Follow> Start(const LogId& log, std::function<void()> wake);
-  // Wakes those of the log. No lock is held but each follower's own.
+  // Wakes the followers of the log. Only each follower's own lock is held.
   void Wake(const LogId& log);
   size_t size() const { return size_.load(); }
 

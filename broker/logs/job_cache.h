@@ -1,7 +1,6 @@
-// The jobs whose logs were used lately, and how much all logs take. Any thread.
+// Knows the jobs whose logs were used lately, and the size of all logs. Any thread.
 //
-// An entry is only a copy of what the disk says, so one that nobody uses may be dropped at any
-// time.
+// An entry is only a copy of what is on disk, so an unused one may be dropped at any time.
 #ifndef MUSTER_BROKER_LOGS_JOB_CACHE_H_
 #define MUSTER_BROKER_LOGS_JOB_CACHE_H_
 
@@ -22,48 +21,48 @@ namespace muster::logs {
 
 struct Order;
 
-// One log. `mutex` is held by whoever changes it; readers look at the atomics: the state first,
-// then the size, which is final once the state is.
+// One log. A thread holds `mutex` to change it; readers look at the atomics: the state first, then
+// the size, which is final once the state is.
 struct Log {
   std::mutex mutex;
   std::atomic<LogState> state = LogState::kOpen;
   std::atomic<uint64_t> size = 0;
-  std::atomic<bool> refused = false;  // bytes were turned away at the cap
-  Order* order = nullptr;             // of its rank; never changes
+  std::atomic<bool> refused = false;  // bytes were refused because of the cap
+  Order* order = nullptr;             // order of its rank; never changes
   bool exists = false;                // the file is there; guarded by mutex
   LogState name =
-      LogState::kOpen;     // what the file is called, before `state` says so; guarded by mutex
-  uint64_t unsynced = 0;   // bytes since the disk was last told; guarded by mutex
-  uint32_t block_crc = 0;  // of the bytes in the last block, see block_sums.h; guarded by mutex
+      LogState::kOpen;     // the file's name, which changes before `state` does; guarded by mutex
+  uint64_t unsynced = 0;   // bytes since the disk was last asked to write; guarded by mutex
+  uint32_t block_crc = 0;  // CRC of the bytes in the last block, see block_sums.h; guarded by mutex
 };
 
-// How the outputs of one rank follow each other, see order_file.h.
+// The order in which the outputs of one rank follow each other, see order_file.h.
 struct Order {
   std::mutex mutex;
-  v1::LogStream grew_last = v1::LOG_STREAM_UNSPECIFIED;  // not known: neither; guarded by mutex
-  std::atomic<uint64_t> marks = 0;                       // in the file; changed under mutex
+  v1::LogStream grew_last = v1::LOG_STREAM_UNSPECIFIED;  // unspecified: not known; guarded by mutex
+  std::atomic<uint64_t> marks = 0;  // number of marks in the file; changed under mutex
 };
 
 struct Job {
   explicit Job(uint64_t id) : id(id) {}
 
   const uint64_t id;
-  std::mutex mutex;                                   // guards the maps, not what is in them
+  std::mutex mutex;                                   // guards the maps, but not their elements
   std::map<LogName, std::unique_ptr<Log>> logs;       // never erased from
   std::map<RankName, std::unique_ptr<Order>> orders;  // never erased from
-  std::atomic<uint64_t> bytes = 0;                    // reserved by all its logs
+  std::atomic<uint64_t> bytes = 0;                    // reserved by all of its logs
   std::atomic<bool> expired = false;
-  std::atomic<bool> has_logs = false;  // files, on disk
-  std::atomic<bool> parents_synced =
-      false;  // its directories' names, and what a process before this one has renamed
+  std::atomic<bool> has_logs = false;        // it has files on disk
+  std::atomic<bool> parents_synced = false;  // the names of its directories are synced, and the
+                                             // names that a process before this one has given
 
-  // Null: nothing has come of it.
+  // Returns null if the log has not begun.
   Log* Find(const LogName& name);
-  // The log, made if it is not there.
+  // Returns the log, and makes it if it is not there.
   Log* FindOrMake(const LogName& name);
-  // Null: nothing has come of the rank.
+  // Returns null if no log of the rank has begun.
   Order* FindOrder(const RankName& name);
-  // Returns whether it has logs and all of them have ended.
+  // True if it has logs and all of them have ended.
   bool HasEnded();
 };
 
@@ -72,14 +71,14 @@ class JobCache {
   JobCache(std::filesystem::path root, size_t max_jobs)
       : root_(std::move(root)), entries_kept_(max_jobs / kShards) {}
 
-  // The job, read from disk if it is not in memory.
+  // Returns the job, which is read from disk if it is not in memory.
   absl::StatusOr<std::shared_ptr<Job>> Get(uint64_t job);
-  // Counts a job that was there before this process, unless its use has done so. Rising order, once
-  // each; the survey is then told to be over.
+  // Counts a job that was there before this process, unless it was counted at its use. Call it once
+  // for each job, in rising order, and SurveyDone after the last.
   absl::StatusOr<FoundJob> Survey(uint64_t job);
   void SurveyDone();
 
-  // Bytes of all logs; complete once the survey is over.
+  // Size of all logs; complete once the survey is over.
   std::atomic<int64_t>& total_bytes() { return total_bytes_; }
   std::atomic<int64_t>& total_jobs() { return total_jobs_; }
 
@@ -89,23 +88,24 @@ class JobCache {
   struct Shard {
     std::mutex mutex;
     std::unordered_map<uint64_t, std::shared_ptr<Job>> jobs;
-    std::unordered_set<uint64_t> counted;  // by use, before the survey came by
+    std::unordered_set<uint64_t>
+        counted;  // jobs that were counted at their use, before the survey reached them
     size_t sweep_at = 0;
   };
 
   Shard& ShardOf(uint64_t job) { return shards_[job % kShards]; }
   absl::StatusOr<std::shared_ptr<Job>> Load(uint64_t job, Shard* shard);
-  // Fills in the orders of the ranks, those of open logs without what is beyond these.
+  // Fills in the orders of the ranks; orders of open logs are cut at the end of these logs.
   absl::Status LoadOrders(Job* job, const FoundJob& found);
-  // Fills in the job's logs, the open ones with what a crash may have left of them; corrects the
-  // sizes that were found.
+  // Fills in the job's logs, for open ones only what a crash has left intact; corrects the sizes in
+  // `found`.
   absl::Status LoadLogs(Job* job, FoundJob* found, bool is_counted);
   void Count(const FoundJob& found);
 
   const std::filesystem::path root_;
-  const size_t entries_kept_;  // of a shard; beyond it those that nobody uses are dropped
+  const size_t entries_kept_;  // bound of a shard; beyond it, unused entries are dropped
   std::array<Shard, kShards> shards_;
-  std::atomic<uint64_t> surveyed_up_to_ = 0;  // changed under the shard of the job it names
+  std::atomic<uint64_t> surveyed_up_to_ = 0;  // changed under the lock of the job's shard
   std::atomic<int64_t> total_bytes_ = 0;
   std::atomic<int64_t> total_jobs_ = 0;
 };

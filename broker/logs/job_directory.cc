@@ -61,7 +61,7 @@ fs::path ExpiredPath(const fs::path& root, uint64_t job) {
   return BucketPath(root, job) / "expired";
 }
 
-// One bit for each job of the bucket.
+// Reads the job's bit in the file of its bucket.
 absl::StatusOr<bool> ReadExpiredBit(const fs::path& root, uint64_t job) {
   const auto file = OpenFile(ExpiredPath(root, job), O_RDONLY);
   if (absl::IsNotFound(file.status())) return false;
@@ -198,10 +198,10 @@ absl::Status RenameLog(const fs::path& root, uint64_t job, const LogName& name, 
   if (rename(from.c_str(), to.c_str()) != 0) {
     return SystemError(errno, fmt::format("rename {}", from.native()));
   }
-  // One that stays behind a crash is in nobody's way and goes with the job.
+  // A file that stays after a crash does no harm and goes with the job.
   unlink(SumsPath(root, job, name).c_str());
   const timespec times[2] = {absl::ToTimespec(now), absl::ToTimespec(now)};
-  // Only retention reads it: a time that cannot be set is no reason to refuse the end.
+  // Only retention reads the time: if it cannot be set, that is no reason to refuse the end.
   utimensat(AT_FDCWD, JobPath(root, job).c_str(), times, 0);
   return absl::OkStatus();
 }

@@ -4,13 +4,13 @@
 //   <root>/<job / 1000>/<job>/<run>-<rank>-<stream>.sums
 //   <root>/<job / 1000>/<job>/<run>-<rank>.order
 //
-// The state of a log is the end of its name, because a rename is atomic and costs no file of its
-// own: "open" (bytes may follow), "done" (the whole log) or "cut" (its end was beyond the job's
-// cap). Beside an open log are its checksums, see block_sums.h; beside the logs of a rank that
-// wrote to both outputs is their order, see order_file.h. The directory's modification time is when
-// the last log ended. A job whose logs were removed has a bit in <root>/<job / 1000>/expired.
+// The state of a log is the end of its name, because a rename is atomic and needs no further file:
+// "open" (bytes may follow), "done" (the whole log) or "cut" (its end was beyond the job's cap).
+// Beside an open log are its checksums, see block_sums.h; beside the logs of a rank that wrote to
+// both outputs is their order, see order_file.h. The directory's modification time is the end of
+// the last log. A job whose logs were removed has a bit in <root>/<job / 1000>/expired.
 //
-// Functions here are not synchronised; see archive.cc for who locks what.
+// The functions are not synchronised; archive.cc says which locks they need.
 #ifndef MUSTER_BROKER_LOGS_JOB_DIRECTORY_H_
 #define MUSTER_BROKER_LOGS_JOB_DIRECTORY_H_
 
@@ -57,12 +57,11 @@ struct FoundLog {
 };
 
 struct FoundJob {
-  bool exists = false;   // the directory is there
-  bool expired = false;  // its logs were removed, or are about to be
-  absl::Time ended =
-      absl::InfinitePast();  // when the last log ended; of no meaning while one is open
+  bool exists = false;                      // the directory is there
+  bool expired = false;                     // its logs were removed, or are about to be
+  absl::Time ended = absl::InfinitePast();  // end of the last log; meaningless while a log is open
   std::map<LogName, FoundLog> logs;
-  std::map<RankName, uint64_t> marks;  // in the files of the ranks' orders
+  std::map<RankName, uint64_t> marks;  // number of marks in the files of the ranks' orders
 };
 
 std::filesystem::path BucketPath(const std::filesystem::path& root, uint64_t job);
@@ -78,14 +77,13 @@ std::filesystem::path OrderPath(const std::filesystem::path& root, uint64_t job,
 
 // Returns the logs that are on disk. Files with other names are left alone.
 absl::StatusOr<FoundJob> FindJob(const std::filesystem::path& root, uint64_t job);
-// Cuts an open log behind the last byte that matches its checksums: what a crash left of it.
+// Cuts an open log after the last byte that matches its checksums, which a crash has left intact.
 absl::StatusOr<IntactPart> RecoverLog(const std::filesystem::path& root, uint64_t job,
                                       const LogName& name);
-// Cuts the order of a rank at the first mark that is beyond its logs. Returns how many marks it
-// has.
+// Cuts the order of a rank at the first mark beyond its logs. Returns the number of marks left.
 absl::StatusOr<uint64_t> RecoverOrder(const std::filesystem::path& root, uint64_t job,
                                       const RankName& name, const OrderMark& sizes);
-// The job's directory, made if it is not there.
+// Makes the job's directory if it is not there.
 absl::Status MakeJobDirectory(const std::filesystem::path& root, uint64_t job);
 // Gives an open log its final name and removes its checksums; `now` becomes the time of the job's
 // directory. Not durable yet.
@@ -95,7 +93,7 @@ absl::Status RenameLog(const std::filesystem::path& root, uint64_t job, const Lo
 absl::Status SyncNames(const std::filesystem::path& root, uint64_t job, bool parents);
 // Marks the job as expired, durably, then removes its files. Safe to repeat after a crash.
 absl::Status RemoveJob(const std::filesystem::path& root, uint64_t job);
-// The jobs that have a directory, in the buckets of the root, rising.
+// Lists the jobs that have a directory in the buckets of the root, in rising order.
 absl::StatusOr<std::vector<uint64_t>> ListBuckets(const std::filesystem::path& root);
 absl::StatusOr<std::vector<uint64_t>> ListJobs(const std::filesystem::path& root, uint64_t bucket);
 

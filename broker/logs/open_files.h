@@ -14,13 +14,13 @@
 
 namespace muster::logs {
 
-// Keeps the descriptors used last. One that is in use stays open beyond its eviction until its user
-// lets go.
+// Keeps the descriptors used last. A descriptor in use stays open after its eviction until its user
+// lets it go.
 class OpenFiles {
  public:
   explicit OpenFiles(size_t capacity) : capacity_(capacity) {}
 
-  // Null: not open.
+  // Returns null if the file is not open.
   std::shared_ptr<FileDescriptor> Find(const LogId& log);
   void Insert(const LogId& log, std::shared_ptr<FileDescriptor> file);
   void Erase(const LogId& log);
@@ -31,7 +31,7 @@ class OpenFiles {
 
   const size_t capacity_;
   mutable std::mutex mutex_;
-  std::list<Entry> entries_;  // used last first
+  std::list<Entry> entries_;  // the one used last comes first
   std::map<LogId, std::list<Entry>::iterator> by_log_;
 };
 

@@ -12,16 +12,16 @@
 namespace muster::logs {
 namespace {
 
-// In the byte order of the machine. On another one nothing matches.
+// In the machine's byte order. On a machine of another order nothing matches.
 struct Record {
   uint64_t out = 0;
   uint64_t err = 0;
-  uint32_t crc = 0;  // of the two above
+  uint32_t crc = 0;  // CRC of the two above
   uint32_t unused = 0;
 };
 static_assert(sizeof(Record) == kMarkBytes);
 
-// Read at a time.
+// Marks read at a time.
 constexpr size_t kMarksPerRead = 512;
 
 uint32_t Crc(const Record& record) {

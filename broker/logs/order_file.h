@@ -1,10 +1,10 @@
 // The order in which the bytes of a rank's two outputs came, in a file beside them.
 //
-// The file is a row of marks. A mark is a place that both outputs had reached when the one that had
-// not grown last went on: between two marks only one of them grew, so that an output that grows
-// alone costs nothing. Where marks are missing, standard output stands before standard error. The
+// The file is a row of marks. A mark is a place that both outputs had reached when the output that
+// had not grown last went on: between two marks only one of them grew, so that an output that grows
+// alone costs nothing. Where marks are missing, standard output comes before standard error. The
 // order is for people: the file is never synced, a mark that does not match its checksum is left
-// out, and no byte of a log is ever lost for want of one.
+// out, and no byte of a log is ever lost because a mark is.
 //
 // The functions are not synchronised: the order's lock is held where marks are written.
 #ifndef MUSTER_BROKER_LOGS_ORDER_FILE_H_
@@ -19,8 +19,8 @@
 
 namespace muster::logs {
 
-// 1.5 MiB for each rank. Beyond it, what comes has no order: a program that changes its output more
-// often than the log is read by its shipper has none either.
+// 1.5 MiB for each rank. Beyond it, bytes have no order. A program that changes its output more
+// often than the shipper reads its log has no order, either.
 inline constexpr uint64_t kMaxMarks = 65'536;
 inline constexpr uint64_t kMarkBytes = 24;
 
@@ -33,15 +33,16 @@ struct OrderMark {
 
 struct OrderMarks {
   std::vector<OrderMark> marks;
-  uint64_t next = 0;  // the number of the mark to go on with
+  uint64_t next = 0;  // number of the mark to go on with
 };
 
 absl::Status WriteMark(int fd, uint64_t number, const OrderMark& mark);
 
-// Up to `max` marks from a number on, without those that do not match their checksums.
+// Reads up to `max` marks from the one with the number `from`, without those that do not match
+// their checksums.
 absl::StatusOr<OrderMarks> ReadMarks(int fd, uint64_t from, size_t max);
 
-// How many marks come before the first one that is beyond the logs: what a crash left of the order.
+// Counts the marks before the first one beyond the logs, which a crash has left valid.
 absl::StatusOr<uint64_t> CountMarksWithin(int fd, const OrderMark& sizes);
 
 }  // namespace muster::logs

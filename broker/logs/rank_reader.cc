@@ -6,7 +6,7 @@
 namespace muster::logs {
 namespace {
 
-// Read ahead: 8 KiB.
+// Marks read ahead: 8 KiB.
 constexpr size_t kMarksReadAhead = 512;
 
 uint64_t At(const OrderMark& mark, v1::LogStream stream) {
@@ -35,7 +35,7 @@ uint64_t RankReader::Position(v1::LogStream stream) const { return Find(stream).
 
 absl::StatusOr<std::optional<Piece>> RankReader::Next(size_t max_bytes, bool may_tear) {
   holds_back_ = false;
-  // The sizes before the marks: what is within the sizes then has its marks.
+  // The sizes are read before the marks: all bytes within the sizes then have their marks.
   if (absl::Status status = LookAtLogs(); !status.ok()) return status;
   const absl::StatusOr<Output*> turn = Turn();
   if (!turn.ok()) return turn.status();
@@ -75,7 +75,7 @@ absl::StatusOr<RankReader::Output*> RankReader::Turn() {
     }
     if (*mark == nullptr) return nullptr;
     // The logs were looked at before they reached the mark, unless they began again after an error
-    // of the disk: then the order is lost, and not the bytes.
+    // of the disk: then the order is lost, but no byte is.
     if (!is_reached && !has_more) return nullptr;
     marks_.pop_front();
   }
@@ -97,14 +97,14 @@ absl::StatusOr<std::optional<Piece>> RankReader::Give(Output* output, uint64_t b
                                                       bool only_the_line) {
   auto read = archive_->Read(rank_.Log(output->stream), output->position, bytes);
   if (!read.ok()) return read.status();
-  // It expired between the two looks.
+  // The log expired between the two looks.
   if (read->data.empty()) {
     output->facts.end = read->end;
     return std::nullopt;
   }
   const size_t line_end = only_the_line ? read->data.find('\n') : std::string::npos;
   if (line_end != std::string::npos) read->data.resize(line_end + 1);
-  // A line that is longer than a piece may be torn.
+  // A line longer than a piece may be torn.
   const bool is_long = only_the_line && read->data.size() >= bytes;
   output->is_within_line = !is_long && read->data.back() != '\n';
   last_ = output;

@@ -1,7 +1,7 @@
-// Reads the outputs of one rank, one of them or both in the order in which their bytes came.
+// Reads one output of a rank, or both in the order in which their bytes came.
 //
-// A line is not torn by the other output if the rest of it is there; a caller who waits for more
-// may ask that such a line is waited for. Belongs to one thread at a time.
+// A line is not torn by the other output if its rest is there; a caller that waits for more may
+// also wait for the rest of such a line. Belongs to one thread at a time.
 #ifndef MUSTER_BROKER_LOGS_RANK_READER_H_
 #define MUSTER_BROKER_LOGS_RANK_READER_H_
 
@@ -32,12 +32,12 @@ class RankReader {
 
   void Seek(v1::LogStream stream, uint64_t offset);
 
-  // The next bytes, up to max_bytes; nothing: none are there now, or they are held back.
+  // Returns the next bytes, up to max_bytes; nothing if there are none now, or they are held back.
   // `may_tear`: bytes of one output may follow an unfinished line of the other one.
   absl::StatusOr<std::optional<Piece>> Next(size_t max_bytes, bool may_tear);
 
-  // After a Next that gave nothing: whether there are bytes that wait for the end of a line, and
-  // how a stream ended.
+  // After a Next that returned nothing: whether bytes wait for the end of a line, and how a stream
+  // ended.
   bool holds_back() const { return holds_back_; }
   v1::LogEnd End(v1::LogStream stream) const;
 
@@ -47,14 +47,14 @@ class RankReader {
   struct Output {
     v1::LogStream stream;
     uint64_t position = 0;
-    uint64_t goal = 0;  // how far it goes before the other one has its turn
+    uint64_t goal = 0;  // how far it goes before it is the other output's turn
     LogFacts facts;
-    bool is_within_line = false;  // what was given last did not end with a line end
+    bool is_within_line = false;  // the last bytes given did not end with a line end
   };
 
   const Output& Find(v1::LogStream stream) const;
   absl::Status LookAtLogs();
-  // Whose bytes come next; null: nobody's.
+  // Returns the output whose bytes come next; null: none.
   absl::StatusOr<Output*> Turn();
   absl::StatusOr<const OrderMark*> NextMark();
   absl::StatusOr<std::optional<Piece>> Give(Output* output, uint64_t bytes, bool only_the_line);
@@ -62,7 +62,7 @@ class RankReader {
   const Archive* const archive_;
   const RankId rank_;
   std::vector<Output> outputs_;  // one or two, standard output first
-  Output* last_ = nullptr;       // whose line is unfinished
+  Output* last_ = nullptr;       // the output whose line is unfinished
   bool holds_back_ = false;
   std::deque<OrderMark> marks_;  // read ahead
   uint64_t next_mark_ = 0;

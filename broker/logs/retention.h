@@ -1,4 +1,4 @@
-// Which jobs' logs are to be removed next. Any thread.
+// Chooses the jobs whose logs are removed next. Any thread.
 #ifndef MUSTER_BROKER_LOGS_RETENTION_H_
 #define MUSTER_BROKER_LOGS_RETENTION_H_
 
@@ -17,8 +17,7 @@
 
 namespace muster::logs {
 
-// A job all of whose logs have ended. It may have got a new one since; whoever removes it looks
-// again.
+// A job all of whose logs have ended. It may have a new log since; the remover looks again.
 struct EndedJob {
   absl::Time ended;
   uint64_t job = 0;
@@ -30,13 +29,13 @@ struct EndedJob {
 
 class Retention {
  public:
-  // Looks once through all that was there before this process: about 20 us for each job. Adds what
-  // has ended and removes what a crash left half removed. Repeats after an error go on where it
-  // stopped.
+  // Looks once through all that was there before this process, at about 20 us for each job. Adds
+  // jobs whose logs have ended, and completes removals that a crash has interrupted. Repeats after
+  // an error go on where it stopped.
   absl::Status Survey(const std::filesystem::path& root, JobCache* cache);
 
   void Add(EndedJob ended);
-  // Takes the one that ended first, if it ended before `cutoff`.
+  // Takes the job whose logs ended first, if they ended before `cutoff`.
   std::optional<EndedJob> TakeFirst(absl::Time cutoff);
 
  private:

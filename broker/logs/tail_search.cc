@@ -9,7 +9,8 @@ namespace {
 
 constexpr size_t kMarksPerCall = 4096;
 constexpr uint64_t kBytesPerRead = 64 << 10;
-// The cost of a read beyond its bytes, in bytes: a search through short parts is bounded by it.
+// The cost of a read beyond its bytes, as a number of bytes: it bounds a search through short
+// parts.
 constexpr uint64_t kReadCost = 4096;
 
 }  // namespace
@@ -80,11 +81,11 @@ absl::StatusOr<uint64_t> TailSearch::CountBack(Part* part) {
   Output& output = outputs_[part->output];
   const uint64_t first =
       part->end - part->begin > kBytesPerRead ? part->end - kBytesPerRead : part->begin;
-  // A line begins where the byte before is a line end.
+  // A line begins after a line end.
   const uint64_t base = first == 0 ? 0 : first - 1;
   const auto read = archive_->Read(rank_.Log(output.stream), base, part->end - base);
   if (!read.ok()) return read.status();
-  // Expired meanwhile: nothing is left to begin with.
+  // The log expired meanwhile: nothing is left to begin with.
   if (read->data.size() < part->end - base) {
     parts_.assign(1, Part{});
     return 0;

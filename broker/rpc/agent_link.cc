@@ -1,5 +1,5 @@
-// The service AgentLink: carries messages between an agent's stream and the engine. What they mean
-// is the core's.
+// The service AgentLink: carries messages between an agent's stream and the engine. The core knows
+// their meaning.
 #include <fmt/format.h>
 #include <grpcpp/grpcpp.h>
 
@@ -26,18 +26,19 @@
 namespace muster::broker {
 namespace {
 
-// Messages from one agent that the core has not handled; its stream is read no further meanwhile.
+// Messages from one agent that the core has not handled; until it has, its stream is not read
+// further.
 constexpr int kMaxUnhandled = 32;
-// Messages to one agent that it has not read. A resync of 1,000,000 runs makes 1,000 of the usual
-// size.
+// Messages to one agent that it has not read. A resync of 1,000,000 runs makes 1,000 messages of
+// the usual size.
 constexpr size_t kMaxQueuedMessages = 4096;
-// The same in bytes: some 80 of the largest messages that a resync makes. An agent that does not
-// keep up is closed once it has read these, or after kPatience, and finds the rest in the resync of
-// its next stream.
+// Bytes of these messages: some 80 of the largest ones that a resync makes. The connection to an
+// agent that does not keep up is closed once it has read these, or after kPatience; the resync of
+// its next stream has the rest.
 constexpr size_t kMaxQueuedBytes = 256 << 20;
-// A peer that does not say hello, or does not let its stream end, is cut off after this.
+// A peer that does not say hello, or does not let its stream end, is cut off after this time.
 constexpr std::chrono::seconds kPatience{10};
-// What agents are told at shutdown: about as long as a restart takes.
+// How long agents wait at a shutdown before they reconnect: about as long as a restart takes.
 constexpr int kReconnectSeconds = 1;
 
 class AgentStream final
@@ -133,7 +134,7 @@ class AgentStream final
       if (finished_) return;
       silent = session_ == 0 && now - opened_ > kPatience;
       stuck = closing_since_ && now - *closing_since_ > kPatience;
-      // Under the lock, so that the call is still there.
+      // The lock is held, so that the call is still there.
       if (stuck) call_->TryCancel();
     }
     questions_.Expire(now);
@@ -193,7 +194,7 @@ class AgentStream final
       case agent::v1::ConnectRequest::kAnswer:
         if (session_ == 0) break;
         questions_.Answer(std::move(*request_.mutable_answer()));
-        Handled();  // the core has nothing to do with it
+        Handled();  // the core has nothing to do with the message
         return absl::OkStatus();
       case agent::v1::ConnectRequest::MESSAGE_NOT_SET:
         return contract::BadField("message", "is not set, or is of a later protocol version");
@@ -217,17 +218,17 @@ class AgentStream final
     return absl::OkStatus();
   }
 
-  // The agent sends no more: the core must not count on it. Reactions that read have ended when
-  // this is called.
+  // The agent sends no more: the core must not count on it. All reactions that read have ended by
+  // now.
   void Leave() {
     if (session_ == 0 || left_) return;
     left_ = true;
     context_.engine->Gone(session_);
-    // One that was refused never was connected; another one of its name may be.
+    // A refused agent was never connected; another one of its name may be.
     if (IsWelcomed()) LogEvent(spdlog::level::info, "agent_disconnected", {{"cluster", cluster_}});
   }
 
-  // The welcome is to be the first message.
+  // No message may be sent before the welcome.
   bool IsWelcomed() {
     std::lock_guard lock(mutex_);
     return is_welcomed_;
@@ -249,7 +250,7 @@ class AgentStream final
   const SteadyClock::time_point opened_ = SteadyClock::now();
   std::shared_ptr<AgentStream> self_;
 
-  // Reading: one reaction at a time, then OnDone.
+  // Members for reading: one reaction at a time, then OnDone.
   agent::v1::ConnectRequest request_;
   bool left_ = false;
 
@@ -259,8 +260,8 @@ class AgentStream final
   PendingQuestions questions_;
 
   std::mutex mutex_;
-  std::string cluster_;  // these three are written by the reading reaction only, which reads them
-                         // without the lock
+  // Only the reading reaction writes these three, and it reads them without the lock.
+  std::string cluster_;
   std::string journal_id_;
   core::SessionId session_ = 0;
   int unhandled_ = 0;

@@ -30,23 +30,23 @@
 namespace muster::broker {
 namespace {
 
-// What health checks may ask for, and what reflection lists.
+// The services that health checks may ask for, and that reflection lists.
 constexpr const char* kServices[] = {
     "muster.v1.JobsService",          "muster.v1.ClustersService",
     "muster.v1.FilesService",         "muster.agent.v1.AgentLinkService",
     "muster.agent.v1.LogLinkService", "muster.agent.v1.FileLinkService"};
-// A SubmitJobs of 1000 ordinary specs, or of a few of the largest. What is larger is to be sent in
-// several calls.
+// Enough for a SubmitJobs of 1000 ordinary specs, or of a few of the largest. Larger ones must be
+// sent in several calls.
 constexpr int kMaxReceiveBytes = 16 << 20;
-// ListJobs with 1000 specs can be as large; clients that ask for that raise their limit, too.
+// ListJobs with 1000 specs can be as large; clients that ask for that raise their own limit, too.
 constexpr int kMaxSendBytes = -1;
-// Jobs whose logs one housekeeping may remove.
+// Most jobs whose logs one housekeeping removes.
 constexpr int kMaxExpirePerRound = 1000;
 
-// Each about a second of work.
+// Each count is about a second of work.
 constexpr size_t kMaxWaitingCounts = 64;
 
-// gRPC lives as long as the process: its own shutdown, when the last user is gone, may wait 10 s
+// gRPC lives as long as the process: its own shutdown, when its last user is gone, may wait 10 s
 // for its threads.
 void KeepGrpc() {
   static const bool kept = (grpc_init(), true);
@@ -60,11 +60,11 @@ void SetChannelArguments(grpc::ServerBuilder& builder) {
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   // Agents ping every 30 s.
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 15'000);
-  // A second broker on the port is to fail, not to share it.
+  // A second broker on the port must fail, not share it.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-  // Nobody looks at these records of each connection and call, and they cost both memory and time.
+  // These records of each connection and call are not used, and cost both memory and time.
   builder.AddChannelArgument(GRPC_ARG_ENABLE_CHANNELZ, 0);
-  // The broker never compresses what it sends; clients may.
+  // The broker never compresses its messages; clients may.
   builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_COMPRESSION, 0);
 }
 
@@ -200,7 +200,7 @@ class RunningBroker final : public Broker {
           "cannot listen on {}: is the port in use? Choose another, or 0 for any free one",
           options_.listen)));
     }
-    // The health service knows only "" by itself.
+    // By itself the health service knows only "".
     for (const char* name : kServices) {
       server_->GetHealthCheckService()->SetServingStatus(name, true);
     }

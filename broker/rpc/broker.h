@@ -1,4 +1,4 @@
-// The whole broker but its process: store, archive, engine and the gRPC server in front of them.
+// The whole broker except its process: store, archive, engine and the gRPC server in front of them.
 #ifndef MUSTER_BROKER_RPC_BROKER_H_
 #define MUSTER_BROKER_RPC_BROKER_H_
 
@@ -24,15 +24,15 @@ namespace muster::broker {
 struct BrokerOptions {
   // affects behaviour
   std::string socket_path;      // required; in a directory that only this broker uses
-  mode_t socket_mode = 0600;    // who may connect may submit: the owner only, unless told otherwise
-  std::string listen;           // as CheckListenAddress takes it; empty: the socket only
-  size_t max_streams = 10'000;  // agents (two each), watchers and followers of logs together
+  mode_t socket_mode = 0600;    // clients that can connect can submit: only the owner by default
+  std::string listen;           // in the form of CheckListenAddress; empty: only the socket
+  size_t max_streams = 10'000;  // for agents (two each), watchers and followers of logs together
   absl::Duration shutdown_grace =
-      absl::Seconds(2);  // for calls that are under way when the broker stops
-  // How long the rest of an ended run's log may take: a follower is told that the log is not
-  // complete this long after it has heard of the end, or of the last bytes.
+      absl::Seconds(2);  // given to calls in progress when the broker stops
+  // How long the rest of an ended run's log may take. A follower is told that the log is not
+  // complete this long after it has heard of the end, or after the last bytes.
   absl::Duration log_grace = absl::Seconds(30);
-  // A watch that has nothing to say for longer says that it is alive.
+  // A watch without a change for so long sends a heartbeat.
   absl::Duration heartbeat_interval = absl::Seconds(15);
   FetchBounds fetch;
   // How long jobs are kept after their end; zero: for ever.
@@ -48,8 +48,8 @@ struct BrokerOptions {
 // Start, Shutdown and Housekeep belong to the main thread.
 class Broker {
  public:
-  // Restores from the store and begins to serve. `on_failure`: the store has failed, nothing more
-  // is acknowledged, and the process must end; on the store thread.
+  // Restores from the store and begins to serve. `on_failure` is called on the store thread: the
+  // store has failed, nothing more is acknowledged, and the process must end.
   static absl::StatusOr<std::unique_ptr<Broker>> Start(
       BrokerOptions options, std::unique_ptr<store::Store> store,
       std::unique_ptr<logs::Archive> archive, std::unique_ptr<files::FileStore> files,
@@ -57,12 +57,12 @@ class Broker {
   // Shuts down first.
   virtual ~Broker() = default;
 
-  // The TCP port in use; 0: none.
+  // Returns the TCP port in use; 0: none.
   virtual int port() const = 0;
-  // Removes jobs and logs that are too old, and files that nobody needs any more. Call about once a
-  // minute.
+  // Removes jobs and logs that are too old, and files that are no longer needed. Call it about once
+  // a minute.
   virtual void Housekeep() = 0;
-  // Takes no more work, tells agents to come back, finishes streams, commits what was taken, stops.
+  // Refuses new work, tells agents to reconnect, ends streams, commits what was taken, then stops.
   virtual void Shutdown() = 0;
 };
 

@@ -16,12 +16,12 @@ struct Config {
   std::string state_dir;  // required
   bool json_logs = false;
   std::string log_level = "info";  // debug, info, warning, error
-  BrokerOptions broker;            // but for socket_path
+  BrokerOptions broker;            // all options except socket_path
   logs::Options logs;
   files::Options files;
 };
 
-// Every setting; they write into `config`.
+// Returns every setting; they write into `config`.
 std::vector<Setting> SettingsOf(Config* config);
 
 }  // namespace muster::broker

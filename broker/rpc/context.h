@@ -1,4 +1,4 @@
-// What the services call. Owned by the Server; everything here outlives every call.
+// The parts of the broker that services call. Owned by the Server; all of them outlive every call.
 #ifndef MUSTER_BROKER_RPC_CONTEXT_H_
 #define MUSTER_BROKER_RPC_CONTEXT_H_
 
@@ -31,17 +31,17 @@ struct Context {
   Engine* engine = nullptr;
   const store::Store* store = nullptr;
   logs::Archive* archive = nullptr;
-  Services app;                        // what use cases work with
-  WorkerPool* readers = nullptr;       // of the store and of the archive
-  WorkerPool* archivers = nullptr;     // apart, because an end of a log waits for the disk
-  WorkerPool* file_workers = nullptr;  // apart, because uploads wait for the disk all the time
+  Services app;                        // for use cases
+  WorkerPool* readers = nullptr;       // for reading the store and the archive
+  WorkerPool* archivers = nullptr;     // separate, because the end of a log waits for the disk
+  WorkerPool* file_workers = nullptr;  // separate, because uploads wait for the disk all the time
   StreamRegistry* streams = nullptr;
   ConnectedAgents* agents = nullptr;
   Fetches* fetches = nullptr;
   const Users* users = nullptr;
   absl::Duration heartbeat_interval;    // as in BrokerOptions
   absl::Duration fetch_begin_patience;  // as in FetchBounds
-  absl::Duration fetch_max_silence;     // likewise
+  absl::Duration fetch_max_silence;     // as in FetchBounds
 };
 
 std::unique_ptr<grpc::Service> MakeJobsService(const Context& context);

@@ -1,5 +1,5 @@
-// One piece is under way at a time: the agent's stream is read on when the client has taken the
-// last one, so that gRPC's flow control holds the agent back, and memory stays flat.
+// Only one piece is on its way at a time: the agent's stream is read on when the client has taken
+// the last piece, so that gRPC's flow control holds the agent back, and memory use stays flat.
 #include "broker/rpc/fetch_files.h"
 
 #include <fmt/format.h>
@@ -112,7 +112,7 @@ class FetchStream final : public grpc::ServerWriteReactor<v1::FetchFilesResponse
   }
 
  private:
-  // On the readers.
+  // Runs on the readers: finds which run it is, and on which cluster.
   void Ask() {
     AskForFiles(principal_, context_.app, request_, ticket_,
                 [self = shared_from_this()](const absl::Status& status) {
@@ -124,7 +124,7 @@ class FetchStream final : public grpc::ServerWriteReactor<v1::FetchFilesResponse
   const Principal principal_;
   const v1::FetchFilesRequest request_;
   std::shared_ptr<FetchStream> self_;
-  std::string ticket_;  // before anybody else knows of the stream
+  std::string ticket_;  // set before any other thread knows of the stream
 
   std::mutex mutex_;
   std::shared_ptr<FileFeed> feed_;

@@ -22,7 +22,7 @@ namespace muster::broker {
 namespace {
 
 constexpr uint32_t kFileProtocolVersion = 1;
-// An agent that does not say whom it sends for is cut off after this.
+// An agent that does not name the fetch that it sends for is cut off after this time.
 constexpr std::chrono::seconds kHelloPatience{10};
 
 absl::Status AgentWentAway() {
@@ -93,7 +93,8 @@ class FeedStream final : public grpc::ServerReadReactor<agent::v1::SendFilesRequ
     if (taker != nullptr) taker->EndWith(status);
   }
 
-  // What was read. One reaction at a time, so that the taker is read without the lock.
+  // Handles the message that was read. One reaction at a time, so that the taker is read without
+  // the lock.
   absl::Status Handle() {
     if (request_.message_case() == agent::v1::SendFilesRequest::kHello)
       return Greet(request_.hello());
@@ -116,7 +117,7 @@ class FeedStream final : public grpc::ServerReadReactor<agent::v1::SendFilesRequ
         *piece.mutable_left_out() = std::move(*request_.mutable_left_out());
         break;
       case agent::v1::SendFilesRequest::kEnd:
-        // First, because the taker closes a feed that it still has.
+        // This comes first, because the taker closes a feed that it still has.
         Close(absl::OkStatus());
         taker_->EndWith(AgentFailed(rpc::FromMessage(request_.end())));
         return absl::OkStatus();
@@ -165,7 +166,7 @@ class FeedStream final : public grpc::ServerReadReactor<agent::v1::SendFilesRequ
   agent::v1::SendFilesRequest request_;  // being read
 
   std::mutex mutex_;
-  std::shared_ptr<FileTaker> taker_;  // written by the reading reaction only
+  std::shared_ptr<FileTaker> taker_;  // written only by the reading reaction
   bool is_greeted_ = false;
   bool ended_ = false;
 };

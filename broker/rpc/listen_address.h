@@ -1,4 +1,4 @@
-// Where the broker may listen over TCP. Pure.
+// Decides where the broker may listen over TCP. Pure.
 #ifndef MUSTER_BROKER_RPC_LISTEN_ADDRESS_H_
 #define MUSTER_BROKER_RPC_LISTEN_ADDRESS_H_
 
@@ -9,9 +9,9 @@
 
 namespace muster::broker {
 
-// "HOST:PORT" in the form that gRPC takes, if HOST is this machine only: 127.0.0.0/8, [::1] or
-// localhost (which means 127.0.0.1). Port 0: the system chooses. INVALID_ARGUMENT says what is
-// wrong and what would do.
+// Returns "HOST:PORT" in the form that gRPC takes, if HOST is only this machine: 127.0.0.0/8, [::1]
+// or localhost (which means 127.0.0.1). Port 0: the system chooses. INVALID_ARGUMENT says what is
+// wrong and what is possible.
 absl::StatusOr<std::string> CheckListenAddress(std::string_view address);
 
 }  // namespace muster::broker

@@ -30,14 +30,14 @@ namespace muster::broker {
 namespace {
 
 constexpr uint32_t kProtocolVersion = 1;
-// The most bytes of one chunk; the protocol allows no more.
+// The most bytes of one chunk, as the protocol states.
 constexpr size_t kMaxChunkBytes = 64 << 10;
-// Chunks of one stream that were read and are not in the archive yet: keeps disk and network busy
-// at the same time.
+// Chunks of one stream that were read and are not in the archive yet: they keep disk and network
+// busy at the same time.
 constexpr size_t kMaxQueuedChunks = 8;
-// Answers that the agent has not read. An agent that reads none of so many is cut off.
+// Answers that the agent has not read. An agent with more unread answers is cut off.
 constexpr size_t kMaxQueuedAnswers = 4096;
-// Runs whose place one stream remembers; beyond it they are looked up again.
+// Runs that one stream remembers; others are looked up again.
 constexpr size_t kMaxKnownRuns = 10'000;
 
 class PushStream final
@@ -79,7 +79,7 @@ class PushStream final
       ReadIfDue();
     } else {
       half_closed_ = true;
-      reading_ = true;  // for good
+      reading_ = true;  // never reset
     }
     WorkIfDue(lock);
   }
@@ -94,7 +94,7 @@ class PushStream final
   }
 
  private:
-  // A run of this cluster, as far as its logs go.
+  // The facts about a run of this cluster that its logs need.
   struct Known {
     bool accepted = false;
     uint32_t ranks = 0;
@@ -107,7 +107,7 @@ class PushStream final
     StartRead(&request_);
   }
 
-  // Has the queue worked off by the pool, or ends the stream once that is done and no more comes.
+  // Has the pool work off the queue, or ends the stream once the queue is empty and no more comes.
   void WorkIfDue(std::unique_lock<std::mutex>& lock) {
     if (working_) return;
     if (queue_.empty()) {
@@ -121,10 +121,10 @@ class PushStream final
     End(absl::UnavailableError("the broker is shutting down; connect again"));
   }
 
-  // On the archivers' pool, never twice at a time.
+  // Runs on the archivers' pool, never twice at a time.
   void Work() {
     std::unique_lock lock(mutex_);
-    // A bounded number, so that other streams get their turn.
+    // Takes a bounded number, so that other streams get their turn.
     for (size_t i = 0; i < kMaxQueuedChunks && !queue_.empty() && !finished_; ++i) {
       const agent::v1::PushRequest request = std::move(queue_.front());
       queue_.pop_front();
@@ -147,7 +147,8 @@ class PushStream final
         return HandleHello(request.hello());
       case agent::v1::PushRequest::kChunk:
         if (cluster_.empty()) break;
-        // Before each chunk: a pusher whose agent was replaced or is gone has no say any more.
+        // Checked before each chunk: a pusher whose agent was replaced or is gone must not write
+        // any more.
         if (absl::Status status = CheckConnected(); !status.ok()) return status;
         return HandleChunk(request.chunk());
       case agent::v1::PushRequest::MESSAGE_NOT_SET:
@@ -215,7 +216,7 @@ class PushStream final
     return absl::ResourceExhaustedError("the agent does not read the answers; connect again");
   }
 
-  // Whether the run is one of this cluster's.
+  // Finds out whether the run is one of this cluster's.
   absl::StatusOr<Known> Find(const std::string& run_key) {
     if (const auto found = known_.find(run_key); found != known_.end()) return found->second;
     Known known;
@@ -237,7 +238,7 @@ class PushStream final
   const Context context_;
   std::shared_ptr<PushStream> self_;
 
-  // The pool's, one Work at a time.
+  // Members for Work, of which one runs at a time.
   std::string cluster_;
   std::string journal_id_;
   absl::flat_hash_map<std::string, Known> known_;

@@ -28,7 +28,7 @@ namespace {
 constexpr char kProgram[] = "muster-broker";
 constexpr int kExitError = 1;
 constexpr int kExitUsage = 2;
-// Between two rounds of removing old logs.
+// Seconds between two rounds of housekeeping.
 constexpr int kHousekeepSeconds = 60;
 
 int Fail(const absl::Status& status, int code = kExitError) {
@@ -46,8 +46,8 @@ absl::Status MakeDirectory(const std::string& path) {
                          path)));
 }
 
-// The store has failed: an acknowledgement could not be kept. The end is at once, so that none is
-// sent.
+// Ends the process at once after the store has failed: an acknowledgement could not be kept, so
+// none may be sent.
 [[noreturn]] void Die(const absl::Status& status) {
   LogEvent(spdlog::level::critical, "store_failed",
            {{"error", std::string(ToStd(status.message()))},
@@ -59,7 +59,8 @@ absl::Status MakeDirectory(const std::string& path) {
 
 std::string PortFile(const Config& config) { return config.state_dir + "/broker.port"; }
 
-// The port for scripts that asked for any free one. It is there while the broker serves one.
+// Writes the port for scripts that asked for any free one. The file exists while the broker serves
+// a port.
 absl::Status WritePortFile(const Config& config, int port) {
   const std::string path = PortFile(config);
   std::remove(path.c_str());
@@ -92,7 +93,7 @@ int Serve(const Config& config) {
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);
   sigaddset(&signals, SIGINT);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);  // before any thread begins
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);  // blocked before any thread begins
   std::signal(SIGPIPE, SIG_IGN);
   RaiseDescriptorLimit();
   StartLogging("muster-broker", config.json_logs, config.log_level);
@@ -165,6 +166,6 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace muster::broker
 
-// Only a want of memory can throw, and ends the program either way.
+// Only a lack of memory can throw, and ends the program either way.
 // NOLINTNEXTLINE(bugprone-exception-escape)
 int main(int argc, char** argv) { return muster::broker::Main(argc, argv); }

@@ -12,7 +12,7 @@
 namespace muster::broker {
 namespace {
 
-// A question takes an agent seconds.
+// A question takes an agent some seconds.
 constexpr absl::Duration kRetryAfter = absl::Seconds(5);
 
 absl::Status AgentLeft() {
@@ -20,7 +20,7 @@ absl::Status AgentLeft() {
                          "the agent's connection ended before it answered; ask again");
 }
 
-// What the agent said, or why it could not.
+// Returns the agent's answer, or its error.
 absl::StatusOr<agent::v1::AgentAnswer> Opened(agent::v1::AgentAnswer answer) {
   const size_t bytes = answer.ByteSizeLong();
   if (bytes > kMaxAnswerBytes) {

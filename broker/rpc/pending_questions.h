@@ -1,7 +1,6 @@
 // The questions that one agent has been sent and has not answered.
 //
-// Any thread. Each `done` is called once: with the answer, or with an error, and without locks
-// held.
+// Any thread. Each `done` is called once, without locks held: with the answer, or with an error.
 #ifndef MUSTER_BROKER_RPC_PENDING_QUESTIONS_H_
 #define MUSTER_BROKER_RPC_PENDING_QUESTIONS_H_
 
@@ -19,24 +18,24 @@
 
 namespace muster::broker {
 
-// Of one agent. They are people's questions, few at a time; an agent takes about as many.
+// Bound for one agent. People ask these questions, few at a time; an agent takes about as many.
 inline constexpr size_t kMaxPendingQuestions = 32;
-// What clients receive by default (4 MiB), less what is around the answer.
+// The default limit of clients (4 MiB), less the rest of the message.
 inline constexpr size_t kMaxAnswerBytes = 3 << 20;
 
 class PendingQuestions {
  public:
   using Done = AskedAgent::Done;
 
-  // The id under which to ask; nothing if `done` was called with why not.
+  // Returns the id under which to ask; nothing if `done` was called with an error.
   std::optional<uint64_t> Add(SteadyClock::time_point deadline, Done done);
-  // The question could not be sent.
+  // Ends a question that could not be sent.
   void Fail(uint64_t id, const absl::Status& status);
-  // An answer that nobody waits for any more is dropped.
+  // Hands an answer on; it is dropped if nobody waits for it any more.
   void Answer(agent::v1::AgentAnswer answer);
-  // Fails those whose time is over.
+  // Fails questions whose time is over.
   void Expire(SteadyClock::time_point now);
-  // Fails all that wait, and all that come.
+  // Fails all questions that wait, and all that come.
   void End();
 
  private:

@@ -1,8 +1,8 @@
-// A server stream whose messages are read from a source as fast as the client takes them, and no
-// faster: it holds what one step has read, and reads on when that is sent.
+// A server stream whose messages are read from a source only as fast as the client takes them: it
+// holds the result of one step, and reads on when that is sent.
 //
-// Wake, Tick and End come from any thread; gRPC's reactions from its threads; the source is asked
-// on the reader pool, never twice at a time. The object holds itself until OnDone.
+// Any thread calls Wake, Tick and End; gRPC's threads call its reactions; the reader pool asks the
+// source, never twice at a time. The object holds itself until OnDone.
 #ifndef MUSTER_BROKER_RPC_PULL_STREAM_H_
 #define MUSTER_BROKER_RPC_PULL_STREAM_H_
 
@@ -25,7 +25,7 @@
 
 namespace muster::broker {
 
-// `Piece` is what the source gives, and `to_wire` makes of it what gRPC sends.
+// `Piece` is the source's type, and `to_wire` turns it into what gRPC sends.
 template <typename Message, typename Piece = Message>
 class PullStream final : public grpc::ServerWriteReactor<Message>,
                          public OpenStream,
@@ -35,7 +35,7 @@ class PullStream final : public grpc::ServerWriteReactor<Message>,
   using Source = PullSource<Piece>;
   using ToWire = Message (*)(Piece);
 
-  // Frees itself. Ends at once with what is wrong if there is no source.
+  // The stream frees itself. Without a source it ends at once with the source's error.
   static PullStream* Start(const Context& context, absl::StatusOr<std::unique_ptr<Source>> source,
                            ToWire to_wire) {
     const absl::Status valid = source.status();
@@ -87,7 +87,7 @@ class PullStream final : public grpc::ServerWriteReactor<Message>,
 
   void OnDone() override {
     context_.streams->Remove(this);
-    // The last of those who still wake this stream frees it.
+    // The last holder of a reference to this stream frees it.
     const auto self = std::move(self_);
     {
       std::lock_guard lock(mutex_);
@@ -98,7 +98,7 @@ class PullStream final : public grpc::ServerWriteReactor<Message>,
   }
 
  private:
-  // Registers the stream and reads for the first time, or ends it with what is wrong.
+  // Registers the stream and reads for the first time, or ends it with the error.
   void Begin(absl::Status valid) {
     self_ = this->shared_from_this();
     if (valid.ok()) valid = context_.streams->Add(self_);
@@ -147,7 +147,7 @@ class PullStream final : public grpc::ServerWriteReactor<Message>,
   void WriteFront() {
     if (ended_) return;
     last_write_ = SteadyClock::now();
-    // One call of the system for all that is there.
+    // One system call for all messages that are there.
     grpc::WriteOptions options;
     if (messages_.size() > 1) options.set_buffer_hint();
     this->StartWrite(&messages_.front(), options);

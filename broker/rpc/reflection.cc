@@ -24,7 +24,7 @@ void SetError(grpc::StatusCode code, std::string message,
   response->mutable_error_response()->set_error_message(std::move(message));
 }
 
-// The file, then all that it needs, each once.
+// Adds the file and then all files that it needs, each once.
 void AddFile(const FileDescriptor& file, std::set<const FileDescriptor*>* seen,
              wire::FileDescriptorResponse* response) {
   if (!seen->insert(&file).second) return;
@@ -44,7 +44,7 @@ void AnswerFile(const FileDescriptor* file, std::string_view kind, const std::st
   AddFile(*file, &seen, response->mutable_file_descriptor_response());
 }
 
-// Nothing of Muster's is extended: proto3 knows extensions of options alone.
+// Muster's messages have no extensions: proto3 allows them for options only.
 void AnswerExtensions(const std::string& type, wire::ServerReflectionResponse* response) {
   const DescriptorPool& pool = *DescriptorPool::generated_pool();
   const google::protobuf::Descriptor* message = pool.FindMessageTypeByName(type);
@@ -73,7 +73,7 @@ void AnswerExtension(const wire::ExtensionRequest& request,
 class ReflectionService final : public wire::ServerReflection::CallbackService {
  public:
   explicit ReflectionService(std::vector<std::string> services) : services_(std::move(services)) {
-    // Without a use the linker would leave its description out.
+    // Unless it is used, the linker leaves its description out.
     services_.push_back(
         grpc::health::v1::HealthCheckRequest::descriptor()->file()->service(0)->full_name());
     services_.push_back(wire::ServerReflection::service_full_name());
@@ -85,7 +85,7 @@ class ReflectionService final : public wire::ServerReflection::CallbackService {
   }
 
  private:
-  // One request is read, answered and then the next one read.
+  // Reads one request, answers it and reads the next one.
   class Stream final : public grpc::ServerBidiReactor<wire::ServerReflectionRequest,
                                                       wire::ServerReflectionResponse> {
    public:

@@ -13,7 +13,7 @@ class Service;
 
 namespace muster::broker {
 
-// `services`: the full names that it lists.
+// `services` are the full names that it lists.
 std::unique_ptr<grpc::Service> MakeReflectionService(std::vector<std::string> services);
 
 }  // namespace muster::broker

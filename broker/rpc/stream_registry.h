@@ -1,4 +1,4 @@
-// Every open stream: counted, so that there is a bound; woken once a second; ended at shutdown.
+// Registers every open stream: counts them, wakes them once a second and ends them at shutdown.
 //
 // Any thread. One thread of its own calls Tick.
 #ifndef MUSTER_BROKER_RPC_STREAM_REGISTRY_H_
@@ -18,15 +18,15 @@
 
 namespace muster::broker {
 
-// Streams measure their waits on it, so that nobody who sets the time of day stretches or cuts
-// them.
+// Streams measure their waits by it, so that a change of the time of day neither lengthens nor
+// shortens them.
 using SteadyClock = std::chrono::steady_clock;
 
 // A stream as the registry sees it. Both methods are called without locks held and must not block.
 class OpenStream {
  public:
   virtual ~OpenStream() = default;
-  // About once a second.
+  // Called about once a second.
   virtual void Tick(SteadyClock::time_point now) = 0;
   // The broker shuts down: end the stream with this status.
   virtual void End(const absl::Status& status) = 0;
@@ -34,7 +34,7 @@ class OpenStream {
 
 class StreamRegistry {
  public:
-  // `max_streams`: each costs some 10 KiB, and what gRPC buffers for it.
+  // `max_streams` bounds the memory: each stream takes some 10 KiB, and gRPC's buffers.
   explicit StreamRegistry(size_t max_streams, absl::Duration tick = absl::Seconds(1));
   ~StreamRegistry();
 

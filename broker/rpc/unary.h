@@ -1,4 +1,4 @@
-// Answers of unary calls.
+// Helpers for the answers of unary calls.
 #ifndef MUSTER_BROKER_RPC_UNARY_H_
 #define MUSTER_BROKER_RPC_UNARY_H_
 
@@ -23,7 +23,7 @@ void Answer(grpc::ServerUnaryReactor* reactor, Response* out, absl::StatusOr<Res
   reactor->Finish(rpc::ToGrpc(status));
 }
 
-// The callback of a use case whose result is the answer.
+// Makes the callback of a use case whose result is the answer.
 template <typename Response>
 auto AnswerInto(grpc::ServerUnaryReactor* reactor, Response* out) {
   return

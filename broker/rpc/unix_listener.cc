@@ -20,9 +20,9 @@
 namespace muster::broker {
 namespace {
 
-// Connections that have not been accepted yet; the kernel caps it at net.core.somaxconn.
+// Connections that have not been accepted yet; net.core.somaxconn limits it further.
 constexpr int kBacklog = 1024;
-// How long to wait when the process has no descriptor left.
+// Pause when the process has no descriptor left.
 constexpr int kExhaustedPauseMs = 100;
 
 absl::Status Failed(std::string_view what, const std::string& path) {
@@ -59,8 +59,8 @@ absl::StatusOr<std::unique_ptr<UnixListener>> UnixListener::Bind(const std::stri
   auto listener = std::unique_ptr<UnixListener>(new UnixListener(path, fd, stop_fd));
   if (stop_fd < 0) return Failed("cannot make an eventfd for", path);
   if (unlink(path.c_str()) != 0 && errno != ENOENT) return Failed("cannot replace", path);
-  // On Linux the permissions of the descriptor become those of the file at bind, so nobody else can
-  // slip in between.
+  // On Linux the permissions of the descriptor become those of the file at bind, so no other user
+  // can connect in between.
   if (fchmod(fd, mode) != 0 ||
       bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0) {
     return Failed("cannot bind", path);

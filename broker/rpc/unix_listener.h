@@ -16,12 +16,13 @@ namespace muster::broker {
 
 class UnixListener {
  public:
-  // On the listener's thread. Takes over the descriptor, which does not block.
+  // Called on the listener's thread. Takes over the descriptor, which is non-blocking.
   using Accepted = std::function<void(int fd, std::string user)>;
 
-  // Binds, with these permissions on the socket. A socket that a broker left behind is replaced:
-  // whoever calls holds the lock of the state directory, so no live broker listens there.
-  // INVALID_ARGUMENT: the path is too long for a socket. Others as the system says, with the path.
+  // Binds the socket, with these permissions. A socket that a broker left behind is replaced: the
+  // caller holds the lock of the state directory, so no live broker listens there.
+  // INVALID_ARGUMENT: the path is too long for a socket. Other errors are the system's, with the
+  // path.
   static absl::StatusOr<std::unique_ptr<UnixListener>> Bind(const std::string& path, mode_t mode);
   ~UnixListener();
 

@@ -18,14 +18,14 @@
 namespace muster::broker {
 namespace {
 
-// Uploads at the same time; each has up to 65 open files and a MiB on its way. More would only
-// share the same disk.
+// Uploads at the same time; each has up to 65 open files and a MiB on its way. More uploads would
+// only share the same disk.
 constexpr int kMaxUploads = 32;
-// Messages of one stream that were read and are not on disk yet: keeps disk and network busy at the
-// same time.
+// Messages of one stream that were read and are not on disk yet: they keep disk and network busy at
+// the same time.
 constexpr size_t kMaxQueued = 4;
-// Between two messages of a client. It reads files of its own disk; whoever says nothing for so
-// long holds a place and room for nothing.
+// Longest time between two messages of a client. It only reads files from its own disk; a silent
+// client would hold a place and room for nothing.
 constexpr std::chrono::seconds kMaxSilence{60};
 
 class UploadStream final : public grpc::ServerReadReactor<v1::UploadFilesRequest>,
@@ -42,7 +42,8 @@ class UploadStream final : public grpc::ServerReadReactor<v1::UploadFilesRequest
     if (admitted.ok()) admitted = context_.streams->Add(self_);
     const std::lock_guard lock(mutex_);
     if (!admitted.ok()) return FinishLocked(admitted);
-    // The client has its place, and may wait for that before it reads its files.
+    // The metadata tell the client that it has its place; it may wait for that before it reads its
+    // files.
     StartSendInitialMetadata();
     ReadIfDue();
   }
@@ -82,7 +83,7 @@ class UploadStream final : public grpc::ServerReadReactor<v1::UploadFilesRequest
   void OnDone() override {
     context_.streams->Remove(this);
     open_->fetch_sub(1);
-    // What is half there is removed where it may take its time.
+    // The incomplete file is removed on a thread that may block.
     auto self = std::move(self_);
     context_.file_workers->PostStep([self = std::move(self)] {});
   }
@@ -109,10 +110,10 @@ class UploadStream final : public grpc::ServerReadReactor<v1::UploadFilesRequest
     FinishLocked(absl::UnavailableError("the broker is shutting down; try again"));
   }
 
-  // On the file workers, never twice at a time.
+  // Runs on the file workers, never twice at a time.
   void Work() {
     std::unique_lock lock(mutex_);
-    // A bounded number, so that other streams get their turn.
+    // Takes a bounded number, so that other streams get their turn.
     for (size_t i = 0; i < kMaxQueued && !queue_.empty() && !finished_; ++i) {
       const v1::UploadFilesRequest request = std::move(queue_.front());
       queue_.pop_front();
@@ -141,10 +142,10 @@ class UploadStream final : public grpc::ServerReadReactor<v1::UploadFilesRequest
 
   const Context context_;
   std::atomic<int>* const open_;
-  v1::UploadFilesResponse* const response_;  // gRPC's, until Finish
+  v1::UploadFilesResponse* const response_;  // owned by gRPC, valid until Finish
   std::shared_ptr<UploadStream> self_;
 
-  std::unique_ptr<FileReceiver> receiver_;  // of the one Work at a time
+  std::unique_ptr<FileReceiver> receiver_;  // used by one Work at a time
 
   std::mutex mutex_;
   v1::UploadFilesRequest request_;  // being read
@@ -152,7 +153,7 @@ class UploadStream final : public grpc::ServerReadReactor<v1::UploadFilesRequest
   SteadyClock::time_point read_since_;
   bool reading_ = false;
   bool working_ = false;      // a Work waits or runs, or the last one has run
-  bool half_closed_ = false;  // nothing more comes
+  bool half_closed_ = false;  // the client sends no more
   bool finished_ = false;
 };
 

@@ -14,8 +14,7 @@
 
 namespace muster::broker {
 
-// Frees itself. `receiver`: takes what comes, or says why nothing may. `open`: how many streams
-// there are; outlives each of them.
+// The stream frees itself. `open` counts the streams, and outlives all of them.
 grpc::ServerReadReactor<v1::UploadFilesRequest>* NewUploadStream(
     const Context& context, absl::StatusOr<std::unique_ptr<FileReceiver>> receiver,
     std::atomic<int>* open, v1::UploadFilesResponse* response);

@@ -1,10 +1,10 @@
-// Who is at the other end of a connection.
+// Knows which user is at the other end of a connection.
 //
 // gRPC does not hand on the credentials of a Unix socket's peer. So the broker accepts those
 // connections itself (see UnixListener), asks the kernel, and notes the user under the name that
-// gRPC gives to a connection that it was handed as a file descriptor: "fd:<number>". The number
-// stays taken as long as any call of that connection lives, because the call holds the transport
-// and the transport holds the descriptor; so a name never means two users at a time. Any thread.
+// gRPC gives to a connection that comes as a file descriptor: "fd:<number>". The number stays taken
+// as long as any call of that connection lives, because the call holds the transport and the
+// transport holds the descriptor; so a name never means two users at a time. Any thread.
 #ifndef MUSTER_BROKER_RPC_USERS_H_
 #define MUSTER_BROKER_RPC_USERS_H_
 
@@ -17,20 +17,20 @@
 
 namespace muster::broker {
 
-// Whoever comes over TCP: this machine, but which of its users is not known.
+// A client over TCP: it is on this machine, but its user is not known.
 inline constexpr std::string_view kLoopbackUser = "anonymous@loopback";
 
 class Users {
  public:
-  // The descriptor is about to be handed to gRPC.
+  // Notes the user of a descriptor that is about to be handed to gRPC.
   void Note(int fd, std::string user);
-  // `peer` as in ServerContext::peer().
+  // `peer` has the form of ServerContext::peer().
   Principal PrincipalOf(std::string_view peer) const;
 
  private:
   mutable std::mutex mutex_;
   absl::flat_hash_map<int, std::string>
-      by_fd_;  // as many as there were descriptors in use at the same time
+      by_fd_;  // as many as there were descriptors in use at a time
 };
 
 }  // namespace muster::broker

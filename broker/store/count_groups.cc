@@ -7,7 +7,7 @@
 namespace muster::store {
 namespace {
 
-// What one answer shows. A group that is not among them counts in the total all the same.
+// Most groups in one answer. The other groups count in the total all the same.
 constexpr size_t kMaxGroups = 1000;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Counts jobs that are alike in what they are grouped by.
+// Counts jobs in groups.
 #ifndef MUSTER_BROKER_STORE_COUNT_GROUPS_H_
 #define MUSTER_BROKER_STORE_COUNT_GROUPS_H_
 
@@ -14,9 +14,9 @@ class CountGroups {
  public:
   explicit CountGroups(uint64_t limit) : limit_(limit) {}
 
-  // One more job of this group. False: there are more than the limit, and it was not counted.
+  // Counts one more job of this group. False: the limit is reached, and the job was not counted.
   bool Add(v1::JobCount group);
-  // The largest group first, at most 1000.
+  // Returns at most 1000 groups, the largest first.
   JobCounts Take();
 
  private:

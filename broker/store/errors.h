@@ -1,4 +1,4 @@
-// The errors that every store gives in the same words.
+// The errors that all stores give in the same words.
 #ifndef MUSTER_BROKER_STORE_ERRORS_H_
 #define MUSTER_BROKER_STORE_ERRORS_H_
 
@@ -26,7 +26,7 @@ inline absl::Status DeletedJob(uint64_t id) {
       {{"job_id", fmt::format("{}", id)}});
 }
 
-// Why a job is not there. `last`: the highest number that a job was ever given.
+// Says why a job is not there. `last` is the highest number that a job was ever given.
 inline absl::Status NotThere(uint64_t id, uint64_t last) {
   return id > 0 && id <= last ? DeletedJob(id) : NoSuchJob(id);
 }

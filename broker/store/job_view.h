@@ -1,4 +1,5 @@
-// What a job shows of its runs and of what it waits for. Pure functions, for any thread.
+// Fills in the parts of a job that come from its runs, and the reason why it waits. Pure functions,
+// for any thread.
 #ifndef MUSTER_BROKER_STORE_JOB_VIEW_H_
 #define MUSTER_BROKER_STORE_JOB_VIEW_H_
 
@@ -9,9 +10,9 @@
 
 namespace muster::store {
 
-// Nodes that one assignment names at most.
+// Most nodes that one assignment names.
 inline constexpr size_t kMaxExcludedNodes = 64;
-// Of a job's latest steps, how many are looked at for the one that held it.
+// Most of a job's latest steps that are searched for the one that held it.
 inline constexpr int kMaxStepsToHold = 100;
 
 // Fills in exit, failure and the reason, from the row of the job, its latest run, if it has one,

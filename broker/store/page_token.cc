@@ -13,7 +13,7 @@
 namespace muster::store {
 namespace {
 
-// FNV-1a: a token needs to notice another filter, not to resist an attacker, who could only list
+// FNV-1a: a token must detect another filter, but need not resist an attacker, who could only list
 // other jobs.
 uint64_t Hash(std::string_view text) {
   uint64_t hash = 0xcbf29ce484222325;
@@ -21,7 +21,8 @@ uint64_t Hash(std::string_view text) {
   return hash;
 }
 
-// Different for filters that differ, and the same for one that is relative to now at any time.
+// Filters that differ have different texts; a filter with a time relative to now has the same text
+// at any time.
 void AppendText(const contract::Filter& filter, std::string* out) {
   *out +=
       fmt::format("({} {} {}:{} {}:{} {} {}", static_cast<int>(filter.kind),
@@ -31,7 +32,7 @@ void AppendText(const contract::Filter& filter, std::string* out) {
   *out += ')';
 }
 
-// Of what the token is for, and of the place in it.
+// Makes a tag from the purpose of the token and the place in it.
 std::string Tag(std::string_view instance, const contract::Filter& filter,
                 const contract::JobOrder& order, std::string_view place) {
   std::string text =

@@ -1,5 +1,5 @@
-// Where the next page of a list begins. Opaque to clients; bound to the store, the filter and the
-// order.
+// Says where the next page of a list begins. Opaque to clients; bound to the store, the filter and
+// the order.
 #ifndef MUSTER_BROKER_STORE_PAGE_TOKEN_H_
 #define MUSTER_BROKER_STORE_PAGE_TOKEN_H_
 
@@ -14,12 +14,12 @@
 
 namespace muster::store {
 
-// `last`: the next page holds jobs that come after this place only.
+// `last` is the place after which the next page begins.
 std::string MakePageToken(std::string_view instance, const contract::Filter& filter,
                           const contract::JobOrder& order, const contract::JobPlace& last);
 
-// Nothing for an empty token, which means the first page.
-// INVALID_ARGUMENT: not a token of this store, or of another filter or order.
+// Returns nothing for an empty token, which means the first page. INVALID_ARGUMENT: the token is
+// not of this store, or belongs to another filter or order.
 absl::StatusOr<std::optional<contract::JobPlace>> ReadPageToken(std::string_view instance,
                                                                 const contract::Filter& filter,
                                                                 const contract::JobOrder& order,

@@ -1,4 +1,4 @@
-// Which jobs a reader of the store may see. A value; any thread.
+// Says which jobs a reader of the store may see. A value; any thread.
 #ifndef MUSTER_BROKER_STORE_SCOPE_H_
 #define MUSTER_BROKER_STORE_SCOPE_H_
 
@@ -11,20 +11,20 @@
 
 namespace muster::store {
 
-// Every read of jobs names one; a job outside of it does not exist for that reader. It has no
+// Every read of jobs needs one; a job outside of it does not exist for that reader. It has no
 // default on purpose.
 class Scope {
  public:
-  // Every job: for the broker's own work, and for those whose rights say so (app/rights.h).
+  // Every job: for the broker's own work, and for principals whose rights allow it (app/rights.h).
   static Scope All() { return Scope(/*is_all=*/true, {}, {}); }
-  // The jobs of these projects and the jobs of these users; of neither: no job.
+  // The jobs of these projects and of these users; without any of both: no job.
   static Scope Of(std::vector<std::string> projects, std::vector<std::string> users) {
     return Scope(/*is_all=*/false, std::move(projects), std::move(users));
   }
 
   bool is_all() const { return is_all_; }
   bool Contains(std::string_view project, std::string_view user) const;
-  // The filter, for jobs within the scope only.
+  // Returns a filter that takes the same jobs, but only within the scope.
   contract::Filter Narrow(contract::Filter filter) const;
 
  private:

@@ -1,4 +1,4 @@
-// Where the broker's truth is kept. Memory (tests), SQLite (default); one conformance suite in
+// Keeps the broker's truth: in memory (tests) or in SQLite (default); one conformance suite is in
 // tests/unit/store.
 #ifndef MUSTER_BROKER_STORE_STORE_H_
 #define MUSTER_BROKER_STORE_STORE_H_
@@ -31,7 +31,7 @@ struct ListQuery {
 
 struct JobPage {
   std::vector<v1::Job> jobs;    // without runs
-  std::string next_page_token;  // empty: no more
+  std::string next_page_token;  // empty: there are no more
 };
 
 struct CountQuery {
@@ -44,7 +44,8 @@ struct CountQuery {
 struct JobCounts {
   std::vector<v1::JobCount> counts;  // the largest first
   uint64_t total = 0;
-  bool is_over = false;  // the filter takes more than the limit; only as many were counted
+  bool is_over =
+      false;  // the filter takes more jobs than the limit; only `limit` of them were counted
 };
 
 struct JobTransition {
@@ -52,7 +53,7 @@ struct JobTransition {
   v1::Transition transition;
 };
 
-// What an assignment carries besides what the core knows.
+// The part of an assignment that the core does not know.
 struct StoredSpec {
   v1::JobSpec spec;
   std::string user;
@@ -66,39 +67,42 @@ class Store {
   // ---- the writer: one thread, the engine's store thread (before it starts, the main thread)
 
   virtual absl::StatusOr<core::Restored> Restore(absl::Time now) = 0;
-  // All or nothing; durable when it returns OK. After an error the store is not to be used again.
+  // Commits all changes or none; they are durable when it returns OK. After an error the store must
+  // not be used again.
   virtual absl::Status Commit(absl::Span<const core::Change> changes) = 0;
-  // Housekeeping while there is nothing to commit (checkpoints); bounded to about 100 ms.
+  // Does housekeeping while there is nothing to commit (checkpoints); takes at most about 100 ms.
   virtual absl::Status Idle() = 0;
 
   // ---- readers: any thread; they see what has been committed, and no job outside of the scope
 
-  // NOT_FOUND: UNKNOWN_JOB, there never was such a job; JOB_DELETED, there was one. So for all
-  // reads.
+  // NOT_FOUND: UNKNOWN_JOB, there never was such a job; JOB_DELETED, there was one. All reads have
+  // these errors.
   virtual absl::StatusOr<v1::Job> GetJob(const Scope& scope, uint64_t id) const = 0;
-  // In the order of the ids; without spec and runs. NOT_FOUND names the first unknown one.
+  // Returns jobs in the order of the ids, without spec and runs. NOT_FOUND names the first unknown
+  // one.
   virtual absl::StatusOr<std::vector<v1::Job>> GetJobs(const Scope& scope,
                                                        absl::Span<const uint64_t> ids) const = 0;
-  // INVALID_ARGUMENT: a page token that is not of this store, or of another filter or order. A page
-  // ends early after a bounded amount of work.
+  // INVALID_ARGUMENT: the page token is not of this store, or belongs to another filter or order. A
+  // page ends early after a bounded amount of work.
   virtual absl::StatusOr<JobPage> ListJobs(const Scope& scope, const ListQuery& query) const = 0;
   // Takes about a second for a million jobs.
   virtual absl::StatusOr<JobCounts> CountJobs(const Scope& scope,
                                               const CountQuery& query) const = 0;
-  // Transitions with a higher sequence, in order, at most `limit`. No ids: those of all jobs.
+  // Returns at most `limit` transitions with a higher sequence, in order. No ids: those of all
+  // jobs.
   virtual absl::StatusOr<std::vector<JobTransition>> ListTransitions(
       const Scope& scope, absl::Span<const uint64_t> jobs, uint64_t after_sequence,
       int limit) const = 0;
-  // Jobs that ended before a time, the first ended first, that together have at most about
-  // `max_rows` rows (see kMaxDeletedRows), or one job. Those with a run of which more may be heard
-  // are left out. `core::DeleteJob` deletes them. For housekeeping, whatever the scope.
+  // Returns jobs that ended before a time, in the order of their ends, that together have at most
+  // about `max_rows` rows (see kMaxDeletedRows), or a single job. Jobs with a run of which more may
+  // be heard are left out. `core::DeleteJob` deletes them. For housekeeping, whatever the scope.
   virtual absl::StatusOr<std::vector<uint64_t>> ListEnded(absl::Time before,
                                                           int max_rows) const = 0;
-  // The sequence of the latest transition, also of one that was deleted; 0: none.
+  // Returns the sequence of the latest transition, even if it was deleted; 0: none.
   virtual absl::StatusOr<uint64_t> LastSequence() const = 0;
   virtual absl::StatusOr<std::vector<StoredSpec>> GetSpecs(
       const Scope& scope, absl::Span<const uint64_t> ids) const = 0;
-  // The jobs of one RerunJobs, by number: those from `first` on that have this request id.
+  // Returns the jobs of one RerunJobs by number: those from `first` on that have this request id.
   virtual absl::StatusOr<std::vector<v1::Job>> GetJobsOfRequest(
       const Scope& scope, uint64_t first, const std::string& request_id) const = 0;
 };

@@ -24,7 +24,7 @@ namespace {
 constexpr std::string_view kFooter = R"(
 Results go to standard output, everything else to standard error.
 Exit codes: 0 ok, 1 error, 2 usage, 4 not allowed, 8 time-out; of a job that was waited for:
-10 failed (muster show has its own exit code), 11 canceled, 12 failed by its cluster's doing; 13 no cluster can run it, or it names an unknown one.)";
+10 failed (muster show has its own exit code), 11 canceled, 12 failed through its cluster's fault; 13 no cluster can run it, or it names an unknown one.)";
 
 // Ends the help of every verb.
 std::string Footer(std::string_view example) {
@@ -51,7 +51,7 @@ class Grammar {
             "-o,--output", [this](const std::string& name) { SetFormat(name); },
             "table, wide, json, jsonl, yaml or name")
         ->type_name("FORMAT");
-    app_.add_flag("-q,--quiet", out_.quiet, "Print the id alone");
+    app_.add_flag("-q,--quiet", out_.quiet, "Print only the id");
     AddSubmit();
     AddRun();
     AddList();
@@ -100,8 +100,8 @@ class Grammar {
 
   void AddSpec(CLI::App* sub) {
     SpecFlags& spec = out_.spec;
-    AddOptional(sub, "--name", "TEXT", "A label for people", &spec.name);
-    AddOptional(sub, "--project", "TEXT", "Who pays", &spec.project);
+    AddOptional(sub, "--name", "TEXT", "A name for people", &spec.name);
+    AddOptional(sub, "--project", "TEXT", "The project that pays", &spec.project);
     AddRepeated(sub, "--cluster", "NAME", "The cluster to run on; several times: any of them",
                 &spec.clusters);
     AddOptional(sub, "--pool", "TEXT", "The pool (Slurm: partition) to run in", &spec.pool);
@@ -137,19 +137,20 @@ class Grammar {
                   "Wait for the end; exit with 0 if the job succeeded, 10 if it failed");
     sub->add_flag("--hold", out_.hold, "Hold the job from the start: muster release lets it go");
     AddText(sub, "--request-id", "ID",
-            "Submit under this name: a repeat under the same one makes no second job",
+            "A name for the request: a repeat with the same name makes no second job",
             [this](const std::string& id) { out_.request_id = id; });
     sub->add_flag("--validate,--dry-run", out_.validate_only, "Check only, submit nothing");
     sub->add_flag("--raw", out_.raw, "Show the log's terminal escapes as they are");
   }
 
   CLI::Option* AddFile(CLI::App* sub) {
-    sub->add_flag("--strict", out_.strict,
-                  "Refuse what a SkyPilot task says without effect here, rather than noting it");
+    sub->add_flag(
+        "--strict", out_.strict,
+        "Refuse fields of a SkyPilot task that have no effect here, instead of noting them");
     sub->add_option_function<std::string>(
            "--as", [this](const std::string& name) { SetDialect(name); },
            "Read FILE as a Muster job file (muster) or a SkyPilot task (sky); default: its fields "
-           "tell")
+           "decide")
         ->type_name("muster|sky");
     return sub->add_option("FILE", out_.file,
                            "A job file or a SkyPilot task in YAML; - is standard input");
@@ -190,7 +191,7 @@ class Grammar {
     AddText(sub, "--order-by", "FIELD",
             "id, create_time, start_time, end_time, priority or name, as in 'priority desc'",
             [this](const std::string& order) { out_.order_by = order; });
-    AddNumber(sub, "--limit", 0, kUnlimited, "At most so many; 0: all", [this](int64_t limit) {
+    AddNumber(sub, "--limit", 0, kUnlimited, "At most this many; 0: all", [this](int64_t limit) {
       out_.limit = static_cast<uint64_t>(limit);
     })->default_str("100");
     CLI::App* count = Sub("count", Verb::kCount, "Count jobs",
@@ -200,9 +201,8 @@ class Grammar {
   }
 
   void AddShowAndCancel() {
-    AddJobs(
-        Sub("show", Verb::kShow, "Show jobs with their runs and what is known of each", "show 42"),
-        true, &out_.jobs);
+    AddJobs(Sub("show", Verb::kShow, "Show jobs and their runs with all details", "show 42"), true,
+            &out_.jobs);
     CLI::App* cancel = Sub("cancel", Verb::kCancel, "Ask that jobs end",
                            "cancel 42 --reason 'wrong data'\n  muster cancel '43_*'\n  muster "
                            "cancel --filter 'state = QUEUED AND label.team = a' --dry-run");
@@ -220,7 +220,7 @@ class Grammar {
   }
 
   void AddReason(CLI::App* sub) {
-    AddText(sub, "--reason", "TEXT", "Why; kept with the job",
+    AddText(sub, "--reason", "TEXT", "The reason; kept with the job",
             [this](const std::string& reason) { out_.reason = reason; });
   }
 
@@ -234,12 +234,12 @@ class Grammar {
     AddRepeated(update, "--remove-label", "KEY", "A label to take away", &out_.remove_labels);
     AddReason(update);
     CLI::App* rerun =
-        Sub("rerun", Verb::kRerun, "Submit the specs of jobs that have ended once more",
+        Sub("rerun", Verb::kRerun, "Submit jobs that have ended again, as new jobs",
             "rerun 42 43\n  muster rerun --filter 'state = FAILED AND end_time > -1d'");
     AddChoice(rerun, &out_);
     rerun->add_flag("--hold", out_.hold, "Hold the new jobs: muster release lets them go");
     AddText(rerun, "--request-id", "ID",
-            "Submit under this name: a repeat under the same one makes no more jobs",
+            "A name for the request: a repeat with the same name makes no more jobs",
             [this](const std::string& id) { out_.request_id = id; });
   }
 
@@ -269,9 +269,10 @@ class Grammar {
                         "plan --time 4h job.yaml");
     AddFile(sub);
     AddSpec(sub);
-    sub->add_flag("--manifest", out_.manifest,
-                  "All that would be submitted: the manifest, the batch script or the command; "
-                  "-o wide does the same, and -o json, jsonl and yaml always have it");
+    sub->add_flag(
+        "--manifest", out_.manifest,
+        "Show all that would be submitted: the manifest, the batch script or the command; "
+        "-o wide does the same, and -o json, jsonl and yaml always have it");
   }
 
   void AddOwnVerbs() {
@@ -322,7 +323,7 @@ class Grammar {
   void AddEvents() {
     CLI::App* sub =
         Sub("events", Verb::kEvents,
-            "Print the transitions of jobs with their evidence; TIME is when it was learned",
+            "Print the steps of jobs with their evidence; TIME is when Muster learned of a step",
             "events -f 42");
     AddJobs(sub, false, &out_.jobs);
     sub->add_flag("-f,--follow", out_.follow, "Go on until the jobs have ended");
@@ -334,9 +335,10 @@ class Grammar {
   }
 
   void AddWait() {
-    CLI::App* sub = Sub("wait", Verb::kWait,
-                        "Wait until jobs have ended; exit as the first that did not succeed",
-                        "wait --timeout 1h 42 43");
+    CLI::App* sub =
+        Sub("wait", Verb::kWait,
+            "Wait until jobs have ended; exit with the code of the first that did not succeed",
+            "wait --timeout 1h 42 43");
     AddJobs(sub, false, &out_.jobs);
     sub->add_option_function<std::string>(
            "--timeout",

@@ -44,7 +44,7 @@ enum class Verb {
   kScancel,
   kSacct,
   kSinfo,
-  // Likewise, as SkyPilot's command does.
+  // This one reads its words itself, too, as SkyPilot's command does.
   kSky,
 };
 

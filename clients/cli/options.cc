@@ -146,7 +146,7 @@ void AddJobPath(CLI::App* verb, std::vector<JobRef>* jobs, std::string* path) {
             if (*path == ".") path->clear();
           },
           "A job by its number, or a run (42.1), and a file or directory in its working directory; "
-          "without a path all of it")
+          "without a path: the whole directory")
       ->type_name("")
       ->required();
 }

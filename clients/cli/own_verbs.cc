@@ -9,15 +9,15 @@ namespace {
 
 constexpr std::array kVerbs = {
     OwnVerb{
-        "sbatch", Verb::kSbatch, "Submit a batch script of Slurm's as it is",
+        "sbatch", Verb::kSbatch, "Submit a batch script of Slurm unchanged",
         "For example:\n  muster sbatch --time=2:00:00 train.sh --lr 0.1\n\n"
         "Takes sbatch's options, long and short, before the script; directives (#SBATCH) and "
-        "the variables SBATCH_* count as with sbatch. What Muster does not take is refused by "
-        "name. -M names Muster's clusters. --array makes a job of each task, up to 1000; the "
-        "number "
-        "of the first means them all, here as in --dependency, scancel, squeue and sacct. Of your "
-        "shell's variables those travel that "
-        "--export names. --broker ADDRESS goes before the verb."},
+        "the variables SBATCH_* count as with sbatch. Options that Muster does not take are "
+        "refused "
+        "by name. -M names Muster's clusters. --array makes a job of each task, up to 1000; the "
+        "number of the first one stands for all of them, here as in --dependency, scancel, squeue "
+        "and sacct. --export names the variables of your shell that the job gets. --broker ADDRESS "
+        "goes before the verb."},
     OwnVerb{"squeue", Verb::kSqueue, "List jobs that have not ended, as squeue does",
             "For example:\n  muster squeue --me -t PD -o '%.8i %.9P %.20j %.2t %.10M %R'\n\n"
             "Honours -u --me -j -n -t -p -A -M -w -h -l -o -S --start and -a. Formats: %i %A %F %K "
@@ -28,7 +28,7 @@ constexpr std::array kVerbs = {
         "For example:\n  muster scancel --me --state=PENDING\n\n"
         "Honours numbers and -u --me -n -t -p -A -q -w -M -Q -v. Without numbers and -u it cancels "
         "your own jobs only."},
-    OwnVerb{"sacct", Verb::kSacct, "List jobs with how they ended, as sacct does",
+    OwnVerb{"sacct", Verb::kSacct, "List jobs and their ends, as sacct does",
             "For example:\n  muster sacct -S now-1days -X -o JobID,JobName%20,State,ExitCode\n\n"
             "Honours -j -u -a -s -S -E -r -A -M --name -X -n -p -P --delimiter -b -e and -o. One "
             "line for each job, without its steps."},
@@ -38,7 +38,7 @@ constexpr std::array kVerbs = {
         "Honours -p -n -t -N -l -s -R -h -M -a and -o. Formats: %P %R %a %l %L %s %D %t %T %N %n "
         "%c %C %m %G %f %E %A %F."},
     OwnVerb{
-        "sky", Verb::kSky, "What SkyPilot's users know: sky exec, queue, logs, cancel, status",
+        "sky", Verb::kSky, "SkyPilot's verbs: sky exec, queue, logs, cancel, status",
         "For example:\n  muster sky exec lab task.yaml\n  muster sky exec lab --gpus H100:0.5 -d "
         "-- "
         "python train.py\n  muster sky queue lab -s\n  muster sky logs lab 42 --no-follow\n\n"

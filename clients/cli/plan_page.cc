@@ -30,12 +30,13 @@ Cell ResultCell(v1::CheckResult result) {
   }
 }
 
-// A batch script's own part is this short, or the command of a machine; what is longer would push
-// the checks off the screen.
+// The own part of a batch script, or the command of a machine, is no longer than this. A longer
+// text would push the checks off the screen.
 constexpr auto kMaxShownLines = 24;
 
-// Without `whole` of a manifest the few lines that tell jobs apart, of anything else what is not
-// alike for all jobs, and only its length if the rest is long.
+// Shortens a submission unless `whole`: of a manifest it keeps the few lines that tell jobs apart;
+// of any other submission it keeps the part that differs between jobs, or only its length if that
+// part is long.
 std::string SubmissionText(std::string_view submission, bool whole) {
   if (const auto brief = whole ? std::nullopt : ShortManifest(submission); brief.has_value()) {
     const auto lines = std::count(submission.begin(), submission.end(), '\n');

@@ -17,7 +17,7 @@ using client::LocalTree;
 using client::MissingFiles;
 using contract::FormatBytes;
 
-// Whoever waits for longer wants to see that it goes on.
+// The longest wait without a sign that the upload goes on.
 constexpr absl::Duration kBetweenNotes = absl::Seconds(2);
 
 struct Reading {

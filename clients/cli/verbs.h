@@ -29,8 +29,8 @@ struct Session {
   bool ids_only() const { return call.quiet || format == Format::kName; }
 };
 
-// If the verb named a single job by a number that is a task's of an array: which the others are,
-// and how to name them all, as other verbs than those of Slurm's users take a number for that task.
+// Notes the other tasks of the array if the verb named one task by number, and how to name all of
+// them: only the verbs for Slurm's users take such a number for the whole array.
 void NoteOtherTasks(Session& session, std::string_view verb);
 
 int Submit(Session& session);

@@ -1,8 +1,8 @@
-// What a cluster's agent publishes beside capacity speaks for or against a job.
+// Judges jobs by the facts that a cluster's agent publishes beside capacity.
 //
 // The agent uses the same words and rules for plans and launches, with what it sees at that moment;
-// the broker uses published facts (v1::AdmissionFacts), so that a submit asks no agent. What only
-// the API server can tell is in neither. Pure; any thread.
+// the broker uses published facts (v1::AdmissionFacts), so that a submit asks no agent. Neither
+// covers what only the API server can tell. Pure; any thread.
 #ifndef MUSTER_PROTO_CONTRACT_ADMISSION_H_
 #define MUSTER_PROTO_CONTRACT_ADMISSION_H_
 
@@ -43,7 +43,7 @@ struct PlaceText {
   std::string text;
 };
 
-// What of a job is judged by admission facts. Shared by jobs that are alike.
+// The part of a job that admission facts judge. Shared by jobs that are alike.
 struct AdmissionNeeds {
   uint32_t pods = 1;
   uint64_t cpu_millis = 0;    // of each pod; 0: left open
@@ -70,17 +70,17 @@ struct AdmissionNeeds {
 
 // Nothing: the job asks for nothing that admission facts tell of.
 std::optional<AdmissionNeeds> AdmissionNeedsOf(const v1::JobSpec& spec);
-// What of them a cluster may refuse, without what is only warned of; nothing: no cluster can. The
-// first kKeptPathParts of paths stay, so that jobs are alike that have their data below the same
-// directories.
+// Returns the needs that a cluster may refuse, without those that only cause a warning; nothing: no
+// cluster can refuse any. Paths keep their first kKeptPathParts, so that jobs with data below the
+// same directories are alike.
 std::optional<AdmissionNeeds> RefusableOf(AdmissionNeeds needs);
 // The same for jobs that are judged alike, of any length.
 std::string BytesOf(const AdmissionNeeds& needs);
 
 struct Admission {
-  // What the cluster has nothing for or does not allow, each with its field and a sentence.
+  // Needs that the cluster cannot meet or does not allow, each with its field and a sentence.
   std::vector<v1::Shortage> refusals;
-  // What its submit warns of. The cluster is not set.
+  // Warnings of a submit. The cluster is not set.
   std::vector<v1::SubmitWarning> warnings;
 };
 // `cluster`: its name, for words.
@@ -91,7 +91,8 @@ std::string RefusalText(const std::vector<v1::Shortage>& refusals);
 
 // ---- parts of the judgement, for agents
 
-// What the cluster's operator does not allow; field and sentence. Nothing: all is allowed.
+// Finds a field that the cluster's operator does not allow, with a sentence. Nothing: all is
+// allowed.
 std::optional<v1::Shortage> FindForbidden(const v1::KubernetesOptions& options,
                                           const v1::KubernetesFacts& facts,
                                           std::string_view cluster);

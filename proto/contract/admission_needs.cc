@@ -1,4 +1,4 @@
-// What of a spec is judged by admission facts.
+// Takes from a spec the part that admission facts judge.
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -64,7 +64,7 @@ uint32_t PodsOf(const v1::JobSpec& spec) {
   return pods;
 }
 
-// What admission judges of the section.
+// Keeps the part of the section that admission judges.
 v1::KubernetesOptions Judged(v1::KubernetesOptions options) {
   options.clear_labels();
   options.clear_annotations();

@@ -13,7 +13,7 @@
 namespace muster::contract {
 namespace {
 
-// What each pod asks of a node.
+// The demand of each pod on a node.
 struct PodAsk {
   v1::KubernetesOptions options;  // without what is asked of untold labels
   std::string gpu_resource;       // empty: no GPU

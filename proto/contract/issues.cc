@@ -12,7 +12,7 @@ namespace {
 // Jobs that an issue names.
 constexpr size_t kMaxNamedJobs = 3;
 
-// What an issue says beside its code and its sentence. Empty: nothing.
+// The parts of an issue beside its code and its sentence. Empty: none.
 struct IssueParts {
   std::string pool = {};
   std::string subject = {};

@@ -56,14 +56,15 @@ v1::ClusterIssue HostsFileUnread(const std::string& detail);
 v1::ClusterIssue HostTwice(const std::vector<std::string>& hosts, const std::string& address);
 // `said` by the operator ("cpus: 64"), and what there is ("32").
 v1::ClusterIssue LessThanConfigured(const std::string& said, const std::string& has);
-// What of a machine is shared out without a limit that the kernel holds; at least one of the two.
+// Resources of a machine that are shared out although the kernel enforces no limit; at least one is
+// set.
 struct NoLimits {
   bool memory = false;
   bool cores = false;
 };
 // `detail`: why not; empty: the operator wants none.
 v1::ClusterIssue LimitsNotEnforced(NoLimits what, const std::string& detail);
-// What a host says of itself, said of the host.
+// Turns what a host says of itself into an issue about that host.
 v1::ClusterIssue OfHost(const std::string& host, v1::ClusterIssue issue);
 
 // ---- schedulers
@@ -77,7 +78,7 @@ v1::ClusterIssue TlsUnverified();
 // Jobs of Kubernetes that may run, and that the agent has no run for. At least one.
 v1::ClusterIssue UnknownRuns(const std::vector<std::string>& jobs);
 v1::ClusterIssue SameCluster(const std::string& other);
-// What the agent keeps for itself does not work: `what` is "uploads" or "logs".
+// The agent's own storage does not work: `what` is "uploads" or "logs".
 v1::ClusterIssue AgentTrouble(const std::string& what, const std::string& detail);
 
 }  // namespace muster::contract

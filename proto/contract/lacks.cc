@@ -82,7 +82,7 @@ std::string NoContainers(const Lack& lack) {
          "choose another cluster";
 }
 
-// What has to do with the kind of cluster, or with what it takes at all.
+// The sentences about the kind of the cluster, and about the jobs that it takes at all.
 std::string SentenceOfKind(const Lack& lack) {
   switch (lack.code) {
     case LackCode::kNotNamed:
@@ -132,7 +132,7 @@ std::string SentenceOfKind(const Lack& lack) {
   }
 }
 
-// What has to do with a pool.
+// The sentences about a pool.
 std::string SentenceOfPool(const Lack& lack) {
   const std::string& pool = lack.pool->name();
   switch (lack.code) {
@@ -285,7 +285,7 @@ std::string CannotBePlaced(const std::vector<ClusterLack>& lacks, const std::str
                            bool names_clusters) {
   const std::string all = SentenceOf(lacks);
   if (why_slurm.empty()) return fmt::format("no cluster can ever run this job: {}", all);
-  // What keeps it from other kinds comes first, for it can be mended.
+  // The reason against other kinds comes first, because the user can mend it.
   std::string rest = all;
   if (all.empty()) {
     rest = names_clusters ? "placement.clusters names no cluster of kind slurm; do without it, or "

@@ -1,4 +1,4 @@
-// What keeps a cluster from having a job, as facts, and the sentences made from them. Pure.
+// The reasons why a cluster cannot have a job, as facts, and the sentences made from them. Pure.
 #ifndef MUSTER_PROTO_CONTRACT_LACKS_H_
 #define MUSTER_PROTO_CONTRACT_LACKS_H_
 
@@ -66,7 +66,7 @@ struct Lack {
 // (nodes)`. Empty: nothing is lacking.
 std::string SentenceOf(const Lack& lack);
 
-// What it is that is lacking, where it is one thing.
+// Returns the thing that is lacking, if it is a single one.
 std::optional<v1::Shortage> ShortageOf(const Lack& lack);
 
 // Why the cluster does not have the job: DOES_NOT_FIT, or POOL_UNAVAILABLE.
@@ -77,7 +77,7 @@ struct ClusterLack {
   std::string cluster;
   std::string sentence;
 };
-// What each of them lacks, of which the first kMaxNamedClusters are named.
+// Says what each cluster lacks; only the first kMaxNamedClusters are named.
 std::string SentenceOf(const std::vector<ClusterLack>& lacks);
 
 // Why no cluster can ever take the job. `lacks`: the nearest first; of a job for Slurm alone those

@@ -18,7 +18,7 @@ struct NodeTaint {
   std::string effect;  // NoSchedule, PreferNoSchedule, NoExecute
 };
 
-// What a pod asks of a node beside amounts. The references outlive the object.
+// The demand of a pod on a node, except amounts. The references outlive the object.
 struct NodeAsk {
   const v1::KubernetesOptions& options;  // node_selector, required_nodes, tolerations
   const std::string& gpu_resource;       // empty: it asks for no GPU
@@ -29,8 +29,8 @@ struct NodeAsk {
 // The value of a node's label; null: the node does not have the label.
 using LabelFinder = absl::FunctionRef<const std::string*(const std::string& key)>;
 
-// What keeps the pod from the node for good, each in words that begin with a verb. Empty: nothing
-// does.
+// The reasons that keep the pod from the node for good, each in words that begin with a verb.
+// Empty: there are none.
 std::vector<std::string> NodeObjections(const NodeAsk& ask, LabelFinder label,
                                         const std::vector<NodeTaint>& taints);
 

@@ -1,5 +1,6 @@
 """The benchmarks run and say what they promise; what they measure here, on a busy machine, means nothing."""
 
+import contextlib
 import json
 import subprocess
 import sys
@@ -10,7 +11,8 @@ import pytest
 from harness.stubs import REPOSITORY
 
 sys.path.append(str(REPOSITORY / "tests" / "bench"))
-from rows.kubernetes_client import Watch  # noqa: E402  beside the program that is tested
+from rows import kubernetes  # noqa: E402  beside the program that is tested
+from rows.kubernetes_client import Watch  # noqa: E402
 
 RUN = REPOSITORY / "tests" / "bench" / "run"
 TIMEOUT_S = 600
@@ -110,3 +112,40 @@ def test_an_unknown_row_is_a_usage_error():
     done = subprocess.run([RUN, "no_such_row"], text=True, capture_output=True, check=False)
     assert done.returncode == 2
     assert "no_such_row" in done.stderr
+
+
+class _LateCluster:
+    """A cluster whose only Job is let go after some looks at it."""
+
+    def __init__(self):
+        self.looks = 0
+
+    def objects(self, kind):
+        if kind != "jobs":
+            return [{}]
+        self.looks += 1
+        return [{"spec": {"ttlSecondsAfterFinished": 3600 if self.is_let_go() else kubernetes.KEPT_S}}]
+
+    def is_let_go(self):
+        return self.looks > 3
+
+
+class _Api:
+    def submit(self, _):
+        return 1
+
+    def wait_end(self, _):
+        pass
+
+
+def test_the_agent_of_the_template_ends_only_after_it_has_let_its_job_go(monkeypatch):
+    cluster = _LateCluster()
+
+    @contextlib.contextmanager
+    def world():
+        yield
+        assert cluster.is_let_go()
+
+    monkeypatch.setattr(kubernetes, "fresh_world", world)
+    monkeypatch.setattr(kubernetes, "_start", lambda cluster, world: (_Api(), None))
+    kubernetes._template(cluster)

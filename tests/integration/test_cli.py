@@ -234,7 +234,7 @@ def test_logs_follow_to_the_end(world, agent):
 
 
 def run_on_a_terminal(world, *args, env=None):
-    """What muster writes to a terminal."""
+    """Returns what muster writes to a terminal."""
     controller, terminal = pty.openpty()
     import subprocess
     environment = {**world._environment(), "MUSTER_BROKER": world.broker.address, "TERM": "xterm"}

@@ -13,6 +13,7 @@ from test_machines import (
     test_a_cancel_right_after_the_submit_is_a_cancel_wherever_it_meets_the_job,
     test_cancel_of_a_job_that_has_ended_changes_nothing,
 )
+from test_skypilot import test_a_task_is_for_bash
 
 kubernetes = kubernetes_fixture(nodes=2, gpus=4)
 

@@ -27,7 +27,7 @@ run: |
 
 
 def failing(world, code, *args):
-    """What the command said on standard error when it exited with that code."""
+    """Returns the standard error of the command, which must exit with that code."""
     done = world.cli(*args, check=False)
     assert done.returncode == code, done.stderr
     return done
@@ -86,13 +86,18 @@ def test_an_open_variable_is_asked_for_and_taken_from_the_command_line(world, ag
     assert world.cli("submit", "--wait", "--env", "DATA=mine", task).stdout == "mine\n"
 
 
-def test_a_task_is_for_bash_and_for_sh_where_there_is_none(world, agent):
+TELLS_ITS_SHELL = 'num_nodes: 1\nrun: |\n  echo "${BASH_VERSION:+bash} $#"\n  echo err >&2\n'
+
+
+def test_a_task_is_for_bash(world, agent):
+    assert world.cli("submit", "--wait", world.write("task.yaml", TELLS_ITS_SHELL)).stdout == "bash 0\nerr\n"
+
+
+def test_a_task_is_for_sh_where_there_is_no_bash(world, agent):
     programs = world.path("programs")
     programs.mkdir()
     (programs / "sh").symlink_to("/bin/sh")
-    text = 'num_nodes: 1\nrun: |\n  echo "${BASH_VERSION:+bash} $#"\n  echo err >&2\n'
-    assert world.cli("submit", "--wait", world.write("task.yaml", text)).stdout == "bash 0\nerr\n"
-    task = world.write("bare.yaml", text + f"envs: {{PATH: {programs}}}\n")
+    task = world.write("bare.yaml", TELLS_ITS_SHELL + f"envs: {{PATH: {programs}}}\n")
     assert world.cli("submit", "--wait", task).stdout == " 0\nerr\n"
 
 

@@ -15,6 +15,7 @@ from harness.slurm import USER
 from harness.trio import VICTIMS, Trio
 from harness.wait import eventually, holds_for
 from test_machines import test_a_cancel_right_after_the_submit_is_a_cancel_wherever_it_meets_the_job
+from test_skypilot import test_a_task_is_for_bash, test_a_task_is_for_sh_where_there_is_no_bash
 
 MANY_JOBS = 500
 

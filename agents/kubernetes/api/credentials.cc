@@ -158,7 +158,7 @@ absl::StatusOr<Credential> Credentials::Get(absl::Time deadline) {
   if (!endpoint_.identity.exec.has_value()) {
     absl::StatusOr<Credential> made = Make();
     if (made.ok()) credential_ = *made;
-    // Whoever renews a file may be writing it just now; what is known holds until it is refused.
+    // The file may be half written just now; the known credential holds until it is refused.
     if (!made.ok() && credential_.has_value()) return *credential_;
     return made;
   }

@@ -56,7 +56,7 @@ v1::NodeProfile ProfileOf(const NodeObject& node, const std::set<std::string>& u
   return profile;
 }
 
-// What two nodes have in common that are of one profile.
+// Makes a key that is the same for all nodes of one profile.
 std::string ProfileKey(const NodeObject& node, const std::set<std::string>& untold) {
   const v1::NodeProfile profile = ProfileOf(node, untold);
   std::string key;

@@ -1,5 +1,5 @@
-// What the agent publishes of its cluster, by which the broker judges jobs before it accepts them.
-// Pure.
+// Facts about its cluster that the agent publishes, by which the broker judges jobs before it
+// accepts them. Pure.
 #ifndef MUSTER_AGENTS_KUBERNETES_CLUSTER_ADMISSION_FACTS_H_
 #define MUSTER_AGENTS_KUBERNETES_CLUSTER_ADMISSION_FACTS_H_
 

@@ -60,7 +60,7 @@ void NamedThings::AddFacts(v1::KubernetesFacts* facts) {
     if (const auto names = List(AccountsPath(space.name())))
       SetNames(names, space.mutable_service_accounts());
     const std::optional<std::map<std::string, ClaimState>> claims = ClaimsOf(space.name());
-    // Whoever asks about a job next looks anew: a claim may have been made since.
+    // The next question about a job looks again: a claim may have been made since.
     ForgetClaims(space.name());
     if (!claims.has_value()) continue;
     space.mutable_claims();

@@ -40,8 +40,9 @@ class NamedThings {
   // Returns the things that pods wait for, because they may still come: claims that are not there,
   // and those that have no volume and nothing that would make one.
   std::vector<Missing> FindAwaited(const v1::JobSpec& spec, const std::string& name_space);
-  // What there is of all this in the cluster and in the namespaces that the facts name. What may
-  // not be seen, or is too much, is left out. A few requests, and two for each namespace.
+  // Adds all of these things in the cluster and in the namespaces that the facts name. Things that
+  // the agent may not see, or too many, are left out. Takes a few requests, and two for each
+  // namespace.
   void AddFacts(v1::KubernetesFacts* facts);
 
   // The job's claims that have no volume, as they were within the last ten seconds.

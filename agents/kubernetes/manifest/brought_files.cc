@@ -17,7 +17,7 @@ namespace {
 constexpr char kVolume[] = "muster-files";
 // Where the container has the parts, by names that sort as they follow each other.
 constexpr char kPartsDirectory[] = "/muster/files";
-// Whoever the image's user is, unpacks them.
+// The image's user, which may be any, must be able to read them.
 constexpr int kPartMode = 0444;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What of a cluster's admission facts its configuration alone says. Pure.
+// The admission facts of a cluster that its configuration alone gives. Pure.
 #ifndef MUSTER_AGENTS_KUBERNETES_MANIFEST_CONFIGURED_FACTS_H_
 #define MUSTER_AGENTS_KUBERNETES_MANIFEST_CONFIGURED_FACTS_H_
 
@@ -7,7 +7,8 @@
 
 namespace muster::kubernetes {
 
-// The namespaces have their names, and nothing else.
+// Returns the facts that the configuration alone gives. Its namespaces have their names, and
+// nothing else.
 v1::AdmissionFacts ConfiguredFacts(const KubernetesConfig& config);
 
 }  // namespace muster::kubernetes

@@ -438,7 +438,7 @@ void RemoteScheduler::Publish() {
            .issues = IssuesOfFile(),
            .waiting = waiting_.size() + awaiting_files_.size(),
            .running = static_cast<size_t>(running)};
-  // Whoever waits for that word finds it in the load.
+  // A thread that waits for that word finds it in the load.
   if (std::exchange(spoken_, spoken) != spoken) changed_.notify_all();
 }
 

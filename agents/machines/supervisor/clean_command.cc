@@ -10,10 +10,10 @@
 namespace muster::machines {
 namespace {
 
-// A hundred thousand keys.
-// Time for removing the containers that a supervisor could not remove, all of them together: the
-// agent waits for a minute. The rest stays written down in its run's directory.
+// Room for a hundred thousand keys.
 constexpr size_t kMaxCleanInputBytes = 16 << 20;
+// Time for removing all containers that supervisors could not remove: the agent waits for a minute.
+// The others stay noted in the directories of their runs.
 constexpr int kCleanRemovalMs = 20'000;
 
 }  // namespace

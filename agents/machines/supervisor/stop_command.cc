@@ -47,7 +47,7 @@ int StopCommand(const std::string& directory) {
   const int cancel_error = WriteSmallFile(cancel_path, "", 0600);
   const bool was_started = access((directory + "/" + kStartedFile).c_str(), F_OK) == 0;
   if (!was_started && !ListSupervisors().contains(directory)) {
-    // Whoever takes the claim has the run: nobody will start it now.
+    // The process that takes the claim has the run: nobody will start it now.
     const int error = CloseWithoutStart(directory, NowMicroseconds());
     if (error == 0) return kHostDone;
     if (error != EEXIST) return HostError("make", directory + "/" + kClaimFile, error);

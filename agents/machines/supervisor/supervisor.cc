@@ -90,7 +90,7 @@ std::optional<int> Supervisor::TakeClaim() {
 
 void Supervisor::TellOfClaim() const {
   if (arguments_.claimed_fd < 0) return;
-  // Whoever waited may be gone.
+  // The process that waited may be gone.
   signal(SIGPIPE, SIG_IGN);
   const ssize_t n = write(arguments_.claimed_fd, "c", 1);
   signal(SIGPIPE, SIG_DFL);

@@ -87,7 +87,7 @@ class Supervisor {
   // Returns whether it ended well. `leader`: the phase's program, whose end is not to be missed
   // meanwhile.
   bool FinishTool(const std::vector<std::string>& words, pid_t leader);
-  // Likewise; by SteadyMilliseconds.
+  // The same with a time limit, by SteadyMilliseconds.
   bool FinishToolUntil(int64_t until_ms, const std::vector<std::string>& words, pid_t leader);
   void WriteStarted(pid_t pid);
   // Until the phase's program has ended; when the run is being ended, until all its processes have.

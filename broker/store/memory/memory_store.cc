@@ -176,7 +176,7 @@ void MemoryStore::Apply(const core::PutBrokerEpoch& change) { broker_epoch_ = ch
 
 void MemoryStore::Apply(const core::DeleteJob& change) {
   const auto found = jobs_.find(change.id);
-  if (found == jobs_.end()) return;  // it was named twice
+  if (found == jobs_.end()) return;  // the job was named twice
   for (const v1::Transition& step : found->second.transitions) {
     job_by_sequence_.erase(step.sequence());
   }

@@ -1,7 +1,8 @@
-// A store that forgets when its process ends: for tests, the simulation and benchmarks of the rest.
+// A store that forgets when its process ends: for tests, the simulation and benchmarks of other
+// parts.
 //
-// What Commit has taken is what a restarted broker finds, so a test crashes the broker by dropping
-// its core and calling Restore again.
+// A restarted broker finds what Commit has taken, so a test crashes the broker by dropping its core
+// and calling Restore again.
 #ifndef MUSTER_BROKER_STORE_MEMORY_MEMORY_STORE_H_
 #define MUSTER_BROKER_STORE_MEMORY_MEMORY_STORE_H_
 
@@ -42,7 +43,7 @@ class MemoryStore : public Store {
   absl::StatusOr<std::vector<v1::Job>> GetJobsOfRequest(
       const Scope& scope, uint64_t first, const std::string& request_id) const override;
 
-  // Every later Commit answers this and changes nothing, as on a full disk.
+  // Makes every later Commit answer this and change nothing, as on a full disk.
   void FailCommits(absl::Status status);
 
  private:
@@ -50,14 +51,15 @@ class MemoryStore : public Store {
     v1::Job job;  // without spec and runs
     std::shared_ptr<const v1::JobSpec> spec;
     std::map<uint32_t, v1::Run> runs;
-    std::set<uint32_t> open_runs;  // of which more may be heard
+    std::set<uint32_t> open_runs;  // runs of which more may be heard
     core::HoldState hold = core::HoldState::kNone;
     std::vector<v1::Transition> transitions;
     std::string request_id;
     core::Fingerprint fingerprint = 0;
   };
 
-  // Numbers and sequences rise, as the core promises; a database would refuse to insert them twice.
+  // Checks that numbers and sequences rise, as the core promises; a database would refuse to insert
+  // them twice.
   absl::Status Check(absl::Span<const core::Change> changes) const;
   void Apply(const core::InsertJob& change);
   void Apply(const core::UpdateJob& change);
@@ -77,13 +79,13 @@ class MemoryStore : public Store {
   const std::string instance_;
   const absl::Duration request_memory_;
 
-  mutable std::mutex mutex_;  // guards all below
+  mutable std::mutex mutex_;  // guards all members below
   absl::Status failure_;
   uint64_t broker_epoch_ = 0;
-  uint64_t last_job_ = 0;  // the highest numbers that were ever there
+  uint64_t last_job_ = 0;  // the highest number of a job, ever
   uint64_t last_sequence_ = 0;
   std::map<uint64_t, Record> jobs_;
-  std::map<uint64_t, uint64_t> job_by_sequence_;  // of each transition
+  std::map<uint64_t, uint64_t> job_by_sequence_;  // job of each transition
   std::map<std::string, core::PutCluster> clusters_;
 };
 

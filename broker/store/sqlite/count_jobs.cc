@@ -55,13 +55,13 @@ void Fill(const Statement& row, const std::vector<v1::JobGrouping>& group_by, v1
 }  // namespace
 
 absl::StatusOr<JobCounts> Reader::CountJobs(const Scope& scope, const CountQuery& query) {
-  // Several columns of one index are read without the table, so no more are named than needed.
+  // Several columns of one index are read without the table, so only the needed ones are named.
   std::string columns = query.group_by.empty() ? "1" : "";
   for (const v1::JobGrouping grouping : query.group_by) {
     columns += fmt::format("{}{}", columns.empty() ? "" : ", ", ColumnOf(grouping));
   }
   const SqlCondition condition = ConditionOf(scope.Narrow(query.filter));
-  // Every filter is another statement, so it is not kept.
+  // Each filter makes another statement, so it is not kept.
   absl::StatusOr<Statement> rows =
       database_->Prepare(fmt::format("SELECT {} FROM job j WHERE {}", columns, condition.text));
   if (!rows.ok()) return rows.status();

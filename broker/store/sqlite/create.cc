@@ -17,7 +17,7 @@
 namespace muster::store {
 namespace {
 
-// Nothing: there is no such file.
+// Returns nothing if there is no such file.
 std::optional<int64_t> SizeOf(const std::string& path) {
   struct stat info;
   if (stat(path.c_str(), &info) != 0) return std::nullopt;
@@ -45,8 +45,8 @@ absl::Status SyncDirectory(const std::string& directory) {
   return status;
 }
 
-// For its owner only, because specs may hold what others must not read. SQLite gives its other
-// files the same mode.
+// Only the owner may read it, because specs may hold secrets. SQLite gives its other files the same
+// mode.
 absl::Status MakeEmpty(const std::string& path) {
   const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (fd < 0) return Errno("make it", path);
@@ -59,7 +59,7 @@ absl::Status Build(const std::string& path, const SqliteOptions& options) {
   if (absl::Status status = MakeEmpty(path); !status.ok()) return status;
   auto database = OpenDatabase(path, SQLITE_OPEN_READWRITE, options.vfs);
   if (!database.ok()) return database.status();
-  // These two hold for the life of the file.
+  // These two settings hold for the life of the file.
   absl::Status status =
       (*database)->Execute("PRAGMA page_size = 4096; PRAGMA auto_vacuum = INCREMENTAL;");
   if (status.ok()) status = CreateSchema(**database);

@@ -11,9 +11,9 @@ namespace muster::store {
 
 std::string DatabasePath(const std::string& directory);
 
-// Makes the database if there is none: under another name, and renamed once it is complete, so that
-// an empty or half-made file under its own name is always damage. DATA_LOSS: it is there and empty,
-// or gone and has left its WAL.
+// Makes the database if there is none: under another name, and renames it once it is complete, so
+// that an empty or incomplete file under its own name is always damage. DATA_LOSS: the file is
+// empty, or it is gone and has left its WAL.
 absl::Status CreateIfMissing(const SqliteOptions& options);
 
 }  // namespace muster::store

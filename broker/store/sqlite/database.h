@@ -1,4 +1,4 @@
-// The broker's database, with the remedies that its operator needs.
+// Opens the broker's database; errors carry the remedies that its operator needs.
 #ifndef MUSTER_BROKER_STORE_SQLITE_DATABASE_H_
 #define MUSTER_BROKER_STORE_SQLITE_DATABASE_H_
 
@@ -10,7 +10,7 @@
 
 namespace muster::store {
 
-// `flags` as of sqlite3_open_v2; `vfs` null: the default one.
+// `flags` as in sqlite3_open_v2; `vfs` null: the default one.
 absl::StatusOr<std::unique_ptr<Database>> OpenDatabase(const std::string& path, int flags,
                                                        const char* vfs);
 

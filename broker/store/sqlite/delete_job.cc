@@ -1,4 +1,4 @@
-// Writer: the end of a job.
+// Writer: deletes a job.
 #include "broker/store/sqlite/schema.h"
 #include "broker/store/sqlite/writer.h"
 
@@ -6,10 +6,10 @@ namespace muster::store {
 
 absl::Status Writer::Apply(const core::DeleteJob& change) {
   const uint64_t id = change.id;
-  // Once in a commit is enough: what it inserts from here on is numbered higher.
+  // Once in a commit is enough: later inserts get higher numbers.
   absl::Status status = thinned_.empty() ? keep_numbers_.Start().Run() : absl::OkStatus();
   if (status.ok()) status = RemoveLabels(id);
-  if (absl::IsNotFound(status)) return absl::OkStatus();  // it was named twice
+  if (absl::IsNotFound(status)) return absl::OkStatus();  // the job was named twice
   if (!status.ok()) return status;
   const absl::StatusOr<int64_t> spec = ReadSpecOf(id);
   status = spec.status();

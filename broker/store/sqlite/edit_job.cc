@@ -1,4 +1,4 @@
-// Writer: what UpdateJob changes of a job, and the labels of new ones.
+// Writer: UpdateJob's changes of a job, and the labels of new jobs.
 #include <string>
 
 #include "broker/store/errors.h"

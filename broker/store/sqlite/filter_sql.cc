@@ -32,7 +32,7 @@ std::string_view Operator(Filter::Op op) {
   return "IS NOT NULL";
 }
 
-// What a restriction looks at; NULL: the job does not have it.
+// Returns the SQL for the field of a restriction; NULL: the job does not have it.
 std::string Expression(Kind kind) {
   switch (kind) {
     case Kind::kId:
@@ -90,7 +90,7 @@ class Builder {
       case Kind::kOr:
         return AppendChain(filter, " OR ");
       case Kind::kNot:
-        // A comparison with what is not there is false, not unknown.
+        // A comparison with a missing value is false, not unknown.
         out_.text += "NOT ifnull(";
         Append(filter.children.front());
         out_.text += ", 0)";
@@ -112,7 +112,7 @@ class Builder {
   void AppendRestriction(const Filter& filter) {
     if (filter.kind == Kind::kLabel) out_.values.emplace_back(filter.key);
     if (filter.op == Filter::Op::kHas) {
-      // The cluster of a job without a run is an empty text.
+      // A job without a run has an empty text as its cluster.
       out_.text += filter.kind == Kind::kCluster
                        ? "j.cluster <> ''"
                        : fmt::format("{} IS NOT NULL", Expression(filter.kind));

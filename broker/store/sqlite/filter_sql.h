@@ -1,4 +1,4 @@
-// A filter as a condition of SQL.
+// Turns a filter into a condition of SQL.
 #ifndef MUSTER_BROKER_STORE_SQLITE_FILTER_SQL_H_
 #define MUSTER_BROKER_STORE_SQLITE_FILTER_SQL_H_
 
@@ -12,15 +12,15 @@
 
 namespace muster::store {
 
-// What is bound to a parameter.
+// A value bound to a parameter.
 using SqlValue = std::variant<int64_t, std::string>;
 
-// Binds each, in order. The values must live as long as the statement reads them.
+// Binds the values in order. They must live as long as the statement reads them.
 void BindAll(const std::vector<SqlValue>& values, Statement* statement);
 
 struct SqlCondition {
-  std::string text;              // of table job, named j, with functions.h
-  std::vector<SqlValue> values;  // of its parameters
+  std::string text;              // about table job, named j, with functions.h
+  std::vector<SqlValue> values;  // values of its parameters
 };
 
 // True for the jobs that the filter takes; false or NULL for the others.

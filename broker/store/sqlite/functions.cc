@@ -15,7 +15,7 @@ std::string_view TextOf(sqlite3_value* value) {
   return {text, static_cast<size_t>(sqlite3_value_bytes(value))};
 }
 
-// False: NULL, or not such a message.
+// False: the value is NULL, or not such a message.
 template <typename Message>
 bool ParseBlob(sqlite3_value* value, Message* out) {
   const void* bytes = sqlite3_value_blob(value);

@@ -1,4 +1,4 @@
-// What our SQL calls of our own code, so that it means the same there.
+// Functions of ours that SQL calls, so that they mean the same there.
 #ifndef MUSTER_BROKER_STORE_SQLITE_FUNCTIONS_H_
 #define MUSTER_BROKER_STORE_SQLITE_FUNCTIONS_H_
 
@@ -8,10 +8,10 @@
 namespace muster::store {
 
 // Lets statements of this connection call:
-//   muster_matches(text, pattern)     contract::MatchesPattern
-//   muster_label(labels, key)         the value of a label in column job.labels; NULL: it is not
-//   there muster_exit_code(run)             of a blob of table run; NULL: it has none
-//   muster_failure_class(run)         likewise
+//   muster_matches(text, pattern)   contract::MatchesPattern
+//   muster_label(labels, key)       the value of a label in column job.labels, or NULL
+//   muster_exit_code(run)           the exit code in a blob of table run, or NULL
+//   muster_failure_class(run)       the failure class in a blob of table run, or NULL
 absl::Status AddFunctions(const Database& database);
 
 }  // namespace muster::store

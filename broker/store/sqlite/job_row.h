@@ -1,4 +1,4 @@
-// A row of table job as a message.
+// Reads a row of table job into a message.
 #ifndef MUSTER_BROKER_STORE_SQLITE_JOB_ROW_H_
 #define MUSTER_BROKER_STORE_SQLITE_JOB_ROW_H_
 
@@ -10,14 +10,14 @@
 
 namespace muster::store {
 
-// What ReadJobRow expects, of table job named j.
+// The columns that ReadJobRow expects, from table job named j.
 inline constexpr std::string_view kJobColumns =
     "j.id, j.state, j.job_sequence, j.cancel_requested, j.runs, j.cluster, j.start_time,"
     " j.end_time, j.priority, j.create_time, j.name, j.project, j.user, j.labels,"
     " j.hold, j.retry_time, j.cluster_kind, j.failure_class, j.exit_code, j.rerun_of";
 
-// Everything but spec and runs. Of what the latest run tells only what a filter looks at: the
-// failure's class and the exit code. `job` must be empty.
+// Fills in everything except spec and runs. From the latest run come only the failure's class and
+// the exit code, which filters look at. `job` must be empty.
 void ReadJobRow(const Statement& row, v1::Job* job, uint32_t* runs);
 
 }  // namespace muster::store

@@ -1,4 +1,4 @@
-// Reader::ListEnded: which jobs have been kept long enough.
+// Reader::ListEnded: finds the jobs that have been kept long enough.
 #include "broker/store/sqlite/reader.h"
 #include "broker/store/sqlite/schema.h"
 

@@ -1,5 +1,5 @@
-// Reader::ListJobs: bounded walks through indexes, in the order of the list. Where an index finds
-// few jobs in another order, these are sorted instead.
+// Reader::ListJobs: bounded walks through indexes, in the order of the list. If an index finds only
+// a few jobs in another order, these are sorted instead.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -19,7 +19,7 @@ namespace {
 // Blocks of jobs looked up for one page of a list by time: a million jobs.
 constexpr int kMaxBlocks = 1000;
 
-// `SELECT what FROM ... WHERE ... AND more` of each, joined.
+// Joins `SELECT what FROM ... WHERE ... AND more` of all accesses.
 std::string SelectAll(const std::vector<Access>& accesses, std::string_view what,
                       std::string_view more) {
   std::vector<std::string> parts;
@@ -35,12 +35,12 @@ std::string SelectAll(const std::vector<Access>& accesses, std::string_view what
 struct Reader::Listing {
   const ListQuery& query;
   const ListPlan plan;
-  const std::optional<contract::JobPlace> after;  // where the last page ended
+  const std::optional<contract::JobPlace> after;  // place at which the last page ended
 
   JobPage page;
   size_t bytes = 0;
   int scanned = 0;
-  contract::JobPlace last;  // that was looked at
+  contract::JobPlace last;  // place of the last job that was looked at
   bool is_cut = false;      // the page is full; the next one begins after `last`
 
   bool full() const {
@@ -71,7 +71,7 @@ absl::StatusOr<JobPage> Reader::ListJobs(const Scope& scope, ListQuery query) {
 }
 
 absl::StatusOr<Statement*> Reader::Prepared(const std::string& sql) {
-  // As many as there are indexes, orders and directions, and sets of states.
+  // Enough for all indexes, orders, directions and sets of states.
   constexpr size_t kMaxKept = 200;
   auto it = lists_.find(sql);
   if (it == lists_.end()) {
@@ -216,7 +216,7 @@ absl::StatusOr<std::vector<IdRange>> Reader::RangesFor(const Listing& listing, I
 absl::Status Reader::ListRange(IdRange range, Listing* listing) {
   const std::vector<Access>& accesses = listing->plan.by_id;
   const std::string_view direction = listing->query.order.descending ? "DESC" : "ASC";
-  // Parts that are joined are ordered by a column of the result.
+  // Joined parts are ordered by a column of the result.
   const std::string_view id = accesses.size() > 1 ? "1" : std::string_view(accesses[0].id);
   absl::StatusOr<Statement*> prepared = Prepared(
       fmt::format("{} ORDER BY {} {}",
@@ -249,7 +249,7 @@ absl::Status Reader::ListInOrder(Listing* listing) {
   return absl::OkStatus();
 }
 
-// ---- what all have in common
+// ---- common to all of them
 
 absl::Status Reader::TakeRows(Statement& rows, Walk::Skip skip, Listing* listing) {
   const ListQuery& query = listing->query;
@@ -268,7 +268,7 @@ absl::Status Reader::TakeRows(Statement& rows, Walk::Skip skip, Listing* listing
     contract::JobPlace place = contract::PlaceOf(job, query.order);
     const bool is_in_other_part = (skip == Walk::Skip::kThoseWithField && !place.is_absent) ||
                                   (skip == Walk::Skip::kThoseWithPriority && job.priority() != 0);
-    // A page that ends here goes on after this job in the part that is being read.
+    // A page that ends here goes on after this job, in the part that is being read.
     if (is_in_other_part) {
       place.is_absent = skip == Walk::Skip::kThoseWithField;
       place.number = 0;

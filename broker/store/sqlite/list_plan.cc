@@ -16,7 +16,7 @@ using Kind = Filter::Kind;
 constexpr int64_t kMin = std::numeric_limits<int64_t>::min();
 constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
 
-// The more selective, the later.
+// In order: the later, the more selective.
 enum class Rank { kNone, kProject, kUser, kStates, kCluster, kFailure, kPriority, kName, kLabel };
 
 struct Candidate {
@@ -41,7 +41,7 @@ Candidate ForEquality(const Filter& filter) {
     case Kind::kState:
       return {Rank::kStates, {OfState(filter.number)}};
     case Kind::kCluster:
-      // Jobs without a cluster are not in its index.
+      // The index has no jobs without a cluster.
       if (filter.value.empty()) return {};
       return {Rank::kCluster,
               {Through("job_by_cluster", "j.cluster = ? AND j.cluster <> ''", filter.value)}};
@@ -50,7 +50,7 @@ Candidate ForEquality(const Filter& filter) {
               {Through("job_by_failure", "j.failure_class = ? AND j.failure_class IS NOT NULL",
                        filter.number)}};
     case Kind::kExitCode:
-      // Nor are those of the most frequent numbers in these.
+      // Nor do these indexes have jobs with the most frequent number.
       if (filter.number == 0) return {};
       return {Rank::kFailure,
               {Through("job_by_exit_code", "j.exit_code = ? AND j.exit_code <> 0", filter.number)}};
@@ -72,7 +72,7 @@ Candidate ForEquality(const Filter& filter) {
   }
 }
 
-// `state = A OR state = B`.
+// Plans `state = A OR state = B`.
 Candidate ForStates(const Filter& either) {
   Candidate candidate{Rank::kStates};
   std::vector<int64_t> states;
@@ -85,7 +85,7 @@ Candidate ForStates(const Filter& either) {
   return candidate;
 }
 
-// Both ends are taken in: the filter itself draws the line.
+// Includes both ends: the filter itself excludes them if it must.
 void Narrow(const Filter& filter, int64_t* from, int64_t* to) {
   const bool is_lower = filter.op == Filter::Op::kGt || filter.op == Filter::Op::kGe;
   const bool is_upper = filter.op == Filter::Op::kLt || filter.op == Filter::Op::kLe;
@@ -105,7 +105,7 @@ class Planner {
     const int64_t first = std::max<int64_t>(first_id_, 0);
     plan.ids.first = static_cast<uint64_t>(first);
     if (last_id_ < kMax) plan.ids.end = static_cast<uint64_t>(std::max(first, last_id_ + 1));
-    // Of times the end is the more selective one: what runs has started, too.
+    // The end time is more selective than the start time, because running jobs have started, too.
     if (end_from_ != kMin || end_to_ != kMax) {
       plan.by_range = Between("job_by_end", "j.end_time", end_from_, end_to_);
     } else if (start_from_ != kMin || start_to_ != kMax) {
@@ -126,7 +126,7 @@ class Planner {
 
   Access WithPrefix() const {
     Access access = Through("job_by_name", "j.name >= ? AND j.name < ?", name_prefix_);
-    // No byte of UTF-8 is the last one that there is.
+    // UTF-8 never uses the highest byte, so that the increment cannot overflow.
     std::string end = name_prefix_;
     end.back() = static_cast<char>(end.back() + 1);
     access.values.emplace_back(std::move(end));
@@ -176,7 +176,7 @@ class Walker {
         beyond_(order.descending ? "<" : ">"),
         direction_(order.descending ? "DESC" : "ASC") {}
 
-  // The jobs of the condition, by the column and then by number.
+  // Adds the jobs of the condition, by the column and then by number.
   void AddIndexed(std::string_view index, std::string_view column, std::string_view where,
                   const std::optional<SqlValue>& after_key) {
     const auto add = [&](std::string_view condition, std::string_view order,
@@ -193,7 +193,7 @@ class Walker {
     add(fmt::format("AND {} {} ?", column, beyond_), by_both, {*after_key});
   }
 
-  // All jobs by number; `begins` says whether the place to go on from is among them.
+  // Adds all jobs by number; `begins` says whether the place to go on from is among them.
   void AddTable(bool begins, Walk::Skip skip) {
     Walk& walk = walks.emplace_back();
     walk.skip = skip;
@@ -209,7 +209,7 @@ class Walker {
   const std::string_view beyond_, direction_;
 };
 
-// Jobs with the field, then those without it.
+// Adds jobs with the field, then those without it.
 void AddByTime(std::string_view index, std::string_view column,
                const std::optional<JobPlace>& after, Walker* walker) {
   const bool is_beyond = after && after->is_absent;
@@ -220,7 +220,7 @@ void AddByTime(std::string_view index, std::string_view column,
   walker->AddTable(is_beyond, Walk::Skip::kThoseWithField);
 }
 
-// Most jobs have the priority 0 and are in no index of it.
+// Most jobs have the priority 0 and are not in the index of priorities.
 void AddByPriority(const JobOrder& order, const std::optional<JobPlace>& after, Walker* walker) {
   const auto sign = [&order](int64_t priority) {
     const int up = priority > 0 ? 1 : priority < 0 ? -1 : 0;

@@ -1,5 +1,5 @@
-// How a list of jobs is read: through which index, between which numbers and times. Every job that
-// the filter takes is among those that the plan yields; the filter itself decides in the end.
+// Plans how a list of jobs is read: through which index, between which numbers and times. The plan
+// yields all jobs that the filter takes, and maybe more; the filter itself decides in the end.
 #ifndef MUSTER_BROKER_STORE_SQLITE_LIST_PLAN_H_
 #define MUSTER_BROKER_STORE_SQLITE_LIST_PLAN_H_
 
@@ -16,9 +16,9 @@
 
 namespace muster::store {
 
-// Rows of table job, named j, through one index.
+// Rows of table job, named j, that are read through one index.
 struct Access {
-  std::string from;   // FROM, with what the index needs
+  std::string from;   // FROM, with the index's needs
   std::string where;  // a condition; not empty
   std::vector<SqlValue> values = {};
   std::string id = "j.id";  // the job's number, as the index has it
@@ -31,11 +31,11 @@ struct IdRange {
 };
 
 struct ListPlan {
-  // Each gives its jobs in the order of their numbers, and together they give each job once. One
-  // for each state, if the filter names several; never empty.
+  // Each yields its jobs in the order of their numbers, and together they yield each job once.
+  // There is one for each state that the filter names; never empty.
   std::vector<Access> by_id;
   bool is_narrow = false;  // by_id leaves jobs out
-  // Gives its jobs in another order.
+  // Yields its jobs in another order.
   std::optional<Access> by_range;
 
   IdRange ids;
@@ -52,7 +52,7 @@ ListPlan PlanFor(const contract::Filter& filter);
 
 // A part of an ordered list. The parts of a list come one after the other.
 struct Walk {
-  // Rows that the part's query gives and that are not its own.
+  // Rows that the part's query yields, but that belong to another part.
   enum class Skip { kNone, kThoseWithField, kThoseWithPriority };
 
   std::string sql;  // FROM to ORDER BY
@@ -60,7 +60,7 @@ struct Walk {
   Skip skip = Skip::kNone;
 };
 
-// All jobs in this order, which is not by number; `after`: those that come after this place.
+// Plans all jobs in this order, which is not by number; `after`: only jobs after this place.
 std::vector<Walk> WalksFor(const contract::JobOrder& order,
                            const std::optional<contract::JobPlace>& after);
 

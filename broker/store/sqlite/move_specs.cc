@@ -9,7 +9,7 @@
 namespace muster::store {
 namespace {
 
-// Bounds a transaction, and so what is done again after a crash; some 20 ms of work.
+// Bounds a transaction, and so the work that a crash loses; some 20 ms.
 constexpr int kSpecsPerTransaction = 1000;
 
 struct OldSpec {
@@ -17,7 +17,7 @@ struct OldSpec {
   std::string bytes;
 };
 
-// The first one that is left; job 0: there is none.
+// Reads the first spec that is left; job 0: there is none.
 absl::StatusOr<OldSpec> ReadFirst(Statement* select) {
   const ScopedReset reset(select);
   const absl::StatusOr<bool> row = select->Start().Step();
@@ -28,9 +28,10 @@ absl::StatusOr<OldSpec> ReadFirst(Statement* select) {
 
 absl::StatusOr<int64_t> Move(const OldSpec& old, SpecTable* table) {
   v1::JobSpec spec;
-  // One that is damaged is found, and told of, when it is shown.
+  // A damaged spec is reported when it is shown.
   if (!spec.ParseFromString(old.bytes)) return table->PutBytes(old.bytes);
-  // Nobody would take a spec with fields of an older release that this one does not know.
+  // A spec with fields of an older release, which this one does not know, would be refused if it
+  // were submitted again.
   spec.DiscardUnknownFields();
   return table->Put(spec);
 }

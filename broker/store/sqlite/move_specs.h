@@ -1,4 +1,4 @@
-// Specs as releases up to schema version 6 kept them: one row for each job.
+// Moves the specs that releases up to schema version 6 kept: one row for each job.
 #ifndef MUSTER_BROKER_STORE_SQLITE_MOVE_SPECS_H_
 #define MUSTER_BROKER_STORE_SQLITE_MOVE_SPECS_H_
 
@@ -8,7 +8,7 @@
 namespace muster::store {
 
 // Moves the specs of the next thousand jobs from table job_spec to table spec. False: there are no
-// more. In the transaction of the caller; what one has moved stays moved.
+// more. It runs in the caller's transaction; moved specs stay moved.
 absl::StatusOr<bool> MoveSomeSpecs(const Database& database);
 
 }  // namespace muster::store

@@ -10,12 +10,12 @@
 namespace muster::store {
 namespace {
 
-// Runs that are read before those among them that change are written: a run has up to 1 MiB.
+// Runs that are read before the changed ones among them are written: a run has up to 1 MiB.
 constexpr int kRunsAtATime = 100;
 
 struct OldRun {
   int64_t id = 0;
-  std::string bytes;  // as it is written; empty: it stays as it is
+  std::string bytes;  // the new bytes; empty: the run stays as it is
 };
 
 absl::StatusOr<std::vector<OldRun>> ReadAfter(int64_t id, Statement* select) {
@@ -28,7 +28,7 @@ absl::StatusOr<std::vector<OldRun>> ReadAfter(int64_t id, Statement* select) {
     if (!*row) return runs;
     OldRun& old = runs.emplace_back(OldRun{select->Int(0), ""});
     v1::Run run;
-    // One that is damaged is found, and told of, when it is shown.
+    // A damaged run is reported when it is shown.
     const std::string_view blob = select->Blob(1);
     if (run.ParseFromArray(blob.data(), static_cast<int>(blob.size())) &&
         contract::TakeOverReason(&run))

@@ -1,4 +1,4 @@
-// Runs as earlier releases stored them.
+// Mends runs as earlier releases stored them.
 #ifndef MUSTER_BROKER_STORE_SQLITE_OLD_RUNS_H_
 #define MUSTER_BROKER_STORE_SQLITE_OLD_RUNS_H_
 
@@ -7,7 +7,8 @@
 
 namespace muster::store {
 
-// Writes anew the runs whose reason is a sentence without a code. In the transaction of the caller.
+// Writes the runs again whose reason is a sentence without a code. It runs in the caller's
+// transaction.
 absl::Status TakeOverReasons(const Database& database);
 
 }  // namespace muster::store

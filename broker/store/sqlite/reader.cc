@@ -279,7 +279,7 @@ absl::StatusOr<std::vector<JobTransition>> Reader::TransitionsOf(const Scope& sc
                                                                  absl::Span<const uint64_t> jobs,
                                                                  uint64_t after_sequence,
                                                                  int limit) {
-  // The numbers first, which the index alone answers; then the first few of them in full.
+  // The index alone answers for the numbers; then the first few jobs are read in full.
   std::vector<std::pair<uint64_t, uint64_t>> found;  // sequence, job
   for (uint64_t job : jobs) {
     if (!scope.is_all()) {

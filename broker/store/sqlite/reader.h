@@ -1,4 +1,4 @@
-// One read-only connection and the queries of the Store on it. Owner: whoever holds its lease, see
+// One read-only connection with the queries of the Store. Owner: the holder of its lease, see
 // ReaderPool.
 #ifndef MUSTER_BROKER_STORE_SQLITE_READER_H_
 #define MUSTER_BROKER_STORE_SQLITE_READER_H_
@@ -39,7 +39,7 @@ class Reader {
                                                    absl::Span<const uint64_t> ids);
 
  private:
-  // All reads within its life see the same commit.
+  // All reads during its life see the same commit.
   class Snapshot {
    public:
     explicit Snapshot(Reader* reader) : reader_(reader), status_(reader->begin_.Start().Run()) {}
@@ -52,33 +52,33 @@ class Reader {
     Reader* const reader_;
     const absl::Status status_;
   };
-  // A page being filled.
+  // A page that is being filled.
   struct Listing;
 
   explicit Reader(std::unique_ptr<Database> database) : database_(std::move(database)) {}
 
   absl::Status Prepare();
-  // A statement of ListJobs; holds until the next call.
+  // Returns a statement of ListJobs; it holds until the next call.
   absl::StatusOr<Statement*> Prepared(const std::string& sql);
-  // Why the job is not there; or an error.
+  // Returns the reason why the job is not there, or an error.
   absl::Status NotHere(uint64_t id);
-  // NOT_FOUND: no such job in the scope.
+  // NOT_FOUND: the scope has no such job.
   absl::Status ReadJob(const Scope& scope, uint64_t id, v1::Job* job, uint32_t* runs);
-  // And what the job shows of it.
+  // Reads the latest run, and what the job shows of it.
   absl::Status ReadLatestRun(uint32_t runs, v1::Job* job);
   absl::Status ReadHold(v1::Job* job);
   absl::Status ReadRuns(uint64_t id, google::protobuf::RepeatedPtrField<v1::Run>* runs);
-  // Of a job whose row was read.
+  // Reads the spec of a job whose row was read.
   absl::Status ReadSpec(v1::Job* job);
 
   // ---- list_jobs.cc
-  // False: an index does not find few enough to sort them.
+  // False: no index finds few enough jobs to sort them.
   absl::StatusOr<bool> SortFew(Listing* listing);
   absl::StatusOr<bool> AreFew(const std::vector<Access>& accesses);
   absl::Status Sort(const std::vector<Access>& accesses, Listing* listing);
   absl::Status ListById(Listing* listing);
-  // Where jobs created within the plan's times can be, in the order of the list. `go_on_after`: a
-  // page that is not full by then ends there, because there may be more ranges.
+  // Returns where jobs created within the plan's times can be, in the order of the list.
+  // `go_on_after`: a page that is not full by then ends there, because there may be more ranges.
   absl::StatusOr<std::vector<IdRange>> RangesFor(const Listing& listing, IdRange ids,
                                                  std::optional<uint64_t>* go_on_after);
   absl::Status ListRange(IdRange range, Listing* listing);
@@ -86,7 +86,7 @@ class Reader {
   absl::Status TakeRows(Statement& rows, Walk::Skip skip, Listing* listing);
   absl::Status AddToPage(v1::Job job, uint32_t runs, Listing* listing);
 
-  // The rows of a statement of job and transition.
+  // Takes the rows of a statement about job and transition.
   absl::StatusOr<std::vector<JobTransition>> TakeTransitions(Statement& rows);
   absl::StatusOr<std::vector<JobTransition>> TransitionsOf(const Scope& scope,
                                                            absl::Span<const uint64_t> jobs,

@@ -1,4 +1,4 @@
-// A few readers for any number of threads.
+// Lends a few readers to any number of threads.
 #ifndef MUSTER_BROKER_STORE_SQLITE_READER_POOL_H_
 #define MUSTER_BROKER_STORE_SQLITE_READER_POOL_H_
 
@@ -18,7 +18,7 @@ class ReaderPool {
   explicit ReaderPool(std::vector<std::unique_ptr<Reader>> readers) : free_(std::move(readers)) {}
 
   // Calls `query` with a reader of its own; waits for one if all are busy. Queries are short (see
-  // list_limits.h), so the wait is.
+  // list_limits.h), and so is the wait.
   template <typename F>
   auto With(F query) {
     std::unique_ptr<Reader> reader = Take();

@@ -16,7 +16,7 @@ struct Renewed {
   core::Fingerprint fingerprint = 0;
 };
 
-// The requests of the jobs after `job`, in the order of those.
+// Reads the requests of the jobs after `job`, in the order of the jobs.
 absl::StatusOr<std::vector<Renewed>> ReadPage(const Database& database, Statement& read,
                                               uint64_t job) {
   std::vector<Renewed> page;
@@ -29,7 +29,7 @@ absl::StatusOr<std::vector<Renewed>> ReadPage(const Database& database, Statemen
     v1::JobSpec spec;
     if (!spec.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
       return database.ToStatus(SQLITE_CORRUPT, "read a message of table job_spec");
-    // Fields of that release that this one has no more.
+    // Drops fields of that release that this one no longer has.
     spec.DiscardUnknownFields();
     page.push_back({static_cast<uint64_t>(read.Int(0)), core::RequestFingerprintOf(spec)});
   }

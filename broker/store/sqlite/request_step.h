@@ -1,4 +1,4 @@
-// The step of the schema that makes the requests of older files known to this release.
+// Step of the schema that lets this release recognise the requests of older files.
 #ifndef MUSTER_BROKER_STORE_SQLITE_REQUEST_STEP_H_
 #define MUSTER_BROKER_STORE_SQLITE_REQUEST_STEP_H_
 
@@ -7,8 +7,9 @@
 
 namespace muster::store {
 
-// Up to schema 2 a request's fingerprint was of its spec with the defaults of that release filled
-// in. Makes each anew, as core::RequestFingerprintOf has it. In the transaction of its step.
+// Makes each request's fingerprint again, as core::RequestFingerprintOf has it. Up to schema 2 it
+// was the fingerprint of the spec with that release's defaults filled in. It runs in its step's
+// transaction.
 absl::Status RenewFingerprints(const Database& database);
 
 }  // namespace muster::store

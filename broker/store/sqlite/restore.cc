@@ -128,7 +128,7 @@ class Restorer {
     return requirements.status();
   }
 
-  // Each spec is read and understood once, however many jobs of a project have it.
+  // Reads and parses each spec once, however many jobs of a project have it.
   absl::StatusOr<uint32_t> RequirementsOf(int64_t spec_row, std::string project) {
     std::pair<int64_t, std::string> key(spec_row, std::move(project));
     if (const auto known = by_spec_.find(key); known != by_spec_.end()) return known->second;

@@ -1,4 +1,4 @@
-// What the core starts from, read through the writer's connection.
+// Reads the state from which the core starts, through the writer's connection.
 #ifndef MUSTER_BROKER_STORE_SQLITE_RESTORE_H_
 #define MUSTER_BROKER_STORE_SQLITE_RESTORE_H_
 
@@ -9,7 +9,7 @@
 
 namespace muster::store {
 
-// `requests_since`: of jobs that ended before, the requests are forgotten.
+// Requests of jobs that ended before `requests_since` are forgotten.
 absl::StatusOr<core::Restored> RestoreFrom(const Database& database, absl::Time requests_since);
 
 }  // namespace muster::store

@@ -108,13 +108,14 @@ CREATE TABLE cluster (
 ) STRICT;
 )sql";
 
-// Holds and retries.
+// Adds holds and retries.
 constexpr std::string_view kVersion2 = R"sql(
 ALTER TABLE job ADD COLUMN hold INTEGER NOT NULL DEFAULT 0;  -- a HoldState
 ALTER TABLE job ADD COLUMN retry_time INTEGER;  -- of its next run, while it waits for that
 )sql";
 
-// What lists filter and order by. The latest run says how a job ended, as in UpdateJob and PutRun.
+// Adds what lists filter and order by. The latest run says how a job ended, as in UpdateJob and
+// PutRun.
 constexpr std::string_view kVersion4 = R"sql(
 ALTER TABLE job ADD COLUMN cluster_kind INTEGER;   -- of the cluster of its latest run
 ALTER TABLE job ADD COLUMN failure_class INTEGER;  -- of its latest run
@@ -132,13 +133,13 @@ CREATE INDEX job_by_failure ON job (failure_class) WHERE failure_class IS NOT NU
 CREATE INDEX job_by_exit_code ON job (exit_code) WHERE exit_code <> 0;
 )sql";
 
-// Ended jobs are deleted, and their numbers stay used.
+// Lets ended jobs be deleted; their numbers stay used.
 constexpr std::string_view kVersion6 = R"sql(
 ALTER TABLE broker ADD COLUMN last_job INTEGER NOT NULL DEFAULT 0;       -- that was there as one was deleted
 ALTER TABLE broker ADD COLUMN last_sequence INTEGER NOT NULL DEFAULT 0;  -- likewise
 )sql";
 
-// Each spec once, see spec_table.h. Shapes are made from specs at each start.
+// Keeps each spec once, see spec_table.h. Requirements are made from specs at each start.
 constexpr std::string_view kVersion7 = R"sql(
 CREATE TABLE spec (
   id INTEGER PRIMARY KEY,
@@ -149,22 +150,22 @@ CREATE UNIQUE INDEX spec_by_digest ON spec (digest);
 ALTER TABLE job RENAME COLUMN shape TO spec;
 )sql";
 
-// All specs have moved.
+// Drops what is left after all specs have moved.
 constexpr std::string_view kVersion8 = R"sql(
 DROP TABLE job_spec;
 DROP TABLE shape;
 CREATE INDEX job_by_spec ON job (spec);
 )sql";
 
-// What brings a file to the next version: first what takes a transaction for each part, until it
-// answers false; then, in one transaction, SQL and what takes code.
+// Brings a file to the next version: first the work that is split into many transactions, until it
+// answers false; then, in one transaction, SQL and the work that needs code.
 struct Step {
   std::string_view sql;
   absl::Status (*code)(const Database& database) = nullptr;
   absl::StatusOr<bool> (*part)(const Database& database) = nullptr;
 };
 
-// The step to version n + 1 is at n. Steps are never changed once released; new ones are added.
+// Index n has the step to version n + 1. Released steps never change; new ones are added.
 constexpr Step kSteps[] = {{kVersion1},
                            {kVersion2},
                            {"", RenewFingerprints},
@@ -213,7 +214,7 @@ absl::Status DoParts(const Database& database, const Step& step) {
   }
 }
 
-// One that fails is rolled back as the database is closed.
+// A step that fails is rolled back when the database is closed.
 absl::Status UpgradeFrom(const Database& database, int64_t version) {
   if (absl::Status status = AddFunctions(database); !status.ok()) return status;
   for (; version < kSchemaVersion; ++version) {

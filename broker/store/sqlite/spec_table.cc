@@ -71,7 +71,7 @@ void SpecTable::Remember(const std::string& digest, int64_t row) {
 absl::Status SpecTable::DropIfUnused(int64_t row) {
   const absl::Status status = drop_.Start().Bind(row).Run();
   if (!status.ok() || database_->changes() == 0) return status;
-  // The number may be given to another spec.
+  // The row's number may be given to another spec.
   if (const auto digest = digests_.find(row); digest != digests_.end()) {
     known_.erase(digest->second);
     digests_.erase(digest);

@@ -1,7 +1,7 @@
 // The specs of jobs, each kept once.
 //
-// A row of table `spec` has what jobs of a kind have in common: a JobSpec without the name, the
-// project, the priority and the labels, which the row of each job has. Rows are found by the
+// A row of table `spec` has the common part of similar jobs: a JobSpec without the name, the
+// project, the priority and the labels, which are in the row of each job. Rows are found by the
 // SHA-256 of their bytes. A row goes with the last job that refers to it. Owner: the store's writer
 // thread.
 #ifndef MUSTER_BROKER_STORE_SQLITE_SPEC_TABLE_H_
@@ -21,26 +21,26 @@
 
 namespace muster::store {
 
-// Gives a spec that was read the parts that the row of its job has: `job` is filled in but for the
+// Adds the parts from the row of its job to a spec that was read. `job` is filled in except for the
 // spec.
 void PutOwnParts(const v1::Job& job, v1::JobSpec* spec);
 
 class SpecTable {
  public:
-  // The database must outlive it.
+  // The database must outlive this object.
   absl::Status Prepare(const Database* database);
 
-  // The number of the row that has this spec; it is inserted if there is none. In the transaction
-  // of the caller, who does not go on with this object if that fails.
+  // Returns the number of the row that has this spec; the row is inserted if there is none. It runs
+  // in the caller's transaction; if that fails, this object must not be used again.
   absl::StatusOr<int64_t> Put(const v1::JobSpec& spec);
-  // The same for bytes that are a spec already.
+  // Does the same for a spec that is already serialised.
   absl::StatusOr<int64_t> PutBytes(const std::string& bytes);
   // Removes the row if no job refers to it any more.
   absl::Status DropIfUnused(int64_t row);
 
  private:
-  // Rows that were used lately, about 200 B each: most jobs have the spec of one before them. When
-  // there are more, all are forgotten, and found in the index again.
+  // Rows that were used lately, about 200 B each: most jobs have the spec of an earlier one. When
+  // there are too many, all are forgotten, and found in the index again.
   static constexpr size_t kMaxKnown = 10'000;
 
   void Remember(const std::string& digest, int64_t row);
@@ -48,7 +48,7 @@ class SpecTable {
   const Database* database_ = nullptr;
   Sha256 sha256_;
   v1::JobSpec shared_;                               // kept, so that its parts are allocated once
-  absl::flat_hash_map<std::string, int64_t> known_;  // by their digests
+  absl::flat_hash_map<std::string, int64_t> known_;  // by digest
   absl::flat_hash_map<int64_t, std::string> digests_;
 
   Statement find_, insert_, drop_;

@@ -10,8 +10,8 @@
 
 namespace muster::store {
 
-// In this order: readers close before the writer, which checkpoints as it closes, and the lock goes
-// last.
+// The order matters: readers close before the writer, which checkpoints as it closes, and the lock
+// goes last.
 struct SqliteStore::Parts {
   SqliteOptions options;
   std::unique_ptr<DirectoryLock> lock;

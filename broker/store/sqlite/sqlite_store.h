@@ -1,6 +1,6 @@
 // The store of a broker on one machine: one SQLite file in its state directory.
 //
-// One connection writes and checkpoints; a few read-only ones serve readers. Why so: SQLite
+// One connection writes and checkpoints; a few read-only ones serve readers. The reason: SQLite
 // before 3.51.3 can damage a WAL database when two connections write or checkpoint at the same
 // instant.
 #ifndef MUSTER_BROKER_STORE_SQLITE_SQLITE_STORE_H_
@@ -18,23 +18,25 @@ namespace muster::store {
 struct SqliteOptions {
   // Holds broker.db, its -wal and -shm, and broker.lock. Must exist.
   std::string directory;
-  absl::Duration request_memory = absl::Hours(24);  // as core::Options; what Restore brings back
+  absl::Duration request_memory =
+      absl::Hours(24);  // as in core::Options; Restore brings back as much
 
-  int readers = 4;                          // connections for readers; more readers wait
-  int64_t writer_cache_bytes = 16 << 20;    // hot pages of the tables and indexes
-  int64_t reader_cache_bytes = 8 << 20;     // of each reader
-  int64_t checkpoint_wal_bytes = 16 << 20;  // beyond, each commit moves what it can to the database
-  int64_t restart_wal_bytes =
-      64 << 20;  // each so many, a commit waits 100 ms for readers, so that the WAL starts anew
-  int64_t idle_checkpoint_bytes = 1 << 20;  // below, Idle leaves the WAL alone
+  int readers = 4;                        // connections for readers; other readers wait
+  int64_t writer_cache_bytes = 16 << 20;  // hot pages of the tables and indexes
+  int64_t reader_cache_bytes = 8 << 20;   // for each reader
+  int64_t checkpoint_wal_bytes = 16
+                                 << 20;  // beyond it, each commit moves what it can to the database
+  int64_t restart_wal_bytes = 64 << 20;  // after each so many bytes, a commit waits 100 ms for
+                                         // readers, so that the WAL starts again
+  int64_t idle_checkpoint_bytes = 1 << 20;  // below it, Idle leaves the WAL alone
   const char* vfs = nullptr;  // SQLite's file layer; tests put faults there. Null: the default
 };
 
 class SqliteStore : public Store {
  public:
-  // Opens the database of the directory, or makes it there is none.
-  // FAILED_PRECONDITION: another broker uses the directory, or a newer release wrote the file.
-  // DATA_LOSS: the file is damaged; it is never replaced by an empty one.
+  // Opens the database of the directory, or makes it if there is none. FAILED_PRECONDITION: another
+  // broker uses the directory, or a newer release wrote the file. DATA_LOSS: the file is damaged;
+  // it is never replaced by an empty one.
   static absl::StatusOr<std::unique_ptr<SqliteStore>> Open(SqliteOptions options);
   ~SqliteStore() override;
 

@@ -14,9 +14,9 @@ namespace muster::store {
 namespace {
 
 constexpr int64_t kPageBytes = 4096;
-// For an operator's sqlite3 that writes; no other writer of ours exists.
+// How long to wait for an operator's sqlite3 that writes; Muster has no other writer.
 constexpr int kOtherWriterPatienceMs = 5000;
-// For readers that keep the WAL from starting anew. Commits wait meanwhile.
+// How long to wait for readers that keep the WAL from starting again. Commits wait meanwhile.
 constexpr int kReaderPatienceMs = 100;
 
 void BindTime(const std::optional<absl::Time>& time, Statement& statement) {
@@ -27,7 +27,7 @@ void BindTime(const std::optional<absl::Time>& time, Statement& statement) {
   }
 }
 
-// SQLite keeps its old mode, without an error, where it cannot share memory between connections.
+// SQLite keeps its old mode, without an error, if it cannot share memory between connections.
 absl::Status UseWal(const Database& database) {
   absl::StatusOr<Statement> statement = database.Prepare("PRAGMA journal_mode = WAL");
   if (!statement.ok()) return statement.status();
@@ -50,7 +50,7 @@ absl::StatusOr<std::unique_ptr<Writer>> Writer::Open(const std::string& path,
                                                      const SqliteOptions& options) {
   auto database = OpenDatabase(path, SQLITE_OPEN_READWRITE, options.vfs);
   if (!database.ok()) return database.status();
-  // First of all, so that nobody else's file is touched.
+  // The check comes first, so that a file of another program is not touched.
   if (absl::Status status = CheckSchema(**database); !status.ok()) return status;
   const std::string pragmas = fmt::format(
       "PRAGMA busy_timeout = {};"
@@ -96,7 +96,8 @@ absl::Status Writer::Prepare() {
       {&update_job_,
        "UPDATE job SET state = ?, job_sequence = ?, cancel_requested = ?, start_time = ?,"
        " end_time = ?, hold = ?, retry_time = ? WHERE id = ?"},
-      // Apart, because naming an indexed column costs an index update even if its value stays.
+      // A separate statement, because naming an indexed column costs an index update even if its
+      // value stays.
       {&update_cluster_of_job_,
        "UPDATE job SET runs = ?1, cluster = ?2, cluster_kind = nullif(?3, 0),"
        " failure_class = NULL, exit_code = NULL WHERE id = ?4 AND runs <> ?1"},
@@ -144,7 +145,7 @@ absl::Status Writer::Commit(absl::Span<const core::Change> changes) {
   if (status.ok()) status = CheckpointIfDue();
   if (status.ok()) return status;
   broken_ = status;
-  // What came before stays readable; whether this one is on disk is for the next start to find out.
+  // Earlier commits stay readable; the next start finds out whether this one is on disk.
   if (database_->in_transaction()) database_->Execute("ROLLBACK").IgnoreError();
   return status;
 }
@@ -271,7 +272,7 @@ int64_t Writer::wal_bytes() const { return wal_pages_ * kPageBytes; }
 
 absl::Status Writer::CheckpointIfDue() {
   if (wal_bytes() >= restart_at_bytes_) {
-    // A reader that is slower than this is not waited for again until as much has been written.
+    // The next wait for such a slow reader comes only after so many more bytes were written.
     restart_at_bytes_ = wal_bytes() + options_.restart_wal_bytes;
     return Checkpoint(SQLITE_CHECKPOINT_RESTART);
   }
@@ -290,7 +291,7 @@ absl::Status Writer::Checkpoint(int mode) {
   sqlite3_busy_timeout(database_->handle(), kReaderPatienceMs);
   const int code = sqlite3_wal_checkpoint_v2(database_->handle(), nullptr, mode, &in_wal, &moved);
   sqlite3_busy_timeout(database_->handle(), kOtherWriterPatienceMs);
-  // A reader was slow; what it still needs is moved after a later commit.
+  // A reader was slow; a later commit moves the part that it still needs.
   if (code == SQLITE_BUSY) return absl::OkStatus();
   if (code != SQLITE_OK) return database_->ToStatus(code, "checkpoint");
   // Everything has been moved: the next commit writes the WAL from its beginning.

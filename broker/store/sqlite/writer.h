@@ -25,7 +25,7 @@ class Writer {
                                                       const SqliteOptions& options);
 
   absl::Status Commit(absl::Span<const core::Change> changes);
-  // Moves what is committed from the WAL to the database, if there is enough to be worth it.
+  // Moves what is committed from the WAL to the database, if it is enough.
   absl::Status Idle();
 
   const Database& database() const { return *database_; }
@@ -50,14 +50,14 @@ class Writer {
   absl::Status Apply(const core::RemoveCluster& change);
   absl::Status Apply(const core::PutBrokerEpoch& change);
   absl::Status Apply(const core::DeleteJob& change);
-  // Of what the run tells, what the columns of its job have, if it is the latest one.
+  // Writes the run's outcome into its job's columns, if the run is the latest.
   absl::Status PutOutcome(uint64_t job, const v1::Run& run);
   absl::Status InsertLabels(uint64_t job,
                             const google::protobuf::Map<std::string, std::string>& labels);
   absl::Status RemoveLabels(uint64_t job);
   void BindLabels(const google::protobuf::Map<std::string, std::string>& labels,
                   Statement& statement);
-  // The number of the job's row in table spec; 0: there is no such job.
+  // Returns the number of the job's row in table spec; 0: there is no such job.
   absl::StatusOr<int64_t> ReadSpecOf(uint64_t job);
   absl::Status PutBlocks();
   absl::Status DropBlocks();
@@ -67,11 +67,11 @@ class Writer {
 
   const SqliteOptions options_;
   const std::unique_ptr<Database> database_;
-  absl::Status broken_;    // of the first commit that failed: what is on disk is not known any more
-  int64_t wal_pages_ = 0;  // after the last commit
-  int64_t restart_at_bytes_;          // how long the WAL may be until a commit waits for readers
-  std::map<uint64_t, Times> blocks_;  // of the jobs inserted by the current commit
-  std::set<uint64_t> thinned_;        // blocks of the jobs deleted by it
+  absl::Status broken_;       // error of the first commit that failed: nobody knows what is on disk
+  int64_t wal_pages_ = 0;     // after the last commit
+  int64_t restart_at_bytes_;  // length of the WAL at which a commit waits for readers
+  std::map<uint64_t, Times> blocks_;  // blocks of the jobs that the current commit inserts
+  std::set<uint64_t> thinned_;        // blocks of the jobs that it deletes
   std::string buffer_;
   SpecTable specs_;
 

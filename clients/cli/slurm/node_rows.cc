@@ -35,7 +35,7 @@ std::string InSlurmsWords(const v1::Node& node) {
   return node.used_cpus() < node.cpus() ? "mixed" : "allocated";
 }
 
-// Likewise whether a partition takes jobs; why it does not, muster clusters says.
+// The state of a partition in Slurm's words; `muster clusters` says why it takes no jobs.
 std::string InSlurmsWords(const v1::Pool& pool) {
   constexpr std::string_view kWords[] = {"up", "down", "drain", "inact"};
   if (std::find(std::begin(kWords), std::end(kWords), pool.state()) != std::end(kWords))

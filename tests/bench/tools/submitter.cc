@@ -18,7 +18,7 @@
 namespace muster::bench {
 namespace {
 
-// What a job may ask for at least, in bytes.
+// The least memory that a job may ask for, in bytes.
 constexpr uint64_t kLeastMemory = uint64_t{1} << 20;
 
 class Submitter {

@@ -23,7 +23,7 @@ def job_id_reused(repeat, toll):
             gate.open()
             lab.cluster.wait_forgotten()
             foreign = _take_id(lab.cluster, own)
-            # Whoever asks Slurm for that number now gets a job that runs; it must be neither believed nor canceled.
+            # A question to Slurm about that number now shows a job that runs; it must be neither believed nor canceled.
             canceled = number % 2 == 1
             if canceled:
                 lab.world.cli("cancel", jobs[0])

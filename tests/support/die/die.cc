@@ -2,9 +2,9 @@
 // would, before the effect. N is in the file that MUSTER_TEST_FUSE names, and counting begins when
 // that file appears. How far it has counted is in the file beside it that ends with ".count".
 // Effects are what changes a disk, starts a program or goes to an API server.
-//
-// Whoever counts has a lock on the fuse until it has killed. So who puts the fuse out under that
-// lock knows afterwards by the count whether the agent dies, and that it will not die later.
+// A thread that counts holds a lock on the fuse until it has killed. A thread that puts the fuse
+// out under that lock therefore knows by the count whether the agent dies, and that it will not die
+// later.
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -149,7 +149,7 @@ class AppTest : public ::testing::Test {
     std::filesystem::remove_all(directory_);
   }
 
-  // What `start` is answered, which is called with the callback.
+  // Calls `start` with a callback, and returns the answer.
   template <typename Result>
   static absl::StatusOr<Result> Await(
       const std::function<void(std::function<void(absl::StatusOr<Result>)>)>& start) {

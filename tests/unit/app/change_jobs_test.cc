@@ -1,4 +1,4 @@
-// What has been changed is answered with OK and as much of it as is known; an error means that
+// A change that was made is answered with OK and as much as is known of it; an error means that
 // nothing was changed.
 #include "broker/app/change_jobs.h"
 

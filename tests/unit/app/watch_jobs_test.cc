@@ -46,7 +46,7 @@ class WatchJobsTest : public AppTest {
     return std::exchange(changed_, {});
   }
 
-  // What comes from here on.
+  // Watches from this sequence on.
   static v1::WatchJobsRequest After(uint64_t sequence) {
     v1::WatchJobsRequest request;
     request.set_after(sequence);

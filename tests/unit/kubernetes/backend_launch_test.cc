@@ -222,7 +222,7 @@ class BackendStartTest : public BackendLaunchTest {
     run_keys.erase(std::unique(run_keys.begin(), run_keys.end()), run_keys.end());
     return run_keys;
   }
-  // Likewise, as soon as there is one.
+  // The same runs, awaited until there is one.
   std::vector<std::string> AwaitPatched() {
     std::vector<std::string> patched;
     const absl::Time end = absl::Now() + absl::Seconds(20);
@@ -232,7 +232,7 @@ class BackendStartTest : public BackendLaunchTest {
     }
     return patched;
   }
-  // Likewise, and all is done that was begun: there is no backend any more.
+  // The same runs, after the backend has ended and finished all that it had begun.
   std::vector<std::string> EndPatched() {
     std::vector<std::string> patched = AwaitPatched();
     backend_.reset();

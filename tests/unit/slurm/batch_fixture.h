@@ -59,7 +59,7 @@ class BatchScriptTest : public ::testing::Test {
         before, job_id, paths_->directory(), paths_->slurm_output(), root_);
     EXPECT_EQ(std::system(command.c_str()), 0);
   }
-  // Likewise, as task 1 of array 30, whose run this is.
+  // Runs it as task 1 of array 30, whose run this is.
   void StartAsTask(const std::string& name) {
     const std::string list = root_ + "/arrays/" + name;
     std::filesystem::create_directories(list + ".out");

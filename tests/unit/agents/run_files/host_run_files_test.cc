@@ -185,7 +185,7 @@ TEST_F(HostRunFilesTest, AFileThatIsReplacedWhileItIsReadIsAnErrorAndNoMixture) 
   const auto rest = files->Read("large", kFirstReadAheadBytes, 10);
   EXPECT_TRUE(absl::IsAborted(rest.status())) << rest.status();
   EXPECT_THAT(rest.status().message(), HasSubstr("\"large\" was replaced"));
-  // Whoever begins anew gets the new one.
+  // A reader that begins again gets the new one.
   EXPECT_EQ(*files->Read("large", 0, 2), "bb");
 }
 

@@ -1,0 +1,85 @@
+"""tests/lint api: a break of the API is found, whichever commit brought in what it takes away."""
+
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+
+REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
+PROTO = "proto/muster/v1/thing.proto"
+OLD = "  // Its name.\n  string name = 1;\n"
+NEW = "  // Its size in bytes.\n  uint64 size_bytes = 2;\n"
+WHO = ("-c", "user.name=tester", "-c", "user.email=tester@example.org")
+
+
+class Clone:
+    """A repository with one proto and this repository's lint."""
+
+    def __init__(self, directory):
+        self.directory = directory
+        for name in ("tests/lint", "tests/support/buf", "proto/buf.yaml"):
+            (directory / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(REPOSITORY / name, directory / name)
+        self.git("init", "-q")
+
+    def git(self, *words):
+        subprocess.run(["git", *WHO, *words], cwd=self.directory, check=True, timeout=60)
+
+    def write(self, fields):
+        path = self.directory / PROTO
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f'syntax = "proto3";\n\npackage muster.v1;\n\n// A thing.\nmessage Thing {{\n{fields}}}\n')
+
+    def commit(self, message):
+        self.git("add", "--all")
+        self.git("commit", "-q", "--allow-empty", "-m", message)
+
+    def lint(self):
+        done = subprocess.run(["tests/lint", "api"], cwd=self.directory, capture_output=True, text=True, timeout=300,
+                              check=False)
+        return done.returncode, done.stdout + done.stderr
+
+
+@pytest.fixture
+def clone(tmp_path):
+    made = Clone(tmp_path)
+    made.write(OLD)
+    made.commit("Begin\n\nBreaks-API: the first one")
+    made.write(OLD + NEW)
+    made.commit("Add the size")
+    assert made.lint() == (0, "lint.api: passed\n")
+    return made
+
+
+def assert_size_is_missed(clone):
+    code, said = clone.lint()
+    assert code == 1 and "lint.api: FAILED" in said
+    assert 'field "2" with name "size_bytes" on message "Thing"' in said
+
+
+def test_a_field_that_is_newer_than_the_last_declared_break_is_missed(clone):
+    clone.write(OLD)
+    assert_size_is_missed(clone)
+    clone.commit("Take the size away")
+    assert_size_is_missed(clone)
+    clone.commit("Do something else")
+    assert_size_is_missed(clone)
+
+
+def test_a_commit_that_declares_a_break_is_not_compared_with_those_before(clone):
+    clone.write(OLD)
+    clone.commit("Take the size away\n\nBreaks-API: nobody uses the size")
+    assert clone.lint() == (0, "lint.api: passed\n")
+
+
+def test_a_branch_from_before_a_declared_break_can_be_merged_after_it(clone):
+    clone.git("checkout", "-q", "-b", "other")
+    clone.write("  // Its name, for people.\n  string name = 1;\n" + NEW)
+    clone.commit("Say more of the name")
+    clone.git("checkout", "-q", "-")
+    clone.write(OLD)
+    clone.commit("Take the size away\n\nBreaks-API: nobody uses the size")
+    clone.git("merge", "-q", "--no-commit", "-s", "ours", "other")
+    clone.commit("Merge")
+    assert clone.lint() == (0, "lint.api: passed\n")
