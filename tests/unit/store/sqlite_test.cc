@@ -251,6 +251,15 @@ TEST_F(SqliteTest, ASpecIsKeptOnceAndGoesWithItsLastJob) {
   EXPECT_EQ(restored.requirements.size(), 1u) << "placement sees no difference";
 }
 
+TEST_F(SqliteTest, ASpecThatWentWithItsLastJobComesBackWithTheNextOne) {
+  auto store = MustOpen();
+  EXPECT_OK(store->Commit({Insert(1)}));
+  EXPECT_OK(store->Commit({core::DeleteJob{1}}));
+  EXPECT_OK(store->Commit({Insert(2)}));
+  EXPECT_EQ(Count("spec"), 1);
+  EXPECT_EQ(store->GetJob(Scope::All(), 2)->spec().command().script().size(), 10u);
+}
+
 TEST_F(SqliteTest, JobsOfOneSpecHaveTheRequirementsOfTheirProjects) {
   auto store = MustOpen();
   EXPECT_OK(store->Commit({Insert(1), Insert(2, {.project = "speech"}), Insert(3)}));
