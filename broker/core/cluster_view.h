@@ -63,6 +63,8 @@ struct ClustersReply {
 ClustersReply List(const ListClusters& which, const ClusterViews& clusters);
 // Nothing: there is no such cluster.
 std::optional<v1::Cluster> Find(const std::string& name, const ClusterViews& clusters);
+// Unspecified: there is no such cluster.
+v1::ClusterKind KindOf(const std::string& name, const ClusterViews& clusters);
 
 // Why no cluster has a job that is QUEUED, is not held and does not wait for a time.
 v1::StateReason WhyQueued(const Requirements& job, const ClusterViews& clusters);

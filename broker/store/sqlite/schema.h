@@ -12,7 +12,7 @@ namespace muster::store {
 // In PRAGMA application_id, so that a file of another program is not taken for ours: "MSTR".
 inline constexpr int64_t kApplicationId = 0x4d535452;
 // In PRAGMA user_version.
-inline constexpr int64_t kSchemaVersion = 8;
+inline constexpr int64_t kSchemaVersion = 9;
 
 // A run's row id: its job's number, then its own. A job has less than 65,536 runs.
 inline constexpr int kRunBits = 16;
