@@ -161,8 +161,7 @@ bool SshChannels::ReactToCall(Channel& channel) {
       Answer(channel, channel.exec.TakeResult());
       return true;
     case SshExec::State::kTooLong:
-      Condemn(channel, absl::ResourceExhaustedError(fmt::format(
-                           "wrote too much to its {}", std::string(channel.exec.too_long_name()))));
+      Condemn(channel, TooLongError(channel.exec.is_stdout_too_long()));
       return true;
     case SshExec::State::kOpening:
     case SshExec::State::kRunning:

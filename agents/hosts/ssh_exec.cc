@@ -7,6 +7,9 @@
 #include <cstdlib>
 #include <utility>
 
+#include "absl/strings/cord.h"
+#include "fmt/format.h"
+
 namespace muster::hosts {
 namespace {
 
@@ -22,7 +25,23 @@ constexpr int kQuietRoundTrips = 2;
 // many of sshd's reads.
 constexpr int kMaxRoundTrips = 64;
 
+// A payload of a status: the name of the output that was too long.
+constexpr char kTooLongOutput[] = "muster.dev/too-long-output";
+constexpr char kStdout[] = "stdout";
+
 }  // namespace
+
+absl::Status TooLongError(bool is_stdout) {
+  const char* const name = is_stdout ? kStdout : "stderr";
+  absl::Status error = absl::ResourceExhaustedError(fmt::format("wrote too much to its {}", name));
+  error.SetPayload(kTooLongOutput, absl::Cord(name));
+  return error;
+}
+
+bool IsStdoutTooLong(const absl::Status& status) {
+  const auto output = status.GetPayload(kTooLongOutput);
+  return output.has_value() && *output == kStdout;
+}
 
 SshExec::SshExec(SshSession* session, const ExecRequest* request)
     : session_(session),
@@ -166,7 +185,7 @@ absl::Status SshExec::Read(int stream, FramedOutput* output, bool* must_stop) {
     if (rc < 0) return session_->Fault("reading a command's output");
     has_read_ = true;
     if (!output->Add({buffer.data(), static_cast<size_t>(rc)})) {
-      too_long_name_ = stream == 0 ? "stdout" : "stderr";
+      is_stdout_too_long_ = stream == 0;
       state_ = State::kTooLong;
       return absl::OkStatus();
     }

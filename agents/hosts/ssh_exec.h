@@ -36,6 +36,10 @@ struct ExecResult {
   std::string noise;  // what the login shell said before; all it said if nothing has begun
 };
 
+// RESOURCE_EXHAUSTED, for a program that wrote too much to its stdout, or to its stderr.
+absl::Status TooLongError(bool is_stdout);
+bool IsStdoutTooLong(const absl::Status& status);
+
 class SshExec {
  public:
   // How far it is. kRefused: the host grants no further channel now; nothing was started.
@@ -60,8 +64,8 @@ class SshExec {
   // The program has ended: what it wrote is on its way, and no more is waited for.
   void Drain();
   bool is_draining() const { return is_draining_; }
-  // The name of the output that is too long, for messages.
-  std::string_view too_long_name() const { return too_long_name_; }
+  // In kTooLong: which output it is.
+  bool is_stdout_too_long() const { return is_stdout_too_long_; }
   // Returns the result of a command in kEnded; once.
   ExecResult TakeResult();
 
@@ -98,7 +102,7 @@ class SshExec {
   bool is_input_done_ = false;
   FramedOutput stdout_;
   FramedOutput stderr_;
-  std::string_view too_long_name_;
+  bool is_stdout_too_long_ = false;
 
   bool is_draining_ = false;
   int quiet_round_trips_ = 0;

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "absl/strings/cord.h"
 #include "contract/message_of.h"
 #include "fmt/format.h"
 
@@ -53,14 +54,18 @@ absl::Status RunError(const Command& command, const absl::Status& status) {
                                                    program, absl::FormatDuration(command.timeout)));
   }
   if (absl::IsResourceExhausted(status)) {
-    const bool is_stdout = MessageOf(status).ends_with("stdout");
+    const bool is_stdout = IsStdoutTooLong(status);
     return absl::ResourceExhaustedError(fmt::format(
         "\"{}\" wrote more than {} bytes to its {} and was killed; raise the limit or ask it for "
         "less",
         program, is_stdout ? command.max_stdout_bytes : command.max_stderr_bytes,
         is_stdout ? "stdout" : "stderr"));
   }
-  return absl::UnavailableError(fmt::format("\"{}\": {}", program, MessageOf(status)));
+  absl::Status error =
+      absl::UnavailableError(fmt::format("\"{}\": {}", program, MessageOf(status)));
+  status.ForEachPayload(
+      [&](absl::string_view type, const absl::Cord& payload) { error.SetPayload(type, payload); });
+  return error;
 }
 
 SshConfig WithDefaults(SshConfig config) {

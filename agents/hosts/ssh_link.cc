@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "absl/strings/cord.h"
 #include "agents/hosts/host_keys.h"
 #include "agents/hosts/steady_now.h"
 #include "contract/message_of.h"
@@ -15,6 +16,9 @@
 namespace muster::hosts {
 namespace {
 
+// A payload of a status: the time as absl writes durations.
+constexpr char kNextAttempt[] = "muster.dev/next-attempt";
+
 // Long enough for all hosts to be tried, each in all its steps.
 absl::Duration ConnectPatience(const SshConfig& config) {
   const absl::Duration each =
@@ -23,6 +27,14 @@ absl::Duration ConnectPatience(const SshConfig& config) {
 }
 
 }  // namespace
+
+std::optional<absl::Duration> NextAttemptOf(const absl::Status& status) {
+  const auto payload = status.GetPayload(kNextAttempt);
+  absl::Duration next;
+  if (!payload.has_value() || !absl::ParseDuration(std::string(*payload), &next))
+    return std::nullopt;
+  return next;
+}
 
 SshLink::SshLink(SshConfig config)
     : config_(std::move(config)), backoff_(config_.min_backoff), thread_([this] { Loop(); }) {}
@@ -116,10 +128,9 @@ bool SshLink::EnsureSession() {
   if (channels_ != nullptr) return true;
   const absl::Duration now = SteadyNow();
   if (now < next_attempt_) {
-    FailQueue({last_error_.code(),
-               fmt::format(
-                   "{}; the next attempt is in {}", MessageOf(last_error_),
-                   absl::FormatDuration(absl::Trunc(next_attempt_ - now, absl::Milliseconds(1))))});
+    absl::Status early = last_error_;
+    early.SetPayload(kNextAttempt, absl::Cord(absl::FormatDuration(next_attempt_ - now)));
+    FailQueue(early);
     return false;
   }
   absl::StatusOr<std::unique_ptr<SshSession>> session = OpenAny();

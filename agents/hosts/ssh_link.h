@@ -10,6 +10,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -22,6 +23,9 @@
 #include "agents/hosts/ssh_config.h"
 
 namespace muster::hosts {
+
+// How long it is to the next attempt to connect, of an error of a call that came before it was due.
+std::optional<absl::Duration> NextAttemptOf(const absl::Status& status);
 
 class SshLink {
  public:
@@ -38,7 +42,7 @@ class SshLink {
 
   // Runs a script to its end. DEADLINE_EXCEEDED: it was killed after its time; RESOURCE_EXHAUSTED:
   // it was killed since it wrote too much; UNAVAILABLE: the host could not be reached, or the
-  // connection was lost.
+  // connection was lost; see NextAttemptOf.
   absl::StatusOr<ExecResult> Exec(ExecRequest request);
   // Connects unless that is done. Besides UNAVAILABLE: FAILED_PRECONDITION (host key, key file,
   // agent) and PERMISSION_DENIED (login refused), which need the operator.

@@ -5,7 +5,8 @@
 #
 # This text is the same for every image. The job is called by the file's name and depends on `singleton`: one conversion
 # of an image runs at a time, whichever agent asked for it, and one that finds the file there does nothing, unless it is
-# to refresh it. Until it has made the file, FILE.failed says why not; FILE.made has the Slurm job that made it.
+# to refresh it. Until it has made the file, FILE.failed says why not: "cause=" and a word for the agent (exit_record.h),
+# then lines for people. FILE.made has the Slurm job that made it.
 
 set -u
 umask 077
@@ -21,27 +22,27 @@ is_squashfs() {
   [[ $magic == hsqs ]]
 }
 
-# say_why WORDS...: in one step, because agents and runs may be reading.
+# say_why CAUSE WORDS...: in one step, because agents and runs may be reading.
 say_why() {
-  printf '%s\n' "$@" >"$file.failed.$SLURM_JOB_ID"
+  printf '%s\n' "cause=$1" "${@:2}" >"$file.failed.$SLURM_JOB_ID"
   mv -f -- "$file.failed.$SLURM_JOB_ID" "$file.failed"
 }
 
 if [[ ${3-} != refresh ]] && is_squashfs "$file"; then exit 0; fi
-say_why "the conversion in Slurm job $SLURM_JOB_ID was stopped before it ended (by a cancel, its time limit or its node)"
+say_why stopped "the conversion in Slurm job $SLURM_JOB_ID was stopped before it ended (by a cancel, its time limit or its node)"
 # Files left by conversions that were killed: no other one runs now.
 rm -f -- "$file".partial.*
 if ! mkdir -p -- "$ENROOT_TEMP_PATH"; then
-  say_why "the node of the conversion, ${SLURMD_NODENAME:-}, has no room in ${ENROOT_TEMP_PATH%/*}"
+  say_why no_room "the node of the conversion, ${SLURMD_NODENAME:-}, has no room in ${ENROOT_TEMP_PATH%/*}"
   exit 1
 fi
 trap 'rm -rf -- "$partial" "$ENROOT_TEMP_PATH" "$file.log.$SLURM_JOB_ID"' EXIT
 
 srun --ntasks=1 enroot import -o "$partial" -- "$uri" >"$file.log.$SLURM_JOB_ID" 2>&1
-status=$?
+status=$? cause=conversion
 if ((status == 0)) && ! is_squashfs "$partial"; then
   printf 'enroot ended with 0, and what it wrote is no squashfs file\n' >>"$file.log.$SLURM_JOB_ID"
-  status=1
+  status=1 cause=no_squashfs
 fi
 # A name must not stand for bytes that a power cut can still take. A reader that has the old file open
 # keeps it.
@@ -52,5 +53,5 @@ if ((status == 0)) && sync -- "$partial" && mv -f -- "$partial" "$file"; then
   exit 0
 fi
 # The last lines hold the reason; the first ones, how far it came.
-say_why "$(tail -n 20 -- "$file.log.$SLURM_JOB_ID")"
+say_why "$cause" "$(tail -n 20 -- "$file.log.$SLURM_JOB_ID")"
 exit "$((status ? status : 1))"

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "agents/slurm/fields.h"
+#include "contract/characters.h"
 
 namespace muster::slurm {
 namespace {
@@ -23,11 +24,32 @@ constexpr std::array<std::pair<std::string_view, ExitRecord::Problem>, 9> kProbl
     {"unknown", ExitRecord::Problem::kUnknown},
 }};
 
-// "key=value key=value" on each line, and "complete" on the last one.
+constexpr std::array<std::pair<std::string_view, ExitRecord::Cause>, 11> kCauses = {{
+    {"restart_limit", ExitRecord::Cause::kRestartLimit},
+    {"refused", ExitRecord::Cause::kRefused},
+    {"input", ExitRecord::Cause::kInput},
+    {"output", ExitRecord::Cause::kOutput},
+    {"error", ExitRecord::Cause::kError},
+    {"not_there", ExitRecord::Cause::kNotThere},
+    {"no_squashfs", ExitRecord::Cause::kNoSquashfs},
+    {"not_refreshed", ExitRecord::Cause::kNotRefreshed},
+    {"stopped", ExitRecord::Cause::kStopped},
+    {"no_room", ExitRecord::Cause::kNoRoom},
+    {"conversion", ExitRecord::Cause::kConversion},
+}};
+
+// What goes on to the end of its line, blanks and all.
+constexpr std::string_view kAbout = " about=";
+
+// "key=value key=value" on each line, and "complete" on the last one; see kAbout.
 std::optional<Fields> ReadFields(std::string_view text) {
   if (!text.ends_with("\ncomplete\n")) return std::nullopt;
   Fields fields;
   for (std::string_view line : Lines(text)) {
+    if (const size_t about = line.find(kAbout); about != std::string_view::npos) {
+      fields["about"] = line.substr(about + kAbout.size());
+      line = line.substr(0, about);
+    }
     for (std::string_view word : Split(line, ' ')) {
       const size_t equals = word.find('=');
       if (equals == std::string_view::npos) continue;
@@ -72,6 +94,21 @@ bool TakeProblem(const Fields& fields, ExitRecord::Problem* problem) {
   return false;
 }
 
+// A cause that is not known here is none.
+void TakeCause(const Fields& fields, ExitRecord* record) {
+  const auto field = fields.find("cause");
+  if (field == fields.end()) return;
+  for (const auto& [word, value] : kCauses) {
+    if (field->second == word) record->cause = value;
+  }
+  const auto about = fields.find("about");
+  if (about == fields.end()) return;
+  std::string_view text = about->second;
+  // It may have been cut between the bytes of a character.
+  for (int i = 0; i < 3 && !text.empty() && !contract::IsUtf8(text); ++i) text.remove_suffix(1);
+  if (contract::IsUtf8(text)) record->about = text;
+}
+
 }  // namespace
 
 std::optional<ExitRecord> ParseExitRecord(std::string_view text) {
@@ -88,6 +125,7 @@ std::optional<ExitRecord> ParseExitRecord(std::string_view text) {
       TakeProblem(*fields, &record.problem) && Take(*fields, "code", &record.code) &&
       Take(*fields, "signal", &record.signal) && Take(*fields, "rank", &record.rank) &&
       TakeTime(*fields, "start", &record.start) && TakeTime(*fields, "end", &record.end);
+  TakeCause(*fields, &record);
   const auto pulled = fields->find("pulled");
   record.pulled_image = pulled != fields->end() && pulled->second == "1";
   int terminated = 0;

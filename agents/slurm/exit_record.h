@@ -12,9 +12,9 @@
 
 namespace muster::slurm {
 
-// A record has six lines, of which that of the nodes has up to 3,000 bytes, and the others are
-// short; anything longer is not one.
-inline constexpr size_t kMaxExitRecordBytes = 4096;
+// A record has seven lines, of which that of the nodes has up to 3,000 bytes, that of the cause up
+// to 850, and the others are short; anything longer is not one.
+inline constexpr size_t kMaxExitRecordBytes = 5120;
 
 struct ExitRecord {
   enum class Problem {
@@ -28,10 +28,27 @@ struct ExitRecord {
     kStreams,           // the files that a batch script reads or writes could not be opened
     kUnknown,           // its end came with a TERM to the batch shell, which lost its status
   };
+  // Why there was that problem.
+  enum class Cause {
+    kNone,          // the problem says it all, or the record is an older batch.sh's
+    kRestartLimit,  // kTimeout: Slurm has started it so often already; `about` is the limit
+    kRefused,       // kTimeout: Slurm did not requeue it; `about` is what it said
+    kInput,         // kStreams: the standard input; `about` is the file, as of the next two
+    kOutput,
+    kError,
+    kNotThere,      // kImage: the image's file is not there; `about` is the file, as of the next
+    kNoSquashfs,    // it is no squashfs file
+    kNotRefreshed,  // it was to be converted anew, and was not
+    kStopped,       // its conversion was stopped
+    kNoRoom,        // its conversion had no room
+    kConversion,    // enroot could not convert it, and has said why
+  };
   JobId job_id;
   uint32_t restart = 0;
   std::string phase;  // "setup" or "command"
   Problem problem = Problem::kNone;
+  Cause cause = Cause::kNone;
+  std::string about;  // what the cause is about; valid UTF-8
   // The image could not be converted, so each node pulled it.
   bool pulled_image = false;
   int code = 0;

@@ -55,23 +55,33 @@ std::string HowItEnded(int code, int signal) {
                      : fmt::format("ended with exit code {}", code);
 }
 
-// batch.sh says so if Slurm would not.
-std::string WhyNotRequeued(std::string_view slurm_output) {
-  constexpr std::string_view kSays = "muster: the job ";
-  for (std::string_view line : Lines(slurm_output)) {
-    if (line.starts_with(kSays) && line.find("could not be requeued") != line.npos)
-      return std::string(line.substr(kSays.size()));
+std::string WhyNotRequeued(const ExitRecord& record) {
+  if (record.cause == ExitRecord::Cause::kRestartLimit) {
+    return fmt::format(
+        "could not be requeued: it has been started again {} times, and "
+        "slurm.max_timeout_requeues is {}",
+        record.restart, record.about);
   }
+  if (record.cause == ExitRecord::Cause::kRefused)
+    return fmt::format("could not be requeued: {}", record.about);
   return "was not requeued";
 }
 
-// batch.sh says which of the batch script's files it was, and of what option.
-std::string WhatWasNotOpened(std::string_view slurm_output) {
-  constexpr std::string_view kSays = "muster: cannot open ";
-  for (std::string_view line : Lines(slurm_output)) {
-    if (line.starts_with(kSays)) return fmt::format(": {}", line.substr(kSays.size()));
+// Names the batch script's file with its option, if the record has it.
+std::string WhatWasNotOpened(const ExitRecord& record) {
+  const auto named = [&](const char* option) {
+    return fmt::format(": --{0} (slurm.batch_script.{0}): {1}", option, record.about);
+  };
+  switch (record.cause) {
+    case ExitRecord::Cause::kInput:
+      return named("input");
+    case ExitRecord::Cause::kOutput:
+      return named("output");
+    case ExitRecord::Cause::kError:
+      return named("error");
+    default:
+      return "";
   }
-  return "";
 }
 
 v1::FailurePhase PhaseOfRecord(const ExitRecord& record) {
@@ -126,19 +136,19 @@ QuotedEnd ExplainRecord(const RunFacts& facts) {
           fmt::format("srun could not run the {} on all nodes (exit code {})", what, record.code),
           std::string(kSubmitAgain), ShowsFaultOfCluster(facts.slurm_output)};
     case ExitRecord::Problem::kImage: {
-      const ImageTrouble trouble = ExplainImage(facts.slurm_output);
+      const ImageTrouble trouble = ExplainImage(facts.slurm_output, record.cause);
       return {trouble.failure_class, trouble.message, trouble.suggestion, trouble.retriable};
     }
     case ExitRecord::Problem::kTimeout:
       return {v1::FAILURE_CLASS_TIMEOUT,
               fmt::format("The {} was stopped after slurm.timeout, and the job {}", what,
-                          WhyNotRequeued(facts.slurm_output)),
+                          WhyNotRequeued(record)),
               "Allow Slurm to requeue it (slurm.requeue), so that it goes on from a checkpoint, or "
               "give it more time."};
     case ExitRecord::Problem::kStreams:
       return {v1::FAILURE_CLASS_CONFIG,
               fmt::format("A file that the batch script reads or writes could not be opened{}",
-                          WhatWasNotOpened(facts.slurm_output)),
+                          WhatWasNotOpened(record)),
               "Correct the name, or make the directory: file names are relative to the working "
               "directory, and "
               "their directories must be there."};
@@ -249,7 +259,7 @@ bool HasImageTrouble(const RunFacts& facts) {
 // The last lines that Slurm itself wrote; of a container that did not start, what was said of it.
 void Quote(const RunFacts& facts, v1::Failure* failure) {
   if (HasImageTrouble(facts)) {
-    for (const std::string& line : ExplainImage(facts.slurm_output).words)
+    for (const std::string& line : ExplainImage(facts.slurm_output, facts.record->cause).words)
       agents::AddQuote(kSlurmOutput, line, failure);
     return;
   }
@@ -264,8 +274,7 @@ void Quote(const RunFacts& facts, v1::Failure* failure) {
 }  // namespace
 
 std::string_view SinceLastStart(std::string_view slurm_output) {
-  constexpr std::string_view kRestart = "muster: restart ";
-  if (const size_t mark = slurm_output.rfind(fmt::format("\n{}", kRestart));
+  if (const size_t mark = slurm_output.rfind("\nmuster-start job=");
       mark != std::string_view::npos) {
     slurm_output.remove_prefix(mark + 1);
   }

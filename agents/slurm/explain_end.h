@@ -11,7 +11,8 @@
 
 namespace muster::slurm {
 
-// The part that is about the job's last start: batch.sh begins each restart with a line of its own.
+// The part that is about the job's last start: batch.sh begins each restart with a mark,
+// "muster-start job=34 restart=1".
 std::string_view SinceLastStart(std::string_view slurm_output);
 
 // How the job ended according to what slurmstepd wrote ("*** JOB 34 ON n1 CANCELLED AT ... DUE TO

@@ -28,8 +28,16 @@ constexpr std::string_view kReach =
     "Check the registry's name; if it is right, the cluster's nodes cannot reach it: tell the "
     "cluster's operator.";
 constexpr std::string_view kOperator = "Tell the cluster's operator.";
+constexpr std::string_view kNoRoomMessage = "There was no room for the image";
+constexpr std::string_view kNoRoomRemedy =
+    "Tell the cluster's operator: the directory of the images, or the node's disk, is full.";
+constexpr std::string_view kNoSquashfsMessage = "The image's file is no squashfs file";
+constexpr std::string_view kNoSquashfsRemedy = "Convert the image again.";
+constexpr std::string_view kNotThereMessage = "The image's file is not there";
+constexpr std::string_view kNotThereRemedy = "Check its path, and that the compute nodes see it.";
 
-// The first rule whose sign is in the words counts: what is more special comes first.
+// The words of Slurm, Pyxis and enroot, which have no codes for them. The first rule whose sign is
+// in the words counts: what is more special comes first.
 constexpr v1::FailureClass kImage = v1::FAILURE_CLASS_IMAGE;
 constexpr v1::FailureClass kConfig = v1::FAILURE_CLASS_CONFIG;
 constexpr std::array kRules = {
@@ -63,21 +71,9 @@ constexpr std::array kRules = {
          true},
     Rule{"Failed to connect", kImage, "The image's registry could not be reached", kReach, true},
     Rule{"timed out", kImage, "The image's registry could not be reached", kReach, true},
-    Rule{"No space left on device", kImage, "There was no room for the image",
-         "Tell the cluster's operator: the directory of the images, or the node's disk, is full.",
-         true},
-    Rule{"stopped before it ended", kImage, "The conversion of the image was stopped",
-         "Submit the job again; if it comes to its time limit, have the cluster's operator raise "
-         "the agent's conversion_time_limit.",
-         true},
-    Rule{"Invalid image format", kImage, "The image's file is no squashfs file",
-         "Convert the image again."},
-    Rule{"is no squashfs file", kImage, "The image's file is no squashfs file",
-         "Convert the image again."},
-    Rule{"No such file or directory", kImage, "The image's file is not there",
-         "Check its path, and that the compute nodes see it."},
-    Rule{"is not there", kImage, "The image's file is not there",
-         "Check its path, and that the compute nodes see it."},
+    Rule{"No space left on device", kImage, kNoRoomMessage, kNoRoomRemedy, true},
+    Rule{"Invalid image format", kImage, kNoSquashfsMessage, kNoSquashfsRemedy},
+    Rule{"No such file or directory", kImage, kNotThereMessage, kNotThereRemedy},
     Rule{"exited too soon", kImage, "The image's entrypoint ended before the command began",
          "Use an image whose entrypoint runs what it is given, or leave slurm.container.entrypoint "
          "out."},
@@ -85,6 +81,34 @@ constexpr std::array kRules = {
          true},
     Rule{"Command not found", kImage, "The cluster's enroot is not whole", kOperator},
 };
+
+// What batch.sh and convert.sh found themselves; null: the others' words tell.
+const Rule* FindRule(ExitRecord::Cause cause) {
+  static constexpr Rule kStopped = {
+      "", kImage, "The conversion of the image was stopped",
+      "Submit the job again; if it comes to its time limit, have the cluster's operator raise the "
+      "agent's conversion_time_limit.",
+      true};
+  static constexpr Rule kNoRoom = {"", kImage, kNoRoomMessage, kNoRoomRemedy, true};
+  static constexpr Rule kNoSquashfs = {"", kImage, kNoSquashfsMessage, kNoSquashfsRemedy};
+  static constexpr Rule kNotThere = {"", kImage, kNotThereMessage, kNotThereRemedy};
+  static constexpr Rule kNotRefreshed = {"", kImage, "The image was not converted anew",
+                                         "Submit the job again."};
+  switch (cause) {
+    case ExitRecord::Cause::kStopped:
+      return &kStopped;
+    case ExitRecord::Cause::kNoRoom:
+      return &kNoRoom;
+    case ExitRecord::Cause::kNoSquashfs:
+      return &kNoSquashfs;
+    case ExitRecord::Cause::kNotThere:
+      return &kNotThere;
+    case ExitRecord::Cause::kNotRefreshed:
+      return &kNotRefreshed;
+    default:
+      return nullptr;
+  }
+}
 
 bool Has(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
@@ -120,6 +144,14 @@ bool IsReason(std::string_view words) {
                      [&](const Rule& rule) { return Has(words, rule.sign); });
 }
 
+const Rule* FindRule(const std::vector<std::string>& words) {
+  const auto found = std::find_if(kRules.begin(), kRules.end(), [&](const Rule& rule) {
+    return std::any_of(words.begin(), words.end(),
+                       [&](const std::string& line) { return Has(line, rule.sign); });
+  });
+  return found == kRules.end() ? nullptr : &*found;
+}
+
 // Reasons if there are any, else whatever was said, each once.
 std::vector<std::string> ImageWords(std::string_view output) {
   std::vector<std::string> reasons;
@@ -137,21 +169,20 @@ std::vector<std::string> ImageWords(std::string_view output) {
 
 }  // namespace
 
-ImageTrouble ExplainImage(std::string_view output) {
+ImageTrouble ExplainImage(std::string_view output, ExitRecord::Cause cause) {
   ImageTrouble trouble;
   trouble.words = ImageWords(output);
-  for (const Rule& rule : kRules) {
-    const bool applies = std::any_of(trouble.words.begin(), trouble.words.end(),
-                                     [&](const std::string& line) { return Has(line, rule.sign); });
-    if (!applies) continue;
-    trouble.failure_class = rule.failure_class;
-    trouble.message = rule.message;
-    trouble.suggestion = rule.suggestion;
-    trouble.retriable = rule.retriable;
+  const Rule* rule = FindRule(cause);
+  if (rule == nullptr) rule = FindRule(trouble.words);
+  if (rule == nullptr) {
+    trouble.message = "The container could not be started";
+    trouble.suggestion = "Check the image; muster logs has the node's own words.";
     return trouble;
   }
-  trouble.message = "The container could not be started";
-  trouble.suggestion = "Check the image; muster logs has the node's own words.";
+  trouble.failure_class = rule->failure_class;
+  trouble.message = rule->message;
+  trouble.suggestion = rule->suggestion;
+  trouble.retriable = rule->retriable;
   return trouble;
 }
 

@@ -1,4 +1,4 @@
-// Why a run's container could not be started, from what Pyxis, enroot and batch.sh wrote.
+// Why a run's container could not be started, from the exit record and what Pyxis and enroot wrote.
 #ifndef MUSTER_AGENTS_SLURM_EXPLAIN_IMAGE_H_
 #define MUSTER_AGENTS_SLURM_EXPLAIN_IMAGE_H_
 
@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "agents/slurm/exit_record.h"
 #include "muster/v1/job.pb.h"
 
 namespace muster::slurm {
@@ -20,8 +21,10 @@ struct ImageTrouble {
   std::vector<std::string> words;
 };
 
-// `output` is what Slurm wrote into the batch script's output since the job's last start.
-ImageTrouble ExplainImage(std::string_view output);
+// `output` is what Slurm wrote into the batch script's output since the job's last start, `cause`
+// that of the exit record.
+ImageTrouble ExplainImage(std::string_view output,
+                          ExitRecord::Cause cause = ExitRecord::Cause::kNone);
 
 }  // namespace muster::slurm
 

@@ -10,65 +10,111 @@ namespace {
 
 // Transitions read and held by one stream at a time.
 constexpr int kPage = 200;
-// Jobs whose states are remembered from page to page, about 20 B each.
-constexpr size_t kMaxStates = 100'000;
-// How far into a job's history its state before a step is looked for. A job with a longer one is
-// judged by what it was after the step.
-constexpr int kMaxHistory = 200;
+// Changes of runs likewise, each with up to 256 KiB of nodes.
+constexpr int kRunPage = 50;
+// Jobs whose steps so far are remembered from page to page, about 40 B each.
+constexpr size_t kMaxPasts = 100'000;
 
-// The job as a filter saw it when it had this state, as far as is known.
-v1::Job InState(v1::Job job, v1::JobState state) {
-  job.set_state(state);
-  if (contract::IsTerminal(state)) return job;
-  job.clear_end_time();
-  return job;
+template <typename Item>
+void DropAfter(uint64_t last, uint64_t (*sequence_of)(const Item&), std::vector<Item>* items) {
+  while (!items->empty() && sequence_of(items->back()) > last) items->pop_back();
 }
+uint64_t SequenceOfStep(const store::JobTransition& step) { return step.transition.sequence(); }
+uint64_t SequenceOfChange(const store::RunChange& change) { return change.sequence; }
 
 }  // namespace
 
-absl::StatusOr<CatchUp::Page> CatchUp::ReadAfter(uint64_t sequence, uint64_t up_to) {
+absl::StatusOr<CatchUp::Found> CatchUp::List(uint64_t sequence, uint64_t up_to) const {
   auto steps = store_->ListTransitions(scope_, jobs_, sequence, kPage);
   if (!steps.ok()) return steps.status();
-  Page page;
-  const bool is_last_page = steps->size() < kPage;
-  // Later transitions are in the tail.
-  while (!steps->empty() && steps->back().transition.sequence() > up_to) steps->pop_back();
-  page.read_up_to = is_last_page || steps->empty() ? std::max(sequence, up_to)
-                                                   : steps->back().transition.sequence();
-  std::vector<uint64_t> ids;
-  for (const auto& step : *steps) ids.push_back(step.job);
-  std::sort(ids.begin(), ids.end());
-  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
-  const auto by_id = ReadJobs(ids);
-  if (!by_id.ok()) return by_id.status();
-  if (states_.size() > kMaxStates) states_.clear();
-  for (auto& step : *steps) {
-    const auto found = by_id->find(step.job);
-    if (found == by_id->end()) continue;  // it was deleted meanwhile
-    const v1::Job& now = found->second;
-    const absl::StatusOr<bool> takes = Takes(step, now);
-    if (!takes.ok()) return takes.status();
-    if (contract::IsTerminal(step.transition.job_state())) page.ended.push_back(step.job);
-    if (!*takes) continue;
-    v1::JobChange& change = *page.messages.emplace_back().mutable_change();
-    change.set_sequence(step.transition.sequence());
-    *change.mutable_job() = now;
-    *change.mutable_transition() = std::move(step.transition);
+  auto changes = store_->ListRunChanges(scope_, jobs_, sequence, kRunPage);
+  if (!changes.ok()) return changes.status();
+  // What came after is in the tail, or on the next page.
+  if (steps->size() == kPage) up_to = std::min(up_to, SequenceOfStep(steps->back()));
+  if (changes->size() == kRunPage) up_to = std::min(up_to, SequenceOfChange(changes->back()));
+  DropAfter(up_to, SequenceOfStep, &*steps);
+  DropAfter(up_to, SequenceOfChange, &*changes);
+  return Found{*std::move(steps), *std::move(changes), std::max(sequence, up_to)};
+}
+
+absl::StatusOr<CatchUp::Page> CatchUp::ReadAfter(uint64_t sequence, uint64_t up_to) {
+  auto found = List(sequence, up_to);
+  if (!found.ok()) return found.status();
+  const auto jobs = ReadJobs(*found);
+  if (!jobs.ok()) return jobs.status();
+  if (filter_.kind != contract::Filter::Kind::kAll) {
+    // Once more, after the jobs: what was edited before they were read is among the steps now.
+    const int limit = static_cast<int>(found->steps.size());
+    auto steps = store_->ListTransitions(scope_, jobs_, sequence, limit);
+    if (!steps.ok()) return steps.status();
+    DropAfter(found->up_to, SequenceOfStep, &*steps);
+    found->steps = *std::move(steps);
   }
+  if (pasts_.size() > kMaxPasts) pasts_.clear();
+  Page page;
+  page.read_up_to = found->up_to;
+  auto change = found->changes.begin();
+  const auto give_changes_before = [&](uint64_t next) {
+    for (; change != found->changes.end() && change->sequence < next; ++change) {
+      if (absl::Status status = Give(*change, *jobs, &page); !status.ok()) return status;
+    }
+    return absl::OkStatus();
+  };
+  for (store::JobTransition& step : found->steps) {
+    absl::Status status = give_changes_before(SequenceOfStep(step));
+    if (status.ok()) status = Give(step, *jobs, &page);
+    if (!status.ok()) return status;
+  }
+  if (absl::Status status = give_changes_before(found->up_to + 1); !status.ok()) return status;
   return page;
 }
 
-absl::StatusOr<absl::flat_hash_map<uint64_t, v1::Job>> CatchUp::ReadJobs(
-    const std::vector<uint64_t>& ids) const {
-  absl::flat_hash_map<uint64_t, v1::Job> by_id;
-  auto all = store_->GetJobs(scope_, ids);
+absl::Status CatchUp::Give(store::JobTransition& step, const Jobs& jobs, Page* page) {
+  const auto now = jobs.find(step.job);
+  if (now == jobs.end()) return absl::OkStatus();  // it was deleted meanwhile
+  const absl::StatusOr<bool> takes = Takes(step, now->second);
+  if (!takes.ok()) return takes.status();
+  if (contract::IsTerminal(step.transition.job_state())) page->ended.push_back(step.job);
+  if (!*takes) return absl::OkStatus();
+  v1::JobChange& change = *page->messages.emplace_back().mutable_change();
+  change.set_sequence(step.transition.sequence());
+  *change.mutable_job() = now->second;
+  change.mutable_job()->clear_runs();
+  *change.mutable_transition() = std::move(step.transition);
+  return absl::OkStatus();
+}
+
+absl::Status CatchUp::Give(store::RunChange& changed, const Jobs& jobs, Page* page) {
+  const auto now = jobs.find(changed.job);
+  if (now == jobs.end()) return absl::OkStatus();
+  const absl::StatusOr<bool> takes = Takes(changed, now->second);
+  if (!takes.ok()) return takes.status();
+  if (!*takes) return absl::OkStatus();
+  v1::JobChange& change = *page->messages.emplace_back().mutable_change();
+  change.set_sequence(changed.sequence);
+  *change.mutable_job() = now->second;
+  change.mutable_job()->clear_runs();
+  *change.mutable_job()->add_runs() = std::move(changed.run);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<CatchUp::Jobs> CatchUp::ReadJobs(const Found& found) const {
+  std::vector<uint64_t> ids;
+  for (const auto& step : found.steps) ids.push_back(step.job);
+  for (const auto& change : found.changes) {
+    if (change.job != 0) ids.push_back(change.job);
+  }
+  std::sort(ids.begin(), ids.end());
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+  Jobs by_id;
+  auto all = store_->GetJobsAndRuns(scope_, ids);
   if (all.ok()) {
     for (v1::Job& job : *all) by_id.emplace(job.id(), std::move(job));
     return by_id;
   }
   if (!absl::IsNotFound(all.status())) return all.status();
   for (const uint64_t id : ids) {
-    auto job = store_->GetJobs(scope_, {id});
+    auto job = store_->GetJobsAndRuns(scope_, {id});
     if (absl::IsNotFound(job.status())) continue;
     if (!job.ok()) return job.status();
     by_id.emplace(id, std::move(job->front()));
@@ -76,26 +122,34 @@ absl::StatusOr<absl::flat_hash_map<uint64_t, v1::Job>> CatchUp::ReadJobs(
   return by_id;
 }
 
-absl::StatusOr<bool> CatchUp::Takes(const store::JobTransition& step, const v1::Job& now) {
-  if (filter_.kind == contract::Filter::Kind::kAll) return true;
-  const absl::StatusOr<v1::JobState> before = StateBefore(step);
-  if (!before.ok()) return before.status();
-  const v1::JobState after = states_[step.job] = step.transition.job_state();
-  if (filter_.Matches(InState(now, after))) return true;
-  return *before != v1::JOB_STATE_UNSPECIFIED && filter_.Matches(InState(now, *before));
+absl::StatusOr<store::StepsSoFar*> CatchUp::PastOf(uint64_t job, uint64_t sequence) {
+  auto known = pasts_.find(job);
+  if (known == pasts_.end()) {
+    auto past = store::ReadPast(*store_, scope_, job, /*up_to_sequence=*/sequence - 1);
+    if (!past.ok()) return past.status();
+    known = pasts_.emplace(job, past->steps).first;
+  }
+  return &known->second;
 }
 
-absl::StatusOr<v1::JobState> CatchUp::StateBefore(const store::JobTransition& step) {
-  if (const auto known = states_.find(step.job); known != states_.end()) return known->second;
-  if (step.transition.job_sequence() <= 1) return v1::JOB_STATE_UNSPECIFIED;
-  const auto history = store_->ListTransitions(scope_, {step.job}, 0, kMaxHistory);
-  if (!history.ok()) return history.status();
-  for (const store::JobTransition& past : *history) {
-    if (past.transition.job_sequence() + 1 == step.transition.job_sequence()) {
-      return past.transition.job_state();
-    }
-  }
-  return v1::JOB_STATE_UNSPECIFIED;
+absl::StatusOr<bool> CatchUp::Takes(const store::JobTransition& step, const v1::Job& now) {
+  if (filter_.kind == contract::Filter::Kind::kAll) return true;
+  const auto steps = PastOf(step.job, step.transition.sequence());
+  if (!steps.ok()) return steps.status();
+  const auto& edited_before = step.edited ? step.edited : step.edited_later;
+  // A new job has nothing before its first step.
+  const bool matched =
+      !(*steps)->empty() && filter_.Matches((*steps)->Then(now, edited_before, kind_of_));
+  (*steps)->Take(step.transition);
+  return matched || filter_.Matches((*steps)->Then(now, step.edited_later, kind_of_));
+}
+
+absl::StatusOr<bool> CatchUp::Takes(const store::RunChange& change, const v1::Job& now) {
+  if (filter_.kind == contract::Filter::Kind::kAll) return true;
+  // Its priority and labels are those of its last step before.
+  const auto past = store::ReadPast(*store_, scope_, change.job, change.sequence);
+  if (!past.ok()) return past.status();
+  return filter_.Matches(past->steps.Then(now, past->edited_later, kind_of_));
 }
 
 }  // namespace muster::broker

@@ -1,5 +1,6 @@
-// Reads for a watcher what is no longer in memory: the transitions that the store has, each with
-// its job as it is now. Belongs to one stream.
+// Reads for a watcher what is no longer in memory: the transitions that the store has, and the
+// latest change of each run that no transition tells, each with its job as it is now. A filter is
+// judged by what the job was then. Belongs to one stream.
 #ifndef MUSTER_BROKER_APP_CATCH_UP_H_
 #define MUSTER_BROKER_APP_CATCH_UP_H_
 
@@ -9,6 +10,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
+#include "broker/store/job_past.h"
 #include "broker/store/store.h"
 #include "contract/filter.h"
 #include "muster/v1/jobs_service.pb.h"
@@ -17,10 +19,11 @@ namespace muster::broker {
 
 class CatchUp {
  public:
-  // `jobs` empty: those that the filter takes.
-  CatchUp(const store::Store* store, store::Scope scope, std::vector<uint64_t> jobs,
-          contract::Filter filter)
+  // `jobs` empty: those that the filter takes, at each step by what they were before and after it.
+  CatchUp(const store::Store* store, store::KindOfCluster kind_of, store::Scope scope,
+          std::vector<uint64_t> jobs, contract::Filter filter)
       : store_(store),
+        kind_of_(std::move(kind_of)),
         scope_(std::move(scope)),
         jobs_(std::move(jobs)),
         filter_(std::move(filter)) {}
@@ -30,22 +33,35 @@ class CatchUp {
     std::vector<uint64_t> ended;  // jobs whose end is among them
     uint64_t read_up_to = 0;      // all up to this sequence is in the pages so far
   };
-  // Reads the next transitions after a sequence, none of them after `up_to`.
+  // The next changes after a sequence, none of them after `up_to`.
   absl::StatusOr<Page> ReadAfter(uint64_t sequence, uint64_t up_to);
 
  private:
-  // Reads the jobs that are still there.
-  absl::StatusOr<absl::flat_hash_map<uint64_t, v1::Job>> ReadJobs(
-      const std::vector<uint64_t>& ids) const;
-  // The job's state before its transition; a filter is judged by both.
-  absl::StatusOr<v1::JobState> StateBefore(const store::JobTransition& step);
+  using Jobs = absl::flat_hash_map<uint64_t, v1::Job>;
+  // What the store has after a sequence, a page of it.
+  struct Found {
+    std::vector<store::JobTransition> steps;
+    std::vector<store::RunChange> changes;
+    uint64_t up_to = 0;  // everything up to this sequence is among them
+  };
+
+  absl::StatusOr<Found> List(uint64_t sequence, uint64_t up_to) const;
+  // Those that are still there, with their runs.
+  absl::StatusOr<Jobs> ReadJobs(const Found& found) const;
+  absl::Status Give(store::JobTransition& step, const Jobs& jobs, Page* page);
+  absl::Status Give(store::RunChange& changed, const Jobs& jobs, Page* page);
+  // The steps of a job before the one with this sequence.
+  absl::StatusOr<store::StepsSoFar*> PastOf(uint64_t job, uint64_t sequence);
+  // Whether the filter takes the job as it was after the step, or before it.
   absl::StatusOr<bool> Takes(const store::JobTransition& step, const v1::Job& now);
+  absl::StatusOr<bool> Takes(const store::RunChange& change, const v1::Job& now);
 
   const store::Store* const store_;
+  const store::KindOfCluster kind_of_;
   const store::Scope scope_;
   const std::vector<uint64_t> jobs_;
   const contract::Filter filter_;
-  absl::flat_hash_map<uint64_t, v1::JobState> states_;  // of jobs, after their last step here
+  absl::flat_hash_map<uint64_t, store::StepsSoFar> pasts_;  // of jobs, up to their last step here
 };
 
 }  // namespace muster::broker

@@ -76,8 +76,7 @@ struct Change {
   }
 };
 
-// Changes all of the numbered jobs, or none.
-void ChangeNumbers(const Change& change) {
+void ChangeVisible(const Change& change) {
   auto place = AnswerPlace::Take(change.services.readers);
   if (!place) return change.done(ReadersBusy());
   const ChangeRequest& request = change.request;
@@ -101,6 +100,18 @@ void ChangeNumbers(const Change& change) {
   } else {
     engine.Hold(named(MakeHold(change.principal, request)), std::move(answer));
   }
+}
+
+// Changes all of the numbered jobs, or none. The core knows no scopes, so that the jobs are looked
+// up first.
+void ChangeNumbers(const Change& change) {
+  if (change.scope.is_all()) return ChangeVisible(change);
+  const bool is_taken = change.services.readers->PostCall([change] {
+    const auto visible = change.services.store->GetJobs(change.scope, change.request.jobs);
+    if (!visible.ok()) return change.done(visible.status());
+    ChangeVisible(change);
+  });
+  if (!is_taken) change.done(ReadersBusy());
 }
 
 // One request by filter, carried out in one batch of jobs after the other.

@@ -15,7 +15,8 @@ enum class KnownBy : uint8_t {
 
 // The roles of a principal.
 enum class Role : uint8_t {
-  kOwner,  // everything; every client that reaches the broker is an owner
+  kOwner,      // everything; every client that reaches the broker is an owner
+  kSubmitter,  // own jobs; no client is one as long as the broker cannot tell people apart
 };
 
 struct Principal {

@@ -12,6 +12,7 @@
 #include "broker/app/choose_jobs.h"
 #include "broker/app/limits.h"
 #include "broker/app/rights.h"
+#include "broker/app/submit_files.h"
 #include "broker/core/fingerprint.h"
 #include "broker/engine/engine.h"
 #include "broker/store/store.h"
@@ -183,10 +184,10 @@ class Rerunning : public std::enable_shared_from_this<Rerunning> {
     if (sources_.empty()) return done_(v1::RerunJobsResponse());
     absl::StatusOr<core::Submit> submit = MakeSubmit();
     if (!submit.ok()) return done_(submit.status());
-    services_.submit(*std::move(submit),
-                     [self = shared_from_this()](const absl::StatusOr<v1::SubmitJobsResponse>& in) {
-                       self->Answer(in);
-                     });
+    SubmitWithFiles(services_, *std::move(submit),
+                    [self = shared_from_this()](const absl::StatusOr<v1::SubmitJobsResponse>& in) {
+                      self->Answer(in);
+                    });
   }
 
   void Answer(const absl::StatusOr<v1::SubmitJobsResponse>& submitted) {

@@ -11,11 +11,13 @@
 namespace muster::broker {
 
 enum class UseCase : uint8_t {
-  kSubmitJobs,  // also RerunJobs
+  kSubmitJobs,  // also PlanJob and RerunJobs
   kReadJobs,    // get, list, count, transitions, watch
   kChangeJobs,  // cancel, hold, release, update
   kReadLogs,
   kReadFiles,  // the files that a run left on its nodes
+  kReadClusters,
+  kAskClusters,  // check and describe: the agent runs commands for it
   kForgetClusters,
   kBringFiles,  // find, upload and download by digest; no job is concerned
 };

@@ -6,8 +6,6 @@
 
 #include "absl/time/time.h"
 #include "broker/app/readers.h"
-#include "broker/core/core.h"
-#include "broker/engine/effects.h"
 
 namespace muster::store {
 class Store;
@@ -17,11 +15,13 @@ class Archive;
 }
 namespace muster::files {
 class FileStore;
-}
+class JobFiles;
+}  // namespace muster::files
 
 namespace muster::broker {
 
 class ChangeTail;
+class ConnectedAgents;
 class Engine;
 class WatchHub;
 
@@ -30,14 +30,16 @@ struct Services {
   const store::Store* store = nullptr;
   logs::Archive* archive = nullptr;
   files::FileStore* files = nullptr;
+  files::JobFiles* job_files = nullptr;
   WatchHub* watches = nullptr;
   ChangeTail* changes = nullptr;
-  Readers* readers = nullptr;   // for reading the store and the archive
-  Readers* counters = nullptr;  // for reads of about a second; one task runs at a time
-  // As Engine::Submit, but looks at the files that the jobs bring along first, and asks the agents.
-  std::function<void(core::Submit, SubmitDone)> submit;
+  const ConnectedAgents* agents = nullptr;
+  Readers* readers = nullptr;       // for reading the store and the archive
+  Readers* counters = nullptr;      // for reads of about a second; one task runs at a time
+  Readers* file_workers = nullptr;  // separate, because uploads wait for the disk all the time
   std::function<absl::Time()> now;
-  absl::Duration log_grace;  // as in BrokerOptions
+  absl::Duration log_grace;             // as in BrokerOptions
+  absl::Duration fetch_begin_patience;  // as in FetchBounds
 };
 
 }  // namespace muster::broker

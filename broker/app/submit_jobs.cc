@@ -7,6 +7,7 @@
 #include "broker/app/arguments.h"
 #include "broker/app/limits.h"
 #include "broker/app/rights.h"
+#include "broker/app/submit_files.h"
 #include "broker/core/fingerprint.h"
 #include "contract/errors.h"
 #include "contract/text.h"
@@ -78,7 +79,7 @@ void SubmitJob(const Principal& principal, const Services& services,
   }
   absl::StatusOr<core::Submit> submit = ToSubmit(request, principal.user);
   if (!submit.ok()) return done(submit.status());
-  services.submit(*std::move(submit),
+  SubmitWithFiles(services, *std::move(submit),
                   [done = std::move(done)](absl::StatusOr<v1::SubmitJobsResponse> submitted) {
                     if (!submitted.ok()) return done(submitted.status());
                     done(std::move(*submitted->mutable_responses(0)));
@@ -92,7 +93,7 @@ void SubmitJobs(const Principal& principal, const Services& services,
   }
   absl::StatusOr<core::Submit> submit = ToSubmit(request, principal.user);
   if (!submit.ok()) return done(submit.status());
-  services.submit(*std::move(submit), std::move(done));
+  SubmitWithFiles(services, *std::move(submit), std::move(done));
 }
 
 }  // namespace muster::broker

@@ -9,6 +9,7 @@
 #include "broker/app/principal.h"
 #include "broker/app/services.h"
 #include "broker/core/core.h"
+#include "broker/engine/effects.h"
 #include "muster/v1/jobs_service.pb.h"
 
 namespace muster::broker {

@@ -10,6 +10,8 @@
 #include "broker/app/arguments.h"
 #include "broker/app/catch_up.h"
 #include "broker/app/rights.h"
+#include "broker/core/cluster_view.h"
+#include "broker/engine/engine.h"
 #include "broker/store/store.h"
 #include "contract/errors.h"
 #include "contract/states.h"
@@ -69,7 +71,12 @@ class WatchingJobs final : public WatchSource {
         watch_(std::move(watch)),
         filter_(scope_.Narrow(watch_.filter)),
         jobs_(watch_.jobs.begin(), watch_.jobs.end()),
-        catch_up_(services_.store, scope_, watch_.jobs, watch_.filter) {}
+        catch_up_(
+            services_.store,
+            [engine = services_.engine](const std::string& cluster) {
+              return core::KindOf(cluster, *engine->clusters());
+            },
+            scope_, watch_.jobs, watch_.filter) {}
 
   void Hook(const std::shared_ptr<Watcher>& stream) override {
     services_.changes->Join();

@@ -59,9 +59,10 @@ struct UpdateJob {
 struct EditJob {
   uint64_t id = 0;
   uint64_t job_sequence = 0;
+  uint64_t sequence = 0;  // of its transition
   int32_t priority = 0;
   std::map<std::string, std::string> labels;
-  // The values before the edit, for watchers; neither is stored.
+  // As they were. They are stored with the sequence, for those who ask what the job was earlier.
   int32_t priority_before = 0;
   std::map<std::string, std::string> labels_before = {};
 };
@@ -72,8 +73,8 @@ struct PutRun {
   v1::Run run;
   // Nothing more will be heard of the run, although its logs are not complete: it is not restored.
   bool is_last = false;
-  // The change's place among all changes if lists show it and no transition tells of it; else 0. It
-  // is not stored.
+  // Not 0: something of it changed that lists show, and no transition tells; the place of this
+  // among all changes. The latest one of each run is stored.
   uint64_t sequence = 0;
 };
 

@@ -64,6 +64,8 @@ struct ClustersReply {
 ClustersReply List(const ListClusters& which, const ClusterViews& clusters);
 // Returns nothing if there is no such cluster.
 std::optional<v1::Cluster> Find(const std::string& name, const ClusterViews& clusters);
+// Unspecified: there is no such cluster.
+v1::ClusterKind KindOf(const std::string& name, const ClusterViews& clusters);
 
 // Says why no cluster has taken a job that is QUEUED, is not held and waits for no time.
 v1::StateReason WhyQueued(const Requirements& job, const ClusterViews& clusters);

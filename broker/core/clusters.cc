@@ -115,18 +115,18 @@ std::string Core::Impl::KnownClusters() const {
   return text;
 }
 
-std::vector<contract::ClusterLack> Core::Impl::LacksOf(const Requirements& requirements) const {
-  std::vector<std::pair<Fit::Verdict, contract::ClusterLack>> found;
+std::vector<v1::StateReason> Core::Impl::LacksOf(const Requirements& requirements) const {
+  std::vector<std::pair<Fit::Verdict, v1::StateReason>> found;
   for (const auto& [name, cluster] : clusters_by_name_) {
     // The reason need not say of each other cluster that its kind is not Slurm.
     if (requirements.needs_slurm && cluster->saved.kind != v1::CLUSTER_KIND_SLURM) continue;
     const Fit fit = CheckFit(requirements, cluster->saved);
     if (fit.verdict == Fit::Verdict::kNotNamed) continue;
-    found.emplace_back(fit.verdict, contract::ClusterLack{name, contract::SentenceOf(fit.lack)});
+    found.emplace_back(fit.verdict, contract::LackReason(fit.lack, name));
   }
   std::stable_sort(found.begin(), found.end(),
                    [](const auto& a, const auto& b) { return a.first > b.first; });
-  std::vector<contract::ClusterLack> lacks;
+  std::vector<v1::StateReason> lacks;
   for (auto& [verdict, lack] : found) lacks.push_back(std::move(lack));
   return lacks;
 }

@@ -53,6 +53,7 @@ void Core::Impl::On(Edit& in, Step& step) {
   if (has_ended) RememberEdit(in.job, job.sequence());
   step.out->changes.push_back(EditJob{.id = in.job,
                                       .job_sequence = job.sequence(),
+                                      .sequence = next_sequence_ - 1,
                                       .priority = in.priority,
                                       .labels = std::move(in.labels),
                                       .priority_before = in.priority_before,

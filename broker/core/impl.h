@@ -162,7 +162,7 @@ class Core::Impl {
   void PutNow(const Cluster& cluster, Step& step);
   // Returns what each cluster lacks, the nearest first; for a Slurm-only job, of Slurm clusters
   // alone.
-  std::vector<contract::ClusterLack> LacksOf(const Requirements& requirements) const;
+  std::vector<v1::StateReason> LacksOf(const Requirements& requirements) const;
   std::string KnownClusters() const;
 
   // ---- sessions.cc

@@ -12,6 +12,7 @@
 #include "contract/characters.h"
 #include "contract/errors.h"
 #include "contract/lacks.h"
+#include "contract/sentences.h"
 #include "contract/slurm_only.h"
 #include "contract/slurm_options.h"
 #include "contract/text.h"
@@ -186,10 +187,16 @@ absl::Status Core::Impl::CheckPlaceable(const v1::JobSpec& spec,
   for (const auto& [name, cluster] : clusters_by_name_) {
     if (CheckFit(requirements, cluster->saved).ever()) return absl::OkStatus();
   }
-  return contract::Error(
-      absl::StatusCode::kFailedPrecondition, "CANNOT_BE_PLACED",
-      contract::CannotBePlaced(LacksOf(requirements), contract::WhySlurmOnly(spec),
-                               spec.placement().clusters_size() > 0));
+  std::vector<v1::StateReason> reasons = LacksOf(requirements);
+  std::vector<contract::ClusterLack> lacks;
+  for (const v1::StateReason& reason : reasons)
+    lacks.push_back({reason.cluster(), reason.detail()});
+  absl::Status status =
+      contract::Error(absl::StatusCode::kFailedPrecondition, "CANNOT_BE_PLACED",
+                      contract::CannotBePlaced(lacks, contract::WhySlurmOnly(spec),
+                                               spec.placement().clusters_size() > 0));
+  if (!reasons.empty()) contract::AttachReason(contract::NotPlaced(std::move(reasons)), &status);
+  return status;
 }
 
 absl::Status Core::Impl::CheckFiles(const std::vector<SubmitItem>& items,

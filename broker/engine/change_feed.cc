@@ -1,10 +1,12 @@
 #include "broker/engine/change_feed.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 #include <variant>
 
 #include "absl/container/flat_hash_set.h"
+#include "broker/core/cluster_view.h"
 #include "broker/core/timestamps.h"
 #include "broker/store/job_view.h"
 #include "contract/states.h"
@@ -29,7 +31,10 @@ void Apply(const core::UpdateJob& update, v1::Job* job) {
   job->set_state(update.state);
   job->set_job_sequence(update.job_sequence);
   job->set_cancel_requested(update.cancel_requested);
-  if (!update.cluster.empty()) job->set_cluster(update.cluster);
+  if (!update.cluster.empty()) {
+    job->set_cluster(update.cluster);
+    job->set_cluster_kind(update.cluster_kind);
+  }
   job->set_held(update.hold == core::HoldState::kHeld);
   SetOrClear(update.start_time, &v1::Job::mutable_start_time, &v1::Job::clear_start_time, job);
   SetOrClear(update.end_time, &v1::Job::mutable_end_time, &v1::Job::clear_end_time, job);
@@ -52,6 +57,7 @@ v1::Job NewJob(const core::InsertJob& insert) {
   job.set_priority(spec.priority());
   *job.mutable_labels() = spec.labels();
   job.set_user(insert.user);
+  job.set_rerun_of(insert.rerun_of);
   core::SetTimestamp(insert.create_time, job.mutable_create_time());
   return job;
 }
@@ -59,25 +65,41 @@ v1::Job NewJob(const core::InsertJob& insert) {
 // Leaves the columns of a job that was read.
 void StripState(v1::Job* job) {
   job->clear_runs();
-  job->clear_spec();
   job->clear_exit();
   job->clear_failure();
   job->clear_state_reason();
 }
 
-// What the job was before its first change since it was read, as far as a filter can tell.
-v1::Job Before(v1::Job job, const core::AppendTransition& change) {
-  const v1::JobState state = change.state_before;
-  const bool had_begun = state != v1::JOB_STATE_QUEUED && state != v1::JOB_STATE_PENDING;
-  const bool is_first_run = change.transition.run() <= 1;
-  job.set_state(state);
-  if (!contract::IsTerminal(state)) job.clear_end_time();
-  if (is_first_run && !had_begun) job.clear_start_time();
-  if (is_first_run && state == v1::JOB_STATE_QUEUED) job.clear_cluster();
-  const v1::TransitionKind kind = change.transition.kind();
-  if (kind == v1::TRANSITION_KIND_HOLD_REQUESTED) job.set_held(false);
-  if (kind == v1::TRANSITION_KIND_RELEASE_REQUESTED) job.set_held(true);
-  return job;
+// A run that the store has, as it was when it had this state. A reason explains one state.
+std::shared_ptr<const v1::Run> RunThen(const google::protobuf::RepeatedPtrField<v1::Run>& runs,
+                                       const store::JobPast& past) {
+  for (const v1::Run& run : runs) {
+    if (run.number() != past.steps.run()) continue;
+    auto then = std::make_shared<v1::Run>(run);
+    then->set_state(past.steps.run_state());
+    if (!contract::IsTerminal(then->state())) {
+      then->clear_exit();
+      then->clear_failure();
+      then->clear_end_time();
+    }
+    if (past.run_moved_on) {
+      then->clear_state_reason();
+      then->clear_estimated_start_time();
+    }
+    return then;
+  }
+  return nullptr;
+}
+
+uint64_t FirstSequence(const std::vector<const core::AppendTransition*>& transitions,
+                       const std::vector<const core::PutRun*>& runs) {
+  uint64_t first = std::numeric_limits<uint64_t>::max();
+  for (const core::AppendTransition* change : transitions)
+    first = std::min(first, change->transition.sequence());
+  for (const core::PutRun* put : runs) {
+    if (put->sequence != 0) first = std::min(first, put->sequence);
+  }
+  return first;
 }
 
 ChangeBytes Serialize(const v1::WatchJobsResponse& message) {
@@ -104,7 +126,7 @@ void ChangeFeed::Add(const core::Changes& committed, uint64_t last) {
     return tail_->Skip(last);
   }
   const Steps steps = StepsOf(committed);
-  if (absl::Status status = Learn(UnknownOf(steps), steps); !status.ok()) {
+  if (absl::Status status = Learn(UnknownOf(steps)); !status.ok()) {
     // Watchers find in the store what cannot be shown here.
     LogEvent(spdlog::level::err, "changes_not_shown",
              {{"error", std::string(ToStd(status.message()))}});
@@ -182,44 +204,47 @@ ChangeFeed::Unknown ChangeFeed::UnknownOf(const Steps& steps) const {
   return unknown;
 }
 
-absl::Status ChangeFeed::Learn(const Unknown& unknown, const Steps& steps) {
-  absl::flat_hash_map<uint64_t, const core::EditJob*> edits;  // the first one of each job
-  for (const auto& [job, step] : steps) {
-    if (step.edit != nullptr) edits.try_emplace(job, step.edit);
-  }
+absl::Status ChangeFeed::Learn(const Unknown& unknown) {
   for (const auto& [id, step] : unknown) {
-    const bool has_run = !step->runs.empty();
-    // Without a run of its own in the step, what the job waits for is said by the one that it has.
-    auto job = has_run ? ReadJob(id) : store_->GetJob(store::Scope::All(), id);
+    auto job = store_->GetJob(store::Scope::All(), id);
     // It was removed meanwhile.
     if (absl::IsNotFound(job.status())) continue;
     if (!job.ok()) return job.status();
-    const auto edit = edits.find(id);
-    LearnFrom(*std::move(job), *step, edit == edits.end() ? nullptr : edit->second);
+    // After the job: the store may be ahead of this step, and what the job was before the step
+    // follows from its history.
+    auto past = store::ReadPast(*store_, store::Scope::All(), id,
+                                FirstSequence(step->transitions, step->runs) - 1);
+    if (!past.ok()) return past.status();
+    LearnFrom(*std::move(job), *past);
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<v1::Job> ChangeFeed::ReadJob(uint64_t id) const {
-  auto jobs = store_->GetJobs(store::Scope::All(), {id});
-  if (!jobs.ok()) return jobs.status();
-  return std::move(jobs->front());
-}
-
-void ChangeFeed::LearnFrom(v1::Job job, const Step& step, const core::EditJob* first_edit) {
-  std::shared_ptr<const v1::Run> latest;
-  if (!job.runs().empty()) latest = std::make_shared<const v1::Run>(*job.runs().rbegin());
-  StripState(&job);
-  // The store has it as it is after all these steps.
-  if (first_edit != nullptr)
-    SetEditable(first_edit->priority_before, first_edit->labels_before, &job);
-  Known* const known = Insert(std::move(job));
-  known->latest = std::move(latest);
+void ChangeFeed::LearnFrom(v1::Job now, const store::JobPast& past) {
+  now.clear_spec();
+  if (past.steps.empty()) {
+    StripState(&now);
+    Insert(std::move(now));
+    return;
+  }
   v1::WatchJobsResponse before;
-  *before.mutable_change()->mutable_job() =
-      step.transitions.empty() ? known->job : Before(known->job, *step.transitions.front());
+  v1::Job& then = *before.mutable_change()->mutable_job();
+  then = past.steps.Then(now, past.edited_later,
+                         [this](const std::string& cluster) { return KindOf(cluster); });
+  Known* const known = Insert(then);
+  StripState(&known->job);
+  const bool waits_for_same_run = then.state() == v1::JOB_STATE_QUEUED && now.runs_size() > 0 &&
+                                  now.runs().rbegin()->number() == past.steps.run();
+  if (waits_for_same_run && now.has_retry_time())
+    *known->job.mutable_retry_time() = now.retry_time();
+  known->steps = past.steps;
+  known->latest = RunThen(now.runs(), past);
   known->shown = Serialize(before);
   known_bytes_ += BytesOf(known->shown);
+}
+
+v1::ClusterKind ChangeFeed::KindOf(const std::string& cluster) const {
+  return core::KindOf(cluster, *clusters_->Read());
 }
 
 void ChangeFeed::AddStep(uint64_t job, const Step& step, std::vector<TailEntry>* entries) {
@@ -248,13 +273,16 @@ void ChangeFeed::AddTransition(const core::AppendTransition& change, const Step&
   if (run == nullptr && put != step.runs.end()) run = &(*put)->run;
   if (run != nullptr && (known->latest == nullptr || run->number() >= known->latest->number())) {
     known->latest = std::make_shared<const v1::Run>(*run);
-    known->job.set_cluster(run->cluster());
+    if (run->cluster() != known->job.cluster()) {
+      known->job.set_cluster(run->cluster());
+      known->job.set_cluster_kind(KindOf(run->cluster()));
+    }
     if (run->has_start_time() && !known->job.has_start_time()) {
       *known->job.mutable_start_time() = run->start_time();
     }
   }
-  known->job.set_state(transition.job_state());
-  known->job.set_job_sequence(transition.job_sequence());
+  known->steps.Take(transition);
+  known->steps.Show(&known->job);
   if (transition.kind() == v1::TRANSITION_KIND_HOLD_REQUESTED) {
     known->hold = std::make_shared<const v1::Transition>(transition);
   }

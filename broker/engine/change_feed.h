@@ -16,6 +16,8 @@
 #include "absl/status/statusor.h"
 #include "broker/core/core.h"
 #include "broker/engine/change_tail.h"
+#include "broker/engine/cluster_board.h"
+#include "broker/store/job_past.h"
 #include "broker/store/store.h"
 
 namespace muster::broker {
@@ -29,8 +31,9 @@ class ChangeFeed {
     size_t max_known_bytes = size_t{64} << 20;  // of them, with all the nodes of their runs
   };
 
-  ChangeFeed(Options options, const store::Store* store, ChangeTail* tail)
-      : options_(options), store_(store), tail_(tail) {}
+  ChangeFeed(Options options, const store::Store* store, const ClusterBoard* clusters,
+             ChangeTail* tail)
+      : options_(options), store_(store), clusters_(clusters), tail_(tail) {}
 
   // Take note of what was committed, all of it and in order: the changes, and the sequence of the
   // latest one, not 0. AddFromMemory reads nothing. False: it would have to, and has done nothing.
@@ -40,6 +43,7 @@ class ChangeFeed {
  private:
   // A job as it was after its latest change.
   struct Known {
+    store::StepsSoFar steps;
     v1::Job job;                            // without runs, and without what ShowState fills in
     std::shared_ptr<const v1::Run> latest;  // run; null: it has none
     std::shared_ptr<const v1::Transition> hold;  // the latest; null: not known
@@ -62,12 +66,13 @@ class ChangeFeed {
   // The jobs of which only the store knows what they were, each with its first step.
   using Unknown = std::vector<std::pair<uint64_t, const Step*>>;
   Unknown UnknownOf(const Steps& steps) const;
-  // Reads them.
-  absl::Status Learn(const Unknown& unknown, const Steps& steps);
+  // Reads what they were right before their steps. The store may be ahead of these: it commits on
+  // while the changes wait.
+  absl::Status Learn(const Unknown& unknown);
+  void LearnFrom(v1::Job now, const store::JobPast& past);
   void Append(const Steps& steps, uint64_t last);
   void ForgetAll();
-  absl::StatusOr<v1::Job> ReadJob(uint64_t id) const;
-  void LearnFrom(v1::Job job, const Step& step, const core::EditJob* first_edit);
+  v1::ClusterKind KindOf(const std::string& cluster) const;
   void AddStep(uint64_t job, const Step& step, std::vector<TailEntry>* entries);
   void AddTransition(const core::AppendTransition& change, const Step& step, Known* known,
                      std::vector<TailEntry>* entries);
@@ -80,6 +85,7 @@ class ChangeFeed {
 
   const Options options_;
   const store::Store* const store_;
+  const ClusterBoard* const clusters_;
   ChangeTail* const tail_;
   absl::flat_hash_map<uint64_t, std::unique_ptr<Known>> known_;
   std::list<uint64_t> uses_;  // the jobs in known_, the one used last first

@@ -20,7 +20,7 @@ Engine::Engine(EngineOptions options, std::unique_ptr<core::Core> core, store::S
     : options_(options),
       loop_(std::move(core), options_.tick_interval, options_.clock()),
       changes_(options.changes, loop_.last_sequence()),
-      feed_({}, store, &changes_),
+      feed_({}, store, &clusters_, &changes_),
       inbox_({Inbox::Cost{kUnbounded, kUnbounded},
               Inbox::Cost{options.max_waiting_requests, kUnbounded},
               Inbox::Cost{options.max_waiting_jobs, options.max_waiting_job_bytes}},

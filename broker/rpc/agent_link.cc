@@ -11,8 +11,8 @@
 #include <string_view>
 #include <utility>
 
+#include "broker/app/connected_agents.h"
 #include "broker/engine/engine.h"
-#include "broker/rpc/connected_agents.h"
 #include "broker/rpc/context.h"
 #include "broker/rpc/pending_questions.h"
 #include "broker/rpc/stream_registry.h"

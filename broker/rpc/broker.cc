@@ -12,17 +12,16 @@
 #include <vector>
 
 #include "absl/time/clock.h"
+#include "broker/app/connected_agents.h"
+#include "broker/app/fetches.h"
+#include "broker/app/file_expiry.h"
+#include "broker/app/job_expiry.h"
 #include "broker/app/watch_hub.h"
 #include "broker/files/job_files.h"
-#include "broker/rpc/connected_agents.h"
 #include "broker/rpc/context.h"
-#include "broker/rpc/fetches.h"
-#include "broker/rpc/file_expiry.h"
-#include "broker/rpc/job_expiry.h"
 #include "broker/rpc/listen_address.h"
 #include "broker/rpc/reflection.h"
 #include "broker/rpc/stream_registry.h"
-#include "broker/rpc/submit_files.h"
 #include "broker/rpc/unix_listener.h"
 #include "broker/rpc/users.h"
 #include "contract/text.h"
@@ -134,21 +133,22 @@ class RunningBroker final : public Broker {
   }
 
  private:
-  Services MakeUseCases(const Context& context) {
+  Services MakeUseCases() {
     Services app;
     app.engine = engine_.get();
     app.store = store_.get();
     app.archive = archive_.get();
     app.files = files_.get();
+    app.job_files = &job_files_;
     app.watches = &watches_;
     app.changes = &engine_->changes();
+    app.agents = &agents_;
     app.readers = &readers_;
     app.counters = &counters_;
-    app.submit = [context](core::Submit submit, const SubmitDone& done) {
-      SubmitWithFiles(context, std::move(submit), done);
-    };
+    app.file_workers = &file_workers_;
     app.now = absl::Now;
     app.log_grace = options_.log_grace;
+    app.fetch_begin_patience = options_.fetch.begin_patience;
     return app;
   }
 
@@ -157,8 +157,6 @@ class RunningBroker final : public Broker {
     context.engine = engine_.get();
     context.store = store_.get();
     context.archive = archive_.get();
-    context.files = files_.get();
-    context.job_files = &job_files_;
     context.readers = &readers_;
     context.archivers = &archivers_;
     context.file_workers = &file_workers_;
@@ -169,7 +167,7 @@ class RunningBroker final : public Broker {
     context.heartbeat_interval = options_.heartbeat_interval;
     context.fetch_begin_patience = options_.fetch.begin_patience;
     context.fetch_max_silence = options_.fetch.max_silence;
-    context.app = MakeUseCases(context);
+    context.app = MakeUseCases();
     services_.push_back(MakeJobsService(context));
     services_.push_back(MakeClustersService(context));
     services_.push_back(MakeFilesService(context));

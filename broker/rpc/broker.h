@@ -11,12 +11,12 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "broker/app/fetches.h"
+#include "broker/app/worker_pool.h"
 #include "broker/core/core.h"
 #include "broker/engine/engine.h"
 #include "broker/files/file_store.h"
 #include "broker/logs/archive.h"
-#include "broker/rpc/fetches.h"
-#include "broker/rpc/worker_pool.h"
 #include "broker/store/store.h"
 
 namespace muster::broker {

@@ -17,10 +17,6 @@ class Store;
 namespace muster::logs {
 class Archive;
 }
-namespace muster::files {
-class FileStore;
-class JobFiles;
-}  // namespace muster::files
 
 namespace muster::broker {
 
@@ -35,8 +31,6 @@ struct Context {
   Engine* engine = nullptr;
   const store::Store* store = nullptr;
   logs::Archive* archive = nullptr;
-  files::FileStore* files = nullptr;
-  files::JobFiles* job_files = nullptr;
   Services app;                        // for use cases
   WorkerPool* readers = nullptr;       // for reading the store and the archive
   WorkerPool* archivers = nullptr;     // separate, because the end of a log waits for the disk

@@ -7,66 +7,35 @@
 #include <chrono>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <utility>
 
 #include "absl/time/clock.h"
-#include "broker/engine/engine.h"
-#include "broker/rpc/ask_agent.h"
-#include "broker/rpc/fetches.h"
+#include "broker/app/fetch_files.h"
+#include "broker/app/fetches.h"
+#include "broker/app/worker_pool.h"
 #include "broker/rpc/stream_registry.h"
-#include "broker/rpc/worker_pool.h"
-#include "broker/store/store.h"
-#include "contract/characters.h"
 #include "contract/errors.h"
-#include "contract/file_tree.h"
-#include "contract/roles.h"
 #include "rpc/status.h"
 
 namespace muster::broker {
 namespace {
-
-absl::Status ValidateFetch(const v1::FetchFilesRequest& request) {
-  if (request.job_id() == 0) return contract::BadField("job_id", "is missing; give a job's number");
-  const std::string_view wrong =
-      request.path().empty() ? "" : contract::WhatIsWrongWithTreePath(request.path());
-  if (wrong.empty()) return absl::OkStatus();
-  return contract::BadField("path",
-                            fmt::format("{} {}; use a path relative to the run's working directory",
-                                        contract::Quoted(request.path()), wrong));
-}
-
-absl::Status NotFound(std::string_view reason, std::string_view message) {
-  return contract::Error(absl::StatusCode::kNotFound, reason, message);
-}
-
-absl::Status SendsNone(const v1::Cluster& cluster) {
-  const std::string_view why =
-      cluster.kind() == v1::CLUSTER_KIND_KUBERNETES
-          ? "a pod's files go with the pod. Let the command write what is to stay to a volume "
-            "(kubernetes: {volumes: [...]}) or below results_directory, and read it there"
-          : "its agent sends no files; install the broker's version of it";
-  return contract::Error(absl::StatusCode::kFailedPrecondition, "CLUSTER_SENDS_NO_FILES",
-                         fmt::format("cluster \"{}\": {}", cluster.name(), why),
-                         {{"cluster", cluster.name()}});
-}
 
 class FetchStream final : public grpc::ServerWriteReactor<v1::FetchFilesResponse>,
                           public OpenStream,
                           public FileTaker,
                           public std::enable_shared_from_this<FetchStream> {
  public:
-  FetchStream(const Context& context, v1::FetchFilesRequest request)
-      : context_(context), request_(std::move(request)) {}
+  FetchStream(const Context& context, Principal principal, v1::FetchFilesRequest request)
+      : context_(context), principal_(std::move(principal)), request_(std::move(request)) {}
 
   void Begin() {
     self_ = shared_from_this();
-    absl::Status status = ValidateFetch(request_);
+    absl::Status status = CheckFetch(principal_, request_);
     if (status.ok()) status = context_.streams->Add(self_);
     if (status.ok()) status = context_.fetches->Add(self_, &ticket_);
     if (!status.ok()) return EndWith(status);
-    if (!context_.readers->PostCall([self = shared_from_this()] { self->Find(); }))
+    if (!context_.readers->PostCall([self = shared_from_this()] { self->Ask(); }))
       EndWith(
           absl::UnavailableError("the broker is shutting down or has too much to read; try again"));
   }
@@ -144,72 +113,18 @@ class FetchStream final : public grpc::ServerWriteReactor<v1::FetchFilesResponse
 
  private:
   // Runs on the readers: finds which run it is, and on which cluster.
-  void Find() {
-    absl::Status status = FindRun();
-    if (!status.ok()) return EndWith(status);
-    const std::optional<v1::Cluster> cluster = core::Find(cluster_, *context_.engine->clusters());
-    if (!cluster) return EndWith(NoSuchCluster(cluster_));
-    if (!cluster->inventory().sends_files()) return EndWith(SendsNone(*cluster));
-    Ask();
-  }
-
-  absl::Status FindRun() {
-    const absl::StatusOr<v1::Job> job =
-        context_.store->GetJob(store::Scope::All(), request_.job_id());
-    if (!job.ok()) return job.status();
-    const auto runs = static_cast<uint32_t>(job->runs_size());
-    if (runs == 0 || request_.run() > runs) {
-      return NotFound("NO_SUCH_RUN", request_.run() == 0
-                                         ? fmt::format("job {} has had no run yet", job->id())
-                                         : fmt::format("job {} has had {} runs; there is no run {}",
-                                                       job->id(), runs, request_.run()));
-    }
-    if (const uint32_t ranks = contract::RankCount(job->spec()); request_.rank() >= ranks) {
-      return NotFound("NO_SUCH_RANK", fmt::format("job {} has {} ranks, beginning at 0; there is "
-                                                  "no rank {}",
-                                                  job->id(), ranks, request_.rank()));
-    }
-    if (const std::string& directory = job->spec().working_directory(); !directory.empty()) {
-      return contract::Error(
-          absl::StatusCode::kFailedPrecondition, "RUN_HAS_NO_FILES",
-          fmt::format("job {} works in {}, a directory of the cluster, and has none of its own; "
-                      "copy from there",
-                      job->id(), contract::Quoted(directory)));
-    }
-    const v1::Run& run =
-        job->runs(static_cast<int>(request_.run() == 0 ? runs : request_.run()) - 1);
-    run_key_ = run.run_key();
-    cluster_ = run.cluster();
-    if (const auto rank = static_cast<int>(request_.rank()); rank < run.nodes_size()) {
-      node_ = run.nodes(rank);
-    }
-    return absl::OkStatus();
-  }
-
   void Ask() {
-    agent::v1::AgentQuestion question;
-    agent::v1::SendFilesQuestion& send = *question.mutable_send_files();
-    send.set_ticket(ticket_);
-    send.set_run_key(run_key_);
-    send.set_rank(request_.rank());
-    send.set_path(request_.path());
-    send.set_node(node_);
-    AskCluster(context_, cluster_, std::move(question), context_.fetch_begin_patience,
-               absl::InfiniteFuture(),
-               [self = shared_from_this()](const absl::StatusOr<ClusterAnswer>& answer) {
-                 if (!answer.ok()) self->EndWith(AgentFailed(answer.status()));
-               });
+    AskForFiles(principal_, context_.app, request_, ticket_,
+                [self = shared_from_this()](const absl::Status& status) {
+                  if (!status.ok()) self->EndWith(status);
+                });
   }
 
   const Context context_;
+  const Principal principal_;
   const v1::FetchFilesRequest request_;
   std::shared_ptr<FetchStream> self_;
   std::string ticket_;  // set before any other thread knows of the stream
-
-  // These members belong to one step after the other.
-  std::string run_key_;
-  std::string cluster_;
-  std::string node_;  // empty: not known
 
   std::mutex mutex_;
   std::shared_ptr<FileFeed> feed_;
@@ -221,8 +136,8 @@ class FetchStream final : public grpc::ServerWriteReactor<v1::FetchFilesResponse
 }  // namespace
 
 grpc::ServerWriteReactor<v1::FetchFilesResponse>* NewFetchStream(
-    const Context& context, const v1::FetchFilesRequest& request) {
-  auto stream = std::make_shared<FetchStream>(context, request);
+    const Context& context, Principal principal, const v1::FetchFilesRequest& request) {
+  auto stream = std::make_shared<FetchStream>(context, std::move(principal), request);
   FetchStream* reactor = stream.get();
   stream->Begin();
   return reactor;

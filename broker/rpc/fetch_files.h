@@ -4,6 +4,7 @@
 
 #include <grpcpp/support/server_callback.h>
 
+#include "broker/app/principal.h"
 #include "broker/rpc/context.h"
 #include "muster/v1/files_service.pb.h"
 
@@ -11,7 +12,7 @@ namespace muster::broker {
 
 // The call frees itself.
 grpc::ServerWriteReactor<v1::FetchFilesResponse>* NewFetchStream(
-    const Context& context, const v1::FetchFilesRequest& request);
+    const Context& context, Principal principal, const v1::FetchFilesRequest& request);
 
 }  // namespace muster::broker
 

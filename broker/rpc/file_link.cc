@@ -8,9 +8,9 @@
 #include <string>
 #include <utility>
 
-#include "broker/rpc/connected_agents.h"
+#include "broker/app/connected_agents.h"
+#include "broker/app/fetches.h"
 #include "broker/rpc/context.h"
-#include "broker/rpc/fetches.h"
 #include "broker/rpc/stream_registry.h"
 #include "contract/errors.h"
 #include "contract/file_tree.h"

@@ -7,6 +7,7 @@
 
 #include "broker/app/download_file.h"
 #include "broker/app/find_missing_files.h"
+#include "broker/app/upload_files.h"
 #include "broker/rpc/context.h"
 #include "broker/rpc/fetch_files.h"
 #include "broker/rpc/pull_stream.h"
@@ -34,7 +35,8 @@ class FilesService : public v1::FilesService::CallbackService {
 
   grpc::ServerReadReactor<v1::UploadFilesRequest>* UploadFiles(
       grpc::CallbackServerContext* call, v1::UploadFilesResponse* out) override {
-    return NewUploadStream(context_, Caller(call).user, &open_uploads_, out);
+    return NewUploadStream(context_, broker::UploadFiles(Caller(call), context_.app),
+                           &open_uploads_, out);
   }
 
   grpc::ServerWriteReactor<v1::DownloadFileResponse>* DownloadFile(
@@ -43,8 +45,8 @@ class FilesService : public v1::FilesService::CallbackService {
   }
 
   grpc::ServerWriteReactor<v1::FetchFilesResponse>* FetchFiles(
-      grpc::CallbackServerContext*, const v1::FetchFilesRequest* in) override {
-    return NewFetchStream(context_, *in);
+      grpc::CallbackServerContext* call, const v1::FetchFilesRequest* in) override {
+    return NewFetchStream(context_, Caller(call), *in);
   }
 
  private:

@@ -1,5 +1,4 @@
-// The service Jobs: translate, call, translate. No handler blocks.
-#include <fmt/format.h>
+// The service Jobs: find out who asks, call a use case, pass its answer on. No handler blocks.
 #include <grpc/slice.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/support/byte_buffer.h>
@@ -9,25 +8,22 @@
 #include <string>
 #include <utility>
 
-#include "broker/app/arguments.h"
 #include "broker/app/change_jobs.h"
 #include "broker/app/count_jobs.h"
+#include "broker/app/get_job.h"
+#include "broker/app/list_jobs.h"
 #include "broker/app/list_transitions.h"
-#include "broker/app/queue_reasons.h"
+#include "broker/app/plan_job.h"
 #include "broker/app/read_log.h"
 #include "broker/app/rerun_jobs.h"
 #include "broker/app/run_logs.h"
 #include "broker/app/submit_jobs.h"
 #include "broker/app/update_job.h"
 #include "broker/app/watch_jobs.h"
-#include "broker/engine/engine.h"
 #include "broker/rpc/context.h"
-#include "broker/rpc/plan_job.h"
 #include "broker/rpc/pull_stream.h"
 #include "broker/rpc/unary.h"
 #include "broker/rpc/users.h"
-#include "broker/store/list_limits.h"
-#include "broker/store/store.h"
 #include "muster/v1/jobs_service.grpc.pb.h"
 
 namespace muster::broker {
@@ -79,12 +75,8 @@ class JobsService : public ServiceBase {
   grpc::ServerUnaryReactor* GetJob(grpc::CallbackServerContext* call, const v1::GetJobRequest* in,
                                    v1::GetJobResponse* out) override {
     auto* reactor = call->DefaultReactor();
-    OnReaders(context_.readers, reactor, [this, reactor, in, out] {
-      absl::StatusOr<v1::Job> job = context_.store->GetJob(store::Scope::All(), in->job_id());
-      if (!job.ok()) return reactor->Finish(rpc::ToGrpc(job.status()));
-      *out->mutable_job() = *std::move(job);
-      AddQueueReasons(context_.app, {out->mutable_job()});
-      reactor->Finish(grpc::Status::OK);
+    OnReaders(context_.readers, reactor, [this, caller = Caller(call), reactor, in, out] {
+      Answer(reactor, out, broker::GetJob(caller, context_.app, *in));
     });
     return reactor;
   }
@@ -93,13 +85,8 @@ class JobsService : public ServiceBase {
                                      const v1::ListJobsRequest* in,
                                      v1::ListJobsResponse* out) override {
     auto* reactor = call->DefaultReactor();
-    OnReaders(context_.readers, reactor, [this, reactor, in, out] {
-      if (absl::Status status = List(*in, out); !status.ok())
-        return reactor->Finish(rpc::ToGrpc(status));
-      std::vector<v1::Job*> jobs;
-      for (v1::Job& job : *out->mutable_jobs()) jobs.push_back(&job);
-      AddQueueReasons(context_.app, jobs);
-      reactor->Finish(grpc::Status::OK);
+    OnReaders(context_.readers, reactor, [this, caller = Caller(call), reactor, in, out] {
+      Answer(reactor, out, broker::ListJobs(caller, context_.app, *in));
     });
     return reactor;
   }
@@ -163,7 +150,8 @@ class JobsService : public ServiceBase {
   grpc::ServerUnaryReactor* PlanJob(grpc::CallbackServerContext* call, const v1::PlanJobRequest* in,
                                     v1::PlanJobResponse* out) override {
     auto* reactor = call->DefaultReactor();
-    broker::PlanJob(context_, call, Caller(call).user, in, out, reactor);
+    broker::PlanJob(Caller(call), context_.app, *in, absl::FromChrono(call->deadline()),
+                    AnswerInto(reactor, out));
     return reactor;
   }
 
@@ -216,27 +204,6 @@ class JobsService : public ServiceBase {
                  reactor->Finish(grpc::Status::OK);
                });
     return reactor;
-  }
-
-  absl::Status List(const v1::ListJobsRequest& in, v1::ListJobsResponse* out) const {
-    const absl::StatusOr<int> page_size = ToPageSize(in.page_size());
-    if (!page_size.ok()) return page_size.status();
-    const absl::StatusOr<contract::Filter> filter =
-        contract::ParseFilter(in.filter(), context_.app.now());
-    if (!filter.ok()) return filter.status();
-    const absl::StatusOr<contract::JobOrder> order = contract::ParseJobOrder(in.order_by());
-    if (!order.ok()) return order.status();
-    absl::StatusOr<store::JobPage> page =
-        context_.store->ListJobs(store::Scope::All(), {.filter = *filter,
-                                                       .order = *order,
-                                                       .page_size = *page_size,
-                                                       .page_token = in.page_token(),
-                                                       .include_spec = in.include_spec()});
-    if (!page.ok()) return page.status();
-    out->mutable_jobs()->Add(std::make_move_iterator(page->jobs.begin()),
-                             std::make_move_iterator(page->jobs.end()));
-    out->set_next_page_token(std::move(page->next_page_token));
-    return absl::OkStatus();
   }
 
   const Context context_;

@@ -11,11 +11,11 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "broker/app/connected_agents.h"
+#include "broker/app/worker_pool.h"
 #include "broker/logs/archive.h"
-#include "broker/rpc/connected_agents.h"
 #include "broker/rpc/context.h"
 #include "broker/rpc/stream_registry.h"
-#include "broker/rpc/worker_pool.h"
 #include "broker/store/store.h"
 #include "contract/errors.h"
 #include "contract/roles.h"

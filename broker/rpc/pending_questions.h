@@ -6,13 +6,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "broker/app/asked_agent.h"
 #include "broker/rpc/stream_registry.h"
 #include "muster/agent/v1/agent_link.pb.h"
 
@@ -22,18 +22,6 @@ namespace muster::broker {
 inline constexpr size_t kMaxPendingQuestions = 32;
 // The default limit of clients (4 MiB), less the rest of the message.
 inline constexpr size_t kMaxAnswerBytes = 3 << 20;
-
-// Takes the questions for one agent.
-class AskedAgent {
- public:
-  using Done = std::function<void(absl::StatusOr<agent::v1::AgentAnswer>)>;
-  virtual ~AskedAgent() = default;
-  // UNAVAILABLE: the agent is not connected, or went away; DEADLINE_EXCEEDED: no answer came in
-  // time; RESOURCE_EXHAUSTED: too many questions wait, or the answer is too large; other errors are
-  // the agent's. Does not block; the id is set here.
-  virtual void Ask(agent::v1::AgentQuestion question, SteadyClock::time_point deadline,
-                   Done done) = 0;
-};
 
 class PendingQuestions {
  public:

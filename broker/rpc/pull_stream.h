@@ -18,9 +18,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "broker/app/pull_source.h"
+#include "broker/app/worker_pool.h"
 #include "broker/rpc/context.h"
 #include "broker/rpc/stream_registry.h"
-#include "broker/rpc/worker_pool.h"
 #include "rpc/status.h"
 
 namespace muster::broker {

@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "broker/app/services.h"
-#include "broker/rpc/worker_pool.h"
+#include "broker/app/worker_pool.h"
 #include "contract/errors.h"
 #include "rpc/status.h"
 

@@ -10,13 +10,9 @@
 #include <mutex>
 #include <utility>
 
-#include "broker/files/upload.h"
+#include "broker/app/worker_pool.h"
 #include "broker/rpc/stream_registry.h"
-#include "broker/rpc/worker_pool.h"
 #include "contract/errors.h"
-#include "contract/file_tree.h"
-#include "contract/text.h"
-#include "daemon/log.h"
 #include "rpc/status.h"
 
 namespace muster::broker {
@@ -36,17 +32,13 @@ class UploadStream final : public grpc::ServerReadReactor<v1::UploadFilesRequest
                            public OpenStream,
                            public std::enable_shared_from_this<UploadStream> {
  public:
-  UploadStream(const Context& context, std::string user, std::atomic<int>* open,
-               v1::UploadFilesResponse* response)
-      : context_(context),
-        user_(std::move(user)),
-        open_(open),
-        response_(response),
-        upload_(context.files) {}
+  UploadStream(const Context& context, std::atomic<int>* open, v1::UploadFilesResponse* response)
+      : context_(context), open_(open), response_(response) {}
 
-  void Begin() {
+  void Begin(absl::StatusOr<std::unique_ptr<FileReceiver>> receiver) {
     self_ = shared_from_this();
-    absl::Status admitted = open_->fetch_add(1) < kMaxUploads ? absl::OkStatus() : TooMany();
+    absl::Status admitted = open_->fetch_add(1) < kMaxUploads ? receiver.status() : TooMany();
+    if (admitted.ok()) receiver_ = *std::move(receiver);
     if (admitted.ok()) admitted = context_.streams->Add(self_);
     const std::lock_guard lock(mutex_);
     if (!admitted.ok()) return FinishLocked(admitted);
@@ -127,54 +119,20 @@ class UploadStream final : public grpc::ServerReadReactor<v1::UploadFilesRequest
       queue_.pop_front();
       ReadIfDue();
       lock.unlock();
-      const absl::Status status = Handle(request);
+      const absl::Status status = receiver_->Take(request);
       lock.lock();
-      if (!status.ok()) return Refuse(status);
+      if (!status.ok()) return FinishLocked(status);
     }
     if (half_closed_ && queue_.empty() && !finished_) {
       lock.unlock();
-      const auto counts = upload_.Finish();
+      const absl::StatusOr<v1::UploadFilesResponse> response = receiver_->Finish();
       lock.lock();
-      return counts.ok() ? Accept(*counts) : Refuse(counts.status());
+      if (finished_) return;
+      if (response.ok()) *response_ = *response;
+      return FinishLocked(response.status());
     }
     working_ = false;
     WorkIfDue();
-  }
-
-  absl::Status Handle(const v1::UploadFilesRequest& request) {
-    switch (request.part_case()) {
-      case v1::UploadFilesRequest::kHead:
-        return upload_.Begin(request.head().sha256(), request.head().size_bytes());
-      case v1::UploadFilesRequest::kChunk:
-        if (request.chunk().size() > contract::kMaxFileChunkBytes) {
-          return contract::BadField(
-              "chunk", fmt::format("has {} bytes; the most is {}", request.chunk().size(),
-                                   contract::kMaxFileChunkBytes));
-        }
-        return upload_.Append(request.chunk());
-      case v1::UploadFilesRequest::PART_NOT_SET:
-        break;
-    }
-    return contract::BadField("part", "is not set; send a head or a chunk");
-  }
-
-  // These two end the work for good; the lock is held.
-  void Accept(const files::FileStore::Counts& counts) {
-    if (finished_) return;
-    response_->set_stored_files(counts.stored);
-    response_->set_known_files(counts.known);
-    LogEvent(spdlog::level::info, "files_uploaded",
-             {{"user", user_},
-              {"stored", fmt::format("{}", counts.stored)},
-              {"known", fmt::format("{}", counts.known)}});
-    FinishLocked(absl::OkStatus());
-  }
-
-  void Refuse(const absl::Status& status) {
-    if (finished_) return;
-    LogEvent(spdlog::level::warn, "upload_refused",
-             {{"user", user_}, {"why", std::string(ToStd(status.message()))}});
-    FinishLocked(status);
   }
 
   void FinishLocked(const absl::Status& status) {
@@ -183,12 +141,11 @@ class UploadStream final : public grpc::ServerReadReactor<v1::UploadFilesRequest
   }
 
   const Context context_;
-  const std::string user_;
   std::atomic<int>* const open_;
   v1::UploadFilesResponse* const response_;  // owned by gRPC, valid until Finish
   std::shared_ptr<UploadStream> self_;
 
-  files::Upload upload_;  // used by one Work at a time
+  std::unique_ptr<FileReceiver> receiver_;  // used by one Work at a time
 
   std::mutex mutex_;
   v1::UploadFilesRequest request_;  // being read
@@ -203,11 +160,11 @@ class UploadStream final : public grpc::ServerReadReactor<v1::UploadFilesRequest
 }  // namespace
 
 grpc::ServerReadReactor<v1::UploadFilesRequest>* NewUploadStream(
-    const Context& context, std::string user, std::atomic<int>* open,
-    v1::UploadFilesResponse* response) {
-  auto stream = std::make_shared<UploadStream>(context, std::move(user), open, response);
+    const Context& context, absl::StatusOr<std::unique_ptr<FileReceiver>> receiver,
+    std::atomic<int>* open, v1::UploadFilesResponse* response) {
+  auto stream = std::make_shared<UploadStream>(context, open, response);
   UploadStream* reactor = stream.get();
-  stream->Begin();
+  stream->Begin(std::move(receiver));
   return reactor;
 }
 

@@ -5,18 +5,19 @@
 #include <grpcpp/support/server_callback.h>
 
 #include <atomic>
-#include <string>
+#include <memory>
 
+#include "absl/status/statusor.h"
+#include "broker/app/upload_files.h"
 #include "broker/rpc/context.h"
 #include "muster/v1/files_service.pb.h"
 
 namespace muster::broker {
 
 // The stream frees itself. `open` counts the streams, and outlives all of them.
-grpc::ServerReadReactor<v1::UploadFilesRequest>* NewUploadStream(const Context& context,
-                                                                 std::string user,
-                                                                 std::atomic<int>* open,
-                                                                 v1::UploadFilesResponse* response);
+grpc::ServerReadReactor<v1::UploadFilesRequest>* NewUploadStream(
+    const Context& context, absl::StatusOr<std::unique_ptr<FileReceiver>> receiver,
+    std::atomic<int>* open, v1::UploadFilesResponse* response);
 
 }  // namespace muster::broker
 

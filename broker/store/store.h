@@ -4,6 +4,8 @@
 #define MUSTER_BROKER_STORE_STORE_H_
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -48,9 +50,27 @@ struct JobCounts {
       false;  // the filter takes more jobs than the limit; only `limit` of them were counted
 };
 
+// What a user may change of a job.
+struct Editable {
+  int32_t priority = 0;
+  std::map<std::string, std::string> labels;
+};
+
 struct JobTransition {
   uint64_t job = 0;
   v1::Transition transition;
+  // If the step changed them: as they were before it.
+  std::optional<Editable> edited = std::nullopt;
+  // If a later step changed them: as they were after this one. Nothing: as the job has them now.
+  // Steps that a release before this table recorded count as if they had changed neither.
+  std::optional<Editable> edited_later = std::nullopt;
+};
+
+// The latest change of a run that no transition tells.
+struct RunChange {
+  uint64_t sequence = 0;
+  uint64_t job = 0;  // 0: it is not in the scope
+  v1::Run run;       // as it is now
 };
 
 // The part of an assignment that the core does not know.
@@ -82,8 +102,11 @@ class Store {
   // one.
   virtual absl::StatusOr<std::vector<v1::Job>> GetJobs(const Scope& scope,
                                                        absl::Span<const uint64_t> ids) const = 0;
-  // INVALID_ARGUMENT: the page token is not of this store, or belongs to another filter or order. A
-  // page ends early after a bounded amount of work.
+  // Likewise, each with all its runs, and of a run only what ForFilters (job_past.h) leaves.
+  virtual absl::StatusOr<std::vector<v1::Job>> GetJobsAndRuns(
+      const Scope& scope, absl::Span<const uint64_t> ids) const = 0;
+  // INVALID_ARGUMENT: a page token that is not of this store, or of another filter or order. A page
+  // ends early after a bounded amount of work.
   virtual absl::StatusOr<JobPage> ListJobs(const Scope& scope, const ListQuery& query) const = 0;
   // Takes about a second for a million jobs.
   virtual absl::StatusOr<JobCounts> CountJobs(const Scope& scope,
@@ -93,12 +116,19 @@ class Store {
   virtual absl::StatusOr<std::vector<JobTransition>> ListTransitions(
       const Scope& scope, absl::Span<const uint64_t> jobs, uint64_t after_sequence,
       int limit) const = 0;
-  // Returns jobs that ended before a time, in the order of their ends, that together have at most
-  // about `max_rows` rows (see kMaxDeletedRows), or a single job. Jobs with a run of which more may
-  // be heard are left out. `core::DeleteJob` deletes them. For housekeeping, whatever the scope.
+  // Changes of runs with a higher sequence, in order, at most `limit`, those of jobs outside of the
+  // scope among them. No ids: those of all jobs.
+  virtual absl::StatusOr<std::vector<RunChange>> ListRunChanges(const Scope& scope,
+                                                                absl::Span<const uint64_t> jobs,
+                                                                uint64_t after_sequence,
+                                                                int limit) const = 0;
+  // Jobs that ended before a time, the first ended first, that together have at most about
+  // `max_rows` rows (see kMaxDeletedRows), or one job. Those with a run of which more may be heard
+  // are left out. `core::DeleteJob` deletes them. For housekeeping, whatever the scope.
   virtual absl::StatusOr<std::vector<uint64_t>> ListEnded(absl::Time before,
                                                           int max_rows) const = 0;
-  // Returns the sequence of the latest transition, even if it was deleted; 0: none.
+  // The sequence of the latest transition or change of a run, also of one that was deleted; 0:
+  // none.
   virtual absl::StatusOr<uint64_t> LastSequence() const = 0;
   virtual absl::StatusOr<std::vector<StoredSpec>> GetSpecs(
       const Scope& scope, absl::Span<const uint64_t> ids) const = 0;

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "clients/cli/slurm/query.h"
 #include "clients/cli/text.h"
 #include "contract/characters.h"
 #include "contract/states.h"
@@ -32,6 +31,18 @@ bool Names(const v1::JobSpec& spec, const std::string& cluster) {
 }
 
 }  // namespace
+
+absl::StatusOr<std::map<std::string, v1::Cluster>> AllClusters(client::Client& client) {
+  std::map<std::string, v1::Cluster> clusters;
+  v1::ListClustersRequest request;
+  do {
+    const auto page = client.ListClusters(request);
+    if (!page.ok()) return page.status();
+    for (const v1::Cluster& cluster : page->clusters()) clusters.emplace(cluster.name(), cluster);
+    request.set_page_token(page->next_page_token());
+  } while (!request.page_token().empty());
+  return clusters;
+}
 
 void NoteUnknownClusters(Session& session, const std::vector<std::string>& names) {
   if (names.empty()) return;

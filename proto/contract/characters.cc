@@ -33,7 +33,8 @@ bool IsVariableName(std::string_view name) {
 
 size_t CharacterBytes(std::string_view text) {
   const auto lead = static_cast<uint8_t>(text[0]);
-  const size_t size = lead < 0x80 ? 1 : lead < 0xC2 ? 0 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+  if (lead < 0x80) return 1;
+  const size_t size = lead < 0xC2 ? 0 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
   if (size == 0 || lead > 0xF4 || text.size() < size) return 0;
   for (size_t i = 1; i < size; ++i) {
     if (!IsContinuation(text[i])) return 0;
@@ -55,6 +56,11 @@ bool IsUtf8(std::string_view text) {
 
 bool HasControlCharacter(std::string_view text) {
   while (!text.empty()) {
+    // Most text is of these characters alone.
+    if (text[0] >= 0x20 && text[0] < 0x7F) {
+      text.remove_prefix(1);
+      continue;
+    }
     const size_t size = CharacterBytes(text);
     if (size != 0 && IsControl(text.substr(0, size))) return true;
     text.remove_prefix(size == 0 ? 1 : size);

@@ -5,6 +5,7 @@
 #include "contract/text.h"
 #include "fmt/format.h"
 #include "google/protobuf/any.pb.h"
+#include "muster/v1/facts.pb.h"
 
 namespace muster::contract {
 namespace {
@@ -12,6 +13,7 @@ namespace {
 // A status travels in HTTP/2 trailers, which gRPC refuses beyond 8 KiB
 // (GRPC_ARG_MAX_METADATA_SIZE); what is over these is counted, not listed.
 constexpr size_t kMaxViolationBytes = 2000;
+constexpr size_t kMaxReasonBytes = 2000;
 constexpr size_t kMaxMessageBytes = 800;
 
 template <typename Detail>
@@ -61,6 +63,20 @@ absl::Status BadField(std::string_view field, std::string_view description) {
   FieldErrors errors;
   errors.Add(field, description);
   return errors.ToStatus();
+}
+
+void AttachReason(v1::StateReason reason, absl::Status* status) {
+  reason.clear_message();
+  while (reason.ByteSizeLong() > kMaxReasonBytes && reason.clusters_size() > 0) {
+    reason.mutable_clusters()->RemoveLast();
+    reason.set_unlisted_clusters(reason.unlisted_clusters() + 1);
+  }
+  if (reason.ByteSizeLong() > kMaxReasonBytes) reason.clear_detail();
+  Attach(reason, status);
+}
+
+std::optional<v1::StateReason> GetStateReason(const absl::Status& status) {
+  return Find<v1::StateReason>(status);
 }
 
 std::optional<google::rpc::ErrorInfo> GetErrorInfo(const absl::Status& status) {

@@ -13,6 +13,10 @@
 #include "absl/time/time.h"
 #include "google/rpc/error_details.pb.h"
 
+namespace muster::v1 {
+class StateReason;
+}
+
 namespace muster::contract {
 
 inline constexpr std::string_view kErrorDomain = "muster";
@@ -26,8 +30,13 @@ absl::Status RetryableError(absl::StatusCode code, std::string_view reason,
 // INVALID_ARGUMENT that names one field.
 absl::Status BadField(std::string_view field, std::string_view description);
 
+// Puts the facts of a refusal beside its sentence: a job that no cluster can run. Leaves out the
+// sentence, which the status has, and so many clusters, counted, that the rest fits into a status.
+void AttachReason(v1::StateReason reason, absl::Status* status);
+
 // The details of a status, if it has them.
 std::optional<google::rpc::ErrorInfo> GetErrorInfo(const absl::Status& status);
+std::optional<v1::StateReason> GetStateReason(const absl::Status& status);
 std::optional<google::rpc::BadRequest> GetBadRequest(const absl::Status& status);
 std::optional<absl::Duration> GetRetryDelay(const absl::Status& status);
 

@@ -28,17 +28,19 @@ void FindUnknownFields(const Message& message, const std::string& prefix,
   for (int i = 0; i < unknown.field_count() && found->size() < kMaxListedFields; ++i) {
     found->push_back(fmt::format("{}{}", prefix, unknown.field(i).number()));
   }
-  std::vector<const FieldDescriptor*> fields;
-  reflection.ListFields(message, &fields);
-  for (const FieldDescriptor* field : fields) {
+  // Every job that is submitted comes here: ListFields would look at numbers and texts, too.
+  const auto& descriptor = *message.GetDescriptor();
+  for (int f = 0; f < descriptor.field_count(); ++f) {
+    const FieldDescriptor* field = descriptor.field(f);
     if (field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE || field->is_map()) continue;
-    const std::string inner = prefix + field->name() + ".";
     if (!field->is_repeated()) {
-      FindUnknownFields(reflection.GetMessage(message, field), inner, found);
+      if (!reflection.HasField(message, field)) continue;
+      FindUnknownFields(reflection.GetMessage(message, field), prefix + field->name() + ".", found);
       continue;
     }
     for (int i = 0; i < reflection.FieldSize(message, field); ++i) {
-      FindUnknownFields(reflection.GetRepeatedMessage(message, field, i), inner, found);
+      FindUnknownFields(reflection.GetRepeatedMessage(message, field, i),
+                        prefix + field->name() + ".", found);
     }
   }
 }

@@ -13,6 +13,7 @@ from harness.stubs import REPOSITORY
 sys.path.append(str(REPOSITORY / "tests" / "bench"))
 from rows import kubernetes  # noqa: E402  beside the program that is tested
 from rows.kubernetes_client import Watch  # noqa: E402
+from rows.report import Figure  # noqa: E402
 
 RUN = REPOSITORY / "tests" / "bench" / "run"
 TIMEOUT_S = 600
@@ -77,6 +78,9 @@ def test_the_ends_of_jobs_are_waited_for_where_kubernetes_tells_of_them_later_th
 @pytest.mark.parametrize(("row", "figures"), [("assign_latency", {"assign_latency_p50", "assign_latency_p99"}),
                                               ("idle_agents", {"idle_agents_memory", "idle_agents_cpu"}),
                                               ("log_ingest", {"log_ingest", "log_latency_p50"}),
+                                              ("get_queued", {"get_queued_p99"}),
+                                              ("refit_1m",
+                                               {"refit_1m_message", "refit_1m_longest", "refit_1m_all"}),
                                               ("memory_queued", {"memory_queued_100000", "memory_queued_1000000"}),
                                               ("slurm_1000", {"slurm_1000", "slurm_calls_per_job"}),
                                               ("slurm_1000_over_ssh",
@@ -94,6 +98,17 @@ def test_help_shows_what_each_row_measures_and_its_goal():
     line = next(line for line in text.splitlines() if line.startswith("idle_agents"))
     assert "2,000 connected idle agents" in line
     assert "<= 100 MB" in line
+
+
+@pytest.mark.parametrize(("value", "baseline", "met"), [(300, 1000, True), (200, 400, True), (200, 1000, False)])
+def test_of_two_goals_one_is_enough(value, baseline, met):
+    figure = Figure("log_ingest", value, "MB/s", baseline, "bare write", 300, ratio_goal=0.5)
+    assert (figure.met, figure.goal_text()) == (met, ">= 300 or ratio >= 0.5")
+
+
+def test_a_figure_without_a_goal_is_reported():
+    figure = Figure("submit_unary_1", 1, "jobs/s", 2, "echo")
+    assert (figure.met, figure.goal_text()) == (None, "reported")
 
 
 def test_the_table_of_the_readme_comes_straight_from_the_figures_of_a_run(tmp_path):

@@ -141,10 +141,10 @@ void JudgeTrial(const std::string& name_space, const absl::StatusOr<ApiAnswer>& 
   checks->Fail(subject, MessageOf(RefusalOf(*answer, "dry run")), remedy);
 }
 
-std::vector<Right> RightsOf(const KubernetesConfig& config) {
-  // The rights that a cluster role gives come first: the others lack for one cause, and have their
-  // remedy once.
-  std::vector<Right> rights = {
+// The rights that a cluster role gives come first: the others lack for one cause, and have their
+// remedy once.
+std::vector<Right> NamespaceRights() {
+  return {
       {"",
        "namespaces",
        "",
@@ -180,6 +180,11 @@ std::vector<Right> RightsOf(const KubernetesConfig& config) {
        {"list"},
        false,
        "plans do not tell which claims are not there"},
+  };
+}
+
+std::vector<Right> ClusterRights() {
+  return {
       {"scheduling.k8s.io",
        "priorityclasses",
        "",
@@ -216,6 +221,11 @@ std::vector<Right> RightsOf(const KubernetesConfig& config) {
        false,
        "another cluster at the same address is not noticed"},
   };
+}
+
+std::vector<Right> RightsOf(const KubernetesConfig& config) {
+  std::vector<Right> rights = NamespaceRights();
+  for (Right& right : ClusterRights()) rights.push_back(std::move(right));
   bool has_claim = false;
   for (const auto& [name, root] : config.storage_roots) has_claim |= !root.claim.empty();
   if (has_claim) {

@@ -5,7 +5,6 @@
 #include <string>
 #include <utility>
 
-#include "agents/kubernetes/manifest/brought_files.h"
 #include "contract/admission.h"
 #include "contract/node_match.h"
 
@@ -89,25 +88,6 @@ bool IsTooLarge(const v1::AdmissionFacts& facts) {
 }
 
 }  // namespace
-
-v1::AdmissionFacts ConfiguredFacts(const KubernetesConfig& config) {
-  v1::AdmissionFacts facts;
-  facts.set_max_archive_bytes(kMaxArchiveBytes);
-  v1::KubernetesFacts& own = *facts.mutable_kubernetes();
-  for (const auto& [name, root] : config.storage_roots)
-    (*own.mutable_storage_roots())[name] = root.mount;
-  own.set_allows_host_path(config.allow_host_path);
-  own.set_allows_host_network(config.allow_host_network);
-  own.set_allows_privileged(config.allow_privileged);
-  own.mutable_operator_secrets()->Assign(config.image_pull_secrets.begin(),
-                                         config.image_pull_secrets.end());
-  own.set_default_cpu_millis(config.default_cpu_millis);
-  own.set_default_memory_bytes(config.default_memory_bytes);
-  own.mutable_gpu_resources()->Assign(config.gpu_resources.begin(), config.gpu_resources.end());
-  own.set_gpu_type_label(config.gpu_type_label);
-  for (const std::string& name : config.namespaces) own.add_namespaces()->set_name(name);
-  return facts;
-}
 
 v1::NodeFacts NodeFactsOf(const std::vector<NodeRoom>& nodes) {
   v1::NodeFacts facts;

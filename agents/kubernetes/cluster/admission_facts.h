@@ -6,13 +6,9 @@
 #include <vector>
 
 #include "agents/kubernetes/cluster/capacity.h"
-#include "agents/kubernetes/kubernetes.h"
 #include "muster/v1/cluster.pb.h"
 
 namespace muster::kubernetes {
-
-// Returns the facts that the configuration alone gives. Its namespaces are filled in.
-v1::AdmissionFacts ConfiguredFacts(const KubernetesConfig& config);
 
 // The nodes, those that are alike together. More than contract::kMaxNodeProfiles kinds: none.
 v1::NodeFacts NodeFactsOf(const std::vector<NodeRoom>& nodes);

@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "agents/kubernetes/cluster/admission_facts.h"
+#include "agents/kubernetes/manifest/configured_facts.h"
 #include "agents/kubernetes/manifest/manifest.h"
 #include "agents/kubernetes/manifest/run_secret.h"
+#include "agents/kubernetes/objects/end_record.h"
 #include "contract/admission.h"
 #include "contract/characters.h"
 #include "contract/errors.h"
@@ -69,6 +70,7 @@ Json ContainerOf(const char* name, const std::string& image, const char* file, J
                     {"image", image},
                     {"command", {"/bin/sh", fmt::format("{}/{}", kRunFiles, file)}},
                     {"workingDir", kWorkDirectory},
+                    {"env", Json::array({MakeSealVariable()})},
                     {"volumeMounts", std::move(mounts)}};
   if (Json context = SecurityContextOf(spec.kubernetes().security_context()); !context.empty())
     container["securityContext"] = std::move(context);
@@ -122,6 +124,12 @@ int64_t WholeSeconds(const google::protobuf::Duration& duration) {
 
 }  // namespace
 
+Json MakeSealVariable() {
+  // The API server gives it to the Job's template.
+  const char* const uid = "metadata.labels['batch.kubernetes.io/controller-uid']";
+  return {{"name", kSealVariable}, {"valueFrom", {{"fieldRef", {{"fieldPath", uid}}}}}};
+}
+
 absl::StatusOr<Json> MakePodSpec(const agent::v1::Assignment& assignment,
                                  const KubernetesConfig& config, PodVolumes volumes) {
   const v1::JobSpec& spec = assignment.spec();
@@ -146,8 +154,6 @@ absl::StatusOr<Json> MakePodSpec(const agent::v1::Assignment& assignment,
     Json look = ContainerOf(kStorageContainer, *image, kStorageFile, std::move(mounts), spec);
     // No more than the other, so that the pod needs no more.
     look["resources"] = ResourcesOf(spec, config, /*with_gpus=*/false);
-    // So its last message says what it lacks.
-    look["terminationMessagePolicy"] = "FallbackToLogsOnError";
     pod["initContainers"] = Json::array({std::move(look)});
   }
   if (spec.has_time_limit()) pod["activeDeadlineSeconds"] = WholeSeconds(spec.time_limit());

@@ -17,6 +17,9 @@ namespace muster::kubernetes {
 absl::StatusOr<Json> MakePodSpec(const agent::v1::Assignment& assignment,
                                  const KubernetesConfig& config, PodVolumes volumes);
 
+// The variable by which a container's script knows the seal of its records (end_record.h).
+Json MakeSealVariable();
+
 // Where the pods may run: what counts in which order is the scheduler's business.
 // An empty object: anywhere.
 Json MakeAffinity(const agent::v1::Assignment& assignment, const KubernetesConfig& config);

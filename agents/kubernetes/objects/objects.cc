@@ -58,7 +58,8 @@ const Condition* FindTrue(const std::vector<Condition>& conditions, const char* 
   return found == conditions.end() ? nullptr : &*found;
 }
 
-ContainerObject ParseContainer(const Json& status, bool is_init) {
+// `seal`: of its records.
+ContainerObject ParseContainer(const Json& status, bool is_init, const std::string& seal) {
   ContainerObject container;
   container.name = TextAt(status, "name");
   container.is_init = is_init;
@@ -73,6 +74,8 @@ ContainerObject ParseContainer(const Json& status, bool is_init) {
   }
   container.reason = TextAt(*state, "reason");
   container.message = Words(*state, "message");
+  if (container.state == ContainerState::kTerminated)
+    container.records = TakeEndRecords(seal, &container.message);
   container.exit_code = static_cast<int>(NumberAt(*state, "exitCode"));
   container.signal = static_cast<int>(NumberAt(*state, "signal"));
   container.started = TimeAt(*state, "startedAt");
@@ -171,7 +174,7 @@ PodObject ParsePod(const Json& object) {
     const Json& statuses = At(object, list);
     if (!statuses.is_array()) continue;
     for (const Json& status : statuses)
-      pod.containers.push_back(ParseContainer(status, list[7] == 'i'));
+      pod.containers.push_back(ParseContainer(status, list[7] == 'i', pod.job_uid));
   }
   return pod;
 }

@@ -12,6 +12,7 @@
 
 #include "absl/time/time.h"
 #include "agents/kubernetes/api/json_fields.h"
+#include "agents/kubernetes/objects/end_record.h"
 
 namespace muster::kubernetes {
 
@@ -89,6 +90,8 @@ struct ContainerObject {
   // Waiting and terminated: "ImagePullBackOff", "OOMKilled", and words; may be empty.
   std::string reason;
   std::string message;
+  // Terminated: what our scripts say of it, which is not part of the message.
+  std::vector<EndRecord> records;
   int exit_code = 0;  // terminated
   int signal = 0;     // terminated; many runtimes say 128 + signal as the code instead
   int restarts = 0;

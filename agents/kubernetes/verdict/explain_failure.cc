@@ -4,10 +4,9 @@
 #include <tuple>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
-#include "absl/strings/strip.h"
 #include "agents/kubernetes/manifest/manifest.h"
 #include "contract/signal_name.h"
 #include "contract/text.h"
@@ -16,9 +15,6 @@
 namespace muster::kubernetes {
 namespace {
 
-// The start script writes these last words if it is not the command that ended.
-constexpr std::string_view kSetupFailed = "muster: setup failed";
-constexpr std::string_view kNotStarted = "muster: the command could not be started";
 // Shells and container runtimes tell a death by signal as 128 and the signal's number.
 constexpr int kSignalBase = 128;
 constexpr int kMaxSignal = 64;
@@ -61,20 +57,15 @@ v1::ExitStatus ExitOf(const Culprit& culprit) {
   return MakeExit(culprit.container->exit_code, culprit.container->signal, culprit.pod->index);
 }
 
-// Then its exit code is nobody's: the program never ran.
+// Then its exit code is nobody's: no script of ours ran.
 bool WasNotStarted(const ContainerObject& container) {
-  return container.reason == "StartError" || container.reason == "ContainerCannotRun" ||
-         container.message.starts_with(kNotStarted);
-}
-
-// Likewise.
-bool IsOfSetup(const ContainerObject& container) {
-  return container.is_init || container.message.starts_with(kSetupFailed);
+  return container.reason == "StartError" || container.reason == "ContainerCannotRun";
 }
 
 // Returns whether its exit status is that of the command.
 bool TellsExit(const ContainerObject& container) {
-  return !WasNotStarted(container) && !IsOfSetup(container) && !IsLost(container);
+  return !container.is_init && container.records.empty() && !WasNotStarted(container) &&
+         !IsLost(container);
 }
 
 // Returns the exit status of a command that was ended at its time limit, and may have ended well
@@ -157,23 +148,39 @@ std::string EndWords(const ContainerObject& container) {
                      says_more ? ", " + container.reason : "");
 }
 
-// Explains the failure of a container that comes before the run's. Muster's own container looks at
-// the storage and unpacks what the job brings along, and its last message has its output.
-v1::Failure ExplainInit(const ContainerObject& container, const std::string& words) {
+const char* RemedyOf(const EndRecord& record) {
+  switch (record.problem) {
+    case EndRecord::Problem::kFailed:
+      return "Read the end of its output, and correct the setup.";
+    case EndRecord::Problem::kStart:
+      return "Check that the image has the program, and that it may be executed.";
+    case EndRecord::Problem::kWorkingDirectory:
+      return "Leave it out, name one that the image has (workdir; sbatch: --chdir=/, which each "
+             "has), or mount this one (kubernetes.volumes).";
+    case EndRecord::Problem::kMissing:
+      return "Put the data there, or correct the path.";
+    case EndRecord::Problem::kNoTar:
+      return "Use an image that has tar, or put the files into it.";
+    case EndRecord::Problem::kNotMade:
+    case EndRecord::Problem::kNotUnpacked:
+      break;
+  }
+  return "Read the end of its output, and correct what it names.";
+}
+
+// Explains by the records of our own scripts, of which there is one at least, why there was no
+// command. `words`: how the container ended.
+v1::Failure ExplainRecords(const ContainerObject& container, const std::string& words) {
   std::string said;
-  for (const absl::string_view line : absl::StrSplit(ToAbsl(container.message), '\n')) {
-    absl::string_view own = line;
-    if (absl::ConsumePrefix(&own, "muster: "))
-      absl::StrAppend(&said, said.empty() ? "" : "; ", own);
+  for (const EndRecord& record : container.records)
+    absl::StrAppend(&said, said.empty() ? "" : "; ", WordsOf(record));
+  const EndRecord& first = container.records.front();
+  if (first.phase == EndRecord::Phase::kFiles) {
+    said.insert(0, "What the job needs is not all there: ");
+  } else {
+    said.front() = absl::ascii_toupper(static_cast<unsigned char>(said.front()));
   }
-  if (said.empty()) {
-    return MakeFailure(v1::FAILURE_CLASS_CONFIG, false,
-                       "What comes before the program failed: " + words,
-                       "Read the end of its output, and correct what it names.");
-  }
-  return MakeFailure(v1::FAILURE_CLASS_CONFIG, false,
-                     fmt::format("What the job needs is not all there: {}: {}", said, words),
-                     "Correct what these words name.");
+  return MakeFailure(v1::FAILURE_CLASS_CONFIG, false, said + ": " + words, RemedyOf(first));
 }
 
 v1::Failure ExplainExit(const JobObject& job, const Culprit& culprit) {
@@ -185,19 +192,17 @@ v1::Failure ExplainExit(const JobObject& job, const Culprit& culprit) {
                        "The memory limit of the container was reached: " + Told(pod, words),
                        "Ask for more memory, or make the batch smaller.");
   }
+  if (!container.records.empty()) return ExplainRecords(container, Told(pod, words));
   if (WasNotStarted(container)) {
     return MakeFailure(
         v1::FAILURE_CLASS_CONFIG, false,
         "The command could not be started: " + Told(pod, words + ": " + container.message),
-        Mentions(container.message, "the working directory")
-            ? "Leave it out, name one that the image has (workdir; sbatch: --chdir=/, which each "
-              "has), or mount this one (kubernetes.volumes)."
-            : "Check that the image has the program, and that it may be executed.");
+        "Check that the image has /bin/sh, which starts the command.");
   }
-  if (container.is_init) return ExplainInit(container, Told(pod, words));
-  if (IsOfSetup(container)) {
-    return MakeFailure(v1::FAILURE_CLASS_CONFIG, false, "The setup failed: " + Told(pod, words),
-                       "Read the end of its output, and correct the setup.");
+  if (container.is_init) {
+    return MakeFailure(v1::FAILURE_CLASS_CONFIG, false,
+                       "What comes before the program failed: " + Told(pod, words),
+                       "Read the end of its output, and correct what it names.");
   }
   if (!culprit.was_stopped) {
     if (auto deletion = ExplainDeletion(job, pod, culprit.end(), words))
@@ -327,7 +332,11 @@ void TellPod(const PodObject& pod, v1::Failure* failure) {
 v1::FailurePhase PhaseOfContainer(const ContainerObject& container) {
   if (WasNotStarted(container)) return v1::FAILURE_PHASE_COMMAND_START;
   if (container.is_init) return v1::FAILURE_PHASE_FILES;
-  return IsOfSetup(container) ? v1::FAILURE_PHASE_SETUP : v1::FAILURE_PHASE_COMMAND;
+  if (container.records.empty()) return v1::FAILURE_PHASE_COMMAND;
+  const EndRecord& record = container.records.front();
+  const bool is_of_setup = record.phase == EndRecord::Phase::kSetup;
+  if (record.problem == EndRecord::Problem::kFailed) return v1::FAILURE_PHASE_SETUP;
+  return is_of_setup ? v1::FAILURE_PHASE_SETUP_START : v1::FAILURE_PHASE_COMMAND_START;
 }
 
 Ending ExplainCulprit(const JobObject& job, const Condition& failed,

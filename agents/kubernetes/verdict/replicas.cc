@@ -54,11 +54,12 @@ std::optional<v1::ReadinessIssue> LaterIssue(const PodObject& pod, const JobObje
           fmt::format("container {} had not started, or its node has lost it", container.name),
           container.finished);
     }
-    return MakeIssue(
-        container.reason,
-        fmt::format("container {} ended with exit code {}{}{}", container.name, container.exit_code,
-                    container.message.empty() ? "" : ": ", container.message),
-        container.finished);
+    const std::string words =
+        container.records.empty() ? container.message : WordsOf(container.records.front());
+    return MakeIssue(container.reason,
+                     fmt::format("container {} ended with exit code {}{}{}", container.name,
+                                 container.exit_code, words.empty() ? "" : ": ", words),
+                     container.finished);
   }
   return std::nullopt;
 }

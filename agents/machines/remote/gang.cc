@@ -154,16 +154,25 @@ Observation GangProgress(const std::string& run_key, const std::vector<Rank>& ra
   for (size_t i = 0; is_running && i < ranks.size(); ++i) {
     if (ranks[i].started.has_value()) progress = RunningVerdict(witness(i), *ranks[i].started);
   }
-  const auto begun =
-      std::count_if(ranks.begin(), ranks.end(), [](const Rank& rank) { return rank.HasBegun(); });
-  const auto over =
-      std::count_if(ranks.begin(), ranks.end(), [](const Rank& rank) { return rank.IsOver(); });
-  progress.evidence.set_detail(
-      fmt::format("of {} ranks {} have begun and {} have ended", ranks.size(), begun, over));
+  const ProgressFacts facts = FactsOf({}, ranks);
+  progress.evidence.set_detail(fmt::format("of {} ranks {} have begun and {} have ended",
+                                           ranks.size(), facts.begun, facts.over));
   progress.nodes = NamesOf(ranks);
   progress.start_time = is_running ? FirstStart(ranks) : std::nullopt;
   progress.external_id.clear();
   return progress;
+}
+
+ProgressFacts FactsOf(v1::StateReason reason, const std::vector<Rank>& ranks) {
+  ProgressFacts facts;
+  for (const Rank& rank : ranks) {
+    facts.begun += rank.HasBegun() ? 1 : 0;
+    facts.over += rank.IsOver() ? 1 : 0;
+  }
+  reason.clear_message();
+  reason.clear_remedy();
+  facts.reason = reason.SerializeAsString();
+  return facts;
 }
 
 v1::StateReason CopyingReason(const std::vector<std::string>& hosts, uint64_t bytes,

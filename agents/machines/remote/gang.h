@@ -60,6 +60,14 @@ agents::Observation GangEnd(const std::string& run_key, const std::vector<Rank>&
 // How far it has come until then.
 agents::Observation GangProgress(const std::string& run_key, const std::vector<Rank>& ranks,
                                  absl::Time now);
+// What is told of a run until it ends, as fields: if two are alike, there is no news.
+struct ProgressFacts {
+  size_t begun = 0;  // ranks
+  size_t over = 0;
+  std::string reason;  // the bytes of its reason, without the sentences that are made of it
+  bool operator==(const ProgressFacts&) const = default;
+};
+ProgressFacts FactsOf(v1::StateReason reason, const std::vector<Rank>& ranks);
 // Why a run has not begun whose files are on their way to its hosts: to which of them, and how much
 // of all has come. `all_bytes`: 0 if nobody knows.
 v1::StateReason CopyingReason(const std::vector<std::string>& hosts, uint64_t bytes,

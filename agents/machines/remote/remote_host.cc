@@ -28,12 +28,6 @@ constexpr size_t kMaxHostWordsBytes = 1000;
 // for a host that counts failed logins.
 constexpr absl::Duration kMaxConnectPause = absl::Seconds(10);
 
-// Without what changes from one try to the next.
-std::string StableWords(const absl::Status& status) {
-  const std::string words = MessageOf(status);
-  return words.substr(0, words.find("; the next attempt is in"));
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<RemoteHost>> RemoteHost::Create(Options options, Listener listener) {
@@ -157,10 +151,14 @@ void RemoteHost::ReportLoop() {
       pause = kHostRetry;
       continue;
     }
-    const std::string words = StableWords(status);
+    // The same from one try to the next: what changes is in fields.
+    const std::string words = MessageOf(status);
     if (was_up || told != words) {
       LogEvent(spdlog::level::warn, "host_down",
-               {{"host", options_.config.name}, {"error", words}});
+               {{"host", options_.config.name},
+                {"error", words},
+                {"retry_in", absl::FormatDuration(
+                                 std::max(pause, hosts::NextAttemptOf(status).value_or(pause)))}});
     }
     was_up = false;
     told = words;

@@ -206,7 +206,7 @@ class RemoteScheduler {
     bool silence_told = false;
     bool left_behind = false;  // only hosts that are down have something of it
     v1::RunState state = v1::RUN_STATE_UNSPECIFIED;  // as it was said last
-    std::string said;                                // likewise, the words
+    ProgressFacts told;                              // likewise
     // While what it brings along is put onto its hosts.
     std::optional<v1::StateReason> files_reason;
   };

@@ -405,10 +405,10 @@ void RemoteScheduler::SayProgress(Active* run) {
   if (progress.state >= v1::RUN_STATE_RUNNING) run->files_reason.reset();
   if (run->files_reason.has_value()) progress.reason = *run->files_reason;
   if (silence.has_value()) progress.reason = *silence;
-  std::string words = progress.evidence.detail() + progress.reason.message();
-  if (progress.state == run->state && words == run->said) return;
+  ProgressFacts facts = FactsOf(progress.reason, run->ranks);
+  if (progress.state == run->state && facts == run->told) return;
   run->state = progress.state;
-  run->said = std::move(words);
+  run->told = std::move(facts);
   silence.has_value() ? board_->PutSilent(progress) : board_->Put(progress);
 }
 

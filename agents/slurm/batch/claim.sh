@@ -33,13 +33,13 @@ claim() {
 restart() {
   local line
   while read -r line; do
-    [[ $line != *' problem=timeout' ]] || break
+    [[ $line != *' problem=timeout '* ]] || break
     if [[ $line == 'code=0 signal=0 terminated=0 continued=0 '* ]]; then
       note "the command of run $run_key has ended with 0 before; it does not run again"
       exit 0
     fi
   done 2>/dev/null <"$record"
   rm -f "$record" "$run_dir/failed" "$run_dir/stopping" "$run_dir/timed_out" "$run_dir"/problem.* "$run_dir"/pid.*
-  # Lines that Slurm wrote before this one concern an earlier start.
-  note "restart ${SLURM_RESTART_COUNT:-0} of run $run_key"
+  # For the agent: lines that Slurm wrote before this one concern an earlier start.
+  printf 'muster-start job=%s restart=%s\n' "$job_id" "${SLURM_RESTART_COUNT:-0}" >&2
 }

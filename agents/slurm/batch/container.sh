@@ -5,9 +5,10 @@
 # A run with an image has a file `specs/container`: the image's own file, if it is one that can be looked at here; the Slurm
 # job that must have converted it, if it is to be a new one; what nodes pull if there is no such file, if they may; and
 # srun's options, each ended by a NUL byte. An image that had to be converted before this job may not have been; then the
-# one who tried has said why. Sets container to the options, and pulled.
+# one who tried has said why. Sets container to the options, and pulled; if it fails, cause and about.
 find_image() {
   local file='' refresh='' fallback='' magic='' maker='' line why=()
+  cause='' about=''
   mapfile -d '' -t container <"$run_dir/specs/container"
   file=${container[0]-} refresh=${container[1]-} fallback=${container[2]-}
   container=("${container[@]:3}")
@@ -16,18 +17,21 @@ find_image() {
   if [[ $magic == hsqs && $refresh ]]; then { read -r maker <"$file.made"; } 2>/dev/null; fi
   # Conversions of an image run one after the other, so a later one will do as well.
   if [[ $magic == hsqs && ! $refresh ]] || [[ $maker =~ ^[0-9]+$ && $maker -ge $refresh ]]; then return 0; fi
+  about=$file
   if [[ -e $file.failed ]]; then
+    # Its first line is for us: see convert.sh.
     mapfile -t why <"$file.failed"
+    if [[ ${why[0]-} == cause=* ]]; then cause=${why[0]#cause=} why=("${why[@]:1}"); fi
   elif [[ $magic == hsqs ]]; then
-    why=("$file was not converted anew by Slurm job $refresh")
+    cause=not_refreshed why=("$file was not converted anew by Slurm job $refresh")
   elif [[ -e $file ]]; then
-    why=("$file is no squashfs file")
+    cause=no_squashfs why=("$file is no squashfs file")
   else
-    why=("$file is not there")
+    cause=not_there why=("$file is not there")
   fi
   for line in "${why[@]}"; do note "image: $line"; done
   [[ $fallback ]] || return 1
-  pulled=1 container[0]=--container-image=$fallback
+  pulled=1 cause='' about='' container[0]=--container-image=$fallback
   # Here for the cluster's operator, and there for the job's owner.
   printf 'muster: %s\n' "the image could not be converted, so each node pulls $fallback itself" "${why[@]}" |
     tee -a "$logs/rank-0.err" >&2
@@ -38,7 +42,7 @@ container_failed() {
   local line failed=
   while IFS= read -r line; do
     case $line in
-      'muster: restart '*) failed= ;;
+      'muster-start '*) failed= ;;
       *'error: pyxis: '* | *"unrecognized option '--container-"* | *'execve(): /bin/bash: '*) failed=1 ;;
     esac
   done <"$slurm_out"

@@ -8,17 +8,20 @@ write_slurm_note() {
     "${SLURM_RESTART_COUNT:-0}" "${SLURM_JOB_NODELIST:-}" "$start" >|"$run_dir/meta/slurm.json"
 }
 
-# The last line makes the record whole: one without it is still being written.
+# The last line makes the record whole: one without it is still being written. What the problem is about is a text, which
+# goes on to the end of its line.
 write_record() {
   local end nodes=${SLURM_JOB_NODELIST:-} form='job=%s restart=%s\nphase=%s problem=%s pulled=%d\n'
-  form+='code=%d signal=%d terminated=%d continued=%d rank=%d\nstart=%d end=%d\nnodes=%s\ncomplete\n'
+  form+='code=%d signal=%d terminated=%d continued=%d rank=%d\nstart=%d end=%d\nnodes=%s\n'
+  form+='cause=%s about=%s\ncomplete\n'
+  about=${about//[$'\n\r']/ }
   # Slurm is asked for a list that would make the record too long.
   ((${#nodes} <= 3000)) || nodes=''
   printf -v end '%(%s)T' -1
   # shellcheck disable=SC2059 # one printf is one write: the record is seldom seen in part
   printf "$form" "$job_id" "${SLURM_RESTART_COUNT:-0}" "$phase" "${problem:-none}" "${pulled:-0}" \
     "$((signal ? 0 : status))" "$signal" "${terminated:-0}" "${continued:-0}" "$rank" \
-    "$start" "$end" "$nodes" >|"$record"
+    "$start" "$end" "$nodes" "$cause" "${about:0:200}" >|"$record"
 }
 
 # Sets what `run` sets, and rank.
@@ -40,7 +43,7 @@ run_phase() {
 
 main() {
   local start phase rank=0 status=0 signal=0 problem='' stoppable='' timer='' watcher='' timeout_grace_s=''
-  local in_fd='' out_fd='' err_fd='' container=() hosts=() pulled=''
+  local in_fd='' out_fd='' err_fd='' container=() hosts=() pulled='' cause='' about=''
   claim
   printf -v start '%(%s)T' -1
   write_slurm_note

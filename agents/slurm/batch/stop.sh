@@ -73,13 +73,14 @@ stop_steps() {
 }
 
 # Succeeds if Slurm takes the job back, to start it again under the same id. Then it ends this start,
-# too.
+# too. Else it sets cause and about, unless nobody has wanted it.
 requeue() {
   local may=0 max=0 said='' try restarts=${SLURM_RESTART_COUNT:-0}
   read -r _ may _ max <"$run_dir/specs/timeout"
   ((may)) || return
   # A run that makes no progress must not hold nodes for ever.
   if ((restarts >= max)); then
+    cause=restart_limit about=$max
     note "the job could not be requeued: it has been started again $restarts times, and slurm.max_timeout_requeues is $max"
     return 1
   fi
@@ -89,6 +90,7 @@ requeue() {
     [[ $said == *'Unable to contact'* || $said == *'timed out'* ]] || break
     sleep "$requeue_pause_s"
   done
+  cause=refused about=$said
   note "the job could not be requeued: $said"
   return 1
 }

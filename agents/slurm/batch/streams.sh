@@ -10,7 +10,7 @@ drain_s=5
 # output and error, and the numbers of the job array and of the task in it, if the job is one; specs/command.argv begins
 # with the working directory.
 run_batch_script() {
-  local settings directory copiers=() pid opening=''
+  local settings directory copiers=() pid
   mapfile -d '' -t settings <"$run_dir/specs/batch_script"
   IFS= read -r -d '' directory <"$run_dir/specs/command.argv"
   export SLURM_JOB_NAME=${settings[0]} SLURM_SUBMIT_DIR=$directory
@@ -19,7 +19,7 @@ run_batch_script() {
     return
   fi
   if ! open_streams; then
-    note "cannot open $opening"
+    note "cannot open --$cause (slurm.batch_script.$cause): $about"
     status=1 problem=streams
     return
   fi
@@ -30,22 +30,23 @@ run_batch_script() {
   done
 }
 
-# Sets the streams and copiers, and opening to the option and file that it is at. Output of the script goes to the
-# run's log, and a copy of it to its own files.
+# Sets the streams and copiers; if one cannot be opened, cause to its option and about to its file. Output of the script
+# goes to the run's log, and a copy of it to its own files.
 open_streams() {
   local in=/dev/null file='' error
   if file_name "${settings[2]}"; then in=$name; fi
   if file_name "${settings[3]}"; then file=$name; fi
   error=$file
   if file_name "${settings[4]}"; then error=$name; fi
-  opening="--input (slurm.batch_script.input): $in"
+  cause=input about=$in
   exec {in_fd}<"$in" || return
-  opening="--output (slurm.batch_script.output): $file"
+  cause=output about=$file
   open_output "$logs/rank-0.out" "$file" || return
   out_fd=$output_fd
-  opening="--error (slurm.batch_script.error): $error"
+  cause=error about=$error
   if [[ $error != "$file" ]]; then open_output "$logs/rank-0.err" "$error" || return; fi
   err_fd=$output_fd
+  cause='' about=''
 }
 
 # open_output LOG FILE: sets output_fd to a descriptor that writes to both.

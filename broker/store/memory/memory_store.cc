@@ -8,6 +8,7 @@
 #include "broker/core/timestamps.h"
 #include "broker/store/count_groups.h"
 #include "broker/store/errors.h"
+#include "broker/store/job_past.h"
 #include "broker/store/job_view.h"
 #include "broker/store/list_limits.h"
 #include "broker/store/page_token.h"
@@ -136,6 +137,7 @@ void MemoryStore::Apply(const core::UpdateJob& change) {
 
 void MemoryStore::Apply(const core::EditJob& change) {
   Record& record = jobs_.at(change.id);
+  record.edits[change.sequence] = {change.priority_before, change.labels_before};
   v1::Job& job = record.job;
   job.set_job_sequence(change.job_sequence);
   job.set_priority(change.priority);
@@ -151,6 +153,13 @@ void MemoryStore::Apply(const core::PutRun& change) {
   Record& record = jobs_.at(change.job);
   const uint32_t number = change.run.number();
   record.runs[number] = change.run;
+  if (change.sequence != 0) {
+    if (const auto earlier = record.run_changes.find(number); earlier != record.run_changes.end())
+      run_by_change_.erase(earlier->second);
+    record.run_changes[number] = change.sequence;
+    run_by_change_[change.sequence] = {change.job, number};
+    last_sequence_ = std::max(last_sequence_, change.sequence);
+  }
   if (change.is_last || change.run.logs_complete()) {
     record.open_runs.erase(number);
   } else {
@@ -161,7 +170,7 @@ void MemoryStore::Apply(const core::PutRun& change) {
 void MemoryStore::Apply(const core::AppendTransition& change) {
   jobs_.at(change.job).transitions.push_back(change.transition);
   job_by_sequence_.emplace(change.transition.sequence(), change.job);
-  last_sequence_ = change.transition.sequence();
+  last_sequence_ = std::max(last_sequence_, change.transition.sequence());
 }
 
 void MemoryStore::Apply(const core::PutCluster& change) { clusters_[change.name] = change; }
@@ -180,6 +189,7 @@ void MemoryStore::Apply(const core::DeleteJob& change) {
   for (const v1::Transition& step : found->second.transitions) {
     job_by_sequence_.erase(step.sequence());
   }
+  for (const auto& [_, sequence] : found->second.run_changes) run_by_change_.erase(sequence);
   jobs_.erase(found);
 }
 
@@ -226,6 +236,20 @@ absl::StatusOr<std::vector<v1::Job>> MemoryStore::GetJobs(const Scope& scope,
     auto record = Find(scope, id);
     if (!record.ok()) return record.status();
     jobs.push_back(Show(**record, /*include_spec=*/false));
+  }
+  return jobs;
+}
+
+absl::StatusOr<std::vector<v1::Job>> MemoryStore::GetJobsAndRuns(
+    const Scope& scope, absl::Span<const uint64_t> ids) const {
+  std::lock_guard lock(mutex_);
+  std::vector<v1::Job> jobs;
+  jobs.reserve(ids.size());
+  for (uint64_t id : ids) {
+    auto record = Find(scope, id);
+    if (!record.ok()) return record.status();
+    v1::Job& job = jobs.emplace_back(Show(**record, /*include_spec=*/false));
+    for (const auto& [number, run] : (*record)->runs) *job.add_runs() = ForFilters(run);
   }
   return jobs;
 }
@@ -312,7 +336,34 @@ absl::StatusOr<std::vector<JobTransition>> MemoryStore::ListTransitions(
     auto at = std::lower_bound(
         all.begin(), all.end(), sequence,
         [](const v1::Transition& transition, uint64_t s) { return transition.sequence() < s; });
-    out.push_back({job, *at});
+    JobTransition& item = out.emplace_back();
+    item.job = job;
+    item.transition = *at;
+    const auto own = record.edits.find(sequence);
+    if (own != record.edits.end()) item.edited = own->second;
+    const auto later = record.edits.upper_bound(sequence);
+    if (later != record.edits.end()) item.edited_later = later->second;
+  }
+  return out;
+}
+
+absl::StatusOr<std::vector<RunChange>> MemoryStore::ListRunChanges(const Scope& scope,
+                                                                   absl::Span<const uint64_t> jobs,
+                                                                   uint64_t after_sequence,
+                                                                   int limit) const {
+  std::lock_guard lock(mutex_);
+  const std::set<uint64_t> wanted(jobs.begin(), jobs.end());
+  std::vector<RunChange> out;
+  auto it = run_by_change_.upper_bound(after_sequence);
+  for (; it != run_by_change_.end() && static_cast<int>(out.size()) < limit; ++it) {
+    const auto [job, number] = it->second;
+    if (!wanted.empty() && !wanted.contains(job)) continue;
+    const Record& record = jobs_.at(job);
+    RunChange& item = out.emplace_back();
+    item.sequence = it->first;
+    if (!Sees(scope, record)) continue;
+    item.job = job;
+    item.run = record.runs.at(number);
   }
   return out;
 }

@@ -12,6 +12,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "broker/store/store.h"
@@ -30,12 +31,18 @@ class MemoryStore : public Store {
   absl::StatusOr<v1::Job> GetJob(const Scope& scope, uint64_t id) const override;
   absl::StatusOr<std::vector<v1::Job>> GetJobs(const Scope& scope,
                                                absl::Span<const uint64_t> ids) const override;
+  absl::StatusOr<std::vector<v1::Job>> GetJobsAndRuns(
+      const Scope& scope, absl::Span<const uint64_t> ids) const override;
   absl::StatusOr<JobPage> ListJobs(const Scope& scope, const ListQuery& query) const override;
   absl::StatusOr<JobCounts> CountJobs(const Scope& scope, const CountQuery& query) const override;
   absl::StatusOr<std::vector<JobTransition>> ListTransitions(const Scope& scope,
                                                              absl::Span<const uint64_t> jobs,
                                                              uint64_t after_sequence,
                                                              int limit) const override;
+  absl::StatusOr<std::vector<RunChange>> ListRunChanges(const Scope& scope,
+                                                        absl::Span<const uint64_t> jobs,
+                                                        uint64_t after_sequence,
+                                                        int limit) const override;
   absl::StatusOr<std::vector<uint64_t>> ListEnded(absl::Time before, int max_rows) const override;
   absl::StatusOr<uint64_t> LastSequence() const override;
   absl::StatusOr<std::vector<StoredSpec>> GetSpecs(const Scope& scope,
@@ -51,9 +58,11 @@ class MemoryStore : public Store {
     v1::Job job;  // without spec and runs
     std::shared_ptr<const v1::JobSpec> spec;
     std::map<uint32_t, v1::Run> runs;
-    std::set<uint32_t> open_runs;  // runs of which more may be heard
+    std::set<uint32_t> open_runs;              // of which more may be heard
+    std::map<uint32_t, uint64_t> run_changes;  // the sequence of each run's latest one
     core::HoldState hold = core::HoldState::kNone;
     std::vector<v1::Transition> transitions;
+    std::map<uint64_t, Editable> edits;  // by the sequence of the step: what was before it
     std::string request_id;
     core::Fingerprint fingerprint = 0;
   };
@@ -85,7 +94,8 @@ class MemoryStore : public Store {
   uint64_t last_job_ = 0;  // the highest number of a job, ever
   uint64_t last_sequence_ = 0;
   std::map<uint64_t, Record> jobs_;
-  std::map<uint64_t, uint64_t> job_by_sequence_;  // job of each transition
+  std::map<uint64_t, uint64_t> job_by_sequence_;  // of each transition
+  std::map<uint64_t, std::pair<uint64_t, uint32_t>> run_by_change_;
   std::map<std::string, core::PutCluster> clusters_;
 };
 

@@ -14,6 +14,7 @@ absl::Status Writer::Apply(const core::DeleteJob& change) {
   const absl::StatusOr<int64_t> spec = ReadSpecOf(id);
   status = spec.status();
   if (status.ok()) status = delete_transitions_.Start().Bind(id).Run();
+  if (status.ok()) status = delete_edits_.Start().Bind(id).Run();
   if (status.ok())
     status = delete_runs_.Start().Bind(RunRowId(id, 0)).Bind(RunRowId(id + 1, 0)).Run();
   if (status.ok()) status = delete_request_.Start().Bind(id).Run();

@@ -49,10 +49,19 @@ absl::Status Writer::Apply(const core::EditJob& change) {
   for (const auto& [key, value] : change.labels) (*job.mutable_labels())[key] = value;
   absl::Status status = RemoveLabels(change.id);
   if (status.ok()) status = InsertLabels(change.id, job.labels());
+  if (status.ok()) status = InsertEdit(change);
   if (!status.ok()) return status;
   edit_job_.Start().Bind(change.priority);
   BindLabels(job.labels(), edit_job_);
   return edit_job_.Bind(change.job_sequence).Bind(change.id).Run();
+}
+
+absl::Status Writer::InsertEdit(const core::EditJob& change) {
+  v1::Job before;
+  before.set_priority(change.priority_before);
+  for (const auto& [key, value] : change.labels_before) (*before.mutable_labels())[key] = value;
+  before.SerializeToString(&buffer_);
+  return insert_edit_.Start().Bind(change.id).Bind(change.sequence).BindBlob(buffer_).Run();
 }
 
 void Writer::BindLabels(const google::protobuf::Map<std::string, std::string>& labels,

@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "broker/core/rerun_id.h"
 #include "broker/core/timestamps.h"
 #include "broker/store/errors.h"
+#include "broker/store/job_past.h"
 #include "broker/store/job_view.h"
 #include "broker/store/sqlite/filter_sql.h"
 #include "broker/store/sqlite/functions.h"
@@ -16,6 +18,16 @@
 #include "broker/store/sqlite/spec_table.h"
 
 namespace muster::store {
+namespace {
+
+// What ReadTransition expects, of table transition named t.
+constexpr std::string_view kTransitionColumns =
+    "t.job, t.transition,"
+    " (SELECT e.before FROM edit e WHERE e.job = t.job AND e.sequence = t.sequence),"
+    " (SELECT e.before FROM edit e WHERE e.job = t.job AND e.sequence > t.sequence"
+    "  ORDER BY e.sequence LIMIT 1)";
+
+}  // namespace
 
 absl::StatusOr<std::unique_ptr<Reader>> Reader::Open(const std::string& path,
                                                      const SqliteOptions& options) {
@@ -51,8 +63,10 @@ absl::Status Reader::Prepare() {
        " AND first_create_time <= ? ORDER BY block LIMIT ?"},
       {&request_, "SELECT request_id FROM request WHERE job = ?"},
       {&transitions_,
-       "SELECT job, transition FROM transition WHERE sequence > ? ORDER BY sequence LIMIT ?"},
-      {&transition_, "SELECT transition FROM transition WHERE sequence = ?"},
+       fmt::format("SELECT {} FROM transition t WHERE t.sequence > ? ORDER BY t.sequence LIMIT ?",
+                   kTransitionColumns)},
+      {&transition_,
+       fmt::format("SELECT {} FROM transition t WHERE t.sequence = ?", kTransitionColumns)},
       {&sequences_,
        "SELECT sequence FROM transition INDEXED BY transition_by_job"
        " WHERE job = ? AND sequence > ? ORDER BY sequence LIMIT ?"},
@@ -61,7 +75,13 @@ absl::Status Reader::Prepare() {
        " WHERE job = ? ORDER BY sequence DESC LIMIT ?"},
       {&last_numbers_,
        "SELECT max(last_job, ifnull((SELECT max(id) FROM job), 0)),"
-       " max(last_sequence, ifnull((SELECT max(sequence) FROM transition), 0)) FROM broker"},
+       " max(last_sequence, ifnull((SELECT max(sequence) FROM transition), 0),"
+       "  ifnull((SELECT max(changed) FROM run WHERE changed > 0), 0)) FROM broker"},
+      {&run_changes_,
+       "SELECT changed, id FROM run INDEXED BY run_by_change WHERE changed > ?"
+       " ORDER BY changed LIMIT ?"},
+      {&run_changes_of_job_,
+       "SELECT changed, id FROM run WHERE id >= ? AND id < ? AND changed > ?"},
       // Each step is a transition; labels are few.
       {&ended_,
        fmt::format("SELECT j.id, 3 + j.job_sequence + j.runs FROM job j INDEXED BY job_by_end"
@@ -188,6 +208,25 @@ absl::StatusOr<std::vector<v1::Job>> Reader::GetJobs(const Scope& scope,
   return jobs;
 }
 
+absl::StatusOr<std::vector<v1::Job>> Reader::GetJobsAndRuns(const Scope& scope,
+                                                            absl::Span<const uint64_t> ids) {
+  Snapshot snapshot(this);
+  if (!snapshot.status().ok()) return snapshot.status();
+  std::vector<v1::Job> jobs;
+  jobs.reserve(ids.size());
+  for (uint64_t id : ids) {
+    v1::Job& job = jobs.emplace_back();
+    uint32_t latest = 0;
+    google::protobuf::RepeatedPtrField<v1::Run> runs;
+    absl::Status status = ReadJob(scope, id, &job, &latest);
+    if (status.ok()) status = ReadRuns(id, &runs);
+    if (!status.ok()) return status;
+    ShowState(runs.empty() ? nullptr : &*runs.rbegin(), &job);
+    for (const v1::Run& run : runs) *job.add_runs() = ForFilters(run);
+  }
+  return jobs;
+}
+
 absl::StatusOr<std::vector<v1::Job>> Reader::GetJobsOfRequest(const Scope& scope, uint64_t first,
                                                               const std::string& request_id) {
   Snapshot snapshot(this);
@@ -250,15 +289,57 @@ absl::StatusOr<std::vector<JobTransition>> Reader::ListTransitions(const Scope& 
     return TakeTransitions(transitions_);
   }
   const SqlCondition condition = ConditionOf(scope.Narrow({}));
-  absl::StatusOr<Statement> narrow = database_->Prepare(
-      fmt::format("SELECT t.job, t.transition FROM transition t JOIN job j ON j.id = t.job"
-                  " WHERE t.sequence > ? AND {} ORDER BY t.sequence LIMIT ?",
-                  condition.text));
+  absl::StatusOr<Statement> narrow =
+      database_->Prepare(fmt::format("SELECT {} FROM transition t JOIN job j ON j.id = t.job"
+                                     " WHERE t.sequence > ? AND {} ORDER BY t.sequence LIMIT ?",
+                                     kTransitionColumns, condition.text));
   if (!narrow.ok()) return narrow.status();
   narrow->Start().Bind(after_sequence);
   BindAll(condition.values, &*narrow);
   narrow->Bind(limit);
   return TakeTransitions(*narrow);
+}
+
+absl::StatusOr<std::vector<RunChange>> Reader::ListRunChanges(const Scope& scope,
+                                                              absl::Span<const uint64_t> jobs,
+                                                              uint64_t after_sequence, int limit) {
+  Snapshot snapshot(this);
+  if (!snapshot.status().ok()) return snapshot.status();
+  std::vector<std::pair<uint64_t, uint64_t>> found;  // sequence, row id of the run
+  const auto take = [&found](Statement& rows) -> absl::Status {
+    ScopedReset reset(&rows);
+    while (true) {
+      absl::StatusOr<bool> row = rows.Step();
+      if (!row.ok() || !*row) return row.status();
+      found.emplace_back(rows.Int(0), rows.Int(1));
+    }
+  };
+  absl::Status status;
+  if (jobs.empty()) status = take(run_changes_.Start().Bind(after_sequence).Bind(limit));
+  for (const uint64_t job : std::set<uint64_t>(jobs.begin(), jobs.end())) {
+    if (!status.ok()) break;
+    run_changes_of_job_.Start().Bind(RunRowId(job, 0)).Bind(RunRowId(job + 1, 0));
+    status = take(run_changes_of_job_.Bind(after_sequence));
+  }
+  if (!status.ok()) return status;
+  std::sort(found.begin(), found.end());
+  if (found.size() > static_cast<size_t>(limit)) found.resize(limit);
+  std::vector<RunChange> out;
+  for (const auto& [sequence, id] : found) {
+    RunChange& item = out.emplace_back();
+    item.sequence = sequence;
+    v1::Job job;
+    uint32_t runs = 0;
+    status = ReadJob(scope, id >> kRunBits, &job, &runs);
+    if (absl::IsNotFound(status)) continue;
+    if (!status.ok()) return status;
+    item.job = job.id();
+    ScopedReset reset(&run_);
+    absl::StatusOr<bool> row = run_.Start().Bind(id).Step();
+    if (!row.ok()) return row.status();
+    if (status = Parse(run_.Blob(0), &item.run); !status.ok()) return status;
+  }
+  return out;
 }
 
 absl::StatusOr<std::vector<JobTransition>> Reader::TakeTransitions(Statement& rows) {
@@ -267,12 +348,22 @@ absl::StatusOr<std::vector<JobTransition>> Reader::TakeTransitions(Statement& ro
     absl::StatusOr<bool> row = rows.Step();
     if (!row.ok()) return row.status();
     if (!*row) return out;
-    JobTransition& item = out.emplace_back();
-    item.job = rows.Int(0);
-    if (absl::Status status = Parse(rows.Blob(1), &item.transition); !status.ok()) {
+    if (absl::Status status = ReadTransition(rows, &out.emplace_back()); !status.ok())
       return status;
-    }
   }
+}
+
+absl::Status Reader::ReadTransition(const Statement& row, JobTransition* item) const {
+  item->job = row.Int(0);
+  if (absl::Status status = Parse(row.Blob(1), &item->transition); !status.ok()) return status;
+  for (const auto& [column, editable] :
+       {std::pair(2, &item->edited), std::pair(3, &item->edited_later)}) {
+    if (row.IsNull(column)) continue;
+    v1::Job before;
+    if (absl::Status status = Parse(row.Blob(column), &before); !status.ok()) return status;
+    *editable = Editable{before.priority(), {before.labels().begin(), before.labels().end()}};
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<JobTransition>> Reader::TransitionsOf(const Scope& scope,
@@ -303,15 +394,12 @@ absl::StatusOr<std::vector<JobTransition>> Reader::TransitionsOf(const Scope& sc
   if (found.size() > static_cast<size_t>(limit)) found.resize(limit);
   std::vector<JobTransition> out;
   out.reserve(found.size());
-  for (const auto& [sequence, job] : found) {
+  for (const auto& [sequence, _] : found) {
     ScopedReset reset(&transition_);
     absl::StatusOr<bool> row = transition_.Start().Bind(sequence).Step();
     if (!row.ok()) return row.status();
-    JobTransition& item = out.emplace_back();
-    item.job = job;
-    if (absl::Status status = Parse(transition_.Blob(0), &item.transition); !status.ok()) {
+    if (absl::Status status = ReadTransition(transition_, &out.emplace_back()); !status.ok())
       return status;
-    }
   }
   return out;
 }

@@ -26,6 +26,8 @@ class Reader {
   // As in Store.
   absl::StatusOr<v1::Job> GetJob(const Scope& scope, uint64_t id);
   absl::StatusOr<std::vector<v1::Job>> GetJobs(const Scope& scope, absl::Span<const uint64_t> ids);
+  absl::StatusOr<std::vector<v1::Job>> GetJobsAndRuns(const Scope& scope,
+                                                      absl::Span<const uint64_t> ids);
   absl::StatusOr<JobPage> ListJobs(const Scope& scope, ListQuery query);
   absl::StatusOr<JobCounts> CountJobs(const Scope& scope, const CountQuery& query);
   absl::StatusOr<std::vector<v1::Job>> GetJobsOfRequest(const Scope& scope, uint64_t first,
@@ -33,6 +35,9 @@ class Reader {
   absl::StatusOr<std::vector<JobTransition>> ListTransitions(const Scope& scope,
                                                              absl::Span<const uint64_t> jobs,
                                                              uint64_t after_sequence, int limit);
+  absl::StatusOr<std::vector<RunChange>> ListRunChanges(const Scope& scope,
+                                                        absl::Span<const uint64_t> jobs,
+                                                        uint64_t after_sequence, int limit);
   absl::StatusOr<std::vector<uint64_t>> ListEnded(absl::Time before, int max_rows);
   absl::StatusOr<uint64_t> LastSequence();
   absl::StatusOr<std::vector<StoredSpec>> GetSpecs(const Scope& scope,
@@ -86,7 +91,9 @@ class Reader {
   absl::Status TakeRows(Statement& rows, Walk::Skip skip, Listing* listing);
   absl::Status AddToPage(v1::Job job, uint32_t runs, Listing* listing);
 
-  // Takes the rows of a statement about job and transition.
+  // A row of kTransitionColumns.
+  absl::Status ReadTransition(const Statement& row, JobTransition* item) const;
+  // The rows of a statement of them.
   absl::StatusOr<std::vector<JobTransition>> TakeTransitions(Statement& rows);
   absl::StatusOr<std::vector<JobTransition>> TransitionsOf(const Scope& scope,
                                                            absl::Span<const uint64_t> jobs,
@@ -100,7 +107,8 @@ class Reader {
   Statement begin_, end_;
   Statement job_, run_, runs_, spec_, request_;
   Statement blocks_, blocks_upwards_;
-  Statement transitions_, transition_, sequences_, latest_steps_, last_numbers_, ended_;
+  Statement transitions_, transition_, sequences_, run_changes_, run_changes_of_job_, latest_steps_,
+      last_numbers_, ended_;
   std::map<std::string, Statement> lists_;  // by their SQL
 };
 

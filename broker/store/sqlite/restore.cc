@@ -58,7 +58,8 @@ class Restorer {
     return ForEachRow(database_,
                       "SELECT instance, epoch,"
                       " max(last_job, ifnull((SELECT max(id) FROM job), 0)) + 1,"
-                      " max(last_sequence, ifnull((SELECT max(sequence) FROM transition), 0)) + 1"
+                      " max(last_sequence, ifnull((SELECT max(sequence) FROM transition), 0),"
+                      "  ifnull((SELECT max(changed) FROM run WHERE changed > 0), 0)) + 1"
                       " FROM broker",
                       [this](const Statement& row) {
                         out_.instance = row.Text(0);

@@ -157,8 +157,21 @@ DROP TABLE shape;
 CREATE INDEX job_by_spec ON job (spec);
 )sql";
 
-// Brings a file to the next version: first the work that is split into many transactions, until it
-// answers false; then, in one transaction, SQL and the work that needs code.
+// For those who watch from further back: priority and labels of jobs before their users changed
+// them, and what changed of runs without a transition.
+constexpr std::string_view kVersion9 = R"sql(
+CREATE TABLE edit (
+  job INTEGER NOT NULL,
+  sequence INTEGER NOT NULL,  -- of the transition
+  before BLOB NOT NULL,       -- a Job with nothing but priority and labels
+  PRIMARY KEY (job, sequence)
+) STRICT, WITHOUT ROWID;
+ALTER TABLE run ADD COLUMN changed INTEGER;  -- the sequence of its latest change without a transition
+CREATE INDEX run_by_change ON run (changed) WHERE changed IS NOT NULL;
+)sql";
+
+// What brings a file to the next version: first what takes a transaction for each part, until it
+// answers false; then, in one transaction, SQL and what takes code.
 struct Step {
   std::string_view sql;
   absl::Status (*code)(const Database& database) = nullptr;
@@ -173,7 +186,8 @@ constexpr Step kSteps[] = {{kVersion1},
                            {"", TakeOverReasons},
                            {kVersion6},
                            {kVersion7},
-                           {kVersion8, nullptr, MoveSomeSpecs}};
+                           {kVersion8, nullptr, MoveSomeSpecs},
+                           {kVersion9}};
 static_assert(std::size(kSteps) == kSchemaVersion);
 
 std::string RandomInstance() {

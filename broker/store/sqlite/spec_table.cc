@@ -40,6 +40,16 @@ absl::StatusOr<int64_t> SpecTable::Put(const v1::JobSpec& spec) {
 }
 
 absl::StatusOr<int64_t> SpecTable::PutBytes(const std::string& bytes) {
+  if (latest_row_ != 0 && bytes == latest_) return latest_row_;
+  const absl::StatusOr<int64_t> row = Find(bytes);
+  if (row.ok()) {
+    latest_ = bytes;
+    latest_row_ = *row;
+  }
+  return row;
+}
+
+absl::StatusOr<int64_t> SpecTable::Find(const std::string& bytes) {
   sha256_.Add(bytes);
   const std::string digest = absl::HexStringToBytes(sha256_.Finish());
   if (const auto known = known_.find(digest); known != known_.end()) return known->second;
@@ -72,6 +82,7 @@ absl::Status SpecTable::DropIfUnused(int64_t row) {
   const absl::Status status = drop_.Start().Bind(row).Run();
   if (!status.ok() || database_->changes() == 0) return status;
   // The row's number may be given to another spec.
+  if (row == latest_row_) latest_row_ = 0;
   if (const auto digest = digests_.find(row); digest != digests_.end()) {
     known_.erase(digest->second);
     digests_.erase(digest);

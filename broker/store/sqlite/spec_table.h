@@ -43,11 +43,17 @@ class SpecTable {
   // there are too many, all are forgotten, and found in the index again.
   static constexpr size_t kMaxKnown = 10'000;
 
+  // PutBytes, by the digest.
+  absl::StatusOr<int64_t> Find(const std::string& bytes);
   void Remember(const std::string& digest, int64_t row);
 
   const Database* database_ = nullptr;
   Sha256 sha256_;
-  v1::JobSpec shared_;                               // kept, so that its parts are allocated once
+  v1::JobSpec shared_;  // kept, so that its parts are allocated once
+  // The bytes that were put last, which the next job often has: to compare them costs less than
+  // their digest.
+  std::string latest_;
+  int64_t latest_row_ = 0;                           // 0: none
   absl::flat_hash_map<std::string, int64_t> known_;  // by digest
   absl::flat_hash_map<int64_t, std::string> digests_;
 

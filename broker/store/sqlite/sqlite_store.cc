@@ -65,6 +65,11 @@ absl::StatusOr<std::vector<v1::Job>> SqliteStore::GetJobs(const Scope& scope,
   return parts_->readers->With([&](Reader& reader) { return reader.GetJobs(scope, ids); });
 }
 
+absl::StatusOr<std::vector<v1::Job>> SqliteStore::GetJobsAndRuns(
+    const Scope& scope, absl::Span<const uint64_t> ids) const {
+  return parts_->readers->With([&](Reader& reader) { return reader.GetJobsAndRuns(scope, ids); });
+}
+
 absl::StatusOr<JobPage> SqliteStore::ListJobs(const Scope& scope, const ListQuery& query) const {
   return parts_->readers->With([&](Reader& reader) { return reader.ListJobs(scope, query); });
 }
@@ -78,6 +83,14 @@ absl::StatusOr<std::vector<JobTransition>> SqliteStore::ListTransitions(
     const Scope& scope, absl::Span<const uint64_t> jobs, uint64_t after_sequence, int limit) const {
   return parts_->readers->With(
       [&](Reader& reader) { return reader.ListTransitions(scope, jobs, after_sequence, limit); });
+}
+
+absl::StatusOr<std::vector<RunChange>> SqliteStore::ListRunChanges(const Scope& scope,
+                                                                   absl::Span<const uint64_t> jobs,
+                                                                   uint64_t after_sequence,
+                                                                   int limit) const {
+  return parts_->readers->With(
+      [&](Reader& reader) { return reader.ListRunChanges(scope, jobs, after_sequence, limit); });
 }
 
 absl::StatusOr<std::vector<uint64_t>> SqliteStore::ListEnded(absl::Time before,

@@ -47,12 +47,18 @@ class SqliteStore : public Store {
   absl::StatusOr<v1::Job> GetJob(const Scope& scope, uint64_t id) const override;
   absl::StatusOr<std::vector<v1::Job>> GetJobs(const Scope& scope,
                                                absl::Span<const uint64_t> ids) const override;
+  absl::StatusOr<std::vector<v1::Job>> GetJobsAndRuns(
+      const Scope& scope, absl::Span<const uint64_t> ids) const override;
   absl::StatusOr<JobPage> ListJobs(const Scope& scope, const ListQuery& query) const override;
   absl::StatusOr<JobCounts> CountJobs(const Scope& scope, const CountQuery& query) const override;
   absl::StatusOr<std::vector<JobTransition>> ListTransitions(const Scope& scope,
                                                              absl::Span<const uint64_t> jobs,
                                                              uint64_t after_sequence,
                                                              int limit) const override;
+  absl::StatusOr<std::vector<RunChange>> ListRunChanges(const Scope& scope,
+                                                        absl::Span<const uint64_t> jobs,
+                                                        uint64_t after_sequence,
+                                                        int limit) const override;
   absl::StatusOr<std::vector<uint64_t>> ListEnded(absl::Time before, int max_rows) const override;
   absl::StatusOr<uint64_t> LastSequence() const override;
   absl::StatusOr<std::vector<StoredSpec>> GetSpecs(const Scope& scope,

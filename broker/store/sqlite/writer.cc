@@ -102,12 +102,17 @@ absl::Status Writer::Prepare() {
        "UPDATE job SET runs = ?1, cluster = ?2, cluster_kind = nullif(?3, 0),"
        " failure_class = NULL, exit_code = NULL WHERE id = ?4 AND runs <> ?1"},
       {&edit_job_, "UPDATE job SET priority = ?, labels = ?, job_sequence = ? WHERE id = ?"},
+      {&insert_edit_, "INSERT INTO edit (job, sequence, before) VALUES (?, ?, ?)"},
       {&labels_, "SELECT labels FROM job WHERE id = ?"},
       {&delete_label_, "DELETE FROM label WHERE key = ? AND value = ? AND job = ?"},
       {&put_outcome_,
        "UPDATE job SET failure_class = ?1, exit_code = ?2 WHERE id = ?3 AND runs = ?4"
        " AND (failure_class IS NOT ?1 OR exit_code IS NOT ?2)"},
-      {&put_run_, "INSERT OR REPLACE INTO run (id, open, run) VALUES (?, ?, ?)"},
+      {&put_run_,
+       "INSERT INTO run (id, open, run) VALUES (?, ?, ?) ON CONFLICT (id)"
+       " DO UPDATE SET open = excluded.open, run = excluded.run"},
+      // Apart, because naming an indexed column costs an index update even if its value stays.
+      {&put_run_change_, "UPDATE run SET changed = ? WHERE id = ?"},
       {&append_transition_, "INSERT INTO transition (sequence, job, transition) VALUES (?, ?, ?)"},
       {&put_cluster_,
        "INSERT OR REPLACE INTO cluster (name, kind, inventory, agent_version, journal_id,"
@@ -118,11 +123,13 @@ absl::Status Writer::Prepare() {
       {&put_epoch_, "UPDATE broker SET epoch = ?"},
       {&keep_numbers_,
        "UPDATE broker SET last_job = max(last_job, ifnull((SELECT max(id) FROM job), 0)),"
-       " last_sequence = max(last_sequence, ifnull((SELECT max(sequence) FROM transition), 0))"},
+       " last_sequence = max(last_sequence, ifnull((SELECT max(sequence) FROM transition), 0),"
+       "  ifnull((SELECT max(changed) FROM run WHERE changed > 0), 0))"},
       {&spec_of_job_, "SELECT spec FROM job WHERE id = ?"},
       {&delete_job_, "DELETE FROM job WHERE id = ?"},
       {&delete_request_, "DELETE FROM request WHERE job = ?"},
       {&delete_runs_, "DELETE FROM run WHERE id >= ? AND id < ?"},
+      {&delete_edits_, "DELETE FROM edit WHERE job = ?"},
       {&delete_transitions_, "DELETE FROM transition WHERE job = ?"},
       {&drop_block_,
        "DELETE FROM job_block WHERE block = ?1 AND NOT EXISTS"
@@ -221,11 +228,11 @@ absl::Status Writer::Apply(const core::UpdateJob& change) {
 
 absl::Status Writer::Apply(const core::PutRun& change) {
   change.run.SerializeToString(&buffer_);
-  absl::Status status = put_run_.Start()
-                            .Bind(RunRowId(change.job, change.run.number()))
-                            .Bind(!change.is_last && IsOpen(change.run))
-                            .BindBlob(buffer_)
-                            .Run();
+  const uint64_t id = RunRowId(change.job, change.run.number());
+  absl::Status status =
+      put_run_.Start().Bind(id).Bind(!change.is_last && IsOpen(change.run)).BindBlob(buffer_).Run();
+  if (status.ok() && change.sequence != 0)
+    status = put_run_change_.Start().Bind(change.sequence).Bind(id).Run();
   return status.ok() ? PutOutcome(change.job, change.run) : status;
 }
 

@@ -55,6 +55,7 @@ class Writer {
   absl::Status InsertLabels(uint64_t job,
                             const google::protobuf::Map<std::string, std::string>& labels);
   absl::Status RemoveLabels(uint64_t job);
+  absl::Status InsertEdit(const core::EditJob& change);
   void BindLabels(const google::protobuf::Map<std::string, std::string>& labels,
                   Statement& statement);
   // Returns the number of the job's row in table spec; 0: there is no such job.
@@ -78,11 +79,11 @@ class Writer {
   Statement begin_, commit_;
   Statement insert_job_, insert_request_, insert_label_, put_block_;
   Statement update_job_, update_cluster_of_job_;
-  Statement edit_job_, labels_, delete_label_;
-  Statement put_run_, put_outcome_, append_transition_;
+  Statement edit_job_, insert_edit_, labels_, delete_label_;
+  Statement put_run_, put_run_change_, put_outcome_, append_transition_;
   Statement put_cluster_, advance_cluster_, remove_cluster_, put_epoch_;
   Statement keep_numbers_, spec_of_job_, delete_job_, delete_request_, delete_runs_;
-  Statement delete_transitions_, drop_block_;
+  Statement delete_transitions_, delete_edits_, drop_block_;
 };
 
 }  // namespace muster::store

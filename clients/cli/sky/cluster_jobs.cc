@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "clients/cli/filter.h"
+#include "clients/cli/known_clusters.h"
 #include "clients/cli/slurm/query.h"
 #include "clients/cli/text.h"
 #include "contract/characters.h"

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "clients/cli/known_clusters.h"
 #include "contract/characters.h"
 #include "contract/parts.h"
 
@@ -210,18 +211,6 @@ absl::StatusOr<std::vector<JobRecord>> FindJobs(client::Client& client, const Jo
   std::sort(records.begin(), records.end(),
             [](const JobRecord& a, const JobRecord& b) { return a.job.id() < b.job.id(); });
   return records;
-}
-
-absl::StatusOr<std::map<std::string, v1::Cluster>> AllClusters(client::Client& client) {
-  std::map<std::string, v1::Cluster> clusters;
-  v1::ListClustersRequest request;
-  do {
-    const auto page = client.ListClusters(request);
-    if (!page.ok()) return page.status();
-    for (const v1::Cluster& cluster : page->clusters()) clusters.emplace(cluster.name(), cluster);
-    request.set_page_token(page->next_page_token());
-  } while (!request.page_token().empty());
-  return clusters;
 }
 
 }  // namespace muster::cli

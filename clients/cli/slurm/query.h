@@ -61,9 +61,6 @@ absl::Status CheckRefused(const client::slurm::Settings& given, Refused refused)
 absl::StatusOr<std::vector<JobRecord>> FindJobs(client::Client& client, const JobQuery& query,
                                                 bool with_runs);
 
-// All clusters, by name.
-absl::StatusOr<std::map<std::string, v1::Cluster>> AllClusters(client::Client& client);
-
 }  // namespace muster::cli
 
 #endif  // MUSTER_CLIENTS_CLI_SLURM_QUERY_H_

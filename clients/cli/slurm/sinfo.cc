@@ -9,6 +9,7 @@
 
 #include "absl/time/clock.h"
 #include "clients/cli/exit_code.h"
+#include "clients/cli/known_clusters.h"
 #include "clients/cli/slurm/node_rows.h"
 #include "clients/cli/slurm/query.h"
 #include "clients/cli/slurm/verbs.h"

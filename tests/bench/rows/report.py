@@ -7,7 +7,8 @@ import pathlib
 
 @dataclasses.dataclass
 class Figure:
-    """One measured value. `goal` is what the value or, with goal_on_ratio, value / baseline should reach."""
+    """One measured value. `goal` is what the value should reach, `ratio_goal` what value / baseline should; with both,
+    one of them is enough."""
 
     row: str
     value: float
@@ -15,8 +16,8 @@ class Figure:
     baseline: float | None = None
     baseline_what: str = ""
     goal: float | None = None
+    ratio_goal: float | None = None
     at_most: bool = False
-    goal_on_ratio: bool = False
 
     @property
     def ratio(self):
@@ -24,15 +25,15 @@ class Figure:
 
     @property
     def met(self):
-        if self.goal is None:
+        judged = [(value, goal) for value, goal in ((self.value, self.goal), (self.ratio, self.ratio_goal)) if goal is not None]
+        if not judged:
             return None
-        judged = self.ratio if self.goal_on_ratio else self.value
-        return judged <= self.goal if self.at_most else judged >= self.goal
+        return any(value <= goal if self.at_most else value >= goal for value, goal in judged)
 
     def goal_text(self):
-        if self.goal is None:
-            return "reported"
-        return f"{'ratio ' if self.goal_on_ratio else ''}{'<=' if self.at_most else '>='} {self.goal:g}"
+        sign = "<=" if self.at_most else ">="
+        goals = [f"{name}{sign} {goal:g}" for name, goal in (("", self.goal), ("ratio ", self.ratio_goal)) if goal is not None]
+        return " or ".join(goals) or "reported"
 
     def as_json(self):
         return {"row": self.row, "value": self.value, "unit": self.unit, "baseline": self.baseline,

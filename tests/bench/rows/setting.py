@@ -38,16 +38,16 @@ def fresh_broker():
         yield world
 
 
-def _arguments(verb, options):
-    words = [str(TOOL), verb]
+def _arguments(verb, flags, options):
+    words = [str(TOOL), verb, *(f"--{flag}" for flag in flags)]
     for name, value in options.items():
         words += [f"--{name.replace('_', '-')}", str(value)]
     return words
 
 
-def tool(verb, **options):
+def tool(verb, *flags, **options):
     """Returns the findings of muster-bench."""
-    done = subprocess.run(_arguments(verb, options), text=True, stdout=subprocess.PIPE, timeout=TOOL_TIMEOUT_S,
+    done = subprocess.run(_arguments(verb, flags, options), text=True, stdout=subprocess.PIPE, timeout=TOOL_TIMEOUT_S,
                           stdin=subprocess.DEVNULL, check=True)
     return json.loads(done.stdout)
 
@@ -55,7 +55,7 @@ def tool(verb, **options):
 @contextlib.contextmanager
 def running_tool(verb, **options):
     """muster-bench beside the row, once it has said that it is ready, until the row is done; then what it found out, too."""
-    process = subprocess.Popen(_arguments(verb, options), text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    process = subprocess.Popen(_arguments(verb, (), options), text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     try:
         ready = process.stdout.readline()
         assert ready, f"muster-bench {verb} ended at once"

@@ -71,8 +71,8 @@ def _measure(short, ssh):
 
 def _wall(name, run, goal):
     return Figure(name, run.seconds, "s", run.bare_seconds,
-                  "a bare sbatch loop until all have ended, mean of one before and one after", goal, at_most=True,
-                  goal_on_ratio=True)
+                  "a bare sbatch loop until all have ended, mean of one before and one after", ratio_goal=goal,
+                  at_most=True)
 
 
 def _bare(cluster, jobs):

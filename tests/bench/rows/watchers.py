@@ -11,11 +11,12 @@ ASKED = 200
 
 
 def _run_jobs(world, jobs):
-    tool("full-life", address=world.broker.address, agents=2, jobs=jobs, batch=100, in_flight=4)
+    """Whole lives of jobs, all of which run at the same time."""
+    tool("full-life", "together", address=world.broker.address, agents=2, jobs=jobs, batch=100, in_flight=4)
 
 
 def watchers(short):
-    """Measures GetJob while jobs run and many watch all of them, and until each has seen all."""
+    """Measures GetJob while many are given the changes of jobs that run, and what each of the many has been given."""
     jobs, count = (200, 20) if short else (JOBS, WATCHERS)
     with fresh_broker() as world:
         with running_tool("get-jobs", address=world.broker.address, rate=ASKED) as unwatched:
@@ -27,10 +28,10 @@ def watchers(short):
             with running_tool("watch-changes", address=world.broker.address, watchers=count) as seen:
                 _run_jobs(world, jobs)
         peak = peak_memory_bytes(pid)
-    return [Figure("watchers_get_p99", asked["p99_ms"], "ms", unwatched["p99_ms"], "the same jobs with no watcher", 20,
+    return [Figure("watchers_get_p99", asked["p99_ms"], "ms", unwatched["p99_ms"], "the same jobs with one watcher", 20,
                    at_most=True),
             Figure("watchers_memory", peak / 1e6, "MB", before / 1e6, "the broker before them", 300, at_most=True),
-            Figure("watchers_complete", seen["alike"], "watchers", count, "all that watched", 1, goal_on_ratio=True)]
+            Figure("watchers_complete", seen["complete"], "watchers", count, "all that watched", ratio_goal=1)]
 
 
 def watchers_unread(short):

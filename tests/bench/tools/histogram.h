@@ -13,6 +13,7 @@ namespace muster::bench {
 class Histogram {
  public:
   void Add(absl::Duration duration) { values_.push_back(duration); }
+  size_t size() const { return values_.size(); }
   // `share` of the durations are at most this one, 0 < share <= 1. Zero if there are none.
   absl::Duration Percentile(double share) {
     if (values_.empty()) return absl::ZeroDuration();

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
@@ -22,6 +23,7 @@ namespace muster::bench {
 namespace {
 
 constexpr absl::Duration kConnectPatience = absl::Seconds(30);
+constexpr absl::Duration kLookInterval = absl::Milliseconds(20);
 constexpr absl::Duration kRetryInterval = absl::Milliseconds(1);
 constexpr absl::Duration kIdlePatience = absl::Seconds(60);  // without any progress: give up
 constexpr uint32_t kMaxActiveRuns = 10000;
@@ -44,22 +46,16 @@ agent::v1::RunEvent MakeEvent(const agent::v1::Assignment& assignment, v1::RunSt
 // Carries every run through its life, on a thread of its own.
 class LifeAgent {
  public:
-  LifeAgent(agents::Dialer* dialer, int number)
-      : agent_(dialer, fmt::format("bench-{}", number), kMaxActiveRuns,
+  LifeAgent(agents::Dialer* dialer, int number, bool ends_runs)
+      : ends_runs_(ends_runs),
+        agent_(dialer, fmt::format("bench-{}", number), kMaxActiveRuns,
                [this](const agent::v1::Assignments& assignments) {
                  std::lock_guard lock(mutex_);
                  waiting_.push_back(assignments);
                  changed_.notify_one();
                }) {}
 
-  ~LifeAgent() {
-    {
-      std::lock_guard lock(mutex_);
-      stopping_ = true;
-      changed_.notify_one();
-    }
-    if (thread_.joinable()) thread_.join();
-  }
+  ~LifeAgent() { Stop(); }
 
   bool Connect() {
     if (!agent_.Connect(kConnectPatience)) return false;
@@ -67,12 +63,32 @@ class LifeAgent {
     return true;
   }
 
+  // The runs of an agent that does not end them by itself; no more will be assigned.
+  void EndRuns() {
+    Stop();
+    for (const agent::v1::Assignments& runs : running_) Say(runs, {v1::RUN_STATE_SUCCEEDED});
+  }
+
  private:
   void Work() {
     while (std::optional<agent::v1::Assignments> next = Next()) {
       Say(*next, {v1::RUN_STATE_LAUNCHING, v1::RUN_STATE_PENDING});
-      Say(*next, {v1::RUN_STATE_RUNNING, v1::RUN_STATE_SUCCEEDED});
+      if (ends_runs_) {
+        Say(*next, {v1::RUN_STATE_RUNNING, v1::RUN_STATE_SUCCEEDED});
+      } else {
+        Say(*next, {v1::RUN_STATE_RUNNING});
+        running_.push_back(*std::move(next));
+      }
     }
+  }
+
+  void Stop() {
+    {
+      std::lock_guard lock(mutex_);
+      stopping_ = true;
+      changed_.notify_one();
+    }
+    if (thread_.joinable()) thread_.join();
   }
 
   std::optional<agent::v1::Assignments> Next() {
@@ -99,6 +115,8 @@ class LifeAgent {
     while (!agent_.Send(events)) absl::SleepFor(kRetryInterval);
   }
 
+  const bool ends_runs_;
+  std::vector<agent::v1::Assignments> running_;  // Work's, later EndRuns'
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<agent::v1::Assignments> waiting_;
@@ -109,22 +127,40 @@ class LifeAgent {
 
 absl::Status CouldNotConnect() { return absl::UnavailableError("an agent could not connect"); }
 
-// Waits until no job is left that has not ended.
+// Waits until no job is left that has not ended and is not held.
 absl::Status AwaitAllEnded(const Load& load) {
   auto client = MakeClient(load);
   if (!client.ok()) return client.status();
   v1::ListJobsRequest request;
   request.set_filter("NOT (state = SUCCEEDED OR state = FAILED OR state = CANCELED)");
-  request.set_page_size(1);
+  request.set_page_size(2);
   const absl::Time end = absl::Now() + kIdlePatience;
   while (absl::Now() < end) {
     absl::StatusOr<v1::ListJobsResponse> page = (*client)->ListJobs(request);
     if (!page.ok()) return page.status();
-    if (page->jobs_size() == 0 && page->next_page_token().empty()) return absl::OkStatus();
-    request.set_page_token(page->jobs_size() == 0 ? page->next_page_token() : "");
-    if (page->jobs_size() > 0) absl::SleepFor(absl::Milliseconds(20));
+    const bool none = std::all_of(page->jobs().begin(), page->jobs().end(),
+                                  [](const v1::Job& job) { return job.held(); });
+    if (none && page->next_page_token().empty()) return absl::OkStatus();
+    request.set_page_token(none ? page->next_page_token() : "");
+    if (!none) absl::SleepFor(kLookInterval);
   }
   return absl::DeadlineExceededError("jobs did not end");
+}
+
+// Waits until all jobs run.
+absl::Status AwaitAllRunning(const Load& load) {
+  auto client = MakeClient(load);
+  if (!client.ok()) return client.status();
+  v1::CountJobsRequest request;
+  request.set_filter("state = RUNNING");
+  const absl::Time end = absl::Now() + kIdlePatience;
+  while (absl::Now() < end) {
+    const absl::StatusOr<v1::CountJobsResponse> count = (*client)->CountJobs(request);
+    if (!count.ok()) return count.status();
+    if (count->total() == load.jobs) return absl::OkStatus();
+    absl::SleepFor(kLookInterval);
+  }
+  return absl::DeadlineExceededError("the jobs did not all run at the same time");
 }
 
 }  // namespace
@@ -134,12 +170,16 @@ absl::Status FullLife(const Load& load) {
   if (!dialer.ok()) return dialer.status();
   std::vector<std::unique_ptr<LifeAgent>> agents;
   for (int i = 0; i < load.agents; ++i) {
-    agents.push_back(std::make_unique<LifeAgent>(dialer->get(), i));
+    agents.push_back(std::make_unique<LifeAgent>(dialer->get(), i, !load.together));
     if (!agents.back()->Connect()) return CouldNotConnect();
   }
   const absl::Time start = absl::Now();
   absl::StatusOr<Submitted> submitted = RunSubmits(load);
   if (!submitted.ok()) return submitted.status();
+  if (load.together) {
+    if (absl::Status status = AwaitAllRunning(load); !status.ok()) return status;
+    for (const auto& agent : agents) agent->EndRuns();
+  }
   if (absl::Status status = AwaitAllEnded(load); !status.ok()) return status;
   fmt::print("{{\"per_s\": {:.1f}}}\n",
              submitted->jobs / absl::ToDoubleSeconds(absl::Now() - start));

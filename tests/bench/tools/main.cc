@@ -26,8 +26,9 @@ int main(int argc, char** argv) {
     verb->add_option("--jobs", load.jobs, "Stop after as many jobs");
     verb->add_option("--different", load.different, "Give each job requirements of its own");
     verb->add_option("--agents", load.agents, "Simulated agents");
+    verb->add_flag("--together", load.together, "Let no job end before all of them run");
     verb->add_option("--watchers", load.watchers, "Streams that watch");
-    verb->add_option("--rate", load.rate, "Jobs in a second");
+    verb->add_option("--rate", load.rate, "Jobs or calls in a second");
     verb->add_option("--pages", load.pages, "Pages to read");
     verb->add_option("--filter", load.filter, "Filter of ListJobs");
     verb->add_option("--dir", load.dir, "An empty directory for files");
@@ -47,7 +48,7 @@ int main(int argc, char** argv) {
   add("hold-agents", "Connect idle agents", muster::bench::HoldAgents);
   add("watch-changes", "Watch all jobs with many streams", muster::bench::WatchChanges);
   add("watch-without-reading", "Watch and read nothing", muster::bench::WatchWithoutReading);
-  add("get-jobs", "Ask for a job all the time", muster::bench::GetJobs);
+  add("get-jobs", "Ask for a job that waits while others change", muster::bench::GetJobs);
   CLI11_PARSE(app, argc, argv);
   if (absl::Status status = tool(load); !status.ok()) {
     fmt::print(stderr, "muster-bench: {}\n", muster::ToStd(status.message()));

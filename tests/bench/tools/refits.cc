@@ -55,8 +55,6 @@ absl::Status RefitRounds(const Load& load) {
   hello.set_max_active_runs(1);
   *hello.mutable_inventory() = InventoryWith(kMostBefore);
   core.Handle(core::AgentConnected{1, hello}, now, &out);
-  // All jobs wait for it.
-  core.Handle(core::AgentGone{1}, now, &out);
   for (uint64_t number = 1; number <= load.jobs; ++number) {
     core::Submit submit;
     submit.items.push_back(
@@ -65,18 +63,23 @@ absl::Status RefitRounds(const Load& load) {
     core.Handle(std::move(submit), now, &out);
     out = {};
   }
+  // The first job is all that the agent takes.
   while (core.PlaceJobs(now, &out)) out = {};
   if (core.counters().groups != load.jobs) return absl::InternalError("some jobs are alike");
 
-  *hello.mutable_inventory() = InventoryWith(kMostAfter);
-  double slowest_ms = MillisecondsOf([&] {
-    core.Handle(core::AgentConnected{2, hello}, now, &out);
-  });
-  double all_ms = slowest_ms;
-  int rounds = 0;
-  for (bool more = true; more; ++rounds) {
-    const double ms = MillisecondsOf([&] { more = core.PlaceJobs(now, &out); });
-    slowest_ms = std::max(slowest_ms, ms);
+  core::AgentBeat beat{.session = 1, .heartbeat = {}};
+  *beat.heartbeat.mutable_inventory() = InventoryWith(kMostAfter);
+  const double message_ms = MillisecondsOf([&] { core.Handle(std::move(beat), now, &out); });
+  double slowest_ms = 0;
+  double all_ms = message_ms;
+  int turns = 0;
+  for (bool more = true; more; ++turns) {
+    const double ms = MillisecondsOf([&] {
+      more = core.PlaceJobs(now, &out);
+      core.TakeShownClusters();
+    });
+    // As in the engine, the turn that takes the message goes on with a round of placement.
+    slowest_ms = std::max(slowest_ms, turns == 0 ? message_ms + ms : ms);
     all_ms += ms;
     out = {};
   }
@@ -92,9 +95,9 @@ absl::Status RefitRounds(const Load& load) {
     }
   });
   fmt::print(
-      "{{\"slowest_ms\": {:.3f}, \"all_ms\": {:.3f}, \"rounds\": {}, \"checks_ms\": {:.3f}, "
-      "\"fitting\": {}}}\n",
-      slowest_ms, all_ms, rounds, checks_ms, fitting);
+      "{{\"message_ms\": {:.3f}, \"slowest_ms\": {:.3f}, \"all_ms\": {:.3f}, \"turns\": {}, "
+      "\"checks_ms\": {:.3f}, \"fitting\": {}}}\n",
+      message_ms, slowest_ms, all_ms, turns, checks_ms, fitting);
   return absl::OkStatus();
 }
 

@@ -20,6 +20,7 @@ struct Load {
   uint64_t jobs = 0;       // 0: as many as the seconds allow
   bool different = false;  // no two jobs have the same requirements
   int agents = 1;
+  bool together = false;  // no job ends before all of them run
   int watchers = 1;
   int rate = 1000;  // jobs/s
   int pages = 1000;
@@ -34,7 +35,8 @@ absl::Status ServeEcho(const Load& load);
 absl::Status Submit(const Load& load);
 // {"per_s"}: the rows of accepted jobs, written by bare SQLite in transactions of `batch` jobs.
 absl::Status InsertRows(const Load& load);
-// {"per_s"}: jobs from submit to end through simulated agents.
+// {"per_s"}: jobs from submit to end through simulated agents; with `together` it fails unless all
+// of them run at the same time.
 absl::Status FullLife(const Load& load);
 // {"p50_ms", "p99_ms"}: from the call of SubmitJob to the assignment at a simulated agent.
 absl::Status AssignLatency(const Load& load);
@@ -50,22 +52,25 @@ absl::Status IngestLogs(const Load& load);
 // those in which one run has ended, and to look for a place for each run once; with runs as people
 // ask for them, and with runs that all differ.
 absl::Status PlanRounds(const Load& load);
-// {"slowest_ms", "all_ms", "rounds", "checks_ms", "fitting"}, of processor time, with a queue of
-// `jobs` jobs that all differ, half of which no longer fit the only cluster once its inventory has
-// changed: the slowest turn of the core, all turns until it is done, how many; and to check each
-// job against the cluster once, which fits so many.
+// {"message_ms", "slowest_ms", "all_ms", "turns", "checks_ms", "fitting"}, of processor time, with
+// a queue of `jobs` jobs that all differ, half of which no longer fit the only cluster once its
+// agent has sent another inventory: what the core does with that message alone, the slowest turn of
+// its thread, all turns until it is done, how many; and to check each job against the cluster once,
+// which fits so many.
 absl::Status RefitRounds(const Load& load);
 // Connects agents, prints {"agents"} and stays connected until standard input ends.
 absl::Status HoldAgents(const Load& load);
 
 // Watches all jobs with many streams and prints {"watchers"}. Once standard input has ended and
-// nothing more comes: {"alike", "changes"}, how many of them saw the very same changes in order,
-// and how many changes.
+// each has got all that there is: {"complete", "transitions"}, how many of them saw every
+// transition that ListTransitions then tells of, once and in order, and how many transitions these
+// are.
 absl::Status WatchChanges(const Load& load);
 // The same with streams that read nothing after their begin.
 absl::Status WatchWithoutReading(const Load& load);
-// Submits a job, prints {"job"} and asks for it until standard input ends: {"p50_ms", "p99_ms"} of
-// the calls.
+// Submits a held job, prints {"job"} and asks for it `rate` times a second until standard input
+// ends: {"calls", "p50_ms", "p99_ms"} of the calls between whose begin, or that of the call before,
+// and whose answer a stream that watches all jobs gave a change.
 absl::Status GetJobs(const Load& load);
 
 // The jobs that the load submits.

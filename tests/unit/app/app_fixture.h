@@ -11,14 +11,17 @@
 #include <future>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "broker/app/connected_agents.h"
 #include "broker/app/pull_source.h"
 #include "broker/app/services.h"
 #include "broker/engine/engine.h"
 #include "broker/files/file_store.h"
+#include "broker/files/job_files.h"
 #include "broker/logs/archive.h"
 #include "broker/store/memory/memory_store.h"
 
@@ -130,9 +133,10 @@ class AppTest : public ::testing::Test {
     services_.store = &store_;
     services_.readers = &readers_;
     services_.counters = &counters_;
-    services_.submit = [this](core::Submit submit, SubmitDone done) {
-      engine_->Submit(std::move(submit), std::move(done));
-    };
+    job_files_.emplace(files_.get());
+    services_.job_files = &*job_files_;
+    services_.file_workers = &file_workers_;
+    services_.agents = &agents_;
     services_.now = absl::Now;
   }
 
@@ -140,6 +144,7 @@ class AppTest : public ::testing::Test {
   void TearDown() override {
     engine_.reset();
     archive_.reset();
+    job_files_.reset();
     files_.reset();
     std::filesystem::remove_all(directory_);
   }
@@ -175,6 +180,8 @@ class AppTest : public ::testing::Test {
   v1::Job Read(uint64_t id) { return *store_.GetJob(store::Scope::All(), id); }
 
   const Principal alice_{"alice", KnownBy::kSocket, Role::kOwner};
+  // May do what she likes with her own jobs, and there are none of hers.
+  const Principal carol_{"carol", KnownBy::kSocket, Role::kSubmitter};
   // Its role is in no table.
   const Principal stranger_{"mallory", KnownBy::kNobody, static_cast<Role>(200)};
   std::filesystem::path directory_;
@@ -184,6 +191,9 @@ class AppTest : public ::testing::Test {
   FakeStore store_;
   FakeReaders readers_;
   FakeReaders counters_;
+  FakeReaders file_workers_;
+  std::optional<files::JobFiles> job_files_;
+  ConnectedAgents agents_;
   std::unique_ptr<Engine> engine_;
   Services services_;
 };

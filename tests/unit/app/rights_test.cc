@@ -9,8 +9,10 @@ namespace {
 
 TEST(Rights, AnOwnerMayDoEverythingWithEveryJob) {
   const Principal owner{"alice", KnownBy::kSocket, Role::kOwner};
-  for (const UseCase use_case : {UseCase::kSubmitJobs, UseCase::kReadJobs, UseCase::kChangeJobs,
-                                 UseCase::kReadLogs, UseCase::kReadFiles, UseCase::kBringFiles}) {
+  for (const UseCase use_case :
+       {UseCase::kSubmitJobs, UseCase::kReadJobs, UseCase::kChangeJobs, UseCase::kReadLogs,
+        UseCase::kReadFiles, UseCase::kReadClusters, UseCase::kAskClusters,
+        UseCase::kForgetClusters, UseCase::kBringFiles}) {
     const auto scope = Authorize(owner, use_case);
     ASSERT_TRUE(scope.ok()) << scope.status();
     EXPECT_TRUE(scope->is_all());

@@ -1,10 +1,12 @@
 #include "contract/errors.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <string>
 
 #include "contract/characters.h"
+#include "muster/v1/facts.pb.h"
 
 namespace muster::contract {
 namespace {
@@ -87,6 +89,31 @@ TEST(Utf8, IsCheckedStrictly) {
   EXPECT_FALSE(IsUtf8("\xed\xa0\x80")) << "surrogate";
   EXPECT_FALSE(IsUtf8("\xf4\x90\x80\x80")) << "beyond U+10FFFF";
   EXPECT_FALSE(IsUtf8("\xe2\x82")) << "cut short";
+}
+
+TEST(AttachReason, LeavesOutSoManyClustersThatTheRestFitsIntoAStatus) {
+  v1::StateReason reason;
+  reason.set_code(v1::STATE_REASON_CODE_DOES_NOT_FIT);
+  reason.set_message("the status has it");
+  for (int i = 0; i < 10; ++i) {
+    v1::StateReason& cluster = *reason.add_clusters();
+    cluster.set_cluster(fmt::format("c{}", i));
+    cluster.set_detail(std::string(400, 'x'));
+  }
+  reason.set_unlisted_clusters(5);
+  absl::Status status = absl::FailedPreconditionError("no cluster can ever run this job");
+  AttachReason(reason, &status);
+  const auto attached = GetStateReason(status);
+  ASSERT_TRUE(attached.has_value());
+  EXPECT_LE(attached->ByteSizeLong(), 2000u);
+  EXPECT_EQ(attached->message(), "");
+  ASSERT_GT(attached->clusters_size(), 0);
+  EXPECT_EQ(attached->clusters(0).cluster(), "c0");
+  EXPECT_EQ(attached->clusters_size() + attached->unlisted_clusters(), 15u);
+}
+
+TEST(GetStateReason, IsNothingWithoutOne) {
+  EXPECT_FALSE(GetStateReason(absl::NotFoundError("there is no job 7")).has_value());
 }
 
 }  // namespace

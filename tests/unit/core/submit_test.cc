@@ -200,6 +200,13 @@ TEST_F(SubmitTest, AJobThatNoClusterCanEverRunIsRefusedWithWhatEachLacks) {
                                  "needs (resources), 4 are needed; "
                                  "ask for at most 1 (nodes)"));
   EXPECT_THAT(message, HasSubstr("cluster \"small\": pool \"default\" has no GPUs of type H100"));
+  const auto facts = contract::GetStateReason(status);
+  ASSERT_TRUE(facts.has_value());
+  EXPECT_EQ(facts->code(), v1::STATE_REASON_CODE_DOES_NOT_FIT);
+  ASSERT_EQ(facts->clusters_size(), 2);
+  EXPECT_EQ(facts->clusters(0).cluster(), "near");
+  EXPECT_EQ(facts->clusters(0).shortages_size(), 1);
+  EXPECT_EQ(facts->clusters(1).cluster(), "small");
 }
 
 TEST_F(SubmitTest, AJobForSlurmAloneIsRefusedElsewhereWithWhatToLeaveOut) {

@@ -1,5 +1,6 @@
 #include "agents/kubernetes/cluster/admission_facts.h"
 
+#include "agents/kubernetes/manifest/configured_facts.h"
 #include "contract/admission.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

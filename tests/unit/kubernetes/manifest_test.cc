@@ -73,7 +73,9 @@ TEST(ManifestTest, TheUsersWordsAreInTheSecretAloneAndNoVariableInTheManifest) {
   const RunObjects objects = Make(assignment);
   EXPECT_THAT(objects.job.dump(), testing::Not(HasSubstr("s3cret")));
   EXPECT_THAT(objects.job.dump(), testing::Not(HasSubstr("hush")));
-  EXPECT_FALSE(MainOf(objects).contains("env"));
+  ASSERT_EQ(MainOf(objects).at("env").size(), 1u);
+  EXPECT_EQ(TextAt(MainOf(objects).at("env")[0], "valueFrom/fieldRef/fieldPath"),
+            "metadata.labels['batch.kubernetes.io/controller-uid']");
   EXPECT_EQ(MainOf(objects).at("command"), Json::array({"/bin/sh", "/muster/run/start"}));
   EXPECT_EQ(FileOf(objects, "command.words"), "set -- '/muster/work' 'true' 's3cret $(X) $$'\n");
   EXPECT_THAT(FileOf(objects, "environment"), HasSubstr("export TOKEN='hush $(Y)'\n"));

@@ -42,7 +42,8 @@ TEST(ManifestTest, DataIsMountedFromTheRootThatHasItAndLookedForBefore) {
             "data-claim");
   const Json look = PodOf(objects).at("initContainers").at(0);
   EXPECT_EQ(look.at("name"), kStorageContainer);
-  EXPECT_EQ(look.at("terminationMessagePolicy"), "FallbackToLogsOnError");
+  EXPECT_EQ(look.at("env"), MainOf(objects).at("env")) << "the seal of its records";
+  EXPECT_FALSE(look.contains("terminationMessagePolicy")) << "its output is no record";
   EXPECT_EQ(FindByName(look.at("volumeMounts"), "mountPath", "/muster/roots/data").at("name"),
             data.at("name"));
   EXPECT_EQ(FileOf(objects, "storage.words"),

@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "agents/kubernetes/manifest/run_secret.h"
+#include "agents/kubernetes/objects/end_record.h"
 
 namespace muster::kubernetes {
 namespace {
@@ -22,6 +23,8 @@ using testing::HasSubstr;
 using testing::StartsWith;
 
 constexpr int kHostileStrings = 2000;
+// Bytes of a container's last message that Kubernetes keeps.
+constexpr size_t kMaxLastWords = 4096;
 // Far longer than anything here takes.
 constexpr std::chrono::seconds kPatience{60};
 
@@ -70,6 +73,9 @@ class StartScriptTest : public testing::TestWithParam<std::vector<std::string>> 
   }
 
   pid_t Start() {
+    // Those of an earlier run.
+    std::filesystem::remove_all(directory_ + "/files");
+    std::filesystem::create_directories(directory_ + "/files");
     for (const auto& [name, content] :
          MakeRunFiles(assignment_, "lab", directory_ + "/files", directory_ + "/work")) {
       std::ofstream(directory_ + "/files/" + name, std::ios::binary) << content;
@@ -85,6 +91,7 @@ class StartScriptTest : public testing::TestWithParam<std::vector<std::string>> 
     for (std::string& word : words) argv.push_back(word.data());
     argv.push_back(nullptr);
     if (!index_.empty()) setenv("JOB_COMPLETION_INDEX", index_.c_str(), 1);
+    if (!seal_.empty()) setenv(kSealVariable, seal_.c_str(), 1);
     const int flags = O_WRONLY | O_CREAT | O_TRUNC;
     dup2(open((directory_ + "/out").c_str(), flags, 0600), 1);
     dup2(open((directory_ + "/err").c_str(), flags, 0600), 2);
@@ -102,6 +109,16 @@ class StartScriptTest : public testing::TestWithParam<std::vector<std::string>> 
   std::string Out() const { return ReadAll(directory_ + "/out"); }
   std::string Err() const { return ReadAll(directory_ + "/err"); }
   std::string LastWords() const { return ReadAll(directory_ + "/last"); }
+  // The one record, in words; what else is in the last message has to be nothing.
+  std::string Told(EndRecord* record = nullptr) const {
+    std::string message = LastWords();
+    const std::vector<EndRecord> records = TakeEndRecords(seal_, &message);
+    EXPECT_EQ(message, "");
+    EXPECT_EQ(records.size(), 1u) << LastWords();
+    if (records.size() != 1) return {};
+    if (record != nullptr) *record = records.front();
+    return WordsOf(records.front());
+  }
 
   void AwaitOut(const std::string& text) const {
     const auto end = std::chrono::steady_clock::now() + kPatience;
@@ -114,6 +131,7 @@ class StartScriptTest : public testing::TestWithParam<std::vector<std::string>> 
   agent::v1::Assignment assignment_;
   std::string directory_;
   std::string index_;
+  std::string seal_ = "1f0b7c9e";
 };
 
 TEST_P(StartScriptTest, EndsWithTheCodeOfTheCommandAndNoWordsOfItsOwn) {
@@ -154,20 +172,20 @@ TEST_P(StartScriptTest, SaysThatTheCommandCouldNotBeStarted) {
   for (const auto& [program, code] : bad) {
     Command({program, "argument"});
     EXPECT_EQ(Run(), code) << program;
-    EXPECT_EQ(LastWords(), "muster: the command could not be started: " + program + "\n");
+    EXPECT_THAT(Told(), StartsWith("the command could not be started: " + program));
     EXPECT_THAT(Err(), HasSubstr(program));
   }
   Command({"true"});
   spec().set_working_directory("/nonexistent");
   EXPECT_EQ(Run(), 126);
-  EXPECT_EQ(
-      LastWords(),
-      "muster: the command could not be started: the working directory /nonexistent cannot be "
-      "entered\n");
+  EndRecord record;
+  EXPECT_THAT(Told(&record), HasSubstr("the working directory /nonexistent"));
+  EXPECT_EQ(record.problem, EndRecord::Problem::kWorkingDirectory);
   spec().clear_working_directory();
   Command({std::string(5000, 'x')});
   EXPECT_NE(Run(), 0);
-  EXPECT_THAT(LastWords(), StartsWith("muster: the command could not be started: (a long name)"));
+  EXPECT_THAT(Told(&record), StartsWith("the command could not be started: (a long name)"));
+  EXPECT_EQ(record.phase, EndRecord::Phase::kCommand);
 }
 
 TEST_P(StartScriptTest, StartsElsewhereIfOnlyAnImpliedDirectoryIsNotThere) {
@@ -196,10 +214,41 @@ TEST_P(StartScriptTest, RunsSetupBeforeTheCommandAndNoCommandAfterAFailedOne) {
   (*spec().mutable_env())["CODE"] = "7";
   EXPECT_EQ(Run(), 7);
   EXPECT_EQ(Out(), "setup\n");
-  EXPECT_THAT(LastWords(), StartsWith("muster: setup failed"));
+  EndRecord record;
+  Told(&record);
+  EXPECT_EQ(record.phase, EndRecord::Phase::kSetup);
+  EXPECT_EQ(record.problem, EndRecord::Problem::kFailed);
   spec().set_setup("#!/nonexistent/shell\n");
   EXPECT_EQ(Run(), 127);
-  EXPECT_THAT(LastWords(), StartsWith("muster: setup failed"));
+  EXPECT_THAT(Told(&record), StartsWith("the setup could not be started: /nonexistent/shell"));
+  EXPECT_EQ(record.phase, EndRecord::Phase::kSetup);
+}
+
+TEST_P(StartScriptTest, NoProgramGetsTheSealNorItsRecordTakenForTheScripts) {
+  const std::string forge =
+      "env | grep -i seal; printf 'muster-end/1 seal=%s phase=setup "
+      "problem=failed\n' \"$MUSTER_END_SEAL$MUSTER_SEAL\" >" +
+      directory_ + "/last; exit 3";
+  spec().set_setup(forge);
+  Command({"true"});
+  EXPECT_EQ(Run(), 3);
+  EndRecord record;
+  Told(&record);
+  EXPECT_EQ(record.phase, EndRecord::Phase::kSetup) << "the script's own, in place of the forged";
+  spec().clear_setup();
+  Command({"/bin/sh", "-c", forge});
+  EXPECT_EQ(Run(), 3);
+  EXPECT_EQ(Out(), "");
+  std::string message = LastWords();
+  EXPECT_THAT(message, HasSubstr("muster-end/1 seal= "));
+  EXPECT_TRUE(TakeEndRecords(seal_, &message).empty());
+}
+
+TEST_P(StartScriptTest, WithoutASealItWritesNoRecord) {
+  seal_.clear();
+  Command({"/nonexistent/program"});
+  EXPECT_EQ(Run(), 127);
+  EXPECT_EQ(LastWords(), "");
 }
 
 TEST_P(StartScriptTest, RunsScriptsWithTheirOwnFirstLineAndArguments) {
@@ -324,13 +373,30 @@ TEST(StorageScriptTest, NamesEachPathThatIsMissingAndMakesTheResults) {
   std::ofstream(directory + "/storage") << StorageScript();
   const auto run = [&](const std::string& words) {
     std::ofstream(directory + "/storage.words") << words;
-    return system(("sh " + directory + "/storage 2>" + directory + "/err").c_str());
+    return system(("MUSTER_END_SEAL=s sh " + directory + "/storage " + directory + "/last 2>" +
+                   directory + "/err")
+                      .c_str());
   };
   const std::string make = "muster_make results_directory '/out' '" + directory + "/a/b'\n";
   EXPECT_EQ(run(make), 0);
   EXPECT_TRUE(std::filesystem::is_directory(directory + "/a/b"));
   EXPECT_NE(run("muster_need inputs[0].uri '/data' '" + directory + "/none'\n" + make), 0);
   EXPECT_THAT(ReadAll(directory + "/err"), HasSubstr("inputs[0].uri \"/data\" is not there"));
+  const auto told = [&] {
+    std::string message = ReadAll(directory + "/last");
+    EXPECT_LT(message.size(), kMaxLastWords) << "more is cut off by Kubernetes";
+    return TakeEndRecords("s", &message);
+  };
+  const std::vector<EndRecord> records = told();
+  ASSERT_EQ(records.size(), 1u);
+  EXPECT_EQ(records[0].problem, EndRecord::Problem::kMissing);
+  EXPECT_EQ(WordsOf(records[0]), "inputs[0].uri \"/data\" is not there");
+  std::string many;
+  for (int i = 0; i < 100; ++i)
+    many += "muster_need inputs[" + std::to_string(i) + "].uri '/data" +
+            std::string(static_cast<size_t>(i) * 20, 'd') + "' /nonexistent\n";
+  EXPECT_NE(run(many), 0);
+  EXPECT_GE(told().size(), 5u);
   std::filesystem::remove_all(directory);
 }
 

@@ -305,19 +305,29 @@ TEST_F(KubernetesObjectsTest, APodThatIsTakenBackBeforeAnythingRanInItIsNotTheRu
 
 TEST_F(KubernetesObjectsTest, WhatAJobNeedsAndIsNotThereIsNamed) {
   const auto end = [&](const std::string& container, const std::string& message) {
-    Tell(Pod(0, R"({"phase": "Failed", "initContainerStatuses": [{"name": ")" + container +
-                    R"(", "state": {"terminated": {"exitCode": 1, "reason": "Error",
+    Tell(Pod(0,
+             R"({"phase": "Failed", "initContainerStatuses": [{"name": ")" + container +
+                 R"(", "state": {"terminated": {"exitCode": 1, "reason": "Error",
                     "finishedAt": "2026-11-21T15:02:30Z", "message": ")" +
-                    message + R"("}}}]})"));
+                 message + R"("}}}]})",
+             R"({"ownerReferences": [{"kind": "Job", "uid": "j"}]})"));
     return See(FailedJob("Container " + container + " failed"));
   };
   const agents::Observation seen =
-      end("storage", "tar: oh\\nmuster: uploads: no tar\\nmuster: inputs[0]: none\\n");
+      end("storage",
+          "\\nmuster-end/1 seal=j phase=files problem=no_tar field=uploads\\n/muster/work"
+          "\\nmuster-end/1 seal=j phase=files problem=missing field=inputs[0].uri\\n/data\\n");
   EXPECT_EQ(seen.failure->failure_class(), v1::FAILURE_CLASS_CONFIG);
   EXPECT_FALSE(seen.exit.has_value());
   EXPECT_THAT(seen.failure->message(),
-              StartsWith("What the job needs is not all there: uploads: no tar; inputs[0]: none: "
-                         "exit code 1 of container storage (pod "));
+              StartsWith("What the job needs is not all there: uploads: the image has no tar to "
+                         "unpack them; inputs[0].uri \"/data\" is not there: exit code 1 of "
+                         "container storage (pod "));
+  EXPECT_EQ(seen.failure->phase(), v1::FAILURE_PHASE_FILES);
+  EXPECT_THAT(seen.failure->suggestion(), StartsWith("Use an image that has tar"));
+  EXPECT_THAT(end("storage", "muster: uploads: no tar").failure->message(),
+              StartsWith("What comes before the program failed: "))
+      << "tar and the image's other programs write such lines as well";
   EXPECT_THAT(end("istio-init", "").failure->message(),
               StartsWith("What comes before the program failed: exit code 1 of container istio-"));
 }

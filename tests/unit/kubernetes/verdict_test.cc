@@ -12,6 +12,8 @@ using ::testing::Not;
 using ::testing::StartsWith;
 
 const absl::Time kNow = absl::FromUnixSeconds(1'800'000'000);
+// The start script's record, with the uid of World's Job.
+constexpr char kSetupFailed[] = "muster-end/1 seal=j phase=setup problem=failed";
 
 // Objects as the API server of 1.36 writes them, shortened.
 class World {
@@ -37,6 +39,7 @@ class World {
           {"uid", "p" + std::to_string(index)},
           {"resourceVersion", "9"},
           {"creationTimestamp", "2027-01-15T07:59:00Z"},
+          {"ownerReferences", Json::array({{{"kind", "Job"}, {"uid", "j"}}})},
           {"annotations", {{"batch.kubernetes.io/job-completion-index", std::to_string(index)}}}}},
         {"spec", Json::object()},
         {"status", Json::parse(status)}};
@@ -147,28 +150,54 @@ TEST(KubernetesVerdictTest, MemoryThatRanOutIsNeitherTheProgramsNorTheClusters) 
 TEST(KubernetesVerdictTest, WhatTheStartScriptCouldNotDoIsTheConfigurations) {
   const agents::Observation not_started =
       FailedWorld()
-          .Ended(127, "Error", 0, "30", "muster: the command could not be started: trian.py")
+          .Ended(127, "Error", 0, "30",
+                 "muster-end/1 seal=j phase=command problem=start\\ntrian.py")
           .Seen();
   EXPECT_EQ(not_started.failure->failure_class(), v1::FAILURE_CLASS_CONFIG);
   EXPECT_EQ(not_started.failure->phase(), v1::FAILURE_PHASE_COMMAND_START);
   EXPECT_TRUE(not_started.failure->has_rank());
   EXPECT_EQ(not_started.failure->node(), not_started.nodes.at(0));
   EXPECT_FALSE(not_started.exit.has_value()) << "a program that never ran has no exit status";
-  EXPECT_THAT(not_started.failure->suggestion(), HasSubstr("the image has the program"));
   EXPECT_THAT(
-      FailedWorld()
-          .Ended(126, "Error", 0, "30",
-                 "muster: the command could not be started: the working directory /home/ann "
-                 "cannot be entered")
-          .Seen()
-          .failure->suggestion(),
-      HasSubstr("sbatch: --chdir=/"));
-  const auto setup = FailedWorld().Ended(2, "Error", 0, "30", "muster: setup failed").Seen();
+      not_started.failure->message(),
+      StartsWith("The command could not be started: trian.py: exit code 127 of container "));
+  EXPECT_THAT(not_started.failure->suggestion(), HasSubstr("the image has the program"));
+  ASSERT_EQ(not_started.replicas.size(), 1);
+  EXPECT_THAT(not_started.replicas[0].issue().message(),
+              HasSubstr("exit code 127: the command could not be started: trian.py"));
+  EXPECT_THAT(not_started.failure->DebugString() + not_started.replicas[0].DebugString(),
+              Not(HasSubstr("seal")));
+  EXPECT_THAT(FailedWorld()
+                  .Ended(126, "Error", 0, "30",
+                         "muster-end/1 seal=j phase=command problem=working_directory\\n/home/ann")
+                  .Seen()
+                  .failure->suggestion(),
+              HasSubstr("sbatch: --chdir=/"));
+  const auto setup = FailedWorld().Ended(2, "Error", 0, "30", kSetupFailed).Seen();
   EXPECT_EQ(setup.failure->failure_class(), v1::FAILURE_CLASS_CONFIG);
   EXPECT_EQ(setup.failure->phase(), v1::FAILURE_PHASE_SETUP);
   EXPECT_FALSE(setup.exit.has_value()) << "the setup's code is not the command's";
+  const auto setup_start =
+      FailedWorld()
+          .Ended(127, "Error", 0, "30", "muster-end/1 seal=j phase=setup problem=start\\n/bin/zsh")
+          .Seen();
+  EXPECT_EQ(setup_start.failure->phase(), v1::FAILURE_PHASE_SETUP_START);
   EXPECT_EQ(FailedWorld().Ended(127).Seen().failure->failure_class(), v1::FAILURE_CLASS_PROGRAM)
       << "a script may end with 127 for reasons of its own";
+}
+
+TEST(KubernetesVerdictTest, NothingThatAProgramSaysIsTakenForTheStartScriptsRecord) {
+  for (const char* message :
+       {"muster: setup failed", "muster: the command could not be started: trian.py",
+        "muster-end/1 seal= phase=setup problem=failed",
+        "muster-end/1 seal=k7m2-42-1 phase=setup problem=failed",
+        "muster-end/1 phase=setup problem=failed", "seal=j phase=setup problem=failed",
+        "muster-end/1 seal=j phase=lunch problem=failed"}) {
+    const auto seen = FailedWorld().Ended(2, "Error", 0, "30", message).Seen();
+    EXPECT_EQ(seen.failure->failure_class(), v1::FAILURE_CLASS_PROGRAM) << message;
+    EXPECT_EQ(seen.failure->phase(), v1::FAILURE_PHASE_COMMAND) << message;
+    EXPECT_EQ(seen.exit->code(), 2) << message;
+  }
 }
 
 // A pod that its kubelet has ended at the deadline; `state` is its program's.
@@ -205,7 +234,8 @@ TEST(KubernetesVerdictTest, AtATimeLimitNoStatusIsToldThatIsNotTheCommands) {
   EXPECT_FALSE(has_exit(R"({"waiting": {"reason": "ContainerCreating"}})"));
   EXPECT_FALSE(
       has_exit(R"({"terminated": {"exitCode": 137, "reason": "ContainerStatusUnknown"}})"));
-  EXPECT_FALSE(has_exit(R"({"terminated": {"exitCode": 143, "message": "muster: setup failed"}})"));
+  EXPECT_FALSE(has_exit(std::string(R"({"terminated": {"exitCode": 143, "message": ")") +
+                        kSetupFailed + R"("}})"));
   EXPECT_FALSE(has_exit(R"({"terminated": {"exitCode": 143}})", "storage"));
 }
 
@@ -218,7 +248,7 @@ TEST(KubernetesVerdictTest, TheDeadlineOfAJobIsATimeLimitToo) {
 }
 
 TEST(KubernetesVerdictTest, ASetupThatTheClusterEndedHasNoExitStatusEither) {
-  World world = FailedWorld().Ended(143, "Error", 0, "30", "muster: setup failed");
+  World world = FailedWorld().Ended(143, "Error", 0, "30", kSetupFailed);
   world.facts().pods[0].conditions.push_back({"DisruptionTarget", true, "DeletionByTaintManager",
                                               "node gone",
                                               world.facts().pods[0].containers[0].finished});

@@ -31,6 +31,23 @@ Rank LivingRank(const std::string& host, HostStage stage) {
   return {.host = host, .directory = "/d", .stage = stage};
 }
 
+TEST(GangTest, NewsOfARunThatGoesOnIsAnotherFactAndNoOtherSentence) {
+  std::vector<Rank> ranks = {LivingRank("a", HostStage::kStarted),
+                             LivingRank("b", HostStage::kAbsent)};
+  v1::StateReason reason = CopyingReason({"b"}, 0, 0);
+  const ProgressFacts told = FactsOf(reason, ranks);
+  EXPECT_EQ(told.begun, 1u);
+  EXPECT_EQ(told.over, 0u);
+  reason.set_message("b is being given its files");
+  reason.set_remedy("wait");
+  EXPECT_EQ(FactsOf(reason, ranks), told);
+  EXPECT_NE(FactsOf(CopyingReason({"a"}, 0, 0), ranks), told);
+  reason.set_code(v1::STATE_REASON_CODE_HOST_ANSWERS);
+  EXPECT_NE(FactsOf(reason, ranks), told);
+  ranks[1].stage = HostStage::kStarted;
+  EXPECT_NE(FactsOf(CopyingReason({"b"}, 0, 0), ranks), told);
+}
+
 TEST(GangTest, WhatIsCopiedIsToldWithItsHostsAndHowFarItIs) {
   EXPECT_EQ(CopyingReason({"a", "b"}, 25'000'000, 314'572'800).message(),
             "its files are being copied to a, b (23 of 300 MiB)");

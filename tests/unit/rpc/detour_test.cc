@@ -150,18 +150,60 @@ class DetouredEffectsTest : public testing::Test {
     output.effects.push_back(core::JobsChanged{{job}, sequence});
     return output;
   }
+  // A step of the one run of the job.
+  static core::AppendTransition StepOf(uint64_t job, uint64_t sequence, v1::RunState run_state,
+                                       v1::JobState before, v1::JobState after) {
+    core::AppendTransition append{.job = job, .transition = {}, .state_before = before};
+    append.transition.set_job_sequence(sequence);
+    append.transition.set_sequence(sequence);
+    append.transition.set_run(1);
+    append.transition.set_run_state(run_state);
+    append.transition.set_job_state(after);
+    return append;
+  }
+  static core::PutRun RunOf(uint64_t job, v1::RunState state, uint64_t sequence = 0) {
+    core::PutRun put{.job = job, .run = {}, .is_last = false, .sequence = sequence};
+    put.run.set_number(1);
+    put.run.set_cluster("gpu");
+    put.run.set_state(state);
+    return put;
+  }
+  static core::UpdateJob UpdateOf(uint64_t job, uint64_t job_sequence, v1::JobState state) {
+    core::UpdateJob update;
+    update.id = job;
+    update.state = state;
+    update.job_sequence = job_sequence;
+    update.runs = 1;
+    update.cluster = "gpu";
+    return update;
+  }
+  // As the engine does it. The store is ahead of what is carried out.
+  void CommitAndCarryOut(core::Changes changes, uint64_t job, uint64_t sequence) {
+    EXPECT_TRUE(store_.Commit(changes).ok());
+    core::Output output;
+    output.changes = std::move(changes);
+    output.effects.push_back(core::JobsChanged{{job}, sequence});
+    effects_.CarryOut(std::move(output));
+  }
+  std::vector<TailEntry> Entries() const {
+    const auto all = [](const TailEntry&) { return true; };
+    return tail_.ReadAfter(0, 100, 1 << 20, all).entries;
+  }
+  static v1::Job JobOf(const ChangeBytes& bytes) {
+    v1::WatchJobsResponse message;
+    EXPECT_TRUE(message.ParseFromString(*bytes));
+    return message.change().job();
+  }
   std::vector<uint64_t> Shown() const {
     std::vector<uint64_t> sequences;
-    const auto all = [](const TailEntry&) { return true; };
-    for (const TailEntry& entry : tail_.ReadAfter(0, 100, 1 << 20, all).entries)
-      sequences.push_back(entry.sequence);
+    for (const TailEntry& entry : Entries()) sequences.push_back(entry.sequence);
     return sequences;
   }
 
   ShutStore store_;
   ChangeTail tail_{{}, 0};
-  ChangeFeed feed_{{}, &store_, &tail_};
   ClusterBoard clusters_;
+  ChangeFeed feed_{{}, &store_, &clusters_, &tail_};
   std::vector<uint64_t> told_;  // sequences, to watchers
   Effects effects_{&store_, &feed_, &clusters_,
                    [this](const core::JobsChanged& news) { told_.push_back(news.sequence); }};
@@ -222,6 +264,91 @@ TEST_F(DetouredEffectsTest, ChangesOfJobsThatMustBeReadHoldUpNobodyAndStayInOrde
   effects_.Stop();
   EXPECT_THAT(Shown(), ElementsAre(1, 2));
   EXPECT_THAT(told_, ElementsAre(1, 2));
+}
+
+TEST_F(DetouredEffectsTest, AChangeThatIsShownLateShowsTheJobAsItWasAtItsStep) {
+  ASSERT_TRUE(store_
+                  .Commit(core::Changes{
+                      StepOf(kStored, 1, v1::RUN_STATE_RUNNING, v1::JOB_STATE_PENDING,
+                             v1::JOB_STATE_RUNNING),
+                      RunOf(kStored, v1::RUN_STATE_RUNNING),
+                      UpdateOf(kStored, 1, v1::JOB_STATE_RUNNING),
+                  })
+                  .ok());
+  tail_.Join();
+  CommitAndCarryOut({RunOf(kStored, v1::RUN_STATE_RUNNING, 2)}, kStored, 2);
+  // The detour stands still, and the store goes on: a label, and the end.
+  core::AppendTransition edited =
+      StepOf(kStored, 3, {}, v1::JOB_STATE_RUNNING, v1::JOB_STATE_RUNNING);
+  edited.transition.clear_run();
+  edited.transition.set_kind(v1::TRANSITION_KIND_UPDATED);
+  core::EditJob edit{.id = kStored, .job_sequence = 3, .sequence = 3, .priority = 7, .labels = {}};
+  edit.labels = {{"team", "b"}};
+  CommitAndCarryOut({edited, edit}, kStored, 3);
+  core::PutRun ended = RunOf(kStored, v1::RUN_STATE_FAILED);
+  ended.run.mutable_exit()->set_code(3);
+  ended.run.mutable_failure()->set_failure_class(v1::FAILURE_CLASS_PROGRAM);
+  core::UpdateJob end = UpdateOf(kStored, 4, v1::JOB_STATE_FAILED);
+  end.end_time = absl::FromUnixSeconds(1'750'000'000);
+  CommitAndCarryOut(
+      {StepOf(kStored, 4, v1::RUN_STATE_FAILED, v1::JOB_STATE_RUNNING, v1::JOB_STATE_FAILED), ended,
+       end},
+      kStored, 4);
+  store_.Open();
+  effects_.Stop();
+
+  const std::vector<TailEntry> entries = Entries();
+  ASSERT_EQ(entries.size(), 3u);
+  EXPECT_THAT(Shown(), ElementsAre(2, 3, 4));
+  for (const ChangeBytes& bytes : {entries[0].before, entries[0].change}) {
+    const v1::Job job = JobOf(bytes);
+    EXPECT_EQ(job.state(), v1::JOB_STATE_RUNNING);
+    EXPECT_EQ(job.job_sequence(), 1u);
+    EXPECT_EQ(job.priority(), 0);
+    EXPECT_TRUE(job.labels().empty());
+    EXPECT_FALSE(job.has_end_time());
+    EXPECT_FALSE(job.has_exit());
+    EXPECT_FALSE(job.has_failure());
+  }
+  EXPECT_FALSE(entries[0].has_ended) << "who waits for the end would miss it";
+  EXPECT_FALSE(entries[1].has_ended);
+  EXPECT_EQ(JobOf(entries[1].change).labels().at("team"), "b");
+  EXPECT_TRUE(entries[2].has_ended);
+  EXPECT_EQ(JobOf(entries[2].change).exit().code(), 3);
+}
+
+TEST_F(DetouredEffectsTest, AChangeOfTheJobAloneShowsItsRunAsItWasAtTheStep) {
+  ASSERT_TRUE(store_
+                  .Commit(core::Changes{
+                      StepOf(kStored, 1, v1::RUN_STATE_RUNNING, v1::JOB_STATE_PENDING,
+                             v1::JOB_STATE_RUNNING),
+                      RunOf(kStored, v1::RUN_STATE_RUNNING),
+                      UpdateOf(kStored, 1, v1::JOB_STATE_RUNNING),
+                  })
+                  .ok());
+  tail_.Join();
+  core::AppendTransition canceled =
+      StepOf(kStored, 2, {}, v1::JOB_STATE_RUNNING, v1::JOB_STATE_RUNNING);
+  canceled.transition.clear_run();
+  canceled.transition.set_kind(v1::TRANSITION_KIND_CANCEL_REQUESTED);
+  core::UpdateJob asked = UpdateOf(kStored, 2, v1::JOB_STATE_RUNNING);
+  asked.cancel_requested = true;
+  CommitAndCarryOut({canceled, asked}, kStored, 2);
+  core::PutRun ended = RunOf(kStored, v1::RUN_STATE_FAILED);
+  ended.run.mutable_exit()->set_code(3);
+  ASSERT_TRUE(store_
+                  .Commit(core::Changes{StepOf(kStored, 3, v1::RUN_STATE_FAILED,
+                                               v1::JOB_STATE_RUNNING, v1::JOB_STATE_CANCELED),
+                                        ended})
+                  .ok());
+  store_.Open();
+  effects_.Stop();
+  ASSERT_EQ(Entries().size(), 1u);
+  EXPECT_FALSE(JobOf(Entries()[0].before).cancel_requested());
+  const v1::Job job = JobOf(Entries()[0].change);
+  EXPECT_TRUE(job.cancel_requested());
+  EXPECT_EQ(job.state(), v1::JOB_STATE_RUNNING);
+  EXPECT_FALSE(job.has_exit());
 }
 
 TEST_F(DetouredEffectsTest, ChangesOfKnownJobsAreShownAtOnce) {

@@ -2,10 +2,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "broker/app/catch_up.h"
+#include "contract/filter.h"
 #include "tests/unit/rpc/harness.h"
 #include "tests/unit/rpc/watch_reader.h"
 
@@ -184,6 +187,129 @@ TEST_F(WatchFeedTest, AHoldShowsWhoHeldTheJob) {
   EXPECT_FALSE(changes[0].job().held());
   EXPECT_TRUE(changes[1].job().held());
   EXPECT_THAT(changes[1].job().state_reason().message(), testing::HasSubstr("for later"));
+}
+
+TEST_F(WatchFeedTest, WhoCatchesUpGetsWhatChangedWithoutATransitionToo) {
+  const std::string run_key = Submit();
+  ReportAtOnce(run_key, {v1::RUN_STATE_LAUNCHING, v1::RUN_STATE_PENDING});
+  agent.Report(run_key, v1::RUN_STATE_PENDING, false, absl::ZeroDuration(), {"n1"});
+  agent.AwaitAck(
+      agent.Report(run_key, v1::RUN_STATE_PENDING, false, absl::ZeroDuration(), {"n1", "n2"}));
+  const uint64_t other = broker.Submit();
+  for (v1::WatchJobsRequest request : {v1::WatchJobsRequest(), WatchFilter("state = PENDING"),
+                                       WatchFilter("NOT start_time:*"), WatchJob(1)}) {
+    request.mutable_beginning();
+    const auto changes = Take(*Watch(request), 5);
+    ASSERT_EQ(changes.size(), 5u);
+    const bool is_filtered = request.filter() == "state = PENDING";
+    // The last of the two, in its place.
+    const v1::JobChange& change = changes[is_filtered ? 3 : 4];
+    EXPECT_FALSE(change.has_transition());
+    EXPECT_GT(change.sequence(), changes[3 - is_filtered].sequence());
+    ASSERT_EQ(change.job().runs_size(), 1);
+    EXPECT_THAT(change.job().runs(0).nodes(), ElementsAre("n1", "n2"));
+  }
+  EXPECT_EQ(other, 2u);
+}
+
+// The filters here are judged in the live feed, and must be judged likewise in the history.
+class CatchUpFilterTest : public WatchFeedTest, public testing::WithParamInterface<const char*> {
+ protected:
+  CatchUpFilterTest() : filter_(*contract::ParseFilter(GetParam(), absl::Now())) {}
+
+  void ReportFailure(const std::string& run_key, v1::FailureClass failure, int exit_code) {
+    agent::v1::ConnectRequest request;
+    agent::v1::RunEvent& event = *request.mutable_events()->add_events();
+    event.set_sequence(agent.next_sequence++);
+    event.set_run_key(run_key);
+    event.set_state(v1::RUN_STATE_FAILED);
+    event.mutable_evidence()->set_source(v1::EVIDENCE_SOURCE_PROCESS);
+    event.mutable_exit()->set_code(exit_code);
+    event.mutable_failure()->set_failure_class(failure);
+    event.mutable_failure()->set_retriable(failure == v1::FAILURE_CLASS_INFRA);
+    agent.Write(request);
+    agent.AwaitAck(agent.next_sequence - 1);
+  }
+  void Update(uint64_t id, int32_t priority, const std::string& team) {
+    v1::UpdateJobRequest update;
+    update.set_job_id(id);
+    update.set_priority(priority);
+    (*update.mutable_set_labels())["team"] = team;
+    v1::UpdateJobResponse response;
+    EXPECT_TRUE(broker.jobs().UpdateJob(Call().get(), update, &response).ok());
+  }
+  // A job that is held, released, edited, fails by its cluster, waits for its next run and is
+  // canceled.
+  void LiveThrough(v1::SubmitJobRequest request) {
+    request.set_held(true);
+    (*request.mutable_spec()->mutable_labels())["team"] = "a";
+    const uint64_t id = broker.Submit(request);
+    Update(id, 5, "a");
+    v1::ReleaseJobsRequest release;
+    release.add_job_ids(id);
+    v1::ReleaseJobsResponse released;
+    EXPECT_TRUE(broker.jobs().ReleaseJobs(Call().get(), release, &released).ok());
+    const std::string run_key = agent.ReadAssignments(1)[0].run_key();
+    ReportAtOnce(run_key, {v1::RUN_STATE_LAUNCHING, v1::RUN_STATE_PENDING, v1::RUN_STATE_RUNNING});
+    Update(id, 5, "b");
+    ReportFailure(run_key, v1::FAILURE_CLASS_INFRA, 1);
+    Update(id, 0, "a");
+    v1::CancelJobsRequest cancel;
+    cancel.add_job_ids(id);
+    v1::CancelJobsResponse canceled;
+    EXPECT_TRUE(broker.jobs().CancelJobs(Call().get(), cancel, &canceled).ok());
+  }
+  // The sequences of those changes that the filter takes by what the job was before or after them.
+  std::vector<uint64_t> Taken(WatchReader& watch, const std::string& last) {
+    std::map<uint64_t, v1::Job> before;
+    std::vector<uint64_t> taken;
+    for (auto change = watch.Next(); change; change = watch.Next()) {
+      last_ = change->sequence();
+      if (change->job().name() == last) break;
+      const auto earlier = before.find(change->job().id());
+      const bool matched = earlier != before.end() && filter_.Matches(earlier->second);
+      if (matched || filter_.Matches(change->job())) taken.push_back(change->sequence());
+      before[change->job().id()] = change->job();
+    }
+    return taken;
+  }
+  std::vector<uint64_t> CaughtUp() {
+    const auto kind_of = [](const std::string&) { return v1::CLUSTER_KIND_MACHINES; };
+    CatchUp catch_up(&broker.store(), kind_of, store::Scope::All(), {}, filter_);
+    std::vector<uint64_t> taken;
+    for (uint64_t at = 0; at < last_ - 1;) {
+      const auto page = catch_up.ReadAfter(at, last_ - 1);
+      EXPECT_TRUE(page.ok()) << page.status();
+      for (const auto& message : page->messages) taken.push_back(message.change().sequence());
+      at = page->read_up_to;
+    }
+    return taken;
+  }
+
+ private:
+  const contract::Filter filter_;
+  uint64_t last_ = 0;
+};
+
+INSTANTIATE_TEST_SUITE_P(Filters, CatchUpFilterTest,
+                         testing::Values("state = RUNNING AND NOT exit_code:*", "held = true",
+                                         "cluster = gpu", "cluster_kind = machines", "start_time:*",
+                                         "end_time:*", "failure_class = INFRA",
+                                         "failure_class = PROGRAM", "exit_code = 3", "priority = 5",
+                                         "label.team = a", "label.team = b"));
+
+TEST_P(CatchUpFilterTest, WhoCatchesUpGetsTheChangesThatTheLiveFeedGives) {
+  const auto watch = Watch({});
+  LiveThrough(SubmitTrue());
+  const std::string run_key = Submit();
+  ReportAtOnce(run_key, {v1::RUN_STATE_LAUNCHING, v1::RUN_STATE_RUNNING});
+  ReportFailure(run_key, v1::FAILURE_CLASS_PROGRAM, 3);
+  v1::SubmitJobRequest last = SubmitTrue();
+  last.mutable_spec()->set_name("last");
+  broker.Submit(last);
+  const std::vector<uint64_t> live = Taken(*watch, "last");
+  EXPECT_FALSE(live.empty()) << "nothing was tested";
+  EXPECT_EQ(CaughtUp(), live);
 }
 
 class ShortTailTest : public WatchFeedTest {

@@ -5,7 +5,6 @@
 namespace muster::slurm {
 namespace {
 
-using ::testing::HasSubstr;
 using Problem = ExitRecord::Problem;
 
 constexpr char kNode[] = "SLURMD_NODENAME=n1.lab";
@@ -110,13 +109,19 @@ TEST_F(BatchStreamsTest, ItReadsItsInput) {
 }
 
 TEST_F(BatchStreamsTest, AFileThatCannotBeOpenedIsNamed) {
-  EXPECT_EQ(Run(Spec("echo never", "no/%j.out")).problem, Problem::kStreams);
-  EXPECT_THAT(ReadWhole(paths_->slurm_output()),
-              HasSubstr("muster: cannot open --output (slurm.batch_script.output): " +
-                        Work("no/128.out\n")));
+  const ExitRecord output = Run(Spec("echo never", "no/%j.out"));
+  EXPECT_EQ(output.problem, Problem::kStreams);
+  EXPECT_EQ(output.cause, ExitRecord::Cause::kOutput);
+  EXPECT_EQ(output.about, Work("no/128.out"));
   v1::JobSpec spec = Spec("echo never");
   spec.mutable_slurm()->mutable_batch_script()->set_input("nothing");
-  EXPECT_EQ(Run(spec).problem, Problem::kStreams);
+  EXPECT_EQ(Run(spec).cause, ExitRecord::Cause::kInput);
+  spec.mutable_slurm()->mutable_batch_script()->set_input("");
+  spec.mutable_slurm()->mutable_batch_script()->set_error(std::string(3000, 'e') + "\n code=7");
+  const ExitRecord error = Run(spec);
+  EXPECT_EQ(error.cause, ExitRecord::Cause::kError);
+  EXPECT_EQ(error.about, Work(std::string(3000, 'e')).substr(0, 200));
+  EXPECT_EQ(error.code, 1);
   EXPECT_EQ(Log(), "");
 }
 

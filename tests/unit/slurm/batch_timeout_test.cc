@@ -53,6 +53,18 @@ TEST_F(BatchTimeoutTest, AZeroInAnswerToTheTermIsNoSuccess) {
   EXPECT_EQ(end.code, 0);
   EXPECT_FALSE(end.EndedWithZero());
   EXPECT_TRUE(end.IsVoidAfterRequeue());
+  EXPECT_EQ(end.cause, ExitRecord::Cause::kNone) << "nobody has wanted it to be requeued";
+}
+
+TEST_F(BatchTimeoutTest, AfterAZeroInAnswerToTheTermTheCommandRunsAgain) {
+  Prepare(
+      Spec("#!/bin/bash\necho $MUSTER_RESTART_COUNT; trap 'exit 0' TERM\n"
+           "while ((MUSTER_RESTART_COUNT == 0)); do sleep 0.1; done",
+           false));
+  Start();
+  ASSERT_TRUE(std::filesystem::exists(paths_->exit_record()));
+  Start(17, "SLURM_RESTART_COUNT=1");
+  EXPECT_EQ(ReadWhole(paths_->standard_output(0)), "0\n1\n") << SlurmOutput();
 }
 
 TEST_F(BatchTimeoutTest, WhoIgnoresTheTermIsKilledAfterAGrace) {
@@ -87,16 +99,19 @@ TEST_F(BatchTimeoutTest, AJobThatWasPutBackAsOftenAsIsAllowedEndsAndSaysHowOften
   ASSERT_TRUE(end.has_value()) << SlurmOutput();
   EXPECT_EQ(end->problem, Problem::kTimeout);
   EXPECT_FALSE(std::filesystem::exists(root_ + "/asked"));
-  EXPECT_THAT(SlurmOutput(), HasSubstr("muster: the job could not be requeued: it has been started "
-                                       "again 2 times, and slurm.max_timeout_requeues is 2"));
+  EXPECT_EQ(end->cause, ExitRecord::Cause::kRestartLimit);
+  EXPECT_EQ(end->about, "2");
+  EXPECT_EQ(end->restart, 2u);
 }
 
 TEST_F(BatchTimeoutTest, ARequeueThatIsRefusedIsSaidAndEndsTheRun) {
-  AddCommand("scontrol", "echo 'Requested operation is presently disabled' >&2; exit 1");
+  AddCommand("scontrol",
+             "printf 'Requested operation is\\npresently disabled code=9\\n' >&2; exit 1");
   const ExitRecord end = EndOf(Spec("sleep 300", true));
   EXPECT_EQ(end.problem, Problem::kTimeout);
   EXPECT_EQ(end.signal, SIGTERM);
-  EXPECT_THAT(SlurmOutput(), HasSubstr("could not be requeued: Requested operation"));
+  EXPECT_EQ(end.cause, ExitRecord::Cause::kRefused);
+  EXPECT_EQ(end.about, "Requested operation is presently disabled code=9");
 }
 
 TEST_F(BatchTimeoutTest, ARunThatSlurmIsEndingAlreadyIsNotRequeued) {

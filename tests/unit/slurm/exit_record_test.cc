@@ -32,6 +32,29 @@ TEST(ParseExitRecordTest, APartOfARecordIsNone) {
   }
 }
 
+TEST(ParseExitRecordTest, ACauseHasATextThatSetsNothingElse) {
+  const std::string begin(kWhole.substr(0, kWhole.find("complete")));
+  const auto record =
+      ParseExitRecord(begin + "cause=output about=/a b/code=7 cause=input about=x.out\ncomplete\n");
+  ASSERT_TRUE(record.has_value());
+  EXPECT_EQ(record->cause, ExitRecord::Cause::kOutput);
+  EXPECT_EQ(record->about, "/a b/code=7 cause=input about=x.out");
+  EXPECT_EQ(record->code, 0);
+  const auto cut = ParseExitRecord(begin + "cause=output about=caf\xc3\ncomplete\n");
+  ASSERT_TRUE(cut.has_value());
+  EXPECT_EQ(cut->about, "caf");
+}
+
+TEST(ParseExitRecordTest, ARecordOfAnOlderOrANewerBatchScriptHasNoCause) {
+  const auto older = ParseExitRecord(kWhole);
+  ASSERT_TRUE(older.has_value());
+  EXPECT_EQ(older->cause, ExitRecord::Cause::kNone);
+  const auto newer = ParseExitRecord(std::string(kWhole.substr(0, kWhole.find("complete"))) +
+                                     "cause=moon about=full\ncomplete\n");
+  ASSERT_TRUE(newer.has_value());
+  EXPECT_EQ(newer->cause, ExitRecord::Cause::kNone);
+}
+
 TEST(ParseExitRecordTest, ARecordWithStrangeValuesIsNone) {
   for (const char* text : {"job=x restart=0\nphase=command problem=none\ncode=0 signal=0 "
                            "terminated=0 continued=0 rank=0\nstart=1 end=1\ncomplete\n",

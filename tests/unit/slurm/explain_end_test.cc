@@ -13,7 +13,7 @@ TEST(SinceLastStartTest, DropsWhatSlurmSaidOfEarlierStarts) {
   const std::string preempted =
       "slurmstepd-n1: error: *** JOB 17 ON n1 CANCELLED AT 2026-11-21T03:00:00 DUE TO PREEMPTION "
       "***\n";
-  const std::string again = "muster: restart 1 of run k7m2-42-1\n";
+  const std::string again = "muster-start job=17 restart=1\n";
   EXPECT_EQ(PhaseInOutput(preempted), JobPhase::kPreempted);
   EXPECT_EQ(SinceLastStart(preempted), preempted);
   EXPECT_EQ(SinceLastStart(preempted + again), again);

@@ -6,6 +6,8 @@
 namespace muster::slurm {
 namespace {
 
+using ::testing::HasSubstr;
+
 constexpr Patience kPatience{absl::Seconds(30), absl::Seconds(60)};
 
 RunFacts InQueue(std::string_view state, std::string reason) {
@@ -23,12 +25,20 @@ RunFacts InQueue(std::string_view state, std::string reason) {
   return facts;
 }
 
-v1::Failure FailureOf(ExitRecord::Problem problem, std::string phase = "command") {
+v1::Failure FailureOf(ExitRecord::Problem problem, std::string phase = "command",
+                      ExitRecord::Cause cause = ExitRecord::Cause::kNone,
+                      const std::string& about = "") {
   RunFacts facts = InQueue("FAILED", "NonZeroExitCode");
   facts.record = ExitRecord{};
   facts.record->job_id = {17};
   facts.record->phase = std::move(phase);
   facts.record->problem = problem;
+  facts.record->cause = cause;
+  facts.record->about = about;
+  facts.record->restart = 4;
+  facts.slurm_output =
+      "muster: the job could not be requeued: no reason\nmuster: cannot open --moon\n"
+      "muster: image: /x is not there\n";
   facts.record->code = 1;
   facts.record->rank = 1;
   facts.record->start = absl::FromUnixSeconds(901);
@@ -46,6 +56,26 @@ TEST(VerdictFacts, AFailureHasItsPhaseItsRankAndItsNode) {
   EXPECT_EQ(FailureOf(Problem::kImage).phase(), v1::FAILURE_PHASE_IMAGE);
   EXPECT_EQ(FailureOf(Problem::kNone).rank(), 1u);
   EXPECT_EQ(FailureOf(Problem::kNone).node(), "n2");
+}
+
+TEST(VerdictFacts, WhatBatchScriptFoundIsReadFromItsRecordAlone) {
+  using Problem = ExitRecord::Problem;
+  using Cause = ExitRecord::Cause;
+  const auto message = [](Problem problem, Cause cause = Cause::kNone, const char* about = "") {
+    return FailureOf(problem, "command", cause, about).message();
+  };
+  EXPECT_THAT(message(Problem::kTimeout, Cause::kRestartLimit, "4"),
+              HasSubstr("started again 4 times, and slurm.max_timeout_requeues is 4."));
+  EXPECT_THAT(message(Problem::kTimeout, Cause::kRefused, "Invalid job id"),
+              HasSubstr("could not be requeued: Invalid job id."));
+  EXPECT_THAT(message(Problem::kTimeout), HasSubstr("and the job was not requeued."));
+  EXPECT_THAT(message(Problem::kStreams, Cause::kError, "/a b"),
+              HasSubstr("could not be opened: --error (slurm.batch_script.error): /a b."));
+  EXPECT_THAT(message(Problem::kStreams), HasSubstr("could not be opened."));
+  EXPECT_THAT(message(Problem::kImage, Cause::kStopped, "/x.sqsh"),
+              HasSubstr("The conversion of the image was stopped."));
+  EXPECT_THAT(message(Problem::kImage), HasSubstr("The container could not be started."))
+      << "by an older batch.sh, whose words are no record";
 }
 
 v1::StateReason WhyPending(const std::string& word) {

@@ -57,6 +57,22 @@ INSTANTIATE_TEST_SUITE_P(Stores, ScopeTest, ::testing::Values(Kind::kMemory, Kin
                            return info.param == Kind::kMemory ? "memory" : "sqlite";
                          });
 
+TEST_P(ScopeTest, TheChangesOfRunsOutsideTellNothingButThatThereAreSome) {
+  for (const uint64_t job : {1, 2, 3}) {
+    core::Change run = RunOf(job, 1, v1::RUN_STATE_PENDING);
+    std::get<core::PutRun>(run).sequence = 10 + job;
+    Commit({run});
+  }
+  for (const std::vector<uint64_t>& jobs : {std::vector<uint64_t>{}, {1, 2, 3}}) {
+    const auto changes = store().ListRunChanges(vision_, jobs, 0, 10);
+    EXPECT_OK(changes.status());
+    std::vector<uint64_t> ids;
+    for (const RunChange& change : *changes) ids.push_back(change.job);
+    EXPECT_THAT(ids, ElementsAre(1, 0, 3));
+    EXPECT_EQ(changes->at(1).run.cluster(), "");
+  }
+}
+
 TEST_P(ScopeTest, AJobOutsideIsUnknownByItsNumber) {
   EXPECT_TRUE(store().GetJob(vision_, 1).ok());
   const absl::Status outside = store().GetJob(vision_, 2).status();
@@ -69,6 +85,7 @@ TEST_P(ScopeTest, AJobOutsideIsUnknownByItsNumber) {
   EXPECT_EQ(
       contract::GetErrorInfo(store().GetJobs(vision_, {3, 4, 2}).status())->metadata().at("job_id"),
       "4");
+  EXPECT_TRUE(absl::IsNotFound(store().GetJobsAndRuns(vision_, {3, 2}).status()));
   EXPECT_TRUE(store().GetSpecs(vision_and_bob_, {2, 3}).ok());
   EXPECT_TRUE(absl::IsNotFound(store().GetSpecs(vision_, {2}).status()));
 }

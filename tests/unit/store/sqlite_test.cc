@@ -223,6 +223,23 @@ TEST_F(SqliteTest, AFileOfVersion2TellsHowItsJobsEndedWhenItIsFiltered) {
   EXPECT_THAT(MustOpen()->Restore(kStart)->jobs, SizeIs(3)) << "it is of the new version now";
 }
 
+core::EditJob EditOf(uint64_t job, uint64_t sequence) {
+  core::EditJob edit;
+  edit.id = job;
+  edit.job_sequence = 2;
+  edit.sequence = sequence;
+  return edit;
+}
+
+TEST_F(SqliteTest, WhatAJobWasBeforeItWasEditedGoesWithTheJob) {
+  auto store = MustOpen();
+  EXPECT_OK(store->Commit({Insert(1), Step(1, 1, 1), Step(1, 2, 2), EditOf(1, 2), Insert(2),
+                           Step(2, 3, 1), Step(2, 4, 2), EditOf(2, 4)}));
+  EXPECT_EQ(Count("edit"), 2);
+  EXPECT_OK(store->Commit({core::DeleteJob{1}}));
+  EXPECT_EQ(Count("edit"), 1);
+}
+
 TEST_F(SqliteTest, ASpecIsKeptOnceAndGoesWithItsLastJob) {
   auto store = MustOpen();
   // These differ in what their own rows have.
@@ -249,6 +266,15 @@ TEST_F(SqliteTest, ASpecIsKeptOnceAndGoesWithItsLastJob) {
   EXPECT_EQ(store->GetJob(Scope::All(), 6)->spec().command().script().size(), 10u);
   const core::Restored restored = *store->Restore(kStart);
   EXPECT_EQ(restored.requirements.size(), 1u) << "placement sees no difference";
+}
+
+TEST_F(SqliteTest, ASpecThatWentWithItsLastJobComesBackWithTheNextOne) {
+  auto store = MustOpen();
+  EXPECT_OK(store->Commit({Insert(1)}));
+  EXPECT_OK(store->Commit({core::DeleteJob{1}}));
+  EXPECT_OK(store->Commit({Insert(2)}));
+  EXPECT_EQ(Count("spec"), 1);
+  EXPECT_EQ(store->GetJob(Scope::All(), 2)->spec().command().script().size(), 10u);
 }
 
 TEST_F(SqliteTest, JobsOfOneSpecHaveTheRequirementsOfTheirProjects) {

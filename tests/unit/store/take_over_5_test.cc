@@ -82,7 +82,8 @@ TEST_F(Version5Test, MovesMoreSpecsThanOneTransactionTakesAndGoesOnWhereItStoppe
       "CREATE TABLE shape (id INTEGER PRIMARY KEY, spec BLOB NOT NULL) STRICT;"
       "INSERT INTO job_spec SELECT j.id, s.spec FROM job j JOIN spec s ON s.id = j.spec"
       " WHERE j.id > 1000; UPDATE job SET spec = 1 WHERE id > 1000;"
-      "DROP INDEX job_by_spec; PRAGMA user_version = 7");
+      "DROP INDEX job_by_spec; DROP TABLE edit; DROP INDEX run_by_change;"
+      "ALTER TABLE run DROP COLUMN changed; PRAGMA user_version = 7");
   Open();
   EXPECT_EQ(Count("spec"), 6);
   EXPECT_EQ(Get(2500).spec().env().at("A"), "1");

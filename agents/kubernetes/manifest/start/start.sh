@@ -10,9 +10,14 @@
 # and N; and environment, which exports variables. Any POSIX shell will do: images have what they have.
 #
 # Names of variables begin with MUSTER_, which no job may set, because the job's own are exported beside them.
+#
+# If it is not the command that ended, the last message is a record for the agent (objects/end_record.h). The seal in it
+# shows that this script wrote it: the programs may write the file, too, and do not get the seal.
 
 MUSTER_FILES=${0%/*}
 MUSTER_LAST_WORDS=${1:-/dev/termination-log}
+MUSTER_SEAL=${MUSTER_END_SEAL-}
+unset MUSTER_END_SEAL
 MUSTER_CHILD=
 MUSTER_TERM=
 MUSTER_STOPPED=
@@ -78,10 +83,20 @@ muster_find_program() {
   export NODE_RANK SKYPILOT_NODE_RANK MUSTER_NODE_RANK
 }
 
-# Kubernetes shows the end of what is long, and the beginning is what tells it from the program's own last words.
-muster_tell_not_started() {
-  if [ "${#MUSTER_WHAT}" -gt 1000 ]; then MUSTER_WHAT='(a long name)'; fi
-  printf '%s: %s\n' 'muster: the command could not be started' "$MUSTER_WHAT" >"$MUSTER_LAST_WORDS"
+# muster_tell PHASE PROBLEM SUBJECT: writes the record. Kubernetes shows the end of what is long, and a record counts from
+# its beginning.
+muster_tell() {
+  if [ -z "$MUSTER_SEAL" ]; then return; fi
+  if [ "${#3}" -gt 900 ]; then set -- "$1" "$2" '(a long name)'; fi
+  printf 'muster-end/1 seal=%s phase=%s problem=%s\n%s\n' "$MUSTER_SEAL" "$1" "$2" "$3" >"$MUSTER_LAST_WORDS"
+}
+
+# Succeeds if the process that was to become the setup has written the record.
+muster_has_told() {
+  MUSTER_LINE=
+  { read -r MUSTER_LINE; } 2>/dev/null <"$MUSTER_LAST_WORDS"
+  case $MUSTER_LINE in "muster-end/1 seal=$MUSTER_SEAL "*) return 0 ;; esac
+  return 1
 }
 
 # muster_enter DIRECTORY
@@ -99,14 +114,14 @@ muster_enter() {
 # muster_become PHASE: turns this shell, which is one of its own, into the program.
 muster_become() {
   # Only if there is no program after all: an exec that fails ends a shell there and then.
-  trap muster_tell_not_started EXIT
-  MUSTER_WHAT=$1
+  trap 'muster_tell "$MUSTER_PHASE" "$MUSTER_PROBLEM" "$MUSTER_WHAT"' EXIT
+  MUSTER_PHASE=$1 MUSTER_PROBLEM=start MUSTER_WHAT=$1
   muster_find_program "$1"
   # shellcheck disable=SC1090 # they are the job's
   . "$MUSTER_FILES/$MUSTER_PROGRAM.words"
   MUSTER_WHAT=$1
   if ! muster_enter "$1"; then
-    MUSTER_WHAT="the working directory $1 cannot be entered"
+    MUSTER_PROBLEM=working_directory
     exit 126
   fi
   shift
@@ -146,7 +161,7 @@ if [ -e "$MUSTER_FILES/setup.words" ]; then
   muster_run setup
   if [ "$MUSTER_CODE" = 0 ] && [ "$MUSTER_STOPPED" ]; then exit 143; fi
   if [ "$MUSTER_CODE" != 0 ]; then
-    if [ -z "$MUSTER_STOPPED" ]; then printf 'muster: setup failed\n' >"$MUSTER_LAST_WORDS"; fi
+    if [ -z "$MUSTER_STOPPED" ] && ! muster_has_told; then muster_tell setup failed ''; fi
     exit "$MUSTER_CODE"
   fi
 fi

@@ -1,4 +1,4 @@
-#include "broker/rpc/fetches.h"
+#include "broker/app/fetches.h"
 
 #include <fmt/format.h>
 

@@ -4,19 +4,19 @@
 // through the files, and removes those that were not used for long. A job that is accepted
 // meanwhile has used its files just before. The pass works in steps on the file workers; Begin
 // belongs to the main thread.
-#ifndef MUSTER_BROKER_RPC_FILE_EXPIRY_H_
-#define MUSTER_BROKER_RPC_FILE_EXPIRY_H_
+#ifndef MUSTER_BROKER_APP_FILE_EXPIRY_H_
+#define MUSTER_BROKER_APP_FILE_EXPIRY_H_
 
 #include <atomic>
+#include <chrono>
 #include <optional>
 #include <string>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
+#include "broker/app/worker_pool.h"
 #include "broker/files/file_store.h"
 #include "broker/files/job_files.h"
-#include "broker/rpc/stream_registry.h"
-#include "broker/rpc/worker_pool.h"
 #include "broker/store/store.h"
 
 namespace muster::broker {
@@ -44,7 +44,7 @@ class FileExpiry {
 
   std::atomic<bool> is_running_ = false;
   // The members below belong to the running pass; while none runs, to Begin.
-  std::optional<SteadyClock::time_point> last_begin_;
+  std::optional<std::chrono::steady_clock::time_point> last_begin_;
   std::string page_token_;
   absl::flat_hash_set<std::string> seen_;  // trees of unfinished jobs; 64 bytes each
   files::Skipped skipped_trees_;           // trees whose files do not count as used by their jobs
@@ -53,4 +53,4 @@ class FileExpiry {
 
 }  // namespace muster::broker
 
-#endif  // MUSTER_BROKER_RPC_FILE_EXPIRY_H_
+#endif  // MUSTER_BROKER_APP_FILE_EXPIRY_H_

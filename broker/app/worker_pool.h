@@ -4,8 +4,8 @@
 // which are refused when too many wait, and steps of streams. A stream has at most one step here,
 // so that the number of streams bounds the steps. Calls go first, so that many streams do not delay
 // them; one step follows kCallsPerStep calls, so that many calls do not stop the streams.
-#ifndef MUSTER_BROKER_RPC_WORKER_POOL_H_
-#define MUSTER_BROKER_RPC_WORKER_POOL_H_
+#ifndef MUSTER_BROKER_APP_WORKER_POOL_H_
+#define MUSTER_BROKER_APP_WORKER_POOL_H_
 
 #include <condition_variable>
 #include <cstddef>
@@ -62,4 +62,4 @@ class WorkerPool : public Readers {
 
 }  // namespace muster::broker
 
-#endif  // MUSTER_BROKER_RPC_WORKER_POOL_H_
+#endif  // MUSTER_BROKER_APP_WORKER_POOL_H_

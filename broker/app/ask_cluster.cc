@@ -1,15 +1,16 @@
-#include "broker/rpc/ask_agent.h"
+#include "broker/app/ask_cluster.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <mutex>
 #include <utility>
 
 #include "absl/time/clock.h"
+#include "broker/app/connected_agents.h"
 #include "broker/engine/engine.h"
-#include "broker/rpc/connected_agents.h"
 #include "contract/errors.h"
 #include "contract/text.h"
 
@@ -46,9 +47,10 @@ absl::Status Named(const absl::Status& status, const v1::Cluster& cluster,
   return named;
 }
 
-SteadyClock::time_point DeadlineAfter(absl::Duration patience, absl::Time client_deadline) {
+std::chrono::steady_clock::time_point DeadlineAfter(absl::Duration patience,
+                                                    absl::Time client_deadline) {
   const absl::Duration wait = std::min(patience, client_deadline - absl::Now());
-  return SteadyClock::now() + absl::ToChronoMilliseconds(wait);
+  return std::chrono::steady_clock::now() + absl::ToChronoMilliseconds(wait);
 }
 
 // Collects one plan for each cluster; the last one to come hands all of them on.
@@ -101,13 +103,13 @@ absl::Status NoSuchCluster(const std::string& name) {
       {{"cluster", name}});
 }
 
-void AskCluster(const Context& context, const std::string& cluster,
+void AskCluster(const Services& services, const std::string& cluster,
                 agent::v1::AgentQuestion question, absl::Duration patience,
                 absl::Time client_deadline, ClusterAnswerDone done) {
   if (cluster.empty()) return done(contract::BadField("name", "is required"));
-  std::optional<v1::Cluster> known = core::Find(cluster, *context.engine->clusters());
+  std::optional<v1::Cluster> known = core::Find(cluster, *services.engine->clusters());
   if (!known) return done(NoSuchCluster(cluster));
-  const std::shared_ptr<AskedAgent> agent = context.agents->Find(cluster);
+  const std::shared_ptr<AskedAgent> agent = services.agents->Find(cluster);
   if (agent == nullptr) return done(NotConnected(cluster));
   auto with = std::make_shared<v1::Cluster>(*std::move(known));
   agent->Ask(std::move(question), DeadlineAfter(patience, client_deadline),
@@ -117,13 +119,13 @@ void AskCluster(const Context& context, const std::string& cluster,
              });
 }
 
-void AskPlans(const Context& context, const std::vector<v1::Cluster>& clusters,
+void AskPlans(const Services& services, const std::vector<v1::Cluster>& clusters,
               const agent::v1::PlanQuestion& question, absl::Duration patience,
               absl::Time client_deadline, std::function<void(JobPlans)> done) {
   if (clusters.empty()) return done({});
   auto collector = std::make_shared<PlanCollector>(clusters.size(), std::move(done));
   for (size_t i = 0; i < clusters.size(); ++i) {
-    const std::shared_ptr<AskedAgent> agent = context.agents->Find(clusters[i].name());
+    const std::shared_ptr<AskedAgent> agent = services.agents->Find(clusters[i].name());
     if (agent == nullptr) {
       collector->Put(i, NotConnected(clusters[i].name()));
       continue;

@@ -1,4 +1,4 @@
-#include "broker/rpc/connected_agents.h"
+#include "broker/app/connected_agents.h"
 
 #include <utility>
 

@@ -1,4 +1,4 @@
-#include "broker/rpc/submit_files.h"
+#include "broker/app/submit_files.h"
 
 #include <fmt/format.h>
 
@@ -15,7 +15,7 @@
 #include "broker/core/submit_warnings.h"
 #include "broker/engine/engine.h"
 #include "broker/files/job_files.h"
-#include "broker/rpc/unary.h"
+#include "contract/errors.h"
 #include "contract/sentences.h"
 #include "contract/slurm_options.h"
 
@@ -47,7 +47,7 @@ std::string TreesOf(const v1::JobSpec& spec) {
 
 // A submit whose files are being looked at.
 struct Looking {
-  Context context;
+  Services services;
   core::Submit submit;
   SubmitDone done;
 
@@ -62,14 +62,14 @@ struct Looking {
       if (is_new) {
         const std::string prefix =
             submit.items.size() > 1 ? fmt::format("requests[{}].spec.", i) : "spec.";
-        item.files = context.job_files->Check(*item.spec, prefix);
-        item.archive_bytes = context.job_files->ArchiveBytes(*item.spec);
+        item.files = services.job_files->Check(*item.spec, prefix);
+        item.archive_bytes = services.job_files->ArchiveBytes(*item.spec);
       } else {
         item.files = known->second->files;
         item.archive_bytes = known->second->archive_bytes;
       }
     }
-    context.engine->Submit(std::move(submit), std::move(done));
+    services.engine->Submit(std::move(submit), std::move(done));
   }
 };
 
@@ -86,16 +86,16 @@ bool IsShut(const v1::StateReason& reason) {
 
 // Adds a warning if the submit's first job that names a pool or clusters cannot go there now: the
 // pool takes no jobs, or none of the clusters' agents is connected.
-SubmitDone WarningOfPlace(const Context& context, const core::Submit& submit, SubmitDone done) {
+SubmitDone WarningOfPlace(const Services& services, const core::Submit& submit, SubmitDone done) {
   const auto named = std::find_if(submit.items.begin(), submit.items.end(), NamesPlace);
   if (submit.validate_only || named == submit.items.end()) return done;
   if (named->held || contract::IsHeldFromTheStart(*named->spec)) return done;
   const int index = static_cast<int>(named - submit.items.begin());
-  return [context, index, spec = named->spec,
+  return [engine = services.engine, index, spec = named->spec,
           done = std::move(done)](absl::StatusOr<v1::SubmitJobsResponse> result) {
     if (!result.ok()) return done(std::move(result));
     const v1::StateReason reason =
-        core::WhyQueued(core::RequirementsOf(*spec), *context.engine->clusters());
+        core::WhyQueued(core::RequirementsOf(*spec), *engine->clusters());
     v1::SubmitJobResponse& response = *result->mutable_responses(index);
     if (IsShut(reason) && response.warnings_size() < core::kMaxWarnings)
       *response.add_warnings() = contract::WaitsForPlace(response.job_id(), reason);
@@ -105,13 +105,13 @@ SubmitDone WarningOfPlace(const Context& context, const core::Submit& submit, Su
 
 }  // namespace
 
-void SubmitWithFiles(const Context& context, core::Submit submit, SubmitDone done) {
-  done = WarningOfPlace(context, submit, std::move(done));
+void SubmitWithFiles(const Services& services, core::Submit submit, SubmitDone done) {
+  done = WarningOfPlace(services, submit, std::move(done));
   if (std::none_of(submit.items.begin(), submit.items.end(), BringsFiles))
-    return context.engine->Submit(std::move(submit), std::move(done));
+    return services.engine->Submit(std::move(submit), std::move(done));
   if (absl::Status status = CheckTreeCount(submit); !status.ok()) return done(status);
-  auto looking = std::make_shared<Looking>(Looking{context, std::move(submit), std::move(done)});
-  if (!context.file_workers->PostCall([looking] { looking->Run(); })) looking->done(ReadersBusy());
+  auto looking = std::make_shared<Looking>(Looking{services, std::move(submit), std::move(done)});
+  if (!services.file_workers->PostCall([looking] { looking->Run(); })) looking->done(ReadersBusy());
 }
 
 }  // namespace muster::broker

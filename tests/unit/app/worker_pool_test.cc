@@ -1,4 +1,4 @@
-#include "broker/rpc/worker_pool.h"
+#include "broker/app/worker_pool.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

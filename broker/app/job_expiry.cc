@@ -1,4 +1,4 @@
-#include "broker/rpc/job_expiry.h"
+#include "broker/app/job_expiry.h"
 
 #include <fmt/format.h>
 

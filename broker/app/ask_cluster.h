@@ -1,6 +1,6 @@
 // Asks the agents of clusters on behalf of a client.
-#ifndef MUSTER_BROKER_RPC_ASK_AGENT_H_
-#define MUSTER_BROKER_RPC_ASK_AGENT_H_
+#ifndef MUSTER_BROKER_APP_ASK_CLUSTER_H_
+#define MUSTER_BROKER_APP_ASK_CLUSTER_H_
 
 #include <functional>
 #include <string>
@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "broker/rpc/context.h"
+#include "broker/app/services.h"
 #include "muster/agent/v1/agent_link.pb.h"
 #include "muster/v1/cluster.pb.h"
 
@@ -34,7 +34,7 @@ using ClusterAnswerDone = std::function<void(absl::StatusOr<ClusterAnswer>)>;
 // `client_deadline`: the client waits no longer than until then. `done` is called once. NOT_FOUND:
 // no such cluster; UNAVAILABLE: its agent is not connected, or went away; DEADLINE_EXCEEDED: it did
 // not answer in time. Does not block.
-void AskCluster(const Context& context, const std::string& cluster,
+void AskCluster(const Services& services, const std::string& cluster,
                 agent::v1::AgentQuestion question, absl::Duration patience,
                 absl::Time client_deadline, ClusterAnswerDone done);
 
@@ -42,10 +42,10 @@ using JobPlans = std::vector<absl::StatusOr<v1::JobPlan>>;
 
 // Asks each of the clusters for a plan, and returns the plans in their order, each with its
 // cluster's name; the errors are those of AskCluster. `done` is called once. Does not block.
-void AskPlans(const Context& context, const std::vector<v1::Cluster>& clusters,
+void AskPlans(const Services& services, const std::vector<v1::Cluster>& clusters,
               const agent::v1::PlanQuestion& question, absl::Duration patience,
               absl::Time client_deadline, std::function<void(JobPlans)> done);
 
 }  // namespace muster::broker
 
-#endif  // MUSTER_BROKER_RPC_ASK_AGENT_H_
+#endif  // MUSTER_BROKER_APP_ASK_CLUSTER_H_

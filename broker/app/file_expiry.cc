@@ -1,4 +1,4 @@
-#include "broker/rpc/file_expiry.h"
+#include "broker/app/file_expiry.h"
 
 #include <fmt/format.h>
 
@@ -32,7 +32,7 @@ void LogSkipped(std::string_view event, const files::Skipped& skipped) {
 
 void FileExpiry::Begin() {
   if (is_running_) return;
-  const auto now = SteadyClock::now();
+  const auto now = std::chrono::steady_clock::now();
   if ((last_begin_ && now - *last_begin_ < kPause) || !files_->IsExpiryDue()) return;
   last_begin_ = now;
   is_running_ = true;

@@ -3,8 +3,8 @@
 // The work is done in slices of bounded size on the archive's workers: a slice reads from the store
 // which jobs are due, removes their logs, and then has the core delete them. If the process ends in
 // between, the next one finds the jobs again. Begin belongs to the main thread.
-#ifndef MUSTER_BROKER_RPC_JOB_EXPIRY_H_
-#define MUSTER_BROKER_RPC_JOB_EXPIRY_H_
+#ifndef MUSTER_BROKER_APP_JOB_EXPIRY_H_
+#define MUSTER_BROKER_APP_JOB_EXPIRY_H_
 
 #include <atomic>
 #include <cstdint>
@@ -14,9 +14,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "broker/app/worker_pool.h"
 #include "broker/engine/effects.h"
 #include "broker/logs/archive.h"
-#include "broker/rpc/worker_pool.h"
 #include "broker/store/store.h"
 
 namespace muster::broker {
@@ -61,4 +61,4 @@ class JobExpiry {
 
 }  // namespace muster::broker
 
-#endif  // MUSTER_BROKER_RPC_JOB_EXPIRY_H_
+#endif  // MUSTER_BROKER_APP_JOB_EXPIRY_H_

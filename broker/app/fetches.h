@@ -1,8 +1,8 @@
 // Files of runs on their way to clients: knows which stream of an agent belongs to which call.
 //
 // Any thread. A ticket is taken by the agent's stream that names it, once.
-#ifndef MUSTER_BROKER_RPC_FETCHES_H_
-#define MUSTER_BROKER_RPC_FETCHES_H_
+#ifndef MUSTER_BROKER_APP_FETCHES_H_
+#define MUSTER_BROKER_APP_FETCHES_H_
 
 #include <cstddef>
 #include <memory>
@@ -73,4 +73,4 @@ class Fetches {
 
 }  // namespace muster::broker
 
-#endif  // MUSTER_BROKER_RPC_FETCHES_H_
+#endif  // MUSTER_BROKER_APP_FETCHES_H_

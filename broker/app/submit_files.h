@@ -1,10 +1,10 @@
 // Submits jobs that bring files along: all of the files must be here before such a job is accepted.
-#ifndef MUSTER_BROKER_RPC_SUBMIT_FILES_H_
-#define MUSTER_BROKER_RPC_SUBMIT_FILES_H_
+#ifndef MUSTER_BROKER_APP_SUBMIT_FILES_H_
+#define MUSTER_BROKER_APP_SUBMIT_FILES_H_
 
+#include "broker/app/services.h"
 #include "broker/core/core.h"
 #include "broker/engine/effects.h"
-#include "broker/rpc/context.h"
 
 namespace muster::broker {
 
@@ -14,8 +14,8 @@ namespace muster::broker {
 // cluster would take. A submit that only validates needs no files: a client may ask before it sends
 // them. A job whose pool takes no jobs at the moment, or whose clusters' agents are not connected,
 // is accepted with a warning. Does not block.
-void SubmitWithFiles(const Context& context, core::Submit submit, SubmitDone done);
+void SubmitWithFiles(const Services& services, core::Submit submit, SubmitDone done);
 
 }  // namespace muster::broker
 
-#endif  // MUSTER_BROKER_RPC_SUBMIT_FILES_H_
+#endif  // MUSTER_BROKER_APP_SUBMIT_FILES_H_

@@ -1,7 +1,7 @@
 // Knows which clusters are connected, with which journal, and where their questions go. LogLink
 // checks pushers against the journal. Any thread.
-#ifndef MUSTER_BROKER_RPC_CONNECTED_AGENTS_H_
-#define MUSTER_BROKER_RPC_CONNECTED_AGENTS_H_
+#ifndef MUSTER_BROKER_APP_CONNECTED_AGENTS_H_
+#define MUSTER_BROKER_APP_CONNECTED_AGENTS_H_
 
 #include <memory>
 #include <mutex>
@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "absl/container/flat_hash_map.h"
-#include "broker/rpc/pending_questions.h"
+#include "broker/app/asked_agent.h"
 
 namespace muster::broker {
 
@@ -37,4 +37,4 @@ class ConnectedAgents {
 
 }  // namespace muster::broker
 
-#endif  // MUSTER_BROKER_RPC_CONNECTED_AGENTS_H_
+#endif  // MUSTER_BROKER_APP_CONNECTED_AGENTS_H_

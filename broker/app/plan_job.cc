@@ -1,18 +1,17 @@
-#include "broker/rpc/plan_job.h"
+#include "broker/app/plan_job.h"
 
 #include <fmt/format.h>
-#include <grpcpp/grpcpp.h>
 
 #include <memory>
 #include <utility>
 #include <vector>
 
+#include "broker/app/ask_cluster.h"
+#include "broker/app/rights.h"
 #include "broker/app/submit_jobs.h"
 #include "broker/core/event_bounds.h"
 #include "broker/core/submit_warnings.h"
 #include "broker/engine/engine.h"
-#include "broker/rpc/ask_agent.h"
-#include "broker/rpc/unary.h"
 #include "contract/errors.h"
 #include "contract/sentences.h"
 #include "contract/text.h"
@@ -25,13 +24,11 @@ constexpr size_t kMaxPlans = 10;
 
 // The state of one call.
 struct Planning {
-  Context context;
-  grpc::CallbackServerContext* call;
+  Services services;
+  absl::Time client_deadline;
   agent::v1::PlanQuestion question;
-  v1::PlanJobResponse* out;
-  grpc::ServerUnaryReactor* reactor;
-
-  void End(const absl::Status& status) const { reactor->Finish(rpc::ToGrpc(status)); }
+  PlanJobDone done;
+  v1::PlanJobResponse response = {};
 };
 
 // Makes a failed check in place of a plan.
@@ -122,7 +119,7 @@ void TellWarnings(v1::JobPlan* plan) {
 // Makes plans that have only the pool's check, for namespaces that do not exist or are closed to
 // the agent: the cluster's server would say only that. Returns the other clusters.
 std::vector<v1::Cluster> LeaveOutThoseOfShutNamespaces(const core::ClustersReply& reply,
-                                                       v1::PlanJobResponse* out) {
+                                                       v1::PlanJobResponse* response) {
   std::vector<v1::Cluster> others;
   for (const v1::Cluster& cluster : reply.clusters) {
     const auto why = reply.not_now.find(cluster.name());
@@ -130,7 +127,7 @@ std::vector<v1::Cluster> LeaveOutThoseOfShutNamespaces(const core::ClustersReply
       others.push_back(cluster);
       continue;
     }
-    v1::JobPlan* plan = out->add_plans();
+    v1::JobPlan* plan = response->add_plans();
     plan->set_cluster(cluster.name());
     *plan->add_checks() = PoolCheck(cluster, why->second);
     TellWarnings(plan);
@@ -139,28 +136,28 @@ std::vector<v1::Cluster> LeaveOutThoseOfShutNamespaces(const core::ClustersReply
 }
 
 void AskClusters(const std::shared_ptr<Planning>& planning, const core::ClustersReply& reply) {
-  const std::vector<v1::Cluster> clusters = LeaveOutThoseOfShutNamespaces(reply, planning->out);
+  const std::vector<v1::Cluster> clusters =
+      LeaveOutThoseOfShutNamespaces(reply, &planning->response);
   if (reply.clusters.empty()) {
-    return planning->End(contract::Error(
+    return planning->done(contract::Error(
         absl::StatusCode::kUnavailable, "NO_CLUSTER_CONNECTED",
         "no cluster that could take the job is connected; `muster clusters` shows those that are "
         "known"));
   }
-  AskPlans(planning->context, clusters, planning->question, kPlanPatience,
-           absl::FromChrono(planning->call->deadline()),
-           [planning, clusters, not_now = reply.not_now](JobPlans plans) {
-             for (size_t i = 0; i < plans.size(); ++i) {
-               v1::JobPlan plan = plans[i].ok()
-                                      ? *std::move(plans[i])
-                                      : CouldNotTell(clusters[i].name(), plans[i].status());
-               if (const auto why = not_now.find(clusters[i].name()); why != not_now.end())
-                 PutInFront(PoolCheck(clusters[i], why->second), &plan);
-               NoteIfFull(clusters[i], &plan);
-               TellWarnings(&plan);
-               *planning->out->add_plans() = std::move(plan);
-             }
-             planning->End(absl::OkStatus());
-           });
+  AskPlans(
+      planning->services, clusters, planning->question, kPlanPatience, planning->client_deadline,
+      [planning, clusters, not_now = reply.not_now](JobPlans plans) {
+        for (size_t i = 0; i < plans.size(); ++i) {
+          v1::JobPlan plan = plans[i].ok() ? *std::move(plans[i])
+                                           : CouldNotTell(clusters[i].name(), plans[i].status());
+          if (const auto why = not_now.find(clusters[i].name()); why != not_now.end())
+            PutInFront(PoolCheck(clusters[i], why->second), &plan);
+          NoteIfFull(clusters[i], &plan);
+          TellWarnings(&plan);
+          *planning->response.add_plans() = std::move(plan);
+        }
+        planning->done(std::move(planning->response));
+      });
 }
 
 // `accepted` is the answer that a submit would get. A job that only published facts speak against
@@ -168,32 +165,35 @@ void AskClusters(const std::shared_ptr<Planning>& planning, const core::Clusters
 void FindClusters(const std::shared_ptr<Planning>& planning, const absl::Status& accepted) {
   const auto info = contract::GetErrorInfo(accepted);
   const bool is_placeless = info.has_value() && info->reason() == "CANNOT_BE_PLACED";
-  if (!accepted.ok() && !is_placeless) return planning->End(accepted);
+  if (!accepted.ok() && !is_placeless) return planning->done(accepted);
   core::ListClusters which;
   which.that_could_take = std::make_shared<const v1::JobSpec>(planning->question.spec());
   which.max_clusters = kMaxPlans;
-  core::ClustersReply reply = core::List(which, *planning->context.engine->clusters());
-  if (!accepted.ok() && reply.clusters.empty()) return planning->End(accepted);
+  core::ClustersReply reply = core::List(which, *planning->services.engine->clusters());
+  if (!accepted.ok() && reply.clusters.empty()) return planning->done(accepted);
   AskClusters(planning, std::move(reply));
 }
 
 }  // namespace
 
-void PlanJob(const Context& context, grpc::CallbackServerContext* call, std::string user,
-             const v1::PlanJobRequest* in, v1::PlanJobResponse* out,
-             grpc::ServerUnaryReactor* reactor) {
-  v1::SubmitJobRequest request;
-  request.set_validate_only(true);
-  if (in->has_spec()) *request.mutable_spec() = in->spec();
-  absl::StatusOr<core::Submit> submit = ToSubmit(request, user);
-  if (!submit.ok()) return reactor->Finish(rpc::ToGrpc(submit.status()));
-  auto planning = std::make_shared<Planning>(Planning{context, call, {}, out, reactor});
+void PlanJob(const Principal& principal, const Services& services,
+             const v1::PlanJobRequest& request, absl::Time client_deadline, PlanJobDone done) {
+  if (auto scope = Authorize(principal, UseCase::kSubmitJobs); !scope.ok()) {
+    return done(scope.status());
+  }
+  v1::SubmitJobRequest asked;
+  asked.set_validate_only(true);
+  if (request.has_spec()) *asked.mutable_spec() = request.spec();
+  absl::StatusOr<core::Submit> submit = ToSubmit(asked, principal.user);
+  if (!submit.ok()) return done(submit.status());
+  auto planning =
+      std::make_shared<Planning>(Planning{services, client_deadline, {}, std::move(done)});
   *planning->question.mutable_spec() = *submit->items.front().spec;
-  planning->question.set_user(std::move(user));
-  context.engine->Submit(*std::move(submit),
-                         [planning](const absl::StatusOr<v1::SubmitJobsResponse>& result) {
-                           FindClusters(planning, result.status());
-                         });
+  planning->question.set_user(principal.user);
+  services.engine->Submit(*std::move(submit),
+                          [planning](const absl::StatusOr<v1::SubmitJobsResponse>& result) {
+                            FindClusters(planning, result.status());
+                          });
 }
 
 }  // namespace muster::broker

@@ -1,0 +1,28 @@
+#include "agents/kubernetes/manifest/configured_facts.h"
+
+#include <string>
+
+#include "agents/kubernetes/manifest/brought_files.h"
+
+namespace muster::kubernetes {
+
+v1::AdmissionFacts ConfiguredFacts(const KubernetesConfig& config) {
+  v1::AdmissionFacts facts;
+  facts.set_max_archive_bytes(kMaxArchiveBytes);
+  v1::KubernetesFacts& own = *facts.mutable_kubernetes();
+  for (const auto& [name, root] : config.storage_roots)
+    (*own.mutable_storage_roots())[name] = root.mount;
+  own.set_allows_host_path(config.allow_host_path);
+  own.set_allows_host_network(config.allow_host_network);
+  own.set_allows_privileged(config.allow_privileged);
+  own.mutable_operator_secrets()->Assign(config.image_pull_secrets.begin(),
+                                         config.image_pull_secrets.end());
+  own.set_default_cpu_millis(config.default_cpu_millis);
+  own.set_default_memory_bytes(config.default_memory_bytes);
+  own.mutable_gpu_resources()->Assign(config.gpu_resources.begin(), config.gpu_resources.end());
+  own.set_gpu_type_label(config.gpu_type_label);
+  for (const std::string& name : config.namespaces) own.add_namespaces()->set_name(name);
+  return facts;
+}
+
+}  // namespace muster::kubernetes

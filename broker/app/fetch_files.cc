@@ -1,0 +1,114 @@
+#include "broker/app/fetch_files.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "absl/time/time.h"
+#include "broker/app/ask_cluster.h"
+#include "broker/app/fetches.h"
+#include "broker/app/rights.h"
+#include "broker/engine/engine.h"
+#include "broker/store/store.h"
+#include "contract/characters.h"
+#include "contract/errors.h"
+#include "contract/file_tree.h"
+#include "contract/roles.h"
+
+namespace muster::broker {
+namespace {
+
+absl::Status NotFound(std::string_view reason, std::string_view message) {
+  return contract::Error(absl::StatusCode::kNotFound, reason, message);
+}
+
+absl::Status SendsNone(const v1::Cluster& cluster) {
+  const std::string_view why =
+      cluster.kind() == v1::CLUSTER_KIND_KUBERNETES
+          ? "a pod's files go with the pod. Let the command write what is to stay to a volume "
+            "(kubernetes: {volumes: [...]}) or below results_directory, and read it there"
+          : "its agent sends no files; install the broker's version of it";
+  return contract::Error(absl::StatusCode::kFailedPrecondition, "CLUSTER_SENDS_NO_FILES",
+                         fmt::format("cluster \"{}\": {}", cluster.name(), why),
+                         {{"cluster", cluster.name()}});
+}
+
+absl::Status CheckHasFiles(const v1::Job& job, const v1::FetchFilesRequest& request) {
+  const auto runs = static_cast<uint32_t>(job.runs_size());
+  if (runs == 0 || request.run() > runs) {
+    return NotFound("NO_SUCH_RUN", request.run() == 0
+                                       ? fmt::format("job {} has had no run yet", job.id())
+                                       : fmt::format("job {} has had {} runs; there is no run {}",
+                                                     job.id(), runs, request.run()));
+  }
+  if (const uint32_t ranks = contract::RankCount(job.spec()); request.rank() >= ranks) {
+    return NotFound("NO_SUCH_RANK",
+                    fmt::format("job {} has {} ranks, beginning at 0; there is no rank {}",
+                                job.id(), ranks, request.rank()));
+  }
+  if (const std::string& directory = job.spec().working_directory(); !directory.empty()) {
+    return contract::Error(
+        absl::StatusCode::kFailedPrecondition, "RUN_HAS_NO_FILES",
+        fmt::format("job {} works in {}, a directory of the cluster, and has none of its own; "
+                    "copy from there",
+                    job.id(), contract::Quoted(directory)));
+  }
+  return absl::OkStatus();
+}
+
+// The run that the request names; 0: the latest.
+const v1::Run& RunOf(const v1::Job& job, const v1::FetchFilesRequest& request) {
+  const int number = request.run() == 0 ? job.runs_size() : static_cast<int>(request.run());
+  return job.runs(number - 1);
+}
+
+agent::v1::AgentQuestion QuestionFor(const v1::Run& run, const v1::FetchFilesRequest& request,
+                                     const std::string& ticket) {
+  agent::v1::AgentQuestion question;
+  agent::v1::SendFilesQuestion& send = *question.mutable_send_files();
+  send.set_ticket(ticket);
+  send.set_run_key(run.run_key());
+  send.set_rank(request.rank());
+  send.set_path(request.path());
+  if (const auto rank = static_cast<int>(request.rank()); rank < run.nodes_size()) {
+    send.set_node(run.nodes(rank));
+  }
+  return question;
+}
+
+}  // namespace
+
+absl::Status CheckFetch(const Principal& principal, const v1::FetchFilesRequest& request) {
+  if (auto scope = Authorize(principal, UseCase::kReadFiles); !scope.ok()) return scope.status();
+  if (request.job_id() == 0) return contract::BadField("job_id", "is missing; give a job's number");
+  const std::string_view wrong =
+      request.path().empty() ? "" : contract::WhatIsWrongWithTreePath(request.path());
+  if (wrong.empty()) return absl::OkStatus();
+  return contract::BadField("path",
+                            fmt::format("{} {}; use a path relative to the run's working directory",
+                                        contract::Quoted(request.path()), wrong));
+}
+
+void AskForFiles(const Principal& principal, const Services& services,
+                 const v1::FetchFilesRequest& request, const std::string& ticket,
+                 std::function<void(absl::Status)> done) {
+  const absl::StatusOr<store::Scope> scope = Authorize(principal, UseCase::kReadFiles);
+  if (!scope.ok()) return done(scope.status());
+  const absl::StatusOr<v1::Job> job = services.store->GetJob(*scope, request.job_id());
+  if (!job.ok()) return done(job.status());
+  if (absl::Status status = CheckHasFiles(*job, request); !status.ok()) return done(status);
+  const v1::Run& run = RunOf(*job, request);
+  const std::optional<v1::Cluster> cluster =
+      core::Find(run.cluster(), *services.engine->clusters());
+  if (!cluster) return done(NoSuchCluster(run.cluster()));
+  if (!cluster->inventory().sends_files()) return done(SendsNone(*cluster));
+  AskCluster(services, run.cluster(), QuestionFor(run, request, ticket),
+             services.fetch_begin_patience, absl::InfiniteFuture(),
+             [done = std::move(done)](const absl::StatusOr<ClusterAnswer>& answer) {
+               done(answer.ok() ? absl::OkStatus() : AgentFailed(answer.status()));
+             });
+}
+
+}  // namespace muster::broker

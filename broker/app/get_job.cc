@@ -1,0 +1,23 @@
+#include "broker/app/get_job.h"
+
+#include <utility>
+
+#include "broker/app/queue_reasons.h"
+#include "broker/app/rights.h"
+#include "broker/store/store.h"
+
+namespace muster::broker {
+
+absl::StatusOr<v1::GetJobResponse> GetJob(const Principal& principal, const Services& services,
+                                          const v1::GetJobRequest& request) {
+  const absl::StatusOr<store::Scope> scope = Authorize(principal, UseCase::kReadJobs);
+  if (!scope.ok()) return scope.status();
+  absl::StatusOr<v1::Job> job = services.store->GetJob(*scope, request.job_id());
+  if (!job.ok()) return job.status();
+  v1::GetJobResponse response;
+  *response.mutable_job() = *std::move(job);
+  AddQueueReasons(services, {response.mutable_job()});
+  return response;
+}
+
+}  // namespace muster::broker

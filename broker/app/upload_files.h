@@ -1,0 +1,43 @@
+// Files that a client sends, one after the other, before it submits the jobs that bring them along.
+#ifndef MUSTER_BROKER_APP_UPLOAD_FILES_H_
+#define MUSTER_BROKER_APP_UPLOAD_FILES_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "broker/app/principal.h"
+#include "broker/app/services.h"
+#include "broker/files/upload.h"
+#include "muster/v1/files_service.pb.h"
+
+namespace muster::broker {
+
+// One client's upload. One call at a time; all of them block for the disk, the destructor too: it
+// removes what is half there.
+class FileReceiver {
+ public:
+  FileReceiver(std::string user, files::FileStore* files)
+      : user_(std::move(user)), upload_(files) {}
+
+  // One message. After an error nothing more may be given.
+  absl::Status Take(const v1::UploadFilesRequest& request);
+  // All has come: what is answered, once it is on disk. At most once.
+  absl::StatusOr<v1::UploadFilesResponse> Finish();
+
+ private:
+  absl::Status Handle(const v1::UploadFilesRequest& request);
+  void LogRefused(const absl::Status& status) const;
+
+  const std::string user_;
+  files::Upload upload_;
+};
+
+// Does not block.
+absl::StatusOr<std::unique_ptr<FileReceiver>> UploadFiles(const Principal& principal,
+                                                          const Services& services);
+
+}  // namespace muster::broker
+
+#endif  // MUSTER_BROKER_APP_UPLOAD_FILES_H_
