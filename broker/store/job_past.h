@@ -52,8 +52,8 @@ struct JobPast {
 };
 // Steps of one job that are read to find what it was.
 inline constexpr int kMaxPastSteps = 10'000;
-// Reads a job's steps up to a sequence. Empty: it had none, or more than kMaxPastSteps. What was
-// edited since is right for whoever has read the job before.
+// Reads a job's steps up to a sequence. Empty: it had none, or more than kMaxPastSteps. Later edits
+// are right for a caller that has read the job before.
 absl::StatusOr<JobPast> ReadPast(const Store& store, const Scope& scope, uint64_t job,
                                  uint64_t up_to_sequence);
 

@@ -102,7 +102,8 @@ class Store {
   // one.
   virtual absl::StatusOr<std::vector<v1::Job>> GetJobs(const Scope& scope,
                                                        absl::Span<const uint64_t> ids) const = 0;
-  // Likewise, each with all its runs, and of a run only what ForFilters (job_past.h) leaves.
+  // Returns the same jobs, each with all its runs; a run has only what ForFilters (job_past.h)
+  // leaves.
   virtual absl::StatusOr<std::vector<v1::Job>> GetJobsAndRuns(
       const Scope& scope, absl::Span<const uint64_t> ids) const = 0;
   // INVALID_ARGUMENT: a page token that is not of this store, or of another filter or order. A page
