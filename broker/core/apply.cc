@@ -8,7 +8,6 @@ namespace muster::core {
 bool Core::Impl::Apply(uint64_t id, Job& job, const JobChange& change, v1::Transition transition,
                        Step& step) {
   const Standing before = StandingOf(id, job);
-  const v1::JobState state_before = job.state();
   if (!job.Apply(change)) {
     ++illegal_transitions_;
     return false;
@@ -17,7 +16,7 @@ bool Core::Impl::Apply(uint64_t id, Job& job, const JobChange& change, v1::Trans
   if (change.next_run_unix_micros) retries_.Add(id, *change.next_run_unix_micros);
   if (before.is_queued && !job.is_queued()) retries_.Remove(id);
   Recount(id, job, before);
-  Record(step, id, job, state_before, std::move(transition));
+  Record(step, id, job, std::move(transition));
   return true;
 }
 

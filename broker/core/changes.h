@@ -81,9 +81,8 @@ struct PutRun {
 struct AppendTransition {
   uint64_t job = 0;
   v1::Transition transition;
-  // The next two are for watchers; neither is stored.
-  v1::JobState state_before = v1::JOB_STATE_UNSPECIFIED;  // unspecified: there was no such job
-  // The run as it was right after the step. Null: as the next PutRun of this run has it.
+  // The run as it was right after the step, for those who watch; it is not stored. Null: as the
+  // next PutRun of this run has it.
   std::shared_ptr<const v1::Run> run_then = nullptr;
 };
 

@@ -49,7 +49,7 @@ void Core::Impl::On(Edit& in, Step& step) {
   std::string evidence = std::move(in.evidence);
   Truncate(kMaxDetailBytes, &evidence);
   *transition.mutable_evidence() = UserEvidence(std::move(evidence), step.now);
-  Record(step, in.job, job, job.state(), std::move(transition));
+  Record(step, in.job, job, std::move(transition));
   if (has_ended) RememberEdit(in.job, job.sequence());
   step.out->changes.push_back(EditJob{.id = in.job,
                                       .job_sequence = job.sequence(),

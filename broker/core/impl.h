@@ -61,9 +61,8 @@ class Core::Impl {
 
   // ---- step.cc
   Step Begin(absl::Time now, Output* out);
-  // Adds a step to the job's history; fills in its numbers, its time and the job's state, which was
-  // `before`.
-  void Record(Step& step, uint64_t id, Job& job, v1::JobState before, v1::Transition transition);
+  // Adds a step to the job's history; fills in its numbers, its time and the job's state.
+  void Record(Step& step, uint64_t id, Job& job, v1::Transition transition);
   void Finish(Step& step);
   void PutTouchedJob(Step& step, uint64_t id);
   void PutTouchedRun(Step& step, Cluster* cluster, RunId id);

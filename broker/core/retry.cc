@@ -35,7 +35,7 @@ void Core::Impl::TellOfRetry(uint64_t id, Job& job, const v1::Run& ended, absl::
   v1::Transition transition;
   transition.set_kind(v1::TRANSITION_KIND_RETRY);
   *transition.mutable_evidence() = BrokerEvidence(std::move(why), step.now);
-  Record(step, id, job, job.state(), std::move(transition));
+  Record(step, id, job, std::move(transition));
 }
 
 void Core::Impl::EndWaits(Step& step) {

@@ -51,14 +51,13 @@ Core::Impl::Step Core::Impl::Begin(absl::Time now, Output* out) {
   return Step{now, out, {}, {}};
 }
 
-void Core::Impl::Record(Step& step, uint64_t id, Job& job, v1::JobState before,
-                        v1::Transition transition) {
+void Core::Impl::Record(Step& step, uint64_t id, Job& job, v1::Transition transition) {
   transition.set_job_sequence(job.CountStep());
   transition.set_sequence(next_sequence_++);
   transition.set_job_state(job.state());
   SetTimestamp(step.now, transition.mutable_time());
   step.changed.erase({id, transition.run()});
-  step.out->changes.push_back(AppendTransition{id, std::move(transition), before});
+  step.out->changes.push_back(AppendTransition{id, std::move(transition)});
   step.jobs.push_back(id);
   step.has_transitions = true;
 }

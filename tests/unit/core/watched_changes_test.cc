@@ -38,25 +38,17 @@ class WatchedChangesTest : public CoreTest {
   std::string key_;
 };
 
-TEST_F(WatchedChangesTest, EachTransitionHasTheStateBeforeItAndTheRunAsItWasThen) {
+TEST_F(WatchedChangesTest, EachTransitionHasTheRunAsItWasThen) {
   Report(session_, {Event(1, key_, v1::RUN_STATE_LAUNCHING), Event(2, key_, v1::RUN_STATE_RUNNING),
                     Event(3, key_, v1::RUN_STATE_SUCCEEDED)});
   const auto transitions = Changes<AppendTransition>();
   ASSERT_EQ(transitions.size(), 3u);
-  EXPECT_EQ(transitions[0].state_before, v1::JOB_STATE_PENDING);
-  EXPECT_EQ(transitions[1].state_before, v1::JOB_STATE_PENDING);
-  EXPECT_EQ(transitions[2].state_before, v1::JOB_STATE_RUNNING);
   ASSERT_NE(transitions[0].run_then, nullptr);
   EXPECT_EQ(transitions[0].run_then->state(), v1::RUN_STATE_LAUNCHING);
   ASSERT_NE(transitions[1].run_then, nullptr);
   EXPECT_TRUE(transitions[1].run_then->has_start_time());
   EXPECT_FALSE(transitions[1].run_then->has_end_time());
   EXPECT_EQ(transitions[2].run_then, nullptr) << "as the run is written";
-}
-
-TEST_F(WatchedChangesTest, ANewJobHasNoStateBefore) {
-  MustSubmit(Spec());
-  EXPECT_EQ(Changes<AppendTransition>().front().state_before, v1::JOB_STATE_UNSPECIFIED);
 }
 
 TEST_F(WatchedChangesTest, WhatChangesWithoutATransitionHasItsPlaceAmongTheChanges) {

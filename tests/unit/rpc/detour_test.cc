@@ -146,14 +146,14 @@ class DetouredEffectsTest : public testing::Test {
     v1::Transition transition;
     transition.set_sequence(sequence);
     transition.set_job_state(v1::JOB_STATE_PENDING);
-    output.changes.push_back(core::AppendTransition{job, transition, v1::JOB_STATE_QUEUED});
+    output.changes.push_back(core::AppendTransition{job, transition});
     output.effects.push_back(core::JobsChanged{{job}, sequence});
     return output;
   }
   // A step of the one run of the job.
   static core::AppendTransition StepOf(uint64_t job, uint64_t sequence, v1::RunState run_state,
-                                       v1::JobState before, v1::JobState after) {
-    core::AppendTransition append{.job = job, .transition = {}, .state_before = before};
+                                       v1::JobState after) {
+    core::AppendTransition append{.job = job, .transition = {}};
     append.transition.set_job_sequence(sequence);
     append.transition.set_sequence(sequence);
     append.transition.set_run(1);
@@ -269,8 +269,7 @@ TEST_F(DetouredEffectsTest, ChangesOfJobsThatMustBeReadHoldUpNobodyAndStayInOrde
 TEST_F(DetouredEffectsTest, AChangeThatIsShownLateShowsTheJobAsItWasAtItsStep) {
   ASSERT_TRUE(store_
                   .Commit(core::Changes{
-                      StepOf(kStored, 1, v1::RUN_STATE_RUNNING, v1::JOB_STATE_PENDING,
-                             v1::JOB_STATE_RUNNING),
+                      StepOf(kStored, 1, v1::RUN_STATE_RUNNING, v1::JOB_STATE_RUNNING),
                       RunOf(kStored, v1::RUN_STATE_RUNNING),
                       UpdateOf(kStored, 1, v1::JOB_STATE_RUNNING),
                   })
@@ -278,8 +277,7 @@ TEST_F(DetouredEffectsTest, AChangeThatIsShownLateShowsTheJobAsItWasAtItsStep) {
   tail_.Join();
   CommitAndCarryOut({RunOf(kStored, v1::RUN_STATE_RUNNING, 2)}, kStored, 2);
   // The detour stands still, and the store goes on: a label, and the end.
-  core::AppendTransition edited =
-      StepOf(kStored, 3, {}, v1::JOB_STATE_RUNNING, v1::JOB_STATE_RUNNING);
+  core::AppendTransition edited = StepOf(kStored, 3, {}, v1::JOB_STATE_RUNNING);
   edited.transition.clear_run();
   edited.transition.set_kind(v1::TRANSITION_KIND_UPDATED);
   core::EditJob edit{.id = kStored, .job_sequence = 3, .sequence = 3, .priority = 7, .labels = {}};
@@ -290,10 +288,8 @@ TEST_F(DetouredEffectsTest, AChangeThatIsShownLateShowsTheJobAsItWasAtItsStep) {
   ended.run.mutable_failure()->set_failure_class(v1::FAILURE_CLASS_PROGRAM);
   core::UpdateJob end = UpdateOf(kStored, 4, v1::JOB_STATE_FAILED);
   end.end_time = absl::FromUnixSeconds(1'750'000'000);
-  CommitAndCarryOut(
-      {StepOf(kStored, 4, v1::RUN_STATE_FAILED, v1::JOB_STATE_RUNNING, v1::JOB_STATE_FAILED), ended,
-       end},
-      kStored, 4);
+  CommitAndCarryOut({StepOf(kStored, 4, v1::RUN_STATE_FAILED, v1::JOB_STATE_FAILED), ended, end},
+                    kStored, 4);
   store_.Open();
   effects_.Stop();
 
@@ -320,15 +316,13 @@ TEST_F(DetouredEffectsTest, AChangeThatIsShownLateShowsTheJobAsItWasAtItsStep) {
 TEST_F(DetouredEffectsTest, AChangeOfTheJobAloneShowsItsRunAsItWasAtTheStep) {
   ASSERT_TRUE(store_
                   .Commit(core::Changes{
-                      StepOf(kStored, 1, v1::RUN_STATE_RUNNING, v1::JOB_STATE_PENDING,
-                             v1::JOB_STATE_RUNNING),
+                      StepOf(kStored, 1, v1::RUN_STATE_RUNNING, v1::JOB_STATE_RUNNING),
                       RunOf(kStored, v1::RUN_STATE_RUNNING),
                       UpdateOf(kStored, 1, v1::JOB_STATE_RUNNING),
                   })
                   .ok());
   tail_.Join();
-  core::AppendTransition canceled =
-      StepOf(kStored, 2, {}, v1::JOB_STATE_RUNNING, v1::JOB_STATE_RUNNING);
+  core::AppendTransition canceled = StepOf(kStored, 2, {}, v1::JOB_STATE_RUNNING);
   canceled.transition.clear_run();
   canceled.transition.set_kind(v1::TRANSITION_KIND_CANCEL_REQUESTED);
   core::UpdateJob asked = UpdateOf(kStored, 2, v1::JOB_STATE_RUNNING);
@@ -337,9 +331,8 @@ TEST_F(DetouredEffectsTest, AChangeOfTheJobAloneShowsItsRunAsItWasAtTheStep) {
   core::PutRun ended = RunOf(kStored, v1::RUN_STATE_FAILED);
   ended.run.mutable_exit()->set_code(3);
   ASSERT_TRUE(store_
-                  .Commit(core::Changes{StepOf(kStored, 3, v1::RUN_STATE_FAILED,
-                                               v1::JOB_STATE_RUNNING, v1::JOB_STATE_CANCELED),
-                                        ended})
+                  .Commit(core::Changes{
+                      StepOf(kStored, 3, v1::RUN_STATE_FAILED, v1::JOB_STATE_CANCELED), ended})
                   .ok());
   store_.Open();
   effects_.Stop();
