@@ -69,8 +69,6 @@ std::string_view WordsOf(v1::StateReasonCode code) {
       return "its files are being laid out";
     case v1::STATE_REASON_CODE_PULLING_IMAGE:
       return "its image is being made ready";
-    case v1::STATE_REASON_CODE_SETUP:
-      return "its setup script runs";
     case v1::STATE_REASON_CODE_HOST_ANSWERS:
       return "its hosts answer again";
     case v1::STATE_REASON_CODE_CANCELED_BY_OTHERS:
@@ -81,6 +79,8 @@ std::string_view WordsOf(v1::StateReasonCode code) {
       return "its agent tries again";
     case v1::STATE_REASON_CODE_READING_END:
       return "it has ended, and how is being read";
+    case v1::STATE_REASON_CODE_SCHEDULER_SILENT:
+      return "its cluster does not answer its agent";
     default:
       return "";
   }

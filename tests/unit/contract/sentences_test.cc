@@ -18,7 +18,7 @@ TEST(StateReason, EveryCodeButThreeHasASentenceOfItsOwn) {
   for (int code = 1; code < v1::StateReasonCode_ARRAYSIZE; ++code) {
     // The detail has the missing resources, and others' words.
     if (code == v1::STATE_REASON_CODE_DOES_NOT_FIT || code == v1::STATE_REASON_CODE_RETRY_DELAY ||
-        code == v1::STATE_REASON_CODE_OTHER)
+        code == v1::STATE_REASON_CODE_OTHER || !v1::StateReasonCode_IsValid(code))
       continue;
     EXPECT_NE(MakeReason(static_cast<v1::StateReasonCode>(code)).message(), "")
         << v1::StateReasonCode_Name(code);
