@@ -30,7 +30,7 @@ void Apply(const core::UpdateJob& update, v1::Job* job) {
   job->set_job_sequence(update.job_sequence);
   job->set_cancel_requested(update.cancel_requested);
   if (!update.cluster.empty()) job->set_cluster(update.cluster);
-  job->set_held(update.hold == core::HoldState::kHeld);
+  store::PutHold(update.hold, job);
   SetOrClear(update.start_time, &v1::Job::mutable_start_time, &v1::Job::clear_start_time, job);
   SetOrClear(update.end_time, &v1::Job::mutable_end_time, &v1::Job::clear_end_time, job);
   SetOrClear(update.retry_time, &v1::Job::mutable_retry_time, &v1::Job::clear_retry_time, job);
@@ -62,7 +62,9 @@ void StripState(v1::Job* job) {
   job->clear_spec();
   job->clear_exit();
   job->clear_failure();
+  const bool is_released = job->state_reason().code() == v1::STATE_REASON_CODE_RELEASED;
   job->clear_state_reason();
+  if (is_released) store::PutHold(core::HoldState::kReleased, job);
 }
 
 // What the job was before its first change since it was read, as far as a filter can tell.

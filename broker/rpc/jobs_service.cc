@@ -17,6 +17,7 @@
 #include "broker/app/read_log.h"
 #include "broker/app/rerun_jobs.h"
 #include "broker/app/run_logs.h"
+#include "broker/app/silence.h"
 #include "broker/app/submit_jobs.h"
 #include "broker/app/update_job.h"
 #include "broker/app/watch_jobs.h"
@@ -83,7 +84,7 @@ class JobsService : public ServiceBase {
       absl::StatusOr<v1::Job> job = context_.store->GetJob(store::Scope::All(), in->job_id());
       if (!job.ok()) return reactor->Finish(rpc::ToGrpc(job.status()));
       *out->mutable_job() = *std::move(job);
-      AddQueueReasons(context_.app, {out->mutable_job()});
+      AddReasons({out->mutable_job()});
       reactor->Finish(grpc::Status::OK);
     });
     return reactor;
@@ -98,7 +99,7 @@ class JobsService : public ServiceBase {
         return reactor->Finish(rpc::ToGrpc(status));
       std::vector<v1::Job*> jobs;
       for (v1::Job& job : *out->mutable_jobs()) jobs.push_back(&job);
-      AddQueueReasons(context_.app, jobs);
+      AddReasons(jobs);
       reactor->Finish(grpc::Status::OK);
     });
     return reactor;
@@ -195,6 +196,12 @@ class JobsService : public ServiceBase {
  private:
   Principal Caller(grpc::CallbackServerContext* call) const {
     return context_.users->PrincipalOf(call->peer());
+  }
+
+  // What the store does not know. On a thread that may read the store.
+  void AddReasons(const std::vector<v1::Job*>& jobs) {
+    AddQueueReasons(context_.app, jobs);
+    AddSilence(*context_.app.engine->clusters(), jobs);
   }
 
   template <typename Request, typename Response>

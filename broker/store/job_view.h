@@ -5,14 +5,19 @@
 #include <string>
 #include <vector>
 
+#include "broker/core/changes.h"
 #include "muster/v1/job.pb.h"
 
 namespace muster::store {
 
 // Nodes that one assignment names at most.
 inline constexpr size_t kMaxExcludedNodes = 64;
-// Of a job's latest steps, how many are looked at for the one that held it.
+// The most of a job's latest steps that are looked at for the one that held it.
 inline constexpr int kMaxStepsToHold = 100;
+
+// Puts the stored hold into the row of a job. ShowState then shows whether the job's run is held
+// still after a release.
+void PutHold(core::HoldState hold, v1::Job* job);
 
 // Fills in exit, failure and the reason, from the row of the job, its latest run, if it has one,
 // and its spec, if that is there.

@@ -46,7 +46,7 @@ void NoteCanceled(Session& session, const v1::CancelJobsResponse& response) {
 }  // namespace
 
 int Cancel(Session& session) {
-  const auto note = [&session](v1::CancelJobsResponse& response) {
+  const auto note = [&session](const v1::CancelJobsResponse& response) {
     NoteCanceled(session, response);
   };
   return Change<v1::CancelJobsRequest, v1::CancelJobsResponse>(session, "cancel",

@@ -83,6 +83,37 @@ TEST(StateReason, AJobThatWasAskedToBeHeldKeepsWhyItWaits) {
   EXPECT_NE(HoldAsked(nullptr).code(), v1::STATE_REASON_CODE_HELD) << "it may start yet";
 }
 
+TEST(StateReason, SilenceOfAClusterSaysWhoIsSilentSinceWhenAndWhatWasKnownLast) {
+  v1::Job job;
+  job.set_state(v1::JOB_STATE_RUNNING);
+  Silence silence;
+  silence.cluster = "lab";
+  silence.since = absl::FromUnixSeconds(1'772'366'400);
+  const v1::StateReason gone = NoWord(silence, job);
+  EXPECT_EQ(gone.code(), v1::STATE_REASON_CODE_AGENT_DISCONNECTED);
+  EXPECT_EQ(gone.cluster(), "lab");
+  EXPECT_EQ(gone.since().seconds(), 1'772'366'400);
+  EXPECT_FALSE(gone.has_last_known());
+  EXPECT_EQ(gone.message(),
+            "no word from cluster \"lab\" since 2026-03-01T12:00:00Z (its agent is not connected); "
+            "last known: RUNNING");
+  EXPECT_THAT(gone.remedy(), HasSubstr("muster-agent"));
+
+  job.set_state(v1::JOB_STATE_PENDING);
+  *job.mutable_state_reason() =
+      MakeReason(v1::STATE_REASON_CODE_WAITS_FOR_TURN, {.scheduler_reason = "Priority"});
+  silence.since.reset();
+  silence.is_agent_connected = true;
+  silence.scheduler_error = "timed out";
+  const v1::StateReason mute = NoWord(silence, job);
+  EXPECT_EQ(mute.code(), v1::STATE_REASON_CODE_SCHEDULER_SILENT);
+  EXPECT_EQ(mute.detail(), "timed out");
+  EXPECT_EQ(mute.last_known().code(), v1::STATE_REASON_CODE_WAITS_FOR_TURN);
+  EXPECT_EQ(mute.message(),
+            "no word from cluster \"lab\" (it does not answer its agent: timed out); last known: "
+            "Priority");
+}
+
 TEST(StateReason, OfAJobThatNoClusterHasTheFirstIsItsOwnReason) {
   const v1::StateReason full =
       MakeReason(v1::STATE_REASON_CODE_AGENT_DISCONNECTED, {.cluster = "near"});
