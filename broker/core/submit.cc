@@ -22,14 +22,15 @@ namespace {
 // A full queue drains at the speed of jobs, not of requests.
 constexpr absl::Duration kRetryAfter = absl::Seconds(10);
 
-// The error of one request of several. Programs find which one in the details, by `request`.
+// The error of one request of several: its details say which, and its message is the same as for
+// that request alone.
 absl::Status WithIndex(const absl::Status& status, size_t index) {
-  const std::string message = fmt::format("requests[{}]: {}", index, ToStd(status.message()));
   const auto info = contract::GetErrorInfo(status);
-  if (!info) return {status.code(), ToAbsl(message)};
+  if (!info) return status;
   std::map<std::string, std::string> metadata(info->metadata().begin(), info->metadata().end());
   metadata["request"] = fmt::format("{}", index);
-  return contract::Error(status.code(), info->reason(), message, std::move(metadata));
+  return contract::Error(status.code(), info->reason(), ToStd(status.message()),
+                         std::move(metadata));
 }
 
 }  // namespace
@@ -174,7 +175,7 @@ absl::Status Core::Impl::CheckNamedClusters(const v1::JobSpec& spec) const {
         fmt::format("placement.clusters names \"{}\", and no cluster of that name has ever "
                     "connected; {}",
                     name, KnownClusters()),
-        {{"cluster", name}});
+        {{"cluster", name}, {"field", "spec.placement.clusters"}});
   }
   return absl::OkStatus();
 }
