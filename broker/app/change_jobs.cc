@@ -70,7 +70,7 @@ struct Change {
   // Answers with what was done, and with as many of the jobs as can be read.
   void Answer(AnswerPlace& place, std::vector<uint64_t> jobs, ChangedJobs result) const {
     place.Use([*this, jobs = std::move(jobs), result = std::move(result)](bool may_read) mutable {
-      result.jobs = ShowJobs(*services.store, scope, jobs, may_read);
+      result.jobs = ShowJobs(services, scope, jobs, may_read);
       done(std::move(result));
     });
   }
@@ -144,7 +144,7 @@ class Changing : public std::enable_shared_from_this<Changing> {
   void ShowSome() {
     auto jobs = pages_.Next(kMaxJobsPerCall);
     if (!jobs.ok()) return change_.done(jobs.status());
-    result_.jobs = WithinBounds(*std::move(jobs));
+    result_.jobs = ForAnswer(change_.services, *std::move(jobs));
     result_.more = !pages_.at_end();
     change_.done(std::move(result_));
   }

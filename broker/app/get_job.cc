@@ -4,6 +4,8 @@
 
 #include "broker/app/queue_reasons.h"
 #include "broker/app/rights.h"
+#include "broker/app/silence.h"
+#include "broker/engine/engine.h"
 #include "broker/store/store.h"
 
 namespace muster::broker {
@@ -17,6 +19,7 @@ absl::StatusOr<v1::GetJobResponse> GetJob(const Principal& principal, const Serv
   v1::GetJobResponse response;
   *response.mutable_job() = *std::move(job);
   AddQueueReasons(services, {response.mutable_job()});
+  AddSilence(*services.engine->clusters(), {response.mutable_job()});
   return response;
 }
 

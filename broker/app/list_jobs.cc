@@ -7,6 +7,8 @@
 #include "broker/app/arguments.h"
 #include "broker/app/queue_reasons.h"
 #include "broker/app/rights.h"
+#include "broker/app/silence.h"
+#include "broker/engine/engine.h"
 #include "broker/store/store.h"
 #include "contract/filter.h"
 #include "contract/job_order.h"
@@ -45,6 +47,7 @@ absl::StatusOr<v1::ListJobsResponse> ListJobs(const Principal& principal, const 
   std::vector<v1::Job*> jobs;
   for (v1::Job& job : *response.mutable_jobs()) jobs.push_back(&job);
   AddQueueReasons(services, jobs);
+  AddSilence(*services.engine->clusters(), jobs);
   return response;
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -25,14 +26,6 @@
 
 namespace muster::broker {
 namespace {
-
-// Makes a task of an array the only task of an array of its own, under the id that it had: the
-// numbers around the new job's are those of other jobs. sbatch --array=3 makes the same of task 3.
-void LeaveArray(v1::JobSpec* spec) {
-  const std::optional<contract::ArrayTask> task = contract::FindArrayTask(*spec);
-  if (!task) return;
-  contract::SetArrayTask({.id = task->id, .min_id = task->id, .max_id = task->id}, spec);
-}
 
 // Bytes of all specs of one call together; as much as one SubmitJobs may have.
 constexpr size_t kMaxSpecBytes = 16 << 20;
@@ -85,14 +78,14 @@ class Rerunning : public std::enable_shared_from_this<Rerunning> {
 
   // A repeat is answered whatever has become of the jobs since.
   void Begin() {
-    if (request_.request_id().empty()) return Later(&Rerunning::Submit);
+    if (request_.request_id().empty()) return Choose();
     core::Submit question;
     question.rerun = Identity();
     services_.engine->Submit(
         std::move(question),
         [self = shared_from_this()](const absl::StatusOr<v1::SubmitJobsResponse>& known) {
           if (!known.ok()) return self->done_(known.status());
-          if (known->responses().empty()) return self->Later(&Rerunning::Submit);
+          if (known->responses().empty()) return self->Choose();
           self->first_ = known->responses(0).job_id();
           self->Later(&Rerunning::AnswerRepeat);
         });
@@ -103,10 +96,28 @@ class Rerunning : public std::enable_shared_from_this<Rerunning> {
 
   // If it is refused, nothing was submitted by this call: the step makes the submit, or looks for
   // what an earlier call has submitted, which a repeat of the request finds.
-  void Later(void (Rerunning::*step)()) {
-    const bool is_taken =
-        services_.readers->PostCall([self = shared_from_this(), step] { (*self.*step)(); });
+  void Later(void (Rerunning::*step)()) { On(services_.readers, step); }
+
+  void On(Readers* threads, void (Rerunning::*step)()) {
+    const bool is_taken = threads->PostCall([self = shared_from_this(), step] { (*self.*step)(); });
     if (!is_taken) done_(ReadersBusy());
+  }
+
+  // A trial says how many jobs the filter takes, also if they are too many for one call.
+  void Choose() {
+    const bool is_count = request_.validate_only() && !request_.filter().empty();
+    if (is_count) return On(services_.counters, &Rerunning::Count);
+    Later(&Rerunning::Submit);
+  }
+
+  void Count() {
+    auto filter = EndedJobs();
+    if (!filter.ok()) return done_(filter.status());
+    const auto counts = services_.store->CountJobs(
+        scope_, {.filter = *std::move(filter), .limit = kMaxCountedJobs});
+    if (!counts.ok()) return done_(counts.status());
+    matched_count_ = static_cast<uint32_t>(counts->total);
+    Later(&Rerunning::Submit);
   }
 
   void AnswerRepeat() {
@@ -114,6 +125,7 @@ class Rerunning : public std::enable_shared_from_this<Rerunning> {
     if (!jobs.ok()) return done_(jobs.status());
     v1::RerunJobsResponse response;
     for (const v1::Job& job : *jobs) Add(job.rerun_of(), job.id(), &response);
+    response.set_matched_count(static_cast<uint32_t>(jobs->size()));
     done_(std::move(response));
   }
 
@@ -121,6 +133,15 @@ class Rerunning : public std::enable_shared_from_this<Rerunning> {
     v1::RerunJob& added = *response->add_jobs();
     added.set_source_job_id(source);
     added.set_job_id(job);
+  }
+
+  // What the request's filter takes of the jobs that can run again.
+  absl::StatusOr<contract::Filter> EndedJobs() const {
+    auto filter = contract::ParseFilter(request_.filter(), services_.now());
+    if (!filter.ok()) return filter.status();
+    const contract::Filter has_ended =
+        contract::InStates({v1::JOB_STATE_SUCCEEDED, v1::JOB_STATE_FAILED, v1::JOB_STATE_CANCELED});
+    return contract::And(*std::move(filter), has_ended);
   }
 
   absl::Status FindSources() {
@@ -131,19 +152,19 @@ class Rerunning : public std::enable_shared_from_this<Rerunning> {
       if (!named.ok()) return named.status();
       jobs = *std::move(named);
     } else {
-      auto filter = contract::ParseFilter(request_.filter(), services_.now());
+      auto filter = EndedJobs();
       if (!filter.ok()) return filter.status();
-      const contract::Filter has_ended = contract::InStates(
-          {v1::JOB_STATE_SUCCEEDED, v1::JOB_STATE_FAILED, v1::JOB_STATE_CANCELED});
-      ChosenPages pages(services_.store, scope_, contract::And(*std::move(filter), has_ended));
+      ChosenPages pages(services_.store, scope_, *std::move(filter));
       auto chosen = pages.Next(kMaxJobsPerCall + 1);
       if (!chosen.ok()) return chosen.status();
       jobs = *std::move(chosen);
     }
-    if (jobs.size() > static_cast<size_t>(kMaxJobsPerCall)) {
+    more_ = jobs.size() > static_cast<size_t>(kMaxJobsPerCall);
+    if (more_ && !request_.validate_only()) {
       return TooMany(
           fmt::format("the filter takes more than {} jobs that have ended", kMaxJobsPerCall));
     }
+    if (more_) jobs.resize(kMaxJobsPerCall);
     for (const v1::Job& job : jobs) {
       if (!contract::IsTerminal(job.state())) return NotEnded(job);
       sources_.push_back(job.id());
@@ -164,7 +185,7 @@ class Rerunning : public std::enable_shared_from_this<Rerunning> {
       }
       // Fields of former releases, which that release honoured and which mean nothing any more.
       spec.DiscardUnknownFields();
-      LeaveArray(&spec);
+      contract::LeaveArray(&spec);
       auto normal = contract::NormalizeJobSpec(std::move(spec));
       if (!normal.ok()) return Within(fmt::format("jobs[{}].spec.", source), normal.status());
       core::SubmitItem& item = submit.items.emplace_back();
@@ -181,6 +202,8 @@ class Rerunning : public std::enable_shared_from_this<Rerunning> {
   // On a thread that may read the store.
   void Submit() {
     if (absl::Status status = FindSources(); !status.ok()) return done_(status);
+    // Jobs may have ended since they were counted.
+    matched_count_ = std::max(matched_count_, static_cast<uint32_t>(sources_.size()));
     if (sources_.empty()) return done_(v1::RerunJobsResponse());
     absl::StatusOr<core::Submit> submit = MakeSubmit();
     if (!submit.ok()) return done_(submit.status());
@@ -201,6 +224,8 @@ class Rerunning : public std::enable_shared_from_this<Rerunning> {
     for (size_t i = 0; i < sources_.size(); ++i) {
       Add(sources_[i], submitted->responses(static_cast<int>(i)).job_id(), &response);
     }
+    response.set_matched_count(matched_count_);
+    response.set_more(more_);
     done_(std::move(response));
   }
 
@@ -215,14 +240,12 @@ class Rerunning : public std::enable_shared_from_this<Rerunning> {
     if (request == metadata.end() && sources_.size() > 1) return status;
     if (index >= sources_.size()) return status;
     const uint64_t source = sources_[index];
-    std::string message(ToStd(status.message()));
-    const std::string prefix = fmt::format("requests[{}]: ", index);
-    if (message.starts_with(prefix)) message.erase(0, prefix.size());
     metadata.erase("request");
     metadata["job_id"] = fmt::format("{}", source);
-    return contract::Error(status.code(), info->reason(),
-                           fmt::format("job {} cannot run again: {}", source, message),
-                           std::move(metadata));
+    return contract::Error(
+        status.code(), info->reason(),
+        fmt::format("job {} cannot run again: {}", source, ToStd(status.message())),
+        std::move(metadata));
   }
 
   const Principal principal_;
@@ -231,6 +254,8 @@ class Rerunning : public std::enable_shared_from_this<Rerunning> {
   const v1::RerunJobsRequest request_;
   const RerunDone done_;
   std::vector<uint64_t> sources_;
+  uint32_t matched_count_ = 0;
+  bool more_ = false;   // a trial's filter takes more than sources_
   uint64_t first_ = 0;  // new job of a repeat
 };
 

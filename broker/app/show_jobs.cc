@@ -2,11 +2,17 @@
 
 #include <utility>
 
+#include "broker/app/silence.h"
+#include "broker/engine/engine.h"
 #include "broker/store/list_limits.h"
 
 namespace muster::broker {
 
-std::vector<v1::Job> WithinBounds(std::vector<v1::Job> jobs) {
+std::vector<v1::Job> ForAnswer(const Services& services, std::vector<v1::Job> jobs) {
+  std::vector<v1::Job*> shown;
+  shown.reserve(jobs.size());
+  for (v1::Job& job : jobs) shown.push_back(&job);
+  AddSilence(*services.engine->clusters(), shown);
   size_t bytes = 0;
   for (v1::Job& job : jobs) {
     bytes += job.ByteSizeLong();
@@ -19,11 +25,11 @@ std::vector<v1::Job> WithinBounds(std::vector<v1::Job> jobs) {
   return jobs;
 }
 
-std::vector<v1::Job> ShowJobs(const store::Store& store, const store::Scope& scope,
+std::vector<v1::Job> ShowJobs(const Services& services, const store::Scope& scope,
                               absl::Span<const uint64_t> ids, bool may_read) {
   if (may_read) {
-    auto jobs = store.GetJobs(scope, ids);
-    if (jobs.ok()) return WithinBounds(*std::move(jobs));
+    auto jobs = services.store->GetJobs(scope, ids);
+    if (jobs.ok()) return ForAnswer(services, *std::move(jobs));
   }
   std::vector<v1::Job> numbers;
   for (const uint64_t id : ids) numbers.emplace_back().set_id(id);

@@ -6,18 +6,20 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "broker/app/services.h"
 #include "broker/store/store.h"
 #include "muster/v1/job.pb.h"
 
 namespace muster::broker {
 
-// Keeps the answer within kMaxPageBytes; jobs beyond that have only their number and state.
-std::vector<v1::Job> WithinBounds(std::vector<v1::Job> jobs);
+// Puts in what is known of their clusters, and keeps the answer within kMaxPageBytes; jobs beyond
+// that have only their number and state.
+std::vector<v1::Job> ForAnswer(const Services& services, std::vector<v1::Job> jobs);
 
 // Returns the jobs as they are now, in the order of the numbers. There is no error, because they
 // are changed already: if `may_read` is false, or the store cannot be read, the jobs have only
 // their numbers. Blocks if `may_read`.
-std::vector<v1::Job> ShowJobs(const store::Store& store, const store::Scope& scope,
+std::vector<v1::Job> ShowJobs(const Services& services, const store::Scope& scope,
                               absl::Span<const uint64_t> ids, bool may_read);
 
 }  // namespace muster::broker

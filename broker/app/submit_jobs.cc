@@ -10,6 +10,7 @@
 #include "broker/app/submit_files.h"
 #include "broker/core/fingerprint.h"
 #include "contract/errors.h"
+#include "contract/task_array.h"
 #include "contract/text.h"
 #include "contract/validate.h"
 
@@ -32,6 +33,35 @@ absl::StatusOr<core::SubmitItem> ToItem(const v1::SubmitJobRequest& request,
                         .held = request.held()};
   if (!item.request_id.empty()) item.fingerprint = core::RequestFingerprintOf(request.spec());
   return item;
+}
+
+// Returns whether the array that `first` begins is whole: its tasks follow one another.
+bool IsWhole(const std::vector<core::SubmitItem>& items, size_t first) {
+  const contract::ArrayTask begin = *contract::FindArrayTask(*items[first].spec);
+  if (begin.place != 0 || begin.count > items.size() - first) return false;
+  for (uint32_t place = 1; place < begin.count; ++place) {
+    const auto task = contract::FindArrayTask(*items[first + place].spec);
+    const bool is_next = task && task->place == place && task->count == begin.count &&
+                         task->min_id == begin.min_id && task->max_id == begin.max_id;
+    if (!is_next) return false;
+  }
+  return true;
+}
+
+// The number of an array is told from the place of a task in it, so that a task whose array is not
+// whole would name jobs that are not of its array.
+void LeaveBrokenArrays(std::vector<core::SubmitItem>* items) {
+  for (size_t i = 0; i < items->size(); ++i) {
+    const auto task = contract::FindArrayTask(*(*items)[i].spec);
+    if (!task) continue;
+    if (IsWhole(*items, i)) {
+      i += task->count - 1;
+      continue;
+    }
+    v1::JobSpec alone = *(*items)[i].spec;
+    contract::LeaveArray(&alone);
+    (*items)[i].spec = std::make_shared<const v1::JobSpec>(std::move(alone));
+  }
 }
 
 }  // namespace
@@ -79,6 +109,7 @@ void SubmitJob(const Principal& principal, const Services& services,
   }
   absl::StatusOr<core::Submit> submit = ToSubmit(request, principal.user);
   if (!submit.ok()) return done(submit.status());
+  LeaveBrokenArrays(&submit->items);
   SubmitWithFiles(services, *std::move(submit),
                   [done = std::move(done)](absl::StatusOr<v1::SubmitJobsResponse> submitted) {
                     if (!submitted.ok()) return done(submitted.status());
@@ -93,6 +124,7 @@ void SubmitJobs(const Principal& principal, const Services& services,
   }
   absl::StatusOr<core::Submit> submit = ToSubmit(request, principal.user);
   if (!submit.ok()) return done(submit.status());
+  LeaveBrokenArrays(&submit->items);
   SubmitWithFiles(services, *std::move(submit), std::move(done));
 }
 

@@ -131,8 +131,7 @@ struct Updating {
       if (status.ok()) {
         return self->place->Use([self](bool may_read) {
           self->Answer(std::move(
-              ShowJobs(*self->services.store, self->scope, {self->request.job_id()}, may_read)
-                  .front()));
+              ShowJobs(self->services, self->scope, {self->request.job_id()}, may_read).front()));
         });
       }
       if (!absl::IsAborted(status) || self->attempts == kMaxAttempts) return self->Fail(status);

@@ -23,15 +23,15 @@ namespace {
 // A full queue drains as fast as jobs end, not as fast as requests come.
 constexpr absl::Duration kRetryAfter = absl::Seconds(10);
 
-// Returns the error of one request of several. Programs find its index in the details, as
-// `request`.
+// Returns the error of one request of several: its details say which, as `request`, and its message
+// is the same as for that request alone.
 absl::Status WithIndex(const absl::Status& status, size_t index) {
-  const std::string message = fmt::format("requests[{}]: {}", index, ToStd(status.message()));
   const auto info = contract::GetErrorInfo(status);
-  if (!info) return {status.code(), ToAbsl(message)};
+  if (!info) return status;
   std::map<std::string, std::string> metadata(info->metadata().begin(), info->metadata().end());
   metadata["request"] = fmt::format("{}", index);
-  return contract::Error(status.code(), info->reason(), message, std::move(metadata));
+  return contract::Error(status.code(), info->reason(), ToStd(status.message()),
+                         std::move(metadata));
 }
 
 }  // namespace
@@ -176,7 +176,7 @@ absl::Status Core::Impl::CheckNamedClusters(const v1::JobSpec& spec) const {
         fmt::format("placement.clusters names \"{}\", and no cluster of that name has ever "
                     "connected; {}",
                     name, KnownClusters()),
-        {{"cluster", name}});
+        {{"cluster", name}, {"field", "spec.placement.clusters"}});
   }
   return absl::OkStatus();
 }

@@ -35,7 +35,7 @@ void Apply(const core::UpdateJob& update, v1::Job* job) {
     job->set_cluster(update.cluster);
     job->set_cluster_kind(update.cluster_kind);
   }
-  job->set_held(update.hold == core::HoldState::kHeld);
+  store::PutHold(update.hold, job);
   SetOrClear(update.start_time, &v1::Job::mutable_start_time, &v1::Job::clear_start_time, job);
   SetOrClear(update.end_time, &v1::Job::mutable_end_time, &v1::Job::clear_end_time, job);
   SetOrClear(update.retry_time, &v1::Job::mutable_retry_time, &v1::Job::clear_retry_time, job);
@@ -67,7 +67,9 @@ void StripState(v1::Job* job) {
   job->clear_runs();
   job->clear_exit();
   job->clear_failure();
+  const bool is_released = job->state_reason().code() == v1::STATE_REASON_CODE_RELEASED;
   job->clear_state_reason();
+  if (is_released) store::PutHold(core::HoldState::kReleased, job);
 }
 
 // A run that the store has, as it was when it had this state. A reason explains one state.

@@ -1,7 +1,5 @@
 #include "broker/store/job_view.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <optional>
 
@@ -45,7 +43,16 @@ v1::StateReason WhyHeld(const v1::Run* latest, const v1::Job& job) {
 
 }  // namespace
 
+void PutHold(core::HoldState hold, v1::Job* job) {
+  job->set_held(hold == core::HoldState::kHeld);
+  job->clear_state_reason();
+  if (hold == core::HoldState::kReleased)
+    job->mutable_state_reason()->set_code(v1::STATE_REASON_CODE_RELEASED);
+}
+
 void ShowState(const v1::Run* latest, v1::Job* job) {
+  const bool is_released = job->state_reason().code() == v1::STATE_REASON_CODE_RELEASED;
+  job->clear_state_reason();
   if (latest != nullptr) {
     if (latest->has_exit()) *job->mutable_exit() = latest->exit();
     // What its run failed with is not why a canceled job has ended, and its user need not mend it.
@@ -54,14 +61,17 @@ void ShowState(const v1::Run* latest, v1::Job* job) {
     const bool has_reason = latest->has_state_reason();
     if (has_reason && (job->state() == v1::JOB_STATE_PENDING || IsUnseen(*latest, *job)))
       *job->mutable_state_reason() = latest->state_reason();
+    if (is_released && job->state_reason().code() == v1::STATE_REASON_CODE_HELD) {
+      *job->mutable_state_reason() =
+          contract::MakeReason(v1::STATE_REASON_CODE_RELEASED, {.cluster = job->cluster()});
+    }
     if (job->state() == v1::JOB_STATE_CANCELED && !job->cancel_requested()) {
       *job->mutable_state_reason() =
           has_reason ? latest->state_reason()
                      : contract::MakeReason(v1::STATE_REASON_CODE_CANCELED_BY_OTHERS);
     }
     if (UsedUpItsRuns(*latest, *job)) {
-      job->mutable_failure()->set_message(
-          fmt::format("after {} runs: {}", latest->number(), latest->failure().message()));
+      contract::SetAfterRuns(latest->number(), job->mutable_failure());
     }
     if (job->has_retry_time())
       *job->mutable_state_reason() = WhyItWaits(latest->number() + 1, *job);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "broker/core/changes.h"
 #include "muster/v1/job.pb.h"
 
 namespace muster::store {
@@ -14,6 +15,10 @@ namespace muster::store {
 inline constexpr size_t kMaxExcludedNodes = 64;
 // Most of a job's latest steps that are searched for the one that held it.
 inline constexpr int kMaxStepsToHold = 100;
+
+// Puts the stored hold into the row of a job. ShowState then shows whether the job's run is held
+// still after a release.
+void PutHold(core::HoldState hold, v1::Job* job);
 
 // Fills in exit, failure and the reason, from the row of the job, its latest run, if it has one,
 // and its spec, if that is there.

@@ -13,12 +13,11 @@
 
 namespace muster::cli {
 
-// `note` says in words what became of the jobs of an answer; it may change their reasons before
-// they are shown.
+// `note` says in words what became of the jobs of an answer, before they are shown.
 template <typename Request, typename Response>
 int Change(Session& session, std::string_view verb,
            absl::StatusOr<Response> (client::Client::*method)(const Request&),
-           const std::function<void(Response&)>& note) {
+           const std::function<void(const Response&)>& note) {
   const Invocation& call = session.call;
   Request request;
   for (const JobRef& ref : call.jobs) request.add_job_ids(ref.job);
@@ -32,11 +31,10 @@ int Change(Session& session, std::string_view verb,
     matched = shown + answer.matched_count();
     shown += static_cast<uint64_t>(answer.jobs_size());
     if (!is_text) return PrintMessage(session, answer);
-    Response copy = answer;
-    if (session.for_people() && !call.validate_only) note(copy);
-    if (copy.jobs().empty()) return;
+    if (session.for_people() && !call.validate_only) note(answer);
+    if (answer.jobs().empty()) return;
     v1::ListJobsResponse jobs;
-    jobs.mutable_jobs()->Swap(copy.mutable_jobs());
+    *jobs.mutable_jobs() = answer.jobs();
     PrintJobs(session, jobs);
   };
   const absl::Status status = client::ChangeAll(session.client, method, request, show);

@@ -12,8 +12,8 @@
 
 #include "absl/time/clock.h"
 #include "clients/cli/report.h"
-#include "clients/cli/silent_clusters.h"
 #include "clients/cli/text.h"
+#include "clients/cli/views.h"
 #include "contract/states.h"
 
 namespace muster::cli {
@@ -88,7 +88,7 @@ class Progress {
   enum class Told { kAll, kTroubleAlone };  // that a job waits, or is silent, is trouble
 
   Progress(client::Client* client, Terminal* terminal, Told told = Told::kAll)
-      : client_(*client), terminal_(*terminal), told_(told), silent_(client) {}
+      : client_(*client), terminal_(*terminal), told_(told) {}
 
   // The job as it is now: what had happened before anyone waited is not news.
   void Saw(const v1::Job& seen_job) {
@@ -98,6 +98,9 @@ class Progress {
     }
     if (IsUnexplained(seen_job)) {
       Look(seen_job.id());
+    } else if (MayBeSilent(seen_job)) {
+      const auto job = Ask(seen_job.id());
+      if (job.ok()) Tell(contract::IsTerminal(job->state()) ? seen_job : *job);
     } else {
       Tell(seen_job);
     }
@@ -105,7 +108,6 @@ class Progress {
 
   // Reasons change without a step, and agents go silent, so that jobs are asked about now and then.
   void LookAgain() {
-    silent_.Refresh();
     std::vector<uint64_t> waiting;
     for (const auto& [id, seen] : last_) {
       if (waiting.size() < kMaxLookedAt) waiting.push_back(id);
@@ -124,38 +126,49 @@ class Progress {
            last_.size() < kMaxLookedAt && absl::Now() - ToTime(job.create_time()) > kMoment;
   }
 
-  // False: the job could not be asked about, and the stream will tell what is wrong.
-  bool Look(uint64_t id) {
+  // A step does not say that there is no word of a job that a cluster has. The question is asked
+  // when the job is seen for the first time, and while there was none.
+  bool MayBeSilent(const v1::Job& job) const {
+    if (job.state() == v1::JOB_STATE_QUEUED) return false;
+    const auto last = last_.find(job.id());
+    if (last == last_.end()) return last_.size() < kMaxLookedAt;
+    return last->second.silence == Silence::kCluster;
+  }
+
+  absl::StatusOr<v1::Job> Ask(uint64_t id) {
     v1::GetJobRequest request;
     request.set_job_id(id);
-    const auto response = client_.GetJob(request);
-    if (!response.ok()) return false;
-    if (contract::IsTerminal(response->job().state())) {
+    auto response = client_.GetJob(request);
+    if (!response.ok()) return response.status();
+    return std::move(*response->mutable_job());
+  }
+
+  // False: the job could not be asked about, and the stream will tell what is wrong.
+  bool Look(uint64_t id) {
+    const auto job = Ask(id);
+    if (!job.ok()) return false;
+    if (contract::IsTerminal(job->state())) {
       last_.erase(id);
     } else {
-      Tell(response->job());
+      Tell(*job);
     }
     return true;
   }
 
-  // `explained`: the job with what is known of its cluster.
-  static Silence SilenceOf(const v1::Job& job, const v1::Job& explained) {
-    if (explained.state_reason().message() != job.state_reason().message())
-      return Silence::kCluster;
+  static Silence SilenceOf(const v1::Job& job) {
+    if (SaysNoWord(job)) return Silence::kCluster;
     const bool is_host_silent =
         !Waits(job.state()) && job.state_reason().code() == v1::STATE_REASON_CODE_HOST_SILENT;
     return is_host_silent ? Silence::kHost : Silence::kNone;
   }
 
-  void Tell(const v1::Job& seen_job) {
-    // Without the time that has passed, which would be news all the time.
-    const v1::Job job = silent_.Explained(seen_job);
-    const Silence silence = SilenceOf(seen_job, job);
+  void Tell(const v1::Job& job) {
+    const Silence silence = SilenceOf(job);
     const bool is_silent = silence != Silence::kNone;
     const std::string reason =
         Waits(job.state()) || is_silent ? OneLine(job.state_reason().message()) : "";
-    // The words about a host that does not answer may differ with each try.
-    const Seen seen{job.state(), silence == Silence::kHost ? "" : reason, silence};
+    // The words about one that does not answer may differ with each try.
+    const Seen seen{job.state(), is_silent ? "" : reason, silence};
     Seen& last = last_[job.id()];
     const Silence before = last.silence;
     const bool is_back = before != Silence::kNone && !is_silent;
@@ -189,7 +202,6 @@ class Progress {
   client::Client& client_;
   Terminal& terminal_;
   const Told told_;
-  SilentClusters silent_;
   std::map<uint64_t, Seen> last_;  // of jobs that have not ended
 };
 

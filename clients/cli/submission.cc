@@ -14,6 +14,7 @@
 #include "clients/cli/uploading.h"
 #include "clients/cpp/local_upload.h"
 #include "contract/errors.h"
+#include "contract/parts.h"
 #include "contract/sentences.h"
 #include "contract/text.h"
 #include "contract/validate.h"
@@ -36,15 +37,21 @@ constexpr std::pair<std::string_view, std::string_view> kSubmissionFlags[] = {
     {"mounts", "--mount"},
 };
 
-// "--workdir (working_directory)": what was typed, beside the API's name for it.
-std::string WithFlag(std::string_view field, FieldFlags flags) {
+// The flag by which a field was typed; empty: none.
+std::string_view FlagOf(std::string_view field, FieldFlags flags) {
   for (const auto& [name, flag] : flags) {
     const bool is_it =
         field.starts_with(name) &&
         (field.size() == name.size() || field[name.size()] == '.' || field[name.size()] == '[');
-    if (is_it) return fmt::format("{} ({})", flag, field);
+    if (is_it) return flag;
   }
-  return std::string(field);
+  return "";
+}
+
+// "--workdir (working_directory)": what was typed, beside the API's name for it.
+std::string WithFlag(std::string_view field, FieldFlags flags) {
+  const std::string_view flag = FlagOf(field, flags);
+  return flag.empty() ? std::string(field) : fmt::format("{} ({})", flag, field);
 }
 
 // How often files that went between upload and submit are uploaded again: it takes a broker that
@@ -79,28 +86,27 @@ absl::Status InWords(const absl::Status& status, const std::string& words) {
   return named;
 }
 
-// An answer that begins with a field's name, with the flag that was typed for it.
-absl::Status WithFlags(const absl::Status& status, FieldFlags flags) {
-  const std::string text(ToStd(status.message()));
-  const std::string field = text.substr(0, text.find(' '));
-  const std::string flag = WithFlag(field, flags);
-  return flag == field ? status : InWords(status, flag + text.substr(field.size()));
+// An answer about a field, with the flag that was typed for it.
+absl::Status NamingFlag(const absl::Status& status, const google::rpc::ErrorInfo& info,
+                        FieldFlags flags) {
+  const auto field = info.metadata().find("field");
+  if (field == info.metadata().end()) return status;
+  std::string_view name = field->second;
+  TakeJob(/*job=*/0, &name);
+  const std::string_view flag = FlagOf(name, flags);
+  if (flag.empty()) return status;
+  return InWords(status, fmt::format("{}: {}", flag, ToStd(status.message())));
 }
 
 // An answer about one job of several, as its user counts them: the tasks of an array are one
 // script.
 absl::Status ForTheUser(const absl::Status& status, const Invocation& call, FieldFlags flags) {
   const auto info = contract::GetErrorInfo(status);
-  if (!info || !info->metadata().contains("request")) return WithFlags(status, flags);
-  const std::string& index = info->metadata().at("request");
-  const std::string prefix = fmt::format("requests[{}]: ", index);
-  std::string_view words = ToStd(status.message());
-  size_t job = 0;
-  std::from_chars(index.data(), index.data() + index.size(), job);
-  if (!words.starts_with(prefix)) return WithFlags(status, flags);
-  words.remove_prefix(prefix.size());
-  const absl::Status own = WithFlags(InWords(status, std::string(words)), flags);
-  if (call.file.empty()) return own;
+  if (!info) return status;
+  const absl::Status own = NamingFlag(status, *info, flags);
+  const auto index = info->metadata().find("request");
+  if (index == info->metadata().end() || call.file.empty()) return own;
+  const size_t job = contract::ParseNumber<size_t>(index->second).value_or(0);
   const std::string_view file = call.file == "-" ? "standard input" : std::string_view(call.file);
   return InWords(own, fmt::format("{}: job {}: {}", file, job + 1, ToStd(own.message())));
 }

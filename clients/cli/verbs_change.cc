@@ -46,7 +46,7 @@ void NoteCanceled(Session& session, const v1::CancelJobsResponse& response) {
 }  // namespace
 
 int Cancel(Session& session) {
-  const auto note = [&session](v1::CancelJobsResponse& response) {
+  const auto note = [&session](const v1::CancelJobsResponse& response) {
     NoteCanceled(session, response);
   };
   return Change<v1::CancelJobsRequest, v1::CancelJobsResponse>(session, "cancel",
@@ -103,7 +103,12 @@ int Rerun(Session& session) {
     session.terminal.Note("no job of the filter has ended; nothing was submitted");
   } else if (call.validate_only) {
     session.terminal.Note(
-        fmt::format("nothing was submitted; {} job(s) would run again", response->jobs_size()));
+        response->more()
+            ? fmt::format("nothing was submitted; {} jobs of the filter have ended, and one call "
+                          "runs no more than {} again",
+                          response->matched_count(), response->jobs_size())
+            : fmt::format("nothing was submitted; {} job(s) would run again",
+                          response->matched_count()));
   } else {
     const v1::RerunJob& first = response->jobs(0);
     session.terminal.Note(

@@ -9,7 +9,6 @@
 #include "clients/cli/exit_code.h"
 #include "clients/cli/verbs.h"
 #include "clients/cli/views.h"
-#include "contract/sentences.h"
 
 namespace muster::cli {
 namespace {
@@ -27,7 +26,8 @@ std::vector<uint64_t> JobsNotHeld(Session& session) {
     // The release itself tells what is wrong.
     if (!response.ok()) break;
     const v1::Job& job = response->job();
-    if (!job.held() && !SaysHeld(job.state_reason())) jobs.push_back(job.id());
+    const bool is_released = job.state_reason().code() == v1::STATE_REASON_CODE_RELEASED;
+    if (!job.held() && !is_released && !SaysHeld(job.state_reason())) jobs.push_back(job.id());
   }
   return jobs;
 }
@@ -35,28 +35,16 @@ std::vector<uint64_t> JobsNotHeld(Session& session) {
 }  // namespace
 
 int Hold(Session& session) {
-  // The cluster tells later whether it can still keep back its jobs.
-  const auto note = [](v1::HoldJobsResponse& response) {
-    for (v1::Job& job : *response.mutable_jobs()) {
-      if (job.state() != v1::JOB_STATE_PENDING) continue;
-      job.mutable_state_reason()->set_code(v1::STATE_REASON_CODE_WAITS_IN_CLUSTER);
-      job.mutable_state_reason()->set_message(HoldAskedText(job.id()));
-    }
-  };
+  const auto note = [](const v1::HoldJobsResponse&) {};
   return Change<v1::HoldJobsRequest, v1::HoldJobsResponse>(session, "hold",
                                                            &client::Client::HoldJobs, note);
 }
 
 int Release(Session& session) {
   const std::vector<uint64_t> not_held = JobsNotHeld(session);
-  const auto note = [&session, &not_held](v1::ReleaseJobsResponse& response) {
+  const auto note = [&session, &not_held](const v1::ReleaseJobsResponse&) {
     for (const uint64_t job : not_held)
       session.terminal.Note(fmt::format("job {} was not held", job));
-    // The cluster's last words are older than the release.
-    for (v1::Job& job : *response.mutable_jobs()) {
-      if (SaysHeld(job.state_reason()))
-        *job.mutable_state_reason() = contract::MakeReason(v1::STATE_REASON_CODE_RELEASED);
-    }
   };
   return Change<v1::ReleaseJobsRequest, v1::ReleaseJobsResponse>(
       session, "release", &client::Client::ReleaseJobs, note);

@@ -14,7 +14,6 @@
 #include "clients/cli/known_clusters.h"
 #include "clients/cli/options.h"
 #include "clients/cli/report.h"
-#include "clients/cli/silent_clusters.h"
 #include "clients/cli/slurm/array_jobs.h"
 #include "clients/cli/text.h"
 #include "clients/cli/verbs.h"
@@ -60,9 +59,7 @@ std::string FilterOf(const Invocation& call) {
 class JobPrinter {
  public:
   explicit JobPrinter(Session* session)
-      : session_(*session),
-        silent_(&session->client),
-        table_(JobColumns(session->style()), session->terminal.colours()) {}
+      : session_(*session), table_(JobColumns(session->style()), session->terminal.colours()) {}
 
   void Add(const v1::ListJobsResponse& page, absl::Time now) {
     std::string out;
@@ -71,7 +68,7 @@ class JobPrinter {
       if (session_.ids_only()) {
         out += fmt::format("{}\n", job.id());
       } else if (session_.for_people()) {
-        table_.Add(JobRow(silent_.Explained(job, now), session_.style(), now));
+        table_.Add(JobRow(job, session_.style(), now));
       } else if (session_.format == Format::kJsonLines) {
         out += ToJsonLine(job);
       } else {
@@ -92,7 +89,6 @@ class JobPrinter {
 
  private:
   Session& session_;
-  SilentClusters silent_;
   Table table_;
   v1::ListJobsResponse whole_;
   uint64_t count_ = 0;
@@ -195,7 +191,6 @@ int Count(Session& session) {
 }
 
 int Show(Session& session) {
-  SilentClusters silent(&session.client);
   for (const JobRef& ref : session.call.jobs) {
     v1::GetJobRequest request;
     request.set_job_id(ref.job);
@@ -216,8 +211,7 @@ int Show(Session& session) {
       }
       if (!history.ok()) session.terminal.Err(ErrorText(history.status()));
       const absl::Time now = absl::Now();
-      session.terminal.Out(JobPage(silent.Explained(job, now),
-                                   history.ok() ? *history : std::vector<v1::Transition>(),
+      session.terminal.Out(JobPage(job, history.ok() ? *history : std::vector<v1::Transition>(),
                                    session.style(), now));
     }
   }

@@ -13,7 +13,6 @@
 #include "clients/cli/history.h"
 #include "clients/cli/known_clusters.h"
 #include "clients/cli/plan_outlook.h"
-#include "clients/cli/silent_clusters.h"
 #include "clients/cli/submission.h"
 #include "clients/cli/tail.h"
 #include "clients/cli/text.h"
@@ -69,7 +68,6 @@ std::vector<std::string> LastOutput(Session& session, const v1::Job& job) {
 }  // namespace
 
 int Why(Session& session) {
-  SilentClusters silent(&session.client);
   for (const JobRef& ref : session.call.jobs) {
     v1::GetJobRequest request;
     request.set_job_id(ref.job);
@@ -82,8 +80,7 @@ int Why(Session& session) {
       PrintMessage(session, response->job());
     } else {
       const auto history = HistoryOf(session.client, response->job().id());
-      session.terminal.Out(WhyPage(silent.Explained(response->job(), now),
-                                   history.value_or(std::vector<v1::Transition>()),
+      session.terminal.Out(WhyPage(response->job(), history.value_or(std::vector<v1::Transition>()),
                                    LastOutput(session, response->job()), session.style(), now));
     }
   }

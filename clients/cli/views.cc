@@ -109,6 +109,13 @@ bool AreNodesUnknown(const v1::Pool& pool, v1::ClusterKind kind) {
 
 bool SaysHeld(const v1::StateReason& reason) { return reason.code() == v1::STATE_REASON_CODE_HELD; }
 
+bool SaysNoWord(const v1::Job& job) {
+  if (job.state() == v1::JOB_STATE_QUEUED) return false;
+  const v1::StateReasonCode code = job.state_reason().code();
+  return code == v1::STATE_REASON_CODE_AGENT_DISCONNECTED ||
+         code == v1::STATE_REASON_CODE_SCHEDULER_SILENT;
+}
+
 bool IsKeptBack(const v1::Job& job) {
   if (!job.held()) return false;
   if (job.state() == v1::JOB_STATE_QUEUED) return true;
@@ -117,7 +124,8 @@ bool IsKeptBack(const v1::Job& job) {
 
 const v1::StateReason& WhyItWaits(const v1::Job& job) {
   const bool is_hold_open = job.held() && !IsKeptBack(job) && !job.runs().empty();
-  return is_hold_open ? job.runs().rbegin()->state_reason() : job.state_reason();
+  return is_hold_open && !SaysNoWord(job) ? job.runs().rbegin()->state_reason()
+                                          : job.state_reason();
 }
 
 std::string HoldAskedText(uint64_t job) {

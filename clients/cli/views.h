@@ -46,6 +46,8 @@ std::string WhyPage(const v1::Job& job, const std::vector<v1::Transition>& histo
 bool AreNodesUnknown(const v1::Pool& pool, v1::ClusterKind kind);
 // Returns whether a cluster's reason says that it holds the job back.
 bool SaysHeld(const v1::StateReason& reason);
+// Returns whether there is no word of a job that a cluster has: what is shown of it is old.
+bool SaysNoWord(const v1::Job& job);
 // Returns whether a held job is kept back: Muster has it still, or its cluster says so. A cluster
 // that was asked may yet start what it has. `job` has its runs.
 bool IsKeptBack(const v1::Job& job);

@@ -32,6 +32,10 @@ std::string WhoseTurn(const v1::Job& job) {
   }
 }
 
+bool SaysReleased(const v1::Job& job) {
+  return job.state_reason().code() == v1::STATE_REASON_CODE_RELEASED;
+}
+
 // Why it is as it is. Only the broker says whether the job is held: the cluster sees only who told
 // it.
 std::string BecauseOfWish(const v1::Job& job, const v1::Transition* wish) {
@@ -40,14 +44,19 @@ std::string BecauseOfWish(const v1::Job& job, const v1::Transition* wish) {
   const bool is_held = SaysHeld(job.state_reason());
   // Another line names the user who held it, if the history is known.
   if (is_held && job.held() && wish != nullptr) return "held through Muster";
-  if (!is_held || job.held()) {
-    const std::string why = OneLine(WhyItWaits(job).message());
-    return why.empty() ? WhoseTurn(job) : why;
-  }
-  if (wish == nullptr || wish->kind() != v1::TRANSITION_KIND_RELEASE_REQUESTED)
-    return OneLine(reason);
-  return fmt::format("{}; the cluster, as last seen, still held it",
-                     OneLine(wish->evidence().detail()));
+  if (is_held && !job.held()) return OneLine(reason);
+  const std::string why = OneLine(WhyItWaits(job).message());
+  return why.empty() ? WhoseTurn(job) : why;
+}
+
+// Whether the page tells the reason of the job's run already, as that of the job.
+bool IsSaid(const v1::StateReason& of_run, const v1::Job& job) {
+  if (job.held() && SaysHeld(of_run)) return true;
+  if (SaysReleased(job) && SaysHeld(of_run)) return true;
+  const v1::StateReason& why = WhyItWaits(job);
+  const v1::StateReason& known = SaysNoWord(job) ? why.last_known() : why;
+  return of_run.code() == known.code() && of_run.scheduler_reason() == known.scheduler_reason() &&
+         of_run.subject() == known.subject() && of_run.detail() == known.detail();
 }
 
 void AppendWaiting(const v1::Job& job, const v1::Transition* wish, absl::Time now, Page* page) {
@@ -57,6 +66,7 @@ void AppendWaiting(const v1::Job& job, const v1::Transition* wish, absl::Time no
                            : HoldAskedText(job.id()));
     if (wish != nullptr) page->Line("By", OneLine(wish->evidence().detail()));
   }
+  if (SaysReleased(job) && wish != nullptr) page->Line("By", OneLine(wish->evidence().detail()));
   // The line about a hold has the advice.
   if (!job.held()) page->Line("What to do", OneLine(WhyItWaits(job).remedy()));
   page->Time("Retry", job.retry_time(), now);
@@ -64,9 +74,7 @@ void AppendWaiting(const v1::Job& job, const v1::Transition* wish, absl::Time no
   if (job.runs().empty()) return;
   const v1::Run& run = *job.runs().rbegin();
   const v1::StateReason& reason = run.state_reason();
-  const bool is_said =
-      reason.message() == WhyItWaits(job).message() || (job.held() && SaysHeld(reason));
-  if (!is_said) page->Line("Scheduler", OneLine(reason.message()));
+  if (!IsSaid(reason, job)) page->Line("Scheduler", OneLine(reason.message()));
   page->Time("Since", reason.since(), now);
   page->Time("Would start", run.estimated_start_time(), now);
   page->Time("Confirmed", run.observed_at(), now);

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "contract/states.h"
 #include "contract/text.h"
 
 namespace muster::contract {
@@ -22,6 +23,10 @@ google::protobuf::Timestamp ToProto(absl::Time time) {
 std::string Format(std::string_view format, const google::protobuf::Timestamp& time) {
   return absl::FormatTime(ToAbsl(format), absl::FromUnixSeconds(time.seconds()),
                           absl::UTCTimeZone());
+}
+
+std::string Rfc3339(const google::protobuf::Timestamp& time) {
+  return Format("%Y-%m-%dT%H:%M:%SZ", time);
 }
 
 std::string TimeOfDay(const google::protobuf::Timestamp& time) {
@@ -46,7 +51,7 @@ std::string_view WordsOf(v1::StateReasonCode code) {
     case v1::STATE_REASON_CODE_HELD:
       return "held: it starts once it is released";
     case v1::STATE_REASON_CODE_RELEASED:
-      return "released; its cluster is being told";
+      return "released; its cluster, as last seen, still holds it";
     case v1::STATE_REASON_CODE_LAUNCHING:
       return "its cluster is being given it";
     case v1::STATE_REASON_CODE_LAUNCH_UNKNOWN:
@@ -69,8 +74,6 @@ std::string_view WordsOf(v1::StateReasonCode code) {
       return "its files are being laid out";
     case v1::STATE_REASON_CODE_PULLING_IMAGE:
       return "its image is being made ready";
-    case v1::STATE_REASON_CODE_SETUP:
-      return "its setup script runs";
     case v1::STATE_REASON_CODE_HOST_ANSWERS:
       return "its hosts answer again";
     case v1::STATE_REASON_CODE_CANCELED_BY_OTHERS:
@@ -81,14 +84,15 @@ std::string_view WordsOf(v1::StateReasonCode code) {
       return "its agent tries again";
     case v1::STATE_REASON_CODE_READING_END:
       return "it has ended, and how is being read";
+    case v1::STATE_REASON_CODE_SCHEDULER_SILENT:
+      return "its cluster does not answer its agent";
     default:
       return "";
   }
 }
 
 std::string HostSilent(const v1::StateReason& reason) {
-  const std::string since =
-      reason.has_since() ? Format("%Y-%m-%dT%H:%M:%SZ", reason.since()) : "the agent was started";
+  const std::string since = reason.has_since() ? Rfc3339(reason.since()) : "the agent was started";
   return Joined(fmt::format("host {} has not answered since {}", reason.subject(), since),
                 reason.detail());
 }
@@ -137,6 +141,7 @@ std::string RemedyOf(const v1::StateReason& reason) {
     case v1::STATE_REASON_CODE_AGENT_DISCONNECTED:
       return "start the cluster's agent (muster-agent), or tell its operator";
     case v1::STATE_REASON_CODE_POOL_UNAVAILABLE:
+    case v1::STATE_REASON_CODE_SCHEDULER_SILENT:
       return fmt::format("muster clusters {} tells more", reason.cluster());
     case v1::STATE_REASON_CODE_HELD:
       return "muster release lets it go on";
@@ -208,6 +213,30 @@ v1::StateReason HoldAsked(const v1::StateReason* waits) {
                          ? "asked to hold"
                          : "asked to hold; " + waits->message());
   return reason;
+}
+
+v1::StateReason NoWord(const Silence& silence, const v1::Job& job) {
+  v1::StateReason reason;
+  reason.set_code(silence.is_agent_connected ? v1::STATE_REASON_CODE_SCHEDULER_SILENT
+                                             : v1::STATE_REASON_CODE_AGENT_DISCONNECTED);
+  reason.set_cluster(silence.cluster);
+  if (silence.since) *reason.mutable_since() = ToProto(*silence.since);
+  if (silence.is_agent_connected) reason.set_detail(silence.scheduler_error);
+  const bool is_known = job.has_state_reason();
+  if (is_known) *reason.mutable_last_known() = job.state_reason();
+  reason.set_message(fmt::format(
+      "no word from cluster \"{}\"{} ({}); last known: {}", silence.cluster,
+      reason.has_since() ? " since " + Rfc3339(reason.since()) : "",
+      silence.is_agent_connected ? Joined("it does not answer its agent", silence.scheduler_error)
+                                 : "its agent is not connected",
+      is_known ? job.state_reason().message() : std::string(Name(job.state()))));
+  reason.set_remedy(RemedyOf(reason));
+  return reason;
+}
+
+void SetAfterRuns(uint32_t runs, v1::Failure* failure) {
+  failure->set_after_runs(runs);
+  failure->set_message(fmt::format("after {} runs: {}", runs, failure->message()));
 }
 
 v1::StateReason NotPlaced(std::vector<v1::StateReason> clusters) {

@@ -52,6 +52,21 @@ v1::StateReason RetryDelay(uint32_t next_run, std::optional<uint32_t> max_runs,
 // the code is that of `waits`, which is why its run waits; absent: not known.
 v1::StateReason HoldAsked(const v1::StateReason* waits);
 
+// The reason why there is no word of a cluster's jobs: its agent is not connected, or the scheduler
+// does not answer the agent, which says so in `scheduler_error`.
+struct Silence {
+  std::string cluster;
+  bool is_agent_connected = false;
+  std::string scheduler_error;
+  std::optional<absl::Time> since;  // the last word; nothing: not known
+};
+// Says it of a job that the cluster has. The reason that the job has becomes the one known last.
+v1::StateReason NoWord(const Silence& silence, const v1::Job& job);
+
+// A job ends after so many runs, though another one would have followed its failure: it may have no
+// more.
+void SetAfterRuns(uint32_t runs, v1::Failure* failure);
+
 // Why no cluster has a job: what keeps it from each, the nearest to having it first. Empty: it
 // may use none.
 v1::StateReason NotPlaced(std::vector<v1::StateReason> clusters);

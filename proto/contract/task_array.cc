@@ -56,6 +56,12 @@ std::optional<ArrayTask> FindArrayTask(const v1::JobSpec& spec) {
   return task;
 }
 
+void LeaveArray(v1::JobSpec* spec) {
+  const std::optional<ArrayTask> task = FindArrayTask(*spec);
+  if (!task) return;
+  SetArrayTask({.id = task->id, .min_id = task->id, .max_id = task->id}, spec);
+}
+
 void CheckArrayTask(const v1::JobSpec& spec, FieldErrors* errors) {
   const bool is_task = std::any_of(spec.env().begin(), spec.env().end(),
                                    [](const auto& one) { return IsArrayVariable(one.first); });

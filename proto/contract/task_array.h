@@ -37,6 +37,10 @@ bool IsArrayVariable(std::string_view name);
 void SetArrayTask(const ArrayTask& task, v1::JobSpec* spec);
 // The spec must be valid. Returns nothing if the job is no task of an array.
 std::optional<ArrayTask> FindArrayTask(const v1::JobSpec& spec);
+// Makes a task the only one of an array of its own, under the id that it had: sbatch --array=3
+// makes the same of task 3. Its array's other tasks are not submitted with it, so that the numbers
+// around its job's are those of other jobs. Other specs stay as they are.
+void LeaveArray(v1::JobSpec* spec);
 // The number of the array: that of the job which is its first task.
 inline uint64_t ArrayNumber(uint64_t job_id, const ArrayTask& task) { return job_id - task.place; }
 

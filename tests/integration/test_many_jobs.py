@@ -118,7 +118,8 @@ def test_a_program_that_fails_is_tried_again_if_its_user_says_so(api, agent, wor
     job_file.write_text("run: exit 75\nretry: {exit_codes: [75], max_runs: 2, backoff: 0s}\n")
     job = api.wait_state(ids(world, "submit", job_file)[0], FAILED)
     assert [run.exit.code for run in job.runs] == [75, 75]
-    assert "after 2 runs" in job.failure.message
+    assert job.failure.after_runs == 2
+    assert job.failure.message == f"after 2 runs: {job.runs[1].failure.message}"
     other = api.wait_state(api.submit(script_spec("exit 1", retry=job_spec_pb2.RetryPolicy(exit_codes=[75]))), FAILED)
     assert len(other.runs) == 1
     assert api.wait_state(api.submit(script_spec("true")), SUCCEEDED).failure.message == ""

@@ -6,7 +6,7 @@ The agent is an ordinary user's, as on a login node. Each job that must not run 
 import json
 import pathlib
 
-from muster.v1 import cluster_pb2, job_pb2, job_spec_pb2
+from muster.v1 import cluster_pb2, facts_pb2, job_pb2, job_spec_pb2
 import pytest
 
 from harness.api import CANCELED, FAILED, SUCCEEDED, argv_spec, script_spec
@@ -171,7 +171,10 @@ def test_nothing_changes_while_slurmctld_is_away(trio, slurm):
     slurm.control("stop", "slurmctld")
     try:
         eventually(lambda: trio.api.cluster("lab").scheduler_error, "the broker says that Slurm does not answer")
-        assert trio.api.get(job_id).state == job_pb2.JOB_STATE_RUNNING
+        job = trio.api.get(job_id)
+        assert job.state == job_pb2.JOB_STATE_RUNNING
+        assert job.state_reason.code == facts_pb2.STATE_REASON_CODE_SCHEDULER_SILENT
+        assert job.state_reason.detail, "in the words of the agent"
     finally:
         slurm.control("start", "slurmctld")
     eventually(lambda: not trio.api.cluster("lab").scheduler_error, "the broker says that Slurm answers")

@@ -130,7 +130,7 @@ void MemoryStore::Apply(const core::UpdateJob& change) {
   if (change.start_time) core::SetTimestamp(*change.start_time, job.mutable_start_time());
   if (change.end_time) core::SetTimestamp(*change.end_time, job.mutable_end_time());
   record.hold = change.hold;
-  job.set_held(change.hold == core::HoldState::kHeld);
+  PutHold(change.hold, &job);
   job.clear_retry_time();
   if (change.retry_time) core::SetTimestamp(*change.retry_time, job.mutable_retry_time());
 }

@@ -4,6 +4,7 @@
 
 #include "broker/core/changes.h"
 #include "broker/core/timestamps.h"
+#include "broker/store/job_view.h"
 
 namespace muster::store {
 
@@ -26,7 +27,7 @@ void ReadJobRow(const Statement& row, v1::Job* job, uint32_t* runs) {
   set(10, job->mutable_name());
   set(11, job->mutable_project());
   set(12, job->mutable_user());
-  job->set_held(row.Int(14) == static_cast<int>(core::HoldState::kHeld));
+  PutHold(static_cast<core::HoldState>(row.Int(14)), job);
   if (!row.IsNull(15)) core::SetTimestamp(row.Int(15), job->mutable_retry_time());
   job->set_cluster_kind(static_cast<v1::ClusterKind>(row.Int(16)));
   if (!row.IsNull(17)) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "contract/errors.h"
+#include "contract/task_array.h"
 #include "tests/unit/app/app_fixture.h"
 
 namespace muster::broker {
@@ -48,6 +49,49 @@ TEST_F(SubmitJobsTest, ABadSpecIsNamedByItsPath) {
   request.mutable_requests(1)->set_validate_only(true);
   EXPECT_EQ(FieldOf(Many(request).status()), "requests[1].validate_only");
   EXPECT_TRUE(absl::IsNotFound(store_.GetJob(store::Scope::All(), 1).status())) << "none";
+}
+
+// The task at this place of an array of `count`: 1, 3, 5 ...
+v1::SubmitJobRequest Task(uint32_t place, uint32_t count) {
+  v1::SubmitJobRequest request;
+  request.mutable_spec()->mutable_command()->set_script("true");
+  request.mutable_spec()->mutable_slurm()->mutable_batch_script();
+  contract::SetArrayTask({.id = 1 + 2 * place,
+                          .count = count,
+                          .min_id = 1,
+                          .max_id = 2 * count - 1,
+                          .step = 2,
+                          .place = place},
+                         request.mutable_spec());
+  return request;
+}
+
+TEST_F(SubmitJobsTest, ATaskWithoutTheRestOfItsArrayIsAnArrayOfItsOwn) {
+  ASSERT_TRUE(One(alice_, TrueJob()).ok());
+  const auto submitted = One(alice_, Task(/*place=*/3, /*count=*/5));
+  ASSERT_TRUE(submitted.ok()) << submitted.status();
+  const auto task = contract::FindArrayTask(Read(submitted->job_id()).spec());
+  ASSERT_TRUE(task.has_value());
+  EXPECT_EQ(task->id, 7u);
+  EXPECT_EQ(task->count, 1u);
+  EXPECT_EQ(contract::ArrayNumber(submitted->job_id(), *task), submitted->job_id());
+}
+
+TEST_F(SubmitJobsTest, ATaskAmongOthersKeepsItsPlaceIfItsArrayIsWhole) {
+  v1::SubmitJobsRequest request;
+  *request.add_requests() = TrueJob();
+  for (uint32_t place = 0; place < 3; ++place) *request.add_requests() = Task(place, 3);
+  for (uint32_t place = 0; place < 2; ++place) *request.add_requests() = Task(place, 3);
+  *request.add_requests() = TrueJob();
+  *request.add_requests() = Task(2, 3);
+  const auto submitted = Many(request);
+  ASSERT_TRUE(submitted.ok()) << submitted.status();
+  std::vector<uint32_t> counts;
+  for (const int task : {1, 2, 3, 4, 5, 7}) {
+    counts.push_back(
+        contract::FindArrayTask(Read(submitted->responses(task).job_id()).spec())->count);
+  }
+  EXPECT_EQ(counts, (std::vector<uint32_t>{3, 3, 3, 1, 1, 1}));
 }
 
 TEST_F(SubmitJobsTest, ManyAreSubmittedTogether) {

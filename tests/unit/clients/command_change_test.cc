@@ -96,6 +96,7 @@ TEST_F(CommandTest, RerunPrintsTheNewJobs) {
       [&](const v1::RerunJobsRequest& request) -> absl::StatusOr<v1::RerunJobsResponse> {
     seen = request;
     v1::RerunJobsResponse response;
+    response.set_matched_count(static_cast<uint32_t>(request.job_ids_size()));
     for (const uint64_t id : request.job_ids()) {
       v1::RerunJob* job = response.add_jobs();
       job->set_source_job_id(id);
@@ -111,6 +112,15 @@ TEST_F(CommandTest, RerunPrintsTheNewJobs) {
   EXPECT_EQ(seen.request_id(), "r");
   EXPECT_THAT(Run({"rerun", "--dry-run", "42"}).err, HasSubstr("1 job(s) would run again"));
   EXPECT_THAT(Run({"rerun", "--filter", "state = FAILED"}).err, HasSubstr("no job of the filter"));
+  broker_.rerun_jobs = [](const auto&) -> absl::StatusOr<v1::RerunJobsResponse> {
+    v1::RerunJobsResponse response;
+    for (int i = 0; i < 1000; ++i) response.add_jobs();
+    response.set_matched_count(1200);
+    response.set_more(true);
+    return response;
+  };
+  EXPECT_THAT(Run({"rerun", "--dry-run", "--filter", "state = FAILED"}).err,
+              HasSubstr("1200 jobs of the filter have ended, and one call runs no more than 1000"));
 }
 
 TEST_F(CommandTest, CountShowsGroupsAndTheirTotal) {

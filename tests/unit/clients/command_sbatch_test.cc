@@ -87,13 +87,13 @@ TEST_F(SlurmVerbsTest, SbatchNamesItsOptionsInErrorsAndExitsWith2ForThoseOfUsage
   }
   broker_.submit_job = [](const auto&) -> absl::StatusOr<v1::SubmitJobResponse> {
     return contract::Error(absl::StatusCode::kNotFound, "UNKNOWN_CLUSTER",
-                           "placement.clusters names \"nope\", and no cluster of that name");
+                           "placement.clusters names \"nope\", and no cluster of that name",
+                           {{"field", "spec.placement.clusters"}});
   };
   const Outcome outcome = Run({"sbatch", "-M", "nope", script});
   EXPECT_EQ(outcome.code, 13);
-  EXPECT_EQ(
-      outcome.err,
-      "muster: --clusters (placement.clusters) names \"nope\", and no cluster of that name\n");
+  EXPECT_EQ(outcome.err,
+            "muster: --clusters: placement.clusters names \"nope\", and no cluster of that name\n");
 }
 
 TEST_F(SlurmVerbsTest, SbatchSaysThatTheShellsVariablesStayIfTheyWereAskedFor) {
@@ -294,7 +294,7 @@ TEST_F(ArrayTest, WaitingIsForAllAndTheHighestCodeCounts) {
 TEST_F(ArrayTest, WhatIsWrongWithItsScriptIsSaidAsOfOneJob) {
   broker_.submit_jobs = [](const auto&) -> absl::StatusOr<v1::SubmitJobsResponse> {
     return contract::Error(absl::StatusCode::kFailedPrecondition, "CANNOT_BE_PLACED",
-                           "requests[0]: no cluster can ever run this job", {{"request", "0"}});
+                           "no cluster can ever run this job", {{"request", "0"}});
   };
   const Outcome outcome = Run({"sbatch", "--array=1-3", "--wrap", "true"});
   EXPECT_EQ(outcome.code, 13);

@@ -120,13 +120,13 @@ TEST_F(CommandTest, SubmitSendsSeveralJobsTogether) {
 TEST_F(CommandTest, AnErrorAboutOneOfSeveralJobsCountsThemAsTheFileDoes) {
   broker_.submit_jobs = [](const auto&) -> absl::StatusOr<v1::SubmitJobsResponse> {
     return contract::Error(absl::StatusCode::kNotFound, "UNKNOWN_CLUSTER",
-                           "requests[1]: placement.clusters names \"x\"", {{"request", "1"}});
+                           "placement.clusters names \"x\"",
+                           {{"request", "1"}, {"field", "spec.placement.clusters"}});
   };
   const Outcome outcome = Run({"submit", WriteFile("run: a\n---\nrun: b\n")});
   EXPECT_EQ(outcome.code, 13);
   EXPECT_THAT(outcome.err,
-              HasSubstr("job.yaml: job 2: --cluster (placement.clusters) names \"x\"\n"));
-  EXPECT_THAT(outcome.err, Not(HasSubstr("requests")));
+              HasSubstr("job.yaml: job 2: --cluster: placement.clusters names \"x\"\n"));
 }
 
 TEST_F(CommandTest, HoldSubmitsAJobThatStartsAfterItsRelease) {

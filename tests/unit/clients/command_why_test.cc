@@ -75,8 +75,11 @@ TEST_F(CommandTest, WhoHeldReleasedOrCanceledAJobIsSaidWithTheReasonGiven) {
   *job_.mutable_runs(0)->mutable_state_reason() = job_.state_reason();
   EXPECT_THAT(why(v1::TRANSITION_KIND_UNSPECIFIED, ""),
               HasSubstr("administrator (JobHeldAdmin)\n"));
+  *job_.mutable_state_reason() = contract::MakeReason(v1::STATE_REASON_CODE_RELEASED);
   EXPECT_THAT(why(v1::TRANSITION_KIND_RELEASE_REQUESTED, "released by ada"),
-              HasSubstr("Because     released by ada; the cluster, as last seen, still held it\n"));
+              AllOf(HasSubstr("Because     released; its cluster, as last seen, still holds it\n"),
+                    HasSubstr("By          released by ada\n"), Not(HasSubstr("Scheduler"))));
+  *job_.mutable_state_reason() = client::SlurmSays("JobHeldAdmin");
   job_.set_held(true);
   const std::string held = why(v1::TRANSITION_KIND_HOLD_REQUESTED, "held by ada: not yet");
   EXPECT_THAT(held, HasSubstr("Because     held through Muster\n"));
@@ -91,31 +94,37 @@ TEST_F(CommandTest, WhoHeldReleasedOrCanceledAJobIsSaidWithTheReasonGiven) {
       << "not through Muster";
 }
 
-TEST_F(CommandTest, AReleaseDoesNotAnswerWithTheReasonFromBeforeIt) {
-  broker_.release_jobs = [](const auto&) -> absl::StatusOr<v1::ReleaseJobsResponse> {
-    v1::ReleaseJobsResponse response;
+TEST_F(CommandTest, AHoldAndAReleaseShowWhatTheBrokerSaysOfTheJobs) {
+  const auto answer = [](v1::StateReasonCode code, auto response) {
     *response.add_jobs() = JobInState(42, v1::JOB_STATE_PENDING);
-    *response.mutable_jobs(0)->mutable_state_reason() =
-        client::Because("held by an administrator (JobHeldAdmin)", v1::STATE_REASON_CODE_HELD);
+    *response.mutable_jobs(0)->mutable_state_reason() = client::Because("as the broker says", code);
     return response;
   };
-  const std::string out = Run({"release", "42"}).out;
-  EXPECT_THAT(out, HasSubstr("released"));
-  EXPECT_THAT(out, Not(HasSubstr("administrator")));
+  broker_.release_jobs = [&](const auto&) -> absl::StatusOr<v1::ReleaseJobsResponse> {
+    return answer(v1::STATE_REASON_CODE_RELEASED, v1::ReleaseJobsResponse());
+  };
+  broker_.hold_jobs = [&](const auto&) -> absl::StatusOr<v1::HoldJobsResponse> {
+    return answer(v1::STATE_REASON_CODE_WAITS_IN_CLUSTER, v1::HoldJobsResponse());
+  };
+  EXPECT_THAT(Run({"release", "42"}).out, HasSubstr("as the broker says\n"));
+  EXPECT_THAT(Run({"hold", "42"}).out, HasSubstr("as the broker says\n"));
 }
 
-TEST_F(CommandTest, AHoldOfWhatAClusterHasPromisesNothing) {
-  broker_.hold_jobs = [](const auto&) -> absl::StatusOr<v1::HoldJobsResponse> {
-    v1::HoldJobsResponse response;
-    *response.add_jobs() = JobInState(42, v1::JOB_STATE_PENDING);
-    *response.add_jobs() = JobInState(43, v1::JOB_STATE_QUEUED);
-    for (v1::Job& job : *response.mutable_jobs())
-      *job.mutable_state_reason() = client::Because("held by ada", v1::STATE_REASON_CODE_HELD);
-    return response;
-  };
-  const std::string out = Run({"hold", "42", "43"}).out;
-  EXPECT_THAT(out, HasSubstr("asked to hold; if too late: muster events 42\n"));
-  EXPECT_THAT(out, HasSubstr("held by ada\n")) << "what only Muster has is held at once";
+TEST_F(CommandTest, WhyTellsWhatTheSchedulerSaysOnlyIfTheJobDoesNot) {
+  job_ = JobInState(42, v1::JOB_STATE_PENDING);
+  const v1::StateReason known = client::SlurmSays("Resources");
+  *job_.mutable_runs(0)->mutable_state_reason() = known;
+  *job_.mutable_state_reason() = known;
+  job_.mutable_state_reason()->set_message("in other words");
+  EXPECT_THAT(Run({"why", "42"}).out, Not(HasSubstr("Scheduler")));
+  contract::Silence silence;
+  silence.cluster = "box";
+  *job_.mutable_state_reason() = contract::NoWord(silence, job_);
+  const std::string silent = Run({"why", "42"}).out;
+  EXPECT_THAT(silent, HasSubstr("Because     no word from cluster \"box\" (its agent is not "));
+  EXPECT_THAT(silent, Not(HasSubstr("Scheduler"))) << "it is what was known last";
+  *job_.mutable_state_reason() = client::Because(known.message());
+  EXPECT_THAT(Run({"why", "42"}).out, HasSubstr("Scheduler")) << "the same words, another reason";
 }
 
 TEST_F(CommandTest, AHoldThatCameTooLateIsAStepOfItsOwn) {

@@ -18,7 +18,7 @@ TEST(StateReason, EveryCodeButThreeHasASentenceOfItsOwn) {
   for (int code = 1; code < v1::StateReasonCode_ARRAYSIZE; ++code) {
     // The detail has the missing resources, and others' words.
     if (code == v1::STATE_REASON_CODE_DOES_NOT_FIT || code == v1::STATE_REASON_CODE_RETRY_DELAY ||
-        code == v1::STATE_REASON_CODE_OTHER)
+        code == v1::STATE_REASON_CODE_OTHER || !v1::StateReasonCode_IsValid(code))
       continue;
     EXPECT_NE(MakeReason(static_cast<v1::StateReasonCode>(code)).message(), "")
         << v1::StateReasonCode_Name(code);
@@ -81,6 +81,37 @@ TEST(StateReason, AJobThatWasAskedToBeHeldKeepsWhyItWaits) {
   EXPECT_EQ(asked.message(), "asked to hold; Priority");
   EXPECT_EQ(HoldAsked(nullptr).message(), "asked to hold");
   EXPECT_NE(HoldAsked(nullptr).code(), v1::STATE_REASON_CODE_HELD) << "it may start yet";
+}
+
+TEST(StateReason, SilenceOfAClusterSaysWhoIsSilentSinceWhenAndWhatWasKnownLast) {
+  v1::Job job;
+  job.set_state(v1::JOB_STATE_RUNNING);
+  Silence silence;
+  silence.cluster = "lab";
+  silence.since = absl::FromUnixSeconds(1'772'366'400);
+  const v1::StateReason gone = NoWord(silence, job);
+  EXPECT_EQ(gone.code(), v1::STATE_REASON_CODE_AGENT_DISCONNECTED);
+  EXPECT_EQ(gone.cluster(), "lab");
+  EXPECT_EQ(gone.since().seconds(), 1'772'366'400);
+  EXPECT_FALSE(gone.has_last_known());
+  EXPECT_EQ(gone.message(),
+            "no word from cluster \"lab\" since 2026-03-01T12:00:00Z (its agent is not connected); "
+            "last known: RUNNING");
+  EXPECT_THAT(gone.remedy(), HasSubstr("muster-agent"));
+
+  job.set_state(v1::JOB_STATE_PENDING);
+  *job.mutable_state_reason() =
+      MakeReason(v1::STATE_REASON_CODE_WAITS_FOR_TURN, {.scheduler_reason = "Priority"});
+  silence.since.reset();
+  silence.is_agent_connected = true;
+  silence.scheduler_error = "timed out";
+  const v1::StateReason mute = NoWord(silence, job);
+  EXPECT_EQ(mute.code(), v1::STATE_REASON_CODE_SCHEDULER_SILENT);
+  EXPECT_EQ(mute.detail(), "timed out");
+  EXPECT_EQ(mute.last_known().code(), v1::STATE_REASON_CODE_WAITS_FOR_TURN);
+  EXPECT_EQ(mute.message(),
+            "no word from cluster \"lab\" (it does not answer its agent: timed out); last known: "
+            "Priority");
 }
 
 TEST(StateReason, OfAJobThatNoClusterHasTheFirstIsItsOwnReason) {

@@ -36,6 +36,23 @@ TEST(ArrayTaskTest, WhatWasSetIsFound) {
   EXPECT_EQ(ArrayNumber(43, *task), 42u);
 }
 
+TEST(ArrayTaskTest, ATaskThatLeavesItsArrayKeepsItsIdAlone) {
+  v1::JobSpec spec = BatchScript();
+  SetArrayTask({.id = 7, .count = 4, .min_id = 1, .max_id = 9, .step = 2, .place = 3}, &spec);
+  LeaveArray(&spec);
+  const auto task = FindArrayTask(spec);
+  ASSERT_TRUE(task.has_value());
+  EXPECT_EQ(task->id, 7u);
+  EXPECT_EQ(task->count, 1u);
+  EXPECT_EQ(task->min_id, 7u);
+  EXPECT_EQ(task->max_id, 7u);
+  EXPECT_EQ(task->step, 1u);
+  EXPECT_EQ(ArrayNumber(43, *task), 43u);
+  v1::JobSpec other = BatchScript();
+  LeaveArray(&other);
+  EXPECT_TRUE(other.env().empty()) << "it is no task";
+}
+
 TEST(ArrayTaskTest, EveryKindOfClusterGivesATaskTheVariablesOfItsArray) {
   v1::JobSpec spec = BatchScript();
   spec.set_nodes(1);

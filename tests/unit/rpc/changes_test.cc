@@ -1,4 +1,5 @@
 // Jobs changed, counted and run again by clients.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -274,12 +275,20 @@ TEST_F(ChangesTest, ARerunHasTheSpecAndRemembersWhose) {
 
 // The numbers after the new job's are those of others.
 TEST_F(ChangesTest, ATaskThatRunsAgainIsAnArrayOfItsOwn) {
-  v1::SubmitJobRequest submit = SubmitTrue();
-  submit.mutable_spec()->mutable_command()->set_script("true");
-  submit.mutable_spec()->mutable_slurm()->mutable_batch_script();
-  contract::SetArrayTask({.id = 7, .count = 4, .min_id = 1, .max_id = 7, .step = 2, .place = 3},
-                         submit.mutable_spec());
-  const uint64_t id = broker_.Submit(submit);
+  v1::SubmitJobsRequest submit;
+  for (uint32_t place = 0; place < 4; ++place) {
+    v1::SubmitJobRequest& task = *submit.add_requests();
+    task = SubmitTrue();
+    task.mutable_spec()->mutable_command()->set_script("true");
+    task.mutable_spec()->mutable_slurm()->mutable_batch_script();
+    contract::SetArrayTask(
+        {.id = 1 + 2 * place, .count = 4, .min_id = 1, .max_id = 7, .step = 2, .place = place},
+        task.mutable_spec());
+  }
+  v1::SubmitJobsResponse submitted;
+  ASSERT_TRUE(broker_.jobs().SubmitJobs(Call().get(), submit, &submitted).ok());
+  const uint64_t id = submitted.responses(3).job_id();
+  EXPECT_EQ(contract::FindArrayTask(broker_.Get(id).spec())->place, 3u);
   Cancel("id > 0");
   v1::RerunJobsRequest request;
   request.add_job_ids(id);
@@ -320,12 +329,45 @@ TEST_F(ChangesTest, AFilterThatTakesTooManyRunsNoneAgain) {
   request.set_filter("state = CANCELED");
   v1::RerunJobsResponse response;
   EXPECT_EQ(ReasonOf(Rerun(request, &response)), "TOO_MANY_JOBS");
+  request.set_validate_only(true);
+  ASSERT_TRUE(Rerun(request, &response).ok()) << "a trial counts them";
+  EXPECT_EQ(response.matched_count(), 1001u);
+  EXPECT_TRUE(response.more());
+  EXPECT_THAT(response.jobs(), SizeIs(1000));
+  request.set_validate_only(false);
   request.set_filter("state = CANCELED id <= 3");
   ASSERT_TRUE(Rerun(request, &response).ok());
   EXPECT_THAT(response.jobs(), SizeIs(3));
+  EXPECT_EQ(response.matched_count(), 3u);
+  EXPECT_FALSE(response.more());
   request.set_filter("name = nobody");
   ASSERT_TRUE(Rerun(request, &response).ok());
   EXPECT_THAT(response.jobs(), IsEmpty());
+}
+
+TEST_F(ChangesTest, AJobThatCannotRunAgainIsNamedByItsOwnNumber) {
+  FakeAgent agent(broker_);
+  ASSERT_TRUE(agent.Connect());
+  v1::SubmitJobRequest elsewhere = SubmitTrue();
+  v1::RerunJobsRequest request;
+  request.add_job_ids(broker_.Submit());
+  elsewhere.mutable_spec()->mutable_placement()->add_clusters("gpu");
+  request.add_job_ids(broker_.Submit(elsewhere));
+  Cancel("id > 0");
+  for (const auto& assignment : agent.ReadAssignments(2)) {
+    agent.Report(assignment.run_key(), v1::RUN_STATE_CANCELED);
+  }
+  agent.Finish();
+  v1::ForgetClusterRequest forget;
+  forget.set_name("gpu");
+  v1::ForgetClusterResponse forgotten;
+  ASSERT_TRUE(broker_.clusters().ForgetCluster(Call().get(), forget, &forgotten).ok());
+  v1::RerunJobsResponse response;
+  const grpc::Status status = Rerun(request, &response);
+  EXPECT_EQ(ReasonOf(status), "UNKNOWN_CLUSTER");
+  EXPECT_THAT(status.error_message(),
+              testing::StartsWith(fmt::format("job {} cannot run again: placement.clusters names ",
+                                              request.job_ids(1))));
 }
 
 TEST_F(ChangesTest, BadRerunsAreNamed) {

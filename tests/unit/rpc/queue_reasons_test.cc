@@ -65,10 +65,35 @@ TEST_F(QueueReasonsTest, AJobIsExplainedOnlyIfItWaitsForACluster) {
   cancel.add_job_ids(canceled);
   v1::CancelJobsResponse is_canceled;
   ASSERT_TRUE(broker_.jobs().CancelJobs(Call().get(), cancel, &is_canceled).ok());
-  EXPECT_FALSE(broker_.Get(assigned).has_state_reason());
+  EXPECT_EQ(broker_.Get(assigned).state_reason().clusters_size(), 0) << "one has it";
   EXPECT_EQ(broker_.Get(held).state_reason().code(), v1::STATE_REASON_CODE_HELD);
   EXPECT_FALSE(broker_.Get(canceled).has_state_reason());
   EXPECT_EQ(broker_.Get(waits).state_reason().code(), v1::STATE_REASON_CODE_AGENT_DISCONNECTED);
+}
+
+TEST_F(QueueReasonsTest, AJobWhoseAgentIsGoneSaysSoWhereverItIsShown) {
+  FakeAgent agent(broker_);
+  ASSERT_TRUE(agent.Connect());
+  const uint64_t id = broker_.Submit(), ended = broker_.Submit();
+  const auto runs = agent.ReadAssignments(2);
+  agent.Report(runs[0].run_key(), v1::RUN_STATE_LAUNCHING);
+  agent.Report(runs[0].run_key(), v1::RUN_STATE_RUNNING);
+  agent.Succeed(runs[1].run_key());
+  EXPECT_FALSE(broker_.Get(id).has_state_reason());
+  agent.Finish();
+  const v1::Job job = broker_.Get(id);
+  EXPECT_EQ(job.state(), v1::JOB_STATE_RUNNING) << "it goes on, as far as anyone knows";
+  EXPECT_EQ(job.state_reason().code(), v1::STATE_REASON_CODE_AGENT_DISCONNECTED);
+  EXPECT_EQ(job.state_reason().cluster(), "gpu");
+  EXPECT_TRUE(job.state_reason().has_since());
+  EXPECT_EQ(List()[0].state_reason().SerializeAsString(), job.state_reason().SerializeAsString());
+  EXPECT_FALSE(broker_.Get(ended).has_state_reason());
+  v1::UpdateJobRequest update;
+  update.set_job_id(id);
+  (*update.mutable_set_labels())["team"] = "a";
+  v1::UpdateJobResponse updated;
+  ASSERT_TRUE(broker_.jobs().UpdateJob(Call().get(), update, &updated).ok());
+  EXPECT_EQ(updated.job().state_reason().code(), v1::STATE_REASON_CODE_AGENT_DISCONNECTED);
 }
 
 TEST_F(QueueReasonsTest, QuestionsWaitForNoCommit) {

@@ -214,9 +214,11 @@ TEST_P(StoreTest, AJobThatHasUsedUpItsRunsSaysSo) {
   std::get<core::PutRun>(failed).run.mutable_failure()->set_retriable(true);
   Commit({Insert(1), failed, update});
   EXPECT_EQ(store().GetJob(Scope::All(), 1)->failure().message(), "after 3 runs: node n1 failed");
+  EXPECT_EQ(store().GetJob(Scope::All(), 1)->failure().after_runs(), 3u);
   std::get<core::PutRun>(failed).run.mutable_failure()->set_retriable(false);
   Commit({failed});
   EXPECT_EQ(store().GetJob(Scope::All(), 1)->failure().message(), "node n1 failed");
+  EXPECT_EQ(store().GetJob(Scope::All(), 1)->failure().after_runs(), 0u);
 }
 
 TEST_P(StoreTest, AHeldJobSaysByWhomAndComesBackHeld) {
@@ -242,6 +244,32 @@ TEST_P(StoreTest, AHeldJobSaysByWhomAndComesBackHeld) {
   EXPECT_FALSE(store().GetJob(Scope::All(), 1)->held());
   EXPECT_EQ(store().GetJob(Scope::All(), 1)->state_reason().message(), "");
   EXPECT_EQ(Restore().jobs[0].hold, core::HoldState::kReleased);
+}
+
+TEST_P(StoreTest, AReleasedJobSaysSoWhileItsClusterHoldsItStill) {
+  core::UpdateJob update;
+  update.id = 1;
+  update.state = v1::JOB_STATE_PENDING;
+  update.runs = 1;
+  update.cluster = "here";
+  update.hold = core::HoldState::kReleased;
+  core::Change run = RunOf(1, 1, v1::RUN_STATE_PENDING);
+  v1::StateReason& reason = *std::get<core::PutRun>(run).run.mutable_state_reason();
+  reason = contract::MakeReason(v1::STATE_REASON_CODE_HELD);
+  Commit({Insert(1), run, update});
+  const auto shown = [this] {
+    EXPECT_EQ(store().GetJobs(Scope::All(), {1})->front().state_reason().code(),
+              store().GetJob(Scope::All(), 1)->state_reason().code());
+    return store().GetJob(Scope::All(), 1)->state_reason().code();
+  };
+  EXPECT_EQ(shown(), v1::STATE_REASON_CODE_RELEASED);
+  update.hold = core::HoldState::kNone;
+  Commit({update});
+  EXPECT_EQ(shown(), v1::STATE_REASON_CODE_HELD) << "others hold it";
+  update.hold = core::HoldState::kReleased;
+  reason = Reason("no node is free");
+  Commit({run, update});
+  EXPECT_EQ(shown(), v1::STATE_REASON_CODE_OTHER) << "the cluster has let it go";
 }
 
 TEST_P(StoreTest, AJobWhoseClusterHasOnlyBeenAskedToHoldItDoesNotSayThatItIsHeld) {

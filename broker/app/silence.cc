@@ -1,0 +1,50 @@
+#include "broker/app/silence.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "contract/sentences.h"
+#include "contract/states.h"
+
+namespace muster::broker {
+namespace {
+
+// A queued job was given to no cluster; its reason says what it waits for.
+bool IsOnCluster(const v1::Job& job) {
+  return !job.cluster().empty() && job.state() != v1::JOB_STATE_QUEUED &&
+         !contract::IsTerminal(job.state());
+}
+
+const core::ClusterView* FindView(const core::ClusterViews& clusters, const std::string& name) {
+  const auto found =
+      std::lower_bound(clusters.begin(), clusters.end(), name,
+                       [](const std::shared_ptr<const core::ClusterView>& cluster,
+                          const std::string& wanted) { return cluster->name() < wanted; });
+  return found == clusters.end() || (*found)->name() != name ? nullptr : found->get();
+}
+
+std::optional<contract::Silence> SilenceOf(const core::ClusterView& cluster) {
+  if (cluster.is_connected && cluster.scheduler_error.empty()) return std::nullopt;
+  contract::Silence silence;
+  silence.cluster = cluster.name();
+  silence.is_agent_connected = cluster.is_connected;
+  silence.scheduler_error = cluster.scheduler_error;
+  silence.since = cluster.is_connected ? cluster.scheduler_observed_at : cluster.last_heard;
+  return silence;
+}
+
+}  // namespace
+
+void AddSilence(const core::ClusterViews& clusters, const std::vector<v1::Job*>& jobs) {
+  for (v1::Job* const job : jobs) {
+    if (!IsOnCluster(*job)) continue;
+    const core::ClusterView* cluster = FindView(clusters, job->cluster());
+    if (cluster == nullptr) continue;
+    const std::optional<contract::Silence> silence = SilenceOf(*cluster);
+    if (silence) *job->mutable_state_reason() = contract::NoWord(*silence, *job);
+  }
+}
+
+}  // namespace muster::broker

@@ -1,0 +1,19 @@
+// Jobs on clusters of which there is no word.
+#ifndef MUSTER_BROKER_APP_SILENCE_H_
+#define MUSTER_BROKER_APP_SILENCE_H_
+
+#include <vector>
+
+#include "broker/core/cluster_view.h"
+#include "muster/v1/job.pb.h"
+
+namespace muster::broker {
+
+// Says of the jobs that a cluster has, and that have not ended, since when there is no word of
+// them: their cluster's agent is not connected, or its scheduler does not answer it. Their states
+// stay as they were last seen. Does not block; any thread.
+void AddSilence(const core::ClusterViews& clusters, const std::vector<v1::Job*>& jobs);
+
+}  // namespace muster::broker
+
+#endif  // MUSTER_BROKER_APP_SILENCE_H_
