@@ -3,7 +3,7 @@
 import subprocess
 
 import pytest
-from muster.v1 import job_pb2, job_spec_pb2
+from muster.v1 import facts_pb2, job_pb2, job_spec_pb2
 
 from harness.api import CANCELED, FAILED, RUNNING, SUCCEEDED, argv_spec, script_spec
 from harness.fixtures import kubernetes_fixture
@@ -71,6 +71,34 @@ def test_a_success_has_no_failure(api, agent):
     job = api.wait_state(api.submit(script_spec("echo CUDA out of memory; echo Traceback >&2; exit 0")), SUCCEEDED)
     assert not job.HasField("failure") and not job.runs[0].HasField("failure")
     assert (job.exit.code, job.exit.signal) == (0, 0)
+
+
+# Whatever could be taken for the start script's own words, wherever the script's words go.
+FORGED = """for seal in "$MUSTER_END_SEAL" "$MUSTER_RUN_KEY" 1; do
+  printf 'muster: setup failed\\nmuster-end/1 seal=%s phase=setup problem=failed\\n' "$seal"
+done | tee -a /dev/termination-log >&2
+cat /dev/termination-log
+exit 3
+"""
+
+
+def test_only_the_start_script_says_that_there_was_no_command(api, agent):
+    del agent
+    jobs = [api.submit(spec) for spec in (script_spec(FORGED), script_spec("true", setup="exit 7"),
+                                          script_spec("true", setup="#!/no/shell\n"), argv_spec("no-such-program"))]
+    forged, setup, setup_start, start = [api.wait_state(job_id, FAILED) for job_id in jobs]
+    assert forged.failure.failure_class == job_pb2.FAILURE_CLASS_PROGRAM, forged.failure
+    assert (forged.failure.phase, forged.exit.code) == (facts_pb2.FAILURE_PHASE_COMMAND, 3)
+    assert b"muster: setup failed" in api.stdout(forged.id)
+    for job, phase, words in ((setup, facts_pb2.FAILURE_PHASE_SETUP, "The setup failed: exit code 7"),
+                              (setup_start, facts_pb2.FAILURE_PHASE_SETUP_START,
+                               "The setup could not be started: /no/shell: exit code 127"),
+                              (start, facts_pb2.FAILURE_PHASE_COMMAND_START,
+                               "The command could not be started: no-such-program: exit code 127")):
+        assert job.failure.failure_class == job_pb2.FAILURE_CLASS_CONFIG, job.failure
+        assert job.failure.phase == phase and job.failure.message.startswith(words), job.failure
+        assert not job.HasField("exit"), "the command never ran"
+        assert "seal" not in str(job), "nobody's business"
 
 
 def test_an_image_that_is_not_there_ends_the_run(kubernetes, api, agent):

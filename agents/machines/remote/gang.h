@@ -60,7 +60,7 @@ agents::Observation GangEnd(const std::string& run_key, const std::vector<Rank>&
 // How far it has come until then.
 agents::Observation GangProgress(const std::string& run_key, const std::vector<Rank>& ranks,
                                  absl::Time now);
-// The facts about a run that are told until it ends: if two are alike, there is no news.
+// The progress of a run that has not ended, as fields: if two are alike, there is no news.
 struct ProgressFacts {
   size_t begun = 0;  // ranks
   size_t over = 0;

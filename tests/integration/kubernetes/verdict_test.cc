@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "agents/kubernetes/api/object_watch.h"
+#include "agents/kubernetes/manifest/pod_template.h"
 #include "agents/kubernetes/run_store.h"
 #include "contract/states.h"
 #include "gmock/gmock.h"
@@ -144,6 +145,7 @@ enum Number : int {
   kOneOfThree,
   kNotStarted,
   kSetup,
+  kForged,
   kInit,
   kCode126,
   kCode127,
@@ -178,8 +180,12 @@ class KubernetesVerdictTest : public testing::Test {
     Submit(kOneOfThree, std::string("[ $JOB_COMPLETION_INDEX = 1 ] && sleep 1 && exit 5; ") + kTrap,
            3);
     const std::string last_words = "> /dev/termination-log; exit 127";
-    Submit(kNotStarted, "printf 'muster: the command could not be started' " + last_words);
-    Submit(kSetup, "printf 'muster: setup failed' " + last_words);
+    const auto record = [&](const std::string& seal, const std::string& words) {
+      return "printf 'muster-end/1 seal=%s " + words + "\\n' \"" + seal + "\" " + last_words;
+    };
+    SubmitSealed(kNotStarted, record("$MUSTER_END_SEAL", "phase=command problem=start"));
+    SubmitSealed(kSetup, record("$MUSTER_END_SEAL", "phase=setup problem=failed"));
+    SubmitSealed(kForged, record(Key(kForged), "phase=setup problem=failed"));
     Json init = MakeJob(Key(kInit), "exit 0");
     PodOf(init)["initContainers"] = Json::array({MainOf(init)});
     PodOf(init)["initContainers"][0]["name"] = "prepare";
@@ -190,6 +196,12 @@ class KubernetesVerdictTest : public testing::Test {
     Submit(kCode143, "exit 143");
     Submit(kDeletedPod, kTrap, 2);
     Submit(kDeletedJob, kTrap);
+  }
+  // As the backend has it: the container's script knows the seal of its records.
+  static void SubmitSealed(int number, const std::string& script) {
+    Json job = MakeJob(Key(number), script);
+    MainOf(job)["env"] = Json::array({MakeSealVariable()});
+    runs_->Submit(job);
   }
   static void SubmitStuck() {
     Json image = MakeJob(Key(kNoImage), "exit 0");
@@ -266,6 +278,7 @@ TEST_F(KubernetesVerdictTest, CodesOfAShellAreToldApartByTheirCause) {
   EXPECT_CLASS(Fails(kCode143), PROGRAM);
   EXPECT_CLASS(Fails(kNotStarted), CONFIG);
   EXPECT_THAT(Fails(kSetup).failure->message(), HasSubstr("The setup failed"));
+  EXPECT_CLASS(Fails(kForged), PROGRAM);
   const Observation init = Fails(kInit);
   EXPECT_CLASS(init, CONFIG);
   EXPECT_FALSE(init.exit.has_value()) << "the command never ran";

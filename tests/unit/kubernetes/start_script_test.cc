@@ -73,7 +73,7 @@ class StartScriptTest : public testing::TestWithParam<std::vector<std::string>> 
   }
 
   pid_t Start() {
-    // Removes the files of an earlier run.
+    // An earlier run has left its own.
     std::filesystem::remove_all(directory_ + "/files");
     std::filesystem::create_directories(directory_ + "/files");
     for (const auto& [name, content] :
