@@ -11,72 +11,10 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
-
-const absl::Time kNow = absl::FromUnixSeconds(1'800'000'000);
-constexpr char kSetupFailed[] = "muster-end/1 seal=j phase=setup problem=failed";
-
-// Objects as the API server of 1.36 writes them, shortened.
-class World {
- public:
-  World() {
-    facts_.run_key = "k7m2-42-1";
-    facts_.now = kNow;
-    facts_.job = ParseJob(Json::parse(R"({
-      "metadata": {"namespace": "lab", "name": "k7m2-42-1", "uid": "j", "resourceVersion": "7",
-                   "labels": {"muster.dev/run-key": "k7m2-42-1"}},
-      "status": {"startTime": "2027-01-15T07:59:00Z"}})"));
-  }
-  World& Job(const std::string& type, const std::string& reason = "",
-             const std::string& message = "") {
-    facts_.job->conditions.push_back({type, true, reason, message, kNow});
-    return *this;
-  }
-  // `status` is the pod's; a node is given if it has one.
-  World& Pod(const std::string& status, const std::string& node = "node-1", int index = 0) {
-    Json pod = {
-        {"metadata",
-         {{"name", "k7m2-42-1-" + std::to_string(index)},
-          {"uid", "p" + std::to_string(index)},
-          {"resourceVersion", "9"},
-          {"creationTimestamp", "2027-01-15T07:59:00Z"},
-          {"ownerReferences", Json::array({{{"kind", "Job"}, {"uid", "j"}}})},
-          {"annotations", {{"batch.kubernetes.io/job-completion-index", std::to_string(index)}}}}},
-        {"spec", Json::object()},
-        {"status", Json::parse(status)}};
-    if (!node.empty()) pod["spec"]["nodeName"] = node;
-    facts_.pods.push_back(ParsePod(pod));
-    facts_.pods.back().waiting_since = facts_.pods.back().created;
-    return *this;
-  }
-  World& Ended(int code, const std::string& reason = "Error", int index = 0,
-               const std::string& second = "30", const std::string& message = "") {
-    return Pod(
-        R"({"phase": "Failed", "containerStatuses": [{"name": "main", "state": {"terminated": {
-        "exitCode": )" +
-            std::to_string(code) + R"(, "reason": ")" + reason + R"(", "message": ")" + message +
-            R"(", "startedAt": "2027-01-15T07:59:10Z", "finishedAt": "2027-01-15T07:59:)" + second +
-            R"(Z"}}}]})",
-        "node-1", index);
-  }
-  World& Event(const std::string& reason, const std::string& message) {
-    facts_.events.push_back({"e", "k7m2-42-1-0", "p0", true, reason, message, kNow, kNow});
-    return *this;
-  }
-  RunFacts& facts() { return facts_; }
-  agents::Observation Seen() const {
-    const auto seen = Judge(facts_, Patience());
-    EXPECT_TRUE(seen.has_value());
-    return seen.value_or(agents::Observation());
-  }
-
- private:
-  RunFacts facts_;
-};
-
-World FailedWorld() {
-  return World().Job("Failed", "BackoffLimitExceeded",
-                     "Job has reached the specified backoff limit");
-}
+using verdict_world::FailedWorld;
+using verdict_world::kNow;
+using verdict_world::kSetupFailed;
+using verdict_world::World;
 
 TEST(KubernetesVerdictTest, ACompleteJobHasSucceeded) {
   const agents::Observation seen = World().Job("Complete").Seen();
@@ -145,32 +83,6 @@ TEST(KubernetesVerdictTest, MemoryThatRanOutIsNeitherTheProgramsNorTheClusters) 
   const agents::Observation seen = FailedWorld().Ended(137, "OOMKilled").Seen();
   EXPECT_EQ(seen.failure->failure_class(), v1::FAILURE_CLASS_OOM);
   EXPECT_THAT(seen.failure->suggestion(), HasSubstr("more memory"));
-}
-
-TEST(KubernetesVerdictTest, WhatTheStartScriptCouldNotDoIsTheConfigurations) {
-  const agents::Observation not_started =
-      FailedWorld()
-          .Ended(127, "Error", 0, "30", "muster-end/1 seal=j phase=command problem=start\\n./gone")
-          .Seen();
-  EXPECT_EQ(not_started.failure->failure_class(), v1::FAILURE_CLASS_CONFIG);
-  EXPECT_EQ(not_started.failure->phase(), v1::FAILURE_PHASE_COMMAND_START);
-  EXPECT_TRUE(not_started.failure->has_rank());
-  EXPECT_EQ(not_started.failure->node(), not_started.nodes.at(0));
-  EXPECT_FALSE(not_started.exit.has_value()) << "a program that never ran has no exit status";
-  EXPECT_THAT(not_started.failure->message(), HasSubstr("started: ./gone: exit code 127 of "));
-  EXPECT_THAT(not_started.failure->suggestion(), HasSubstr("the image has the program"));
-  EXPECT_THAT(FailedWorld()
-                  .Ended(126, "Error", 0, "30",
-                         "muster-end/1 seal=j phase=command problem=working_directory\\n/home/ann")
-                  .Seen()
-                  .failure->suggestion(),
-              HasSubstr("sbatch: --chdir=/"));
-  const auto setup = FailedWorld().Ended(2, "Error", 0, "30", kSetupFailed).Seen();
-  EXPECT_EQ(setup.failure->failure_class(), v1::FAILURE_CLASS_CONFIG);
-  EXPECT_EQ(setup.failure->phase(), v1::FAILURE_PHASE_SETUP);
-  EXPECT_FALSE(setup.exit.has_value()) << "the setup's code is not the command's";
-  EXPECT_EQ(FailedWorld().Ended(127).Seen().failure->failure_class(), v1::FAILURE_CLASS_PROGRAM)
-      << "a script may end with 127 for reasons of its own";
 }
 
 // A pod that its kubelet has ended at the deadline; `state` is its program's.
