@@ -169,9 +169,9 @@ void FindClusters(const std::shared_ptr<Planning>& planning, const absl::Status&
   core::ListClusters which;
   which.that_could_take = std::make_shared<const v1::JobSpec>(planning->question.spec());
   which.max_clusters = kMaxPlans;
-  core::ClustersReply reply = core::List(which, *planning->services.engine->clusters());
+  const core::ClustersReply reply = core::List(which, *planning->services.engine->clusters());
   if (!accepted.ok() && reply.clusters.empty()) return planning->done(accepted);
-  AskClusters(planning, std::move(reply));
+  AskClusters(planning, reply);
 }
 
 }  // namespace

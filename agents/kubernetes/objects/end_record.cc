@@ -67,8 +67,8 @@ std::vector<EndRecord> TakeEndRecords(std::string_view seal, std::string* messag
     const std::string_view line = ToStd(part);
     if (line.starts_with(mark)) {
       std::optional<EndRecord> record = ParseFields(line.substr(mark.size()));
-      if (record.has_value()) records.push_back(*std::move(record));
-      subject = record.has_value() ? &records.back().subject : &of_unknown;
+      subject = &of_unknown;
+      if (record.has_value()) subject = &records.emplace_back(*std::move(record)).subject;
       continue;
     }
     if (!subject->empty()) *subject += '\n';

@@ -1,6 +1,7 @@
 // The records that our scripts leave as a container's last message, and who cannot make them.
 #include "agents/kubernetes/objects/end_record.h"
 
+#include "absl/time/clock.h"
 #include "agents/kubernetes/objects/objects.h"
 #include "agents/kubernetes/verdict/explain_failure.h"
 #include "agents/kubernetes/verdict/replicas.h"

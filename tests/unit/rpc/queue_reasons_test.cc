@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "broker/engine/cluster_board.h"
+#include "tests/unit/rpc/await_loss.h"
 #include "tests/unit/rpc/harness.h"
 
 namespace muster::broker {
@@ -81,6 +82,7 @@ TEST_F(QueueReasonsTest, AJobWhoseAgentIsGoneSaysSoWhereverItIsShown) {
   agent.Succeed(runs[1].run_key());
   EXPECT_FALSE(broker_.Get(id).has_state_reason());
   agent.Finish();
+  ASSERT_TRUE(AwaitLoss(broker_, "gpu"));
   const v1::Job job = broker_.Get(id);
   EXPECT_EQ(job.state(), v1::JOB_STATE_RUNNING) << "it goes on, as far as anyone knows";
   EXPECT_EQ(job.state_reason().code(), v1::STATE_REASON_CODE_AGENT_DISCONNECTED);
@@ -100,6 +102,7 @@ TEST_F(QueueReasonsTest, QuestionsWaitForNoCommit) {
   FakeAgent agent(broker_);
   ASSERT_TRUE(agent.Connect());
   agent.Finish();
+  ASSERT_TRUE(AwaitLoss(broker_, "gpu"));
   const uint64_t queued = broker_.Submit();
   broker_.store().CloseGate();
   auto submitting = std::async(std::launch::async, [this] { return broker_.Submit(); });
