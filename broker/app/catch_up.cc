@@ -50,7 +50,7 @@ absl::StatusOr<CatchUp::Page> CatchUp::ReadAfter(uint64_t sequence, uint64_t up_
     DropAfter(found->up_to, SequenceOfStep, &*steps);
     found->steps = *std::move(steps);
   }
-  if (pasts_.size() > kMaxPasts) pasts_.clear();
+  if (pasts_.size() > kMaxPasts || sequence != read_up_to_) pasts_.clear();
   Page page;
   page.read_up_to = found->up_to;
   auto change = found->changes.begin();
@@ -66,6 +66,7 @@ absl::StatusOr<CatchUp::Page> CatchUp::ReadAfter(uint64_t sequence, uint64_t up_
     if (!status.ok()) return status;
   }
   if (absl::Status status = give_changes_before(found->up_to + 1); !status.ok()) return status;
+  read_up_to_ = page.read_up_to;
   return page;
 }
 

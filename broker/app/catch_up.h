@@ -62,6 +62,8 @@ class CatchUp {
   const std::vector<uint64_t> jobs_;
   const contract::Filter filter_;
   absl::flat_hash_map<uint64_t, store::StepsSoFar> pasts_;  // of jobs, up to their last step here
+  uint64_t read_up_to_ =
+      0;  // by the last page: pasts_ know nothing of what was read elsewhere since
 };
 
 }  // namespace muster::broker

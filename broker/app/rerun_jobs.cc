@@ -242,10 +242,15 @@ class Rerunning : public std::enable_shared_from_this<Rerunning> {
     const uint64_t source = sources_[index];
     metadata.erase("request");
     metadata["job_id"] = fmt::format("{}", source);
-    return contract::Error(
-        status.code(), info->reason(),
-        fmt::format("job {} cannot run again: {}", source, ToStd(status.message())),
-        std::move(metadata));
+    absl::Status sourced =
+        contract::Error(status.code(), info->reason(),
+                        fmt::format("job {} cannot run again: {}", source, ToStd(status.message())),
+                        std::move(metadata));
+    // The other details stay as they are.
+    status.ForEachPayload([&sourced](absl::string_view type_url, const absl::Cord& payload) {
+      if (!sourced.GetPayload(type_url)) sourced.SetPayload(type_url, payload);
+    });
+    return sourced;
   }
 
   const Principal principal_;

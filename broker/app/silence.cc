@@ -5,11 +5,15 @@
 #include <optional>
 #include <string>
 
+#include "broker/core/event_bounds.h"
 #include "contract/sentences.h"
 #include "contract/states.h"
 
 namespace muster::broker {
 namespace {
+
+// A page of 1000 jobs says it twice for each; GetCluster shows more of it.
+constexpr size_t kMaxErrorBytes = 256;
 
 // A queued job was given to no cluster; its reason says what it waits for.
 bool IsOnCluster(const v1::Job& job) {
@@ -31,6 +35,7 @@ std::optional<contract::Silence> SilenceOf(const core::ClusterView& cluster) {
   silence.cluster = cluster.name();
   silence.is_agent_connected = cluster.is_connected;
   silence.scheduler_error = cluster.scheduler_error;
+  core::Truncate(kMaxErrorBytes, &silence.scheduler_error);
   silence.since = cluster.is_connected ? cluster.scheduler_observed_at : cluster.last_heard;
   return silence;
 }

@@ -30,8 +30,13 @@ absl::Status WithIndex(const absl::Status& status, size_t index) {
   if (!info) return status;
   std::map<std::string, std::string> metadata(info->metadata().begin(), info->metadata().end());
   metadata["request"] = fmt::format("{}", index);
-  return contract::Error(status.code(), info->reason(), ToStd(status.message()),
-                         std::move(metadata));
+  absl::Status indexed =
+      contract::Error(status.code(), info->reason(), ToStd(status.message()), std::move(metadata));
+  // The other details stay as they are.
+  status.ForEachPayload([&indexed](absl::string_view type_url, const absl::Cord& payload) {
+    if (!indexed.GetPayload(type_url)) indexed.SetPayload(type_url, payload);
+  });
+  return indexed;
 }
 
 }  // namespace

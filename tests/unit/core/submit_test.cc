@@ -210,6 +210,17 @@ TEST_F(SubmitTest, AJobThatNoClusterCanEverRunIsRefusedWithWhatEachLacks) {
   EXPECT_EQ(facts->clusters(1).cluster(), "small");
 }
 
+TEST_F(SubmitTest, OneRefusedJobOfSeveralIsRefusedWithTheSameFacts) {
+  Connect(Hello("small"));
+  const SubmitReply reply = Submit({Item(Spec()), Item(SpecWithGpus("H100", 8, 4))});
+  const absl::Status status = reply.result.status();
+  EXPECT_EQ(ReasonOf(status), "CANNOT_BE_PLACED");
+  EXPECT_EQ(contract::GetErrorInfo(status)->metadata().at("request"), "1");
+  const auto facts = contract::GetStateReason(status);
+  ASSERT_TRUE(facts.has_value());
+  EXPECT_EQ(facts->code(), v1::STATE_REASON_CODE_DOES_NOT_FIT);
+}
+
 TEST_F(SubmitTest, AJobForSlurmAloneIsRefusedElsewhereWithWhatToLeaveOut) {
   for (const char* name : {"k8s", "team"}) {
     agent::v1::AgentHello hello = Hello(name);
