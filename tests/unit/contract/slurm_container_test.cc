@@ -13,7 +13,6 @@ namespace muster::contract {
 namespace {
 
 using testing::ElementsAre;
-using testing::HasSubstr;
 
 using Edit = std::function<void(v1::SlurmContainer*)>;
 

@@ -16,7 +16,6 @@ namespace muster::broker {
 namespace {
 
 using testing::ElementsAre;
-using testing::HasSubstr;
 using testing::IsEmpty;
 
 class QueueReasonsTest : public testing::Test {
