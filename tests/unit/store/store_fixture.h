@@ -77,10 +77,10 @@ class StoreTest : public ::testing::TestWithParam<Kind> {
   std::unique_ptr<Store> store_;
 };
 
-#define EXPECT_OK(expression)                       \
-  do {                                              \
-    const absl::Status status_of_it = (expression); \
-    EXPECT_TRUE(status_of_it.ok()) << status_of_it; \
+#define EXPECT_OK(expression)                        \
+  do {                                               \
+    const absl::Status& status_of_it = (expression); \
+    EXPECT_TRUE(status_of_it.ok()) << status_of_it;  \
   } while (false)
 
 }  // namespace muster::store
