@@ -41,10 +41,7 @@ absl::Status Named(const absl::Status& status, const v1::Cluster& cluster,
         "such questions",
         absl::FormatDuration(patience), cluster.agent_version());
   }
-  absl::Status named(status.code(), ToAbsl(text));
-  status.ForEachPayload(
-      [&](absl::string_view url, const absl::Cord& payload) { named.SetPayload(url, payload); });
-  return named;
+  return contract::InOtherWords(status, text);
 }
 
 std::chrono::steady_clock::time_point DeadlineAfter(absl::Duration patience,

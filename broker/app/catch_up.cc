@@ -107,15 +107,20 @@ absl::StatusOr<CatchUp::Jobs> CatchUp::ReadJobs(const Found& found) const {
   }
   std::sort(ids.begin(), ids.end());
   ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+  // Only a filter looks into the runs.
+  const bool with_runs = filter_.kind != contract::Filter::Kind::kAll;
+  const auto read = [&](absl::Span<const uint64_t> some) {
+    return with_runs ? store_->GetJobsAndRuns(scope_, some) : store_->GetJobs(scope_, some);
+  };
   Jobs by_id;
-  auto all = store_->GetJobsAndRuns(scope_, ids);
+  auto all = read(ids);
   if (all.ok()) {
     for (v1::Job& job : *all) by_id.emplace(job.id(), std::move(job));
     return by_id;
   }
   if (!absl::IsNotFound(all.status())) return all.status();
   for (const uint64_t id : ids) {
-    auto job = store_->GetJobsAndRuns(scope_, {id});
+    auto job = read({id});
     if (absl::IsNotFound(job.status())) continue;
     if (!job.ok()) return job.status();
     by_id.emplace(id, std::move(job->front()));

@@ -46,7 +46,7 @@ class CatchUp {
   };
 
   absl::StatusOr<Found> List(uint64_t sequence, uint64_t up_to) const;
-  // Those that are still there, with their runs.
+  // Those that are still there, with their runs if there is a filter.
   absl::StatusOr<Jobs> ReadJobs(const Found& found) const;
   absl::Status Give(store::JobTransition& step, const Jobs& jobs, Page* page);
   absl::Status Give(store::RunChange& changed, const Jobs& jobs, Page* page);
@@ -62,8 +62,8 @@ class CatchUp {
   const std::vector<uint64_t> jobs_;
   const contract::Filter filter_;
   absl::flat_hash_map<uint64_t, store::StepsSoFar> pasts_;  // of jobs, up to their last step here
-  uint64_t read_up_to_ =
-      0;  // by the last page: pasts_ know nothing of what was read elsewhere since
+  // By the last page: pasts_ know nothing of what was read elsewhere since.
+  uint64_t read_up_to_ = 0;
 };
 
 }  // namespace muster::broker

@@ -242,14 +242,9 @@ class Rerunning : public std::enable_shared_from_this<Rerunning> {
     const uint64_t source = sources_[index];
     metadata.erase("request");
     metadata["job_id"] = fmt::format("{}", source);
-    absl::Status sourced =
-        contract::Error(status.code(), info->reason(),
-                        fmt::format("job {} cannot run again: {}", source, ToStd(status.message())),
-                        std::move(metadata));
-    // The other details stay as they are.
-    status.ForEachPayload([&sourced](absl::string_view type_url, const absl::Cord& payload) {
-      if (!sourced.GetPayload(type_url)) sourced.SetPayload(type_url, payload);
-    });
+    absl::Status sourced = contract::InOtherWords(
+        status, fmt::format("job {} cannot run again: {}", source, ToStd(status.message())));
+    contract::SetMetadata(std::move(metadata), &sourced);
     return sourced;
   }
 

@@ -30,12 +30,8 @@ absl::Status WithIndex(const absl::Status& status, size_t index) {
   if (!info) return status;
   std::map<std::string, std::string> metadata(info->metadata().begin(), info->metadata().end());
   metadata["request"] = fmt::format("{}", index);
-  absl::Status indexed =
-      contract::Error(status.code(), info->reason(), ToStd(status.message()), std::move(metadata));
-  // The other details stay as they are.
-  status.ForEachPayload([&indexed](absl::string_view type_url, const absl::Cord& payload) {
-    if (!indexed.GetPayload(type_url)) indexed.SetPayload(type_url, payload);
-  });
+  absl::Status indexed = status;
+  contract::SetMetadata(std::move(metadata), &indexed);
   return indexed;
 }
 
@@ -192,15 +188,12 @@ absl::Status Core::Impl::CheckPlaceable(const v1::JobSpec& spec,
   for (const auto& [name, cluster] : clusters_by_name_) {
     if (CheckFit(requirements, cluster->saved).ever()) return absl::OkStatus();
   }
-  std::vector<v1::StateReason> reasons = LacksOf(requirements);
-  std::vector<contract::ClusterLack> lacks;
-  for (const v1::StateReason& reason : reasons)
-    lacks.push_back({reason.cluster(), reason.detail()});
+  const v1::StateReason lacks = contract::NotPlaced(LacksOf(requirements));
   absl::Status status =
       contract::Error(absl::StatusCode::kFailedPrecondition, "CANNOT_BE_PLACED",
-                      contract::CannotBePlaced(lacks, contract::WhySlurmOnly(spec),
+                      contract::CannotBePlaced(lacks.message(), contract::WhySlurmOnly(spec),
                                                spec.placement().clusters_size() > 0));
-  if (!reasons.empty()) contract::AttachReason(contract::NotPlaced(std::move(reasons)), &status);
+  if (lacks.clusters_size() > 0) contract::AttachReason(lacks, &status);
   return status;
 }
 

@@ -78,14 +78,6 @@ size_t TakeJob(size_t job, std::string_view* names) {
   return job;
 }
 
-// The same status in other words, with its details.
-absl::Status InWords(const absl::Status& status, const std::string& words) {
-  absl::Status named(status.code(), words);
-  status.ForEachPayload(
-      [&](absl::string_view url, const absl::Cord& payload) { named.SetPayload(url, payload); });
-  return named;
-}
-
 // An answer about a field, with the flag that was typed for it.
 absl::Status NamingFlag(const absl::Status& status, const google::rpc::ErrorInfo& info,
                         FieldFlags flags) {
@@ -95,7 +87,7 @@ absl::Status NamingFlag(const absl::Status& status, const google::rpc::ErrorInfo
   TakeJob(/*job=*/0, &name);
   const std::string_view flag = FlagOf(name, flags);
   if (flag.empty()) return status;
-  return InWords(status, fmt::format("{}: {}", flag, ToStd(status.message())));
+  return contract::InOtherWords(status, fmt::format("{}: {}", flag, ToStd(status.message())));
 }
 
 // An answer about one job of several, as its user counts them: the tasks of an array are one
@@ -108,7 +100,8 @@ absl::Status ForTheUser(const absl::Status& status, const Invocation& call, Fiel
   if (index == info->metadata().end() || call.file.empty()) return own;
   const size_t job = contract::ParseNumber<size_t>(index->second).value_or(0);
   const std::string_view file = call.file == "-" ? "standard input" : std::string_view(call.file);
-  return InWords(own, fmt::format("{}: job {}: {}", file, job + 1, ToStd(own.message())));
+  return contract::InOtherWords(own,
+                                fmt::format("{}: job {}: {}", file, job + 1, ToStd(own.message())));
 }
 
 // All or none.

@@ -65,6 +65,22 @@ absl::Status BadField(std::string_view field, std::string_view description) {
   return errors.ToStatus();
 }
 
+absl::Status InOtherWords(const absl::Status& status, std::string_view message) {
+  absl::Status reworded(status.code(), ToAbsl(message));
+  status.ForEachPayload([&reworded](absl::string_view type_url, const absl::Cord& payload) {
+    reworded.SetPayload(type_url, payload);
+  });
+  return reworded;
+}
+
+void SetMetadata(std::map<std::string, std::string> metadata, absl::Status* status) {
+  std::optional<google::rpc::ErrorInfo> info = Find<google::rpc::ErrorInfo>(*status);
+  if (!info) return;
+  info->clear_metadata();
+  info->mutable_metadata()->insert(metadata.begin(), metadata.end());
+  Attach(*info, status);
+}
+
 void AttachReason(v1::StateReason reason, absl::Status* status) {
   reason.clear_message();
   while (reason.ByteSizeLong() > kMaxReasonBytes && reason.clusters_size() > 0) {

@@ -30,6 +30,11 @@ absl::Status RetryableError(absl::StatusCode code, std::string_view reason,
 // INVALID_ARGUMENT that names one field.
 absl::Status BadField(std::string_view field, std::string_view description);
 
+// The same error in other words; its code and its details stay.
+absl::Status InOtherWords(const absl::Status& status, std::string_view message);
+// Replaces the metadata of the ErrorInfo, which the status has. Nothing else of it changes.
+void SetMetadata(std::map<std::string, std::string> metadata, absl::Status* status);
+
 // Puts the facts of a refusal beside its sentence: a job that no cluster can run. Leaves out the
 // sentence, which the status has, and so many clusters, counted, that the rest fits into a status.
 void AttachReason(v1::StateReason reason, absl::Status* status);

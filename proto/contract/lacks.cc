@@ -269,31 +269,18 @@ v1::StateReason LackReason(const Lack& lack, const std::string& cluster) {
   return reason;
 }
 
-std::string SentenceOf(const std::vector<ClusterLack>& lacks) {
-  std::string text;
-  for (size_t i = 0; i < std::min(lacks.size(), kMaxNamedClusters); ++i) {
-    text +=
-        fmt::format("{}cluster \"{}\": {}", i > 0 ? "; " : "", lacks[i].cluster, lacks[i].sentence);
-  }
-  if (lacks.size() > kMaxNamedClusters) {
-    text += fmt::format("; and {} more", lacks.size() - kMaxNamedClusters);
-  }
-  return text;
-}
-
-std::string CannotBePlaced(const std::vector<ClusterLack>& lacks, const std::string& why_slurm,
+std::string CannotBePlaced(const std::string& lacks, const std::string& why_slurm,
                            bool names_clusters) {
-  const std::string all = SentenceOf(lacks);
-  if (why_slurm.empty()) return fmt::format("no cluster can ever run this job: {}", all);
+  if (why_slurm.empty()) return fmt::format("no cluster can ever run this job: {}", lacks);
   // The reason against other kinds comes first, because the user can mend it.
-  std::string rest = all;
-  if (all.empty()) {
+  std::string rest = lacks;
+  if (lacks.empty()) {
     rest = names_clusters ? "placement.clusters names no cluster of kind slurm; do without it, or "
                             "name one"
                           : "no cluster of kind slurm is known; do without it";
   }
   return fmt::format("no cluster can ever run this job: only Slurm can take it because {}{}{}",
-                     why_slurm, all.empty() ? ", and " : "; ", rest);
+                     why_slurm, lacks.empty() ? ", and " : "; ", rest);
 }
 
 }  // namespace muster::contract

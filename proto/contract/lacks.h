@@ -72,18 +72,10 @@ std::optional<v1::Shortage> ShortageOf(const Lack& lack);
 // Why the cluster does not have the job: DOES_NOT_FIT, or POOL_UNAVAILABLE.
 v1::StateReason LackReason(const Lack& lack, const std::string& cluster);
 
-// A lack of a cluster, in words.
-struct ClusterLack {
-  std::string cluster;
-  std::string sentence;
-};
-// Says what each cluster lacks; only the first kMaxNamedClusters are named.
-std::string SentenceOf(const std::vector<ClusterLack>& lacks);
-
-// Why no cluster can ever take the job. `lacks`: the nearest first; of a job for Slurm alone those
-// of that kind. `why_slurm`: as WhySlurmOnly has it; empty: any kind may take it. `names_clusters`:
-// whether the job names the clusters that may take it.
-std::string CannotBePlaced(const std::vector<ClusterLack>& lacks, const std::string& why_slurm,
+// Why no cluster can ever take the job. `lacks`: what each cluster lacks, as NotPlaced says it; of
+// a job for Slurm alone those of that kind. `why_slurm`: as WhySlurmOnly has it; empty: any kind
+// may take it. `names_clusters`: whether the job names the clusters that may take it.
+std::string CannotBePlaced(const std::string& lacks, const std::string& why_slurm,
                            bool names_clusters);
 
 // The types of GPUs that the pool's nodes have.

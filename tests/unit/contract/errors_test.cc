@@ -91,6 +91,26 @@ TEST(Utf8, IsCheckedStrictly) {
   EXPECT_FALSE(IsUtf8("\xe2\x82")) << "cut short";
 }
 
+TEST(InOtherWords, KeepsTheCodeAndTheDetails) {
+  const absl::Status status = InOtherWords(
+      RetryableError(absl::StatusCode::kResourceExhausted, "FULL", "no room", absl::Seconds(3)),
+      "job 7: no room");
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(status.message(), "job 7: no room");
+  EXPECT_EQ(GetErrorInfo(status)->reason(), "FULL");
+  EXPECT_EQ(GetRetryDelay(status), absl::Seconds(3));
+}
+
+TEST(SetMetadata, ReplacesThatOfTheErrorInfoAlone) {
+  absl::Status status =
+      RetryableError(absl::StatusCode::kResourceExhausted, "FULL", "no room", absl::Seconds(3));
+  SetMetadata({{"request", "1"}}, &status);
+  EXPECT_EQ(GetErrorInfo(status)->metadata().at("request"), "1");
+  EXPECT_EQ(GetErrorInfo(status)->reason(), "FULL");
+  EXPECT_EQ(status.message(), "no room");
+  EXPECT_EQ(GetRetryDelay(status), absl::Seconds(3));
+}
+
 TEST(AttachReason, LeavesOutSoManyClustersThatTheRestFitsIntoAStatus) {
   v1::StateReason reason;
   reason.set_code(v1::STATE_REASON_CODE_DOES_NOT_FIT);
