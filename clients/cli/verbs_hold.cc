@@ -26,8 +26,8 @@ std::vector<uint64_t> JobsNotHeld(Session& session) {
     // The release itself tells what is wrong.
     if (!response.ok()) break;
     const v1::Job& job = response->job();
-    const bool is_released = job.state_reason().code() == v1::STATE_REASON_CODE_RELEASED;
-    if (!job.held() && !is_released && !SaysHeld(job.state_reason())) jobs.push_back(job.id());
+    const v1::StateReason& reason = job.state_reason();
+    if (!job.held() && !SaysReleased(reason) && !SaysHeld(reason)) jobs.push_back(job.id());
   }
   return jobs;
 }

@@ -107,6 +107,10 @@ bool AreNodesUnknown(const v1::Pool& pool, v1::ClusterKind kind) {
   return kind == v1::CLUSTER_KIND_KUBERNETES && !has_none && pool.node_groups().empty();
 }
 
+bool SaysReleased(const v1::StateReason& reason) {
+  return reason.code() == v1::STATE_REASON_CODE_RELEASED;
+}
+
 bool SaysHeld(const v1::StateReason& reason) { return reason.code() == v1::STATE_REASON_CODE_HELD; }
 
 bool SaysNoWord(const v1::Job& job) {

@@ -46,6 +46,8 @@ std::string WhyPage(const v1::Job& job, const std::vector<v1::Transition>& histo
 bool AreNodesUnknown(const v1::Pool& pool, v1::ClusterKind kind);
 // Returns whether a cluster's reason says that it holds the job back.
 bool SaysHeld(const v1::StateReason& reason);
+// True if it says that the job was released, and that its cluster has not said so yet.
+bool SaysReleased(const v1::StateReason& reason);
 // Returns whether there is no word of a job that a cluster has: what is shown of it is old.
 bool SaysNoWord(const v1::Job& job);
 // Returns whether a held job is kept back: Muster has it still, or its cluster says so. A cluster

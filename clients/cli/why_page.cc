@@ -32,10 +32,6 @@ std::string WhoseTurn(const v1::Job& job) {
   }
 }
 
-bool SaysReleased(const v1::Job& job) {
-  return job.state_reason().code() == v1::STATE_REASON_CODE_RELEASED;
-}
-
 // Why it is as it is. Only the broker says whether the job is held: the cluster sees only who told
 // it.
 std::string BecauseOfWish(const v1::Job& job, const v1::Transition* wish) {
@@ -52,7 +48,7 @@ std::string BecauseOfWish(const v1::Job& job, const v1::Transition* wish) {
 // Whether the page tells the reason of the job's run already, as that of the job.
 bool IsSaid(const v1::StateReason& of_run, const v1::Job& job) {
   if (job.held() && SaysHeld(of_run)) return true;
-  if (SaysReleased(job) && SaysHeld(of_run)) return true;
+  if (SaysReleased(job.state_reason()) && SaysHeld(of_run)) return true;
   const v1::StateReason& why = WhyItWaits(job);
   const v1::StateReason& known = SaysNoWord(job) ? why.last_known() : why;
   return of_run.code() == known.code() && of_run.scheduler_reason() == known.scheduler_reason() &&
@@ -66,7 +62,8 @@ void AppendWaiting(const v1::Job& job, const v1::Transition* wish, absl::Time no
                            : HoldAskedText(job.id()));
     if (wish != nullptr) page->Line("By", OneLine(wish->evidence().detail()));
   }
-  if (SaysReleased(job) && wish != nullptr) page->Line("By", OneLine(wish->evidence().detail()));
+  if (SaysReleased(job.state_reason()) && wish != nullptr)
+    page->Line("By", OneLine(wish->evidence().detail()));
   // The line about a hold has the advice.
   if (!job.held()) page->Line("What to do", OneLine(WhyItWaits(job).remedy()));
   page->Time("Retry", job.retry_time(), now);
