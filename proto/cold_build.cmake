@@ -173,6 +173,13 @@ function(muster_join target)
 endfunction()
 
 muster_targets(programs proto broker clients agents)
+# Agents and clients wait for others: schedulers, programs, the broker. -O2 would take half as long again to compile them. The
+# scheduler of machines computes.
+muster_targets(waiting clients agents)
+list(REMOVE_ITEM waiting muster_scheduling)
+foreach(target IN LISTS waiting)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+endforeach()
 if(MUSTER_BUILD_TESTS)
   muster_targets(measured tests/sim tests/bench)
   list(APPEND programs ${measured})

@@ -89,6 +89,7 @@ int Serve(AgentConfig config) {
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);  // before any thread begins
   std::signal(SIGPIPE, SIG_IGN);
   RaiseDescriptorLimit();
+  LeaveLocksUnwatched();
   StartLogging("muster-agent", config.json_logs, config.log_level);
 
   // The journal first: its lock keeps a second agent from the backend's files.

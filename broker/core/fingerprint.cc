@@ -1,9 +1,11 @@
 #include "broker/core/fingerprint.h"
 
+#include <google/protobuf/arena.h>
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <openssl/evp.h>
 
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -12,6 +14,9 @@
 
 namespace muster::core {
 namespace {
+
+// A spec of some lines, with its messages and strings. A larger one takes memory from the heap.
+constexpr size_t kArenaBytes = 4096;
 
 RequestKey Digest(std::string_view bytes) {
   // Fetched once: a fetch for each digest costs more than the digest.
@@ -48,7 +53,17 @@ std::string DeterministicBytes(const v1::JobSpec& spec) {
 Fingerprint FingerprintOf(const v1::JobSpec& spec) { return Digest(DeterministicBytes(spec)).low; }
 
 Fingerprint RequestFingerprintOf(const v1::JobSpec& sent) {
-  return FingerprintOf(contract::WithoutDefaultsOfSchema2(sent));
+  // A copy on an arena costs half as much, and every job that is submitted with a request_id takes
+  // one.
+  alignas(std::max_align_t) char block[kArenaBytes];
+  google::protobuf::ArenaOptions options;
+  options.initial_block = block;
+  options.initial_block_size = sizeof(block);
+  google::protobuf::Arena arena(options);
+  auto* spec = google::protobuf::Arena::CreateMessage<v1::JobSpec>(&arena);
+  *spec = sent;
+  contract::TakeOutDefaultsOfSchema2(spec);
+  return FingerprintOf(*spec);
 }
 
 }  // namespace muster::core

@@ -96,6 +96,7 @@ int Serve(const Config& config) {
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);  // blocked before any thread begins
   std::signal(SIGPIPE, SIG_IGN);
   RaiseDescriptorLimit();
+  LeaveLocksUnwatched();
   StartLogging("muster-broker", config.json_logs, config.log_level);
 
   auto broker = StartBroker(config);

@@ -68,18 +68,17 @@ void FillDefaults(v1::JobSpec* spec) {
   }
 }
 
-v1::JobSpec WithoutDefaultsOfSchema2(v1::JobSpec spec) {
-  if (spec.name() == DefaultName(spec)) spec.clear_name();
-  if (spec.project() == kDefaultProject) spec.clear_project();
-  if (spec.nodes() == 0) spec.set_nodes(1);
-  for (v1::Role& role : *spec.mutable_roles()) {
-    if (uint64_t{role.first_node()} + role.nodes() == spec.nodes()) role.clear_nodes();
+void TakeOutDefaultsOfSchema2(v1::JobSpec* spec) {
+  if (spec->name() == DefaultName(*spec)) spec->clear_name();
+  if (spec->project() == kDefaultProject) spec->clear_project();
+  if (spec->nodes() == 0) spec->set_nodes(1);
+  for (v1::Role& role : *spec->mutable_roles()) {
+    if (uint64_t{role.first_node()} + role.nodes() == spec->nodes()) role.clear_nodes();
   }
-  if (spec.nodes() == 1) spec.clear_nodes();
-  if (spec.has_slurm() && spec.slurm().tasks_per_node() == 1)
-    spec.mutable_slurm()->clear_tasks_per_node();
-  if (spec.has_retry()) TakeOutDefaults(spec.mutable_retry());
-  return spec;
+  if (spec->nodes() == 1) spec->clear_nodes();
+  if (spec->has_slurm() && spec->slurm().tasks_per_node() == 1)
+    spec->mutable_slurm()->clear_tasks_per_node();
+  if (spec->has_retry()) TakeOutDefaults(spec->mutable_retry());
 }
 
 }  // namespace muster::contract

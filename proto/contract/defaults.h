@@ -14,7 +14,7 @@ void FillDefaults(v1::JobSpec* spec);
 // it, the other as such a database has it. This tells a repeat of a request from another request.
 // So these are the defaults of that schema for ever (without those of fields that are no more): a
 // default that changes, or a new one, changes FillDefaults alone.
-v1::JobSpec WithoutDefaultsOfSchema2(v1::JobSpec spec);
+void TakeOutDefaultsOfSchema2(v1::JobSpec* spec);
 
 }  // namespace muster::contract
 

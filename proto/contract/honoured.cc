@@ -21,26 +21,37 @@ using google::protobuf::Message;
 // Enough to see what is wrong; the list travels in a gRPC status.
 constexpr size_t kMaxListedFields = 20;
 
-void FindUnknownFields(const Message& message, const std::string& prefix,
+// A message within another one. Every job that is submitted is looked through, so that the name is
+// written for a field that is found, and no earlier.
+struct Place {
+  const Place* outer = nullptr;
+  const FieldDescriptor* field = nullptr;
+
+  std::string Prefix() const {
+    return field == nullptr ? "" : fmt::format("{}{}.", outer->Prefix(), field->name());
+  }
+};
+
+void FindUnknownFields(const Message& message, const Place& place,
                        std::vector<std::string>* found) {
   const auto& reflection = *message.GetReflection();
   const auto& unknown = reflection.GetUnknownFields(message);
   for (int i = 0; i < unknown.field_count() && found->size() < kMaxListedFields; ++i) {
-    found->push_back(fmt::format("{}{}", prefix, unknown.field(i).number()));
+    found->push_back(fmt::format("{}{}", place.Prefix(), unknown.field(i).number()));
   }
-  // Every job that is submitted comes here: ListFields would look at numbers and texts, too.
+  // ListFields would look at numbers and texts, too.
   const auto& descriptor = *message.GetDescriptor();
   for (int f = 0; f < descriptor.field_count(); ++f) {
     const FieldDescriptor* field = descriptor.field(f);
     if (field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE || field->is_map()) continue;
     if (!field->is_repeated()) {
       if (!reflection.HasField(message, field)) continue;
-      FindUnknownFields(reflection.GetMessage(message, field), prefix + field->name() + ".", found);
+      FindUnknownFields(reflection.GetMessage(message, field), Place{&place, field}, found);
       continue;
     }
     for (int i = 0; i < reflection.FieldSize(message, field); ++i) {
-      FindUnknownFields(reflection.GetRepeatedMessage(message, field, i),
-                        prefix + field->name() + ".", found);
+      FindUnknownFields(reflection.GetRepeatedMessage(message, field, i), Place{&place, field},
+                        found);
     }
   }
 }
@@ -74,7 +85,7 @@ absl::Status CheckHonoured(const v1::JobSpec& spec) {
   const std::vector<Unhonoured> known = FindUnhonoured(spec);
   std::vector<std::string> fields;
   for (const Unhonoured& one : known) fields.emplace_back(one.field);
-  FindUnknownFields(spec, "", &fields);
+  FindUnknownFields(spec, Place{}, &fields);
   if (fields.empty()) return absl::OkStatus();
   const std::string names = fmt::format("{}", fmt::join(fields, ","));
   const std::string message =

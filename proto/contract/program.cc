@@ -19,14 +19,16 @@ void CheckWords(std::string_view field, const Words& words, FieldErrors* errors)
   }
   for (int i = 0; i < words.size(); ++i) {
     const std::string& word = words[i];
-    const std::string place = fmt::format("{}[{}]", field, i);
+    // Every job that is submitted comes here: the place is written for errors alone.
+    const auto place = [&] { return fmt::format("{}[{}]", field, i); };
     if (word.size() > kMaxArgBytes) {
-      errors->Add(place, fmt::format("{} bytes; Linux takes at most {} for one argument, put more "
-                                     "into a file",
-                                     word.size(), kMaxArgBytes));
+      errors->Add(place(),
+                  fmt::format("{} bytes; Linux takes at most {} for one argument, put more "
+                              "into a file",
+                              word.size(), kMaxArgBytes));
     }
-    if (HasNul(word)) errors->Add(place, "holds a NUL byte, which no argument can carry");
-    if (!IsUtf8(word)) errors->Add(place, "is not UTF-8");
+    if (HasNul(word)) errors->Add(place(), "holds a NUL byte, which no argument can carry");
+    if (!IsUtf8(word)) errors->Add(place(), "is not UTF-8");
   }
 }
 
@@ -38,7 +40,7 @@ void CheckScriptText(std::string_view field, std::string_view script, FieldError
 }
 
 void CheckCommand(std::string_view field, const v1::Command& command, FieldErrors* errors) {
-  const std::string arguments = fmt::format("{}.script_arguments", field);
+  const auto arguments = [field] { return fmt::format("{}.script_arguments", field); };
   const auto& words = command.argv().args();
   switch (command.form_case()) {
     case v1::Command::kArgv:
@@ -48,7 +50,7 @@ void CheckCommand(std::string_view field, const v1::Command& command, FieldError
       }
       CheckWords(fmt::format("{}.argv.args", field), words, errors);
       if (command.script_arguments_size() > 0) {
-        errors->Add(arguments,
+        errors->Add(arguments(),
                     fmt::format("only a script has them; put them into {}.argv.args", field));
       }
       return;
@@ -57,7 +59,7 @@ void CheckCommand(std::string_view field, const v1::Command& command, FieldError
         errors->Add(fmt::format("{}.script", field), "is empty; give the script's text");
       }
       CheckScriptText(fmt::format("{}.script", field), command.script(), errors);
-      CheckWords(arguments, command.script_arguments(), errors);
+      CheckWords(arguments(), command.script_arguments(), errors);
       return;
     default:
       errors->Add(field,

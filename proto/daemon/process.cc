@@ -2,6 +2,8 @@
 
 #include <sys/resource.h>
 
+#include "absl/synchronization/mutex.h"
+
 namespace muster {
 
 void RaiseDescriptorLimit() {
@@ -10,5 +12,7 @@ void RaiseDescriptorLimit() {
   limit.rlim_cur = limit.rlim_max;
   setrlimit(RLIMIT_NOFILE, &limit);
 }
+
+void LeaveLocksUnwatched() { absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore); }
 
 }  // namespace muster

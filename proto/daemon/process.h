@@ -7,6 +7,10 @@ namespace muster {
 // the hard one.
 void RaiseDescriptorLimit();
 
+// Debian builds abseil with its search for deadlocks, which enters each lock of gRPC's into a
+// graph: turns the search off. Call it before the first lock.
+void LeaveLocksUnwatched();
+
 }  // namespace muster
 
 #endif  // MUSTER_PROTO_DAEMON_PROCESS_H_

@@ -99,6 +99,11 @@ bool Statement::IsNull(int column) const {
 
 absl::StatusOr<std::unique_ptr<Database>> Database::Open(const std::string& path, int flags,
                                                          const Options& options) {
+  // Statistics of memory, which nobody reads, take one lock of the whole process for each
+  // allocation. SQLite refuses the setting if the process has used it before, and goes on as it
+  // did.
+  static const int without_statistics = sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+  static_cast<void>(without_statistics);
   if ((flags & SQLITE_OPEN_CREATE) != 0) MakeForOwnerOnly(path);
   std::unique_ptr<Database> database(new Database(path, options.remedies));
   sqlite3* handle = nullptr;
