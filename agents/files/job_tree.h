@@ -13,7 +13,7 @@
 
 namespace muster::uploads {
 
-// `trees`: those of the uploads, in their order, each checked. Of two entries with the same path
+// `trees`: those of the uploads, in their order, each checked. If two entries have the same path,
 // the later one counts. INVALID_ARGUMENT, HOSTILE_TREE: trees that are harmless alone are not so
 // together.
 absl::StatusOr<v1::FileTree> JoinTrees(
