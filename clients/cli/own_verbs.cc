@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::array kVerbs = {
     OwnVerb{
-        "sbatch", Verb::kSbatch, "Submit a batch script of Slurm unchanged",
+        "sbatch", Verb::kSbatch, "Submit a batch script, as sbatch does",
         "For example:\n  muster sbatch --time=2:00:00 train.sh --lr 0.1\n\n"
         "Takes sbatch's options, long and short, before the script; directives (#SBATCH) and "
         "the variables SBATCH_* count as with sbatch. Options that Muster does not take are "
