@@ -153,7 +153,7 @@ std::vector<Setting> RunSettings(KubernetesConfig* config) {
       {"kubernetes.default_memory", "memory of jobs that ask for none [1Gi]",
        [config](const std::string& value) { return SetDefaultMemory(config, value); }},
       {.key = "kubernetes.gpu_resources",
-       .help = "resources that are GPUs, the first one for jobs without a type "
+       .help = "resources that are GPUs; jobs that name no type get the first "
                "[nvidia.com/gpu,amd.com/gpu]",
        .set = ListInto(&config->gpu_resources),
        .is_list = true},
@@ -166,15 +166,16 @@ std::vector<Setting> RunSettings(KubernetesConfig* config) {
       {"kubernetes.allow_privileged", "whether jobs may be privileged [no]",
        YesInto(&config->allow_privileged)},
       {"kubernetes.storage_roots",
-       "where jobs' data is, NAME=claim:CLAIM:/MOUNT or NAME=host:/DIR:/MOUNT,... [none]",
+       "places of jobs' data, NAME=claim:CLAIM:/MOUNT or NAME=host:/DIR:/MOUNT,... [none]",
        [config](const std::string& value) { return SetRoots(config, value); }},
-      {"kubernetes.results_root", "where jobs get directories for their results [none]",
+      {"kubernetes.results_root", "directory below which each job gets one for its results [none]",
        TextInto(&config->results_root)},
       {"kubernetes.start_grace",
-       "how long an image or a Secret may be missing before the run has failed [5m]",
+       "how long an image or a Secret may be missing before the run fails [5m]",
        DurationInto(&config->start_grace)},
       {"kubernetes.gang_grace",
-       "how long a run may have nodes for some of its pods only; then it is queued again [10m]",
+       "how long a run may wait with nodes for only some of its pods; then it is queued again "
+       "[10m]",
        DurationInto(&config->gang_grace)},
   };
 }

@@ -90,20 +90,20 @@ absl::Status SetRequeue(slurm::Profile* profile, const std::string& value) {
 // How much a job gets that names no partition.
 std::vector<Setting> MeasureSettings(slurm::Profile* profile) {
   return {
-      {"slurm.default_time_limit", "time limit [the partition's]",
+      {"slurm.default_time_limit", "default time limit [the partition's]",
        DurationInto([profile] { return profile->defaults.mutable_time_limit(); })},
-      {"slurm.default_cpus", "cores of a node [1]",
+      {"slurm.default_cpus", "default cores on each node [1]",
        NumberInto(1, kMaxProfileCpus,
                   [profile](uint64_t n) {
                     profile->defaults.mutable_resources()->set_cpu_millis(n * kMillis);
                   })},
-      {"slurm.default_memory", "memory of a node [Slurm's]",
+      {"slurm.default_memory", "default memory on each node [Slurm's]",
        [profile](const std::string& value) -> absl::Status {
          const absl::StatusOr<uint64_t> bytes = contract::ParseBytes(value);
          if (bytes.ok()) profile->defaults.mutable_resources()->set_memory_bytes(*bytes);
          return bytes.status();
        }},
-      {"slurm.default_gpus", "GPUs of a node, TYPE:COUNT or COUNT [none]",
+      {"slurm.default_gpus", "default GPUs on each node, TYPE:COUNT or COUNT [none]",
        [profile](const std::string& value) { return SetProfileGpus(profile, value); }},
   };
 }
@@ -115,17 +115,17 @@ std::vector<Setting> SlurmProfileSettings(slurm::Profile* profile) {
     return TextSetting(key, help, profile, set);
   };
   std::vector<Setting> settings = {
-      text("slurm.default_partition", "partition, or several with commas [Slurm's]",
+      text("slurm.default_partition", "default partition, or several with commas [Slurm's]",
            [](auto* slurm, const auto& value) { slurm->set_partition(value); }),
-      text("slurm.default_account", "account [Slurm's]",
+      text("slurm.default_account", "default account [Slurm's]",
            [](auto* slurm, const auto& value) { slurm->set_account(value); }),
-      text("slurm.default_qos", "QOS [Slurm's]",
+      text("slurm.default_qos", "default QOS [Slurm's]",
            [](auto* slurm, const auto& value) { slurm->set_qos(value); }),
-      text("slurm.default_reservation", "reservation [none]",
+      text("slurm.default_reservation", "default reservation [none]",
            [](auto* slurm, const auto& value) { slurm->set_reservation(value); }),
-      text("slurm.default_constraint", "node features [none]",
+      text("slurm.default_constraint", "default features of nodes (--constraint) [none]",
            [](auto* slurm, const auto& value) { slurm->set_constraint(value); }),
-      text("slurm.default_comment", "comment [none]",
+      text("slurm.default_comment", "default comment [none]",
            [](auto* slurm, const auto& value) { slurm->set_comment(value); }),
       text("slurm.default_mail_type", "events that send mail, e.g. END,FAIL [never]",
            [](auto* slurm, const auto& value) { slurm->set_mail_type(value); }),
@@ -134,11 +134,11 @@ std::vector<Setting> SlurmProfileSettings(slurm::Profile* profile) {
       {"slurm.default_requeue", "yes or no: whether Slurm may start a run again [Slurm's]",
        [profile](const std::string& value) { return SetRequeue(profile, value); }},
       {"slurm.default_timeout",
-       "when a command with the default time limit is stopped to be requeued [never]",
+       "time after which a job with the default time limit is stopped and requeued [never]",
        DurationInto([profile] { return profile->defaults.mutable_slurm()->mutable_timeout(); })},
       {"slurm.default_extra_options", "more options of sbatch, with blanks between them [none]",
        [profile](const std::string& value) { return SetExtraOptions(profile, value); }},
-      {"slurm.gpus_per_node", "a job with so many GPUs on a node gets nodes of its own [0: never]",
+      {"slurm.gpus_per_node", "a job with this many GPUs on each node gets whole nodes [0: never]",
        NumberInto(0, kMaxGpus,
                   [profile](uint64_t n) { profile->gpus_per_node = static_cast<uint32_t>(n); })},
   };

@@ -41,12 +41,12 @@ class RunTable {
   absl::Status Take(const agent::v1::Assignment& assignment, const Step& step);
   void WantCancel(const std::string& run_key, const Step& step);
   void Release(const std::string& run_key, const Step& step);
-  // The run is to be held back, or to go on.
+  // The run is to be held, or released.
   void WantHeld(const std::string& run_key, bool held, const Step& step);
-  // It has said which of the runs that it was told of it does not want: launches begin, and the
-  // backend may start what it has as soon as it has been asked for the cancels that are known.
+  // The broker has said which of the reported runs it does not want. Launches begin, and the
+  // backend may start waiting runs once it has been asked for the known cancels.
   void BrokerHasSpoken();
-  // From the start on if there were no runs.
+  // True from the start if there were no runs.
   bool has_broker_spoken() const { return has_broker_spoken_; }
   // The broker has all events up to `sequence`.
   void Acknowledged(uint64_t sequence, const Step& step);
@@ -87,17 +87,17 @@ class RunTable {
     absl::Time asked = absl::InfinitePast();           // when the look-up under way was asked for
     absl::Time absent_since = absl::InfiniteFuture();  // the first of the answers "absent" in a row
     absl::Time canceled = absl::InfinitePast();        // when the cluster last took a cancel of it
-    // The broker's wish; nothing: it has said nothing to this process. It says so again on each
-    // connection, so that no journal keeps it.
+    // The broker's wish; nothing: it has not said it to this process. The journal does not keep it,
+    // because the broker repeats it on each connection.
     std::optional<bool> wants_held;
-    // The hold that the cluster knows of; nothing: unknown, as while it is being told.
+    // The hold that the cluster knows of; nothing: unknown, for example while it is being told.
     std::optional<bool> told_held;
     std::string hold_error;  // the last one that was reported
     absl::Time replicas_told = absl::InfinitePast();
     absl::Time why_unknown_told = absl::InfinitePast();
     bool ships_logs = false;
-    bool released = false;  // the broker does not want it: no events, gone at its end
-    bool let_go = false;    // gone as soon as the backend is done with it
+    bool released = false;  // the broker does not want it: no events; it goes with its end
+    bool let_go = false;    // it goes as soon as the backend is done with it
 
     const std::string& key() const { return record.assignment->run_key(); }
     bool brings_files() const { return record.assignment->spec().uploads_size() > 0; }
@@ -110,7 +110,7 @@ class RunTable {
   };
 
   Run* Find(const std::string& run_key);
-  // The run, if the backend was busy with this call for it; it no longer is.
+  // Ends a call. Returns the run, if the backend was busy with this call for it.
   Run* Settle(const std::string& run_key, Call call);
   RunHandle Handle(const Run& run) const;
 
@@ -118,27 +118,27 @@ class RunTable {
   void AllowStarts(const Step& step);
   void StartLaunch(Run& run, std::string_view why, const Step& step);
   void AskLookup(Run& run, const Step& step);
-  // Unless the cluster has taken a cancel of it, or one that failed waits to be repeated.
+  // Asks for a cancel, unless the cluster has taken one or a failed one waits to be repeated.
   void AskFirstCancel(Run& run, const Step& step);
   void AskCancel(Run& run, const Step& step);
   // Tells the cluster what the broker wants, if it matters now and the cluster may not know it.
   void AskHold(Run& run, const Step& step);
   void Adopt(Run& run, const std::string& external_id, v1::Evidence evidence, const Step& step);
-  // A launch of which nothing is known still.
+  // Reports why it is still unknown whether a run was launched.
   void TellWhyUnknown(Run& run, v1::Evidence evidence, const Step& step);
   void OnAbsent(Run& run, v1::Evidence evidence, const Step& step);
   void Observe(Run& run, const Observation& seen, const Step& step);
-  // Puts replicas that are news into the event, at once if the run `moves` to another state, else
-  // not before their time. Returns whether there were any.
+  // Puts changed replicas into the event: at once if the run `moves` to another state, else not
+  // before their time. Returns whether there were any.
   bool TakeReplicas(Run& run, const Observation& seen, bool moves, const Step& step,
                     agent::v1::RunEvent* event);
   void TellLateReplicas(const Step& step);
 
   // Puts the run in the state that the event has and records both.
   void Change(Run& run, agent::v1::RunEvent event, v1::RunState state, const Step& step);
-  // A terminal state of a run that the cluster never had: there are no logs to wait for.
+  // Ends a run that the cluster never had: there are no logs to wait for.
   void EndUnlaunched(Run& run, agent::v1::RunEvent event, v1::RunState state, const Step& step);
-  // To the broker, with the state that the run is in.
+  // Sends the event to the broker, with the present state of the run.
   void Tell(const Run& run, agent::v1::RunEvent event, const Step& step);
   void AfterChange(Run& run, const Step& step);
   void LetGo(Run& run, const Step& step);

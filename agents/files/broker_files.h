@@ -1,4 +1,4 @@
-// The broker's files, over a connection of their own: megabytes of them delay no cancel.
+// Fetches files from the broker, over a connection of its own, so that megabytes delay no cancel.
 #ifndef MUSTER_AGENTS_FILES_BROKER_FILES_H_
 #define MUSTER_AGENTS_FILES_BROKER_FILES_H_
 
@@ -9,7 +9,7 @@
 
 namespace muster::uploads {
 
-// `target` as gRPC takes it: client::ParseAddress makes it. Dials when it is first asked.
+// `target` is what client::ParseAddress makes for gRPC. Connects at the first read.
 std::unique_ptr<FileSource> MakeBrokerFiles(const std::string& target);
 
 }  // namespace muster::uploads

@@ -13,12 +13,13 @@
 
 namespace muster::uploads {
 
-// The space of one file, as file systems give it at least.
+// Returns the space that a file takes at least: file systems give whole blocks.
 uint64_t Occupied(uint64_t size_bytes);
-// The space of all entries of a tree.
+// Returns the space of all entries of a tree.
 uint64_t Occupied(const v1::FileTree& tree);
 
-// RESOURCE_EXHAUSTED: `what` does not fit into the directory. "a file", "/state/files"
+// Makes the RESOURCE_EXHAUSTED of something ("a file") that does not fit into a directory
+// ("/state/files").
 absl::Status NoRoom(std::string_view what, uint64_t size_bytes, std::string_view directory,
                     uint64_t keep_free_bytes);
 

@@ -1,5 +1,5 @@
-// Checks what a job brings along by name and size alone: a forbidden entry is known before its
-// content is fetched.
+// Fetches the list of the files that a job brings along, and checks their names and sizes, before
+// any content is fetched.
 #ifndef MUSTER_AGENTS_FILES_FETCH_TREE_H_
 #define MUSTER_AGENTS_FILES_FETCH_TREE_H_
 
@@ -11,9 +11,9 @@
 
 namespace muster::uploads {
 
-// All that the uploads of a spec name as one tree, as it will lie in the run's working directory.
-// Errors as of FileCache::Fetch; INVALID_ARGUMENT, HOSTILE_TREE: a tree that must not be laid out,
-// whatever the broker thinks of it.
+// Returns all uploads of a spec as one tree, as it will lie in the run's working directory. Errors
+// as of FileCache::Fetch; INVALID_ARGUMENT, HOSTILE_TREE: the tree must not be laid out, although
+// the broker has accepted it.
 absl::StatusOr<v1::FileTree> FetchTree(const v1::JobSpec& spec, FileCache* cache,
                                        absl::Time deadline);
 

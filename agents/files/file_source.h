@@ -1,5 +1,4 @@
-// Where the files come from that jobs bring along: the broker, for an agent; anything else in
-// tests.
+// The source of the files that jobs bring along: the broker, or anything else in tests.
 #ifndef MUSTER_AGENTS_FILES_FILE_SOURCE_H_
 #define MUSTER_AGENTS_FILES_FILE_SOURCE_H_
 
@@ -13,7 +12,7 @@
 
 namespace muster::uploads {
 
-// Takes the next bytes of a file; what it refuses ends the reading with its error.
+// Takes the next bytes of a file. An error ends the reading, and is its result.
 using ByteSink = std::function<absl::Status(std::string_view)>;
 
 // Any thread, several at a time.
@@ -21,12 +20,12 @@ class FileSource {
  public:
   virtual ~FileSource() = default;
 
-  // The file's bytes from `offset` to its end, unchecked: whoever takes them knows the digest.
-  // NOT_FOUND: it is not there. UNAVAILABLE: it could not be asked, or not to the end before
-  // `deadline`; those bytes that came are good to go on from.
+  // Reads the file from `offset` to its end. The bytes are unchecked: the caller knows the digest.
+  // NOT_FOUND: the source does not have the file. UNAVAILABLE: the source could not be asked, or
+  // `deadline` came before the end; the next read may go on behind the bytes that came.
   virtual absl::Status Read(const std::string& sha256, uint64_t offset, absl::Time deadline,
                             const ByteSink& sink) = 0;
-  // The agent ends: reads end soon, those that come later at once, as UNAVAILABLE.
+  // The agent ends: reads under way soon fail with UNAVAILABLE, and later ones at once.
   virtual void Stop() {}
 };
 

@@ -1,10 +1,10 @@
-// Jobs' files on a host: each tree is sent there once, as one archive, and copied there for each
-// run.
+// Puts jobs' files on a host: sends each tree there once, as one archive, and copies it there for
+// each run.
 //
-// `DIRECTORY/trees/DIGEST/` holds a whole tree: the name is there only after the archive was
-// checked and unpacked. `DIRECTORY/incoming/` holds the received part of an archive; sending goes
-// on from there. Trees of the week stay, at most kMaxTrees. A try whose connection broke goes on
-// there beside the next one, and neither disturbs the other.
+// `DIRECTORY/trees/DIGEST/` holds a whole tree: the name exists only after the archive was checked
+// and unpacked. `DIRECTORY/incoming/` holds the received part of an archive, from which sending
+// goes on. Trees that were used in the last week stay, at most kMaxTrees. A try whose connection
+// broke may still go on there beside the next one; neither disturbs the other.
 //
 // Any thread; one agent for each directory. Calls block; each command on the host is bounded.
 #ifndef MUSTER_AGENTS_FILES_HOST_TREES_H_
@@ -25,12 +25,12 @@
 
 namespace muster::uploads {
 
-// Trees that stay on a host, those used last: some edits of the same few projects.
+// Most trees that stay on a host, those used last: enough for some edits of the same few projects.
 inline constexpr int kMaxTrees = 20;
-// Bytes of the archive in one command: one request over SSH, in memory on both sides.
+// Bytes of the archive in one command, which is one request over SSH and in memory on both sides.
 inline constexpr size_t kPartBytes = 8 << 20;
 
-// A tree as a host knows it, without the names of its files, of which there may be many.
+// The facts of a tree that a host needs, without the names of its files, which may be many.
 struct TreeName {
   std::string digest;
   uint64_t occupied_bytes = 0;  // of a disk
@@ -48,19 +48,19 @@ class HostTrees {
   HostTrees(hosts::Host* host, std::string directory, FileCache* cache)
       : host_(host), directory_(std::move(directory)), cache_(cache) {}
 
-  // Makes `target` with the files; its parents are made for their owner alone. It is there as a
-  // whole or not at all: one that is not empty is whole, from an earlier try. Errors:
-  // DEADLINE_EXCEEDED: call it again, it goes on; RESOURCE_EXHAUSTED: the disk there is full;
-  // UNAVAILABLE: the host could not be asked, or a cached file was damaged; others in the host's
-  // words.
+  // Makes `target` with the files, and its parents, which only their owner may enter. The target
+  // appears as a whole or not at all: one that is not empty is whole, from an earlier try.
+  // DEADLINE_EXCEEDED: call it again, and it goes on. RESOURCE_EXHAUSTED: the disk there is full.
+  // UNAVAILABLE: the host could not be asked, or a cached file was damaged. Other errors have the
+  // host's words.
   absl::Status LayOut(const LocalFiles& files, const std::string& target, absl::Time deadline);
 
-  // The same in steps, for who has many hosts, and memory for few that are sent to at a time. Only
-  // Send takes much of it.
+  // The same in steps, for callers with many hosts: only Send takes much memory, so that they send
+  // to a few hosts at a time.
   //
-  // NOT_FOUND: the tree is not there; it is after Send and Unpack.
+  // NOT_FOUND: the host does not have the tree yet; Send and Unpack put it there.
   absl::Status Copy(const TreeName& tree, const std::string& target);
-  // The archive's SHA-256. Goes on where the last try has ended.
+  // Returns the archive's SHA-256. Goes on where the last try has ended.
   absl::StatusOr<std::string> Send(const LocalFiles& files, const TreeName& tree,
                                    absl::Time deadline, const SentListener& sent);
   absl::Status Unpack(const TreeName& tree, const std::string& archive_sha256);
@@ -71,17 +71,17 @@ class HostTrees {
   absl::StatusOr<std::string> SendLocked(const LocalFiles& files, const TreeName& tree,
                                          absl::Time deadline, const SentListener& sent);
   absl::Status UnpackLocked(const TreeName& tree, const std::string& archive_sha256);
-  // How much of an archive is there, in whole parts.
+  // Returns how much of an archive is there, in whole parts.
   absl::StatusOr<uint64_t> SentBytes(const std::string& archive);
   std::string ArchivePath(const TreeName& tree) const;
   std::string TreePath(const TreeName& tree) const;
-  // The words and bytes that a script puts into a directory.
+  // The room that a script needs in a directory, and what it is for, in words for errors.
   struct Need {
     std::string_view what;
     uint64_t bytes;
     const std::string& directory;
   };
-  // The script's last argument is what is to be free there, which is added here.
+  // Adds the last argument of the script: the bytes that must be free there.
   absl::Status RunWithRoom(const char* script, std::vector<std::string> arguments, const Need& need,
                            std::string input = "");
   // OUT_OF_RANGE: less is free than the script was told.
@@ -91,7 +91,7 @@ class HostTrees {
   hosts::Host* const host_;
   const std::string directory_;
   FileCache* const cache_;
-  // Copying goes together; what changes the trees is alone.
+  // Shared by copies; exclusive for changes of the trees.
   std::shared_mutex mutex_;
 };
 

@@ -16,10 +16,10 @@
 namespace muster::uploads {
 
 // How long one launch waits for its files. Other launches, and the run's own cancel, wait behind
-// it; what has come stays, so that the next launch goes on from there.
+// it. Files that have come stay, so that the next try goes on from there.
 inline constexpr absl::Duration kFetchPatience = absl::Seconds(20);
 
-// A job's files, on this machine as long as this lives.
+// A job's files, which stay on this machine as long as this object lives.
 struct LocalFiles {
   v1::FileTree tree;  // of the run's working directory
   FileCache::Hold hold;
@@ -33,8 +33,8 @@ class JobFiles {
 
   FileCache* cache() const { return cache_; }
 
-  // All that the uploads of a spec name. Errors as of FileCache::Fetch; INVALID_ARGUMENT,
-  // HOSTILE_TREE: a tree that must not be laid out, whatever the broker thinks of it.
+  // Fetches all uploads of a spec. Errors as of FileCache::Fetch; INVALID_ARGUMENT, HOSTILE_TREE:
+  // the tree must not be laid out, although the broker has accepted it.
   absl::StatusOr<LocalFiles> Fetch(const v1::JobSpec& spec,
                                    absl::Duration patience = kFetchPatience);
 
@@ -42,8 +42,8 @@ class JobFiles {
   FileCache* const cache_;
 };
 
-// A launch whose files could not be fetched or laid out: it is tried again if that may help without
-// anybody's doing, else refused, with the remedy.
+// Returns the outcome of a launch whose files could not be fetched or laid out: tried again if that
+// may help without anybody's doing, otherwise refused, with the remedy.
 agents::LaunchOutcome NotLaunched(const absl::Status& status);
 
 }  // namespace muster::uploads

@@ -1,4 +1,4 @@
-// All that a job brings along as one tree, as it will lie in the run's working directory.
+// Joins all uploads of a job to one tree, as it will lie in the run's working directory.
 //
 // Pure; any thread.
 #ifndef MUSTER_AGENTS_FILES_JOB_TREE_H_
@@ -13,9 +13,9 @@
 
 namespace muster::uploads {
 
-// `trees`: of each upload, in their order, each checked. Where two have the same path, the later
-// one's is taken. The whole is checked again, since trees that are harmless alone need not be
-// together: INVALID_ARGUMENT, HOSTILE_TREE.
+// `trees`: those of the uploads, in their order, each checked. If two entries have the same path,
+// the later one counts. INVALID_ARGUMENT, HOSTILE_TREE: trees that are harmless alone are not so
+// together.
 absl::StatusOr<v1::FileTree> JoinTrees(
     const google::protobuf::RepeatedPtrField<v1::Upload>& uploads,
     const std::vector<v1::FileTree>& trees);

@@ -1,4 +1,4 @@
-// A job's files in a directory of this machine: a copy of its own for each run, so that no run
+// Lays a job's files out in a directory of this machine. Each run has its own copy, so that no run
 // disturbs another.
 #ifndef MUSTER_AGENTS_FILES_LAY_OUT_H_
 #define MUSTER_AGENTS_FILES_LAY_OUT_H_
@@ -11,10 +11,10 @@
 
 namespace muster::uploads {
 
-// Makes the directory, which must not be there, with the files in it, on disk when it returns OK.
-// Links come last, so that nothing is ever written through one. After an error nothing is left.
-// UNAVAILABLE: a cached file was damaged; fetch again. RESOURCE_EXHAUSTED: its disk has no room for
-// them. CANCELLED: it `is_unwanted`, which is asked again and again.
+// Makes the directory, which must not exist, with the files in it; all of it is on disk when it
+// returns OK. Makes links last, so that nothing is ever written through one. After an error nothing
+// is left. UNAVAILABLE: a cached file was damaged; fetch again. RESOURCE_EXHAUSTED: the disk has no
+// room for them. CANCELLED: `is_unwanted`, which it calls again and again, returned true.
 absl::Status LayOut(const LocalFiles& files, FileCache* cache, const std::string& directory,
                     const std::function<bool()>& is_unwanted);
 

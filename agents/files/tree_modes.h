@@ -1,4 +1,4 @@
-// The permissions of what a job brings along.
+// The permissions of files and directories that a job brings along.
 #ifndef MUSTER_AGENTS_FILES_TREE_MODES_H_
 #define MUSTER_AGENTS_FILES_TREE_MODES_H_
 

@@ -1,4 +1,4 @@
-// Turns at something that only a few may do at a time: first come, first served.
+// Gives out turns at something that only a few callers may do at a time: first come, first served.
 //
 // Any thread.
 #ifndef MUSTER_AGENTS_FILES_TURNS_H_
@@ -18,7 +18,7 @@ class Turns {
  public:
   explicit Turns(size_t at_once) : at_once_(at_once) {}
 
-  // Lasts as long as this lives, which the turns outlive.
+  // A turn, which lasts as long as this object lives. The Turns must outlive it.
   class Turn {
    public:
     explicit Turn(Turns* turns) : turns_(turns) {}
@@ -32,10 +32,10 @@ class Turns {
     Turns* turns_;
   };
 
-  // Waits as long as those before have theirs, each of which has a bound of its own. UNAVAILABLE:
-  // the agent ends.
+  // Waits for the turns before this one, each of which has a bound of its own. UNAVAILABLE: the
+  // agent ends.
   absl::StatusOr<Turn> Take();
-  // Callers that wait now, and later ones, get none.
+  // Refuses callers that wait now, and all later ones.
   void Stop();
   size_t waiting() const;
 

@@ -41,18 +41,19 @@
 
 namespace muster::kubernetes {
 
-// How often all runs are looked at, so that what was seen stays fresh and waiting ends in time;
-// what changes is looked at at once. The watches have the answers: nothing is asked for it.
+// The interval between two looks at all runs, which keep the observations fresh and notice when a
+// wait is over. A run that changes is looked at at once. The watches have the answers, so that a
+// look asks the server nothing.
 inline constexpr absl::Duration kObserveIntervalOfAll = absl::Seconds(2);
 
-// Changes of Jobs that looks at them ask for and that are under way at the same time, and deletions
-// likewise: of those that hang on a webhook a few keep the others waiting no more than need be, and
-// the server is not flooded. Holds and releases, which somebody waits for, wait for no deletion.
+// Threads that change Jobs, and threads that delete them: several, so that one call that hangs on a
+// webhook does not delay the others; few, so that the server is not flooded. They are apart, so
+// that holds and releases, for which somebody waits, never wait for a deletion.
 inline constexpr int kChangeThreads = 4;
 inline constexpr int kDeletionThreads = 4;
 
-// Launches of runs that bring files along, under way at the same time: each needs some 25 MiB for
-// an archive of the largest size, and its requests take their time.
+// Most simultaneous launches of runs that bring files along: each takes some 25 MiB for an archive
+// of the largest size.
 inline constexpr int kMaxLaunchesWithFiles = 4;
 
 class KubernetesBackend final : public agents::Backend {
@@ -76,53 +77,53 @@ class KubernetesBackend final : public agents::Backend {
   absl::Status SetHeld(const agents::RunHandle& run, bool held) override;
   std::vector<agents::LogSource> Logs(const agents::RunHandle& run) override;
   absl::Status Forget(const agents::RunHandle& run) override;
-  // The API server answers from what is committed, and a launch that comes twice makes one Job.
+  // None: the API server answers from committed data, and a repeated launch makes no second Job.
   absl::Duration LookupGrace() const override { return absl::ZeroDuration(); }
   int MaxLaunchesWithFiles() const override { return kMaxLaunchesWithFiles; }
   absl::Duration ObserveInterval() const override { return kObserveIntervalOfAll; }
   void SetWaker(std::function<void()> wake) override;
   bool TakeInventoryNews() override { return inventory_news_.exchange(false); }
   std::map<std::string, uint64_t> SchedulerCalls() const override { return api_.Calls(); }
-  // Runs of which something is remembered because their Job was, or is to be, changed.
+  // The number of runs whose Job has been or will be changed, and that have an entry for it.
   size_t CountChanges() const;
 
  private:
-  // How many pods the run is to have.
+  // The number of pods that the run asks for.
   static uint32_t PodsOf(const agents::RunHandle& run);
-  // Where its Job is.
+  // The namespace of the run's Job.
   std::string NamespaceOf(const agents::RunHandle& run) const;
-  // The runs of its namespace; nowhere_: the agent has none there, and makes none.
+  // The runs of a namespace; nowhere_ if the agent does not work in it.
   NamespaceRuns& HomeOf(const std::string& name_space);
   NamespaceRuns& HomeOf(const agents::RunHandle& run) { return HomeOf(NamespaceOf(run)); }
-  // Makes them if they are not there; before their watches begin.
+  // Makes the entry of a namespace, unless there is one. Call it before the watches begin.
   void AddHome(const std::string& name_space);
   void Wake();
   // Tells the broker that its knowledge of the cluster is out of date.
   void TellInventory();
 
   // ---- launch
-  // A launch has met that the agent may not make that there, or that there is no such place: the
-  // pool takes no jobs from now on. Why the run waits.
+  // Notes that a launch was forbidden to make `what`, or that the namespace is missing: the pool
+  // takes no jobs from now on. Returns why the run waits.
   absl::Status NoteForbidden(const std::string& run_key, Access what, const absl::Status& why);
-  // Returns the answer of a look-up, without asking the server, for a run whose namespace takes no
-  // launches; nothing: the server is to be asked.
+  // Answers a look-up for a run whose namespace takes no launches, without asking the server;
+  // nothing: the server must be asked.
   std::optional<agents::LookupOutcome> LookUpForbidden(const agents::RunHandle& run);
-  // The run's objects, or why the cluster cannot have it. UNAVAILABLE: whether it can is not known
-  // yet.
+  // Makes the run's objects. UNAVAILABLE: it is not known yet whether the cluster can run it. Other
+  // errors: why it cannot.
   absl::StatusOr<RunObjects> Prepare(const agent::v1::Assignment& assignment,
                                      const std::vector<std::string>& file_parts);
-  // Packs the files that the run brings along into `parts`; nothing: that is done, or there are
-  // none. The right to have an archive is checked before its content is fetched.
+  // Packs the files that the run brings along into `parts`. Empty result: this is done, or there
+  // are none. Checks the right to make their Secrets before it fetches them.
   LaunchEnd PackBroughtFiles(const std::string& run_key, const v1::JobSpec& spec,
                              std::vector<std::string>* parts);
   LaunchEnd TakeFileRoom(const std::string& run_key, const v1::JobSpec& spec);
-  // Returns the answer of a look-up, without asking the server, for a run that waits for room for
-  // its archive; nothing: it does not wait.
+  // Answers a look-up for a run that waits for room for its archive, without asking the server;
+  // nothing: it does not wait.
   std::optional<agents::LookupOutcome> LookUpRoomless(const agents::RunHandle& run);
-  // The bytes of the archive of what the job brings along; 0: nothing; none: the broker has not got
-  // the list of the files. An error: what speaks against them.
+  // The size of the archive of the files that the job brings along; 0: it brings none; none: the
+  // broker does not have the list of them. An error says why they cannot be taken.
   absl::StatusOr<std::optional<uint64_t>> BroughtBytes(const v1::JobSpec& spec) const;
-  // Returns whether there is room for so much now.
+  // Returns whether there is room for such an archive now, and warns if not.
   bool WarnOfFileRoom(uint64_t archive_bytes, agents::CheckList* checks) const;
   // The rest of a plan: what the API server says of the objects, and when the run would start.
   void PlanOnServer(const agent::v1::Assignment& planned, const RunObjects& objects,
@@ -135,61 +136,60 @@ class KubernetesBackend final : public agents::Backend {
   agents::LaunchOutcome TakeBack(agents::LaunchOutcome outcome, const JobObject& job);
   // Launches a run that the queue expects.
   agents::LaunchOutcome LaunchInPlace(const StartQueue::AssignmentPtr& run);
-  // Lets the runs go that may start now, on a thread of its own: the observations are told
+  // Starts the runs that may start now, on a thread of its own, so that observations go on
   // meanwhile.
   void WakeStarter();
-  // Lets the runs go that may start now, `only` that run, or all if it is empty. A run that cannot
-  // be let go tells why, and is tried again; in a namespace where the server is in trouble no other
-  // run is tried.
+  // Starts the runs that may start now: only the run `only`, or all if it is empty. A run that
+  // cannot be started gets the reason, and is tried again. If the server is in trouble in a
+  // namespace, no other run of it is tried.
   void StartReady(const std::string& only);
-  // The Job of a run of which nobody knows whether it was launched; nothing: there is none.
+  // Finds the Job of a run whose launch had an unclear answer; nothing: there is none.
   absl::StatusOr<std::optional<JobObject>> FindLaunched(const agents::RunHandle& run);
   // Returns whether the launch of that Job is complete, or its program has begun nevertheless.
   // Errors: the server could not be asked.
   absl::StatusOr<bool> IsLaunched(const JobObject& job);
-  // Ends a run that waits for something that will never be, with the server's words. Errors: they
-  // could not be written down.
+  // Ends a run that waits for something that will never come, and records the server's words.
+  // Errors: they could not be recorded.
   absl::Status GiveUp(const agent::v1::Assignment& run, const absl::Status& refusal);
-  // Lets a Job go, by its queue if it has one, whether or not the run is held. Errors are those of
+  // Lets a Job start, through its queue if it has one, even if the run is held. Errors as of
   // JobCalls::PatchJob.
   absl::StatusOr<JobObject> SendOff(const JobObject& job, const agent::v1::Assignment& run);
-  // OK as well: it is gone.
+  // Patches the Job. Also OK if it is gone.
   absl::Status ChangeJob(const ObjectName& job, const Json& patch);
-  // Remembers the Job as it is now. OK as well: it is gone.
+  // Remembers the Job as it is now. Also OK if it is gone.
   absl::Status Keep(absl::StatusOr<JobObject> patched);
-  // NOT_FOUND: its Job is gone, or another one.
+  // Lets the run's Job start. NOT_FOUND: the Job is gone, or another one has its name.
   absl::Status LetGo(const agent::v1::Assignment& run);
 
   // ---- observe
   // The namespaces whose runs can be judged now. `trouble`: why none can, if there are none.
   std::set<NamespaceRuns*> ReadyHomes(absl::Status* trouble);
-  // Returns the news of the run; nothing: there is none. Errors: the server could not be asked.
+  // Observes the run; nothing: there is no news. Errors: the server could not be asked.
   absl::StatusOr<std::optional<agents::Observation>> Look(const agents::RunHandle& run);
-  // Collects the facts of the run, and asks the server for those that no watch has told. Nothing:
-  // the facts of the watches are out of date, and their next ones count.
+  // Collects the facts of the run, and asks the server for those that no watch has. Nothing: the
+  // watches are behind, and their next facts will tell.
   absl::StatusOr<std::optional<RunFacts>> Gather(const agents::RunHandle& run);
   // Returns whether a Job that Muster has given up and deleted goes on all the same.
   absl::StatusOr<bool> GoesOn(const JobObject& job);
   absl::StatusOr<std::optional<agents::Observation>> JudgeRun(const agents::RunHandle& run,
                                                               const RunFacts& facts);
-  // Its assignment, with the namespace where it is and the queue that decides there.
+  // The run's assignment, with its namespace and the Kueue queue that decides there filled in.
   StartQueue::AssignmentPtr InPlace(const agents::RunHandle& run) const;
   StartQueue::AssignmentPtr InPlace(StartQueue::AssignmentPtr run,
                                     const std::string& name_space) const;
-  // A run that is to be let go once there is room, and what it waits for.
+  // Queues a run until there is room for it, and says what it waits for.
   void Queue(const agents::RunHandle& run, const RunFacts& facts, agents::Observation* seen);
   // Queues a run whose Job has not been let go, or was taken back for a hold.
   void QueueAgain(const agents::RunHandle& run, const RunFacts& facts, agents::Observation* seen);
-  // Its Job has not been let go, or was taken back, as far as is known now.
+  // Returns whether the run's Job is still suspended, or suspended again, as far as is known.
   bool StillWaits(const agents::RunHandle& run);
-  // Takes a Job that was let go back if it is to be held, and tells why that is not done yet. Runs
-  // that wait in queue_ are held there, and go on from there. Nothing else changes a Job for a
-  // hold.
+  // Suspends a Job again if the run is to be held, and says why that is not done yet. Runs in
+  // queue_ are held there; only this function changes a Job for a hold.
   void HeedHold(const agents::RunHandle& run, const RunFacts& facts, agents::Observation* seen);
-  // How long that has been wished of the run, as far as looks at it have noticed.
+  // How long ago a look first noticed that the run is to be held.
   absl::Duration HoldWishedFor(const std::string& run_key);
-  // Takes the Job back as it is once the server can be asked, if that is still right then. Errors:
-  // ABORTED, it has changed; as those of JobCalls::PatchJob.
+  // Suspends the Job again, if that is still right once the server can be asked. ABORTED: the Job
+  // has changed. Other errors as of JobCalls::PatchJob.
   absl::Status TakeBack(const agents::RunHandle& run);
   // The results of changes of one kind to a run's Job.
   struct Tries {
@@ -197,53 +197,53 @@ class KubernetesBackend final : public agents::Backend {
     std::string trouble;  // the result of the last one; empty: it was done, or there was none
   };
   struct JobChange {
-    // Since when a hold is wished, as far as a look has noticed; none: it is not.
+    // The time when a look first noticed that the run is to be held; none: it is not.
     std::optional<absl::Time> hold_wished;
     bool is_under_way = false;
     bool is_unwanted = false;  // to be forgotten once nothing is under way
     Tries patches;
     Tries deletions;
   };
-  // Changes the run's Job on a thread of its own, unless another change of it is under way, or the
-  // same kind was tried a moment ago. Returns why the last try of the kind has failed; empty: it
-  // has not, or there was none.
+  // Changes the run's Job on a thread of its own, unless another change of it is under way, or this
+  // kind of change was tried a moment ago. Returns why the last try of this kind failed; empty: it
+  // succeeded, or there was none.
   std::string TryChange(const agents::RunHandle& run, Tries JobChange::*kind,
                         std::function<absl::Status()> change);
   bool IsChangeUnderWay(const std::string& run_key) const;
-  // Nobody wishes it any longer.
+  // The run is no longer to be held.
   void DropHold(const std::string& run_key);
-  // Nothing will be changed of it any more.
+  // The run's Job will not be changed any more.
   void ForgetChanges(const std::string& run_key);
-  // Why such a run waits; `seen`: what its Job says of that.
+  // The reason why a queued run waits; `seen`: what its Job says of that.
   v1::StateReason ReasonInQueue(const JobObject& job, const agents::Observation& seen) const;
-  // The run cannot go on: why is kept, its Job is deleted, and the run has failed once that is
-  // done. Until then why it is not is in the run's reason.
+  // Ends a run that cannot go on: keeps the reason and deletes the Job; once it is deleted, the run
+  // has failed. Until then the run's reason says why it is not deleted yet.
   absl::StatusOr<std::optional<agents::Observation>> End(const agents::RunHandle& run,
                                                          const JobObject& job,
                                                          agents::Observation seen);
-  // Deletes the Job of a run that was given up, unless its program runs after all by now, or has.
+  // Deletes the Job of a run that was given up, unless its program has started after all.
   absl::Status TakeAway(const agents::RunHandle& run, const ObjectName& job);
-  // Returns the end of a run whose Job is not there, and whose end nobody saw.
+  // Returns the end of a run whose Job is gone and whose end nobody saw.
   agents::Observation Gone(const agents::RunHandle& run, bool cancel_asked) const;
-  // An end is told when the logs are whole; until then the run is FINISHING.
+  // Returns the end once the logs are complete; until then the run is FINISHING.
   std::optional<agents::Observation> AwaitLogs(const RunFacts& facts, agents::Observation end);
 
   // ---- clean-up
-  // Does what is due for Jobs that nobody wants: backend_sweep.cc. Each is a warning for people
-  // that only they can do something about.
+  // Cleans up Jobs that no run wants (backend_sweep.cc). Returns an issue that names the Jobs about
+  // which only people can decide.
   std::optional<v1::ClusterIssue> Sweep();
   absl::Status CleanUpAfter(const Leftover& leftover);
-  // Returns whether a run's key belongs to an instance that this agent has had runs of.
+  // Returns whether a run's key belongs to an instance of which this agent has had runs.
   bool IsOwn(const std::string& run_key) const;
 
-  // The Job as a watch has told of it, or else the server.
+  // Finds the Job in what the watches have told, or else asks the server.
   absl::StatusOr<std::optional<JobObject>> FindJob(const std::string& name_space,
                                                    const std::string& run_key);
-  // Returns whether this is still the cluster whose runs are here, as far as that can be told: what
-  // another one lacks is not gone. FAILED_PRECONDITION: it is not.
+  // Checks that the server still speaks for the cluster that has the runs: a Job that another
+  // cluster lacks is not gone. FAILED_PRECONDITION: it does not.
   absl::Status ConfirmCluster();
   bool WasCancelAsked(const agents::RunHandle& run) const;
-  // Returns whether Cancel was called for it.
+  // Returns whether Cancel was called for the run.
   bool WasCanceled(const std::string& run_key) const;
 
   const KubernetesConfig config_;  // with its namespaces filled in
@@ -254,8 +254,8 @@ class KubernetesBackend final : public agents::Backend {
 
   mutable std::mutex mutex_;
   std::function<void()> wake_;                // guarded by mutex_
-  std::set<std::string> canceled_;            // by Muster; guarded by mutex_
-  std::set<std::string> instances_;           // of the runs that were here; guarded by mutex_
+  std::set<std::string> canceled_;            // runs that Muster canceled; guarded by mutex_
+  std::set<std::string> instances_;           // of all runs that were here; guarded by mutex_
   std::map<std::string, JobChange> changes_;  // by run key; guarded by mutex_
   std::atomic<bool> log_news_ = false;
   std::atomic<bool> inventory_news_ = false;
@@ -268,23 +268,22 @@ class KubernetesBackend final : public agents::Backend {
   QueueView queues_;
   StartQueue queue_;
 
-  std::set<std::string> asked_for_pods_;  // of the observing thread
-  // Run keys with the version of the Job that the API server itself has given, of those that seem
-  // to be suspended in the midst of their work. Owned by the observing thread.
+  std::set<std::string> asked_for_pods_;  // owned by the observing thread
+  // Runs that seem to be suspended in the midst of their work, by run key, each with the version of
+  // the Job that the API server itself gave. Owned by the observing thread.
   std::map<std::string, std::string> asked_if_suspended_;
-  std::set<std::string> awaiting_logs_;          // of the observing thread
-  absl::Time last_full_ = absl::InfinitePast();  // of the observing thread
+  std::set<std::string> awaiting_logs_;          // owned by the observing thread
+  absl::Time last_full_ = absl::InfinitePast();  // owned by the observing thread
 
-  // Last, so that they end first. By name: the agent's namespaces, and those where it has runs
-  // still. Fixed once Adopt has returned; watched from then on.
+  // The agent's namespaces, and those in which it still has runs, by name. Fixed and watched once
+  // Adopt has returned. Last but for the threads, so that they end before the rest.
   std::map<std::string, std::unique_ptr<NamespaceRuns>> homes_;
   NamespaceRuns nowhere_;
 
   std::atomic<bool> is_start_due_ = false;
-  // Ends before all that it uses. Its work overlaps with any call of the contract, as launches of
-  // other runs do.
+  // Ends before all that it uses. Its work may overlap with any call of the contract.
   agents::WorkerLane starter_{1};
-  // Both also end before all that they use, and change or delete one run at a time.
+  // These, too, end before all that they use; they never work on one run at the same time.
   agents::WorkerLane changer_{kChangeThreads};
   agents::WorkerLane deleter_{kDeletionThreads};
 };

@@ -7,18 +7,19 @@
 
 namespace muster::kubernetes {
 
-// The time in which no agent may have resumed a launch that an agent has left: agents that are
-// started anew, and journals that are restored, need minutes.
+// A launch counts as abandoned when no agent has resumed it for this long: a restart of the agent,
+// or the restore of a journal, takes minutes.
 inline constexpr absl::Duration kAbandonedAfter = absl::Hours(1);
 
 enum class CleanUp {
   kNothing,          // it goes by itself, or it is too early
-  kDelete,           // half a launch, or all there is to know of it is known
+  kDelete,           // an abandoned launch, or a Job of which everything is known
   kLowerTimeToLive,  // it has ended, and Kubernetes would keep it for days
-  kTell,             // it may be running: whose it is only people know
+  kTell,             // it may be running, and only people know whose it is
 };
 
-// `was_let_go`: the broker has its end and its logs. Otherwise this agent knows no run of it.
+// `was_let_go`: the broker has the run's end and its logs. Otherwise this agent knows no run of the
+// Job.
 CleanUp CleanUpOf(const JobObject& job, bool was_let_go, absl::Time now);
 
 // A Job that nobody wants, and what is due.

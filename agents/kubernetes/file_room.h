@@ -1,10 +1,10 @@
-// How much of what jobs bring along this agent's Jobs have in the cluster's etcd, and whose turn it
-// is when that is as much as it may be.
+// Counts the bytes that the archives of jobs' files take in the cluster's etcd, and decides which
+// run is next when they have reached their limit.
 //
-// Each Job says in an annotation how large its archive is, so that the watches of Jobs tell what
-// there is, to an agent that was started anew as well. An archive that is gone counts on until etcd
-// has given it up; a small file tells an agent that was started anew about it, and until when.
-// Thread-safe; guarded by a mutex that is held for moments, and for one small write to the disk.
+// An annotation of each Job has the size of its archive, so that an agent learns the sizes from its
+// watches, also after a restart. The archive of a deleted Job counts until etcd has freed its
+// bytes; a small file keeps these bytes, and until when they count, for an agent that restarts.
+// Thread-safe; a mutex guards it, held for moments and for one small write to the disk.
 #ifndef MUSTER_AGENTS_KUBERNETES_FILE_ROOM_H_
 #define MUSTER_AGENTS_KUBERNETES_FILE_ROOM_H_
 
@@ -27,20 +27,20 @@
 
 namespace muster::kubernetes {
 
-// Limit for all archives together, in bytes: an eighth of what etcd holds by default (2 GiB), which
-// it shares with all else of the cluster; when that is full, nobody can write to the API server.
+// Limit for all archives together, in bytes: an eighth of what etcd holds by default (2 GiB) for
+// the whole cluster. When etcd is full, nobody can write to the API server.
 inline constexpr uint64_t kMaxBytesOfArchives = uint64_t{256} << 20;
-// How long the bytes of a Job that is gone count on: etcd gives up what was deleted when the API
-// server compacts it, every 5 minutes by default what is older than that
-// (--etcd-compaction-interval), so 10 minutes later at most.
+// How long the bytes of a deleted Job still count. etcd frees them when the API server compacts it:
+// every 5 minutes by default (--etcd-compaction-interval), and only what was deleted more than 5
+// minutes ago; so after 10 minutes at most.
 inline constexpr absl::Duration kUntilCompacted = absl::Minutes(10);
-// An archive of at most so many bytes waits for room, and not for its turn: a hundred of them delay
-// the largest as much as one of that size does.
+// An archive of at most this size waits only for room, not for its turn: a hundred of them delay
+// the largest archive no more than another one of the largest size does.
 inline constexpr uint64_t kSmallArchiveBytes = uint64_t{64} << 10;
 
 struct FileRoomOptions {
   uint64_t max_bytes = kMaxBytesOfArchives;
-  // Where is written how much there is. Empty: nowhere.
+  // The file that keeps the bytes for an agent that restarts. Empty: none.
   std::string path = {};
   std::function<absl::Time()> now = absl::Now;
 };
@@ -51,25 +51,24 @@ class FileRoom {
   FileRoom(const FileRoom&) = delete;
   FileRoom& operator=(const FileRoom&) = delete;
 
-  // Counts the Jobs of a watch in the namespace, and passes them on to `next`. Both outlive the
-  // result, which is to outlive the watch.
+  // Counts the Jobs of a watch in the namespace, and passes them on to `next`. The result must
+  // outlive the watch; this object and `next` must outlive the result.
   std::unique_ptr<ObjectSink> Listen(std::string name_space, ObjectSink* next);
 
-  // Room for the archive of a run, from before its Job is made; OK as well if it has it already.
-  // RESOURCE_EXHAUSTED: not now, in words for people. The run waits for its turn then, before those
-  // that ask later. Else the status of a disk that does not take what is to be known after a
-  // restart.
+  // Reserves room for the archive of a run, before its Job is made; also OK if the run has it
+  // already. RESOURCE_EXHAUSTED: there is no room now, in words for people; the run then waits for
+  // its turn, before those that ask later. Other errors: the file could not be written.
   absl::Status Take(const std::string& run_key, uint64_t bytes);
-  // OK: the run does not wait, or needs to no more. Else as Take.
+  // OK: the run does not wait, or need not wait any more. Errors as of Take.
   absl::Status Ask(const std::string& run_key) const;
-  // Answers like Take for a run that is new here, but takes nothing.
+  // Answers as Take would for a new run, but reserves nothing.
   absl::Status Try(uint64_t bytes) const;
-  // No Job of the run is being made, nor will be unless Take is called again.
+  // The run's Job is not being made, and will not be unless Take is called again.
   void Leave(const std::string& run_key);
-  // The same, and nothing of its archive was sent.
+  // The same; nothing of the archive was sent, so that its room is free at once.
   void GiveBack(const std::string& run_key);
-  // For now and then: writes down what is gone by now, so that a restart does not count what was
-  // given up long before it. The result: what an operator is to know; empty: nothing.
+  // Call it now and then. Updates the file, so that a restart does not count bytes that were freed
+  // long before it. Returns what an operator should know; empty: nothing.
   std::string Settle();
 
  private:
@@ -99,13 +98,13 @@ class FileRoom {
   const absl::Time start_;
   mutable std::mutex mutex_;
   hosts::LocalHost host_;
-  size_t namespaces_ = 0;                   // of which watches tell
-  std::map<std::string, RunBytes> listed_;  // Jobs that there are, by namespace
+  size_t namespaces_ = 0;                   // number of namespaces that are watched
+  std::map<std::string, RunBytes> listed_;  // existing Jobs, by namespace
   uint64_t listed_bytes_ = 0;
-  RunBytes taken_;         // whose Jobs are being made, or were and are not listed yet
-  std::deque<Gone> gone_;  // the oldest first; those whose time is over are let go when one comes
-  // Bytes from before the start that no watch has listed: their Jobs may have gone since. Once all
-  // namespaces are listed, they have gone.
+  RunBytes taken_;         // runs whose Jobs are being made, or are not listed yet
+  std::deque<Gone> gone_;  // the oldest first; expired ones are removed when a new one comes
+  // Bytes from before the start that no watch has listed yet. Once all namespaces are listed, the
+  // Jobs of the rest are gone.
   uint64_t unlisted_bytes_ = 0;
   std::string written_ = "0\n";  // as without the file
   std::map<std::string, Waiting> waiting_;

@@ -1,5 +1,5 @@
-// Runs that the agent has given up, and why, until their end is told: written before the Job is
-// deleted, so that an agent that was killed then knows what has become of it.
+// Keeps the runs that the agent has given up, with the reasons, until their end is reported. Each
+// is on the disk before its Job is deleted, so that a restarted agent knows why the Job is gone.
 #ifndef MUSTER_AGENTS_KUBERNETES_GIVEN_UP_H_
 #define MUSTER_AGENTS_KUBERNETES_GIVEN_UP_H_
 
@@ -18,15 +18,15 @@ namespace muster::kubernetes {
 // Thread-safe.
 class GivenUpRuns {
  public:
-  // One small file for each in the directory, which is made when there is something to write.
+  // Writes a small file for each run into the directory, which is made with the first one.
   explicit GivenUpRuns(std::string directory);
 
-  // OK: it is on the disk, whatever happens to this process.
+  // OK: the reason is on the disk.
   absl::Status Add(const std::string& run_key, const v1::Failure& failure);
-  // Nothing: it was not given up.
+  // Returns why the run was given up; nothing: it was not.
   std::optional<v1::Failure> Find(const std::string& run_key) const;
   void Forget(const std::string& run_key);
-  // Forgets all others.
+  // Forgets all runs but these.
   void KeepOnly(const std::set<std::string>& run_keys);
 
  private:

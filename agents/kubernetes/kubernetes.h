@@ -17,12 +17,12 @@
 
 namespace muster::kubernetes {
 
-// Namespaces of one agent: it keeps five to eight watches in each, with a thread and a stream of
-// its connections for every one.
+// Most namespaces of one agent: it keeps five to eight watches in each, with a thread and a stream
+// for every watch.
 inline constexpr size_t kMaxNamespaces = 32;
 
-// Where the jobs' data is, by the name that slurm://NAME/... gives it: in a claim of the run's
-// namespace, or in a directory of every node.
+// A place of jobs' data, which jobs name as slurm://NAME/...: a claim of the run's namespace, or a
+// directory of every node.
 struct StorageRoot {
   std::string claim;      // a PersistentVolumeClaim; empty: host_path
   std::string host_path;  // absolute
@@ -33,28 +33,29 @@ struct KubernetesConfig {
   // The operator's name for the cluster; runs read it as MUSTER_CLUSTER.
   std::string cluster;
 
-  // The files that jobs bring along; outlives the backend. Null: jobs that bring files are not
-  // taken.
+  // Fetches the files that jobs bring along; must outlive the backend. Null: the cluster takes no
+  // such jobs.
   uploads::JobFiles* files = nullptr;
 
   // ---- the API server
   // Kubeconfig files, merged as kubectl does. Default: those of $KUBECONFIG, or ~/.kube/config, or
   // else the account of the pod that the agent runs in.
   std::vector<std::string> kubeconfig;
-  // The context in it. Default: its current one. One that fails is an error: there is no other way.
+  // The context in it. Default: its current one. A context that fails is an error; no other one is
+  // tried.
   std::string context;
-  // Where runs are that name no namespace. Default: the context's.
+  // The namespace of runs that name none. Default: the context's.
   std::string name_space;
-  // The namespaces that runs may name, `name_space` whether or not it is among them; each is a pool
-  // with limits of its own. Default: that one alone.
+  // The namespaces that runs may name, besides `name_space`; each is a pool with limits of its own.
+  // Default: none.
   std::vector<std::string> namespaces;
 
   // ---- what is filled in where a job leaves it open
-  // Of jobs without an image. Default: none; such jobs go to other clusters.
+  // The image of jobs that name none. Default: none; such jobs go to other clusters.
   std::string default_image;
   // Names of Secrets in the runs' namespace. Default: none.
   std::vector<std::string> image_pull_secrets;
-  // So that no pod is the first to go when a node runs short.
+  // Every pod gets requests, so that it is not the first to be evicted when a node runs short.
   uint64_t default_cpu_millis = 1000;
   uint64_t default_memory_bytes = uint64_t{1} << 30;
 
@@ -72,20 +73,20 @@ struct KubernetesConfig {
 
   // Default: none.
   std::map<std::string, StorageRoot> storage_roots;
-  // Jobs that name no results directory get one of their number in it, "slurm://NAME/path".
-  // Default: none, they have no such directory.
+  // Jobs that name no results directory get one below this, named by their number:
+  // "slurm://NAME/path". Default: none; such jobs have no results directory.
   std::string results_root;
 
-  // How long a pod may fail to start (its image cannot be pulled, a Secret of it is not there)
-  // before that is the run's end.
+  // How long a pod may fail to start (its image cannot be pulled, a Secret is missing) before the
+  // run fails.
   absl::Duration start_grace = absl::Minutes(5);
-  // How long some pods of a run may wait for others of it that find no node, before all are taken
-  // away and the run is ended, to be tried again. 0: for ever.
+  // How long some pods of a run may have nodes while others find none, before all pods are removed
+  // and the run ends, to be tried again. 0: forever.
   absl::Duration gang_grace = absl::Minutes(10);
 };
 
 // `state_dir` is the agent's own directory, for the runs' outputs. An error says which setting is
-// wrong and what to do; whether the server answers is Probe's matter.
+// wrong and what to do. Does not ask the server; Probe does.
 absl::StatusOr<std::unique_ptr<agents::Backend>> CreateKubernetesBackend(
     const KubernetesConfig& config, const std::string& state_dir);
 

@@ -22,8 +22,8 @@
 
 namespace muster::kubernetes {
 
-// Warnings that are kept of one run, the latest and the first of each reason: as many as a failure
-// may quote.
+// Most warnings that are kept of one run, the latest ones and the first of each reason: as many as
+// a failure may quote.
 inline constexpr size_t kMaxEventsOfRun = 8;
 
 class RunStore {
@@ -34,13 +34,13 @@ class RunStore {
   RunStore(const RunStore&) = delete;
   RunStore& operator=(const RunStore&) = delete;
 
-  // Where the watches' news goes. A change that is older than what was put here changes nothing;
-  // a list counts in any case, for a server that was set back counts its versions anew.
+  // The sinks of the watches. A change that is older than what was put here has no effect. A list
+  // always counts, because a server that was restored counts its versions anew.
   ObjectSink* jobs();
   ObjectSink* pods();
   ObjectSink* events();
 
-  // News of wanted runs wakes, and what was deleted is remembered until Forget.
+  // From now on news of the run wakes the agent, and its deleted objects are kept until Forget.
   void Want(const std::string& run_key);
   // Returns the clean-up that its Job needs from now on, if the Job is there.
   std::optional<Leftover> Forget(const std::string& run_key);
@@ -52,15 +52,16 @@ class RunStore {
   void PutPods(std::vector<PodObject> pods);
   void PutAbsent(const std::string& run_key);
 
-  // Without the caller's own parts: time, state, what was asked for. A Job that a new list lacks is
-  // neither here nor deleted: only the server knows, for it may be younger than the list.
+  // Returns the facts about the run, without the caller's own parts (time, state, what was asked
+  // for). A Job that a new list lacks counts neither as there nor as deleted: it may be younger
+  // than the list, so that only the server knows.
   RunFacts Facts(const std::string& run_key) const;
-  // The Job as it was last seen.
+  // Returns the Job as it was last seen.
   std::optional<JobObject> FindJob(const std::string& run_key) const;
-  // Jobs that nobody wants, and of which something is due at that time.
+  // Returns the Jobs that no run wants and that need a clean-up at that time.
   std::vector<Leftover> FindLeftovers(absl::Time now) const;
 
-  // Wanted runs with news since the last call.
+  // Returns the wanted runs with news since the last call.
   std::set<std::string> TakeNews();
   // Makes news of a run, and wakes.
   void MarkNews(const std::string& run_key);
@@ -110,8 +111,8 @@ class RunStore {
   std::function<void()> wake_;
 };
 
-// The run that an object belongs to by its name, "<run key>" or "<run key>-...": Events bear no
-// labels. Empty: it is no run's.
+// Returns the run to which an object belongs by its name, "<run key>" or "<run key>-...", because
+// Events have no labels. Empty: it belongs to none.
 std::string RunKeyOfName(const std::string& name);
 
 }  // namespace muster::kubernetes

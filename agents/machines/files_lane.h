@@ -1,12 +1,11 @@
-// Fetches and lays out the files that runs bring along, beside everything else: meanwhile runs
-// without files start, and cancels are heard.
+// Fetches and lays out the files that runs bring along, on threads of its own, so that runs without
+// files and cancels need not wait.
 //
-// Runs have turns in the order of their arrival. One whose files cannot be had now goes behind the
-// others, and has its next turn after a pause. One whose files are all here has a turn beside those
-// that wait for the broker.
+// Runs have turns in the order of their arrival. A run whose files cannot be had now goes behind
+// the others, and has its next turn after a pause. A run whose files are all here need not wait
+// behind those that wait for the broker.
 //
-// Any thread may call, and nothing waits. The work is done, and its news told, by threads of the
-// lane.
+// Any thread may call; no call blocks. The lane's threads do the work and call the listener.
 #ifndef MUSTER_AGENTS_MACHINES_FILES_LANE_H_
 #define MUSTER_AGENTS_MACHINES_FILES_LANE_H_
 
@@ -31,29 +30,29 @@
 
 namespace muster::machines {
 
-// Why a run waits that has come to the lane and has not had a turn.
+// The reason of a run that waits for its first turn.
 inline v1::StateReason FetchesFiles() {
   return contract::MakeReason(v1::STATE_REASON_CODE_BRINGING_FILES,
                               {.detail = "its files are being fetched"});
 }
 
-// While one run's files are copied, another's are fetched; and a job with little to bring does not
-// wait for a large one.
+// Two threads: one run's files are copied while another's are fetched, and a job with few files
+// does not wait for one with many.
 inline constexpr size_t kFilesThreads = 2;
-// The patience of a turn that asks nobody.
+// The patience of a turn that does not ask the broker.
 inline constexpr absl::Duration kNoPatience = -absl::InfiniteDuration();
-// Until the next turn of a run whose files could not be had from the broker: the turn itself waits
-// for it, but not if a file was damaged on the way.
+// The pause before the next turn of a run whose files did not come: short, because the turn itself
+// waits for the broker; a damaged file ends it early.
 inline constexpr absl::Duration kFetchRetry = absl::Seconds(2);
-// Until the next turn of a run for whose files there was no room: soon enough for people who make
+// The pause before the next turn of a run whose files had no room: soon enough for people who make
 // some.
 inline constexpr absl::Duration kRoomRetry = absl::Seconds(5);
 
 struct FilesNews {
   enum class Kind {
-    kReady,   // they are there
+    kReady,   // the files are there
     kWaits,   // they are not there yet: `reason`
-    kFailed,  // they never will be: `failure`
+    kFailed,  // they will never be there: `failure`
   };
   uint64_t ticket = 0;
   std::string run_key;
@@ -68,20 +67,20 @@ class FilesLane {
     uint64_t ticket = 0;
     std::string run_key;
     v1::JobSpec brought;         // the job's uploads, and nothing else of it
-    bool makes_results = false;  // also the directory of its results, in the working directory
-    uint64_t bytes = 0;          // that its copy takes; 0: not known yet
+    bool makes_results = false;  // also make the directory of its results, in the working directory
+    uint64_t bytes = 0;          // size of the copy on the disk; 0: not known yet
   };
 
-  // The news from outside that a turn is given.
+  // The limits of a turn.
   class Turn {
    public:
     Turn(std::mutex* mutex, const std::atomic<bool>* dropped, absl::Duration patience)
         : mutex_(mutex), dropped_(dropped), patience_(patience) {}
     // How long it may wait for the broker.
     absl::Duration patience() const { return patience_; }
-    // Nobody wants the files any more.
+    // Returns whether nobody wants the files any more.
     bool IsOver() const { return *dropped_; }
-    // Takes the last step, which must be short, unless they are not wanted any more: CANCELLED.
+    // Takes the last step, which must be short. CANCELLED: nobody wants the files any more.
     absl::Status Conclude(const std::function<absl::Status()>& step) const;
 
    private:
@@ -90,8 +89,8 @@ class FilesLane {
     const absl::Duration patience_;
   };
 
-  // Fetches the task's files and puts them where they belong. UNAVAILABLE, DEADLINE_EXCEEDED,
-  // RESOURCE_EXHAUSTED: there will be other turns. A first one may be without patience.
+  // Fetches the task's files and puts them into place. UNAVAILABLE, DEADLINE_EXCEEDED,
+  // RESOURCE_EXHAUSTED: there will be other turns. The first turn may have kNoPatience.
   using Work = std::function<absl::Status(Task*, const Turn&)>;
   using Listener = std::function<void(FilesNews)>;
 
@@ -99,27 +98,27 @@ class FilesLane {
   // Waits for turns that are under way. The listener is not called afterwards.
   ~FilesLane();
 
-  // The ticket, which its news have. `job`: whose uploads they are.
+  // Adds the run of a job with uploads. Returns the ticket that its news has.
   uint64_t Add(const std::string& run_key, const v1::JobSpec& job, bool makes_results);
-  // Nobody wants them any more: when this returns nothing more is put anywhere. News that is on its
-  // way may still come.
+  // Nobody wants the files any more: once this returns, nothing is put into place. News may still
+  // come.
   void Drop(uint64_t ticket);
 
  private:
   struct Entry {
     Task task;
     std::chrono::steady_clock::time_point not_before = {};
-    bool was_looked_for = false;  // a turn has begun, perhaps one that asked nobody
+    bool was_looked_for = false;  // a turn has begun, perhaps one with kNoPatience
     std::atomic<bool> dropped = false;
   };
 
-  // The loop of each thread. Without patience: first turns alone.
+  // The loop of each thread. With kNoPatience it has only first turns.
   void Loop(absl::Duration patience);
-  // One whose time has come; null: none.
+  // Takes an entry whose time has come; null: none.
   std::shared_ptr<Entry> TakeLocked(absl::Duration patience);
-  // When the next one's time comes.
+  // Returns the time of the next turn.
   std::chrono::steady_clock::time_point NextTimeLocked(absl::Duration patience) const;
-  // Before those that came later.
+  // Puts an entry back before those that came later.
   void PutBackLocked(std::shared_ptr<Entry> entry);
 
   const Work work_;

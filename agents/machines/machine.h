@@ -21,7 +21,7 @@ struct Machine {
   std::string identity;  // the machine-id, else the host's name
   std::string hostname;
   Capacity capacity;
-  std::string limits;  // what runs are held to, in words; empty: nothing
+  std::string limits;  // the limits that runs have, in words; empty: none
   ContainerRuntime containers;
   std::vector<v1::ClusterIssue> issues;
 };
@@ -31,25 +31,26 @@ struct Machine {
 // issue. INTERNAL: the kernel does not tell cores or memory.
 absl::StatusOr<Machine> ReadMachine(const MachinesConfig& config, hosts::Host& host);
 
-// The same of a host that this process is not on, by commands there. UNAVAILABLE: it could not be
-// asked; FAILED_PRECONDITION: it does not tell.
+// The same for another host, by commands there. UNAVAILABLE: the host could not be asked.
+// FAILED_PRECONDITION: its answers lack cores or memory.
 absl::StatusOr<Machine> ReadRemoteMachine(const HostConfig& config, hosts::Host& host);
 
-// The operator's values for a host count, whatever the host has.
+// Puts the operator's values for a host in place of those that were found.
 void TakeOperatorsWord(const HostConfig& config, Capacity* capacity);
 
-// Looks for what makes containers there. UNAVAILABLE: the host could not be asked.
+// Finds the program that makes containers on the host. UNAVAILABLE: the host could not be asked.
 absl::Status TellContainers(const std::string& wanted, hosts::Host& host, Machine* machine);
 
-// Writes down what runs are held to there, or why they are not. `wanted`: by the agent's operator.
+// Fills in the limits that runs have there, or why they have none. `wanted`: whether the operator
+// wants limits.
 void TellLimits(bool wanted, const LimitsFound& found, Machine* machine);
 
-// The answer to nvidia-smi --query-gpu=index,uuid,name,memory.total --format=csv,noheader.
-// INVALID_ARGUMENT quotes a line that it cannot read.
+// Reads the answer of nvidia-smi --query-gpu=index,uuid,name,memory.total --format=csv,noheader.
+// INVALID_ARGUMENT quotes a line that cannot be read.
 absl::StatusOr<std::vector<Gpu>> ParseGpuList(std::string_view csv);
 
-// A short type for a product name: "NVIDIA H100 80GB HBM3" is "h100", "NVIDIA GeForce RTX 3090" is
-// "rtx3090", "AMD Instinct MI300X" is "mi300x".
+// Returns the short type of a product: "NVIDIA H100 80GB HBM3" is "h100", "NVIDIA GeForce RTX 3090"
+// is "rtx3090", "AMD Instinct MI300X" is "mi300x".
 std::string GpuTypeOf(std::string_view product);
 
 }  // namespace muster::machines

@@ -18,51 +18,51 @@ namespace muster::machines {
 // Often enough that the reasons for waiting look fresh; what changes is reported at once.
 inline constexpr absl::Duration kFullReportInterval = absl::Seconds(2);
 
-// Why the first in a queue waits: for `what`, "2 cores".
+// The reason of the first run in a queue, which waits for `what`: "2 cores".
 v1::StateReason WaitsFor(const std::string& what);
-// Nothing starts before the broker has said what is still wanted.
+// The reason of runs that start only after the broker has said which ones are still wanted.
 v1::StateReason AwaitsBroker();
 
 class RunBoard {
  public:
-  // News: the agent is woken.
+  // Records an observation and wakes the agent.
   void Put(const agents::Observation& observation);
-  // Said with the next full report only: what the agent knows already, or what may change within
-  // milliseconds.
+  // Records an observation for the next full report, without news: the agent knows it already, or
+  // it may change within milliseconds.
   void PutQuietly(const agents::Observation& observation);
-  // News, and as old as its evidence says: what nobody can see now is said once, and not again.
+  // Records an observation of a run that nobody can see now, with the age of its evidence. It is
+  // news, and is not repeated in full reports.
   void PutSilent(const agents::Observation& observation);
-  // The run is known, and there is nothing to say about it yet.
+  // Adds a run about which there is nothing to report yet.
   void PutUnseen(const std::string& run_key);
   void Remove(const std::string& run_key);
   bool Contains(const std::string& run_key) const;
 
-  // Names the first run in the queue, and the reasons why it, and the others, wait. Not news by
-  // itself. `first_start`: when it starts at the latest; InfiniteFuture: nobody knows.
+  // Sets the first run in the queue and the reason why it waits; the others wait behind it. Not
+  // news. `first_start`: the latest time of its start; InfiniteFuture: nobody knows.
   void SetReasons(const std::string& first, v1::StateReason first_reason,
                   absl::Time first_start = absl::InfiniteFuture());
-  // Nothing waits.
+  // No run waits in the queue.
   void ClearReasons() { SetReasons("", {}); }
 
-  // Why this run waits, while it is not in the queue. Not news by itself. A run that is removed has
-  // none.
+  // Sets the reason of a run that waits outside of the queue. Not news. Remove drops it, too.
   void SetOwnReason(const std::string& run_key, v1::StateReason reason);
-  // It is in the queue, or waits no more.
+  // The run is in the queue now, or waits no more.
   void ClearOwnReason(const std::string& run_key);
 
-  // Returns whether the run is held back; news if that is another than before.
+  // Sets whether the run is held; news if that has changed.
   void SetHeld(const std::string& run_key, bool held);
 
-  // The news about these runs since the last call, and every kFullReportInterval all that is known
-  // about them. Runs that are not on the board go to `unknown`.
+  // Returns the news about these runs since the last call, and every kFullReportInterval all that
+  // is known about them. Runs that are not on the board go to `unknown`.
   std::vector<agents::Observation> Report(const std::vector<agents::RunHandle>& runs,
                                           absl::Time now, std::vector<agents::RunHandle>* unknown);
 
-  // There is news of something else than runs.
+  // Notes that there is news of something other than runs.
   void NoteNews();
 
   void SetWaker(std::function<void()> wake);
-  // Tells the agent that there is news, if there is.
+  // Wakes the agent if there is news.
   void WakeIfNews();
 
  private:

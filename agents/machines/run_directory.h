@@ -26,7 +26,8 @@ struct RunFiles {
   std::optional<ExitRecord> exit;
   bool cancel_asked = false;
 
-  // Any trace of a start. The run can write here, so that no single file may be needed to know it.
+  // Returns whether there is any trace of a start. No single file decides, because the run can
+  // write to its directory.
   bool HasBegun() const { return claimed || started.has_value() || exit.has_value(); }
 };
 
@@ -55,8 +56,7 @@ class RunDirectory {
   // Everything empty if the directory does not exist.
   absl::StatusOr<RunFiles> Read() const;
   absl::StatusOr<std::optional<Started>> ReadStarted() const;
-  // Moves a directory of the same file system to where the run will start: a run that has not begun
-  // has nothing of its own there.
+  // Moves a directory of the same file system to the place of work/. The run must not have begun.
   absl::Status TakeWork(const std::string& work) const;
   bool HasWork() const;
   void RemoveWork() const;
@@ -64,8 +64,8 @@ class RunDirectory {
   absl::Status Create(const RunSpec& spec) const;
   // Notes that the run is to end.
   absl::Status AskCancel() const;
-  // Takes the claim for this process: the run is canceled, since `now_us`, and never begins.
-  // ALREADY_EXISTS: it has begun.
+  // Takes the claim for this process, so that the run counts as canceled since `now_us` and never
+  // begins. ALREADY_EXISTS: it has begun.
   absl::Status CloseWithoutStart(int64_t now_us) const;
   // Removes the files that only the backend needs. The files that prove that the run was here, the
   // logs and work/ stay.

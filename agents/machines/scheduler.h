@@ -46,7 +46,7 @@ struct RunWithFiles {
   bool makes_results = false;
 };
 
-// A run that was started before this agent was.
+// A run that an earlier agent has started.
 struct RunningRun {
   std::string run_key;
   Claim claim;
@@ -56,37 +56,38 @@ struct RunningRun {
 
 class Scheduler {
  public:
-  // `hosts`: this machine alone. The board outlives the scheduler.
+  // `hosts`: only this machine. The board must outlive the scheduler.
   Scheduler(SchedulerOptions options, std::vector<ClusterHost> hosts,
             std::unique_ptr<Supervisors> supervisors, RunBoard* board);
-  // Runs go on without it.
+  // Ends no run.
   ~Scheduler();
 
-  // Begins to work, with what was found in the runs' directories: runs to watch, and finished runs,
-  // the oldest first. Before it, messages wait. `hold_starts`: nothing begins before AllowStarts.
+  // Begins to work, with the runs that were found in their directories: those to watch, and
+  // finished ones, the oldest first. Messages wait until then. `hold_starts`: no run starts before
+  // AllowStarts.
   void Start(std::vector<RunningRun> running, std::deque<std::string> finished, bool hold_starts);
 
   void Enqueue(QueuedRun run);
-  // Its files come first; then it stands in the queue where it would if they had been there.
+  // Fetches the run's files first; its place in the queue is that of its arrival.
   void Enqueue(RunWithFiles run);
-  // The cancel file is there already, or could not be made.
+  // Call it after the cancel file was made, or could not be made.
   void Cancel(const std::string& run_key);
   void Forget(const std::string& run_key);
-  // Nothing changes for a run that does not wait.
+  // Has no effect on a run that does not wait.
   void SetHeld(const std::string& run_key, bool held);
-  // Cancels and holds that were asked for before this come first.
+  // Runs may start from now on, after the cancels and holds that were asked for before.
   void AllowStarts();
 
-  // The allocations of runs and the queue, at some moment just past.
+  // The allocations of runs and the queue, as they were a moment ago.
   struct Load {
     Ledger ledger;
     Occupants occupants = {};
-    QueueOutlook outlook = {};  // those that wait for files are among the waiting
-    size_t waiting = 0;         // held and canceled ones too
+    QueueOutlook outlook = {};  // its waiting runs include those that wait for files
+    size_t waiting = 0;         // with held and canceled runs
     size_t running = 0;
   };
   Load load() const;
-  // How long the run waits at the most if it comes now; InfiniteDuration: nobody knows.
+  // Returns how long the run waits at most if it comes now; InfiniteDuration: nobody knows.
   absl::Duration WaitOf(const QueuedRun& run) const;
 
   uint64_t supervisors_started() const { return supervisors_started_; }
@@ -122,8 +123,8 @@ class Scheduler {
     bool cancel_asked = false;
     bool forget_at_end = false;
     bool running = false;
-    bool awaits_removal = false;          // has ended, but for its containers
-    std::optional<int> wait_status = {};  // of its supervisor, then
+    bool awaits_removal = false;          // only its containers are left
+    std::optional<int> wait_status = {};  // of its supervisor, with awaits_removal
   };
 
   void Post(Message message);
@@ -140,29 +141,26 @@ class Scheduler {
 
   void StartReady();
   absl::Status StartRun(const ReadyRun& ready);
-  // The run could not be started or closed: waits a while before the next try, of any. Such trouble
-  // (a full disk, too many processes) is the machine's, so the next run in the queue would not fare
-  // better.
+  // Pauses all starts after a run could not be started or closed: such trouble (a full disk, too
+  // many processes) is the machine's, so that the next run in the queue would not fare better.
   void HoldStarts(const std::string& run_key, const std::string& why);
   bool AreStartsHeld() const { return starts_held_ || time_.Now() < hold_until_; }
-  // Takes a run out that has no supervisor, and whether there was one.
+  // Removes a run that has no supervisor. Returns false if there is none of this key.
   bool TakeWaiting(const std::string& run_key);
   // Ends a run that has not started and never will.
   void CloseUnstarted(const std::string& run_key);
 
   // Looks whether the command has started.
   void OnStarted(const std::string& run_key);
-  // The exit record is being put on disk; nothing of the run is left, so others may have its place.
+  // The run's processes are gone, and its exit record goes to the disk: others may have its place.
   void OnExitRecord(const std::string& run_key);
   void OnEnded(const std::string& run_key);
-  // Its supervisor says that it has ended without having taken the run: the only case in which a
-  // run is started again.
+  // The supervisor has ended without taking the run: the only case in which a run is started again.
   void OnNotTaken(const Active& active, int wait_status);
-  // Ends a run that has begun, whose supervisor has ended; without its exit record, once all of its
-  // processes have gone: until then it has its place, and nobody may start it anew.
+  // Ends a run that has begun and whose supervisor has ended. If there is no exit record, it waits
+  // until all processes of the run are gone; the run keeps its place until then.
   void Conclude(Active active, RunFiles files);
-  // Returns whether another supervisor has the run, and is now watched in place of the one that has
-  // ended.
+  // If another supervisor has taken the run, watches that one and returns true.
   bool FollowClaim(Active active, const RunFiles& files);
   void Finish(const Active& active, const agents::Observation& end);
 
@@ -170,13 +168,13 @@ class Scheduler {
   Witness WitnessOf(const std::string& run_key) const;
   void PublishReasons();
   void PublishLoad();
-  // Begins to remove its containers, if it has any; ContainersGoneMessage follows.
+  // Begins to remove the run's containers. True: ContainersGoneMessage follows. False: it has none.
   bool RemoveContainers(const std::string& run_key);
   void CleanUp(const std::string& run_key);
   void PruneFinished();
 
   const SchedulerOptions options_;
-  const agents::SteadyTime time_;  // for waits; what is reported has the time of day
+  const agents::SteadyTime time_;  // for waits; reports have the time of day
   RunBoard* const board_;
   const std::unique_ptr<Supervisors> supervisors_;
   std::atomic<uint64_t> supervisors_started_ = 0;
@@ -190,11 +188,11 @@ class Scheduler {
   // Owned by the thread.
   ClusterQueue queue_;
   std::map<std::string, AwaitingFiles> awaiting_files_;  // by run key
-  std::set<std::string> closing_;         // canceled, and their end could not be written yet
+  std::set<std::string> closing_;         // canceled runs whose end could not be written yet
   std::map<std::string, Active> active_;  // by run key
   std::deque<std::string> finished_;      // run keys, the oldest first
-  bool starts_held_ = false;              // until the broker's wishes are known
-  absl::Time hold_until_ = absl::InfinitePast();  // no start before
+  bool starts_held_ = false;              // until AllowStarts
+  absl::Time hold_until_ = absl::InfinitePast();  // no run starts before
   v1::StateReason hold_reason_;
   std::thread thread_;
   ContainerRemover remover_;               // posts messages

@@ -35,21 +35,21 @@ class Supervisors {
  public:
   static absl::StatusOr<std::unique_ptr<Supervisors>> Create(std::string program);
 
-  // Starts one in a session of its own, and watches it and the directory.
+  // Starts a supervisor in a session of its own, and watches it and the directory.
   absl::StatusOr<pid_t> Start(const std::string& run_key, const std::string& directory,
                               const std::string& devices,
                               const std::vector<std::string>& variables);
-  // Watches one that an earlier agent, or another process, started. NOT_FOUND: that process is
-  // gone, whoever has its pid.
+  // Watches a supervisor that an earlier agent or another process has started. NOT_FOUND: that
+  // process is gone, even if another one has its pid now.
   absl::Status Adopt(const std::string& run_key, const std::string& directory,
                      const ProcessId& process);
-  // TERM, to that very process.
+  // Sends TERM to the run's supervisor, and to no other process that has got its pid.
   void Terminate(const std::string& run_key);
-  // How it ended as waitpid(2) says it; nothing if it was not a child of this process. Ends the
-  // watch.
+  // Ends the watch. Returns the end of the supervisor as waitpid(2) reports it; nothing if it was
+  // not a child of this process.
   std::optional<int> Forget(const std::string& run_key);
 
-  // Waits for events, at most so long; none: the time is over.
+  // Waits for events. Returns none once `patience` is over.
   std::vector<SupervisorEvent> Wait(absl::Duration patience);
   // Ends a Wait, from any thread.
   void Post();
@@ -57,7 +57,7 @@ class Supervisors {
  private:
   struct Entry {
     pid_t pid = -1;
-    bool is_child = false;  // to be reaped here; an adopted one is someone else's
+    bool is_child = false;  // must be reaped here; an adopted one has another parent
     hosts::Fd pidfd;
     uint64_t id = 0;  // in epoll
     int watch = -1;   // of inotify

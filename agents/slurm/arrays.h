@@ -22,11 +22,10 @@
 
 namespace muster::slurm {
 
-// Tasks of one array. Sites are known that allow no more; and a lost answer leaves so many in
-// doubt.
+// Most tasks of one array: some sites allow no more, and a lost answer leaves this many in doubt.
 inline constexpr size_t kMaxArrayTasks = 100;
 
-// Where the files of one array are.
+// The paths of the files of one array.
 class ArrayPaths {
  public:
   ArrayPaths(std::string_view runs_directory, std::string_view name)
@@ -60,17 +59,18 @@ class Arrays {
   Arrays(std::string runs_directory, hosts::Host* host)
       : runs_directory_(std::move(runs_directory)), host_(*host) {}
 
-  // Reads the lists, once; to be called before the questions below until it returns OK.
+  // Reads the lists. Call it until it returns OK, before the questions below.
   absl::Status Load();
-  // Writes a list, of at most kMaxArrayTasks; the array's name. It is on disk when this returns.
+  // Writes the list of a new array of at most kMaxArrayTasks runs to the disk, and returns the
+  // array's name.
   absl::StatusOr<std::string> Add(const std::vector<std::string>& run_keys);
 
-  // The run that is this task; nothing if no list has it.
+  // Returns the run of a task; nothing if no list has it.
   std::optional<std::string> RunAt(std::string_view array, uint32_t task) const;
-  // All arrays that the run was ever submitted with.
+  // Returns all arrays with which the run was ever submitted.
   std::vector<ArrayPlace> PlacesOf(std::string_view run_key) const;
 
-  // The run is not asked for any more: with the last of an array's runs its files go.
+  // The run is not asked for any more. With the last of its runs the files of an array go.
   void Forget(std::string_view run_key);
 
  private:

@@ -33,13 +33,13 @@ std::string_view ConvertScript();
 // Returns whether these are the first bytes of a squashfs file.
 bool IsSquashfs(std::string_view bytes);
 
-// Returns whether this is what an srun with Pyxis says of its options.
+// Returns whether this help of srun shows Pyxis' options.
 bool KnowsContainers(std::string_view srun_help);
 
 // The name of the Slurm job that converts an image.
 std::string ConversionName(const contract::Image& image);
 
-// Makes that job. `script` is where convert.sh is. `refresh`: also if the file is there.
+// Makes that job. `script`: the path of convert.sh. `refresh`: convert even if the file is there.
 Submission MakeConversion(const SlurmConfig& config, const contract::Image& image,
                           const std::string& script, bool refresh = false);
 
@@ -50,22 +50,22 @@ class ImageCache {
       : config_(config), host_(host), scheduler_(scheduler) {}
 
   struct Ready {
-    std::string image;  // what srun's --container-image gets
+    std::string image;  // the value of srun's --container-image
     // The Slurm job that is converting it; nothing if the file is there, or none is needed.
     std::optional<uint64_t> conversion;
-    // The file must be the work of that conversion, or of a later one.
+    // The file must come from that conversion, or from a later one.
     bool is_refresh = false;
-    // The image that srun gets if there is no such file after all; empty: the run fails then.
+    // The image that srun gets if the file is not there after all; empty: the run fails then.
     std::string fallback;
-    // Why `image` is not a file: Slurm would not have the conversion, and nodes may pull. Whole
-    // sentences.
+    // Why `image` is not a file, in whole sentences: Slurm refused the conversion, and nodes may
+    // pull.
     std::string pulled_because;
-    // Slurm will not have the conversion; all else is empty then.
+    // Slurm refused the conversion; all else is empty then.
     std::optional<v1::Failure> refused;
   };
-  // Finds the image's file, a conversion under way, or starts one. With `refresh` only a conversion
-  // that has yet to begin will do, so that it sees what the registry has now. An error: nobody
-  // knows; ask again.
+  // Finds the image's file or a conversion under way, or starts a conversion. With `refresh` it
+  // accepts only a conversion that has not begun, so that it sees what the registry has now. After
+  // an error nothing is known; ask again.
   absl::StatusOr<Ready> Prepare(const contract::Image& image, bool refresh = false);
   // Returns the future value of Ready::image. Asks nobody.
   std::string NameFor(const contract::Image& image) const;
@@ -82,8 +82,8 @@ class ImageCache {
   Scheduler* const scheduler_;
 
   std::mutex mutex_;
-  // Guarded by mutex_: the last refreshing conversion that was submitted, by name. One that still
-  // waits serves all who ask meanwhile; without this, after a restart, there is one more.
+  // The last refreshing conversion of each image, by its name. One that still waits serves all that
+  // ask for a refresh; after a restart of the agent there is one more. Guarded by mutex_.
   std::map<std::string, uint64_t> last_refresh_;
 };
 

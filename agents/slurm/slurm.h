@@ -24,85 +24,85 @@ namespace muster::slurm {
 struct SlurmConfig {
   // The operator's name for the cluster; runs read it as MUSTER_CLUSTER.
   std::string cluster;
-  // Where runs have their directories: absolute, writable for the agent, shared with the compute
-  // nodes. Default: "runs" in the agent's state directory.
+  // The directory of the runs: absolute, writable for the agent, shared with the compute nodes.
+  // Default: "runs" in the agent's state directory.
   std::string run_dir;
-  // The files that jobs bring along; outlives the backend. Null: jobs that bring files are not
-  // taken.
+  // Fetches the files that jobs bring along; must outlive the backend. Null: the cluster takes no
+  // such jobs.
   uploads::JobFiles* files = nullptr;
   // SLURM_CONF for every command. Default: the agent's own SLURM_CONF (on this machine), or where
   // Slurm looks by itself.
   std::string slurm_conf;
   // The directory of sbatch, squeue and so on. Default: they are looked up in the agent's PATH.
   std::string bin_dir;
-  // The user of the commands on another host, whose HOME is asked for there. Default: the agent's
-  // own user on this machine.
+  // The user who runs the commands on another host, and whose HOME is looked up there. Default: the
+  // agent's own user on this machine.
   std::string user_on_host;
   // PATH of the jobs. Default: the usual system directories, and bin_dir.
   std::string job_path;
   // The most calls to Slurm in any 60 s, by commands or slurmrestd; 0: no limit. A quarter of them
   // may come at once, the others come one by one. The default is what sites that complain ask for.
   uint32_t max_scheduler_calls_per_minute = 20;
-  // How long a submission waits until it is among those; then it comes to the end of the row again.
+  // How long a submission waits for its turn among those; then it goes to the end of the queue.
   absl::Duration submit_patience = absl::Minutes(5);
-  // How long after its squeue a look at the runs still begins calls about single jobs: those whose
-  // turn has not come then wait for the next look, for no state and no end is told meanwhile.
+  // How long after its squeue a look at the runs may still begin calls about single jobs. Later
+  // jobs wait for the next look, because the look reports no state before its last call.
   absl::Duration round_patience = absl::Seconds(20);
-  // The time between two squeue; an end that wakes the agent may make it half as long. It grows to
-  // five times what the last one took, and with what is left of max_scheduler_calls_per_minute.
+  // The time between two calls of squeue; half of it if a run's end wakes the agent. It grows to
+  // five times the duration of the last call, and when few of max_scheduler_calls_per_minute are
+  // left.
   absl::Duration observe_interval = absl::Seconds(5);
-  // How often the directory of exit records is listed, so that an end is seen before the next
-  // squeue.
+  // The time between two listings of the directory of exit records, which show an end before the
+  // next squeue does.
   absl::Duration record_interval = absl::Milliseconds(250);
-  // Any command but sbatch is given up after this. slurmctld's own time-out, with one retry, is 20
-  // s by default.
+  // Time limit of any command but sbatch. slurmctld's own time-out, with one retry, is 20 s by
+  // default.
   absl::Duration command_timeout = absl::Seconds(60);
-  // sbatch retries by itself for about two minutes when slurmctld is busy.
+  // Time limit of sbatch, which retries by itself for about two minutes when slurmctld is busy.
   absl::Duration sbatch_timeout = absl::Seconds(180);
-  // How long Slurm must go on not knowing a run key before it is launched again.
+  // How long Slurm must not know a run key before the run is launched again.
   absl::Duration lookup_grace = absl::Seconds(30);
   // How long queue, history and exit record must all be silent before a run is LOST.
   absl::Duration absence_grace = absl::Seconds(60);
-  // Where jobs' data is, by the name that slurm://NAME/... gives it; nothing outside is used.
-  // Default: none, every path may be used.
+  // The directories of jobs' data, which jobs name as slurm://NAME/...; data outside of them is
+  // refused. Default: none, and every path may be used.
   std::map<std::string, std::string> storage_roots;
-  // Jobs that name no results directory get one of their number in it: absolute, writable, shared
-  // with the nodes. Default: none, they have no such directory.
+  // Jobs that name no results directory get one below this, named by their number: absolute,
+  // writable, shared with the nodes. Default: none; such jobs have no results directory.
   std::string results_root;
-  // How long an exit record or an accounting record may come after the end that Slurm tells: file
-  // servers and slurmdbd lag.
+  // How much later than the end that Slurm reports an exit record or an accounting record may come:
+  // file servers and slurmdbd lag.
   absl::Duration record_grace = absl::Seconds(30);
 
-  // Starts that Slurm has repeated, 1 to 10000, after which a job that reaches its slurm.timeout is
-  // not requeued any more: a program that makes no progress must not hold its nodes for ever.
+  // The number of restarts, 1 to 10000, after which a job that reaches its slurm.timeout is not
+  // requeued any more, so that a program without progress does not hold its nodes forever.
   uint32_t max_timeout_requeues = kMaxTimeoutRequeues;
 
-  // Values that are filled in where a job leaves them open. Default: nothing, so Slurm's own
-  // defaults count.
+  // Values for what a job leaves open. Default: none; Slurm's own defaults count.
   Profile profile;
 
   // ---- slurmrestd in place of Slurm's commands; the files of runs still go through the host
-  // "http://host:port", "https://host:port" or "unix:/path". Empty: commands. API v0.0.38 and
-  // v0.0.37 are spoken, which Slurm 21.08 to 23.11 serve.
+  // "http://host:port", "https://host:port" or "unix:/path". Empty: commands. The agent speaks API
+  // v0.0.38 and v0.0.37, which Slurm 21.08 to 23.11 serve.
   std::string rest_url;
   // The user of the token. Default: the commands' user.
   std::string rest_user;
-  // A file on the agent's machine with the user's token, for nobody else to read. Default:
+  // A file on the agent's machine with the user's token, which only its owner may read. Default:
   // `scontrol token` on the host, renewed in time.
   std::string rest_token_file;
-  // ClusterName. Default: what slurmrestd tells, which needs accounting of one cluster, or a job in
-  // the queue.
+  // ClusterName. Default: that of slurmrestd's accounting, if it has one cluster only, or of a job
+  // in the queue.
   std::string rest_cluster;
 
   // ---- containers, which need Pyxis on the cluster
   // Whether images are converted to squashfs files before a run takes nodes. Otherwise each node
   // pulls them itself.
   bool convert_images = true;
-  // Where those files are: absolute, writable, shared with the nodes. Default: "images" beside
-  // run_dir.
+  // The directory of the squashfs files: absolute, writable, shared with the nodes. Default:
+  // "images" beside run_dir.
   std::string image_dir;
-  // The resources that a conversion asks Slurm for: the partition (default: Slurm's own default),
-  // CPUs, memory and time, which a large image takes half an hour of.
+  // The resources that a conversion asks Slurm for: the partition (default: Slurm's own), CPUs,
+  // memory and time. A large image takes half an hour.
   std::string conversion_partition;
   // The account and the QOS that pay for it. Default: the account and the QOS of the profile, or
   // else the user's own.
@@ -111,8 +111,8 @@ struct SlurmConfig {
   uint32_t conversion_cpus = 4;
   uint32_t conversion_memory_mib = 32 * 1024;
   absl::Duration conversion_time_limit = absl::Minutes(30);
-  // True if each node pulls an image itself whose conversion fails. Otherwise the run fails: a pull
-  // on every node, while they are all held, costs more than it helps.
+  // Whether each node pulls an image itself if its conversion fails. By default the run fails,
+  // because a pull on every node, while all of them are held, costs too much.
   bool pull_if_conversion_fails = false;
   // Directories of the cluster that every container shows under the same path.
   std::vector<std::string> container_mounts;

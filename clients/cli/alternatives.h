@@ -10,10 +10,10 @@
 
 namespace muster::cli {
 
-// Chooses, for each job with alternatives, the first that some cluster would start at once, else
-// the first that some cluster can run, else the first of which that is not known, as their plans
-// say, and tells which. If no cluster can run any, the first of all remains, and the obstacles of
-// each are told. `complete` writes the values of the command line over a spec.
+// Chooses an alternative for each job that has several, by their plans, and says which: the first
+// that some cluster would start at once, else the first that some cluster can run, else the first
+// whose clusters cannot be asked. If no cluster can run any of them, the first one remains, and the
+// obstacles of each are said. `complete` writes the values of the command line over a spec.
 void ChooseAlternatives(Session& session, const std::function<absl::Status(v1::JobSpec*)>& complete,
                         client::JobFile* jobs);
 

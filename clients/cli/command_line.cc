@@ -51,7 +51,7 @@ class Grammar {
             "-o,--output", [this](const std::string& name) { SetFormat(name); },
             "table, wide, json, jsonl, yaml or name")
         ->type_name("FORMAT");
-    app_.add_flag("-q,--quiet", out_.quiet, "Print only the id");
+    app_.add_flag("-q,--quiet", out_.quiet, "Print only ids, without remarks");
     AddSubmit();
     AddRun();
     AddList();
@@ -101,7 +101,7 @@ class Grammar {
   void AddSpec(CLI::App* sub) {
     SpecFlags& spec = out_.spec;
     AddOptional(sub, "--name", "TEXT", "A name for people", &spec.name);
-    AddOptional(sub, "--project", "TEXT", "The project that pays", &spec.project);
+    AddOptional(sub, "--project", "TEXT", "The project that the job belongs to", &spec.project);
     AddRepeated(sub, "--cluster", "NAME", "The cluster to run on; several times: any of them",
                 &spec.clusters);
     AddOptional(sub, "--pool", "TEXT", "The pool (Slurm: partition) to run in", &spec.pool);
@@ -134,8 +134,9 @@ class Grammar {
     // A plan submits nothing, so that there is nothing to wait for or to name.
     if (sub->get_name() == "plan") return;
     sub->add_flag("--wait", out_.wait,
-                  "Wait for the end; exit with 0 if the job succeeded, 10 if it failed");
-    sub->add_flag("--hold", out_.hold, "Hold the job from the start: muster release lets it go");
+                  "Wait for the end; exit with 0 (succeeded), 10 (failed), 11 (canceled) or 12 "
+                  "(cluster failed)");
+    sub->add_flag("--hold", out_.hold, "Hold the job from the start, until muster release");
     AddText(sub, "--request-id", "ID",
             "A name for the request: a repeat with the same name makes no second job",
             [this](const std::string& id) { out_.request_id = id; });
@@ -203,14 +204,14 @@ class Grammar {
   void AddShowAndCancel() {
     AddJobs(Sub("show", Verb::kShow, "Show jobs and their runs with all details", "show 42"), true,
             &out_.jobs);
-    CLI::App* cancel = Sub("cancel", Verb::kCancel, "Ask that jobs end",
+    CLI::App* cancel = Sub("cancel", Verb::kCancel, "Cancel jobs",
                            "cancel 42 --reason 'wrong data'\n  muster cancel '43_*'\n  muster "
                            "cancel --filter 'state = QUEUED AND label.team = a' --dry-run");
     AddChoiceAndReason(cancel);
-    AddJobs(Sub("why", Verb::kWhy, "Say why jobs wait, or how they ended", "why 42"), false,
-            &out_.jobs);
-    AddChoiceAndReason(Sub("hold", Verb::kHold, "Ask that waiting jobs do not start", "hold 42"));
-    AddChoiceAndReason(Sub("release", Verb::kRelease, "Let held jobs go on", "release 42"));
+    AddJobs(Sub("why", Verb::kWhy, "Say why jobs wait or failed, or how they ended", "why 42"),
+            false, &out_.jobs);
+    AddChoiceAndReason(Sub("hold", Verb::kHold, "Keep waiting jobs from starting", "hold 42"));
+    AddChoiceAndReason(Sub("release", Verb::kRelease, "Let held jobs start", "release 42"));
     AddUpdateAndRerun();
   }
 
@@ -237,7 +238,7 @@ class Grammar {
         Sub("rerun", Verb::kRerun, "Submit jobs that have ended again, as new jobs",
             "rerun 42 43\n  muster rerun --filter 'state = FAILED AND end_time > -1d'");
     AddChoice(rerun, &out_);
-    rerun->add_flag("--hold", out_.hold, "Hold the new jobs: muster release lets them go");
+    rerun->add_flag("--hold", out_.hold, "Hold the new jobs, until muster release");
     AddText(rerun, "--request-id", "ID",
             "A name for the request: a repeat with the same name makes no more jobs",
             [this](const std::string& id) { out_.request_id = id; });
@@ -250,7 +251,7 @@ class Grammar {
                 "clusters -o wide"),
             "NAME", "", "A cluster's name", name);
     AddText(Sub("check", Verb::kCheck,
-                "Look at everything that jobs need on a cluster; exit with 1 if something fails",
+                "Check everything that jobs need on a cluster; exit with 1 if a check fails",
                 "check lab"),
             "NAME", "", "The cluster's name", name)
         ->required();
@@ -285,7 +286,7 @@ class Grammar {
   void AddLogs() {
     CLI::App* sub = Sub("logs", Verb::kLogs, "Print the log of a job's run", "logs -f 42");
     AddJobs(sub, true, &out_.jobs);
-    sub->add_flag("-f,--follow", out_.follow, "Go on until the log is complete");
+    sub->add_flag("-f,--follow", out_.follow, "Follow the log until it is complete");
     AddNumber(sub, "--run", 1, std::numeric_limits<uint32_t>::max(), "The run; default: the latest",
               [this](int64_t run) { run_ = static_cast<uint32_t>(run); });
     AddNumber(sub, "--rank", 0, contract::kMaxNodes - 1, "The node rank", [this](int64_t rank) {
@@ -295,10 +296,11 @@ class Grammar {
     auto* error = sub->add_flag("--stderr", out_.only_error, "Standard error alone");
     output->excludes(error);
     auto* tail =
-        AddNumber(sub, "--tail", 0, kMaxTailLines, "The last lines; 0: all of them",
+        AddNumber(sub, "--tail", 0, kMaxTailLines, "Only this many last lines; 0: all",
                   [this](int64_t lines) { out_.tail_lines = static_cast<uint32_t>(lines); });
     tail->default_str("0");
-    AddNumber(sub, "--since-offset", 0, kUnlimited, "The first byte; needs --stdout or --stderr",
+    AddNumber(sub, "--since-offset", 0, kUnlimited,
+              "The offset in bytes at which to begin; needs --stdout or --stderr",
               [this](int64_t offset) { out_.since_offset = static_cast<uint64_t>(offset); })
         ->excludes(tail)
         ->default_str("0");
@@ -326,8 +328,8 @@ class Grammar {
             "Print the steps of jobs with their evidence; TIME is when Muster learned of a step",
             "events -f 42");
     AddJobs(sub, false, &out_.jobs);
-    sub->add_flag("-f,--follow", out_.follow, "Go on until the jobs have ended");
-    AddText(sub, "--filter", "TEXT", "Jobs by filter instead of numbers; needs -f",
+    sub->add_flag("-f,--follow", out_.follow, "Follow the steps until the jobs have ended");
+    AddText(sub, "--filter", "TEXT", "The jobs of a filter instead of numbers; needs -f",
             [this](const std::string& filter) { out_.filter = filter; });
     AddNumber(sub, "--since", 0, kUnlimited, "Only after this sequence number",
               [this](int64_t since) { out_.since = since; })

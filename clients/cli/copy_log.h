@@ -1,4 +1,4 @@
-// Passing on the log of a rank.
+// Passes the log of a rank on.
 #ifndef MUSTER_CLIENTS_CLI_COPY_LOG_H_
 #define MUSTER_CLIENTS_CLI_COPY_LOG_H_
 
@@ -14,12 +14,12 @@
 
 namespace muster::cli {
 
-// How a log is written. One output alone goes to standard output; of two, each goes to its own.
+// The form of a log. A single output goes to standard output; of two, each goes to its own stream.
 struct LogTarget {
-  bool raw = false;               // to a terminal: what would act on it is not made harmless
-  bool is_merged = false;         // both go to standard output
-  std::string label;              // not empty: stands before each line
-  LogObjects* objects = nullptr;  // if given, standard output gets JSON of both outputs; borrowed
+  bool raw = false;               // characters that affect a terminal pass unchanged
+  bool is_merged = false;         // both outputs go to standard output
+  std::string label;              // if not empty, it begins each line
+  LogObjects* objects = nullptr;  // if given, standard output gets both outputs as JSON; borrowed
 };
 
 struct CopiedLog {
@@ -27,9 +27,9 @@ struct CopiedLog {
   bool is_expired = false;     // some of it was removed
 };
 
-// Passes a log on until it ends. To a terminal, what would act on it is made harmless unless the
-// target is raw; elsewhere the bytes go as they are. `pieces`, if not null, counts them as they are
-// written. If the log is not complete, standard error says so.
+// Passes a log on until it ends. On a terminal, characters that would affect it are shown as
+// escapes unless the target is raw; elsewhere the bytes pass unchanged. `pieces`, if not null,
+// counts the written pieces. If the log is not complete, standard error says so.
 absl::StatusOr<CopiedLog> CopyLog(client::Client& client, Terminal& terminal,
                                   const v1::ReadLogRequest& request, const LogTarget& target,
                                   std::atomic<uint64_t>* pieces = nullptr);

@@ -1,4 +1,4 @@
-// Waiting for jobs and passing on their logs.
+// Waits for jobs and passes their logs on.
 #ifndef MUSTER_CLIENTS_CLI_FOLLOW_H_
 #define MUSTER_CLIENTS_CLI_FOLLOW_H_
 
@@ -17,19 +17,19 @@
 
 namespace muster::cli {
 
-// Waits until all the jobs have ended; they come back whole, in the order of the ids. Says on
-// standard error what happens to them. DEADLINE_EXCEEDED: the deadline has passed.
+// Waits until all the jobs have ended, and says on standard error what happens to them. Returns the
+// whole jobs, in the order of the ids. DEADLINE_EXCEEDED: the deadline has passed.
 absl::StatusOr<std::vector<v1::Job>> WaitForJobs(Session& session, const std::vector<uint64_t>& ids,
                                                  absl::Time deadline);
 
 // The logs of a job that are passed on.
 struct LogChoice {
-  uint32_t first_run = 1;    // those of earlier runs are left out
-  uint32_t ranks = 1;        // those of the ranks below
+  uint32_t first_run = 1;    // logs of earlier runs are left out
+  uint32_t ranks = 1;        // logs of this rank and higher ones are left out
   bool is_merged = false;    // standard error goes to our standard output, too
   bool is_labelled = false;  // "(NAME, rank=1) " stands before each line
   std::string name;          // of the job, for the labels
-  // Lines of the first run's present logs that are shown at most, the last ones; 0: all.
+  // Most lines of the first run's present logs that are shown, the last ones; 0: all.
   uint32_t tail_lines = 0;
 };
 
@@ -41,15 +41,15 @@ struct LogPart {
 // Returns the parts that were chosen, rank 0 first.
 std::vector<LogPart> LogParts(uint64_t job, uint32_t run, bool raw, const LogChoice& choice);
 
-// The same for one job whose logs are passed on meanwhile: by default rank 0's standard output to
-// ours, and its standard error to ours.
+// Waits for one job, and passes its logs on meanwhile: by default the two outputs of rank 0 to our
+// own.
 absl::StatusOr<v1::Job> StreamJob(Session& session, uint64_t id, const LogChoice& choice = {});
 
-// Goes on beside the caller to the job's end: says on standard error why it waits, each time that
-// the reason changes, and when its cluster or a host of it goes silent and when it is back.
+// Runs beside the caller until the job's end. Says on standard error why the job waits, each time
+// that the reason changes, and when its cluster or a host goes silent or is back.
 void TellWhatKeepsLogFromComing(Session& session, uint64_t id);
 
-// A job's line and, if it failed, what can be done about it, to standard error.
+// Writes a job's line to standard error and, if it failed, what can be done about it.
 void NoteEnd(Session& session, const v1::Job& job);
 
 }  // namespace muster::cli

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::array kVerbs = {
     OwnVerb{
-        "sbatch", Verb::kSbatch, "Submit a batch script of Slurm unchanged",
+        "sbatch", Verb::kSbatch, "Submit a batch script, as sbatch does",
         "For example:\n  muster sbatch --time=2:00:00 train.sh --lr 0.1\n\n"
         "Takes sbatch's options, long and short, before the script; directives (#SBATCH) and "
         "the variables SBATCH_* count as with sbatch. Options that Muster does not take are "
@@ -20,9 +20,10 @@ constexpr std::array kVerbs = {
         "goes before the verb."},
     OwnVerb{"squeue", Verb::kSqueue, "List jobs that have not ended, as squeue does",
             "For example:\n  muster squeue --me -t PD -o '%.8i %.9P %.20j %.2t %.10M %R'\n\n"
-            "Honours -u --me -j -n -t -p -A -M -w -h -l -o -S --start and -a. Formats: %i %A %F %K "
+            "Honours -u --me -j -n -t -p -A -q -M -w -h -l -o -S --start -a and -r. Formats: %i %A "
+            "%F %K "
             "%j %u %a %P %q %t %T %M %l %L %D %C %c %m %b %p %Q %r %R %N %B %S %e %V %k %Z %v %f "
-            "%x %n %y. %i is Muster's number, 42_5 the task 5 of the array 42, %A Slurm's own."},
+            "%x %n %y. %i is Muster's number (42_5: task 5 of array 42), %A Slurm's own."},
     OwnVerb{
         "scancel", Verb::kScancel, "Cancel jobs, as scancel does",
         "For example:\n  muster scancel --me --state=PENDING\n\n"
@@ -30,7 +31,8 @@ constexpr std::array kVerbs = {
         "your own jobs only."},
     OwnVerb{"sacct", Verb::kSacct, "List jobs and their ends, as sacct does",
             "For example:\n  muster sacct -S now-1days -X -o JobID,JobName%20,State,ExitCode\n\n"
-            "Honours -j -u -a -s -S -E -r -A -M --name -X -n -p -P --delimiter -b -e and -o. One "
+            "Honours -j -u -a --me -s -S -E -r -A -q -N -M --name -X -n -p -P --delimiter -b -e "
+            "and -o. One "
             "line for each job, without its steps."},
     OwnVerb{
         "sinfo", Verb::kSinfo, "Show partitions and nodes, as sinfo does",

@@ -1,4 +1,4 @@
-// Where results and remarks go.
+// Writes results and remarks.
 #ifndef MUSTER_CLIENTS_CLI_TERMINAL_H_
 #define MUSTER_CLIENTS_CLI_TERMINAL_H_
 
@@ -19,14 +19,13 @@ class Terminal {
   bool err_is_terminal() const { return err_is_terminal_; }
   bool colours() const { return colours_; }
 
-  // Results. They are written at once; when the reader has gone (as with `| head`), the process
-  // ends quietly.
+  // Writes results at once. When the reader has gone (as with `| head`), the process ends quietly.
   void Out(std::string_view text) { Write(1, text); }
-  // The job's standard error, and errors of our own.
+  // Writes to standard error: the job's, and errors of our own.
   void Err(std::string_view text) { Write(2, text); }
   // Leaves out remarks from now on, as -q does.
   void BeQuiet() { quiet_ = true; }
-  // Remarks, as "muster: TEXT"; none with -q.
+  // Writes a remark, as "muster: TEXT"; nothing with -q.
   void Note(std::string_view text);
   // The same, right before the process ends, without waiting for a thread whose reader has stopped
   // reading.

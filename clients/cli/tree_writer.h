@@ -1,6 +1,6 @@
-// Lays out what a broker sends on this machine. Whatever it says, nothing is written but below the
-// place that the user has named: each directory is opened by its own name without following links,
-// and links are made last.
+// Writes the files that a broker sends to this machine. Whatever the broker sends, it writes only
+// below the place that the user has named: it opens each directory by its own name without
+// following links, and makes links last.
 //
 // One thread.
 #ifndef MUSTER_CLIENTS_CLI_TREE_WRITER_H_
@@ -19,7 +19,7 @@ namespace muster::cli {
 
 class TreeWriter {
  public:
-  // `place`: a directory, into which it goes as `name`, or what it is to be called itself.
+  // `place`: an existing directory, in which it gets the name `name`, or its own new path.
   TreeWriter(std::string place, std::string name)
       : place_(std::move(place)), name_(std::move(name)) {}
   TreeWriter(const TreeWriter&) = delete;
@@ -27,27 +27,26 @@ class TreeWriter {
   // Removes a file that is half written.
   ~TreeWriter();
 
-  // Begins an entry of FetchFilesResponse. INVALID_ARGUMENT: it is nothing that may be laid out. A
-  // file is there, whole and in place of what was there, when the next entry has begun, or at the
-  // end.
+  // Begins an entry of FetchFilesResponse. INVALID_ARGUMENT: it must not be written here. A file
+  // appears whole, in place of an older one, when the next entry begins, or at the end.
   absl::Status Begin(const v1::FileTreeEntry& entry);
   absl::Status Append(std::string_view bytes);
-  // Nothing follows.
+  // Ends the copy.
   absl::Status Finish();
 
   uint64_t files() const { return files_; }
   uint64_t bytes() const { return bytes_; }
-  // Where it lies.
+  // Returns the path of the copy.
   std::string path() const;
 
  private:
   absl::Status BeginRoot(const v1::FileTreeEntry& entry);
   absl::Status BeginFile(const v1::FileTreeEntry& entry, int directory, const std::string& name);
   absl::Status EndFile();
-  // Puts the file on its way in its place; false: errno says why not.
+  // Gives the unfinished file its name; false: errno says why not.
   bool NameFile();
   absl::Status MakeLinks();
-  // The directory that is to hold what is at a path below the root.
+  // Returns the directory of a path below the root.
   absl::StatusOr<int> OpenParent(std::string_view path, std::string* name) const;
 
   const std::string place_;
@@ -57,12 +56,12 @@ class TreeWriter {
   std::string root_name_;
   int root_ = -1;  // the directory that was asked for; -1: it is a file
 
-  // The file on its way.
+  // The unfinished file.
   int directory_ = -1;
   int file_ = -1;
   std::string file_name_;
   std::string temporary_name_;
-  bool has_name_ = false;  // it stands in the directory under that name
+  bool has_name_ = false;  // the directory has the name already
   v1::FileTreeEntry entry_;
   uint64_t written_ = 0;
 

@@ -1,9 +1,9 @@
-// The broker, for programs: calls with deadlines and bounded repeats, and streams that survive a
-// broker restart.
+// The client library: calls to the broker with deadlines and bounded repeats, and streams that
+// survive a restart of the broker.
 //
 // Thread-safe: any number of threads may call a Client. A WatchReader or LogReader belongs to one
-// thread and must not outlive its Client. No call needs a running broker to construct; the
-// connection is made on the first call.
+// thread and must not outlive its Client. A Client can be made without a running broker; it
+// connects on the first call.
 #ifndef MUSTER_CLIENTS_CPP_CLIENT_H_
 #define MUSTER_CLIENTS_CPP_CLIENT_H_
 
@@ -23,23 +23,23 @@
 
 namespace muster::client {
 
-// A gRPC server takes as much in one message by default, less some room for framing.
+// The most bytes of one request: what a gRPC server takes by default, less some room for framing.
 inline constexpr size_t kMaxRequestBytes = (4 << 20) - (64 << 10);
 
 struct ClientOptions {
   // affects behaviour
   std::string address;         // see ParseAddress
-  std::string address_origin;  // said in brackets when nobody answers there; may be empty
+  std::string address_origin;  // where the address comes from, for errors; may be empty
   absl::Duration call_timeout = absl::Seconds(30);  // of one unary call, all its attempts together
-  // The same of a call that a cluster's agent answers, which may have to ask its scheduler first.
+  // The same for a call that a cluster's agent answers, which may have to ask its scheduler first.
   absl::Duration question_timeout = absl::Minutes(2);
   absl::Duration stream_patience =
       absl::Minutes(10);  // how long a broken stream is resumed without success
-  // The same for a client that no broker has answered yet, if nobody listens on the Unix socket of
-  // its address: enough for the socket of a broker that restarts, and soon over if it is mistyped.
+  // The same if nobody listens on the Unix socket and no broker has answered this client yet: long
+  // enough for a broker that restarts, and short enough for a mistyped address.
   absl::Duration absent_patience = absl::Seconds(2);
-  // Told once for each call that is repeated and for each interruption of a stream, before the
-  // first wait, with how long it will be tried. May be called from any thread that calls or reads.
+  // Called once for each call that is repeated and for each interruption of a stream, before the
+  // first wait, with how long the client will try. Any thread that calls or reads may call it.
   std::function<void(const absl::Status&, absl::Duration patience)> on_interruption;
   // affects performance
   absl::Duration first_backoff = absl::Milliseconds(100);  // doubles, with jitter
@@ -50,8 +50,8 @@ struct ClientOptions {
 // found nobody to connect to.
 bool WasNeverSent(const absl::Status& error);
 
-// Returns whether the same call, with this error, may well succeed later: nobody answered, or the
-// broker said when to ask again.
+// Returns whether a call that failed with this error may well succeed later: nobody answered, or
+// the broker said when to ask again.
 bool MayBeRepeated(const absl::Status& error);
 
 // A UUID (version 4) for SubmitJobRequest.request_id.
@@ -67,8 +67,8 @@ class WatchReader {
   virtual absl::StatusOr<std::optional<v1::JobChange>> Next() = 0;
 };
 
-// The bytes of a rank's outputs, each once and in order. A piece whose offset is higher than the
-// end of the one of its stream before says that the bytes between them are not kept.
+// The bytes of a rank's outputs, each once and in order. A gap between a piece and the previous one
+// of its stream means that the broker has not kept the bytes between them.
 class LogReader {
  public:
   virtual ~LogReader() = default;
@@ -76,13 +76,13 @@ class LogReader {
   virtual absl::StatusOr<std::optional<v1::ReadLogResponse>> Next() = 0;
 };
 
-// Files on their way to the broker. One that is destroyed before Finish leaves nothing there.
+// An upload of files to the broker. One that is destroyed before Finish leaves nothing there.
 class FileWriter {
  public:
   virtual ~FileWriter() = default;
-  // Waits until there is room. False: the broker takes no more, and Finish tells why.
+  // Waits until there is room. False: the broker takes no more, and Finish returns the reason.
   virtual bool Write(const v1::UploadFilesRequest& request) = 0;
-  // No more comes; waits for the answer. Once, and last.
+  // Ends the upload and waits for the answer. Call it once, and last.
   virtual absl::StatusOr<v1::UploadFilesResponse> Finish() = 0;
 };
 
@@ -132,7 +132,7 @@ class Client {
 
   virtual absl::StatusOr<v1::FindMissingFilesResponse> FindMissingFiles(
       const v1::FindMissingFilesRequest& request) = 0;
-  // Each as long as it takes.
+  // These have no deadline.
   virtual std::unique_ptr<FileWriter> UploadFiles() = 0;
   virtual std::unique_ptr<FileReader> FetchFiles(const v1::FetchFilesRequest& request) = 0;
 
@@ -157,7 +157,8 @@ template <typename Request, typename Response>
 absl::Status ChangeAll(Client& client, absl::StatusOr<Response> (Client::*method)(const Request&),
                        const Request& request,
                        const std::function<void(const Response&)>& on_answer) {
-  // Jobs that change again and again while they are looked at are left alone in the end.
+  // Jobs that keep changing between the look at them and the change are given up after this many
+  // tries.
   constexpr int kMaxAnswersWithoutJobs = 100;
   for (int without_jobs = 0; without_jobs < kMaxAnswersWithoutJobs;) {
     const absl::StatusOr<Response> answer = (client.*method)(request);

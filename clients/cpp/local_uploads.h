@@ -1,5 +1,5 @@
-// Brings the files of a job file's jobs from this machine: read, named in their specs, and sent to
-// the broker as far as it lacks them.
+// Uploads the files that the jobs of a file bring along from this machine: reads them, names them
+// in the specs, and sends those that the broker lacks.
 //
 // One thread. Reads whole directories and waits for the broker.
 #ifndef MUSTER_CLIENTS_CPP_LOCAL_UPLOADS_H_
@@ -20,8 +20,8 @@
 namespace muster::client {
 
 // Reads each directory and file once, and puts the names of their trees into the specs.
-// INVALID_ARGUMENT, NOT_FOUND and so on: what cannot be read or is more than `max_job_bytes`, with
-// its place in the file, or "--workdir". Called again, it reads anew.
+// INVALID_ARGUMENT, NOT_FOUND and so on name what cannot be read or is more than `max_job_bytes`,
+// with its place in the file or "--workdir". Another call reads everything again.
 absl::StatusOr<std::vector<LocalTree>> ReadLocalUploads(uint64_t max_job_bytes, JobFile* file);
 
 // A file that the broker lacks.
@@ -42,10 +42,10 @@ absl::StatusOr<uint64_t> MaxJobBytes(Client* client);
 // Returns the trees' files that the broker lacks.
 absl::StatusOr<MissingFiles> FindMissing(Client* client, const std::vector<LocalTree>& trees);
 
-// Brings them. Interruptions (a broker that restarts, or that has too many uploads) are waited out
-// as with streams; files that have arrived by then are not sent again. ABORTED: a file has changed
-// since it was read. `on_progress` is told the bytes that were sent so far, after each file and
-// each few MiB.
+// Sends them. Waits for the end of interruptions (a broker that restarts, or that has too many
+// uploads) as streams do, and does not send files again that have arrived. ABORTED: a file has
+// changed since it was read. `on_progress` gets the number of bytes sent so far, after each file
+// and each few MiB.
 absl::Status SendFiles(Client* client, const MissingFiles& missing,
                        const std::function<void(uint64_t)>& on_progress);
 

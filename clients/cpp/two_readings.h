@@ -13,24 +13,25 @@
 
 namespace muster::client {
 
-// Differences that a remark names; a file has up to 1000 jobs.
+// Most differences that a remark names; a file has up to 1000 jobs.
 inline constexpr size_t kMaxDifferences = 8;
 
-// Returns the differences between the readings of the jobs that somebody would notice, "memory is
-// 32GB in a job file and 32Gi in a task", or nothing. The specs are in the order of their
-// documents; a difference of several jobs is told once. The difference that sh runs the script of a
-// job file and bash a task's is told for scripts that sh would not understand.
+// Returns the differences between the two readings that a user would notice ("memory is 32GB in a
+// job file and 32Gi in a task"), each once; empty: there are none. The specs are in the order of
+// their documents. That sh runs a job file's script and bash a task's counts only for scripts that
+// sh would not understand.
 std::vector<std::string> Differences(std::span<const v1::JobSpec> muster,
                                      std::span<const v1::JobSpec> skypilot);
 
-// The remark on a file that was read in one dialect, and would be good in the other one with these
-// differences.
+// Returns the remark on a file that was read in one dialect and would be valid in the other one,
+// with these differences.
 std::string ReadingRemark(std::string_view file, Dialect read_as,
                           const std::vector<std::string>& differences);
-// Returns the addition to the error of a file that is bad in one dialect and good in the other one.
+// Returns the addition to the error of a file that is invalid in one dialect and valid in the
+// other.
 std::string OtherReadingHint(std::string_view file, Dialect read_as);
 
-// Returns whether the script has words that bash alone understands: [[, source, arrays, pipefail,
+// Returns whether the script has words that only bash understands: [[, source, arrays, pipefail,
 // <<< and the like.
 bool NeedsBash(std::string_view script);
 

@@ -1,4 +1,4 @@
-// Where a run would find room: what nodes have, less what pods take of them. Pure.
+// Computes where a run would find room: the resources of nodes less those of their pods. Pure.
 #ifndef MUSTER_AGENTS_KUBERNETES_CLUSTER_CAPACITY_H_
 #define MUSTER_AGENTS_KUBERNETES_CLUSTER_CAPACITY_H_
 
@@ -17,76 +17,78 @@
 
 namespace muster::kubernetes {
 
-// A node and what is not taken of it.
+// A node and its free resources.
 struct NodeRoom {
   NodeObject node;
   Amounts free;           // never below 0
-  Amounts kept = {};      // was free, and is kept for a run that waits for nodes
-  Amounts for_runs = {};  // would be free if nothing of Muster's were there
+  Amounts kept = {};      // kept for a run that waits for nodes, and no longer free
+  Amounts for_runs = {};  // would be free without Muster's own runs
 };
 
-// Pods that are bound to no node, or to one that is not among these, count nowhere.
+// Computes the room of each node. Pods on no node, or on a node that is not among these, do not
+// count.
 std::vector<NodeRoom> RoomOf(std::vector<NodeObject> nodes, const std::vector<PodUse>& pods);
 
-// The request of a run to nodes: so many pods, all alike.
+// The needs of a run: a number of pods that are alike.
 struct RunNeed {
-  std::string name_space = {};  // whose limits are the run's
+  std::string name_space = {};  // its limits apply to the run
   int64_t pods = 1;
-  Amounts each;              // of one pod, itself included
+  Amounts each;              // of one pod, which counts as a resource itself
   std::string gpu_resource;  // empty: it asks for no GPU
   std::string gpu_type;      // a value of gpu_type_label; empty: any
   std::string gpu_type_label;
   v1::KubernetesOptions options;                 // selector, required_nodes, tolerations, spread
   std::vector<std::string> excluded_nodes = {};  // earlier runs of the job failed there
-  // Its Job, and what that owns, are there already, so that quotas have counted them.
+  // Whether the run's objects exist already, so that quotas have counted them.
   bool has_objects = false;
 };
 
-// `spec` has its defaults; what it leaves open is filled in from the configuration, whose
-// name_space is set.
+// Returns the needs of a job. `spec` has its defaults; the configuration, whose name_space is set,
+// fills in what it leaves open.
 RunNeed NeedOf(const v1::JobSpec& spec, const KubernetesConfig& config);
-// With the nodes that it has to keep away from.
+// The same with the nodes that the run must avoid.
 RunNeed NeedOf(const agent::v1::Assignment& run, const KubernetesConfig& config);
 
-// Why a run does not start where it is.
+// The reason why a run does not start now.
 struct Misfit {
-  // No waiting helps: it would not fit if the nodes were empty, all in service and all their GPUs
-  // well.
+  // Waiting does not help: it would not fit even if all nodes were empty and in service and all
+  // GPUs healthy.
   bool is_final = false;
   // Names the node that comes nearest and what it lacks: "node-1 has the most nvidia.com/gpu: 8, 16
   // are needed".
   std::string words;
-  // The limits of its namespace keep it from starting, perhaps beside the nodes.
+  // The limits of its namespace keep it from starting, perhaps besides the nodes.
   bool is_limited = false;
-  // It would fit, were nothing kept for another run that waits for nodes.
+  // It would fit if no room were kept for another run that waits for nodes.
   bool is_behind = false;
 
   friend bool operator==(const Misfit&, const Misfit&) = default;
 };
 
-// Nothing: all its pods have room now. Cordons, nodes that are not ready and Kubernetes' own taints
-// pass, so none of them makes a misfit final.
+// Returns why the run does not fit; nothing: all its pods have room now. Cordons, nodes that are
+// not ready and Kubernetes' own taints are temporary, so that none of them makes a misfit final.
 std::optional<Misfit> FindMisfit(const RunNeed& need, const std::vector<NodeRoom>& nodes);
 
-// Returns whether all its pods had room if nothing of Muster's were there.
+// Returns whether all pods of the run would have room without Muster's own runs.
 bool FitsBesideOthers(const RunNeed& need, const std::vector<NodeRoom>& nodes);
 
 // Takes the run's room from the nodes, as far as they have it.
 void Reserve(const RunNeed& need, std::vector<NodeRoom>* nodes);
 
-// Keeps on each node that the run could be on the room that as many of its pods as fit there would
-// take, or the room that there is for them: it cannot use the rest.
+// Keeps the run's share of each node that it could be on: the room of as many of its pods as the
+// node can hold, or less if less is free.
 void KeepShares(const RunNeed& need, std::vector<NodeRoom>* nodes);
 
-// All that the node has; GPUs whose device plug-in is away, or that are not well, are among it.
+// Returns all resources of the node, including GPUs that are unhealthy or whose device plug-in is
+// away.
 Amounts CapacityOf(const NodeObject& node);
 
-// The types of the node's GPUs with their number, as jobs ask for them: the value of the label for
-// the first of gpu_resources, if the node has it, and the resource's name else.
+// Returns the number of the node's GPUs by type, as jobs name it: the value of the label for the
+// first of gpu_resources, if the node has the label, otherwise the name of the resource.
 std::map<std::string, uint32_t> GpuTypesOf(const NodeObject& node, const Amounts& amounts,
                                            const KubernetesConfig& config);
 
-// The values of the label on nodes that have GPUs of the first of gpu_resources.
+// Returns the values of the label on nodes that have GPUs of the first of gpu_resources.
 std::set<std::string> GpuLabelsOf(const std::vector<NodeObject>& nodes,
                                   const KubernetesConfig& config);
 
@@ -95,7 +97,7 @@ std::set<std::string> GpuLabelsOf(const std::vector<NodeObject>& nodes,
 // Returns the type unchanged if it is none of the labels, or may be several.
 std::string SpellGpuType(const std::string& type, const std::set<std::string>& labels,
                          const KubernetesConfig& config);
-// INVALID_ARGUMENT: it may be several; names them.
+// INVALID_ARGUMENT: several types may be meant; names them.
 absl::Status CheckGpuType(const v1::GpuRequest& gpus, const std::set<std::string>& labels,
                           const KubernetesConfig& config);
 

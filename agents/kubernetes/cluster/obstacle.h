@@ -1,5 +1,5 @@
-// Decides whether a run would start, by all that is seen of a cluster: its nodes, and the limits of
-// the run's namespace. Pure.
+// Decides whether a run would start, by the cluster's nodes and the limits of the run's namespace.
+// Pure.
 #ifndef MUSTER_AGENTS_KUBERNETES_CLUSTER_OBSTACLE_H_
 #define MUSTER_AGENTS_KUBERNETES_CLUSTER_OBSTACLE_H_
 
@@ -13,46 +13,47 @@
 
 namespace muster::kubernetes {
 
-// A run that comes before others.
+// A run that comes before others, and for which room is kept.
 struct Claim {
   std::shared_ptr<const agent::v1::Assignment> run;
   // The limits of its namespace keep it from starting.
   bool is_limited = false;
-  // It has waited long for nodes: those that come after it are on none where it could be.
+  // It has waited long for nodes, so that later runs may not use its share of them.
   bool has_waited_long = false;
 };
 
-// The cluster as one look has shown it, of which runs take their room one after another.
+// The cluster as one look has shown it. Runs take their room from it one after another.
 class RoomLeft {
  public:
   virtual ~RoomLeft() = default;
-  // Why the run would not start now. Its Job and what that owns are there. Nothing: it would, or
-  // what would tell is not known.
+  // Returns why the run, whose objects exist, would not start now. Nothing: it would, or too little
+  // is known.
   virtual std::optional<Misfit> WaitsFor(const agent::v1::Assignment& run) const = 0;
-  // Keeps what the claim says from runs that are asked for after it; those of its run's pods that
-  // are there already are known by their run key. False: it keeps nothing, because its run has
-  // waited long for nodes that others than Muster's runs keep from it.
+  // Keeps the room of the claim from runs that come after it. Pods of its run that exist already
+  // are known by their run key. False: nothing is kept, because the run has waited long for nodes
+  // that pods of others keep from it.
   virtual bool Leave(const Claim& claim) = 0;
 };
 
 // Returns the needs of the run on that cluster, with the type of its GPUs as the cluster spells it.
 RunNeed NeedIn(const agent::v1::Assignment& run, const KubernetesConfig& config, const Seen& seen);
 
-// Takes the room of a run that comes first: of the nodes for its pods that are on none yet, and of
-// the quotas for those that are not made yet. Quotas have counted the others.
+// Takes the room of a run that comes first: the room on nodes for its pods that are on none yet,
+// and the part of the quotas for its pods that do not exist yet. Quotas have counted the others.
 void LeaveRoom(const agent::v1::Assignment& run, const KubernetesConfig& config, Seen* seen);
 
-// The same of a run that the limits of its namespace keep from starting: it keeps what there is of
-// them, and no nodes, for runs of other namespaces may have those meanwhile.
+// The same for a run that the limits of its namespace keep from starting: it keeps what is left of
+// the limits, and no nodes, because runs of other namespaces may use these meanwhile.
 void LeaveLimits(const agent::v1::Assignment& run, const KubernetesConfig& config, Seen* seen);
 
-// Takes the run's share of each node that it could be on, so that these become free for it, and
-// what it will take of the quotas. False: nothing, because it would not fit there even when all
-// that Muster runs has ended: who knows when it will, and neither is to stand idle so long.
+// Takes the run's share of each node that it could be on, so that these become free for it, and its
+// part of the quotas. False: takes nothing, because the run would not fit even after the end of all
+// of Muster's runs, and its room must not stand idle that long.
 bool LeaveShares(const agent::v1::Assignment& run, const KubernetesConfig& config, Seen* seen);
 
-// Nothing: it would start now, or the facts that would tell are not known. The longer obstacle
-// comes first: the nodes, unless they are kept for another run alone, and then the limits.
+// Returns why the run would not start now; nothing: it would, or too little is known. The obstacle
+// that lasts longer comes first: the nodes, unless they are only kept for another run, then the
+// limits.
 std::optional<Misfit> FindObstacle(const RunNeed& need, const Seen& seen);
 
 }  // namespace muster::kubernetes

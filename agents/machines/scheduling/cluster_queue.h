@@ -1,17 +1,18 @@
-// Decides which run starts next on a cluster of hosts, and where: the waiting runs, the allocations
-// of the running ones, and the rounds that bring the one to the other. Pure: time comes in. Owned
-// by one thread.
+// Decides which run starts next on a cluster of hosts, and where. Keeps the waiting runs and the
+// allocations of the running ones; rounds turn the first into the second. Pure: time comes in.
+// Owned by one thread.
 //
 // Order: a higher priority first, then first come, first served. The first run that does not fit is
 // blocked, and gets a reservation; the runs behind it may start before it (backfill) as long as
 // that does not make it wait longer:
-// - The time of the reservation is known from the time limits of what runs: a run may pass if it
-//   ends by then, or takes what the blocked run does not need.
-// - It is not known, because something that the blocked run waits for has no time limit: a run with
+// - The time of the reservation is known from the time limits of the running runs: a run may pass
+// if
+//   it ends by then, or takes only what the blocked run does not need.
+// - The time is not known, because the blocked run waits for a run without a time limit: a run with
 // a
-//   limit may pass, for it will be gone. One without may take what the blocked run does not need,
-//   and during the first kFreePassing that the run is blocked also what it does need; so queues
-//   without any limits use what is idle, and yet nobody is passed for ever.
+//   limit may pass, because it ends some day. A run without one may take what the blocked run does
+//   not need, and during the first kFreePassing of the block also what it needs. So queues without
+//   any limits use idle resources, and yet no run is passed forever.
 // A run that needs hosts which are not up stands aside until they are.
 #ifndef MUSTER_AGENTS_MACHINES_SCHEDULING_CLUSTER_QUEUE_H_
 #define MUSTER_AGENTS_MACHINES_SCHEDULING_CLUSTER_QUEUE_H_
@@ -33,8 +34,8 @@
 
 namespace muster::machines {
 
-// Hosts that one round looks at for runs behind the blocked one, counting all hosts for each kind
-// of run: keeps a round below 20 ms. Kinds behind those start when some before them have.
+// Most hosts that one round looks at for runs behind the blocked one, counted for each kind of run:
+// keeps a round below 20 ms. Kinds of runs beyond that get their look in later rounds.
 inline constexpr size_t kMaxBackfillLooks = 500'000;
 
 struct ReadyRun {
@@ -59,28 +60,29 @@ class ClusterQueue {
     ledger_.SetState(host, state);
   }
 
-  // Starts with these hosts and no runs. Runs that waited and come again have been blocked as long.
+  // Starts with these hosts and no runs. A run that waited before and is pushed again counts as
+  // blocked since its first block.
   void StartOver(std::vector<ClusterHost> hosts);
 
-  // Runs that wait. A run that is there already is replaced.
+  // Adds a run that waits, or replaces it if it is there.
   void Push(QueuedRun run) {
     is_settled_ = false;
     waiting_.Push(std::move(run));
   }
   std::optional<QueuedRun> Remove(std::string_view run_key);
-  // Returns whether the run waits here; then it stands where `held` says.
+  // Returns false if the run does not wait here.
   bool SetHeld(std::string_view run_key, bool held);
-  // In the order of the queue; nothing if none may start.
+  // Returns the first run that may start, in the order of the queue; null: none.
   const QueuedRun* First() const { return waiting_.First(); }
   size_t waiting() const { return waiting_.size(); }  // and may start
   size_t held() const { return waiting_.held(); }
 
-  // The runs that start now, which have what they need from here on, until Release.
+  // Returns the runs that start now. They keep their allocations until Release.
   std::vector<ReadyRun> Round(absl::Time now);
   // The blocked run of the last round; nothing if it left no run waiting.
   const std::optional<BlockedRun>& blocked() const { return blocked_; }
 
-  // For a run that comes now, beside the ledger and the occupants.
+  // With the ledger and the occupants, it tells how long a new run would wait (WaitOf).
   QueueOutlook outlook() const {
     return {.waiting = waiting(), .is_settled = is_settled_, .reserved = reserved_};
   }
@@ -88,7 +90,7 @@ class ClusterQueue {
   // The runs that have their allocations.
   const Occupants& occupants() const { return occupants_; }
 
-  // A run that has been running since before a restart. `end`: at the latest.
+  // Adds a run that has been running since before a restart. `end`: the latest time of its end.
   void Restore(const std::string& run_key, const Allocation& allocation, absl::Time end);
   // Frees the run's allocation. Nothing happens if it has nothing.
   void Release(std::string_view run_key);
@@ -106,8 +108,8 @@ class ClusterQueue {
   uint64_t next_start_ = 1;
   std::optional<BlockedRun> blocked_;
   std::optional<ReservedRun> reserved_;
-  bool is_settled_ = false;  // as the outlook has it
-  // When each waiting run was first found blocked, by run key; of runs that were so.
+  bool is_settled_ = false;  // see QueueOutlook
+  // The time when a waiting run was first found blocked, by run key.
   std::map<std::string, absl::Time, std::less<>> blocked_since_;
 };
 

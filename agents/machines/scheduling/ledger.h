@@ -27,7 +27,7 @@ class Ledger {
   // Why the cluster could not satisfy this request if all of its hosts were up and free; nothing if
   // it could.
   std::optional<Misfit> Refusal(const Request& request) const;
-  // Returns whether the hosts that are up could, if they were free.
+  // Returns whether the hosts that are up could satisfy it if they were free.
   bool CouldFit(const Request& request) const { return free_.Fits(request); }
   // Returns the present shortage, e.g. "2 of 4 cores", "2 hosts with 4 h100 GPUs"; empty if there
   // is none.
@@ -35,7 +35,7 @@ class Ledger {
 
   // Takes what the request needs, or nothing at all.
   std::optional<Allocation> Allocate(const Request& request);
-  // Takes back what a run has since before a restart, even if there is less now.
+  // Allocates again what a run has had since before a restart, even if the hosts have less now.
   void Restore(const Allocation& allocation) { room_.Take(allocation); }
   void Release(const Allocation& allocation) { room_.GiveBack(allocation); }
 

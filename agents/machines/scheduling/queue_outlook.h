@@ -22,14 +22,14 @@ struct ReservedRun {
 };
 
 struct QueueOutlook {
-  size_t waiting = 0;  // and may start; held runs wait before nobody
-  // The last round has looked at all that wait, and nothing has changed since.
+  size_t waiting = 0;  // runs that may start; held runs are before nobody
+  // The last round has looked at all waiting runs, and nothing has changed since.
   bool is_settled = false;
   std::optional<ReservedRun> reserved = {};  // as that round found it
 };
 
-// How long the run waits at the most if it comes now, as the last of its priority: zero if a round
-// would start it, and InfiniteDuration if nobody knows. The answer is that of the outlook's queue.
+// Returns how long a run that comes now, as the last of its priority, waits at most: zero if a
+// round would start it, InfiniteDuration if nobody knows. The queue is that of the outlook.
 absl::Duration WaitOf(const QueuedRun& run, const QueueOutlook& outlook, const Ledger& ledger,
                       const Occupants& occupants, absl::Time now);
 

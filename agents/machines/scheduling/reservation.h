@@ -25,8 +25,8 @@ struct Occupant {
   Allocation allocation;
 };
 
-// By the time at which they end at the latest (InfiniteFuture: nobody knows), then in the order of
-// their starts: so those that run longest are first among those without an end.
+// Orders runs by the latest time of their end (InfiniteFuture: nobody knows it), then by their
+// starts: of the runs without an end, the one that has run longest is first.
 struct EndOrder {
   absl::Time end = absl::InfiniteFuture();
   uint64_t start = 0;  // unique
@@ -35,30 +35,31 @@ struct EndOrder {
 };
 using Occupants = std::map<EndOrder, Occupant>;
 
-// How long a request that comes now waits at the most, if nobody else does: zero if it fits, and
-// InfiniteDuration if nobody knows, or if it never fits. `could_fit`: once all occupants have
-// ended.
+// Returns how long a request that comes now waits at most, if nobody else waits: zero if it fits,
+// InfiniteDuration if nobody knows or it never fits. `could_fit`: whether it fits once all
+// occupants have ended.
 absl::Duration LongestWait(const Request& request, bool could_fit, const Room& room,
                            const Occupants& occupants, absl::Time now);
 
-// Returns whether a run behind the blocked one may have all that is free now, and not only what is
-// beside the reservation. `reserved`: its time. `blocked_since`: as kFreePassing is counted.
+// Returns whether a run behind the blocked one may take all that is free now, and not only what the
+// reservation leaves. `reserved`: the time of the reservation. `blocked_since`: from when
+// kFreePassing counts.
 bool MayTakeAnything(absl::Duration time_limit, absl::Time reserved, absl::Time blocked_since,
                      absl::Time now);
 
 class Reservation {
  public:
-  // For a request that `room` has no place for now, but would have once all occupants have ended.
+  // For a request that does not fit into `room` now, but does once all occupants have ended.
   Reservation(const Request& request, const Room& room, const Occupants& occupants, absl::Time now);
 
-  // The run can start then at the latest, if occupants keep their limits; InfiniteFuture: some that
-  // it waits for have none.
+  // The latest time at which the run can start, if the occupants keep their limits; InfiniteFuture:
+  // it waits for occupants without a limit.
   absl::Time time() const { return time_; }
-  // Room that a run may have for ever, while the reserved one can start at `time` all the same.
+  // The room that other runs may take forever without delaying the reserved run.
   const Room& beside() const { return beside_; }
 
-  // To be said of each run that starts now. `from_beside`: it has its allocation from beside(), and
-  // may be there at `time`. `room`: what is free after it.
+  // Call it for each run that starts now. `from_beside`: its allocation comes from beside(), and it
+  // may still run at time(). `room`: what is free after its start.
   void OnStart(const Allocation& allocation, bool from_beside, const Room& room);
 
  private:

@@ -15,26 +15,26 @@
 
 namespace muster::machines {
 
-// Where a request would go, the best place first. Whole GPUs are kept whole, and hosts full or
-// empty: a share of a GPU goes to a device that is shared already and has the least left, whole
-// GPUs to the host with the fewest free ones, and a run without GPUs to the host with the fewest
-// free GPUs, then with the fewest free cores.
+// Chooses the best place for a request, so that whole GPUs stay whole and hosts either full or
+// empty. A share of a GPU goes to the shared device with the least left, whole GPUs go to the host
+// with the fewest free ones, and a run without GPUs goes to the host with the fewest free GPUs,
+// then with the fewest free cores.
 class Room {
  public:
   explicit Room(const std::vector<ClusterHost>& hosts);
 
   // Returns whether all nodes fit at once.
   bool Fits(const Request& request) const;
-  // How many hosts could take one node.
+  // Returns the number of hosts that could take one node.
   size_t CountHosts(const Request& request) const;
-  // Where all nodes fit; nothing if they do not. Nothing is taken.
+  // Finds a place for all nodes; nothing if they do not fit. Takes nothing.
   std::optional<Allocation> Find(const Request& request) const;
 
-  // A run may have more than there is, after a restart with less: then nothing is free. GPUs that
-  // are not there are passed over.
+  // After a restart with fewer resources a run may have more than there is; then nothing is free.
+  // Missing GPUs are left out.
   void Take(const Allocation& allocation);
   void GiveBack(const Allocation& allocation);
-  // Returns whether the host is given new runs.
+  // Sets whether the host is given new runs.
   void SetOpen(uint32_t host, bool open) { hosts_[host].open = open; }
   // Sets the free resources on this host to those that are free in both rooms, which are of the
   // same cluster.
@@ -72,7 +72,7 @@ class Room {
     }
     uint64_t FreeMemory() const { return used_memory >= memory ? 0 : memory - used_memory; }
   };
-  // How good a host is for a node: less is better, the first number that differs tells.
+  // The quality of a host for a node: less is better, and the first number that differs decides.
   struct Score {
     uint64_t first = 0;
     uint64_t second = 0;
@@ -92,7 +92,8 @@ class Room {
   size_t CountHosts(const Request& request, uint32_t type, size_t enough) const;
   Score ScoreOf(uint32_t host, const Request& request, uint32_t type) const;
   NodeAllocation NodeOn(uint32_t host, const Request& request, uint32_t type) const;
-  // The device that a share goes to; nothing if there is none. The best has the least free.
+  // Returns the device for a share of a GPU, the one with the least room that is enough; null:
+  // none.
   const Device* DeviceForShare(const HostRoom& host, uint32_t millis, uint32_t type) const;
   // Returns the number of GPUs that nobody shares, of one type or of kAnyType.
   uint32_t WholeGpus(const HostRoom& host, uint32_t type) const;
