@@ -97,6 +97,10 @@ class Core::Impl {
   // Refuses the first new item whose files are not all here.
   static absl::Status CheckFiles(const std::vector<SubmitItem>& items,
                                  const std::vector<Candidate>& candidates);
+  // Makes each new task an array of its own if other tasks of its array were accepted before: the
+  // number of an array is told from the place of a task in it, and theirs do not follow one
+  // another. The tasks of an array must be one after the other.
+  static void LeaveSplitArrays(std::vector<Candidate>* candidates);
   absl::Status CheckRoom(const std::vector<Candidate>& candidates) const;
   uint64_t Accept(Candidate& candidate, const std::string& user, Step& step);
   absl::Status CheckNamedClusters(const v1::JobSpec& spec) const;
