@@ -23,10 +23,7 @@ constexpr size_t kMaxPlanBytes = 384 << 10;
 absl::Status NotConnected(const std::string& name) {
   return contract::Error(
       absl::StatusCode::kUnavailable, "AGENT_NOT_CONNECTED",
-      fmt::format("the agent of cluster \"{}\" is not connected, and only it can tell; `muster "
-                  "clusters` says when it was last seen. On its machine, muster-agent --check "
-                  "looks at the same without the broker",
-                  name),
+      fmt::format("the agent of cluster \"{}\" is not connected, and only it can tell", name),
       {{"cluster", name}});
 }
 
@@ -92,12 +89,9 @@ absl::StatusOr<v1::JobPlan> ToPlan(const v1::Cluster& cluster, absl::Duration pa
 }  // namespace
 
 absl::Status NoSuchCluster(const std::string& name) {
-  return contract::Error(
-      absl::StatusCode::kNotFound, "NO_SUCH_CLUSTER",
-      fmt::format("no agent of a cluster named \"{}\" was ever here; `muster clusters` lists those "
-                  "that were",
-                  name),
-      {{"cluster", name}});
+  return contract::Error(absl::StatusCode::kNotFound, "NO_SUCH_CLUSTER",
+                         fmt::format("no agent of a cluster named \"{}\" was ever here", name),
+                         {{"cluster", name}});
 }
 
 void AskCluster(const Services& services, const std::string& cluster,

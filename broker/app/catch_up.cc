@@ -138,6 +138,15 @@ absl::StatusOr<store::StepsSoFar*> CatchUp::PastOf(uint64_t job, uint64_t sequen
   return &known->second;
 }
 
+// This is not remembered with the steps: the job may be edited between two pages.
+absl::StatusOr<std::optional<store::Editable>> CatchUp::EditedSince(
+    uint64_t job, const store::StepsSoFar& steps) const {
+  if (steps.empty()) return std::nullopt;
+  const auto latest = store_->ListTransitions(scope_, {&job, 1}, steps.sequence() - 1, 1);
+  if (!latest.ok()) return latest.status();
+  return latest->empty() ? std::nullopt : latest->front().edited_later;
+}
+
 absl::StatusOr<bool> CatchUp::Takes(const store::JobTransition& step, const v1::Job& now) {
   if (filter_.kind == contract::Filter::Kind::kAll) return true;
   const auto steps = PastOf(step.job, step.transition.sequence());
@@ -152,10 +161,11 @@ absl::StatusOr<bool> CatchUp::Takes(const store::JobTransition& step, const v1::
 
 absl::StatusOr<bool> CatchUp::Takes(const store::RunChange& change, const v1::Job& now) {
   if (filter_.kind == contract::Filter::Kind::kAll) return true;
-  // Its priority and labels are those of its last step before.
-  const auto past = store::ReadPast(*store_, scope_, change.job, change.sequence);
-  if (!past.ok()) return past.status();
-  return filter_.Matches(past->steps.Then(now, past->edited_later, kind_of_));
+  const auto steps = PastOf(change.job, change.sequence);
+  if (!steps.ok()) return steps.status();
+  const auto edited_later = EditedSince(change.job, **steps);
+  if (!edited_later.ok()) return edited_later.status();
+  return filter_.Matches((*steps)->Then(now, *edited_later, kind_of_));
 }
 
 }  // namespace muster::broker

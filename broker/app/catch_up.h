@@ -5,6 +5,7 @@
 #define MUSTER_BROKER_APP_CATCH_UP_H_
 
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -50,8 +51,11 @@ class CatchUp {
   absl::StatusOr<Jobs> ReadJobs(const Found& found) const;
   absl::Status Give(store::JobTransition& step, const Jobs& jobs, Page* page);
   absl::Status Give(store::RunChange& changed, const Jobs& jobs, Page* page);
-  // The steps of a job before the one with this sequence.
+  // The steps of a job before this sequence.
   absl::StatusOr<store::StepsSoFar*> PastOf(uint64_t job, uint64_t sequence);
+  // What its user changed of a job later, as it was after its latest step so far.
+  absl::StatusOr<std::optional<store::Editable>> EditedSince(uint64_t job,
+                                                             const store::StepsSoFar& steps) const;
   // Whether the filter takes the job as it was after the step, or before it.
   absl::StatusOr<bool> Takes(const store::JobTransition& step, const v1::Job& now);
   absl::StatusOr<bool> Takes(const store::RunChange& change, const v1::Job& now);

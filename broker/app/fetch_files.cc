@@ -28,7 +28,7 @@ absl::Status SendsNone(const v1::Cluster& cluster) {
   const std::string_view why =
       cluster.kind() == v1::CLUSTER_KIND_KUBERNETES
           ? "a pod's files go with the pod. Let the command write what is to stay to a volume "
-            "(kubernetes: {volumes: [...]}) or below results_directory, and read it there"
+            "(kubernetes.volumes) or below results_directory, and read it there"
           : "its agent sends no files; install the broker's version of it";
   return contract::Error(absl::StatusCode::kFailedPrecondition, "CLUSTER_SENDS_NO_FILES",
                          fmt::format("cluster \"{}\": {}", cluster.name(), why),

@@ -18,8 +18,9 @@ absl::StatusOr<v1::GetJobResponse> GetJob(const Principal& principal, const Serv
   if (!job.ok()) return job.status();
   v1::GetJobResponse response;
   *response.mutable_job() = *std::move(job);
-  AddQueueReasons(services, {response.mutable_job()});
-  AddSilence(*services.engine->clusters(), {response.mutable_job()});
+  AnswerRoom room;
+  AddQueueReasons(services, {response.mutable_job()}, room);
+  AddSilence(*services.engine->clusters(), {response.mutable_job()}, room);
   return response;
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "broker/app/answer_room.h"
 #include "broker/app/arguments.h"
 #include "broker/app/queue_reasons.h"
 #include "broker/app/rights.h"
@@ -46,8 +47,9 @@ absl::StatusOr<v1::ListJobsResponse> ListJobs(const Principal& principal, const 
   response.set_next_page_token(std::move(page->next_page_token));
   std::vector<v1::Job*> jobs;
   for (v1::Job& job : *response.mutable_jobs()) jobs.push_back(&job);
-  AddQueueReasons(services, jobs);
-  AddSilence(*services.engine->clusters(), jobs);
+  AnswerRoom room(jobs);
+  AddQueueReasons(services, jobs, room);
+  AddSilence(*services.engine->clusters(), jobs, room);
   return response;
 }
 

@@ -13,6 +13,7 @@
 #include "broker/core/submit_warnings.h"
 #include "broker/engine/engine.h"
 #include "contract/errors.h"
+#include "contract/lacks.h"
 #include "contract/sentences.h"
 #include "contract/text.h"
 
@@ -39,7 +40,8 @@ v1::JobPlan CouldNotTell(const std::string& cluster, const absl::Status& why) {
   check->set_subject("the agent's answer");
   check->set_result(v1::CHECK_RESULT_FAIL);
   check->set_seen(std::string(ToStd(why.message())));
-  check->set_remedy(fmt::format("muster check {} says more", cluster));
+  check->set_remedy(
+      fmt::format("check cluster {}: its agent then looks at all that jobs need", cluster));
   return plan;
 }
 
@@ -54,17 +56,21 @@ const v1::ClusterIssue* FindPoolIssue(const v1::Inventory& inventory) {
 }
 
 // `cluster` is one that can take the job only later, from ClustersReply; `lacks` is its obstacle.
-v1::ClusterCheck PoolCheck(const v1::Cluster& cluster, const std::string& lacks) {
+v1::ClusterCheck PoolCheck(const v1::Cluster& cluster, contract::LackCode lacks) {
   constexpr char kWaits[] = "until then the job waits in Muster's queue";
   const v1::ClusterIssue* issue = FindPoolIssue(cluster.inventory());
   v1::ClusterCheck check;
   check.set_subject("pool");
   check.set_result(v1::CHECK_RESULT_WARN);
-  check.set_seen(lacks);
+  check.set_seen(contract::SentenceOf({.code = lacks,
+                                       .kind = cluster.kind(),
+                                       .inventory = &cluster.inventory(),
+                                       .pool = &cluster.inventory().pools(0)}));
   check.set_remedy(
       issue == nullptr
-          ? fmt::format("Nothing, if that will pass: {}; muster clusters {} tells more.", kWaits,
-                        cluster.name())
+          ? fmt::format(
+                "Nothing, if that will pass: {}; the pools and issues of cluster {} tell more.",
+                kWaits, cluster.name())
           : fmt::format("{}; {}", issue->remedy(), kWaits));
   return check;
 }
@@ -139,10 +145,8 @@ void AskClusters(const std::shared_ptr<Planning>& planning, const core::Clusters
   const std::vector<v1::Cluster> clusters =
       LeaveOutThoseOfShutNamespaces(reply, &planning->response);
   if (reply.clusters.empty()) {
-    return planning->done(contract::Error(
-        absl::StatusCode::kUnavailable, "NO_CLUSTER_CONNECTED",
-        "no cluster that could take the job is connected; `muster clusters` shows those that are "
-        "known"));
+    return planning->done(contract::Error(absl::StatusCode::kUnavailable, "NO_CLUSTER_CONNECTED",
+                                          "no cluster that could take the job is connected"));
   }
   AskPlans(
       planning->services, clusters, planning->question, kPlanPatience, planning->client_deadline,

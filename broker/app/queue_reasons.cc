@@ -20,8 +20,8 @@ bool WaitsForCluster(const v1::Job& job) {
 // Keeps one reason for all jobs that are alike.
 class Reasons {
  public:
-  explicit Reasons(std::shared_ptr<const core::ClusterViews> clusters)
-      : clusters_(std::move(clusters)) {}
+  Reasons(std::shared_ptr<const core::ClusterViews> clusters, AnswerRoom* room)
+      : clusters_(std::move(clusters)), room_(room) {}
 
   void AddTo(v1::Job* job, const v1::JobSpec& spec) {
     core::Requirements requirements = core::RequirementsOf(spec);
@@ -31,17 +31,19 @@ class Reasons {
       v1::StateReason reason = core::WhyQueued(requirements, *clusters_);
       known = reasons_.emplace(std::move(requirements), std::move(reason)).first;
     }
-    *job->mutable_state_reason() = known->second;
+    room_->Put(known->second, job);
   }
 
  private:
   const std::shared_ptr<const core::ClusterViews> clusters_;
+  AnswerRoom* const room_;
   absl::flat_hash_map<core::Requirements, v1::StateReason> reasons_;
 };
 
 }  // namespace
 
-void AddQueueReasons(const Services& services, const std::vector<v1::Job*>& jobs) {
+void AddQueueReasons(const Services& services, const std::vector<v1::Job*>& jobs,
+                     AnswerRoom& room) {
   std::vector<v1::Job*> waiting, unread;
   std::vector<uint64_t> ids;
   for (v1::Job* const job : jobs) {
@@ -52,7 +54,7 @@ void AddQueueReasons(const Services& services, const std::vector<v1::Job*>& jobs
     ids.push_back(job->id());
   }
   if (waiting.empty()) return;
-  Reasons reasons(services.engine->clusters());
+  Reasons reasons(services.engine->clusters(), &room);
   for (v1::Job* const job : waiting) {
     if (job->has_spec()) reasons.AddTo(job, job->spec());
   }

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "broker/app/answer_room.h"
 #include "broker/app/services.h"
 #include "muster/v1/job.pb.h"
 
@@ -17,7 +18,7 @@ inline constexpr size_t kMaxExplained = 20;
 // for the time of their next run. Jobs that are alike wait for the same reason; once kMaxExplained
 // different ones are explained, other jobs get no reason. Call it on a thread that may read the
 // store, which has the specs of jobs that come without one.
-void AddQueueReasons(const Services& services, const std::vector<v1::Job*>& jobs);
+void AddQueueReasons(const Services& services, const std::vector<v1::Job*>& jobs, AnswerRoom& room);
 
 }  // namespace muster::broker
 

@@ -76,22 +76,14 @@ class Rerunning : public std::enable_shared_from_this<Rerunning> {
         request_(std::move(request)),
         done_(std::move(done)) {}
 
-  // A repeat is answered whatever has become of the jobs since.
+  // A trial says how many jobs the filter takes, also if they are too many for one call.
   void Begin() {
-    if (request_.request_id().empty()) return Choose();
-    core::Submit question;
-    question.rerun = Identity();
-    services_.engine->Submit(
-        std::move(question),
-        [self = shared_from_this()](const absl::StatusOr<v1::SubmitJobsResponse>& known) {
-          if (!known.ok()) return self->done_(known.status());
-          if (known->responses().empty()) return self->Choose();
-          self->first_ = known->responses(0).job_id();
-          self->Later(&Rerunning::AnswerRepeat);
-        });
+    if (IsTrialByFilter()) return On(services_.counters, &Rerunning::Count);
+    Later(&Rerunning::Submit);
   }
 
  private:
+  bool IsTrialByFilter() const { return request_.validate_only() && !request_.filter().empty(); }
   core::RerunRequest Identity() const { return {request_.request_id(), FingerprintOf(request_)}; }
 
   // If it is refused, nothing was submitted by this call: the step makes the submit, or looks for
@@ -103,21 +95,30 @@ class Rerunning : public std::enable_shared_from_this<Rerunning> {
     if (!is_taken) done_(ReadersBusy());
   }
 
-  // A trial says how many jobs the filter takes, also if they are too many for one call.
-  void Choose() {
-    const bool is_count = request_.validate_only() && !request_.filter().empty();
-    if (is_count) return On(services_.counters, &Rerunning::Count);
-    Later(&Rerunning::Submit);
-  }
-
   void Count() {
     auto filter = EndedJobs();
     if (!filter.ok()) return done_(filter.status());
     const auto counts = services_.store->CountJobs(
         scope_, {.filter = *std::move(filter), .limit = kMaxCountedJobs});
     if (!counts.ok()) return done_(counts.status());
-    matched_count_ = static_cast<uint32_t>(counts->total);
+    response_.set_matched_count(static_cast<uint32_t>(counts->total));
     Later(&Rerunning::Submit);
+  }
+
+  // Nothing can be submitted now. A repeat is answered all the same, whatever has become of the
+  // jobs since; another request as is said here.
+  void AnswerWithoutSubmit(absl::StatusOr<v1::RerunJobsResponse> otherwise) {
+    if (request_.request_id().empty()) return done_(std::move(otherwise));
+    core::Submit question;
+    question.rerun = Identity();
+    services_.engine->Submit(std::move(question),
+                             [self = shared_from_this(), otherwise = std::move(otherwise)](
+                                 const absl::StatusOr<v1::SubmitJobsResponse>& known) {
+                               if (!known.ok()) return self->done_(known.status());
+                               if (known->responses().empty()) return self->done_(otherwise);
+                               self->first_ = known->responses(0).job_id();
+                               self->Later(&Rerunning::AnswerRepeat);
+                             });
   }
 
   void AnswerRepeat() {
@@ -172,15 +173,19 @@ class Rerunning : public std::enable_shared_from_this<Rerunning> {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<core::Submit> MakeSubmit() const {
+  // Makes the submit of the next sources: all of them, or in a trial as many as one call may have.
+  absl::StatusOr<core::Submit> MakeSubmit() {
     core::Submit submit;
     size_t bytes = 0;
-    for (const uint64_t source : sources_) {
+    for (; tried_ < sources_.size(); ++tried_) {
+      const uint64_t source = sources_[tried_];
       auto stored = services_.store->GetSpecs(scope_, {source});
       if (!stored.ok()) return stored.status();
       v1::JobSpec& spec = stored->front().spec;
       bytes += spec.ByteSizeLong();
       if (bytes > kMaxSpecBytes) {
+        more_ = IsTrialByFilter() && !submit.items.empty();
+        if (more_) break;
         return TooMany(fmt::format("their specs have more than {} bytes", kMaxSpecBytes));
       }
       // Fields of former releases, which that release honoured and which mean nothing any more.
@@ -196,17 +201,24 @@ class Rerunning : public std::enable_shared_from_this<Rerunning> {
     submit.user = principal_.user;
     submit.validate_only = request_.validate_only();
     if (!request_.request_id().empty()) submit.rerun = Identity();
+    if (absl::Status status = CheckTreeCount(submit); !status.ok()) return status;
     return submit;
   }
 
   // On a thread that may read the store.
   void Submit() {
-    if (absl::Status status = FindSources(); !status.ok()) return done_(status);
-    // Jobs may have ended since they were counted.
-    matched_count_ = std::max(matched_count_, static_cast<uint32_t>(sources_.size()));
-    if (sources_.empty()) return done_(v1::RerunJobsResponse());
+    if (absl::Status status = FindSources(); !status.ok()) return AnswerWithoutSubmit(status);
+    // Jobs may have ended, or been deleted, since they were counted.
+    response_.set_matched_count(
+        std::max(response_.matched_count(), static_cast<uint32_t>(sources_.size())));
+    if (sources_.empty()) return AnswerWithoutSubmit(response_);
+    SubmitNext();
+  }
+
+  void SubmitNext() {
+    first_tried_ = tried_;
     absl::StatusOr<core::Submit> submit = MakeSubmit();
-    if (!submit.ok()) return done_(submit.status());
+    if (!submit.ok()) return AnswerWithoutSubmit(submit.status());
     SubmitWithFiles(services_, *std::move(submit),
                     [self = shared_from_this()](const absl::StatusOr<v1::SubmitJobsResponse>& in) {
                       self->Answer(in);
@@ -220,13 +232,13 @@ class Rerunning : public std::enable_shared_from_this<Rerunning> {
       first_ = submitted->responses(0).job_id();
       return Later(&Rerunning::AnswerRepeat);
     }
-    v1::RerunJobsResponse response;
-    for (size_t i = 0; i < sources_.size(); ++i) {
-      Add(sources_[i], submitted->responses(static_cast<int>(i)).job_id(), &response);
+    for (size_t i = first_tried_; i < tried_; ++i) {
+      Add(sources_[i], submitted->responses(static_cast<int>(i - first_tried_)).job_id(),
+          &response_);
     }
-    response.set_matched_count(matched_count_);
-    response.set_more(more_);
-    done_(std::move(response));
+    if (tried_ < sources_.size()) return Later(&Rerunning::SubmitNext);
+    response_.set_more(more_);
+    done_(std::move(response_));
   }
 
   // An error about one of the specs, with the job that has it.
@@ -237,9 +249,9 @@ class Rerunning : public std::enable_shared_from_this<Rerunning> {
     const auto request = metadata.find("request");
     const size_t index =
         request == metadata.end() ? 0 : contract::ParseNumber<size_t>(request->second).value_or(0);
-    if (request == metadata.end() && sources_.size() > 1) return status;
-    if (index >= sources_.size()) return status;
-    const uint64_t source = sources_[index];
+    if (request == metadata.end() && tried_ - first_tried_ > 1) return status;
+    if (first_tried_ + index >= tried_) return status;
+    const uint64_t source = sources_[first_tried_ + index];
     metadata.erase("request");
     metadata["job_id"] = fmt::format("{}", source);
     absl::Status sourced = contract::InOtherWords(
@@ -254,8 +266,11 @@ class Rerunning : public std::enable_shared_from_this<Rerunning> {
   const v1::RerunJobsRequest request_;
   const RerunDone done_;
   std::vector<uint64_t> sources_;
-  uint32_t matched_count_ = 0;
-  bool more_ = false;   // a trial's filter takes more than sources_
+  // The sources from the one to before the other are being submitted.
+  size_t first_tried_ = 0;
+  size_t tried_ = 0;
+  v1::RerunJobsResponse response_;
+  bool more_ = false;   // a trial's filter takes more than one call can run again
   uint64_t first_ = 0;  // new job of a repeat
 };
 

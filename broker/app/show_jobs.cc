@@ -12,7 +12,8 @@ std::vector<v1::Job> ForAnswer(const Services& services, std::vector<v1::Job> jo
   std::vector<v1::Job*> shown;
   shown.reserve(jobs.size());
   for (v1::Job& job : jobs) shown.push_back(&job);
-  AddSilence(*services.engine->clusters(), shown);
+  AnswerRoom room;  // the answer as a whole is bounded below
+  AddSilence(*services.engine->clusters(), shown, room);
   size_t bytes = 0;
   for (v1::Job& job : jobs) {
     bytes += job.ByteSizeLong();

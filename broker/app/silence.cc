@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "broker/core/event_bounds.h"
 #include "contract/sentences.h"
@@ -42,13 +43,17 @@ std::optional<contract::Silence> SilenceOf(const core::ClusterView& cluster) {
 
 }  // namespace
 
-void AddSilence(const core::ClusterViews& clusters, const std::vector<v1::Job*>& jobs) {
+void AddSilence(const core::ClusterViews& clusters, const std::vector<v1::Job*>& jobs,
+                AnswerRoom& room) {
   for (v1::Job* const job : jobs) {
     if (!IsOnCluster(*job)) continue;
     const core::ClusterView* cluster = FindView(clusters, job->cluster());
     if (cluster == nullptr) continue;
     const std::optional<contract::Silence> silence = SilenceOf(*cluster);
-    if (silence) *job->mutable_state_reason() = contract::NoWord(*silence, *job);
+    if (!silence) continue;
+    v1::StateReason reason = contract::NoWord(*silence, *job);
+    core::Truncate(core::kMaxDetailBytes, reason.mutable_message());
+    room.Put(std::move(reason), job);
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "broker/app/answer_room.h"
 #include "broker/core/cluster_view.h"
 #include "muster/v1/job.pb.h"
 
@@ -12,7 +13,8 @@ namespace muster::broker {
 // Says of the jobs that a cluster has, and that have not ended, since when there is no word of
 // them: their cluster's agent is not connected, or its scheduler does not answer it. Their states
 // stay as they were last seen. Does not block; any thread.
-void AddSilence(const core::ClusterViews& clusters, const std::vector<v1::Job*>& jobs);
+void AddSilence(const core::ClusterViews& clusters, const std::vector<v1::Job*>& jobs,
+                AnswerRoom& room);
 
 }  // namespace muster::broker
 

@@ -15,6 +15,8 @@ namespace muster::broker {
 // them. A job whose pool takes no jobs at the moment, or whose clusters' agents are not connected,
 // is accepted with a warning. Does not block.
 void SubmitWithFiles(const Services& services, core::Submit submit, SubmitDone done);
+// INVALID_ARGUMENT: the jobs bring along more different trees than one submit may name.
+absl::Status CheckTreeCount(const core::Submit& submit);
 
 }  // namespace muster::broker
 

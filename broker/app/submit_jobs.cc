@@ -49,7 +49,8 @@ bool IsWhole(const std::vector<core::SubmitItem>& items, size_t first) {
 }
 
 // The number of an array is told from the place of a task in it, so that a task whose array is not
-// whole would name jobs that are not of its array.
+// whole would name jobs that are not of its array. The core does the same for an array of which
+// some tasks are known.
 void LeaveBrokenArrays(std::vector<core::SubmitItem>* items) {
   for (size_t i = 0; i < items->size(); ++i) {
     const auto task = contract::FindArrayTask(*(*items)[i].spec);

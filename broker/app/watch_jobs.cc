@@ -111,13 +111,17 @@ class WatchingJobs final : public WatchSource {
     const uint64_t now = services_.changes->last();
     position_ = watch_.after.value_or(now);
     // This is asked after the beginning was chosen: a job that has ended by now either did so
-    // before the beginning, or its end is still to be sent.
+    // before the beginning, or its end is still to be sent. The store may be ahead of the tail.
     if (!watch_.jobs.empty()) {
       const auto jobs = services_.store->GetJobs(scope_, watch_.jobs);
       if (!jobs.ok()) return jobs.status();
       for (const v1::Job& job : *jobs) {
         if (!contract::IsTerminal(job.state())) going_on_.insert(job.id());
       }
+      // After the jobs: the ends that they show are not later.
+      const auto last = services_.store->LastSequence();
+      if (!last.ok()) return last.status();
+      ended_by_ = *last;
     }
     // A client that loses the stream before its first change must know where "now" was.
     result->messages.push_back(Heartbeat());
@@ -130,15 +134,17 @@ class WatchingJobs final : public WatchSource {
         position_, kMaxEntriesPerStep, kMaxBytesPerStep,
         [this](const TailEntry& entry) { return jobs_.empty() || jobs_.contains(entry.job); });
     if (read.is_behind) {
-      if (absl::Status status = ReadStore(result); !status.ok()) return status;
+      const uint64_t up_to = services_.changes->last();
+      if (absl::Status status = ReadStore(up_to, result); !status.ok()) return status;
     } else {
       for (const TailEntry& entry : read.entries) Give(entry, result);
       position_ = read.up_to;
       result->more = read.has_more;
     }
-    if (watch_.until_terminal && going_on_.empty() && !result->more) {
-      result->final_status = absl::OkStatus();
-    }
+    if (!watch_.until_terminal || !going_on_.empty() || result->more) return absl::OkStatus();
+    // Changes of other jobs do not wake this stream, so that it does not wait for the tail.
+    if (position_ < ended_by_) return ReadStore(ended_by_, result);
+    result->final_status = absl::OkStatus();
     return absl::OkStatus();
   }
 
@@ -152,9 +158,8 @@ class WatchingJobs final : public WatchSource {
     result->messages.push_back(entry.change);
   }
 
-  absl::Status ReadStore(Pulled* result) {
-    absl::StatusOr<CatchUp::Page> page =
-        catch_up_.ReadAfter(position_, /*up_to=*/services_.changes->last());
+  absl::Status ReadStore(uint64_t up_to, Pulled* result) {
+    absl::StatusOr<CatchUp::Page> page = catch_up_.ReadAfter(position_, up_to);
     if (!page.ok()) return page.status();
     for (const v1::WatchJobsResponse& message : page->messages) {
       result->messages.push_back(ToBytes(message));
@@ -179,9 +184,11 @@ class WatchingJobs final : public WatchSource {
   const Watcher* stream_ = nullptr;           // used by Unhook only
   // Next changes the members below.
   CatchUp catch_up_;
-  bool began_ = false;                      // the position is known
-  uint64_t position_ = 0;                   // all changes up to this one were given
-  absl::flat_hash_set<uint64_t> going_on_;  // jobs of jobs_ whose end was not given yet
+  bool began_ = false;     // the position is known
+  uint64_t position_ = 0;  // all changes up to this one were given
+  // Jobs of jobs_ that had not ended when the stream began, and whose end was not given yet.
+  absl::flat_hash_set<uint64_t> going_on_;
+  uint64_t ended_by_ = 0;  // the others of jobs_ ended by this sequence
 };
 
 }  // namespace

@@ -118,8 +118,7 @@ ClustersReply List(const ListClusters& which, const ClusterViews& clusters) {
       break;
     }
     reply.clusters.push_back(is_for_job ? DescribeFor(fit, cluster) : Describe(cluster));
-    if (fit.lack.pool != nullptr)
-      reply.not_now.emplace(cluster.name(), contract::SentenceOf(fit.lack));
+    if (fit.lack.pool != nullptr) reply.not_now.emplace(cluster.name(), fit.lack.code);
     if (cluster.saved->kind == v1::CLUSTER_KIND_KUBERNETES && !is_for_job)
       WarnOfTwins(identities, &reply.clusters.back());
   }

@@ -14,6 +14,7 @@
 #include "absl/time/time.h"
 #include "broker/core/changes.h"
 #include "broker/core/requirements.h"
+#include "contract/lacks.h"
 #include "muster/v1/cluster.pb.h"
 #include "muster/v1/facts.pb.h"
 
@@ -58,7 +59,7 @@ struct ClustersReply {
   // With that_could_take: the obstacles of the clusters that can take the job only later, by
   // cluster name. Their inventories have only the pool that the job waits for, with its issues; the
   // other inventories are empty.
-  std::map<std::string, std::string> not_now;
+  std::map<std::string, contract::LackCode> not_now;
   bool more = false;  // more clusters follow
 };
 ClustersReply List(const ListClusters& which, const ClusterViews& clusters);

@@ -76,7 +76,8 @@ struct RerunRequest {
 };
 struct Submit {
   Ticket ticket = 0;
-  // All items are accepted, or none. A repeat of `rerun` is answered with one response for each
+  // All items are accepted, or none. Tasks of a job array are one after the other, all of them; a
+  // task alone is an array of its own. A repeat of `rerun` is answered with one response for each
   // item; without items, with one response that has the first job of the rerun.
   std::vector<SubmitItem> items;
   std::string user;

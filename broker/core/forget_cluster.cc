@@ -1,7 +1,6 @@
 // Forgets a cluster that will not come back, and all that is known of it.
 #include <fmt/format.h>
 
-#include <limits>
 #include <utility>
 
 #include "broker/core/impl.h"
@@ -21,25 +20,24 @@ void Core::Impl::On(ForgetCluster& in, Step& step) {
     step.out->changes.push_back(PutRun{id.job, std::move(*run), /*is_last=*/true});
   }
   cluster->runs.clear();
-  // Nothing fits a cluster without pools, so that no queue leads to it from here on. The pass over
-  // all groups is made at once, because no lane may keep the cluster; a million different groups
-  // take about a second.
+  // Nothing fits a cluster without pools, so that the next pass over all groups takes it out of
+  // their lanes. Until then it gets no job, because no agent speaks for it, and is not found by its
+  // name, which another cluster may take.
   cluster->saved.inventory.Clear();
   refits_.ClusterChanged(cluster);
-  int64_t budget = std::numeric_limits<int64_t>::max();
-  RefitSome(&budget);
-  waiting_.DropLanesWithoutGroups();
-  // A queued job may have had a run there, too. A million jobs take about 10 ms.
-  const ClusterIndex index = cluster->index;
-  for (auto& [id, job] : jobs_) {
-    if (job.cluster() == index) job.FindCluster(0);
-  }
   clusters_by_name_.erase(clusters_by_name_.find(in.name));
-  clusters_[index].reset();
-  free_indexes_.push_back(index);
+  leaving_.push_back(cluster);
   to_show_.push_back(in.name);
   step.out->changes.push_back(RemoveCluster{in.name});
   step.out->effects.push_back(std::move(reply));
+}
+
+void Core::Impl::DropForgotten() {
+  for (; !leaving_.empty() && refits_.AllHaveSeen(*leaving_.front()); leaving_.pop_front()) {
+    const ClusterIndex index = leaving_.front()->index;
+    clusters_[index].reset();
+    free_indexes_.push_back(index);
+  }
 }
 
 absl::Status Core::Impl::CheckForget(const ForgetCluster& in) const {

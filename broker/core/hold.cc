@@ -56,7 +56,8 @@ bool Core::Impl::Waits(uint64_t id, const Job& job) const {
 
 absl::Status Core::Impl::CheckHold(const Hold& in) const {
   const std::string_view verb = in.held ? "held" : "released";
-  std::string others;
+  std::string others;  // with why
+  std::string numbers;
   size_t count = 0;
   for (uint64_t id : in.jobs) {
     if (id == 0 || id >= next_job_id_) {
@@ -69,6 +70,7 @@ absl::Status Core::Impl::CheckHold(const Hold& in) const {
     if (count++ >= kMaxNamedJobs) continue;
     // Only the store knows how a job has ended.
     const bool is_stopping = it != jobs_.end() && it->second.cancel_requested();
+    numbers += fmt::format("{}{}", count > 1 ? "," : "", id);
     others += fmt::format("{}{} ({})", count > 1 ? ", " : "", id,
                           it == jobs_.end() ? "has ended"
                           : is_stopping     ? "is being canceled"
@@ -83,7 +85,7 @@ absl::Status Core::Impl::CheckHold(const Hold& in) const {
       absl::StatusCode::kFailedPrecondition, "NOT_WAITING",
       fmt::format("only jobs that wait can be held, and these do not: {}; nothing was held{}",
                   others, count < in.jobs.size() ? ", hold the others without them" : ""),
-      {{"jobs", others}});
+      {{"jobs", numbers}, {"count", fmt::format("{}", count)}});
 }
 
 void Core::Impl::EndLateHold(const v1::Run& run, RunId id, Job& job, Step& step) {

@@ -97,6 +97,10 @@ class Core::Impl {
   // Refuses the first new item whose files are not all here.
   static absl::Status CheckFiles(const std::vector<SubmitItem>& items,
                                  const std::vector<Candidate>& candidates);
+  // Makes each new task an array of its own if other tasks of its array were accepted before: the
+  // number of an array is told from the place of a task in it, and theirs do not follow one
+  // another. The tasks of an array must be one after the other.
+  static void LeaveSplitArrays(std::vector<Candidate>* candidates);
   absl::Status CheckRoom(const std::vector<Candidate>& candidates) const;
   uint64_t Accept(Candidate& candidate, const std::string& user, Step& step);
   absl::Status CheckNamedClusters(const v1::JobSpec& spec) const;
@@ -124,6 +128,8 @@ class Core::Impl {
   // ---- forget_cluster.cc
   void On(ForgetCluster& in, Step& step);
   absl::Status CheckForget(const ForgetCluster& in) const;
+  // Ends the clusters that no lane has any more. Lanes without groups must be gone.
+  void DropForgotten();
 
   // ---- hold.cc
   using KeysBySession = std::map<SessionId, std::vector<std::string>>;
@@ -244,7 +250,9 @@ class Core::Impl {
 
   std::map<std::string, Cluster*, std::less<>> clusters_by_name_;
   std::vector<std::unique_ptr<Cluster>> clusters_;  // by index; null: the first, and free places
-  std::vector<ClusterIndex> free_indexes_;          // of clusters that were forgotten
+  // Clusters that are forgotten and still in lanes, in the order of their changed_at.
+  std::deque<Cluster*> leaving_;
+  std::vector<ClusterIndex> free_indexes_;  // of clusters that were forgotten
   absl::flat_hash_map<SessionId, Cluster*> sessions_;
   std::vector<std::string> to_show_;  // names of clusters that have changed, or are forgotten
 
@@ -256,8 +264,10 @@ class Core::Impl {
 // A message carries at most so many run keys, assignments or events; the protocol says so.
 inline constexpr size_t kMaxPerMessage = 1000;
 inline constexpr uint32_t kProtocolVersion = 1;
-// Each costs an inventory in memory, and ClusterIndex ends at 65,535.
+// Each costs an inventory in memory.
 inline constexpr size_t kMaxClusters = 10'000;
+// With those that are being forgotten. ClusterIndex ends at 65,535.
+inline constexpr size_t kMaxClustersWithLeaving = 2 * kMaxClusters;
 // Bounds the messages that name jobs.
 inline constexpr size_t kMaxNamedJobs = 10;
 

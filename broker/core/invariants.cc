@@ -147,6 +147,12 @@ absl::Status Core::Impl::CheckLaneOf(const Group& group) const {
       return Wrong("group {} is in a lane that is wrong about cluster {}", group.id, name);
     }
   }
+  for (const Cluster* cluster : in_lane) {
+    if (!Refits::IsStale(group, *cluster) && FindCluster(cluster->name()) != cluster) {
+      return Wrong("group {} is in a lane of cluster {}, which is forgotten", group.id,
+                   cluster->name());
+    }
+  }
   return absl::OkStatus();
 }
 

@@ -57,6 +57,7 @@ bool Job::Apply(const JobChange& change) {
     cluster_ = change.cluster;
     ++runs_;
   }
+  if (is_queued()) cluster_ = 0;
   if (change.start_unix_micros && !has_started_) {
     start_unix_micros_ = *change.start_unix_micros;
     has_started_ = true;

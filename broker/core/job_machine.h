@@ -50,7 +50,7 @@ class Job {
   bool Takes(contract::JobEvent event) const { return contract::Next(stage_, event).has_value(); }
   // Numbers the next step of its history.
   uint32_t CountStep() { return ++sequence_; }
-  // Used after a restart: names the cluster that has the latest run. 0: it is forgotten.
+  // Used after a restart: names the cluster that has the latest run of a job that is on one.
   void FindCluster(ClusterIndex cluster) { cluster_ = cluster; }
 
   contract::JobStage stage() const { return stage_; }
@@ -62,9 +62,10 @@ class Job {
   bool is_on_cluster() const;
   // The hold as it is stored.
   HoldState hold() const;
-  uint32_t sequence() const { return sequence_; }    // number of the latest step of its history
-  uint16_t runs() const { return runs_; }            // number of the latest run
-  ClusterIndex cluster() const { return cluster_; }  // cluster of the latest run
+  uint32_t sequence() const { return sequence_; }  // number of the latest step of its history
+  uint16_t runs() const { return runs_; }          // number of the latest run
+  // Cluster of the latest run. 0: there is none, or the job waits for the next one.
+  ClusterIndex cluster() const { return cluster_; }
   std::optional<int64_t> start_unix_micros() const;  // first start of its command
 };
 static_assert(sizeof(Job) <= 32);

@@ -31,6 +31,7 @@ struct Core::Impl::Contender {
 bool Core::Impl::PlaceJobs(absl::Time now, Output* out) {
   Step step = Begin(now, out);
   waiting_.DropLanesWithoutGroups();
+  DropForgotten();
   int64_t checks = options_.max_fit_checks_per_round;
   RefitSome(&checks);
 

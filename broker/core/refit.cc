@@ -1,5 +1,6 @@
 // Groups and the clusters that fit them: at the group's making, and after inventories have changed.
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "broker/core/impl.h"
@@ -10,7 +11,10 @@ namespace {
 // Costs of moving a group to another lane, in checks of one group against one cluster.
 constexpr int64_t kChecksForAMove = 10;
 
-bool ByName(const Cluster* a, const Cluster* b) { return a->name() < b->name(); }
+// The order of a ClusterSet. A cluster that is being forgotten may have the name of another one.
+bool IsBefore(const Cluster* a, const Cluster* b) {
+  return std::forward_as_tuple(a->name(), a->index) < std::forward_as_tuple(b->name(), b->index);
+}
 
 }  // namespace
 
@@ -43,7 +47,7 @@ void Core::Impl::Refit(Group* group, int64_t* budget) {
   bool moves = false;
   refits_.ForEachStale(*group, [&](Cluster* cluster) {
     --*budget;
-    const auto at = std::lower_bound(fits.begin(), fits.end(), cluster, ByName);
+    const auto at = std::lower_bound(fits.begin(), fits.end(), cluster, IsBefore);
     const bool was = at != fits.end() && *at == cluster;
     if (CheckFit(group->requirements, cluster->saved).now() == was) return;
     moves = true;

@@ -40,6 +40,10 @@ class Refits {
     }
   }
 
+  // True if all groups have been looked at since the cluster changed.
+  bool AllHaveSeen(const Cluster& cluster) const {
+    return is_done() || cluster.changed_at < changed_.front()->changed_at;
+  }
   // True if all groups are up to date.
   bool is_done() const { return changed_.empty(); }
   // Returns the id of the next group to look at. Nothing: the pass has seen all groups, which end

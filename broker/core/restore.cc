@@ -7,9 +7,9 @@ namespace muster::core {
 
 namespace {
 
-// More than the number of changes that a process can make after its last transition. Changes
-// without a transition are not stored, so that the next process does not know how many sequences
-// were given out.
+// More than the number of changes that a process can make after its last transition. Releases
+// before schema 9 did not store changes without a transition, so that a file that was taken over
+// from one of them does not tell how many sequences were given out.
 constexpr uint64_t kSequencesForgotten = 1'000'000'000;
 
 }  // namespace
@@ -58,7 +58,7 @@ void Core::Impl::RestoreRuns(std::vector<PutRun> runs) {
     if (cluster == nullptr) cluster = AddCluster(saved.run.cluster());
     const RunId id{saved.job, saved.run.number()};
     auto job = jobs_.find(saved.job);
-    if (job != jobs_.end() && job->second.runs() == id.number) {
+    if (job != jobs_.end() && job->second.is_on_cluster() && job->second.runs() == id.number) {
       const Standing before = StandingOf(id.job, job->second);
       job->second.FindCluster(cluster->index);
       Recount(id.job, job->second, before);

@@ -114,10 +114,15 @@ absl::Status Core::Impl::CheckIdentity(const agent::v1::AgentHello& hello,
                                hello.broker_epoch(), broker_epoch_));
   }
   if (cluster == nullptr) {
-    if (clusters_by_name_.size() < kMaxClusters) return absl::OkStatus();
+    const size_t known = clusters_by_name_.size();
+    if (known < kMaxClusters && known + leaving_.size() < kMaxClustersWithLeaving) {
+      return absl::OkStatus();
+    }
     return contract::Error(
         absl::StatusCode::kResourceExhausted, "TOO_MANY_CLUSTERS",
-        fmt::format("this broker has {} clusters, the most that it takes", kMaxClusters));
+        fmt::format("this broker has {} clusters and is forgetting {}; it takes {}, {} with those "
+                    "that it is forgetting",
+                    known, leaving_.size(), kMaxClusters, kMaxClustersWithLeaving));
   }
   const std::string& identity = cluster->saved.inventory.identity();
   if (!identity.empty() &&

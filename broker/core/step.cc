@@ -19,12 +19,6 @@ bool IsEarlier(const std::pair<Cluster*, RunId>& a, const std::pair<Cluster*, Ru
   return a.second < b.second;
 }
 
-// `runs` must be sorted.
-bool HasTouched(const std::vector<std::pair<Cluster*, RunId>>& runs, RunId id) {
-  return std::binary_search(runs.begin(), runs.end(), std::pair<Cluster*, RunId>(nullptr, id),
-                            IsEarlier);
-}
-
 v1::Evidence MakeEvidence(v1::EvidenceSource source, std::string detail, absl::Time now) {
   v1::Evidence evidence;
   evidence.set_source(source);
@@ -100,9 +94,8 @@ void Core::Impl::PutTouchedJob(Step& step, uint64_t id) {
   update.hold = job.hold();
   if (auto time = retries_.TimeOf(id)) update.retry_time = absl::FromUnixMicros(*time);
   if (has_ended) {
-    // A job that is canceled between two runs ends with neither: its run has not changed.
-    const bool ends_with_run = run != nullptr && HasTouched(step.runs, {id, job.runs()});
-    update.end_time = ends_with_run ? ToTime(run->end_time()) : step.now;
+    // A job that ends while it is QUEUED ends with no run.
+    update.end_time = run != nullptr ? ToTime(run->end_time()) : step.now;
     if (job.request != RequestMemory::kNone) requests_.JobEnded(job.request, step.now);
     LeaveGroup(job.group);
     jobs_.erase(it);

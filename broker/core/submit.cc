@@ -15,6 +15,7 @@
 #include "contract/sentences.h"
 #include "contract/slurm_only.h"
 #include "contract/slurm_options.h"
+#include "contract/task_array.h"
 #include "contract/text.h"
 
 namespace muster::core {
@@ -82,6 +83,7 @@ void Core::Impl::On(Submit& in, Step& step) {
   }
   if (status.ok() && !in.validate_only) status = CheckFiles(in.items, candidates);
   if (status.ok()) status = CheckRoom(candidates);
+  LeaveSplitArrays(&candidates);
   if (!status.ok()) {
     step.out->effects.push_back(SubmitReply{in.ticket, std::move(status)});
     return;
@@ -203,6 +205,23 @@ absl::Status Core::Impl::CheckFiles(const std::vector<SubmitItem>& items,
     if (candidates[i].is_new() && !items[i].files.ok()) return items[i].files;
   }
   return absl::OkStatus();
+}
+
+void Core::Impl::LeaveSplitArrays(std::vector<Candidate>* candidates) {
+  const auto is_new = [](const Candidate& one) { return one.is_new(); };
+  if (std::all_of(candidates->begin(), candidates->end(), is_new)) return;
+  for (auto first = candidates->begin(); first != candidates->end();) {
+    const auto task = contract::FindArrayTask(*first->spec);
+    const auto left = static_cast<size_t>(candidates->end() - first);
+    const auto end = first + static_cast<ptrdiff_t>(std::min<size_t>(task ? task->count : 1, left));
+    const bool is_split = !std::all_of(first, end, is_new);
+    for (; first != end; ++first) {
+      if (!is_split || !first->is_new()) continue;
+      v1::JobSpec alone = *first->spec;
+      contract::LeaveArray(&alone);
+      first->spec = std::make_shared<const v1::JobSpec>(std::move(alone));
+    }
+  }
 }
 
 absl::Status Core::Impl::CheckRoom(const std::vector<Candidate>& candidates) const {

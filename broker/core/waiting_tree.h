@@ -31,7 +31,7 @@
 
 namespace muster::core {
 
-// In the order of their names.
+// In the order of their names, then of their indexes.
 using ClusterSet = std::vector<Cluster*>;
 
 struct Lane;

@@ -27,6 +27,7 @@ void ShowRun(const v1::Run& run, const StepsSoFar& steps, v1::Job* job) {
 }  // namespace
 
 void StepsSoFar::Take(const v1::Transition& step) {
+  sequence_ = step.sequence();
   job_sequence_ = step.job_sequence();
   state_ = step.job_state();
   if (step.run() > 0 && step.run() >= run_) {

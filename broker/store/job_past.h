@@ -31,11 +31,13 @@ class StepsSoFar {
   void Show(v1::Job* job) const;
 
   bool empty() const { return job_sequence_ == 0; }
+  uint64_t sequence() const { return sequence_; }          // of the latest step
   uint64_t job_sequence() const { return job_sequence_; }  // of the latest step
   uint32_t run() const { return run_; }                    // the latest; 0: none
   v1::RunState run_state() const { return run_state_; }    // of that run
 
  private:
+  uint64_t sequence_ = 0;
   uint64_t job_sequence_ = 0;
   uint32_t run_ = 0;
   v1::RunState run_state_ = v1::RUN_STATE_UNSPECIFIED;

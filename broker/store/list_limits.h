@@ -15,8 +15,8 @@ inline constexpr int kMaxSortedJobs = 2000;
 // gRPC takes messages of up to 4 MiB; one job has at most 1 MiB of spec and a little more.
 inline constexpr size_t kMaxPageBytes = 2 << 20;
 
-// Rows that are deleted at a time with old jobs, some 20 ms of the writer's time: runs, steps and
-// labels of jobs are rows. A single job with more rows is still deleted at once.
+// Rows that are deleted at a time with old jobs, some 20 ms of the writer's time: runs, steps,
+// edits and labels of jobs are rows. A single job with more rows is still deleted at once.
 inline constexpr int kMaxDeletedRows = 2000;
 
 }  // namespace muster::store

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 
 #include "clients/cli/text.h"
 #include "contract/errors.h"
@@ -19,6 +20,26 @@ void AppendLines(std::string_view text, std::string* out) {
     *out += fmt::format("muster: {}\n", Harmless(line));
     text.remove_prefix(std::min(text.size(), line.size() + 1));
   }
+}
+
+// What a user of this command can do about an error, by its reason. The broker's own words know
+// nothing of commands.
+constexpr std::pair<std::string_view, std::string_view> kRemedies[] = {
+    {"NO_SUCH_CLUSTER", "`muster clusters` lists those that are known"},
+    {"NO_CLUSTER_CONNECTED",
+     "`muster clusters` lists those that are known, and says since when they are away"},
+    {"AGENT_NOT_CONNECTED",
+     "`muster clusters` says when it was last seen; on its machine, `muster-agent ... --check` "
+     "looks at the same without the broker"},
+};
+
+std::string_view RemedyFor(const absl::Status& status) {
+  const auto info = contract::GetErrorInfo(status);
+  if (!info) return "";
+  for (const auto& [reason, remedy] : kRemedies) {
+    if (info->reason() == reason) return remedy;
+  }
+  return "";
 }
 
 }  // namespace
@@ -39,6 +60,7 @@ std::string ErrorText(const absl::Status& status) {
   } else {
     AppendLines(ToStd(status.message()), &out);
   }
+  AppendLines(RemedyFor(status), &out);
   if (const auto delay = contract::GetRetryDelay(status)) {
     const absl::Duration at_least = std::max(*delay, absl::Seconds(1));
     AppendLines(fmt::format("try again in {}", contract::FormatDuration(at_least)), &out);

@@ -8,8 +8,8 @@
 
 namespace muster::cli {
 
-// Lines "muster: ...": the message, or each bad field with what is wrong with it, and when to try
-// again.
+// Lines "muster: ...": the message, or each bad field with what is wrong with it, what a user of
+// this command can do about it, and when to try again.
 std::string ErrorText(const absl::Status& status);
 
 }  // namespace muster::cli

@@ -104,9 +104,10 @@ int Rerun(Session& session) {
   } else if (call.validate_only) {
     session.terminal.Note(
         response->more()
-            ? fmt::format("nothing was submitted; {} jobs of the filter have ended, and one call "
-                          "runs no more than {} again",
-                          response->matched_count(), response->jobs_size())
+            ? fmt::format(
+                  "nothing was submitted; {} jobs of the filter have ended, more than one call "
+                  "runs again (1000 jobs, 16 MiB of specs); narrow the filter",
+                  response->matched_count())
             : fmt::format("nothing was submitted; {} job(s) would run again",
                           response->matched_count()));
   } else {

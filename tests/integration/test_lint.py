@@ -1,4 +1,5 @@
-"""tests/lint api: a break of the API is found, whichever commit brought in what it takes away."""
+"""tests/lint: a break of the API is found, whichever commit brought in what it takes away; a service that goes past the
+scope of its caller is found, too."""
 
 import pathlib
 import shutil
@@ -35,8 +36,8 @@ class Clone:
         self.git("add", "--all")
         self.git("commit", "-q", "--allow-empty", "-m", message)
 
-    def lint(self):
-        done = subprocess.run(["tests/lint", "api"], cwd=self.directory, capture_output=True, text=True, timeout=300,
+    def lint(self, check="api"):
+        done = subprocess.run(["tests/lint", check], cwd=self.directory, capture_output=True, text=True, timeout=300,
                               check=False)
         return done.returncode, done.stdout + done.stderr
 
@@ -83,3 +84,15 @@ def test_a_branch_from_before_a_declared_break_can_be_merged_after_it(clone):
     clone.git("merge", "-q", "--no-commit", "-s", "ours", "other")
     clone.commit("Merge")
     assert clone.lint() == (0, "lint.api: passed\n")
+
+
+@pytest.mark.parametrize("words", ["context_.store->GetJob(scope, id)", "services_.store", "Find(store::Scope::All(), id)"])
+def test_a_service_for_clients_that_reads_the_store_itself_is_found(tmp_path, words):
+    made = Clone(tmp_path)
+    services = tmp_path / "broker" / "rpc"
+    services.mkdir(parents=True)
+    (services / "log_link.cc").write_text(f"job = {words};\n")
+    (services / "jobs_service.cc").write_text("// const store::Store* store;\nGetJob(Caller(call), context_.app, *in);\n")
+    assert made.lint("scopes") == (0, "lint.scopes: passed\n")
+    (services / "jobs_service.cc").write_text(f"job = {words};\n")
+    assert made.lint("scopes") == (1, f"lint.scopes: FAILED\nbroker/rpc/jobs_service.cc:1:job = {words};\n")

@@ -382,7 +382,7 @@ absl::StatusOr<std::vector<uint64_t>> MemoryStore::ListEnded(absl::Time before,
   std::vector<uint64_t> jobs;
   size_t rows = 0;
   for (const auto& [end, record] : ended) {
-    rows += 3 + record->transitions.size() + record->runs.size();
+    rows += 3 + record->transitions.size() + record->runs.size() + record->edits.size();
     if (rows > static_cast<size_t>(max_rows) && !jobs.empty()) break;
     jobs.push_back(record->job.id());
   }

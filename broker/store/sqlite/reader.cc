@@ -84,7 +84,9 @@ absl::Status Reader::Prepare() {
        "SELECT changed, id FROM run WHERE id >= ? AND id < ? AND changed > ?"},
       // Each step is a transition; labels are few.
       {&ended_,
-       fmt::format("SELECT j.id, 3 + j.job_sequence + j.runs FROM job j INDEXED BY job_by_end"
+       fmt::format("SELECT j.id, 3 + j.job_sequence + j.runs"
+                   " + (SELECT count(*) FROM edit e WHERE e.job = j.id)"
+                   " FROM job j INDEXED BY job_by_end"
                    " WHERE j.end_time < ? AND NOT EXISTS (SELECT 1 FROM run r WHERE r.open = 1"
                    " AND r.id >= j.id << {0} AND r.id < (j.id + 1) << {0})"
                    " ORDER BY j.end_time LIMIT ?",

@@ -39,6 +39,9 @@ _ALL = (
          "half of which no longer fit: processor time of the core's thread for the message, for the longest of the turns "
          "in which it looks at the jobs again, and in all", "<= 20 ms for the message and for each turn",
          million.refit, "refit_1m_message", "refit_1m_longest", "refit_1m_all"),
+    _row("forget_1m", "a cluster that fits 1,000,000 queued jobs of 1,000,000 different requirements is forgotten: processor "
+         "time of the core's thread for the longest of the turns in which it looks at the jobs again", "<= 20 ms",
+         million.refit, "forget_1m_longest"),
     _row("restart_1m", "kill -9 with 1,000,000 jobs queued to the first dispatch", "<= 10 s", million.million),
     _row("list_page_1m", "pages of ListJobs at 1,000,000 jobs, the slowest filter", "p99 <= 20 ms", million.million),
     _row("log_ingest", "log bytes with one follower; what a line's way adds",

@@ -67,15 +67,17 @@ def different(short):
 
 
 def refit(short):
-    """An agent sends another inventory. In processor time of the core's thread, which does a slice of it in each turn.
+    """An agent sends another inventory, and a cluster is forgotten that all jobs fit.
 
-    The goal is on what keeps the thread from other work: the message, and each turn. All of it together is reported.
+    In processor time of the core's thread, which does a slice of it in each turn. The goal is on what keeps the thread from
+    other work: the message, and each turn. All of it together is reported.
     """
     found = tool("refit-rounds", jobs=5000 if short else ALL)
     what = "one check of each job against the cluster"
     return [Figure("refit_1m_message", found["message_ms"], "ms", found["checks_ms"], what, 20, at_most=True),
             Figure("refit_1m_longest", found["slowest_ms"], "ms", found["checks_ms"], what, 20, at_most=True),
-            Figure("refit_1m_all", found["all_ms"], "ms", found["checks_ms"], what)]
+            Figure("refit_1m_all", found["all_ms"], "ms", found["checks_ms"], what),
+            Figure("forget_1m_longest", found["forget_slowest_ms"], "ms", found["checks_ms"], what, 20, at_most=True)]
 
 
 def _query(world, sql):

@@ -66,6 +66,7 @@ class FakeStore : public store::MemoryStore {
   absl::StatusOr<store::JobPage> ListJobs(const store::Scope& scope,
                                           const store::ListQuery& query) const override {
     if (lists_left.fetch_sub(1) <= 0) return absl::DataLossError("a page is damaged");
+    if (auto once = std::exchange(before_list, nullptr)) once();
     auto page = MemoryStore::ListJobs(scope, query);
     if (page.ok() && first_is_stale.exchange(false)) {
       page->jobs.front().set_job_sequence(page->jobs.front().job_sequence() + 1);
@@ -73,6 +74,15 @@ class FakeStore : public store::MemoryStore {
     return page;
   }
 
+  absl::StatusOr<std::vector<store::StoredSpec>> GetSpecs(
+      const store::Scope& scope, absl::Span<const uint64_t> ids) const override {
+    ++spec_reads;
+    return MemoryStore::GetSpecs(scope, ids);
+  }
+
+  // Called once, before the next list. Set it while nothing is read.
+  mutable std::function<void()> before_list;
+  mutable std::atomic<int> spec_reads = 0;
   std::atomic<bool> get_jobs_fails = false;
   mutable std::atomic<int> lists_left = 1'000'000;
   // The first job of the next list looks as if it had changed since.

@@ -94,6 +94,40 @@ TEST_F(SubmitJobsTest, ATaskAmongOthersKeepsItsPlaceIfItsArrayIsWhole) {
   EXPECT_EQ(counts, (std::vector<uint32_t>{3, 3, 3, 1, 1, 1}));
 }
 
+TEST_F(SubmitJobsTest, ATaskIsAnArrayOfItsOwnIfAnotherTaskOfItsArrayIsKnown) {
+  v1::SubmitJobsRequest request;
+  for (uint32_t place = 0; place < 3; ++place) *request.add_requests() = Task(place, 3);
+  for (uint32_t place = 0; place < 2; ++place) *request.add_requests() = Task(place, 2);
+  request.mutable_requests(1)->set_request_id("known");
+  const auto known = One(alice_, request.requests(1));
+  ASSERT_TRUE(known.ok()) << known.status();
+  const auto submitted = Many(request);
+  ASSERT_TRUE(submitted.ok()) << submitted.status();
+  EXPECT_EQ(submitted->responses(1).job_id(), known->job_id());
+  std::vector<uint32_t> counts;
+  for (const v1::SubmitJobResponse& one : submitted->responses()) {
+    counts.push_back(contract::FindArrayTask(Read(one.job_id()).spec())->count);
+  }
+  EXPECT_EQ(counts, (std::vector<uint32_t>{1, 1, 1, 2, 2}));
+}
+
+TEST_F(SubmitJobsTest, AnArrayIsWholeAlsoWhenItIsRepeated) {
+  v1::SubmitJobsRequest request;
+  for (uint32_t place = 0; place < 3; ++place) {
+    *request.add_requests() = Task(place, 3);
+    request.mutable_requests(static_cast<int>(place))->set_request_id(std::to_string(place));
+  }
+  const auto first = Many(request);
+  ASSERT_TRUE(first.ok()) << first.status();
+  const auto repeat = Many(request);
+  ASSERT_TRUE(repeat.ok()) << repeat.status();
+  for (int place = 0; place < 3; ++place) {
+    EXPECT_EQ(repeat->responses(place).job_id(), first->responses(place).job_id());
+    const auto task = contract::FindArrayTask(Read(repeat->responses(place).job_id()).spec());
+    EXPECT_EQ(task->count, 3u);
+  }
+}
+
 TEST_F(SubmitJobsTest, ManyAreSubmittedTogether) {
   v1::SubmitJobsRequest request;
   for (int i = 0; i < 3; ++i) *request.add_requests() = TrueJob();

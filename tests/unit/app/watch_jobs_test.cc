@@ -112,6 +112,29 @@ TEST_F(WatchJobsTest, TheStreamEndsWithTheLastOfItsJobs) {
   EXPECT_TRUE(final_status_->ok()) << *final_status_;
 }
 
+TEST_F(WatchJobsTest, AnEndThatOnlyTheStoreHasIsGivenBeforeTheStreamEnds) {
+  SubmitJobs(1);
+  const uint64_t submitted = *store_.LastSequence();
+  v1::WatchJobsRequest request = After(submitted);
+  request.add_job_ids(1);
+  request.set_until_terminal(true);
+  Watch(request);
+  // Committed, and not in the tail yet.
+  core::UpdateJob update;
+  update.id = 1;
+  update.state = v1::JOB_STATE_CANCELED;
+  update.job_sequence = 2;
+  core::AppendTransition end{1, {}};
+  end.transition.set_sequence(submitted + 1);
+  end.transition.set_job_sequence(2);
+  end.transition.set_job_state(v1::JOB_STATE_CANCELED);
+  ASSERT_TRUE(store_.Commit(std::vector<core::Change>{end, update}).ok());
+  Pull();
+  EXPECT_THAT(changed_, ElementsAre(1));
+  ASSERT_TRUE(final_status_.has_value()) << "it waits for a wake that nobody gives";
+  EXPECT_TRUE(final_status_->ok()) << *final_status_;
+}
+
 TEST_F(WatchJobsTest, AJobThatIsNotThereEndsTheStream) {
   v1::WatchJobsRequest request;
   request.add_job_ids(7);

@@ -119,8 +119,9 @@ TEST_F(CommandTest, RerunPrintsTheNewJobs) {
     response.set_more(true);
     return response;
   };
-  EXPECT_THAT(Run({"rerun", "--dry-run", "--filter", "state = FAILED"}).err,
-              HasSubstr("1200 jobs of the filter have ended, and one call runs no more than 1000"));
+  EXPECT_THAT(
+      Run({"rerun", "--dry-run", "--filter", "state = FAILED"}).err,
+      HasSubstr("1200 jobs of the filter have ended, more than one call runs again (1000 jobs"));
 }
 
 TEST_F(CommandTest, CountShowsGroupsAndTheirTotal) {

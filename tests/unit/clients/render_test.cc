@@ -358,6 +358,13 @@ TEST(ErrorText, NamesEachBadFieldAndWhenToTryAgain) {
             "muster: the broker does not know this request: it is older than this command\n");
 }
 
+TEST(ErrorText, SaysWhichCommandHelpsIfTheReasonHasOne) {
+  EXPECT_EQ(ErrorText(contract::Error(absl::StatusCode::kNotFound, "NO_SUCH_CLUSTER", "no lab")),
+            "muster: no lab\nmuster: `muster clusters` lists those that are known\n");
+  EXPECT_EQ(ErrorText(contract::Error(absl::StatusCode::kNotFound, "UNKNOWN_JOB", "no job 7")),
+            "muster: no job 7\n");
+}
+
 TEST(ExitCode, FollowsTheStatus) {
   EXPECT_EQ(CodeFor(absl::OkStatus()), 0);
   EXPECT_EQ(CodeFor(absl::NotFoundError("")), 1);

@@ -249,6 +249,9 @@ TEST_F(HoldTest, JobsThatDoNotWaitAreNamedAndNoneIsHeld) {
       std::string(ToStd(status.message())),
       HasSubstr(
           "1 (RUNNING), 2 (has ended), 3 (is being canceled); nothing was held, hold the others"));
+  const auto metadata = contract::GetErrorInfo(status)->metadata();
+  EXPECT_EQ(metadata.at("jobs"), "1,2,3");
+  EXPECT_EQ(metadata.at("count"), "3");
   EXPECT_FALSE(Job(pending).held());
 }
 
@@ -256,7 +259,11 @@ TEST_F(HoldTest, ManyThatDoNotWaitAreCounted) {
   std::vector<uint64_t> ids;
   for (int i = 0; i < 30; ++i) ids.push_back(MustSubmit(Spec()));
   EXPECT_TRUE(Cancel(ids).ok());
-  EXPECT_THAT(std::string(ToStd(Hold(ids).message())), HasSubstr(" and 20 more"));
+  const absl::Status status = Hold(ids);
+  EXPECT_THAT(std::string(ToStd(status.message())), HasSubstr(" and 20 more"));
+  const auto metadata = contract::GetErrorInfo(status)->metadata();
+  EXPECT_EQ(metadata.at("jobs"), "1,2,3,4,5,6,7,8,9,10");
+  EXPECT_EQ(metadata.at("count"), "30");
 }
 
 TEST_F(HoldTest, AnUnknownJobRefusesTheWholeRequest) {

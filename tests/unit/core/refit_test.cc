@@ -54,6 +54,15 @@ class RefitTest : public CoreTest {
     return assigned;
   }
 
+  // Without a round of placement; true if it was forgotten.
+  bool Forget(const std::string& cluster) {
+    Output out;
+    core_->Handle(ForgetCluster{.ticket = 1, .name = cluster}, now_, &out);
+    EXPECT_TRUE(store_.Commit(out.changes).ok());
+    const auto* reply = std::get_if<StatusReply>(&out.effects.back());
+    return reply != nullptr && reply->status.ok();
+  }
+
   uint64_t different_ = 0;
   uint64_t rounds_ = 0;
 };
@@ -108,6 +117,76 @@ TEST_F(RefitTest, ASubmitIsJudgedByTheLatestInventories) {
   core_->Handle(AgentBeat{a, beat}, now_, &out);
   EXPECT_TRUE(store_.Commit(out.changes).ok());
   EXPECT_EQ(ReasonOf(SubmitOne(spec).status()), "CANNOT_BE_PLACED");
+}
+
+TEST_F(RefitTest, ForgettingAClusterLooksAtNoMoreJobsInARoundThanAnotherInventory) {
+  Gone(Connect(HelloWith("a", 64)));
+  const SessionId b = Connect(HelloWith("b", 4));
+  for (int i = 0; i < 100; ++i) SubmitDifferent(32);
+  ASSERT_TRUE(Forget("a"));
+  EXPECT_THAT(RoundsToTheEnd(b), IsEmpty());
+  EXPECT_GT(rounds_, 10u) << "a round has looked at more than it may";
+}
+
+TEST_F(RefitTest, ANamesakeOfAClusterThatIsBeingForgottenTakesItsJobs) {
+  Gone(Connect(HelloWith("a", 64)));
+  std::vector<std::string> keys;
+  for (int i = 0; i < 50; ++i) keys.push_back(Key(SubmitDifferent(32)));
+  ASSERT_TRUE(Forget("a"));
+  agent::v1::AgentHello other = HelloWith("a", 64);
+  other.mutable_inventory()->set_identity("another one of that name");
+  const SessionId a = Connect(other);
+  std::vector<std::string> assigned = RoundsToTheEnd(a);
+  std::sort(assigned.begin(), assigned.end());
+  std::sort(keys.begin(), keys.end());
+  EXPECT_EQ(assigned, keys);
+}
+
+TEST_F(RefitTest, ASubmitIsJudgedWithoutAClusterThatIsBeingForgotten) {
+  Gone(Connect(HelloWith("a", 64)));
+  Gone(Connect(HelloWith("b", 1)));
+  for (int i = 0; i < 50; ++i) SubmitDifferent(32);
+  ASSERT_TRUE(Forget("a"));
+  v1::JobSpec spec = Spec();
+  spec.mutable_resources()->set_memory_bytes(32 * kMemoryUnit + 50);
+  // Alike to the last of them, whose group the pass has not come to.
+  EXPECT_EQ(ReasonOf(SubmitOne(spec).status()), "CANNOT_BE_PLACED");
+}
+
+TEST_F(RefitTest, AClusterThatIsForgottenInTheCourseOfAPassLeavesAllLanes) {
+  Gone(Connect(HelloWith("a", 64)));
+  const SessionId b = Connect(HelloWith("b", 4));
+  Gone(Connect(HelloWith("c", 64)));
+  for (int i = 0; i < 50; ++i) SubmitDifferent(32);
+  ASSERT_TRUE(Forget("a"));
+  Tick();
+  ASSERT_TRUE(Forget("c"));
+  EXPECT_THAT(RoundsToTheEnd(b), IsEmpty());
+  // The rounds compare lanes with what is known of clusters; another pass does so once more.
+  Gone(Connect(HelloWith("d", 64)));
+  EXPECT_THAT(RoundsToTheEnd(b), IsEmpty());
+  EXPECT_THAT(Clusters(), SizeIs(2));
+}
+
+TEST_F(RefitTest, PlacesOfForgottenClustersAreTakenAgain) {
+  constexpr int kMoreThanIndexes = 70'000;
+  // Keeps its place while the others come and go.
+  const SessionId stays = Connect(HelloWith("stays", 1));
+  const uint64_t running = MustSubmit(Spec());
+  agent::v1::AgentHello hello = HelloWith("a", 64);
+  Output out;
+  for (SessionId session = 1'000'000; session < 1'000'000 + kMoreThanIndexes; ++session) {
+    out = {};
+    hello.set_max_active_runs(1);
+    core_->Handle(AgentConnected{session, hello}, now_, &out);
+    core_->Handle(AgentGone{session}, now_, &out);
+    core_->Handle(ForgetCluster{.ticket = 1, .name = "a"}, now_, &out);
+    while (core_->PlaceJobs(now_, &out)) {
+    }
+  }
+  EXPECT_TRUE(core_->CheckInvariants().ok()) << core_->CheckInvariants();
+  Report(stays, {LogsComplete(1, Key(running), v1::RUN_STATE_SUCCEEDED)});
+  EXPECT_EQ(Job(running).state(), v1::JOB_STATE_SUCCEEDED);
 }
 
 }  // namespace

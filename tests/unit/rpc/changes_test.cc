@@ -370,6 +370,31 @@ TEST_F(ChangesTest, AJobThatCannotRunAgainIsNamedByItsOwnNumber) {
                                               request.job_ids(1))));
 }
 
+TEST_F(ChangesTest, SeveralJobsThatCannotBePlacedAreRefusedWithTheFactsOfTheClusters) {
+  v1::SubmitJobsRequest submit;
+  *submit.add_requests() = SubmitTrue();
+  *submit.add_requests() = SubmitTrue();
+  submit.mutable_requests(1)->mutable_spec()->set_nodes(5);
+  v1::SubmitJobsResponse submitted;
+  ASSERT_TRUE(broker_.jobs().SubmitJobs(Call().get(), submit, &submitted).ok());
+  Cancel("id > 0");
+  FakeAgent agent(broker_);
+  ASSERT_TRUE(agent.Connect()) << "it has four nodes";
+  v1::RerunJobsRequest rerun;
+  for (const auto& one : submitted.responses()) rerun.add_job_ids(one.job_id());
+  v1::RerunJobsResponse rerun_jobs;
+  for (const grpc::Status& status :
+       {broker_.jobs().SubmitJobs(Call().get(), submit, &submitted), Rerun(rerun, &rerun_jobs)}) {
+    EXPECT_EQ(ReasonOf(status), "CANNOT_BE_PLACED");
+    const auto facts = contract::GetStateReason(rpc::FromGrpc(status));
+    ASSERT_TRUE(facts.has_value());
+    EXPECT_EQ(facts->code(), v1::STATE_REASON_CODE_DOES_NOT_FIT);
+    ASSERT_EQ(facts->clusters_size(), 1);
+    EXPECT_EQ(facts->clusters(0).cluster(), "gpu");
+    EXPECT_EQ(facts->clusters(0).shortages_size(), 1);
+  }
+}
+
 TEST_F(ChangesTest, BadRerunsAreNamed) {
   v1::RerunJobsResponse response;
   v1::RerunJobsRequest request;

@@ -201,7 +201,7 @@ TEST(FetchFiles, OnKubernetesTheRefusalSaysWhereFilesCanStay) {
   EXPECT_EQ(Reason(status), "CLUSTER_SENDS_NO_FILES");
   EXPECT_EQ(status.error_message(),
             "cluster \"gpu\": a pod's files go with the pod. Let the command write what is to stay "
-            "to a volume (kubernetes: {volumes: [...]}) or below results_directory, and read it "
+            "to a volume (kubernetes.volumes) or below results_directory, and read it "
             "there");
 }
 

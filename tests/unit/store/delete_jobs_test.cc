@@ -50,6 +50,21 @@ TEST_P(DeleteJobsTest, ASliceHasABoundedNumberOfRows) {
   EXPECT_THAT(Ended(kStart + absl::Hours(1), 1), SizeIs(1)) << "one however large it is";
 }
 
+TEST_P(DeleteJobsTest, WhatWasEditedCountsAmongTheRows) {
+  for (uint64_t id = 1; id <= 2; ++id) {
+    CommitEnded(id, kStart);
+    for (uint64_t step = 4; step <= 13; ++step) {
+      core::EditJob edit;
+      edit.id = id;
+      edit.job_sequence = step;
+      edit.sequence = sequence_ + 1;
+      Commit({edit, Step(id, ++sequence_, step)});
+    }
+  }
+  EXPECT_THAT(Ended(kStart + absl::Hours(1), 2 * 27), SizeIs(2)) << "17 rows and 10 edits each";
+  EXPECT_THAT(Ended(kStart + absl::Hours(1), 2 * 27 - 1), SizeIs(1));
+}
+
 TEST_P(DeleteJobsTest, OneWhoseLogsMayStillComeStays) {
   CommitEnded(1, kStart);
   Commit({RunOf(1, 1, v1::RUN_STATE_SUCCEEDED, false)});

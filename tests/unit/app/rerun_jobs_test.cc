@@ -1,0 +1,105 @@
+#include "broker/app/rerun_jobs.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "broker/app/change_jobs.h"
+#include "broker/app/submit_jobs.h"
+#include "contract/errors.h"
+#include "tests/unit/app/app_fixture.h"
+
+namespace muster::broker {
+namespace {
+
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class RerunJobsTest : public AppTest {
+ protected:
+  absl::StatusOr<v1::RerunJobsResponse> Rerun(const v1::RerunJobsRequest& request) {
+    return Await<v1::RerunJobsResponse>(
+        [&](RerunDone done) { RerunJobs(alice_, services_, request, std::move(done)); });
+  }
+  static std::string ReasonOf(const absl::Status& status) {
+    const auto info = contract::GetErrorInfo(status);
+    return info ? info->reason() : "";
+  }
+  // Jobs that have ended, whose scripts have so many bytes.
+  void EndedJobs(int count, size_t script_bytes = 1) {
+    v1::SubmitJobRequest request;
+    request.mutable_spec()->mutable_command()->set_script(std::string(script_bytes, '#'));
+    for (int i = 0; i < count; ++i) {
+      const auto submitted = Await<v1::SubmitJobResponse>(
+          [&](SubmitJobDone done) { SubmitJob(alice_, services_, request, std::move(done)); });
+      ASSERT_TRUE(submitted.ok()) << submitted.status();
+      const auto canceled = Await<ChangedJobs>([&](ChangeDone done) {
+        ChangeJobs(alice_, services_, {.change = JobChange::kCancel, .jobs = {submitted->job_id()}},
+                   std::move(done));
+      });
+      ASSERT_TRUE(canceled.ok()) << canceled.status();
+    }
+  }
+  static v1::RerunJobsRequest Canceled() {
+    v1::RerunJobsRequest request;
+    request.set_filter("state = CANCELED");
+    return request;
+  }
+};
+
+TEST_F(RerunJobsTest, ATrialCountsJobsWhoseSpecsAreTogetherTooLargeForOneCall) {
+  constexpr int kJobs = 40;
+  EndedJobs(kJobs, size_t{500} << 10);
+  v1::RerunJobsRequest request = Canceled();
+  EXPECT_EQ(ReasonOf(Rerun(request).status()), "TOO_MANY_JOBS");
+  request.set_validate_only(true);
+  const auto trial = Rerun(request);
+  ASSERT_TRUE(trial.ok()) << trial.status();
+  EXPECT_THAT(trial->jobs(), SizeIs(kJobs));
+  EXPECT_EQ(trial->jobs(kJobs - 1).source_job_id(), static_cast<uint64_t>(kJobs));
+  EXPECT_EQ(trial->matched_count(), static_cast<uint32_t>(kJobs));
+  EXPECT_TRUE(trial->more());
+  // By number it says what the request itself would say.
+  request.clear_filter();
+  for (uint64_t id = 1; id <= kJobs; ++id) request.add_job_ids(id);
+  EXPECT_EQ(ReasonOf(Rerun(request).status()), "TOO_MANY_JOBS");
+}
+
+TEST_F(RerunJobsTest, ATrialWhoseJobsAreDeletedWhileTheyAreCountedSaysHowManyWereCounted) {
+  EndedJobs(2);
+  v1::RerunJobsRequest request = Canceled();
+  request.set_validate_only(true);
+  store_.before_list = [this] {
+    ASSERT_TRUE(store_.Commit({core::DeleteJob{1}, core::DeleteJob{2}}).ok());
+  };
+  const auto trial = Rerun(request);
+  ASSERT_TRUE(trial.ok()) << trial.status();
+  EXPECT_THAT(trial->jobs(), IsEmpty());
+  EXPECT_EQ(trial->matched_count(), 2u);
+}
+
+TEST_F(RerunJobsTest, ARequestWithAnIdReachesTheCoreOnlyWithWhatItSubmits) {
+  EndedJobs(1);
+  engine_->Stop();
+  v1::RerunJobsRequest request = Canceled();
+  request.set_request_id("once");
+  EXPECT_FALSE(Rerun(request).ok()) << "the core takes nothing any more";
+  EXPECT_EQ(store_.spec_reads, 1) << "the core was asked before";
+}
+
+TEST_F(RerunJobsTest, ARepeatIsAnsweredAlsoWhenItsJobsAreGone) {
+  EndedJobs(1);
+  v1::RerunJobsRequest request;
+  request.add_job_ids(1);
+  request.set_request_id("once");
+  const auto first = Rerun(request);
+  ASSERT_TRUE(first.ok()) << first.status();
+  ASSERT_TRUE(store_.Commit({core::DeleteJob{1}}).ok());
+  const auto repeat = Rerun(request);
+  ASSERT_TRUE(repeat.ok()) << repeat.status();
+  EXPECT_EQ(repeat->SerializeAsString(), first->SerializeAsString());
+  request.set_request_id("twice");
+  EXPECT_EQ(ReasonOf(Rerun(request).status()), "JOB_DELETED");
+}
+
+}  // namespace
+}  // namespace muster::broker

@@ -1,0 +1,71 @@
+// A database of version 8, opened by this release.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "absl/time/clock.h"
+#include "tests/unit/store/take_over_fixture.h"
+#include "tests/unit/store/version_8.h"
+
+namespace muster::store {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+class Version8Test : public TakeOverTest {
+ protected:
+  std::vector<JobTransition> StepsOf(uint64_t job) {
+    auto steps = store_->ListTransitions(Scope::All(), {job}, 0, 100);
+    EXPECT_TRUE(steps.ok()) << steps.status();
+    return *std::move(steps);
+  }
+};
+
+TEST_F(Version8Test, KeepsItsJobsAndRestoresWhatHasNotEnded) {
+  Take(kVersion8Dump);
+  EXPECT_EQ(Get(1).priority(), 7);
+  EXPECT_EQ(Get(1).labels().at("team"), "speech");
+  EXPECT_EQ(Get(3).state(), v1::JOB_STATE_SUCCEEDED);
+  EXPECT_EQ(Get(4).exit().code(), 3);
+  EXPECT_EQ(Get(6).state(), v1::JOB_STATE_CANCELED);
+  const core::Restored restored = Restore(absl::Now());
+  std::vector<uint64_t> ids;
+  for (const core::LiveJob& job : restored.jobs) ids.push_back(job.id);
+  EXPECT_THAT(ids, ElementsAre(1, 2, 5));
+  EXPECT_EQ(restored.next_job_id, 7u);
+  EXPECT_EQ(restored.next_sequence, *store_->LastSequence() + 1);
+  core::Core core({}, restored);
+  EXPECT_TRUE(core.CheckInvariants().ok()) << core.CheckInvariants();
+}
+
+TEST_F(Version8Test, EarlierUpdatesCountAsIfTheyHadChangedNothing) {
+  Take(kVersion8Dump);
+  for (const JobTransition& step : StepsOf(1)) {
+    EXPECT_FALSE(step.edited.has_value());
+    EXPECT_FALSE(step.edited_later.has_value());
+  }
+}
+
+TEST_F(Version8Test, UpdatesAndChangesOfRunsAreKeptFromNowOn) {
+  Take(kVersion8Dump);
+  const uint64_t last = *store_->LastSequence();
+  EXPECT_THAT(*store_->ListRunChanges(Scope::All(), {}, 0, 100), IsEmpty());
+  core::EditJob edit;
+  edit.id = 1;
+  edit.job_sequence = 3;
+  edit.sequence = last + 1;
+  edit.priority = 9;
+  edit.priority_before = 7;
+  core::PutRun run;
+  run.job = 5;
+  run.run = Get(5).runs(0);
+  run.sequence = last + 2;
+  ASSERT_TRUE(store_->Commit(std::vector<core::Change>{edit, Step(1, last + 1, 3), run}).ok());
+  const std::vector<JobTransition> steps = StepsOf(1);
+  EXPECT_EQ(steps.front().edited_later->priority, 7);
+  EXPECT_EQ(steps.back().edited->priority, 7);
+  EXPECT_EQ(store_->ListRunChanges(Scope::All(), {}, 0, 100)->front().sequence, last + 2);
+}
+
+}  // namespace
+}  // namespace muster::store
