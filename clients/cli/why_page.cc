@@ -48,9 +48,8 @@ std::string BecauseOfWish(const v1::Job& job, const v1::Transition* wish) {
 // Whether the page tells the reason of the job's run already, as that of the job.
 bool IsSaid(const v1::StateReason& of_run, const v1::Job& job) {
   if (job.held() && SaysHeld(of_run)) return true;
-  if (SaysReleased(job.state_reason()) && SaysHeld(of_run)) return true;
-  const v1::StateReason& why = WhyItWaits(job);
-  const v1::StateReason& known = SaysNoWord(job) ? why.last_known() : why;
+  if (SaysReleased(KnownReason(job)) && SaysHeld(of_run)) return true;
+  const v1::StateReason& known = SaysNoWord(job) ? KnownReason(job) : WhyItWaits(job);
   return of_run.code() == known.code() && of_run.scheduler_reason() == known.scheduler_reason() &&
          of_run.subject() == known.subject() && of_run.detail() == known.detail();
 }
@@ -62,10 +61,15 @@ void AppendWaiting(const v1::Job& job, const v1::Transition* wish, absl::Time no
                            : HoldAskedText(job.id()));
     if (wish != nullptr) page->Line("By", OneLine(wish->evidence().detail()));
   }
-  if (SaysReleased(job.state_reason()) && wish != nullptr)
+  if (SaysReleased(KnownReason(job)) && wish != nullptr)
     page->Line("By", OneLine(wish->evidence().detail()));
+  if (SaysNoWord(job)) {
+    page->Line("Last known", OneLine(KnownReason(job).message()));
+    page->Line("What to do", OneLine(job.state_reason().remedy()));
+  }
   // The line about a hold has the advice.
-  if (!job.held()) page->Line("What to do", OneLine(WhyItWaits(job).remedy()));
+  const v1::StateReason& why = SaysNoWord(job) ? KnownReason(job) : WhyItWaits(job);
+  if (!job.held()) page->Line("What to do", OneLine(why.remedy()));
   page->Time("Retry", job.retry_time(), now);
   if (job.cancel_requested()) page->Line("Cancel", "requested");
   if (job.runs().empty()) return;
