@@ -7,6 +7,7 @@
 
 #include "clients/cli/text.h"
 #include "contract/errors.h"
+#include "contract/sentences.h"
 #include "contract/text.h"
 #include "contract/units.h"
 
@@ -38,6 +39,10 @@ std::string ErrorText(const absl::Status& status) {
     AppendLines(absl::StatusCodeToString(status.code()), &out);
   } else {
     AppendLines(ToStd(status.message()), &out);
+  }
+  if (const auto reason = contract::GetStateReason(status)) {
+    AppendLines(reason->remedy(), &out);
+    for (const std::string& line : contract::BesidesTheFirst(*reason)) AppendLines(line, &out);
   }
   if (const auto delay = contract::GetRetryDelay(status)) {
     const absl::Duration at_least = std::max(*delay, absl::Seconds(1));

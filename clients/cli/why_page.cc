@@ -10,6 +10,7 @@
 #include "clients/cli/history.h"
 #include "clients/cli/page.h"
 #include "clients/cli/views.h"
+#include "contract/sentences.h"
 #include "contract/states.h"
 
 namespace muster::cli {
@@ -138,6 +139,8 @@ std::string WhyPage(const v1::Job& job, const std::vector<v1::Transition>& histo
                   Paint(contract::Name(job.state()), ColourOf(job.state()), style.colours)));
   page.Line("Cluster", Harmless(job.cluster()));
   page.Line("Because", BecauseOfWish(job, wish));
+  for (const std::string& line : contract::BesidesTheFirst(job.state_reason()))
+    page.Line("", OneLine(line));
   if (!job.runs().empty()) {
     const v1::Run& run = *job.runs().rbegin();
     page.Line("Known as", Harmless(run.external_id()));

@@ -203,6 +203,21 @@ TEST_F(CommandTest, WhyQuotesWhatAFailureWasJudgedBy) {
   }
 }
 
+TEST_F(CommandTest, WhySaysOfEachClusterWhatKeepsAQueuedJobFromIt) {
+  std::vector<v1::StateReason> reasons;
+  for (const char* cluster : {"a", "b", "c", "d", "e", "f"}) {
+    reasons.push_back(contract::MakeReason(v1::STATE_REASON_CODE_POOL_UNAVAILABLE,
+                                           {.cluster = cluster, .pool = "cpu"}));
+  }
+  job_ = JobInState(42, v1::JOB_STATE_QUEUED);
+  *job_.mutable_state_reason() = contract::NotPlaced(reasons);
+  const std::string why = Run({"why", "42"}).out;
+  EXPECT_THAT(why, HasSubstr("cluster \"b\": muster clusters b tells more\n"));
+  EXPECT_THAT(why, HasSubstr("cluster \"f\": pool \"cpu\" takes no jobs at the moment. muster "
+                             "clusters f tells more\n"));
+  EXPECT_THAT(why, HasSubstr("What to do  muster clusters a tells more\n"));
+}
+
 TEST_F(CommandTest, WhySaysWhoseTurnItIsWhileNobodyHasSaidWhyAJobWaits) {
   job_ = JobInState(42, v1::JOB_STATE_PENDING);
   job_.set_cluster("box");
