@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "agents/slurm/fields.h"
+#include "agents/slurm/slurm_output.h"
 
 namespace muster::slurm {
 namespace {
@@ -137,7 +138,7 @@ bool Has(std::string_view text, std::string_view part) {
 
 // A line's part that Pyxis or batch.sh wrote about the container.
 std::optional<std::string_view> AboutContainer(std::string_view line) {
-  for (const std::string_view mark : {"muster: image: ", "error: pyxis: "}) {
+  for (const std::string_view mark : {kImageMark, std::string_view("error: pyxis: ")}) {
     const size_t at = line.find(mark);
     if (at == std::string_view::npos) continue;
     line.remove_prefix(at + mark.size());
