@@ -177,9 +177,6 @@ class HostRunFiles final : public RunFiles {
 // ---- the host
 
 absl::Status HostRunFiles::NoAnswer(std::string_view words) const {
-  // The shell is ours; what kept it from starting is what counts.
-  constexpr std::string_view kShell = "\"/bin/sh\": ";
-  if (words.starts_with(kShell)) words.remove_prefix(kShell.size());
   return absl::UnavailableError(
       ToAbsl(fmt::format("{} ({}) sends no files now: {}", place_.host_title, host_->Name(),
                          words.substr(0, kQuotedBytes))));
@@ -216,7 +213,8 @@ absl::StatusOr<std::string> HostRunFiles::Ask(std::string_view verb, const std::
     return NoAnswer(fmt::format("it did not read {} within {}; its file system may hang",
                                 Quoted(path), absl::FormatDuration(kHostFilesPatience)));
   }
-  if (!result.ok()) return NoAnswer(ToStd(result.status().message()));
+  // The shell is ours; what kept it from starting is what counts.
+  if (!result.ok()) return NoAnswer(hosts::CauseOf(result.status()));
   if (!result->ok()) return ErrorOf(result->exit_code, result->stderr_data, path);
   return std::move(result->stdout_data);
 }

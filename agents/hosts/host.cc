@@ -2,7 +2,17 @@
 
 #include <cerrno>
 
+#include "absl/strings/cord.h"
+#include "contract/message_of.h"
+#include "fmt/format.h"
+
 namespace muster::hosts {
+namespace {
+
+// Within this process alone.
+constexpr char kCauseUrl[] = "muster.hosts/cause";
+
+}  // namespace
 
 bool NotStarted(const absl::Status& status) {
   switch (status.code()) {
@@ -28,6 +38,20 @@ absl::Status NotStartedError(int error, const std::string& message) {
     default:
       return absl::FailedPreconditionError(message);
   }
+}
+
+absl::Status LostError(const std::string& program, const absl::Status& cause) {
+  const std::string words = MessageOf(cause);
+  absl::Status error = absl::UnavailableError(fmt::format("\"{}\": {}", program, words));
+  cause.ForEachPayload(
+      [&](absl::string_view type, const absl::Cord& payload) { error.SetPayload(type, payload); });
+  error.SetPayload(kCauseUrl, absl::Cord(words));
+  return error;
+}
+
+std::string CauseOf(const absl::Status& status) {
+  const auto cause = status.GetPayload(kCauseUrl);
+  return cause.has_value() ? std::string(*cause) : MessageOf(status);
 }
 
 }  // namespace muster::hosts

@@ -178,6 +178,12 @@ bool NotStarted(const absl::Status& status);
 // does).
 absl::Status NotStartedError(int error, const std::string& message);
 
+// The error of Host::Run when the host was lost: UNAVAILABLE, with the payloads of what went wrong.
+absl::Status LostError(const std::string& program, const absl::Status& cause);
+// What went wrong, without the name of the program that it happened to; of any other error its
+// message.
+std::string CauseOf(const absl::Status& status);
+
 }  // namespace muster::hosts
 
 #endif  // MUSTER_AGENTS_HOSTS_HOST_H_

@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <utility>
 
-#include "absl/strings/cord.h"
 #include "contract/message_of.h"
 #include "fmt/format.h"
 
@@ -61,11 +60,7 @@ absl::Status RunError(const Command& command, const absl::Status& status) {
         program, is_stdout ? command.max_stdout_bytes : command.max_stderr_bytes,
         is_stdout ? "stdout" : "stderr"));
   }
-  absl::Status error =
-      absl::UnavailableError(fmt::format("\"{}\": {}", program, MessageOf(status)));
-  status.ForEachPayload(
-      [&](absl::string_view type, const absl::Cord& payload) { error.SetPayload(type, payload); });
-  return error;
+  return LostError(program, status);
 }
 
 SshConfig WithDefaults(SshConfig config) {

@@ -6,6 +6,7 @@
 #include "agents/core/log_evidence.h"
 #include "agents/slurm/explain_image.h"
 #include "agents/slurm/fields.h"
+#include "agents/slurm/slurm_output.h"
 #include "contract/failure_patterns.h"
 #include "contract/signal_name.h"
 #include "fmt/format.h"
@@ -265,19 +266,23 @@ void Quote(const RunFacts& facts, v1::Failure* failure) {
   }
   std::vector<std::string_view> lines = Lines(facts.slurm_output);
   std::erase_if(lines, [](std::string_view line) {
-    return line.find("error:") == std::string_view::npos && !line.starts_with("muster:");
+    return line.find("error:") == std::string_view::npos && !line.starts_with(kNoteMark);
   });
   if (lines.size() > kQuotedLogLines) lines.erase(lines.begin(), lines.end() - kQuotedLogLines);
   for (std::string_view line : lines) agents::AddQuote(kSlurmOutput, line, failure);
 }
 
+// The mark of a run whose batch.sh is from before the exit record had a cause: each run keeps the
+// one that it was launched with, which writes either mark and never both. This can go once no run
+// of Muster's first release can be active.
+size_t OldMark(std::string_view slurm_output) { return slurm_output.rfind("\nmuster: restart "); }
+
 }  // namespace
 
 std::string_view SinceLastStart(std::string_view slurm_output) {
-  if (const size_t mark = slurm_output.rfind("\nmuster-start job=");
-      mark != std::string_view::npos) {
-    slurm_output.remove_prefix(mark + 1);
-  }
+  size_t mark = slurm_output.rfind(fmt::format("\n{}", kStartMark));
+  if (mark == std::string_view::npos) mark = OldMark(slurm_output);
+  if (mark != std::string_view::npos) slurm_output.remove_prefix(mark + 1);
   return slurm_output;
 }
 

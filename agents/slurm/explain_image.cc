@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <utility>
 
 #include "agents/slurm/fields.h"
+#include "agents/slurm/slurm_output.h"
 
 namespace muster::slurm {
 namespace {
@@ -82,6 +84,26 @@ constexpr std::array kRules = {
     Rule{"Command not found", kImage, "The cluster's enroot is not whole", kOperator},
 };
 
+// Returns the cause that scripts from before the exit record had one told by a sentence alone. Such
+// a sentence stays in an image's `.failed` until the image is converted again, and a run that was
+// launched then has its own batch.sh. This can go with OldMark in explain_end.cc.
+ExitRecord::Cause CauseInOldWords(const std::vector<std::string>& words) {
+  static constexpr std::array<std::pair<std::string_view, ExitRecord::Cause>, 5> kSentences = {{
+      {" was stopped before it ended (by a cancel, its time limit or its node)",
+       ExitRecord::Cause::kStopped},
+      {", has no room in ", ExitRecord::Cause::kNoRoom},
+      {" was not converted anew by Slurm job ", ExitRecord::Cause::kNotRefreshed},
+      {" is no squashfs file", ExitRecord::Cause::kNoSquashfs},
+      {" is not there", ExitRecord::Cause::kNotThere},
+  }};
+  for (const std::string& line : words) {
+    for (const auto& [sentence, cause] : kSentences) {
+      if (line.find(sentence) != line.npos) return cause;
+    }
+  }
+  return ExitRecord::Cause::kNone;
+}
+
 // What batch.sh and convert.sh found themselves; null: the others' words tell.
 const Rule* FindRule(ExitRecord::Cause cause) {
   static constexpr Rule kStopped = {
@@ -116,7 +138,7 @@ bool Has(std::string_view text, std::string_view part) {
 
 // A line's part that Pyxis or batch.sh wrote about the container.
 std::optional<std::string_view> AboutContainer(std::string_view line) {
-  for (const std::string_view mark : {"muster: image: ", "error: pyxis: "}) {
+  for (const std::string_view mark : {kImageMark, std::string_view("error: pyxis: ")}) {
     const size_t at = line.find(mark);
     if (at == std::string_view::npos) continue;
     line.remove_prefix(at + mark.size());
@@ -129,10 +151,12 @@ std::optional<std::string_view> AboutContainer(std::string_view line) {
   return std::nullopt;
 }
 
-// Recognises the words that enroot and Pyxis print on the way, and with every failure alike.
+// Recognises the words that enroot and Pyxis print on the way, and with every failure alike. An
+// older batch.sh passes on the code of a `.failed` as if it were words.
 bool IsChatter(std::string_view words) {
-  constexpr std::array<std::string_view, 6> kChatter = {
-      "[INFO]", "printing ", "child ", "couldn't start container", "importing ", "imported "};
+  constexpr std::array<std::string_view, 7> kChatter = {
+      "[INFO]",     "printing ", "child ", "couldn't start container",
+      "importing ", "imported ", "cause="};
   return words.empty() || std::any_of(kChatter.begin(), kChatter.end(), [&](std::string_view part) {
            return words.starts_with(part);
          });
@@ -174,6 +198,9 @@ ImageTrouble ExplainImage(std::string_view output, ExitRecord::Cause cause) {
   trouble.words = ImageWords(output);
   const Rule* rule = FindRule(cause);
   if (rule == nullptr) rule = FindRule(trouble.words);
+  // A record with a cause needs no old words, and one that Pyxis or enroot explains has no cause.
+  if (rule == nullptr && cause == ExitRecord::Cause::kNone)
+    rule = FindRule(CauseInOldWords(trouble.words));
   if (rule == nullptr) {
     trouble.message = "The container could not be started";
     trouble.suggestion = "Check the image; muster logs has the node's own words.";

@@ -69,7 +69,11 @@ void Committer::Run() {
   absl::Duration patience = options_.idle_after;
   while (std::optional<core::Output> output = Take(patience)) {
     if (!IsEmpty(*output)) {
-      if (!CommitAndCarryOut(*std::move(output))) return;
+      const auto commit = [this](const core::Changes& changes) { return Commit(changes); };
+      if (absl::Status status = CommitThenCarryOut(*std::move(output), commit, carry_out_);
+          !status.ok()) {
+        return Fail(status);
+      }
       patience = options_.idle_after;
       continue;
     }
@@ -78,18 +82,11 @@ void Committer::Run() {
   }
 }
 
-bool Committer::CommitAndCarryOut(core::Output output) {
-  if (!output.changes.empty()) {
-    on_commit_(true);
-    const absl::Status status = store_->Commit(output.changes);
-    on_commit_(false);
-    if (!status.ok()) {
-      Fail(status);
-      return false;
-    }
-  }
-  carry_out_(std::move(output));
-  return true;
+absl::Status Committer::Commit(const core::Changes& changes) {
+  on_commit_(true);
+  absl::Status status = store_->Commit(changes);
+  on_commit_(false);
+  return status;
 }
 
 void Committer::Fail(const absl::Status& status) {

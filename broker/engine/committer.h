@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "broker/core/core.h"
+#include "broker/engine/commit_step.h"
 #include "broker/engine/waiting_output.h"
 #include "broker/store/store.h"
 
@@ -31,8 +32,8 @@ class Committer {
     absl::Duration idle_after = absl::Milliseconds(100);
     absl::Duration idle_interval = absl::Seconds(10);
   };
-  // Called on the store thread; it may move from `committed`.
-  using CarryOut = std::function<void(core::Output committed)>;
+  // Called on the store thread.
+  using CarryOut = CarryOutCommitted;
   // Called on the store thread around each commit: true at its begin, false at its end.
   using OnCommit = std::function<void(bool begins)>;
   // Called once, on the store thread; nothing is committed or carried out after it.
@@ -59,8 +60,7 @@ class Committer {
   void Run();
   // Returns what waits; empty after a time-out; nullopt if nothing waits and nothing will come.
   std::optional<core::Output> Take(absl::Duration timeout);
-  // False: the commit failed.
-  bool CommitAndCarryOut(core::Output output);
+  absl::Status Commit(const core::Changes& changes);
   void Fail(const absl::Status& status);
 
   const Options options_;

@@ -8,6 +8,7 @@
 
 #include "clients/cli/text.h"
 #include "contract/errors.h"
+#include "contract/sentences.h"
 #include "contract/text.h"
 #include "contract/units.h"
 
@@ -61,6 +62,10 @@ std::string ErrorText(const absl::Status& status) {
     AppendLines(ToStd(status.message()), &out);
   }
   AppendLines(RemedyFor(status), &out);
+  if (const auto reason = contract::GetStateReason(status)) {
+    AppendLines(reason->remedy(), &out);
+    for (const std::string& line : contract::BesidesTheFirst(*reason)) AppendLines(line, &out);
+  }
   if (const auto delay = contract::GetRetryDelay(status)) {
     const absl::Duration at_least = std::max(*delay, absl::Seconds(1));
     AppendLines(fmt::format("try again in {}", contract::FormatDuration(at_least)), &out);

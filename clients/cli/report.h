@@ -9,7 +9,8 @@
 namespace muster::cli {
 
 // Lines "muster: ...": the message, or each bad field with what is wrong with it, what a user of
-// this command can do about it, and when to try again.
+// this command can do about it, and when to try again. If no cluster can run a job, the lines go on
+// with what the message leaves out of the clusters' reasons.
 std::string ErrorText(const absl::Status& status);
 
 }  // namespace muster::cli

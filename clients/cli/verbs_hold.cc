@@ -26,7 +26,7 @@ std::vector<uint64_t> JobsNotHeld(Session& session) {
     // The release itself tells what is wrong.
     if (!response.ok()) break;
     const v1::Job& job = response->job();
-    const v1::StateReason& reason = job.state_reason();
+    const v1::StateReason& reason = KnownReason(job);
     if (!job.held() && !SaysReleased(reason) && !SaysHeld(reason)) jobs.push_back(job.id());
   }
   return jobs;

@@ -120,6 +120,10 @@ bool SaysNoWord(const v1::Job& job) {
          code == v1::STATE_REASON_CODE_SCHEDULER_SILENT;
 }
 
+const v1::StateReason& KnownReason(const v1::Job& job) {
+  return SaysNoWord(job) ? job.state_reason().last_known() : job.state_reason();
+}
+
 bool IsKeptBack(const v1::Job& job) {
   if (!job.held()) return false;
   if (job.state() == v1::JOB_STATE_QUEUED) return true;

@@ -50,6 +50,8 @@ bool SaysHeld(const v1::StateReason& reason);
 bool SaysReleased(const v1::StateReason& reason);
 // Returns whether there is no word of a job that a cluster has: what is shown of it is old.
 bool SaysNoWord(const v1::Job& job);
+// Returns the reason that a job has; without a word of it the one known last, which may be none.
+const v1::StateReason& KnownReason(const v1::Job& job);
 // Returns whether a held job is kept back: Muster has it still, or its cluster says so. A cluster
 // that was asked may yet start what it has. `job` has its runs.
 bool IsKeptBack(const v1::Job& job);

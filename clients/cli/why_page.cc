@@ -10,6 +10,7 @@
 #include "clients/cli/history.h"
 #include "clients/cli/page.h"
 #include "clients/cli/views.h"
+#include "contract/sentences.h"
 #include "contract/states.h"
 
 namespace muster::cli {
@@ -48,9 +49,8 @@ std::string BecauseOfWish(const v1::Job& job, const v1::Transition* wish) {
 // Whether the page tells the reason of the job's run already, as that of the job.
 bool IsSaid(const v1::StateReason& of_run, const v1::Job& job) {
   if (job.held() && SaysHeld(of_run)) return true;
-  if (SaysReleased(job.state_reason()) && SaysHeld(of_run)) return true;
-  const v1::StateReason& why = WhyItWaits(job);
-  const v1::StateReason& known = SaysNoWord(job) ? why.last_known() : why;
+  if (SaysReleased(KnownReason(job)) && SaysHeld(of_run)) return true;
+  const v1::StateReason& known = SaysNoWord(job) ? KnownReason(job) : WhyItWaits(job);
   return of_run.code() == known.code() && of_run.scheduler_reason() == known.scheduler_reason() &&
          of_run.subject() == known.subject() && of_run.detail() == known.detail();
 }
@@ -62,10 +62,15 @@ void AppendWaiting(const v1::Job& job, const v1::Transition* wish, absl::Time no
                            : HoldAskedText(job.id()));
     if (wish != nullptr) page->Line("By", OneLine(wish->evidence().detail()));
   }
-  if (SaysReleased(job.state_reason()) && wish != nullptr)
+  if (SaysReleased(KnownReason(job)) && wish != nullptr)
     page->Line("By", OneLine(wish->evidence().detail()));
+  if (SaysNoWord(job)) {
+    page->Line("Last known", OneLine(KnownReason(job).message()));
+    page->Line("What to do", OneLine(job.state_reason().remedy()));
+  }
   // The line about a hold has the advice.
-  if (!job.held()) page->Line("What to do", OneLine(WhyItWaits(job).remedy()));
+  const v1::StateReason& why = SaysNoWord(job) ? KnownReason(job) : WhyItWaits(job);
+  if (!job.held()) page->Line("What to do", OneLine(why.remedy()));
   page->Time("Retry", job.retry_time(), now);
   if (job.cancel_requested()) page->Line("Cancel", "requested");
   if (job.runs().empty()) return;
@@ -134,6 +139,8 @@ std::string WhyPage(const v1::Job& job, const std::vector<v1::Transition>& histo
                   Paint(contract::Name(job.state()), ColourOf(job.state()), style.colours)));
   page.Line("Cluster", Harmless(job.cluster()));
   page.Line("Because", BecauseOfWish(job, wish));
+  for (const std::string& line : contract::BesidesTheFirst(job.state_reason()))
+    page.Line("", OneLine(line));
   if (!job.runs().empty()) {
     const v1::Run& run = *job.runs().rbegin();
     page.Line("Known as", Harmless(run.external_id()));

@@ -83,6 +83,10 @@ void SetMetadata(std::map<std::string, std::string> metadata, absl::Status* stat
 
 void AttachReason(v1::StateReason reason, absl::Status* status) {
   reason.clear_message();
+  // Its sentence has it.
+  for (v1::StateReason& cluster : *reason.mutable_clusters()) {
+    if (cluster.detail() == cluster.message()) cluster.clear_detail();
+  }
   while (reason.ByteSizeLong() > kMaxReasonBytes && reason.clusters_size() > 0) {
     reason.mutable_clusters()->RemoveLast();
     reason.set_unlisted_clusters(reason.unlisted_clusters() + 1);

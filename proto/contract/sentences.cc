@@ -258,6 +258,20 @@ v1::StateReason NotPlaced(std::vector<v1::StateReason> clusters) {
   return reason;
 }
 
+std::vector<std::string> BesidesTheFirst(const v1::StateReason& not_placed) {
+  std::vector<std::string> lines;
+  const size_t listed = static_cast<size_t>(not_placed.clusters_size());
+  for (size_t i = 0; i < std::min(listed, kMaxExplainedClusters); ++i) {
+    const v1::StateReason& reason = not_placed.clusters(static_cast<int>(i));
+    const std::string remedy = reason.remedy() == not_placed.remedy() ? "" : reason.remedy();
+    const std::string text = i < kMaxNamedClusters ? remedy : WithRemedy(reason.message(), remedy);
+    if (!text.empty()) lines.push_back(fmt::format("cluster \"{}\": {}", reason.cluster(), text));
+  }
+  if (listed > kMaxNamedClusters && not_placed.unlisted_clusters() > 0)
+    lines.push_back(fmt::format("and {} more", not_placed.unlisted_clusters()));
+  return lines;
+}
+
 v1::SubmitWarning MakeWarning(v1::SubmitWarningCode code, const v1::ClusterCheck& check) {
   v1::SubmitWarning warning;
   warning.set_code(code);

@@ -70,6 +70,9 @@ void SetAfterRuns(uint32_t runs, v1::Failure* failure);
 // Why no cluster has a job: what keeps it from each, the nearest to having it first. Empty: it
 // may use none.
 v1::StateReason NotPlaced(std::vector<v1::StateReason> clusters);
+// What the sentence and the remedy of such a reason leave out, a line for each cluster: the reasons
+// of those that the sentence does not name, and remedies other than the first cluster's.
+std::vector<std::string> BesidesTheFirst(const v1::StateReason& not_placed);
 
 // Makes the warning of a submit from the check of a plan that warned. The agent that makes it does
 // not name the cluster; the broker does.

@@ -10,6 +10,9 @@ namespace muster::sim {
 namespace {
 
 constexpr absl::Duration kTickInterval = absl::Seconds(1);
+// Commits whose effects are not carried out: those of one are, one waits, and that of one more has
+// the store thread wait (broker::Carrier).
+constexpr size_t kMaxCommitted = 3;
 
 core::Options CoreOptions() {
   core::Options options;
@@ -53,6 +56,7 @@ void SimBroker::Crash(std::string_view why) {
   assignments_.reset();
   inbox_.clear();
   waiting_ = {};
+  committed_.clear();
   commit_is_due_ = false;
   for (auto& [session, link] : links_) {
     link->broker = {};
@@ -116,12 +120,8 @@ void SimBroker::Turn() {
     CarryOut(std::move(early));
     if (!is_up()) return;
   }
-  if (broker::IsEmpty(out)) return;
   waiting_.Add(std::move(out));
-  if (commit_is_due_) return;
-  commit_is_due_ = true;
-  Later(world_.random.Skewed(absl::Microseconds(100), absl::Milliseconds(300)),
-        [this] { CommitWaiting(); });
+  CommitLater();
 }
 
 void SimBroker::OnHandled(const core::Input& input, const broker::CoreLoop::Handled& handled) {
@@ -162,18 +162,35 @@ void SimBroker::Track(const core::Input& input, const core::Output& out, size_t 
 
 // ---- the disk
 
+void SimBroker::CommitLater() {
+  if (waiting_.empty() || commit_is_due_ || committed_.size() == kMaxCommitted) return;
+  commit_is_due_ = true;
+  Later(world_.random.Skewed(absl::Microseconds(100), absl::Milliseconds(300)),
+        [this] { CommitWaiting(); });
+}
+
 void SimBroker::CommitWaiting() {
   commit_is_due_ = false;
-  core::Output output = waiting_.Take();
-  if (world_.Strikes(0.0005)) return Crash("broker dies in a commit that does not take place");
-  if (world_.Has(Mutation::kTornCommit) && output.changes.size() > 3 && world_.Strikes(0.05)) {
-    output.changes.resize(output.changes.size() / 2);
-    Store(output.changes);
-    return Crash("broker dies in half a commit");
+  const absl::Status status = broker::CommitThenCarryOut(
+      waiting_.Take(), [this](const core::Changes& changes) { return Commit(changes); },
+      [this](core::Output output) { Post(std::move(output)); });
+  if (status.ok()) CommitLater();
+}
+
+absl::Status SimBroker::Commit(core::Changes changes) {
+  const auto die = [this](std::string_view why) {
+    Crash(why);
+    return absl::AbortedError("the process has died");
+  };
+  if (world_.Strikes(0.0005)) return die("broker dies in a commit that does not take place");
+  if (world_.Has(Mutation::kTornCommit) && changes.size() > 3 && world_.Strikes(0.05)) {
+    changes.resize(changes.size() / 2);
+    Store(changes);
+    return die("broker dies in half a commit");
   }
-  Store(output.changes);
-  if (world_.Strikes(0.0005)) return Crash("broker dies after a commit");
-  CarryOut(std::move(output));
+  Store(changes);
+  if (world_.Strikes(0.0005)) return die("broker dies after a commit");
+  return absl::OkStatus();
 }
 
 void SimBroker::Store(const core::Changes& changes) {
@@ -187,6 +204,27 @@ void SimBroker::Store(const core::Changes& changes) {
   if (auto status = store_.Commit(stored); !status.ok()) {
     auditor_.Fail("broker's own check", std::string(ToStd(status.message())));
   }
+}
+
+void SimBroker::Post(core::Output committed) {
+  committed_.push_back(std::move(committed));
+  if (committed_.size() > 1) return;
+  // Effects may be faster than whatever the store thread does next.
+  if (world_.random.Chance(0.5)) return CarryOutNext();
+  CarryOutLater();
+}
+
+void SimBroker::CarryOutLater() {
+  Later(world_.random.Skewed(absl::Microseconds(10), absl::Milliseconds(300)),
+        [this] { CarryOutNext(); });
+}
+
+void SimBroker::CarryOutNext() {
+  CarryOut(std::move(committed_.front()));
+  if (!is_up()) return;
+  committed_.pop_front();
+  if (!committed_.empty()) CarryOutLater();
+  CommitLater();
 }
 
 void SimBroker::CarryOut(core::Output output) {

@@ -7,6 +7,7 @@
 #ifndef MUSTER_TESTS_SIM_BROKER_H_
 #define MUSTER_TESTS_SIM_BROKER_H_
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -16,6 +17,7 @@
 
 #include "broker/core/core.h"
 #include "broker/engine/assignment_messages.h"
+#include "broker/engine/commit_step.h"
 #include "broker/engine/core_loop.h"
 #include "broker/engine/waiting_output.h"
 #include "broker/store/memory/memory_store.h"
@@ -61,8 +63,15 @@ class SimBroker {
   void TurnAfter(absl::Duration delay);
   void Turn();
   void OnHandled(const core::Input& input, const broker::CoreLoop::Handled& handled);
+  void CommitLater();
   void CommitWaiting();
+  // An error: the process has died in it.
+  absl::Status Commit(core::Changes changes);
   void Store(const core::Changes& changes);
+  // The effects have a thread of their own: the next commit may come before them.
+  void Post(core::Output committed);
+  void CarryOutLater();
+  void CarryOutNext();
   void CarryOut(core::Output output);
 
   void OnMessage(core::SessionId session, agent::v1::ConnectRequest message);
@@ -90,6 +99,7 @@ class SimBroker {
   std::vector<core::Input> inbox_;
   broker::WaitingOutput waiting_;
   bool commit_is_due_ = false;
+  std::deque<core::Output> committed_;  // and not carried out
   std::map<core::SessionId, std::shared_ptr<Link>> links_;
   std::map<core::Ticket, SubmitDone> submits_;
   std::map<core::Ticket, StatusDone> wishes_;  // cancels and holds

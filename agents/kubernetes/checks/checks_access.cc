@@ -18,6 +18,8 @@ constexpr char kClusterRightsRemedy[] =
     "them";
 // Since then the pods of an Indexed Job have their index as a label, and a policy for replacement.
 constexpr int kMinorForSeveralNodes = 28;
+// Since then the pods of a Job have the label by which a record of the start script is known.
+constexpr int kMinorForSeals = 27;
 
 std::string RightsRemedy(const std::string& name_space) {
   return fmt::format(
@@ -76,6 +78,13 @@ void JudgeVersion(const std::string& version, agents::CheckList* checks) {
   if (std::sscanf(version.c_str(), "%d.%d", &major, &minor) != 2) {
     return checks->Warn("version", seen + ", which is no version that is understood",
                         "use Kubernetes 1.28 or later");
+  }
+  if (major == 1 && minor < kMinorForSeals) {
+    return checks->Warn("version",
+                        seen +
+                            ": before 1.27 the agent does not learn why a command or a setup "
+                            "script could not start, and jobs of several nodes need 1.28",
+                        "upgrade the cluster");
   }
   if (major == 1 && minor < kMinorForSeveralNodes) {
     return checks->Warn("version", seen + ": jobs of several nodes need 1.28 or later",

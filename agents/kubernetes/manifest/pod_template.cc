@@ -125,7 +125,8 @@ int64_t WholeSeconds(const google::protobuf::Duration& duration) {
 }  // namespace
 
 Json MakeSealVariable() {
-  // The API server gives it to the Job's template.
+  // The API server gives it to the Job's template, from Kubernetes 1.27 on: see JudgeVersion. The
+  // label that older ones give has no prefix and is not promised to stay.
   const char* const uid = "metadata.labels['batch.kubernetes.io/controller-uid']";
   return {{"name", kSealVariable}, {"valueFrom", {{"fieldRef", {{"fieldPath", uid}}}}}};
 }

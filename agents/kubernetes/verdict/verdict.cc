@@ -94,7 +94,9 @@ void SetTimes(const RunFacts& facts, Observation* seen) {
 
 // ---- the end
 
-// Each once, whatever pods it is about, and not what the failure says itself.
+// Each once, whatever pods it is about, and not what the failure says itself. Its message is looked
+// through for the event's own words, which it passes on as they are; nothing is concluded from
+// them.
 void QuoteEvents(const RunFacts& facts, v1::Failure* failure) {
   std::set<std::string> quoted;
   for (const EventObject& event : facts.events) {

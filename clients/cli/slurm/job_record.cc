@@ -145,7 +145,7 @@ std::string ReasonWord(const JobRecord& record) {
     return is_pools ? "PartitionDown" : "MusterQueue";
   }
   const v1::StateReason& why = WhyItWaits(job);
-  const v1::StateReason& reason = SaysNoWord(job) ? why.last_known() : why;
+  const v1::StateReason& reason = SaysNoWord(job) ? KnownReason(job) : why;
   const std::string& word = reason.scheduler_reason();
   // A column has room for a word.
   if (!word.empty() && word.find(' ') == word.npos) return Harmless(word);

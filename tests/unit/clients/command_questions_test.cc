@@ -259,8 +259,8 @@ TEST_F(CommandTest, APlanTellsOfALongSubmissionOnlyItsLengthUnlessItIsAskedFor) 
   }
 }
 
-TEST_F(CommandTest, APlanShowsOfAManifestWhatTellsJobsApart) {
-  const std::string job = R"(apiVersion: "batch/v1"
+// A Job as an agent of Kubernetes would submit it.
+constexpr char kJobManifest[] = R"(apiVersion: "batch/v1"
 kind: "Job"
 metadata:
   labels:
@@ -301,10 +301,13 @@ spec:
             {}
           name: "volume-1"
 )";
+
+TEST_F(CommandTest, APlanShowsOfAManifestWhatTellsJobsApart) {
   v1::PlanJobResponse plans;
   v1::JobPlan* plan = plans.add_plans();
   plan->set_cluster("k8s");
-  plan->set_submission(job + "---\nkind: \"Secret\"\n---\nkind: \"Service\"\n");
+  plan->set_submission(std::string(kJobManifest) +
+                       "---\nkind: \"Secret\"\n---\nkind: \"Service\"\n");
   broker_.plan_job = [&](const v1::PlanJobRequest&) -> absl::StatusOr<v1::PlanJobResponse> {
     return plans;
   };
@@ -322,8 +325,17 @@ spec:
                        "  Volume      emptyDir at /scratch\n"
                        "(its manifest has 44 lines: muster plan --manifest)\n"));
   EXPECT_THAT(Run({"plan", "--manifest", "--", "x"}).out, HasSubstr(plan->submission()));
+}
+
+TEST_F(CommandTest, APlanWhoseManifestIsCutOrOddShowsWhatItCan) {
+  v1::PlanJobResponse plans;
+  v1::JobPlan* plan = plans.add_plans();
+  plan->set_cluster("k8s");
+  broker_.plan_job = [&](const v1::PlanJobRequest&) -> absl::StatusOr<v1::PlanJobResponse> {
+    return plans;
+  };
   // A plan that was cut is no Job that anybody could judge by.
-  plan->set_submission(job + "# ... cut here: the whole has 300000 bytes\n");
+  plan->set_submission(std::string(kJobManifest) + "# ... cut here: the whole has 300000 bytes\n");
   EXPECT_THAT(Run({"plan", "--", "x"}).out, HasSubstr("lines; to see them: muster plan"));
   for (const char* odd : {"kind: Job\n---\n[]\n", "kind: {}\n---\nx\n", "[a]\n---\nb\n",
                           "kind: Job\nspec: {template: {spec: {containers: [x]}}}\n---\nx\n"}) {

@@ -127,6 +127,35 @@ TEST_F(CommandTest, WhyTellsWhatTheSchedulerSaysOnlyIfTheJobDoesNot) {
   EXPECT_THAT(Run({"why", "42"}).out, HasSubstr("Scheduler")) << "the same words, another reason";
 }
 
+TEST_F(CommandTest, WhyLooksBehindTheSilenceOfACluster) {
+  job_ = JobInState(42, v1::JOB_STATE_PENDING);
+  contract::Silence silence;
+  silence.cluster = "box";
+  const auto why = [&](const v1::StateReason& known) {
+    *job_.mutable_state_reason() = known;
+    *job_.mutable_runs(0)->mutable_state_reason() = client::SlurmSays("JobHeldUser");
+    *job_.mutable_state_reason() = contract::NoWord(silence, job_);
+    return Run({"why", "42"}).out;
+  };
+  const std::string silent = "What to do  start the cluster's agent (muster-agent)";
+  EXPECT_THAT(why(contract::MakeReason(v1::STATE_REASON_CODE_CANNOT_START,
+                                       {.detail = "no such claim", .remedy = "make the claim"})),
+              AllOf(HasSubstr("Last known  no such claim\n"), HasSubstr(silent),
+                    HasSubstr("What to do  make the claim\n")));
+  v1::WatchJobsResponse step = client::Step(42, 1, v1::JOB_STATE_PENDING);
+  step.mutable_change()->mutable_transition()->set_kind(v1::TRANSITION_KIND_RELEASE_REQUESTED);
+  step.mutable_change()->mutable_transition()->mutable_evidence()->set_detail("released by ada");
+  broker_.watch_jobs = [&](const auto&, const auto& write) {
+    return write(step), absl::OkStatus();
+  };
+  EXPECT_THAT(why(contract::MakeReason(v1::STATE_REASON_CODE_RELEASED)),
+              AllOf(HasSubstr("By          released by ada\n"), Not(HasSubstr("Scheduler"))));
+  job_.set_held(true);
+  EXPECT_THAT(why(contract::MakeReason(v1::STATE_REASON_CODE_HELD)),
+              AllOf(HasSubstr("muster release 42\n"), HasSubstr(silent),
+                    HasSubstr("Last known  held: it starts once it is released\n")));
+}
+
 TEST_F(CommandTest, AHoldThatCameTooLateIsAStepOfItsOwn) {
   v1::WatchJobsResponse step = client::Step(42, 1, v1::JOB_STATE_PENDING);
   step.mutable_change()->mutable_transition()->set_kind(v1::TRANSITION_KIND_RELEASE_REQUESTED);
@@ -146,6 +175,12 @@ TEST_F(CommandTest, AReleaseOfAJobThatWasNotHeldSaysSo) {
   };
   job_ = JobInState(42, v1::JOB_STATE_SUCCEEDED);
   EXPECT_THAT(Run({"release", "42"}).err, HasSubstr("job 42 was not held"));
+  contract::Silence silence;
+  silence.cluster = "box";
+  job_ = JobInState(42, v1::JOB_STATE_PENDING);
+  *job_.mutable_state_reason() = client::SlurmSays("JobHeldAdmin");
+  *job_.mutable_state_reason() = contract::NoWord(silence, job_);
+  EXPECT_EQ(Run({"release", "42"}).err, "") << "its cluster holds it, as last seen";
   job_ = JobInState(42, v1::JOB_STATE_QUEUED);
   job_.set_held(true);
   EXPECT_EQ(Run({"release", "42"}).err, "");
@@ -166,6 +201,21 @@ TEST_F(CommandTest, WhyQuotesWhatAFailureWasJudgedBy) {
                             "rank-0.err: Killed\n", "What to do  a smaller batch\n"}) {
     EXPECT_THAT(outcome.out, HasSubstr(words));
   }
+}
+
+TEST_F(CommandTest, WhySaysOfEachClusterWhatKeepsAQueuedJobFromIt) {
+  std::vector<v1::StateReason> reasons;
+  for (const char* cluster : {"a", "b", "c", "d", "e", "f"}) {
+    reasons.push_back(contract::MakeReason(v1::STATE_REASON_CODE_POOL_UNAVAILABLE,
+                                           {.cluster = cluster, .pool = "cpu"}));
+  }
+  job_ = JobInState(42, v1::JOB_STATE_QUEUED);
+  *job_.mutable_state_reason() = contract::NotPlaced(reasons);
+  const std::string why = Run({"why", "42"}).out;
+  EXPECT_THAT(why, HasSubstr("cluster \"b\": muster clusters b tells more\n"));
+  EXPECT_THAT(why, HasSubstr("cluster \"f\": pool \"cpu\" takes no jobs at the moment. muster "
+                             "clusters f tells more\n"));
+  EXPECT_THAT(why, HasSubstr("What to do  muster clusters a tells more\n"));
 }
 
 TEST_F(CommandTest, WhySaysWhoseTurnItIsWhileNobodyHasSaidWhyAJobWaits) {

@@ -14,6 +14,8 @@
 #include "clients/cli/text.h"
 #include "clients/cli/views.h"
 #include "contract/errors.h"
+#include "contract/sentences.h"
+#include "fmt/format.h"
 #include "google/protobuf/util/json_util.h"
 #include "google/protobuf/util/message_differencer.h"
 #include "tests/unit/clients/fake_broker.h"
@@ -341,6 +343,33 @@ TEST(Yaml, IsReadBackAsWritten) {
     if (text.empty()) continue;
     EXPECT_EQ(node["setup"].as<std::string>(), text) << ToYaml(spec);
   }
+}
+
+// The error of a submit that each of so many clusters refuses for a reason of its own.
+absl::Status CannotBePlaced(int clusters) {
+  std::vector<v1::StateReason> lacks;
+  for (int i = 0; i < clusters; ++i) {
+    lacks.push_back(contract::MakeReason(
+        v1::STATE_REASON_CODE_DOES_NOT_FIT,
+        {.detail = fmt::format("has {} nodes; ask for at most {} (nodes)", i + 1, i + 1),
+         .cluster = fmt::format("c{}", i)}));
+  }
+  const v1::StateReason reason = contract::NotPlaced(lacks);
+  absl::Status status =
+      contract::Error(absl::StatusCode::kFailedPrecondition, "CANNOT_BE_PLACED", reason.message());
+  contract::AttachReason(reason, &status);
+  return status;
+}
+
+TEST(ErrorText, OfAJobThatNoClusterCanRunSaysOnceWhatEachLacks) {
+  EXPECT_EQ(ErrorText(CannotBePlaced(2)),
+            "muster: cluster \"c0\": has 1 nodes; ask for at most 1 (nodes); "
+            "cluster \"c1\": has 2 nodes; ask for at most 2 (nodes)\n");
+  const std::string many = ErrorText(CannotBePlaced(12));
+  EXPECT_THAT(many, HasSubstr("at most 5 (nodes); and 7 more\n"
+                              "muster: cluster \"c5\": has 6 nodes; ask for at most 6 (nodes)\n"));
+  EXPECT_THAT(many, HasSubstr("muster: cluster \"c9\": has 10 nodes; ask for at most 10 (nodes)\n"
+                              "muster: and 2 more\n"));
 }
 
 TEST(ErrorText, NamesEachBadFieldAndWhenToTryAgain) {

@@ -23,72 +23,70 @@ constexpr const char* kNoise =
     "[Gloo] Rank 0 is connected to 1 peer ranks.\n"
     "GPU 0 temperature 61C, ECC errors: 0\n";
 
+// A line as programs write it, and its verdict.
+struct RealLine {
+  const char* line;
+  const char* pattern;
+  v1::FailureClass failure_class;
+  bool retriable;
+};
+
+constexpr RealLine kRealLines[] = {
+    {"torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB (GPU 0; 79.15 "
+     "GiB total capacity)",
+     "cuda-out-of-memory", v1::FAILURE_CLASS_OOM, false},
+    {"RuntimeError: CUDA error: out of memory", "cuda-out-of-memory", v1::FAILURE_CLASS_OOM, false},
+    {"RuntimeError: CUDA error: device-side assert triggered", "device-assert",
+     v1::FAILURE_CLASS_PROGRAM, false},
+    {"RuntimeError: CUDA error: an illegal memory access was encountered", "illegal-memory-access",
+     v1::FAILURE_CLASS_PROGRAM, false},
+    {"slurmstepd-n1: error: Detected 1 oom_kill event in StepId=12.batch. Some of the step tasks "
+     "have been OOM Killed.",
+     "host-out-of-memory", v1::FAILURE_CLASS_OOM, false},
+    {"RuntimeError: The NVIDIA driver on your system is too old (found version 11040).",
+     "driver-too-old", v1::FAILURE_CLASS_INFRA, true},
+    {"RuntimeError: No CUDA GPUs are available", "no-gpu", v1::FAILURE_CLASS_INFRA, true},
+    {"CUDA error: no CUDA-capable device is detected", "no-gpu", v1::FAILURE_CLASS_INFRA, true},
+    {"Unable to determine the device handle for GPU 0000:4E:00.0: GPU is lost.", "gpu-lost",
+     v1::FAILURE_CLASS_INFRA, true},
+    {"NVRM: GPU at PCI:0000:4e:00 has fallen off the bus.", "gpu-lost", v1::FAILURE_CLASS_INFRA,
+     true},
+    {"NVRM: Xid (PCI:0000:4e:00): 79, pid=1234, name=python", "xid", v1::FAILURE_CLASS_INFRA, true},
+    {"RuntimeError: CUDA error: uncorrectable ECC error encountered", "gpu-memory-fault",
+     v1::FAILURE_CLASS_INFRA, true},
+    {"torch.distributed.DistBackendError: NCCL error in: ProcessGroupNCCL.cpp:1331, unhandled "
+     "system error, ncclSystemError: System call (e.g. socket, malloc) or external library call "
+     "failed",
+     "nccl-transport", v1::FAILURE_CLASS_INFRA, true},
+    {"node3:211:347 [2] NCCL WARN NET/IB : Got completion from peer 10.0.0.7 with error 12",
+     "infiniband", v1::FAILURE_CLASS_INFRA, true},
+    {"[ERROR] Could not process JSON input", "image-credentials", v1::FAILURE_CLASS_IMAGE, false},
+    {"[ERROR] URL https://nvcr.io/v2/a/manifests/b returned error code: 404 Not Found",
+     "image-not-found", v1::FAILURE_CLASS_IMAGE, false},
+    {"[ERROR] Checksum mismatch: 1b2c", "image-checksum", v1::FAILURE_CLASS_IMAGE, true},
+    {"slurmstepd: error: pyxis: failed to create container filesystem for image: /x/i.sqsh",
+     "image-format", v1::FAILURE_CLASS_IMAGE, false},
+    {"srun: unrecognized option '--container-image=x'", "no-pyxis", v1::FAILURE_CLASS_IMAGE, false},
+    {"ModuleNotFoundError: No module named 'nvidia_tao_pytorch'", "module-missing",
+     v1::FAILURE_CLASS_PROGRAM, false},
+    {"FileNotFoundError: [Errno 2] No such file or directory: '/lustre/data/train'", "file-missing",
+     v1::FAILURE_CLASS_PROGRAM, false},
+    {"OSError: [Errno 28] No space left on device", "disk-full", v1::FAILURE_CLASS_PROGRAM, false},
+    {"/home/ada/.muster/runs/k-1-1/script: 1: source: not found", "script-for-bash",
+     v1::FAILURE_CLASS_PROGRAM, false},
+    {"sh: 3: [[: not found", "script-for-bash", v1::FAILURE_CLASS_PROGRAM, false},
+    {"sh: 2: set: Illegal option -o pipefail", "script-for-bash", v1::FAILURE_CLASS_PROGRAM, false},
+    {"sh: 2: Syntax error: \"(\" unexpected", "script-for-bash", v1::FAILURE_CLASS_PROGRAM, false},
+    {"sh: 2: Syntax error: redirection unexpected", "script-for-bash", v1::FAILURE_CLASS_PROGRAM,
+     false},
+    {"sh: 2: Bad substitution", "script-for-bash", v1::FAILURE_CLASS_PROGRAM, false},
+    {"[Rank 3] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=77)",
+     "collective-timeout", v1::FAILURE_CLASS_PROGRAM, false},
+};
+
 TEST(FailurePatterns, RealLinesGetTheirClass) {
   const FailurePatterns patterns;
-  const struct {
-    const char* line;
-    const char* pattern;
-    v1::FailureClass failure_class;
-    bool retriable;
-  } cases[] = {
-      {"torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB (GPU 0; 79.15 "
-       "GiB total capacity)",
-       "cuda-out-of-memory", v1::FAILURE_CLASS_OOM, false},
-      {"RuntimeError: CUDA error: out of memory", "cuda-out-of-memory", v1::FAILURE_CLASS_OOM,
-       false},
-      {"RuntimeError: CUDA error: device-side assert triggered", "device-assert",
-       v1::FAILURE_CLASS_PROGRAM, false},
-      {"RuntimeError: CUDA error: an illegal memory access was encountered",
-       "illegal-memory-access", v1::FAILURE_CLASS_PROGRAM, false},
-      {"slurmstepd-n1: error: Detected 1 oom_kill event in StepId=12.batch. Some of the step tasks "
-       "have been OOM Killed.",
-       "host-out-of-memory", v1::FAILURE_CLASS_OOM, false},
-      {"RuntimeError: The NVIDIA driver on your system is too old (found version 11040).",
-       "driver-too-old", v1::FAILURE_CLASS_INFRA, true},
-      {"RuntimeError: No CUDA GPUs are available", "no-gpu", v1::FAILURE_CLASS_INFRA, true},
-      {"CUDA error: no CUDA-capable device is detected", "no-gpu", v1::FAILURE_CLASS_INFRA, true},
-      {"Unable to determine the device handle for GPU 0000:4E:00.0: GPU is lost.", "gpu-lost",
-       v1::FAILURE_CLASS_INFRA, true},
-      {"NVRM: GPU at PCI:0000:4e:00 has fallen off the bus.", "gpu-lost", v1::FAILURE_CLASS_INFRA,
-       true},
-      {"NVRM: Xid (PCI:0000:4e:00): 79, pid=1234, name=python", "xid", v1::FAILURE_CLASS_INFRA,
-       true},
-      {"RuntimeError: CUDA error: uncorrectable ECC error encountered", "gpu-memory-fault",
-       v1::FAILURE_CLASS_INFRA, true},
-      {"torch.distributed.DistBackendError: NCCL error in: ProcessGroupNCCL.cpp:1331, unhandled "
-       "system error, ncclSystemError: System call (e.g. socket, malloc) or external library call "
-       "failed",
-       "nccl-transport", v1::FAILURE_CLASS_INFRA, true},
-      {"node3:211:347 [2] NCCL WARN NET/IB : Got completion from peer 10.0.0.7 with error 12",
-       "infiniband", v1::FAILURE_CLASS_INFRA, true},
-      {"[ERROR] Could not process JSON input", "image-credentials", v1::FAILURE_CLASS_IMAGE, false},
-      {"[ERROR] URL https://nvcr.io/v2/a/manifests/b returned error code: 404 Not Found",
-       "image-not-found", v1::FAILURE_CLASS_IMAGE, false},
-      {"[ERROR] Checksum mismatch: 1b2c", "image-checksum", v1::FAILURE_CLASS_IMAGE, true},
-      {"slurmstepd: error: pyxis: failed to create container filesystem for image: /x/i.sqsh",
-       "image-format", v1::FAILURE_CLASS_IMAGE, false},
-      {"srun: unrecognized option '--container-image=x'", "no-pyxis", v1::FAILURE_CLASS_IMAGE,
-       false},
-      {"ModuleNotFoundError: No module named 'nvidia_tao_pytorch'", "module-missing",
-       v1::FAILURE_CLASS_PROGRAM, false},
-      {"FileNotFoundError: [Errno 2] No such file or directory: '/lustre/data/train'",
-       "file-missing", v1::FAILURE_CLASS_PROGRAM, false},
-      {"OSError: [Errno 28] No space left on device", "disk-full", v1::FAILURE_CLASS_PROGRAM,
-       false},
-      {"/home/ada/.muster/runs/k-1-1/script: 1: source: not found", "script-for-bash",
-       v1::FAILURE_CLASS_PROGRAM, false},
-      {"sh: 3: [[: not found", "script-for-bash", v1::FAILURE_CLASS_PROGRAM, false},
-      {"sh: 2: set: Illegal option -o pipefail", "script-for-bash", v1::FAILURE_CLASS_PROGRAM,
-       false},
-      {"sh: 2: Syntax error: \"(\" unexpected", "script-for-bash", v1::FAILURE_CLASS_PROGRAM,
-       false},
-      {"sh: 2: Syntax error: redirection unexpected", "script-for-bash", v1::FAILURE_CLASS_PROGRAM,
-       false},
-      {"sh: 2: Bad substitution", "script-for-bash", v1::FAILURE_CLASS_PROGRAM, false},
-      {"[Rank 3] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=77)",
-       "collective-timeout", v1::FAILURE_CLASS_PROGRAM, false},
-  };
-  for (const auto& c : cases) {
+  for (const RealLine& c : kRealLines) {
     const auto verdict = patterns.Find(std::string(kNoise) + c.line + "\nsrun: done\n");
     ASSERT_TRUE(verdict.has_value()) << c.line;
     EXPECT_EQ(verdict->pattern, c.pattern) << c.line;

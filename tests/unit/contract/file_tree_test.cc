@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -37,27 +39,15 @@ struct HostileTree {
   std::string words;
 };
 
-TEST(FileTreeTest, AnOrdinaryTreeIsTaken) {
-  v1::FileTree tree;
-  Add(&tree, "a", v1::FILE_KIND_DIRECTORY);
-  AddFile(&tree, "a/..b", 5);
-  tree.mutable_entries(1)->set_owner_only(true);
-  AddLink(&tree, "a/c", "../d/e");
-  AddFile(&tree, "a/d/\xff", 3);
-  Add(&tree, "empty", v1::FILE_KIND_DIRECTORY);
-  AddLink(&tree, "z", "a/./d//");
-  EXPECT_TRUE(CheckFileTree(tree).ok()) << CheckFileTree(tree);
-  EXPECT_TRUE(ParseFileTree(tree.SerializeAsString()).ok());
-}
-
-TEST(FileTreeTest, AHostileTreeIsRefusedInWords) {
+// One entry alone is hostile.
+std::vector<HostileTree> HostileEntries() {
   const auto file = [](const std::string& path) {
     return [path](v1::FileTree* tree) { AddFile(tree, path); };
   };
   const auto link = [](const std::string& path, const std::string& target) {
     return [=](v1::FileTree* tree) { AddLink(tree, path, target); };
   };
-  const std::vector<HostileTree> cases = {
+  return {
       {"absolute", file("/etc/passwd"), "is absolute"},
       {"above", file("../x"), "has the part"},
       {"above inside", file("a/../../x"), "has the part"},
@@ -74,6 +64,12 @@ TEST(FileTreeTest, AHostileTreeIsRefusedInWords) {
       {"empty link", link("l", ""), "leads nowhere"},
       {"NUL in a link", link("l", std::string("a\0", 2)), "NUL"},
       {"long link", link("l", std::string(1025, 'x')), "1024 bytes"},
+  };
+}
+
+// Entries do not go together, or have what their kind has not.
+std::vector<HostileTree> HostileTogether() {
+  return {
       {"two links that leave together",
        [](v1::FileTree* tree) {
          AddLink(tree, "a/l", "..");
@@ -146,6 +142,24 @@ TEST(FileTreeTest, AHostileTreeIsRefusedInWords) {
        },
        ".musterignore"},
   };
+}
+
+TEST(FileTreeTest, AnOrdinaryTreeIsTaken) {
+  v1::FileTree tree;
+  Add(&tree, "a", v1::FILE_KIND_DIRECTORY);
+  AddFile(&tree, "a/..b", 5);
+  tree.mutable_entries(1)->set_owner_only(true);
+  AddLink(&tree, "a/c", "../d/e");
+  AddFile(&tree, "a/d/\xff", 3);
+  Add(&tree, "empty", v1::FILE_KIND_DIRECTORY);
+  AddLink(&tree, "z", "a/./d//");
+  EXPECT_TRUE(CheckFileTree(tree).ok()) << CheckFileTree(tree);
+  EXPECT_TRUE(ParseFileTree(tree.SerializeAsString()).ok());
+}
+
+TEST(FileTreeTest, AHostileTreeIsRefusedInWords) {
+  std::vector<HostileTree> cases = HostileEntries();
+  std::ranges::move(HostileTogether(), std::back_inserter(cases));
   for (const HostileTree& hostile : cases) {
     v1::FileTree tree;
     hostile.make(&tree);

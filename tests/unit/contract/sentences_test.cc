@@ -7,6 +7,7 @@
 namespace muster::contract {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 v1::StateReason Unfit(const std::string& cluster) {
@@ -137,6 +138,24 @@ TEST(StateReason, OfManyClustersSomeAreNamedMoreAreListedAndTheRestAreCounted) {
   EXPECT_EQ(reason.clusters_size(), 10);
   EXPECT_EQ(reason.unlisted_clusters(), 4u);
   EXPECT_THAT(reason.message(), HasSubstr("cluster \"c4\": it has no GPUs; and 9 more"));
+}
+
+TEST(StateReason, OfSeveralClustersSaysOfEachWhatItsSentenceAndItsRemedyLeaveOut) {
+  const auto unavailable = [](const char* cluster) {
+    return MakeReason(v1::STATE_REASON_CODE_POOL_UNAVAILABLE, {.cluster = cluster, .pool = "cpu"});
+  };
+  EXPECT_THAT(BesidesTheFirst(NotPlaced({unavailable("a"), Unfit("b"), unavailable("c")})),
+              ElementsAre("cluster \"c\": muster clusters c tells more"))
+      << "the first one's remedy is the job's";
+  std::vector<v1::StateReason> reasons(11, Unfit("x"));
+  reasons[5] = unavailable("y");
+  const std::vector<std::string> lines = BesidesTheFirst(NotPlaced(reasons));
+  ASSERT_EQ(lines.size(), 6u);
+  EXPECT_EQ(
+      lines[0],
+      "cluster \"y\": pool \"cpu\" takes no jobs at the moment. muster clusters y tells more");
+  EXPECT_EQ(lines[1], "cluster \"x\": it has no GPUs");
+  EXPECT_EQ(lines[5], "and 1 more");
 }
 
 TEST(StateReason, ARetrySaysWhenForWhichRunAndAfterWhat) {

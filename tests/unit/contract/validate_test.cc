@@ -139,7 +139,7 @@ std::vector<BadCase> BadSizes() {
   };
 }
 
-// Specs with a bad program, or a bad place where it starts.
+// Specs with a bad program, or bad variables of it.
 std::vector<BadCase> BadPrograms() {
   return {
       {"setup", [](auto* s) { s->set_setup(WithNul()); }},
@@ -185,6 +185,12 @@ std::vector<BadCase> BadPrograms() {
       {"env[\"X\"]", [](auto* s) { (*s->mutable_env())["X"] = WithNul(); }},
       {"env[\"X\"]",
        [](auto* s) { (*s->mutable_env())["X"] = std::string(kMaxArgBytes - 1, 'x'); }},
+  };
+}
+
+// Specs with a bad place where the program starts, or bad files there.
+std::vector<BadCase> BadStarts() {
+  return {
       {"working_directory", [](auto* s) { s->set_working_directory("home"); }},
       {"working_directory", [](auto* s) { s->set_working_directory("/a\nb"); }},
       {"working_directory",
@@ -259,7 +265,7 @@ std::vector<BadCase> BadPlaces() {
 }
 
 TEST(NormalizeJobSpec, NamesTheOneBadField) {
-  for (const auto& cases : {BadSizes(), BadPrograms(), BadPlaces()}) {
+  for (const auto& cases : {BadSizes(), BadPrograms(), BadStarts(), BadPlaces()}) {
     for (const BadCase& bad : cases) {
       const absl::Status status = NormalizeJobSpec(Edited(bad.edit)).status();
       EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << bad.field;

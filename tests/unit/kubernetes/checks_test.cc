@@ -84,6 +84,7 @@ TEST(KubernetesChecksTest, JobsOfSeveralNodesNeed128) {
   ExpectLine(judge("1.36.3"), v1::CHECK_RESULT_OK, "kubernetes 1.36.3");
   ExpectLine(judge("1.28.0-gke.5"), v1::CHECK_RESULT_OK, "kubernetes 1.28.0-gke.5");
   ExpectLine(judge("1.27.9"), v1::CHECK_RESULT_WARN, "several nodes need 1.28");
+  ExpectLine(judge("1.26.15"), v1::CHECK_RESULT_WARN, "before 1.27 the agent does not learn why");
   ExpectLine(judge("main"), v1::CHECK_RESULT_WARN, "no version that is understood");
 }
 

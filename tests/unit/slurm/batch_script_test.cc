@@ -5,6 +5,8 @@
 #include <tuple>
 #include <vector>
 
+#include "agents/slurm/explain_end.h"
+#include "agents/slurm/slurm_output.h"
 #include "tests/unit/slurm/batch_fixture.h"
 
 namespace muster::slurm {
@@ -94,6 +96,20 @@ TEST_F(BatchScriptTest, WhatKeptARunFromStartingIsForgottenWhenItStartsAgain) {
   ASSERT_TRUE(record.has_value());
   EXPECT_EQ(record->problem, ExitRecord::Problem::kNone);
   EXPECT_EQ(record->code, 3);
+}
+
+TEST_F(BatchScriptTest, WhatTheAgentReadsInSlurmsOutputHasItsMarks) {
+  Prepare(ProgramSpec({"false"}));
+  std::ofstream(paths_->specs() + "/container") << std::string("/none/i.sqsh\0\0\0", 15);
+  Start();
+  EXPECT_EQ(ReadWhole(paths_->slurm_output()),
+            fmt::format("{}/none/i.sqsh is not there\n", kImageMark));
+  std::filesystem::remove(paths_->specs() + "/container");
+  Start(17, "SLURM_RESTART_COUNT=1");
+  Start(17, "SLURM_RESTART_COUNT=1");
+  const std::string again(SinceLastStart(ReadWhole(paths_->slurm_output())));
+  EXPECT_THAT(again, testing::StartsWith(fmt::format("{}17 restart=1\n", kStartMark)));
+  EXPECT_THAT(again, testing::HasSubstr(fmt::format("\n{}job 17 has been started", kNoteMark)));
 }
 
 // Every name that batch.sh uses itself.

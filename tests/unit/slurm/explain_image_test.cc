@@ -120,6 +120,30 @@ TEST(ExplainImageTest, OnlyWhatTheRegistryOrTheNetworkDidIsWorthAnotherTry) {
   }
 }
 
+TEST(ExplainImageTest, TheSentencesOfOlderScriptsKeepTheirRule) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"the conversion in Slurm job 7 was stopped before it ended (by a cancel, its time limit or "
+       "its node)",
+       "The conversion of the image was stopped"},
+      {"the node of the conversion, n1, has no room in /tmp", "There was no room for the image"},
+      {"/i/a.sqsh was not converted anew by Slurm job 7", "The image was not converted anew"},
+      {"/i/a.sqsh is no squashfs file", "The image's file is no squashfs file"},
+      {"enroot ended with 0, and what it wrote is no squashfs file",
+       "The image's file is no squashfs file"},
+      {"/i/a.sqsh is not there", "The image's file is not there"},
+  };
+  for (const auto& [words, message] : cases) {
+    const std::string output = std::string("muster: image: ") + words + "\n";
+    EXPECT_EQ(ExplainImage(output).message, message);
+    // An older batch.sh, and a newer convert.sh.
+    EXPECT_THAT(ExplainImage("muster: image: cause=stopped\n" + output).words, ElementsAre(words));
+  }
+  EXPECT_EQ(
+      ExplainImage("muster: image: it is not there\n", ExitRecord::Cause::kConversion).message,
+      "The container could not be started")
+      << "the record has a cause";
+}
+
 TEST(ExplainImageTest, WordsThatNobodyKnowsAreQuotedAsTheyAre) {
   const ImageTrouble trouble = ExplainImage("slurmstepd-n1: error: pyxis: something new\n");
   EXPECT_EQ(trouble.message, "The container could not be started");

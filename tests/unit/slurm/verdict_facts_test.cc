@@ -74,8 +74,8 @@ TEST(VerdictFacts, WhatBatchScriptFoundIsReadFromItsRecordAlone) {
   EXPECT_THAT(message(Problem::kStreams), HasSubstr("could not be opened."));
   EXPECT_THAT(message(Problem::kImage, Cause::kStopped, "/x.sqsh"),
               HasSubstr("The conversion of the image was stopped."));
-  EXPECT_THAT(message(Problem::kImage), HasSubstr("The container could not be started."))
-      << "by an older batch.sh, whose words are no record";
+  EXPECT_THAT(message(Problem::kImage, Cause::kConversion, "/x.sqsh"),
+              HasSubstr("The container could not be started."));
 }
 
 v1::StateReason WhyPending(const std::string& word) {

@@ -212,7 +212,7 @@ TEST_F(HostRunFilesTest, AHostThatGoesAwayEndsTheCopyAndIsNamed) {
   for (const char* name : {"a/1", "b/2", "c/3"}) Write(name, "x");
   const auto files = Open([](int number) {
     if (number < 4) return absl::OkStatus();
-    return absl::UnavailableError("\"/bin/sh\": the connection was lost");
+    return hosts::LostError("/bin/sh", absl::UnavailableError("the connection was lost"));
   });
   TakingLink link(100);
   const auto sent = SendFiles(files.get(), "", &link);
