@@ -60,7 +60,7 @@ constexpr std::array kFailureRows = {
                "Submit it earlier."},
     FailureRow{
         v1::FAILURE_CODE_NOT_REQUEUED,
-        "{0} was stopped after slurm.timeout, and the job could not be requeued",
+        "{0} was stopped after slurm.timeout, and the job was not requeued",
         "Allow Slurm to requeue it (slurm.requeue), so that it goes on from a checkpoint, or give "
         "it more time."},
     FailureRow{v1::FAILURE_CODE_DISK_LIMIT, "The run used too much of its node's disk",
@@ -128,7 +128,7 @@ constexpr std::array kFailureRows = {
     FailureRow{v1::FAILURE_CODE_IMAGE_UNSUITABLE, "The image cannot start the command",
                "Use another image."},
     FailureRow{v1::FAILURE_CODE_IMAGE_NOT_CONVERTED, "The image could not be converted",
-               kSubmitItAgain},
+               kSubmitItAgain, true},
     FailureRow{v1::FAILURE_CODE_IMAGE_UNAVAILABLE, "The image cannot be had",
                "Check the image's name and tag, and that the cluster may have it."},
     FailureRow{v1::FAILURE_CODE_REGISTRY_UNAVAILABLE,
@@ -232,9 +232,26 @@ std::string EventOf(const v1::Failure& failure) {
   return fmt::format(fmt::runtime(row->event), Who(failure.phase()), WhoWithin(failure.phase()));
 }
 
+// The rank that is told with these is the one that ended first, and not where it happened.
+bool IsOfWholeRun(v1::FailureCode code) {
+  switch (code) {
+    case v1::FAILURE_CODE_TIME_LIMIT:
+    case v1::FAILURE_CODE_DEADLINE:
+    case v1::FAILURE_CODE_NOT_REQUEUED:
+    case v1::FAILURE_CODE_NODE_LOST:
+    case v1::FAILURE_CODE_NODE_NOT_BOOTED:
+    case v1::FAILURE_CODE_PREEMPTED:
+    case v1::FAILURE_CODE_TAKEN_ELSEWHERE:
+    case v1::FAILURE_CODE_END_UNEXPLAINED:
+      return true;
+    default:
+      return false;
+  }
+}
+
 // " on rank 1 (role worker, n3)". The name of a pod says its rank.
 std::string RankOf(const v1::Failure& failure) {
-  if (!failure.has_rank() || !failure.object().empty()) return "";
+  if (!failure.has_rank() || !failure.object().empty() || IsOfWholeRun(failure.code())) return "";
   std::string more = failure.role().empty() ? "" : "role " + failure.role();
   if (!failure.node().empty()) more += (more.empty() ? "" : ", ") + failure.node();
   return fmt::format(" on rank {}{}", failure.rank(), more.empty() ? "" : " (" + more + ")");

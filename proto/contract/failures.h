@@ -23,9 +23,9 @@ struct FailureParts {
 v1::Failure MakeFailure(v1::FailureCode code, v1::FailureClass failure_class,
                         const FailureParts& parts = {});
 
-// Writes the sentence anew, and the suggestion where there is none, from the other fields. Whoever
-// changes a field calls it. Leaves a failure without a code, which an earlier release made, as it
-// is.
+// Writes the sentence anew, and the suggestion where there is none, from the other fields: to be
+// called after each change of one. A failure without a code, which an earlier release made, stays
+// as it is.
 void PutSentence(v1::Failure* failure);
 
 // The end of a process as the cluster tells it: the command's, or that of the setup script.
