@@ -85,10 +85,16 @@ void CleanTexts(agent::v1::RunEvent* event) {
   for (v1::Replica& replica : *event->mutable_replicas()) CleanAllTexts(&replica, kMaxNameBytes);
   if (event->has_state_reason()) CleanAllTexts(event->mutable_state_reason(), kMaxDetailBytes);
   if (event->has_failure()) {
-    CleanInPlace(event->mutable_failure()->mutable_node(), kMaxNameBytes);
-    CleanInPlace(event->mutable_failure()->mutable_message(), kMaxDetailBytes);
-    CleanInPlace(event->mutable_failure()->mutable_suggestion(), kMaxDetailBytes);
-    for (v1::FailureQuote& quote : *event->mutable_failure()->mutable_quotes()) {
+    v1::Failure& failure = *event->mutable_failure();
+    CleanInPlace(failure.mutable_node(), kMaxNameBytes);
+    CleanInPlace(failure.mutable_role(), kMaxNameBytes);
+    CleanInPlace(failure.mutable_object(), kMaxNameBytes);
+    CleanInPlace(failure.mutable_log_sign(), kMaxNameBytes);
+    for (std::string* text :
+         {failure.mutable_message(), failure.mutable_suggestion(), failure.mutable_detail(),
+          failure.mutable_subject(), failure.mutable_meaning()})
+      CleanInPlace(text, kMaxDetailBytes);
+    for (v1::FailureQuote& quote : *failure.mutable_quotes()) {
       CleanInPlace(quote.mutable_source(), kMaxNameBytes);
       CleanInPlace(quote.mutable_text(), kMaxDetailBytes);
     }

@@ -201,7 +201,6 @@ EndReader::Reading EndReader::ReadStatus(const RunHandle& run, Observation* seen
     if (!failure.has_value()) return {};
     seen->state = v1::RUN_STATE_FAILED;
     seen->failure = *failure;
-    seen->failure->set_phase(v1::FAILURE_PHASE_COMMAND);
     seen->evidence.set_detail(
         fmt::format("{}; status.json: {}", seen->evidence.detail(), failure->message()));
   }

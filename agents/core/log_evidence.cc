@@ -1,13 +1,12 @@
 #include "agents/core/log_evidence.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <optional>
 #include <utility>
 
 #include "agents/core/clean_text.h"
 #include "contract/characters.h"
+#include "contract/failures.h"
 
 namespace muster::agents {
 namespace {
@@ -58,11 +57,6 @@ const LogEnd* FirstThatSpeaks(const std::vector<LogEnd>& logs) {
   return first;
 }
 
-void Append(std::string_view sentence, std::string* message) {
-  if (!message->empty() && !message->ends_with('.')) *message += '.';
-  *message += fmt::format("{}{}", message->empty() ? "" : " ", sentence);
-}
-
 // The cluster's own report about memory and time stands, unless the cluster was at fault.
 bool Decides(const contract::LogVerdict& verdict, const v1::Failure& failure) {
   return verdict.retriable || failure.failure_class() == v1::FAILURE_CLASS_PROGRAM;
@@ -96,10 +90,8 @@ void RefineByLogs(const contract::FailurePatterns& patterns, const std::vector<L
     failure->set_failure_class(verdict.failure_class);
     failure->set_retriable(verdict.retriable);
     failure->set_suggestion(verdict.suggestion);
-    Append(
-        fmt::format("Its output says {} ({}).",
-                    verdict.retriable ? "that the cluster was at fault" : "why", verdict.pattern),
-        failure->mutable_message());
+    failure->set_log_sign(verdict.pattern);
+    contract::PutSentence(failure);
   }
   for (const Found& one : found) {
     if (one.verdict.row != found.front().verdict.row) break;

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "contract/characters.h"
-#include "fmt/format.h"
+#include "contract/failures.h"
 
 namespace muster::agents {
 namespace {
@@ -78,20 +78,15 @@ StatusFile ReadStatusFile(std::string_view text) {
 
 std::optional<v1::Failure> JudgeTraining(const StatusFile& file) {
   if (file.status == TrainingStatus::kSuccess) return std::nullopt;
-  v1::Failure failure;
-  failure.set_failure_class(v1::FAILURE_CLASS_PROGRAM);
-  if (file.status == TrainingStatus::kFailure) {
-    failure.set_message("The command ended with 0, but its status.json says FAILURE.");
-    failure.set_suggestion("Read its output: muster logs.");
-  } else {
-    failure.set_message(fmt::format(
-        "The command ended with 0, but its status.json {}.",
-        file.entries == 0 ? "has no entry" : "has no last entry: neither SUCCESS nor FAILURE"));
-    failure.set_suggestion(
-        "Read its output: it may have been cut short. If the command writes no such file, leave "
-        "status_json out.");
+  contract::FailureParts parts = {.phase = v1::FAILURE_PHASE_COMMAND};
+  const bool says_failure = file.status == TrainingStatus::kFailure;
+  if (!says_failure) {
+    parts.meaning =
+        file.entries == 0 ? "it has no entry" : "it has no last entry, neither SUCCESS nor FAILURE";
   }
-  return failure;
+  return contract::MakeFailure(
+      says_failure ? v1::FAILURE_CODE_STATUS_SAYS_FAILURE : v1::FAILURE_CODE_STATUS_MISSING,
+      v1::FAILURE_CLASS_PROGRAM, parts);
 }
 
 }  // namespace muster::agents

@@ -1,7 +1,5 @@
 #include "agents/files/job_files.h"
 
-#include <fmt/format.h>
-
 #include <utility>
 #include <vector>
 
@@ -9,6 +7,7 @@
 #include "agents/core/launch_refusal.h"
 #include "agents/core/proto_time.h"
 #include "agents/files/fetch_tree.h"
+#include "contract/failures.h"
 #include "contract/text.h"
 
 namespace muster::uploads {
@@ -31,14 +30,14 @@ Refusal RefusalFor(const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kNotFound:
       return {v1::FAILURE_CLASS_CONFIG,
-              "submit the job again from where its files are: what the broker lacks is uploaded"};
+              "Submit the job again from where its files are: what the broker lacks is uploaded."};
     case absl::StatusCode::kInvalidArgument:
       return {v1::FAILURE_CLASS_CONFIG,
-              "correct the job, or what it brings along, and submit it again"};
+              "Correct the job, or what it brings along, and submit it again."};
     case absl::StatusCode::kResourceExhausted:
-      return {v1::FAILURE_CLASS_INFRA, "free disk space there and submit the job again"};
+      return {v1::FAILURE_CLASS_INFRA, "Free disk space there and submit the job again."};
     default:
-      return {v1::FAILURE_CLASS_INFRA, "tell the cluster's operator"};
+      return {v1::FAILURE_CLASS_INFRA, "Tell the cluster's operator."};
   }
 }
 
@@ -59,17 +58,18 @@ absl::StatusOr<LocalFiles> JobFiles::Fetch(const v1::JobSpec& spec, absl::Durati
 }
 
 agents::LaunchOutcome NotLaunched(const absl::Status& status) {
-  const std::string message =
-      fmt::format("the files that the job brings along are not there: {}", ToStd(status.message()));
+  const std::string words(ToStd(status.message()));
   if (absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status)) {
     agents::LaunchOutcome outcome;
     outcome.kind = agents::LaunchOutcome::Kind::kNotSent;
-    outcome.evidence = EvidenceOf(message);
+    outcome.evidence = EvidenceOf("the files that the job brings along are not there: " + words);
     return outcome;
   }
   const Refusal refusal = RefusalFor(status);
-  return agents::RefusedAs(refusal.failure_class, message, std::string(refusal.remedy),
-                           EvidenceOf(message));
+  return agents::RefusedAs(
+      contract::MakeFailure(v1::FAILURE_CODE_FILES_NOT_BROUGHT, refusal.failure_class,
+                            {.detail = words, .suggestion = std::string(refusal.remedy)}),
+      EvidenceOf(""));
 }
 
 }  // namespace muster::uploads

@@ -12,6 +12,7 @@
 #include "agents/kubernetes/manifest/brought_files.h"
 #include "agents/kubernetes/objects/kueue.h"
 #include "agents/kubernetes/verdict/explain_failure.h"
+#include "contract/failures.h"
 #include "contract/run_key.h"
 #include "contract/text.h"
 #include "fmt/format.h"
@@ -52,8 +53,9 @@ LaunchEnd KubernetesBackend::TakeFileRoom(const std::string& run_key, const v1::
       uploads::FetchTree(spec, config_.files->cache(), absl::Now() + uploads::kFetchPatience);
   if (!tree.ok()) return uploads::NotLaunched(tree.status());
   if (const absl::Status good = CheckArchive(*tree); !good.ok()) {
-    return RefusedAs(v1::FAILURE_CLASS_CONFIG, agents::WhatIsWrong(good),
-                     "bring less along, or choose a cluster of Slurm or machines");
+    return RefusedAs(v1::FAILURE_CODE_FILES_NOT_TAKEN, v1::FAILURE_CLASS_CONFIG,
+                     {.detail = agents::WhatIsWrong(good),
+                      .suggestion = "Bring less along, or choose a cluster of Slurm or machines."});
   }
   // Nothing was sent; but what is not sent is sent again at once, and what is unclear is looked up
   // now and then, which is how to wait.
@@ -66,8 +68,7 @@ LaunchEnd KubernetesBackend::PackBroughtFiles(const std::string& run_key, const 
                                               std::vector<std::string>* parts) {
   if (spec.uploads_size() == 0) return std::nullopt;
   if (config_.files == nullptr) {
-    return RefusedAs(v1::FAILURE_CLASS_CONFIG, "this agent takes no files that jobs bring along",
-                     "submit the job to a cluster that does");
+    return RefusedAs(v1::FAILURE_CODE_FILES_NOT_TAKEN, v1::FAILURE_CLASS_CONFIG, {});
   }
   if (LaunchEnd end = TakeFileRoom(run_key, spec)) return end;
   const absl::StatusOr<uploads::LocalFiles> files = config_.files->Fetch(spec);
@@ -146,8 +147,9 @@ LaunchOutcome KubernetesBackend::LaunchInPlace(const StartQueue::AssignmentPtr& 
   // It is looked up, and launched again.
   if (absl::IsUnavailable(objects.status())) return UnclearBecause(objects.status());
   if (!objects.ok()) {
-    return RefusedAs(v1::FAILURE_CLASS_CONFIG, agents::WhatIsWrong(objects.status()),
-                     "correct the job, or choose another cluster");
+    return RefusedAs(v1::FAILURE_CODE_JOB_INVALID, v1::FAILURE_CLASS_CONFIG,
+                     {.detail = agents::WhatIsWrong(objects.status()),
+                      .suggestion = "Correct the job, or choose another cluster."});
   }
   if (const auto key = contract::RunKey::Parse(run_key); key.ok()) {
     const std::lock_guard lock(mutex_);
@@ -238,11 +240,9 @@ void KubernetesBackend::StartReady(const std::string& only) {
 
 absl::Status KubernetesBackend::GiveUp(const agent::v1::Assignment& run,
                                        const absl::Status& refusal) {
-  v1::Failure failure =
-      MakeFailure(v1::FAILURE_CLASS_CONFIG, false,
-                  "The Job may not start: " + std::string(ToStd(refusal.message())),
-                  "Correct what these words name, or ask the cluster's operator.");
-  failure.set_phase(v1::FAILURE_PHASE_LAUNCH);
+  const v1::Failure failure = contract::MakeFailure(
+      v1::FAILURE_CODE_LAUNCH_REFUSED, v1::FAILURE_CLASS_CONFIG,
+      {.detail = std::string(ToStd(refusal.message())), .phase = v1::FAILURE_PHASE_LAUNCH});
   const absl::Status kept = given_up_.Add(run.run_key(), failure);
   if (!kept.ok()) return kept;
   queue_.Remove(run.run_key());

@@ -9,6 +9,7 @@
 #include "agents/kubernetes/verdict/explain_failure.h"
 #include "agents/kubernetes/verdict/gang.h"
 #include "agents/kubernetes/verdict/hold.h"
+#include "contract/failures.h"
 #include "contract/sentences.h"
 #include "contract/states.h"
 #include "fmt/format.h"
@@ -194,8 +195,10 @@ absl::StatusOr<std::optional<Observation>> KubernetesBackend::JudgeRun(const Run
       seen->reason.set_detail(WithField(seen->reason.detail(), spec));
       contract::PutSentence(&seen->reason);
     }
-    if (seen->failure.has_value())
-      seen->failure->set_message(WithField(seen->failure->message(), spec));
+    if (seen->failure.has_value()) {
+      seen->failure->set_detail(WithField(seen->failure->detail(), spec));
+      contract::PutSentence(&*seen->failure);
+    }
   }
   const std::optional<v1::Failure> given_up =
       facts.given_up && !facts.cancel_asked ? given_up_.Find(run.run_key) : std::nullopt;

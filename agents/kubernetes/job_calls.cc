@@ -98,9 +98,9 @@ v1::Evidence MakeEvidence(std::string detail) {
   return evidence;
 }
 
-LaunchOutcome RefusedAs(v1::FailureClass failure_class, const std::string& message,
-                        const std::string& suggestion) {
-  return agents::RefusedAs(failure_class, message, suggestion, MakeEvidence(message));
+LaunchOutcome RefusedAs(v1::FailureCode code, v1::FailureClass failure_class,
+                        const contract::FailureParts& parts) {
+  return agents::RefusedAs(contract::MakeFailure(code, failure_class, parts), MakeEvidence(""));
 }
 
 LaunchOutcome UnclearBecause(const absl::Status& status) {
@@ -115,7 +115,8 @@ LaunchOutcome EndOf(const ApiAnswer& answer, std::string_view what) {
   const std::string words(ToStd(status.message()));
   // A later look-up of the run tells more.
   if (MayPass(answer)) return UnclearBecause(status);
-  return RefusedAs(v1::FAILURE_CLASS_CONFIG, words, "correct what the server's words name");
+  return RefusedAs(v1::FAILURE_CODE_LAUNCH_REFUSED, v1::FAILURE_CLASS_CONFIG,
+                   {.detail = words, .suggestion = "Correct what the server's words name."});
 }
 
 LaunchOutcome JobCalls::Refused(const ApiAnswer& answer, const std::string& what,
@@ -145,11 +146,12 @@ LaunchEnd JobCalls::CreateJob(const RunObjects& objects, JobObject* job, bool* i
   // It went while it was asked for.
   if (!present->has_value()) return UnclearBecause(RefusalOf(*answer, what));
   if ((*present)->name.run_key != objects.name) {
-    return RefusedAs(v1::FAILURE_CLASS_INFRA,
-                     fmt::format("{}: a Job of that name is there, and is none of Muster's (it "
-                                 "lacks the label {}={})",
-                                 what, kRunLabel, objects.name),
-                     "ask the cluster's operator to remove or rename it");
+    return RefusedAs(v1::FAILURE_CODE_NAME_TAKEN, v1::FAILURE_CLASS_INFRA,
+                     {.subject = fmt::format("Job {}/{}", objects.name_space, objects.name),
+                      .meaning = fmt::format("{}: a Job of that name is there, and is none of "
+                                             "Muster's (it lacks the label {}={})",
+                                             what, kRunLabel, objects.name),
+                      .suggestion = "Ask the cluster's operator to remove or rename it."});
   }
   *job = **std::move(present);
   return CheckSuccessPolicy(objects, *job);
@@ -160,10 +162,12 @@ LaunchEnd JobCalls::CheckSuccessPolicy(const RunObjects& objects, const JobObjec
     return std::nullopt;
   // It is suspended, and the sweep finds it if this fails.
   (void)DeleteJob(job.name);
-  return RefusedAs(v1::FAILURE_CLASS_CONFIG,
-                   "roles: one of them leads, and the API server has left out the Job's success "
-                   "policy, which Kubernetes has since 1.31",
-                   "let no role lead, or choose a cluster with a newer Kubernetes");
+  return RefusedAs(
+      v1::FAILURE_CODE_DOES_NOT_FIT, v1::FAILURE_CLASS_CONFIG,
+      {.subject = "roles",
+       .meaning = "roles: one of them leads, and the API server has left out the Job's success "
+                  "policy, which Kubernetes has since 1.31",
+       .suggestion = "Let no role lead, or choose a cluster with a newer Kubernetes."});
 }
 
 LaunchEnd JobCalls::CreateOwned(const RunObjects& objects, const JobObject& job, bool is_new) {
@@ -184,13 +188,15 @@ LaunchEnd JobCalls::CreateOne(const OwnedObject& owned, const JobObject& job, bo
   if (answer->ok()) return std::nullopt;
   if (answer->status == 409 && answer->reason == "AlreadyExists") {
     if (!is_new || answer->was_sent_again) return std::nullopt;
-    return RefusedAs(v1::FAILURE_CLASS_INFRA,
-                     fmt::format("{}: a {} of that name is there, and is not this run's: it was "
-                                 "there before the run's Job was made",
-                                 what, kind),
-                     fmt::format("have its owner rename the {} {} or delete it; names like this "
-                                 "one are those of Muster's runs",
-                                 kind, name));
+    return RefusedAs(
+        v1::FAILURE_CODE_NAME_TAKEN, v1::FAILURE_CLASS_INFRA,
+        {.subject = fmt::format("{} {}", kind, name),
+         .meaning = fmt::format("{}: a {} of that name is there, and is not this run's: it was "
+                                "there before the run's Job was made",
+                                what, kind),
+         .suggestion = fmt::format("Have its owner rename the {} {} or delete it; names like this "
+                                   "one are those of Muster's runs.",
+                                   kind, name)});
   }
   return Refused(*answer, what, job.name.run_key, owned.creation);
 }

@@ -15,6 +15,7 @@
 #include "agents/kubernetes/cluster/access.h"
 #include "agents/kubernetes/manifest/manifest.h"
 #include "agents/kubernetes/objects/objects.h"
+#include "contract/failures.h"
 
 namespace muster::kubernetes {
 
@@ -22,8 +23,8 @@ namespace muster::kubernetes {
 using LaunchEnd = std::optional<agents::LaunchOutcome>;
 
 v1::Evidence MakeEvidence(std::string detail);
-agents::LaunchOutcome RefusedAs(v1::FailureClass failure_class, const std::string& message,
-                                const std::string& suggestion);
+agents::LaunchOutcome RefusedAs(v1::FailureCode code, v1::FailureClass failure_class,
+                                const contract::FailureParts& parts);
 agents::LaunchOutcome UnclearBecause(const absl::Status& status);
 // Returns the end of a launch by an answer other than success: refused in the server's words, or
 // unclear if the server itself was in trouble, which says nothing of the run.

@@ -76,7 +76,8 @@ std::optional<Misfit> CheckImage(const v1::JobSpec& spec, const ContainerRuntime
     return Misfit{
         fmt::format("the job has an image, and the machine runs no containers: {}", runtime.why),
         "have its operator install podman, docker, enroot or apptainer, or choose another "
-        "cluster"};
+        "cluster",
+        /*is_of_containers=*/true};
   }
   for (int i = 0; i < spec.mounts_size(); ++i) {
     if (auto misfit = CheckMountPath(i, "source", spec.mounts(i).source())) return misfit;

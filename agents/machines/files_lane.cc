@@ -7,6 +7,8 @@
 #include "agents/core/job_storage.h"
 #include "agents/files/job_files.h"
 #include "agents/machines/results_name.h"
+#include "contract/failures.h"
+#include "contract/sentences.h"
 #include "contract/text.h"
 #include "fmt/format.h"
 
@@ -31,8 +33,10 @@ FilesNews NewsOf(const FilesLane::Task& task, const absl::Status& status) {
   news.failure = std::move(outcome.failure);
   news.failure.set_phase(v1::FAILURE_PHASE_FILES);
   if (IsResultsNameTaken(status)) {
-    news.failure.set_message(agents::WhatIsWrong(status));
+    news.failure.set_code(v1::FAILURE_CODE_RESULTS_DIRECTORY);
+    news.failure.set_detail(agents::WhatIsWrong(status));
     news.failure.set_suggestion(kResultsNameRemedy);
+    contract::PutSentence(&news.failure);
   }
   return news;
 }

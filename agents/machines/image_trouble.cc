@@ -7,19 +7,24 @@
 namespace muster::machines {
 namespace {
 
-// A registry has said so: waiting does not help, whatever else is in the words. Sources: the errors
-// of the distribution protocol, and how the tools tell them.
-constexpr std::array<std::string_view, 11> kRefusals = {"manifest unknown",
-                                                        "name unknown",
-                                                        "not found: manifest",
-                                                        "repository does not exist",
-                                                        "unauthorized",
-                                                        "authentication required",
-                                                        "access to the resource is denied",
-                                                        "invalid reference format",
-                                                        "error code: 401",
-                                                        "error code: 403",
-                                                        "error code: 404"};
+// A registry has said so, or the tool: waiting does not help, whatever else is in the words.
+// Sources: the errors of the distribution protocol, and how the tools tell them.
+struct Sign {
+  std::string_view words;
+  v1::FailureCode code;
+};
+constexpr std::array kRefusals = {
+    Sign{"manifest unknown", v1::FAILURE_CODE_IMAGE_NOT_FOUND},
+    Sign{"name unknown", v1::FAILURE_CODE_IMAGE_NOT_FOUND},
+    Sign{"not found: manifest", v1::FAILURE_CODE_IMAGE_NOT_FOUND},
+    Sign{"repository does not exist", v1::FAILURE_CODE_IMAGE_ACCESS_DENIED},
+    Sign{"error code: 404", v1::FAILURE_CODE_IMAGE_NOT_FOUND},
+    Sign{"unauthorized", v1::FAILURE_CODE_IMAGE_ACCESS_DENIED},
+    Sign{"authentication required", v1::FAILURE_CODE_IMAGE_ACCESS_DENIED},
+    Sign{"access to the resource is denied", v1::FAILURE_CODE_IMAGE_ACCESS_DENIED},
+    Sign{"error code: 401", v1::FAILURE_CODE_IMAGE_ACCESS_DENIED},
+    Sign{"error code: 403", v1::FAILURE_CODE_IMAGE_ACCESS_DENIED},
+    Sign{"invalid reference format", v1::FAILURE_CODE_IMAGE_NAME_INVALID}};
 
 // The registry does not answer, or limits how much is pulled. Sources: Go's net and net/http, which
 // podman, docker and apptainer use, curl, which enroot does, and the registries' own answers. No
@@ -65,22 +70,15 @@ bool HasAny(std::string_view words, std::span<const std::string_view> parts) {
 }  // namespace
 
 ImageTrouble ExplainImageTrouble(std::string_view words) {
-  if (HasAny(words, kDiskFull)) {
-    return {.is_passing = true,
-            .remedy =
-                "free disk space where the machine keeps images, or have its operator do it; "
-                "then submit the job again"};
-  }
-  if (HasAny(words, kRegistrys) && !HasAny(words, kRefusals)) {
-    return {.is_passing = true,
-            .remedy =
-                "check the registry's name; if it is right, submit the job again later, or "
-                "tell the machine's operator that it cannot be reached from there"};
-  }
-  return {.is_passing = false,
-          .remedy =
-              "check the image's name and tag, that it can be pulled without a password or "
-              "that the agent's user there is logged in to its registry"};
+  if (HasAny(words, kDiskFull))
+    return {.is_passing = true, .code = v1::FAILURE_CODE_NO_ROOM_FOR_IMAGE};
+  const auto* refusal = std::find_if(kRefusals.begin(), kRefusals.end(), [&](const Sign& sign) {
+    return words.find(sign.words) != words.npos;
+  });
+  if (refusal != kRefusals.end()) return {.code = refusal->code};
+  if (HasAny(words, kRegistrys))
+    return {.is_passing = true, .code = v1::FAILURE_CODE_REGISTRY_UNAVAILABLE};
+  return {};
 }
 
 }  // namespace muster::machines

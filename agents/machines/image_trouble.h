@@ -2,14 +2,15 @@
 #ifndef MUSTER_AGENTS_MACHINES_IMAGE_TROUBLE_H_
 #define MUSTER_AGENTS_MACHINES_IMAGE_TROUBLE_H_
 
-#include <string>
 #include <string_view>
+
+#include "muster/v1/facts.pb.h"
 
 namespace muster::machines {
 
 struct ImageTrouble {
   bool is_passing = false;  // the registry's or the machine's doing: another run may have it
-  std::string remedy;
+  v1::FailureCode code = v1::FAILURE_CODE_IMAGE_UNAVAILABLE;
 };
 
 // `words`: those of podman, docker, enroot or apptainer.

@@ -3,6 +3,7 @@
 #include "absl/time/clock.h"
 #include "agents/core/launch_refusal.h"
 #include "agents/core/proto_time.h"
+#include "agents/machines/verdict.h"
 
 namespace muster::machines {
 
@@ -16,9 +17,13 @@ v1::Evidence AgentEvidence(const std::string& detail) {
   return evidence;
 }
 
-LaunchOutcome Refused(v1::FailureClass failure_class, const std::string& message,
-                      const std::string& suggestion) {
-  return agents::RefusedAs(failure_class, message, suggestion, AgentEvidence(message));
+LaunchOutcome Refused(v1::FailureCode code, v1::FailureClass failure_class,
+                      const contract::FailureParts& parts) {
+  return agents::RefusedAs(contract::MakeFailure(code, failure_class, parts), AgentEvidence(""));
+}
+
+LaunchOutcome Refused(const Misfit& misfit) {
+  return agents::RefusedAs(MisfitFailure(misfit), AgentEvidence(""));
 }
 
 LaunchOutcome LaunchedAs(const std::string& detail) {

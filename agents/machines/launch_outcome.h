@@ -5,13 +5,17 @@
 #include <string>
 
 #include "agents/core/backend.h"
+#include "agents/machines/scheduling/request.h"
+#include "contract/failures.h"
 
 namespace muster::machines {
 
 // Evidence of the present moment.
 v1::Evidence AgentEvidence(const std::string& detail);
-agents::LaunchOutcome Refused(v1::FailureClass failure_class, const std::string& message,
-                              const std::string& suggestion);
+agents::LaunchOutcome Refused(v1::FailureCode code, v1::FailureClass failure_class,
+                              const contract::FailureParts& parts);
+// Refuses a job that the cluster can never run.
+agents::LaunchOutcome Refused(const Misfit& misfit);
 agents::LaunchOutcome LaunchedAs(const std::string& detail);
 
 }  // namespace muster::machines

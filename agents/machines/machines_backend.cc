@@ -42,10 +42,11 @@ using agents::ObserveOutcome;
 using agents::RunHandle;
 
 // A path that the job names is not of the named kind, or this machine could not look.
-LaunchOutcome RefusedBecause(const absl::Status& status) {
+LaunchOutcome RefusedBecause(v1::FailureCode code, const absl::Status& status) {
   return Refused(
-      absl::IsInvalidArgument(status) ? v1::FAILURE_CLASS_CONFIG : v1::FAILURE_CLASS_INFRA,
-      agents::WhatIsWrong(status), "correct the job, or put its data onto this machine");
+      code, absl::IsInvalidArgument(status) ? v1::FAILURE_CLASS_CONFIG : v1::FAILURE_CLASS_INFRA,
+      {.detail = agents::WhatIsWrong(status),
+       .suggestion = "Correct the job, or put its data onto this machine."});
 }
 
 // When the run is gone at the latest, from its start: after a limit it gets the grace as well.
@@ -333,32 +334,31 @@ LaunchOutcome MachinesBackend::Launch(const agent::v1::Assignment& assignment) {
   if (board_.Contains(run_key)) return LaunchedAs("the machine has the run already");
   const absl::StatusOr<RunFiles> files = directory.Read();
   if (!files.ok()) {
-    return Refused(v1::FAILURE_CLASS_INFRA, std::string(ToStd(files.status().message())),
-                   "tell the machine's operator: the agent's state directory is damaged");
+    return Refused(
+        v1::FAILURE_CODE_LAUNCH_FAILED, v1::FAILURE_CLASS_INFRA,
+        {.detail = std::string(ToStd(files.status().message())),
+         .suggestion = "Tell the machine's operator: the agent's state directory is damaged."});
   }
   if (files->HasBegun()) return LaunchedAs("the machine has had the run already");
-  if (const std::optional<Misfit> misfit = RefusalOf(assignment.spec())) {
-    return Refused(v1::FAILURE_CLASS_CONFIG, misfit->why, misfit->remedy);
-  }
+  if (const std::optional<Misfit> misfit = RefusalOf(assignment.spec())) return Refused(*misfit);
   const absl::StatusOr<agent::v1::Assignment> resolved = Resolve(assignment);
   absl::Status storage = resolved.status();
   hosts::LocalHost host;
   if (resolved.ok()) storage.Update(agents::CheckInputs(resolved->spec(), &host));
-  if (!storage.ok()) return RefusedBecause(storage);
+  if (!storage.ok()) return RefusedBecause(v1::FAILURE_CODE_INPUTS_MISSING, storage);
   const bool has_files = assignment.spec().uploads_size() > 0;
-  if (has_files && config_.files == nullptr) {
-    return Refused(v1::FAILURE_CLASS_CONFIG, "this agent takes no files that jobs bring along",
-                   "submit the job to a cluster that does");
-  }
+  if (has_files && config_.files == nullptr)
+    return Refused(v1::FAILURE_CODE_FILES_NOT_TAKEN, v1::FAILURE_CLASS_CONFIG, {});
   // The files come from a launch that was cut short.
   if (has_files) directory.RemoveWork();
   RunSpec spec = SpecOf(*resolved);
   spec.order = next_order_++;
   if (const absl::Status created = directory.Create(spec); !created.ok()) {
-    return Refused(v1::FAILURE_CLASS_INFRA, std::string(ToStd(created.message())),
-                   absl::IsResourceExhausted(created)
-                       ? "free disk space on the machine and submit the job again"
-                       : "tell the machine's operator");
+    return Refused(v1::FAILURE_CODE_LAUNCH_FAILED, v1::FAILURE_CLASS_INFRA,
+                   {.detail = std::string(ToStd(created.message())),
+                    .suggestion = absl::IsResourceExhausted(created)
+                                      ? "Free disk space on the machine and submit the job again."
+                                      : "Tell the machine's operator."});
   }
   // The default one is made with the files: what is in work/ then is there as a whole.
   if (!has_files || !assignment.spec().results_directory().empty()) {
@@ -366,7 +366,7 @@ LaunchOutcome MachinesBackend::Launch(const agent::v1::Assignment& assignment) {
     if (!made.ok()) {
       directory.RemoveBookkeeping();
       rmdir(directory.path().c_str());
-      return RefusedBecause(made);
+      return RefusedBecause(v1::FAILURE_CODE_RESULTS_DIRECTORY, made);
     }
   }
   Enqueue(spec, assignment.held(), &assignment);

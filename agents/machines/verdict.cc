@@ -1,6 +1,5 @@
 #include "agents/machines/verdict.h"
 
-#include <signal.h>
 #include <string.h>
 
 #include <cerrno>
@@ -8,6 +7,7 @@
 
 #include "agents/core/proto_time.h"
 #include "agents/machines/image_trouble.h"
+#include "contract/failures.h"
 #include "contract/signal_name.h"
 #include "contract/units.h"
 #include "fmt/format.h"
@@ -16,10 +16,6 @@ namespace muster::machines {
 namespace {
 
 using agents::Observation;
-
-// Exit codes of shells.
-constexpr int kNotExecutableCode = 126;
-constexpr int kNotFoundCode = 127;
 
 v1::Evidence MakeEvidence(v1::EvidenceSource source, absl::Time now, const std::string& detail) {
   v1::Evidence evidence;
@@ -38,6 +34,11 @@ Observation Begin(const Witness& witness, v1::RunState state, v1::EvidenceSource
   return observation;
 }
 
+v1::ExitStatus StatusOf(const ExitRecord& exit) {
+  return exit.end == ExitRecord::End::kSignaled ? contract::ExitBySignal(exit.status)
+                                                : contract::ExitWithCode(exit.status);
+}
+
 std::string EndText(const ExitRecord& exit) {
   return exit.end == ExitRecord::End::kSignaled
              ? fmt::format("was ended by {}", contract::SignalName(exit.status))
@@ -47,53 +48,50 @@ std::string EndText(const ExitRecord& exit) {
 std::string ProgramRemedy(int error) {
   switch (error) {
     case ENOENT:
-      return "check the program's name, that it is installed on the machine (and in PATH if it "
-             "has no '/'), and the interpreter in its first line";
+      return "Check the program's name, that it is installed on the machine (and in PATH if it "
+             "has no '/'), and the interpreter in its first line.";
     case EACCES:
-      return "make the program executable: chmod +x";
+      return "Make the program executable: chmod +x.";
     case ENOEXEC:
-      return "begin a script with a line like #!/bin/sh, and use programs built for the machine";
+      return "Begin a script with a line like #!/bin/sh, and use programs built for the machine.";
     case E2BIG:
-      return "pass long arguments and variables in a file";
+      return "Pass long arguments and variables in a file.";
     default:
       return "";
   }
 }
 
-v1::Failure ImageFailure(const ExitRecord& exit) {
-  const ImageTrouble trouble = ExplainImageTrouble(exit.path);
-  v1::Failure failure =
-      MakeFailure(v1::FAILURE_CLASS_IMAGE, fmt::format("the image could not be had: {}", exit.path),
-                  trouble.remedy);
-  failure.set_retriable(trouble.is_passing);
-  return failure;
-}
-
-v1::Failure NotStartedFailure(const ExitRecord& exit) {
-  const std::string phase = exit.phase == ExitRecord::Phase::kSetup ? "setup" : "the command";
+// What could not be had or started for the run.
+v1::Failure NotStartedFailure(const ExitRecord& exit, v1::FailurePhase phase) {
   const std::string words = std::generic_category().message(exit.error);
   switch (exit.step) {
     case ExitRecord::Step::kProgram:
-      return MakeFailure(
-          v1::FAILURE_CLASS_CONFIG,
-          fmt::format("{} could not be started: \"{}\": {}", phase, exit.path, words),
-          ProgramRemedy(exit.error));
+      return MakeFailure(v1::FAILURE_CODE_PROGRAM_NOT_STARTED, v1::FAILURE_CLASS_CONFIG,
+                         {.subject = exit.path,
+                          .meaning = words,
+                          .suggestion = ProgramRemedy(exit.error),
+                          .phase = phase});
     case ExitRecord::Step::kWorkingDirectory:
-      return MakeFailure(
-          v1::FAILURE_CLASS_CONFIG,
-          fmt::format("the working directory \"{}\" cannot be entered: {}", exit.path, words),
-          "make the directory on the machine, or name another working_directory");
-    case ExitRecord::Step::kImage:
-      return ImageFailure(exit);
+      return MakeFailure(v1::FAILURE_CODE_WORKING_DIRECTORY, v1::FAILURE_CLASS_CONFIG,
+                         {.subject = exit.path, .meaning = words, .phase = phase});
+    case ExitRecord::Step::kImage: {
+      const ImageTrouble trouble = ExplainImageTrouble(exit.path);
+      v1::Failure failure =
+          MakeFailure(trouble.code, v1::FAILURE_CLASS_IMAGE, {.detail = exit.path, .phase = phase});
+      failure.set_retriable(trouble.is_passing);
+      return failure;
+    }
     case ExitRecord::Step::kFiles:
     case ExitRecord::Step::kProcess:
       break;
   }
-  return MakeFailure(v1::FAILURE_CLASS_INFRA,
-                     fmt::format("the run could not be started: \"{}\": {}", exit.path, words),
-                     exit.error == ENOSPC
-                         ? "free disk space on the machine and submit the job again"
-                         : "tell the machine's operator");
+  return MakeFailure(v1::FAILURE_CODE_LAUNCH_FAILED, v1::FAILURE_CLASS_INFRA,
+                     {.subject = exit.path,
+                      .meaning = fmt::format("\"{}\": {}", exit.path, words),
+                      .suggestion = exit.error == ENOSPC
+                                        ? "Free disk space on the machine and submit the job again."
+                                        : "Tell the machine's operator.",
+                      .phase = phase});
 }
 
 // "3 of its processes were killed at its memory limit of 2Gi"
@@ -103,38 +101,17 @@ std::string OomText(const ExitRecord& exit) {
                      contract::FormatBytes(exit.memory_limit_bytes));
 }
 
-// Advice about a setup or command that has failed by itself.
-std::string ExitRemedy(const ExitRecord& exit) {
-  if (exit.end == ExitRecord::End::kSignaled && exit.status == SIGKILL) {
-    return "if nobody killed it, the machine may have run out of memory: ask for more, or use less";
-  }
-  const bool is_missing = exit.end == ExitRecord::End::kExited &&
-                          (exit.status == kNotFoundCode || exit.status == kNotExecutableCode);
-  if (is_missing) {
-    return "read its output: a shell ends with 127 if the machine has no command of that name, and "
-           "with 126 if a file is none that it may run; source and [[ are bash's, for which a "
-           "script begins with the line #!/bin/bash";
-  }
-  return "read its output";
-}
-
 // Why a run failed whose setup or command ran to its end.
-v1::Failure ProgramFailure(const ExitRecord& exit) {
-  if (exit.oom_kills > 0) {
-    return MakeFailure(
-        v1::FAILURE_CLASS_OOM,
-        fmt::format("{} {} after {}",
-                    exit.phase == ExitRecord::Phase::kSetup ? "setup" : "the command",
-                    EndText(exit), OomText(exit)),
-        "ask for more memory (resources.memory_bytes), or use less of it, with smaller batches");
-  }
-  if (exit.phase == ExitRecord::Phase::kSetup) {
-    return MakeFailure(v1::FAILURE_CLASS_CONFIG,
-                       fmt::format("setup {}, so the command was not started", EndText(exit)),
-                       ExitRemedy(exit));
-  }
-  return MakeFailure(v1::FAILURE_CLASS_PROGRAM, fmt::format("the command {}", EndText(exit)),
-                     ExitRemedy(exit));
+v1::Failure ProgramFailure(const ExitRecord& exit, v1::FailurePhase phase) {
+  const v1::ExitStatus status = StatusOf(exit);
+  if (exit.oom_kills == 0) return contract::OwnEnd(status, {.phase = phase});
+  v1::Failure failure =
+      MakeFailure(v1::FAILURE_CODE_OUT_OF_MEMORY, v1::FAILURE_CLASS_OOM, {.phase = phase});
+  *failure.mutable_exit() = status;
+  failure.set_killed_processes(static_cast<uint32_t>(exit.oom_kills));
+  failure.set_memory_limit_bytes(exit.memory_limit_bytes);
+  contract::PutSentence(&failure);
+  return failure;
 }
 
 v1::RunState StateOf(const ExitRecord& exit) {
@@ -143,26 +120,6 @@ v1::RunState StateOf(const ExitRecord& exit) {
                          exit.phase == ExitRecord::Phase::kCommand &&
                          exit.end == ExitRecord::End::kExited && exit.status == 0;
   return succeeded ? v1::RUN_STATE_SUCCEEDED : v1::RUN_STATE_FAILED;
-}
-
-v1::Failure FailureOf(const ExitRecord& exit) {
-  if (exit.cause == ExitRecord::Cause::kTimeLimit) {
-    return MakeFailure(v1::FAILURE_CLASS_TIMEOUT, "the run was ended at its time limit",
-                       "raise time_limit");
-  }
-  if (exit.cause == ExitRecord::Cause::kTerminated) {
-    return MakeFailure(
-        v1::FAILURE_CLASS_INFRA,
-        fmt::format("the run was ended from outside: its supervisor got {}", exit.sender),
-        "submit the job again; if the machine was not being shut down, tell its operator");
-  }
-  if (exit.end == ExitRecord::End::kNotStarted) return NotStartedFailure(exit);
-  if (exit.end == ExitRecord::End::kNothingRan) {
-    return MakeFailure(v1::FAILURE_CLASS_INFRA,
-                       "the run ended, and how its program ended could not be seen",
-                       "tell the machine's operator");
-  }
-  return ProgramFailure(exit);
 }
 
 v1::FailurePhase PhaseOf(const ExitRecord& exit) {
@@ -181,6 +138,25 @@ v1::FailurePhase PhaseOf(const ExitRecord& exit) {
       break;
   }
   return is_setup ? v1::FAILURE_PHASE_SETUP_START : v1::FAILURE_PHASE_COMMAND_START;
+}
+
+v1::Failure FailureOf(const ExitRecord& exit) {
+  const v1::FailurePhase phase = PhaseOf(exit);
+  if (exit.cause == ExitRecord::Cause::kTimeLimit)
+    return MakeFailure(v1::FAILURE_CODE_TIME_LIMIT, v1::FAILURE_CLASS_TIMEOUT, {.phase = phase});
+  if (exit.cause == ExitRecord::Cause::kTerminated) {
+    return MakeFailure(v1::FAILURE_CODE_ENDED_BY_OTHERS, v1::FAILURE_CLASS_INFRA,
+                       {.meaning = "its supervisor got " + exit.sender,
+                        .suggestion = "Submit the job again; if the machine was not being shut "
+                                      "down, tell its operator.",
+                        .phase = phase});
+  }
+  if (exit.end == ExitRecord::End::kNotStarted) return NotStartedFailure(exit, phase);
+  if (exit.end == ExitRecord::End::kNothingRan) {
+    return MakeFailure(v1::FAILURE_CODE_END_UNKNOWN, v1::FAILURE_CLASS_INFRA,
+                       {.suggestion = "Tell the machine's operator.", .phase = phase});
+  }
+  return ProgramFailure(exit, phase);
 }
 
 std::string DetailOf(const ExitRecord& exit) {
@@ -223,15 +199,17 @@ std::string DetailOf(const ExitRecord& exit) {
 
 }  // namespace
 
-v1::Failure MakeFailure(v1::FailureClass failure_class, const std::string& message,
-                        const std::string& suggestion) {
-  v1::Failure failure;
-  failure.set_failure_class(failure_class);
-  failure.set_message(message);
-  failure.set_suggestion(suggestion);
+v1::Failure MakeFailure(v1::FailureCode code, v1::FailureClass failure_class,
+                        contract::FailureParts parts) {
   // Another machine, or this one after its restart, may do better.
-  failure.set_retriable(failure_class == v1::FAILURE_CLASS_INFRA);
-  return failure;
+  parts.is_retriable = failure_class == v1::FAILURE_CLASS_INFRA;
+  return contract::MakeFailure(code, failure_class, parts);
+}
+
+v1::Failure MisfitFailure(const Misfit& misfit) {
+  return MakeFailure(
+      misfit.is_of_containers ? v1::FAILURE_CODE_NO_CONTAINERS : v1::FAILURE_CODE_DOES_NOT_FIT,
+      v1::FAILURE_CLASS_CONFIG, {.meaning = misfit.why, .suggestion = misfit.remedy});
 }
 
 Observation PendingVerdict(const Witness& witness) {
@@ -267,17 +245,14 @@ Observation EndVerdict(const Witness& witness, const ExitRecord& exit) {
   // The exit status is the command's; how setup ended is in the failure.
   const bool ended = exit.end == ExitRecord::End::kExited || exit.end == ExitRecord::End::kSignaled;
   if (ended && exit.phase == ExitRecord::Phase::kCommand) {
-    v1::ExitStatus status;
-    if (exit.end == ExitRecord::End::kExited) status.set_code(exit.status);
-    if (exit.end == ExitRecord::End::kSignaled) status.set_signal(exit.status);
-    observation.exit = status;
+    observation.exit = StatusOf(exit);
   }
   if (observation.state == v1::RUN_STATE_FAILED) {
     observation.failure = FailureOf(exit);
-    observation.failure->set_phase(PhaseOf(exit));
     if (!observation.nodes.empty()) {
       observation.failure->set_rank(0);
       observation.failure->set_node(witness.hostname);
+      contract::PutSentence(&*observation.failure);
     }
   }
   return observation;
@@ -289,9 +264,8 @@ Observation VanishedVerdict(const Witness& witness, const std::string& detail) {
   observation.end_time = witness.now;
   observation.nodes = {witness.hostname};
   observation.failure =
-      MakeFailure(v1::FAILURE_CLASS_INFRA,
-                  fmt::format("the run was cut off before its end could be recorded: {}", detail),
-                  "submit the job again");
+      MakeFailure(v1::FAILURE_CODE_END_UNKNOWN, v1::FAILURE_CLASS_INFRA,
+                  {.detail = detail, .meaning = "it was cut off before that could be recorded"});
   return observation;
 }
 
@@ -311,10 +285,12 @@ Observation LostVerdict(const Witness& witness, const std::string& directory) {
       witness, v1::RUN_STATE_LOST, v1::EVIDENCE_SOURCE_AGENT,
       fmt::format("the queue does not have the run, and \"{}\" has no record of it", directory));
   observation.end_time = witness.now;
-  observation.failure =
-      MakeFailure(v1::FAILURE_CLASS_INFRA,
-                  fmt::format("the run's directory \"{}\" was removed or is damaged", directory),
-                  "submit the job again; nothing but Muster may change its state directory");
+  observation.failure = MakeFailure(
+      v1::FAILURE_CODE_LOST, v1::FAILURE_CLASS_INFRA,
+      {.subject = directory,
+       .meaning = fmt::format("its directory \"{}\" was removed or is damaged", directory),
+       .suggestion = "Submit the job again; nothing but Muster may change its state "
+                     "directory."});
   // It may have run, and nobody knows to what end.
   observation.failure->set_retriable(false);
   return observation;

@@ -7,6 +7,8 @@
 #include "absl/time/time.h"
 #include "agents/core/backend.h"
 #include "agents/machines/run_records.h"
+#include "agents/machines/scheduling/request.h"
+#include "contract/failures.h"
 
 namespace muster::machines {
 
@@ -18,8 +20,10 @@ struct Witness {
 };
 
 // Retriable if it is the cluster's doing.
-v1::Failure MakeFailure(v1::FailureClass failure_class, const std::string& message,
-                        const std::string& suggestion);
+v1::Failure MakeFailure(v1::FailureCode code, v1::FailureClass failure_class,
+                        contract::FailureParts parts = {});
+// The failure of a job that the cluster can never run.
+v1::Failure MisfitFailure(const Misfit& misfit);
 
 // The board says why it waits.
 agents::Observation PendingVerdict(const Witness& witness);

@@ -1,5 +1,6 @@
 // Finds out whether the cluster runs jobs with an image at all.
 #include "agents/slurm/backend.h"
+#include "contract/failures.h"
 
 namespace muster::slurm {
 
@@ -17,13 +18,10 @@ std::optional<v1::Failure> SlurmBackend::WhyNoContainers() {
     has_containers_ = true;
     return std::nullopt;
   }
-  v1::Failure failure;
-  failure.set_failure_class(v1::FAILURE_CLASS_CONFIG);
-  failure.set_message(
-      "The cluster runs no jobs with an image: its srun does not know --container-image, because "
-      "it has no Pyxis.");
-  failure.set_suggestion("Use another cluster, or have its operator install Pyxis and enroot.");
-  return failure;
+  return contract::MakeFailure(
+      v1::FAILURE_CODE_NO_CONTAINERS, v1::FAILURE_CLASS_CONFIG,
+      {.meaning = "its srun does not know --container-image, because it has no Pyxis",
+       .suggestion = "Use another cluster, or have its operator install Pyxis and enroot."});
 }
 
 }  // namespace muster::slurm

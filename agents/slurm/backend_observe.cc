@@ -51,15 +51,14 @@ std::optional<std::string> ConversionOf(const agents::RunHandle& run) {
   return ConversionName(*image);
 }
 
-// Names the program that the record, if there is one, belongs to, as messages do.
+// Names the program that the record, if there is one, belongs to.
 void NameProgram(const v1::JobSpec& spec, RunFacts* facts) {
   facts->working_directory = spec.working_directory();
   const v1::Role* role =
       facts->record.has_value() ? contract::RoleOfRank(spec, facts->record->rank) : nullptr;
   if (role != nullptr) facts->role = role->name();
   const v1::Command& command = role == nullptr ? spec.command() : role->command();
-  facts->program =
-      command.has_argv() ? fmt::format("\"{}\"", command.argv().args(0)) : "the script";
+  if (command.has_argv()) facts->program = command.argv().args(0);
 }
 
 }  // namespace

@@ -50,6 +50,7 @@ absl::Status CallGate::Enter(const std::string& name, CallKind kind) {
       changed_.notify_all();
       ++given_up_;
       last_given_up_ = now;
+      given_up_until_ = absl::Now() + kWarned;
       absl::Status status = absl::UnavailableError(
           fmt::format("could not ask: {} had no turn within {} s, since more is asked than "
                       "slurm.max_scheduler_calls_per_minute ({}) allows",
@@ -68,7 +69,9 @@ absl::Status CallGate::Enter(const std::string& name, CallKind kind) {
 
 void CallGate::OnAnswer(std::string_view words) {
   const std::lock_guard lock(mutex_);
-  back_off_.OnAnswer(BackOff::Says(words), time_.Now());
+  const bool is_held_back = BackOff::Says(words);
+  back_off_.OnAnswer(is_held_back, time_.Now());
+  if (is_held_back) held_back_until_ = absl::Now() + kWarned;
 }
 
 absl::Duration CallGate::ObserveInterval(absl::Duration wanted) {
@@ -83,10 +86,10 @@ std::vector<v1::ClusterIssue> CallGate::Issues() const {
   const absl::Time now = time_.Now();
   std::vector<v1::ClusterIssue> issues;
   if (now - back_off_.last() < kWarned) {
-    issues.push_back(contract::CallsHeldBack(back_off_.count(), per_minute_));
+    issues.push_back(contract::CallsHeldBack(back_off_.count(), per_minute_, held_back_until_));
   }
   if (now - last_given_up_ < kWarned) {
-    issues.push_back(contract::CallsWithoutTurn(given_up_, per_minute_));
+    issues.push_back(contract::CallsWithoutTurn(given_up_, per_minute_, given_up_until_));
   }
   return issues;
 }

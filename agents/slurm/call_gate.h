@@ -55,6 +55,9 @@ class CallGate {
   BackOff back_off_;
   uint64_t given_up_ = 0;
   absl::Time last_given_up_ = absl::InfinitePast();
+  // By the time of day: until when the issues are told that either led to.
+  absl::Time held_back_until_;
+  absl::Time given_up_until_;
   std::map<std::string, uint64_t> calls_;
 };
 

@@ -8,11 +8,13 @@
 #include "agents/slurm/fields.h"
 #include "agents/slurm/slurm_output.h"
 #include "contract/failure_patterns.h"
-#include "contract/signal_name.h"
+#include "contract/failures.h"
 #include "fmt/format.h"
 
 namespace muster::slurm {
 namespace {
+
+using contract::MakeFailure;
 
 // slurmd's code for a batch script whose files could not be opened: "0:53".
 constexpr int kLaunchSignal = 53;
@@ -22,17 +24,6 @@ constexpr int kNotFoundCode = 127;
 constexpr size_t kQuotedLogLines = 3;
 constexpr std::string_view kSlurmOutput = "slurm.out";
 
-struct QuotedEnd {
-  v1::FailureClass failure_class = v1::FAILURE_CLASS_UNSPECIFIED;
-  std::string message;
-  std::string suggestion;
-  bool retriable = false;
-  v1::FailurePhase phase = v1::FAILURE_PHASE_COMMAND;
-};
-
-constexpr std::string_view kReadLog = "Read its output.";
-constexpr std::string_view kMoreMemory =
-    "Ask for more memory, or make the program use less (a smaller batch).";
 constexpr std::string_view kSubmitAgain = "Submit the job again.";
 
 bool SaysOutOfMemory(std::string_view output) {
@@ -51,27 +42,19 @@ bool ShowsFaultOfCluster(std::string_view output) {
   return verdict.has_value() && verdict->retriable;
 }
 
-std::string HowItEnded(int code, int signal) {
-  return signal != 0 ? "was ended by " + contract::SignalName(signal)
-                     : fmt::format("ended with exit code {}", code);
-}
-
+// Empty: the record does not say.
 std::string WhyNotRequeued(const ExitRecord& record) {
   if (record.cause == ExitRecord::Cause::kRestartLimit) {
-    return fmt::format(
-        "could not be requeued: it has been started again {} times, and "
-        "slurm.max_timeout_requeues is {}",
-        record.restart, record.about);
+    return fmt::format("it has been started again {} times, and slurm.max_timeout_requeues is {}",
+                       record.restart, record.about);
   }
-  if (record.cause == ExitRecord::Cause::kRefused)
-    return fmt::format("could not be requeued: {}", record.about);
-  return "was not requeued";
+  return record.cause == ExitRecord::Cause::kRefused ? record.about : "";
 }
 
-// Names the batch script's file with its option, if the record has it.
+// The batch script's file with its option; empty: the record does not name it.
 std::string WhatWasNotOpened(const ExitRecord& record) {
   const auto named = [&](const char* option) {
-    return fmt::format(": --{0} (slurm.batch_script.{0}): {1}", option, record.about);
+    return fmt::format("--{0} (slurm.batch_script.{0}): {1}", option, record.about);
   };
   switch (record.cause) {
     case ExitRecord::Cause::kInput:
@@ -104,150 +87,150 @@ v1::FailurePhase PhaseOfRecord(const ExitRecord& record) {
   return record.IsOfSetup() ? v1::FAILURE_PHASE_SETUP : v1::FAILURE_PHASE_COMMAND;
 }
 
-QuotedEnd ExplainRecord(const RunFacts& facts) {
+v1::ExitStatus ExitOf(int code, int signal) {
+  return signal != 0 ? contract::ExitBySignal(signal) : contract::ExitWithCode(code);
+}
+
+v1::Failure ExplainImageRecord(const RunFacts& facts) {
+  const ImageTrouble trouble = ExplainImage(facts.slurm_output, facts.record->cause);
+  return MakeFailure(trouble.code, trouble.failure_class,
+                     {.meaning = trouble.meaning,
+                      .suggestion = trouble.suggestion,
+                      .phase = v1::FAILURE_PHASE_IMAGE,
+                      .is_retriable = trouble.retriable});
+}
+
+// srun failed, and no task said why.
+v1::Failure ExplainSrun(const RunFacts& facts, v1::FailurePhase phase) {
+  return MakeFailure(
+      v1::FAILURE_CODE_LAUNCH_FAILED, v1::FAILURE_CLASS_INFRA,
+      {.meaning =
+           fmt::format("srun could not run the {} on all nodes (exit code {})",
+                       facts.record->IsOfSetup() ? "setup script" : "command", facts.record->code),
+       .suggestion = std::string(kSubmitAgain),
+       .phase = phase,
+       .is_retriable = ShowsFaultOfCluster(facts.slurm_output)});
+}
+
+v1::Failure ExplainRecord(const RunFacts& facts) {
   const ExitRecord& record = *facts.record;
-  const bool setup = record.IsOfSetup();
-  const std::string what = setup ? "setup script" : "command";
-  const std::string where = setup || facts.role.empty()
-                                ? fmt::format("rank {}", record.rank)
-                                : fmt::format("rank {} (role {})", record.rank, facts.role);
+  const v1::FailurePhase phase = PhaseOfRecord(record);
   switch (record.problem) {
     case ExitRecord::Problem::kStart:
-      return {v1::FAILURE_CLASS_CONFIG,
-              fmt::format("The {} could not be started on {}: {} {}", what, where,
-                          setup ? "its interpreter" : facts.program,
-                          record.code == kNotFoundCode ? "was not found" : "cannot be executed"),
-              "Check its name, and that it is there and executable on the compute nodes; muster "
-              "logs has the node's own words."};
+      return MakeFailure(
+          v1::FAILURE_CODE_PROGRAM_NOT_STARTED, v1::FAILURE_CLASS_CONFIG,
+          {.subject = record.IsOfSetup() ? "" : facts.program,
+           .meaning = fmt::format(
+               "{} {}", record.IsOfSetup() || facts.program.empty() ? "its interpreter" : "it",
+               record.code == kNotFoundCode ? "was not found" : "cannot be executed"),
+           .suggestion = "Check its name, and that it is there and executable on the compute "
+                         "nodes; muster logs has the node's own words.",
+           .phase = phase});
     case ExitRecord::Problem::kWorkingDirectory:
-      return {v1::FAILURE_CLASS_CONFIG,
-              fmt::format("The working directory \"{}\" could not be entered on {}",
-                          facts.working_directory, where),
-              "Set working_directory (sbatch: --chdir) to a directory that exists on the compute "
-              "nodes."};
+      return MakeFailure(v1::FAILURE_CODE_WORKING_DIRECTORY, v1::FAILURE_CLASS_CONFIG,
+                         {.subject = facts.working_directory,
+                          .suggestion = "Set working_directory (sbatch: --chdir) to a directory "
+                                        "that exists on the compute nodes.",
+                          .phase = phase});
     case ExitRecord::Problem::kFiles:
-      return {v1::FAILURE_CLASS_INFRA,
-              fmt::format("The files of the run could not be read on {}", where),
-              "The agent's run_dir must be the same directory on the compute nodes; tell the "
-              "cluster's operator.",
-              /*retriable=*/true};
+      return MakeFailure(v1::FAILURE_CODE_RUN_FILES_UNREADABLE, v1::FAILURE_CLASS_INFRA,
+                         {.phase = phase, .is_retriable = true});
     case ExitRecord::Problem::kSrun:
-      return {
-          v1::FAILURE_CLASS_INFRA,
-          fmt::format("srun could not run the {} on all nodes (exit code {})", what, record.code),
-          std::string(kSubmitAgain), ShowsFaultOfCluster(facts.slurm_output)};
-    case ExitRecord::Problem::kImage: {
-      const ImageTrouble trouble = ExplainImage(facts.slurm_output, record.cause);
-      return {trouble.failure_class, trouble.message, trouble.suggestion, trouble.retriable};
-    }
+      return ExplainSrun(facts, phase);
+    case ExitRecord::Problem::kImage:
+      return ExplainImageRecord(facts);
     case ExitRecord::Problem::kTimeout:
-      return {v1::FAILURE_CLASS_TIMEOUT,
-              fmt::format("The {} was stopped after slurm.timeout, and the job {}", what,
-                          WhyNotRequeued(record)),
-              "Allow Slurm to requeue it (slurm.requeue), so that it goes on from a checkpoint, or "
-              "give it more time."};
+      return MakeFailure(v1::FAILURE_CODE_NOT_REQUEUED, v1::FAILURE_CLASS_TIMEOUT,
+                         {.meaning = WhyNotRequeued(record), .phase = phase});
     case ExitRecord::Problem::kStreams:
-      return {v1::FAILURE_CLASS_CONFIG,
-              fmt::format("A file that the batch script reads or writes could not be opened{}",
-                          WhatWasNotOpened(record)),
-              "Correct the name, or make the directory: file names are relative to the working "
-              "directory, and "
-              "their directories must be there."};
+      return MakeFailure(
+          v1::FAILURE_CODE_FILE_NOT_OPENED, v1::FAILURE_CLASS_CONFIG,
+          {.subject = record.about, .meaning = WhatWasNotOpened(record), .phase = phase});
     case ExitRecord::Problem::kUnknown:
-      return {v1::FAILURE_CLASS_INFRA,
-              fmt::format("How the {} ended on {} is not known: a TERM came at the same moment",
-                          what, where),
-              std::string(kSubmitAgain), /*retriable=*/true};
+      return MakeFailure(
+          v1::FAILURE_CODE_END_UNKNOWN, v1::FAILURE_CLASS_INFRA,
+          {.meaning = "a TERM came at the same moment", .phase = phase, .is_retriable = true});
     case ExitRecord::Problem::kNone:
       break;
   }
-  return {setup ? v1::FAILURE_CLASS_CONFIG : v1::FAILURE_CLASS_PROGRAM,
-          fmt::format("The {} {} on {}", what, HowItEnded(record.code, record.signal), where),
-          std::string(kReadLog)};
+  return contract::OwnEnd(ExitOf(record.code, record.signal), {.phase = phase});
 }
 
 // FAILED, and no exit record: what Slurm's own code tells.
-QuotedEnd ExplainWithoutRecord(const RunFacts& facts) {
+v1::Failure ExplainWithoutRecord(const RunFacts& facts) {
+  const v1::FailurePhase phase = v1::FAILURE_PHASE_COMMAND;
   if (!facts.history.has_value()) {
-    return {v1::FAILURE_CLASS_INFRA, "Slurm says that the job failed, and nothing tells why",
-            std::string(kSubmitAgain)};
+    return MakeFailure(v1::FAILURE_CODE_END_UNEXPLAINED, v1::FAILURE_CLASS_INFRA, {.phase = phase});
   }
   const HistoryRow& history = *facts.history;
   if (history.WasRefused()) {
-    return {v1::FAILURE_CLASS_CONFIG,
-            "Slurm gave the job up before it had a node: no node is like that",
-            "Ask for fewer CPUs, less memory or fewer GPUs on each node, or use another partition.",
-            /*retriable=*/false, v1::FAILURE_PHASE_QUEUE};
+    return MakeFailure(v1::FAILURE_CODE_DOES_NOT_FIT, v1::FAILURE_CLASS_CONFIG,
+                       {.meaning = "Slurm gave it up before it had a node: no node is like that",
+                        .suggestion = "Ask for fewer CPUs, less memory or fewer GPUs on each node, "
+                                      "or use another partition.",
+                        .phase = v1::FAILURE_PHASE_QUEUE});
   }
   if (history.signal == kLaunchSignal) {
-    return {v1::FAILURE_CLASS_INFRA, "The node could not open the files of the run",
-            "The agent's run_dir must be the same directory on the compute nodes, and writable "
-            "there; tell the "
-            "cluster's operator.",
-            /*retriable=*/true, v1::FAILURE_PHASE_FILES};
+    return MakeFailure(v1::FAILURE_CODE_RUN_FILES_UNREADABLE, v1::FAILURE_CLASS_INFRA,
+                       {.phase = v1::FAILURE_PHASE_FILES, .is_retriable = true});
   }
   if (history.exit_code == kClaimLostCode) {
-    return {v1::FAILURE_CLASS_INFRA,
-            "The Slurm job could not claim the run: another job of the run did, and that one is "
-            "gone, or the node could not write to run_dir",
-            std::string(kSubmitAgain), /*retriable=*/true, v1::FAILURE_PHASE_COMMAND_START};
+    return MakeFailure(v1::FAILURE_CODE_NOT_CLAIMED, v1::FAILURE_CLASS_INFRA,
+                       {.phase = v1::FAILURE_PHASE_COMMAND_START, .is_retriable = true});
   }
   if (!history.exit_is_known) {
-    return {v1::FAILURE_CLASS_PROGRAM,
-            "The run failed and could not write its exit record, and its code is not known: "
-            "accounting over slurmrestd does not tell it",
-            std::string(kReadLog)};
+    return MakeFailure(v1::FAILURE_CODE_COMMAND_FAILED, v1::FAILURE_CLASS_PROGRAM,
+                       {.meaning = "it could not write its exit record, and accounting over "
+                                   "slurmrestd does not tell the code",
+                        .suggestion = "Read the end of its output.",
+                        .phase = phase});
   }
-  return {v1::FAILURE_CLASS_PROGRAM,
-          fmt::format("The run {} and could not write its exit record",
-                      HowItEnded(history.exit_code, history.signal)),
-          std::string(kReadLog)};
+  v1::Failure failure =
+      contract::OwnEnd(ExitOf(history.exit_code, history.signal), {.phase = phase});
+  failure.set_meaning("it could not write its exit record");
+  return failure;
 }
 
-QuotedEnd ExplainFailed(const RunFacts& facts) {
+v1::Failure ExplainFailed(const RunFacts& facts) {
   const bool by_itself = facts.record.has_value() && !facts.record->EndedWithZero();
-  QuotedEnd words = by_itself ? ExplainRecord(facts) : ExplainWithoutRecord(facts);
-  if (by_itself) words.phase = PhaseOfRecord(*facts.record);
+  v1::Failure failure = by_itself ? ExplainRecord(facts) : ExplainWithoutRecord(facts);
   if (facts.record.has_value() && !by_itself) {
-    words = {v1::FAILURE_CLASS_INFRA,
-             "The command ended with 0, yet Slurm says that the job failed",
-             "Look at Slurm's words; an epilog or a limit of the cluster may have struck.",
-             /*retriable=*/false, v1::FAILURE_PHASE_RESULTS};
+    failure = MakeFailure(v1::FAILURE_CODE_END_UNEXPLAINED, v1::FAILURE_CLASS_INFRA,
+                          {.suggestion = "Look at Slurm's words; an epilog or a limit of the "
+                                         "cluster may have struck.",
+                           .phase = v1::FAILURE_PHASE_RESULTS});
+    *failure.mutable_exit() = contract::ExitWithCode(0);
   }
   if (SaysOutOfMemory(facts.slurm_output)) {
-    words.failure_class = v1::FAILURE_CLASS_OOM;
-    words.message = "The run used more memory than it had. " + words.message;
-    words.suggestion = kMoreMemory;
-    words.retriable = false;
+    failure.set_code(v1::FAILURE_CODE_OUT_OF_MEMORY);
+    failure.set_failure_class(v1::FAILURE_CLASS_OOM);
+    failure.clear_suggestion();
+    failure.set_retriable(false);
   }
-  return words;
+  return failure;
 }
 
-QuotedEnd Explain(JobPhase phase, const RunFacts& facts) {
+v1::Failure Explain(JobPhase phase, const RunFacts& facts) {
+  constexpr v1::FailurePhase kRan = v1::FAILURE_PHASE_COMMAND;
+  constexpr v1::FailurePhase kWaited = v1::FAILURE_PHASE_QUEUE;
   switch (phase) {
     case JobPhase::kTimeout:
-      return {v1::FAILURE_CLASS_TIMEOUT, "The run was stopped at its time limit",
-              "Ask for more time (time_limit), as far as the partition allows."};
+      return MakeFailure(v1::FAILURE_CODE_TIME_LIMIT, v1::FAILURE_CLASS_TIMEOUT, {.phase = kRan});
     case JobPhase::kDeadline:
-      return {v1::FAILURE_CLASS_TIMEOUT, "The run could not end before its deadline",
-              "Submit it earlier."};
+      return MakeFailure(v1::FAILURE_CODE_DEADLINE, v1::FAILURE_CLASS_TIMEOUT, {.phase = kRan});
     case JobPhase::kOutOfMemory:
-      return {v1::FAILURE_CLASS_OOM, "The run used more memory than it had",
-              std::string(kMoreMemory)};
+      return MakeFailure(v1::FAILURE_CODE_OUT_OF_MEMORY, v1::FAILURE_CLASS_OOM, {.phase = kRan});
     case JobPhase::kNodeFail:
-      return {v1::FAILURE_CLASS_INFRA, "A node of the run failed", std::string(kSubmitAgain),
-              /*retriable=*/true};
+      return MakeFailure(v1::FAILURE_CODE_NODE_LOST, v1::FAILURE_CLASS_INFRA,
+                         {.phase = kRan, .is_retriable = true});
     case JobPhase::kBootFail:
-      return {v1::FAILURE_CLASS_INFRA, "A node of the run did not boot", std::string(kSubmitAgain),
-              /*retriable=*/true, v1::FAILURE_PHASE_QUEUE};
+      return MakeFailure(v1::FAILURE_CODE_NODE_NOT_BOOTED, v1::FAILURE_CLASS_INFRA,
+                         {.phase = kWaited, .is_retriable = true});
     case JobPhase::kPreempted:
-      return {v1::FAILURE_CLASS_PREEMPTED,
-              "The cluster stopped the run for a job of higher priority",
-              "Submit it again, or use a partition or QOS that is not preempted."};
+      return MakeFailure(v1::FAILURE_CODE_PREEMPTED, v1::FAILURE_CLASS_PREEMPTED, {.phase = kRan});
     case JobPhase::kRevoked:
-      return {v1::FAILURE_CLASS_INFRA, "Another cluster of the federation took the job",
-              "Submit it through the agent of one cluster only.", /*retriable=*/false,
-              v1::FAILURE_PHASE_QUEUE};
+      return MakeFailure(v1::FAILURE_CODE_TAKEN_ELSEWHERE, v1::FAILURE_CLASS_INFRA,
+                         {.phase = kWaited});
     default:
       return ExplainFailed(facts);
   }
@@ -309,20 +292,16 @@ JobPhase PhaseInOutput(std::string_view slurm_output) {
 }
 
 v1::Failure ExplainEnd(JobPhase phase, std::string_view slurm_words, const RunFacts& facts) {
-  const QuotedEnd words = Explain(phase, facts);
-  v1::Failure failure;
-  failure.set_failure_class(words.failure_class);
-  std::string message = words.message + ".";
-  if (!slurm_words.empty()) message += fmt::format(" Slurm said: {}.", slurm_words);
-  failure.set_message(message);
-  failure.set_suggestion(words.suggestion);
-  failure.set_retriable(words.retriable);
-  failure.set_phase(words.phase);
+  v1::Failure failure = Explain(phase, facts);
+  failure.set_detail(std::string(slurm_words));
   if (facts.record.has_value() && !facts.record->EndedWithZero()) {
-    if (facts.record->IsOfSetup() && words.phase == v1::FAILURE_PHASE_COMMAND)
+    const bool is_setup = facts.record->IsOfSetup();
+    if (is_setup && failure.phase() == v1::FAILURE_PHASE_COMMAND)
       failure.set_phase(v1::FAILURE_PHASE_SETUP);
     failure.set_rank(facts.record->rank);
+    if (!is_setup) failure.set_role(facts.role);
   }
+  contract::PutSentence(&failure);
   Quote(facts, &failure);
   return failure;
 }

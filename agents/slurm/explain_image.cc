@@ -16,9 +16,10 @@ constexpr size_t kQuotedLines = 3;
 
 struct Rule {
   std::string_view sign;
+  v1::FailureCode code;
   v1::FailureClass failure_class;
-  std::string_view message;
-  std::string_view suggestion;
+  std::string_view meaning;     // empty: the code says it
+  std::string_view suggestion;  // empty: the code's
   bool retriable = false;
 };
 
@@ -30,58 +31,62 @@ constexpr std::string_view kReach =
     "Check the registry's name; if it is right, the cluster's nodes cannot reach it: tell the "
     "cluster's operator.";
 constexpr std::string_view kOperator = "Tell the cluster's operator.";
-constexpr std::string_view kNoRoomMessage = "There was no room for the image";
 constexpr std::string_view kNoRoomRemedy =
     "Tell the cluster's operator: the directory of the images, or the node's disk, is full.";
-constexpr std::string_view kNoSquashfsMessage = "The image's file is no squashfs file";
+constexpr std::string_view kNoSquashfsMeaning = "its file is no squashfs file";
 constexpr std::string_view kNoSquashfsRemedy = "Convert the image again.";
-constexpr std::string_view kNotThereMessage = "The image's file is not there";
+constexpr std::string_view kNotThereMeaning = "its file is not there";
 constexpr std::string_view kNotThereRemedy = "Check its path, and that the compute nodes see it.";
+
+constexpr v1::FailureClass kImage = v1::FAILURE_CLASS_IMAGE;
+constexpr v1::FailureClass kConfig = v1::FAILURE_CLASS_CONFIG;
+constexpr v1::FailureCode kNoContainers = v1::FAILURE_CODE_NO_CONTAINERS;
+constexpr v1::FailureCode kNotFound = v1::FAILURE_CODE_IMAGE_NOT_FOUND;
+constexpr v1::FailureCode kDenied = v1::FAILURE_CODE_IMAGE_ACCESS_DENIED;
+constexpr v1::FailureCode kBroken = v1::FAILURE_CODE_IMAGE_BROKEN;
+constexpr v1::FailureCode kUnsuitable = v1::FAILURE_CODE_IMAGE_UNSUITABLE;
+constexpr v1::FailureCode kNotConverted = v1::FAILURE_CODE_IMAGE_NOT_CONVERTED;
+constexpr v1::FailureCode kRegistry = v1::FAILURE_CODE_REGISTRY_UNAVAILABLE;
+constexpr v1::FailureCode kNoRoom = v1::FAILURE_CODE_NO_ROOM_FOR_IMAGE;
+constexpr v1::FailureCode kNotStarted = v1::FAILURE_CODE_CONTAINER_NOT_STARTED;
 
 // The words of Slurm, Pyxis and enroot, which have no codes for them. The first rule whose sign is
 // in the words counts: what is more special comes first.
-constexpr v1::FailureClass kImage = v1::FAILURE_CLASS_IMAGE;
-constexpr v1::FailureClass kConfig = v1::FAILURE_CLASS_CONFIG;
 constexpr std::array kRules = {
-    Rule{"unrecognized option '--container-", kConfig,
-         "The cluster cannot run containers: its srun has no --container-image",
+    Rule{"unrecognized option '--container-", kNoContainers, kConfig,
+         "its srun has no --container-image",
          "Use another cluster, or have its operator install Pyxis and enroot."},
-    Rule{"execve(): enroot", kConfig, "The cluster cannot convert images: its node has no enroot",
+    Rule{"execve(): enroot", kNoContainers, kConfig,
+         "it cannot convert images, because its node has no enroot",
          "Use another cluster, or have its operator install enroot and Pyxis."},
-    Rule{"--container-mounts: source path does not exist", kConfig,
-         "A directory that the container is to show is not on the compute nodes",
+    Rule{"--container-mounts: source path does not exist", v1::FAILURE_CODE_MOUNT_MISSING, kConfig,
+         "",
          "Correct mounts, or have the cluster's operator look at the agent's container_mounts."},
-    Rule{"execve(): /bin/bash", kImage, "The image has no /bin/bash, which starts the command",
+    Rule{"execve(): /bin/bash", kUnsuitable, kImage, "it has no /bin/bash, which does",
          "Use an image that has bash."},
-    Rule{"returned error code: 401", kImage, "The registry did not let the cluster have the image",
-         kCredentials},
-    Rule{"returned error code: 403", kImage, "The registry did not let the cluster have the image",
-         kCredentials},
-    Rule{"Could not process JSON input", kImage,
-         "The registry did not let the cluster have the image", kCredentials},
-    Rule{"returned error code: 404", kImage, "The registry has no such image",
-         "Check the image's name and tag."},
-    Rule{"Invalid image reference", kImage, "enroot cannot read the image's name",
-         "Check the image's name: registry/name:tag, in lower case."},
-    Rule{"returned error code: 429", kImage, "The registry has had too many requests",
+    Rule{"returned error code: 401", kDenied, kImage, "", kCredentials},
+    Rule{"returned error code: 403", kDenied, kImage, "", kCredentials},
+    Rule{"Could not process JSON input", kDenied, kImage, "", kCredentials},
+    Rule{"returned error code: 404", kNotFound, kImage, "its registry does not have it", ""},
+    Rule{"Invalid image reference", v1::FAILURE_CODE_IMAGE_NAME_INVALID, kImage, "", ""},
+    Rule{"returned error code: 429", kRegistry, kImage, "it has had too many requests",
          "Submit the job again later.", true},
-    Rule{"returned error code: 5", kImage, "The registry failed", "Submit the job again later.",
+    Rule{"returned error code: 5", kRegistry, kImage, "it failed", "Submit the job again later.",
          true},
-    Rule{"Checksum mismatch", kImage, "The image came damaged from its registry",
+    Rule{"Checksum mismatch", kBroken, kImage, "it came so from its registry",
          "Submit the job again.", true},
-    Rule{"Could not resolve host", kImage, "The image's registry could not be reached", kReach,
-         true},
-    Rule{"Failed to connect", kImage, "The image's registry could not be reached", kReach, true},
-    Rule{"timed out", kImage, "The image's registry could not be reached", kReach, true},
-    Rule{"No space left on device", kImage, kNoRoomMessage, kNoRoomRemedy, true},
-    Rule{"Invalid image format", kImage, kNoSquashfsMessage, kNoSquashfsRemedy},
-    Rule{"No such file or directory", kImage, kNotThereMessage, kNotThereRemedy},
-    Rule{"exited too soon", kImage, "The image's entrypoint ended before the command began",
+    Rule{"Could not resolve host", kRegistry, kImage, "it could not be reached", kReach, true},
+    Rule{"Failed to connect", kRegistry, kImage, "it could not be reached", kReach, true},
+    Rule{"timed out", kRegistry, kImage, "it could not be reached", kReach, true},
+    Rule{"No space left on device", kNoRoom, kImage, "", kNoRoomRemedy, true},
+    Rule{"Invalid image format", kBroken, kImage, kNoSquashfsMeaning, kNoSquashfsRemedy},
+    Rule{"No such file or directory", kNotFound, kImage, kNotThereMeaning, kNotThereRemedy},
+    Rule{"exited too soon", kUnsuitable, kImage, "its entrypoint ended before the command began",
          "Use an image whose entrypoint runs what it is given, or leave slurm.container.entrypoint "
          "out."},
-    Rule{"Failed to mount", kImage, "The container's file system could not be made", kOperator,
+    Rule{"Failed to mount", kNotStarted, kImage, "its file system could not be made", kOperator,
          true},
-    Rule{"Command not found", kImage, "The cluster's enroot is not whole", kOperator},
+    Rule{"Command not found", kNotStarted, kImage, "the cluster's enroot is not whole", kOperator},
 };
 
 // Returns the cause that scripts from before the exit record had one told by a sentence alone. Such
@@ -107,20 +112,24 @@ ExitRecord::Cause CauseInOldWords(const std::vector<std::string>& words) {
 // What batch.sh and convert.sh found themselves; null: the others' words tell.
 const Rule* FindRule(ExitRecord::Cause cause) {
   static constexpr Rule kStopped = {
-      "", kImage, "The conversion of the image was stopped",
+      "",
+      kNotConverted,
+      kImage,
+      "its conversion was stopped",
       "Submit the job again; if it comes to its time limit, have the cluster's operator raise the "
       "agent's conversion_time_limit.",
       true};
-  static constexpr Rule kNoRoom = {"", kImage, kNoRoomMessage, kNoRoomRemedy, true};
-  static constexpr Rule kNoSquashfs = {"", kImage, kNoSquashfsMessage, kNoSquashfsRemedy};
-  static constexpr Rule kNotThere = {"", kImage, kNotThereMessage, kNotThereRemedy};
-  static constexpr Rule kNotRefreshed = {"", kImage, "The image was not converted anew",
+  static constexpr Rule kFull = {"", kNoRoom, kImage, "", kNoRoomRemedy, true};
+  static constexpr Rule kNoSquashfs = {"", kBroken, kImage, kNoSquashfsMeaning, kNoSquashfsRemedy};
+  static constexpr Rule kNotThere = {"", kNotFound, kImage, kNotThereMeaning, kNotThereRemedy};
+  static constexpr Rule kNotRefreshed = {"", kNotConverted, kImage,
+                                         "it was to be converted anew, and was not",
                                          "Submit the job again."};
   switch (cause) {
     case ExitRecord::Cause::kStopped:
       return &kStopped;
     case ExitRecord::Cause::kNoRoom:
-      return &kNoRoom;
+      return &kFull;
     case ExitRecord::Cause::kNoSquashfs:
       return &kNoSquashfs;
     case ExitRecord::Cause::kNotThere:
@@ -201,13 +210,10 @@ ImageTrouble ExplainImage(std::string_view output, ExitRecord::Cause cause) {
   // A record with a cause needs no old words, and one that Pyxis or enroot explains has no cause.
   if (rule == nullptr && cause == ExitRecord::Cause::kNone)
     rule = FindRule(CauseInOldWords(trouble.words));
-  if (rule == nullptr) {
-    trouble.message = "The container could not be started";
-    trouble.suggestion = "Check the image; muster logs has the node's own words.";
-    return trouble;
-  }
+  if (rule == nullptr) return trouble;
+  trouble.code = rule->code;
   trouble.failure_class = rule->failure_class;
-  trouble.message = rule->message;
+  trouble.meaning = rule->meaning;
   trouble.suggestion = rule->suggestion;
   trouble.retriable = rule->retriable;
   return trouble;

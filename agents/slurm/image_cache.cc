@@ -4,6 +4,7 @@
 
 #include "absl/status/status.h"
 #include "agents/hosts/private_modes.h"
+#include "contract/failures.h"
 #include "fmt/format.h"
 
 namespace muster::slurm {
@@ -93,19 +94,19 @@ absl::StatusOr<std::optional<uint64_t>> ImageCache::UnderWay(const contract::Ima
 ImageCache::Ready ImageCache::Refused(const contract::Image& image,
                                       const SubmitOutcome& submitted) const {
   Ready ready;
-  const std::string message =
-      fmt::format("The image {} could not be converted. {}", contract::OciReference(image),
-                  submitted.failure.message());
+  v1::Failure refused = submitted.failure;
+  refused.set_code(v1::FAILURE_CODE_IMAGE_NOT_CONVERTED);
+  refused.set_failure_class(v1::FAILURE_CLASS_IMAGE);
+  refused.set_subject(contract::OciReference(image));
+  refused.set_suggestion(
+      "Have the cluster's operator look at the conversion_* settings of its agent.");
+  contract::PutSentence(&refused);
   if (config_.pull_if_conversion_fails) {
     ready.image = contract::PyxisImage(image);
-    ready.pulled_because = fmt::format("{} So each node pulls it itself.", message);
+    ready.pulled_because = fmt::format("{}. So each node pulls it itself.", refused.message());
     return ready;
   }
-  ready.refused = submitted.failure;
-  ready.refused->set_failure_class(v1::FAILURE_CLASS_IMAGE);
-  ready.refused->set_message(message);
-  ready.refused->set_suggestion(
-      "Have the cluster's operator look at the conversion_* settings of its agent.");
+  ready.refused = std::move(refused);
   return ready;
 }
 

@@ -5,8 +5,8 @@
 #include "absl/time/clock.h"
 #include "agents/core/job_storage.h"
 #include "agents/slurm/call_gate.h"
+#include "contract/failures.h"
 #include "contract/text.h"
-#include "fmt/format.h"
 
 namespace muster::slurm {
 
@@ -24,11 +24,10 @@ v1::Evidence MakeEvidence(v1::EvidenceSource source, std::string detail) {
 LaunchOutcome RefusedBecause(const absl::Status& status) {
   LaunchOutcome outcome;
   outcome.kind = LaunchOutcome::Kind::kRefused;
-  outcome.failure.set_failure_class(v1::FAILURE_CLASS_CONFIG);
-  const std::string message = agents::WhatIsWrong(status);
-  outcome.failure.set_message("The job cannot be given to Slurm: " + message + ".");
-  outcome.failure.set_suggestion("Correct the job and submit it again.");
-  outcome.evidence = MakeEvidence(v1::EVIDENCE_SOURCE_AGENT, message);
+  const std::string detail = agents::WhatIsWrong(status);
+  outcome.failure = contract::MakeFailure(v1::FAILURE_CODE_JOB_INVALID, v1::FAILURE_CLASS_CONFIG,
+                                          {.detail = detail});
+  outcome.evidence = MakeEvidence(v1::EVIDENCE_SOURCE_AGENT, detail);
   return outcome;
 }
 

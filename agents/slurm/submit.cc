@@ -11,6 +11,7 @@
 #include "agents/slurm/fields.h"
 #include "agents/slurm/refusals.h"
 #include "contract/errors.h"
+#include "contract/failures.h"
 #include "contract/slurm_reasons.h"
 #include "contract/text.h"
 #include "fmt/format.h"
@@ -21,8 +22,6 @@ namespace {
 using LaunchKind = agents::LaunchOutcome::Kind;
 
 constexpr std::string_view kFailed = "Batch job submission failed: ";
-
-constexpr v1::FailureClass kConfigFailure = v1::FAILURE_CLASS_CONFIG;
 
 // The answer, or the way to it, broke: whether slurmctld has the job is not known.
 constexpr std::array<std::string_view, 17> kUnclear = {"Socket timed out",
@@ -90,15 +89,6 @@ std::string ReasonBefore(std::string_view stderr_text) {
   return {};
 }
 
-v1::Failure MakeFailure(v1::FailureClass failure_class, std::string message,
-                        std::string_view suggestion) {
-  v1::Failure failure;
-  failure.set_failure_class(failure_class);
-  failure.set_message(std::move(message));
-  failure.set_suggestion(std::string(suggestion));
-  return failure;
-}
-
 }  // namespace
 
 SubmitOutcome ClassifySubmit(const absl::StatusOr<hosts::CommandResult>& result) {
@@ -139,23 +129,24 @@ SubmitOutcome ClassifyError(std::string_view slurm_words, std::string_view limit
     return outcome;
   }
   outcome.kind = LaunchKind::kRefused;
-  outcome.failure =
-      MakeFailure(refusal->failure_class,
-                  fmt::format("Slurm refused the run: {}{}{}. Slurm said: {}", refusal->meaning,
-                              limit.empty() ? "" : ": ", limit, slurm_words),
-                  refusal->remedy);
+  outcome.failure = contract::MakeFailure(
+      v1::FAILURE_CODE_LAUNCH_REFUSED, refusal->failure_class,
+      {.detail = std::string(slurm_words),
+       .meaning = fmt::format("{}{}{}", refusal->meaning, limit.empty() ? "" : ": ", limit),
+       .suggestion = std::string(refusal->remedy)});
   outcome.is_full = limit.find("SubmitJob") != std::string_view::npos;
   outcome.failure.set_retriable(refusal->retriable || outcome.is_full);
   agents::AddQuote("sbatch", slurm_words, &outcome.failure);
   return outcome;
 }
 
-SubmitOutcome NotSent(std::string message) {
+SubmitOutcome NotSent(std::string words) {
   SubmitOutcome outcome;
   outcome.kind = LaunchKind::kRefused;
-  outcome.words = message;
-  outcome.failure =
-      MakeFailure(kConfigFailure, std::move(message), "Correct the slurm section of the job.");
+  outcome.failure = contract::MakeFailure(
+      v1::FAILURE_CODE_JOB_INVALID, v1::FAILURE_CLASS_CONFIG,
+      {.detail = words, .suggestion = "Correct the slurm section of the job."});
+  outcome.words = std::move(words);
   return outcome;
 }
 
@@ -167,10 +158,12 @@ SubmitOutcome NoAnswer(const absl::Status& status) {
 }
 
 v1::Failure UnknownRefusal(std::string_view words) {
-  return MakeFailure(
-      kConfigFailure,
-      fmt::format("Slurm refused the run several times, and does not know it. It said: {}", words),
-      "Look at Slurm's words; if they do not help, ask the cluster's administrator.");
+  return contract::MakeFailure(
+      v1::FAILURE_CODE_LAUNCH_REFUSED, v1::FAILURE_CLASS_CONFIG,
+      {.detail = std::string(words),
+       .meaning = "Slurm did so several times, and does not know it",
+       .suggestion =
+           "Look at Slurm's words; if they do not help, ask the cluster's administrator."});
 }
 
 }  // namespace muster::slurm

@@ -78,7 +78,7 @@ SubmitOutcome ClassifySubmit(const absl::StatusOr<hosts::CommandResult>& result)
 SubmitOutcome ClassifyError(std::string_view slurm_words, std::string_view limit,
                             std::string all_words);
 // For a job that nobody was asked to take, since it cannot be said there.
-SubmitOutcome NotSent(std::string message);
+SubmitOutcome NotSent(std::string words);
 // After an error that kept the answer from coming: whether anybody was asked at all.
 SubmitOutcome NoAnswer(const absl::Status& status);
 

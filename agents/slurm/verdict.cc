@@ -6,6 +6,7 @@
 #include "agents/core/proto_time.h"
 #include "agents/slurm/explain_end.h"
 #include "agents/slurm/fields.h"
+#include "contract/failures.h"
 #include "contract/sentences.h"
 #include "contract/slurm_reasons.h"
 #include "fmt/format.h"
@@ -221,15 +222,14 @@ Observation LaunchFailed(const RunFacts& facts) {
   const std::string words = QueueWords(*facts.queue);
   SetEvidence(v1::EVIDENCE_SOURCE_SQUEUE, facts,
               fmt::format("Slurm job {}: {}", facts.job_id.ToString(), words), &observation);
-  v1::Failure failure;
-  failure.set_failure_class(v1::FAILURE_CLASS_INFRA);
-  failure.set_phase(v1::FAILURE_PHASE_QUEUE);
-  failure.set_retriable(true);
-  failure.set_message(fmt::format(
-      "Slurm could not start the job on its node and would have held it for good: {}.", words));
-  failure.set_suggestion(
-      "Ask the cluster's administrators why the launch failed (a prolog, or an ill node), and "
-      "submit the job again.");
+  v1::Failure failure = contract::MakeFailure(
+      v1::FAILURE_CODE_LAUNCH_FAILED, v1::FAILURE_CLASS_INFRA,
+      {.detail = words,
+       .meaning = "Slurm could not do so on its node, and would have held the job for good",
+       .suggestion = "Ask the cluster's administrators why the launch failed (a prolog, or an ill "
+                     "node), and submit the job again.",
+       .phase = v1::FAILURE_PHASE_QUEUE,
+       .is_retriable = true});
   agents::AddQuote("squeue", words, &failure);
   observation.failure = failure;
   return observation;
@@ -268,8 +268,10 @@ Observation Ended(const RunFacts& facts, const SlurmEnd& end) {
   SetTimesAndExit(facts, slurm_code_counts, &observation);
   if (state != v1::RUN_STATE_FAILED) return observation;
   observation.failure = ExplainEnd(end.phase, end.words, facts);
-  if (observation.failure->has_rank() && observation.failure->rank() < observation.nodes.size())
+  if (observation.failure->has_rank() && observation.failure->rank() < observation.nodes.size()) {
     observation.failure->set_node(observation.nodes[observation.failure->rank()]);
+    contract::PutSentence(&*observation.failure);
+  }
   agents::AddQuote(CommandOf(end.source), end.words, &*observation.failure);
   observation.may_logs_tell = end.phase == JobPhase::kDeadline;
   return observation;
@@ -296,21 +298,11 @@ Observation Lost(const RunFacts& facts) {
                   facts.job_id.ToString(),
                   absl::FormatDuration(absl::Trunc(facts.missing_for, absl::Seconds(1))), history);
   SetEvidence(v1::EVIDENCE_SOURCE_AGENT, facts, detail, &observation);
-  v1::Failure failure;
-  failure.set_failure_class(v1::FAILURE_CLASS_INFRA);
-  failure.set_retriable(facts.is_fenced);
-  if (facts.is_fenced) {
-    failure.set_phase(v1::FAILURE_PHASE_QUEUE);
-    failure.set_message(
-        "Slurm has forgotten the run, which had not begun and cannot begin any more: " + detail +
-        ".");
-    failure.set_suggestion("Submit the job again; Slurm's controller may have lost its memory.");
-  } else {
-    failure.set_message("The run is lost: " + detail + ".");
-    failure.set_suggestion(
-        "Read its output so far, and submit the job again if it did not finish.");
-  }
-  observation.failure = failure;
+  observation.failure = contract::MakeFailure(
+      facts.is_fenced ? v1::FAILURE_CODE_FORGOTTEN : v1::FAILURE_CODE_LOST, v1::FAILURE_CLASS_INFRA,
+      {.detail = detail,
+       .phase = facts.is_fenced ? v1::FAILURE_PHASE_QUEUE : v1::FAILURE_PHASE_UNSPECIFIED,
+       .is_retriable = facts.is_fenced});
   return observation;
 }
 

@@ -22,7 +22,7 @@ inline constexpr int kClaimLostCode = 75;
 // The facts about one run.
 struct RunFacts {
   std::string run_key;
-  // The name that messages have for the command, and its directory.
+  // The command's program, and its directory. Empty: the command is a script.
   std::string program;
   std::string working_directory;
   // For a job with roles, the role that the record belongs to.

@@ -123,10 +123,10 @@ struct Updating {
       self->place->GiveBack();
       return self->Answer(std::move(jobs->front()));
     }
-    edit->evidence = fmt::format("updated by {}: {}", self->principal.user, what);
-    if (!self->request.reason().empty()) {
-      edit->evidence += fmt::format(": {}", self->request.reason());
-    }
+    edit->request = {.verb = "updated",
+                     .user = self->principal.user,
+                     .more = ": " + what,
+                     .reason = self->request.reason()};
     self->services.engine->Edit(*std::move(edit), [self](const absl::Status& status) {
       if (status.ok()) {
         return self->place->Use([self](bool may_read) {

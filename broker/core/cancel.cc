@@ -22,8 +22,8 @@ void Core::Impl::On(Cancel& in, Step& step) {
     step.out->effects.push_back(StatusReply{.ticket = in.ticket, .status = absl::OkStatus()});
     return;
   }
-  std::string evidence = fmt::format("canceled by {}", in.user);
-  if (!in.reason.empty()) evidence += fmt::format(": {}", in.reason);
+  const v1::Evidence evidence =
+      UserEvidence({.verb = "canceled", .user = in.user, .reason = in.reason}, step.now);
   StatusReply reply{.ticket = in.ticket, .status = absl::OkStatus()};
   const bool is_chosen = !in.chosen_at.empty();
   std::map<SessionId, std::vector<std::string>> cancellations;
@@ -41,11 +41,11 @@ void Core::Impl::On(Cancel& in, Step& step) {
   step.out->effects.push_back(std::move(reply));
 }
 
-void Core::Impl::CancelJob(uint64_t id, Job& job, const std::string& evidence, Step& step,
+void Core::Impl::CancelJob(uint64_t id, Job& job, const v1::Evidence& evidence, Step& step,
                            std::map<SessionId, std::vector<std::string>>* cancellations) {
   v1::Transition transition;
   transition.set_kind(v1::TRANSITION_KIND_CANCEL_REQUESTED);
-  *transition.mutable_evidence() = UserEvidence(evidence, step.now);
+  *transition.mutable_evidence() = evidence;
   Apply(id, job, {contract::JobEvent::kCancel}, std::move(transition), step);
   if (!job.is_on_cluster()) return;
   const Cluster& cluster = *clusters_[job.cluster()];

@@ -22,6 +22,7 @@
 #include "broker/core/changes.h"
 #include "broker/core/cluster_view.h"
 #include "broker/core/requirements.h"
+#include "contract/sentences.h"
 #include "muster/agent/v1/agent_link.pb.h"
 #include "muster/v1/cluster.pb.h"
 #include "muster/v1/jobs_service.pb.h"
@@ -117,7 +118,7 @@ struct Edit {
   std::map<std::string, std::string> labels = {};
   int32_t priority_before = 0;
   std::map<std::string, std::string> labels_before = {};
-  std::string evidence = {};  // who changed what, and why
+  contract::UserRequest request = {};  // who changed what, and why
 };
 // Forgets a cluster that is gone for good. It must have no agent and no runs.
 struct ForgetCluster {

@@ -46,9 +46,9 @@ void Core::Impl::On(Edit& in, Step& step) {
   }
   v1::Transition transition;
   transition.set_kind(v1::TRANSITION_KIND_UPDATED);
-  std::string evidence = std::move(in.evidence);
-  Truncate(kMaxDetailBytes, &evidence);
-  *transition.mutable_evidence() = UserEvidence(std::move(evidence), step.now);
+  v1::Evidence& evidence = *transition.mutable_evidence();
+  evidence = UserEvidence(in.request, step.now);
+  Truncate(kMaxDetailBytes, evidence.mutable_detail());
   Record(step, in.job, job, std::move(transition));
   if (has_ended) RememberEdit(in.job, job.sequence());
   step.out->changes.push_back(EditJob{.id = in.job,

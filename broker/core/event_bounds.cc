@@ -72,6 +72,12 @@ void BoundFailure(v1::Failure* failure) {
   Truncate(kMaxFailureBytes, failure->mutable_message());
   Truncate(kMaxDetailBytes, failure->mutable_suggestion());
   Truncate(kMaxNodeNameBytes, failure->mutable_node());
+  for (std::string* text :
+       {failure->mutable_detail(), failure->mutable_subject(), failure->mutable_meaning()})
+    Truncate(kMaxIssueBytes, text);
+  for (std::string* name :
+       {failure->mutable_object(), failure->mutable_role(), failure->mutable_log_sign()})
+    Truncate(kMaxFailureNameBytes, name);
   auto* quotes = failure->mutable_quotes();
   if (quotes->size() > kMaxQuotes) quotes->DeleteSubrange(kMaxQuotes, quotes->size() - kMaxQuotes);
   for (v1::FailureQuote& quote : *quotes) {

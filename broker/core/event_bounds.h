@@ -23,7 +23,7 @@ inline constexpr size_t kMaxExternalIdBytes = 128;
 inline constexpr size_t kMaxNodeNameBytes = 253;
 // All node names of a run: ten thousand of them with 26 bytes each.
 inline constexpr size_t kMaxNodesBytes = 256 << 10;
-// Run.replicas, ReadinessIssue.message and StateReason.detail state this bound.
+// Run.replicas, ReadinessIssue.message, StateReason.detail and Failure.detail state this bound.
 inline constexpr int kMaxReplicas = 256;
 inline constexpr size_t kMaxIssueBytes = 1024;
 // Each other text of a replica: the longest name of a pod or of a node.
@@ -32,6 +32,8 @@ inline constexpr size_t kMaxReplicaNameBytes = 253;
 inline constexpr size_t kMaxReplicasBytes = 256 << 10;
 // A failure's message. 64 bytes are left for the number of runs, which a job's view adds.
 inline constexpr size_t kMaxFailureBytes = kMaxDetailBytes - 64;
+// Failure.object, role and log_sign state this bound.
+inline constexpr size_t kMaxFailureNameBytes = 256;
 // Failure.quotes and FailureQuote state these bounds.
 inline constexpr int kMaxQuotes = 8;
 inline constexpr size_t kMaxQuoteBytes = 512;

@@ -35,12 +35,11 @@ void Core::Impl::On(Hold& in, Step& step) {
 }
 
 void Core::Impl::HoldJob(uint64_t id, Job& job, const Hold& in, Step& step, KeysBySession* keys) {
-  std::string evidence = fmt::format("{} by {}", in.held ? "held" : "released", in.user);
-  if (!in.reason.empty()) evidence += fmt::format(": {}", in.reason);
   v1::Transition transition;
   transition.set_kind(in.held ? v1::TRANSITION_KIND_HOLD_REQUESTED
                               : v1::TRANSITION_KIND_RELEASE_REQUESTED);
-  *transition.mutable_evidence() = UserEvidence(std::move(evidence), step.now);
+  *transition.mutable_evidence() = UserEvidence(
+      {.verb = in.held ? "held" : "released", .user = in.user, .reason = in.reason}, step.now);
   const contract::JobEvent event =
       in.held ? contract::JobEvent::kHold : contract::JobEvent::kRelease;
   if (!Apply(id, job, {event}, std::move(transition), step)) return;

@@ -108,7 +108,7 @@ class Core::Impl {
 
   // ---- cancel.cc
   void On(Cancel& in, Step& step);
-  void CancelJob(uint64_t id, Job& job, const std::string& evidence, Step& step,
+  void CancelJob(uint64_t id, Job& job, const v1::Evidence& evidence, Step& step,
                  std::map<SessionId, std::vector<std::string>>* cancellations);
   void SendCancellations(SessionId session, const std::vector<std::string>& run_keys, Step& step);
 
@@ -272,7 +272,7 @@ inline constexpr size_t kMaxClustersWithLeaving = 2 * kMaxClusters;
 inline constexpr size_t kMaxNamedJobs = 10;
 
 v1::Evidence BrokerEvidence(std::string detail, absl::Time now);
-v1::Evidence UserEvidence(std::string detail, absl::Time now);
+v1::Evidence UserEvidence(const contract::UserRequest& request, absl::Time now);
 
 }  // namespace muster::core
 

@@ -7,6 +7,7 @@
 
 #include "broker/core/event_bounds.h"
 #include "broker/core/timestamps.h"
+#include "contract/failures.h"
 #include "contract/states.h"
 
 namespace muster::core {
@@ -83,7 +84,9 @@ void FillIn(v1::Run* run) {
   if (failure->failure_class() == v1::FAILURE_CLASS_UNSPECIFIED) {
     failure->set_failure_class(v1::FAILURE_CLASS_INFRA);
   }
-  if (failure->message().empty()) failure->set_message("nobody knows of the run any more");
+  if (!failure->message().empty()) return;
+  failure->set_code(v1::FAILURE_CODE_LOST);
+  contract::PutSentence(failure);
 }
 
 }  // namespace

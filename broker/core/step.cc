@@ -19,22 +19,20 @@ bool IsEarlier(const std::pair<Cluster*, RunId>& a, const std::pair<Cluster*, Ru
   return a.second < b.second;
 }
 
-v1::Evidence MakeEvidence(v1::EvidenceSource source, std::string detail, absl::Time now) {
+}  // namespace
+
+v1::Evidence BrokerEvidence(std::string detail, absl::Time now) {
   v1::Evidence evidence;
-  evidence.set_source(source);
+  evidence.set_source(v1::EVIDENCE_SOURCE_BROKER);
   SetTimestamp(now, evidence.mutable_observed_at());
   evidence.set_detail(std::move(detail));
   return evidence;
 }
 
-}  // namespace
-
-v1::Evidence BrokerEvidence(std::string detail, absl::Time now) {
-  return MakeEvidence(v1::EVIDENCE_SOURCE_BROKER, std::move(detail), now);
-}
-
-v1::Evidence UserEvidence(std::string detail, absl::Time now) {
-  return MakeEvidence(v1::EVIDENCE_SOURCE_USER, std::move(detail), now);
+v1::Evidence UserEvidence(const contract::UserRequest& request, absl::Time now) {
+  v1::Evidence evidence = contract::RequestEvidence(request);
+  SetTimestamp(now, evidence.mutable_observed_at());
+  return evidence;
 }
 
 Core::Impl::Step Core::Impl::Begin(absl::Time now, Output* out) {

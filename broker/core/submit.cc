@@ -271,12 +271,12 @@ uint64_t Core::Impl::Accept(Candidate& candidate, const std::string& user, Step&
   step.out->changes.push_back(std::move(insert));
 
   auto at = jobs_.emplace_hint(jobs_.end(), id, job);
-  const auto apply = [&](contract::JobEvent event, v1::TransitionKind kind, std::string_view what,
-                         std::string_view more) {
+  const auto apply = [&](contract::JobEvent event, v1::TransitionKind kind, const std::string& verb,
+                         const std::string& more) {
     v1::Transition transition;
     transition.set_kind(kind);
     *transition.mutable_evidence() =
-        UserEvidence(fmt::format("{} by {}{}", what, user, more), step.now);
+        UserEvidence({.verb = verb, .user = user, .more = more}, step.now);
     Apply(id, at->second, {event}, std::move(transition), step);
   };
   const std::string of =

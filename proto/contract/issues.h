@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "muster/v1/facts.pb.h"
 
 namespace muster::contract {
@@ -69,10 +70,10 @@ v1::ClusterIssue OfHost(const std::string& host, v1::ClusterIssue issue);
 
 // ---- schedulers
 
-// slurmctld has held calls back so often.
-v1::ClusterIssue CallsHeldBack(uint64_t times, uint32_t per_minute);
+// slurmctld has held calls back so often. `until`: it is said so long, unless it comes again.
+v1::ClusterIssue CallsHeldBack(uint64_t times, uint32_t per_minute, absl::Time until);
 // So many calls had no turn.
-v1::ClusterIssue CallsWithoutTurn(uint64_t calls, uint32_t per_minute);
+v1::ClusterIssue CallsWithoutTurn(uint64_t calls, uint32_t per_minute, absl::Time until);
 v1::ClusterIssue NoAccounting();
 v1::ClusterIssue TlsUnverified();
 // Jobs of Kubernetes that may run, and that the agent has no run for. At least one.

@@ -272,6 +272,16 @@ std::vector<std::string> BesidesTheFirst(const v1::StateReason& not_placed) {
   return lines;
 }
 
+v1::Evidence RequestEvidence(const UserRequest& request) {
+  v1::Evidence evidence;
+  evidence.set_source(v1::EVIDENCE_SOURCE_USER);
+  evidence.set_requested_by(request.user);
+  evidence.set_request_reason(request.reason);
+  evidence.set_detail(fmt::format("{} by {}{}{}{}", request.verb, request.user, request.more,
+                                  request.reason.empty() ? "" : ": ", request.reason));
+  return evidence;
+}
+
 v1::SubmitWarning MakeWarning(v1::SubmitWarningCode code, const v1::ClusterCheck& check) {
   v1::SubmitWarning warning;
   warning.set_code(code);
@@ -293,6 +303,7 @@ v1::SubmitWarning WaitsForPlace(uint64_t job, const v1::StateReason& reason) {
   warning.set_remedy(reason.remedy());
   warning.set_cluster(reason.cluster());
   warning.set_subject(reason.pool());
+  if (reason.has_since()) *warning.mutable_since() = reason.since();
   return warning;
 }
 

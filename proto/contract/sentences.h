@@ -74,6 +74,16 @@ v1::StateReason NotPlaced(std::vector<v1::StateReason> clusters);
 // of those that the sentence does not name, and remedies other than the first cluster's.
 std::vector<std::string> BesidesTheFirst(const v1::StateReason& not_placed);
 
+// A user's request, as the evidence of the step that it leads to: "canceled by ann: too slow".
+// `verb`: "canceled"; `more` stands behind the user's name. The time is the caller's.
+struct UserRequest {
+  std::string verb;
+  std::string user;
+  std::string more = {};
+  std::string reason = {};
+};
+v1::Evidence RequestEvidence(const UserRequest& request);
+
 // Makes the warning of a submit from the check of a plan that warned. The agent that makes it does
 // not name the cluster; the broker does.
 v1::SubmitWarning MakeWarning(v1::SubmitWarningCode code, const v1::ClusterCheck& check);

@@ -11,13 +11,14 @@ namespace {
 
 constexpr uint32_t kMaxSeconds = 65535;  // what Slurm counts in
 
-struct Name {
+struct NamedSignal {
   std::string_view name;
   std::string_view number;  // Linux's, alike on all of its machines
 };
-constexpr std::array kNames = {Name{"HUP", "1"},   Name{"INT", "2"},   Name{"QUIT", "3"},
-                               Name{"ABRT", "6"},  Name{"USR1", "10"}, Name{"USR2", "12"},
-                               Name{"ALRM", "14"}, Name{"TERM", "15"}};
+constexpr std::array kNames = {NamedSignal{"HUP", "1"},   NamedSignal{"INT", "2"},
+                               NamedSignal{"QUIT", "3"},  NamedSignal{"ABRT", "6"},
+                               NamedSignal{"USR1", "10"}, NamedSignal{"USR2", "12"},
+                               NamedSignal{"ALRM", "14"}, NamedSignal{"TERM", "15"}};
 
 bool TakePrefix(std::string_view prefix, std::string_view* text) {
   if (!text->starts_with(prefix)) return false;
@@ -43,7 +44,7 @@ std::optional<SlurmSignal> ParseSlurmSignal(std::string_view text) {
     text = text.substr(0, at);
   }
   TakePrefix("SIG", &text);
-  const auto found = std::find_if(kNames.begin(), kNames.end(), [&](const Name& one) {
+  const auto found = std::find_if(kNames.begin(), kNames.end(), [&](const NamedSignal& one) {
     return one.name == text || one.number == text;
   });
   if (found == kNames.end()) return std::nullopt;

@@ -123,7 +123,7 @@ def test_a_directory_that_was_named_is_the_one_or_the_run_fails_with_what_helps(
     done = world.cli("sbatch", "--parsable", "--chdir=/no/such", "batch.sh")
     assert 'working_directory "/no/such": if the image does not have it, the run fails' in done.stderr
     failed = api.wait_state(int(done.stdout), FAILED)
-    assert "the working directory /no/such cannot be entered" in failed.failure.message
+    assert 'The working directory "/no/such" cannot be entered' in failed.failure.message
     assert "sbatch: --chdir=/" in failed.failure.suggestion
     done = world.cli("sbatch", "--parsable", "--chdir=/", "--output=job.out", "batch.sh")
     assert '"job.out" only Slurm writes; here the output is in muster logs ID alone' in done.stderr

@@ -90,11 +90,11 @@ def test_only_the_start_script_says_that_there_was_no_command(api, agent):
     assert forged.failure.failure_class == job_pb2.FAILURE_CLASS_PROGRAM, forged.failure
     assert (forged.failure.phase, forged.exit.code) == (facts_pb2.FAILURE_PHASE_COMMAND, 3)
     assert b"muster: setup failed" in api.stdout(forged.id)
-    for job, phase, words in ((setup, facts_pb2.FAILURE_PHASE_SETUP, "The setup failed: exit code 7"),
+    for job, phase, words in ((setup, facts_pb2.FAILURE_PHASE_SETUP, "The setup script ended with exit code 7, so "),
                               (setup_start, facts_pb2.FAILURE_PHASE_SETUP_START,
-                               "The setup could not be started: /no/shell: exit code 127"),
+                               'The setup script could not be started: "/no/shell": exit code 127'),
                               (start, facts_pb2.FAILURE_PHASE_COMMAND_START,
-                               "The command could not be started: no-such-program: exit code 127")):
+                               'The command could not be started: "no-such-program": exit code 127')):
         assert job.failure.failure_class == job_pb2.FAILURE_CLASS_CONFIG, job.failure
         assert job.failure.phase == phase and job.failure.message.startswith(words), job.failure
         assert not job.HasField("exit"), "the command never ran"

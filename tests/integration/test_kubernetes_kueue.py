@@ -280,7 +280,7 @@ def check_given_up(api, job_id):
     job = api.wait_state(job_id, FAILED)
     assert len(job.runs) == 1 and not job.failure.retriable
     assert job.failure.failure_class == job_pb2.FAILURE_CLASS_CONFIG
-    assert job.failure.message.startswith("Kueue has given the job up: it waits in queue team (Kueue): "), job.failure
+    assert job.failure.message.startswith("The queue has given the job up: it waits in queue team (Kueue): "), job.failure
     return job.failure
 
 

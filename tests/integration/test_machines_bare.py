@@ -60,23 +60,25 @@ def test_a_program_that_the_machine_lacks_is_named_with_the_machine_and_the_reme
     job = api.wait_state(api.submit(spec), FAILED)
     (run,) = job.runs
     assert job.failure.failure_class == CONFIG
-    assert f'the command could not be started: "{program}": No such file or directory' in job.failure.message
-    assert "check the program's name, that it is installed on the machine" in job.failure.suggestion
+    assert job.failure.message.startswith("The command could not be started on rank 0 (")
+    assert job.failure.message.endswith(f'): "{program}": No such file or directory')
+    assert "Check the program's name, that it is installed on the machine" in job.failure.suggestion
     assert len(run.nodes) == 1
     if agent.cluster == "lab":
-        assert job.failure.message.startswith("rank 0 on gpu1: ")
+        assert " on rank 0 (gpu1): " in job.failure.message
 
 
 def test_a_script_that_needs_one_ends_with_the_shells_code_and_words(api, agent):
     job_id = api.submit(script_spec("python3 train.py"))
     job = api.wait_state(job_id, FAILED)
     assert (job.exit.code, job.failure.failure_class) == (127, PROGRAM)
-    assert "if the machine has no command of that name" in job.failure.suggestion
+    assert "if it finds no command of that name" in job.failure.suggestion
     assert b"python3: not found" in api.stderr(job_id)
     job = api.wait_state(api.submit(script_spec("true", setup="python3 -m pip install torch")), FAILED)
     assert job.failure.failure_class == CONFIG
-    assert "setup ended with exit code 127, so the command was not started" in job.failure.message
-    assert "if the machine has no command of that name" in job.failure.suggestion
+    assert "The setup script ended with exit code 127" in job.failure.message
+    assert job.failure.message.endswith(", so the command was not started")
+    assert "if it finds no command of that name" in job.failure.suggestion
 
 
 def test_a_script_with_words_of_bash_is_told_who_runs_it_and_how_bash_is_had(api, agent):

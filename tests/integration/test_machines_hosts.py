@@ -70,7 +70,7 @@ def test_one_failed_rank_ends_all_and_its_code_is_the_jobs(api, world, agent):
     job = api.wait_state(job_id, FAILED)
     assert (job.exit.code, job.exit.rank) == (7, 1)
     assert job.failure.failure_class == job_pb2.FAILURE_CLASS_PROGRAM
-    assert "rank 1 on gpu" in job.failure.message
+    assert " on rank 1 (gpu" in job.failure.message
 
 
 def test_a_run_has_all_its_nodes_or_none(api, world, cluster, agent):

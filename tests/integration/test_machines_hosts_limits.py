@@ -54,9 +54,9 @@ def test_a_rank_that_takes_more_memory_than_it_asked_for_is_killed_and_says_so(a
     text = '[ "$NODE_RANK" = 0 ] || { head -c 300000000 /dev/zero | tail >/dev/null; exit; }\nexec sleep 1000'
     job = api.wait_state(api.submit(script_spec(text, nodes=2, resources=MEMORY)), FAILED)
     assert job.failure.failure_class == job_pb2.FAILURE_CLASS_OOM
-    assert f"rank 1 on {job.runs[-1].nodes[1]}: " in job.failure.message
+    assert f"on rank 1 ({job.runs[-1].nodes[1]})" in job.failure.message
     assert "killed at its memory limit of 64Mi" in job.failure.message
-    assert "ask for more memory" in job.failure.suggestion
+    assert "Ask for more memory" in job.failure.suggestion
     assert len(job.runs) == 1
 
 

@@ -4,11 +4,10 @@
 #include <tuple>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "agents/kubernetes/manifest/manifest.h"
-#include "contract/signal_name.h"
+#include "contract/failures.h"
 #include "contract/text.h"
 #include "fmt/format.h"
 
@@ -18,9 +17,6 @@ namespace {
 // Shells and container runtimes tell a death by signal as 128 and the signal's number.
 constexpr int kSignalBase = 128;
 constexpr int kMaxSignal = 64;
-constexpr int kKillSignal = 9;
-constexpr int kCannotExecute = 126;
-constexpr int kNotFound = 127;
 
 constexpr char kAgain[] = "Submit the job again; it was not the program's fault.";
 
@@ -80,6 +76,15 @@ std::optional<v1::ExitStatus> ExitAtLimit(const PodObject& pod) {
   return std::nullopt;
 }
 
+// Says it of the pod. `parts` without the pod.
+v1::Failure OfPod(const PodObject& pod, v1::FailureCode code, v1::FailureClass failure_class,
+                  bool retriable, contract::FailureParts parts) {
+  parts.is_retriable = retriable;
+  v1::Failure failure = contract::MakeFailure(code, failure_class, parts);
+  NamePod(pod, &failure);
+  return failure;
+}
+
 // Why the cluster itself ended the pod; nothing if it did not. Source:
 // https://kubernetes.io/docs/concepts/workloads/pods/disruptions/#pod-disruption-conditions.
 std::optional<v1::Failure> ExplainDisruption(const PodObject& pod) {
@@ -87,43 +92,47 @@ std::optional<v1::Failure> ExplainDisruption(const PodObject& pod) {
   // Drains and lost nodes mark pods that have ended before as well.
   const absl::Time end = pod.HasEnded() ? EndOf(pod) : absl::InfiniteFuture();
   if (disruption != nullptr && disruption->since.value_or(absl::InfinitePast()) <= end) {
-    const std::string words = Told(pod, Joined(disruption->reason, disruption->message));
+    const std::string words = Joined(disruption->reason, disruption->message);
     if (disruption->reason == "PreemptionByScheduler") {
-      return MakeFailure(v1::FAILURE_CLASS_PREEMPTED, true,
-                         "A pod of a higher priority took its place: " + words,
-                         "Submit the job again, or with a higher priority class.");
+      return OfPod(pod, v1::FAILURE_CODE_PREEMPTED, v1::FAILURE_CLASS_PREEMPTED, true,
+                   {.detail = words});
     }
-    return MakeFailure(v1::FAILURE_CLASS_INFRA, true, "The cluster ended the pod: " + words,
-                       kAgain);
+    return OfPod(pod, v1::FAILURE_CODE_EVICTED, v1::FAILURE_CLASS_INFRA, true, {.detail = words});
   }
   if (pod.phase != "Failed") return std::nullopt;
-  const std::string words = Told(pod, Joined(pod.reason, pod.message));
+  const std::string words = Joined(pod.reason, pod.message);
   // For a pod that used more of the node's disk than it may, the kubelet reports no disruption.
   if (pod.reason == "Evicted" && Mentions(pod.message, "exceeds")) {
-    return MakeFailure(v1::FAILURE_CLASS_CONFIG, false, "The pod used too much disk: " + words,
-                       "Write less to the container's own file system, or into a volume.");
+    return OfPod(pod, v1::FAILURE_CODE_DISK_LIMIT, v1::FAILURE_CLASS_CONFIG, false,
+                 {.detail = words});
   }
-  for (const char* reason : {"Evicted", "NodeLost", "Shutdown", "NodeShutdown", "Terminated"}) {
-    if (pod.reason == reason)
-      return MakeFailure(v1::FAILURE_CLASS_INFRA, true, "The node ended the pod: " + words, kAgain);
+  if (pod.reason == "NodeLost")
+    return OfPod(pod, v1::FAILURE_CODE_NODE_LOST, v1::FAILURE_CLASS_INFRA, true, {.detail = words});
+  for (const char* reason : {"Evicted", "Shutdown", "NodeShutdown", "Terminated"}) {
+    if (pod.reason == reason) {
+      return OfPod(pod, v1::FAILURE_CODE_EVICTED, v1::FAILURE_CLASS_INFRA, true, {.detail = words});
+    }
   }
   return std::nullopt;
 }
 
-v1::Failure ExplainOwnExit(const Culprit& culprit, const std::string& words) {
+// "exit code 137 of container main, OOMKilled".
+std::string EndWords(const ContainerObject& container) {
+  const bool says_more = !container.reason.empty() && container.reason != "Error";
+  return fmt::format("exit code {} of container {}{}", container.exit_code, container.name,
+                     says_more ? ", " + container.reason : "");
+}
+
+v1::Failure ExplainOwnExit(const Culprit& culprit) {
+  const ContainerObject& container = *culprit.container;
   const v1::ExitStatus exit = ExitOf(culprit);
-  std::string suggestion = "Read the end of its output.";
-  if (exit.signal() == kKillSignal) {
-    suggestion =
-        "The cluster tells of nothing that killed it: the program did so itself, or the node's "
-        "kernel took a part of it for want of memory. Read the end of its output.";
-  } else if (exit.code() == kNotFound || exit.code() == kCannotExecute) {
-    suggestion =
-        "A shell ends with 127 if it finds no command of that name, and with 126 if a file is none "
-        "that it may run. Read the end of its output.";
-  }
-  return MakeFailure(v1::FAILURE_CLASS_PROGRAM, false,
-                     "The program failed: " + Told(*culprit.pod, words), suggestion);
+  // The command's own code stands in the sentence.
+  const bool is_plain = container.name == kMainContainer && exit.signal() == 0 &&
+                        (container.reason.empty() || container.reason == "Error");
+  v1::Failure failure = contract::OwnEnd(
+      exit, {.detail = is_plain ? "" : EndWords(container), .phase = v1::FAILURE_PHASE_COMMAND});
+  NamePod(*culprit.pod, &failure);
+  return failure;
 }
 
 // Explains the deletion of the pod while its program ran; nothing: nobody deleted it. Kubernetes
@@ -134,31 +143,21 @@ std::optional<v1::Failure> ExplainDeletion(const JobObject& job, const PodObject
   if (!pod.deletion_time.has_value() || *pod.deletion_time > end) return std::nullopt;
   // Another attempt loses nothing if nothing has run.
   if (job.is_suspended && HasStarted(pod)) return ExplainSuspension(job, PodWords(pod, words));
-  return MakeFailure(v1::FAILURE_CLASS_INFRA, true,
-                     "The pod was deleted, not by Muster: " + Told(pod, words), kAgain);
+  return OfPod(pod, v1::FAILURE_CODE_ENDED_BY_OTHERS, v1::FAILURE_CLASS_INFRA, true,
+               {.detail = words, .meaning = "its pod was deleted"});
 }
 
-// "exit code 3 of container main"; of a code that the run's exit status calls a signal also which.
-std::string EndWords(const ContainerObject& container) {
-  const int signal = MakeExit(container.exit_code, container.signal, 0).signal();
-  const std::string as =
-      signal != 0 ? fmt::format(", as of {},", contract::SignalName(signal)) : "";
-  const bool says_more = !container.reason.empty() && container.reason != "Error";
-  return fmt::format("exit code {}{} of container {}{}", container.exit_code, as, container.name,
-                     says_more ? ", " + container.reason : "");
-}
-
+// Empty: that of the code.
 const char* RemedyOf(const EndRecord& record) {
   switch (record.problem) {
     case EndRecord::Problem::kFailed:
-      return "Read the end of its output, and correct the setup.";
+    case EndRecord::Problem::kMissing:
+      return "";
     case EndRecord::Problem::kStart:
       return "Check that the image has the program, and that it may be executed.";
     case EndRecord::Problem::kWorkingDirectory:
       return "Leave it out, name one that the image has (workdir; sbatch: --chdir=/, which each "
              "has), or mount this one (kubernetes.volumes).";
-    case EndRecord::Problem::kMissing:
-      return "Put the data there, or correct the path.";
     case EndRecord::Problem::kNoTar:
       return "Use an image that has tar, or put the files into it.";
     case EndRecord::Problem::kNotMade:
@@ -168,53 +167,75 @@ const char* RemedyOf(const EndRecord& record) {
   return "Read the end of its output, and correct what it names.";
 }
 
+v1::FailurePhase PhaseOfContainer(const ContainerObject& container) {
+  if (WasNotStarted(container)) return v1::FAILURE_PHASE_COMMAND_START;
+  if (container.is_init) return v1::FAILURE_PHASE_FILES;
+  if (container.records.empty()) return v1::FAILURE_PHASE_COMMAND;
+  const EndRecord& record = container.records.front();
+  const bool is_of_setup = record.phase == EndRecord::Phase::kSetup;
+  if (record.problem == EndRecord::Problem::kFailed) return v1::FAILURE_PHASE_SETUP;
+  return is_of_setup ? v1::FAILURE_PHASE_SETUP_START : v1::FAILURE_PHASE_COMMAND_START;
+}
+
 // Explains by the records of our own scripts, of which there is one at least, why there was no
-// command. `words`: how the container ended.
-v1::Failure ExplainRecords(const ContainerObject& container, const std::string& words) {
-  std::string said;
-  for (const EndRecord& record : container.records)
-    absl::StrAppend(&said, said.empty() ? "" : "; ", WordsOf(record));
+// command.
+v1::Failure ExplainRecords(const Culprit& culprit) {
+  const ContainerObject& container = *culprit.container;
   const EndRecord& first = container.records.front();
-  if (first.phase == EndRecord::Phase::kFiles) {
-    said.insert(0, "What the job needs is not all there: ");
-  } else {
-    said.front() = absl::ascii_toupper(static_cast<unsigned char>(said.front()));
+  contract::FailureParts parts = {.detail = EndWords(container),
+                                  .subject = first.subject,
+                                  .suggestion = RemedyOf(first),
+                                  .phase = PhaseOfContainer(container)};
+  if (first.problem == EndRecord::Problem::kFailed) {
+    v1::Failure failure =
+        contract::OwnEnd(MakeExit(container.exit_code, container.signal, culprit.pod->index),
+                         {.phase = parts.phase});
+    NamePod(*culprit.pod, &failure);
+    return failure;
   }
-  return MakeFailure(v1::FAILURE_CLASS_CONFIG, false, said + ": " + words, RemedyOf(first));
+  v1::FailureCode code = first.problem == EndRecord::Problem::kWorkingDirectory
+                             ? v1::FAILURE_CODE_WORKING_DIRECTORY
+                             : v1::FAILURE_CODE_PROGRAM_NOT_STARTED;
+  if (first.phase == EndRecord::Phase::kFiles) {
+    code = v1::FAILURE_CODE_INPUTS_MISSING;
+    for (const EndRecord& record : container.records)
+      absl::StrAppend(&parts.meaning, parts.meaning.empty() ? "" : "; ", WordsOf(record));
+  }
+  return OfPod(*culprit.pod, code, v1::FAILURE_CLASS_CONFIG, false, std::move(parts));
 }
 
 v1::Failure ExplainExit(const JobObject& job, const Culprit& culprit) {
   const ContainerObject& container = *culprit.container;
   const PodObject& pod = *culprit.pod;
   const std::string words = EndWords(container);
+  const v1::FailurePhase phase = PhaseOfContainer(container);
   if (container.reason == "OOMKilled") {
-    return MakeFailure(v1::FAILURE_CLASS_OOM, false,
-                       "The memory limit of the container was reached: " + Told(pod, words),
-                       "Ask for more memory, or make the batch smaller.");
+    return OfPod(pod, v1::FAILURE_CODE_OUT_OF_MEMORY, v1::FAILURE_CLASS_OOM, false,
+                 {.detail = words, .phase = phase});
   }
-  if (!container.records.empty()) return ExplainRecords(container, Told(pod, words));
+  if (!container.records.empty()) return ExplainRecords(culprit);
   if (WasNotStarted(container)) {
-    return MakeFailure(
-        v1::FAILURE_CLASS_CONFIG, false,
-        "The command could not be started: " + Told(pod, words + ": " + container.message),
-        "Check that the image has /bin/sh, which starts the command.");
+    return OfPod(pod, v1::FAILURE_CODE_PROGRAM_NOT_STARTED, v1::FAILURE_CLASS_CONFIG, false,
+                 {.detail = words + ": " + container.message,
+                  .suggestion = "Check that the image has /bin/sh, which starts the command.",
+                  .phase = phase});
   }
   if (container.is_init) {
-    return MakeFailure(v1::FAILURE_CLASS_CONFIG, false,
-                       "What comes before the program failed: " + Told(pod, words),
-                       "Read the end of its output, and correct what it names.");
+    return OfPod(pod, v1::FAILURE_CODE_PREPARATION_FAILED, v1::FAILURE_CLASS_CONFIG, false,
+                 {.detail = words, .subject = container.name, .phase = phase});
   }
   if (!culprit.was_stopped) {
     if (auto deletion = ExplainDeletion(job, pod, culprit.end(), words))
       return *std::move(deletion);
   }
   if (IsLost(container)) {
-    return MakeFailure(v1::FAILURE_CLASS_INFRA, true,
-                       "The node has lost the container, so that nobody knows how it ended: " +
-                           Told(pod, Joined(container.reason, container.message)),
-                       kAgain);
+    return OfPod(pod, v1::FAILURE_CODE_END_UNKNOWN, v1::FAILURE_CLASS_INFRA, true,
+                 {.detail = Joined(container.reason, container.message),
+                  .meaning = "the node has lost the container",
+                  .suggestion = kAgain,
+                  .phase = phase});
   }
-  return ExplainOwnExit(culprit, words);
+  return ExplainOwnExit(culprit);
 }
 
 // "…for pod lab/k7m2-42-1-3-x8f2p failed…" of an Indexed Job: 3; 0 if there is no index.
@@ -231,7 +252,9 @@ uint32_t RankIn(const JobObject& job, std::string_view message) {
 // Explains an end by the Job alone, whose pods are gone. Source of its words: matchPodFailurePolicy
 // in pkg/controller/job/pod_failure_policy.go of Kubernetes.
 Ending ExplainByJob(const JobObject& job, const Condition& failed) {
-  const std::string words = Told(job, Joined(failed.reason, failed.message));
+  contract::FailureParts parts = {.detail = Joined(failed.reason, failed.message),
+                                  .object = NameOf(job),
+                                  .phase = v1::FAILURE_PHASE_COMMAND};
   constexpr std::string_view kExit = "failed with exit code ";
   const std::string_view message = failed.message;
   int code = 0;
@@ -240,16 +263,15 @@ Ending ExplainByJob(const JobObject& job, const Condition& failed) {
     (void)absl::SimpleAtoi(ToAbsl(rest.substr(0, rest.find(' '))), &code);
   }
   if (code != 0) {
-    return {MakeFailure(v1::FAILURE_CLASS_PROGRAM, false, "The program failed: " + words,
-                        "Read the end of its output."),
-            MakeExit(code, 0, RankIn(job, message))};
+    const v1::ExitStatus exit = MakeExit(code, 0, RankIn(job, message));
+    return {contract::OwnEnd(exit, parts), exit};
   }
+  parts.is_retriable = true;
   if (Mentions(message, "has condition DisruptionTarget"))
-    return {MakeFailure(v1::FAILURE_CLASS_INFRA, true, "The cluster ended a pod: " + words, kAgain),
+    return {contract::MakeFailure(v1::FAILURE_CODE_EVICTED, v1::FAILURE_CLASS_INFRA, parts),
             std::nullopt};
-  return {MakeFailure(v1::FAILURE_CLASS_INFRA, true,
-                      "The Job failed, and no pod of it is left to say why: " + words,
-                      "Submit the job again."),
+  parts.meaning = "no pod of it is left";
+  return {contract::MakeFailure(v1::FAILURE_CODE_END_UNEXPLAINED, v1::FAILURE_CLASS_INFRA, parts),
           std::nullopt};
 }
 
@@ -264,13 +286,15 @@ const PodObject* FindOverdue(const Culprit& culprit, const std::vector<PodObject
 
 }  // namespace
 
-std::string Told(const PodObject& pod, std::string_view what) {
-  return fmt::format("{} (pod {}{}{})", what, pod.name.name, pod.node.empty() ? "" : " on ",
-                     pod.node);
+std::string NameOf(const JobObject& job) {
+  return fmt::format("Job {}/{}", job.name.name_space, job.name.name);
 }
 
-std::string Told(const JobObject& job, std::string_view what) {
-  return fmt::format("{} (Job {}/{})", what, job.name.name_space, job.name.name);
+void NamePod(const PodObject& pod, v1::Failure* failure) {
+  failure->set_object("pod " + pod.name.name);
+  failure->set_rank(pod.index);
+  failure->set_node(pod.node);
+  contract::PutSentence(failure);
 }
 
 absl::Time Culprit::end() const {
@@ -324,44 +348,25 @@ bool WasGoingAnyway(const PodObject& pod, const Culprit& culprit) {
 
 namespace {
 
-void TellPod(const PodObject& pod, v1::Failure* failure) {
-  failure->set_rank(pod.index);
-  failure->set_node(pod.node);
-}
-
-v1::FailurePhase PhaseOfContainer(const ContainerObject& container) {
-  if (WasNotStarted(container)) return v1::FAILURE_PHASE_COMMAND_START;
-  if (container.is_init) return v1::FAILURE_PHASE_FILES;
-  if (container.records.empty()) return v1::FAILURE_PHASE_COMMAND;
-  const EndRecord& record = container.records.front();
-  const bool is_of_setup = record.phase == EndRecord::Phase::kSetup;
-  if (record.problem == EndRecord::Problem::kFailed) return v1::FAILURE_PHASE_SETUP;
-  return is_of_setup ? v1::FAILURE_PHASE_SETUP_START : v1::FAILURE_PHASE_COMMAND_START;
-}
-
 Ending ExplainCulprit(const JobObject& job, const Condition& failed,
                       const std::vector<PodObject>& pods, const Culprit& culprit) {
   const PodObject* overdue = FindOverdue(culprit, pods);
   if (overdue != nullptr || failed.reason == "DeadlineExceeded") {
-    const std::string words = overdue != nullptr
-                                  ? Told(*overdue, Joined(overdue->reason, overdue->message))
-                                  : Told(job, Joined(failed.reason, failed.message));
+    const std::string words = overdue != nullptr ? Joined(overdue->reason, overdue->message)
+                                                 : Joined(failed.reason, failed.message);
     const PodObject* ended = overdue != nullptr ? overdue : culprit.pod;
-    Ending ending = {
-        MakeFailure(v1::FAILURE_CLASS_TIMEOUT, false, "The time limit was reached: " + words,
-                    "Ask for more time, or write checkpoints."),
-        ended != nullptr ? ExitAtLimit(*ended) : std::nullopt};
-    if (ended != nullptr) TellPod(*ended, &ending.failure);
+    Ending ending = {contract::MakeFailure(v1::FAILURE_CODE_TIME_LIMIT, v1::FAILURE_CLASS_TIMEOUT,
+                                           {.detail = words, .object = NameOf(job)}),
+                     ended != nullptr ? ExitAtLimit(*ended) : std::nullopt};
+    if (ended != nullptr) NamePod(*ended, &ending.failure);
     return ending;
   }
   std::optional<v1::ExitStatus> exit;
   if (culprit.container != nullptr && TellsExit(*culprit.container)) exit = ExitOf(culprit);
   for (const PodObject& pod : pods) {
     if (WasGoingAnyway(pod, culprit)) continue;
-    if (std::optional<v1::Failure> disruption = ExplainDisruption(pod)) {
-      TellPod(pod, &*disruption);
+    if (std::optional<v1::Failure> disruption = ExplainDisruption(pod))
       return {*std::move(disruption), exit};
-    }
   }
   if (culprit.container == nullptr) return ExplainByJob(job, failed);
   return {ExplainExit(job, culprit), exit};
@@ -375,20 +380,18 @@ Ending ExplainFailure(const JobObject& job, const Condition& failed,
   Ending ending = ExplainCulprit(job, failed, pods, culprit);
   ending.failure.set_phase(culprit.container == nullptr ? v1::FAILURE_PHASE_COMMAND
                                                         : PhaseOfContainer(*culprit.container));
-  if (culprit.pod != nullptr && !ending.failure.has_rank()) TellPod(*culprit.pod, &ending.failure);
+  contract::PutSentence(&ending.failure);
+  if (culprit.pod != nullptr && !ending.failure.has_rank()) NamePod(*culprit.pod, &ending.failure);
   return ending;
 }
 
 v1::Failure ExplainSuspension(const JobObject& job, const std::string& words) {
   if (job.is_held) {
-    return MakeFailure(v1::FAILURE_CLASS_INFRA, true,
-                       "A hold came as the program began, and Kubernetes deleted its pod: " + words,
-                       kAgain);
+    return contract::MakeFailure(v1::FAILURE_CODE_HELD_TOO_LATE, v1::FAILURE_CLASS_INFRA,
+                                 {.detail = words, .is_retriable = true});
   }
-  return MakeFailure(
-      v1::FAILURE_CLASS_PREEMPTED, true,
-      "The Job was suspended, by its queue or by others, which ended its pods: " + words,
-      "Submit the job again, or let it be tried again after a preemption.");
+  return contract::MakeFailure(v1::FAILURE_CODE_SUSPENDED, v1::FAILURE_CLASS_PREEMPTED,
+                               {.detail = words, .is_retriable = true});
 }
 
 std::optional<v1::Failure> ExplainStop(const JobObject& job, const std::vector<PodObject>& pods) {
@@ -405,7 +408,7 @@ std::optional<v1::Failure> ExplainStop(const JobObject& job, const std::vector<P
     if (!failure) failure = ExplainDeletion(job, pod, EndOf(pod), "it answered with code 0");
     if (!failure) continue;
     failure->set_phase(v1::FAILURE_PHASE_COMMAND);
-    TellPod(pod, &*failure);
+    NamePod(pod, &*failure);
     return failure;
   }
   return std::nullopt;
@@ -451,16 +454,6 @@ std::string JobWords(const JobObject& job, std::string_view what) {
 std::string Joined(const std::string& reason, const std::string& message) {
   if (reason.empty() || message.empty()) return reason + message;
   return reason + ": " + message;
-}
-
-v1::Failure MakeFailure(v1::FailureClass failure_class, bool retriable, std::string message,
-                        std::string suggestion) {
-  v1::Failure failure;
-  failure.set_failure_class(failure_class);
-  failure.set_retriable(retriable);
-  failure.set_message(std::move(message));
-  failure.set_suggestion(std::move(suggestion));
-  return failure;
 }
 
 }  // namespace muster::kubernetes

@@ -59,14 +59,12 @@ absl::Time EndOf(const PodObject& pod);
 // "pod NAME (resourceVersion 9) on node-1: what".
 std::string PodWords(const PodObject& pod, std::string_view what);
 std::string JobWords(const JobObject& job, std::string_view what);
-// For people, the cause first: tables cut what is behind it. The evidence has the versions.
-std::string Told(const PodObject& pod, std::string_view what);
-std::string Told(const JobObject& job, std::string_view what);
+// "Job lab/k7m2-42-1". The evidence has its version.
+std::string NameOf(const JobObject& job);
+// Says which pod failed, and writes the sentence with that.
+void NamePod(const PodObject& pod, v1::Failure* failure);
 // "reason: message", or that of the two that there is.
 std::string Joined(const std::string& reason, const std::string& message);
-
-v1::Failure MakeFailure(v1::FailureClass failure_class, bool retriable, std::string message,
-                        std::string suggestion);
 
 }  // namespace muster::kubernetes
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "agents/kubernetes/verdict/explain_failure.h"
+#include "contract/failures.h"
 #include "fmt/format.h"
 
 namespace muster::kubernetes {
@@ -37,20 +38,18 @@ std::optional<v1::Failure> FindStuckGang(const RunFacts& facts, size_t pods, abs
   }
   const bool is_whole = placed >= pods;
   if (is_whole || placed == 0 || facts.now - since < grace) return std::nullopt;
-  v1::Failure failure;
-  failure.set_failure_class(v1::FAILURE_CLASS_INFRA);
-  failure.set_phase(v1::FAILURE_PHASE_QUEUE);
-  failure.set_retriable(true);
-  failure.set_message(fmt::format(
-      "{} of {} pods had nodes and kept them from others for {}, while {}; all were taken away, so "
-      "that two halves do not block each other",
-      placed, pods, absl::FormatDuration(grace),
-      waits == nullptr
-          ? std::string("Kubernetes did not make the others")
-          : fmt::format("pod {} found none ({})", waits->name.name, WhyUnscheduled(*waits))));
-  failure.set_suggestion(
-      "Nothing, if the job has runs left: it is queued again. Each try is one of its "
-      "retry.max_runs; a gang, or fewer pods, keeps it from being placed in part.");
+  v1::Failure failure = contract::MakeFailure(
+      v1::FAILURE_CODE_PLACED_IN_PART, v1::FAILURE_CLASS_INFRA,
+      {.detail = waits == nullptr ? "" : WhyUnscheduled(*waits),
+       .subject = waits == nullptr ? "" : "pod " + waits->name.name,
+       .meaning = waits == nullptr ? "Kubernetes did not make the others"
+                                   : fmt::format("pod {} found none", waits->name.name),
+       .phase = v1::FAILURE_PHASE_QUEUE,
+       .is_retriable = true});
+  failure.set_placed_nodes(static_cast<uint32_t>(placed));
+  failure.set_requested_nodes(static_cast<uint32_t>(pods));
+  failure.mutable_waited()->set_seconds(absl::ToInt64Seconds(grace));
+  contract::PutSentence(&failure);
   return failure;
 }
 

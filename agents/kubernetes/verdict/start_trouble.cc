@@ -77,6 +77,14 @@ constexpr std::array<std::string_view, 20> kRegistrysDoing = {"toomanyrequests",
                                                               "Service Unavailable",
                                                               "Gateway Timeout",
                                                               "context canceled"};
+// A registry's words about an image that it does not give, or does not have. It may say both: then
+// it gives it to others, perhaps. Sources: the errors of the distribution protocol, and how the
+// runtimes tell them.
+constexpr std::array<std::string_view, 5> kDenied = {"401 Unauthorized", "403 Forbidden",
+                                                     "unauthorized", "authorization failed",
+                                                     "access to the resource is denied"};
+constexpr std::array<std::string_view, 3> kNoSuchImage = {"not found", "manifest unknown",
+                                                          "name unknown"};
 // Words about a pull for which the node has no room.
 constexpr std::string_view kDiskFull = "no space left on device";
 
@@ -379,6 +387,20 @@ v1::StateReason WhileItLasts(const RunFacts& facts, const StartTrouble& trouble,
                  " The cluster's operator sets how long Muster waits "
                  "(kubernetes.start_grace).";
   return contract::MakeReason(v1::STATE_REASON_CODE_CANNOT_START, parts);
+}
+
+v1::FailureCode FailureCodeOf(const StartTrouble& trouble) {
+  if (trouble.failure_class != v1::FAILURE_CLASS_IMAGE) return v1::FAILURE_CODE_CANNOT_START;
+  if (trouble.is_nodes) return v1::FAILURE_CODE_NO_ROOM_FOR_IMAGE;
+  if (trouble.is_registrys) return v1::FAILURE_CODE_REGISTRY_UNAVAILABLE;
+  if (trouble.reason == "InvalidImageName") return v1::FAILURE_CODE_IMAGE_NAME_INVALID;
+  const auto says = [&](std::string_view words) { return Has(trouble.message, words); };
+  if (std::any_of(kDenied.begin(), kDenied.end(), says))
+    return v1::FAILURE_CODE_IMAGE_ACCESS_DENIED;
+  if (trouble.reason == "ErrImageNeverPull" ||
+      std::any_of(kNoSuchImage.begin(), kNoSuchImage.end(), says))
+    return v1::FAILURE_CODE_IMAGE_NOT_FOUND;
+  return v1::FAILURE_CODE_IMAGE_UNAVAILABLE;
 }
 
 v1::FailurePhase PhaseOf(const StartTrouble& trouble) {

@@ -11,6 +11,7 @@
 #include "agents/kubernetes/objects/kueue.h"
 #include "agents/kubernetes/verdict/explain_failure.h"
 #include "agents/kubernetes/verdict/replicas.h"
+#include "contract/failures.h"
 #include "contract/sentences.h"
 #include "fmt/format.h"
 
@@ -102,7 +103,7 @@ void QuoteEvents(const RunFacts& facts, v1::Failure* failure) {
   for (const EventObject& event : facts.events) {
     if (!event.is_warning) continue;
     const std::string message = WithoutEcho(event.message);
-    const bool is_said = failure->message().find(message) != std::string::npos;
+    const bool is_said = failure->detail().find(message) != std::string::npos;
     if (is_said || !quoted.insert(event.reason + message).second) continue;
     agents::AddQuote("event", fmt::format("{}: {}: {}", event.object, event.reason, message),
                      failure);
@@ -290,13 +291,11 @@ std::optional<StartTrouble> TroubleOf(const PodObject& pod, const RunFacts& fact
   return trouble;
 }
 
-void NamePod(const PodObject& pod, v1::Failure* failure) {
-  failure->set_rank(pod.index);
-  failure->set_node(pod.node);
-}
 // The Job has no pod that it could be.
-void NamePod(const JobObject& /*job*/, v1::Failure* failure) {
+void NamePod(const JobObject& job, v1::Failure* failure) {
   failure->set_phase(v1::FAILURE_PHASE_LAUNCH);
+  failure->set_object(NameOf(job));
+  contract::PutSentence(failure);
 }
 
 // The trouble of the pod, or of the Job, has lasted too long, or cannot pass: the run is over, and
@@ -310,13 +309,11 @@ std::optional<Observation> GiveUp(const RunFacts& facts, const Object& whose,
   if (!trouble.is_final && facts.now - since < patience.start_grace) return std::nullopt;
   Observation seen = MakeObservation(facts, v1::RUN_STATE_FAILED);
   SetEvidence(facts, evidence, &seen);
-  const bool is_image = trouble.failure_class == v1::FAILURE_CLASS_IMAGE;
-  seen.failure = MakeFailure(
-      trouble.failure_class, trouble.is_registrys || trouble.is_nodes,
-      fmt::format("{} {}", is_image ? "The image cannot be had:" : "The pod cannot start:",
-                  Told(whose, Joined(trouble.reason, trouble.message))),
-      WhatHelps(trouble));
-  seen.failure->set_phase(PhaseOf(trouble));
+  seen.failure = contract::MakeFailure(FailureCodeOf(trouble), trouble.failure_class,
+                                       {.detail = Joined(trouble.reason, trouble.message),
+                                        .suggestion = WhatHelps(trouble),
+                                        .phase = PhaseOf(trouble),
+                                        .is_retriable = trouble.is_registrys || trouble.is_nodes});
   NamePod(whose, &*seen.failure);
   QuoteEvents(facts, &*seen.failure);
   return seen;
@@ -331,10 +328,9 @@ v1::RunState StateOf(const PodObject& pod) {
 Observation GivenUpByQueue(const RunFacts& facts, const JobObject& job) {
   Observation seen = MakeObservation(facts, v1::RUN_STATE_FAILED);
   SetEvidence(facts, JobWords(job, facts.queue_wait), &seen);
-  seen.failure = MakeFailure(
-      v1::FAILURE_CLASS_CONFIG, false, "Kueue has given the job up: it " + facts.queue_wait,
-      "Correct what these words and the events name, or ask who has the queue in hand.");
-  seen.failure->set_phase(v1::FAILURE_PHASE_QUEUE);
+  seen.failure = contract::MakeFailure(
+      v1::FAILURE_CODE_GIVEN_UP_BY_QUEUE, v1::FAILURE_CLASS_CONFIG,
+      {.detail = "it " + facts.queue_wait, .subject = job.queue, .phase = v1::FAILURE_PHASE_QUEUE});
   QuoteEvents(facts, &*seen.failure);
   return seen;
 }

@@ -92,6 +92,8 @@ std::string WhatHelps(const StartTrouble& trouble);
 // empty: of none.
 v1::StateReason WhileItLasts(const RunFacts& facts, const StartTrouble& trouble,
                              const std::string& whose, const Patience& patience);
+// Returns what happened to a run that the trouble ends.
+v1::FailureCode FailureCodeOf(const StartTrouble& trouble);
 // Returns the phase in which a run fails that the trouble ends.
 v1::FailurePhase PhaseOf(const StartTrouble& trouble);
 // Says it behind why the run waits, or in its place, with that code, if nothing says that.

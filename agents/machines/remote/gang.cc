@@ -130,17 +130,15 @@ Observation GangEnd(const std::string& run_key, const std::vector<Rank>& ranks, 
   const std::string where = fmt::format("rank {} on {}: ", first, ranks[first].host);
   end.evidence.set_detail(where + end.evidence.detail());
   if (end.failure.has_value()) {
-    end.failure->set_message(where + end.failure->message());
     end.failure->set_rank(static_cast<uint32_t>(first));
     end.failure->set_node(ranks[first].host);
+    contract::PutSentence(&*end.failure);
   }
   if (end.state == v1::RUN_STATE_CANCELED && !cancel_asked) {
     // Because of a rank that could not be started; an agent that has died since has known why.
     end.state = v1::RUN_STATE_FAILED;
-    end.failure = MakeFailure(v1::FAILURE_CLASS_INFRA,
-                              "the run was ended because not all of its ranks could be started",
-                              "submit the job again; the agent's log says which host it was");
-    end.failure->set_phase(v1::FAILURE_PHASE_LAUNCH);
+    end.failure = MakeFailure(v1::FAILURE_CODE_STARTED_IN_PART, v1::FAILURE_CLASS_INFRA,
+                              {.phase = v1::FAILURE_PHASE_LAUNCH});
   }
   return end;
 }
@@ -197,10 +195,11 @@ Observation GangLost(const std::string& run_key, const std::vector<Rank>& ranks,
   lost.nodes = NamesOf(ranks);
   lost.start_time = FirstStart(ranks);
   lost.evidence.set_detail(why);
-  lost.failure = MakeFailure(v1::FAILURE_CLASS_INFRA,
-                             fmt::format("nobody knows what has become of the run: {}", why),
-                             "see to the host; what it still has of the run is ended when it "
-                             "answers again. Then submit the job again");
+  lost.failure =
+      MakeFailure(v1::FAILURE_CODE_LOST, v1::FAILURE_CLASS_INFRA,
+                  {.meaning = why,
+                   .suggestion = "See to the host; what it still has of the run is ended when it "
+                                 "answers again. Then submit the job again."});
   lost.failure->set_retriable(false);
   return lost;
 }

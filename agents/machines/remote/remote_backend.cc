@@ -247,28 +247,32 @@ LaunchOutcome RemoteBackend::Launch(const agent::v1::Assignment& assignment) {
   const LaunchRecord record = RecordOf(run_key);
   const absl::StatusOr<LaunchFiles> files = record.Read();
   if (!files.ok()) {
-    return Refused(v1::FAILURE_CLASS_INFRA, MessageOf(files.status()),
-                   "tell the cluster's operator: the agent's state directory is damaged");
+    return Refused(
+        v1::FAILURE_CODE_LAUNCH_FAILED, v1::FAILURE_CLASS_INFRA,
+        {.detail = MessageOf(files.status()),
+         .suggestion = "Tell the cluster's operator: the agent's state directory is damaged."});
   }
   if (!files->placement.empty()) return LaunchedAs("the cluster has had the run already");
   if (const auto misfit = RefusalOf(assignment.spec(), RequestOf(assignment)))
-    return Refused(v1::FAILURE_CLASS_CONFIG, misfit->why, misfit->remedy);
+    return Refused(*misfit);
   const absl::StatusOr<agent::v1::Assignment> own =
       OnHost(assignment, config_.cluster, kSomeHost + run_key);
   if (!own.ok()) {
-    return Refused(v1::FAILURE_CLASS_CONFIG, agents::WhatIsWrong(own.status()), "correct the job");
+    return Refused(v1::FAILURE_CODE_JOB_INVALID, v1::FAILURE_CLASS_CONFIG,
+                   {.detail = agents::WhatIsWrong(own.status())});
   }
   const bool has_files = assignment.spec().uploads_size() > 0;
   if (has_files && config_.files == nullptr) {
-    return Refused(v1::FAILURE_CLASS_CONFIG, "this agent takes no files that jobs bring along",
-                   "submit the job to a cluster that does");
+    return Refused(v1::FAILURE_CODE_FILES_NOT_TAKEN, v1::FAILURE_CLASS_CONFIG, {});
   }
   const uint64_t order = next_order_++;
   if (const absl::Status created = record.Create(assignment, order); !created.ok()) {
-    return Refused(v1::FAILURE_CLASS_INFRA, MessageOf(created),
-                   absl::IsResourceExhausted(created)
-                       ? "free disk space on the agent's machine and submit the job again"
-                       : "tell the cluster's operator");
+    return Refused(
+        v1::FAILURE_CODE_LAUNCH_FAILED, v1::FAILURE_CLASS_INFRA,
+        {.detail = MessageOf(created),
+         .suggestion = absl::IsResourceExhausted(created)
+                           ? "Free disk space on the agent's machine and submit the job again."
+                           : "Tell the cluster's operator."});
   }
   Enqueue(std::make_shared<agent::v1::Assignment>(assignment), order, assignment.held());
   return LaunchedAs(has_files ? "waits for its files, and has its place in the cluster's queue"

@@ -202,11 +202,13 @@ void RemoteScheduler::On(size_t host, const StartDone& event) {
   } else if (!rank.HasBegun()) {
     Refuse(&run, event.rank,
            MakeFailure(
+               v1::FAILURE_CODE_LAUNCH_FAILED,
                is_config ? v1::FAILURE_CLASS_CONFIG : v1::FAILURE_CLASS_INFRA,
-               fmt::format("the run could not be started: {}", ToStd(event.status.message())),
-               is_config ? "correct the job, or put its data onto every host"
-                         : "free disk space there if that is wanting, or cordon the host in the "
-                           "file of hosts; then submit the job again"));
+               {.detail = std::string(ToStd(event.status.message())),
+                .suggestion =
+                    is_config ? "Correct the job, or put its data onto every host."
+                              : "Free disk space there if that is wanting, or cordon the host in "
+                                "the file of hosts; then submit the job again."}));
   }
   Advance(&run);
   FinishIfForgotten(event.run_key);

@@ -177,9 +177,8 @@ bool RemoteScheduler::RefuseMisfit(const WaitingRun& run) {
   }
   const std::optional<Misfit> misfit = queue_.ledger().Refusal(run.run.request);
   if (!misfit.has_value()) return false;
-  board_->Put(
-      NotStartedVerdict({.run_key = run.run.run_key, .hostname = "", .now = absl::Now()},
-                        MakeFailure(v1::FAILURE_CLASS_CONFIG, misfit->why, misfit->remedy)));
+  board_->Put(NotStartedVerdict({.run_key = run.run.run_key, .hostname = "", .now = absl::Now()},
+                                MisfitFailure(*misfit)));
   return true;
 }
 
@@ -279,10 +278,12 @@ void RemoteScheduler::StartRank(Active* run, size_t rank, HostEntry* host) {
   Refuse(
       run, rank,
       absl::IsInvalidArgument(start.status())
-          ? MakeFailure(v1::FAILURE_CLASS_CONFIG, MessageOf(start.status()), "correct the job")
-          : MakeFailure(v1::FAILURE_CLASS_INFRA, MessageOf(start.status()),
-                        "repair the host, or cordon it in the file of hosts; then submit the job "
-                        "again"));
+          ? MakeFailure(v1::FAILURE_CODE_JOB_INVALID, v1::FAILURE_CLASS_CONFIG,
+                        {.detail = MessageOf(start.status())})
+          : MakeFailure(v1::FAILURE_CODE_LAUNCH_FAILED, v1::FAILURE_CLASS_INFRA,
+                        {.detail = MessageOf(start.status()),
+                         .suggestion = "Repair the host, or cordon it in the file of hosts; then "
+                                       "submit the job again."}));
 }
 
 void RemoteScheduler::Refuse(Active* run, size_t rank, v1::Failure failure) {

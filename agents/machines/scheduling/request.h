@@ -50,6 +50,7 @@ struct Allocation {
 struct Misfit {
   std::string why;
   std::string remedy;
+  bool is_of_containers = false;  // it runs none at all
 };
 
 // Returns the fault of a request that no cluster could fulfil: more than one GPU, but not whole

@@ -71,6 +71,8 @@ TEST_P(BackendContractTest, AnExitCodeIsTheCommandsOwn) {
   EXPECT_EQ(run.last.exit->signal(), 0);
   ASSERT_TRUE(run.last.failure.has_value());
   EXPECT_EQ(run.last.failure->failure_class(), v1::FAILURE_CLASS_PROGRAM);
+  EXPECT_EQ(run.last.failure->code(), v1::FAILURE_CODE_COMMAND_FAILED);
+  EXPECT_EQ(run.last.failure->exit().code(), 3);
   EXPECT_THAT(run.last.failure->message(), HasSubstr("exit code 3"));
   EXPECT_EQ(Output(backend(), run), "no newline");
 }
@@ -83,6 +85,7 @@ TEST_P(BackendContractTest, ADeathBySignalIsNoExitCode) {
   EXPECT_EQ(run.last.exit->code(), 0);
   ASSERT_TRUE(run.last.failure.has_value());
   EXPECT_EQ(run.last.failure->failure_class(), v1::FAILURE_CLASS_PROGRAM);
+  EXPECT_EQ(run.last.failure->code(), v1::FAILURE_CODE_COMMAND_SIGNALED);
 }
 
 TEST_P(BackendContractTest, ArgumentsAndVariablesArriveAsTheyAre) {
@@ -107,6 +110,8 @@ TEST_P(BackendContractTest, ASetupScriptThatFailsIsAFailureOfTheConfiguration) {
   EXPECT_EQ(run.handle.state, v1::RUN_STATE_FAILED);
   ASSERT_TRUE(run.last.failure.has_value());
   EXPECT_EQ(run.last.failure->failure_class(), v1::FAILURE_CLASS_CONFIG);
+  EXPECT_EQ(run.last.failure->code(), v1::FAILURE_CODE_SETUP_FAILED);
+  EXPECT_EQ(run.last.failure->exit().code(), 7);
   EXPECT_THAT(run.last.failure->message(), HasSubstr("exit code 7"));
   EXPECT_FALSE(run.last.exit.has_value()) << "what never ran has no exit status";
   EXPECT_EQ(Output(backend(), run), "");
@@ -118,6 +123,8 @@ TEST_P(BackendContractTest, WhatCannotBeStartedIsAFailureOfTheConfiguration) {
     EXPECT_EQ(run.handle.state, v1::RUN_STATE_FAILED);
     ASSERT_TRUE(run.last.failure.has_value());
     EXPECT_EQ(run.last.failure->failure_class(), v1::FAILURE_CLASS_CONFIG);
+    EXPECT_EQ(run.last.failure->code(), v1::FAILURE_CODE_PROGRAM_NOT_STARTED);
+    EXPECT_EQ(run.last.failure->subject(), program);
     EXPECT_THAT(run.last.failure->message(), HasSubstr(program));
     EXPECT_FALSE(run.last.failure->suggestion().empty());
     EXPECT_FALSE(run.last.exit.has_value()) << "what never ran has no exit status";

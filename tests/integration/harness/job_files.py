@@ -1,7 +1,7 @@
 """The job files of tests/integration/jobs on a cluster of each kind, submitted as users do, and their outcomes."""
 
 import yaml
-from muster.v1 import job_pb2, jobs_service_pb2
+from muster.v1 import facts_pb2, job_pb2, jobs_service_pb2
 
 from harness.hosts import SshCluster
 from harness.kubernetes import KubernetesCluster
@@ -141,6 +141,9 @@ class Place:
             name = job_pb2.FailureClass.Name(job.failure.failure_class).removeprefix("FAILURE_CLASS_")
             says = failure["says"] if failure and failure["says"] in job.failure.message else job.failure.message
             seen["failure"] = {"class": name, "says": says}
+            if failure and "code" in failure:
+                code = facts_pb2.FailureCode.Name(job.failure.code)
+                seen["failure"]["code"] = code.removeprefix("FAILURE_CODE_")
         return seen
 
     def _check_log(self, job, wanted, rank, stream):

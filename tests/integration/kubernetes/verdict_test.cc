@@ -277,7 +277,7 @@ TEST_F(KubernetesVerdictTest, CodesOfAShellAreToldApartByTheirCause) {
   EXPECT_THAT(Fails(kCode127).failure->suggestion(), HasSubstr("no command of that name"));
   EXPECT_CLASS(Fails(kCode143), PROGRAM);
   EXPECT_CLASS(Fails(kNotStarted), CONFIG);
-  EXPECT_THAT(Fails(kSetup).failure->message(), HasSubstr("The setup failed"));
+  EXPECT_THAT(Fails(kSetup).failure->message(), HasSubstr("The setup script ended with exit code"));
   EXPECT_CLASS(Fails(kForged), PROGRAM);
   const Observation init = Fails(kInit);
   EXPECT_CLASS(init, CONFIG);

@@ -102,7 +102,7 @@ TEST_F(SlurmBackendTest, WhatCannotBeStartedIsAFailureOfTheConfiguration) {
   ObserveToEnd(*backend_, {&program, &directory});
   ASSERT_TRUE(program.last.failure.has_value());
   EXPECT_EQ(program.last.failure->failure_class(), v1::FAILURE_CLASS_CONFIG);
-  EXPECT_THAT(program.last.failure->message(), HasSubstr("\"no-such-program\" was not found"));
+  EXPECT_THAT(program.last.failure->message(), HasSubstr("\"no-such-program\": it was not found"));
   EXPECT_FALSE(program.last.exit.has_value()) << "what never ran has no exit status";
   EXPECT_THAT(Output(*backend_, program, 0, v1::LOG_STREAM_STDERR),
               HasSubstr("no-such-program: not found"));
@@ -113,8 +113,8 @@ TEST_F(SlurmBackendTest, WhatCannotBeStartedIsAFailureOfTheConfiguration) {
 
 TEST_F(SlurmBackendTest, AProgramWithAPathThatCannotBeStartedIsAFailureOfTheConfiguration) {
   const std::pair<const char*, const char*> cases[] = {
-      {"/no/such", "\"/no/such\" was not found"},
-      {"/etc/passwd", "\"/etc/passwd\" cannot be executed"},
+      {"/no/such", "\"/no/such\": it was not found"},
+      {"/etc/passwd", "\"/etc/passwd\": it cannot be executed"},
   };
   for (const auto& [program, words] : cases) {
     v1::JobSpec spec = ScriptSpec("");

@@ -263,7 +263,7 @@ TEST_F(SlurmImageTest, AnImageThatCannotBeHadFailsTheRunInEnrootsWords) {
     EXPECT_EQ(run.handle.state, v1::RUN_STATE_FAILED);
     ASSERT_TRUE(run.last.failure.has_value());
     EXPECT_EQ(run.last.failure->failure_class(), v1::FAILURE_CLASS_IMAGE);
-    EXPECT_THAT(run.last.failure->message(), HasSubstr("The registry has no such image"));
+    EXPECT_THAT(run.last.failure->message(), HasSubstr("There is no such image"));
     EXPECT_THAT(run.last.failure->ShortDebugString(),
                 HasSubstr("returned error code: 404 Not Found"));
     EXPECT_FALSE(run.last.exit.has_value());

@@ -141,7 +141,7 @@ TEST_F(SlurmModesTest, WithoutARequeueATimeoutIsTheEnd) {
     ASSERT_TRUE(run->last.exit.has_value());
     EXPECT_EQ(run->last.exit->code(), 124) << "the command's own";
   }
-  EXPECT_THAT(refused.last.failure->message(), HasSubstr("could not be requeued"));
+  EXPECT_THAT(refused.last.failure->message(), HasSubstr("was not requeued: "));
   EXPECT_EQ(Output(*backend_, wanted, 1), "start 0\ncheckpoint\n");
   ASSERT_TRUE(itself.last.failure.has_value());
   EXPECT_EQ(itself.last.failure->failure_class(), v1::FAILURE_CLASS_PROGRAM);
@@ -337,7 +337,7 @@ TEST_F(SlurmModesTest, OneRoleThatFailsEndsAllAndIsNamed) {
   ASSERT_TRUE(run.last.exit.has_value()) << run.last.evidence.DebugString();
   EXPECT_EQ(run.last.exit->code(), 7);
   EXPECT_EQ(run.last.exit->rank(), 2u);
-  EXPECT_THAT(run.last.failure->message(), HasSubstr("rank 2 (role gpu-worker)"));
+  EXPECT_THAT(run.last.failure->message(), HasSubstr("rank 2 (role gpu-worker"));
   EXPECT_EQ(Output(*backend_, run, 0), "stopped\n");
 }
 

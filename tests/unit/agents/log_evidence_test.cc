@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "contract/failures.h"
+
 namespace muster::agents {
 namespace {
 
@@ -13,10 +15,10 @@ constexpr char kCudaOom[] = "RuntimeError: CUDA out of memory. Tried to allocate
 constexpr char kNccl[] = "ncclSystemError: System call failed\n";
 
 v1::Failure ProgramFailure() {
-  v1::Failure failure;
-  failure.set_failure_class(v1::FAILURE_CLASS_PROGRAM);
-  failure.set_message("The command ended with exit code 1 on rank 0.");
-  failure.set_suggestion("Read its output.");
+  v1::Failure failure =
+      contract::OwnEnd(contract::ExitWithCode(1), {.suggestion = "Read its output."});
+  failure.set_rank(0);
+  contract::PutSentence(&failure);
   return failure;
 }
 
@@ -35,6 +37,8 @@ TEST(RefineByLogsTest, AFaultOfTheClusterIsWorthAnotherRunAndQuotesItsLine) {
   EXPECT_EQ(failure.quotes(0).source(), "rank-1.err");
   EXPECT_EQ(failure.quotes(0).text() + "\n", kXid);
   EXPECT_NE(failure.suggestion(), "Read its output.");
+  EXPECT_EQ(failure.code(), v1::FAILURE_CODE_COMMAND_FAILED) << "what happened";
+  EXPECT_EQ(failure.log_sign(), "gpu-lost") << "and whose fault it was";
 }
 
 TEST(RefineByLogsTest, WhatAProgramDidToItselfExplainsWhatItDidToTheOtherRanks) {
@@ -51,7 +55,7 @@ TEST(RefineByLogsTest, LogsThatAreMissingOrTellNothingAreNoFaultOfTheCluster) {
     const v1::Failure failure = Refined(logs);
     EXPECT_EQ(failure.failure_class(), v1::FAILURE_CLASS_PROGRAM);
     EXPECT_FALSE(failure.retriable());
-    EXPECT_EQ(failure.message(), "The command ended with exit code 1 on rank 0.");
+    EXPECT_EQ(failure.message(), "The command ended with exit code 1 on rank 0");
     EXPECT_EQ(failure.quotes_size(), 0);
   }
 }

@@ -86,6 +86,7 @@ TEST(JudgeTrainingTest, AnEndWithoutALastEntryIsNoSuccess) {
     const std::optional<v1::Failure> failure = JudgeTraining(file);
     ASSERT_TRUE(failure.has_value());
     EXPECT_EQ(failure->failure_class(), v1::FAILURE_CLASS_PROGRAM);
+    EXPECT_EQ(failure->code(), v1::FAILURE_CODE_STATUS_MISSING);
     EXPECT_THAT(failure->message(), HasSubstr("has no "));
     EXPECT_FALSE(failure->retriable());
   }
@@ -95,6 +96,7 @@ TEST(JudgeTrainingTest, AFailureThatTaoCaughtIsAFailureOfTheProgram) {
   const std::optional<v1::Failure> failure = JudgeTraining(Read({kStarted, kFailure}));
   ASSERT_TRUE(failure.has_value());
   EXPECT_EQ(failure->failure_class(), v1::FAILURE_CLASS_PROGRAM);
+  EXPECT_EQ(failure->code(), v1::FAILURE_CODE_STATUS_SAYS_FAILURE);
   EXPECT_THAT(failure->message(), HasSubstr("says FAILURE"));
 }
 

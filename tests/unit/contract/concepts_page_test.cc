@@ -69,5 +69,22 @@ TEST(ConceptsPage, ListsExactlyTheTransitionsOfTheTable) {
       << TableAsMarkdown();
 }
 
+TEST(ConceptsPage, NamesEveryCodeOfAFailureAndNoOther) {
+  const std::string page = Page();
+  std::set<std::string> named;
+  const size_t begin = page.find("| what | codes |");
+  ASSERT_NE(begin, std::string::npos);
+  const std::string table = page.substr(begin, page.find("\n\n", begin) - begin);
+  const std::regex word("`([A-Z_]+)`");
+  for (std::sregex_iterator it(table.begin(), table.end(), word), end; it != end; ++it)
+    EXPECT_TRUE(named.insert((*it)[1]).second) << it->str() << " stands there twice";
+  std::set<std::string> codes;
+  for (int code = 1; code < v1::FailureCode_ARRAYSIZE; ++code) {
+    if (v1::FailureCode_IsValid(code))
+      codes.insert(v1::FailureCode_Name(code).substr(std::string("FAILURE_CODE_").size()));
+  }
+  EXPECT_EQ(named, codes);
+}
+
 }  // namespace
 }  // namespace muster::contract

@@ -72,8 +72,8 @@ TEST(ClusterIssue, HasACodeAndASentence) {
       HostsFileUnread("no such file"),
       HostTwice({"a", "b"}, "c:22"),
       LessThanConfigured("cpus: 64", "32"),
-      CallsHeldBack(3, 60),
-      CallsWithoutTurn(3, 60),
+      CallsHeldBack(3, 60, absl::FromUnixSeconds(600)),
+      CallsWithoutTurn(3, 60, absl::FromUnixSeconds(600)),
       NoAccounting(),
       TlsUnverified(),
       SameCluster("other"),
@@ -85,6 +85,11 @@ TEST(ClusterIssue, HasACodeAndASentence) {
     EXPECT_FALSE(issue.message().ends_with('.')) << issue.message();
     EXPECT_FALSE(issue.message().ends_with(": ")) << issue.message();
   }
+}
+
+TEST(ClusterIssue, WhatPassesByItselfSaysUntilWhenItIsSaid) {
+  EXPECT_EQ(CallsHeldBack(3, 60, absl::FromUnixSeconds(600)).until().seconds(), 600);
+  EXPECT_EQ(CallsWithoutTurn(3, 60, absl::FromUnixSeconds(600)).until().seconds(), 600);
 }
 
 }  // namespace

@@ -188,5 +188,25 @@ TEST(SubmitWarning, HasTheCheckThatWarnedAndTheClusterThatItIsOf) {
   EXPECT_EQ(WithRemedy("x", ""), "x");
 }
 
+TEST(RequestEvidence, HasWhoAskedAndWhyBesideTheSentence) {
+  const v1::Evidence evidence =
+      RequestEvidence({.verb = "canceled", .user = "ann", .reason = "too slow"});
+  EXPECT_EQ(evidence.source(), v1::EVIDENCE_SOURCE_USER);
+  EXPECT_EQ(evidence.detail(), "canceled by ann: too slow");
+  EXPECT_EQ(evidence.requested_by(), "ann");
+  EXPECT_EQ(evidence.request_reason(), "too slow");
+  EXPECT_EQ(
+      RequestEvidence({.verb = "submitted", .user = "ann", .more = ", with the spec of job 3"})
+          .detail(),
+      "submitted by ann, with the spec of job 3");
+}
+
+TEST(SubmitWarning, OfAPlaceThatIsShutSaysSinceWhen) {
+  const v1::StateReason reason = MakeReason(v1::STATE_REASON_CODE_AGENT_DISCONNECTED,
+                                            {.cluster = "a", .since = absl::FromUnixSeconds(60)});
+  EXPECT_EQ(WaitsForPlace(1, reason).since().seconds(), 60);
+  EXPECT_FALSE(WaitsForPlace(1, MakeReason(v1::STATE_REASON_CODE_POOL_UNAVAILABLE)).has_since());
+}
+
 }  // namespace
 }  // namespace muster::contract

@@ -16,13 +16,15 @@ class EditTest : public CoreTest {
  protected:
   absl::Status Update(const v1::Job& seen, int32_t priority,
                       std::map<std::string, std::string> labels = {}) {
-    Do(core::Edit{.ticket = 7,
-                  .job = seen.id(),
-                  .job_sequence = seen.job_sequence(),
-                  .state = seen.state(),
-                  .priority = priority,
-                  .labels = std::move(labels),
-                  .evidence = "updated by bob: it is urgent"});
+    Do(core::Edit{
+        .ticket = 7,
+        .job = seen.id(),
+        .job_sequence = seen.job_sequence(),
+        .state = seen.state(),
+        .priority = priority,
+        .labels = std::move(labels),
+        .request = {
+            .verb = "updated", .user = "bob", .more = ": priority 7", .reason = "it is urgent"}});
     for (const Effect& effect : last_.effects) {
       if (const auto* reply = std::get_if<StatusReply>(&effect)) return reply->status;
     }
@@ -59,7 +61,9 @@ TEST_F(EditTest, TheHistorySaysWhoAndWhy) {
   EXPECT_EQ(step.kind(), v1::TRANSITION_KIND_UPDATED);
   EXPECT_EQ(step.job_state(), v1::JOB_STATE_QUEUED);
   EXPECT_EQ(step.evidence().source(), v1::EVIDENCE_SOURCE_USER);
-  EXPECT_EQ(step.evidence().detail(), "updated by bob: it is urgent");
+  EXPECT_EQ(step.evidence().detail(), "updated by bob: priority 7: it is urgent");
+  EXPECT_EQ(step.evidence().requested_by(), "bob");
+  EXPECT_EQ(step.evidence().request_reason(), "it is urgent");
   EXPECT_EQ(step.job_sequence(), Job(id).job_sequence());
 }
 

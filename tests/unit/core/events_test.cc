@@ -72,18 +72,22 @@ TEST_F(EventsTest, LongEvidenceIsCutAtACharacter) {
   EXPECT_EQ(History(job_).back().evidence().detail(), std::string(4095, 'a'));
 }
 
-TEST_F(EventsTest, QuotesOfAFailureAreBounded) {
+TEST_F(EventsTest, QuotesAndFieldsOfAFailureAreBounded) {
   agent::v1::RunEvent event = InfraFailure(1, key_);
   for (int i = 0; i < 1000; ++i) {
     v1::FailureQuote* quote = event.mutable_failure()->add_quotes();
     quote->set_source(std::string(10'000, 's'));
     quote->set_text(std::string(10'000, 't'));
   }
+  event.mutable_failure()->set_detail(std::string(10'000, 'd'));
+  event.mutable_failure()->set_object(std::string(10'000, 'o'));
   Report(session_, {event});
   const v1::Failure failure = Job(job_).failure();
   ASSERT_THAT(failure.quotes(), SizeIs(8));
   EXPECT_EQ(failure.quotes(7).source().size(), 512u);
   EXPECT_EQ(failure.quotes(7).text().size(), 512u);
+  EXPECT_EQ(failure.detail().size(), 1024u);
+  EXPECT_EQ(failure.object().size(), 256u);
 }
 
 TEST_F(EventsTest, ARestartByTheSchedulerIsAStepAndItsCountNeverFalls) {
@@ -395,8 +399,17 @@ TEST_F(EventsTest, ALostRunFailsItsJobAsInfrastructure) {
   const v1::Job job = Job(job_);
   EXPECT_EQ(job.state(), v1::JOB_STATE_FAILED);
   EXPECT_EQ(job.failure().failure_class(), v1::FAILURE_CLASS_INFRA);
-  EXPECT_NE(job.failure().message(), "");
+  EXPECT_EQ(job.failure().code(), v1::FAILURE_CODE_LOST);
+  EXPECT_EQ(job.failure().message(), "Nobody knows of the run any more");
   EXPECT_EQ(job.runs(0).state(), v1::RUN_STATE_LOST);
+}
+
+TEST_F(EventsTest, ALostRunKeepsTheSentenceOfAnAgentWithoutCodes) {
+  agent::v1::RunEvent event = Event(1, key_, v1::RUN_STATE_LOST);
+  event.mutable_failure()->set_message("the run's directory was removed");
+  Report(session_, {event});
+  EXPECT_EQ(Job(job_).failure().message(), "the run's directory was removed");
+  EXPECT_EQ(Job(job_).failure().code(), v1::FAILURE_CODE_UNSPECIFIED);
 }
 
 TEST_F(EventsTest, ARunLeavesMemoryOnceItsLogsAreComplete) {

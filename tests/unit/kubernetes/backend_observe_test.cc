@@ -105,7 +105,7 @@ TEST_F(BackendObserveTest, AJobThatTheServerItselfCallsSuspendedInTheMidstOfItsW
   AnswerWith(MakeSuspendedJob());
   Start({kRun});
   EXPECT_THAT(See().reason.message(),
-              HasSubstr("it cannot go on, and is being taken away: The Job was suspended"));
+              HasSubstr("it cannot go on, and is being taken away: The run was suspended"));
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ TEST(KubernetesStartRecordTest, WhatTheStartScriptCouldNotDoIsTheConfigurations)
   EXPECT_TRUE(not_started.failure->has_rank());
   EXPECT_EQ(not_started.failure->node(), not_started.nodes.at(0));
   EXPECT_FALSE(not_started.exit.has_value()) << "a program that never ran has no exit status";
-  EXPECT_THAT(not_started.failure->message(), HasSubstr("started: ./gone: exit code 127 of "));
+  EXPECT_THAT(not_started.failure->message(), HasSubstr("started: \"./gone\": exit code 127 of "));
   EXPECT_THAT(not_started.failure->suggestion(), HasSubstr("the image has the program"));
   EXPECT_THAT(FailedWorld()
                   .Ended(126, "Error", 0, "30",
@@ -32,6 +32,8 @@ TEST(KubernetesStartRecordTest, WhatTheStartScriptCouldNotDoIsTheConfigurations)
   const auto setup = FailedWorld().Ended(2, "Error", 0, "30", kSetupFailed).Seen();
   EXPECT_EQ(setup.failure->failure_class(), v1::FAILURE_CLASS_CONFIG);
   EXPECT_EQ(setup.failure->phase(), v1::FAILURE_PHASE_SETUP);
+  EXPECT_EQ(setup.failure->code(), v1::FAILURE_CODE_SETUP_FAILED);
+  EXPECT_EQ(setup.failure->exit().code(), 2) << "the setup's own end";
   EXPECT_FALSE(setup.exit.has_value()) << "the setup's code is not the command's";
   EXPECT_EQ(FailedWorld().Ended(127).Seen().failure->failure_class(), v1::FAILURE_CLASS_PROGRAM)
       << "a script may end with 127 for reasons of its own";

@@ -173,6 +173,28 @@ TEST_F(StartTroubleTest, AnInitContainerThatEndsAgainAndAgainEndsTheRunAndSaysHo
   EXPECT_THAT(seen.failure->suggestion(), HasSubstr("kubectl logs POD -c CONTAINER --previous"));
 }
 
+TEST_F(StartTroubleTest, TheCodeOfAFailureSaysWhatIsWrongWithTheImage) {
+  StartTrouble trouble;
+  trouble.failure_class = v1::FAILURE_CLASS_IMAGE;
+  const auto code = [&](const char* reason, const char* message) {
+    trouble.reason = reason;
+    trouble.message = message;
+    return FailureCodeOf(trouble);
+  };
+  EXPECT_EQ(code("InvalidImageName", ""), v1::FAILURE_CODE_IMAGE_NAME_INVALID);
+  EXPECT_EQ(code("ErrImageNeverPull", ""), v1::FAILURE_CODE_IMAGE_NOT_FOUND);
+  EXPECT_EQ(code("ErrImagePull", "a.lab/b:2: not found"), v1::FAILURE_CODE_IMAGE_NOT_FOUND);
+  EXPECT_EQ(code("ErrImagePull", "unexpected status: 401 Unauthorized"),
+            v1::FAILURE_CODE_IMAGE_ACCESS_DENIED);
+  EXPECT_EQ(code("ImageInspectError", "?"), v1::FAILURE_CODE_IMAGE_UNAVAILABLE);
+  trouble.is_registrys = true;
+  EXPECT_EQ(code("ErrImagePull", "i/o timeout"), v1::FAILURE_CODE_REGISTRY_UNAVAILABLE);
+  trouble.is_nodes = true;
+  EXPECT_EQ(code("ErrImagePull", "no space left"), v1::FAILURE_CODE_NO_ROOM_FOR_IMAGE);
+  trouble.failure_class = v1::FAILURE_CLASS_CONFIG;
+  EXPECT_EQ(code("CreateContainerError", ""), v1::FAILURE_CODE_CANNOT_START);
+}
+
 TEST_F(StartTroubleTest, AnInitContainerThatRunsAfterAllEndsNoRun) {
   Tell(Pod(0, Sidecar(3, kRunning)));
   TellEvent("k7m2-42-1-0-x8f2p", "BackOff", "Back-off restarting failed container mesh", "15:02:30",

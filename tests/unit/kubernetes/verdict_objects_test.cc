@@ -326,10 +326,10 @@ TEST_F(KubernetesObjectsTest, WhatAJobNeedsAndIsNotThereIsNamed) {
   EXPECT_EQ(seen.failure->phase(), v1::FAILURE_PHASE_FILES);
   EXPECT_THAT(seen.failure->suggestion(), StartsWith("Use an image that has tar"));
   EXPECT_THAT(end("storage", "muster: uploads: no tar").failure->message(),
-              StartsWith("What comes before the program failed: "))
+              StartsWith("What comes before the command failed: "))
       << "tar and the image's other programs write such lines as well";
   EXPECT_THAT(end("istio-init", "").failure->message(),
-              StartsWith("What comes before the program failed: exit code 1 of container istio-"));
+              StartsWith("What comes before the command failed: exit code 1 of container istio-"));
 }
 
 TEST_F(KubernetesObjectsTest, ASuspendedJobThatHasNotBegunWaits) {

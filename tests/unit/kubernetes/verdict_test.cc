@@ -64,8 +64,7 @@ TEST(KubernetesVerdictTest, AnExitCodeIsThatOfTheRankThatFailedFirst) {
   EXPECT_EQ(seen.exit->code(), 3);
   EXPECT_EQ(seen.exit->rank(), 1u);
   EXPECT_EQ(seen.failure->failure_class(), v1::FAILURE_CLASS_PROGRAM);
-  EXPECT_THAT(seen.failure->message(),
-              StartsWith("The program failed: exit code 3 of container main (pod "))
+  EXPECT_THAT(seen.failure->message(), StartsWith("The command ended with exit code 3 (pod "))
       << "the cause first: tables cut what is behind it";
   EXPECT_THAT(seen.failure->message(), Not(HasSubstr("resourceVersion")));
   EXPECT_FALSE(seen.failure->retriable());
@@ -75,13 +74,16 @@ TEST(KubernetesVerdictTest, ADeathBySignalIsNoExitCode) {
   const agents::Observation seen = FailedWorld().Ended(139).Seen();
   EXPECT_EQ(seen.exit->signal(), 11);
   EXPECT_EQ(seen.exit->code(), 0);
-  EXPECT_THAT(seen.failure->message(),
-              StartsWith("The program failed: exit code 139, as of signal 11 (SIGSEGV), of "));
+  EXPECT_THAT(
+      seen.failure->message(),
+      StartsWith(
+          "The command was ended by signal 11 (SIGSEGV): exit code 139 of container main (pod "));
 }
 
 TEST(KubernetesVerdictTest, MemoryThatRanOutIsNeitherTheProgramsNorTheClusters) {
   const agents::Observation seen = FailedWorld().Ended(137, "OOMKilled").Seen();
   EXPECT_EQ(seen.failure->failure_class(), v1::FAILURE_CLASS_OOM);
+  EXPECT_EQ(seen.failure->code(), v1::FAILURE_CODE_OUT_OF_MEMORY);
   EXPECT_THAT(seen.failure->suggestion(), HasSubstr("more memory"));
 }
 

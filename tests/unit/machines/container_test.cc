@@ -225,6 +225,7 @@ TEST_P(FakeToolTest, AnImageThatCannotBeHadFailsInTheToolsOwnWords) {
   EXPECT_EQ(end.state, v1::RUN_STATE_FAILED);
   EXPECT_EQ(end.failure->failure_class(), v1::FAILURE_CLASS_IMAGE);
   EXPECT_THAT(end.failure->message(), HasSubstr("manifest unknown"));
+  EXPECT_EQ(end.failure->code(), v1::FAILURE_CODE_IMAGE_NOT_FOUND);
 }
 
 TEST_P(FakeToolTest, ACancelEndsTheProgram) {

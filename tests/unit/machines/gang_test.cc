@@ -73,7 +73,7 @@ TEST(GangTest, TheCodeIsThatOfTheRankThatFailedFirst) {
   EXPECT_EQ(end.state, v1::RUN_STATE_FAILED);
   EXPECT_EQ(end.exit->code(), 7);
   EXPECT_EQ(end.exit->rank(), 1);
-  EXPECT_THAT(end.failure->message(), HasSubstr("rank 1 on b"));
+  EXPECT_THAT(end.failure->message(), HasSubstr("on rank 1 (b)"));
 }
 
 TEST(GangTest, RanksThatWereEndedBecauseOfAFailureDoNotHideIt) {
@@ -93,6 +93,7 @@ TEST(GangTest, WhatTheAgentHasEndedWithoutTheUserIsAFailureOfTheCluster) {
       GangEnd("k-1-1", {EndedRank("a", Ended(ExitRecord::Cause::kCanceled, 10))}, false, kNow);
   EXPECT_EQ(end.state, v1::RUN_STATE_FAILED);
   EXPECT_EQ(end.failure->failure_class(), v1::FAILURE_CLASS_INFRA);
+  EXPECT_EQ(end.failure->code(), v1::FAILURE_CODE_STARTED_IN_PART);
 }
 
 TEST(GangTest, AVanishedRankIsAFaultOfTheCluster) {
@@ -113,14 +114,15 @@ TEST(GangTest, ARankThatVanishedUnseenIsBlamedForWhatFailedAfterItsLastWord) {
       absl::FromUnixMicros(10), kNow, &vanished));
   auto end = GangEnd("k-1-1", {EndedRank("a", Exited(1, 20)), vanished}, false, kNow);
   EXPECT_EQ(end.failure->failure_class(), v1::FAILURE_CLASS_INFRA);
-  EXPECT_THAT(end.failure->message(), HasSubstr("rank 1 on b"));
+  EXPECT_THAT(end.failure->message(), HasSubstr("on rank 1 (b)"));
   end = GangEnd("k-1-1", {EndedRank("a", Exited(1, 5)), vanished}, false, kNow);
   EXPECT_EQ(end.failure->failure_class(), v1::FAILURE_CLASS_PROGRAM) << "it was there still";
 }
 
 TEST(GangTest, WhatHasBegunWasNotRefusedWhateverASecondStartWasTold) {
   Rank rank;
-  rank.refused = MakeFailure(v1::FAILURE_CLASS_CONFIG, "its input has gone", "correct the job");
+  rank.refused = MakeFailure(v1::FAILURE_CODE_LAUNCH_FAILED, v1::FAILURE_CLASS_CONFIG,
+                             {.detail = "its input has gone"});
   EXPECT_FALSE(TakeReport({.run_key = "k-1-1"}, kNow, kNow, &rank));
   EXPECT_TRUE(rank.IsOver()) << "nothing shows a start";
   EXPECT_TRUE(TakeReport({.run_key = "k-1-1", .stage = HostStage::kClaimed}, kNow, kNow, &rank));
@@ -129,17 +131,20 @@ TEST(GangTest, WhatHasBegunWasNotRefusedWhateverASecondStartWasTold) {
 
 TEST(GangTest, ARefusedRankGivesItsOwnClass) {
   Rank refused = LivingRank("b", HostStage::kAbsent);
-  refused.refused = MakeFailure(v1::FAILURE_CLASS_CONFIG, "no such input", "correct the job");
+  refused.refused = MakeFailure(v1::FAILURE_CODE_LAUNCH_FAILED, v1::FAILURE_CLASS_CONFIG,
+                                {.detail = "no such input"});
   refused.refused_at = kNow;
   const auto end = GangEnd(
       "k-1-1", {EndedRank("a", Ended(ExitRecord::Cause::kCanceled, 10)), refused}, false, kNow);
   EXPECT_EQ(end.failure->failure_class(), v1::FAILURE_CLASS_CONFIG);
+  EXPECT_EQ(end.failure->message(), "The run could not be started on rank 1 (b): no such input");
   EXPECT_FALSE(end.exit.has_value());
 }
 
 TEST(GangTest, WhatCouldNotBeStartedOfACanceledRunIsNoFailure) {
   Rank refused = LivingRank("b", HostStage::kAbsent);
-  refused.refused = MakeFailure(v1::FAILURE_CLASS_INFRA, "no space", "free some");
+  refused.refused =
+      MakeFailure(v1::FAILURE_CODE_LAUNCH_FAILED, v1::FAILURE_CLASS_INFRA, {.detail = "no space"});
   refused.refused_at = kNow;
   std::vector<Rank> ranks = {EndedRank("a", Ended(ExitRecord::Cause::kCanceled, 10)), refused};
   const auto end = GangEnd("k-1-1", ranks, true, kNow);

@@ -66,12 +66,21 @@ constexpr const char* kFinal[] = {
 
 TEST(ImageTroubleTest, ARegistryThatDoesNotAnswerAndAFullDiskPass) {
   for (const char* words : kPassing) EXPECT_TRUE(ExplainImageTrouble(words).is_passing) << words;
-  EXPECT_THAT(ExplainImageTrouble(kPassing[0]).remedy, HasSubstr("registry's name"));
+  EXPECT_EQ(ExplainImageTrouble(kPassing[0]).code, v1::FAILURE_CODE_REGISTRY_UNAVAILABLE);
 }
 
 TEST(ImageTroubleTest, WhatARegistryHasNotOrDoesNotGiveIsTheJobsDoing) {
   for (const char* words : kFinal) EXPECT_FALSE(ExplainImageTrouble(words).is_passing) << words;
-  EXPECT_THAT(ExplainImageTrouble(kFinal[0]).remedy, HasSubstr("name and tag"));
+}
+
+TEST(ImageTroubleTest, TheCodeSaysWhatIsWrongWithTheImage) {
+  const auto code = [](const char* words) { return ExplainImageTrouble(words).code; };
+  EXPECT_EQ(code(kFinal[0]), v1::FAILURE_CODE_IMAGE_NOT_FOUND);
+  EXPECT_EQ(code(kFinal[2]), v1::FAILURE_CODE_IMAGE_ACCESS_DENIED);
+  EXPECT_EQ(code(kFinal[3]), v1::FAILURE_CODE_IMAGE_ACCESS_DENIED) << "it may be there";
+  EXPECT_EQ(code(kFinal[5]), v1::FAILURE_CODE_IMAGE_NOT_FOUND);
+  EXPECT_EQ(code(kFinal[6]), v1::FAILURE_CODE_IMAGE_UNAVAILABLE);
+  EXPECT_EQ(code(*std::rbegin(kPassing)), v1::FAILURE_CODE_NO_ROOM_FOR_IMAGE);
 }
 
 TEST(ImageTroubleTest, ARunWhoseRegistryDoesNotAnswerIsFollowedByAnotherOne) {

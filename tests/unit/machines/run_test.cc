@@ -130,7 +130,7 @@ TEST_F(RunTest, AFailedSetupKeepsTheCommandFromStarting) {
   const agents::Observation end = AwaitEnd(run_key);
   EXPECT_EQ(end.state, v1::RUN_STATE_FAILED);
   EXPECT_EQ(end.failure->failure_class(), v1::FAILURE_CLASS_CONFIG);
-  EXPECT_THAT(end.failure->message(), HasSubstr("setup ended with exit code 7"));
+  EXPECT_THAT(end.failure->message(), HasSubstr("setup script ended with exit code 7"));
   EXPECT_EQ(end.failure->phase(), v1::FAILURE_PHASE_SETUP);
   EXPECT_EQ(end.failure->rank(), 0u);
   EXPECT_EQ(end.failure->node(), end.nodes.at(0));
@@ -146,7 +146,7 @@ TEST_F(RunTest, ASetupThatASignalKillsHasFailedAsOneThatExits) {
   const agents::Observation end = AwaitEnd(run_key);
   ASSERT_EQ(end.state, v1::RUN_STATE_FAILED);
   EXPECT_EQ(end.failure->failure_class(), v1::FAILURE_CLASS_CONFIG);
-  EXPECT_THAT(end.failure->message(), HasSubstr("setup was ended by signal 9"));
+  EXPECT_THAT(end.failure->message(), HasSubstr("setup script was ended by signal 9"));
   EXPECT_EQ(Stdout(run_key), "setup\n");
 }
 

@@ -36,28 +36,37 @@ TEST(ExplainImageTest, EnrootsReasonIsQuotedOnceWithoutTheChatter) {
   const ImageTrouble trouble = ExplainImage(FailedImport(reason));
   EXPECT_THAT(trouble.words, ElementsAre(reason));
   EXPECT_EQ(trouble.failure_class, v1::FAILURE_CLASS_IMAGE);
-  EXPECT_EQ(trouble.message, "The registry has no such image");
+  EXPECT_EQ(trouble.code, v1::FAILURE_CODE_IMAGE_NOT_FOUND);
 }
 
 TEST(ExplainImageTest, EachReasonHasItsRemedy) {
   struct Case {
     std::string reason;
+    v1::FailureCode code;
     std::string remedy;
   };
   const std::vector<Case> cases = {
-      {"[ERROR] URL https://r/token returned error code: 401 Unauthorized", "install-credentials"},
-      {"[ERROR] URL https://r/token returned error code: 403 Forbidden", ".credentials"},
-      {"[ERROR] Could not process JSON input", "install-credentials"},
-      {"[ERROR] Invalid image reference: docker://A", "lower case"},
-      {"curl: (6) Could not resolve host: nowhere.test", "registry's name"},
-      {"curl: (7) Failed to connect to 10.0.0.1 port 443", "registry's name"},
-      {"Write failed because No space left on device", "full"},
-      {"[ERROR] Invalid image format: /data/junk.sqsh", "Convert the image again"},
-      {"[ERROR] No such file or directory: /data/x.sqsh", "Check its path"},
+      {"[ERROR] URL https://r/token returned error code: 401 Unauthorized",
+       v1::FAILURE_CODE_IMAGE_ACCESS_DENIED, "install-credentials"},
+      {"[ERROR] URL https://r/token returned error code: 403 Forbidden",
+       v1::FAILURE_CODE_IMAGE_ACCESS_DENIED, ".credentials"},
+      {"[ERROR] Could not process JSON input", v1::FAILURE_CODE_IMAGE_ACCESS_DENIED,
+       "install-credentials"},
+      {"[ERROR] Invalid image reference: docker://A", v1::FAILURE_CODE_IMAGE_NAME_INVALID, ""},
+      {"curl: (6) Could not resolve host: nowhere.test", v1::FAILURE_CODE_REGISTRY_UNAVAILABLE,
+       "registry's name"},
+      {"curl: (7) Failed to connect to 10.0.0.1 port 443", v1::FAILURE_CODE_REGISTRY_UNAVAILABLE,
+       "registry's name"},
+      {"Write failed because No space left on device", v1::FAILURE_CODE_NO_ROOM_FOR_IMAGE, "full"},
+      {"[ERROR] Invalid image format: /data/junk.sqsh", v1::FAILURE_CODE_IMAGE_BROKEN,
+       "Convert the image again"},
+      {"[ERROR] No such file or directory: /data/x.sqsh", v1::FAILURE_CODE_IMAGE_NOT_FOUND,
+       "Check its path"},
   };
   for (const Case& c : cases) {
     const ImageTrouble trouble = ExplainImage(FailedImport(c.reason));
     EXPECT_EQ(trouble.failure_class, v1::FAILURE_CLASS_IMAGE) << c.reason;
+    EXPECT_EQ(trouble.code, c.code) << c.reason;
     EXPECT_THAT(trouble.suggestion, HasSubstr(c.remedy)) << c.reason;
     EXPECT_THAT(trouble.words, ElementsAre(c.reason));
   }
@@ -92,7 +101,8 @@ TEST(ExplainImageTest, AClusterWithoutEnrootIsNamed) {
       "muster: image: slurmstepd-n1: error: execve(): enroot: No such file or directory\n"
       "muster: image: srun: error: n1: task 0: Exited with exit code 2\n");
   EXPECT_EQ(trouble.failure_class, v1::FAILURE_CLASS_CONFIG);
-  EXPECT_THAT(trouble.message, HasSubstr("has no enroot"));
+  EXPECT_EQ(trouble.code, v1::FAILURE_CODE_NO_CONTAINERS);
+  EXPECT_THAT(trouble.meaning, HasSubstr("has no enroot"));
 }
 
 TEST(ExplainImageTest, AnImageWithoutBashIsNamed) {
@@ -146,7 +156,7 @@ TEST(ExplainImageTest, TheSentencesOfOlderScriptsKeepTheirRule) {
 
 TEST(ExplainImageTest, WordsThatNobodyKnowsAreQuotedAsTheyAre) {
   const ImageTrouble trouble = ExplainImage("slurmstepd-n1: error: pyxis: something new\n");
-  EXPECT_EQ(trouble.message, "The container could not be started");
+  EXPECT_EQ(trouble.code, v1::FAILURE_CODE_CONTAINER_NOT_STARTED);
   EXPECT_THAT(trouble.words, ElementsAre("something new"));
   EXPECT_THAT(ExplainImage("").words, IsEmpty());
 }

@@ -58,6 +58,26 @@ TEST(VerdictFacts, AFailureHasItsPhaseItsRankAndItsNode) {
   EXPECT_EQ(FailureOf(Problem::kNone).node(), "n2");
 }
 
+TEST(VerdictFacts, WhatHappenedHasItsCode) {
+  using Problem = ExitRecord::Problem;
+  const auto code = [](Problem problem, const char* phase = "command") {
+    return FailureOf(problem, phase).code();
+  };
+  EXPECT_EQ(code(Problem::kNone), v1::FAILURE_CODE_COMMAND_FAILED);
+  EXPECT_EQ(FailureOf(Problem::kNone).detail(), "FAILED (NonZeroExitCode)");
+  EXPECT_EQ(FailureOf(Problem::kNone).exit().code(), 1);
+  EXPECT_EQ(code(Problem::kNone, "setup"), v1::FAILURE_CODE_SETUP_FAILED);
+  EXPECT_EQ(code(Problem::kStart), v1::FAILURE_CODE_PROGRAM_NOT_STARTED);
+  EXPECT_EQ(code(Problem::kWorkingDirectory), v1::FAILURE_CODE_WORKING_DIRECTORY);
+  EXPECT_EQ(code(Problem::kFiles), v1::FAILURE_CODE_RUN_FILES_UNREADABLE);
+  EXPECT_EQ(code(Problem::kSrun), v1::FAILURE_CODE_LAUNCH_FAILED);
+  EXPECT_EQ(code(Problem::kTimeout), v1::FAILURE_CODE_NOT_REQUEUED);
+  EXPECT_EQ(code(Problem::kStreams), v1::FAILURE_CODE_FILE_NOT_OPENED);
+  EXPECT_EQ(code(Problem::kUnknown), v1::FAILURE_CODE_END_UNKNOWN);
+  EXPECT_EQ(FailureOf(Problem::kImage, "command", ExitRecord::Cause::kNoSquashfs, "/x").code(),
+            v1::FAILURE_CODE_IMAGE_BROKEN);
+}
+
 TEST(VerdictFacts, WhatBatchScriptFoundIsReadFromItsRecordAlone) {
   using Problem = ExitRecord::Problem;
   using Cause = ExitRecord::Cause;
@@ -65,17 +85,20 @@ TEST(VerdictFacts, WhatBatchScriptFoundIsReadFromItsRecordAlone) {
     return FailureOf(problem, "command", cause, about).message();
   };
   EXPECT_THAT(message(Problem::kTimeout, Cause::kRestartLimit, "4"),
-              HasSubstr("started again 4 times, and slurm.max_timeout_requeues is 4."));
+              HasSubstr("was not requeued: it has been started again 4 times, and "
+                        "slurm.max_timeout_requeues is 4: "));
   EXPECT_THAT(message(Problem::kTimeout, Cause::kRefused, "Invalid job id"),
-              HasSubstr("could not be requeued: Invalid job id."));
-  EXPECT_THAT(message(Problem::kTimeout), HasSubstr("and the job was not requeued."));
-  EXPECT_THAT(message(Problem::kStreams, Cause::kError, "/a b"),
-              HasSubstr("could not be opened: --error (slurm.batch_script.error): /a b."));
-  EXPECT_THAT(message(Problem::kStreams), HasSubstr("could not be opened."));
-  EXPECT_THAT(message(Problem::kImage, Cause::kStopped, "/x.sqsh"),
-              HasSubstr("The conversion of the image was stopped."));
+              HasSubstr("was not requeued: Invalid job id: "));
+  EXPECT_THAT(message(Problem::kTimeout), HasSubstr("and the job was not requeued: FAILED"));
+  EXPECT_THAT(
+      message(Problem::kStreams, Cause::kError, "/a b"),
+      HasSubstr("could not be opened on rank 1 (n2): --error (slurm.batch_script.error): /a b: "));
+  EXPECT_THAT(message(Problem::kStreams), HasSubstr("could not be opened on rank 1 (n2): FAILED"));
+  EXPECT_THAT(
+      message(Problem::kImage, Cause::kStopped, "/x.sqsh"),
+      HasSubstr("The image could not be converted on rank 1 (n2): its conversion was stopped: "));
   EXPECT_THAT(message(Problem::kImage, Cause::kConversion, "/x.sqsh"),
-              HasSubstr("The container could not be started."));
+              HasSubstr("The container could not be started on rank 1 (n2): FAILED"));
 }
 
 v1::StateReason WhyPending(const std::string& word) {

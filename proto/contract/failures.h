@@ -1,0 +1,40 @@
+// The sentences and remedies of failures of runs, made here from their codes and fields, as those
+// of other facts are in sentences.h. Pure.
+#ifndef MUSTER_PROTO_CONTRACT_FAILURES_H_
+#define MUSTER_PROTO_CONTRACT_FAILURES_H_
+
+#include <string>
+
+#include "muster/v1/facts.pb.h"
+#include "muster/v1/job.pb.h"
+
+namespace muster::contract {
+
+// The parts of a failure beside its code and class. Empty: nothing.
+struct FailureParts {
+  std::string detail = {};
+  std::string subject = {};
+  std::string meaning = {};
+  std::string object = {};
+  std::string suggestion = {};  // in place of the remedy that the code has
+  v1::FailurePhase phase = v1::FAILURE_PHASE_UNSPECIFIED;
+  bool is_retriable = false;
+};
+v1::Failure MakeFailure(v1::FailureCode code, v1::FailureClass failure_class,
+                        const FailureParts& parts = {});
+
+// Writes the sentence anew, and the suggestion where there is none, from the other fields: to be
+// called after each change of one. A failure without a code, which an earlier release made, stays
+// as it is.
+void PutSentence(v1::Failure* failure);
+
+// The end of a process as the cluster tells it: the command's, or that of the setup script.
+v1::ExitStatus ExitWithCode(int code);
+v1::ExitStatus ExitBySignal(int signal);
+// Says that the command, or the setup script, ended so by itself: that is the code, and the class
+// with it. Needs the phase.
+v1::Failure OwnEnd(const v1::ExitStatus& exit, const FailureParts& parts);
+
+}  // namespace muster::contract
+
+#endif  // MUSTER_PROTO_CONTRACT_FAILURES_H_
