@@ -185,7 +185,9 @@ TEST_F(RefitTest, PlacesOfForgottenClustersAreTakenAgain) {
     }
   }
   EXPECT_TRUE(core_->CheckInvariants().ok()) << core_->CheckInvariants();
-  Report(stays, {LogsComplete(1, Key(running), v1::RUN_STATE_SUCCEEDED)});
+  Report(stays, {Event(1, Key(running), v1::RUN_STATE_LAUNCHING),
+                 Event(2, Key(running), v1::RUN_STATE_RUNNING),
+                 LogsComplete(3, Key(running), v1::RUN_STATE_SUCCEEDED)});
   EXPECT_EQ(Job(running).state(), v1::JOB_STATE_SUCCEEDED);
 }
 
