@@ -29,7 +29,7 @@ Exit codes: 0 ok, 1 error, 2 usage, 4 not allowed, 8 time-out; of a job that was
 // Ends the help of every verb.
 std::string Footer(std::string_view example) {
   return fmt::format(
-      "For example:\n  muster {}\n\nBesides: --broker ADDRESS, -o FORMAT and -q; see muster "
+      "For example:\n  muster {}\n\nAlso: --broker ADDRESS, -o FORMAT and -q; see muster "
       "--help.",
       example);
 }
@@ -235,7 +235,7 @@ class Grammar {
     AddRepeated(update, "--remove-label", "KEY", "A label to take away", &out_.remove_labels);
     AddReason(update);
     CLI::App* rerun =
-        Sub("rerun", Verb::kRerun, "Submit jobs that have ended again, as new jobs",
+        Sub("rerun", Verb::kRerun, "Submit ended jobs again, as new jobs",
             "rerun 42 43\n  muster rerun --filter 'state = FAILED AND end_time > -1d'");
     AddChoice(rerun, &out_);
     rerun->add_flag("--hold", out_.hold, "Hold the new jobs, until muster release");
@@ -292,8 +292,8 @@ class Grammar {
     AddNumber(sub, "--rank", 0, contract::kMaxNodes - 1, "The node rank", [this](int64_t rank) {
       out_.rank = static_cast<uint32_t>(rank);
     })->default_str("0");
-    auto* output = sub->add_flag("--stdout", out_.only_output, "Standard output alone");
-    auto* error = sub->add_flag("--stderr", out_.only_error, "Standard error alone");
+    auto* output = sub->add_flag("--stdout", out_.only_output, "Only standard output");
+    auto* error = sub->add_flag("--stderr", out_.only_error, "Only standard error");
     output->excludes(error);
     auto* tail =
         AddNumber(sub, "--tail", 0, kMaxTailLines, "Only this many last lines; 0: all",

@@ -199,7 +199,7 @@ void AddChoice(CLI::App* verb, Invocation* call) {
   AddText(verb, "--filter", "TEXT",
           "The jobs of a filter instead of numbers, e.g. 'state = QUEUED AND label.team = a'",
           [call](const std::string& filter) { call->filter = filter; });
-  verb->add_flag("--dry-run", call->validate_only, "Change nothing; say which jobs it concerns");
+  verb->add_flag("--dry-run", call->validate_only, "Change nothing; show which jobs would change");
 }
 
 }  // namespace muster::cli
