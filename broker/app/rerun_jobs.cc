@@ -66,6 +66,27 @@ absl::Status TooMany(std::string_view what) {
                                      what));
 }
 
+// What the jobs of one call have together.
+class Load {
+ public:
+  // Returns what one call has too much of with this job; empty: nothing.
+  std::string Add(const v1::JobSpec& spec) {
+    bytes_ += spec.ByteSizeLong();
+    for (const v1::Upload& upload : spec.uploads()) trees_.insert(upload.tree_sha256());
+    if (bytes_ > kMaxSpecBytes) {
+      return fmt::format("their specs have more than {} bytes", kMaxSpecBytes);
+    }
+    if (trees_.size() > kMaxTreesPerSubmit) {
+      return fmt::format("their uploads name more than {} different trees", kMaxTreesPerSubmit);
+    }
+    return "";
+  }
+
+ private:
+  size_t bytes_ = 0;
+  absl::flat_hash_set<std::string> trees_;
+};
+
 class Rerunning : public std::enable_shared_from_this<Rerunning> {
  public:
   Rerunning(const Principal& principal, const Services& services, store::Scope scope,
@@ -176,17 +197,16 @@ class Rerunning : public std::enable_shared_from_this<Rerunning> {
   // Makes the submit of the next sources: all of them, or in a trial as many as one call may have.
   absl::StatusOr<core::Submit> MakeSubmit() {
     core::Submit submit;
-    size_t bytes = 0;
+    Load load;
     for (; tried_ < sources_.size(); ++tried_) {
       const uint64_t source = sources_[tried_];
       auto stored = services_.store->GetSpecs(scope_, {source});
       if (!stored.ok()) return stored.status();
       v1::JobSpec& spec = stored->front().spec;
-      bytes += spec.ByteSizeLong();
-      if (bytes > kMaxSpecBytes) {
+      if (const std::string much = load.Add(spec); !much.empty()) {
         more_ = IsTrialByFilter() && !submit.items.empty();
         if (more_) break;
-        return TooMany(fmt::format("their specs have more than {} bytes", kMaxSpecBytes));
+        return TooMany(much);
       }
       // Fields of former releases, which that release honoured and which mean nothing any more.
       spec.DiscardUnknownFields();
@@ -201,7 +221,6 @@ class Rerunning : public std::enable_shared_from_this<Rerunning> {
     submit.user = principal_.user;
     submit.validate_only = request_.validate_only();
     if (!request_.request_id().empty()) submit.rerun = Identity();
-    if (absl::Status status = CheckTreeCount(submit); !status.ok()) return status;
     return submit;
   }
 
