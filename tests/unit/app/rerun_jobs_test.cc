@@ -120,13 +120,25 @@ TEST_F(RerunJobsTest, ATrialWhoseJobsAreDeletedWhileTheyAreCountedSaysHowManyWer
   EXPECT_EQ(trial->matched_count(), 2u);
 }
 
-TEST_F(RerunJobsTest, ARequestWithAnIdReachesTheCoreOnlyWithWhatItSubmits) {
+TEST_F(RerunJobsTest, ARepeatIsAnsweredWithoutALookAtSpecsAndFiles) {
   EndedJobs(1);
-  engine_->Stop();
   v1::RerunJobsRequest request = Canceled();
   request.set_request_id("once");
-  EXPECT_FALSE(Rerun(request).ok()) << "the core takes nothing any more";
-  EXPECT_EQ(store_.spec_reads, 1) << "the core was asked before";
+  const auto first = Rerun(request);
+  ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_EQ(Read(2).rerun_of(), 1u);
+  EXPECT_TRUE(absl::IsNotFound(store_.GetJob(store::Scope::All(), 3).status())) << "only once";
+  store_.spec_reads = 0;
+  store_.lists_left = 0;
+  counters_.calls_left = 0;
+  file_workers_.calls_left = 0;
+  for (const bool is_trial : {false, true}) {
+    request.set_validate_only(is_trial);
+    const auto repeat = Rerun(request);
+    ASSERT_TRUE(repeat.ok()) << repeat.status();
+    EXPECT_EQ(repeat->SerializeAsString(), first->SerializeAsString());
+  }
+  EXPECT_EQ(store_.spec_reads, 0);
 }
 
 TEST_F(RerunJobsTest, ARepeatIsAnsweredAlsoWhenItsJobsAreGone) {
