@@ -66,6 +66,27 @@ absl::Status TooMany(std::string_view what) {
                                      what));
 }
 
+// What the jobs of one call have together.
+class Load {
+ public:
+  // Returns what one call has too much of with this job; empty: nothing.
+  std::string Add(const v1::JobSpec& spec) {
+    bytes_ += spec.ByteSizeLong();
+    for (const v1::Upload& upload : spec.uploads()) trees_.insert(upload.tree_sha256());
+    if (bytes_ > kMaxSpecBytes) {
+      return fmt::format("their specs have more than {} bytes", kMaxSpecBytes);
+    }
+    if (trees_.size() > kMaxTreesPerSubmit) {
+      return fmt::format("their uploads name more than {} different trees", kMaxTreesPerSubmit);
+    }
+    return "";
+  }
+
+ private:
+  size_t bytes_ = 0;
+  absl::flat_hash_set<std::string> trees_;
+};
+
 class Rerunning : public std::enable_shared_from_this<Rerunning> {
  public:
   Rerunning(const Principal& principal, const Services& services, store::Scope scope,
@@ -76,10 +97,22 @@ class Rerunning : public std::enable_shared_from_this<Rerunning> {
         request_(std::move(request)),
         done_(std::move(done)) {}
 
-  // A trial says how many jobs the filter takes, also if they are too many for one call.
+  // The core knows a repeat without a look at the jobs, whatever has become of them since and
+  // however busy those are who count jobs and look at files. A request with a request_id therefore
+  // asks the core before anything else; the first one then passes it a second time, with what it
+  // submits. The question changes nothing, so that nothing is written for it.
   void Begin() {
-    if (IsTrialByFilter()) return On(services_.counters, &Rerunning::Count);
-    Later(&Rerunning::Submit);
+    if (request_.request_id().empty()) return Choose();
+    core::Submit question;
+    question.rerun = Identity();
+    services_.engine->Submit(
+        std::move(question),
+        [self = shared_from_this()](const absl::StatusOr<v1::SubmitJobsResponse>& known) {
+          if (!known.ok()) return self->done_(known.status());
+          if (known->responses().empty()) return self->Choose();
+          self->first_ = known->responses(0).job_id();
+          self->Later(&Rerunning::AnswerRepeat);
+        });
   }
 
  private:
@@ -95,6 +128,12 @@ class Rerunning : public std::enable_shared_from_this<Rerunning> {
     if (!is_taken) done_(ReadersBusy());
   }
 
+  // A trial says how many jobs the filter takes, also if they are too many for one call.
+  void Choose() {
+    if (IsTrialByFilter()) return On(services_.counters, &Rerunning::Count);
+    Later(&Rerunning::Submit);
+  }
+
   void Count() {
     auto filter = EndedJobs();
     if (!filter.ok()) return done_(filter.status());
@@ -103,22 +142,6 @@ class Rerunning : public std::enable_shared_from_this<Rerunning> {
     if (!counts.ok()) return done_(counts.status());
     response_.set_matched_count(static_cast<uint32_t>(counts->total));
     Later(&Rerunning::Submit);
-  }
-
-  // Nothing can be submitted now. A repeat is answered all the same, whatever has become of the
-  // jobs since; another request as is said here.
-  void AnswerWithoutSubmit(absl::StatusOr<v1::RerunJobsResponse> otherwise) {
-    if (request_.request_id().empty()) return done_(std::move(otherwise));
-    core::Submit question;
-    question.rerun = Identity();
-    services_.engine->Submit(std::move(question),
-                             [self = shared_from_this(), otherwise = std::move(otherwise)](
-                                 const absl::StatusOr<v1::SubmitJobsResponse>& known) {
-                               if (!known.ok()) return self->done_(known.status());
-                               if (known->responses().empty()) return self->done_(otherwise);
-                               self->first_ = known->responses(0).job_id();
-                               self->Later(&Rerunning::AnswerRepeat);
-                             });
   }
 
   void AnswerRepeat() {
@@ -176,17 +199,16 @@ class Rerunning : public std::enable_shared_from_this<Rerunning> {
   // Makes the submit of the next sources: all of them, or in a trial as many as one call may have.
   absl::StatusOr<core::Submit> MakeSubmit() {
     core::Submit submit;
-    size_t bytes = 0;
+    Load load;
     for (; tried_ < sources_.size(); ++tried_) {
       const uint64_t source = sources_[tried_];
       auto stored = services_.store->GetSpecs(scope_, {source});
       if (!stored.ok()) return stored.status();
       v1::JobSpec& spec = stored->front().spec;
-      bytes += spec.ByteSizeLong();
-      if (bytes > kMaxSpecBytes) {
+      if (const std::string much = load.Add(spec); !much.empty()) {
         more_ = IsTrialByFilter() && !submit.items.empty();
         if (more_) break;
-        return TooMany(fmt::format("their specs have more than {} bytes", kMaxSpecBytes));
+        return TooMany(much);
       }
       // Fields of former releases, which that release honoured and which mean nothing any more.
       spec.DiscardUnknownFields();
@@ -201,24 +223,23 @@ class Rerunning : public std::enable_shared_from_this<Rerunning> {
     submit.user = principal_.user;
     submit.validate_only = request_.validate_only();
     if (!request_.request_id().empty()) submit.rerun = Identity();
-    if (absl::Status status = CheckTreeCount(submit); !status.ok()) return status;
     return submit;
   }
 
   // On a thread that may read the store.
   void Submit() {
-    if (absl::Status status = FindSources(); !status.ok()) return AnswerWithoutSubmit(status);
+    if (absl::Status status = FindSources(); !status.ok()) return done_(status);
     // Jobs may have ended, or been deleted, since they were counted.
     response_.set_matched_count(
         std::max(response_.matched_count(), static_cast<uint32_t>(sources_.size())));
-    if (sources_.empty()) return AnswerWithoutSubmit(response_);
+    if (sources_.empty()) return done_(response_);
     SubmitNext();
   }
 
   void SubmitNext() {
     first_tried_ = tried_;
     absl::StatusOr<core::Submit> submit = MakeSubmit();
-    if (!submit.ok()) return AnswerWithoutSubmit(submit.status());
+    if (!submit.ok()) return done_(submit.status());
     SubmitWithFiles(services_, *std::move(submit),
                     [self = shared_from_this()](const absl::StatusOr<v1::SubmitJobsResponse>& in) {
                       self->Answer(in);
@@ -227,7 +248,7 @@ class Rerunning : public std::enable_shared_from_this<Rerunning> {
 
   void Answer(const absl::StatusOr<v1::SubmitJobsResponse>& submitted) {
     if (!submitted.ok()) return done_(WithSource(submitted.status()));
-    // Somebody was faster with the same request.
+    // Somebody was faster with the same request: after the question, and before this submit.
     if (submitted->responses(0).repeated_request()) {
       first_ = submitted->responses(0).job_id();
       return Later(&Rerunning::AnswerRepeat);

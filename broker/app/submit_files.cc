@@ -22,10 +22,19 @@
 namespace muster::broker {
 namespace {
 
-// Different trees in one submit: as many as one job may name. A look at a tree may take 0.2 s.
-constexpr size_t kMaxTreesPerSubmit = 64;
-
 bool BringsFiles(const core::SubmitItem& item) { return item.spec->uploads_size() > 0; }
+
+absl::Status CheckTreeCount(const core::Submit& submit) {
+  absl::flat_hash_set<std::string> trees;
+  for (const core::SubmitItem& item : submit.items) {
+    for (const v1::Upload& upload : item.spec->uploads()) trees.insert(upload.tree_sha256());
+  }
+  if (trees.size() <= kMaxTreesPerSubmit) return absl::OkStatus();
+  return contract::BadField(
+      "requests", fmt::format("name {} different trees in their uploads; one call takes at most "
+                              "{}, submit the jobs in several calls",
+                              trees.size(), kMaxTreesPerSubmit));
+}
 
 std::string TreesOf(const v1::JobSpec& spec) {
   std::string trees;
@@ -92,18 +101,6 @@ SubmitDone WarningOfPlace(const Services& services, const core::Submit& submit, 
 }
 
 }  // namespace
-
-absl::Status CheckTreeCount(const core::Submit& submit) {
-  absl::flat_hash_set<std::string> trees;
-  for (const core::SubmitItem& item : submit.items) {
-    for (const v1::Upload& upload : item.spec->uploads()) trees.insert(upload.tree_sha256());
-  }
-  if (trees.size() <= kMaxTreesPerSubmit) return absl::OkStatus();
-  return contract::BadField(
-      "requests", fmt::format("name {} different trees in their uploads; one call takes at most "
-                              "{}, submit the jobs in several calls",
-                              trees.size(), kMaxTreesPerSubmit));
-}
 
 void SubmitWithFiles(const Services& services, core::Submit submit, SubmitDone done) {
   done = WarningOfPlace(services, submit, std::move(done));

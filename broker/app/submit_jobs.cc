@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "broker/app/arguments.h"
@@ -56,7 +57,7 @@ void LeaveBrokenArrays(std::vector<core::SubmitItem>* items) {
     const auto task = contract::FindArrayTask(*(*items)[i].spec);
     if (!task) continue;
     if (IsWhole(*items, i)) {
-      i += task->count - 1;
+      i += std::max(task->count, 1u) - 1;
       continue;
     }
     v1::JobSpec alone = *(*items)[i].spec;

@@ -68,7 +68,10 @@ bool Core::Impl::PlaceJobs(absl::Time now, Output* out) {
     out->effects.push_back(SendAssignments{session, std::move(batch)});
   }
   Finish(step);
-  return assigned == options_.max_assignments_per_round || checks <= 0 || !refits_.is_done();
+  // A cluster that the pass has just taken out of all lanes goes in the next round, after the lanes
+  // that the pass has emptied.
+  const bool is_done = refits_.is_done() && leaving_.empty();
+  return assigned == options_.max_assignments_per_round || checks <= 0 || !is_done;
 }
 
 void Core::Impl::AssignNext(Lane* lane, Cluster* cluster, Step& step,

@@ -14,8 +14,8 @@ void Carrier::Start() {
 
 void Carrier::Post(core::Output committed) {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return !waiting_; });
-  waiting_ = std::move(committed);
+  changed_.wait(lock, [this] { return waiting_.size() < kMaxWaiting; });
+  waiting_.push_back(std::move(committed));
   lock.unlock();
   changed_.notify_all();
 }
@@ -32,9 +32,10 @@ void Carrier::Stop() {
 void Carrier::Run() {
   for (;;) {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return waiting_ || stopping_; });
-    if (!waiting_) return;
-    core::Output committed = *std::exchange(waiting_, std::nullopt);
+    changed_.wait(lock, [this] { return !waiting_.empty() || stopping_; });
+    if (waiting_.empty()) return;
+    core::Output committed = std::move(waiting_.front());
+    waiting_.pop_front();
     lock.unlock();
     changed_.notify_all();
     carry_out_(std::move(committed));

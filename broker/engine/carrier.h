@@ -4,9 +4,10 @@
 #define MUSTER_BROKER_ENGINE_CARRIER_H_
 
 #include <condition_variable>
+#include <cstddef>
+#include <deque>
 #include <functional>
 #include <mutex>
-#include <optional>
 #include <thread>
 
 #include "broker/core/core.h"
@@ -18,12 +19,16 @@ class Carrier {
   // Called on the effects thread.
   using CarryOut = std::function<void(core::Output committed)>;
 
+  // Commits whose effects wait while those of an earlier one are carried out. Each of them holds
+  // its replies back, and may have megabytes.
+  static constexpr size_t kMaxWaiting = 1;
+
   explicit Carrier(CarryOut carry_out);
   ~Carrier();
 
   void Start();
-  // Store thread. Blocks while the output of another commit waits: one is carried out, one waits,
-  // and slow effects delay the commits, the core and in the end the clients.
+  // Store thread. Blocks while kMaxWaiting others wait, so that slow effects delay the commits, the
+  // core and in the end the clients.
   void Post(core::Output committed);
   // Carries out what was posted, then ends the thread. No Post may follow.
   void Stop();
@@ -35,7 +40,7 @@ class Carrier {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::optional<core::Output> waiting_;
+  std::deque<core::Output> waiting_;
   bool stopping_ = false;
   std::thread thread_;
 };

@@ -106,7 +106,7 @@ int Rerun(Session& session) {
         response->more()
             ? fmt::format(
                   "nothing was submitted; {} jobs of the filter have ended, more than one call "
-                  "runs again (1000 jobs, 16 MiB of specs); narrow the filter",
+                  "runs again (1000 jobs, 16 MiB of specs, 64 trees of files); narrow the filter",
                   response->matched_count())
             : fmt::format("nothing was submitted; {} job(s) would run again",
                           response->matched_count()));

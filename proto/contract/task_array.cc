@@ -14,22 +14,28 @@ namespace {
 struct Variable {
   std::string_view name;
   uint32_t ArrayTask::*value;
+  uint32_t least;
   uint32_t most;
 };
+constexpr Variable kId{"SLURM_ARRAY_TASK_ID", &ArrayTask::id, 0, kMaxArrayTaskId};
+constexpr Variable kCount{"SLURM_ARRAY_TASK_COUNT", &ArrayTask::count, 1, kMaxArrayTasks};
+constexpr Variable kPlace{"MUSTER_ARRAY_PLACE", &ArrayTask::place, 0, kMaxArrayTasks - 1};
 constexpr std::array kVariables = {
-    Variable{"SLURM_ARRAY_TASK_ID", &ArrayTask::id, kMaxArrayTaskId},
-    Variable{"SLURM_ARRAY_TASK_COUNT", &ArrayTask::count, kMaxArrayTasks},
-    Variable{"SLURM_ARRAY_TASK_MIN", &ArrayTask::min_id, kMaxArrayTaskId},
-    Variable{"SLURM_ARRAY_TASK_MAX", &ArrayTask::max_id, kMaxArrayTaskId},
-    Variable{"SLURM_ARRAY_TASK_STEP", &ArrayTask::step, kMaxArrayTaskId},
-    Variable{"MUSTER_ARRAY_PLACE", &ArrayTask::place, kMaxArrayTasks - 1},
+    kId,
+    kCount,
+    Variable{"SLURM_ARRAY_TASK_MIN", &ArrayTask::min_id, 0, kMaxArrayTaskId},
+    Variable{"SLURM_ARRAY_TASK_MAX", &ArrayTask::max_id, 0, kMaxArrayTaskId},
+    Variable{"SLURM_ARRAY_TASK_STEP", &ArrayTask::step, 1, kMaxArrayTaskId},
+    kPlace,
 };
 
 std::optional<uint32_t> ValueOf(const v1::JobSpec& spec, const Variable& variable) {
   const auto found = spec.env().find(std::string(variable.name));
   if (found == spec.env().end()) return std::nullopt;
   const auto number = ParseNumber<uint32_t>(found->second);
-  return number.has_value() && *number <= variable.most ? number : std::nullopt;
+  const bool is_in_range =
+      number.has_value() && *number >= variable.least && *number <= variable.most;
+  return is_in_range ? number : std::nullopt;
 }
 
 }  // namespace
@@ -53,13 +59,14 @@ std::optional<ArrayTask> FindArrayTask(const v1::JobSpec& spec) {
     if (!value.has_value()) return std::nullopt;
     task.*variable.value = *value;
   }
+  if (task.place >= task.count) return std::nullopt;
   return task;
 }
 
 void LeaveArray(v1::JobSpec* spec) {
-  const std::optional<ArrayTask> task = FindArrayTask(*spec);
-  if (!task) return;
-  SetArrayTask({.id = task->id, .min_id = task->id, .max_id = task->id}, spec);
+  if (!spec->slurm().has_batch_script()) return;
+  const std::optional<uint32_t> id = ValueOf(*spec, kId);
+  if (id) SetArrayTask({.id = *id, .min_id = *id, .max_id = *id}, spec);
 }
 
 void CheckArrayTask(const v1::JobSpec& spec, FieldErrors* errors) {
@@ -76,9 +83,16 @@ void CheckArrayTask(const v1::JobSpec& spec, FieldErrors* errors) {
     if (ValueOf(spec, variable).has_value()) continue;
     errors->Add(
         fmt::format("env[{}]", Quoted(variable.name)),
-        fmt::format("a task of a job array has it, a number of at most {}; submit the array "
-                    "with muster sbatch --array",
-                    variable.most));
+        fmt::format("a task of a job array has it, a number of {} to {}; submit the array with "
+                    "muster sbatch --array",
+                    variable.least, variable.most));
+  }
+  const std::optional<uint32_t> count = ValueOf(spec, kCount), place = ValueOf(spec, kPlace);
+  if (count && place && *place >= *count) {
+    errors->Add(fmt::format("env[{}]", Quoted(kPlace.name)),
+                fmt::format("is {}, in an array of {} (SLURM_ARRAY_TASK_COUNT): the first place is "
+                            "0; submit the array with muster sbatch --array",
+                            *place, *count));
   }
 }
 

@@ -23,7 +23,7 @@ struct ArrayTask {
   uint32_t count = 1;   // SLURM_ARRAY_TASK_COUNT, 1 to kMaxArrayTasks
   uint32_t min_id = 0;  // SLURM_ARRAY_TASK_MIN
   uint32_t max_id = 0;  // SLURM_ARRAY_TASK_MAX
-  uint32_t step = 1;    // SLURM_ARRAY_TASK_STEP
+  uint32_t step = 1;    // SLURM_ARRAY_TASK_STEP, at least 1
   uint32_t place = 0;   // MUSTER_ARRAY_PLACE: how many tasks come before it, 0 to count - 1
 };
 
@@ -35,11 +35,12 @@ bool IsArrayVariable(std::string_view name);
 
 // Puts the task into the env of a batch script.
 void SetArrayTask(const ArrayTask& task, v1::JobSpec* spec);
-// The spec must be valid. Returns nothing if the job is no task of an array.
+// Returns nothing if the job is no task of an array, or a value is out of its range.
 std::optional<ArrayTask> FindArrayTask(const v1::JobSpec& spec);
 // Makes a task the only one of an array of its own, under the id that it had: sbatch --array=3
 // makes the same of task 3. Its array's other tasks are not submitted with it, so that the numbers
-// around its job's are those of other jobs. Other specs stay as they are.
+// around its job's are those of other jobs. Earlier releases accepted a count of 0; such a task may
+// leave its array, too. Other specs stay as they are.
 void LeaveArray(v1::JobSpec* spec);
 // The number of the array: that of the job which is its first task.
 inline uint64_t ArrayNumber(uint64_t job_id, const ArrayTask& task) { return job_id - task.place; }

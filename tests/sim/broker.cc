@@ -4,15 +4,16 @@
 #include <chrono>
 #include <utility>
 
+#include "broker/engine/carrier.h"
 #include "contract/text.h"
 
 namespace muster::sim {
 namespace {
 
 constexpr absl::Duration kTickInterval = absl::Seconds(1);
-// Commits whose effects are not carried out: those of one are, one waits, and that of one more has
-// the store thread wait (broker::Carrier).
-constexpr size_t kMaxCommitted = 3;
+// Commits whose effects are not all carried out: as many wait, those of one more are being carried
+// out, and with yet another one the store thread waits in Carrier::Post.
+constexpr size_t kMaxCommitted = broker::Carrier::kMaxWaiting + 2;
 
 core::Options CoreOptions() {
   core::Options options;

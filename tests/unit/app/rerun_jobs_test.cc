@@ -1,11 +1,13 @@
 #include "broker/app/rerun_jobs.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "broker/app/change_jobs.h"
 #include "broker/app/submit_jobs.h"
 #include "contract/errors.h"
+#include "contract/validate.h"
 #include "tests/unit/app/app_fixture.h"
 
 namespace muster::broker {
@@ -39,6 +41,28 @@ class RerunJobsTest : public AppTest {
       ASSERT_TRUE(canceled.ok()) << canceled.status();
     }
   }
+  // Jobs that have ended, each with a tree of its own. The files are not here.
+  void EndedJobsWithTrees(int count) {
+    core::Submit submit;
+    std::vector<uint64_t> ids;
+    for (int i = 0; i < count; ++i) {
+      v1::JobSpec spec;
+      spec.mutable_command()->set_script("true");
+      spec.add_uploads()->set_tree_sha256(fmt::format("{:064x}", i));
+      const auto normal = contract::NormalizeJobSpec(std::move(spec));
+      ASSERT_TRUE(normal.ok()) << normal.status();
+      submit.items.push_back({.spec = std::make_shared<const v1::JobSpec>(*normal)});
+      ids.push_back(static_cast<uint64_t>(i) + 1);
+    }
+    submit.user = "alice";
+    const auto submitted = Await<v1::SubmitJobsResponse>(
+        [&](SubmitDone done) { engine_->Submit(std::move(submit), std::move(done)); });
+    ASSERT_TRUE(submitted.ok()) << submitted.status();
+    const auto canceled = Await<ChangedJobs>([&](ChangeDone done) {
+      ChangeJobs(alice_, services_, {.change = JobChange::kCancel, .jobs = ids}, std::move(done));
+    });
+    ASSERT_TRUE(canceled.ok()) << canceled.status();
+  }
   static v1::RerunJobsRequest Canceled() {
     v1::RerunJobsRequest request;
     request.set_filter("state = CANCELED");
@@ -64,6 +88,25 @@ TEST_F(RerunJobsTest, ATrialCountsJobsWhoseSpecsAreTogetherTooLargeForOneCall) {
   EXPECT_EQ(ReasonOf(Rerun(request).status()), "TOO_MANY_JOBS");
 }
 
+TEST_F(RerunJobsTest, ATrialCountsJobsWithMoreTreesThanOneCallMayHave) {
+  constexpr int kJobs = 150;
+  EndedJobsWithTrees(kJobs);
+  v1::RerunJobsRequest request = Canceled();
+  EXPECT_EQ(ReasonOf(Rerun(request).status()), "TOO_MANY_JOBS");
+  request.set_validate_only(true);
+  const auto trial = Rerun(request);
+  ASSERT_TRUE(trial.ok()) << trial.status();
+  EXPECT_THAT(trial->jobs(), SizeIs(kJobs));
+  EXPECT_EQ(trial->jobs(kJobs - 1).source_job_id(), static_cast<uint64_t>(kJobs));
+  EXPECT_TRUE(trial->more());
+  request.set_filter("state = CANCELED AND id <= 64");
+  EXPECT_FALSE(Rerun(request)->more());
+  // By number it says what the request itself would say.
+  request.clear_filter();
+  for (uint64_t id = 1; id <= kJobs; ++id) request.add_job_ids(id);
+  EXPECT_EQ(ReasonOf(Rerun(request).status()), "TOO_MANY_JOBS");
+}
+
 TEST_F(RerunJobsTest, ATrialWhoseJobsAreDeletedWhileTheyAreCountedSaysHowManyWereCounted) {
   EndedJobs(2);
   v1::RerunJobsRequest request = Canceled();
@@ -77,13 +120,25 @@ TEST_F(RerunJobsTest, ATrialWhoseJobsAreDeletedWhileTheyAreCountedSaysHowManyWer
   EXPECT_EQ(trial->matched_count(), 2u);
 }
 
-TEST_F(RerunJobsTest, ARequestWithAnIdReachesTheCoreOnlyWithWhatItSubmits) {
+TEST_F(RerunJobsTest, ARepeatIsAnsweredWithoutALookAtSpecsAndFiles) {
   EndedJobs(1);
-  engine_->Stop();
   v1::RerunJobsRequest request = Canceled();
   request.set_request_id("once");
-  EXPECT_FALSE(Rerun(request).ok()) << "the core takes nothing any more";
-  EXPECT_EQ(store_.spec_reads, 1) << "the core was asked before";
+  const auto first = Rerun(request);
+  ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_EQ(Read(2).rerun_of(), 1u);
+  EXPECT_TRUE(absl::IsNotFound(store_.GetJob(store::Scope::All(), 3).status())) << "only once";
+  store_.spec_reads = 0;
+  store_.lists_left = 0;
+  counters_.calls_left = 0;
+  file_workers_.calls_left = 0;
+  for (const bool is_trial : {false, true}) {
+    request.set_validate_only(is_trial);
+    const auto repeat = Rerun(request);
+    ASSERT_TRUE(repeat.ok()) << repeat.status();
+    EXPECT_EQ(repeat->SerializeAsString(), first->SerializeAsString());
+  }
+  EXPECT_EQ(store_.spec_reads, 0);
 }
 
 TEST_F(RerunJobsTest, ARepeatIsAnsweredAlsoWhenItsJobsAreGone) {

@@ -76,6 +76,35 @@ TEST(ArrayTaskTest, HalfATaskIsRefused) {
   }
 }
 
+TEST(ArrayTaskTest, AnArrayWithoutTasksOrWithoutAStepIsRefused) {
+  for (const char* variable : {"SLURM_ARRAY_TASK_COUNT", "SLURM_ARRAY_TASK_STEP"}) {
+    v1::JobSpec spec = BatchScript();
+    SetArrayTask({}, &spec);
+    (*spec.mutable_env())[variable] = "0";
+    EXPECT_THAT(RefusalOf(spec), HasSubstr(variable));
+    EXPECT_THAT(RefusalOf(spec), HasSubstr("a number of 1 to "));
+    EXPECT_FALSE(FindArrayTask(spec).has_value()) << variable;
+  }
+}
+
+TEST(ArrayTaskTest, APlaceBehindTheLastTaskIsRefused) {
+  v1::JobSpec spec = BatchScript();
+  SetArrayTask({.id = 9, .count = 3, .min_id = 1, .max_id = 9, .place = 2}, &spec);
+  EXPECT_EQ(RefusalOf(spec), "");
+  SetArrayTask({.id = 9, .count = 3, .min_id = 1, .max_id = 9, .place = 3}, &spec);
+  EXPECT_THAT(RefusalOf(spec), HasSubstr("MUSTER_ARRAY_PLACE"));
+  EXPECT_THAT(RefusalOf(spec), HasSubstr("is 3, in an array of 3"));
+  EXPECT_FALSE(FindArrayTask(spec).has_value());
+}
+
+TEST(ArrayTaskTest, ATaskOfAnEarlierReleaseWithoutACountLeavesItsArray) {
+  v1::JobSpec spec = BatchScript();
+  SetArrayTask({.id = 7, .count = 0, .min_id = 1, .max_id = 9}, &spec);
+  LeaveArray(&spec);
+  EXPECT_EQ(RefusalOf(spec), "");
+  EXPECT_EQ(FindArrayTask(spec)->id, 7u);
+}
+
 TEST(ArrayTaskTest, NoOtherJobMayCallItselfATask) {
   v1::JobSpec spec;
   spec.mutable_command()->set_script("true");

@@ -1,5 +1,8 @@
 // Inventories change while many different jobs wait: groups are held against them again in slices.
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <string>
 #include <vector>
 
 #include "tests/unit/core/core_fixture.h"
@@ -8,6 +11,7 @@ namespace muster::core {
 namespace {
 
 using ::testing::ElementsAreArray;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
@@ -166,6 +170,30 @@ TEST_F(RefitTest, AClusterThatIsForgottenInTheCourseOfAPassLeavesAllLanes) {
   Gone(Connect(HelloWith("d", 64)));
   EXPECT_THAT(RoundsToTheEnd(b), IsEmpty());
   EXPECT_THAT(Clusters(), SizeIs(2));
+}
+
+TEST_F(RefitTest, NothingIsLeftOfAForgottenClusterWhenNoFurtherRoundIsNeeded) {
+  constexpr int kMostClusters = 10'000;
+  agent::v1::AgentHello hello;
+  Output out;
+  for (SessionId session = 1; session <= kMostClusters; ++session) {
+    hello = Hello(fmt::format("c{}", session));
+    core_->Handle(AgentConnected{session, hello}, now_, &out);
+  }
+  core_->Handle(AgentGone{kMostClusters}, now_, &out);
+  while (core_->PlaceJobs(now_, &out)) {
+  }
+  core_->Handle(ForgetCluster{.ticket = 1, .name = hello.cluster()}, now_, &out);
+  while (core_->PlaceJobs(now_, &out)) {
+  }
+  core_->Handle(AgentConnected{kMostClusters, Hello("last")}, now_, &out);
+  out = {};
+  core_->Handle(AgentConnected{kMostClusters + 1, Hello("too-many")}, now_, &out);
+  ASSERT_FALSE(out.effects.empty());
+  const auto* closed = std::get_if<CloseAgent>(&out.effects.back());
+  ASSERT_NE(closed, nullptr);
+  EXPECT_EQ(ReasonOf(closed->status), "TOO_MANY_CLUSTERS");
+  EXPECT_THAT(std::string(closed->status.message()), HasSubstr("is forgetting 0;"));
 }
 
 TEST_F(RefitTest, PlacesOfForgottenClustersAreTakenAgain) {

@@ -1,5 +1,6 @@
 #include "broker/core/fingerprint.h"
 #include "contract/errors.h"
+#include "contract/task_array.h"
 #include "tests/unit/core/core_fixture.h"
 
 namespace muster::core {
@@ -456,6 +457,21 @@ TEST_F(SubmitTest, TheGroupsOfEndedJobsAreForgotten) {
   EXPECT_EQ(core_->counters().groups, 0u);
   MustSubmit(spec);
   EXPECT_EQ(core_->counters().groups, 1u);
+}
+
+TEST_F(SubmitTest, ARepeatOfATaskWhoseArrayCountsNoneIsAnswered) {
+  // Specs of former releases may have it.
+  v1::JobSpec task = Spec();
+  task.mutable_command()->set_script("true");
+  task.mutable_slurm()->mutable_batch_script();
+  contract::SetArrayTask({.count = 0}, &task);
+  const SubmitItem known = Item(task, "r");
+  const SubmitReply first = Submit({known});
+  ASSERT_TRUE(first.result.ok()) << first.result.status();
+  const SubmitReply repeat = Submit({known, Item(task)});
+  ASSERT_TRUE(repeat.result.ok()) << repeat.result.status();
+  EXPECT_EQ(repeat.result->responses(0).job_id(), first.result->responses(0).job_id());
+  EXPECT_FALSE(repeat.result->responses(1).repeated_request());
 }
 
 TEST_F(SubmitTest, TheBrokerEpochRisesWithEachStartAndIsWrittenOnce) {
