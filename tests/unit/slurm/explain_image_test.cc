@@ -131,26 +131,28 @@ TEST(ExplainImageTest, OnlyWhatTheRegistryOrTheNetworkDidIsWorthAnotherTry) {
 }
 
 TEST(ExplainImageTest, TheSentencesOfOlderScriptsKeepTheirRule) {
-  const std::pair<const char*, const char*> cases[] = {
+  const std::pair<const char*, ExitRecord::Cause> cases[] = {
       {"the conversion in Slurm job 7 was stopped before it ended (by a cancel, its time limit or "
        "its node)",
-       "The conversion of the image was stopped"},
-      {"the node of the conversion, n1, has no room in /tmp", "There was no room for the image"},
-      {"/i/a.sqsh was not converted anew by Slurm job 7", "The image was not converted anew"},
-      {"/i/a.sqsh is no squashfs file", "The image's file is no squashfs file"},
+       ExitRecord::Cause::kStopped},
+      {"the node of the conversion, n1, has no room in /tmp", ExitRecord::Cause::kNoRoom},
+      {"/i/a.sqsh was not converted anew by Slurm job 7", ExitRecord::Cause::kNotRefreshed},
+      {"/i/a.sqsh is no squashfs file", ExitRecord::Cause::kNoSquashfs},
       {"enroot ended with 0, and what it wrote is no squashfs file",
-       "The image's file is no squashfs file"},
-      {"/i/a.sqsh is not there", "The image's file is not there"},
+       ExitRecord::Cause::kNoSquashfs},
+      {"/i/a.sqsh is not there", ExitRecord::Cause::kNotThere},
   };
-  for (const auto& [words, message] : cases) {
+  for (const auto& [words, cause] : cases) {
     const std::string output = std::string("muster: image: ") + words + "\n";
-    EXPECT_EQ(ExplainImage(output).message, message);
+    const ImageTrouble as_record = ExplainImage("", cause);
+    EXPECT_NE(as_record.code, v1::FAILURE_CODE_CONTAINER_NOT_STARTED) << words;
+    EXPECT_EQ(ExplainImage(output).code, as_record.code) << words;
+    EXPECT_EQ(ExplainImage(output).meaning, as_record.meaning) << words;
     // An older batch.sh, and a newer convert.sh.
     EXPECT_THAT(ExplainImage("muster: image: cause=stopped\n" + output).words, ElementsAre(words));
   }
-  EXPECT_EQ(
-      ExplainImage("muster: image: it is not there\n", ExitRecord::Cause::kConversion).message,
-      "The container could not be started")
+  EXPECT_EQ(ExplainImage("muster: image: it is not there\n", ExitRecord::Cause::kConversion).code,
+            v1::FAILURE_CODE_CONTAINER_NOT_STARTED)
       << "the record has a cause";
 }
 
