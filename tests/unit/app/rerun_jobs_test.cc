@@ -51,7 +51,7 @@ class RerunJobsTest : public AppTest {
       spec.add_uploads()->set_tree_sha256(fmt::format("{:064x}", i));
       const auto normal = contract::NormalizeJobSpec(std::move(spec));
       ASSERT_TRUE(normal.ok()) << normal.status();
-      submit.items.push_back({.spec = std::make_shared<const v1::JobSpec>(*normal)});
+      submit.items.emplace_back().spec = std::make_shared<const v1::JobSpec>(*normal);
       ids.push_back(static_cast<uint64_t>(i) + 1);
     }
     submit.user = "alice";
