@@ -236,8 +236,12 @@ enum class RankPlace {
   kBehind,   // "There is no such image: 404 Not Found (rank 1, role worker, n3)"
 };
 
-RankPlace RankPlaceOf(v1::FailureCode code) {
-  switch (code) {
+RankPlace RankPlaceOf(const v1::Failure& failure) {
+  // "..., and its exit code is not known".
+  const bool is_commands = failure.code() == v1::FAILURE_CODE_COMMAND_FAILED ||
+                           failure.code() == v1::FAILURE_CODE_COMMAND_SIGNALED;
+  if (is_commands && !failure.has_exit()) return RankPlace::kBehind;
+  switch (failure.code()) {
     case v1::FAILURE_CODE_TIME_LIMIT:
     case v1::FAILURE_CODE_DEADLINE:
     case v1::FAILURE_CODE_NOT_REQUEUED:
@@ -268,8 +272,7 @@ RankPlace RankPlaceOf(v1::FailureCode code) {
 
 // " on rank 1 (role worker, n3)", or " (rank 1, role worker, n3)". The name of a pod says its rank.
 std::string RankOf(const v1::Failure& failure, RankPlace place) {
-  if (!failure.has_rank() || !failure.object().empty() || RankPlaceOf(failure.code()) != place)
-    return "";
+  if (!failure.has_rank() || !failure.object().empty() || RankPlaceOf(failure) != place) return "";
   std::string more = failure.role().empty() ? "" : "role " + failure.role();
   if (!failure.node().empty()) more += (more.empty() ? "" : ", ") + failure.node();
   if (place == RankPlace::kBehind)
