@@ -41,12 +41,13 @@ using agents::LookupOutcome;
 using agents::ObserveOutcome;
 using agents::RunHandle;
 
-// A path that the job names is not of the named kind, or this machine could not look.
+// The job asks for what cannot be: `code`; or this machine could not look or do it, for which the
+// job is not to blame.
 LaunchOutcome RefusedBecause(v1::FailureCode code, const absl::Status& status) {
-  return Refused(
-      code, absl::IsInvalidArgument(status) ? v1::FAILURE_CLASS_CONFIG : v1::FAILURE_CLASS_INFRA,
-      {.detail = agents::WhatIsWrong(status),
-       .suggestion = "Correct the job, or put its data onto this machine."});
+  const contract::FailureParts parts = {.detail = agents::WhatIsWrong(status)};
+  return absl::IsInvalidArgument(status)
+             ? Refused(code, v1::FAILURE_CLASS_CONFIG, parts)
+             : Refused(v1::FAILURE_CODE_LAUNCH_FAILED, v1::FAILURE_CLASS_INFRA, parts);
 }
 
 // When the run is gone at the latest, from its start: after a limit it gets the grace as well.
@@ -342,10 +343,10 @@ LaunchOutcome MachinesBackend::Launch(const agent::v1::Assignment& assignment) {
   if (files->HasBegun()) return LaunchedAs("the machine has had the run already");
   if (const std::optional<Misfit> misfit = RefusalOf(assignment.spec())) return Refused(*misfit);
   const absl::StatusOr<agent::v1::Assignment> resolved = Resolve(assignment);
-  absl::Status storage = resolved.status();
+  if (!resolved.ok()) return RefusedBecause(v1::FAILURE_CODE_JOB_INVALID, resolved.status());
   hosts::LocalHost host;
-  if (resolved.ok()) storage.Update(agents::CheckInputs(resolved->spec(), &host));
-  if (!storage.ok()) return RefusedBecause(v1::FAILURE_CODE_INPUTS_MISSING, storage);
+  if (const absl::Status inputs = agents::CheckInputs(resolved->spec(), &host); !inputs.ok())
+    return RefusedBecause(v1::FAILURE_CODE_INPUTS_MISSING, inputs);
   const bool has_files = assignment.spec().uploads_size() > 0;
   if (has_files && config_.files == nullptr)
     return Refused(v1::FAILURE_CODE_FILES_NOT_TAKEN, v1::FAILURE_CLASS_CONFIG, {});

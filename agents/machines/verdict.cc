@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <system_error>
 
+#include "absl/strings/ascii.h"
 #include "agents/core/proto_time.h"
 #include "agents/machines/image_trouble.h"
 #include "contract/failures.h"
@@ -207,9 +208,15 @@ v1::Failure MakeFailure(v1::FailureCode code, v1::FailureClass failure_class,
 }
 
 v1::Failure MisfitFailure(const Misfit& misfit) {
+  // Checks and logs show the remedy as it is, behind a semicolon or in a column.
+  std::string remedy = misfit.remedy;
+  if (!remedy.empty()) {
+    remedy.front() = absl::ascii_toupper(static_cast<unsigned char>(remedy.front()));
+    if (!remedy.ends_with('.')) remedy += '.';
+  }
   return MakeFailure(
       misfit.is_of_containers ? v1::FAILURE_CODE_NO_CONTAINERS : v1::FAILURE_CODE_DOES_NOT_FIT,
-      v1::FAILURE_CLASS_CONFIG, {.meaning = misfit.why, .suggestion = misfit.remedy});
+      v1::FAILURE_CLASS_CONFIG, {.meaning = misfit.why, .suggestion = remedy});
 }
 
 Observation PendingVerdict(const Witness& witness) {

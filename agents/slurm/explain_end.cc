@@ -124,7 +124,7 @@ v1::Failure ExplainRecord(const RunFacts& facts) {
                "{} {}", record.IsOfSetup() || facts.program.empty() ? "its interpreter" : "it",
                record.code == kNotFoundCode ? "was not found" : "cannot be executed"),
            .suggestion = "Check its name, and that it is there and executable on the compute "
-                         "nodes; muster logs has the node's own words.",
+                         "nodes. Read its output: it has the node's own words.",
            .phase = phase});
     case ExitRecord::Problem::kWorkingDirectory:
       return MakeFailure(v1::FAILURE_CODE_WORKING_DIRECTORY, v1::FAILURE_CLASS_CONFIG,
@@ -180,8 +180,8 @@ v1::Failure ExplainWithoutRecord(const RunFacts& facts) {
   }
   if (!history.exit_is_known) {
     return MakeFailure(v1::FAILURE_CODE_COMMAND_FAILED, v1::FAILURE_CLASS_PROGRAM,
-                       {.meaning = "it could not write its exit record, and accounting over "
-                                   "slurmrestd does not tell the code",
+                       {.meaning = "there is no exit record, and accounting over slurmrestd does "
+                                   "not have it",
                         .suggestion = "Read the end of its output.",
                         .phase = phase});
   }
@@ -189,6 +189,10 @@ v1::Failure ExplainWithoutRecord(const RunFacts& facts) {
       contract::OwnEnd(ExitOf(history.exit_code, history.signal), {.phase = phase});
   failure.set_meaning("it could not write its exit record");
   return failure;
+}
+
+bool IsCommandsOwn(v1::FailureCode code) {
+  return code == v1::FAILURE_CODE_COMMAND_FAILED || code == v1::FAILURE_CODE_COMMAND_SIGNALED;
 }
 
 v1::Failure ExplainFailed(const RunFacts& facts) {
@@ -202,6 +206,11 @@ v1::Failure ExplainFailed(const RunFacts& facts) {
     *failure.mutable_exit() = contract::ExitWithCode(0);
   }
   if (SaysOutOfMemory(facts.slurm_output)) {
+    // Words about a program, an image or a file are beside the point then.
+    if (!IsCommandsOwn(failure.code())) {
+      failure.clear_meaning();
+      failure.clear_subject();
+    }
     failure.set_code(v1::FAILURE_CODE_OUT_OF_MEMORY);
     failure.set_failure_class(v1::FAILURE_CLASS_OOM);
     failure.clear_suggestion();
@@ -298,7 +307,8 @@ v1::Failure ExplainEnd(JobPhase phase, std::string_view slurm_words, const RunFa
     const bool is_setup = facts.record->IsOfSetup();
     if (is_setup && failure.phase() == v1::FAILURE_PHASE_COMMAND)
       failure.set_phase(v1::FAILURE_PHASE_SETUP);
-    failure.set_rank(facts.record->rank);
+    // srun does not tell on which node it failed.
+    if (facts.record->problem != ExitRecord::Problem::kSrun) failure.set_rank(facts.record->rank);
     if (!is_setup) failure.set_role(facts.role);
   }
   contract::PutSentence(&failure);

@@ -23,6 +23,10 @@ bool KnowsContainers(std::string_view srun_help) {
   return srun_help.find("--container-image") != std::string_view::npos;
 }
 
+std::string PulledBecause(std::string_view why) {
+  return fmt::format("{}{} So each node pulls it itself.", why, why.ends_with('.') ? "" : ".");
+}
+
 std::string ConversionName(const contract::Image& image) {
   return "muster-image-" + contract::SquashFileName(image);
 }
@@ -103,7 +107,7 @@ ImageCache::Ready ImageCache::Refused(const contract::Image& image,
   contract::PutSentence(&refused);
   if (config_.pull_if_conversion_fails) {
     ready.image = contract::PyxisImage(image);
-    ready.pulled_because = fmt::format("{}. So each node pulls it itself.", refused.message());
+    ready.pulled_because = PulledBecause(refused.message());
     return ready;
   }
   ready.refused = std::move(refused);

@@ -39,6 +39,9 @@ bool KnowsContainers(std::string_view srun_help);
 // The name of the Slurm job that converts an image.
 std::string ConversionName(const contract::Image& image);
 
+// Tells, in whole sentences, that the nodes of a run pull its image themselves, and why.
+std::string PulledBecause(std::string_view why);
+
 // Makes that job. `script`: the path of convert.sh. `refresh`: convert even if the file is there.
 Submission MakeConversion(const SlurmConfig& config, const contract::Image& image,
                           const std::string& script, bool refresh = false);

@@ -161,7 +161,7 @@ v1::Failure UnknownRefusal(std::string_view words) {
   return contract::MakeFailure(
       v1::FAILURE_CODE_LAUNCH_REFUSED, v1::FAILURE_CLASS_CONFIG,
       {.detail = std::string(words),
-       .meaning = "Slurm did so several times, and does not know it",
+       .meaning = "several tries failed, and Slurm has no job of the run",
        .suggestion =
            "Look at Slurm's words; if they do not help, ask the cluster's administrator."});
 }

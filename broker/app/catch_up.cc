@@ -12,7 +12,7 @@ namespace {
 constexpr int kPage = 200;
 // Changes of runs likewise, each with up to 256 KiB of nodes.
 constexpr int kRunPage = 50;
-// Jobs whose steps so far are remembered from page to page, about 40 B each.
+// Jobs whose steps so far are remembered from page to page, 48 B each.
 constexpr size_t kMaxPasts = 100'000;
 
 template <typename Item>

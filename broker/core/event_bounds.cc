@@ -68,7 +68,17 @@ void BoundReason(absl::Time from, absl::Time to, v1::StateReason* reason) {
   if (reason->has_until()) Clamp(from, to + kMaxEstimate, reason->mutable_until());
 }
 
+bool IsValidWait(const google::protobuf::Duration& wait) {
+  // Ten thousand years, the range of google.protobuf.Duration: JSON has no form for others.
+  constexpr int64_t kMaxSeconds = 315'576'000'000;
+  return wait.seconds() >= 0 && wait.seconds() <= kMaxSeconds && wait.nanos() >= 0 &&
+         wait.nanos() < 1'000'000'000;
+}
+
+// Bounds the texts, and clears what only the broker fills in.
 void BoundFailure(v1::Failure* failure) {
+  failure->clear_after_runs();
+  if (!IsValidWait(failure->waited())) failure->clear_waited();
   Truncate(kMaxFailureBytes, failure->mutable_message());
   Truncate(kMaxDetailBytes, failure->mutable_suggestion());
   Truncate(kMaxNodeNameBytes, failure->mutable_node());
@@ -105,6 +115,9 @@ void Bound(absl::Time assigned, absl::Time now, agent::v1::RunEvent* event) {
   if (event->has_evidence()) {
     v1::Evidence* evidence = event->mutable_evidence();
     Truncate(kMaxDetailBytes, evidence->mutable_detail());
+    // Only the broker knows who asked for what.
+    evidence->clear_requested_by();
+    evidence->clear_request_reason();
     if (evidence->has_observed_at()) Clamp(from, to, evidence->mutable_observed_at());
   }
   if (event->has_start_time()) Clamp(from, to, event->mutable_start_time());

@@ -47,7 +47,7 @@ void Truncate(size_t max_bytes, std::string* text);
 
 // Cuts the event's texts between characters, and cuts its lists of nodes and replicas, keeping the
 // lower ranks; moves its times into the life of the run, from its assignment to now; drops fields
-// that are not known here.
+// that are not known here, and those that only the broker fills in.
 void Bound(absl::Time assigned, absl::Time now, agent::v1::RunEvent* event);
 
 }  // namespace muster::core

@@ -41,8 +41,7 @@ constexpr std::array kFailureRows = {
                "Correct the name, or make the directory: file names are relative to the working "
                "directory, and their directories must be there."},
     FailureRow{v1::FAILURE_CODE_STATUS_SAYS_FAILURE,
-               "The command ended with 0, but its status.json says FAILURE",
-               "Read its output: muster logs."},
+               "The command ended with 0, but its status.json says FAILURE", "Read its output."},
     FailureRow{
         v1::FAILURE_CODE_STATUS_MISSING,
         "The command ended with 0, but its status.json does not say how it went",
@@ -140,7 +139,7 @@ constexpr std::array kFailureRows = {
         "Free disk space where the cluster keeps images, or tell its operator; then submit the job "
         "again."},
     FailureRow{v1::FAILURE_CODE_CONTAINER_NOT_STARTED, "The container could not be started",
-               "Check the image; muster logs has the node's own words."},
+               "Check the image. Read its output: it has the node's own words."},
     FailureRow{v1::FAILURE_CODE_NO_CONTAINERS, "The cluster runs no containers",
                "Use another cluster, or have its operator install what containers need."},
     FailureRow{v1::FAILURE_CODE_MOUNT_MISSING,
@@ -219,11 +218,9 @@ std::string EventOf(const v1::Failure& failure) {
                  ? "The command ended with 0, yet the cluster says that the run failed"
                  : "The cluster says that the run failed, and nothing tells why";
     case v1::FAILURE_CODE_PLACED_IN_PART:
-      return fmt::format(
-          "{} of {} pods had nodes and kept them from others for {}; all were taken away, so that "
-          "two halves do not block each other",
-          failure.placed_nodes(), failure.requested_nodes(),
-          absl::FormatDuration(absl::Seconds(failure.waited().seconds())));
+      return fmt::format("{} of {} pods had nodes and kept them from others for {}",
+                         failure.placed_nodes(), failure.requested_nodes(),
+                         absl::FormatDuration(absl::Seconds(failure.waited().seconds())));
     default:
       break;
   }
@@ -232,9 +229,19 @@ std::string EventOf(const v1::Failure& failure) {
   return fmt::format(fmt::runtime(row->event), Who(failure.phase()), WhoWithin(failure.phase()));
 }
 
-// The rank that is told with these is the one that ended first, and not where it happened.
-bool IsOfWholeRun(v1::FailureCode code) {
-  switch (code) {
+// Where the sentence says on which rank it happened.
+enum class RankPlace {
+  kNowhere,  // the rank is the one that ended first, and not where it happened
+  kWithin,   // "The command ended with exit code 3 on rank 1 (role worker, n3)"
+  kBehind,   // "There is no such image: 404 Not Found (rank 1, role worker, n3)"
+};
+
+RankPlace RankPlaceOf(const v1::Failure& failure) {
+  // "..., and its exit code is not known".
+  const bool is_commands = failure.code() == v1::FAILURE_CODE_COMMAND_FAILED ||
+                           failure.code() == v1::FAILURE_CODE_COMMAND_SIGNALED;
+  if (is_commands && !failure.has_exit()) return RankPlace::kBehind;
+  switch (failure.code()) {
     case v1::FAILURE_CODE_TIME_LIMIT:
     case v1::FAILURE_CODE_DEADLINE:
     case v1::FAILURE_CODE_NOT_REQUEUED:
@@ -243,17 +250,33 @@ bool IsOfWholeRun(v1::FailureCode code) {
     case v1::FAILURE_CODE_PREEMPTED:
     case v1::FAILURE_CODE_TAKEN_ELSEWHERE:
     case v1::FAILURE_CODE_END_UNEXPLAINED:
-      return true;
+    case v1::FAILURE_CODE_PLACED_IN_PART:
+    case v1::FAILURE_CODE_OTHER:
+      return RankPlace::kNowhere;
+    case v1::FAILURE_CODE_COMMAND_FAILED:
+    case v1::FAILURE_CODE_COMMAND_SIGNALED:
+    case v1::FAILURE_CODE_SETUP_FAILED:
+    case v1::FAILURE_CODE_PROGRAM_NOT_STARTED:
+    case v1::FAILURE_CODE_WORKING_DIRECTORY:
+    case v1::FAILURE_CODE_FILE_NOT_OPENED:
+    case v1::FAILURE_CODE_PREPARATION_FAILED:
+    case v1::FAILURE_CODE_OUT_OF_MEMORY:
+    case v1::FAILURE_CODE_LAUNCH_FAILED:
+    case v1::FAILURE_CODE_CONTAINER_NOT_STARTED:
+    case v1::FAILURE_CODE_RESULTS_DIRECTORY:
+      return RankPlace::kWithin;
     default:
-      return false;
+      return RankPlace::kBehind;
   }
 }
 
-// " on rank 1 (role worker, n3)". The name of a pod says its rank.
-std::string RankOf(const v1::Failure& failure) {
-  if (!failure.has_rank() || !failure.object().empty() || IsOfWholeRun(failure.code())) return "";
+// " on rank 1 (role worker, n3)", or " (rank 1, role worker, n3)". The name of a pod says its rank.
+std::string RankOf(const v1::Failure& failure, RankPlace place) {
+  if (!failure.has_rank() || !failure.object().empty() || RankPlaceOf(failure) != place) return "";
   std::string more = failure.role().empty() ? "" : "role " + failure.role();
   if (!failure.node().empty()) more += (more.empty() ? "" : ", ") + failure.node();
+  if (place == RankPlace::kBehind)
+    return fmt::format(" (rank {}{}{})", failure.rank(), more.empty() ? "" : ", ", more);
   return fmt::format(" on rank {}{}", failure.rank(), more.empty() ? "" : " (" + more + ")");
 }
 
@@ -295,13 +318,25 @@ std::string ObjectOf(const v1::Failure& failure) {
                      failure.node());
 }
 
+// The end of the sentence, behind the words of others, which may end with a full stop.
+std::string EndOf(const v1::Failure& failure) {
+  std::string end = ObjectOf(failure) + RankOf(failure, RankPlace::kBehind);
+  if (failure.code() == v1::FAILURE_CODE_PLACED_IN_PART)
+    end += "; all were taken away, so that two halves do not block each other";
+  return end;
+}
+
 std::string SentenceOf(const v1::Failure& failure) {
   std::string text = EventOf(failure);
-  if (!text.empty()) text += RankOf(failure);
+  if (!text.empty()) text += RankOf(failure, RankPlace::kWithin);
   if (failure.code() == v1::FAILURE_CODE_SETUP_FAILED) text += ", so the command was not started";
   const std::string why = WhyOf(failure);
   text += text.empty() ? why.substr(std::min<size_t>(why.size(), 2)) : why;
-  text += ObjectOf(failure);
+  text.erase(text.find_last_not_of(' ') + 1);
+  if (const std::string end = EndOf(failure); !end.empty()) {
+    if (text.ends_with('.') && !text.ends_with("..")) text.pop_back();
+    text += end;
+  }
   if (failure.log_sign().empty()) return text;
   return fmt::format("{}{} Its output says {} ({}).", text, text.ends_with('.') ? "" : ".",
                      failure.retriable() ? "that the cluster was at fault" : "why",

@@ -142,7 +142,7 @@ std::optional<v1::Failure> ExplainDeletion(const JobObject& job, const PodObject
                                            absl::Time end, const std::string& words) {
   if (!pod.deletion_time.has_value() || *pod.deletion_time > end) return std::nullopt;
   // Another attempt loses nothing if nothing has run.
-  if (job.is_suspended && HasStarted(pod)) return ExplainSuspension(job, PodWords(pod, words));
+  if (job.is_suspended && HasStarted(pod)) return ExplainSuspension(job, words);
   return OfPod(pod, v1::FAILURE_CODE_ENDED_BY_OTHERS, v1::FAILURE_CLASS_INFRA, true,
                {.detail = words, .meaning = "its pod was deleted"});
 }
@@ -165,6 +165,25 @@ const char* RemedyOf(const EndRecord& record) {
       break;
   }
   return "Read the end of its output, and correct what it names.";
+}
+
+v1::FailureCode CodeOf(const EndRecord& record) {
+  switch (record.problem) {
+    case EndRecord::Problem::kFailed:
+      return v1::FAILURE_CODE_SETUP_FAILED;
+    case EndRecord::Problem::kStart:
+      return v1::FAILURE_CODE_PROGRAM_NOT_STARTED;
+    case EndRecord::Problem::kWorkingDirectory:
+      return v1::FAILURE_CODE_WORKING_DIRECTORY;
+    case EndRecord::Problem::kMissing:
+    case EndRecord::Problem::kNoTar:
+      return v1::FAILURE_CODE_INPUTS_MISSING;
+    case EndRecord::Problem::kNotMade:
+      return v1::FAILURE_CODE_RESULTS_DIRECTORY;
+    case EndRecord::Problem::kNotUnpacked:
+      return v1::FAILURE_CODE_FILES_NOT_BROUGHT;
+  }
+  return v1::FAILURE_CODE_PROGRAM_NOT_STARTED;
 }
 
 v1::FailurePhase PhaseOfContainer(const ContainerObject& container) {
@@ -193,15 +212,11 @@ v1::Failure ExplainRecords(const Culprit& culprit) {
     NamePod(*culprit.pod, &failure);
     return failure;
   }
-  v1::FailureCode code = first.problem == EndRecord::Problem::kWorkingDirectory
-                             ? v1::FAILURE_CODE_WORKING_DIRECTORY
-                             : v1::FAILURE_CODE_PROGRAM_NOT_STARTED;
   if (first.phase == EndRecord::Phase::kFiles) {
-    code = v1::FAILURE_CODE_INPUTS_MISSING;
     for (const EndRecord& record : container.records)
       absl::StrAppend(&parts.meaning, parts.meaning.empty() ? "" : "; ", WordsOf(record));
   }
-  return OfPod(*culprit.pod, code, v1::FAILURE_CLASS_CONFIG, false, std::move(parts));
+  return OfPod(*culprit.pod, CodeOf(first), v1::FAILURE_CLASS_CONFIG, false, std::move(parts));
 }
 
 v1::Failure ExplainExit(const JobObject& job, const Culprit& culprit) {

@@ -39,7 +39,8 @@ Ending ExplainFailure(const JobObject& job, const Condition& failed,
 // answer to that, and the pod's work is not done; nothing: they have ended by themselves.
 std::optional<v1::Failure> ExplainStop(const JobObject& job, const std::vector<PodObject>& pods);
 
-// A run whose pods were ended by who suspended its Job. `words` say which object tells so.
+// A run whose pods were ended by who suspended its Job. `words` tell of it; the caller names the
+// object.
 v1::Failure ExplainSuspension(const JobObject& job, const std::string& words);
 
 // Returns whether a container of it has started that is no init container.

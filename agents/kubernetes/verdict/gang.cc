@@ -48,7 +48,7 @@ std::optional<v1::Failure> FindStuckGang(const RunFacts& facts, size_t pods, abs
        .is_retriable = true});
   failure.set_placed_nodes(static_cast<uint32_t>(placed));
   failure.set_requested_nodes(static_cast<uint32_t>(pods));
-  failure.mutable_waited()->set_seconds(absl::ToInt64Seconds(grace));
+  failure.mutable_waited()->set_seconds(absl::ToInt64Seconds(facts.now - since));
   contract::PutSentence(&failure);
   return failure;
 }

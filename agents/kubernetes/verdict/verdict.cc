@@ -95,15 +95,16 @@ void SetTimes(const RunFacts& facts, Observation* seen) {
 
 // ---- the end
 
-// Each once, whatever pods it is about, and not what the failure says itself. Its message is looked
-// through for the event's own words, which it passes on as they are; nothing is concluded from
-// them.
+// Each once, whatever pods it is about, and not what the failure says itself: its detail and its
+// meaning are looked through for the event's own words, which they pass on as they are; nothing is
+// concluded from them.
 void QuoteEvents(const RunFacts& facts, v1::Failure* failure) {
   std::set<std::string> quoted;
   for (const EventObject& event : facts.events) {
     if (!event.is_warning) continue;
     const std::string message = WithoutEcho(event.message);
-    const bool is_said = failure->detail().find(message) != std::string::npos;
+    const bool is_said = failure->detail().find(message) != std::string::npos ||
+                         failure->meaning().find(message) != std::string::npos;
     if (is_said || !quoted.insert(event.reason + message).second) continue;
     agents::AddQuote("event", fmt::format("{}: {}: {}", event.object, event.reason, message),
                      failure);
@@ -369,8 +370,10 @@ Observation JudgeSuspended(const RunFacts& facts, const JobObject& job) {
   Observation seen = MakeObservation(facts, v1::RUN_STATE_FAILED);
   SetEvidence(facts, JobWords(job, why), &seen);
   SetTimes(facts, &seen);
-  seen.failure = ExplainSuspension(job, JobWords(job, why));
+  seen.failure = ExplainSuspension(job, why);
   seen.failure->set_phase(v1::FAILURE_PHASE_COMMAND);
+  seen.failure->set_object(NameOf(job));
+  contract::PutSentence(&*seen.failure);
   return seen;
 }
 

@@ -25,7 +25,7 @@ TEST(Failure, EveryCodeHasASentenceAndARemedy) {
     if (!v1::FailureCode_IsValid(code)) continue;
     const v1::Failure failure = MakeFailure(static_cast<v1::FailureCode>(code),
                                             v1::FAILURE_CLASS_INFRA, {.detail = "its words"});
-    EXPECT_THAT(failure.message(), ::testing::EndsWith("its words")) << failure.DebugString();
+    EXPECT_THAT(failure.message(), HasSubstr("its words")) << failure.DebugString();
     EXPECT_THAT(failure.message(), ::testing::Not(HasSubstr("{")));
     if (code == v1::FAILURE_CODE_OTHER) continue;
     EXPECT_GT(failure.message().size(), sizeof("T: its words")) << failure.DebugString();
@@ -85,6 +85,45 @@ TEST(Failure, ThePodStandsLastWithItsNodeAndInPlaceOfTheRank) {
                                     {.detail = "no such claim", .object = "pod k7m2-1-1"});
   SetRank(0, "node-2", &failure);
   EXPECT_EQ(failure.message(), "The pod cannot start: no such claim (pod k7m2-1-1 on node-2)");
+}
+
+TEST(Failure, WhereItHappenedStandsBehindWhatNoRankDid) {
+  v1::Failure failure = MakeFailure(v1::FAILURE_CODE_IMAGE_NOT_FOUND, v1::FAILURE_CLASS_IMAGE,
+                                    {.detail = "404 Not Found."});
+  SetRank(1, "n3", &failure);
+  EXPECT_EQ(failure.message(), "There is no such image: 404 Not Found (rank 1, n3)");
+  failure.set_role("worker");
+  PutSentence(&failure);
+  EXPECT_EQ(failure.message(), "There is no such image: 404 Not Found (rank 1, role worker, n3)");
+}
+
+TEST(Failure, NoSentenceIsBrokenByItsParts) {
+  for (int code = 1; code < v1::FailureCode_ARRAYSIZE; ++code) {
+    if (!v1::FailureCode_IsValid(code)) continue;
+    for (const std::string object : {"", "pod k7m2-1-1"}) {
+      v1::Failure failure =
+          MakeFailure(static_cast<v1::FailureCode>(code), v1::FAILURE_CLASS_INFRA,
+                      {.detail = "its words. ", .meaning = "m", .object = object});
+      failure.set_log_sign("gpu-lost");
+      SetRank(1, "n3", &failure);
+      const std::string& message = failure.message();
+      for (const char* broken : {"..", ": .", ".:", ". (", ".;", "::", ";;", "  ", "Muster on rank",
+                                 "known on rank", "image on rank", "job on rank", "it on rank"})
+        EXPECT_THAT(message, ::testing::Not(HasSubstr(broken)));
+      if (object.empty()) continue;
+      EXPECT_EQ(message.find(object), message.rfind(object)) << message;
+      EXPECT_THAT(message, ::testing::Not(HasSubstr("rank 1")));
+    }
+  }
+}
+
+TEST(Failure, NoRemedyNamesACommandOfOneClient) {
+  for (int code = 1; code < v1::FailureCode_ARRAYSIZE; ++code) {
+    if (!v1::FailureCode_IsValid(code)) continue;
+    EXPECT_THAT(
+        MakeFailure(static_cast<v1::FailureCode>(code), v1::FAILURE_CLASS_INFRA).suggestion(),
+        ::testing::Not(HasSubstr("muster logs")));
+  }
 }
 
 TEST(Failure, MemoryThatRanOutHasItsLimitAndWhatWasKilledThere) {
@@ -148,8 +187,8 @@ TEST(Failure, NodesThatWereKeptInVainAreCounted) {
   failure.set_meaning("pod b found none");
   PutSentence(&failure);
   EXPECT_THAT(failure.message(),
-              StartsWith("1 of 2 pods had nodes and kept them from others for 5m; "));
-  EXPECT_THAT(failure.message(), HasSubstr(": pod b found none"));
+              StartsWith("1 of 2 pods had nodes and kept them from others for 5m: "));
+  EXPECT_THAT(failure.message(), HasSubstr(": pod b found none; all were taken away"));
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 // Tests the events of runs that agents report.
+#include "broker/core/event_bounds.h"
 #include "broker/core/timestamps.h"
 #include "tests/unit/core/core_fixture.h"
 
@@ -88,6 +89,36 @@ TEST_F(EventsTest, QuotesAndFieldsOfAFailureAreBounded) {
   EXPECT_EQ(failure.quotes(7).text().size(), 512u);
   EXPECT_EQ(failure.detail().size(), 1024u);
   EXPECT_EQ(failure.object().size(), 256u);
+}
+
+TEST_F(EventsTest, WhatOnlyTheBrokerFillsInIsNotTakenFromAnAgent) {
+  agent::v1::RunEvent event = InfraFailure(1, key_);
+  event.mutable_failure()->set_after_runs(7);
+  event.mutable_evidence()->set_requested_by("ann");
+  event.mutable_evidence()->set_request_reason("she wanted it");
+  Report(session_, {event});
+  EXPECT_EQ(Job(job_).runs(0).failure().after_runs(), 0u);
+  const auto history = History(job_);
+  for (const auto& step : history) {
+    EXPECT_NE(step.evidence().requested_by(), "ann");
+    EXPECT_EQ(step.evidence().request_reason(), "");
+  }
+}
+
+TEST_F(EventsTest, AWaitThatIsNoneIsDropped) {
+  const auto waited = [](int64_t seconds, int32_t nanos) {
+    agent::v1::RunEvent event;
+    event.mutable_failure()->mutable_waited()->set_seconds(seconds);
+    event.mutable_failure()->mutable_waited()->set_nanos(nanos);
+    Bound(absl::UnixEpoch(), absl::UnixEpoch(), &event);
+    return event.failure().has_waited();
+  };
+  EXPECT_TRUE(waited(300, 999'999'999));
+  EXPECT_TRUE(waited(315'576'000'000, 0));
+  EXPECT_FALSE(waited(315'576'000'001, 0));
+  EXPECT_FALSE(waited(-1, 0));
+  EXPECT_FALSE(waited(1, -1));
+  EXPECT_FALSE(waited(1, 1'000'000'000));
 }
 
 TEST_F(EventsTest, ARestartByTheSchedulerIsAStepAndItsCountNeverFalls) {

@@ -37,7 +37,9 @@ TEST(FindStuckGangTest, HalfAGangThatWaitsLongerThanItsGraceIsTakenDownAndMayBeT
   EXPECT_EQ(stuck->failure_class(), v1::FAILURE_CLASS_INFRA);
   EXPECT_TRUE(stuck->retriable());
   EXPECT_THAT(stuck->message(), HasSubstr("1 of 2 pods"));
-  EXPECT_THAT(stuck->message(), HasSubstr("0/2 nodes"));
+  EXPECT_EQ(stuck->waited().seconds(), 660) << "not the grace";
+  EXPECT_THAT(stuck->message(), HasSubstr("from others for 11m: pod k7m2-1-1-1 found none: "
+                                          "Unschedulable: 0/2 nodes; all were taken away"));
 }
 
 TEST(FindStuckGangTest, WhoeverWaitsWholeIsWholeOrWaitsNotLongIsNotStuck) {

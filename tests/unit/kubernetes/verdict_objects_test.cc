@@ -7,7 +7,9 @@ namespace muster::kubernetes {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
 using KubernetesObjectsTest = ToldRunTest;
@@ -262,6 +264,13 @@ TEST_F(KubernetesObjectsTest, ASuspendedJobEndsItsPodsFirstAndIsPreemptedThen) {
   EXPECT_EQ(seen.state, v1::RUN_STATE_FAILED);
   EXPECT_EQ(seen.failure->failure_class(), v1::FAILURE_CLASS_PREEMPTED);
   EXPECT_FALSE(seen.exit.has_value()) << "its code is its answer to a TERM";
+  EXPECT_THAT(seen.failure->message(), EndsWith("suspended by others (Job lab/k7m2-42-1)"));
+  Json failed = FailedJob("Container main failed");
+  failed["spec"]["suspend"] = true;
+  const std::string message = See(failed).failure->message();
+  EXPECT_THAT(message, EndsWith("exit code 143 of container main (pod k7m2-42-1-0-x8f2p on "
+                                "node-2)"));
+  EXPECT_EQ(message.find("pod k7m2"), message.rfind("pod k7m2"));
 }
 
 TEST_F(KubernetesObjectsTest, WhatEndedByItselfBeforeItsJobWasSuspendedHasItsOwnEnd) {
@@ -313,6 +322,7 @@ TEST_F(KubernetesObjectsTest, WhatAJobNeedsAndIsNotThereIsNamed) {
              R"({"ownerReferences": [{"kind": "Job", "uid": "j"}]})"));
     return See(FailedJob("Container " + container + " failed"));
   };
+  TellEvent("k7m2-42-1-0-x8f2p", "Failed", "inputs[0].uri \"/data\" is not there");
   const agents::Observation seen =
       end("storage",
           "\\nmuster-end/1 seal=j phase=files problem=no_tar field=uploads\\n/muster/work"
@@ -323,8 +333,15 @@ TEST_F(KubernetesObjectsTest, WhatAJobNeedsAndIsNotThereIsNamed) {
               StartsWith("What the job needs is not all there: uploads: the image has no tar to "
                          "unpack them; inputs[0].uri \"/data\" is not there: exit code 1 of "
                          "container storage (pod "));
+  EXPECT_THAT(seen.failure->quotes(), IsEmpty()) << "the sentence has the event's words";
   EXPECT_EQ(seen.failure->phase(), v1::FAILURE_PHASE_FILES);
   EXPECT_THAT(seen.failure->suggestion(), StartsWith("Use an image that has tar"));
+  EXPECT_EQ(seen.failure->code(), v1::FAILURE_CODE_INPUTS_MISSING);
+  const std::string record = "\\nmuster-end/1 seal=j phase=files problem=";
+  EXPECT_EQ(end("storage", record + "not_made field=results_directory\\n/out\\n").failure->code(),
+            v1::FAILURE_CODE_RESULTS_DIRECTORY);
+  EXPECT_EQ(end("storage", record + "not_unpacked field=uploads\\n/muster/work\\n").failure->code(),
+            v1::FAILURE_CODE_FILES_NOT_BROUGHT);
   EXPECT_THAT(end("storage", "muster: uploads: no tar").failure->message(),
               StartsWith("What comes before the command failed: "))
       << "tar and the image's other programs write such lines as well";

@@ -141,6 +141,11 @@ TEST(GangTest, ARefusedRankGivesItsOwnClass) {
   EXPECT_FALSE(end.exit.has_value());
 }
 
+TEST(GangTest, WhatDoesNotFitHasItsRemedyInASentence) {
+  EXPECT_EQ(MisfitFailure({"2 nodes were asked for", "ask for less"}).suggestion(),
+            "Ask for less.");
+}
+
 TEST(GangTest, WhatCouldNotBeStartedOfACanceledRunIsNoFailure) {
   Rank refused = LivingRank("b", HostStage::kAbsent);
   refused.refused =

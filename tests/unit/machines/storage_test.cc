@@ -28,8 +28,23 @@ TEST_F(StorageTest, InputsMustBeThereAndAreNamedIfTheyAreNot) {
   const LaunchOutcome outcome = Launch(RunKeyOf(90), spec);
   EXPECT_EQ(outcome.kind, LaunchOutcome::Kind::kRefused);
   EXPECT_EQ(outcome.failure.failure_class(), v1::FAILURE_CLASS_CONFIG);
+  EXPECT_EQ(outcome.failure.code(), v1::FAILURE_CODE_INPUTS_MISSING);
   EXPECT_THAT(outcome.failure.message(), HasSubstr("inputs[2].uri"));
   EXPECT_FALSE(std::filesystem::exists(RunDir(RunKeyOf(90))));
+}
+
+TEST_F(StorageTest, WhatTheMachineCouldNotLookAtIsNotMissing) {
+  std::filesystem::create_symlink(dir_ / "loop", dir_ / "loop");
+  v1::JobSpec spec = Program({"true"});
+  spec.add_inputs()->set_uri(dir_ / "loop");
+  const LaunchOutcome loop = Launch(RunKeyOf(92), spec);
+  EXPECT_EQ(loop.kind, LaunchOutcome::Kind::kRefused);
+  EXPECT_EQ(loop.failure.code(), v1::FAILURE_CODE_LAUNCH_FAILED);
+  EXPECT_EQ(loop.failure.failure_class(), v1::FAILURE_CLASS_INFRA);
+  spec.mutable_inputs(0)->set_uri("cluster://elsewhere/data");
+  const LaunchOutcome elsewhere = Launch(RunKeyOf(93), spec);
+  EXPECT_EQ(elsewhere.failure.code(), v1::FAILURE_CODE_JOB_INVALID);
+  EXPECT_EQ(elsewhere.failure.failure_class(), v1::FAILURE_CLASS_CONFIG);
 }
 
 TEST_F(StorageTest, ResultsGoWhereTheJobSaysOrIntoTheRunsOwnDirectory) {
@@ -49,6 +64,7 @@ TEST_F(StorageTest, ResultsThatHaveNoPlaceAreTheJobsFault) {
   const LaunchOutcome outcome = Launch(RunKeyOf(91), spec);
   EXPECT_EQ(outcome.kind, LaunchOutcome::Kind::kRefused);
   EXPECT_EQ(outcome.failure.failure_class(), v1::FAILURE_CLASS_CONFIG);
+  EXPECT_EQ(outcome.failure.code(), v1::FAILURE_CODE_RESULTS_DIRECTORY);
   EXPECT_THAT(outcome.failure.message(), HasSubstr("results_directory"));
 }
 

@@ -58,6 +58,11 @@ TEST(ImageCacheTest, OneImageHasOneConversionHoweverItIsWritten) {
   EXPECT_NE(ConversionName(*contract::ParseImage("nvcr.io/nvidia/tao:5.1")), name);
 }
 
+TEST(ImageCacheTest, WhyNodesPullTheImageEndsWithOneFullStop) {
+  EXPECT_EQ(PulledBecause("Slurm refused"), "Slurm refused. So each node pulls it itself.");
+  EXPECT_EQ(PulledBecause("It said: no."), "It said: no. So each node pulls it itself.");
+}
+
 TEST(ImageCacheTest, OnlyTheMagicMakesASquashfs) {
   EXPECT_TRUE(IsSquashfs("hsqs and more"));
   EXPECT_FALSE(IsSquashfs("hsq"));

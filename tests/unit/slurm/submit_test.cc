@@ -154,6 +154,9 @@ TEST(ClassifySubmitTest, WordsThatNoTableHoldsAreUnclearAtFirst) {
   EXPECT_EQ(outcome.kind, Kind::kUnclear);
   EXPECT_TRUE(outcome.unknown_words);
   EXPECT_THAT(UnknownRefusal(outcome.words).message(), HasSubstr("The moon is full"));
+  EXPECT_THAT(UnknownRefusal(outcome.words).message(),
+              HasSubstr("The cluster refused the run: several tries failed, and Slurm has no job "
+                        "of the run: sbatch: "));
 }
 
 class SubmissionTest : public ::testing::Test {

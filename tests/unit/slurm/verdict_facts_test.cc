@@ -27,7 +27,7 @@ RunFacts InQueue(std::string_view state, std::string reason) {
 
 v1::Failure FailureOf(ExitRecord::Problem problem, std::string phase = "command",
                       ExitRecord::Cause cause = ExitRecord::Cause::kNone,
-                      const std::string& about = "") {
+                      const std::string& about = "", const std::string& slurms_words = "") {
   RunFacts facts = InQueue("FAILED", "NonZeroExitCode");
   facts.record = ExitRecord{};
   facts.record->job_id = {17};
@@ -38,7 +38,8 @@ v1::Failure FailureOf(ExitRecord::Problem problem, std::string phase = "command"
   facts.record->restart = 4;
   facts.slurm_output =
       "muster: the job could not be requeued: no reason\nmuster: cannot open --moon\n"
-      "muster: image: /x is not there\n";
+      "muster: image: /x is not there\n" +
+      slurms_words;
   facts.record->code = 1;
   facts.record->rank = 1;
   facts.record->start = absl::FromUnixSeconds(901);
@@ -94,11 +95,33 @@ TEST(VerdictFacts, WhatBatchScriptFoundIsReadFromItsRecordAlone) {
       message(Problem::kStreams, Cause::kError, "/a b"),
       HasSubstr("could not be opened on rank 1 (n2): --error (slurm.batch_script.error): /a b: "));
   EXPECT_THAT(message(Problem::kStreams), HasSubstr("could not be opened on rank 1 (n2): FAILED"));
-  EXPECT_THAT(
-      message(Problem::kImage, Cause::kStopped, "/x.sqsh"),
-      HasSubstr("The image could not be converted on rank 1 (n2): its conversion was stopped: "));
+  EXPECT_THAT(message(Problem::kImage, Cause::kStopped, "/x.sqsh"),
+              HasSubstr("The image could not be converted: its conversion was stopped: FAILED "
+                        "(NonZeroExitCode) (rank 1, n2)"));
   EXPECT_THAT(message(Problem::kImage, Cause::kConversion, "/x.sqsh"),
               HasSubstr("The container could not be started on rank 1 (n2): FAILED"));
+}
+
+TEST(VerdictFacts, AStepThatSrunCouldNotRunIsOfNoRank) {
+  const v1::Failure failure = FailureOf(ExitRecord::Problem::kSrun);
+  EXPECT_FALSE(failure.has_rank());
+  EXPECT_THAT(failure.message(), HasSubstr("The run could not be started: srun could not run"));
+}
+
+TEST(VerdictFacts, MemoryThatRanOutIsNotToldInWordsAboutAnImageOrAProgram) {
+  using Problem = ExitRecord::Problem;
+  const std::string killed = "slurmstepd-n2: error: Detected 1 oom_kill event in StepId=17.0\n";
+  for (const Problem problem : {Problem::kImage, Problem::kStart, Problem::kStreams}) {
+    const v1::Failure failure =
+        FailureOf(problem, "command", ExitRecord::Cause::kStopped, "/x", killed);
+    EXPECT_EQ(failure.code(), v1::FAILURE_CODE_OUT_OF_MEMORY);
+    EXPECT_EQ(failure.meaning(), "");
+    EXPECT_EQ(failure.subject(), "");
+    EXPECT_THAT(failure.message(),
+                HasSubstr("used more memory than it had on rank 1 (n2): FAILED"));
+  }
+  EXPECT_EQ(
+      FailureOf(Problem::kNone, "command", ExitRecord::Cause::kNone, "", killed).exit().code(), 1);
 }
 
 v1::StateReason WhyPending(const std::string& word) {
