@@ -114,7 +114,7 @@ TEST(GangTest, ARankThatVanishedUnseenIsBlamedForWhatFailedAfterItsLastWord) {
       absl::FromUnixMicros(10), kNow, &vanished));
   auto end = GangEnd("k-1-1", {EndedRank("a", Exited(1, 20)), vanished}, false, kNow);
   EXPECT_EQ(end.failure->failure_class(), v1::FAILURE_CLASS_INFRA);
-  EXPECT_THAT(end.failure->message(), HasSubstr("on rank 1 (b)"));
+  EXPECT_THAT(end.failure->message(), HasSubstr("(rank 1, b)"));
   end = GangEnd("k-1-1", {EndedRank("a", Exited(1, 5)), vanished}, false, kNow);
   EXPECT_EQ(end.failure->failure_class(), v1::FAILURE_CLASS_PROGRAM) << "it was there still";
 }
