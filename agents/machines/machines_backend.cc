@@ -41,8 +41,7 @@ using agents::LookupOutcome;
 using agents::ObserveOutcome;
 using agents::RunHandle;
 
-// The job asks for what cannot be: `code`; or this machine could not look or do it, for which the
-// job is not to blame.
+// Says `code` if the job asks for what cannot be; if not, it is this machine that could not do it.
 LaunchOutcome RefusedBecause(v1::FailureCode code, const absl::Status& status) {
   const contract::FailureParts parts = {.detail = agents::WhatIsWrong(status)};
   return absl::IsInvalidArgument(status)

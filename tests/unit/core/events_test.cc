@@ -1,5 +1,4 @@
 // Tests the events of runs that agents report.
-#include "broker/core/event_bounds.h"
 #include "broker/core/timestamps.h"
 #include "tests/unit/core/core_fixture.h"
 
@@ -103,22 +102,6 @@ TEST_F(EventsTest, WhatOnlyTheBrokerFillsInIsNotTakenFromAnAgent) {
     EXPECT_NE(step.evidence().requested_by(), "ann");
     EXPECT_EQ(step.evidence().request_reason(), "");
   }
-}
-
-TEST_F(EventsTest, AWaitThatIsNoneIsDropped) {
-  const auto waited = [](int64_t seconds, int32_t nanos) {
-    agent::v1::RunEvent event;
-    event.mutable_failure()->mutable_waited()->set_seconds(seconds);
-    event.mutable_failure()->mutable_waited()->set_nanos(nanos);
-    Bound(absl::UnixEpoch(), absl::UnixEpoch(), &event);
-    return event.failure().has_waited();
-  };
-  EXPECT_TRUE(waited(300, 999'999'999));
-  EXPECT_TRUE(waited(315'576'000'000, 0));
-  EXPECT_FALSE(waited(315'576'000'001, 0));
-  EXPECT_FALSE(waited(-1, 0));
-  EXPECT_FALSE(waited(1, -1));
-  EXPECT_FALSE(waited(1, 1'000'000'000));
 }
 
 TEST_F(EventsTest, ARestartByTheSchedulerIsAStepAndItsCountNeverFalls) {
