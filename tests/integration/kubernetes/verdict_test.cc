@@ -263,7 +263,7 @@ TEST_F(KubernetesVerdictTest, AnExitCodeIsTheProgramsAndADeathBySignalIsNone) {
   const Observation killed = Fails(kSignal9);
   EXPECT_CLASS(killed, PROGRAM);
   EXPECT_EQ(killed.exit->signal(), 9);
-  EXPECT_THAT(killed.failure->suggestion(), HasSubstr("want of memory"));
+  EXPECT_THAT(killed.failure->suggestion(), HasSubstr("run out of memory"));
 }
 
 TEST_F(KubernetesVerdictTest, MemoryThatRanOutIsNamed) {
@@ -350,7 +350,8 @@ TEST_F(KubernetesVerdictTest, APodThatOthersDeleteIsNotTheProgramsFailure) {
   EXPECT_CLASS(seen, INFRA);
   EXPECT_TRUE(seen.failure->retriable());
   EXPECT_THAT(seen.failure->message(),
-              AllOf(HasSubstr("deleted, not by Muster"), HasSubstr(running.replicas[0].name())));
+              AllOf(HasSubstr("by others, not by Muster: its pod was deleted"),
+                    HasSubstr(running.replicas[0].name())));
 }
 
 TEST_F(KubernetesVerdictTest, AJobThatOthersDeleteIsCanceledOnceItsPodsHaveEnded) {
