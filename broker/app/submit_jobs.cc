@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "broker/app/arguments.h"
@@ -57,12 +56,10 @@ void LeaveBrokenArrays(std::vector<core::SubmitItem>* items) {
     const auto task = contract::FindArrayTask(*(*items)[i].spec);
     if (!task) continue;
     if (IsWhole(*items, i)) {
-      i += std::max(task->count, 1u) - 1;
+      i += task->count - 1;
       continue;
     }
-    v1::JobSpec alone = *(*items)[i].spec;
-    contract::LeaveArray(&alone);
-    (*items)[i].spec = std::make_shared<const v1::JobSpec>(std::move(alone));
+    (*items)[i].spec = contract::WithoutArray(*(*items)[i].spec);
   }
 }
 

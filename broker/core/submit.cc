@@ -213,14 +213,10 @@ void Core::Impl::LeaveSplitArrays(std::vector<Candidate>* candidates) {
   for (auto first = candidates->begin(); first != candidates->end();) {
     const auto task = contract::FindArrayTask(*first->spec);
     const auto left = static_cast<size_t>(candidates->end() - first);
-    const size_t count = std::clamp<size_t>(task ? task->count : 1, 1, left);
-    const auto end = first + static_cast<ptrdiff_t>(count);
+    const auto end = first + static_cast<ptrdiff_t>(std::min<size_t>(task ? task->count : 1, left));
     const bool is_split = !std::all_of(first, end, is_new);
     for (; first != end; ++first) {
-      if (!is_split || !first->is_new()) continue;
-      v1::JobSpec alone = *first->spec;
-      contract::LeaveArray(&alone);
-      first->spec = std::make_shared<const v1::JobSpec>(std::move(alone));
+      if (is_split && first->is_new()) first->spec = contract::WithoutArray(*first->spec);
     }
   }
 }

@@ -136,6 +136,10 @@ const v1::StateReason& WhyItWaits(const v1::Job& job) {
                                           : job.state_reason();
 }
 
+const v1::StateReason& KnownWait(const v1::Job& job) {
+  return SaysNoWord(job) ? KnownReason(job) : WhyItWaits(job);
+}
+
 std::string HoldAskedText(uint64_t job) {
   return fmt::format("asked to hold; if too late: muster events {}", job);
 }

@@ -60,6 +60,8 @@ std::string HoldAskedText(uint64_t job);
 // Why it waits. Until a hold keeps the job back that is its cluster's word, for the job's own
 // reason is the hold. `job` has its runs.
 const v1::StateReason& WhyItWaits(const v1::Job& job);
+// The same; without a word of the job the reason known last.
+const v1::StateReason& KnownWait(const v1::Job& job);
 // With details, what its agent has just seen in place of what it said when it connected.
 std::string ClusterPage(const v1::Cluster& cluster, const v1::ClusterDetails* details,
                         const Style& style, absl::Time now);

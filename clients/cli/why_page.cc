@@ -50,7 +50,7 @@ std::string BecauseOfWish(const v1::Job& job, const v1::Transition* wish) {
 bool IsSaid(const v1::StateReason& of_run, const v1::Job& job) {
   if (job.held() && SaysHeld(of_run)) return true;
   if (SaysReleased(KnownReason(job)) && SaysHeld(of_run)) return true;
-  const v1::StateReason& known = SaysNoWord(job) ? KnownReason(job) : WhyItWaits(job);
+  const v1::StateReason& known = KnownWait(job);
   return of_run.code() == known.code() && of_run.scheduler_reason() == known.scheduler_reason() &&
          of_run.subject() == known.subject() && of_run.detail() == known.detail();
 }
@@ -69,8 +69,7 @@ void AppendWaiting(const v1::Job& job, const v1::Transition* wish, absl::Time no
     page->Line("What to do", OneLine(job.state_reason().remedy()));
   }
   // The line about a hold has the advice.
-  const v1::StateReason& why = SaysNoWord(job) ? KnownReason(job) : WhyItWaits(job);
-  if (!job.held()) page->Line("What to do", OneLine(why.remedy()));
+  if (!job.held()) page->Line("What to do", OneLine(KnownWait(job).remedy()));
   page->Time("Retry", job.retry_time(), now);
   if (job.cancel_requested()) page->Line("Cancel", "requested");
   if (job.runs().empty()) return;

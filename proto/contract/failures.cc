@@ -193,11 +193,13 @@ std::string HowItEnded(const v1::ExitStatus& exit) {
 }
 
 std::string OwnEvent(const v1::Failure& failure) {
-  const std::string who =
-      failure.code() == v1::FAILURE_CODE_SETUP_FAILED ? "The setup script" : "The command";
-  if (failure.has_exit()) return fmt::format("{} {}", who, HowItEnded(failure.exit()));
-  return who == "The command" ? "The command failed, and its exit code is not known"
-                              : "The setup script failed";
+  const bool is_setup = failure.code() == v1::FAILURE_CODE_SETUP_FAILED;
+  if (failure.has_exit()) {
+    return fmt::format("{} {}", is_setup ? "The setup script" : "The command",
+                       HowItEnded(failure.exit()));
+  }
+  return is_setup ? "The setup script failed"
+                  : "The command failed, and its exit code is not known";
 }
 
 // What happened, without where and why.
@@ -237,10 +239,6 @@ enum class RankPlace {
 };
 
 RankPlace RankPlaceOf(const v1::Failure& failure) {
-  // "..., and its exit code is not known".
-  const bool is_commands = failure.code() == v1::FAILURE_CODE_COMMAND_FAILED ||
-                           failure.code() == v1::FAILURE_CODE_COMMAND_SIGNALED;
-  if (is_commands && !failure.has_exit()) return RankPlace::kBehind;
   switch (failure.code()) {
     case v1::FAILURE_CODE_TIME_LIMIT:
     case v1::FAILURE_CODE_DEADLINE:
@@ -255,6 +253,8 @@ RankPlace RankPlaceOf(const v1::Failure& failure) {
       return RankPlace::kNowhere;
     case v1::FAILURE_CODE_COMMAND_FAILED:
     case v1::FAILURE_CODE_COMMAND_SIGNALED:
+      // "..., and its exit code is not known".
+      return failure.has_exit() ? RankPlace::kWithin : RankPlace::kBehind;
     case v1::FAILURE_CODE_SETUP_FAILED:
     case v1::FAILURE_CODE_PROGRAM_NOT_STARTED:
     case v1::FAILURE_CODE_WORKING_DIRECTORY:

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <string>
+#include <utility>
 
 #include "contract/characters.h"
 #include "contract/parts.h"
@@ -67,6 +68,11 @@ void LeaveArray(v1::JobSpec* spec) {
   if (!spec->slurm().has_batch_script()) return;
   const std::optional<uint32_t> id = ValueOf(*spec, kId);
   if (id) SetArrayTask({.id = *id, .min_id = *id, .max_id = *id}, spec);
+}
+
+std::shared_ptr<const v1::JobSpec> WithoutArray(v1::JobSpec spec) {
+  LeaveArray(&spec);
+  return std::make_shared<const v1::JobSpec>(std::move(spec));
 }
 
 void CheckArrayTask(const v1::JobSpec& spec, FieldErrors* errors) {

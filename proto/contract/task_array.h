@@ -5,6 +5,7 @@
 #define MUSTER_PROTO_CONTRACT_TASK_ARRAY_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string_view>
 
@@ -42,6 +43,8 @@ std::optional<ArrayTask> FindArrayTask(const v1::JobSpec& spec);
 // around its job's are those of other jobs. Earlier releases accepted a count of 0; such a task may
 // leave its array, too. Other specs stay as they are.
 void LeaveArray(v1::JobSpec* spec);
+// A copy that has left its array.
+std::shared_ptr<const v1::JobSpec> WithoutArray(v1::JobSpec spec);
 // The number of the array: that of the job which is its first task.
 inline uint64_t ArrayNumber(uint64_t job_id, const ArrayTask& task) { return job_id - task.place; }
 

@@ -6,13 +6,11 @@
 // blocked, and gets a reservation; the runs behind it may start before it (backfill) as long as
 // that does not make it wait longer:
 // - The time of the reservation is known from the time limits of the running runs: a run may pass
-// if
-//   it ends by then, or takes only what the blocked run does not need.
+//   if it ends by then, or takes only what the blocked run does not need.
 // - The time is not known, because the blocked run waits for a run without a time limit: a run with
-// a
-//   limit may pass, because it ends some day. A run without one may take what the blocked run does
-//   not need, and during the first kFreePassing of the block also what it needs. So queues without
-//   any limits use idle resources, and yet no run is passed forever.
+//   a limit may pass, because it ends some day. A run without one may take what the blocked run
+//   does not need, and during the first kFreePassing of the block also what it needs. So queues
+//   without any limits use idle resources, and yet no run is passed forever.
 // A run that needs hosts which are not up stands aside until they are.
 #ifndef MUSTER_AGENTS_MACHINES_SCHEDULING_CLUSTER_QUEUE_H_
 #define MUSTER_AGENTS_MACHINES_SCHEDULING_CLUSTER_QUEUE_H_

@@ -144,13 +144,11 @@ std::string ReasonWord(const JobRecord& record) {
     const bool is_pools = job.state_reason().code() == v1::STATE_REASON_CODE_POOL_UNAVAILABLE;
     return is_pools ? "PartitionDown" : "MusterQueue";
   }
-  const v1::StateReason& why = WhyItWaits(job);
-  const v1::StateReason& reason = SaysNoWord(job) ? KnownReason(job) : why;
-  const std::string& word = reason.scheduler_reason();
+  const std::string& word = KnownWait(job).scheduler_reason();
   // A column has room for a word.
   if (!word.empty() && word.find(' ') == word.npos) return Harmless(word);
   // Slurm's own word for what its scheduler has not looked at yet.
-  return why.message().empty() ? std::string(kNoReason) : "SeeMusterWhy";
+  return WhyItWaits(job).message().empty() ? std::string(kNoReason) : "SeeMusterWhy";
 }
 
 absl::Duration Elapsed(const JobRecord& record, absl::Time now) {
