@@ -6,6 +6,7 @@
 #include "absl/time/clock.h"
 #include "agents/core/proto_time.h"
 #include "agents/kubernetes/api/endpoint.h"
+#include "agents/kubernetes/cluster/admission_facts.h"
 #include "agents/kubernetes/cluster/cluster_identity.h"
 #include "agents/kubernetes/cluster/inventory.h"
 #include "agents/kubernetes/cluster/namespace_view.h"
