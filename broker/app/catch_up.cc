@@ -77,7 +77,7 @@ absl::Status CatchUp::Give(store::JobTransition& step, const Jobs& jobs, Page* p
   if (!takes.ok()) return takes.status();
   if (contract::IsTerminal(step.transition.job_state())) page->ended.push_back(step.job);
   if (!*takes) return absl::OkStatus();
-  v1::JobChange& change = *page->messages.emplace_back().mutable_change();
+  v1::JobChange& change = page->changes.emplace_back();
   change.set_sequence(step.transition.sequence());
   *change.mutable_job() = now->second;
   change.mutable_job()->clear_runs();
@@ -91,7 +91,7 @@ absl::Status CatchUp::Give(store::RunChange& changed, const Jobs& jobs, Page* pa
   const absl::StatusOr<bool> takes = Takes(changed, now->second);
   if (!takes.ok()) return takes.status();
   if (!*takes) return absl::OkStatus();
-  v1::JobChange& change = *page->messages.emplace_back().mutable_change();
+  v1::JobChange& change = page->changes.emplace_back();
   change.set_sequence(changed.sequence);
   *change.mutable_job() = now->second;
   change.mutable_job()->clear_runs();

@@ -30,7 +30,7 @@ class CatchUp {
         filter_(std::move(filter)) {}
 
   struct Page {
-    std::vector<v1::WatchJobsResponse> messages;
+    std::vector<v1::JobChange> changes;
     std::vector<uint64_t> ended;  // jobs whose end is among them
     uint64_t read_up_to = 0;      // all up to this sequence is in the pages so far
   };

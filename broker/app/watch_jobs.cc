@@ -20,9 +20,12 @@ namespace muster::broker {
 namespace {
 
 // The most that one stream takes from the tail in one step, and the most that it looks through for
-// that. The bytes are shared by all streams that send them.
+// that.
 constexpr size_t kMaxEntriesPerStep = 512;
-constexpr size_t kMaxBytesPerStep = 256 << 10;
+constexpr size_t kMaxBytesPerStep = 64 << 10;
+// The most bytes of changes in one message, unless a single one is larger; as WatchJobsResponse
+// says.
+constexpr size_t kMaxBytesPerMessage = 64 << 10;
 
 struct Watch {
   std::vector<uint64_t> jobs;  // sorted, each once
@@ -59,9 +62,42 @@ ChangeBytes ToBytes(const v1::WatchJobsResponse& message) {
 // True if a filter takes the job of a change.
 bool Takes(const contract::Filter& filter, const ChangeBytes& change) {
   v1::WatchJobsResponse message;
-  return change != nullptr && message.ParseFromString(*change) &&
-         filter.Matches(message.change().job());
+  return change != nullptr && message.ParseFromString(*change) && message.changes_size() == 1 &&
+         filter.Matches(message.changes(0).job());
 }
+
+// Puts changes together into messages, in their order.
+class Bundle {
+ public:
+  explicit Bundle(std::deque<ChangeBytes>* messages) : messages_(messages) {}
+  ~Bundle() { Close(); }
+
+  void Add(const ChangeBytes& change) {
+    if (size_ + change->size() > kMaxBytesPerMessage) Close();
+    size_ += change->size();
+    changes_.push_back(change);
+  }
+
+ private:
+  void Close() {
+    if (changes_.empty()) return;
+    // A single change is shared by all streams that send it.
+    messages_->push_back(changes_.size() == 1 ? changes_.front() : Joined());
+    changes_.clear();
+    size_ = 0;
+  }
+
+  ChangeBytes Joined() const {
+    std::string joined;
+    joined.reserve(size_);
+    for (const ChangeBytes& change : changes_) joined += *change;
+    return std::make_shared<const std::string>(std::move(joined));
+  }
+
+  std::deque<ChangeBytes>* const messages_;
+  std::vector<ChangeBytes> changes_;
+  size_t size_ = 0;
+};
 
 class WatchingJobs final : public WatchSource {
  public:
@@ -137,7 +173,8 @@ class WatchingJobs final : public WatchSource {
       const uint64_t up_to = services_.changes->last();
       if (absl::Status status = ReadStore(up_to, result); !status.ok()) return status;
     } else {
-      for (const TailEntry& entry : read.entries) Give(entry, result);
+      Bundle bundle(&result->messages);
+      for (const TailEntry& entry : read.entries) Give(entry, &bundle);
       position_ = read.up_to;
       result->more = read.has_more;
     }
@@ -148,21 +185,24 @@ class WatchingJobs final : public WatchSource {
     return absl::OkStatus();
   }
 
-  void Give(const TailEntry& entry, Pulled* result) {
+  void Give(const TailEntry& entry, Bundle* bundle) {
     if (entry.has_ended) going_on_.erase(entry.job);
     // There may be nothing before the first change of a job.
     const bool is_all = filter_.kind == contract::Filter::Kind::kAll;
     if (!is_all && !Takes(filter_, entry.change) && !Takes(filter_, entry.before)) {
       return;
     }
-    result->messages.push_back(entry.change);
+    bundle->Add(entry.change);
   }
 
   absl::Status ReadStore(uint64_t up_to, Pulled* result) {
     absl::StatusOr<CatchUp::Page> page = catch_up_.ReadAfter(position_, up_to);
     if (!page.ok()) return page.status();
-    for (const v1::WatchJobsResponse& message : page->messages) {
-      result->messages.push_back(ToBytes(message));
+    Bundle bundle(&result->messages);
+    for (v1::JobChange& change : page->changes) {
+      v1::WatchJobsResponse message;
+      message.add_changes()->Swap(&change);
+      bundle.Add(ToBytes(message));
     }
     for (const uint64_t job : page->ended) going_on_.erase(job);
     position_ = page->read_up_to;

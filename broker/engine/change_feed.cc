@@ -230,7 +230,7 @@ void ChangeFeed::LearnFrom(v1::Job now, const store::JobPast& past) {
     return;
   }
   v1::WatchJobsResponse before;
-  v1::Job& then = *before.mutable_change()->mutable_job();
+  v1::Job& then = *before.add_changes()->mutable_job();
   then = past.steps.Then(now, past.edited_later,
                          [this](const std::string& cluster) { return KindOf(cluster); });
   Known* const known = Insert(then);
@@ -298,7 +298,7 @@ void ChangeFeed::AddTransition(const core::AppendTransition& change, const Step&
 void ChangeFeed::Show(uint64_t sequence, const v1::Transition* transition, const v1::Run* run,
                       Known* known, std::vector<TailEntry>* entries) {
   v1::WatchJobsResponse message;
-  v1::JobChange& change = *message.mutable_change();
+  v1::JobChange& change = *message.add_changes();
   change.set_sequence(sequence);
   v1::Job& job = *change.mutable_job();
   job = known->job;

@@ -18,7 +18,7 @@
 
 namespace muster::broker {
 
-// A v1::WatchJobsResponse with a change.
+// A v1::WatchJobsResponse with one change.
 using ChangeBytes = std::shared_ptr<const std::string>;
 
 struct TailEntry {

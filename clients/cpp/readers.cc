@@ -114,24 +114,27 @@ class WatchReaderImpl final : public WatchReader {
 
   absl::StatusOr<std::optional<v1::JobChange>> Next() override {
     while (true) {
-      absl::StatusOr<std::optional<v1::WatchJobsResponse>> next = stream_.Next(request_);
-      if (!next.ok()) return next.status();
-      if (!next->has_value()) return std::nullopt;
-      v1::WatchJobsResponse& response = **next;
-      if (response.has_heartbeat()) {
-        request_.set_after(std::max(request_.after(), response.heartbeat().sequence()));
-        if (on_heartbeat_) on_heartbeat_();
-        continue;
+      while (next_ < message_.changes_size()) {
+        v1::JobChange& change = *message_.mutable_changes(next_++);
+        if (change.sequence() <= request_.after()) continue;  // seen already
+        request_.set_after(change.sequence());
+        return std::move(change);
       }
-      // Seen already, or of a broker that is newer than this client.
-      if (response.change().sequence() <= request_.after()) continue;
-      request_.set_after(response.change().sequence());
-      return std::move(*response.mutable_change());
+      absl::StatusOr<std::optional<v1::WatchJobsResponse>> message = stream_.Next(request_);
+      if (!message.ok()) return message.status();
+      if (!message->has_value()) return std::nullopt;
+      message_ = std::move(**message);
+      next_ = 0;
+      if (!message_.has_heartbeat()) continue;
+      request_.set_after(std::max(request_.after(), message_.heartbeat().sequence()));
+      if (on_heartbeat_) on_heartbeat_();
     }
   }
 
  private:
   v1::WatchJobsRequest request_;  // for what has not been seen yet
+  v1::WatchJobsResponse message_;
+  int next_ = 0;  // of its changes
   const std::function<void()> on_heartbeat_;
   Resumed<v1::WatchJobsRequest, v1::WatchJobsResponse> stream_;
 };

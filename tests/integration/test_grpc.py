@@ -272,11 +272,8 @@ def test_watch_from_now_on_by_filter(api, agent):
     api.submit(argv_spec("true", labels={"team": "b"}))
     wanted = api.submit(argv_spec("true", labels={"team": "a"}))
     seen = []
-    for answer in stream:
-        if answer.HasField("change"):
-            seen.append((answer.change.job.id, answer.change.job.state))
-            if answer.change.job.state == SUCCEEDED:
-                break
+    while not seen or seen[-1][1] != SUCCEEDED:
+        seen += [(change.job.id, change.job.state) for change in next(stream).changes]
     stream.cancel()
     assert {job_id for job_id, _ in seen} == {wanted}
     assert seen[0][1] == job_pb2.JOB_STATE_QUEUED

@@ -29,16 +29,22 @@ class Watcher(threading.Thread):
                     if answer.HasField("heartbeat"):
                         self._after = answer.heartbeat.sequence
                         self.begun.set()
-                        continue
-                    self._after = answer.change.sequence
-                    self.changes.append(answer.change)
-                    if answer.change.job.state in TERMINAL:
-                        ended.add(answer.change.job.id)
+                    self._take(answer.changes, ended)
                     if len(ended) == self._jobs:
                         break
             except grpc.RpcError as error:
                 assert error.code() in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED), error
                 self.breaks += 1
+
+    def _take(self, changes, ended):
+        """Takes the changes up to the end of the last job."""
+        for change in changes:
+            if len(ended) == self._jobs:
+                return
+            self._after = change.sequence
+            self.changes.append(change)
+            if change.job.state in TERMINAL:
+                ended.add(change.job.id)
 
     def finish(self):
         self.join(300)
@@ -66,10 +72,10 @@ def test_a_filter_is_judged_at_each_step_though_jobs_end_at_once(api, agent):
     assert wanted
     seen = {}
     while not seen or max(seen) < max(wanted):
-        answer = next(stream)
-        if answer.HasField("change") and answer.change.HasField("transition"):
-            assert answer.change.sequence not in seen, "each once"
-            seen[answer.change.sequence] = answer.change
+        for change in next(stream).changes:
+            if change.HasField("transition"):
+                assert change.sequence not in seen, "each once"
+                seen[change.sequence] = change
     stream.cancel()
     assert sorted(seen) == sorted(wanted)
     assert {change.job.state for change in seen.values()} == {RUNNING, SUCCEEDED}
@@ -112,7 +118,7 @@ def test_a_change_has_its_job_and_the_run_that_changed(world, broker, api, agent
     stream = api.watch(job_ids=[job_id], until_terminal=True, after=None)
     assert next(stream).HasField("heartbeat")
     gate.open()
-    changes = [answer.change for answer in stream if answer.HasField("change")]
+    changes = [change for answer in stream for change in answer.changes]
     assert changes[-1].job.state == SUCCEEDED
     for change in changes:
         assert not change.job.HasField("spec")

@@ -43,15 +43,17 @@ func run(ctx context.Context, address, requestID string) error {
 		return err
 	}
 	for {
-		step, err := steps.Recv()
+		message, err := steps.Recv()
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
 			return err
 		}
-		if transition := step.GetChange().GetTransition(); transition != nil { // else a heartbeat, or a change of no state
-			fmt.Println(transition.JobState)
+		for _, change := range message.GetChanges() { // none: a heartbeat
+			if transition := change.GetTransition(); transition != nil { // else a change of no state
+				fmt.Println(transition.JobState)
+			}
 		}
 	}
 

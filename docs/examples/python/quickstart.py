@@ -17,8 +17,9 @@ def main(address):
     watch = jobs_service_pb2.WatchJobsRequest(
         job_ids=[job_id], beginning=jobs_service_pb2.WatchFromBeginning(), until_terminal=True)
     for message in jobs.WatchJobs(watch):
-        if message.change.HasField("transition"):  # else a heartbeat, or a change of no state
-            print(job_pb2.JobState.Name(message.change.transition.job_state))
+        for change in message.changes:  # none: a heartbeat
+            if change.HasField("transition"):  # else a change of no state
+                print(job_pb2.JobState.Name(change.transition.job_state))
 
     for piece in jobs.ReadLog(jobs_service_pb2.ReadLogRequest(job_id=job_id, follow=True)):
         sys.stdout.write(piece.data.decode(errors="replace"))

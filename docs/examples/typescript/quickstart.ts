@@ -27,8 +27,9 @@ async function main(address: string, proto: string): Promise<void> {
   console.log(`job ${job_id}`);
 
   for await (const message of jobs.watchJobs({ job_ids: [job_id], beginning: {}, until_terminal: true })) {
-    const transition = message.change?.transition; // none: a heartbeat, or a change of no state
-    if (transition) console.log(transition.job_state);
+    for (const { transition } of message.changes ?? []) { // none: a heartbeat
+      if (transition) console.log(transition.job_state); // else a change of no state
+    }
   }
   for await (const piece of jobs.readLog({ job_id, follow: true })) {
     process.stdout.write(piece.data);

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "absl/time/clock.h"
+#include "muster/v1/jobs_service.grpc.pb.h"
 #include "rpc/status.h"
 #include "tests/bench/tools/connect.h"
 #include "tests/bench/tools/histogram.h"
@@ -100,15 +101,16 @@ absl::StatusOr<uint64_t> SubmitHeldJob(const Load& load) {
 absl::Status GetJobs(const Load& load) {
   const auto job = SubmitHeldJob(load);
   if (!job.ok()) return job.status();
-  const auto asking = NewJobsStub(load);
+  const auto asking = NewChannel(load);
   if (!asking.ok()) return asking.status();
-  const auto watching = NewJobsStub(load);
+  const auto stub = v1::JobsService::NewStub(*asking);
+  const auto watching = NewChannel(load);
   if (!watching.ok()) return watching.status();
-  Watcher watcher(watching->get(), /*reads=*/true);
+  Watcher watcher(*watching, /*reads=*/true);
   if (absl::Status status = watcher.AwaitBegin(absl::Now() + kCallPatience); !status.ok()) {
     return status;
   }
-  Asker asker(asking->get(), &watcher, *job);
+  Asker asker(stub.get(), &watcher, *job);
   fmt::print("{{\"job\": {}}}\n", *job);
   std::fflush(stdout);
   std::atomic<bool> stopping = false;

@@ -1,26 +1,56 @@
 #include "tests/bench/tools/watcher.h"
 
+#include <google/protobuf/wire_format_lite.h>
+
 #include "absl/time/clock.h"
 #include "clients/cpp/address.h"
+#include "muster/v1/jobs_service.pb.h"
 
 namespace muster::bench {
 namespace {
 
+using google::protobuf::internal::WireFormatLite;
+using google::protobuf::io::CodedInputStream;
+
 constexpr absl::Duration kLook = absl::Milliseconds(1);
+
+// Calls `take` for each field, to read it or to skip it. False: these are no fields.
+template <typename Take>
+bool ReadFields(CodedInputStream* in, Take take) {
+  while (const uint32_t tag = in->ReadTag()) {
+    if (!take(WireFormatLite::GetTagFieldNumber(tag), tag, in)) return false;
+  }
+  return in->ConsumedEntireMessage();
+}
+
+// Calls `take` for a message within another one.
+template <typename Take>
+bool ReadMessage(CodedInputStream* in, Take take) {
+  uint32_t size = 0;
+  if (!in->ReadVarint32(&size)) return false;
+  const auto limit = in->PushLimit(static_cast<int>(size));
+  const bool ok = take(in);
+  in->PopLimit(limit);
+  return ok;
+}
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<v1::JobsService::Stub>> NewJobsStub(const Load& load) {
+absl::StatusOr<std::shared_ptr<grpc::Channel>> NewChannel(const Load& load) {
   const auto address = client::ParseAddress(load.address);
   if (!address.ok()) return address.status();
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  return v1::JobsService::NewStub(
-      grpc::CreateCustomChannel(address->target, grpc::InsecureChannelCredentials(), arguments));
+  return grpc::CreateCustomChannel(address->target, grpc::InsecureChannelCredentials(), arguments);
 }
 
-Watcher::Watcher(v1::JobsService::Stub* stub, bool reads) : reads_(reads) {
-  stub->async()->WatchJobs(&context_, &request_, this);
+// An empty WatchJobsRequest: all jobs, from now on.
+Watcher::Watcher(const std::shared_ptr<grpc::Channel>& channel, bool reads)
+    : reads_(reads), stub_(channel) {
+  const grpc::Slice empty;
+  request_ = grpc::ByteBuffer(&empty, 1);
+  stub_.PrepareBidiStreamingCall(&context_, "/muster.v1.JobsService/WatchJobs", {}, this);
+  StartWriteLast(&request_, {});
   StartRead(&response_);
   StartCall();
 }
@@ -45,20 +75,50 @@ Steps Watcher::steps() const {
 
 void Watcher::OnReadDone(bool ok) {
   if (!ok) return;
-  if (response_.has_change()) {
-    const v1::JobChange& change = response_.change();
-    if (change.has_transition()) {
-      std::lock_guard lock(mutex_);
-      steps_.Add(change.sequence());
-    }
-    up_to_ = change.sequence();
-    ++changes_;
-  } else {
-    up_to_ = response_.heartbeat().sequence();
-    if (!has_begun_) begin_ = up_to_.load();
-    has_begun_ = true;
+  grpc::Slice bytes;
+  if (!response_.DumpToSingleSlice(&bytes).ok()) return;
+  CodedInputStream in(bytes.begin(), static_cast<int>(bytes.size()));
+  // Who cannot read a message stands still, and is found not to be complete.
+  if (TakeMessage(&in) && reads_) StartRead(&response_);
+}
+
+bool Watcher::TakeMessage(CodedInputStream* in) {
+  return ReadFields(in, [this](int field, uint32_t tag, CodedInputStream* message) {
+    if (field == v1::WatchJobsResponse::kChangesFieldNumber)
+      return ReadMessage(message, [this](CodedInputStream* change) { return TakeChange(change); });
+    if (field == v1::WatchJobsResponse::kHeartbeatFieldNumber)
+      return ReadMessage(message, [this](CodedInputStream* beat) { return TakeHeartbeat(beat); });
+    return WireFormatLite::SkipField(message, tag);
+  });
+}
+
+bool Watcher::TakeChange(CodedInputStream* in) {
+  uint64_t sequence = 0;
+  bool is_step = false;
+  const bool ok = ReadFields(in, [&](int field, uint32_t tag, CodedInputStream* change) {
+    if (field == v1::JobChange::kSequenceFieldNumber) return change->ReadVarint64(&sequence);
+    is_step = is_step || field == v1::JobChange::kTransitionFieldNumber;
+    return WireFormatLite::SkipField(change, tag);
+  });
+  if (is_step) {
+    std::lock_guard lock(mutex_);
+    steps_.Add(sequence);
   }
-  if (reads_) StartRead(&response_);
+  up_to_ = sequence;
+  ++changes_;
+  return ok;
+}
+
+bool Watcher::TakeHeartbeat(CodedInputStream* in) {
+  uint64_t sequence = 0;
+  const bool ok = ReadFields(in, [&](int field, uint32_t tag, CodedInputStream* beat) {
+    if (field == v1::WatchHeartbeat::kSequenceFieldNumber) return beat->ReadVarint64(&sequence);
+    return WireFormatLite::SkipField(beat, tag);
+  });
+  up_to_ = sequence;
+  if (!has_begun_) begin_ = sequence;
+  has_begun_ = true;
+  return ok;
 }
 
 void Watcher::OnDone(const grpc::Status&) { is_done_ = true; }

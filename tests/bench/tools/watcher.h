@@ -2,6 +2,8 @@
 #ifndef MUSTER_TESTS_BENCH_TOOLS_WATCHER_H_
 #define MUSTER_TESTS_BENCH_TOOLS_WATCHER_H_
 
+#include <google/protobuf/io/coded_stream.h>
+#include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 
 #include <atomic>
@@ -13,13 +15,12 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "muster/v1/jobs_service.grpc.pb.h"
 #include "tests/bench/tools/tools.h"
 
 namespace muster::bench {
 
-// A stub with a connection of its own.
-absl::StatusOr<std::unique_ptr<v1::JobsService::Stub>> NewJobsStub(const Load& load);
+// A connection of its own.
+absl::StatusOr<std::shared_ptr<grpc::Channel>> NewChannel(const Load& load);
 
 // Transitions in their order: two that are alike have the same ones, but for a collision.
 struct Steps {
@@ -34,11 +35,13 @@ struct Steps {
   bool operator==(const Steps&) const = default;
 };
 
-// Thread-safe. Watches from its making on.
-class Watcher final : public grpc::ClientReadReactor<v1::WatchJobsResponse> {
+// Thread-safe. Watches from its making on. It reads of a message's bytes what it counts and makes
+// no objects of them: hundreds of watchers in one process would else take most of the machine's
+// time, which is the broker's in life.
+class Watcher final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
  public:
   // One that does not read gets the heartbeat at the begin and nothing else.
-  Watcher(v1::JobsService::Stub* stub, bool reads);
+  Watcher(const std::shared_ptr<grpc::Channel>& channel, bool reads);
   ~Watcher() override;
 
   // Waits for the heartbeat at the begin.
@@ -56,10 +59,15 @@ class Watcher final : public grpc::ClientReadReactor<v1::WatchJobsResponse> {
   void OnDone(const grpc::Status& status) override;
 
  private:
+  bool TakeMessage(google::protobuf::io::CodedInputStream* in);
+  bool TakeChange(google::protobuf::io::CodedInputStream* in);
+  bool TakeHeartbeat(google::protobuf::io::CodedInputStream* in);
+
   const bool reads_;
+  grpc::TemplatedGenericStub<grpc::ByteBuffer, grpc::ByteBuffer> stub_;
   grpc::ClientContext context_;
-  v1::WatchJobsRequest request_;
-  v1::WatchJobsResponse response_;
+  grpc::ByteBuffer request_;
+  grpc::ByteBuffer response_;
   std::atomic<bool> has_begun_ = false;
   std::atomic<bool> is_done_ = false;
   std::atomic<uint64_t> begin_ = 0;

@@ -16,7 +16,7 @@ namespace muster::bench {
 namespace {
 
 // Streams on one connection; gRPC's default limit is 100.
-constexpr int kStreamsPerStub = 50;
+constexpr int kStreamsPerChannel = 50;
 constexpr absl::Duration kBeginPatience = absl::Seconds(60);
 // Without any news for so long, more than a heartbeat's interval, a watcher gets nothing more.
 constexpr absl::Duration kQuiet = absl::Seconds(30);
@@ -24,18 +24,18 @@ constexpr absl::Duration kLookAtAll = absl::Milliseconds(100);
 constexpr int kPageSize = 1000;  // the most that a page may have
 
 struct Watchers {
-  std::vector<std::unique_ptr<v1::JobsService::Stub>> stubs;
+  std::vector<std::shared_ptr<grpc::Channel>> channels;
   std::vector<std::unique_ptr<Watcher>> all;
 };
 
 absl::Status Begin(const Load& load, bool reads, Watchers* watchers) {
   for (int i = 0; i < load.watchers; ++i) {
-    if (i % kStreamsPerStub == 0) {
-      auto stub = NewJobsStub(load);
-      if (!stub.ok()) return stub.status();
-      watchers->stubs.push_back(*std::move(stub));
+    if (i % kStreamsPerChannel == 0) {
+      auto channel = NewChannel(load);
+      if (!channel.ok()) return channel.status();
+      watchers->channels.push_back(*std::move(channel));
     }
-    watchers->all.push_back(std::make_unique<Watcher>(watchers->stubs.back().get(), reads));
+    watchers->all.push_back(std::make_unique<Watcher>(watchers->channels.back(), reads));
   }
   const absl::Time give_up = absl::Now() + kBeginPatience;
   for (const auto& watcher : watchers->all) {
@@ -51,7 +51,7 @@ absl::Status Begin(const Load& load, bool reads, Watchers* watchers) {
 
 // Waits until all have been given what there was when this was called.
 absl::Status AwaitAll(const Watchers& watchers) {
-  Watcher last(watchers.stubs.front().get(), /*reads=*/false);
+  Watcher last(watchers.channels.front(), /*reads=*/false);
   if (absl::Status status = last.AwaitBegin(absl::Now() + kBeginPatience); !status.ok()) {
     return status;
   }

@@ -100,7 +100,7 @@ class Api:
 
     def changes(self, **fields):
         """Yields the changes of a watch, without its heartbeats."""
-        return (answer.change for answer in self.watch(**fields) if answer.HasField("change"))
+        return (change for answer in self.watch(**fields) for change in answer.changes)
 
     def transitions(self, job_id):
         """All transitions of a job that has ended."""

@@ -90,7 +90,7 @@ class CatchUpTest : public ::testing::Test {
     EXPECT_TRUE(page.ok()) << page.status();
     EXPECT_EQ(page->read_up_to, up_to);
     std::vector<uint64_t> given;
-    for (const auto& message : page->messages) given.push_back(message.change().sequence());
+    for (const v1::JobChange& change : page->changes) given.push_back(change.sequence());
     return given;
   }
 

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <numeric>
+
 #include "broker/app/change_jobs.h"
 #include "contract/errors.h"
 #include "tests/unit/app/app_fixture.h"
@@ -35,9 +38,18 @@ class WatchJobsTest : public AppTest {
     for (const ChangeBytes& bytes : pulled.messages) {
       v1::WatchJobsResponse message;
       EXPECT_TRUE(message.ParseFromString(*bytes));
-      if (message.has_heartbeat()) ++heartbeats_;
-      if (message.has_change()) changed_.push_back(message.change().job().id());
+      if (message.has_heartbeat()) {
+        ++heartbeats_;
+      } else {
+        sizes_.push_back(bytes->size());
+      }
+      for (const v1::JobChange& change : message.changes()) changed_.push_back(change.job().id());
     }
+  }
+
+  // Until all changes so far are there to be taken.
+  void AwaitTail() {
+    while (services_.changes->last() < *store_.LastSequence()) stream_->AwaitWake();
   }
 
   // The jobs of the next changes, in order. Changes may come some time after their answers.
@@ -64,6 +76,7 @@ class WatchJobsTest : public AppTest {
   std::unique_ptr<WatchSource> source_;
   std::optional<absl::Status> final_status_;
   std::vector<uint64_t> changed_;
+  std::vector<size_t> sizes_;  // of messages with changes, in bytes
   int heartbeats_ = 0;
 };
 
@@ -76,6 +89,32 @@ TEST_F(WatchJobsTest, FromTheBeginningEveryChangeComesAfterAHeartbeat) {
   EXPECT_EQ(heartbeats_, 1);
   EXPECT_FALSE(final_status_.has_value());
   EXPECT_TRUE(source_->KeepAlive().has_value());
+}
+
+TEST_F(WatchJobsTest, ChangesThatHaveComeMeanwhileAreOneMessage) {
+  Watch(After(*store_.LastSequence()));
+  Pull();
+  SubmitJobs(100);
+  AwaitTail();
+  Pull();
+  EXPECT_EQ(changed_.size(), 100u);
+  EXPECT_EQ(sizes_.size(), 1u);
+}
+
+TEST_F(WatchJobsTest, ChangesThatOnlyTheStoreHasAreOneMessage) {
+  SubmitJobs(100);
+  Watch(After(0));
+  EXPECT_EQ(NextChanges(100).size(), 100u);
+  EXPECT_EQ(sizes_.size(), 1u);
+}
+
+TEST_F(WatchJobsTest, AMessageHasNoMoreThan64KiBOfChanges) {
+  constexpr int kJobs = 1000;
+  SubmitJobs(kJobs);
+  Watch(After(0));
+  EXPECT_EQ(NextChanges(kJobs).size(), static_cast<size_t>(kJobs));
+  EXPECT_GT(std::accumulate(sizes_.begin(), sizes_.end(), size_t{0}), size_t{64} << 10);
+  EXPECT_LE(*std::max_element(sizes_.begin(), sizes_.end()), size_t{64} << 10);
 }
 
 TEST_F(WatchJobsTest, AChangeWakesTheStream) {

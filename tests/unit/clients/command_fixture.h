@@ -48,9 +48,9 @@ class CommandTest : public ::testing::Test {
       v1::ListTransitionsResponse response;
       const absl::Status status =
           broker_.watch_jobs(watch, [&response](const v1::WatchJobsResponse& step) {
-            if (!step.has_change()) return false;
-            if (step.change().has_transition())
-              *response.add_transitions() = step.change().transition();
+            if (step.changes().empty()) return false;
+            if (step.changes(0).has_transition())
+              *response.add_transitions() = step.changes(0).transition();
             return true;
           });
       if (!status.ok()) return status;

@@ -121,10 +121,10 @@ TEST_F(CommandTest, WhoWaitsHearsWhyAJobWaitsAndWhenThatChanges) {
   };
   broker_.watch_jobs = [&](const auto&, const auto& write) -> absl::Status {
     v1::WatchJobsResponse step = Step(42, 1, v1::JOB_STATE_QUEUED, 0);
-    *step.mutable_change()->mutable_job() = waiting("");
+    *step.mutable_changes(0)->mutable_job() = waiting("");
     // It was submitted this moment, and most such jobs have a cluster the next.
     if (is_new)
-      step.mutable_change()->mutable_job()->mutable_create_time()->set_seconds(
+      step.mutable_changes(0)->mutable_job()->mutable_create_time()->set_seconds(
           absl::ToUnixSeconds(absl::Now()));
     write(step);
     // Nothing changes but the reason.
@@ -160,7 +160,7 @@ TEST_F(CommandTest, WhoFollowsALogHearsThatTheAgentIsGoneAndThatItIsBack) {
   };
   broker_.watch_jobs = [&](const auto&, const auto& write) -> absl::Status {
     v1::WatchJobsResponse step = Step(42, 1, v1::JOB_STATE_RUNNING);
-    *step.mutable_change()->mutable_job() = job_;
+    *step.mutable_changes(0)->mutable_job() = job_;
     write(step);
     while (!stop_ && write(Heartbeat())) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     return absl::OkStatus();
@@ -247,7 +247,7 @@ TEST_F(CommandTest, WhoFollowsTheLogOfAJobThatHasNotBegunHearsWhyItWaits) {
   };
   broker_.watch_jobs = [&](const auto&, const auto& write) -> absl::Status {
     v1::WatchJobsResponse step = Step(42, 1, v1::JOB_STATE_PENDING);
-    *step.mutable_change()->mutable_job() = waiting("no node is free");
+    *step.mutable_changes(0)->mutable_job() = waiting("no node is free");
     write(step);
     while (!stop_ && write(Heartbeat())) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     return absl::OkStatus();
@@ -284,9 +284,10 @@ TEST_F(CommandTest, WhoFollowsTheLogOfAJobThatIsCanceledBeforeItRunsHearsThat) {
   broker_.watch_jobs = [this](const auto&, const auto& write) -> absl::Status {
     job_.set_state(v1::JOB_STATE_CANCELED);
     v1::WatchJobsResponse step;
-    step.mutable_change()->set_sequence(1);
-    step.mutable_change()->mutable_job()->set_id(42);
-    step.mutable_change()->mutable_transition()->set_job_state(v1::JOB_STATE_CANCELED);
+    v1::JobChange& change = *step.add_changes();
+    change.set_sequence(1);
+    change.mutable_job()->set_id(42);
+    change.mutable_transition()->set_job_state(v1::JOB_STATE_CANCELED);
     write(step);
     return absl::OkStatus();
   };
@@ -344,7 +345,7 @@ TEST_F(CommandTest, EventsEndWithTheLatestOneUnlessFollowed) {
     v1::ListTransitionsResponse page;
     const bool is_first = request.page_token().empty();
     for (uint64_t i = is_first ? 1 : 3; i <= (is_first ? 2 : 3); ++i) {
-      *page.add_transitions() = Step(42, i, v1::JOB_STATE_RUNNING).change().transition();
+      *page.add_transitions() = Step(42, i, v1::JOB_STATE_RUNNING).changes(0).transition();
     }
     if (is_first) page.set_next_page_token("rest");
     return page;

@@ -66,8 +66,8 @@ TEST_F(CommandTest, WhoHeldReleasedOrCanceledAJobIsSaidWithTheReasonGiven) {
     return write(step), absl::OkStatus();
   };
   const auto why = [&](v1::TransitionKind kind, const std::string& detail) {
-    step.mutable_change()->mutable_transition()->set_kind(kind);
-    step.mutable_change()->mutable_transition()->mutable_evidence()->set_detail(detail);
+    step.mutable_changes(0)->mutable_transition()->set_kind(kind);
+    step.mutable_changes(0)->mutable_transition()->mutable_evidence()->set_detail(detail);
     return Run({"why", "42"}).out;
   };
   job_ = JobInState(42, v1::JOB_STATE_PENDING);
@@ -143,8 +143,8 @@ TEST_F(CommandTest, WhyLooksBehindTheSilenceOfACluster) {
               AllOf(HasSubstr("Last known  no such claim\n"), HasSubstr(silent),
                     HasSubstr("What to do  make the claim\n")));
   v1::WatchJobsResponse step = client::Step(42, 1, v1::JOB_STATE_PENDING);
-  step.mutable_change()->mutable_transition()->set_kind(v1::TRANSITION_KIND_RELEASE_REQUESTED);
-  step.mutable_change()->mutable_transition()->mutable_evidence()->set_detail("released by ada");
+  step.mutable_changes(0)->mutable_transition()->set_kind(v1::TRANSITION_KIND_RELEASE_REQUESTED);
+  step.mutable_changes(0)->mutable_transition()->mutable_evidence()->set_detail("released by ada");
   broker_.watch_jobs = [&](const auto&, const auto& write) {
     return write(step), absl::OkStatus();
   };
@@ -158,13 +158,13 @@ TEST_F(CommandTest, WhyLooksBehindTheSilenceOfACluster) {
 
 TEST_F(CommandTest, AHoldThatCameTooLateIsAStepOfItsOwn) {
   v1::WatchJobsResponse step = client::Step(42, 1, v1::JOB_STATE_PENDING);
-  step.mutable_change()->mutable_transition()->set_kind(v1::TRANSITION_KIND_RELEASE_REQUESTED);
-  step.mutable_change()->mutable_transition()->mutable_evidence()->set_source(
+  step.mutable_changes(0)->mutable_transition()->set_kind(v1::TRANSITION_KIND_RELEASE_REQUESTED);
+  step.mutable_changes(0)->mutable_transition()->mutable_evidence()->set_source(
       v1::EVIDENCE_SOURCE_BROKER);
-  EXPECT_EQ(StepText(step.change().transition()), "hold too late");
-  step.mutable_change()->mutable_transition()->mutable_evidence()->set_source(
+  EXPECT_EQ(StepText(step.changes(0).transition()), "hold too late");
+  step.mutable_changes(0)->mutable_transition()->mutable_evidence()->set_source(
       v1::EVIDENCE_SOURCE_USER);
-  EXPECT_EQ(StepText(step.change().transition()), "released");
+  EXPECT_EQ(StepText(step.changes(0).transition()), "released");
 }
 
 TEST_F(CommandTest, AReleaseOfAJobThatWasNotHeldSaysSo) {

@@ -240,7 +240,7 @@ v1::Job JobInState(uint64_t id, v1::JobState state) {
 
 v1::WatchJobsResponse Step(uint64_t job, uint64_t sequence, v1::JobState state, uint32_t run) {
   v1::WatchJobsResponse response;
-  v1::JobChange& change = *response.mutable_change();
+  v1::JobChange& change = *response.add_changes();
   change.set_sequence(sequence);
   change.mutable_transition()->set_sequence(sequence);
   change.mutable_transition()->set_job_sequence(sequence);

@@ -108,7 +108,7 @@ TEST(JobPage, TellsWhatHappenedAndWhatToDo) {
   job.mutable_spec()->mutable_resources()->set_cpu_millis(4000);
   job.mutable_runs(0)->set_state(v1::RUN_STATE_FAILED);
   job.mutable_runs(0)->set_external_id("4711");
-  const v1::Transition step = client::Step(42, 5, v1::JOB_STATE_FAILED).change().transition();
+  const v1::Transition step = client::Step(42, 5, v1::JOB_STATE_FAILED).changes(0).transition();
   const std::string page = JobPage(job, {step}, {}, kNow);
   for (const char* text :
        {"Job 42  train\n", "  State       FAILED\n",

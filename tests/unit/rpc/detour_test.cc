@@ -192,7 +192,7 @@ class DetouredEffectsTest : public testing::Test {
   static v1::Job JobOf(const ChangeBytes& bytes) {
     v1::WatchJobsResponse message;
     EXPECT_TRUE(message.ParseFromString(*bytes));
-    return message.change().job();
+    return message.changes(0).job();
   }
   std::vector<uint64_t> Shown() const {
     std::vector<uint64_t> sequences;

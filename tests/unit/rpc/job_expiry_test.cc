@@ -75,9 +75,9 @@ TEST_F(JobExpiryTest, AWatcherFromTheBeginningSeesWhatIsStillThere) {
   auto context = Call();
   auto stream = broker_.jobs().WatchJobs(context.get(), request);
   v1::WatchJobsResponse response;
-  while (stream->Read(&response) && !response.has_change()) {
+  while (stream->Read(&response) && response.changes().empty()) {
   }
-  EXPECT_EQ(response.change().job().id(), waits);
+  EXPECT_EQ(response.changes(0).job().id(), waits);
   context->TryCancel();
   while (stream->Read(&response)) {
   }

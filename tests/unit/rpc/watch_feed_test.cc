@@ -280,7 +280,7 @@ class CatchUpFilterTest : public WatchFeedTest, public testing::WithParamInterfa
     for (uint64_t at = 0; at < last_ - 1;) {
       const auto page = catch_up.ReadAfter(at, last_ - 1);
       EXPECT_TRUE(page.ok()) << page.status();
-      for (const auto& message : page->messages) taken.push_back(message.change().sequence());
+      for (const v1::JobChange& change : page->changes) taken.push_back(change.sequence());
       at = page->read_up_to;
     }
     return taken;

@@ -24,13 +24,13 @@ class WatchReader {
 
   // The next change, whatever heartbeats come between; none: the stream has ended.
   std::optional<v1::JobChange> Next() {
-    v1::WatchJobsResponse response;
-    while (stream_->Read(&response)) {
-      if (response.has_change()) return response.change();
+    while (next_ == message_.changes_size()) {
+      next_ = 0;
+      if (!stream_->Read(&message_)) return std::nullopt;
     }
-    return std::nullopt;
+    return message_.changes(next_++);
   }
-  // The next message, a heartbeat too.
+  // The next message, a heartbeat too. Next goes on behind it.
   v1::WatchJobsResponse NextMessage() {
     v1::WatchJobsResponse response;
     EXPECT_TRUE(stream_->Read(&response));
@@ -58,6 +58,8 @@ class WatchReader {
   std::unique_ptr<grpc::ClientContext> context_ = Call();
   std::unique_ptr<grpc::ClientReader<v1::WatchJobsResponse>> stream_;
   bool finished_ = false;
+  v1::WatchJobsResponse message_;
+  int next_ = 0;  // of its changes
 };
 
 // One job, from the beginning.

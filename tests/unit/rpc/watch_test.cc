@@ -139,7 +139,7 @@ TEST(WatchJobs, AStreamBeginsWithAHeartbeatAndGivesOneWhenItIsQuiet) {
       [](BrokerOptions& options) { options.heartbeat_interval = absl::Milliseconds(1); });
   WatchReader watch(broker, WatchJob(broker.Submit()));
   EXPECT_EQ(watch.NextMessage().heartbeat().sequence(), 0u) << "the beginning";
-  const uint64_t sequence = watch.NextMessage().change().sequence();
+  const uint64_t sequence = watch.NextMessage().changes(0).sequence();
   EXPECT_EQ(watch.NextMessage().heartbeat().sequence(), sequence);
 }
 
