@@ -1,13 +1,20 @@
 // Wakes watchers when they may look again. It carries no data: a watcher reads at its own pace what
 // it sends, so a slow one costs only its place here.
 //
+// Those who watch all jobs are woken in turn, by a thread of the hub's own that rests between them:
+// changes that come meanwhile go out together. Many watchers would else take the processor for
+// themselves, as each is sent every change alone.
+//
 // Any thread; Notify runs on the effects thread.
 #ifndef MUSTER_BROKER_APP_WATCH_HUB_H_
 #define MUSTER_BROKER_APP_WATCH_HUB_H_
 
+#include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <thread>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/types/span.h"
@@ -24,6 +31,16 @@ class Watcher {
 
 class WatchHub {
  public:
+  // The rest for each watcher that was woken. To send it what has come takes some 60 microseconds
+  // of processor time: however many there are, they take about a quarter of a core. A change
+  // reaches the last of 500 after a tenth of a second.
+  static constexpr std::chrono::microseconds kRest{200};
+  // So many are woken between two rests, as a rest ends late by some 60 microseconds.
+  static constexpr size_t kTogether = 4;
+
+  WatchHub();
+  ~WatchHub();
+
   // Without `jobs` the watcher is woken by every job.
   void Add(const std::shared_ptr<Watcher>& watcher, absl::Span<const uint64_t> jobs);
   void Remove(const Watcher* watcher, absl::Span<const uint64_t> jobs);
@@ -31,10 +48,19 @@ class WatchHub {
 
  private:
   using Watchers = absl::flat_hash_map<const Watcher*, std::weak_ptr<Watcher>>;
+  using Due = absl::flat_hash_map<const Watcher*, std::shared_ptr<Watcher>>;
+
+  static void Collect(const Watchers& watchers, Due* due);
+  void Run();
+  void WakeInTurn(const Due& due);
 
   std::mutex mutex_;
+  std::condition_variable changed_;
   Watchers all_;
   absl::flat_hash_map<uint64_t, Watchers> by_job_;
+  bool is_due_ = false;  // all_ have something to look at
+  bool stopping_ = false;
+  std::thread thread_;
 };
 
 }  // namespace muster::broker

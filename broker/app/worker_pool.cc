@@ -1,5 +1,6 @@
 #include "broker/app/worker_pool.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace muster::broker {
@@ -64,24 +65,36 @@ void WorkerPool::Stop() {
   }
 }
 
-WorkerPool::Task WorkerPool::TakeNext() {
-  const bool takes_step = !steps_.empty() && (calls_.empty() || calls_in_a_row_ == kCallsPerStep);
+bool WorkerPool::MayRunStep() const {
+  return !steps_.empty() && running_steps_ < std::max(1, options_.threads - 1);
+}
+
+WorkerPool::Taken WorkerPool::TakeNext() {
+  const bool takes_step = MayRunStep() && (calls_.empty() || calls_in_a_row_ >= kCallsPerStep);
   std::deque<Task>& from = takes_step ? steps_ : calls_;
   Task task = std::move(from.front());
   from.pop_front();
   calls_in_a_row_ = takes_step || steps_.empty() ? 0 : calls_in_a_row_ + 1;
-  if (!takes_step) --waiting_calls_;
-  return task;
+  if (takes_step) {
+    ++running_steps_;
+  } else {
+    --waiting_calls_;
+  }
+  return {std::move(task), takes_step};
 }
 
 void WorkerPool::Run() {
+  std::unique_lock lock(mutex_);
   for (;;) {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return stopping_ || !calls_.empty() || !steps_.empty(); });
-    if (calls_.empty() && steps_.empty()) return;
-    const Task task = TakeNext();
+    changed_.wait(lock, [this] { return stopping_ || MayTake(); });
+    // While it stops, the steps that are left are taken by those who run steps.
+    if (!MayTake()) return;
+    Taken taken = TakeNext();
     lock.unlock();
-    task();
+    taken.task();
+    taken.task = nullptr;
+    lock.lock();
+    if (taken.is_step) --running_steps_;
   }
 }
 

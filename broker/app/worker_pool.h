@@ -3,7 +3,8 @@
 // Any thread may post. Two kinds of work share the threads, each in the order of arrival: calls,
 // which are refused when too many wait, and steps of streams. A stream has at most one step here,
 // so that the number of streams bounds the steps. Calls go first, so that many streams do not delay
-// them; one step follows kCallsPerStep calls, so that many calls do not stop the streams.
+// them, and find a thread that steps leave free; one step follows kCallsPerStep calls, so that many
+// calls do not stop the streams.
 #ifndef MUSTER_BROKER_APP_WORKER_POOL_H_
 #define MUSTER_BROKER_APP_WORKER_POOL_H_
 
@@ -26,7 +27,9 @@ class WorkerPool : public Readers {
   static constexpr int kCallsPerStep = 8;
 
   struct Options {
-    int threads = 2;  // SQLite and the page cache gain little from more on a small machine
+    // All but one may run steps. SQLite and the page cache gain little from more on a small
+    // machine. One thread alone runs both.
+    int threads = 3;
     size_t max_waiting_calls = 1024;  // each takes about 20 us to 10 ms
   };
 
@@ -45,8 +48,14 @@ class WorkerPool : public Readers {
   void Stop();
 
  private:
-  // Call it with the lock held while something waits.
-  Task TakeNext();
+  struct Taken {
+    Task task;
+    bool is_step = false;
+  };
+  // Call these with the lock held; TakeNext while MayTake.
+  bool MayRunStep() const;
+  bool MayTake() const { return !calls_.empty() || MayRunStep(); }
+  Taken TakeNext();
   void Run();
 
   const Options options_;
@@ -54,6 +63,7 @@ class WorkerPool : public Readers {
   std::condition_variable changed_;
   std::deque<Task> calls_;
   std::deque<Task> steps_;
+  int running_steps_ = 0;
   int calls_in_a_row_ = 0;    // taken since the last step, while steps waited
   size_t waiting_calls_ = 0;  // includes reserved places
   bool stopping_ = false;

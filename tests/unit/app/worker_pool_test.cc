@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <future>
 #include <mutex>
 #include <string>
@@ -78,6 +79,16 @@ TEST_F(WorkerPoolTest, CallsThatRanWithoutWaitingStepsDoNotCount) {
   ASSERT_GE(done_.size(), 2u);
   EXPECT_EQ(done_[done_.size() - 2], "last call");
   EXPECT_EQ(done_.back(), "step");
+}
+
+TEST(WorkerPool, ACallFindsAThreadHoweverManyStepsThereAre) {
+  WorkerPool pool({.threads = 3});
+  std::promise<void> called;
+  std::shared_future<void> go = called.get_future().share();
+  for (int i = 0; i < 6; ++i) EXPECT_TRUE(pool.PostStep([go] { go.wait(); }));
+  EXPECT_TRUE(pool.PostCall([&called] { called.set_value(); }));
+  EXPECT_EQ(go.wait_for(std::chrono::seconds(60)), std::future_status::ready);
+  pool.Stop();
 }
 
 TEST_F(WorkerPoolTest, RefusesCallsAloneWhenTooManyWait) {
