@@ -17,9 +17,8 @@ absl::Status Writer::Apply(const core::DeleteJob& change) {
   if (status.ok()) status = delete_edits_.Start().Bind(id).Run();
   if (status.ok())
     status = delete_runs_.Start().Bind(RunRowId(id, 0)).Bind(RunRowId(id + 1, 0)).Run();
-  if (status.ok()) status = delete_request_.Start().Bind(id).Run();
   if (status.ok()) status = delete_job_.Start().Bind(id).Run();
-  if (status.ok()) status = specs_.DropIfUnused(*spec);
+  if (status.ok()) spec_uses_.Remove(*spec);
   thinned_.insert(id / kBlockJobs);
   return status;
 }

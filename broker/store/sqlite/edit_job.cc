@@ -52,7 +52,8 @@ absl::Status Writer::Apply(const core::EditJob& change) {
   if (status.ok()) status = InsertEdit(change);
   if (!status.ok()) return status;
   edit_job_.Start().Bind(change.priority);
-  BindLabels(job.labels(), edit_job_);
+  const std::string labels = LabelBytes(job.labels());
+  labels.empty() ? edit_job_.BindNull() : edit_job_.BindBlob(labels);
   return edit_job_.Bind(change.job_sequence).Bind(change.id).Run();
 }
 
@@ -64,16 +65,11 @@ absl::Status Writer::InsertEdit(const core::EditJob& change) {
   return insert_edit_.Start().Bind(change.id).Bind(change.sequence).BindBlob(buffer_).Run();
 }
 
-void Writer::BindLabels(const google::protobuf::Map<std::string, std::string>& labels,
-                        Statement& statement) {
-  if (labels.empty()) {
-    statement.BindNull();
-    return;
-  }
+std::string Writer::LabelBytes(const google::protobuf::Map<std::string, std::string>& labels) {
+  if (labels.empty()) return "";
   v1::Job job;
   *job.mutable_labels() = labels;
-  job.SerializeToString(&buffer_);
-  statement.BindBlob(buffer_);
+  return job.SerializeAsString();
 }
 
 absl::Status Writer::PutOutcome(uint64_t job, const v1::Run& run) {

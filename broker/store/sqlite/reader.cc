@@ -61,7 +61,7 @@ absl::Status Reader::Prepare() {
       {&blocks_upwards_,
        "SELECT block FROM job_block WHERE block >= ? AND block <= ? AND last_create_time >= ?"
        " AND first_create_time <= ? ORDER BY block LIMIT ?"},
-      {&request_, "SELECT request_id FROM request WHERE job = ?"},
+      {&request_, "SELECT request_id FROM job WHERE id = ? AND request_id IS NOT NULL"},
       {&transitions_,
        fmt::format("SELECT {} FROM transition t WHERE t.sequence > ? ORDER BY t.sequence LIMIT ?",
                    kTransitionColumns)},

@@ -98,9 +98,8 @@ class Restorer {
       absl::Status status = ForEachRow(
           database_,
           "SELECT j.id, j.state, j.job_sequence, j.cancel_requested, j.runs, j.spec, j.priority,"
-          " j.start_time, j.project, r.request_id, r.fingerprint, j.hold, j.retry_time"
-          " FROM job j INDEXED BY job_by_state LEFT JOIN request r ON r.job = j.id"
-          " WHERE j.state = ? ORDER BY j.id",
+          " j.start_time, j.project, j.request_id, j.fingerprint, j.hold, j.retry_time"
+          " FROM job j INDEXED BY job_by_state WHERE j.state = ? ORDER BY j.id",
           [this](const Statement& row) { return ReadLiveJob(row); }, state);
       if (!status.ok()) return status;
     }
@@ -158,9 +157,9 @@ class Restorer {
   absl::Status ReadEndedRequests() {
     return ForEachRow(
         database_,
-        "SELECT j.id, j.project, r.request_id, r.fingerprint, j.end_time"
-        " FROM job j INDEXED BY job_by_end CROSS JOIN request r ON r.job = j.id"
-        " WHERE j.end_time >= ? ORDER BY j.end_time",
+        "SELECT j.id, j.project, j.request_id, j.fingerprint, j.end_time"
+        " FROM job j INDEXED BY job_by_end"
+        " WHERE j.end_time >= ? AND j.request_id IS NOT NULL ORDER BY j.end_time",
         [this](const Statement& row) {
           out_.requests.push_back({std::string(row.Text(1)), std::string(row.Text(2)),
                                    static_cast<core::Fingerprint>(row.Int(3)),

@@ -1,5 +1,8 @@
 #include "broker/store/sqlite/spec_table.h"
 
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/wire_format_lite.h>
+
 #include <string_view>
 #include <utility>
 
@@ -7,6 +10,32 @@
 #include "broker/core/fingerprint.h"
 
 namespace muster::store {
+
+namespace {
+
+bool IsOwnPart(int field) {
+  return field == v1::JobSpec::kNameFieldNumber || field == v1::JobSpec::kProjectFieldNumber ||
+         field == v1::JobSpec::kPriorityFieldNumber || field == v1::JobSpec::kLabelsFieldNumber;
+}
+
+// The rest of a serialised spec. To leave fields out of its bytes costs less than a copy of it.
+std::string WithoutOwnParts(const std::string& spec) {
+  using google::protobuf::internal::WireFormatLite;
+  std::string rest;
+  rest.reserve(spec.size());
+  google::protobuf::io::CodedInputStream in(reinterpret_cast<const uint8_t*>(spec.data()),
+                                            static_cast<int>(spec.size()));
+  int begin = 0;
+  while (const uint32_t tag = in.ReadTag()) {
+    WireFormatLite::SkipField(&in, tag);
+    const int end = in.CurrentPosition();
+    if (!IsOwnPart(WireFormatLite::GetTagFieldNumber(tag))) rest.append(spec, begin, end - begin);
+    begin = end;
+  }
+  return rest;
+}
+
+}  // namespace
 
 void PutOwnParts(const v1::Job& job, v1::JobSpec* spec) {
   spec->set_name(job.name());
@@ -20,7 +49,7 @@ absl::Status SpecTable::Prepare(const Database* database) {
   const std::pair<Statement*, std::string_view> all[] = {
       {&find_, "SELECT id FROM spec WHERE digest = ?"},
       {&insert_, "INSERT INTO spec (digest, spec) VALUES (?, ?)"},
-      {&drop_, "DELETE FROM spec WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM job WHERE spec = ?1)"},
+      {&drop_, "DELETE FROM spec WHERE id = ?"},
   };
   for (const auto& [statement, sql] : all) {
     absl::StatusOr<Statement> prepared = database_->Prepare(sql);
@@ -31,12 +60,7 @@ absl::Status SpecTable::Prepare(const Database* database) {
 }
 
 absl::StatusOr<int64_t> SpecTable::Put(const v1::JobSpec& spec) {
-  shared_ = spec;
-  shared_.clear_name();
-  shared_.clear_project();
-  shared_.clear_priority();
-  shared_.clear_labels();
-  return PutBytes(core::DeterministicBytes(shared_));
+  return PutBytes(WithoutOwnParts(core::DeterministicBytes(spec)));
 }
 
 absl::StatusOr<int64_t> SpecTable::PutBytes(const std::string& bytes) {
@@ -78,9 +102,8 @@ void SpecTable::Remember(const std::string& digest, int64_t row) {
   digests_.emplace(row, digest);
 }
 
-absl::Status SpecTable::DropIfUnused(int64_t row) {
-  const absl::Status status = drop_.Start().Bind(row).Run();
-  if (!status.ok() || database_->changes() == 0) return status;
+absl::Status SpecTable::Drop(int64_t row) {
+  if (absl::Status status = drop_.Start().Bind(row).Run(); !status.ok()) return status;
   // The row's number may be given to another spec.
   if (row == latest_row_) latest_row_ = 0;
   if (const auto digest = digests_.find(row); digest != digests_.end()) {

@@ -35,8 +35,8 @@ class SpecTable {
   absl::StatusOr<int64_t> Put(const v1::JobSpec& spec);
   // Does the same for a spec that is already serialised.
   absl::StatusOr<int64_t> PutBytes(const std::string& bytes);
-  // Removes the row if no job refers to it any more.
-  absl::Status DropIfUnused(int64_t row);
+  // Removes the row: no job refers to it any more.
+  absl::Status Drop(int64_t row);
 
  private:
   // Rows that were used lately, about 200 B each: most jobs have the spec of an earlier one. When
@@ -49,7 +49,6 @@ class SpecTable {
 
   const Database* database_ = nullptr;
   Sha256 sha256_;
-  v1::JobSpec shared_;  // kept, so that its parts are allocated once
   // The bytes that were put last, which the next job often has: to compare them costs less than
   // their digest.
   std::string latest_;

@@ -83,11 +83,6 @@ absl::Status Writer::Prepare() {
   const std::pair<Statement*, std::string_view> all[] = {
       {&begin_, "BEGIN IMMEDIATE"},
       {&commit_, "COMMIT"},
-      {&insert_job_,
-       "INSERT INTO job (id, state, job_sequence, cancel_requested, runs, cluster, spec, priority,"
-       " create_time, name, project, user, labels, rerun_of)"
-       " VALUES (?, ?, 1, 0, 0, '', ?, ?, ?, ?, ?, ?, ?, nullif(?, 0))"},
-      {&insert_request_, "INSERT INTO request (job, request_id, fingerprint) VALUES (?, ?, ?)"},
       {&insert_label_, "INSERT INTO label (key, value, job) VALUES (?, ?, ?)"},
       {&put_block_,
        "INSERT INTO job_block VALUES (?, ?, ?) ON CONFLICT (block) DO UPDATE SET"
@@ -113,7 +108,6 @@ absl::Status Writer::Prepare() {
        " DO UPDATE SET open = excluded.open, run = excluded.run"},
       // Apart, because naming an indexed column costs an index update even if its value stays.
       {&put_run_change_, "UPDATE run SET changed = ? WHERE id = ?"},
-      {&append_transition_, "INSERT INTO transition (sequence, job, transition) VALUES (?, ?, ?)"},
       {&put_cluster_,
        "INSERT OR REPLACE INTO cluster (name, kind, inventory, agent_version, journal_id,"
        " acked_event_sequence, agent_epoch, max_active_runs, last_seen)"
@@ -127,7 +121,6 @@ absl::Status Writer::Prepare() {
        "  ifnull((SELECT max(changed) FROM run WHERE changed > 0), 0))"},
       {&spec_of_job_, "SELECT spec FROM job WHERE id = ?"},
       {&delete_job_, "DELETE FROM job WHERE id = ?"},
-      {&delete_request_, "DELETE FROM request WHERE job = ?"},
       {&delete_runs_, "DELETE FROM run WHERE id >= ? AND id < ?"},
       {&delete_edits_, "DELETE FROM edit WHERE job = ?"},
       {&delete_transitions_, "DELETE FROM transition WHERE job = ?"},
@@ -140,7 +133,17 @@ absl::Status Writer::Prepare() {
     if (!prepared.ok()) return prepared.status();
     *statement = *std::move(prepared);
   }
-  return specs_.Prepare(database_.get());
+  absl::Status status = insert_job_.Prepare(
+      *database_,
+      "job (id, state, job_sequence, cancel_requested, runs, cluster, spec, priority, create_time,"
+      " name, project, user, labels, rerun_of, request_id, fingerprint)",
+      "?, ?, 1, 0, 0, '', ?, ?, ?, ?, ?, ?, ?, nullif(?, 0), ?, ?");
+  if (status.ok()) {
+    status =
+        append_transition_.Prepare(*database_, "transition (sequence, job, transition)", "?, ?, ?");
+  }
+  if (status.ok()) status = spec_uses_.Prepare(database_.get());
+  return status.ok() ? specs_.Prepare(database_.get()) : status;
 }
 
 absl::Status Writer::Commit(absl::Span<const core::Change> changes) {
@@ -158,11 +161,22 @@ absl::Status Writer::Commit(absl::Span<const core::Change> changes) {
 }
 
 absl::Status Writer::ApplyAll(absl::Span<const core::Change> changes) {
+  absl::Status status;
   for (const core::Change& change : changes) {
-    absl::Status status = std::visit([this](const auto& typed) { return Apply(typed); }, change);
+    const bool is_insert = std::holds_alternative<core::InsertJob>(change) ||
+                           std::holds_alternative<core::AppendTransition>(change);
+    if (!is_insert) status = InsertJobs();
+    // It deletes the job's transitions, and looks for the highest number of all.
+    if (status.ok() && std::holds_alternative<core::DeleteJob>(change))
+      status = AppendTransitions();
+    if (status.ok())
+      status = std::visit([this](const auto& typed) { return Apply(typed); }, change);
     if (!status.ok()) return status;
   }
-  absl::Status status = PutBlocks();
+  status = InsertJobs();
+  if (status.ok()) status = AppendTransitions();
+  if (status.ok()) status = spec_uses_.Write(&specs_);
+  if (status.ok()) status = PutBlocks();
   return status.ok() ? DropBlocks() : status;
 }
 
@@ -171,30 +185,38 @@ absl::Status Writer::Apply(const core::InsertJob& change) {
   const int64_t create_time = absl::ToUnixMicros(change.create_time);
   const absl::StatusOr<int64_t> shared = specs_.Put(spec);
   if (!shared.ok()) return shared.status();
-  insert_job_.Start()
-      .Bind(change.id)
-      .Bind(static_cast<int>(v1::JOB_STATE_QUEUED))
-      .Bind(*shared)
-      .Bind(spec.priority())
-      .Bind(create_time)
-      .Bind(std::string_view(spec.name()))
-      .Bind(std::string_view(spec.project()))
-      .Bind(std::string_view(change.user));
-  BindLabels(spec.labels(), insert_job_);
-  insert_job_.Bind(change.rerun_of);
-  absl::Status status = insert_job_.Run();
-  if (status.ok() && !change.request_id.empty()) {
-    status = insert_request_.Start()
-                 .Bind(change.id)
-                 .Bind(std::string_view(change.request_id))
-                 .Bind(change.fingerprint)
-                 .Run();
-  }
-  if (status.ok()) status = InsertLabels(change.id, spec.labels());
+  spec_uses_.Add(*shared);
+  new_jobs_.push_back({&change, *shared, LabelBytes(spec.labels())});
   auto [block, is_new] =
       blocks_.try_emplace(change.id / kBlockJobs, Times{create_time, create_time});
   block->second.first = std::min(block->second.first, create_time);
   block->second.last = std::max(block->second.last, create_time);
+  return InsertLabels(change.id, spec.labels());
+}
+
+absl::Status Writer::InsertJobs() {
+  if (new_jobs_.empty()) return absl::OkStatus();
+  absl::Status status = insert_job_.Insert(new_jobs_.size(), [this](size_t row, Statement& to) {
+    const NewJob& job = new_jobs_[row];
+    const core::InsertJob& change = *job.change;
+    const v1::JobSpec& spec = *change.spec;
+    to.Bind(change.id)
+        .Bind(static_cast<int>(v1::JOB_STATE_QUEUED))
+        .Bind(job.spec)
+        .Bind(spec.priority())
+        .Bind(absl::ToUnixMicros(change.create_time))
+        .Bind(std::string_view(spec.name()))
+        .Bind(std::string_view(spec.project()))
+        .Bind(std::string_view(change.user));
+    job.labels.empty() ? to.BindNull() : to.BindBlob(job.labels);
+    to.Bind(change.rerun_of);
+    if (change.request_id.empty()) {
+      to.BindNull().BindNull();
+    } else {
+      to.Bind(std::string_view(change.request_id)).Bind(change.fingerprint);
+    }
+  });
+  new_jobs_.clear();
   return status;
 }
 
@@ -237,12 +259,21 @@ absl::Status Writer::Apply(const core::PutRun& change) {
 }
 
 absl::Status Writer::Apply(const core::AppendTransition& change) {
-  change.transition.SerializeToString(&buffer_);
-  return append_transition_.Start()
-      .Bind(change.transition.sequence())
-      .Bind(change.job)
-      .BindBlob(buffer_)
-      .Run();
+  new_transitions_.push_back(&change);
+  return absl::OkStatus();
+}
+
+absl::Status Writer::AppendTransitions() {
+  if (new_transitions_.empty()) return absl::OkStatus();
+  const auto bind = [this](size_t row, Statement& to) {
+    const core::AppendTransition& change = *new_transitions_[row];
+    std::string& bytes = buffers_[row % buffers_.size()];
+    change.transition.SerializeToString(&bytes);
+    to.Bind(change.transition.sequence()).Bind(change.job).BindBlob(bytes);
+  };
+  absl::Status status = append_transition_.Insert(new_transitions_.size(), bind);
+  new_transitions_.clear();
+  return status;
 }
 
 absl::Status Writer::Apply(const core::PutCluster& change) {

@@ -2,18 +2,22 @@
 #ifndef MUSTER_BROKER_STORE_SQLITE_WRITER_H_
 #define MUSTER_BROKER_STORE_SQLITE_WRITER_H_
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "broker/core/changes.h"
 #include "broker/store/sqlite/database.h"
+#include "broker/store/sqlite/row_inserter.h"
 #include "broker/store/sqlite/spec_table.h"
+#include "broker/store/sqlite/spec_uses.h"
 #include "broker/store/sqlite/sqlite_store.h"
 
 namespace muster::store {
@@ -35,11 +39,20 @@ class Writer {
     int64_t first;
     int64_t last;
   };
+  // A row of table `job` to come.
+  struct NewJob {
+    const core::InsertJob* change;
+    int64_t spec;
+    std::string labels;
+  };
 
   Writer(std::unique_ptr<Database> database, const SqliteOptions& options);
 
   absl::Status Prepare();
   absl::Status ApplyAll(absl::Span<const core::Change> changes);
+  // Insert what waits for that.
+  absl::Status InsertJobs();
+  absl::Status AppendTransitions();
   absl::Status Apply(const core::InsertJob& change);
   absl::Status Apply(const core::UpdateJob& change);
   absl::Status Apply(const core::EditJob& change);
@@ -56,8 +69,8 @@ class Writer {
                             const google::protobuf::Map<std::string, std::string>& labels);
   absl::Status RemoveLabels(uint64_t job);
   absl::Status InsertEdit(const core::EditJob& change);
-  void BindLabels(const google::protobuf::Map<std::string, std::string>& labels,
-                  Statement& statement);
+  // As column `labels` has them; empty: NULL.
+  static std::string LabelBytes(const google::protobuf::Map<std::string, std::string>& labels);
   // Returns the number of the job's row in table spec; 0: there is no such job.
   absl::StatusOr<int64_t> ReadSpecOf(uint64_t job);
   absl::Status PutBlocks();
@@ -73,16 +86,23 @@ class Writer {
   int64_t restart_at_bytes_;  // length of the WAL at which a commit waits for readers
   std::map<uint64_t, Times> blocks_;  // blocks of the jobs that the current commit inserts
   std::set<uint64_t> thinned_;        // blocks of the jobs that it deletes
+  // Rows of the current commit that are inserted together: jobs before anything else is done to a
+  // job, transitions at the end.
+  std::vector<NewJob> new_jobs_;
+  std::vector<const core::AppendTransition*> new_transitions_;
+  std::array<std::string, RowInserter::kMaxRows> buffers_;  // of new_transitions_, serialised
   std::string buffer_;
   SpecTable specs_;
+  SpecUses spec_uses_;
+  RowInserter insert_job_, append_transition_;
 
   Statement begin_, commit_;
-  Statement insert_job_, insert_request_, insert_label_, put_block_;
+  Statement insert_label_, put_block_;
   Statement update_job_, update_cluster_of_job_;
   Statement edit_job_, insert_edit_, labels_, delete_label_;
-  Statement put_run_, put_run_change_, put_outcome_, append_transition_;
+  Statement put_run_, put_run_change_, put_outcome_;
   Statement put_cluster_, advance_cluster_, remove_cluster_, put_epoch_;
-  Statement keep_numbers_, spec_of_job_, delete_job_, delete_request_, delete_runs_;
+  Statement keep_numbers_, spec_of_job_, delete_job_, delete_runs_;
   Statement delete_transitions_, delete_edits_, drop_block_;
 };
 

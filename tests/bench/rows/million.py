@@ -23,8 +23,8 @@ BEFORE_ALL = 2**62
 
 # The rows that a restarted broker reads of jobs that have not ended, without keeping them.
 LIVE_ROWS = """SELECT count(*), sum(j.id + j.state + j.priority + j.job_sequence + j.runs),
-               sum(length(j.project) + length(s.spec) + length(r.request_id) + (r.fingerprint & 1))
-               FROM job j JOIN spec s ON s.id = j.spec LEFT JOIN request r ON r.job = j.id WHERE j.end_time IS NULL"""
+               sum(length(j.project) + length(s.spec) + length(j.request_id) + (j.fingerprint & 1))
+               FROM job j JOIN spec s ON s.id = j.spec WHERE j.end_time IS NULL"""
 
 
 def _submit(world, jobs, **options):

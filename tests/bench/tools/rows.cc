@@ -28,12 +28,13 @@ class RowWriter {
         job_(Prepare(
             database,
             "INSERT INTO job (id, state, job_sequence, cancel_requested, runs, cluster, spec,"
-            " priority, create_time, name, project, user) VALUES"
-            " (?, 1, 1, 0, 0, '', 1, 0, ?, ?, 'default', 'bench')")),
+            " priority, create_time, name, project, user, request_id, fingerprint) VALUES"
+            " (?, 1, 1, 0, 0, '', 1, 0, ?, ?, 'default', 'bench', ?, ?)")),
         spec_(Prepare(database,
                       "INSERT OR IGNORE INTO spec (id, digest, spec) VALUES (1, X'00', ?)")),
-        request_(Prepare(database,
-                         "INSERT INTO request (job, request_id, fingerprint) VALUES (?, ?, ?)")),
+        use_(Prepare(database,
+                     "INSERT INTO spec_use (spec, jobs) VALUES (1, ?1) ON CONFLICT (spec)"
+                     " DO UPDATE SET jobs = jobs + ?1")),
         transition_(Prepare(
             database, "INSERT INTO transition (sequence, job, transition) VALUES (?, ?, ?)")) {}
 
@@ -41,7 +42,8 @@ class RowWriter {
     bool ok = Run(begin_.get());
     // The jobs differ in their names, which their rows have.
     BindBytes(spec_.get(), 1, SampleSpec(first).SerializeAsString());
-    ok = ok && Run(spec_.get());
+    sqlite3_bind_int(use_.get(), 1, jobs);
+    ok = ok && Run(spec_.get()) && Run(use_.get());
     for (uint64_t id = first; id < first + jobs; ++id) ok = ok && WriteJob(id);
     return ok && Run(commit_.get());
   }
@@ -67,13 +69,12 @@ class RowWriter {
     sqlite3_bind_int64(job_.get(), 2, absl::ToUnixMicros(absl::Now()));
     sqlite3_bind_text(job_.get(), 3, spec.name().c_str(), -1, SQLITE_TRANSIENT);
     const std::string request_id = client::NewRequestId();
-    sqlite3_bind_int64(request_.get(), 1, id);
-    sqlite3_bind_text(request_.get(), 2, request_id.c_str(), -1, SQLITE_TRANSIENT);
-    sqlite3_bind_int64(request_.get(), 3, id);
+    sqlite3_bind_text(job_.get(), 4, request_id.c_str(), -1, SQLITE_TRANSIENT);
+    sqlite3_bind_int64(job_.get(), 5, id);
     sqlite3_bind_int64(transition_.get(), 1, id);
     sqlite3_bind_int64(transition_.get(), 2, id);
     BindBytes(transition_.get(), 3, Submitted(id).SerializeAsString());
-    return Run(job_.get()) && Run(request_.get()) && Run(transition_.get());
+    return Run(job_.get()) && Run(transition_.get());
   }
 
   static v1::Transition Submitted(uint64_t id) {
@@ -88,7 +89,7 @@ class RowWriter {
     return transition;
   }
 
-  Statement begin_, commit_, job_, spec_, request_, transition_;
+  Statement begin_, commit_, job_, spec_, use_, transition_;
 };
 
 }  // namespace

@@ -82,7 +82,11 @@ TEST_F(Version5Test, MovesMoreSpecsThanOneTransactionTakesAndGoesOnWhereItStoppe
       "CREATE TABLE shape (id INTEGER PRIMARY KEY, spec BLOB NOT NULL) STRICT;"
       "INSERT INTO job_spec SELECT j.id, s.spec FROM job j JOIN spec s ON s.id = j.spec"
       " WHERE j.id > 1000; UPDATE job SET spec = 1 WHERE id > 1000;"
-      "DROP INDEX job_by_spec; DROP TABLE edit; DROP INDEX run_by_change;"
+      "DROP TABLE spec_use; CREATE TABLE request (job INTEGER PRIMARY KEY,"
+      " request_id TEXT NOT NULL, fingerprint INTEGER NOT NULL) STRICT;"
+      "INSERT INTO request SELECT id, request_id, fingerprint FROM job"
+      " WHERE request_id IS NOT NULL; ALTER TABLE job DROP COLUMN request_id;"
+      "ALTER TABLE job DROP COLUMN fingerprint; DROP TABLE edit; DROP INDEX run_by_change;"
       "ALTER TABLE run DROP COLUMN changed; PRAGMA user_version = 7");
   Open();
   EXPECT_EQ(Count("spec"), 6);

@@ -2,6 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+#include <string>
+#include <utility>
+
 #include "absl/time/clock.h"
 #include "tests/unit/store/take_over_fixture.h"
 #include "tests/unit/store/version_8.h"
@@ -36,6 +40,40 @@ TEST_F(Version8Test, KeepsItsJobsAndRestoresWhatHasNotEnded) {
   EXPECT_EQ(restored.next_sequence, *store_->LastSequence() + 1);
   core::Core core({}, restored);
   EXPECT_TRUE(core.CheckInvariants().ok()) << core.CheckInvariants();
+}
+
+TEST_F(Version8Test, KeepsTheRequestsOfItsJobs) {
+  Take(kVersion8Dump);
+  EXPECT_EQ(Count("sqlite_schema WHERE name = 'request'"), 0);
+  std::map<uint64_t, std::pair<std::string, core::Fingerprint>> requests;
+  for (const auto& request : Restore(absl::UnixEpoch()).requests) {
+    requests[request.job] = {request.request_id, request.fingerprint};
+  }
+  EXPECT_EQ(requests.size(), 6u);
+  EXPECT_EQ(requests[1], std::pair(std::string("first"), core::Fingerprint{3199183296573978862}));
+  EXPECT_EQ(requests[6].first, "3ee0741b-6973-4dda-b169-066732cff16f");
+}
+
+TEST_F(Version8Test, MovesMoreRequestsThanOneTransactionTakes) {
+  Take(
+      std::string(kVersion8Dump) +
+      "WITH RECURSIVE n(i) AS (SELECT 7 UNION ALL SELECT i + 1 FROM n WHERE i < 12000)"
+      "INSERT INTO request SELECT i, 'r' || i, i FROM n;"
+      "INSERT INTO job (id, state, job_sequence, cancel_requested, runs, cluster, spec, priority,"
+      " create_time, name, project, user)"
+      " SELECT job, 1, 1, 0, 0, '', 1, 0, 0, 'more', 'default', 'root' FROM request WHERE job > 6");
+  EXPECT_EQ(Count("job WHERE id > 6 AND request_id = 'r' || id AND fingerprint = id"), 11'994);
+}
+
+TEST_F(Version8Test, ASpecGoesWithTheLastOfItsJobs) {
+  Take(kVersion8Dump);
+  EXPECT_EQ(Count("spec"), 4);
+  ASSERT_TRUE(store_->Commit(std::vector<core::Change>{core::DeleteJob{2}}).ok());
+  EXPECT_EQ(Count("spec"), 4) << "jobs 3 and 6 have it, too";
+  ASSERT_TRUE(
+      store_->Commit(std::vector<core::Change>{core::DeleteJob{3}, core::DeleteJob{6}}).ok());
+  EXPECT_EQ(Count("spec"), 3);
+  EXPECT_EQ(Count("spec_use"), 3);
 }
 
 TEST_F(Version8Test, EarlierUpdatesCountAsIfTheyHadChangedNothing) {

@@ -1,0 +1,38 @@
+#include "broker/store/sqlite/spec_uses.h"
+
+#include <string_view>
+#include <utility>
+
+namespace muster::store {
+
+absl::Status SpecUses::Prepare(const Database* database) {
+  database_ = database;
+  const std::pair<Statement*, std::string_view> all[] = {
+      {&add_,
+       "INSERT INTO spec_use (spec, jobs) VALUES (?, ?) ON CONFLICT (spec)"
+       " DO UPDATE SET jobs = jobs + excluded.jobs"},
+      {&drop_, "DELETE FROM spec_use WHERE spec = ? AND jobs = 0"},
+  };
+  for (const auto& [statement, sql] : all) {
+    absl::StatusOr<Statement> prepared = database_->Prepare(sql);
+    if (!prepared.ok()) return prepared.status();
+    *statement = *std::move(prepared);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SpecUses::Write(SpecTable* specs) {
+  for (const auto& [row, change] : changes_) {
+    absl::Status status =
+        change == 0 ? absl::OkStatus() : add_.Start().Bind(row).Bind(change).Run();
+    if (status.ok() && change < 0) {
+      status = drop_.Start().Bind(row).Run();
+      if (status.ok() && database_->changes() > 0) status = specs->Drop(row);
+    }
+    if (!status.ok()) return status;
+  }
+  changes_.clear();
+  return absl::OkStatus();
+}
+
+}  // namespace muster::store
