@@ -17,21 +17,23 @@
 namespace muster::broker {
 namespace {
 
-absl::StatusOr<core::SubmitItem> ToItem(const v1::SubmitJobRequest& request,
-                                        std::string_view prefix) {
-  if (!request.has_spec()) {
+// Takes the spec out of the request: a copy of it would cost as much as all checks.
+absl::StatusOr<core::SubmitItem> ToItem(v1::SubmitJobRequest* request, std::string_view prefix) {
+  if (!request->has_spec()) {
     return contract::BadField(fmt::format("{}spec", prefix), "is required");
   }
-  if (!request.request_id().empty()) {
-    absl::Status status = contract::ValidateRequestId(request.request_id());
+  core::SubmitItem item;
+  item.request_id = request->request_id();
+  item.held = request->held();
+  if (!item.request_id.empty()) {
+    absl::Status status = contract::ValidateRequestId(item.request_id);
     if (!status.ok()) return Within(prefix, status);
+    item.fingerprint = core::RequestFingerprintOf(request->spec());  // as it was sent
   }
-  absl::StatusOr<v1::JobSpec> spec = contract::NormalizeJobSpec(request.spec());
+  absl::StatusOr<v1::JobSpec> spec =
+      contract::NormalizeJobSpec(std::move(*request->mutable_spec()));
   if (!spec.ok()) return Within(fmt::format("{}spec.", prefix), spec.status());
-  core::SubmitItem item{.spec = std::make_shared<const v1::JobSpec>(*std::move(spec)),
-                        .request_id = request.request_id(),
-                        .held = request.held()};
-  if (!item.request_id.empty()) item.fingerprint = core::RequestFingerprintOf(request.spec());
+  item.spec = std::make_shared<const v1::JobSpec>(*std::move(spec));
   return item;
 }
 
@@ -65,9 +67,9 @@ void LeaveBrokenArrays(std::vector<core::SubmitItem>* items) {
 
 }  // namespace
 
-absl::StatusOr<core::Submit> ToSubmit(const v1::SubmitJobRequest& request, std::string user) {
+absl::StatusOr<core::Submit> ToSubmit(v1::SubmitJobRequest request, std::string user) {
   core::Submit submit;
-  absl::StatusOr<core::SubmitItem> item = ToItem(request, "");
+  absl::StatusOr<core::SubmitItem> item = ToItem(&request, "");
   if (!item.ok()) return item.status();
   submit.items.push_back(*std::move(item));
   submit.user = std::move(user);
@@ -78,7 +80,7 @@ absl::StatusOr<core::Submit> ToSubmit(const v1::SubmitJobRequest& request, std::
 namespace {
 
 // All requests say validate_only, or none.
-absl::StatusOr<core::Submit> ToSubmit(const v1::SubmitJobsRequest& request, std::string user) {
+absl::StatusOr<core::Submit> ToSubmit(v1::SubmitJobsRequest request, std::string user) {
   if (request.requests().empty() || request.requests_size() > kMaxJobsPerCall) {
     return contract::BadField("requests", fmt::format("{} requests; one call takes 1 to {}",
                                                       request.requests_size(), kMaxJobsPerCall));
@@ -87,12 +89,12 @@ absl::StatusOr<core::Submit> ToSubmit(const v1::SubmitJobsRequest& request, std:
   submit.user = std::move(user);
   submit.validate_only = request.requests(0).validate_only();
   for (int i = 0; i < request.requests_size(); ++i) {
-    const v1::SubmitJobRequest& one = request.requests(i);
+    v1::SubmitJobRequest& one = *request.mutable_requests(i);
     if (one.validate_only() != submit.validate_only) {
       return contract::BadField(fmt::format("requests[{}].validate_only", i),
                                 "differs from requests[0].validate_only; all must say the same");
     }
-    absl::StatusOr<core::SubmitItem> item = ToItem(one, fmt::format("requests[{}].", i));
+    absl::StatusOr<core::SubmitItem> item = ToItem(&one, fmt::format("requests[{}].", i));
     if (!item.ok()) return item.status();
     submit.items.push_back(*std::move(item));
   }
@@ -101,12 +103,12 @@ absl::StatusOr<core::Submit> ToSubmit(const v1::SubmitJobsRequest& request, std:
 
 }  // namespace
 
-void SubmitJob(const Principal& principal, const Services& services,
-               const v1::SubmitJobRequest& request, SubmitJobDone done) {
+void SubmitJob(const Principal& principal, const Services& services, v1::SubmitJobRequest request,
+               SubmitJobDone done) {
   if (auto scope = Authorize(principal, UseCase::kSubmitJobs); !scope.ok()) {
     return done(scope.status());
   }
-  absl::StatusOr<core::Submit> submit = ToSubmit(request, principal.user);
+  absl::StatusOr<core::Submit> submit = ToSubmit(std::move(request), principal.user);
   if (!submit.ok()) return done(submit.status());
   LeaveBrokenArrays(&submit->items);
   SubmitWithFiles(services, *std::move(submit),
@@ -116,12 +118,12 @@ void SubmitJob(const Principal& principal, const Services& services,
                   });
 }
 
-void SubmitJobs(const Principal& principal, const Services& services,
-                const v1::SubmitJobsRequest& request, SubmitDone done) {
+void SubmitJobs(const Principal& principal, const Services& services, v1::SubmitJobsRequest request,
+                SubmitDone done) {
   if (auto scope = Authorize(principal, UseCase::kSubmitJobs); !scope.ok()) {
     return done(scope.status());
   }
-  absl::StatusOr<core::Submit> submit = ToSubmit(request, principal.user);
+  absl::StatusOr<core::Submit> submit = ToSubmit(std::move(request), principal.user);
   if (!submit.ok()) return done(submit.status());
   LeaveBrokenArrays(&submit->items);
   SubmitWithFiles(services, *std::move(submit), std::move(done));

@@ -17,14 +17,14 @@ namespace muster::broker {
 using SubmitJobDone = std::function<void(absl::StatusOr<v1::SubmitJobResponse>)>;
 
 // `done` is called once, on any thread, with jobs that are on disk. Does not block.
-void SubmitJob(const Principal& principal, const Services& services,
-               const v1::SubmitJobRequest& request, SubmitJobDone done);
+void SubmitJob(const Principal& principal, const Services& services, v1::SubmitJobRequest request,
+               SubmitJobDone done);
 // All or none.
-void SubmitJobs(const Principal& principal, const Services& services,
-                const v1::SubmitJobsRequest& request, SubmitDone done);
+void SubmitJobs(const Principal& principal, const Services& services, v1::SubmitJobsRequest request,
+                SubmitDone done);
 
 // The request as the core takes it, every field checked.
-absl::StatusOr<core::Submit> ToSubmit(const v1::SubmitJobRequest& request, std::string user);
+absl::StatusOr<core::Submit> ToSubmit(v1::SubmitJobRequest request, std::string user);
 
 }  // namespace muster::broker
 

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <string>
 
 #include "contract/defaults.h"
@@ -21,9 +22,17 @@ constexpr size_t kArenaBytes = 4096;
 RequestKey Digest(std::string_view bytes) {
   // Fetched once: a fetch for each digest costs more than the digest.
   static EVP_MD* const sha256 = EVP_MD_fetch(nullptr, "SHA256", nullptr);
+  // One for each thread: to make one costs as much as a short digest.
+  struct Free {
+    void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
+  };
+  thread_local const std::unique_ptr<EVP_MD_CTX, Free> context(EVP_MD_CTX_new());
   unsigned char digest[EVP_MAX_MD_SIZE];
   unsigned int size = 0;
-  if (EVP_Digest(bytes.data(), bytes.size(), digest, &size, sha256, nullptr) != 1) std::abort();
+  const bool ok = EVP_DigestInit_ex2(context.get(), sha256, nullptr) == 1 &&
+                  EVP_DigestUpdate(context.get(), bytes.data(), bytes.size()) == 1 &&
+                  EVP_DigestFinal_ex(context.get(), digest, &size) == 1;
+  if (!ok) std::abort();  // for want of memory
   RequestKey key;
   std::memcpy(&key.high, digest, sizeof(key.high));
   std::memcpy(&key.low, digest + sizeof(key.high), sizeof(key.low));
@@ -40,13 +49,12 @@ RequestKey RequestKeyOf(std::string_view project, std::string_view request_id) {
 }
 
 std::string DeterministicBytes(const v1::JobSpec& spec) {
-  std::string bytes;
-  {
-    google::protobuf::io::StringOutputStream stream(&bytes);
-    google::protobuf::io::CodedOutputStream coded(&stream);
-    coded.SetSerializationDeterministic(true);
-    spec.SerializeToCodedStream(&coded);
-  }
+  // Into memory of the right size, which a stream into a string would find out by growing it.
+  std::string bytes(spec.ByteSizeLong(), '\0');
+  google::protobuf::io::ArrayOutputStream stream(bytes.data(), static_cast<int>(bytes.size()));
+  google::protobuf::io::CodedOutputStream coded(&stream);
+  coded.SetSerializationDeterministic(true);
+  spec.SerializeWithCachedSizes(&coded);
   return bytes;
 }
 

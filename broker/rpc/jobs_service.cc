@@ -21,6 +21,7 @@
 #include "broker/app/update_job.h"
 #include "broker/app/watch_jobs.h"
 #include "broker/rpc/context.h"
+#include "broker/rpc/owned_messages.h"
 #include "broker/rpc/pull_stream.h"
 #include "broker/rpc/unary.h"
 #include "broker/rpc/users.h"
@@ -54,21 +55,26 @@ using ServiceBase =
 
 class JobsService : public ServiceBase {
  public:
-  explicit JobsService(const Context& context) : context_(context) {}
+  explicit JobsService(const Context& context) : context_(context) {
+    SetMessageAllocatorFor_SubmitJob(&submit_job_messages_);
+    SetMessageAllocatorFor_SubmitJobs(&submit_jobs_messages_);
+  }
 
   grpc::ServerUnaryReactor* SubmitJob(grpc::CallbackServerContext* call,
-                                      const v1::SubmitJobRequest* in,
+                                      const v1::SubmitJobRequest*,
                                       v1::SubmitJobResponse* out) override {
     auto* reactor = call->DefaultReactor();
-    broker::SubmitJob(Caller(call), context_.app, *in, AnswerInto(reactor, out));
+    broker::SubmitJob(Caller(call), context_.app, submit_job_messages_.TakeRequest(call),
+                      AnswerInto(reactor, out));
     return reactor;
   }
 
   grpc::ServerUnaryReactor* SubmitJobs(grpc::CallbackServerContext* call,
-                                       const v1::SubmitJobsRequest* in,
+                                       const v1::SubmitJobsRequest*,
                                        v1::SubmitJobsResponse* out) override {
     auto* reactor = call->DefaultReactor();
-    broker::SubmitJobs(Caller(call), context_.app, *in, AnswerInto(reactor, out));
+    broker::SubmitJobs(Caller(call), context_.app, submit_jobs_messages_.TakeRequest(call),
+                       AnswerInto(reactor, out));
     return reactor;
   }
 
@@ -207,6 +213,8 @@ class JobsService : public ServiceBase {
   }
 
   const Context context_;
+  OwnedMessages<v1::SubmitJobRequest, v1::SubmitJobResponse> submit_job_messages_;
+  OwnedMessages<v1::SubmitJobsRequest, v1::SubmitJobsResponse> submit_jobs_messages_;
 };
 
 }  // namespace

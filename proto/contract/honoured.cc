@@ -2,6 +2,7 @@
 
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "contract/characters.h"
@@ -11,10 +12,12 @@
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/message.h"
 #include "google/protobuf/unknown_field_set.h"
+#include "muster/v1/job_spec.pb.h"
 
 namespace muster::contract {
 namespace {
 
+using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 
@@ -32,6 +35,33 @@ struct Place {
   }
 };
 
+// The fields of a type of message that are messages themselves, and no maps.
+using MessageFields = std::vector<const FieldDescriptor*>;
+
+// JobSpec and the messages in it: to ask a descriptor for each field of each job costs more than to
+// look into the job.
+const MessageFields& MessageFieldsOf(const Descriptor* descriptor) {
+  using Table = std::unordered_map<const Descriptor*, MessageFields>;
+  static const Table table = [] {
+    Table made;
+    std::vector<const Descriptor*> left = {v1::JobSpec::descriptor()};
+    while (!left.empty()) {
+      const Descriptor* const one = left.back();
+      left.pop_back();
+      const auto [entry, is_new] = made.try_emplace(one);
+      if (!is_new) continue;
+      for (int f = 0; f < one->field_count(); ++f) {
+        const FieldDescriptor* const field = one->field(f);
+        if (field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE || field->is_map()) continue;
+        entry->second.push_back(field);
+        left.push_back(field->message_type());
+      }
+    }
+    return made;
+  }();
+  return table.at(descriptor);
+}
+
 void FindUnknownFields(const Message& message, const Place& place,
                        std::vector<std::string>* found) {
   const auto& reflection = *message.GetReflection();
@@ -39,11 +69,7 @@ void FindUnknownFields(const Message& message, const Place& place,
   for (int i = 0; i < unknown.field_count() && found->size() < kMaxListedFields; ++i) {
     found->push_back(fmt::format("{}{}", place.Prefix(), unknown.field(i).number()));
   }
-  // ListFields would look at numbers and texts, too.
-  const auto& descriptor = *message.GetDescriptor();
-  for (int f = 0; f < descriptor.field_count(); ++f) {
-    const FieldDescriptor* field = descriptor.field(f);
-    if (field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE || field->is_map()) continue;
+  for (const FieldDescriptor* field : MessageFieldsOf(message.GetDescriptor())) {
     if (!field->is_repeated()) {
       if (!reflection.HasField(message, field)) continue;
       FindUnknownFields(reflection.GetMessage(message, field), Place{&place, field}, found);
