@@ -188,7 +188,7 @@ void PlanJob(const Principal& principal, const Services& services,
   v1::SubmitJobRequest asked;
   asked.set_validate_only(true);
   if (request.has_spec()) *asked.mutable_spec() = request.spec();
-  absl::StatusOr<core::Submit> submit = ToSubmit(asked, principal.user);
+  absl::StatusOr<core::Submit> submit = ToSubmit(std::move(asked), principal.user);
   if (!submit.ok()) return done(submit.status());
   auto planning =
       std::make_shared<Planning>(Planning{services, client_deadline, {}, std::move(done)});

@@ -1,5 +1,6 @@
 #include "broker/app/watch_hub.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace muster::broker {
@@ -32,22 +33,19 @@ void WatchHub::Remove(const Watcher* watcher, absl::Span<const uint64_t> jobs) {
   }
 }
 
-void WatchHub::Collect(const Watchers& watchers, Due* due) {
-  for (const auto& [raw, weak] : watchers) {
-    if (auto watcher = weak.lock()) due->emplace(raw, std::move(watcher));
-  }
-}
-
 void WatchHub::Notify(const core::JobsChanged& changed) {
-  Due due;
+  absl::flat_hash_map<const Watcher*, std::shared_ptr<Watcher>> due;
   bool is_for_all = false;
   {
     std::lock_guard lock(mutex_);
     if (!all_.empty()) is_for_all = !std::exchange(is_due_, true);
     if (!by_job_.empty()) {
       for (const uint64_t job : changed.jobs) {
-        if (const auto found = by_job_.find(job); found != by_job_.end())
-          Collect(found->second, &due);
+        const auto found = by_job_.find(job);
+        if (found == by_job_.end()) continue;
+        for (const auto& [raw, weak] : found->second) {
+          if (auto watcher = weak.lock()) due.emplace(raw, std::move(watcher));
+        }
       }
     }
   }
@@ -61,22 +59,23 @@ void WatchHub::Run() {
     changed_.wait(lock, [this] { return stopping_ || is_due_; });
     if (stopping_) return;
     is_due_ = false;
-    Due due;
-    Collect(all_, &due);
+    std::vector<std::weak_ptr<Watcher>> due;
+    due.reserve(all_.size());
+    for (const auto& [_, watcher] : all_) due.push_back(watcher);
     lock.unlock();
     WakeInTurn(due);
-    due.clear();
     lock.lock();
   }
 }
 
-void WatchHub::WakeInTurn(const Due& due) {
-  size_t woken = 0;
-  for (const auto& [_, watcher] : due) {
-    watcher->Wake();
-    if (++woken % kTogether != 0 && woken != due.size()) continue;
+void WatchHub::WakeInTurn(const std::vector<std::weak_ptr<Watcher>>& watchers) {
+  const std::chrono::microseconds rest = std::min<std::chrono::microseconds>(
+      kTogether * kRest, kMaxRound * kTogether / watchers.size());
+  for (size_t i = 0; i < watchers.size(); ++i) {
+    if (const auto watcher = watchers[i].lock()) watcher->Wake();
+    if ((i + 1) % kTogether != 0 && i + 1 != watchers.size()) continue;
     std::unique_lock lock(mutex_);
-    if (changed_.wait_for(lock, kTogether * kRest, [this] { return stopping_; })) return;
+    if (changed_.wait_for(lock, rest, [this] { return stopping_; })) return;
   }
 }
 

@@ -2,8 +2,8 @@
 // it sends, so a slow one costs only its place here.
 //
 // Those who watch all jobs are woken in turn, by a thread of the hub's own that rests between them:
-// changes that come meanwhile go out together. Many watchers would else take the processor for
-// themselves, as each is sent every change alone.
+// changes that come meanwhile go out together. Otherwise many watchers would take the processor
+// for themselves, as each is sent every change alone.
 //
 // Any thread; Notify runs on the effects thread.
 #ifndef MUSTER_BROKER_APP_WATCH_HUB_H_
@@ -15,6 +15,7 @@
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/types/span.h"
@@ -31,11 +32,13 @@ class Watcher {
 
 class WatchHub {
  public:
-  // The rest for each watcher that was woken. To send it what has come takes some 60 microseconds
-  // of processor time: however many there are, they take about a quarter of a core. A change
-  // reaches the last of 500 after a tenth of a second.
+  // The thread rests so long for each watcher that it has woken. A watcher takes some 60
+  // microseconds of processor time to send what has come, so that all of them together take a part
+  // of a core, however many they are.
   static constexpr std::chrono::microseconds kRest{200};
-  // So many are woken between two rests, as a rest ends late by some 60 microseconds.
+  // The rests of a round take no longer than this, so that the last watcher hears of a change soon.
+  static constexpr std::chrono::milliseconds kMaxRound{200};
+  // The thread wakes so many between two rests, because a short rest ends late.
   static constexpr size_t kTogether = 4;
 
   WatchHub();
@@ -48,11 +51,9 @@ class WatchHub {
 
  private:
   using Watchers = absl::flat_hash_map<const Watcher*, std::weak_ptr<Watcher>>;
-  using Due = absl::flat_hash_map<const Watcher*, std::shared_ptr<Watcher>>;
 
-  static void Collect(const Watchers& watchers, Due* due);
   void Run();
-  void WakeInTurn(const Due& due);
+  void WakeInTurn(const std::vector<std::weak_ptr<Watcher>>& watchers);
 
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -70,15 +70,13 @@ bool Takes(const contract::Filter& filter, const ChangeBytes& change) {
 class Bundle {
  public:
   explicit Bundle(std::deque<ChangeBytes>* messages) : messages_(messages) {}
-  ~Bundle() { Close(); }
 
   void Add(const ChangeBytes& change) {
     if (size_ + change->size() > kMaxBytesPerMessage) Close();
     size_ += change->size();
     changes_.push_back(change);
   }
-
- private:
+  // Ends the message; call it after the last change.
   void Close() {
     if (changes_.empty()) return;
     // A single change is shared by all streams that send it.
@@ -87,6 +85,7 @@ class Bundle {
     size_ = 0;
   }
 
+ private:
   ChangeBytes Joined() const {
     std::string joined;
     joined.reserve(size_);
@@ -175,6 +174,7 @@ class WatchingJobs final : public WatchSource {
     } else {
       Bundle bundle(&result->messages);
       for (const TailEntry& entry : read.entries) Give(entry, &bundle);
+      bundle.Close();
       position_ = read.up_to;
       result->more = read.has_more;
     }
@@ -204,6 +204,7 @@ class WatchingJobs final : public WatchSource {
       message.add_changes()->Swap(&change);
       bundle.Add(ToBytes(message));
     }
+    bundle.Close();
     for (const uint64_t job : page->ended) going_on_.erase(job);
     position_ = page->read_up_to;
     result->more = true;

@@ -1,6 +1,5 @@
 #include "broker/app/worker_pool.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace muster::broker {
@@ -66,7 +65,7 @@ void WorkerPool::Stop() {
 }
 
 bool WorkerPool::MayRunStep() const {
-  return !steps_.empty() && running_steps_ < std::max(1, options_.threads - 1);
+  return !steps_.empty() && running_steps_ < options_.threads - options_.kept_for_calls;
 }
 
 WorkerPool::Taken WorkerPool::TakeNext() {

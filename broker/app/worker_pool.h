@@ -3,8 +3,8 @@
 // Any thread may post. Two kinds of work share the threads, each in the order of arrival: calls,
 // which are refused when too many wait, and steps of streams. A stream has at most one step here,
 // so that the number of streams bounds the steps. Calls go first, so that many streams do not delay
-// them, and find a thread that steps leave free; one step follows kCallsPerStep calls, so that many
-// calls do not stop the streams.
+// them, and find threads that run no steps (kept_for_calls); one step follows kCallsPerStep calls,
+// so that many calls do not stop the streams.
 #ifndef MUSTER_BROKER_APP_WORKER_POOL_H_
 #define MUSTER_BROKER_APP_WORKER_POOL_H_
 
@@ -27,9 +27,8 @@ class WorkerPool : public Readers {
   static constexpr int kCallsPerStep = 8;
 
   struct Options {
-    // All but one may run steps. SQLite and the page cache gain little from more on a small
-    // machine. One thread alone runs both.
-    int threads = 3;
+    int threads = 2;         // SQLite and the page cache gain little from more on a small machine
+    int kept_for_calls = 0;  // so many of the threads run no steps; fewer than there are
     size_t max_waiting_calls = 1024;  // each takes about 20 us to 10 ms
   };
 

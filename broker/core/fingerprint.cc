@@ -29,7 +29,7 @@ RequestKey Digest(std::string_view bytes) {
   thread_local const std::unique_ptr<EVP_MD_CTX, Free> context(EVP_MD_CTX_new());
   unsigned char digest[EVP_MAX_MD_SIZE];
   unsigned int size = 0;
-  const bool ok = EVP_DigestInit_ex2(context.get(), sha256, nullptr) == 1 &&
+  const bool ok = context != nullptr && EVP_DigestInit_ex2(context.get(), sha256, nullptr) == 1 &&
                   EVP_DigestUpdate(context.get(), bytes.data(), bytes.size()) == 1 &&
                   EVP_DigestFinal_ex(context.get(), digest, &size) == 1;
   if (!ok) std::abort();  // for want of memory
@@ -55,6 +55,7 @@ std::string DeterministicBytes(const v1::JobSpec& spec) {
   google::protobuf::io::CodedOutputStream coded(&stream);
   coded.SetSerializationDeterministic(true);
   spec.SerializeWithCachedSizes(&coded);
+  coded.Trim();
   return bytes;
 }
 

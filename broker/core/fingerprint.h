@@ -30,8 +30,8 @@ RequestKey RequestKeyOf(std::string_view project, std::string_view request_id);
 Fingerprint FingerprintOf(const v1::JobSpec& spec);
 
 // Tells a repeat of a request from another request with the same id, today and after an upgrade: it
-// depends on what the client sent, not on the defaults that a release fills in. `sent` must have no
-// unknown fields.
+// depends on what the client sent, not on the defaults that a release fills in. A request with
+// unknown fields is refused, whatever its fingerprint is.
 Fingerprint RequestFingerprintOf(const v1::JobSpec& sent);
 
 // The bytes of a spec, its maps in the order of their keys.

@@ -77,12 +77,14 @@ ChangeTail::Read ChangeTail::ReadAfter(uint64_t sequence, size_t max_entries, si
       [](uint64_t after, const TailEntry& later) { return after < later.sequence; });
   size_t bytes = 0;
   for (size_t looked_at = 0; entry != entries_.end(); ++entry, ++looked_at) {
-    if (looked_at == max_entries || bytes >= max_bytes) {
+    const bool is_wanted = wants(*entry);
+    const bool fits = !is_wanted || bytes == 0 || bytes + entry->change->size() <= max_bytes;
+    if (looked_at == max_entries || !fits) {
       read.up_to = std::prev(entry)->sequence;
       read.has_more = true;
       return read;
     }
-    if (!wants(*entry)) continue;
+    if (!is_wanted) continue;
     bytes += entry->change->size();
     read.entries.push_back(*entry);
   }

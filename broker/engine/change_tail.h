@@ -69,8 +69,8 @@ class ChangeTail {
     uint64_t up_to = 0;     // `entries` has all wanted changes up to this sequence
     bool has_more = false;  // more changes follow
   };
-  // Looks through up to `max_entries` changes after a sequence for those that are wanted, and stops
-  // at `max_bytes` of them.
+  // Looks through up to `max_entries` changes after a sequence for those that are wanted, and takes
+  // up to `max_bytes` of them, or a single larger one.
   Read ReadAfter(uint64_t sequence, size_t max_entries, size_t max_bytes,
                  const std::function<bool(const TailEntry&)>& wants) const;
 

@@ -40,7 +40,7 @@ struct BrokerOptions {
   core::Options core;
   // affects performance
   EngineOptions engine;
-  WorkerPool::Options readers;
+  WorkerPool::Options readers{.threads = 3, .kept_for_calls = 1};
   WorkerPool::Options archivers;
   WorkerPool::Options file_workers;
 };

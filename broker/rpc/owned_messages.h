@@ -1,4 +1,5 @@
-// Lets a unary call have its request, which gRPC else only shows, so that it need not be copied.
+// Lets a unary call have its request, which gRPC otherwise only shows, so that it need not be
+// copied.
 #ifndef MUSTER_BROKER_RPC_OWNED_MESSAGES_H_
 #define MUSTER_BROKER_RPC_OWNED_MESSAGES_H_
 

@@ -34,7 +34,8 @@ class OpenStream {
 
 class StreamRegistry {
  public:
-  // `max_streams` bounds the memory: each stream takes some 10 KiB, and gRPC's buffers.
+  // `max_streams` bounds the memory: each stream takes some 10 KiB, what its
+  // client has not read (64 KiB at most), and gRPC's buffers.
   explicit StreamRegistry(size_t max_streams, absl::Duration tick = absl::Seconds(1));
   ~StreamRegistry();
 

@@ -21,8 +21,9 @@ class RowInserter {
   // `table`: its name and columns. `values`: those of a row, with a `?` for each that is bound.
   absl::Status Prepare(const Database& database, std::string_view table, std::string_view values);
 
-  // Inserts `rows` rows. `bind` binds the values of one of them; they must live until it has been
-  // called for the next kMaxRows rows. A conflict rolls the transaction back.
+  // Inserts `rows` rows. `bind` binds the values of one of them; they must live until their
+  // statement has run, which is after kMaxRows more calls at most. A conflict rolls the transaction
+  // back; after any error, the transaction must not be committed.
   absl::Status Insert(size_t rows, const std::function<void(size_t row, Statement& to)>& bind);
 
  private:

@@ -172,7 +172,8 @@ CREATE INDEX run_by_change ON run (changed) WHERE changed IS NOT NULL;
 )sql";
 
 // Makes the row of a job tell its request, and counts the jobs of each spec: a table and an index
-// less to write for each job.
+// less to write for each job. The counts are made in one transaction, unlike other rows: a million
+// of them took 3 s.
 constexpr std::string_view kVersion10 = R"sql(
 ALTER TABLE job ADD COLUMN request_id TEXT;      -- null: it has none
 ALTER TABLE job ADD COLUMN fingerprint INTEGER;  -- of the request

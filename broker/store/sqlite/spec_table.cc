@@ -27,7 +27,7 @@ std::string WithoutOwnParts(const std::string& spec) {
                                             static_cast<int>(spec.size()));
   int begin = 0;
   while (const uint32_t tag = in.ReadTag()) {
-    WireFormatLite::SkipField(&in, tag);
+    if (!WireFormatLite::SkipField(&in, tag)) break;  // never: these bytes were made a moment ago
     const int end = in.CurrentPosition();
     if (!IsOwnPart(WireFormatLite::GetTagFieldNumber(tag))) rest.append(spec, begin, end - begin);
     begin = end;

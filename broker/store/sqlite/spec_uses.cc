@@ -23,9 +23,8 @@ absl::Status SpecUses::Prepare(const Database* database) {
 
 absl::Status SpecUses::Write(SpecTable* specs) {
   for (const auto& [row, change] : changes_) {
-    absl::Status status =
-        change == 0 ? absl::OkStatus() : add_.Start().Bind(row).Bind(change).Run();
-    if (status.ok() && change < 0) {
+    absl::Status status = add_.Start().Bind(row).Bind(change).Run();
+    if (status.ok() && change <= 0) {
       status = drop_.Start().Bind(row).Run();
       if (status.ok() && database_->changes() > 0) status = specs->Drop(row);
     }

@@ -78,7 +78,7 @@ void Watcher::OnReadDone(bool ok) {
   grpc::Slice bytes;
   if (!response_.DumpToSingleSlice(&bytes).ok()) return;
   CodedInputStream in(bytes.begin(), static_cast<int>(bytes.size()));
-  // Who cannot read a message stands still, and is found not to be complete.
+  // A watcher that cannot read a message stands still, and is found not to be complete.
   if (TakeMessage(&in) && reads_) StartRead(&response_);
 }
 

@@ -36,7 +36,7 @@ struct Steps {
 };
 
 // Thread-safe. Watches from its making on. It reads of a message's bytes what it counts and makes
-// no objects of them: hundreds of watchers in one process would else take most of the machine's
+// no objects of them: otherwise hundreds of watchers in one process take most of the machine's
 // time, which is the broker's in life.
 class Watcher final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
  public:

@@ -169,12 +169,12 @@ class AppTest : public ::testing::Test {
   }
 
   // Numbered from 1 on in a new store.
-  void SubmitJobs(int count, const std::string& request_id = "") {
+  void SubmitJobs(int count, const std::string& request_id = "", const std::string& name = "job") {
     const auto submitted = Await<v1::SubmitJobsResponse>([&](SubmitDone done) {
       core::Submit submit;
       for (int i = 0; i < count; ++i) {
         v1::JobSpec spec;
-        spec.set_name("job");
+        spec.set_name(name);
         spec.set_project("default");
         spec.set_nodes(1);
         spec.mutable_command()->mutable_argv()->add_args("true");

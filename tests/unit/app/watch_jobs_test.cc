@@ -117,6 +117,36 @@ TEST_F(WatchJobsTest, AMessageHasNoMoreThan64KiBOfChanges) {
   EXPECT_LE(*std::max_element(sizes_.begin(), sizes_.end()), size_t{64} << 10);
 }
 
+TEST_F(WatchJobsTest, ABacklogInMemoryComesInMessagesThatAreFull) {
+  Watch(After(*store_.LastSequence()));
+  Pull();
+  SubmitJobs(1000);
+  AwaitTail();
+  Pull();
+  EXPECT_EQ(changed_.size(), 1000u);
+  ASSERT_GT(sizes_.size(), 1u);
+  const size_t last = sizes_.back();
+  sizes_.pop_back();
+  for (const size_t size : sizes_) {
+    EXPECT_LE(size, size_t{64} << 10);
+    EXPECT_GT(size, size_t{32} << 10);
+  }
+  EXPECT_LE(last, size_t{64} << 10);
+}
+
+TEST_F(WatchJobsTest, AChangeOfMoreThan64KiBComesAlone) {
+  Watch(After(*store_.LastSequence()));
+  Pull();
+  SubmitJobs(1);
+  SubmitJobs(1, /*request_id=*/"", /*name=*/std::string(100'000, 'n'));
+  SubmitJobs(1);
+  AwaitTail();
+  Pull();
+  EXPECT_THAT(changed_, ElementsAre(1, 2, 3));
+  ASSERT_EQ(sizes_.size(), 3u);
+  EXPECT_GT(sizes_[1], size_t{64} << 10);
+}
+
 TEST_F(WatchJobsTest, AChangeWakesTheStream) {
   SubmitJobs(1);
   Watch(After(*store_.LastSequence()));

@@ -82,12 +82,13 @@ TEST_F(WorkerPoolTest, CallsThatRanWithoutWaitingStepsDoNotCount) {
 }
 
 TEST(WorkerPool, ACallFindsAThreadHoweverManyStepsThereAre) {
-  WorkerPool pool({.threads = 3});
-  std::promise<void> called;
-  std::shared_future<void> go = called.get_future().share();
-  for (int i = 0; i < 6; ++i) EXPECT_TRUE(pool.PostStep([go] { go.wait(); }));
+  WorkerPool pool({.threads = 3, .kept_for_calls = 1});
+  std::promise<void> end, called;
+  const std::shared_future<void> ended = end.get_future().share();
+  for (int i = 0; i < 6; ++i) EXPECT_TRUE(pool.PostStep([ended] { ended.wait(); }));
   EXPECT_TRUE(pool.PostCall([&called] { called.set_value(); }));
-  EXPECT_EQ(go.wait_for(std::chrono::seconds(60)), std::future_status::ready);
+  EXPECT_EQ(called.get_future().wait_for(std::chrono::seconds(60)), std::future_status::ready);
+  end.set_value();
   pool.Stop();
 }
 

@@ -279,12 +279,14 @@ TEST_F(ClientTest, AWatchGoesOnWhereItBrokeOff) {
     asked.push_back(request.has_after() ? static_cast<int64_t>(request.after()) : -1);
     write(Heartbeat());
     if (asked.size() == 1) {
-      write(Step(1, 3, v1::JOB_STATE_QUEUED));
-      write(Step(1, 5, v1::JOB_STATE_PENDING));
+      v1::WatchJobsResponse two = Step(1, 3, v1::JOB_STATE_QUEUED);
+      two.MergeFrom(Step(1, 5, v1::JOB_STATE_PENDING));
+      write(two);
       return absl::UnavailableError("Socket closed");
     }
-    write(Step(1, 5, v1::JOB_STATE_PENDING));  // once too often
-    write(Step(1, 9, v1::JOB_STATE_SUCCEEDED));
+    v1::WatchJobsResponse rest = Step(1, 5, v1::JOB_STATE_PENDING);  // once too often
+    rest.MergeFrom(Step(1, 9, v1::JOB_STATE_SUCCEEDED));
+    write(rest);
     return absl::OkStatus();
   };
   absl::Status end;

@@ -56,8 +56,11 @@ TEST_F(ChangeTailTest, AReadHasABoundAndSaysHowFarItCame) {
   EXPECT_THAT(Sequences(read), ElementsAre(1, 2));
   EXPECT_TRUE(read.has_more);
   EXPECT_EQ(read.up_to, 2u);
-  read = ReadAfter(tail, 0, 100, 11);
+  read = ReadAfter(tail, 0, 100, 29);
   EXPECT_THAT(Sequences(read), ElementsAre(1, 2)) << "20 bytes";
+  EXPECT_EQ(read.up_to, 2u);
+  read = ReadAfter(tail, 2, 100, 5);
+  EXPECT_THAT(Sequences(read), ElementsAre(3)) << "a larger one comes alone";
   read = tail.ReadAfter(0, 3, 100, [](const TailEntry& entry) { return entry.job == 2; });
   EXPECT_THAT(Sequences(read), ElementsAre(3));
   EXPECT_TRUE(read.has_more);

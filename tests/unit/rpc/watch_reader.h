@@ -26,11 +26,12 @@ class WatchReader {
   std::optional<v1::JobChange> Next() {
     while (next_ == message_.changes_size()) {
       next_ = 0;
+      message_.Clear();
       if (!stream_->Read(&message_)) return std::nullopt;
     }
     return message_.changes(next_++);
   }
-  // The next message, a heartbeat too. Next goes on behind it.
+  // The next message, a heartbeat too. Not while Next has changes left.
   v1::WatchJobsResponse NextMessage() {
     v1::WatchJobsResponse response;
     EXPECT_TRUE(stream_->Read(&response));

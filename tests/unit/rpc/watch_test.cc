@@ -139,7 +139,9 @@ TEST(WatchJobs, AStreamBeginsWithAHeartbeatAndGivesOneWhenItIsQuiet) {
       [](BrokerOptions& options) { options.heartbeat_interval = absl::Milliseconds(1); });
   WatchReader watch(broker, WatchJob(broker.Submit()));
   EXPECT_EQ(watch.NextMessage().heartbeat().sequence(), 0u) << "the beginning";
-  const uint64_t sequence = watch.NextMessage().changes(0).sequence();
+  const v1::WatchJobsResponse message = watch.NextMessage();
+  ASSERT_EQ(message.changes_size(), 1);
+  const uint64_t sequence = message.changes(0).sequence();
   EXPECT_EQ(watch.NextMessage().heartbeat().sequence(), sequence);
 }
 

@@ -91,6 +91,14 @@ TEST_P(DeleteJobsTest, NothingIsLeftOfADeletedJob) {
   EXPECT_EQ(store().GetJob(Scope::All(), 2)->runs_size(), 1);
 }
 
+TEST_P(DeleteJobsTest, AStepOfTheSameCommitGoesWithItsJob) {
+  CommitEnded(1, kStart);
+  Commit({Step(1, ++sequence_, 4), core::DeleteJob{1}});
+  Reopen();
+  EXPECT_THAT(*store().ListTransitions(Scope::All(), {}, 0, 100), IsEmpty());
+  EXPECT_EQ(*store().LastSequence(), sequence_);
+}
+
 TEST_P(DeleteJobsTest, NumbersAreNeverUsedAgain) {
   CommitEnded(1, kStart);
   CommitEnded(2, kStart);

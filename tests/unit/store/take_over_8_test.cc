@@ -65,9 +65,34 @@ TEST_F(Version8Test, MovesMoreRequestsThanOneTransactionTakes) {
   EXPECT_EQ(Count("job WHERE id > 6 AND request_id = 'r' || id AND fingerprint = id"), 11'994);
 }
 
+TEST_F(Version8Test, GoesOnWhereTheMoveOfRequestsStopped) {
+  Take(kVersion8Dump);
+  store_.reset();
+  // As a process left it that ended after some of the transactions.
+  Execute(
+      "CREATE TABLE request (job INTEGER PRIMARY KEY, request_id TEXT NOT NULL,"
+      " fingerprint INTEGER NOT NULL) STRICT;"
+      "INSERT INTO request SELECT id, request_id, fingerprint FROM job WHERE id > 3;"
+      "UPDATE job SET request_id = NULL, fingerprint = NULL WHERE id > 3; PRAGMA user_version = "
+      "10");
+  Open();
+  EXPECT_EQ(Count("job WHERE request_id IS NOT NULL AND fingerprint IS NOT NULL"), 6);
+  EXPECT_EQ(Count("sqlite_schema WHERE name = 'request'"), 0);
+}
+
+TEST_F(Version8Test, ASpecThatCameAndWentInOneCommitLeavesNothing) {
+  Take(kVersion8Dump);
+  ASSERT_TRUE(
+      store_->Commit(std::vector<core::Change>{Insert(7, {.script_bytes = 77}), core::DeleteJob{7}})
+          .ok());
+  EXPECT_EQ(Count("spec"), 4);
+  EXPECT_EQ(Count("spec_use"), 4);
+}
+
 TEST_F(Version8Test, ASpecGoesWithTheLastOfItsJobs) {
   Take(kVersion8Dump);
   EXPECT_EQ(Count("spec"), 4);
+  EXPECT_EQ(Count("spec_use u WHERE jobs = (SELECT count(*) FROM job WHERE spec = u.spec)"), 4);
   ASSERT_TRUE(store_->Commit(std::vector<core::Change>{core::DeleteJob{2}}).ok());
   EXPECT_EQ(Count("spec"), 4) << "jobs 3 and 6 have it, too";
   ASSERT_TRUE(
