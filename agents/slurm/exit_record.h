@@ -26,7 +26,7 @@ struct ExitRecord {
     kImage,             // its container could not be started
     kTimeout,           // it was stopped after slurm.timeout; its end is its own all the same
     kStreams,           // the files that a batch script reads or writes could not be opened
-    kUnknown,           // its end came with a TERM to the batch shell, which lost its status
+    kUnknown,           // nobody saw how it ended
   };
   // Why there was that problem.
   enum class Cause {

@@ -149,7 +149,10 @@ v1::Failure ExplainRecord(const RunFacts& facts) {
     case ExitRecord::Problem::kUnknown:
       return MakeFailure(
           v1::FAILURE_CODE_END_UNKNOWN, v1::FAILURE_CLASS_INFRA,
-          {.meaning = "a TERM came at the same moment", .phase = phase, .is_retriable = true});
+          {.meaning =
+               "the process that waited for it was killed, or a TERM came at the same moment",
+           .phase = phase,
+           .is_retriable = true});
     case ExitRecord::Problem::kNone:
       break;
   }

@@ -34,10 +34,8 @@ std::string QueueWords(const QueueRow& row) {
 
 std::string RecordWords(const ExitRecord& record) {
   if (record.problem == ExitRecord::Problem::kUnknown) {
-    return fmt::format(
-        "exit record of Slurm job {}: {} ended on rank {} as a TERM came; its code "
-        "is not known",
-        record.job_id.ToString(), record.phase, record.rank);
+    return fmt::format("exit record of Slurm job {}: {} ended on rank {}; its code is not known",
+                       record.job_id.ToString(), record.phase, record.rank);
   }
   return fmt::format(
       "exit record of Slurm job {}: {} ended with code {}, signal {} on rank {}{}{}",

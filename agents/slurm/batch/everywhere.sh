@@ -37,6 +37,18 @@ run_everywhere() {
   read_failure
 }
 
+# wait_for PID: sets code. A signal to this shell cuts a wait short, with a code above 128. If the process ends in that
+# moment, its status is lost (see run), and the code is -1 (127 in bash 5.3); but an srun takes longer than that to end.
+wait_for() {
+  local interrupted=1
+  while [[ $interrupted ]]; do
+    interrupted=
+    wait "$1"
+    code=$?
+    ((code > 128)) || break
+  done
+}
+
 # After all steps: the rank that failed first, else why srun did.
 read_failure() {
   if [[ -e $run_dir/failed ]]; then

@@ -3,15 +3,30 @@
 # shellcheck disable=SC2034,SC2154 # its parts share the variables
 
 # run PROGRAM RANK: runs it and waits for it. Sets status, signal and problem.
+#
+# bash loses the status of a process that ends in the very moment in which a signal that has a trap cuts `wait` short: it
+# has taken the status from the kernel, and leaves `wait` before it has noted it. So another process waits, which ignores
+# those signals, and this shell, which has the traps, reads what it says.
 run() {
-  local pid='' said='' code=0 file=$run_dir/pid.${SLURMD_NODENAME:-localhost}.$rank.${SLURM_LOCALID:-0}
+  {
+    trap '' TERM CONT ${warning:+"$warning"}
+    run_undisturbed "$@"
+    printf '%s\n' "$status $signal $problem"
+  } | read -r status signal problem || status=1 signal=0 problem=unknown
+}
+
+# Does what `run` does, in a process that no signal disturbs.
+run_undisturbed() {
+  local pid='' said='' file=$run_dir/pid.${SLURMD_NODENAME:-localhost}.$rank.${SLURM_LOCALID:-0}
   local words=(/bin/bash "$run_dir/sbatch/batch.sh" "$run_dir" become "$1" "$2")
   # A program that may be stopped leads a process group, so that its children are stopped with it.
   if [[ $stoppable ]]; then words=(setsid "${words[@]}"); fi
-  status=0 signal=0 problem=
+  signal=0 problem=
   # A pipeline whose second half is this shell: the command is not one of the shell's asynchronous ones, which would
   # ignore INT, and yet it is among its jobs.
   {
+    # From here on they are for the program.
+    trap - TERM CONT ${warning:+"$warning"}
     # Before the program is there to be warned.
     [[ ! $warning ]] || printf '%s\n' "$BASHPID" >"$file"
     printf '%s\n' "$BASHPID"
@@ -20,14 +35,9 @@ run() {
     else
       exec </dev/null >>"$logs/rank-$2.out" 2>>"$logs/rank-$2.err"
     fi
-    trap - TERM CONT ${warning:+"$warning"}
     exec "${words[@]}"
   } | await
   status=${PIPESTATUS[0]}
-  if ((code < 0 && status == 0)); then
-    status=1 problem=unknown
-    return
-  fi
   ((status)) || return
   if ((status > 128 && status < 193)) && [[ $said && $said != *" $pid Exit "* ]]; then
     signal=$((status - 128))
@@ -35,28 +45,15 @@ run() {
   if [[ -e $run_dir/problem.$2 ]]; then read -r problem <"$run_dir/problem.$2"; fi
 }
 
-# Waits for the process that writes its id to stdin. Sets pid, code, and said if the status does not tell all: only the
-# list of jobs tells an end by signal N from an exit with 128+N. If the process ends in the very moment in which a TERM
-# comes here, bash (5.2) loses its status, says 0 of the pipeline, and -1 of the wait.
+# Waits for the process that writes its id to stdin. Sets pid, and said if the status does not tell all: only the list of
+# jobs tells an end by signal N from an exit with 128+N.
 await() {
   read -r pid
   [[ $pid ]] || return
   if [[ $stoppable ]]; then start_timer group "$pid"; fi
-  wait_for "$pid"
-  ((code >= 0 && code <= 128)) || said=$(jobs -l)
+  wait "$pid" || (($? <= 128)) || said=$(jobs -l)
   end_timer
   [[ ! $warning ]] || rm -f "$file"
-}
-
-# wait_for PID: sets code. A signal to this shell cuts a wait short, with a code above 128.
-wait_for() {
-  local interrupted=1
-  while [[ $interrupted ]]; do
-    interrupted=
-    wait "$1"
-    code=$?
-    ((code > 128)) || break
-  done
 }
 
 # become PROGRAM RANK: turns this shell into the program. specs/PROGRAM.argv holds the working directory and the words
@@ -112,8 +109,7 @@ step() {
   local rank=$(($2 + SLURM_NODEID))
   export NODE_RANK=$SLURM_NODEID SKYPILOT_NODE_RANK=$SLURM_NODEID MUSTER_NODE_RANK=$SLURM_NODEID
   read_warning
-  # Slurm sends it to every process of the step; this one stays to tell how the program took it. A trap would make it
-  # miss an end that comes at once (see await).
+  # Slurm sends it to every process of the step; this one stays to tell how the program took it.
   if [[ $warning ]]; then trap '' "$warning"; fi
   run "$1" "$rank"
   ((status)) || exit 0

@@ -33,6 +33,9 @@ end_timer() {
 
 # stop_when_due SECONDS HOW...
 stop_when_due() {
+  # The process that waits for a program ignores these signals, and its stdout is read (see run).
+  trap - TERM CONT
+  exec >&2
   read -r -t "$1" _
   # Not a time-out but the end of the pipe.
   (($? > 128)) || exit 0

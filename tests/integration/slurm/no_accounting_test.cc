@@ -29,7 +29,7 @@ TestCluster* SlurmWithoutAccountingTest::cluster_ = nullptr;
 TEST_F(SlurmWithoutAccountingTest, EndsAreToldFromTheQueueAndTheExitRecord) {
   TestRun good = NewRun(ScriptSpec("true"));
   TestRun bad = NewRun(ScriptSpec("exit 3"));
-  TestRun no_record = NewRun(ScriptSpec("kill -KILL $PPID"));
+  TestRun no_record = NewRun(ScriptSpec("kill -KILL 0"));
   TestRun canceled = NewRun(ScriptSpec("sleep 300"));
   for (TestRun* run : {&good, &bad, &no_record, &canceled}) Launch(*backend_, run);
   cluster_->AsRoot("scancel " + canceled.handle.external_id);

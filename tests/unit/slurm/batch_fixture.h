@@ -51,11 +51,12 @@ class BatchScriptTest : public ::testing::Test {
       std::filesystem::permissions(file.path, std::filesystem::perms(file.mode));
     }
   }
-  // Runs it as a Slurm job. `before`: shell text that comes first.
+  // Runs it as a Slurm job, in a process group of its own: what is sent to "0" comes to all of its
+  // processes, as what Slurm sends does. `before`: shell text that comes first.
   void Start(int job_id = 17, const std::string& before = "") {
     const std::string command = fmt::format(
         "({0} SLURM_JOB_ID={1} SLURM_JOB_NUM_NODES=1 SLURM_JOB_NODELIST=n1 SLURM_JOB_USER=u "
-        "PATH={4}/bin:$PATH exec /bin/bash {2}/sbatch/batch.sh {2} 2>&1) | cat >>{3}",
+        "PATH={4}/bin:$PATH exec setsid /bin/bash {2}/sbatch/batch.sh {2} 2>&1) | cat >>{3}",
         before, job_id, paths_->directory(), paths_->slurm_output(), root_);
     EXPECT_EQ(std::system(command.c_str()), 0);
   }

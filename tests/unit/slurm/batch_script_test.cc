@@ -1,4 +1,5 @@
 // batch.sh, run by bash as Slurm would run it on one node.
+#include <sched.h>
 #include <signal.h>
 
 #include <string>
@@ -151,35 +152,81 @@ TEST_F(BatchScriptTest, AScriptGetsItsArgumentsByteForByte) {
   EXPECT_EQ(ReadWhole(paths_->standard_output(0)), "<a b><><$(id)><-n><'\"\n>");
 }
 
-TEST_F(BatchScriptTest, TheCommandDoesNotIgnoreAnInterrupt) {
+TEST_F(BatchScriptTest, TheCommandIgnoresNoSignal) {
   EndOf("#!/bin/bash\nexec awk '/SigIgn/ { print $2 }' /proc/self/status");
   const uint64_t ignored = std::stoull(ReadWhole(paths_->standard_output(0)), nullptr, 16);
-  EXPECT_EQ(ignored & (1U << (SIGINT - 1) | 1U << (SIGQUIT - 1)), 0U);
+  for (const int signal : {SIGINT, SIGQUIT, SIGTERM, SIGCONT})
+    EXPECT_EQ(ignored >> (signal - 1) & 1, 0U) << signal;
 }
 
 TEST_F(BatchScriptTest, ATermThatTheCommandSurvivesDoesNotHideItsEnd) {
-  // The batch shell is the command's parent.
-  const ExitRecord end =
-      EndOf("trap '' TERM; kill $PPID; /bin/true; kill $PPID; /bin/sleep 0.1; exit 3");
+  const ExitRecord end = EndOf("trap '' TERM; kill 0; /bin/true; kill 0; /bin/sleep 0.1; exit 3");
   EXPECT_EQ(end.code, 3);
   EXPECT_EQ(end.signal, 0);
   EXPECT_TRUE(end.terminated);
 }
 
-TEST_F(BatchScriptTest, AnEndAtTheMomentOfATermIsKnownOrSaidToBeUnknown) {
-  for (int i = 0; i < 30; ++i) {
-    const ExitRecord end = EndOf("trap '' TERM; kill $PPID; /bin/true; kill $PPID; exit 3");
-    EXPECT_FALSE(end.EndedWithZero());
-    EXPECT_TRUE(end.terminated);
-    if (end.HasExitStatus()) {
-      EXPECT_EQ(end.code, 3);
-      EXPECT_EQ(end.signal, 0);
+// This process and its children run on one CPU.
+class OneCpu {
+ public:
+  OneCpu() {
+    sched_getaffinity(0, sizeof(before_), &before_);
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(sched_getcpu(), &one);
+    sched_setaffinity(0, sizeof(one), &one);
+  }
+  ~OneCpu() { sched_setaffinity(0, sizeof(before_), &before_); }
+
+ private:
+  cpu_set_t before_;
+};
+
+// The process that waits for the command gets the CPU when nobody else wants it: it finds both the
+// TERM and the command's end.
+constexpr char kTermAtTheEnd[] = "chrt --idle --pid 0 $PPID; kill 0; sleep 60";
+
+TEST_F(BatchScriptTest, AnEndAtTheMomentOfATermIsKnown) {
+  const OneCpu one_cpu;
+  for (const auto& [trap, code, signal] : {std::tuple("trap 'exit 3' TERM; ", 3, 0),
+                                           {"trap 'exit 0' TERM; ", 0, 0},
+                                           {"", 0, SIGTERM}}) {
+    for (int i = 0; i < 5; ++i) {
+      const ExitRecord end = EndOf(fmt::format("#!/bin/bash\n{}{}", trap, kTermAtTheEnd));
+      EXPECT_TRUE(end.HasExitStatus()) << trap;
+      EXPECT_EQ(end.code, code);
+      EXPECT_EQ(end.signal, signal) << trap;
+      EXPECT_TRUE(end.terminated);
     }
   }
 }
 
+TEST_F(BatchScriptTest, AStepsEndAtTheMomentOfATermIsKnownAndDoesNotEndTheOthers) {
+  const OneCpu one_cpu;
+  AddCommand("srun", fmt::format("until [ \"$1\" = /bin/bash ]; do shift; done\n"
+                                 "SLURM_NODEID=0 setsid --wait \"$@\"; echo $? >>{}/told",
+                                 root_));
+  for (int i = 0; i < 5; ++i) {
+    Prepare(fmt::format("#!/bin/bash\ntrap 'exit 124' TERM; {}", kTermAtTheEnd));
+    Start(17 + i, "export SLURM_NTASKS_PER_NODE=2;");
+    const auto end = ParseExitRecord(ReadWhole(paths_->exit_record()));
+    ASSERT_TRUE(end.has_value()) << ReadWhole(paths_->slurm_output());
+    EXPECT_EQ(end->problem, ExitRecord::Problem::kNone);
+    EXPECT_EQ(end->code, 124);
+    for (const char* file : {"/claim", "/failed"})
+      std::filesystem::remove(paths_->directory() + file);
+  }
+  EXPECT_EQ(ReadWhole(root_ + "/told"), "0\n0\n0\n0\n0\n") << "what srun is told";
+}
+
+TEST_F(BatchScriptTest, ACommandThatNobodyWaitsForIsSaidToHaveAnUnknownEnd) {
+  const ExitRecord end = EndOf("kill -KILL $PPID; sleep 0.1");
+  EXPECT_EQ(end.problem, ExitRecord::Problem::kUnknown);
+  EXPECT_FALSE(end.EndedWithZero());
+}
+
 TEST_F(BatchScriptTest, AContIsTheFirstSignOfATermAndEndsNothing) {
-  const ExitRecord end = EndOf("kill -CONT $PPID; /bin/sleep 0.1");
+  const ExitRecord end = EndOf("kill -CONT 0; /bin/sleep 0.1");
   EXPECT_TRUE(end.EndedWithZero());
   EXPECT_TRUE(end.continued);
   EXPECT_FALSE(end.terminated);
@@ -187,7 +234,7 @@ TEST_F(BatchScriptTest, AContIsTheFirstSignOfATermAndEndsNothing) {
 
 TEST_F(BatchScriptTest, AfterARequeueOnlyAnUndoubtedZeroIsNotRunAgain) {
   for (const auto& [signal, output] :
-       {std::pair("", "run\n"), {"kill -CONT $PPID; /bin/sleep 0.1", "run\nrun\n"}}) {
+       {std::pair("", "run\n"), {"kill -CONT 0; /bin/sleep 0.1", "run\nrun\n"}}) {
     Prepare(fmt::format("echo run; {}", signal));
     Start();
     Start(17, "SLURM_RESTART_COUNT=1");

@@ -116,9 +116,11 @@ TEST_F(BatchTimeoutTest, ARequeueThatIsRefusedIsSaidAndEndsTheRun) {
 
 TEST_F(BatchTimeoutTest, ARunThatSlurmIsEndingAlreadyIsNotRequeued) {
   AddCommand("scontrol", fmt::format("touch {}/asked", root_));
-  // The batch shell is the parent of the process group's leader.
-  EndOf(Spec("#!/bin/bash\ntrap 'kill $PPID; sleep 0.3; exit 3' TERM\nwhile :; do sleep 0.1; done",
-             true));
+  // The command has a process group of its own; that of its parent is the batch shell's.
+  EndOf(
+      Spec("#!/bin/bash\nread -r _ _ _ _ group _ </proc/$PPID/stat\n"
+           "trap 'kill -- -$group; sleep 0.3; exit 3' TERM\nwhile :; do sleep 0.1; done",
+           true));
   EXPECT_FALSE(std::filesystem::exists(root_ + "/asked"));
 }
 
