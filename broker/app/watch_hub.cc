@@ -69,6 +69,7 @@ void WatchHub::Run() {
 }
 
 void WatchHub::WakeInTurn(const std::vector<std::weak_ptr<Watcher>>& watchers) {
+  if (watchers.empty()) return;  // the last one has left meanwhile
   const std::chrono::microseconds rest = std::min<std::chrono::microseconds>(
       kTogether * kRest, kMaxRound * kTogether / watchers.size());
   for (size_t i = 0; i < watchers.size(); ++i) {

@@ -85,6 +85,20 @@ TEST(WatchHub, AChangeDuringARoundBringsAnotherRound) {
   for (const auto& watcher : watchers) watcher->Await(2);
 }
 
+TEST(WatchHub, TheLastWatcherMayLeaveBeforeItIsWoken) {
+  for (int i = 0; i < 1000; ++i) {
+    WatchHub hub;
+    const auto watcher = std::make_shared<CountingWatcher>();
+    hub.Add(watcher, {});
+    hub.Notify({{1}, 1});
+    hub.Remove(watcher.get(), {});
+    const auto next = std::make_shared<CountingWatcher>();
+    hub.Add(next, {});
+    hub.Notify({{1}, 2});
+    next->Await(1);
+  }
+}
+
 TEST(WatchHub, EndsInTheMiddleOfARound) {
   // Ends the hub, which is in its first round then.
   class Ending : public Watcher {
