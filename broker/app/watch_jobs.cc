@@ -19,12 +19,10 @@
 namespace muster::broker {
 namespace {
 
-// The most that one stream takes from the tail in one step, and the most that it looks through for
-// that.
+// The most changes that one stream looks through in one step.
 constexpr size_t kMaxEntriesPerStep = 512;
-constexpr size_t kMaxBytesPerStep = 64 << 10;
-// The most bytes of changes in one message, unless a single one is larger; as WatchJobsResponse
-// says.
+// The most bytes of changes in one message, and that a step takes from the tail, unless a single
+// change is larger; as WatchJobsResponse says.
 constexpr size_t kMaxBytesPerMessage = 64 << 10;
 
 struct Watch {
@@ -166,7 +164,7 @@ class WatchingJobs final : public WatchSource {
 
   absl::Status ReadOn(Pulled* result) {
     const ChangeTail::Read read = services_.changes->ReadAfter(
-        position_, kMaxEntriesPerStep, kMaxBytesPerStep,
+        position_, kMaxEntriesPerStep, kMaxBytesPerMessage,
         [this](const TailEntry& entry) { return jobs_.empty() || jobs_.contains(entry.job); });
     if (read.is_behind) {
       const uint64_t up_to = services_.changes->last();

@@ -6,8 +6,10 @@ namespace muster::store {
 
 absl::Status Writer::Apply(const core::DeleteJob& change) {
   const uint64_t id = change.id;
+  // Some may be the job's, or have the highest number.
+  absl::Status status = AppendTransitions();
   // Once in a commit is enough: later inserts get higher numbers.
-  absl::Status status = thinned_.empty() ? keep_numbers_.Start().Run() : absl::OkStatus();
+  if (status.ok() && thinned_.empty()) status = keep_numbers_.Start().Run();
   if (status.ok()) status = RemoveLabels(id);
   if (absl::IsNotFound(status)) return absl::OkStatus();  // the job was named twice
   if (!status.ok()) return status;

@@ -166,9 +166,6 @@ absl::Status Writer::ApplyAll(absl::Span<const core::Change> changes) {
     const bool is_insert = std::holds_alternative<core::InsertJob>(change) ||
                            std::holds_alternative<core::AppendTransition>(change);
     if (!is_insert) status = InsertJobs();
-    // It deletes the job's transitions, and looks for the highest number of all.
-    if (status.ok() && std::holds_alternative<core::DeleteJob>(change))
-      status = AppendTransitions();
     if (status.ok())
       status = std::visit([this](const auto& typed) { return Apply(typed); }, change);
     if (!status.ok()) return status;

@@ -36,6 +36,16 @@ class CountingWatcher : public Watcher {
   int wakes_ = 0;
 };
 
+// Adds so many who watch all jobs.
+std::vector<std::shared_ptr<CountingWatcher>> AddWatchers(int count, WatchHub& hub) {
+  std::vector<std::shared_ptr<CountingWatcher>> watchers;
+  for (int i = 0; i < count; ++i) {
+    watchers.push_back(std::make_shared<CountingWatcher>());
+    hub.Add(watchers.back(), {});
+  }
+  return watchers;
+}
+
 TEST(WatchHub, WakesThoseWhoWatchTheJobAndThoseWhoWatchAll) {
   WatchHub hub;
   const auto all = std::make_shared<CountingWatcher>();
@@ -57,11 +67,7 @@ TEST(WatchHub, WakesThoseWhoWatchTheJobAndThoseWhoWatchAll) {
 TEST(WatchHub, ChangesThatFollowOneAnotherWakeManyWatchersTogether) {
   constexpr int kWatchers = 100;
   WatchHub hub;
-  std::vector<std::shared_ptr<CountingWatcher>> watchers;
-  for (int i = 0; i < kWatchers; ++i) {
-    watchers.push_back(std::make_shared<CountingWatcher>());
-    hub.Add(watchers.back(), {});
-  }
+  const auto watchers = AddWatchers(kWatchers, hub);
   const auto start = Clock::now();
   for (uint64_t i = 1; i <= 10'000; ++i) hub.Notify({{i}, i});
   for (const auto& watcher : watchers) watcher->Await(1);
@@ -74,11 +80,7 @@ TEST(WatchHub, ChangesThatFollowOneAnotherWakeManyWatchersTogether) {
 
 TEST(WatchHub, AChangeDuringARoundBringsAnotherRound) {
   WatchHub hub;
-  std::vector<std::shared_ptr<CountingWatcher>> watchers;
-  for (int i = 0; i < 100; ++i) {
-    watchers.push_back(std::make_shared<CountingWatcher>());
-    hub.Add(watchers.back(), {});
-  }
+  const auto watchers = AddWatchers(100, hub);
   hub.Notify({{1}, 1});
   for (const auto& watcher : watchers) watcher->Await(1);
   hub.Notify({{2}, 2});
@@ -100,46 +102,23 @@ TEST(WatchHub, TheLastWatcherMayLeaveBeforeItIsWoken) {
 }
 
 TEST(WatchHub, EndsInTheMiddleOfARound) {
-  // Ends the hub, which is in its first round then.
-  class Ending : public Watcher {
-   public:
-    void Wake() override {
-      std::lock_guard lock(mutex_);
-      ++wakes_;
-      woken_.notify_all();
-    }
-    int AwaitFirst() {
-      std::unique_lock lock(mutex_);
-      woken_.wait(lock, [this] { return wakes_ > 0; });
-      return wakes_;
-    }
-    int wakes() {
-      std::lock_guard lock(mutex_);
-      return wakes_;
-    }
-
-   private:
-    std::mutex mutex_;
-    std::condition_variable woken_;
-    int wakes_ = 0;
-  };
   constexpr int kWatchers = 1000;
-  const auto counter = std::make_shared<Ending>();
+  const auto counter = std::make_shared<CountingWatcher>();
   std::vector<std::shared_ptr<Watcher>> watchers;
   {
     WatchHub hub;
     for (int i = 0; i < kWatchers; ++i) {
       // All share the counter and have addresses of their own.
       struct One : Watcher {
-        explicit One(std::shared_ptr<Ending> to) : to(std::move(to)) {}
+        explicit One(std::shared_ptr<CountingWatcher> to) : to(std::move(to)) {}
         void Wake() override { to->Wake(); }
-        std::shared_ptr<Ending> to;
+        std::shared_ptr<CountingWatcher> to;
       };
       watchers.push_back(std::make_shared<One>(counter));
       hub.Add(watchers.back(), {});
     }
     hub.Notify({{1}, 1});
-    counter->AwaitFirst();
+    counter->Await(1);
   }
   EXPECT_LT(counter->wakes(), kWatchers);
 }
