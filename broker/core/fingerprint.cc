@@ -3,15 +3,13 @@
 #include <google/protobuf/arena.h>
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
-#include <openssl/evp.h>
 
 #include <cstddef>
-#include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <string>
 
 #include "contract/defaults.h"
+#include "digest/sha256.h"
 
 namespace muster::core {
 namespace {
@@ -20,22 +18,13 @@ namespace {
 constexpr size_t kArenaBytes = 4096;
 
 RequestKey Digest(std::string_view bytes) {
-  // Fetched once: a fetch for each digest costs more than the digest.
-  static EVP_MD* const sha256 = EVP_MD_fetch(nullptr, "SHA256", nullptr);
   // One for each thread: to make one costs as much as a short digest.
-  struct Free {
-    void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
-  };
-  thread_local const std::unique_ptr<EVP_MD_CTX, Free> context(EVP_MD_CTX_new());
-  unsigned char digest[EVP_MAX_MD_SIZE];
-  unsigned int size = 0;
-  const bool ok = context != nullptr && EVP_DigestInit_ex2(context.get(), sha256, nullptr) == 1 &&
-                  EVP_DigestUpdate(context.get(), bytes.data(), bytes.size()) == 1 &&
-                  EVP_DigestFinal_ex(context.get(), digest, &size) == 1;
-  if (!ok) std::abort();  // for want of memory
+  thread_local Sha256 sha256;
+  sha256.Add(bytes);
+  const std::string digest = sha256.FinishBytes();
   RequestKey key;
-  std::memcpy(&key.high, digest, sizeof(key.high));
-  std::memcpy(&key.low, digest + sizeof(key.high), sizeof(key.low));
+  std::memcpy(&key.high, digest.data(), sizeof(key.high));
+  std::memcpy(&key.low, digest.data() + sizeof(key.high), sizeof(key.low));
   return key;
 }
 

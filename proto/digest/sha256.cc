@@ -28,16 +28,20 @@ void Sha256::Add(std::string_view bytes) {
   Check(EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size()));
 }
 
-std::string Sha256::Finish() {
+std::string Sha256::FinishBytes() {
   unsigned char digest[EVP_MAX_MD_SIZE];
   unsigned int size = 0;
   Check(EVP_DigestFinal_ex(context_.get(), digest, &size));
   Begin(context_.get());
+  return std::string(reinterpret_cast<const char*>(digest), size);
+}
+
+std::string Sha256::Finish() {
   constexpr char kDigits[] = "0123456789abcdef";
   std::string text;
-  for (unsigned int i = 0; i < size; ++i) {
-    text += kDigits[digest[i] >> 4];
-    text += kDigits[digest[i] & 0xf];
+  for (const unsigned char byte : FinishBytes()) {
+    text += kDigits[byte >> 4];
+    text += kDigits[byte & 0xf];
   }
   return text;
 }

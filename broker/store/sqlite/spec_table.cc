@@ -6,7 +6,6 @@
 #include <string_view>
 #include <utility>
 
-#include "absl/strings/escaping.h"
 #include "broker/core/fingerprint.h"
 
 namespace muster::store {
@@ -75,7 +74,7 @@ absl::StatusOr<int64_t> SpecTable::PutBytes(const std::string& bytes) {
 
 absl::StatusOr<int64_t> SpecTable::Find(const std::string& bytes) {
   sha256_.Add(bytes);
-  const std::string digest = absl::HexStringToBytes(sha256_.Finish());
+  const std::string digest = sha256_.FinishBytes();
   if (const auto known = known_.find(digest); known != known_.end()) return known->second;
   int64_t row = 0;
   {
