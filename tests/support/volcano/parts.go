@@ -33,6 +33,8 @@ const (
 	schedulePeriod = 200 * time.Millisecond
 	// workers of each controller; the release's default.
 	workers = 5
+	// retries of a change that another writer overtook; the release's default. With none, a queue may stay closed for ever.
+	retries = 15
 )
 
 // startScheduler returns once it knows what is in the cluster. Its settings and its socket are in the directory.
@@ -74,7 +76,7 @@ func startControllers(ctx context.Context, config *rest.Config) error {
 		SharedInformerFactory:   informers.NewSharedInformerFactory(client, 0),
 		VCSharedInformerFactory: volcanoinformers.NewSharedInformerFactory(volcano, 0),
 		SchedulerNames:          []string{schedulerName}, InheritOwnerAnnotations: true,
-		WorkerNum: workers, WorkerThreadsForPG: workers,
+		WorkerNum: workers, WorkerThreadsForPG: workers, MaxRequeueNum: retries,
 	}
 	failed := error(nil)
 	framework.ForeachController(func(one framework.Controller) {
