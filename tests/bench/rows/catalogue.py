@@ -48,9 +48,11 @@ _ALL = (
          ">= 300 MB/s or ratio >= 0.5, p50 <= 50 ms", broker.log_ingest, "log_ingest", "log_latency_p50"),
     _row("idle_agents", "2,000 connected idle agents", "<= 100 MB, <= 5 % of a core", broker.idle_agents,
          "idle_agents_memory", "idle_agents_cpu"),
-    _row("watchers", "5,000 jobs, all of which run at the same time, and 500 who watch all of them: GetJob while changes come; "
-         "the broker's memory; who saw each change, as ListTransitions tells them",
+    _row("watchers", "5,000 jobs, of which 500 start in a second and, once all of them run, 500 end, and 500 who watch all of "
+         "them: GetJob while changes come; the broker's memory; who saw each change, as ListTransitions tells them",
          "p99 <= 20 ms, <= 300 MB, all", watchers.watchers, "watchers_get_p99", "watchers_memory", "watchers_complete"),
+    _row("watchers_burst", "the same, but all jobs start at once, and then end at once", "<= 300 MB, all",
+         watchers.watchers_burst, "watchers_burst_get_p99", "watchers_burst_memory", "watchers_burst_complete"),
     _row("watcher_unread", "a watcher that never reads, over 5,000 jobs", "<= 1 MB", watchers.watchers_unread,
          "watcher_unread_memory"),
     _row("cli_submit", "one `muster run -q -- true`, process start to exit", "<= 12 ms", command.cli_submit),

@@ -27,6 +27,7 @@ constexpr absl::Duration kLookInterval = absl::Milliseconds(20);
 constexpr absl::Duration kRetryInterval = absl::Milliseconds(1);
 constexpr absl::Duration kIdlePatience = absl::Seconds(60);  // without any progress: give up
 constexpr uint32_t kMaxActiveRuns = 10000;
+constexpr absl::Duration kBeatInterval = absl::Seconds(1);
 constexpr int kMaxEvents = 1000;  // in one message; the protocol says so
 
 agent::v1::RunEvent MakeEvent(const agent::v1::Assignment& assignment, v1::RunState state) {
@@ -42,6 +43,31 @@ agent::v1::RunEvent MakeEvent(const agent::v1::Assignment& assignment, v1::RunSt
   }
   return event;
 }
+
+// Spreads jobs over time, and has the agents tell meanwhile that they are there.
+class Pace {
+ public:
+  // `per_s` of 0: no pace.
+  Pace(int per_s, std::function<void()> beat)
+      : per_s_(per_s), beat_(std::move(beat)), next_beat_(start_ + kBeatInterval) {}
+
+  // Waits until the next jobs are due.
+  void Await(int jobs) {
+    if (per_s_ == 0) return;
+    absl::SleepFor(start_ + absl::Seconds(1) * jobs_ / per_s_ - absl::Now());
+    jobs_ += jobs;
+    if (absl::Now() < next_beat_) return;
+    beat_();
+    next_beat_ += kBeatInterval;
+  }
+
+ private:
+  const int per_s_;
+  const std::function<void()> beat_;
+  const absl::Time start_ = absl::Now();
+  int64_t jobs_ = 0;  // that were due before
+  absl::Time next_beat_;
+};
 
 // Carries every run through its life, on a thread of its own.
 class LifeAgent {
@@ -64,10 +90,14 @@ class LifeAgent {
   }
 
   // The runs of an agent that does not end them by itself; no more will be assigned.
-  void EndRuns() {
+  void EndRuns(Pace* pace) {
     Stop();
-    for (const agent::v1::Assignments& runs : running_) Say(runs, {v1::RUN_STATE_SUCCEEDED});
+    for (const agent::v1::Assignments& runs : running_) {
+      pace->Await(runs.assignments_size());
+      Say(runs, {v1::RUN_STATE_SUCCEEDED});
+    }
   }
+  void Beat() { agent_.Beat(); }
 
  private:
   void Work() {
@@ -163,6 +193,25 @@ absl::Status AwaitAllRunning(const Load& load) {
   return absl::DeadlineExceededError("the jobs did not all run at the same time");
 }
 
+// Submits jobs one by one, as they are due.
+absl::StatusOr<uint64_t> SubmitAtPace(const Load& load, Pace pace) {
+  auto client = MakeClient(load);
+  if (!client.ok()) return client.status();
+  for (uint64_t i = 0; i < load.jobs; ++i) {
+    v1::SubmitJobRequest request;
+    *request.mutable_spec() = SampleSpec(i);
+    pace.Await(1);
+    if (auto answer = (*client)->SubmitJob(request); !answer.ok()) return answer.status();
+  }
+  return load.jobs;
+}
+
+absl::StatusOr<uint64_t> SubmitAtOnce(const Load& load) {
+  absl::StatusOr<Submitted> submitted = RunSubmits(load);
+  if (!submitted.ok()) return submitted.status();
+  return submitted->jobs;
+}
+
 }  // namespace
 
 absl::Status FullLife(const Load& load) {
@@ -173,16 +222,20 @@ absl::Status FullLife(const Load& load) {
     agents.push_back(std::make_unique<LifeAgent>(dialer->get(), i, !load.together));
     if (!agents.back()->Connect()) return CouldNotConnect();
   }
+  const auto beat = [&agents] {
+    for (const auto& agent : agents) agent->Beat();
+  };
   const absl::Time start = absl::Now();
-  absl::StatusOr<Submitted> submitted = RunSubmits(load);
-  if (!submitted.ok()) return submitted.status();
+  const absl::StatusOr<uint64_t> jobs =
+      load.pace > 0 ? SubmitAtPace(load, Pace(load.pace, beat)) : SubmitAtOnce(load);
+  if (!jobs.ok()) return jobs.status();
   if (load.together) {
     if (absl::Status status = AwaitAllRunning(load); !status.ok()) return status;
-    for (const auto& agent : agents) agent->EndRuns();
+    Pace pace(load.pace, beat);
+    for (const auto& agent : agents) agent->EndRuns(&pace);
   }
   if (absl::Status status = AwaitAllEnded(load); !status.ok()) return status;
-  fmt::print("{{\"per_s\": {:.1f}}}\n",
-             submitted->jobs / absl::ToDoubleSeconds(absl::Now() - start));
+  fmt::print("{{\"per_s\": {:.1f}}}\n", *jobs / absl::ToDoubleSeconds(absl::Now() - start));
   return absl::OkStatus();
 }
 

@@ -27,6 +27,7 @@ int main(int argc, char** argv) {
     verb->add_option("--different", load.different, "Give each job requirements of its own");
     verb->add_option("--agents", load.agents, "Simulated agents");
     verb->add_flag("--together", load.together, "Let no job end before all of them run");
+    verb->add_option("--pace", load.pace, "Jobs that start, and then end, in a second");
     verb->add_option("--watchers", load.watchers, "Streams that watch");
     verb->add_option("--rate", load.rate, "Jobs or calls in a second");
     verb->add_option("--pages", load.pages, "Pages to read");

@@ -21,6 +21,7 @@ struct Load {
   bool different = false;  // no two jobs have the same requirements
   int agents = 1;
   bool together = false;  // no job ends before all of them run
+  int pace = 0;           // jobs/s that start, and then that end; 0: as many as the broker takes
   int watchers = 1;
   int rate = 1000;  // jobs/s
   int pages = 1000;
@@ -36,7 +37,7 @@ absl::Status Submit(const Load& load);
 // {"per_s"}: the rows of accepted jobs, written by bare SQLite in transactions of `batch` jobs.
 absl::Status InsertRows(const Load& load);
 // {"per_s"}: jobs from submit to end through simulated agents; with `together` it fails unless all
-// of them run at the same time.
+// of them run at the same time. A `pace` needs `together` and `jobs`.
 absl::Status FullLife(const Load& load);
 // {"p50_ms", "p99_ms"}: from the call of SubmitJob to the assignment at a simulated agent.
 absl::Status AssignLatency(const Load& load);
