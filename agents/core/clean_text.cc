@@ -91,7 +91,7 @@ void CleanTexts(agent::v1::RunEvent* event) {
     CleanInPlace(failure.mutable_object(), kMaxNameBytes);
     CleanInPlace(failure.mutable_log_sign(), kMaxNameBytes);
     for (std::string* text :
-         {failure.mutable_message(), failure.mutable_suggestion(), failure.mutable_detail(),
+         {failure.mutable_message(), failure.mutable_remedy(), failure.mutable_detail(),
           failure.mutable_subject(), failure.mutable_meaning()})
       CleanInPlace(text, kMaxDetailBytes);
     for (v1::FailureQuote& quote : *failure.mutable_quotes()) {

@@ -89,7 +89,7 @@ void RefineByLogs(const contract::FailurePatterns& patterns, const std::vector<L
     const contract::LogVerdict& verdict = found.front().verdict;
     failure->set_failure_class(verdict.failure_class);
     failure->set_retriable(verdict.retriable);
-    failure->set_suggestion(verdict.suggestion);
+    failure->set_remedy(verdict.remedy);
     failure->set_log_sign(verdict.pattern);
     contract::PutSentence(failure);
   }

@@ -68,7 +68,7 @@ agents::LaunchOutcome NotLaunched(const absl::Status& status) {
   const Refusal refusal = RefusalFor(status);
   return agents::RefusedAs(
       contract::MakeFailure(v1::FAILURE_CODE_FILES_NOT_BROUGHT, refusal.failure_class,
-                            {.detail = words, .suggestion = std::string(refusal.remedy)}),
+                            {.detail = words, .remedy = std::string(refusal.remedy)}),
       EvidenceOf(""));
 }
 

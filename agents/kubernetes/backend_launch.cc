@@ -55,7 +55,7 @@ LaunchEnd KubernetesBackend::TakeFileRoom(const std::string& run_key, const v1::
   if (const absl::Status good = CheckArchive(*tree); !good.ok()) {
     return RefusedAs(v1::FAILURE_CODE_FILES_NOT_TAKEN, v1::FAILURE_CLASS_CONFIG,
                      {.detail = agents::WhatIsWrong(good),
-                      .suggestion = "Bring less along, or choose a cluster of Slurm or machines."});
+                      .remedy = "Bring less along, or choose a cluster of Slurm or machines."});
   }
   // Nothing was sent; but what is not sent is sent again at once, and what is unclear is looked up
   // now and then, which is how to wait.
@@ -149,7 +149,7 @@ LaunchOutcome KubernetesBackend::LaunchInPlace(const StartQueue::AssignmentPtr& 
   if (!objects.ok()) {
     return RefusedAs(v1::FAILURE_CODE_JOB_INVALID, v1::FAILURE_CLASS_CONFIG,
                      {.detail = agents::WhatIsWrong(objects.status()),
-                      .suggestion = "Correct the job, or choose another cluster."});
+                      .remedy = "Correct the job, or choose another cluster."});
   }
   if (const auto key = contract::RunKey::Parse(run_key); key.ok()) {
     const std::lock_guard lock(mutex_);

@@ -116,7 +116,7 @@ LaunchOutcome EndOf(const ApiAnswer& answer, std::string_view what) {
   // A later look-up of the run tells more.
   if (MayPass(answer)) return UnclearBecause(status);
   return RefusedAs(v1::FAILURE_CODE_LAUNCH_REFUSED, v1::FAILURE_CLASS_CONFIG,
-                   {.detail = words, .suggestion = "Correct what the server's words name."});
+                   {.detail = words, .remedy = "Correct what the server's words name."});
 }
 
 LaunchOutcome JobCalls::Refused(const ApiAnswer& answer, const std::string& what,
@@ -151,7 +151,7 @@ LaunchEnd JobCalls::CreateJob(const RunObjects& objects, JobObject* job, bool* i
                       .meaning = fmt::format("{}: a Job of that name is there, and is none of "
                                              "Muster's (it lacks the label {}={})",
                                              what, kRunLabel, objects.name),
-                      .suggestion = "Ask the cluster's operator to remove or rename it."});
+                      .remedy = "Ask the cluster's operator to remove or rename it."});
   }
   *job = **std::move(present);
   return CheckSuccessPolicy(objects, *job);
@@ -167,7 +167,7 @@ LaunchEnd JobCalls::CheckSuccessPolicy(const RunObjects& objects, const JobObjec
       {.subject = "roles",
        .meaning = "roles: one of them leads, and the API server has left out the Job's success "
                   "policy, which Kubernetes has since 1.31",
-       .suggestion = "Let no role lead, or choose a cluster with a newer Kubernetes."});
+       .remedy = "Let no role lead, or choose a cluster with a newer Kubernetes."});
 }
 
 LaunchEnd JobCalls::CreateOwned(const RunObjects& objects, const JobObject& job, bool is_new) {
@@ -194,9 +194,9 @@ LaunchEnd JobCalls::CreateOne(const OwnedObject& owned, const JobObject& job, bo
          .meaning = fmt::format("{}: a {} of that name is there, and is not this run's: it was "
                                 "there before the run's Job was made",
                                 what, kind),
-         .suggestion = fmt::format("Have its owner rename the {} {} or delete it; names like this "
-                                   "one are those of Muster's runs.",
-                                   kind, name)});
+         .remedy = fmt::format("Have its owner rename the {} {} or delete it; names like this "
+                               "one are those of Muster's runs.",
+                               kind, name)});
   }
   return Refused(*answer, what, job.name.run_key, owned.creation);
 }

@@ -337,7 +337,7 @@ LaunchOutcome MachinesBackend::Launch(const agent::v1::Assignment& assignment) {
     return Refused(
         v1::FAILURE_CODE_LAUNCH_FAILED, v1::FAILURE_CLASS_INFRA,
         {.detail = std::string(ToStd(files.status().message())),
-         .suggestion = "Tell the machine's operator: the agent's state directory is damaged."});
+         .remedy = "Tell the machine's operator: the agent's state directory is damaged."});
   }
   if (files->HasBegun()) return LaunchedAs("the machine has had the run already");
   if (const std::optional<Misfit> misfit = RefusalOf(assignment.spec())) return Refused(*misfit);
@@ -356,9 +356,9 @@ LaunchOutcome MachinesBackend::Launch(const agent::v1::Assignment& assignment) {
   if (const absl::Status created = directory.Create(spec); !created.ok()) {
     return Refused(v1::FAILURE_CODE_LAUNCH_FAILED, v1::FAILURE_CLASS_INFRA,
                    {.detail = std::string(ToStd(created.message())),
-                    .suggestion = absl::IsResourceExhausted(created)
-                                      ? "Free disk space on the machine and submit the job again."
-                                      : "Tell the machine's operator."});
+                    .remedy = absl::IsResourceExhausted(created)
+                                  ? "Free disk space on the machine and submit the job again."
+                                  : "Tell the machine's operator."});
   }
   // The default one is made with the files: what is in work/ then is there as a whole.
   if (!has_files || !assignment.spec().results_directory().empty()) {

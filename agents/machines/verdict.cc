@@ -70,7 +70,7 @@ v1::Failure NotStartedFailure(const ExitRecord& exit, v1::FailurePhase phase) {
       return MakeFailure(v1::FAILURE_CODE_PROGRAM_NOT_STARTED, v1::FAILURE_CLASS_CONFIG,
                          {.subject = exit.path,
                           .meaning = words,
-                          .suggestion = ProgramRemedy(exit.error),
+                          .remedy = ProgramRemedy(exit.error),
                           .phase = phase});
     case ExitRecord::Step::kWorkingDirectory:
       return MakeFailure(v1::FAILURE_CODE_WORKING_DIRECTORY, v1::FAILURE_CLASS_CONFIG,
@@ -86,13 +86,13 @@ v1::Failure NotStartedFailure(const ExitRecord& exit, v1::FailurePhase phase) {
     case ExitRecord::Step::kProcess:
       break;
   }
-  return MakeFailure(v1::FAILURE_CODE_LAUNCH_FAILED, v1::FAILURE_CLASS_INFRA,
-                     {.subject = exit.path,
-                      .meaning = fmt::format("\"{}\": {}", exit.path, words),
-                      .suggestion = exit.error == ENOSPC
-                                        ? "Free disk space on the machine and submit the job again."
-                                        : "Tell the machine's operator.",
-                      .phase = phase});
+  return MakeFailure(
+      v1::FAILURE_CODE_LAUNCH_FAILED, v1::FAILURE_CLASS_INFRA,
+      {.subject = exit.path,
+       .meaning = fmt::format("\"{}\": {}", exit.path, words),
+       .remedy = exit.error == ENOSPC ? "Free disk space on the machine and submit the job again."
+                                      : "Tell the machine's operator.",
+       .phase = phase});
 }
 
 // "3 of its processes were killed at its memory limit of 2Gi"
@@ -148,14 +148,14 @@ v1::Failure FailureOf(const ExitRecord& exit) {
   if (exit.cause == ExitRecord::Cause::kTerminated) {
     return MakeFailure(v1::FAILURE_CODE_ENDED_BY_OTHERS, v1::FAILURE_CLASS_INFRA,
                        {.meaning = "its supervisor got " + exit.sender,
-                        .suggestion = "Submit the job again; if the machine was not being shut "
-                                      "down, tell its operator.",
+                        .remedy = "Submit the job again; if the machine was not being shut "
+                                  "down, tell its operator.",
                         .phase = phase});
   }
   if (exit.end == ExitRecord::End::kNotStarted) return NotStartedFailure(exit, phase);
   if (exit.end == ExitRecord::End::kNothingRan) {
     return MakeFailure(v1::FAILURE_CODE_END_UNKNOWN, v1::FAILURE_CLASS_INFRA,
-                       {.suggestion = "Tell the machine's operator.", .phase = phase});
+                       {.remedy = "Tell the machine's operator.", .phase = phase});
   }
   return ProgramFailure(exit, phase);
 }
@@ -216,7 +216,7 @@ v1::Failure MisfitFailure(const Misfit& misfit) {
   }
   return MakeFailure(
       misfit.is_of_containers ? v1::FAILURE_CODE_NO_CONTAINERS : v1::FAILURE_CODE_DOES_NOT_FIT,
-      v1::FAILURE_CLASS_CONFIG, {.meaning = misfit.why, .suggestion = remedy});
+      v1::FAILURE_CLASS_CONFIG, {.meaning = misfit.why, .remedy = remedy});
 }
 
 Observation PendingVerdict(const Witness& witness) {
@@ -296,8 +296,8 @@ Observation LostVerdict(const Witness& witness, const std::string& directory) {
       v1::FAILURE_CODE_LOST, v1::FAILURE_CLASS_INFRA,
       {.subject = directory,
        .meaning = fmt::format("its directory \"{}\" was removed or is damaged", directory),
-       .suggestion = "Submit the job again; nothing but Muster may change its state "
-                     "directory."});
+       .remedy = "Submit the job again; nothing but Muster may change its state "
+                 "directory."});
   // It may have run, and nobody knows to what end.
   observation.failure->set_retriable(false);
   return observation;

@@ -135,7 +135,7 @@ void SlurmBackend::PlanImage(const v1::JobSpec& spec, agents::CheckList* checks)
   if (!image.ok())
     return checks->Fail(kSubject, agents::WhatIsWrong(image.status()), "Correct the job.");
   if (const std::optional<v1::Failure> impossible = WhyNoContainers())
-    return checks->Fail(kSubject, impossible->message(), impossible->suggestion());
+    return checks->Fail(kSubject, impossible->message(), impossible->remedy());
   const std::string file = images_.NameFor(*image);
   if (!file.starts_with('/')) return checks->Ok(kSubject, "each node pulls it: " + file);
   const absl::Status there = host_->Stat(file).status();

@@ -95,7 +95,7 @@ v1::Failure ExplainImageRecord(const RunFacts& facts) {
   const ImageTrouble trouble = ExplainImage(facts.slurm_output, facts.record->cause);
   return MakeFailure(trouble.code, trouble.failure_class,
                      {.meaning = trouble.meaning,
-                      .suggestion = trouble.suggestion,
+                      .remedy = trouble.remedy,
                       .phase = v1::FAILURE_PHASE_IMAGE,
                       .is_retriable = trouble.retriable});
 }
@@ -107,7 +107,7 @@ v1::Failure ExplainSrun(const RunFacts& facts, v1::FailurePhase phase) {
       {.meaning =
            fmt::format("srun could not run the {} on all nodes (exit code {})",
                        facts.record->IsOfSetup() ? "setup script" : "command", facts.record->code),
-       .suggestion = std::string(kSubmitAgain),
+       .remedy = std::string(kSubmitAgain),
        .phase = phase,
        .is_retriable = ShowsFaultOfCluster(facts.slurm_output)});
 }
@@ -123,14 +123,14 @@ v1::Failure ExplainRecord(const RunFacts& facts) {
            .meaning = fmt::format(
                "{} {}", record.IsOfSetup() || facts.program.empty() ? "its interpreter" : "it",
                record.code == kNotFoundCode ? "was not found" : "cannot be executed"),
-           .suggestion = "Check its name, and that it is there and executable on the compute "
-                         "nodes. Read its output: it has the node's own words.",
+           .remedy = "Check its name, and that it is there and executable on the compute "
+                     "nodes. Read its output: it has the node's own words.",
            .phase = phase});
     case ExitRecord::Problem::kWorkingDirectory:
       return MakeFailure(v1::FAILURE_CODE_WORKING_DIRECTORY, v1::FAILURE_CLASS_CONFIG,
                          {.subject = facts.working_directory,
-                          .suggestion = "Set working_directory (sbatch: --chdir) to a directory "
-                                        "that exists on the compute nodes.",
+                          .remedy = "Set working_directory (sbatch: --chdir) to a directory "
+                                    "that exists on the compute nodes.",
                           .phase = phase});
     case ExitRecord::Problem::kFiles:
       return MakeFailure(v1::FAILURE_CODE_RUN_FILES_UNREADABLE, v1::FAILURE_CLASS_INFRA,
@@ -169,8 +169,8 @@ v1::Failure ExplainWithoutRecord(const RunFacts& facts) {
   if (history.WasRefused()) {
     return MakeFailure(v1::FAILURE_CODE_DOES_NOT_FIT, v1::FAILURE_CLASS_CONFIG,
                        {.meaning = "Slurm gave it up before it had a node: no node is like that",
-                        .suggestion = "Ask for fewer CPUs, less memory or fewer GPUs on each node, "
-                                      "or use another partition.",
+                        .remedy = "Ask for fewer CPUs, less memory or fewer GPUs on each node, "
+                                  "or use another partition.",
                         .phase = v1::FAILURE_PHASE_QUEUE});
   }
   if (history.signal == kLaunchSignal) {
@@ -185,7 +185,7 @@ v1::Failure ExplainWithoutRecord(const RunFacts& facts) {
     return MakeFailure(v1::FAILURE_CODE_COMMAND_FAILED, v1::FAILURE_CLASS_PROGRAM,
                        {.meaning = "there is no exit record, and accounting over slurmrestd does "
                                    "not have it",
-                        .suggestion = "Read the end of its output.",
+                        .remedy = "Read the end of its output.",
                         .phase = phase});
   }
   v1::Failure failure =
@@ -203,8 +203,8 @@ v1::Failure ExplainFailed(const RunFacts& facts) {
   v1::Failure failure = by_itself ? ExplainRecord(facts) : ExplainWithoutRecord(facts);
   if (facts.record.has_value() && !by_itself) {
     failure = MakeFailure(v1::FAILURE_CODE_END_UNEXPLAINED, v1::FAILURE_CLASS_INFRA,
-                          {.suggestion = "Look at Slurm's words; an epilog or a limit of the "
-                                         "cluster may have struck.",
+                          {.remedy = "Look at Slurm's words; an epilog or a limit of the "
+                                     "cluster may have struck.",
                            .phase = v1::FAILURE_PHASE_RESULTS});
     *failure.mutable_exit() = contract::ExitWithCode(0);
   }
@@ -216,7 +216,7 @@ v1::Failure ExplainFailed(const RunFacts& facts) {
     }
     failure.set_code(v1::FAILURE_CODE_OUT_OF_MEMORY);
     failure.set_failure_class(v1::FAILURE_CLASS_OOM);
-    failure.clear_suggestion();
+    failure.clear_remedy();
     failure.set_retriable(false);
   }
   return failure;

@@ -18,8 +18,8 @@ struct Rule {
   std::string_view sign;
   v1::FailureCode code;
   v1::FailureClass failure_class;
-  std::string_view meaning;     // empty: the code says it
-  std::string_view suggestion;  // empty: the code's
+  std::string_view meaning;  // empty: the code says it
+  std::string_view remedy;   // empty: the code's
   bool retriable = false;
 };
 
@@ -214,7 +214,7 @@ ImageTrouble ExplainImage(std::string_view output, ExitRecord::Cause cause) {
   trouble.code = rule->code;
   trouble.failure_class = rule->failure_class;
   trouble.meaning = rule->meaning;
-  trouble.suggestion = rule->suggestion;
+  trouble.remedy = rule->remedy;
   trouble.retriable = rule->retriable;
   return trouble;
 }

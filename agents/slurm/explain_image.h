@@ -14,8 +14,8 @@ namespace muster::slurm {
 struct ImageTrouble {
   v1::FailureCode code = v1::FAILURE_CODE_CONTAINER_NOT_STARTED;
   v1::FailureClass failure_class = v1::FAILURE_CLASS_IMAGE;
-  std::string meaning;     // empty: the code says it
-  std::string suggestion;  // whole sentences; empty: the code's
+  std::string meaning;  // empty: the code says it
+  std::string remedy;   // whole sentences; empty: the code's
   // True if the registry, the network or the cluster was at fault, and another try may do better.
   bool retriable = false;
   // The words of enroot, Pyxis or Slurm about it, a few lines at most, without the names in front.

@@ -102,8 +102,7 @@ ImageCache::Ready ImageCache::Refused(const contract::Image& image,
   refused.set_code(v1::FAILURE_CODE_IMAGE_NOT_CONVERTED);
   refused.set_failure_class(v1::FAILURE_CLASS_IMAGE);
   refused.set_subject(contract::OciReference(image));
-  refused.set_suggestion(
-      "Have the cluster's operator look at the conversion_* settings of its agent.");
+  refused.set_remedy("Have the cluster's operator look at the conversion_* settings of its agent.");
   contract::PutSentence(&refused);
   if (config_.pull_if_conversion_fails) {
     ready.image = contract::PyxisImage(image);

@@ -133,7 +133,7 @@ SubmitOutcome ClassifyError(std::string_view slurm_words, std::string_view limit
       v1::FAILURE_CODE_LAUNCH_REFUSED, refusal->failure_class,
       {.detail = std::string(slurm_words),
        .meaning = fmt::format("{}{}{}", refusal->meaning, limit.empty() ? "" : ": ", limit),
-       .suggestion = std::string(refusal->remedy)});
+       .remedy = std::string(refusal->remedy)});
   outcome.is_full = limit.find("SubmitJob") != std::string_view::npos;
   outcome.failure.set_retriable(refusal->retriable || outcome.is_full);
   agents::AddQuote("sbatch", slurm_words, &outcome.failure);
@@ -143,9 +143,9 @@ SubmitOutcome ClassifyError(std::string_view slurm_words, std::string_view limit
 SubmitOutcome NotSent(std::string words) {
   SubmitOutcome outcome;
   outcome.kind = LaunchKind::kRefused;
-  outcome.failure = contract::MakeFailure(
-      v1::FAILURE_CODE_JOB_INVALID, v1::FAILURE_CLASS_CONFIG,
-      {.detail = words, .suggestion = "Correct the slurm section of the job."});
+  outcome.failure =
+      contract::MakeFailure(v1::FAILURE_CODE_JOB_INVALID, v1::FAILURE_CLASS_CONFIG,
+                            {.detail = words, .remedy = "Correct the slurm section of the job."});
   outcome.words = std::move(words);
   return outcome;
 }
@@ -162,8 +162,7 @@ v1::Failure UnknownRefusal(std::string_view words) {
       v1::FAILURE_CODE_LAUNCH_REFUSED, v1::FAILURE_CLASS_CONFIG,
       {.detail = std::string(words),
        .meaning = "several tries failed, and Slurm has no job of the run",
-       .suggestion =
-           "Look at Slurm's words; if they do not help, ask the cluster's administrator."});
+       .remedy = "Look at Slurm's words; if they do not help, ask the cluster's administrator."});
 }
 
 }  // namespace muster::slurm

@@ -80,7 +80,7 @@ void BoundFailure(v1::Failure* failure) {
   failure->clear_after_runs();
   if (!IsValidWait(failure->waited())) failure->clear_waited();
   Truncate(kMaxFailureBytes, failure->mutable_message());
-  Truncate(kMaxDetailBytes, failure->mutable_suggestion());
+  Truncate(kMaxDetailBytes, failure->mutable_remedy());
   Truncate(kMaxNodeNameBytes, failure->mutable_node());
   for (std::string* text :
        {failure->mutable_detail(), failure->mutable_subject(), failure->mutable_meaning()})

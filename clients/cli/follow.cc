@@ -300,8 +300,8 @@ void TellWhatKeepsLogFromComing(Session& session, uint64_t id) {
 
 void NoteEnd(Session& session, const v1::Job& job) {
   session.terminal.Note(Summary(job));
-  if (!job.failure().suggestion().empty()) {
-    session.terminal.Note("what to do: " + OneLine(job.failure().suggestion()));
+  if (!job.failure().remedy().empty()) {
+    session.terminal.Note("what to do: " + OneLine(job.failure().remedy()));
   }
   if (const std::string hint = QuotesHint(job); !hint.empty()) session.terminal.Note(hint);
   if (const std::string commands = LogCommands(job); !commands.empty()) {

@@ -192,8 +192,8 @@ void AppendFailure(const v1::Job& job, Page* page) {
   for (const v1::FailureQuote& quote : failure.quotes()) {
     page->Raw(fmt::format("  {}: {}\n", Harmless(quote.source()), Harmless(quote.text())));
   }
-  if (!failure.suggestion().empty()) {
-    page->Raw(fmt::format("  What to do: {}\n", OneLine(failure.suggestion())));
+  if (!failure.remedy().empty()) {
+    page->Raw(fmt::format("  What to do: {}\n", OneLine(failure.remedy())));
   }
   if (const std::string hint = QuotesHint(job); !hint.empty()) {
     page->Raw(fmt::format("  What to do: {}\n", hint));

@@ -106,7 +106,7 @@ void AppendEnd(const v1::Job& job, const Style& style, Page* page) {
     page->Line("Cancel", "was asked for, too; the job keeps the end that its run had");
   } else if (has_failed) {
     if (failure.retriable()) page->Line("Again", "another run may end better");
-    page->Line("What to do", OneLine(failure.suggestion()));
+    page->Line("What to do", OneLine(failure.remedy()));
   }
   page->Line("What to do", QuotesHint(job));
   page->Line("Its output", LogCommands(job));

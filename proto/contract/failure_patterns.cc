@@ -21,7 +21,7 @@ struct Row {
   std::string_view regex;  // re2, without regard to case, searched in each line
   v1::FailureClass failure_class;
   bool retriable;
-  std::string_view suggestion;
+  std::string_view remedy;
   bool needs_gpus = false;  // nothing of a run without GPUs
 };
 
@@ -186,7 +186,7 @@ std::optional<LogVerdict> FailurePatterns::Find(std::string_view log_tail,
                       row.failure_class,
                       row.retriable,
                       Plain(LineAround(log_tail, at)),
-                      std::string(row.suggestion)};
+                      std::string(row.remedy)};
   }
   return std::nullopt;
 }

@@ -27,7 +27,7 @@ struct LogVerdict {
   bool retriable = false;
   // The line that led to the verdict, without control characters, cut after kMaxQuotedLineBytes.
   std::string line;
-  std::string suggestion;
+  std::string remedy;
 };
 
 // The table, compiled once. May be used by several threads at a time.

@@ -399,7 +399,7 @@ v1::Failure MakeFailure(v1::FailureCode code, v1::FailureClass failure_class,
   failure.set_subject(parts.subject);
   failure.set_meaning(parts.meaning);
   failure.set_object(parts.object);
-  failure.set_suggestion(parts.suggestion);
+  failure.set_remedy(parts.remedy);
   PutSentence(&failure);
   return failure;
 }
@@ -407,7 +407,7 @@ v1::Failure MakeFailure(v1::FailureCode code, v1::FailureClass failure_class,
 void PutSentence(v1::Failure* failure) {
   if (failure->code() == v1::FAILURE_CODE_UNSPECIFIED) return;
   failure->set_message(SentenceOf(*failure));
-  if (failure->suggestion().empty()) failure->set_suggestion(RemedyOf(*failure));
+  if (failure->remedy().empty()) failure->set_remedy(RemedyOf(*failure));
 }
 
 v1::ExitStatus ExitWithCode(int code) {
@@ -432,7 +432,7 @@ v1::Failure OwnEnd(const v1::ExitStatus& exit, const FailureParts& parts) {
   failure.set_phase(parts.phase);
   failure.set_detail(parts.detail);
   failure.set_object(parts.object);
-  failure.set_suggestion(parts.suggestion);
+  failure.set_remedy(parts.remedy);
   *failure.mutable_exit() = exit;
   PutSentence(&failure);
   return failure;

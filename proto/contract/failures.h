@@ -16,14 +16,14 @@ struct FailureParts {
   std::string subject = {};
   std::string meaning = {};
   std::string object = {};
-  std::string suggestion = {};  // in place of the remedy that the code has
+  std::string remedy = {};  // in place of the remedy that the code has
   v1::FailurePhase phase = v1::FAILURE_PHASE_UNSPECIFIED;
   bool is_retriable = false;
 };
 v1::Failure MakeFailure(v1::FailureCode code, v1::FailureClass failure_class,
                         const FailureParts& parts = {});
 
-// Writes the sentence anew, and the suggestion where there is none, from the other fields: to be
+// Writes the sentence anew, and the remedy where there is none, from the other fields: to be
 // called after each change of one. A failure without a code, which an earlier release made, stays
 // as it is.
 void PutSentence(v1::Failure* failure);

@@ -55,7 +55,7 @@ def test_files_that_the_broker_has_lost_end_the_job_with_the_remedy(api, world, 
     agent.start()
     job = api.wait_state(job_id, FAILED)
     failure = job.runs[-1].failure if job.runs else job.failure
-    assert "Submit the job again" in failure.suggestion
+    assert "Submit the job again" in failure.remedy
     assert len(job.runs) <= 1
 
 

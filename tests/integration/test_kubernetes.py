@@ -124,7 +124,7 @@ def test_a_directory_that_was_named_is_the_one_or_the_run_fails_with_what_helps(
     assert 'working_directory "/no/such": if the image does not have it, the run fails' in done.stderr
     failed = api.wait_state(int(done.stdout), FAILED)
     assert 'The working directory "/no/such" cannot be entered' in failed.failure.message
-    assert "sbatch: --chdir=/" in failed.failure.suggestion
+    assert "sbatch: --chdir=/" in failed.failure.remedy
     done = world.cli("sbatch", "--parsable", "--chdir=/", "--output=job.out", "batch.sh")
     assert '"job.out" only Slurm writes; here the output is in muster logs ID alone' in done.stderr
     done = world.cli("sbatch", "--parsable", "--chdir=/", "batch.sh")

@@ -410,7 +410,7 @@ def test_a_claim_that_nothing_gives_a_volume_is_told_by_its_name_and_ends_the_ru
     assert "Would start at once" not in plan
     failure = api.wait_state(int(world.cli("submit", "-q", path).stdout), FAILED).failure
     assert failure.message.startswith('The pod cannot start: kubernetes.volumes[0].claim "data" has no volume'), failure
-    assert "kubectl get storageclass" in failure.suggestion
+    assert "kubectl get storageclass" in failure.remedy
 
 
 def test_a_plan_says_of_what_it_cannot_ask_and_names_all_that_is_missing(kubernetes, world, broker):

@@ -118,7 +118,7 @@ def check_refused(kubernetes, api, namespace):
     failure = api.wait_state(api.submit(script_spec("true", nodes=2)), FAILED).failure
     assert failure.failure_class == job_pb2.FAILURE_CLASS_CONFIG and not failure.retriable
     assert WORDS in failure.message, failure
-    assert failure.suggestion
+    assert failure.remedy
     for kind in KINDS:
         eventually(lambda kind=kind: not kubernetes.objects(kind, namespace=namespace), f"no {kind} are left")
 

@@ -60,7 +60,7 @@ def test_memory_that_runs_out_is_told_as_that(api, agent):
                      resources=job_spec_pb2.Resources(memory_bytes=64 * MEBIBYTE))
     job = api.wait_state(api.submit(spec), FAILED)
     assert job.failure.failure_class == job_pb2.FAILURE_CLASS_OOM
-    assert "OOMKilled" in job.failure.message and "memory" in job.failure.suggestion
+    assert "OOMKilled" in job.failure.message and "memory" in job.failure.remedy
     assert job.exit.signal == 9
     assert api.stdout(job.id) == b"begins\n"
 
@@ -114,7 +114,7 @@ def test_an_image_that_is_not_there_ends_the_run(kubernetes, api, agent):
 def test_a_private_image_is_had_with_the_secret_that_the_command_makes(kubernetes, api, agent):
     refused = api.wait_state(api.submit(script_spec("true", image=PRIVATE)), FAILED).failure
     assert refused.failure_class == job_pb2.FAILURE_CLASS_IMAGE
-    assert "401 Unauthorized" in refused.message and "pull secret" in refused.suggestion
+    assert "401 Unauthorized" in refused.message and "pull secret" in refused.remedy
     done = install(agent, "secret")
     assert done.returncode == 1 and "cannot read" in done.stderr, done
     assert "secrets" in done.stderr and "forbidden" in done.stderr, "the server's own words"
@@ -143,7 +143,7 @@ def test_a_volume_that_is_not_there_is_a_fault_of_the_configuration(kubernetes, 
     job = api.wait_state(api.submit(spec), FAILED)
     assert job.failure.failure_class == job_pb2.FAILURE_CLASS_CONFIG
     assert f'"nowhere" not found (kubernetes.volumes[0].{kind})' in job.failure.message
-    assert job.failure.suggestion and not job.HasField("exit")
+    assert job.failure.remedy and not job.HasField("exit")
     check_nothing_is_left(kubernetes, job)
 
 

@@ -62,7 +62,7 @@ def test_a_program_that_the_machine_lacks_is_named_with_the_machine_and_the_reme
     assert job.failure.failure_class == CONFIG
     assert job.failure.message.startswith("The command could not be started on rank 0 (")
     assert job.failure.message.endswith(f'): "{program}": No such file or directory')
-    assert "Check the program's name, that it is installed on the machine" in job.failure.suggestion
+    assert "Check the program's name, that it is installed on the machine" in job.failure.remedy
     assert len(run.nodes) == 1
     if agent.cluster == "lab":
         assert " on rank 0 (gpu1): " in job.failure.message
@@ -72,21 +72,21 @@ def test_a_script_that_needs_one_ends_with_the_shells_code_and_words(api, agent)
     job_id = api.submit(script_spec("python3 train.py"))
     job = api.wait_state(job_id, FAILED)
     assert (job.exit.code, job.failure.failure_class) == (127, PROGRAM)
-    assert "if it finds no command of that name" in job.failure.suggestion
+    assert "if it finds no command of that name" in job.failure.remedy
     assert b"python3: not found" in api.stderr(job_id)
     job = api.wait_state(api.submit(script_spec("true", setup="python3 -m pip install torch")), FAILED)
     assert job.failure.failure_class == CONFIG
     assert "The setup script ended with exit code 127" in job.failure.message
     assert job.failure.message.endswith(", so the command was not started")
-    assert "if it finds no command of that name" in job.failure.suggestion
+    assert "if it finds no command of that name" in job.failure.remedy
 
 
 def test_a_script_with_words_of_bash_is_told_who_runs_it_and_how_bash_is_had(api, agent):
     job = api.wait_state(api.submit(script_spec("source env/bin/activate && python3 train.py")), FAILED)
     assert (job.exit.code, job.failure.failure_class) == (127, PROGRAM)
-    assert "run by /bin/sh" in job.failure.suggestion and "#!/bin/bash" in job.failure.suggestion
+    assert "run by /bin/sh" in job.failure.remedy and "#!/bin/bash" in job.failure.remedy
     job = api.wait_state(api.submit(script_spec("true", setup="source env/bin/activate")), FAILED)
-    assert "#!/bin/bash" in job.failure.suggestion
+    assert "#!/bin/bash" in job.failure.remedy
 
 
 def test_a_check_finds_nothing_wrong_with_it(bare_agent):

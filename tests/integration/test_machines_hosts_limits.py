@@ -56,7 +56,7 @@ def test_a_rank_that_takes_more_memory_than_it_asked_for_is_killed_and_says_so(a
     assert job.failure.failure_class == job_pb2.FAILURE_CLASS_OOM
     assert f"on rank 1 ({job.runs[-1].nodes[1]})" in job.failure.message
     assert "killed at its memory limit of 64Mi" in job.failure.message
-    assert "Ask for more memory" in job.failure.suggestion
+    assert "Ask for more memory" in job.failure.remedy
     assert len(job.runs) == 1
 
 

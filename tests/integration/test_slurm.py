@@ -109,7 +109,7 @@ def test_refused_for_a_limit_of_its_qos(api, agent):
     job = api.wait_state(api.submit(spec), FAILED)
     assert "QOSMaxCpuPerUserLimit" in job.failure.message
     assert "Job violates accounting/QOS policy" in job.failure.message
-    assert job.failure.suggestion
+    assert job.failure.remedy
 
 
 def test_two_nodes_have_distinct_ranks(world, api, agent):

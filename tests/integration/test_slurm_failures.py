@@ -39,7 +39,7 @@ def test_a_gpu_that_fell_off_the_bus_is_the_clusters_fault_and_its_line_is_quote
     assert failure.failure_class == INFRA
     assert failure.retriable
     assert ("rank-0.err", XID) in quotes(failure)
-    assert "node" in failure.suggestion
+    assert "node" in failure.remedy
 
 
 def test_of_a_job_without_gpus_their_words_tell_nothing(api, agent):

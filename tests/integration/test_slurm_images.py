@@ -67,7 +67,7 @@ def test_an_image_that_does_not_exist_fails_the_job_as_image(world, api, agent):
     failure = job.runs[-1].failure
     assert failure.failure_class == job_pb2.FAILURE_CLASS_IMAGE
     assert "returned error code: 404 Not Found" in failure.quotes[0].text
-    assert "name and tag" in failure.suggestion
+    assert "name and tag" in failure.remedy
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ def test_installed_credentials_let_a_private_image_run_and_nobody_sees_the_secre
     text = "image: private.test/team/train:1\nslurm: {container: {refresh_image: true}}\nrun: echo in\n"
     failure = run(world, api, text).runs[-1].failure
     assert failure.failure_class == job_pb2.FAILURE_CLASS_IMAGE
-    assert "install-credentials REGISTRY USER" in failure.suggestion
+    assert "install-credentials REGISTRY USER" in failure.remedy
 
     assert install(agent, "other.test:5000", "ann").returncode == 0
     done = install(agent, "private.test", "ci")

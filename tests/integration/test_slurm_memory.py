@@ -16,4 +16,4 @@ def test_out_of_memory(world, broker, api, slurm):
     spec.resources.memory_bytes = 100 << 20
     job = api.wait_state(api.submit(spec), FAILED)
     assert job.failure.failure_class == job_pb2.FAILURE_CLASS_OOM
-    assert "memory" in job.failure.suggestion
+    assert "memory" in job.failure.remedy

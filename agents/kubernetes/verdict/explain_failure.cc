@@ -203,7 +203,7 @@ v1::Failure ExplainRecords(const Culprit& culprit) {
   const EndRecord& first = container.records.front();
   contract::FailureParts parts = {.detail = EndWords(container),
                                   .subject = first.subject,
-                                  .suggestion = RemedyOf(first),
+                                  .remedy = RemedyOf(first),
                                   .phase = PhaseOfContainer(container)};
   if (first.problem == EndRecord::Problem::kFailed) {
     v1::Failure failure =
@@ -232,7 +232,7 @@ v1::Failure ExplainExit(const JobObject& job, const Culprit& culprit) {
   if (WasNotStarted(container)) {
     return OfPod(pod, v1::FAILURE_CODE_PROGRAM_NOT_STARTED, v1::FAILURE_CLASS_CONFIG, false,
                  {.detail = words + ": " + container.message,
-                  .suggestion = "Check that the image has /bin/sh, which starts the command.",
+                  .remedy = "Check that the image has /bin/sh, which starts the command.",
                   .phase = phase});
   }
   if (container.is_init) {
@@ -247,7 +247,7 @@ v1::Failure ExplainExit(const JobObject& job, const Culprit& culprit) {
     return OfPod(pod, v1::FAILURE_CODE_END_UNKNOWN, v1::FAILURE_CLASS_INFRA, true,
                  {.detail = Joined(container.reason, container.message),
                   .meaning = "the node has lost the container",
-                  .suggestion = kAgain,
+                  .remedy = kAgain,
                   .phase = phase});
   }
   return ExplainOwnExit(culprit);

@@ -198,8 +198,8 @@ Observation GangLost(const std::string& run_key, const std::vector<Rank>& ranks,
   lost.failure =
       MakeFailure(v1::FAILURE_CODE_LOST, v1::FAILURE_CLASS_INFRA,
                   {.meaning = why,
-                   .suggestion = "See to the host; what it still has of the run is ended when it "
-                                 "answers again. Then submit the job again."});
+                   .remedy = "See to the host; what it still has of the run is ended when it "
+                             "answers again. Then submit the job again."});
   lost.failure->set_retriable(false);
   return lost;
 }

@@ -250,7 +250,7 @@ LaunchOutcome RemoteBackend::Launch(const agent::v1::Assignment& assignment) {
     return Refused(
         v1::FAILURE_CODE_LAUNCH_FAILED, v1::FAILURE_CLASS_INFRA,
         {.detail = MessageOf(files.status()),
-         .suggestion = "Tell the cluster's operator: the agent's state directory is damaged."});
+         .remedy = "Tell the cluster's operator: the agent's state directory is damaged."});
   }
   if (!files->placement.empty()) return LaunchedAs("the cluster has had the run already");
   if (const auto misfit = RefusalOf(assignment.spec(), RequestOf(assignment)))
@@ -270,9 +270,9 @@ LaunchOutcome RemoteBackend::Launch(const agent::v1::Assignment& assignment) {
     return Refused(
         v1::FAILURE_CODE_LAUNCH_FAILED, v1::FAILURE_CLASS_INFRA,
         {.detail = MessageOf(created),
-         .suggestion = absl::IsResourceExhausted(created)
-                           ? "Free disk space on the agent's machine and submit the job again."
-                           : "Tell the cluster's operator."});
+         .remedy = absl::IsResourceExhausted(created)
+                       ? "Free disk space on the agent's machine and submit the job again."
+                       : "Tell the cluster's operator."});
   }
   Enqueue(std::make_shared<agent::v1::Assignment>(assignment), order, assignment.held());
   return LaunchedAs(has_files ? "waits for its files, and has its place in the cluster's queue"

@@ -205,8 +205,8 @@ void RemoteScheduler::On(size_t host, const StartDone& event) {
                v1::FAILURE_CODE_LAUNCH_FAILED,
                is_config ? v1::FAILURE_CLASS_CONFIG : v1::FAILURE_CLASS_INFRA,
                {.detail = std::string(ToStd(event.status.message())),
-                .suggestion =
-                    is_config ? "Correct the job, or put its data onto every host."
+                .remedy = is_config
+                              ? "Correct the job, or put its data onto every host."
                               : "Free disk space there if that is wanting, or cordon the host in "
                                 "the file of hosts; then submit the job again."}));
   }

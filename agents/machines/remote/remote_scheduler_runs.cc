@@ -275,15 +275,14 @@ void RemoteScheduler::StartRank(Active* run, size_t rank, HostEntry* host) {
            {{"run", run->what.run.run_key}, {"reason", MessageOf(start.status())}});
   // It may be there already: whether it is, the host says once it has been told to end it.
   if (run->ranks[rank].start_sent) return StopRank(run, rank, host);
-  Refuse(
-      run, rank,
-      absl::IsInvalidArgument(start.status())
-          ? MakeFailure(v1::FAILURE_CODE_JOB_INVALID, v1::FAILURE_CLASS_CONFIG,
-                        {.detail = MessageOf(start.status())})
-          : MakeFailure(v1::FAILURE_CODE_LAUNCH_FAILED, v1::FAILURE_CLASS_INFRA,
-                        {.detail = MessageOf(start.status()),
-                         .suggestion = "Repair the host, or cordon it in the file of hosts; then "
-                                       "submit the job again."}));
+  Refuse(run, rank,
+         absl::IsInvalidArgument(start.status())
+             ? MakeFailure(v1::FAILURE_CODE_JOB_INVALID, v1::FAILURE_CLASS_CONFIG,
+                           {.detail = MessageOf(start.status())})
+             : MakeFailure(v1::FAILURE_CODE_LAUNCH_FAILED, v1::FAILURE_CLASS_INFRA,
+                           {.detail = MessageOf(start.status()),
+                            .remedy = "Repair the host, or cordon it in the file of hosts; then "
+                                      "submit the job again."}));
 }
 
 void RemoteScheduler::Refuse(Active* run, size_t rank, v1::Failure failure) {

@@ -126,7 +126,7 @@ TEST_P(BackendContractTest, WhatCannotBeStartedIsAFailureOfTheConfiguration) {
     EXPECT_EQ(run.last.failure->code(), v1::FAILURE_CODE_PROGRAM_NOT_STARTED);
     EXPECT_EQ(run.last.failure->subject(), program);
     EXPECT_THAT(run.last.failure->message(), HasSubstr(program));
-    EXPECT_FALSE(run.last.failure->suggestion().empty());
+    EXPECT_FALSE(run.last.failure->remedy().empty());
     EXPECT_FALSE(run.last.exit.has_value()) << "what never ran has no exit status";
   }
 }

@@ -243,7 +243,7 @@ TEST_F(KubernetesBackendTest, ASecretOrServiceOfThatNameThatIsAnothersStaysAndTh
                 HasSubstr(fmt::format("{0} {1}/{2}: a {0} of that name is there, and is not this "
                                       "run's",
                                       kind, name_space_, run.handle.run_key)));
-    EXPECT_THAT(outcome.failure.suggestion(), HasSubstr("Have its owner rename"));
+    EXPECT_THAT(outcome.failure.remedy(), HasSubstr("Have its owner rename"));
     WaitFor("the Job is gone", [&] { return ObjectsOf("jobs", run).empty(); });
     const Json there = cluster_.MustDo("GET", path + "/" + run.handle.run_key);
     EXPECT_EQ(there["metadata"]["uid"], made["metadata"]["uid"]);

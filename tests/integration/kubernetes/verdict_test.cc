@@ -263,7 +263,7 @@ TEST_F(KubernetesVerdictTest, AnExitCodeIsTheProgramsAndADeathBySignalIsNone) {
   const Observation killed = Fails(kSignal9);
   EXPECT_CLASS(killed, PROGRAM);
   EXPECT_EQ(killed.exit->signal(), 9);
-  EXPECT_THAT(killed.failure->suggestion(), HasSubstr("run out of memory"));
+  EXPECT_THAT(killed.failure->remedy(), HasSubstr("run out of memory"));
 }
 
 TEST_F(KubernetesVerdictTest, MemoryThatRanOutIsNamed) {
@@ -274,7 +274,7 @@ TEST_F(KubernetesVerdictTest, MemoryThatRanOutIsNamed) {
 
 TEST_F(KubernetesVerdictTest, CodesOfAShellAreToldApartByTheirCause) {
   EXPECT_CLASS(Fails(kCode126), PROGRAM);
-  EXPECT_THAT(Fails(kCode127).failure->suggestion(), HasSubstr("no command of that name"));
+  EXPECT_THAT(Fails(kCode127).failure->remedy(), HasSubstr("no command of that name"));
   EXPECT_CLASS(Fails(kCode143), PROGRAM);
   EXPECT_CLASS(Fails(kNotStarted), CONFIG);
   EXPECT_THAT(Fails(kSetup).failure->message(), HasSubstr("The setup script ended with exit code"));
@@ -309,7 +309,7 @@ TEST_F(KubernetesVerdictTest, AnImageThatCannotBeHadEndsTheRunWithTheRegistrysWo
   const Observation refused = Fails(kPrivateImage);
   EXPECT_CLASS(refused, IMAGE);
   EXPECT_THAT(refused.failure->message(), HasSubstr("401 Unauthorized"));
-  EXPECT_THAT(refused.failure->suggestion(), HasSubstr("pull secret"));
+  EXPECT_THAT(refused.failure->remedy(), HasSubstr("pull secret"));
 }
 
 TEST_F(KubernetesVerdictTest, WhatTheJobNamesAndIsNotThereEndsTheRun) {

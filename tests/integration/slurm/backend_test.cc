@@ -182,7 +182,7 @@ TEST_F(SlurmBackendTest, ARefusalQuotesSlurmAndSaysWhatToDo) {
   EXPECT_EQ(outcome.kind, Kind::kRefused);
   EXPECT_EQ(outcome.failure.failure_class(), v1::FAILURE_CLASS_CONFIG);
   EXPECT_THAT(outcome.failure.message(), HasSubstr("Invalid partition name specified"));
-  EXPECT_THAT(outcome.failure.suggestion(), HasSubstr("muster clusters"));
+  EXPECT_THAT(outcome.failure.remedy(), HasSubstr("muster clusters"));
 
   v1::JobSpec limit = ScriptSpec("true");
   limit.mutable_slurm()->set_qos("two");

@@ -152,7 +152,7 @@ TEST_F(SlurmContainerTest, AnEntrypointThatRunsNothingFailsTheRunAsItsImage) {
   ASSERT_TRUE(run.last.failure.has_value());
   EXPECT_EQ(run.last.failure->failure_class(), v1::FAILURE_CLASS_IMAGE);
   EXPECT_THAT(run.last.failure->message(), HasSubstr("entrypoint"));
-  EXPECT_THAT(run.last.failure->suggestion(), HasSubstr("slurm.container.entrypoint"));
+  EXPECT_THAT(run.last.failure->remedy(), HasSubstr("slurm.container.entrypoint"));
 }
 
 TEST_F(SlurmContainerTest, TheImagesVariablesWinOverTheNodesUnlessNamedAndNeverOverTheJobs) {

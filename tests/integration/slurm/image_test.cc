@@ -206,7 +206,7 @@ TEST_F(SlurmImageTest, APartitionThatSlurmDoesNotKnowIsTheOperatorsToCorrect) {
   ASSERT_TRUE(ready->refused.has_value());
   EXPECT_EQ(ready->refused->failure_class(), v1::FAILURE_CLASS_IMAGE);
   EXPECT_THAT(ready->refused->message(), HasSubstr("Invalid partition name specified"));
-  EXPECT_THAT(ready->refused->suggestion(), HasSubstr("conversion_"));
+  EXPECT_THAT(ready->refused->remedy(), HasSubstr("conversion_"));
 }
 
 TEST_F(SlurmImageTest, AFileAndAClusterThatPullsNeedNoConversion) {
@@ -277,7 +277,7 @@ TEST_F(SlurmImageTest, APrivateImageWithoutCredentialsSaysWhereTheyGo) {
   EXPECT_EQ(run.last.failure->failure_class(), v1::FAILURE_CLASS_IMAGE);
   EXPECT_THAT(run.last.failure->ShortDebugString(),
               HasSubstr("[ERROR] Could not process JSON input"));
-  EXPECT_THAT(run.last.failure->suggestion(), HasSubstr("install-credentials"));
+  EXPECT_THAT(run.last.failure->remedy(), HasSubstr("install-credentials"));
 }
 
 TEST_F(SlurmImageTest, AFileThatIsNotThereOrNoSquashfsFailsTheRun) {

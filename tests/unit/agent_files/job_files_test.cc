@@ -137,7 +137,7 @@ TEST_F(JobFilesTest, FilesThatTheBrokerLacksAreTheJobsFault) {
   const agents::LaunchOutcome outcome = NotLaunched(Fetch().status());
   EXPECT_EQ(outcome.kind, agents::LaunchOutcome::Kind::kRefused);
   EXPECT_EQ(outcome.failure.failure_class(), v1::FAILURE_CLASS_CONFIG);
-  EXPECT_THAT(outcome.failure.suggestion(), HasSubstr("Submit the job again"));
+  EXPECT_THAT(outcome.failure.remedy(), HasSubstr("Submit the job again"));
 }
 
 TEST_F(JobFilesTest, ABrokerThatIsAwayIsNoRefusal) {

@@ -45,7 +45,7 @@ TEST_F(CommandTest, RunWithWaitPassesBothOutputsOnAndExitsAsTheJob) {
   job_ = JobInState(42, v1::JOB_STATE_FAILED);
   job_.mutable_exit()->set_code(3);
   job_.mutable_failure()->set_message("exit code 3");
-  job_.mutable_failure()->set_suggestion("look at the log");
+  job_.mutable_failure()->set_remedy("look at the log");
   broker_.read_log = [](const v1::ReadLogRequest& request, const auto& write) -> absl::Status {
     EXPECT_EQ(request.run(), 1u);
     EXPECT_TRUE(request.follow());
@@ -324,7 +324,7 @@ TEST_F(CommandTest, WhyACanceledJobEndedNamesNoOtherRun) {
   job_.mutable_failure()->set_failure_class(v1::FAILURE_CLASS_INFRA);
   job_.mutable_failure()->set_message("its pod was deleted");
   job_.mutable_failure()->set_retriable(true);
-  job_.mutable_failure()->set_suggestion("Submit the job again.");
+  job_.mutable_failure()->set_remedy("Submit the job again.");
   EXPECT_THAT(Run({"why", "42"}).out, HasSubstr("Submit the job again."));
   job_.set_state(v1::JOB_STATE_CANCELED);
   const std::string canceled = Run({"why", "42"}).out;

@@ -191,7 +191,7 @@ TEST_F(CommandTest, WhyQuotesWhatAFailureWasJudgedBy) {
   v1::Failure& failure = *job_.mutable_failure();
   failure.set_failure_class(v1::FAILURE_CLASS_OOM);
   failure.set_message("it needed more memory");
-  failure.set_suggestion("a smaller batch");
+  failure.set_remedy("a smaller batch");
   v1::FailureQuote* quote = failure.add_quotes();
   quote->set_source("rank-0.err");
   quote->set_text("Killed");

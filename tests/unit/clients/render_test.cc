@@ -37,7 +37,7 @@ v1::Job FailedJob() {
   job.mutable_exit()->set_rank(1);
   job.mutable_failure()->set_failure_class(v1::FAILURE_CLASS_OOM);
   job.mutable_failure()->set_message("the memory limit of 1Gi was reached");
-  job.mutable_failure()->set_suggestion("ask for more memory");
+  job.mutable_failure()->set_remedy("ask for more memory");
   return job;
 }
 

@@ -93,7 +93,7 @@ TEST(FailurePatterns, RealLinesGetTheirClass) {
     EXPECT_EQ(verdict->failure_class, c.failure_class) << c.line;
     EXPECT_EQ(verdict->retriable, c.retriable) << c.line;
     EXPECT_EQ(verdict->line, c.line);
-    EXPECT_THAT(verdict->suggestion, testing::EndsWith("."));
+    EXPECT_THAT(verdict->remedy, testing::EndsWith("."));
   }
 }
 

@@ -29,7 +29,7 @@ TEST(Failure, EveryCodeHasASentenceAndARemedy) {
     EXPECT_THAT(failure.message(), ::testing::Not(HasSubstr("{")));
     if (code == v1::FAILURE_CODE_OTHER) continue;
     EXPECT_GT(failure.message().size(), sizeof("T: its words")) << failure.DebugString();
-    EXPECT_TRUE(failure.suggestion().ends_with('.')) << failure.DebugString();
+    EXPECT_TRUE(failure.remedy().ends_with('.')) << failure.DebugString();
   }
 }
 
@@ -52,8 +52,8 @@ TEST(Failure, ASignalHasACodeOfItsOwnAndAKillSpeaksOfMemory) {
   const v1::Failure failure = OfCommand(ExitBySignal(9));
   EXPECT_EQ(failure.code(), v1::FAILURE_CODE_COMMAND_SIGNALED);
   EXPECT_EQ(failure.message(), "The command was ended by signal 9 (SIGKILL)");
-  EXPECT_THAT(failure.suggestion(), HasSubstr("out of memory"));
-  EXPECT_THAT(OfCommand(ExitBySignal(11)).suggestion(), ::testing::Not(HasSubstr("out of memory")));
+  EXPECT_THAT(failure.remedy(), HasSubstr("out of memory"));
+  EXPECT_THAT(OfCommand(ExitBySignal(11)).remedy(), ::testing::Not(HasSubstr("out of memory")));
 }
 
 TEST(Failure, ASetupThatFailedSaysThatTheCommandWasNotStarted) {
@@ -64,7 +64,7 @@ TEST(Failure, ASetupThatFailedSaysThatTheCommandWasNotStarted) {
   EXPECT_EQ(failure.message(),
             "The setup script ended with exit code 127 on rank 0 (n1), so the command was not "
             "started");
-  EXPECT_THAT(failure.suggestion(), HasSubstr("no command of that name"));
+  EXPECT_THAT(failure.remedy(), HasSubstr("no command of that name"));
 }
 
 TEST(Failure, ThePhaseSaysWhatCouldNotBeStarted) {
@@ -120,9 +120,8 @@ TEST(Failure, NoSentenceIsBrokenByItsParts) {
 TEST(Failure, NoRemedyNamesACommandOfOneClient) {
   for (int code = 1; code < v1::FailureCode_ARRAYSIZE; ++code) {
     if (!v1::FailureCode_IsValid(code)) continue;
-    EXPECT_THAT(
-        MakeFailure(static_cast<v1::FailureCode>(code), v1::FAILURE_CLASS_INFRA).suggestion(),
-        ::testing::Not(HasSubstr("muster logs")));
+    EXPECT_THAT(MakeFailure(static_cast<v1::FailureCode>(code), v1::FAILURE_CLASS_INFRA).remedy(),
+                ::testing::Not(HasSubstr("muster logs")));
   }
 }
 
@@ -154,10 +153,10 @@ TEST(Failure, WhatWordsMeanStandsBeforeThem) {
 TEST(Failure, OneThatHasNoCodeKeepsTheSentenceThatItWasStoredWith) {
   v1::Failure failure;
   failure.set_message("node n1 failed");
-  failure.set_suggestion("");
+  failure.set_remedy("");
   PutSentence(&failure);
   EXPECT_EQ(failure.message(), "node n1 failed");
-  EXPECT_EQ(failure.suggestion(), "");
+  EXPECT_EQ(failure.remedy(), "");
 }
 
 TEST(Failure, ASignInTheOutputIsNamedBehindWhatHappened) {
@@ -173,10 +172,10 @@ TEST(Failure, ASignInTheOutputIsNamedBehindWhatHappened) {
 }
 
 TEST(Failure, AnAdviceOfItsOwnStandsInPlaceOfTheCodes) {
-  v1::Failure failure = MakeFailure(v1::FAILURE_CODE_LOST, v1::FAILURE_CLASS_INFRA,
-                                    {.suggestion = "see to the host"});
+  v1::Failure failure =
+      MakeFailure(v1::FAILURE_CODE_LOST, v1::FAILURE_CLASS_INFRA, {.remedy = "see to the host"});
   PutSentence(&failure);
-  EXPECT_EQ(failure.suggestion(), "see to the host");
+  EXPECT_EQ(failure.remedy(), "see to the host");
 }
 
 TEST(Failure, NodesThatWereKeptInVainAreCounted) {

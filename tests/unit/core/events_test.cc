@@ -191,7 +191,7 @@ TEST_F(EventsTest, LongReasonsAndFailuresAreCut) {
   const std::string talk(100'000, 'x');
   *event.mutable_state_reason() = Reason(talk);
   event.mutable_failure()->set_message(talk);
-  event.mutable_failure()->set_suggestion(talk);
+  event.mutable_failure()->set_remedy(talk);
   Report(session_, {event});
   EXPECT_LT(Job(job_).ByteSizeLong(), 30'000u);
 }

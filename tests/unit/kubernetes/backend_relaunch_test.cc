@@ -117,7 +117,7 @@ TEST_F(BackendRelaunchTest, WhatWasThereBeforeTheJobIsAnothersAndStaysAndTheRunS
     EXPECT_THAT(outcome.failure.message(),
                 HasSubstr(std::string("create ") + kind + " lab/k7m2-1-1: a " + kind +
                           " of that name is there, and is not this run's"));
-    EXPECT_THAT(outcome.failure.suggestion(), HasSubstr(std::string(kind) + " lab/k7m2-1-1"));
+    EXPECT_THAT(outcome.failure.remedy(), HasSubstr(std::string(kind) + " lab/k7m2-1-1"));
     const std::vector<std::string> changes = TakeChanges();
     EXPECT_EQ(changes.back().substr(0, changes.back().find(' ', 7)),
               "DELETE /apis/batch/v1/namespaces/lab/jobs/k7m2-1-1");

@@ -22,12 +22,12 @@ TEST(KubernetesStartRecordTest, WhatTheStartScriptCouldNotDoIsTheConfigurations)
   EXPECT_EQ(not_started.failure->node(), not_started.nodes.at(0));
   EXPECT_FALSE(not_started.exit.has_value()) << "a program that never ran has no exit status";
   EXPECT_THAT(not_started.failure->message(), HasSubstr("started: \"./gone\": exit code 127 of "));
-  EXPECT_THAT(not_started.failure->suggestion(), HasSubstr("the image has the program"));
+  EXPECT_THAT(not_started.failure->remedy(), HasSubstr("the image has the program"));
   EXPECT_THAT(FailedWorld()
                   .Ended(126, "Error", 0, "30",
                          "muster-end/1 seal=j phase=command problem=working_directory\\n/home/ann")
                   .Seen()
-                  .failure->suggestion(),
+                  .failure->remedy(),
               HasSubstr("sbatch: --chdir=/"));
   const auto setup = FailedWorld().Ended(2, "Error", 0, "30", kSetupFailed).Seen();
   EXPECT_EQ(setup.failure->failure_class(), v1::FAILURE_CLASS_CONFIG);

@@ -170,7 +170,7 @@ TEST_F(StartTroubleTest, AnInitContainerThatEndsAgainAndAgainEndsTheRunAndSaysHo
   EXPECT_EQ(seen.failure->failure_class(), v1::FAILURE_CLASS_CONFIG);
   EXPECT_EQ(seen.failure->message(), "The pod cannot start: " + words +
                                          "started again 4 times (pod k7m2-42-1-0-x8f2p on node-2)");
-  EXPECT_THAT(seen.failure->suggestion(), HasSubstr("kubectl logs POD -c CONTAINER --previous"));
+  EXPECT_THAT(seen.failure->remedy(), HasSubstr("kubectl logs POD -c CONTAINER --previous"));
 }
 
 TEST_F(StartTroubleTest, TheCodeOfAFailureSaysWhatIsWrongWithTheImage) {
@@ -252,7 +252,7 @@ TEST_F(StartTroubleTest, AClaimThatNothingMakesAVolumeForIsWaitedForAsLongAsOneT
   EXPECT_EQ(seen.failure->message(),
             "The pod cannot start: kubernetes.volumes[1].claim \"data\" has "
             "no volume (pod k7m2-42-1-0-x8f2p)");
-  EXPECT_EQ(seen.failure->suggestion(), std::string(kBindClaim) + ".");
+  EXPECT_EQ(seen.failure->remedy(), std::string(kBindClaim) + ".");
   EXPECT_EQ(seen.failure->phase(), v1::FAILURE_PHASE_FILES);
   EXPECT_EQ(seen.failure->rank(), 0u);
 }
@@ -273,7 +273,7 @@ TEST_F(StartTroubleTest, TheEndOfAMissingClaimSaysItOnceAndTheCauseFirst) {
   const agents::Observation seen = See(Job("[]", 2), "16:06:00");
   EXPECT_EQ(seen.failure->message(),
             "The pod cannot start: Unschedulable: " + words + " (pod k7m2-42-1-0-x8f2p)");
-  EXPECT_EQ(seen.failure->suggestion(), "Make it in the run's namespace, or name another.");
+  EXPECT_EQ(seen.failure->remedy(), "Make it in the run's namespace, or name another.");
   ASSERT_EQ(seen.failure->quotes_size(), 1);
   EXPECT_THAT(seen.failure->quotes(0).text(), HasSubstr("Other: something else"));
 }

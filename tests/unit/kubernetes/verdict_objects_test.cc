@@ -335,7 +335,7 @@ TEST_F(KubernetesObjectsTest, WhatAJobNeedsAndIsNotThereIsNamed) {
                          "container storage (pod "));
   EXPECT_THAT(seen.failure->quotes(), IsEmpty()) << "the sentence has the event's words";
   EXPECT_EQ(seen.failure->phase(), v1::FAILURE_PHASE_FILES);
-  EXPECT_THAT(seen.failure->suggestion(), StartsWith("Use an image that has tar"));
+  EXPECT_THAT(seen.failure->remedy(), StartsWith("Use an image that has tar"));
   EXPECT_EQ(seen.failure->code(), v1::FAILURE_CODE_INPUTS_MISSING);
   const std::string record = "\\nmuster-end/1 seal=j phase=files problem=";
   EXPECT_EQ(end("storage", record + "not_made field=results_directory\\n/out\\n").failure->code(),

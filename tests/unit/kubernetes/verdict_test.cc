@@ -84,7 +84,7 @@ TEST(KubernetesVerdictTest, MemoryThatRanOutIsNeitherTheProgramsNorTheClusters) 
   const agents::Observation seen = FailedWorld().Ended(137, "OOMKilled").Seen();
   EXPECT_EQ(seen.failure->failure_class(), v1::FAILURE_CLASS_OOM);
   EXPECT_EQ(seen.failure->code(), v1::FAILURE_CODE_OUT_OF_MEMORY);
-  EXPECT_THAT(seen.failure->suggestion(), HasSubstr("more memory"));
+  EXPECT_THAT(seen.failure->remedy(), HasSubstr("more memory"));
 }
 
 // A pod that its kubelet has ended at the deadline; `state` is its program's.

@@ -374,7 +374,7 @@ TEST_F(ContainerTest, AMachineWithoutARuntimeRefusesAnImageWithTheRemedy) {
   EXPECT_EQ(outcome.kind, agents::LaunchOutcome::Kind::kRefused);
   EXPECT_EQ(outcome.failure.failure_class(), v1::FAILURE_CLASS_CONFIG);
   EXPECT_THAT(outcome.failure.message(), HasSubstr("runs no containers"));
-  EXPECT_THAT(outcome.failure.suggestion(), HasSubstr("install podman"));
+  EXPECT_THAT(outcome.failure.remedy(), HasSubstr("install podman"));
   EXPECT_EQ(backend_->Inventory()->images(), v1::IMAGE_SUPPORT_NONE);
 }
 

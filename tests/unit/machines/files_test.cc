@@ -126,7 +126,7 @@ TEST_F(BroughtFilesTest, WhatTheBrokerLacksEndsTheRunForGoodAndLeavesNothing) {
   const agents::Observation end = AwaitEnd(run_key);
   EXPECT_EQ(end.state, v1::RUN_STATE_FAILED);
   EXPECT_EQ(end.failure->failure_class(), v1::FAILURE_CLASS_CONFIG);
-  EXPECT_THAT(end.failure->suggestion(), HasSubstr("Submit the job again"));
+  EXPECT_THAT(end.failure->remedy(), HasSubstr("Submit the job again"));
   // Another agent does not take it up again.
   source_.Add("data\n");
   StopAgent();
@@ -232,7 +232,7 @@ TEST_F(BroughtFilesTest, AFileInPlaceOfTheDirectoryOfResultsIsNamed) {
               StartsWith("The directory for the results cannot be made: results_directory: the job "
                          "brings along a file \"results\""));
   EXPECT_EQ(end.failure->code(), v1::FAILURE_CODE_RESULTS_DIRECTORY);
-  EXPECT_THAT(end.failure->suggestion(), HasSubstr("name another results_directory"));
+  EXPECT_THAT(end.failure->remedy(), HasSubstr("name another results_directory"));
 }
 
 TEST_F(BroughtFilesTest, APlanTellsOfAFileInPlaceOfTheDirectoryOfResults) {

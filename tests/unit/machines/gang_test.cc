@@ -142,8 +142,7 @@ TEST(GangTest, ARefusedRankGivesItsOwnClass) {
 }
 
 TEST(GangTest, WhatDoesNotFitHasItsRemedyInASentence) {
-  EXPECT_EQ(MisfitFailure({"2 nodes were asked for", "ask for less"}).suggestion(),
-            "Ask for less.");
+  EXPECT_EQ(MisfitFailure({"2 nodes were asked for", "ask for less"}).remedy(), "Ask for less.");
 }
 
 TEST(GangTest, WhatCouldNotBeStartedOfACanceledRunIsNoFailure) {

@@ -177,7 +177,7 @@ TEST_F(LimitsTest, ARunThatUsesMoreMemoryThanItAskedForFailsForThat) {
   ASSERT_TRUE(end.failure.has_value());
   EXPECT_EQ(end.failure->failure_class(), v1::FAILURE_CLASS_OOM);
   EXPECT_THAT(end.failure->message(), HasSubstr("killed at its memory limit of 64Mi"));
-  EXPECT_THAT(end.failure->suggestion(), HasSubstr("Ask for more memory"));
+  EXPECT_THAT(end.failure->remedy(), HasSubstr("Ask for more memory"));
   EXPECT_FALSE(end.failure->retriable());
   EXPECT_THAT(end.evidence.detail(), HasSubstr("killed at its memory limit"));
   EXPECT_THAT(Stdout(run_key), Not(HasSubstr("fed")));

@@ -172,7 +172,7 @@ TEST_F(QueueTest, WhatCanNeverFitIsRefusedInWords) {
     EXPECT_EQ(outcome.kind, LaunchOutcome::Kind::kRefused);
     EXPECT_EQ(outcome.failure.failure_class(), v1::FAILURE_CLASS_CONFIG);
     EXPECT_FALSE(outcome.failure.message().empty());
-    EXPECT_FALSE(outcome.failure.suggestion().empty());
+    EXPECT_FALSE(outcome.failure.remedy().empty());
     EXPECT_EQ(Lookup(RunKeyOf(1)), LookupOutcome::Kind::kAbsent);
   }
 }

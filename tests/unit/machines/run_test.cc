@@ -155,7 +155,7 @@ TEST_F(RunTest, ACommandThatIsNotThereIsNamedWithARemedy) {
   EXPECT_EQ(end.state, v1::RUN_STATE_FAILED);
   EXPECT_EQ(end.failure->failure_class(), v1::FAILURE_CLASS_CONFIG);
   EXPECT_THAT(end.failure->message(), HasSubstr("\"/no/such/program\": No such file or directory"));
-  EXPECT_FALSE(end.failure->suggestion().empty());
+  EXPECT_FALSE(end.failure->remedy().empty());
   EXPECT_FALSE(end.exit.has_value());
   EXPECT_THAT(RunToEnd(Program({"no-such-program"})).failure->message(),
               HasSubstr("no-such-program"));
@@ -171,7 +171,7 @@ TEST_F(RunTest, AFileThatIsNotExecutableOrNoProgramIsNamed) {
 TEST_F(RunTest, AnInterpreterThatTheMachineLacksIsLookedForInTheFirstLine) {
   const agents::Observation end = RunToEnd(Script("#!/no/such/bash\necho no\n"));
   EXPECT_EQ(end.failure->failure_class(), v1::FAILURE_CLASS_CONFIG);
-  EXPECT_THAT(end.failure->suggestion(), HasSubstr("the interpreter in its first line"));
+  EXPECT_THAT(end.failure->remedy(), HasSubstr("the interpreter in its first line"));
 }
 
 TEST_F(RunTest, AWorkingDirectoryThatIsNotThereIsNamed) {

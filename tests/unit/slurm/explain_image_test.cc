@@ -67,7 +67,7 @@ TEST(ExplainImageTest, EachReasonHasItsRemedy) {
     const ImageTrouble trouble = ExplainImage(FailedImport(c.reason));
     EXPECT_EQ(trouble.failure_class, v1::FAILURE_CLASS_IMAGE) << c.reason;
     EXPECT_EQ(trouble.code, c.code) << c.reason;
-    EXPECT_THAT(trouble.suggestion, HasSubstr(c.remedy)) << c.reason;
+    EXPECT_THAT(trouble.remedy, HasSubstr(c.remedy)) << c.reason;
     EXPECT_THAT(trouble.words, ElementsAre(c.reason));
   }
 }
@@ -78,14 +78,14 @@ TEST(ExplainImageTest, WhatTheConversionSaidIsRead) {
       "muster: image: [ERROR] Could not process JSON input\n"
       "muster: image: srun: error: n1: task 0: Exited with exit code 1\n");
   EXPECT_THAT(trouble.words, ElementsAre("[ERROR] Could not process JSON input"));
-  EXPECT_THAT(trouble.suggestion, HasSubstr(".credentials"));
+  EXPECT_THAT(trouble.remedy, HasSubstr(".credentials"));
 }
 
 TEST(ExplainImageTest, AMountThatIsNotThereIsAFaultOfTheConfiguration) {
   const ImageTrouble trouble = ExplainImage(
       "slurmstepd-n1: error: pyxis: --container-mounts: source path does not exist: /data\n");
   EXPECT_EQ(trouble.failure_class, v1::FAILURE_CLASS_CONFIG);
-  EXPECT_THAT(trouble.suggestion, HasSubstr("mounts"));
+  EXPECT_THAT(trouble.remedy, HasSubstr("mounts"));
   EXPECT_THAT(trouble.words, ElementsAre(HasSubstr("does not exist: /data")));
 }
 
@@ -93,7 +93,7 @@ TEST(ExplainImageTest, AClusterWithoutPyxisIsNamed) {
   const ImageTrouble trouble =
       ExplainImage("srun: unrecognized option '--container-image=/x.sqsh'\nTry \"srun --help\"\n");
   EXPECT_EQ(trouble.failure_class, v1::FAILURE_CLASS_CONFIG);
-  EXPECT_THAT(trouble.suggestion, HasSubstr("Pyxis"));
+  EXPECT_THAT(trouble.remedy, HasSubstr("Pyxis"));
 }
 
 TEST(ExplainImageTest, AClusterWithoutEnrootIsNamed) {
@@ -108,7 +108,7 @@ TEST(ExplainImageTest, AClusterWithoutEnrootIsNamed) {
 TEST(ExplainImageTest, AnImageWithoutBashIsNamed) {
   const ImageTrouble trouble =
       ExplainImage("slurmstepd-n1: error: execve(): /bin/bash: No such file or directory\n");
-  EXPECT_THAT(trouble.suggestion, HasSubstr("bash"));
+  EXPECT_THAT(trouble.remedy, HasSubstr("bash"));
 }
 
 TEST(ExplainImageTest, OnlyWhatTheRegistryOrTheNetworkDidIsWorthAnotherTry) {

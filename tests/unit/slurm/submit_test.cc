@@ -83,7 +83,7 @@ TEST(ClassifySubmitTest, ARefusalIsQuotedExplainedAndAnswered) {
     EXPECT_EQ(outcome.kind, Kind::kRefused) << c.err;
     EXPECT_EQ(outcome.failure.failure_class(), c.failure_class) << c.err;
     EXPECT_THAT(outcome.failure.message(), HasSubstr(c.quoted));
-    EXPECT_NE(outcome.failure.suggestion(), "") << c.err;
+    EXPECT_NE(outcome.failure.remedy(), "") << c.err;
     const bool was_asked = std::string_view(c.err).find("submission failed") != std::string::npos;
     EXPECT_EQ(outcome.failure.code(),
               was_asked ? v1::FAILURE_CODE_LAUNCH_REFUSED : v1::FAILURE_CODE_JOB_INVALID)

@@ -129,7 +129,7 @@ v1::FailureClass ClassOf(const RunFacts& facts) {
   EXPECT_TRUE(seen.has_value() && seen->failure.has_value());
   if (!seen.has_value() || !seen->failure.has_value()) return v1::FAILURE_CLASS_UNSPECIFIED;
   EXPECT_EQ(seen->state, v1::RUN_STATE_FAILED);
-  EXPECT_NE(seen->failure->suggestion(), "");
+  EXPECT_NE(seen->failure->remedy(), "");
   return seen->failure->failure_class();
 }
 
