@@ -1,4 +1,5 @@
-// Runs that were submitted together, as an array of Slurm's: which array, and which of its tasks.
+// The runs of a job array that were submitted together, as an array of Slurm's: which array, and
+// which of its tasks.
 //
 // A list of an array's runs is in run_dir/arrays, on disk before its submission; so whoever meets a
 // task knows its run, and whoever looks for a run knows the arrays that it may be in, whatever

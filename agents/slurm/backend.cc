@@ -62,7 +62,9 @@ std::unique_ptr<Scheduler> MakeScheduler(const SlurmConfig& config, hosts::Host*
 SlurmBackend::SlurmBackend(SlurmConfig config, std::unique_ptr<hosts::Host> host)
     : config_(std::move(config)),
       host_(std::move(host)),
-      gate_(config_.max_scheduler_calls_per_minute, config_.submit_patience),
+      gate_(
+          {.polls = config_.max_polls_per_minute, .calls = config_.max_scheduler_calls_per_minute},
+          config_.submit_patience),
       commands_(config_, host_.get(), &gate_),
       arrays_(config_.run_dir, host_.get()),
       scheduler_(MakeScheduler(config_, host_.get(), &gate_, &commands_)),

@@ -1,5 +1,4 @@
-// Launching runs, each exactly once: alone, or as tasks of an array with others that ask for the
-// same.
+// Launching runs, each exactly once: alone, or the tasks of a job array as one array of Slurm's.
 #include <algorithm>
 #include <utility>
 
@@ -12,6 +11,7 @@
 #include "agents/slurm/outcomes.h"
 #include "agents/slurm/pool_limits.h"
 #include "contract/errors.h"
+#include "contract/task_array.h"
 #include "contract/text.h"
 #include "fmt/format.h"
 
@@ -51,8 +51,8 @@ struct SlurmBackend::Fresh {
   std::string pulled_because;                               // see ImageCache::Ready
   std::optional<uint64_t> conversion;
   std::vector<RunFile> files;
-  // The part of a job's request that is not its own: the words for a run without a name, and the
-  // batch script. Empty: it is no task of any array.
+  // What tasks that are submitted together have in common: the number of their job array, the words
+  // for a run without a name, and the batch script. Empty: it is a job of its own.
   std::vector<std::string> likeness;
   bool is_first = false;      // no launch before this one has left files
   absl::Time files_deadline;  // of what all that came together bring along
@@ -83,7 +83,7 @@ std::vector<LaunchOutcome> SlurmBackend::LaunchMany(
   const absl::StatusOr<std::set<std::string>> known = KnownNodesOf(assignments);
   std::map<std::string, absl::StatusOr<ImageCache::Ready>> images;
   const absl::Time files_deadline = absl::Now() + uploads::kFetchPatience;
-  // By what they ask for, in the order of their arrival.
+  // In the order of their arrival.
   std::vector<std::vector<Fresh>> groups;
   for (size_t i = 0; i < assignments.size(); ++i) {
     // Settings and limits change: only a run that Slurm does not have is measured by them.
@@ -207,7 +207,10 @@ std::optional<LaunchOutcome> SlurmBackend::Prepare(
     const absl::StatusOr<Submission> alike =
         MakeSubmission(assignment, nobody, gpu_types, fresh->conversion);
     if (!alike.ok()) return RefusedBecause(alike.status());
-    fresh->likeness = alike->options;
+    const uint64_t array =
+        contract::ArrayNumber(assignment.job_id(), *contract::FindArrayTask(assignment.spec()));
+    fresh->likeness = {fmt::format("{}", array)};
+    fresh->likeness.insert(fresh->likeness.end(), alike->options.begin(), alike->options.end());
     for (const RunFile& file : fresh->files) {
       if (file.path == paths.script()) fresh->likeness.push_back(file.content);
     }

@@ -18,7 +18,14 @@ constexpr absl::Duration kWarned = absl::Minutes(10);
 // The longest interval that slurmctld's limit can cause; five times the default one.
 constexpr absl::Duration kLongestBackOff = absl::Minutes(1);
 
+bool IsPoll(CallKind kind) { return kind == CallKind::kObserve || kind == CallKind::kOther; }
+
 }  // namespace
+
+CallGate::CallGate(const Limits& limits, absl::Duration submit_patience)
+    : submit_patience_(submit_patience),
+      polls_{"slurm.max_polls_per_minute", limits.polls},
+      calls_of_all_kinds_{"slurm.max_scheduler_calls_per_minute", limits.calls} {}
 
 // How long a call waits for its turn.
 absl::Duration CallGate::BoundOf(CallKind kind) const {
@@ -41,30 +48,40 @@ bool CallGate::HadNoTurn(const absl::Status& status) {
 absl::Status CallGate::Enter(const std::string& name, CallKind kind) {
   std::unique_lock lock(mutex_);
   const absl::Time deadline = time_.Now() + BoundOf(kind);
-  const CallQueue::Ticket ticket = queue_.Join(kind, time_.Now());
-  while (true) {
-    const absl::Time now = time_.Now();
-    if (queue_.MayGo(ticket, now)) break;
-    if (now >= deadline) {
-      queue_.Leave(ticket);
-      changed_.notify_all();
-      ++given_up_;
-      last_given_up_ = now;
-      given_up_until_ = absl::Now() + kWarned;
-      absl::Status status = absl::UnavailableError(
-          fmt::format("could not ask: {} had no turn within {} s, since more is asked than "
-                      "slurm.max_scheduler_calls_per_minute ({}) allows",
-                      name, absl::ToInt64Seconds(BoundOf(kind)), per_minute_));
-      status.SetPayload(kNoTurn, absl::Cord());
-      return status;
-    }
-    const absl::Duration wait = std::min(queue_.NextChange(now), deadline) - now;
-    changed_.wait_for(lock, absl::ToChronoNanoseconds(wait));
+  for (Limit* limit : {&polls_, &calls_of_all_kinds_}) {
+    if (limit == &polls_ && !IsPoll(kind)) continue;
+    if (Await(limit, kind, deadline, &lock)) continue;
+    ++given_up_;
+    given_up_at_ = limit;
+    last_given_up_ = time_.Now();
+    given_up_until_ = absl::Now() + kWarned;
+    absl::Status status = absl::UnavailableError(
+        fmt::format("could not ask: {} had no turn within {} s, since more is asked than {} ({}) "
+                    "allows",
+                    name, absl::ToInt64Seconds(BoundOf(kind)), limit->setting, limit->per_minute));
+    status.SetPayload(kNoTurn, absl::Cord());
+    return status;
   }
   ++calls_[name];
+  return absl::OkStatus();
+}
+
+bool CallGate::Await(Limit* limit, CallKind kind, absl::Time deadline,
+                     std::unique_lock<std::mutex>* lock) {
+  CallQueue& queue = limit->queue;
+  const CallQueue::Ticket ticket = queue.Join(kind, time_.Now());
+  bool may_go = false;
+  for (absl::Time now = time_.Now(); !(may_go = queue.MayGo(ticket, now)); now = time_.Now()) {
+    if (now >= deadline) {
+      queue.Leave(ticket);
+      break;
+    }
+    const absl::Duration wait = std::min(queue.NextChange(now), deadline) - now;
+    changed_.wait_for(*lock, absl::ToChronoNanoseconds(wait));
+  }
   // The next one in the row may be able to go, too.
   changed_.notify_all();
-  return absl::OkStatus();
+  return may_go;
 }
 
 void CallGate::OnAnswer(std::string_view words) {
@@ -78,7 +95,9 @@ absl::Duration CallGate::ObserveInterval(absl::Duration wanted) {
   const std::lock_guard lock(mutex_);
   if (back_off_.factor() > 1)
     wanted = std::max(wanted, std::min(kLongestBackOff, wanted * back_off_.factor()));
-  return std::max(wanted, queue_.ObserveInterval(time_.Now()));
+  const absl::Time now = time_.Now();
+  return std::max(
+      {wanted, polls_.queue.ObserveInterval(now), calls_of_all_kinds_.queue.ObserveInterval(now)});
 }
 
 std::vector<v1::ClusterIssue> CallGate::Issues() const {
@@ -86,10 +105,12 @@ std::vector<v1::ClusterIssue> CallGate::Issues() const {
   const absl::Time now = time_.Now();
   std::vector<v1::ClusterIssue> issues;
   if (now - back_off_.last() < kWarned) {
-    issues.push_back(contract::CallsHeldBack(back_off_.count(), per_minute_, held_back_until_));
+    issues.push_back(contract::CallsHeldBack(back_off_.count(), calls_of_all_kinds_.per_minute,
+                                             held_back_until_));
   }
   if (now - last_given_up_ < kWarned) {
-    issues.push_back(contract::CallsWithoutTurn(given_up_, per_minute_, given_up_until_));
+    issues.push_back(contract::CallsWithoutTurn(given_up_, given_up_at_->setting,
+                                                given_up_at_->per_minute, given_up_until_));
   }
   return issues;
 }

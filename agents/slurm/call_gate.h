@@ -1,5 +1,6 @@
-// Lets the agent's calls to Slurm through, no more of them in a minute than the cluster's operator
-// allows, and counts them.
+// Lets the agent's calls to Slurm through, no more of them in a minute than are allowed, and counts
+// them. Calls that somebody waits for (submissions, cancels, holds) have no limit unless the
+// cluster's operator sets one.
 //
 // Thread-safe.
 #ifndef MUSTER_AGENTS_SLURM_CALL_GATE_H_
@@ -23,9 +24,14 @@ namespace muster::slurm {
 
 class CallGate {
  public:
-  // Calls per minute; 0: no limit. A submission waits at most so long for its turn.
-  explicit CallGate(uint32_t per_minute, absl::Duration submit_patience = absl::Minutes(5))
-      : per_minute_(per_minute), submit_patience_(submit_patience), queue_(per_minute) {}
+  // In a minute; 0: no limit.
+  struct Limits {
+    uint32_t polls = 0;  // calls of the kinds kObserve and kOther
+    uint32_t calls = 0;  // of all kinds
+  };
+
+  // A submission waits at most so long for its turn.
+  explicit CallGate(const Limits& limits, absl::Duration submit_patience = absl::Minutes(5));
 
   // Waits until the call may be made, and counts it. UNAVAILABLE: it may not, for longer than is
   // waited; it is not to be made then. HadNoTurn tells that error from all others.
@@ -42,18 +48,27 @@ class CallGate {
   std::map<std::string, uint64_t> Calls() const;
 
  private:
-  absl::Duration BoundOf(CallKind kind) const;
+  struct Limit {
+    std::string_view setting;  // of the agent's configuration
+    uint32_t per_minute;
+    CallQueue queue{per_minute};  // guarded by mutex_
+  };
 
-  const uint32_t per_minute_;
+  absl::Duration BoundOf(CallKind kind) const;
+  // With mutex_ held. False: there was no turn before the deadline.
+  bool Await(Limit* limit, CallKind kind, absl::Time deadline, std::unique_lock<std::mutex>* lock);
+
   const absl::Duration submit_patience_;
   const agents::SteadyTime time_;
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   // Guarded by mutex_. Times are those of time_.
-  CallQueue queue_;
+  Limit polls_;
+  Limit calls_of_all_kinds_;
   BackOff back_off_;
   uint64_t given_up_ = 0;
+  const Limit* given_up_at_ = nullptr;  // the last one without a turn
   absl::Time last_given_up_ = absl::InfinitePast();
   // By the time of day: until when the issues are told that either led to.
   absl::Time held_back_until_;

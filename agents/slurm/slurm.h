@@ -40,17 +40,20 @@ struct SlurmConfig {
   std::string user_on_host;
   // PATH of the jobs. Default: the usual system directories, and bin_dir.
   std::string job_path;
-  // The most calls to Slurm in any 60 s, by commands or slurmrestd; 0: no limit. A quarter of them
-  // may come at once, the others come one by one. The default is what sites that complain ask for.
-  uint32_t max_scheduler_calls_per_minute = 20;
+  // The most looks at Slurm in any 60 s (its queue, accounting, partitions, nodes), by commands or
+  // slurmrestd; 0: no limit. A quarter of them may come at once, the others come one by one. The
+  // default is what sites that complain ask for.
+  uint32_t max_polls_per_minute = 20;
+  // The most calls of all kinds, likewise. No limit by default: somebody waits for submissions,
+  // cancels and holds.
+  uint32_t max_scheduler_calls_per_minute = 0;
   // How long a submission waits for its turn among those; then it goes to the end of the queue.
   absl::Duration submit_patience = absl::Minutes(5);
   // How long after its squeue a look at the runs may still begin calls about single jobs. Later
   // jobs wait for the next look, because the look reports no state before its last call.
   absl::Duration round_patience = absl::Seconds(20);
   // The time between two calls of squeue; half of it if a run's end wakes the agent. It grows to
-  // five times the duration of the last call, and when few of max_scheduler_calls_per_minute are
-  // left.
+  // five times the duration of the last call, and when few of max_polls_per_minute are left.
   absl::Duration observe_interval = absl::Seconds(5);
   // The time between two listings of the directory of exit records, which show an end before the
   // next squeue does.

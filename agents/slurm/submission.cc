@@ -7,6 +7,7 @@
 #include "contract/errors.h"
 #include "contract/slurm_options.h"
 #include "contract/slurm_signal.h"
+#include "contract/task_array.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 
@@ -199,41 +200,11 @@ absl::StatusOr<Submission> MakeSubmission(const agent::v1::Assignment& assignmen
   return Submission{*std::move(words), paths.script(), {paths.directory()}};
 }
 
-namespace {
-
-// Words that mark a text that may hand its job's number to Slurm, or compute with it.
-constexpr std::string_view kNumberWords[] = {"SLURM_JOB_ID", "SLURM_JOBID", "scontrol", "scancel"};
-
-bool NamesItsNumber(std::string_view text) {
-  return std::any_of(std::begin(kNumberWords), std::end(kNumberWords),
-                     [&](std::string_view word) { return text.find(word) != text.npos; });
-}
-
-bool NamesItsNumber(const v1::Command& command) {
-  const auto& words = command.has_argv() ? command.argv().args() : command.script_arguments();
-  return NamesItsNumber(command.script()) ||
-         std::any_of(words.begin(), words.end(),
-                     [](const std::string& word) { return NamesItsNumber(word); });
-}
-
-// The number of an array's last task is the array's, too: `scontrol requeue` and `scancel` would
-// act on all tasks. "123_4", which they take for one task, is nothing that srun takes (22.05).
-// Libraries have a job requeued by themselves when it gets the signal that it asks for.
-bool MayActOnItsNumber(const v1::JobSpec& spec) {
-  return !spec.slurm().signal().empty() || NamesItsNumber(spec.setup()) ||
-         NamesItsNumber(spec.command()) ||
-         std::any_of(spec.roles().begin(), spec.roles().end(),
-                     [](const v1::Role& role) { return NamesItsNumber(role.command()); });
-}
-
-}  // namespace
-
 bool MayBeTask(const v1::JobSpec& spec) {
   const std::string& dependency = spec.slurm().dependency();
-  // A user's own batch script may read SLURM_ARRAY_*.
-  return !spec.slurm().has_batch_script() && spec.slurm().mail_type().empty() &&
+  return contract::FindArrayTask(spec).has_value() &&
          dependency.find("singleton") == std::string::npos &&
-         dependency.find("aftercorr") == std::string::npos && !MayActOnItsNumber(spec);
+         dependency.find("aftercorr") == std::string::npos;
 }
 
 }  // namespace muster::slurm

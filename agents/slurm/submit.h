@@ -51,11 +51,10 @@ absl::StatusOr<Submission> MakeSubmission(const agent::v1::Assignment& assignmen
                                           std::optional<uint64_t> after = std::nullopt,
                                           const TaskArray* array = nullptr);
 
-// Returns whether the run means the same as a task of an array: not if it waits for jobs by their
-// name or task by task, if mails are asked for, of which an array sends one for all, if it is a
-// user's own batch script, or if it may act on its Slurm job by number, which may be the array's:
-// if it asks for a signal before the time limit, or its texts name that number, scontrol or
-// scancel.
+// Returns whether the run may be a task of an array of Slurm's: if it is a task of a job array, and
+// does not wait for jobs by their name, or task by task. Nobody else's run may, whatever both have
+// in common: the number of an array's last task is the array's, so that its `scancel
+// $SLURM_JOB_ID` ends all of them.
 bool MayBeTask(const v1::JobSpec& spec);
 
 // The spec's time limit as Slurm counts it; 0 if it has none.

@@ -205,19 +205,21 @@ v1::ClusterIssue CallsHeldBack(uint64_t times, uint32_t per_minute, absl::Time u
       fmt::format("slurmctld holds the agent's calls back (rl_enable), {} times so far: they are "
                   "slow, and the queue is looked at less often",
                   times),
-      {.remedy = fmt::format("a lower slurm.max_scheduler_calls_per_minute than {} avoids it",
-                             per_minute)});
+      {.remedy = per_minute == 0
+                     ? "slurm.max_scheduler_calls_per_minute limits them; it is not set"
+                     : fmt::format("a lower slurm.max_scheduler_calls_per_minute than {} avoids it",
+                                   per_minute)});
   issue.mutable_until()->set_seconds(absl::ToUnixSeconds(until));
   return issue;
 }
 
-v1::ClusterIssue CallsWithoutTurn(uint64_t calls, uint32_t per_minute, absl::Time until) {
-  v1::ClusterIssue issue = MakeIssue(
-      v1::CLUSTER_ISSUE_CODE_CALLS_LIMITED,
-      fmt::format("{} calls so far had no turn: slurm.max_scheduler_calls_per_minute ({}) allows "
-                  "too few for what is asked",
-                  calls, per_minute),
-      {.subject = "slurm.max_scheduler_calls_per_minute", .remedy = "raise it"});
+v1::ClusterIssue CallsWithoutTurn(uint64_t calls, std::string_view setting, uint32_t per_minute,
+                                  absl::Time until) {
+  v1::ClusterIssue issue =
+      MakeIssue(v1::CLUSTER_ISSUE_CODE_CALLS_LIMITED,
+                fmt::format("{} calls so far had no turn: {} ({}) allows too few for what is asked",
+                            calls, setting, per_minute),
+                {.subject = std::string(setting), .remedy = "raise it"});
   issue.mutable_until()->set_seconds(absl::ToUnixSeconds(until));
   return issue;
 }

@@ -8,7 +8,7 @@ from harness.slurm import AS_USER, SlurmCluster, start_shared_broker
 
 from rows.report import Figure
 from rows.setting import fresh_world
-from rows.waiting import run_all
+from rows.waiting import DEADLINE_S, run_all
 
 CLUSTER = ("--nodes", "2", "--cpus", "8", "--min-job-age", "5")
 SUBMIT = "sbatch"
@@ -16,27 +16,44 @@ SUBMIT = "sbatch"
 BARE = """
 cd "$(mktemp -d)"
 printf '#!/bin/sh\\ntrue\\n' >job.sh
-for i in $(seq {jobs}); do sbatch --parsable -o /dev/null job.sh >/dev/null || exit 1; done
+{submit}
 polls=1
 while [ -n "$(squeue -h --me -o %i | head -n 1)" ]; do sleep 0.5; polls=$((polls + 1)); done
 echo $polls
 """
+ONE_BY_ONE = "for i in $(seq {jobs}); do sbatch --parsable -o /dev/null job.sh >/dev/null || exit 1; done"
+AS_ARRAY = "sbatch --parsable --array=1-{jobs} -o /dev/null job.sh >/dev/null || exit 1"
 
 
 def slurm_1000(short):
     """Jobs of `true` on two nodes of eight cores, and what that costs the scheduler."""
     run = _measure(short, ssh=False)
-    return [_wall("slurm_1000", run, 1.05),
-            Figure("slurm_calls_per_job", run.other_calls / run.jobs, "calls/job", run.polls / run.jobs,
-                   "squeue of the bare loop, every half second for all jobs", 0.1, at_most=True)]
+    return [_wall("slurm_1000", run, 1.05), _calls("slurm_calls_per_job", run)]
 
 
 def slurm_1000_over_ssh(short):
     """The same by an agent that reaches the cluster through its sshd only; the bare loop sits on the login host."""
     run = _measure(short, ssh=True)
-    return [_wall("slurm_1000_over_ssh", run, 1.1),
-            Figure("slurm_calls_per_job_over_ssh", run.calls / run.jobs, "calls/job", 1 + run.polls / run.jobs,
-                   "sbatch and squeue of the bare loop", 0.1, at_most=True)]
+    return [_wall("slurm_1000_over_ssh", run, 1.1), _calls("slurm_calls_per_job_over_ssh", run)]
+
+
+def slurm_array_1000(short):
+    """The same jobs as tasks of one array, by `muster sbatch --array` and by sbatch itself."""
+    jobs = 20 if short else 1000
+    cluster = SlurmCluster(*CLUSTER)
+    try:
+        with fresh_world() as world:
+            before, _ = _bare(cluster, jobs, AS_ARRAY)
+            start_shared_broker(world)
+            cluster.make_agent(world).start()
+            start = time.monotonic()
+            world.cli("sbatch", "--wait", f"--array=1-{jobs}", "-o", "/dev/null", "--wrap", "true", timeout_s=DEADLINE_S)
+            seconds = time.monotonic() - start
+            after, _ = _bare(cluster, jobs, AS_ARRAY)
+    finally:
+        cluster.close()
+    return [Figure("slurm_array_1000", seconds, "s", (before + after) / 2,
+                   "sbatch --array until all have ended, mean of one before and one after", ratio_goal=1.05, at_most=True)]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,8 +61,7 @@ class _Run:
     jobs: int
     seconds: float
     bare_seconds: float
-    calls: int        # to the scheduler
-    other_calls: int  # besides sbatch
+    other_calls: int  # to the scheduler, besides sbatch
     polls: float      # squeue of the bare loop
 
 
@@ -65,8 +81,8 @@ def _measure(short, ssh):
             after, more_polls = _bare(cluster, jobs)
     finally:
         cluster.close()
-    total = sum(calls.values())
-    return _Run(jobs, seconds, (before + after) / 2, total, total - calls.get(SUBMIT, 0), (polls + more_polls) / 2)
+    calls.pop(SUBMIT, None)
+    return _Run(jobs, seconds, (before + after) / 2, sum(calls.values()), (polls + more_polls) / 2)
 
 
 def _wall(name, run, goal):
@@ -75,9 +91,14 @@ def _wall(name, run, goal):
                   at_most=True)
 
 
-def _bare(cluster, jobs):
+def _calls(name, run):
+    return Figure(name, run.other_calls / run.jobs, "calls/job", run.polls / run.jobs,
+                  "squeue of the bare loop, every half second for all jobs", 0.1, at_most=True)
+
+
+def _bare(cluster, jobs, submit=ONE_BY_ONE):
     """Seconds, and how often the loop asked the scheduler."""
     start = time.monotonic()
-    done = subprocess.run([*AS_USER, "sh", "-c", BARE.format(jobs=jobs)], stdout=subprocess.PIPE, text=True, check=True,
+    done = subprocess.run([*AS_USER, "sh", "-c", BARE.format(submit=submit.format(jobs=jobs))], stdout=subprocess.PIPE, text=True, check=True,
                           env={"SLURM_CONF": str(cluster.conf), "PATH": "/usr/bin:/bin"})
     return time.monotonic() - start, int(done.stdout)

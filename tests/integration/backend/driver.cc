@@ -10,6 +10,7 @@
 
 #include "absl/time/clock.h"
 #include "contract/states.h"
+#include "contract/task_array.h"
 #include "fmt/format.h"
 #include "gtest/gtest.h"
 
@@ -51,6 +52,19 @@ TestRun NewRun(v1::JobSpec spec) {
   run.handle.launch_time = absl::Now();
   run.handle.assignment = std::move(assignment);
   return run;
+}
+
+std::vector<TestRun> NewArray(std::vector<v1::JobSpec> specs) {
+  const auto count = static_cast<uint32_t>(specs.size());
+  std::vector<TestRun> runs;
+  for (v1::JobSpec& spec : specs) {
+    const auto place = static_cast<uint32_t>(runs.size());
+    spec.mutable_slurm()->mutable_batch_script();
+    contract::SetArrayTask({.id = place, .count = count, .max_id = count - 1, .place = place},
+                           &spec);
+    runs.push_back(NewRun(std::move(spec)));
+  }
+  return runs;
 }
 
 void Hold(TestRun* run) {

@@ -69,7 +69,7 @@ class SlurmCluster:
         state_dir = world.path(f"agent-{name}")
         state_dir.mkdir()
         shutil.chown(state_dir, USER, USER)
-        values = {"slurm_conf": self.conf, "max_scheduler_calls_per_minute": 0, "observe_interval": "1s", "lookup_grace": "3s", "absence_grace": "10s",
+        values = {"slurm_conf": self.conf, "max_polls_per_minute": 0, "observe_interval": "1s", "lookup_grace": "3s", "absence_grace": "10s",
                   "record_grace": "10s", **settings}
         config = "slurm:\n" + "".join(f"  {key}: {value}\n" for key, value in values.items())
         agent = world.make_agent(name, kind="slurm", config=config, state_dir=state_dir)
@@ -94,7 +94,7 @@ class SlurmCluster:
         shutil.chown(runs, USER, USER)
         values = {"slurm_conf": self.conf, "run_dir": runs, "ssh_hosts": f"127.0.0.1:1,127.0.0.1:{self.ssh_port()}",
                   "ssh_user": USER, "ssh_key": ssh / "id", "ssh_known_hosts": ssh / "known_hosts",
-                  "max_scheduler_calls_per_minute": 0, "observe_interval": "1s", "lookup_grace": "3s", "absence_grace": "10s", "record_grace": "10s",
+                  "max_polls_per_minute": 0, "observe_interval": "1s", "lookup_grace": "3s", "absence_grace": "10s", "record_grace": "10s",
                   **settings}
         config = "slurm:\n" + "".join(f"  {key}: {value}\n" for key, value in values.items())
         return world.make_agent("lab", kind="slurm", config=config)

@@ -1,4 +1,5 @@
-// Runs that are launched together, as tasks of one array.
+// The tasks of a job array that are launched together, and runs that have nothing but their time in
+// common.
 #include <fstream>
 
 #include "agents/slurm/arrays.h"
@@ -23,15 +24,14 @@ class SlurmArrayTest : public ::testing::Test {
   static void SetUpTestSuite() { cluster_ = new TestCluster("--nodes 1 --cpus 2 --min-job-age 5"); }
   static void TearDownTestSuite() { delete cluster_; }
 
-  // Runs with these scripts, launched together; each has to be launched.
-  std::vector<TestRun> LaunchTogether(const std::vector<std::string>& scripts) {
+  // The tasks of one job array with these scripts.
+  static std::vector<TestRun> ArrayOf(const std::vector<std::string>& scripts) {
     std::vector<v1::JobSpec> specs;
     for (const std::string& script : scripts) specs.push_back(ScriptSpec(script));
-    return LaunchTogether(specs);
+    return NewArray(std::move(specs));
   }
-  std::vector<TestRun> LaunchTogether(const std::vector<v1::JobSpec>& specs) {
-    std::vector<TestRun> runs;
-    for (const v1::JobSpec& spec : specs) runs.push_back(NewRun(spec));
+  // Launches them together; each has to be launched.
+  std::vector<TestRun> LaunchTogether(std::vector<TestRun> runs) {
     for (const agents::LaunchOutcome& outcome : LaunchAll(&runs))
       EXPECT_EQ(outcome.kind, Kind::kLaunched) << outcome.evidence.DebugString();
     return runs;
@@ -66,10 +66,10 @@ TestCluster* SlurmArrayTest::cluster_ = nullptr;
 // Waits for the file "go" in the working directory.
 constexpr char kWaitForGo[] = "echo up; until [ -e go ]; do sleep 0.02; done\n";
 
-TEST_F(SlurmArrayTest, AlikeRunsAreOneSbatchAndEachHasItsOwnLogAndEnd) {
+TEST_F(SlurmArrayTest, AJobArrayIsOneSbatchAndEachTaskHasItsOwnLogAndEnd) {
   std::vector<std::string> scripts;
   for (int i = 0; i < 12; ++i) scripts.push_back(fmt::format("echo run {}; exit {}", i, i % 3));
-  std::vector<TestRun> runs = LaunchTogether(scripts);
+  std::vector<TestRun> runs = LaunchTogether(ArrayOf(scripts));
   EXPECT_EQ(backend_->SchedulerCalls()[Submits()], 1u);
   ObserveToEnd(*backend_, PointersTo(runs));
   for (int i = 0; i < 12; ++i) {
@@ -85,8 +85,7 @@ TEST_F(SlurmArrayTest, AlikeRunsAreOneSbatchAndEachHasItsOwnLogAndEnd) {
 }
 
 TEST_F(SlurmArrayTest, AnAnswerThatWasLostIsFoundByEachRunAndNothingRunsTwice) {
-  std::vector<TestRun> runs;
-  for (int i = 0; i < 4; ++i) runs.push_back(NewRun(ScriptSpec("echo once")));
+  std::vector<TestRun> runs = ArrayOf(std::vector<std::string>(4, "echo once"));
   cluster_->Control("signal", "slurmctld STOP");
   for (const agents::LaunchOutcome& outcome : LaunchAll(&runs))
     EXPECT_EQ(outcome.kind, Kind::kUnclear);
@@ -114,7 +113,7 @@ TEST_F(SlurmArrayTest, AnAnswerThatWasLostIsFoundByEachRunAndNothingRunsTwice) {
 }
 
 TEST_F(SlurmArrayTest, ATaskThatIsCanceledWhileItWaitsIsCanceledAlsoForTheNextAgent) {
-  std::vector<TestRun> runs = LaunchTogether(std::vector<std::string>(5, kWaitForGo));
+  std::vector<TestRun> runs = LaunchTogether(ArrayOf(std::vector<std::string>(5, kWaitForGo)));
   ObserveUntil(*backend_, {&runs[0], &runs[1]}, v1::RUN_STATE_RUNNING);
   ObserveUntil(*backend_, {&runs[3], &runs[4]}, v1::RUN_STATE_PENDING);
   EXPECT_TRUE(backend_->Cancel(runs[3].handle).ok());
@@ -139,7 +138,7 @@ TEST_F(SlurmArrayTest, ATaskThatIsCanceledWhileItWaitsIsCanceledAlsoForTheNextAg
 }
 
 TEST_F(SlurmArrayTest, ATaskThatAnotherCancelsWhileItWaitsIsCanceledAndNotLost) {
-  std::vector<TestRun> runs = LaunchTogether(std::vector<std::string>(4, kWaitForGo));
+  std::vector<TestRun> runs = LaunchTogether(ArrayOf(std::vector<std::string>(4, kWaitForGo)));
   ObserveUntil(*backend_, {&runs[0], &runs[1]}, v1::RUN_STATE_RUNNING);
   ObserveUntil(*backend_, {&runs[2], &runs[3]}, v1::RUN_STATE_PENDING);
   cluster_->AsRoot("scancel " + SlurmId(runs[2]));
@@ -156,7 +155,7 @@ TEST_F(SlurmArrayTest, AForgottenTaskWhoseNumberIsGivenAgainFailsAndIsNotCancele
   // Accounting is told of jobs every five seconds; a slurmctld that has lost them has it call those
   // that it knows canceled.
   cluster_->Control("stop", "slurmdbd");
-  std::vector<TestRun> forgotten = LaunchTogether(std::vector<std::string>(3, "true"));
+  std::vector<TestRun> forgotten = LaunchTogether(ArrayOf(std::vector<std::string>(3, "true")));
   const std::string number = SlurmId(forgotten[0]).substr(0, SlurmId(forgotten[0]).find('_'));
   cluster_->Control("stop", "slurmctld KILL");
   cluster_->Control("start", "slurmdbd");
@@ -166,7 +165,7 @@ TEST_F(SlurmArrayTest, AForgottenTaskWhoseNumberIsGivenAgainFailsAndIsNotCancele
                   cluster_->directory() + "/cluster", number));
   cluster_->Control("start", "slurmctld");
 
-  std::vector<TestRun> others = LaunchTogether(std::vector<std::string>(2, "true"));
+  std::vector<TestRun> others = LaunchTogether(ArrayOf(std::vector<std::string>(2, "true")));
   ASSERT_EQ(SlurmId(others[0]), SlurmId(forgotten[0]));
   ObserveToEnd(*backend_, PointersTo(others));
   ObserveToEnd(*backend_, PointersTo(forgotten));
@@ -179,7 +178,7 @@ TEST_F(SlurmArrayTest, AForgottenTaskWhoseNumberIsGivenAgainFailsAndIsNotCancele
 TEST_F(SlurmArrayTest, ARequeuedTaskRunsAgainUnderTheSameId) {
   const std::string script =
       "echo start $SLURM_RESTART_COUNT; [ \"$SLURM_RESTART_COUNT\" ] || sleep 300";
-  std::vector<TestRun> runs = LaunchTogether({script, "true"});
+  std::vector<TestRun> runs = LaunchTogether(ArrayOf({script, "true"}));
   const std::string id = SlurmId(runs[0]);
   WaitFor("the start", [&] { return Output(*backend_, runs[0]) == "start\n"; });
   ObserveUntil(*backend_, {&runs[0]}, v1::RUN_STATE_RUNNING);
@@ -201,8 +200,8 @@ TEST_F(SlurmArrayTest, ATaskAtItsTimeoutIsPutBackWithoutTheOthers) {
   v1::JobSpec waiting = ScriptSpec(kWaitForGo);
   waiting.mutable_slurm()->mutable_timeout()->set_seconds(600);
   for (const bool is_last : {false, true}) {
-    std::vector<TestRun> runs =
-        LaunchTogether(is_last ? std::vector{waiting, stopped} : std::vector{stopped, waiting});
+    std::vector<TestRun> runs = LaunchTogether(
+        NewArray(is_last ? std::vector{waiting, stopped} : std::vector{stopped, waiting}));
     TestRun& first = runs[is_last ? 1 : 0];
     TestRun& second = runs[is_last ? 0 : 1];
     ObserveToEnd(*backend_, {&first});
@@ -215,64 +214,40 @@ TEST_F(SlurmArrayTest, ATaskAtItsTimeoutIsPutBackWithoutTheOthers) {
   }
 }
 
-v1::JobSpec TwoRoles(const std::string& first, const std::string& second) {
-  v1::JobSpec spec = ScriptSpec("");
-  spec.clear_command();
-  int number = 0;
-  for (const std::string& script : {first, second}) {
-    v1::Role* role = spec.add_roles();
-    role->set_name(fmt::format("role-{}", ++number));
-    role->set_nodes(1);
-    role->mutable_command()->set_script("#!/bin/bash\n" + script);
-  }
-  return spec;
-}
-
-TEST_F(SlurmArrayTest, AProgramThatRequeuesItsJobRequeuesItselfAndNoOther) {
+TEST_F(SlurmArrayTest, AProgramThatActsOnItsJobActsOnNoOtherRun) {
   const std::string requeue =
       "[ $MUSTER_RESTART_COUNT -gt 0 ] || { until [ -e go ]; do sleep 0.02; done;\n"
       "scontrol requeue $SLURM_JOB_ID; sleep 300; }\n";
-  std::vector<TestRun> runs = LaunchTogether({kWaitForGo, requeue});
-  WaitFor("the other's start", [&] { return Output(*backend_, runs[0]) == "up\n"; });
-  Go(runs[1]);
-  ObserveToEnd(*backend_, {&runs[1]});
-  EXPECT_EQ(runs[1].handle.state, v1::RUN_STATE_SUCCEEDED) << runs[1].last.evidence.DebugString();
-  Go(runs[0]);
-  ObserveToEnd(*backend_, {&runs[0]});
-  EXPECT_EQ(runs[0].handle.state, v1::RUN_STATE_SUCCEEDED) << runs[0].last.evidence.DebugString();
-  EXPECT_EQ(Output(*backend_, runs[0]), "up\n") << "it was not put back";
+  const std::string cancel =
+      "until [ -e go ]; do sleep 0.02; done; scancel $SLURM_JOB_ID; sleep 300\n";
+  for (const std::string& script : {requeue, cancel}) {
+    std::vector<TestRun> runs =
+        LaunchTogether({NewRun(ScriptSpec(kWaitForGo)), NewRun(ScriptSpec(script))});
+    TestRun &other = runs[0], &acting = runs[1];
+    WaitFor("the other's start", [&] { return Output(*backend_, other) == "up\n"; });
+    Go(acting);
+    ObserveToEnd(*backend_, {&acting});
+    EXPECT_EQ(acting.handle.state,
+              script == cancel ? v1::RUN_STATE_CANCELED : v1::RUN_STATE_SUCCEEDED)
+        << acting.last.evidence.DebugString();
+    Go(other);
+    ObserveToEnd(*backend_, {&other});
+    EXPECT_EQ(other.handle.state, v1::RUN_STATE_SUCCEEDED) << other.last.evidence.DebugString();
+    EXPECT_EQ(Output(*backend_, other), "up\n") << "it was not put back";
+  }
 }
 
 TEST_F(SlurmArrayTest, ATaskMakesStepsOfItsOwn) {
   const std::string script = "srun -n1 bash -c 'echo step $SLURM_STEP_ID'";
-  std::vector<TestRun> runs = LaunchTogether({script, script});
+  std::vector<TestRun> runs = LaunchTogether(ArrayOf({script, script}));
   EXPECT_TRUE(SlurmId(runs[1]).ends_with("_1"));
   ObserveToEnd(*backend_, PointersTo(runs));
   for (const TestRun& run : runs) EXPECT_EQ(Output(*backend_, run), "step 0\n");
 }
 
-TEST_F(SlurmArrayTest, ARoleThatFailsEndsItsOwnTaskAndNoOther) {
-  const v1::JobSpec failing = TwoRoles("exit 7", "sleep 300");
-  const v1::JobSpec waiting = TwoRoles(kWaitForGo, "exit 0");
-  for (const bool is_last : {false, true}) {
-    std::vector<TestRun> runs =
-        LaunchTogether(is_last ? std::vector{waiting, failing} : std::vector{failing, waiting});
-    TestRun& first = runs[is_last ? 1 : 0];
-    TestRun& second = runs[is_last ? 0 : 1];
-    WaitFor("the other's start", [&] { return Output(*backend_, second) == "up\n"; });
-    ObserveToEnd(*backend_, {&first});
-    EXPECT_EQ(first.handle.state, v1::RUN_STATE_FAILED) << first.last.evidence.DebugString();
-    ASSERT_TRUE(first.last.exit.has_value());
-    EXPECT_EQ(first.last.exit->code(), 7);
-    Go(second);
-    ObserveToEnd(*backend_, {&second});
-    EXPECT_EQ(second.handle.state, v1::RUN_STATE_SUCCEEDED) << second.last.evidence.DebugString();
-  }
-}
-
 // Such an array is left by a submission that arrived although its answer said that it had not.
 TEST_F(SlurmArrayTest, TheTasksOfADoubledArrayDoNothingAndAreCanceled) {
-  std::vector<TestRun> runs = LaunchTogether(std::vector<std::string>(2, kWaitForGo));
+  std::vector<TestRun> runs = LaunchTogether(ArrayOf(std::vector<std::string>(2, kWaitForGo)));
   ObserveUntil(*backend_, PointersTo(runs), v1::RUN_STATE_RUNNING);
   const std::string lists = ArrayPaths::Directory(cluster_->runs());
   const std::string name =
@@ -298,12 +273,9 @@ TEST_F(SlurmArrayTest, TheTasksOfADoubledArrayDoNothingAndAreCanceled) {
 }
 
 TEST_F(SlurmArrayTest, ARefusalIsQuotedForEachRun) {
-  std::vector<TestRun> runs;
-  for (int i = 0; i < 3; ++i) {
-    v1::JobSpec spec = ScriptSpec("true");
-    spec.mutable_placement()->set_pool("nosuch");
-    runs.push_back(NewRun(spec));
-  }
+  v1::JobSpec spec = ScriptSpec("true");
+  spec.mutable_placement()->set_pool("nosuch");
+  std::vector<TestRun> runs = NewArray(std::vector(3, spec));
   for (const agents::LaunchOutcome& outcome : LaunchAll(&runs)) {
     EXPECT_EQ(outcome.kind, Kind::kRefused);
     EXPECT_THAT(outcome.failure.message(), HasSubstr("Invalid partition name specified"));

@@ -51,7 +51,7 @@ struct Agent {
 
   SlurmConfig config;
   hosts::LocalHost host;
-  CallGate gate{0};
+  CallGate gate{{}};
   Commands commands;
   CommandScheduler scheduler;
   ImageCache cache;

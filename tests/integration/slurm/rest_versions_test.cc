@@ -53,14 +53,14 @@ TEST_F(SlurmRestVersionTest, RunsArraysAndAnswersAreTheSameInV37) {
   EXPECT_EQ(details->nodes(0).gpus().at("h100"), 2u);
   EXPECT_TRUE(backend->Inventory().ok());
 
-  std::vector<TestRun> runs;
-  std::vector<std::shared_ptr<const agent::v1::Assignment>> assignments;
+  std::vector<v1::JobSpec> specs;
   for (const char* script : {"echo one; exit 3", "sleep 300", "echo three"}) {
-    v1::JobSpec spec = ScriptSpec(script);
-    spec.mutable_time_limit()->set_seconds(300);
-    runs.push_back(NewRun(spec));
-    assignments.push_back(runs.back().handle.assignment);
+    specs.push_back(ScriptSpec(script));
+    specs.back().mutable_time_limit()->set_seconds(300);
   }
+  std::vector<TestRun> runs = NewArray(std::move(specs));
+  std::vector<std::shared_ptr<const agent::v1::Assignment>> assignments;
+  for (const TestRun& run : runs) assignments.push_back(run.handle.assignment);
   const std::vector<agents::LaunchOutcome> outcomes = backend->LaunchMany(assignments);
   for (size_t i = 0; i < runs.size(); ++i) {
     ASSERT_EQ(outcomes[i].kind, agents::LaunchOutcome::Kind::kLaunched)

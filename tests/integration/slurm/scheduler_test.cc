@@ -66,7 +66,7 @@ class SlurmSchedulerTest : public testing::Test {
   static TestCluster* cluster_;
   SlurmConfig config_ = cluster_->Config();
   hosts::LocalHost host_;
-  CallGate gate_{0};
+  CallGate gate_{{}};
   Commands commands_{config_, &host_, &gate_};
   std::unique_ptr<Scheduler> owned_ = MakeScheduler();
   Scheduler& scheduler_ = *owned_;
@@ -127,10 +127,10 @@ TEST_F(SlurmSchedulerTest, EachOfManyJobsInOneCallHasItsOwnAnswer) {
   EXPECT_TRUE(scheduler_.Cancel({array}).ok());
 }
 
-TEST_F(SlurmSchedulerTest, AtTheDefaultLimitManyCancelsKeepNothingElseWaiting) {
+TEST_F(SlurmSchedulerTest, AtTheDefaultLimitNeitherSubmissionsNorCancelsWait) {
   constexpr size_t kRuns = 30;
   SlurmConfig config = cluster_->Config();
-  config.max_scheduler_calls_per_minute = SlurmConfig().max_scheduler_calls_per_minute;
+  config.max_polls_per_minute = SlurmConfig().max_polls_per_minute;
   const std::unique_ptr<agents::Backend> backend = cluster_->MakeBackend(config);
   if (backend->MaxCancelBatch() == 1) return;  // over slurmrestd each is a call
   v1::JobSpec spec = ScriptSpec("true");

@@ -53,7 +53,7 @@ SlurmConfig TestCluster::Config() const {
   SlurmConfig config;
   config.run_dir = runs();
   config.slurm_conf = ClusterDirectory(directory_) + "/etc/slurm.conf";
-  config.max_scheduler_calls_per_minute = 0;
+  config.max_polls_per_minute = 0;
   config.observe_interval = absl::Milliseconds(200);
   config.record_interval = absl::Milliseconds(50);
   config.lookup_grace = absl::Seconds(3);

@@ -54,6 +54,7 @@ TestCluster& SharedCluster();
 using driver::Launch;
 using driver::LaunchAgain;
 using driver::LookUp;
+using driver::NewArray;
 using driver::NewRun;
 using driver::ObserveOnce;
 using driver::ObserveToEnd;

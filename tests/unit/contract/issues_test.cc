@@ -73,7 +73,8 @@ TEST(ClusterIssue, HasACodeAndASentence) {
       HostTwice({"a", "b"}, "c:22"),
       LessThanConfigured("cpus: 64", "32"),
       CallsHeldBack(3, 60, absl::FromUnixSeconds(600)),
-      CallsWithoutTurn(3, 60, absl::FromUnixSeconds(600)),
+      CallsHeldBack(3, 0, absl::FromUnixSeconds(600)),
+      CallsWithoutTurn(3, "slurm.max_polls_per_minute", 60, absl::FromUnixSeconds(600)),
       NoAccounting(),
       TlsUnverified(),
       SameCluster("other"),
@@ -89,7 +90,10 @@ TEST(ClusterIssue, HasACodeAndASentence) {
 
 TEST(ClusterIssue, WhatPassesByItselfSaysUntilWhenItIsSaid) {
   EXPECT_EQ(CallsHeldBack(3, 60, absl::FromUnixSeconds(600)).until().seconds(), 600);
-  EXPECT_EQ(CallsWithoutTurn(3, 60, absl::FromUnixSeconds(600)).until().seconds(), 600);
+  EXPECT_EQ(CallsWithoutTurn(3, "slurm.max_polls_per_minute", 60, absl::FromUnixSeconds(600))
+                .until()
+                .seconds(),
+            600);
 }
 
 }  // namespace

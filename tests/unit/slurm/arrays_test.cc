@@ -1,4 +1,4 @@
-// Runs that are launched together, with commands in Slurm's place.
+// The tasks of a job array that are launched together, with commands in Slurm's place.
 #include "agents/slurm/arrays.h"
 
 #include <filesystem>
@@ -10,6 +10,7 @@
 #include "agents/slurm/fields.h"
 #include "agents/slurm/run_files.h"
 #include "agents/slurm/slurm.h"
+#include "contract/task_array.h"
 #include "fmt/format.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -61,7 +62,8 @@ class ArraysTest : public StubCommandsTest {
     std::vector<std::shared_ptr<const agent::v1::Assignment>> assignments;
     for (const v1::JobSpec& spec : specs) {
       auto assignment = std::make_shared<agent::v1::Assignment>();
-      assignment->set_run_key(fmt::format("k7m2-{}-1", ++last_job_));
+      assignment->set_job_id(++last_job_);
+      assignment->set_run_key(fmt::format("k7m2-{}-1", last_job_));
       *assignment->mutable_spec() = spec;
       assignments.push_back(std::move(assignment));
     }
@@ -99,8 +101,18 @@ v1::JobSpec SpecOf(const std::string& script, int64_t cores = 1) {
   return spec;
 }
 
-TEST_F(ArraysTest, RunsThatAskForTheSameAreOneSubmission) {
-  const auto outcomes = Launch({SpecOf("echo a"), SpecOf("echo b"), SpecOf("echo c")});
+// Makes them the tasks of one job array.
+std::vector<v1::JobSpec> ArrayOf(std::vector<v1::JobSpec> specs) {
+  const auto count = static_cast<uint32_t>(specs.size());
+  for (uint32_t i = 0; i < count; ++i) {
+    specs[i].mutable_slurm()->mutable_batch_script();
+    contract::SetArrayTask({.id = i, .count = count, .max_id = count - 1, .place = i}, &specs[i]);
+  }
+  return specs;
+}
+
+TEST_F(ArraysTest, TheTasksOfAJobArrayAreOneSubmission) {
+  const auto outcomes = Launch(ArrayOf({SpecOf("echo a"), SpecOf("echo b"), SpecOf("echo c")}));
   ASSERT_THAT(Submitted(), SizeIs(1));
   EXPECT_THAT(Submitted()[0], HasSubstr("--array=0-2 "));
   EXPECT_THAT(Submitted()[0], HasSubstr("--job-name=k7m2-1-1.array-"));
@@ -113,27 +125,44 @@ TEST_F(ArraysTest, RunsThatAskForTheSameAreOneSubmission) {
   }
 }
 
-TEST_F(ArraysTest, OnlyRunsThatAskForTheSameGoTogether) {
-  v1::JobSpec mailed = SpecOf("true");
-  mailed.mutable_slurm()->set_mail_type("END");
-  const auto outcomes = Launch({SpecOf("true"), SpecOf("true", 2), SpecOf("true"), mailed, mailed});
+TEST_F(ArraysTest, RunsOfDifferentJobsAreDifferentJobsOfSlurmsHoweverAlikeTheyAre) {
+  const auto outcomes = Launch({SpecOf("true"), SpecOf("true")});
+  ASSERT_THAT(Submitted(), SizeIs(2));
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(outcomes[i].external_id, "17");
+    EXPECT_THAT(Submitted()[i], HasSubstr(fmt::format("--job-name=k7m2-{}-1 ", i + 1)));
+    EXPECT_THAT(Submitted()[i], Not(HasSubstr("--array")));
+  }
+}
+
+TEST_F(ArraysTest, TwoJobArraysAreTwoSubmissions) {
+  std::vector<v1::JobSpec> specs = ArrayOf({SpecOf("true"), SpecOf("true")});
+  for (const v1::JobSpec& spec : ArrayOf({SpecOf("true"), SpecOf("true"), SpecOf("true")}))
+    specs.push_back(spec);
+  Launch(specs);
+  ASSERT_THAT(Submitted(), SizeIs(2));
+  EXPECT_THAT(Submitted()[0], HasSubstr("--array=0-1 "));
+  EXPECT_THAT(Submitted()[1], HasSubstr("--array=0-2 "));
+}
+
+TEST_F(ArraysTest, ATaskThatAsksForSomethingElseIsAJobOfItsOwn) {
+  const auto outcomes = Launch(ArrayOf({SpecOf("true"), SpecOf("true", 2), SpecOf("true")}));
   EXPECT_EQ(outcomes[0].external_id, "17_0");
   EXPECT_EQ(outcomes[1].external_id, "17");
   EXPECT_EQ(outcomes[2].external_id, "17_1");
-  EXPECT_THAT(Submitted(), SizeIs(4)) << "an array would send one mail for all";
   EXPECT_THAT(Submitted()[1], HasSubstr("--job-name=k7m2-2-1 "));
 }
 
 TEST_F(ArraysTest, TheClusterSaysHowManyTasksAnArrayMayHave) {
   SetConfig(3);
   Restart();
-  Launch(std::vector<v1::JobSpec>(7, SpecOf("true")));
+  Launch(ArrayOf(std::vector<v1::JobSpec>(7, SpecOf("true"))));
   ASSERT_THAT(Submitted(), SizeIs(3));
   EXPECT_THAT(Submitted()[0], HasSubstr("--array=0-2 "));
   EXPECT_THAT(Submitted()[2], Not(HasSubstr("--array")));
   SetConfig(0);
   Restart();
-  Launch({SpecOf("true"), SpecOf("true")});
+  Launch(ArrayOf({SpecOf("true"), SpecOf("true")}));
   EXPECT_THAT(Submitted(), SizeIs(5)) << "a cluster without arrays";
 }
 
@@ -141,7 +170,7 @@ TEST_F(ArraysTest, ARefusalIsEachRunsOwn) {
   SetSbatch(
       "echo 'sbatch: error: Batch job submission failed: Invalid qos "
       "specification' >&2; exit 1");
-  for (const agents::LaunchOutcome& outcome : Launch({SpecOf("true"), SpecOf("true")})) {
+  for (const agents::LaunchOutcome& outcome : Launch(ArrayOf({SpecOf("true"), SpecOf("true")}))) {
     EXPECT_EQ(outcome.kind, Kind::kRefused);
     EXPECT_THAT(outcome.failure.message(), HasSubstr("Invalid qos specification"));
   }
@@ -153,7 +182,7 @@ TEST_F(ArraysTest, WhereAnArrayIsTooLargeAsManyRunsAsMayGoIn) {
 esac
 echo 17)sh");
   for (const agents::LaunchOutcome& outcome :
-       Launch({SpecOf("true"), SpecOf("true"), SpecOf("true")})) {
+       Launch(ArrayOf({SpecOf("true"), SpecOf("true"), SpecOf("true")}))) {
     EXPECT_EQ(outcome.kind, Kind::kLaunched) << outcome.evidence.DebugString();
   }
   EXPECT_THAT(Submitted(), SizeIs(5)) << "all three, then one, then two, then one and one";
@@ -178,7 +207,7 @@ echo 17)sh",
   const auto launch = [this] {
     size_t launched = 0;
     for (const agents::LaunchOutcome& outcome :
-         Launch(std::vector<v1::JobSpec>(100, SpecOf("true")))) {
+         Launch(ArrayOf(std::vector<v1::JobSpec>(100, SpecOf("true"))))) {
       if (outcome.kind == Kind::kLaunched) ++launched;
       if (outcome.kind == Kind::kLaunched) continue;
       EXPECT_EQ(outcome.kind, Kind::kRefused);
@@ -199,7 +228,7 @@ TEST_F(ArraysTest, AnAnswerThatWasLostLeavesEachRunInDoubtUntilItsArrayIsFound) 
   SetSbatch(
       "echo 'sbatch: error: Batch job submission failed: Socket timed out on "
       "send/recv operation' >&2; exit 1");
-  for (const agents::LaunchOutcome& outcome : Launch({SpecOf("true"), SpecOf("true")}))
+  for (const agents::LaunchOutcome& outcome : Launch(ArrayOf({SpecOf("true"), SpecOf("true")})))
     EXPECT_EQ(outcome.kind, Kind::kUnclear);
   ASSERT_THAT(FilesOfArrays(), SizeIs(2)) << "the list, and a directory for outputs";
   Restart();
@@ -217,7 +246,7 @@ TEST_F(ArraysTest, AnAnswerThatWasLostLeavesEachRunInDoubtUntilItsArrayIsFound) 
 }
 
 TEST_F(ArraysTest, WithTheLastRunsOfAnArrayItsFilesGoAlsoAfterARestart) {
-  Launch({SpecOf("true"), SpecOf("true"), SpecOf("true")});
+  Launch(ArrayOf({SpecOf("true"), SpecOf("true"), SpecOf("true")}));
   EXPECT_TRUE(backend_->Forget(Handle(1)).ok());
   Restart();
   EXPECT_TRUE(backend_->Forget(Handle(3)).ok());

@@ -52,10 +52,30 @@ TEST_F(NotSentTest, ASubmissionWithoutATurnIsNotInDoubtAndNotLookedUp) {
 }
 
 TEST(UnclearTest, ALaunchWhoseQuestionBeforeItHadNoTurnWasNotSent) {
-  CallGate gate(1, absl::Milliseconds(1));
+  CallGate gate({.calls = 1}, absl::Milliseconds(1));
   ASSERT_TRUE(gate.Enter("sbatch", CallKind::kSubmit).ok());
   EXPECT_EQ(Unclear(gate.Enter("sbatch", CallKind::kSubmit)).kind, Kind::kNotSent);
   EXPECT_EQ(Unclear(absl::UnavailableError("the host is away")).kind, Kind::kUnclear);
+}
+
+TEST(CallGateTest, ThoseThatSomebodyWaitsForAreNoPolls) {
+  CallGate gate({.polls = 1}, absl::Milliseconds(1));
+  ASSERT_TRUE(gate.Enter("squeue", CallKind::kObserve).ok());
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_TRUE(gate.Enter("sbatch", CallKind::kSubmit).ok());
+    EXPECT_TRUE(gate.Enter("scancel", CallKind::kEnd).ok());
+  }
+  EXPECT_GT(gate.ObserveInterval(absl::ZeroDuration()), absl::ZeroDuration()) << "none is left";
+}
+
+TEST(CallGateTest, ACallWithoutATurnNamesTheLimitThatKeptItFromGoing) {
+  CallGate gate({.polls = 100, .calls = 1}, absl::Milliseconds(1));
+  ASSERT_TRUE(gate.Enter("sbatch", CallKind::kSubmit).ok());
+  const absl::Status status = gate.Enter("sbatch", CallKind::kSubmit);
+  EXPECT_THAT(std::string(status.message()),
+              ::testing::HasSubstr("slurm.max_scheduler_calls_per_minute (1)"));
+  ASSERT_EQ(gate.Issues().size(), 1u);
+  EXPECT_EQ(gate.Issues().front().subject(), "slurm.max_scheduler_calls_per_minute");
 }
 
 TEST(NoAnswerTest, OnlyTheGatesOwnErrorMeansThatNobodyWasAsked) {

@@ -114,7 +114,7 @@ class PlanChecksTest : public testing::Test {
     config_.run_dir = dir_.path() + "/runs";
     config_.bin_dir = dir_.path();
     config_.storage_roots = {{"lustre", dir_.path() + "/data"}};
-    config_.max_scheduler_calls_per_minute = 0;
+    config_.max_polls_per_minute = 0;
   }
 
   v1::JobPlan Plan() {

@@ -219,7 +219,7 @@ class FakeHttp : public Http {
 };
 
 absl::Status AskWell(absl::StatusOr<HttpResponse> answer) {
-  CallGate gate(0);
+  CallGate gate({});
   RestClient client("http://slurm:6820", "ada", std::make_unique<FakeHttp>(std::move(answer)),
                     std::make_unique<TokenCommand>([](absl::Duration) { return "SLURM_JWT=t\n"; }),
                     &gate);

@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "absl/time/clock.h"
+#include "agents/slurm/run_files.h"
 #include "agents/slurm/slurm.h"
 #include "gtest/gtest.h"
 #include "tests/unit/hosts/temp_dir.h"
@@ -42,7 +43,8 @@ class SetClockTest : public ::testing::Test {
     config.bin_dir = root_.path();
     // Shorter than a squeue takes to start, so that each Observe is due to ask.
     config.observe_interval = absl::Nanoseconds(1);
-    config.max_scheduler_calls_per_minute = 0;
+    config.max_polls_per_minute = 0;
+    std::filesystem::create_directories(RunPaths::EndedDirectory(config.run_dir));
     backend_ = CreateSlurmBackend(config, root_.path());
     run_.run_key = "k7m2-42-1";
     run_.external_id = "17";

@@ -27,7 +27,7 @@ class StubCommandsTest : public ::testing::Test {
     config.cluster = "lab";
     config.run_dir = root_ + "/runs";
     config.bin_dir = root_;
-    config.max_scheduler_calls_per_minute = 0;
+    config.max_polls_per_minute = 0;
     return config;
   }
 

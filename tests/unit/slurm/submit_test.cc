@@ -2,6 +2,7 @@
 
 #include "contract/errors.h"
 #include "contract/slurm_options.h"
+#include "contract/task_array.h"
 #include "fmt/format.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -209,36 +210,26 @@ TEST_F(SubmissionTest, AnArrayHasItsOwnNameAndFilesAndNoSingleton) {
   EXPECT_THAT(submission->arguments, testing::ElementsAre(list, "array"));
 }
 
-TEST_F(SubmissionTest, ARunThatAnArrayWouldMeanOtherwiseIsNoTask) {
+TEST_F(SubmissionTest, OnlyATaskOfAJobArrayMayBeATaskOfSlurms) {
+  EXPECT_FALSE(MayBeTask(spec()));
+  spec().mutable_slurm()->mutable_batch_script();
+  EXPECT_FALSE(MayBeTask(spec()));
+  contract::SetArrayTask({.id = 7, .count = 3, .max_id = 9, .place = 1}, &spec());
   EXPECT_TRUE(MayBeTask(spec()));
+  spec().mutable_command()->set_script("scancel $SLURM_JOB_ID");
+  spec().mutable_slurm()->set_mail_type("END");
+  spec().mutable_slurm()->set_signal("USR1@90");
   spec().mutable_slurm()->set_dependency("afterok:5");
-  EXPECT_TRUE(MayBeTask(spec()));
+  EXPECT_TRUE(MayBeTask(spec())) << "they mean for the array what they mean with sbatch";
+}
+
+// All tasks have one name, and run at the same time.
+TEST_F(SubmissionTest, ATaskThatWaitsForANameOrTaskByTaskIsAJobOfItsOwn) {
+  spec().mutable_slurm()->mutable_batch_script();
+  contract::SetArrayTask({.id = 7, .count = 3, .max_id = 9, .place = 1}, &spec());
   for (const char* dependency : {"singleton", "afterok:5,singleton", "aftercorr:5"}) {
     spec().mutable_slurm()->set_dependency(dependency);
     EXPECT_FALSE(MayBeTask(spec())) << dependency;
-  }
-  spec().mutable_slurm()->clear_dependency();
-  spec().mutable_slurm()->set_mail_type("END");
-  EXPECT_FALSE(MayBeTask(spec()));
-}
-
-TEST_F(SubmissionTest, ARunThatMayActOnItsJobByNumberIsNoTask) {
-  const v1::JobSpec plain = spec();
-  spec().mutable_slurm()->set_signal("USR1@90");
-  EXPECT_FALSE(MayBeTask(spec())) << "a library's handler may have the job requeued";
-  for (const char* text :
-       {"scontrol requeue $SLURM_JOB_ID", "scancel --me", "echo $((SLURM_JOBID % 1000))"}) {
-    spec() = plain;
-    spec().mutable_command()->set_script(text);
-    EXPECT_FALSE(MayBeTask(spec())) << text;
-    spec().mutable_command()->mutable_argv()->add_args(text);
-    EXPECT_FALSE(MayBeTask(spec())) << text;
-    spec() = plain;
-    spec().set_setup(text);
-    EXPECT_FALSE(MayBeTask(spec())) << text;
-    spec() = plain;
-    spec().add_roles()->mutable_command()->set_script(text);
-    EXPECT_FALSE(MayBeTask(spec())) << text;
   }
 }
 
