@@ -167,10 +167,12 @@ class SlurmBackend : public agents::Backend {
   // ---- observation
   bool IsQueueDue() const;
   absl::StatusOr<Queue> AskQueue();
-  // The exit records of these runs, by run key; one that cannot be read now is left out.
-  std::map<std::string, ExitRecord> ReadRecords(const std::vector<agents::RunHandle>& runs);
+  // Nothing: there is none, or it is not whole. An error: whether there is one is not known.
+  using MaybeRecord = absl::StatusOr<std::optional<ExitRecord>>;
+  // By run key; a run without a record is left out.
+  std::map<std::string, MaybeRecord> ReadRecords(const std::vector<agents::RunHandle>& runs);
   RunFacts Gather(const agents::RunHandle& run, const std::optional<Queue>& queue,
-                  std::optional<ExitRecord> record, std::vector<JobToEnd>* strays);
+                  MaybeRecord record, std::vector<JobToEnd>* strays);
   // Returns whether the run was submitted as a task of one of them.
   bool IsTaskOfAny(const std::string& run_key, const std::set<std::string>& array_names) const;
   void ChooseRow(const agents::RunHandle& run, const std::vector<QueueRow>& rows, RunFacts* facts,

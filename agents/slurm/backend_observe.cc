@@ -75,15 +75,14 @@ agents::ObserveOutcome SlurmBackend::Observe(const std::vector<agents::RunHandle
     const std::lock_guard lock(mutex_);
     outcome.scheduler = last_queue_status_;
   }
-  std::map<std::string, ExitRecord> records = ReadRecords(runs);
+  std::map<std::string, MaybeRecord> records = ReadRecords(runs);
   std::vector<RunFacts> facts;
   facts.reserve(runs.size());
   std::vector<JobToEnd> strays;
   for (const agents::RunHandle& run : runs) {
     const auto record = records.find(run.run_key);
-    facts.push_back(Gather(run, queue,
-                           record == records.end() ? std::nullopt : std::optional(record->second),
-                           &strays));
+    facts.push_back(Gather(
+        run, queue, record == records.end() ? std::nullopt : std::move(record->second), &strays));
   }
   const absl::Time deadline = time_.Now() + config_.round_patience;
   AskHistory(runs, deadline, &facts);
@@ -135,21 +134,26 @@ absl::StatusOr<SlurmBackend::Queue> SlurmBackend::AskQueue() {
   return queue;
 }
 
-std::map<std::string, ExitRecord> SlurmBackend::ReadRecords(
+std::map<std::string, SlurmBackend::MaybeRecord> SlurmBackend::ReadRecords(
     const std::vector<agents::RunHandle>& runs) {
+  std::map<std::string, MaybeRecord> records;
   const auto names = host_->ListDirectory(RunPaths::EndedDirectory(config_.run_dir));
-  if (!names.ok()) return {};
+  if (!names.ok()) {
+    // Not found either: Probe has made it, so that a file system is not mounted.
+    for (const agents::RunHandle& run : runs) records.emplace(run.run_key, names.status());
+    return records;
+  }
   const std::set<std::string> there(names->begin(), names->end());
   std::vector<std::string> keys;
-  std::map<std::string, ExitRecord> records;
   const auto read = [&] {
     std::vector<hosts::FilePart> parts;
     for (const std::string& key : keys)
       parts.push_back({PathsOf(key).exit_record(), 0, kMaxExitRecordBytes});
     const std::vector<absl::StatusOr<std::string>> texts = host_->ReadMany(parts);
     for (size_t i = 0; i < keys.size(); ++i) {
-      if (!texts[i].ok()) continue;
-      if (auto record = ParseExitRecord(*texts[i])) records.emplace(keys[i], *std::move(record));
+      if (absl::IsNotFound(texts[i].status())) continue;
+      records.emplace(keys[i], texts[i].ok() ? MaybeRecord(ParseExitRecord(*texts[i]))
+                                             : MaybeRecord(texts[i].status()));
     }
     keys.clear();
   };
@@ -163,7 +167,7 @@ std::map<std::string, ExitRecord> SlurmBackend::ReadRecords(
 }
 
 RunFacts SlurmBackend::Gather(const agents::RunHandle& run, const std::optional<Queue>& queue,
-                              std::optional<ExitRecord> record, std::vector<JobToEnd>* strays) {
+                              MaybeRecord record, std::vector<JobToEnd>* strays) {
   RunFacts facts;
   facts.run_key = run.run_key;
   facts.job_id = IdOf(run);
@@ -171,7 +175,11 @@ RunFacts SlurmBackend::Gather(const agents::RunHandle& run, const std::optional<
   facts.last_state = run.state;
   facts.queue_answered = queue.has_value();
   facts.cancel_asked = run.cancel_requested;
-  facts.record = std::move(record);
+  if (record.ok()) {
+    facts.record = *std::move(record);
+  } else {
+    facts.record_error = ToStd(record.status().message());
+  }
   if (run.assignment != nullptr) NameProgram(run.assignment->spec(), &facts);
   std::vector<QueueRow> rows;
   if (queue.has_value()) {
@@ -251,7 +259,9 @@ void SlurmBackend::MarkSince(RunFacts* facts) {
     if (is && !since->has_value()) *since = now;
     return is ? now - **since : absl::ZeroDuration();
   };
-  facts->missing_for = mark(!facts->queue.has_value(), &track.missing_since);
+  // The grace counts from when both are known to be missing.
+  facts->missing_for =
+      mark(!facts->queue.has_value() && facts->record_error.empty(), &track.missing_since);
   const bool ended = facts->queue.has_value() && HasEnded(facts->queue->state.phase);
   facts->ended_for = mark(ended, &track.ended_since);
   track.live.reset();

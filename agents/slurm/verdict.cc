@@ -145,6 +145,16 @@ Observation FinishingUnasked(const RunFacts& facts) {
   return observation;
 }
 
+// The file server may be away: that there is no record is not known.
+Observation FinishingUnread(const RunFacts& facts) {
+  Observation observation = Finishing(facts);
+  observation.reason = contract::MakeReason(
+      v1::STATE_REASON_CODE_READING_END,
+      {.detail = fmt::format("it has left the queue, and its exit record cannot be read: {}",
+                             facts.record_error)});
+  return observation;
+}
+
 void SetTimesAndExit(const RunFacts& facts, bool slurm_code_counts, Observation* observation) {
   if (facts.queue.has_value()) {
     observation->start_time = facts.queue->start_time;
@@ -346,6 +356,7 @@ std::optional<Observation> JudgeMissing(const RunFacts& facts, const Patience& p
     return facts.history_answer == RunFacts::History::kNoAnswer ? FinishingUnasked(facts)
                                                                 : Finishing(facts);
   }
+  if (!facts.record_error.empty()) return FinishingUnread(facts);
   if (silent && PhaseInOutput(facts.slurm_output) != JobPhase::kUnknown &&
       facts.missing_for >= patience.record_grace) {
     return Ended(facts, {PhaseInOutput(facts.slurm_output), v1::EVIDENCE_SOURCE_AGENT, ""});

@@ -49,6 +49,8 @@ struct RunFacts {
 
   // None either if Slurm is known to have put the job back since, and the command runs again.
   std::optional<ExitRecord> record;
+  // Why the record, if there is one, could not be read. Empty: without `record` there is none.
+  std::string record_error;
   // When the run's time limit ends it: as squeue last said, or else counted from the record's
   // start. Nothing if neither is known.
   std::optional<absl::Time> limit_end;

@@ -50,12 +50,16 @@ class RoundTest : public StubCommandsTest {
         id, run.run_key, state, absl::ToUnixSeconds(run.launch_time));
   }
   // With a squeue of its own.
-  void Look(const std::vector<agents::RunHandle>& runs) {
+  void Look(const std::vector<agents::RunHandle>& runs) { LookAt(runs); }
+  agents::ObserveOutcome LookAt(const std::vector<agents::RunHandle>& runs) {
     const uint64_t before = backend_->SchedulerCalls()["squeue"];
     const absl::Time deadline = absl::Now() + absl::Seconds(60);
+    agents::ObserveOutcome seen;
     while (backend_->SchedulerCalls()["squeue"] == before && absl::Now() < deadline) {
-      EXPECT_TRUE(backend_->Observe(runs).scheduler.ok());
+      seen = backend_->Observe(runs);
+      EXPECT_TRUE(seen.scheduler.ok());
     }
+    return seen;
   }
   std::string Canceled() {
     std::ostringstream text;
@@ -77,6 +81,25 @@ TEST_F(RoundTest, JobsWhoseTurnHasNotComeInTimeAreAskedForAtTheNextLook) {
     Look(runs);
     EXPECT_EQ(backend_->SchedulerCalls()["scontrol"], look);
   }
+}
+
+TEST_F(RoundTest, ARunWhoseRecordsDirectoryIsAwayEndsByItsRecordOnceThatIsBack) {
+  const agents::RunHandle run = AddRun(1, 11);
+  Look({run});
+  const std::string ended = RunPaths::EndedDirectory(root_);
+  std::ofstream(ended + "/" + run.run_key)
+      << "job=11 restart=0\nphase=command problem=none pulled=0\n"
+         "code=0 signal=0 terminated=0 continued=0 rank=0\nstart=1 end=2\nnodes=n1\n"
+         "cause=none about=\ncomplete\n";
+  std::filesystem::rename(ended, root_ + "/away");
+  std::ofstream(root_ + "/queue", std::ios::trunc).flush();
+  const auto state = [&] {
+    const agents::ObserveOutcome seen = LookAt({run});
+    return seen.observations.empty() ? v1::RUN_STATE_UNSPECIFIED : seen.observations[0].state;
+  };
+  for (int look = 0; look < 3; ++look) EXPECT_EQ(state(), v1::RUN_STATE_FINISHING);
+  std::filesystem::rename(root_ + "/away", ended);
+  EXPECT_EQ(state(), v1::RUN_STATE_SUCCEEDED);
 }
 
 TEST_F(RoundTest, StraysOfAllRunsAreCanceledInOneCallAndOnce) {

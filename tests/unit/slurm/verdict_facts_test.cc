@@ -47,6 +47,29 @@ v1::Failure FailureOf(ExitRecord::Problem problem, std::string phase = "command"
   return *Judge(facts, kPatience)->failure;
 }
 
+// A file server that is away for hours makes no run LOST, with or without accounting.
+TEST(VerdictFacts, ARecordThatCannotBeReadIsNoProofThatThereIsNone) {
+  for (const auto answer : {RunFacts::History::kAnswered, RunFacts::History::kUnavailable}) {
+    RunFacts facts = InQueue("RUNNING", "None");
+    facts.queue.reset();
+    facts.history_answer = answer;
+    facts.missing_for = absl::Hours(9);
+    facts.record_error = "list /runs/ended: Stale file handle";
+    const auto waits = Judge(facts, kPatience);
+    ASSERT_TRUE(waits.has_value());
+    EXPECT_EQ(waits->state, v1::RUN_STATE_FINISHING);
+    EXPECT_EQ(waits->reason.code(), v1::STATE_REASON_CODE_READING_END);
+    EXPECT_THAT(waits->reason.message(), HasSubstr("Stale file handle"));
+    facts.job_id.task = 4;
+    facts.cancel_asked = true;
+    EXPECT_EQ(Judge(facts, kPatience)->state, v1::RUN_STATE_FINISHING)
+        << "whether it was canceled before it began is not known either";
+    facts.record_error.clear();
+    facts.cancel_asked = false;
+    EXPECT_EQ(Judge(facts, kPatience)->state, v1::RUN_STATE_LOST);
+  }
+}
+
 TEST(VerdictFacts, AFailureHasItsPhaseItsRankAndItsNode) {
   using Problem = ExitRecord::Problem;
   EXPECT_EQ(FailureOf(Problem::kNone).phase(), v1::FAILURE_PHASE_COMMAND);
