@@ -43,6 +43,13 @@ std::string_view RemedyFor(const absl::Status& status) {
   return "";
 }
 
+// The error's name, under which docs/troubleshooting.md explains it.
+std::string Named(const absl::Status& status) {
+  const auto info = contract::GetErrorInfo(status);
+  return fmt::format("{}{}", ToStd(status.message()),
+                     info ? fmt::format(" [{}]", info->reason()) : "");
+}
+
 }  // namespace
 
 std::string ErrorText(const absl::Status& status) {
@@ -59,7 +66,7 @@ std::string ErrorText(const absl::Status& status) {
   } else if (status.message().empty()) {
     AppendLines(absl::StatusCodeToString(status.code()), &out);
   } else {
-    AppendLines(ToStd(status.message()), &out);
+    AppendLines(Named(status), &out);
   }
   AppendLines(RemedyFor(status), &out);
   if (const auto reason = contract::GetStateReason(status)) {

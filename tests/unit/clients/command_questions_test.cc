@@ -167,7 +167,7 @@ TEST_F(CommandTest, HoldAndReleaseNameTheirJobs) {
   EXPECT_EQ(held.reason(), "later");
   const Outcome outcome = Run({"release", "9"});
   EXPECT_EQ(outcome.code, 1);
-  EXPECT_EQ(outcome.err, "muster: no job 9\n");
+  EXPECT_EQ(outcome.err, "muster: no job 9 [NO_SUCH_JOB]\n");
   EXPECT_EQ(Run({"hold"}).code, 2);
 }
 

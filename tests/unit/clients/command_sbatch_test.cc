@@ -93,7 +93,8 @@ TEST_F(SlurmVerbsTest, SbatchNamesItsOptionsInErrorsAndExitsWith2ForThoseOfUsage
   const Outcome outcome = Run({"sbatch", "-M", "nope", script});
   EXPECT_EQ(outcome.code, 13);
   EXPECT_EQ(outcome.err,
-            "muster: --clusters: placement.clusters names \"nope\", and no cluster of that name\n");
+            "muster: --clusters: placement.clusters names \"nope\", and no cluster of that name "
+            "[UNKNOWN_CLUSTER]\n");
 }
 
 TEST_F(SlurmVerbsTest, SbatchSaysThatTheShellsVariablesStayIfTheyWereAskedFor) {
@@ -298,7 +299,7 @@ TEST_F(ArrayTest, WhatIsWrongWithItsScriptIsSaidAsOfOneJob) {
   };
   const Outcome outcome = Run({"sbatch", "--array=1-3", "--wrap", "true"});
   EXPECT_EQ(outcome.code, 13);
-  EXPECT_EQ(outcome.err, "muster: no cluster can ever run this job\n");
+  EXPECT_EQ(outcome.err, "muster: no cluster can ever run this job [CANNOT_BE_PLACED]\n");
 }
 
 TEST_F(ArrayTest, WhoReleasesOrCancelsOneTaskIsToldOfTheOthers) {

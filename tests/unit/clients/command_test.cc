@@ -125,8 +125,9 @@ TEST_F(CommandTest, AnErrorAboutOneOfSeveralJobsCountsThemAsTheFileDoes) {
   };
   const Outcome outcome = Run({"submit", WriteFile("run: a\n---\nrun: b\n")});
   EXPECT_EQ(outcome.code, 13);
-  EXPECT_THAT(outcome.err,
-              HasSubstr("job.yaml: job 2: --cluster: placement.clusters names \"x\"\n"));
+  EXPECT_THAT(
+      outcome.err,
+      HasSubstr("job.yaml: job 2: --cluster: placement.clusters names \"x\" [UNKNOWN_CLUSTER]\n"));
 }
 
 TEST_F(CommandTest, HoldSubmitsAJobThatStartsAfterItsRelease) {
@@ -184,15 +185,15 @@ TEST_F(CommandTest, ExitsByWhatTheBrokerAnswers) {
   const Refusal refusals[] = {
       {absl::PermissionDeniedError("not for you"), 4, "muster: not for you\n"},
       {contract::Error(absl::StatusCode::kFailedPrecondition, "CANNOT_BE_PLACED", "too big"), 13,
-       "muster: too big\n"},
+       "muster: too big [CANNOT_BE_PLACED]\n"},
       {contract::Error(absl::StatusCode::kNotFound, "UNKNOWN_CLUSTER", "no such cluster"), 13,
-       "muster: no such cluster\n"},
+       "muster: no such cluster [UNKNOWN_CLUSTER]\n"},
       {contract::RetryableError(absl::StatusCode::kResourceExhausted, "QUEUE_FULL", "full",
                                 absl::Minutes(5)),
-       1, "muster: full\nmuster: try again in 5m\n"},
+       1, "muster: full [QUEUE_FULL]\nmuster: try again in 5m\n"},
       {contract::BadField("nodes", "7 is odd"), 1, "muster: nodes: 7 is odd\n"},
       {contract::Error(absl::StatusCode::kDeadlineExceeded, "SLOW", "too slow"), 8,
-       "muster: too slow\n"}};
+       "muster: too slow [SLOW]\n"}};
   for (const Refusal& refusal : refusals) {
     broker_.submit_job = [&](const auto&) -> absl::StatusOr<v1::SubmitJobResponse> {
       return refusal.status;

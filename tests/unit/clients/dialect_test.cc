@@ -89,10 +89,27 @@ TEST(DialectOfAFile, IsSaidWhereTheReadingsDifferAndNothingTells) {
   EXPECT_THAT(Remark("run: x\nworkdir: /data"), HasSubstr("workdir /data is a directory of the"));
   EXPECT_THAT(Remark("run: x\nfile_mounts: {a: ./b}\nresources: {memory: 32GB}"),
               HasSubstr("read as a SkyPilot task, because"));
-  for (const char* script :
-       {"source venv/bin/activate", "if [[ -f a ]]; then b; fi", "set -euo pipefail", "a=(1 2)",
-        "wc <<< a", "diff <(a) <(b)", "echo ${a[0]}", "for i in {1..3}; do a; done", "a &> log",
-        "(( i++ ))"}) {
+  for (const char* script : {"source venv/bin/activate",
+                             "if [[ -f a ]]; then b; fi",
+                             "set -euo pipefail",
+                             "a=(1 2)",
+                             "wc <<< a",
+                             "diff <(a) <(b)",
+                             "echo ${a[0]}",
+                             "for i in {1..3}; do a; done",
+                             "a &> log",
+                             "(( i++ ))",
+                             "for ((i=0; i<4; i++)); do a; done",
+                             "[ $A == x ] || b",
+                             "arr+=(1)",
+                             "echo ${!x}",
+                             "let i=1",
+                             "trap end ERR",
+                             "read -ra words",
+                             "export -f f",
+                             "set -E",
+                             "cd ${BASH_SOURCE%/*}",
+                             "sleep $RANDOM"}) {
     EXPECT_THAT(Remark("run: " + absl::StrCat("'", script, "'")), HasSubstr("run needs bash"));
     EXPECT_THAT(Remark("run: x\nsetup: " + absl::StrCat("'", script, "'")),
                 HasSubstr("setup needs bash"));
@@ -106,6 +123,7 @@ TEST(DialectOfAFile, IsNotSaidWhereItIsAllTheSame) {
         "run: x\ntime: 1h\nresources: {memory: 32GB}", "run: x\nworkdir: ./a",
         "num_nodes: 1\nrun: x\nresources: {memory: 32GB}", "run: x\nfile_mounts: {a: ./b}",
         "run: '[ -f a ] && echo $((1 + 2)) >&2 || . ./b; echo \"${a:-b}\"'",
+        "run: 'read -r data; [ a = b ] || trap end EXIT; set -e; export A=1'",
         "run: |\n  #!/bin/bash\n  [[ a = a ]]"}) {
     EXPECT_EQ(Remark(yaml), "") << yaml;
   }

@@ -364,9 +364,9 @@ absl::Status CannotBePlaced(int clusters) {
 TEST(ErrorText, OfAJobThatNoClusterCanRunSaysOnceWhatEachLacks) {
   EXPECT_EQ(ErrorText(CannotBePlaced(2)),
             "muster: cluster \"c0\": has 1 nodes; ask for at most 1 (nodes); "
-            "cluster \"c1\": has 2 nodes; ask for at most 2 (nodes)\n");
+            "cluster \"c1\": has 2 nodes; ask for at most 2 (nodes) [CANNOT_BE_PLACED]\n");
   const std::string many = ErrorText(CannotBePlaced(12));
-  EXPECT_THAT(many, HasSubstr("at most 5 (nodes); and 7 more\n"
+  EXPECT_THAT(many, HasSubstr("at most 5 (nodes); and 7 more [CANNOT_BE_PLACED]\n"
                               "muster: cluster \"c5\": has 6 nodes; ask for at most 6 (nodes)\n"));
   EXPECT_THAT(many, HasSubstr("muster: cluster \"c9\": has 10 nodes; ask for at most 10 (nodes)\n"
                               "muster: and 2 more\n"));
@@ -380,7 +380,7 @@ TEST(ErrorText, NamesEachBadFieldAndWhenToTryAgain) {
             "muster: nodes: 20000 is too large\nmuster: env[\"\\x1b\"]: bad\n");
   EXPECT_EQ(ErrorText(contract::RetryableError(absl::StatusCode::kResourceExhausted, "QUEUE_FULL",
                                                "full", absl::Milliseconds(300))),
-            "muster: full\nmuster: try again in 1s\n");
+            "muster: full [QUEUE_FULL]\nmuster: try again in 1s\n");
   EXPECT_EQ(ErrorText(absl::InternalError("a\nb")), "muster: a\nmuster: b\n");
   EXPECT_EQ(ErrorText(absl::UnknownError("")), "muster: UNKNOWN\n");
   EXPECT_EQ(ErrorText(absl::UnimplementedError("")),
@@ -389,9 +389,10 @@ TEST(ErrorText, NamesEachBadFieldAndWhenToTryAgain) {
 
 TEST(ErrorText, SaysWhichCommandHelpsIfTheReasonHasOne) {
   EXPECT_EQ(ErrorText(contract::Error(absl::StatusCode::kNotFound, "NO_SUCH_CLUSTER", "no lab")),
-            "muster: no lab\nmuster: `muster clusters` lists those that are known\n");
+            "muster: no lab [NO_SUCH_CLUSTER]\n"
+            "muster: `muster clusters` lists those that are known\n");
   EXPECT_EQ(ErrorText(contract::Error(absl::StatusCode::kNotFound, "UNKNOWN_JOB", "no job 7")),
-            "muster: no job 7\n");
+            "muster: no job 7 [UNKNOWN_JOB]\n");
 }
 
 TEST(ExitCode, FollowsTheStatus) {
