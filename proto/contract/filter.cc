@@ -77,6 +77,11 @@ bool MatchesPattern(std::string_view text, std::string_view pattern) {
   return pattern.find_first_not_of('*', in) == pattern.npos;
 }
 
+std::optional<int32_t> ExitCodeOf(const v1::ExitStatus& exit) {
+  if (exit.signal() != 0) return std::nullopt;
+  return exit.code();
+}
+
 bool Filter::is_pattern() const {
   return kind == Kind::kName && value.find('*') != std::string::npos;
 }
@@ -128,7 +133,7 @@ bool Filter::Matches(const v1::Job& job) const {
       return CompareIf(job.failure().failure_class() != v1::FAILURE_CLASS_UNSPECIFIED, *this,
                        job.failure().failure_class());
     case Kind::kExitCode:
-      return CompareIf(job.has_exit(), *this, job.exit().code());
+      return CompareIf(job.has_exit() && ExitCodeOf(job.exit()), *this, job.exit().code());
     case Kind::kLabel:
       return CompareLabel(*this, job);
   }

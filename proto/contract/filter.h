@@ -15,6 +15,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -71,6 +72,10 @@ struct Filter {
 
 // Fields whose values are texts.
 bool IsText(Filter::Kind kind);
+
+// The exit code by which filters find a job; nothing if a signal ended it, although
+// ExitStatus.code is 0 then.
+std::optional<int32_t> ExitCodeOf(const v1::ExitStatus& exit);
 
 // Returns whether the text is made of the pattern's pieces in their order, with anything where it
 // has `*`.

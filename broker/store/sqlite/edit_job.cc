@@ -1,8 +1,10 @@
 // Writer: UpdateJob's changes of a job, and the labels of new jobs.
+#include <optional>
 #include <string>
 
 #include "broker/store/errors.h"
 #include "broker/store/sqlite/writer.h"
+#include "contract/filter.h"
 
 namespace muster::store {
 
@@ -78,7 +80,8 @@ absl::Status Writer::PutOutcome(uint64_t job, const v1::Run& run) {
   if (!has_failure && !run.has_exit()) return absl::OkStatus();
   put_outcome_.Start();
   has_failure ? put_outcome_.Bind(static_cast<int>(failure)) : put_outcome_.BindNull();
-  run.has_exit() ? put_outcome_.Bind(run.exit().code()) : put_outcome_.BindNull();
+  const auto code = run.has_exit() ? contract::ExitCodeOf(run.exit()) : std::nullopt;
+  code ? put_outcome_.Bind(*code) : put_outcome_.BindNull();
   return put_outcome_.Bind(job).Bind(run.number()).Run();
 }
 

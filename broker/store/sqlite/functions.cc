@@ -1,5 +1,6 @@
 #include "broker/store/sqlite/functions.h"
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -38,7 +39,8 @@ void Label(sqlite3_context* context, int, sqlite3_value** arguments) {
 void ExitCode(sqlite3_context* context, int, sqlite3_value** arguments) {
   v1::Run run;
   if (!ParseBlob(arguments[0], &run) || !run.has_exit()) return sqlite3_result_null(context);
-  sqlite3_result_int(context, run.exit().code());
+  const std::optional<int32_t> code = contract::ExitCodeOf(run.exit());
+  code ? sqlite3_result_int(context, *code) : sqlite3_result_null(context);
 }
 
 void FailureClass(sqlite3_context* context, int, sqlite3_value** arguments) {

@@ -190,6 +190,13 @@ constexpr std::string_view kVersion11 = R"sql(
 DROP TABLE request;
 )sql";
 
+// Takes the code 0 from jobs that a signal ended (5: succeeded).
+constexpr std::string_view kVersion12 = R"sql(
+UPDATE job SET
+  exit_code = (SELECT muster_exit_code(r.run) FROM run r WHERE r.id = job.id * 65536 + job.runs)
+  WHERE exit_code = 0 AND state <> 5;
+)sql";
+
 // What brings a file to the next version: first what takes a transaction for each part, until it
 // answers false; then, in one transaction, SQL and what takes code.
 struct Step {
@@ -209,7 +216,8 @@ constexpr Step kSteps[] = {{kVersion1},
                            {kVersion8, nullptr, MoveSomeSpecs},
                            {kVersion9},
                            {kVersion10},
-                           {kVersion11, nullptr, MoveSomeRequests}};
+                           {kVersion11, nullptr, MoveSomeRequests},
+                           {kVersion12}};
 static_assert(std::size(kSteps) == kSchemaVersion);
 
 std::string RandomInstance() {

@@ -68,6 +68,15 @@ TEST(Filter, ComparesNumbersAndKinds) {
   EXPECT_FALSE(Takes("failure_class != PROGRAM"));
 }
 
+TEST(Filter, AJobThatASignalEndedHasNoExitCode) {
+  v1::Job job;
+  job.mutable_exit()->set_signal(9);
+  for (const char* filter : {"exit_code = 0", "exit_code != 0", "exit_code:*"})
+    EXPECT_FALSE(ParseFilter(filter, kNow)->Matches(job)) << filter;
+  job.mutable_exit()->clear_signal();
+  EXPECT_TRUE(ParseFilter("exit_code = 0", kNow)->Matches(job));
+}
+
 TEST(Filter, WhatIsNotThereEqualsNothingAndDiffersFromNothing) {
   EXPECT_FALSE(Takes("label.other = \"\""));
   EXPECT_FALSE(Takes("label.other != \"\""));

@@ -408,6 +408,10 @@ class FilterAgreementTest : public ListTest {
     if (fate > 1) {
       columns.end_time = kStart + absl::Seconds(words->Below(12));
       run.mutable_exit()->set_code(fate == 3 ? 0 : words->Below(2) == 0 ? 1 : 75);
+      if (fate == 2 && words->Below(3) == 0) {
+        run.mutable_exit()->set_code(0);
+        run.mutable_exit()->set_signal(9);
+      }
     }
     if (fate == 2) {
       run.mutable_failure()->set_failure_class(words->Below(2) == 0 ? v1::FAILURE_CLASS_PROGRAM

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/escaping.h"
 #include "absl/time/clock.h"
 #include "tests/unit/store/take_over_fixture.h"
 #include "tests/unit/store/version_8.h"
@@ -40,6 +41,18 @@ TEST_F(Version8Test, KeepsItsJobsAndRestoresWhatHasNotEnded) {
   EXPECT_EQ(restored.next_sequence, *store_->LastSequence() + 1);
   core::Core core({}, restored);
   EXPECT_TRUE(core.CheckInvariants().ok()) << core.CheckInvariants();
+}
+
+TEST_F(Version8Test, TakesTheExitCodeFromAJobThatASignalEnded) {
+  v1::Run run;
+  run.set_number(1);
+  run.mutable_exit()->set_signal(9);
+  Take(std::string(kVersion8Dump) +
+       "UPDATE job SET exit_code = 0 WHERE id = 4; UPDATE run SET run = X'" +
+       absl::BytesToHexString(run.SerializeAsString()) + "' WHERE id = 4 * 65536 + 1");
+  EXPECT_EQ(Get(4).state(), v1::JOB_STATE_FAILED);
+  EXPECT_EQ(Count("job WHERE id = 4 AND exit_code IS NULL"), 1);
+  EXPECT_EQ(Count("job WHERE id = 3 AND exit_code = 0"), 1);
 }
 
 TEST_F(Version8Test, KeepsTheRequestsOfItsJobs) {
