@@ -176,6 +176,7 @@ class Core::Impl {
   void On(AgentGone& in, Step& step);
   void On(Tick& in, Step& step);
   absl::Status CheckHello(const agent::v1::AgentHello& hello) const;
+  absl::Status CheckIsNewest(const agent::v1::AgentHello& hello) const;
   absl::Status CheckIdentity(const agent::v1::AgentHello& hello, const Cluster* cluster) const;
   void Welcome(Cluster* cluster, SessionId session, agent::v1::AgentHello& hello, Step& step);
   // Sends the difference between the runs that the agent holds and those that it should hold; runs

@@ -99,6 +99,26 @@ absl::Status Core::Impl::CheckHello(const agent::v1::AgentHello& hello) const {
   return errors.ToStatus();
 }
 
+// An old copy of the database gives out numbers of jobs that others had before, so that a run of an
+// earlier job would be taken for one of a new job.
+absl::Status Core::Impl::CheckIsNewest(const agent::v1::AgentHello& hello) const {
+  if (hello.broker_epoch() > broker_epoch_) {
+    return Refused("BROKER_EPOCH",
+                   fmt::format("the agent has seen epoch {} of this broker, whose epoch is now {}: "
+                               "the broker's database is an old copy, or another broker runs on it",
+                               hello.broker_epoch(), broker_epoch_));
+  }
+  for (const agent::v1::HeldRun& held : hello.runs()) {
+    const absl::StatusOr<contract::RunKey> key = contract::RunKey::Parse(held.run_key());
+    if (!key.ok() || key->instance != instance_ || key->job < next_job_id_) continue;
+    return Refused("BROKER_EPOCH",
+                   fmt::format("the agent has run {}, and this broker has given no job that number "
+                               "yet: the broker's database is an old copy",
+                               held.run_key()));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Core::Impl::CheckIdentity(const agent::v1::AgentHello& hello,
                                        const Cluster* cluster) const {
   if (!hello.instance().empty() && hello.instance() != instance_) {
@@ -107,12 +127,7 @@ absl::Status Core::Impl::CheckIdentity(const agent::v1::AgentHello& hello,
                                "connect it to its own broker, or give it a new state directory",
                                hello.instance(), instance_));
   }
-  if (hello.broker_epoch() > broker_epoch_) {
-    return Refused("BROKER_EPOCH",
-                   fmt::format("the agent has seen epoch {} of this broker, whose epoch is now {}: "
-                               "the broker's database is an old copy, or another broker runs on it",
-                               hello.broker_epoch(), broker_epoch_));
-  }
+  if (absl::Status status = CheckIsNewest(hello); !status.ok()) return status;
   if (cluster == nullptr) {
     const size_t known = clusters_by_name_.size();
     if (known < kMaxClusters && known + leaving_.size() < kMaxClustersWithLeaving) {
