@@ -21,7 +21,7 @@ class Channel;
 
 namespace muster::agents {
 
-// AgentLink.Connect. The caller sends the hello.
+// AgentLinkService.Connect. The caller sends the hello.
 class ControlLink {
  public:
   // Called by gRPC's threads; they must only hand over. `on_end` comes last, and once.
@@ -40,7 +40,7 @@ class ControlLink {
   virtual void Handled() = 0;
 };
 
-// LogLink.Push. The caller sends the hello.
+// LogLinkService.Push. The caller sends the hello.
 class PushLink {
  public:
   struct Callbacks {

@@ -2,8 +2,8 @@
 // it sends, so a slow one costs only its place here.
 //
 // Those who watch all jobs are woken in turn, by a thread of the hub's own that rests between them:
-// changes that come meanwhile go out together. Otherwise many watchers would take the processor
-// for themselves, as each is sent every change alone.
+// changes that come meanwhile go out together. Woken by each change, many watchers would take the
+// processor for themselves.
 //
 // Any thread; Notify runs on the effects thread.
 #ifndef MUSTER_BROKER_APP_WATCH_HUB_H_

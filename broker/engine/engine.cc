@@ -164,10 +164,7 @@ void Engine::ReportStats() {
 }
 
 absl::Status Engine::Refusal() const {
-  if (inbox_.closed()) {
-    return contract::RetryableError(absl::StatusCode::kUnavailable, "SHUTTING_DOWN",
-                                    "the broker is shutting down; try again", absl::Seconds(1));
-  }
+  if (inbox_.closed()) return contract::ShuttingDown();
   return contract::RetryableError(
       absl::StatusCode::kResourceExhausted, "BROKER_BUSY",
       "the broker has more waiting requests than it may hold; try again", options_.retry_after);

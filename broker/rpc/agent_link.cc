@@ -1,5 +1,5 @@
-// The service AgentLink: carries messages between an agent's stream and the engine. The core knows
-// their meaning.
+// The service AgentLinkService: carries messages between an agent's stream and the engine. The core
+// knows their meaning.
 #include <fmt/format.h>
 #include <grpcpp/grpcpp.h>
 

@@ -24,6 +24,7 @@
 #include "broker/rpc/stream_registry.h"
 #include "broker/rpc/unix_listener.h"
 #include "broker/rpc/users.h"
+#include "contract/errors.h"
 #include "contract/text.h"
 #include "daemon/log.h"
 
@@ -119,7 +120,7 @@ class RunningBroker final : public Broker {
     if (std::exchange(down_, true)) return;
     if (listener_) listener_->Stop();
     if (server_) server_->GetHealthCheckService()->SetServingStatus(false);
-    streams_.EndAll(absl::UnavailableError("the broker is shutting down; connect again"));
+    streams_.EndAll(contract::ShuttingDown());
     if (engine_) engine_->Stop();
     counters_.Stop();
     readers_.Stop();

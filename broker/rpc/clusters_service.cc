@@ -1,4 +1,4 @@
-// The service Clusters: find out who asks, call a use case, pass its answer on.
+// The service ClustersService: find out who asks, call a use case, pass its answer on.
 #include <grpcpp/grpcpp.h>
 
 #include <memory>

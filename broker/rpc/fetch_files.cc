@@ -13,6 +13,7 @@
 #include "absl/time/clock.h"
 #include "broker/app/fetch_files.h"
 #include "broker/app/fetches.h"
+#include "broker/app/readers.h"
 #include "broker/app/worker_pool.h"
 #include "broker/rpc/stream_registry.h"
 #include "contract/errors.h"
@@ -36,8 +37,7 @@ class FetchStream final : public grpc::ServerWriteReactor<v1::FetchFilesResponse
     if (status.ok()) status = context_.fetches->Add(self_, &ticket_);
     if (!status.ok()) return EndWith(status);
     if (!context_.readers->PostCall([self = shared_from_this()] { self->Ask(); }))
-      EndWith(
-          absl::UnavailableError("the broker is shutting down or has too much to read; try again"));
+      EndWith(ReadersBusy());
   }
 
   // ---- FileTaker

@@ -1,4 +1,4 @@
-// Files.FetchFiles: carries a run's files on its cluster from its agent to a client.
+// FilesService.FetchFiles: carries a run's files on its cluster from its agent to a client.
 #ifndef MUSTER_BROKER_RPC_FETCH_FILES_H_
 #define MUSTER_BROKER_RPC_FETCH_FILES_H_
 

@@ -1,4 +1,5 @@
-// The service FileLink: an agent's stream with files of a run, for the client that waits for them.
+// The service FileLinkService: an agent's stream with files of a run, for the client that waits for
+// them.
 #include <fmt/format.h>
 #include <grpcpp/grpcpp.h>
 

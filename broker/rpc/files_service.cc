@@ -1,4 +1,4 @@
-// The service Files: translate, call, translate. No handler blocks.
+// The service FilesService: translate, call, translate. No handler blocks.
 #include <grpcpp/grpcpp.h>
 
 #include <atomic>

@@ -1,4 +1,5 @@
-// The service Jobs: find out who asks, call a use case, pass its answer on. No handler blocks.
+// The service JobsService: find out who asks, call a use case, pass its answer on. No handler
+// blocks.
 #include <grpc/slice.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/support/byte_buffer.h>

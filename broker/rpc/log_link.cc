@@ -1,5 +1,5 @@
-// The service LogLink: carries log bytes from an agent into the archive. A stream is read no faster
-// than the archive takes its bytes; gRPC's flow control then holds the agent back.
+// The service LogLinkService: carries log bytes from an agent into the archive. A stream is read no
+// faster than the archive takes its bytes; gRPC's flow control then holds the agent back.
 #include <fmt/format.h>
 #include <grpcpp/grpcpp.h>
 
@@ -118,7 +118,7 @@ class PushStream final
     working_ = true;
     lock.unlock();
     if (context_.archivers->PostStep([self = shared_from_this()] { self->Work(); })) return;
-    End(absl::UnavailableError("the broker is shutting down; connect again"));
+    End(contract::ShuttingDown());
   }
 
   // Runs on the archivers' pool, never twice at a time.

@@ -21,6 +21,7 @@
 #include "broker/app/worker_pool.h"
 #include "broker/rpc/context.h"
 #include "broker/rpc/stream_registry.h"
+#include "contract/errors.h"
 #include "rpc/status.h"
 
 namespace muster::broker {
@@ -121,7 +122,7 @@ class PullStream final : public grpc::ServerWriteReactor<Message>,
         context_.readers->PostStep([self = this->shared_from_this()] { self->RunStep(); });
     if (posted) return;
     reading_ = false;
-    FinishLocked(absl::UnavailableError("the broker is shutting down; try again"));
+    FinishLocked(contract::ShuttingDown());
   }
 
   void RunStep() {

@@ -13,10 +13,7 @@ StreamRegistry::~StreamRegistry() { Stop(); }
 
 absl::Status StreamRegistry::Add(const std::shared_ptr<OpenStream>& stream) {
   std::lock_guard lock(mutex_);
-  if (ending_) {
-    return contract::RetryableError(absl::StatusCode::kUnavailable, "SHUTTING_DOWN",
-                                    "the broker is shutting down; try again", absl::Seconds(1));
-  }
+  if (ending_) return contract::ShuttingDown();
   if (streams_.size() >= max_streams_) {
     return contract::RetryableError(
         absl::StatusCode::kResourceExhausted, "TOO_MANY_STREAMS",

@@ -107,7 +107,7 @@ class UploadStream final : public grpc::ServerReadReactor<v1::UploadFilesRequest
     if (working_ || finished_ || (queue_.empty() && !half_closed_)) return;
     working_ = true;
     if (context_.file_workers->PostStep([self = shared_from_this()] { self->Work(); })) return;
-    FinishLocked(absl::UnavailableError("the broker is shutting down; try again"));
+    FinishLocked(contract::ShuttingDown());
   }
 
   // Runs on the file workers, never twice at a time.

@@ -59,6 +59,11 @@ absl::Status RetryableError(absl::StatusCode code, std::string_view reason,
   return status;
 }
 
+absl::Status ShuttingDown() {
+  return RetryableError(absl::StatusCode::kUnavailable, "SHUTTING_DOWN",
+                        "the broker is shutting down; try again", absl::Seconds(1));
+}
+
 absl::Status BadField(std::string_view field, std::string_view description) {
   FieldErrors errors;
   errors.Add(field, description);

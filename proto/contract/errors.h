@@ -27,6 +27,9 @@ absl::Status Error(absl::StatusCode code, std::string_view reason, std::string_v
 // RESOURCE_EXHAUSTED or UNAVAILABLE with a RetryInfo beside the ErrorInfo.
 absl::Status RetryableError(absl::StatusCode code, std::string_view reason,
                             std::string_view message, absl::Duration retry_after);
+// UNAVAILABLE with the reason SHUTTING_DOWN: the broker ends, and whoever asks again may find it
+// back.
+absl::Status ShuttingDown();
 // INVALID_ARGUMENT that names one field.
 absl::Status BadField(std::string_view field, std::string_view description);
 

@@ -1,6 +1,8 @@
 // A job outside of a principal's scope does not exist, whatever is asked.
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "absl/time/time.h"
 #include "broker/app/change_jobs.h"
 #include "broker/app/check_cluster.h"
@@ -9,11 +11,16 @@
 #include "broker/app/forget_cluster.h"
 #include "broker/app/get_job.h"
 #include "broker/app/list_jobs.h"
+#include "broker/app/list_transitions.h"
 #include "broker/app/plan_job.h"
+#include "broker/app/read_log.h"
+#include "broker/app/rerun_jobs.h"
+#include "broker/app/run_logs.h"
 #include "broker/app/show_clusters.h"
 #include "broker/app/submit_jobs.h"
 #include "broker/app/update_job.h"
 #include "broker/app/upload_files.h"
+#include "broker/app/watch_jobs.h"
 #include "contract/errors.h"
 #include "tests/unit/app/app_fixture.h"
 
@@ -40,6 +47,44 @@ class ScopesTest : public AppTest {
       request.set_priority(7);
       UpdateJob(who, services_, request, std::move(done));
     });
+  }
+
+  absl::Status Rerun(const Principal& who, uint64_t id) {
+    return Await<v1::RerunJobsResponse>([&](RerunDone done) {
+             v1::RerunJobsRequest request;
+             request.add_job_ids(id);
+             RerunJobs(who, services_, request, std::move(done));
+           })
+        .status();
+  }
+
+  absl::Status Transitions(const Principal& who, uint64_t id) {
+    v1::ListTransitionsRequest request;
+    request.set_job_id(id);
+    return ListTransitions(who, services_, request).status();
+  }
+
+  absl::Status Logs(const Principal& who, uint64_t id) {
+    v1::ListLogsRequest request;
+    request.set_job_id(id);
+    return ListLogs(who, services_, request).status();
+  }
+
+  // How a stream that shows the job begins.
+  template <typename Source>
+  static absl::Status Begin(absl::StatusOr<std::unique_ptr<Source>> source) {
+    if (!source.ok()) return source.status();
+    return (*source)->Next().final_status.value_or(absl::OkStatus());
+  }
+  absl::Status Watch(const Principal& who, uint64_t id) {
+    v1::WatchJobsRequest request;
+    request.add_job_ids(id);
+    return Begin(WatchJobs(who, services_, request));
+  }
+  absl::Status Log(const Principal& who, uint64_t id) {
+    v1::ReadLogRequest request;
+    request.set_job_id(id);
+    return Begin(ReadLog(who, services_, request));
   }
 
   absl::Status Fetch(const Principal& who, uint64_t id) {
@@ -112,6 +157,23 @@ TEST_F(ScopesTest, FilesOfTheJobsOfOthersAreNotFound) {
       << "that the job is there is not told";
 }
 
+TEST_F(ScopesTest, NeitherHistoryNorLogsNorChangesOfTheJobsOfOthersAreThere) {
+  using Ask = std::function<absl::Status(const Principal&)>;
+  const Ask asks[] = {
+      [this](const Principal& who) { return Transitions(who, 1); },
+      [this](const Principal& who) { return Logs(who, 1); },
+      [this](const Principal& who) { return Watch(who, 1); },
+      [this](const Principal& who) { return Log(who, 1); },
+      [this](const Principal& who) { return Rerun(who, 1); },
+  };
+  for (const Ask& ask : asks) {
+    const absl::Status refused = ask(carol_);
+    EXPECT_TRUE(absl::IsNotFound(refused)) << refused;
+    EXPECT_FALSE(absl::IsNotFound(ask(alice_)));
+    EXPECT_TRUE(absl::IsPermissionDenied(ask(stranger_)));
+  }
+}
+
 TEST_F(ScopesTest, OnlyThoseWithTheRightForgetClustersOrAskTheirAgents) {
   const auto checked = Await<v1::CheckClusterResponse>([&](CheckClusterDone done) {
     CheckCluster(carol_, services_, {}, absl::InfiniteFuture(), std::move(done));
@@ -125,6 +187,8 @@ TEST_F(ScopesTest, OnlyThoseWithTheRightForgetClustersOrAskTheirAgents) {
 TEST_F(ScopesTest, WhoHasNoRoleIsRefusedByEachUseCase) {
   EXPECT_TRUE(absl::IsPermissionDenied(GetJob(stranger_, services_, {}).status()));
   EXPECT_TRUE(absl::IsPermissionDenied(ListJobs(stranger_, services_, {}).status()));
+  EXPECT_TRUE(absl::IsPermissionDenied(CountJobs(stranger_, services_, {}).status()));
+  EXPECT_TRUE(absl::IsPermissionDenied(Update(stranger_, 1).status()));
   EXPECT_TRUE(absl::IsPermissionDenied(ListClusters(stranger_, services_, {}).status()));
   EXPECT_TRUE(absl::IsPermissionDenied(GetCluster(stranger_, services_, {}).status()));
   EXPECT_TRUE(absl::IsPermissionDenied(UploadFiles(stranger_, services_).status()));
