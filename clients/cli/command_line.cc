@@ -107,7 +107,9 @@ class Grammar {
     AddOptional(sub, "--pool", "TEXT", "The pool (Slurm: partition) to run in", &spec.pool);
     AddNumber(sub, "--nodes", 1, contract::kMaxNodes, "Nodes; the command starts once on each",
               [&spec](int64_t nodes) { spec.nodes = static_cast<uint32_t>(nodes); });
-    AddOptional(sub, "--gpus", "TYPE:COUNT", "GPUs of each node", &spec.gpus);
+    AddOptional(sub, "--gpus", "TYPE:COUNT",
+                "GPUs of each node: TYPE:COUNT, TYPE (one) or COUNT (of any type), e.g. H100:2",
+                &spec.gpus);
     AddOptional(sub, "--cpus", "NUMBER", "Cores of each node", &spec.cpus);
     AddOptional(sub, "--memory", "SIZE", "Memory of each node, e.g. 16Gi; a plain number is bytes",
                 &spec.memory);
@@ -120,7 +122,7 @@ class Grammar {
                 "The container image to run in, e.g. nvcr.io/nvidia/pytorch:24.10-py3",
                 &spec.image);
     AddRepeated(sub, "--mount", "SRC:DST[:ro]",
-                "A directory of the cluster that the container shows; ro: it cannot be written to",
+                "A directory of the cluster to mount in the container; ro: it cannot be written to",
                 &spec.mounts);
     AddRepeated(sub, "--env", "KEY=VALUE", "An environment variable", &spec.env);
     AddRepeated(sub, "--label", "KEY=VALUE", "A label", &spec.labels);

@@ -195,11 +195,16 @@ void AddCountBy(CLI::App* verb, std::vector<CountBy>* by) {
 }
 
 void AddChoice(CLI::App* verb, Invocation* call) {
+  const bool is_rerun = verb->get_name() == "rerun";
   AddJobs(verb, false, &call->jobs);
-  AddText(verb, "--filter", "TEXT",
-          "The jobs of a filter instead of numbers, e.g. 'state = QUEUED AND label.team = a'",
-          [call](const std::string& filter) { call->filter = filter; });
-  verb->add_flag("--dry-run", call->validate_only, "Change nothing; show which jobs would change");
+  AddText(
+      verb, "--filter", "TEXT",
+      fmt::format("The jobs of a filter instead of numbers, e.g. 'state = {} AND label.team = a'",
+                  is_rerun ? "FAILED" : "QUEUED"),
+      [call](const std::string& filter) { call->filter = filter; });
+  verb->add_flag("--dry-run", call->validate_only,
+                 is_rerun ? "Submit nothing; say how many jobs would run again"
+                          : "Change nothing; show which jobs would change");
 }
 
 }  // namespace muster::cli

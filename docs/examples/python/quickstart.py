@@ -24,6 +24,10 @@ def main(address):
     for piece in jobs.ReadLog(jobs_service_pb2.ReadLogRequest(job_id=job_id, follow=True)):
         sys.stdout.write(piece.data.decode(errors="replace"))
 
+    job = jobs.GetJob(jobs_service_pb2.GetJobRequest(job_id=job_id)).job
+    if job.state != job_pb2.JOB_STATE_SUCCEEDED:  # exit.code is that of the command, if it ran
+        sys.exit(f"{job_pb2.JobState.Name(job.state)}, exit code {job.exit.code}: {job.failure.message}")
+
 
 if __name__ == "__main__":
     try:

@@ -72,7 +72,7 @@ TEST(ConceptsPage, ListsExactlyTheTransitionsOfTheTable) {
 TEST(ConceptsPage, NamesEveryCodeOfAFailureAndNoOther) {
   const std::string page = Page();
   std::set<std::string> named;
-  const size_t begin = page.find("| what | codes |");
+  const size_t begin = page.find("| code | meaning |\n|---|---|\n| | **The command");
   ASSERT_NE(begin, std::string::npos);
   const std::string table = page.substr(begin, page.find("\n\n", begin) - begin);
   const std::regex word("`([A-Z_]+)`");

@@ -216,7 +216,7 @@ TEST(ProtoRules, TheCommentOfTheOrderListsItsFields) {
 TEST(ProtoRules, TheCommentOfExtraOptionsListsWhatIsTaken) {
   const std::string comment = CommentOf(ReadProto("job_spec"), "SlurmOptions.extra_options");
   const size_t lists = comment.find("With a value: ");
-  const size_t end = comment.find(" With one value only: ");
+  const size_t end = comment.find(" These options accept only one value: ");
   ASSERT_NE(end, comment.npos) << comment;
   const std::string listed = comment.substr(lists, end - lists);
   const std::regex word("[a-z][a-z-]*(?=[,.])");
