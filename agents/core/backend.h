@@ -159,6 +159,12 @@ class Backend {
   // The most runs in one LaunchMany, at least 1. Use more than 1 only if many launches cost hardly
   // more than one: all runs of a batch wait for the last one, and are in doubt together.
   virtual size_t MaxLaunchBatch() const { return 1; }
+  // Returns whether a run goes into the batch of those before it, the first of which is given, and
+  // their number. Any thread.
+  virtual bool GoesAlong(const agent::v1::Assignment& /*first*/,
+                         const agent::v1::Assignment& /*next*/, size_t /*before*/) const {
+    return true;
+  }
   // The most simultaneous launches of runs that bring files along, if such a launch takes long or
   // needs much memory. They do not count among the other launches. 0: they are launched like
   // others.

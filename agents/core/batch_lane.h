@@ -22,8 +22,14 @@ class BatchLane {
  public:
   // `call` is made from the threads, with at most `max_batch` items, in the order of their arrival.
   using Call = std::function<void(std::vector<Item>)>;
-  BatchLane(int threads, size_t max_batch, Call call)
-      : max_batch_(std::max<size_t>(1, max_batch)), call_(std::move(call)), lane_(threads) {}
+  // Returns whether `next` goes along with those before it, the first of which is given, and their
+  // number. Null: all do.
+  using Together = std::function<bool(const Item& first, const Item& next, size_t before)>;
+  BatchLane(int threads, size_t max_batch, Call call, Together together = nullptr)
+      : max_batch_(std::max<size_t>(1, max_batch)),
+        call_(std::move(call)),
+        together_(std::move(together)),
+        lane_(threads) {}
 
   void Add(Item item) {
     const std::lock_guard lock(mutex_);
@@ -32,7 +38,9 @@ class BatchLane {
   }
   // Begins with what has been added.
   void Start() {
-    for (; added_ > 0; added_ -= std::min(added_, max_batch_)) {
+    // A turn that nothing is left for costs little.
+    const size_t each = together_ == nullptr ? max_batch_ : 1;
+    for (; added_ > 0; added_ -= std::min(added_, each)) {
       lane_.Post([this] {
         std::vector<Item> taken = Take();
         // Else another thread, or an earlier turn of this one, took them along.
@@ -44,7 +52,12 @@ class BatchLane {
  private:
   std::vector<Item> Take() {
     const std::lock_guard lock(mutex_);
-    const size_t count = std::min(waiting_.size(), max_batch_);
+    const size_t most = std::min(waiting_.size(), max_batch_);
+    size_t count = std::min<size_t>(most, 1);
+    while (count < most &&
+           (together_ == nullptr || together_(waiting_.front(), waiting_[count], count))) {
+      ++count;
+    }
     const auto end = waiting_.begin() + static_cast<ptrdiff_t>(count);
     std::vector<Item> taken(std::make_move_iterator(waiting_.begin()),
                             std::make_move_iterator(end));
@@ -54,6 +67,7 @@ class BatchLane {
 
   const size_t max_batch_;
   const Call call_;
+  const Together together_;
   size_t added_ = 0;  // since Start; the core thread's
 
   std::mutex mutex_;

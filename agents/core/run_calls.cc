@@ -16,13 +16,23 @@ void Complete(size_t size, std::vector<absl::Status>* statuses) {
   statuses->resize(size, absl::UnknownError("the backend did not say what came of it"));
 }
 
+// Null: all go together.
+BatchLane<RunHandle>::Together LaunchedTogether(const Backend& backend) {
+  if (backend.MaxLaunchBatch() == 1) return nullptr;
+  return [&backend](const RunHandle& first, const RunHandle& next, size_t before) {
+    return backend.GoesAlong(*first.assignment, *next.assignment, before);
+  };
+}
+
 }  // namespace
 
 RunCalls::RunCalls(int threads, int file_threads, Backend* backend, Answer answer)
     : backend_(*backend),
       answer_(std::move(answer)),
-      launches_(threads, backend->MaxLaunchBatch(),
-                [this](const std::vector<RunHandle>& runs) { LaunchMany(runs); }),
+      launches_(
+          threads, backend->MaxLaunchBatch(),
+          [this](const std::vector<RunHandle>& runs) { LaunchMany(runs); },
+          LaunchedTogether(*backend)),
       cancels_(CancelThreads(threads, *backend), backend->MaxCancelBatch(),
                [this](const std::vector<RunHandle>& runs) { CancelMany(runs); }),
       holds_(CancelThreads(threads, *backend), backend->MaxCancelBatch(),
@@ -31,8 +41,10 @@ RunCalls::RunCalls(int threads, int file_threads, Backend* backend, Answer answe
                [this](const std::vector<RunHandle>& runs) { ForgetMany(runs); }),
       lookups_(threads) {
   if (file_threads > 0) {
-    file_launches_.emplace(file_threads, backend->MaxLaunchBatch(),
-                           [this](const std::vector<RunHandle>& runs) { LaunchMany(runs); });
+    file_launches_.emplace(
+        file_threads, backend->MaxLaunchBatch(),
+        [this](const std::vector<RunHandle>& runs) { LaunchMany(runs); },
+        LaunchedTogether(*backend));
   }
 }
 

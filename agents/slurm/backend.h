@@ -44,6 +44,8 @@ class SlurmBackend : public agents::Backend {
   std::vector<agents::LaunchOutcome> LaunchMany(
       const std::vector<std::shared_ptr<const agent::v1::Assignment>>& assignments) override;
   size_t MaxLaunchBatch() const override;
+  bool GoesAlong(const agent::v1::Assignment& first, const agent::v1::Assignment& next,
+                 size_t before) const override;
   agents::LookupOutcome Lookup(const agents::RunHandle& run) override;
   agents::ObserveOutcome Observe(const std::vector<agents::RunHandle>& runs) override;
   absl::Status Cancel(const agents::RunHandle& run) override;
@@ -72,6 +74,7 @@ class SlurmBackend : public agents::Backend {
     int unknown_refusals = 0;               // submissions refused in words that we do not know
     std::optional<absl::Time> ended_since;  // when squeue first told of the end
     std::optional<absl::Time> missing_since;   // when squeue first did not list it
+    std::optional<absl::Time> unread_since;    // when its record could first not be read
     std::optional<absl::Time> limit_end;       // when its time limit ends it; the time of day
     std::optional<uint32_t> recorded_restart;  // the start of the job that its record is of
     // Slurm has put the job back since this start of it; a record of it, or of an earlier one, is
@@ -167,10 +170,13 @@ class SlurmBackend : public agents::Backend {
   // ---- observation
   bool IsQueueDue() const;
   absl::StatusOr<Queue> AskQueue();
-  // Nothing: there is none, or it is not whole. An error: whether there is one is not known.
+  // Nothing: there is none. An error: whether there is one, or what it says, is not known.
   using MaybeRecord = absl::StatusOr<std::optional<ExitRecord>>;
   // By run key; a run without a record is left out.
   std::map<std::string, MaybeRecord> ReadRecords(const std::vector<agents::RunHandle>& runs);
+  // A record that is not there proves something only where the run's own files are: the file system
+  // may not be mounted.
+  MaybeRecord AbsentRecord(const std::string& run_key);
   RunFacts Gather(const agents::RunHandle& run, const std::optional<Queue>& queue,
                   MaybeRecord record, std::vector<JobToEnd>* strays);
   // Returns whether the run was submitted as a task of one of them.

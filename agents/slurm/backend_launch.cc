@@ -24,6 +24,9 @@ using agents::LookupOutcome;
 // How often the same run may be refused in words that no table holds, each time with proof that
 // Slurm does not know it, before the refusal is believed.
 constexpr int kMaxUnknownRefusals = 3;
+// Runs that are launched together although each is a submission of its own. Eight calls of sbatch
+// take a second or two.
+constexpr size_t kMaxUnlike = 8;
 // Bytes of one write, which is one request over SSH.
 constexpr size_t kMaxWriteBytes = 8 << 20;
 
@@ -34,6 +37,21 @@ bool IsTooManyTasks(const SubmitOutcome& submitted) {
   const bool is_too_large =
       submitted.words.find("Invalid job array specification") != std::string::npos;
   return has_answered && (submitted.is_full || is_too_large);
+}
+
+// The job array of which the run may be submitted as a task; nothing: it is a job of its own.
+std::optional<uint64_t> ArrayOf(const agent::v1::Assignment& assignment) {
+  if (!MayBeTask(assignment.spec())) return std::nullopt;
+  return contract::ArrayNumber(assignment.job_id(), *contract::FindArrayTask(assignment.spec()));
+}
+
+// For the runs behind one whose answer did not come: they would wait as long.
+LaunchOutcome NotAsked() {
+  LaunchOutcome outcome;
+  outcome.kind = LaunchOutcome::Kind::kNotSent;
+  outcome.evidence = MakeEvidence(v1::EVIDENCE_SOURCE_SBATCH,
+                                  "not submitted yet: Slurm's answer about another run is unclear");
+  return outcome;
 }
 
 absl::Status NotWritten(const absl::Status& status) {
@@ -63,6 +81,15 @@ LaunchOutcome SlurmBackend::Launch(const agent::v1::Assignment& assignment) {
 }
 
 size_t SlurmBackend::MaxLaunchBatch() const { return kMaxArrayTasks; }
+
+// The tasks of a job array are one call. Each other run is a call of its own, for whose answer all
+// that are launched with it wait; together they save requests for files.
+bool SlurmBackend::GoesAlong(const agent::v1::Assignment& first, const agent::v1::Assignment& next,
+                             size_t before) const {
+  const std::optional<uint64_t> array = ArrayOf(first);
+  return array.has_value() ? ArrayOf(next) == array
+                           : !ArrayOf(next).has_value() && before < kMaxUnlike;
+}
 
 std::vector<LaunchOutcome> SlurmBackend::LaunchMany(
     const std::vector<std::shared_ptr<const agent::v1::Assignment>>& assignments) {
@@ -117,7 +144,17 @@ std::vector<LaunchOutcome> SlurmBackend::LaunchMany(
       group->push_back(std::move(fresh));
     }
   }
-  for (std::vector<Fresh>& group : groups) SubmitAll(std::move(group), &outcomes);
+  bool is_silent = false;
+  for (std::vector<Fresh>& group : groups) {
+    const size_t first = group.front().index;
+    if (is_silent) {
+      RemoveScripts(group);
+      for (const Fresh& run : group) outcomes[run.index] = NotAsked();
+      continue;
+    }
+    SubmitAll(std::move(group), &outcomes);
+    is_silent = outcomes[first].kind == LaunchOutcome::Kind::kUnclear;
+  }
   return outcomes;
 }
 
@@ -202,14 +239,12 @@ std::optional<LaunchOutcome> SlurmBackend::Prepare(
   absl::StatusOr<std::vector<RunFile>> files = FilesOf(assignment, paths, *image);
   if (!files.ok()) return RefusedBecause(files.status());
   fresh->files = *std::move(files);
-  if (MayBeTask(assignment.spec())) {
+  if (const std::optional<uint64_t> array = ArrayOf(assignment)) {
     const RunPaths nobody = PathsOf("");
     const absl::StatusOr<Submission> alike =
         MakeSubmission(assignment, nobody, gpu_types, fresh->conversion);
     if (!alike.ok()) return RefusedBecause(alike.status());
-    const uint64_t array =
-        contract::ArrayNumber(assignment.job_id(), *contract::FindArrayTask(assignment.spec()));
-    fresh->likeness = {fmt::format("{}", array)};
+    fresh->likeness = {fmt::format("{}", *array)};
     fresh->likeness.insert(fresh->likeness.end(), alike->options.begin(), alike->options.end());
     for (const RunFile& file : fresh->files) {
       if (file.path == paths.script()) fresh->likeness.push_back(file.content);

@@ -51,6 +51,12 @@ std::optional<std::string> ConversionOf(const agents::RunHandle& run) {
   return ConversionName(*image);
 }
 
+absl::StatusOr<std::optional<ExitRecord>> WholeRecord(std::string_view text) {
+  std::optional<ExitRecord> record = ParseExitRecord(text);
+  if (!record.has_value()) return absl::DataLossError("it is not whole");
+  return record;
+}
+
 // Names the program that the record, if there is one, belongs to.
 void NameProgram(const v1::JobSpec& spec, RunFacts* facts) {
   facts->working_directory = spec.working_directory();
@@ -94,7 +100,9 @@ agents::ObserveOutcome SlurmBackend::Observe(const std::vector<agents::RunHandle
     if (IsLaunchFailed(run) && !HasEnded(run.queue->state.phase))
       held_for_good.push_back({run.run_key, run.job_id});
     std::optional<agents::Observation> seen = Judge(run, patience);
-    if (seen.has_value() && seen->state == v1::RUN_STATE_LOST && Fence(run.run_key)) {
+    // A claim beside records that cannot be read might be made on another file system.
+    if (seen.has_value() && seen->state == v1::RUN_STATE_LOST && run.record_error.empty() &&
+        Fence(run.run_key)) {
       run.is_fenced = true;
       seen = Judge(run, patience);
     }
@@ -139,7 +147,7 @@ std::map<std::string, SlurmBackend::MaybeRecord> SlurmBackend::ReadRecords(
   std::map<std::string, MaybeRecord> records;
   const auto names = host_->ListDirectory(RunPaths::EndedDirectory(config_.run_dir));
   if (!names.ok()) {
-    // Not found either: Probe has made it, so that a file system is not mounted.
+    // Not found either: Probe has made it.
     for (const agents::RunHandle& run : runs) records.emplace(run.run_key, names.status());
     return records;
   }
@@ -152,8 +160,7 @@ std::map<std::string, SlurmBackend::MaybeRecord> SlurmBackend::ReadRecords(
     const std::vector<absl::StatusOr<std::string>> texts = host_->ReadMany(parts);
     for (size_t i = 0; i < keys.size(); ++i) {
       if (absl::IsNotFound(texts[i].status())) continue;
-      records.emplace(keys[i], texts[i].ok() ? MaybeRecord(ParseExitRecord(*texts[i]))
-                                             : MaybeRecord(texts[i].status()));
+      records.emplace(keys[i], texts[i].ok() ? WholeRecord(*texts[i]) : texts[i].status());
     }
     keys.clear();
   };
@@ -164,6 +171,14 @@ std::map<std::string, SlurmBackend::MaybeRecord> SlurmBackend::ReadRecords(
   }
   if (!keys.empty()) read();
   return records;
+}
+
+SlurmBackend::MaybeRecord SlurmBackend::AbsentRecord(const std::string& run_key) {
+  const absl::StatusOr<hosts::FileInfo> script = host_->Stat(PathsOf(run_key).script());
+  if (script.ok()) return std::nullopt;
+  return absl::Status(script.status().code(),
+                      ToAbsl(fmt::format("the run's files are not there either: {}",
+                                         ToStd(script.status().message()))));
 }
 
 RunFacts SlurmBackend::Gather(const agents::RunHandle& run, const std::optional<Queue>& queue,
@@ -189,6 +204,10 @@ RunFacts SlurmBackend::Gather(const agents::RunHandle& run, const std::optional<
   }
   ChooseRow(run, rows, &facts, strays);
   DropVoidRecord(&facts);
+  const bool is_missing = queue.has_value() && !facts.queue.has_value();
+  if (is_missing && !facts.record.has_value() && facts.record_error.empty()) {
+    facts.record_error = ToStd(AbsentRecord(run.run_key).status().message());
+  }
   if (facts.queue.has_value() && facts.queue->reason == "Dependency") {
     const std::optional<std::string> name = ConversionOf(run);
     const auto row = name.has_value() ? queue->rows.find(*name) : queue->rows.end();
@@ -264,6 +283,7 @@ void SlurmBackend::MarkSince(RunFacts* facts) {
       mark(!facts->queue.has_value() && facts->record_error.empty(), &track.missing_since);
   const bool ended = facts->queue.has_value() && HasEnded(facts->queue->state.phase);
   facts->ended_for = mark(ended, &track.ended_since);
+  facts->unread_for = mark(!facts->record_error.empty(), &track.unread_since);
   track.live.reset();
   if (facts->queue.has_value() && !ended) track.live = facts->queue->job_id;
 }

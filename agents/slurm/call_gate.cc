@@ -47,11 +47,12 @@ bool CallGate::HadNoTurn(const absl::Status& status) {
 
 absl::Status CallGate::Enter(const std::string& name, CallKind kind) {
   std::unique_lock lock(mutex_);
-  const absl::Time deadline = time_.Now() + BoundOf(kind);
+  const absl::Time since = time_.Now();
   for (Limit* limit : {&polls_, &calls_of_all_kinds_}) {
     if (limit == &polls_ && !IsPoll(kind)) continue;
-    if (Await(limit, kind, deadline, &lock)) continue;
-    ++given_up_;
+    if (Await(limit, kind, since, &lock)) continue;
+    if (limit != &polls_ && IsPoll(kind)) polls_.queue.GiveBack();
+    ++limit->given_up;
     given_up_at_ = limit;
     last_given_up_ = time_.Now();
     given_up_until_ = absl::Now() + kWarned;
@@ -66,10 +67,11 @@ absl::Status CallGate::Enter(const std::string& name, CallKind kind) {
   return absl::OkStatus();
 }
 
-bool CallGate::Await(Limit* limit, CallKind kind, absl::Time deadline,
+bool CallGate::Await(Limit* limit, CallKind kind, absl::Time since,
                      std::unique_lock<std::mutex>* lock) {
+  const absl::Time deadline = since + BoundOf(kind);
   CallQueue& queue = limit->queue;
-  const CallQueue::Ticket ticket = queue.Join(kind, time_.Now());
+  const CallQueue::Ticket ticket = queue.Join(kind, since);
   bool may_go = false;
   for (absl::Time now = time_.Now(); !(may_go = queue.MayGo(ticket, now)); now = time_.Now()) {
     if (now >= deadline) {
@@ -109,7 +111,7 @@ std::vector<v1::ClusterIssue> CallGate::Issues() const {
                                              held_back_until_));
   }
   if (now - last_given_up_ < kWarned) {
-    issues.push_back(contract::CallsWithoutTurn(given_up_, given_up_at_->setting,
+    issues.push_back(contract::CallsWithoutTurn(given_up_at_->given_up, given_up_at_->setting,
                                                 given_up_at_->per_minute, given_up_until_));
   }
   return issues;

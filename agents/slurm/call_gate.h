@@ -51,12 +51,13 @@ class CallGate {
   struct Limit {
     std::string_view setting;  // of the agent's configuration
     uint32_t per_minute;
-    CallQueue queue{per_minute};  // guarded by mutex_
+    CallQueue queue{per_minute};  // guarded by mutex_, like the next
+    uint64_t given_up = 0;        // calls without a turn
   };
 
   absl::Duration BoundOf(CallKind kind) const;
   // With mutex_ held. False: there was no turn before the deadline.
-  bool Await(Limit* limit, CallKind kind, absl::Time deadline, std::unique_lock<std::mutex>* lock);
+  bool Await(Limit* limit, CallKind kind, absl::Time since, std::unique_lock<std::mutex>* lock);
 
   const absl::Duration submit_patience_;
   const agents::SteadyTime time_;
@@ -67,7 +68,6 @@ class CallGate {
   Limit polls_;
   Limit calls_of_all_kinds_;
   BackOff back_off_;
-  uint64_t given_up_ = 0;
   const Limit* given_up_at_ = nullptr;  // the last one without a turn
   absl::Time last_given_up_ = absl::InfinitePast();
   // By the time of day: until when the issues are told that either led to.

@@ -37,8 +37,8 @@ void CallQueue::Refill(absl::Time now) {
   refilled_ = std::max(refilled_, now);
 }
 
-CallQueue::Ticket CallQueue::Join(CallKind kind, absl::Time now) {
-  waiting_.push_back({++last_ticket_, kind, now});
+CallQueue::Ticket CallQueue::Join(CallKind kind, absl::Time since) {
+  waiting_.push_back({++last_ticket_, kind, since});
   return last_ticket_;
 }
 
@@ -72,6 +72,8 @@ bool CallQueue::MayGo(Ticket ticket, absl::Time now) {
   Leave(ticket);
   return true;
 }
+
+void CallQueue::GiveBack() { tokens_ = std::min<double>(burst_, tokens_ + 1); }
 
 void CallQueue::Leave(Ticket ticket) {
   waiting_.remove_if([&](const Waiting& one) { return one.ticket == ticket; });

@@ -27,11 +27,14 @@ class CallQueue {
   explicit CallQueue(uint32_t per_minute);
 
   using Ticket = uint64_t;
-  Ticket Join(CallKind kind, absl::Time now);
+  // `since`: from when on it waits.
+  Ticket Join(CallKind kind, absl::Time since);
   // Returns whether it is this one's turn and there is a token; then both are gone from here.
   bool MayGo(Ticket ticket, absl::Time now);
   // It no longer waits.
   void Leave(Ticket ticket);
+  // A call that had its turn is not made after all.
+  void GiveBack();
   // When to ask again, if nobody joins or leaves: in the future.
   absl::Time NextChange(absl::Time now);
 

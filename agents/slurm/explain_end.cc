@@ -190,7 +190,9 @@ v1::Failure ExplainWithoutRecord(const RunFacts& facts) {
   }
   v1::Failure failure =
       contract::OwnEnd(ExitOf(history.exit_code, history.signal), {.phase = phase});
-  failure.set_meaning("it could not write its exit record");
+  failure.set_meaning(facts.record_error.empty()
+                          ? "it could not write its exit record"
+                          : "its exit record could not be read: " + facts.record_error);
   return failure;
 }
 

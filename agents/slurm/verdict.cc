@@ -145,12 +145,19 @@ Observation FinishingUnasked(const RunFacts& facts) {
   return observation;
 }
 
-// The file server may be away: that there is no record is not known.
+// The file server may be away: that there is no record is not known. Slurm's own word on a failure
+// lacks the cause, so that it waits for the record for a while.
+bool WaitsForRecord(const RunFacts& facts, JobPhase phase) {
+  if (facts.record_error.empty()) return false;
+  if (phase == JobPhase::kUnknown) return facts.unread_for < kMaxUnread;
+  return phase == JobPhase::kFailed && facts.unread_for < kMaxSilence;
+}
+
 Observation FinishingUnread(const RunFacts& facts) {
   Observation observation = Finishing(facts);
   observation.reason = contract::MakeReason(
       v1::STATE_REASON_CODE_READING_END,
-      {.detail = fmt::format("it has left the queue, and its exit record cannot be read: {}",
+      {.detail = fmt::format("it has ended, and its exit record cannot be read: {}",
                              facts.record_error)});
   return observation;
 }
@@ -301,10 +308,13 @@ Observation Lost(const RunFacts& facts) {
       facts.history.has_value() ? "its accounting does not know of an end"
       : facts.history_answer == RunFacts::History::kUnavailable ? "the cluster keeps no accounting"
                                                                 : "its accounting does not know it";
-  const std::string detail =
-      fmt::format("Slurm job {}: not in the queue for {}, {}, and the run left no exit record",
-                  facts.job_id.ToString(),
-                  absl::FormatDuration(absl::Trunc(facts.missing_for, absl::Seconds(1))), history);
+  const std::string detail = fmt::format(
+      "Slurm job {}: not in the queue for {}, {}, and {}", facts.job_id.ToString(),
+      absl::FormatDuration(
+          absl::Trunc(std::max(facts.missing_for, facts.unread_for), absl::Seconds(1))),
+      history,
+      facts.record_error.empty() ? "the run left no exit record"
+                                 : "its exit record could not be read: " + facts.record_error);
   SetEvidence(v1::EVIDENCE_SOURCE_AGENT, facts, detail, &observation);
   observation.failure = contract::MakeFailure(
       facts.is_fenced ? v1::FAILURE_CODE_FORGOTTEN : v1::FAILURE_CODE_LOST, v1::FAILURE_CLASS_INFRA,
@@ -348,7 +358,9 @@ absl::Duration WaitForHistory(const RunFacts& facts, const Patience& patience) {
 
 // squeue answered and has no such job.
 std::optional<Observation> JudgeMissing(const RunFacts& facts, const Patience& patience) {
-  if (std::optional<SlurmEnd> end = EndAccordingToSlurm(facts)) return Ended(facts, *end);
+  if (std::optional<SlurmEnd> end = EndAccordingToSlurm(facts)) {
+    return WaitsForRecord(facts, end->phase) ? FinishingUnread(facts) : Ended(facts, *end);
+  }
   const bool silent = facts.history_answer == RunFacts::History::kUnavailable;
   if (facts.record.has_value()) {
     if (facts.missing_for >= WaitForHistory(facts, patience))
@@ -356,12 +368,13 @@ std::optional<Observation> JudgeMissing(const RunFacts& facts, const Patience& p
     return facts.history_answer == RunFacts::History::kNoAnswer ? FinishingUnasked(facts)
                                                                 : Finishing(facts);
   }
-  if (!facts.record_error.empty()) return FinishingUnread(facts);
+  if (WaitsForRecord(facts, JobPhase::kUnknown)) return FinishingUnread(facts);
   if (silent && PhaseInOutput(facts.slurm_output) != JobPhase::kUnknown &&
       facts.missing_for >= patience.record_grace) {
     return Ended(facts, {PhaseInOutput(facts.slurm_output), v1::EVIDENCE_SOURCE_AGENT, ""});
   }
   const bool answered = silent || facts.history_answer == RunFacts::History::kAnswered;
+  if (answered && !facts.record_error.empty()) return Lost(facts);
   if (answered && WasCanceledInTheQueue(facts, patience)) return CanceledInTheQueue(facts);
   if (answered && facts.missing_for >= patience.absence_grace) return Lost(facts);
   return std::nullopt;
@@ -448,6 +461,7 @@ std::optional<Observation> Judge(const RunFacts& facts, const Patience& patience
       !facts.cancel_asked) {
     return LaunchFailed(facts);
   }
+  if (WaitsForRecord(facts, facts.queue->state.phase)) return FinishingUnread(facts);
   if (MoreMayCome(facts) && facts.ended_for < patience.record_grace) return Finishing(facts);
   return Ended(facts, *EndAccordingToSlurm(facts));
 }

@@ -49,8 +49,10 @@ struct RunFacts {
 
   // None either if Slurm is known to have put the job back since, and the command runs again.
   std::optional<ExitRecord> record;
-  // Why the record, if there is one, could not be read. Empty: without `record` there is none.
+  // Why the record, if there is one, could not be read, and since when. Empty: without `record`
+  // there is none.
   std::string record_error;
+  absl::Duration unread_for;
   // When the run's time limit ends it: as squeue last said, or else counted from the record's
   // start. Nothing if neither is known.
   std::optional<absl::Time> limit_end;
@@ -84,6 +86,10 @@ struct Patience {
 // asked. 10 min: slurmdbd restarts in less, and people wait for the end. Counted anew when the
 // agent starts.
 inline constexpr absl::Duration kMaxSilence = absl::Minutes(10);
+
+// A run that Slurm has forgotten waits so long for a record that cannot be read. 24 h: file servers
+// are back by then.
+inline constexpr absl::Duration kMaxUnread = absl::Hours(24);
 
 // Why a record that says 0 is not believed before Slurm has said how the job ended.
 enum class Doubt {

@@ -206,7 +206,7 @@ v1::ClusterIssue CallsHeldBack(uint64_t times, uint32_t per_minute, absl::Time u
                   "slow, and the queue is looked at less often",
                   times),
       {.remedy = per_minute == 0
-                     ? "slurm.max_scheduler_calls_per_minute limits them; it is not set"
+                     ? "set slurm.max_scheduler_calls_per_minute, which is not set"
                      : fmt::format("a lower slurm.max_scheduler_calls_per_minute than {} avoids it",
                                    per_minute)});
   issue.mutable_until()->set_seconds(absl::ToUnixSeconds(until));

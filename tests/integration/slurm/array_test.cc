@@ -177,7 +177,7 @@ TEST_F(SlurmArrayTest, AForgottenTaskWhoseNumberIsGivenAgainFailsAndIsNotCancele
 
 TEST_F(SlurmArrayTest, ARequeuedTaskRunsAgainUnderTheSameId) {
   const std::string script =
-      "echo start $SLURM_RESTART_COUNT; [ \"$SLURM_RESTART_COUNT\" ] || sleep 300";
+      "echo start $SLURM_RESTART_COUNT; [ \"$SLURM_RESTART_COUNT\" ] || exec sleep 300";
   std::vector<TestRun> runs = LaunchTogether(ArrayOf({script, "true"}));
   const std::string id = SlurmId(runs[0]);
   WaitFor("the start", [&] { return Output(*backend_, runs[0]) == "start\n"; });
@@ -220,9 +220,14 @@ TEST_F(SlurmArrayTest, AProgramThatActsOnItsJobActsOnNoOtherRun) {
       "scontrol requeue $SLURM_JOB_ID; sleep 300; }\n";
   const std::string cancel =
       "until [ -e go ]; do sleep 0.02; done; scancel $SLURM_JOB_ID; sleep 300\n";
+  const std::string wait = cluster_->directory() + "/wait.sh",
+                    acts = cluster_->directory() + "/acts.sh";
+  std::ofstream(wait) << kWaitForGo << std::flush;
+  // What a program does is not to be seen in its spec.
   for (const std::string& script : {requeue, cancel}) {
+    std::ofstream(acts) << script << std::flush;
     std::vector<TestRun> runs =
-        LaunchTogether({NewRun(ScriptSpec(kWaitForGo)), NewRun(ScriptSpec(script))});
+        LaunchTogether({NewRun(ScriptSpec("sh " + wait)), NewRun(ScriptSpec("sh " + acts))});
     TestRun &other = runs[0], &acting = runs[1];
     WaitFor("the other's start", [&] { return Output(*backend_, other) == "up\n"; });
     Go(acting);

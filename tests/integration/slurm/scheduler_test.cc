@@ -131,6 +131,7 @@ TEST_F(SlurmSchedulerTest, AtTheDefaultLimitNeitherSubmissionsNorCancelsWait) {
   constexpr size_t kRuns = 30;
   SlurmConfig config = cluster_->Config();
   config.max_polls_per_minute = SlurmConfig().max_polls_per_minute;
+  config.submit_patience = absl::Milliseconds(1);
   const std::unique_ptr<agents::Backend> backend = cluster_->MakeBackend(config);
   if (backend->MaxCancelBatch() == 1) return;  // over slurmrestd each is a call
   v1::JobSpec spec = ScriptSpec("true");

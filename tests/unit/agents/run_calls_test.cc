@@ -83,6 +83,21 @@ TEST_F(RunCallsTest, LaunchesWithFilesHaveThreadsOfTheirOwn) {
       cluster_.Eventually([](ClusterState& state) { return state.launched.back() == "file 3"; }));
 }
 
+TEST(BatchLaneTest, WhatDoesNotGoAlongIsTakenByACallOfItsOwnAndNothingIsLeft) {
+  Shared<std::vector<std::vector<int>>> calls;
+  BatchLane<int> lane(
+      1, 100,
+      [&](const std::vector<int>& items) { calls.With([&](auto& all) { all.push_back(items); }); },
+      [](int first, int next, size_t before) { return first / 10 == next / 10 && before < 2; });
+  for (const int item : {11, 12, 13, 21, 22, 14}) lane.Add(item);
+  lane.Start();
+  EXPECT_TRUE(calls.Eventually([](const auto& all) { return all.size() == 4; }));
+  calls.With([](const auto& all) {
+    EXPECT_THAT(all, ElementsAre(ElementsAre(11, 12), ElementsAre(13), ElementsAre(21, 22),
+                                 ElementsAre(14)));
+  });
+}
+
 TEST_F(RunCallsTest, CancelsThatComeWhileOneIsUnderWayGoTogetherEachWithItsOwnAnswer) {
   cluster_.With([](ClusterState& state) {
     state.max_cancel_batch = 3;

@@ -135,6 +135,34 @@ TEST_F(ArraysTest, RunsOfDifferentJobsAreDifferentJobsOfSlurmsHoweverAlikeTheyAr
   }
 }
 
+TEST_F(ArraysTest, ATaskGoesAlongWithItsArrayAndOtherRunsWithAFewOfTheirKind) {
+  const auto assignment = [](const v1::JobSpec& spec, uint64_t job) {
+    agent::v1::Assignment made;
+    made.set_job_id(job);
+    *made.mutable_spec() = spec;
+    return made;
+  };
+  const std::vector<v1::JobSpec> array = ArrayOf({SpecOf("true"), SpecOf("true")});
+  const auto first = assignment(array[0], 7), second = assignment(array[1], 8);
+  const auto other = assignment(array[0], 9), plain = assignment(SpecOf("true"), 10);
+  EXPECT_TRUE(backend_->GoesAlong(first, second, 99));
+  EXPECT_FALSE(backend_->GoesAlong(first, other, 1)) << "of another array";
+  EXPECT_FALSE(backend_->GoesAlong(first, plain, 1));
+  EXPECT_FALSE(backend_->GoesAlong(plain, first, 1));
+  EXPECT_TRUE(backend_->GoesAlong(plain, plain, 7));
+  EXPECT_FALSE(backend_->GoesAlong(plain, plain, 8)) << "all would wait for its answer";
+}
+
+TEST_F(ArraysTest, BehindARunWhoseAnswerDoesNotComeNoOtherIsSubmitted) {
+  SetSbatch(
+      "echo 'sbatch: error: Batch job submission failed: Socket timed out on "
+      "send/recv operation' >&2; exit 1");
+  const auto outcomes = Launch({SpecOf("true"), SpecOf("true"), SpecOf("true")});
+  EXPECT_THAT(Submitted(), SizeIs(1));
+  EXPECT_EQ(outcomes[0].kind, Kind::kUnclear);
+  for (int i : {1, 2}) EXPECT_EQ(outcomes[i].kind, Kind::kNotSent);
+}
+
 TEST_F(ArraysTest, TwoJobArraysAreTwoSubmissions) {
   std::vector<v1::JobSpec> specs = ArrayOf({SpecOf("true"), SpecOf("true")});
   for (const v1::JobSpec& spec : ArrayOf({SpecOf("true"), SpecOf("true"), SpecOf("true")}))

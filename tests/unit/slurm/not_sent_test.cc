@@ -78,6 +78,14 @@ TEST(CallGateTest, ACallWithoutATurnNamesTheLimitThatKeptItFromGoing) {
   EXPECT_EQ(gate.Issues().front().subject(), "slurm.max_scheduler_calls_per_minute");
 }
 
+TEST(CallGateTest, APollWithoutATurnAmongAllCallsIsStillToBeMade) {
+  // Two tokens for polls, one for all.
+  CallGate gate({.polls = 8, .calls = 1}, absl::Milliseconds(1));
+  ASSERT_TRUE(gate.Enter("squeue", CallKind::kObserve).ok());
+  EXPECT_EQ(gate.Calls().at("squeue"), 1u);
+  EXPECT_GT(gate.ObserveInterval(absl::ZeroDuration()), absl::Seconds(1)) << "none of all is left";
+}
+
 TEST(NoAnswerTest, OnlyTheGatesOwnErrorMeansThatNobodyWasAsked) {
   EXPECT_EQ(NoAnswer(absl::UnavailableError("the connection broke")).kind, Kind::kUnclear);
   EXPECT_EQ(ClassifySubmit(absl::DeadlineExceededError("no answer")).kind, Kind::kUnclear);

@@ -102,6 +102,32 @@ TEST_F(RoundTest, ARunWhoseRecordsDirectoryIsAwayEndsByItsRecordOnceThatIsBack) 
   EXPECT_EQ(state(), v1::RUN_STATE_SUCCEEDED);
 }
 
+// The agent has started before the file system was mounted, and made its directories beneath.
+TEST_F(RoundTest, NoRecordIsAbsentWhereTheRunsOwnFilesAreNot) {
+  const agents::RunHandle run = AddRun(1, 11);
+  Look({run});
+  std::ofstream(root_ + "/queue", std::ios::trunc).flush();
+  const agents::ObserveOutcome seen = LookAt({run});
+  ASSERT_EQ(seen.observations.size(), 1u);
+  EXPECT_EQ(seen.observations[0].state, v1::RUN_STATE_FINISHING);
+  EXPECT_NE(seen.observations[0].reason.message().find("the run's files are not there either"),
+            std::string::npos);
+  std::filesystem::create_directories(
+      std::filesystem::path(RunPaths(root_, run.run_key).script()).parent_path());
+  std::ofstream(RunPaths(root_, run.run_key).script()).flush();
+  EXPECT_TRUE(LookAt({run}).observations.empty()) << "it is absent, and the grace begins";
+}
+
+TEST_F(RoundTest, ARecordThatIsNotWholeIsNotAbsent) {
+  const agents::RunHandle run = AddRun(1, 11);
+  Look({run});
+  std::ofstream(RunPaths::EndedDirectory(root_) + "/" + run.run_key).flush();
+  std::ofstream(root_ + "/queue", std::ios::trunc).flush();
+  const agents::ObserveOutcome seen = LookAt({run});
+  ASSERT_EQ(seen.observations.size(), 1u);
+  EXPECT_NE(seen.observations[0].reason.message().find("it is not whole"), std::string::npos);
+}
+
 TEST_F(RoundTest, StraysOfAllRunsAreCanceledInOneCallAndOnce) {
   const std::vector<agents::RunHandle> runs = {AddRun(1, 11), AddRun(2, 12)};
   AddRow(runs[0], 21, "PENDING");

@@ -47,6 +47,9 @@ class SetClockTest : public ::testing::Test {
     std::filesystem::create_directories(RunPaths::EndedDirectory(config.run_dir));
     backend_ = CreateSlurmBackend(config, root_.path());
     run_.run_key = "k7m2-42-1";
+    const std::filesystem::path script = RunPaths(config.run_dir, run_.run_key).script();
+    std::filesystem::create_directories(script.parent_path());
+    std::ofstream(script).flush();
     run_.external_id = "17";
     run_.launch_time = absl::Now();
   }

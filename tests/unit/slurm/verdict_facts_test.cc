@@ -64,9 +64,37 @@ TEST(VerdictFacts, ARecordThatCannotBeReadIsNoProofThatThereIsNone) {
     facts.cancel_asked = true;
     EXPECT_EQ(Judge(facts, kPatience)->state, v1::RUN_STATE_FINISHING)
         << "whether it was canceled before it began is not known either";
-    facts.record_error.clear();
+    facts.job_id.task.reset();
     facts.cancel_asked = false;
+    facts.unread_for = absl::Hours(24);
+    const auto lost = Judge(facts, kPatience);
+    EXPECT_EQ(lost->state, v1::RUN_STATE_LOST);
+    EXPECT_THAT(lost->evidence.detail(), HasSubstr("could not be read: list /runs/ended"));
+    facts.record_error.clear();
+    facts.unread_for = absl::ZeroDuration();
     EXPECT_EQ(Judge(facts, kPatience)->state, v1::RUN_STATE_LOST);
+  }
+}
+
+// Slurm does not know the cause: an image, a file, a time-out.
+TEST(VerdictFacts, AFailureWaitsForItsRecordAndThenSaysThatItCouldNotBeRead) {
+  RunFacts in_queue = InQueue("FAILED", "NonZeroExitCode");
+  in_queue.history_answer = RunFacts::History::kAnswered;
+  in_queue.history = HistoryRow{};
+  in_queue.history->job_id = {17};
+  in_queue.history->state = ParseState("FAILED");
+  in_queue.history->exit_code = 1;
+  in_queue.history->node_list = "n1";
+  in_queue.record_error = "Stale file handle";
+  in_queue.ended_for = absl::Hours(9);
+  RunFacts gone = in_queue;
+  gone.queue.reset();
+  for (RunFacts facts : {in_queue, gone}) {
+    EXPECT_EQ(Judge(facts, kPatience)->state, v1::RUN_STATE_FINISHING);
+    facts.unread_for = absl::Minutes(10);
+    const auto failed = Judge(facts, kPatience);
+    EXPECT_EQ(failed->state, v1::RUN_STATE_FAILED);
+    EXPECT_THAT(failed->failure->message(), HasSubstr("could not be read: Stale file handle"));
   }
 }
 
