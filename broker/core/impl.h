@@ -177,6 +177,9 @@ class Core::Impl {
   void On(Tick& in, Step& step);
   absl::Status CheckHello(const agent::v1::AgentHello& hello) const;
   absl::Status CheckIsNewest(const agent::v1::AgentHello& hello) const;
+  // Whether the number is one that this database has not given out.
+  bool IsUnknownYet(uint64_t job) const;
+  void LeaveOutNumbersOf(const agent::v1::AgentHello& hello);
   absl::Status CheckIdentity(const agent::v1::AgentHello& hello, const Cluster* cluster) const;
   void Welcome(Cluster* cluster, SessionId session, agent::v1::AgentHello& hello, Step& step);
   // Sends the difference between the runs that the agent holds and those that it should hold; runs
@@ -234,6 +237,8 @@ class Core::Impl {
   const uint64_t broker_epoch_;
   bool broker_epoch_put_ = false;
   uint64_t next_job_id_;
+  // Numbers that an agent has runs of, and that this database has never given out; none at first.
+  uint64_t lost_from_ = 0, lost_until_ = 0;
   uint64_t next_sequence_;
 
   JobTable jobs_;

@@ -16,6 +16,8 @@
 namespace muster::core {
 namespace {
 
+// An old copy lacks fewer jobs; a number beyond that is no job's.
+constexpr uint64_t kMostLostJobs = 10'000'000;
 constexpr uint32_t kMaxActiveRuns = 1'000'000;  // as AgentHello says
 // Bounds what one agent makes the broker keep in memory and on disk.
 constexpr size_t kMaxInventoryBytes = 1 << 20;
@@ -60,6 +62,7 @@ void Core::Impl::On(AgentConnected& in, Step& step) {
   Cluster* cluster = status.ok() ? FindCluster(hello.cluster()) : nullptr;
   if (status.ok()) status = CheckIdentity(hello, cluster);
   if (!status.ok()) {
+    LeaveOutNumbersOf(hello);
     step.out->effects.push_back(CloseAgent{in.session, std::move(status)});
     return;
   }
@@ -110,13 +113,29 @@ absl::Status Core::Impl::CheckIsNewest(const agent::v1::AgentHello& hello) const
   }
   for (const agent::v1::HeldRun& held : hello.runs()) {
     const absl::StatusOr<contract::RunKey> key = contract::RunKey::Parse(held.run_key());
-    if (!key.ok() || key->instance != instance_ || key->job < next_job_id_) continue;
+    if (!key.ok() || key->instance != instance_ || !IsUnknownYet(key->job)) continue;
     return Refused("BROKER_EPOCH",
                    fmt::format("the agent has run {}, and this broker has given no job that number "
                                "yet: the broker's database is an old copy",
                                held.run_key()));
   }
   return absl::OkStatus();
+}
+
+bool Core::Impl::IsUnknownYet(uint64_t job) const {
+  return job >= next_job_id_ || (job >= lost_from_ && job < lost_until_);
+}
+
+// New jobs must not get the numbers, and so the run keys, of jobs that an old copy has lost. The
+// agent stays refused until the next start.
+void Core::Impl::LeaveOutNumbersOf(const agent::v1::AgentHello& hello) {
+  for (const agent::v1::HeldRun& held : hello.runs()) {
+    const absl::StatusOr<contract::RunKey> key = contract::RunKey::Parse(held.run_key());
+    if (!key.ok() || key->instance != instance_ || key->job < next_job_id_) continue;
+    if (key->job - next_job_id_ >= kMostLostJobs) continue;
+    if (lost_until_ == 0) lost_from_ = next_job_id_;
+    next_job_id_ = lost_until_ = key->job + 1;
+  }
 }
 
 absl::Status Core::Impl::CheckIdentity(const agent::v1::AgentHello& hello,

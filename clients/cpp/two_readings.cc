@@ -57,12 +57,12 @@ bool NeedsBash(std::string_view script) {
   static const RE2* const kWords = new RE2(
       // Where a command may begin.
       R"((?m)(?:^|[;&|({]|\b(?:then|do|else|elif|if|while|until)\b|!)[ \t]*)"
-      R"((?:(?:source|declare|typeset|shopt|pushd|popd|mapfile|readarray|function|let|select|coproc)[ \t])"
-      R"(|\[\[[ \t]|(?:for[ \t]*)?\(\(|\w+\+=|read[ \t](?:[^\n;|&]*[ \t])?-\w*a|export[ \t]+-f|set[ \t]+-\w*E)"
+      R"((?:(?:source|declare|typeset|shopt|pushd|popd|mapfile|readarray|function|let|coproc)[ \t])"
+      R"(|\[\[[ \t]|(?:for[ \t]*)?\(\(|select[ \t]+\w+[ \t]+in\b|read[ \t](?:[^\n;|&]*[ \t])?-\w*a|export[ \t]+-f|set[ \t]+-\w*E)"
       R"(|trap[ \t][^\n;]*[ \t](?:ERR|DEBUG|RETURN)\b|\[[ \t][^\n\]]*[ \t]==[ \t]))"
       // Anywhere.
       R"(|\bpipefail\b|<<<|[<>]\(|&>|\|&|\w=\(|\$\{\w+(?:\[|\^|,|/|:[0-9])|\{[0-9]+\.\.[0-9]+\})"
-      R"(|\$'|\$\{!|\$\{?(?:BASH_\w+|RANDOM|EPOCHSECONDS|PIPESTATUS)\b)");
+      R"(|\w\+=\(|[\s=(]\$'|\$\{!|\$\{?(?:BASH_SOURCE|BASH_REMATCH|RANDOM|PIPESTATUS)\b)");
   return RE2::PartialMatch(re2::StringPiece(script.data(), script.size()), *kWords);
 }
 

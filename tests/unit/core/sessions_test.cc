@@ -74,7 +74,11 @@ TEST_F(SessionsTest, ABrokerThatWasRestoredFromAnOldCopyRefusesItsAgents) {
 TEST_F(SessionsTest, ABrokerThatDoesNotKnowAnAgentsJobYetIsAnOldCopy) {
   const uint64_t job = MustSubmit(Spec());
   EXPECT_FALSE(Closed(Connect(Holding({Key(job)}))).has_value());
-  EXPECT_EQ(ReasonOf(*Closed(Connect(Holding({Key(job), Key(job + 1)})))), "BROKER_EPOCH");
+  EXPECT_EQ(ReasonOf(*Closed(Connect(Holding({Key(job), Key(job + 5)})))), "BROKER_EPOCH");
+  EXPECT_EQ(MustSubmit(Spec()), job + 6) << "the lost jobs' numbers are not given again";
+  EXPECT_EQ(ReasonOf(*Closed(Connect(Holding({Key(job + 1)})))), "BROKER_EPOCH");
+  EXPECT_EQ(ReasonOf(*Closed(Connect(Holding({Key(1'000'000'000)})))), "BROKER_EPOCH");
+  EXPECT_EQ(MustSubmit(Spec()), job + 7) << "that was no job's number";
 }
 
 TEST_F(SessionsTest, ANameBelongsToTheClusterThatHadItFirst) {
