@@ -19,6 +19,16 @@ bool Goes(CallQueue* queue, CallKind kind, absl::Time now) {
   return false;
 }
 
+TEST(CallQueueTest, WhatIsGivenBackAnotherMayHave) {
+  CallQueue queue(4);
+  const absl::Time now = absl::FromUnixSeconds(1000);
+  ASSERT_TRUE(queue.MayGo(queue.Join(CallKind::kObserve, now), now));
+  const CallQueue::Ticket second = queue.Join(CallKind::kObserve, now);
+  EXPECT_FALSE(queue.MayGo(second, now));
+  queue.GiveBack();
+  EXPECT_TRUE(queue.MayGo(second, now));
+}
+
 TEST(CallQueueTest, AQuietMinuteIsWorthAQuarterOfTheCallsAtOnce) {
   CallQueue queue(24);
   absl::Time now = kStart;

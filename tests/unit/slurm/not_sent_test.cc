@@ -78,12 +78,10 @@ TEST(CallGateTest, ACallWithoutATurnNamesTheLimitThatKeptItFromGoing) {
   EXPECT_EQ(gate.Issues().front().subject(), "slurm.max_scheduler_calls_per_minute");
 }
 
-TEST(CallGateTest, APollWithoutATurnAmongAllCallsIsStillToBeMade) {
-  // Two tokens for polls, one for all.
-  CallGate gate({.polls = 8, .calls = 1}, absl::Milliseconds(1));
+TEST(CallGateTest, APollTakesATurnAmongAllCallsToo) {
+  CallGate gate({.polls = 100, .calls = 4}, absl::Milliseconds(1));
   ASSERT_TRUE(gate.Enter("squeue", CallKind::kObserve).ok());
-  EXPECT_EQ(gate.Calls().at("squeue"), 1u);
-  EXPECT_GT(gate.ObserveInterval(absl::ZeroDuration()), absl::Seconds(1)) << "none of all is left";
+  EXPECT_FALSE(gate.Enter("sbatch", CallKind::kSubmit).ok()) << "a quarter of four was there";
 }
 
 TEST(NoAnswerTest, OnlyTheGatesOwnErrorMeansThatNobodyWasAsked) {
