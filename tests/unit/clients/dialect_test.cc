@@ -124,8 +124,11 @@ TEST(DialectOfAFile, IsNotSaidWhereItIsAllTheSame) {
         "num_nodes: 1\nrun: x\nresources: {memory: 32GB}", "run: x\nfile_mounts: {a: ./b}",
         "run: '[ -f a ] && echo $((1 + 2)) >&2 || . ./b; echo \"${a:-b}\"'",
         "run: 'read -r data; [ a = b ] || trap end EXIT; set -e; export A=1'",
-        "run: |\n  grep -v '^$' f; grep 'error$' log; [ -n \"$BASH_VERSION\" ]\n"
-        "  awk '{sum+=$1} END {print sum}' f; sqlite3 db <<END\n  select * from job\n  END",
+        R"(run: |
+  grep -v '^$' f; grep 'error$' log; [ -n "$BASH_VERSION" ]
+  awk '{sum+=$1} END {print sum}' f; sqlite3 db <<END
+  select * from job
+  END)",
         "run: |\n  #!/bin/bash\n  [[ a = a ]]"}) {
     EXPECT_EQ(Remark(yaml), "") << yaml;
   }
