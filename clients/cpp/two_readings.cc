@@ -54,7 +54,7 @@ std::vector<std::string> DifferencesOfJob(const v1::JobSpec& muster, const v1::J
 }  // namespace
 
 bool NeedsBash(std::string_view script) {
-  static const RE2* const kWords = new RE2(
+  static const RE2* const words = new RE2(
       // Where a command may begin.
       R"((?m)(?:^|[;&|({]|\b(?:then|do|else|elif|if|while|until)\b|!)[ \t]*)"
       R"((?:(?:source|declare|typeset|shopt|pushd|popd|mapfile|readarray|function|let|coproc)[ \t])"
@@ -63,7 +63,7 @@ bool NeedsBash(std::string_view script) {
       // Anywhere.
       R"(|\bpipefail\b|<<<|[<>]\(|&>|\|&|\w=\(|\$\{\w+(?:\[|\^|,|/|:[0-9])|\{[0-9]+\.\.[0-9]+\})"
       R"(|\w\+=\(|[\s=(]\$'|\$\{!|\$\{?(?:BASH_SOURCE|BASH_REMATCH|RANDOM|PIPESTATUS)\b)");
-  return RE2::PartialMatch(re2::StringPiece(script.data(), script.size()), *kWords);
+  return RE2::PartialMatch(re2::StringPiece(script.data(), script.size()), *words);
 }
 
 std::vector<std::string> Differences(std::span<const v1::JobSpec> muster,
