@@ -220,8 +220,7 @@ TEST_F(SlurmArrayTest, AProgramThatActsOnItsJobActsOnNoOtherRun) {
       "scontrol requeue $SLURM_JOB_ID; sleep 300; }\n";
   const std::string cancel =
       "until [ -e go ]; do sleep 0.02; done; scancel $SLURM_JOB_ID; sleep 300\n";
-  const std::string wait = cluster_->directory() + "/wait.sh",
-                    acts = cluster_->directory() + "/acts.sh";
+  const std::string wait = cluster_->runs() + "/wait.sh", acts = cluster_->runs() + "/acts.sh";
   std::ofstream(wait) << kWaitForGo << std::flush;
   // What a program does is not to be seen in its spec.
   for (const std::string& script : {requeue, cancel}) {

@@ -353,8 +353,13 @@ TEST_F(SlurmBackendTest,
   TestRun never = NewRun(ScriptSpec("true"));
   began.handle.external_id = "999998";
   never.handle.external_id = "999999";
+  for (const TestRun* run : {&began, &never}) {
+    const RunPaths paths(cluster_->runs(), run->handle.run_key);
+    Root().Run(fmt::format("install -D /dev/null {} && chown -R {} {}", paths.script(), kTestUser,
+                           paths.directory()));
+  }
   const RunPaths paths(cluster_->runs(), began.handle.run_key);
-  Root().Run(fmt::format("install -d {0} && echo 999998 >{1}", paths.directory(), paths.claim()));
+  Root().Run(fmt::format("echo 999998 >{}", paths.claim()));
   EXPECT_TRUE(ObserveOnce(*backend_, {&began, &never}).ok());
   EXPECT_TRUE(began.states.empty() && never.states.empty()) << "too early to tell";
   ObserveToEnd(*backend_, {&began, &never});
