@@ -194,6 +194,7 @@ RunFacts SlurmBackend::Gather(const agents::RunHandle& run, const std::optional<
     facts.record = *std::move(record);
   } else {
     facts.record_error = ToStd(record.status().message());
+    facts.record_is_torn = absl::IsDataLoss(record.status());
   }
   if (run.assignment != nullptr) NameProgram(run.assignment->spec(), &facts);
   std::vector<QueueRow> rows;

@@ -149,8 +149,9 @@ Observation FinishingUnasked(const RunFacts& facts) {
 // lacks the cause, so that it waits for the record for a while.
 bool WaitsForRecord(const RunFacts& facts, JobPhase phase) {
   if (facts.record_error.empty()) return false;
-  if (phase == JobPhase::kUnknown) return facts.unread_for < kMaxUnread;
-  return phase == JobPhase::kFailed && facts.unread_for < kMaxSilence;
+  if (phase == JobPhase::kUnknown)
+    return facts.unread_for < (facts.record_is_torn ? kMaxSilence : kMaxUnread);
+  return phase == JobPhase::kFailed && !facts.record_is_torn && facts.unread_for < kMaxSilence;
 }
 
 Observation FinishingUnread(const RunFacts& facts) {

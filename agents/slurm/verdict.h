@@ -53,6 +53,8 @@ struct RunFacts {
   // there is none.
   std::string record_error;
   absl::Duration unread_for;
+  // It was read, and is not whole: it is being written, or its disk was full.
+  bool record_is_torn = false;
   // When the run's time limit ends it: as squeue last said, or else counted from the record's
   // start. Nothing if neither is known.
   std::optional<absl::Time> limit_end;

@@ -91,6 +91,9 @@ TEST(VerdictFacts, AFailureWaitsForItsRecordAndThenSaysThatItCouldNotBeRead) {
   gone.queue.reset();
   for (RunFacts facts : {in_queue, gone}) {
     EXPECT_EQ(Judge(facts, kPatience)->state, v1::RUN_STATE_FINISHING);
+    facts.record_is_torn = true;
+    EXPECT_EQ(Judge(facts, kPatience)->state, v1::RUN_STATE_FAILED) << "it never becomes whole";
+    facts.record_is_torn = false;
     facts.unread_for = absl::Minutes(10);
     const auto failed = Judge(facts, kPatience);
     EXPECT_EQ(failed->state, v1::RUN_STATE_FAILED);
