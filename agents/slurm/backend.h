@@ -174,9 +174,9 @@ class SlurmBackend : public agents::Backend {
   using MaybeRecord = absl::StatusOr<std::optional<ExitRecord>>;
   // By run key; a run without a record is left out.
   std::map<std::string, MaybeRecord> ReadRecords(const std::vector<agents::RunHandle>& runs);
-  // A record that is not there proves something only where the run's own files are: the file system
-  // may not be mounted.
-  MaybeRecord AbsentRecord(const std::string& run_key);
+  // Why a record that is not there proves nothing: the run's own files are not there either, and
+  // the file system may not be mounted. Empty: they are.
+  std::string WhyAbsenceIsNoProof(const std::string& run_key);
   RunFacts Gather(const agents::RunHandle& run, const std::optional<Queue>& queue,
                   MaybeRecord record, std::vector<JobToEnd>* strays);
   // Returns whether the run was submitted as a task of one of them.

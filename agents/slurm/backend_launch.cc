@@ -148,7 +148,6 @@ std::vector<LaunchOutcome> SlurmBackend::LaunchMany(
   for (std::vector<Fresh>& group : groups) {
     const size_t first = group.front().index;
     if (is_silent) {
-      RemoveScripts(group);
       for (const Fresh& run : group) outcomes[run.index] = NotAsked();
       continue;
     }

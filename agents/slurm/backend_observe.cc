@@ -173,12 +173,10 @@ std::map<std::string, SlurmBackend::MaybeRecord> SlurmBackend::ReadRecords(
   return records;
 }
 
-SlurmBackend::MaybeRecord SlurmBackend::AbsentRecord(const std::string& run_key) {
-  const absl::StatusOr<hosts::FileInfo> script = host_->Stat(PathsOf(run_key).script());
-  if (script.ok()) return std::nullopt;
-  return absl::Status(script.status().code(),
-                      ToAbsl(fmt::format("the run's files are not there either: {}",
-                                         ToStd(script.status().message()))));
+std::string SlurmBackend::WhyAbsenceIsNoProof(const std::string& run_key) {
+  const absl::Status there = host_->Stat(PathsOf(run_key).script()).status();
+  if (there.ok()) return {};
+  return fmt::format("the run's files are not there either: {}", ToStd(there.message()));
 }
 
 RunFacts SlurmBackend::Gather(const agents::RunHandle& run, const std::optional<Queue>& queue,
@@ -207,7 +205,7 @@ RunFacts SlurmBackend::Gather(const agents::RunHandle& run, const std::optional<
   DropVoidRecord(&facts);
   const bool is_missing = queue.has_value() && !facts.queue.has_value();
   if (is_missing && !facts.record.has_value() && facts.record_error.empty()) {
-    facts.record_error = ToStd(AbsentRecord(run.run_key).status().message());
+    facts.record_error = WhyAbsenceIsNoProof(run.run_key);
   }
   if (facts.queue.has_value() && facts.queue->reason == "Dependency") {
     const std::optional<std::string> name = ConversionOf(run);

@@ -177,6 +177,8 @@ class Core::Impl {
   void On(Tick& in, Step& step);
   absl::Status CheckHello(const agent::v1::AgentHello& hello) const;
   absl::Status CheckIsNewest(const agent::v1::AgentHello& hello) const;
+  // The job of a run of this broker's; nothing: it is another's.
+  std::optional<uint64_t> OwnJob(const std::string& run_key) const;
   // Whether the number is one that this database has not given out.
   bool IsUnknownYet(uint64_t job) const;
   void LeaveOutNumbersOf(const agent::v1::AgentHello& hello);

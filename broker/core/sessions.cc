@@ -112,14 +112,20 @@ absl::Status Core::Impl::CheckIsNewest(const agent::v1::AgentHello& hello) const
                                hello.broker_epoch(), broker_epoch_));
   }
   for (const agent::v1::HeldRun& held : hello.runs()) {
-    const absl::StatusOr<contract::RunKey> key = contract::RunKey::Parse(held.run_key());
-    if (!key.ok() || key->instance != instance_ || !IsUnknownYet(key->job)) continue;
+    const std::optional<uint64_t> job = OwnJob(held.run_key());
+    if (!job.has_value() || !IsUnknownYet(*job)) continue;
     return Refused("BROKER_EPOCH",
                    fmt::format("the agent has run {}, and this broker has given no job that number "
                                "yet: the broker's database is an old copy",
                                held.run_key()));
   }
   return absl::OkStatus();
+}
+
+std::optional<uint64_t> Core::Impl::OwnJob(const std::string& run_key) const {
+  const absl::StatusOr<contract::RunKey> key = contract::RunKey::Parse(run_key);
+  if (!key.ok() || key->instance != instance_) return std::nullopt;
+  return key->job;
 }
 
 bool Core::Impl::IsUnknownYet(uint64_t job) const {
@@ -130,11 +136,10 @@ bool Core::Impl::IsUnknownYet(uint64_t job) const {
 // agent stays refused until the next start.
 void Core::Impl::LeaveOutNumbersOf(const agent::v1::AgentHello& hello) {
   for (const agent::v1::HeldRun& held : hello.runs()) {
-    const absl::StatusOr<contract::RunKey> key = contract::RunKey::Parse(held.run_key());
-    if (!key.ok() || key->instance != instance_ || key->job < next_job_id_) continue;
-    if (key->job - next_job_id_ >= kMostLostJobs) continue;
+    const std::optional<uint64_t> job = OwnJob(held.run_key());
+    if (!job.has_value() || *job < next_job_id_ || *job - next_job_id_ >= kMostLostJobs) continue;
     if (lost_until_ == 0) lost_from_ = next_job_id_;
-    next_job_id_ = lost_until_ = key->job + 1;
+    next_job_id_ = lost_until_ = *job + 1;
   }
 }
 

@@ -218,7 +218,7 @@ class Grammar {
   }
 
   void AddChoiceAndReason(CLI::App* sub) {
-    AddChoice(sub, &out_);
+    AddChoice(sub, "QUEUED", "Change nothing; show which jobs would change", &out_);
     AddReason(sub);
   }
 
@@ -239,7 +239,7 @@ class Grammar {
     CLI::App* rerun =
         Sub("rerun", Verb::kRerun, "Submit ended jobs again, as new jobs",
             "rerun 42 43\n  muster rerun --filter 'state = FAILED AND end_time > -1d'");
-    AddChoice(rerun, &out_);
+    AddChoice(rerun, "FAILED", "Submit nothing; say how many jobs would run again", &out_);
     rerun->add_flag("--hold", out_.hold, "Hold the new jobs, until muster release");
     AddText(rerun, "--request-id", "ID",
             "A name for the request: a repeat with the same name makes no more jobs",

@@ -194,17 +194,15 @@ void AddCountBy(CLI::App* verb, std::vector<CountBy>* by) {
       ->trigger_on_parse();
 }
 
-void AddChoice(CLI::App* verb, Invocation* call) {
-  const bool is_rerun = verb->get_name() == "rerun";
+void AddChoice(CLI::App* verb, std::string_view state, const std::string& dry_run,
+               Invocation* call) {
   AddJobs(verb, false, &call->jobs);
   AddText(
       verb, "--filter", "TEXT",
       fmt::format("The jobs of a filter instead of numbers, e.g. 'state = {} AND label.team = a'",
-                  is_rerun ? "FAILED" : "QUEUED"),
+                  state),
       [call](const std::string& filter) { call->filter = filter; });
-  verb->add_flag("--dry-run", call->validate_only,
-                 is_rerun ? "Submit nothing; say how many jobs would run again"
-                          : "Change nothing; show which jobs would change");
+  verb->add_flag("--dry-run", call->validate_only, dry_run);
 }
 
 }  // namespace muster::cli

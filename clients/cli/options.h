@@ -47,7 +47,9 @@ void AddJobs(CLI::App* verb, bool runs, std::vector<JobRef>* jobs);
 void AddCountBy(CLI::App* verb, std::vector<CountBy>* by);
 
 // Jobs by their numbers, or those of a filter, or what would be done to either.
-void AddChoice(CLI::App* verb, Invocation* call);
+// `state`: one of jobs that the verb takes, for the example. `dry_run`: what that does.
+void AddChoice(CLI::App* verb, std::string_view state, const std::string& dry_run,
+               Invocation* call);
 
 }  // namespace muster::cli
 
