@@ -52,6 +52,9 @@ struct Cluster {
   absl::btree_map<RunId, std::unique_ptr<v1::Run>> runs;
   uint32_t active = 0;  // number of `runs` that have not ended
   uint32_t held = 0;    // number of the active ones whose jobs are held, or asked to be
+  // The time when it became full; nothing: it is not full. InfinitePast: it was full already when
+  // the broker started.
+  std::optional<absl::Time> full_since;
   // The runs that the connected agent does not hold and has not been sent yet.
   std::deque<RunId> to_resend;
 
@@ -62,7 +65,16 @@ struct Cluster {
   bool waits_to_be_shown = false;
 
   const std::string& name() const { return saved.name; }
-  bool TakesRuns() const { return session.has_value() && active < saved.max_active_runs; }
+  bool is_full() const { return active >= saved.max_active_runs; }
+  bool TakesRuns() const { return session.has_value() && !is_full(); }
+  // To be called after each change of what makes it full.
+  void NoteWhetherFull(absl::Time now) {
+    if (!is_full()) {
+      full_since.reset();
+    } else if (!full_since) {
+      full_since = now;
+    }
+  }
 };
 
 }  // namespace muster::core

@@ -30,8 +30,9 @@ struct ClusterView {
   std::optional<absl::Time> scheduler_observed_at;
   std::string scheduler_error;
   std::map<std::string, uint64_t> scheduler_calls;
-  uint32_t active = 0;  // runs that have not ended
-  uint32_t held = 0;    // number of these whose jobs are held, or asked to be
+  uint32_t active = 0;                   // runs that have not ended
+  uint32_t held = 0;                     // number of these whose jobs are held, or asked to be
+  std::optional<absl::Time> full_since;  // as in Cluster
 
   const std::string& name() const { return saved->name; }
 };

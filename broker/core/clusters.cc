@@ -22,6 +22,7 @@ ClusterView ViewOf(const Cluster& cluster) {
   view.scheduler_calls = cluster.scheduler_calls;
   view.active = cluster.active;
   view.held = cluster.held;
+  view.full_since = cluster.full_since;
   return view;
 }
 
@@ -29,7 +30,7 @@ bool AreAlike(const ClusterView& a, const ClusterView& b) {
   return a.is_connected == b.is_connected && a.last_heard == b.last_heard &&
          a.scheduler_observed_at == b.scheduler_observed_at &&
          a.scheduler_error == b.scheduler_error && a.scheduler_calls == b.scheduler_calls &&
-         a.active == b.active && a.held == b.held;
+         a.active == b.active && a.held == b.held && a.full_since == b.full_since;
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "broker/core/cluster_view.h"
 #include "broker/core/fit.h"
+#include "broker/core/timestamps.h"
 #include "contract/lacks.h"
 #include "contract/sentences.h"
 
@@ -22,6 +23,8 @@ v1::StateReason ClusterFull(const ClusterView& cluster) {
   reason.set_active_runs(cluster.active);
   reason.set_max_active_runs(cluster.saved->max_active_runs);
   reason.set_held_runs(cluster.held);
+  if (cluster.full_since && *cluster.full_since != absl::InfinitePast())
+    SetTimestamp(*cluster.full_since, reason.mutable_since());
   contract::PutSentence(&reason);
   return reason;
 }

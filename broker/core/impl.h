@@ -81,7 +81,7 @@ class Core::Impl {
   bool Apply(uint64_t id, Job& job, const JobChange& change, v1::Transition transition, Step& step);
   Standing StandingOf(uint64_t id, const Job& job) const;
   // Moves the job between queues and counters to its present standing.
-  void Recount(uint64_t id, const Job& job, const Standing& before);
+  void Recount(uint64_t id, const Job& job, const Standing& before, absl::Time time);
 
   // ---- restore.cc
   void RestoreClusters(std::vector<PutCluster> clusters);

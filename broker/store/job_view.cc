@@ -9,11 +9,11 @@
 namespace muster::store {
 namespace {
 
-v1::StateReason WhyItWaits(uint32_t next_run, const v1::Job& job) {
+v1::StateReason WhyItWaits(const v1::Run& latest, const v1::Job& job) {
   // Without the spec nothing says how many runs there may be.
   std::optional<uint32_t> max_runs;
   if (job.has_spec()) max_runs = contract::RetryRuleOf(job.spec()).max_runs;
-  return contract::RetryDelay(next_run, max_runs, job.failure(), job.retry_time());
+  return contract::RetryDelay(latest, max_runs, job.retry_time());
 }
 
 // A failure after which another run would have followed, if there were one left.
@@ -73,8 +73,7 @@ void ShowState(const v1::Run* latest, v1::Job* job) {
     if (UsedUpItsRuns(*latest, *job)) {
       contract::SetAfterRuns(latest->number(), job->mutable_failure());
     }
-    if (job->has_retry_time())
-      *job->mutable_state_reason() = WhyItWaits(latest->number() + 1, *job);
+    if (job->has_retry_time()) *job->mutable_state_reason() = WhyItWaits(*latest, *job);
   }
   if (job->held()) *job->mutable_state_reason() = WhyHeld(latest, *job);
 }

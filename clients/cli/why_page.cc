@@ -72,7 +72,10 @@ void AppendWaiting(const v1::Job& job, const v1::Transition* wish, absl::Time no
   if (!job.held()) page->Line("What to do", OneLine(KnownWait(job).remedy()));
   page->Time("Retry", job.retry_time(), now);
   if (job.cancel_requested()) page->Line("Cancel", "requested");
-  if (job.runs().empty()) return;
+  if (job.runs().empty()) {
+    page->Time("Since", KnownWait(job).since(), now);
+    return;
+  }
   const v1::Run& run = *job.runs().rbegin();
   const v1::StateReason& reason = run.state_reason();
   if (!IsSaid(reason, job)) page->Line("Scheduler", OneLine(reason.message()));

@@ -259,9 +259,12 @@ std::optional<v1::Shortage> ShortageOf(const Lack& lack) {
 
 v1::StateReason LackReason(const Lack& lack, const std::string& cluster) {
   if (lack.code == LackCode::kOpenPool) {
-    return MakeReason(
+    v1::StateReason reason = MakeReason(
         v1::STATE_REASON_CODE_POOL_UNAVAILABLE,
         {.scheduler_reason = lack.pool->state(), .cluster = cluster, .pool = lack.pool->name()});
+    if (lack.pool->has_unavailable_since())
+      *reason.mutable_since() = lack.pool->unavailable_since();
+    return reason;
   }
   v1::StateReason reason = MakeReason(v1::STATE_REASON_CODE_DOES_NOT_FIT,
                                       {.detail = SentenceOf(lack), .cluster = cluster});

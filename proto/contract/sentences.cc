@@ -192,15 +192,17 @@ void AddToSentence(const std::string& words, v1::StateReason* reason) {
   reason->set_message(fmt::format("{}; {}", reason->message(), words));
 }
 
-v1::StateReason RetryDelay(uint32_t next_run, std::optional<uint32_t> max_runs,
-                           const v1::Failure& failure,
+v1::StateReason RetryDelay(const v1::Run& last, std::optional<uint32_t> max_runs,
                            const google::protobuf::Timestamp& retry_time) {
+  const v1::Failure& failure = last.failure();
   v1::StateReason reason;
   reason.set_code(v1::STATE_REASON_CODE_RETRY_DELAY);
   reason.set_detail(failure.message());
+  if (last.has_end_time()) *reason.mutable_since() = last.end_time();
   *reason.mutable_until() = retry_time;
   reason.set_message(fmt::format("waits until {} for run {}{} after {}: {}", TimeOfDay(retry_time),
-                                 next_run, max_runs ? fmt::format(" of {}", *max_runs) : "",
+                                 last.number() + 1,
+                                 max_runs ? fmt::format(" of {}", *max_runs) : "",
                                  Describe(failure.failure_class()), failure.message()));
   return reason;
 }

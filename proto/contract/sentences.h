@@ -42,10 +42,9 @@ void PutSentence(v1::StateReason* reason);
 // Says something more behind the sentence, which has to be there.
 void AddToSentence(const std::string& words, v1::StateReason* reason);
 
-// A job waits until `retry_time` for its run of this number, after a run that failed so.
-// `max_runs`: how many runs it may have; nothing: not known.
-v1::StateReason RetryDelay(uint32_t next_run, std::optional<uint32_t> max_runs,
-                           const v1::Failure& failure,
+// A job waits until `retry_time` for another run, after `last` failed. `max_runs`: how many runs it
+// may have; nothing: not known.
+v1::StateReason RetryDelay(const v1::Run& last, std::optional<uint32_t> max_runs,
                            const google::protobuf::Timestamp& retry_time);
 
 // A job waits, and its cluster has been asked to hold it. It may start there all the same, so that

@@ -16,6 +16,14 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
+TEST_F(CommandTest, WhySaysSinceWhenAJobThatNoClusterHasWaits) {
+  job_ = JobInState(42, v1::JOB_STATE_QUEUED);
+  job_.clear_runs();
+  job_.mutable_state_reason()->set_code(v1::STATE_REASON_CODE_CLUSTER_FULL);
+  job_.mutable_state_reason()->mutable_since()->set_seconds(1772366400);
+  EXPECT_THAT(Run({"why", "42"}).out, HasSubstr("Since       2026-03-01T12:00:00Z ("));
+}
+
 TEST_F(CommandTest, WhySaysTheReasonSinceWhenAndWhenItWouldStart) {
   job_ = JobInState(42, v1::JOB_STATE_PENDING);
   *job_.mutable_state_reason() = client::SlurmSays("Resources");

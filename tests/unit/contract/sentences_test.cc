@@ -159,13 +159,16 @@ TEST(StateReason, OfSeveralClustersSaysOfEachWhatItsSentenceAndItsRemedyLeaveOut
 }
 
 TEST(StateReason, ARetrySaysWhenForWhichRunAndAfterWhat) {
-  v1::Failure failure;
-  failure.set_failure_class(v1::FAILURE_CLASS_INFRA);
-  failure.set_message("node n1 failed");
+  v1::Run last;
+  last.set_number(1);
+  last.mutable_end_time()->set_seconds(540);
+  last.mutable_failure()->set_failure_class(v1::FAILURE_CLASS_INFRA);
+  last.mutable_failure()->set_message("node n1 failed");
   google::protobuf::Timestamp time;
   time.set_seconds(600);
-  const v1::StateReason reason = RetryDelay(2, 11, failure, time);
+  const v1::StateReason reason = RetryDelay(last, 11, time);
   EXPECT_EQ(reason.code(), v1::STATE_REASON_CODE_RETRY_DELAY);
+  EXPECT_EQ(reason.since().seconds(), 540);
   EXPECT_EQ(reason.until().seconds(), 600);
   EXPECT_EQ(reason.message(),
             "waits until 00:10:00 UTC for run 2 of 11 after an infrastructure failure: node n1 "

@@ -196,6 +196,51 @@ TEST_F(PlaceTest, APoolThatTakesNoJobsMakesThemWait) {
   EXPECT_THAT(Assigned(a), ElementsAre(Key(id)));
 }
 
+TEST_F(PlaceTest, AClosedPoolSaysSinceWhenAlsoToABrokerThatStartsAgain) {
+  SessionId a = Connect("a");
+  agent::v1::AgentHeartbeat beat;
+  *beat.mutable_inventory() = Hello("a").inventory();
+  beat.mutable_inventory()->mutable_pools(0)->set_available(false);
+  now_ += absl::Minutes(1);
+  const absl::Time closed = now_;
+  Beat(a, beat);
+  const uint64_t id = MustSubmit(Spec());
+  now_ += absl::Minutes(1);
+  Beat(a, beat);
+  EXPECT_EQ(Explain(id).since().seconds(), absl::ToUnixSeconds(closed));
+  Restart();
+  agent::v1::AgentHello hello = Hello("a");
+  *hello.mutable_inventory() = beat.inventory();
+  a = Connect(hello);
+  EXPECT_EQ(Explain(id).code(), v1::STATE_REASON_CODE_POOL_UNAVAILABLE);
+  EXPECT_EQ(Explain(id).since().seconds(), absl::ToUnixSeconds(closed));
+}
+
+TEST_F(PlaceTest, APoolThatWasNeverSeenOpenSaysNoTime) {
+  agent::v1::AgentHello hello = Hello("a");
+  hello.mutable_inventory()->mutable_pools(0)->set_available(false);
+  hello.mutable_inventory()->mutable_pools(0)->mutable_unavailable_since()->set_seconds(1);
+  Connect(hello);
+  EXPECT_FALSE(Explain(MustSubmit(Spec())).has_since()) << "it is not for agents to say";
+}
+
+TEST_F(PlaceTest, AFullClusterSaysSinceWhenItIsFull) {
+  agent::v1::AgentHello hello = Hello("a");
+  hello.set_max_active_runs(1);
+  const SessionId a = Connect(hello);
+  const absl::Time full = now_;
+  const uint64_t first = MustSubmit(Spec());
+  const uint64_t second = MustSubmit(Spec());
+  now_ += absl::Seconds(5);  // an agent that says nothing for longer is gone
+  Report(a, {Event(1, Key(first), v1::RUN_STATE_LAUNCHING),
+             Event(2, Key(first), v1::RUN_STATE_RUNNING)});
+  EXPECT_EQ(Explain(second).code(), v1::STATE_REASON_CODE_CLUSTER_FULL);
+  EXPECT_EQ(Explain(second).since().seconds(), absl::ToUnixSeconds(full));
+  Report(a, {Event(3, Key(first), v1::RUN_STATE_SUCCEEDED)});
+  const uint64_t third = MustSubmit(Spec());
+  EXPECT_EQ(Explain(third).since().seconds(), absl::ToUnixSeconds(now_)) << "it had room again";
+}
+
 TEST_F(PlaceTest, QueuedJobsMoveToANewClusterThatFits) {
   Connect("a");
   Gone(1);

@@ -32,8 +32,11 @@ TEST_F(FileSenderTest, ATreeIsSentInOrderWithWhatIsLeftOut) {
   fs::create_symlink("/etc/passwd", work_ / "out/outside");
   fs::create_symlink("../../x", work_ / "out/above");
   mkfifo((work_ / "out/pipe").c_str(), 0600);
-  EXPECT_THAT(Sent("out"), ElementsAre("d ", "d a", "f a/x", "+1", "! above", "f b", "+22",
-                                       "f empty", "l inside", "! outside", "! pipe"));
+  EXPECT_THAT(
+      Sent("out"),
+      ElementsAre("d ", "d a", "f a/x", "+1", "! above FILE_LEFT_OUT_CODE_LINK_INVALID", "f b",
+                  "+22", "f empty", "l inside", "! outside FILE_LEFT_OUT_CODE_LINK_INVALID",
+                  "! pipe FILE_LEFT_OUT_CODE_SPECIAL_FILE"));
   EXPECT_THAT(Sent("out/b"), ElementsAre("f ", "+22"));
   EXPECT_THAT(Sent("out/inside"), ElementsAre("f ", "+22"));
 }

@@ -17,7 +17,7 @@
 
 namespace muster::agents {
 
-// Takes what is sent, as "KIND PATH", or "+BYTES" of content.
+// Takes what is sent, as "KIND PATH", "+BYTES" of content, or "! PATH CODE" of what is left out.
 class TakingLink final : public FilesLink {
  public:
   explicit TakingLink(size_t room) : room_(room) {}
@@ -28,7 +28,8 @@ class TakingLink final : public FilesLink {
       taken_.push_back(std::string("-fdl").substr(message.entry().kind(), 1) + " " +
                        message.entry().path());
     } else if (message.has_left_out()) {
-      taken_.push_back("! " + message.left_out().path());
+      taken_.push_back("! " + message.left_out().path() + " " +
+                       v1::FileLeftOutCode_Name(message.left_out().code()));
     } else {
       taken_.push_back("+" + message.chunk());
     }
