@@ -12,11 +12,11 @@
 #include "agents/app/slurm_profile_settings.h"
 #include "agents/app/ssh_settings.h"
 #include "agents/slurm/http.h"
-#include "clients/cpp/address.h"
 #include "contract/storage_uri.h"
 #include "contract/text.h"
 #include "contract/units.h"
 #include "contract/validate.h"
+#include "rpc/address.h"
 
 namespace muster::agents {
 namespace {
@@ -273,7 +273,7 @@ std::vector<Setting> SettingsOf(AgentConfig* config) {
       {"broker", "unix:PATH or HOST:PORT (required)",
        [config](const std::string& value) {
          config->broker = value;
-         return client::ParseAddress(value).status();
+         return rpc::ParseAddress(value).status();
        }},
       {"state_dir", "directory of the journal and, on machines, of the runs (required)",
        TextInto(&config->state_dir)},

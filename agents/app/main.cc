@@ -24,11 +24,11 @@
 #include "agents/files/broker_files.h"
 #include "agents/files/file_cache.h"
 #include "agents/files/job_files.h"
-#include "clients/cpp/address.h"
 #include "contract/text.h"
 #include "daemon/command_line.h"
 #include "daemon/log.h"
 #include "daemon/process.h"
+#include "rpc/address.h"
 
 namespace muster::agents {
 namespace {
@@ -48,7 +48,7 @@ AgentOptions OptionsOf(const AgentConfig& config) {
   options.core.cluster = config.cluster;
   options.core.kind = config.kind;
   options.core.max_active_runs = config.max_active_runs;
-  options.broker_target = client::ParseAddress(config.broker)->target;
+  options.broker_target = rpc::ParseAddress(config.broker)->target;
   options.launch_parallelism = config.launch_parallelism.value_or(kind.launch_parallelism);
   options.open_run_files = kind.run_files(config);
   return options;

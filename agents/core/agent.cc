@@ -17,11 +17,11 @@
 #include "agents/core/run_calls.h"
 #include "agents/core/steady_time.h"
 #include "agents/core/worker_lane.h"
-#include "clients/cpp/backoff.h"
 #include "contract/errors.h"
 #include "contract/scheduler_calls.h"
 #include "contract/text.h"
 #include "daemon/log.h"
+#include "rpc/backoff.h"
 #include "rpc/status_message.h"
 
 namespace muster::agents {
@@ -462,7 +462,7 @@ class Agent::Impl {
   Dialer dialer_;  // the shipper's thread dials, too: it has no state
   std::unique_ptr<ControlLink> link_;
   uint64_t link_number_ = 0;
-  client::Backoff backoff_;
+  rpc::Backoff backoff_;
   absl::Time next_dial_ = absl::InfinitePast();
 
   std::optional<v1::Inventory> inventory_;

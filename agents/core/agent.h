@@ -26,7 +26,7 @@ namespace muster::agents {
 struct AgentOptions {
   // affects behaviour
   Options core;  // lookup_grace and max_launches_in_flight come from the backend and from below
-  std::string broker_target;                     // as gRPC takes it: client::ParseAddress makes it
+  std::string broker_target;                     // as gRPC takes it: rpc::ParseAddress makes it
   absl::Duration min_redial = absl::Seconds(1);  // after a lost connection, doubling with jitter
   absl::Duration max_redial = absl::Seconds(30);
   absl::Duration refused_redial = absl::Seconds(10);  // after a refusal that may heal

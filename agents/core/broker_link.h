@@ -69,7 +69,7 @@ class FilesLink {
 // new one.
 class Dialer {
  public:
-  // `target` as gRPC takes it: client::ParseAddress makes it.
+  // `target` as gRPC takes it: rpc::ParseAddress makes it.
   explicit Dialer(std::string target);
   ~Dialer();
 

@@ -21,9 +21,9 @@
 #include "agents/core/remote_logs.h"
 #include "agents/core/steady_time.h"
 #include "agents/core/wakeup.h"
-#include "clients/cpp/backoff.h"
 #include "contract/text.h"
 #include "daemon/log.h"
+#include "rpc/backoff.h"
 
 namespace muster::agents {
 namespace {
@@ -419,7 +419,7 @@ class LogShipper::Impl {
   // The thread's own from here on.
   FileWatch watch_;
   std::optional<RemoteLogs> remote_;  // if the logs are on another host; outlives tails_
-  client::Backoff backoff_;
+  rpc::Backoff backoff_;
   std::optional<Connected> session_;
   std::unique_ptr<PushLink> link_;
   uint64_t link_number_ = 0;

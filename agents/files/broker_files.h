@@ -9,7 +9,7 @@
 
 namespace muster::uploads {
 
-// `target` is what client::ParseAddress makes for gRPC. Connects at the first read.
+// `target` is what rpc::ParseAddress makes for gRPC. Connects at the first read.
 std::unique_ptr<FileSource> MakeBrokerFiles(const std::string& target);
 
 }  // namespace muster::uploads

@@ -17,11 +17,11 @@
 #include "agents/files/disk_room.h"
 #include "agents/hosts/fd.h"
 #include "agents/hosts/file_error.h"
-#include "clients/cpp/backoff.h"
 #include "contract/errors.h"
 #include "contract/file_tree.h"
 #include "contract/text.h"
 #include "digest/sha256.h"
+#include "rpc/backoff.h"
 
 namespace muster::uploads {
 namespace {
@@ -238,7 +238,7 @@ absl::Status FileCache::Get(const Wanted& file, absl::Time deadline) {
 }
 
 absl::Status FileCache::FetchWithRetries(const Wanted& file, absl::Time deadline) {
-  client::Backoff backoff(kFirstRetry, kLongestRetry);
+  rpc::Backoff backoff(kFirstRetry, kLongestRetry);
   while (true) {
     absl::Status status = FetchOnce(file, deadline);
     if (!absl::IsUnavailable(status) || stopped_ || !backoff.Wait(deadline)) return status;

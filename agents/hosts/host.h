@@ -180,7 +180,7 @@ absl::Status NotStartedError(int error, const std::string& message);
 
 // The error of Host::Run when the host was lost: UNAVAILABLE, with the payloads of what went wrong.
 absl::Status LostError(const std::string& program, const absl::Status& cause);
-// What went wrong, without the name of the program that it happened to; of any other error its
+// The error's words without the name of the program that it happened to; of any other error its
 // message.
 std::string CauseOf(const absl::Status& status);
 

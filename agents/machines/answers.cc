@@ -134,6 +134,7 @@ v1::ClusterDetails DescribeMachine(const Machine& machine, const Scheduler::Load
   v1::Node* node = details.add_nodes();
   node->set_name(machine.hostname);
   node->set_state(load.running == 0 ? "idle" : room.FreeCores(0) == 0 ? "full" : "mixed");
+  node->set_condition(v1::NODE_CONDITION_READY);
   node->add_pools(kPoolName);
   node->set_cpus(capacity.cores);
   node->set_used_cpus(capacity.cores - room.FreeCores(0));

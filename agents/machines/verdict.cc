@@ -62,7 +62,7 @@ std::string ProgramRemedy(int error) {
   }
 }
 
-// What could not be had or started for the run.
+// The failure of a run for which something could not be had or started.
 v1::Failure NotStartedFailure(const ExitRecord& exit, v1::FailurePhase phase) {
   const std::string words = std::generic_category().message(exit.error);
   switch (exit.step) {

@@ -86,6 +86,7 @@ absl::StatusOr<v1::JobPlan> SlurmBackend::Plan(const v1::JobSpec& spec, const st
     checks.Fail("the job", agents::WhatIsWrong(text.status()), "Correct the job.");
   } else {
     plan.set_submission(*std::move(text));
+    plan.set_shared(BatchScriptText());
     const absl::Status limit = CheckTimeLimit(assignment.spec(), pools);
     if (limit.ok()) {
       checks.Ok("time limit", "within the limits of the partitions that the job may use");
@@ -125,7 +126,7 @@ absl::StatusOr<std::string> SlurmBackend::SubmissionText(const agent::v1::Assign
   if (!files.ok()) return files.status();
   for (RunFile& note : MakeRunNotes(assignment, config_.cluster, paths, words, absl::Now()))
     files->push_back(std::move(note));
-  return *text + *programs + FilesText(*files, paths) + BatchScriptText();
+  return *text + *programs + FilesText(*files, paths);
 }
 
 void SlurmBackend::PlanImage(const v1::JobSpec& spec, agents::CheckList* checks) {

@@ -69,8 +69,8 @@ struct SlurmBackend::Fresh {
   std::string pulled_because;                               // see ImageCache::Ready
   std::optional<uint64_t> conversion;
   std::vector<RunFile> files;
-  // What tasks that are submitted together have in common: the number of their job array, the words
-  // for a run without a name, and the batch script. Empty: it is a job of its own.
+  // The things that tasks that are submitted together have in common: the number of their job
+  // array, the words for a run without a name, and the batch script. Empty: it is a job of its own.
   std::vector<std::string> likeness;
   bool is_first = false;      // no launch before this one has left files
   absl::Time files_deadline;  // of what all that came together bring along

@@ -38,7 +38,7 @@ constexpr std::array<std::pair<std::string_view, ExitRecord::Cause>, 11> kCauses
     {"conversion", ExitRecord::Cause::kConversion},
 }};
 
-// What goes on to the end of its line, blanks and all.
+// Begins a text that goes on to the end of its line, blanks and all.
 constexpr std::string_view kAbout = " about=";
 
 // "key=value key=value" on each line, and "complete" on the last one; see kAbout.

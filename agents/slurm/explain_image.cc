@@ -109,7 +109,7 @@ ExitRecord::Cause CauseInOldWords(const std::vector<std::string>& words) {
   return ExitRecord::Cause::kNone;
 }
 
-// What batch.sh and convert.sh found themselves; null: the others' words tell.
+// The rule for a cause that batch.sh or convert.sh found itself; null: the others' words tell.
 const Rule* FindRule(ExitRecord::Cause cause) {
   static constexpr Rule kStopped = {
       "",

@@ -8,7 +8,6 @@
 #include "agents/slurm/fields.h"
 #include "agents/slurm/queue.h"
 #include "agents/slurm/refusals.h"
-#include "contract/plan_text.h"
 #include "contract/text.h"
 #include "fmt/format.h"
 
@@ -109,9 +108,7 @@ std::string FilesText(const std::vector<RunFile>& files, const RunPaths& paths) 
                      fmt::join(names, " "));
 }
 
-std::string BatchScriptText() {
-  return fmt::format("{}batch.sh\n{}", contract::kAlikeForAllJobs, BatchScript());
-}
+std::string BatchScriptText() { return fmt::format("# ---- batch.sh\n{}", BatchScript()); }
 
 absl::StatusOr<std::string> ProgramsText(const v1::JobSpec& spec) {
   std::string text;

@@ -38,7 +38,7 @@ absl::StatusOr<std::string> CommentLine(std::string text, const std::vector<std:
 // Lists the files that are written before sbatch, and their places.
 std::string FilesText(const std::vector<RunFile>& files, const RunPaths& paths);
 
-// batch.sh, behind a line that tells clients that it is alike for all jobs.
+// batch.sh behind its name: it is alike for all jobs.
 std::string BatchScriptText();
 
 // Returns the text that batch.sh starts: the setup, if there is one, then the command or that of

@@ -29,7 +29,7 @@ absl::StatusOr<CatchUp::Found> CatchUp::List(uint64_t sequence, uint64_t up_to) 
   if (!steps.ok()) return steps.status();
   auto changes = store_->ListRunChanges(scope_, jobs_, sequence, kRunPage);
   if (!changes.ok()) return changes.status();
-  // What came after is in the tail, or on the next page.
+  // Later steps are in the tail, or on the next page.
   if (steps->size() == kPage) up_to = std::min(up_to, SequenceOfStep(steps->back()));
   if (changes->size() == kRunPage) up_to = std::min(up_to, SequenceOfChange(changes->back()));
   DropAfter(up_to, SequenceOfStep, &*steps);

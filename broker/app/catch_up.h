@@ -39,7 +39,7 @@ class CatchUp {
 
  private:
   using Jobs = absl::flat_hash_map<uint64_t, v1::Job>;
-  // What the store has after a sequence, a page of it.
+  // A page of the changes that the store has after a sequence.
   struct Found {
     std::vector<store::JobTransition> steps;
     std::vector<store::RunChange> changes;
@@ -53,7 +53,7 @@ class CatchUp {
   absl::Status Give(store::RunChange& changed, const Jobs& jobs, Page* page);
   // The steps of a job before this sequence.
   absl::StatusOr<store::StepsSoFar*> PastOf(uint64_t job, uint64_t sequence);
-  // What its user changed of a job later, as it was after its latest step so far.
+  // The fields that its user changed later, as they were after the latest step so far.
   absl::StatusOr<std::optional<store::Editable>> EditedSince(uint64_t job,
                                                              const store::StepsSoFar& steps) const;
   // Whether the filter takes the job as it was after the step, or before it.

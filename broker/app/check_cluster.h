@@ -1,4 +1,4 @@
-// What a cluster's agent answers when it is asked: whether all works there, and what there is.
+// Asks a cluster's agent whether all works there, and what there is.
 #ifndef MUSTER_BROKER_APP_CHECK_CLUSTER_H_
 #define MUSTER_BROKER_APP_CHECK_CLUSTER_H_
 

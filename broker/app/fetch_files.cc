@@ -10,6 +10,7 @@
 #include "broker/app/ask_cluster.h"
 #include "broker/app/fetches.h"
 #include "broker/app/rights.h"
+#include "broker/app/run_logs.h"
 #include "broker/engine/engine.h"
 #include "broker/store/store.h"
 #include "contract/characters.h"
@@ -44,9 +45,7 @@ absl::Status CheckHasFiles(const v1::Job& job, const v1::FetchFilesRequest& requ
                                                      job.id(), runs, request.run()));
   }
   if (const uint32_t ranks = contract::RankCount(job.spec()); request.rank() >= ranks) {
-    return NotFound("NO_SUCH_RANK",
-                    fmt::format("job {} has {} ranks, beginning at 0; there is no rank {}",
-                                job.id(), ranks, request.rank()));
+    return NoSuchRank(job.id(), request.rank(), ranks);
   }
   if (const std::string& directory = job.spec().working_directory(); !directory.empty()) {
     return contract::Error(

@@ -1,4 +1,4 @@
-// What would be submitted for a job, on each cluster that could take it.
+// Plans the submission of a job on each cluster that could take it.
 #ifndef MUSTER_BROKER_APP_PLAN_JOB_H_
 #define MUSTER_BROKER_APP_PLAN_JOB_H_
 

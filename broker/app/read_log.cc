@@ -130,8 +130,7 @@ class ReadingLog final : public LogSource {
     const auto run = LookAtRun(*services_.store, scope_, rank_.job, wanted);
     if (!run.ok()) return run.status();
     if (request_.rank() >= run->ranks) {
-      return contract::BadField("rank", fmt::format("{}; job {} has {} ranks, beginning at 0",
-                                                    request_.rank(), rank_.job, run->ranks));
+      return NoSuchRank(rank_.job, request_.rank(), run->ranks);
     }
     run_ = *run;
     rank_.run = run_.run;

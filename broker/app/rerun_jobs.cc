@@ -66,7 +66,7 @@ absl::Status TooMany(std::string_view what) {
                                      what));
 }
 
-// What the jobs of one call have together.
+// The size of the jobs of one call together.
 class Load {
  public:
   // Returns what one call has too much of with this job; empty: nothing.
@@ -159,7 +159,7 @@ class Rerunning : public std::enable_shared_from_this<Rerunning> {
     added.set_job_id(job);
   }
 
-  // What the request's filter takes of the jobs that can run again.
+  // The request's filter, for the jobs that can run again.
   absl::StatusOr<contract::Filter> EndedJobs() const {
     auto filter = contract::ParseFilter(request_.filter(), services_.now());
     if (!filter.ok()) return filter.status();

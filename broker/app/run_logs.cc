@@ -22,6 +22,12 @@ absl::Time ToTime(const google::protobuf::Timestamp& time) {
 
 }  // namespace
 
+absl::Status NoSuchRank(uint64_t job, uint32_t rank, uint32_t ranks) {
+  return contract::Error(
+      absl::StatusCode::kNotFound, "NO_SUCH_RANK",
+      fmt::format("job {} has {} ranks, beginning at 0; there is no rank {}", job, ranks, rank));
+}
+
 absl::StatusOr<RunFacts> LookAtRun(const store::Store& store, const store::Scope& scope,
                                    uint64_t job_id, uint32_t run) {
   const absl::StatusOr<v1::Job> job = store.GetJob(scope, job_id);

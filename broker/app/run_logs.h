@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "broker/app/principal.h"
@@ -20,6 +21,9 @@ struct RunFacts {
   bool logs_complete = false;  // the broker has all of its logs
   absl::Time end_time;         // end of the run once it has ended, by the clock of its node
 };
+
+// NOT_FOUND: a job with so many ranks has no such rank.
+absl::Status NoSuchRank(uint64_t job, uint32_t rank, uint32_t ranks);
 
 // Reads the store. `run` 0 means the latest. NOT_FOUND: there is no such job or run.
 absl::StatusOr<RunFacts> LookAtRun(const store::Store& store, const store::Scope& scope,

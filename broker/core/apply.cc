@@ -15,7 +15,7 @@ bool Core::Impl::Apply(uint64_t id, Job& job, const JobChange& change, v1::Trans
   if (change.event == contract::JobEvent::kRetry) ++retries_decided_;
   if (change.next_run_unix_micros) retries_.Add(id, *change.next_run_unix_micros);
   if (before.is_queued && !job.is_queued()) retries_.Remove(id);
-  Recount(id, job, before, step.now);
+  Recount(id, job, before);
   Record(step, id, job, std::move(transition));
   return true;
 }
@@ -30,7 +30,7 @@ Core::Impl::Standing Core::Impl::StandingOf(uint64_t id, const Job& job) const {
   return standing;
 }
 
-void Core::Impl::Recount(uint64_t id, const Job& job, const Standing& before, absl::Time time) {
+void Core::Impl::Recount(uint64_t id, const Job& job, const Standing& before) {
   const Standing now = StandingOf(id, job);
   queued_ += now.is_queued;
   queued_ -= before.is_queued;
@@ -45,10 +45,6 @@ void Core::Impl::Recount(uint64_t id, const Job& job, const Standing& before, ab
     ++now.cluster->active;
     now.cluster->held += now.is_held;
     Show(now.cluster);
-  }
-  // Looked at when both are counted: a run that only goes on leaves its cluster as full as it was.
-  for (Cluster* const cluster : {before.cluster, now.cluster}) {
-    if (cluster != nullptr) cluster->NoteWhetherFull(time);
   }
 }
 

@@ -45,6 +45,12 @@ void Core::Impl::ShowSaved(Cluster* cluster) {
   Show(cluster);
 }
 
+void Core::Impl::NoteFullClusters(absl::Time now) {
+  for (const std::string& name : to_show_) {
+    if (Cluster* const cluster = FindCluster(name)) cluster->NoteWhetherFull(now);
+  }
+}
+
 std::vector<ShownCluster> Core::Impl::TakeShownClusters() {
   std::vector<ShownCluster> shown;
   shown.reserve(to_show_.size());

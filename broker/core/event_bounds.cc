@@ -52,8 +52,8 @@ void BoundReplicas(absl::Time from, absl::Time to,
   }
 }
 
-// Bounds the texts and clears the lists, which only the broker fills in: agents know no other
-// cluster.
+// Bounds the texts and clears what only the broker fills in: agents know no other cluster, and are
+// the ones who give the last word.
 void BoundReason(absl::Time from, absl::Time to, v1::StateReason* reason) {
   Truncate(kMaxDetailBytes, reason->mutable_message());
   Truncate(kMaxIssueBytes, reason->mutable_remedy());
@@ -63,6 +63,8 @@ void BoundReason(absl::Time from, absl::Time to, v1::StateReason* reason) {
     Truncate(kMaxReplicaNameBytes, name);
   }
   reason->clear_clusters();
+  reason->clear_unlisted_clusters();
+  reason->clear_last_known();
   reason->clear_shortages();
   if (reason->has_since()) Clamp(from, to, reason->mutable_since());
   if (reason->has_until()) Clamp(from, to + kMaxEstimate, reason->mutable_until());

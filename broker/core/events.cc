@@ -79,9 +79,10 @@ void Core::Impl::ApplyEvent(Cluster* cluster, agent::v1::RunEvent& event, Step& 
   MoveJob(*run, id, std::move(transition), step);
 }
 
-void Core::Impl::MoveJob(const v1::Run& run, RunId id, v1::Transition transition, Step& step) {
+void Core::Impl::MoveJob(v1::Run& run, RunId id, v1::Transition transition, Step& step) {
   Job& job = jobs_.at(id.job);
   const bool is_followed = IsFollowed(run, job);
+  if (IsLastOfSeveral(run, job)) run.mutable_failure()->set_after_runs(run.number());
   // The next run is held as this one was to be.
   if (!is_followed && job.held() && HasBegun(run)) EndLateHold(run, id, job, step);
   JobChange change{JobEventOf(run, is_followed)};

@@ -81,7 +81,7 @@ class Core::Impl {
   bool Apply(uint64_t id, Job& job, const JobChange& change, v1::Transition transition, Step& step);
   Standing StandingOf(uint64_t id, const Job& job) const;
   // Moves the job between queues and counters to its present standing.
-  void Recount(uint64_t id, const Job& job, const Standing& before, absl::Time time);
+  void Recount(uint64_t id, const Job& job, const Standing& before);
 
   // ---- restore.cc
   void RestoreClusters(std::vector<PutCluster> clusters);
@@ -146,6 +146,8 @@ class Core::Impl {
   // ---- retry.cc
   // True if the job gets another run after this one, which has ended.
   bool IsFollowed(const v1::Run& ended, const Job& job) const;
+  // True if the job would get another run after this one, and has had all that it may have.
+  bool IsLastOfSeveral(const v1::Run& ended, const Job& job) const;
   // The earliest time of its next run, if there is one.
   absl::Time NextRunTime(const Job& job, const Step& step) const;
   // Writes down why the job, which is QUEUED again, gets another run.
@@ -160,6 +162,8 @@ class Core::Impl {
   void Show(Cluster* cluster);
   // Call this instead when the agent has said something new of itself.
   void ShowSaved(Cluster* cluster);
+  // Notes which of the clusters that are to be shown are full.
+  void NoteFullClusters(absl::Time now);
   absl::Status CheckShown(const Cluster& cluster) const;
   // Returns null if there is no such cluster.
   Cluster* FindCluster(std::string_view name) const;
@@ -201,7 +205,7 @@ class Core::Impl {
   void ApplyEvent(Cluster* cluster, agent::v1::RunEvent& event, Step& step);
   // Takes the job to the state that its run now implies, or back to the queue for another run, and
   // records why: `transition` has the evidence and the kind.
-  void MoveJob(const v1::Run& run, RunId id, v1::Transition transition, Step& step);
+  void MoveJob(v1::Run& run, RunId id, v1::Transition transition, Step& step);
 
   // ---- refit.cc
   // Returns the clusters whose last inventory fits, connected or not.

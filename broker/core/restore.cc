@@ -26,6 +26,7 @@ Core::Impl::Impl(Options options, Restored restored)
   RestoreJobs(std::move(restored.requirements), restored.jobs);
   RestoreRuns(std::move(restored.runs));
   RestoreRequests(restored.requests);
+  NoteFullClusters(absl::InfinitePast());
 }
 
 void Core::Impl::RestoreClusters(std::vector<PutCluster> clusters) {
@@ -48,7 +49,7 @@ void Core::Impl::RestoreJobs(std::vector<Requirements> requirements,
     ++group->jobs;
     if (saved.retry_time) retries_.Add(saved.id, absl::ToUnixMicros(*saved.retry_time));
     jobs_.emplace_hint(jobs_.end(), saved.id, job);
-    Recount(saved.id, job, Standing(), absl::InfinitePast());
+    Recount(saved.id, job, Standing());
   }
 }
 
@@ -61,7 +62,7 @@ void Core::Impl::RestoreRuns(std::vector<PutRun> runs) {
     if (job != jobs_.end() && job->second.is_on_cluster() && job->second.runs() == id.number) {
       const Standing before = StandingOf(id.job, job->second);
       job->second.FindCluster(cluster->index);
-      Recount(id.job, job->second, before, absl::InfinitePast());
+      Recount(id.job, job->second, before);
     }
     cluster->runs.emplace(id, std::make_unique<v1::Run>(std::move(saved.run)));
   }

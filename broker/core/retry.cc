@@ -18,6 +18,12 @@ bool Core::Impl::IsFollowed(const v1::Run& ended, const Job& job) const {
          contract::IsWorthAnother(ended, rule);
 }
 
+bool Core::Impl::IsLastOfSeveral(const v1::Run& ended, const Job& job) const {
+  const contract::RetryRule& rule = groups_.at(job.group)->requirements.retry;
+  return job.Takes(contract::JobEvent::kRetry) && job.runs() >= rule.max_runs && job.runs() > 1 &&
+         contract::IsWorthAnother(ended, rule);
+}
+
 absl::Time Core::Impl::NextRunTime(const Job& job, const Step& step) const {
   const contract::RetryRule& rule = groups_.at(job.group)->requirements.retry;
   return step.now + contract::BackoffBefore(job.runs() + 1u, rule);

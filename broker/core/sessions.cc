@@ -4,11 +4,10 @@
 
 #include <algorithm>
 #include <set>
-#include <string_view>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
 #include "broker/core/impl.h"
+#include "broker/core/inventory_times.h"
 #include "broker/core/timestamps.h"
 #include "contract/errors.h"
 #include "contract/run_key.h"
@@ -34,22 +33,6 @@ std::string Essence(const v1::Inventory& inventory) {
   v1::Inventory copy = inventory;
   copy.clear_observed_at();
   return copy.SerializeAsString();
-}
-
-// Puts into a new inventory when each of its pools was closed, as far as the one before it tells.
-void PutUnavailableSince(const v1::Inventory& before, absl::Time now, v1::Inventory* inventory) {
-  absl::flat_hash_map<std::string_view, const v1::Pool*> pools;
-  for (const v1::Pool& pool : before.pools()) pools.emplace(pool.name(), &pool);
-  for (v1::Pool& pool : *inventory->mutable_pools()) {
-    pool.clear_unavailable_since();
-    const auto known = pools.find(pool.name());
-    if (pool.available() || known == pools.end()) continue;
-    if (known->second->available()) {
-      SetTimestamp(now, pool.mutable_unavailable_since());
-    } else if (known->second->has_unavailable_since()) {
-      *pool.mutable_unavailable_since() = known->second->unavailable_since();
-    }
-  }
 }
 
 absl::Status Refused(std::string_view reason, std::string message) {
@@ -202,7 +185,7 @@ absl::Status Core::Impl::CheckIdentity(const agent::v1::AgentHello& hello,
 void Core::Impl::Welcome(Cluster* cluster, SessionId session, agent::v1::AgentHello& hello,
                          Step& step) {
   PutCluster& saved = cluster->saved;
-  PutUnavailableSince(saved.inventory, step.now, hello.mutable_inventory());
+  KeepTimes(saved.inventory, step.now, hello.mutable_inventory());
   const bool same_inventory =
       saved.kind == hello.kind() && Essence(saved.inventory) == Essence(hello.inventory());
   if (saved.journal_id != hello.journal_id()) saved.acked_event_sequence = 0;
@@ -211,7 +194,6 @@ void Core::Impl::Welcome(Cluster* cluster, SessionId session, agent::v1::AgentHe
   saved.inventory = std::move(*hello.mutable_inventory());
   saved.agent_version = hello.agent_version();
   saved.max_active_runs = hello.max_active_runs();
-  cluster->NoteWhetherFull(step.now);
   saved.last_seen = step.now;
   ++saved.agent_epoch;
   cluster->session = session;
@@ -350,7 +332,7 @@ void Core::Impl::On(AgentBeat& in, Step& step) {
 }
 
 void Core::Impl::TakeInventory(Cluster* cluster, v1::Inventory& inventory, Step& step) {
-  PutUnavailableSince(cluster->saved.inventory, step.now, &inventory);
+  KeepTimes(cluster->saved.inventory, step.now, &inventory);
   const bool same = Essence(inventory) == Essence(cluster->saved.inventory);
   cluster->saved.inventory = std::move(inventory);
   ShowSaved(cluster);

@@ -241,6 +241,7 @@ void ChangeFeed::LearnFrom(v1::Job now, const store::JobPast& past) {
     *known->job.mutable_retry_time() = now.retry_time();
   known->steps = past.steps;
   known->latest = RunThen(now.runs(), past);
+  known->hold = past.hold;
   known->shown = Serialize(before);
   known_bytes_ += BytesOf(known->shown);
 }

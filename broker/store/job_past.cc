@@ -93,6 +93,8 @@ absl::StatusOr<JobPast> ReadPast(const Store& store, const Scope& scope, uint64_
         continue;
       }
       past.steps.Take(step.transition);
+      if (step.transition.kind() == v1::TRANSITION_KIND_HOLD_REQUESTED)
+        past.hold = std::make_shared<const v1::Transition>(step.transition);
       past.edited_later = step.edited_later;
     }
     if (after > up_to_sequence || steps->size() < kStepsPerRead) return past;

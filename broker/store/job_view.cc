@@ -1,30 +1,12 @@
 #include "broker/store/job_view.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "contract/retry.h"
 #include "contract/sentences.h"
 
 namespace muster::store {
 namespace {
-
-v1::StateReason WhyItWaits(const v1::Run& latest, const v1::Job& job) {
-  // Without the spec nothing says how many runs there may be.
-  std::optional<uint32_t> max_runs;
-  if (job.has_spec()) max_runs = contract::RetryRuleOf(job.spec()).max_runs;
-  return contract::RetryDelay(latest, max_runs, job.retry_time());
-}
-
-// A failure after which another run would have followed, if there were one left.
-bool UsedUpItsRuns(const v1::Run& latest, const v1::Job& job) {
-  // Without the spec nobody knows whether another run follows a failure of the program.
-  const bool is_worth_another =
-      job.has_spec() ? contract::IsWorthAnother(latest, contract::RetryRuleOf(job.spec()))
-                     : latest.failure().retriable();
-  return job.state() == v1::JOB_STATE_FAILED && latest.state() == v1::RUN_STATE_FAILED &&
-         latest.number() > 1 && is_worth_another && !job.cancel_requested();
-}
 
 // Whether nobody knows how far the job is, though it is RUNNING. Other reasons of such a run may be
 // over: agents say when one begins.
@@ -55,7 +37,7 @@ void ShowState(const v1::Run* latest, v1::Job* job) {
   job->clear_state_reason();
   if (latest != nullptr) {
     if (latest->has_exit()) *job->mutable_exit() = latest->exit();
-    // What its run failed with is not why a canceled job has ended, and its user need not mend it.
+    // A canceled job has not ended because its run failed, and its user need not mend that.
     if (latest->has_failure() && job->state() != v1::JOB_STATE_CANCELED)
       *job->mutable_failure() = latest->failure();
     const bool has_reason = latest->has_state_reason();
@@ -70,10 +52,9 @@ void ShowState(const v1::Run* latest, v1::Job* job) {
           has_reason ? latest->state_reason()
                      : contract::MakeReason(v1::STATE_REASON_CODE_CANCELED_BY_OTHERS);
     }
-    if (UsedUpItsRuns(*latest, *job)) {
-      contract::SetAfterRuns(latest->number(), job->mutable_failure());
-    }
-    if (job->has_retry_time()) *job->mutable_state_reason() = WhyItWaits(*latest, *job);
+    if (job->has_failure()) contract::SayAfterRuns(job->mutable_failure());
+    if (job->has_retry_time())
+      *job->mutable_state_reason() = contract::RetryDelay(*latest, job->retry_time());
   }
   if (job->held()) *job->mutable_state_reason() = WhyHeld(latest, *job);
 }

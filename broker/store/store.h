@@ -50,7 +50,7 @@ struct JobCounts {
       false;  // the filter takes more jobs than the limit; only `limit` of them were counted
 };
 
-// What a user may change of a job.
+// The fields of a job that a user may change.
 struct Editable {
   int32_t priority = 0;
   std::map<std::string, std::string> labels;

@@ -186,8 +186,9 @@ std::string ClusterPage(const v1::Cluster& cluster, const v1::ClusterDetails* de
     page.Line("Pool " + Harmless(pool.name()), PoolText(pool, cluster.kind()));
   }
   for (const v1::ClusterIssue& issue : cluster.inventory().issues()) {
-    page.Line("Issue", OneLine(contract::WithRemedy(issue.message(), issue.remedy())),
-              Colour::kYellow);
+    std::string text = OneLine(contract::WithRemedy(issue.message(), issue.remedy()));
+    if (issue.has_since()) text += fmt::format(" (since {})", Ago(issue.since(), now));
+    page.Line("Issue", text, Colour::kYellow);
   }
   const std::map<std::string, uint64_t> calls(cluster.scheduler_calls().begin(),
                                               cluster.scheduler_calls().end());

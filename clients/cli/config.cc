@@ -6,10 +6,10 @@
 #include <optional>
 #include <string_view>
 
-#include "clients/cpp/address.h"
-#include "clients/cpp/files.h"
 #include "clients/cpp/yaml_reader.h"
 #include "contract/characters.h"
+#include "daemon/read_file.h"
+#include "rpc/address.h"
 
 namespace muster::cli {
 namespace {
@@ -40,7 +40,7 @@ void ReadDocument(const YAML::Node& document, client::YamlReader* in, FileConfig
 absl::StatusOr<FileConfig> ReadConfigFile(const std::string& path) {
   FileConfig config;
   if (path.empty() || access(path.c_str(), F_OK) != 0) return config;
-  const absl::StatusOr<std::string> text = client::ReadFile(path, kMaxConfigBytes);
+  const absl::StatusOr<std::string> text = ReadFile(path, kMaxConfigBytes);
   if (!text.ok()) return text.status();
   const auto documents = client::LoadYaml(path, *text, kMaxConfigBytes);
   if (!documents.ok()) return documents.status();
@@ -78,7 +78,7 @@ std::string ConfigPath(const Environment& environment) {
 std::string OwnBroker(const Environment& environment) {
   const std::string directory = Directory(environment, "XDG_STATE_HOME", ".local/state");
   const std::string address = fmt::format("unix:{}/broker.sock", directory);
-  const bool is_address = !directory.empty() && client::ParseAddress(address).ok();
+  const bool is_address = !directory.empty() && rpc::ParseAddress(address).ok();
   return is_address ? address : "";
 }
 

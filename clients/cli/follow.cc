@@ -176,10 +176,9 @@ class Progress {
     if (seen == last || (seen.state == last.state && reason.empty() && !is_back)) return;
     last = seen;
     if (is_back) {
-      terminal_.Note(
-          before == Silence::kCluster
-              ? fmt::format("there is word from cluster {} again", Harmless(job.cluster()))
-              : fmt::format("the hosts of job {} answer again", job.id()));
+      terminal_.Note(before == Silence::kCluster
+                         ? fmt::format("cluster {} answers again", Harmless(job.cluster()))
+                         : fmt::format("the hosts of job {} answer again", job.id()));
       if (reason.empty()) return;
     }
     if (told_ == Told::kTroubleAlone && reason.empty() && job.state() != v1::JOB_STATE_QUEUED)

@@ -10,7 +10,6 @@
 #include "clients/cli/plan_outlook.h"
 #include "clients/cli/short_manifest.h"
 #include "clients/cli/views.h"
-#include "contract/plan_text.h"
 
 namespace muster::cli {
 namespace {
@@ -35,21 +34,20 @@ Cell ResultCell(v1::CheckResult result) {
 constexpr auto kMaxShownLines = 24;
 
 // Shortens a submission unless `whole`: of a manifest it keeps the few lines that tell jobs apart;
-// of any other submission it keeps the part that differs between jobs, or only its length if that
-// part is long.
-std::string SubmissionText(std::string_view submission, bool whole) {
+// of any other submission it keeps the job's own part, or only its length if that part is long.
+std::string SubmissionText(const v1::JobPlan& plan, bool whole) {
+  const std::string_view submission = plan.submission();
   if (const auto brief = whole ? std::nullopt : ShortManifest(submission); brief.has_value()) {
     const auto lines = std::count(submission.begin(), submission.end(), '\n');
     return fmt::format("{}(its manifest has {} lines: muster plan --manifest)\n", *brief, lines);
   }
-  const size_t alike = whole ? submission.npos : submission.rfind(contract::kAlikeForAllJobs);
-  std::string text = Harmless(submission.substr(0, alike), Keep::kLayout);
+  std::string text = Harmless(submission, Keep::kLayout);
   if (!text.ends_with('\n')) text += '\n';
   const auto lines = std::count(text.begin(), text.end(), '\n');
   if (!whole && lines > kMaxShownLines)
     return fmt::format("{} lines; to see them: muster plan --manifest\n", lines);
-  if (alike != submission.npos)
-    text += "(with what is alike for all jobs: muster plan --manifest)\n";
+  if (whole) return text + Harmless(plan.shared(), Keep::kLayout);
+  if (!plan.shared().empty()) text += "(with what is alike for all jobs: muster plan --manifest)\n";
   return text;
 }
 
@@ -104,7 +102,7 @@ std::string PlanPage(const v1::JobPlan& plan, const Style& style, bool whole, ab
   }
   if (!plan.submission().empty()) {
     page.Heading("Submission");
-    page.Raw(SubmissionText(plan.submission(), whole));
+    page.Raw(SubmissionText(plan, whole));
   }
   return page.Take();
 }

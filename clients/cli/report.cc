@@ -23,7 +23,7 @@ void AppendLines(std::string_view text, std::string* out) {
   }
 }
 
-// What a user of this command can do about an error, by its reason. The broker's own words know
+// Remedies of errors for users of this command, by reason. The broker's own words know
 // nothing of commands.
 constexpr std::pair<std::string_view, std::string_view> kRemedies[] = {
     {"NO_SUCH_CLUSTER", "`muster clusters` lists those that are known"},

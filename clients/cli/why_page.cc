@@ -72,10 +72,12 @@ void AppendWaiting(const v1::Job& job, const v1::Transition* wish, absl::Time no
   if (!job.held()) page->Line("What to do", OneLine(KnownWait(job).remedy()));
   page->Time("Retry", job.retry_time(), now);
   if (job.cancel_requested()) page->Line("Cancel", "requested");
-  if (job.runs().empty()) {
+  // Its last run is over, and so is the wait of that.
+  if (job.state() == v1::JOB_STATE_QUEUED) {
     page->Time("Since", KnownWait(job).since(), now);
     return;
   }
+  if (job.runs().empty()) return;
   const v1::Run& run = *job.runs().rbegin();
   const v1::StateReason& reason = run.state_reason();
   if (!IsSaid(reason, job)) page->Line("Scheduler", OneLine(reason.message()));

@@ -11,14 +11,14 @@
 #include <chrono>
 #include <utility>
 
-#include "clients/cpp/address.h"
-#include "clients/cpp/backoff.h"
 #include "clients/cpp/errors.h"
 #include "clients/cpp/file_streams.h"
 #include "clients/cpp/readers.h"
 #include "muster/v1/clusters_service.grpc.pb.h"
 #include "muster/v1/files_service.grpc.pb.h"
 #include "muster/v1/jobs_service.grpc.pb.h"
+#include "rpc/address.h"
+#include "rpc/backoff.h"
 #include "rpc/status.h"
 
 namespace muster::client {
@@ -27,7 +27,7 @@ namespace {
 // Between two attempts of a unary call: somebody waits for its answer, unlike a stream's.
 constexpr absl::Duration kMaxCallBackoff = absl::Seconds(1);
 
-std::shared_ptr<grpc::Channel> MakeChannel(const Address& address) {
+std::shared_ptr<grpc::Channel> MakeChannel(const rpc::Address& address) {
   grpc::ChannelArguments arguments;
   // Repeats are ours, and nothing is configured through DNS or a proxy: looking for that only costs
   // time.
@@ -57,7 +57,7 @@ absl::Status CheckSize(const Message& request) {
 
 class GrpcClient final : public Client {
  public:
-  GrpcClient(ClientOptions options, Address address)
+  GrpcClient(ClientOptions options, rpc::Address address)
       : options_(std::move(options)),
         address_(std::move(address)),
         channel_(MakeChannel(address_)),
@@ -170,7 +170,7 @@ class GrpcClient final : public Client {
     if (absl::Status status = CheckSize(request); !status.ok()) return status;
     const absl::Time start = absl::Now();
     const absl::Time deadline = start + timeout;
-    Backoff backoff(options_.first_backoff, std::min(options_.max_backoff, kMaxCallBackoff));
+    rpc::Backoff backoff(options_.first_backoff, std::min(options_.max_backoff, kMaxCallBackoff));
     bool may_have_arrived = false;
     for (bool first = true;; first = false) {
       grpc::ClientContext context;
@@ -194,7 +194,7 @@ class GrpcClient final : public Client {
   }
 
   const ClientOptions options_;
-  const Address address_;
+  const rpc::Address address_;
   const std::shared_ptr<grpc::Channel> channel_;
   const std::unique_ptr<v1::JobsService::Stub> jobs_;
   const std::unique_ptr<v1::ClustersService::Stub> clusters_;
@@ -207,7 +207,7 @@ class GrpcClient final : public Client {
 bool MayBeRepeated(const absl::Status& error) { return MayPass(error); }
 
 absl::StatusOr<std::unique_ptr<Client>> Client::Create(ClientOptions options) {
-  absl::StatusOr<Address> address = ParseAddress(options.address);
+  absl::StatusOr<rpc::Address> address = rpc::ParseAddress(options.address);
   if (!address.ok()) return address.status();
   address->origin = options.address_origin;
   return std::make_unique<GrpcClient>(std::move(options), *std::move(address));

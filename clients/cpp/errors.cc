@@ -36,7 +36,7 @@ constexpr char kNeverSentUrl[] = "muster.v1/never-sent";
 // Returns the errno with which a Unix socket answers a connection; 0: it is accepted, or there is
 // no such address to ask at. Local and at once, as against gRPC's error, which may be an older
 // one's.
-int ConnectError(const Address& address) {
+int ConnectError(const rpc::Address& address) {
   sockaddr_un name{};
   if (address.unix_path.empty() || address.unix_path.size() >= sizeof(name.sun_path)) return 0;
   name.sun_family = AF_UNIX;
@@ -49,18 +49,18 @@ int ConnectError(const Address& address) {
   return error;
 }
 
-bool IsAbsent(const Address& address) {
+bool IsAbsent(const rpc::Address& address) {
   const int error = ConnectError(address);
   return error == ENOENT || error == ENOTDIR || error == ECONNREFUSED;
 }
 
-bool IsForbidden(const Address& address) {
+bool IsForbidden(const rpc::Address& address) {
   const int error = ConnectError(address);
   return error == EACCES || error == EPERM;
 }
 
 // Something else has the socket's name; no wait makes a socket of it.
-bool IsNoSocket(const Address& address) {
+bool IsNoSocket(const rpc::Address& address) {
   struct stat info;
   return !address.unix_path.empty() && stat(address.unix_path.c_str(), &info) == 0 &&
          !S_ISSOCK(info.st_mode);
@@ -93,11 +93,11 @@ std::string Obstacle(const std::string& path) {
   return path;
 }
 
-std::string OriginText(const Address& address) {
+std::string OriginText(const rpc::Address& address) {
   return address.origin.empty() ? "" : fmt::format(" ({})", address.origin);
 }
 
-std::string ForbiddenText(const Address& address) {
+std::string ForbiddenText(const rpc::Address& address) {
   const std::string place = Obstacle(address.unix_path);
   struct stat info;
   std::string whose;
@@ -114,7 +114,7 @@ std::string ForbiddenText(const Address& address) {
       place, whose, UserName(geteuid()), address.text, OriginText(address), group);
 }
 
-std::string Remedy(const Address& address) {
+std::string Remedy(const rpc::Address& address) {
   struct stat info;
   if (address.unix_path.empty()) {
     return "Is the broker running there, and does it listen on that port (muster-broker --listen)?";
@@ -149,7 +149,8 @@ absl::Duration RetryDelay(const absl::Status& status) {
   return contract::GetRetryDelay(status).value_or(absl::ZeroDuration());
 }
 
-absl::Status Explain(const absl::Status& status, const Address& address, absl::Duration timeout) {
+absl::Status Explain(const absl::Status& status, const rpc::Address& address,
+                     absl::Duration timeout) {
   if (!IsTransportError(status)) return status;
   if (absl::IsDeadlineExceeded(status)) {
     return absl::DeadlineExceededError(fmt::format("the broker at {} did not answer within {}",
@@ -174,14 +175,15 @@ absl::Status AsMaybeSent(absl::Status error) {
   return error;
 }
 
-absl::Duration Patience(const absl::Status& status, const Address& address, bool was_answered,
+absl::Duration Patience(const absl::Status& status, const rpc::Address& address, bool was_answered,
                         const ClientOptions& options, absl::Duration patience) {
   if (was_answered || !IsTransportError(status)) return patience;
   if (IsForbidden(address) || IsNoSocket(address)) return absl::ZeroDuration();
   return IsAbsent(address) ? std::min(patience, options.absent_patience) : patience;
 }
 
-absl::Status Interruption(const absl::Status& status, const Address& address, bool was_answered) {
+absl::Status Interruption(const absl::Status& status, const rpc::Address& address,
+                          bool was_answered) {
   if (!IsTransportError(status)) return status;
   return absl::Status(status.code(),
                       fmt::format("{} the broker at {}: {}", was_answered ? "lost" : "cannot reach",

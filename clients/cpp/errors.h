@@ -4,8 +4,8 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "clients/cpp/address.h"
 #include "clients/cpp/client.h"
+#include "rpc/address.h"
 
 namespace muster::client {
 
@@ -22,7 +22,8 @@ absl::Duration RetryDelay(const absl::Status& status);
 // A transport's failure in words that help: the address, the cause and the remedy. An answer of the
 // broker stays as it is. `timeout` is what the call was given. PERMISSION_DENIED: the socket is
 // there, and this user may not connect to it.
-absl::Status Explain(const absl::Status& status, const Address& address, absl::Duration timeout);
+absl::Status Explain(const absl::Status& status, const rpc::Address& address,
+                     absl::Duration timeout);
 
 // The same error of a call of which an earlier attempt may have reached the broker.
 absl::Status AsMaybeSent(absl::Status error);
@@ -30,11 +31,12 @@ absl::Status AsMaybeSent(absl::Status error);
 // How long what failed with this status is worth trying again, out of `patience`. `was_answered`:
 // a broker has answered this client before, so that one that is gone probably restarts. Zero: not
 // at all.
-absl::Duration Patience(const absl::Status& status, const Address& address, bool was_answered,
+absl::Duration Patience(const absl::Status& status, const rpc::Address& address, bool was_answered,
                         const ClientOptions& options, absl::Duration patience);
 
 // Why something that will be tried again did not work out, in one line.
-absl::Status Interruption(const absl::Status& status, const Address& address, bool was_answered);
+absl::Status Interruption(const absl::Status& status, const rpc::Address& address,
+                          bool was_answered);
 
 }  // namespace muster::client
 

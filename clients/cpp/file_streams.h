@@ -5,16 +5,16 @@
 #include <atomic>
 #include <memory>
 
-#include "clients/cpp/address.h"
 #include "clients/cpp/client.h"
 #include "muster/v1/files_service.grpc.pb.h"
+#include "rpc/address.h"
 
 namespace muster::client {
 
 // The objects that a stream borrows from its client.
 struct FileStreamContext {
   v1::FilesService::Stub* stub;
-  const Address* address;
+  const rpc::Address* address;
   std::atomic<bool>* was_answered;  // by a broker, on any call or stream of the client
 };
 

@@ -11,7 +11,6 @@
 
 #include "absl/status/status.h"
 #include "clients/cpp/dialect.h"
-#include "clients/cpp/files.h"
 #include "clients/cpp/local_upload.h"
 #include "clients/cpp/message_reader.h"
 #include "clients/cpp/skypilot/task_file.h"
@@ -20,6 +19,7 @@
 #include "clients/cpp/yaml_reader.h"
 #include "contract/text.h"
 #include "contract/units.h"
+#include "daemon/read_file.h"
 
 namespace muster::client {
 namespace {

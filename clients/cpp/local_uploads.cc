@@ -13,11 +13,11 @@
 #include <utility>
 
 #include "absl/time/clock.h"
-#include "clients/cpp/backoff.h"
 #include "contract/errors.h"
 #include "contract/file_tree.h"
 #include "contract/text.h"
 #include "contract/units.h"
+#include "rpc/backoff.h"
 
 namespace muster::client {
 namespace {
@@ -290,7 +290,7 @@ absl::StatusOr<MissingFiles> FindMissing(Client* client, const std::vector<Local
 
 absl::Status SendFiles(Client* client, const MissingFiles& missing,
                        const std::function<void(uint64_t)>& on_progress) {
-  Backoff backoff(kFirstBackoff, kMaxBackoff);
+  rpc::Backoff backoff(kFirstBackoff, kMaxBackoff);
   std::vector<FileToSend> files = missing.files;
   absl::Time give_up = absl::Now() + kPatience;
   while (true) {

@@ -10,9 +10,9 @@
 #include <set>
 #include <utility>
 
-#include "clients/cpp/backoff.h"
 #include "clients/cpp/errors.h"
 #include "contract/errors.h"
+#include "rpc/backoff.h"
 #include "rpc/status.h"
 
 namespace muster::client {
@@ -98,7 +98,7 @@ class Resumed {
 
   const StreamContext context_;
   const Method method_;
-  Backoff backoff_;
+  rpc::Backoff backoff_;
   absl::Time interrupted_since_ = absl::InfiniteFuture();
   std::unique_ptr<grpc::ClientContext> grpc_;  // must outlive its reader
   std::unique_ptr<Reader> reader_;

@@ -7,9 +7,9 @@
 #include <memory>
 
 #include "absl/time/time.h"
-#include "clients/cpp/address.h"
 #include "clients/cpp/client.h"
 #include "muster/v1/jobs_service.grpc.pb.h"
+#include "rpc/address.h"
 
 namespace muster::client {
 
@@ -17,7 +17,7 @@ namespace muster::client {
 struct StreamContext {
   v1::JobsService::Stub* stub;
   const ClientOptions* options;
-  const Address* address;
+  const rpc::Address* address;
   std::atomic<bool>* was_answered;  // by a broker, on any call or stream of the client
   absl::Time deadline;              // of the whole stream
 };

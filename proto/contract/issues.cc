@@ -217,8 +217,8 @@ v1::ClusterIssue CallsWithoutTurn(uint64_t calls, std::string_view setting, uint
                                   absl::Time until) {
   v1::ClusterIssue issue =
       MakeIssue(v1::CLUSTER_ISSUE_CODE_CALLS_LIMITED,
-                fmt::format("{} calls so far had no turn: {} ({}) allows too few for what is asked",
-                            calls, setting, per_minute),
+                fmt::format("{} calls have not been made so far: {} ({}) allows too few", calls,
+                            setting, per_minute),
                 {.subject = std::string(setting), .remedy = "raise it"});
   issue.mutable_until()->set_seconds(absl::ToUnixSeconds(until));
   return issue;

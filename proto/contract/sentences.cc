@@ -59,7 +59,7 @@ std::string_view WordsOf(v1::StateReasonCode code) {
     case v1::STATE_REASON_CODE_WAITS_IN_CLUSTER:
       return "waits for its turn to start";
     case v1::STATE_REASON_CODE_WAITS_FOR_RESOURCES:
-      return "waiting for what others use";
+      return "waiting for free resources";
     case v1::STATE_REASON_CODE_WAITS_FOR_TURN:
       return "waiting behind earlier runs";
     case v1::STATE_REASON_CODE_LIMIT_REACHED:
@@ -71,7 +71,7 @@ std::string_view WordsOf(v1::StateReasonCode code) {
     case v1::STATE_REASON_CODE_BEGIN_TIME:
       return "its start time has not come";
     case v1::STATE_REASON_CODE_BRINGING_FILES:
-      return "its files are being laid out";
+      return "its files are being copied";
     case v1::STATE_REASON_CODE_PULLING_IMAGE:
       return "its image is being made ready";
     case v1::STATE_REASON_CODE_HOST_ANSWERS:
@@ -83,7 +83,7 @@ std::string_view WordsOf(v1::StateReasonCode code) {
     case v1::STATE_REASON_CODE_AGENT_RETRIES:
       return "its agent tries again";
     case v1::STATE_REASON_CODE_READING_END:
-      return "it has ended, and how is being read";
+      return "it has ended; its outcome is being read";
     case v1::STATE_REASON_CODE_SCHEDULER_SILENT:
       return "its cluster does not answer its agent";
     default:
@@ -100,8 +100,8 @@ std::string HostSilent(const v1::StateReason& reason) {
 std::string ClusterFull(const v1::StateReason& reason) {
   const std::string held =
       reason.held_runs() > 0 ? fmt::format(" ({} of them held)", reason.held_runs()) : "";
-  return fmt::format("it fits, and has {} active runs of at most {}{}", reason.active_runs(),
-                     reason.max_active_runs(), held);
+  return fmt::format("the job fits; the cluster has {} active runs of at most {}{}",
+                     reason.active_runs(), reason.max_active_runs(), held);
 }
 
 std::string PoolUnavailable(const v1::StateReason& reason) {
@@ -192,18 +192,16 @@ void AddToSentence(const std::string& words, v1::StateReason* reason) {
   reason->set_message(fmt::format("{}; {}", reason->message(), words));
 }
 
-v1::StateReason RetryDelay(const v1::Run& last, std::optional<uint32_t> max_runs,
-                           const google::protobuf::Timestamp& retry_time) {
+v1::StateReason RetryDelay(const v1::Run& last, const google::protobuf::Timestamp& retry_time) {
   const v1::Failure& failure = last.failure();
   v1::StateReason reason;
   reason.set_code(v1::STATE_REASON_CODE_RETRY_DELAY);
   reason.set_detail(failure.message());
   if (last.has_end_time()) *reason.mutable_since() = last.end_time();
   *reason.mutable_until() = retry_time;
-  reason.set_message(fmt::format("waits until {} for run {}{} after {}: {}", TimeOfDay(retry_time),
-                                 last.number() + 1,
-                                 max_runs ? fmt::format(" of {}", *max_runs) : "",
-                                 Describe(failure.failure_class()), failure.message()));
+  reason.set_message(fmt::format("waits until {} for run {} after {}: {}", TimeOfDay(retry_time),
+                                 last.number() + 1, Describe(failure.failure_class()),
+                                 failure.message()));
   return reason;
 }
 
@@ -236,9 +234,9 @@ v1::StateReason NoWord(const Silence& silence, const v1::Job& job) {
   return reason;
 }
 
-void SetAfterRuns(uint32_t runs, v1::Failure* failure) {
-  failure->set_after_runs(runs);
-  failure->set_message(fmt::format("after {} runs: {}", runs, failure->message()));
+void SayAfterRuns(v1::Failure* failure) {
+  if (failure->after_runs() == 0) return;
+  failure->set_message(fmt::format("after {} runs: {}", failure->after_runs(), failure->message()));
 }
 
 v1::StateReason NotPlaced(std::vector<v1::StateReason> clusters) {

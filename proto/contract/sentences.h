@@ -42,10 +42,8 @@ void PutSentence(v1::StateReason* reason);
 // Says something more behind the sentence, which has to be there.
 void AddToSentence(const std::string& words, v1::StateReason* reason);
 
-// A job waits until `retry_time` for another run, after `last` failed. `max_runs`: how many runs it
-// may have; nothing: not known.
-v1::StateReason RetryDelay(const v1::Run& last, std::optional<uint32_t> max_runs,
-                           const google::protobuf::Timestamp& retry_time);
+// A job waits until `retry_time` for another run, after `last` failed.
+v1::StateReason RetryDelay(const v1::Run& last, const google::protobuf::Timestamp& retry_time);
 
 // A job waits, and its cluster has been asked to hold it. It may start there all the same, so that
 // the code is that of `waits`, which is why its run waits; absent: not known.
@@ -62,15 +60,14 @@ struct Silence {
 // Says it of a job that the cluster has. The reason that the job has becomes the one known last.
 v1::StateReason NoWord(const Silence& silence, const v1::Job& job);
 
-// A job ends after so many runs, though another one would have followed its failure: it may have no
-// more.
-void SetAfterRuns(uint32_t runs, v1::Failure* failure);
+// Puts into the words of a job's failure what after_runs says.
+void SayAfterRuns(v1::Failure* failure);
 
 // Why no cluster has a job: what keeps it from each, the nearest to having it first. Empty: it
 // may use none.
 v1::StateReason NotPlaced(std::vector<v1::StateReason> clusters);
-// What the sentence and the remedy of such a reason leave out, a line for each cluster: the reasons
-// of those that the sentence does not name, and remedies other than the first cluster's.
+// The lines that the sentence and the remedy of such a reason leave out, one for each cluster: the
+// reasons of those that the sentence does not name, and remedies other than the first cluster's.
 std::vector<std::string> BesidesTheFirst(const v1::StateReason& not_placed);
 
 // A user's request, as the evidence of the step that it leads to: "canceled by ann: too slow".

@@ -9,8 +9,8 @@
 #include "absl/strings/escaping.h"
 #include "absl/time/clock.h"
 #include "agents/kubernetes/api/json_fields.h"
-#include "clients/cpp/files.h"
 #include "contract/text.h"
+#include "daemon/read_file.h"
 #include "fmt/format.h"
 
 namespace muster::kubernetes {
@@ -42,7 +42,7 @@ std::string LastLinesOf(const std::string& text) {
 }
 
 absl::StatusOr<std::string> ReadSecretFile(const std::string& file, const char* what) {
-  absl::StatusOr<std::string> text = client::ReadFile(file, kMaxFileBytes);
+  absl::StatusOr<std::string> text = ReadFile(file, kMaxFileBytes);
   if (text.ok()) text = std::string(absl::StripAsciiWhitespace(*text));
   if (text.ok() && !text->empty()) return text;
   const std::string words =

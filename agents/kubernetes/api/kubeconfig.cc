@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_split.h"
-#include "clients/cpp/files.h"
+#include "daemon/read_file.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 
@@ -82,7 +82,7 @@ absl::StatusOr<Merged> Merge(const std::vector<std::string>& files) {
   Merged merged;
   bool any = false;
   for (const std::string& file : files) {
-    const absl::StatusOr<std::string> text = client::ReadFile(file, kMaxKubeconfigBytes);
+    const absl::StatusOr<std::string> text = ReadFile(file, kMaxKubeconfigBytes);
     if (absl::IsNotFound(text.status()) && files.size() > 1) continue;
     if (!text.ok()) return text.status();
     any = true;
@@ -113,7 +113,7 @@ absl::StatusOr<std::string> Pem(const Entry& entry, const char* key) {
   }
   const std::string path = Text(entry.node, key);
   if (path.empty()) return std::string();
-  absl::StatusOr<std::string> pem = client::ReadFile(Resolve(entry.file, path), kMaxPemBytes);
+  absl::StatusOr<std::string> pem = ReadFile(Resolve(entry.file, path), kMaxPemBytes);
   if (!pem.ok())
     return Bad(entry.file, fmt::format("{}: {}", key, std::string(pem.status().message())));
   return pem;
@@ -272,11 +272,10 @@ absl::StatusOr<Endpoint> InClusterEndpoint(const std::string& directory) {
   endpoint.server =
       fmt::format("https://{}{}{}:{}", is_v6 ? "[" : "", host, is_v6 ? "]" : "", port);
   endpoint.ca_file = directory + "/ca.crt";
-  absl::StatusOr<std::string> ca = client::ReadFile(endpoint.ca_file, kMaxPemBytes);
+  absl::StatusOr<std::string> ca = ReadFile(endpoint.ca_file, kMaxPemBytes);
   if (!ca.ok()) return ca.status();
   endpoint.ca_pem = *std::move(ca);
-  const absl::StatusOr<std::string> space =
-      client::ReadFile(directory + "/namespace", kMaxPemBytes);
+  const absl::StatusOr<std::string> space = ReadFile(directory + "/namespace", kMaxPemBytes);
   if (space.ok() && !space->empty()) endpoint.name_space = *space;
   return endpoint;
 }

@@ -67,6 +67,11 @@ std::string NodeStateOf(const NodeObject& node) {
                      node.unschedulable ? ", cordoned" : "");
 }
 
+v1::NodeCondition ConditionOf(const NodeObject& node) {
+  if (!node.ready) return v1::NODE_CONDITION_DOWN;
+  return node.unschedulable ? v1::NODE_CONDITION_CORDONED : v1::NODE_CONDITION_READY;
+}
+
 std::string ReasonOf(const NodeObject& node) {
   std::vector<std::string> reasons;
   if (!node.ready) reasons.push_back(node.not_ready_reason);
@@ -81,6 +86,7 @@ v1::Node NodeOf(const NodeRoom& room, const Seen& seen, const KubernetesConfig& 
   const Amounts used = UsedOf(room);
   node.set_name(room.node.name);
   node.set_state(NodeStateOf(room.node));
+  node.set_condition(ConditionOf(room.node));
   node.set_reason(ReasonOf(room.node));
   for (const SeenNamespace& space : seen.namespaces) node.add_pools(space.name);
   node.set_cpus(Cores(room.node.allocatable.cpu_millis));

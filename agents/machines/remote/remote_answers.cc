@@ -30,6 +30,12 @@ std::string StateText(const HostView& host, const Room& room, uint32_t index) {
   return free == 0 ? "full" : "mixed";
 }
 
+v1::NodeCondition ConditionOf(const HostView& host) {
+  if (!host.is_up) return v1::NODE_CONDITION_DOWN;
+  if (host.is_cordoned) return v1::NODE_CONDITION_CORDONED;
+  return host.start_trouble.empty() ? v1::NODE_CONDITION_READY : v1::NODE_CONDITION_FAILING;
+}
+
 // Why the host gets no runs now; "" if it does.
 std::string WhyNot(const HostView& host) {
   if (!host.is_up) return host.why;
@@ -44,6 +50,7 @@ void AddNode(const RemoteScheduler::Load& load, uint32_t index, v1::ClusterDetai
   v1::Node* node = details->add_nodes();
   node->set_name(host.config.name);
   node->set_state(StateText(host, room, index));
+  node->set_condition(ConditionOf(host));
   node->set_reason(WhyNot(host));
   node->add_pools(kPoolName);
   node->set_cpus(host.capacity.cores);

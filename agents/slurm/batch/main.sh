@@ -8,8 +8,8 @@ write_slurm_note() {
     "${SLURM_RESTART_COUNT:-0}" "${SLURM_JOB_NODELIST:-}" "$start" >|"$run_dir/meta/slurm.json"
 }
 
-# The last line makes the record whole: one without it is still being written. What the problem is about is a text, which
-# goes on to the end of its line.
+# The last line makes the record whole: one without it is still being written. The subject of a problem is a text, which goes
+# on to the end of its line.
 write_record() {
   local end nodes=${SLURM_JOB_NODELIST:-} form='job=%s restart=%s\nphase=%s problem=%s pulled=%d\n'
   form+='code=%d signal=%d terminated=%d continued=%d rank=%d\nstart=%d end=%d\nnodes=%s\n'

@@ -20,7 +20,7 @@
 namespace muster::store {
 namespace {
 
-// What ReadTransition expects, of table transition named t.
+// The columns that ReadTransition expects, of table transition named t.
 constexpr std::string_view kTransitionColumns =
     "t.job, t.transition,"
     " (SELECT e.before FROM edit e WHERE e.job = t.job AND e.sequence = t.sequence),"

@@ -197,8 +197,8 @@ UPDATE job SET
   WHERE exit_code = 0 AND state <> 5;
 )sql";
 
-// What brings a file to the next version: first what takes a transaction for each part, until it
-// answers false; then, in one transaction, SQL and what takes code.
+// The steps that bring a file to the next version: first those that take a transaction for each
+// part, until they answer false; then, in one transaction, SQL and what takes code.
 struct Step {
   std::string_view sql;
   absl::Status (*code)(const Database& database) = nullptr;

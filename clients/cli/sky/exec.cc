@@ -14,12 +14,12 @@
 #include "clients/cli/sky/verbs.h"
 #include "clients/cli/submission.h"
 #include "clients/cli/text.h"
-#include "clients/cpp/files.h"
 #include "clients/cpp/jobfile.h"
 #include "clients/cpp/local_upload.h"
 #include "clients/cpp/skypilot/task.h"
 #include "contract/characters.h"
 #include "contract/validate.h"
+#include "daemon/read_file.h"
 
 namespace muster::cli::sky {
 namespace {
@@ -71,7 +71,7 @@ absl::StatusOr<client::JobFile> TaskOfFile(Session& session, const std::string& 
 absl::StatusOr<client::JobFile> ReadTask(Session& session, const ExecWords& words) {
   if (words.entry.size() > 1) return TaskOfCommand(words);
   const std::string& path = words.entry.front();
-  const auto text = client::ReadFile(path, client::kMaxJobFileBytes);
+  const auto text = ReadFile(path, client::kMaxJobFileBytes);
   const bool is_task = text.ok() && client::IsYamlStructure(*text);
   if (!is_task && !IsNamedAsYaml(path)) return TaskOfCommand(words);
   if (!text.ok()) return text.status();

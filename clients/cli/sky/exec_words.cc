@@ -7,13 +7,13 @@
 
 #include "clients/cli/sky/env_file.h"
 #include "clients/cli/slurm/query.h"
-#include "clients/cpp/files.h"
 #include "clients/cpp/skypilot/accelerators.h"
 #include "clients/cpp/skypilot/values.h"
 #include "contract/characters.h"
 #include "contract/parts.h"
 #include "contract/text.h"
 #include "contract/validate.h"
+#include "daemon/read_file.h"
 
 namespace muster::cli::sky {
 namespace {
@@ -114,7 +114,7 @@ absl::Status RefuseSecret(const std::string& text) {
 absl::Status ReadVariables(const Settings& given, ExecWords* out) {
   for (const Setting& setting : given.settings) {
     if (setting.option->name != "env-file") continue;
-    const auto text = client::ReadFile(setting.value, kMaxEnvFileBytes);
+    const auto text = ReadFile(setting.value, kMaxEnvFileBytes);
     if (!text.ok()) return text.status();
     const auto variables = ParseEnvFile(setting.value, *text);
     if (!variables.ok()) return variables.status();

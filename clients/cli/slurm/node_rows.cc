@@ -26,13 +26,19 @@ constexpr std::pair<std::string_view, std::string_view> kNodeStates[] = {
 
 // The state of a node in Slurm's words, whatever kind of cluster it is of.
 std::string InSlurmsWords(const v1::Node& node) {
-  const std::string& state = node.state();
-  if (state == "full") return "allocated";
-  if (state.starts_with("not ready")) return "down";
-  if (!state.starts_with("ready")) return state;
-  if (state.ends_with("cordoned")) return node.used_cpus() > 0 ? "draining" : "drained";
-  if (node.used_cpus() == 0) return "idle";
-  return node.used_cpus() < node.cpus() ? "mixed" : "allocated";
+  switch (node.condition()) {
+    case v1::NODE_CONDITION_READY:
+      if (node.used_cpus() == 0) return "idle";
+      return node.used_cpus() < node.cpus() ? "mixed" : "allocated";
+    case v1::NODE_CONDITION_DOWN:
+      return "down";
+    case v1::NODE_CONDITION_CORDONED:
+      return node.used_cpus() > 0 ? "draining" : "drained";
+    case v1::NODE_CONDITION_FAILING:
+      return "failing";
+    default:
+      return node.state();
+  }
 }
 
 // The state of a partition in Slurm's words; `muster clusters` says why it takes no jobs.

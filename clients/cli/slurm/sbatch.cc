@@ -17,11 +17,11 @@
 #include "clients/cli/slurm/verbs.h"
 #include "clients/cli/submission.h"
 #include "clients/cli/text.h"
-#include "clients/cpp/files.h"
 #include "clients/cpp/slurm/sbatch_job.h"
 #include "contract/parts.h"
 #include "contract/sentences.h"
 #include "contract/task_array.h"
+#include "daemon/read_file.h"
 
 namespace muster::cli {
 namespace {
@@ -91,8 +91,7 @@ std::string FindScript(const std::string& name) {
 absl::StatusOr<std::string> ReadScript(const slurm::SbatchCommandLine& line) {
   if (line.options.Find("wrap") != nullptr) return std::string();
   const bool is_input = line.script_path.empty() || line.script_path == "-";
-  return client::ReadFile(is_input ? "-" : FindScript(line.script_path),
-                          slurm::kMaxBatchScriptBytes);
+  return ReadFile(is_input ? "-" : FindScript(line.script_path), slurm::kMaxBatchScriptBytes);
 }
 
 // The user's input is wrong; other errors have codes of their own.

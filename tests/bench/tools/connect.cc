@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "clients/cpp/address.h"
+#include "rpc/address.h"
 
 namespace muster::bench {
 
@@ -13,7 +13,7 @@ absl::StatusOr<std::unique_ptr<client::Client>> MakeClient(const Load& load) {
 }
 
 absl::StatusOr<std::unique_ptr<agents::Dialer>> MakeDialer(const Load& load) {
-  absl::StatusOr<client::Address> address = client::ParseAddress(load.address);
+  absl::StatusOr<rpc::Address> address = rpc::ParseAddress(load.address);
   if (!address.ok()) return address.status();
   return std::make_unique<agents::Dialer>(address->target);
 }

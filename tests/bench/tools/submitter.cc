@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "absl/time/clock.h"
-#include "clients/cpp/address.h"
 #include "clients/cpp/client.h"
 #include "muster/v1/jobs_service.grpc.pb.h"
+#include "rpc/address.h"
 #include "rpc/status.h"
 
 namespace muster::bench {
@@ -115,7 +115,7 @@ class Submitter {
 }  // namespace
 
 absl::StatusOr<Submitted> RunSubmits(const Load& load) {
-  absl::StatusOr<client::Address> address = client::ParseAddress(load.address);
+  absl::StatusOr<rpc::Address> address = rpc::ParseAddress(load.address);
   if (!address.ok()) return address.status();
   return Submitter(load, address->target).Run();
 }

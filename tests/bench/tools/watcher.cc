@@ -3,8 +3,8 @@
 #include <google/protobuf/wire_format_lite.h>
 
 #include "absl/time/clock.h"
-#include "clients/cpp/address.h"
 #include "muster/v1/jobs_service.pb.h"
+#include "rpc/address.h"
 
 namespace muster::bench {
 namespace {
@@ -37,7 +37,7 @@ bool ReadMessage(CodedInputStream* in, Take take) {
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<grpc::Channel>> NewChannel(const Load& load) {
-  const auto address = client::ParseAddress(load.address);
+  const auto address = rpc::ParseAddress(load.address);
   if (!address.ok()) return address.status();
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);

@@ -222,7 +222,7 @@ TEST_F(SlurmArrayTest, AProgramThatActsOnItsJobActsOnNoOtherRun) {
       "until [ -e go ]; do sleep 0.02; done; scancel $SLURM_JOB_ID; sleep 300\n";
   const std::string wait = cluster_->runs() + "/wait.sh", acts = cluster_->runs() + "/acts.sh";
   std::ofstream(wait) << kWaitForGo << std::flush;
-  // What a program does is not to be seen in its spec.
+  // A spec does not show what its program does.
   for (const std::string& script : {requeue, cancel}) {
     std::ofstream(acts) << script << std::flush;
     std::vector<TestRun> runs =

@@ -177,7 +177,7 @@ TEST_F(CommandTest, WhoFollowsALogHearsThatTheAgentIsGoneAndThatItIsBack) {
   is_gone = true;
   command.AwaitErr("(its agent is not connected); last known: RUNNING\n");
   is_gone = false;
-  command.AwaitErr("there is word from cluster box again\n");
+  command.AwaitErr("cluster box answers again\n");
   stop_ = true;
   const Outcome outcome = command.Finish();
   EXPECT_EQ(outcome.out, "end\n");

@@ -190,7 +190,8 @@ TEST_F(CommandTest, PlanShowsTheSubmissionAndSubmitsNothing) {
   EXPECT_THAT(outcome.out, HasSubstr("\n#SBATCH --nodes=1\n"));
   plan->mutable_estimated_start_time()->set_seconds(1'772'366'400);
   EXPECT_THAT(Run({"plan", "--", "x"}).out, HasSubstr("Would start at once\n"));
-  plan->set_submission("# sbatch\n# ---- alike for all jobs: batch.sh\n#!/bin/bash\nset -u\n");
+  plan->set_submission("# sbatch\n");
+  plan->set_shared("# ---- batch.sh\n#!/bin/bash\nset -u\n");
   const std::string own = Run({"plan", "--", "x"}).out;
   EXPECT_THAT(own, AllOf(HasSubstr("# sbatch\n(with what"), Not(HasSubstr("set -u"))));
   EXPECT_THAT(Run({"plan", "-o", "wide", "--", "x"}).out, HasSubstr("batch.sh\n#!/bin/bash\nset"));

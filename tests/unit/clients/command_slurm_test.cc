@@ -252,18 +252,19 @@ TEST_F(SlurmVerbsTest, SinfoHasSlurmsWordsForTheStatesOfOtherKinds) {
     return response;
   };
   v1::Node& node = *response.mutable_details()->mutable_nodes(0);
-  const auto state_of = [&](const char* state, uint32_t used) {
-    node.set_state(state);
+  const auto state_of = [&](v1::NodeCondition condition, uint32_t used) {
+    node.set_state("in the agent's words");
+    node.set_condition(condition);
     node.set_used_cpus(used);
     return Run({"sinfo", "-hp", "cpu", "-o", "%T %t"}).out;
   };
-  EXPECT_EQ(state_of("ready", 0), "idle idle\n");
-  EXPECT_EQ(state_of("ready", 3), "mixed mix\n");
-  EXPECT_EQ(state_of("ready", 8), "allocated alloc\n");
-  EXPECT_EQ(state_of("full", 8), "allocated alloc\n");
-  EXPECT_EQ(state_of("ready, cordoned", 0), "drained drain\n");
-  EXPECT_EQ(state_of("ready, cordoned", 3), "draining drng\n");
-  EXPECT_EQ(state_of("not ready, cordoned", 0), "down down\n");
+  EXPECT_EQ(state_of(v1::NODE_CONDITION_READY, 0), "idle idle\n");
+  EXPECT_EQ(state_of(v1::NODE_CONDITION_READY, 3), "mixed mix\n");
+  EXPECT_EQ(state_of(v1::NODE_CONDITION_READY, 8), "allocated alloc\n");
+  EXPECT_EQ(state_of(v1::NODE_CONDITION_CORDONED, 0), "drained drain\n");
+  EXPECT_EQ(state_of(v1::NODE_CONDITION_CORDONED, 3), "draining drng\n");
+  EXPECT_EQ(state_of(v1::NODE_CONDITION_DOWN, 0), "down down\n");
+  EXPECT_EQ(state_of(v1::NODE_CONDITION_FAILING, 0), "failing failing\n");
   v1::Pool& pool = *response.mutable_details()->mutable_pools(1)->mutable_now();
   pool.set_available(false);
   pool.set_state("missing");

@@ -67,10 +67,11 @@ TEST(StateReason, AFullClusterHasItsNumbers) {
   reason.set_active_runs(3);
   reason.set_max_active_runs(3);
   PutSentence(&reason);
-  EXPECT_EQ(reason.message(), "it fits, and has 3 active runs of at most 3");
+  EXPECT_EQ(reason.message(), "the job fits; the cluster has 3 active runs of at most 3");
   reason.set_held_runs(2);
   PutSentence(&reason);
-  EXPECT_EQ(reason.message(), "it fits, and has 3 active runs of at most 3 (2 of them held)");
+  EXPECT_EQ(reason.message(),
+            "the job fits; the cluster has 3 active runs of at most 3 (2 of them held)");
 }
 
 TEST(StateReason, AJobThatWasAskedToBeHeldKeepsWhyItWaits) {
@@ -166,13 +167,12 @@ TEST(StateReason, ARetrySaysWhenForWhichRunAndAfterWhat) {
   last.mutable_failure()->set_message("node n1 failed");
   google::protobuf::Timestamp time;
   time.set_seconds(600);
-  const v1::StateReason reason = RetryDelay(last, 11, time);
+  const v1::StateReason reason = RetryDelay(last, time);
   EXPECT_EQ(reason.code(), v1::STATE_REASON_CODE_RETRY_DELAY);
   EXPECT_EQ(reason.since().seconds(), 540);
   EXPECT_EQ(reason.until().seconds(), 600);
   EXPECT_EQ(reason.message(),
-            "waits until 00:10:00 UTC for run 2 of 11 after an infrastructure failure: node n1 "
-            "failed");
+            "waits until 00:10:00 UTC for run 2 after an infrastructure failure: node n1 failed");
 }
 
 TEST(SubmitWarning, HasTheCheckThatWarnedAndTheClusterThatItIsOf) {

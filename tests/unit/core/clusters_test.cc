@@ -68,6 +68,32 @@ TEST_F(ClustersTest, AKubernetesClusterThatTwoAgentsSpeakForIsWarnedOfInBoth) {
   EXPECT_THAT(warnings("a"), IsEmpty());
 }
 
+TEST_F(ClustersTest, AnIssueThatComesLaterSaysSinceWhen) {
+  const auto issue = [](v1::ClusterIssueCode code, const std::string& subject) {
+    v1::ClusterIssue issue;
+    issue.set_code(code);
+    issue.set_subject(subject);
+    return issue;
+  };
+  agent::v1::AgentHello hello = Hello("late");
+  *hello.mutable_inventory()->add_issues() = issue(v1::CLUSTER_ISSUE_CODE_NO_GPUS, "");
+  const SessionId session = Connect(hello);
+  const auto issues = [&] { return ListClusters({.name = "late"}).clusters.at(0).inventory(); };
+  EXPECT_FALSE(issues().issues(0).has_since()) << "it was there before the broker heard of it";
+  agent::v1::AgentHeartbeat beat;
+  *beat.mutable_inventory() = hello.inventory();
+  *beat.mutable_inventory()->add_issues() = issue(v1::CLUSTER_ISSUE_CODE_HOST_UNUSABLE, "n1");
+  now_ += absl::Seconds(5);
+  const int64_t begun = absl::ToUnixSeconds(now_);
+  Beat(session, beat);
+  now_ += absl::Seconds(5);
+  *beat.mutable_inventory()->add_issues() = issue(v1::CLUSTER_ISSUE_CODE_HOST_UNUSABLE, "n2");
+  Beat(session, beat);
+  EXPECT_FALSE(issues().issues(0).has_since());
+  EXPECT_EQ(issues().issues(1).since().seconds(), begun);
+  EXPECT_EQ(issues().issues(2).since().seconds(), absl::ToUnixSeconds(now_));
+}
+
 TEST_F(ClustersTest, DataOfAClusterKeepsItFromNoJobAndFilesOfAMachineDo) {
   agent::v1::AgentHello hello = Hello("slurm");
   hello.set_kind(v1::CLUSTER_KIND_SLURM);

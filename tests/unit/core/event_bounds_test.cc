@@ -22,5 +22,19 @@ TEST(EventBounds, AWaitThatIsNoneIsDropped) {
   EXPECT_FALSE(waited(1, 1'000'000'000));
 }
 
+TEST(EventBounds, WhatOnlyTheBrokerSaysInAReasonIsDropped) {
+  agent::v1::RunEvent event;
+  v1::StateReason& reason = *event.mutable_state_reason();
+  reason.set_detail("seen");
+  reason.set_unlisted_clusters(3);
+  reason.add_clusters();
+  reason.add_shortages();
+  reason.mutable_last_known()->mutable_last_known()->set_message("nested");
+  Bound(absl::Now(), absl::Now(), &event);
+  v1::StateReason left;
+  left.set_detail("seen");
+  EXPECT_EQ(reason.SerializeAsString(), left.SerializeAsString());
+}
+
 }  // namespace
 }  // namespace muster::core

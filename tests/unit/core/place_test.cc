@@ -237,8 +237,33 @@ TEST_F(PlaceTest, AFullClusterSaysSinceWhenItIsFull) {
   EXPECT_EQ(Explain(second).code(), v1::STATE_REASON_CODE_CLUSTER_FULL);
   EXPECT_EQ(Explain(second).since().seconds(), absl::ToUnixSeconds(full));
   Report(a, {Event(3, Key(first), v1::RUN_STATE_SUCCEEDED)});
-  const uint64_t third = MustSubmit(Spec());
-  EXPECT_EQ(Explain(third).since().seconds(), absl::ToUnixSeconds(now_)) << "it had room again";
+  EXPECT_EQ(Explain(MustSubmit(Spec())).since().seconds(), absl::ToUnixSeconds(full))
+      << "another run has taken the place at once";
+}
+
+TEST_F(PlaceTest, AClusterThatHadRoomIsFullSinceItHadNone) {
+  agent::v1::AgentHello hello = Hello("a");
+  hello.set_max_active_runs(1);
+  const SessionId a = Connect(hello);
+  const uint64_t first = MustSubmit(Spec());
+  Report(a, {Event(1, Key(first), v1::RUN_STATE_LAUNCHING),
+             Event(2, Key(first), v1::RUN_STATE_RUNNING),
+             Event(3, Key(first), v1::RUN_STATE_SUCCEEDED)});
+  now_ += absl::Seconds(5);
+  MustSubmit(Spec());
+  EXPECT_EQ(Explain(MustSubmit(Spec())).since().seconds(), absl::ToUnixSeconds(now_));
+}
+
+TEST_F(PlaceTest, AClusterThatWasFullWhenTheBrokerStartedSaysNoTime) {
+  agent::v1::AgentHello hello = Hello("a");
+  hello.set_max_active_runs(1);
+  Connect(hello);
+  MustSubmit(Spec());
+  const uint64_t waits = MustSubmit(Spec());
+  Restart();
+  Connect(hello);
+  EXPECT_EQ(Explain(waits).code(), v1::STATE_REASON_CODE_CLUSTER_FULL);
+  EXPECT_FALSE(Explain(waits).has_since());
 }
 
 TEST_F(PlaceTest, QueuedJobsMoveToANewClusterThatFits) {

@@ -420,7 +420,7 @@ TEST_F(LogsTest, AnUnknownJobRunOrRankIsRefused) {
   EXPECT_EQ(ReadAll(broker, request).status.error_code(), grpc::NOT_FOUND);
   request = Log(job);
   request.set_rank(1);
-  EXPECT_EQ(ReadAll(broker, request).status.error_code(), grpc::INVALID_ARGUMENT);
+  EXPECT_EQ(ReadAll(broker, request).status.error_code(), grpc::NOT_FOUND);
   EXPECT_EQ(ReadAll(broker, Log(0)).status.error_code(), grpc::INVALID_ARGUMENT);
 }
 

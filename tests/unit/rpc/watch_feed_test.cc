@@ -189,6 +189,26 @@ TEST_F(WatchFeedTest, AHoldShowsWhoHeldTheJob) {
   EXPECT_THAT(changes[1].job().state_reason().message(), testing::HasSubstr("for later"));
 }
 
+TEST_F(WatchFeedTest, AHoldOfAJobThatNobodyWatchedShowsWhoHeldIt) {
+  agent.Finish();
+  const uint64_t id = broker.Submit();
+  v1::HoldJobsRequest hold;
+  hold.add_job_ids(id);
+  hold.set_reason("for later");
+  v1::HoldJobsResponse held;
+  ASSERT_TRUE(broker.jobs().HoldJobs(Call().get(), hold, &held).ok());
+  const auto watch = Watch({});
+  v1::UpdateJobRequest update;
+  update.set_job_id(id);
+  (*update.mutable_set_labels())["team"] = "b";
+  v1::UpdateJobResponse updated;
+  ASSERT_TRUE(broker.jobs().UpdateJob(Call().get(), update, &updated).ok());
+  const auto changes = Take(*watch, 1);
+  ASSERT_EQ(changes.size(), 1u);
+  EXPECT_THAT(changes[0].job().state_reason().message(), testing::HasSubstr("for later"));
+  EXPECT_TRUE(changes[0].job().state_reason().has_since());
+}
+
 TEST_F(WatchFeedTest, WhoCatchesUpGetsWhatChangedWithoutATransitionToo) {
   const std::string run_key = Submit();
   ReportAtOnce(run_key, {v1::RUN_STATE_LAUNCHING, v1::RUN_STATE_PENDING});

@@ -6,7 +6,6 @@
 
 #include "absl/status/status.h"
 #include "agents/slurm/slurm.h"
-#include "contract/plan_text.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/unit/hosts/temp_dir.h"
@@ -139,14 +138,12 @@ class PlanChecksTest : public testing::Test {
   v1::JobSpec spec_;
 };
 
-TEST_F(PlanChecksTest, WhatIsTheJobsOwnComesBeforeWhatIsAlikeForAll) {
+TEST_F(PlanChecksTest, TheScriptThatIsAlikeForAllJobsComesApart) {
   spec_.mutable_command()->set_script("echo mine");
   spec_.set_setup("echo before");
-  const std::string text = Plan().submission();
-  const size_t alike = text.rfind(contract::kAlikeForAllJobs);
-  ASSERT_NE(alike, text.npos);
-  EXPECT_THAT(text.substr(alike), HasSubstr("batch.sh\n#!/bin/bash\n"));
-  const std::string own = text.substr(0, alike);
+  const v1::JobPlan plan = Plan();
+  EXPECT_THAT(plan.shared(), HasSubstr("batch.sh\n#!/bin/bash\n"));
+  const std::string& own = plan.submission();
   for (const char* words :
        {"# sbatch '--job-name=plan-1-1'", "echo mine", "echo before", "env/environment",
         "specs/command ", "specs/job.json", "meta/run.json", "sbatch/batch.sh"}) {

@@ -184,11 +184,10 @@ TEST_P(StoreTest, AJobThatWaitsForItsNextRunComesBackWithItsTime) {
   auto job = store().GetJob(Scope::All(), 1);
   ASSERT_TRUE(job.ok());
   EXPECT_EQ(core::ToTime(job->retry_time()), *update.retry_time);
-  EXPECT_EQ(job->state_reason().message(),
-            "waits until 15:06:40 UTC for run 2 of 11 after an infrastructure failure: node n1 "
-            "failed");
-  EXPECT_EQ(store().GetJobs(Scope::All(), {1})->front().state_reason().message(),
-            "waits until 15:06:40 UTC for run 2 after an infrastructure failure: node n1 failed");
+  const std::string waits =
+      "waits until 15:06:40 UTC for run 2 after an infrastructure failure: node n1 failed";
+  EXPECT_EQ(job->state_reason().message(), waits);
+  EXPECT_EQ(store().GetJobs(Scope::All(), {1})->front().state_reason().message(), waits);
   EXPECT_EQ(job->state_reason().code(), v1::STATE_REASON_CODE_RETRY_DELAY);
   EXPECT_EQ(core::ToTime(job->state_reason().until()), *update.retry_time);
   ASSERT_THAT(Restore().jobs, SizeIs(1));
@@ -211,14 +210,15 @@ TEST_P(StoreTest, AJobThatHasUsedUpItsRunsSaysSo) {
   update.cluster = "here";
   core::Change failed = RunOf(1, 3, v1::RUN_STATE_FAILED, true);
   std::get<core::PutRun>(failed).run.mutable_failure()->set_message("node n1 failed");
-  std::get<core::PutRun>(failed).run.mutable_failure()->set_retriable(true);
+  std::get<core::PutRun>(failed).run.mutable_failure()->set_after_runs(3);
   Commit({Insert(1), failed, update});
   EXPECT_EQ(store().GetJob(Scope::All(), 1)->failure().message(), "after 3 runs: node n1 failed");
-  EXPECT_EQ(store().GetJob(Scope::All(), 1)->failure().after_runs(), 3u);
-  std::get<core::PutRun>(failed).run.mutable_failure()->set_retriable(false);
+  EXPECT_EQ(store().GetJobs(Scope::All(), {1})->front().failure().message(),
+            "after 3 runs: node n1 failed")
+      << "a list without specs says the same";
+  std::get<core::PutRun>(failed).run.mutable_failure()->clear_after_runs();
   Commit({failed});
   EXPECT_EQ(store().GetJob(Scope::All(), 1)->failure().message(), "node n1 failed");
-  EXPECT_EQ(store().GetJob(Scope::All(), 1)->failure().after_runs(), 0u);
 }
 
 TEST_P(StoreTest, AHeldJobSaysByWhomAndComesBackHeld) {

@@ -16,7 +16,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// A job of two runs. What it is after each step, by job_sequence:
+// A job of two runs. Its state after each step, by job_sequence:
 //
 //   1 submitted            5 run 1 fails         9 run 2 is assigned to the cluster "there"
 //   2 held                 6 the retry          10 run 2 runs
@@ -66,7 +66,7 @@ class JobPastTest : public StoreTest {
     Reopen();
   }
 
-  // What `field` makes of the job after each of its steps.
+  // The results of `field` for the job after each of its steps.
   std::vector<std::string> AtEachStep(const std::function<std::string(const v1::Job&)>& field) {
     const v1::Job now = store().GetJobsAndRuns(Scope::All(), {1})->front();
     std::vector<std::string> values;

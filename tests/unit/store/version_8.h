@@ -1,7 +1,7 @@
 // A database of schema version 8. Its rows are those that a broker of version 9 wrote: it took
-// these jobs from the command line, and an agent of machines ran some of them. What version 9 has
-// brought was taken out again (the table `edit`, the column `changed` of `run`), `.dump` of sqlite3
-// wrote the rest, and its CREATE statements are those of version 8.
+// these jobs from the command line, and an agent of machines ran some of them. The parts that
+// version 9 has brought were taken out again (the table `edit`, the column `changed` of `run`),
+// `.dump` of sqlite3 wrote the rest, and its CREATE statements are those of version 8.
 //
 //   1 waits for GPUs; its priority was 5, its label team=vision, before an update
 //   2 held    3 succeeded, then labelled    4 failed    5 runs    6 canceled in the queue

@@ -1,10 +1,10 @@
-#include "clients/cpp/backoff.h"
+#include "rpc/backoff.h"
 
 #include <gtest/gtest.h>
 
 #include "absl/time/clock.h"
 
-namespace muster::client {
+namespace muster::rpc {
 namespace {
 
 TEST(Backoff, StepsDoubleUpToTheLargestEachHalfToAllOfIt) {
@@ -29,4 +29,4 @@ TEST(Backoff, AWaitBeyondTheDeadlineIsRefusedAtOnce) {
 }
 
 }  // namespace
-}  // namespace muster::client
+}  // namespace muster::rpc

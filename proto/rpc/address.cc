@@ -1,4 +1,4 @@
-#include "clients/cpp/address.h"
+#include "rpc/address.h"
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
@@ -9,7 +9,7 @@
 
 #include "absl/status/status.h"
 
-namespace muster::client {
+namespace muster::rpc {
 namespace {
 
 absl::Status BadAddress(std::string_view text, std::string_view problem) {
@@ -87,4 +87,4 @@ absl::StatusOr<Address> ParseAddress(std::string_view text) {
   return text.starts_with("unix:") ? ParseUnix(text) : ParseTcp(text);
 }
 
-}  // namespace muster::client
+}  // namespace muster::rpc

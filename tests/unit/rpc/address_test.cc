@@ -1,11 +1,11 @@
-#include "clients/cpp/address.h"
+#include "rpc/address.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 
-namespace muster::client {
+namespace muster::rpc {
 namespace {
 
 using ::testing::HasSubstr;
@@ -48,4 +48,4 @@ TEST(Address, KnowsHowLongASocketsPathMayBe) {
 }
 
 }  // namespace
-}  // namespace muster::client
+}  // namespace muster::rpc

@@ -1,10 +1,10 @@
-#include "clients/cpp/backoff.h"
+#include "rpc/backoff.h"
 
 #include <algorithm>
 
 #include "absl/time/clock.h"
 
-namespace muster::client {
+namespace muster::rpc {
 
 absl::Duration Backoff::Next() {
   const absl::Duration step = next_;
@@ -25,4 +25,4 @@ bool Backoff::Wait(absl::Time deadline, absl::Duration at_least) {
   return true;
 }
 
-}  // namespace muster::client
+}  // namespace muster::rpc

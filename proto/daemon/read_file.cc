@@ -1,4 +1,4 @@
-#include "clients/cpp/files.h"
+#include "daemon/read_file.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -8,7 +8,7 @@
 
 #include "absl/status/status.h"
 
-namespace muster::client {
+namespace muster {
 namespace {
 
 absl::Status ReadAll(int fd, const std::string& path, size_t max_bytes, std::string* out) {
@@ -42,4 +42,4 @@ absl::StatusOr<std::string> ReadFile(const std::string& path, size_t max_bytes) 
   return text;
 }
 
-}  // namespace muster::client
+}  // namespace muster

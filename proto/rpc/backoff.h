@@ -1,12 +1,12 @@
 // Waiting between attempts: doubling, with jitter, bounded.
-#ifndef MUSTER_CLIENTS_CPP_BACKOFF_H_
-#define MUSTER_CLIENTS_CPP_BACKOFF_H_
+#ifndef MUSTER_PROTO_RPC_BACKOFF_H_
+#define MUSTER_PROTO_RPC_BACKOFF_H_
 
 #include <random>
 
 #include "absl/time/time.h"
 
-namespace muster::client {
+namespace muster::rpc {
 
 // Belongs to one thread.
 class Backoff {
@@ -31,6 +31,6 @@ class Backoff {
   std::minstd_rand random_{std::random_device{}()};
 };
 
-}  // namespace muster::client
+}  // namespace muster::rpc
 
-#endif  // MUSTER_CLIENTS_CPP_BACKOFF_H_
+#endif  // MUSTER_PROTO_RPC_BACKOFF_H_

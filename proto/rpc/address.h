@@ -1,13 +1,13 @@
 // Where a broker listens, as people write it.
-#ifndef MUSTER_CLIENTS_CPP_ADDRESS_H_
-#define MUSTER_CLIENTS_CPP_ADDRESS_H_
+#ifndef MUSTER_PROTO_RPC_ADDRESS_H_
+#define MUSTER_PROTO_RPC_ADDRESS_H_
 
 #include <string>
 #include <string_view>
 
 #include "absl/status/statusor.h"
 
-namespace muster::client {
+namespace muster::rpc {
 
 struct Address {
   std::string text;  // as written, for messages
@@ -21,6 +21,6 @@ struct Address {
 // and PORT is 1 to 65535. INVALID_ARGUMENT that quotes the text and shows both forms.
 absl::StatusOr<Address> ParseAddress(std::string_view text);
 
-}  // namespace muster::client
+}  // namespace muster::rpc
 
-#endif  // MUSTER_CLIENTS_CPP_ADDRESS_H_
+#endif  // MUSTER_PROTO_RPC_ADDRESS_H_

@@ -1,18 +1,18 @@
 // Reading small files whole.
-#ifndef MUSTER_CLIENTS_CPP_FILES_H_
-#define MUSTER_CLIENTS_CPP_FILES_H_
+#ifndef MUSTER_PROTO_DAEMON_READ_FILE_H_
+#define MUSTER_PROTO_DAEMON_READ_FILE_H_
 
 #include <cstddef>
 #include <string>
 
 #include "absl/status/statusor.h"
 
-namespace muster::client {
+namespace muster {
 
 // The bytes of a file; "-" is standard input. INVALID_ARGUMENT: more than max_bytes, or a
 // directory; NOT_FOUND, PERMISSION_DENIED and so on: it cannot be read. Messages name the path.
 absl::StatusOr<std::string> ReadFile(const std::string& path, size_t max_bytes);
 
-}  // namespace muster::client
+}  // namespace muster
 
-#endif  // MUSTER_CLIENTS_CPP_FILES_H_
+#endif  // MUSTER_PROTO_DAEMON_READ_FILE_H_
