@@ -52,8 +52,8 @@ void BoundReplicas(absl::Time from, absl::Time to,
   }
 }
 
-// Bounds the texts and clears what only the broker fills in: agents know no other cluster, and are
-// the ones who give the last word.
+// Bounds the texts and clears what only the broker fills in: agents know no other cluster, and
+// `last_known` is the broker's record of what they said.
 void BoundReason(absl::Time from, absl::Time to, v1::StateReason* reason) {
   Truncate(kMaxDetailBytes, reason->mutable_message());
   Truncate(kMaxIssueBytes, reason->mutable_remedy());

@@ -58,7 +58,11 @@ void UpdateRun(agent::v1::RunEvent& event, absl::Time now, v1::Run* run) {
   if (event.has_start_time()) *run->mutable_start_time() = event.start_time();
   if (event.has_end_time()) *run->mutable_end_time() = event.end_time();
   if (event.has_exit()) *run->mutable_exit() = event.exit();
-  if (event.has_failure()) *run->mutable_failure() = std::move(*event.mutable_failure());
+  if (event.has_failure()) {
+    const uint32_t after_runs = moved ? 0 : run->failure().after_runs();
+    *run->mutable_failure() = std::move(*event.mutable_failure());
+    run->mutable_failure()->set_after_runs(after_runs);
+  }
   if (event.logs_complete()) run->set_logs_complete(true);
 }
 

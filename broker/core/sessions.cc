@@ -366,6 +366,7 @@ void Core::Impl::On(Tick& in, Step& step) {
   for (const auto& [name, cluster] : clusters_by_name_) {
     if (in.clock_set_by != absl::ZeroDuration()) {
       cluster->last_heard += in.clock_set_by;
+      if (cluster->full_since) *cluster->full_since += in.clock_set_by;
       Show(cluster);
     }
     if (!cluster->session || step.now - cluster->last_heard < patience) continue;

@@ -128,7 +128,20 @@ std::string PoolTable(const v1::ClusterDetails& details, v1::ClusterKind kind, c
   return table.Take();
 }
 
-Colour ColourOfNode(std::string_view state) {
+Colour ColourOfNode(const v1::Node& node) {
+  switch (node.condition()) {
+    case v1::NODE_CONDITION_DOWN:
+    case v1::NODE_CONDITION_FAILING:
+      return Colour::kRed;
+    case v1::NODE_CONDITION_CORDONED:
+      return Colour::kYellow;
+    case v1::NODE_CONDITION_READY:
+      return Colour::kNone;
+    default:
+      break;
+  }
+  // Slurm's words.
+  const std::string_view state = node.state();
   if (state.starts_with("down") || state.starts_with("fail")) return Colour::kRed;
   return state.starts_with("drain") || state.ends_with('*') ? Colour::kYellow : Colour::kNone;
 }
@@ -150,7 +163,7 @@ std::string NodeTable(const v1::ClusterDetails& details, const Style& style) {
         node.memory_bytes() - std::min(node.memory_bytes(), node.used_memory_bytes());
     Table::Row row = {
         {Harmless(node.name())},
-        {Harmless(node.state()), ColourOfNode(node.state())},
+        {Harmless(node.state()), ColourOfNode(node)},
         {DashIfEmpty(Harmless(fmt::format("{}", fmt::join(node.pools(), ","))))},
         {fmt::format("{}/{}", node.cpus() - std::min(node.cpus(), node.used_cpus()), node.cpus())},
         {node.memory_bytes() == 0 ? "-"
@@ -187,7 +200,7 @@ std::string ClusterPage(const v1::Cluster& cluster, const v1::ClusterDetails* de
   }
   for (const v1::ClusterIssue& issue : cluster.inventory().issues()) {
     std::string text = OneLine(contract::WithRemedy(issue.message(), issue.remedy()));
-    if (issue.has_since()) text += fmt::format(" (since {})", Ago(issue.since(), now));
+    if (issue.has_since()) text += fmt::format(" ({})", Ago(issue.since(), now));
     page.Line("Issue", text, Colour::kYellow);
   }
   const std::map<std::string, uint64_t> calls(cluster.scheduler_calls().begin(),

@@ -72,7 +72,7 @@ void AppendWaiting(const v1::Job& job, const v1::Transition* wish, absl::Time no
   if (!job.held()) page->Line("What to do", OneLine(KnownWait(job).remedy()));
   page->Time("Retry", job.retry_time(), now);
   if (job.cancel_requested()) page->Line("Cancel", "requested");
-  // Its last run is over, and so is the wait of that.
+  // The last run has ended: its times no longer matter.
   if (job.state() == v1::JOB_STATE_QUEUED) {
     page->Time("Since", KnownWait(job).since(), now);
     return;

@@ -64,7 +64,7 @@ constexpr std::array kFailureRows = {
         "it more time."},
     FailureRow{v1::FAILURE_CODE_DISK_LIMIT, "The run used too much of its node's disk",
                "Write less to the container's own file system, or into a volume."},
-    // Deeds of the cluster, or of others.
+    // Failures caused by the cluster or by others.
     FailureRow{v1::FAILURE_CODE_NODE_LOST, "A node of the run failed", kSubmitItAgain},
     FailureRow{v1::FAILURE_CODE_NODE_NOT_BOOTED, "A node of the run did not boot", kSubmitItAgain},
     FailureRow{v1::FAILURE_CODE_EVICTED, "The cluster took the run off its node", kNotItsFault},
@@ -81,7 +81,7 @@ constexpr std::array kFailureRows = {
                kNotItsFault},
     FailureRow{v1::FAILURE_CODE_TAKEN_ELSEWHERE, "Another cluster of the federation took the job",
                "Submit it through the agent of one cluster only."},
-    // Ends that nobody knows.
+    // Runs whose end is unknown.
     FailureRow{v1::FAILURE_CODE_END_UNKNOWN, "How {1} ended is not known", kSubmitItAgain},
     FailureRow{v1::FAILURE_CODE_LOST, "Nobody knows of the run any more",
                "Read its output so far, and submit the job again if it did not finish."},

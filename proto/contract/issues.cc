@@ -67,11 +67,13 @@ v1::ClusterIssue PoolShut(const ShutNamespace& space) {
                    {.pool = space.name, .remedy = ShutNamespaceRemedy(space)});
 }
 
-v1::ClusterIssue QuotaUsedUp(const std::string& name_space, const std::string& quota) {
+v1::ClusterIssue QuotaUsedUp(const std::string& name_space, const std::string& subject,
+                             const std::string& quota) {
   return MakeIssue(
       v1::CLUSTER_ISSUE_CODE_OTHER,
       fmt::format("{}, so that jobs wait that need some of it", quota),
       {.pool = name_space,
+       .subject = subject,
        .remedy = fmt::format("raise the quota in namespace {}, or end what uses it", name_space)});
 }
 

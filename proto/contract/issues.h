@@ -30,7 +30,8 @@ v1::ClusterIssue PoolShut(const ShutNamespace& space);
 std::string ShutNamespaceSentence(const ShutNamespace& space);
 std::string ShutNamespaceRemedy(const ShutNamespace& space);
 // `quota`: the quota with what is used of it.
-v1::ClusterIssue QuotaUsedUp(const std::string& name_space, const std::string& quota);
+v1::ClusterIssue QuotaUsedUp(const std::string& name_space, const std::string& subject,
+                             const std::string& quota);
 v1::ClusterIssue QueuesUnseen(const std::string& name_space, const std::string& detail);
 
 // ---- nodes, GPUs and containers

@@ -149,6 +149,12 @@ def test_what_is_started_is_named_with_its_log(quickstart):
     assert "== starting" not in quickstart()
 
 
+def test_without_the_job_it_only_starts_what_does_not_run(quickstart):
+    said = quickstart("--no-job")
+    assert "starting broker" in said and "submitting" not in said
+    assert quickstart.in_a_new_shell("list", "-q").stdout == ""
+
+
 def test_a_new_shell_finds_the_broker_by_the_configuration(quickstart):
     said = quickstart()
     address = f"unix:{quickstart.state}/broker.sock"

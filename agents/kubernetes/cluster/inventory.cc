@@ -230,7 +230,8 @@ std::vector<v1::ClusterIssue> IssuesOf(const Seen& seen, const KubernetesConfig&
     if (!space.state.empty()) issues.push_back(contract::PoolShut(ShutOf(space)));
     for (const QuotaLine& line : space.quotas) {
       if (line.IsExhausted() && !line.has_scope)
-        issues.push_back(contract::QuotaUsedUp(space.name, Describe(line)));
+        issues.push_back(contract::QuotaUsedUp(
+            space.name, fmt::format("{}/{}", line.quota, line.resource), Describe(line)));
     }
   }
   if (config.gpu_resources.empty()) issues.push_back(contract::NoGpuResources());

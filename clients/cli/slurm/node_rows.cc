@@ -19,10 +19,10 @@ namespace {
 
 // Slurm's long and short words for states of nodes.
 constexpr std::pair<std::string_view, std::string_view> kNodeStates[] = {
-    {"allocated", "alloc"},     {"mixed", "mix"},      {"completing", "comp"},
-    {"drained", "drain"},       {"draining", "drng"},  {"reserved", "resv"},
-    {"unknown", "unk"},         {"planned", "plnd"},   {"power_down", "pow_dn"},
-    {"powered_down", "pow_dn"}, {"power_up", "pow_up"}};
+    {"allocated", "alloc"},     {"mixed", "mix"},       {"completing", "comp"},
+    {"drained", "drain"},       {"draining", "drng"},   {"reserved", "resv"},
+    {"unknown", "unk"},         {"planned", "plnd"},    {"power_down", "pow_dn"},
+    {"powered_down", "pow_dn"}, {"power_up", "pow_up"}, {"failing", "failg"}};
 
 // The state of a node in Slurm's words, whatever kind of cluster it is of.
 std::string InSlurmsWords(const v1::Node& node) {

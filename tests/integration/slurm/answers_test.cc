@@ -150,7 +150,7 @@ TEST_F(SlurmAnswersTest, APlanHasTheScriptAndAnEstimateAndLeavesNothing) {
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_THAT(plan->submission(), HasSubstr("# sbatch "));
   EXPECT_THAT(plan->submission(), HasSubstr("--partition=gpu"));
-  EXPECT_THAT(plan->submission(), HasSubstr("#!/bin/bash"));
+  EXPECT_THAT(plan->shared(), HasSubstr("#!/bin/bash"));
   EXPECT_THAT(plan->submission(), HasSubstr("echo planned"));
   const v1::ClusterCheck& estimate = plan->checks(plan->checks_size() - 1);
   if (cluster_->is_over_rest()) {

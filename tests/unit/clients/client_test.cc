@@ -87,7 +87,8 @@ TEST_F(ClientTest, GivesUpWhenTheTimeOfTheCallIsOver) {
   FailSubmissions(1'000'000);
   options_.call_timeout = absl::Milliseconds(200);
   const absl::Status status = NewClient()->SubmitJob(Named("a")).status();
-  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  // The time may be over while a try waits for its answer.
+  EXPECT_TRUE(absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status)) << status;
   EXPECT_GT(calls_, 1);
 }
 

@@ -264,7 +264,7 @@ TEST_F(SlurmVerbsTest, SinfoHasSlurmsWordsForTheStatesOfOtherKinds) {
   EXPECT_EQ(state_of(v1::NODE_CONDITION_CORDONED, 0), "drained drain\n");
   EXPECT_EQ(state_of(v1::NODE_CONDITION_CORDONED, 3), "draining drng\n");
   EXPECT_EQ(state_of(v1::NODE_CONDITION_DOWN, 0), "down down\n");
-  EXPECT_EQ(state_of(v1::NODE_CONDITION_FAILING, 0), "failing failing\n");
+  EXPECT_EQ(state_of(v1::NODE_CONDITION_FAILING, 0), "failing failg\n");
   v1::Pool& pool = *response.mutable_details()->mutable_pools(1)->mutable_now();
   pool.set_available(false);
   pool.set_state("missing");

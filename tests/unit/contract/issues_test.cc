@@ -56,7 +56,7 @@ TEST(ClusterIssue, OfAHostIsSaidOfTheHost) {
 // Programs read codes and fields; each issue has a sentence for people.
 TEST(ClusterIssue, HasACodeAndASentence) {
   const v1::ClusterIssue issues[] = {
-      QuotaUsedUp("lab", "quota q: 4 of 4 pods used"),
+      QuotaUsedUp("lab", "q/pods", "quota q: 4 of 4 pods used"),
       QueuesUnseen("lab", "forbidden"),
       NodesUnknown("forbidden"),
       UseUnknown(true, "forbidden"),

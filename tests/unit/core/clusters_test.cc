@@ -87,11 +87,12 @@ TEST_F(ClustersTest, AnIssueThatComesLaterSaysSinceWhen) {
   const int64_t begun = absl::ToUnixSeconds(now_);
   Beat(session, beat);
   now_ += absl::Seconds(5);
-  *beat.mutable_inventory()->add_issues() = issue(v1::CLUSTER_ISSUE_CODE_HOST_UNUSABLE, "n2");
+  *beat.mutable_inventory()->add_issues() = issue(v1::CLUSTER_ISSUE_CODE_HOST_UNUSABLE, "n1");
   Beat(session, beat);
   EXPECT_FALSE(issues().issues(0).has_since());
   EXPECT_EQ(issues().issues(1).since().seconds(), begun);
-  EXPECT_EQ(issues().issues(2).since().seconds(), absl::ToUnixSeconds(now_));
+  EXPECT_EQ(issues().issues(2).since().seconds(), absl::ToUnixSeconds(now_))
+      << "another issue of the same host has a time of its own";
 }
 
 TEST_F(ClustersTest, DataOfAClusterKeepsItFromNoJobAndFilesOfAMachineDo) {

@@ -254,6 +254,17 @@ TEST_F(PlaceTest, AClusterThatHadRoomIsFullSinceItHadNone) {
   EXPECT_EQ(Explain(MustSubmit(Spec())).since().seconds(), absl::ToUnixSeconds(now_));
 }
 
+TEST_F(PlaceTest, AClockThatIsSetMovesTheTimeSinceWhichAClusterIsFull) {
+  agent::v1::AgentHello hello = Hello("a");
+  hello.set_max_active_runs(1);
+  Connect(hello);
+  MustSubmit(Spec());
+  const uint64_t waits = MustSubmit(Spec());
+  now_ += absl::Hours(3);
+  Do(core::Tick{absl::Hours(3)});
+  EXPECT_EQ(Explain(waits).since().seconds(), absl::ToUnixSeconds(now_));
+}
+
 TEST_F(PlaceTest, AClusterThatWasFullWhenTheBrokerStartedSaysNoTime) {
   agent::v1::AgentHello hello = Hello("a");
   hello.set_max_active_runs(1);

@@ -105,6 +105,8 @@ TEST_F(RetryTest, AUsedUpBudgetEndsTheJobWithItsLastFailureAndSaysAfterHowManyRu
   EXPECT_EQ(job.failure().message(), "after 2 runs: node n1 failed");
   EXPECT_EQ(job.runs(1).failure().message(), "node n1 failed");
   EXPECT_FALSE(job.has_retry_time());
+  Fail(id, 2);
+  EXPECT_EQ(Job(id).failure().message(), "after 2 runs: node n1 failed") << "told once more";
 }
 
 TEST_F(RetryTest, ABudgetOfOneRunIsNoRetry) {

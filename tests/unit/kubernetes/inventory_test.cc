@@ -186,10 +186,12 @@ TEST(KubernetesInventoryTest, DetailsHaveWhatIsUsedAndByHowManyJobs) {
   EXPECT_EQ(load.own_waiting_jobs(), 0u);
   ASSERT_EQ(details.nodes_size(), 2);
   EXPECT_EQ(details.nodes(0).state(), "ready");
+  EXPECT_EQ(details.nodes(0).condition(), v1::NODE_CONDITION_READY);
   EXPECT_EQ(details.nodes(0).used_gpus().at("H100"), 4u);
   EXPECT_EQ(details.nodes(0).used_cpus(), 3u);
   EXPECT_THAT(details.nodes(0).features(), ElementsAre("nvidia.com/gpu.product=H100"));
   EXPECT_EQ(details.nodes(1).state(), "not ready");
+  EXPECT_EQ(details.nodes(1).condition(), v1::NODE_CONDITION_DOWN);
   EXPECT_EQ(details.nodes(1).reason(), "kubelet stopped posting node status");
 }
 

@@ -52,6 +52,7 @@ TEST_F(AnswersTest, ADescriptionCountsWhatRunsHaveAndWhoWaits) {
   AwaitReason(waiting, "waiting for");
   const auto details = backend_->Describe();
   ASSERT_TRUE(details.ok()) << details.status();
+  EXPECT_EQ(details->nodes(0).condition(), v1::NODE_CONDITION_READY);
   EXPECT_EQ(details->nodes(0).cpus(), 2u);
   EXPECT_EQ(details->nodes(0).used_cpus(), 2u);
   EXPECT_EQ(details->pools(0).free_cpus(), 0u);
