@@ -177,16 +177,18 @@ TEST_F(HostCommandsTest, NothingIsSaidOfARunThatCannotBeLookedAt) {
 
 TEST_F(HostCommandsTest, NothingIsSaidOfARunWhoseContainerMayBeThere) {
   EXPECT_TRUE(Start("k-1-1", "exec sleep 1000").ok());
+  while (Report("k-1-1", HostStage::kClaimed).stage < HostStage::kStarted) {
+  }
   kill(ListSupervisors()[DirectoryOf("k-1-1")].owner.pid, SIGKILL);
   std::ofstream(DirectoryOf("k-1-1") + "/containers") << "docker muster-k-1-1.7\n";
   const std::string tool = dir_ / "docker";
   ASSERT_TRUE(host_.WriteFile(tool, "#!/bin/sh\nexit 1\n", {.mode = 0755}).ok());
   const std::string old_path = getenv("PATH");
   setenv("PATH", (dir_.path() + ":" + old_path).c_str(), 1);
-  EXPECT_EQ(Report("k-1-1", HostStage::kClaimed, 1).run_key, "") << "a report without runs";
+  EXPECT_EQ(Report("k-1-1", HostStage::kStarted, 1).run_key, "") << "a report without runs";
   // It lists none.
   ASSERT_TRUE(host_.WriteFile(tool, "#!/bin/sh\ntest \"$1\" = ps\n", {.mode = 0755}).ok());
-  EXPECT_EQ(Report("k-1-1", HostStage::kClaimed).stage, HostStage::kVanished);
+  EXPECT_EQ(Report("k-1-1", HostStage::kStarted).stage, HostStage::kVanished);
   setenv("PATH", old_path.c_str(), 1);
 }
 
