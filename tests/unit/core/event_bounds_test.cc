@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "absl/time/clock.h"
+
 namespace muster::core {
 namespace {
 
