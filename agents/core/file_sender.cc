@@ -53,40 +53,35 @@ class Walk {
     if (is_wanted_) is_wanted_ = link_.Send(message);
   }
 
-  void LeaveOut(const std::string& path, v1::FileLeftOutCode code, std::string_view why) {
+  // OK: the walk goes on.
+  absl::Status LeaveOut(const std::string& path, v1::FileLeftOutCode code, std::string_view why) {
     agent::v1::SendFilesRequest message;
     message.mutable_left_out()->set_path(path);
     message.mutable_left_out()->set_code(code);
     message.mutable_left_out()->set_why(CleanText(std::string(why), kMaxWhyBytes));
     Send(message);
+    return absl::OkStatus();
   }
 
   // One file that cannot be read is no reason to send none of the others; a host that is away is.
   absl::Status LeaveOut(const std::string& path, const absl::Status& error) {
     if (absl::IsUnavailable(error)) return error;
-    LeaveOut(path, v1::FILE_LEFT_OUT_CODE_UNREADABLE, ToStd(error.message()));
-    return absl::OkStatus();
+    return LeaveOut(path, v1::FILE_LEFT_OUT_CODE_UNREADABLE, ToStd(error.message()));
   }
 
   // Visits the entries below the directory that was asked for.
   absl::Status Visit(const std::string& path) {
-    if (const std::string_view wrong = contract::WhatIsWrongWithTreePath(path); !wrong.empty()) {
-      LeaveOut(path, v1::FILE_LEFT_OUT_CODE_PATH_INVALID, wrong);
-      return absl::OkStatus();
-    }
+    if (const std::string_view wrong = contract::WhatIsWrongWithTreePath(path); !wrong.empty())
+      return LeaveOut(path, v1::FILE_LEFT_OUT_CODE_PATH_INVALID, wrong);
     auto entry = files_.LookAt(Join(base_, path), /*follow=*/false);
     if (absl::IsNotFound(entry.status())) return absl::OkStatus();  // it went meanwhile
     if (!entry.ok()) return LeaveOut(path, entry.status());
     if (entry->kind() == v1::FILE_KIND_UNSPECIFIED) {
-      LeaveOut(path, v1::FILE_LEFT_OUT_CODE_SPECIAL_FILE, "is a device, a pipe or a socket");
-      return absl::OkStatus();
+      return LeaveOut(path, v1::FILE_LEFT_OUT_CODE_SPECIAL_FILE, "is a device, a pipe or a socket");
     }
     if (entry->kind() == v1::FILE_KIND_SYMLINK) {
       const std::string_view wrong = contract::WhatIsWrongWithLink(path, entry->link_target());
-      if (!wrong.empty()) {
-        LeaveOut(path, v1::FILE_LEFT_OUT_CODE_LINK_INVALID, wrong);
-        return absl::OkStatus();
-      }
+      if (!wrong.empty()) return LeaveOut(path, v1::FILE_LEFT_OUT_CODE_LINK_INVALID, wrong);
     }
     return SendEntry(path, *std::move(entry));
   }

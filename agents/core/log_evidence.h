@@ -33,10 +33,10 @@ bool MayLogsTell(const Observation& seen);
 std::string_view LastLines(std::string_view text, size_t max_lines);
 
 // Refines the failure by the first row of the table that fits any of the logs: its class, whether
-// another run may do better, what to do, the sign, and the line that says so. The code
-// stays what the cluster says. Logs that tell nothing, or that are not there, leave the
-// failure as it is, with the last words of the first stderr that has any quoted, or else of the
-// first stdout. If the run has no GPUs, the rows about faults of GPUs do not count.
+// another run may do better, what to do, the sign, and the line that says so. The code stays what
+// the cluster says. Logs that tell nothing, or that are not there, leave the failure as it is, with
+// the last words of the first stderr that has any quoted, or else of the first stdout. If the run
+// has no GPUs, the rows about faults of GPUs do not count.
 void RefineByLogs(const contract::FailurePatterns& patterns, const std::vector<LogEnd>& logs,
                   bool may_have_gpus, v1::Failure* failure);
 

@@ -45,13 +45,7 @@ void Core::Impl::ShowSaved(Cluster* cluster) {
   Show(cluster);
 }
 
-void Core::Impl::NoteFullClusters(absl::Time now) {
-  for (const std::string& name : to_show_) {
-    if (Cluster* const cluster = FindCluster(name)) cluster->NoteWhetherFull(now);
-  }
-}
-
-std::vector<ShownCluster> Core::Impl::TakeShownClusters() {
+std::vector<ShownCluster> Core::Impl::TakeShownClusters(absl::Time now) {
   std::vector<ShownCluster> shown;
   shown.reserve(to_show_.size());
   for (std::string& name : std::exchange(to_show_, {})) {
@@ -61,6 +55,7 @@ std::vector<ShownCluster> Core::Impl::TakeShownClusters() {
       continue;
     }
     if (!std::exchange(cluster->waits_to_be_shown, false)) continue;
+    cluster->NoteWhetherFull(now);
     auto view = std::make_shared<ClusterView>(ViewOf(*cluster));
     const bool is_as_before = std::exchange(cluster->shows_saved, true);
     view->saved =

@@ -15,7 +15,9 @@ void Core::Handle(Input input, absl::Time now, Output* out) {
 }
 bool Core::PlaceJobs(absl::Time now, Output* out) { return impl_->PlaceJobs(now, out); }
 Counters Core::counters() const { return impl_->counters(); }
-std::vector<ShownCluster> Core::TakeShownClusters() { return impl_->TakeShownClusters(); }
+std::vector<ShownCluster> Core::TakeShownClusters(absl::Time now) {
+  return impl_->TakeShownClusters(now);
+}
 uint64_t Core::last_sequence() const { return impl_->last_sequence(); }
 absl::Status Core::CheckInvariants() const { return impl_->CheckInvariants(); }
 

@@ -237,8 +237,8 @@ class Core {
   bool PlaceJobs(absl::Time now, Output* out);
 
   // Returns the clusters that have changed since the last call, once each; the first call returns
-  // all.
-  std::vector<ShownCluster> TakeShownClusters();
+  // all. Call it after PlaceJobs: a cluster is full or not as it is then.
+  std::vector<ShownCluster> TakeShownClusters(absl::Time now);
 
   // The place of the latest change among all changes, including those of earlier processes.
   uint64_t last_sequence() const;

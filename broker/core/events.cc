@@ -81,8 +81,10 @@ void Core::Impl::ApplyEvent(Cluster* cluster, agent::v1::RunEvent& event, Step& 
 
 void Core::Impl::MoveJob(v1::Run& run, RunId id, v1::Transition transition, Step& step) {
   Job& job = jobs_.at(id.job);
-  const bool is_followed = IsFollowed(run, job);
-  if (IsLastOfSeveral(run, job)) run.mutable_failure()->set_after_runs(run.number());
+  const bool wants_another = WantsAnotherRun(run, job);
+  const bool is_followed = wants_another && HasRunsLeft(job);
+  if (wants_another && !is_followed && job.runs() > 1)
+    run.mutable_failure()->set_after_runs(job.runs());
   // The next run is held as this one was to be.
   if (!is_followed && job.held() && HasBegun(run)) EndLateHold(run, id, job, step);
   JobChange change{JobEventOf(run, is_followed)};

@@ -34,7 +34,7 @@ class Core::Impl {
 
   void Handle(Input input, absl::Time now, Output* out);
   bool PlaceJobs(absl::Time now, Output* out);
-  std::vector<ShownCluster> TakeShownClusters();
+  std::vector<ShownCluster> TakeShownClusters(absl::Time now);
   uint64_t last_sequence() const { return next_sequence_ - 1; }
   Counters counters() const;
   absl::Status CheckInvariants() const;
@@ -144,10 +144,9 @@ class Core::Impl {
                  Step& step);
 
   // ---- retry.cc
-  // True if the job gets another run after this one, which has ended.
-  bool IsFollowed(const v1::Run& ended, const Job& job) const;
-  // True if the job would get another run after this one, and has had all that it may have.
-  bool IsLastOfSeveral(const v1::Run& ended, const Job& job) const;
+  // True if the job gets another run after this one, which has ended, if it has runs left.
+  bool WantsAnotherRun(const v1::Run& ended, const Job& job) const;
+  bool HasRunsLeft(const Job& job) const;
   // The earliest time of its next run, if there is one.
   absl::Time NextRunTime(const Job& job, const Step& step) const;
   // Writes down why the job, which is QUEUED again, gets another run.
@@ -162,8 +161,6 @@ class Core::Impl {
   void Show(Cluster* cluster);
   // Call this instead when the agent has said something new of itself.
   void ShowSaved(Cluster* cluster);
-  // Notes which of the clusters that are to be shown are full.
-  void NoteFullClusters(absl::Time now);
   absl::Status CheckShown(const Cluster& cluster) const;
   // Returns null if there is no such cluster.
   Cluster* FindCluster(std::string_view name) const;

@@ -68,7 +68,6 @@ bool Core::Impl::PlaceJobs(absl::Time now, Output* out) {
     out->effects.push_back(SendAssignments{session, std::move(batch)});
   }
   Finish(step);
-  NoteFullClusters(now);
   // A cluster that the pass has just taken out of all lanes goes in the next round, after the lanes
   // that the pass has emptied.
   const bool is_done = refits_.is_done() && leaving_.empty();

@@ -26,7 +26,8 @@ Core::Impl::Impl(Options options, Restored restored)
   RestoreJobs(std::move(restored.requirements), restored.jobs);
   RestoreRuns(std::move(restored.runs));
   RestoreRequests(restored.requests);
-  NoteFullClusters(absl::InfinitePast());
+  for (const auto& [name, cluster] : clusters_by_name_)
+    cluster->NoteWhetherFull(absl::InfinitePast());
 }
 
 void Core::Impl::RestoreClusters(std::vector<PutCluster> clusters) {

@@ -12,16 +12,13 @@
 
 namespace muster::core {
 
-bool Core::Impl::IsFollowed(const v1::Run& ended, const Job& job) const {
-  const contract::RetryRule& rule = groups_.at(job.group)->requirements.retry;
-  return job.Takes(contract::JobEvent::kRetry) && job.runs() < rule.max_runs &&
-         contract::IsWorthAnother(ended, rule);
+bool Core::Impl::WantsAnotherRun(const v1::Run& ended, const Job& job) const {
+  return job.Takes(contract::JobEvent::kRetry) &&
+         contract::IsWorthAnother(ended, groups_.at(job.group)->requirements.retry);
 }
 
-bool Core::Impl::IsLastOfSeveral(const v1::Run& ended, const Job& job) const {
-  const contract::RetryRule& rule = groups_.at(job.group)->requirements.retry;
-  return job.Takes(contract::JobEvent::kRetry) && job.runs() >= rule.max_runs && job.runs() > 1 &&
-         contract::IsWorthAnother(ended, rule);
+bool Core::Impl::HasRunsLeft(const Job& job) const {
+  return job.runs() < groups_.at(job.group)->requirements.retry.max_runs;
 }
 
 absl::Time Core::Impl::NextRunTime(const Job& job, const Step& step) const {

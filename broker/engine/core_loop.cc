@@ -40,7 +40,7 @@ core::Output CoreLoop::Turn(std::vector<core::Input> inputs, Instant now,
   const size_t before = out.effects.size();
   const bool ended_early = core_->PlaceJobs(now.wall, &out);
   may_place_more_ = ended_early || Assigns(out, before);
-  out.clusters = core_->TakeShownClusters();
+  out.clusters = core_->TakeShownClusters(now.wall);
   return out;
 }
 

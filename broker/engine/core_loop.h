@@ -45,7 +45,9 @@ class CoreLoop {
   absl::Duration Patience(Instant now) const;
 
   // Returns the clusters as the store knew them. Call it before the first turn.
-  std::vector<core::ShownCluster> TakeShownClusters() { return core_->TakeShownClusters(); }
+  std::vector<core::ShownCluster> TakeShownClusters(Instant now) {
+    return core_->TakeShownClusters(now.wall);
+  }
   core::Counters counters() const { return core_->counters(); }
   uint64_t last_sequence() const { return core_->last_sequence(); }
   absl::Status CheckInvariants() const { return core_->CheckInvariants(); }

@@ -32,7 +32,7 @@ Engine::Engine(EngineOptions options, std::unique_ptr<core::Core> core, store::S
           [this](bool begins) { begins ? inbox_.Hold() : inbox_.Release(); },
           [this](core::Output committed) { carrier_.Post(std::move(committed)); },
           std::move(on_failure)) {
-  clusters_.Show(loop_.TakeShownClusters());
+  clusters_.Show(loop_.TakeShownClusters(options_.clock()));
 }
 
 Engine::~Engine() { Stop(); }

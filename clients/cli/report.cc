@@ -23,8 +23,8 @@ void AppendLines(std::string_view text, std::string* out) {
   }
 }
 
-// Remedies of errors for users of this command, by reason. The broker's own words know
-// nothing of commands.
+// Remedies of errors for users of this command, by reason. The broker's own words know nothing of
+// commands.
 constexpr std::pair<std::string_view, std::string_view> kRemedies[] = {
     {"NO_SUCH_CLUSTER", "`muster clusters` lists those that are known"},
     {"NO_CLUSTER_CONNECTED",

@@ -62,7 +62,7 @@ Turns HandleToTheEnd(core::Input message, absl::Time now, core::Core& core) {
   for (bool more = true; more; ++turns.count) {
     const double ms = MillisecondsOf([&] {
       more = core.PlaceJobs(now, &out);
-      core.TakeShownClusters();
+      core.TakeShownClusters(now);
     });
     // As in the engine, the turn that takes the message goes on with a round of placement.
     const double turn_ms = turns.count == 0 ? turns.message_ms + ms : ms;

@@ -174,7 +174,7 @@ absl::Status CoreTest::Release(std::vector<uint64_t> jobs) {
 }
 
 void CoreTest::Look() {
-  for (ShownCluster& each : core_->TakeShownClusters()) {
+  for (ShownCluster& each : core_->TakeShownClusters(now_)) {
     shown_.erase(each.name);
     if (each.view != nullptr) shown_.emplace(each.name, std::move(each.view));
   }
