@@ -72,7 +72,8 @@ void Core::Impl::RestoreRuns(std::vector<PutRun> runs) {
 void Core::Impl::RestoreRequests(const std::vector<RememberedRequest>& requests) {
   for (const RememberedRequest& saved : requests) {
     if (IsOtherOfRerun(saved.request_id)) continue;
-    const std::string_view project = IsFirstOfRerun(saved.request_id) ? "" : saved.project;
+    const std::string_view project =
+        IsFirstOfRerun(saved.request_id) ? std::string_view() : saved.project;
     const RequestMemory::Slot slot =
         requests_.Add({RequestKeyOf(project, saved.request_id), saved.fingerprint, saved.job});
     auto job = jobs_.find(saved.job);
