@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "absl/time/clock.h"
-#include "broker/app/connected_agents.h"
 #include "broker/engine/engine.h"
 #include "contract/errors.h"
 #include "contract/text.h"
@@ -100,7 +99,7 @@ void AskCluster(const Services& services, const std::string& cluster,
   if (cluster.empty()) return done(contract::BadField("name", "is required"));
   std::optional<v1::Cluster> known = core::Find(cluster, *services.engine->clusters());
   if (!known) return done(NoSuchCluster(cluster));
-  const std::shared_ptr<AskedAgent> agent = services.agents->Find(cluster);
+  const std::shared_ptr<AgentPeer> agent = services.engine->agents().FindWelcomed(cluster);
   if (agent == nullptr) return done(NotConnected(cluster));
   auto with = std::make_shared<v1::Cluster>(*std::move(known));
   agent->Ask(std::move(question), DeadlineAfter(patience, client_deadline),
@@ -116,7 +115,8 @@ void AskPlans(const Services& services, const std::vector<v1::Cluster>& clusters
   if (clusters.empty()) return done({});
   auto collector = std::make_shared<PlanCollector>(clusters.size(), std::move(done));
   for (size_t i = 0; i < clusters.size(); ++i) {
-    const std::shared_ptr<AskedAgent> agent = services.agents->Find(clusters[i].name());
+    const std::shared_ptr<AgentPeer> agent =
+        services.engine->agents().FindWelcomed(clusters[i].name());
     if (agent == nullptr) {
       collector->Put(i, NotConnected(clusters[i].name()));
       continue;

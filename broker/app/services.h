@@ -21,7 +21,6 @@ class JobFiles;
 namespace muster::broker {
 
 class ChangeTail;
-class ConnectedAgents;
 class Engine;
 class WatchHub;
 
@@ -33,7 +32,6 @@ struct Services {
   files::JobFiles* job_files = nullptr;
   WatchHub* watches = nullptr;
   ChangeTail* changes = nullptr;
-  const ConnectedAgents* agents = nullptr;
   Readers* readers = nullptr;       // for reading the store and the archive
   Readers* counters = nullptr;      // for reads of about a second; one task runs at a time
   Readers* file_workers = nullptr;  // separate, because uploads wait for the disk all the time

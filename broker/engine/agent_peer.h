@@ -1,8 +1,12 @@
-// The engine's end of one agent's connection; the RPC layer implements it.
+// The broker's end of one agent's connection; the RPC layer implements it.
 #ifndef MUSTER_BROKER_ENGINE_AGENT_PEER_H_
 #define MUSTER_BROKER_ENGINE_AGENT_PEER_H_
 
+#include <chrono>
+#include <functional>
+
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "muster/agent/v1/agent_link.pb.h"
 
 namespace muster::broker {
@@ -19,6 +23,13 @@ class AgentPeer {
   virtual void Close(const absl::Status& status) = 0;
   // The core has handled one more message of this agent.
   virtual void Handled() = 0;
+
+  using Answered = std::function<void(absl::StatusOr<agent::v1::AgentAnswer>)>;
+  // UNAVAILABLE: the agent is not connected, or went away; DEADLINE_EXCEEDED: no answer came in
+  // time; RESOURCE_EXHAUSTED: too many questions wait, or the answer is too large; other errors are
+  // the agent's. The id is set here.
+  virtual void Ask(agent::v1::AgentQuestion question,
+                   std::chrono::steady_clock::time_point deadline, Answered answered) = 0;
 };
 
 }  // namespace muster::broker

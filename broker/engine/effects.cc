@@ -33,10 +33,11 @@ uint64_t LastSequence(const core::Output& committed) {
 }  // namespace
 
 Effects::Effects(const store::Store* store, ChangeFeed* feed, ClusterBoard* clusters,
-                 JobsChanged jobs_changed)
+                 AgentSessions* agents, JobsChanged jobs_changed)
     : store_(store),
       feed_(feed),
       clusters_(clusters),
+      agents_(agents),
       jobs_changed_(std::move(jobs_changed)),
       assigning_(kMaxUnreadAssignments),
       showing_(kMaxUnshownChanges) {}
@@ -75,21 +76,6 @@ void Effects::Abandon() {
       std::get<ChosenDone>(reply)(status);
     }
   }
-}
-
-core::SessionId Effects::Open(std::shared_ptr<AgentPeer> peer) {
-  std::lock_guard lock(mutex_);
-  peers_.emplace(++last_session_, std::move(peer));
-  return last_session_;
-}
-
-void Effects::Forsake(core::SessionId session) {
-  std::shared_ptr<AgentPeer> last_reference;  // freed outside the lock
-  std::lock_guard lock(mutex_);
-  const auto found = peers_.find(session);
-  if (found == peers_.end()) return;
-  last_reference = std::move(found->second);
-  peers_.erase(found);
 }
 
 void Effects::CarryOut(core::Output output) {
@@ -137,12 +123,6 @@ Done Effects::TakeReply(core::Ticket ticket) {
   return reply ? std::get<Done>(*std::move(reply)) : Done();
 }
 
-std::shared_ptr<AgentPeer> Effects::Peer(core::SessionId session) {
-  std::lock_guard lock(mutex_);
-  const auto found = peers_.find(session);
-  return found == peers_.end() ? nullptr : found->second;
-}
-
 void Effects::Do(core::SubmitReply& effect) {
   if (auto done = TakeReply<SubmitDone>(effect.ticket)) done(std::move(effect.result));
 }
@@ -173,7 +153,7 @@ void Effects::Do(core::CloseAgent& effect) {
 }
 
 void Effects::Do(core::SendAssignments& effect) {
-  if (Peer(effect.session) == nullptr) return;
+  if (agents_->Find(effect.session) == nullptr) return;
   const bool is_filled = assignments_.FillFromMemory(effect.assignments);
   const core::SessionId session = effect.session;
   if (is_filled && !assigning_.Holds(session))
@@ -197,7 +177,9 @@ void Effects::Assign(core::SessionId session, std::vector<agent::v1::Assignment>
 }
 
 void Effects::Send(core::SessionId session, agent::v1::ConnectResponse message) {
-  const auto peer = Peer(session);
+  // Before the agent reads it: whoever hears of the connection may ask the agent next.
+  if (message.has_welcome()) agents_->Welcome(session);
+  const auto peer = agents_->Find(session);
   if (peer == nullptr || peer->Send(std::move(message))) return;
   LogEvent(spdlog::level::warn, "agent_too_slow", {{"session", fmt::format("{}", session)}});
   Close(session, absl::ResourceExhaustedError("the agent does not read what the broker sends; "
@@ -205,9 +187,9 @@ void Effects::Send(core::SessionId session, agent::v1::ConnectResponse message) 
 }
 
 void Effects::Close(core::SessionId session, const absl::Status& status) {
-  const auto peer = Peer(session);
+  const auto peer = agents_->Find(session);
   if (peer == nullptr) return;
-  Forsake(session);
+  agents_->Remove(session);
   peer->Close(status);
 }
 

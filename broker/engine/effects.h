@@ -4,8 +4,8 @@
 // CarryOut runs on the effects thread, which reads no disk. Assignments whose specs are not in
 // memory take a detour through a thread that reads them, and later messages to the same agent go
 // behind them. Changes of jobs that watchers have not seen yet take a detour through another
-// thread, and all later changes go behind them. gRPC's threads open tickets and sessions; the two
-// tables that both sides touch have a mutex of their own.
+// thread, and all later changes go behind them. gRPC's threads open tickets; the table of them has
+// a mutex of its own.
 #ifndef MUSTER_BROKER_ENGINE_EFFECTS_H_
 #define MUSTER_BROKER_ENGINE_EFFECTS_H_
 
@@ -21,7 +21,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "broker/core/core.h"
-#include "broker/engine/agent_peer.h"
+#include "broker/engine/agent_sessions.h"
 #include "broker/engine/assignment_messages.h"
 #include "broker/engine/change_feed.h"
 #include "broker/engine/cluster_board.h"
@@ -45,7 +45,7 @@ using JobsChanged = std::function<void(const core::JobsChanged&)>;
 class Effects {
  public:
   Effects(const store::Store* store, ChangeFeed* feed, ClusterBoard* clusters,
-          JobsChanged jobs_changed);
+          AgentSessions* agents, JobsChanged jobs_changed);
 
   // Main thread; Start comes before the first CarryOut, Stop after the last.
   void Start();
@@ -66,10 +66,6 @@ class Effects {
   // Answers all open requests: UNAVAILABLE, the outcome is not known. Call it when no CarryOut will
   // follow.
   void Abandon();
-
-  core::SessionId Open(std::shared_ptr<AgentPeer> peer);
-  // The agent's stream has ended: it gets no more messages.
-  void Forsake(core::SessionId session);
 
   // ---- effects thread
 
@@ -94,7 +90,6 @@ class Effects {
   std::optional<Reply> TakeAnyReply(core::Ticket ticket);
   template <typename Done>
   Done TakeReply(core::Ticket ticket);
-  std::shared_ptr<AgentPeer> Peer(core::SessionId session);
 
   // ---- effects thread, or the detour of assignments; they do nothing if the agent has gone
   void Assign(core::SessionId session, std::vector<agent::v1::Assignment> assignments);
@@ -104,6 +99,7 @@ class Effects {
   const store::Store* const store_;
   ChangeFeed* const feed_;
   ClusterBoard* const clusters_;
+  AgentSessions* const agents_;
   const JobsChanged jobs_changed_;
 
   AssignmentMessages assignments_;  // effects thread
@@ -112,9 +108,7 @@ class Effects {
 
   std::mutex mutex_;
   core::Ticket last_ticket_ = 0;
-  core::SessionId last_session_ = 0;
   absl::flat_hash_map<core::Ticket, Reply> replies_;
-  absl::flat_hash_map<core::SessionId, std::shared_ptr<AgentPeer>> peers_;
 };
 
 }  // namespace muster::broker

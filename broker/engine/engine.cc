@@ -25,7 +25,7 @@ Engine::Engine(EngineOptions options, std::unique_ptr<core::Core> core, store::S
               Inbox::Cost{options.max_waiting_requests, kUnbounded},
               Inbox::Cost{options.max_waiting_jobs, options.max_waiting_job_bytes}},
              options.batch_items),
-      effects_(store, &feed_, &clusters_, std::move(jobs_changed)),
+      effects_(store, &feed_, &clusters_, &agents_, std::move(jobs_changed)),
       carrier_([this](core::Output committed) { effects_.CarryOut(std::move(committed)); }),
       committer_(
           options.committer, store,
@@ -96,7 +96,7 @@ void Engine::DeleteJobs(std::vector<uint64_t> jobs, StatusDone done) {
 }
 
 core::SessionId Engine::Connect(agent::v1::AgentHello hello, std::shared_ptr<AgentPeer> peer) {
-  const core::SessionId session = effects_.Open(peer);
+  const core::SessionId session = agents_.Open(hello.cluster(), hello.journal_id(), peer);
   const Inbox::Cost cost{1 + static_cast<size_t>(hello.runs_size()), 0};
   inbox_.Push(Inbox::Lane::kAgents,
               {core::AgentConnected{session, std::move(hello)}, std::move(peer), cost});
@@ -118,7 +118,7 @@ void Engine::Beat(core::SessionId session, agent::v1::AgentHeartbeat heartbeat,
 }
 
 void Engine::Gone(core::SessionId session) {
-  effects_.Forsake(session);
+  agents_.Remove(session);
   inbox_.Push(Inbox::Lane::kAgents, {core::AgentGone{session}, nullptr, {}});
 }
 

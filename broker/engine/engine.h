@@ -16,7 +16,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "broker/core/core.h"
-#include "broker/engine/agent_peer.h"
+#include "broker/engine/agent_sessions.h"
 #include "broker/engine/carrier.h"
 #include "broker/engine/change_feed.h"
 #include "broker/engine/change_tail.h"
@@ -87,6 +87,8 @@ class Engine {
   // The agent's stream has ended.
   void Gone(core::SessionId session);
 
+  const AgentSessions& agents() const { return agents_; }
+
   // ---- questions; the answers come from what is committed, and wait for nothing
 
   ChangeTail& changes() { return changes_; }
@@ -105,6 +107,7 @@ class Engine {
   ChangeTail changes_;
   ClusterBoard clusters_;
   ChangeFeed feed_;  // effects thread
+  AgentSessions agents_;
   Inbox inbox_;
   Effects effects_;
   Carrier carrier_;

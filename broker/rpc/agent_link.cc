@@ -11,7 +11,6 @@
 #include <string_view>
 #include <utility>
 
-#include "broker/app/connected_agents.h"
 #include "broker/engine/engine.h"
 #include "broker/rpc/context.h"
 #include "broker/rpc/pending_questions.h"
@@ -45,7 +44,6 @@ class AgentStream final
     : public grpc::ServerBidiReactor<agent::v1::ConnectRequest, agent::v1::ConnectResponse>,
       public OpenStream,
       public AgentPeer,
-      public AskedAgent,
       public std::enable_shared_from_this<AgentStream> {
  public:
   AgentStream(const Context& context, grpc::CallbackServerContext* call)
@@ -75,7 +73,6 @@ class AgentStream final
     if (message.has_welcome()) {
       std::lock_guard lock(mutex_);
       if (closing_since_) return true;
-      context_.agents->Add(cluster_, journal_id_, shared_from_this());
       LogEvent(spdlog::level::info, "agent_connected",
                {{"cluster", cluster_},
                 {"agent_epoch", fmt::format("{}", message.welcome().agent_epoch())},
@@ -95,7 +92,6 @@ class AgentStream final
       std::lock_guard lock(mutex_);
       if (closing_since_) return;
       closing_since_ = SteadyClock::now();
-      context_.agents->Remove(cluster_, this);
       if (!status.ok()) {
         LogEvent(spdlog::level::warn, "agent_closed",
                  {{"cluster", cluster_}, {"why", std::string(ToStd(status.message()))}});
@@ -111,11 +107,9 @@ class AgentStream final
     ReadIfDue();
   }
 
-  // ---- AskedAgent
-
   void Ask(agent::v1::AgentQuestion question, SteadyClock::time_point deadline,
-           Done done) override {
-    const std::optional<uint64_t> id = questions_.Add(deadline, std::move(done));
+           Answered answered) override {
+    const std::optional<uint64_t> id = questions_.Add(deadline, std::move(answered));
     if (!id) return;
     if (!IsWelcomed()) return questions_.Fail(*id, NotNow("is not connected yet"));
     agent::v1::ConnectResponse message;
@@ -210,7 +204,6 @@ class AgentStream final
     {
       std::lock_guard lock(mutex_);
       cluster_ = hello.cluster();
-      journal_id_ = hello.journal_id();
     }
     const core::SessionId session = context_.engine->Connect(std::move(hello), self_);
     std::lock_guard lock(mutex_);
@@ -260,9 +253,8 @@ class AgentStream final
   PendingQuestions questions_;
 
   std::mutex mutex_;
-  // Only the reading reaction writes these three, and it reads them without the lock.
+  // Only the reading reaction writes these two, and it reads them without the lock.
   std::string cluster_;
-  std::string journal_id_;
   core::SessionId session_ = 0;
   int unhandled_ = 0;
   bool reading_ = false;

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "absl/time/clock.h"
-#include "broker/app/connected_agents.h"
 #include "broker/app/fetches.h"
 #include "broker/app/file_expiry.h"
 #include "broker/app/job_expiry.h"
@@ -143,7 +142,6 @@ class RunningBroker final : public Broker {
     app.job_files = &job_files_;
     app.watches = &watches_;
     app.changes = &engine_->changes();
-    app.agents = &agents_;
     app.readers = &readers_;
     app.counters = &counters_;
     app.file_workers = &file_workers_;
@@ -162,7 +160,6 @@ class RunningBroker final : public Broker {
     context.archivers = &archivers_;
     context.file_workers = &file_workers_;
     context.streams = &streams_;
-    context.agents = &agents_;
     context.fetches = &fetches_;
     context.users = &users_;
     context.heartbeat_interval = options_.heartbeat_interval;
@@ -218,7 +215,6 @@ class RunningBroker final : public Broker {
   const std::unique_ptr<files::FileStore> files_;
   files::JobFiles job_files_{files_.get()};
   Users users_;
-  ConnectedAgents agents_;
   Fetches fetches_;
   WatchHub watches_;
   WorkerPool readers_;

@@ -20,7 +20,6 @@ class Archive;
 
 namespace muster::broker {
 
-class ConnectedAgents;
 class Engine;
 class Fetches;
 class WorkerPool;
@@ -36,7 +35,6 @@ struct Context {
   WorkerPool* archivers = nullptr;     // separate, because the end of a log waits for the disk
   WorkerPool* file_workers = nullptr;  // separate, because uploads wait for the disk all the time
   StreamRegistry* streams = nullptr;
-  ConnectedAgents* agents = nullptr;
   Fetches* fetches = nullptr;
   const Users* users = nullptr;
   absl::Duration heartbeat_interval;    // as in BrokerOptions

@@ -9,7 +9,6 @@
 #include <string>
 #include <utility>
 
-#include "broker/app/connected_agents.h"
 #include "broker/app/fetches.h"
 #include "broker/rpc/context.h"
 #include "broker/rpc/stream_registry.h"
@@ -138,7 +137,7 @@ class FeedStream final : public grpc::ServerReadReactor<agent::v1::SendFilesRequ
           fmt::format("the agent speaks protocol version {}, this broker {}; update the older one",
                       hello.protocol_version(), kFileProtocolVersion));
     }
-    if (!context_.agents->IsConnected(hello.cluster(), hello.journal_id())) {
+    if (!context_.engine->agents().IsWelcomed(hello.cluster(), hello.journal_id())) {
       return contract::Error(absl::StatusCode::kFailedPrecondition, "NOT_CONNECTED",
                              fmt::format("no agent of cluster \"{}\" with journal \"{}\" is "
                                          "connected; connect over AgentLink first",

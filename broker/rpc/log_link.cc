@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
-#include "broker/app/connected_agents.h"
 #include "broker/app/worker_pool.h"
+#include "broker/engine/engine.h"
 #include "broker/logs/archive.h"
 #include "broker/rpc/context.h"
 #include "broker/rpc/stream_registry.h"
@@ -173,7 +173,7 @@ class PushStream final
   }
 
   absl::Status CheckConnected() const {
-    if (context_.agents->IsConnected(cluster_, journal_id_)) return absl::OkStatus();
+    if (context_.engine->agents().IsWelcomed(cluster_, journal_id_)) return absl::OkStatus();
     return contract::Error(
         absl::StatusCode::kFailedPrecondition, "NOT_CONNECTED",
         fmt::format("no agent of cluster \"{}\" with journal \"{}\" is connected; connect over "

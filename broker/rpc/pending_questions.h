@@ -12,7 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "broker/app/asked_agent.h"
+#include "broker/engine/agent_peer.h"
 #include "broker/rpc/stream_registry.h"
 #include "muster/agent/v1/agent_link.pb.h"
 
@@ -25,7 +25,7 @@ inline constexpr size_t kMaxAnswerBytes = 3 << 20;
 
 class PendingQuestions {
  public:
-  using Done = AskedAgent::Done;
+  using Done = AgentPeer::Answered;
 
   // Returns the id under which to ask; nothing if `done` was called with an error.
   std::optional<uint64_t> Add(SteadyClock::time_point deadline, Done done);

@@ -16,7 +16,6 @@
 #include <utility>
 #include <vector>
 
-#include "broker/app/connected_agents.h"
 #include "broker/app/pull_source.h"
 #include "broker/app/services.h"
 #include "broker/engine/engine.h"
@@ -146,7 +145,6 @@ class AppTest : public ::testing::Test {
     job_files_.emplace(files_.get());
     services_.job_files = &*job_files_;
     services_.file_workers = &file_workers_;
-    services_.agents = &agents_;
     services_.now = absl::Now;
   }
 
@@ -203,7 +201,6 @@ class AppTest : public ::testing::Test {
   FakeReaders counters_;
   FakeReaders file_workers_;
   std::optional<files::JobFiles> job_files_;
-  ConnectedAgents agents_;
   std::unique_ptr<Engine> engine_;
   Services services_;
 };

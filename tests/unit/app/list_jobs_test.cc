@@ -15,6 +15,8 @@ class DeafPeer : public AgentPeer {
   bool Send(agent::v1::ConnectResponse /*message*/) override { return true; }
   void Close(const absl::Status& /*status*/) override {}
   void Handled() override {}
+  void Ask(agent::v1::AgentQuestion /*question*/,
+           std::chrono::steady_clock::time_point /*deadline*/, Answered /*answered*/) override {}
 };
 
 class ListJobsTest : public AppTest {

@@ -98,6 +98,7 @@ class NotingPeer : public AgentPeer {
     sent_.push_back("close");
   }
   void Handled() override {}
+  void Ask(agent::v1::AgentQuestion, std::chrono::steady_clock::time_point, Answered) override {}
 
   std::vector<std::string> sent() const {
     const std::lock_guard lock(mutex_);
@@ -205,13 +206,15 @@ class DetouredEffectsTest : public testing::Test {
   ClusterBoard clusters_;
   ChangeFeed feed_{{}, &store_, &clusters_, &tail_};
   std::vector<uint64_t> told_;  // sequences, to watchers
-  Effects effects_{&store_, &feed_, &clusters_,
+  AgentSessions agents_;
+  Effects effects_{&store_, &feed_, &clusters_, &agents_,
                    [this](const core::JobsChanged& news) { told_.push_back(news.sequence); }};
 };
 
 TEST_F(DetouredEffectsTest, AnAgentWhoseSpecsAreReadKeepsTheOrderAndHoldsUpNobody) {
   auto slow = std::make_shared<NotingPeer>(), other = std::make_shared<NotingPeer>();
-  const core::SessionId a = effects_.Open(slow), b = effects_.Open(other);
+  const core::SessionId a = agents_.Open("gpu", "journal", slow),
+                        b = agents_.Open("gpu", "journal", other);
   bool is_answered = false;
   const core::Ticket ticket = effects_.Expect(StatusDone([&](auto) { is_answered = true; }));
   core::Output output{.changes = Inserted(2, "new"), .clusters = {}, .effects = {}};
@@ -234,7 +237,7 @@ TEST_F(DetouredEffectsTest, AnAgentWhoseSpecsAreReadKeepsTheOrderAndHoldsUpNobod
 
 TEST_F(DetouredEffectsTest, WhatIsInMemoryIsSentAtOnce) {
   auto peer = std::make_shared<NotingPeer>();
-  const core::SessionId session = effects_.Open(peer);
+  const core::SessionId session = agents_.Open("gpu", "journal", peer);
   core::Output output{.changes = Inserted(2, "new"), .clusters = {}, .effects = {}};
   output.effects = {Assign(session, 2), Message(session)};
   effects_.CarryOut(std::move(output));
@@ -244,7 +247,7 @@ TEST_F(DetouredEffectsTest, WhatIsInMemoryIsSentAtOnce) {
 
 TEST_F(DetouredEffectsTest, AnAgentWhoseSpecsCannotBeReadIsToConnectAgain) {
   auto peer = std::make_shared<NotingPeer>();
-  const core::SessionId session = effects_.Open(peer);
+  const core::SessionId session = agents_.Open("gpu", "journal", peer);
   store_.FailSpecs();
   store_.Open();
   effects_.CarryOut(

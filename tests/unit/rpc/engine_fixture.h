@@ -46,6 +46,7 @@ class SilentPeer : public AgentPeer {
   bool Send(agent::v1::ConnectResponse) override { return true; }
   void Close(const absl::Status& status) override { closed_.set_value(status); }
   void Handled() override {}
+  void Ask(agent::v1::AgentQuestion, std::chrono::steady_clock::time_point, Answered) override {}
 
   std::future<absl::Status> closed() { return closed_.get_future(); }
 
