@@ -11,13 +11,13 @@
 #include <vector>
 
 #include "agents/core/broker_link.h"
-#include "agents/core/end_reader.h"
 #include "agents/core/inbox.h"
+#include "agents/core/link_refusal.h"
+#include "agents/core/observer.h"
 #include "agents/core/questions.h"
 #include "agents/core/run_calls.h"
 #include "agents/core/steady_time.h"
 #include "agents/core/worker_lane.h"
-#include "contract/errors.h"
 #include "contract/scheduler_calls.h"
 #include "contract/text.h"
 #include "daemon/log.h"
@@ -36,41 +36,24 @@ constexpr int kLaunchesAhead = 3;
 // Batches with committed intents, for backends that launch many at once; one is under way.
 constexpr int kBatchesInFlight = 2;
 
-int LaunchesInFlight(const AgentOptions& options, const Backend& backend) {
+int LaunchesInFlight(const AgentOptions& options, const Capabilities& abilities) {
   const int one_by_one = options.launch_parallelism + kLaunchesAhead;
-  const size_t batch = backend.MaxLaunchBatch();
+  const size_t batch = abilities.max_launch_batch;
   return batch == 1 ? one_by_one : std::max(one_by_one, kBatchesInFlight * static_cast<int>(batch));
 }
 
 // One at a time is in the order of arrival, whatever runs bring along.
-int FileLaunches(const AgentOptions& options, const Backend& backend) {
+int FileLaunches(const AgentOptions& options, const Capabilities& abilities) {
   const int all = options.launch_parallelism;
-  return all == 1 ? 0 : std::min(all, backend.MaxLaunchesWithFiles());
+  return all == 1 ? 0 : std::min(all, abilities.max_launches_with_files);
 }
 
-Options CoreOptions(const AgentOptions& options, const Backend& backend) {
+Options CoreOptions(const AgentOptions& options, const Capabilities& abilities) {
   Options core = options.core;
-  core.max_launches_in_flight = LaunchesInFlight(options, backend);
-  core.max_file_launches_in_flight = FileLaunches(options, backend);
-  core.lookup_grace = backend.LookupGrace();
+  core.max_launches_in_flight = LaunchesInFlight(options, abilities);
+  core.max_file_launches_in_flight = FileLaunches(options, abilities);
+  core.lookup_grace = abilities.lookup_grace;
   return core;
-}
-
-std::string ReasonOf(const absl::Status& status) {
-  const auto info = contract::GetErrorInfo(status);
-  return info ? info->reason() : "";
-}
-
-// Refusals of the broker, and what the backend finds, that no waiting heals; an operator has to.
-bool IsFinal(const absl::Status& status) {
-  const std::string reason = ReasonOf(status);
-  return reason == "WRONG_INSTANCE" || reason == "WRONG_CLUSTER";
-}
-
-bool IsRefusal(const absl::Status& status) {
-  return absl::IsFailedPrecondition(status) || absl::IsAlreadyExists(status) ||
-         absl::IsInvalidArgument(status) || absl::IsPermissionDenied(status) ||
-         absl::IsUnimplemented(status);
 }
 
 }  // namespace
@@ -80,22 +63,23 @@ class Agent::Impl {
   Impl(AgentOptions options, Backend* backend, std::unique_ptr<Journal> journal)
       : options_(std::move(options)),
         backend_(*backend),
+        abilities_(backend->capabilities()),
         journal_(std::move(journal)),
         content_(journal_->TakeContent()),
         journal_id_(content_.meta.journal_id),
-        core_(CoreOptions(options_, backend_), std::move(content_)),
+        core_(CoreOptions(options_, abilities_), std::move(content_)),
         dialer_(options_.broker_target),
         backoff_(options_.min_redial, options_.max_redial),
-        end_reader_(&backend_),
         shipper_(
             options_.logs,
             {.dial = [this](auto callbacks) { return dialer_.DialPush(std::move(callbacks)); },
-             .sources = [this](const RunHandle& run) { return backend_.Logs(run); },
+             .sources = [this](const RunHandle& run) { return backend_.OpenLogs(run).logs; },
              .shipped = [this](const std::string& key) { inbox_.Post(CallDone{LogsShipped{key}}); },
-             .host = backend_.LogHost()}),
-        calls_(options_.launch_parallelism, FileLaunches(options_, backend_), &backend_,
+             .host = abilities_.output_host}),
+        calls_(options_.launch_parallelism, FileLaunches(options_, abilities_), &backend_,
                [this](Input input) { inbox_.Post(CallDone{std::move(input)}); }),
-        observer_(1),
+        observer_(&backend_, options_.observe_patience,
+                  [this](Message message) { inbox_.Post(std::move(message)); }),
         inventories_(1),
         questions_(backend),
         file_sender_(
@@ -109,7 +93,7 @@ class Agent::Impl {
     while (result_.ok()) {
       Inbox::Content content = inbox_.Take(NextTime() - Now());
       if (content.stopping && !drain_until_) BeginDrain();
-      wants_observation_ |= content.woken;
+      if (content.woken) observer_.Want();
       wants_inventory_ |= content.woken && backend_.TakeInventoryNews();
       Handle(content.messages);
       if (drain_until_ && (calls_in_flight_ == 0 || Now() >= *drain_until_)) break;
@@ -124,7 +108,8 @@ class Agent::Impl {
   void Stop() { inbox_.Stop(); }
 
   bool has_calls_under_way() {
-    return calls_in_flight_ > 0 || is_observing_ || questions_.has_any() || file_sender_.has_any();
+    return calls_in_flight_ > 0 || observer_.is_busy() || questions_.has_any() ||
+           file_sender_.has_any();
   }
 
  private:
@@ -140,6 +125,7 @@ class Agent::Impl {
     }
     if (Now() >= next_tick_) {
       next_tick_ = Now() + options_.tick;
+      TellHang(&out);
       Tell(Tick{}, &out);
     }
     CarryOut(std::move(out));
@@ -200,8 +186,7 @@ class Agent::Impl {
   }
 
   void On(ObserveDone& done, Output* out) {
-    is_observing_ = false;
-    next_observation_ = Now() + backend_.ObserveInterval();
+    observer_.Ended(Now());
     const absl::Status& status = done.observed.outcome.scheduler;
     const std::string error(ToStd(status.message()));
     if (!status.ok() && error != scheduler_error_) {
@@ -213,6 +198,18 @@ class Agent::Impl {
     scheduler_error_ = status.ok() ? "" : error;
     CountLaunches(&done.observed.scheduler_calls);
     Tell(std::move(done.observed), out);
+  }
+
+  void On(EndsDone& done, Output* out) { Tell(std::move(done.read), out); }
+
+  void TellHang(Output* out) {
+    const std::string hang = observer_.TakeHang(Now());
+    if (hang.empty()) return;
+    scheduler_error_ = hang;
+    LogEvent(spdlog::level::warn, "observation_hangs", {{"error", hang}});
+    Observed observed;
+    observed.outcome.scheduler = absl::UnavailableError(hang);
+    Tell(std::move(observed), out);
   }
 
   // Beside the calls, so that people see how many of them a run takes.
@@ -262,24 +259,8 @@ class Agent::Impl {
       last_inventory_ = now;
       inventories_.Post([this] { inbox_.Post(InventoryDone{backend_.Inventory()}); });
     }
-    if (!is_observing_ && (wants_observation_ || now >= next_observation_)) Observe();
+    observer_.LookIfDue(now, [this] { return core_.RunsToObserve(); });
     if (link_ == nullptr && inventory_ && now >= next_dial_) Dial();
-  }
-
-  void Observe() {
-    wants_observation_ = false;
-    next_observation_ = Now() + backend_.ObserveInterval();
-    std::vector<RunHandle> runs = core_.RunsToObserve();
-    if (runs.empty()) return;
-    is_observing_ = true;
-    observer_.Post([this, began = Now(), runs = std::move(runs)] {
-      Observed observed;
-      observed.began = began;
-      observed.outcome = backend_.Observe(runs);
-      end_reader_.Complete(runs, &observed.outcome);
-      observed.scheduler_calls = backend_.SchedulerCalls();
-      inbox_.Post(ObserveDone{std::move(observed)});
-    });
   }
 
   // News come soon, but one after the other.
@@ -290,9 +271,9 @@ class Agent::Impl {
 
   absl::Time NextTime() const {
     absl::Time next = next_tick_;
+    if (drain_until_) return next;  // nothing else is begun
     if (!is_reading_inventory_) next = std::min(next, NextInventory());
-    if (!is_observing_) next = std::min(next, next_observation_);
-    return next;
+    return std::min(next, observer_.next());
   }
 
   // ---- the broker
@@ -393,20 +374,24 @@ class Agent::Impl {
   }
   void Do(DoCancel& cancel) {
     ++calls_in_flight_;
-    calls_.Cancel(std::move(cancel.run));
+    calls_.End(std::move(cancel.run));
   }
   void Do(DoHold& hold) {
     ++calls_in_flight_;
-    calls_.SetHeld(std::move(hold.run), hold.held);
+    calls_.Hold(std::move(hold.run), hold.held);
   }
-  void Do(DoNoteHold& note) { backend_.NoteHold(note.run_key, note.held); }
+  void Do(DoNoteHold& note) {
+    if (abilities_.note_hold != nullptr) abilities_.note_hold(note.run_key, note.held);
+  }
   void Do(ShipLogs& ship) { shipper_.Ship(ship.run, ship.ended); }
   void Do(DoForget& forget) {
     ++calls_in_flight_;
     shipper_.Drop(forget.run.run_key);
     calls_.Forget(std::move(forget.run));
   }
-  void Do(DoAllowStarts&) { backend_.AllowStarts(); }
+  void Do(DoAllowStarts&) {
+    if (abilities_.allow_starts != nullptr) abilities_.allow_starts();
+  }
   void Do(SendToBroker& send) {
     if (link_ == nullptr) return;
     // A link that is over: its ControlLinkEnded is on its way with the reason, or waits in the
@@ -440,6 +425,12 @@ class Agent::Impl {
                {{"run", launched.run_key}, {"external_id", launched.outcome.external_id}});
       return;
     }
+    if (launched.outcome.kind == LaunchOutcome::Kind::kDeferred) {
+      // The broker is told, too; each try says it again.
+      LogEvent(spdlog::level::debug, "launch_deferred",
+               {{"run", launched.run_key}, {"why", launched.outcome.evidence.detail()}});
+      return;
+    }
     const bool refused = launched.outcome.kind == LaunchOutcome::Kind::kRefused;
     LogEvent(spdlog::level::warn, refused ? "launch_refused" : "launch_unclear",
              {{"run", launched.run_key},
@@ -449,6 +440,7 @@ class Agent::Impl {
 
   const AgentOptions options_;
   Backend& backend_;
+  const Capabilities abilities_;
   const SteadyTime time_;
   Inbox inbox_;  // any thread's; all others from here to the lanes are the core thread's
 
@@ -470,20 +462,15 @@ class Agent::Impl {
   absl::Time next_inventory_ = absl::InfinitePast();
   bool wants_inventory_ = false;                      // before its time
   absl::Time last_inventory_ = absl::InfinitePast();  // when its reading began
-  bool is_observing_ = false;
-  bool wants_observation_ = false;
-  absl::Time next_observation_ = absl::InfinitePast();
   std::string scheduler_error_;
   absl::Time next_tick_ = absl::InfinitePast();
   int calls_in_flight_ = 0;
   uint64_t launched_runs_ = 0;  // since the start
   std::optional<absl::Time> drain_until_;
 
-  EndReader end_reader_;  // the observer's
-
   LogShipper shipper_;
   RunCalls calls_;
-  WorkerLane observer_;
+  Observer observer_;
   WorkerLane inventories_;
   Questions questions_;
   FileSender file_sender_;

@@ -2,8 +2,9 @@
 // threads.
 //
 // Threads: Run's caller is the core thread and owns the core, the journal and the control link.
-// Blocking calls to the backend run in lanes of their own, one for observations, one for
-// inventories, one for each kind of call about runs (run_calls.h). Logs have their own thread
+// Blocking calls to the backend run in lanes of their own, one for observations, one for reading
+// what ended runs have left, one for inventories, one for each kind of call about runs
+// (run_calls.h). Logs have their own thread
 // (log_shipper.h).
 #ifndef MUSTER_AGENTS_CORE_AGENT_H_
 #define MUSTER_AGENTS_CORE_AGENT_H_
@@ -35,6 +36,9 @@ struct AgentOptions {
       absl::Seconds(5);  // while the first one fails: there is no hello without it
   // Between the beginnings of two, also if there is news: each may cost the cluster some calls.
   absl::Duration inventory_pause = absl::Seconds(1);
+  // A look at the runs that takes longer is told to the broker: a file server or the scheduler may
+  // hang. Longer than a busy scheduler takes.
+  absl::Duration observe_patience = absl::Minutes(2);
   absl::Duration drain_timeout =
       absl::Seconds(10);  // for calls under way when the agent is told to end
   std::function<absl::Time()> wall_clock =

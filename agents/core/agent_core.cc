@@ -120,7 +120,11 @@ class AgentCore::Impl {
   void On(Observed& observed, const Step& step) {
     session_.OnScheduler(observed.outcome.scheduler, std::move(observed.scheduler_calls),
                          step.wall);
-    runs_.OnObserved(observed.outcome, observed.began, step);
+    runs_.OnObserved(observed.outcome.observations, observed.began, step);
+  }
+
+  void On(EndsRead& read, const Step& step) {
+    runs_.OnObserved(read.observations, read.began, step);
   }
 
   void On(InventoryRead& read, const Step& step) {

@@ -125,6 +125,11 @@ struct Observed {
   std::map<std::string, uint64_t> scheduler_calls = {};  // empty: not read
   absl::Time began = absl::InfinitePast();               // when it was asked for, by Handle's `now`
 };
+// The ends of runs of an earlier Observed, whose files have been read since.
+struct EndsRead {
+  std::vector<Observation> observations;
+  absl::Time began = absl::InfinitePast();  // as of that Observed
+};
 // The archive has every byte of a run that has ended.
 struct LogsShipped {
   std::string run_key;
@@ -147,7 +152,7 @@ struct Tick {};
 struct Drain {};
 using Input =
     std::variant<LinkUp, LinkDown, BrokerSaid, Launched, LookedUp, CancelAsked, HoldAsked, Observed,
-                 LogsShipped, Forgotten, InventoryRead, JournalFilled, Tick, Drain>;
+                 EndsRead, LogsShipped, Forgotten, InventoryRead, JournalFilled, Tick, Drain>;
 
 // ---- effects: to be carried out, in order, once the journal changes of the same Output are on
 // disk
@@ -166,7 +171,7 @@ struct DoHold {
   RunHandle run;
   bool held = false;
 };
-// The wish about a run whose launch is under way, see Backend::NoteHold.
+// The wish about a run whose launch is under way, see Capabilities::note_hold.
 struct DoNoteHold {
   std::string run_key;
   bool held = false;
@@ -181,7 +186,7 @@ struct DoForget {
   RunHandle run;
 };
 // The broker's wishes for the runs of an earlier process are known and passed on, see
-// Backend::AllowStarts.
+// Capabilities::allow_starts.
 struct DoAllowStarts {};
 struct SendToBroker {
   agent::v1::ConnectRequest message;

@@ -1,8 +1,16 @@
 // The contract that every kind of cluster fulfils for the agent.
 //
+//   Launch --> launched --> waits --> runs --> has ended --> Forget
+//     |           Observe tells of each step, Hold keeps a run in "waits", End asks for its end
+//     +--> refused: it is not there and never will be
+//     +--> deferred: it is not there; Launch again after a while
+//     +--> unclear --> Lookup --> found: as launched
+//                        +------> absent, for as long as Capabilities::lookup_grace: Launch again
+//
 // The agent calls a backend from several threads at once, but never with two of Launch, Lookup,
-// Cancel, SetHeld and Forget (or one of them for many) for the same run at the same time; Observe
-// and Logs may overlap with any of them. Calls may block; each bounds its own time.
+// End, Hold and Forget for the same run at the same time; Observe and OpenLogs may overlap with any
+// of them. Calls may block; each bounds its own time. Launch, End, Hold and Forget take one or more
+// runs, none of them twice, and return an answer for each, in the same order.
 #ifndef MUSTER_AGENTS_CORE_BACKEND_H_
 #define MUSTER_AGENTS_CORE_BACKEND_H_
 
@@ -46,13 +54,15 @@ struct LaunchOutcome {
   enum class Kind {
     kLaunched,  // the scheduler has it
     kRefused,   // the scheduler does not have it and never will; `failure` says why
-    kNotSent,   // the scheduler could not be asked in time, and was not: launch it again
+    kDeferred,  // the scheduler surely does not have it yet: launch it again after `retry_after`
     kUnclear,   // nobody knows: look it up
   };
   Kind kind = Kind::kUnclear;
   std::string external_id;  // kLaunched
   v1::Failure failure;      // kRefused
-  v1::Evidence evidence;    // what the scheduler said, whole
+  v1::Evidence evidence;    // what the scheduler said, whole; kDeferred: why the run waits
+  // kDeferred: zero if the call itself has waited.
+  absl::Duration retry_after = absl::ZeroDuration();
 };
 
 struct LookupOutcome {
@@ -62,7 +72,7 @@ struct LookupOutcome {
   v1::Evidence evidence;
 };
 
-// Most runs in one Backend::ForgetMany: enough to make the round trip cheap for each of them.
+// Most runs in one Backend::Forget: enough to make the round trip cheap for each of them.
 inline constexpr size_t kMaxForgetBatch = 100;
 
 // Most replicas of a run that are reported, see Run.replicas.
@@ -105,6 +115,53 @@ struct LogSource {
   std::string path;
 };
 
+// The paths of what a run leaves, on Capabilities::output_host.
+struct RunOutput {
+  std::vector<LogSource> logs;    // one for each rank and stream
+  std::string results_directory;  // for jobs with status_json; empty: it has none
+  // A file that the run writes at each start, before its program. The file server dates it, as it
+  // dates the results, so that the node's clock does not matter. Empty: the cluster has none.
+  std::string start_mark;
+  // Only where a run may have GPUs may faults of GPUs in its output be the cluster's.
+  bool may_have_gpus = true;
+};
+
+using Assignments = std::vector<std::shared_ptr<const agent::v1::Assignment>>;
+
+// The abilities and needs of only some kinds of cluster. Constant as long as the backend lives.
+struct Capabilities {
+  // The most runs in one Launch, at least 1. Use more than 1 only if many launches cost hardly more
+  // than one: all runs of a batch wait for the last one, and are in doubt together.
+  size_t max_launch_batch = 1;
+  // Returns whether a run goes into the batch of those before it, the first of which is given, and
+  // their number. Any thread. Null: all do.
+  std::function<bool(const agent::v1::Assignment& first, const agent::v1::Assignment& next,
+                     size_t before)>
+      goes_along = nullptr;
+  // The most runs in one End or Hold, at least 1. Use more than 1 only if many cost hardly more
+  // than one: the agent then makes one such call at a time, and collects the next batch meanwhile.
+  size_t max_end_batch = 1;
+  // The most simultaneous launches of runs that bring files along, if such a launch takes long or
+  // needs much memory. They do not count among the other launches. 0: they are launched like
+  // others.
+  int max_launches_with_files = 0;
+  // How long look-ups must say "absent" before a launch is repeated.
+  absl::Duration lookup_grace = absl::ZeroDuration();
+  // The host that has what runs leave, which lives as long as the backend; null: this machine.
+  hosts::Host* output_host = nullptr;
+  // Lets waiting runs begin: the broker has said which of the adopted runs it no longer wants, and
+  // End was called for these. Called once, after an Adopt with runs, however long the broker is
+  // away: to start a run that may have been canceled is worse than to wait. Returns at once. Null:
+  // the cluster's scheduler starts runs without the agent.
+  std::function<void()> allow_starts = nullptr;
+  // Notes the broker's latest wish about a run that Launch has or is about to get, so that a launch
+  // of several steps can follow it. A launch that follows one wish must follow each later one.
+  // Called on the agent's own thread, beside any other call; returns at once. If the latest wish
+  // differs from the one in the assignment, Hold follows once the run is on the cluster. Null:
+  // launches have one step.
+  std::function<void(const std::string& run_key, bool held)> note_hold = nullptr;
+};
+
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -131,98 +188,29 @@ class Backend {
   // ---- runs
 
   // Takes over the runs of the journal. Called once, before any other call about runs. If there are
-  // any, no run may begin before AllowStarts, because a waiting run may have been canceled while
-  // there was no agent. Runs that have begun go on.
+  // any, no run may begin before Capabilities::allow_starts, because a waiting run may have been
+  // canceled while there was no agent. Runs that have begun go on.
   virtual absl::Status Adopt(const std::vector<RunHandle>& runs) = 0;
-  // Lets waiting runs begin: the broker has said which of the adopted runs it no longer wants, and
-  // Cancel was called for these. Called once, after an Adopt with runs, however long the broker is
-  // away: to start a run that may have been canceled is worse than to wait. Returns at once. Does
-  // nothing for a cluster whose scheduler starts runs without the agent.
-  virtual void AllowStarts() {}
-  // Notes the broker's latest wish about a run that Launch has or is about to get, so that a launch
-  // of several steps can follow it. A launch that follows one wish must follow each later one.
-  // Called on the agent's own thread, beside any other call; returns at once. If the latest wish
-  // differs from the one in the assignment, SetHeld follows once the run is on the cluster.
-  virtual void NoteHold(const std::string& /*run_key*/, bool /*held*/) {}
-  // Launches a run. Idempotent by run key: a run that the cluster has already is kLaunched and not
-  // launched again. A held run is launched so that it does not start before SetHeld(run, false).
-  virtual LaunchOutcome Launch(const agent::v1::Assignment& assignment) = 0;
-  // Launches 1 to MaxLaunchBatch() runs together, in the order of their arrival; no run is named
-  // twice. Returns an outcome for each, in the same order. Idempotent by run key like Launch, even
-  // if the runs come in other batches than before.
-  virtual std::vector<LaunchOutcome> LaunchMany(
-      const std::vector<std::shared_ptr<const agent::v1::Assignment>>& assignments) {
-    std::vector<LaunchOutcome> outcomes;
-    for (const auto& assignment : assignments) outcomes.push_back(Launch(*assignment));
-    return outcomes;
-  }
-  // The most runs in one LaunchMany, at least 1. Use more than 1 only if many launches cost hardly
-  // more than one: all runs of a batch wait for the last one, and are in doubt together.
-  virtual size_t MaxLaunchBatch() const { return 1; }
-  // Returns whether a run goes into the batch of those before it, the first of which is given, and
-  // their number. Any thread.
-  virtual bool GoesAlong(const agent::v1::Assignment& /*first*/,
-                         const agent::v1::Assignment& /*next*/, size_t /*before*/) const {
-    return true;
-  }
-  // The most simultaneous launches of runs that bring files along, if such a launch takes long or
-  // needs much memory. They do not count among the other launches. 0: they are launched like
-  // others.
-  virtual int MaxLaunchesWithFiles() const { return 0; }
+  // Launches runs in the order of their arrival. Idempotent by run key, even if the runs come in
+  // other batches than before: a run that the cluster has already is kLaunched and not launched
+  // again. A held run is launched so that it does not start before Hold(run, false).
+  virtual std::vector<LaunchOutcome> Launch(const Assignments& runs) = 0;
   virtual LookupOutcome Lookup(const RunHandle& run) = 0;
   // Observes all given runs in as few scheduler queries as possible.
   virtual ObserveOutcome Observe(const std::vector<RunHandle>& runs) = 0;
-  // Asks the cluster to end the run; idempotent. OK: it was asked, or the run is not there. The end
-  // itself is observed.
-  virtual absl::Status Cancel(const RunHandle& run) = 0;
-  // Cancels 1 to MaxCancelBatch() runs together; no run is named twice. Returns an answer for each,
-  // in the same order.
-  virtual std::vector<absl::Status> CancelMany(const std::vector<RunHandle>& runs) {
-    std::vector<absl::Status> statuses;
-    for (const RunHandle& run : runs) statuses.push_back(Cancel(run));
-    return statuses;
-  }
-  // Keeps a waiting run from starting, or lets it start; idempotent. Also OK if the run has begun,
+  // Asks the cluster to end the runs; idempotent. OK: it was asked, or the run is not there. The
+  // end itself is observed.
+  virtual std::vector<absl::Status> End(const std::vector<RunHandle>& runs) = 0;
+  // Keeps waiting runs from starting, or lets them start; idempotent. Also OK if the run has begun,
   // has ended, or is not there.
-  virtual absl::Status SetHeld(const RunHandle& run, bool held) = 0;
-  // Holds or releases many runs, by the rules of CancelMany.
-  virtual std::vector<absl::Status> SetHeldMany(const std::vector<RunHandle>& runs, bool held) {
-    std::vector<absl::Status> statuses;
-    for (const RunHandle& run : runs) statuses.push_back(SetHeld(run, held));
-    return statuses;
-  }
-  // The most runs in one CancelMany or SetHeldMany, at least 1. Use more than 1 only if many cost
-  // hardly more than one: the agent then makes one such call at a time, and collects the next batch
-  // meanwhile.
-  virtual size_t MaxCancelBatch() const { return 1; }
-  // Returns a source for each rank and stream.
-  virtual std::vector<LogSource> Logs(const RunHandle& run) = 0;
-  // The directory of the run's results, for jobs with status_json; empty: it has none.
-  virtual std::string ResultsDirectory(const RunHandle& /*run*/) { return {}; }
-  // A file that the run writes at each start, before its program. The file server dates it, as it
-  // dates the results, so that the node's clock does not matter. Empty: the cluster has none.
-  virtual std::string StartMark(const RunHandle& /*run*/) { return {}; }
-  // Returns whether the run may have GPUs: only then may faults of GPUs in its output be the
-  // cluster's.
-  virtual bool MayHaveGpus(const RunHandle& run) {
-    if (run.assignment == nullptr) return true;
-    const v1::Resources& resources = run.assignment->spec().resources();
-    return resources.gpus_size() > 0 && resources.gpus(0).count_millis() > 0;
-  }
-  // The host that has logs and results, which lives as long as the backend; null: this machine.
-  virtual hosts::Host* LogHost() { return nullptr; }
-  // Removes what is not the user's of a run whose end and logs the broker has. Idempotent; called
-  // again until it is OK, by the next agent if this one dies.
-  virtual absl::Status Forget(const RunHandle& run) = 0;
-  // Forgets up to kMaxForgetBatch runs together. Returns an answer for each, in the same order.
-  virtual std::vector<absl::Status> ForgetMany(const std::vector<RunHandle>& runs) {
-    std::vector<absl::Status> statuses;
-    for (const RunHandle& run : runs) statuses.push_back(Forget(run));
-    return statuses;
-  }
+  virtual std::vector<absl::Status> Hold(const std::vector<RunHandle>& runs, bool held) = 0;
+  // Says where the run's output is, whether or not there is any yet.
+  virtual RunOutput OpenLogs(const RunHandle& run) = 0;
+  // Removes what is not the user's of at most kMaxForgetBatch runs whose ends and logs the broker
+  // has. Idempotent; called again until it is OK, by the next agent if this one dies.
+  virtual std::vector<absl::Status> Forget(const std::vector<RunHandle>& runs) = 0;
 
-  // How long look-ups must say "absent" before a launch is repeated.
-  virtual absl::Duration LookupGrace() const = 0;
+  virtual Capabilities capabilities() = 0;
   // The time between two observations. `wake` of SetWaker asks for one at once.
   virtual absl::Duration ObserveInterval() const = 0;
   // `wake` may be called from any thread, as long as the backend lives.
@@ -233,6 +221,22 @@ class Backend {
   // Returns the number of scheduler calls since the start, by command name.
   virtual std::map<std::string, uint64_t> SchedulerCalls() const = 0;
 };
+
+// Makes a call for each item: for clusters where many cost as much as each alone.
+template <typename Item, typename Call>
+auto OneByOne(const std::vector<Item>& items, const Call& call) {
+  std::vector<decltype(call(items.front()))> answers;
+  answers.reserve(items.size());
+  for (const Item& item : items) answers.push_back(call(item));
+  return answers;
+}
+
+// Returns whether the job of the run asks for GPUs, or is not known.
+inline bool MayHaveGpus(const RunHandle& run) {
+  if (run.assignment == nullptr) return true;
+  const v1::Resources& resources = run.assignment->spec().resources();
+  return resources.gpus_size() > 0 && resources.gpus(0).count_millis() > 0;
+}
 
 }  // namespace muster::agents
 

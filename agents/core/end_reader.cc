@@ -103,38 +103,66 @@ std::string FileName(const std::string& path) { return path.substr(path.rfind('/
 }  // namespace
 
 EndReader::EndReader(Backend* backend, EndReaderOptions options)
-    : backend_(*backend),
-      options_(options),
-      local_host_(backend->LogHost() == nullptr ? std::make_unique<hosts::LocalHost>() : nullptr),
-      host_(local_host_ ? *local_host_ : *backend->LogHost()) {}
+    : backend_(*backend), options_(options), host_(OutputHost(backend->capabilities())) {}
 
-void EndReader::Complete(const std::vector<RunHandle>& runs, ObserveOutcome* outcome) {
-  const absl::Time until = time_.Now() + options_.max_round;
+hosts::Host& EndReader::OutputHost(const Capabilities& abilities) {
+  if (abilities.output_host != nullptr) return *abilities.output_host;
+  local_host_ = std::make_unique<hosts::LocalHost>();
+  return *local_host_;
+}
+
+std::vector<EndReader::End> EndReader::TakeEnds(const std::vector<RunHandle>& runs,
+                                                ObserveOutcome* outcome) {
+  const std::lock_guard lock(mutex_);
   std::map<std::string_view, const RunHandle*> by_key;
   for (const RunHandle& run : runs) by_key.emplace(run.run_key, &run);
   const auto is_forgotten = [&](const auto& entry) { return !by_key.contains(entry.first); };
   std::erase_if(answered_since_, is_forgotten);
   std::erase_if(held_since_, is_forgotten);
-  std::map<std::string, Observation*> ends;
+  std::vector<End> ends;
+  std::vector<Observation> others;
   for (Observation& seen : outcome->observations) {
     const auto run = by_key.find(seen.run_key);
-    if (run == by_key.end() || !NeedsReading(*run->second, seen)) continue;
-    ends.emplace(seen.run_key, &seen);
+    if (run == by_key.end() || !NeedsReading(*run->second, seen)) {
+      others.push_back(std::move(seen));
+      continue;
+    }
     held_since_.emplace(seen.run_key, time_.Now());
-  }
-  // A host that hangs takes a whole round for one of them.
-  const auto first = ends.upper_bound(last_read_);
-  std::vector<Observation*> in_turn;
-  for (auto end = first; end != ends.end(); ++end) in_turn.push_back(end->second);
-  for (auto end = ends.begin(); end != first; ++end) in_turn.push_back(end->second);
-  for (Observation* seen : in_turn) {
-    if (time_.Now() < until) {
-      last_read_ = seen->run_key;
-      *seen = ReadOrHold(*by_key.at(last_read_), std::move(*seen));
+    if (is_reading_) {
+      others.push_back(HoldOrTellLocked(NoTurn(), seen, seen));
     } else {
-      *seen = HoldOrTell({Reading::Kind::kNoAnswer, std::string(kNoTurn)}, *seen, *seen);
+      ends.push_back({*run->second, std::move(seen)});
     }
   }
+  outcome->observations = std::move(others);
+  is_reading_ = is_reading_ || !ends.empty();
+  return ends;
+}
+
+std::vector<Observation> EndReader::Read(std::vector<End> ends) {
+  const absl::Time until = time_.Now() + options_.max_round;
+  // A host that hangs takes a whole round for one of them.
+  std::sort(ends.begin(), ends.end(), [this](const End& a, const End& b) {
+    return std::pair(a.seen.run_key <= last_read_, a.seen.run_key) <
+           std::pair(b.seen.run_key <= last_read_, b.seen.run_key);
+  });
+  std::vector<Observation> told;
+  for (End& end : ends) {
+    if (time_.Now() < until) {
+      last_read_ = end.seen.run_key;
+      told.push_back(ReadOrHold(end.run, std::move(end.seen)));
+    } else {
+      told.push_back(HoldOrTell(NoTurn(), end.seen, end.seen));
+    }
+  }
+  const std::lock_guard lock(mutex_);
+  is_reading_ = false;
+  return told;
+}
+
+bool EndReader::is_reading() const {
+  const std::lock_guard lock(mutex_);
+  return is_reading_;
 }
 
 bool EndReader::NeedsReading(const RunHandle& run, const Observation& seen) {
@@ -148,13 +176,21 @@ Observation EndReader::ReadOrHold(const RunHandle& run, Observation seen) {
   return HoldOrTell(reading, std::move(seen), std::move(refined));
 }
 
+EndReader::Reading EndReader::NoTurn() { return {Reading::Kind::kNoAnswer, std::string(kNoTurn)}; }
+
 Observation EndReader::HoldOrTell(const Reading& reading, Observation seen, Observation told) {
+  const std::lock_guard lock(mutex_);
+  return HoldOrTellLocked(reading, std::move(seen), std::move(told));
+}
+
+Observation EndReader::HoldOrTellLocked(const Reading& reading, Observation seen,
+                                        Observation told) {
   const absl::Time now = time_.Now();
   bool is_held = false;
   if (reading.kind == Reading::Kind::kMayChange) {
     is_held = now - answered_since_.emplace(seen.run_key, now).first->second < options_.grace;
   } else if (reading.kind == Reading::Kind::kNoAnswer) {
-    is_held = now - held_since_.at(seen.run_key) < options_.max_hold;
+    is_held = now - held_since_.emplace(seen.run_key, now).first->second < options_.max_hold;
     told.evidence.set_detail(fmt::format("{}; {}, and is told without after {}",
                                          told.evidence.detail(), reading.why,
                                          absl::FormatDuration(options_.max_hold)));
@@ -166,11 +202,12 @@ Observation EndReader::HoldOrTell(const Reading& reading, Observation seen, Obse
 }
 
 EndReader::Reading EndReader::Read(const RunHandle& run, Observation* seen) {
-  Reading reading = ReadStatus(run, seen);
+  RunOutput output = backend_.OpenLogs(run);
+  Reading reading = ReadStatus(run, output, seen);
   if (reading.kind == Reading::Kind::kNoAnswer || !MayLogsTell(*seen)) return reading;
-  const absl::StatusOr<std::vector<LogEnd>> logs = ReadLogs(run, *seen);
+  const absl::StatusOr<std::vector<LogEnd>> logs = ReadLogs(std::move(output.logs), *seen);
   if (!logs.ok()) return Unread("logs", logs.status());
-  RefineByLogs(patterns_, *logs, backend_.MayHaveGpus(run), &*seen->failure);
+  RefineByLogs(patterns_, *logs, output.may_have_gpus, &*seen->failure);
   return reading;
 }
 
@@ -183,12 +220,13 @@ EndReader::Reading EndReader::Unread(std::string_view what, const absl::Status& 
                       ToStd(status.message()))};
 }
 
-EndReader::Reading EndReader::ReadStatus(const RunHandle& run, Observation* seen) {
+EndReader::Reading EndReader::ReadStatus(const RunHandle& run, const RunOutput& output,
+                                         Observation* seen) {
   if (run.assignment == nullptr || !run.assignment->spec().status_json()) return {};
   const bool succeeded = seen->state == v1::RUN_STATE_SUCCEEDED;
-  const absl::StatusOr<absl::Time> since = StartOf(run, *seen);
+  const absl::StatusOr<absl::Time> since = StartOf(output, *seen);
   const absl::StatusOr<std::optional<StatusFile>> file =
-      since.ok() ? FindStatus(backend_.ResultsDirectory(run), *since) : since.status();
+      since.ok() ? FindStatus(output.results_directory, *since) : since.status();
   if (!file.ok()) {
     Reading unread = Unread("status.json", file.status());
     // Only that file tells whether the run failed at all.
@@ -210,10 +248,9 @@ EndReader::Reading EndReader::ReadStatus(const RunHandle& run, Observation* seen
           "it has ended, and the last entry of its status.json may still come"};
 }
 
-absl::StatusOr<absl::Time> EndReader::StartOf(const RunHandle& run, const Observation& seen) {
-  const std::string mark = backend_.StartMark(run);
-  if (!mark.empty()) {
-    const absl::StatusOr<hosts::FileInfo> info = host_.Stat(mark);
+absl::StatusOr<absl::Time> EndReader::StartOf(const RunOutput& output, const Observation& seen) {
+  if (!output.start_mark.empty()) {
+    const absl::StatusOr<hosts::FileInfo> info = host_.Stat(output.start_mark);
     if (info.ok()) return info->modify_time;
     if (!absl::IsNotFound(info.status())) return info.status();
   }
@@ -246,9 +283,8 @@ absl::StatusOr<std::optional<StatusFile>> EndReader::FindStatus(const std::strin
   return text.status();
 }
 
-absl::StatusOr<std::vector<LogEnd>> EndReader::ReadLogs(const RunHandle& run,
+absl::StatusOr<std::vector<LogEnd>> EndReader::ReadLogs(std::vector<LogSource> sources,
                                                         const Observation& seen) {
-  std::vector<LogSource> sources = backend_.Logs(run);
   const uint32_t failed = seen.exit.has_value() ? seen.exit->rank() : 0;
   std::stable_sort(sources.begin(), sources.end(), [&](const LogSource& a, const LogSource& b) {
     return std::pair(a.rank != failed, a.rank) < std::pair(b.rank != failed, b.rank);

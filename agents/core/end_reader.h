@@ -1,13 +1,14 @@
 // Reads what a run itself has left about its end, before that end is reported: the last lines of
 // its logs if it failed, TAO's status.json if its job asks for that.
 //
-// Owner: the thread that observes. Every call may block for as long as the host takes; bounds
-// below.
+// Two threads: one takes the ends out of what was observed, the other reads, and blocks for as long
+// as the host takes; bounds below.
 #ifndef MUSTER_AGENTS_CORE_END_READER_H_
 #define MUSTER_AGENTS_CORE_END_READER_H_
 
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -45,15 +46,30 @@ struct EndReaderOptions {
 
 class EndReader {
  public:
-  // The backend outlives it. Logs are read on the backend's log host, or on this machine.
+  // The backend outlives it. The output is read on the backend's output host, or on this machine.
   explicit EndReader(Backend* backend, EndReaderOptions options = {});
 
-  // Completes the failures among the observations. An end that is held back is FINISHING, with the
-  // reason, and the backend tells of it again: for options.grace at most once the host has
-  // answered, and for options.max_hold at most while it cannot be asked, or cannot say whether a
-  // status.json that decides about success is there. An end for which max_round leaves no time is
-  // held back likewise, and is first in the next round.
-  void Complete(const std::vector<RunHandle>& runs, ObserveOutcome* outcome);
+  // An end about which the run's files may say more.
+  struct End {
+    RunHandle run;
+    Observation seen;
+  };
+
+  // Takes the ends that are to be read out of the observations; Read must follow if there are any.
+  // While earlier ends are being read, however long that takes, they are held back instead, and the
+  // next observations bring them again. Returns at once.
+  std::vector<End> TakeEnds(const std::vector<RunHandle>& runs, ObserveOutcome* outcome);
+
+  // Reads the files of the ends, and returns the observations to report. An end that is held back
+  // is FINISHING, with the reason, and the backend tells of it again: for options.grace at most
+  // once the host has answered, and for options.max_hold at most while it cannot be asked, or
+  // cannot say whether a status.json that decides about success is there. An end for which
+  // max_round leaves no time is held back likewise, and is first in the next round. Blocks; one
+  // call at a time.
+  std::vector<Observation> Read(std::vector<End> ends);
+
+  // Returns whether ends were taken whose Read has not returned. Any thread.
+  bool is_reading() const;
 
  private:
   struct Reading {
@@ -73,28 +89,36 @@ class EndReader {
   // An end about which nothing is known yet, because the host has not answered or the run has had
   // no turn.
   Observation HoldOrTell(const Reading& reading, Observation seen, Observation told);
-  Reading ReadStatus(const RunHandle& run, Observation* seen);
+  Observation HoldOrTellLocked(const Reading& reading, Observation seen, Observation told);
+  static Reading NoTurn();
+  Reading ReadStatus(const RunHandle& run, const RunOutput& output, Observation* seen);
   // When the run began, as the file server that dates its results tells the time, if that is known.
-  absl::StatusOr<absl::Time> StartOf(const RunHandle& run, const Observation& seen);
+  absl::StatusOr<absl::Time> StartOf(const RunOutput& output, const Observation& seen);
   static Reading Unread(std::string_view what, const absl::Status& status);
   // The newest status.json that this run has written; nothing if the host says that there is none.
   // An error: it cannot say.
   absl::StatusOr<std::optional<StatusFile>> FindStatus(const std::string& directory,
                                                        absl::Time since);
-  absl::StatusOr<std::vector<LogEnd>> ReadLogs(const RunHandle& run, const Observation& seen);
+  absl::StatusOr<std::vector<LogEnd>> ReadLogs(std::vector<LogSource> sources,
+                                               const Observation& seen);
+  hosts::Host& OutputHost(const Capabilities& abilities);
 
   Backend& backend_;
   const EndReaderOptions options_;
   const SteadyTime time_;
   const contract::FailurePatterns patterns_;
-  const std::unique_ptr<hosts::Host> local_host_;  // null: the backend has one
+  std::unique_ptr<hosts::Host> local_host_;  // null: the backend has one
   hosts::Host& host_;
+  // The run whose end was read last: the next round begins with the one after it. Read's.
+  std::string last_read_;
+
+  mutable std::mutex mutex_;
+  // Guarded by mutex_.
+  bool is_reading_ = false;
   // By run key, by time_: when the host first answered about an end that is held back.
   std::map<std::string, absl::Time> answered_since_;
   // By run key, by time_: when the end was first seen to be there to read.
   std::map<std::string, absl::Time> held_since_;
-  // The run whose end was read last: the next round begins with the one after it.
-  std::string last_read_;
 };
 
 }  // namespace muster::agents

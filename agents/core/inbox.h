@@ -32,6 +32,9 @@ struct ControlLinkEnded {
 struct ObserveDone {
   Observed observed;
 };
+struct EndsDone {
+  EndsRead read;
+};
 struct InventoryDone {
   absl::StatusOr<v1::Inventory> inventory;
 };
@@ -44,8 +47,8 @@ struct QuestionAnswered {
   uint64_t link = 0;
   agent::v1::AgentAnswer answer;
 };
-using Message = std::variant<FromBroker, ControlLinkEnded, ObserveDone, InventoryDone, CallDone,
-                             QuestionAnswered>;
+using Message = std::variant<FromBroker, ControlLinkEnded, ObserveDone, EndsDone, InventoryDone,
+                             CallDone, QuestionAnswered>;
 
 class Inbox {
  public:

@@ -7,8 +7,8 @@ namespace muster::agents {
 namespace {
 
 // Where many go together, one call is made at a time, and takes along what has come meanwhile.
-int CancelThreads(int threads, const Backend& backend) {
-  return backend.MaxCancelBatch() > 1 ? 1 : threads;
+int EndThreads(int threads, const Capabilities& abilities) {
+  return abilities.max_end_batch > 1 ? 1 : threads;
 }
 
 // Should the backend not answer for all.
@@ -17,34 +17,39 @@ void Complete(size_t size, std::vector<absl::Status>* statuses) {
 }
 
 // Null: all go together.
-BatchLane<RunHandle>::Together LaunchedTogether(const Backend& backend) {
-  if (backend.MaxLaunchBatch() == 1) return nullptr;
-  return [&backend](const RunHandle& first, const RunHandle& next, size_t before) {
-    return backend.GoesAlong(*first.assignment, *next.assignment, before);
+BatchLane<RunHandle>::Together LaunchedTogether(const Capabilities& abilities) {
+  if (abilities.goes_along == nullptr) return nullptr;
+  return [goes_along = abilities.goes_along](const RunHandle& first, const RunHandle& next,
+                                             size_t before) {
+    return goes_along(*first.assignment, *next.assignment, before);
   };
 }
 
 }  // namespace
 
 RunCalls::RunCalls(int threads, int file_threads, Backend* backend, Answer answer)
+    : RunCalls(threads, file_threads, backend, backend->capabilities(), std::move(answer)) {}
+
+RunCalls::RunCalls(int threads, int file_threads, Backend* backend, const Capabilities& abilities,
+                   Answer answer)
     : backend_(*backend),
       answer_(std::move(answer)),
       launches_(
-          threads, backend->MaxLaunchBatch(),
-          [this](const std::vector<RunHandle>& runs) { LaunchMany(runs); },
-          LaunchedTogether(*backend)),
-      cancels_(CancelThreads(threads, *backend), backend->MaxCancelBatch(),
-               [this](const std::vector<RunHandle>& runs) { CancelMany(runs); }),
-      holds_(CancelThreads(threads, *backend), backend->MaxCancelBatch(),
-             [this](std::vector<Wish> wishes) { SetHeldMany(std::move(wishes)); }),
+          threads, abilities.max_launch_batch,
+          [this](const std::vector<RunHandle>& runs) { LaunchNow(runs); },
+          LaunchedTogether(abilities)),
+      ends_(EndThreads(threads, abilities), abilities.max_end_batch,
+            [this](const std::vector<RunHandle>& runs) { EndNow(runs); }),
+      holds_(EndThreads(threads, abilities), abilities.max_end_batch,
+             [this](std::vector<Wish> wishes) { HoldNow(std::move(wishes)); }),
       forgets_(threads, kMaxForgetBatch,
-               [this](const std::vector<RunHandle>& runs) { ForgetMany(runs); }),
+               [this](const std::vector<RunHandle>& runs) { ForgetNow(runs); }),
       lookups_(threads) {
   if (file_threads > 0) {
     file_launches_.emplace(
-        file_threads, backend->MaxLaunchBatch(),
-        [this](const std::vector<RunHandle>& runs) { LaunchMany(runs); },
-        LaunchedTogether(*backend));
+        file_threads, abilities.max_launch_batch,
+        [this](const std::vector<RunHandle>& runs) { LaunchNow(runs); },
+        LaunchedTogether(abilities));
   }
 }
 
@@ -52,8 +57,8 @@ void RunCalls::Launch(RunHandle run) {
   const bool has_files = run.assignment->spec().uploads_size() > 0;
   (has_files && file_launches_.has_value() ? *file_launches_ : launches_).Add(std::move(run));
 }
-void RunCalls::Cancel(RunHandle run) { cancels_.Add(std::move(run)); }
-void RunCalls::SetHeld(RunHandle run, bool held) { holds_.Add({std::move(run), held}); }
+void RunCalls::End(RunHandle run) { ends_.Add(std::move(run)); }
+void RunCalls::Hold(RunHandle run, bool held) { holds_.Add({std::move(run), held}); }
 void RunCalls::Forget(RunHandle run) { forgets_.Add(std::move(run)); }
 
 void RunCalls::Lookup(RunHandle run) {
@@ -65,22 +70,22 @@ void RunCalls::Lookup(RunHandle run) {
 void RunCalls::Start() {
   launches_.Start();
   if (file_launches_.has_value()) file_launches_->Start();
-  cancels_.Start();
+  ends_.Start();
   holds_.Start();
   forgets_.Start();
 }
 
-void RunCalls::LaunchMany(const std::vector<RunHandle>& runs) {
-  std::vector<std::shared_ptr<const agent::v1::Assignment>> assignments;
+void RunCalls::LaunchNow(const std::vector<RunHandle>& runs) {
+  Assignments assignments;
   for (const RunHandle& run : runs) assignments.push_back(run.assignment);
-  std::vector<LaunchOutcome> outcomes = backend_.LaunchMany(assignments);
+  std::vector<LaunchOutcome> outcomes = backend_.Launch(assignments);
   outcomes.resize(runs.size());  // unclear, should the backend not answer for all
   for (size_t i = 0; i < runs.size(); ++i)
     answer_(Launched{runs[i].run_key, std::move(outcomes[i])});
 }
 
-void RunCalls::CancelMany(const std::vector<RunHandle>& runs) {
-  std::vector<absl::Status> statuses = backend_.CancelMany(runs);
+void RunCalls::EndNow(const std::vector<RunHandle>& runs) {
+  std::vector<absl::Status> statuses = backend_.End(runs);
   Complete(runs.size(), &statuses);
   for (size_t i = 0; i < runs.size(); ++i) {
     failures_.Note("cancel_failed", runs[i].run_key, statuses[i]);
@@ -88,8 +93,8 @@ void RunCalls::CancelMany(const std::vector<RunHandle>& runs) {
   }
 }
 
-void RunCalls::ForgetMany(const std::vector<RunHandle>& runs) {
-  std::vector<absl::Status> statuses = backend_.ForgetMany(runs);
+void RunCalls::ForgetNow(const std::vector<RunHandle>& runs) {
+  std::vector<absl::Status> statuses = backend_.Forget(runs);
   Complete(runs.size(), &statuses);
   for (size_t i = 0; i < runs.size(); ++i) {
     failures_.Note("clean_up_failed", runs[i].run_key, statuses[i]);
@@ -99,18 +104,18 @@ void RunCalls::ForgetMany(const std::vector<RunHandle>& runs) {
 }
 
 // Holds and releases are two calls.
-void RunCalls::SetHeldMany(std::vector<Wish> wishes) {
+void RunCalls::HoldNow(std::vector<Wish> wishes) {
   for (const bool held : {true, false}) {
     std::vector<RunHandle> runs;
     for (Wish& wish : wishes) {
       if (wish.held == held) runs.push_back(std::move(wish.run));
     }
-    if (!runs.empty()) SetHeldMany(runs, held);
+    if (!runs.empty()) HoldNow(runs, held);
   }
 }
 
-void RunCalls::SetHeldMany(const std::vector<RunHandle>& runs, bool held) {
-  std::vector<absl::Status> statuses = backend_.SetHeldMany(runs, held);
+void RunCalls::HoldNow(const std::vector<RunHandle>& runs, bool held) {
+  std::vector<absl::Status> statuses = backend_.Hold(runs, held);
   Complete(runs.size(), &statuses);
   for (size_t i = 0; i < runs.size(); ++i) {
     failures_.Note(held ? "hold_failed" : "release_failed", runs[i].run_key, statuses[i]);

@@ -1,4 +1,4 @@
-// The backend's blocking calls about runs, in lanes of their own: a slow launch delays no cancel.
+// The backend's blocking calls about runs, in lanes of their own: a slow launch delays no end.
 //
 // Runs that wait for the same kind of call go to the backend together, as far as it takes many at
 // once. The agent's core thread calls everything but the constructor and the answers, and never has
@@ -30,23 +30,26 @@ class RunCalls {
 
   void Launch(RunHandle run);
   void Lookup(RunHandle run);
-  void Cancel(RunHandle run);
-  void SetHeld(RunHandle run, bool held);
+  void End(RunHandle run);
+  void Hold(RunHandle run, bool held);
   void Forget(RunHandle run);
   // Begins with what has been added: to be called once all that goes together is there.
   void Start();
 
  private:
+  RunCalls(int threads, int file_threads, Backend* backend, const Capabilities& abilities,
+           Answer answer);
+
   struct Wish {
     RunHandle run;
     bool held = false;
   };
 
-  void LaunchMany(const std::vector<RunHandle>& runs);
-  void CancelMany(const std::vector<RunHandle>& runs);
-  void ForgetMany(const std::vector<RunHandle>& runs);
-  void SetHeldMany(std::vector<Wish> wishes);
-  void SetHeldMany(const std::vector<RunHandle>& runs, bool held);
+  void LaunchNow(const std::vector<RunHandle>& runs);
+  void EndNow(const std::vector<RunHandle>& runs);
+  void ForgetNow(const std::vector<RunHandle>& runs);
+  void HoldNow(std::vector<Wish> wishes);
+  void HoldNow(const std::vector<RunHandle>& runs, bool held);
 
   Backend& backend_;
   const Answer answer_;
@@ -54,7 +57,7 @@ class RunCalls {
 
   BatchLane<RunHandle> launches_;
   std::optional<BatchLane<RunHandle>> file_launches_;  // if they have a lane of their own
-  BatchLane<RunHandle> cancels_;
+  BatchLane<RunHandle> ends_;
   BatchLane<Wish> holds_;
   BatchLane<RunHandle> forgets_;
   WorkerLane lookups_;

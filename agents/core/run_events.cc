@@ -68,9 +68,9 @@ v1::Evidence Completed(v1::Evidence evidence, absl::Time now) {
   return evidence;
 }
 
-void TakeWhyUnknown(const std::string& why, agent::v1::RunEvent* told, agent::v1::RunEvent* event) {
-  *event->mutable_state_reason() =
-      contract::MakeReason(v1::STATE_REASON_CODE_LAUNCH_UNKNOWN, {.detail = why});
+void TakeWhy(v1::StateReasonCode code, const std::string& why, agent::v1::RunEvent* told,
+             agent::v1::RunEvent* event) {
+  *event->mutable_state_reason() = contract::MakeReason(code, {.detail = why});
   *told->mutable_state_reason() = event->state_reason();
 }
 

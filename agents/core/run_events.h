@@ -24,12 +24,13 @@ inline constexpr absl::Duration kMinEstimateMove = absl::Minutes(5);
 // changes sooner than this after the last ones were told is told together.
 inline constexpr absl::Duration kMinReplicasInterval = absl::Seconds(2);
 
-// Why nobody can tell what became of a launch may change with each look-up, which comes every few
-// seconds; people read it, and each telling is a write at the broker.
-inline constexpr absl::Duration kMinWhyUnknownInterval = absl::Minutes(1);
+// Why a run is not on its cluster, or why nobody can tell, may change with each try and each
+// look-up, which come every few seconds; people read it, and each telling is a write at the broker.
+inline constexpr absl::Duration kMinWhyInterval = absl::Minutes(1);
 
-// Says in both why nobody can tell whether the cluster has the run.
-void TakeWhyUnknown(const std::string& why, agent::v1::RunEvent* told, agent::v1::RunEvent* event);
+// Says in both why a run that is being launched is not known to be on its cluster.
+void TakeWhy(v1::StateReasonCode code, const std::string& why, agent::v1::RunEvent* told,
+             agent::v1::RunEvent* event);
 
 // Moves what an observation says and `told` does not yet have into both `told` and `event`, but for
 // the replicas: external id, reason, nodes, times, restarts, the estimated start, exit and failure.

@@ -21,8 +21,10 @@ absl::Status RunTable::CheckInvariants() const {
     due += due_.contains({run.due, key});
     // A change of state tells them: an end leaves none.
     late += late_replicas_.contains(key) && IsOnCluster(state);
-    const bool ok = (state == v1::RUN_STATE_ASSIGNED) == launch_queue_.Contains(run.record.order) &&
-                    (state == v1::RUN_STATE_LAUNCHING) == (run.call == Call::kLaunch) &&
+    const bool waits =
+        state == v1::RUN_STATE_ASSIGNED || (run.is_deferred() && run.due == absl::InfiniteFuture());
+    const bool ok = waits == launch_queue_.Contains(run.record.order) &&
+                    (run.call != Call::kLaunch || state == v1::RUN_STATE_LAUNCHING) &&
                     (state != v1::RUN_STATE_LAUNCH_UNKNOWN || looks_up) &&
                     (run.due != absl::InfiniteFuture()) == due_.contains({run.due, key}) &&
                     !(run.call != Call::kNone && run.due != absl::InfiniteFuture()) &&

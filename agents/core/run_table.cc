@@ -99,7 +99,7 @@ void RunTable::WantCancel(const std::string& run_key, const Step& step) {
   if (is_new) {
     changed_.emplace(run->record.order, run_key);
   }
-  if (run->record.state == v1::RUN_STATE_ASSIGNED) {
+  if (run->record.state == v1::RUN_STATE_ASSIGNED || run->is_deferred()) {
     EndUnlaunched(*run, AgentEvent(step.wall, "canceled before its launch"), v1::RUN_STATE_CANCELED,
                   step);
   } else if (IsOnCluster(run->record.state)) {
@@ -153,23 +153,31 @@ void RunTable::OnLaunched(Launched launched, const Step& step) {
       EndUnlaunched(*run, std::move(event), v1::RUN_STATE_FAILED, step);
       return;
     }
-    case LaunchOutcome::Kind::kNotSent:
-      if (run->record.cancel_requested) {
-        EndUnlaunched(*run, EventWith(std::move(evidence)), v1::RUN_STATE_CANCELED, step);
-        return;
-      }
-      if (!draining_) {
-        StartLaunch(*run, "nobody was asked to take the run; launching it again", step);
-        return;
-      }
-      [[fallthrough]];  // nothing is launched now, and whoever comes next looks it up
+    case LaunchOutcome::Kind::kDeferred:
+      Defer(*run, std::move(evidence), outcome.retry_after, step);
+      return;
     case LaunchOutcome::Kind::kUnclear: {
       agent::v1::RunEvent event = EventWith(std::move(evidence));
-      TakeWhyUnknown(event.evidence().detail(), &run->told, &event);
-      run->why_unknown_told = step.now;
+      TakeWhy(v1::STATE_REASON_CODE_LAUNCH_UNKNOWN, event.evidence().detail(), &run->told, &event);
+      run->why_told = step.now;
       Change(*run, std::move(event), v1::RUN_STATE_LAUNCH_UNKNOWN, step);
       return;
     }
+  }
+}
+
+// A process that takes over looks such a run up, as it does after any launch that it did not make.
+void RunTable::Defer(Run& run, v1::Evidence evidence, absl::Duration retry_after,
+                     const Step& step) {
+  if (run.record.cancel_requested) {
+    EndUnlaunched(run, EventWith(std::move(evidence)), v1::RUN_STATE_CANCELED, step);
+    return;
+  }
+  TellWhy(run, v1::STATE_REASON_CODE_LAUNCH_DEFERRED, std::move(evidence), step);
+  if (retry_after > absl::ZeroDuration()) {
+    SetDue(run, step.now + retry_after);
+  } else {
+    launch_queue_.Add(run.record.order, run.key(), run.brings_files());
   }
 }
 
@@ -187,20 +195,21 @@ void RunTable::OnLookedUp(LookedUp looked_up, const Step& step) {
       return;
     case LookupOutcome::Kind::kCouldNotAsk:
       run->absent_since = absl::InfiniteFuture();
-      TellWhyUnknown(*run, std::move(evidence), step);
+      if (run->record.state == v1::RUN_STATE_LAUNCH_UNKNOWN)
+        TellWhy(*run, v1::STATE_REASON_CODE_LAUNCH_UNKNOWN, std::move(evidence), step);
       SetDue(*run, step.now + options_.lookup_interval);
       return;
   }
 }
 
-void RunTable::TellWhyUnknown(Run& run, v1::Evidence evidence, const Step& step) {
-  if (run.record.state != v1::RUN_STATE_LAUNCH_UNKNOWN || evidence.detail().empty() ||
-      evidence.detail() == run.told.state_reason().detail() ||
-      step.now < run.why_unknown_told + kMinWhyUnknownInterval)
+void RunTable::TellWhy(Run& run, v1::StateReasonCode code, v1::Evidence evidence,
+                       const Step& step) {
+  if (evidence.detail().empty() || evidence.detail() == run.told.state_reason().detail() ||
+      step.now < run.why_told + kMinWhyInterval)
     return;
   agent::v1::RunEvent event = EventWith(std::move(evidence));
-  TakeWhyUnknown(event.evidence().detail(), &run.told, &event);
-  run.why_unknown_told = step.now;
+  TakeWhy(code, event.evidence().detail(), &run.told, &event);
+  run.why_told = step.now;
   Tell(run, std::move(event), step);
 }
 
@@ -232,8 +241,9 @@ void RunTable::OnCancelAsked(const CancelAsked& asked, const Step& step) {
   }
 }
 
-void RunTable::OnObserved(const ObserveOutcome& outcome, absl::Time began, const Step& step) {
-  for (const Observation& seen : outcome.observations) {
+void RunTable::OnObserved(const std::vector<Observation>& observations, absl::Time began,
+                          const Step& step) {
+  for (const Observation& seen : observations) {
     Run* run = Find(seen.run_key);
     // An observation never stands in for the answer to a launch or a look-up.
     if (run == nullptr || !IsOnCluster(run->record.state)) continue;
@@ -282,6 +292,9 @@ void RunTable::OnTime(const Step& step) {
     Run& run = *Find(due_.begin()->second);
     if (run.record.state == v1::RUN_STATE_LAUNCH_UNKNOWN) {
       AskLookup(run, step);
+    } else if (run.is_deferred()) {
+      SetDue(run, absl::InfiniteFuture());
+      launch_queue_.Add(run.record.order, run.key(), run.brings_files());
     } else if (run.record.cancel_requested) {
       AskCancel(run, step);
     } else {
@@ -318,7 +331,11 @@ void RunTable::StartLaunch(Run& run, std::string_view why, const Step& step) {
   run.absent_since = absl::InfiniteFuture();
   run.call = Call::kLaunch;
   launch_queue_.Begin(run.brings_files());
-  Change(run, AgentEvent(step.wall, why), v1::RUN_STATE_LAUNCHING, step);
+  if (run.record.state == v1::RUN_STATE_LAUNCHING) {
+    changed_.emplace(run.record.order, run.key());  // the broker knows it, and why it waited
+  } else {
+    Change(run, AgentEvent(step.wall, why), v1::RUN_STATE_LAUNCHING, step);
+  }
   RunHandle handle = Handle(run);
   run.told_held = handle.held;
   if (handle.held != handle.assignment->held()) {

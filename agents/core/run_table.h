@@ -57,14 +57,14 @@ class RunTable {
   void OnCancelAsked(const CancelAsked& asked, const Step& step);
   void OnHoldAsked(const HoldAsked& asked, const Step& step);
   // `began`: when the cluster was looked at, or just before.
-  void OnObserved(const ObserveOutcome& outcome, absl::Time began, const Step& step);
+  void OnObserved(const std::vector<Observation>& observations, absl::Time began, const Step& step);
   void OnLogsShipped(const std::string& run_key, const Step& step);
   void OnForgotten(const Forgotten& forgotten, const Step& step);
 
   // From now on nothing is launched.
   void Drain() { draining_ = true; }
 
-  // Look-ups, cancels and holds whose time has come.
+  // Look-ups, launches, cancels and holds whose time has come.
   void OnTime(const Step& step);
   // Launches what waits, and adds the runs that changed to the journal's changes. Ends every step.
   void Finish(const Step& step);
@@ -83,8 +83,8 @@ class RunTable {
     JournalRun record;
     agent::v1::RunEvent told;  // the details that events of this process have carried
     Call call = Call::kNone;
-    absl::Time due = absl::InfiniteFuture();           // of the next look-up, cancel or hold
-    absl::Time asked = absl::InfinitePast();           // when the look-up under way was asked for
+    absl::Time due = absl::InfiniteFuture();  // of the next look-up, launch, cancel or hold
+    absl::Time asked = absl::InfinitePast();  // when the look-up under way was asked for
     absl::Time absent_since = absl::InfiniteFuture();  // the first of the answers "absent" in a row
     absl::Time canceled = absl::InfinitePast();        // when the cluster last took a cancel of it
     // The broker's wish; nothing: it has not said it to this process. The journal does not keep it,
@@ -94,12 +94,16 @@ class RunTable {
     std::optional<bool> told_held;
     std::string hold_error;  // the last one that was reported
     absl::Time replicas_told = absl::InfinitePast();
-    absl::Time why_unknown_told = absl::InfinitePast();
+    absl::Time why_told = absl::InfinitePast();  // the last reason of a launch that is not done
     bool ships_logs = false;
     bool released = false;  // the broker does not want it: no events; it goes with its end
     bool let_go = false;    // it goes as soon as the backend is done with it
 
     const std::string& key() const { return record.assignment->run_key(); }
+    // Its launch was put off, and is due or in the queue again.
+    bool is_deferred() const {
+      return record.state == v1::RUN_STATE_LAUNCHING && call == Call::kNone;
+    }
     bool brings_files() const { return record.assignment->spec().uploads_size() > 0; }
   };
 
@@ -124,8 +128,10 @@ class RunTable {
   // Tells the cluster what the broker wants, if it matters now and the cluster may not know it.
   void AskHold(Run& run, const Step& step);
   void Adopt(Run& run, const std::string& external_id, v1::Evidence evidence, const Step& step);
-  // Reports why it is still unknown whether a run was launched.
-  void TellWhyUnknown(Run& run, v1::Evidence evidence, const Step& step);
+  // Reports why a run that is being launched is not known to be on its cluster, now and then.
+  void TellWhy(Run& run, v1::StateReasonCode code, v1::Evidence evidence, const Step& step);
+  // Puts off a launch: the cluster surely does not have the run, which stays LAUNCHING.
+  void Defer(Run& run, v1::Evidence evidence, absl::Duration retry_after, const Step& step);
   void OnAbsent(Run& run, v1::Evidence evidence, const Step& step);
   void Observe(Run& run, const Observation& seen, const Step& step);
   // Puts changed replicas into the event: at once if the run `moves` to another state, else not
@@ -155,7 +161,7 @@ class RunTable {
   bool are_starts_allowed_ = false;
   // Run keys; until these cancels and holds are asked for nothing starts.
   std::set<std::string> wishes_first_;
-  LaunchQueue launch_queue_;                          // ASSIGNED
+  LaunchQueue launch_queue_;                          // ASSIGNED, or put off and due again
   std::set<std::pair<absl::Time, std::string>> due_;  // runs with a finite due time
   std::map<uint64_t, std::string>
       logs_event_;  // unacknowledged events with logs_complete, by sequence

@@ -61,7 +61,7 @@ agents::LaunchOutcome NotLaunched(const absl::Status& status) {
   const std::string words(ToStd(status.message()));
   if (absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status)) {
     agents::LaunchOutcome outcome;
-    outcome.kind = agents::LaunchOutcome::Kind::kNotSent;
+    outcome.kind = agents::LaunchOutcome::Kind::kDeferred;
     outcome.evidence = EvidenceOf("the files that the job brings along are not there: " + words);
     return outcome;
   }

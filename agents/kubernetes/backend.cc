@@ -141,9 +141,15 @@ absl::Status KubernetesBackend::Adopt(const std::vector<agents::RunHandle>& runs
   return absl::OkStatus();
 }
 
-void KubernetesBackend::AllowStarts() {
-  queue_.Open();
-  Wake();
+agents::Capabilities KubernetesBackend::capabilities() {
+  return {.max_launches_with_files = kMaxLaunchesWithFiles,
+          .allow_starts =
+              [this] {
+                queue_.Open();
+                Wake();
+              },
+          .note_hold = [this](const std::string& run_key,
+                              bool held) { queue_.SetHeld(run_key, held); }};
 }
 
 absl::StatusOr<std::optional<JobObject>> KubernetesBackend::FindJob(const std::string& name_space,
@@ -176,8 +182,11 @@ absl::Status KubernetesBackend::ConfirmCluster() {
       known));
 }
 
-std::vector<agents::LogSource> KubernetesBackend::Logs(const agents::RunHandle& run) {
-  return logs_.Logs(run.run_key, PodsOf(run));
+agents::RunOutput KubernetesBackend::OpenLogs(const agents::RunHandle& run) {
+  agents::RunOutput output;
+  output.logs = logs_.Logs(run.run_key, PodsOf(run));
+  output.may_have_gpus = agents::MayHaveGpus(run);
+  return output;
 }
 
 absl::StatusOr<std::unique_ptr<agents::Backend>> CreateKubernetesBackend(

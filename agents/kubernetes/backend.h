@@ -1,7 +1,7 @@
 // The Backend contract on top of a Kubernetes API server.
 //
-// Launch, Lookup: backend_launch.cc. Observe: backend_observe.cc. Cancel: backend_end.cc.
-// SetHeld: backend_hold.cc. Forget, and what is left of runs: backend_sweep.cc. Answers to people:
+// Launch, Lookup: backend_launch.cc. Observe: backend_observe.cc. End: backend_end.cc.
+// Hold: backend_hold.cc. Forget, and what is left of runs: backend_sweep.cc. Answers to people:
 // backend_answers.cc.
 #ifndef MUSTER_AGENTS_KUBERNETES_BACKEND_H_
 #define MUSTER_AGENTS_KUBERNETES_BACKEND_H_
@@ -68,18 +68,16 @@ class KubernetesBackend final : public agents::Backend {
   absl::StatusOr<v1::JobPlan> Plan(const v1::JobSpec& spec, const std::string& user) override;
 
   absl::Status Adopt(const std::vector<agents::RunHandle>& runs) override;
-  void AllowStarts() override;
-  void NoteHold(const std::string& run_key, bool held) override { queue_.SetHeld(run_key, held); }
-  agents::LaunchOutcome Launch(const agent::v1::Assignment& assignment) override;
+  std::vector<agents::LaunchOutcome> Launch(const agents::Assignments& runs) override;
   agents::LookupOutcome Lookup(const agents::RunHandle& run) override;
   agents::ObserveOutcome Observe(const std::vector<agents::RunHandle>& runs) override;
-  absl::Status Cancel(const agents::RunHandle& run) override;
-  absl::Status SetHeld(const agents::RunHandle& run, bool held) override;
-  std::vector<agents::LogSource> Logs(const agents::RunHandle& run) override;
-  absl::Status Forget(const agents::RunHandle& run) override;
-  // None: the API server answers from committed data, and a repeated launch makes no second Job.
-  absl::Duration LookupGrace() const override { return absl::ZeroDuration(); }
-  int MaxLaunchesWithFiles() const override { return kMaxLaunchesWithFiles; }
+  std::vector<absl::Status> End(const std::vector<agents::RunHandle>& runs) override;
+  std::vector<absl::Status> Hold(const std::vector<agents::RunHandle>& runs, bool held) override;
+  agents::RunOutput OpenLogs(const agents::RunHandle& run) override;
+  std::vector<absl::Status> Forget(const std::vector<agents::RunHandle>& runs) override;
+  // Look-ups need no grace: the API server answers from committed data, and a repeated launch makes
+  // no second Job.
+  agents::Capabilities capabilities() override;
   absl::Duration ObserveInterval() const override { return kObserveIntervalOfAll; }
   void SetWaker(std::function<void()> wake) override;
   bool TakeInventoryNews() override { return inventory_news_.exchange(false); }
@@ -102,9 +100,13 @@ class KubernetesBackend final : public agents::Backend {
   void TellInventory();
 
   // ---- launch
+  agents::LaunchOutcome LaunchOne(const agent::v1::Assignment& assignment);
   // Notes that a launch was forbidden to make `what`, or that the namespace is missing: the pool
   // takes no jobs from now on. Returns why the run waits.
   absl::Status NoteForbidden(const std::string& run_key, Access what, const absl::Status& why);
+  // Returns whether the namespace takes launches, as the server says now or has said a moment ago.
+  // Tells the broker if it takes them again.
+  bool MayLaunchIn(NamespaceRuns* home);
   // Answers a look-up for a run whose namespace takes no launches, without asking the server;
   // nothing: the server must be asked.
   std::optional<agents::LookupOutcome> LookUpForbidden(const agents::RunHandle& run);
@@ -117,9 +119,6 @@ class KubernetesBackend final : public agents::Backend {
   LaunchEnd PackBroughtFiles(const std::string& run_key, const v1::JobSpec& spec,
                              std::vector<std::string>* parts);
   LaunchEnd TakeFileRoom(const std::string& run_key, const v1::JobSpec& spec);
-  // Answers a look-up for a run that waits for room for its archive, without asking the server;
-  // nothing: it does not wait.
-  std::optional<agents::LookupOutcome> LookUpRoomless(const agents::RunHandle& run);
   // The size of the archive of the files that the job brings along; 0: it brings none; none: the
   // broker does not have the list of them. An error says why they cannot be taken.
   absl::StatusOr<std::optional<uint64_t>> BroughtBytes(const v1::JobSpec& spec) const;
@@ -228,7 +227,10 @@ class KubernetesBackend final : public agents::Backend {
   // Returns the end once the logs are complete; until then the run is FINISHING.
   std::optional<agents::Observation> AwaitLogs(const RunFacts& facts, agents::Observation end);
 
+  absl::Status EndOne(const agents::RunHandle& run);
+
   // ---- clean-up
+  absl::Status ForgetOne(const agents::RunHandle& run);
   // Cleans up Jobs that no run wants (backend_sweep.cc). Returns an issue that names the Jobs about
   // which only people can decide.
   std::optional<v1::ClusterIssue> Sweep();
@@ -243,7 +245,7 @@ class KubernetesBackend final : public agents::Backend {
   // cluster lacks is not gone. FAILED_PRECONDITION: it does not.
   absl::Status ConfirmCluster();
   bool WasCancelAsked(const agents::RunHandle& run) const;
-  // Returns whether Cancel was called for the run.
+  // Returns whether End was called for the run.
   bool WasCanceled(const std::string& run_key) const;
 
   const KubernetesConfig config_;  // with its namespaces filled in

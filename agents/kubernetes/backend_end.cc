@@ -7,7 +7,11 @@ namespace muster::kubernetes {
 
 using agents::RunHandle;
 
-absl::Status KubernetesBackend::Cancel(const RunHandle& run) {
+std::vector<absl::Status> KubernetesBackend::End(const std::vector<RunHandle>& runs) {
+  return agents::OneByOne(runs, [this](const RunHandle& run) { return EndOne(run); });
+}
+
+absl::Status KubernetesBackend::EndOne(const RunHandle& run) {
   {
     const std::lock_guard lock(mutex_);
     canceled_.insert(run.run_key);

@@ -23,10 +23,12 @@ constexpr absl::Duration kConflictPause = absl::Milliseconds(200);
 using agents::Observation;
 using agents::RunHandle;
 
-absl::Status KubernetesBackend::SetHeld(const RunHandle& run, bool held) {
-  NoteHold(run.run_key, held);
-  HomeOf(run).store().MarkNews(run.run_key);
-  return absl::OkStatus();
+std::vector<absl::Status> KubernetesBackend::Hold(const std::vector<RunHandle>& runs, bool held) {
+  for (const RunHandle& run : runs) {
+    queue_.SetHeld(run.run_key, held);
+    HomeOf(run).store().MarkNews(run.run_key);
+  }
+  return std::vector<absl::Status>(runs.size());
 }
 
 void KubernetesBackend::HeedHold(const RunHandle& run, const RunFacts& facts, Observation* seen) {

@@ -57,10 +57,8 @@ LaunchEnd KubernetesBackend::TakeFileRoom(const std::string& run_key, const v1::
                      {.detail = agents::WhatIsWrong(good),
                       .remedy = "Bring less along, or choose a cluster of Slurm or machines."});
   }
-  // Nothing was sent; but what is not sent is sent again at once, and what is unclear is looked up
-  // now and then, which is how to wait.
   const absl::Status room = file_room_.Take(run_key, uploads::TarBytes(*tree));
-  if (!room.ok()) return UnclearBecause(room);
+  if (!room.ok()) return DeferredBecause(room);
   return std::nullopt;
 }
 
@@ -74,7 +72,7 @@ LaunchEnd KubernetesBackend::PackBroughtFiles(const std::string& run_key, const 
   const absl::StatusOr<uploads::LocalFiles> files = config_.files->Fetch(spec);
   if (!files.ok()) return uploads::NotLaunched(files.status());
   absl::StatusOr<std::vector<std::string>> packed = PackFiles(*files, config_.files->cache());
-  if (!packed.ok()) return UnclearBecause(packed.status());
+  if (!packed.ok()) return DeferredBecause(packed.status());
   *parts = *std::move(packed);
   return std::nullopt;
 }
@@ -114,17 +112,22 @@ absl::StatusOr<RunObjects> KubernetesBackend::Prepare(const agent::v1::Assignmen
   return objects;
 }
 
-LaunchOutcome KubernetesBackend::Launch(const agent::v1::Assignment& assignment) {
+std::vector<LaunchOutcome> KubernetesBackend::Launch(const agents::Assignments& runs) {
+  return agents::OneByOne(runs, [this](const auto& run) { return LaunchOne(*run); });
+}
+
+LaunchOutcome KubernetesBackend::LaunchOne(const agent::v1::Assignment& assignment) {
   const auto run = std::make_shared<const agent::v1::Assignment>(assignment);
   queue_.Expect(run, assignment.held());
   LaunchOutcome outcome = LaunchInPlace(run);
-  const bool is_forbidden =
-      outcome.kind == LaunchOutcome::Kind::kUnclear &&
-      HomeOf(kubernetes::NamespaceOf(run->spec(), config_.name_space)).is_forbidden();
   const bool is_refused = outcome.kind == LaunchOutcome::Kind::kRefused;
+  const bool is_deferred = outcome.kind == LaunchOutcome::Kind::kDeferred;
+  const bool is_forbidden =
+      (is_deferred || outcome.kind == LaunchOutcome::Kind::kUnclear) &&
+      HomeOf(kubernetes::NamespaceOf(run->spec(), config_.name_space)).is_forbidden();
   // The Job comes before its archive, and a Job that there is the watch tells of.
   if (is_refused || is_forbidden) file_room_.GiveBack(assignment.run_key());
-  if (is_refused || is_forbidden || !file_room_.Ask(assignment.run_key()).ok()) {
+  if (is_refused || is_forbidden || is_deferred) {
     queue_.Remove(assignment.run_key());
     Wake();  // those behind it
   }
@@ -144,8 +147,7 @@ LaunchOutcome KubernetesBackend::LaunchInPlace(const StartQueue::AssignmentPtr& 
       return *std::move(end);
     objects = Prepare(assignment, file_parts);
   }
-  // It is looked up, and launched again.
-  if (absl::IsUnavailable(objects.status())) return UnclearBecause(objects.status());
+  if (absl::IsUnavailable(objects.status())) return DeferredBecause(objects.status());
   if (!objects.ok()) {
     return RefusedAs(v1::FAILURE_CODE_JOB_INVALID, v1::FAILURE_CLASS_CONFIG,
                      {.detail = agents::WhatIsWrong(objects.status()),
@@ -155,7 +157,9 @@ LaunchOutcome KubernetesBackend::LaunchInPlace(const StartQueue::AssignmentPtr& 
     const std::lock_guard lock(mutex_);
     instances_.insert(key->instance);
   }
-  RunStore& store = HomeOf(objects->name_space).store();
+  NamespaceRuns& home = HomeOf(objects->name_space);
+  if (home.IsUnmade(run_key) && !MayLaunchIn(&home)) return DeferredBecause(home.WhyUnmade());
+  RunStore& store = home.store();
   store.Want(run_key);
   JobObject job;
   bool is_new = false;
@@ -318,40 +322,26 @@ absl::Status KubernetesBackend::NoteForbidden(const std::string& run_key, Access
   return home.WhyUnmade();
 }
 
+bool KubernetesBackend::MayLaunchIn(NamespaceRuns* home) {
+  if (!home->is_forbidden()) return true;
+  if (!home->AskLaunchRights(kRightsAreFresh).ok()) return false;
+  TellInventory();
+  return true;
+}
+
 std::optional<LookupOutcome> KubernetesBackend::LookUpForbidden(const agents::RunHandle& run) {
   NamespaceRuns& home = HomeOf(run);
-  if (!home.is_forbidden()) return std::nullopt;
-  const absl::Status rights = home.AskLaunchRights(kRightsAreFresh);
-  if (rights.ok()) {
-    TellInventory();
-    return std::nullopt;
-  }
-  const bool is_unmade = home.IsUnmade(run.run_key);
-  if (run.cancel_requested && !is_unmade) return std::nullopt;
+  if (MayLaunchIn(&home) || run.cancel_requested) return std::nullopt;
   LookupOutcome outcome;
   // To say that it is absent would have it launched again, in vain.
-  outcome.kind =
-      run.cancel_requested ? LookupOutcome::Kind::kAbsent : LookupOutcome::Kind::kCouldNotAsk;
+  outcome.kind = LookupOutcome::Kind::kCouldNotAsk;
   outcome.evidence =
       MakeEvidence("its Job was not made: " + std::string(ToStd(home.WhyUnmade().message())));
   return outcome;
 }
 
-std::optional<LookupOutcome> KubernetesBackend::LookUpRoomless(const agents::RunHandle& run) {
-  // The server says that there is no Job of it, and its place goes to others.
-  if (run.cancel_requested) return std::nullopt;
-  const absl::Status room = file_room_.Ask(run.run_key);
-  if (room.ok()) return std::nullopt;
-  LookupOutcome outcome;
-  // To say that it is absent would have it launched again, in vain.
-  outcome.kind = LookupOutcome::Kind::kCouldNotAsk;
-  outcome.evidence = MakeEvidence("its Job was not made: " + std::string(ToStd(room.message())));
-  return outcome;
-}
-
 LookupOutcome KubernetesBackend::Lookup(const agents::RunHandle& run) {
   if (std::optional<LookupOutcome> known = LookUpForbidden(run)) return *std::move(known);
-  if (std::optional<LookupOutcome> known = LookUpRoomless(run)) return *std::move(known);
   LookupOutcome outcome;
   const absl::StatusOr<std::optional<JobObject>> job = FindLaunched(run);
   if (!job.ok()) {

@@ -13,7 +13,11 @@ namespace {
 constexpr size_t kMaxSwept = 100;
 }  // namespace
 
-absl::Status KubernetesBackend::Forget(const agents::RunHandle& run) {
+std::vector<absl::Status> KubernetesBackend::Forget(const std::vector<agents::RunHandle>& runs) {
+  return agents::OneByOne(runs, [this](const agents::RunHandle& run) { return ForgetOne(run); });
+}
+
+absl::Status KubernetesBackend::ForgetOne(const agents::RunHandle& run) {
   queue_.Remove(run.run_key);
   file_room_.Leave(run.run_key);
   given_up_.Forget(run.run_key);

@@ -199,13 +199,6 @@ absl::Status FileRoom::Take(const std::string& run_key, uint64_t bytes) {
   return absl::OkStatus();
 }
 
-absl::Status FileRoom::Ask(const std::string& run_key) const {
-  const std::lock_guard lock(mutex_);
-  const auto entry = waiting_.find(run_key);
-  if (entry == waiting_.end() || HasRoomLocked(run_key)) return absl::OkStatus();
-  return AskLocked(entry->second);
-}
-
 absl::Status FileRoom::Try(uint64_t bytes) const {
   const std::lock_guard lock(mutex_);
   return AskLocked({bytes, next_turn_});

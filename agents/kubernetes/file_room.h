@@ -59,8 +59,6 @@ class FileRoom {
   // already. RESOURCE_EXHAUSTED: there is no room now, in words for people; the run then waits for
   // its turn, before those that ask later. Other errors: the file could not be written.
   absl::Status Take(const std::string& run_key, uint64_t bytes);
-  // OK: the run does not wait, or need not wait any more. Errors as of Take.
-  absl::Status Ask(const std::string& run_key) const;
   // Answers as Take would for a new run, but reserves nothing.
   absl::Status Try(uint64_t bytes) const;
   // The run's Job is not being made, and will not be unless Take is called again.

@@ -110,6 +110,14 @@ LaunchOutcome UnclearBecause(const absl::Status& status) {
   return outcome;
 }
 
+LaunchOutcome DeferredBecause(const absl::Status& status) {
+  LaunchOutcome outcome;
+  outcome.kind = LaunchOutcome::Kind::kDeferred;
+  outcome.retry_after = kRetryAfter;
+  outcome.evidence = MakeEvidence(std::string(ToStd(status.message())));
+  return outcome;
+}
+
 LaunchOutcome EndOf(const ApiAnswer& answer, std::string_view what) {
   const absl::Status status = RefusalOf(answer, what);
   const std::string words(ToStd(status.message()));
@@ -123,7 +131,9 @@ LaunchOutcome JobCalls::Refused(const ApiAnswer& answer, const std::string& what
                                 const std::string& run_key, Access needed) {
   const bool is_shut = (answer.IsRbac() || IsNamespaceGone(answer)) && !answer.IsDenied();
   if (!is_shut) return EndOf(answer, what);
-  return UnclearBecause(on_shut_(run_key, std::move(needed), RefusalOf(answer, what)));
+  const bool is_unmade = needed.resource == kJobs;
+  const absl::Status why = on_shut_(run_key, std::move(needed), RefusalOf(answer, what));
+  return is_unmade ? DeferredBecause(why) : UnclearBecause(why);
 }
 
 LaunchEnd JobCalls::CreateJob(const RunObjects& objects, JobObject* job, bool* is_new) {
@@ -139,7 +149,7 @@ LaunchEnd JobCalls::CreateJob(const RunObjects& objects, JobObject* job, bool* i
     return CheckSuccessPolicy(objects, *job);
   }
   if (answer->status != 409 || answer->reason != "AlreadyExists") {
-    return Refused(*answer, what, objects.name, CreationOf("batch", "jobs", objects.name_space));
+    return Refused(*answer, what, objects.name, CreationOf("batch", kJobs, objects.name_space));
   }
   absl::StatusOr<std::optional<JobObject>> present = FindJob(objects.name_space, objects.name);
   if (!present.ok()) return UnclearBecause(present.status());

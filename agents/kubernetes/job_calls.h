@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "agents/core/backend.h"
 #include "agents/kubernetes/api/api.h"
 #include "agents/kubernetes/cluster/access.h"
@@ -22,10 +23,15 @@ namespace muster::kubernetes {
 // The result of a call: nothing, it did what it should; else how the launch ends.
 using LaunchEnd = std::optional<agents::LaunchOutcome>;
 
+// Rights, room and queues come back after seconds or minutes, and a try costs few calls.
+inline constexpr absl::Duration kRetryAfter = absl::Seconds(5);
+
 v1::Evidence MakeEvidence(std::string detail);
 agents::LaunchOutcome RefusedAs(v1::FailureCode code, v1::FailureClass failure_class,
                                 const contract::FailureParts& parts);
 agents::LaunchOutcome UnclearBecause(const absl::Status& status);
+// Nothing was made of the run; it is launched again after kRetryAfter.
+agents::LaunchOutcome DeferredBecause(const absl::Status& status);
 // Returns the end of a launch by an answer other than success: refused in the server's words, or
 // unclear if the server itself was in trouble, which says nothing of the run.
 agents::LaunchOutcome EndOf(const ApiAnswer& answer, std::string_view what);

@@ -57,8 +57,7 @@ absl::Status NamespaceRuns::state() const {
 bool NamespaceRuns::Forbid(const std::string& run_key, Access what, absl::Status why) {
   const std::lock_guard lock(mutex_);
   const bool is_news = !forbidden_.has_value();
-  // Without its Job there is nothing of a run.
-  if (what.resource == "jobs") unmade_.insert(run_key);
+  if (what.resource == kJobs) unmade_.insert(run_key);
   forbidden_ = {.what = std::move(what),
                 .why = absl::PermissionDeniedError(why.message()),
                 .asked = absl::Now()};

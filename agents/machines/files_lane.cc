@@ -25,7 +25,7 @@ FilesNews NewsOf(const FilesLane::Task& task, const absl::Status& status) {
   if (status.ok()) return news;
   agents::LaunchOutcome outcome = uploads::NotLaunched(status);
   const bool comes_again =
-      absl::IsResourceExhausted(status) || outcome.kind == agents::LaunchOutcome::Kind::kNotSent;
+      absl::IsResourceExhausted(status) || outcome.kind == agents::LaunchOutcome::Kind::kDeferred;
   news.kind = comes_again ? FilesNews::Kind::kWaits : FilesNews::Kind::kFailed;
   news.reason = contract::MakeReason(
       v1::STATE_REASON_CODE_BRINGING_FILES,

@@ -8,8 +8,6 @@
 #include <filesystem>
 #include <utility>
 
-#include "absl/strings/numbers.h"
-#include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "agents/core/batch_output.h"
 #include "agents/core/job_storage.h"
@@ -26,6 +24,7 @@
 #include "agents/machines/results_name.h"
 #include "agents/machines/run_environment.h"
 #include "agents/machines/run_layout.h"
+#include "agents/machines/run_place.h"
 #include "agents/machines/run_request.h"
 #include "agents/machines/scheduler.h"
 #include "agents/machines/work_sweeper.h"
@@ -49,41 +48,8 @@ LaunchOutcome RefusedBecause(v1::FailureCode code, const absl::Status& status) {
              : Refused(v1::FAILURE_CODE_LAUNCH_FAILED, v1::FAILURE_CLASS_INFRA, parts);
 }
 
-// When the run is gone at the latest, from its start: after a limit it gets the grace as well.
-absl::Duration LongestLife(const RunSpec& spec) {
-  if (spec.time_limit_ms == 0) return absl::InfiniteDuration();
-  return absl::Milliseconds(spec.time_limit_ms + spec.grace_ms);
-}
-
-QueuedRun QueuedFrom(const RunSpec& spec, bool held) {
-  return {.run_key = spec.run_key,
-          .priority = spec.priority,
-          .order = spec.order,
-          .request = RequestOf(spec),
-          .time_limit = LongestLife(spec),
-          .held = held};
-}
-
 // Returns whether the journal, if not the directory, says that the run left the queue.
 bool WasSeenToBegin(v1::RunState state) { return state > v1::RUN_STATE_PENDING; }
-
-// Returns the resources that the run has: those that it asked for, on the devices that its claim
-// names.
-Allocation AllocationOf(const RunFiles& files) {
-  NodeAllocation node;
-  uint32_t millis = kWholeGpu;  // of each device
-  if (files.spec.has_value()) {
-    node.cores = files.spec->cores;
-    node.memory_bytes = files.spec->memory_bytes;
-    if (RequestOf(*files.spec).SharesGpu()) millis = files.spec->gpu_millis;
-  }
-  for (const absl::string_view text :
-       absl::StrSplit(files.claim->devices, ',', absl::SkipEmpty())) {
-    uint32_t index = 0;
-    if (absl::SimpleAtoi(text, &index)) node.gpus[index] = millis;
-  }
-  return {.nodes = {std::move(node)}};
-}
 
 std::string RunsDirectoryOf(const std::string& state_dir) { return state_dir + "/runs"; }
 
@@ -113,20 +79,21 @@ class MachinesBackend : public agents::Backend {
   absl::StatusOr<v1::ClusterDetails> Describe() override;
   absl::StatusOr<v1::JobPlan> Plan(const v1::JobSpec& spec, const std::string& user) override;
   absl::Status Adopt(const std::vector<RunHandle>& runs) override;
-  void AllowStarts() override { scheduler_.AllowStarts(); }
-  LaunchOutcome Launch(const agent::v1::Assignment& assignment) override;
+  std::vector<LaunchOutcome> Launch(const agents::Assignments& runs) override {
+    return agents::OneByOne(runs, [this](const auto& run) { return LaunchOne(*run); });
+  }
   LookupOutcome Lookup(const RunHandle& run) override;
   ObserveOutcome Observe(const std::vector<RunHandle>& runs) override;
-  absl::Status Cancel(const RunHandle& run) override;
-  absl::Status SetHeld(const RunHandle& run, bool held) override;
-  std::vector<agents::LogSource> Logs(const RunHandle& run) override;
-  std::string ResultsDirectory(const RunHandle& run) override;
-  absl::Status Forget(const RunHandle& run) override {
-    scheduler_.Forget(run.run_key);
-    return absl::OkStatus();
+  std::vector<absl::Status> End(const std::vector<RunHandle>& runs) override {
+    return agents::OneByOne(runs, [this](const RunHandle& run) { return EndOne(run); });
   }
-  // A directory is there or is not.
-  absl::Duration LookupGrace() const override { return absl::ZeroDuration(); }
+  std::vector<absl::Status> Hold(const std::vector<RunHandle>& runs, bool held) override;
+  agents::RunOutput OpenLogs(const RunHandle& run) override;
+  std::vector<absl::Status> Forget(const std::vector<RunHandle>& runs) override;
+  // A directory is there or is not: look-ups need no grace.
+  agents::Capabilities capabilities() override {
+    return {.allow_starts = [this] { scheduler_.AllowStarts(); }};
+  }
   absl::Duration ObserveInterval() const override { return kFullReportInterval; }
   void SetWaker(std::function<void()> wake) override { board_.SetWaker(std::move(wake)); }
   std::map<std::string, uint64_t> SchedulerCalls() const override {
@@ -134,6 +101,8 @@ class MachinesBackend : public agents::Backend {
   }
 
  private:
+  LaunchOutcome LaunchOne(const agent::v1::Assignment& assignment);
+  absl::Status EndOne(const RunHandle& run);
   RunDirectory DirectoryOf(const std::string& run_key) const {
     return RunDirectory(runs_directory_ + "/" + run_key);
   }
@@ -246,12 +215,6 @@ absl::StatusOr<agent::v1::Assignment> MachinesBackend::Resolve(
        .container_mounts = {DirectoryOf(assignment.run_key()).path()}});
 }
 
-std::string MachinesBackend::ResultsDirectory(const RunHandle& run) {
-  if (run.assignment == nullptr) return {};
-  const absl::StatusOr<agent::v1::Assignment> resolved = Resolve(*run.assignment);
-  return resolved.ok() ? resolved->spec().results_directory() : std::string();
-}
-
 RunSpec MachinesBackend::SpecOf(const agent::v1::Assignment& assignment) const {
   const std::string directory = DirectoryOf(assignment.run_key()).path();
   return MakeRunSpec(
@@ -328,7 +291,7 @@ std::optional<Misfit> MachinesBackend::RefusalOf(const v1::JobSpec& spec) const 
   return whole_machine_.Refusal(RequestOf(spec));
 }
 
-LaunchOutcome MachinesBackend::Launch(const agent::v1::Assignment& assignment) {
+LaunchOutcome MachinesBackend::LaunchOne(const agent::v1::Assignment& assignment) {
   const std::string& run_key = assignment.run_key();
   const RunDirectory directory = DirectoryOf(run_key);
   if (board_.Contains(run_key)) return LaunchedAs("the machine has the run already");
@@ -447,22 +410,34 @@ absl::Status MachinesBackend::ObserveOnDisk(const RunHandle& run,
   return absl::OkStatus();
 }
 
-absl::Status MachinesBackend::Cancel(const RunHandle& run) {
+absl::Status MachinesBackend::EndOne(const RunHandle& run) {
   if (!board_.Contains(run.run_key)) return absl::OkStatus();
   const absl::Status asked = DirectoryOf(run.run_key).AskCancel();
   scheduler_.Cancel(run.run_key);
   return asked;
 }
 
-absl::Status MachinesBackend::SetHeld(const RunHandle& run, bool held) {
-  scheduler_.SetHeld(run.run_key, held);
-  return absl::OkStatus();
+std::vector<absl::Status> MachinesBackend::Hold(const std::vector<RunHandle>& runs, bool held) {
+  for (const RunHandle& run : runs) scheduler_.SetHeld(run.run_key, held);
+  return std::vector<absl::Status>(runs.size());
 }
 
-std::vector<agents::LogSource> MachinesBackend::Logs(const RunHandle& run) {
+std::vector<absl::Status> MachinesBackend::Forget(const std::vector<RunHandle>& runs) {
+  for (const RunHandle& run : runs) scheduler_.Forget(run.run_key);
+  return std::vector<absl::Status>(runs.size());
+}
+
+agents::RunOutput MachinesBackend::OpenLogs(const RunHandle& run) {
   const RunDirectory directory = DirectoryOf(run.run_key);
-  return {{.rank = 0, .stream = v1::LOG_STREAM_STDOUT, .path = directory.PathOf(kStdoutFile)},
-          {.rank = 0, .stream = v1::LOG_STREAM_STDERR, .path = directory.PathOf(kStderrFile)}};
+  agents::RunOutput output;
+  output.logs = {
+      {.rank = 0, .stream = v1::LOG_STREAM_STDOUT, .path = directory.PathOf(kStdoutFile)},
+      {.rank = 0, .stream = v1::LOG_STREAM_STDERR, .path = directory.PathOf(kStderrFile)}};
+  output.may_have_gpus = agents::MayHaveGpus(run);
+  if (run.assignment == nullptr) return output;
+  const absl::StatusOr<agent::v1::Assignment> resolved = Resolve(*run.assignment);
+  if (resolved.ok()) output.results_directory = resolved->spec().results_directory();
+  return output;
 }
 
 std::string DefaultSupervisorPath() {

@@ -9,6 +9,7 @@
 #include "agents/hosts/local_host.h"
 #include "agents/hosts/private_modes.h"
 #include "agents/slurm/command_scheduler.h"
+#include "agents/slurm/profile.h"
 #include "agents/slurm/rest_scheduler.h"
 #include "contract/errors.h"
 #include "contract/issues.h"
@@ -21,7 +22,6 @@ namespace {
 
 // squeue may cost slurmctld at most a fifth of its time, and twice that while runs end.
 constexpr int kQueueShare = 5;
-// Jobs' files hold users' data and secrets.
 
 SlurmConfig WithDefaults(SlurmConfig config, const std::string& state_dir) {
   if (config.run_dir.empty()) config.run_dir = state_dir + "/runs";
@@ -131,24 +131,29 @@ absl::Status SlurmBackend::Adopt(const std::vector<agents::RunHandle>& runs) {
   return absl::OkStatus();
 }
 
-std::vector<agents::LogSource> SlurmBackend::Logs(const agents::RunHandle& run) {
+agents::RunOutput SlurmBackend::OpenLogs(const agents::RunHandle& run) {
   const RunPaths paths = PathsOf(run.run_key);
-  std::vector<agents::LogSource> sources;
+  agents::RunOutput output;
   const uint32_t ranks =
       run.assignment == nullptr ? 1 : contract::RankCount(run.assignment->spec());
   for (uint32_t rank = 0; rank < ranks; ++rank) {
-    sources.push_back({rank, v1::LOG_STREAM_STDOUT, paths.standard_output(rank)});
-    sources.push_back({rank, v1::LOG_STREAM_STDERR, paths.standard_error(rank)});
+    output.logs.push_back({rank, v1::LOG_STREAM_STDOUT, paths.standard_output(rank)});
+    output.logs.push_back({rank, v1::LOG_STREAM_STDERR, paths.standard_error(rank)});
   }
-  return sources;
+  output.start_mark = paths.start_note();
+  if (run.assignment == nullptr) return output;
+  const absl::StatusOr<agent::v1::Assignment> resolved = Resolve(*run.assignment);
+  if (resolved.ok()) output.results_directory = resolved->spec().results_directory();
+  // Settings that have changed since the launch may refuse it; nobody knows then.
+  const absl::StatusOr<v1::JobSpec> spec = ApplyProfile(run.assignment->spec(), config_.profile);
+  output.may_have_gpus = !spec.ok() || MayHaveGpus(*spec);
+  return output;
 }
-
-absl::Status SlurmBackend::Forget(const agents::RunHandle& run) { return ForgetMany({run})[0]; }
 
 // Files that the command left in its working directory are the user's; then the claim stays, too: a
 // stray job of the run that starts later must find it. Files that cannot be removed cost disk
 // space, not correctness.
-std::vector<absl::Status> SlurmBackend::ForgetMany(const std::vector<agents::RunHandle>& runs) {
+std::vector<absl::Status> SlurmBackend::Forget(const std::vector<agents::RunHandle>& runs) {
   std::vector<std::string> works;
   for (const agents::RunHandle& run : runs) works.push_back(PathsOf(run.run_key).work());
   host_->RemoveEmptyDirectories(works).IgnoreError();

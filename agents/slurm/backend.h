@@ -40,28 +40,14 @@ class SlurmBackend : public agents::Backend {
   absl::StatusOr<v1::ClusterDetails> Describe() override;
   absl::StatusOr<v1::JobPlan> Plan(const v1::JobSpec& spec, const std::string& user) override;
   absl::Status Adopt(const std::vector<agents::RunHandle>& runs) override;
-  agents::LaunchOutcome Launch(const agent::v1::Assignment& assignment) override;
-  std::vector<agents::LaunchOutcome> LaunchMany(
-      const std::vector<std::shared_ptr<const agent::v1::Assignment>>& assignments) override;
-  size_t MaxLaunchBatch() const override;
-  bool GoesAlong(const agent::v1::Assignment& first, const agent::v1::Assignment& next,
-                 size_t before) const override;
+  std::vector<agents::LaunchOutcome> Launch(const agents::Assignments& assignments) override;
   agents::LookupOutcome Lookup(const agents::RunHandle& run) override;
   agents::ObserveOutcome Observe(const std::vector<agents::RunHandle>& runs) override;
-  absl::Status Cancel(const agents::RunHandle& run) override;
-  std::vector<absl::Status> CancelMany(const std::vector<agents::RunHandle>& runs) override;
-  absl::Status SetHeld(const agents::RunHandle& run, bool held) override;
-  std::vector<absl::Status> SetHeldMany(const std::vector<agents::RunHandle>& runs,
-                                        bool held) override;
-  size_t MaxCancelBatch() const override;
-  std::vector<agents::LogSource> Logs(const agents::RunHandle& run) override;
-  std::string ResultsDirectory(const agents::RunHandle& run) override;
-  std::string StartMark(const agents::RunHandle& run) override;
-  bool MayHaveGpus(const agents::RunHandle& run) override;
-  hosts::Host* LogHost() override { return config_.user_on_host.empty() ? nullptr : host_.get(); }
-  absl::Status Forget(const agents::RunHandle& run) override;
-  std::vector<absl::Status> ForgetMany(const std::vector<agents::RunHandle>& runs) override;
-  absl::Duration LookupGrace() const override { return config_.lookup_grace; }
+  std::vector<absl::Status> End(const std::vector<agents::RunHandle>& runs) override;
+  std::vector<absl::Status> Hold(const std::vector<agents::RunHandle>& runs, bool held) override;
+  agents::RunOutput OpenLogs(const agents::RunHandle& run) override;
+  std::vector<absl::Status> Forget(const std::vector<agents::RunHandle>& runs) override;
+  agents::Capabilities capabilities() override;
   absl::Duration ObserveInterval() const override;
   void SetWaker(std::function<void()> wake) override { watcher_.SetWaker(std::move(wake)); }
   std::map<std::string, uint64_t> SchedulerCalls() const override { return gate_.Calls(); }
@@ -110,8 +96,7 @@ class SlurmBackend : public agents::Backend {
       const agent::v1::Assignment& assignment,
       const absl::StatusOr<std::set<std::string>>& known) const;
   // Returns the excluded nodes that Slurm knows: one question for all of them, or none.
-  absl::StatusOr<std::set<std::string>> KnownNodesOf(
-      const std::vector<std::shared_ptr<const agent::v1::Assignment>>& assignments);
+  absl::StatusOr<std::set<std::string>> KnownNodesOf(const agents::Assignments& assignments);
   // Returns the outcome of a launch that ends before its submission; nothing if the run is to be
   // submitted.
   std::optional<agents::LaunchOutcome> Prepare(

@@ -5,13 +5,7 @@
 
 namespace muster::slurm {
 
-size_t SlurmBackend::MaxCancelBatch() const { return scheduler_->MaxJobsInCall(); }
-
-absl::Status SlurmBackend::Cancel(const agents::RunHandle& run) {
-  return CancelMany({run}).front();
-}
-
-std::vector<absl::Status> SlurmBackend::CancelMany(const std::vector<agents::RunHandle>& runs) {
+std::vector<absl::Status> SlurmBackend::End(const std::vector<agents::RunHandle>& runs) {
   std::vector<JobToEnd> jobs;
   std::set<std::string> unseen;
   {
@@ -88,12 +82,8 @@ void SlurmBackend::EndStrays(std::vector<JobToEnd> strays, absl::Time deadline) 
   }
 }
 
-absl::Status SlurmBackend::SetHeld(const agents::RunHandle& run, bool held) {
-  return SetHeldMany({run}, held).front();
-}
-
-std::vector<absl::Status> SlurmBackend::SetHeldMany(const std::vector<agents::RunHandle>& runs,
-                                                    bool held) {
+std::vector<absl::Status> SlurmBackend::Hold(const std::vector<agents::RunHandle>& runs,
+                                             bool held) {
   std::vector<JobId> ids;
   std::vector<size_t> whose;
   for (size_t i = 0; i < runs.size(); ++i) {

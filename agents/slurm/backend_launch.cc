@@ -45,13 +45,19 @@ std::optional<uint64_t> ArrayOf(const agent::v1::Assignment& assignment) {
   return contract::ArrayNumber(assignment.job_id(), *contract::FindArrayTask(assignment.spec()));
 }
 
+// The tasks of a job array are one call. Each other run is a call of its own, for whose answer all
+// that are launched with it wait; together they save requests for files.
+bool GoesAlong(const agent::v1::Assignment& first, const agent::v1::Assignment& next,
+               size_t before) {
+  const std::optional<uint64_t> array = ArrayOf(first);
+  return array.has_value() ? ArrayOf(next) == array
+                           : !ArrayOf(next).has_value() && before < kMaxUnlike;
+}
+
 // For the runs behind one whose answer did not come: they would wait as long.
 LaunchOutcome NotAsked() {
-  LaunchOutcome outcome;
-  outcome.kind = LaunchOutcome::Kind::kNotSent;
-  outcome.evidence = MakeEvidence(v1::EVIDENCE_SOURCE_SBATCH,
-                                  "not submitted yet: Slurm's answer about another run is unclear");
-  return outcome;
+  return Deferred(
+      absl::UnavailableError("not submitted yet: Slurm's answer about another run is unclear"));
 }
 
 absl::Status NotWritten(const absl::Status& status) {
@@ -76,26 +82,18 @@ struct SlurmBackend::Fresh {
   absl::Time files_deadline;  // of what all that came together bring along
 };
 
-LaunchOutcome SlurmBackend::Launch(const agent::v1::Assignment& assignment) {
-  return LaunchMany({std::make_shared<const agent::v1::Assignment>(assignment)}).front();
+agents::Capabilities SlurmBackend::capabilities() {
+  return {.max_launch_batch = kMaxArrayTasks,
+          .goes_along = GoesAlong,
+          .max_end_batch = scheduler_->MaxJobsInCall(),
+          .lookup_grace = config_.lookup_grace,
+          .output_host = config_.user_on_host.empty() ? nullptr : host_.get()};
 }
 
-size_t SlurmBackend::MaxLaunchBatch() const { return kMaxArrayTasks; }
-
-// The tasks of a job array are one call. Each other run is a call of its own, for whose answer all
-// that are launched with it wait; together they save requests for files.
-bool SlurmBackend::GoesAlong(const agent::v1::Assignment& first, const agent::v1::Assignment& next,
-                             size_t before) const {
-  const std::optional<uint64_t> array = ArrayOf(first);
-  return array.has_value() ? ArrayOf(next) == array
-                           : !ArrayOf(next).has_value() && before < kMaxUnlike;
-}
-
-std::vector<LaunchOutcome> SlurmBackend::LaunchMany(
-    const std::vector<std::shared_ptr<const agent::v1::Assignment>>& assignments) {
+std::vector<LaunchOutcome> SlurmBackend::Launch(const agents::Assignments& assignments) {
   std::vector<LaunchOutcome> outcomes(assignments.size());
   if (absl::Status status = arrays_.Load(); !status.ok()) {
-    std::fill(outcomes.begin(), outcomes.end(), Unclear(status));
+    std::fill(outcomes.begin(), outcomes.end(), Deferred(status));
     return outcomes;
   }
   size_t max_tasks = 0;
@@ -126,7 +124,7 @@ std::vector<LaunchOutcome> SlurmBackend::LaunchMany(
     if (complete.ok()) complete = Resolve(*complete);
     if (!complete.ok()) {
       const bool is_refused = complete.status().code() == absl::StatusCode::kInvalidArgument;
-      outcomes[i] = is_refused ? RefusedBecause(complete.status()) : Unclear(complete.status());
+      outcomes[i] = is_refused ? RefusedBecause(complete.status()) : Deferred(complete.status());
       continue;
     }
     fresh.assignment = std::make_shared<const agent::v1::Assignment>(*std::move(complete));
@@ -172,8 +170,8 @@ std::optional<LaunchOutcome> SlurmBackend::PrepareStorage(const v1::JobSpec& spe
   if (status.ok()) status = agents::MakeResultsDirectory(spec, host_.get());
   if (status.ok()) return std::nullopt;
   if (absl::IsInvalidArgument(status)) return RefusedBecause(status);
-  return Unclear(fmt::format("not submitted, the job's data could not be looked at: {}",
-                             ToStd(status.message())));
+  return Deferred(absl::UnavailableError(fmt::format(
+      "not submitted, the job's data could not be looked at: {}", ToStd(status.message()))));
 }
 
 // Each launch anew: nothing of the run has begun that could have changed them.
@@ -195,15 +193,8 @@ std::optional<LaunchOutcome> SlurmBackend::LayOutFiles(const agent::v1::Assignme
   const absl::Status status =
       trees_->LayOut(*files, PathsOf(assignment.run_key()).work(), deadline);
   if (status.ok()) return std::nullopt;
-  // Else it would be tried again at once, for as long as the host is away.
-  if (absl::IsUnavailable(status)) return Unclear(NotWritten(status));
+  if (absl::IsUnavailable(status)) return Deferred(NotWritten(status));
   return uploads::NotLaunched(status);
-}
-
-std::string SlurmBackend::ResultsDirectory(const agents::RunHandle& run) {
-  if (run.assignment == nullptr) return {};
-  const absl::StatusOr<agent::v1::Assignment> resolved = Resolve(*run.assignment);
-  return resolved.ok() ? resolved->spec().results_directory() : std::string();
 }
 
 std::optional<LaunchOutcome> SlurmBackend::Prepare(
@@ -231,7 +222,7 @@ std::optional<LaunchOutcome> SlurmBackend::Prepare(
   const absl::StatusOr<ImageCache::Ready>& image = images->at(name);
   if (image.status().code() == absl::StatusCode::kInvalidArgument)
     return RefusedBecause(image.status());
-  if (!image.ok()) return Unclear(image.status());
+  if (!image.ok()) return Deferred(image.status());
   if (image->refused.has_value()) return RefusedFor(*image->refused);
   fresh->conversion = image->conversion;
   fresh->pulled_because = image->pulled_because;
@@ -261,7 +252,8 @@ std::optional<LaunchOutcome> SlurmBackend::FindLaunched(
   handle.run_key = run_key;
   handle.launch_time = before->modify_time;
   const LookupOutcome found = Lookup(handle);
-  if (found.kind == LookupOutcome::Kind::kCouldNotAsk) return Unclear(found.evidence.detail());
+  if (found.kind == LookupOutcome::Kind::kCouldNotAsk)
+    return Unclear(absl::UnavailableError(found.evidence.detail()));
   if (found.kind == LookupOutcome::Kind::kFound) {
     LaunchOutcome outcome;
     outcome.kind = LaunchOutcome::Kind::kLaunched;
@@ -374,7 +366,8 @@ std::optional<SubmitOutcome> SlurmBackend::Submit(std::vector<Fresh>* part,
   const auto fail = [&](const absl::Status& status) {
     const bool is_refused = status.code() == absl::StatusCode::kInvalidArgument;
     for (const Fresh& run : runs)
-      (*outcomes)[run.index] = is_refused ? RefusedBecause(status) : Unclear(status);
+      (*outcomes)[run.index] = is_refused ? RefusedBecause(status) : Deferred(status);
+    RemoveScripts(runs);
     return std::nullopt;
   };
   const absl::StatusOr<Submission> submission = SubmissionOf(runs);
@@ -387,7 +380,7 @@ std::optional<SubmitOutcome> SlurmBackend::Submit(std::vector<Fresh>* part,
     const std::lock_guard lock(mutex_);
     last_submit_ = time_.Now();
   }
-  if (submitted.kind == LaunchOutcome::Kind::kNotSent) RemoveScripts(runs);
+  if (submitted.kind == LaunchOutcome::Kind::kDeferred) RemoveScripts(runs);
   return submitted;
 }
 

@@ -20,19 +20,8 @@ absl::StatusOr<agent::v1::Assignment> SlurmBackend::Complete(
   return complete;
 }
 
-std::string SlurmBackend::StartMark(const agents::RunHandle& run) {
-  return PathsOf(run.run_key).start_note();
-}
-
-bool SlurmBackend::MayHaveGpus(const agents::RunHandle& run) {
-  if (run.assignment == nullptr) return true;
-  // Settings that have changed since the launch may refuse it; nobody knows then.
-  const absl::StatusOr<v1::JobSpec> spec = ApplyProfile(run.assignment->spec(), config_.profile);
-  return !spec.ok() || slurm::MayHaveGpus(*spec);
-}
-
 absl::StatusOr<std::set<std::string>> SlurmBackend::KnownNodesOf(
-    const std::vector<std::shared_ptr<const agent::v1::Assignment>>& assignments) {
+    const agents::Assignments& assignments) {
   std::set<std::string> excluded;
   for (const auto& assignment : assignments)
     excluded.insert(assignment->excluded_nodes().begin(), assignment->excluded_nodes().end());

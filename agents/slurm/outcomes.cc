@@ -39,16 +39,18 @@ LaunchOutcome RefusedFor(const v1::Failure& failure) {
   return outcome;
 }
 
-LaunchOutcome Unclear(std::string detail) {
+LaunchOutcome Unclear(const absl::Status& status) {
   LaunchOutcome outcome;
   outcome.kind = LaunchOutcome::Kind::kUnclear;
-  outcome.evidence = MakeEvidence(v1::EVIDENCE_SOURCE_AGENT, std::move(detail));
+  outcome.evidence = MakeEvidence(v1::EVIDENCE_SOURCE_AGENT, std::string(ToStd(status.message())));
   return outcome;
 }
 
-LaunchOutcome Unclear(const absl::Status& status) {
-  LaunchOutcome outcome = Unclear(std::string(ToStd(status.message())));
-  if (CallGate::HadNoTurn(status)) outcome.kind = LaunchOutcome::Kind::kNotSent;
+LaunchOutcome Deferred(const absl::Status& why) {
+  LaunchOutcome outcome;
+  outcome.kind = LaunchOutcome::Kind::kDeferred;
+  outcome.retry_after = CallGate::HadNoTurn(why) ? absl::ZeroDuration() : kRetryAfter;
+  outcome.evidence = MakeEvidence(v1::EVIDENCE_SOURCE_AGENT, std::string(ToStd(why.message())));
   return outcome;
 }
 

@@ -5,9 +5,14 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "agents/core/backend.h"
 
 namespace muster::slurm {
+
+// A file server or a controller that is away is back after seconds or minutes; a look at the file
+// server is cheap.
+inline constexpr absl::Duration kRetryAfter = absl::Seconds(5);
 
 // Observed now.
 v1::Evidence MakeEvidence(v1::EvidenceSource source, std::string detail);
@@ -15,9 +20,11 @@ v1::Evidence MakeEvidence(v1::EvidenceSource source, std::string detail);
 // The job itself is at fault: it is refused as CONFIG, in the words of the status.
 agents::LaunchOutcome RefusedBecause(const absl::Status& status);
 agents::LaunchOutcome RefusedFor(const v1::Failure& failure);
-agents::LaunchOutcome Unclear(std::string detail);
-// kNotSent if the question had no turn at the CallGate.
+// It is not known whether Slurm has the run, for an earlier launch may have submitted it.
 agents::LaunchOutcome Unclear(const absl::Status& status);
+// Nothing was submitted. The launch is repeated after kRetryAfter, or at once if it had no turn at
+// the CallGate, which it has waited for.
+agents::LaunchOutcome Deferred(const absl::Status& why);
 
 agents::LookupOutcome MakeLookup(agents::LookupOutcome::Kind kind, v1::EvidenceSource source,
                                  std::string detail);

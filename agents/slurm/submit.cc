@@ -152,7 +152,7 @@ SubmitOutcome NotSent(std::string words) {
 
 SubmitOutcome NoAnswer(const absl::Status& status) {
   SubmitOutcome outcome;
-  if (CallGate::HadNoTurn(status)) outcome.kind = LaunchKind::kNotSent;
+  if (CallGate::HadNoTurn(status)) outcome.kind = LaunchKind::kDeferred;
   outcome.words = ToStd(status.message());
   return outcome;
 }

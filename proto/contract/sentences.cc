@@ -54,6 +54,8 @@ std::string_view WordsOf(v1::StateReasonCode code) {
       return "released; its cluster, as last seen, still holds it";
     case v1::STATE_REASON_CODE_LAUNCHING:
       return "its cluster is being given it";
+    case v1::STATE_REASON_CODE_LAUNCH_DEFERRED:
+      return "its cluster has not been given it yet; its agent tries again";
     case v1::STATE_REASON_CODE_LAUNCH_UNKNOWN:
       return "it is not known yet whether its cluster has it";
     case v1::STATE_REASON_CODE_WAITS_IN_CLUSTER:

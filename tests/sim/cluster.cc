@@ -12,6 +12,8 @@ namespace {
 
 // The absence of a job from the queue is believed after this time without a trace.
 constexpr absl::Duration kAbsenceGrace = absl::Seconds(30);
+// After such a time a launch that was put off is tried again.
+constexpr absl::Duration kLongestDeferral = absl::Seconds(10);
 
 google::protobuf::Timestamp Stamp(absl::Time time) {
   google::protobuf::Timestamp stamp;
@@ -73,6 +75,11 @@ void SimCluster::Launch(const agent::v1::Assignment& assignment,
       outcome.failure.set_failure_class(v1::FAILURE_CLASS_CONFIG);
       outcome.failure.set_message("invalid partition");
       auditor_.Ended(assignment.run_key(), {TrueEnd::Kind::kRefused, 0});
+    } else if (world_.Strikes(0.05)) {
+      outcome.kind = Kind::kDeferred;
+      const bool waits = world_.random.Chance(0.5);
+      outcome.retry_after = waits ? kLongestDeferral : absl::ZeroDuration();
+      world_.Count("launch deferred");
     } else if (!is_reachable() || world_.Strikes(temper_.is_slurm ? 0.15 : 0.03)) {
       // The scheduler may have heard it all the same, and act on it when it gets round to it.
       outcome.kind = Kind::kUnclear;

@@ -50,6 +50,7 @@ TEST(Simulation, HasEveryFaultInSomeSeed) {
                            "half-open connection",
                            "events delivered twice",
                            "report over an old connection",
+                           "launch deferred",
                            "launch unclear",
                            "launch unclear, yet accepted later",
                            "look-up finds the run",

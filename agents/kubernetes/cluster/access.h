@@ -9,6 +9,9 @@
 
 namespace muster::kubernetes {
 
+// The resource of Jobs. Without its Job there is nothing of a run.
+inline constexpr char kJobs[] = "jobs";
+
 struct Access {
   std::string verb;             // "create"
   std::string group = {};       // "": core

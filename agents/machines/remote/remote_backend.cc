@@ -75,30 +75,25 @@ class RemoteBackend : public agents::Backend {
   absl::StatusOr<v1::ClusterDetails> Describe() override { return DetailsOf(scheduler_->load()); }
   absl::StatusOr<v1::JobPlan> Plan(const v1::JobSpec& spec, const std::string& user) override;
   absl::Status Adopt(const std::vector<RunHandle>& runs) override;
-  void AllowStarts() override { scheduler_->AllowStarts(); }
-  LaunchOutcome Launch(const agent::v1::Assignment& assignment) override;
+  std::vector<LaunchOutcome> Launch(const agents::Assignments& runs) override {
+    return agents::OneByOne(runs, [this](const auto& run) { return LaunchOne(*run); });
+  }
   LookupOutcome Lookup(const RunHandle& run) override;
   ObserveOutcome Observe(const std::vector<RunHandle>& runs) override;
-  absl::Status Cancel(const RunHandle& run) override {
-    scheduler_->Cancel(run.run_key);
-    return absl::OkStatus();
+  std::vector<absl::Status> End(const std::vector<RunHandle>& runs) override {
+    for (const RunHandle& run : runs) scheduler_->Cancel(run.run_key);
+    return std::vector<absl::Status>(runs.size());
   }
-  absl::Status SetHeld(const RunHandle& run, bool held) override {
-    scheduler_->SetHeld(run.run_key, held);
-    return absl::OkStatus();
+  std::vector<absl::Status> Hold(const std::vector<RunHandle>& runs, bool held) override {
+    for (const RunHandle& run : runs) scheduler_->SetHeld(run.run_key, held);
+    return std::vector<absl::Status>(runs.size());
   }
-  std::vector<agents::LogSource> Logs(const RunHandle& run) override;
-  std::string ResultsDirectory(const RunHandle& run) override;
-  std::string StartMark(const RunHandle& run) override;
-  hosts::Host* LogHost() override { return &router_; }
-  absl::Status Forget(const RunHandle& run) override {
-    if (const std::string results = ResultsDirectory(run); !results.empty())
-      router_.RemoveOwner(results);
-    scheduler_->Forget(run.run_key);
-    return absl::OkStatus();
+  agents::RunOutput OpenLogs(const RunHandle& run) override;
+  std::vector<absl::Status> Forget(const std::vector<RunHandle>& runs) override;
+  // A directory is there or is not: look-ups need no grace.
+  agents::Capabilities capabilities() override {
+    return {.output_host = &router_, .allow_starts = [this] { scheduler_->AllowStarts(); }};
   }
-  // A directory is there or is not.
-  absl::Duration LookupGrace() const override { return absl::ZeroDuration(); }
   absl::Duration ObserveInterval() const override { return kFullReportInterval; }
   void SetWaker(std::function<void()> wake) override { board_.SetWaker(std::move(wake)); }
   bool TakeInventoryNews() override { return scheduler_->TakeNews(); }
@@ -107,6 +102,9 @@ class RemoteBackend : public agents::Backend {
   }
 
  private:
+  LaunchOutcome LaunchOne(const agent::v1::Assignment& assignment);
+  // The directory of the results of a run of which rank 0 is there; empty: it has none.
+  std::string ResultsOf(const RunHandle& run, const PlacedRank& first);
   RunRules Rules() const {
     return {.cancel_grace = config_.cancel_grace, .limits = config_.limits};
   }
@@ -241,7 +239,7 @@ absl::Status RemoteBackend::Adopt(const std::vector<RunHandle>& runs) {
   return absl::OkStatus();
 }
 
-LaunchOutcome RemoteBackend::Launch(const agent::v1::Assignment& assignment) {
+LaunchOutcome RemoteBackend::LaunchOne(const agent::v1::Assignment& assignment) {
   const std::string& run_key = assignment.run_key();
   if (board_.Contains(run_key)) return LaunchedAs("the cluster has the run already");
   const LaunchRecord record = RecordOf(run_key);
@@ -331,41 +329,45 @@ ObserveOutcome RemoteBackend::Observe(const std::vector<RunHandle>& runs) {
   return outcome;
 }
 
-std::vector<agents::LogSource> RemoteBackend::Logs(const RunHandle& run) {
-  std::vector<agents::LogSource> sources;
+agents::RunOutput RemoteBackend::OpenLogs(const RunHandle& run) {
+  agents::RunOutput output;
+  output.may_have_gpus = agents::MayHaveGpus(run);
   const absl::StatusOr<LaunchFiles> files = RecordOf(run.run_key).Read();
-  if (!files.ok()) return sources;
+  if (!files.ok() || files->placement.empty()) return output;
   for (uint32_t rank = 0; rank < files->placement.size(); ++rank) {
     const PlacedRank& place = files->placement[rank];
     router_.SetOwner(place.directory, place.host);
-    sources.push_back({.rank = rank,
-                       .stream = v1::LOG_STREAM_STDOUT,
-                       .path = place.directory + "/" + kStdoutFile});
-    sources.push_back({.rank = rank,
-                       .stream = v1::LOG_STREAM_STDERR,
-                       .path = place.directory + "/" + kStderrFile});
+    output.logs.push_back({.rank = rank,
+                           .stream = v1::LOG_STREAM_STDOUT,
+                           .path = place.directory + "/" + kStdoutFile});
+    output.logs.push_back({.rank = rank,
+                           .stream = v1::LOG_STREAM_STDERR,
+                           .path = place.directory + "/" + kStderrFile});
   }
-  return sources;
+  const PlacedRank& first = files->placement[0];
+  output.start_mark = fmt::format("{}/{}", first.directory, kStartedFile);
+  output.results_directory = ResultsOf(run, first);
+  if (!output.results_directory.empty()) router_.SetOwner(output.results_directory, first.host);
+  return output;
 }
 
-std::string RemoteBackend::ResultsDirectory(const RunHandle& run) {
-  const absl::StatusOr<LaunchFiles> files = RecordOf(run.run_key).Read();
-  if (run.assignment == nullptr || !files.ok() || files->placement.empty()) return {};
-  const PlacedRank& place = files->placement[0];
+std::string RemoteBackend::ResultsOf(const RunHandle& run, const PlacedRank& first) {
+  if (run.assignment == nullptr) return {};
   const absl::StatusOr<agent::v1::Assignment> own =
-      OnHost(*run.assignment, config_.cluster, place.directory);
-  if (!own.ok()) return {};
-  const std::string& directory = own->spec().results_directory();
-  if (!directory.empty()) router_.SetOwner(directory, place.host);
-  return directory;
+      OnHost(*run.assignment, config_.cluster, first.directory);
+  return own.ok() ? own->spec().results_directory() : std::string();
 }
 
-std::string RemoteBackend::StartMark(const RunHandle& run) {
-  const absl::StatusOr<LaunchFiles> files = RecordOf(run.run_key).Read();
-  if (!files.ok() || files->placement.empty()) return {};
-  const PlacedRank& place = files->placement[0];
-  router_.SetOwner(place.directory, place.host);
-  return fmt::format("{}/{}", place.directory, kStartedFile);
+std::vector<absl::Status> RemoteBackend::Forget(const std::vector<RunHandle>& runs) {
+  for (const RunHandle& run : runs) {
+    const absl::StatusOr<LaunchFiles> files = RecordOf(run.run_key).Read();
+    if (files.ok() && !files->placement.empty()) {
+      const std::string results = ResultsOf(run, files->placement[0]);
+      if (!results.empty()) router_.RemoveOwner(results);
+    }
+    scheduler_->Forget(run.run_key);
+  }
+  return std::vector<absl::Status>(runs.size());
 }
 
 }  // namespace

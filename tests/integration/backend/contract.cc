@@ -5,6 +5,7 @@
 
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
+#include "tests/unit/agents/one_run.h"
 
 namespace muster::driver {
 namespace {
@@ -145,7 +146,7 @@ TEST_P(BackendContractTest, WhatCouldNeverRunIsRefusedAndIsNotThere) {
   v1::JobSpec spec = ScriptSpec("true");
   spec.mutable_resources()->add_gpus()->set_count_millis(1'000'000);
   const TestRun run = NewRun(spec);
-  const agents::LaunchOutcome outcome = backend().Launch(*run.handle.assignment);
+  const agents::LaunchOutcome outcome = LaunchOne(backend(), *run.handle.assignment);
   EXPECT_EQ(outcome.kind, Launched::kRefused);
   EXPECT_EQ(outcome.failure.failure_class(), v1::FAILURE_CLASS_CONFIG);
   EXPECT_FALSE(outcome.failure.message().empty());
@@ -183,7 +184,7 @@ TEST_P(BackendContractTest, ARunIsFoundAndHasItsEndAfterARestart) {
 TEST_P(BackendContractTest, ARunThatGoesOnOverARestartIsCanceledAndKeepsItsLastWords) {
   TestRun run = RunUntil(ScriptSpec(kHearsTerm), "ready\n");
   place_->Restart({run.handle});
-  EXPECT_TRUE(backend().Cancel(run.handle).ok());
+  EXPECT_TRUE(EndOne(backend(), run.handle).ok());
   ObserveToEnd(backend(), {&run});
   EXPECT_EQ(run.handle.state, v1::RUN_STATE_CANCELED) << run.last.evidence.DebugString();
   EXPECT_THAT(Output(backend(), run), place_->OutputOfCanceled("ready\nbye\n"));
@@ -191,12 +192,12 @@ TEST_P(BackendContractTest, ARunThatGoesOnOverARestartIsCanceledAndKeepsItsLastW
 
 TEST_P(BackendContractTest, AnExitWithZeroAfterACancelIsACancelHoweverOftenItIsAskedFor) {
   TestRun run = RunUntil(ScriptSpec(kHearsTerm), "ready\n");
-  EXPECT_TRUE(backend().Cancel(run.handle).ok());
-  EXPECT_TRUE(backend().Cancel(run.handle).ok());
+  EXPECT_TRUE(EndOne(backend(), run.handle).ok());
+  EXPECT_TRUE(EndOne(backend(), run.handle).ok());
   ObserveToEnd(backend(), {&run});
   EXPECT_EQ(run.handle.state, v1::RUN_STATE_CANCELED) << run.last.evidence.DebugString();
   EXPECT_THAT(Output(backend(), run), place_->OutputOfCanceled("ready\nbye\n"));
-  EXPECT_TRUE(backend().Cancel(run.handle).ok()) << "a run that has ended counts as canceled";
+  EXPECT_TRUE(EndOne(backend(), run.handle).ok()) << "a run that has ended counts as canceled";
 }
 
 // Each cancel comes a little later after its launch than the one before, so that they meet the runs
@@ -210,7 +211,7 @@ TEST_P(BackendContractTest, ACancelThatMeetsARunInTheMidstOfItsStartIsACancel) {
     ASSERT_FALSE(HasFatalFailure());
     absl::SleepFor(i * absl::Microseconds(300));
     run.handle.cancel_requested = true;  // as the agent's journal has it before it asks
-    EXPECT_TRUE(backend().Cancel(run.handle).ok());
+    EXPECT_TRUE(EndOne(backend(), run.handle).ok());
   }
   std::vector<TestRun*> all;
   for (TestRun& run : runs) all.push_back(&run);
@@ -223,9 +224,9 @@ TEST_P(BackendContractTest, ACancelThatMeetsARunInTheMidstOfItsStartIsACancel) {
 TEST_P(BackendContractTest, WhatIsNotThereIsAbsentAndCountsAsCanceled) {
   const TestRun run = NewRun(ScriptSpec("true"));
   EXPECT_EQ(backend().Lookup(run.handle).kind, Found::kAbsent);
-  EXPECT_TRUE(backend().Cancel(run.handle).ok());
-  EXPECT_TRUE(backend().SetHeld(run.handle, true).ok());
-  EXPECT_TRUE(backend().Forget(run.handle).ok());
+  EXPECT_TRUE(EndOne(backend(), run.handle).ok());
+  EXPECT_TRUE(HoldOne(backend(), run.handle, true).ok());
+  EXPECT_TRUE(ForgetOne(backend(), run.handle).ok());
 }
 
 TEST_P(BackendContractTest, AHeldRunStartsOnceItIsReleased) {
@@ -238,7 +239,7 @@ TEST_P(BackendContractTest, AHeldRunStartsOnceItIsReleased) {
   });
   EXPECT_EQ(run.handle.state, v1::RUN_STATE_PENDING);
   run.handle.held = false;
-  EXPECT_TRUE(backend().SetHeld(run.handle, false).ok());
+  EXPECT_TRUE(HoldOne(backend(), run.handle, false).ok());
   ObserveToEnd(backend(), {&run});
   EXPECT_EQ(run.handle.state, v1::RUN_STATE_SUCCEEDED) << run.last.evidence.DebugString();
   EXPECT_EQ(Output(backend(), run), "released\n");
@@ -249,7 +250,7 @@ TEST_P(BackendContractTest, ARunThatWaitsIsCanceledAndNeverBegins) {
   Hold(&run);
   Launch(backend(), &run);
   ObserveUntil(backend(), {&run}, v1::RUN_STATE_PENDING);
-  EXPECT_TRUE(backend().Cancel(run.handle).ok());
+  EXPECT_TRUE(EndOne(backend(), run.handle).ok());
   ObserveToEnd(backend(), {&run});
   EXPECT_EQ(run.handle.state, v1::RUN_STATE_CANCELED) << run.last.evidence.DebugString();
   EXPECT_FALSE(run.last.start_time.has_value());
@@ -260,8 +261,8 @@ TEST_P(BackendContractTest, ForgettingLeavesNothingAndMayBeRepeated) {
   place_->LeaveNothing(&spec);
   const TestRun run = RunToEnd(spec);
   EXPECT_FALSE(place_->IsGone(run));
-  EXPECT_TRUE(backend().Forget(run.handle).ok());
-  EXPECT_TRUE(backend().Forget(run.handle).ok());
+  EXPECT_TRUE(ForgetOne(backend(), run.handle).ok());
+  EXPECT_TRUE(ForgetOne(backend(), run.handle).ok());
   WaitFor("nothing is left", [&] { return place_->IsGone(run); });
 }
 
@@ -277,7 +278,8 @@ TEST_P(GangContractTest, EachNodeHasItsRankAndItsLogs) {
   EXPECT_THAT(Output(backend(), run, 1), HasSubstr("setup 1\n"));
   EXPECT_THAT(Output(backend(), run, 1), HasSubstr("1 of 2\n"));
   std::set<std::string> files;
-  for (const agents::LogSource& source : backend().Logs(run.handle)) files.insert(source.path);
+  for (const agents::LogSource& source : backend().OpenLogs(run.handle).logs)
+    files.insert(source.path);
   EXPECT_EQ(files.size(), 4u) << "one for each rank and stream";
 }
 

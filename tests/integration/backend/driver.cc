@@ -13,6 +13,7 @@
 #include "contract/task_array.h"
 #include "fmt/format.h"
 #include "gtest/gtest.h"
+#include "tests/unit/agents/one_run.h"
 
 namespace muster::driver {
 namespace {
@@ -75,14 +76,14 @@ void Hold(TestRun* run) {
 }
 
 void Launch(agents::Backend& backend, TestRun* run) {
-  const agents::LaunchOutcome outcome = backend.Launch(*run->handle.assignment);
+  const agents::LaunchOutcome outcome = LaunchOne(backend, *run->handle.assignment);
   ASSERT_EQ(outcome.kind, agents::LaunchOutcome::Kind::kLaunched)
       << outcome.evidence.DebugString() << outcome.failure.DebugString();
   run->handle.external_id = outcome.external_id;
 }
 
 agents::LaunchOutcome LaunchAgain(agents::Backend& backend, const TestRun& run) {
-  return AskUntilClear([&] { return backend.Launch(*run.handle.assignment); },
+  return AskUntilClear([&] { return LaunchOne(backend, *run.handle.assignment); },
                        agents::LaunchOutcome::Kind::kUnclear);
 }
 
@@ -154,7 +155,7 @@ std::string ReadWhole(const std::string& path) {
 
 std::string Output(agents::Backend& backend, const TestRun& run, uint32_t rank,
                    v1::LogStream stream) {
-  for (const agents::LogSource& source : backend.Logs(run.handle)) {
+  for (const agents::LogSource& source : backend.OpenLogs(run.handle).logs) {
     if (source.rank == rank && source.stream == stream) return ReadWhole(source.path);
   }
   ADD_FAILURE() << "rank " << rank << " has no log";

@@ -8,6 +8,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/kubernetes/backend_fixture.h"
+#include "tests/unit/agents/one_run.h"
 
 namespace muster::kubernetes {
 namespace {
@@ -85,12 +86,12 @@ TEST_F(KubernetesBackendTest, ACancelEndsARunThatWaitsAndOneThatIgnoresTerm) {
     return Output(backend(), running) == "ready\n";
   });
   EXPECT_EQ(waiting.handle.state, v1::RUN_STATE_PENDING);
-  EXPECT_TRUE(backend().Cancel(waiting.handle).ok());
-  EXPECT_TRUE(backend().Cancel(running.handle).ok());
+  EXPECT_TRUE(EndOne(backend(), waiting.handle).ok());
+  EXPECT_TRUE(EndOne(backend(), running.handle).ok());
   ObserveToEnd(backend(), {&running, &waiting});
   EXPECT_EQ(running.handle.state, v1::RUN_STATE_CANCELED) << running.last.evidence.DebugString();
   EXPECT_EQ(waiting.handle.state, v1::RUN_STATE_CANCELED);
-  EXPECT_TRUE(backend().Cancel(running.handle).ok()) << "a run that has ended counts as canceled";
+  EXPECT_TRUE(EndOne(backend(), running.handle).ok()) << "a run that has ended counts as canceled";
   for (const char* kind : {"jobs", "pods", "secrets"}) {
     WaitFor(std::string("nothing is left of ") + kind,
             [&] { return ObjectsOf(kind, running).empty() && ObjectsOf(kind, waiting).empty(); });
@@ -136,7 +137,7 @@ TEST_F(KubernetesBackendTest, AnImageThatIsNotThereEndsTheRunAndItsJob) {
 
 TEST_F(KubernetesBackendTest, WhatCouldNeverFitIsRefusedBeforeAnythingIsMade) {
   TestRun run = NewRun(GpuSpec("true", 1, 16));
-  const agents::LaunchOutcome outcome = backend().Launch(*run.handle.assignment);
+  const agents::LaunchOutcome outcome = LaunchOne(backend(), *run.handle.assignment);
   EXPECT_EQ(outcome.kind, Kind::kRefused);
   EXPECT_EQ(outcome.failure.failure_class(), v1::FAILURE_CLASS_CONFIG);
   EXPECT_THAT(outcome.failure.message(), HasSubstr("nvidia.com/gpu"));
@@ -147,7 +148,7 @@ TEST_F(KubernetesBackendTest, ARefusalOfTheServerReachesTheUserWhole) {
   v1::JobSpec spec = ScriptSpec("true");
   (*spec.mutable_kubernetes()->mutable_node_selector())["no spaces"] = "x";
   TestRun run = NewRun(spec);
-  const agents::LaunchOutcome outcome = backend().Launch(*run.handle.assignment);
+  const agents::LaunchOutcome outcome = LaunchOne(backend(), *run.handle.assignment);
   EXPECT_EQ(outcome.kind, Kind::kRefused);
   EXPECT_THAT(outcome.failure.message(), HasSubstr("no spaces"));
 }
@@ -180,7 +181,7 @@ TEST_F(KubernetesBackendTest, AHeldRunStartsOnceItIsReleased) {
   });
   EXPECT_TRUE(ObjectsOf("pods", run).empty());
   run.handle.held = false;
-  EXPECT_TRUE(backend().SetHeld(run.handle, false).ok());
+  EXPECT_TRUE(HoldOne(backend(), run.handle, false).ok());
   ObserveToEnd(backend(), {&run});
   EXPECT_EQ(run.handle.state, v1::RUN_STATE_SUCCEEDED);
   EXPECT_EQ(run.last.evidence.source(), v1::EVIDENCE_SOURCE_POD);
@@ -222,7 +223,7 @@ TEST_F(KubernetesBackendTest, AJobOfThatNameThatIsAnothersIsNotAdopted) {
   cluster_.MustDo("POST", PathOf("jobs"),
                   {{"metadata", {{"name", run.handle.run_key}}},
                    {"spec", {{"suspend", true}, {"template", {{"spec", pod}}}}}});
-  const agents::LaunchOutcome outcome = backend().Launch(*run.handle.assignment);
+  const agents::LaunchOutcome outcome = LaunchOne(backend(), *run.handle.assignment);
   EXPECT_EQ(outcome.kind, Kind::kRefused);
   EXPECT_THAT(outcome.failure.message(), HasSubstr("none of Muster's"));
   EXPECT_EQ(backend().Lookup(run.handle).kind, Found::kAbsent);
@@ -237,7 +238,7 @@ TEST_F(KubernetesBackendTest, ASecretOrServiceOfThatNameThatIsAnothersStaysAndTh
     Json own = {{"metadata", {{"name", run.handle.run_key}, {"labels", {{"mine", "yes"}}}}}};
     if (kind == std::string("Service")) own["spec"] = {{"ports", {{{"port", 80}}}}};
     const Json made = cluster_.MustDo("POST", path, own);
-    const agents::LaunchOutcome outcome = backend().Launch(*run.handle.assignment);
+    const agents::LaunchOutcome outcome = LaunchOne(backend(), *run.handle.assignment);
     EXPECT_EQ(outcome.kind, Kind::kRefused);
     EXPECT_THAT(outcome.failure.message(),
                 HasSubstr(fmt::format("{0} {1}/{2}: a {0} of that name is there, and is not this "
@@ -285,7 +286,7 @@ TEST_F(KubernetesBackendTest, ForgettingLetsKubernetesCleanUp) {
   spec.mutable_kubernetes()->mutable_time_to_live()->set_seconds(0);
   const TestRun run = RunToEnd(spec);
   EXPECT_GT(JobOf(run)["spec"]["ttlSecondsAfterFinished"].get<int>(), 600000);
-  EXPECT_TRUE(backend().Forget(run.handle).ok());
+  EXPECT_TRUE(ForgetOne(backend(), run.handle).ok());
   for (const char* kind : {"jobs", "pods", "secrets", "services"}) {
     WaitFor(std::string("nothing is left of ") + kind,
             [&] { return ObjectsOf(kind, run).empty(); });
@@ -304,7 +305,7 @@ TEST_F(KubernetesBackendTest, NothingChangesWhileTheApiServerIsAway) {
   WaitFor("the watches are back", [&] { return ObserveOnce(backend(), {&run}).ok(); });
   EXPECT_EQ(run.handle.state, v1::RUN_STATE_RUNNING);
   // A server that has just started may refuse what it will take; an agent asks again.
-  WaitFor("the cancel is taken", [&] { return backend().Cancel(run.handle).ok(); });
+  WaitFor("the cancel is taken", [&] { return EndOne(backend(), run.handle).ok(); });
   ObserveToEnd(backend(), {&run});
   EXPECT_EQ(run.handle.state, v1::RUN_STATE_CANCELED);
 }

@@ -6,6 +6,7 @@
 #include "gtest/gtest.h"
 #include "tests/integration/kubernetes/backend_fixture.h"
 #include "tests/integration/kubernetes/least_rights.h"
+#include "tests/unit/agents/one_run.h"
 
 namespace muster::kubernetes {
 namespace {
@@ -101,10 +102,10 @@ TEST_F(KubernetesNamespacesTest, CancelAndCleanUpGoWhereTheRunIs) {
   Launch(backend(), &ended);
   ObserveToEnd(backend(), {&ended});
   ObserveUntil(backend(), {&running}, v1::RUN_STATE_RUNNING);
-  EXPECT_TRUE(backend().Cancel(running.handle).ok());
+  EXPECT_TRUE(EndOne(backend(), running.handle).ok());
   ObserveToEnd(backend(), {&running});
   EXPECT_EQ(running.handle.state, v1::RUN_STATE_CANCELED) << running.last.evidence.DebugString();
-  EXPECT_TRUE(backend().Forget(ended.handle).ok());
+  EXPECT_TRUE(ForgetOne(backend(), ended.handle).ok());
   for (const std::string kind : {"jobs", "pods", "secrets"}) {
     const std::string path = (kind == "jobs" ? "/apis/batch/v1" : "/api/v1") +
                              ("/namespaces/" + team_) + "/" + kind +
@@ -161,7 +162,7 @@ TEST_F(KubernetesNamespacesTest, ARunThatWaitsStartsWhereItIsAlsoAfterTheSetting
   changed.name_space = team_;
   Start(changed, {run.handle});
   run.handle.held = false;
-  WaitFor("the hold is taken away", [&] { return backend().SetHeld(run.handle, false).ok(); });
+  WaitFor("the hold is taken away", [&] { return HoldOne(backend(), run.handle, false).ok(); });
   ObserveToEnd(backend(), {&run});
   EXPECT_EQ(run.handle.state, v1::RUN_STATE_SUCCEEDED) << run.last.evidence.DebugString();
   JobIn(name_space_, run);
@@ -190,19 +191,19 @@ TEST_F(KubernetesNamespacesTest, AQuotaBlocksTheRunsOfItsNamespaceAlone) {
 
 TEST_F(KubernetesNamespacesTest, OneThatIsNotAmongThemIsRefusedByName) {
   const TestRun run = NewRun(In("elsewhere", ScriptSpec("true")));
-  const agents::LaunchOutcome outcome = backend().Launch(*run.handle.assignment);
+  const agents::LaunchOutcome outcome = LaunchOne(backend(), *run.handle.assignment);
   EXPECT_EQ(outcome.kind, Kind::kRefused);
   EXPECT_EQ(outcome.failure.failure_class(), v1::FAILURE_CLASS_CONFIG);
   EXPECT_THAT(outcome.failure.message(),
               HasSubstr(fmt::format("kubernetes.namespace is \"elsewhere\"; the agent of this "
                                     "cluster works in {}, {}: choose one of these",
                                     name_space_, team_)));
-  EXPECT_TRUE(backend().Cancel(run.handle).ok()) << "it is nowhere";
-  EXPECT_TRUE(backend().Forget(run.handle).ok());
+  EXPECT_TRUE(EndOne(backend(), run.handle).ok()) << "it is nowhere";
+  EXPECT_TRUE(ForgetOne(backend(), run.handle).ok());
 
   v1::JobSpec by_pool = ScriptSpec("true");
   by_pool.mutable_placement()->set_pool("elsewhere");
-  EXPECT_THAT(backend().Launch(*NewRun(by_pool).handle.assignment).failure.message(),
+  EXPECT_THAT(LaunchOne(backend(), *NewRun(by_pool).handle.assignment).failure.message(),
               HasSubstr("placement.pool is \"elsewhere\""));
 }
 
@@ -228,7 +229,7 @@ TEST_F(KubernetesNamespacesTest, AForbiddenOneSaysWhyAndTheOthersGoOn) {
   EXPECT_EQ(line("a Job in namespace " + team_), v1::CHECK_RESULT_OK);
 
   const TestRun refused = NewRun(In(shut_, ScriptSpec("true")));
-  EXPECT_EQ(backend().Launch(*refused.handle.assignment).kind, Kind::kUnclear) << "it waits";
+  EXPECT_EQ(LaunchOne(backend(), *refused.handle.assignment).kind, Kind::kDeferred) << "it waits";
   const TestRun run = RunToEnd(In(team_, ScriptSpec("echo well")));
   EXPECT_EQ(run.handle.state, v1::RUN_STATE_SUCCEEDED) << run.last.evidence.DebugString();
   EXPECT_EQ(Output(backend(), run), "well\n");

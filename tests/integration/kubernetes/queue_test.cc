@@ -4,6 +4,7 @@
 
 #include "gtest/gtest.h"
 #include "tests/integration/kubernetes/backend_fixture.h"
+#include "tests/unit/agents/one_run.h"
 
 namespace muster::kubernetes {
 namespace {
@@ -39,7 +40,7 @@ TEST_F(KubernetesQueueTest, AHoldOfARunThatWaitsInKubernetesLetsItWait) {
   Launch(backend(), &run);
   WaitFor("its pod", [&] { return !ObjectsOf("pods", run).empty(); });
   run.handle.held = true;
-  EXPECT_TRUE(backend().SetHeld(run.handle, true).ok());
+  EXPECT_TRUE(HoldOne(backend(), run.handle, true).ok());
   WaitFor("its pod to go", [&] {
     EXPECT_TRUE(ObserveOnce(backend(), {&run}).ok());
     EXPECT_EQ(run.handle.state, v1::RUN_STATE_PENDING) << run.last.evidence.DebugString();
@@ -50,13 +51,13 @@ TEST_F(KubernetesQueueTest, AHoldOfARunThatWaitsInKubernetesLetsItWait) {
     return run.last.reason.message().find("held") != std::string::npos;
   });
   run.handle.held = false;
-  EXPECT_TRUE(backend().SetHeld(run.handle, false).ok());
+  EXPECT_TRUE(HoldOne(backend(), run.handle, false).ok());
   WaitFor("its pod is back", [&] {
     EXPECT_TRUE(ObserveOnce(backend(), {&run}).ok());
     return !ObjectsOf("pods", run).empty();
   });
   EXPECT_EQ(run.handle.state, v1::RUN_STATE_PENDING);
-  EXPECT_TRUE(backend().Cancel(run.handle).ok());
+  EXPECT_TRUE(EndOne(backend(), run.handle).ok());
   ObserveToEnd(backend(), {&run});
 }
 

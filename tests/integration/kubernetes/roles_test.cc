@@ -8,6 +8,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/kubernetes/backend_fixture.h"
+#include "tests/unit/agents/one_run.h"
 
 namespace muster::kubernetes {
 namespace {
@@ -128,7 +129,7 @@ TEST_F(KubernetesRolesTest, AServerWithoutSuccessPoliciesRunsNoJobOfWhichARoleLe
   Json job = objects->job;
   job["spec"].erase("successPolicy");
   cluster_.MustDo("POST", PathOf("jobs"), job);
-  const agents::LaunchOutcome outcome = backend().Launch(*run.handle.assignment);
+  const agents::LaunchOutcome outcome = LaunchOne(backend(), *run.handle.assignment);
   EXPECT_EQ(outcome.kind, agents::LaunchOutcome::Kind::kRefused);
   EXPECT_THAT(outcome.failure.message(), HasSubstr("success policy"));
   EXPECT_TRUE(ObjectsOf("pods", run).empty());

@@ -9,6 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/slurm/test_cluster.h"
+#include "tests/unit/agents/one_run.h"
 
 namespace muster::slurm {
 namespace {
@@ -137,7 +138,7 @@ TEST_F(SlurmAnswersTest, AJobThatHasAGpuShowsItAsUsed) {
   EXPECT_EQ(debug.free_gpus().at("h100"), 3u);
   EXPECT_EQ(debug.own_running_jobs(), 1u);
   EXPECT_EQ(debug.running_jobs(), 1u);
-  EXPECT_TRUE(backend_->Cancel(run.handle).ok());
+  EXPECT_TRUE(EndOne(*backend_, run.handle).ok());
   ObserveToEnd(*backend_, {&run});
 }
 
@@ -172,7 +173,7 @@ TEST_F(SlurmAnswersTest, APlanHasTheScriptAndAnEstimateAndLeavesNothing) {
 TEST_F(SlurmAnswersTest, AJobWithAnImageIsRefusedWhereThereIsNoPyxis) {
   v1::JobSpec spec = ScriptSpec("true");
   spec.set_image("docker.io/library/busybox:1");
-  const agents::LaunchOutcome outcome = backend_->Launch(*NewRun(spec).handle.assignment);
+  const agents::LaunchOutcome outcome = LaunchOne(*backend_, *NewRun(spec).handle.assignment);
   EXPECT_EQ(outcome.kind, agents::LaunchOutcome::Kind::kRefused);
   EXPECT_EQ(outcome.failure.failure_class(), v1::FAILURE_CLASS_CONFIG);
   EXPECT_THAT(outcome.failure.message(), HasSubstr("no Pyxis"));
@@ -211,12 +212,12 @@ TEST_F(SlurmAnswersTest, ARunIsHeldAndReleasedAndEachTwiceDoesNoHarm) {
   TestRun run = NewRun(spec);
   Launch(*backend_, &run);
   for (const bool held : {true, true, false, false}) {
-    ASSERT_TRUE(backend_->SetHeld(run.handle, held).ok());
+    ASSERT_TRUE(HoldOne(*backend_, run.handle, held).ok());
     EXPECT_EQ(ReasonOf(run.handle.external_id) == "JobHeldUser", held);
   }
-  EXPECT_TRUE(backend_->Cancel(run.handle).ok());
+  EXPECT_TRUE(EndOne(*backend_, run.handle).ok());
   ObserveToEnd(*backend_, {&run});
-  EXPECT_TRUE(backend_->SetHeld(run.handle, true).ok()) << "it has ended";
+  EXPECT_TRUE(HoldOne(*backend_, run.handle, true).ok()) << "it has ended";
 }
 
 TEST_F(SlurmAnswersTest, AHeldAssignmentDoesNotStartBeforeItsRelease) {
@@ -228,7 +229,7 @@ TEST_F(SlurmAnswersTest, AHeldAssignmentDoesNotStartBeforeItsRelease) {
   EXPECT_EQ(ReasonOf(run.handle.external_id), "JobHeldUser");
   ObserveUntil(*backend_, {&run}, v1::RUN_STATE_PENDING);
   EXPECT_THAT(run.last.reason.message(), HasSubstr("held"));
-  ASSERT_TRUE(backend_->SetHeld(run.handle, false).ok());
+  ASSERT_TRUE(HoldOne(*backend_, run.handle, false).ok());
   ObserveToEnd(*backend_, {&run});
   EXPECT_EQ(run.handle.state, v1::RUN_STATE_SUCCEEDED);
 }
@@ -305,7 +306,7 @@ TEST_F(SlurmAnswersTest, OverRestDetailsAreThoseOfTheCommands) {
     }
   }
   EXPECT_EQ(details->DebugString(), wanted->DebugString());
-  EXPECT_TRUE(backend_->Cancel(run.handle).ok());
+  EXPECT_TRUE(EndOne(*backend_, run.handle).ok());
   ObserveToEnd(*backend_, {&run});
 }
 

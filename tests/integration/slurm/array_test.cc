@@ -10,6 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/slurm/test_cluster.h"
+#include "tests/unit/agents/one_run.h"
 
 namespace muster::slurm {
 namespace {
@@ -39,7 +40,7 @@ class SlurmArrayTest : public ::testing::Test {
   std::vector<agents::LaunchOutcome> LaunchAll(std::vector<TestRun>* runs) {
     std::vector<std::shared_ptr<const agent::v1::Assignment>> assignments;
     for (const TestRun& run : *runs) assignments.push_back(run.handle.assignment);
-    std::vector<agents::LaunchOutcome> outcomes = backend_->LaunchMany(assignments);
+    std::vector<agents::LaunchOutcome> outcomes = backend_->Launch(assignments);
     for (size_t i = 0; i < runs->size(); ++i)
       (*runs)[i].handle.external_id = outcomes[i].external_id;
     return outcomes;
@@ -116,19 +117,19 @@ TEST_F(SlurmArrayTest, ATaskThatIsCanceledWhileItWaitsIsCanceledAlsoForTheNextAg
   std::vector<TestRun> runs = LaunchTogether(ArrayOf(std::vector<std::string>(5, kWaitForGo)));
   ObserveUntil(*backend_, {&runs[0], &runs[1]}, v1::RUN_STATE_RUNNING);
   ObserveUntil(*backend_, {&runs[3], &runs[4]}, v1::RUN_STATE_PENDING);
-  EXPECT_TRUE(backend_->Cancel(runs[3].handle).ok());
+  EXPECT_TRUE(EndOne(*backend_, runs[3].handle).ok());
   ObserveToEnd(*backend_, {&runs[3]});
   EXPECT_EQ(runs[3].handle.state, v1::RUN_STATE_CANCELED);
   EXPECT_THAT(runs[3].last.evidence.detail(), HasSubstr("canceled while it waited"));
-  EXPECT_TRUE(backend_->Cancel(runs[4].handle).ok());
+  EXPECT_TRUE(EndOne(*backend_, runs[4].handle).ok());
   Restart();
   // A new agent asks once more for what it has not seen end.
-  EXPECT_TRUE(backend_->Cancel(runs[4].handle).ok());
+  EXPECT_TRUE(EndOne(*backend_, runs[4].handle).ok());
   EXPECT_EQ(backend_->Lookup(runs[4].handle).external_id, SlurmId(runs[4]))
       << "it was submitted, and is not launched again";
   ObserveToEnd(*backend_, {&runs[4]});
   EXPECT_EQ(runs[4].handle.state, v1::RUN_STATE_CANCELED);
-  EXPECT_TRUE(backend_->Cancel(runs[0].handle).ok());
+  EXPECT_TRUE(EndOne(*backend_, runs[0].handle).ok());
   ObserveToEnd(*backend_, {&runs[0]});
   EXPECT_EQ(runs[0].handle.state, v1::RUN_STATE_CANCELED) << "one that ran";
   for (const TestRun& run : runs) Go(run);

@@ -9,6 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/slurm/test_cluster.h"
+#include "tests/unit/agents/one_run.h"
 
 namespace muster::slurm {
 namespace {
@@ -138,12 +139,12 @@ TEST_F(SlurmBackendTest, ACancelEndsARunThatWaitsAndOneThatRuns) {
   Launch(*backend_, &waiting);
   ObserveUntil(*backend_, {&waiting}, v1::RUN_STATE_PENDING);
   EXPECT_EQ(waiting.handle.state, v1::RUN_STATE_PENDING);
-  EXPECT_TRUE(backend_->Cancel(waiting.handle).ok());
-  EXPECT_TRUE(backend_->Cancel(running.handle).ok());
+  EXPECT_TRUE(EndOne(*backend_, waiting.handle).ok());
+  EXPECT_TRUE(EndOne(*backend_, running.handle).ok());
   ObserveToEnd(*backend_, {&running, &waiting});
   EXPECT_EQ(running.handle.state, v1::RUN_STATE_CANCELED);
   EXPECT_EQ(waiting.handle.state, v1::RUN_STATE_CANCELED);
-  EXPECT_TRUE(backend_->Cancel(running.handle).ok()) << "a run that has ended counts as canceled";
+  EXPECT_TRUE(EndOne(*backend_, running.handle).ok()) << "a run that has ended counts as canceled";
 }
 
 TEST_F(SlurmBackendTest, ACancelByAnotherNamesItsUser) {
@@ -178,7 +179,7 @@ TEST_F(SlurmBackendTest, ARefusalQuotesSlurmAndSaysWhatToDo) {
   v1::JobSpec partition = ScriptSpec("true");
   partition.mutable_placement()->set_pool("nosuch");
   TestRun run = NewRun(partition);
-  const agents::LaunchOutcome outcome = backend_->Launch(*run.handle.assignment);
+  const agents::LaunchOutcome outcome = LaunchOne(*backend_, *run.handle.assignment);
   EXPECT_EQ(outcome.kind, Kind::kRefused);
   EXPECT_EQ(outcome.failure.failure_class(), v1::FAILURE_CLASS_CONFIG);
   EXPECT_THAT(outcome.failure.message(), HasSubstr("Invalid partition name specified"));
@@ -188,7 +189,7 @@ TEST_F(SlurmBackendTest, ARefusalQuotesSlurmAndSaysWhatToDo) {
   limit.mutable_slurm()->set_qos("two");
   limit.mutable_resources()->set_cpu_millis(3000);
   TestRun over = NewRun(limit);
-  const agents::LaunchOutcome refused = backend_->Launch(*over.handle.assignment);
+  const agents::LaunchOutcome refused = LaunchOne(*backend_, *over.handle.assignment);
   EXPECT_EQ(refused.kind, Kind::kRefused);
   // slurmrestd does not pass on which limit it is.
   if (!cluster_->is_over_rest()) {
@@ -201,7 +202,7 @@ TEST_F(SlurmBackendTest, TheJobThatARefusalLeavesIsNotAdopted) {
   v1::JobSpec spec = ScriptSpec("true");
   spec.mutable_resources()->set_memory_bytes(uint64_t{1} << 46);
   TestRun run = NewRun(spec);
-  EXPECT_EQ(backend_->Launch(*run.handle.assignment).kind, Kind::kRefused);
+  EXPECT_EQ(LaunchOne(*backend_, *run.handle.assignment).kind, Kind::kRefused);
   EXPECT_EQ(CountJobs(run), 1u);
   EXPECT_EQ(backend_->Lookup(run.handle).kind, Found::kAbsent);
 }
@@ -242,7 +243,7 @@ TEST_F(SlurmBackendTest, ALookupFindsARunByItsNameAlsoAfterTheQueueForgotIt) {
 TEST_F(SlurmBackendTest, AnAnswerThatWasLostIsAdoptedAndNotDoubled) {
   TestRun run = NewRun(ScriptSpec("echo once"));
   cluster_->Control("signal", "slurmctld STOP");
-  const agents::LaunchOutcome outcome = backend_->Launch(*run.handle.assignment);
+  const agents::LaunchOutcome outcome = LaunchOne(*backend_, *run.handle.assignment);
   EXPECT_EQ(outcome.kind, Kind::kUnclear);
   EXPECT_THAT(outcome.evidence.detail(), HasSubstr("Socket timed out"));
   EXPECT_EQ(backend_->Lookup(run.handle).kind, Found::kCouldNotAsk);
@@ -269,13 +270,13 @@ TEST_F(SlurmBackendTest, NothingChangesWhileSlurmctldIsAway) {
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(run.states, before);
   EXPECT_EQ(backend_->Lookup(run.handle).kind, Found::kCouldNotAsk);
-  EXPECT_EQ(backend_->Cancel(run.handle).code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(EndOne(*backend_, run.handle).code(), absl::StatusCode::kUnavailable);
   TestRun late = NewRun(ScriptSpec("true"));
-  EXPECT_EQ(backend_->Launch(*late.handle.assignment).kind, Kind::kUnclear);
+  EXPECT_EQ(LaunchOne(*backend_, *late.handle.assignment).kind, Kind::kUnclear);
   cluster_->Control("start", "slurmctld");
   EXPECT_TRUE(ObserveOnce(*backend_, {&run}).ok());
   EXPECT_EQ(run.states, before);
-  EXPECT_TRUE(backend_->Cancel(run.handle).ok());
+  EXPECT_TRUE(EndOne(*backend_, run.handle).ok());
   ObserveToEnd(*backend_, {&run});
   EXPECT_EQ(run.handle.state, v1::RUN_STATE_CANCELED);
   EXPECT_EQ(backend_->Lookup(late.handle).kind, Found::kAbsent);
@@ -309,7 +310,7 @@ TEST_F(SlurmBackendTest, AStrayOfARunDoesNothingAndIsCanceled) {
   });
   EXPECT_EQ(run.handle.state, v1::RUN_STATE_RUNNING);
   EXPECT_EQ(Output(*backend_, run), "started\n");
-  EXPECT_TRUE(backend_->Cancel(run.handle).ok());
+  EXPECT_TRUE(EndOne(*backend_, run.handle).ok());
   ObserveToEnd(*backend_, {&run});
   EXPECT_EQ(run.handle.state, v1::RUN_STATE_CANCELED);
 }
@@ -374,8 +375,8 @@ TEST_F(SlurmBackendTest,
 TEST_F(SlurmBackendTest, ForgettingKeepsOnlyWhatTheUserMade) {
   const TestRun tidy = RunToEnd(ScriptSpec("true"));
   const TestRun maker = RunToEnd(ScriptSpec("echo 1 >result"));
-  EXPECT_TRUE(backend_->Forget(tidy.handle).ok());
-  EXPECT_TRUE(backend_->Forget(maker.handle).ok());
+  EXPECT_TRUE(ForgetOne(*backend_, tidy.handle).ok());
+  EXPECT_TRUE(ForgetOne(*backend_, maker.handle).ok());
   EXPECT_EQ(ReadWhole(cluster_->runs() + "/" + maker.handle.run_key + "/work/result"), "1\n");
   EXPECT_EQ(Root().Run("ls " + cluster_->runs() + "/" + maker.handle.run_key).output,
             "claim\nwork\n");

@@ -10,6 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/slurm/image_fixture.h"
+#include "tests/unit/agents/one_run.h"
 
 namespace muster::slurm {
 namespace {
@@ -265,7 +266,7 @@ TEST_F(SlurmContainerTest, NodesPullAnImageWhoseConversionSlurmRefusesIfTheClust
   config.pull_if_conversion_fails = true;
   backend_ = cluster_->MakeBackend(config);
   TestRun run = NewRun(SpecOf(kBash, "echo ran"));
-  const agents::LaunchOutcome outcome = backend_->Launch(*run.handle.assignment);
+  const agents::LaunchOutcome outcome = LaunchOne(*backend_, *run.handle.assignment);
   ASSERT_EQ(outcome.kind, agents::LaunchOutcome::Kind::kLaunched) << outcome.failure.message();
   EXPECT_THAT(outcome.evidence.detail(), HasSubstr("Invalid partition name specified"));
   EXPECT_THAT(outcome.evidence.detail(), HasSubstr("each node pulls it itself"));

@@ -17,6 +17,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/slurm/image_fixture.h"
+#include "tests/unit/agents/one_run.h"
 
 namespace muster::slurm {
 namespace {
@@ -329,7 +330,7 @@ TEST_F(SlurmImageTest, ARunInAContainerCanBeCanceled) {
   Launch(*backend, &run);
   ObserveUntil(*backend, {&run}, v1::RUN_STATE_RUNNING);
   WaitFor("the command runs", [&] { return Output(*backend, run) == "started\n"; });
-  EXPECT_TRUE(backend->Cancel(run.handle).ok());
+  EXPECT_TRUE(EndOne(*backend, run.handle).ok());
   ObserveToEnd(*backend, {&run});
   EXPECT_EQ(run.handle.state, v1::RUN_STATE_CANCELED) << run.last.evidence.DebugString();
 }
@@ -349,7 +350,7 @@ TEST_F(SlurmImageTest, ARunThatWaitsForItsImageSaysSoAndWhyThatWaits) {
   });
   EXPECT_THAT(run.last.reason.message(), HasSubstr("waiting for its image to be converted"));
   EXPECT_EQ(run.handle.state, v1::RUN_STATE_PENDING);
-  EXPECT_TRUE(backend->Cancel(run.handle).ok());
+  EXPECT_TRUE(EndOne(*backend, run.handle).ok());
   cluster_->AsRoot("scancel --name=" + ConversionName(*contract::ParseImage(kBash)));
 }
 

@@ -8,6 +8,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/slurm/test_cluster.h"
+#include "tests/unit/agents/one_run.h"
 
 namespace muster::slurm {
 namespace {
@@ -144,7 +145,7 @@ TEST_F(SlurmInterruptionsTest, ACancelAsTheJobEndsIsEitherAndNeverNeither) {
     if (i >= kRuns / 2) {
       EXPECT_TRUE(ObserveOnce(*backend_, pointers).ok());
     }
-    EXPECT_TRUE(backend_->Cancel(runs[i].handle).ok());
+    EXPECT_TRUE(EndOne(*backend_, runs[i].handle).ok());
   }
   ObserveToEnd(*backend_, pointers);
   for (const TestRun& run : runs) {
@@ -156,7 +157,7 @@ TEST_F(SlurmInterruptionsTest, ACancelAsTheJobEndsIsEitherAndNeverNeither) {
       ASSERT_TRUE(run.last.exit.has_value());
       EXPECT_EQ(run.last.exit->code(), 0);
     }
-    EXPECT_TRUE(backend_->Cancel(run.handle).ok()) << "a run that has ended counts as canceled";
+    EXPECT_TRUE(EndOne(*backend_, run.handle).ok()) << "a run that has ended counts as canceled";
   }
 }
 

@@ -8,6 +8,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/slurm/test_cluster.h"
+#include "tests/unit/agents/one_run.h"
 
 namespace muster::slurm {
 namespace {
@@ -99,7 +100,7 @@ TEST_F(SlurmModesTest, ASecretIsWhereTheUserAloneReadsItAndNowhereElse) {
   const std::string directory = Directory(run);
   EXPECT_EQ(Root().Run(fmt::format("stat -c %a {0}/env/environment {0}", directory)).output,
             "600\n700\n");
-  EXPECT_TRUE(backend_->Cancel(run.handle).ok());
+  EXPECT_TRUE(EndOne(*backend_, run.handle).ok());
   ObserveToEnd(*backend_, {&run});
 }
 
@@ -132,7 +133,7 @@ TEST_F(SlurmModesTest, WithoutARequeueATimeoutIsTheEnd) {
   driver::Hold(&refused);
   for (TestRun* run : {&refused, &wanted, &itself}) Launch(*backend_, run);
   cluster_->AsRoot("scontrol update jobid=" + refused.handle.external_id + " requeue=0");
-  EXPECT_TRUE(backend_->SetHeld(refused.handle, false).ok());
+  EXPECT_TRUE(HoldOne(*backend_, refused.handle, false).ok());
   ObserveToEnd(*backend_, {&refused, &wanted, &itself});
   for (const TestRun* run : {&refused, &wanted}) {
     EXPECT_EQ(run->handle.state, v1::RUN_STATE_FAILED);
@@ -272,7 +273,7 @@ TEST_F(SlurmModesTest, ABatchScriptRunsOnceAndStartsItsTasksOnAllNodesItself) {
   const TestRun run = RunToEnd(spec);
   EXPECT_EQ(run.handle.state, v1::RUN_STATE_SUCCEEDED) << run.last.evidence.DebugString();
   EXPECT_EQ(Output(*backend_, run), "once\n0: task\n1: task\n");
-  EXPECT_EQ(backend_->Logs(run.handle).size(), 2u) << "of one rank";
+  EXPECT_EQ(backend_->OpenLogs(run.handle).logs.size(), 2u) << "of one rank";
 }
 
 // A controller on the first node and workers on both.
@@ -324,7 +325,7 @@ TEST_F(SlurmModesTest, RolesReserveNoMemory) {
     });
     EXPECT_THAT(argv, HasSubstr(" --overlap --mem=0 "));
   }
-  EXPECT_TRUE(backend_->Cancel(run.handle).ok());
+  EXPECT_TRUE(EndOne(*backend_, run.handle).ok());
   ObserveToEnd(*backend_, {&run});
 }
 

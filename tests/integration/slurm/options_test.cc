@@ -3,6 +3,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/slurm/test_cluster.h"
+#include "tests/unit/agents/one_run.h"
 
 namespace muster::slurm {
 namespace {
@@ -88,7 +89,7 @@ TEST_F(SlurmOptionsTest, WhatTheJobSaysIsWhatSlurmHas) {
   ObserveUntil(*backend_, {&run}, v1::RUN_STATE_PENDING);
   EXPECT_THAT(run.last.reason.message(), HasSubstr("waiting for another job to end"));
 
-  EXPECT_TRUE(backend_->Cancel(first.handle).ok());
+  EXPECT_TRUE(EndOne(*backend_, first.handle).ok());
   ObserveToEnd(*backend_, {&first, &run});
   EXPECT_EQ(run.handle.state, v1::RUN_STATE_SUCCEEDED) << run.last.evidence.DebugString();
   EXPECT_EQ(Output(*backend_, run), "done\n");
@@ -101,7 +102,7 @@ TEST_F(SlurmOptionsTest, ARunKeepsAwayFromNodesOfFailedRunsThatAreStillThere) {
   assignment.add_excluded_nodes("gone-7");
   assignment.add_excluded_nodes("n1");
   assignment.set_held(true);
-  const agents::LaunchOutcome outcome = backend_->Launch(assignment);
+  const agents::LaunchOutcome outcome = LaunchOne(*backend_, assignment);
   ASSERT_EQ(outcome.kind, Kind::kLaunched) << outcome.failure.message();
   const std::string job = cluster_->AsRoot("scontrol -o show job " + outcome.external_id);
   EXPECT_THAT(job, HasSubstr("ExcNodeList=n[1-2]"));
@@ -151,7 +152,7 @@ TEST_F(SlurmOptionsTest, ATimeLimitThatThePartitionNeverGivesIsRefusedBeforeItWa
   spec.mutable_time_limit()->set_seconds(600);
   spec.mutable_placement()->set_pool("short");
   TestRun run = NewRun(spec);
-  const agents::LaunchOutcome outcome = backend_->Launch(*run.handle.assignment);
+  const agents::LaunchOutcome outcome = LaunchOne(*backend_, *run.handle.assignment);
   EXPECT_EQ(outcome.kind, Kind::kRefused);
   EXPECT_EQ(outcome.failure.failure_class(), v1::FAILURE_CLASS_CONFIG);
   EXPECT_THAT(outcome.failure.message(),
@@ -176,7 +177,7 @@ TEST_F(SlurmOptionsTest, ARunThatSlurmHasIsNotRefusedForALimitThatCameLater) {
   EXPECT_THAT(run.last.reason.message(), HasSubstr("never start"));
   // Slurm says PartitionTimeLimit or PartitionConfig, by what it looks at first.
   EXPECT_THAT(run.last.reason.remedy(), StartsWith("cancel it and ask for less"));
-  EXPECT_TRUE(backend_->Cancel(run.handle).ok());
+  EXPECT_TRUE(EndOne(*backend_, run.handle).ok());
   ObserveToEnd(*backend_, {&run});
 }
 
@@ -191,7 +192,7 @@ TEST_F(SlurmOptionsTest, ARunThatSlurmHasIsNotRefusedForSettingsThatCameLater) {
   const agents::LaunchOutcome again = LaunchAgain(*backend, run);
   EXPECT_EQ(again.kind, Kind::kLaunched) << again.failure.message() << again.evidence.DebugString();
   EXPECT_EQ(again.external_id, run.handle.external_id);
-  EXPECT_EQ(backend->Launch(*NewRun(spec).handle.assignment).kind, Kind::kRefused);
+  EXPECT_EQ(LaunchOne(*backend, *NewRun(spec).handle.assignment).kind, Kind::kRefused);
   ObserveToEnd(*backend, {&run});
 }
 

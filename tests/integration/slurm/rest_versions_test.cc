@@ -3,6 +3,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/slurm/test_cluster.h"
+#include "tests/unit/agents/one_run.h"
 
 namespace muster::slurm {
 namespace {
@@ -61,7 +62,7 @@ TEST_F(SlurmRestVersionTest, RunsArraysAndAnswersAreTheSameInV37) {
   std::vector<TestRun> runs = NewArray(std::move(specs));
   std::vector<std::shared_ptr<const agent::v1::Assignment>> assignments;
   for (const TestRun& run : runs) assignments.push_back(run.handle.assignment);
-  const std::vector<agents::LaunchOutcome> outcomes = backend->LaunchMany(assignments);
+  const std::vector<agents::LaunchOutcome> outcomes = backend->Launch(assignments);
   for (size_t i = 0; i < runs.size(); ++i) {
     ASSERT_EQ(outcomes[i].kind, agents::LaunchOutcome::Kind::kLaunched)
         << outcomes[i].evidence.DebugString();
@@ -69,7 +70,7 @@ TEST_F(SlurmRestVersionTest, RunsArraysAndAnswersAreTheSameInV37) {
     EXPECT_THAT(outcomes[i].external_id, HasSubstr(fmt::format("_{}", i)));
   }
   ObserveUntil(*backend, {&runs[1]}, v1::RUN_STATE_RUNNING);
-  EXPECT_TRUE(backend->Cancel(runs[1].handle).ok());
+  EXPECT_TRUE(EndOne(*backend, runs[1].handle).ok());
   ObserveToEnd(*backend, {&runs[0], &runs[1], &runs[2]});
   EXPECT_EQ(runs[0].last.exit->code(), 3);
   EXPECT_EQ(runs[1].handle.state, v1::RUN_STATE_CANCELED) << runs[1].last.evidence.DebugString();
@@ -77,7 +78,7 @@ TEST_F(SlurmRestVersionTest, RunsArraysAndAnswersAreTheSameInV37) {
 
   v1::JobSpec lost = ScriptSpec("true");
   lost.mutable_slurm()->add_extra_options("--time-min=1");
-  const agents::LaunchOutcome refused = backend->Launch(*NewRun(lost).handle.assignment);
+  const agents::LaunchOutcome refused = LaunchOne(*backend, *NewRun(lost).handle.assignment);
   EXPECT_EQ(refused.kind, agents::LaunchOutcome::Kind::kRefused) << "v0.0.37 has nothing for it";
   EXPECT_THAT(refused.failure.message(), HasSubstr("time_minimum"));
 }

@@ -133,7 +133,7 @@ TEST_F(SlurmSchedulerTest, AtTheDefaultLimitNeitherSubmissionsNorCancelsWait) {
   config.max_polls_per_minute = SlurmConfig().max_polls_per_minute;
   config.submit_patience = absl::Milliseconds(1);
   const std::unique_ptr<agents::Backend> backend = cluster_->MakeBackend(config);
-  if (backend->MaxCancelBatch() == 1) return;  // over slurmrestd each is a call
+  if (backend->capabilities().max_end_batch == 1) return;  // over slurmrestd each is a call
   v1::JobSpec spec = ScriptSpec("true");
   spec.mutable_slurm()->add_extra_options("--begin=now+1hour");
   std::vector<std::shared_ptr<const agent::v1::Assignment>> assignments;
@@ -142,10 +142,10 @@ TEST_F(SlurmSchedulerTest, AtTheDefaultLimitNeitherSubmissionsNorCancelsWait) {
     runs.push_back(NewRun(spec).handle);
     assignments.push_back(runs.back().assignment);
   }
-  for (const agents::LaunchOutcome& outcome : backend->LaunchMany(assignments))
+  for (const agents::LaunchOutcome& outcome : backend->Launch(assignments))
     ASSERT_EQ(outcome.kind, agents::LaunchOutcome::Kind::kLaunched) << outcome.evidence.detail();
   for (int repeat = 0; repeat < 3; ++repeat) {
-    for (const absl::Status& status : backend->CancelMany(runs)) EXPECT_TRUE(status.ok()) << status;
+    for (const absl::Status& status : backend->End(runs)) EXPECT_TRUE(status.ok()) << status;
   }
   EXPECT_EQ(backend->SchedulerCalls()["scancel"], 3);
   for (const QueueRow& row : Rows()) EXPECT_NE(row.state.phase, JobPhase::kPending) << row.name;

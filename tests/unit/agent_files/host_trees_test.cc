@@ -293,7 +293,7 @@ TEST_F(HostTreesTest, SendingEndsAtItsDeadlineAndGoesOn) {
   const LocalFiles files = Fetch(Tree({Sent("a", "1")}));
   EXPECT_TRUE(absl::IsDeadlineExceeded(LayOut(files, "run", absl::ZeroDuration())));
   EXPECT_EQ(NotLaunched(LayOut(files, "run", absl::ZeroDuration())).kind,
-            agents::LaunchOutcome::Kind::kNotSent);
+            agents::LaunchOutcome::Kind::kDeferred);
   EXPECT_FALSE(std::filesystem::exists(Work()));
   EXPECT_TRUE(LayOut(files).ok());
 }

@@ -144,7 +144,7 @@ TEST_F(JobFilesTest, ABrokerThatIsAwayIsNoRefusal) {
   source_.SetAway(true);
   Bring(Tree({Sent("a", "a")}));
   const absl::Status status = JobFiles(cache_.get()).Fetch(spec_, absl::ZeroDuration()).status();
-  EXPECT_EQ(NotLaunched(status).kind, agents::LaunchOutcome::Kind::kNotSent);
+  EXPECT_EQ(NotLaunched(status).kind, agents::LaunchOutcome::Kind::kDeferred);
 }
 
 TEST_F(JobFilesTest, AFileThatWasDamagedOnDiskLeavesNothingLaidOut) {

@@ -73,6 +73,23 @@ TEST_F(AgentTest, TheInventoryIsReadAtOnceWhenTheSchedulerAnswersAgain) {
   EXPECT_TRUE(cluster_.Eventually([](ClusterState& state) { return state.inventories == 2; }));
 }
 
+TEST_F(AgentTest, HeartbeatsTellThatALookAtTheRunsHangsUntilItEnds) {
+  broker_.With([](BrokerState& state) { state.heartbeat_ms = 20; });
+  options_.observe_patience = absl::Milliseconds(50);
+  Start();
+  ASSERT_TRUE(EventuallyConnected());
+  Want(kKey);
+  ASSERT_TRUE(EventuallySaw(kKey, v1::RUN_STATE_PENDING));
+  cluster_.With([](ClusterState& state) { state.observes_hang = true; });
+  EXPECT_TRUE(broker_.Eventually([](BrokerState& state) {
+    return !state.heartbeats.empty() &&
+           state.heartbeats.back().scheduler_error().find("has not ended") != std::string::npos;
+  }));
+  cluster_.With([](ClusterState& state) { state.observes_hang = false; });
+  EXPECT_TRUE(broker_.Eventually(
+      [](BrokerState& state) { return state.heartbeats.back().scheduler_error().empty(); }));
+}
+
 TEST_F(AgentTest, HeartbeatsTellWhyTheSchedulerDoesNotAnswer) {
   broker_.With([](BrokerState& state) { state.heartbeat_ms = 100; });
   Start();

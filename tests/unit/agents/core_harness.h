@@ -151,6 +151,13 @@ class CoreHarness {
     launched.outcome.kind = kind;
     return Do(std::move(launched));
   }
+  const Output& Defer(uint64_t job, absl::Duration retry_after, const std::string& why) {
+    agents::Launched launched{Key(job), {}};
+    launched.outcome.kind = LaunchOutcome::Kind::kDeferred;
+    launched.outcome.retry_after = retry_after;
+    launched.outcome.evidence.set_detail(why);
+    return Do(std::move(launched));
+  }
   const Output& LookupEnds(uint64_t job, LookupOutcome::Kind kind, const std::string& detail = "") {
     LookedUp looked_up{Key(job), {}};
     looked_up.outcome.kind = kind;

@@ -27,22 +27,27 @@ class RunWithFiles : public FakeBackend {
   RunWithFiles(Shared<ClusterState>* cluster, std::string directory, hosts::Host* host)
       : FakeBackend(cluster, directory), directory_(std::move(directory)), host_(host) {}
 
-  std::vector<LogSource> Logs(const RunHandle&) override {
-    std::vector<LogSource> sources;
+  RunOutput OpenLogs(const RunHandle& run) override {
+    RunOutput output;
     for (uint32_t rank = 0; rank < 100; ++rank) {
       for (const auto& [stream, suffix] :
            {std::pair(v1::LOG_STREAM_STDOUT, "out"), std::pair(v1::LOG_STREAM_STDERR, "err")}) {
-        sources.push_back({rank, stream, fmt::format("{}/rank-{}.{}", directory_, rank, suffix)});
+        output.logs.push_back(
+            {rank, stream, fmt::format("{}/rank-{}.{}", directory_, rank, suffix)});
       }
     }
-    return sources;
+    output.start_mark = start_mark;
+    output.may_have_gpus = MayHaveGpus(run);
+    if (has_results)
+      output.results_directory =
+          directory_ + "/results" + (run.run_key == kKey ? "" : "-" + run.run_key);
+    return output;
   }
-  std::string ResultsDirectory(const RunHandle& run) override {
-    if (!has_results) return "";
-    return directory_ + "/results" + (run.run_key == kKey ? "" : "-" + run.run_key);
+  Capabilities capabilities() override {
+    Capabilities abilities = FakeBackend::capabilities();
+    abilities.output_host = host_;
+    return abilities;
   }
-  std::string StartMark(const RunHandle&) override { return start_mark; }
-  hosts::Host* LogHost() override { return host_; }
 
   bool has_results = true;
   std::string start_mark;
@@ -128,6 +133,12 @@ class EndReaderTest : public testing::Test {
   RunHandle run_;
   absl::Time start_time_ = absl::Now();
 
+  // As the agent does it, one after the other.
+  static void CompleteAll(EndReader* reader, const std::vector<RunHandle>& runs,
+                          ObserveOutcome* outcome) {
+    for (Observation& told : reader->Read(reader->TakeEnds(runs, outcome)))
+      outcome->observations.push_back(std::move(told));
+  }
   Observation Ask(EndReader* reader, v1::RunState state, uint32_t rank) {
     Observation seen;
     seen.run_key = kKey;
@@ -139,7 +150,7 @@ class EndReaderTest : public testing::Test {
     }
     ObserveOutcome outcome;
     outcome.observations.push_back(seen);
-    reader->Complete({run_}, &outcome);
+    CompleteAll(reader, {run_}, &outcome);
     EXPECT_EQ(outcome.observations.size(), 1u);
     return outcome.observations.empty() ? Observation() : outcome.observations.front();
   }
@@ -336,7 +347,7 @@ TEST_F(EndReaderTest, EndsTakeTurnsAndAreHeldTogetherFromTheFirstRound) {
   // Over before it has read the first one, and then after any.
   EndReader busy(&backend_, {.max_round = absl::ZeroDuration()});
   ObserveOutcome outcome = ends;
-  busy.Complete(runs, &outcome);
+  CompleteAll(&busy, runs, &outcome);
   ASSERT_EQ(outcome.observations.size(), 3u);
   for (const Observation& seen : outcome.observations) ExpectHeld(seen, "is not read yet");
   EXPECT_THAT(host_.searched, testing::IsEmpty());
@@ -345,17 +356,53 @@ TEST_F(EndReaderTest, EndsTakeTurnsAndAreHeldTogetherFromTheFirstRound) {
   EndReader slow(&backend_, {.max_round = absl::Milliseconds(10)});
   for (int round = 0; round < 4; ++round) {
     outcome = ends;
-    slow.Complete(runs, &outcome);
+    CompleteAll(&slow, runs, &outcome);
   }
   const std::string results = dir_.path() + "/results";
   EXPECT_THAT(host_.searched,
               testing::ElementsAre(results, results + "-k7m2-2-1", results + "-k7m2-3-1", results));
   EndReader weary(&backend_, {.max_round = absl::ZeroDuration(), .max_hold = absl::ZeroDuration()});
-  weary.Complete(runs, &ends);
+  CompleteAll(&weary, runs, &ends);
   for (const Observation& seen : ends.observations) {
     EXPECT_EQ(seen.state, v1::RUN_STATE_SUCCEEDED);
     EXPECT_THAT(seen.evidence.detail(), HasSubstr("is not read yet"));
   }
+}
+
+TEST_F(EndReaderTest, WhileEndsAreReadOthersPassAndEndsThatComeAreHeldBackForABoundedTime) {
+  const auto observed = [](v1::RunState state) {
+    Observation seen;
+    seen.run_key = kKey;
+    seen.state = state;
+    return seen;
+  };
+  const auto take = [&](EndReader* reader, v1::RunState state) {
+    ObserveOutcome outcome;
+    outcome.observations.push_back(observed(state));
+    EXPECT_THAT(reader->TakeEnds({run_}, &outcome), testing::IsEmpty());
+    EXPECT_EQ(outcome.observations.size(), 1u);
+    return outcome.observations.at(0);
+  };
+  ObserveOutcome first;
+  first.observations.push_back(observed(v1::RUN_STATE_SUCCEEDED));
+  const std::vector<EndReader::End> ends = reader_.TakeEnds({run_}, &first);
+  ASSERT_EQ(ends.size(), 1u);
+  EXPECT_THAT(first.observations, testing::IsEmpty());
+  EXPECT_TRUE(reader_.is_reading());
+  EXPECT_EQ(take(&reader_, v1::RUN_STATE_RUNNING).state, v1::RUN_STATE_RUNNING);
+  ExpectHeld(take(&reader_, v1::RUN_STATE_SUCCEEDED), "is not read yet");
+
+  EndReader weary(&backend_, {.max_hold = absl::ZeroDuration()});
+  first.observations = {observed(v1::RUN_STATE_SUCCEEDED)};
+  ASSERT_EQ(weary.TakeEnds({run_}, &first).size(), 1u);
+  EXPECT_EQ(take(&weary, v1::RUN_STATE_SUCCEEDED).state, v1::RUN_STATE_SUCCEEDED);
+
+  host_.is_silent = false;
+  WriteStatus("SUCCESS");
+  const std::vector<Observation> told = reader_.Read(ends);
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].state, v1::RUN_STATE_SUCCEEDED);
+  EXPECT_FALSE(reader_.is_reading());
 }
 
 TEST_F(EndReaderTest, AnEndThatHasLeftNothingToReadWaitsForNoTurn) {

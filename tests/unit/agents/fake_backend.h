@@ -19,8 +19,9 @@ struct ClusterState {
   LaunchOutcome::Kind launch = LaunchOutcome::Kind::kLaunched;
   bool launches_hang = false;
   bool cancels_hang = false;
+  bool observes_hang = false;
   size_t max_launch_batch = 1;
-  size_t max_cancel_batch = 1;
+  size_t max_end_batch = 1;
   absl::Status probe;
   absl::Status inventory;
   absl::Status scheduler;
@@ -32,8 +33,8 @@ struct ClusterState {
 
   // The agent's calls.
   std::vector<std::string> launched;
-  std::vector<size_t> batches;         // runs in each LaunchMany
-  std::vector<size_t> cancel_batches;  // likewise CancelMany, and SetHeldMany
+  std::vector<size_t> batches;         // runs in each Launch
+  std::vector<size_t> cancel_batches;  // likewise End, and Hold
   std::vector<size_t> hold_batches;
   std::vector<std::string> looked_up;
   std::vector<std::string> canceled;
@@ -86,7 +87,11 @@ class FakeBackend : public Backend {
     });
     return absl::OkStatus();
   }
-  LaunchOutcome Launch(const agent::v1::Assignment& assignment) override {
+  std::vector<LaunchOutcome> Launch(const Assignments& runs) override {
+    cluster_.With([&](ClusterState& state) { state.batches.push_back(runs.size()); });
+    return OneByOne(runs, [this](const auto& run) { return LaunchOne(*run); });
+  }
+  LaunchOutcome LaunchOne(const agent::v1::Assignment& assignment) {
     const std::string& key = assignment.run_key();
     LaunchOutcome outcome;
     cluster_.With([&](ClusterState& state) {
@@ -101,13 +106,12 @@ class FakeBackend : public Backend {
     outcome.failure.set_message("no such pool");
     return outcome;
   }
-  std::vector<LaunchOutcome> LaunchMany(
-      const std::vector<std::shared_ptr<const agent::v1::Assignment>>& assignments) override {
-    cluster_.With([&](ClusterState& state) { state.batches.push_back(assignments.size()); });
-    return Backend::LaunchMany(assignments);
-  }
-  size_t MaxLaunchBatch() const override {
-    return cluster_.With([](ClusterState& state) { return state.max_launch_batch; });
+  Capabilities capabilities() override {
+    return cluster_.With([](ClusterState& state) {
+      return Capabilities{.max_launch_batch = state.max_launch_batch,
+                          .max_end_batch = state.max_end_batch,
+                          .lookup_grace = absl::Milliseconds(50)};
+    });
   }
   LookupOutcome Lookup(const RunHandle& run) override {
     return cluster_.With([&](ClusterState& state) {
@@ -119,6 +123,7 @@ class FakeBackend : public Backend {
     });
   }
   ObserveOutcome Observe(const std::vector<RunHandle>& runs) override {
+    cluster_.Eventually([](ClusterState& state) { return !state.observes_hang; });
     return cluster_.With([&](ClusterState& state) {
       ObserveOutcome outcome;
       outcome.scheduler = state.scheduler;
@@ -132,7 +137,12 @@ class FakeBackend : public Backend {
       return outcome;
     });
   }
-  absl::Status Cancel(const RunHandle& run) override {
+  std::vector<absl::Status> End(const std::vector<RunHandle>& runs) override {
+    cluster_.With([&](ClusterState& state) { state.cancel_batches.push_back(runs.size()); });
+    cluster_.Eventually([](ClusterState& state) { return !state.cancels_hang; });
+    return OneByOne(runs, [this](const RunHandle& run) { return EndOne(run); });
+  }
+  absl::Status EndOne(const RunHandle& run) {
     return cluster_.With([&](ClusterState& state) {
       state.canceled.push_back(run.run_key);
       if (state.cancels.contains(run.run_key)) return state.cancels[run.run_key];
@@ -141,32 +151,25 @@ class FakeBackend : public Backend {
       return absl::OkStatus();
     });
   }
-  std::vector<absl::Status> CancelMany(const std::vector<RunHandle>& runs) override {
-    cluster_.With([&](ClusterState& state) { state.cancel_batches.push_back(runs.size()); });
-    cluster_.Eventually([](ClusterState& state) { return !state.cancels_hang; });
-    return Backend::CancelMany(runs);
-  }
-  std::vector<absl::Status> SetHeldMany(const std::vector<RunHandle>& runs, bool held) override {
-    cluster_.With([&](ClusterState& state) { state.hold_batches.push_back(runs.size()); });
-    return Backend::SetHeldMany(runs, held);
-  }
-  size_t MaxCancelBatch() const override {
-    return cluster_.With([](ClusterState& state) { return state.max_cancel_batch; });
-  }
-  absl::Status SetHeld(const RunHandle& run, bool held) override {
+  std::vector<absl::Status> Hold(const std::vector<RunHandle>& runs, bool held) override {
     return cluster_.With([&](ClusterState& state) {
-      state.holds.emplace_back(run.run_key, held);
-      return state.hold;
+      state.hold_batches.push_back(runs.size());
+      for (const RunHandle& run : runs) state.holds.emplace_back(run.run_key, held);
+      return std::vector<absl::Status>(runs.size(), state.hold);
     });
   }
-  std::vector<LogSource> Logs(const RunHandle& run) override {
-    return {{0, v1::LOG_STREAM_STDOUT, log_dir_ + "/" + run.run_key}};
+  RunOutput OpenLogs(const RunHandle& run) override {
+    RunOutput output;
+    output.logs = {{0, v1::LOG_STREAM_STDOUT, log_dir_ + "/" + run.run_key}};
+    output.may_have_gpus = MayHaveGpus(run);
+    return output;
   }
-  absl::Status Forget(const RunHandle& run) override {
-    cluster_.With([&](ClusterState& state) { state.forgotten.push_back(run.run_key); });
-    return absl::OkStatus();
+  std::vector<absl::Status> Forget(const std::vector<RunHandle>& runs) override {
+    return cluster_.With([&](ClusterState& state) {
+      for (const RunHandle& run : runs) state.forgotten.push_back(run.run_key);
+      return std::vector<absl::Status>(runs.size());
+    });
   }
-  absl::Duration LookupGrace() const override { return absl::Milliseconds(50); }
   absl::Duration ObserveInterval() const override { return absl::Milliseconds(20); }
   bool TakeInventoryNews() override {
     return cluster_.With(

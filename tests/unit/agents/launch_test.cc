@@ -7,6 +7,7 @@ namespace muster::agents {
 namespace {
 
 using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
@@ -147,7 +148,7 @@ TEST_F(LaunchTest, AnotherAnswerBetweenStartsTheGracePeriodAgain) {
 
 TEST_F(LaunchTest, WhyNobodyCanTellIsToldAnewButNotWithEachLookUp) {
   HaveUnknown(1);
-  After(kMinWhyUnknownInterval);
+  After(kMinWhyInterval);
   LookupEnds(1, LookupOutcome::Kind::kCouldNotAsk, "others have 9 of 10");
   ASSERT_THAT(NewEvents(), SizeIs(1));
   EXPECT_EQ(NewEvents()[0].state_reason().message(), "others have 9 of 10");
@@ -156,10 +157,10 @@ TEST_F(LaunchTest, WhyNobodyCanTellIsToldAnewButNotWithEachLookUp) {
   After(options().lookup_interval);
   LookupEnds(1, LookupOutcome::Kind::kCouldNotAsk, "others have 8 of 10");
   EXPECT_THAT(NewEvents(), IsEmpty());
-  After(kMinWhyUnknownInterval);
+  After(kMinWhyInterval);
   LookupEnds(1, LookupOutcome::Kind::kCouldNotAsk, "others have 9 of 10");
   EXPECT_THAT(NewEvents(), IsEmpty()) << "that has been told";
-  After(kMinWhyUnknownInterval);
+  After(kMinWhyInterval);
   LookupEnds(1, LookupOutcome::Kind::kCouldNotAsk, "others have 8 of 10");
   EXPECT_THAT(NewEvents(), SizeIs(1));
 }
@@ -176,10 +177,10 @@ TEST_F(LaunchTest, OneAbsentIsNeverEnoughEvenWithoutAGracePeriod) {
   EXPECT_THAT(Effects<DoLaunch>(), SizeIs(1));
 }
 
-TEST_F(LaunchTest, ALaunchThatWasNotSentIsRepeatedWithoutALookUp) {
+TEST_F(LaunchTest, ADeferredLaunchIsRepeatedWithoutALookUp) {
   Assign(1);
   for (int i = 0; i < 3; ++i) {
-    LaunchEnds(1, LaunchOutcome::Kind::kNotSent);
+    LaunchEnds(1, LaunchOutcome::Kind::kDeferred);
     EXPECT_THAT(Effects<DoLaunch>(), SizeIs(1));
     EXPECT_THAT(Effects<DoLookup>(), IsEmpty());
     EXPECT_EQ(State(1), v1::RUN_STATE_LAUNCHING);
@@ -188,20 +189,64 @@ TEST_F(LaunchTest, ALaunchThatWasNotSentIsRepeatedWithoutALookUp) {
   EXPECT_EQ(State(1), v1::RUN_STATE_PENDING);
 }
 
-TEST_F(LaunchTest, ALaunchThatWasNotSentAndIsCanceledIsNotRepeated) {
+TEST_F(LaunchTest, ADeferredLaunchWaitsAsLongAsItsBackendSaysAndGivesUpItsPlace) {
+  options().max_launches_in_flight = 1;
+  Start();
+  Connect();
+  Assign({AssignmentOf(1), AssignmentOf(2)});
+  Defer(1, absl::Seconds(5), "its image is being converted");
+  ASSERT_THAT(Effects<DoLaunch>(), SizeIs(1));
+  EXPECT_EQ(Effects<DoLaunch>()[0].run.run_key, Key(2));
+  Launched(2);
+  EXPECT_THAT(Effects<DoLaunch>(), IsEmpty());
+  After(absl::Seconds(5));
+  ASSERT_THAT(Effects<DoLaunch>(), SizeIs(1));
+  EXPECT_EQ(Effects<DoLaunch>()[0].run.run_key, Key(1));
+}
+
+TEST_F(LaunchTest, WhyALaunchIsDeferredIsToldOnceAndThenNowAndThen) {
+  Assign(1);
+  Defer(1, absl::Seconds(5), "9 of 10 are done");
+  ASSERT_THAT(NewEvents(), SizeIs(1));
+  EXPECT_EQ(NewEvents()[0].state(), v1::RUN_STATE_LAUNCHING);
+  EXPECT_EQ(NewEvents()[0].state_reason().code(), v1::STATE_REASON_CODE_LAUNCH_DEFERRED);
+  EXPECT_THAT(NewEvents()[0].state_reason().message(), HasSubstr("9 of 10 are done"));
+  After(absl::Seconds(5));
+  EXPECT_THAT(NewEvents(), IsEmpty()) << "the launch is tried again";
+  Defer(1, absl::Seconds(5), "10 of 10 are done");
+  EXPECT_THAT(NewEvents(), IsEmpty());
+  After(kMinWhyInterval);
+  Defer(1, absl::Seconds(5), "10 of 10 are done");
+  EXPECT_THAT(NewEvents(), SizeIs(1));
+}
+
+TEST_F(LaunchTest, ADeferredLaunchThatIsCanceledIsNotRepeated) {
   Assign(1);
   Cancel(1);
-  LaunchEnds(1, LaunchOutcome::Kind::kNotSent);
+  LaunchEnds(1, LaunchOutcome::Kind::kDeferred);
   EXPECT_THAT(Effects<DoLaunch>(), IsEmpty());
   EXPECT_EQ(State(1), v1::RUN_STATE_CANCELED);
 }
 
-TEST_F(LaunchTest, ALaunchThatWasNotSentIsNotRepeatedByAnAgentThatStops) {
+TEST_F(LaunchTest, ACancelEndsARunWhoseLaunchIsDeferredAtOnce) {
+  Assign(1);
+  Defer(1, absl::Hours(1), "its image is being converted");
+  Cancel(1);
+  EXPECT_EQ(State(1), v1::RUN_STATE_CANCELED);
+  EXPECT_THAT(Effects<DoCancel>(), IsEmpty()) << "the cluster does not have it";
+  After(absl::Hours(1));
+  EXPECT_THAT(Effects<DoLaunch>(), IsEmpty());
+}
+
+TEST_F(LaunchTest, ADeferredLaunchIsNotRepeatedByAnAgentThatStops) {
   Assign(1);
   Do(Drain{});
-  LaunchEnds(1, LaunchOutcome::Kind::kNotSent);
+  LaunchEnds(1, LaunchOutcome::Kind::kDeferred);
   EXPECT_THAT(Effects<DoLaunch>(), IsEmpty());
+  Start();
+  Do(Tick{});
   EXPECT_EQ(State(1), v1::RUN_STATE_LAUNCH_UNKNOWN);
+  EXPECT_THAT(Effects<DoLookup>(), SizeIs(1));
 }
 
 TEST_F(LaunchTest, AnAnswerThatNobodyWaitsForChangesNothing) {

@@ -100,16 +100,16 @@ TEST(BatchLaneTest, WhatDoesNotGoAlongIsTakenByACallOfItsOwnAndNothingIsLeft) {
 
 TEST_F(RunCallsTest, CancelsThatComeWhileOneIsUnderWayGoTogetherEachWithItsOwnAnswer) {
   cluster_.With([](ClusterState& state) {
-    state.max_cancel_batch = 3;
+    state.max_end_batch = 3;
     state.cancels_hang = true;
     state.cancels["c"] = absl::UnavailableError("no answer");
   });
   const std::unique_ptr<RunCalls> calls = MakeCalls();
-  calls->Cancel(Run("a"));
+  calls->End(Run("a"));
   calls->Start();
   ASSERT_TRUE(cluster_.Eventually([](ClusterState& s) { return s.cancel_batches.size() == 1; }));
   for (const char* key : {"b", "c", "d", "e"}) {
-    calls->Cancel(Run(key));
+    calls->End(Run(key));
     calls->Start();
   }
   cluster_.With([](ClusterState& state) { state.cancels_hang = false; });
@@ -123,7 +123,7 @@ TEST_F(RunCallsTest, CancelsThatComeWhileOneIsUnderWayGoTogetherEachWithItsOwnAn
 TEST_F(RunCallsTest, ABackendThatCancelsOneByOneDoesSoAtTheSameTime) {
   cluster_.With([](ClusterState& state) { state.cancels_hang = true; });
   const std::unique_ptr<RunCalls> calls = MakeCalls();
-  for (const char* key : {"a", "b", "c"}) calls->Cancel(Run(key));
+  for (const char* key : {"a", "b", "c"}) calls->End(Run(key));
   calls->Start();
   EXPECT_TRUE(cluster_.Eventually([](ClusterState& s) { return s.cancel_batches.size() == 3; }));
   cluster_.With([](ClusterState& state) { state.cancels_hang = false; });
@@ -132,11 +132,11 @@ TEST_F(RunCallsTest, ABackendThatCancelsOneByOneDoesSoAtTheSameTime) {
 }
 
 TEST_F(RunCallsTest, HoldsAndReleasesAreACallEach) {
-  cluster_.With([](ClusterState& state) { state.max_cancel_batch = 10; });
+  cluster_.With([](ClusterState& state) { state.max_end_batch = 10; });
   const std::unique_ptr<RunCalls> calls = MakeCalls();
-  calls->SetHeld(Run("a"), true);
-  calls->SetHeld(Run("b"), false);
-  calls->SetHeld(Run("c"), true);
+  calls->Hold(Run("a"), true);
+  calls->Hold(Run("b"), false);
+  calls->Hold(Run("c"), true);
   calls->Start();
   const absl::Status ok;
   EXPECT_THAT(AnswersOf(3),

@@ -8,6 +8,7 @@
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/unit/agents/one_run.h"
 #include "tests/unit/kubernetes/scripted_cluster.h"
 
 namespace muster::kubernetes {
@@ -131,7 +132,7 @@ TEST_F(BackendEndTest, ADeletionThatIsRefusedIsTriedAgainAfterAPauseAndSaysSo) {
     }
     TakeChanges();
     for (int i = 0; i < 5; ++i) {
-      EXPECT_TRUE(backend_->SetHeld(Handle(kHopeless), false).ok());  // there are news of it
+      EXPECT_TRUE(HoldOne(*backend_, Handle(kHopeless), false).ok());  // there are news of it
       EXPECT_THAT(Observe(kHopeless).observations, SizeIs(1));
     }
     EXPECT_THAT(TakeDeletions(), IsEmpty()) << "not with each look";
@@ -168,7 +169,7 @@ TEST_F(BackendEndTest, OfARunThatIsForgottenNoChangeIsRemembered) {
       EXPECT_THAT(AwaitDeletions(1), SizeIs(1));
     }
     EXPECT_EQ(backend_->CountChanges(), 1);
-    EXPECT_TRUE(backend_->Forget(Handle(kHopeless)).ok());
+    EXPECT_TRUE(ForgetOne(*backend_, Handle(kHopeless)).ok());
     const absl::Time end = absl::Now() + absl::Seconds(20);
     while (backend_->CountChanges() > 0 && absl::Now() < end) absl::SleepFor(absl::Milliseconds(2));
     EXPECT_EQ(backend_->CountChanges(), 0) << is_under_way;

@@ -4,6 +4,7 @@
 #include "contract/errors.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/unit/agents/one_run.h"
 #include "tests/unit/kubernetes/scripted_cluster.h"
 
 namespace muster::kubernetes {
@@ -51,7 +52,7 @@ TEST_F(BackendGoneTest, WhyARunWasGivenUpSurvivesTheAgentAndItsJob) {
   EXPECT_EQ(second.observations[0].failure->failure_class(), v1::FAILURE_CLASS_IMAGE);
   EXPECT_THAT(second.observations[0].failure->message(), HasSubstr("InvalidImageName"));
   EXPECT_THAT(second.observations[0].evidence.detail(), HasSubstr("it had been given up"));
-  EXPECT_TRUE(backend_->Forget(Handle(kRun)).ok());
+  EXPECT_TRUE(ForgetOne(*backend_, Handle(kRun)).ok());
   Start({kRun});
   EXPECT_EQ(Observe(kRun).observations[0].state, v1::RUN_STATE_LOST) << "nothing is left of it";
 }

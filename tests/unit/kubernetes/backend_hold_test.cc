@@ -4,6 +4,7 @@
 
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
+#include "tests/unit/agents/one_run.h"
 #include "tests/unit/kubernetes/hold_fixture.h"
 
 namespace muster::kubernetes {
@@ -19,11 +20,11 @@ using ::testing::Not;
 TEST_F(BackendHoldTest, AHoldThatComesBeforeTheJobIsMadeKeepsItOutOfItsQueue) {
   Start({});
   TakeChanges();
-  backend_->NoteHold(kRun, true);
-  ASSERT_EQ(backend_->Launch(*assignment_).kind, agents::LaunchOutcome::Kind::kLaunched);
+  backend_->capabilities().note_hold(kRun, true);
+  ASSERT_EQ(LaunchOne(*backend_, *assignment_).kind, agents::LaunchOutcome::Kind::kLaunched);
   EXPECT_THAT(TakeChanges(), ElementsAre(AllOf(HasSubstr("/jobs "), HasSubstr(kHeldQueue)),
                                          HasSubstr("/secrets ")));
-  EXPECT_TRUE(backend_->SetHeld(Launched(), true).ok());
+  EXPECT_TRUE(HoldOne(*backend_, Launched(), true).ok());
   EXPECT_THAT(TakeChanges(), IsEmpty()) << "it is held already";
   EXPECT_THAT(backend_->Observe({Launched()}).observations[0].reason.message(), HasSubstr("held"));
 }
@@ -32,7 +33,7 @@ TEST_F(BackendHoldTest, AHoldThatComesWhileTheJobIsMadeTakesItOutOfItsQueue) {
   Start({});
   TakeChanges();
   hold_at_ = "/secrets ";
-  ASSERT_EQ(backend_->Launch(*assignment_).kind, agents::LaunchOutcome::Kind::kLaunched);
+  ASSERT_EQ(LaunchOne(*backend_, *assignment_).kind, agents::LaunchOutcome::Kind::kLaunched);
   EXPECT_THAT(TakeChanges(), ElementsAre(HasSubstr("/jobs "), HasSubstr("/secrets ")));
   EXPECT_THAT(backend_->Observe({Launched()}).observations[0].reason.message(),
               Not(HasSubstr("held")))
@@ -46,7 +47,7 @@ TEST_F(BackendHoldTest, AHoldThatIsDeniedBecauseItCameTooLateEndsNoRun) {
   TakeChanges();
   hold_at_ = kLaunchAnnotation;
   denies_holds_ = true;
-  ASSERT_EQ(backend_->Launch(*assignment_).kind, agents::LaunchOutcome::Kind::kLaunched);
+  ASSERT_EQ(LaunchOne(*backend_, *assignment_).kind, agents::LaunchOutcome::Kind::kLaunched);
   EXPECT_THAT(TakeChanges(), ElementsAre(HasSubstr("/jobs "), HasSubstr("/secrets "),
                                          HasSubstr(kLaunchAnnotation)));
   const agents::ObserveOutcome outcome = backend_->Observe({Launched()});
@@ -59,14 +60,14 @@ TEST_F(BackendHoldTest, AHoldThatIsDeniedBecauseItCameTooLateEndsNoRun) {
 TEST_F(BackendHoldTest, WhatKueueHasLetGoIsNotHeldUntilItsPodsHaveNodesAndSaysSo) {
   jobs_ = Json::array({HalfLaunched(false)});
   Start({kRun});
-  backend_->AllowStarts();
-  EXPECT_TRUE(backend_->SetHeld(Launched(), true).ok());
+  backend_->capabilities().allow_starts();
+  EXPECT_TRUE(HoldOne(*backend_, Launched(), true).ok());
   EXPECT_THAT(backend_->Observe({Launched()}).observations[0].reason.message(),
               HasSubstr("the hold waits: Kueue has let it go"));
   Set([this] { pods_ = Json::array({RunningPod()}); });
   Start({kRun});
-  backend_->AllowStarts();
-  EXPECT_TRUE(backend_->SetHeld(Launched(), true).ok());
+  backend_->capabilities().allow_starts();
+  EXPECT_TRUE(HoldOne(*backend_, Launched(), true).ok());
   EXPECT_EQ(backend_->Observe({Held()}).observations[0].reason.message(), "") << "it has begun";
 }
 
@@ -74,7 +75,7 @@ TEST_F(BackendHoldTest, TheLaunchOfWhatKueueHasStartedIsCompletedInSpiteOfALateH
   jobs_ = Json::array({HalfLaunched(false)});
   pods_ = Json::array({RunningPod()});
   Start({kRun});
-  backend_->NoteHold(kRun, true);
+  backend_->capabilities().note_hold(kRun, true);
   TakeChanges();
   const agents::ObserveOutcome outcome = backend_->Observe({Launched()});
   ASSERT_EQ(outcome.observations.size(), 1) << outcome.scheduler;
@@ -129,15 +130,15 @@ TEST_F(BackendHoldTest, TheLatestWishCountsForMoreThanWhatALookSaysOfHolds) {
   jobs_[0]["spec"]["suspend"] = false;
   pods_ = Json::array({UnschedulablePod()});
   Start({kRun});
-  backend_->AllowStarts();
-  EXPECT_TRUE(backend_->SetHeld(Launched(), true).ok());
+  backend_->capabilities().allow_starts();
+  EXPECT_TRUE(HoldOne(*backend_, Launched(), true).ok());
   TakeChanges();
   (void)backend_->Observe({Launched()});
   EXPECT_THAT(AwaitChange("PATCH "), ElementsAre(HasSubstr(R"("suspend":true)")));
   Set([this] { pods_ = Json::array(); });
   Start({kRun});
-  backend_->AllowStarts();
-  EXPECT_TRUE(backend_->SetHeld(Launched(), false).ok());
+  backend_->capabilities().allow_starts();
+  EXPECT_TRUE(HoldOne(*backend_, Launched(), false).ok());
   TakeChanges();
   (void)backend_->Observe({Held()});
   EXPECT_THAT(AwaitChange("PATCH "), ElementsAre(HasSubstr(R"("suspend":false)")));
@@ -145,12 +146,12 @@ TEST_F(BackendHoldTest, TheLatestWishCountsForMoreThanWhatALookSaysOfHolds) {
 
 TEST_F(BackendHoldTest, WhatAHoldHasTakenBackGoesOnFromMustersQueue) {
   Start({});
-  ASSERT_EQ(backend_->Launch(*assignment_).kind, agents::LaunchOutcome::Kind::kLaunched);
+  ASSERT_EQ(LaunchOne(*backend_, *assignment_).kind, agents::LaunchOutcome::Kind::kLaunched);
   TakeChanges();
-  EXPECT_TRUE(backend_->SetHeld(Launched(), true).ok());
+  EXPECT_TRUE(HoldOne(*backend_, Launched(), true).ok());
   EXPECT_THAT(AwaitReason(Held(), "held: "), HasSubstr("held: it starts once it is released"));
   EXPECT_THAT(TakeChanges(), ElementsAre(HasSubstr(kHeldQueue)));
-  EXPECT_TRUE(backend_->SetHeld(Launched(), false).ok());
+  EXPECT_TRUE(HoldOne(*backend_, Launched(), false).ok());
   EXPECT_EQ(backend_->Observe({Launched()}).observations.size(), 1);
   EXPECT_THAT(AwaitChange(kLaunchComplete), ElementsAre(HasSubstr(R"("team")")));
 }
@@ -165,7 +166,7 @@ TEST_F(BackendHoldTest, WhatAHoldHasTakenBackDoesNotGoOnBeforeItsPodsHaveGone) {
   pods_[0]["metadata"]["deletionTimestamp"] = "2026-01-01T00:01:00Z";
   EXPECT_THAT(ChangesAtALook(Launched()), IsEmpty());
   Start({kRun});
-  backend_->AllowStarts();
+  backend_->capabilities().allow_starts();
   EXPECT_EQ(backend_->Observe({Launched()}).observations[0].reason.message(),
             "the release waits: its pod k7m2-1-1-0 is still being taken away on node node-1");
   Set([this] { pods_ = Json::array(); });
@@ -178,14 +179,14 @@ TEST_F(BackendHoldTest, WhatIsBeingLetGoIsNotCalledHeld) {
   const Meanwhile meanwhile(
       this, [&](const ScriptedRequest& request) -> std::optional<ScriptedReply> {
         if (request.method == "PATCH" && reason.empty()) {
-          backend_->NoteHold(kRun, true);
+          backend_->capabilities().note_hold(kRun, true);
           reason = backend_->Observe({Held()}).observations[0].reason.message();
         }
         return std::nullopt;
       });
   Start({});
   AwaitWatches();  // they would wait for the answer to the patch
-  ASSERT_EQ(backend_->Launch(*assignment_).kind, agents::LaunchOutcome::Kind::kLaunched);
+  ASSERT_EQ(LaunchOne(*backend_, *assignment_).kind, agents::LaunchOutcome::Kind::kLaunched);
   Set([&] { EXPECT_EQ(reason, "waits for its turn to start"); });
 }
 
@@ -193,7 +194,7 @@ TEST_F(BackendHoldTest, AHoldThatFailsIsTriedAgainAfterAPauseAndSaysSoMeanwhile)
   jobs_ = Json::array({HalfLaunched(true)});
   forbids_patches_ = true;
   Start({kRun});
-  backend_->AllowStarts();
+  backend_->capabilities().allow_starts();
   EXPECT_THAT(AwaitReason(Held(), "waits: "),
               AllOf(HasSubstr("; the hold waits: "), HasSubstr("cannot patch resource")));
   EXPECT_EQ(TakeChanges().size(), 1);
@@ -215,7 +216,7 @@ TEST_F(BackendHoldTest, WhatIsSeenOfRunsIsToldWhileTheServerTakesItsTimeForAHold
     return keeps(request);
   };
   Start({kRun});
-  backend_->AllowStarts();
+  backend_->capabilities().allow_starts();
   EXPECT_EQ(backend_->Observe({Held()}).observations.size(), 1);
   told.set_value();
   EXPECT_THAT(AwaitChange("PATCH "), ElementsAre(HasSubstr(kHeldQueue)));
@@ -234,7 +235,7 @@ TEST_F(BackendHoldTest, AGangOfWhichAPodHasANodeSaysThatItsHoldComesTooLate) {
   other["metadata"]["annotations"]["batch.kubernetes.io/job-completion-index"] = "1";
   pods_ = Json::array({placed, other});
   Start({kRun});
-  backend_->AllowStarts();
+  backend_->capabilities().allow_starts();
   const agents::Observation seen = backend_->Observe({Held()}).observations[0];
   EXPECT_EQ(seen.state, v1::RUN_STATE_PENDING);
   EXPECT_THAT(seen.reason.message(),
@@ -246,7 +247,7 @@ TEST_F(BackendHoldTest, WhatOthersHaveSuspendedIsNotCalledHeld) {
   jobs_ = Json::array({MakeJob(kRun)});
   jobs_[0]["spec"]["suspend"] = true;
   Start({kRun});
-  backend_->AllowStarts();
+  backend_->capabilities().allow_starts();
   EXPECT_EQ(backend_->Observe({Held()}).observations[0].reason.message(), "suspended by others");
 }
 
@@ -254,7 +255,7 @@ TEST_F(BackendHoldTest, AReleaseLetsAJobGoAlsoIfTheServerCarriesOutTheHoldAfterI
   Start({});
   TakeChanges();
   Set([this] { hold_at_ = "/secrets "; });  // the hold comes in the midst of the launch
-  ASSERT_EQ(backend_->Launch(*assignment_).kind, agents::LaunchOutcome::Kind::kLaunched);
+  ASSERT_EQ(LaunchOne(*backend_, *assignment_).kind, agents::LaunchOutcome::Kind::kLaunched);
   Set([this] { hold_at_.clear(); });
   // The server carries out the change for the hold only after the one that lets the Job go.
   Json late;
@@ -274,7 +275,7 @@ TEST_F(BackendHoldTest, AReleaseLetsAJobGoAlsoIfTheServerCarriesOutTheHoldAfterI
   (void)backend_->Observe({Held()});
   (void)AwaitChange(kHeldQueue);
   (void)AwaitReason(Held(), "the hold waits");
-  EXPECT_TRUE(backend_->SetHeld(Launched(), false).ok());
+  EXPECT_TRUE(HoldOne(*backend_, Launched(), false).ok());
   // By the release, and again as looks find it: nobody else would let it go.
   int times = 0;
   const absl::Time end = absl::Now() + absl::Seconds(20);
@@ -291,11 +292,11 @@ TEST_F(BackendHoldTest, WhatCannotBeNotedAtAJobIsTriedAgainAfterAPauseAndSaysSo)
   jobs_ = Json::array({HalfLaunched(false)});
   forbids_patches_ = true;
   Start({kRun});
-  backend_->AllowStarts();
+  backend_->capabilities().allow_starts();
   TakeChanges();
   EXPECT_THAT(AwaitReason(Launched(), "could not be noted"), HasSubstr("cannot patch"));
   for (int i = 0; i < 5; ++i) {
-    EXPECT_TRUE(backend_->SetHeld(Launched(), false).ok());  // there are news of it
+    EXPECT_TRUE(HoldOne(*backend_, Launched(), false).ok());  // there are news of it
     (void)backend_->Observe({Launched()});
   }
   EXPECT_EQ(TakeChanges().size(), 1) << "not with each look";
@@ -320,7 +321,7 @@ TEST_F(BackendHoldTest, AHoldThatIsReleasedBeforeItsTurnIsNotCarriedOut) {
     keys.push_back(key);
   }
   Start(keys);
-  backend_->AllowStarts();
+  backend_->capabilities().allow_starts();
   AwaitWatches();
   std::promise<void> go_on;
   const Meanwhile meanwhile(
@@ -332,10 +333,10 @@ TEST_F(BackendHoldTest, AHoldThatIsReleasedBeforeItsTurnIsNotCarriedOut) {
         return ScriptedReply{.status = 503};
       });
   TakeChanges();
-  for (const agents::RunHandle& run : runs) EXPECT_TRUE(backend_->SetHeld(run, true).ok());
+  for (const agents::RunHandle& run : runs) EXPECT_TRUE(HoldOne(*backend_, run, true).ok());
   EXPECT_EQ(backend_->Observe(runs).observations.size(), runs.size());
   const agents::RunHandle& released = runs[kChangeThreads];
-  EXPECT_TRUE(backend_->SetHeld(released, false).ok());
+  EXPECT_TRUE(HoldOne(*backend_, released, false).ok());
   go_on.set_value();
   std::vector<std::string> changes = AwaitChange(keys.back());
   backend_.reset();  // all is done that was begun, and the last has begun after it
@@ -367,12 +368,12 @@ TEST_F(BackendHoldTest, AHoldWaitsForNoDeletions) {
     return ScriptedReply{.status = 429, .headers = {"Retry-After: 1"}};
   };
   Start(keys);
-  backend_->AllowStarts();
+  backend_->capabilities().allow_starts();
   EXPECT_EQ(backend_->Observe(hopeless).observations.size(), hopeless.size());
   std::vector<std::string> begun;
   for (int i = 0; i < kDeletionThreads; ++i) begun.push_back("/" + hopeless[i].run_key + " ");
   EXPECT_THAT(AwaitChanges(begun), Not(IsEmpty()));
-  EXPECT_TRUE(backend_->SetHeld(Held(), true).ok());
+  EXPECT_TRUE(HoldOne(*backend_, Held(), true).ok());
   EXPECT_EQ(backend_->Observe({Held()}).observations.size(), 1);
   EXPECT_THAT(AwaitChange(kHeldQueue), Contains(HasSubstr(kHeldQueue)));
 }
@@ -380,10 +381,10 @@ TEST_F(BackendHoldTest, AHoldWaitsForNoDeletions) {
 TEST_F(BackendHoldTest, ASecondHoldWaitsForTheSchedulersWordAsTheFirstDid) {
   assignment_->mutable_spec()->clear_kubernetes();
   Start({});
-  ASSERT_EQ(backend_->Launch(*assignment_).kind, agents::LaunchOutcome::Kind::kLaunched);
-  EXPECT_TRUE(backend_->SetHeld(Launched(), true).ok());
+  ASSERT_EQ(LaunchOne(*backend_, *assignment_).kind, agents::LaunchOutcome::Kind::kLaunched);
+  EXPECT_TRUE(HoldOne(*backend_, Launched(), true).ok());
   EXPECT_THAT(AwaitReason(Held(), "held: "), HasSubstr("held: it starts")) << "nobody says a word";
-  EXPECT_TRUE(backend_->SetHeld(Launched(), false).ok());
+  EXPECT_TRUE(HoldOne(*backend_, Launched(), false).ok());
   Set([this] {
     hold_at_ = kLaunchComplete;
   });  // the next one comes in the moment in which it is let go
@@ -405,11 +406,11 @@ TEST_F(BackendHoldTest, ARunIsNotCalledHeldWhoseLastAnswerWasLostUntilTheServerH
     return lets_go ? std::optional(ScriptedReply{.hangs_up = true}) : reply;
   };
   Start({});
-  ASSERT_EQ(backend_->Launch(*assignment_).kind, agents::LaunchOutcome::Kind::kLaunched);
+  ASSERT_EQ(LaunchOne(*backend_, *assignment_).kind, agents::LaunchOutcome::Kind::kLaunched);
   Set([this] {
     ASSERT_FALSE(jobs_[0]["spec"]["suspend"].get<bool>()) << "the server has done it";
   });
-  backend_->NoteHold(kRun, true);
+  backend_->capabilities().note_hold(kRun, true);
   EXPECT_THAT(backend_->Observe({Held()}).observations[0].reason.message(),
               Not(HasSubstr("held: ")));
 }
@@ -423,10 +424,10 @@ TEST_F(BackendHoldTest, ARunThatIsToBeCanceledIsNotLetGoThoughItsDeletionFails) 
     return keeps(request);
   };
   Start({});
-  ASSERT_EQ(backend_->Launch(*assignment_).kind, agents::LaunchOutcome::Kind::kLaunched);
+  ASSERT_EQ(LaunchOne(*backend_, *assignment_).kind, agents::LaunchOutcome::Kind::kLaunched);
   agents::RunHandle run = Launched();
   run.cancel_requested = true;
-  EXPECT_FALSE(backend_->Cancel(run).ok());
+  EXPECT_FALSE(EndOne(*backend_, run).ok());
   EXPECT_THAT(AwaitChange("DELETE "), Not(IsEmpty()));
   Set([this] {
     for (const Json& job : jobs_) EXPECT_TRUE(job["spec"]["suspend"].get<bool>());
@@ -439,7 +440,7 @@ TEST_F(BackendHoldTest, WhatKueueHasLetGoSaysAtEachLookThatItsHoldWaits) {
   jobs_ = Json::array({HalfLaunched(false)});
   Start({kRun});
   for (const bool is_again : {false, true}) {
-    backend_->AllowStarts();
+    backend_->capabilities().allow_starts();
     EXPECT_THAT(AwaitReason(Held(), "hold"),
                 HasSubstr("; the hold waits: Kueue has let it go, and it waits for nodes"))
         << is_again;

@@ -10,6 +10,7 @@
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/unit/agents/one_run.h"
 #include "tests/unit/kubernetes/scripted_cluster.h"
 
 namespace muster::kubernetes {
@@ -84,18 +85,20 @@ TEST_F(BackendLaunchTest, ARunThatMayNotBeMadeWaitsForTheRightAndItsPoolTakesNoO
   Start({});
   EXPECT_EQ(StateOfPool(), "");
   EXPECT_FALSE(backend_->TakeInventoryNews());
-  const agents::LaunchOutcome outcome = backend_->Launch(assignment_);
-  EXPECT_EQ(outcome.kind, Kind::kUnclear) << "it is not ended, and no other run is used up";
+  const agents::LaunchOutcome outcome = LaunchOne(*backend_, assignment_);
+  EXPECT_EQ(outcome.kind, Kind::kDeferred) << "it is not ended, and no other run is used up";
   EXPECT_THAT(outcome.evidence.detail(), HasSubstr("cannot create resource"));
   EXPECT_TRUE(backend_->TakeInventoryNews()) << "the broker is told at once";
   EXPECT_EQ(StateOfPool(), "forbidden");
   EXPECT_EQ(LookUp(), Found::kCouldNotAsk) << "or it would be launched again, in vain";
-  EXPECT_EQ(backend_->Launch(assignment_).kind, Kind::kUnclear);
+  TakeChanges();
+  EXPECT_EQ(LaunchOne(*backend_, assignment_).kind, Kind::kDeferred);
+  EXPECT_THAT(TakeChanges(), IsEmpty()) << "the server has said so a moment ago";
   EXPECT_FALSE(backend_->TakeInventoryNews()) << "that is known";
   Set([this] { refuses_ = false; });
   EXPECT_EQ(StateOfPool(), "");
   EXPECT_EQ(LookUp(), Found::kAbsent);
-  EXPECT_EQ(backend_->Launch(assignment_).kind, Kind::kLaunched);
+  EXPECT_EQ(LaunchOne(*backend_, assignment_).kind, Kind::kLaunched);
 }
 
 TEST_F(BackendLaunchTest, ARunWhoseNamespaceIsNotThereWaitsForItAndSaysSo) {
@@ -120,8 +123,8 @@ TEST_F(BackendLaunchTest, ARunWhoseNamespaceIsNotThereWaitsForItAndSaysSo) {
         });
     Set([this] { refuses_ = true; });
     Start({});
-    const agents::LaunchOutcome outcome = backend_->Launch(assignment_);
-    EXPECT_EQ(outcome.kind, Kind::kUnclear) << "no run is used up";
+    const agents::LaunchOutcome outcome = LaunchOne(*backend_, assignment_);
+    EXPECT_EQ(outcome.kind, Kind::kDeferred) << "no run is used up";
     EXPECT_THAT(outcome.evidence.detail(),
                 HasSubstr("namespace lab is missing: get namespace lab: the API server answered"));
     EXPECT_THAT(outcome.evidence.detail(),
@@ -133,17 +136,16 @@ TEST_F(BackendLaunchTest, ARunWhoseNamespaceIsNotThereWaitsForItAndSaysSo) {
     EXPECT_THAT(looked.evidence.detail(), HasSubstr("namespace lab is missing"));
     Set([this] { refuses_ = false; });
     EXPECT_EQ(StateOfPool(), "");
-    EXPECT_EQ(backend_->Launch(assignment_).kind, Kind::kLaunched);
+    EXPECT_EQ(LaunchOne(*backend_, assignment_).kind, Kind::kLaunched);
   }
 }
 
-TEST_F(BackendLaunchTest, ARunThatMayNotBeMadeCanBeCanceledAndForgotten) {
+TEST_F(BackendLaunchTest, ARunThatMayNotBeMadeIsSurelyNotThereAndCanBeForgotten) {
   Serve();
   refuses_lists_ = refuses_jobs_ = true;
   Start({});
-  backend_->Launch(assignment_);
-  EXPECT_EQ(LookUp(/*is_canceled=*/true), Found::kAbsent);
-  EXPECT_TRUE(backend_->Forget(Handle(kRun)).ok());
+  EXPECT_EQ(LaunchOne(*backend_, assignment_).kind, Kind::kDeferred);
+  EXPECT_TRUE(ForgetOne(*backend_, Handle(kRun)).ok());
 }
 
 TEST_F(BackendLaunchTest, OfARunWhoseJobIsThereAndWhoseSecretMayNotBeMadeTheServerIsAsked) {
@@ -151,7 +153,7 @@ TEST_F(BackendLaunchTest, OfARunWhoseJobIsThereAndWhoseSecretMayNotBeMadeTheServ
   words_ = R"(secrets is forbidden: User "muster" cannot create resource "secrets")";
   Serve();
   Start({});
-  EXPECT_EQ(backend_->Launch(assignment_).kind, Kind::kUnclear);
+  EXPECT_EQ(LaunchOne(*backend_, assignment_).kind, Kind::kUnclear);
   EXPECT_EQ(StateOfPool(), "forbidden");
   EXPECT_EQ(LookUp(), Found::kCouldNotAsk);
   Set([this] { refuses_jobs_ = true; });
@@ -165,7 +167,7 @@ TEST_F(BackendLaunchTest, WhatAQuotaOrAWebhookRefusesSaysNothingOfTheNamespace) 
     Set([&] { words_ = words; });
     Serve();
     Start({});
-    backend_->Launch(assignment_);
+    LaunchOne(*backend_, assignment_);
     EXPECT_FALSE(backend_->TakeInventoryNews()) << words;
     EXPECT_EQ(StateOfPool(), "") << words;
   }
@@ -175,11 +177,10 @@ TEST_F(BackendLaunchTest, AQueueWithoutKueueIsNotRefusedBeforeASecondLookAndTheR
   groups_ = {{{"name", "batch"}}};
   Start({});
   assignment_.mutable_spec()->mutable_kubernetes()->set_queue("team");
-  const agents::LaunchOutcome outcome = backend_->Launch(assignment_);
-  EXPECT_EQ(outcome.kind, Kind::kUnclear);
+  const agents::LaunchOutcome outcome = LaunchOne(*backend_, assignment_);
+  EXPECT_EQ(outcome.kind, Kind::kDeferred) << "so that it is launched again";
   EXPECT_THAT(outcome.evidence.detail(), HasSubstr("this cluster has no Kueue"));
   EXPECT_THAT(TakeChanges(), IsEmpty());
-  EXPECT_EQ(backend_->Lookup(Handle(kRun)).kind, Found::kAbsent) << "so that it is launched again";
   EXPECT_TRUE(absl::IsUnavailable(backend_->Plan(assignment_.spec(), "").status()));
 }
 
@@ -203,13 +204,13 @@ class BackendStartTest : public BackendLaunchTest {
     return run;
   }
   void Launch(int job) {
-    EXPECT_EQ(backend_->Launch(*RunOf(job).assignment).kind, Kind::kLaunched);
+    EXPECT_EQ(LaunchOne(*backend_, *RunOf(job).assignment).kind, Kind::kLaunched);
   }
   // The launch finds it held, and it is released.
   void LaunchUnreleased(int job) {
-    backend_->NoteHold(KeyOf(job), true);
+    backend_->capabilities().note_hold(KeyOf(job), true);
     Launch(job);
-    backend_->NoteHold(KeyOf(job), false);
+    backend_->capabilities().note_hold(KeyOf(job), false);
   }
   // The runs whose Jobs were to be patched since the last call.
   std::vector<std::string> TakePatched() {
@@ -322,7 +323,7 @@ TEST_F(BackendStartTest, OfARunThatAQueueLetGoAgainThePodsOfTheTryBeforeLeaveNoR
     jobs_ = Json::array({job});
     pods_ = Json::array({pod});
     Start({KeyOf(1)});
-    backend_->AllowStarts();
+    backend_->capabilities().allow_starts();
     EXPECT_EQ(backend_->Observe({RunOf(1)}).observations.size(), 1);
     TakeChanges();
     Launch(2);
@@ -347,7 +348,7 @@ TEST_F(BackendStartTest, AHoldIsHeededThatComesWhileTheRunBeforeItsOwnIsLetGo) {
   Start({});
   for (const int job : {1, 2}) LaunchUnreleased(job);
   TakeChanges();
-  Set([this] { at_patch_ = [this] { backend_->NoteHold(KeyOf(2), true); }; });
+  Set([this] { at_patch_ = [this] { backend_->capabilities().note_hold(KeyOf(2), true); }; });
   EXPECT_TRUE(backend_->Observe({RunOf(1)}).scheduler.ok());
   EXPECT_THAT(EndPatched(), ElementsAre(KeyOf(1)));
 }

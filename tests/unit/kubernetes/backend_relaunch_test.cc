@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "gmock/gmock.h"
+#include "tests/unit/agents/one_run.h"
 #include "tests/unit/kubernetes/hold_fixture.h"
 
 namespace muster::kubernetes {
@@ -34,7 +35,7 @@ class BackendRelaunchTest : public BackendHoldTest {
     // Another thread's call may have taken the kept one, and one that was new breaks for good.
     for (int tries = 0; tries < 50; ++tries) {
       Set([&] { posts = 0; });
-      outcome = backend_->Launch(*assignment_);
+      outcome = LaunchOne(*backend_, *assignment_);
       if (outcome.kind != agents::LaunchOutcome::Kind::kUnclear) break;
     }
     Set([&] { EXPECT_EQ(posts, answers.size() + 1); });
@@ -80,7 +81,7 @@ TEST_F(BackendRelaunchTest, TheSecretIsMadeLastForPodsWaitForThatAlone) {
   assignment_->mutable_spec()->set_nodes(2);
   Start({});
   TakeChanges();
-  ASSERT_EQ(backend_->Launch(*assignment_).kind, agents::LaunchOutcome::Kind::kLaunched);
+  ASSERT_EQ(LaunchOne(*backend_, *assignment_).kind, agents::LaunchOutcome::Kind::kLaunched);
   EXPECT_THAT(TakeChanges(), ElementsAre(HasSubstr("/jobs "), HasSubstr("/services "),
                                          HasSubstr("/secrets "), HasSubstr("PATCH ")));
 }
@@ -95,7 +96,7 @@ TEST_F(BackendRelaunchTest, ASecondLaunchLeavesWhatTheFirstHasMadeAndGoesOn) {
   };
   Start({});
   TakeChanges();
-  EXPECT_EQ(backend_->Launch(*assignment_).kind, agents::LaunchOutcome::Kind::kLaunched);
+  EXPECT_EQ(LaunchOne(*backend_, *assignment_).kind, agents::LaunchOutcome::Kind::kLaunched);
   EXPECT_THAT(TakeChanges(), ElementsAre(HasSubstr("/jobs "), HasSubstr("/services "),
                                          HasSubstr("/secrets "), HasSubstr(kLaunchComplete)));
 }
@@ -112,7 +113,7 @@ TEST_F(BackendRelaunchTest, WhatWasThereBeforeTheJobIsAnothersAndStaysAndTheRunS
         });
     Start({});
     TakeChanges();
-    const agents::LaunchOutcome outcome = backend_->Launch(*assignment_);
+    const agents::LaunchOutcome outcome = LaunchOne(*backend_, *assignment_);
     EXPECT_EQ(outcome.kind, agents::LaunchOutcome::Kind::kRefused);
     EXPECT_THAT(outcome.failure.message(),
                 HasSubstr(std::string("create ") + kind + " lab/k7m2-1-1: a " + kind +
@@ -145,7 +146,7 @@ TEST_F(BackendRelaunchTest, WhatAKeptConnectionMadeIsTheRunsOwnAlsoIfTheServerSe
 TEST_F(BackendRelaunchTest, ARightThatIsMissingIsToldOfTheRunAndNotOfTheServer) {
   forbids_patches_ = true;
   Start({});
-  ASSERT_EQ(backend_->Launch(*assignment_).kind, agents::LaunchOutcome::Kind::kLaunched);
+  ASSERT_EQ(LaunchOne(*backend_, *assignment_).kind, agents::LaunchOutcome::Kind::kLaunched);
   const agents::ObserveOutcome seen = backend_->Observe({Launched()});
   EXPECT_TRUE(seen.scheduler.ok()) << seen.scheduler;
   EXPECT_THAT(seen.observations[0].reason.message(), HasSubstr("cannot patch resource"));
@@ -157,7 +158,7 @@ TEST_F(BackendRelaunchTest, ARunWhosePatchWasCutOffSaysSoAndIsLetGoLater) {
     return request.method == "PATCH" ? ScriptedReply{.hangs_up = true} : keeps(request);
   };
   Start({});
-  ASSERT_EQ(backend_->Launch(*assignment_).kind, agents::LaunchOutcome::Kind::kLaunched);
+  ASSERT_EQ(LaunchOne(*backend_, *assignment_).kind, agents::LaunchOutcome::Kind::kLaunched);
   EXPECT_THAT(backend_->Observe({Launched()}).observations[0].reason.message(),
               HasSubstr("its Job could not be let go yet"));
 }
@@ -176,15 +177,15 @@ TEST_F(BackendRelaunchTest, ALaunchThatIsRepeatedForARunThatIsHeldByNowTakesItsJ
   assignment_->set_held(true);
   Start({});
   TakeChanges();
-  ASSERT_EQ(backend_->Launch(*assignment_).kind, agents::LaunchOutcome::Kind::kLaunched);
+  ASSERT_EQ(LaunchOne(*backend_, *assignment_).kind, agents::LaunchOutcome::Kind::kLaunched);
   EXPECT_THAT(TakeChanges(),
               ElementsAre(HasSubstr("/jobs "), HasSubstr(kHeldQueue), HasSubstr("/secrets ")));
   Set([this] { denies_holds_ = true; });
-  EXPECT_EQ(backend_->Launch(*assignment_).kind, agents::LaunchOutcome::Kind::kUnclear)
+  EXPECT_EQ(LaunchOne(*backend_, *assignment_).kind, agents::LaunchOutcome::Kind::kUnclear)
       << "Kueue has let it go in this moment: the next launch finds that";
   Set([&] { is_suspended = false; });
   TakeChanges();
-  EXPECT_EQ(backend_->Launch(*assignment_).kind, agents::LaunchOutcome::Kind::kLaunched);
+  EXPECT_EQ(LaunchOne(*backend_, *assignment_).kind, agents::LaunchOutcome::Kind::kLaunched);
   EXPECT_THAT(TakeChanges(), ElementsAre(HasSubstr("/jobs "), HasSubstr("/secrets ")));
 }
 

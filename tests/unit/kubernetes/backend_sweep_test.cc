@@ -4,6 +4,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/unit/agents/one_run.h"
 #include "tests/unit/kubernetes/scripted_cluster.h"
 
 namespace muster::kubernetes {
@@ -31,7 +32,7 @@ TEST_F(BackendSweepTest, ACleanUpThatFailsIsDoneWithALaterInventory) {
   jobs_.push_back(EndedJob("k7m2-1-1"));
   Start({"k7m2-1-1"});
   Set([this] { refuses_changes_ = true; });
-  EXPECT_FALSE(backend_->Forget(Handle("k7m2-1-1")).ok()) << "the journal keeps it";
+  EXPECT_FALSE(ForgetOne(*backend_, Handle("k7m2-1-1")).ok()) << "the journal keeps it";
   Issues();
   EXPECT_EQ(TakeChanges().size(), 2) << "tried at once, and once again";
   Set([this] { refuses_changes_ = false; });
@@ -43,12 +44,12 @@ TEST_F(BackendSweepTest, ACleanUpThatFailedIsDoneByTheNextForgetAlsoOfAnotherAge
   jobs_.push_back(EndedJob("k7m2-1-1"));
   Start({"k7m2-1-1"});
   Set([this] { refuses_changes_ = true; });
-  EXPECT_FALSE(backend_->Forget(Handle("k7m2-1-1")).ok());
-  EXPECT_FALSE(backend_->Forget(Handle("k7m2-1-1")).ok()) << "again, with nothing new";
+  EXPECT_FALSE(ForgetOne(*backend_, Handle("k7m2-1-1")).ok());
+  EXPECT_FALSE(ForgetOne(*backend_, Handle("k7m2-1-1")).ok()) << "again, with nothing new";
   Start({"k7m2-1-1"});
   TakeChanges();
   Set([this] { refuses_changes_ = false; });
-  EXPECT_TRUE(backend_->Forget(Handle("k7m2-1-1")).ok());
+  EXPECT_TRUE(ForgetOne(*backend_, Handle("k7m2-1-1")).ok());
   EXPECT_THAT(TakeChanges(), ElementsAre(HasSubstr(R"("ttlSecondsAfterFinished":60)")));
 }
 
@@ -61,7 +62,7 @@ TEST_F(BackendSweepTest, AConnectionThatIsCutSaysNothingOfTheJobAndAnotherUidTha
         return request.method == "PATCH" ? std::optional(reply) : std::nullopt;
       };
     });
-    return backend_->Forget(Handle("k7m2-1-1"));
+    return ForgetOne(*backend_, Handle("k7m2-1-1"));
   };
   EXPECT_FALSE(answer_patches({.hangs_up = true}).ok()) << "the journal keeps it";
   EXPECT_FALSE(answer_patches({.status = 409, .body = R"({"reason": "Conflict"})"}).ok());
@@ -74,18 +75,18 @@ TEST_F(BackendSweepTest, AJobThatMayNotBeSeenIsForgottenWhereTheAgentHasNothingT
   agents::RunHandle moved = Handle("k7m2-1-1");
   moved.external_id = "former/k7m2-1-1";
   StartWith({moved, Handle("k7m2-2-1")});
-  EXPECT_TRUE(backend_->Forget(moved).ok());
-  EXPECT_FALSE(backend_->Forget(Handle("k7m2-2-1")).ok()) << "its rights may come back";
+  EXPECT_TRUE(ForgetOne(*backend_, moved).ok());
+  EXPECT_FALSE(ForgetOne(*backend_, Handle("k7m2-2-1")).ok()) << "its rights may come back";
 }
 
 TEST_F(BackendSweepTest, AJobThatNoWatchHasListedYetIsCleanedUpAfterOrStaysToBeForgotten) {
   jobs_.push_back(EndedJob("k7m2-1-1"));
   refuses_lists_ = refuses_jobs_ = true;
   Start({"k7m2-1-1"});
-  EXPECT_FALSE(backend_->Forget(Handle("k7m2-1-1")).ok()) << "nobody knows whether it is there";
+  EXPECT_FALSE(ForgetOne(*backend_, Handle("k7m2-1-1")).ok()) << "nobody knows whether it is there";
   EXPECT_THAT(TakeChanges(), IsEmpty());
   Set([this] { refuses_jobs_ = false; });
-  EXPECT_TRUE(backend_->Forget(Handle("k7m2-1-1")).ok());
+  EXPECT_TRUE(ForgetOne(*backend_, Handle("k7m2-1-1")).ok());
   EXPECT_THAT(TakeChanges(), ElementsAre(HasSubstr(R"("ttlSecondsAfterFinished":60)")));
 }
 

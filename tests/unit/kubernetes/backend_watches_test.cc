@@ -51,8 +51,8 @@ TEST_F(BackendWakeTest, WhoIsWokenMayCallTheBackend) {
     ++*woken;
     backend_->SetWaker({});
   });
-  backend_->AllowStarts();
-  backend_->AllowStarts();
+  backend_->capabilities().allow_starts();
+  backend_->capabilities().allow_starts();
   EXPECT_EQ(*woken, 1);
 }
 

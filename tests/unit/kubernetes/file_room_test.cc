@@ -7,6 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/unit/agent_files/fake_source.h"
+#include "tests/unit/agents/one_run.h"
 #include "tests/unit/hosts/temp_dir.h"
 #include "tests/unit/kubernetes/scripted_cluster.h"
 
@@ -56,11 +57,10 @@ TEST_F(FileRoomTest, TheRunBeyondTheBoundWaitsUntilAnothersJobIsGone) {
   EXPECT_THAT(std::string(full.message()), HasSubstr("100 of the 100"));
   jobs_->OnChange(MakeJob("a", 50));
   other_jobs_->OnChange(MakeJob("b", 50));
-  EXPECT_FALSE(room_.Ask("c").ok()) << "what is listed counts once";
+  EXPECT_FALSE(Takes("c", 50)) << "what is listed counts once";
   jobs_->OnDelete(MakeJob("a", 50));
-  EXPECT_FALSE(room_.Ask("c").ok()) << "etcd has it still";
+  EXPECT_FALSE(Takes("c", 50)) << "etcd has it still";
   PassCompaction();
-  EXPECT_TRUE(room_.Ask("c").ok());
   EXPECT_TRUE(Takes("c", 50));
   EXPECT_FALSE(Takes("d", 1));
   EXPECT_EQ(next_.count, 3u) << "all is passed on";
@@ -131,7 +131,6 @@ TEST_F(FileRoomTest, WhatANamespaceHasThatWasNotListedYetIsNotGone) {
 TEST_F(FileRoomTest, NobodyTakesRoomThatARestartWouldForget) {
   FileRoom room({.max_bytes = 100, .path = dir_ / "missing/archive-bytes"});
   EXPECT_FALSE(room.Take("a", 1).ok());
-  EXPECT_TRUE(room.Ask("a").ok()) << "it is tried again";
 }
 
 TEST_F(FileRoomTest, WhoCameFirstIsPassedByATinyOneAlone) {
@@ -140,13 +139,12 @@ TEST_F(FileRoomTest, WhoCameFirstIsPassedByATinyOneAlone) {
   EXPECT_TRUE(room.Take("a", 50 * kMiB).ok());
   EXPECT_FALSE(room.Take("large", 60 * kMiB).ok());
   EXPECT_FALSE(room.Take("small", kMiB).ok());
-  EXPECT_THAT(std::string(room.Ask("small").message()), HasSubstr("60Mi wait before it"));
+  EXPECT_THAT(std::string(room.Take("small", kMiB).message()), HasSubstr("60Mi wait before it"));
   EXPECT_THAT(room.Settle(), HasSubstr("2 runs wait"));
   EXPECT_TRUE(room.Take("tiny", kSmallArchiveBytes).ok());
   EXPECT_FALSE(room.Try(kMiB).ok()) << "it would be the last";
   room.Leave("large");
   EXPECT_TRUE(room.Try(kMiB).ok());
-  EXPECT_TRUE(room.Ask("small").ok());
   EXPECT_TRUE(room.Take("small", kMiB).ok());
 }
 
@@ -166,7 +164,6 @@ TEST_F(FileRoomTest, ARunThatWaitsForItsOwnBytesWaitsForNothing) {
   EXPECT_TRUE(Takes("a", 100));
   EXPECT_FALSE(Takes("b", 60));
   jobs_->OnChange(MakeJob("b", 60));
-  EXPECT_TRUE(room_.Ask("b").ok());
   EXPECT_TRUE(Takes("b", 60));
   EXPECT_EQ(room_.Settle(), "");
 }
@@ -174,7 +171,6 @@ TEST_F(FileRoomTest, ARunThatWaitsForItsOwnBytesWaitsForNothing) {
 class FilesLaunchTest : public ScriptedClusterTest {
  protected:
   using Kind = agents::LaunchOutcome::Kind;
-  using Found = agents::LookupOutcome::Kind;
 
   FilesLaunchTest() {
     auto cache = uploads::FileCache::Open(dir_ / "cache", {.keep_free_bytes = 0}, &source_);
@@ -212,21 +208,17 @@ TEST_F(FilesLaunchTest, ARunWaitsWhileTheFilesOfOthersFillTheClusterAndCanBeCanc
   other["metadata"]["annotations"][kArchiveAnnotation] = std::to_string(kMaxBytesOfArchives);
   jobs_ = Json::array({other});
   Start({});
-  const agents::LaunchOutcome outcome = backend_->Launch(run_);
-  EXPECT_EQ(outcome.kind, Kind::kUnclear);
+  const agents::LaunchOutcome outcome = LaunchOne(*backend_, run_);
+  EXPECT_EQ(outcome.kind, Kind::kDeferred);
   EXPECT_THAT(outcome.evidence.detail(), HasSubstr("256Mi"));
   EXPECT_FALSE(HasMadeJob());
-  agents::RunHandle handle = Handle(run_.run_key());
-  EXPECT_EQ(backend_->Lookup(handle).kind, Found::kCouldNotAsk) << "or it is launched in vain";
-  handle.cancel_requested = true;
-  EXPECT_EQ(backend_->Lookup(handle).kind, Found::kAbsent);
-  EXPECT_TRUE(backend_->Forget(handle).ok());
+  EXPECT_TRUE(ForgetOne(*backend_, Handle(run_.run_key())).ok());
 }
 
 TEST_F(FilesLaunchTest, WhatIsTooLargeIsRefusedBeforeItsContentIsFetched) {
   Bring(std::string(kMaxArchiveBytes, 'l'), /*is_there=*/false);
   Start({});
-  const agents::LaunchOutcome outcome = backend_->Launch(run_);
+  const agents::LaunchOutcome outcome = LaunchOne(*backend_, run_);
   EXPECT_EQ(outcome.kind, Kind::kRefused);
   EXPECT_THAT(outcome.failure.message(), HasSubstr("kubernetes.volumes"));
   EXPECT_EQ(source_.asked().size(), 1u) << "the tree alone";
@@ -236,7 +228,7 @@ TEST_F(FilesLaunchTest, WhatIsWrongElsewhereIsToldBeforeAnythingIsFetched) {
   Bring("content", /*is_there=*/true);
   run_.mutable_spec()->mutable_kubernetes()->set_namespace_("nowhere");
   Start({});
-  EXPECT_EQ(backend_->Launch(run_).kind, Kind::kRefused);
+  EXPECT_EQ(LaunchOne(*backend_, run_).kind, Kind::kRefused);
   EXPECT_TRUE(source_.asked().empty());
 }
 

@@ -104,7 +104,7 @@ class BackendHoldTest : public ScriptedClusterTest {
       for (const char* last : {kLastReleased, kLastHeld}) jobs_.push_back(JobOfAnother(last));
     });
     Start({kRun, kLastReleased, kLastHeld});
-    if (has_broker_spoken) backend_->AllowStarts();
+    if (has_broker_spoken) backend_->capabilities().allow_starts();
     TakeChanges();
     const agents::RunHandle released = Another(kLastReleased);
     agents::RunHandle held = Another(kLastHeld);
@@ -166,7 +166,7 @@ class BackendHoldTest : public ScriptedClusterTest {
     if (request.target.starts_with("/api/v1/nodes")) return ScriptedReply{.status = 403};
     const std::string words = request.method + " " + request.target + " " + request.body;
     if (!hold_at_.empty() && words.find(hold_at_) != std::string::npos)
-      backend_->NoteHold(kRun, true);
+      backend_->capabilities().note_hold(kRun, true);
     if (request.method == "POST" && request.target.ends_with("/jobs")) {
       Json job = Json::parse(request.body);
       job["metadata"]["uid"] = "u-" + std::string(kRun);

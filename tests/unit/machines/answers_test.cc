@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tests/unit/agents/one_run.h"
 #include "tests/unit/machines/backend_fixture.h"
 
 namespace muster::machines {
@@ -112,12 +113,12 @@ TEST_F(AnswersTest, AHeldRunStartsWhenItIsReleasedAndBlocksNobody) {
   Block(gate);
   const std::string held = Submit(Script("echo ran"));
   const std::string other = Submit(Program({"true"}));
-  ASSERT_TRUE(backend_->SetHeld(handles_[held], true).ok());
+  ASSERT_TRUE(HoldOne(*backend_, handles_[held], true).ok());
   AwaitReason(held, "held: it starts once it is released");
   Open(gate);
   EXPECT_EQ(AwaitEnd(other).state, v1::RUN_STATE_SUCCEEDED);
   AwaitState(held, v1::RUN_STATE_PENDING);
-  ASSERT_TRUE(backend_->SetHeld(handles_[held], false).ok());
+  ASSERT_TRUE(HoldOne(*backend_, handles_[held], false).ok());
   EXPECT_EQ(AwaitEnd(held).state, v1::RUN_STATE_SUCCEEDED);
 }
 
@@ -126,7 +127,7 @@ TEST_F(AnswersTest, AHeldAssignmentStaysHeldOverARestartAndCanBeCanceled) {
   assignment.set_run_key(RunKeyOf(900));
   assignment.set_held(true);
   *assignment.mutable_spec() = Script("echo ran");
-  ASSERT_EQ(backend_->Launch(assignment).kind, agents::LaunchOutcome::Kind::kLaunched);
+  ASSERT_EQ(LaunchOne(*backend_, assignment).kind, agents::LaunchOutcome::Kind::kLaunched);
   agents::RunHandle& handle = handles_[assignment.run_key()];
   handle.run_key = assignment.run_key();
   handle.state = v1::RUN_STATE_PENDING;
@@ -141,10 +142,10 @@ TEST_F(AnswersTest, AHeldAssignmentStaysHeldOverARestartAndCanBeCanceled) {
 TEST_F(AnswersTest, AHoldOfARunThatHasBegunOrIsNotThereChangesNothing) {
   const std::string gate = Gate("gate");
   const std::string running = Block(gate);
-  EXPECT_TRUE(backend_->SetHeld(handles_[running], true).ok());
+  EXPECT_TRUE(HoldOne(*backend_, handles_[running], true).ok());
   agents::RunHandle unknown;
   unknown.run_key = RunKeyOf(901);
-  EXPECT_TRUE(backend_->SetHeld(unknown, true).ok());
+  EXPECT_TRUE(HoldOne(*backend_, unknown, true).ok());
   Open(gate);
   EXPECT_EQ(AwaitEnd(running).state, v1::RUN_STATE_SUCCEEDED);
 }

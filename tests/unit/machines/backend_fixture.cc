@@ -15,6 +15,7 @@
 #include "agents/machines/run_records.h"
 #include "contract/states.h"
 #include "fmt/format.h"
+#include "tests/unit/agents/one_run.h"
 
 namespace muster::machines {
 
@@ -47,7 +48,7 @@ BackendTest::~BackendTest() {
   // Nothing that a test started outlives it.
   for (auto& [run_key, handle] : handles_) {
     if (contract::IsTerminal(handle.state)) continue;
-    (void)backend_->Cancel(handle);
+    (void)EndOne(*backend_, handle);
     AwaitEnd(run_key);
   }
   // Before what its waker touches.
@@ -56,7 +57,7 @@ BackendTest::~BackendTest() {
 
 void BackendTest::StartBackend() {
   StartBackendWithoutBroker();
-  if (backend_ != nullptr) backend_->AllowStarts();
+  if (backend_ != nullptr) backend_->capabilities().allow_starts();
 }
 
 void BackendTest::StartBackendWithoutBroker() {
@@ -85,7 +86,7 @@ agents::LaunchOutcome BackendTest::Launch(const std::string& run_key, const v1::
   assignment->set_job_id(next_job_);
   assignment->set_run(1);
   *assignment->mutable_spec() = spec;
-  const agents::LaunchOutcome outcome = backend_->Launch(*assignment);
+  const agents::LaunchOutcome outcome = LaunchOne(*backend_, *assignment);
   if (outcome.kind == agents::LaunchOutcome::Kind::kLaunched) {
     agents::RunHandle& handle = handles_[run_key];
     handle.run_key = run_key;
@@ -105,7 +106,7 @@ std::string BackendTest::Submit(const v1::JobSpec& spec) {
 }
 
 void BackendTest::Cancel(const std::string& run_key) {
-  const absl::Status status = backend_->Cancel(handles_[run_key]);
+  const absl::Status status = EndOne(*backend_, handles_[run_key]);
   EXPECT_TRUE(status.ok()) << status;
 }
 

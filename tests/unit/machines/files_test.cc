@@ -10,6 +10,7 @@
 #include "agents/files/job_files.h"
 #include "agents/machines/files_lane.h"
 #include "tests/unit/agent_files/fake_source.h"
+#include "tests/unit/agents/one_run.h"
 #include "tests/unit/machines/backend_fixture.h"
 
 namespace muster::machines {
@@ -48,7 +49,7 @@ class BroughtFilesTest : public BackendTest {
     return spec;
   }
   void Forget(const std::string& run_key) {
-    EXPECT_TRUE(backend_->Forget(handles_[run_key]).ok());
+    EXPECT_TRUE(ForgetOne(*backend_, handles_[run_key]).ok());
     handles_.erase(run_key);
     const auto deadline = std::chrono::steady_clock::now() + absl::ToChronoSeconds(kPatience);
     while (Exists(RunDir(run_key) + "/spec") && std::chrono::steady_clock::now() < deadline)
@@ -195,12 +196,12 @@ TEST_F(BroughtFilesTest, ACancelEndsARunWhoseFilesAreBeingFetchedAtOnce) {
 TEST_F(BroughtFilesTest, ARunThatIsHeldWhileItsFilesComeStaysHeld) {
   source_.SetHanging(true);
   const std::string run_key = Submit(Bringing("true"));
-  ASSERT_TRUE(backend_->SetHeld(handles_[run_key], true).ok());
+  ASSERT_TRUE(HoldOne(*backend_, handles_[run_key], true).ok());
   AwaitReason(run_key, "held");
   source_.SetHanging(false);
   EXPECT_EQ(RunToEnd(Bringing("true")).state, v1::RUN_STATE_SUCCEEDED);
   EXPECT_EQ(AwaitReason(run_key, "held").state, v1::RUN_STATE_PENDING);
-  ASSERT_TRUE(backend_->SetHeld(handles_[run_key], false).ok());
+  ASSERT_TRUE(HoldOne(*backend_, handles_[run_key], false).ok());
   EXPECT_EQ(AwaitEnd(run_key).state, v1::RUN_STATE_SUCCEEDED);
 }
 

@@ -6,6 +6,7 @@
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/unit/agents/one_run.h"
 #include "tests/unit/machines/backend_fixture.h"
 
 namespace muster::machines {
@@ -27,7 +28,7 @@ TEST_F(OwnRunFilesTest, OfARunThatIsOverAndHasNoFilesItIsSaidHowLongTheyAreKept)
   std::filesystem::remove_all(RunDir(run_key) + "/work");
   EXPECT_THAT(say(run_key, absl::Hours(720), "gpu1").message(), HasSubstr("or none yet"))
       << "the agent still knows the run";
-  EXPECT_TRUE(backend_->Forget(handles_[run_key]).ok());
+  EXPECT_TRUE(ForgetOne(*backend_, handles_[run_key]).ok());
   handles_.erase(run_key);
   const absl::Time deadline = absl::Now() + kPatience;
   while (Exists(RunDir(run_key) + "/spec") && absl::Now() < deadline)

@@ -9,6 +9,7 @@
 #include "absl/time/clock.h"
 #include "agents/hosts/local_host.h"
 #include "fmt/format.h"
+#include "tests/unit/agents/one_run.h"
 #include "tests/unit/machines/backend_fixture.h"
 
 namespace muster::machines {
@@ -97,7 +98,7 @@ TEST_F(QueueTest, ASecondLaunchOfTheSameRunChangesNothing) {
   EXPECT_EQ(Launch(run_key, spec).kind, LaunchOutcome::Kind::kLaunched);
   StartBackend();
   EXPECT_EQ(Launch(run_key, spec).kind, LaunchOutcome::Kind::kLaunched);
-  EXPECT_TRUE(backend_->Forget(handles_[run_key]).ok());
+  EXPECT_TRUE(ForgetOne(*backend_, handles_[run_key]).ok());
   StartBackend();
   EXPECT_EQ(Launch(run_key, spec).kind, LaunchOutcome::Kind::kLaunched);
   AwaitEnd(Submit(Program({"true"})));
@@ -210,7 +211,7 @@ TEST_F(QueueTest, ForgettingKeepsTheUsersFilesAndTheNewestLogs) {
     // One after the other, because those that end last are kept.
     const std::string run_key = Submit(Script(text));
     AwaitEnd(run_key);
-    EXPECT_TRUE(backend_->Forget(handles_[run_key]).ok());
+    EXPECT_TRUE(ForgetOne(*backend_, handles_[run_key]).ok());
     handles_.erase(run_key);
     runs.push_back(run_key);
   }
@@ -230,7 +231,7 @@ TEST_F(QueueTest, FilesOfForgottenRunsGoAfterTheTimeThatTheyAreKept) {
   const std::string forgotten = Submit(Script("echo x > file"));
   AwaitEnd(known);
   AwaitEnd(forgotten);
-  EXPECT_TRUE(backend_->Forget(handles_[forgotten]).ok());
+  EXPECT_TRUE(ForgetOne(*backend_, handles_[forgotten]).ok());
   handles_.erase(forgotten);
   const absl::Time deadline = absl::Now() + kPatience;
   while (Exists(RunDir(forgotten) + "/work") && absl::Now() < deadline)
@@ -249,7 +250,7 @@ TEST_F(QueueTest, ManyRunsLaunchedByManyThreadsAllEnd) {
         agent::v1::Assignment assignment;
         assignment.set_run_key(RunKeyOf(t * kRuns + i + 1));
         *assignment.mutable_spec() = Program({"true"});
-        EXPECT_EQ(backend_->Launch(assignment).kind, LaunchOutcome::Kind::kLaunched);
+        EXPECT_EQ(LaunchOne(*backend_, assignment).kind, LaunchOutcome::Kind::kLaunched);
       }
     });
   }
@@ -434,7 +435,7 @@ TEST_F(GpuTest, APlanSaysWhetherTheRunWouldStartBesideThoseThatWait) {
   urgent.set_priority(1);
   EXPECT_LT(wait_of(*backend_->Plan(urgent, "")), absl::Minutes(1));
 
-  ASSERT_TRUE(backend_->SetHeld(handles_[large], true).ok());
+  ASSERT_TRUE(HoldOne(*backend_, handles_[large], true).ok());
   AwaitReason(large, "held");
   const auto beside_held = backend_->Plan(gpu_run("true", 1, 7200), "");
   EXPECT_LT(wait_of(*beside_held), absl::Minutes(1));

@@ -9,6 +9,7 @@
 #include "agents/hosts/local_host.h"
 #include "agents/machines/run_records.h"
 #include "fmt/format.h"
+#include "tests/unit/agents/one_run.h"
 #include "tests/unit/machines/backend_fixture.h"
 
 namespace muster::machines {
@@ -170,7 +171,7 @@ TEST_F(RestartTest, NothingThatWaitsBeginsBeforeTheBrokerHasSaidWhatIsCanceled) 
   AwaitReason(wanted, "the broker's word");
   EXPECT_FALSE(Exists(RunDir(wanted) + "/claim"));
   EXPECT_FALSE(Exists(RunDir(later) + "/claim"));
-  backend_->AllowStarts();
+  backend_->capabilities().allow_starts();
   EXPECT_EQ(AwaitEnd(wanted).state, v1::RUN_STATE_SUCCEEDED);
   EXPECT_EQ(AwaitEnd(later).state, v1::RUN_STATE_SUCCEEDED);
 }
@@ -237,7 +238,7 @@ TEST_F(RestartTest, AReusedPidIsNeitherTakenForTheSupervisorNorSignalled) {
   owner.start_ticks -= 1;
   const std::string run_key = Plant(owner);
   StartBackend();
-  (void)backend_->Cancel(handles_[run_key]);
+  (void)EndOne(*backend_, handles_[run_key]);
   const agents::Observation end = AwaitEnd(run_key);
   EXPECT_EQ(end.state, v1::RUN_STATE_FAILED);
   EXPECT_EQ(end.failure->failure_class(), v1::FAILURE_CLASS_INFRA);

@@ -29,7 +29,7 @@ TEST_F(RunTest, ACommandThatSucceeds) {
   EXPECT_FALSE(end.external_id.empty());
   ASSERT_TRUE(end.start_time.has_value() && end.end_time.has_value());
   EXPECT_LE(*end.start_time, *end.end_time);
-  const std::vector<agents::LogSource> logs = backend_->Logs(handles_[run_key]);
+  const std::vector<agents::LogSource> logs = backend_->OpenLogs(handles_[run_key]).logs;
   ASSERT_EQ(logs.size(), 2u);
   EXPECT_EQ(ReadAll(logs[0].path), "hello\n");
   EXPECT_EQ(ReadAll(logs[1].path), "");

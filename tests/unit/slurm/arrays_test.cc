@@ -14,6 +14,7 @@
 #include "fmt/format.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/unit/agents/one_run.h"
 #include "tests/unit/slurm/stub_commands.h"
 
 namespace muster::slurm {
@@ -67,7 +68,7 @@ class ArraysTest : public StubCommandsTest {
       *assignment->mutable_spec() = spec;
       assignments.push_back(std::move(assignment));
     }
-    return backend_->LaunchMany(assignments);
+    return backend_->Launch(assignments);
   }
   std::vector<std::string> Submitted() const {
     const std::string text = ReadWhole(root_ + "/submitted");
@@ -145,12 +146,13 @@ TEST_F(ArraysTest, ATaskGoesAlongWithItsArrayAndOtherRunsWithAFewOfTheirKind) {
   const std::vector<v1::JobSpec> array = ArrayOf({SpecOf("true"), SpecOf("true")});
   const auto first = assignment(array[0], 7), second = assignment(array[1], 8);
   const auto other = assignment(array[0], 9), plain = assignment(SpecOf("true"), 10);
-  EXPECT_TRUE(backend_->GoesAlong(first, second, 99));
-  EXPECT_FALSE(backend_->GoesAlong(first, other, 1)) << "of another array";
-  EXPECT_FALSE(backend_->GoesAlong(first, plain, 1));
-  EXPECT_FALSE(backend_->GoesAlong(plain, first, 1));
-  EXPECT_TRUE(backend_->GoesAlong(plain, plain, 7));
-  EXPECT_FALSE(backend_->GoesAlong(plain, plain, 8)) << "all would wait for its answer";
+  EXPECT_TRUE(backend_->capabilities().goes_along(first, second, 99));
+  EXPECT_FALSE(backend_->capabilities().goes_along(first, other, 1)) << "of another array";
+  EXPECT_FALSE(backend_->capabilities().goes_along(first, plain, 1));
+  EXPECT_FALSE(backend_->capabilities().goes_along(plain, first, 1));
+  EXPECT_TRUE(backend_->capabilities().goes_along(plain, plain, 7));
+  EXPECT_FALSE(backend_->capabilities().goes_along(plain, plain, 8))
+      << "all would wait for its answer";
 }
 
 TEST_F(ArraysTest, BehindARunWhoseAnswerDoesNotComeNoOtherIsSubmitted) {
@@ -160,7 +162,7 @@ TEST_F(ArraysTest, BehindARunWhoseAnswerDoesNotComeNoOtherIsSubmitted) {
   const auto outcomes = Launch({SpecOf("true"), SpecOf("true"), SpecOf("true")});
   EXPECT_THAT(Submitted(), SizeIs(1));
   EXPECT_EQ(outcomes[0].kind, Kind::kUnclear);
-  for (int i : {1, 2}) EXPECT_EQ(outcomes[i].kind, Kind::kNotSent);
+  for (int i : {1, 2}) EXPECT_EQ(outcomes[i].kind, Kind::kDeferred);
 }
 
 TEST_F(ArraysTest, TwoJobArraysAreTwoSubmissions) {
@@ -275,11 +277,11 @@ TEST_F(ArraysTest, AnAnswerThatWasLostLeavesEachRunInDoubtUntilItsArrayIsFound) 
 
 TEST_F(ArraysTest, WithTheLastRunsOfAnArrayItsFilesGoAlsoAfterARestart) {
   Launch(ArrayOf({SpecOf("true"), SpecOf("true"), SpecOf("true")}));
-  EXPECT_TRUE(backend_->Forget(Handle(1)).ok());
+  EXPECT_TRUE(ForgetOne(*backend_, Handle(1)).ok());
   Restart();
-  EXPECT_TRUE(backend_->Forget(Handle(3)).ok());
+  EXPECT_TRUE(ForgetOne(*backend_, Handle(3)).ok());
   EXPECT_THAT(FilesOfArrays(), SizeIs(2)) << "the second run still needs it";
-  EXPECT_TRUE(backend_->Forget(Handle(2)).ok());
+  EXPECT_TRUE(ForgetOne(*backend_, Handle(2)).ok());
   EXPECT_THAT(FilesOfArrays(), IsEmpty());
 }
 

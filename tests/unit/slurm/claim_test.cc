@@ -8,6 +8,7 @@
 #include "agents/slurm/slurm.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/unit/agents/one_run.h"
 #include "tests/unit/slurm/stub_commands.h"
 
 namespace muster::slurm {
@@ -36,22 +37,22 @@ class ClaimTest : public StubCommandsTest {
 };
 
 TEST_F(ClaimTest, AnEmptyClaimTellsNothingWhileItIsNewAndNobodysWhenItIsOld) {
-  ASSERT_EQ(backend_->Launch(assignment_).kind, agents::LaunchOutcome::Kind::kLaunched);
+  ASSERT_EQ(LaunchOne(*backend_, assignment_).kind, agents::LaunchOutcome::Kind::kLaunched);
   std::ofstream(Claim()).flush();
   EXPECT_EQ(backend_->Lookup(handle_).kind, agents::LookupOutcome::Kind::kCouldNotAsk);
-  EXPECT_EQ(backend_->Launch(assignment_).kind, agents::LaunchOutcome::Kind::kUnclear);
+  EXPECT_EQ(LaunchOne(*backend_, assignment_).kind, agents::LaunchOutcome::Kind::kUnclear);
   std::filesystem::last_write_time(
       Claim(), std::filesystem::file_time_type::clock::now() - std::chrono::hours(1));
   EXPECT_EQ(backend_->Lookup(handle_).kind, agents::LookupOutcome::Kind::kAbsent);
-  EXPECT_EQ(backend_->Launch(assignment_).kind, agents::LaunchOutcome::Kind::kLaunched);
+  EXPECT_EQ(LaunchOne(*backend_, assignment_).kind, agents::LaunchOutcome::Kind::kLaunched);
   EXPECT_FALSE(std::filesystem::exists(Claim())) << "the new job could not claim the run";
 }
 
 // A late sbatch's job, which began after the claim was read and before sacct had answered.
 TEST_F(ClaimTest, AClaimThatComesWhileTheRunIsLookedUpStaysAndNothingIsSubmitted) {
-  ASSERT_EQ(backend_->Launch(assignment_).kind, agents::LaunchOutcome::Kind::kLaunched);
+  ASSERT_EQ(LaunchOne(*backend_, assignment_).kind, agents::LaunchOutcome::Kind::kLaunched);
   AddCommand("sacct", "echo 99 >" + Claim());
-  const agents::LaunchOutcome outcome = backend_->Launch(assignment_);
+  const agents::LaunchOutcome outcome = LaunchOne(*backend_, assignment_);
   EXPECT_EQ(outcome.kind, agents::LaunchOutcome::Kind::kUnclear);
   EXPECT_THAT(outcome.evidence.detail(), HasSubstr("Slurm job 99 claimed the run"));
   EXPECT_EQ(backend_->SchedulerCalls()["sbatch"], 1u);
@@ -59,7 +60,7 @@ TEST_F(ClaimTest, AClaimThatComesWhileTheRunIsLookedUpStaysAndNothingIsSubmitted
 }
 
 TEST_F(ClaimTest, AnOldEmptyClaimThatIsWrittenAfterAllIsPutBack) {
-  ASSERT_EQ(backend_->Launch(assignment_).kind, agents::LaunchOutcome::Kind::kLaunched);
+  ASSERT_EQ(LaunchOne(*backend_, assignment_).kind, agents::LaunchOutcome::Kind::kLaunched);
   std::ofstream(Claim()).flush();
   std::filesystem::last_write_time(
       Claim(), std::filesystem::file_time_type::clock::now() - std::chrono::hours(1));
@@ -67,7 +68,7 @@ TEST_F(ClaimTest, AnOldEmptyClaimThatIsWrittenAfterAllIsPutBack) {
   AddCommand("mv", "echo 99 >\"$2\"; exec /bin/mv \"$@\"");
   const std::string path = getenv("PATH");
   setenv("PATH", (root_ + ":" + path).c_str(), 1);
-  const agents::LaunchOutcome outcome = backend_->Launch(assignment_);
+  const agents::LaunchOutcome outcome = LaunchOne(*backend_, assignment_);
   setenv("PATH", path.c_str(), 1);
   EXPECT_EQ(outcome.kind, agents::LaunchOutcome::Kind::kUnclear);
   EXPECT_EQ(backend_->SchedulerCalls()["sbatch"], 1u);
@@ -75,7 +76,7 @@ TEST_F(ClaimTest, AnOldEmptyClaimThatIsWrittenAfterAllIsPutBack) {
 }
 
 TEST_F(ClaimTest, AWholeClaimNamesTheJob) {
-  ASSERT_EQ(backend_->Launch(assignment_).kind, agents::LaunchOutcome::Kind::kLaunched);
+  ASSERT_EQ(LaunchOne(*backend_, assignment_).kind, agents::LaunchOutcome::Kind::kLaunched);
   std::ofstream(Claim()) << "23\n";
   const agents::LookupOutcome found = backend_->Lookup(handle_);
   EXPECT_EQ(found.kind, agents::LookupOutcome::Kind::kFound);

@@ -10,6 +10,7 @@
 #include "fmt/format.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/unit/agents/one_run.h"
 #include "tests/unit/slurm/stub_commands.h"
 
 namespace muster::slurm {
@@ -34,7 +35,7 @@ class NotSentTest : public StubCommandsTest {
     agent::v1::Assignment assignment;
     assignment.set_run_key(fmt::format("k7m2-{}-1", job));
     assignment.mutable_spec()->mutable_command()->set_script("true");
-    return backend_->Launch(assignment);
+    return LaunchOne(*backend_, assignment);
   }
 
   std::unique_ptr<agents::Backend> backend_;
@@ -44,18 +45,18 @@ TEST_F(NotSentTest, ASubmissionWithoutATurnIsNotInDoubtAndNotLookedUp) {
   ASSERT_EQ(Launch(1).kind, Kind::kLaunched);
   for (int i = 0; i < 2; ++i) {
     const agents::LaunchOutcome outcome = Launch(2);
-    EXPECT_EQ(outcome.kind, Kind::kNotSent) << outcome.evidence.detail();
+    EXPECT_EQ(outcome.kind, Kind::kDeferred) << outcome.evidence.detail();
     EXPECT_THAT(outcome.evidence.detail(), ::testing::HasSubstr("had no turn"));
     EXPECT_EQ(outcome.external_id, "");
   }
   EXPECT_THAT(backend_->SchedulerCalls(), ElementsAre(Pair("sbatch", 1)));
 }
 
-TEST(UnclearTest, ALaunchWhoseQuestionBeforeItHadNoTurnWasNotSent) {
+TEST(DeferredTest, OnlyALaunchThatHasWaitedForItsTurnIsRepeatedAtOnce) {
   CallGate gate({.calls = 1}, absl::Milliseconds(1));
   ASSERT_TRUE(gate.Enter("sbatch", CallKind::kSubmit).ok());
-  EXPECT_EQ(Unclear(gate.Enter("sbatch", CallKind::kSubmit)).kind, Kind::kNotSent);
-  EXPECT_EQ(Unclear(absl::UnavailableError("the host is away")).kind, Kind::kUnclear);
+  EXPECT_EQ(Deferred(gate.Enter("sbatch", CallKind::kSubmit)).retry_after, absl::ZeroDuration());
+  EXPECT_EQ(Deferred(absl::UnavailableError("the host is away")).retry_after, kRetryAfter);
 }
 
 TEST(CallGateTest, ThoseThatSomebodyWaitsForAreNoPolls) {

@@ -138,7 +138,7 @@ TEST_F(RoundTest, StraysOfAllRunsAreCanceledInOneCallAndOnce) {
 
 TEST_F(RoundTest, RunsThatAreCanceledTogetherAreOneCall) {
   const std::vector<agents::RunHandle> runs = {AddRun(1, 11), AddRun(2, 12), AddRun(3, 13)};
-  for (const absl::Status& status : backend_->CancelMany(runs)) EXPECT_TRUE(status.ok()) << status;
+  for (const absl::Status& status : backend_->End(runs)) EXPECT_TRUE(status.ok()) << status;
   EXPECT_EQ(Canceled(), "11 12 13\n");
   EXPECT_EQ(backend_->SchedulerCalls()["squeue"], 1) << "none of them had been seen alive";
 }
@@ -147,7 +147,7 @@ TEST_F(RoundTest, WhoseJobIsKnownIsCanceledBeforeTheQueueIsAskedForTheOthers) {
   const std::vector<agents::RunHandle> runs = {AddRun(1, 11), AddRun(2, 12)};
   Look({runs[0]});
   AddCommand("squeue", fmt::format("[ -e {0}/canceled ] && exec cat {0}/queue", root_));
-  for (const absl::Status& status : backend_->CancelMany(runs)) EXPECT_TRUE(status.ok()) << status;
+  for (const absl::Status& status : backend_->End(runs)) EXPECT_TRUE(status.ok()) << status;
   EXPECT_EQ(Canceled(), "11\n12\n");
 }
 
@@ -172,7 +172,7 @@ TEST_F(RoundTest, WhichNodesThereAreIsAskedOnceForAllThatAreLaunchedTogether) {
     assignment->add_excluded_nodes(fmt::format("n{}", job));
     assignments.push_back(std::move(assignment));
   }
-  for (const agents::LaunchOutcome& outcome : backend_->LaunchMany(assignments))
+  for (const agents::LaunchOutcome& outcome : backend_->Launch(assignments))
     EXPECT_EQ(outcome.kind, agents::LaunchOutcome::Kind::kLaunched) << outcome.evidence.detail();
   EXPECT_EQ(backend_->SchedulerCalls()["sinfo"], 1);
 }

@@ -1,0 +1,20 @@
+// Which errors of the broker, and of the backend, an agent should wait for, and which it cannot.
+#ifndef MUSTER_AGENTS_CORE_LINK_REFUSAL_H_
+#define MUSTER_AGENTS_CORE_LINK_REFUSAL_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+
+namespace muster::agents {
+
+// The reason of its ErrorInfo; empty: it has none.
+std::string ReasonOf(const absl::Status& status);
+// Returns whether no waiting heals it; an operator has to.
+bool IsFinal(const absl::Status& status);
+// Returns whether the broker has refused the agent, which may heal.
+bool IsRefusal(const absl::Status& status);
+
+}  // namespace muster::agents
+
+#endif  // MUSTER_AGENTS_CORE_LINK_REFUSAL_H_

@@ -1,0 +1,62 @@
+#include "agents/core/observer.h"
+
+#include <fmt/core.h>
+
+#include <utility>
+
+namespace muster::agents {
+
+Observer::Observer(Backend* backend, absl::Duration patience, std::function<void(Message)> post)
+    : backend_(*backend),
+      patience_(patience),
+      post_(std::move(post)),
+      end_reader_(backend),
+      ends_(1),
+      looks_(1) {}
+
+absl::Time Observer::next() const {
+  if (is_looking_) return absl::InfiniteFuture();
+  return is_wanted_ ? absl::InfinitePast() : next_;
+}
+
+void Observer::LookIfDue(absl::Time now, const std::function<std::vector<RunHandle>()>& runs) {
+  if (next() > now) return;
+  is_wanted_ = false;
+  next_ = now + backend_.ObserveInterval();
+  std::vector<RunHandle> all = runs();
+  if (all.empty()) return;
+  is_looking_ = true;
+  is_hang_told_ = false;
+  began_ = now;
+  looks_.Post([this, now, runs = std::move(all)] {
+    Observed observed;
+    observed.began = now;
+    observed.outcome = backend_.Observe(runs);
+    std::vector<EndReader::End> ends = end_reader_.TakeEnds(runs, &observed.outcome);
+    observed.scheduler_calls = backend_.SchedulerCalls();
+    post_(ObserveDone{std::move(observed)});
+    if (!ends.empty()) ReadEnds(std::move(ends), now);
+  });
+}
+
+// Beside the next looks: a file server that hangs holds up the ends alone.
+void Observer::ReadEnds(std::vector<EndReader::End> ends, absl::Time began) {
+  ends_.Post([this, began, ends = std::move(ends)] {
+    post_(EndsDone{{.observations = end_reader_.Read(ends), .began = began}});
+  });
+}
+
+void Observer::Ended(absl::Time now) {
+  is_looking_ = false;
+  next_ = now + backend_.ObserveInterval();
+}
+
+std::string Observer::TakeHang(absl::Time now) {
+  if (!is_looking_ || is_hang_told_ || now - began_ < patience_) return {};
+  is_hang_told_ = true;
+  return fmt::format(
+      "a look at the runs has not ended after {}: the scheduler or a file server may hang",
+      absl::FormatDuration(patience_));
+}
+
+}  // namespace muster::agents

@@ -1,0 +1,59 @@
+// Looks at the runs on the cluster at intervals, on a thread of its own, and has the files of those
+// that have ended read on another one. A look that does not end is noticed.
+//
+// Owner: the agent's core thread. Observations come back by `post`, from the other threads.
+#ifndef MUSTER_AGENTS_CORE_OBSERVER_H_
+#define MUSTER_AGENTS_CORE_OBSERVER_H_
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "agents/core/agent_core.h"
+#include "agents/core/backend.h"
+#include "agents/core/end_reader.h"
+#include "agents/core/inbox.h"
+#include "agents/core/worker_lane.h"
+
+namespace muster::agents {
+
+class Observer {
+ public:
+  // `patience`: a look that takes longer hangs. The backend outlives this object.
+  Observer(Backend* backend, absl::Duration patience, std::function<void(Message)> post);
+
+  // The next look is due at once.
+  void Want() { is_wanted_ = true; }
+  // The time of the next look; infinite future: one is under way.
+  absl::Time next() const;
+  // Begins a look if one is due. `runs` is asked for those to look at; none: there is no look.
+  void LookIfDue(absl::Time now, const std::function<std::vector<RunHandle>()>& runs);
+  // The look under way has ended: ObserveDone has come.
+  void Ended(absl::Time now);
+  // Why the cluster counts as silent: the look under way hangs. Empty: it does not, or that was
+  // told.
+  std::string TakeHang(absl::Time now);
+  // Returns whether a thread is busy with a call that may block.
+  bool is_busy() const { return is_looking_ || end_reader_.is_reading(); }
+
+ private:
+  void ReadEnds(std::vector<EndReader::End> ends, absl::Time began);
+
+  Backend& backend_;
+  const absl::Duration patience_;
+  const std::function<void(Message)> post_;
+  bool is_wanted_ = false;
+  absl::Time next_ = absl::InfinitePast();
+  bool is_looking_ = false;
+  absl::Time began_ = absl::InfinitePast();  // while is_looking_
+  bool is_hang_told_ = false;                // likewise
+
+  EndReader end_reader_;  // the lanes'
+  WorkerLane ends_;
+  WorkerLane looks_;  // last: it posts to the other one
+};
+
+}  // namespace muster::agents
+
+#endif  // MUSTER_AGENTS_CORE_OBSERVER_H_
