@@ -1,4 +1,6 @@
 // Completes the request of a run by the cluster's settings.
+#include <algorithm>
+
 #include "agents/slurm/backend.h"
 #include "agents/slurm/profile.h"
 
@@ -29,6 +31,17 @@ bool SlurmBackend::MayHaveGpus(const agents::RunHandle& run) {
   // Settings that have changed since the launch may refuse it; nobody knows then.
   const absl::StatusOr<v1::JobSpec> spec = ApplyProfile(run.assignment->spec(), config_.profile);
   return !spec.ok() || slurm::MayHaveGpus(*spec);
+}
+
+uint64_t SlurmBackend::MemoryLimitOf(const agents::RunHandle& run) const {
+  if (run.assignment == nullptr) return 0;
+  const absl::StatusOr<v1::JobSpec> spec = ApplyProfile(run.assignment->spec(), config_.profile);
+  if (!spec.ok()) return 0;
+  const auto& options = spec->slurm().extra_options();
+  const bool is_otherwise =
+      std::any_of(options.begin(), options.end(),
+                  [](const std::string& option) { return option.starts_with("--mem"); });
+  return is_otherwise ? 0 : spec->resources().memory_bytes();
 }
 
 absl::StatusOr<std::set<std::string>> SlurmBackend::KnownNodesOf(
