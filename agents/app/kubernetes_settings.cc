@@ -152,6 +152,10 @@ std::vector<Setting> RunSettings(KubernetesConfig* config) {
                   [config](uint64_t cores) { config->default_cpu_millis = cores * 1000; })},
       {"kubernetes.default_memory", "memory of jobs that ask for none [1Gi]",
        [config](const std::string& value) { return SetDefaultMemory(config, value); }},
+      {"kubernetes.default_gpu_share",
+       "whether GPUs bring their share of a node's cores and memory, if that is more than these "
+       "two [yes]",
+       YesInto(&config->default_gpu_share)},
       {.key = "kubernetes.gpu_resources",
        .help = "resources that are GPUs; jobs that name no type get the first "
                "[nvidia.com/gpu,amd.com/gpu]",

@@ -123,6 +123,8 @@ class KubernetesBackend final : public agents::Backend {
   // The size of the archive of the files that the job brings along; 0: it brings none; none: the
   // broker does not have the list of them. An error says why they cannot be taken.
   absl::StatusOr<std::optional<uint64_t>> BroughtBytes(const v1::JobSpec& spec) const;
+  // Warns of what the job gets because of its GPUs where it leaves cores or memory open.
+  void WarnOfDefaults(agent::v1::Assignment planned, agents::CheckList* checks);
   // Returns whether there is room for such an archive now, and warns if not.
   bool WarnOfFileRoom(uint64_t archive_bytes, agents::CheckList* checks) const;
   // The rest of a plan: what the API server says of the objects, and when the run would start.

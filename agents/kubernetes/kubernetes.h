@@ -58,6 +58,8 @@ struct KubernetesConfig {
   // Every pod gets requests, so that it is not the first to be evicted when a node runs short.
   uint64_t default_cpu_millis = 1000;
   uint64_t default_memory_bytes = uint64_t{1} << 30;
+  // Whether a pod with GPUs gets their share of a node instead, if that is more.
+  bool default_gpu_share = true;
 
   // ---- GPUs
   // The resources that are GPUs, the first one for jobs that name no type.

@@ -1,12 +1,12 @@
 #include "contract/admission.h"
 
 #include <algorithm>
-#include <map>
-#include <set>
 #include <utility>
 
 #include "contract/characters.h"
 #include "contract/errors.h"
+#include "contract/gpu_share.h"
+#include "contract/pod_ask.h"
 #include "contract/sentences.h"
 #include "contract/storage_uri.h"
 #include "contract/units.h"
@@ -50,15 +50,11 @@ constexpr char kKueue[] = "kueue.x-k8s.io";
 class Judge {
  public:
   Judge(const AdmissionNeeds& needs, const v1::AdmissionFacts& facts, std::string_view cluster)
-      : needs_(needs), facts_(facts.kubernetes()), cluster_(cluster) {
-    const std::string& wanted =
-        needs.kubernetes.namespace_().empty() ? needs.pool : needs.kubernetes.namespace_();
-    for (const v1::NamespaceFacts& one : facts_.namespaces()) {
-      if (wanted.empty() || one.name() == wanted) {
-        space_ = &one;
-        break;
-      }
-    }
+      : needs_(needs),
+        facts_(facts.kubernetes()),
+        cluster_(cluster),
+        space_(NamespaceOf(needs, facts_)),
+        ask_(PodAskOf(needs, facts_)) {
     storage_.cluster = cluster;
     storage_.roots = {facts_.storage_roots().begin(), facts_.storage_roots().end()};
     const std::string archive = ArchiveTooLarge(needs.archive_bytes, facts.max_archive_bytes());
@@ -82,8 +78,11 @@ class Judge {
       if (auto shortage = FindNodeShortage(needs_, facts_))
         result_.refusals.push_back(*std::move(shortage));
     }
+    if (auto shortage = FindLimitShortage(needs_, facts_))
+      result_.refusals.push_back(*std::move(shortage));
     WarnOfDirectory();
     WarnOfOutput();
+    WarnOfDefaults();
     return std::move(result_);
   }
 
@@ -224,9 +223,7 @@ class Judge {
     const bool is_own = std::any_of(volumes.begin(), volumes.end(), [](const auto& volume) {
       return volume.mount_path() == kSharedMemory;
     });
-    const uint64_t memory =
-        needs_.memory_bytes > 0 ? needs_.memory_bytes : facts_.default_memory_bytes();
-    if (std::string words = SharedMemoryTooLarge(needs_.kubernetes.shm_bytes(), memory);
+    if (std::string words = SharedMemoryTooLarge(needs_.kubernetes.shm_bytes(), ask_.memory_bytes);
         !is_own && !words.empty()) {
       Refuse("kubernetes.shm_bytes", words);
     }
@@ -250,10 +247,19 @@ class Judge {
       Warn(v1::SUBMIT_WARNING_CODE_CHECK, *std::move(check));
   }
 
+  void WarnOfDefaults() {
+    if (auto check = TellDefaults({needs_.cpu_millis, needs_.memory_bytes}, ask_.gpus,
+                                  {ask_.cpu_millis, ask_.memory_bytes},
+                                  {facts_.default_cpu_millis(), facts_.default_memory_bytes()})) {
+      Warn(v1::SUBMIT_WARNING_CODE_DEFAULT_RESOURCES, *std::move(check));
+    }
+  }
+
   const AdmissionNeeds& needs_;
   const v1::KubernetesFacts& facts_;
   const std::string_view cluster_;
-  const v1::NamespaceFacts* space_ = nullptr;  // where the run would be
+  const v1::NamespaceFacts* const space_;  // where the run would be; null: not known
+  const PodAsk ask_;
   ClusterStorage storage_;
   std::vector<std::string> shown_;  // where the container has something of the cluster
   Admission result_;

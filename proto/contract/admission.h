@@ -130,6 +130,10 @@ std::optional<v1::ClusterCheck> UnwrittenOutput(std::string_view output, std::st
 // Why the published nodes can never hold the pods; nothing: they may.
 std::optional<v1::Shortage> FindNodeShortage(const AdmissionNeeds& needs,
                                              const v1::KubernetesFacts& facts);
+// The limit of the run's namespace that the run breaks even if nothing else counts in it. Nothing:
+// it breaks none of those that are published.
+std::optional<v1::Shortage> FindLimitShortage(const AdmissionNeeds& needs,
+                                              const v1::KubernetesFacts& facts);
 
 }  // namespace muster::contract
 

@@ -79,6 +79,12 @@ v1::KubernetesOptions Judged(v1::KubernetesOptions options) {
   return options;
 }
 
+// Whether the cluster decides what goes with the job's GPUs, which it says at the submit.
+bool LeavesOpenWhatGoesWithGpus(const v1::Resources& resources) {
+  const bool is_open = resources.cpu_millis() == 0 || resources.memory_bytes() == 0;
+  return is_open && resources.gpus_size() > 0 && resources.gpus(0).count_millis() > 0;
+}
+
 bool NamesResource(const v1::GpuRequest& gpus) {
   return gpus.type().find('/') != std::string::npos;
 }
@@ -145,6 +151,7 @@ std::optional<AdmissionNeeds> AdmissionNeedsOf(const v1::JobSpec& spec) {
   const bool is_plain = !spec.has_kubernetes() && needs.places.empty() && needs.mounts.empty() &&
                         needs.working_directory.empty() && !needs.status_json &&
                         needs.output.empty() && needs.error.empty() && spec.uploads_size() == 0 &&
+                        !LeavesOpenWhatGoesWithGpus(spec.resources()) &&
                         std::none_of(gpus.begin(), gpus.end(), NamesResource);
   if (is_plain) return std::nullopt;
   needs.pods = PodsOf(spec);

@@ -19,6 +19,7 @@ v1::AdmissionFacts ConfiguredFacts(const KubernetesConfig& config) {
                                          config.image_pull_secrets.end());
   own.set_default_cpu_millis(config.default_cpu_millis);
   own.set_default_memory_bytes(config.default_memory_bytes);
+  own.set_shares_gpu_nodes(config.default_gpu_share);
   own.mutable_gpu_resources()->Assign(config.gpu_resources.begin(), config.gpu_resources.end());
   own.set_gpu_type_label(config.gpu_type_label);
   for (const std::string& name : config.namespaces) own.add_namespaces()->set_name(name);

@@ -49,5 +49,11 @@ TEST_F(KubernetesSettingsTest, OneAgentWorksInABoundedNumberOfNamespaces) {
               HasSubstr("names 33 namespaces, and one agent works in 32 at most"));
 }
 
+TEST_F(KubernetesSettingsTest, GpusBringTheirShareAlongUnlessTheOperatorSaysNo) {
+  EXPECT_TRUE(config_.default_gpu_share);
+  EXPECT_EQ(Set("kubernetes.default_gpu_share", "no"), "");
+  EXPECT_FALSE(config_.default_gpu_share);
+}
+
 }  // namespace
 }  // namespace muster::agents
