@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -11,9 +12,11 @@
 #include <vector>
 
 #include "agents/core/broker_link.h"
+#include "agents/core/broker_session.h"
 #include "agents/core/end_reader.h"
 #include "agents/core/inbox.h"
 #include "agents/core/questions.h"
+#include "agents/core/results_watch.h"
 #include "agents/core/run_calls.h"
 #include "agents/core/steady_time.h"
 #include "agents/core/worker_lane.h"
@@ -61,18 +64,6 @@ std::string ReasonOf(const absl::Status& status) {
   return info ? info->reason() : "";
 }
 
-// Refusals of the broker, and what the backend finds, that no waiting heals; an operator has to.
-bool IsFinal(const absl::Status& status) {
-  const std::string reason = ReasonOf(status);
-  return reason == "WRONG_INSTANCE" || reason == "WRONG_CLUSTER";
-}
-
-bool IsRefusal(const absl::Status& status) {
-  return absl::IsFailedPrecondition(status) || absl::IsAlreadyExists(status) ||
-         absl::IsInvalidArgument(status) || absl::IsPermissionDenied(status) ||
-         absl::IsUnimplemented(status);
-}
-
 }  // namespace
 
 class Agent::Impl {
@@ -87,6 +78,9 @@ class Agent::Impl {
         dialer_(options_.broker_target),
         backoff_(options_.min_redial, options_.max_redial),
         end_reader_(&backend_),
+        results_watch_(&backend_,
+                       [this](std::function<void()> task) { results_lane_.Post(std::move(task)); }),
+        results_lane_(1),
         shipper_(
             options_.logs,
             {.dial = [this](auto callbacks) { return dialer_.DialPush(std::move(callbacks)); },
@@ -98,9 +92,10 @@ class Agent::Impl {
         observer_(1),
         inventories_(1),
         questions_(backend),
-        file_sender_(
-            {.dial = [this] { return dialer_.DialFiles(); }, .open = options_.open_run_files},
-            options_.core.cluster, journal_id_) {}
+        file_sender_({.dial = [this] { return dialer_.DialFiles(); },
+                      .open = options_.open_run_files,
+                      .open_results = options_.open_run_results},
+                     options_.core.cluster, journal_id_) {}
 
   absl::Status Run() {
     if (absl::Status status = backend_.Probe(); !status.ok()) return status;
@@ -124,7 +119,8 @@ class Agent::Impl {
   void Stop() { inbox_.Stop(); }
 
   bool has_calls_under_way() {
-    return calls_in_flight_ > 0 || is_observing_ || questions_.has_any() || file_sender_.has_any();
+    return calls_in_flight_ > 0 || is_observing_ || questions_.has_any() ||
+           file_sender_.has_any() || results_watch_.has_any();
   }
 
  private:
@@ -189,7 +185,7 @@ class Agent::Impl {
     if (ended.link != link_number_ || link_ == nullptr) return;
     HangUp();
     Tell(LinkDown{}, out);
-    if (IsFinal(ended.status)) {
+    if (IsFinalRefusal(ended.status)) {
       result_ = ended.status;
       return;
     }
@@ -231,7 +227,7 @@ class Agent::Impl {
       Tell(std::move(read), out);
       return;
     }
-    if (IsFinal(done.inventory.status())) {
+    if (IsFinalRefusal(done.inventory.status())) {
       result_ = done.inventory.status();
       return;
     }
@@ -277,6 +273,7 @@ class Agent::Impl {
       observed.began = began;
       observed.outcome = backend_.Observe(runs);
       end_reader_.Complete(runs, &observed.outcome);
+      results_watch_.Complete(runs, &observed.outcome);
       observed.scheduler_calls = backend_.SchedulerCalls();
       inbox_.Post(ObserveDone{std::move(observed)});
     });
@@ -479,7 +476,9 @@ class Agent::Impl {
   uint64_t launched_runs_ = 0;  // since the start
   std::optional<absl::Time> drain_until_;
 
-  EndReader end_reader_;  // the observer's
+  EndReader end_reader_;        // the observer's
+  ResultsWatch results_watch_;  // likewise
+  WorkerLane results_lane_;     // reads for it
 
   LogShipper shipper_;
   RunCalls calls_;

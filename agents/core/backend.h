@@ -87,6 +87,10 @@ struct Observation {
   std::optional<absl::Time> estimated_start;
   std::optional<v1::ExitStatus> exit;
   std::optional<v1::Failure> failure;
+  // Where the run's results are; empty: not known, or unchanged.
+  std::string results_directory;
+  // The latest word of its status.json; none: nothing, or unchanged.
+  std::optional<v1::Progress> progress;
   // Whether the ends of the run's logs may show that the cluster was at fault. Counts only for
   // failures other than PROGRAM and OOM: for these two the logs are always read.
   bool may_logs_tell = false;
@@ -197,8 +201,10 @@ class Backend {
   virtual size_t MaxCancelBatch() const { return 1; }
   // Returns a source for each rank and stream.
   virtual std::vector<LogSource> Logs(const RunHandle& run) = 0;
-  // The directory of the run's results, for jobs with status_json; empty: it has none.
+  // The directory of the run's results, as its nodes or its containers see it; empty: it has none.
   virtual std::string ResultsDirectory(const RunHandle& /*run*/) { return {}; }
+  // The same directory as LogHost sees it; empty: it does not.
+  virtual std::string ReadableResults(const RunHandle& run) { return ResultsDirectory(run); }
   // A file that the run writes at each start, before its program. The file server dates it, as it
   // dates the results, so that the node's clock does not matter. Empty: the cluster has none.
   virtual std::string StartMark(const RunHandle& /*run*/) { return {}; }

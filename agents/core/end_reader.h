@@ -18,7 +18,7 @@
 #include "absl/time/time.h"
 #include "agents/core/backend.h"
 #include "agents/core/log_evidence.h"
-#include "agents/core/status_json.h"
+#include "agents/core/status_reader.h"
 #include "agents/core/steady_time.h"
 #include "agents/hosts/host.h"
 #include "contract/failure_patterns.h"
@@ -74,13 +74,7 @@ class EndReader {
   // no turn.
   Observation HoldOrTell(const Reading& reading, Observation seen, Observation told);
   Reading ReadStatus(const RunHandle& run, Observation* seen);
-  // When the run began, as the file server that dates its results tells the time, if that is known.
-  absl::StatusOr<absl::Time> StartOf(const RunHandle& run, const Observation& seen);
   static Reading Unread(std::string_view what, const absl::Status& status);
-  // The newest status.json that this run has written; nothing if the host says that there is none.
-  // An error: it cannot say.
-  absl::StatusOr<std::optional<StatusFile>> FindStatus(const std::string& directory,
-                                                       absl::Time since);
   absl::StatusOr<std::vector<LogEnd>> ReadLogs(const RunHandle& run, const Observation& seen);
 
   Backend& backend_;
@@ -89,6 +83,7 @@ class EndReader {
   const contract::FailurePatterns patterns_;
   const std::unique_ptr<hosts::Host> local_host_;  // null: the backend has one
   hosts::Host& host_;
+  StatusReader status_;
   // By run key, by time_: when the host first answered about an end that is held back.
   std::map<std::string, absl::Time> answered_since_;
   // By run key, by time_: when the end was first seen to be there to read.

@@ -182,6 +182,11 @@ std::vector<agents::LogSource> KubernetesBackend::Logs(const agents::RunHandle& 
 
 absl::StatusOr<std::unique_ptr<agents::Backend>> CreateKubernetesBackend(
     const KubernetesConfig& config, const std::string& state_dir) {
+  for (const auto& [name, directory] : config.agent_roots) {
+    if (config.storage_roots.contains(name)) continue;
+    return absl::InvalidArgumentError(fmt::format(
+        "kubernetes.agent_roots names {}, and kubernetes.storage_roots has no such root", name));
+  }
   absl::StatusOr<Endpoint> endpoint = FindEndpoint(config);
   if (!endpoint.ok()) return endpoint.status();
   return std::make_unique<KubernetesBackend>(config, *std::move(endpoint), state_dir);

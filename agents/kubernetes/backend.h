@@ -2,7 +2,7 @@
 //
 // Launch, Lookup: backend_launch.cc. Observe: backend_observe.cc. Cancel: backend_end.cc.
 // SetHeld: backend_hold.cc. Forget, and what is left of runs: backend_sweep.cc. Answers to people:
-// backend_answers.cc.
+// backend_answers.cc. Results: results.cc.
 #ifndef MUSTER_AGENTS_KUBERNETES_BACKEND_H_
 #define MUSTER_AGENTS_KUBERNETES_BACKEND_H_
 
@@ -76,6 +76,8 @@ class KubernetesBackend final : public agents::Backend {
   absl::Status Cancel(const agents::RunHandle& run) override;
   absl::Status SetHeld(const agents::RunHandle& run, bool held) override;
   std::vector<agents::LogSource> Logs(const agents::RunHandle& run) override;
+  std::string ResultsDirectory(const agents::RunHandle& run) override;
+  std::string ReadableResults(const agents::RunHandle& run) override;
   absl::Status Forget(const agents::RunHandle& run) override;
   // None: the API server answers from committed data, and a repeated launch makes no second Job.
   absl::Duration LookupGrace() const override { return absl::ZeroDuration(); }

@@ -58,6 +58,9 @@ struct AdmissionNeeds {
   std::string working_directory;
   bool is_directory_implied = false;  // see IsDirectoryImplied
   bool status_json = false;
+  // The directory of its results as the job names it, if status_json counts; empty: the cluster's
+  // default.
+  std::string results;
   // The batch script's files for its output, if it names some.
   std::string output;
   std::string error;
@@ -117,6 +120,11 @@ std::string BadMountPlace(std::string_view path);
 std::string SharedMemoryTooLarge(uint64_t shm_bytes, uint64_t memory_bytes);
 // An archive of so many bytes is more than may be brought along; empty: it is not.
 std::string ArchiveTooLarge(uint64_t bytes, uint64_t max_bytes);
+
+// Why status.json cannot be read: there is no results directory for it.
+std::string NoPlaceForStatus(std::string_view cluster);
+// The agent of a Kubernetes cluster does not see the results directory.
+std::string StatusNotReadable(std::string_view results, std::string_view cluster);
 
 // The check of a plan that warns of a working directory that the image has perhaps not.
 v1::ClusterCheck UnknownDirectory(std::string_view directory, bool is_implied);

@@ -113,6 +113,7 @@ void CutPlaces(AdmissionNeeds* needs) {
   for (PlaceText& place : needs->places)
     first.emplace(FirstParts(place.text), std::move(place.field));
   needs->places.clear();
+  needs->results = FirstParts(needs->results);
   for (auto& [text, field] : first) needs->places.push_back({std::move(field), text});
   for (v1::Mount& mount : needs->mounts) {
     mount.set_source(FirstParts(mount.source()));
@@ -144,6 +145,7 @@ std::optional<AdmissionNeeds> AdmissionNeedsOf(const v1::JobSpec& spec) {
   needs.mounts.assign(spec.mounts().begin(), spec.mounts().end());
   needs.working_directory = spec.working_directory();
   needs.status_json = spec.status_json();
+  if (needs.status_json) needs.results = spec.results_directory();
   const v1::SlurmBatchScript& script = spec.slurm().batch_script();
   if (IsNamedOutput(script.output())) needs.output = script.output();
   if (IsNamedOutput(script.error())) needs.error = script.error();
@@ -187,7 +189,7 @@ std::string BytesOf(const AdmissionNeeds& needs) {
       fmt::format("{} {} {} {} {} {} {} ", needs.pods, needs.cpu_millis, needs.memory_bytes,
                   needs.gpus, needs.is_directory_implied, needs.status_json, needs.archive_bytes);
   for (const std::string& text : {needs.gpu_type, needs.pool, needs.working_directory, needs.output,
-                                  needs.error, Deterministic(needs.kubernetes)}) {
+                                  needs.error, needs.results, Deterministic(needs.kubernetes)}) {
     Put(text, &bytes);
   }
   bytes += fmt::format("{} ", needs.places.size());

@@ -372,6 +372,50 @@ TEST(AdmissionTest, AJobWithGpusThatLeavesMemoryOpenIsToldSoAndRefusedByNothingM
   EXPECT_FALSE(RefusableOf(*AdmissionNeedsOf(spec)).has_value());
 }
 
+// ---- status.json
+
+TEST(AdmissionTest, StatusJsonNeedsResultsThatTheAgentSees) {
+  v1::AdmissionFacts facts = Facts();
+  auto& roots = *facts.mutable_kubernetes()->mutable_storage_roots();
+  roots["data"] = "/data";
+  roots["home"] = "/home";
+  facts.mutable_kubernetes()->add_agent_roots("data");
+  v1::JobSpec spec = OnKubernetes();
+  spec.set_status_json(true);
+  EXPECT_THAT(RefusalText(Judged(spec, facts).refusals), HasSubstr("has no results_root"));
+  facts.set_results_root("/data/results");
+  EXPECT_THAT(Judged(spec, facts).refusals, IsEmpty());
+  facts.set_results_root("/home/results");
+  EXPECT_THAT(RefusalText(Judged(spec, facts).refusals),
+              HasSubstr("status_json is read by the agent, and that of cluster k8s does not see "
+                        "the results in \"/home/results\" (kubernetes.agent_roots)"));
+  spec.set_results_directory("slurm://data/run7");
+  EXPECT_THAT(Judged(spec, facts).refusals, IsEmpty());
+  spec.set_results_directory("lustre:///home/run7");
+  EXPECT_THAT(FieldsOf(Judged(spec, facts)), ElementsAre("status_json"));
+  // Where a longer path might lead is not known of jobs that are judged together.
+  spec.set_results_directory("lustre:///a/b/c/d");
+  const AdmissionNeeds cut = *RefusableOf(*AdmissionNeedsOf(spec));
+  roots["data"] = "/a/b/c/d";
+  EXPECT_THAT(JudgeAdmission(cut, facts, "k8s").refusals, IsEmpty());
+}
+
+TEST(AdmissionTest, OnSlurmStatusJsonNeedsAPlaceForResults) {
+  v1::AdmissionFacts facts;
+  v1::JobSpec spec;
+  spec.set_status_json(true);
+  EXPECT_THAT(Judged(spec, facts).refusals, IsEmpty()) << "an agent that does not tell";
+  facts.set_results_root("");
+  EXPECT_EQ(RefusalText(Judged(spec, facts).refusals),
+            "status_json is looked for in the results directory, and cluster k8s has no "
+            "results_root; set results_directory");
+  spec.set_results_directory("/lustre/run7");
+  EXPECT_THAT(Judged(spec, facts).refusals, IsEmpty());
+  spec.clear_results_directory();
+  facts.set_results_root("/lustre/results");
+  EXPECT_THAT(Judged(spec, facts).refusals, IsEmpty());
+}
+
 // ---- warnings
 
 TEST(AdmissionTest, AClaimThatIsNotThereYetIsWarnedOf) {

@@ -126,5 +126,18 @@ TEST(KubernetesAdmissionFactsTest, LimitsAreToldThatCountAllPods) {
   EXPECT_EQ(by_resource["cpu"].amount_millis(), 2000) << "the most, not the least";
 }
 
+TEST(KubernetesAdmissionFactsTest, WhereResultsAreAndWhatTheAgentSeesOfThemIsTold) {
+  KubernetesConfig config;
+  config.storage_roots["data"].mount = "/data";
+  EXPECT_TRUE(ConfiguredFacts(config).has_results_root());
+  EXPECT_EQ(ConfiguredFacts(config).results_root(), "");
+  config.results_root = "slurm://data/results";
+  config.agent_roots["data"] = "/mnt/data";
+  const v1::AdmissionFacts facts = ConfiguredFacts(config);
+  EXPECT_EQ(facts.results_root(), "/data/results");
+  EXPECT_THAT(facts.kubernetes().agent_roots(), ElementsAre("data"));
+  EXPECT_TRUE(facts.kubernetes().shares_gpu_nodes());
+}
+
 }  // namespace
 }  // namespace muster::kubernetes
