@@ -105,17 +105,42 @@ OpenRunFiles RunFilesOfSlurm(const AgentConfig& config) {
   };
 }
 
+OpenRunFiles ResultsOfMachines(const AgentConfig& config) {
+  if (config.machine_hosts_file.empty())
+    return [](const RankOfRun& of) { return OpenLocalResults(of.results_directory); };
+  return [machines = MachinesConfigOf(config), runs = OwnRuns(config)](const RankOfRun& of) {
+    return machines::OpenRemoteResults(machines, runs, of);
+  };
+}
+
+OpenRunFiles ResultsOfSlurm(const AgentConfig& config) {
+  if (config.slurm_ssh.hosts.empty())
+    return [](const RankOfRun& of) { return OpenLocalResults(of.results_directory); };
+  return
+      [ssh = config.slurm_ssh](const RankOfRun& of) -> absl::StatusOr<std::unique_ptr<RunFiles>> {
+        absl::StatusOr<std::unique_ptr<hosts::SshHost>> host = hosts::SshHost::Create(ssh);
+        if (!host.ok()) return host.status();
+        return MakeHostResults(*std::move(host), "the login host", of.results_directory);
+      };
+}
+
 OpenRunFiles NoRunFiles(const AgentConfig&) { return nullptr; }
+
+OpenRunFiles ResultsOfKubernetes(const AgentConfig& config) {
+  if (config.kubernetes.agent_roots.empty()) return nullptr;
+  return [kubernetes = config.kubernetes](const RankOfRun& of) {
+    return kubernetes::OpenResults(kubernetes, of.results_directory);
+  };
+}
 
 constexpr std::array kKinds = {
     // A machine starts runs in the order of their arrival; a scheduler has an order of its own.
-    Kind{v1::CLUSTER_KIND_MACHINES, 1, MakeMachinesBackend, RunFilesOfMachines},
+    Kind{v1::CLUSTER_KIND_MACHINES, 1, MakeMachinesBackend, RunFilesOfMachines, ResultsOfMachines},
     // Each launch is an sbatch, which the controller takes one after the other.
-    Kind{v1::CLUSTER_KIND_SLURM, 4, MakeSlurmBackend, RunFilesOfSlurm},
+    Kind{v1::CLUSTER_KIND_SLURM, 4, MakeSlurmBackend, RunFilesOfSlurm, ResultsOfSlurm},
     // An API server does many small writes at a time; each launch is three, one after the other.
-    // The
-    // files of a run go with its pod.
-    Kind{v1::CLUSTER_KIND_KUBERNETES, 16, MakeKubernetesBackend, NoRunFiles},
+    // The files of a run go with its pod; results on a volume stay.
+    Kind{v1::CLUSTER_KIND_KUBERNETES, 16, MakeKubernetesBackend, NoRunFiles, ResultsOfKubernetes},
 };
 
 }  // namespace

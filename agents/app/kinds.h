@@ -21,6 +21,8 @@ struct Kind {
                                                            uploads::JobFiles* files);
   // Where the files of runs are; null: they cannot be fetched.
   OpenRunFiles (*run_files)(const AgentConfig& config);
+  // Where results directories are that runs have elsewhere; null: likewise.
+  OpenRunFiles (*run_results)(const AgentConfig& config);
 };
 
 // `kind`: one of those that the setting `kind` takes.

@@ -79,6 +79,20 @@ absl::Status SetRoots(KubernetesConfig* config, const std::string& value) {
   return absl::OkStatus();
 }
 
+// "data=/mnt/data"; empty: none.
+absl::Status SetAgentRoots(KubernetesConfig* config, const std::string& value) {
+  std::map<std::string, std::string> roots;
+  for (const std::string& part : SplitAtCommas(value)) {
+    const size_t equals = part.find('=');
+    if (equals == std::string::npos || equals == 0 || part[equals + 1] != '/')
+      return InvalidSetting(fmt::format("\"{}\" is not NAME=/DIR, e.g. data=/mnt/data", part));
+    if (!roots.emplace(part.substr(0, equals), part.substr(equals + 1)).second)
+      return InvalidSetting(fmt::format("\"{}\" is there twice", part.substr(0, equals)));
+  }
+  config->agent_roots = std::move(roots);
+  return absl::OkStatus();
+}
+
 absl::Status SetDefaultMemory(KubernetesConfig* config, const std::string& value) {
   uint64_t bytes = 0;
   if (absl::Status good = BytesInto(&bytes)(value); !good.ok()) return good;
@@ -152,6 +166,10 @@ std::vector<Setting> RunSettings(KubernetesConfig* config) {
                   [config](uint64_t cores) { config->default_cpu_millis = cores * 1000; })},
       {"kubernetes.default_memory", "memory of jobs that ask for none [1Gi]",
        [config](const std::string& value) { return SetDefaultMemory(config, value); }},
+      {"kubernetes.default_gpu_share",
+       "whether GPUs bring their share of a node's cores and memory, if that is more than these "
+       "two [yes]",
+       YesInto(&config->default_gpu_share)},
       {.key = "kubernetes.gpu_resources",
        .help = "resources that are GPUs; jobs that name no type get the first "
                "[nvidia.com/gpu,amd.com/gpu]",
@@ -168,6 +186,9 @@ std::vector<Setting> RunSettings(KubernetesConfig* config) {
       {"kubernetes.storage_roots",
        "places of jobs' data, NAME=claim:CLAIM:/MOUNT or NAME=host:/DIR:/MOUNT,... [none]",
        [config](const std::string& value) { return SetRoots(config, value); }},
+      {"kubernetes.agent_roots",
+       "where the agent itself sees some of them, to read results, NAME=/DIR,... [none]",
+       [config](const std::string& value) { return SetAgentRoots(config, value); }},
       {"kubernetes.results_root", "directory below which each job gets one for its results [none]",
        TextInto(&config->results_root)},
       {"kubernetes.start_grace",

@@ -51,6 +51,7 @@ AgentOptions OptionsOf(const AgentConfig& config) {
   options.broker_target = rpc::ParseAddress(config.broker)->target;
   options.launch_parallelism = config.launch_parallelism.value_or(kind.launch_parallelism);
   options.open_run_files = kind.run_files(config);
+  options.open_run_results = kind.run_results(config);
   return options;
 }
 

@@ -82,9 +82,10 @@ class Agent::Impl {
                   [this](Message message) { inbox_.Post(std::move(message)); }),
         inventories_(1),
         questions_(backend),
-        file_sender_(
-            {.dial = [this] { return dialer_.DialFiles(); }, .open = options_.open_run_files},
-            options_.core.cluster, journal_id_) {}
+        file_sender_({.dial = [this] { return dialer_.DialFiles(); },
+                      .open = options_.open_run_files,
+                      .open_results = options_.open_run_results},
+                     options_.core.cluster, journal_id_) {}
 
   absl::Status Run() {
     if (absl::Status status = backend_.Probe(); !status.ok()) return status;

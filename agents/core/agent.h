@@ -2,10 +2,9 @@
 // threads.
 //
 // Threads: Run's caller is the core thread and owns the core, the journal and the control link.
-// Blocking calls to the backend run in lanes of their own, one for observations, one for reading
-// what ended runs have left, one for inventories, one for each kind of call about runs
-// (run_calls.h). Logs have their own thread
-// (log_shipper.h).
+// Blocking calls to the backend run in lanes of their own, one for observations, one for the files
+// of ended runs, one for the progress of runs, one for inventories, one for each kind of call about
+// runs (run_calls.h). Logs have their own thread (log_shipper.h).
 #ifndef MUSTER_AGENTS_CORE_AGENT_H_
 #define MUSTER_AGENTS_CORE_AGENT_H_
 
@@ -45,6 +44,8 @@ struct AgentOptions {
       absl::Now;  // for stamps; waits have a clock of their own
   // The files that runs have made. None: they cannot be read from here.
   OpenRunFiles open_run_files = {};
+  // The results directories of runs that are elsewhere. None: likewise.
+  OpenRunFiles open_run_results = {};
   // affects performance
   int launch_parallelism = 4;  // 1: the cluster gets runs in the order of their assignment
   absl::Duration tick = absl::Milliseconds(200);  // how late a time-out may be seen

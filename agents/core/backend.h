@@ -97,6 +97,10 @@ struct Observation {
   std::optional<absl::Time> estimated_start;
   std::optional<v1::ExitStatus> exit;
   std::optional<v1::Failure> failure;
+  // Where the run's results are; empty: not known, or unchanged.
+  std::string results_directory;
+  // The latest word of its status.json; none: nothing, or unchanged.
+  std::optional<v1::Progress> progress;
   // Whether the ends of the run's logs may show that the cluster was at fault. Counts only for
   // failures other than PROGRAM and OOM: for these two the logs are always read.
   bool may_logs_tell = false;
@@ -117,8 +121,10 @@ struct LogSource {
 
 // The paths of what a run leaves, on Capabilities::output_host.
 struct RunOutput {
-  std::vector<LogSource> logs;    // one for each rank and stream
-  std::string results_directory;  // for jobs with status_json; empty: it has none
+  std::vector<LogSource> logs;  // one for each rank and stream
+  // As its nodes or its containers see it; empty: it has none.
+  std::string results_directory;
+  std::string readable_results;  // the same directory; empty: it cannot be read from here
   // A file that the run writes at each start, before its program. The file server dates it, as it
   // dates the results, so that the node's clock does not matter. Empty: the cluster has none.
   std::string start_mark;

@@ -6,7 +6,6 @@
 #include <string_view>
 #include <utility>
 
-#include "absl/strings/numbers.h"
 #include "agents/hosts/local_host.h"
 #include "contract/sentences.h"
 #include "contract/text.h"
@@ -14,77 +13,14 @@
 namespace muster::agents {
 namespace {
 
-// TAO writes it into the results directory or a directory or two below.
-constexpr const char* kSearchDepth = "3";
-// A status.json that is older than the run's begin comes from an earlier run of the job, and says
-// nothing about this one. Both are dated by file servers where the cluster has a start mark; where
-// it has none, and where logs and results are on two servers, clocks are taken to differ by less
-// than this.
-constexpr absl::Duration kClockSlack = absl::Seconds(5);
-// A search of a directory with a hundred thousand files takes seconds.
-constexpr absl::Duration kSearchTimeout = absl::Seconds(30);
-// Hundreds of paths; nobody has more of these files.
-constexpr size_t kMaxSearchBytes = 1 << 20;
 // Why an end is held back for which a round had no time.
 constexpr std::string_view kNoTurn =
     "it has ended, and what it has left is not read yet: the host is slow, or many have ended";
-// Bytes of find's complaints that people are shown.
-constexpr size_t kMaxComplaintBytes = 200;
 
 // The file system has answered: there is nothing that this user can read.
 bool IsFinalAnswer(const absl::Status& status) {
   return absl::IsNotFound(status) || absl::IsPermissionDenied(status) ||
          absl::IsInvalidArgument(status) || absl::IsFailedPrecondition(status);
-}
-
-struct StatusPath {
-  std::string path;
-  uint64_t size = 0;
-  absl::Time modify_time = absl::InfinitePast();
-};
-
-// Reads the output of find: "SECONDS.FRACTION SIZE PATH", each ended by a NUL byte. Returns the
-// newest.
-StatusPath NewestOf(std::string_view printed) {
-  StatusPath newest;
-  while (!printed.empty()) {
-    const std::string_view entry = printed.substr(0, printed.find('\0'));
-    printed.remove_prefix(std::min(printed.size(), entry.size() + 1));
-    const size_t first = entry.find(' ');
-    const size_t second = first == entry.npos ? first : entry.find(' ', first + 1);
-    if (second == entry.npos) continue;
-    double seconds = 0;
-    uint64_t size = 0;
-    if (!absl::SimpleAtod(ToAbsl(entry.substr(0, first)), &seconds) ||
-        !absl::SimpleAtoi(ToAbsl(entry.substr(first + 1, second - first - 1)), &size)) {
-      continue;
-    }
-    const absl::Time time = absl::UnixEpoch() + absl::Seconds(seconds);
-    if (time > newest.modify_time) newest = {std::string(entry.substr(second + 1)), size, time};
-  }
-  return newest;
-}
-
-// Returns whether find met nothing worse than what is not there: that is an answer. `complaints`:
-// what it wrote to stderr in the C locale.
-bool IsOnlyMissing(std::string_view complaints) {
-  constexpr std::string_view kMissing = ": No such file or directory";
-  bool is_missing = false;
-  while (!complaints.empty()) {
-    const std::string_view line = complaints.substr(0, complaints.find('\n'));
-    complaints.remove_prefix(std::min(complaints.size(), line.size() + 1));
-    if (!line.ends_with(kMissing)) return false;
-    is_missing = true;
-  }
-  return is_missing;
-}
-
-std::string WordsOf(const hosts::CommandResult& search) {
-  const std::string_view complaints = search.stderr_data;
-  const std::string_view line = complaints.substr(0, complaints.find('\n'));
-  if (line.empty())
-    return fmt::format("find ended with code {}, signal {}", search.exit_code, search.signal);
-  return std::string(line.substr(0, kMaxComplaintBytes));
 }
 
 // Returns the observation that people read of a run whose end is held back. It has no failure and
@@ -103,7 +39,10 @@ std::string FileName(const std::string& path) { return path.substr(path.rfind('/
 }  // namespace
 
 EndReader::EndReader(Backend* backend, EndReaderOptions options)
-    : backend_(*backend), options_(options), host_(OutputHost(backend->capabilities())) {}
+    : backend_(*backend),
+      options_(options),
+      host_(OutputHost(backend->capabilities())),
+      status_(&host_) {}
 
 hosts::Host& EndReader::OutputHost(const Capabilities& abilities) {
   if (abilities.output_host != nullptr) return *abilities.output_host;
@@ -224,16 +163,15 @@ EndReader::Reading EndReader::ReadStatus(const RunHandle& run, const RunOutput& 
                                          Observation* seen) {
   if (run.assignment == nullptr || !run.assignment->spec().status_json()) return {};
   const bool succeeded = seen->state == v1::RUN_STATE_SUCCEEDED;
-  const absl::StatusOr<absl::Time> since = StartOf(output, *seen);
-  const absl::StatusOr<std::optional<StatusFile>> file =
-      since.ok() ? FindStatus(output.results_directory, *since) : since.status();
-  if (!file.ok()) {
-    Reading unread = Unread("status.json", file.status());
+  const absl::StatusOr<std::optional<FoundStatus>> found = status_.Find(output, seen->start_time);
+  if (!found.ok()) {
+    Reading unread = Unread("status.json", found.status());
     // Only that file tells whether the run failed at all.
     if (succeeded) unread.kind = Reading::Kind::kNoAnswer;
     return unread;
   }
-  const StatusFile status = file->value_or(StatusFile());
+  if (found->has_value()) seen->progress = ProgressOf(**found);
+  const StatusFile status = found->has_value() ? (*found)->file : StatusFile();
   if (succeeded) {
     const std::optional<v1::Failure> failure = JudgeTraining(status);
     if (!failure.has_value()) return {};
@@ -246,41 +184,6 @@ EndReader::Reading EndReader::ReadStatus(const RunHandle& run, const RunOutput& 
   if (!succeeded || status.status == TrainingStatus::kFailure) return {};
   return {Reading::Kind::kMayChange,
           "it has ended, and the last entry of its status.json may still come"};
-}
-
-absl::StatusOr<absl::Time> EndReader::StartOf(const RunOutput& output, const Observation& seen) {
-  if (!output.start_mark.empty()) {
-    const absl::StatusOr<hosts::FileInfo> info = host_.Stat(output.start_mark);
-    if (info.ok()) return info->modify_time;
-    if (!absl::IsNotFound(info.status())) return info.status();
-  }
-  return seen.start_time.value_or(absl::InfinitePast());
-}
-
-absl::StatusOr<std::optional<StatusFile>> EndReader::FindStatus(const std::string& directory,
-                                                                absl::Time since) {
-  // Its launch had one: the cluster's settings have changed since.
-  if (directory.empty())
-    return absl::FailedPreconditionError("the cluster's settings lead to no results directory");
-  hosts::Command command;
-  command.argv = {"find", "-H",    directory,     "-maxdepth", kSearchDepth,  "-type",
-                  "f",    "-name", "status.json", "-printf",   "%T@ %s %p\\0"};
-  command.env = {{"LC_ALL", "C"}};
-  command.timeout = kSearchTimeout;
-  command.max_stdout_bytes = kMaxSearchBytes;
-  const absl::StatusOr<hosts::CommandResult> found = host_.Run(command);
-  if (!found.ok()) return found.status();
-  const StatusPath newest = NewestOf(found->stdout_data);
-  if (newest.path.empty() || newest.modify_time < since - kClockSlack) {
-    if (found->ok() || IsOnlyMissing(found->stderr_data)) return std::nullopt;
-    return absl::InternalError(WordsOf(*found));
-  }
-  const uint64_t offset = newest.size > kMaxStatusBytes ? newest.size - kMaxStatusBytes : 0;
-  const absl::StatusOr<std::string> text =
-      host_.ReadFileRange(newest.path, offset, kMaxStatusBytes);
-  if (text.ok()) return ReadStatusFile(*text);
-  if (absl::IsNotFound(text.status())) return std::nullopt;
-  return text.status();
 }
 
 absl::StatusOr<std::vector<LogEnd>> EndReader::ReadLogs(std::vector<LogSource> sources,

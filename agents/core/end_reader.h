@@ -19,7 +19,7 @@
 #include "absl/time/time.h"
 #include "agents/core/backend.h"
 #include "agents/core/log_evidence.h"
-#include "agents/core/status_json.h"
+#include "agents/core/status_reader.h"
 #include "agents/core/steady_time.h"
 #include "agents/hosts/host.h"
 #include "contract/failure_patterns.h"
@@ -92,13 +92,7 @@ class EndReader {
   Observation HoldOrTellLocked(const Reading& reading, Observation seen, Observation told);
   static Reading NoTurn();
   Reading ReadStatus(const RunHandle& run, const RunOutput& output, Observation* seen);
-  // When the run began, as the file server that dates its results tells the time, if that is known.
-  absl::StatusOr<absl::Time> StartOf(const RunOutput& output, const Observation& seen);
   static Reading Unread(std::string_view what, const absl::Status& status);
-  // The newest status.json that this run has written; nothing if the host says that there is none.
-  // An error: it cannot say.
-  absl::StatusOr<std::optional<StatusFile>> FindStatus(const std::string& directory,
-                                                       absl::Time since);
   absl::StatusOr<std::vector<LogEnd>> ReadLogs(std::vector<LogSource> sources,
                                                const Observation& seen);
   hosts::Host& OutputHost(const Capabilities& abilities);
@@ -109,6 +103,7 @@ class EndReader {
   const contract::FailurePatterns patterns_;
   std::unique_ptr<hosts::Host> local_host_;  // null: the backend has one
   hosts::Host& host_;
+  StatusReader status_;
   // The run whose end was read last: the next round begins with the one after it. Read's.
   std::string last_read_;
 

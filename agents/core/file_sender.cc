@@ -153,6 +153,28 @@ absl::StatusOr<bool> SendFiles(RunFiles* files, const std::string& path, FilesLi
   return Walk(files, path, link).Go();
 }
 
+absl::StatusOr<FilesAt> FindFiles(const OpenRunFiles& open, const OpenRunFiles& open_results,
+                                  const RankOfRun& of, const std::string& path) {
+  absl::StatusOr<std::unique_ptr<RunFiles>> work = contract::Error(
+      absl::StatusCode::kFailedPrecondition, "RUN_HAS_NO_FILES",
+      fmt::format("a pod's files go with the pod; of a run only its {} can be copied from here",
+                  kResultsName));
+  if (open != nullptr) work = open(of);
+  const bool names_results = path.substr(0, path.find('/')) == kResultsName;
+  if (!names_results || of.results_directory.empty() || open_results == nullptr) {
+    if (!work.ok()) return work.status();
+    return FilesAt{*std::move(work), path};
+  }
+  const absl::Status there =
+      work.ok() ? (*work)->LookAt(std::string(kResultsName), /*follow=*/true).status()
+                : work.status();
+  if (there.ok()) return FilesAt{*std::move(work), path};
+  if (absl::IsUnavailable(there)) return there;
+  absl::StatusOr<std::unique_ptr<RunFiles>> results = open_results(of);
+  if (!results.ok()) return results.status();
+  return FilesAt{*std::move(results), path.substr(std::min(path.size(), kResultsName.size() + 1))};
+}
+
 FileSender::FileSender(Ways ways, std::string cluster, std::string journal_id)
     : ways_(std::move(ways)),
       cluster_(std::move(cluster)),
@@ -229,10 +251,14 @@ absl::Status FileSender::SendTo(FilesLink* link, const agent::v1::SendFilesQuest
   if (const std::string& path = question.path();
       !path.empty() && !contract::WhatIsWrongWithTreePath(path).empty())
     return contract::BadField("path", "is no path relative to the run's working directory");
-  const auto files =
-      ways_.open({.run_key = question.run_key(), .rank = question.rank(), .node = question.node()});
-  if (!files.ok()) return files.status();
-  const auto sent = SendFiles(files->get(), question.path(), link);
+  const auto found = FindFiles(ways_.open, ways_.open_results,
+                               {.run_key = question.run_key(),
+                                .rank = question.rank(),
+                                .node = question.node(),
+                                .results_directory = question.results_directory()},
+                               question.path());
+  if (!found.ok()) return found.status();
+  const auto sent = SendFiles(found->files.get(), found->path, link);
   if (!sent.ok()) return sent.status();
   *is_wanted = *sent;
   return absl::OkStatus();

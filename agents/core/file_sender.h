@@ -30,11 +30,22 @@ inline constexpr uint64_t kMaxSentEntries = 1'000'000;
 // broker wants no more.
 absl::StatusOr<bool> SendFiles(RunFiles* files, const std::string& path, FilesLink* link);
 
+// Files of a run, and what is asked for among them.
+struct FilesAt {
+  std::unique_ptr<RunFiles> files;
+  std::string path;
+};
+// Opens what a path of a run names: in its working directory, or, if that has nothing called
+// results, in its results directory. Either way of opening may be missing.
+absl::StatusOr<FilesAt> FindFiles(const OpenRunFiles& open, const OpenRunFiles& open_results,
+                                  const RankOfRun& of, const std::string& path);
+
 class FileSender {
  public:
   struct Ways {
     std::function<std::unique_ptr<FilesLink>()> dial;
-    OpenRunFiles open;  // none: nothing can be sent
+    OpenRunFiles open;          // none: nothing can be sent
+    OpenRunFiles open_results;  // of RankOfRun::results_directory; none: likewise
   };
 
   // `cluster`, `journal_id`: who sends.
@@ -42,7 +53,7 @@ class FileSender {
   // Ends what is under way, and waits for the reads of it.
   ~FileSender();
 
-  bool can_send() const { return ways_.open != nullptr; }
+  bool can_send() const { return ways_.open != nullptr || ways_.open_results != nullptr; }
   // Returns whether the destructor would wait for a read.
   bool has_any() {
     const std::lock_guard lock(mutex_);

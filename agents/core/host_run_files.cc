@@ -415,4 +415,13 @@ std::unique_ptr<RunFiles> MakeHostRunFiles(std::unique_ptr<hosts::Host> host, Ru
   return std::make_unique<HostRunFiles>(std::move(host), std::move(place));
 }
 
+std::unique_ptr<RunFiles> MakeHostResults(std::unique_ptr<hosts::Host> host, std::string host_title,
+                                          const std::string& directory) {
+  SplitPath split = SplitOf(directory);
+  return MakeHostRunFiles(std::move(host), {.host_title = std::move(host_title),
+                                            .root = std::move(split.parent),
+                                            .directory = std::move(split.name),
+                                            .gone = fmt::format("there is no {}", directory)});
+}
+
 }  // namespace muster::agents

@@ -43,6 +43,10 @@ struct RunPlace {
 // by another one while it was read.
 std::unique_ptr<RunFiles> MakeHostRunFiles(std::unique_ptr<hosts::Host> host, RunPlace place);
 
+// The files of a results directory, whose parent is trusted.
+std::unique_ptr<RunFiles> MakeHostResults(std::unique_ptr<hosts::Host> host, std::string host_title,
+                                          const std::string& directory);
+
 }  // namespace muster::agents
 
 #endif  // MUSTER_AGENTS_CORE_HOST_RUN_FILES_H_

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "contract/admission.h"
 #include "contract/characters.h"
 #include "contract/errors.h"
 #include "contract/text.h"
@@ -128,10 +129,7 @@ absl::StatusOr<agent::v1::Assignment> OnCluster(const agent::v1::Assignment& ass
   } else if (!storage.results_root.empty()) {
     spec->set_results_directory(fmt::format("{}/{}", storage.results_root, assignment.job_id()));
   } else if (spec->status_json()) {
-    return contract::BadField(
-        "status_json", fmt::format("is looked for in the results directory, and cluster {} has no "
-                                   "results_root; set results_directory",
-                                   storage.cluster.cluster));
+    return contract::BadField("status_json", contract::NoPlaceForStatus(storage.cluster.cluster));
   }
   if (absl::Status s = ResolvePrograms(storage, spec); !s.ok()) return s;
   AddMounts(storage, spec);

@@ -112,6 +112,12 @@ bool TakeNews(const Observation& seen, agent::v1::RunEvent* told, agent::v1::Run
     *told->mutable_failure() = *event->mutable_failure() = *seen.failure;
     news = true;
   }
+  news |= TakeText(seen.results_directory, told->mutable_results_directory(),
+                   event->mutable_results_directory());
+  if (IsNews(seen.progress, told->has_progress(), told->progress())) {
+    *told->mutable_progress() = *event->mutable_progress() = *seen.progress;
+    news = true;
+  }
   return news;
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cerrno>
+#include <utility>
 
 #include "contract/characters.h"
 #include "contract/errors.h"
@@ -11,6 +12,19 @@
 namespace muster::agents {
 
 using contract::Quoted;
+
+SplitPath SplitOf(const std::string& path) {
+  const size_t end = path.find_last_not_of('/') + 1;
+  const size_t slash = path.substr(0, end).rfind('/');
+  if (slash == std::string::npos || slash == 0)
+    return {"/", path.substr(slash + 1, end - slash - 1)};
+  return {path.substr(0, slash), path.substr(slash + 1, end - slash - 1)};
+}
+
+absl::StatusOr<std::unique_ptr<RunFiles>> OpenLocalResults(const std::string& directory) {
+  const SplitPath split = SplitOf(directory);
+  return OpenLocalRunFiles(split.parent, split.name);
+}
 
 absl::Status NoWorkingDirectory(std::string_view why) {
   if (why.empty()) why = "the run has no working directory any more, or none yet";

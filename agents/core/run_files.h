@@ -38,11 +38,16 @@ class RunFiles {
                                            size_t max_bytes) = 0;
 };
 
+// The name of the results directory in a run's working directory, and for who asks for files.
+inline constexpr std::string_view kResultsName = "results";
+
 // The owner of the files that are wanted.
 struct RankOfRun {
   std::string run_key;
   uint32_t rank = 0;
   std::string node = {};  // as the broker has it; empty: it does not know
+  // Where the run's results are, as the agent has told the broker; empty: it has none.
+  std::string results_directory = {};
 };
 
 // Opens the files of a rank of a run; may block. RUN_HAS_NO_FILES, NOT_FOUND and so on: there are
@@ -55,6 +60,17 @@ using OpenRunFiles = std::function<absl::StatusOr<std::unique_ptr<RunFiles>>(con
 // NOT_FOUND: there is no such directory.
 absl::StatusOr<std::unique_ptr<RunFiles>> OpenLocalRunFiles(const std::string& root,
                                                             const std::string& directory);
+
+// Opens a results directory on this machine; its parent is trusted, and what is in it belongs to
+// runs. The kernel resolves paths as for the files of a run.
+absl::StatusOr<std::unique_ptr<RunFiles>> OpenLocalResults(const std::string& directory);
+
+// The parent of an absolute path, and its last name.
+struct SplitPath {
+  std::string parent;
+  std::string name;
+};
+SplitPath SplitOf(const std::string& path);
 
 absl::Status PathNotFound(const std::string& path);
 // The error for a run without a working directory. `why`: where it is known that there was one.

@@ -191,6 +191,11 @@ agents::RunOutput KubernetesBackend::OpenLogs(const agents::RunHandle& run) {
 
 absl::StatusOr<std::unique_ptr<agents::Backend>> CreateKubernetesBackend(
     const KubernetesConfig& config, const std::string& state_dir) {
+  for (const auto& [name, directory] : config.agent_roots) {
+    if (config.storage_roots.contains(name)) continue;
+    return absl::InvalidArgumentError(fmt::format(
+        "kubernetes.agent_roots names {}, and kubernetes.storage_roots has no such root", name));
+  }
   absl::StatusOr<Endpoint> endpoint = FindEndpoint(config);
   if (!endpoint.ok()) return endpoint.status();
   return std::make_unique<KubernetesBackend>(config, *std::move(endpoint), state_dir);

@@ -2,7 +2,7 @@
 //
 // Launch, Lookup: backend_launch.cc. Observe: backend_observe.cc. End: backend_end.cc.
 // Hold: backend_hold.cc. Forget, and what is left of runs: backend_sweep.cc. Answers to people:
-// backend_answers.cc.
+// backend_answers.cc. Results: results.cc.
 #ifndef MUSTER_AGENTS_KUBERNETES_BACKEND_H_
 #define MUSTER_AGENTS_KUBERNETES_BACKEND_H_
 
@@ -90,6 +90,10 @@ class KubernetesBackend final : public agents::Backend {
   static uint32_t PodsOf(const agents::RunHandle& run);
   // The namespace of the run's Job.
   std::string NamespaceOf(const agents::RunHandle& run) const;
+  // The directory of the run's results as its containers see it; empty: it has none.
+  std::string ResultsDirectory(const agents::RunHandle& run) const;
+  // The same directory as the agent sees it; empty: it does not.
+  std::string ReadableResults(const std::string& results_directory) const;
   // The runs of a namespace; nowhere_ if the agent does not work in it.
   NamespaceRuns& HomeOf(const std::string& name_space);
   NamespaceRuns& HomeOf(const agents::RunHandle& run) { return HomeOf(NamespaceOf(run)); }
@@ -122,6 +126,8 @@ class KubernetesBackend final : public agents::Backend {
   // The size of the archive of the files that the job brings along; 0: it brings none; none: the
   // broker does not have the list of them. An error says why they cannot be taken.
   absl::StatusOr<std::optional<uint64_t>> BroughtBytes(const v1::JobSpec& spec) const;
+  // Warns of what the job gets because of its GPUs where it leaves cores or memory open.
+  void WarnOfDefaults(agent::v1::Assignment planned, agents::CheckList* checks);
   // Returns whether there is room for such an archive now, and warns if not.
   bool WarnOfFileRoom(uint64_t archive_bytes, agents::CheckList* checks) const;
   // The rest of a plan: what the API server says of the objects, and when the run would start.

@@ -13,9 +13,11 @@
 #include "agents/kubernetes/checks/preflight.h"
 #include "agents/kubernetes/cluster/admission_facts.h"
 #include "agents/kubernetes/manifest/brought_files.h"
+#include "agents/kubernetes/manifest/pod_template.h"
 #include "agents/kubernetes/objects/kueue.h"
 #include "agents/kubernetes/verdict/gang.h"
 #include "contract/admission.h"
+#include "contract/gpu_share.h"
 #include "contract/gpu_types.h"
 #include "contract/issues.h"
 #include "contract/slurm_options.h"
@@ -209,6 +211,7 @@ absl::StatusOr<v1::JobPlan> KubernetesBackend::Plan(const v1::JobSpec& spec,
   } else {
     v1::JobSpec spelled = spec;
     if (view_.SpellGpuType(&spelled).ok()) TellGpuType(spec, spelled, &checks);
+    WarnOfDefaults(planned, &checks);
     if (!bytes->has_value()) checks.Skip("uploads", kUnknownFiles);
     const bool has_file_room = !WarnOfFileRoom(known_bytes, &checks);
     PlanOnServer(planned, *objects, has_file_room, &plan, &checks);
@@ -228,6 +231,19 @@ bool KubernetesBackend::WarnOfAwaited(const v1::JobSpec& spec, const std::string
                  v1::SUBMIT_WARNING_CODE_NOT_THERE_YET);
   }
   return !awaited.empty();
+}
+
+void KubernetesBackend::WarnOfDefaults(agent::v1::Assignment planned, agents::CheckList* checks) {
+  const v1::Resources asked = planned.spec().resources();
+  view_.FillResources(&planned);
+  const v1::Resources& got = planned.spec().resources();
+  const auto check =
+      contract::TellDefaults({asked.cpu_millis(), asked.memory_bytes()},
+                             ChooseGpus(got, config_).count, {got.cpu_millis(), got.memory_bytes()},
+                             {config_.default_cpu_millis, config_.default_memory_bytes});
+  if (!check.has_value()) return;
+  checks->Warn(check->subject(), check->seen(), check->remedy(),
+               v1::SUBMIT_WARNING_CODE_DEFAULT_RESOURCES);
 }
 
 bool KubernetesBackend::WarnOfFileRoom(uint64_t archive_bytes, agents::CheckList* checks) const {

@@ -93,6 +93,7 @@ absl::StatusOr<RunObjects> KubernetesBackend::Prepare(const agent::v1::Assignmen
   agent::v1::Assignment own = assignment;
   if (absl::Status good = CheckNamespace(own.spec(), config_); !good.ok()) return good;
   if (absl::Status clear = view_.SpellGpuType(own.mutable_spec()); !clear.ok()) return clear;
+  view_.FillResources(&own);
   if (const std::optional<std::string> refusal = view_.Refusal(own))
     return absl::InvalidArgumentError(*refusal);
   const std::string name_space = kubernetes::NamespaceOf(own.spec(), config_.name_space);

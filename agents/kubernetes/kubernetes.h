@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "agents/core/backend.h"
+#include "agents/core/run_files.h"
 #include "agents/files/job_files.h"
 
 namespace muster::kubernetes {
@@ -58,6 +59,8 @@ struct KubernetesConfig {
   // Every pod gets requests, so that it is not the first to be evicted when a node runs short.
   uint64_t default_cpu_millis = 1000;
   uint64_t default_memory_bytes = uint64_t{1} << 30;
+  // Whether a pod with GPUs gets their share of a node instead, if that is more.
+  bool default_gpu_share = true;
 
   // ---- GPUs
   // The resources that are GPUs, the first one for jobs that name no type.
@@ -76,6 +79,9 @@ struct KubernetesConfig {
   // Jobs that name no results directory get one below this, named by their number:
   // "slurm://NAME/path". Default: none; such jobs have no results directory.
   std::string results_root;
+  // Where the agent itself sees storage roots, by their names: absolute paths on its machine.
+  // Default: none; results are read by who mounts the volume.
+  std::map<std::string, std::string> agent_roots;
 
   // How long a pod may fail to start (its image cannot be pulled, a Secret is missing) before the
   // run fails.
@@ -89,6 +95,11 @@ struct KubernetesConfig {
 // wrong and what to do. Does not ask the server; Probe does.
 absl::StatusOr<std::unique_ptr<agents::Backend>> CreateKubernetesBackend(
     const KubernetesConfig& config, const std::string& state_dir);
+
+// Opens a results directory, a path as containers see it, to be sent to people.
+// FAILED_PRECONDITION, RUN_HAS_NO_FILES: the agent does not see it.
+absl::StatusOr<std::unique_ptr<agents::RunFiles>> OpenResults(const KubernetesConfig& config,
+                                                              const std::string& directory);
 
 }  // namespace muster::kubernetes
 

@@ -113,6 +113,7 @@ absl::StatusOr<v1::Inventory> SlurmBackend::Inventory() {
   inventory.set_identity(settings->name);
   inventory.set_scheduler_version("slurm " + settings->version);
   inventory.set_takes_uploads(config_.files != nullptr);
+  inventory.mutable_admission()->set_results_root(config_.results_root);
   inventory.mutable_pools()->Assign(pools->begin(), pools->end());
   inventory.mutable_observed_at()->set_seconds(absl::ToUnixSeconds(absl::Now()));
   if (pools->empty()) *inventory.add_issues() = contract::NoPartitions();

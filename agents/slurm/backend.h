@@ -171,6 +171,9 @@ class SlurmBackend : public agents::Backend {
   void DropVoidRecord(RunFacts* facts);
   void MarkSince(RunFacts* facts);
   void MarkLimit(const agents::RunHandle& run, RunFacts* facts);
+  // Bytes of memory that the run asks for on each node; 0: Slurm's own default, or it is counted
+  // otherwise.
+  uint64_t MemoryLimitOf(const agents::RunHandle& run) const;
   void AskHistory(const std::vector<agents::RunHandle>& runs, absl::Time deadline,
                   std::vector<RunFacts>* facts);
   // Returns Slurm's own lines in the output of the run's job.

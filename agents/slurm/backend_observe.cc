@@ -216,8 +216,10 @@ RunFacts SlurmBackend::Gather(const agents::RunHandle& run, const std::optional<
   MarkSince(&facts);
   MarkLimit(run, &facts);
   const bool live = facts.queue.has_value() && !HasEnded(facts.queue->state.phase);
-  if (queue.has_value() && !live && !ProvesSuccess(facts))
+  if (queue.has_value() && !live && !ProvesSuccess(facts)) {
     facts.slurm_output = ReadSlurmOutput(SlurmOutputOf(run.run_key, facts.job_id));
+    facts.memory_limit_bytes = MemoryLimitOf(run);
+  }
   return facts;
 }
 

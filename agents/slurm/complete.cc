@@ -1,4 +1,6 @@
 // Completes the request of a run by the cluster's settings.
+#include <algorithm>
+
 #include "agents/slurm/backend.h"
 #include "agents/slurm/profile.h"
 
@@ -18,6 +20,17 @@ absl::StatusOr<agent::v1::Assignment> SlurmBackend::Complete(
     if (known->contains(name)) complete.add_excluded_nodes(name);
   }
   return complete;
+}
+
+uint64_t SlurmBackend::MemoryLimitOf(const agents::RunHandle& run) const {
+  if (run.assignment == nullptr) return 0;
+  const absl::StatusOr<v1::JobSpec> spec = ApplyProfile(run.assignment->spec(), config_.profile);
+  if (!spec.ok()) return 0;
+  const auto& options = spec->slurm().extra_options();
+  const bool is_otherwise =
+      std::any_of(options.begin(), options.end(),
+                  [](const std::string& option) { return option.starts_with("--mem"); });
+  return is_otherwise ? 0 : spec->resources().memory_bytes();
 }
 
 absl::StatusOr<std::set<std::string>> SlurmBackend::KnownNodesOf(

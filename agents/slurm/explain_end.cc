@@ -316,6 +316,8 @@ v1::Failure ExplainEnd(JobPhase phase, std::string_view slurm_words, const RunFa
     if (facts.record->problem != ExitRecord::Problem::kSrun) failure.set_rank(facts.record->rank);
     if (!is_setup) failure.set_role(facts.role);
   }
+  if (failure.code() == v1::FAILURE_CODE_OUT_OF_MEMORY)
+    failure.set_memory_limit_bytes(facts.memory_limit_bytes);
   contract::PutSentence(&failure);
   Quote(facts, &failure);
   return failure;

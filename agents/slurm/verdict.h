@@ -61,6 +61,8 @@ struct RunFacts {
   // The words that Slurm wrote into the batch script's output since the job's last start; their end
   // is enough.
   std::string slurm_output;
+  // Bytes of memory that it may use on each node; 0: not known.
+  uint64_t memory_limit_bytes = 0;
 
   // True if a job has claimed the run, as far as is known. Only asked if squeue lists none.
   bool may_have_started = false;

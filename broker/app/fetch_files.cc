@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -25,15 +26,35 @@ absl::Status NotFound(std::string_view reason, std::string_view message) {
   return contract::Error(absl::StatusCode::kNotFound, reason, message);
 }
 
-absl::Status SendsNone(const v1::Cluster& cluster) {
-  const std::string_view why =
-      cluster.kind() == v1::CLUSTER_KIND_KUBERNETES
-          ? "a pod's files go with the pod. Let the command write what is to stay to a volume "
-            "(kubernetes.volumes) or below results_directory, and read it there"
-          : "its agent sends no files; install the broker's version of it";
+// The name by which clients ask for the results directory.
+constexpr std::string_view kResults = "results";
+
+bool NamesResults(const v1::FetchFilesRequest& request, const v1::Run& run) {
+  const std::string_view path = request.path();
+  return !run.results_directory().empty() && path.substr(0, path.find('/')) == kResults;
+}
+
+absl::Status SendsNone(const v1::Cluster& cluster, const v1::Run& run) {
+  std::string why = "its agent sends no files; install the broker's version of it";
+  if (cluster.kind() == v1::CLUSTER_KIND_KUBERNETES) {
+    why = run.results_directory().empty()
+              ? "a pod's files go with the pod. Let the command write what is to stay to a volume "
+                "(kubernetes.volumes) or below results_directory, and read it there"
+              : fmt::format(
+                    "a pod's files go with the pod, and its agent does not see the volume "
+                    "with the results, {} in its containers (kubernetes.agent_roots). Mount "
+                    "that volume, and read them there",
+                    contract::Quoted(run.results_directory()));
+  }
   return contract::Error(absl::StatusCode::kFailedPrecondition, "CLUSTER_SENDS_NO_FILES",
                          fmt::format("cluster \"{}\": {}", cluster.name(), why),
                          {{"cluster", cluster.name()}});
+}
+
+// The run that the request names, which is there; 0: the latest.
+const v1::Run& RunOf(const v1::Job& job, const v1::FetchFilesRequest& request) {
+  const int number = request.run() == 0 ? job.runs_size() : static_cast<int>(request.run());
+  return job.runs(number - 1);
 }
 
 absl::Status CheckHasFiles(const v1::Job& job, const v1::FetchFilesRequest& request) {
@@ -47,20 +68,18 @@ absl::Status CheckHasFiles(const v1::Job& job, const v1::FetchFilesRequest& requ
   if (const uint32_t ranks = contract::RankCount(job.spec()); request.rank() >= ranks) {
     return NoSuchRank(job.id(), request.rank(), ranks);
   }
-  if (const std::string& directory = job.spec().working_directory(); !directory.empty()) {
-    return contract::Error(
-        absl::StatusCode::kFailedPrecondition, "RUN_HAS_NO_FILES",
-        fmt::format("job {} works in {}, a directory of the cluster, and has none of its own; "
-                    "copy from there",
-                    job.id(), contract::Quoted(directory)));
-  }
-  return absl::OkStatus();
-}
-
-// The run that the request names; 0: the latest.
-const v1::Run& RunOf(const v1::Job& job, const v1::FetchFilesRequest& request) {
-  const int number = request.run() == 0 ? job.runs_size() : static_cast<int>(request.run());
-  return job.runs(number - 1);
+  const v1::Run& run = RunOf(job, request);
+  const std::string& directory = job.spec().working_directory();
+  if (directory.empty() || NamesResults(request, run)) return absl::OkStatus();
+  const std::string results =
+      run.results_directory().empty()
+          ? ""
+          : fmt::format("; its results are there as {}:{}", job.id(), kResults);
+  return contract::Error(
+      absl::StatusCode::kFailedPrecondition, "RUN_HAS_NO_FILES",
+      fmt::format("job {} works in {}, a directory of the cluster, and has none of its own; "
+                  "copy from there{}",
+                  job.id(), contract::Quoted(directory), results));
 }
 
 agent::v1::AgentQuestion QuestionFor(const v1::Run& run, const v1::FetchFilesRequest& request,
@@ -71,6 +90,7 @@ agent::v1::AgentQuestion QuestionFor(const v1::Run& run, const v1::FetchFilesReq
   send.set_run_key(run.run_key());
   send.set_rank(request.rank());
   send.set_path(request.path());
+  send.set_results_directory(run.results_directory());
   if (const auto rank = static_cast<int>(request.rank()); rank < run.nodes_size()) {
     send.set_node(run.nodes(rank));
   }
@@ -102,7 +122,7 @@ void AskForFiles(const Principal& principal, const Services& services,
   const std::optional<v1::Cluster> cluster =
       core::Find(run.cluster(), *services.engine->clusters());
   if (!cluster) return done(NoSuchCluster(run.cluster()));
-  if (!cluster->inventory().sends_files()) return done(SendsNone(*cluster));
+  if (!cluster->inventory().sends_files()) return done(SendsNone(*cluster, run));
   AskCluster(services, run.cluster(), QuestionFor(run, request, ticket),
              services.fetch_begin_patience, absl::InfiniteFuture(),
              [done = std::move(done)](const absl::StatusOr<ClusterAnswer>& answer) {

@@ -1,6 +1,8 @@
 #include "broker/core/event_bounds.h"
 
 #include <algorithm>
+#include <cmath>
+#include <iterator>
 #include <string>
 
 #include "broker/core/timestamps.h"
@@ -98,6 +100,19 @@ void BoundFailure(v1::Failure* failure) {
   }
 }
 
+// A name that is too long is no name of a number that is known.
+void BoundProgress(absl::Time from, absl::Time to, v1::Progress* progress) {
+  if (progress->has_time()) Clamp(from, to, progress->mutable_time());
+  Truncate(kMaxIssueBytes, progress->mutable_message());
+  auto& numbers = *progress->mutable_numbers();
+  for (auto number = numbers.begin(); number != numbers.end();) {
+    const bool is_kept =
+        number->first.size() <= kMaxProgressNameBytes && std::isfinite(number->second);
+    number = is_kept ? std::next(number) : numbers.erase(number);
+  }
+  while (numbers.size() > kMaxProgressNumbers) numbers.erase(numbers.begin());
+}
+
 }  // namespace
 
 void Truncate(size_t max_bytes, std::string* text) {
@@ -130,6 +145,8 @@ void Bound(absl::Time assigned, absl::Time now, agent::v1::RunEvent* event) {
   if (event->has_state_reason()) BoundReason(from, to, event->mutable_state_reason());
   BoundReplicas(from, to, event->mutable_replicas());
   if (event->has_failure()) BoundFailure(event->mutable_failure());
+  Truncate(kMaxResultsPathBytes, event->mutable_results_directory());
+  if (event->has_progress()) BoundProgress(from, to, event->mutable_progress());
 }
 
 }  // namespace muster::core

@@ -37,6 +37,10 @@ inline constexpr size_t kMaxFailureNameBytes = 256;
 // Failure.quotes and FailureQuote state these bounds.
 inline constexpr int kMaxQuotes = 8;
 inline constexpr size_t kMaxQuoteBytes = 512;
+// Run.results_directory and Progress state these bounds.
+inline constexpr size_t kMaxResultsPathBytes = 4096;
+inline constexpr int kMaxProgressNumbers = 100;
+inline constexpr size_t kMaxProgressNameBytes = 132;
 // How far ahead a scheduler's estimate may be: Slurm says "in a year" when it cannot tell.
 inline constexpr absl::Duration kMaxEstimate = absl::Hours(24 * 3660);
 // How far a node's clock may differ from the broker's; a larger difference counts as this one.

@@ -198,13 +198,32 @@ LackCode LacksKind(const Requirements& job, const PutCluster& cluster) {
   return LackCode::kNothing;
 }
 
+// The needs of a job about which admission facts say nothing but the limits of its namespace.
+contract::AdmissionNeeds PlainNeeds(const Requirements& job) {
+  contract::AdmissionNeeds needs;
+  needs.pods = job.nodes;
+  needs.cpu_millis = job.cpu_millis;
+  needs.memory_bytes = job.memory_bytes;
+  needs.gpu_type = job.gpu_type;
+  needs.gpus = (job.gpu_millis + kMillis - 1) / kMillis;
+  if (!job.pools.empty()) needs.pool = job.pools.front();
+  return needs;
+}
+
+std::vector<v1::Shortage> RefusalsOf(const Requirements& job, const PutCluster& cluster) {
+  const v1::AdmissionFacts& facts = cluster.inventory.admission();
+  if (const contract::AdmissionNeeds* needs = job.admission.needs())
+    return contract::JudgeAdmission(*needs, facts, cluster.name).refusals;
+  auto shortage = contract::FindLimitShortage(PlainNeeds(job), facts.kubernetes());
+  if (!shortage.has_value()) return {};
+  return {*std::move(shortage)};
+}
+
 // Returns the fit of the job's needs; a cluster whose agent's facts speak against the job never
 // fits.
 Fit UnlessRefused(Fit fit, const Requirements& job, const PutCluster& cluster) {
-  const contract::AdmissionNeeds* needs = job.admission.needs();
-  if (!fit.ever() || needs == nullptr || !cluster.inventory.has_admission()) return fit;
-  const std::vector<v1::Shortage> refusals =
-      contract::JudgeAdmission(*needs, cluster.inventory.admission(), cluster.name).refusals;
+  if (!fit.ever() || !cluster.inventory.has_admission()) return fit;
+  const std::vector<v1::Shortage> refusals = RefusalsOf(job, cluster);
   if (refusals.empty()) return fit;
   const v1::Shortage& first = refusals.front();
   return {Fit::Verdict::kRefused,

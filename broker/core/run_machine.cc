@@ -63,6 +63,9 @@ void UpdateRun(agent::v1::RunEvent& event, absl::Time now, v1::Run* run) {
     *run->mutable_failure() = std::move(*event.mutable_failure());
     run->mutable_failure()->set_after_runs(after_runs);
   }
+  if (!event.results_directory().empty())
+    run->set_results_directory(std::move(*event.mutable_results_directory()));
+  if (event.has_progress()) *run->mutable_progress() = std::move(*event.mutable_progress());
   if (event.logs_complete()) run->set_logs_complete(true);
 }
 

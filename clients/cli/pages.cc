@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "clients/cli/page.h"
@@ -21,6 +22,8 @@ namespace {
 
 // Lines of a script that are shown; `-o yaml` shows all of it.
 constexpr size_t kMaxScriptLines = 20;
+// Numbers of a training that are shown; likewise.
+constexpr size_t kMaxNumbers = 12;
 
 using Variables = google::protobuf::Map<std::string, std::string>;
 
@@ -160,6 +163,25 @@ void AppendReplicas(const v1::Run& run, const Style& style, absl::Time now, Page
   page->Raw(table.Take());
 }
 
+// "epoch 3, kpi.val_loss 0.12: Training loop in progress (2m ago)".
+std::string ProgressText(const v1::Progress& progress, absl::Time now) {
+  std::vector<std::string> numbers;
+  for (const auto& [name, number] : progress.numbers())
+    numbers.push_back(fmt::format("{} {:.6g}", Harmless(name), number));
+  // The epoch tells most.
+  std::sort(numbers.begin(), numbers.end(), [](const std::string& a, const std::string& b) {
+    return std::pair(!a.starts_with("epoch "), std::string_view(a)) <
+           std::pair(!b.starts_with("epoch "), std::string_view(b));
+  });
+  const size_t more = numbers.size() - std::min(numbers.size(), kMaxNumbers);
+  numbers.resize(numbers.size() - more);
+  std::string text = fmt::format("{}", fmt::join(numbers, ", "));
+  if (more > 0) text += fmt::format(" and {} more", more);
+  if (!progress.message().empty()) text += (text.empty() ? "" : ": ") + OneLine(progress.message());
+  if (progress.has_time()) text += fmt::format(" ({})", Ago(progress.time(), now));
+  return text;
+}
+
 void AppendRun(const v1::Job& job, const v1::Run& run, const Style& style, absl::Time now,
                Page* page) {
   page->Heading(fmt::format("Run {}.{}", job.id(), run.number()));
@@ -168,6 +190,8 @@ void AppendRun(const v1::Job& job, const v1::Run& run, const Style& style, absl:
   page->Line("Run key", Harmless(run.run_key()));
   page->Line("Known as", Harmless(run.external_id()));
   page->Line("Nodes", Harmless(fmt::format("{}", fmt::join(run.nodes(), ", "))));
+  page->Line("Results", Harmless(run.results_directory()));
+  if (run.has_progress()) page->Line("Progress", ProgressText(run.progress(), now));
   page->Line("Reason", OneLine(run.state_reason().message()));
   page->Time("Assigned", run.assign_time(), now);
   page->Time("Started", run.start_time(), now);

@@ -1,12 +1,12 @@
 #include "contract/admission.h"
 
 #include <algorithm>
-#include <map>
-#include <set>
 #include <utility>
 
 #include "contract/characters.h"
 #include "contract/errors.h"
+#include "contract/gpu_share.h"
+#include "contract/pod_ask.h"
 #include "contract/sentences.h"
 #include "contract/storage_uri.h"
 #include "contract/units.h"
@@ -50,15 +50,12 @@ constexpr char kKueue[] = "kueue.x-k8s.io";
 class Judge {
  public:
   Judge(const AdmissionNeeds& needs, const v1::AdmissionFacts& facts, std::string_view cluster)
-      : needs_(needs), facts_(facts.kubernetes()), cluster_(cluster) {
-    const std::string& wanted =
-        needs.kubernetes.namespace_().empty() ? needs.pool : needs.kubernetes.namespace_();
-    for (const v1::NamespaceFacts& one : facts_.namespaces()) {
-      if (wanted.empty() || one.name() == wanted) {
-        space_ = &one;
-        break;
-      }
-    }
+      : needs_(needs),
+        results_root_(facts.results_root()),
+        facts_(facts.kubernetes()),
+        cluster_(cluster),
+        space_(NamespaceOf(needs, facts_)),
+        ask_(PodAskOf(needs, facts_)) {
     storage_.cluster = cluster;
     storage_.roots = {facts_.storage_roots().begin(), facts_.storage_roots().end()};
     const std::string archive = ArchiveTooLarge(needs.archive_bytes, facts.max_archive_bytes());
@@ -68,11 +65,7 @@ class Judge {
   Admission Take() && {
     if (auto forbidden = FindForbidden(needs_.kubernetes, facts_, cluster_))
       result_.refusals.push_back(*std::move(forbidden));
-    if (needs_.status_json) {
-      Refuse("status_json",
-             "is not read on Kubernetes, where only the program sees its results; leave it out: "
-             "the exit code decides");
-    }
+    JudgeStatus();
     JudgeNames();
     JudgeQueue();
     JudgePlaces();
@@ -82,8 +75,11 @@ class Judge {
       if (auto shortage = FindNodeShortage(needs_, facts_))
         result_.refusals.push_back(*std::move(shortage));
     }
+    if (auto shortage = FindLimitShortage(needs_, facts_))
+      result_.refusals.push_back(*std::move(shortage));
     WarnOfDirectory();
     WarnOfOutput();
+    WarnOfDefaults();
     return std::move(result_);
   }
 
@@ -94,6 +90,35 @@ class Judge {
   void Warn(v1::SubmitWarningCode code, v1::ClusterCheck check) {
     check.set_result(v1::CHECK_RESULT_WARN);
     result_.warnings.push_back(MakeWarning(code, check));
+  }
+
+  bool IsAgentRoot(const std::string& name) const {
+    const auto& roots = facts_.agent_roots();
+    return std::find(roots.begin(), roots.end(), name) != roots.end();
+  }
+
+  // Whether the agent may see the results, of which the first parts may be all that is known.
+  bool MayReadResults(const std::string& path) const {
+    return std::any_of(storage_.roots.begin(), storage_.roots.end(), [&](const auto& root) {
+      const bool may_be_there =
+          IsWithin(path, root.second) || (needs_.are_places_cut && IsWithin(root.second, path));
+      return may_be_there && IsAgentRoot(root.first);
+    });
+  }
+
+  void JudgeStatus() {
+    if (!needs_.status_json) return;
+    std::string path = results_root_;
+    if (!needs_.results.empty()) {
+      const auto named = ResolveStorageUri("results_directory", needs_.results, storage_);
+      if (!named.ok()) return;  // JudgePlaces says so
+      path = *named;
+    }
+    if (path.empty()) {
+      Refuse("status_json", NoPlaceForStatus(cluster_));
+    } else if (!MayReadResults(path)) {
+      Refuse("status_json", StatusNotReadable(path, cluster_));
+    }
   }
 
   std::string InNamespace() const { return " in namespace " + space_->name(); }
@@ -224,9 +249,7 @@ class Judge {
     const bool is_own = std::any_of(volumes.begin(), volumes.end(), [](const auto& volume) {
       return volume.mount_path() == kSharedMemory;
     });
-    const uint64_t memory =
-        needs_.memory_bytes > 0 ? needs_.memory_bytes : facts_.default_memory_bytes();
-    if (std::string words = SharedMemoryTooLarge(needs_.kubernetes.shm_bytes(), memory);
+    if (std::string words = SharedMemoryTooLarge(needs_.kubernetes.shm_bytes(), ask_.memory_bytes);
         !is_own && !words.empty()) {
       Refuse("kubernetes.shm_bytes", words);
     }
@@ -250,20 +273,40 @@ class Judge {
       Warn(v1::SUBMIT_WARNING_CODE_CHECK, *std::move(check));
   }
 
+  void WarnOfDefaults() {
+    if (auto check = TellDefaults({needs_.cpu_millis, needs_.memory_bytes}, ask_.gpus,
+                                  {ask_.cpu_millis, ask_.memory_bytes},
+                                  {facts_.default_cpu_millis(), facts_.default_memory_bytes()})) {
+      Warn(v1::SUBMIT_WARNING_CODE_DEFAULT_RESOURCES, *std::move(check));
+    }
+  }
+
   const AdmissionNeeds& needs_;
+  const std::string& results_root_;
   const v1::KubernetesFacts& facts_;
   const std::string_view cluster_;
-  const v1::NamespaceFacts* space_ = nullptr;  // where the run would be
+  const v1::NamespaceFacts* const space_;  // where the run would be; null: not known
+  const PodAsk ask_;
   ClusterStorage storage_;
   std::vector<std::string> shown_;  // where the container has something of the cluster
   Admission result_;
 };
 
+// On other kinds of clusters.
+Admission JudgeElsewhere(const AdmissionNeeds& needs, const v1::AdmissionFacts& facts,
+                         std::string_view cluster) {
+  const bool has_no_root = facts.has_results_root() && facts.results_root().empty();
+  Admission admission;
+  if (needs.status_json && needs.results.empty() && has_no_root)
+    admission.refusals.push_back(Refused("status_json", NoPlaceForStatus(cluster)));
+  return admission;
+}
+
 }  // namespace
 
 Admission JudgeAdmission(const AdmissionNeeds& needs, const v1::AdmissionFacts& facts,
                          std::string_view cluster) {
-  if (!facts.has_kubernetes()) return {};
+  if (!facts.has_kubernetes()) return JudgeElsewhere(needs, facts, cluster);
   return Judge(needs, facts, cluster).Take();
 }
 
@@ -378,6 +421,21 @@ std::string SharedMemoryTooLarge(uint64_t shm_bytes, uint64_t memory_bytes) {
       "{} count as memory, of which a node gives {} (resources.memory); use less, or ask for more "
       "memory",
       FormatBytes(shm_bytes), FormatBytes(memory_bytes));
+}
+
+std::string NoPlaceForStatus(std::string_view cluster) {
+  return fmt::format(
+      "is looked for in the results directory, and cluster {} has no results_root; set "
+      "results_directory",
+      cluster);
+}
+
+std::string StatusNotReadable(std::string_view results, std::string_view cluster) {
+  return fmt::format(
+      "is read by the agent, and that of cluster {} does not see the results in {} "
+      "(kubernetes.agent_roots); name a results_directory that it sees, or leave status_json out: "
+      "the exit code decides",
+      cluster, Quoted(results));
 }
 
 std::string ArchiveTooLarge(uint64_t bytes, uint64_t max_bytes) {

@@ -58,6 +58,9 @@ struct AdmissionNeeds {
   std::string working_directory;
   bool is_directory_implied = false;  // see IsDirectoryImplied
   bool status_json = false;
+  // The directory of its results as the job names it, if status_json counts; empty: the cluster's
+  // default.
+  std::string results;
   // The batch script's files for its output, if it names some.
   std::string output;
   std::string error;
@@ -118,6 +121,11 @@ std::string SharedMemoryTooLarge(uint64_t shm_bytes, uint64_t memory_bytes);
 // An archive of so many bytes is more than may be brought along; empty: it is not.
 std::string ArchiveTooLarge(uint64_t bytes, uint64_t max_bytes);
 
+// Why status.json cannot be read: there is no results directory for it.
+std::string NoPlaceForStatus(std::string_view cluster);
+// The agent of a Kubernetes cluster does not see the results directory.
+std::string StatusNotReadable(std::string_view results, std::string_view cluster);
+
 // The check of a plan that warns of a working directory that the image has perhaps not.
 v1::ClusterCheck UnknownDirectory(std::string_view directory, bool is_implied);
 
@@ -130,6 +138,10 @@ std::optional<v1::ClusterCheck> UnwrittenOutput(std::string_view output, std::st
 // Why the published nodes can never hold the pods; nothing: they may.
 std::optional<v1::Shortage> FindNodeShortage(const AdmissionNeeds& needs,
                                              const v1::KubernetesFacts& facts);
+// The limit of the run's namespace that the run breaks even if nothing else counts in it. Nothing:
+// it breaks none of those that are published.
+std::optional<v1::Shortage> FindLimitShortage(const AdmissionNeeds& needs,
+                                              const v1::KubernetesFacts& facts);
 
 }  // namespace muster::contract
 

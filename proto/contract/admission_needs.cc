@@ -79,6 +79,12 @@ v1::KubernetesOptions Judged(v1::KubernetesOptions options) {
   return options;
 }
 
+// Whether the cluster decides what goes with the job's GPUs, which it says at the submit.
+bool LeavesOpenWhatGoesWithGpus(const v1::Resources& resources) {
+  const bool is_open = resources.cpu_millis() == 0 || resources.memory_bytes() == 0;
+  return is_open && resources.gpus_size() > 0 && resources.gpus(0).count_millis() > 0;
+}
+
 bool NamesResource(const v1::GpuRequest& gpus) {
   return gpus.type().find('/') != std::string::npos;
 }
@@ -107,6 +113,7 @@ void CutPlaces(AdmissionNeeds* needs) {
   for (PlaceText& place : needs->places)
     first.emplace(FirstParts(place.text), std::move(place.field));
   needs->places.clear();
+  needs->results = FirstParts(needs->results);
   for (auto& [text, field] : first) needs->places.push_back({std::move(field), text});
   for (v1::Mount& mount : needs->mounts) {
     mount.set_source(FirstParts(mount.source()));
@@ -138,6 +145,7 @@ std::optional<AdmissionNeeds> AdmissionNeedsOf(const v1::JobSpec& spec) {
   needs.mounts.assign(spec.mounts().begin(), spec.mounts().end());
   needs.working_directory = spec.working_directory();
   needs.status_json = spec.status_json();
+  if (needs.status_json) needs.results = spec.results_directory();
   const v1::SlurmBatchScript& script = spec.slurm().batch_script();
   if (IsNamedOutput(script.output())) needs.output = script.output();
   if (IsNamedOutput(script.error())) needs.error = script.error();
@@ -145,6 +153,7 @@ std::optional<AdmissionNeeds> AdmissionNeedsOf(const v1::JobSpec& spec) {
   const bool is_plain = !spec.has_kubernetes() && needs.places.empty() && needs.mounts.empty() &&
                         needs.working_directory.empty() && !needs.status_json &&
                         needs.output.empty() && needs.error.empty() && spec.uploads_size() == 0 &&
+                        !LeavesOpenWhatGoesWithGpus(spec.resources()) &&
                         std::none_of(gpus.begin(), gpus.end(), NamesResource);
   if (is_plain) return std::nullopt;
   needs.pods = PodsOf(spec);
@@ -180,7 +189,7 @@ std::string BytesOf(const AdmissionNeeds& needs) {
       fmt::format("{} {} {} {} {} {} {} ", needs.pods, needs.cpu_millis, needs.memory_bytes,
                   needs.gpus, needs.is_directory_implied, needs.status_json, needs.archive_bytes);
   for (const std::string& text : {needs.gpu_type, needs.pool, needs.working_directory, needs.output,
-                                  needs.error, Deterministic(needs.kubernetes)}) {
+                                  needs.error, needs.results, Deterministic(needs.kubernetes)}) {
     Put(text, &bytes);
   }
   bytes += fmt::format("{} ", needs.places.size());

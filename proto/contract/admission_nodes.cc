@@ -1,89 +1,16 @@
 // Whether the published nodes of a Kubernetes cluster could ever hold a job's pods.
 #include <algorithm>
-#include <set>
 #include <utility>
+#include <vector>
 
 #include "contract/admission.h"
-#include "contract/gpu_types.h"
-#include "contract/node_match.h"
+#include "contract/pod_ask.h"
 #include "contract/units.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 
 namespace muster::contract {
 namespace {
-
-// The demand of each pod on a node.
-struct PodAsk {
-  v1::KubernetesOptions options;  // without what is asked of untold labels
-  std::string gpu_resource;       // empty: no GPU
-  std::string gpu_type;           // empty: any
-  uint64_t cpu_millis = 0;
-  uint64_t memory_bytes = 0;
-  uint64_t gpus = 0;
-};
-
-// The type as the nodes spell it; empty: it may be several, which others tell of.
-std::string SpelledType(const std::string& wanted, const v1::KubernetesFacts& facts) {
-  std::set<std::string> labels;
-  for (const v1::NodeProfile& profile : facts.nodes().profiles()) {
-    const auto label = profile.labels().find(facts.gpu_type_label());
-    if (label != profile.labels().end() && !label->second.empty()) labels.insert(label->second);
-  }
-  const std::vector<std::string> types = FindGpuTypes(wanted, labels);
-  if (types.size() > 1) return "";
-  return types.empty() ? wanted : types.front();
-}
-
-void ChooseGpus(const AdmissionNeeds& needs, const v1::KubernetesFacts& facts, bool is_type_told,
-                PodAsk* ask) {
-  if (needs.gpus == 0 || facts.gpu_resources().empty()) return;
-  ask->gpus = needs.gpus;
-  ask->gpu_resource = facts.gpu_resources(0);
-  if (needs.gpu_type.empty()) return;
-  for (const std::string& resource : facts.gpu_resources()) {
-    if (!NamesGpuResource(needs.gpu_type, resource)) continue;
-    ask->gpu_resource = resource;
-    return;
-  }
-  if (is_type_told) ask->gpu_type = SpelledType(needs.gpu_type, facts);
-}
-
-PodAsk AskOf(const AdmissionNeeds& needs, const v1::KubernetesFacts& facts) {
-  const auto& untold = facts.nodes().untold_labels();
-  const auto is_untold = [&](const std::string& key) {
-    return std::find(untold.begin(), untold.end(), key) != untold.end();
-  };
-  PodAsk ask;
-  ask.options = needs.kubernetes;
-  for (const std::string& key : untold) ask.options.mutable_node_selector()->erase(key);
-  auto& required = *ask.options.mutable_required_nodes();
-  required.erase(std::remove_if(required.begin(), required.end(),
-                                [&](const auto& one) { return is_untold(one.key()); }),
-                 required.end());
-  ask.cpu_millis = needs.cpu_millis > 0 ? needs.cpu_millis : facts.default_cpu_millis();
-  ask.memory_bytes = needs.memory_bytes > 0 ? needs.memory_bytes : facts.default_memory_bytes();
-  ChooseGpus(needs, facts, !is_untold(facts.gpu_type_label()), &ask);
-  return ask;
-}
-
-std::vector<std::string> ObjectionsOf(const PodAsk& ask, const v1::NodeProfile& profile,
-                                      const std::string& gpu_type_label) {
-  std::vector<NodeTaint> taints;
-  for (const v1::NodeTaint& taint : profile.taints())
-    taints.push_back({taint.key(), taint.value(), taint.effect()});
-  const auto label = [&](const std::string& key) -> const std::string* {
-    const auto found = profile.labels().find(key);
-    return found == profile.labels().end() ? nullptr : &found->second;
-  };
-  return NodeObjections({ask.options, ask.gpu_resource, ask.gpu_type, gpu_type_label}, label,
-                        taints);
-}
-
-uint64_t GpusOf(const v1::NodeProfile& profile, const std::string& resource) {
-  const auto found = profile.gpus().find(resource);
-  return found == profile.gpus().end() ? 0 : found->second;
-}
 
 // Pods that have room on one empty node of the profile.
 uint64_t PodsOn(const PodAsk& ask, const v1::NodeProfile& profile) {
@@ -140,7 +67,7 @@ std::optional<v1::Shortage> FindNodeShortage(const AdmissionNeeds& needs,
                                              const v1::KubernetesFacts& facts) {
   // An autoscaler may have taken all of them away.
   if (facts.nodes().profiles().empty()) return std::nullopt;
-  const PodAsk ask = AskOf(needs, facts);
+  const PodAsk ask = PodAskOf(needs, facts);
   std::vector<const v1::NodeProfile*> matching;
   const v1::NodeProfile* nearest = nullptr;
   std::vector<std::string> fewest;

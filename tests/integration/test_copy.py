@@ -6,7 +6,7 @@ import grpc
 from muster.v1 import files_service_pb2
 import pytest
 
-from harness.api import error_info, script_spec
+from harness.api import SUCCEEDED, error_info, script_spec
 from harness.wait import eventually
 
 ERROR = 1
@@ -88,6 +88,17 @@ def test_what_is_not_there_is_told(world, agent, api):
     assert error_info(error).reason == "RUN_HAS_NO_FILES" and '"/"' in error.details()
     assert "names no file of a job" in world.cli("cp", "x", ".", check=False).stderr
     assert "cp copies from jobs to here" in world.cli("cp", "x", "1:x", check=False).stderr
+
+
+def test_results_elsewhere_come_back_by_the_name_results(world, agent, api):
+    spec = script_spec('echo weights >"$MUSTER_RESULTS_DIR/model"')
+    spec.results_directory = f"lustre://{world.path('elsewhere')}"
+    spec.working_directory = "/"
+    job = api.submit(spec)
+    run = api.wait_state(job, SUCCEEDED).runs[0]
+    assert run.results_directory == str(world.path("elsewhere"))
+    world.cli("cp", f"{job}:results", "got")
+    assert (world.path("got") / "model").read_text() == "weights\n"
 
 
 def test_files_of_a_run_that_goes_on_can_be_read(world, agent, api):

@@ -61,6 +61,7 @@ def test_memory_that_runs_out_is_told_as_that(api, agent):
     job = api.wait_state(api.submit(spec), FAILED)
     assert job.failure.failure_class == job_pb2.FAILURE_CLASS_OOM
     assert "OOMKilled" in job.failure.message and "memory" in job.failure.remedy
+    assert job.failure.memory_limit_bytes == 64 * MEBIBYTE and "its memory limit of 64Mi" in job.failure.message
     assert job.exit.signal == 9
     assert api.stdout(job.id) == b"begins\n"
 

@@ -136,6 +136,40 @@ def test_status_json_counts_beside_the_exit_code(api, agent):
     assert "has no entry" in api.wait_state(none, FAILED).failure.message
 
 
+def test_results_elsewhere_are_shown_and_come_back(world, api, slurm, agent):
+    del agent
+    job_id = api.submit(script_spec('echo weights >"$MUSTER_RESULTS_DIR/model"'))
+    run = api.wait_state(job_id, SUCCEEDED).runs[0]
+    assert run.results_directory == str(slurm.root / "results" / str(job_id))
+    assert run.results_directory in world.cli("show", job_id).stdout
+    world.cli("cp", f"{job_id}:results", ".")
+    assert (world.path("results") / "model").read_text() == "weights\n"
+    own = api.submit(script_spec('mkdir results; echo mine >results/model'))
+    api.wait_state(own, SUCCEEDED)
+    assert world.cli("cp", f"{own}:results/model", "-").stdout == "mine\n"
+
+
+def test_the_progress_of_a_training_is_told_while_it_runs(world, api, agent):
+    del agent
+    gate = world.gate()
+    spec = status_spec("SUCCESS")
+    entry = '{"status": "RUNNING", "epoch": 3, "kpi": {"val_loss": 0.25}}'
+    spec.command.script = f"""echo '{entry}' >"$MUSTER_RESULTS_DIR/status.json"\n{gate.script()}\n{spec.command.script}"""
+    job_id = api.submit(spec)
+    eventually(lambda: api.get(job_id).runs and api.get(job_id).runs[0].progress.numbers.get("epoch") == 3, "its epoch is told")
+    assert "epoch 3, kpi.val_loss 0.25" in world.cli("show", job_id).stdout
+    gate.open()
+    api.wait_state(job_id, SUCCEEDED)
+
+
+def test_status_json_without_a_place_for_results_is_refused_at_the_submit(world, broker, api, slurm):
+    del broker
+    slurm.make_agent(world).start()
+    with pytest.raises(grpc.RpcError) as refused:
+        api.submit(status_spec("SUCCESS"))
+    assert "status_json" in refused.value.details() and "has no results_root" in refused.value.details()
+
+
 def test_a_requeue_by_slurm_is_the_same_run_started_again(world, api, slurm, agent):
     del agent
     gate = world.gate()

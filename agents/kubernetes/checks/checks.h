@@ -67,6 +67,9 @@ void JudgeNames(const std::string& what, const std::string& if_none,
                 const absl::StatusOr<Json>& list, agents::CheckList* checks);
 void JudgePullSecret(const std::string& name, const std::string& name_space,
                      const absl::StatusOr<Json>& secret, agents::CheckList* checks);
+// `read`: whether the agent can list the directory at which it is to see the root.
+void JudgeAgentRoot(const std::string& root, const std::string& directory, const absl::Status& read,
+                    agents::CheckList* checks);
 void JudgeHostPath(const std::string& root, const std::string& path, agents::CheckList* checks);
 // `answer` is that to a GET of the claim.
 void JudgeClaim(const std::string& root, const std::string& claim, const std::string& name_space,

@@ -53,6 +53,17 @@ void JudgePullSecret(const std::string& name, const std::string& name_space,
   checks->Ok(subject, fmt::format("has credentials for {}", fmt::join(registries, ", ")));
 }
 
+void JudgeAgentRoot(const std::string& root, const std::string& directory, const absl::Status& read,
+                    agents::CheckList* checks) {
+  const std::string subject = "agent root " + root;
+  if (read.ok())
+    return checks->Ok(subject,
+                      fmt::format("the agent sees it at {}, and reads results there", directory));
+  checks->Fail(subject, fmt::format("{} cannot be read: {}", directory, MessageOf(read)),
+               "Mount the volume there for the agent's user, or correct kubernetes.agent_roots; "
+               "status_json and muster cp need it.");
+}
+
 void JudgeHostPath(const std::string& root, const std::string& path, agents::CheckList* checks) {
   checks->Ok("storage root " + root,
              fmt::format("the directory {} of each node, which cannot be seen from here", path));

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "agents/core/run_files.h"
 #include "agents/kubernetes/api/endpoint.h"
 #include "agents/kubernetes/checks/checks.h"
 #include "agents/kubernetes/cluster/access.h"
@@ -161,7 +162,14 @@ class Preflight {
     for (const auto& [root, settings] : config_.storage_roots) {
       if (settings.claim.empty()) JudgeHostPath(root, settings.host_path, &checks_);
     }
+    for (const auto& [root, directory] : config_.agent_roots)
+      JudgeAgentRoot(root, directory, Listed(directory), &checks_);
     JudgeNames("storage classes", "none", Get("/apis/storage.k8s.io/v1/storageclasses"), &checks_);
+  }
+
+  static absl::Status Listed(const std::string& directory) {
+    const auto files = agents::OpenLocalRunFiles(directory, "");
+    return files.ok() ? (*files)->List("").status() : files.status();
   }
 
   template <typename Line>

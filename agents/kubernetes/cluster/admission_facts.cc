@@ -121,6 +121,7 @@ void KeepWithinBounds(v1::AdmissionFacts* facts) {
     space.clear_stuck_claims();
     space.clear_service_accounts();
     space.clear_queues();
+    space.clear_limits();
   }
   if (!IsTooLarge(*facts)) return;
   own.clear_priority_classes();

@@ -86,9 +86,12 @@ class ClusterView::Impl {
                                                        : v1::IMAGE_SUPPORT_OPTIONAL);
     for (v1::Pool& pool : PoolsOf(seen, config_)) *inventory.add_pools() = std::move(pool);
     *inventory.mutable_admission() = ConfiguredFacts(config_);
-    if (seen.knows_nodes)
-      *inventory.mutable_admission()->mutable_kubernetes()->mutable_nodes() =
-          NodeFactsOf(seen.rooms);
+    v1::KubernetesFacts& facts = *inventory.mutable_admission()->mutable_kubernetes();
+    if (seen.knows_nodes) *facts.mutable_nodes() = NodeFactsOf(seen.rooms);
+    for (v1::NamespaceFacts& space : *facts.mutable_namespaces()) {
+      if (const SeenNamespace* one = seen.Find(space.name()))
+        TellLimits(one->quotas, one->ranges, &space);
+    }
     for (v1::ClusterIssue& issue : IssuesOf(seen, config_))
       *inventory.add_issues() = std::move(issue);
     if (api_.endpoint().skips_tls_verify) *inventory.add_issues() = contract::TlsUnverified();
@@ -111,6 +114,14 @@ class ClusterView::Impl {
   std::optional<Misfit> FindObstacle(const agent::v1::Assignment& run) {
     const Seen seen = Look();
     return kubernetes::FindObstacle(NeedIn(run, config_, seen), seen);
+  }
+  void FillResources(agent::v1::Assignment* run) {
+    v1::Resources& resources = *run->mutable_spec()->mutable_resources();
+    const bool is_open = resources.cpu_millis() == 0 || resources.memory_bytes() == 0;
+    if (!is_open || resources.gpus_size() == 0 || resources.gpus(0).count_millis() == 0) return;
+    const RunNeed need = NeedIn(*run, config_, Look());
+    resources.set_cpu_millis(static_cast<uint64_t>(need.each.cpu_millis));
+    resources.set_memory_bytes(static_cast<uint64_t>(need.each.memory_bytes));
   }
   std::unique_ptr<RoomLeft> TakeSnapshot() { return std::make_unique<Snapshot>(Look(), config_); }
 
@@ -199,5 +210,7 @@ std::optional<std::string> ClusterView::Refusal(const agent::v1::Assignment& run
 std::unique_ptr<RoomLeft> ClusterView::TakeSnapshot() { return impl_->TakeSnapshot(); }
 
 absl::Status ClusterView::SpellGpuType(v1::JobSpec* spec) { return impl_->SpellGpuType(spec); }
+
+void ClusterView::FillResources(agent::v1::Assignment* run) { impl_->FillResources(run); }
 
 }  // namespace muster::kubernetes

@@ -57,6 +57,9 @@ class ClusterView {
   // Writes the type of the run's GPUs as the nodes' labels have it; manifests need that.
   // INVALID_ARGUMENT: it may be several.
   absl::Status SpellGpuType(v1::JobSpec* spec);
+  // Writes down the cores and the memory of a run with GPUs whose job leaves one of them open, as
+  // NeedIn has them; manifests need that.
+  void FillResources(agent::v1::Assignment* run);
 
  private:
   class Impl;

@@ -1,65 +1,40 @@
 #include "agents/kubernetes/cluster/namespace_limits.h"
 
-#include <string_view>
+#include <algorithm>
 
 #include "agents/kubernetes/objects/quantity.h"
+#include "contract/namespace_limits.h"
 #include "fmt/format.h"
 
 namespace muster::kubernetes {
 namespace {
 
-constexpr int64_t kMillis = 1000;
-
-std::string_view WithoutPrefix(std::string_view text, std::string_view prefix) {
-  if (text.starts_with(prefix)) text.remove_prefix(prefix.size());
-  return text;
-}
-
-// Returns the request of one pod of the run for a resource, in thousandths; nothing: the run does
-// not ask.
-std::optional<int64_t> AskedByPod(const RunNeed& need, std::string_view resource) {
-  if (resource == "cpu") return need.each.cpu_millis;
-  if (resource == "memory") return need.each.memory_bytes * kMillis;
-  const auto gpus = need.each.gpus.find(std::string(resource));
-  if (gpus == need.each.gpus.end()) return std::nullopt;
-  return gpus->second * kMillis;
-}
-
-// Returns the request of the whole run for a quota's resource.
-std::optional<int64_t> AskedByRun(const RunNeed& need, const std::string& resource) {
-  if (resource == "pods" || resource == "count/pods") return need.pods * kMillis;
-  if (resource == "count/jobs.batch" || resource == "secrets" || resource == "count/secrets")
-    return need.has_objects ? int64_t{0} : kMillis;
-  if (resource == "services" || resource == "count/services")
-    return need.has_objects || need.pods == 1 ? int64_t{0} : kMillis;
-  // Runs have no limit of their cpu.
-  if (resource == "limits.cpu") return std::nullopt;
-  const std::optional<int64_t> each =
-      AskedByPod(need, WithoutPrefix(WithoutPrefix(resource, "requests."), "limits."));
-  if (!each.has_value()) return std::nullopt;
-  return *each * need.pods;
-}
-
-std::string Written(const std::string& resource, int64_t millis) {
-  const bool is_memory = resource.find("memory") != resource.npos;
-  if (!is_memory) return fmt::format("{}", static_cast<double>(millis) / kMillis);
-  constexpr int64_t kMebibyte = 1 << 20;
-  return fmt::format("{}Mi", (millis / kMillis + kMebibyte - 1) / kMebibyte);
+contract::PodsAsk PodsAskOf(const RunNeed& need) {
+  contract::PodsAsk ask = {.pods = need.pods,
+                           .cpu_millis = need.each.cpu_millis,
+                           .memory_bytes = need.each.memory_bytes,
+                           .has_objects = need.has_objects};
+  // A pod has GPUs of one resource.
+  if (const auto gpus = need.each.gpus.begin(); gpus != need.each.gpus.end()) {
+    ask.gpu_resource = gpus->first;
+    ask.gpus = gpus->second;
+  }
+  return ask;
 }
 
 std::string KeptWords(const QuotaLine& line) {
   if (line.kept_millis == 0) return "";
   return fmt::format(" and {} kept for runs that start first",
-                     Written(line.resource, line.kept_millis));
+                     contract::WrittenAmount(line.resource, line.kept_millis));
 }
 
 std::optional<Misfit> FindRange(const RunNeed& need, const std::vector<RangeLine>& ranges) {
+  const contract::PodsAsk ask = PodsAskOf(need);
   for (const RangeLine& line : ranges) {
-    const std::optional<int64_t> asked = AskedByPod(need, line.resource);
+    const std::optional<int64_t> asked = contract::AskedByPod(ask, line.resource);
     if (!asked.has_value()) continue;
     if (line.is_max ? *asked <= line.millis : *asked >= line.millis) continue;
-    return Misfit{true, fmt::format("{}, the job asks for {}", Describe(line),
-                                    Written(line.resource, *asked))};
+    return Misfit{true, contract::OverRange(Describe(line), line.resource, *asked)};
   }
   return std::nullopt;
 }
@@ -115,28 +90,79 @@ std::vector<RangeLine> ParseLimitRange(const Json& object) {
 }
 
 void Keep(const RunNeed& need, std::vector<QuotaLine>* quotas) {
-  for (QuotaLine& line : *quotas) line.kept_millis += AskedByRun(need, line.resource).value_or(0);
+  const contract::PodsAsk ask = PodsAskOf(need);
+  for (QuotaLine& line : *quotas)
+    line.kept_millis += contract::AskedByRun(ask, line.resource).value_or(0);
 }
 
 std::optional<Misfit> FindLimit(const RunNeed& need, const std::vector<QuotaLine>& quotas,
                                 const std::vector<RangeLine>& ranges) {
   if (auto range = FindRange(need, ranges); range.has_value()) return range;
+  const contract::PodsAsk ask = PodsAskOf(need);
   std::optional<Misfit> passing;
   for (const QuotaLine& line : quotas) {
-    const std::optional<int64_t> asked = AskedByRun(need, line.resource);
+    const std::optional<int64_t> asked = contract::AskedByRun(ask, line.resource);
     if (line.has_scope || !asked.has_value() || *asked == 0) continue;
     if (*asked > line.hard_millis) {
-      return Misfit{true,
-                    fmt::format("quota {} allows {} {} in all, the run needs {}", line.quota,
-                                line.hard_text, line.resource, Written(line.resource, *asked))};
+      return Misfit{true, contract::OverQuota(line.quota, line.hard_text, line.resource, *asked)};
     }
     const int64_t taken = line.used_millis + line.kept_millis;
     if (*asked > line.hard_millis - taken && !passing.has_value()) {
       passing = Misfit{false, fmt::format("{}{}, the run needs {}", Describe(line), KeptWords(line),
-                                          Written(line.resource, *asked))};
+                                          contract::WrittenAmount(line.resource, *asked))};
     }
   }
   return passing;
+}
+
+void AddLimits(const RunNeed& need, const std::vector<QuotaLine>& quotas,
+               const std::vector<RangeLine>& ranges, contract::GpuShare* share) {
+  for (const QuotaLine& line : quotas) {
+    if (!line.has_scope)
+      share->AddLimit(line.resource, line.hard_millis / std::max<int64_t>(1, need.pods));
+  }
+  for (const RangeLine& line : ranges) {
+    if (line.is_max) share->AddLimit(line.resource, line.millis);
+  }
+}
+
+void TellLimits(const std::vector<QuotaLine>& quotas, const std::vector<RangeLine>& ranges,
+                v1::NamespaceFacts* facts) {
+  const auto add = [&](v1::NamespaceLimitKind kind, const std::string& name,
+                       const std::string& resource, const std::string& text, int64_t millis) {
+    if (facts->limits_size() == contract::kMaxNamespaceLimits) return;
+    v1::NamespaceLimit* limit = facts->add_limits();
+    limit->set_kind(kind);
+    limit->set_name(name);
+    limit->set_resource(resource);
+    limit->set_text(text);
+    limit->set_amount_millis(millis);
+  };
+  for (const QuotaLine& line : quotas) {
+    if (!line.has_scope)
+      add(v1::NAMESPACE_LIMIT_KIND_QUOTA, line.quota, line.resource, line.hard_text,
+          line.hard_millis);
+  }
+  for (const RangeLine& line : ranges) {
+    if (line.is_max)
+      add(v1::NAMESPACE_LIMIT_KIND_RANGE, line.range, line.resource, line.text, line.millis);
+  }
+}
+
+bool HaveOtherLimits(const std::vector<QuotaLine>& a, const std::vector<QuotaLine>& b) {
+  return !std::equal(
+      a.begin(), a.end(), b.begin(), b.end(), [](const QuotaLine& one, const QuotaLine& other) {
+        return one.resource == other.resource && one.hard_millis == other.hard_millis &&
+               one.has_scope == other.has_scope;
+      });
+}
+
+bool HaveOtherLimits(const std::vector<RangeLine>& a, const std::vector<RangeLine>& b) {
+  return !std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                     [](const RangeLine& one, const RangeLine& other) {
+                       return one.resource == other.resource && one.millis == other.millis &&
+                              one.is_max == other.is_max;
+                     });
 }
 
 std::string Describe(const QuotaLine& line) {

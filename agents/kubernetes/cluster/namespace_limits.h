@@ -8,6 +8,8 @@
 
 #include "agents/kubernetes/api/json_fields.h"
 #include "agents/kubernetes/cluster/capacity.h"
+#include "contract/gpu_share.h"
+#include "muster/v1/cluster.pb.h"
 
 namespace muster::kubernetes {
 
@@ -44,6 +46,19 @@ void Keep(const RunNeed& need, std::vector<QuotaLine>* quotas);
 // Final where the whole quota is too small for the run, or a LimitRange forbids it.
 std::optional<Misfit> FindLimit(const RunNeed& need, const std::vector<QuotaLine>& quotas,
                                 const std::vector<RangeLine>& ranges);
+
+// Bounds the share of a pod of the run so that it alone breaks no limit.
+void AddLimits(const RunNeed& need, const std::vector<QuotaLine>& quotas,
+               const std::vector<RangeLine>& ranges, contract::GpuShare* share);
+
+// Writes down the largest amounts, by which the broker judges jobs. Quotas of some pods only are
+// left out.
+void TellLimits(const std::vector<QuotaLine>& quotas, const std::vector<RangeLine>& ranges,
+                v1::NamespaceFacts* facts);
+
+// Whether they differ in what TellLimits tells, however much is in use.
+bool HaveOtherLimits(const std::vector<QuotaLine>& a, const std::vector<QuotaLine>& b);
+bool HaveOtherLimits(const std::vector<RangeLine>& a, const std::vector<RangeLine>& b);
 
 // "quota lab: 3 of 8 requests.nvidia.com/gpu used".
 std::string Describe(const QuotaLine& line);

@@ -32,7 +32,7 @@ std::unique_ptr<ObjectWatch> WatchPods(const std::string& path, Api* api, KeptPo
 class NamespaceView {
  public:
   // Begins to watch its limits at once. The arguments must outlive this object. `on_recovery` is
-  // that of its watches.
+  // that of its watches, and is called when its limits change.
   NamespaceView(std::string name, const std::vector<std::string>& gpu_resources, Api* api,
                 std::function<void()> on_recovery);
   NamespaceView(const NamespaceView&) = delete;
@@ -57,6 +57,13 @@ class NamespaceView {
 
  private:
   ObjectWatch* pods() const;
+  // Other limits are news for the broker, which judges jobs by them.
+  template <typename Line>
+  typename KeptObjects<std::vector<Line>>::News NewsOf() const {
+    return {.is_other = [](const std::vector<Line>& before,
+                           const std::vector<Line>& now) { return HaveOtherLimits(before, now); },
+            .on_other = on_recovery_};
+  }
 
   const std::string name_;
   Api& api_;

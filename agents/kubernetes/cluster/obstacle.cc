@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "agents/kubernetes/cluster/fitting.h"
 #include "agents/kubernetes/cluster/namespace_limits.h"
+#include "contract/gpu_share.h"
 
 namespace muster::kubernetes {
 namespace {
@@ -15,11 +17,36 @@ RunNeed RestOf(const agent::v1::Assignment& run, const KubernetesConfig& config,
   return need;
 }
 
+// Gives the pods the share of the nodes that their GPUs bring, as far as the job leaves cores or
+// memory open.
+void TakeGpuShare(const v1::Resources& asked, const KubernetesConfig& config, const Seen& seen,
+                  RunNeed* need) {
+  const bool is_open = asked.cpu_millis() == 0 || asked.memory_bytes() == 0;
+  if (!config.default_gpu_share || need->gpu_resource.empty() || !is_open || !seen.knows_nodes)
+    return;
+  contract::GpuShare share(static_cast<uint64_t>(need->each.Gpus(need->gpu_resource)));
+  for (const NodeRoom& room : seen.rooms) {
+    const Amounts all = CapacityOf(room.node);
+    if (all.Gpus(need->gpu_resource) == 0 || !Objections(*need, room.node).empty()) continue;
+    share.AddNode(static_cast<uint64_t>(all.cpu_millis), static_cast<uint64_t>(all.memory_bytes),
+                  static_cast<uint64_t>(all.Gpus(need->gpu_resource)));
+  }
+  if (const SeenNamespace* space = seen.Find(need->name_space))
+    AddLimits(*need, space->quotas, space->ranges, &share);
+  if (asked.cpu_millis() == 0) {
+    need->each.cpu_millis = static_cast<int64_t>(share.CpuMillis(config.default_cpu_millis));
+  }
+  if (asked.memory_bytes() == 0) {
+    need->each.memory_bytes = static_cast<int64_t>(share.MemoryBytes(config.default_memory_bytes));
+  }
+}
+
 }  // namespace
 
 RunNeed NeedIn(const agent::v1::Assignment& run, const KubernetesConfig& config, const Seen& seen) {
   RunNeed need = NeedOf(run, config);
   if (!need.gpu_type.empty()) need.gpu_type = SpellGpuType(need.gpu_type, seen.gpu_types, config);
+  TakeGpuShare(run.spec().resources(), config, seen, &need);
   return need;
 }
 

@@ -35,7 +35,8 @@ class RoomLeft {
   virtual bool Leave(const Claim& claim) = 0;
 };
 
-// Returns the needs of the run on that cluster, with the type of its GPUs as the cluster spells it.
+// Returns the needs of the run on that cluster, with the type of its GPUs as the cluster spells it,
+// and with its GPUs' share of the nodes where its job leaves cores or memory open.
 RunNeed NeedIn(const agent::v1::Assignment& run, const KubernetesConfig& config, const Seen& seen);
 
 // Takes the room of a run that comes first: the room on nodes for its pods that are on none yet,

@@ -9,6 +9,7 @@
 #include "agents/core/job_storage.h"
 #include "agents/hosts/shell_quote.h"
 #include "agents/kubernetes/manifest/run_secret.h"
+#include "agents/kubernetes/manifest/storage_places.h"
 #include "contract/admission.h"
 #include "contract/characters.h"
 #include "contract/errors.h"
@@ -28,26 +29,6 @@ constexpr int kFileMode = 0444;
 constexpr const char* kSharedMemory = contract::kSharedMemory.data();
 // Where the container that looks at the storage has each root.
 constexpr char kRootsDirectory[] = "/muster/roots";
-
-contract::ClusterStorage StorageOf(const KubernetesConfig& config) {
-  contract::ClusterStorage storage;
-  storage.cluster = config.cluster;
-  for (const auto& [name, root] : config.storage_roots) storage.roots[name] = root.mount;
-  return storage;
-}
-
-bool IsWithin(std::string_view path, std::string_view directory) {
-  return path.starts_with(directory) &&
-         (directory == "/" || path.size() == directory.size() || path[directory.size()] == '/');
-}
-
-// The path below the directory, without a '/' at either end; "" for the directory itself.
-std::string Below(std::string_view path, std::string_view directory) {
-  path.remove_prefix(std::min(path.size(), directory.size()));
-  while (path.starts_with('/')) path.remove_prefix(1);
-  while (path.ends_with('/')) path.remove_suffix(1);
-  return std::string(path);
-}
 
 bool HasParentPart(std::string_view path) {
   return fmt::format("{}/", path).find("/../") != std::string::npos;
@@ -134,16 +115,6 @@ class Maker {
     return VolumeOf(Json{{"hostPath", {{"path", root.host_path}, {"type", "Directory"}}}});
   }
 
-  // Null: no root has the path. If several roots have it, the deepest counts.
-  const std::pair<const std::string, StorageRoot>* RootOf(std::string_view path) const {
-    const std::pair<const std::string, StorageRoot>* best = nullptr;
-    for (const auto& entry : config_.storage_roots) {
-      if (!IsWithin(path, entry.second.mount)) continue;
-      if (best == nullptr || entry.second.mount.size() > best->second.mount.size()) best = &entry;
-    }
-    return best;
-  }
-
   absl::Status Take(const std::string& field, const std::string& path) {
     if (std::string bad = contract::BadMountPlace(path); !bad.empty()) return BadField(field, bad);
     if (taken_.insert(path).second) return absl::OkStatus();
@@ -165,7 +136,7 @@ class Maker {
     const std::vector<std::string> after = ProgramTexts(spec_);
     for (size_t i = 0; i < before.size() && i < after.size(); ++i) {
       if (before[i] == after[i]) continue;
-      const auto* root = RootOf(after[i]);
+      const auto* root = RootOf(config_, after[i]);
       if (root == nullptr) {
         return BadField("command", InNoRoot(before[i]));
       }
@@ -210,7 +181,7 @@ class Maker {
       return BadField(purpose.source_field,
                       fmt::format("{} holds \"..\"; write where it leads", Quoted(mount.source())));
     }
-    const auto* root = RootOf(mount.source());
+    const auto* root = RootOf(config_, mount.source());
     if (root == nullptr) return AddHostPath(purpose, mount);
     if (absl::Status free = Take(purpose.target_field, mount.target()); !free.ok()) return free;
     const std::string& volume = VolumeOf(root->second);
@@ -328,11 +299,6 @@ absl::StatusOr<agent::v1::Assignment> OnStorage(const agent::v1::Assignment& ass
                                 "name an image",
                                 config.cluster));
   }
-  if (imaged.spec().status_json()) {
-    return BadField("status_json",
-                    "is not read on Kubernetes, where only the program sees its "
-                    "results; leave it out: the exit code decides");
-  }
   agents::JobStorage storage;
   storage.cluster = StorageOf(config);
   if (!config.results_root.empty()) {
@@ -341,7 +307,11 @@ absl::StatusOr<agent::v1::Assignment> OnStorage(const agent::v1::Assignment& ass
     if (!root.ok()) return root.status();
     storage.results_root = *std::move(root);
   }
-  return agents::OnCluster(imaged, storage);
+  absl::StatusOr<agent::v1::Assignment> resolved = agents::OnCluster(imaged, storage);
+  if (!resolved.ok() || !resolved->spec().status_json()) return resolved;
+  const std::string& results = resolved->spec().results_directory();
+  if (FindReadable(config, results).has_value()) return resolved;
+  return BadField("status_json", contract::StatusNotReadable(results, config.cluster));
 }
 
 absl::StatusOr<PodVolumes> MakeVolumes(const agent::v1::Assignment& original,

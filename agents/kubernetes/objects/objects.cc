@@ -4,6 +4,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "agents/kubernetes/objects/quantity.h"
 #include "contract/characters.h"
 
 namespace muster::kubernetes {
@@ -115,6 +116,26 @@ uint32_t IndexOf(const Json& object) {
   return index;
 }
 
+// The limit of the container's memory, as its spec has it; 0: none.
+uint64_t MemoryLimitOf(const Json& spec, const char* list, const std::string& name) {
+  for (const Json& container : At(spec, list)) {
+    if (TextAt(container, "name") != name) continue;
+    const auto limit = ParseQuantity(TextAt(container, "resources/limits/memory"));
+    return limit.has_value() ? static_cast<uint64_t>(std::max<int64_t>(0, *limit)) : 0;
+  }
+  return 0;
+}
+
+// The names and the limits of containers.
+Json TrimContainers(const Json& containers) {
+  Json kept = Json::array();
+  for (const Json& container : containers) {
+    kept.push_back({{"name", TextAt(container, "name")},
+                    {"resources", {{"limits", At(container, "resources/limits")}}}});
+  }
+  return kept;
+}
+
 }  // namespace
 
 const Condition* JobObject::Find(const char* type) const { return FindTrue(conditions, type); }
@@ -128,6 +149,8 @@ Json TrimObject(const Json& object) {
       continue;
     }
     for (const auto& [key, field] : value.items()) {
+      const bool has_limits = key == "containers" || key == "initContainers";
+      if (part == "spec" && has_limits && field.is_array()) kept[part][key] = TrimContainers(field);
       const bool counts = part == "spec" ? field.is_primitive() : key != "managedFields";
       if (counts) kept[part][key] = field;
     }
@@ -173,8 +196,13 @@ PodObject ParsePod(const Json& object) {
   for (const char* list : {"status/initContainerStatuses", "status/containerStatuses"}) {
     const Json& statuses = At(object, list);
     if (!statuses.is_array()) continue;
-    for (const Json& status : statuses)
-      pod.containers.push_back(ParseContainer(status, list[7] == 'i', pod.job_uid));
+    const bool is_init = list[7] == 'i';
+    for (const Json& status : statuses) {
+      ContainerObject container = ParseContainer(status, is_init, pod.job_uid);
+      container.memory_limit_bytes = MemoryLimitOf(
+          At(object, "spec"), is_init ? "initContainers" : "containers", container.name);
+      pod.containers.push_back(std::move(container));
+    }
   }
   return pod;
 }

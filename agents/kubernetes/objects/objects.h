@@ -95,6 +95,7 @@ struct ContainerObject {
   int exit_code = 0;  // terminated
   int signal = 0;     // terminated; many runtimes say 128 + signal as the code instead
   int restarts = 0;
+  uint64_t memory_limit_bytes = 0;  // 0: it has none
   std::optional<absl::Time> started;
   std::optional<absl::Time> finished;
 };
@@ -134,9 +135,9 @@ struct EventObject {
   std::optional<absl::Time> last_seen;
 };
 
-// Keeps the part of an object that these read, and of its spec the plain fields alone: most of a
-// Job or a pod is its template or its containers, many times as large in memory as all that is kept
-// of it.
+// Keeps the part of an object that these read, and of its spec the plain fields and the limits of
+// its containers alone: most of a Job or a pod is its template or its containers, many times as
+// large in memory as all that is kept of it.
 Json TrimObject(const Json& object);
 
 JobObject ParseJob(const Json& object);

@@ -225,8 +225,11 @@ v1::Failure ExplainExit(const JobObject& job, const Culprit& culprit) {
   const std::string words = EndWords(container);
   const v1::FailurePhase phase = PhaseOfContainer(container);
   if (container.reason == "OOMKilled") {
-    return OfPod(pod, v1::FAILURE_CODE_OUT_OF_MEMORY, v1::FAILURE_CLASS_OOM, false,
-                 {.detail = words, .phase = phase});
+    v1::Failure failure = OfPod(pod, v1::FAILURE_CODE_OUT_OF_MEMORY, v1::FAILURE_CLASS_OOM, false,
+                                {.detail = words, .phase = phase});
+    failure.set_memory_limit_bytes(container.memory_limit_bytes);
+    contract::PutSentence(&failure);
+    return failure;
   }
   if (!container.records.empty()) return ExplainRecords(culprit);
   if (WasNotStarted(container)) {

@@ -54,10 +54,16 @@ absl::StatusOr<std::unique_ptr<hosts::SshHost>> Reach(const HostConfig& host) {
                          host.name, ToStd(ssh.status().message()))));
 }
 
-}  // namespace
+// The host of a rank, and what the agent's records know of it.
+struct RankHost {
+  std::string name;
+  std::unique_ptr<hosts::SshHost> ssh;
+  std::optional<PlacedRank> placed;
+  bool is_over = false;  // the agent needs none of its files any more
+};
 
-absl::StatusOr<std::unique_ptr<agents::RunFiles>> OpenRemoteRunFiles(
-    const MachinesConfig& config, const std::string& runs_directory, const RankOfRun& of) {
+absl::StatusOr<RankHost> HostOf(const MachinesConfig& config, const std::string& runs_directory,
+                                const RankOfRun& of) {
   // It becomes part of paths.
   if (absl::Status s = contract::RunKey::Parse(of.run_key).status(); !s.ok()) return s;
   const absl::StatusOr<std::vector<HostConfig>> hosts = config.read_hosts();
@@ -65,33 +71,53 @@ absl::StatusOr<std::unique_ptr<agents::RunFiles>> OpenRemoteRunFiles(
   const absl::StatusOr<LaunchFiles> files =
       LaunchRecord(fmt::format("{}/{}", runs_directory, of.run_key)).Read();
   if (!files.ok()) return files.status();
-  const std::optional<PlacedRank> placed = FindPlacement(*files, of);
-  const std::string name = placed.has_value() ? placed->host : of.node;
-  if (name.empty()) return NobodyKnowsWhere(of, *hosts);
+  RankHost found = {.name = {},
+                    .ssh = nullptr,
+                    .placed = FindPlacement(*files, of),
+                    .is_over = files->assignment == nullptr};
+  found.name = found.placed.has_value() ? found.placed->host : of.node;
+  if (found.name.empty()) return NobodyKnowsWhere(of, *hosts);
   const auto host = std::find_if(hosts->begin(), hosts->end(),
-                                 [&](const HostConfig& known) { return known.name == name; });
-  if (host == hosts->end()) return NotConfigured(of, name);
+                                 [&](const HostConfig& known) { return known.name == found.name; });
+  if (host == hosts->end()) return NotConfigured(of, found.name);
   absl::StatusOr<std::unique_ptr<hosts::SshHost>> ssh = Reach(*host);
   if (!ssh.ok()) return ssh.status();
-  agents::RunPlace place = {.host_title = fmt::format("host {}", name),
+  found.ssh = *std::move(ssh);
+  return found;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<agents::RunFiles>> OpenRemoteRunFiles(
+    const MachinesConfig& config, const std::string& runs_directory, const RankOfRun& of) {
+  absl::StatusOr<RankHost> host = HostOf(config, runs_directory, of);
+  if (!host.ok()) return host.status();
+  agents::RunPlace place = {.host_title = fmt::format("host {}", host->name),
                             .root = {},
                             .directory = fmt::format("{}/{}", of.run_key, kWorkDirectory)};
-  // It had a host, and the agent needs none of its files any more.
-  if (files->assignment == nullptr) place.gone = WorkIsGone(config.keep_work);
-  if (placed.has_value()) {
-    const std::string& directory = placed->directory;
-    place.root = directory.substr(0, directory.rfind('/'));
+  if (host->is_over) place.gone = WorkIsGone(config.keep_work);
+  if (host->placed.has_value()) {
+    place.root = agents::SplitOf(host->placed->directory).parent;
   } else {
-    const absl::StatusOr<std::string> directory = HostDirectory(
-        config.host_directory, config.cluster, name, ssh->get(), agents::kHostFilesPatience);
+    const absl::StatusOr<std::string> directory =
+        HostDirectory(config.host_directory, config.cluster, host->name, host->ssh.get(),
+                      agents::kHostFilesPatience);
     if (!directory.ok()) {
       return absl::Status(
           directory.status().code(),
-          ToAbsl(fmt::format("host {}: {}", name, ToStd(directory.status().message()))));
+          ToAbsl(fmt::format("host {}: {}", host->name, ToStd(directory.status().message()))));
     }
     place.root = *directory + "/runs";
   }
-  return agents::MakeHostRunFiles(*std::move(ssh), std::move(place));
+  return agents::MakeHostRunFiles(std::move(host->ssh), std::move(place));
+}
+
+absl::StatusOr<std::unique_ptr<agents::RunFiles>> OpenRemoteResults(
+    const MachinesConfig& config, const std::string& runs_directory, const RankOfRun& of) {
+  absl::StatusOr<RankHost> host = HostOf(config, runs_directory, of);
+  if (!host.ok()) return host.status();
+  return agents::MakeHostResults(std::move(host->ssh), fmt::format("host {}", host->name),
+                                 of.results_directory);
 }
 
 }  // namespace muster::machines

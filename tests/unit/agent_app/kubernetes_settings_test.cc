@@ -49,5 +49,20 @@ TEST_F(KubernetesSettingsTest, OneAgentWorksInABoundedNumberOfNamespaces) {
               HasSubstr("names 33 namespaces, and one agent works in 32 at most"));
 }
 
+TEST_F(KubernetesSettingsTest, AgentRootsAreNamesAndDirectories) {
+  EXPECT_EQ(Set("kubernetes.agent_roots", "data=/mnt/data,home=/srv/home"), "");
+  EXPECT_EQ(config_.agent_roots.at("data"), "/mnt/data");
+  EXPECT_EQ(config_.agent_roots.at("home"), "/srv/home");
+  for (const char* bad : {"data", "data=", "=/mnt", "data=mnt"})
+    EXPECT_THAT(Set("kubernetes.agent_roots", bad), HasSubstr("is not NAME=/DIR")) << bad;
+  EXPECT_THAT(Set("kubernetes.agent_roots", "a=/x,a=/y"), HasSubstr("is there twice"));
+}
+
+TEST_F(KubernetesSettingsTest, GpusBringTheirShareAlongUnlessTheOperatorSaysNo) {
+  EXPECT_TRUE(config_.default_gpu_share);
+  EXPECT_EQ(Set("kubernetes.default_gpu_share", "no"), "");
+  EXPECT_FALSE(config_.default_gpu_share);
+}
+
 }  // namespace
 }  // namespace muster::agents

@@ -253,6 +253,16 @@ TEST_F(EndReaderTest, NoResultsDirectoryIsNoSuccess) {
   EXPECT_THAT(seen.failure->message(), HasSubstr("has no entry"));
 }
 
+TEST_F(EndReaderTest, TheLastNumbersOfStatusJsonAreToldWithTheEnd) {
+  host_.is_silent = false;
+  Write("results/status.json", R"({"status": "SUCCESS", "epoch": 9, "kpi": {"mAP": 0.5}})"
+                               "\n");
+  const Observation seen = Complete(v1::RUN_STATE_SUCCEEDED);
+  ASSERT_TRUE(seen.progress.has_value());
+  EXPECT_EQ(seen.progress->numbers().at("epoch"), 9);
+  EXPECT_EQ(seen.progress->numbers().at("kpi.mAP"), 0.5);
+}
+
 TEST_F(EndReaderTest, ASuccessThatStatusJsonConfirmsIsOne) {
   host_.is_silent = false;
   WriteStatus("SUCCESS", "results/a/b");

@@ -121,6 +121,26 @@ TEST(JobPage, TellsWhatHappenedAndWhatToDo) {
   }
 }
 
+TEST(JobPage, TellsWhereResultsAreAndHowFarATrainingIs) {
+  v1::Job job = FailedJob();
+  v1::Run& run = *job.mutable_runs(0);
+  EXPECT_THAT(JobPage(job, {}, {}, kNow), Not(HasSubstr("Results")));
+  run.set_results_directory("/lustre/results/42");
+  v1::Progress& progress = *run.mutable_progress();
+  progress.mutable_time()->set_seconds(absl::ToUnixSeconds(kNow) - 120);
+  progress.set_message("going on");
+  (*progress.mutable_numbers())["kpi.val_loss"] = 0.125;
+  (*progress.mutable_numbers())["epoch"] = 3;
+  (*progress.mutable_numbers())["cur_iter"] = 300;
+  std::string page = JobPage(job, {}, {}, kNow);
+  EXPECT_THAT(page, HasSubstr("  Results     /lustre/results/42\n"));
+  EXPECT_THAT(page, HasSubstr("  Progress    epoch 3, cur_iter 300, kpi.val_loss 0.125: going on "
+                              "(2m ago)\n"));
+  for (int i = 0; i < 20; ++i) (*progress.mutable_numbers())["n" + std::to_string(i)] = i;
+  page = JobPage(job, {}, {}, kNow);
+  EXPECT_THAT(page, HasSubstr(" and 11 more: going on"));
+}
+
 TEST(JobPage, TellsWhatIsLeftToTheClusterFromWhatIsNotWanted) {
   v1::Job job = FailedJob();
   job.mutable_spec()->mutable_resources()->add_gpus()->set_count_millis(0);

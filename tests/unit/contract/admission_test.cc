@@ -266,6 +266,156 @@ TEST(AdmissionTest, AClusterThatHasNoNodesNowMayGetSome) {
   EXPECT_THAT(Judged(spec, facts).refusals, IsEmpty());
 }
 
+// ---- limits of the namespace
+
+v1::NamespaceLimit* AddLimit(v1::AdmissionFacts* facts, v1::NamespaceLimitKind kind,
+                             const std::string& resource, const std::string& text,
+                             int64_t amount_millis) {
+  v1::NamespaceLimit* limit = facts->mutable_kubernetes()->mutable_namespaces(0)->add_limits();
+  limit->set_kind(kind);
+  limit->set_name("budget");
+  limit->set_resource(resource);
+  limit->set_text(text);
+  limit->set_amount_millis(amount_millis);
+  return limit;
+}
+
+TEST(AdmissionTest, AJobOverItsNamespacesWholeQuotaIsRefusedWithTheQuotaAndWhatItAsksFor) {
+  v1::AdmissionFacts facts = Facts();
+  AddLimit(&facts, v1::NAMESPACE_LIMIT_KIND_QUOTA, "requests.nvidia.com/gpu", "4", 4000);
+  v1::JobSpec spec = OnKubernetes();
+  v1::GpuRequest* gpus = spec.mutable_resources()->add_gpus();
+  gpus->set_count_millis(2000);
+  spec.set_nodes(2);
+  EXPECT_THAT(Judged(spec, facts).refusals, IsEmpty());
+  spec.set_nodes(3);
+  const Admission over = Judged(spec, facts);
+  ASSERT_EQ(over.refusals.size(), 1u);
+  EXPECT_EQ(over.refusals[0].message(),
+            "quota budget of namespace lab allows 4 requests.nvidia.com/gpu in all, the run needs "
+            "6");
+  EXPECT_EQ(over.refusals[0].resource(), "gpus");
+  EXPECT_EQ(over.refusals[0].requested(), 6000u);
+  EXPECT_EQ(over.refusals[0].available(), 4000u);
+  spec.mutable_placement()->set_pool("other");
+  EXPECT_THAT(Judged(spec, facts).refusals, IsEmpty()) << "another namespace";
+}
+
+TEST(AdmissionTest, MemoryAndPodsOfAQuotaAreCountedOverAllPods) {
+  v1::AdmissionFacts facts = Facts();
+  v1::NamespaceLimit* limit = AddLimit(&facts, v1::NAMESPACE_LIMIT_KIND_QUOTA, "limits.memory",
+                                       "8Gi", static_cast<int64_t>(8 * kGibibytesOfMemory * 1000));
+  v1::JobSpec spec = OnKubernetes();
+  spec.mutable_resources()->set_memory_bytes(3 * kGibibytesOfMemory);
+  spec.set_nodes(3);
+  EXPECT_EQ(RefusalText(Judged(spec, facts).refusals),
+            "quota budget of namespace lab allows 8Gi limits.memory in all, the run needs 9216Mi");
+  limit->set_resource("pods");
+  limit->set_text("2");
+  limit->set_amount_millis(2000);
+  EXPECT_EQ(FieldsOf(Judged(spec, facts)), std::vector<std::string>{"nodes"});
+}
+
+TEST(AdmissionTest, APodOverALimitRangeIsRefused) {
+  v1::AdmissionFacts facts = Facts();
+  AddLimit(&facts, v1::NAMESPACE_LIMIT_KIND_RANGE, "cpu", "2", 2000);
+  v1::JobSpec spec = OnKubernetes();
+  spec.mutable_resources()->set_cpu_millis(2000);
+  spec.set_nodes(9);
+  EXPECT_THAT(Judged(spec, facts).refusals, IsEmpty()) << "each pod has it";
+  spec.mutable_resources()->set_cpu_millis(3000);
+  EXPECT_EQ(RefusalText(Judged(spec, facts).refusals),
+            "limit range budget of namespace lab: at most 2 cpu for each pod, the job asks for 3");
+}
+
+// ---- what GPUs bring along
+
+TEST(AdmissionTest, GpusBringTheirShareOfTheSmallestNodeThatMatchesAndTheSubmitterIsTold) {
+  v1::AdmissionFacts facts = Facts();
+  facts.mutable_kubernetes()->set_shares_gpu_nodes(true);
+  AddNodes(&facts, "node-1", 1)->set_memory_bytes(40 * kGibibytesOfMemory);
+  v1::NodeProfile* small = AddNodes(&facts, "node-2", 1);
+  v1::JobSpec spec = OnKubernetes();
+  spec.mutable_resources()->add_gpus()->set_count_millis(2000);
+  const auto warning = [&] {
+    const Admission admission = Judged(spec, facts);
+    EXPECT_THAT(admission.refusals, IsEmpty());
+    return admission.warnings.empty() ? v1::SubmitWarning() : admission.warnings.front();
+  };
+  EXPECT_EQ(warning().code(), v1::SUBMIT_WARNING_CODE_DEFAULT_RESOURCES);
+  EXPECT_EQ(warning().subject(), "resources.memory");
+  EXPECT_THAT(warning().message(), HasSubstr("the job gets 7Gi of memory and 3 cores"));
+  (*small->mutable_labels())["disk"] = "hdd";
+  (*facts.mutable_kubernetes()->mutable_nodes()->mutable_profiles(0)->mutable_labels())["disk"] =
+      "ssd";
+  (*spec.mutable_kubernetes()->mutable_node_selector())["disk"] = "ssd";
+  EXPECT_THAT(warning().message(), HasSubstr("the job gets 18Gi of memory and 3 cores"));
+  // It counts as what the job asks for.
+  spec.mutable_kubernetes()->set_shm_bytes(16 * kGibibytesOfMemory);
+  EXPECT_THAT(warning().message(), HasSubstr("18Gi"));
+  spec.mutable_kubernetes()->clear_shm_bytes();
+  AddLimit(&facts, v1::NAMESPACE_LIMIT_KIND_QUOTA, "requests.memory", "8Gi",
+           static_cast<int64_t>(8 * kGibibytesOfMemory * 1000));
+  EXPECT_THAT(warning().message(), HasSubstr("8Gi of memory and 3 cores"));
+  facts.mutable_kubernetes()->set_shares_gpu_nodes(false);
+  EXPECT_THAT(warning().message(), HasSubstr("1Gi of memory and 1 core on each node, the cluster"));
+  spec.mutable_resources()->set_memory_bytes(kGibibytesOfMemory);
+  spec.mutable_resources()->set_cpu_millis(1000);
+  EXPECT_EQ(warning().code(), v1::SUBMIT_WARNING_CODE_UNSPECIFIED);
+}
+
+TEST(AdmissionTest, AJobWithGpusThatLeavesMemoryOpenIsToldSoAndRefusedByNothingMore) {
+  v1::JobSpec spec;
+  spec.set_nodes(1);
+  spec.mutable_resources()->add_gpus()->set_count_millis(1000);
+  ASSERT_TRUE(AdmissionNeedsOf(spec).has_value());
+  EXPECT_FALSE(RefusableOf(*AdmissionNeedsOf(spec)).has_value());
+}
+
+// ---- status.json
+
+TEST(AdmissionTest, StatusJsonNeedsResultsThatTheAgentSees) {
+  v1::AdmissionFacts facts = Facts();
+  auto& roots = *facts.mutable_kubernetes()->mutable_storage_roots();
+  roots["data"] = "/data";
+  roots["home"] = "/home";
+  facts.mutable_kubernetes()->add_agent_roots("data");
+  v1::JobSpec spec = OnKubernetes();
+  spec.set_status_json(true);
+  EXPECT_THAT(RefusalText(Judged(spec, facts).refusals), HasSubstr("has no results_root"));
+  facts.set_results_root("/data/results");
+  EXPECT_THAT(Judged(spec, facts).refusals, IsEmpty());
+  facts.set_results_root("/home/results");
+  EXPECT_THAT(RefusalText(Judged(spec, facts).refusals),
+              HasSubstr("status_json is read by the agent, and that of cluster k8s does not see "
+                        "the results in \"/home/results\" (kubernetes.agent_roots)"));
+  spec.set_results_directory("slurm://data/run7");
+  EXPECT_THAT(Judged(spec, facts).refusals, IsEmpty());
+  spec.set_results_directory("lustre:///home/run7");
+  EXPECT_THAT(FieldsOf(Judged(spec, facts)), ElementsAre("status_json"));
+  // Where a longer path might lead is not known of jobs that are judged together.
+  spec.set_results_directory("lustre:///a/b/c/d");
+  const AdmissionNeeds cut = *RefusableOf(*AdmissionNeedsOf(spec));
+  roots["data"] = "/a/b/c/d";
+  EXPECT_THAT(JudgeAdmission(cut, facts, "k8s").refusals, IsEmpty());
+}
+
+TEST(AdmissionTest, OnSlurmStatusJsonNeedsAPlaceForResults) {
+  v1::AdmissionFacts facts;
+  v1::JobSpec spec;
+  spec.set_status_json(true);
+  EXPECT_THAT(Judged(spec, facts).refusals, IsEmpty()) << "an agent that does not tell";
+  facts.set_results_root("");
+  EXPECT_EQ(RefusalText(Judged(spec, facts).refusals),
+            "status_json is looked for in the results directory, and cluster k8s has no "
+            "results_root; set results_directory");
+  spec.set_results_directory("/lustre/run7");
+  EXPECT_THAT(Judged(spec, facts).refusals, IsEmpty());
+  spec.clear_results_directory();
+  facts.set_results_root("/lustre/results");
+  EXPECT_THAT(Judged(spec, facts).refusals, IsEmpty());
+}
+
 // ---- warnings
 
 TEST(AdmissionTest, AClaimThatIsNotThereYetIsWarnedOf) {

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+#include <string>
+
 #include "absl/time/clock.h"
 
 namespace muster::core {
@@ -36,6 +39,23 @@ TEST(EventBounds, WhatOnlyTheBrokerSaysInAReasonIsDropped) {
   v1::StateReason left;
   left.set_detail("seen");
   EXPECT_EQ(reason.SerializeAsString(), left.SerializeAsString());
+}
+
+TEST(EventBounds, ProgressHasFewNumbersWithShortNames) {
+  agent::v1::RunEvent event;
+  event.set_results_directory(std::string(5000, 'r'));
+  v1::Progress& progress = *event.mutable_progress();
+  progress.set_message(std::string(2000, 'm'));
+  auto& numbers = *progress.mutable_numbers();
+  for (int i = 0; i < 300; ++i) numbers["n" + std::to_string(i)] = i;
+  numbers[std::string(200, 'n')] = 1;
+  numbers["infinite"] = std::numeric_limits<double>::infinity();
+  Bound(absl::Now(), absl::Now(), &event);
+  EXPECT_EQ(event.results_directory().size(), 4096u);
+  EXPECT_EQ(progress.message().size(), 1024u);
+  EXPECT_EQ(numbers.size(), 100u);
+  EXPECT_FALSE(numbers.contains(std::string(200, 'n')));
+  EXPECT_FALSE(numbers.contains("infinite"));
 }
 
 }  // namespace

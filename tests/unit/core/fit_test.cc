@@ -110,6 +110,35 @@ TEST(Fit, OnKubernetesAPartOfALabelWillDoThatNoOtherHas) {
                                       "NVIDIA-H100-80GB-HBM3 or NVIDIA-H100-PCIe; ask for"));
 }
 
+TEST(Fit, AJobOverItsNamespacesWholeQuotaNeverFits) {
+  PutCluster cluster = Cluster({PoolOf("lab")}, v1::CLUSTER_KIND_KUBERNETES);
+  v1::KubernetesFacts& facts = *cluster.inventory.mutable_admission()->mutable_kubernetes();
+  facts.set_default_cpu_millis(1000);
+  v1::NamespaceFacts& space = *facts.add_namespaces();
+  space.set_name("lab");
+  v1::NamespaceLimit& limit = *space.add_limits();
+  limit.set_kind(v1::NAMESPACE_LIMIT_KIND_QUOTA);
+  limit.set_name("budget");
+  limit.set_resource("requests.cpu");
+  limit.set_text("2");
+  limit.set_amount_millis(2000);
+  v1::JobSpec spec = Spec();
+  spec.mutable_resources()->set_cpu_millis(2000);
+  EXPECT_TRUE(Judge(RequirementsOf(spec), cluster).now());
+  spec.mutable_resources()->set_cpu_millis(3000);
+  const Judged fit = Judge(RequirementsOf(spec), cluster);
+  EXPECT_EQ(fit.verdict, Verdict::kRefused);
+  EXPECT_EQ(fit.lacks,
+            "quota budget of namespace lab allows 2 requests.cpu in all, the run needs 3");
+  EXPECT_EQ(fit.resource, "cpus");
+  spec.mutable_resources()->clear_cpu_millis();
+  EXPECT_TRUE(Judge(RequirementsOf(spec), cluster).now()) << "one core by default";
+  space.set_name("other");
+  spec.mutable_resources()->set_cpu_millis(3000);
+  spec.mutable_placement()->set_pool("lab");
+  EXPECT_TRUE(Judge(RequirementsOf(spec), cluster).now()) << "another namespace's";
+}
+
 TEST(Fit, AnUnknownNamespaceIsToldByItsField) {
   v1::JobSpec spec = Spec();
   spec.mutable_kubernetes()->set_namespace_("team-a");

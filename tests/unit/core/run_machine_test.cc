@@ -52,6 +52,20 @@ TEST(RunMachine, MovesAsTheTableSaysAndRefusesTheRest) {
   });
 }
 
+TEST(RunMachine, ResultsAndProgressAreShownAndStayUntilToldAnew) {
+  v1::Run run = RunIn(v1::RUN_STATE_RUNNING);
+  agent::v1::RunEvent event;
+  event.set_state(v1::RUN_STATE_RUNNING);
+  event.set_results_directory("/lustre/results/1");
+  (*event.mutable_progress()->mutable_numbers())["epoch"] = 3;
+  EXPECT_EQ(Apply(event, kNow, &run), RunStep::kShown);
+  agent::v1::RunEvent other;
+  other.set_state(v1::RUN_STATE_RUNNING);
+  EXPECT_EQ(Apply(other, kNow, &run), RunStep::kUnseen);
+  EXPECT_EQ(run.results_directory(), "/lustre/results/1");
+  EXPECT_EQ(run.progress().numbers().at("epoch"), 3);
+}
+
 TEST(RunMachine, TakesCompleteLogsOnlyOfARunThatHasEnded) {
   ForEachPairOfStates([](v1::RunState from, v1::RunState to) {
     if (from != to && !contract::IsLegal(from, to)) return;

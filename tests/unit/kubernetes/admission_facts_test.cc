@@ -1,5 +1,6 @@
 #include "agents/kubernetes/cluster/admission_facts.h"
 
+#include "agents/kubernetes/cluster/namespace_limits.h"
 #include "agents/kubernetes/manifest/configured_facts.h"
 #include "contract/admission.h"
 #include "gmock/gmock.h"
@@ -89,6 +90,53 @@ TEST(KubernetesAdmissionFactsTest, WhatIsTooLargeIsLeftOutTheNodesFirst) {
   EXPECT_TRUE(own.allows_host_path());
   EXPECT_EQ(own.storage_roots().at("data"), "/data");
   EXPECT_LE(facts.ByteSizeLong(), contract::kMaxAdmissionBytes);
+}
+
+TEST(KubernetesAdmissionFactsTest, QuotasDifferByTheirLimitsAndNotByWhatIsInUse) {
+  const auto quota = [](const char* hard, const char* used) {
+    return ParseQuota({{"metadata", {{"name", "q"}}},
+                       {"status", {{"hard", {{"pods", hard}}}, {"used", {{"pods", used}}}}}});
+  };
+  EXPECT_FALSE(HaveOtherLimits(quota("4", "1"), quota("4", "2")));
+  EXPECT_TRUE(HaveOtherLimits(quota("4", "1"), quota("5", "1")));
+  EXPECT_TRUE(HaveOtherLimits(quota("4", "1"), std::vector<QuotaLine>()));
+}
+
+TEST(KubernetesAdmissionFactsTest, LimitsAreToldThatCountAllPods) {
+  const auto quotas = ParseQuota(Json::parse(R"({
+      "metadata": {"name": "q"},
+      "status": {"hard": {"requests.cpu": "4", "limits.memory": "8Gi"}, "used": {}}})"));
+  auto scoped = quotas;
+  for (QuotaLine& line : scoped) line.has_scope = true;
+  const auto ranges = ParseLimitRange(Json::parse(R"({
+      "metadata": {"name": "lr"},
+      "spec": {"limits": [{"type": "Container", "max": {"cpu": "2"}, "min": {"cpu": "100m"}}]}})"));
+  v1::NamespaceFacts facts;
+  TellLimits(scoped, {}, &facts);
+  EXPECT_TRUE(facts.limits().empty());
+  TellLimits(quotas, ranges, &facts);
+  ASSERT_EQ(facts.limits_size(), 3) << facts.DebugString();
+  std::map<std::string, v1::NamespaceLimit> by_resource;
+  for (const v1::NamespaceLimit& limit : facts.limits()) by_resource[limit.resource()] = limit;
+  EXPECT_EQ(by_resource["requests.cpu"].kind(), v1::NAMESPACE_LIMIT_KIND_QUOTA);
+  EXPECT_EQ(by_resource["requests.cpu"].name(), "q");
+  EXPECT_EQ(by_resource["requests.cpu"].amount_millis(), 4000);
+  EXPECT_EQ(by_resource["limits.memory"].text(), "8Gi");
+  EXPECT_EQ(by_resource["cpu"].kind(), v1::NAMESPACE_LIMIT_KIND_RANGE);
+  EXPECT_EQ(by_resource["cpu"].amount_millis(), 2000) << "the most, not the least";
+}
+
+TEST(KubernetesAdmissionFactsTest, WhereResultsAreAndWhatTheAgentSeesOfThemIsTold) {
+  KubernetesConfig config;
+  config.storage_roots["data"].mount = "/data";
+  EXPECT_TRUE(ConfiguredFacts(config).has_results_root());
+  EXPECT_EQ(ConfiguredFacts(config).results_root(), "");
+  config.results_root = "slurm://data/results";
+  config.agent_roots["data"] = "/mnt/data";
+  const v1::AdmissionFacts facts = ConfiguredFacts(config);
+  EXPECT_EQ(facts.results_root(), "/data/results");
+  EXPECT_THAT(facts.kubernetes().agent_roots(), ElementsAre("data"));
+  EXPECT_TRUE(facts.kubernetes().shares_gpu_nodes());
 }
 
 }  // namespace

@@ -259,6 +259,15 @@ TEST(KubernetesChecksTest, AClaimIsThereAndForSeveralNodes) {
              "/srv of each node");
 }
 
+TEST(KubernetesChecksTest, ADirectoryWhereTheAgentIsToSeeAStorageRootIsLookedAt) {
+  const auto judge = [](const absl::Status& read) {
+    return Line([&](auto* checks) { JudgeAgentRoot("data", "/mnt/data", read, checks); });
+  };
+  ExpectLine(judge(absl::OkStatus()), v1::CHECK_RESULT_OK, "sees it at /mnt/data");
+  ExpectLine(judge(absl::PermissionDeniedError("no")), v1::CHECK_RESULT_FAIL,
+             "/mnt/data cannot be read: no");
+}
+
 TEST(KubernetesChecksTest, TheQueuesOfKueueAreNamedAndADefaultOneIsWarnedOf) {
   const auto judge = [](absl::StatusOr<Json> list) {
     return Line([&](auto* checks) { JudgeLocalQueues("lab", list, checks); });

@@ -1,4 +1,5 @@
 // Tests which parts of storage, volumes and Secrets reach the pods of a run.
+#include "agents/kubernetes/manifest/storage_places.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/unit/kubernetes/made_objects.h"
@@ -96,6 +97,36 @@ TEST(ManifestTest, VolumesAreMountedWhereTheyAreWantedAndOnceEach) {
   EXPECT_THAT(RefusalOf(assignment), HasSubstr("kubernetes.volumes[1].mount_path: \"/a\""));
   map->set_mount_path("/muster/run");
   EXPECT_THAT(RefusalOf(assignment), HasSubstr("kubernetes.volumes[1].mount_path"));
+}
+
+TEST(ManifestTest, StatusJsonIsTakenWhereTheAgentSeesTheResults) {
+  agent::v1::Assignment assignment = MakeAssignment();
+  assignment.mutable_spec()->set_status_json(true);
+  assignment.mutable_spec()->set_results_directory("slurm://data/out/7");
+  KubernetesConfig config = MakeConfig();
+  EXPECT_THAT(RefusalOf(assignment, config),
+              HasSubstr("status_json: is read by the agent, and that of cluster lab does not see "
+                        "the results in \"/lustre/out/7\""));
+  config.agent_roots["data"] = "/mnt/data";
+  Make(assignment, config);
+  assignment.mutable_spec()->clear_results_directory();
+  EXPECT_THAT(RefusalOf(assignment, config), HasSubstr("status_json: is looked for in"));
+  config.results_root = "slurm://data/results";
+  Make(assignment, config);
+}
+
+TEST(StoragePlacesTest, TheDeepestRootThatHasAPathTellsWhereTheAgentSeesIt) {
+  KubernetesConfig config = MakeConfig();
+  config.storage_roots["deep"] = {.claim = "deep", .host_path = "", .mount = "/lustre/deep"};
+  config.agent_roots = {{"data", "/mnt/data"}};
+  const auto place = FindReadable(config, "/lustre/out/7/");
+  ASSERT_TRUE(place.has_value());
+  EXPECT_EQ(place->root, "/mnt/data");
+  EXPECT_EQ(place->below, "out/7");
+  EXPECT_EQ(FindReadable(config, "/lustre")->below, "");
+  EXPECT_FALSE(FindReadable(config, "/lustre/deep/7").has_value());
+  EXPECT_FALSE(FindReadable(config, "/lustrer/7").has_value());
+  EXPECT_FALSE(FindReadable(config, "/home/7").has_value());
 }
 
 }  // namespace

@@ -181,5 +181,47 @@ TEST(KubernetesObstacleTest, OnlyWhatWouldFitOnNodesThatAreKeptIsBehindTheirRun)
       << "what else stands against it is told";
 }
 
+// ---- what GPUs bring along
+
+TEST(KubernetesObstacleTest, GpusBringTheirShareOfTheSmallestNodeThatMatches) {
+  Seen seen = See({}, "pods", "9", "0");
+  seen.rooms[1].node.allocatable.memory_bytes = 32 * kGibibyte;
+  agent::v1::Assignment run = MakeRun(kFirst, 2);
+  // The half of 16 cores and 32 GiB, without a tenth.
+  EXPECT_EQ(NeedIn(run, KubernetesConfig(), seen).each.cpu_millis, 7000);
+  EXPECT_EQ(NeedIn(run, KubernetesConfig(), seen).each.memory_bytes, 14 * kGibibyte);
+  seen.rooms[1].node.taints = {{"team", "vision", "NoSchedule"}};
+  EXPECT_EQ(NeedIn(run, KubernetesConfig(), seen).each.memory_bytes, 28 * kGibibyte);
+  run.mutable_spec()->mutable_resources()->set_memory_bytes(2 * kGibibyte);
+  EXPECT_EQ(NeedIn(run, KubernetesConfig(), seen).each.memory_bytes, 2 * kGibibyte);
+  EXPECT_EQ(NeedIn(run, KubernetesConfig(), seen).each.cpu_millis, 7000);
+}
+
+TEST(KubernetesObstacleTest, TheShareOfGpusStaysWithinTheLimitsOfTheNamespace) {
+  Seen seen = See({}, "limits.memory", "16Gi", "0");
+  seen.namespaces[0].ranges = ParseLimitRange(Json::parse(R"({
+      "metadata": {"name": "lr"},
+      "spec": {"limits": [{"type": "Container", "max": {"cpu": "3"}}]}})"));
+  const agent::v1::Assignment run = MakeRun(kFirst, 2);
+  const RunNeed need = NeedIn(run, KubernetesConfig(), seen);
+  EXPECT_EQ(need.each.cpu_millis, 3000);
+  EXPECT_EQ(need.each.memory_bytes, 8 * kGibibyte) << "of each of the two pods";
+  EXPECT_EQ(FindObstacle(need, seen), std::nullopt);
+}
+
+TEST(KubernetesObstacleTest, WithoutNodesOrByTheOperatorsWillGpusBringNothingAlong) {
+  Seen seen = See({}, "pods", "9", "0");
+  KubernetesConfig config;
+  config.default_gpu_share = false;
+  const agent::v1::Assignment run = MakeRun(kFirst, 1);
+  EXPECT_EQ(NeedIn(run, config, seen).each.memory_bytes, kGibibyte);
+  seen.knows_nodes = false;
+  EXPECT_EQ(NeedIn(run, KubernetesConfig(), seen).each.memory_bytes, kGibibyte);
+  agent::v1::Assignment plain = run;
+  plain.mutable_spec()->mutable_resources()->clear_gpus();
+  seen.knows_nodes = true;
+  EXPECT_EQ(NeedIn(plain, KubernetesConfig(), seen).each.cpu_millis, 1000);
+}
+
 }  // namespace
 }  // namespace muster::kubernetes

@@ -355,5 +355,26 @@ TEST_F(KubernetesObjectsTest, ASuspendedJobThatHasNotBegunWaits) {
   EXPECT_EQ(See(suspended).state, v1::RUN_STATE_PENDING);
 }
 
+TEST(KubernetesTrimTest, ATrimmedPodKeepsTheMemoryLimitsOfItsContainersAndNoMoreOfThem) {
+  const Json pod = Json::parse(R"({
+      "spec": {
+        "initContainers": [{"name": "storage", "resources": {"limits": {"memory": "64Mi"}}}],
+        "containers": [{"name": "main", "command": ["secret"],
+                        "resources": {"limits": {"memory": "2Gi"}, "requests": {"cpu": "1"}}},
+                       {"name": "proxy"}]},
+      "status": {
+        "initContainerStatuses": [{"name": "storage"}],
+        "containerStatuses": [{"name": "proxy"}, {"name": "main"}]}})");
+  const Json trimmed = TrimObject(pod);
+  EXPECT_EQ(trimmed.dump().find("secret"), std::string::npos);
+  for (const Json& read : {pod, trimmed}) {
+    const PodObject parsed = ParsePod(read);
+    ASSERT_EQ(parsed.containers.size(), 3u);
+    EXPECT_EQ(parsed.containers[0].memory_limit_bytes, uint64_t{64} << 20);
+    EXPECT_EQ(parsed.containers[1].memory_limit_bytes, 0u);
+    EXPECT_EQ(parsed.containers[2].memory_limit_bytes, uint64_t{2} << 30);
+  }
+}
+
 }  // namespace
 }  // namespace muster::kubernetes

@@ -87,6 +87,15 @@ TEST(KubernetesVerdictTest, MemoryThatRanOutIsNeitherTheProgramsNorTheClusters) 
   EXPECT_THAT(seen.failure->remedy(), HasSubstr("more memory"));
 }
 
+TEST(KubernetesVerdictTest, TheMemoryLimitThatWasReachedIsNamed) {
+  World world = FailedWorld().Ended(137, "OOMKilled");
+  world.facts().pods[0].containers[0].memory_limit_bytes = uint64_t{1} << 30;
+  const agents::Observation seen = world.Seen();
+  EXPECT_EQ(seen.failure->memory_limit_bytes(), uint64_t{1} << 30);
+  EXPECT_THAT(seen.failure->message(),
+              HasSubstr("used more memory than it had: its memory limit of 1Gi: exit code 137"));
+}
+
 // A pod that its kubelet has ended at the deadline; `state` is its program's.
 World OverdueWorld(const std::string& state, const std::string& container = "main") {
   return World()

@@ -1,4 +1,5 @@
 // Files of runs: what the broker asks the run's agent, and when it stops waiting for it.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,12 +29,14 @@ bool ConnectSender(FakeAgent& agent) {
 
 // A call of FetchFiles that goes on beside the test.
 struct Fetch {
-  Fetch(TestBroker& broker, uint64_t job, uint32_t run = 0, uint32_t rank = 0)
-      : status(std::async(std::launch::async, [&broker, job, run, rank, this] {
+  Fetch(TestBroker& broker, uint64_t job, uint32_t run = 0, uint32_t rank = 0,
+        const std::string& path = "")
+      : status(std::async(std::launch::async, [&broker, job, run, rank, path, this] {
           v1::FetchFilesRequest request;
           request.set_job_id(job);
           request.set_run(run);
           request.set_rank(rank);
+          request.set_path(path);
           const auto context = Call();
           const auto stream = broker.files().FetchFiles(context.get(), request);
           for (v1::FetchFilesResponse piece; stream->Read(&piece);) chunks.push_back(piece.chunk());
@@ -91,6 +94,43 @@ uint64_t RunOnTwoNodes(TestBroker& broker, FakeAgent& agent, std::vector<std::st
   agent.Report(*run_key, v1::RUN_STATE_LAUNCHING);
   agent.AwaitAck(agent.Report(*run_key, v1::RUN_STATE_RUNNING, false, absl::ZeroDuration(), nodes));
   return job;
+}
+
+// The agent says where the results of a run are that runs.
+void TellResults(FakeAgent& agent, const std::string& run_key, const std::string& directory) {
+  agent::v1::ConnectRequest request;
+  agent::v1::RunEvent& event = *request.mutable_events()->add_events();
+  event.set_sequence(agent.next_sequence++);
+  event.set_run_key(run_key);
+  event.set_state(v1::RUN_STATE_RUNNING);
+  event.set_results_directory(directory);
+  ASSERT_TRUE(agent.Write(request));
+  agent.AwaitAck(event.sequence());
+}
+
+TEST(FetchFiles, TheNameResultsLeadsToTheResultsDirectoryThatTheAgentHasTold) {
+  TestBroker broker;
+  FakeAgent agent(broker);
+  ASSERT_TRUE(ConnectSender(agent));
+  v1::SubmitJobRequest submit = SubmitTrue();
+  submit.mutable_spec()->set_working_directory("/lustre/ann");
+  const uint64_t job = broker.Submit(submit);
+  const std::string run_key = agent.ReadAssignments(1).at(0).run_key();
+  agent.Report(run_key, v1::RUN_STATE_LAUNCHING);
+  agent.AwaitAck(agent.Report(run_key, v1::RUN_STATE_RUNNING));
+  Fetch early(broker, job, 1, 0, "results");
+  EXPECT_EQ(Reason(early.status.get()), "RUN_HAS_NO_FILES");
+  TellResults(agent, run_key, "/lustre/results/1");
+  Fetch other(broker, job, 1, 0, "resultsx");
+  const grpc::Status refused = other.status.get();
+  EXPECT_EQ(Reason(refused), "RUN_HAS_NO_FILES");
+  EXPECT_THAT(refused.error_message(), HasSubstr(fmt::format("{}:results", job)));
+  Fetch fetch(broker, job, 1, 0, "results/model");
+  const agent::v1::AgentQuestion question = NextQuestion(agent);
+  EXPECT_EQ(question.send_files().results_directory(), "/lustre/results/1");
+  EXPECT_EQ(question.send_files().path(), "results/model");
+  agent.Drop();
+  EXPECT_FALSE(fetch.status.get().ok());
 }
 
 TEST(FetchFiles, TheAgentIsToldTheNodeOfTheRankThatIsAskedFor) {
@@ -203,6 +243,21 @@ TEST(FetchFiles, OnKubernetesTheRefusalSaysWhereFilesCanStay) {
             "cluster \"gpu\": a pod's files go with the pod. Let the command write what is to stay "
             "to a volume (kubernetes.volumes) or below results_directory, and read it "
             "there");
+}
+
+TEST(FetchFiles, OnKubernetesTheRefusalNamesResultsThatAreOnAVolume) {
+  TestBroker broker;
+  FakeAgent agent(broker);
+  ASSERT_TRUE(agent.Connect(
+      [](agent::v1::AgentHello& hello) { hello.set_kind(v1::CLUSTER_KIND_KUBERNETES); }));
+  std::string run_key;
+  const uint64_t job = RunOnTwoNodes(broker, agent, {}, &run_key);
+  TellResults(agent, run_key, "/data/results/1");
+  Fetch fetch(broker, job, 0, 0, "results");
+  const grpc::Status status = fetch.status.get();
+  EXPECT_EQ(Reason(status), "CLUSTER_SENDS_NO_FILES");
+  EXPECT_THAT(status.error_message(), HasSubstr("\"/data/results/1\" in its containers"));
+  EXPECT_THAT(status.error_message(), HasSubstr("kubernetes.agent_roots"));
 }
 
 }  // namespace

@@ -178,6 +178,19 @@ TEST(VerdictFacts, MemoryThatRanOutIsNotToldInWordsAboutAnImageOrAProgram) {
       FailureOf(Problem::kNone, "command", ExitRecord::Cause::kNone, "", killed).exit().code(), 1);
 }
 
+TEST(VerdictFacts, TheMemoryThatWasAskedForIsNamedIfItRanOut) {
+  RunFacts facts = InQueue("OUT_OF_MEMORY", "OutOfMemory");
+  facts.memory_limit_bytes = uint64_t{2} << 30;
+  facts.history_answer = RunFacts::History::kAnswered;
+  facts.history = HistoryRow{};
+  facts.history->state = ParseState("OUT_OF_MEMORY");
+  const v1::Failure failure = *Judge(facts, kPatience)->failure;
+  EXPECT_EQ(failure.memory_limit_bytes(), uint64_t{2} << 30);
+  EXPECT_THAT(failure.message(), HasSubstr("its memory limit of 2Gi"));
+  facts.queue->state = ParseState("NODE_FAIL");
+  EXPECT_EQ(Judge(facts, kPatience)->failure->memory_limit_bytes(), 0u) << "that was not why";
+}
+
 v1::StateReason WhyPending(const std::string& word) {
   return Judge(InQueue("PENDING", word), kPatience)->reason;
 }

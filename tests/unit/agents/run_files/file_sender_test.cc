@@ -106,5 +106,72 @@ TEST_F(FileSenderTest, APipeInPlaceOfAFileIsNotWaitedFor) {
   EXPECT_EQ(ReasonOf(OpenLocal()->Read("pipe", 0, 10).status()), "PATH_NOT_FOUND");
 }
 
+class FindFilesTest : public RunFilesTest {
+ protected:
+  FindFilesTest() : results_(root_ / "elsewhere/42") {
+    fs::create_directories(results_);
+    std::ofstream(results_ / "model") << "weights";
+  }
+  std::vector<std::string> Sent(const std::string& path) {
+    const auto found = FindFiles(
+        open_, [](const RankOfRun& of) { return OpenLocalResults(of.results_directory); },
+        {.run_key = "k7m2-42-1", .results_directory = results_directory_}, path);
+    if (!found.ok()) return {ReasonOf(found.status())};
+    return RunFilesTest::Sent(found->files.get(), found->path);
+  }
+
+  const fs::path results_;
+  std::string results_directory_ = results_.string();
+  OpenRunFiles open_ = [this](const RankOfRun&) { return OpenLocalRunFiles(root_, "run/work"); };
+};
+
+TEST_F(FindFilesTest, ResultsElsewhereStandForTheNameInTheWorkingDirectory) {
+  Write("log", "1");
+  EXPECT_THAT(Sent("results"), ElementsAre("d ", "f model", "+weights"));
+  EXPECT_THAT(Sent("results/model"), ElementsAre("f ", "+weights"));
+  EXPECT_THAT(Sent("log"), ElementsAre("f ", "+1"));
+  Write("results/own", "2");
+  EXPECT_THAT(Sent("results"), ElementsAre("d ", "f own", "+2")) << "the run made it itself";
+}
+
+TEST_F(FindFilesTest, ARunWithoutAWorkingDirectoryMayHaveResults) {
+  fs::remove_all(work_);
+  EXPECT_THAT(Sent("results/model"), ElementsAre("f ", "+weights"));
+  EXPECT_THAT(Sent("log"), ElementsAre("PATH_NOT_FOUND"));
+  results_directory_ = "";
+  EXPECT_THAT(Sent("results"), ElementsAre("PATH_NOT_FOUND"));
+  open_ = nullptr;
+  EXPECT_THAT(Sent("results"), ElementsAre("RUN_HAS_NO_FILES"));
+  results_directory_ = results_.string() + "/";
+  EXPECT_THAT(Sent("results"), ElementsAre("d ", "f model", "+weights"));
+}
+
+TEST_F(FindFilesTest, AHostThatIsAwayIsNotTakenForOneWithoutResults) {
+  open_ = [](const RankOfRun&) { return absl::UnavailableError("no route"); };
+  EXPECT_THAT(Sent("results"), ElementsAre("no route"));
+}
+
+TEST_F(FindFilesTest, NoPathLeadsOutOfTheResults) {
+  std::ofstream(root_ / "secret") << "hush";
+  fs::create_symlink("../../secret", results_ / "link");
+  const auto files = OpenLocalResults(results_directory_);
+  ASSERT_TRUE(files.ok());
+  EXPECT_EQ(ReasonOf((*files)->Read("link", 0, 10).status()), "PATH_LEADS_OUT");
+  fs::remove_all(results_);
+  fs::create_directory_symlink("/etc", results_);
+  EXPECT_FALSE(OpenLocalResults(results_directory_).ok()) << "the run has made it a link";
+}
+
+TEST(SplitOfTest, APathHasAParentAndAName) {
+  const auto split = [](const std::string& path) {
+    const SplitPath parts = SplitOf(path);
+    return parts.parent + " " + parts.name;
+  };
+  EXPECT_EQ(split("/lustre/results/42"), "/lustre/results 42");
+  EXPECT_EQ(split("/lustre/results/42//"), "/lustre/results 42");
+  EXPECT_EQ(split("/results"), "/ results");
+  EXPECT_EQ(split("/"), "/ ");
+}
+
 }  // namespace
 }  // namespace muster::agents

@@ -245,5 +245,15 @@ TEST_F(HostRunFilesTest, WhatIsListedIsForgottenWhenTheWalkHasPassed) {
   EXPECT_EQ(commands_, before + 2);
 }
 
+TEST_F(HostRunFilesTest, AResultsDirectoryIsReadLikewise) {
+  Write("model", "weights");
+  const auto results =
+      MakeHostResults(std::make_unique<hosts::LocalHost>(), "host gpu7", work_.string() + "/");
+  EXPECT_THAT(Sent(results.get(), ""), ElementsAre("d ", "f model", "+weights"));
+  const auto gone =
+      MakeHostResults(std::make_unique<hosts::LocalHost>(), "host gpu7", (root_ / "gone").string());
+  EXPECT_THAT(std::string(gone->LookAt("", true).status().message()), HasSubstr("there is no"));
+}
+
 }  // namespace
 }  // namespace muster::agents

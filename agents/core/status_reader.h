@@ -1,0 +1,47 @@
+// Finds the status.json of a run among its results, on the host that has them.
+#ifndef MUSTER_AGENTS_CORE_STATUS_READER_H_
+#define MUSTER_AGENTS_CORE_STATUS_READER_H_
+
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "agents/core/backend.h"
+#include "agents/core/status_json.h"
+#include "agents/hosts/host.h"
+
+namespace muster::agents {
+
+struct FoundStatus {
+  StatusFile file;
+  absl::Time modify_time;  // by the clock of the file server
+};
+
+// Any thread. Calls block for as long as the host takes.
+class StatusReader {
+ public:
+  // Both outlive it.
+  StatusReader(Backend* backend, hosts::Host* host) : backend_(*backend), host_(*host) {}
+
+  // Returns the newest status.json that this start of the run has written, at most two directories
+  // below its results; nothing: the host says that there is none. An error: it cannot say.
+  // `start_time`: when the command started, if that is known.
+  absl::StatusOr<std::optional<FoundStatus>> Find(const RunHandle& run,
+                                                  std::optional<absl::Time> start_time);
+
+ private:
+  // When the run began, as the file server that dates its results tells the time, if that is known.
+  absl::StatusOr<absl::Time> StartOf(const RunHandle& run, std::optional<absl::Time> start_time);
+  absl::StatusOr<std::optional<FoundStatus>> FindIn(const std::string& directory, absl::Time since);
+
+  Backend& backend_;
+  hosts::Host& host_;
+};
+
+// The part that people are told.
+v1::Progress ProgressOf(const FoundStatus& found);
+
+}  // namespace muster::agents
+
+#endif  // MUSTER_AGENTS_CORE_STATUS_READER_H_
