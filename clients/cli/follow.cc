@@ -97,6 +97,7 @@ class Progress {
       last_.erase(seen_job.id());
       return;
     }
+    if (HasLostItsRun(seen_job)) return;
     if (IsUnexplained(seen_job)) {
       Look(seen_job.id());
     } else if (MayBeSilent(seen_job)) {
@@ -119,6 +120,14 @@ class Progress {
   }
 
  private:
+  // Whether the job's run has just ended and another one follows. The next step says for what it
+  // waits; if none does, it is asked about like every job that waits.
+  bool HasLostItsRun(const v1::Job& job) const {
+    const auto last = last_.find(job.id());
+    return job.state() == v1::JOB_STATE_QUEUED && !job.has_state_reason() && last != last_.end() &&
+           last->second.state != v1::JOB_STATE_QUEUED;
+  }
+
   // A step does not say why a queued job waits. One that was submitted just now does so for a
   // moment only, which is not worth a question.
   bool IsUnexplained(const v1::Job& job) const {
