@@ -149,7 +149,9 @@ TEST_P(ListTest, SpecsAreThereIfAskedFor) {
 
 TEST_P(ListTest, TheLatestRunIsThereIfAskedFor) {
   Fill();
-  Commit({RunOf(1, 2, v1::RUN_STATE_FINISHING)});
+  core::Change second = Update(1, v1::JOB_STATE_RUNNING, 3, "here");
+  std::get<core::UpdateJob>(second).runs = 2;
+  Commit({second, RunOf(1, 2, v1::RUN_STATE_FINISHING)});
   const auto all = store().ListJobs(Scope::All(), {.include_latest_run = true});
   ASSERT_TRUE(all.ok());
   ASSERT_THAT(all->jobs, SizeIs(4));
