@@ -207,7 +207,7 @@ bool Takes(const NodeQuery& query, const SeenNode& seen, const std::string& pool
 
 // Nodes of which the same is shown.
 struct Group {
-  const v1::PoolLoad* pool = nullptr;  // the first of them
+  int place = 0;  // of the first of their partitions
   Nodes nodes;
   std::set<const v1::Node*> known;  // the same nodes
 };
@@ -234,18 +234,19 @@ std::vector<Group> Groups(const v1::ClusterDetails& details, const Nodes& nodes,
   const bool lists_pools = !query.by_node && (format.Has('P') || format.Has('R'));
   std::vector<Group> groups;
   std::map<std::vector<std::string>, size_t> places;
-  for (const v1::PoolLoad& pool : details.pools()) {
+  for (int place = 0; place < details.pools_size(); ++place) {
+    const v1::PoolLoad& pool = details.pools(place);
     if (!IsAsked(query.partitions, pool.pool())) continue;
     const size_t before = groups.size();
     for (const SeenNode& seen : nodes) {
       if (!Takes(query, seen, pool.pool())) continue;
       const auto [at, is_new] = places.try_emplace(KeyOf(pool, seen, format, query), groups.size());
-      if (is_new) groups.push_back({&pool, {}, {}});
+      if (is_new) groups.push_back({place, {}, {}});
       Group& group = groups[at->second];
       if (group.known.insert(seen.node).second) group.nodes.push_back(seen);
     }
     const bool is_empty = groups.size() == before;
-    if (is_empty && lists_pools) groups.push_back({&pool, {}, {}});
+    if (is_empty && lists_pools) groups.push_back({place, {}, {}});
   }
   return groups;
 }
@@ -270,7 +271,7 @@ bool ComesBefore(std::string_view a, std::string_view b) {
 void Sort(bool by_node, std::vector<Group>* groups) {
   std::stable_sort(groups->begin(), groups->end(), [by_node](const Group& a, const Group& b) {
     if (by_node) return ComesBefore(a.nodes.front().node->name(), b.nodes.front().node->name());
-    if (a.pool != b.pool) return a.pool < b.pool;
+    if (a.place != b.place) return a.place < b.place;
     const auto rank_of = [](const Group& group) {
       return group.nodes.empty() ? 0 : group.nodes.front().state.rank();
     };
@@ -305,7 +306,7 @@ std::vector<std::vector<std::string>> NodeRows(const v1::ClusterDetails& details
     auto& row = rows.emplace_back();
     for (const FormatField& field : format.fields) {
       const NodeColumn& column = NodeColumnOf(field.letter);
-      row.push_back(column.of_pool != nullptr    ? column.of_pool(*group.pool)
+      row.push_back(column.of_pool != nullptr    ? column.of_pool(details.pools(group.place))
                     : column.of_nodes != nullptr ? column.of_nodes(group.nodes)
                     : group.nodes.empty()        ? std::string(column.of_none)
                                                  : column.of_node(group.nodes.front()));

@@ -248,7 +248,7 @@ TEST_F(SlurmVerbsTest, SqueueWritesWaitingTasksOfAnArrayInOneLineUnlessAskedForE
             "42_0 0 R None\n42_[1,3,9] 1,3,9 PD Resources\n42_2 2 PD Dependency\n");
   EXPECT_EQ(Run({"squeue", "-hrS", "i", "-o", "%i"}).out, "42_0\n42_1\n42_2\n42_3\n42_9\n");
   EXPECT_EQ(Run({"squeue", "-hS", "i", "-O", "JobArrayID:12,JobID:4"}).out,
-            "42_0        42\n42_[1,3,9]  42\n42_2        44\n");
+            "42_0        42\n42_[1-3,9]  42\n");
 }
 
 TEST_F(SlurmVerbsTest, SqueueLooksAgainUntilItIsStopped) {
@@ -376,6 +376,13 @@ TEST_F(SlurmVerbsTest, SinfoCountsANodeOnceUnlessAColumnTellsItsPartitionsApart)
   EXPECT_EQ(Run({"sinfo", "-ho", "%D %N %m"}).out, "3 n[1-3] 16384+\n");
   EXPECT_EQ(Run({"sinfo", "-heo", "%N %m"}).out, "n2 32768\nn[1,3] 16384\n");
   EXPECT_EQ(Run({"sinfo", "-ho", "%R %D"}).out, "gpu 3\ncpu 3\nempty 0\n");
+  std::string names;
+  for (const char* name : {"z", "y", "x", "e", "d", "c", "b", "a"}) {
+    details.add_pools()->set_pool(name);
+    names += std::string(name) + "\n";
+  }
+  EXPECT_EQ(Run({"sinfo", "-ho", "%R"}).out, "gpu\ncpu\nempty\n" + names)
+      << "in the cluster's own order";
   EXPECT_EQ(Run({"sinfo", "-hp", "empty", "-o", "%R %D %t %G"}).out, "empty 0 n/a (null)\n");
   EXPECT_EQ(Run({"sinfo", "-hn", "n2", "-o", "%G"}).out, "gpu:h100:4(S:0-1),lustre:1\n");
   EXPECT_THAT(Run({"sinfo", "-M", "lab"}).out, HasSubstr("CLUSTER: lab\nPARTITION"));
