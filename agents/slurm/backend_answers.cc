@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <future>
 #include <optional>
 #include <utility>
 
@@ -43,12 +44,16 @@ v1::ClusterChecks SlurmBackend::Check() {
 }
 
 absl::StatusOr<v1::ClusterDetails> SlurmBackend::Describe() {
-  const absl::StatusOr<std::vector<Partition>> partitions = scheduler_->Partitions();
-  if (!partitions.ok()) return partitions.status();
+  // Asked at the same time: somebody waits for the answer.
+  auto asked_partitions =
+      std::async(std::launch::async, [this] { return scheduler_->Partitions(); });
+  auto asked_queue = std::async(std::launch::async, [this] { return scheduler_->WholeQueue(); });
   absl::StatusOr<std::vector<v1::Node>> nodes = scheduler_->Nodes();
-  if (!nodes.ok()) return nodes.status();
-  const absl::StatusOr<std::vector<QueuedJob>> queue = scheduler_->WholeQueue();
-  if (!queue.ok()) return queue.status();
+  const absl::StatusOr<std::vector<Partition>> partitions = asked_partitions.get();
+  const absl::StatusOr<std::vector<QueuedJob>> queue = asked_queue.get();
+  for (const absl::Status& status : {partitions.status(), nodes.status(), queue.status()}) {
+    if (!status.ok()) return status;
+  }
   v1::ClusterDetails details =
       MakeDetails(*partitions, *std::move(nodes), *queue, OwnUser(config_));
   details.mutable_observed_at()->set_seconds(absl::ToUnixSeconds(absl::Now()));

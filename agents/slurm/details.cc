@@ -43,19 +43,34 @@ absl::Status Unreadable(std::string_view command, std::string_view line) {
                                          command, line.substr(0, 200)));
 }
 
-// Free text that may look like anything; it ends the line.
-std::string ReasonOf(std::string_view line) {
+// Free text that may look like anything and ends the line: "fan broken [root@1795262039]", with who
+// gave it and when.
+void ReadReason(std::string_view line, v1::Node* node) {
   constexpr std::string_view kKey = " Reason=";
   const size_t at = line.find(kKey);
-  if (at == std::string_view::npos) return {};
-  return agents::CleanText(line.substr(at + kKey.size()), kMaxNodeReasonBytes);
+  if (at == std::string_view::npos) return;
+  std::string_view reason = line.substr(at + kKey.size());
+  const size_t open = reason.rfind(" [");
+  const size_t sign = reason.rfind('@');
+  const bool has_author = open != reason.npos && sign != reason.npos && open < sign;
+  if (has_author && reason.ends_with(']')) {
+    const auto seconds =
+        ParseNumber<int64_t>(reason.substr(sign + 1, reason.size() - sign - 2)).value_or(0);
+    if (seconds > 0) {
+      node->set_reason_user(
+          agents::CleanText(reason.substr(open + 2, sign - open - 2), kMaxNodeReasonBytes));
+      node->mutable_reason_time()->set_seconds(seconds);
+      reason = reason.substr(0, open);
+    }
+  }
+  node->set_reason(agents::CleanText(reason, kMaxNodeReasonBytes));
 }
 
 v1::Node ToNode(const KeyValues& values, std::string_view line) {
   v1::Node node;
   node.set_name(std::string(At(values, "NodeName")));
   node.set_state(LowerCase(At(values, "State")));
-  node.set_reason(ReasonOf(line));
+  ReadReason(line, &node);
   for (std::string_view pool : Split(At(values, "Partitions"), ',')) {
     if (!pool.empty()) node.add_pools(std::string(pool));
   }
@@ -63,6 +78,7 @@ v1::Node ToNode(const KeyValues& values, std::string_view line) {
   node.set_used_cpus(NumberAt<uint32_t>(values, "CPUAlloc"));
   node.set_memory_bytes(NumberAt<uint64_t>(values, "RealMemory") * kMebibyte);
   node.set_used_memory_bytes(NumberAt<uint64_t>(values, "AllocMem") * kMebibyte);
+  node.set_gres(agents::CleanText(At(values, "Gres"), kMaxGresBytes));
   AddGpus(At(values, "Gres"), node.mutable_gpus());
   AddGpus(At(values, "GresUsed"), node.mutable_used_gpus());
   for (std::string_view feature : Split(At(values, "ActiveFeatures"), ',')) {

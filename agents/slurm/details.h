@@ -18,6 +18,8 @@ namespace muster::slurm {
 inline constexpr int kMaxDetailedNodes = 10000;
 // Bytes of the reason that admins write about a node that is out of service.
 inline constexpr size_t kMaxNodeReasonBytes = 256;
+// Bytes of a node's generic resources, in Slurm's words.
+inline constexpr size_t kMaxGresBytes = 1024;
 
 // A partition, with the nodes that it names left to those.
 struct Partition {

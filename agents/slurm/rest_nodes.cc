@@ -101,16 +101,6 @@ std::string NodeStateOf(const json& node) {
   return Lower(fmt::format("{}", fmt::join(words, "+")));
 }
 
-// Writes the reason in scontrol's form, with who said so and when: "a bad fan [root@1795262039]".
-std::string NodeReasonOf(const json& node) {
-  std::string reason = agents::CleanText(TextOf(Member(node, "reason")), kMaxNodeReasonBytes);
-  const std::string user = TextOf(Member(node, "reason_set_by_user"));
-  const std::optional<int64_t> time = NumberOf(Member(node, "reason_changed_at"));
-  if (!reason.empty() && !user.empty() && time.value_or(0) > 0)
-    reason += fmt::format(" [{}@{}]", user, *time);
-  return reason;
-}
-
 v1::Node ReadDetailedNode(const json& json_node) {
   const v1::NodeGroup has = ReadNode(json_node);
   const auto number = [&](std::string_view member) {
@@ -120,7 +110,13 @@ v1::Node ReadDetailedNode(const json& json_node) {
   v1::Node node;
   node.set_name(TextOf(Member(json_node, "name")));
   node.set_state(NodeStateOf(json_node));
-  node.set_reason(NodeReasonOf(json_node));
+  node.set_reason(agents::CleanText(TextOf(Member(json_node, "reason")), kMaxNodeReasonBytes));
+  const int64_t reason_time = NumberOf(Member(json_node, "reason_changed_at")).value_or(0);
+  if (!node.reason().empty() && reason_time > 0) {
+    node.mutable_reason_time()->set_seconds(reason_time);
+    node.set_reason_user(TextOf(Member(json_node, "reason_set_by_user")));
+  }
+  node.set_gres(agents::CleanText(TextOf(Member(json_node, "gres")), kMaxGresBytes));
   for (std::string& pool : WordsOf(Member(json_node, "partitions")))
     node.add_pools(std::move(pool));
   node.set_cpus(has.cpus());

@@ -28,7 +28,8 @@ absl::StatusOr<store::ListQuery> ToQuery(const v1::ListJobsRequest& request, abs
                           .order = *std::move(order),
                           .page_size = *page_size,
                           .page_token = request.page_token(),
-                          .include_spec = request.include_spec()};
+                          .include_spec = request.include_spec(),
+                          .include_latest_run = request.include_latest_run()};
 }
 
 }  // namespace

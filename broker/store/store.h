@@ -29,10 +29,11 @@ struct ListQuery {
   int page_size = 100;
   std::string page_token = {};
   bool include_spec = false;
+  bool include_latest_run = false;
 };
 
 struct JobPage {
-  std::vector<v1::Job> jobs;    // without runs
+  std::vector<v1::Job> jobs;    // with at most the latest run
   std::string next_page_token;  // empty: there are no more
 };
 

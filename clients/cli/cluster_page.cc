@@ -146,6 +146,14 @@ Colour ColourOfNode(const v1::Node& node) {
   return state.starts_with("drain") || state.ends_with('*') ? Colour::kYellow : Colour::kNone;
 }
 
+// "bad fan (root, 2026-11-21T08:40:28Z)".
+std::string NodeReason(const v1::Node& node) {
+  const std::string reason = OneLine(node.reason());
+  if (!node.has_reason_time()) return reason;
+  return fmt::format("{} ({}{}{})", reason, Harmless(node.reason_user()),
+                     node.reason_user().empty() ? "" : ", ", Rfc3339(node.reason_time()));
+}
+
 std::string NodeTable(const v1::ClusterDetails& details, const Style& style) {
   std::vector<Table::Column> columns = {{"NODE", 8},      {"STATE", 6},        {"POOLS", 8},
                                         {"CPUS FREE", 9}, {"MEMORY FREE", 11}, {"GPUS FREE", 9}};
@@ -172,7 +180,7 @@ std::string NodeTable(const v1::ClusterDetails& details, const Style& style) {
         {FreeOfAll(free, node.gpus(), node.free_gpus())}};
     if (style.wide)
       row.push_back({DashIfEmpty(Harmless(fmt::format("{}", fmt::join(node.features(), ","))))});
-    row.push_back({OneLine(node.reason())});
+    row.push_back({NodeReason(node)});
     table.Add(std::move(row));
   }
   return table.Take();

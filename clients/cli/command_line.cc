@@ -11,6 +11,7 @@
 #include "clients/cli/invocation.h"
 #include "clients/cli/options.h"
 #include "clients/cli/own_verbs.h"
+#include "clients/cli/slurm/sbatch_help.h"
 #include "clients/cli/tail.h"
 #include "clients/cli/usage_error.h"
 #include "contract/characters.h"
@@ -281,14 +282,18 @@ class Grammar {
   void AddOwnVerbs() {
     for (const OwnVerb& verb : OwnVerbs()) {
       CLI::App* sub = Sub(std::string(verb.name), verb.verb, std::string(verb.description), "");
-      sub->footer(std::string(verb.help));
+      sub->footer([&verb] {
+        const std::string options = verb.verb == Verb::kSbatch ? "\n\n" + SbatchHelp() : "";
+        return std::string(verb.help) + options;
+      });
     }
   }
 
   void AddLogs() {
     CLI::App* sub = Sub("logs", Verb::kLogs, "Print the log of a job's run", "logs -f 42");
     AddJobs(sub, true, &out_.jobs);
-    sub->add_flag("-f,--follow", out_.follow, "Follow the log until it is complete");
+    sub->add_flag("-f,--follow", out_.follow,
+                  "Follow the job to its end, run after run; with a run: its log only");
     AddNumber(sub, "--run", 1, std::numeric_limits<uint32_t>::max(), "The run; default: the latest",
               [this](int64_t run) { run_ = static_cast<uint32_t>(run); });
     AddNumber(sub, "--rank", 0, contract::kMaxNodes - 1, "The node rank", [this](int64_t rank) {

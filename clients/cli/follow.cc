@@ -12,6 +12,7 @@
 
 #include "absl/time/clock.h"
 #include "clients/cli/report.h"
+#include "clients/cli/slurm/sbatch_words.h"
 #include "clients/cli/text.h"
 #include "clients/cli/views.h"
 #include "contract/states.h"
@@ -96,6 +97,7 @@ class Progress {
       last_.erase(seen_job.id());
       return;
     }
+    if (HasLostItsRun(seen_job)) return;
     if (IsUnexplained(seen_job)) {
       Look(seen_job.id());
     } else if (MayBeSilent(seen_job)) {
@@ -118,6 +120,14 @@ class Progress {
   }
 
  private:
+  // Whether the job's run has just ended and another one follows. The next step says for what it
+  // waits; if none does, it is asked about like every job that waits.
+  bool HasLostItsRun(const v1::Job& job) const {
+    const auto last = last_.find(job.id());
+    return job.state() == v1::JOB_STATE_QUEUED && !job.has_state_reason() && last != last_.end() &&
+           last->second.state != v1::JOB_STATE_QUEUED;
+  }
+
   // A step does not say why a queued job waits. One that was submitted just now does so for a
   // moment only, which is not worth a question.
   bool IsUnexplained(const v1::Job& job) const {
@@ -300,7 +310,8 @@ void TellWhatKeepsLogFromComing(Session& session, uint64_t id) {
 void NoteEnd(Session& session, const v1::Job& job) {
   session.terminal.Note(Summary(job));
   if (!job.failure().remedy().empty()) {
-    session.terminal.Note("what to do: " + OneLine(job.failure().remedy()));
+    session.terminal.Note("what to do: " +
+                          InUsersWords(session.call, OneLine(job.failure().remedy())));
   }
   if (const std::string hint = QuotesHint(job); !hint.empty()) session.terminal.Note(hint);
   if (const std::string commands = LogCommands(job); !commands.empty()) {

@@ -16,17 +16,19 @@ namespace muster::cli {
 // A line of the log that is longer becomes several objects.
 inline constexpr size_t kMaxLogObjectBytes = 64 << 10;
 
-// Turns pieces of logs into objects, one for each line of a log:
+// Turns pieces of the logs of a run into objects, one for each line of a log:
 //
-//   {"rank":0,"stream":"LOG_STREAM_STDERR","offset":"1200","data":"epoch 3\n"}
+//   {"run":1,"rank":0,"stream":"LOG_STREAM_STDERR","offset":"1200","data":"epoch 3\n"}
 //
 // The data has its line end, so that all of them one after the other are the log, byte for byte.
 // "data_base64" is in place of "data" where the bytes are not UTF-8. The last object of a stream
-// says how it ended: {"rank":0,"stream":"LOG_STREAM_STDERR","offset":"1208","end":
+// says how it ended: {"run":1,"rank":0,"stream":"LOG_STREAM_STDERR","offset":"1208","end":
 // "LOG_END_COMPLETE"}. Names and the form of numbers are those of the API's JSON. There is no time:
 // a log has none.
 class LogObjects {
  public:
+  explicit LogObjects(uint32_t run) : run_(run) {}
+
   // The objects that are complete with this piece. Where the offset is not the end of the piece
   // before, the bytes between are not kept.
   std::string Next(uint32_t rank, v1::LogStream stream, uint64_t offset, std::string_view data);
@@ -43,8 +45,9 @@ class LogObjects {
   };
 
   // The line's beginning as an object; the rest stays.
-  static std::string Take(const Source& source, size_t bytes, Line* line);
+  std::string Take(const Source& source, size_t bytes, Line* line) const;
 
+  const uint32_t run_;
   std::map<Source, Line> lines_;
 };
 

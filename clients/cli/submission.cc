@@ -10,6 +10,7 @@
 #include "clients/cli/alternatives.h"
 #include "clients/cli/exit_code.h"
 #include "clients/cli/known_clusters.h"
+#include "clients/cli/slurm/sbatch_words.h"
 #include "clients/cli/text.h"
 #include "clients/cli/uploading.h"
 #include "clients/cpp/local_upload.h"
@@ -150,7 +151,8 @@ void TellWarnings(Session& session, const v1::SubmitJobsResponse& response) {
   for (const v1::SubmitJobResponse& one : response.responses()) {
     for (const v1::SubmitWarning& warning : one.warnings()) {
       const std::string words = OneLine(contract::WithRemedy(warning.message(), warning.remedy()));
-      if (told.insert(words).second) session.terminal.Note("warning: " + words);
+      if (told.insert(words).second)
+        session.terminal.Note("warning: " + InUsersWords(session.call, words));
     }
   }
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/time/clock.h"
@@ -25,11 +26,10 @@ absl::StatusOr<v1::Job> GetJob(Session& session, uint64_t id) {
   return std::move(*response->mutable_job());
 }
 
-// The job's latest run, once it has one; 0: it ended without.
-absl::StatusOr<uint32_t> AwaitRun(Session& session, const v1::Job& job) {
-  if (!session.call.follow || contract::IsTerminal(job.state())) return 0;
+// The job's next run after this one, once it has one; 0: it ended without.
+absl::StatusOr<uint32_t> AwaitRunAfter(Session& session, uint64_t job, uint32_t run) {
   v1::WatchJobsRequest request;
-  request.add_job_ids(job.id());
+  request.add_job_ids(job);
   request.mutable_beginning();
   request.set_until_terminal(true);
   const auto reader = session.client.WatchJobs(request, absl::InfiniteFuture());
@@ -37,7 +37,7 @@ absl::StatusOr<uint32_t> AwaitRun(Session& session, const v1::Job& job) {
     const auto change = reader->Next();
     if (!change.ok()) return change.status();
     if (!change->has_value()) return 0;
-    if ((*change)->transition().run() > 0) return (*change)->transition().run();
+    if ((*change)->transition().run() > run) return (*change)->transition().run();
   }
 }
 
@@ -94,15 +94,8 @@ void NoteEmpty(Session& session, const v1::Job& job, const v1::ReadLogRequest& r
   }
 }
 
-}  // namespace
-
-int Logs(Session& session) {
-  const Invocation& call = session.call;
-  if (call.jobs.size() > 1) {
-    Fail(session, absl::InvalidArgumentError("logs: one job at a time; name a task as 42_5"));
-    return kUsage;
-  }
-  const JobRef& ref = call.jobs[0];
+// Names the log as the command line does; its run is open unless the command line names one.
+v1::ReadLogRequest AskedLog(const Invocation& call, const JobRef& ref) {
   v1::ReadLogRequest request;
   request.set_job_id(ref.job);
   request.set_run(ref.run);
@@ -115,44 +108,87 @@ int Logs(Session& session) {
     position.set_stream(request.stream());
     position.set_offset(call.since_offset);
   }
-  const absl::StatusOr<v1::Job> job = GetJob(session, ref.job);
-  if (!job.ok()) return Fail(session, job.status());
-  if (call.follow && !contract::IsTerminal(job->state()))
-    TellWhatKeepsLogFromComing(session, ref.job);
-  if (request.run() == 0) {
-    // A log is one run's; which one must not change between two connections.
-    if (!job->runs().empty()) {
-      request.set_run(job->runs().rbegin()->number());
-    } else {
-      const absl::StatusOr<uint32_t> run = AwaitRun(session, *job);
-      if (!run.ok()) return Fail(session, run.status());
-      request.set_run(*run);
-    }
-    if (request.run() == 0) {
-      // It may have been canceled while it was waited for.
-      const absl::StatusOr<v1::Job> now = call.follow ? GetJob(session, ref.job) : *job;
-      if (!now.ok()) return Fail(session, now.status());
-      session.terminal.Note(Summary(*now) + (contract::IsTerminal(now->state())
-                                                 ? "; it has no log"
-                                                 : "; it has no log yet"));
-      return kOk;
-    }
-  }
-  request.set_follow(call.follow || IsOnItsWay(*job, request.run()));
+  return request;
+}
+
+// Passes the log of one run on. Returns whether some of it has not been delivered.
+absl::StatusOr<bool> CopyRun(Session& session, const v1::Job& job,
+                             const v1::ReadLogRequest& request) {
   std::atomic<uint64_t> pieces = 0;
-  LogObjects objects;
+  LogObjects objects(request.run());
   const bool is_json = session.format == Format::kJson || session.format == Format::kJsonLines;
-  const auto copied = CopyLog(
-      session.client, session.terminal, request,
-      {.raw = call.raw, .is_merged = false, .label = "", .objects = is_json ? &objects : nullptr},
-      &pieces);
-  if (!copied.ok()) return Fail(session, copied.status());
+  const auto copied = CopyLog(session.client, session.terminal, request,
+                              {.raw = session.call.raw,
+                               .is_merged = false,
+                               .label = "",
+                               .objects = is_json ? &objects : nullptr},
+                              &pieces);
+  if (!copied.ok()) return copied.status();
   if (pieces == 0 && !copied->is_expired) {
     // It has gone on while its log was followed.
-    const absl::StatusOr<v1::Job> now = call.follow ? GetJob(session, ref.job) : *job;
-    NoteEmpty(session, now.ok() ? *now : *job, request);
+    const absl::StatusOr<v1::Job> now =
+        session.call.follow ? GetJob(session, job.id()) : absl::StatusOr<v1::Job>(job);
+    NoteEmpty(session, now.ok() ? *now : job, request);
   }
-  return copied->is_incomplete ? kError : kOk;
+  return copied->is_incomplete;
+}
+
+// Passes the log of the request's run on and, if a job is followed, those of the runs after it.
+int CopyRuns(Session& session, const v1::Job& job, bool follows_job, v1::ReadLogRequest request) {
+  int code = kOk;
+  while (true) {
+    request.set_follow(session.call.follow || IsOnItsWay(job, request.run()));
+    const absl::StatusOr<bool> is_incomplete = CopyRun(session, job, request);
+    if (!is_incomplete.ok()) return Fail(session, is_incomplete.status());
+    if (*is_incomplete) code = kError;
+    if (!follows_job) return code;
+    const absl::StatusOr<uint32_t> next = AwaitRunAfter(session, job.id(), request.run());
+    if (!next.ok()) return Fail(session, next.status());
+    if (*next == 0) return code;
+    session.terminal.Note(fmt::format("run {}.{} has ended; the log of run {}.{} follows", job.id(),
+                                      request.run(), job.id(), *next));
+    request.set_run(*next);
+    // A new run is wanted from its beginning.
+    request.clear_tail_lines();
+    request.clear_positions();
+  }
+}
+
+// Says why there is no log.
+int NoteNoRun(Session& session, const v1::Job& job) {
+  session.terminal.Note(Summary(job) + (contract::IsTerminal(job.state()) ? "; it has no log"
+                                                                          : "; it has no log yet"));
+  return kOk;
+}
+
+}  // namespace
+
+int Logs(Session& session) {
+  const Invocation& call = session.call;
+  if (call.jobs.size() > 1) {
+    Fail(session, absl::InvalidArgumentError("logs: one job at a time; name a task as 42_5"));
+    return kUsage;
+  }
+  const JobRef& ref = call.jobs[0];
+  v1::ReadLogRequest request = AskedLog(call, ref);
+  const absl::StatusOr<v1::Job> job = GetJob(session, ref.job);
+  if (!job.ok()) return Fail(session, job.status());
+  const bool follows = call.follow && !contract::IsTerminal(job->state());
+  if (follows) TellWhatKeepsLogFromComing(session, ref.job);
+  // A log is one run's; which one must not change between two connections.
+  if (request.run() == 0 && !job->runs().empty()) request.set_run(job->runs().rbegin()->number());
+  if (request.run() == 0) {
+    if (!follows) return NoteNoRun(session, *job);
+    const absl::StatusOr<uint32_t> run = AwaitRunAfter(session, ref.job, 0);
+    if (!run.ok()) return Fail(session, run.status());
+    if (*run == 0) {
+      // It may have been canceled while it was waited for.
+      const absl::StatusOr<v1::Job> now = GetJob(session, ref.job);
+      return now.ok() ? NoteNoRun(session, *now) : Fail(session, now.status());
+    }
+    request.set_run(*run);
+  }
+  return CopyRuns(session, *job, follows && ref.run == 0, std::move(request));
 }
 
 namespace {

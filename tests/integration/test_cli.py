@@ -233,6 +233,35 @@ def test_logs_follow_to_the_end(world, agent):
     assert follower.output() == b"first\nsecond\n"
 
 
+def submit_with_a_retry(world, script):
+    """The number of a job that runs again whenever its script fails."""
+    path = world.write("retry.yaml", f"command: [sh, -c, '{script}']\nretry: {{on_failure: true, backoff: 1s}}\n")
+    return world.cli("submit", "-q", path).stdout.strip()
+
+
+def test_logs_follow_a_job_from_run_to_run(world, agent):
+    gate = world.gate()
+    number = submit_with_a_retry(world, f"echo run $MUSTER_RUN; {gate.script()}; [ $MUSTER_RUN -gt 1 ]")
+    follower = world.cli_start("logs", "-f", number)
+    of_first = world.cli_start("logs", "-f", "--run", "1", number)
+    for one in (follower, of_first):
+        eventually(lambda one=one: one.output() == b"run 1\n", "the first run's line is shown")
+    gate.open()
+    assert (follower.wait(), of_first.wait()) == (0, 0)
+    assert follower.output() == b"run 1\nrun 2\n"
+    assert f"muster: run {number}.1 has ended; the log of run {number}.2 follows\n" in follower.errors()
+    assert of_first.output() == b"run 1\n"
+
+
+def test_who_waits_is_told_of_a_retry_once(world, agent):
+    path = world.write("retry.yaml", "command: [sh, -c, '[ $MUSTER_RUN -gt 2 ]']\n"
+                                     "retry: {on_failure: true, backoff: 1s}\n")
+    told = world.cli("submit", "--wait", path).stderr.splitlines()
+    begin = next(i for i, line in enumerate(told) if "is PENDING" in line or "is RUNNING" in line)
+    queued = [line for line in told[begin:] if "is QUEUED" in line]
+    assert [run for line in queued for run in re.findall(r"for run (\d)", line) or ["?"]] == ["2", "3"], told
+
+
 def run_on_a_terminal(world, *args, env=None):
     """Returns what muster writes to a terminal."""
     controller, terminal = pty.openpty()

@@ -1,5 +1,6 @@
 """A Slurm user's work, through muster and beside it, on a real Slurm: the same scripts, the same files."""
 
+import json
 import shutil
 import subprocess
 
@@ -137,6 +138,8 @@ def test_an_arrays_number_stands_for_all_its_tasks(world, api, desk):
     directory = desk.directory()
     first = int(world.cli("sbatch", "--parsable", "--hold", "-a", "3,5", "--wrap", "true", cwd=directory).stdout)
     shown = world.cli("squeue", "-h", "-S", "i", "-j", first, "-o", "%i %t %r").stdout
+    assert shown == f"{first}_[3,5] PD JobHeldUser\n"
+    shown = world.cli("squeue", "-hr", "-S", "i", "-j", first, "-o", "%i %t %r").stdout
     assert shown == f"{first}_3 PD JobHeldUser\n{first}_5 PD JobHeldUser\n"
     world.cli("release", first, first + 1)
     after = int(world.cli("sbatch", "--parsable", "-d", f"afterok:{first}", "-o", "/dev/null", "--wrap", "true",
@@ -183,7 +186,7 @@ def test_a_dependency_names_jobs_by_musters_numbers(world, api, desk):
 
 
 @pytest.mark.parametrize("words", [
-    (), ("-N",), ("-s", "-p", "gpu,short"), ("-h", "-o", "%P|%a|%l|%D|%t|%N|%c|%C|%m|%G|%F|%L"), ("-N", "-o", "%N %T %R")])
+    (), ("-N",), ("-s", "-p", "gpu,short"), ("-o", "%D %N %G"), ("-h", "-o", "%P|%a|%l|%D|%t|%N|%c|%C|%m|%G|%F|%L"), ("-N", "-o", "%N %T %R")])
 def test_sinfo_prints_what_slurms_own_prints(world, slurm, agent, words):
     # The resources of earlier jobs are still being freed.
     eventually(lambda: set(slurm.slurm("sinfo", "-h", "-N", "-o", "%t").split()) == {"idle"}, "all nodes are idle")
@@ -195,6 +198,55 @@ def test_sinfo_prints_what_slurms_own_prints(world, slurm, agent, words):
         assert shown[0] == expected[0]
         shown.sort(), expected.sort()
     assert shown == expected
+
+
+@pytest.fixture
+def drained(slurm):
+    """A node that is drained and one that is about to fail. (One that is down comes back by itself.)"""
+    slurm.slurm("scontrol", "update", "NodeName=n1", "State=DRAIN", "Reason=a bad fan in the left cabinet")
+    slurm.slurm("scontrol", "update", "NodeName=n2", "State=FAIL", "Reason=no power")
+    yield
+    slurm.slurm("scontrol", "update", "NodeName=n1,n2", "State=RESUME")
+    eventually(lambda: set(slurm.slurm("sinfo", "-h", "-N", "-o", "%t").split()) == {"idle"}, "all nodes are idle")
+
+
+def test_sinfo_shows_nodes_out_of_service_as_slurms_own_does(world, slurm, agent, drained):
+    del drained
+    for words in ((), ("-s",), ("-R",), ("-t", "drain"), ("-t", "fail", "-o", "%P %D %t"), ("-t", "mix"), ("-hd",),
+                  ("-ho", "%T|%t|%E|%u|%N"), ("-o", "%D %C %F")):
+        expected = slurm.slurm("env", "SLURM_TIME_FORMAT=standard", "sinfo", *words)
+        shown = world.cli("sinfo", *words).stdout
+        assert [line.split() for line in shown.splitlines()] == [line.split() for line in expected.splitlines()], words
+
+
+def test_squeue_and_sacct_show_a_job_as_slurms_own_do(world, api, slurm, desk):
+    directory = desk.directory()
+    job_id = int(world.cli("sbatch", "--parsable", "-c2", "--mem=100M", "-t5", "--gres=gpu:h100:1", "-J", "shown",
+                           "--wrap", "sleep 1000", cwd=directory).stdout)
+    api.wait_state(job_id, job_pb2.JOB_STATE_RUNNING)
+    number = eventually(lambda: api.get(job_id).runs[0].nodes and api.get(job_id).runs[0].external_id, "its node is known")
+    for words in (("-o", "%P|%t|%T|%D|%C|%N|%R|%l|%B|%q|%r"),
+                  ("-O", "State:.12,ReasonList,NumNodes:3|,NumCPUs,TimeLimit,BatchHost,NodeList,MinMemory")):
+        assert world.cli("squeue", "-j", job_id, *words).stdout.split() == \
+            slurm.slurm("squeue", "-j", number, *words).split()
+    mine = json.loads(world.cli("squeue", "--json", "-j", job_id).stdout)["jobs"][0]
+    theirs = next(job for job in json.loads(slurm.slurm("squeue", "--json"))["jobs"] if job["job_id"] == int(number))
+    for name in ("job_state", "nodes", "batch_host", "cpus", "node_count", "partition", "time_limit", "state_reason",
+                 "array_task_id", "cluster"):
+        assert mine[name] == theirs[name], name
+    assert set(mine) - set(theirs) == {"run_time", "slurm_job_id"}
+    world.cli("scancel", job_id)
+    api.wait_state(job_id, CANCELED)
+
+
+def test_an_error_names_sbatchs_options(world, desk):
+    directory = desk.directory()
+    for words, says in ((("-t", "9-0"), "(--time)"), (("-p", "nowhere"), "nowhere"), (("--mem=900G",), "(--mem)"),
+                        (("-N99",), "(--nodes)"), (("-c", "999"), "(--cpus-per-task)")):
+        told = world.cli("sbatch", *words, "--wrap", "true", cwd=directory, check=False).stderr
+        assert says in told, told
+        for field in ("time_limit", "resources.", "placement.", "slurm.", "(nodes)"):
+            assert field not in told, told
 
 
 def test_a_plan_and_a_check_are_answered_by_the_cluster(world, desk):

@@ -281,6 +281,8 @@ absl::StatusOr<JobPage> MemoryStore::ListJobs(const Scope& scope, const ListQuer
     last = &place;
     v1::Job job = Show(*record, query.include_spec);
     if (!filter.Matches(job)) continue;
+    if (query.include_latest_run && !record->runs.empty())
+      *job.add_runs() = record->runs.rbegin()->second;
     bytes += job.ByteSizeLong();
     page.jobs.push_back(std::move(job));
   }

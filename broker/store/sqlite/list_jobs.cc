@@ -282,7 +282,8 @@ absl::Status Reader::TakeRows(Statement& rows, Walk::Skip skip, Listing* listing
 absl::Status Reader::AddToPage(v1::Job job, uint32_t runs, Listing* listing) {
   absl::Status status;
   if (listing->query.include_spec) status = ReadSpec(&job);
-  if (status.ok()) status = ReadLatestRun(runs, &job);
+  const bool keeps_run = listing->query.include_latest_run;
+  if (status.ok()) status = ReadLatestRun(runs, &job, keeps_run);
   if (!status.ok()) return status;
   listing->bytes += job.ByteSizeLong();
   listing->page.jobs.push_back(std::move(job));

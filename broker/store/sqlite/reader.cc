@@ -129,7 +129,7 @@ absl::Status Reader::ReadJob(const Scope& scope, uint64_t id, v1::Job* job, uint
   return absl::OkStatus();
 }
 
-absl::Status Reader::ReadLatestRun(uint32_t runs, v1::Job* job) {
+absl::Status Reader::ReadLatestRun(uint32_t runs, v1::Job* job, bool keeps_run) {
   v1::Run run;
   bool has_run = false;
   if (runs > 0) {
@@ -142,6 +142,7 @@ absl::Status Reader::ReadLatestRun(uint32_t runs, v1::Job* job) {
     }
   }
   ShowState(has_run ? &run : nullptr, job);
+  if (has_run && keeps_run) *job->add_runs() = std::move(run);
   return absl::OkStatus();
 }
 

@@ -69,8 +69,8 @@ class Reader {
   absl::Status NotHere(uint64_t id);
   // NOT_FOUND: the scope has no such job.
   absl::Status ReadJob(const Scope& scope, uint64_t id, v1::Job* job, uint32_t* runs);
-  // Reads the latest run, and what the job shows of it.
-  absl::Status ReadLatestRun(uint32_t runs, v1::Job* job);
+  // Reads the latest run, and what the job shows of it. The job keeps the run if it is asked for.
+  absl::Status ReadLatestRun(uint32_t runs, v1::Job* job, bool keeps_run = false);
   absl::Status ReadHold(v1::Job* job);
   absl::Status ReadRuns(uint64_t id, google::protobuf::RepeatedPtrField<v1::Run>* runs);
   // Reads the spec of a job whose row was read.

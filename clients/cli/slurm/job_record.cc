@@ -52,6 +52,13 @@ std::string_view EndReason(const JobRecord& record) {
   return word == "FAILED" ? "NonZeroExitCode" : kNoReason;
 }
 
+// "16G", "512M"; "0".
+std::string SizeText(uint64_t mebibytes) {
+  if (mebibytes == 0) return "0";
+  return mebibytes % 1024 == 0 ? fmt::format("{}G", mebibytes / 1024)
+                               : fmt::format("{}M", mebibytes);
+}
+
 // The pool in which a job runs that names none.
 const v1::Pool* FindPool(const v1::Cluster& cluster, std::string_view name) {
   const auto& pools = cluster.inventory().pools();
@@ -213,10 +220,19 @@ std::string GresText(const v1::JobSpec& spec) {
 }
 
 std::string MemoryText(const v1::JobSpec& spec) {
-  const uint64_t mebibytes = spec.resources().memory_bytes() >> 20;
-  if (mebibytes == 0) return "0";
-  return mebibytes % 1024 == 0 ? fmt::format("{}G", mebibytes / 1024)
-                               : fmt::format("{}M", mebibytes);
+  return SizeText(spec.resources().memory_bytes() >> 20);
+}
+
+std::string TresText(const v1::JobSpec& spec, TresOrder order) {
+  const uint64_t nodes = std::max<uint32_t>(1, spec.nodes());
+  uint64_t gpus = 0;
+  for (const v1::GpuRequest& some : spec.resources().gpus()) gpus += some.count_millis() / 1000;
+  const uint64_t mebibytes = nodes * (spec.resources().memory_bytes() >> 20);
+  const std::string gpu_text = gpus == 0 ? "" : fmt::format(",gres/gpu={}", gpus * nodes);
+  const bool is_sacct = order == TresOrder::kSacct;
+  return fmt::format("cpu={}{}{},node={}{}", TotalCpus(spec), is_sacct ? gpu_text : "",
+                     mebibytes == 0 ? "" : ",mem=" + SizeText(mebibytes), nodes,
+                     is_sacct ? "" : gpu_text);
 }
 
 }  // namespace muster::cli

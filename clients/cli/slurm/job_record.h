@@ -59,6 +59,10 @@ uint64_t TotalCpus(const v1::JobSpec& spec);
 std::string GresText(const v1::JobSpec& spec);
 // "16G", "512M"; "0" if the job did not ask.
 std::string MemoryText(const v1::JobSpec& spec);
+// The resources that it asks for on all nodes together: "cpu=8,gres/gpu=4,mem=32G,node=2" as sacct
+// has it; squeue has GPUs at the end. Memory that it leaves to its cluster is not in it.
+enum class TresOrder { kSacct, kSqueue };
+std::string TresText(const v1::JobSpec& spec, TresOrder order);
 
 }  // namespace muster::cli
 

@@ -6,38 +6,39 @@
 #include <array>
 #include <cstdint>
 #include <map>
-#include <utility>
+#include <set>
 
 #include "absl/time/time.h"
 #include "clients/cli/slurm/host_list.h"
 #include "clients/cli/slurm/job_record.h"
+#include "clients/cli/slurm/node_state.h"
 #include "clients/cli/text.h"
 #include "contract/characters.h"
+#include "contract/parts.h"
 
 namespace muster::cli {
 namespace {
 
-// Slurm's long and short words for states of nodes.
-constexpr std::pair<std::string_view, std::string_view> kNodeStates[] = {
-    {"allocated", "alloc"},     {"mixed", "mix"},       {"completing", "comp"},
-    {"drained", "drain"},       {"draining", "drng"},   {"reserved", "resv"},
-    {"unknown", "unk"},         {"planned", "plnd"},    {"power_down", "pow_dn"},
-    {"powered_down", "pow_dn"}, {"power_up", "pow_up"}, {"failing", "failg"}};
+// A node, and its state in Slurm's words.
+struct SeenNode {
+  const v1::Node* node = nullptr;
+  NodeState state;
+};
 
 // The state of a node in Slurm's words, whatever kind of cluster it is of.
-std::string InSlurmsWords(const v1::Node& node) {
+NodeState InSlurmsWords(const v1::Node& node) {
   switch (node.condition()) {
     case v1::NODE_CONDITION_READY:
-      if (node.used_cpus() == 0) return "idle";
-      return node.used_cpus() < node.cpus() ? "mixed" : "allocated";
+      if (node.used_cpus() == 0) return NodeState::Parse("idle");
+      return NodeState::Parse(node.used_cpus() < node.cpus() ? "mixed" : "allocated");
     case v1::NODE_CONDITION_DOWN:
-      return "down";
+      return NodeState::Parse("down");
     case v1::NODE_CONDITION_CORDONED:
-      return node.used_cpus() > 0 ? "draining" : "drained";
+      return NodeState::Parse(node.used_cpus() > 0 ? "draining" : "drained");
     case v1::NODE_CONDITION_FAILING:
-      return "failing";
+      return NodeState::Parse(node.used_cpus() > 0 ? "failing" : "fail");
     default:
-      return node.state();
+      return NodeState::Parse(node.state());
   }
 }
 
@@ -49,32 +50,8 @@ std::string InSlurmsWords(const v1::Pool& pool) {
   return pool.available() ? "up" : "down";
 }
 
-// Explains the marks behind a word: "*" does not answer, "+CLOUD" and the like.
-std::string_view Marks(std::string_view state) {
-  const auto* end = std::find_if_not(state.begin(), state.end(),
-                                     [](char c) { return contract::IsLetter(c) || c == '_'; });
-  return state.substr(static_cast<size_t>(end - state.begin()));
-}
-
-std::string ShortState(const std::string& state) {
-  const std::string word = NodeState(state);
-  const auto* found = std::find_if(std::begin(kNodeStates), std::end(kNodeStates),
-                                   [&](const auto& one) { return one.first == word; });
-  return Harmless((found == std::end(kNodeStates) ? word : std::string(found->second)) +
-                  std::string(Marks(state)));
-}
-
-bool IsAllocated(std::string_view word) {
-  return word == "allocated" || word == "mixed" || word == "completing";
-}
-bool IsUsable(const v1::Node& node) {
-  const std::string word = NodeState(node.state());
-  const bool answers = node.state().find('*') == std::string::npos;
-  return answers &&
-         (IsAllocated(word) || word == "idle" || word == "planned" || word == "reserved");
-}
-
 std::string GresOf(const v1::Node& node) {
+  if (!node.gres().empty()) return Harmless(node.gres());
   const std::map<std::string, uint32_t> sorted(node.gpus().begin(), node.gpus().end());
   std::string text;
   for (const auto& [type, count] : sorted) {
@@ -88,17 +65,17 @@ std::string Limit(bool has, const google::protobuf::Duration& limit, std::string
   return has ? SqueueTime(absl::Seconds(limit.seconds())) : std::string(without);
 }
 
-using Nodes = std::vector<const v1::Node*>;
+using Nodes = std::vector<SeenNode>;
 
 // "alloc/idle/other/total".
 std::string CpuCounts(const Nodes& nodes) {
   uint64_t used = 0;
   uint64_t idle = 0;
   uint64_t total = 0;
-  for (const v1::Node* node : nodes) {
+  for (const auto& [node, state] : nodes) {
     used += node->used_cpus();
     total += node->cpus();
-    if (IsUsable(*node)) idle += node->cpus() - std::min(node->cpus(), node->used_cpus());
+    if (!state.IsOut()) idle += node->cpus() - std::min(node->cpus(), node->used_cpus());
   }
   return fmt::format("{}/{}/{}/{}", used, idle, total - std::min(total, used + idle), total);
 }
@@ -106,25 +83,47 @@ std::string CpuCounts(const Nodes& nodes) {
 std::string NodeCounts(const Nodes& nodes, bool with_others) {
   size_t used = 0;
   size_t idle = 0;
-  for (const v1::Node* node : nodes) {
-    const bool is_used = IsUsable(*node) && IsAllocated(NodeState(node->state()));
-    used += is_used ? 1 : 0;
-    idle += IsUsable(*node) && !is_used ? 1 : 0;
+  for (const auto& [node, state] : nodes) {
+    used += state.IsBusy() ? 1 : 0;
+    idle += !state.IsBusy() && !state.IsOut() ? 1 : 0;
   }
   if (!with_others) return fmt::format("{}/{}", used, idle);
   return fmt::format("{}/{}/{}/{}", used, idle, nodes.size() - used - idle, nodes.size());
 }
+
+// "8", or "8+" if some nodes have more.
+std::string Least(const Nodes& nodes, uint64_t (*amount)(const v1::Node&)) {
+  if (nodes.empty()) return "0";
+  uint64_t least = amount(*nodes.front().node);
+  uint64_t most = least;
+  for (const SeenNode& seen : nodes) {
+    least = std::min(least, amount(*seen.node));
+    most = std::max(most, amount(*seen.node));
+  }
+  return fmt::format("{}{}", least, most > least ? "+" : "");
+}
+uint64_t CpusOf(const v1::Node& node) { return node.cpus(); }
+uint64_t MebibytesOf(const v1::Node& node) { return node.memory_bytes() >> 20; }
+
+std::string FeaturesOf(const v1::Node& node) {
+  const std::string text = Harmless(fmt::format("{}", fmt::join(node.features(), ",")));
+  return text.empty() ? "(null)" : text;
+}
+
+std::string OrUnknown(const std::string& text) { return text.empty() ? "Unknown" : Harmless(text); }
 
 // A column of a partition, of each node, or of several nodes together.
 struct NodeColumn {
   char letter;
   std::string_view heading;
   std::string (*of_pool)(const v1::PoolLoad&) = nullptr;
-  std::string (*of_node)(const v1::Node&) = nullptr;
+  std::string (*of_node)(const SeenNode&) = nullptr;
   std::string (*of_nodes)(const Nodes&) = nullptr;
+  // A partition without nodes has it in place of a node's value.
+  std::string_view of_none = "";
 };
 using P = v1::PoolLoad;
-using N = v1::Node;
+using N = SeenNode;
 constexpr std::array kNodeColumns = {
     NodeColumn{'P', "PARTITION",
                [](const P& p) { return Harmless(p.pool()) + (p.now().is_default() ? "*" : ""); }},
@@ -144,25 +143,32 @@ constexpr std::array kNodeColumns = {
                  return p.now().max_nodes() == 0 ? std::string("1-infinite")
                                                  : fmt::format("1-{}", p.now().max_nodes());
                }},
-    NodeColumn{'t', "STATE", nullptr, [](const N& n) { return ShortState(n.state()); }},
-    NodeColumn{'T', "STATE", nullptr,
-               [](const N& n) { return NodeState(n.state()) + Harmless(Marks(n.state())); }},
-    NodeColumn{'c', "CPUS", nullptr, [](const N& n) { return fmt::format("{}", n.cpus()); }},
-    NodeColumn{'m', "MEMORY", nullptr,
-               [](const N& n) { return fmt::format("{}", n.memory_bytes() >> 20); }},
-    NodeColumn{'G', "GRES", nullptr, [](const N& n) { return GresOf(n); }},
-    NodeColumn{'f', "AVAIL_FEATURES", nullptr,
-               [](const N& n) {
-                 const std::string text = Harmless(fmt::format("{}", fmt::join(n.features(), ",")));
-                 return text.empty() ? "(null)" : text;
-               }},
-    NodeColumn{'E', "REASON", nullptr,
-               [](const N& n) { return n.reason().empty() ? "none" : OneLine(n.reason()); }},
-    NodeColumn{'n', "HOSTNAMES", nullptr, [](const N& n) { return Harmless(n.name()); }},
+    NodeColumn{'t', "STATE", nullptr, [](const N& n) { return Harmless(n.state.Short()); }, nullptr,
+               "n/a"},
+    NodeColumn{'T', "STATE", nullptr, [](const N& n) { return Harmless(n.state.Long()); }, nullptr,
+               "n/a"},
+    NodeColumn{'c', "CPUS", nullptr, nullptr, [](const Nodes& n) { return Least(n, CpusOf); }},
+    NodeColumn{'m', "MEMORY", nullptr, nullptr,
+               [](const Nodes& n) { return Least(n, MebibytesOf); }},
+    NodeColumn{'G', "GRES", nullptr, [](const N& n) { return GresOf(*n.node); }, nullptr, "(null)"},
+    NodeColumn{'f', "AVAIL_FEATURES", nullptr, [](const N& n) { return FeaturesOf(*n.node); },
+               nullptr, "(null)"},
+    NodeColumn{'b', "ACTIVE_FEATURES", nullptr, [](const N& n) { return FeaturesOf(*n.node); },
+               nullptr, "(null)"},
+    NodeColumn{
+        'E', "REASON", nullptr,
+        [](const N& n) { return n.node->reason().empty() ? "none" : OneLine(n.node->reason()); },
+        nullptr, "none"},
+    NodeColumn{'u', "USER", nullptr, [](const N& n) { return OrUnknown(n.node->reason_user()); },
+               nullptr, "Unknown"},
+    NodeColumn{'H', "TIMESTAMP", nullptr,
+               [](const N& n) { return LocalTime(n.node->reason_time(), "Unknown"); }, nullptr,
+               "Unknown"},
+    NodeColumn{'n', "HOSTNAMES", nullptr, [](const N& n) { return Harmless(n.node->name()); }},
     NodeColumn{'N', "NODELIST", nullptr, nullptr,
                [](const Nodes& nodes) {
                  std::vector<std::string> names;
-                 for (const v1::Node* node : nodes) names.push_back(node->name());
+                 for (const SeenNode& seen : nodes) names.push_back(seen.node->name());
                  return Harmless(HostList(names));
                }},
     NodeColumn{'D', "NODES", nullptr, nullptr,
@@ -183,44 +189,97 @@ bool IsAsked(const std::vector<std::string>& list, std::string_view word) {
   return list.empty() || std::find(list.begin(), list.end(), word) != list.end();
 }
 
-bool Takes(const NodeQuery& query, const v1::Node& node, const std::string& pool) {
+bool Takes(const NodeQuery& query, const SeenNode& seen, const std::string& pool) {
+  const v1::Node& node = *seen.node;
   const bool is_there =
       std::find(node.pools().begin(), node.pools().end(), pool) != node.pools().end();
-  return is_there && IsAsked(query.nodes, node.name()) &&
-         IsAsked(query.states, NodeState(node.state())) &&
-         (!query.with_reason || !node.reason().empty());
+  const bool is_asked =
+      query.states.empty() ||
+      std::any_of(query.states.begin(), query.states.end(), [&](const std::string& states) {
+        const absl::StatusOr<bool> is_it = seen.state.IsAskedBy(states);
+        return is_it.ok() && *is_it;
+      });
+  const bool is_out = !query.with_reason || !query.states.empty() || seen.state.NeedsReason();
+  return is_there && is_asked && is_out && IsAsked(query.nodes, node.name()) &&
+         !(query.only_silent && seen.state.Answers()) &&
+         !(query.only_answering && !seen.state.Answers());
 }
 
-// The nodes of a pool, those together of which the same is shown.
-std::map<std::vector<std::string>, Nodes> Groups(const v1::ClusterDetails& details,
-                                                 const std::string& pool,
-                                                 const ColumnFormat& format,
-                                                 const NodeQuery& query) {
-  std::map<std::vector<std::string>, Nodes> groups;
-  for (const v1::Node& node : details.nodes()) {
-    if (!Takes(query, node, pool)) continue;
-    std::vector<std::string> key;
-    if (query.by_node) key.push_back(node.name());
-    for (const FormatField& field : format.fields) {
-      const NodeColumn& column = NodeColumnOf(field.letter);
-      if (column.of_node != nullptr) key.push_back(column.of_node(node));
+// Nodes of which the same is shown.
+struct Group {
+  int place = 0;  // of the first of their partitions
+  Nodes nodes;
+  std::set<const v1::Node*> known;  // the same nodes
+};
+
+// The values that tell nodes of different rows apart.
+std::vector<std::string> KeyOf(const v1::PoolLoad& pool, const SeenNode& seen,
+                               const ColumnFormat& format, const NodeQuery& query) {
+  std::vector<std::string> key;
+  if (query.by_node) key = {seen.node->name(), pool.pool()};
+  for (const FormatField& field : format.fields) {
+    const NodeColumn& column = NodeColumnOf(field.letter);
+    const bool is_size = column.letter == 'c' || column.letter == 'm';
+    if (column.of_pool != nullptr) key.push_back(column.of_pool(pool));
+    if (column.of_node != nullptr) key.push_back(column.of_node(seen));
+    if (query.is_exact && is_size) key.push_back(column.of_nodes({seen}));
+  }
+  return key;
+}
+
+// The groups in the order in which partitions and nodes come. A partition without nodes that are
+// asked for has a group of its own where partitions are listed.
+std::vector<Group> Groups(const v1::ClusterDetails& details, const Nodes& nodes,
+                          const ColumnFormat& format, const NodeQuery& query) {
+  const bool lists_pools = !query.by_node && (format.Has('P') || format.Has('R'));
+  std::vector<Group> groups;
+  std::map<std::vector<std::string>, size_t> places;
+  for (int place = 0; place < details.pools_size(); ++place) {
+    const v1::PoolLoad& pool = details.pools(place);
+    if (!IsAsked(query.partitions, pool.pool())) continue;
+    const size_t before = groups.size();
+    for (const SeenNode& seen : nodes) {
+      if (!Takes(query, seen, pool.pool())) continue;
+      const auto [at, is_new] = places.try_emplace(KeyOf(pool, seen, format, query), groups.size());
+      if (is_new) groups.push_back({place, {}, {}});
+      Group& group = groups[at->second];
+      if (group.known.insert(seen.node).second) group.nodes.push_back(seen);
     }
-    groups[key].push_back(&node);
+    const bool is_empty = groups.size() == before;
+    if (is_empty && lists_pools) groups.push_back({place, {}, {}});
   }
   return groups;
 }
 
-}  // namespace
-
-std::string NodeState(std::string_view state) {
-  std::string word(state.substr(0, state.size() - Marks(state).size()));
-  for (char& c : word) {
-    if (contract::IsLetter(c) && !contract::IsLowerLetter(c)) c = static_cast<char>(c - 'A' + 'a');
-  }
-  const auto* found = std::find_if(std::begin(kNodeStates), std::end(kNodeStates),
-                                   [&](const auto& one) { return one.second == word; });
-  return found == std::end(kNodeStates) ? word : std::string(found->first);
+// Numbers in names by their value: n2 comes before n10.
+bool ComesBefore(std::string_view a, std::string_view b) {
+  const auto number_at_end = [](std::string_view name) {
+    size_t begin = name.size();
+    while (begin > 0 && contract::IsDigit(name[begin - 1])) --begin;
+    return begin;
+  };
+  const size_t a_number = number_at_end(a);
+  const size_t b_number = number_at_end(b);
+  if (a.substr(0, a_number) != b.substr(0, b_number)) return a < b;
+  const auto value_of = [](std::string_view digits) {
+    return contract::ParseNumber<uint64_t>(digits).value_or(0);
+  };
+  return value_of(a.substr(a_number)) < value_of(b.substr(b_number));
 }
+
+// A list of nodes goes by their names, one of partitions by those and then by the nodes' states.
+void Sort(bool by_node, std::vector<Group>* groups) {
+  std::stable_sort(groups->begin(), groups->end(), [by_node](const Group& a, const Group& b) {
+    if (by_node) return ComesBefore(a.nodes.front().node->name(), b.nodes.front().node->name());
+    if (a.place != b.place) return a.place < b.place;
+    const auto rank_of = [](const Group& group) {
+      return group.nodes.empty() ? 0 : group.nodes.front().state.rank();
+    };
+    return rank_of(a) > rank_of(b);
+  });
+}
+
+}  // namespace
 
 std::string NodeLetters() {
   std::string letters;
@@ -236,31 +295,23 @@ std::vector<std::string> NodeHeadings(const ColumnFormat& format) {
   return headings;
 }
 
-std::vector<std::vector<std::string>> NodeRows(v1::ClusterDetails details,
+std::vector<std::vector<std::string>> NodeRows(const v1::ClusterDetails& details,
                                                const ColumnFormat& format, const NodeQuery& query) {
-  for (v1::Node& node : *details.mutable_nodes()) node.set_state(InSlurmsWords(node));
-  // With the name of the first node.
-  std::vector<std::pair<std::string, std::vector<std::string>>> named;
-  for (const v1::PoolLoad& pool : details.pools()) {
-    if (!IsAsked(query.partitions, pool.pool())) continue;
-    for (const auto& [key, nodes] : Groups(details, pool.pool(), format, query)) {
-      auto& [name, row] = named.emplace_back();
-      name = nodes.front()->name();
-      for (const FormatField& field : format.fields) {
-        const NodeColumn& column = NodeColumnOf(field.letter);
-        row.push_back(column.of_pool != nullptr   ? column.of_pool(pool)
-                      : column.of_node != nullptr ? column.of_node(*nodes.front())
-                                                  : column.of_nodes(nodes));
-      }
+  Nodes nodes;
+  for (const v1::Node& node : details.nodes()) nodes.push_back({&node, InSlurmsWords(node)});
+  std::vector<Group> groups = Groups(details, nodes, format, query);
+  Sort(query.by_node, &groups);
+  std::vector<std::vector<std::string>> rows;
+  for (const Group& group : groups) {
+    auto& row = rows.emplace_back();
+    for (const FormatField& field : format.fields) {
+      const NodeColumn& column = NodeColumnOf(field.letter);
+      row.push_back(column.of_pool != nullptr    ? column.of_pool(details.pools(group.place))
+                    : column.of_nodes != nullptr ? column.of_nodes(group.nodes)
+                    : group.nodes.empty()        ? std::string(column.of_none)
+                                                 : column.of_node(group.nodes.front()));
     }
   }
-  // A list of nodes goes by their names, one of partitions by those.
-  if (query.by_node) {
-    std::stable_sort(named.begin(), named.end(),
-                     [](const auto& a, const auto& b) { return a.first < b.first; });
-  }
-  std::vector<std::vector<std::string>> rows;
-  for (auto& [name, row] : named) rows.push_back(std::move(row));
   return rows;
 }
 

@@ -1,4 +1,5 @@
-// Rows of sinfo: nodes of a partition that look alike in the columns asked for. Pure.
+// Rows of sinfo: nodes of a partition that look alike in the columns asked for. Pure, but for the
+// time zone of the process.
 #ifndef MUSTER_CLIENTS_CLI_SLURM_NODE_ROWS_H_
 #define MUSTER_CLIENTS_CLI_SLURM_NODE_ROWS_H_
 
@@ -14,21 +15,22 @@ namespace muster::cli {
 // Selects nodes, and says how they are grouped. Every list that is empty takes all.
 struct NodeQuery {
   std::vector<std::string> partitions, nodes;
-  std::vector<std::string> states;  // long words, without marks: "idle"
-  bool by_node = false;             // a row for each node
-  bool with_reason = false;         // only nodes that have one
+  std::vector<std::string> states;  // as NodeState::IsAskedBy takes them
+  bool by_node = false;             // a row for each node in each of its partitions
+  bool is_exact = false;            // nodes of another size have rows of their own
+  bool with_reason = false;         // only nodes that are out of service
+  bool only_silent = false;         // only nodes that do not answer
+  bool only_answering = false;
 };
 
 // The letters that NodeRows knows.
 std::string NodeLetters();
 // The headings, in the order of the format.
 std::vector<std::string> NodeHeadings(const ColumnFormat& format);
-// In Slurm's words for states, also of clusters of other kinds.
-std::vector<std::vector<std::string>> NodeRows(v1::ClusterDetails details,
+// In Slurm's words for states, also of clusters of other kinds. A node that is in several
+// partitions is in one row if no column tells them apart.
+std::vector<std::vector<std::string>> NodeRows(const v1::ClusterDetails& details,
                                                const ColumnFormat& format, const NodeQuery& query);
-
-// "idle" of "IDLE*", "alloc" and "allocated": the long word without marks, in lower case.
-std::string NodeState(std::string_view state);
 
 }  // namespace muster::cli
 

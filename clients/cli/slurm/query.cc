@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <iterator>
+#include <set>
 
 #include "clients/cli/known_clusters.h"
 #include "contract/characters.h"
@@ -42,52 +44,46 @@ bool TakesAnyOf(const std::vector<std::string>& list, const Words& words) {
                                      [&](const auto& word) { return TakesWord(list, word); });
 }
 
-// Fetches the runs of the job, which need a call of their own.
-absl::StatusOr<v1::Job> Whole(client::Client& client, uint64_t id) {
-  v1::GetJobRequest request;
-  request.set_job_id(id);
-  auto response = client.GetJob(request);
-  if (!response.ok()) return response.status();
-  return std::move(*response->mutable_job());
-}
-
-absl::StatusOr<std::vector<v1::Job>> ByIds(client::Client& client,
-                                           const std::vector<JobName>& names) {
-  const auto ids = NumbersOf(client, names);
-  if (!ids.ok()) return ids.status();
-  std::vector<v1::Job> jobs;
-  for (uint64_t id : *ids) {
-    absl::StatusOr<v1::Job> job = Whole(client, id);
-    if (absl::IsNotFound(job.status()) && ids->size() > 1) continue;
-    if (!job.ok()) return job.status();
-    jobs.push_back(*std::move(job));
-  }
-  return jobs;
-}
-
-absl::StatusOr<std::vector<v1::Job>> ByFilter(client::Client& client, const JobQuery& query,
-                                              bool with_runs) {
-  std::vector<v1::Job> jobs;
+// The jobs that the filter takes, each with its spec and its latest run.
+absl::Status AddListed(client::Client& client, const std::string& filter,
+                       std::vector<v1::Job>* jobs) {
   v1::ListJobsRequest request;
-  request.set_filter(query.filter);
+  request.set_filter(filter);
   request.set_include_spec(true);
+  request.set_include_latest_run(true);
   request.set_page_size(kPageSize);
   do {
-    const auto page = client.ListJobs(request);
+    auto page = client.ListJobs(request);
     if (!page.ok()) return page.status();
-    for (const v1::Job& job : page->jobs()) {
-      // Only the run of a held job tells whether its cluster keeps it back.
-      if (job.cluster().empty() || !(with_runs || job.held())) {
-        jobs.push_back(job);
-        continue;
-      }
-      absl::StatusOr<v1::Job> whole = Whole(client, job.id());
-      if (absl::IsNotFound(whole.status())) continue;  // removed meanwhile
-      if (!whole.ok()) return whole.status();
-      jobs.push_back(*std::move(whole));
-    }
+    std::move(page->mutable_jobs()->begin(), page->mutable_jobs()->end(),
+              std::back_inserter(*jobs));
     request.set_page_token(page->next_page_token());
   } while (!request.page_token().empty());
+  return absl::OkStatus();
+}
+
+// Several are asked for together if they are in a row, as those of an array are.
+absl::StatusOr<std::vector<v1::Job>> ByIds(client::Client& client,
+                                           const std::vector<JobName>& names) {
+  const auto numbers = NumbersOf(client, names);
+  if (!numbers.ok()) return numbers.status();
+  const std::set<uint64_t> ids(numbers->begin(), numbers->end());
+  std::vector<v1::Job> jobs;
+  if (ids.size() == 1) {
+    v1::GetJobRequest request;
+    request.set_job_id(*ids.begin());
+    auto response = client.GetJob(request);
+    if (!response.ok()) return response.status();
+    jobs.push_back(std::move(*response->mutable_job()));
+    return jobs;
+  }
+  for (auto at = ids.begin(); at != ids.end();) {
+    const uint64_t first = *at;
+    uint64_t last = first;
+    for (++at; at != ids.end() && *at == last + 1; ++at) last = *at;
+    const std::string filter = fmt::format("id >= {} AND id <= {}", first, last);
+    if (absl::Status status = AddListed(client, filter, &jobs); !status.ok()) return status;
+  }
   return jobs;
 }
 
@@ -101,6 +97,7 @@ bool JobQuery::Takes(const JobRecord& record) const {
          TakesAnyOf(partitions, contract::Split(record.partition, ',')) &&
          TakesWord(accounts, job.spec().slurm().account()) &&
          TakesWord(qos, job.spec().slurm().qos()) && TakesWord(clusters, job.cluster()) &&
+         TakesWord(reservations, job.spec().slurm().reservation()) &&
          TakesWord(states, StateWord(record));
 }
 
@@ -135,6 +132,7 @@ absl::Status ReadSelection(const client::slurm::Settings& given, JobQuery* query
   AddList(given, "account", &query->accounts);
   AddList(given, "qos", &query->qos);
   AddList(given, "nodelist", &query->nodes);
+  AddList(given, "reservation", &query->reservations);
   AddListUnlessAll(given, "clusters", &query->clusters);
   if (absl::Status status = CheckNamedNodes("nodelist", query->nodes); !status.ok()) return status;
   if (given.Find("me") == nullptr) return absl::OkStatus();
@@ -194,13 +192,17 @@ absl::Status CheckRefused(const client::slurm::Settings& given, Refused refused)
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<JobRecord>> FindJobs(client::Client& client, const JobQuery& query,
-                                                bool with_runs) {
+absl::StatusOr<std::vector<JobRecord>> FindJobs(client::Client& client, const JobQuery& query) {
   const auto clusters = AllClusters(client);
   if (!clusters.ok()) return clusters.status();
-  auto jobs = query.ids.empty() ? ByFilter(client, query, with_runs || !query.nodes.empty())
-                                : ByIds(client, query.ids);
-  if (!jobs.ok()) return jobs.status();
+  absl::StatusOr<std::vector<v1::Job>> jobs = std::vector<v1::Job>();
+  if (query.ids.empty()) {
+    const absl::Status status = AddListed(client, query.filter, &*jobs);
+    if (!status.ok()) return status;
+  } else {
+    jobs = ByIds(client, query.ids);
+    if (!jobs.ok()) return jobs.status();
+  }
   std::vector<JobRecord> records;
   for (v1::Job& job : *jobs) {
     const auto cluster = clusters->find(job.cluster());

@@ -21,7 +21,7 @@ namespace muster::cli {
 // Every list that is empty takes all.
 struct JobQuery {
   std::vector<JobName> ids;  // an array's stands for all its tasks
-  std::vector<std::string> users, names, partitions, accounts, qos, clusters, nodes;
+  std::vector<std::string> users, names, partitions, accounts, qos, clusters, nodes, reservations;
   std::vector<std::string> states;  // words of Slurm's
   // More of the filter language, what the broker can choose by itself.
   std::string filter;
@@ -39,8 +39,8 @@ void AddListUnlessAll(const client::slurm::Settings& given, std::string_view opt
 // INVALID_ARGUMENT: a name stands for several nodes ("n[1-3]").
 absl::Status CheckNamedNodes(std::string_view option, const std::vector<std::string>& nodes);
 
-// Reads -u, --me, --name, -p, -A, -q, -M and -w, by the options' names, into the query; others are
-// left alone. INVALID_ARGUMENT: this machine does not know its own user's name.
+// Reads -u, --me, --name, -p, -A, -q, -M, -w and -R, by the options' names, into the query; others
+// are left alone. INVALID_ARGUMENT: this machine does not know its own user's name.
 absl::Status ReadSelection(const client::slurm::Settings& given, JobQuery* query);
 // "1,2_3" as --jobs and operands have it. INVALID_ARGUMENT: a word that is no job's number.
 absl::Status ReadIds(std::string_view list, std::vector<JobName>* ids);
@@ -56,10 +56,9 @@ using Refused = std::span<const std::pair<std::string_view, std::string_view>>;
 // INVALID_ARGUMENT that names the first option given that is refused.
 absl::Status CheckRefused(const client::slurm::Settings& given, Refused refused);
 
-// The jobs that the query takes, by their numbers. With runs, each that a cluster has is asked for
-// by itself. Ids that are not there are left out, unless there is only one: NOT_FOUND then.
-absl::StatusOr<std::vector<JobRecord>> FindJobs(client::Client& client, const JobQuery& query,
-                                                bool with_runs);
+// The jobs that the query takes, by their numbers, each with its latest run. Ids that are not there
+// are left out, unless there is only one: NOT_FOUND then.
+absl::StatusOr<std::vector<JobRecord>> FindJobs(client::Client& client, const JobQuery& query);
 
 }  // namespace muster::cli
 

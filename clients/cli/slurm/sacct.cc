@@ -8,8 +8,8 @@
 
 #include "absl/time/clock.h"
 #include "clients/cli/exit_code.h"
-#include "clients/cli/slurm/host_list.h"
 #include "clients/cli/slurm/query.h"
+#include "clients/cli/slurm/sacct_columns.h"
 #include "clients/cli/slurm/sacct_time.h"
 #include "clients/cli/slurm/verbs.h"
 #include "clients/cli/text.h"
@@ -32,6 +32,15 @@ constexpr std::string_view kSacctActive =
 constexpr std::string_view kSacctFormat =
     "JobID,JobName,Partition,Account,AllocCPUS,State,ExitCode";
 constexpr std::string_view kBriefFormat = "JobID,State,ExitCode";
+constexpr std::string_view kLongFormat =
+    "JobID,JobIDRaw,JobName,Partition,MaxVMSize,MaxVMSizeNode,MaxVMSizeTask,AveVMSize,MaxRSS,"
+    "MaxRSSNode,MaxRSSTask,AveRSS,MaxPages,MaxPagesNode,MaxPagesTask,AvePages,MinCPU,MinCPUNode,"
+    "MinCPUTask,AveCPU,NTasks,AllocCPUS,Elapsed,State,ExitCode,AveCPUFreq,ReqCPUFreqMin,"
+    "ReqCPUFreqMax,ReqCPUFreqGov,ReqMem,ConsumedEnergy,MaxDiskRead,MaxDiskReadNode,MaxDiskReadTask,"
+    "AveDiskRead,MaxDiskWrite,MaxDiskWriteNode,MaxDiskWriteTask,AveDiskWrite,ReqTRES,AllocTRES,"
+    "TRESUsageInAve,TRESUsageInMax,TRESUsageInMaxNode,TRESUsageInMaxTask,TRESUsageInMin,"
+    "TRESUsageInMinNode,TRESUsageInMinTask,TRESUsageInTot,TRESUsageOutMax,TRESUsageOutMaxNode,"
+    "TRESUsageOutMaxTask,TRESUsageOutAve,TRESUsageOutTot";
 
 constexpr std::array kSacctOptions = {
     Option{"accounts", 'A'},
@@ -73,89 +82,12 @@ constexpr std::pair<std::string_view, std::string_view> kSacctRefused[] = {
     {"file", "leave it out"},
     {"gid", "choose by --user"},
     {"json", "use: muster list -o json"},
-    {"long", "name the columns with --format; sacct -e lists them"},
     {"ncpus", "leave it out"},
     {"nnodes", "leave it out"},
     {"truncate", "leave it out"},
     {"units", "leave it out"},
     {"wckeys", "leave it out"},
     {"yaml", "use: muster list -o yaml"},
-};
-
-std::string NodesOf(const JobRecord& record) {
-  if (record.run() == nullptr || record.run()->nodes().empty()) return "None assigned";
-  const auto& nodes = record.run()->nodes();
-  return Harmless(HostList({nodes.begin(), nodes.end()}));
-}
-
-std::string LimitMinutes(const JobRecord& record) {
-  return record.time_limit ? fmt::format("{}", absl::ToInt64Minutes(*record.time_limit))
-                           : std::string("UNLIMITED");
-}
-
-// A column: its name, its width in a table, and its value.
-struct SacctColumn {
-  std::string_view name;
-  size_t width;
-  std::string (*value)(const JobRecord& record, absl::Time now);
-};
-using Record = JobRecord;
-using Now = absl::Time;
-constexpr std::array kSacctColumns = {
-    SacctColumn{"Account", 10,
-                [](const Record& r, Now) { return Harmless(r.job.spec().slurm().account()); }},
-    SacctColumn{"AllocCPUS", 10,
-                [](const Record& r, Now) {
-                  const bool has = r.job.has_start_time();
-                  return fmt::format("{}", has ? TotalCpus(r.job.spec()) : 0);
-                }},
-    SacctColumn{"Cluster", 10, [](const Record& r, Now) { return Harmless(r.job.cluster()); }},
-    SacctColumn{"Comment", 14,
-                [](const Record& r, Now) { return Harmless(r.job.spec().slurm().comment()); }},
-    SacctColumn{"Elapsed", 10, [](const Record& r, Now now) { return SacctTime(Elapsed(r, now)); }},
-    SacctColumn{"ElapsedRaw", 10,
-                [](const Record& r, Now now) {
-                  return fmt::format("{}", absl::ToInt64Seconds(Elapsed(r, now)));
-                }},
-    SacctColumn{"End", 19,
-                [](const Record& r, Now) { return LocalTime(r.job.end_time(), "Unknown"); }},
-    SacctColumn{"ExitCode", 8, [](const Record& r, Now) { return ExitCodeText(r); }},
-    SacctColumn{"JobID", 12, [](const Record& r, Now) { return NameOf(r.job); }},
-    SacctColumn{"JobIDRaw", 12, [](const Record& r, Now) { return SlurmNumber(r); }},
-    SacctColumn{"JobName", 10, [](const Record& r, Now) { return Harmless(r.job.name()); }},
-    SacctColumn{"NCPUS", 10,
-                [](const Record& r, Now) { return fmt::format("{}", TotalCpus(r.job.spec())); }},
-    SacctColumn{
-        "NNodes", 8,
-        [](const Record& r, Now) { return fmt::format("{}", std::max(1u, r.job.spec().nodes())); }},
-    SacctColumn{"NodeList", 15, [](const Record& r, Now) { return NodesOf(r); }},
-    SacctColumn{"Partition", 10, [](const Record& r, Now) { return Harmless(r.partition); }},
-    SacctColumn{"Priority", 10,
-                [](const Record& r, Now) { return fmt::format("{}", r.job.priority()); }},
-    SacctColumn{"QOS", 10,
-                [](const Record& r, Now) { return Harmless(r.job.spec().slurm().qos()); }},
-    SacctColumn{"Reason", 22, [](const Record& r, Now) { return ReasonWord(r); }},
-    SacctColumn{"ReqCPUS", 8,
-                [](const Record& r, Now) { return fmt::format("{}", TotalCpus(r.job.spec())); }},
-    SacctColumn{"ReqMem", 10, [](const Record& r, Now) { return MemoryText(r.job.spec()); }},
-    SacctColumn{"Reservation", 20,
-                [](const Record& r, Now) { return Harmless(r.job.spec().slurm().reservation()); }},
-    SacctColumn{
-        "Restarts", 8,
-        [](const Record& r, Now) { return fmt::format("{}", r.run() ? r.run()->restarts() : 0); }},
-    SacctColumn{"Start", 19,
-                [](const Record& r, Now) { return LocalTime(r.job.start_time(), "Unknown"); }},
-    SacctColumn{"State", 10, [](const Record& r, Now) { return std::string(StateWord(r)); }},
-    SacctColumn{"Submit", 19,
-                [](const Record& r, Now) { return LocalTime(r.job.create_time(), "Unknown"); }},
-    SacctColumn{"Timelimit", 10,
-                [](const Record& r, Now) {
-                  return r.time_limit ? SacctTime(*r.time_limit) : std::string("UNLIMITED");
-                }},
-    SacctColumn{"TimelimitRaw", 12, [](const Record& r, Now) { return LimitMinutes(r); }},
-    SacctColumn{"User", 9, [](const Record& r, Now) { return Harmless(r.job.user()); }},
-    SacctColumn{"WorkDir", 20,
-                [](const Record& r, Now) { return Harmless(r.job.spec().working_directory()); }},
 };
 
 struct Shown {
@@ -178,19 +110,19 @@ absl::StatusOr<std::vector<Shown>> ReadFormat(std::string_view text) {
   for (std::string_view word : contract::Split(text, ',')) {
     const size_t percent = std::min(word.find('%'), word.size());
     const std::string name = Lower(word.substr(0, percent));
-    const auto* column =
-        std::find_if(kSacctColumns.begin(), kSacctColumns.end(),
+    const auto column =
+        std::find_if(SacctColumns().begin(), SacctColumns().end(),
                      [&](const SacctColumn& one) { return Lower(one.name) == name; });
     const auto width = percent == word.size()
                            ? std::optional<int>(0)
                            : contract::ParseNumber<int>(word.substr(percent + 1));
-    if (column == kSacctColumns.end() || !width.has_value()) {
+    if (column == SacctColumns().end() || !width.has_value()) {
       return absl::InvalidArgumentError(
           fmt::format("Invalid field requested: {}; muster sacct -e lists those that there are",
                       contract::Quoted(word)));
     }
-    shown.push_back(
-        {column, *width == 0 ? column->width : static_cast<size_t>(std::abs(*width)), *width < 0});
+    shown.push_back({&*column, *width == 0 ? column->width : static_cast<size_t>(std::abs(*width)),
+                     *width < 0});
   }
   return shown;
 }
@@ -318,7 +250,8 @@ absl::StatusOr<AskedSacct> ReadSacct(const std::vector<std::string>& words, absl
   if (absl::Status status = ReadWho(given, &asked); !status.ok()) return status;
   if (absl::Status status = ReadWindow(given, now, &asked); !status.ok()) return status;
   const Setting* format = given.Find("format");
-  const std::string_view columns = format != nullptr ? std::string_view(format->value)
+  const std::string_view columns = format != nullptr               ? std::string_view(format->value)
+                                   : given.Find("long") != nullptr ? kLongFormat
                                    : given.Find("brief") != nullptr ? kBriefFormat
                                                                     : kSacctFormat;
   auto shown = ReadFormat(columns);
@@ -327,12 +260,17 @@ absl::StatusOr<AskedSacct> ReadSacct(const std::vector<std::string>& words, absl
   return asked;
 }
 
-bool ShownNeedRuns(const std::vector<Shown>& columns) {
-  constexpr std::array<std::string_view, 5> kOfRuns = {"JobIDRaw", "NodeList", "Restarts", "State",
-                                                       "Reason"};
-  return std::any_of(columns.begin(), columns.end(), [&](const Shown& one) {
-    return std::find(kOfRuns.begin(), kOfRuns.end(), one.column->name) != kOfRuns.end();
-  });
+// Four in a line, as sacct has them.
+std::string FieldList() {
+  constexpr size_t kInLine = 4;
+  constexpr size_t kWidth = 19;
+  std::string list;
+  size_t place = 0;
+  for (const SacctColumn& column : SacctColumns()) {
+    const bool is_last = ++place % kInLine == 0 || place == SacctColumns().size();
+    list += is_last ? fmt::format("{}\n", column.name) : fmt::format("{:{}} ", column.name, kWidth);
+  }
+  return list;
 }
 
 }  // namespace
@@ -345,12 +283,10 @@ int Sacct(Session& session) {
     return kUsage;
   }
   if (asked->given.Find("helpformat") != nullptr) {
-    for (const SacctColumn& column : kSacctColumns)
-      session.terminal.Out(fmt::format("{}\n", column.name));
+    session.terminal.Out(FieldList());
     return kOk;
   }
-  const auto records = FindJobs(session.client, asked->query,
-                                !asked->query.states.empty() || ShownNeedRuns(asked->columns));
+  const auto records = FindJobs(session.client, asked->query);
   if (!records.ok()) return Fail(session, records.status());
   const Printer printer(asked->columns, asked->given);
   std::string out = asked->given.Find("noheader") == nullptr ? printer.Heading() : "";

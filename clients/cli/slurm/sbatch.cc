@@ -14,6 +14,8 @@
 #include "clients/cli/exit_code.h"
 #include "clients/cli/follow.h"
 #include "clients/cli/slurm/dependency.h"
+#include "clients/cli/slurm/sbatch_help.h"
+#include "clients/cli/slurm/sbatch_words.h"
 #include "clients/cli/slurm/verbs.h"
 #include "clients/cli/submission.h"
 #include "clients/cli/text.h"
@@ -30,39 +32,6 @@ namespace slurm = client::slurm;
 
 // A broker takes 16 MiB in one call; the rest is for what goes around the jobs.
 constexpr size_t kMaxArrayBytes = 15 << 20;
-
-// The options whose fields have other names in the API.
-constexpr std::pair<std::string_view, std::string_view> kSbatchFlags[] = {
-    {"name", "--job-name"},
-    {"working_directory", "--chdir"},
-    {"time_limit", "--time"},
-    {"command.script_arguments", "the script's arguments"},
-    {"command.script", "the script"},
-    {"resources.cpu_millis", "--cpus-per-task"},
-    {"resources.memory_bytes", "--mem"},
-    {"resources.gpus", "--gres"},
-    {"placement.clusters", "--clusters"},
-    {"env", "--export"},
-    {"slurm.batch_script.output", "--output"},
-    {"slurm.batch_script.error", "--error"},
-    {"slurm.batch_script.input", "--input"},
-    {"slurm.partition", "--partition"},
-    {"slurm.account", "--account"},
-    {"slurm.qos", "--qos"},
-    {"slurm.dependency", "--dependency"},
-    {"slurm.mail_type", "--mail-type"},
-    {"slurm.mail_user", "--mail-user"},
-    {"slurm.reservation", "--reservation"},
-    {"slurm.constraint", "--constraint"},
-    {"slurm.nodelist", "--nodelist"},
-    {"slurm.exclude", "--exclude"},
-    {"slurm.comment", "--comment"},
-    {"slurm.licenses", "--licenses"},
-    {"slurm.signal", "--signal"},
-    {"slurm.gres", "--gres"},
-    {"slurm.nice", "--nice"},
-    {"nodes", "--nodes"},
-};
 
 std::map<std::string, std::string> Environment() {
   std::map<std::string, std::string> variables;
@@ -100,6 +69,9 @@ int FailSbatchUsage(Session& session, const absl::Status& status) {
   return absl::IsInvalidArgument(status) ? kUsage : code;
 }
 
+// They are answered, and nothing is submitted.
+constexpr std::string_view kQuestions[] = {"help", "usage", "version"};
+
 struct AskedSbatch {
   slurm::Settings options;
   slurm::SbatchJob job;
@@ -111,9 +83,10 @@ absl::StatusOr<AskedSbatch> AskedOf(const std::vector<std::string>& words) {
   if (!line.ok()) return line.status();
   AskedSbatch asked;
   asked.options = line->options;
-  if (line->options.Find("help") != nullptr || line->options.Find("version") != nullptr) {
-    return asked;
-  }
+  const bool is_question = std::any_of(
+      std::begin(kQuestions), std::end(kQuestions),
+      [&](std::string_view question) { return line->options.Find(question) != nullptr; });
+  if (is_question) return asked;
   const absl::StatusOr<std::string> script = ReadScript(*line);
   if (!script.ok()) return script.status();
   const std::map<std::string, std::string> environment = Environment();
@@ -132,9 +105,9 @@ absl::StatusOr<AskedSbatch> AskedOf(const std::vector<std::string>& words) {
 // Prints the warnings of a plan, a line for each.
 void TellPlanWarnings(Session& session, const v1::JobPlan& plan) {
   for (const v1::SubmitWarning& warning : plan.warnings()) {
-    session.terminal.Err(
-        fmt::format("sbatch: warning: {}\n",
-                    OneLine(contract::WithRemedy(warning.message(), warning.remedy()))));
+    session.terminal.Err(fmt::format(
+        "sbatch: warning: {}\n",
+        InSbatchsWords(OneLine(contract::WithRemedy(warning.message(), warning.remedy())))));
   }
 }
 
@@ -150,7 +123,8 @@ int TestOnly(Session& session, const v1::JobSpec& spec) {
     std::string problem;
     for (const v1::ClusterCheck& check : plan.checks()) {
       if (check.result() != v1::CHECK_RESULT_FAIL) continue;
-      problem += fmt::format("; {}: {}", OneLine(check.subject()), OneLine(check.seen()));
+      problem += "; " + InSbatchsWords(
+                            fmt::format("{}: {}", OneLine(check.subject()), OneLine(check.seen())));
     }
     is_good = is_good || problem.empty();
     const std::string when = plan.has_estimated_start_time()
@@ -237,14 +211,18 @@ int Sbatch(Session& session) {
     session.terminal.Out("muster " MUSTER_VERSION "\n");
     return kOk;
   }
-  if (options.Find("help") != nullptr || options.Find("usage") != nullptr) {
-    session.terminal.Note("see: muster sbatch --help");
-    return kUsage;
+  if (options.Find("help") != nullptr) {
+    session.terminal.Out("Usage: muster sbatch [OPTIONS] SCRIPT [ARGUMENT...]\n\n" + SbatchHelp());
+    return kOk;
+  }
+  if (options.Find("usage") != nullptr) {
+    session.terminal.Out(SbatchUsage());
+    return kOk;
   }
   if (options.Find("quiet") != nullptr) session.terminal.BeQuiet();
   for (const std::string& note : asked->job.notes) session.terminal.Note(note);
   v1::JobSpec& spec = asked->job.spec;
-  if (absl::Status status = CheckSpec(spec, kSbatchFlags); !status.ok()) {
+  if (absl::Status status = CheckSpec(spec, SbatchFlags()); !status.ok()) {
     return FailSbatchUsage(session, status);
   }
   if (absl::Status status = TranslateDependency(session.client, &spec); !status.ok()) {
@@ -255,7 +233,7 @@ int Sbatch(Session& session) {
   if (options.Find("test-only") != nullptr) return TestOnly(session, jobs->front());
   client::JobFile scripts;
   scripts.specs = *std::move(jobs);
-  const auto sent = SendJobs(session, std::move(scripts), kSbatchFlags, false);
+  const auto sent = SendJobs(session, std::move(scripts), SbatchFlags(), false);
   if (const int* code = std::get_if<int>(&sent)) return *code;
   const auto& accepted = std::get<v1::SubmitJobsResponse>(sent);
   PrintSubmitted(session, options, spec, accepted);

@@ -33,7 +33,8 @@ constexpr std::array kScancelOptions = {
     Option{"wckey", 0},
 };
 constexpr std::string_view kWithSlurm =
-    "use scancel itself with Slurm's number (muster squeue -o '%i %A')";
+    "Muster sends jobs no signals, it ends them (leave the option out); use scancel itself with "
+    "Slurm's number: muster squeue -o '%i %A'";
 constexpr std::pair<std::string_view, std::string_view> kScancelRefused[] = {
     {"batch", kWithSlurm},
     {"cron", "Muster has no such jobs"},
@@ -41,7 +42,6 @@ constexpr std::pair<std::string_view, std::string_view> kScancelRefused[] = {
     {"full", kWithSlurm},
     {"hurry", "leave it out"},
     {"interactive", "look first, with muster squeue and the same options"},
-    {"reservation", "leave it out"},
     {"sibling", "Muster has no such jobs"},
     {"signal", kWithSlurm},
     {"wckey", "leave it out"},
@@ -96,12 +96,10 @@ absl::StatusOr<std::vector<uint64_t>> Chosen(Session& session, AskedScancel* ask
   if (!asked->is_selection) return NumbersOf(session.client, asked->query.ids);
   asked->query.filter =
       "(state = QUEUED OR state = PENDING OR state = RUNNING OR state = SUSPENDED)";
-  // Some states only the run tells.
-  const bool with_runs = !asked->query.states.empty();
   if (asked->query.states.empty()) {
     asked->query.states = {"PENDING", "CONFIGURING", "RUNNING", "SUSPENDED", "COMPLETING"};
   }
-  const auto records = FindJobs(session.client, asked->query, with_runs);
+  const auto records = FindJobs(session.client, asked->query);
   if (!records.ok()) return records.status();
   std::vector<uint64_t> ids;
   for (const JobRecord& record : *records) ids.push_back(record.job.id());

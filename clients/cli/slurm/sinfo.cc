@@ -11,7 +11,9 @@
 #include "clients/cli/exit_code.h"
 #include "clients/cli/known_clusters.h"
 #include "clients/cli/slurm/node_rows.h"
+#include "clients/cli/slurm/node_state.h"
 #include "clients/cli/slurm/query.h"
+#include "clients/cli/slurm/repeat.h"
 #include "clients/cli/slurm/verbs.h"
 #include "clients/cli/text.h"
 #include "contract/characters.h"
@@ -28,10 +30,11 @@ using enum Option::Argument;
 
 constexpr std::string_view kSinfoFormat = "%#P %.5a %.10l %.6D %.6t %N";
 constexpr std::string_view kSinfoLongFormat = "%#P %.5a %.10l %.10s %.6D %.11T %N";
-constexpr std::string_view kNodeFormat = "%#N %.6D %#P %6t";
-constexpr std::string_view kLongNodeFormat = "%#N %.6D %#P %.11T %4c %.8m %f %E";
+constexpr std::string_view kNodeFormat = "%#9N  %.5D %.#9P %6t";
+constexpr std::string_view kLongNodeFormat = "%#9N  %.5D %.#9P %.11T %4c %.8m %f %E";
 constexpr std::string_view kSummary = "%#P %.5a %.10l %.16F %N";
-constexpr std::string_view kReasons = "%#E %N";
+constexpr std::string_view kReasons = "%20E %9u %19H %N";
+constexpr std::string_view kLongReasons = "%20E %12u %19H %6t %N";
 
 constexpr std::array kSinfoOptions = {
     Option{"all", 'a', kNone},
@@ -58,13 +61,10 @@ constexpr std::array kSinfoOptions = {
     Option{"yaml", 0, kNone},
 };
 constexpr std::pair<std::string_view, std::string_view> kSinfoRefused[] = {
-    {"dead", "choose by --states"},
     {"Format", "name the columns with --format, as in -o '%P %D %t %N'"},
     {"hide", "all partitions are shown"},
-    {"iterate", "use watch(1)"},
     {"json", "use: muster clusters NAME -o json"},
     {"reservation", "ask sinfo itself on the cluster"},
-    {"responding", "choose by --states"},
     {"sort", "use sort(1)"},
     {"yaml", "use: muster clusters NAME -o yaml"},
 };
@@ -74,12 +74,14 @@ struct AskedSinfo {
   std::vector<std::string> clusters;  // empty: all of Slurm, or of any kind where none is
   ColumnFormat format;
   bool with_heading = true;
+  bool with_date = false;
+  absl::Duration pause = absl::ZeroDuration();  // between two looks; zero: one look
 };
 
 std::string_view FormatOf(const Settings& given) {
   if (const Setting* own = given.Find("format"); own != nullptr) return own->value;
   const bool is_long = given.Find("long") != nullptr;
-  if (given.Find("list-reasons") != nullptr) return kReasons;
+  if (given.Find("list-reasons") != nullptr) return is_long ? kLongReasons : kReasons;
   if (given.Find("summarize") != nullptr) return kSummary;
   if (given.Find("Node") != nullptr) return is_long ? kLongNodeFormat : kNodeFormat;
   return is_long ? kSinfoLongFormat : kSinfoFormat;
@@ -99,16 +101,26 @@ absl::StatusOr<AskedSinfo> ReadSinfo(const std::vector<std::string>& words) {
   AddListUnlessAll(given, "partition", &asked.query.partitions);
   AddListUnlessAll(given, "nodes", &asked.query.nodes);
   AddListUnlessAll(given, "states", &asked.query.states);
-  for (std::string& state : asked.query.states) state = NodeState(state);
+  for (const std::string& state : asked.query.states) {
+    const absl::Status known = NodeState().IsAskedBy(state).status();
+    if (!known.ok()) return known;
+  }
   if (absl::Status status = CheckNamedNodes("nodes", asked.query.nodes); !status.ok()) {
     return status;
   }
   asked.query.by_node = given.Find("Node") != nullptr;
   asked.query.with_reason = given.Find("list-reasons") != nullptr;
+  asked.query.is_exact = given.Find("exact") != nullptr;
+  asked.query.only_silent = given.Find("dead") != nullptr;
+  asked.query.only_answering = given.Find("responding") != nullptr;
   auto format = ParseColumnFormat(FormatOf(given), NodeLetters());
   if (!format.ok()) return format.status();
   asked.format = *std::move(format);
+  const absl::StatusOr<absl::Duration> pause = ReadPause(given);
+  if (!pause.ok()) return pause.status();
+  asked.pause = *pause;
   asked.with_heading = given.Find("noheader") == nullptr;
+  asked.with_date = given.Find("long") != nullptr || given.Find("iterate") != nullptr;
   return asked;
 }
 
@@ -137,15 +149,8 @@ bool IsSlurm(const std::pair<const std::string, v1::Cluster>& entry) {
   return entry.second.kind() == v1::CLUSTER_KIND_SLURM;
 }
 
-}  // namespace
-
-int Sinfo(Session& session) {
-  absl::StatusOr<AskedSinfo> asked = ReadSinfo(session.call.words);
-  if (!asked.ok()) {
-    Fail(session, asked.status());
-    return kUsage;
-  }
-  std::vector<std::string> names = asked->clusters;
+int ShowClusters(Session& session, const AskedSinfo& asked) {
+  std::vector<std::string> names = asked.clusters;
   if (names.empty()) {
     const auto clusters = AllClusters(session.client);
     if (!clusters.ok()) return Fail(session, clusters.status());
@@ -154,12 +159,25 @@ int Sinfo(Session& session) {
       if (!has_slurm || IsSlurm(entry)) names.push_back(entry.first);
     }
   }
+  if (asked.with_date && asked.with_heading) session.terminal.Out(DateLine(absl::Now()));
   int code = kOk;
   for (const std::string& name : names) {
-    const int one = ShowCluster(session, *asked, name, names.size() > 1);
+    const bool with_name = names.size() > 1 || !asked.clusters.empty();
+    const int one = ShowCluster(session, asked, name, with_name && asked.with_heading);
     if (code == kOk) code = one;
   }
   return code;
+}
+
+}  // namespace
+
+int Sinfo(Session& session) {
+  const absl::StatusOr<AskedSinfo> asked = ReadSinfo(session.call.words);
+  if (!asked.ok()) {
+    Fail(session, asked.status());
+    return kUsage;
+  }
+  return Repeat(session, asked->pause, [&] { return ShowClusters(session, *asked); });
 }
 
 }  // namespace muster::cli

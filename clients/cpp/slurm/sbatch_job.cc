@@ -277,4 +277,17 @@ absl::StatusOr<SbatchJob> MapSbatch(const SbatchSubmission& submission, const Sb
   return Mapper(place).Map(submission);
 }
 
+std::string WhyRefused(const Option& option) {
+  SbatchSubmission submission;
+  submission.options.settings.push_back({&option, "", std::string(kCommandLine)});
+  const SbatchPlace place{.directory = "/", .script_path = "", .environment = {}};
+  const auto bad_request = contract::GetBadRequest(MapSbatch(submission, place).status());
+  const std::string remedy(RemedyFor(option.name));
+  const bool is_refused =
+      bad_request.has_value() &&
+      std::any_of(bad_request->field_violations().begin(), bad_request->field_violations().end(),
+                  [&](const auto& violation) { return violation.description() == remedy; });
+  return is_refused ? remedy : "";
+}
+
 }  // namespace muster::client::slurm

@@ -40,6 +40,10 @@ struct SbatchJob {
 // names.
 absl::StatusOr<SbatchJob> MapSbatch(const SbatchSubmission& submission, const SbatchPlace& place);
 
+// The remedy for an option that MapSbatch refuses whatever its value is; empty: it takes the
+// option.
+std::string WhyRefused(const Option& option);
+
 }  // namespace muster::client::slurm
 
 #endif  // MUSTER_CLIENTS_CPP_SLURM_SBATCH_JOB_H_

@@ -141,6 +141,34 @@ TEST_F(CommandTest, WhoWaitsHearsWhyAJobWaitsAndWhenThatChanges) {
   EXPECT_EQ(Run({"wait", "42"}).err, reasons) << "of one that has waited it is asked at once";
 }
 
+TEST_F(CommandTest, WhoWaitsHearsOnceThatAnotherRunFollows) {
+  const auto step = [](uint64_t sequence, v1::JobState state, uint32_t run, const char* reason) {
+    v1::WatchJobsResponse response = Step(42, sequence, state, run);
+    v1::Job& job = *response.mutable_changes(0)->mutable_job();
+    job = JobInState(42, state);
+    job.mutable_create_time()->set_seconds(absl::ToUnixSeconds(absl::Now()));
+    if (*reason != '\0') *job.mutable_state_reason() = client::Because(reason);
+    return response;
+  };
+  broker_.get_job = [&](const auto&) -> absl::StatusOr<v1::GetJobResponse> {
+    v1::GetJobResponse response;
+    *response.mutable_job() = JobInState(42, v1::JOB_STATE_RUNNING);
+    return response;
+  };
+  broker_.watch_jobs = [&](const auto&, const auto& write) -> absl::Status {
+    write(step(1, v1::JOB_STATE_RUNNING, 1, ""));
+    write(step(2, v1::JOB_STATE_QUEUED, 1, ""));
+    write(step(3, v1::JOB_STATE_QUEUED, 0, "waits for run 2"));
+    write(step(4, v1::JOB_STATE_RUNNING, 2, ""));
+    write(step(5, v1::JOB_STATE_SUCCEEDED, 2, ""));
+    return absl::OkStatus();
+  };
+  EXPECT_EQ(Run({"wait", "42"}).err,
+            "muster: job 42 is RUNNING on box\n"
+            "muster: job 42 is QUEUED: waits for run 2\n"
+            "muster: job 42 is RUNNING on box\n");
+}
+
 v1::Job NoWordOf(const v1::Job& job) {
   contract::Silence silence;
   silence.cluster = job.cluster();

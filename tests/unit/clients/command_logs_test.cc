@@ -2,7 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <mutex>
 #include <string>
+#include <vector>
 
 #include "tests/unit/clients/command_fixture.h"
 
@@ -41,12 +43,15 @@ TEST_F(CommandTest, LogsAsJsonAreAnObjectForEachLineAndOneForTheEnd) {
   for (const char* form : {"json", "jsonl"}) {
     const Outcome outcome = Run({"logs", "-o", form, "--rank", "2", "42"});
     EXPECT_EQ(outcome.code, 0) << outcome.err;
-    for (const char* object :
-         {"{\"rank\":2,\"stream\":\"LOG_STREAM_STDOUT\",\"offset\":\"0\",\"data\":\"one\\n\"}\n",
-          "{\"rank\":2,\"stream\":\"LOG_STREAM_STDOUT\",\"offset\":\"4\",\"data\":\"two\"}\n",
-          "{\"rank\":2,\"stream\":\"LOG_STREAM_STDERR\",\"offset\":\"0\",\"data\":\"bad\"}\n",
-          "{\"rank\":2,\"stream\":\"LOG_STREAM_STDOUT\",\"offset\":\"7\",\"end\":\"LOG_END_"
-          "COMPLETE\"}\n"}) {
+    for (const char* object : {"{\"run\":1,\"rank\":2,\"stream\":\"LOG_STREAM_STDOUT\",\"offset\":"
+                               "\"0\",\"data\":\"one\\n\"}\n",
+                               "{\"run\":1,\"rank\":2,\"stream\":\"LOG_STREAM_STDOUT\",\"offset\":"
+                               "\"4\",\"data\":\"two\"}\n",
+                               "{\"run\":1,\"rank\":2,\"stream\":\"LOG_STREAM_STDERR\",\"offset\":"
+                               "\"0\",\"data\":\"bad\"}\n",
+                               "{\"run\":1,\"rank\":2,\"stream\":\"LOG_STREAM_STDOUT\",\"offset\":"
+                               "\"7\",\"end\":\"LOG_END_"
+                               "COMPLETE\"}\n"}) {
       EXPECT_THAT(outcome.out, HasSubstr(object));
     }
   }
@@ -136,6 +141,64 @@ TEST_F(CommandTest, LogsOfARunThatHasEndedAskForAllThatIsStillOnItsWay) {
   job_.mutable_runs(0)->set_logs_complete(true);
   EXPECT_EQ(Run({"logs", "42"}).code, 0);
   EXPECT_FALSE(follows);
+}
+
+// A job whose first run is over and that gets a second one.
+class RetryLogsTest : public CommandTest {
+ protected:
+  RetryLogsTest() {
+    job_ = client::JobInState(42, v1::JOB_STATE_QUEUED);
+    job_.mutable_runs(0)->set_state(v1::RUN_STATE_FAILED);
+    broker_.watch_jobs = [](const v1::WatchJobsRequest& request, const auto& write) {
+      EXPECT_TRUE(request.until_terminal());
+      write(client::Step(42, 1, v1::JOB_STATE_RUNNING, 1));
+      write(client::Step(42, 2, v1::JOB_STATE_QUEUED, 1));
+      write(client::Step(42, 3, v1::JOB_STATE_QUEUED, 0));
+      write(client::Step(42, 4, v1::JOB_STATE_RUNNING, 2));
+      write(client::Step(42, 5, v1::JOB_STATE_SUCCEEDED, 2));
+      return absl::OkStatus();
+    };
+    broker_.read_log = [this](const v1::ReadLogRequest& request, const auto& write) {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      asked_.push_back(request);
+      write(Piece(0, "of run " + std::to_string(request.run()) + "\n", v1::LOG_END_COMPLETE));
+      return absl::OkStatus();
+    };
+  }
+
+  std::vector<v1::ReadLogRequest> asked_;
+};
+
+TEST_F(RetryLogsTest, WhoFollowsAJobSeesTheLogsOfAllItsRuns) {
+  const Outcome outcome = Run({"logs", "-f", "--tail", "5", "42"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, "of run 1\nof run 2\n");
+  EXPECT_THAT(outcome.err, HasSubstr("muster: run 42.1 has ended; the log of run 42.2 follows\n"));
+  ASSERT_EQ(asked_.size(), 2u);
+  EXPECT_EQ(asked_[0].tail_lines(), 5u);
+  EXPECT_EQ(asked_[1].tail_lines(), 0u) << "a new run is wanted from its beginning";
+  EXPECT_TRUE(asked_[1].follow());
+  EXPECT_THAT(Run({"logs", "-f", "-o", "json", "42"}).out,
+              HasSubstr("{\"run\":2,\"rank\":0,\"stream\":\"LOG_STREAM_STDOUT\",\"offset\":\"0\","
+                        "\"data\":\"of run 2\\n\"}\n"));
+}
+
+TEST_F(RetryLogsTest, WhoNamesARunFollowsThatOneOnly) {
+  EXPECT_EQ(Run({"logs", "-f", "--run", "1", "42"}).out, "of run 1\n");
+  EXPECT_EQ(Run({"logs", "-f", "42.1"}).out, "of run 1\n");
+  EXPECT_EQ(Run({"logs", "42"}).out, "of run 1\n") << "who does not follow waits for nothing";
+}
+
+TEST_F(RetryLogsTest, ARunWhoseLogIsNotCompleteIsAnErrorAlsoIfAnotherFollows) {
+  broker_.read_log = [](const v1::ReadLogRequest& request, const auto& write) {
+    const bool is_first = request.run() == 1;
+    write(Piece(0, "x\n"));
+    write(Piece(2, "", is_first ? v1::LOG_END_INCOMPLETE : v1::LOG_END_COMPLETE));
+    return absl::OkStatus();
+  };
+  const Outcome outcome = Run({"logs", "-f", "42"});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_EQ(outcome.out, "x\nx\n");
 }
 
 }  // namespace

@@ -93,8 +93,36 @@ TEST_F(SlurmVerbsTest, SbatchNamesItsOptionsInErrorsAndExitsWith2ForThoseOfUsage
   const Outcome outcome = Run({"sbatch", "-M", "nope", script});
   EXPECT_EQ(outcome.code, 13);
   EXPECT_EQ(outcome.err,
-            "muster: --clusters: placement.clusters names \"nope\", and no cluster of that name "
-            "[UNKNOWN_CLUSTER]\n");
+            "muster: --clusters names \"nope\", and no cluster of that name [UNKNOWN_CLUSTER]\n");
+}
+
+TEST_F(SlurmVerbsTest, SbatchNamesItsOptionsInPlaceOfTheFieldsThatTheBrokerNames) {
+  broker_.submit_job = [](const auto&) -> absl::StatusOr<v1::SubmitJobResponse> {
+    return contract::Error(absl::StatusCode::kFailedPrecondition, "CANNOT_BE_PLACED",
+                           "pool \"gpu\" has a time limit of 1h, 2h are needed; ask for at most 1h "
+                           "(time_limit)");
+  };
+  EXPECT_EQ(Run({"sbatch", "--wrap", "true"}).err,
+            "muster: pool \"gpu\" has a time limit of 1h, 2h are needed; ask for at most 1h "
+            "(--time) [CANNOT_BE_PLACED]\n");
+  EXPECT_THAT(Run({"run", "--", "true"}).err, HasSubstr("(time_limit)")) << "no user of sbatch";
+  broker_.submit_job = [](const auto&) -> absl::StatusOr<v1::SubmitJobResponse> {
+    return contract::BadField("spec.resources.memory_bytes", "1 is too little");
+  };
+  EXPECT_EQ(Run({"sbatch", "--wrap", "true"}).err, "muster: --mem: 1 is too little\n");
+}
+
+TEST_F(SlurmVerbsTest, SbatchHelpsWithItsOptionsAndSubmitsNothing) {
+  for (const char* option : {"--help", "-h"}) {
+    const Outcome help = Run({"sbatch", option, "--wrap", "true"});
+    EXPECT_EQ(help.code, 0);
+    EXPECT_THAT(help.out, HasSubstr("-t, --time=TIME"));
+  }
+  EXPECT_THAT(RunCommand("", {"sbatch", "--help"}).out, HasSubstr("-t, --time=TIME"));
+  const Outcome usage = Run({"sbatch", "--usage"});
+  EXPECT_EQ(usage.code, 0);
+  EXPECT_THAT(usage.out, HasSubstr("Usage: muster sbatch [--account=NAME]"));
+  EXPECT_THAT(submitted_, IsEmpty());
 }
 
 TEST_F(SlurmVerbsTest, SbatchSaysThatTheShellsVariablesStayIfTheyWereAskedFor) {

@@ -2,14 +2,21 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <pwd.h>
+#include <signal.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "contract/errors.h"
+#include "contract/task_array.h"
 #include "tests/unit/clients/slurm_verbs_fixture.h"
 
 namespace muster::cli {
@@ -21,6 +28,11 @@ using ::testing::Not;
 
 // The user who runs the tests.
 std::string OwnName() { return getpwuid(geteuid())->pw_name; }
+
+std::string LocalTimeOf(int64_t seconds) {
+  return absl::FormatTime("%Y-%m-%dT%H:%M:%S", absl::FromUnixSeconds(seconds),
+                          absl::LocalTimeZone());
+}
 
 TEST_F(SlurmVerbsTest, SqueueHasTheFamiliarColumns) {
   const Outcome outcome = Run({"squeue"});
@@ -107,8 +119,10 @@ TEST_F(SlurmVerbsTest, AProcessOfAMachineIsNoNumberOfSlurms) {
 
 TEST_F(SlurmVerbsTest, WhatCannotBeHonouredIsRefusedByName) {
   const std::pair<std::vector<std::string>, const char*> cases[] = {
-      {{"squeue", "--json"}, "--json is not taken; use: muster list -o json"},
-      {{"squeue", "-i5"}, "--iterate is not taken"},
+      {{"squeue", "--yaml"}, "--yaml is not taken; use --json, or: muster list -o yaml"},
+      {{"squeue", "-s"}, "--steps is not taken; Muster knows jobs, not their steps"},
+      {{"squeue", "-i", "0"}, "--iterate: \"0\" is no number of seconds"},
+      {{"squeue", "-O", "JobID,Nosuch"}, "--Format: \"Nosuch\" is not a column that muster has"},
       {{"squeue", "-o", "%X"}, "\"%X\" is not a column that muster has"},
       {{"squeue", "-t", "bogus"}, "Invalid job state specified: \"bogus\""},
       {{"squeue", "-j", "7_x"}, "Invalid job id specified: \"7_x\""},
@@ -116,11 +130,13 @@ TEST_F(SlurmVerbsTest, WhatCannotBeHonouredIsRefusedByName) {
       {{"squeue", "7"}, "unrecognized argument \"7\""},
       {{"scancel"}, "No job identification provided"},
       {{"scancel", "-M", "lab"}, "No job identification provided"},
-      {{"scancel", "-s", "USR1", "7"}, "--signal is not taken; use scancel itself"},
+      {{"scancel", "-s", "USR1", "7"},
+       "--signal is not taken; Muster sends jobs no signals, it ends them"},
+      {{"scancel", "-b", "7"}, "--batch is not taken; Muster sends jobs no signals"},
       {{"scancel", "7.0"}, "Invalid job id specified"},
-      {{"sacct", "-o", "MaxRSS"}, "Invalid field requested: \"MaxRSS\""},
+      {{"sacct", "-o", "Nosuch"}, "Invalid field requested: \"Nosuch\""},
       {{"sacct", "-S", "soon"}, "Invalid time specification: \"soon\""},
-      {{"sacct", "-l"}, "--long is not taken"},
+      {{"sinfo", "-t", "idle,bogus"}, "Bad state string: \"bogus\""},
       {{"sinfo", "-T"}, "--reservation is not taken"},
       {{"-o", "json", "squeue"}, "this verb takes Slurm's options, behind it"},
       {{"squeue", "-u", "\xff"}, "is not UTF-8"},
@@ -169,9 +185,104 @@ TEST_F(SlurmVerbsTest, SacctShowsHowJobsEnded) {
   EXPECT_EQ(Run({"sacct", "-np", "-X", "--delimiter=;", "-j7,8", "-s", "PD", "-o", "User"}).out,
             "bob;\n");
   EXPECT_EQ(Run({"sacct", "-n", "-j8", "-o", "JobName%-9,User%4"}).out, "second     bob \n");
-  EXPECT_THAT(Run({"sacct", "-e"}).out, HasSubstr("JobIDRaw\n"));
+  EXPECT_THAT(Run({"sacct", "-e"}).out, HasSubstr("JobIDRaw"));
   EXPECT_THAT(Run({"sacct", "-na", "-S", "2026-06-01"}).out, Not(HasSubstr("train")))
       << "it had ended before";
+}
+
+TEST_F(SlurmVerbsTest, SacctHasAllColumnsAndNothingWhereNothingIsKnown) {
+  jobs_[0].mutable_spec()->mutable_resources()->add_gpus()->set_count_millis(2000);
+  jobs_[0].mutable_spec()->mutable_resources()->set_memory_bytes(uint64_t{16} << 30);
+  EXPECT_EQ(
+      Run({"sacct", "-nP", "-j", "7", "-o", "CPUTime,CPUTimeRAW,AllocTRES,ReqTRES,AllocNodes"}).out,
+      "08:16:24|29784|cpu=8,gres/gpu=4,mem=32G,node=2|cpu=8,gres/gpu=4,mem=32G,node=2|2\n");
+  EXPECT_EQ(Run({"sacct", "-nP", "-j", "8", "-o", "CPUTime,AllocTRES,AllocNodes"}).out,
+            "00:00:00||0\n");
+  EXPECT_EQ(Run({"sacct", "-nP", "-j", "7", "-o", "MaxRSS,TotalCPU,ConsumedEnergy,ReqCPUFreq"}).out,
+            "|00:00:00||Unknown\n");
+  const std::string all = Run({"sacct", "-P", "-l", "-j", "7"}).out;
+  EXPECT_THAT(all, HasSubstr("JobID|JobIDRaw|JobName|Partition|MaxVMSize|"));
+  EXPECT_THAT(all, HasSubstr("\n7|4711|train|gpu||||||"));
+  EXPECT_THAT(
+      Run({"sacct", "-e"}).out,
+      HasSubstr("Account             AdminComment        AllocCPUS           AllocNodes\n"));
+}
+
+TEST_F(SlurmVerbsTest, SqueueTakesColumnsByTheirLongNames) {
+  EXPECT_EQ(Run({"squeue", "-h", "-j7", "-O", "jobid:4,Name:.6| ,StateCompact:2,NumNodes:2"}).out,
+            "7    train| R 2\n");
+  EXPECT_EQ(Run({"squeue", "-j7", "-O", "TimeUsed,tres-alloc:30,Cluster:5"}).out,
+            "TIME                TRES_ALLOC                    CLUST\n"
+            "1:02:03             cpu=8,node=2                  lab\n");
+}
+
+TEST_F(SlurmVerbsTest, SqueueHasJsonInSlurmsForm) {
+  const auto json = nlohmann::json::parse(Run({"squeue", "--json", "-S", "i"}).out);
+  EXPECT_EQ(json["errors"].size(), 0u);
+  ASSERT_EQ(json["jobs"].size(), 2u);
+  const auto& first = json["jobs"][0];
+  EXPECT_EQ(first["job_id"], 7);
+  EXPECT_EQ(first["job_state"], "RUNNING");
+  EXPECT_EQ(first["user_name"], "ada");
+  EXPECT_EQ(first["nodes"], "n[1-2]");
+  EXPECT_EQ(first["batch_host"], "n1");
+  EXPECT_EQ(first["time_limit"], 90);
+  EXPECT_EQ(first["start_time"], 1'772'366'400);
+  EXPECT_EQ(first["array_task_id"], nullptr);
+  EXPECT_EQ(first["slurm_job_id"], "4711");
+  EXPECT_EQ(json["jobs"][1]["state_reason"], "Resources");
+}
+
+TEST_F(SlurmVerbsTest, SqueueWritesWaitingTasksOfAnArrayInOneLineUnlessAskedForEach) {
+  jobs_.clear();
+  for (uint32_t i = 0; i < 5; ++i) {
+    v1::Job job =
+        client::JobInState(42 + i, i == 0 ? v1::JOB_STATE_RUNNING : v1::JOB_STATE_PENDING);
+    job.mutable_spec()->mutable_slurm()->mutable_batch_script();
+    contract::SetArrayTask({.id = i < 4 ? i : 9, .count = 5, .max_id = 9, .place = i},
+                           job.mutable_spec());
+    *job.mutable_state_reason() = client::SlurmSays(i == 2 ? "Dependency" : "Resources");
+    jobs_.push_back(job);
+  }
+  EXPECT_EQ(Run({"squeue", "-hS", "i", "-o", "%i %K %t %r"}).out,
+            "42_0 0 R None\n42_[1,3,9] 1,3,9 PD Resources\n42_2 2 PD Dependency\n");
+  EXPECT_EQ(Run({"squeue", "-hrS", "i", "-o", "%i"}).out, "42_0\n42_1\n42_2\n42_3\n42_9\n");
+  EXPECT_EQ(Run({"squeue", "-hS", "i", "-O", "JobArrayID:12,JobID:4"}).out,
+            "42_0        42\n42_[1-3,9]  42\n");
+}
+
+TEST_F(SlurmVerbsTest, SqueueLooksAgainUntilItIsStopped) {
+  std::atomic<int> looks = 0;
+  const auto list = broker_.list_jobs;
+  broker_.list_jobs = [&, list](const v1::ListJobsRequest& request) {
+    ++looks;
+    return list(request);
+  };
+  Command command(broker_.address(), {"squeue", "-i", "1", "-o", "%i"});
+  command.AwaitOut("JOBID\n8\n7\n\n");
+  while (looks < 2) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  command.Signal(SIGTERM);
+  EXPECT_EQ(command.Finish().code, 128 + SIGTERM);
+}
+
+TEST_F(SlurmVerbsTest, TheJobsOfAQueryAreAskedForTogether) {
+  std::atomic<int> questions = 0;
+  const auto get = broker_.get_job;
+  broker_.get_job = [&, get](const v1::GetJobRequest& request) {
+    ++questions;
+    return get(request);
+  };
+  EXPECT_THAT(Run({"squeue"}).out, HasSubstr("n[1-2]"));
+  EXPECT_THAT(Run({"sacct", "-a", "-S", "2026-01-01", "-o", "JobIDRaw,NodeList"}).out,
+              HasSubstr("n[1-2]"));
+  EXPECT_EQ(questions, 0) << "not one after the other";
+}
+
+TEST_F(SlurmVerbsTest, SqueueNamesTheClustersThatWereAskedFor) {
+  EXPECT_EQ(Run({"squeue", "-M", "lab,far", "-o", "%i"}).out,
+            "CLUSTER: lab\nJOBID\n8\n7\nCLUSTER: far\nJOBID\n");
+  jobs_[1].mutable_spec()->mutable_slurm()->set_reservation("maint");
+  EXPECT_EQ(Run({"squeue", "-h", "-R", "maint", "-o", "%i"}).out, "8\n");
 }
 
 v1::DescribeClusterResponse Details() {
@@ -233,8 +344,8 @@ TEST_F(SlurmVerbsTest, SinfoShowsPartitionsNodesAndGpus) {
   EXPECT_EQ(table.out,
             "PARTITION AVAIL  TIMELIMIT  NODES  STATE NODELIST\n"
             "gpu*         up 1-00:00:00      1  down* n3\n"
-            "gpu*         up 1-00:00:00      1   idle n1\n"
             "gpu*         up 1-00:00:00      1    mix n2\n"
+            "gpu*         up 1-00:00:00      1   idle n1\n"
             "cpu          up   infinite      1   idle n1\n");
   EXPECT_EQ(Run({"sinfo", "-h", "-o", "%R %D %C %F %G"}).out,
             "gpu 3 6/10/8/24 1/1/1/3 gpu:h100:4\ncpu 1 0/8/0/8 0/1/0/1 gpu:h100:4\n");
@@ -242,8 +353,61 @@ TEST_F(SlurmVerbsTest, SinfoShowsPartitionsNodesAndGpus) {
             "n1 idle 16384\nn2 mix 16384\nn3 down* 16384\n");
   EXPECT_EQ(Run({"sinfo", "-Nho", "%N %R"}).out, "n1 gpu\nn1 cpu\nn2 gpu\nn3 gpu\n");
   EXPECT_EQ(Run({"sinfo", "-ht", "mix", "-o", "%N"}).out, "n2\n");
-  EXPECT_EQ(Run({"sinfo", "-hR"}).out, "power n3\n");
+  EXPECT_EQ(Run({"sinfo", "-ht", "mix&drain", "-o", "%N"}).out, "");
+  EXPECT_EQ(Run({"sinfo", "-hd", "-o", "%N"}).out, "n3\n");
+  EXPECT_EQ(Run({"sinfo", "-hr", "-o", "%N"}).out, "n[1-2]\n");
   EXPECT_EQ(Run({"sinfo", "-hsp", "cpu"}).out, "cpu    up   infinite          0/1/0/1 n1\n");
+}
+
+TEST_F(SlurmVerbsTest, SinfoCountsANodeOnceUnlessAColumnTellsItsPartitionsApart) {
+  v1::DescribeClusterResponse response = Details();
+  v1::ClusterDetails& details = *response.mutable_details();
+  for (v1::Node& node : *details.mutable_nodes()) {
+    node.clear_pools();
+    for (const char* pool : {"gpu", "cpu"}) node.add_pools(pool);
+  }
+  details.mutable_nodes(1)->set_memory_bytes(uint64_t{32} << 30);
+  details.mutable_nodes(1)->set_gres("gpu:h100:4(S:0-1),lustre:1");
+  details.add_pools()->set_pool("empty");
+  details.mutable_pools(2)->mutable_now()->set_available(true);
+  broker_.describe_cluster = [&](const auto&) -> absl::StatusOr<v1::DescribeClusterResponse> {
+    return response;
+  };
+  EXPECT_EQ(Run({"sinfo", "-ho", "%D %N %m"}).out, "3 n[1-3] 16384+\n");
+  EXPECT_EQ(Run({"sinfo", "-heo", "%N %m"}).out, "n2 32768\nn[1,3] 16384\n");
+  EXPECT_EQ(Run({"sinfo", "-ho", "%R %D"}).out, "gpu 3\ncpu 3\nempty 0\n");
+  std::string names;
+  for (const char* name : {"z", "y", "x", "e", "d", "c", "b", "a"}) {
+    details.add_pools()->set_pool(name);
+    names += std::string(name) + "\n";
+  }
+  EXPECT_EQ(Run({"sinfo", "-ho", "%R"}).out, "gpu\ncpu\nempty\n" + names)
+      << "in the cluster's own order";
+  EXPECT_EQ(Run({"sinfo", "-hp", "empty", "-o", "%R %D %t %G"}).out, "empty 0 n/a (null)\n");
+  EXPECT_EQ(Run({"sinfo", "-hn", "n2", "-o", "%G"}).out, "gpu:h100:4(S:0-1),lustre:1\n");
+  EXPECT_THAT(Run({"sinfo", "-M", "lab"}).out, HasSubstr("CLUSTER: lab\nPARTITION"));
+}
+
+TEST_F(SlurmVerbsTest, SinfoListsEachReasonOnceWithWhoGaveItAndWhen) {
+  v1::DescribeClusterResponse response = Details();
+  v1::ClusterDetails& details = *response.mutable_details();
+  for (int i = 1; i < 3; ++i) {
+    v1::Node& node = *details.mutable_nodes(i);
+    node.set_state(i == 1 ? "mixed+drain" : "idle+drain");
+    node.set_reason("a bad fan in the left cabinet");
+    node.set_reason_user("root");
+    node.mutable_reason_time()->set_seconds(1'772'366'400);
+    node.add_pools("cpu");
+  }
+  details.mutable_nodes(0)->set_reason("long over");
+  broker_.describe_cluster = [&](const auto&) -> absl::StatusOr<v1::DescribeClusterResponse> {
+    return response;
+  };
+  EXPECT_EQ(Run({"sinfo", "-R"}).out,
+            "REASON               USER      TIMESTAMP           NODELIST\n"
+            "a bad fan in the lef root      " +
+                LocalTimeOf(1'772'366'400) + " n[2-3]\n");
+  EXPECT_EQ(Run({"sinfo", "-ho", "%n %u %H", "-n", "n1"}).out, "n1 Unknown Unknown\n");
 }
 
 TEST_F(SlurmVerbsTest, SinfoHasSlurmsWordsForTheStatesOfOtherKinds) {
@@ -264,7 +428,8 @@ TEST_F(SlurmVerbsTest, SinfoHasSlurmsWordsForTheStatesOfOtherKinds) {
   EXPECT_EQ(state_of(v1::NODE_CONDITION_CORDONED, 0), "drained drain\n");
   EXPECT_EQ(state_of(v1::NODE_CONDITION_CORDONED, 3), "draining drng\n");
   EXPECT_EQ(state_of(v1::NODE_CONDITION_DOWN, 0), "down down\n");
-  EXPECT_EQ(state_of(v1::NODE_CONDITION_FAILING, 0), "failing failg\n");
+  EXPECT_EQ(state_of(v1::NODE_CONDITION_FAILING, 0), "fail fail\n");
+  EXPECT_EQ(state_of(v1::NODE_CONDITION_FAILING, 3), "failing failg\n");
   v1::Pool& pool = *response.mutable_details()->mutable_pools(1)->mutable_now();
   pool.set_available(false);
   pool.set_state("missing");

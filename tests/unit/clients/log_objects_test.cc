@@ -34,20 +34,24 @@ std::string DataOf(const Json& object) {
 }
 
 TEST(LogObjectsTest, AreOneForEachLineWhateverThePiecesAre) {
-  LogObjects objects;
+  LogObjects objects(3);
   EXPECT_EQ(objects.Next(0, kErr, 10, "epo"), "");
-  EXPECT_EQ(objects.Next(0, kErr, 13, "ch \"1\"\n\nepoch"),
-            "{\"rank\":0,\"stream\":\"LOG_STREAM_STDERR\",\"offset\":\"10\",\"data\":\"epoch "
-            "\\\"1\\\"\\n\"}\n"
-            "{\"rank\":0,\"stream\":\"LOG_STREAM_STDERR\",\"offset\":\"20\",\"data\":\"\\n\"}\n");
-  EXPECT_EQ(objects.End(0, kErr, v1::LOG_END_COMPLETE),
-            "{\"rank\":0,\"stream\":\"LOG_STREAM_STDERR\",\"offset\":\"21\",\"data\":\"epoch\"}\n"
-            "{\"rank\":0,\"stream\":\"LOG_STREAM_STDERR\",\"offset\":\"26\",\"end\":\"LOG_END_"
-            "COMPLETE\"}\n");
+  EXPECT_EQ(
+      objects.Next(0, kErr, 13, "ch \"1\"\n\nepoch"),
+      "{\"run\":3,\"rank\":0,\"stream\":\"LOG_STREAM_STDERR\",\"offset\":\"10\",\"data\":\"epoch "
+      "\\\"1\\\"\\n\"}\n"
+      "{\"run\":3,\"rank\":0,\"stream\":\"LOG_STREAM_STDERR\",\"offset\":\"20\",\"data\":\"\\n\"}"
+      "\n");
+  EXPECT_EQ(
+      objects.End(0, kErr, v1::LOG_END_COMPLETE),
+      "{\"run\":3,\"rank\":0,\"stream\":\"LOG_STREAM_STDERR\",\"offset\":\"21\",\"data\":\"epoch\"}"
+      "\n"
+      "{\"run\":3,\"rank\":0,\"stream\":\"LOG_STREAM_STDERR\",\"offset\":\"26\",\"end\":\"LOG_END_"
+      "COMPLETE\"}\n");
 }
 
 TEST(LogObjectsTest, KeepStreamsAndRanksApart) {
-  LogObjects objects;
+  LogObjects objects(3);
   EXPECT_EQ(objects.Next(0, kOut, 0, "a"), "");
   EXPECT_EQ(objects.Next(0, kErr, 0, "b"), "");
   EXPECT_EQ(objects.Next(1, kOut, 0, "c"), "");
@@ -62,7 +66,7 @@ TEST(LogObjectsTest, KeepStreamsAndRanksApart) {
 }
 
 TEST(LogObjectsTest, HaveBytesThatAreNoTextInBase64) {
-  LogObjects objects;
+  LogObjects objects(3);
   const auto line = Objects(objects.Next(0, kOut, 0, "\xff\n"));
   ASSERT_EQ(line.size(), 1u);
   EXPECT_FALSE(line[0].contains("data"));
@@ -70,7 +74,7 @@ TEST(LogObjectsTest, HaveBytesThatAreNoTextInBase64) {
 }
 
 TEST(LogObjectsTest, BeginAnewBehindBytesThatAreNotKept) {
-  LogObjects objects;
+  LogObjects objects(3);
   objects.Next(0, kOut, 0, "cut");
   const auto line = Objects(objects.Next(0, kOut, 100, "on\n"));
   ASSERT_EQ(line.size(), 2u);
@@ -81,7 +85,7 @@ TEST(LogObjectsTest, BeginAnewBehindBytesThatAreNotKept) {
 TEST(LogObjectsTest, CutLongLinesBetweenCharacters) {
   std::string text(kMaxLogObjectBytes - 1, 'x');
   text += "\xc3\xa4" + std::string(kMaxLogObjectBytes * 2, 'y') + "\n";
-  LogObjects objects;
+  LogObjects objects(3);
   std::string all;
   size_t count = 0;
   for (size_t at = 0; at < text.size(); at += 1000) {
@@ -98,7 +102,7 @@ TEST(LogObjectsTest, CutLongLinesBetweenCharacters) {
 
 TEST(LogObjectsTest, TogetherAreTheLogThoughItIsNoText) {
   const std::string text(kMaxLogObjectBytes * 2 + 5, '\x80');
-  LogObjects objects;
+  LogObjects objects(3);
   std::string all;
   std::string lines = objects.Next(0, kOut, 0, text);
   lines += objects.End(0, kOut, v1::LOG_END_MORE_LATER);

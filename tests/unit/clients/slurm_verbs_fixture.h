@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/time/clock.h"
+#include "contract/filter.h"
 #include "tests/unit/clients/command_fixture.h"
 
 namespace muster::cli {
@@ -39,8 +41,9 @@ class SlurmVerbsTest : public CommandTest {
       v1::ListJobsResponse response;
       filter_ = request.filter();
       for (const v1::Job& job : jobs_) {
+        if (!IsNumbered(request.filter(), job)) continue;
         *response.add_jobs() = job;
-        response.mutable_jobs()->rbegin()->clear_runs();
+        if (!request.include_latest_run()) response.mutable_jobs()->rbegin()->clear_runs();
       }
       return response;
     };
@@ -63,6 +66,14 @@ class SlurmVerbsTest : public CommandTest {
       *response.mutable_cluster() = Lab();
       return response;
     };
+  }
+
+  // Whether a filter by numbers takes the job; every other filter takes it.
+  static bool IsNumbered(const std::string& text, const v1::Job& job) {
+    if (!text.starts_with("id ")) return true;
+    const auto filter = contract::ParseFilter(text, absl::Now());
+    EXPECT_TRUE(filter.ok()) << filter.status();
+    return filter.ok() && filter->Matches(job);
   }
 
   static v1::Cluster Lab() {

@@ -9,6 +9,7 @@
 #include "clients/cli/slurm/host_list.h"
 #include "clients/cli/slurm/job_record.h"
 #include "clients/cli/slurm/sacct_time.h"
+#include "clients/cli/slurm/squeue_columns.h"
 #include "clients/cpp/slurm/options.h"
 
 namespace muster::cli {
@@ -60,6 +61,15 @@ TEST(ColumnFormatTest, WidthsJustifyAndCut) {
               HasSubstr("\"%K\" is not a column that muster has; it has: ij"));
   EXPECT_FALSE(ParseColumnFormat("%", "i").ok());
   EXPECT_FALSE(ParseColumnFormat("text", "i").ok());
+}
+
+TEST(TaskRangesTest, AreWrittenAsSqueueWritesThem) {
+  EXPECT_EQ(TaskRanges({3}), "3");
+  EXPECT_EQ(TaskRanges({1, 2, 3, 5, 9, 12}), "1-3,5,9,12");
+  EXPECT_EQ(TaskRanges({1, 3, 5, 7, 9, 11}), "1,3,5,7,9,11");
+  EXPECT_EQ(TaskRanges({0, 5, 10, 15, 20}), "0,5,10,15,20");
+  EXPECT_EQ(TaskRanges({0, 5, 10, 15, 20, 25}), "0-25:5");
+  EXPECT_EQ(TaskRanges({1, 3, 5, 7, 9, 11, 13}), "1-13:2");
 }
 
 TEST(JobRecordTest, TimesAreWrittenAsSlurmWritesThem) {

@@ -24,9 +24,9 @@ constexpr char kNodes[] =
     "NodeName=n1 Arch=x86_64 CoresPerSocket=1  CPUAlloc=0 CPUTot=8 CPULoad=0.06 "
     "AvailableFeatures=(null) ActiveFeatures=(null) Gres=gpu:h100:4 GresUsed=gpu:h100:0(IDX:N/A) "
     "RealMemory=16000 AllocMem=0 State=IDLE+DRAIN Partitions=debug AllocTRES= "
-    "Reason=fan broken, State=bad [root@2026-11-21T08:40:28]\n"
+    "Reason=fan broken, State=bad [root@1795262039]\n"
     "NodeName=cpu1 CPUAlloc=0 CPUTot=4 Gres=(null) GresUsed= RealMemory=2000 AllocMem=0 "
-    "State=DOWN* Partitions=debug Reason=Not responding [slurm@2026-11-21T08:40:28]\n";
+    "State=DOWN* Partitions=debug Reason=Not [x@responding]\n";
 
 constexpr char kPartitions[] =
     "PartitionName=debug AllowGroups=ALL AllowAccounts=ALL AllowQos=ALL AllocNodes=ALL Default=YES "
@@ -51,6 +51,7 @@ TEST(ParseNodesTest, ReadsWhatEachHasAndWhatJobsHaveOfIt) {
   const v1::Node& mixed = (*nodes)[0];
   EXPECT_EQ(mixed.name(), "n2");
   EXPECT_EQ(mixed.state(), "mixed");
+  EXPECT_EQ(mixed.gres(), "gpu:h100:4(S:0-1)");
   EXPECT_EQ(mixed.cpus(), 8u);
   EXPECT_EQ(mixed.used_cpus(), 3u);
   EXPECT_EQ(mixed.memory_bytes(), 16000ull << 20);
@@ -61,9 +62,14 @@ TEST(ParseNodesTest, ReadsWhatEachHasAndWhatJobsHaveOfIt) {
   EXPECT_THAT(mixed.features(), ElementsAre("fast", "ib"));
   EXPECT_EQ(mixed.reason(), "");
   EXPECT_EQ((*nodes)[1].state(), "idle+drain");
-  EXPECT_EQ((*nodes)[1].reason(), "fan broken, State=bad [root@2026-11-21T08:40:28]");
+  EXPECT_EQ((*nodes)[1].reason(), "fan broken, State=bad");
+  EXPECT_EQ((*nodes)[1].reason_user(), "root");
+  EXPECT_EQ((*nodes)[1].reason_time().seconds(), 1795262039);
   EXPECT_THAT((*nodes)[1].features(), IsEmpty());
   EXPECT_EQ((*nodes)[2].state(), "down*");
+  EXPECT_EQ((*nodes)[2].reason(), "Not [x@responding]") << "an admin may write anything";
+  EXPECT_FALSE((*nodes)[2].has_reason_time());
+  EXPECT_EQ((*nodes)[2].gres(), "");
   EXPECT_THAT((*nodes)[2].gpus(), IsEmpty());
 }
 

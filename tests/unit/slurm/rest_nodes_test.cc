@@ -93,7 +93,9 @@ TEST(RestNodesTest, TellWhatEachHasAndWhatJobsHaveOfIt) {
   const v1::Node& second = nodes->at(1);
   EXPECT_EQ(second.state(), "idle+drain");
   EXPECT_FALSE(TakesWork(second.state()));
-  EXPECT_EQ(second.reason(), "bad = fan [root@1795262039]");
+  EXPECT_EQ(second.reason(), "bad = fan");
+  EXPECT_EQ(second.reason_user(), "root");
+  EXPECT_EQ(second.reason_time().seconds(), 1795262039);
   EXPECT_TRUE(second.gpus().empty());
 }
 

@@ -147,6 +147,21 @@ TEST_P(ListTest, SpecsAreThereIfAskedFor) {
             "c");
 }
 
+TEST_P(ListTest, TheLatestRunIsThereIfAskedFor) {
+  Fill();
+  core::Change second = Update(1, v1::JOB_STATE_RUNNING, 3, "here");
+  std::get<core::UpdateJob>(second).runs = 2;
+  Commit({second, RunOf(1, 2, v1::RUN_STATE_FINISHING)});
+  const auto all = store().ListJobs(Scope::All(), {.include_latest_run = true});
+  ASSERT_TRUE(all.ok());
+  ASSERT_THAT(all->jobs, SizeIs(4));
+  EXPECT_THAT(all->jobs[1].runs(), IsEmpty()) << "it has none";
+  ASSERT_THAT(all->jobs[3].runs(), SizeIs(1));
+  EXPECT_EQ(all->jobs[3].runs(0).number(), 2u);
+  EXPECT_EQ(all->jobs[3].runs(0).state(), v1::RUN_STATE_FINISHING);
+  EXPECT_THAT(store().ListJobs(Scope::All(), {})->jobs[3].runs(), IsEmpty());
+}
+
 TEST_P(ListTest, APageThatLooksAtTooManyJobsEndsEarly) {
   std::vector<core::Change> changes;
   const uint64_t count = kMaxScannedJobs + 100;

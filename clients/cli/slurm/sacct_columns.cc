@@ -1,0 +1,204 @@
+#include "clients/cli/slurm/sacct_columns.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "clients/cli/slurm/array_jobs.h"
+#include "clients/cli/slurm/host_list.h"
+#include "clients/cli/text.h"
+
+namespace muster::cli {
+namespace {
+
+std::string NodesOf(const JobRecord& record) {
+  if (record.run() == nullptr || record.run()->nodes().empty()) return "None assigned";
+  const auto& nodes = record.run()->nodes();
+  return Harmless(HostList({nodes.begin(), nodes.end()}));
+}
+
+std::string LimitMinutes(const JobRecord& record) {
+  return record.time_limit ? fmt::format("{}", absl::ToInt64Minutes(*record.time_limit))
+                           : std::string("UNLIMITED");
+}
+
+// The time of its cores, used or not.
+absl::Duration CpuTime(const JobRecord& record, absl::Time now) {
+  return Elapsed(record, now) * static_cast<int64_t>(TotalCpus(record.job.spec()));
+}
+
+// How long it waited for its start.
+absl::Duration Waited(const JobRecord& record, absl::Time now) {
+  const v1::Job& job = record.job;
+  const absl::Time end = job.has_start_time() ? ToTime(job.start_time())
+                         : job.has_end_time() ? ToTime(job.end_time())
+                                              : now;
+  return std::max(absl::ZeroDuration(), end - ToTime(job.create_time()));
+}
+
+// sacct prints these where nothing is known: no text, no time, or a word.
+std::string Nothing(const JobRecord&, absl::Time) { return ""; }
+std::string NoTime(const JobRecord&, absl::Time) { return "00:00:00"; }
+std::string NoWord(const JobRecord&, absl::Time) { return "Unknown"; }
+
+using Record = JobRecord;
+using Now = absl::Time;
+constexpr std::array kSacctColumns = {
+    SacctColumn{"Account", 10,
+                [](const Record& r, Now) { return Harmless(r.job.spec().slurm().account()); }},
+    SacctColumn{"AdminComment", 15, Nothing},
+    SacctColumn{"AllocCPUS", 10,
+                [](const Record& r, Now) {
+                  const bool has = r.job.has_start_time();
+                  return fmt::format("{}", has ? TotalCpus(r.job.spec()) : 0);
+                }},
+    SacctColumn{"AllocNodes", 10,
+                [](const Record& r, Now) {
+                  return fmt::format(
+                      "{}", r.job.has_start_time() ? std::max(1u, r.job.spec().nodes()) : 0);
+                }},
+    SacctColumn{"AllocTRES", 10,
+                [](const Record& r, Now) {
+                  return r.job.has_start_time() ? TresText(r.job.spec(), TresOrder::kSacct)
+                                                : std::string();
+                }},
+    SacctColumn{"AssocID", 7, Nothing},
+    SacctColumn{"AveCPU", 10, Nothing},
+    SacctColumn{"AveCPUFreq", 10, Nothing},
+    SacctColumn{"AveDiskRead", 14, Nothing},
+    SacctColumn{"AveDiskWrite", 14, Nothing},
+    SacctColumn{"AvePages", 10, Nothing},
+    SacctColumn{"AveRSS", 10, Nothing},
+    SacctColumn{"AveVMSize", 10, Nothing},
+    SacctColumn{"BlockID", 16, Nothing},
+    SacctColumn{"Cluster", 10, [](const Record& r, Now) { return Harmless(r.job.cluster()); }},
+    SacctColumn{"Comment", 14,
+                [](const Record& r, Now) { return Harmless(r.job.spec().slurm().comment()); }},
+    SacctColumn{"Constraints", 19,
+                [](const Record& r, Now) { return Harmless(r.job.spec().slurm().constraint()); }},
+    SacctColumn{"ConsumedEnergy", 14, Nothing},
+    SacctColumn{"ConsumedEnergyRaw", 17, Nothing},
+    SacctColumn{"Container", 19, Nothing},
+    SacctColumn{"CPUTime", 10, [](const Record& r, Now now) { return SacctTime(CpuTime(r, now)); }},
+    SacctColumn{"CPUTimeRAW", 10,
+                [](const Record& r, Now now) {
+                  return fmt::format("{}", absl::ToInt64Seconds(CpuTime(r, now)));
+                }},
+    SacctColumn{"DBIndex", 10, Nothing},
+    SacctColumn{"DerivedExitCode", 15, Nothing},
+    SacctColumn{"Elapsed", 10, [](const Record& r, Now now) { return SacctTime(Elapsed(r, now)); }},
+    SacctColumn{"ElapsedRaw", 10,
+                [](const Record& r, Now now) {
+                  return fmt::format("{}", absl::ToInt64Seconds(Elapsed(r, now)));
+                }},
+    SacctColumn{"Eligible", 19, NoWord},
+    SacctColumn{"End", 19,
+                [](const Record& r, Now) { return LocalTime(r.job.end_time(), "Unknown"); }},
+    SacctColumn{"ExitCode", 8, [](const Record& r, Now) { return ExitCodeText(r); }},
+    SacctColumn{"Flags", 19, Nothing},
+    SacctColumn{"GID", 6, Nothing},
+    SacctColumn{"Group", 9, Nothing},
+    SacctColumn{"JobID", 12, [](const Record& r, Now) { return NameOf(r.job); }},
+    SacctColumn{"JobIDRaw", 12, [](const Record& r, Now) { return SlurmNumber(r); }},
+    SacctColumn{"JobName", 10, [](const Record& r, Now) { return Harmless(r.job.name()); }},
+    SacctColumn{"Layout", 9, Nothing},
+    SacctColumn{"MaxDiskRead", 12, Nothing},
+    SacctColumn{"MaxDiskReadNode", 15, Nothing},
+    SacctColumn{"MaxDiskReadTask", 15, Nothing},
+    SacctColumn{"MaxDiskWrite", 12, Nothing},
+    SacctColumn{"MaxDiskWriteNode", 16, Nothing},
+    SacctColumn{"MaxDiskWriteTask", 16, Nothing},
+    SacctColumn{"MaxPages", 8, Nothing},
+    SacctColumn{"MaxPagesNode", 12, Nothing},
+    SacctColumn{"MaxPagesTask", 14, Nothing},
+    SacctColumn{"MaxRSS", 10, Nothing},
+    SacctColumn{"MaxRSSNode", 10, Nothing},
+    SacctColumn{"MaxRSSTask", 10, Nothing},
+    SacctColumn{"MaxVMSize", 10, Nothing},
+    SacctColumn{"MaxVMSizeNode", 14, Nothing},
+    SacctColumn{"MaxVMSizeTask", 14, Nothing},
+    SacctColumn{"McsLabel", 12, Nothing},
+    SacctColumn{"MinCPU", 10, Nothing},
+    SacctColumn{"MinCPUNode", 10, Nothing},
+    SacctColumn{"MinCPUTask", 10, Nothing},
+    SacctColumn{"NCPUS", 10,
+                [](const Record& r, Now) { return fmt::format("{}", TotalCpus(r.job.spec())); }},
+    SacctColumn{
+        "NNodes", 8,
+        [](const Record& r, Now) { return fmt::format("{}", std::max(1u, r.job.spec().nodes())); }},
+    SacctColumn{"NodeList", 15, [](const Record& r, Now) { return NodesOf(r); }},
+    SacctColumn{"NTasks", 8, Nothing},
+    SacctColumn{"Partition", 10, [](const Record& r, Now) { return Harmless(r.partition); }},
+    SacctColumn{"Priority", 10,
+                [](const Record& r, Now) { return fmt::format("{}", r.job.priority()); }},
+    SacctColumn{"QOS", 10,
+                [](const Record& r, Now) { return Harmless(r.job.spec().slurm().qos()); }},
+    SacctColumn{"QOSRAW", 6, Nothing},
+    SacctColumn{"Reason", 22, [](const Record& r, Now) { return ReasonWord(r); }},
+    SacctColumn{"ReqCPUFreq", 10, NoWord},
+    SacctColumn{"ReqCPUFreqGov", 13, NoWord},
+    SacctColumn{"ReqCPUFreqMax", 13, NoWord},
+    SacctColumn{"ReqCPUFreqMin", 13, NoWord},
+    SacctColumn{"ReqCPUS", 8,
+                [](const Record& r, Now) { return fmt::format("{}", TotalCpus(r.job.spec())); }},
+    SacctColumn{"ReqMem", 10, [](const Record& r, Now) { return MemoryText(r.job.spec()); }},
+    SacctColumn{
+        "ReqNodes", 8,
+        [](const Record& r, Now) { return fmt::format("{}", std::max(1u, r.job.spec().nodes())); }},
+    SacctColumn{"ReqTRES", 10,
+                [](const Record& r, Now) { return TresText(r.job.spec(), TresOrder::kSacct); }},
+    SacctColumn{"Reservation", 20,
+                [](const Record& r, Now) { return Harmless(r.job.spec().slurm().reservation()); }},
+    SacctColumn{"ReservationId", 8, Nothing},
+    SacctColumn{"Reserved", 10, [](const Record& r, Now now) { return SacctTime(Waited(r, now)); }},
+    SacctColumn{
+        "Restarts", 8,
+        [](const Record& r, Now) { return fmt::format("{}", r.run() ? r.run()->restarts() : 0); }},
+    SacctColumn{"ResvCPU", 10, Nothing},
+    SacctColumn{"ResvCPURAW", 10, Nothing},
+    SacctColumn{"Start", 19,
+                [](const Record& r, Now) { return LocalTime(r.job.start_time(), "Unknown"); }},
+    SacctColumn{"State", 10, [](const Record& r, Now) { return std::string(StateWord(r)); }},
+    SacctColumn{"Submit", 19,
+                [](const Record& r, Now) { return LocalTime(r.job.create_time(), "Unknown"); }},
+    SacctColumn{"SubmitLine", 20, Nothing},
+    SacctColumn{"Suspended", 10, Nothing},
+    SacctColumn{"SystemComment", 15, Nothing},
+    SacctColumn{"SystemCPU", 10, NoTime},
+    SacctColumn{
+        "Timelimit", 10,
+        [](const Record& r,
+           Now) { return r.time_limit ? SacctTime(*r.time_limit) : std::string("UNLIMITED"); }},
+    SacctColumn{"TimelimitRaw", 10, [](const Record& r, Now) { return LimitMinutes(r); }},
+    SacctColumn{"TotalCPU", 10, NoTime},
+    SacctColumn{"TRESUsageInAve", 14, Nothing},
+    SacctColumn{"TRESUsageInMax", 14, Nothing},
+    SacctColumn{"TRESUsageInMaxNode", 18, Nothing},
+    SacctColumn{"TRESUsageInMaxTask", 18, Nothing},
+    SacctColumn{"TRESUsageInMin", 14, Nothing},
+    SacctColumn{"TRESUsageInMinNode", 18, Nothing},
+    SacctColumn{"TRESUsageInMinTask", 18, Nothing},
+    SacctColumn{"TRESUsageInTot", 14, Nothing},
+    SacctColumn{"TRESUsageOutAve", 15, Nothing},
+    SacctColumn{"TRESUsageOutMax", 15, Nothing},
+    SacctColumn{"TRESUsageOutMaxNode", 19, Nothing},
+    SacctColumn{"TRESUsageOutMaxTask", 19, Nothing},
+    SacctColumn{"TRESUsageOutMin", 15, Nothing},
+    SacctColumn{"TRESUsageOutMinNode", 19, Nothing},
+    SacctColumn{"TRESUsageOutMinTask", 19, Nothing},
+    SacctColumn{"TRESUsageOutTot", 15, Nothing},
+    SacctColumn{"UID", 6, Nothing},
+    SacctColumn{"User", 9, [](const Record& r, Now) { return Harmless(r.job.user()); }},
+    SacctColumn{"UserCPU", 10, NoTime},
+    SacctColumn{"WCKey", 10, Nothing},
+    SacctColumn{"WCKeyID", 10, Nothing},
+    SacctColumn{"WorkDir", 20,
+                [](const Record& r, Now) { return Harmless(r.job.spec().working_directory()); }},
+};
+
+}  // namespace
+
+std::span<const SacctColumn> SacctColumns() { return kSacctColumns; }
+
+}  // namespace muster::cli

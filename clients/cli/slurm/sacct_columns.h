@@ -1,0 +1,30 @@
+// The columns of sacct and the values that a job has in them. Pure, but for the time zone of the
+// process.
+#ifndef MUSTER_CLIENTS_CLI_SLURM_SACCT_COLUMNS_H_
+#define MUSTER_CLIENTS_CLI_SLURM_SACCT_COLUMNS_H_
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "absl/time/time.h"
+#include "clients/cli/slurm/job_record.h"
+
+namespace muster::cli {
+
+// A column: its name, its width in a table, and its value.
+struct SacctColumn {
+  std::string_view name;
+  size_t width;
+  std::string (*value)(const JobRecord& record, absl::Time now);
+};
+
+// All that sacct 22.05 has, in the order of their names, and Restarts. Where Muster knows nothing,
+// as of memory and processor time that were used, the value is the one that sacct prints for a job
+// of which it knows nothing.
+std::span<const SacctColumn> SacctColumns();
+
+}  // namespace muster::cli
+
+#endif  // MUSTER_CLIENTS_CLI_SLURM_SACCT_COLUMNS_H_
