@@ -15,6 +15,7 @@
 #include "agents/core/job_storage.h"
 #include "agents/core/launch_refusal.h"
 #include "agents/core/proto_time.h"
+#include "agents/files/shell_variables.h"
 #include "agents/hosts/local_host.h"
 #include "agents/machines/answers.h"
 #include "agents/machines/free_gpus.h"
@@ -28,6 +29,7 @@
 #include "agents/machines/run_layout.h"
 #include "agents/machines/run_request.h"
 #include "agents/machines/scheduler.h"
+#include "agents/machines/supervisors.h"
 #include "agents/machines/work_sweeper.h"
 #include "contract/states.h"
 #include "contract/text.h"
@@ -341,7 +343,10 @@ LaunchOutcome MachinesBackend::Launch(const agent::v1::Assignment& assignment) {
   }
   if (files->HasBegun()) return LaunchedAs("the machine has had the run already");
   if (const std::optional<Misfit> misfit = RefusalOf(assignment.spec())) return Refused(*misfit);
-  const absl::StatusOr<agent::v1::Assignment> resolved = Resolve(assignment);
+  const absl::StatusOr<agent::v1::Assignment> whole =
+      uploads::WithShellVariables(assignment, config_.files);
+  if (!whole.ok()) return uploads::NotLaunched(whole.status());
+  const absl::StatusOr<agent::v1::Assignment> resolved = Resolve(*whole);
   if (!resolved.ok()) return RefusedBecause(v1::FAILURE_CODE_JOB_INVALID, resolved.status());
   hosts::LocalHost host;
   if (const absl::Status inputs = agents::CheckInputs(resolved->spec(), &host); !inputs.ok())
@@ -463,12 +468,6 @@ std::vector<agents::LogSource> MachinesBackend::Logs(const RunHandle& run) {
   const RunDirectory directory = DirectoryOf(run.run_key);
   return {{.rank = 0, .stream = v1::LOG_STREAM_STDOUT, .path = directory.PathOf(kStdoutFile)},
           {.rank = 0, .stream = v1::LOG_STREAM_STDERR, .path = directory.PathOf(kStderrFile)}};
-}
-
-std::string DefaultSupervisorPath() {
-  std::error_code error;
-  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
-  return program.parent_path() / "muster-supervisor";
 }
 
 }  // namespace
