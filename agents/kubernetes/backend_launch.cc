@@ -7,6 +7,7 @@
 #include "absl/time/clock.h"
 #include "agents/core/job_storage.h"
 #include "agents/files/fetch_tree.h"
+#include "agents/files/shell_variables.h"
 #include "agents/files/tar_stream.h"
 #include "agents/kubernetes/backend.h"
 #include "agents/kubernetes/manifest/brought_files.h"
@@ -137,7 +138,9 @@ LaunchOutcome KubernetesBackend::LaunchOne(const agent::v1::Assignment& assignme
 
 LaunchOutcome KubernetesBackend::LaunchInPlace(const StartQueue::AssignmentPtr& run) {
   const std::string& run_key = run->run_key();
-  agent::v1::Assignment assignment = *run;
+  absl::StatusOr<agent::v1::Assignment> whole = uploads::WithShellVariables(*run, config_.files);
+  if (!whole.ok()) return uploads::NotLaunched(whole.status());
+  agent::v1::Assignment assignment = *std::move(whole);
   // A hold that came before there is a Job.
   assignment.set_held(queue_.IsHeld(run_key));
   std::vector<std::string> file_parts;

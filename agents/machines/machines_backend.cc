@@ -13,6 +13,7 @@
 #include "agents/core/job_storage.h"
 #include "agents/core/launch_refusal.h"
 #include "agents/core/proto_time.h"
+#include "agents/files/shell_variables.h"
 #include "agents/hosts/local_host.h"
 #include "agents/machines/answers.h"
 #include "agents/machines/free_gpus.h"
@@ -27,6 +28,7 @@
 #include "agents/machines/run_place.h"
 #include "agents/machines/run_request.h"
 #include "agents/machines/scheduler.h"
+#include "agents/machines/supervisors.h"
 #include "agents/machines/work_sweeper.h"
 #include "contract/states.h"
 #include "contract/text.h"
@@ -304,7 +306,10 @@ LaunchOutcome MachinesBackend::LaunchOne(const agent::v1::Assignment& assignment
   }
   if (files->HasBegun()) return LaunchedAs("the machine has had the run already");
   if (const std::optional<Misfit> misfit = RefusalOf(assignment.spec())) return Refused(*misfit);
-  const absl::StatusOr<agent::v1::Assignment> resolved = Resolve(assignment);
+  const absl::StatusOr<agent::v1::Assignment> whole =
+      uploads::WithShellVariables(assignment, config_.files);
+  if (!whole.ok()) return uploads::NotLaunched(whole.status());
+  const absl::StatusOr<agent::v1::Assignment> resolved = Resolve(*whole);
   if (!resolved.ok()) return RefusedBecause(v1::FAILURE_CODE_JOB_INVALID, resolved.status());
   hosts::LocalHost host;
   if (const absl::Status inputs = agents::CheckInputs(resolved->spec(), &host); !inputs.ok())
@@ -438,12 +443,6 @@ agents::RunOutput MachinesBackend::OpenLogs(const RunHandle& run) {
   const absl::StatusOr<agent::v1::Assignment> resolved = Resolve(*run.assignment);
   if (resolved.ok()) output.results_directory = resolved->spec().results_directory();
   return output;
-}
-
-std::string DefaultSupervisorPath() {
-  std::error_code error;
-  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
-  return program.parent_path() / "muster-supervisor";
 }
 
 }  // namespace

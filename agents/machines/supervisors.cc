@@ -11,7 +11,9 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <filesystem>
 #include <memory>
+#include <system_error>
 #include <utility>
 
 #include "agents/hosts/pidfd.h"
@@ -45,6 +47,12 @@ absl::Status AddToEpoll(const hosts::Fd& epoll, int fd, uint64_t id) {
 }
 
 }  // namespace
+
+std::string DefaultSupervisorPath() {
+  std::error_code error;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
+  return program.parent_path() / "muster-supervisor";
+}
 
 Supervisors::Supervisors(std::string program)
     : program_(std::move(program)), next_id_(kFirstSupervisorId) {}

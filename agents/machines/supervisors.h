@@ -31,6 +31,9 @@ struct SupervisorEvent {
   std::string record = {};   // for kRecord: the file's name
 };
 
+// The supervisor that is installed beside this program.
+std::string DefaultSupervisorPath();
+
 class Supervisors {
  public:
   static absl::StatusOr<std::unique_ptr<Supervisors>> Create(std::string program);

@@ -118,7 +118,8 @@ class SlurmBackend : public agents::Backend {
   // `image.image` is empty: the run has no container.
   absl::StatusOr<std::vector<RunFile>> FilesOf(const agent::v1::Assignment& assignment,
                                                const RunPaths& paths,
-                                               const ImageCache::Ready& image);
+                                               const ImageCache::Ready& image,
+                                               const contract::ShellVariables& shell);
   absl::Status WriteRunFiles(std::vector<Fresh>* runs, const Submission& submission);
   absl::StatusOr<Submission> SubmissionOf(const std::vector<Fresh>& runs);
   void SubmitAll(std::vector<Fresh> runs, std::vector<agents::LaunchOutcome>* outcomes);

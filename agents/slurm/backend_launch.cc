@@ -5,12 +5,14 @@
 #include "absl/status/status.h"
 #include "absl/time/clock.h"
 #include "agents/core/job_storage.h"
+#include "agents/files/shell_variables.h"
 #include "agents/hosts/private_modes.h"
 #include "agents/slurm/backend.h"
 #include "agents/slurm/container.h"
 #include "agents/slurm/outcomes.h"
 #include "agents/slurm/pool_limits.h"
 #include "contract/errors.h"
+#include "contract/shell_environment.h"
 #include "contract/task_array.h"
 #include "contract/text.h"
 #include "fmt/format.h"
@@ -215,6 +217,9 @@ std::optional<LaunchOutcome> SlurmBackend::Prepare(
     return RefusedBecause(status);
   if (auto outcome = PrepareStorage(assignment.spec()); outcome.has_value()) return outcome;
   if (auto outcome = LayOutFiles(assignment, fresh->files_deadline)) return outcome;
+  const absl::StatusOr<contract::ShellVariables> shell = uploads::FetchShellVariables(
+      assignment.spec(), config_.files, fresh->files_deadline - absl::Now());
+  if (!shell.ok()) return uploads::NotLaunched(shell.status());
   // An image that has yet to be converted anew is not the one that another run may have as it is.
   const bool is_refresh = assignment.spec().slurm().container().refresh_image();
   const std::string name = assignment.spec().image() + (is_refresh ? "\n" : "");
@@ -226,7 +231,7 @@ std::optional<LaunchOutcome> SlurmBackend::Prepare(
   if (image->refused.has_value()) return RefusedFor(*image->refused);
   fresh->conversion = image->conversion;
   fresh->pulled_because = image->pulled_because;
-  absl::StatusOr<std::vector<RunFile>> files = FilesOf(assignment, paths, *image);
+  absl::StatusOr<std::vector<RunFile>> files = FilesOf(assignment, paths, *image, *shell);
   if (!files.ok()) return RefusedBecause(files.status());
   fresh->files = *std::move(files);
   if (const std::optional<uint64_t> array = ArrayOf(assignment)) {
@@ -280,9 +285,10 @@ absl::StatusOr<ImageCache::Ready> SlurmBackend::PrepareImage(const v1::JobSpec& 
 
 absl::StatusOr<std::vector<RunFile>> SlurmBackend::FilesOf(const agent::v1::Assignment& assignment,
                                                            const RunPaths& paths,
-                                                           const ImageCache::Ready& image) {
+                                                           const ImageCache::Ready& image,
+                                                           const contract::ShellVariables& shell) {
   absl::StatusOr<std::vector<RunFile>> files =
-      MakeRunFiles(assignment, config_.cluster, paths, config_.max_timeout_requeues);
+      MakeRunFiles(assignment, config_.cluster, paths, config_.max_timeout_requeues, shell);
   if (!files.ok() || image.image.empty()) return files;
   const absl::StatusOr<std::vector<std::string>> options =
       ContainerOptions(assignment, config_.cluster, image.image, paths, config_.container_mounts);

@@ -3,10 +3,12 @@
 #include <array>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "agents/core/run_program.h"
 #include "contract/errors.h"
 #include "contract/roles.h"
+#include "contract/shell_environment.h"
 #include "contract/slurm_signal.h"
 #include "contract/task_array.h"
 #include "fmt/format.h"
@@ -39,13 +41,37 @@ void AppendSorted(const Variables& variables, std::string* file) {
   for (const auto& [name, value] : variables) AppendVariable(name, value, file);
 }
 
+// The variables of the submitter's shell, apart from each other: those that the user named win over
+// all that the run has, the others lose. Slurm's own never win, as with sbatch.
+struct Shell {
+  Variables named;
+  Variables others;
+};
+
+Shell ShellOf(const v1::JobSpec& spec, const contract::ShellVariables& variables) {
+  const auto& named = spec.slurm().batch_script().environment().named();
+  const std::set<std::string_view> names(named.begin(), named.end());
+  Shell shell;
+  for (const auto& [name, value] : variables) {
+    if (names.contains(name) && !name.starts_with("SLURM_")) {
+      shell.named.emplace(name, value);
+    } else if (contract::MayBeSet(name, value) && !contract::IsOfTheRun(name)) {
+      shell.others.emplace(name, value);
+    }
+  }
+  return shell;
+}
+
 // The names that are known before the launch, then the user's own: what a user sets explicitly,
-// wins. `role`: whose environment it is, by its number; nothing: the job's.
+// wins. `named`: those of the submitter's shell that are the user's own. `role`: whose environment
+// it is, by its number; nothing: the job's.
 std::string Environment(const agent::v1::Assignment& assignment, std::string_view cluster,
-                        const RunPaths& paths, std::optional<int> role = std::nullopt) {
+                        const RunPaths& paths, const Variables& named,
+                        std::optional<int> role = std::nullopt) {
   const v1::JobSpec& spec = assignment.spec();
   Variables variables = agents::RunVariables(assignment, cluster, paths.directory());
   Variables of_the_user(spec.env().begin(), spec.env().end());
+  of_the_user.insert(named.begin(), named.end());
   if (role.has_value()) {
     for (const auto& [name, value] : agents::RoleVariables(assignment, *role))
       variables[name] = value;
@@ -87,7 +113,8 @@ void AddRoles(const agent::v1::Assignment& assignment, std::string_view cluster,
     const std::string program = fmt::format("role-{}", i);
     lines += fmt::format("{} {} {} {} {:d}\n", role.name(), role.first_node(), role.nodes(),
                          first_ranks[static_cast<size_t>(i)], role.leads());
-    files->push_back({paths.environment_of(program), Environment(assignment, cluster, paths, i)});
+    files->push_back(
+        {paths.environment_of(program), Environment(assignment, cluster, paths, {}, i)});
     AddProgram(spec, paths, program, role.command(), files);
   }
   files->push_back({paths.specs() + "/roles", lines});
@@ -118,8 +145,9 @@ std::string TimeoutFile(const v1::SlurmOptions& slurm, uint32_t max_requeues) {
                      absl::ToInt64Seconds(kStopGrace), max_requeues);
 }
 
-absl::Status CheckNames(std::string_view field,
-                        const google::protobuf::Map<std::string, std::string>& env) {
+// `env`: variables by name.
+template <typename Map>
+absl::Status CheckNames(std::string_view field, const Map& env) {
   for (std::string_view name : kBashVariables) {
     if (!env.contains(std::string(name))) continue;
     return contract::BadField(
@@ -130,13 +158,33 @@ absl::Status CheckNames(std::string_view field,
   return absl::OkStatus();
 }
 
+// The variables of the submitter's shell that lose against all others, and how long the node may
+// look for the account's login environment.
+void AddShell(const v1::JobSpec& spec, const Shell& shell, const RunPaths& paths,
+              std::vector<RunFile>* files) {
+  if (!shell.others.empty()) {
+    RunFile& file = files->emplace_back(RunFile{paths.environment_of("shell"), ""});
+    AppendSorted(shell.others, &file.content);
+  }
+  const v1::ShellEnvironment& environment = spec.slurm().batch_script().environment();
+  if (environment.has_login_timeout()) {
+    files->push_back(
+        {paths.specs() + "/login", fmt::format("{}\n", environment.login_timeout().seconds())});
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<RunFile>> MakeRunFiles(const agent::v1::Assignment& assignment,
                                                   std::string_view cluster, const RunPaths& paths,
-                                                  uint32_t max_timeout_requeues) {
+                                                  uint32_t max_timeout_requeues,
+                                                  const contract::ShellVariables& variables) {
   const v1::JobSpec& spec = assignment.spec();
+  const Shell shell = ShellOf(spec, variables);
   if (absl::Status good = CheckNames("env", spec.env()); !good.ok()) return good;
+  if (absl::Status good = CheckNames("slurm.batch_script.environment.named", shell.named);
+      !good.ok())
+    return good;
   for (int i = 0; i < spec.roles_size(); ++i) {
     if (absl::Status good = CheckNames(fmt::format("roles[{}].env", i), spec.roles(i).env());
         !good.ok()) {
@@ -145,7 +193,9 @@ absl::StatusOr<std::vector<RunFile>> MakeRunFiles(const agent::v1::Assignment& a
   }
   std::vector<RunFile> files;
   files.push_back({paths.script(), std::string(BatchScript()), kProgramMode});
-  files.push_back({paths.environment_of("environment"), Environment(assignment, cluster, paths)});
+  files.push_back(
+      {paths.environment_of("environment"), Environment(assignment, cluster, paths, shell.named)});
+  AddShell(spec, shell, paths, &files);
   if (!spec.setup().empty()) {
     v1::Command setup;
     setup.set_script(spec.setup());

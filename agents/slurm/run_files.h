@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "contract/shell_environment.h"
 #include "muster/agent/v1/agent_link.pb.h"
 
 namespace muster::slurm {
@@ -82,10 +83,12 @@ std::string_view BatchScript();
 // slurm.timeout.
 inline constexpr uint32_t kMaxTimeoutRequeues = 100;
 
-// The files to write before sbatch. INVALID_ARGUMENT: a variable that bash does not let anyone set.
+// The files to write before sbatch. `shell`: the variables that a batch script takes along from
+// where it was submitted. INVALID_ARGUMENT: a variable that bash does not let anyone set.
 absl::StatusOr<std::vector<RunFile>> MakeRunFiles(
     const agent::v1::Assignment& assignment, std::string_view cluster, const RunPaths& paths,
-    uint32_t max_timeout_requeues = kMaxTimeoutRequeues);
+    uint32_t max_timeout_requeues = kMaxTimeoutRequeues,
+    const contract::ShellVariables& shell = {});
 
 // Makes the notes for people: the job as it was asked for, less the values of its environment; who
 // runs it, where and since when; and the command line of sbatch. Nothing reads it again.

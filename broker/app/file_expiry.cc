@@ -85,6 +85,10 @@ absl::StatusOr<bool> FileExpiry::UseFilesOfJobs() {
       if (absl::Status status = job_files_->Use(upload.tree_sha256()); !status.ok())
         skipped_trees_.Note(std::move(status));
     }
+    const std::string& shell = job.spec().slurm().batch_script().environment().file_sha256();
+    if (shell.empty() || !seen_.insert(shell).second) continue;
+    if (absl::Status status = job_files_->UseShell(shell); !status.ok())
+      skipped_trees_.Note(std::move(status));
   }
   page_token_ = page->next_page_token;
   return !page_token_.empty();

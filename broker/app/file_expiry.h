@@ -46,7 +46,7 @@ class FileExpiry {
   // The members below belong to the running pass; while none runs, to Begin.
   std::optional<std::chrono::steady_clock::time_point> last_begin_;
   std::string page_token_;
-  absl::flat_hash_set<std::string> seen_;  // trees of unfinished jobs; 64 bytes each
+  absl::flat_hash_set<std::string> seen_;  // named by unfinished jobs; 64 bytes each
   files::Skipped skipped_trees_;           // trees whose files do not count as used by their jobs
   std::optional<files::FileStore::Expiry> expiry_;
 };

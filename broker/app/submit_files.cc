@@ -17,12 +17,15 @@
 #include "broker/files/job_files.h"
 #include "contract/errors.h"
 #include "contract/sentences.h"
+#include "contract/shell_environment.h"
 #include "contract/slurm_options.h"
 
 namespace muster::broker {
 namespace {
 
-bool BringsFiles(const core::SubmitItem& item) { return item.spec->uploads_size() > 0; }
+bool BringsFiles(const core::SubmitItem& item) {
+  return item.spec->uploads_size() > 0 || contract::HasShellEnvironment(*item.spec);
+}
 
 absl::Status CheckTreeCount(const core::Submit& submit) {
   absl::flat_hash_set<std::string> trees;
@@ -36,8 +39,8 @@ absl::Status CheckTreeCount(const core::Submit& submit) {
                               trees.size(), kMaxTreesPerSubmit));
 }
 
-std::string TreesOf(const v1::JobSpec& spec) {
-  std::string trees;
+std::string FilesOf(const v1::JobSpec& spec) {
+  std::string trees = spec.slurm().batch_script().environment().file_sha256() + " ";
   for (const v1::Upload& upload : spec.uploads()) trees += upload.tree_sha256() + " ";
   return trees;
 }
@@ -48,14 +51,14 @@ struct Looking {
   core::Submit submit;
   SubmitDone done;
 
-  // Runs on the file workers. Items with the same trees are looked at once: job_files does not
+  // Runs on the file workers. Items with the same files are looked at once: job_files does not
   // remember trees that are not complete.
   void Run() {
-    std::map<std::string, const core::SubmitItem*> seen;  // by their trees
+    std::map<std::string, const core::SubmitItem*> seen;  // by their files
     for (size_t i = 0; i < submit.items.size(); ++i) {
       core::SubmitItem& item = submit.items[i];
       if (!BringsFiles(item)) continue;
-      const auto [known, is_new] = seen.emplace(TreesOf(*item.spec), &item);
+      const auto [known, is_new] = seen.emplace(FilesOf(*item.spec), &item);
       if (is_new) {
         const std::string prefix =
             submit.items.size() > 1 ? fmt::format("requests[{}].spec.", i) : "spec.";

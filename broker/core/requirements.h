@@ -80,7 +80,7 @@ struct Requirements {
   bool pool_is_namespace = false;
   bool needs_slurm = false;       // contract::WhySlurmOnly gives the reason
   bool needs_kubernetes = false;  // the job has a kubernetes section
-  bool brings_files = false;      // it uploads files
+  bool brings_files = false;      // it uploads files, or takes a shell's variables along
   RolesNeed roles = RolesNeed::kNone;
   ImageNeed image = ImageNeed::kNone;
   // The first field of the spec that names a file of the user's own machine; empty: there is none.

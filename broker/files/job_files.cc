@@ -8,6 +8,7 @@
 #include "contract/characters.h"
 #include "contract/errors.h"
 #include "contract/file_tree.h"
+#include "contract/shell_environment.h"
 #include "contract/text.h"
 #include "contract/units.h"
 #include "muster/v1/file_tree.pb.h"
@@ -21,7 +22,27 @@ absl::Status NoTree(const std::string& field, std::string_view why) {
 
 }  // namespace
 
+absl::Status JobFiles::CheckShell(const v1::JobSpec& spec, std::string_view prefix) {
+  if (!contract::HasShellEnvironment(spec)) return absl::OkStatus();
+  const std::string field = fmt::format("{}slurm.batch_script.environment.file_sha256", prefix);
+  const auto size_bytes = store_->Use(spec.slurm().batch_script().environment().file_sha256());
+  if (!size_bytes.ok()) return size_bytes.status();
+  if (!*size_bytes) {
+    return contract::Error(absl::StatusCode::kFailedPrecondition, "FILES_MISSING",
+                           fmt::format("{}: the file with the variables that the script takes "
+                                       "along is not at this broker; upload it (FindMissingFiles, "
+                                       "UploadFiles) and submit again",
+                                       field),
+                           {{"field", field}, {"missing", "1"}});
+  }
+  if (**size_bytes <= contract::kMaxShellBytes) return absl::OkStatus();
+  return contract::BadField(field, fmt::format("names a file of {} bytes, and {} are the most; "
+                                               "take fewer variables along",
+                                               **size_bytes, contract::kMaxShellBytes));
+}
+
 absl::Status JobFiles::Check(const v1::JobSpec& spec, std::string_view prefix) {
+  if (absl::Status shell = CheckShell(spec, prefix); !shell.ok()) return shell;
   uint64_t total = 0;
   for (int i = 0; i < spec.uploads_size(); ++i) {
     const std::string field = fmt::format("{}uploads[{}].tree_sha256", prefix, i);

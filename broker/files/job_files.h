@@ -24,9 +24,10 @@ class JobFiles {
  public:
   explicit JobFiles(FileStore* store) : store_(store) {}
 
-  // Checks that all files of a normalized spec are here; they count as used now. `prefix` is the
-  // spec's field in its request: "spec.". FAILED_PRECONDITION, FILES_MISSING: some must be
-  // uploaded. INVALID_ARGUMENT: the named file is no tree, or the files are too large.
+  // Checks that all files of a normalized spec are here, that of its shell's variables among them;
+  // they count as used now. `prefix` is the spec's field in its request: "spec.".
+  // FAILED_PRECONDITION, FILES_MISSING: some must be uploaded. INVALID_ARGUMENT: the named file is
+  // no tree, or the files are too large.
   absl::Status Check(const v1::JobSpec& spec, std::string_view prefix);
 
   // The size of an archive of the spec's trees, or more because of long paths; trees that are not
@@ -36,6 +37,10 @@ class JobFiles {
   // Marks the files of an unfinished job's tree as used now. Missing files are skipped: it is not
   // the task of this method to bring them back.
   absl::Status Use(const std::string& tree_sha256);
+  // The same for the file of a shell's variables.
+  absl::Status UseShell(const std::string& file_sha256) {
+    return store_->Use(file_sha256).status();
+  }
 
  private:
   // Most trees that are remembered, at about 200 bytes each.
@@ -52,6 +57,7 @@ class JobFiles {
     uint32_t missing = 0;
     std::string named;  // the first missing ones
   };
+  absl::Status CheckShell(const v1::JobSpec& spec, std::string_view prefix);
   absl::StatusOr<Look> LookAt(const std::string& tree_sha256);
   absl::StatusOr<Look> LookAtFiles(const std::string& tree_sha256);
   bool Recall(const std::string& tree_sha256, Look* look);

@@ -4,7 +4,9 @@
 #include <unistd.h>
 
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "clients/cpp/yaml_reader.h"
 #include "contract/characters.h"
@@ -20,6 +22,7 @@ constexpr size_t kMaxConfigBytes = 64 << 10;
 struct FileConfig {
   std::string broker;
   std::optional<Format> format;
+  std::optional<std::vector<std::string>> leave_behind;
 };
 
 void ReadDocument(const YAML::Node& document, client::YamlReader* in, FileConfig* out) {
@@ -32,9 +35,27 @@ void ReadDocument(const YAML::Node& document, client::YamlReader* in, FileConfig
                                      contract::Quoted(name)));
     }
   };
+  const auto read_name = [&](const client::YamlValue& value) {
+    std::string name;
+    if (!in->Text(value, &name)) return;
+    const std::string_view start = std::string_view(name).substr(0, name.find('*'));
+    const bool is_pattern = name.size() <= start.size() + 1 &&
+                            (start.empty() ? name == "*" : contract::IsVariableName(start));
+    if (is_pattern) return out->leave_behind->push_back(name);
+    in->Problem(value, fmt::format("{} is not a variable's name, or the beginning of names with a "
+                                   "'*' behind",
+                                   contract::Quoted(name)));
+  };
+  const auto read_sbatch = [&](const client::YamlValue& value) {
+    in->Mapping(value, {{"leave_behind", [&](const client::YamlValue& list) {
+                           out->leave_behind.emplace();
+                           in->List(list, read_name);
+                         }}});
+  };
   in->Mapping({document, ""},
               {{"broker", [&](const client::YamlValue& value) { in->Text(value, &out->broker); }},
-               {"output", read_format}});
+               {"output", read_format},
+               {"sbatch", read_sbatch}});
 }
 
 absl::StatusOr<FileConfig> ReadConfigFile(const std::string& path) {
@@ -87,6 +108,7 @@ absl::StatusOr<Config> LoadConfig(const Invocation& call, const Environment& env
   if (!file.ok()) return file.status();
   Config config;
   config.format = call.format.value_or(file->format.value_or(Format::kTable));
+  if (file->leave_behind) config.leave_behind = *file->leave_behind;
   config.broker = call.broker;
   if (!config.broker.empty()) return config;
   const std::string path = ConfigPath(environment);

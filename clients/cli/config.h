@@ -5,10 +5,12 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "clients/cli/invocation.h"
 #include "clients/cli/render.h"
+#include "clients/cpp/slurm/credentials.h"
 
 namespace muster::cli {
 
@@ -17,6 +19,8 @@ struct Config {
   // Where the address comes from, for errors: "named by MUSTER_BROKER". Empty: the command line.
   std::string broker_origin;
   Format format = Format::kTable;
+  // The variables that a batch script takes along only if its user names them.
+  std::vector<std::string> leave_behind = client::slurm::DefaultLeaveBehind();
 };
 
 // getenv, or a stand-in: a null pointer for a variable that is not set.

@@ -168,7 +168,8 @@ int Main(int argc, char** argv) {
                   connected,
                   terminal,
                   interrupt ? &*interrupt : nullptr,
-                  config->broker.starts_with("unix:")};
+                  config->broker.starts_with("unix:"),
+                  config->leave_behind};
   return Dispatch(session);
 }
 

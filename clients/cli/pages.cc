@@ -13,6 +13,7 @@
 #include "clients/cli/text.h"
 #include "clients/cli/views.h"
 #include "contract/roles.h"
+#include "contract/shell_environment.h"
 #include "contract/states.h"
 #include "contract/task_array.h"
 #include "contract/units.h"
@@ -122,6 +123,14 @@ void AppendSpec(const v1::JobSpec& spec, Page* page) {
   }
   page->Line("Directory", Harmless(spec.working_directory()));
   page->Line("Environment", Sorted(WithoutArray(spec.env())));
+  if (contract::HasShellEnvironment(spec)) {
+    // Their values are not in the job.
+    const auto& named = spec.slurm().batch_script().environment().named();
+    page->Line("Shell", "variables of the submitter's shell" +
+                            (named.empty() ? ""
+                                           : Harmless(fmt::format(", among them by name: {}",
+                                                                  fmt::join(named, " ")))));
+  }
   if (!spec.setup().empty()) {
     page->Label("Setup");
     page->Raw(Script(spec.setup()));

@@ -14,6 +14,7 @@
 #include "clients/cli/text.h"
 #include "clients/cli/uploading.h"
 #include "clients/cpp/local_upload.h"
+#include "clients/cpp/local_uploads.h"
 #include "contract/errors.h"
 #include "contract/parts.h"
 #include "contract/sentences.h"
@@ -189,7 +190,20 @@ absl::StatusOr<v1::SubmitJobsResponse> SendOnce(Session& session, const client::
 // Returns whether the broker lacks files that are here to be uploaded.
 bool LacksFiles(const absl::Status& status, const client::JobFile& jobs) {
   const auto info = contract::GetErrorInfo(status);
-  return !jobs.local_uploads.empty() && info && info->reason() == "FILES_MISSING";
+  const bool has_files = !jobs.local_uploads.empty() || !jobs.contents.empty();
+  return has_files && info && info->reason() == "FILES_MISSING";
+}
+
+// Sends what the specs name by digests. Most brokers have it from an earlier job: this one does
+// not, it has just said so.
+absl::Status SendContents(Session& session, const client::JobFile& jobs) {
+  client::MissingFiles missing;
+  for (const auto& [sha256, content] : jobs.contents) {
+    missing.files.push_back({sha256, content.size(), {}, content});
+    missing.bytes += content.size();
+  }
+  if (missing.files.empty()) return absl::OkStatus();
+  return client::SendFiles(&session.client, missing, [](uint64_t) {});
 }
 
 // The broker has the files of the jobs. If it is only to judge the jobs, it gets none, and what
@@ -299,6 +313,7 @@ std::variant<v1::SubmitJobsResponse, int> SendJobs(Session& session, client::Job
   absl::StatusOr<v1::SubmitJobsResponse> response = SendOnce(session, jobs, flags, how);
   // Files that were there a moment ago may go when nobody has used them for long.
   for (int again = 0; again < kMaxUploadsAgain && LacksFiles(response.status(), jobs); ++again) {
+    if (absl::Status sent = SendContents(session, jobs); !sent.ok()) return Fail(session, sent);
     if (const auto sent = BringFiles(session, flags, how, &jobs); !sent.ok())
       return Fail(session, sent.status());
     response = SendOnce(session, jobs, flags, how);

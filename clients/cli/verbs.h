@@ -3,6 +3,9 @@
 #ifndef MUSTER_CLIENTS_CLI_VERBS_H_
 #define MUSTER_CLIENTS_CLI_VERBS_H_
 
+#include <string>
+#include <vector>
+
 #include "absl/status/status.h"
 #include "clients/cli/interrupt.h"
 #include "clients/cli/invocation.h"
@@ -20,8 +23,9 @@ struct Session {
   Format format;
   client::Client& client;
   Terminal& terminal;
-  OnInterrupt* interrupt;  // with --wait, else null
-  bool is_local;           // whether the broker's address is a Unix socket
+  OnInterrupt* interrupt;                        // with --wait, else null
+  bool is_local;                                 // whether the broker's address is a Unix socket
+  const std::vector<std::string>& leave_behind;  // of Config
 
   Style style() const { return {format == Format::kWide, terminal.colours()}; }
   // Returns whether people read the result, rather than programs.

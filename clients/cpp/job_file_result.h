@@ -76,6 +76,8 @@ struct JobFile {
   // which its user wants them. Only of jobs that have several.
   std::map<size_t, std::vector<v1::JobSpec>> alternatives;
   std::vector<LocalUpload> local_uploads;
+  // Files that the specs name by these digests, with what is in them.
+  std::map<std::string, std::string> contents;
   std::vector<ExpectedKind> expected_kinds;
   std::vector<std::string> notes;  // what the user should know of it, a sentence each
 };

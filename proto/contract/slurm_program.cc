@@ -5,6 +5,7 @@
 
 #include "contract/characters.h"
 #include "contract/duration_text.h"
+#include "contract/shell_environment.h"
 #include "fmt/format.h"
 
 namespace muster::contract {
@@ -45,6 +46,7 @@ void CheckSlurmProgram(const v1::JobSpec& spec, FieldErrors* errors) {
   CheckFileName("output", script.output(), errors);
   CheckFileName("error", script.error(), errors);
   CheckFileName("input", script.input(), errors);
+  CheckShellEnvironment(script, errors);
   if (!spec.command().has_script()) {
     errors->Add("slurm.batch_script", "needs a script; give command.script");
   }

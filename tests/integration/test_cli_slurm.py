@@ -33,6 +33,27 @@ def test_a_batch_script_that_needs_nothing_of_slurm_runs_on_a_machine(world, api
     assert not list(world.root.glob("only-on-slurm*"))
 
 
+def test_on_a_machine_a_script_finds_what_means_something_there(world, api, agent):
+    del agent
+    shell = {"LR": "0.1", "LD_LIBRARY_PATH": "/opt/lib", "CONDA_PREFIX": "/opt/conda", "SLURM_NTASKS": "4",
+             "BASH_FUNC_ml%%": "() {  echo module\n}", "HF_TOKEN": "canary-1", "PATH": "/opt/submit/bin:/usr/bin:/bin"}
+    script = ("sbatch", "--wait", "--parsable", "--chdir=/", "--wrap", "env")
+    done = world.cli(*script, env=shell)
+    found = api.stdout(int(done.stdout)).decode()
+    assert "HF_TOKEN" in done.stderr
+    assert "\nLR=0.1\n" in "\n" + found
+    for name in ("LD_LIBRARY_PATH", "CONDA_PREFIX", "SLURM_", "BASH_FUNC_", "HF_TOKEN", "/opt/submit/bin"):
+        assert name not in found
+    done = world.cli(*script[:3], "--export=CONDA_PREFIX,HF_TOKEN,A=1,LD_LIBRARY_PATH", *script[3:], env=shell)
+    job_id = int(done.stdout)
+    found = api.stdout(job_id).decode()
+    assert "\nCONDA_PREFIX=/opt/conda\n" in "\n" + found and "\nA=1\n" in "\n" + found and "LR=" not in found
+    assert "HF_TOKEN=canary-1" in found and "LD_LIBRARY_PATH" not in found
+    shown = world.cli("show", job_id).stdout
+    assert "Shell " in shown and "HF_TOKEN" in shown
+    assert "canary-1" not in shown + world.cli("show", job_id, "-o", "json").stdout + world.cli("list", "-o", "json").stdout
+
+
 def test_one_that_needs_slurm_is_refused_where_there_is_none(world, agent):
     for words in (["--wrap", "srun true"], ["-A", "lab", "--wrap", "true"], ["-N2", "--wrap", "true"]):
         done = world.cli("sbatch", *words, check=False)

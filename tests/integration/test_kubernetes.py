@@ -117,6 +117,17 @@ def test_a_batch_script_starts_although_no_container_has_the_directory_where_the
     assert "sbatch: Job to start" in tried.stderr and "Nothing, if it names files by whole paths" in tried.stderr
 
 
+def test_a_batch_script_finds_what_means_something_in_a_container(world, agent, api):
+    del agent
+    world.write("batch.sh", "#!/bin/sh\n#SBATCH --mem=512M\nenv\n")
+    shell = {"LR": "0.1", "LD_LIBRARY_PATH": "/opt/lib", "PATH": "/opt/submit/bin:/usr/bin:/bin"}
+    job_id = int(world.cli("sbatch", "--parsable", "--chdir=/", "batch.sh", env=shell).stdout)
+    api.wait_state(job_id, SUCCEEDED)
+    found = api.stdout(job_id).decode().splitlines()
+    assert "LR=0.1" in found
+    assert not [one for one in found if one.startswith("LD_LIBRARY_PATH") or "/opt/submit" in one]
+
+
 def test_a_directory_that_was_named_is_the_one_or_the_run_fails_with_what_helps(world, agent, api):
     del agent
     world.write("batch.sh", SCRIPT)

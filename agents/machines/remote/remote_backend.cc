@@ -10,6 +10,7 @@
 #include "agents/core/batch_output.h"
 #include "agents/core/job_storage.h"
 #include "agents/core/launch_refusal.h"
+#include "agents/files/shell_variables.h"
 #include "agents/machines/answers.h"
 #include "agents/machines/launch_outcome.h"
 #include "agents/machines/remote/host_router.h"
@@ -253,8 +254,11 @@ LaunchOutcome RemoteBackend::LaunchOne(const agent::v1::Assignment& assignment) 
   if (!files->placement.empty()) return LaunchedAs("the cluster has had the run already");
   if (const auto misfit = RefusalOf(assignment.spec(), RequestOf(assignment)))
     return Refused(*misfit);
+  const absl::StatusOr<agent::v1::Assignment> whole =
+      uploads::WithShellVariables(assignment, config_.files);
+  if (!whole.ok()) return uploads::NotLaunched(whole.status());
   const absl::StatusOr<agent::v1::Assignment> own =
-      OnHost(assignment, config_.cluster, kSomeHost + run_key);
+      OnHost(*whole, config_.cluster, kSomeHost + run_key);
   if (!own.ok()) {
     return Refused(v1::FAILURE_CODE_JOB_INVALID, v1::FAILURE_CLASS_CONFIG,
                    {.detail = agents::WhatIsWrong(own.status())});
@@ -264,7 +268,7 @@ LaunchOutcome RemoteBackend::LaunchOne(const agent::v1::Assignment& assignment) 
     return Refused(v1::FAILURE_CODE_FILES_NOT_TAKEN, v1::FAILURE_CLASS_CONFIG, {});
   }
   const uint64_t order = next_order_++;
-  if (const absl::Status created = record.Create(assignment, order); !created.ok()) {
+  if (const absl::Status created = record.Create(*whole, order); !created.ok()) {
     return Refused(
         v1::FAILURE_CODE_LAUNCH_FAILED, v1::FAILURE_CLASS_INFRA,
         {.detail = MessageOf(created),
@@ -272,7 +276,7 @@ LaunchOutcome RemoteBackend::LaunchOne(const agent::v1::Assignment& assignment) 
                        ? "Free disk space on the agent's machine and submit the job again."
                        : "Tell the cluster's operator."});
   }
-  Enqueue(std::make_shared<agent::v1::Assignment>(assignment), order, assignment.held());
+  Enqueue(std::make_shared<agent::v1::Assignment>(*whole), order, assignment.held());
   return LaunchedAs(has_files ? "waits for its files, and has its place in the cluster's queue"
                               : "entered the cluster's queue");
 }

@@ -60,16 +60,19 @@ await() {
 # of the program, each ended by a NUL byte; its file in env/ holds variables likewise. It takes a shell of its own: for
 # most reasons for which an exec fails, a subshell (as in `run`) ends there and then, its traps already forgotten.
 become() {
-  words=() variables=()
+  words=() variables=() functions=()
   mapfile -d '' -t words <"$run_dir/specs/$1.argv"
   read_variables "$1"
+  if [[ -e $run_dir/env/shell || -e $run_dir/specs/login ]]; then read_shell; fi
   ((${#words[@]} >= 2)) || give_up "$run_dir/problem.$2" files
   cd -- "${words[0]}" || give_up "$run_dir/problem.$2" working_directory
+  unset OLDPWD
   if [[ ! -e $run_dir/specs/batch_script && ${SLURM_NTASKS_PER_NODE:-1} == 1 ]]; then hide_tasks; fi
   # From here on all names are the user's: what is still needed is in the positional parameters.
   set -- "$run_dir/problem.$2" "${words[@]:1}"
-  ((${#variables[@]} == 0)) || hand_over "${variables[@]}"
   shopt -s execfail
+  ((${#functions[@]} == 0)) || define_functions
+  ((${#variables[@]} == 0)) || hand_over "${variables[@]}"
   # shellcheck disable=SC2093 # it continues if the program cannot be started
   exec "${@:2}"
   give_up "$1" start $?
@@ -93,9 +96,10 @@ hide_tasks() {
 # hand_over NAME=VALUE...: exports variables. An array of that name would take the value for its first word, and no
 # program ever sees an array.
 hand_over() {
-  unset words variables
+  unset words variables functions
+  # Remarks of bash on values (a locale that the node lacks) come again in the script.
   # shellcheck disable=SC2163 # these are names with values
-  export "$@"
+  export "$@" 2>/dev/null
 }
 
 # give_up FILE PROBLEM [STATUS]: writes into the file why there is no program.

@@ -22,7 +22,9 @@
 #include "clients/cpp/slurm/sbatch_job.h"
 #include "contract/parts.h"
 #include "contract/sentences.h"
+#include "contract/shell_environment.h"
 #include "contract/task_array.h"
+#include "contract/text.h"
 #include "daemon/read_file.h"
 
 namespace muster::cli {
@@ -77,7 +79,21 @@ struct AskedSbatch {
   slurm::SbatchJob job;
 };
 
-absl::StatusOr<AskedSbatch> AskedOf(const std::vector<std::string>& words) {
+// The file of --export-file: its path, or the number of an open descriptor.
+absl::StatusOr<std::map<std::string, std::string>> ReadExports(const slurm::Setting& setting) {
+  const auto descriptor = contract::ParseNumber<int>(setting.value);
+  const std::string path =
+      descriptor.has_value() ? fmt::format("/dev/fd/{}", *descriptor) : setting.value;
+  const absl::StatusOr<std::string> text = ReadFile(path, contract::kMaxShellBytes);
+  if (!text.ok()) return text.status();
+  auto variables = slurm::ReadExportFile(*text);
+  if (variables.ok()) return variables;
+  return absl::InvalidArgumentError(
+      fmt::format("--export-file={}: {}", setting.value, ToStd(variables.status().message())));
+}
+
+absl::StatusOr<AskedSbatch> AskedOf(const std::vector<std::string>& words,
+                                    const std::vector<std::string>& leave_behind) {
   // The script's path is needed to read the script.
   const absl::StatusOr<slurm::SbatchCommandLine> line = slurm::ReadSbatchCommandLine(words);
   if (!line.ok()) return line.status();
@@ -95,7 +111,13 @@ absl::StatusOr<AskedSbatch> AskedOf(const std::vector<std::string>& words) {
   std::error_code error;
   const std::string directory = std::filesystem::current_path(error).string();
   if (error) return absl::NotFoundError("the working directory is gone; change to another one");
-  auto job = slurm::MapSbatch(*submission, {directory, line->script_path, environment});
+  slurm::SubmitEnvironment from = {environment, leave_behind};
+  if (const slurm::Setting* file = submission->options.Find("export-file"); file != nullptr) {
+    auto variables = ReadExports(*file);
+    if (!variables.ok()) return variables.status();
+    from.file = *std::move(variables);
+  }
+  auto job = slurm::MapSbatch(*submission, {directory, line->script_path, std::move(from)});
   if (!job.ok()) return job.status();
   asked.options = std::move(submission->options);
   asked.job = *std::move(job);
@@ -204,7 +226,7 @@ absl::StatusOr<std::vector<v1::JobSpec>> JobsOf(const slurm::SbatchJob& job) {
 }  // namespace
 
 int Sbatch(Session& session) {
-  absl::StatusOr<AskedSbatch> asked = AskedOf(session.call.words);
+  absl::StatusOr<AskedSbatch> asked = AskedOf(session.call.words, session.leave_behind);
   if (!asked.ok()) return FailSbatchUsage(session, asked.status());
   const slurm::Settings& options = asked->options;
   if (options.Find("version") != nullptr) {
@@ -233,6 +255,8 @@ int Sbatch(Session& session) {
   if (options.Find("test-only") != nullptr) return TestOnly(session, jobs->front());
   client::JobFile scripts;
   scripts.specs = *std::move(jobs);
+  const std::string& shell = spec.slurm().batch_script().environment().file_sha256();
+  if (!shell.empty()) scripts.contents.emplace(shell, asked->job.shell_file);
   const auto sent = SendJobs(session, std::move(scripts), SbatchFlags(), false);
   if (const int* code = std::get_if<int>(&sent)) return *code;
   const auto& accepted = std::get<v1::SubmitJobsResponse>(sent);

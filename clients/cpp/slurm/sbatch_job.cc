@@ -11,8 +11,10 @@
 #include "contract/characters.h"
 #include "contract/errors.h"
 #include "contract/parts.h"
+#include "contract/shell_environment.h"
 #include "contract/slurm_options.h"
 #include "contract/text.h"
+#include "digest/sha256.h"
 #include "fmt/format.h"
 
 namespace muster::client::slurm {
@@ -24,6 +26,10 @@ using contract::Split;
 constexpr std::array<std::string_view, 10> kOfTheCommand = {
     "help",  "ignore-pbs", "parsable", "quiet", "test-only",
     "usage", "verbose",    "version",  "wait",  "wrap"};
+
+// TakeEnvironment reads these.
+constexpr std::array<std::string_view, 3> kOfTheEnvironment = {"export", "export-file",
+                                                               "get-user-env"};
 
 // Texts that the slurm section has as they are.
 struct TextOption {
@@ -61,8 +67,6 @@ constexpr std::array kSwitches = {
 // Remedies for options that Muster does not take. Others that it does not take have none.
 constexpr std::pair<std::string_view, std::string_view> kRemedies[] = {
     {"bbf", "give what the file says with --bb"},
-    {"export-file", "name the variables with --export"},
-    {"get-user-env", "begin the script with #!/bin/bash -l"},
     {"gid", "jobs run as the user of the cluster's agent"},
     {"gpus-per-socket", "use --gpus-per-node"},
     {"nodefile", "name the nodes with --nodelist"},
@@ -118,6 +122,7 @@ class Mapper {
           "scancel and muster sbatch where muster can be reached");
     }
     MapShape(submission.options, &spec(), &errors_);
+    MapEnvironment(submission.options);
     for (const Setting& setting : submission.options.settings) MapOne(setting);
     if (submission.options.Find("chdir") == nullptr)
       spec().mutable_slurm()->add_extra_options(std::string(contract::kHereOption));
@@ -173,25 +178,16 @@ class Mapper {
     spec().mutable_time_limit()->set_seconds(static_cast<int64_t>(*seconds));
   }
 
-  // "NONE", or a list of "NAME=value", of names, and of "ALL", which are all of the shell's.
-  void MapExport(const Setting& setting) {
-    if (setting.value == "NONE" || setting.value == "NIL") return;
-    for (std::string_view one : Split(setting.value, ',')) {
-      const size_t equals = one.find('=');
-      const std::string name(one.substr(0, equals));
-      if (name == "ALL" && equals == one.npos) {
-        job_.notes.emplace_back(
-            "the variables of your shell do not travel with the job; --export=NAME,... names those "
-            "that should");
-        continue;
-      }
-      const auto known = place_.environment.find(name);
-      if (equals != one.npos) {
-        (*spec().mutable_env())[name] = std::string(one.substr(equals + 1));
-      } else if (known != place_.environment.end()) {
-        (*spec().mutable_env())[name] = known->second;
-      }
-    }
+  void MapEnvironment(const Settings& options) {
+    const TakenEnvironment taken = TakeEnvironment(options, place_.environment, &errors_);
+    if (std::string note = StaysBehind(taken, options); !note.empty())
+      job_.notes.push_back(std::move(note));
+    if (taken.variables.empty() && taken.login_seconds == 0) return;
+    v1::ShellEnvironment& shell = *batch_script().mutable_environment();
+    job_.shell_file = contract::FormatShellFile(taken.variables);
+    shell.set_file_sha256(Sha256Of(job_.shell_file));
+    for (const std::string& name : taken.named) shell.add_named(name);
+    if (taken.login_seconds > 0) shell.mutable_login_timeout()->set_seconds(taken.login_seconds);
   }
 
   void MapNice(const Setting& setting) {
@@ -234,7 +230,6 @@ class Mapper {
     if (name == "array") return true;  // MapArray
     if (name == "job-name") return spec().set_name(value), true;
     if (name == "time") return MapTime(setting), true;
-    if (name == "export") return MapExport(setting), true;
     if (name == "output") return batch_script().set_output(value), true;
     if (name == "error") return batch_script().set_error(value), true;
     if (name == "input" && value == "/dev/null") return true;
@@ -253,7 +248,8 @@ class Mapper {
 
   void MapOne(const Setting& setting) {
     const std::string_view name = setting.option->name;
-    if (IsOfShape(name) || MapSpecial(setting)) return;
+    const auto* read = std::find(kOfTheEnvironment.begin(), kOfTheEnvironment.end(), name);
+    if (read != kOfTheEnvironment.end() || IsOfShape(name) || MapSpecial(setting)) return;
     if (std::find(kOfTheCommand.begin(), kOfTheCommand.end(), name) != kOfTheCommand.end()) return;
     const auto* text = std::find_if(kTexts.begin(), kTexts.end(),
                                     [&](const TextOption& one) { return one.name == name; });

@@ -2,11 +2,11 @@
 #ifndef MUSTER_CLIENTS_CPP_SLURM_SBATCH_JOB_H_
 #define MUSTER_CLIENTS_CPP_SLURM_SBATCH_JOB_H_
 
-#include <map>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "clients/cpp/slurm/sbatch_environment.h"
 #include "clients/cpp/slurm/sbatch_script.h"
 #include "contract/task_array.h"
 #include "muster/v1/job_spec.pb.h"
@@ -17,8 +17,7 @@ namespace muster::client::slurm {
 struct SbatchPlace {
   std::string directory;    // where the user stood, an absolute path
   std::string script_path;  // of the script; empty: standard input, or --wrap
-  // Variables that --export may name.
-  std::map<std::string, std::string> environment;
+  SubmitEnvironment environment;
 };
 
 struct SbatchJob {
@@ -27,6 +26,9 @@ struct SbatchJob {
   v1::JobSpec spec;
   // With --array, what differs from task to task: each is a job of its own. Empty: it is one job.
   std::vector<contract::ArrayTask> tasks;
+  // The file with the variables that the script takes along, which the spec names by its digest;
+  // empty: it takes none.
+  std::string shell_file;
   // The differences from sbatch, a sentence each.
   std::vector<std::string> notes;
 };
@@ -36,8 +38,7 @@ struct SbatchJob {
 //
 // The job starts where the user stood (contract::kHereOption marks that it was not said), and its
 // output goes to slurm-%j.out there (of an array to slurm-%A_%a.out), as with sbatch; %j is Slurm's
-// own number, %A Muster's. The job gets the variables of the submitter's environment that --export
-// names.
+// own number, %A Muster's.
 absl::StatusOr<SbatchJob> MapSbatch(const SbatchSubmission& submission, const SbatchPlace& place);
 
 // The remedy for an option that MapSbatch refuses whatever its value is; empty: it takes the

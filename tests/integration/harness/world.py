@@ -94,7 +94,9 @@ class World:
 
     def _environment(self):
         environment = dict(os.environ, HOME=str(self.root), NO_COLOR="1")
-        ours = [name for name in environment if name.startswith(("MUSTER_", "XDG_"))]
+        # `muster sbatch` remarks on credentials, and takes all else along.
+        ours = [name for name in environment if name.startswith(("MUSTER_", "XDG_", "SBATCH_", "SSH_"))
+                or any(word in name.upper() for word in ("TOKEN", "SECRET", "PASS", "KEY"))]
         for name in ours:
             del environment[name]
         return environment

@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "broker/files/upload.h"
 #include "contract/errors.h"
 #include "contract/task_array.h"
+#include "digest/sha256.h"
 #include "tests/unit/app/app_fixture.h"
 
 namespace muster::broker {
@@ -49,6 +51,29 @@ TEST_F(SubmitJobsTest, ABadSpecIsNamedByItsPath) {
   request.mutable_requests(1)->set_validate_only(true);
   EXPECT_EQ(FieldOf(Many(request).status()), "requests[1].validate_only");
   EXPECT_TRUE(absl::IsNotFound(store_.GetJob(store::Scope::All(), 1).status())) << "none";
+}
+
+TEST_F(SubmitJobsTest, AScriptsVariablesMustBeHere) {
+  v1::SubmitJobsRequest request;
+  for (int i = 0; i < 2; ++i) {
+    v1::JobSpec& spec = *request.add_requests()->mutable_spec();
+    spec.mutable_command()->set_script("#!/bin/sh\ntrue\n");
+    spec.mutable_slurm()->mutable_batch_script()->mutable_environment()->set_file_sha256(
+        Sha256Of("A=1"));
+  }
+  const absl::Status missing = Many(request).status();
+  const auto info = contract::GetErrorInfo(missing);
+  ASSERT_TRUE(info.has_value()) << missing;
+  EXPECT_EQ(info->reason(), "FILES_MISSING");
+  EXPECT_EQ(info->metadata().at("field"),
+            "requests[0].spec.slurm.batch_script.environment.file_sha256");
+  files::Upload upload(files_.get());
+  EXPECT_TRUE(upload.Begin(Sha256Of("A=1"), 3).ok());
+  EXPECT_TRUE(upload.Append("A=1").ok());
+  EXPECT_TRUE(upload.Finish().ok());
+  const auto submitted = Many(request);
+  ASSERT_TRUE(submitted.ok()) << submitted.status();
+  EXPECT_EQ(submitted->responses_size(), 2);
 }
 
 // The task at this place of an array of `count`: 1, 3, 5 ...

@@ -12,6 +12,7 @@
 #include "clients/cli/slurm/dependency.h"
 #include "contract/errors.h"
 #include "tests/unit/clients/slurm_verbs_fixture.h"
+#include "tests/unit/clients/upload_fixture.h"
 
 namespace muster::cli {
 namespace {
@@ -21,6 +22,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
+using ::testing::StartsWith;
+using namespace std::string_literals;
 
 TEST_F(SlurmVerbsTest, SbatchSendsTheScriptAsItIsWithItsOptionsAndArguments) {
   const std::string script =
@@ -44,8 +47,8 @@ TEST_F(SlurmVerbsTest, SbatchSendsTheScriptAsItIsWithItsOptionsAndArguments) {
   EXPECT_EQ(spec.slurm().account(), "vision");
   EXPECT_EQ(spec.slurm().batch_script().output(), "x-%j.out");
   EXPECT_EQ(spec.working_directory(), std::filesystem::current_path().string());
-  EXPECT_EQ(spec.env().size(), 2u) << "nothing of the shell that is not named";
-  EXPECT_EQ(spec.env().at("LR"), "0.1");
+  EXPECT_TRUE(spec.env().empty());
+  EXPECT_THAT(spec.slurm().batch_script().environment().named(), ElementsAre("A", "LR"));
 }
 
 TEST_F(SlurmVerbsTest, SbatchAnswersInTheFormThatWasAskedFor) {
@@ -125,10 +128,76 @@ TEST_F(SlurmVerbsTest, SbatchHelpsWithItsOptionsAndSubmitsNothing) {
   EXPECT_THAT(submitted_, IsEmpty());
 }
 
-TEST_F(SlurmVerbsTest, SbatchSaysThatTheShellsVariablesStayIfTheyWereAskedFor) {
-  const Outcome outcome = Run({"sbatch", "--export=ALL", WriteScript("#!/bin/sh\ntrue\n")});
+TEST_F(SlurmVerbsTest, SbatchSaysOnceWhichVariablesStay) {
+  const std::string script = WriteScript("#!/bin/sh\ntrue\n");
+  const auto run = [&](std::vector<std::string> words) {
+    return Command(broker_.address(), std::move(words), false, {"HF_TOKEN=canary", "LR=1"})
+        .Finish();
+  };
+  const Outcome outcome = run({"sbatch", "-a", "1-3", script});
   EXPECT_EQ(outcome.code, 0);
-  EXPECT_THAT(outcome.err, HasSubstr("do not travel with the job"));
+  EXPECT_THAT(outcome.err, StartsWith("muster: these variables stay here"));
+  EXPECT_THAT(outcome.err, HasSubstr(": HF_TOKEN; "));
+  EXPECT_THAT(outcome.err, HasSubstr("--export=ALL,HF_TOKEN\n"));
+  EXPECT_THAT(outcome.err, Not(HasSubstr("canary")));
+  EXPECT_EQ(run({"sbatch", "-Q", script}).err, "");
+  EXPECT_EQ(run({"sbatch", "--export=ALL,HF_TOKEN", script}).err, "");
+}
+
+TEST_F(UploadTest, SbatchBringsTheVariablesOnlyToABrokerThatLacksThem) {
+  std::vector<v1::JobSpec> judged;
+  broker_.submit_job =
+      [&](const v1::SubmitJobRequest& request) -> absl::StatusOr<v1::SubmitJobResponse> {
+    judged.push_back(request.spec());
+    const std::string& file = request.spec().slurm().batch_script().environment().file_sha256();
+    if (!kept_.contains(file)) {
+      return contract::Error(absl::StatusCode::kFailedPrecondition, "FILES_MISSING", "not there",
+                             {{"field", "spec.slurm.batch_script.environment.file_sha256"}});
+    }
+    v1::SubmitJobResponse response;
+    response.set_job_id(42);
+    return response;
+  };
+  const auto run = [&](std::vector<std::string> words) {
+    return Command(broker_.address(), std::move(words), false, {"LR=0.1", "HF_TOKEN=t"}).Finish();
+  };
+  Outcome outcome = run({"sbatch", "--export=LR,HF_TOKEN", "--wrap", "true"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, "Submitted batch job 42\n");
+  EXPECT_EQ(uploads_, 1);
+  ASSERT_EQ(judged.size(), 2u);
+  EXPECT_EQ(kept_[judged[1].slurm().batch_script().environment().file_sha256()],
+            "HF_TOKEN=t\0LR=0.1\0SLURM_EXPORT_ENV=LR,HF_TOKEN\0SLURM_GET_USER_ENV=1\0"s);
+  outcome = run({"sbatch", "--export=LR,HF_TOKEN", "--wrap", "false"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(uploads_, 1);
+  EXPECT_EQ(judged.size(), 3u) << "one call";
+  upload_error_ = absl::ResourceExhaustedError("the store is full");
+  outcome = run({"sbatch", "--export=LR", "--wrap", "true"});
+  EXPECT_NE(outcome.code, 0);
+  EXPECT_THAT(outcome.err, HasSubstr("the store is full"));
+}
+
+TEST_F(UploadTest, SbatchReadsAFileOfVariables) {
+  Write("vars", "A=1\0API_KEY=k"s);
+  const std::string path = directory_ / "vars";
+  Outcome outcome = RunAtHome({"sbatch", "--export-file", path, "--wrap", "true"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(submitted_.back().spec().slurm().batch_script().environment().named(),
+              ElementsAre("A", "API_KEY"));
+  Write("vars", "A=1\nB=2\0C"s);
+  outcome = RunAtHome({"sbatch", "--export-file", path, "--wrap", "true"});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("--export-file=" + path));
+  outcome = RunAtHome({"sbatch", "--export-file", "/nonexistent", "--wrap", "true"});
+  EXPECT_THAT(outcome.err, HasSubstr("/nonexistent"));
+}
+
+TEST_F(UploadTest, TheListOfVariablesThatStayIsInTheUsersFile) {
+  Write(".config/muster/config.yaml", "sbatch:\n  leave_behind: [LR, DATA_*]\n");
+  Command command(broker_.address(), {"sbatch", "--wrap", "true"}, false,
+                  {"HOME=" + directory_.string(), "LR=1", "DATA_X=2", "SSH_AGENT_PID=3"});
+  EXPECT_THAT(command.Finish().err, HasSubstr(": DATA_X, LR; "));
 }
 
 TEST_F(SlurmVerbsTest, ADependencyOnAJobOfMustersGetsSlurmsNumberAndItsCluster) {
@@ -263,7 +332,7 @@ TEST_F(ArrayTest, EachTaskIsAJobOfOneCall) {
     EXPECT_EQ(env.at("SLURM_ARRAY_TASK_COUNT"), "4");
     EXPECT_EQ(env.at("SLURM_ARRAY_TASK_MIN"), "1");
     EXPECT_EQ(env.at("SLURM_ARRAY_TASK_MAX"), "7");
-    EXPECT_EQ(env.at("A"), "1");
+    EXPECT_THAT(one.spec().slurm().batch_script().environment().named(), ElementsAre("A"));
     EXPECT_EQ(one.spec().slurm().batch_script().output(), "slurm-%A_%a.out");
   }
   EXPECT_EQ(ids, "1 5 6 7 ");

@@ -1,5 +1,6 @@
 #include "clients/cli/config.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -12,7 +13,9 @@
 namespace muster::cli {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 class ConfigTest : public ::testing::Test {
  protected:
@@ -108,6 +111,19 @@ TEST_F(ConfigTest, AnUnknownFormatIsAnError) {
   WriteFile("output: xml\n");
   EXPECT_THAT(std::string(Load().status().message()),
               HasSubstr("config.yaml:1:9: output: \"xml\""));
+}
+
+TEST_F(ConfigTest, TheVariablesThatStayBehindAreAList) {
+  EXPECT_EQ(Load()->leave_behind, client::slurm::DefaultLeaveBehind());
+  WriteFile("sbatch:\n  leave_behind: [A, B_*]\n");
+  EXPECT_THAT(Load()->leave_behind, ElementsAre("A", "B_*"));
+  WriteFile("sbatch: {leave_behind: []}\n");
+  EXPECT_THAT(Load()->leave_behind, IsEmpty());
+  for (const char* bad : {"a.b", "*_A", "A*B", "''"}) {
+    WriteFile(fmt::format("sbatch: {{leave_behind: [{}]}}\n", bad));
+    EXPECT_THAT(std::string(Load().status().message()), HasSubstr("is not a variable's name"))
+        << bad;
+  }
 }
 
 TEST_F(ConfigTest, AnEmptyFileIsNoError) {

@@ -3,6 +3,7 @@
 #include "clients/cpp/slurm/sbatch_values.h"
 #include "contract/slurm_only.h"
 #include "contract/slurm_options.h"
+#include "digest/sha256.h"
 #include "fmt/format.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -15,6 +16,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
+using namespace std::string_literals;
 
 const std::map<std::string, std::string> kShell = {{"HOME", "/home/ann"}, {"LR", "0.1"}};
 
@@ -22,7 +24,7 @@ absl::StatusOr<SbatchJob> TryMap(const std::string& directives,
                                  const std::vector<std::string>& words = {"sub/run.sh"}) {
   const auto submission = ReadSbatch(words, {}, "#!/bin/bash\n" + directives + "\ntrue\n");
   if (!submission.ok()) return submission.status();
-  return MapSbatch(*submission, {"/home/ann/work", "sub/run.sh", kShell});
+  return MapSbatch(*submission, {"/home/ann/work", "sub/run.sh", {kShell}});
 }
 
 SbatchJob Mapped(const std::string& directives) {
@@ -142,14 +144,25 @@ TEST(MapSbatchTest, WhatMeansAllOrNoneIsLeftToSlurm) {
   EXPECT_THAT(ForSlurm(job.spec.slurm()), UnorderedElementsAre("--mem=0", "--time=0"));
 }
 
-TEST(MapSbatchTest, VariablesThatAreNamedTravel) {
-  const SbatchJob job = Mapped("#SBATCH --export=A=1,B=x=y,LR,NOSUCH");
+TEST(MapSbatchTest, VariablesTravelInAFileThatTheJobNames) {
+  const SbatchJob job = Mapped("#SBATCH --export=A=1,B=x=y,LR,NOSUCH --get-user-env=9");
   EXPECT_THAT(job.notes, IsEmpty());
-  EXPECT_EQ(job.spec.env().size(), 3u);
-  EXPECT_EQ(job.spec.env().at("B"), "x=y");
-  EXPECT_EQ(job.spec.env().at("LR"), "0.1") << "by its name alone";
-  EXPECT_THAT(Mapped("#SBATCH --export=ALL,A=1").notes, ElementsAre(HasSubstr("do not travel")));
-  EXPECT_THAT(Mapped("").notes, IsEmpty());
+  EXPECT_TRUE(job.spec.env().empty()) << "everybody who sees the job sees these";
+  EXPECT_EQ(job.shell_file,
+            "A=1\0B=x=y\0LR=0.1\0SLURM_EXPORT_ENV=A=1,B=x=y,LR,NOSUCH\0SLURM_GET_USER_ENV=1\0"s);
+  const v1::ShellEnvironment& shell = job.spec.slurm().batch_script().environment();
+  EXPECT_EQ(shell.file_sha256(), Sha256Of(job.shell_file));
+  EXPECT_THAT(shell.named(), ElementsAre("A", "B", "LR"));
+  EXPECT_EQ(shell.login_timeout().seconds(), 9);
+  EXPECT_EQ(Mapped("").shell_file, "LR=0.1\0"s);
+  EXPECT_EQ(contract::WhySlurmOnly(job.spec), "");
+}
+
+TEST(MapSbatchTest, AScriptWithoutVariablesHasNoFile) {
+  const auto submission = ReadSbatch({"run.sh"}, {}, "#!/bin/sh\ntrue\n");
+  const auto job = MapSbatch(*submission, {"/home/ann", "run.sh", {{{"HOME", "/home/ann"}}}});
+  ASSERT_TRUE(job.ok()) << job.status();
+  EXPECT_FALSE(job->spec.slurm().batch_script().has_environment());
 }
 
 TEST(MapSbatchTest, TheScriptsArgumentsAndOptionsOfTheCommandLineCount) {

@@ -54,6 +54,35 @@ class JobFilesTest : public FilesTest {
   std::optional<JobFiles> job_files_;
 };
 
+TEST_F(JobFilesTest, TheFileOfAShellsVariablesMustBeThere) {
+  const auto check = [&](const std::string& content) {
+    v1::JobSpec spec;
+    spec.mutable_slurm()->mutable_batch_script()->mutable_environment()->set_file_sha256(
+        Sha256Of(content));
+    return job_files_->Check(spec, "spec.");
+  };
+  const absl::Status missing = check("A=1");
+  EXPECT_EQ(Reason(missing), "FILES_MISSING");
+  EXPECT_THAT(std::string(missing.message()),
+              HasSubstr("spec.slurm.batch_script.environment.file_sha256: the file with"));
+  Put({"A=1"});
+  EXPECT_TRUE(check("A=1").ok());
+  const std::string large(size_t{256 << 10} + 1, 'x');
+  Put({large});
+  EXPECT_THAT(std::string(check(large).message()), HasSubstr("and 262144 are the most"));
+}
+
+TEST_F(JobFilesTest, TheFileOfAShellsVariablesStaysWhileAnUnfinishedJobNamesIt) {
+  Put({"A=1", "B=2"});
+  now_ += options_.retention - absl::Hours(1);
+  EXPECT_TRUE(job_files_->UseShell(Sha256Of("A=1")).ok());
+  EXPECT_TRUE(job_files_->UseShell(Sha256Of("gone")).ok());
+  now_ += absl::Hours(2);
+  EXPECT_EQ(Expire(), 1);
+  EXPECT_TRUE(Has("A=1"));
+  EXPECT_FALSE(Has("B=2"));
+}
+
 TEST_F(JobFilesTest, AJobWhoseFilesAreAllThereIsAccepted) {
   Put({"a", "b", TreeOf({"a", "b"}), TreeOf({})});
   EXPECT_TRUE(Check({TreeOf({"a", "b"}), TreeOf({})}).ok());

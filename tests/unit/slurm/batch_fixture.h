@@ -39,12 +39,12 @@ class BatchScriptTest : public ::testing::Test {
     spec.mutable_command()->set_script(script);
     Prepare(spec);
   }
-  void Prepare(const v1::JobSpec& spec) {
+  void Prepare(const v1::JobSpec& spec, const contract::ShellVariables& shell = {}) {
     agent::v1::Assignment assignment;
     assignment.set_run_key(paths_->run_key());
     assignment.set_job_id(42);
     *assignment.mutable_spec() = spec;
-    const auto files = MakeRunFiles(assignment, "lab", *paths_);
+    const auto files = MakeRunFiles(assignment, "lab", *paths_, kMaxTimeoutRequeues, shell);
     ASSERT_TRUE(files.ok()) << files.status();
     for (const RunFile& file : *files) {
       std::ofstream(file.path) << file.content;

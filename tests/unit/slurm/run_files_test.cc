@@ -14,13 +14,15 @@ using ::testing::Key;
 using ::testing::UnorderedElementsAre;
 using namespace std::string_literals;
 
-std::map<std::string, RunFile> Make(const v1::JobSpec& spec) {
+std::map<std::string, RunFile> Make(const v1::JobSpec& spec,
+                                    const contract::ShellVariables& shell = {}) {
   agent::v1::Assignment assignment;
   assignment.set_job_id(42);
   assignment.set_run_key("k7m2-42-1");
   assignment.set_run(1);
   *assignment.mutable_spec() = spec;
-  const auto files = MakeRunFiles(assignment, "lab", RunPaths("/runs", "k7m2-42-1"));
+  const auto files =
+      MakeRunFiles(assignment, "lab", RunPaths("/runs", "k7m2-42-1"), kMaxTimeoutRequeues, shell);
   EXPECT_TRUE(files.ok()) << files.status();
   std::map<std::string, RunFile> by_name;
   if (!files.ok()) return by_name;
@@ -54,6 +56,47 @@ TEST(RunFilesTest, AScriptRunsByItsOwnInterpreterOrByTheShell) {
             "/runs/k7m2-42-1/work\0/usr/bin/python3\0/runs/k7m2-42-1/specs/command\0"s);
   EXPECT_EQ(files.at("setup.argv").content,
             "/runs/k7m2-42-1/work\0/bin/sh\0/runs/k7m2-42-1/specs/setup\0"s);
+}
+
+TEST(RunFilesTest, TheShellsVariablesAreApartAndNobodyElseReadsThem) {
+  v1::JobSpec spec;
+  spec.mutable_command()->set_script("#!/bin/sh\ntrue\n");
+  v1::ShellEnvironment& shell =
+      *spec.mutable_slurm()->mutable_batch_script()->mutable_environment();
+  for (const char* name : {"NNODES", "TOKEN", "SLURM_X"}) shell.add_named(name);
+  const auto files = Make(spec, {{"PATH", "/opt/bin"},
+                                 {"TOKEN", "secret"},
+                                 {"NNODES", "mine"},
+                                 {"WORLD_SIZE", "theirs"},
+                                 {"SLURM_X", "1"},
+                                 {"a.b", "1"},
+                                 {"BASH_FUNC_f%%", "() { :\n}"}});
+  EXPECT_EQ(files.at("shell").content, "BASH_FUNC_f%%=() { :\n}\0PATH=/opt/bin\0SLURM_X=1\0"s);
+  EXPECT_EQ(files.at("shell").mode, 0600u);
+  EXPECT_EQ(files.at("shell").path, "/runs/k7m2-42-1/env/shell");
+  const std::string& environment = files.at("environment").content;
+  EXPECT_GT(environment.find("NNODES=mine"), environment.find("NNODES=1"));
+  EXPECT_THAT(environment, HasSubstr("TOKEN=secret"));
+  EXPECT_EQ(environment.find("theirs"), std::string::npos);
+  EXPECT_FALSE(files.contains("login"));
+  shell.mutable_login_timeout()->set_seconds(8);
+  EXPECT_EQ(Make(spec).at("login").content, "8\n");
+  EXPECT_FALSE(Make(spec).contains("shell"));
+}
+
+TEST(RunFilesTest, AVariableThatBashSetsIsRefusedIfItWasNamed) {
+  agent::v1::Assignment assignment;
+  v1::JobSpec& spec = *assignment.mutable_spec();
+  spec.mutable_command()->set_script("#!/bin/sh\ntrue\n");
+  const auto make = [&] {
+    return MakeRunFiles(assignment, "lab", RunPaths("/runs", "k"), kMaxTimeoutRequeues,
+                        {{"UID", "1"}})
+        .status();
+  };
+  EXPECT_TRUE(make().ok());
+  spec.mutable_slurm()->mutable_batch_script()->mutable_environment()->add_named("UID");
+  EXPECT_THAT(std::string(make().message()),
+              HasSubstr("slurm.batch_script.environment.named[\"UID\"]"));
 }
 
 TEST(RunFilesTest, TheUsersVariablesComeLastAndNobodyElseReadsThem) {
