@@ -49,8 +49,8 @@ class ShapeMapper {
     for (const Setting& setting : given_.settings) {
       const std::string_view name = setting.option->name;
       if (!IsOfShape(name) || setting.value.empty()) continue;
-      // "-4" nodes.
-      const std::string value = (setting.value.starts_with('-') ? "0" : "") + setting.value;
+      // "-4" nodes are 1 to 4.
+      const std::string value = (setting.value.starts_with('-') ? "1" : "") + setting.value;
       contract::CheckOptionValue(fmt::format("--{}", name), value, &errors_);
       AddExtra(name, value, &spec_);
     }

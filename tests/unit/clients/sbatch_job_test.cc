@@ -141,6 +141,7 @@ TEST(MapSbatchTest, SlurmGetsTheAllocationAsItWasWrittenAndTheFieldsPlaceTheJob)
                                                   "--ntasks=1", "--cpus-per-task=2"));
   EXPECT_EQ(spec.nodes(), 1u);
   EXPECT_EQ(contract::WhySlurmOnly(spec), "");
+  EXPECT_THAT(ForSlurm(Mapped("#SBATCH -N -4").spec.slurm()), ElementsAre("--nodes=1-4"));
   spec = Mapped("#SBATCH -G4 --gres=gpu:2 --gpus-per-node=2").spec;
   EXPECT_THAT(ForSlurm(spec.slurm()), ElementsAre("--gpus=4", "--gres=gpu:2", "--gpus-per-node=2"));
   spec = Mapped("#SBATCH -w n[1-2],n4").spec;
