@@ -22,7 +22,7 @@ using nlohmann::json;
 enum class Kind {
   kText,       // as it is
   kNumber,     // a whole number; slurmrestd 22.05 misreads ranges
-  kMebibytes,  // "100M" or "100": whole MiB
+  kMebibytes,  // "100", "100M", "2G": in MiB, rounded up
   kFlag,       // no value: true
   kExclusive,  // no value, "user" or "mcs"
   kSignal,     // not "B:...", which slurmrestd does not take
@@ -121,9 +121,29 @@ std::optional<Option> ReadOption(std::string_view word) {
   return Option{word.substr(0, equals), word.substr(equals + 1)};
 }
 
+// Reads amounts as sbatch does.
 std::optional<uint64_t> Mebibytes(std::string_view text) {
-  if (text.ends_with('M')) text.remove_suffix(1);
-  return ParseNumber<uint64_t>(text);
+  constexpr uint64_t kMost = uint64_t{1} << 40;  // no node has so many
+  const size_t end = std::min(text.find_first_not_of("0123456789"), text.size());
+  const auto number = ParseNumber<uint64_t>(text.substr(0, end));
+  if (!number.has_value() || *number > kMost) return std::nullopt;
+  if (end == text.size()) return number;
+  switch (text[end]) {
+    case 'K':
+    case 'k':
+      return (*number + 1023) / 1024;
+    case 'M':
+    case 'm':
+      return number;
+    case 'G':
+    case 'g':
+      return *number << 10;
+    case 'T':
+    case 't':
+      return *number << 20;
+    default:
+      return std::nullopt;
+  }
 }
 
 // The field's value; null: slurmrestd has none for this one.

@@ -81,22 +81,43 @@ absl::StatusOr<std::string> Gres(const v1::JobSpec& spec, const GpuTypes& types)
 }
 
 // Two submissions of one run cannot overlap, whatever else the run waits for. The tasks of an array
-// have one name, so that they would run one after the other: there the claim must do alone.
+// have one name, so that they would run one after the other: there the claim must do alone, and
+// likewise where one of several conditions is enough.
 std::string Dependency(const v1::JobSpec& spec, std::optional<uint64_t> after, bool is_array) {
+  const bool is_any = spec.slurm().dependency().find(contract::kAnyOf) != std::string::npos;
   std::vector<std::string> conditions;
-  if (!is_array) conditions.emplace_back("singleton");
+  if (!is_array && !is_any) conditions.emplace_back("singleton");
   if (after.has_value()) conditions.push_back(fmt::format("afterany:{}", *after));
   if (!spec.slurm().dependency().empty()) conditions.push_back(spec.slurm().dependency());
   return fmt::format("{}", fmt::join(conditions, ","));
 }
 
-// Returns whether the job says itself how its tasks and nodes go together.
-bool SpreadsTasks(const v1::SlurmOptions& slurm) {
-  return std::any_of(slurm.extra_options().begin(), slurm.extra_options().end(),
-                     [](const std::string& option) {
-                       return option.starts_with("--nodes=") || option.starts_with("--ntasks=") ||
-                              option.starts_with("--ntasks-per-node=");
-                     });
+// Adds nodes, tasks, cores, memory and the cluster's other resources, where the job's extra options
+// do not say the same. A batch script gets Slurm's own default for all that it leaves open, as with
+// sbatch.
+absl::Status AddAllocation(const v1::JobSpec& spec, const GpuTypes& gpu_types, Options* options) {
+  using Part = contract::AllocationPart;
+  const v1::SlurmOptions& slurm = spec.slurm();
+  const bool is_script = slurm.has_batch_script();
+  const v1::Resources& resources = spec.resources();
+  const uint64_t nodes = std::max<uint32_t>(1, spec.nodes());
+  const uint64_t tasks = std::max<uint64_t>(1, slurm.tasks_per_node());
+  const uint64_t cpus = std::max<uint64_t>(1, DivideUp(resources.cpu_millis(), 1000));
+  if (!contract::ShapesPart(slurm, Part::kTasks)) {
+    if (!is_script || nodes > 1 || tasks > 1) options->Add(fmt::format("--nodes={}", nodes));
+    if (is_script && tasks > 1) options->Add(fmt::format("--ntasks={}", nodes * tasks));
+    if (!is_script || tasks > 1) options->Add(fmt::format("--ntasks-per-node={}", tasks));
+  }
+  const bool has_cores = is_script && contract::ShapesPart(slurm, Part::kCores);
+  if (!has_cores && (!is_script || cpus > tasks))
+    options->Add(fmt::format("--cpus-per-task={}", DivideUp(cpus, tasks)));
+  const bool has_memory = is_script && contract::ShapesPart(slurm, Part::kMemory);
+  if (!has_memory && resources.memory_bytes() > 0)
+    options->Add(fmt::format("--mem={}M", DivideUp(resources.memory_bytes(), kBytesPerMebibyte)));
+  if (is_script && contract::ShapesPart(slurm, Part::kGres)) return absl::OkStatus();
+  absl::StatusOr<std::string> gres = Gres(spec, gpu_types);
+  if (gres.ok()) options->AddText("--gres", "slurm.gres", *gres);
+  return gres.status();
 }
 
 // Returns the nodes that the user excludes, and those on which earlier runs failed.
@@ -156,29 +177,11 @@ absl::StatusOr<Submission> MakeSubmission(const agent::v1::Assignment& assignmen
                                           const RunPaths& paths, const GpuTypes& gpu_types,
                                           std::optional<uint64_t> after, const TaskArray* array) {
   const v1::JobSpec& spec = assignment.spec();
-  const v1::Resources& resources = spec.resources();
-  const uint64_t tasks = std::max<uint64_t>(1, spec.slurm().tasks_per_node());
-  const uint64_t cpus = std::max<uint64_t>(1, DivideUp(resources.cpu_millis(), 1000));
   Options options;
   options.Add("--job-name=" + (array == nullptr ? paths.run_key() : array->name));
   if (array != nullptr) options.Add(fmt::format("--array=0-{}", array->tasks - 1));
   options.AddText("--dependency", "slurm.dependency", Dependency(spec, after, array != nullptr));
-  // A batch script without an option gets Slurm's own default, as with sbatch.
-  const bool is_plain = spec.slurm().has_batch_script();
-  const uint64_t nodes = std::max<uint32_t>(1, spec.nodes());
-  if (!SpreadsTasks(spec.slurm())) {
-    options.Add(fmt::format("--nodes={}", nodes));
-    if (is_plain) options.Add(fmt::format("--ntasks={}", nodes * tasks));
-    if (!is_plain || tasks > 1) options.Add(fmt::format("--ntasks-per-node={}", tasks));
-  }
-  if (!is_plain || cpus > tasks)
-    options.Add(fmt::format("--cpus-per-task={}", DivideUp(cpus, tasks)));
-  if (resources.memory_bytes() > 0) {
-    options.Add(fmt::format("--mem={}M", DivideUp(resources.memory_bytes(), kBytesPerMebibyte)));
-  }
-  absl::StatusOr<std::string> gres = Gres(spec, gpu_types);
-  if (!gres.ok()) return gres.status();
-  options.AddText("--gres", "slurm.gres", *gres);
+  if (absl::Status status = AddAllocation(spec, gpu_types, &options); !status.ok()) return status;
   if (spec.has_time_limit()) options.Add(fmt::format("--time={}", TimeLimitMinutes(spec)));
   // Users may only lower the priority that Slurm computes.
   const int64_t nice = int64_t{spec.slurm().nice()} - std::min(spec.priority(), 0);

@@ -50,6 +50,11 @@ Need NeedOf(const Requirements& job, const v1::Pool& pool, v1::ClusterKind kind)
   need.memory_bytes = job.memory_bytes;
   if (job.gpu_millis == 0) return need;
   need.gpus = (job.gpu_millis + kMillis - 1) / kMillis;
+  // Each of its nodes gives some of them; Slurm counts how many.
+  if (job.is_total && kind == v1::CLUSTER_KIND_SLURM) {
+    need.cpus = need.gpus = 1;
+    need.memory_bytes = 0;
+  }
   need.gpu_type = job.gpu_type;
   if (kind != v1::CLUSTER_KIND_KUBERNETES) return need;
   need.is_of_any_label = NamesAllGpus(job.gpu_type);

@@ -9,6 +9,7 @@
 #include "contract/roles.h"
 #include "contract/shell_environment.h"
 #include "contract/slurm_only.h"
+#include "contract/slurm_options.h"
 #include "contract/storage_uri.h"
 
 namespace muster::core {
@@ -78,6 +79,7 @@ Requirements RequirementsOf(const v1::JobSpec& spec, uint64_t archive_bytes) {
     out.gpu_type = spec.resources().gpus(0).type();
     out.gpu_millis = spec.resources().gpus(0).count_millis();
   }
+  out.is_total = contract::IsTotalOfGpus(spec.slurm());
   if (spec.has_time_limit()) out.time_limit_s = spec.time_limit().seconds();
   out.clusters.assign(spec.placement().clusters().begin(), spec.placement().clusters().end());
   PutPools(spec, &out);

@@ -71,7 +71,9 @@ struct Requirements {
   uint64_t cpu_millis = 0;    // for each node, in thousandths of a core; 0: left open
   uint64_t memory_bytes = 0;  // for each node; 0: left open
   uint64_t gpu_millis = 0;    // for each node, in thousandths of a GPU
-  std::string gpu_type;       // as the job's user writes it; empty: any
+  // On Slurm the amounts are those of the whole run, which gets as many nodes as that takes.
+  bool is_total = false;
+  std::string gpu_type;  // as the job's user writes it; empty: any
   std::optional<int64_t> time_limit_s;
   std::vector<std::string> clusters;  // the only ones that may take it, by name; empty: any
   // The pools that the job may use, by name; empty: the cluster's default. A pool given as
@@ -92,7 +94,7 @@ struct Requirements {
   template <typename H>
   friend H AbslHashValue(H h, const Requirements& r) {
     h = H::combine(std::move(h), r.project, r.nodes, r.cpu_millis, r.memory_bytes, r.gpu_millis,
-                   r.gpu_type, r.time_limit_s.value_or(-1), r.clusters, r.pools,
+                   r.is_total, r.gpu_type, r.time_limit_s.value_or(-1), r.clusters, r.pools,
                    r.pool_is_namespace, r.needs_slurm, r.needs_kubernetes, r.brings_files,
                    static_cast<int>(r.roles), static_cast<int>(r.image), r.machine_file_field);
     h = H::combine(std::move(h), r.retry.max_runs, r.retry.on_preemption, r.retry.on_failure,

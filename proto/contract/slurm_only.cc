@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <functional>
-#include <iterator>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -63,8 +61,7 @@ std::string WhatIsSet(const v1::SlurmOptions& options, bool is_script) {
   std::vector<std::string> named;
   for (const auto* field : fields) {
     if (is_script && field->number() == v1::SlurmOptions::kExtraOptionsFieldNumber) {
-      std::copy_if(options.extra_options().begin(), options.extra_options().end(),
-                   std::back_inserter(named), std::not_fn(IsForMuster));
+      named.insert(named.end(), options.extra_options().begin(), options.extra_options().end());
     } else {
       named.push_back(NameOf(options, *field, is_script));
     }
@@ -98,8 +95,17 @@ std::string WhySlurmOnly(const v1::JobSpec& spec) {
     return others.ByteSizeLong() > 0
                ? WhatIsSet(others, false)
                : "the job has a slurm section (in a SkyPilot task: infra: slurm)";
-  const auto& extra = others.extra_options();
-  if (std::all_of(extra.begin(), extra.end(), IsForMuster)) others.clear_extra_options();
+  // Its options say it.
+  if (ShapesPart(others, AllocationPart::kTasks)) others.clear_tasks_per_node();
+  const bool has_gpus = !spec.resources().gpus().empty();
+  auto& extra = *others.mutable_extra_options();
+  extra.erase(std::remove_if(extra.begin(), extra.end(),
+                             [&](const std::string& option) {
+                               const bool is_told =
+                                   has_gpus || PartOf(option) != AllocationPart::kGres;
+                               return IsForMuster(option) || (is_told && IsInFields(option));
+                             }),
+              extra.end());
   if (others.ByteSizeLong() > 0) return WhatIsSet(others, true);
   if (spec.nodes() > 1) return "the batch script is for several nodes";
   if (!spec.slurm().batch_script().input().empty()) return "the batch script reads an input file";

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <string>
+#include <utility>
 
 #include "contract/characters.h"
 #include "contract/slurm_signal.h"
@@ -14,13 +16,15 @@ namespace {
 // Options that shape the allocation or when it comes. Others have a field of their own, or would
 // take away what Muster relies on: the job's name, its files, its environment, its script.
 //
-// nodes, ntasks and ntasks-per-node take the place of the fields nodes and tasks_per_node for jobs
-// whose tasks Slurm is to spread over nodes; the cores are then those of one task. The amounts for
-// each task, CPU or GPU are for such jobs too.
+// Options that shape the allocation take the place of fields: of jobs whose tasks Slurm is to
+// spread over nodes, where the cores are those of one task, and of batch scripts, whose options
+// Slurm gets as they were written.
 struct ExtraOption {
   std::string_view name;
   bool has_value;
   std::string_view only = {};  // the one value that it may have; empty: any
+  // Any value, but with a batch script only; without one it may have `only`.
+  bool is_of_script = false;
 };
 constexpr std::array kExtraOptions = {
     ExtraOption{"acctg-freq", true},
@@ -33,6 +37,8 @@ constexpr std::array kExtraOptions = {
     ExtraOption{"core-spec", true},
     ExtraOption{"cores-per-socket", true},
     ExtraOption{"cpu-freq", true},
+    ExtraOption{"cpus-per-gpu", true, "", true},
+    ExtraOption{"cpus-per-task", true, "", true},
     ExtraOption{"deadline", true},
     ExtraOption{"delay-boot", true},
     ExtraOption{"distribution", true},
@@ -41,13 +47,15 @@ constexpr std::array kExtraOptions = {
     ExtraOption{"gpu-bind", true},
     ExtraOption{"gpu-freq", true},
     ExtraOption{"gpus", true},
+    ExtraOption{"gpus-per-node", true, "", true},
     ExtraOption{"gpus-per-task", true},
+    ExtraOption{"gres", true, "", true},
     ExtraOption{"gres-flags", true},
     ExtraOption{"hint", true},
     ExtraOption{kHoldOption.substr(2), false},
     ExtraOption{"kill-on-invalid-dep", true},
     ExtraOption{"mcs-label", true},
-    ExtraOption{"mem", true, "0"},
+    ExtraOption{"mem", true, "0", true},
     ExtraOption{"mem-bind", true},
     ExtraOption{"mem-per-cpu", true},
     ExtraOption{"mem-per-gpu", true},
@@ -78,6 +86,15 @@ constexpr std::array kExtraOptions = {
     ExtraOption{"use-min-nodes", false},
     ExtraOption{"wait-all-nodes", true},
     ExtraOption{"wckey", true},
+};
+
+constexpr std::pair<std::string_view, AllocationPart> kParts[] = {
+    {"cpus-per-gpu", AllocationPart::kCores}, {"cpus-per-task", AllocationPart::kCores},
+    {"gpus", AllocationPart::kGres},          {"gpus-per-node", AllocationPart::kGres},
+    {"gpus-per-task", AllocationPart::kGres}, {"gres", AllocationPart::kGres},
+    {"mem", AllocationPart::kMemory},         {"mem-per-cpu", AllocationPart::kMemory},
+    {"mem-per-gpu", AllocationPart::kMemory}, {"nodes", AllocationPart::kTasks},
+    {"ntasks", AllocationPart::kTasks},       {"ntasks-per-node", AllocationPart::kTasks},
 };
 
 // Null: it is not taken.
@@ -137,10 +154,6 @@ bool IsDependency(std::string_view text) {
          AllParts(text.substr(colon + 1), ':', IsJobOfSlurm);
 }
 
-bool IsMailType(std::string_view text) {
-  return std::find(kMailTypes.begin(), kMailTypes.end(), text) != kMailTypes.end();
-}
-
 // "nvme:1", "fpga:xilinx:2", but no GPUs.
 bool IsOtherGres(std::string_view text) {
   const std::string_view name = text.substr(0, text.find(':'));
@@ -148,9 +161,9 @@ bool IsOtherGres(std::string_view text) {
 }
 
 void CheckList(std::string_view field, std::string_view value, bool (*is_good)(std::string_view),
-               std::string_view remedy, FieldErrors* errors) {
+               std::string_view remedy, FieldErrors* errors, char separator = ',') {
   if (value.empty()) return;
-  if (value.size() <= kMaxListBytes && AllParts(value, ',', is_good)) return;
+  if (value.size() <= kMaxListBytes && AllParts(value, separator, is_good)) return;
   errors->Add(field, fmt::format("{} is not usable; {}", Quoted(value), remedy));
 }
 
@@ -165,7 +178,8 @@ void CheckNumber(std::string_view field, uint32_t value, uint32_t max, FieldErro
   if (value > max) errors->Add(field, fmt::format("{} is too large; use at most {}", value, max));
 }
 
-void CheckExtraOption(const std::string& field, std::string_view text, FieldErrors* errors) {
+void CheckExtraOption(const std::string& field, std::string_view text, bool is_script,
+                      FieldErrors* errors) {
   const size_t equals = text.find('=');
   const std::string_view name = text.substr(0, equals);
   const ExtraOption* option = name.starts_with("--") ? FindExtraOption(name.substr(2)) : nullptr;
@@ -183,7 +197,13 @@ void CheckExtraOption(const std::string& field, std::string_view text, FieldErro
                                    option->has_value ? "=VALUE" : " without a value"));
     return;
   }
-  if (!option->only.empty() && text.substr(equals + 1) != option->only) {
+  if (option->is_of_script && !is_script && option->only.empty()) {
+    errors->Add(field, fmt::format("{}: --{} is for batch scripts (batch_script); use resources",
+                                   Quoted(text), option->name));
+    return;
+  }
+  const bool is_free = option->only.empty() || (option->is_of_script && is_script);
+  if (!is_free && text.substr(equals + 1) != option->only) {
     errors->Add(field,
                 fmt::format("{}: only --{}={} is taken; the spec has a field for other values",
                             Quoted(text), option->name, option->only));
@@ -216,6 +236,42 @@ std::vector<std::string_view> ExtraOptionNames() {
   return names;
 }
 
+AllocationPart PartOf(std::string_view option) {
+  if (!option.starts_with("--")) return AllocationPart::kNone;
+  const std::string_view name = option.substr(2, option.find('=') - 2);
+  const auto* found = std::find_if(std::begin(kParts), std::end(kParts),
+                                   [&](const auto& one) { return one.first == name; });
+  return found == std::end(kParts) ? AllocationPart::kNone : found->second;
+}
+
+bool ShapesPart(const v1::SlurmOptions& slurm, AllocationPart part) {
+  return std::any_of(slurm.extra_options().begin(), slurm.extra_options().end(),
+                     [part](const std::string& option) { return PartOf(option) == part; });
+}
+
+bool IsInFields(std::string_view option) {
+  const AllocationPart part = PartOf(option);
+  const std::string_view value = option.substr(std::min(option.find('=') + 1, option.size()));
+  const bool is_count = option.starts_with("--ntasks");
+  // 0 is all that a node has.
+  const bool is_all = part == AllocationPart::kMemory && value.find_first_of("123456789") != 0;
+  return part != AllocationPart::kNone && !(is_count && value != "1") && !is_all;
+}
+
+bool IsTotalOfGpus(const v1::SlurmOptions& slurm) {
+  const auto& options = slurm.extra_options();
+  const auto has = [&](auto is_it) { return std::any_of(options.begin(), options.end(), is_it); };
+  return slurm.has_batch_script() &&
+         has([](const std::string& option) { return option.starts_with("--gpus="); }) &&
+         !has([](const std::string& option) {
+           return option == "--nodes=1" || option == "--nodes=1-1";
+         });
+}
+
+bool IsMailType(std::string_view word) {
+  return std::find(kMailTypes.begin(), kMailTypes.end(), word) != kMailTypes.end();
+}
+
 bool IsHeldFromTheStart(const v1::JobSpec& spec) { return HasExtraOption(spec, kHoldOption); }
 
 bool IsDirectoryImplied(const v1::JobSpec& spec) {
@@ -246,9 +302,9 @@ void CheckSlurmOptions(const v1::SlurmOptions& slurm, FieldErrors* errors) {
   CheckNumber("slurm.nice", slurm.nice(), kMaxNice, errors);
   CheckList(
       "slurm.dependency", slurm.dependency(), IsDependency,
-      "use TYPE:JOB[:JOB...] and ',' between several, where TYPE is after, afterany, afterok, "
-      "afternotok, aftercorr or afterburstbuffer",
-      errors);
+      "use TYPE:JOB[:JOB...] and ',' between several, or '?' if one of them is enough; TYPE is "
+      "after, afterany, afterok, afternotok, aftercorr or afterburstbuffer",
+      errors, slurm.dependency().find(kAnyOf) == std::string::npos ? ',' : kAnyOf);
   CheckList("slurm.mail_type", slurm.mail_type(), IsMailType,
             "use words such as BEGIN, END, FAIL, REQUEUE, TIME_LIMIT or ALL with ',' between them",
             errors);
@@ -260,7 +316,8 @@ void CheckSlurmOptions(const v1::SlurmOptions& slurm, FieldErrors* errors) {
     return;
   }
   for (int i = 0; i < slurm.extra_options_size(); ++i) {
-    CheckExtraOption(fmt::format("slurm.extra_options[{}]", i), slurm.extra_options(i), errors);
+    CheckExtraOption(fmt::format("slurm.extra_options[{}]", i), slurm.extra_options(i),
+                     slurm.has_batch_script(), errors);
   }
 }
 

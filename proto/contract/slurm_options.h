@@ -23,12 +23,29 @@ inline constexpr uint32_t kMaxTasksPerNode = 10000;
 // More than all priorities that sites compute; Slurm itself takes up to 2147483645.
 inline constexpr uint32_t kMaxNice = 1'000'000;
 // A list that a person still writes.
-inline constexpr int kMaxExtraOptions = 20;
+inline constexpr int kMaxExtraOptions = 32;
 
 // Returns whether slurm.extra_options takes the option, named without "--".
 bool IsExtraOption(std::string_view name);
 // Returns the names of all that it takes, which the comment of the field lists.
 std::vector<std::string_view> ExtraOptionNames();
+
+// The parts of an allocation. Options that shape the same part take the place of its fields.
+enum class AllocationPart { kNone, kTasks, kCores, kMemory, kGres };
+// The part that an option "--name=value" shapes; kNone: none of them.
+AllocationPart PartOf(std::string_view option);
+// Returns whether an extra option shapes the part.
+bool ShapesPart(const v1::SlurmOptions& slurm, AllocationPart part);
+// Returns whether the fields of a batch script for one node say the same as the extra option, so
+// that other kinds of clusters can do without it.
+bool IsInFields(std::string_view option);
+
+// Returns whether the GPUs of a batch script (--gpus) may come from several nodes, so that what its
+// fields say of one node is the total.
+bool IsTotalOfGpus(const v1::SlurmOptions& slurm);
+
+// Returns whether slurm.mail_type takes the word.
+bool IsMailType(std::string_view word);
 
 // The extra option that has the broker hold the job from the moment when it accepts it. Slurm
 // itself is never told: a held job is given to no cluster.
@@ -42,6 +59,10 @@ bool IsDirectoryImplied(const v1::JobSpec& spec);
 
 // Returns whether the option is one of these two, which are Muster's and not for sbatch.
 bool IsForMuster(std::string_view option);
+
+// Separates the conditions of a dependency if one of them is enough; with ',' all must be
+// fulfilled.
+inline constexpr char kAnyOf = '?';
 
 // Adds what is wrong with the section, each with its field's path.
 void CheckSlurmOptions(const v1::SlurmOptions& slurm, FieldErrors* errors);

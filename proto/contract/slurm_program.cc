@@ -6,6 +6,7 @@
 #include "contract/characters.h"
 #include "contract/duration_text.h"
 #include "contract/shell_environment.h"
+#include "contract/slurm_options.h"
 #include "fmt/format.h"
 
 namespace muster::contract {
@@ -41,6 +42,11 @@ void CheckFileName(std::string_view name, const std::string& pattern, FieldError
 
 void CheckSlurmProgram(const v1::JobSpec& spec, FieldErrors* errors) {
   CheckTimeout(spec, errors);
+  if (spec.slurm().dependency().find(kAnyOf) != std::string::npos && !spec.image().empty()) {
+    errors->Add("slurm.dependency",
+                "a job with an image may have to wait for its conversion as well; use ',' in place "
+                "of '?', or leave image out");
+  }
   if (!spec.slurm().has_batch_script()) return;
   const v1::SlurmBatchScript& script = spec.slurm().batch_script();
   CheckFileName("output", script.output(), errors);

@@ -14,6 +14,7 @@ run_batch_script() {
   mapfile -d '' -t settings <"$run_dir/specs/batch_script"
   IFS= read -r -d '' directory <"$run_dir/specs/command.argv"
   export SLURM_JOB_NAME=${settings[0]} SLURM_SUBMIT_DIR=$directory
+  hide_own_options
   if [[ ! -d $directory ]]; then
     status=1 problem=working_directory
     return
@@ -28,6 +29,16 @@ run_batch_script() {
   for pid in "${copiers[@]}"; do
     is_gone "$pid" "$drain_s" || note "a process that the script has left behind still writes its output"
   done
+}
+
+# Leaves of the variables that tell sbatch's options what the user gave. Others are Muster's, and SLURM_OPEN_MODE would
+# count for each srun of the script.
+hide_own_options() {
+  local dependency=${SLURM_JOB_DEPENDENCY-}
+  dependency=${dependency#singleton}
+  unset SLURM_OPEN_MODE SLURM_JOB_DEPENDENCY
+  if [[ $dependency ]]; then export SLURM_JOB_DEPENDENCY=${dependency#,}; fi
+  if ((settings[1])); then export SLURM_OPEN_MODE=a; fi
 }
 
 # Sets the streams and copiers; if one cannot be opened, cause to its option and about to its file. Output of the script

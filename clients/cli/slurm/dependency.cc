@@ -11,8 +11,10 @@
 #include "absl/strings/numbers.h"
 #include "absl/time/clock.h"
 #include "clients/cli/slurm/array_jobs.h"
+#include "clients/cli/slurm/query.h"
 #include "clients/cli/text.h"
 #include "contract/parts.h"
+#include "contract/slurm_options.h"
 #include "contract/states.h"
 #include "contract/text.h"
 
@@ -124,11 +126,13 @@ absl::Status CheckDelay(const v1::Job& job, std::string_view delay) {
 
 class Translator {
  public:
-  Translator(client::Client* client, v1::JobSpec* spec)
-      : client_(*client), spec_(*spec), deadline_(absl::Now() + kMaxNumberWait) {}
+  // `is_any`: one of the conditions is enough.
+  Translator(client::Client* client, v1::JobSpec* spec, bool is_any)
+      : client_(*client), spec_(*spec), is_any_(is_any), deadline_(absl::Now() + kMaxNumberWait) {}
 
   // "afterok:42:43+5" with Slurm's numbers; empty if nothing is left to wait for.
   absl::StatusOr<std::string> Clause(std::string_view clause) {
+    is_never_ = false;
     const auto parts = contract::Split(clause, ':');
     const std::string_view type = parts.front();
     std::vector<std::vector<uint64_t>> jobs(parts.size());
@@ -138,6 +142,10 @@ class Translator {
       if (!name.has_value()) return std::string(clause);
       auto numbers = NumbersOf(client_, {*name});
       if (!numbers.ok()) return numbers.status();
+      if (numbers->size() > 1 && is_any_) {
+        return BadDependency(name->number,
+                             "is an array, all of whose tasks count; between '?' name its tasks");
+      }
       if (numbers->size() > 1 && type == "aftercorr") {
         return BadDependency(name->number,
                              "is an array, whose tasks Slurm does not know as one; use afterok");
@@ -161,6 +169,9 @@ class Translator {
     return fmt::format("{}{}", type, translated);
   }
 
+  // Returns whether the last clause was refused because it can never be fulfilled.
+  bool is_never() const { return is_never_; }
+
  private:
   // Slurm's number of a job; empty if it has ended as it should. `instead`: what does without.
   absl::StatusOr<std::string> Number(std::string_view type, std::string_view delay, uint64_t id,
@@ -180,6 +191,7 @@ class Translator {
         if (absl::Status s = CheckDelay(*job, delay); !s.ok()) return s;
         return std::string();
       }
+      is_never_ = true;
       return BadDependency(id,
                            fmt::format("has ended as {}, so that {} would never let this one start",
                                        contract::Name(job->state()), type));
@@ -245,24 +257,89 @@ class Translator {
 
   client::Client& client_;
   v1::JobSpec& spec_;
+  const bool is_any_;
   const absl::Time deadline_;
+  bool is_never_ = false;
   std::string tied_to_;  // empty: to none yet
 };
 
+// Splits a dependency at ',' or '?'; where one condition is enough, each is on one job.
+std::vector<std::string> Conditions(std::string_view written, bool is_any) {
+  std::vector<std::string> conditions;
+  for (std::string_view clause : contract::Split(written, is_any ? contract::kAnyOf : ',')) {
+    const auto parts = contract::Split(clause, ':');
+    if (!is_any || parts.size() < 3) {
+      conditions.emplace_back(clause);
+      continue;
+    }
+    for (size_t i = 1; i < parts.size(); ++i)
+      conditions.push_back(fmt::format("{}:{}", parts[0], parts[i]));
+  }
+  return conditions;
+}
+
+bool IsAnyOf(std::string_view dependency) {
+  return dependency.find(contract::kAnyOf) != dependency.npos;
+}
+
+std::string Joined(const std::vector<std::string>& conditions, bool is_any) {
+  return fmt::format("{}", fmt::join(conditions, is_any ? std::string(1, contract::kAnyOf) : ","));
+}
+
 }  // namespace
+
+absl::Status ExpandSingleton(client::Client& client, v1::JobSpec* spec) {
+  constexpr std::string_view kSingleton = "singleton";
+  const std::string written = spec->slurm().dependency();
+  const bool is_any = IsAnyOf(written);
+  std::vector<std::string> conditions = Conditions(written, is_any);
+  const auto found = std::find(conditions.begin(), conditions.end(), kSingleton);
+  if (found == conditions.end()) return absl::OkStatus();
+  const absl::StatusOr<std::string> own = OwnUser();
+  if (!own.ok()) return own.status();
+  JobQuery query;
+  query.users = {*own};
+  query.names = {spec->name()};
+  query.filter = "(state = QUEUED OR state = PENDING OR state = RUNNING OR state = SUSPENDED)";
+  const auto before = FindJobs(client, query, false);
+  if (!before.ok()) return before.status();
+  if (is_any && before->size() > 1) {
+    return absl::FailedPreconditionError(
+        fmt::format("--dependency: {} jobs are called {}, and all of them would have to end; leave "
+                    "singleton or the '?' out",
+                    before->size(), Harmless(spec->name())));
+  }
+  *found = before->empty() ? "" : "afterany";
+  for (const JobRecord& record : *before) *found += fmt::format(":{}", record.job.id());
+  if (is_any && found->empty()) conditions.clear();
+  std::erase(conditions, "");
+  spec->mutable_slurm()->set_dependency(Joined(conditions, is_any));
+  return absl::OkStatus();
+}
 
 absl::Status TranslateDependency(client::Client& client, v1::JobSpec* spec) {
   if (spec->slurm().dependency().empty()) return absl::OkStatus();
   const std::string written = spec->slurm().dependency();
-  Translator translator(&client, spec);
-  std::string translated;
-  for (std::string_view clause : contract::Split(written, ',')) {
-    const absl::StatusOr<std::string> one = translator.Clause(clause);
+  const bool is_any = IsAnyOf(written);
+  Translator translator(&client, spec, is_any);
+  std::vector<std::string> translated;
+  absl::Status never;
+  for (const std::string& condition : Conditions(written, is_any)) {
+    absl::StatusOr<std::string> one = translator.Clause(condition);
+    if (is_any && !one.ok() && translator.is_never()) {
+      never = one.status();
+      continue;
+    }
     if (!one.ok()) return NamingTheOption(one.status());
-    if (one->empty()) continue;
-    translated += fmt::format("{}{}", translated.empty() ? "" : ",", *one);
+    if (!one->empty()) {
+      translated.push_back(*std::move(one));
+    } else if (is_any) {
+      spec->mutable_slurm()->clear_dependency();
+      return absl::OkStatus();
+    }
   }
-  spec->mutable_slurm()->set_dependency(translated);
+  if (is_any && translated.empty()) return NamingTheOption(never);
+  spec->mutable_slurm()->set_dependency(Joined(translated, is_any));
   return absl::OkStatus();
 }
 

@@ -195,6 +195,7 @@ std::string ExitCodeText(const JobRecord& record) {
 
 uint64_t TotalCpus(const v1::JobSpec& spec) {
   const uint64_t each = (spec.resources().cpu_millis() + 999) / 1000;
+  if (spec.slurm().tasks_per_node() > 1) return each * std::max<uint32_t>(1, spec.nodes());
   // Where Slurm spreads the tasks, the cores are those of one.
   constexpr std::string_view kTasks = "--ntasks=";
   for (const std::string& option : spec.slurm().extra_options()) {

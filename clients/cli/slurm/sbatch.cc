@@ -244,6 +244,9 @@ int Sbatch(Session& session) {
   if (options.Find("quiet") != nullptr) session.terminal.BeQuiet();
   for (const std::string& note : asked->job.notes) session.terminal.Note(note);
   v1::JobSpec& spec = asked->job.spec;
+  if (absl::Status status = ExpandSingleton(session.client, &spec); !status.ok()) {
+    return Fail(session, status);
+  }
   if (absl::Status status = CheckSpec(spec, SbatchFlags()); !status.ok()) {
     return FailSbatchUsage(session, status);
   }

@@ -45,7 +45,6 @@ constexpr std::array kTexts = {
                [](v1::SlurmOptions* s, const std::string& v) { s->set_dependency(v); }},
     TextOption{"exclude", [](v1::SlurmOptions* s, const std::string& v) { s->set_exclude(v); }},
     TextOption{"licenses", [](v1::SlurmOptions* s, const std::string& v) { s->set_licenses(v); }},
-    TextOption{"mail-type", [](v1::SlurmOptions* s, const std::string& v) { s->set_mail_type(v); }},
     TextOption{"mail-user", [](v1::SlurmOptions* s, const std::string& v) { s->set_mail_user(v); }},
     TextOption{"nodelist", [](v1::SlurmOptions* s, const std::string& v) { s->set_nodelist(v); }},
     TextOption{"qos", [](v1::SlurmOptions* s, const std::string& v) { s->set_qos(v); }},
@@ -70,7 +69,6 @@ constexpr std::pair<std::string_view, std::string_view> kRemedies[] = {
     {"gid", "jobs run as the user of the cluster's agent"},
     {"gpus-per-socket", "use --gpus-per-node"},
     {"nodefile", "name the nodes with --nodelist"},
-    {"priority", "use --nice to lower it"},
     {"uid", "jobs run as the user of the cluster's agent"},
 };
 
@@ -124,6 +122,7 @@ class Mapper {
     MapShape(submission.options, &spec(), &errors_);
     MapEnvironment(submission.options);
     for (const Setting& setting : submission.options.settings) MapOne(setting);
+    CheckSingleton(submission.options.Find("dependency"));
     if (submission.options.Find("chdir") == nullptr)
       spec().mutable_slurm()->add_extra_options(std::string(contract::kHereOption));
     for (const std::string& unknown : submission.options.not_understood) {
@@ -171,6 +170,14 @@ class Mapper {
     }
   }
 
+  // The tasks of an array, which have one name, are submitted together.
+  void CheckSingleton(const Setting* dependency) {
+    if (dependency == nullptr || job_.tasks.empty()) return;
+    if (dependency->value.find("singleton") != std::string::npos)
+      Bad(*dependency,
+          "the tasks of an array are not kept apart by their name; leave singleton out");
+  }
+
   void MapTime(const Setting& setting) {
     const std::optional<uint64_t> seconds = ParseSbatchTime(setting.value);
     if (!seconds.has_value()) return Bad(setting, "use minutes, H:MM:SS or D-HH:MM:SS");
@@ -190,6 +197,16 @@ class Mapper {
     if (taken.login_seconds > 0) shell.mutable_login_timeout()->set_seconds(taken.login_seconds);
   }
 
+  // Each time that it is given adds to it.
+  void MapMailType(const Setting& setting) {
+    const auto types = ParseMailTypes(setting.value);
+    if (!types.has_value()) return Bad(setting, "use words such as BEGIN, END, FAIL or ALL");
+    std::string& all = *spec().mutable_slurm()->mutable_mail_type();
+    if (types->empty() && all.empty()) all = "NONE";
+    if (!types->empty() && all == "NONE") all.clear();
+    for (const std::string& type : *types) all += (all.empty() ? "" : ",") + type;
+  }
+
   void MapNice(const Setting& setting) {
     const auto nice = setting.value.empty() ? std::optional<uint32_t>(100)
                                             : contract::ParseNumber<uint32_t>(setting.value);
@@ -206,12 +223,35 @@ class Mapper {
   }
 
   // One is a pool of any kind of cluster; only Slurm can choose among several.
-  void MapPartition(const std::string& names) {
+  void MapPartition(const Setting& setting) {
+    const std::string& names = setting.value;
+    if (names.empty()) return Bad(setting, "name a partition, or leave the option out");
     if (names.find(',') == names.npos) {
       spec().mutable_placement()->set_pool(names);
     } else {
       spec().mutable_slurm()->set_partition(names);
     }
+  }
+
+  // They exclude each other; the last one counts.
+  void MapSharing(const Setting& setting) {
+    v1::SlurmOptions& slurm = *spec().mutable_slurm();
+    auto& extra = *slurm.mutable_extra_options();
+    extra.erase(std::remove_if(extra.begin(), extra.end(),
+                               [](const std::string& option) {
+                                 return option == "--oversubscribe" ||
+                                        option.starts_with("--exclusive=");
+                               }),
+                extra.end());
+    const bool is_whole = setting.option->name == "exclusive" && setting.value.empty();
+    slurm.set_exclusive(is_whole);
+    if (!is_whole) AddExtra(setting.option->name, setting.value, &spec());
+  }
+
+  // Slurm leaves out what its operators alone may set.
+  void IgnorePriority() {
+    job_.notes.emplace_back(
+        "--priority has no effect: only operators of a cluster may set it; --nice lowers it");
   }
 
   void MapOpenMode(const Setting& setting) {
@@ -236,13 +276,15 @@ class Mapper {
     if (name == "input") return batch_script().set_input(value), true;
     if (name == "open-mode") return MapOpenMode(setting), true;
     if (name == "chdir") return spec().set_working_directory(Absolute(value)), true;
-    if (name == "partition") return MapPartition(value), true;
+    if (name == "partition") return MapPartition(setting), true;
     if (name == "nice") return MapNice(setting), true;
+    if (name == "mail-type") return MapMailType(setting), true;
     if (name == "clusters") return MapClusters(setting), true;
     if (name == "no-kill" && value == "off") return true;
-    if (name == "exclusive" && value.empty()) {
-      return spec().mutable_slurm()->set_exclusive(true), true;
-    }
+    if (name == "exclusive" || name == "oversubscribe") return MapSharing(setting), true;
+    if (name == "priority") return IgnorePriority(), true;
+    if (name == "nodelist" && value.empty())
+      return Bad(setting, "name nodes, or leave it out"), true;
     return false;
   }
 

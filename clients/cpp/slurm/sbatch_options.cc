@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace muster::client::slurm {
 namespace {
@@ -20,7 +21,7 @@ constexpr std::array kOptions = {
     Option{"begin", 'b', kRequired},
     Option{"chdir", 'D', kRequired},
     Option{"cluster-constraint", 0, kRequired, "SBATCH_CLUSTER_CONSTRAINT"},
-    Option{"clusters", 'M', kRequired, "SBATCH_CLUSTERS"},
+    Option{"clusters", 'M', kRequired, "SBATCH_CLUSTERS", "cluster"},
     Option{"comment", 0, kRequired},
     Option{"constraint", 'C', kRequired, "SBATCH_CONSTRAINT"},
     Option{"container", 0, kRequired, "SBATCH_CONTAINER"},
@@ -75,7 +76,7 @@ constexpr std::array kOptions = {
     Option{"nodefile", 'F', kRequired},
     Option{"nodelist", 'w', kRequired},
     Option{"nodes", 'N', kRequired},
-    Option{"ntasks", 'n', kRequired, "", "tasks"},
+    Option{"ntasks", 'n', kRequired},
     Option{"ntasks-per-core", 0, kRequired},
     Option{"ntasks-per-gpu", 0, kRequired},
     Option{"ntasks-per-node", 0, kRequired, "", "tasks-per-node"},
@@ -138,11 +139,18 @@ constexpr std::array kOptions = {
     Option{"no-container-remap-root", 0, kNone},
 };
 
+// Options that a second variable sets, too.
+constexpr std::pair<std::string_view, std::string_view> kOtherVariables[] = {
+    {"SLURM_CLUSTERS", "SBATCH_CLUSTERS"}, {"SLURM_HINT", "SBATCH_HINT"}};
+
 }  // namespace
 
 OptionTable SbatchOptions() { return kOptions; }
 
 const Option* FindSbatchVariable(std::string_view variable) {
+  for (const auto& [other, of_sbatch] : kOtherVariables) {
+    if (variable == other) variable = of_sbatch;
+  }
   const auto found = std::find_if(kOptions.begin(), kOptions.end(), [&](const auto& option) {
     return !variable.empty() && option.variable == variable;
   });

@@ -1,6 +1,7 @@
 #include "clients/cpp/slurm/sbatch_script.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <utility>
 
@@ -16,7 +17,8 @@ namespace {
 using contract::Quoted;
 using contract::Split;
 
-constexpr std::string_view kMark = "#SBATCH";
+// The second one is an old spelling, which sbatch still reads.
+constexpr std::array<std::string_view, 2> kMarks = {"#SBATCH", "#SLURM"};
 
 absl::Status BadScript(std::string_view where, std::string_view problem) {
   return contract::BadField(where, problem);
@@ -29,6 +31,12 @@ bool IsSpace(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 bool IsCommand(std::string_view line) {
   const auto first = std::find_if_not(line.begin(), line.end(), IsSpace);
   return first != line.end() && *first != '#';
+}
+
+// Returns whether a variable with this value switches an option on that has none.
+bool IsYes(std::string_view value) {
+  const auto number = contract::ParseNumber<uint32_t>(value);
+  return value.empty() || value == "yes" || number.value_or(0) != 0;
 }
 
 absl::Status CheckScript(std::string_view script) {
@@ -51,6 +59,19 @@ absl::Status CheckScript(std::string_view script) {
   if (script.find('\0') != script.npos)
     return BadScript("line 1", "the batch script holds a NUL byte");
   return absl::OkStatus();
+}
+
+// Returns whether an option of a variable gives way to another one that was given: memory is for a
+// node, a core or a GPU.
+bool IsExcluded(const Option& option, const Settings& given) {
+  constexpr std::array<std::string_view, 3> kMemory = {"mem", "mem-per-cpu", "mem-per-gpu"};
+  const auto is_of_memory = [&](std::string_view name) {
+    return std::find(kMemory.begin(), kMemory.end(), name) != kMemory.end();
+  };
+  return is_of_memory(option.name) &&
+         std::any_of(given.settings.begin(), given.settings.end(), [&](const Setting& one) {
+           return one.option != &option && is_of_memory(one.option->name);
+         });
 }
 
 // PBS' and LSF's directives, which sbatch reads in its own way wherever they stand.
@@ -112,11 +133,13 @@ absl::StatusOr<Settings> ReadSbatchDirectives(std::string_view script) {
   for (std::string_view line : Split(script, '\n')) {
     const std::string where = fmt::format("line {}", ++number);
     if (IsForeign(line)) foreign.push_back(fmt::format("{} ({})", line, where));
-    if (!reading || !line.starts_with(kMark)) {
+    const auto* mark = std::find_if(kMarks.begin(), kMarks.end(),
+                                    [&](std::string_view one) { return line.starts_with(one); });
+    if (!reading || mark == kMarks.end()) {
       reading = reading && !IsCommand(line);
       continue;
     }
-    absl::StatusOr<std::vector<std::string>> split = SplitDirective(line.substr(kMark.size()));
+    absl::StatusOr<std::vector<std::string>> split = SplitDirective(line.substr(mark->size()));
     if (!split.ok()) return BadScript(where, std::string(split.status().message()));
     if (!split->empty() && (split->front() == "hetjob" || split->front() == "packjob")) {
       return BadScript(where, "it has several parts (hetjob); submit it with sbatch itself");
@@ -163,7 +186,8 @@ Settings ReadSbatchEnvironment(const std::map<std::string, std::string>& environ
     const Option* option = FindSbatchVariable(name);
     if (option != nullptr) {
       const bool has_value = option->argument != Option::Argument::kNone;
-      read.settings.push_back({option, has_value ? value : "", name});
+      if (has_value || IsYes(value))
+        read.settings.push_back({option, has_value ? value : "", name});
     } else if (name.starts_with("SBATCH_")) {
       read.not_understood.push_back(fmt::format("{} (environment)", name));
     }
@@ -188,16 +212,24 @@ absl::StatusOr<SbatchSubmission> ReadSbatch(const std::vector<std::string>& word
     if (!read.ok()) return read.status();
     directives = *std::move(read);
   }
+  Settings variables = ReadSbatchEnvironment(environment);
+  std::erase_if(variables.settings, [&](const Setting& one) {
+    return IsExcluded(*one.option, directives) || IsExcluded(*one.option, line->options);
+  });
   Settings& all = submission.options;
-  for (const Settings& part : {directives, ReadSbatchEnvironment(environment), line->options}) {
+  for (const Settings& part : {directives, variables, line->options}) {
     for (const Setting& setting : part.settings) {
-      // The weaker setting of the same option goes.
-      std::erase_if(all.settings, [&](const Setting& one) { return one.option == setting.option; });
+      // The weaker setting of the same option goes, but for those that add up.
+      std::erase_if(all.settings, [&](const Setting& one) {
+        return one.option == setting.option && one.option->name != "mail-type";
+      });
       all.settings.push_back(setting);
     }
     all.not_understood.insert(all.not_understood.end(), part.not_understood.begin(),
                               part.not_understood.end());
   }
+  // Wherever it was given, it is about the script's directives.
+  if (all.Find("ignore-pbs") != nullptr) std::erase_if(all.not_understood, IsForeign);
   return submission;
 }
 

@@ -7,6 +7,7 @@
 #include "clients/cpp/slurm/sbatch_values.h"
 #include "contract/characters.h"
 #include "contract/parts.h"
+#include "contract/slurm_options.h"
 #include "fmt/format.h"
 
 namespace muster::client::slurm {
@@ -29,6 +30,7 @@ class ShapeMapper {
     MapGpus();
     MapCpus();
     MapMemory();
+    PassAll();
   }
 
  private:
@@ -42,9 +44,16 @@ class ShapeMapper {
     return fallback;
   }
 
-  void Pass(std::string_view name) {
-    const Setting* setting = given_.Find(name);
-    if (setting != nullptr) AddExtra(name, setting->value, &spec_);
+  // Slurm gets all of them as they were written.
+  void PassAll() {
+    for (const Setting& setting : given_.settings) {
+      const std::string_view name = setting.option->name;
+      if (!IsOfShape(name) || setting.value.empty()) continue;
+      // "-4" nodes are 1 to 4.
+      const std::string value = (setting.value.starts_with('-') ? "1" : "") + setting.value;
+      contract::CheckOptionValue(fmt::format("--{}", name), value, &errors_);
+      AddExtra(name, value, &spec_);
+    }
   }
 
   void MapNodes() {
@@ -56,6 +65,10 @@ class ShapeMapper {
       }
       range = *read;
     }
+    // The nodes that are named all belong to the job.
+    const Setting* named = given_.Find("nodelist");
+    if (named != nullptr && given_.Find("nodes") == nullptr)
+      range.min = range.max = std::max<uint32_t>(1, CountHosts(named->value).value_or(1));
     nodes_ = range.min;
     const uint64_t tasks = Count("ntasks", 1);
     tasks_per_node_ = Count("ntasks-per-node", nodes_ == 1 ? tasks : 1);
@@ -67,7 +80,6 @@ class ShapeMapper {
     is_spread_ = is_range || is_open || is_several || is_uneven;
     spec_.set_nodes(nodes_);
     if (is_spread_) {
-      for (std::string_view name : {"nodes", "ntasks", "ntasks-per-node"}) Pass(name);
       tasks_per_node_ = 1;
     } else if (tasks_per_node_ > 1) {
       spec_.mutable_slurm()->set_tasks_per_node(static_cast<uint32_t>(tasks_per_node_));
@@ -76,11 +88,10 @@ class ShapeMapper {
 
   std::optional<v1::GpuRequest> Gpus(std::string_view name) {
     const Setting* setting = given_.Find(name);
-    if (setting == nullptr) return std::nullopt;
+    if (setting == nullptr || setting->value.empty()) return std::nullopt;
     const std::optional<v1::GpuRequest> gpus = ParseSbatchGpus(setting->value);
-    if (!gpus.has_value()) {
-      AddUnreadable(*setting, "use a number, or one type and a number such as h100:4", &errors_);
-    }
+    if (!gpus.has_value())
+      AddUnreadable(*setting, "use a number, or a type and a number such as h100:4", &errors_);
     return gpus;
   }
 
@@ -89,21 +100,19 @@ class ShapeMapper {
     std::optional<v1::GpuRequest> gpus = Gpus("gpus-per-node");
     if (const Setting* setting = given_.Find("gres"); setting != nullptr) {
       const std::optional<Gres> gres = ParseGres(setting->value);
-      if (!gres.has_value()) {
-        return AddUnreadable(*setting, "use gpu[:TYPE][:COUNT], of one type", &errors_);
+      if (!gres.has_value() || setting->value.empty()) {
+        return AddUnreadable(*setting, "use gpu[:TYPE][:COUNT], all with a type or none", &errors_);
       }
       if (!gpus.has_value()) gpus = gres->gpus;
       if (!gres->others.empty()) spec_.mutable_slurm()->set_gres(gres->others);
     }
     auto of_task = Gpus("gpus-per-task");
-    if (of_task.has_value() && is_spread_) Pass("gpus-per-task");
     if (of_task.has_value() && !is_spread_ && !gpus.has_value()) {
       of_task->set_count_millis(of_task->count_millis() * tasks_per_node_);
       gpus = of_task;
     }
     const auto total = Gpus("gpus");
     const bool on_one_node = nodes_ == 1 && !is_spread_;
-    if (total.has_value() && !on_one_node) Pass("gpus");
     if (total.has_value() && on_one_node && !gpus.has_value()) gpus = total;
     if (gpus.has_value() && gpus->count_millis() > 0)
       *spec_.mutable_resources()->add_gpus() = *gpus;
@@ -119,11 +128,11 @@ class ShapeMapper {
       const uint64_t each = Count("cpus-per-gpu", 1);
       if (given_.Find("cpus-per-task") != nullptr) {
         AddUnreadable(*of_gpu, "it and --cpus-per-task exclude each other", &errors_);
-      } else if (GpusOfANode() == 0 || is_spread_) {
-        AddUnreadable(*of_gpu, "it needs --gpus-per-node; else use --cpus-per-task", &errors_);
       }
       cpus_ = std::max(tasks_per_node_, each * GpusOfANode());
     }
+    // One core for all tasks of a node.
+    if (given_.Find("overcommit") != nullptr) cpus_ = 1;
     spec_.mutable_resources()->set_cpu_millis(cpus_ * 1000);
   }
 
@@ -145,10 +154,7 @@ class ShapeMapper {
     }
     const bool is_per_gpu = only->option->name == "mem-per-gpu";
     const bool is_per_cpu = only->option->name == "mem-per-cpu";
-    if (*bytes == 0 && !is_per_gpu && !is_per_cpu) return AddExtra("mem", "0", &spec_);
-    if (*bytes == 0 || (is_per_cpu && is_spread_) || (is_per_gpu && GpusOfANode() == 0)) {
-      return AddExtra(only->option->name, only->value, &spec_);
-    }
+    if (*bytes == 0 || (is_per_cpu && is_spread_) || (is_per_gpu && GpusOfANode() == 0)) return;
     const uint64_t times = is_per_cpu ? cpus_ : is_per_gpu ? GpusOfANode() : 1;
     if (times > kMaxMemoryBytes / *bytes) {
       return AddUnreadable(*only, "it is more than any node has", &errors_);

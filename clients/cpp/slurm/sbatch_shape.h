@@ -13,10 +13,11 @@ namespace muster::client::slurm {
 // Returns whether the option is one of those that MapShape reads.
 bool IsOfShape(std::string_view option);
 
-// Fills nodes and resources, and the options of the slurm section that Slurm must read itself: a
-// job whose tasks Slurm spreads over nodes as it likes (several tasks without --nodes, a range of
-// nodes, several nodes with --ntasks) keeps its options as they were written, and its resources are
-// then those of one task. Values that cannot be read are named in `errors`.
+// Fills nodes and resources, by which the broker places the job, and the options of the slurm
+// section that Slurm itself reads: all of them, as they were written. The resources of a job whose
+// tasks Slurm spreads over nodes as it likes (several tasks without --nodes, a range of nodes,
+// several nodes with --ntasks) are those of one task. Values that cannot be read are named in
+// `errors`.
 void MapShape(const Settings& given, v1::JobSpec* spec, contract::FieldErrors* errors);
 
 // "--time: "soon" (line 3) cannot be read; use minutes".

@@ -252,6 +252,9 @@ TEST_F(SlurmModesTest, ABatchScriptDoesWhatItDoesWithPlainSbatch) {
   gpus->set_type("h100");
   gpus->set_count_millis(1000);
   spec.mutable_slurm()->set_tasks_per_node(2);
+  for (const char* option :
+       {"--nodes=1", "--ntasks=2", "--cpus-per-task=4", "--mem=10G", "--gres=gpu:h100:1"})
+    spec.mutable_slurm()->add_extra_options(option);
   spec.mutable_slurm()->mutable_batch_script()->set_output("plain-%j.out");
   const TestRun run = RunToEnd(spec);
   EXPECT_EQ(run.handle.state, v1::RUN_STATE_FAILED);

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <google/protobuf/util/message_differencer.h>
 #include <gtest/gtest.h>
+#include <pwd.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <set>
@@ -290,6 +292,43 @@ TEST_F(SlurmVerbsTest, ADependencyOnAJobThatHasEndedIsDecidedAtOnce) {
   jobs_[0].mutable_runs(0)->set_state(v1::RUN_STATE_FAILED);
   broker_.watch_jobs = [](const auto&, const auto&) { return absl::OkStatus(); };
   EXPECT_THAT(sent_for("afterok:7"), HasSubstr("job 7 is QUEUED, and no cluster has it"));
+}
+
+TEST_F(SlurmVerbsTest, OneOfSeveralConditionsIsEnoughForADependencyWithQuestionMarks) {
+  const std::string script = WriteScript("#!/bin/sh\ntrue\n");
+  const auto sent_for = [&](const std::string& dependency) {
+    submitted_.clear();
+    const Outcome outcome = Run({"sbatch", "-d", dependency, script});
+    return submitted_.empty() ? outcome.err : submitted_[0].spec().slurm().dependency();
+  };
+  *jobs_[1].add_runs() = jobs_[0].runs(0);
+  jobs_[1].mutable_runs()->rbegin()->set_external_id("4712");
+  EXPECT_EQ(sent_for("afterok:7?afterany:8"), "afterok:4711?afterany:4712");
+  EXPECT_EQ(sent_for("afterok:7:8?afterany:8"), "afterok:4711?afterok:4712?afterany:4712");
+  jobs_[1].set_state(v1::JOB_STATE_FAILED);
+  EXPECT_EQ(sent_for("afterok:7?afterok:8"), "afterok:4711") << "the other one never will be";
+  EXPECT_EQ(sent_for("afterok:7?afterany:8"), "") << "one is fulfilled";
+  EXPECT_THAT(sent_for("afterok:8?afterok:8"), HasSubstr("job 8 has ended as FAILED"));
+  EXPECT_THAT(sent_for("afterok:7?afterok:99"), HasSubstr("no such job"));
+}
+
+TEST_F(SlurmVerbsTest, ASingletonWaitsForTheUsersJobsOfItsNameThatHaveNotEnded) {
+  const std::string script = WriteScript("#!/bin/sh\ntrue\n");
+  const std::string me = getpwuid(geteuid())->pw_name;
+  const auto sent_for = [&](const std::string& dependency) {
+    submitted_.clear();
+    const Outcome outcome = Run({"sbatch", "-J", "mine", "-d", dependency, script});
+    return submitted_.empty() ? outcome.err : submitted_[0].spec().slurm().dependency();
+  };
+  EXPECT_EQ(sent_for("singleton"), "");
+  jobs_[0].set_user(me);
+  jobs_[0].set_name("mine");
+  EXPECT_EQ(sent_for("singleton"), "afterany:4711");
+  EXPECT_THAT(filter_, HasSubstr("state = QUEUED OR"));
+  EXPECT_EQ(sent_for("afterok:7,singleton"), "afterok:4711,afterany:4711");
+  jobs_[0].set_user("somebody");
+  EXPECT_EQ(sent_for("singleton"), "");
+  EXPECT_EQ(sent_for("afterok:7?singleton"), "") << "nothing is waited for";
 }
 
 // The broker gives numbers in a row, from 42 on, and has the jobs then.

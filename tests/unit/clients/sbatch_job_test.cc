@@ -1,6 +1,5 @@
 #include "clients/cpp/slurm/sbatch_job.h"
 
-#include "clients/cpp/slurm/sbatch_values.h"
 #include "contract/slurm_only.h"
 #include "contract/slurm_options.h"
 #include "digest/sha256.h"
@@ -110,7 +109,6 @@ TEST(MapSbatchTest, AmountsAreThoseOfOneNodeWhereTheShapeIsFixed) {
   EXPECT_EQ(spec.slurm().tasks_per_node(), 4u);
   EXPECT_EQ(spec.resources().cpu_millis(), 12000u);
   EXPECT_EQ(spec.resources().memory_bytes(), uint64_t{12} << 30);
-  EXPECT_THAT(ForSlurm(spec.slurm()), IsEmpty());
   spec = Mapped("#SBATCH -N1 -n4 --gpus-per-task=2").spec;
   EXPECT_EQ(spec.slurm().tasks_per_node(), 4u);
   EXPECT_EQ(spec.resources().gpus(0).count_millis(), 8000u);
@@ -118,7 +116,7 @@ TEST(MapSbatchTest, AmountsAreThoseOfOneNodeWhereTheShapeIsFixed) {
   EXPECT_EQ(spec.resources().memory_bytes(), uint64_t{8} << 30);
   EXPECT_EQ(spec.resources().cpu_millis(), 12000u);
   EXPECT_EQ(Mapped("#SBATCH --gres=gpu:0").spec.resources().gpus_size(), 0);
-  EXPECT_THAT(ForSlurm(Mapped("#SBATCH -N1-2").spec.slurm()), IsEmpty()) << "one is enough";
+  EXPECT_EQ(contract::WhySlurmOnly(Mapped("#SBATCH -N1-2").spec), "") << "one is enough";
 }
 
 TEST(MapSbatchTest, TasksThatSlurmSpreadsStayAsTheyWereWritten) {
@@ -128,20 +126,89 @@ TEST(MapSbatchTest, TasksThatSlurmSpreadsStayAsTheyWereWritten) {
   EXPECT_EQ(spec.resources().memory_bytes(), 0u);
   EXPECT_EQ(spec.resources().gpus_size(), 0);
   EXPECT_THAT(ForSlurm(spec.slurm()),
-              UnorderedElementsAre("--ntasks=64", "--mem-per-cpu=1G", "--gpus-per-task=1"));
+              UnorderedElementsAre("--ntasks=64", "--cpus-per-task=2", "--mem-per-cpu=1G",
+                                   "--gpus-per-task=1"));
   spec = Mapped("#SBATCH -N2-4 --mem=4G").spec;
   EXPECT_EQ(spec.nodes(), 2u);
   EXPECT_EQ(spec.resources().memory_bytes(), uint64_t{4} << 30);
-  EXPECT_THAT(ForSlurm(spec.slurm()), ElementsAre("--nodes=2-4"));
+  EXPECT_THAT(ForSlurm(spec.slurm()), ElementsAre("--nodes=2-4", "--mem=4G"));
   EXPECT_THAT(ForSlurm(Mapped("#SBATCH -N2 -n5 --gpus=a100:8").spec.slurm()),
               UnorderedElementsAre("--nodes=2", "--ntasks=5", "--gpus=a100:8"));
+}
+
+TEST(MapSbatchTest, SlurmGetsTheAllocationAsItWasWrittenAndTheFieldsPlaceTheJob) {
+  EXPECT_THAT(ForSlurm(Mapped("").spec.slurm()), IsEmpty());
+  v1::JobSpec spec = Mapped("#SBATCH -N1-3 --mem=1G --gres=gpu:2 -n1 -c 2").spec;
+  EXPECT_THAT(ForSlurm(spec.slurm()), ElementsAre("--nodes=1-3", "--mem=1G", "--gres=gpu:2",
+                                                  "--ntasks=1", "--cpus-per-task=2"));
+  EXPECT_EQ(spec.nodes(), 1u);
+  EXPECT_EQ(contract::WhySlurmOnly(spec), "");
+  EXPECT_THAT(ForSlurm(Mapped("#SBATCH -N -4").spec.slurm()), ElementsAre("--nodes=1-4"));
+  spec = Mapped("#SBATCH -G4 --gres=gpu:2 --gpus-per-node=2").spec;
+  EXPECT_THAT(ForSlurm(spec.slurm()), ElementsAre("--gpus=4", "--gres=gpu:2", "--gpus-per-node=2"));
+  spec = Mapped("#SBATCH -w n[1-2],n4").spec;
+  EXPECT_THAT(ForSlurm(spec.slurm()), IsEmpty());
+  EXPECT_EQ(spec.nodes(), 3u);
+  EXPECT_EQ(Mapped("#SBATCH -w n1,n2 -N1").spec.nodes(), 1u);
+  spec = Mapped("#SBATCH -n6 --mem-per-cpu=1G -c2").spec;
+  EXPECT_THAT(ForSlurm(spec.slurm()),
+              ElementsAre("--ntasks=6", "--mem-per-cpu=1G", "--cpus-per-task=2"));
+  EXPECT_EQ(contract::WhySlurmOnly(spec), "the batch script has --ntasks=6");
+}
+
+TEST(MapSbatchTest, EachMailTypeAddsToThoseBefore) {
+  EXPECT_EQ(Mapped("#SBATCH --mail-type=begin,End,soon\n").spec.slurm().mail_type(), "BEGIN,END");
+  EXPECT_EQ(Mapped("#SBATCH --mail-type=END,NONE").spec.slurm().mail_type(), "NONE");
+  EXPECT_EQ(Mapped("#SBATCH --mail-type=NONE --mail-type=END").spec.slurm().mail_type(), "END");
+  EXPECT_EQ(Mapped("#SBATCH --mail-type=END --mail-type=NONE").spec.slurm().mail_type(), "END");
+  const auto both = TryMap("#SBATCH --mail-type=END", {"--mail-type=FAIL", "sub/run.sh"});
+  ASSERT_TRUE(both.ok()) << both.status();
+  EXPECT_EQ(both->spec.slurm().mail_type(), "END,FAIL");
+  EXPECT_THAT(RefusalOf("#SBATCH --mail-type=soon"), HasSubstr("--mail-type: \"soon\" (line 2)"));
+}
+
+TEST(MapSbatchTest, TheLastOptionAboutSharingNodesCounts) {
+  const v1::SlurmOptions whole = Mapped("#SBATCH -s --exclusive=user --exclusive").spec.slurm();
+  EXPECT_TRUE(whole.exclusive());
+  EXPECT_THAT(ForSlurm(whole), IsEmpty());
+  const v1::SlurmOptions shared = Mapped("#SBATCH --exclusive -s").spec.slurm();
+  EXPECT_FALSE(shared.exclusive());
+  EXPECT_THAT(ForSlurm(shared), ElementsAre("--oversubscribe"));
+  EXPECT_THAT(ForSlurm(Mapped("#SBATCH --exclusive --exclusive=user").spec.slurm()),
+              ElementsAre("--exclusive=user"));
+}
+
+TEST(MapSbatchTest, APriorityHasNoEffectAndARemark) {
+  const SbatchJob job = Mapped("#SBATCH --priority=5");
+  EXPECT_THAT(ForSlurm(job.spec.slurm()), IsEmpty());
+  EXPECT_THAT(job.notes, ElementsAre(HasSubstr("--priority has no effect")));
+}
+
+TEST(MapSbatchTest, GpusOfSeveralTypesAreForSlurmAlone) {
+  v1::JobSpec spec = Mapped("#SBATCH --gres=gpu:a100:1,gpu:h100:2,nvme:1").spec;
+  EXPECT_EQ(spec.resources().gpus_size(), 0);
+  EXPECT_EQ(spec.slurm().gres(), "nvme:1");
+  EXPECT_THAT(contract::WhySlurmOnly(spec), HasSubstr("--gres=gpu:a100:1,gpu:h100:2,nvme:1"));
+  spec = Mapped("#SBATCH -G h100:1,h100:2").spec;
+  EXPECT_EQ(spec.resources().gpus(0).count_millis(), 2000u) << "the last one counts for Slurm";
+  EXPECT_THAT(ForSlurm(spec.slurm()), ElementsAre("--gpus=h100:1,h100:2"));
+}
+
+TEST(MapSbatchTest, OvercommitTakesOneCoreForAllTasksOfANode) {
+  EXPECT_EQ(Mapped("#SBATCH -O -n20 -N1").spec.resources().cpu_millis(), 1000u);
+}
+
+TEST(MapSbatchTest, AnArrayIsNoSingleton) {
+  EXPECT_EQ(Mapped("#SBATCH -d singleton").spec.slurm().dependency(), "singleton");
+  EXPECT_THAT(RefusalOf("#SBATCH -a 1-3 -d singleton"), HasSubstr("--dependency: \"singleton\""));
 }
 
 TEST(MapSbatchTest, WhatMeansAllOrNoneIsLeftToSlurm) {
   const SbatchJob job = Mapped("#SBATCH --gres=gpu:2,nvme:1 --mem=0 -t UNLIMITED");
   EXPECT_EQ(job.spec.slurm().gres(), "nvme:1");
   EXPECT_EQ(job.spec.resources().gpus(0).count_millis(), 2000u);
-  EXPECT_THAT(ForSlurm(job.spec.slurm()), UnorderedElementsAre("--mem=0", "--time=0"));
+  EXPECT_THAT(ForSlurm(job.spec.slurm()),
+              UnorderedElementsAre("--gres=gpu:2,nvme:1", "--mem=0", "--time=0"));
 }
 
 TEST(MapSbatchTest, VariablesTravelInAFileThatTheJobNames) {
@@ -240,25 +307,17 @@ TEST(MapSbatchTest, AValueThatCannotBeReadIsNamed) {
       {"-n -3", "--ntasks: \"-3\""},
       {"--mem=1.5G", "--mem: \"1.5G\""},
       {"--mem=1G --mem-per-cpu=1G", "--mem-per-cpu"},
-      {"--gpus=a100:2,h100:2", "--gpus"},
-      {"--gres=gpu:a:1,gpu:b:1", "--gres"},
+      {"--gpus=2,h100:2", "--gpus"},
+      {"--gres=gpu:1,gpu:b:1", "--gres"},
+      {"--gres=", "--gres"},
+      {"--partition=", "--partition: \"\""},
+      {"--nodelist=", "--nodelist: \"\""},
       {"--gres=gpu:x:y", "--gres"},
-      {"--cpus-per-gpu=2", "--cpus-per-gpu"},
       {"--nice=-5", "--nice"},
       {"--open-mode=x", "--open-mode"},
   };
   for (const auto& [directive, words] : cases) {
     EXPECT_THAT(RefusalOf(std::string("#SBATCH ") + directive), HasSubstr(words)) << directive;
-  }
-}
-
-TEST(ParseSbatchTimeTest, IsReadAsSbatchReadsIt) {
-  const std::pair<const char*, uint64_t> good[] = {
-      {"90", 5400},       {"1:30", 90},     {"1:0:0", 3600}, {"2-3", 183600}, {"1-0:30", 88200},
-      {"1-0:0:1", 86401}, {"UNLIMITED", 0}, {"infinite", 0}, {"0", 0},        {"-1", 0}};
-  for (const auto& [text, seconds] : good) EXPECT_EQ(ParseSbatchTime(text), seconds) << text;
-  for (const char* text : {"", "1h", ":", "1:2:3:4", "1-", "-", "1-2:3:4:5", "400-0", "1:-2"}) {
-    EXPECT_FALSE(ParseSbatchTime(text).has_value()) << text;
   }
 }
 

@@ -79,6 +79,8 @@ TEST(ReadSbatchDirectivesTest, OnlyTheExactMarkAtTheLinesBeginningCounts) {
   EXPECT_THAT(Directives("##SBATCH -p off\n# SBATCH -p off\n #SBATCH -p off\n#sbatch -p off\n"),
               IsEmpty());
   EXPECT_THAT(Directives("#SBATCH--nodes=3\n#SBATCH\n"), ElementsAre("nodes=3"));
+  EXPECT_THAT(Directives("#SLURM -N2\n#SBATCH -n3\n"), ElementsAre("nodes=2", "ntasks=3"))
+      << "an old spelling";
 }
 
 TEST(ReadSbatchDirectivesTest, EveryWayToWriteAnOptionIsRead) {
@@ -88,7 +90,8 @@ TEST(ReadSbatchDirectivesTest, EveryWayToWriteAnOptionIsRead) {
       {"-t5", "time=5"},
       {"-t 5", "time=5"},
       {"--part=a", "partition=a"},
-      {"--tasks=3", "ntasks=3"},
+      {"--tasks=3", "ntasks-per-node=3"},  // a beginning of --tasks-per-node
+      {"--cluster=a", "clusters=a"},
       {"--tasks-per-node 3", "ntasks-per-node=3"},
       {"--exclusive", "exclusive"},
       {"--exclusive=user", "exclusive=user"},
@@ -160,6 +163,16 @@ TEST(ReadSbatchDirectivesTest, PbsDirectivesMayBeSwitchedOff) {
   EXPECT_THAT(read->not_understood, IsEmpty());
 }
 
+TEST(ReadSbatchTest, PbsDirectivesMayBeSwitchedOffOutsideOfTheScriptToo) {
+  const std::string script = "#!/bin/sh\n#PBS -N x\n";
+  EXPECT_THAT(ReadSbatch({"run.sh"}, {}, script)->options.not_understood,
+              ElementsAre("#PBS -N x (line 2)"));
+  EXPECT_THAT(ReadSbatch({"--ignore-pbs", "run.sh"}, {}, script)->options.not_understood,
+              IsEmpty());
+  EXPECT_THAT(ReadSbatch({"run.sh"}, {{"SBATCH_IGNORE_PBS", ""}}, script)->options.not_understood,
+              IsEmpty());
+}
+
 TEST(ReadSbatchCommandLineTest, OptionsEndAtTheScript) {
   const auto line = ReadSbatchCommandLine({"-N2", "--time", "5", "run.sh", "-n", "3"});
   ASSERT_TRUE(line.ok()) << line.status();
@@ -190,6 +203,33 @@ TEST(ReadSbatchTest, TheCommandLineWinsOverTheEnvironmentAndThatOverTheScript) {
   EXPECT_EQ(read->options.settings.size(), 4u);
   EXPECT_THAT(read->options.not_understood, ElementsAre("SBATCH_NEW (environment)"));
   EXPECT_THAT(read->arguments, ElementsAre("arg"));
+}
+
+TEST(ReadSbatchTest, AVariableSwitchesAnOptionOnUnlessItSaysNo) {
+  for (const char* value : {"", "1", "7", "yes"}) {
+    EXPECT_THAT(Shown(ReadSbatchEnvironment({{"SBATCH_OVERCOMMIT", value}})),
+                ElementsAre("overcommit"))
+        << value;
+  }
+  for (const char* value : {"0", "no", "true", "-1"}) {
+    const Settings read = ReadSbatchEnvironment({{"SBATCH_OVERCOMMIT", value}});
+    EXPECT_THAT(Shown(read), IsEmpty()) << value;
+    EXPECT_THAT(read.not_understood, IsEmpty()) << value;
+  }
+  EXPECT_THAT(Shown(ReadSbatchEnvironment({{"SLURM_CLUSTERS", "lab"}, {"SLURM_HINT", "x"}})),
+              ElementsAre("clusters=lab", "hint=x"));
+}
+
+TEST(ReadSbatchTest, AVariableAboutMemoryGivesWayToAnotherOptionAboutIt) {
+  const std::map<std::string, std::string> variable = {{"SBATCH_MEM_PER_CPU", "200"}};
+  const auto shown = [&](const std::vector<std::string>& words, const char* directive) {
+    const auto read = ReadSbatch(words, variable, std::string("#!/bin/sh\n") + directive);
+    EXPECT_TRUE(read.ok()) << read.status();
+    return read.ok() ? Shown(read->options) : std::vector<std::string>();
+  };
+  EXPECT_THAT(shown({"--mem=1G", "run.sh"}, ""), ElementsAre("mem=1G"));
+  EXPECT_THAT(shown({"run.sh"}, "#SBATCH --mem=1G\n"), ElementsAre("mem=1G"));
+  EXPECT_THAT(shown({"run.sh"}, "#SBATCH --mem-per-cpu=1G\n"), ElementsAre("mem-per-cpu=200"));
 }
 
 TEST(ReadSbatchTest, WrapMakesTheScript) {

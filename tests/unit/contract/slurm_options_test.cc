@@ -14,6 +14,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 
 using Edit = std::function<void(v1::SlurmOptions*)>;
 
@@ -37,6 +38,7 @@ TEST(SlurmOptions, WhatSbatchTakesIsTaken) {
       [](auto* s) { s->set_licenses("matlab:2,ansys@lic"); },
       [](auto* s) { s->set_dependency("afterok:123,afterany:124:125"); },
       [](auto* s) { s->set_dependency("after:12+30,aftercorr:7_3"); },
+      [](auto* s) { s->set_dependency("afterok:1?afterany:2:3"); },
       [](auto* s) { s->set_mail_type("BEGIN,END,TIME_LIMIT_90"); },
       [](auto* s) { s->set_mail_user("ann@example.org"); },
       [](auto* s) { s->set_nice(kMaxNice); },
@@ -54,7 +56,7 @@ TEST(SlurmOptions, EachBadValueIsNamedByItsField) {
       {"slurm.licenses", [](auto* s) { s->set_licenses("a b"); }},
       {"slurm.dependency", [](auto* s) { s->set_dependency("afterok"); }},
       {"slurm.dependency", [](auto* s) { s->set_dependency("singleton"); }},
-      {"slurm.dependency", [](auto* s) { s->set_dependency("afterok:1?afterok:2"); }},
+      {"slurm.dependency", [](auto* s) { s->set_dependency("afterok:1?afterok:2,afterok:3"); }},
       {"slurm.dependency", [](auto* s) { s->set_dependency("afterok:x"); }},
       {"slurm.dependency", [](auto* s) { s->set_dependency("afterok:1,"); }},
       {"slurm.mail_type", [](auto* s) { s->set_mail_type("SOMETIMES"); }},
@@ -78,6 +80,39 @@ TEST(SlurmOptions, EachBadValueIsNamedByItsField) {
   };
   for (const auto& [field, edit] : cases)
     EXPECT_THAT(BadFields(Normalized(edit)), ElementsAre(field));
+}
+
+TEST(SlurmOptions, OptionsThatHaveAFieldAreForBatchScripts) {
+  for (const char* option : {"--gres=gpu:h100:2,nvme:1", "--mem=1G", "--cpus-per-task=2",
+                             "--cpus-per-gpu=2", "--gpus-per-node=h100:1"}) {
+    v1::JobSpec spec;
+    spec.mutable_command()->set_script("true");
+    spec.mutable_slurm()->add_extra_options(option);
+    EXPECT_THAT(BadFields(NormalizeJobSpec(spec).status()), ElementsAre("slurm.extra_options[0]"))
+        << option;
+    spec.mutable_slurm()->mutable_batch_script();
+    EXPECT_TRUE(NormalizeJobSpec(spec).ok()) << option;
+    *spec.mutable_slurm()->mutable_extra_options(0) += " --uid=0";
+    EXPECT_FALSE(NormalizeJobSpec(spec).ok()) << option;
+  }
+}
+
+TEST(SlurmOptions, WhatFieldsSayIsNoReasonToStayOnSlurm) {
+  for (const char* option : {"--nodes=1-3", "--ntasks=1", "--cpus-per-task=4", "--mem=1G",
+                             "--mem-per-cpu=100", "--gres=gpu:2", "--gpus=h100:1"})
+    EXPECT_TRUE(IsInFields(option)) << option;
+  for (const char* option : {"--ntasks=4", "--ntasks-per-node=2", "--mem=0", "--mem-per-gpu=0",
+                             "--begin=now", "--contiguous", "--gpus-per-socket=1", "nodes=1", ""})
+    EXPECT_FALSE(IsInFields(option)) << option;
+}
+
+TEST(SlurmOptions, OneOfSeveralConditionsIsNotForAnImageThatIsConvertedFirst) {
+  v1::JobSpec spec;
+  spec.mutable_command()->set_script("true");
+  spec.mutable_slurm()->set_dependency("afterok:1?afterok:2");
+  EXPECT_TRUE(NormalizeJobSpec(spec).ok());
+  spec.set_image("ubuntu:24.04");
+  EXPECT_THAT(BadFields(NormalizeJobSpec(spec).status()), ElementsAre("slurm.dependency"));
 }
 
 TEST(SlurmOptions, OptionsThatMusterReliesOnCannotBeTakenAway) {

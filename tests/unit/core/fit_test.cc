@@ -275,6 +275,21 @@ TEST(Fit, ABatchScriptOfOneNodeThatNeedsNothingOfSlurmRunsAnywhere) {
   EXPECT_TRUE(Judge(RequirementsOf(spec), Cluster({PoolOf("cpu")})).now());
 }
 
+TEST(Fit, ATotalOfGpusMayComeFromSeveralNodesOfSlurm) {
+  v1::JobSpec spec = Spec();
+  spec.mutable_command()->set_script("#!/bin/sh\ntrue\n");
+  spec.mutable_slurm()->mutable_batch_script();
+  spec.mutable_slurm()->add_extra_options("--gpus=12");
+  spec.mutable_resources()->clear_gpus();
+  spec.mutable_resources()->add_gpus()->set_count_millis(12000);
+  const v1::Pool pool = PoolOf("gpu", {.gpus = {{"h100", 8}}});
+  EXPECT_TRUE(Judge(RequirementsOf(spec), Cluster({pool})).now());
+  const PutCluster machines = Cluster({pool}, v1::CLUSTER_KIND_MACHINES);
+  EXPECT_EQ(Judge(RequirementsOf(spec), machines).verdict, Verdict::kTooLittle);
+  spec.mutable_slurm()->add_extra_options("--nodes=1");
+  EXPECT_EQ(Judge(RequirementsOf(spec), Cluster({pool})).verdict, Verdict::kTooLittle);
+}
+
 TEST(Fit, AnImageNeedsAClusterThatRunsContainersAndAFileNeedsSlurm) {
   v1::JobSpec spec = Spec();
   spec.set_image("nvcr.io/nvidia/tao:5.0");

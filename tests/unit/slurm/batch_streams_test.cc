@@ -75,6 +75,24 @@ TEST_F(BatchStreamsTest, WithoutFilesOfItsOwnTheLogHasItAll) {
   EXPECT_TRUE(std::filesystem::is_empty(paths_->work()));
 }
 
+TEST_F(BatchStreamsTest, OptionsThatMusterGivesToSbatchAreNotTheScripts) {
+  v1::JobSpec spec = Spec("env | grep -E '^SLURM_(OPEN_MODE|JOB_DEPENDENCY)=' | sort");
+  const std::pair<const char*, const char*> cases[] = {
+      {"singleton", ""},
+      {"singleton,afterok:7", "SLURM_JOB_DEPENDENCY=afterok:7\n"},
+      {"afterok:7?afterok:8", "SLURM_JOB_DEPENDENCY=afterok:7?afterok:8\n"}};
+  for (const bool append : {false, true}) {
+    spec.mutable_slurm()->mutable_batch_script()->set_append(append);
+    for (const auto& [given, left] : cases) {
+      Prepare(spec);
+      Start(128, fmt::format("SLURM_OPEN_MODE=a SLURM_JOB_DEPENDENCY='{}' {}", given, kNode));
+      EXPECT_EQ(Log(), std::string(left) + (append ? "SLURM_OPEN_MODE=a\n" : "")) << given;
+      std::filesystem::remove_all(paths_->directory());
+      MakeDirectories();
+    }
+  }
+}
+
 TEST_F(BatchStreamsTest, ItsFileIsBegunAnewOrAppendedToAndTheLogOnlyGrows) {
   for (const bool append : {false, true}) {
     std::ofstream(Work("f")) << "before\n";

@@ -4,6 +4,7 @@
 
 #include "agents/slurm/http.h"
 #include "agents/slurm/rest_token.h"
+#include "fmt/format.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -44,6 +45,14 @@ TEST(RestSubmissionTest, OptionsAreFields) {
   EXPECT_EQ(body["job"], expected);
 }
 
+TEST(RestSubmissionTest, MemoryIsInMebibytesWhateverItsUnit) {
+  const std::pair<const char*, uint64_t> cases[] = {
+      {"100", 100}, {"2G", 2048}, {"1025K", 2}, {"3gb", 3072}, {"1T", 1 << 20}};
+  for (const auto& [text, mebibytes] : cases) {
+    EXPECT_EQ(Submit({fmt::format("--mem={}", text)})["job"]["memory_per_node"], mebibytes) << text;
+  }
+}
+
 TEST(RestSubmissionTest, TheScriptStartsOursWithItsArgumentsQuoted) {
   const auto body = RestSubmission({{}, "/runs/a b/batch.sh", {"$(id)", "#;"}}, {});
   ASSERT_TRUE(body.ok());
@@ -53,7 +62,7 @@ TEST(RestSubmissionTest, TheScriptStartsOursWithItsArgumentsQuoted) {
 
 TEST(RestSubmissionTest, WhatItCannotSayIsRefusedByName) {
   for (const char* option :
-       {"--contiguous", "--nodes=1-4", "--signal=B:USR1@60", "--export=NONE", "--mem=2G",
+       {"--contiguous", "--nodes=1-4", "--signal=B:USR1@60", "--export=NONE", "--mem=2X",
         "--exclusive=topo", "--hint=multithread", "-N1", "--requeue=maybe", "--job-name"}) {
     const auto body = RestSubmission({{option}, "/s", {}}, {});
     EXPECT_EQ(body.status().code(), absl::StatusCode::kInvalidArgument) << option;

@@ -12,6 +12,7 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::IsSupersetOf;
 using ::testing::Not;
 using ::testing::StartsWith;
 using Kind = agents::LaunchOutcome::Kind;
@@ -327,6 +328,45 @@ TEST_F(SubmissionTest, AJobThatSpreadsItsTasksItselfIsGivenNoOtherShape) {
   EXPECT_THAT(Build(), Contains("--cpus-per-task=2"));
   EXPECT_THAT(Build(), Not(Contains(StartsWith("--nodes="))));
   EXPECT_THAT(Build(), Not(Contains(StartsWith("--ntasks-per-node="))));
+}
+
+TEST_F(SubmissionTest, ABatchScriptGetsSlurmsDefaultsForAllThatItDoesNotSay) {
+  spec().mutable_slurm()->mutable_batch_script();
+  spec().set_nodes(1);
+  spec().mutable_resources()->set_cpu_millis(1000);
+  for (const char* option : {"--nodes", "--ntasks", "--cpus-per-task", "--mem", "--gres"})
+    EXPECT_THAT(Build(), Not(Contains(StartsWith(option))));
+  spec().set_nodes(2);
+  spec().mutable_resources()->set_memory_bytes(1 << 20);
+  EXPECT_THAT(Build(), IsSupersetOf({"--nodes=2", "--mem=1M"}));
+  EXPECT_THAT(Build(), Not(Contains(StartsWith("--ntasks"))));
+  spec().mutable_slurm()->set_tasks_per_node(2);
+  EXPECT_THAT(Build(), IsSupersetOf({"--nodes=2", "--ntasks=4", "--ntasks-per-node=2"}));
+}
+
+TEST_F(SubmissionTest, OptionsOfABatchScriptTakeThePlaceOfTheFieldsThatSayTheSame) {
+  spec().mutable_slurm()->mutable_batch_script();
+  spec().mutable_resources()->set_cpu_millis(4000);
+  spec().mutable_resources()->set_memory_bytes(1 << 20);
+  spec().mutable_resources()->add_gpus()->set_count_millis(2000);
+  spec().mutable_slurm()->set_gres("nvme:1");
+  const std::vector<std::string> fields = {"--cpus-per-task=4", "--mem=1M", "--gres=gpu:2,nvme:1"};
+  EXPECT_THAT(Build(), IsSupersetOf(fields));
+  for (const char* option : {"--nodes=1-3", "--cpus-per-gpu=2", "--mem-per-cpu=7", "--gpus=4"})
+    spec().mutable_slurm()->add_extra_options(option);
+  const std::vector<std::string> given = Build();
+  EXPECT_THAT(given,
+              IsSupersetOf({"--nodes=1-3", "--cpus-per-gpu=2", "--mem-per-cpu=7", "--gpus=4"}));
+  for (const std::string& field : fields) EXPECT_THAT(given, Not(Contains(field)));
+  // Other jobs keep their cores beside tasks that Slurm spreads.
+  spec().mutable_slurm()->clear_batch_script();
+  EXPECT_THAT(Build(), IsSupersetOf(fields));
+}
+
+// A condition of Muster's own would have to be fulfilled, too.
+TEST_F(SubmissionTest, WhereOneConditionIsEnoughTheClaimAloneKeepsSubmissionsApart) {
+  spec().mutable_slurm()->set_dependency("afterok:7?afterok:8");
+  EXPECT_THAT(Build(), Contains("--dependency=afterok:7?afterok:8"));
 }
 
 TEST_F(SubmissionTest, RequeueIsLeftToTheClusterUnlessTheJobSays) {
