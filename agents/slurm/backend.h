@@ -71,7 +71,6 @@ class SlurmBackend : public agents::Backend {
   struct Track {
     bool cancel_asked = false;
     std::optional<JobId> live;              // its Slurm job, if that had not ended by the last look
-    int unknown_refusals = 0;               // submissions refused in words that we do not know
     std::optional<absl::Time> ended_since;  // when squeue first told of the end
     std::optional<absl::Time> missing_since;   // when squeue first did not list it
     std::optional<absl::Time> unread_since;    // when its record could first not be read
@@ -142,8 +141,11 @@ class SlurmBackend : public agents::Backend {
   void Answer(const std::vector<Fresh>& runs, const SubmitOutcome& submitted,
               std::vector<agents::LaunchOutcome>* outcomes);
   void RemoveScripts(const std::vector<Fresh>& runs);
-  agents::LaunchOutcome OutcomeOf(const agent::v1::Assignment& assignment, SubmitOutcome submitted,
-                                  const JobId& id);
+  agents::LaunchOutcome OutcomeOf(const agent::v1::Assignment& assignment,
+                                  const SubmitOutcome& submitted, const JobId& id);
+  // The answer to a submission whose error no table holds, once Slurm is seen not to have it.
+  std::vector<agents::LaunchOutcome> RefuseUnknown(const std::vector<Fresh>& runs,
+                                                   const SubmitOutcome& submitted);
 
   // ---- look-up
   // The run whose job is called so; the name itself if it is no task of an array that is known.
@@ -228,10 +230,10 @@ class SlurmBackend : public agents::Backend {
   GpuTypes gpu_types_;
   std::vector<v1::Pool> pools_;  // as they were last seen; empty before
   bool keeps_accounting_ = true;
-  size_t max_array_size_ = 0;                          // before it is known: no arrays
-  bool has_containers_ = false;                        // srun has been seen to know them
-  absl::Time last_submit_ = absl::InfinitePast();      // by time_; when its answer came
-  absl::Time last_queue_time_ = absl::InfinitePast();  // by time_
+  size_t max_array_size_ = 0;                            // before it is known: no arrays
+  bool has_containers_ = false;                          // srun has been seen to know them
+  absl::Time last_submit_ = absl::InfinitePast();        // by time_; when its answer came
+  absl::Time last_queue_time_ = absl::InfinitePast();    // by time_
   absl::Duration last_queue_duration_;
   absl::Status last_queue_status_;
 
