@@ -172,6 +172,7 @@ class SlurmBackend : public agents::Backend {
   // ---- observation
   bool IsQueueDue() const;
   absl::StatusOr<Queue> AskQueue();
+  void NoteWhatRuns(const std::vector<QueueRow>& rows, absl::Time now);
   // Nothing: there is none. An error: whether there is one, or what it says, is not known.
   using MaybeRecord = absl::StatusOr<std::optional<ExitRecord>>;
   // By run key; a run without a record is left out.
@@ -233,6 +234,8 @@ class SlurmBackend : public agents::Backend {
   size_t max_array_size_ = 0;                            // before it is known: no arrays
   bool has_containers_ = false;                          // srun has been seen to know them
   absl::Time last_submit_ = absl::InfinitePast();        // by time_; when its answer came
+  absl::Time none_runs_since_ = absl::InfiniteFuture();  // by time_; see RunFacts::none_runs_for
+  absl::Time none_runs_looked_ = absl::InfinitePast();   // by time_; when that was last looked at
   absl::Time last_queue_time_ = absl::InfinitePast();    // by time_
   absl::Duration last_queue_duration_;
   absl::Status last_queue_status_;
