@@ -108,7 +108,8 @@ absl::StatusOr<v1::Inventory> SlurmBackend::Inventory() {
   absl::StatusOr<std::vector<v1::Pool>> pools = scheduler_->Pools();
   if (!pools.ok()) return pools.status();
 
-  MarkDefaultPool(config_.profile.defaults.slurm().partition(), &*pools);
+  RefreshRights(*settings);
+  MarkDefaultPools(config_.profile.defaults.slurm().partition(), &*pools);
   v1::Inventory inventory;
   inventory.set_identity(settings->name);
   inventory.set_scheduler_version("slurm " + settings->version);

@@ -22,6 +22,7 @@
 #include "agents/slurm/commands.h"
 #include "agents/slurm/image_cache.h"
 #include "agents/slurm/inventory.h"
+#include "agents/slurm/pool_limits.h"
 #include "agents/slurm/record_watcher.h"
 #include "agents/slurm/run_files.h"
 #include "agents/slurm/scheduler.h"
@@ -100,6 +101,15 @@ class SlurmBackend : public agents::Backend {
   absl::StatusOr<std::string> SubmissionText(const agent::v1::Assignment& assignment,
                                              const Submission& submission);
   void PlanImage(const v1::JobSpec& spec, agents::CheckList* checks);
+
+  // ---- rights
+  // Returns the agent's user on the cluster, as Slurm names users.
+  std::string OwnUser() const;
+  // A right that cannot be asked for keeps nobody out. An error: the partitions could not be asked.
+  absl::StatusOr<Rights> AskRights(const ClusterSettings& settings);
+  void RefreshRights(const ClusterSettings& settings);
+  // INVALID_ARGUMENT: the job may use none of its partitions, as Slurm says now.
+  absl::Status RefuseForbidden(const v1::JobSpec& spec);
 
   // ---- launch
   // The assignment with what the cluster fills in, and without excluded nodes that Slurm does not
@@ -230,6 +240,9 @@ class SlurmBackend : public agents::Backend {
   std::map<std::string, Track> tracks_;  // by run key
   GpuTypes gpu_types_;
   std::vector<v1::Pool> pools_;  // as they were last seen; empty before
+  Rights rights_;                // likewise, with the settings that they were asked with
+  ClusterSettings rights_settings_;
+  absl::Time rights_time_ = absl::InfinitePast();  // by time_
   bool keeps_accounting_ = true;
   size_t max_array_size_ = 0;                            // before it is known: no arrays
   bool has_containers_ = false;                          // srun has been seen to know them

@@ -219,6 +219,8 @@ std::optional<LaunchOutcome> SlurmBackend::Prepare(
     return RefusedBecause(submission.status());
   if (absl::Status status = CheckTimeLimit(assignment.spec(), pools); !status.ok())
     return RefusedBecause(status);
+  if (absl::Status status = RefuseForbidden(assignment.spec()); !status.ok())
+    return RefusedBecause(status);
   if (auto outcome = PrepareStorage(assignment.spec()); outcome.has_value()) return outcome;
   if (auto outcome = LayOutFiles(assignment, fresh->files_deadline)) return outcome;
   // An image that has yet to be converted anew is not the one that another run may have as it is.
