@@ -19,7 +19,7 @@
 namespace muster::slurm {
 namespace {
 
-// squeue may cost slurmctld at most a fifth of its time, and twice that while runs end.
+// squeue may cost slurmctld at most a fifth of its time, and twice that while ends are awaited.
 constexpr int kQueueShare = 5;
 // Jobs' files hold users' data and secrets.
 
@@ -179,11 +179,14 @@ std::vector<absl::Status> SlurmBackend::ForgetMany(const std::vector<agents::Run
 
 absl::Duration SlurmBackend::ObserveInterval() const {
   absl::Duration interval;
+  bool is_awaited = false;
   {
     const std::lock_guard lock(mutex_);
-    interval = std::max(config_.observe_interval, kQueueShare * last_queue_duration_);
+    is_awaited = pace_.interval() < config_.observe_interval;
+    interval = is_awaited ? std::max(pace_.interval(), kQueueShare * last_queue_duration_ / 2)
+                          : std::max(config_.observe_interval, kQueueShare * last_queue_duration_);
   }
-  return gate_.ObserveInterval(interval);
+  return gate_.ObserveInterval(interval, is_awaited);
 }
 
 std::unique_ptr<agents::Backend> CreateSlurmBackend(SlurmConfig config, std::string state_dir,

@@ -22,6 +22,7 @@
 #include "agents/slurm/commands.h"
 #include "agents/slurm/image_cache.h"
 #include "agents/slurm/inventory.h"
+#include "agents/slurm/look_pace.h"
 #include "agents/slurm/pool_limits.h"
 #include "agents/slurm/record_watcher.h"
 #include "agents/slurm/run_files.h"
@@ -81,6 +82,7 @@ class SlurmBackend : public agents::Backend {
     // void.
     std::optional<uint32_t> void_restart;
     std::set<JobId> strays_canceled;
+    Awaits awaits = Awaits::kNothing;
   };
   struct Queue {
     std::multimap<std::string, QueueRow> rows;  // by run key, or else by job name
@@ -181,6 +183,9 @@ class SlurmBackend : public agents::Backend {
 
   // ---- observation
   bool IsQueueDue() const;
+  // After a look at the runs: how soon the next one comes. `observations` are what they led to.
+  void SetPace(const std::vector<RunFacts>& facts, bool asked,
+               const std::vector<agents::Observation>& observations);
   absl::StatusOr<Queue> AskQueue();
   void NoteWhatRuns(const std::vector<QueueRow>& rows, absl::Time now);
   // Nothing: there is none. An error: whether there is one, or what it says, is not known.
@@ -251,6 +256,7 @@ class SlurmBackend : public agents::Backend {
   absl::Time none_runs_looked_ = absl::InfinitePast();   // by time_; when that was last looked at
   absl::Time last_queue_time_ = absl::InfinitePast();    // by time_
   absl::Duration last_queue_duration_;
+  LookPace pace_;
   absl::Status last_queue_status_;
 
   // Guards the queue that look-ups share; held while Slurm is asked, so that look-ups that come

@@ -31,6 +31,11 @@ std::vector<absl::Status> SlurmBackend::CancelMany(const std::vector<agents::Run
   jobs.clear();
   const absl::Status looked = FindAlive(unseen, &jobs);
   ended.merge(EndJobs(jobs, absl::InfiniteFuture()));
+  {
+    const std::lock_guard lock(mutex_);
+    pace_.Hurry();
+  }
+  watcher_.WakeIn(LookPace::kSoon);
   std::vector<absl::Status> statuses;
   for (const agents::RunHandle& run : runs) {
     const auto answer = ended.find(run.run_key);

@@ -10,6 +10,7 @@
 #include "agents/slurm/fields.h"
 #include "agents/slurm/image_cache.h"
 #include "contract/roles.h"
+#include "contract/states.h"
 #include "contract/text.h"
 #include "fmt/format.h"
 
@@ -45,6 +46,14 @@ const QueueRow* LowestRow(const std::vector<QueueRow>& rows) {
 bool IsOnNodes(const QueueRow& row) {
   const JobPhase phase = row.state.phase;
   return phase != JobPhase::kUnknown && phase != JobPhase::kPending && !HasEnded(phase);
+}
+
+// A record that cannot be read is not waited for in haste.
+Awaits AwaitsOf(const RunFacts& facts) {
+  const bool completes =
+      facts.queue.has_value() && facts.queue->state.phase == JobPhase::kCompleting;
+  if (facts.record.has_value() || completes) return Awaits::kVerdict;
+  return facts.cancel_asked ? Awaits::kCancel : Awaits::kNothing;
 }
 
 // Returns the name of the job that converts the run's image; nothing if the run has none.
@@ -134,6 +143,7 @@ agents::ObserveOutcome SlurmBackend::Observe(const std::vector<agents::RunHandle
     }
     if (seen.has_value()) outcome.observations.push_back(*std::move(seen));
   }
+  SetPace(facts, queue.has_value(), outcome.observations);
   EndJobs(held_for_good, deadline);
   EndStrays(std::move(strays), deadline);
   return outcome;
@@ -143,7 +153,30 @@ agents::ObserveOutcome SlurmBackend::Observe(const std::vector<agents::RunHandle
 bool SlurmBackend::IsQueueDue() const {
   const absl::Duration interval = ObserveInterval();
   const std::lock_guard lock(mutex_);
-  return time_.Now() - last_queue_time_ >= interval / 2;
+  const bool is_awaited = pace_.interval() < config_.observe_interval;
+  return time_.Now() - last_queue_time_ >= (is_awaited ? interval : interval / 2);
+}
+
+// Only a look at the queue shows that something is awaited no more.
+void SlurmBackend::SetPace(const std::vector<RunFacts>& facts, bool asked,
+                           const std::vector<agents::Observation>& observations) {
+  std::set<std::string_view> ended;
+  for (const agents::Observation& seen : observations) {
+    if (contract::IsTerminal(seen.state)) ended.insert(seen.run_key);
+  }
+  bool awaits = false;
+  bool is_news = false;
+  const std::lock_guard lock(mutex_);
+  for (const RunFacts& run : facts) {
+    Track& track = tracks_[run.run_key];
+    const Awaits before = track.awaits;
+    const Awaits now = ended.contains(run.run_key) ? Awaits::kNothing : AwaitsOf(run);
+    track.awaits = asked || ended.contains(run.run_key) ? now : std::max(before, now);
+    awaits = awaits || track.awaits != Awaits::kNothing;
+    is_news = is_news || track.awaits > before;
+  }
+  pace_.Looked(awaits, asked);
+  if (is_news) pace_.Hurry();
 }
 
 absl::StatusOr<SlurmBackend::Queue> SlurmBackend::AskQueue() {
