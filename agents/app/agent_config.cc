@@ -207,7 +207,7 @@ std::vector<Setting> SlurmSettings(slurm::SlurmConfig* slurm) {
        AbsolutePathInto(&slurm->bin_dir)},
       {"slurm.job_path", "PATH of the jobs [the usual directories]", TextInto(&slurm->job_path)},
       {"slurm.observe_interval",
-       "interval between two calls of squeue; half of it after a run ends [5s]",
+       "interval between two calls of squeue; shorter while an end is awaited [5s]",
        DurationInto(&slurm->observe_interval)},
       {"slurm.command_timeout", "time limit of each command except sbatch [1m]",
        DurationInto(&slurm->command_timeout)},

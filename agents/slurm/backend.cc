@@ -20,7 +20,7 @@
 namespace muster::slurm {
 namespace {
 
-// squeue may cost slurmctld at most a fifth of its time, and twice that while runs end.
+// squeue may cost slurmctld at most a fifth of its time, and twice that while ends are awaited.
 constexpr int kQueueShare = 5;
 
 SlurmConfig WithDefaults(SlurmConfig config, const std::string& state_dir) {
@@ -108,7 +108,8 @@ absl::StatusOr<v1::Inventory> SlurmBackend::Inventory() {
   absl::StatusOr<std::vector<v1::Pool>> pools = scheduler_->Pools();
   if (!pools.ok()) return pools.status();
 
-  MarkDefaultPool(config_.profile.defaults.slurm().partition(), &*pools);
+  RefreshRights(*settings);
+  MarkDefaultPools(config_.profile.defaults.slurm().partition(), &*pools);
   v1::Inventory inventory;
   inventory.set_identity(settings->name);
   inventory.set_scheduler_version("slurm " + settings->version);
@@ -184,11 +185,14 @@ std::vector<absl::Status> SlurmBackend::Forget(const std::vector<agents::RunHand
 
 absl::Duration SlurmBackend::ObserveInterval() const {
   absl::Duration interval;
+  bool is_awaited = false;
   {
     const std::lock_guard lock(mutex_);
-    interval = std::max(config_.observe_interval, kQueueShare * last_queue_duration_);
+    is_awaited = pace_.interval() < config_.observe_interval;
+    interval = is_awaited ? std::max(pace_.interval(), kQueueShare * last_queue_duration_ / 2)
+                          : std::max(config_.observe_interval, kQueueShare * last_queue_duration_);
   }
-  return gate_.ObserveInterval(interval);
+  return gate_.ObserveInterval(interval, is_awaited);
 }
 
 std::unique_ptr<agents::Backend> CreateSlurmBackend(SlurmConfig config, std::string state_dir,

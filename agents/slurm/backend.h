@@ -22,6 +22,8 @@
 #include "agents/slurm/commands.h"
 #include "agents/slurm/image_cache.h"
 #include "agents/slurm/inventory.h"
+#include "agents/slurm/look_pace.h"
+#include "agents/slurm/pool_limits.h"
 #include "agents/slurm/record_watcher.h"
 #include "agents/slurm/run_files.h"
 #include "agents/slurm/scheduler.h"
@@ -57,7 +59,6 @@ class SlurmBackend : public agents::Backend {
   struct Track {
     bool cancel_asked = false;
     std::optional<JobId> live;              // its Slurm job, if that had not ended by the last look
-    int unknown_refusals = 0;               // submissions refused in words that we do not know
     std::optional<absl::Time> ended_since;  // when squeue first told of the end
     std::optional<absl::Time> missing_since;   // when squeue first did not list it
     std::optional<absl::Time> unread_since;    // when its record could first not be read
@@ -67,6 +68,7 @@ class SlurmBackend : public agents::Backend {
     // void.
     std::optional<uint32_t> void_restart;
     std::set<JobId> strays_canceled;
+    Awaits awaits = Awaits::kNothing;
   };
   struct Queue {
     std::multimap<std::string, QueueRow> rows;  // by run key, or else by job name
@@ -87,6 +89,15 @@ class SlurmBackend : public agents::Backend {
   absl::StatusOr<std::string> SubmissionText(const agent::v1::Assignment& assignment,
                                              const Submission& submission);
   void PlanImage(const v1::JobSpec& spec, agents::CheckList* checks);
+
+  // ---- rights
+  // Returns the agent's user on the cluster, as Slurm names users.
+  std::string OwnUser() const;
+  // A right that cannot be asked for keeps nobody out. An error: the partitions could not be asked.
+  absl::StatusOr<Rights> AskRights(const ClusterSettings& settings);
+  void RefreshRights(const ClusterSettings& settings);
+  // INVALID_ARGUMENT: the job may use none of its partitions, as Slurm says now.
+  absl::Status RefuseForbidden(const v1::JobSpec& spec);
 
   // ---- launch
   // The assignment with what the cluster fills in, and without excluded nodes that Slurm does not
@@ -128,8 +139,11 @@ class SlurmBackend : public agents::Backend {
   void Answer(const std::vector<Fresh>& runs, const SubmitOutcome& submitted,
               std::vector<agents::LaunchOutcome>* outcomes);
   void RemoveScripts(const std::vector<Fresh>& runs);
-  agents::LaunchOutcome OutcomeOf(const agent::v1::Assignment& assignment, SubmitOutcome submitted,
-                                  const JobId& id);
+  agents::LaunchOutcome OutcomeOf(const agent::v1::Assignment& assignment,
+                                  const SubmitOutcome& submitted, const JobId& id);
+  // The answer to a submission whose error no table holds, once Slurm is seen not to have it.
+  std::vector<agents::LaunchOutcome> RefuseUnknown(const std::vector<Fresh>& runs,
+                                                   const SubmitOutcome& submitted);
 
   // ---- look-up
   // The run whose job is called so; the name itself if it is no task of an array that is known.
@@ -155,7 +169,11 @@ class SlurmBackend : public agents::Backend {
 
   // ---- observation
   bool IsQueueDue() const;
+  // After a look at the runs: how soon the next one comes. `observations` are what they led to.
+  void SetPace(const std::vector<RunFacts>& facts, bool asked,
+               const std::vector<agents::Observation>& observations);
   absl::StatusOr<Queue> AskQueue();
+  void NoteWhatRuns(const std::vector<QueueRow>& rows, absl::Time now);
   // Nothing: there is none. An error: whether there is one, or what it says, is not known.
   using MaybeRecord = absl::StatusOr<std::optional<ExitRecord>>;
   // By run key; a run without a record is left out.
@@ -216,12 +234,18 @@ class SlurmBackend : public agents::Backend {
   std::map<std::string, Track> tracks_;  // by run key
   GpuTypes gpu_types_;
   std::vector<v1::Pool> pools_;  // as they were last seen; empty before
+  Rights rights_;                // likewise, with the settings that they were asked with
+  ClusterSettings rights_settings_;
+  absl::Time rights_time_ = absl::InfinitePast();  // by time_
   bool keeps_accounting_ = true;
-  size_t max_array_size_ = 0;                          // before it is known: no arrays
-  bool has_containers_ = false;                        // srun has been seen to know them
-  absl::Time last_submit_ = absl::InfinitePast();      // by time_; when its answer came
-  absl::Time last_queue_time_ = absl::InfinitePast();  // by time_
+  size_t max_array_size_ = 0;                            // before it is known: no arrays
+  bool has_containers_ = false;                          // srun has been seen to know them
+  absl::Time last_submit_ = absl::InfinitePast();        // by time_; when its answer came
+  absl::Time none_runs_since_ = absl::InfiniteFuture();  // by time_; see RunFacts::none_runs_for
+  absl::Time none_runs_looked_ = absl::InfinitePast();   // by time_; when that was last looked at
+  absl::Time last_queue_time_ = absl::InfinitePast();    // by time_
   absl::Duration last_queue_duration_;
+  LookPace pace_;
   absl::Status last_queue_status_;
 
   // Guards the queue that look-ups share; held while Slurm is asked, so that look-ups that come

@@ -1,7 +1,4 @@
 // Answers people's questions about the cluster: a preflight, its details, a plan.
-#include <pwd.h>
-#include <unistd.h>
-
 #include <array>
 #include <future>
 #include <optional>
@@ -26,17 +23,6 @@ namespace {
 // The run key in plans, since their job has no number yet.
 constexpr char kPlannedRun[] = "plan-1-1";
 
-// Returns the agent's user on the cluster, as Slurm names users.
-std::string OwnUser(const SlurmConfig& config) {
-  if (!config.rest_url.empty() && !config.rest_user.empty()) return config.rest_user;
-  if (!config.user_on_host.empty()) return config.user_on_host;
-  std::array<char, 16384> buffer;
-  passwd entry;
-  passwd* found = nullptr;
-  getpwuid_r(geteuid(), &entry, buffer.data(), buffer.size(), &found);
-  return found == nullptr ? "" : found->pw_name;
-}
-
 }  // namespace
 
 v1::ClusterChecks SlurmBackend::Check() {
@@ -54,8 +40,7 @@ absl::StatusOr<v1::ClusterDetails> SlurmBackend::Describe() {
   for (const absl::Status& status : {partitions.status(), nodes.status(), queue.status()}) {
     if (!status.ok()) return status;
   }
-  v1::ClusterDetails details =
-      MakeDetails(*partitions, *std::move(nodes), *queue, OwnUser(config_));
+  v1::ClusterDetails details = MakeDetails(*partitions, *std::move(nodes), *queue, OwnUser());
   details.mutable_observed_at()->set_seconds(absl::ToUnixSeconds(absl::Now()));
   return details;
 }
@@ -97,6 +82,12 @@ absl::StatusOr<v1::JobPlan> SlurmBackend::Plan(const v1::JobSpec& spec, const st
       checks.Ok("time limit", "within the limits of the partitions that the job may use");
     } else {
       checks.Fail("time limit", agents::WhatIsWrong(limit), "Correct the job.");
+    }
+    const absl::Status right = RefuseForbidden(assignment.spec());
+    if (right.ok()) {
+      checks.Ok("partition", "open to the job's account, QOS and user, as far as is known");
+    } else {
+      checks.Fail("partition", agents::WhatIsWrong(right), "Correct the job.");
     }
     if (auto inputs = agents::PlanInputs(assignment.spec(), host_.get()); inputs.has_value())
       checks.Add(*std::move(inputs));

@@ -25,6 +25,11 @@ std::vector<absl::Status> SlurmBackend::End(const std::vector<agents::RunHandle>
   jobs.clear();
   const absl::Status looked = FindAlive(unseen, &jobs);
   ended.merge(EndJobs(jobs, absl::InfiniteFuture()));
+  {
+    const std::lock_guard lock(mutex_);
+    pace_.Hurry();
+  }
+  watcher_.WakeIn(LookPace::kSoon);
   std::vector<absl::Status> statuses;
   for (const agents::RunHandle& run : runs) {
     const auto answer = ended.find(run.run_key);

@@ -23,9 +23,6 @@ namespace {
 using agents::LaunchOutcome;
 using agents::LookupOutcome;
 
-// How often the same run may be refused in words that no table holds, each time with proof that
-// Slurm does not know it, before the refusal is believed.
-constexpr int kMaxUnknownRefusals = 3;
 // Runs that are launched together although each is a submission of its own. Eight calls of sbatch
 // take a second or two.
 constexpr size_t kMaxUnlike = 8;
@@ -35,7 +32,7 @@ constexpr size_t kMaxWriteBytes = 8 << 20;
 // Returns whether Slurm refuses an array of that many runs, but perhaps takes a smaller one.
 bool IsTooManyTasks(const SubmitOutcome& submitted) {
   const bool has_answered =
-      submitted.kind == LaunchOutcome::Kind::kRefused || submitted.unknown_words;
+      submitted.kind == LaunchOutcome::Kind::kRefused || !submitted.unknown_words.empty();
   const bool is_too_large =
       submitted.words.find("Invalid job array specification") != std::string::npos;
   return has_answered && (submitted.is_full || is_too_large);
@@ -215,6 +212,8 @@ std::optional<LaunchOutcome> SlurmBackend::Prepare(
     return RefusedBecause(submission.status());
   if (absl::Status status = CheckTimeLimit(assignment.spec(), pools); !status.ok())
     return RefusedBecause(status);
+  if (absl::Status status = RefuseForbidden(assignment.spec()); !status.ok())
+    return RefusedBecause(status);
   if (auto outcome = PrepareStorage(assignment.spec()); outcome.has_value()) return outcome;
   if (auto outcome = LayOutFiles(assignment, fresh->files_deadline)) return outcome;
   const absl::StatusOr<contract::ShellVariables> shell = uploads::FetchShellVariables(
@@ -393,11 +392,14 @@ std::optional<SubmitOutcome> SlurmBackend::Submit(std::vector<Fresh>* part,
 // Each of the runs is told what became of the job of all of them.
 void SlurmBackend::Answer(const std::vector<Fresh>& runs, const SubmitOutcome& submitted,
                           std::vector<LaunchOutcome>* outcomes) {
+  std::vector<LaunchOutcome> refused;
+  if (!submitted.unknown_words.empty()) refused = RefuseUnknown(runs, submitted);
   for (size_t task = 0; task < runs.size(); ++task) {
     JobId id{submitted.job_id};
     if (runs.size() > 1) id.task = static_cast<uint32_t>(task);
     LaunchOutcome& outcome = (*outcomes)[runs[task].index];
-    outcome = OutcomeOf(*runs[task].assignment, submitted, id);
+    outcome = refused.empty() ? OutcomeOf(*runs[task].assignment, submitted, id)
+                              : std::move(refused[task]);
     if (!runs[task].pulled_because.empty()) {
       outcome.evidence.set_detail(
           fmt::format("{}\n{}", outcome.evidence.detail(), runs[task].pulled_because));
@@ -434,14 +436,7 @@ absl::StatusOr<Submission> SlurmBackend::SubmissionOf(const std::vector<Fresh>& 
 }
 
 LaunchOutcome SlurmBackend::OutcomeOf(const agent::v1::Assignment& assignment,
-                                      SubmitOutcome submitted, const JobId& id) {
-  if (submitted.unknown_words) {
-    const std::lock_guard lock(mutex_);
-    if (++tracks_[assignment.run_key()].unknown_refusals >= kMaxUnknownRefusals) {
-      submitted.kind = LaunchOutcome::Kind::kRefused;
-      submitted.failure = UnknownRefusal(submitted.words);
-    }
-  }
+                                      const SubmitOutcome& submitted, const JobId& id) {
   LaunchOutcome outcome;
   outcome.kind = submitted.kind;
   if (id.is_set()) outcome.external_id = id.ToString();
@@ -452,6 +447,26 @@ LaunchOutcome SlurmBackend::OutcomeOf(const agent::v1::Assignment& assignment,
   outcome.failure = submitted.failure;
   outcome.evidence = MakeEvidence(v1::EVIDENCE_SOURCE_SBATCH, submitted.words);
   return outcome;
+}
+
+// An error that nobody knows may mean that slurmctld has the job all the same. One look-up is for
+// all of the runs, because they were one submission. A job that shows up only later finds the claim
+// taken.
+std::vector<LaunchOutcome> SlurmBackend::RefuseUnknown(const std::vector<Fresh>& runs,
+                                                       const SubmitOutcome& submitted) {
+  agents::RunHandle first;
+  first.run_key = runs.front().assignment->run_key();
+  first.launch_time = absl::Now();
+  const bool is_absent = Lookup(first).kind == LookupOutcome::Kind::kAbsent;
+  std::vector<LaunchOutcome> outcomes;
+  for (const Fresh& run : runs) {
+    LaunchOutcome& outcome = outcomes.emplace_back();
+    outcome.evidence = MakeEvidence(v1::EVIDENCE_SOURCE_SBATCH, submitted.words);
+    if (!is_absent || !Fence(run.assignment->run_key())) continue;
+    outcome.kind = LaunchOutcome::Kind::kRefused;
+    outcome.failure = UnknownRefusal(submitted.unknown_words);
+  }
+  return outcomes;
 }
 
 }  // namespace muster::slurm

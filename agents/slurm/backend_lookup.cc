@@ -78,9 +78,12 @@ std::string SlurmBackend::RunOf(const std::string& name, const JobId& id) const 
 absl::StatusOr<std::optional<JobId>> SlurmBackend::ReadOwner(const RunPaths& paths) {
   const absl::StatusOr<std::string> text = host_->ReadFile(paths.claim(), kMaxClaimBytes);
   if (text.status().code() == absl::StatusCode::kNotFound) return std::nullopt;
-  if (!text.ok()) return text.status();
-  if (const std::optional<JobId> owner = OwnerIn(*text); owner.has_value()) return owner;
+  if (text.ok()) {
+    if (const std::optional<JobId> owner = OwnerIn(*text); owner.has_value()) return owner;
+  }
   const absl::StatusOr<hosts::FileInfo> claim = host_->Stat(paths.claim());
+  if (claim.ok() && claim->type == hosts::FileType::kDirectory) return std::nullopt;
+  if (!text.ok()) return text.status();
   if (claim.ok() && absl::Now() - claim->modify_time > kClaimGrace) return std::nullopt;
   return absl::UnavailableError(
       fmt::format("\"{}\" does not hold a Slurm job id yet", paths.claim()));
@@ -90,9 +93,11 @@ absl::StatusOr<std::optional<JobId>> SlurmBackend::ReadOwner(const RunPaths& pat
 // moment. A claim that it takes away stays there, and is read again: its job may have written
 // meanwhile.
 absl::Status SlurmBackend::TakeDeadClaim(const RunPaths& paths) {
-  const absl::Status there = host_->Stat(paths.claim()).status();
-  if (absl::IsNotFound(there)) return absl::OkStatus();
-  if (!there.ok()) return there;
+  const absl::StatusOr<hosts::FileInfo> there = host_->Stat(paths.claim());
+  if (absl::IsNotFound(there.status())) return absl::OkStatus();
+  if (!there.ok()) return there.status();
+  // A fence, of an agent that died before it could say what it was for.
+  if (there->type == hosts::FileType::kDirectory) return host_->RemoveTree(paths.claim());
   const absl::StatusOr<std::optional<JobId>> owner = ReadOwner(paths);
   if (!owner.ok()) return owner.status();
   const auto claimed_by = [](const JobId& job) {
@@ -171,14 +176,16 @@ LookupOutcome SlurmBackend::Lookup(const agents::RunHandle& run) {
   // After the queue: a job that the queue did not show yet cannot have claimed the run and be
   // forgotten already.
   const absl::StatusOr<std::optional<JobId>> owner = ReadOwner(PathsOf(run.run_key));
-  if (!owner.ok()) return CouldNotAsk(owner.status());
   std::vector<QueueRow> rows;
   for (const QueueRow& row : *queue) {
     if (RunOf(row.name, row.job_id) == run.run_key) rows.push_back(row);
   }
 
+  // Any job of a run that is to end will do: all of them are ended.
+  const bool is_any_good = run.cancel_requested && BestInQueue(rows).has_value();
+  if (!owner.ok() && !is_any_good) return CouldNotAsk(owner.status());
   LookupOutcome outcome;
-  std::optional<JobId> id = *owner;
+  std::optional<JobId> id = owner.value_or(std::nullopt);
   if (id.has_value()) {
     outcome = MakeLookup(LookupOutcome::Kind::kFound, v1::EVIDENCE_SOURCE_EXIT_RECORD,
                          fmt::format("Slurm job {} has claimed the run", id->ToString()));

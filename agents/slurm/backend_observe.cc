@@ -10,6 +10,7 @@
 #include "agents/slurm/fields.h"
 #include "agents/slurm/image_cache.h"
 #include "contract/roles.h"
+#include "contract/states.h"
 #include "contract/text.h"
 #include "fmt/format.h"
 
@@ -42,6 +43,19 @@ const QueueRow* LowestRow(const std::vector<QueueRow>& rows) {
   return row == rows.end() ? nullptr : &*row;
 }
 
+bool IsOnNodes(const QueueRow& row) {
+  const JobPhase phase = row.state.phase;
+  return phase != JobPhase::kUnknown && phase != JobPhase::kPending && !HasEnded(phase);
+}
+
+// A record that cannot be read is not waited for in haste.
+Awaits AwaitsOf(const RunFacts& facts) {
+  const bool completes =
+      facts.queue.has_value() && facts.queue->state.phase == JobPhase::kCompleting;
+  if (facts.record.has_value() || completes) return Awaits::kVerdict;
+  return facts.cancel_asked ? Awaits::kCancel : Awaits::kNothing;
+}
+
 // Returns the name of the job that converts the run's image; nothing if the run has none.
 std::optional<std::string> ConversionOf(const agents::RunHandle& run) {
   if (run.assignment == nullptr || run.assignment->spec().image().empty()) return std::nullopt;
@@ -49,6 +63,27 @@ std::optional<std::string> ConversionOf(const agents::RunHandle& run) {
       contract::ParseImage(run.assignment->spec().image());
   if (!image.ok() || image->is_file()) return std::nullopt;
   return ConversionName(*image);
+}
+
+// Adds the job that converts the run's image, or has failed to. `rows`: the queue by name.
+void AddConversion(const agents::RunHandle& run, const std::multimap<std::string, QueueRow>& rows,
+                   RunFacts* facts) {
+  const bool waits = facts->queue.has_value() && facts->queue->reason == "Dependency";
+  const bool lacks_image =
+      facts->record.has_value() && facts->record->problem == ExitRecord::Problem::kImage;
+  const std::optional<std::string> name =
+      waits || lacks_image ? ConversionOf(run) : std::optional<std::string>();
+  if (!name.has_value()) return;
+  const auto [first, last] = rows.equal_range(*name);
+  for (auto row = first; row != last; ++row) {
+    const QueueRow& job = row->second;
+    if (waits && !HasEnded(job.state.phase)) facts->conversion = job;
+    const bool has_failed = HasEnded(job.state.phase) && job.state.phase != JobPhase::kCompleted;
+    if (lacks_image && has_failed &&
+        (!facts->ended_conversion.has_value() || facts->ended_conversion->job_id < job.job_id)) {
+      facts->ended_conversion = job;
+    }
+  }
 }
 
 absl::StatusOr<std::optional<ExitRecord>> WholeRecord(std::string_view text) {
@@ -108,6 +143,7 @@ agents::ObserveOutcome SlurmBackend::Observe(const std::vector<agents::RunHandle
     }
     if (seen.has_value()) outcome.observations.push_back(*std::move(seen));
   }
+  SetPace(facts, queue.has_value(), outcome.observations);
   EndJobs(held_for_good, deadline);
   EndStrays(std::move(strays), deadline);
   return outcome;
@@ -117,7 +153,30 @@ agents::ObserveOutcome SlurmBackend::Observe(const std::vector<agents::RunHandle
 bool SlurmBackend::IsQueueDue() const {
   const absl::Duration interval = ObserveInterval();
   const std::lock_guard lock(mutex_);
-  return time_.Now() - last_queue_time_ >= interval / 2;
+  const bool is_awaited = pace_.interval() < config_.observe_interval;
+  return time_.Now() - last_queue_time_ >= (is_awaited ? interval : interval / 2);
+}
+
+// Only a look at the queue shows that something is awaited no more.
+void SlurmBackend::SetPace(const std::vector<RunFacts>& facts, bool asked,
+                           const std::vector<agents::Observation>& observations) {
+  std::set<std::string_view> ended;
+  for (const agents::Observation& seen : observations) {
+    if (contract::IsTerminal(seen.state)) ended.insert(seen.run_key);
+  }
+  bool awaits = false;
+  bool is_news = false;
+  const std::lock_guard lock(mutex_);
+  for (const RunFacts& run : facts) {
+    Track& track = tracks_[run.run_key];
+    const Awaits before = track.awaits;
+    const Awaits now = ended.contains(run.run_key) ? Awaits::kNothing : AwaitsOf(run);
+    track.awaits = asked || ended.contains(run.run_key) ? now : std::max(before, now);
+    awaits = awaits || track.awaits != Awaits::kNothing;
+    is_news = is_news || track.awaits > before;
+  }
+  pace_.Looked(awaits, asked);
+  if (is_news) pace_.Hurry();
 }
 
 absl::StatusOr<SlurmBackend::Queue> SlurmBackend::AskQueue() {
@@ -133,6 +192,7 @@ absl::StatusOr<SlurmBackend::Queue> SlurmBackend::AskQueue() {
     last_queue_status_ = rows.status();
   }
   if (!rows.ok()) return rows.status();
+  NoteWhatRuns(*rows, begin);
   Queue queue;
   for (QueueRow& row : *rows) {
     if (row.job_id.task.has_value()) queue.arrays.insert(row.name);
@@ -140,6 +200,18 @@ absl::StatusOr<SlurmBackend::Queue> SlurmBackend::AskQueue() {
     queue.rows.emplace(std::move(name), std::move(row));
   }
   return queue;
+}
+
+// Jobs may have come and gone while nobody looked.
+void SlurmBackend::NoteWhatRuns(const std::vector<QueueRow>& rows, absl::Time now) {
+  const bool one_runs = std::any_of(rows.begin(), rows.end(), IsOnNodes);
+  const std::lock_guard lock(mutex_);
+  const bool was_away = now - std::exchange(none_runs_looked_, now) >= kAloneAfter;
+  if (one_runs) {
+    none_runs_since_ = absl::InfiniteFuture();
+  } else {
+    none_runs_since_ = was_away ? now : std::min(none_runs_since_, now);
+  }
 }
 
 std::map<std::string, SlurmBackend::MaybeRecord> SlurmBackend::ReadRecords(
@@ -207,12 +279,7 @@ RunFacts SlurmBackend::Gather(const agents::RunHandle& run, const std::optional<
   if (is_missing && !facts.record.has_value() && facts.record_error.empty()) {
     facts.record_error = WhyAbsenceIsNoProof(run.run_key);
   }
-  if (facts.queue.has_value() && facts.queue->reason == "Dependency") {
-    const std::optional<std::string> name = ConversionOf(run);
-    const auto row = name.has_value() ? queue->rows.find(*name) : queue->rows.end();
-    if (row != queue->rows.end() && !HasEnded(row->second.state.phase))
-      facts.conversion = row->second;
-  }
+  if (queue.has_value()) AddConversion(run, queue->rows, &facts);
   MarkSince(&facts);
   MarkLimit(run, &facts);
   const bool live = facts.queue.has_value() && !HasEnded(facts.queue->state.phase);
@@ -274,6 +341,7 @@ void SlurmBackend::MarkSince(RunFacts* facts) {
   facts->cancel_asked |= track.cancel_asked;
   if (!facts->queue_answered) return;
   const absl::Time now = time_.Now();
+  facts->none_runs_for = std::max(now - none_runs_since_, absl::ZeroDuration());
   const auto mark = [&](bool is, std::optional<absl::Time>* since) {
     if (!is) since->reset();
     if (is && !since->has_value()) *since = now;

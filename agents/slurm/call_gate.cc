@@ -93,13 +93,13 @@ void CallGate::OnAnswer(std::string_view words) {
   if (is_held_back) held_back_until_ = absl::Now() + kWarned;
 }
 
-absl::Duration CallGate::ObserveInterval(absl::Duration wanted) {
+absl::Duration CallGate::ObserveInterval(absl::Duration wanted, bool is_awaited) {
   const std::lock_guard lock(mutex_);
   if (back_off_.factor() > 1)
     wanted = std::max(wanted, std::min(kLongestBackOff, wanted * back_off_.factor()));
   const absl::Time now = time_.Now();
-  return std::max(
-      {wanted, polls_.queue.ObserveInterval(now), calls_of_all_kinds_.queue.ObserveInterval(now)});
+  return std::max({wanted, polls_.queue.ObserveInterval(now, is_awaited),
+                   calls_of_all_kinds_.queue.ObserveInterval(now, is_awaited)});
 }
 
 std::vector<v1::ClusterIssue> CallGate::Issues() const {

@@ -40,8 +40,9 @@ class CallGate {
   // Handles the answer to a call: the words besides the answer itself.
   void OnAnswer(std::string_view words);
 
-  // The least time between two looks at the queue, given what would do.
-  absl::Duration ObserveInterval(absl::Duration wanted);
+  // The least time between two looks at the queue, given what would do. `is_awaited`: see
+  // CallQueue.
+  absl::Duration ObserveInterval(absl::Duration wanted, bool is_awaited = false);
   // For the cluster's operator.
   std::vector<v1::ClusterIssue> Issues() const;
   // Since the start, by name.

@@ -16,6 +16,8 @@ constexpr absl::Duration kPatience = absl::Seconds(20);
 constexpr absl::Duration kLongestInterval = absl::Minutes(1);
 // Without a token, looks at the queue take this part of what comes: users wait to see their jobs.
 constexpr double kObserveShare = 0.25;
+// A look at the queue, and a question about the jobs that have left it.
+constexpr double kLookTokens = 2;
 // Sixteen times the interval is over a minute at the default one; users want to see more than that.
 constexpr int kMaxFactor = 16;
 
@@ -86,10 +88,12 @@ absl::Time CallQueue::NextChange(absl::Time now) {
   return now + absl::Minutes(missing / refill_);
 }
 
-absl::Duration CallQueue::ObserveInterval(absl::Time now) {
+absl::Duration CallQueue::ObserveInterval(absl::Time now, bool is_awaited) {
   if (per_minute_ == 0) return absl::ZeroDuration();
   Refill(now);
   if (tokens_ >= burst_) return absl::ZeroDuration();
+  if (is_awaited)
+    return absl::Minutes(std::max(0.0, std::min<double>(kLookTokens, burst_) - tokens_) / refill_);
   return kLongestInterval /
          std::max({1.0, per_minute_ * kObserveShare, per_minute_ * tokens_ / burst_});
 }

@@ -40,7 +40,9 @@ class CallQueue {
 
   // How often to look at the queue so that there is something left for all else: zero while the
   // bucket is full, up to a minute when it is empty.
-  absl::Duration ObserveInterval(absl::Time now);
+  // `is_awaited`: somebody waits for what the look will show, so that it comes as soon as there is
+  // enough for it and for what it leads to.
+  absl::Duration ObserveInterval(absl::Time now, bool is_awaited = false);
 
  private:
   struct Waiting {

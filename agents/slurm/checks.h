@@ -69,6 +69,8 @@ struct Association {
   std::string account;
   std::string partition;  // empty: any
   std::vector<std::string> qos;
+  bool is_default = false;       // jobs that name no account have this one, as far as is known
+  std::string default_qos = {};  // of jobs that name none; empty: not known
 };
 std::vector<std::string> AssociationArguments(const std::string& cluster, const std::string& user);
 std::vector<Association> ParseAssociations(std::string_view output);
@@ -85,6 +87,8 @@ struct Asker {
   std::set<std::string> accounts;
   std::set<std::string> qos;
 };
+// Returns the limit of the partition that keeps the user out; empty: none does.
+std::string KeepsOut(const Partition& partition, const Asker& asker);
 // One line for each partition, and whether there is one for image conversions if that is named.
 void JudgePartitions(const std::vector<Partition>& partitions, const std::vector<v1::Node>& nodes,
                      const Asker& asker, const std::string& conversion_partition,

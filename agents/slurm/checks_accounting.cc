@@ -29,32 +29,9 @@ bool Meet(const std::set<std::string>& a, const std::set<std::string>& b) {
   return std::any_of(a.begin(), a.end(), [&](const std::string& name) { return b.contains(name); });
 }
 
-// Returns the limit of the partition that keeps the user out; empty: none does.
-std::string KeepsOut(const Partition& partition, const Asker& asker) {
-  struct Rule {
-    std::string_view key;
-    const std::set<std::string>* mine;
-    bool allows;
-  };
-  const std::array<Rule, 5> rules = {{{"AllowGroups", &asker.groups, true},
-                                      {"AllowAccounts", &asker.accounts, true},
-                                      {"AllowQos", &asker.qos, true},
-                                      {"DenyAccounts", &asker.accounts, false},
-                                      {"DenyQos", &asker.qos, false}}};
-  for (const std::string& limit : partition.limits) {
-    const size_t equals = limit.find('=');
-    const std::string_view key = std::string_view(limit).substr(0, equals);
-    if (limit == "RootOnly=YES") return limit;
-    for (const Rule& rule : rules) {
-      if (key != rule.key || rule.mine->empty()) continue;
-      const std::set<std::string> named = Names(std::string_view(limit).substr(equals + 1));
-      const bool is_out = rule.allows ? !Meet(*rule.mine, named)
-                                      : std::includes(named.begin(), named.end(),
-                                                      rule.mine->begin(), rule.mine->end());
-      if (is_out) return limit;
-    }
-  }
-  return {};
+bool HasLimit(const Partition& partition, const std::string& key) {
+  return std::any_of(partition.limits.begin(), partition.limits.end(),
+                     [&](const std::string& limit) { return limit.starts_with(key + "="); });
 }
 
 std::string LimitText(const v1::Pool& pool) {
@@ -119,6 +96,37 @@ bool JudgePartition(const Partition& partition, const NodeCount& count, const As
 
 }  // namespace
 
+// Slurm heeds no list of those who may not where there is one of those who may.
+std::string KeepsOut(const Partition& partition, const Asker& asker) {
+  struct Rule {
+    std::string_view key;
+    const std::set<std::string>* mine;
+    bool allows;
+  };
+  const std::array<Rule, 5> rules = {{{"AllowGroups", &asker.groups, true},
+                                      {"AllowAccounts", &asker.accounts, true},
+                                      {"AllowQos", &asker.qos, true},
+                                      {"DenyAccounts", &asker.accounts, false},
+                                      {"DenyQos", &asker.qos, false}}};
+  constexpr std::string_view kDeny = "Deny";
+  for (const std::string& limit : partition.limits) {
+    const size_t equals = limit.find('=');
+    const std::string_view key = std::string_view(limit).substr(0, equals);
+    if (limit == "RootOnly=YES") return limit;
+    for (const Rule& rule : rules) {
+      if (key != rule.key || rule.mine->empty()) continue;
+      if (!rule.allows && HasLimit(partition, "Allow" + std::string(key.substr(kDeny.size()))))
+        continue;
+      const std::set<std::string> named = Names(std::string_view(limit).substr(equals + 1));
+      const bool is_out = rule.allows ? !Meet(*rule.mine, named)
+                                      : std::includes(named.begin(), named.end(),
+                                                      rule.mine->begin(), rule.mine->end());
+      if (is_out) return limit;
+    }
+  }
+  return {};
+}
+
 bool JudgeAccounting(const absl::Status& history, const absl::Status& accounts,
                      agents::CheckList* checks) {
   constexpr char kSubject[] = "slurmdbd";
@@ -143,19 +151,25 @@ std::vector<std::string> AssociationArguments(const std::string& cluster, const 
           "--noheader",
           "--parsable2",
           "show",
-          "associations",
+          "user",
+          "withassoc",
           "where",
           fmt::format("cluster={}", cluster),
-          fmt::format("user={}", user),
-          "format=account,partition,qos"};
+          fmt::format("name={}", user),
+          "format=account,partition,qos,defaultaccount,defaultqos"};
 }
 
 std::vector<Association> ParseAssociations(std::string_view output) {
   std::vector<Association> associations;
   for (std::string_view line : Lines(output)) {
     const std::vector<std::string_view> columns = Split(line, '|');
-    if (columns.size() != 3) continue;
-    Association association{std::string(columns[0]), std::string(columns[1]), {}};
+    // A user without any has a line without an account.
+    if (columns.size() != 5 || columns[0].empty()) continue;
+    Association association{std::string(columns[0]),
+                            std::string(columns[1]),
+                            {},
+                            columns[0] == columns[3],
+                            std::string(columns[4])};
     for (const std::string& qos : Names(columns[2])) association.qos.push_back(qos);
     associations.push_back(std::move(association));
   }

@@ -43,6 +43,11 @@ status=$? cause=conversion
 if ((status == 0)) && ! is_squashfs "$partial"; then
   printf 'enroot ended with 0, and what it wrote is no squashfs file\n' >>"$file.log.$SLURM_JOB_ID"
   status=1 cause=no_squashfs
+elif ((status != 0)) && grep -qiE 'oom[-_ ]?kill|out of memory' -- "$file.log.$SLURM_JOB_ID"; then
+  cause=out_of_memory
+elif ((status > 128)); then
+  printf 'the conversion was killed by signal %s\n' "$((status - 128))" >>"$file.log.$SLURM_JOB_ID"
+  cause=killed
 fi
 # A name must not stand for bytes that a power cut can still take. A reader that has the old file open
 # keeps it.

@@ -24,7 +24,7 @@ constexpr std::array<std::pair<std::string_view, ExitRecord::Problem>, 9> kProbl
     {"unknown", ExitRecord::Problem::kUnknown},
 }};
 
-constexpr std::array<std::pair<std::string_view, ExitRecord::Cause>, 11> kCauses = {{
+constexpr std::array<std::pair<std::string_view, ExitRecord::Cause>, 13> kCauses = {{
     {"restart_limit", ExitRecord::Cause::kRestartLimit},
     {"refused", ExitRecord::Cause::kRefused},
     {"input", ExitRecord::Cause::kInput},
@@ -36,6 +36,8 @@ constexpr std::array<std::pair<std::string_view, ExitRecord::Cause>, 11> kCauses
     {"stopped", ExitRecord::Cause::kStopped},
     {"no_room", ExitRecord::Cause::kNoRoom},
     {"conversion", ExitRecord::Cause::kConversion},
+    {"out_of_memory", ExitRecord::Cause::kOutOfMemory},
+    {"killed", ExitRecord::Cause::kKilled},
 }};
 
 // Begins a text that goes on to the end of its line, blanks and all.

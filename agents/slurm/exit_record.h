@@ -42,6 +42,8 @@ struct ExitRecord {
     kStopped,       // its conversion was stopped
     kNoRoom,        // its conversion had no room
     kConversion,    // enroot could not convert it, and has said why
+    kOutOfMemory,   // its conversion ran out of memory
+    kKilled,        // its conversion was killed
   };
   JobId job_id;
   uint32_t restart = 0;

@@ -26,11 +26,16 @@ constexpr std::string_view kSlurmOutput = "slurm.out";
 
 constexpr std::string_view kSubmitAgain = "Submit the job again.";
 
+// Lines about the image may be from its conversion, whose memory was another job's.
 bool SaysOutOfMemory(std::string_view output) {
   constexpr std::array<std::string_view, 4> kSigns = {"oom_kill", "oom-kill", "OOM Killed",
                                                       "Exceeded job memory limit"};
-  return std::any_of(kSigns.begin(), kSigns.end(), [&](std::string_view sign) {
-    return output.find(sign) != std::string_view::npos;
+  const std::vector<std::string_view> lines = Lines(output);
+  return std::any_of(lines.begin(), lines.end(), [&](std::string_view line) {
+    return !line.starts_with(kImageMark) &&
+           std::any_of(kSigns.begin(), kSigns.end(), [&](std::string_view sign) {
+             return line.find(sign) != std::string_view::npos;
+           });
   });
 }
 
@@ -91,8 +96,14 @@ v1::ExitStatus ExitOf(int code, int signal) {
   return signal != 0 ? contract::ExitBySignal(signal) : contract::ExitWithCode(code);
 }
 
+ImageTrouble ImageTroubleOf(const RunFacts& facts) {
+  const JobPhase conversion =
+      facts.ended_conversion.has_value() ? facts.ended_conversion->state.phase : JobPhase::kUnknown;
+  return ExplainImage(facts.slurm_output, facts.record->cause, conversion);
+}
+
 v1::Failure ExplainImageRecord(const RunFacts& facts) {
-  const ImageTrouble trouble = ExplainImage(facts.slurm_output, facts.record->cause);
+  const ImageTrouble trouble = ImageTroubleOf(facts);
   return MakeFailure(trouble.code, trouble.failure_class,
                      {.meaning = trouble.meaning,
                       .remedy = trouble.remedy,
@@ -257,8 +268,15 @@ bool HasImageTrouble(const RunFacts& facts) {
 // The last lines that Slurm itself wrote; of a container that did not start, what was said of it.
 void Quote(const RunFacts& facts, v1::Failure* failure) {
   if (HasImageTrouble(facts)) {
-    for (const std::string& line : ExplainImage(facts.slurm_output, facts.record->cause).words)
+    for (const std::string& line : ImageTroubleOf(facts).words)
       agents::AddQuote(kSlurmOutput, line, failure);
+    if (facts.ended_conversion.has_value()) {
+      const QueueRow& job = *facts.ended_conversion;
+      agents::AddQuote("squeue",
+                       fmt::format("the conversion, Slurm job {}: {} ({})", job.job_id.ToString(),
+                                   job.state.word, job.reason),
+                       failure);
+    }
     return;
   }
   std::vector<std::string_view> lines = Lines(facts.slurm_output);

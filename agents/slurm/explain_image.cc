@@ -38,7 +38,12 @@ constexpr std::string_view kNoSquashfsRemedy = "Convert the image again.";
 constexpr std::string_view kNotThereMeaning = "its file is not there";
 constexpr std::string_view kNotThereRemedy = "Check its path, and that the compute nodes see it.";
 
+constexpr std::string_view kSubmitItAgain = "Submit the job again.";
+constexpr std::string_view kWordsOfNode =
+    "Check the image; if the words of its node do not help, tell the cluster's operator.";
+
 constexpr v1::FailureClass kImage = v1::FAILURE_CLASS_IMAGE;
+constexpr v1::FailureClass kClusters = v1::FAILURE_CLASS_INFRA;
 constexpr v1::FailureClass kConfig = v1::FAILURE_CLASS_CONFIG;
 constexpr v1::FailureCode kNoContainers = v1::FAILURE_CODE_NO_CONTAINERS;
 constexpr v1::FailureCode kNotFound = v1::FAILURE_CODE_IMAGE_NOT_FOUND;
@@ -109,8 +114,8 @@ ExitRecord::Cause CauseInOldWords(const std::vector<std::string>& words) {
   return ExitRecord::Cause::kNone;
 }
 
-// The rule for a cause that batch.sh or convert.sh found itself; null: the others' words tell.
-const Rule* FindRule(ExitRecord::Cause cause) {
+// The rule for a conversion that Slurm, or its node, stopped.
+const Rule& StoppedRule(JobPhase conversion) {
   static constexpr Rule kStopped = {
       "",
       kNotConverted,
@@ -119,15 +124,68 @@ const Rule* FindRule(ExitRecord::Cause cause) {
       "Submit the job again; if it comes to its time limit, have the cluster's operator raise the "
       "agent's conversion_time_limit.",
       true};
+  static constexpr Rule kTimeLimit = {"",
+                                      kNotConverted,
+                                      kImage,
+                                      "its conversion reached its time limit",
+                                      "Have the cluster's operator raise the agent's "
+                                      "conversion_time_limit, and submit the job again.",
+                                      true};
+  static constexpr Rule kCanceled = {
+      "", kNotConverted, kImage, "its conversion was canceled", kSubmitItAgain, true};
+  static constexpr Rule kNodeLost = {
+      "", kNotConverted, kClusters, "the node of its conversion failed", kSubmitItAgain, true};
+  static constexpr Rule kPreempted = {
+      "", kNotConverted, kClusters, "its conversion was preempted", kSubmitItAgain, true};
+  static constexpr Rule kOutOfMemory = {
+      "", kNotConverted, kClusters, "its conversion needed more memory than it had",
+      "Have the cluster's operator raise the agent's slurm.conversion_memory, and submit the job "
+      "again."};
+  static constexpr Rule kKilled = {
+      "",
+      kNotConverted,
+      kClusters,
+      "its conversion was killed",
+      "Submit the job again; if it is killed again, its node may have run out of memory: have the "
+      "cluster's operator look at the agent's slurm.conversion_memory.",
+      true};
+  switch (conversion) {
+    case JobPhase::kTimeout:
+    case JobPhase::kDeadline:
+      return kTimeLimit;
+    case JobPhase::kCancelled:
+      return kCanceled;
+    case JobPhase::kNodeFail:
+    case JobPhase::kBootFail:
+      return kNodeLost;
+    case JobPhase::kPreempted:
+      return kPreempted;
+    case JobPhase::kOutOfMemory:
+      return kOutOfMemory;
+    case JobPhase::kFailed:
+      return kKilled;
+    default:
+      return kStopped;
+  }
+}
+
+// The rule for a cause that batch.sh or convert.sh found itself; null: the others' words tell.
+const Rule* FindRule(ExitRecord::Cause cause, JobPhase conversion) {
   static constexpr Rule kFull = {"", kNoRoom, kImage, "", kNoRoomRemedy, true};
   static constexpr Rule kNoSquashfs = {"", kBroken, kImage, kNoSquashfsMeaning, kNoSquashfsRemedy};
   static constexpr Rule kNotThere = {"", kNotFound, kImage, kNotThereMeaning, kNotThereRemedy};
-  static constexpr Rule kNotRefreshed = {"", kNotConverted, kImage,
-                                         "it was to be converted anew, and was not",
-                                         "Submit the job again."};
+  static constexpr Rule kNotRefreshed = {
+      "", kNotConverted, kImage, "it was to be converted anew, and was not", kSubmitItAgain};
+  const bool is_of_conversion =
+      cause == ExitRecord::Cause::kConversion || cause == ExitRecord::Cause::kKilled;
+  if (is_of_conversion && conversion == JobPhase::kOutOfMemory) return &StoppedRule(conversion);
   switch (cause) {
     case ExitRecord::Cause::kStopped:
-      return &kStopped;
+      return &StoppedRule(conversion);
+    case ExitRecord::Cause::kOutOfMemory:
+      return &StoppedRule(JobPhase::kOutOfMemory);
+    case ExitRecord::Cause::kKilled:
+      return &StoppedRule(JobPhase::kFailed);
     case ExitRecord::Cause::kNoRoom:
       return &kFull;
     case ExitRecord::Cause::kNoSquashfs:
@@ -172,7 +230,12 @@ bool IsChatter(std::string_view words) {
 }
 
 bool IsReason(std::string_view words) {
+  constexpr std::array<std::string_view, 6> kReasons = {
+      "oom_kill",      "OOM Killed",           "Out Of Memory",
+      "Out of memory", "was killed by signal", ": Killed"};
   return words.starts_with("[ERROR]") || words.starts_with("curl:") ||
+         std::any_of(kReasons.begin(), kReasons.end(),
+                     [&](std::string_view part) { return Has(words, part); }) ||
          std::any_of(kRules.begin(), kRules.end(),
                      [&](const Rule& rule) { return Has(words, rule.sign); });
 }
@@ -202,15 +265,19 @@ std::vector<std::string> ImageWords(std::string_view output) {
 
 }  // namespace
 
-ImageTrouble ExplainImage(std::string_view output, ExitRecord::Cause cause) {
+ImageTrouble ExplainImage(std::string_view output, ExitRecord::Cause cause, JobPhase conversion) {
+  static constexpr Rule kUnknown = {"", kNotStarted, kImage, "", kWordsOfNode};
+  static constexpr Rule kUnknownOfEnroot = {"", kNotConverted, kImage, "enroot could not do it",
+                                            kWordsOfNode};
   ImageTrouble trouble;
   trouble.words = ImageWords(output);
-  const Rule* rule = FindRule(cause);
+  const Rule* rule = FindRule(cause, conversion);
   if (rule == nullptr) rule = FindRule(trouble.words);
   // A record with a cause needs no old words, and one that Pyxis or enroot explains has no cause.
   if (rule == nullptr && cause == ExitRecord::Cause::kNone)
-    rule = FindRule(CauseInOldWords(trouble.words));
-  if (rule == nullptr) return trouble;
+    rule = FindRule(CauseInOldWords(trouble.words), conversion);
+  if (rule == nullptr)
+    rule = cause == ExitRecord::Cause::kConversion ? &kUnknownOfEnroot : &kUnknown;
   trouble.code = rule->code;
   trouble.failure_class = rule->failure_class;
   trouble.meaning = rule->meaning;

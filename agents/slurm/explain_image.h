@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "agents/slurm/exit_record.h"
+#include "agents/slurm/states.h"
 #include "muster/v1/job.pb.h"
 
 namespace muster::slurm {
@@ -23,9 +24,11 @@ struct ImageTrouble {
 };
 
 // `output` is what Slurm wrote into the batch script's output since the job's last start, `cause`
-// that of the exit record.
+// that of the exit record. `conversion`: how Slurm ended the job that converted the image, if it
+// says so; one that was stopped could not write that down itself.
 ImageTrouble ExplainImage(std::string_view output,
-                          ExitRecord::Cause cause = ExitRecord::Cause::kNone);
+                          ExitRecord::Cause cause = ExitRecord::Cause::kNone,
+                          JobPhase conversion = JobPhase::kUnknown);
 
 }  // namespace muster::slurm
 

@@ -124,8 +124,12 @@ absl::StatusOr<ImageCache::Ready> ImageCache::Convert(const contract::Image& ima
       !status.ok()) {
     return status;
   }
-  const SubmitOutcome submitted =
-      scheduler_->Submit(MakeConversion(config_, image, script, refresh));
+  SubmitOutcome submitted = scheduler_->Submit(MakeConversion(config_, image, script, refresh));
+  // Should Slurm have it all the same, the image is there for the next run.
+  if (!submitted.unknown_words.empty()) {
+    submitted.kind = agents::LaunchOutcome::Kind::kRefused;
+    submitted.failure = UnknownRefusal(submitted.unknown_words);
+  }
   if (submitted.kind == agents::LaunchOutcome::Kind::kRefused) return Refused(image, submitted);
   if (submitted.kind != agents::LaunchOutcome::Kind::kLaunched) {
     // Should it have arrived all the same, then a second one finds the file, and does nothing.

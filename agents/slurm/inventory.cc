@@ -178,11 +178,13 @@ absl::StatusOr<std::vector<v1::Pool>> ParsePools(std::string_view output) {
   return pools;
 }
 
-void MarkDefaultPool(std::string_view partitions, std::vector<v1::Pool>* pools) {
-  const std::string_view first = partitions.substr(0, partitions.find(','));
-  const auto is_first = [&](const v1::Pool& pool) { return pool.name() == first; };
-  if (std::none_of(pools->begin(), pools->end(), is_first)) return;
-  for (v1::Pool& pool : *pools) pool.set_is_default(is_first(pool));
+void MarkDefaultPools(std::string_view partitions, std::vector<v1::Pool>* pools) {
+  const std::vector<std::string_view> names = Split(partitions, ',');
+  const auto is_named = [&](const v1::Pool& pool) {
+    return std::find(names.begin(), names.end(), pool.name()) != names.end();
+  };
+  if (std::none_of(pools->begin(), pools->end(), is_named)) return;
+  for (v1::Pool& pool : *pools) pool.set_is_default(is_named(pool));
 }
 
 GpuTypes GpuTypesOf(const std::vector<v1::Pool>& pools) {

@@ -34,9 +34,9 @@ void AddGpus(std::string_view gres, google::protobuf::Map<std::string, uint32_t>
 // Adds nodes to the pool's group of nodes that are alike, or as a new group.
 void AddNodes(const v1::NodeGroup& nodes, v1::Pool* pool);
 
-// The first of the partitions (a list with commas) becomes the default pool. Nothing changes if
-// there is no such pool, or the list is empty.
-void MarkDefaultPool(std::string_view partitions, std::vector<v1::Pool>* pools);
+// The partitions of the list (with commas) become the default pools: Slurm starts a job in
+// whichever has room first. Nothing changes if there is none of them, or the list is empty.
+void MarkDefaultPools(std::string_view partitions, std::vector<v1::Pool>* pools);
 
 GpuTypes GpuTypesOf(const std::vector<v1::Pool>& pools);
 

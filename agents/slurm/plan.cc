@@ -7,7 +7,7 @@
 #include "agents/hosts/shell_quote.h"
 #include "agents/slurm/fields.h"
 #include "agents/slurm/queue.h"
-#include "agents/slurm/refusals.h"
+#include "agents/slurm/submit.h"
 #include "contract/text.h"
 #include "fmt/format.h"
 
@@ -44,16 +44,17 @@ std::string_view SlurmWords(std::string_view words) {
 }
 
 void TakeRefusal(std::string_view words, agents::CheckList* checks) {
-  const Refusal* refusal = FindRefusal(SlurmWords(words));
-  if (refusal == nullptr) {
+  const SubmitOutcome refused =
+      ClassifyError(SlurmWords(words), LimitIn(words), std::string(words));
+  if (refused.kind != agents::LaunchOutcome::Kind::kRefused) {
     return checks->Fail(kSubject, fmt::format("Slurm would refuse the job: {}", words),
                         "Look at Slurm's words; if they do not help, ask the cluster's "
                         "administrator.");
   }
-  checks->Fail(
-      kSubject,
-      fmt::format("Slurm would refuse the job: {}. Slurm said: {}", refusal->meaning, words),
-      std::string(refusal->remedy));
+  checks->Fail(kSubject,
+               fmt::format("Slurm would refuse the job: {}. Slurm said: {}",
+                           refused.failure.meaning(), words),
+               refused.failure.remedy());
 }
 
 // `whose`: "the job", or which role.

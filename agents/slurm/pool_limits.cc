@@ -1,6 +1,8 @@
 #include "agents/slurm/pool_limits.h"
 
 #include <algorithm>
+#include <cctype>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -9,6 +11,7 @@
 #include "contract/errors.h"
 #include "contract/units.h"
 #include "fmt/format.h"
+#include "fmt/ranges.h"
 
 namespace muster::slurm {
 namespace {
@@ -26,19 +29,62 @@ bool Allows(const v1::Pool& pool, uint64_t minutes) {
 
 std::string Written(uint64_t minutes) { return contract::FormatDuration(absl::Minutes(minutes)); }
 
-// The partitions that the job may run in; none if one is not known.
-std::vector<const v1::Pool*> PoolsOf(const v1::JobSpec& spec, const std::vector<v1::Pool>& pools) {
-  const std::string& names =
-      spec.slurm().partition().empty() ? spec.placement().pool() : spec.slurm().partition();
-  std::vector<const v1::Pool*> found;
-  for (std::string_view name : Split(names, ',')) {
-    const auto pool = std::find_if(pools.begin(), pools.end(), [&](const v1::Pool& one) {
-      return name.empty() ? one.is_default() : one.name() == name;
-    });
-    if (pool == pools.end()) return {};
-    found.push_back(&*pool);
+// The names of the partitions that the job names; an empty one: the default.
+std::vector<std::string_view> NamedBy(const v1::JobSpec& spec) {
+  return Split(
+      spec.slurm().partition().empty() ? spec.placement().pool() : spec.slurm().partition(), ',');
+}
+
+// The partitions that the job may run in; none if one is not known. `pool_of`: the pool of one.
+template <typename One, typename PoolOf>
+std::vector<const One*> Wanted(const v1::JobSpec& spec, const std::vector<One>& all,
+                               PoolOf pool_of) {
+  std::vector<const One*> wanted;
+  for (std::string_view name : NamedBy(spec)) {
+    const size_t before = wanted.size();
+    for (const One& one : all) {
+      const v1::Pool& pool = pool_of(one);
+      if (name.empty() ? pool.is_default() : pool.name() == name) wanted.push_back(&one);
+    }
+    if (wanted.size() == before) return {};
   }
-  return found;
+  return wanted;
+}
+
+std::string LowerCaseOf(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
+bool IsAboutAccounts(const std::string& limit) {
+  return limit.starts_with("AllowAccounts=") || limit.starts_with("DenyAccounts=");
+}
+
+// The names, and who they are: `account "a"`, `its user's accounts "a", "b"`.
+std::string Quoted(std::string_view what, const std::set<std::string>& names) {
+  return names.size() == 1
+             ? fmt::format("{} \"{}\"", what, *names.begin())
+             : fmt::format("any {} of its user (\"{}\")", what, fmt::join(names, "\", \""));
+}
+
+absl::Status NoRight(const Partition& partition, const std::string& limit, const Asker& asker,
+                     const std::string& elsewhere) {
+  const bool is_of_qos = limit.find("Qos=") != std::string::npos;
+  const std::string_view field = IsAboutAccounts(limit) ? "slurm.account"
+                                 : is_of_qos            ? "slurm.qos"
+                                                        : "placement.pool";
+  const std::string who = IsAboutAccounts(limit) ? Quoted("account", asker.accounts)
+                          : is_of_qos            ? Quoted("QOS", asker.qos)
+                                                 : std::string("the agent's user");
+  const std::string_view remedy = IsAboutAccounts(limit)
+                                      ? "use another account (slurm.account, --account)"
+                                  : is_of_qos ? "use another QOS (slurm.qos, --qos)"
+                                              : "ask the cluster's administrator for access";
+  return contract::BadField(
+      field, fmt::format("partition {} is closed to {} ({}), so that Slurm would never start the "
+                         "job; {}{}",
+                         partition.pool.name(), who, limit, remedy, elsewhere));
 }
 
 }  // namespace
@@ -46,7 +92,8 @@ std::vector<const v1::Pool*> PoolsOf(const v1::JobSpec& spec, const std::vector<
 absl::Status CheckTimeLimit(const v1::JobSpec& spec, const std::vector<v1::Pool>& pools) {
   if (!spec.has_time_limit() || !spec.slurm().qos().empty()) return absl::OkStatus();
   const uint64_t minutes = TimeLimitMinutes(spec);
-  const std::vector<const v1::Pool*> wanted = PoolsOf(spec, pools);
+  const std::vector<const v1::Pool*> wanted =
+      Wanted(spec, pools, [](const v1::Pool& pool) -> const v1::Pool& { return pool; });
   const bool one_allows = std::any_of(wanted.begin(), wanted.end(),
                                       [&](const v1::Pool* pool) { return Allows(*pool, minutes); });
   if (wanted.empty() || one_allows) return absl::OkStatus();
@@ -65,6 +112,58 @@ absl::Status CheckTimeLimit(const v1::JobSpec& spec, const std::vector<v1::Pool>
       "time_limit",
       fmt::format("{} is more than partition {} allows; ask for at most {}{}", Written(minutes),
                   longest->name(), Written(*LimitOf(*longest)), elsewhere));
+}
+
+Asker AskerOf(const v1::JobSpec& spec, const Rights& rights) {
+  Asker asker;
+  asker.groups = rights.groups;
+  const std::string account = LowerCaseOf(spec.slurm().account());
+  const bool has_default = std::any_of(rights.associations.begin(), rights.associations.end(),
+                                       [](const Association& one) { return one.is_default; });
+  for (const Association& one : rights.associations) {
+    const bool may_be = account.empty() ? one.is_default || !has_default : one.account == account;
+    if (!may_be) continue;
+    asker.accounts.insert(one.account);
+    if (one.default_qos.empty()) {
+      asker.qos.insert(one.qos.begin(), one.qos.end());
+    } else {
+      asker.qos.insert(one.default_qos);
+    }
+  }
+  if (!account.empty()) asker.accounts = {account};
+  if (!spec.slurm().qos().empty()) asker.qos = {LowerCaseOf(spec.slurm().qos())};
+  return asker;
+}
+
+absl::Status CheckRights(const v1::JobSpec& spec, const Rights& rights) {
+  const std::vector<const Partition*> wanted = Wanted(
+      spec, rights.partitions, [](const Partition& one) -> const v1::Pool& { return one.pool; });
+  const Asker asker = AskerOf(spec, rights);
+  const auto is_open = [&](const Partition& one) { return KeepsOut(one, asker).empty(); };
+  if (wanted.empty() || std::any_of(wanted.begin(), wanted.end(),
+                                    [&](const Partition* one) { return is_open(*one); })) {
+    return absl::OkStatus();
+  }
+  std::vector<std::string_view> open;
+  for (const Partition& one : rights.partitions) {
+    if (one.pool.available() && is_open(one)) open.push_back(one.pool.name());
+  }
+  const Partition& first = *wanted.front();
+  return NoRight(first, KeepsOut(first, asker), asker,
+                 open.empty() ? ""
+                              : fmt::format(", or a partition that is open to it (placement.pool, "
+                                            "--partition): {}",
+                                            fmt::join(open, ", ")));
+}
+
+bool ListsSubaccounts(const std::string& version) {
+  constexpr uint32_t kFirst = 23;
+  const std::optional<uint32_t> major = ParseNumber<uint32_t>(version.substr(0, version.find('.')));
+  return !major.has_value() || *major >= kFirst;
+}
+
+void DropAccountLimits(std::vector<Partition>* partitions) {
+  for (Partition& partition : *partitions) std::erase_if(partition.limits, IsAboutAccounts);
 }
 
 }  // namespace muster::slurm

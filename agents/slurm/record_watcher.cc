@@ -27,9 +27,19 @@ void RecordWatcher::SetWaker(std::function<void()> wake) {
   wake_ = std::move(wake);
 }
 
+void RecordWatcher::WakeIn(absl::Duration wait) {
+  {
+    const std::lock_guard lock(mutex_);
+    wake_at_ = std::min(wake_at_, time_.Now() + wait);
+  }
+  changed_.notify_all();
+}
+
 void RecordWatcher::SetActive(bool active) {
   {
     const std::lock_guard lock(mutex_);
+    if (!active) list_at_ = absl::InfiniteFuture();
+    if (active && !active_) list_at_ = time_.Now() + interval_;
     active_ = active;
   }
   changed_.notify_all();
@@ -38,14 +48,24 @@ void RecordWatcher::SetActive(bool active) {
 void RecordWatcher::Watch() {
   std::unique_lock lock(mutex_);
   while (!stop_) {
-    changed_.wait(lock, [this] { return stop_ || active_; });
-    changed_.wait_for(lock, absl::ToChronoNanoseconds(interval_), [this] { return stop_; });
-    if (stop_) return;
-    lock.unlock();
-    const bool news = HasNews();
-    lock.lock();
-    // Called with the lock held: no call comes after SetWaker has replaced it.
-    if (news && wake_ != nullptr) wake_();
+    const absl::Time now = time_.Now();
+    const absl::Time next = NextTime();
+    if (next == absl::InfiniteFuture()) {
+      changed_.wait(lock);
+    } else if (now < next) {
+      changed_.wait_for(lock, absl::ToChronoNanoseconds(next - now));
+    } else {
+      bool wakes = wake_at_ <= now;
+      if (wakes) wake_at_ = absl::InfiniteFuture();
+      if (list_at_ <= now) {
+        lock.unlock();
+        wakes |= HasNews();
+        lock.lock();
+        if (active_) list_at_ = time_.Now() + interval_;
+      }
+      // Called with the lock held: no call comes after SetWaker has replaced it.
+      if (wakes && wake_ != nullptr) wake_();
+    }
   }
 }
 

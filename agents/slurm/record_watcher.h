@@ -1,10 +1,11 @@
 // Notices new exit records before the next squeue, by listing the one directory that they are all
-// in.
+// in, and wakes the agent for looks that are due sooner than its next one.
 //
 // Owns one thread; the other members may be called from any thread.
 #ifndef MUSTER_AGENTS_SLURM_RECORD_WATCHER_H_
 #define MUSTER_AGENTS_SLURM_RECORD_WATCHER_H_
 
+#include <algorithm>
 #include <condition_variable>
 #include <functional>
 #include <mutex>
@@ -13,6 +14,7 @@
 #include <thread>
 
 #include "absl/time/time.h"
+#include "agents/core/steady_time.h"
 #include "agents/hosts/host.h"
 
 namespace muster::slurm {
@@ -23,25 +25,32 @@ class RecordWatcher {
   RecordWatcher(hosts::Host* host, std::string directory, absl::Duration interval);
   ~RecordWatcher();
 
-  // Called from the watcher's thread when a record has appeared.
+  // Called from the watcher's thread when a record has appeared, and for WakeIn.
   void SetWaker(std::function<void()> wake);
+  // Wakes the agent once after that time, or after an earlier call's if that is sooner.
+  void WakeIn(absl::Duration wait);
   // Returns whether there are runs whose end is waited for; without, the directory is left alone.
   void SetActive(bool active);
 
  private:
   void Watch();
+  // With the lock held. Returns when something is due next.
+  absl::Time NextTime() const { return std::min(wake_at_, list_at_); }
   // Returns whether the directory has a name that it did not have at the last look.
   bool HasNews();
 
   hosts::Host* const host_;
   const std::string directory_;
   const absl::Duration interval_;
+  const agents::SteadyTime time_;
   std::set<std::string> known_;  // the thread's own
 
   std::mutex mutex_;
   std::condition_variable changed_;
   std::function<void()> wake_;  // guarded by mutex_, like the rest
   bool active_ = false;
+  absl::Time wake_at_ = absl::InfiniteFuture();  // by time_, like the next
+  absl::Time list_at_ = absl::InfiniteFuture();  // infinite: not active
   bool stop_ = false;
 
   std::thread thread_;

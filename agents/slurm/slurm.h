@@ -52,8 +52,8 @@ struct SlurmConfig {
   // How long after its squeue a look at the runs may still begin calls about single jobs. Later
   // jobs wait for the next look, because the look reports no state before its last call.
   absl::Duration round_patience = absl::Seconds(20);
-  // The time between two calls of squeue; half of it if a run's end wakes the agent. It grows to
-  // five times the duration of the last call, and when few of max_polls_per_minute are left.
+  // The time between two calls of squeue; shorter while an end is awaited (look_pace.h). It grows
+  // to five times the duration of the last call, and when few of max_polls_per_minute are left.
   absl::Duration observe_interval = absl::Seconds(5);
   // The time between two listings of the directory of exit records, which show an end before the
   // next squeue does.

@@ -10,7 +10,7 @@
 #include "agents/slurm/call_gate.h"
 #include "agents/slurm/fields.h"
 #include "agents/slurm/refusals.h"
-#include "contract/errors.h"
+#include "contract/characters.h"
 #include "contract/failures.h"
 #include "contract/slurm_reasons.h"
 #include "contract/text.h"
@@ -21,10 +21,14 @@ namespace {
 
 using LaunchKind = agents::LaunchOutcome::Kind;
 
+constexpr std::string_view kSbatch = "sbatch: ";
+constexpr std::string_view kError = "error: ";
 constexpr std::string_view kFailed = "Batch job submission failed: ";
+// Bytes of sbatch's words that a message has; the evidence has all of them.
+constexpr size_t kMaxSaidBytes = 500;
 
 // The answer, or the way to it, broke: whether slurmctld has the job is not known.
-constexpr std::array<std::string_view, 17> kUnclear = {"Socket timed out",
+constexpr std::array<std::string_view, 24> kUnclear = {"Socket timed out",
                                                        "Unable to contact slurm controller",
                                                        "connect failure",
                                                        "Munge",
@@ -39,8 +43,19 @@ constexpr std::array<std::string_view, 17> kUnclear = {"Socket timed out",
                                                        "Unexpected message received",
                                                        "Header lengths are longer",
                                                        "Insane message length",
+                                                       "Communication connection failure",
+                                                       "Communication shutdown failure",
+                                                       "Message receive failure",
+                                                       "Message send failure",
+                                                       "Resource temporarily unavailable",
+                                                       "No route to host",
+                                                       "Network is unreachable",
                                                        "Slurm temporarily unable to accept job",
                                                        "Slurm backup controller in standby mode"};
+
+// Exit codes of a shell that cannot run sbatch, or finds none: nobody was asked.
+constexpr int kNotExecutable = 126;
+constexpr int kNoSuchCommand = 127;
 
 // Local complaints of sbatch: nothing was sent.
 constexpr std::array<std::string_view, 8> kNotSent = {
@@ -77,16 +92,29 @@ std::string WordsOf(const hosts::CommandResult& result) {
   return words;
 }
 
-// Slurm names the limit on a line before the refusal: "sbatch: error: QOSMaxCpuPerUserLimit".
-std::string ReasonBefore(std::string_view stderr_text) {
-  constexpr std::string_view kError = "error: ";
+// Joins what sbatch said into a line, without its own name: a plug-in's words, which come first,
+// tell more than Slurm's own behind them.
+std::string SaidIn(std::string_view stderr_text) {
+  std::string said;
   for (std::string_view line : Lines(stderr_text)) {
-    const size_t at = line.find(kError);
-    if (at == std::string_view::npos || line.find(kFailed) != std::string_view::npos) continue;
-    const std::string explained = contract::ExplainSlurmReason(line.substr(at + kError.size()));
-    if (!explained.empty()) return explained;
+    for (const std::string_view prefix : {kSbatch, kError, kFailed}) {
+      if (line.starts_with(prefix)) line.remove_prefix(prefix.size());
+    }
+    if (line.find_first_not_of(' ') == std::string_view::npos) continue;
+    said += fmt::format("{}{}", said.empty() ? "" : "; ", line);
   }
-  return {};
+  return std::string(contract::CutBetweenCharacters(said, kMaxSaidBytes));
+}
+
+// Says what to do about a refusal, and about the limit that it is for.
+std::string RemedyFor(const Refusal& refusal, const v1::StateReason& limit, bool is_full) {
+  if (is_full)
+    return "Wait until other jobs have ended, or use another QOS or account (slurm.qos, --qos; "
+           "slurm.account, --account).";
+  if (limit.code() == v1::STATE_REASON_CODE_CANNOT_START)
+    return "Ask for less, or use another QOS or account (slurm.qos, --qos; slurm.account, "
+           "--account); sacctmgr show qos and sacctmgr show associations tell the limits.";
+  return std::string(refusal.remedy);
 }
 
 }  // namespace
@@ -105,8 +133,10 @@ SubmitOutcome ClassifySubmit(const absl::StatusOr<hosts::CommandResult>& result)
   if (result->signal != 0 || HasOneOf(said, kUnclear)) return outcome;
   if (const size_t at = said.find(kFailed); at != std::string::npos) {
     const std::string_view words = std::string_view(said).substr(at + kFailed.size());
-    return ClassifyError(words.substr(0, words.find('\n')), ReasonBefore(said),
-                         std::move(outcome.words));
+    outcome =
+        ClassifyError(words.substr(0, words.find('\n')), LimitIn(said), std::move(outcome.words));
+    if (!outcome.unknown_words.empty()) outcome.unknown_words = SaidIn(said);
+    return outcome;
   }
   if (HasOneOf(said, kNotSent)) {
     SubmitOutcome refused =
@@ -114,27 +144,40 @@ SubmitOutcome ClassifySubmit(const absl::StatusOr<hosts::CommandResult>& result)
     refused.words = std::move(outcome.words);
     return refused;
   }
-  outcome.unknown_words = true;
+  if (result->exit_code == kNotExecutable || result->exit_code == kNoSuchCommand) return outcome;
+  outcome.unknown_words = SaidIn(said);
+  if (outcome.unknown_words.empty()) outcome.unknown_words = outcome.words;
   return outcome;
 }
 
-SubmitOutcome ClassifyError(std::string_view slurm_words, std::string_view limit,
+v1::StateReason LimitIn(std::string_view stderr_text) {
+  for (std::string_view line : Lines(stderr_text)) {
+    const size_t at = line.find(kError);
+    if (at == std::string_view::npos || line.find(kFailed) != std::string_view::npos) continue;
+    v1::StateReason limit = contract::SlurmReasonAlone(line.substr(at + kError.size()));
+    if (!limit.message().empty()) return limit;
+  }
+  return {};
+}
+
+SubmitOutcome ClassifyError(std::string_view slurm_words, const v1::StateReason& limit,
                             std::string all_words) {
   SubmitOutcome outcome;
   outcome.words = std::move(all_words);
-  if (HasOneOf(slurm_words, kUnclear)) return outcome;
+  if (slurm_words.empty() || HasOneOf(slurm_words, kUnclear)) return outcome;
   const Refusal* refusal = FindRefusal(slurm_words);
   if (refusal == nullptr) {
-    outcome.unknown_words = true;
+    outcome.unknown_words = slurm_words;
     return outcome;
   }
   outcome.kind = LaunchKind::kRefused;
+  outcome.is_full = limit.scheduler_reason().find("SubmitJob") != std::string::npos;
+  const std::string& over = limit.message();
   outcome.failure = contract::MakeFailure(
       v1::FAILURE_CODE_LAUNCH_REFUSED, refusal->failure_class,
       {.detail = std::string(slurm_words),
-       .meaning = fmt::format("{}{}{}", refusal->meaning, limit.empty() ? "" : ": ", limit),
-       .remedy = std::string(refusal->remedy)});
-  outcome.is_full = limit.find("SubmitJob") != std::string_view::npos;
+       .meaning = fmt::format("{}{}{}", refusal->meaning, over.empty() ? "" : ": ", over),
+       .remedy = RemedyFor(*refusal, limit, outcome.is_full)});
   outcome.failure.set_retriable(refusal->retriable || outcome.is_full);
   agents::AddQuote("sbatch", slurm_words, &outcome.failure);
   return outcome;
@@ -157,12 +200,13 @@ SubmitOutcome NoAnswer(const absl::Status& status) {
   return outcome;
 }
 
-v1::Failure UnknownRefusal(std::string_view words) {
-  return contract::MakeFailure(
+v1::Failure UnknownRefusal(std::string_view slurm_words) {
+  v1::Failure failure = contract::MakeFailure(
       v1::FAILURE_CODE_LAUNCH_REFUSED, v1::FAILURE_CLASS_CONFIG,
-      {.detail = std::string(words),
-       .meaning = "several tries failed, and Slurm has no job of the run",
+      {.detail = std::string(slurm_words),
        .remedy = "Look at Slurm's words; if they do not help, ask the cluster's administrator."});
+  agents::AddQuote("sbatch", slurm_words, &failure);
+  return failure;
 }
 
 }  // namespace muster::slurm

@@ -69,20 +69,23 @@ struct SubmitOutcome {
   // kRefused: no more jobs may be submitted now; others make room when they end.
   bool is_full = false;
   std::string words;  // what was said, for the evidence
-  bool unknown_words =
-      false;  // kUnclear: slurmctld answered with an error that the tables do not hold
+  // kUnclear: the answer is an error that no table holds. The cluster does not have the job, once a
+  // look-up has shown that. Slurm's own words for it, a line.
+  std::string unknown_words;
 };
 SubmitOutcome ClassifySubmit(const absl::StatusOr<hosts::CommandResult>& result);
-// Classifies Slurm's own error for a submission. `limit`: the limit that it names, if any.
-SubmitOutcome ClassifyError(std::string_view slurm_words, std::string_view limit,
+// The limit that sbatch names on a line before the refusal; without a code: none.
+v1::StateReason LimitIn(std::string_view stderr_text);
+// Classifies Slurm's own error for a submission. `limit`: as LimitIn has it.
+SubmitOutcome ClassifyError(std::string_view slurm_words, const v1::StateReason& limit,
                             std::string all_words);
 // For a job that nobody was asked to take, since it cannot be said there.
 SubmitOutcome NotSent(std::string words);
 // After an error that kept the answer from coming: whether anybody was asked at all.
 SubmitOutcome NoAnswer(const absl::Status& status);
 
-// The failure for a refusal in words that no table holds, after the same answer several times over.
-v1::Failure UnknownRefusal(std::string_view words);
+// The failure for a refusal in words that no table holds.
+v1::Failure UnknownRefusal(std::string_view slurm_words);
 
 }  // namespace muster::slurm
 

@@ -84,7 +84,11 @@ v1::RunState LiveState(JobPhase phase) {
 // For a run that waits for its image, "Dependency" would say less than Slurm knows.
 v1::StateReason WaitingReason(const RunFacts& facts) {
   if (!facts.conversion.has_value()) {
-    v1::StateReason reason = contract::SlurmReason(facts.queue->reason);
+    const std::string& word = facts.queue->reason;
+    const bool is_alone =
+        facts.none_runs_for >= kAloneAfter && word.find("PerUser") != std::string::npos;
+    v1::StateReason reason =
+        is_alone ? contract::SlurmReasonAlone(word) : contract::SlurmReason(word);
     const bool is_of_time = reason.code() == v1::STATE_REASON_CODE_BEGIN_TIME;
     if (is_of_time && facts.queue->start_time.has_value())
       *reason.mutable_until() = agents::ToProto(*facts.queue->start_time);
@@ -149,8 +153,8 @@ Observation FinishingUnasked(const RunFacts& facts) {
 // lacks the cause, so that it waits for the record for a while.
 bool WaitsForRecord(const RunFacts& facts, JobPhase phase) {
   if (facts.record_error.empty()) return false;
-  if (phase == JobPhase::kUnknown)
-    return facts.unread_for < (facts.record_is_torn ? kMaxSilence : kMaxUnread);
+  const bool is_brief = facts.record_is_torn || facts.cancel_asked;
+  if (phase == JobPhase::kUnknown) return facts.unread_for < (is_brief ? kMaxSilence : kMaxUnread);
   return phase == JobPhase::kFailed && !facts.record_is_torn && facts.unread_for < kMaxSilence;
 }
 
@@ -158,8 +162,11 @@ Observation FinishingUnread(const RunFacts& facts) {
   Observation observation = Finishing(facts);
   observation.reason = contract::MakeReason(
       v1::STATE_REASON_CODE_READING_END,
-      {.detail = fmt::format("it has ended, and its exit record cannot be read: {}",
-                             facts.record_error)});
+      {.detail = fmt::format(
+           "it has ended, and its exit record cannot be read: {}{}", facts.record_error,
+           facts.cancel_asked
+               ? fmt::format("; it counts as canceled after {}", absl::FormatDuration(kMaxSilence))
+               : "")});
   return observation;
 }
 
@@ -325,6 +332,20 @@ Observation Lost(const RunFacts& facts) {
   return observation;
 }
 
+// Slurm has no job of a run that was to end, and whether its command had ended before cannot be
+// read.
+Observation CanceledUnread(const RunFacts& facts) {
+  Observation observation = MakeObservation(facts, v1::RUN_STATE_CANCELED);
+  SetEvidence(v1::EVIDENCE_SOURCE_AGENT, facts,
+              fmt::format("Slurm job {}: canceled, and not in the queue any more; its exit record "
+                          "could not be read for {}: {}",
+                          facts.job_id.ToString(),
+                          absl::FormatDuration(absl::Trunc(facts.unread_for, absl::Seconds(1))),
+                          facts.record_error),
+              &observation);
+  return observation;
+}
+
 // Slurm keeps nothing of a task that is canceled before it starts: no line in its queue, and none
 // in its accounting.
 bool WasCanceledInTheQueue(const RunFacts& facts, const Patience& patience) {
@@ -375,7 +396,8 @@ std::optional<Observation> JudgeMissing(const RunFacts& facts, const Patience& p
     return Ended(facts, {PhaseInOutput(facts.slurm_output), v1::EVIDENCE_SOURCE_AGENT, ""});
   }
   const bool answered = silent || facts.history_answer == RunFacts::History::kAnswered;
-  if (answered && !facts.record_error.empty()) return Lost(facts);
+  if (answered && !facts.record_error.empty())
+    return facts.cancel_asked ? CanceledUnread(facts) : Lost(facts);
   if (answered && WasCanceledInTheQueue(facts, patience)) return CanceledInTheQueue(facts);
   if (answered && facts.missing_for >= patience.absence_grace) return Lost(facts);
   return std::nullopt;

@@ -37,6 +37,9 @@ struct RunFacts {
   std::optional<QueueRow> queue;
   // The Slurm job that converts its image, while the run waits for that.
   std::optional<QueueRow> conversion;
+  // The last Slurm job that was to convert it, if that failed and Slurm remembers it; only of a run
+  // whose image was not there.
+  std::optional<QueueRow> ended_conversion;
 
   enum class History {
     kNotAsked,
@@ -75,6 +78,8 @@ struct RunFacts {
   bool cancel_asked = false;
   // The agent has taken the run's claim: its command has not begun, and never will.
   bool is_fenced = false;
+  // How long squeue has shown none of the user's jobs on nodes.
+  absl::Duration none_runs_for;
   // Since when the job has been seen to have ended, or to be missing from the queue.
   absl::Duration ended_for;
   absl::Duration missing_for;
@@ -92,8 +97,13 @@ struct Patience {
 inline constexpr absl::Duration kMaxSilence = absl::Minutes(10);
 
 // A run that Slurm has forgotten waits so long for a record that cannot be read. 24 h: file servers
-// are back by then.
+// are back by then. One that was canceled waits for kMaxSilence: nobody needs its end any more.
 inline constexpr absl::Duration kMaxUnread = absl::Hours(24);
+
+// A limit of the QOS on its user's jobs, of which none has run for so long, is one that the waiting
+// job is over by itself. 5 min: slurmctld looks at each waiting job anew within a minute, where not
+// hundreds are ahead of it.
+inline constexpr absl::Duration kAloneAfter = absl::Minutes(5);
 
 // Why a record that says 0 is not believed before Slurm has said how the job ended.
 enum class Doubt {

@@ -153,11 +153,14 @@ Fit CheckPool(const Requirements& job, const v1::Pool& pool, v1::ClusterKind kin
   return {Fit::Verdict::kNotNow, {.code = LackCode::kOpenPool, .pool = &pool}};
 }
 
-const v1::Pool* DefaultPool(const v1::Inventory& inventory) {
+// The pools in any of which a job may start that names none.
+std::vector<const v1::Pool*> DefaultPools(const v1::Inventory& inventory) {
+  std::vector<const v1::Pool*> pools;
   for (const v1::Pool& pool : inventory.pools()) {
-    if (pool.is_default()) return &pool;
+    if (pool.is_default()) pools.push_back(&pool);
   }
-  return inventory.pools_size() > 0 ? &inventory.pools(0) : nullptr;
+  if (pools.empty() && inventory.pools_size() > 0) pools.push_back(&inventory.pools(0));
+  return pools;
 }
 
 const v1::Pool* FindPool(const v1::Inventory& inventory, std::string_view name) {
@@ -251,13 +254,22 @@ Fit CheckKind(const Requirements& job, const PutCluster& cluster) {
   return fit;
 }
 
+// Returns whether `fit` is nearer to being right; where both lack the same, the larger pool is.
+bool IsBetter(const Fit& fit, const Fit& best) {
+  if (fit.verdict != best.verdict) return fit.verdict > best.verdict;
+  return fit.lack.code == best.lack.code && fit.lack.available > best.lack.available;
+}
+
 Fit CheckPools(const Requirements& job, const PutCluster& cluster) {
+  Fit best{Fit::Verdict::kNotNamed, {.code = LackCode::kNotNamed}};
   if (job.pools.empty()) {
-    if (const v1::Pool* pool = DefaultPool(cluster.inventory))
-      return CheckPool(job, *pool, cluster.kind);
+    for (const v1::Pool* pool : DefaultPools(cluster.inventory)) {
+      Fit fit = CheckPool(job, *pool, cluster.kind);
+      if (IsBetter(fit, best)) best = std::move(fit);
+    }
+    if (best.verdict != Fit::Verdict::kNotNamed) return best;
     return {Fit::Verdict::kNoPool, {.code = LackCode::kAnyPool}};
   }
-  Fit best{Fit::Verdict::kNotNamed, {.code = LackCode::kNotNamed}};
   for (const std::string& name : job.pools) {
     Fit fit{Fit::Verdict::kNoPool,
             {.code = job.pool_is_namespace ? LackCode::kNamespace : LackCode::kPool,
@@ -265,7 +277,7 @@ Fit CheckPools(const Requirements& job, const PutCluster& cluster) {
              .asked = name}};
     if (const v1::Pool* pool = FindPool(cluster.inventory, name))
       fit = CheckPool(job, *pool, cluster.kind);
-    if (fit.verdict > best.verdict) best = std::move(fit);
+    if (IsBetter(fit, best)) best = std::move(fit);
   }
   return best;
 }

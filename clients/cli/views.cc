@@ -61,17 +61,31 @@ std::string LabelText(const v1::Job& job) {
   return fmt::format("{}", fmt::join(pairs, ","));
 }
 
+uint64_t NodesOf(const v1::Pool& pool) {
+  uint64_t nodes = 0;
+  for (const v1::NodeGroup& group : pool.node_groups()) nodes += group.count();
+  return nodes;
+}
+
+// Pools overlap on Slurm: the largest default one stands for the cluster, or the only one.
+const v1::Pool* MainPool(const v1::Inventory& inventory) {
+  if (inventory.pools_size() == 1) return &inventory.pools(0);
+  const v1::Pool* main = nullptr;
+  for (const v1::Pool& pool : inventory.pools()) {
+    if (pool.is_default() && (main == nullptr || NodesOf(pool) > NodesOf(*main))) main = &pool;
+  }
+  return main;
+}
+
 // Sums the resources of a cluster's nodes, in its first words.
 std::string Holdings(const v1::Cluster& cluster) {
   uint64_t nodes = 0;
   uint64_t cpus = 0;
   std::map<std::string, uint64_t> gpus;
-  for (const v1::Pool& pool : cluster.inventory().pools()) {
-    // Pools overlap on Slurm; the default one stands for the cluster, or the only one.
-    if (!pool.is_default() && cluster.inventory().pools_size() > 1) continue;
-    if (AreNodesUnknown(pool, cluster.kind())) return "nodes not known";
-    for (const v1::NodeGroup& group : pool.node_groups()) {
-      nodes += group.count();
+  if (const v1::Pool* pool = MainPool(cluster.inventory())) {
+    if (AreNodesUnknown(*pool, cluster.kind())) return "nodes not known";
+    nodes = NodesOf(*pool);
+    for (const v1::NodeGroup& group : pool->node_groups()) {
       cpus += uint64_t{group.count()} * group.cpus();
       for (const auto& [type, count] : group.gpus()) gpus[type] += uint64_t{group.count()} * count;
     }

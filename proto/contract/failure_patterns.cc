@@ -78,7 +78,7 @@ constexpr std::array kRows = {
         "program.",
         kNeedsGpus},
     Row{"cuda-start",
-        R"(CUDA initialization.{0,80}error|cuInit.{0,40}failed|CUDA_ERROR_(NOT_INITIALIZED|SYSTEM_NOT_READY|SYSTEM_DRIVER_MISMATCH)|system not yet initialized)",
+        R"(CUDA (driver )?initialization (failed|.{0,80}error)|cuInit.{0,40}failed|CUDA_ERROR_(NOT_INITIALIZED|SYSTEM_NOT_READY|SYSTEM_DRIVER_MISMATCH)|system not yet initialized)",
         kInfra, true, kFaultyGpu, kNeedsGpus},
     Row{"gpu-hot", R"(GPU.{0,40}temperature.{0,40}(exceed|critical|shutdown|too high))", kInfra,
         true, kFaultyGpu, kNeedsGpus},

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <utility>
 
 #include "fmt/format.h"
 
@@ -19,6 +21,21 @@ struct Row {
   std::string_view remedy;  // empty: nothing but to wait
 };
 
+constexpr std::string_view kWhenOthersEnd =
+    "it starts when some of them end; if none of them runs, it alone is over the limit: cancel it "
+    "and ask for less";
+constexpr std::string_view kOtherPartition =
+    "cancel it and use another account (slurm.account, --account) or partition (placement.pool, "
+    "--partition)";
+constexpr std::string_view kOtherQos =
+    "cancel it and ask for less, or use another QOS (slurm.qos, --qos); sacctmgr show qos tells "
+    "the "
+    "limits";
+constexpr std::string_view kOtherAccount =
+    "cancel it and ask for less, or use another account (slurm.account, --account); sacctmgr show "
+    "associations tells the limits";
+
+// "{}" in a meaning is what there is too much of.
 constexpr std::array kRows = {
     Row{v1::STATE_REASON_CODE_WAITS_FOR_TURN, "Priority", "", "",
         "other jobs are ahead in the queue", ""},
@@ -76,7 +93,17 @@ constexpr std::array kRows = {
     Row{v1::STATE_REASON_CODE_CANNOT_START, "PartitionConfig", "", "",
         "its partition cannot hold it and it will never start", "cancel it and ask for less"},
     Row{v1::STATE_REASON_CODE_CANNOT_START, "AccountNotAllowed", "", "",
-        "its account may not use the partition", "cancel it and use another account or partition"},
+        "its account may not use the partition", kOtherPartition},
+    // Slurm writes these out, with the names behind them.
+    Row{v1::STATE_REASON_CODE_CANNOT_START, "Job's account not permitted", "", "",
+        "its account may not use the partition", kOtherPartition},
+    Row{v1::STATE_REASON_CODE_CANNOT_START, "Job's QOS not permitted", "", "",
+        "its QOS may not be used in the partition",
+        "cancel it and use another QOS (slurm.qos, --qos) or partition (placement.pool, "
+        "--partition)"},
+    Row{v1::STATE_REASON_CODE_CANNOT_START, "User's group not permitted", "", "",
+        "its user may not use the partition",
+        "cancel it and use another partition (placement.pool, --partition)"},
     Row{v1::STATE_REASON_CODE_LIMIT_REACHED, "AccountingPolicy", "", "",
         "a limit of its account or QOS is reached", ""},
     Row{v1::STATE_REASON_CODE_CANNOT_START, "QOSNotAllowed", "", "",
@@ -106,32 +133,49 @@ constexpr std::array kRows = {
     Row{v1::STATE_REASON_CODE_LIMIT_REACHED, "QOSUsageThreshold", "", "",
         "its account has used more than the QOS allows",
         "use another QOS, or wait until the usage has decayed"},
+    Row{v1::STATE_REASON_CODE_LIMIT_REACHED, "QOSGrp", "Jobs", "",
+        "those who share its QOS have as many jobs as it allows", "it starts when one ends"},
+    Row{v1::STATE_REASON_CODE_LIMIT_REACHED, "AssocGrp", "Jobs", "",
+        "those who share its account have as many jobs as it allows", "it starts when one ends"},
     Row{v1::STATE_REASON_CODE_LIMIT_REACHED, "QOSGrp", "", "",
-        "those who share its QOS use all that it allows", "it starts when they free some"},
+        "with the jobs of those who share its QOS it asks for more {} than that allows",
+        kWhenOthersEnd},
     Row{v1::STATE_REASON_CODE_LIMIT_REACHED, "AssocGrp", "", "",
-        "those who share its account use all that it allows", "it starts when they free some"},
+        "with the jobs of those who share its account it asks for more {} than that allows",
+        kWhenOthersEnd},
+    Row{v1::STATE_REASON_CODE_LIMIT_REACHED, "QOSMax", "JobsPerUser", "",
+        "its user has as many jobs as the QOS allows one user", "it starts when one ends"},
+    Row{v1::STATE_REASON_CODE_LIMIT_REACHED, "QOSMax", "JobPerUser", "",
+        "its user has as many jobs as the QOS allows one user", "it starts when one ends"},
     Row{v1::STATE_REASON_CODE_LIMIT_REACHED, "QOSMax", "PerUser", "",
-        "its user's other jobs use all that the QOS allows one user", ""},
-    Row{v1::STATE_REASON_CODE_LIMIT_REACHED, "QOSMax", "PerAccount", "",
-        "its account's other jobs use all that the QOS allows one account", ""},
+        "with its user's other jobs it asks for more {} than the QOS allows one user",
+        kWhenOthersEnd},
+    Row{v1::STATE_REASON_CODE_LIMIT_REACHED, "Max", "Jobs", "PerAccount",
+        "its account has as many jobs as the QOS allows one account", "it starts when one ends"},
     Row{v1::STATE_REASON_CODE_LIMIT_REACHED, "Max", "", "PerAccount",
-        "its account's other jobs use all that the QOS allows one account", ""},
+        "with its account's other jobs it asks for more {} than the QOS allows one account",
+        kWhenOthersEnd},
     Row{v1::STATE_REASON_CODE_CANNOT_START, "QOSMin", "", "",
         "it asks for less than the QOS demands", "cancel it and ask for more"},
+    Row{v1::STATE_REASON_CODE_CANNOT_START, "QOSMax", "PerNode", "",
+        "the job itself asks for more {} on a node than its QOS allows", kOtherQos},
     Row{v1::STATE_REASON_CODE_CANNOT_START, "QOSMax", "", "",
-        "it asks for more than the QOS allows one job", "cancel it and ask for less"},
+        "the job itself asks for more {} than its QOS allows one job", kOtherQos},
     Row{v1::STATE_REASON_CODE_CANNOT_START, "QOSTimeLimit", "", "",
-        "its time limit is above its QOS's", "cancel it and ask for less time"},
+        "the job itself asks for more time than its QOS allows", kOtherQos},
     Row{v1::STATE_REASON_CODE_LIMIT_REACHED, "QOS", "", "Limit", "a limit of its QOS is reached",
         ""},
-    Row{v1::STATE_REASON_CODE_LIMIT_REACHED, "AssocMax", "Job", "sLimit",
-        "its user's other jobs use all that the account allows one user", ""},
+    Row{v1::STATE_REASON_CODE_LIMIT_REACHED, "AssocMaxJobs", "", "",
+        "its user's other jobs are as many as the account allows one user",
+        "it starts when one ends"},
     Row{v1::STATE_REASON_CODE_LIMIT_REACHED, "AssocMaxSubmitJob", "", "",
-        "its user's other jobs use all that the account allows one user", ""},
+        "its user's other jobs are as many as the account allows one user", ""},
+    Row{v1::STATE_REASON_CODE_CANNOT_START, "AssocMax", "PerNode", "",
+        "the job itself asks for more {} on a node than its account allows", kOtherAccount},
     Row{v1::STATE_REASON_CODE_CANNOT_START, "AssocMax", "", "",
-        "it asks for more than the account allows one job", "cancel it and ask for less"},
+        "the job itself asks for more {} than its account allows one job", kOtherAccount},
     Row{v1::STATE_REASON_CODE_CANNOT_START, "AssociationTimeLimit", "", "",
-        "its time limit is above its account's", "cancel it and ask for less time"},
+        "the job itself asks for more time than its account allows", kOtherAccount},
     Row{v1::STATE_REASON_CODE_LIMIT_REACHED, "Association", "", "Limit",
         "a limit of its account is reached", ""},
     Row{v1::STATE_REASON_CODE_CANNOT_START, "MaxMemPerLimit", "", "",
@@ -168,16 +212,69 @@ constexpr std::array kRows = {
     Row{v1::STATE_REASON_CODE_OTHER, "SystemFailure", "", "", "Slurm itself failed", ""},
 };
 
-const Row* Find(std::string_view reason) {
-  const auto found = std::find_if(kRows.begin(), kRows.end(), [&](const Row& row) {
+// Limits on the jobs of several that one job can be over by itself.
+constexpr std::array kAloneRows = {
+    Row{v1::STATE_REASON_CODE_CANNOT_START, "QOSMax", "PerUser", "",
+        "the job itself asks for more {} than its QOS allows one user", kOtherQos},
+    Row{v1::STATE_REASON_CODE_CANNOT_START, "Max", "", "PerAccount",
+        "the job itself asks for more {} than its QOS allows one account", kOtherQos},
+    Row{v1::STATE_REASON_CODE_CANNOT_START, "QOSGrp", "", "",
+        "the job itself asks for more {} than its QOS allows all who share it", kOtherQos},
+    Row{v1::STATE_REASON_CODE_CANNOT_START, "AssocGrp", "", "",
+        "the job itself asks for more {} than its account allows all who share it", kOtherAccount},
+};
+
+bool Has(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+template <typename Rows>
+const Row* FindIn(const Rows& rows, std::string_view reason) {
+  const auto found = std::find_if(rows.begin(), rows.end(), [&](const Row& row) {
     return reason.starts_with(row.begins) && reason.ends_with(row.ends) &&
-           reason.find(row.contains) != std::string_view::npos;
+           Has(reason, row.contains);
   });
-  return found == kRows.end() ? nullptr : &*found;
+  return found == rows.end() ? nullptr : &*found;
+}
+
+const Row* Find(std::string_view reason) { return FindIn(kRows, reason); }
+
+// Names what a limit of this name is on. Those on minutes are products, so they come first.
+std::string_view AmountOf(std::string_view word) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 11> kAmounts = {
+      {{"Minutes", "resource minutes"},
+       {"Wall", "time"},
+       {"Cpu", "CPUs"},
+       {"CPU", "CPUs"},
+       {"Mem", "memory"},
+       {"GRES", "GPUs or other generic resources"},
+       {"License", "licenses"},
+       {"BB", "burst buffer"},
+       {"Billing", "billable resources"},
+       {"Energy", "energy"},
+       {"Node", "nodes"}}};
+  const std::string_view whose = word.substr(0, word.rfind("Per"));
+  for (const auto& [part, amount] : kAmounts) {
+    if (Has(whose, part)) return amount;
+  }
+  return "of a resource";
 }
 
 std::string MeaningOf(const Row& row, std::string_view word) {
-  return fmt::format("{} ({})", row.meaning, word);
+  constexpr std::string_view kAmount = "{}";
+  std::string meaning(row.meaning);
+  if (const size_t at = meaning.find(kAmount); at != std::string::npos)
+    meaning.replace(at, kAmount.size(), AmountOf(word));
+  return fmt::format("{} ({})", meaning, word);
+}
+
+v1::StateReason ReasonOf(std::string_view word, const Row* row) {
+  v1::StateReason reason;
+  reason.set_scheduler_reason(std::string(word));
+  reason.set_code(row == nullptr ? v1::STATE_REASON_CODE_OTHER : row->code);
+  reason.set_message(row == nullptr ? std::string(word) : MeaningOf(*row, word));
+  if (row != nullptr) reason.set_remedy(std::string(row->remedy));
+  return reason;
 }
 
 }  // namespace
@@ -191,13 +288,16 @@ std::string ExplainSlurmReason(std::string_view word) {
 
 v1::StateReason SlurmReason(std::string_view word) {
   if (word.empty() || word == "None") return {};
-  v1::StateReason reason;
-  reason.set_scheduler_reason(std::string(word));
-  const Row* row = Find(word);
-  reason.set_code(row == nullptr ? v1::STATE_REASON_CODE_OTHER : row->code);
-  reason.set_message(row == nullptr ? std::string(word) : MeaningOf(*row, word));
-  if (row != nullptr) reason.set_remedy(std::string(row->remedy));
-  return reason;
+  return ReasonOf(word, Find(word));
+}
+
+v1::StateReason SlurmReasonAlone(std::string_view word) {
+  // Budgets of minutes are used up by jobs of the past.
+  constexpr std::array<std::string_view, 4> kOfOthers = {"Jobs", "SubmitJob", "Minutes", "Wall"};
+  const bool is_of_others = std::any_of(kOfOthers.begin(), kOfOthers.end(),
+                                        [&](std::string_view part) { return Has(word, part); });
+  const Row* row = is_of_others ? nullptr : FindIn(kAloneRows, word);
+  return row == nullptr ? SlurmReason(word) : ReasonOf(word, row);
 }
 
 }  // namespace muster::contract

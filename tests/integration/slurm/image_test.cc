@@ -271,6 +271,38 @@ TEST_F(SlurmImageTest, AnImageThatCannotBeHadFailsTheRunInEnrootsWords) {
   }
 }
 
+TEST_F(SlurmImageTest, ARunWhoseConversionWasKilledSaysSoWithTheNodesWords) {
+  const std::unique_ptr<agents::Backend> backend = MakeBackend();
+  const TestRun run = RunIn(*backend, "registry.test/muster/torn:1", "echo never");
+  EXPECT_EQ(run.handle.state, v1::RUN_STATE_FAILED);
+  ASSERT_TRUE(run.last.failure.has_value());
+  const v1::Failure& failure = *run.last.failure;
+  EXPECT_EQ(failure.code(), v1::FAILURE_CODE_IMAGE_NOT_CONVERTED);
+  EXPECT_EQ(failure.failure_class(), v1::FAILURE_CLASS_INFRA);
+  EXPECT_TRUE(failure.retriable());
+  EXPECT_THAT(failure.message(), HasSubstr("its conversion was killed"));
+  EXPECT_THAT(failure.ShortDebugString(), HasSubstr("the conversion was killed by signal 9"));
+}
+
+TEST_F(SlurmImageTest, ARunWhoseConversionWasCanceledNamesItsSlurmJob) {
+  const fs::path gate = "/home/slurmtest/.config/enroot";
+  fs::create_directories(gate);
+  std::ofstream(gate / "hold").flush();
+  const std::unique_ptr<agents::Backend> backend = MakeBackend();
+  v1::JobSpec spec = ScriptSpec("true");
+  spec.set_image("registry.test/muster/slow:1");
+  TestRun run = NewRun(std::move(spec));
+  Launch(*backend, &run);
+  WaitFor("the import waits", [&] { return fs::exists(gate / "held"); });
+  cluster_->AsRoot("scancel --name=" +
+                   ConversionName(*contract::ParseImage("registry.test/muster/slow:1")));
+  ObserveToEnd(*backend, {&run});
+  ASSERT_TRUE(run.last.failure.has_value());
+  EXPECT_THAT(run.last.failure->message(), HasSubstr("its conversion was canceled"));
+  EXPECT_THAT(run.last.failure->ShortDebugString(), HasSubstr("the conversion, Slurm job "));
+  fs::remove_all(gate);
+}
+
 TEST_F(SlurmImageTest, APrivateImageWithoutCredentialsSaysWhereTheyGo) {
   const std::unique_ptr<agents::Backend> backend = MakeBackend();
   const TestRun run = RunIn(*backend, "nvcr.io/nvidia/tao:1", "echo never");

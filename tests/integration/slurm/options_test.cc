@@ -125,7 +125,7 @@ TEST_F(SlurmOptionsTest, WhatAJobLeavesOpenIsTheClustersProfile) {
   const absl::StatusOr<v1::Inventory> inventory = backend->Inventory();
   ASSERT_TRUE(inventory.ok()) << inventory.status();
   for (const v1::Pool& pool : inventory->pools())
-    EXPECT_EQ(pool.is_default(), pool.name() == "gpu") << pool.name();
+    EXPECT_EQ(pool.is_default(), pool.name() == "gpu" || pool.name() == "debug") << pool.name();
   TestRun run = NewRun(ScriptSpec("echo $NUM_GPU_PER_NODE $CUDA_VISIBLE_DEVICES"));
   Launch(*backend, &run);
   const std::string job = ShowJob(run);
@@ -159,6 +159,80 @@ TEST_F(SlurmOptionsTest, ATimeLimitThatThePartitionNeverGivesIsRefusedBeforeItWa
               HasSubstr("time_limit: 10m is more than partition short allows; ask for at most 1m"));
   EXPECT_THAT(outcome.failure.message(), HasSubstr("debug"));
   EXPECT_THAT(cluster_->AsRoot("squeue -h -o %j"), Not(HasSubstr(run.handle.run_key)));
+}
+
+TEST_F(SlurmOptionsTest, APartitionThatIsClosedToTheAccountIsToldAtPlanAndLaunch) {
+  cluster_->AsRoot("scontrol create partition=closed nodes=n1 AllowAccounts=other");
+  cluster_->AsRoot("scontrol create partition=hiq nodes=n1 AllowQos=high");
+  ASSERT_TRUE(backend_->Inventory().ok());
+  const std::pair<const char*, const char*> cases[] = {
+      {"closed", "partition closed is closed to account \"test\" (AllowAccounts=other)"},
+      {"hiq", "partition hiq is closed to"}};
+  for (const auto& [partition, words] : cases) {
+    v1::JobSpec spec = ScriptSpec("true");
+    spec.mutable_slurm()->set_partition(partition);
+    const absl::StatusOr<v1::JobPlan> plan = backend_->Plan(spec, "ada");
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    EXPECT_THAT(plan->DebugString(), HasSubstr("closed to"));
+    const agents::LaunchOutcome outcome = backend_->Launch(*NewRun(spec).handle.assignment);
+    EXPECT_EQ(outcome.kind, Kind::kRefused);
+    EXPECT_EQ(outcome.failure.failure_class(), v1::FAILURE_CLASS_CONFIG);
+    EXPECT_THAT(outcome.failure.message(), HasSubstr(words));
+    EXPECT_THAT(outcome.failure.message(), HasSubstr("a partition that is open to it"));
+  }
+  v1::JobSpec either = ScriptSpec("echo $SLURM_JOB_PARTITION");
+  either.mutable_slurm()->set_partition("closed,debug");
+  TestRun run = NewRun(either);
+  Launch(*backend_, &run);
+  ObserveToEnd(*backend_, {&run});
+  EXPECT_EQ(Output(*backend_, run), "debug\n");
+  cluster_->AsRoot("scontrol delete partition=closed");
+  cluster_->AsRoot("scontrol delete partition=hiq");
+}
+
+TEST_F(SlurmOptionsTest, AJobThatWaitsForAPartitionThatIsClosedToItSaysSoWithTheRemedy) {
+  cluster_->AsRoot("scontrol create partition=closed nodes=n1");
+  v1::JobSpec spec = ScriptSpec("true");
+  spec.mutable_slurm()->set_partition("closed");
+  agent::v1::Assignment assignment = *NewRun(spec).handle.assignment;
+  assignment.set_held(true);
+  const agents::LaunchOutcome outcome = backend_->Launch(assignment);
+  ASSERT_EQ(outcome.kind, Kind::kLaunched) << outcome.failure.message();
+  cluster_->AsRoot("scontrol update partition=closed AllowAccounts=other");
+  TestRun run;
+  run.handle.run_key = assignment.run_key();
+  run.handle.external_id = outcome.external_id;
+  run.handle.assignment = std::make_shared<const agent::v1::Assignment>(assignment);
+  backend_->SetHeld(run.handle, false).IgnoreError();
+  WaitFor("Slurm says why it waits", [&] {
+    return ObserveOnce(*backend_, {&run}).ok() &&
+           run.last.reason.message().find("its account may not use the partition") == 0;
+  });
+  EXPECT_EQ(run.last.reason.code(), v1::STATE_REASON_CODE_CANNOT_START);
+  EXPECT_THAT(run.last.reason.remedy(), HasSubstr("slurm.account"));
+  EXPECT_TRUE(backend_->Cancel(run.handle).ok());
+  ObserveToEnd(*backend_, {&run});
+  cluster_->AsRoot("scontrol delete partition=closed");
+}
+
+TEST_F(SlurmOptionsTest, AJobGoesToThatOneOfTheDefaultPartitionsWhichHoldsIt) {
+  cluster_->AsRoot("scontrol create partition=polar nodes=n1");
+  cluster_->AsRoot("scontrol create partition=polar2 nodes=n[1-2]");
+  SlurmConfig config = cluster_->Config();
+  config.profile.defaults.mutable_slurm()->set_partition("polar,polar2");
+  const std::unique_ptr<agents::Backend> backend = cluster_->MakeBackend(config);
+  const absl::StatusOr<v1::Inventory> inventory = backend->Inventory();
+  ASSERT_TRUE(inventory.ok()) << inventory.status();
+  for (const v1::Pool& pool : inventory->pools())
+    EXPECT_EQ(pool.is_default(), pool.name().starts_with("polar")) << pool.name();
+  v1::JobSpec spec = ScriptSpec("echo $SLURM_JOB_PARTITION");
+  spec.set_nodes(2);
+  TestRun run = NewRun(spec);
+  Launch(*backend, &run);
+  ObserveToEnd(*backend, {&run});
+  EXPECT_THAT(Output(*backend, run), StartsWith("polar2"));
+  cluster_->AsRoot("scontrol delete partition=polar");
+  cluster_->AsRoot("scontrol delete partition=polar2");
 }
 
 TEST_F(SlurmOptionsTest, ARunThatSlurmHasIsNotRefusedForALimitThatCameLater) {

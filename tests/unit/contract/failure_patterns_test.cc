@@ -47,6 +47,8 @@ constexpr RealLine kRealLines[] = {
      "driver-too-old", v1::FAILURE_CLASS_INFRA, true},
     {"RuntimeError: No CUDA GPUs are available", "no-gpu", v1::FAILURE_CLASS_INFRA, true},
     {"CUDA error: no CUDA-capable device is detected", "no-gpu", v1::FAILURE_CLASS_INFRA, true},
+    {"RuntimeError: CUDA driver initialization failed, you might not have a CUDA gpu.",
+     "cuda-start", v1::FAILURE_CLASS_INFRA, true},
     {"Unable to determine the device handle for GPU 0000:4E:00.0: GPU is lost.", "gpu-lost",
      v1::FAILURE_CLASS_INFRA, true},
     {"NVRM: GPU at PCI:0000:4e:00 has fallen off the bus.", "gpu-lost", v1::FAILURE_CLASS_INFRA,
@@ -115,7 +117,7 @@ TEST(FailurePatterns, WhatARunWithoutGpusSaysOfThemIsNoFaultOfTheCluster) {
        {"torch.cuda.is_available(): False", "RuntimeError: No CUDA GPUs are available",
         "GPU not found, using the CPU", "Xid 79 on GPU 3", "GPU has fallen off the bus",
         "cudaErrorECCUncorrectable", "CUDA driver version is insufficient for CUDA runtime version",
-        "cuInit(0) failed", "GPU temperature is too high"}) {
+        "cuInit(0) failed", "CUDA driver initialization failed", "GPU temperature is too high"}) {
     EXPECT_TRUE(patterns.Find(line, true).has_value()) << line;
     EXPECT_FALSE(patterns.Find(line, false).has_value()) << line;
   }
@@ -133,6 +135,15 @@ TEST(FailurePatterns, WhatTheProgramDidIsNotTakenForTheNetworkThatSufferedFromIt
     EXPECT_FALSE(verdict->retriable) << cause;
     EXPECT_EQ(verdict->line + "\n", cause);
   }
+}
+
+TEST(FailurePatterns, ADriverThatDoesNotStartForWantOfMemoryIsTheProgramsDoing) {
+  const auto verdict = FailurePatterns().Find(
+      "RuntimeError: CUDA driver initialization failed\n"
+      "torch.OutOfMemoryError: CUDA out of memory.\n");
+  ASSERT_TRUE(verdict.has_value());
+  EXPECT_EQ(verdict->pattern, "cuda-out-of-memory");
+  EXPECT_FALSE(verdict->retriable);
 }
 
 TEST(FailurePatterns, ATracebackBehindALostGpuIsTheGpus) {

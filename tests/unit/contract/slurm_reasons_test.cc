@@ -24,10 +24,26 @@ TEST(SlurmReasonTest, PlainWordsKeepSlurmsOwnBehindThem) {
       {"AssocGrpGRESMinutes", "budget of its account"},
       {"AssocGrpGRES", "share its account"},
       {"AssocMaxJobsLimit", "other jobs"},
-      {"AssocMaxWallDurationPerJobLimit", "ask for less"},
-      {"QOSMaxMemoryPerJob", "ask for less"},
+      {"AssocMaxWallDurationPerJobLimit",
+       "the job itself asks for more time than its account allows one job"},
+      {"AssocMaxWallDurationPerJobLimit", "ask for less, or use another account"},
+      {"AssocMaxNodePerJobLimit", "the job itself asks for more nodes"},
+      {"QOSMaxMemoryPerJob", "the job itself asks for more memory than its QOS allows one job"},
+      {"QOSMaxMemoryPerJob", "ask for less, or use another QOS (slurm.qos, --qos)"},
+      {"QOSMaxCpuPerJobLimit", "the job itself asks for more CPUs"},
+      {"QOSMaxGRESPerJob", "the job itself asks for more GPUs or other generic resources"},
+      {"QOSMaxCpuMinutesPerJobLimit", "more resource minutes than its QOS allows one job"},
+      {"QOSMaxCpuPerNode", "the job itself asks for more CPUs on a node than its QOS allows"},
+      {"AssocMaxUnknownPerJob", "more of a resource than its account allows one job"},
+      {"QOSMaxGRESPerUser", "with its user's other jobs it asks for more GPUs"},
       {"QOSMinGRES", "ask for more"},
       {"launch failed requeued held", "Slurm holds it"},
+      {"Job's account not permitted to use this partition (lab allows other not test)",
+       "its account may not use the partition"},
+      {"Job's account not permitted to use this partition (deny denies test including test)",
+       "use another account (slurm.account, --account) or partition"},
+      {"Job's QOS not permitted to use this partition (hiq allows high not normal)",
+       "use another QOS (slurm.qos, --qos) or partition"},
   };
   for (const auto& [word, words] : cases) {
     const v1::StateReason reason = SlurmReason(word);
@@ -157,6 +173,8 @@ TEST(SlurmReasonTest, ProgramsReadTheCode) {
       {"QOSMaxJobsPerUserLimit", v1::STATE_REASON_CODE_LIMIT_REACHED},
       {"AssocGrpGRES", v1::STATE_REASON_CODE_LIMIT_REACHED},
       {"QOSMaxMemoryPerJob", v1::STATE_REASON_CODE_CANNOT_START},
+      {"QOSMaxGRESPerUser", v1::STATE_REASON_CODE_LIMIT_REACHED},
+      {"AssocMaxWallDurationPerJobLimit", v1::STATE_REASON_CODE_CANNOT_START},
       {"PartitionTimeLimit", v1::STATE_REASON_CODE_CANNOT_START},
       {"PartitionDown", v1::STATE_REASON_CODE_POOL_UNAVAILABLE},
       {"Dependency", v1::STATE_REASON_CODE_DEPENDENCY},
@@ -172,6 +190,33 @@ TEST(SlurmReasonTest, ABudgetThatIsUsedUpIsNotTakenForOneThatIsOnlyLent) {
   EXPECT_THAT(ExplainSlurmReason("AssocGrpCPUMinutesLimit"), HasSubstr("budget of its account"));
   EXPECT_THAT(ExplainSlurmReason("QOSGrpCPURunMinutesLimit"), HasSubstr("starts when some end"));
   EXPECT_THAT(ExplainSlurmReason("AssocGrpMemRunMinutes"), HasSubstr("starts when some end"));
+}
+
+TEST(SlurmReasonTest, AJobThatWasMeasuredByItselfBlamesNoOthers) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"QOSMaxCpuPerUserLimit", "the job itself asks for more CPUs than its QOS allows one user"},
+      {"QOSMaxNodePerUserLimit", "more nodes than its QOS allows one user"},
+      {"MaxGRESPerAccount", "more GPUs or other generic resources than its QOS allows one account"},
+      {"QOSGrpMemLimit", "more memory than its QOS allows all who share it"},
+      {"AssocGrpGRES", "than its account allows all who share it"},
+      {"QOSMaxCpuPerJobLimit", "the job itself asks for more CPUs than its QOS allows one job"},
+  };
+  for (const auto& [word, words] : cases) {
+    const v1::StateReason reason = SlurmReasonAlone(word);
+    EXPECT_EQ(reason.code(), v1::STATE_REASON_CODE_CANNOT_START) << word;
+    EXPECT_THAT(reason.message(), HasSubstr(words)) << word;
+    EXPECT_THAT(reason.message(), EndsWith(std::string("(") + word + ")"));
+    EXPECT_THAT(reason.remedy(), HasSubstr("ask for less, or use another")) << word;
+  }
+}
+
+TEST(SlurmReasonTest, TheNumberOfJobsAndABudgetAreNeverTheJobsAlone) {
+  for (const char* word : {"QOSMaxJobsPerUserLimit", "QOSMaxSubmitJobPerUserLimit",
+                           "QOSGrpSubmitJobsLimit", "QOSGrpCPUMinutesLimit", "QOSGrpWallLimit",
+                           "MaxSubmitJobsPerAccount", "Priority", "FluxCapacitorNotCharged"}) {
+    EXPECT_EQ(SlurmReasonAlone(word).SerializeAsString(), SlurmReason(word).SerializeAsString())
+        << word;
+  }
 }
 
 TEST(SlurmReasonTest, WhatCanBeDoneIsSaidApart) {

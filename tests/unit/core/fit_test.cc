@@ -51,6 +51,33 @@ TEST(Fit, TheDefaultPoolIsTheOneMarkedSoElseTheFirst) {
   EXPECT_EQ(Judge(RequirementsOf(spec), Cluster({})).verdict, Verdict::kNoPool);
 }
 
+TEST(Fit, AnyOfSeveralDefaultPoolsWillDoAndTheLargestIsToldOtherwise) {
+  const PutCluster cluster = Cluster({PoolOf("polar", {.count = 2}), PoolOf("polar3", {.count = 3}),
+                                      PoolOf("large", {.count = 9}, false)});
+  v1::JobSpec spec = Spec();
+  spec.set_nodes(3);
+  EXPECT_TRUE(Judge(RequirementsOf(spec), cluster).now());
+  spec.set_nodes(4);
+  const Judged four = Judge(RequirementsOf(spec), cluster);
+  EXPECT_EQ(four.verdict, Verdict::kTooLittle);
+  EXPECT_THAT(four.lacks, HasSubstr("pool \"polar3\" has 3 nodes"));
+  EXPECT_THAT(four.lacks, HasSubstr("ask for at most 3 (nodes)"));
+  spec.mutable_slurm()->set_partition("polar3,polar");
+  EXPECT_EQ(Judge(RequirementsOf(spec), cluster).lacks, four.lacks) << "likewise of a list";
+  spec.set_nodes(3);
+  spec.mutable_slurm()->clear_partition();
+  spec.mutable_placement()->set_pool("polar3");
+  EXPECT_TRUE(Judge(RequirementsOf(spec), cluster).now());
+  spec.mutable_placement()->set_pool("polar");
+  EXPECT_FALSE(Judge(RequirementsOf(spec), cluster).ever());
+}
+
+TEST(Fit, ADefaultPoolThatIsDownHidesNoOther) {
+  v1::Pool down = PoolOf("polar");
+  down.set_available(false);
+  EXPECT_TRUE(Judge(RequirementsOf(Spec()), Cluster({down, PoolOf("polar3")})).now());
+}
+
 TEST(Fit, OtherClustersAreNotNamed) {
   EXPECT_EQ(Judge(RequirementsOf(SpecOn("there")), Cluster({PoolOf("cpu")})).verdict,
             Verdict::kNotNamed);

@@ -153,6 +153,16 @@ TEST(CallQueueTest, TheLessIsLeftTheMoreRarelyTheQueueIsLookedAt) {
   EXPECT_LE(queue.ObserveInterval(kStart + absl::Seconds(15)), absl::Seconds(4));
 }
 
+TEST(CallQueueTest, ALookThatSomebodyWaitsForTakesWhatIsLeftButForOne) {
+  CallQueue queue(20);
+  for (int left = 5; left >= 2; --left) {
+    EXPECT_EQ(queue.ObserveInterval(kStart, true), absl::ZeroDuration()) << left;
+    EXPECT_TRUE(Goes(&queue, CallKind::kObserve, kStart));
+  }
+  EXPECT_EQ(queue.ObserveInterval(kStart, true), absl::Minutes(1) / 16) << "until there are two";
+  EXPECT_LT(queue.ObserveInterval(kStart, true), queue.ObserveInterval(kStart));
+}
+
 TEST(BackOffTest, SlurmsWordsForItAreKnown) {
   EXPECT_TRUE(BackOff::Says("squeue: RPC rate limited 3 time(s). Sleeping for 3 s."));
   EXPECT_TRUE(BackOff::Says("slurm_load_jobs error: RPC limit exceeded"));

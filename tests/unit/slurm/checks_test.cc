@@ -147,11 +147,14 @@ TEST(JudgeAccountingTest, WithoutSlurmdbdJobsRunAndLessIsTold) {
 }
 
 TEST(JudgeAssociationsTest, AUserWithoutAccountFailsWhereOneIsNeeded) {
-  const auto rows = ParseAssociations("test||normal,one\nother|gpu|\n");
+  const auto rows = ParseAssociations("test||normal,one|test|normal\nother|gpu||test|\n||||\n");
   ASSERT_EQ(rows.size(), 2u);
   EXPECT_EQ(rows[0].account, "test");
   EXPECT_THAT(rows[0].qos, ElementsAre("normal", "one"));
   EXPECT_EQ(rows[1].partition, "gpu");
+  EXPECT_TRUE(rows[0].is_default);
+  EXPECT_EQ(rows[0].default_qos, "normal");
+  EXPECT_FALSE(rows[1].is_default);
   agents::CheckList checks;
   JudgeAssociations("ada", rows, true, &checks);
   EXPECT_THAT(Last(checks).remedy(), HasSubstr("slurm.account")) << "there is a choice";

@@ -83,5 +83,36 @@ TEST_F(ClaimTest, AWholeClaimNamesTheJob) {
   EXPECT_EQ(found.external_id, "23");
 }
 
+// The agent has fenced the run, and died before it said what for.
+TEST_F(ClaimTest, AFenceIsNobodysClaimAndTheRunIsLaunchedAgain) {
+  ASSERT_EQ(backend_->Launch(assignment_).kind, agents::LaunchOutcome::Kind::kLaunched);
+  std::filesystem::create_directory(Claim());
+  EXPECT_EQ(backend_->Lookup(handle_).kind, agents::LookupOutcome::Kind::kAbsent);
+  EXPECT_EQ(backend_->Launch(assignment_).kind, agents::LaunchOutcome::Kind::kLaunched);
+  EXPECT_FALSE(std::filesystem::exists(Claim())) << "the new job could not claim the run";
+}
+
+// A file server that is away shows no claim, and the queue shows what is to end.
+TEST_F(ClaimTest, ARunThatIsToEndIsFoundByItsJobsWhereItsClaimCannotBeRead) {
+  ASSERT_EQ(backend_->Launch(assignment_).kind, agents::LaunchOutcome::Kind::kLaunched);
+  std::ofstream(Claim()).flush();
+  AddCommand(
+      "squeue",
+      R"sh(printf '23\037N/A\037k7m2-42-1\037RUNNING\037None\037n1\0371\037N/A\037N/A\0370\n')sh");
+  AddCommand("scancel", "echo \"$*\" >>" + root_ + "/canceled");
+  backend_ = CreateSlurmBackend(Config(), root_);
+  EXPECT_EQ(backend_->Lookup(handle_).kind, agents::LookupOutcome::Kind::kCouldNotAsk);
+  handle_.cancel_requested = true;
+  const agents::LookupOutcome found = backend_->Lookup(handle_);
+  EXPECT_EQ(found.kind, agents::LookupOutcome::Kind::kFound);
+  EXPECT_EQ(found.external_id, "23");
+  EXPECT_TRUE(backend_->Cancel(handle_).ok());
+  EXPECT_TRUE(std::filesystem::exists(root_ + "/canceled"));
+  AddCommand("squeue", "");
+  backend_ = CreateSlurmBackend(Config(), root_);
+  EXPECT_EQ(backend_->Lookup(handle_).kind, agents::LookupOutcome::Kind::kCouldNotAsk)
+      << "a job that is not listed may have run";
+}
+
 }  // namespace
 }  // namespace muster::slurm

@@ -152,8 +152,51 @@ TEST(ExplainImageTest, TheSentencesOfOlderScriptsKeepTheirRule) {
     EXPECT_THAT(ExplainImage("muster: image: cause=stopped\n" + output).words, ElementsAre(words));
   }
   EXPECT_EQ(ExplainImage("muster: image: it is not there\n", ExitRecord::Cause::kConversion).code,
-            v1::FAILURE_CODE_CONTAINER_NOT_STARTED)
+            v1::FAILURE_CODE_IMAGE_NOT_CONVERTED)
       << "the record has a cause";
+}
+
+TEST(ExplainImageTest, AConversionThatWasKilledSaysByWhomAsFarAsIsKnown) {
+  using Cause = ExitRecord::Cause;
+  const struct {
+    Cause cause;
+    JobPhase conversion;
+    const char* meaning;
+    v1::FailureClass failure_class;
+    bool is_retriable;
+  } cases[] = {
+      {Cause::kKilled, JobPhase::kUnknown, "was killed", v1::FAILURE_CLASS_INFRA, true},
+      {Cause::kKilled, JobPhase::kOutOfMemory, "more memory", v1::FAILURE_CLASS_INFRA, false},
+      {Cause::kOutOfMemory, JobPhase::kFailed, "more memory", v1::FAILURE_CLASS_INFRA, false},
+      {Cause::kConversion, JobPhase::kOutOfMemory, "more memory", v1::FAILURE_CLASS_INFRA, false},
+      {Cause::kConversion, JobPhase::kFailed, "enroot could not", v1::FAILURE_CLASS_IMAGE, false},
+      {Cause::kStopped, JobPhase::kUnknown, "was stopped", v1::FAILURE_CLASS_IMAGE, true},
+      {Cause::kStopped, JobPhase::kFailed, "was killed", v1::FAILURE_CLASS_INFRA, true},
+      {Cause::kStopped, JobPhase::kOutOfMemory, "more memory", v1::FAILURE_CLASS_INFRA, false},
+      {Cause::kStopped, JobPhase::kTimeout, "its time limit", v1::FAILURE_CLASS_IMAGE, true},
+      {Cause::kStopped, JobPhase::kCancelled, "was canceled", v1::FAILURE_CLASS_IMAGE, true},
+      {Cause::kStopped, JobPhase::kNodeFail, "the node of its", v1::FAILURE_CLASS_INFRA, true},
+      {Cause::kStopped, JobPhase::kPreempted, "was preempted", v1::FAILURE_CLASS_INFRA, true},
+  };
+  for (const auto& c : cases) {
+    const ImageTrouble trouble = ExplainImage("", c.cause, c.conversion);
+    EXPECT_EQ(trouble.code, v1::FAILURE_CODE_IMAGE_NOT_CONVERTED) << c.meaning;
+    EXPECT_THAT(trouble.meaning, HasSubstr(c.meaning));
+    EXPECT_EQ(trouble.failure_class, c.failure_class) << c.meaning;
+    EXPECT_EQ(trouble.retriable, c.is_retriable) << c.meaning;
+    EXPECT_NE(trouble.remedy, "") << c.meaning;
+  }
+}
+
+TEST(ExplainImageTest, OfAKilledConversionTheLineThatSaysSoIsQuoted) {
+  const ImageTrouble trouble = ExplainImage(
+      "muster: image: [INFO] Creating squashfs filesystem...\n"
+      "muster: image: Parallel mksquashfs: Using 4 processors\n"
+      "muster: image: srun: error: n1: task 0: Killed\n"
+      "muster: image: the conversion was killed by signal 9\n",
+      ExitRecord::Cause::kKilled);
+  EXPECT_THAT(trouble.words, ElementsAre("srun: error: n1: task 0: Killed",
+                                         "the conversion was killed by signal 9"));
 }
 
 TEST(ExplainImageTest, WordsThatNobodyKnowsAreQuotedAsTheyAre) {

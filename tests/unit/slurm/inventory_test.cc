@@ -83,18 +83,21 @@ TEST(ParsePoolsTest, ALineThatCannotBeReadSpoilsTheAnswer) {
   EXPECT_FALSE(ParsePools("debug*|up|infinite|1|2|8|16000|(null)|idle\n").ok());
 }
 
-TEST(MarkDefaultPoolTest, TheFirstPartitionOfTheProfileIsTheDefaultPool) {
-  std::vector<v1::Pool> pools(2);
+TEST(MarkDefaultPoolsTest, ThePartitionsOfTheProfileAreTheDefaultPools) {
+  std::vector<v1::Pool> pools(3);
   pools[0].set_name("cpu");
   pools[0].set_is_default(true);
   pools[1].set_name("gpu");
-  for (const char* nothing : {"", "nosuch,gpu"}) {
-    MarkDefaultPool(nothing, &pools);
+  pools[2].set_name("gpu3");
+  for (const char* nothing : {"", "nosuch"}) {
+    MarkDefaultPools(nothing, &pools);
     EXPECT_TRUE(pools[0].is_default()) << nothing;
+    EXPECT_FALSE(pools[1].is_default()) << nothing;
   }
-  MarkDefaultPool("gpu,cpu", &pools);
+  MarkDefaultPools("nosuch,gpu,gpu3", &pools);
   EXPECT_FALSE(pools[0].is_default());
   EXPECT_TRUE(pools[1].is_default());
+  EXPECT_TRUE(pools[2].is_default());
 }
 
 }  // namespace

@@ -52,6 +52,10 @@ TEST(PlanTest, WhatSlurmWouldRefuseIsAFailureWithItsRemedy) {
       {absl::InvalidArgumentError("error: invalid partition specified: nope\n"
                                   "allocation failure: Invalid partition name specified"),
        v1::CHECK_RESULT_FAIL, "no such partition", "placement.pool"},
+      {absl::InvalidArgumentError("error: QOSMaxCpuPerUserLimit\n"
+                                  "allocation failure: Job violates accounting/QOS policy (x)"),
+       v1::CHECK_RESULT_FAIL, "the job itself asks for more CPUs than its QOS allows one user",
+       "Ask for less, or use another QOS"},
       {absl::InvalidArgumentError("allocation failure: Something new"), v1::CHECK_RESULT_FAIL,
        "Something new", "Slurm's words"},
       {absl::UnavailableError("Unable to contact slurm controller"), v1::CHECK_RESULT_FAIL,

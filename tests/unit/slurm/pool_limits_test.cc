@@ -80,5 +80,103 @@ TEST(CheckTimeLimitTest, APartitionThatIsAwayIsNotOffered) {
   EXPECT_THAT(std::string(CheckTimeLimit(Spec(7200), pools).message()), Not(HasSubstr("long")));
 }
 
+TEST(CheckTimeLimitTest, AnyOfTheDefaultPartitionsWillDo) {
+  const std::vector<v1::Pool> pools = {MakePool("a", 3600, true), MakePool("b", 7200, true)};
+  EXPECT_TRUE(CheckTimeLimit(Spec(7200), pools).ok());
+  EXPECT_FALSE(CheckTimeLimit(Spec(7201), pools).ok());
+}
+
+Partition Limited(const char* name, std::vector<std::string> limits, bool is_default = false) {
+  return {MakePool(name, 0, is_default), std::move(limits)};
+}
+
+// The user's default account is "test", whose default QOS is "normal".
+Rights MakeRights() {
+  Rights rights;
+  rights.partitions = {Limited("debug", {"MinNodes=2"}, true),
+                       Limited("lab", {"AllowAccounts=vision,other"}),
+                       Limited("deny", {"DenyAccounts=test"}), Limited("hiq", {"AllowQos=high"}),
+                       Limited("grp", {"AllowGroups=staff"})};
+  rights.associations = {{"test", "", {"normal", "high"}, true, "normal"},
+                         {"other", "", {"normal"}, false, ""}};
+  rights.groups = {"users"};
+  return rights;
+}
+
+v1::JobSpec On(const char* partition, const char* account = "", const char* qos = "") {
+  v1::JobSpec spec = Spec(0, partition);
+  spec.mutable_slurm()->set_account(account);
+  spec.mutable_slurm()->set_qos(qos);
+  return spec;
+}
+
+std::string WhyNot(const v1::JobSpec& spec, const Rights& rights) {
+  const absl::Status status = CheckRights(spec, rights);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  return std::string(status.message());
+}
+
+TEST(CheckRightsTest, APartitionThatIsClosedToTheJobsAccountQosOrUserIsRefused) {
+  const Rights rights = MakeRights();
+  const std::string lab = WhyNot(On("lab"), rights);
+  EXPECT_THAT(lab, HasSubstr("slurm.account: partition lab is closed to account \"test\" "
+                             "(AllowAccounts=vision,other)"));
+  EXPECT_THAT(lab, HasSubstr("use another account (slurm.account, --account), or a partition that "
+                             "is open to it (placement.pool, --partition): debug"));
+  EXPECT_THAT(WhyNot(On("deny"), rights), HasSubstr("DenyAccounts=test"));
+  EXPECT_THAT(WhyNot(On("hiq"), rights),
+              HasSubstr("slurm.qos: partition hiq is closed to QOS \"normal\" (AllowQos=high)"));
+  EXPECT_THAT(WhyNot(On("grp"), rights), HasSubstr("closed to the agent's user (AllowGroups="));
+  EXPECT_THAT(WhyNot(On("lab,deny"), rights), HasSubstr("partition lab"));
+  v1::JobSpec pool = On("");
+  pool.mutable_placement()->set_pool("lab");
+  EXPECT_FALSE(CheckRights(pool, rights).ok());
+}
+
+TEST(CheckRightsTest, OneOpenPartitionOfTheListWillDo) {
+  const Rights rights = MakeRights();
+  EXPECT_TRUE(CheckRights(On("lab,debug"), rights).ok());
+  EXPECT_TRUE(CheckRights(On(""), rights).ok());
+}
+
+TEST(CheckRightsTest, TheAccountAndTheQosOfTheJobCount) {
+  const Rights rights = MakeRights();
+  EXPECT_TRUE(CheckRights(On("lab", "Other"), rights).ok()) << "Slurm has accounts in lower case";
+  EXPECT_FALSE(CheckRights(On("lab", "physics"), rights).ok());
+  EXPECT_TRUE(CheckRights(On("deny", "other"), rights).ok());
+  EXPECT_TRUE(CheckRights(On("hiq", "", "high"), rights).ok());
+  EXPECT_FALSE(CheckRights(On("hiq", "other"), rights).ok());
+}
+
+TEST(CheckRightsTest, WhatIsNotKnownKeepsNobodyOut) {
+  Rights rights = MakeRights();
+  rights.groups.clear();
+  EXPECT_TRUE(CheckRights(On("grp"), rights).ok());
+  EXPECT_TRUE(CheckRights(On("nosuch"), rights).ok());
+  EXPECT_TRUE(CheckRights(On("lab,nosuch"), rights).ok());
+  rights.associations[0].is_default = false;
+  EXPECT_TRUE(CheckRights(On("lab"), rights).ok()) << "any of its accounts may be the default";
+  rights.associations.clear();
+  for (const char* name : {"lab", "deny", "hiq"})
+    EXPECT_TRUE(CheckRights(On(name), rights).ok()) << name;
+  EXPECT_TRUE(CheckRights(On("lab"), {}).ok());
+}
+
+TEST(CheckRightsTest, WhereAListOfThoseWhoMayIsThereTheOtherOneIsNotHeeded) {
+  Rights rights = MakeRights();
+  rights.partitions = {Limited("both", {"AllowAccounts=test", "DenyAccounts=test"})};
+  EXPECT_TRUE(CheckRights(On("both"), rights).ok());
+}
+
+TEST(CheckRightsTest, ListsThatStandForSubaccountsTooAreNotJudged) {
+  EXPECT_FALSE(ListsSubaccounts("22.05.8"));
+  EXPECT_TRUE(ListsSubaccounts("24.11.5"));
+  EXPECT_TRUE(ListsSubaccounts(""));
+  Rights rights = MakeRights();
+  DropAccountLimits(&rights.partitions);
+  EXPECT_TRUE(CheckRights(On("lab"), rights).ok());
+  EXPECT_FALSE(CheckRights(On("hiq"), rights).ok());
+}
+
 }  // namespace
 }  // namespace muster::slurm

@@ -134,10 +134,12 @@ TEST(ClassifySubmitTest, ABrokenConversationIsUnclear) {
         "munged?)\nsbatch: error: Batch job submission failed: Protocol authentication error\n",
         "sbatch: error: Batch job submission failed: Zero Bytes were transmitted or received\n",
         "sbatch: error: Batch job submission failed: Unexpected message received\n",
-        "sbatch: error: Batch job submission failed: Connection reset by peer\n"}) {
+        "sbatch: error: Batch job submission failed: Connection reset by peer\n",
+        "sbatch: error: Batch job submission failed: Message receive failure\n",
+        "sbatch: error: Batch job submission failed: Resource temporarily unavailable\n"}) {
     const SubmitOutcome outcome = Failed(err);
     EXPECT_EQ(outcome.kind, Kind::kUnclear) << err;
-    EXPECT_FALSE(outcome.unknown_words) << err;
+    EXPECT_EQ(outcome.unknown_words, "") << err;
   }
 }
 
@@ -150,15 +152,50 @@ TEST(ClassifySubmitTest, AnSbatchThatDidNotEndByItselfIsUnclear) {
   EXPECT_EQ(ClassifySubmit(killed).kind, Kind::kUnclear);
 }
 
-TEST(ClassifySubmitTest, WordsThatNoTableHoldsAreUnclearAtFirst) {
-  const SubmitOutcome outcome =
-      Failed("sbatch: error: Batch job submission failed: The moon is full\n");
-  EXPECT_EQ(outcome.kind, Kind::kUnclear);
-  EXPECT_TRUE(outcome.unknown_words);
-  EXPECT_THAT(UnknownRefusal(outcome.words).message(), HasSubstr("The moon is full"));
-  EXPECT_THAT(UnknownRefusal(outcome.words).message(),
-              HasSubstr("The cluster refused the run: several tries failed, and Slurm has no job "
-                        "of the run: sbatch: "));
+TEST(ClassifySubmitTest, WordsThatNoTableHoldsAreToldAsSlurmSaidThem) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"sbatch: error: Batch job submission failed: The moon is full\n", "The moon is full"},
+      // A plug-in's own words come before the error that Slurm makes of them.
+      {"sbatch: error: Name a project with --wckey\n"
+       "sbatch: error: Batch job submission failed: Unspecified error\n",
+       "Name a project with --wckey; Unspecified error"},
+      {"sbatch: error: cli_filter says no\n", "cli_filter says no"},
+      {"", "sbatch: exit code 1"},
+  };
+  for (const auto& [err, words] : cases) {
+    const SubmitOutcome outcome = Failed(err);
+    EXPECT_EQ(outcome.kind, Kind::kUnclear) << "a look-up has to show that Slurm does not have it";
+    EXPECT_EQ(outcome.unknown_words, words);
+    const v1::Failure failure = UnknownRefusal(outcome.unknown_words);
+    EXPECT_EQ(failure.message(), std::string("The cluster refused the run: ") + words);
+    ASSERT_EQ(failure.quotes_size(), 1);
+    EXPECT_EQ(failure.quotes(0).text(), words);
+  }
+}
+
+TEST(ClassifySubmitTest, AHostWithoutSbatchAskedNobody) {
+  for (const int code : {126, 127}) {
+    const SubmitOutcome outcome = ClassifySubmit(Ended(code, "", "sh: 1: sbatch: not found\n"));
+    EXPECT_EQ(outcome.kind, Kind::kUnclear);
+    EXPECT_EQ(outcome.unknown_words, "");
+  }
+}
+
+TEST(ClassifySubmitTest, ARefusedJobIsOverALimitByItselfUnlessThatIsOnTheNumberOfJobs) {
+  const v1::Failure alone = OverLimit("QOSMaxCpuPerUserLimit").failure;
+  EXPECT_THAT(
+      alone.message(),
+      HasSubstr("over a limit of its account or QOS: the job itself asks for more CPUs than "
+                "its QOS allows one user (QOSMaxCpuPerUserLimit)"));
+  EXPECT_THAT(alone.message() + alone.remedy(), Not(HasSubstr("other jobs")));
+  EXPECT_THAT(alone.remedy(), HasSubstr("Ask for less, or use another QOS"));
+  const v1::Failure job = OverLimit("AssocMaxWallDurationPerJobLimit").failure;
+  EXPECT_THAT(job.message(),
+              HasSubstr("the job itself asks for more time than its account allows one job"));
+  EXPECT_THAT(job.message() + job.remedy(), Not(HasSubstr("cancel it")));
+  const v1::Failure full = OverLimit("QOSMaxSubmitJobPerUserLimit").failure;
+  EXPECT_THAT(full.message(), HasSubstr("as many jobs as the QOS allows one user"));
+  EXPECT_THAT(full.remedy(), HasSubstr("Wait until other jobs have ended"));
 }
 
 class SubmissionTest : public ::testing::Test {

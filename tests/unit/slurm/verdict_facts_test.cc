@@ -76,6 +76,29 @@ TEST(VerdictFacts, ARecordThatCannotBeReadIsNoProofThatThereIsNone) {
   }
 }
 
+// Nobody waits a day for the end of a run that was to end.
+TEST(VerdictFacts, ACanceledRunWhoseRecordCannotBeReadIsCanceledOnceSlurmHasForgottenIt) {
+  for (const auto answer : {RunFacts::History::kAnswered, RunFacts::History::kUnavailable}) {
+    RunFacts facts = InQueue("RUNNING", "None");
+    facts.record_error = "Stale file handle";
+    facts.cancel_asked = true;
+    facts.unread_for = absl::Minutes(10);
+    EXPECT_EQ(Judge(facts, kPatience)->state, v1::RUN_STATE_RUNNING) << "Slurm has it still";
+    facts.queue.reset();
+    facts.history_answer = answer;
+    const auto canceled = Judge(facts, kPatience);
+    EXPECT_EQ(canceled->state, v1::RUN_STATE_CANCELED);
+    EXPECT_THAT(canceled->evidence.detail(), HasSubstr("could not be read for 10m: Stale file"));
+    facts.unread_for = absl::Minutes(9);
+    const auto waits = Judge(facts, kPatience);
+    EXPECT_EQ(waits->state, v1::RUN_STATE_FINISHING);
+    EXPECT_THAT(waits->reason.message(), HasSubstr("it counts as canceled after 10m"));
+    facts.history_answer = RunFacts::History::kNoAnswer;
+    facts.unread_for = absl::Minutes(10);
+    EXPECT_FALSE(Judge(facts, kPatience).has_value()) << "accounting may know how it ended";
+  }
+}
+
 // Slurm does not know the cause: an image, a file, a time-out.
 TEST(VerdictFacts, AFailureWaitsForItsRecordAndThenSaysThatItCouldNotBeRead) {
   RunFacts in_queue = InQueue("FAILED", "NonZeroExitCode");
@@ -153,7 +176,10 @@ TEST(VerdictFacts, WhatBatchScriptFoundIsReadFromItsRecordAlone) {
               HasSubstr("The image could not be converted: its conversion was stopped: FAILED "
                         "(NonZeroExitCode) (rank 1, n2)"));
   EXPECT_THAT(message(Problem::kImage, Cause::kConversion, "/x.sqsh"),
-              HasSubstr("The container could not be started on rank 1 (n2): FAILED"));
+              HasSubstr("The image could not be converted: enroot could not do it: FAILED"));
+  EXPECT_THAT(message(Problem::kImage, Cause::kOutOfMemory, "/x.sqsh"),
+              HasSubstr("The image could not be converted: its conversion needed more memory than "
+                        "it had: FAILED"));
 }
 
 TEST(VerdictFacts, AStepThatSrunCouldNotRunIsOfNoRank) {
@@ -191,6 +217,35 @@ TEST(VerdictFacts, TheMemoryThatWasAskedForIsNamedIfItRanOut) {
   EXPECT_EQ(Judge(facts, kPatience)->failure->memory_limit_bytes(), 0u) << "that was not why";
 }
 
+TEST(VerdictFacts, TheMemoryOfAConversionIsNotTheRuns) {
+  const v1::Failure failure =
+      FailureOf(ExitRecord::Problem::kImage, "command", ExitRecord::Cause::kOutOfMemory, "/x",
+                "muster: image: slurmstepd-n1: error: Detected 1 oom_kill event in StepId=16.0.\n");
+  EXPECT_EQ(failure.code(), v1::FAILURE_CODE_IMAGE_NOT_CONVERTED);
+  EXPECT_EQ(failure.failure_class(), v1::FAILURE_CLASS_INFRA);
+  EXPECT_THAT(failure.remedy(), HasSubstr("slurm.conversion_memory"));
+  ASSERT_GE(failure.quotes_size(), 1);
+  EXPECT_THAT(failure.quotes(0).text(), HasSubstr("oom_kill event in StepId=16.0"));
+}
+
+TEST(VerdictFacts, HowSlurmEndedAConversionIsSaidAndQuoted) {
+  RunFacts facts = InQueue("FAILED", "NonZeroExitCode");
+  facts.record = ExitRecord{};
+  facts.record->job_id = {17};
+  facts.record->phase = "command";
+  facts.record->problem = ExitRecord::Problem::kImage;
+  facts.record->cause = ExitRecord::Cause::kStopped;
+  facts.record->code = 1;
+  facts.ended_conversion = QueueRow{};
+  facts.ended_conversion->job_id = {16};
+  facts.ended_conversion->state = ParseState("TIMEOUT");
+  facts.ended_conversion->reason = "TimeLimit";
+  const v1::Failure failure = *Judge(facts, kPatience)->failure;
+  EXPECT_THAT(failure.message(), HasSubstr("its conversion reached its time limit"));
+  EXPECT_EQ(failure.quotes(0).source(), "squeue");
+  EXPECT_EQ(failure.quotes(0).text(), "the conversion, Slurm job 16: TIMEOUT (TimeLimit)");
+}
+
 v1::StateReason WhyPending(const std::string& word) {
   return Judge(InQueue("PENDING", word), kPatience)->reason;
 }
@@ -202,6 +257,24 @@ TEST(VerdictFacts, WhyARunWaitsHasACodeAndSlurmsWord) {
   EXPECT_EQ(WhyPending("JobHeldUser").code(), v1::STATE_REASON_CODE_HELD);
   EXPECT_EQ(WhyPending("BeginTime").until().seconds(), 1100);
   EXPECT_EQ(WhyPending("None").code(), v1::STATE_REASON_CODE_UNSPECIFIED);
+}
+
+TEST(VerdictFacts, ALimitOnItsUsersJobsIsTheJobsOwnWhereNoOtherRuns) {
+  RunFacts facts = InQueue("PENDING", "QOSMaxCpuPerUserLimit");
+  facts.none_runs_for = kAloneAfter - absl::Seconds(1);
+  const v1::StateReason among_others = Judge(facts, kPatience)->reason;
+  EXPECT_EQ(among_others.code(), v1::STATE_REASON_CODE_LIMIT_REACHED);
+  EXPECT_THAT(among_others.message(), HasSubstr("with its user's other jobs"));
+  facts.none_runs_for = kAloneAfter;
+  const v1::StateReason alone = Judge(facts, kPatience)->reason;
+  EXPECT_EQ(alone.code(), v1::STATE_REASON_CODE_CANNOT_START);
+  EXPECT_EQ(alone.message(),
+            "the job itself asks for more CPUs than its QOS allows one user "
+            "(QOSMaxCpuPerUserLimit)");
+  EXPECT_THAT(alone.remedy(), HasSubstr("cancel it and ask for less"));
+  // Other users' jobs are not seen.
+  facts.queue->reason = "QOSGrpCpuLimit";
+  EXPECT_EQ(Judge(facts, kPatience)->reason.code(), v1::STATE_REASON_CODE_LIMIT_REACHED);
 }
 
 TEST(VerdictFacts, ARunThatWaitsForItsImageNamesTheJobThatConvertsIt) {
