@@ -8,7 +8,6 @@
 
 #include "agents/core/clean_text.h"
 #include "agents/core/proto_time.h"
-#include "contract/errors.h"
 #include "contract/text.h"
 
 namespace muster::agents {
@@ -27,18 +26,6 @@ bool SameExceptTime(v1::Inventory a, v1::Inventory b) {
 }
 
 }  // namespace
-
-bool IsFinalRefusal(const absl::Status& status) {
-  const auto info = contract::GetErrorInfo(status);
-  return info.has_value() &&
-         (info->reason() == "WRONG_INSTANCE" || info->reason() == "WRONG_CLUSTER");
-}
-
-bool IsRefusal(const absl::Status& status) {
-  return absl::IsFailedPrecondition(status) || absl::IsAlreadyExists(status) ||
-         absl::IsInvalidArgument(status) || absl::IsPermissionDenied(status) ||
-         absl::IsUnimplemented(status);
-}
 
 void BrokerSession::Up(agent::v1::AgentHello hello, const JournalMeta& meta, absl::Time now,
                        std::vector<Effect>* effects) {

@@ -20,12 +20,6 @@ namespace muster::agents {
 // The protocol that agent_link.proto describes.
 inline constexpr uint32_t kProtocolVersion = 1;
 
-// Whether no waiting heals it, so that an operator has to: a refusal of the broker, or what the
-// backend finds.
-bool IsFinalRefusal(const absl::Status& status);
-// Whether the broker has answered, and does not want this connection.
-bool IsRefusal(const absl::Status& status);
-
 class BrokerSession {
  public:
   explicit BrokerSession(const Options& options) : options_(options) {}

@@ -11,6 +11,9 @@ Observer::Observer(Backend* backend, absl::Duration patience, std::function<void
       patience_(patience),
       post_(std::move(post)),
       end_reader_(backend),
+      results_(backend,
+               [this](std::function<void()> task) { results_lane_.Post(std::move(task)); }),
+      results_lane_(1),
       ends_(1),
       looks_(1) {}
 
@@ -32,6 +35,7 @@ void Observer::LookIfDue(absl::Time now, const std::function<std::vector<RunHand
     Observed observed;
     observed.began = now;
     observed.outcome = backend_.Observe(runs);
+    results_.Complete(runs, &observed.outcome);
     std::vector<EndReader::End> ends = end_reader_.TakeEnds(runs, &observed.outcome);
     observed.scheduler_calls = backend_.SchedulerCalls();
     post_(ObserveDone{std::move(observed)});

@@ -1,5 +1,6 @@
 // Looks at the runs on the cluster at intervals, on a thread of its own, and has the files of those
-// that have ended read on another one. A look that does not end is noticed.
+// that have ended, and the progress of those that run, read on others. A look that does not end is
+// noticed.
 //
 // Owner: the agent's core thread. Observations come back by `post`, from the other threads.
 #ifndef MUSTER_AGENTS_CORE_OBSERVER_H_
@@ -14,6 +15,7 @@
 #include "agents/core/backend.h"
 #include "agents/core/end_reader.h"
 #include "agents/core/inbox.h"
+#include "agents/core/results_watch.h"
 #include "agents/core/worker_lane.h"
 
 namespace muster::agents {
@@ -35,7 +37,7 @@ class Observer {
   // told.
   std::string TakeHang(absl::Time now);
   // Returns whether a thread is busy with a call that may block.
-  bool is_busy() const { return is_looking_ || end_reader_.is_reading(); }
+  bool is_busy() const { return is_looking_ || end_reader_.is_reading() || results_.has_any(); }
 
  private:
   void ReadEnds(std::vector<EndReader::End> ends, absl::Time began);
@@ -50,8 +52,10 @@ class Observer {
   bool is_hang_told_ = false;                // likewise
 
   EndReader end_reader_;  // the lanes'
+  ResultsWatch results_;  // likewise
+  WorkerLane results_lane_;
   WorkerLane ends_;
-  WorkerLane looks_;  // last: it posts to the other one
+  WorkerLane looks_;  // last: it posts to the others
 };
 
 }  // namespace muster::agents

@@ -27,8 +27,13 @@ ResultsWatch::ResultsWatch(Backend* backend, Post post, absl::Duration interval)
     : backend_(*backend),
       post_(std::move(post)),
       interval_(interval),
-      local_host_(backend->LogHost() == nullptr ? std::make_unique<hosts::LocalHost>() : nullptr),
-      status_(backend, local_host_ ? local_host_.get() : backend->LogHost()) {}
+      status_(OutputHost(backend->capabilities())) {}
+
+hosts::Host* ResultsWatch::OutputHost(const Capabilities& abilities) {
+  if (abilities.output_host != nullptr) return abilities.output_host;
+  local_host_ = std::make_unique<hosts::LocalHost>();
+  return local_host_.get();
+}
 
 void ResultsWatch::Complete(const std::vector<RunHandle>& runs, ObserveOutcome* outcome) {
   Forget(runs);
@@ -63,7 +68,7 @@ ResultsWatch::Known* ResultsWatch::Add(const RunHandle& run) {
     if (const auto known = known_.find(run.run_key); known != known_.end()) return &known->second;
   }
   // Settings and the run's own records tell, once.
-  std::string directory = backend_.ResultsDirectory(run);
+  std::string directory = backend_.OpenLogs(run).results_directory;
   const std::lock_guard lock(mutex_);
   Known& known = known_[run.run_key];
   known.directory = std::move(directory);
@@ -77,7 +82,8 @@ void ResultsWatch::Ask(const RunHandle& run, std::optional<absl::Time> start_tim
 }
 
 void ResultsWatch::Read(const RunHandle& run, std::optional<absl::Time> start_time) {
-  const absl::StatusOr<std::optional<FoundStatus>> found = status_.Find(run, start_time);
+  const absl::StatusOr<std::optional<FoundStatus>> found =
+      status_.Find(backend_.OpenLogs(run), start_time);
   const std::lock_guard lock(mutex_);
   Known& known = known_.at(run.run_key);
   known.is_reading = false;

@@ -45,6 +45,7 @@ class ResultsWatch {
     absl::Time next_reading = absl::InfinitePast();  // by time_
     std::optional<v1::Progress> progress;
   };
+  hosts::Host* OutputHost(const Capabilities& abilities);
   void Forget(const std::vector<RunHandle>& runs);
   Known* Add(const RunHandle& run);
   void Ask(const RunHandle& run, std::optional<absl::Time> start_time, Known* known);
@@ -54,7 +55,7 @@ class ResultsWatch {
   const Post post_;
   const absl::Duration interval_;
   const SteadyTime time_;
-  const std::unique_ptr<hosts::Host> local_host_;  // null: the backend has one
+  std::unique_ptr<hosts::Host> local_host_;  // null: the backend has one
   StatusReader status_;
   mutable std::mutex mutex_;
   std::map<std::string, Known> known_;  // by run key; guarded by mutex_

@@ -83,17 +83,16 @@ std::string WordsOf(const hosts::CommandResult& search) {
 }  // namespace
 
 absl::StatusOr<std::optional<FoundStatus>> StatusReader::Find(
-    const RunHandle& run, std::optional<absl::Time> start_time) {
-  const absl::StatusOr<absl::Time> since = StartOf(run, start_time);
+    const RunOutput& output, std::optional<absl::Time> start_time) {
+  const absl::StatusOr<absl::Time> since = StartOf(output, start_time);
   if (!since.ok()) return since.status();
-  return FindIn(backend_.ReadableResults(run), *since);
+  return FindIn(output.readable_results, *since);
 }
 
-absl::StatusOr<absl::Time> StatusReader::StartOf(const RunHandle& run,
+absl::StatusOr<absl::Time> StatusReader::StartOf(const RunOutput& output,
                                                  std::optional<absl::Time> start_time) {
-  const std::string mark = backend_.StartMark(run);
-  if (!mark.empty()) {
-    const absl::StatusOr<hosts::FileInfo> info = host_.Stat(mark);
+  if (!output.start_mark.empty()) {
+    const absl::StatusOr<hosts::FileInfo> info = host_.Stat(output.start_mark);
     if (info.ok()) return info->modify_time;
     if (!absl::IsNotFound(info.status())) return info.status();
   }

@@ -21,21 +21,20 @@ struct FoundStatus {
 // Any thread. Calls block for as long as the host takes.
 class StatusReader {
  public:
-  // Both outlive it.
-  StatusReader(Backend* backend, hosts::Host* host) : backend_(*backend), host_(*host) {}
+  // The host outlives it.
+  explicit StatusReader(hosts::Host* host) : host_(*host) {}
 
   // Returns the newest status.json that this start of the run has written, at most two directories
   // below its results; nothing: the host says that there is none. An error: it cannot say.
   // `start_time`: when the command started, if that is known.
-  absl::StatusOr<std::optional<FoundStatus>> Find(const RunHandle& run,
+  absl::StatusOr<std::optional<FoundStatus>> Find(const RunOutput& output,
                                                   std::optional<absl::Time> start_time);
 
  private:
   // When the run began, as the file server that dates its results tells the time, if that is known.
-  absl::StatusOr<absl::Time> StartOf(const RunHandle& run, std::optional<absl::Time> start_time);
+  absl::StatusOr<absl::Time> StartOf(const RunOutput& output, std::optional<absl::Time> start_time);
   absl::StatusOr<std::optional<FoundStatus>> FindIn(const std::string& directory, absl::Time since);
 
-  Backend& backend_;
   hosts::Host& host_;
 };
 

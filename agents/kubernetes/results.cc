@@ -24,14 +24,14 @@ absl::StatusOr<std::unique_ptr<agents::RunFiles>> OpenResults(const KubernetesCo
                   contract::Quoted(directory)));
 }
 
-std::string KubernetesBackend::ResultsDirectory(const agents::RunHandle& run) {
+std::string KubernetesBackend::ResultsDirectory(const agents::RunHandle& run) const {
   if (run.assignment == nullptr) return {};
   const absl::StatusOr<agent::v1::Assignment> resolved = OnStorage(*run.assignment, config_);
   return resolved.ok() ? resolved->spec().results_directory() : std::string();
 }
 
-std::string KubernetesBackend::ReadableResults(const agents::RunHandle& run) {
-  const std::optional<ReadablePlace> place = FindReadable(config_, ResultsDirectory(run));
+std::string KubernetesBackend::ReadableResults(const std::string& results_directory) const {
+  const std::optional<ReadablePlace> place = FindReadable(config_, results_directory);
   if (!place.has_value()) return {};
   return place->below.empty() ? place->root : fmt::format("{}/{}", place->root, place->below);
 }

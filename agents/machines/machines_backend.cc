@@ -441,7 +441,8 @@ agents::RunOutput MachinesBackend::OpenLogs(const RunHandle& run) {
   output.may_have_gpus = agents::MayHaveGpus(run);
   if (run.assignment == nullptr) return output;
   const absl::StatusOr<agent::v1::Assignment> resolved = Resolve(*run.assignment);
-  if (resolved.ok()) output.results_directory = resolved->spec().results_directory();
+  if (resolved.ok())
+    output.readable_results = output.results_directory = resolved->spec().results_directory();
   return output;
 }
 

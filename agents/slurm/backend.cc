@@ -145,7 +145,8 @@ agents::RunOutput SlurmBackend::OpenLogs(const agents::RunHandle& run) {
   output.start_mark = paths.start_note();
   if (run.assignment == nullptr) return output;
   const absl::StatusOr<agent::v1::Assignment> resolved = Resolve(*run.assignment);
-  if (resolved.ok()) output.results_directory = resolved->spec().results_directory();
+  if (resolved.ok())
+    output.readable_results = output.results_directory = resolved->spec().results_directory();
   // Settings that have changed since the launch may refuse it; nobody knows then.
   const absl::StatusOr<v1::JobSpec> spec = ApplyProfile(run.assignment->spec(), config_.profile);
   output.may_have_gpus = !spec.ok() || MayHaveGpus(*spec);

@@ -350,7 +350,7 @@ agents::RunOutput RemoteBackend::OpenLogs(const RunHandle& run) {
   }
   const PlacedRank& first = files->placement[0];
   output.start_mark = fmt::format("{}/{}", first.directory, kStartedFile);
-  output.results_directory = ResultsOf(run, first);
+  output.readable_results = output.results_directory = ResultsOf(run, first);
   if (!output.results_directory.empty()) router_.SetOwner(output.results_directory, first.host);
   return output;
 }

@@ -301,7 +301,7 @@ absl::Status ExpandSingleton(client::Client& client, v1::JobSpec* spec) {
   query.users = {*own};
   query.names = {spec->name()};
   query.filter = "(state = QUEUED OR state = PENDING OR state = RUNNING OR state = SUSPENDED)";
-  const auto before = FindJobs(client, query, false);
+  const auto before = FindJobs(client, query);
   if (!before.ok()) return before.status();
   if (is_any && before->size() > 1) {
     return absl::FailedPreconditionError(

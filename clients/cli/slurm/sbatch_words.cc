@@ -28,6 +28,7 @@ constexpr std::pair<std::string_view, std::string_view> kSbatchFlags[] = {
     {"slurm.batch_script.error", "--error"},
     {"slurm.batch_script.input", "--input"},
     {"slurm.batch_script.append", "--open-mode"},
+    {"slurm.batch_script.environment", "--export"},
     {"slurm.batch_script", "the script"},
     {"slurm.partition", "--partition"},
     {"slurm.account", "--account"},

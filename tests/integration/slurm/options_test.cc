@@ -174,7 +174,7 @@ TEST_F(SlurmOptionsTest, APartitionThatIsClosedToTheAccountIsToldAtPlanAndLaunch
     const absl::StatusOr<v1::JobPlan> plan = backend_->Plan(spec, "ada");
     ASSERT_TRUE(plan.ok()) << plan.status();
     EXPECT_THAT(plan->DebugString(), HasSubstr("closed to"));
-    const agents::LaunchOutcome outcome = backend_->Launch(*NewRun(spec).handle.assignment);
+    const agents::LaunchOutcome outcome = LaunchOne(*backend_, *NewRun(spec).handle.assignment);
     EXPECT_EQ(outcome.kind, Kind::kRefused);
     EXPECT_EQ(outcome.failure.failure_class(), v1::FAILURE_CLASS_CONFIG);
     EXPECT_THAT(outcome.failure.message(), HasSubstr(words));
@@ -196,21 +196,21 @@ TEST_F(SlurmOptionsTest, AJobThatWaitsForAPartitionThatIsClosedToItSaysSoWithThe
   spec.mutable_slurm()->set_partition("closed");
   agent::v1::Assignment assignment = *NewRun(spec).handle.assignment;
   assignment.set_held(true);
-  const agents::LaunchOutcome outcome = backend_->Launch(assignment);
+  const agents::LaunchOutcome outcome = LaunchOne(*backend_, assignment);
   ASSERT_EQ(outcome.kind, Kind::kLaunched) << outcome.failure.message();
   cluster_->AsRoot("scontrol update partition=closed AllowAccounts=other");
   TestRun run;
   run.handle.run_key = assignment.run_key();
   run.handle.external_id = outcome.external_id;
   run.handle.assignment = std::make_shared<const agent::v1::Assignment>(assignment);
-  backend_->SetHeld(run.handle, false).IgnoreError();
+  HoldOne(*backend_, run.handle, false).IgnoreError();
   WaitFor("Slurm says why it waits", [&] {
     return ObserveOnce(*backend_, {&run}).ok() &&
            run.last.reason.message().find("its account may not use the partition") == 0;
   });
   EXPECT_EQ(run.last.reason.code(), v1::STATE_REASON_CODE_CANNOT_START);
   EXPECT_THAT(run.last.reason.remedy(), HasSubstr("slurm.account"));
-  EXPECT_TRUE(backend_->Cancel(run.handle).ok());
+  EXPECT_TRUE(EndOne(*backend_, run.handle).ok());
   ObserveToEnd(*backend_, {&run});
   cluster_->AsRoot("scontrol delete partition=closed");
 }

@@ -39,7 +39,7 @@ class RunWithFiles : public FakeBackend {
     output.start_mark = start_mark;
     output.may_have_gpus = MayHaveGpus(run);
     if (has_results)
-      output.results_directory =
+      output.readable_results =
           directory_ + "/results" + (run.run_key == kKey ? "" : "-" + run.run_key);
     return output;
   }

@@ -18,11 +18,13 @@ constexpr char kKey[] = "k7m2-1-1";
 class RunWithResults : public FakeBackend {
  public:
   using FakeBackend::FakeBackend;
-  std::string ResultsDirectory(const RunHandle&) override {
+  RunOutput OpenLogs(const RunHandle& run) override {
     ++asked;
-    return "/lustre/results/1";
+    RunOutput output = FakeBackend::OpenLogs(run);
+    output.results_directory = "/lustre/results/1";
+    output.readable_results = readable;
+    return output;
   }
-  std::string ReadableResults(const RunHandle&) override { return readable; }
 
   int asked = 0;
   std::string readable;
@@ -106,7 +108,7 @@ TEST_F(ResultsWatchTest, ARunThatIsForgottenWhileItIsReadDoesNoHarm) {
   EXPECT_EQ(Work(), 1u);
   watch_.Complete({}, &none);
   Look(v1::RUN_STATE_RUNNING);
-  EXPECT_EQ(backend_.asked, 2) << "it was forgotten";
+  EXPECT_EQ(backend_.asked, 3) << "two looks and a reading: it was forgotten between";
 }
 
 TEST_F(ResultsWatchTest, AJobWithoutStatusJsonIsNotRead) {

@@ -85,16 +85,16 @@ TEST_F(ClaimTest, AWholeClaimNamesTheJob) {
 
 // The agent has fenced the run, and died before it said what for.
 TEST_F(ClaimTest, AFenceIsNobodysClaimAndTheRunIsLaunchedAgain) {
-  ASSERT_EQ(backend_->Launch(assignment_).kind, agents::LaunchOutcome::Kind::kLaunched);
+  ASSERT_EQ(LaunchOne(*backend_, assignment_).kind, agents::LaunchOutcome::Kind::kLaunched);
   std::filesystem::create_directory(Claim());
   EXPECT_EQ(backend_->Lookup(handle_).kind, agents::LookupOutcome::Kind::kAbsent);
-  EXPECT_EQ(backend_->Launch(assignment_).kind, agents::LaunchOutcome::Kind::kLaunched);
+  EXPECT_EQ(LaunchOne(*backend_, assignment_).kind, agents::LaunchOutcome::Kind::kLaunched);
   EXPECT_FALSE(std::filesystem::exists(Claim())) << "the new job could not claim the run";
 }
 
 // A file server that is away shows no claim, and the queue shows what is to end.
 TEST_F(ClaimTest, ARunThatIsToEndIsFoundByItsJobsWhereItsClaimCannotBeRead) {
-  ASSERT_EQ(backend_->Launch(assignment_).kind, agents::LaunchOutcome::Kind::kLaunched);
+  ASSERT_EQ(LaunchOne(*backend_, assignment_).kind, agents::LaunchOutcome::Kind::kLaunched);
   std::ofstream(Claim()).flush();
   AddCommand(
       "squeue",
@@ -106,7 +106,7 @@ TEST_F(ClaimTest, ARunThatIsToEndIsFoundByItsJobsWhereItsClaimCannotBeRead) {
   const agents::LookupOutcome found = backend_->Lookup(handle_);
   EXPECT_EQ(found.kind, agents::LookupOutcome::Kind::kFound);
   EXPECT_EQ(found.external_id, "23");
-  EXPECT_TRUE(backend_->Cancel(handle_).ok());
+  EXPECT_TRUE(EndOne(*backend_, handle_).ok());
   EXPECT_TRUE(std::filesystem::exists(root_ + "/canceled"));
   AddCommand("squeue", "");
   backend_ = CreateSlurmBackend(Config(), root_);

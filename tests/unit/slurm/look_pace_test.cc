@@ -12,6 +12,7 @@
 #include "agents/slurm/slurm.h"
 #include "fmt/format.h"
 #include "gtest/gtest.h"
+#include "tests/unit/agents/one_run.h"
 #include "tests/unit/slurm/stub_commands.h"
 
 namespace muster::slurm {
@@ -88,7 +89,7 @@ TEST_F(PaceOfTheBackendTest, AfterACancelTheAgentIsWokenForALookUntilTheEndIsKno
   backend_->SetWaker([&woken] {
     if (!woken.HasBeenNotified()) woken.Notify();
   });
-  EXPECT_TRUE(backend_->Cancel(run_).ok());
+  EXPECT_TRUE(EndOne(*backend_, run_).ok());
   EXPECT_LT(backend_->ObserveInterval(), kRegular);
   EXPECT_TRUE(woken.WaitForNotificationWithTimeout(absl::Seconds(60)));
   backend_->SetWaker([] {});

@@ -8,6 +8,7 @@
 #include "fmt/format.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/unit/agents/one_run.h"
 #include "tests/unit/slurm/stub_commands.h"
 
 namespace muster::slurm {
@@ -32,7 +33,7 @@ class UnknownRefusalTest : public StubCommandsTest {
     agent::v1::Assignment assignment;
     assignment.set_run_key(kRunKey);
     assignment.mutable_spec()->mutable_command()->set_script("true");
-    return backend_->Launch(assignment);
+    return LaunchOne(*backend_, assignment);
   }
   std::string Claim() const { return RunPaths(Config().run_dir, kRunKey).claim(); }
 
@@ -82,7 +83,7 @@ TEST_F(UnknownRefusalTest, AConversionThatSlurmRefusesSoIsToldAtOnceToo) {
   assignment.set_run_key(kRunKey);
   assignment.mutable_spec()->mutable_command()->set_script("true");
   assignment.mutable_spec()->set_image("registry.test/muster/bash:1");
-  const agents::LaunchOutcome outcome = backend_->Launch(assignment);
+  const agents::LaunchOutcome outcome = LaunchOne(*backend_, assignment);
   EXPECT_EQ(outcome.kind, Kind::kRefused);
   EXPECT_EQ(outcome.failure.failure_class(), v1::FAILURE_CLASS_IMAGE);
   EXPECT_THAT(outcome.failure.message(), HasSubstr("The moon is full"));
