@@ -119,7 +119,7 @@ TEST_F(ConfigTest, TheVariablesThatStayBehindAreAList) {
   EXPECT_THAT(Load()->leave_behind, ElementsAre("A", "B_*"));
   WriteFile("sbatch: {leave_behind: []}\n");
   EXPECT_THAT(Load()->leave_behind, IsEmpty());
-  for (const char* bad : {"a.b", "*_A", "A*B", "''"}) {
+  for (const char* bad : {"a.b", "'*_A'", "A*B", "''"}) {
     WriteFile(fmt::format("sbatch: {{leave_behind: [{}]}}\n", bad));
     EXPECT_THAT(std::string(Load().status().message()), HasSubstr("is not a variable's name"))
         << bad;
