@@ -118,7 +118,8 @@ absl::StatusOr<std::string> SlurmBackend::SubmissionText(const agent::v1::Assign
   }
   const absl::StatusOr<std::string> programs = ProgramsText(assignment.spec());
   if (!programs.ok()) return programs.status();
-  absl::StatusOr<std::vector<RunFile>> files = FilesOf(assignment, paths, from);
+  // Nobody is shown the variables of the submitter's shell.
+  absl::StatusOr<std::vector<RunFile>> files = FilesOf(assignment, paths, from, /*shell=*/{});
   if (!files.ok()) return files.status();
   for (RunFile& note : MakeRunNotes(assignment, config_.cluster, paths, words, absl::Now()))
     files->push_back(std::move(note));

@@ -142,7 +142,10 @@ def test_an_unreadable_run_directory_is_told_and_nothing_is_lost(world, api, slu
     runs.chmod(0o000)
     slurm.slurm("chown", "root", runs)
     job_id = api.submit(argv_spec("echo", "late"))
-    api.wait_run_state(job_id, job_pb2.RUN_STATE_LAUNCH_UNKNOWN)
+    api.wait_run_state(job_id, job_pb2.RUN_STATE_LAUNCHING)
+    eventually(lambda: api.get(job_id).runs[-1].state_reason.code == facts_pb2.STATE_REASON_CODE_LAUNCH_DEFERRED,
+               "why it is not launched is told")
+    assert "Permission denied" in api.get(job_id).runs[-1].state_reason.message
     slurm.slurm("chown", USER, runs)
     runs.chmod(0o700)
     api.wait_state(job_id, SUCCEEDED)

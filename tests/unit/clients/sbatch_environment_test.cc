@@ -17,7 +17,7 @@ using ::testing::UnorderedElementsAre;
 using namespace std::string_literals;
 
 // A login node's: what a user has set, what a module system has, and what should stay.
-const std::map<std::string, std::string> kShell = {
+const std::map<std::string, std::string> kLoginShell = {
     {"BASH_FUNC_module%%", "() {  echo 1\n}"},
     {"HF_TOKEN", "hf_1"},
     {"HOME", "/home/ann"},
@@ -27,20 +27,20 @@ const std::map<std::string, std::string> kShell = {
     {"SSH_AUTH_SOCK", "/tmp/agent"},
 };
 
-struct Read {
+struct ReadShell {
   TakenEnvironment taken;
   std::string remark;
   std::string problem;
 };
 
-Read TakeWith(const std::vector<std::string>& words, SubmitEnvironment from = {kShell}) {
+ReadShell TakeWith(const std::vector<std::string>& words, SubmitEnvironment from = {kLoginShell}) {
   std::vector<std::string> line = words;
   line.emplace_back("run.sh");
   const auto submission = ReadSbatch(line, from.variables, "#!/bin/sh\ntrue\n");
   EXPECT_TRUE(submission.ok()) << submission.status();
   if (!submission.ok()) return {};
   contract::FieldErrors errors;
-  Read read;
+  ReadShell read;
   read.taken = TakeEnvironment(submission->options, from, &errors);
   read.remark = StaysBehind(read.taken, submission->options);
   if (!errors.empty()) read.problem = std::string(errors.ToStatus().message());
@@ -48,7 +48,7 @@ Read TakeWith(const std::vector<std::string>& words, SubmitEnvironment from = {k
 }
 
 TEST(SbatchEnvironmentTest, WithoutAnOptionAllGoesThatIsNoCredential) {
-  const Read read = TakeWith({});
+  const ReadShell read = TakeWith({});
   EXPECT_THAT(read.taken.variables, UnorderedElementsAre(Key("BASH_FUNC_module%%"), Key("LR"),
                                                          Key("PATH"), Key("SLURM_CPU_BIND")));
   EXPECT_THAT(read.taken.named, IsEmpty());
@@ -61,27 +61,27 @@ TEST(SbatchEnvironmentTest, WithoutAnOptionAllGoesThatIsNoCredential) {
 
 TEST(SbatchEnvironmentTest, AllIsTheSame) {
   for (const char* all : {"ALL", "all"}) {
-    const Read read = TakeWith({"--export="s + all});
+    const ReadShell read = TakeWith({"--export="s + all});
     EXPECT_EQ(read.taken.variables, TakeWith({}).taken.variables);
     EXPECT_EQ(read.taken.login_seconds, 0);
   }
 }
 
 TEST(SbatchEnvironmentTest, NoneMakesALoginEnvironmentAndNilDoesNot) {
-  const Read none = TakeWith({"--export=NONE"});
+  const ReadShell none = TakeWith({"--export=NONE"});
   EXPECT_THAT(none.taken.variables,
               UnorderedElementsAre(Pair("SLURM_CPU_BIND", "none"), Pair("SLURM_EXPORT_ENV", "NONE"),
                                    Pair("SLURM_GET_USER_ENV", "1")));
   EXPECT_EQ(none.taken.login_seconds, kLoginSeconds);
   EXPECT_EQ(none.remark, "");
-  const Read nil = TakeWith({"--export=NIL", "--get-user-env"});
+  const ReadShell nil = TakeWith({"--export=NIL", "--get-user-env"});
   EXPECT_THAT(nil.taken.variables,
               UnorderedElementsAre(Key("SLURM_CPU_BIND"), Pair("SLURM_EXPORT_ENV", "NIL")));
   EXPECT_EQ(nil.taken.login_seconds, 0);
 }
 
 TEST(SbatchEnvironmentTest, AListTakesWhatItNamesAlsoCredentials) {
-  const Read read = TakeWith({"--export=LR,HF_TOKEN,A=x=y,B='1,2','C=3,4',NOSUCH"});
+  const ReadShell read = TakeWith({"--export=LR,HF_TOKEN,A=x=y,B='1,2','C=3,4',NOSUCH"});
   EXPECT_EQ(read.problem, "");
   EXPECT_THAT(read.taken.variables,
               UnorderedElementsAre(Pair("LR", "0.1"), Pair("HF_TOKEN", "hf_1"), Pair("A", "x=y"),
@@ -93,7 +93,7 @@ TEST(SbatchEnvironmentTest, AListTakesWhatItNamesAlsoCredentials) {
 }
 
 TEST(SbatchEnvironmentTest, AListWithAllTakesBothAndTheLaterOneWins) {
-  const Read read = TakeWith({"--export=ALL,LR=2,HF_TOKEN"});
+  const ReadShell read = TakeWith({"--export=ALL,LR=2,HF_TOKEN"});
   EXPECT_EQ(read.taken.variables.at("LR"), "2");
   EXPECT_EQ(read.taken.variables.at("HF_TOKEN"), "hf_1");
   EXPECT_EQ(read.taken.variables.at("PATH"), "/opt/bin:/bin");
@@ -115,9 +115,9 @@ TEST(SbatchEnvironmentTest, TheCommandLineWinsOverTheVariableAndThatOverTheScrip
 }
 
 TEST(SbatchEnvironmentTest, AFileTakesThePlaceOfTheShell) {
-  SubmitEnvironment from = {kShell};
+  SubmitEnvironment from = {kLoginShell};
   from.file = ReadExportFile("A=1\0API_KEY=2"s).value();
-  const Read read = TakeWith({"--export-file=x"}, from);
+  const ReadShell read = TakeWith({"--export-file=x"}, from);
   EXPECT_THAT(read.taken.variables, UnorderedElementsAre(Pair("A", "1"), Pair("API_KEY", "2")));
   EXPECT_THAT(read.taken.named, ElementsAre("A", "API_KEY"));
   EXPECT_EQ(read.remark, "");
@@ -139,13 +139,13 @@ TEST(SbatchEnvironmentTest, ALoginEnvironmentIsMadeOnRequest) {
 }
 
 TEST(SbatchEnvironmentTest, TheListOfWhatStaysIsTheUsersOwn) {
-  const Read read = TakeWith({}, {kShell, {"LR", "PA*"}});
+  const ReadShell read = TakeWith({}, {kLoginShell, {"LR", "PA*"}});
   EXPECT_THAT(read.taken.stay, ElementsAre("HF_TOKEN", "LR", "PATH", "SSH_AUTH_SOCK"))
       << "a credential stays, whatever the list is";
 }
 
 TEST(SbatchEnvironmentTest, AVariableThatNoShellCanSetIsNamed) {
-  const Read read = TakeWith({}, {{{"a.b", "1"}, {"A", "1"}, {"BASH_FUNC_f()", "() { :\n}"}}});
+  const ReadShell read = TakeWith({}, {{{"a.b", "1"}, {"A", "1"}, {"BASH_FUNC_f()", "() { :\n}"}}});
   EXPECT_THAT(read.taken.variables, ElementsAre(Pair("A", "1")));
   EXPECT_EQ(read.remark,
             "these variables stay here, because no shell can set them: BASH_FUNC_f(), a.b");
@@ -158,7 +158,7 @@ TEST(SbatchEnvironmentTest, TooMuchIsRefusedAndTheLargestAreNamed) {
   shell["LARGER"] = std::string(131'000, 'x');
   EXPECT_EQ(TakeWith({}, {shell}).problem, "");
   shell["LARGEST"] = std::string(131'001, 'x');
-  const Read read = TakeWith({}, {shell});
+  const ReadShell read = TakeWith({}, {shell});
   EXPECT_THAT(read.problem, HasSubstr("and 262144 are the most that travel with a job"));
   EXPECT_THAT(read.problem, HasSubstr("LARGEST (131001 bytes), LARGER (131000 bytes), LARGE"));
   EXPECT_EQ(TakeWith({"--export=SMALL"}, {shell}).problem, "");
