@@ -42,7 +42,7 @@ void BackendPlace::Start(const KubernetesConfig& config,
   backend_ = *std::move(made);
   ASSERT_TRUE(backend_->Probe().ok());
   ASSERT_TRUE(backend_->Adopt(adopted).ok());
-  if (!adopted.empty()) backend_->capabilities().allow_starts();
+  if (!adopted.empty()) AllowStarts(*backend_);
 }
 
 void BackendPlace::LeaveNothing(v1::JobSpec* spec) {

@@ -31,7 +31,7 @@ class MachinesPlace : public Place {
     ASSERT_TRUE(made.ok()) << made.status();
     backend_ = *std::move(made);
     ASSERT_TRUE(backend_->Adopt(journal).ok());
-    backend_->capabilities().allow_starts();
+    AllowStarts(*backend_);
   }
 
   bool IsGone(const TestRun& run) override {

@@ -15,7 +15,7 @@ class SlurmPlace : public Place {
   void Restart(const std::vector<agents::RunHandle>& journal) override {
     backend_ = slurm::SharedCluster().MakeBackend();
     EXPECT_TRUE(backend_->Adopt(journal).ok());
-    backend_->capabilities().allow_starts();
+    AllowStarts(*backend_);
   }
 
   bool IsGone(const TestRun& run) override {

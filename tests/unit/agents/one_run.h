@@ -1,4 +1,4 @@
-// The verbs of a backend for one run alone.
+// The verbs of a backend for one run alone, and the step that only some backends have.
 #ifndef MUSTER_TESTS_UNIT_AGENTS_ONE_RUN_H_
 #define MUSTER_TESTS_UNIT_AGENTS_ONE_RUN_H_
 
@@ -20,6 +20,10 @@ inline absl::Status HoldOne(Backend& backend, const RunHandle& run, bool held) {
 }
 inline absl::Status ForgetOne(Backend& backend, const RunHandle& run) {
   return backend.Forget({run}).at(0);
+}
+// As an agent does it, on every kind of cluster.
+inline void AllowStarts(Backend& backend) {
+  if (const auto allow = backend.capabilities().allow_starts) allow();
 }
 
 }  // namespace muster::agents
