@@ -61,8 +61,8 @@ class Taker {
  private:
   // With a file, the shell's own variables are as if they were not there.
   const std::map<std::string, std::string>& shell() const {
-    static const std::map<std::string, std::string> kNothing;
-    return from_.file.has_value() ? kNothing : from_.variables;
+    static const std::map<std::string, std::string> nothing;
+    return from_.file.has_value() ? nothing : from_.variables;
   }
 
   void TakeExport() {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "tests/integration/kubernetes/least_rights.h"
+#include "tests/unit/agents/one_run.h"
 
 namespace muster::kubernetes {
 

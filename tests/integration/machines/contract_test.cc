@@ -7,6 +7,7 @@
 
 #include "agents/machines/machines.h"
 #include "tests/integration/ssh/sshd.h"
+#include "tests/unit/agents/one_run.h"
 #include "tests/unit/hosts/temp_dir.h"
 
 namespace muster::driver {

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "tests/integration/slurm/test_cluster.h"
+#include "tests/unit/agents/one_run.h"
 
 namespace muster::driver {
 namespace {
