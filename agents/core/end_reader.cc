@@ -6,7 +6,6 @@
 #include <string_view>
 #include <utility>
 
-#include "agents/hosts/local_host.h"
 #include "contract/sentences.h"
 #include "contract/text.h"
 
@@ -41,14 +40,9 @@ std::string FileName(const std::string& path) { return path.substr(path.rfind('/
 EndReader::EndReader(Backend* backend, EndReaderOptions options)
     : backend_(*backend),
       options_(options),
-      host_(OutputHost(backend->capabilities())),
+      output_host_(backend),
+      host_(output_host_.get()),
       status_(&host_) {}
-
-hosts::Host& EndReader::OutputHost(const Capabilities& abilities) {
-  if (abilities.output_host != nullptr) return *abilities.output_host;
-  local_host_ = std::make_unique<hosts::LocalHost>();
-  return *local_host_;
-}
 
 std::vector<EndReader::End> EndReader::TakeEnds(const std::vector<RunHandle>& runs,
                                                 ObserveOutcome* outcome) {

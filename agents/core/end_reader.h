@@ -7,7 +7,6 @@
 #define MUSTER_AGENTS_CORE_END_READER_H_
 
 #include <map>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -19,6 +18,7 @@
 #include "absl/time/time.h"
 #include "agents/core/backend.h"
 #include "agents/core/log_evidence.h"
+#include "agents/core/output_host.h"
 #include "agents/core/status_reader.h"
 #include "agents/core/steady_time.h"
 #include "agents/hosts/host.h"
@@ -95,13 +95,12 @@ class EndReader {
   static Reading Unread(std::string_view what, const absl::Status& status);
   absl::StatusOr<std::vector<LogEnd>> ReadLogs(std::vector<LogSource> sources,
                                                const Observation& seen);
-  hosts::Host& OutputHost(const Capabilities& abilities);
 
   Backend& backend_;
   const EndReaderOptions options_;
   const SteadyTime time_;
   const contract::FailurePatterns patterns_;
-  std::unique_ptr<hosts::Host> local_host_;  // null: the backend has one
+  OutputHost output_host_;
   hosts::Host& host_;
   StatusReader status_;
   // The run whose end was read last: the next round begins with the one after it. Read's.

@@ -5,8 +5,6 @@
 #include <string_view>
 #include <utility>
 
-#include "agents/hosts/local_host.h"
-
 namespace muster::agents {
 namespace {
 
@@ -27,13 +25,8 @@ ResultsWatch::ResultsWatch(Backend* backend, Post post, absl::Duration interval)
     : backend_(*backend),
       post_(std::move(post)),
       interval_(interval),
-      status_(OutputHost(backend->capabilities())) {}
-
-hosts::Host* ResultsWatch::OutputHost(const Capabilities& abilities) {
-  if (abilities.output_host != nullptr) return abilities.output_host;
-  local_host_ = std::make_unique<hosts::LocalHost>();
-  return local_host_.get();
-}
+      output_host_(backend),
+      status_(&output_host_.get()) {}
 
 void ResultsWatch::Complete(const std::vector<RunHandle>& runs, ObserveOutcome* outcome) {
   Forget(runs);

@@ -7,7 +7,6 @@
 
 #include <functional>
 #include <map>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -15,9 +14,9 @@
 
 #include "absl/time/time.h"
 #include "agents/core/backend.h"
+#include "agents/core/output_host.h"
 #include "agents/core/status_reader.h"
 #include "agents/core/steady_time.h"
-#include "agents/hosts/host.h"
 
 namespace muster::agents {
 
@@ -45,7 +44,6 @@ class ResultsWatch {
     absl::Time next_reading = absl::InfinitePast();  // by time_
     std::optional<v1::Progress> progress;
   };
-  hosts::Host* OutputHost(const Capabilities& abilities);
   void Forget(const std::vector<RunHandle>& runs);
   Known* Add(const RunHandle& run);
   void Ask(const RunHandle& run, std::optional<absl::Time> start_time, Known* known);
@@ -55,7 +53,7 @@ class ResultsWatch {
   const Post post_;
   const absl::Duration interval_;
   const SteadyTime time_;
-  std::unique_ptr<hosts::Host> local_host_;  // null: the backend has one
+  OutputHost output_host_;
   StatusReader status_;
   mutable std::mutex mutex_;
   std::map<std::string, Known> known_;  // by run key; guarded by mutex_
