@@ -1,4 +1,5 @@
-"""The files in YAML that the pages for people show: job files are accepted, tasks are read, settings are known."""
+"""The files in YAML that the pages for people show: job files and configurations are accepted, tasks are
+read, settings are known."""
 
 import pathlib
 import re
@@ -12,6 +13,8 @@ PROGRAM = {"run", "command", "roles", "setup"}
 # Names that only the settings of a daemon have at the top, or in a section of the same name as one of
 # a job.
 DAEMON = {"kind", "broker", "state_dir", "machines", "logs", "socket_mode"}
+# The one section that only a user's configuration has.
+USER = {"sbatch"}
 NO_SUCH_CLUSTER = 13
 
 
@@ -30,6 +33,8 @@ def kind_of(text):
     content = yaml.safe_load(text)
     if DAEMON & content.keys() or settings_of(content) & KEYS:
         return "settings"
+    if USER & content.keys():
+        return "configuration"
     if all(isinstance(value, dict) and "ssh" in value for value in content.values()):
         return "hosts"
     return "task" if "num_nodes" in content else "job"
@@ -70,6 +75,13 @@ def test_a_task_of_the_pages_is_read_as_one(world, broker, home, text):
     done = world.cli("submit", "--validate", world.write("task.yaml", text), env=home, check=False)
     assert done.returncode == NO_SUCH_CLUSTER, done.stderr
     assert "placement.clusters" in done.stderr
+
+
+@pytest.mark.parametrize("text", of_kind("configuration"))
+def test_a_users_configuration_of_the_pages_is_accepted(world, broker, text):
+    world.path("muster").mkdir()
+    world.write("muster/config.yaml", text)
+    world.cli("list", env={"XDG_CONFIG_HOME": str(world.root)})
 
 
 @pytest.mark.parametrize("text", of_kind("settings"))

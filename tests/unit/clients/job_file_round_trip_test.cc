@@ -67,8 +67,9 @@ const KeptSpec kKeptSpecs[] = {
     {"BatchScript", R"(
         command { script: "#!/bin/bash\nsrun x\n" }
         slurm { batch_script { output: "%j.out" error: "%j.err" input: "in" append: true
-                               environment { file_sha256: "01ab" named: "LR"
-                                             login_timeout { seconds: 8 } } } })"},
+                               environment {
+            file_sha256: "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+            named: "LR" login_timeout { seconds: 8 } } } })"},
     {"Kubernetes", R"(
         command { script: "x" }
         kubernetes {
