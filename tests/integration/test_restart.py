@@ -7,12 +7,12 @@ import hashlib
 import random
 
 import grpc
-from muster.v1 import job_pb2
+from muster.v1 import job_pb2, jobs_service_pb2
 import pytest
 
-from harness.api import CANCELED, SUCCEEDED, argv_spec
+from harness.api import CANCELED, SUCCEEDED, argv_spec, error_info, retry_delay_s
 from harness.trio import VICTIMS, Trio
-from harness.wait import eventually
+from harness.wait import DEADLINE_S, eventually
 
 
 @pytest.fixture
@@ -187,6 +187,25 @@ def test_a_broker_that_is_told_to_stop_does_so_cleanly(trio):
     assert trio.broker.terminate() == 0
     trio.broker.start()
     eventually(lambda: trio.api.connected(trio.agent.cluster), "the agent is back")
+    gate.open()
+    trio.check_ran_once(job_id)
+
+
+def test_a_broker_that_is_told_to_stop_tells_those_who_watch_and_follow(trio):
+    gate = trio.world.gate()
+    job_id = trio.api.submit(trio.counting(f"echo before; {gate.script()}"))
+    changes = trio.api.watch(job_ids=[job_id], after=None)
+    assert next(changes).HasField("heartbeat")
+    log = trio.api.jobs.ReadLog(jobs_service_pb2.ReadLogRequest(job_id=job_id, follow=True), timeout=DEADLINE_S)
+    assert b"before\n" in next(answer.data for answer in log if answer.data)
+    assert trio.broker.terminate() == 0
+    for stream in (changes, log):
+        with pytest.raises(grpc.RpcError) as caught:
+            for _ in stream:
+                pass
+        assert error_info(caught.value).reason == "SHUTTING_DOWN", caught.value
+        assert retry_delay_s(caught.value) > 0
+    trio.broker.start()
     gate.open()
     trio.check_ran_once(job_id)
 

@@ -232,6 +232,12 @@ def error_info(error):
     return _detail(error, error_details_pb2.ErrorInfo)
 
 
+def retry_delay_s(error):
+    """The pause that its google.rpc.RetryInfo asks for; 0: it has none."""
+    detail = _detail(error, error_details_pb2.RetryInfo)
+    return detail.retry_delay.ToNanoseconds() / 1e9 if detail else 0
+
+
 def bad_fields(error):
     """Field and description of each violation of its google.rpc.BadRequest."""
     detail = _detail(error, error_details_pb2.BadRequest)
