@@ -154,8 +154,6 @@ class RunningBroker final : public Broker {
   void MakeServices() {
     Context context;
     context.engine = engine_.get();
-    context.store = store_.get();
-    context.archive = archive_.get();
     context.readers = &readers_;
     context.archivers = &archivers_;
     context.file_workers = &file_workers_;

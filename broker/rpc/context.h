@@ -11,13 +11,6 @@ namespace grpc {
 class Service;
 }
 
-namespace muster::store {
-class Store;
-}
-namespace muster::logs {
-class Archive;
-}
-
 namespace muster::broker {
 
 class Engine;
@@ -28,8 +21,6 @@ class Users;
 
 struct Context {
   Engine* engine = nullptr;
-  const store::Store* store = nullptr;
-  logs::Archive* archive = nullptr;
   Services app;                        // for use cases
   WorkerPool* readers = nullptr;       // for reading the store and the archive
   WorkerPool* archivers = nullptr;     // separate, because the end of a log waits for the disk

@@ -9,7 +9,10 @@
 #include <string>
 #include <utility>
 
+#include "broker/app/agent_streams.h"
 #include "broker/app/fetches.h"
+#include "broker/app/join_fetch.h"
+#include "broker/engine/engine.h"
 #include "broker/rpc/context.h"
 #include "broker/rpc/stream_registry.h"
 #include "contract/errors.h"
@@ -21,7 +24,6 @@
 namespace muster::broker {
 namespace {
 
-constexpr uint32_t kFileProtocolVersion = 1;
 // An agent that does not name the fetch that it sends for is cut off after this time.
 constexpr std::chrono::seconds kHelloPatience{10};
 
@@ -98,8 +100,7 @@ class FeedStream final : public grpc::ServerReadReactor<agent::v1::SendFilesRequ
   absl::Status Handle() {
     if (request_.message_case() == agent::v1::SendFilesRequest::kHello)
       return Greet(request_.hello());
-    if (taker_ == nullptr)
-      return contract::BadField("hello", "must be the first message of the stream");
+    if (taker_ == nullptr) return MustBeFirst();
     v1::FetchFilesResponse piece;
     switch (request_.message_case()) {
       case agent::v1::SendFilesRequest::kEntry:
@@ -122,39 +123,24 @@ class FeedStream final : public grpc::ServerReadReactor<agent::v1::SendFilesRequ
         taker_->EndWith(AgentFailed(rpc::FromMessage(request_.end())));
         return absl::OkStatus();
       default:
-        return contract::BadField("message", "is not set, or is of a later protocol version");
+        return UnknownMessage();
     }
     taker_->Take(std::move(piece));
     return absl::OkStatus();
   }
 
   absl::Status Greet(const agent::v1::SendFilesHello& hello) {
-    if (taker_ != nullptr)
-      return contract::BadField("hello", "came twice; it is the first message, and only the first");
-    if (hello.protocol_version() != kFileProtocolVersion) {
-      return contract::Error(
-          absl::StatusCode::kFailedPrecondition, "PROTOCOL_VERSION",
-          fmt::format("the agent speaks protocol version {}, this broker {}; update the older one",
-                      hello.protocol_version(), kFileProtocolVersion));
-    }
-    if (!context_.engine->agents().IsWelcomed(hello.cluster(), hello.journal_id())) {
-      return contract::Error(absl::StatusCode::kFailedPrecondition, "NOT_CONNECTED",
-                             fmt::format("no agent of cluster \"{}\" with journal \"{}\" is "
-                                         "connected; connect over AgentLink first",
-                                         hello.cluster(), hello.journal_id()));
-    }
-    std::shared_ptr<FileTaker> taker = context_.fetches->Find(hello.ticket());
+    if (taker_ != nullptr) return CameTwice();
     {
       const std::lock_guard lock(mutex_);
       is_greeted_ = true;
     }
-    if (taker == nullptr || !taker->Attach(shared_from_this())) {
-      return contract::Error(absl::StatusCode::kNotFound, "NO_SUCH_TICKET",
-                             "nobody waits for these files any more");
-    }
+    absl::StatusOr<std::shared_ptr<FileTaker>> taker =
+        JoinFetch(context_.engine->agents(), *context_.fetches, hello, shared_from_this());
+    if (!taker.ok()) return taker.status();
     {
       const std::lock_guard lock(mutex_);
-      taker_ = std::move(taker);
+      taker_ = *std::move(taker);
     }
     ReadOn();
     return absl::OkStatus();

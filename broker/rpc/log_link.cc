@@ -1,25 +1,19 @@
 // The service LogLinkService: carries log bytes from an agent into the archive. A stream is read no
 // faster than the archive takes its bytes; gRPC's flow control then holds the agent back.
-#include <fmt/format.h>
 #include <grpcpp/grpcpp.h>
 
-#include <algorithm>
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
+#include "broker/app/store_log.h"
 #include "broker/app/worker_pool.h"
-#include "broker/engine/engine.h"
-#include "broker/logs/archive.h"
 #include "broker/rpc/context.h"
 #include "broker/rpc/stream_registry.h"
-#include "broker/store/store.h"
 #include "contract/errors.h"
-#include "contract/roles.h"
-#include "contract/run_key.h"
 #include "contract/text.h"
 #include "daemon/log.h"
 #include "muster/agent/v1/log_link.grpc.pb.h"
@@ -29,16 +23,11 @@
 namespace muster::broker {
 namespace {
 
-constexpr uint32_t kProtocolVersion = 1;
-// The most bytes of one chunk, as the protocol states.
-constexpr size_t kMaxChunkBytes = 64 << 10;
 // Chunks of one stream that were read and are not in the archive yet: they keep disk and network
 // busy at the same time.
 constexpr size_t kMaxQueuedChunks = 8;
 // Answers that the agent has not read. An agent with more unread answers is cut off.
 constexpr size_t kMaxQueuedAnswers = 4096;
-// Runs that one stream remembers; others are looked up again.
-constexpr size_t kMaxKnownRuns = 10'000;
 
 class PushStream final
     : public grpc::ServerBidiReactor<agent::v1::PushRequest, agent::v1::PushResponse>,
@@ -47,6 +36,7 @@ class PushStream final
  public:
   explicit PushStream(const Context& context)
       : context_(context),
+        store_(context.app),
         writer_(
             kMaxQueuedAnswers,
             [this](const agent::v1::PushResponse* message) { StartWrite(message); },
@@ -94,13 +84,6 @@ class PushStream final
   }
 
  private:
-  // The facts about a run of this cluster that its logs need.
-  struct Known {
-    bool accepted = false;
-    uint32_t ranks = 0;
-    contract::RunKey key;
-  };
-
   void ReadIfDue() {
     if (reading_ || finished_ || queue_.size() >= kMaxQueuedChunks) return;
     reading_ = true;
@@ -132,7 +115,7 @@ class PushStream final
       lock.unlock();
       if (absl::Status status = Handle(request); !status.ok()) {
         LogEvent(spdlog::level::warn, "log_stream_closed",
-                 {{"cluster", cluster_}, {"why", std::string(ToStd(status.message()))}});
+                 {{"cluster", store_.cluster()}, {"why", std::string(ToStd(status.message()))}});
         return End(status);
       }
       lock.lock();
@@ -142,106 +125,16 @@ class PushStream final
   }
 
   absl::Status Handle(const agent::v1::PushRequest& request) {
-    switch (request.message_case()) {
-      case agent::v1::PushRequest::kHello:
-        return HandleHello(request.hello());
-      case agent::v1::PushRequest::kChunk:
-        if (cluster_.empty()) break;
-        // Checked before each chunk: a pusher whose agent was replaced or is gone must not write
-        // any more.
-        if (absl::Status status = CheckConnected(); !status.ok()) return status;
-        return HandleChunk(request.chunk());
-      case agent::v1::PushRequest::MESSAGE_NOT_SET:
-        return contract::BadField("message", "is not set, or is of a later protocol version");
-    }
-    return contract::BadField("hello", "must be the first message of the stream");
-  }
-
-  absl::Status HandleHello(const agent::v1::LogHello& hello) {
-    if (!cluster_.empty()) {
-      return contract::BadField("hello", "came twice; it is the first message, and only the first");
-    }
-    if (hello.protocol_version() != kProtocolVersion) {
-      return contract::Error(
-          absl::StatusCode::kFailedPrecondition, "PROTOCOL_VERSION",
-          fmt::format("the agent speaks protocol version {}, this broker {}; update the older one",
-                      hello.protocol_version(), kProtocolVersion));
-    }
-    cluster_ = hello.cluster();
-    journal_id_ = hello.journal_id();
-    return CheckConnected();
-  }
-
-  absl::Status CheckConnected() const {
-    if (context_.engine->agents().IsWelcomed(cluster_, journal_id_)) return absl::OkStatus();
-    return contract::Error(
-        absl::StatusCode::kFailedPrecondition, "NOT_CONNECTED",
-        fmt::format("no agent of cluster \"{}\" with journal \"{}\" is connected; connect over "
-                    "AgentLink first",
-                    cluster_, journal_id_));
-  }
-
-  absl::Status HandleChunk(const agent::v1::LogChunk& chunk) {
-    if (chunk.data().size() > kMaxChunkBytes) {
-      return contract::BadField("chunk.data", fmt::format("has {} bytes; the most is {}",
-                                                          chunk.data().size(), kMaxChunkBytes));
-    }
-    if (!v1::LogStream_IsValid(chunk.stream())) {
-      return contract::BadField(
-          "chunk.stream", fmt::format("{} is not a stream", static_cast<int>(chunk.stream())));
-    }
-    const absl::StatusOr<Known> known = Find(chunk.run_key());
-    if (!known.ok()) return known.status();
-
-    agent::v1::PushResponse answer;
-    answer.set_run_key(chunk.run_key());
-    answer.set_rank(chunk.rank());
-    answer.set_stream(chunk.stream());
-    if (!known->accepted || chunk.rank() >= known->ranks) {
-      answer.set_next_offset(chunk.offset() + chunk.data().size());
-      answer.set_discarding(true);
-      answer.set_complete(chunk.end());
-    } else {
-      const logs::LogId log{
-          known->key.job, known->key.run, chunk.rank(),
-          chunk.stream() == v1::LOG_STREAM_STDERR ? v1::LOG_STREAM_STDERR : v1::LOG_STREAM_STDOUT};
-      const auto appended =
-          context_.archive->Append(log, chunk.offset(), chunk.data(), chunk.end());
-      if (!appended.ok()) return appended.status();
-      answer.set_next_offset(appended->next_offset);
-      answer.set_discarding(appended->discarding);
-      answer.set_complete(appended->complete);
-    }
-    if (writer_.Offer(std::move(answer))) return absl::OkStatus();
+    absl::StatusOr<std::optional<agent::v1::PushResponse>> answer = store_.Take(request);
+    if (!answer.ok()) return answer.status();
+    if (!answer->has_value() || writer_.Offer(**std::move(answer))) return absl::OkStatus();
     return absl::ResourceExhaustedError("the agent does not read the answers; connect again");
-  }
-
-  // Finds out whether the run is one of this cluster's.
-  absl::StatusOr<Known> Find(const std::string& run_key) {
-    if (const auto found = known_.find(run_key); found != known_.end()) return found->second;
-    Known known;
-    if (auto key = contract::RunKey::Parse(run_key); key.ok()) {
-      const absl::StatusOr<v1::Job> job = context_.store->GetJob(store::Scope::All(), key->job);
-      if (!job.ok() && !absl::IsNotFound(job.status())) return job.status();
-      if (job.ok() && key->run <= static_cast<uint32_t>(job->runs_size())) {
-        const v1::Run& run = job->runs(static_cast<int>(key->run) - 1);
-        known.accepted = run.run_key() == run_key && run.cluster() == cluster_;
-        known.ranks = contract::RankCount(job->spec());
-      }
-      known.key = *std::move(key);
-    }
-    if (known_.size() >= kMaxKnownRuns) known_.clear();
-    known_.emplace(run_key, known);
-    return known;
   }
 
   const Context context_;
   std::shared_ptr<PushStream> self_;
 
-  // Members for Work, of which one runs at a time.
-  std::string cluster_;
-  std::string journal_id_;
-  absl::flat_hash_map<std::string, Known> known_;
+  StoreLog store_;  // for Work, which runs once at a time
 
   rpc::StreamWriter<agent::v1::PushResponse>
       writer_;  // its lock is taken before mutex_, never after
