@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
-#include <mutex>
 #include <utility>
 
 #include "absl/time/clock.h"
 #include "broker/engine/engine.h"
 #include "contract/errors.h"
 #include "contract/text.h"
+#include "sync/mutex.h"
 
 namespace muster::broker {
 namespace {
@@ -55,18 +55,20 @@ class PlanCollector {
         done_(std::move(done)) {}
 
   void Put(size_t index, absl::StatusOr<v1::JobPlan> plan) {
+    JobPlans all;
     {
-      std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       plans_[index] = std::move(plan);
       if (--missing_ > 0) return;
+      all = std::move(plans_);
     }
-    done_(std::move(plans_));
+    done_(std::move(all));
   }
 
  private:
-  std::mutex mutex_;
-  JobPlans plans_;
-  size_t missing_;
+  Mutex mutex_;
+  JobPlans plans_ ABSL_GUARDED_BY(mutex_);
+  size_t missing_ ABSL_GUARDED_BY(mutex_);
   const std::function<void(JobPlans)> done_;
 };
 

@@ -6,6 +6,7 @@
 
 #include "contract/errors.h"
 #include "contract/text.h"
+#include "sync/mutex.h"
 
 namespace muster::broker {
 
@@ -18,7 +19,7 @@ absl::Status AgentFailed(const absl::Status& status) {
 absl::Status Fetches::Add(const std::shared_ptr<FileTaker>& taker, std::string* ticket) {
   std::random_device random;
   *ticket = fmt::format("{:08x}{:08x}{:08x}{:08x}", random(), random(), random(), random());
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (takers_.size() >= kMaxFetches) {
     return contract::RetryableError(
         absl::StatusCode::kResourceExhausted, "TOO_MANY_FETCHES",
@@ -31,13 +32,13 @@ absl::Status Fetches::Add(const std::shared_ptr<FileTaker>& taker, std::string* 
 }
 
 std::shared_ptr<FileTaker> Fetches::Find(std::string_view ticket) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = takers_.find(ToAbsl(ticket));
   return found == takers_.end() ? nullptr : found->second.lock();
 }
 
 void Fetches::Remove(const std::string& ticket) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   takers_.erase(ticket);
 }
 

@@ -6,7 +6,6 @@
 
 #include <cstddef>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 
@@ -14,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "muster/v1/files_service.pb.h"
+#include "sync/mutex.h"
 
 namespace muster::broker {
 
@@ -67,8 +67,8 @@ class Fetches {
   void Remove(const std::string& ticket);
 
  private:
-  mutable std::mutex mutex_;
-  absl::flat_hash_map<std::string, std::weak_ptr<FileTaker>> takers_;
+  mutable Mutex mutex_;
+  absl::flat_hash_map<std::string, std::weak_ptr<FileTaker>> takers_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace muster::broker

@@ -3,13 +3,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "sync/mutex.h"
+
 namespace muster::broker {
 
 WatchHub::WatchHub() : thread_([this] { Run(); }) {}
 
 WatchHub::~WatchHub() {
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stopping_ = true;
   }
   changed_.notify_one();
@@ -17,13 +19,13 @@ WatchHub::~WatchHub() {
 }
 
 void WatchHub::Add(const std::shared_ptr<Watcher>& watcher, absl::Span<const uint64_t> jobs) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (jobs.empty()) all_.emplace(watcher.get(), watcher);
   for (const uint64_t job : jobs) by_job_[job].emplace(watcher.get(), watcher);
 }
 
 void WatchHub::Remove(const Watcher* watcher, absl::Span<const uint64_t> jobs) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (jobs.empty()) all_.erase(watcher);
   for (const uint64_t job : jobs) {
     const auto found = by_job_.find(job);
@@ -37,7 +39,7 @@ void WatchHub::Notify(const core::JobsChanged& changed) {
   absl::flat_hash_map<const Watcher*, std::shared_ptr<Watcher>> due;
   bool is_for_all = false;
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!all_.empty()) is_for_all = !std::exchange(is_due_, true);
     if (!by_job_.empty()) {
       for (const uint64_t job : changed.jobs) {
@@ -54,17 +56,17 @@ void WatchHub::Notify(const core::JobsChanged& changed) {
 }
 
 void WatchHub::Run() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (true) {
-    changed_.wait(lock, [this] { return stopping_ || is_due_; });
+    while (!stopping_ && !is_due_) lock.Wait(changed_);
     if (stopping_) return;
     is_due_ = false;
     std::vector<std::weak_ptr<Watcher>> due;
     due.reserve(all_.size());
     for (const auto& [_, watcher] : all_) due.push_back(watcher);
-    lock.unlock();
+    lock.Unlock();
     WakeInTurn(due);
-    lock.lock();
+    lock.Lock();
   }
 }
 
@@ -75,8 +77,11 @@ void WatchHub::WakeInTurn(const std::vector<std::weak_ptr<Watcher>>& watchers) {
   for (size_t i = 0; i < watchers.size(); ++i) {
     if (const auto watcher = watchers[i].lock()) watcher->Wake();
     if ((i + 1) % kTogether != 0 && i + 1 != watchers.size()) continue;
-    std::unique_lock lock(mutex_);
-    if (changed_.wait_for(lock, rest, [this] { return stopping_; })) return;
+    MutexLock lock(mutex_);
+    const auto due = std::chrono::steady_clock::now() + rest;
+    while (!stopping_ && lock.WaitUntil(changed_, due)) {
+    }
+    if (stopping_) return;
   }
 }
 

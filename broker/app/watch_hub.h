@@ -13,13 +13,13 @@
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <thread>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/types/span.h"
 #include "broker/core/core.h"
+#include "sync/mutex.h"
 
 namespace muster::broker {
 
@@ -55,12 +55,12 @@ class WatchHub {
   void Run();
   void WakeInTurn(const std::vector<std::weak_ptr<Watcher>>& watchers);
 
-  std::mutex mutex_;
+  Mutex mutex_;
   std::condition_variable changed_;
-  Watchers all_;
-  absl::flat_hash_map<uint64_t, Watchers> by_job_;
-  bool is_due_ = false;  // all_ have something to look at
-  bool stopping_ = false;
+  Watchers all_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<uint64_t, Watchers> by_job_ ABSL_GUARDED_BY(mutex_);
+  bool is_due_ ABSL_GUARDED_BY(mutex_) = false;  // all_ have something to look at
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

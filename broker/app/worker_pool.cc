@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "sync/mutex.h"
+
 namespace muster::broker {
 
 WorkerPool::WorkerPool(Options options) : options_(options) {
@@ -12,7 +14,7 @@ WorkerPool::~WorkerPool() { Stop(); }
 
 bool WorkerPool::PostCall(Task task) {
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (stopping_ || waiting_calls_ == options_.max_waiting_calls) return false;
     ++waiting_calls_;
     calls_.push_back(std::move(task));
@@ -23,7 +25,7 @@ bool WorkerPool::PostCall(Task task) {
 
 bool WorkerPool::PostStep(Task task) {
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (stopping_) return false;
     steps_.push_back(std::move(task));
   }
@@ -32,7 +34,7 @@ bool WorkerPool::PostStep(Task task) {
 }
 
 bool WorkerPool::Reserve() {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (stopping_ || waiting_calls_ == options_.max_waiting_calls) return false;
   ++waiting_calls_;
   return true;
@@ -40,7 +42,7 @@ bool WorkerPool::Reserve() {
 
 bool WorkerPool::PostReserved(Task task) {
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (stopping_) return false;
     calls_.push_back(std::move(task));
   }
@@ -49,13 +51,13 @@ bool WorkerPool::PostReserved(Task task) {
 }
 
 void WorkerPool::Unreserve() {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   --waiting_calls_;
 }
 
 void WorkerPool::Stop() {
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stopping_ = true;
   }
   changed_.notify_all();
@@ -83,16 +85,16 @@ WorkerPool::Taken WorkerPool::TakeNext() {
 }
 
 void WorkerPool::Run() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [this] { return stopping_ || MayTake(); });
+    while (!stopping_ && !MayTake()) lock.Wait(changed_);
     // While it stops, the steps that are left are taken by those who run steps.
     if (!MayTake()) return;
     Taken taken = TakeNext();
-    lock.unlock();
+    lock.Unlock();
     taken.task();
     taken.task = nullptr;
-    lock.lock();
+    lock.Lock();
     if (taken.is_step) --running_steps_;
   }
 }

@@ -12,11 +12,11 @@
 #include <cstddef>
 #include <deque>
 #include <functional>
-#include <mutex>
 #include <thread>
 #include <vector>
 
 #include "broker/app/readers.h"
+#include "sync/mutex.h"
 
 namespace muster::broker {
 
@@ -51,21 +51,23 @@ class WorkerPool : public Readers {
     Task task;
     bool is_step = false;
   };
-  // Call these with the lock held; TakeNext while MayTake.
-  bool MayRunStep() const;
-  bool MayTake() const { return !calls_.empty() || MayRunStep(); }
-  Taken TakeNext();
+  // Call TakeNext while MayTake.
+  bool MayRunStep() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool MayTake() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return !calls_.empty() || MayRunStep();
+  }
+  Taken TakeNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Run();
 
   const Options options_;
-  std::mutex mutex_;
+  Mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Task> calls_;
-  std::deque<Task> steps_;
-  int running_steps_ = 0;
-  int calls_in_a_row_ = 0;    // taken since the last step, while steps waited
-  size_t waiting_calls_ = 0;  // includes reserved places
-  bool stopping_ = false;
+  std::deque<Task> calls_ ABSL_GUARDED_BY(mutex_);
+  std::deque<Task> steps_ ABSL_GUARDED_BY(mutex_);
+  int running_steps_ ABSL_GUARDED_BY(mutex_) = 0;
+  int calls_in_a_row_ ABSL_GUARDED_BY(mutex_) = 0;  // taken since the last step, while steps waited
+  size_t waiting_calls_ ABSL_GUARDED_BY(mutex_) = 0;  // includes reserved places
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<std::thread> threads_;
 };
 

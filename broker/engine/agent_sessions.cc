@@ -3,26 +3,27 @@
 #include <utility>
 
 #include "contract/text.h"
+#include "sync/mutex.h"
 
 namespace muster::broker {
 
 core::SessionId AgentSessions::Open(std::string cluster, std::string journal_id,
                                     std::shared_ptr<AgentPeer> peer) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   sessions_.emplace(++last_session_,
                     Session{std::move(cluster), std::move(journal_id), std::move(peer)});
   return last_session_;
 }
 
 void AgentSessions::Welcome(core::SessionId session) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = sessions_.find(session);
   if (found != sessions_.end()) welcomed_[found->second.cluster] = session;
 }
 
 void AgentSessions::Remove(core::SessionId session) {
   Session removed;  // its peer is freed outside the lock
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = sessions_.find(session);
   if (found == sessions_.end()) return;
   removed = std::move(found->second);
@@ -32,19 +33,19 @@ void AgentSessions::Remove(core::SessionId session) {
 }
 
 std::shared_ptr<AgentPeer> AgentSessions::Find(core::SessionId session) const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = sessions_.find(session);
   return found == sessions_.end() ? nullptr : found->second.peer;
 }
 
 std::shared_ptr<AgentPeer> AgentSessions::FindWelcomed(std::string_view cluster) const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const Session* session = Welcomed(cluster);
   return session == nullptr ? nullptr : session->peer;
 }
 
 bool AgentSessions::IsWelcomed(std::string_view cluster, std::string_view journal_id) const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const Session* session = Welcomed(cluster);
   return session != nullptr && session->journal_id == journal_id;
 }

@@ -8,13 +8,13 @@
 #define MUSTER_BROKER_ENGINE_AGENT_SESSIONS_H_
 
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 
 #include "absl/container/flat_hash_map.h"
 #include "broker/core/core.h"
 #include "broker/engine/agent_peer.h"
+#include "sync/mutex.h"
 
 namespace muster::broker {
 
@@ -40,13 +40,14 @@ class AgentSessions {
     std::string journal_id;
     std::shared_ptr<AgentPeer> peer;
   };
-  // Null: the cluster is not connected. The lock is held.
-  const Session* Welcomed(std::string_view cluster) const;
+  // Null: the cluster is not connected.
+  const Session* Welcomed(std::string_view cluster) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  mutable std::mutex mutex_;
-  core::SessionId last_session_ = 0;
-  absl::flat_hash_map<core::SessionId, Session> sessions_;
-  absl::flat_hash_map<std::string, core::SessionId> welcomed_;  // by cluster, all in sessions_
+  mutable Mutex mutex_;
+  core::SessionId last_session_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::flat_hash_map<core::SessionId, Session> sessions_ ABSL_GUARDED_BY(mutex_);
+  // By cluster, all in sessions_.
+  absl::flat_hash_map<std::string, core::SessionId> welcomed_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace muster::broker

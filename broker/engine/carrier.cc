@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "sync/mutex.h"
+
 namespace muster::broker {
 
 Carrier::Carrier(CarryOut carry_out) : carry_out_(std::move(carry_out)) {}
@@ -13,16 +15,16 @@ void Carrier::Start() {
 }
 
 void Carrier::Post(core::Output committed) {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return waiting_.size() < kMaxWaiting; });
+  MutexLock lock(mutex_);
+  while (waiting_.size() >= kMaxWaiting) lock.Wait(changed_);
   waiting_.push_back(std::move(committed));
-  lock.unlock();
+  lock.Unlock();
   changed_.notify_all();
 }
 
 void Carrier::Stop() {
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stopping_ = true;
   }
   changed_.notify_all();
@@ -31,12 +33,12 @@ void Carrier::Stop() {
 
 void Carrier::Run() {
   for (;;) {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return !waiting_.empty() || stopping_; });
+    MutexLock lock(mutex_);
+    while (waiting_.empty() && !stopping_) lock.Wait(changed_);
     if (waiting_.empty()) return;
     core::Output committed = std::move(waiting_.front());
     waiting_.pop_front();
-    lock.unlock();
+    lock.Unlock();
     changed_.notify_all();
     carry_out_(std::move(committed));
   }

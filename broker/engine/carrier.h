@@ -7,10 +7,10 @@
 #include <cstddef>
 #include <deque>
 #include <functional>
-#include <mutex>
 #include <thread>
 
 #include "broker/core/core.h"
+#include "sync/mutex.h"
 
 namespace muster::broker {
 
@@ -38,10 +38,10 @@ class Carrier {
 
   const CarryOut carry_out_;
 
-  std::mutex mutex_;
+  Mutex mutex_;
   std::condition_variable changed_;
-  std::deque<core::Output> waiting_;
-  bool stopping_ = false;
+  std::deque<core::Output> waiting_ ABSL_GUARDED_BY(mutex_);
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

@@ -4,19 +4,21 @@
 #include <iterator>
 #include <utility>
 
+#include "sync/mutex.h"
+
 namespace muster::broker {
 
 ChangeTail::ChangeTail(Options options, uint64_t last, Clock clock)
     : options_(options), clock_(std::move(clock)), complete_after_(last), last_(last) {}
 
 bool ChangeTail::IsWanted() const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (watchers_ > 0) return true;
   return was_watched_ && clock_() - unwatched_since_ < options_.keep_unwatched;
 }
 
 void ChangeTail::Append(std::vector<TailEntry> entries, uint64_t last) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (TailEntry& entry : entries) {
     bytes_ += BytesOf(entry);
     entries_.push_back(std::move(entry));
@@ -26,7 +28,7 @@ void ChangeTail::Append(std::vector<TailEntry> entries, uint64_t last) {
 }
 
 void ChangeTail::Skip(uint64_t last) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   last_ = std::max(last_, last);
   complete_after_ = last_;
   entries_.clear();
@@ -49,24 +51,24 @@ size_t ChangeTail::BytesOf(const TailEntry& entry) const {
 }
 
 void ChangeTail::Join() {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   ++watchers_;
   was_watched_ = true;
 }
 
 void ChangeTail::Leave() {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (--watchers_ == 0) unwatched_since_ = clock_();
 }
 
 uint64_t ChangeTail::last() const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return last_;
 }
 
 ChangeTail::Read ChangeTail::ReadAfter(uint64_t sequence, size_t max_entries, size_t max_bytes,
                                        const std::function<bool(const TailEntry&)>& wants) const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Read read;
   read.up_to = std::max(sequence, last_);
   if (sequence >= last_) return read;
@@ -92,7 +94,7 @@ ChangeTail::Read ChangeTail::ReadAfter(uint64_t sequence, size_t max_entries, si
 }
 
 size_t ChangeTail::bytes() const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return bytes_;
 }
 

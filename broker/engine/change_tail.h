@@ -12,9 +12,10 @@
 #include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
+
+#include "sync/mutex.h"
 
 namespace muster::broker {
 
@@ -78,19 +79,19 @@ class ChangeTail {
 
  private:
   size_t BytesOf(const TailEntry& entry) const;
-  void Evict();
+  void Evict() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Options options_;
   const Clock clock_;
 
-  mutable std::mutex mutex_;
-  std::deque<TailEntry> entries_;
-  size_t bytes_ = 0;
-  uint64_t complete_after_;  // all changes after this sequence are here
-  uint64_t last_;
-  size_t watchers_ = 0;
-  std::chrono::steady_clock::time_point unwatched_since_;
-  bool was_watched_ = false;
+  mutable Mutex mutex_;
+  std::deque<TailEntry> entries_ ABSL_GUARDED_BY(mutex_);
+  size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t complete_after_ ABSL_GUARDED_BY(mutex_);  // all changes after this sequence are here
+  uint64_t last_ ABSL_GUARDED_BY(mutex_);
+  size_t watchers_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::chrono::steady_clock::time_point unwatched_since_ ABSL_GUARDED_BY(mutex_);
+  bool was_watched_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace muster::broker

@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "sync/mutex.h"
+
 namespace muster::broker {
 namespace {
 
@@ -16,7 +18,7 @@ bool StandsBefore(const std::shared_ptr<const core::ClusterView>& cluster,
 
 void ClusterBoard::Show(std::vector<core::ShownCluster> changed) {
   if (changed.empty()) return;
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   copy_ = nullptr;
   for (core::ShownCluster& shown : changed) {
     const auto at = std::lower_bound(clusters_.begin(), clusters_.end(), shown.name, StandsBefore);
@@ -32,7 +34,7 @@ void ClusterBoard::Show(std::vector<core::ShownCluster> changed) {
 }
 
 std::shared_ptr<const core::ClusterViews> ClusterBoard::Read() const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (copy_ == nullptr) copy_ = std::make_shared<const core::ClusterViews>(clusters_);
   return copy_;
 }

@@ -4,10 +4,10 @@
 #define MUSTER_BROKER_ENGINE_CLUSTER_BOARD_H_
 
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "broker/core/cluster_view.h"
+#include "sync/mutex.h"
 
 namespace muster::broker {
 
@@ -20,10 +20,10 @@ class ClusterBoard {
   std::shared_ptr<const core::ClusterViews> Read() const;
 
  private:
-  mutable std::mutex mutex_;  // guards the members below
-  core::ClusterViews clusters_;
+  mutable Mutex mutex_;
+  core::ClusterViews clusters_ ABSL_GUARDED_BY(mutex_);
   // The last result; null: clusters have changed since.
-  mutable std::shared_ptr<const core::ClusterViews> copy_;
+  mutable std::shared_ptr<const core::ClusterViews> copy_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace muster::broker

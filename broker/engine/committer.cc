@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "sync/mutex.h"
+
 namespace muster::broker {
 
 Committer::Committer(Options options, store::Store* store, OnCommit on_commit, CarryOut carry_out,
@@ -21,17 +23,17 @@ void Committer::Start() {
 
 void Committer::Offer(core::Output output) {
   if (IsEmpty(output)) return;
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return failed_ || waiting_.rows() < options_.max_waiting_rows; });
+  MutexLock lock(mutex_);
+  while (!failed_ && waiting_.rows() >= options_.max_waiting_rows) lock.Wait(changed_);
   if (failed_) return;
   const bool wake = waiting_.empty();
   waiting_.Add(std::move(output));
-  lock.unlock();
+  lock.Unlock();
   if (wake) changed_.notify_all();
 }
 
 Committer::Counts Committer::TakeCounts() {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Counts counts = counts_;
   counts_.most_rows = 0;
   return counts;
@@ -39,7 +41,7 @@ Committer::Counts Committer::TakeCounts() {
 
 void Committer::Stop() {
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stopping_ = true;
   }
   changed_.notify_all();
@@ -47,9 +49,10 @@ void Committer::Stop() {
 }
 
 std::optional<core::Output> Committer::Take(absl::Duration timeout) {
-  std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, absl::ToChronoNanoseconds(timeout),
-                    [this] { return stopping_ || !waiting_.empty(); });
+  MutexLock lock(mutex_);
+  const auto due = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(timeout);
+  while (!stopping_ && waiting_.empty() && lock.WaitUntil(changed_, due)) {
+  }
   // The check is under the same lock as the taking, so that no offer slips in between and is left
   // behind.
   if (stopping_ && waiting_.empty()) return std::nullopt;
@@ -60,7 +63,7 @@ std::optional<core::Output> Committer::Take(absl::Duration timeout) {
     counts_.rows += rows;
     counts_.most_rows = std::max(counts_.most_rows, rows);
   }
-  lock.unlock();
+  lock.Unlock();
   if (was_full) changed_.notify_all();
   return taken;
 }
@@ -91,7 +94,7 @@ absl::Status Committer::Commit(const core::Changes& changes) {
 
 void Committer::Fail(const absl::Status& status) {
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     failed_ = true;
   }
   changed_.notify_all();

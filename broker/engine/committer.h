@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <thread>
 
@@ -17,6 +16,7 @@
 #include "broker/engine/commit_step.h"
 #include "broker/engine/waiting_output.h"
 #include "broker/store/store.h"
+#include "sync/mutex.h"
 
 namespace muster::broker {
 
@@ -69,12 +69,12 @@ class Committer {
   const CarryOut carry_out_;
   const OnFailure on_failure_;
 
-  std::mutex mutex_;
+  Mutex mutex_;
   std::condition_variable changed_;
-  WaitingOutput waiting_;
-  Counts counts_;
-  bool stopping_ = false;
-  bool failed_ = false;
+  WaitingOutput waiting_ ABSL_GUARDED_BY(mutex_);
+  Counts counts_ ABSL_GUARDED_BY(mutex_);
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  bool failed_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

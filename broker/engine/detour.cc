@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "sync/mutex.h"
+
 namespace muster::broker {
 
 Detour::~Detour() { Stop(); }
@@ -11,14 +13,14 @@ void Detour::Start() {
 }
 
 bool Detour::Holds(uint64_t key) const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return tasks_.contains(key);
 }
 
 void Detour::Post(uint64_t key, size_t rows, Task task) {
   {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return items_.empty() || rows_ + rows <= max_rows_; });
+    MutexLock lock(mutex_);
+    while (!items_.empty() && rows_ + rows > max_rows_) lock.Wait(changed_);
     items_.push_back({key, rows, std::move(task)});
     rows_ += rows;
     ++tasks_[key];
@@ -28,7 +30,7 @@ void Detour::Post(uint64_t key, size_t rows, Task task) {
 
 void Detour::Stop() {
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stopping_ = true;
   }
   changed_.notify_all();
@@ -37,17 +39,17 @@ void Detour::Stop() {
 
 void Detour::Run() {
   for (;;) {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return stopping_ || !items_.empty(); });
+    MutexLock lock(mutex_);
+    while (!stopping_ && items_.empty()) lock.Wait(changed_);
     if (items_.empty()) return;
     Item item = std::move(items_.front());
     items_.pop_front();
     rows_ -= item.rows;
-    lock.unlock();
+    lock.Unlock();
     changed_.notify_all();
     item.task();
     item.task = nullptr;
-    lock.lock();
+    lock.Lock();
     const auto tasks = tasks_.find(item.key);
     if (--tasks->second == 0) tasks_.erase(tasks);
   }

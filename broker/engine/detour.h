@@ -11,10 +11,10 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <mutex>
 #include <thread>
 
 #include "absl/container/flat_hash_map.h"
+#include "sync/mutex.h"
 
 namespace muster::broker {
 
@@ -45,13 +45,13 @@ class Detour {
   void Run();
 
   const size_t max_rows_;
-  mutable std::mutex mutex_;
+  mutable Mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Item> items_;
-  size_t rows_ = 0;  // rows of items_
-  absl::flat_hash_map<uint64_t, size_t>
-      tasks_;  // number of tasks of each key, with the one that runs
-  bool stopping_ = false;
+  std::deque<Item> items_ ABSL_GUARDED_BY(mutex_);
+  size_t rows_ ABSL_GUARDED_BY(mutex_) = 0;  // rows of items_
+  // Number of tasks of each key, with the one that runs.
+  absl::flat_hash_map<uint64_t, size_t> tasks_ ABSL_GUARDED_BY(mutex_);
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

@@ -8,6 +8,7 @@
 #include "contract/errors.h"
 #include "contract/text.h"
 #include "daemon/log.h"
+#include "sync/mutex.h"
 
 namespace muster::broker {
 
@@ -53,14 +54,14 @@ void Effects::Stop() {
 }
 
 void Effects::Forget(core::Ticket ticket) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   replies_.erase(ticket);
 }
 
 void Effects::Abandon() {
   absl::flat_hash_map<core::Ticket, Reply> open;
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     open.swap(replies_);
   }
   const absl::Status status = contract::RetryableError(
@@ -111,7 +112,7 @@ void Effects::ShowLater(core::Changes changes, std::vector<core::JobsChanged> ne
 }
 
 std::optional<Effects::Reply> Effects::TakeAnyReply(core::Ticket ticket) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   auto node = replies_.extract(ticket);
   if (node.empty()) return std::nullopt;
   return std::move(node.mapped());

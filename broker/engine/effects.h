@@ -12,7 +12,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <variant>
@@ -27,6 +26,7 @@
 #include "broker/engine/cluster_board.h"
 #include "broker/engine/detour.h"
 #include "broker/store/store.h"
+#include "sync/mutex.h"
 
 namespace muster::broker {
 
@@ -55,7 +55,7 @@ class Effects {
 
   template <typename Done>
   core::Ticket Expect(Done done) {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const core::Ticket ticket = ++last_ticket_;
     replies_.emplace(ticket, std::move(done));
     return ticket;
@@ -106,9 +106,9 @@ class Effects {
   Detour assigning_;                // messages to agents, by session
   Detour showing_;                  // changes for watchers
 
-  std::mutex mutex_;
-  core::Ticket last_ticket_ = 0;
-  absl::flat_hash_map<core::Ticket, Reply> replies_;
+  Mutex mutex_;
+  core::Ticket last_ticket_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::flat_hash_map<core::Ticket, Reply> replies_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace muster::broker

@@ -4,12 +4,14 @@
 #include <chrono>
 #include <utility>
 
+#include "sync/mutex.h"
+
 namespace muster::broker {
 
 bool Inbox::Push(Lane lane, Entry entry) {
   bool wake = false;
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!Add(lane, std::move(entry))) return false;
     wake = Ready() && std::exchange(consumer_waits_, false);
   }
@@ -18,7 +20,7 @@ bool Inbox::Push(Lane lane, Entry entry) {
 }
 
 bool Inbox::PushLazily(Lane lane, Entry entry) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return Add(lane, std::move(entry));
 }
 
@@ -42,14 +44,14 @@ bool Inbox::Add(Lane lane, Entry entry) {
 
 std::vector<Inbox::Entry> Inbox::Take(absl::Duration patience) {
   std::vector<Entry> batch;
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   if (patience > absl::ZeroDuration()) {
     // The patience is bounded, so that the sum does not overflow.
     const auto due = std::chrono::steady_clock::now() +
                      absl::ToChronoNanoseconds(std::min(patience, absl::Hours(1)));
     while (!Ready() && !closed_) {
       consumer_waits_ = true;
-      if (changed_.wait_until(lock, due) == std::cv_status::timeout) break;
+      if (!lock.WaitUntil(changed_, due)) break;
     }
     consumer_waits_ = false;
   }
@@ -69,14 +71,14 @@ std::vector<Inbox::Entry> Inbox::Take(absl::Duration patience) {
 }
 
 void Inbox::Hold() {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   held_ = true;
 }
 
 void Inbox::Release() {
   bool wake = false;
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     held_ = false;
     wake = Ready() && std::exchange(consumer_waits_, false);
   }
@@ -84,7 +86,7 @@ void Inbox::Release() {
 }
 
 Inbox::Marks Inbox::TakeMarks() {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Marks marks{{}, refused_};
   for (size_t lane = 0; lane < kLanes; ++lane) {
     marks.most[lane] = std::exchange(lanes_[lane].most_items, lanes_[lane].fill.items);
@@ -94,19 +96,19 @@ Inbox::Marks Inbox::TakeMarks() {
 
 void Inbox::Close() {
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     closed_ = true;
   }
   changed_.notify_one();
 }
 
 bool Inbox::drained() const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return closed_ && Empty();
 }
 
 bool Inbox::closed() const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return closed_;
 }
 

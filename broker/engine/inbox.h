@@ -17,12 +17,12 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "absl/time/time.h"
 #include "broker/core/core.h"
 #include "broker/engine/agent_peer.h"
+#include "sync/mutex.h"
 
 namespace muster::broker {
 
@@ -84,22 +84,22 @@ class Inbox {
     Cost fill{0, 0};
     size_t most_items = 0;  // most items since the last TakeMarks
   };
-  bool Add(Lane lane, Entry entry);
-  bool Empty() const;
+  bool Add(Lane lane, Entry entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool Empty() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // True if the consumer has a reason to wake.
-  bool Ready() const;
+  bool Ready() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::array<Cost, kLanes> bounds_;
   const size_t batch_items_;
 
-  mutable std::mutex mutex_;
+  mutable Mutex mutex_;
   std::condition_variable changed_;
-  std::array<Queue, kLanes> lanes_;
-  size_t items_ = 0;  // items in all lanes
-  uint64_t refused_ = 0;
-  bool held_ = false;
-  bool consumer_waits_ = false;
-  bool closed_ = false;
+  std::array<Queue, kLanes> lanes_ ABSL_GUARDED_BY(mutex_);
+  size_t items_ ABSL_GUARDED_BY(mutex_) = 0;  // items in all lanes
+  uint64_t refused_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool held_ ABSL_GUARDED_BY(mutex_) = false;
+  bool consumer_waits_ ABSL_GUARDED_BY(mutex_) = false;
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace muster::broker

@@ -16,6 +16,7 @@
 #include "contract/text.h"
 #include "contract/units.h"
 #include "digest/sha256.h"
+#include "sync/mutex.h"
 
 namespace muster::files {
 namespace {
@@ -119,6 +120,7 @@ absl::Status FileStore::EmptyIncoming() const {
 }
 
 absl::Status FileStore::Survey() {
+  const MutexLock lock(mutex_);
   std::error_code error;
   for (auto it = std::filesystem::directory_iterator(kept_, error);
        !error && it != std::filesystem::directory_iterator(); it.increment(error)) {
@@ -135,7 +137,7 @@ absl::Status FileStore::Survey() {
 absl::StatusOr<std::optional<uint64_t>> FileStore::Use(const std::string& sha256) {
   const std::filesystem::path path = KeptPath(sha256);
   const absl::Time now = now_();
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (unsynced_.contains(sha256)) return std::nullopt;
   const auto info = Look(path);
   if (!info.ok()) return info.status();
@@ -171,7 +173,7 @@ absl::Status FileStore::DropDamaged(const std::string& sha256, const KeptFile& k
   struct stat opened {};
   if (fstat(kept.file.get(), &opened) != 0)
     return disk::SystemError(errno, fmt::format("look at {}", path.native()));
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto named = Look(path);
   if (!named.ok()) return named.status();
   if (*named && (*named)->st_ino == opened.st_ino) {
@@ -197,7 +199,7 @@ absl::Status FileStore::Reserve(const std::string& sha256, uint64_t size_bytes) 
     return disk::SystemError(errno, fmt::format("look at the disk of {}", incoming_.native()));
   const uint64_t free_bytes = uint64_t{disk.f_bavail} * disk.f_frsize;
   const uint64_t occupied = Occupied(size_bytes);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (occupied > options_.max_total_bytes || used_bytes_ > options_.max_total_bytes - occupied) {
     return NoRoom("FILES_FULL", sha256,
                   fmt::format("it has {}, and this broker keeps {} of files already, of {} that it "
@@ -219,7 +221,7 @@ absl::Status FileStore::Reserve(const std::string& sha256, uint64_t size_bytes) 
 }
 
 void FileStore::Release(uint64_t size_bytes) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   used_bytes_ -= Occupied(size_bytes);
   incoming_bytes_ -= Occupied(size_bytes);
 }
@@ -260,7 +262,7 @@ absl::StatusOr<FileStore::Counts> FileStore::Keep(
   Counts counts;
   std::vector<std::string> moved;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     for (const auto& file : files) {
       const auto is_new = MoveLocked(file.get());
       if (!is_new.ok()) return is_new.status();
@@ -271,7 +273,7 @@ absl::StatusOr<FileStore::Counts> FileStore::Keep(
   // A file whose directory cannot be synced counts as missing until it has come again, or until the
   // next start.
   if (absl::Status status = disk::SyncDirectory(kept_); !status.ok()) return status;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (const std::string& sha256 : moved) unsynced_.erase(sha256);
   first_use_ = std::min(first_use_, now);
   return counts;
@@ -287,7 +289,7 @@ absl::Time FileStore::Cutoff() const {
 absl::StatusOr<std::optional<absl::Time>> FileStore::RemoveIfUnused(const std::string& sha256,
                                                                     absl::Time cutoff) {
   const std::filesystem::path path = KeptPath(sha256);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto info = Look(path);
   if (!info.ok()) return info.status();
   if (!*info) return std::nullopt;
@@ -322,19 +324,19 @@ absl::StatusOr<bool> FileStore::Expiry::Step(int max_files) {
   }
   if (error) return disk::SystemError(error.value(), "read " + store_->kept_.native());
   if (*next_ != std::filesystem::directory_iterator()) return true;
-  const std::lock_guard lock(store_->mutex_);
+  const MutexLock lock(store_->mutex_);
   store_->first_use_ = first_use_;
   return false;
 }
 
 bool FileStore::IsExpiryDue() const {
   const absl::Time cutoff = Cutoff();
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return first_use_ < cutoff;
 }
 
 uint64_t FileStore::used_bytes() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return used_bytes_;
 }
 

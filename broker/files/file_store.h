@@ -15,7 +15,6 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,6 +24,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "broker/disk/files.h"
+#include "sync/mutex.h"
 
 namespace muster::files {
 
@@ -166,8 +166,8 @@ class FileStore {
   absl::Status Survey();
   absl::Status Reserve(const std::string& sha256, uint64_t size_bytes);
   void Release(uint64_t size_bytes);
-  // Moves one file; the caller holds mutex_. False: it was already there.
-  absl::StatusOr<bool> MoveLocked(IncomingFile* file);
+  // Moves one file. False: it was already there.
+  absl::StatusOr<bool> MoveLocked(IncomingFile* file) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns the time of the last use of a file that stays; nullopt: the file is gone.
   absl::StatusOr<std::optional<absl::Time>> RemoveIfUnused(const std::string& sha256,
                                                            absl::Time cutoff);
@@ -181,14 +181,15 @@ class FileStore {
   std::atomic<uint64_t> next_incoming_ = 0;
   std::atomic<uint64_t> dropped_ = 0;
 
-  mutable std::mutex mutex_;  // also held from each look at a name in kept/ until it is acted upon
+  mutable Mutex mutex_;  // also held from each look at a name in kept/ until it is acted upon
   // No file's last use is earlier than this.
-  absl::Time first_use_ = absl::InfiniteFuture();
-  uint64_t used_bytes_ = 0;
-  uint64_t incoming_bytes_ = 0;  // size of files that are announced and not kept yet
+  absl::Time first_use_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
+  uint64_t used_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Size of files that are announced and not kept yet.
+  uint64_t incoming_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   // Files that have their names, but whose directory is not on disk yet: nobody is told that they
   // are there.
-  absl::flat_hash_set<std::string> unsynced_;
+  absl::flat_hash_set<std::string> unsynced_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace muster::files

@@ -12,6 +12,7 @@
 #include "contract/text.h"
 #include "contract/units.h"
 #include "muster/v1/file_tree.pb.h"
+#include "sync/mutex.h"
 
 namespace muster::files {
 namespace {
@@ -135,7 +136,7 @@ absl::StatusOr<JobFiles::Look> JobFiles::LookAtFiles(const std::string& tree_sha
 }
 
 bool JobFiles::Recall(const std::string& tree_sha256, Look* look) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto it = remembered_.find(tree_sha256);
   if (it == remembered_.end()) return false;
   *look = it->second;
@@ -147,7 +148,7 @@ bool JobFiles::Recall(const std::string& tree_sha256, Look* look) {
 }
 
 void JobFiles::Remember(const std::string& tree_sha256, const Look& look) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (remembered_.size() >= kMaxRemembered) remembered_.clear();
   remembered_.insert_or_assign(tree_sha256, look);
 }

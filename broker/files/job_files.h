@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <string>
 #include <string_view>
 
@@ -17,6 +16,7 @@
 #include "absl/time/time.h"
 #include "broker/files/file_store.h"
 #include "muster/v1/job_spec.pb.h"
+#include "sync/mutex.h"
 
 namespace muster::files {
 
@@ -64,8 +64,9 @@ class JobFiles {
   void Remember(const std::string& tree_sha256, const Look& look);
 
   FileStore* const store_;
-  std::mutex mutex_;
-  std::map<std::string, Look> remembered_;  // trees of which nothing was missing
+  Mutex mutex_;
+  // Trees of which nothing was missing.
+  std::map<std::string, Look> remembered_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace muster::files

@@ -18,6 +18,7 @@
 #include "broker/logs/retention.h"
 #include "contract/errors.h"
 #include "fmt/format.h"
+#include "sync/mutex.h"
 
 namespace muster::logs {
 namespace {
@@ -54,7 +55,8 @@ LogFacts FactsOf(const Log& log) {
 }
 
 // Appends to a log. Bytes without a checksum count as not written.
-absl::Status WriteSummed(int file, int sums, std::string_view data, Log* log, size_t* written) {
+absl::Status WriteSummed(int file, int sums, std::string_view data, Log* log, size_t* written)
+    ABSL_EXCLUSIVE_LOCKS_REQUIRED(log->mutex) {
   const absl::Status status = WriteAt(file, data, log->size, kArchive, written);
   const absl::Status summed = WriteSums(sums, log->size, data.substr(0, *written), &log->block_crc);
   if (summed.ok()) return status;
@@ -93,18 +95,23 @@ class FileArchive : public Archive {
   Usage usage() const override;
 
  private:
-  // The steps of Append, with the log's lock held.
+  // The steps of Append.
   absl::Status AppendLocked(const LogId& id, uint64_t offset, std::string_view data, bool end,
-                            Job* job, Log* log, AppendResult* result);
+                            Job* job, Log* log, AppendResult* result)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(log->mutex);
   absl::Status AppendAfterEnd(const LogId& id, uint64_t pushed_end, bool end, Job* job, Log* log,
-                              AppendResult* result);
-  absl::Status Write(const LogId& id, std::string_view data, Job* job, Log* log);
+                              AppendResult* result) ABSL_EXCLUSIVE_LOCKS_REQUIRED(log->mutex);
+  absl::Status Write(const LogId& id, std::string_view data, Job* job, Log* log)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(log->mutex);
   void NoteOrder(const LogId& id, Job* job, Log* log);
-  absl::Status Finish(const LogId& id, LogState state, Job* job, Log* log);
-  void DropUnsynced(const LogId& id, int fd, Job* job, Log* log);
+  absl::Status Finish(const LogId& id, LogState state, Job* job, Log* log)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(log->mutex);
+  void DropUnsynced(const LogId& id, int fd, Job* job, Log* log)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(log->mutex);
 
   absl::StatusOr<std::shared_ptr<FileDescriptor>> FileForWriting(const LogId& id, Job* job,
-                                                                 Log* log);
+                                                                 Log* log)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(log->mutex);
   absl::StatusOr<std::shared_ptr<FileDescriptor>> SumsFile(const LogId& id);
   absl::StatusOr<std::shared_ptr<FileDescriptor>> OrderFile(const LogId& id);
   absl::StatusOr<std::shared_ptr<FileDescriptor>> FileForReading(const LogId& id) const;
@@ -139,7 +146,7 @@ absl::StatusOr<AppendResult> FileArchive::Append(const LogId& id, uint64_t offse
   absl::Status status;
   bool changed = false;
   {
-    std::lock_guard lock(log->mutex);
+    const MutexLock lock(log->mutex);
     const uint64_t size_before = log->size;
     const bool refused_before = log->refused;
     const LogState state_before = log->state;
@@ -208,7 +215,7 @@ uint64_t FileArchive::Reserve(uint64_t bytes, Job* job) {
 // be written, it is lost, but no byte of the log is.
 void FileArchive::NoteOrder(const LogId& id, Job* job, Log* log) {
   Order& order = *log->order;
-  std::lock_guard lock(order.mutex);
+  const MutexLock lock(order.mutex);
   if (order.grew_last == id.stream) return;
   order.grew_last = id.stream;
   LogId other_id = id;
@@ -332,7 +339,7 @@ absl::StatusOr<std::vector<ListedLog>> FileArchive::List(uint64_t job_id, uint32
   const auto job = cache_.Get(job_id);
   if (!job.ok()) return job.status();
   std::vector<ListedLog> listed;
-  std::lock_guard lock((*job)->mutex);
+  const MutexLock lock((*job)->mutex);
   for (const auto& [name, log] : (*job)->logs) {
     if (name.run != run) continue;
     listed.push_back(
@@ -452,7 +459,7 @@ absl::Status FileArchive::RemoveLogs(const FoundJob& found, Job* job) {
     const LogId id{job->id, name.run, name.rank, name.stream};
     Log* const log = job->FindOrMake(name);
     {
-      std::lock_guard lock(log->mutex);
+      const MutexLock lock(log->mutex);
       log->state = LogState::kExpired;
     }
     files_.Erase(id);

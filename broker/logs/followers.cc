@@ -3,6 +3,8 @@
 #include <utility>
 #include <vector>
 
+#include "sync/mutex.h"
+
 namespace muster::logs {
 
 // Its lock keeps the promise "no wake begins after the end" also for a wake that was looked up
@@ -12,17 +14,17 @@ class Followers::Follower {
   explicit Follower(std::function<void()> wake) : wake_(std::move(wake)) {}
 
   void Wake() {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (wake_) wake_();
   }
   void Stop() {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     wake_ = nullptr;
   }
 
  private:
-  std::mutex mutex_;
-  std::function<void()> wake_;
+  Mutex mutex_;
+  std::function<void()> wake_ ABSL_GUARDED_BY(mutex_);
 };
 
 class Followers::Registration : public Follow {
@@ -32,7 +34,7 @@ class Followers::Registration : public Follow {
 
   ~Registration() override {
     entry_->second->Stop();
-    std::lock_guard lock(owner_->mutex_);
+    const MutexLock lock(owner_->mutex_);
     owner_->followers_.erase(entry_);
     --owner_->size_;
   }
@@ -43,7 +45,7 @@ class Followers::Registration : public Follow {
 };
 
 std::unique_ptr<Follow> Followers::Start(const LogId& log, std::function<void()> wake) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto entry = followers_.emplace(log, std::make_shared<Follower>(std::move(wake)));
   ++size_;
   return std::make_unique<Registration>(this, entry);
@@ -53,7 +55,7 @@ void Followers::Wake(const LogId& log) {
   if (size_ == 0) return;
   std::vector<std::shared_ptr<Follower>> woken;
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto [begin, end] = followers_.equal_range(log);
     for (auto it = begin; it != end; ++it) woken.push_back(it->second);
   }

@@ -7,9 +7,9 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 
 #include "broker/logs/archive.h"
+#include "sync/mutex.h"
 
 namespace muster::logs {
 
@@ -25,8 +25,8 @@ class Followers {
   class Registration;
 
   std::atomic<size_t> size_ = 0;  // read without the lock: most logs have no follower
-  std::mutex mutex_;
-  std::multimap<LogId, std::shared_ptr<Follower>> followers_;
+  Mutex mutex_;
+  std::multimap<LogId, std::shared_ptr<Follower>> followers_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace muster::logs

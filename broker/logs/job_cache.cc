@@ -4,16 +4,18 @@
 #include <limits>
 #include <utility>
 
+#include "sync/mutex.h"
+
 namespace muster::logs {
 
 Log* Job::Find(const LogName& name) {
-  std::lock_guard lock(mutex);
+  const MutexLock lock(mutex);
   const auto found = logs.find(name);
   return found == logs.end() ? nullptr : found->second.get();
 }
 
 Log* Job::FindOrMake(const LogName& name) {
-  std::lock_guard lock(mutex);
+  const MutexLock lock(mutex);
   auto& log = logs[name];
   if (log == nullptr) {
     log = std::make_unique<Log>();
@@ -25,13 +27,13 @@ Log* Job::FindOrMake(const LogName& name) {
 }
 
 Order* Job::FindOrder(const RankName& name) {
-  std::lock_guard lock(mutex);
+  const MutexLock lock(mutex);
   const auto found = orders.find(name);
   return found == orders.end() ? nullptr : found->second.get();
 }
 
 bool Job::HasEnded() {
-  std::lock_guard lock(mutex);
+  const MutexLock lock(mutex);
   return !logs.empty() && std::all_of(logs.begin(), logs.end(), [](const auto& named) {
     return named.second->state != LogState::kOpen;
   });
@@ -39,7 +41,7 @@ bool Job::HasEnded() {
 
 absl::StatusOr<std::shared_ptr<Job>> JobCache::Get(uint64_t job) {
   Shard& shard = ShardOf(job);
-  std::lock_guard lock(shard.mutex);
+  const MutexLock lock(shard.mutex);
   if (const auto found = shard.jobs.find(job); found != shard.jobs.end()) return found->second;
   auto loaded = Load(job, &shard);
   if (!loaded.ok()) return loaded;
@@ -69,6 +71,7 @@ absl::StatusOr<std::shared_ptr<Job>> JobCache::Load(uint64_t job, Shard* shard) 
 absl::Status JobCache::LoadLogs(Job* job, FoundJob* found, bool is_counted) {
   for (auto& [name, file] : found->logs) {
     Log* log = job->FindOrMake(name);
+    const MutexLock lock(log->mutex);
     if (file.state == LogState::kOpen && !found->expired) {
       const auto intact = RecoverLog(root_, job->id, name);
       if (!intact.ok()) return intact.status();
@@ -86,7 +89,8 @@ absl::Status JobCache::LoadLogs(Job* job, FoundJob* found, bool is_counted) {
 }
 
 absl::Status JobCache::LoadOrders(Job* job, const FoundJob& found) {
-  for (const auto& [name, marks] : found.marks) {
+  for (const auto& [rank, marks] : found.marks) {
+    const RankName& name = rank;  // clang 14 lets no lambda have a structured binding
     Order* const order = job->FindOrder(name);
     if (order == nullptr || found.expired) continue;
     order->marks = marks;
@@ -107,7 +111,7 @@ absl::Status JobCache::LoadOrders(Job* job, const FoundJob& found) {
 
 absl::StatusOr<FoundJob> JobCache::Survey(uint64_t job) {
   Shard& shard = ShardOf(job);
-  std::lock_guard lock(shard.mutex);
+  const MutexLock lock(shard.mutex);
   auto found = FindJob(root_, job);
   if (!found.ok()) return found;
   if (!shard.counted.contains(job)) Count(*found);
@@ -118,7 +122,7 @@ absl::StatusOr<FoundJob> JobCache::Survey(uint64_t job) {
 void JobCache::SurveyDone() {
   surveyed_up_to_ = std::numeric_limits<uint64_t>::max();
   for (Shard& shard : shards_) {
-    std::lock_guard lock(shard.mutex);
+    const MutexLock lock(shard.mutex);
     shard.counted.clear();
   }
 }

@@ -10,12 +10,12 @@
 #include <filesystem>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "absl/status/statusor.h"
 #include "broker/logs/job_directory.h"
+#include "sync/mutex.h"
 
 namespace muster::logs {
 
@@ -24,22 +24,25 @@ struct Order;
 // One log. A thread holds `mutex` to change it; readers look at the atomics: the state first, then
 // the size, which is final once the state is.
 struct Log {
-  std::mutex mutex;
+  Mutex mutex;
   std::atomic<LogState> state = LogState::kOpen;
   std::atomic<uint64_t> size = 0;
-  std::atomic<bool> refused = false;  // bytes were refused because of the cap
-  Order* order = nullptr;             // order of its rank; never changes
-  bool exists = false;                // the file is there; guarded by mutex
-  LogState name =
-      LogState::kOpen;     // the file's name, which changes before `state` does; guarded by mutex
-  uint64_t unsynced = 0;   // bytes since the disk was last asked to write; guarded by mutex
-  uint32_t block_crc = 0;  // CRC of the bytes in the last block, see block_sums.h; guarded by mutex
+  std::atomic<bool> refused = false;           // bytes were refused because of the cap
+  Order* order = nullptr;                      // order of its rank; never changes
+  bool exists ABSL_GUARDED_BY(mutex) = false;  // the file is there
+  // The file's name, which changes before `state` does.
+  LogState name ABSL_GUARDED_BY(mutex) = LogState::kOpen;
+  // Bytes since the disk was last asked to write.
+  uint64_t unsynced ABSL_GUARDED_BY(mutex) = 0;
+  // CRC of the bytes in the last block, see block_sums.h.
+  uint32_t block_crc ABSL_GUARDED_BY(mutex) = 0;
 };
 
 // The order in which the outputs of one rank follow each other, see order_file.h.
 struct Order {
-  std::mutex mutex;
-  v1::LogStream grew_last = v1::LOG_STREAM_UNSPECIFIED;  // unspecified: not known; guarded by mutex
+  Mutex mutex;
+  // Unspecified: not known.
+  v1::LogStream grew_last ABSL_GUARDED_BY(mutex) = v1::LOG_STREAM_UNSPECIFIED;
   std::atomic<uint64_t> marks = 0;  // number of marks in the file; changed under mutex
 };
 
@@ -47,10 +50,10 @@ struct Job {
   explicit Job(uint64_t id) : id(id) {}
 
   const uint64_t id;
-  std::mutex mutex;                                   // guards the maps, but not their elements
-  std::map<LogName, std::unique_ptr<Log>> logs;       // never erased from
-  std::map<RankName, std::unique_ptr<Order>> orders;  // never erased from
-  std::atomic<uint64_t> bytes = 0;                    // reserved by all of its logs
+  Mutex mutex;  // guards the maps, but not their elements
+  std::map<LogName, std::unique_ptr<Log>> logs ABSL_GUARDED_BY(mutex);       // never erased from
+  std::map<RankName, std::unique_ptr<Order>> orders ABSL_GUARDED_BY(mutex);  // never erased from
+  std::atomic<uint64_t> bytes = 0;  // reserved by all of its logs
   std::atomic<bool> expired = false;
   std::atomic<bool> has_logs = false;        // it has files on disk
   std::atomic<bool> parents_synced = false;  // the names of its directories are synced, and the
@@ -86,15 +89,16 @@ class JobCache {
   static constexpr size_t kShards = 16;
 
   struct Shard {
-    std::mutex mutex;
-    std::unordered_map<uint64_t, std::shared_ptr<Job>> jobs;
-    std::unordered_set<uint64_t>
-        counted;  // jobs that were counted at their use, before the survey reached them
-    size_t sweep_at = 0;
+    Mutex mutex;
+    std::unordered_map<uint64_t, std::shared_ptr<Job>> jobs ABSL_GUARDED_BY(mutex);
+    // Jobs that were counted at their use, before the survey reached them.
+    std::unordered_set<uint64_t> counted ABSL_GUARDED_BY(mutex);
+    size_t sweep_at ABSL_GUARDED_BY(mutex) = 0;
   };
 
   Shard& ShardOf(uint64_t job) { return shards_[job % kShards]; }
-  absl::StatusOr<std::shared_ptr<Job>> Load(uint64_t job, Shard* shard);
+  absl::StatusOr<std::shared_ptr<Job>> Load(uint64_t job, Shard* shard)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(shard->mutex);
   // Fills in the orders of the ranks; orders of open logs are cut at the end of these logs.
   absl::Status LoadOrders(Job* job, const FoundJob& found);
   // Fills in the job's logs, for open ones only what a crash has left intact; corrects the sizes in

@@ -1,9 +1,11 @@
 #include "broker/logs/open_files.h"
 
+#include "sync/mutex.h"
+
 namespace muster::logs {
 
 std::shared_ptr<FileDescriptor> OpenFiles::Find(const LogId& log) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = by_log_.find(log);
   if (found == by_log_.end()) return nullptr;
   entries_.splice(entries_.begin(), entries_, found->second);
@@ -11,7 +13,7 @@ std::shared_ptr<FileDescriptor> OpenFiles::Find(const LogId& log) {
 }
 
 void OpenFiles::Insert(const LogId& log, std::shared_ptr<FileDescriptor> file) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (const auto found = by_log_.find(log); found != by_log_.end()) {
     found->second->second = std::move(file);
     return;
@@ -25,7 +27,7 @@ void OpenFiles::Insert(const LogId& log, std::shared_ptr<FileDescriptor> file) {
 }
 
 void OpenFiles::Erase(const LogId& log) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = by_log_.find(log);
   if (found == by_log_.end()) return;
   entries_.erase(found->second);
@@ -33,7 +35,7 @@ void OpenFiles::Erase(const LogId& log) {
 }
 
 size_t OpenFiles::size() const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return entries_.size();
 }
 

@@ -6,11 +6,11 @@
 #include <list>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <utility>
 
 #include "broker/logs/archive.h"
 #include "broker/logs/disk.h"
+#include "sync/mutex.h"
 
 namespace muster::logs {
 
@@ -30,9 +30,9 @@ class OpenFiles {
   using Entry = std::pair<LogId, std::shared_ptr<FileDescriptor>>;
 
   const size_t capacity_;
-  mutable std::mutex mutex_;
-  std::list<Entry> entries_;  // the one used last comes first
-  std::map<LogId, std::list<Entry>::iterator> by_log_;
+  mutable Mutex mutex_;
+  std::list<Entry> entries_ ABSL_GUARDED_BY(mutex_);  // the one used last comes first
+  std::map<LogId, std::list<Entry>::iterator> by_log_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace muster::logs

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sync/mutex.h"
+
 namespace muster::logs {
 namespace {
 
@@ -14,7 +16,7 @@ bool AllEnded(const FoundJob& found) {
 }  // namespace
 
 absl::Status Retention::Survey(const std::filesystem::path& root, JobCache* cache) {
-  std::lock_guard lock(survey_mutex_);
+  const MutexLock lock(survey_mutex_);
   if (surveyed_) return absl::OkStatus();
   const auto buckets = ListBuckets(root);
   if (!buckets.ok()) return buckets.status();
@@ -40,12 +42,12 @@ absl::Status Retention::Survey(const std::filesystem::path& root, JobCache* cach
 }
 
 void Retention::Add(EndedJob ended) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   ended_.push(ended);
 }
 
 std::optional<EndedJob> Retention::TakeFirst(absl::Time cutoff) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (ended_.empty() || ended_.top().ended > cutoff) return std::nullopt;
   const EndedJob first = ended_.top();
   ended_.pop();

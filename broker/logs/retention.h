@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <mutex>
 #include <optional>
 #include <queue>
 #include <tuple>
@@ -14,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "broker/logs/job_cache.h"
+#include "sync/mutex.h"
 
 namespace muster::logs {
 
@@ -39,12 +39,13 @@ class Retention {
   std::optional<EndedJob> TakeFirst(absl::Time cutoff);
 
  private:
-  std::mutex survey_mutex_;  // one survey at a time
-  bool surveyed_ = false;
-  uint64_t next_job_ = 0;
+  Mutex survey_mutex_;  // one survey at a time
+  bool surveyed_ ABSL_GUARDED_BY(survey_mutex_) = false;
+  uint64_t next_job_ ABSL_GUARDED_BY(survey_mutex_) = 0;
 
-  std::mutex mutex_;
-  std::priority_queue<EndedJob, std::vector<EndedJob>, std::greater<>> ended_;
+  Mutex mutex_;
+  std::priority_queue<EndedJob, std::vector<EndedJob>, std::greater<>> ended_
+      ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace muster::logs

@@ -5,7 +5,6 @@
 
 #include <chrono>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,6 +20,7 @@
 #include "muster/agent/v1/agent_link.grpc.pb.h"
 #include "rpc/status.h"
 #include "rpc/stream_writer.h"
+#include "sync/mutex.h"
 
 namespace muster::broker {
 namespace {
@@ -53,7 +53,7 @@ class AgentStream final
             kMaxQueuedMessages,
             [this](const agent::v1::ConnectResponse* message) { StartWrite(message); },
             [this](const grpc::Status& status) {
-              std::lock_guard lock(mutex_);
+              const MutexLock lock(mutex_);
               finished_ = true;
               Finish(status);
             },
@@ -63,7 +63,7 @@ class AgentStream final
     self_ = shared_from_this();
     if (absl::Status status = context_.streams->Add(self_); !status.ok()) return Close(status);
     StartSendInitialMetadata();
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     ReadIfDue();
   }
 
@@ -71,7 +71,7 @@ class AgentStream final
 
   bool Send(agent::v1::ConnectResponse message) override {
     if (message.has_welcome()) {
-      std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       if (closing_since_) return true;
       LogEvent(spdlog::level::info, "agent_connected",
                {{"cluster", cluster_},
@@ -81,7 +81,7 @@ class AgentStream final
     const bool is_welcome = message.has_welcome();
     if (!writer_.Offer(std::move(message))) return false;
     if (is_welcome) {
-      std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       is_welcomed_ = true;
     }
     return true;
@@ -89,7 +89,7 @@ class AgentStream final
 
   void Close(const absl::Status& status) override {
     {
-      std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       if (closing_since_) return;
       closing_since_ = SteadyClock::now();
       if (!status.ok()) {
@@ -102,7 +102,7 @@ class AgentStream final
   }
 
   void Handled() override {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     --unhandled_;
     ReadIfDue();
   }
@@ -124,7 +124,7 @@ class AgentStream final
     bool silent = false;
     bool stuck = false;
     {
-      std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       if (finished_) return;
       silent = session_ == 0 && now - opened_ > kPatience;
       stuck = closing_since_ && now - *closing_since_ > kPatience;
@@ -150,7 +150,7 @@ class AgentStream final
       return Close(absl::OkStatus());
     }
     if (absl::Status status = Receive(); !status.ok()) return Close(status);
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     reading_ = false;
     ReadIfDue();
   }
@@ -171,7 +171,7 @@ class AgentStream final
   // Hands the message that was read to the engine.
   absl::Status Receive() {
     {
-      std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       ++unhandled_;
     }
     switch (request_.message_case()) {
@@ -202,11 +202,11 @@ class AgentStream final
     }
     agent::v1::AgentHello& hello = *request_.mutable_hello();
     {
-      std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       cluster_ = hello.cluster();
     }
     const core::SessionId session = context_.engine->Connect(std::move(hello), self_);
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     session_ = session;
     return absl::OkStatus();
   }
@@ -223,7 +223,7 @@ class AgentStream final
 
   // No message may be sent before the welcome.
   bool IsWelcomed() {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return is_welcomed_;
   }
 
@@ -232,7 +232,7 @@ class AgentStream final
                            fmt::format("the agent {}; ask again", why));
   }
 
-  void ReadIfDue() {
+  void ReadIfDue() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (reading_ || finished_ || unhandled_ >= kMaxUnhandled) return;
     reading_ = true;
     StartRead(&request_);
@@ -252,15 +252,15 @@ class AgentStream final
 
   PendingQuestions questions_;
 
-  std::mutex mutex_;
+  Mutex mutex_;
   // Only the reading reaction writes these two, and it reads them without the lock.
   std::string cluster_;
   core::SessionId session_ = 0;
-  int unhandled_ = 0;
-  bool reading_ = false;
-  bool finished_ = false;
-  bool is_welcomed_ = false;
-  std::optional<SteadyClock::time_point> closing_since_;
+  int unhandled_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool reading_ ABSL_GUARDED_BY(mutex_) = false;
+  bool finished_ ABSL_GUARDED_BY(mutex_) = false;
+  bool is_welcomed_ ABSL_GUARDED_BY(mutex_) = false;
+  std::optional<SteadyClock::time_point> closing_since_ ABSL_GUARDED_BY(mutex_);
 };
 
 class AgentLinkService : public agent::v1::AgentLinkService::CallbackService {

@@ -6,7 +6,6 @@
 
 #include <chrono>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 
@@ -18,6 +17,7 @@
 #include "broker/rpc/stream_registry.h"
 #include "contract/errors.h"
 #include "rpc/status.h"
+#include "sync/mutex.h"
 
 namespace muster::broker {
 namespace {
@@ -43,7 +43,7 @@ class FetchStream final : public grpc::ServerWriteReactor<v1::FetchFilesResponse
   // ---- FileTaker
 
   bool Attach(std::shared_ptr<FileFeed> feed) override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (ended_ || feed_ != nullptr) return false;
     feed_ = std::move(feed);
     since_ = SteadyClock::now();
@@ -51,7 +51,7 @@ class FetchStream final : public grpc::ServerWriteReactor<v1::FetchFilesResponse
   }
 
   void Take(v1::FetchFilesResponse piece) override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (ended_) return;
     piece_ = std::move(piece);
     since_ = SteadyClock::now();
@@ -61,7 +61,7 @@ class FetchStream final : public grpc::ServerWriteReactor<v1::FetchFilesResponse
   void EndWith(const absl::Status& status) override {
     std::shared_ptr<FileFeed> feed;
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       if (std::exchange(ended_, true)) return;
       feed = std::move(feed_);
       Finish(rpc::ToGrpc(status));
@@ -74,7 +74,7 @@ class FetchStream final : public grpc::ServerWriteReactor<v1::FetchFilesResponse
   void Tick(SteadyClock::time_point now) override {
     bool has_begun = false;
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       has_begun = feed_ != nullptr;
       const absl::Duration most =
           has_begun ? context_.fetch_max_silence : context_.fetch_begin_patience;
@@ -96,7 +96,7 @@ class FetchStream final : public grpc::ServerWriteReactor<v1::FetchFilesResponse
     if (!ok) return EndWith(absl::CancelledError("the client went away"));
     std::shared_ptr<FileFeed> feed;
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       since_ = SteadyClock::now();
       feed = feed_;
     }
@@ -126,11 +126,11 @@ class FetchStream final : public grpc::ServerWriteReactor<v1::FetchFilesResponse
   std::shared_ptr<FetchStream> self_;
   std::string ticket_;  // set before any other thread knows of the stream
 
-  std::mutex mutex_;
-  std::shared_ptr<FileFeed> feed_;
-  v1::FetchFilesResponse piece_;  // being written
-  SteadyClock::time_point since_ = SteadyClock::now();
-  bool ended_ = false;
+  Mutex mutex_;
+  std::shared_ptr<FileFeed> feed_ ABSL_GUARDED_BY(mutex_);
+  v1::FetchFilesResponse piece_ ABSL_GUARDED_BY(mutex_);  // being written
+  SteadyClock::time_point since_ ABSL_GUARDED_BY(mutex_) = SteadyClock::now();
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace

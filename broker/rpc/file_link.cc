@@ -5,7 +5,6 @@
 
 #include <chrono>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 
@@ -20,6 +19,7 @@
 #include "muster/agent/v1/file_link.grpc.pb.h"
 #include "rpc/status.h"
 #include "rpc/status_message.h"
+#include "sync/mutex.h"
 
 namespace muster::broker {
 namespace {
@@ -48,12 +48,12 @@ class FeedStream final : public grpc::ServerReadReactor<agent::v1::SendFilesRequ
   // ---- FileFeed
 
   void ReadOn() override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!ended_) StartRead(&request_);
   }
 
   void Close(const absl::Status& status) override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!std::exchange(ended_, true)) Finish(rpc::ToGrpc(status));
   }
 
@@ -61,7 +61,7 @@ class FeedStream final : public grpc::ServerReadReactor<agent::v1::SendFilesRequ
 
   void Tick(SteadyClock::time_point now) override {
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       if (is_greeted_ || ended_ || now - opened_ < kHelloPatience) return;
     }
     Close(absl::DeadlineExceededError("the agent sent no hello"));
@@ -88,7 +88,7 @@ class FeedStream final : public grpc::ServerReadReactor<agent::v1::SendFilesRequ
   void Leave(const absl::Status& status) {
     std::shared_ptr<FileTaker> taker;
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       taker = taker_;
     }
     Close(status);
@@ -132,14 +132,14 @@ class FeedStream final : public grpc::ServerReadReactor<agent::v1::SendFilesRequ
   absl::Status Greet(const agent::v1::SendFilesHello& hello) {
     if (taker_ != nullptr) return CameTwice();
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       is_greeted_ = true;
     }
     absl::StatusOr<std::shared_ptr<FileTaker>> taker =
         JoinFetch(context_.engine->agents(), *context_.fetches, hello, shared_from_this());
     if (!taker.ok()) return taker.status();
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       taker_ = *std::move(taker);
     }
     ReadOn();
@@ -151,10 +151,10 @@ class FeedStream final : public grpc::ServerReadReactor<agent::v1::SendFilesRequ
   std::shared_ptr<FeedStream> self_;
   agent::v1::SendFilesRequest request_;  // being read
 
-  std::mutex mutex_;
+  Mutex mutex_;
   std::shared_ptr<FileTaker> taker_;  // written only by the reading reaction
-  bool is_greeted_ = false;
-  bool ended_ = false;
+  bool is_greeted_ ABSL_GUARDED_BY(mutex_) = false;
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 class FileLinkService : public agent::v1::FileLinkService::CallbackService {

@@ -4,7 +4,6 @@
 
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -19,6 +18,7 @@
 #include "muster/agent/v1/log_link.grpc.pb.h"
 #include "rpc/status.h"
 #include "rpc/stream_writer.h"
+#include "sync/mutex.h"
 
 namespace muster::broker {
 namespace {
@@ -41,7 +41,7 @@ class PushStream final
             kMaxQueuedAnswers,
             [this](const agent::v1::PushResponse* message) { StartWrite(message); },
             [this](const grpc::Status& status) {
-              std::lock_guard lock(mutex_);
+              const MutexLock lock(mutex_);
               finished_ = true;
               Finish(status);
             }) {}
@@ -50,7 +50,7 @@ class PushStream final
     self_ = shared_from_this();
     if (absl::Status status = context_.streams->Add(self_); !status.ok()) return End(status);
     StartSendInitialMetadata();
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     ReadIfDue();
   }
 
@@ -62,7 +62,7 @@ class PushStream final
   // ---- reactions
 
   void OnReadDone(bool ok) override {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     reading_ = false;
     if (ok) {
       queue_.push_back(std::move(request_));
@@ -71,7 +71,9 @@ class PushStream final
       half_closed_ = true;
       reading_ = true;  // never reset
     }
-    WorkIfDue(lock);
+    const Next next = TakeNext();
+    lock.Unlock();
+    Do(next);
   }
 
   void OnWriteDone(bool ok) override { writer_.OnWriteDone(ok); }
@@ -84,44 +86,50 @@ class PushStream final
   }
 
  private:
-  void ReadIfDue() {
+  void ReadIfDue() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (reading_ || finished_ || queue_.size() >= kMaxQueuedChunks) return;
     reading_ = true;
     StartRead(&request_);
   }
 
-  // Has the pool work off the queue, or ends the stream once the queue is empty and no more comes.
-  void WorkIfDue(std::unique_lock<std::mutex>& lock) {
-    if (working_) return;
-    if (queue_.empty()) {
-      if (!half_closed_) return;
-      lock.unlock();
-      return End(absl::OkStatus());
-    }
+  enum class Next { kNothing, kWork, kEnd };
+
+  // The queue is to be worked off, or the stream ends once it is empty and no more comes.
+  Next TakeNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (working_) return Next::kNothing;
+    if (queue_.empty()) return half_closed_ ? Next::kEnd : Next::kNothing;
     working_ = true;
-    lock.unlock();
+    return Next::kWork;
+  }
+
+  // Without the lock.
+  void Do(Next next) {
+    if (next == Next::kNothing) return;
+    if (next == Next::kEnd) return End(absl::OkStatus());
     if (context_.archivers->PostStep([self = shared_from_this()] { self->Work(); })) return;
     End(contract::ShuttingDown());
   }
 
   // Runs on the archivers' pool, never twice at a time.
   void Work() {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     // Takes a bounded number, so that other streams get their turn.
     for (size_t i = 0; i < kMaxQueuedChunks && !queue_.empty() && !finished_; ++i) {
       const agent::v1::PushRequest request = std::move(queue_.front());
       queue_.pop_front();
       ReadIfDue();
-      lock.unlock();
+      lock.Unlock();
       if (absl::Status status = Handle(request); !status.ok()) {
         LogEvent(spdlog::level::warn, "log_stream_closed",
                  {{"cluster", store_.cluster()}, {"why", std::string(ToStd(status.message()))}});
         return End(status);
       }
-      lock.lock();
+      lock.Lock();
     }
     working_ = false;
-    WorkIfDue(lock);
+    const Next next = TakeNext();
+    lock.Unlock();
+    Do(next);
   }
 
   absl::Status Handle(const agent::v1::PushRequest& request) {
@@ -139,13 +147,13 @@ class PushStream final
   rpc::StreamWriter<agent::v1::PushResponse>
       writer_;  // its lock is taken before mutex_, never after
 
-  std::mutex mutex_;
+  Mutex mutex_;
   agent::v1::PushRequest request_;  // being read
-  std::deque<agent::v1::PushRequest> queue_;
-  bool reading_ = false;
-  bool working_ = false;
-  bool half_closed_ = false;
-  bool finished_ = false;
+  std::deque<agent::v1::PushRequest> queue_ ABSL_GUARDED_BY(mutex_);
+  bool reading_ ABSL_GUARDED_BY(mutex_) = false;
+  bool working_ ABSL_GUARDED_BY(mutex_) = false;
+  bool half_closed_ ABSL_GUARDED_BY(mutex_) = false;
+  bool finished_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 class LogLinkService : public agent::v1::LogLinkService::CallbackService {

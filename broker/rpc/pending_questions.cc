@@ -8,6 +8,7 @@
 #include "absl/time/time.h"
 #include "contract/errors.h"
 #include "rpc/status_message.h"
+#include "sync/mutex.h"
 
 namespace muster::broker {
 namespace {
@@ -37,7 +38,7 @@ absl::StatusOr<agent::v1::AgentAnswer> Opened(agent::v1::AgentAnswer answer) {
 std::optional<uint64_t> PendingQuestions::Add(SteadyClock::time_point deadline, Done done) {
   absl::Status refusal;
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (ended_) {
       refusal = AgentLeft();
     } else if (pending_.size() >= kMaxPendingQuestions) {
@@ -66,7 +67,7 @@ void PendingQuestions::Answer(agent::v1::AgentAnswer answer) {
 void PendingQuestions::Expire(SteadyClock::time_point now) {
   std::vector<Pending> over;
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     for (auto it = pending_.begin(); it != pending_.end();) {
       if (it->second.deadline > now) {
         ++it;
@@ -85,7 +86,7 @@ void PendingQuestions::Expire(SteadyClock::time_point now) {
 void PendingQuestions::End() {
   std::map<uint64_t, Pending> left;
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     ended_ = true;
     left.swap(pending_);
   }
@@ -93,7 +94,7 @@ void PendingQuestions::End() {
 }
 
 std::optional<PendingQuestions::Pending> PendingQuestions::Take(uint64_t id) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   auto node = pending_.extract(id);
   if (node.empty()) return std::nullopt;
   return std::move(node.mapped());

@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <optional>
 
 #include "absl/status/status.h"
@@ -15,6 +14,7 @@
 #include "broker/engine/agent_peer.h"
 #include "broker/rpc/stream_registry.h"
 #include "muster/agent/v1/agent_link.pb.h"
+#include "sync/mutex.h"
 
 namespace muster::broker {
 
@@ -45,10 +45,10 @@ class PendingQuestions {
   };
   std::optional<Pending> Take(uint64_t id);
 
-  std::mutex mutex_;
-  std::map<uint64_t, Pending> pending_;
-  uint64_t next_id_ = 1;
-  bool ended_ = false;
+  Mutex mutex_;
+  std::map<uint64_t, Pending> pending_ ABSL_GUARDED_BY(mutex_);
+  uint64_t next_id_ ABSL_GUARDED_BY(mutex_) = 1;
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace muster::broker

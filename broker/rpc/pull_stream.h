@@ -11,7 +11,6 @@
 #include <chrono>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <utility>
 
@@ -23,6 +22,7 @@
 #include "broker/rpc/stream_registry.h"
 #include "contract/errors.h"
 #include "rpc/status.h"
+#include "sync/mutex.h"
 
 namespace muster::broker {
 
@@ -51,13 +51,13 @@ class PullStream final : public grpc::ServerWriteReactor<Message>,
       : context_(context), source_(std::move(source)), to_wire_(to_wire) {}
 
   void Wake() override {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     woken_ = true;
     ReadIfDue();
   }
 
   void Tick(SteadyClock::time_point now) override {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (ended_ || reading_ || !messages_.empty()) return;
     if (source_->IsDue()) {
       woken_ = true;
@@ -71,12 +71,12 @@ class PullStream final : public grpc::ServerWriteReactor<Message>,
   }
 
   void End(const absl::Status& status) override {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     FinishLocked(status);
   }
 
   void OnWriteDone(bool ok) override {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     messages_.pop_front();
     if (!ok) return FinishLocked(absl::CancelledError("the client went away"));
     if (!messages_.empty()) return WriteFront();
@@ -91,7 +91,7 @@ class PullStream final : public grpc::ServerWriteReactor<Message>,
     // The last holder of a reference to this stream frees it.
     const auto self = std::move(self_);
     {
-      std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       done_ = true;
       if (reading_) return;
     }
@@ -103,7 +103,7 @@ class PullStream final : public grpc::ServerWriteReactor<Message>,
   void Begin(absl::Status valid) {
     self_ = this->shared_from_this();
     if (valid.ok()) valid = context_.streams->Add(self_);
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!valid.ok()) return FinishLocked(valid);
     this->StartSendInitialMetadata();
     woken_ = true;
@@ -114,7 +114,7 @@ class PullStream final : public grpc::ServerWriteReactor<Message>,
     if (source_) source_->Unhook();
   }
 
-  void ReadIfDue() {
+  void ReadIfDue() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (ended_ || reading_ || !woken_ || final_status_ || !messages_.empty()) return;
     woken_ = false;
     reading_ = true;
@@ -129,11 +129,11 @@ class PullStream final : public grpc::ServerWriteReactor<Message>,
     typename Source::Pulled result = source_->Next();
     std::deque<Message> messages;
     for (Piece& piece : result.messages) messages.push_back(to_wire_(std::move(piece)));
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     reading_ = false;
     if (ended_) {
       const bool last = done_;
-      lock.unlock();
+      lock.Unlock();
       if (last) Unhook();
       return;
     }
@@ -145,7 +145,7 @@ class PullStream final : public grpc::ServerWriteReactor<Message>,
     ReadIfDue();
   }
 
-  void WriteFront() {
+  void WriteFront() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (ended_) return;
     last_write_ = SteadyClock::now();
     // One system call for all messages that are there.
@@ -154,7 +154,7 @@ class PullStream final : public grpc::ServerWriteReactor<Message>,
     this->StartWrite(&messages_.front(), options);
   }
 
-  void FinishLocked(const absl::Status& status) {
+  void FinishLocked(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (ended_) return;
     ended_ = true;
     this->Finish(rpc::ToGrpc(status));
@@ -165,14 +165,14 @@ class PullStream final : public grpc::ServerWriteReactor<Message>,
   const ToWire to_wire_;
   std::shared_ptr<PullStream> self_;
 
-  std::mutex mutex_;
-  std::deque<Message> messages_;  // the front is being written
-  std::optional<absl::Status> final_status_;
-  SteadyClock::time_point last_write_ = SteadyClock::now();
-  bool woken_ = false;    // there may be something to read
-  bool reading_ = false;  // a step waits or runs
-  bool ended_ = false;    // Finish was called
-  bool done_ = false;     // OnDone was called
+  Mutex mutex_;
+  std::deque<Message> messages_ ABSL_GUARDED_BY(mutex_);  // the front is being written
+  std::optional<absl::Status> final_status_ ABSL_GUARDED_BY(mutex_);
+  SteadyClock::time_point last_write_ ABSL_GUARDED_BY(mutex_) = SteadyClock::now();
+  bool woken_ ABSL_GUARDED_BY(mutex_) = false;    // there may be something to read
+  bool reading_ ABSL_GUARDED_BY(mutex_) = false;  // a step waits or runs
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;    // Finish was called
+  bool done_ ABSL_GUARDED_BY(mutex_) = false;     // OnDone was called
 };
 
 // A stream of messages that are sent as they are.

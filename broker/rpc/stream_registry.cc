@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "contract/errors.h"
+#include "sync/mutex.h"
 
 namespace muster::broker {
 
@@ -12,7 +13,7 @@ StreamRegistry::StreamRegistry(size_t max_streams, absl::Duration tick)
 StreamRegistry::~StreamRegistry() { Stop(); }
 
 absl::Status StreamRegistry::Add(const std::shared_ptr<OpenStream>& stream) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (ending_) return contract::ShuttingDown();
   if (streams_.size() >= max_streams_) {
     return contract::RetryableError(
@@ -27,13 +28,13 @@ absl::Status StreamRegistry::Add(const std::shared_ptr<OpenStream>& stream) {
 }
 
 void StreamRegistry::Remove(const OpenStream* stream) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   streams_.erase(stream);
 }
 
 void StreamRegistry::EndAll(const absl::Status& status) {
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     ending_ = true;
   }
   for (const auto& stream : Snapshot()) stream->End(status);
@@ -41,7 +42,7 @@ void StreamRegistry::EndAll(const absl::Status& status) {
 
 void StreamRegistry::Stop() {
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stopping_ = true;
   }
   changed_.notify_all();
@@ -50,7 +51,7 @@ void StreamRegistry::Stop() {
 
 std::vector<std::shared_ptr<OpenStream>> StreamRegistry::Snapshot() {
   std::vector<std::shared_ptr<OpenStream>> open;
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   open.reserve(streams_.size());
   for (const auto& [_, weak] : streams_) {
     if (auto stream = weak.lock()) open.push_back(std::move(stream));
@@ -59,12 +60,16 @@ std::vector<std::shared_ptr<OpenStream>> StreamRegistry::Snapshot() {
 }
 
 void StreamRegistry::Run() {
-  std::unique_lock lock(mutex_);
-  while (!changed_.wait_for(lock, absl::ToChronoNanoseconds(tick_), [this] { return stopping_; })) {
-    lock.unlock();
+  MutexLock lock(mutex_);
+  while (true) {
+    const SteadyClock::time_point due = SteadyClock::now() + absl::ToChronoNanoseconds(tick_);
+    while (!stopping_ && lock.WaitUntil(changed_, due)) {
+    }
+    if (stopping_) return;
+    lock.Unlock();
     const SteadyClock::time_point now = SteadyClock::now();
     for (const auto& stream : Snapshot()) stream->Tick(now);
-    lock.lock();
+    lock.Lock();
   }
 }
 

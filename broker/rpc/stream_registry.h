@@ -8,13 +8,13 @@
 #include <condition_variable>
 #include <cstddef>
 #include <memory>
-#include <mutex>
 #include <thread>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "sync/mutex.h"
 
 namespace muster::broker {
 
@@ -53,11 +53,12 @@ class StreamRegistry {
 
   const size_t max_streams_;
   const absl::Duration tick_;
-  std::mutex mutex_;
+  Mutex mutex_;
   std::condition_variable changed_;
-  absl::flat_hash_map<const OpenStream*, std::weak_ptr<OpenStream>> streams_;
-  bool ending_ = false;
-  bool stopping_ = false;
+  absl::flat_hash_map<const OpenStream*, std::weak_ptr<OpenStream>> streams_
+      ABSL_GUARDED_BY(mutex_);
+  bool ending_ ABSL_GUARDED_BY(mutex_) = false;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

@@ -7,13 +7,13 @@
 #include <chrono>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <utility>
 
 #include "broker/app/worker_pool.h"
 #include "broker/rpc/stream_registry.h"
 #include "contract/errors.h"
 #include "rpc/status.h"
+#include "sync/mutex.h"
 
 namespace muster::broker {
 namespace {
@@ -40,7 +40,7 @@ class UploadStream final : public grpc::ServerReadReactor<v1::UploadFilesRequest
     absl::Status admitted = open_->fetch_add(1) < kMaxUploads ? receiver.status() : TooMany();
     if (admitted.ok()) receiver_ = *std::move(receiver);
     if (admitted.ok()) admitted = context_.streams->Add(self_);
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!admitted.ok()) return FinishLocked(admitted);
     // The metadata tell the client that it has its place; it may wait for that before it reads its
     // files.
@@ -51,7 +51,7 @@ class UploadStream final : public grpc::ServerReadReactor<v1::UploadFilesRequest
   // ---- OpenStream
 
   void Tick(SteadyClock::time_point now) override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!reading_ || half_closed_ || working_ || now - read_since_ < kMaxSilence) return;
     FinishLocked(contract::Error(
         absl::StatusCode::kDeadlineExceeded, "UPLOAD_SILENT",
@@ -60,14 +60,14 @@ class UploadStream final : public grpc::ServerReadReactor<v1::UploadFilesRequest
   }
 
   void End(const absl::Status& status) override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     FinishLocked(status);
   }
 
   // ---- reactions
 
   void OnReadDone(bool ok) override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     reading_ = false;
     if (ok) {
       queue_.push_back(std::move(request_));
@@ -96,14 +96,14 @@ class UploadStream final : public grpc::ServerReadReactor<v1::UploadFilesRequest
         absl::Seconds(1));
   }
 
-  void ReadIfDue() {
+  void ReadIfDue() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (reading_ || half_closed_ || finished_ || queue_.size() >= kMaxQueued) return;
     reading_ = true;
     read_since_ = SteadyClock::now();
     StartRead(&request_);
   }
 
-  void WorkIfDue() {
+  void WorkIfDue() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (working_ || finished_ || (queue_.empty() && !half_closed_)) return;
     working_ = true;
     if (context_.file_workers->PostStep([self = shared_from_this()] { self->Work(); })) return;
@@ -112,21 +112,21 @@ class UploadStream final : public grpc::ServerReadReactor<v1::UploadFilesRequest
 
   // Runs on the file workers, never twice at a time.
   void Work() {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     // Takes a bounded number, so that other streams get their turn.
     for (size_t i = 0; i < kMaxQueued && !queue_.empty() && !finished_; ++i) {
       const v1::UploadFilesRequest request = std::move(queue_.front());
       queue_.pop_front();
       ReadIfDue();
-      lock.unlock();
+      lock.Unlock();
       const absl::Status status = receiver_->Take(request);
-      lock.lock();
+      lock.Lock();
       if (!status.ok()) return FinishLocked(status);
     }
     if (half_closed_ && queue_.empty() && !finished_) {
-      lock.unlock();
+      lock.Unlock();
       const absl::StatusOr<v1::UploadFilesResponse> response = receiver_->Finish();
-      lock.lock();
+      lock.Lock();
       if (finished_) return;
       if (response.ok()) *response_ = *response;
       return FinishLocked(response.status());
@@ -135,7 +135,7 @@ class UploadStream final : public grpc::ServerReadReactor<v1::UploadFilesRequest
     WorkIfDue();
   }
 
-  void FinishLocked(const absl::Status& status) {
+  void FinishLocked(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (std::exchange(finished_, true)) return;
     Finish(rpc::ToGrpc(status));
   }
@@ -147,14 +147,14 @@ class UploadStream final : public grpc::ServerReadReactor<v1::UploadFilesRequest
 
   std::unique_ptr<FileReceiver> receiver_;  // used by one Work at a time
 
-  std::mutex mutex_;
+  Mutex mutex_;
   v1::UploadFilesRequest request_;  // being read
-  std::deque<v1::UploadFilesRequest> queue_;
-  SteadyClock::time_point read_since_;
-  bool reading_ = false;
-  bool working_ = false;      // a Work waits or runs, or the last one has run
-  bool half_closed_ = false;  // the client sends no more
-  bool finished_ = false;
+  std::deque<v1::UploadFilesRequest> queue_ ABSL_GUARDED_BY(mutex_);
+  SteadyClock::time_point read_since_ ABSL_GUARDED_BY(mutex_);
+  bool reading_ ABSL_GUARDED_BY(mutex_) = false;
+  bool working_ ABSL_GUARDED_BY(mutex_) = false;  // a Work waits or runs, or the last one has run
+  bool half_closed_ ABSL_GUARDED_BY(mutex_) = false;  // the client sends no more
+  bool finished_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace

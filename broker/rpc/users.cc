@@ -3,10 +3,12 @@
 #include <charconv>
 #include <utility>
 
+#include "sync/mutex.h"
+
 namespace muster::broker {
 
 void Users::Note(int fd, std::string user) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   by_fd_[fd] = std::move(user);
 }
 
@@ -16,7 +18,7 @@ Principal Users::PrincipalOf(std::string_view peer) const {
     const std::string_view digits = peer.substr(kPrefix.size());
     int fd = -1;
     std::from_chars(digits.data(), digits.data() + digits.size(), fd);
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (const auto found = by_fd_.find(fd); found != by_fd_.end()) {
       return {.user = found->second, .known_by = KnownBy::kSocket};
     }

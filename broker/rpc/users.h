@@ -8,12 +8,12 @@
 #ifndef MUSTER_BROKER_RPC_USERS_H_
 #define MUSTER_BROKER_RPC_USERS_H_
 
-#include <mutex>
 #include <string>
 #include <string_view>
 
 #include "absl/container/flat_hash_map.h"
 #include "broker/app/principal.h"
+#include "sync/mutex.h"
 
 namespace muster::broker {
 
@@ -28,9 +28,9 @@ class Users {
   Principal PrincipalOf(std::string_view peer) const;
 
  private:
-  mutable std::mutex mutex_;
-  absl::flat_hash_map<int, std::string>
-      by_fd_;  // as many as there were descriptors in use at a time
+  mutable Mutex mutex_;
+  // As many as there were descriptors in use at a time.
+  absl::flat_hash_map<int, std::string> by_fd_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace muster::broker

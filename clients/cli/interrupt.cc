@@ -4,9 +4,10 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <mutex>
 #include <thread>
 #include <utility>
+
+#include "sync/mutex.h"
 
 namespace muster::cli {
 namespace {
@@ -17,8 +18,8 @@ constexpr int kInterrupted = 130;
 }  // namespace
 
 struct OnInterrupt::State {
-  std::mutex mutex;
-  std::string remark;
+  Mutex mutex;
+  std::string remark ABSL_GUARDED_BY(mutex);
 };
 
 OnInterrupt::OnInterrupt(Terminal* terminal, std::string remark)
@@ -32,14 +33,14 @@ OnInterrupt::OnInterrupt(Terminal* terminal, std::string remark)
   std::thread([terminal, interrupt, state = state_] {
     int signal = 0;
     sigwait(&interrupt, &signal);
-    const std::lock_guard<std::mutex> lock(state->mutex);
+    const MutexLock lock(state->mutex);
     terminal->LastNote(state->remark);
     _exit(kInterrupted);
   }).detach();
 }
 
 void OnInterrupt::SetRemark(std::string remark) {
-  const std::lock_guard<std::mutex> lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   state_->remark = std::move(remark);
 }
 

@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "clients/cli/exit_code.h"
+#include "sync/mutex.h"
 
 namespace muster::cli {
 namespace {
@@ -37,7 +38,7 @@ void Terminal::LastNote(std::string_view text) {
 }
 
 void Terminal::Write(int fd, std::string_view text) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   WriteAll(fd, text);
 }
 

@@ -3,9 +3,10 @@
 #define MUSTER_CLIENTS_CLI_TERMINAL_H_
 
 #include <atomic>
-#include <mutex>
 #include <string>
 #include <string_view>
+
+#include "sync/mutex.h"
 
 namespace muster::cli {
 
@@ -39,7 +40,7 @@ class Terminal {
   const bool out_is_terminal_;
   const bool err_is_terminal_;
   const bool colours_;
-  std::mutex mutex_;  // keeps the pieces of several threads apart
+  Mutex mutex_;  // keeps the pieces of several threads apart
 };
 
 }  // namespace muster::cli

@@ -12,9 +12,10 @@
 #include <functional>
 #include <limits>
 #include <list>
-#include <mutex>
 #include <optional>
 #include <utility>
+
+#include "sync/mutex.h"
 
 namespace muster::rpc {
 
@@ -35,7 +36,7 @@ class StreamWriter {
   // False: the queue is full or the stream is closing; the message was not taken.
   bool Offer(Message message) {
     const size_t bytes = message.ByteSizeLong();
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (closing_ || queue_.size() >= capacity_) return false;
     if (!queue_.empty() && (bytes_ >= max_bytes_ || bytes > max_bytes_ - bytes_)) return false;
     bytes_ += bytes;
@@ -46,7 +47,7 @@ class StreamWriter {
 
   // Call from OnWriteDone. `ok` false: the stream is broken, and what is queued is dropped.
   void OnWriteDone(bool ok) {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     bytes_ -= queue_.front().bytes;
     queue_.pop_front();
     if (!ok) {
@@ -63,23 +64,23 @@ class StreamWriter {
 
   // Finishes once what is queued has been written. Later calls change nothing.
   void Close(const grpc::Status& status) {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     closing_ = true;
     if (!final_status_) final_status_ = status;
     if (queue_.empty()) FinishIfDue();
   }
 
   // Call from OnDone before freeing the writer: waits until no other thread is inside it.
-  void AwaitIdle() { std::lock_guard lock(mutex_); }
+  void AwaitIdle() { const MutexLock lock(mutex_); }
 
   // Nothing is taken any more, whether or not there is room.
   bool is_closing() const {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return closing_;
   }
 
   size_t size() const {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return queue_.size();
   }
 
@@ -89,7 +90,7 @@ class StreamWriter {
     size_t bytes;
   };
 
-  void FinishIfDue() {
+  void FinishIfDue() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (!final_status_ || finished_) return;
     finished_ = true;
     finish_(*final_status_);
@@ -100,14 +101,14 @@ class StreamWriter {
   const std::function<void(const Message*)> start_write_;
   const std::function<void(const grpc::Status&)> finish_;
 
-  mutable std::mutex mutex_;
+  mutable Mutex mutex_;
   // The front is being written. A list, because most streams are idle, and an empty deque holds 576
   // bytes.
-  std::list<Queued> queue_;
-  size_t bytes_ = 0;  // of the queue
-  std::optional<grpc::Status> final_status_;
-  bool closing_ = false;
-  bool finished_ = false;
+  std::list<Queued> queue_ ABSL_GUARDED_BY(mutex_);
+  size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of the queue
+  std::optional<grpc::Status> final_status_ ABSL_GUARDED_BY(mutex_);
+  bool closing_ ABSL_GUARDED_BY(mutex_) = false;
+  bool finished_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace muster::rpc

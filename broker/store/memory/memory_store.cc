@@ -13,6 +13,7 @@
 #include "broker/store/list_limits.h"
 #include "broker/store/page_token.h"
 #include "contract/states.h"
+#include "sync/mutex.h"
 
 namespace muster::store {
 namespace {
@@ -25,7 +26,7 @@ MemoryStore::MemoryStore(std::string instance, absl::Duration request_memory)
     : instance_(std::move(instance)), request_memory_(request_memory) {}
 
 absl::StatusOr<core::Restored> MemoryStore::Restore(absl::Time now) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   core::Restored out;
   out.instance = instance_;
   out.broker_epoch = broker_epoch_;
@@ -64,11 +65,12 @@ absl::StatusOr<core::Restored> MemoryStore::Restore(absl::Time now) {
 }
 
 absl::Status MemoryStore::Commit(absl::Span<const core::Change> changes) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!failure_.ok()) return failure_;
   if (failure_ = Check(changes); !failure_.ok()) return failure_;
   for (const core::Change& change : changes) {
-    std::visit([this](const auto& typed) { Apply(typed); }, change);
+    std::visit([this](const auto& typed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { Apply(typed); },
+               change);
   }
   return absl::OkStatus();
 }
@@ -93,7 +95,7 @@ absl::Status MemoryStore::Check(absl::Span<const core::Change> changes) const {
 }
 
 void MemoryStore::FailCommits(absl::Status status) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   failure_ = std::move(status);
 }
 
@@ -213,7 +215,7 @@ v1::Job MemoryStore::Show(const Record& record, bool include_spec) {
 }
 
 absl::StatusOr<v1::Job> MemoryStore::GetJob(const Scope& scope, uint64_t id) const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   auto record = Find(scope, id);
   if (!record.ok()) return record.status();
   v1::Job job = Show(**record, /*include_spec=*/true);
@@ -229,7 +231,7 @@ absl::StatusOr<v1::Job> MemoryStore::GetJob(const Scope& scope, uint64_t id) con
 
 absl::StatusOr<std::vector<v1::Job>> MemoryStore::GetJobs(const Scope& scope,
                                                           absl::Span<const uint64_t> ids) const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::vector<v1::Job> jobs;
   jobs.reserve(ids.size());
   for (uint64_t id : ids) {
@@ -242,7 +244,7 @@ absl::StatusOr<std::vector<v1::Job>> MemoryStore::GetJobs(const Scope& scope,
 
 absl::StatusOr<std::vector<v1::Job>> MemoryStore::GetJobsAndRuns(
     const Scope& scope, absl::Span<const uint64_t> ids) const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::vector<v1::Job> jobs;
   jobs.reserve(ids.size());
   for (uint64_t id : ids) {
@@ -255,7 +257,7 @@ absl::StatusOr<std::vector<v1::Job>> MemoryStore::GetJobsAndRuns(
 }
 
 absl::StatusOr<JobPage> MemoryStore::ListJobs(const Scope& scope, const ListQuery& query) const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const contract::Filter filter = scope.Narrow(query.filter);
   auto after = ReadPageToken(instance_, filter, query.order, query.page_token);
   if (!after.ok()) return after.status();
@@ -291,7 +293,7 @@ absl::StatusOr<JobPage> MemoryStore::ListJobs(const Scope& scope, const ListQuer
 
 absl::StatusOr<JobCounts> MemoryStore::CountJobs(const Scope& scope,
                                                  const CountQuery& query) const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   CountGroups groups(query.limit);
   for (const auto& [id, record] : jobs_) {
     const v1::Job job = Show(record, /*include_spec=*/false);
@@ -314,7 +316,7 @@ absl::StatusOr<JobCounts> MemoryStore::CountJobs(const Scope& scope,
 
 absl::StatusOr<std::vector<v1::Job>> MemoryStore::GetJobsOfRequest(
     const Scope& scope, uint64_t first, const std::string& request_id) const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::vector<v1::Job> jobs;
   for (auto it = jobs_.find(first); it != jobs_.end(); ++it) {
     if (!core::IsOfRerun(it->second.request_id, request_id, it->first == first)) break;
@@ -325,7 +327,7 @@ absl::StatusOr<std::vector<v1::Job>> MemoryStore::GetJobsOfRequest(
 
 absl::StatusOr<std::vector<JobTransition>> MemoryStore::ListTransitions(
     const Scope& scope, absl::Span<const uint64_t> jobs, uint64_t after_sequence, int limit) const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const std::set<uint64_t> wanted(jobs.begin(), jobs.end());
   std::vector<JobTransition> out;
   auto it = job_by_sequence_.upper_bound(after_sequence);
@@ -353,7 +355,7 @@ absl::StatusOr<std::vector<RunChange>> MemoryStore::ListRunChanges(const Scope& 
                                                                    absl::Span<const uint64_t> jobs,
                                                                    uint64_t after_sequence,
                                                                    int limit) const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const std::set<uint64_t> wanted(jobs.begin(), jobs.end());
   std::vector<RunChange> out;
   auto it = run_by_change_.upper_bound(after_sequence);
@@ -372,7 +374,7 @@ absl::StatusOr<std::vector<RunChange>> MemoryStore::ListRunChanges(const Scope& 
 
 absl::StatusOr<std::vector<uint64_t>> MemoryStore::ListEnded(absl::Time before,
                                                              int max_rows) const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::vector<std::pair<absl::Time, const Record*>> ended;
   for (const auto& [id, record] : jobs_) {
     if (!HasEnded(record.job) || !record.open_runs.empty()) continue;
@@ -392,13 +394,13 @@ absl::StatusOr<std::vector<uint64_t>> MemoryStore::ListEnded(absl::Time before,
 }
 
 absl::StatusOr<uint64_t> MemoryStore::LastSequence() const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return last_sequence_;
 }
 
 absl::StatusOr<std::vector<StoredSpec>> MemoryStore::GetSpecs(
     const Scope& scope, absl::Span<const uint64_t> ids) const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::vector<StoredSpec> out;
   out.reserve(ids.size());
   for (uint64_t id : ids) {

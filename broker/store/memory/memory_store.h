@@ -9,13 +9,13 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "broker/store/store.h"
+#include "sync/mutex.h"
 
 namespace muster::store {
 
@@ -69,34 +69,36 @@ class MemoryStore : public Store {
 
   // Checks that numbers and sequences rise, as the core promises; a database would refuse to insert
   // them twice.
-  absl::Status Check(absl::Span<const core::Change> changes) const;
-  void Apply(const core::InsertJob& change);
-  void Apply(const core::UpdateJob& change);
-  void Apply(const core::EditJob& change);
-  void Apply(const core::PutRun& change);
-  void Apply(const core::AppendTransition& change);
-  void Apply(const core::PutCluster& change);
-  void Apply(const core::AdvanceCluster& change);
-  void Apply(const core::RemoveCluster& change);
-  void Apply(const core::PutBrokerEpoch& change);
-  void Apply(const core::DeleteJob& change);
+  absl::Status Check(absl::Span<const core::Change> changes) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Apply(const core::InsertJob& change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Apply(const core::UpdateJob& change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Apply(const core::EditJob& change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Apply(const core::PutRun& change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Apply(const core::AppendTransition& change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Apply(const core::PutCluster& change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Apply(const core::AdvanceCluster& change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Apply(const core::RemoveCluster& change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Apply(const core::PutBrokerEpoch& change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Apply(const core::DeleteJob& change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  absl::StatusOr<const Record*> Find(const Scope& scope, uint64_t id) const;
+  absl::StatusOr<const Record*> Find(const Scope& scope, uint64_t id) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   static bool Sees(const Scope& scope, const Record& record);
   static v1::Job Show(const Record& record, bool include_spec);
 
   const std::string instance_;
   const absl::Duration request_memory_;
 
-  mutable std::mutex mutex_;  // guards all members below
-  absl::Status failure_;
-  uint64_t broker_epoch_ = 0;
-  uint64_t last_job_ = 0;  // the highest number of a job, ever
-  uint64_t last_sequence_ = 0;
-  std::map<uint64_t, Record> jobs_;
-  std::map<uint64_t, uint64_t> job_by_sequence_;  // of each transition
-  std::map<uint64_t, std::pair<uint64_t, uint32_t>> run_by_change_;
-  std::map<std::string, core::PutCluster> clusters_;
+  mutable Mutex mutex_;
+  absl::Status failure_ ABSL_GUARDED_BY(mutex_);
+  uint64_t broker_epoch_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t last_job_ ABSL_GUARDED_BY(mutex_) = 0;  // the highest number of a job, ever
+  uint64_t last_sequence_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::map<uint64_t, Record> jobs_ ABSL_GUARDED_BY(mutex_);
+  std::map<uint64_t, uint64_t> job_by_sequence_ ABSL_GUARDED_BY(mutex_);  // of each transition
+  std::map<uint64_t, std::pair<uint64_t, uint32_t>> run_by_change_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, core::PutCluster> clusters_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace muster::store

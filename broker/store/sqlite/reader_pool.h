@@ -4,11 +4,11 @@
 
 #include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <utility>
 #include <vector>
 
 #include "broker/store/sqlite/reader.h"
+#include "sync/mutex.h"
 
 namespace muster::store {
 
@@ -29,8 +29,8 @@ class ReaderPool {
 
  private:
   std::unique_ptr<Reader> Take() {
-    std::unique_lock lock(mutex_);
-    returned_.wait(lock, [this] { return !free_.empty(); });
+    MutexLock lock(mutex_);
+    while (free_.empty()) lock.Wait(returned_);
     std::unique_ptr<Reader> reader = std::move(free_.back());
     free_.pop_back();
     return reader;
@@ -38,15 +38,15 @@ class ReaderPool {
 
   void GiveBack(std::unique_ptr<Reader> reader) {
     {
-      std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       free_.push_back(std::move(reader));
     }
     returned_.notify_one();
   }
 
-  std::mutex mutex_;
+  Mutex mutex_;
   std::condition_variable returned_;
-  std::vector<std::unique_ptr<Reader>> free_;  // guarded by mutex_
+  std::vector<std::unique_ptr<Reader>> free_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace muster::store
