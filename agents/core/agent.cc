@@ -227,6 +227,8 @@ class Agent::Impl {
       InventoryRead read{*std::move(done.inventory), backend_.SchedulerCalls()};
       CountLaunches(&read.scheduler_calls);
       Tell(std::move(read), out);
+      observer_.TellHangAgain();
+      TellHang(out);
       return;
     }
     if (IsFinal(done.inventory.status())) {

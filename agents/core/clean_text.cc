@@ -79,6 +79,7 @@ std::string CleanText(std::string_view text, size_t max_bytes) {
 void CleanTexts(agent::v1::RunEvent* event) {
   CleanInPlace(event->mutable_external_id(), kMaxNameBytes);
   for (std::string& node : *event->mutable_nodes()) CleanInPlace(&node, kMaxNameBytes);
+  CleanInPlace(event->mutable_results_directory(), kMaxPathBytes);
   if (event->has_evidence()) {
     CleanInPlace(event->mutable_evidence()->mutable_detail(), kMaxDetailBytes);
   }
@@ -104,6 +105,8 @@ void CleanTexts(agent::v1::RunEvent* event) {
 void CleanTexts(v1::Inventory* inventory) {
   CleanInPlace(inventory->mutable_identity(), kMaxNameBytes);
   CleanInPlace(inventory->mutable_scheduler_version(), kMaxNameBytes);
+  if (inventory->has_admission() && inventory->admission().has_results_root())
+    CleanInPlace(inventory->mutable_admission()->mutable_results_root(), kMaxPathBytes);
   for (v1::ClusterIssue& issue : *inventory->mutable_issues())
     CleanAllTexts(&issue, kMaxDetailBytes);
   for (v1::Pool& pool : *inventory->mutable_pools()) {

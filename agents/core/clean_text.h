@@ -18,6 +18,8 @@ namespace muster::agents {
 inline constexpr size_t kMaxDetailBytes = 4096;
 // The other texts are short by nature; this bounds them all the same.
 inline constexpr size_t kMaxNameBytes = 1024;
+// Bytes of a path, as Linux has it.
+inline constexpr size_t kMaxPathBytes = 4096;
 
 // The text with bytes that are not UTF-8 replaced by '?', cut at a character's end to at most
 // `max_bytes`.

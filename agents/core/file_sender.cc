@@ -158,21 +158,22 @@ absl::StatusOr<FilesAt> FindFiles(const OpenRunFiles& open, const OpenRunFiles& 
   absl::StatusOr<std::unique_ptr<RunFiles>> work = contract::Error(
       absl::StatusCode::kFailedPrecondition, "RUN_HAS_NO_FILES",
       fmt::format("a pod's files go with the pod; of a run only its {} can be copied from here",
-                  kResultsName));
+                  contract::kResultsName));
   if (open != nullptr) work = open(of);
-  const bool names_results = path.substr(0, path.find('/')) == kResultsName;
+  const bool names_results = path.substr(0, path.find('/')) == contract::kResultsName;
   if (!names_results || of.results_directory.empty() || open_results == nullptr) {
     if (!work.ok()) return work.status();
     return FilesAt{*std::move(work), path};
   }
   const absl::Status there =
-      work.ok() ? (*work)->LookAt(std::string(kResultsName), /*follow=*/true).status()
+      work.ok() ? (*work)->LookAt(std::string(contract::kResultsName), /*follow=*/true).status()
                 : work.status();
   if (there.ok()) return FilesAt{*std::move(work), path};
   if (absl::IsUnavailable(there)) return there;
   absl::StatusOr<std::unique_ptr<RunFiles>> results = open_results(of);
   if (!results.ok()) return results.status();
-  return FilesAt{*std::move(results), path.substr(std::min(path.size(), kResultsName.size() + 1))};
+  return FilesAt{*std::move(results),
+                 path.substr(std::min(path.size(), contract::kResultsName.size() + 1))};
 }
 
 FileSender::FileSender(Ways ways, std::string cluster, std::string journal_id)

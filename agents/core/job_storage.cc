@@ -9,6 +9,7 @@
 #include "contract/admission.h"
 #include "contract/characters.h"
 #include "contract/errors.h"
+#include "contract/path_within.h"
 #include "contract/text.h"
 
 namespace muster::agents {
@@ -64,17 +65,12 @@ absl::Status ResolvePrograms(const JobStorage& storage, v1::JobSpec* spec) {
   return status;
 }
 
-bool IsInside(std::string_view path, std::string_view directory) {
-  return path.starts_with(directory) &&
-         (path.size() == directory.size() || path[directory.size()] == '/' || directory == "/");
-}
-
 bool IsShown(const v1::JobSpec& spec, const JobStorage& storage, std::string_view path) {
   const auto& own = spec.mounts();
   return std::any_of(storage.container_mounts.begin(), storage.container_mounts.end(),
-                     [&](const std::string& mount) { return IsInside(path, mount); }) ||
+                     [&](const std::string& mount) { return contract::IsWithin(path, mount); }) ||
          std::any_of(own.begin(), own.end(), [&](const v1::Mount& mount) {
-           return mount.source() == mount.target() && IsInside(path, mount.source());
+           return mount.source() == mount.target() && contract::IsWithin(path, mount.source());
          });
 }
 
@@ -95,7 +91,7 @@ void AddMounts(const JobStorage& storage, v1::JobSpec* spec) {
     const std::string& target = input.path().empty() ? input.uri() : input.path();
     if (target == input.uri() && IsShown(*spec, storage, target)) continue;
     AddMount(input.uri(), target, /*read_only=*/true, spec);
-    show_results |= IsInside(results, target);
+    show_results |= contract::IsWithin(results, target);
   }
   if (show_results) AddMount(results, results, /*read_only=*/false, spec);
 }

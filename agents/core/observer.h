@@ -36,6 +36,8 @@ class Observer {
   // Why the cluster counts as silent: the look under way hangs. Empty: it does not, or that was
   // told.
   std::string TakeHang(absl::Time now);
+  // Something else has shown that the cluster answers: a hang is told once more.
+  void TellHangAgain() { is_hang_told_ = false; }
   // Returns whether a thread is busy with a call that may block.
   bool is_busy() const { return is_looking_ || end_reader_.is_reading() || results_.has_any(); }
 

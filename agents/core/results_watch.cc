@@ -34,12 +34,15 @@ void ResultsWatch::Complete(const std::vector<RunHandle>& runs, ObserveOutcome* 
   for (const RunHandle& run : runs) by_key.emplace(run.run_key, &run);
   for (Observation& seen : outcome->observations) {
     const auto run = by_key.find(seen.run_key);
-    if (run == by_key.end() || !IsBegun(seen)) continue;
+    if (run == by_key.end()) continue;
+    if (!IsBegun(seen)) {
+      ForgetProgress(seen.run_key);
+      continue;
+    }
     Known* known = Add(*run->second);
     const std::lock_guard lock(mutex_);
     seen.results_directory = known->directory;
-    // The end has been read anew.
-    if (!seen.progress.has_value()) seen.progress = known->progress;
+    seen.progress = known->progress;
     if (seen.state == v1::RUN_STATE_RUNNING && WritesStatus(*run->second))
       Ask(*run->second, seen.start_time, known);
   }
@@ -52,6 +55,13 @@ void ResultsWatch::Forget(const std::vector<RunHandle>& runs) {
   std::erase_if(known_, [&](const auto& entry) {
     return !wanted.contains(entry.first) && !entry.second.is_reading;
   });
+}
+
+// A run that waits again has none.
+void ResultsWatch::ForgetProgress(const std::string& run_key) {
+  const std::lock_guard lock(mutex_);
+  if (const auto known = known_.find(run_key); known != known_.end())
+    known->second.progress.reset();
 }
 
 // Only this thread adds and erases, so that the pointer stays good.
@@ -75,14 +85,18 @@ void ResultsWatch::Ask(const RunHandle& run, std::optional<absl::Time> start_tim
 }
 
 void ResultsWatch::Read(const RunHandle& run, std::optional<absl::Time> start_time) {
+  const absl::Time began = time_.Now();
   const absl::StatusOr<std::optional<FoundStatus>> found =
       status_.Find(backend_.OpenLogs(run), start_time);
+  const absl::Duration took = time_.Now() - began;
   const std::lock_guard lock(mutex_);
   Known& known = known_.at(run.run_key);
   known.is_reading = false;
-  known.next_reading = time_.Now() + interval_;
+  known.next_reading = time_.Now() + std::max(interval_, took * kRestPerReading);
   // The earlier word stays while the host cannot say.
-  if (found.ok() && found->has_value()) known.progress = ProgressOf(**found);
+  if (!found.ok()) return;
+  known.progress.reset();
+  if (found->has_value()) known.progress = ProgressOf(**found);
 }
 
 bool ResultsWatch::has_any() const {

@@ -24,6 +24,10 @@ namespace muster::agents {
 // a search on the file server.
 inline constexpr absl::Duration kProgressInterval = absl::Seconds(10);
 
+// A run's search rests so many times as long as the last one took: large directories keep neither
+// the file server busy nor the other runs waiting.
+inline constexpr int kRestPerReading = 20;
+
 class ResultsWatch {
  public:
   using Post = std::function<void(std::function<void()>)>;
@@ -45,6 +49,7 @@ class ResultsWatch {
     std::optional<v1::Progress> progress;
   };
   void Forget(const std::vector<RunHandle>& runs);
+  void ForgetProgress(const std::string& run_key);
   Known* Add(const RunHandle& run);
   void Ask(const RunHandle& run, std::optional<absl::Time> start_time, Known* known);
   void Read(const RunHandle& run, std::optional<absl::Time> start_time);

@@ -38,9 +38,6 @@ class RunFiles {
                                            size_t max_bytes) = 0;
 };
 
-// The name of the results directory in a run's working directory, and for who asks for files.
-inline constexpr std::string_view kResultsName = "results";
-
 // The owner of the files that are wanted.
 struct RankOfRun {
   std::string run_key;

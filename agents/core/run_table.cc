@@ -251,6 +251,9 @@ void RunTable::OnObserved(const std::vector<Observation>& observations, absl::Ti
     // together, and none before a look: cancels leave room for what shows their effect.
     const bool is_alive =
         seen.state >= v1::RUN_STATE_PENDING && seen.state < v1::RUN_STATE_FINISHING;
+    // An end that was read while a later look saw the run again is one of an earlier start.
+    if (!is_alive && began < run->seen_alive) continue;
+    if (is_alive) run->seen_alive = std::max(run->seen_alive, began);
     if (is_alive && run->canceled + options_.cancel_interval <= began &&
         run->canceled != absl::InfinitePast()) {
       AskCancel(*run, step);

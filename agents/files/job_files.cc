@@ -13,6 +13,10 @@
 namespace muster::uploads {
 namespace {
 
+// The pause before a launch whose files could not be had: a disk that cannot be read answers at
+// once, again and again.
+constexpr absl::Duration kFetchAgain = absl::Seconds(5);
+
 v1::Evidence EvidenceOf(const std::string& message) {
   v1::Evidence evidence;
   evidence.set_source(v1::EVIDENCE_SOURCE_AGENT);
@@ -62,6 +66,7 @@ agents::LaunchOutcome NotLaunched(const absl::Status& status) {
   if (absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status)) {
     agents::LaunchOutcome outcome;
     outcome.kind = agents::LaunchOutcome::Kind::kDeferred;
+    outcome.retry_after = kFetchAgain;
     outcome.evidence = EvidenceOf("the files that the job brings along are not there: " + words);
     return outcome;
   }

@@ -186,7 +186,7 @@ agents::RunOutput KubernetesBackend::OpenLogs(const agents::RunHandle& run) {
   agents::RunOutput output;
   output.logs = logs_.Logs(run.run_key, PodsOf(run));
   output.results_directory = ResultsDirectory(run);
-  output.readable_results = ReadableResults(output.results_directory);
+  output.readable_results = ReadableResults(config_, output.results_directory);
   output.may_have_gpus = agents::MayHaveGpus(run);
   return output;
 }

@@ -93,7 +93,6 @@ class KubernetesBackend final : public agents::Backend {
   // The directory of the run's results as its containers see it; empty: it has none.
   std::string ResultsDirectory(const agents::RunHandle& run) const;
   // The same directory as the agent sees it; empty: it does not.
-  std::string ReadableResults(const std::string& results_directory) const;
   // The runs of a namespace; nowhere_ if the agent does not work in it.
   NamespaceRuns& HomeOf(const std::string& name_space);
   NamespaceRuns& HomeOf(const agents::RunHandle& run) { return HomeOf(NamespaceOf(run)); }

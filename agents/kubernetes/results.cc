@@ -1,6 +1,8 @@
 // Results of runs on volumes that the agent itself sees.
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
 
 #include "agents/core/run_files.h"
 #include "agents/kubernetes/backend.h"
@@ -9,6 +11,7 @@
 #include "agents/kubernetes/manifest/storage_places.h"
 #include "contract/characters.h"
 #include "contract/errors.h"
+#include "contract/path_within.h"
 #include "fmt/format.h"
 
 namespace muster::kubernetes {
@@ -24,16 +27,19 @@ absl::StatusOr<std::unique_ptr<agents::RunFiles>> OpenResults(const KubernetesCo
                   contract::Quoted(directory)));
 }
 
+std::string ReadableResults(const KubernetesConfig& config, const std::string& directory) {
+  const std::optional<ReadablePlace> place = FindReadable(config, directory);
+  if (!place.has_value()) return {};
+  std::error_code error;
+  const std::filesystem::path root = std::filesystem::weakly_canonical(place->root, error);
+  const std::filesystem::path path = std::filesystem::weakly_canonical(root / place->below, error);
+  return !error && contract::IsWithin(path.native(), root.native()) ? path.native() : "";
+}
+
 std::string KubernetesBackend::ResultsDirectory(const agents::RunHandle& run) const {
   if (run.assignment == nullptr) return {};
   const absl::StatusOr<agent::v1::Assignment> resolved = OnStorage(*run.assignment, config_);
   return resolved.ok() ? resolved->spec().results_directory() : std::string();
-}
-
-std::string KubernetesBackend::ReadableResults(const std::string& results_directory) const {
-  const std::optional<ReadablePlace> place = FindReadable(config_, results_directory);
-  if (!place.has_value()) return {};
-  return place->below.empty() ? place->root : fmt::format("{}/{}", place->root, place->below);
 }
 
 }  // namespace muster::kubernetes

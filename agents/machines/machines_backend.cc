@@ -153,6 +153,7 @@ absl::StatusOr<v1::Inventory> MachinesBackend::Inventory() {
   inventory.set_images(machine_.containers.tool.empty() ? v1::IMAGE_SUPPORT_NONE
                                                         : v1::IMAGE_SUPPORT_OPTIONAL);
   inventory.set_takes_uploads(config_.files != nullptr);
+  inventory.set_takes_shell_environment(config_.files != nullptr);
   *inventory.mutable_observed_at() = agents::ToProto(absl::Now());
   v1::Pool* pool = inventory.add_pools();
   pool->set_name(kPoolName);

@@ -114,6 +114,7 @@ absl::StatusOr<v1::Inventory> SlurmBackend::Inventory() {
   inventory.set_identity(settings->name);
   inventory.set_scheduler_version("slurm " + settings->version);
   inventory.set_takes_uploads(config_.files != nullptr);
+  inventory.set_takes_shell_environment(config_.files != nullptr);
   inventory.mutable_admission()->set_results_root(config_.results_root);
   inventory.mutable_pools()->Assign(pools->begin(), pools->end());
   inventory.mutable_observed_at()->set_seconds(absl::ToUnixSeconds(absl::Now()));
@@ -174,7 +175,11 @@ std::vector<absl::Status> SlurmBackend::Forget(const std::vector<agents::RunHand
       }
     }
   }
-  host_->RemoveManyTrees(trees).IgnoreError();
+  // The trees may have secrets of the user's shell: while the host is away they are not forgotten.
+  // Other errors do not go away, and would keep the runs for ever.
+  const absl::Status removed = host_->RemoveManyTrees(trees);
+  if (absl::IsUnavailable(removed) || absl::IsDeadlineExceeded(removed))
+    return std::vector<absl::Status>(runs.size(), removed);
   const bool has_lists = arrays_.Load().ok();
   for (const agents::RunHandle& run : runs) {
     if (has_lists) arrays_.Forget(run.run_key);

@@ -77,18 +77,21 @@ absl::StatusOr<std::optional<uint64_t>> ImageCache::UnderWay(const contract::Ima
   const std::string name = ConversionName(image);
   const absl::StatusOr<std::vector<QueueRow>> rows = scheduler_->Queue(name);
   if (!rows.ok()) return rows.status();
+  bool may_wait = false;
   std::optional<uint64_t> refreshing;
   if (refresh) {
     const std::lock_guard lock(mutex_);
-    if (const auto last = last_refresh_.find(name); last != last_refresh_.end())
-      refreshing = last->second;
+    const auto last = last_refresh_.find(name);
+    may_wait = last != last_refresh_.end();
+    if (may_wait) refreshing = last->second;
   }
   std::optional<uint64_t> found;
   for (const QueueRow& row : *rows) {
     if (HasEnded(row.state.phase) || row.state.phase == JobPhase::kUnknown) continue;
     // One that has begun may have what the registry had before; any other may find the file there.
-    if (refresh && (row.state.phase != JobPhase::kPending || row.job_id.number != refreshing))
-      continue;
+    const bool may_refresh = may_wait && row.state.phase == JobPhase::kPending &&
+                             refreshing.value_or(row.job_id.number) == row.job_id.number;
+    if (refresh && !may_refresh) continue;
     // The last one ends last: they run one after the other.
     if (!found.has_value() || row.job_id.number > *found) found = row.job_id.number;
   }
@@ -113,6 +116,12 @@ ImageCache::Ready ImageCache::Refused(const contract::Image& image,
   return ready;
 }
 
+void ImageCache::NoteRefresh(const contract::Image& image, std::optional<uint64_t> job) {
+  const std::lock_guard lock(mutex_);
+  if (last_refresh_.size() >= kMaxRemembered) last_refresh_.clear();
+  last_refresh_[ConversionName(image)] = job;
+}
+
 absl::StatusOr<ImageCache::Ready> ImageCache::Convert(const contract::Image& image, bool refresh) {
   const std::string script = config_.image_dir + "/.convert.sh";
   if (absl::Status status = host_->MakeDirectories(config_.image_dir, hosts::kPrivateDirectory);
@@ -132,16 +141,14 @@ absl::StatusOr<ImageCache::Ready> ImageCache::Convert(const contract::Image& ima
   }
   if (submitted.kind == agents::LaunchOutcome::Kind::kRefused) return Refused(image, submitted);
   if (submitted.kind != agents::LaunchOutcome::Kind::kLaunched) {
-    // Should it have arrived all the same, then a second one finds the file, and does nothing.
+    // Should it have arrived all the same, then a second one finds the file, and does nothing; a
+    // refresh is found in the queue.
+    if (refresh) NoteRefresh(image, std::nullopt);
     return absl::UnavailableError(
         fmt::format("the conversion of {} may not have been submitted: {}",
                     contract::OciReference(image), submitted.words));
   }
-  if (refresh) {
-    const std::lock_guard lock(mutex_);
-    if (last_refresh_.size() >= kMaxRemembered) last_refresh_.clear();
-    last_refresh_[ConversionName(image)] = submitted.job_id;
-  }
+  if (refresh) NoteRefresh(image, submitted.job_id);
   Ready ready;
   ready.conversion = submitted.job_id;
   return ready;

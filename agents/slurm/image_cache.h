@@ -77,6 +77,7 @@ class ImageCache {
   bool NeedsFile(const contract::Image& image) const;
   absl::StatusOr<bool> IsThere(const std::string& file);
   absl::StatusOr<std::optional<uint64_t>> UnderWay(const contract::Image& image, bool refresh);
+  void NoteRefresh(const contract::Image& image, std::optional<uint64_t> job);
   absl::StatusOr<Ready> Convert(const contract::Image& image, bool refresh);
   Ready Refused(const contract::Image& image, const SubmitOutcome& submitted) const;
 
@@ -85,9 +86,10 @@ class ImageCache {
   Scheduler* const scheduler_;
 
   std::mutex mutex_;
-  // The last refreshing conversion of each image, by its name. One that still waits serves all that
-  // ask for a refresh; after a restart of the agent there is one more. Guarded by mutex_.
-  std::map<std::string, uint64_t> last_refresh_;
+  // The last refreshing conversion of each image, by its name; nothing: one that may have been
+  // submitted, so that any that waits may be it. One that still waits serves all that ask for a
+  // refresh; after a restart of the agent there is one more. Guarded by mutex_.
+  std::map<std::string, std::optional<uint64_t>> last_refresh_;
 };
 
 }  // namespace muster::slurm

@@ -26,12 +26,10 @@ absl::Status NotFound(std::string_view reason, std::string_view message) {
   return contract::Error(absl::StatusCode::kNotFound, reason, message);
 }
 
-// The name by which clients ask for the results directory.
-constexpr std::string_view kResults = "results";
-
 bool NamesResults(const v1::FetchFilesRequest& request, const v1::Run& run) {
   const std::string_view path = request.path();
-  return !run.results_directory().empty() && path.substr(0, path.find('/')) == kResults;
+  return !run.results_directory().empty() &&
+         path.substr(0, path.find('/')) == contract::kResultsName;
 }
 
 absl::Status SendsNone(const v1::Cluster& cluster, const v1::Run& run) {
@@ -74,7 +72,7 @@ absl::Status CheckHasFiles(const v1::Job& job, const v1::FetchFilesRequest& requ
   const std::string results =
       run.results_directory().empty()
           ? ""
-          : fmt::format("; its results are there as {}:{}", job.id(), kResults);
+          : fmt::format("; its results are there as {}:{}", job.id(), contract::kResultsName);
   return contract::Error(
       absl::StatusCode::kFailedPrecondition, "RUN_HAS_NO_FILES",
       fmt::format("job {} works in {}, a directory of the cluster, and has none of its own; "

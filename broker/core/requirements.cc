@@ -85,7 +85,8 @@ Requirements RequirementsOf(const v1::JobSpec& spec, uint64_t archive_bytes) {
   PutPools(spec, &out);
   out.needs_slurm = !contract::WhySlurmOnly(spec).empty();
   out.needs_kubernetes = spec.has_kubernetes();
-  out.brings_files = spec.uploads_size() > 0 || contract::HasShellEnvironment(spec);
+  out.brings_files = spec.uploads_size() > 0;
+  out.brings_shell = contract::HasShellEnvironment(spec);
   out.roles = RolesOf(spec);
   out.image = ImageOf(spec);
   out.machine_file_field = MachineFileField(spec);

@@ -51,8 +51,11 @@ void UpdateRun(agent::v1::RunEvent& event, absl::Time now, v1::Run* run) {
       contract::JobStateFor(run->state()) == v1::JOB_STATE_PENDING) {
     *run->mutable_estimated_start_time() = event.estimated_start_time();
   }
-  // A run that waits again has left its nodes.
-  if (moved && event.state() == v1::RUN_STATE_PENDING) run->clear_nodes();
+  // A run that waits again has left its nodes, and begins anew.
+  if (moved && event.state() == v1::RUN_STATE_PENDING) {
+    run->clear_nodes();
+    run->clear_progress();
+  }
   if (event.nodes_size() > 0) *run->mutable_nodes() = std::move(*event.mutable_nodes());
   if (event.replicas_size() > 0) *run->mutable_replicas() = std::move(*event.mutable_replicas());
   if (event.has_start_time()) *run->mutable_start_time() = event.start_time();
@@ -71,11 +74,11 @@ void UpdateRun(agent::v1::RunEvent& event, absl::Time now, v1::Run* run) {
 
 // Returns the part of a run that lists and pages show, which leaves out how fresh it is and whether
 // its logs are complete.
-std::string Shown(const v1::Run& run) {
+v1::Run Shown(const v1::Run& run) {
   v1::Run shown = run;
   shown.clear_observed_at();
   shown.clear_logs_complete();
-  return shown.SerializeAsString();
+  return shown;
 }
 
 // Fills in what the new state implies and the agent has not said.
@@ -125,9 +128,9 @@ RunStep Apply(agent::v1::RunEvent& event, absl::Time now, v1::Run* run) {
     FillIn(run);
     return restarts ? RunStep::kRestarted : RunStep::kMoved;
   }
-  const std::string shown = Shown(*run);
+  const v1::Run shown = Shown(*run);
   UpdateRun(event, now, run);
-  return Shown(*run) == shown ? RunStep::kUnseen : RunStep::kShown;
+  return MessageDifferencer::Equals(Shown(*run), shown) ? RunStep::kUnseen : RunStep::kShown;
 }
 
 bool HasBegun(const v1::Run& run) {

@@ -6,6 +6,7 @@
 #include "contract/characters.h"
 #include "contract/errors.h"
 #include "contract/gpu_share.h"
+#include "contract/path_within.h"
 #include "contract/pod_ask.h"
 #include "contract/sentences.h"
 #include "contract/storage_uri.h"
@@ -25,12 +26,6 @@ v1::Shortage Refused(std::string field, const std::string& words) {
   refusal.set_message(fmt::format("{} {}", field, words));
   refusal.set_resource(std::move(field));
   return refusal;
-}
-
-bool IsWithin(std::string_view path, std::string_view directory) {
-  return path.starts_with(directory) &&
-         (directory.ends_with('/') || path.size() == directory.size() ||
-          path[directory.size()] == '/');
 }
 
 struct SchedulerGroup {
@@ -99,11 +94,15 @@ class Judge {
 
   // Whether the agent may see the results, of which the first parts may be all that is known.
   bool MayReadResults(const std::string& path) const {
-    return std::any_of(storage_.roots.begin(), storage_.roots.end(), [&](const auto& root) {
-      const bool may_be_there =
-          IsWithin(path, root.second) || (needs_.are_places_cut && IsWithin(root.second, path));
-      return may_be_there && IsAgentRoot(root.first);
-    });
+    const std::pair<const std::string, std::string>* deepest = nullptr;
+    bool may_be_deeper = false;
+    for (const auto& root : storage_.roots) {
+      if (needs_.are_places_cut && IsWithin(root.second, path))
+        may_be_deeper = may_be_deeper || IsAgentRoot(root.first);
+      if (!IsWithin(path, root.second)) continue;
+      if (deepest == nullptr || root.second.size() > deepest->second.size()) deepest = &root;
+    }
+    return may_be_deeper || (deepest != nullptr && IsAgentRoot(deepest->first));
   }
 
   void JudgeStatus() {

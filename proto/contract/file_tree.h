@@ -16,6 +16,8 @@
 
 namespace muster::contract {
 
+// The name of the results directory in a run's working directory, and for who asks for files.
+inline constexpr std::string_view kResultsName = "results";
 // Each costs a system call or two on both sides, and about 200 bytes in a tree; what has more is a
 // data set or a forgotten build folder.
 inline constexpr size_t kMaxTreeEntries = 50'000;

@@ -118,6 +118,10 @@ std::string SentenceOfKind(const Lack& lack) {
              "the job brings some (uploads: a local workdir or file_mounts); have its operator "
              "update the agent, or copy them there yourself and name that directory by its "
              "absolute path, or choose another cluster";
+    case LackCode::kShell:
+      return "its agent takes no variables of your shell, as those of older versions do; have its "
+             "operator update the agent, or submit with --export=NIL and name what the script "
+             "needs in the script, or choose another cluster";
     case LackCode::kPartsOfGpus:
       return PartsOfGpus(lack);
     case LackCode::kMachineFile:
@@ -198,6 +202,8 @@ std::string ResourceOf(const Lack& lack) {
       return "image";
     case LackCode::kUploads:
       return "uploads";
+    case LackCode::kShell:
+      return "slurm.batch_script.environment";
     case LackCode::kMachineFile:
       return "inputs";
     case LackCode::kAnyPool:

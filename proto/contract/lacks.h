@@ -25,6 +25,7 @@ enum class LackCode : uint8_t {
   kContainers,      // the job has an image, and the cluster runs no containers
   kImageFile,       // the job's image is a file, which only Slurm runs
   kUploads,         // the agent takes no files that jobs bring along
+  kShell,           // the agent takes no variables of the user's shell
   kPartsOfGpus,     // the cluster gives GPUs whole
   kMachineFile,     // the cluster does not see files of the user's machine; asked: the field
   kAnyPool,         // the cluster has no pool

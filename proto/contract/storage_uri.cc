@@ -6,6 +6,7 @@
 #include "contract/characters.h"
 #include "contract/errors.h"
 #include "contract/path_bytes.h"
+#include "contract/path_within.h"
 #include "fmt/format.h"
 
 namespace muster::contract {
@@ -38,12 +39,6 @@ bool Normalize(std::string_view path, std::string* normal) {
   return true;
 }
 
-// Both paths are normal and absolute.
-bool IsInside(std::string_view path, std::string_view root) {
-  if (root == "/") return true;
-  return path.starts_with(root) && (path.size() == root.size() || path[root.size()] == '/');
-}
-
 std::string NormalRoot(const std::string& root) {
   std::string normal;
   return Normalize(root, &normal) ? normal : root;
@@ -51,7 +46,7 @@ std::string NormalRoot(const std::string& root) {
 
 bool IsInsideRoots(std::string_view path, const ClusterStorage& storage) {
   return std::any_of(storage.roots.begin(), storage.roots.end(),
-                     [&](const auto& root) { return IsInside(path, NormalRoot(root.second)); });
+                     [&](const auto& root) { return IsWithin(path, NormalRoot(root.second)); });
 }
 
 // "lustre (/lustre), home (/home/ann)"

@@ -2,15 +2,9 @@
 
 #include <algorithm>
 
+#include "contract/path_within.h"
+
 namespace muster::kubernetes {
-namespace {
-
-bool IsWithin(std::string_view path, std::string_view directory) {
-  return path.starts_with(directory) &&
-         (directory == "/" || path.size() == directory.size() || path[directory.size()] == '/');
-}
-
-}  // namespace
 
 contract::ClusterStorage StorageOf(const KubernetesConfig& config) {
   contract::ClusterStorage storage;
@@ -23,7 +17,7 @@ const std::pair<const std::string, StorageRoot>* RootOf(const KubernetesConfig& 
                                                         std::string_view path) {
   const std::pair<const std::string, StorageRoot>* best = nullptr;
   for (const auto& entry : config.storage_roots) {
-    if (!IsWithin(path, entry.second.mount)) continue;
+    if (!contract::IsWithin(path, entry.second.mount)) continue;
     if (best == nullptr || entry.second.mount.size() > best->second.mount.size()) best = &entry;
   }
   return best;

@@ -70,6 +70,7 @@ class RemoteBackend : public agents::Backend {
   absl::StatusOr<v1::Inventory> Inventory() override {
     v1::Inventory inventory = InventoryOf(scheduler_->load(), config_.cluster);
     inventory.set_takes_uploads(config_.files != nullptr);
+    inventory.set_takes_shell_environment(config_.files != nullptr);
     return inventory;
   }
   v1::ClusterChecks Check() override { return ChecksOf(scheduler_->load()); }

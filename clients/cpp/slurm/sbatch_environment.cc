@@ -189,6 +189,14 @@ absl::StatusOr<std::map<std::string, std::string>> ReadExportFile(std::string_vi
   return contract::ParseShellFile(whole);
 }
 
+// The value of --export without those of the variables in it: it is shown to people.
+std::string NamesOf(std::string_view exported) {
+  std::vector<std::string_view> names;
+  for (const std::string_view each : contract::Split(exported, ','))
+    names.push_back(each.substr(0, each.find('=')));
+  return fmt::format("{}", fmt::join(names, ","));
+}
+
 std::string StaysBehind(const TakenEnvironment& taken, const Settings& options) {
   std::string text;
   if (!taken.stay.empty()) {
@@ -196,7 +204,7 @@ std::string StaysBehind(const TakenEnvironment& taken, const Settings& options) 
     text = fmt::format(
         "these variables stay here, because they look like credentials or sbatch.leave_behind "
         "lists them: {}; to take them along, name them: --export={},{}",
-        fmt::join(taken.stay, ", "), given == nullptr ? "ALL" : given->value,
+        fmt::join(taken.stay, ", "), given == nullptr ? "ALL" : NamesOf(given->value),
         fmt::join(taken.stay, ","));
   }
   if (!taken.nameless.empty()) {

@@ -145,6 +145,7 @@ TEST_F(JobFilesTest, ABrokerThatIsAwayIsNoRefusal) {
   Bring(Tree({Sent("a", "a")}));
   const absl::Status status = JobFiles(cache_.get()).Fetch(spec_, absl::ZeroDuration()).status();
   EXPECT_EQ(NotLaunched(status).kind, agents::LaunchOutcome::Kind::kDeferred);
+  EXPECT_GT(NotLaunched(status).retry_after, absl::ZeroDuration());
 }
 
 TEST_F(JobFilesTest, AFileThatWasDamagedOnDiskLeavesNothingLaidOut) {

@@ -76,6 +76,7 @@ TEST_F(AgentTest, TheInventoryIsReadAtOnceWhenTheSchedulerAnswersAgain) {
 TEST_F(AgentTest, HeartbeatsTellThatALookAtTheRunsHangsUntilItEnds) {
   broker_.With([](BrokerState& state) { state.heartbeat_ms = 20; });
   options_.observe_patience = absl::Milliseconds(50);
+  options_.inventory_interval = absl::Milliseconds(50);
   Start();
   ASSERT_TRUE(EventuallyConnected());
   Want(kKey);
@@ -85,6 +86,16 @@ TEST_F(AgentTest, HeartbeatsTellThatALookAtTheRunsHangsUntilItEnds) {
     return !state.heartbeats.empty() &&
            state.heartbeats.back().scheduler_error().find("has not ended") != std::string::npos;
   }));
+  // An answer of the scheduler is no look at the runs.
+  const int inventories = cluster_.With([](ClusterState& state) { return state.inventories; });
+  EXPECT_TRUE(cluster_.Eventually(
+      [&](ClusterState& state) { return state.inventories > inventories + 3; }));
+  const size_t heard = broker_.With([](BrokerState& state) { return state.heartbeats.size(); });
+  EXPECT_TRUE(
+      broker_.Eventually([&](BrokerState& state) { return state.heartbeats.size() > heard + 3; }));
+  EXPECT_NE(
+      broker_.With([](BrokerState& state) { return state.heartbeats.back().scheduler_error(); }),
+      "");
   cluster_.With([](ClusterState& state) { state.observes_hang = false; });
   EXPECT_TRUE(broker_.Eventually(
       [](BrokerState& state) { return state.heartbeats.back().scheduler_error().empty(); }));

@@ -30,6 +30,20 @@ TEST_F(ObserveTest, OnlyRunsThatTheClusterHasAreObserved) {
   EXPECT_THAT(core().RunsToObserve(), IsEmpty());
 }
 
+TEST_F(ObserveTest, AnEndThatWasReadWhileALaterLookSawTheRunAgainIsNotItsEnd) {
+  Have(1);
+  const absl::Time first_look = now();
+  After(absl::Seconds(10));
+  Observe(1, v1::RUN_STATE_PENDING);
+  Observe(1, v1::RUN_STATE_RUNNING);
+  for (const v1::RunState state : {v1::RUN_STATE_FINISHING, v1::RUN_STATE_FAILED}) {
+    Do(EndsRead{.observations = {Saw(1, state)}, .began = first_look});
+    EXPECT_EQ(State(1), v1::RUN_STATE_RUNNING);
+  }
+  Do(EndsRead{.observations = {Saw(1, v1::RUN_STATE_SUCCEEDED)}, .began = now()});
+  EXPECT_EQ(State(1), v1::RUN_STATE_SUCCEEDED);
+}
+
 TEST_F(ObserveTest, AChangeOfStateIsAnEventAndARepetitionIsNone) {
   Have(1);
   Observe(1, v1::RUN_STATE_RUNNING);

@@ -101,6 +101,21 @@ TEST_F(ResultsWatchTest, WhatWasKnownStaysWhileItCannotBeRead) {
   EXPECT_EQ(Look(v1::RUN_STATE_RUNNING).progress->numbers().at("epoch"), 3);
 }
 
+TEST_F(ResultsWatchTest, ARunThatBeganAnewHasNoProgressOfItsEarlierStart) {
+  Write(R"({"epoch": 90})");
+  Look(v1::RUN_STATE_RUNNING);
+  Work();
+  EXPECT_TRUE(Look(v1::RUN_STATE_RUNNING).progress.has_value());
+  std::filesystem::remove(dir_.path() + "/status.json");
+  Work();
+  EXPECT_FALSE(Look(v1::RUN_STATE_RUNNING).progress.has_value());
+  Write(R"({"epoch": 91})");
+  Work();
+  EXPECT_TRUE(Look(v1::RUN_STATE_RUNNING).progress.has_value());
+  Look(v1::RUN_STATE_PENDING);
+  EXPECT_FALSE(Look(v1::RUN_STATE_RUNNING).progress.has_value());
+}
+
 TEST_F(ResultsWatchTest, ARunThatIsForgottenWhileItIsReadDoesNoHarm) {
   Look(v1::RUN_STATE_RUNNING);
   ObserveOutcome none;

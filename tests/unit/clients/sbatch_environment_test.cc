@@ -9,6 +9,7 @@ namespace muster::client::slurm {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Key;
@@ -57,6 +58,11 @@ TEST(SbatchEnvironmentTest, WithoutAnOptionAllGoesThatIsNoCredential) {
             "these variables stay here, because they look like credentials or "
             "sbatch.leave_behind lists them: HF_TOKEN, SSH_AUTH_SOCK; to take them along, name "
             "them: --export=ALL,HF_TOKEN,SSH_AUTH_SOCK");
+}
+
+TEST(SbatchEnvironmentTest, TheHintToTakeThemAlongHasNoValueOfAnother) {
+  EXPECT_THAT(TakeWith({"--export=ALL,API_TOKEN=s3cr3t"}).remark,
+              EndsWith("name them: --export=ALL,API_TOKEN,HF_TOKEN,SSH_AUTH_SOCK"));
 }
 
 TEST(SbatchEnvironmentTest, AllIsTheSame) {

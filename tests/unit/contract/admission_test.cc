@@ -393,6 +393,11 @@ TEST(AdmissionTest, StatusJsonNeedsResultsThatTheAgentSees) {
   EXPECT_THAT(Judged(spec, facts).refusals, IsEmpty());
   spec.set_results_directory("lustre:///home/run7");
   EXPECT_THAT(FieldsOf(Judged(spec, facts)), ElementsAre("status_json"));
+  // The deepest root has it.
+  roots["private"] = "/data/private";
+  spec.set_results_directory("lustre:///data/private/run7");
+  EXPECT_THAT(FieldsOf(Judged(spec, facts)), ElementsAre("status_json"));
+  roots.erase("private");
   // Where a longer path might lead is not known of jobs that are judged together.
   spec.set_results_directory("lustre:///a/b/c/d");
   const AdmissionNeeds cut = *RefusableOf(*AdmissionNeedsOf(spec));
