@@ -106,6 +106,14 @@ absl::StatusOr<RestAnswer> RestScheduler::Get(std::string name, std::string path
   question.path = std::move(path);
   question.base = std::move(base);
   question.timeout = config_.command_timeout;
+  return AskWell(question);
+}
+
+absl::StatusOr<RestAnswer> RestScheduler::AskWell(const RestQuestion& question) {
+  if (!question.base.empty()) {
+    if (const absl::Status known = Serves().status(); !known.ok())
+      return absl::UnavailableError(known.message());
+  }
   return client_.AskWell(question);
 }
 
@@ -122,13 +130,14 @@ absl::StatusOr<RestServes> RestScheduler::AskServes() {
   if (!answer.ok()) return answer.status();
   RestServes serves = ReadRestServes(*answer->json);
   if (serves.version.empty()) {
-    return absl::FailedPreconditionError(fmt::format(
-        "slurmrestd at {} serves API {}, and this agent speaks {}: have it started with -s "
-        "openapi/{}, or leave out slurm.rest_url, and Slurm's commands are used",
-        config_.rest_url,
-        serves.versions.empty() ? "of no version"
-                                : fmt::format("{}", fmt::join(serves.versions, ", ")),
-        fmt::join(kRestVersions, " and "), kRestVersions.front()));
+    return absl::FailedPreconditionError(
+        fmt::format("slurmrestd at {} serves API {}, and this agent speaks {}: have it started "
+                    "with {}, or leave "
+                    "out slurm.rest_url, and Slurm's commands are used",
+                    config_.rest_url,
+                    serves.versions.empty() ? "of no version"
+                                            : fmt::format("{}", fmt::join(serves.versions, ", ")),
+                    fmt::join(kRestVersions, ", "), kHowToServe));
   }
   client_.Speak(serves.version);
   const std::lock_guard lock(mutex_);
@@ -148,6 +157,11 @@ absl::StatusOr<ClusterSettings> RestScheduler::Settings() {
   if (!serves.ok()) return serves.status();
   const absl::StatusOr<RestAnswer> ping = Get("rest-ping", "/ping");
   if (!ping.ok()) return ping.status();
+  if (!AnyIsUp(*ping->json)) {
+    return absl::UnavailableError(
+        "rest-ping: slurmctld does not answer slurmrestd, or refuses the token: try `scontrol "
+        "ping`, and look at the token's user and age");
+  }
   ClusterSettings settings = SettingsOf(*ping, *serves);
   absl::StatusOr<std::string> name = ClusterName(*ping, serves->accounting);
   if (!name.ok()) return name.status();
@@ -260,7 +274,10 @@ absl::StatusOr<std::vector<std::string>> RestScheduler::KnownNodes(
 SubmitOutcome RestScheduler::Submit(const Submission& submission) {
   absl::StatusOr<std::map<std::string, std::string>> environment = commands_->JobEnvironment();
   if (!environment.ok()) return NoAnswer(environment.status());
-  absl::StatusOr<std::string> body = RestSubmission(submission, *std::move(environment));
+  const absl::StatusOr<RestServes> serves = Serves();
+  if (!serves.ok()) return NoAnswer(absl::UnavailableError(serves.status().message()));
+  absl::StatusOr<std::string> body =
+      RestSubmission(submission, *std::move(environment), serves->api());
   if (!body.ok()) return NotSent(std::string(ToStd(body.status().message())));
   RestQuestion question;
   question.name = "rest-submit";
@@ -275,7 +292,10 @@ SubmitOutcome RestScheduler::Submit(const Submission& submission) {
 }
 
 absl::StatusOr<std::string> RestScheduler::EstimateStart(const Submission& submission) {
-  if (const absl::Status body = RestSubmission(submission, {}).status(); !body.ok()) return body;
+  const absl::StatusOr<RestServes> serves = Serves();
+  if (!serves.ok()) return serves.status();
+  if (const absl::Status body = RestSubmission(submission, {}, serves->api()).status(); !body.ok())
+    return body;
   return absl::UnimplementedError(
       "slurmrestd has nothing like sbatch --test-only: when the job would start, and whether Slurm "
       "would take it, cannot be told without submitting it");
@@ -306,7 +326,7 @@ absl::StatusOr<std::vector<HistoryRow>> RestScheduler::History(std::string query
   if (!serves->accounting) {
     return absl::FailedPreconditionError(
         "slurmrestd serves no accounting: the cluster keeps none, or slurmrestd was started "
-        "without openapi/dbv0.0.38 (for v0.0.37: dbv0.0.37)");
+        "without openapi/slurmdbd (for v0.0.38: openapi/dbv0.0.38)");
   }
   const absl::StatusOr<RestAnswer> answer = Get(
       "rest-history",
@@ -330,7 +350,7 @@ absl::Status RestScheduler::CancelOne(const JobId& id) {
   question.method = "DELETE";
   question.path = "/job/" + id.ToString();
   question.timeout = config_.command_timeout;
-  const absl::Status status = client_.AskWell(question).status();
+  const absl::Status status = AskWell(question).status();
   const bool gone = absl::IsNotFound(status) || absl::IsFailedPrecondition(status);
   return gone ? absl::OkStatus() : status;
 }
@@ -355,7 +375,7 @@ absl::Status RestScheduler::SetHold(const JobId& id, bool hold) {
   question.path = "/job/" + id.ToString();
   question.body = json{{"hold", hold}}.dump();
   question.timeout = config_.command_timeout;
-  absl::Status status = client_.AskWell(question).status();
+  absl::Status status = AskWell(question).status();
   if (!absl::IsUnavailable(status) || !id.task.has_value()) return status;
   // For a task slurmrestd 22.05 reports a failure, whatever the result was.
   const absl::StatusOr<RestAnswer> answer = Get("rest-job", "/job/" + id.ToString());

@@ -42,7 +42,7 @@ class RestScheduler : public Scheduler {
   absl::StatusOr<std::vector<HistoryRow>> HistoryOf(std::string_view name,
                                                     absl::Time since) override;
   absl::StatusOr<HistoryRow> ShowJob(const JobId& id) override;
-  // API v0.0.38 has no call about several jobs.
+  // No API has one call that cancels and one that holds several jobs.
   size_t MaxJobsInCall() const override { return 1; }
   std::vector<absl::Status> CancelMany(const std::vector<JobId>& ids) override;
   std::vector<absl::Status> SetHeldMany(const std::vector<JobId>& ids, bool held) override;
@@ -54,6 +54,8 @@ class RestScheduler : public Scheduler {
   // Returns the same paths, asked for until they are known.
   absl::StatusOr<RestServes> Serves();
   absl::StatusOr<std::string> ClusterName(const RestAnswer& answer, bool has_accounting);
+  // As RestClient::AskWell, once the version to speak is known.
+  absl::StatusOr<RestAnswer> AskWell(const RestQuestion& question);
   absl::StatusOr<RestAnswer> Get(std::string name, std::string path, std::string base = "slurm");
   absl::StatusOr<std::vector<HistoryRow>> History(std::string query, absl::Time since);
   absl::Status CancelOne(const JobId& id);

@@ -38,7 +38,7 @@ struct SlurmConfig {
   // The user who runs the commands on another host, and whose HOME is looked up there. Default: the
   // agent's own user on this machine.
   std::string user_on_host;
-  // PATH of the jobs. Default: the usual system directories, and bin_dir.
+  // PATH of the jobs. Default: bin_dir, and the usual system directories.
   std::string job_path;
   // The most looks at Slurm in any 60 s (its queue, accounting, partitions, nodes), by commands or
   // slurmrestd; 0: no limit. A quarter of them may come at once, the others come one by one. The

@@ -11,11 +11,20 @@ from harness.stubs import REPOSITORY
 from harness.wait import eventually
 
 SCRIPT = REPOSITORY / "tests" / "support" / "slurm-cluster.sh"
+# The release of Slurm that is tested; empty: the machine's own.
+RELEASE = os.environ.get("MUSTER_TEST_SLURM", "")
 # Agents and jobs are an ordinary user's, as on a login node.
 USER = "slurmtest"
 AS_USER = ("setpriv", "--reuid", USER, "--regid", USER, "--init-groups")
 # Also of a cluster's start.
 COMMAND_TIMEOUT_S = 600
+
+
+def choose_release():
+    """Puts the programs of the Slurm that MUSTER_TEST_SLURM names, if any, before the machine's own."""
+    if RELEASE:
+        done = subprocess.run([SCRIPT.with_name("slurm-release"), RELEASE], text=True, check=True, stdout=subprocess.PIPE)
+        os.environ["PATH"] = f"{done.stdout.strip()}:{os.environ['PATH']}"
 
 
 def start_shared_broker(world):
@@ -64,12 +73,17 @@ class SlurmCluster:
 
     # ---- what tests ask
 
+    @staticmethod
+    def _programs():
+        """Where Slurm's commands are, if they are not the machine's own."""
+        return {"bin_dir": pathlib.Path(shutil.which("sbatch")).parent} if RELEASE else {}
+
     def make_agent(self, world, name="lab", **settings):
         """A Slurm agent of an ordinary user that is not started yet."""
         state_dir = world.path(f"agent-{name}")
         state_dir.mkdir()
         shutil.chown(state_dir, USER, USER)
-        values = {"slurm_conf": self.conf, "max_polls_per_minute": 0, "observe_interval": "1s", "lookup_grace": "3s", "absence_grace": "10s",
+        values = {"slurm_conf": self.conf, **self._programs(), "max_polls_per_minute": 0, "observe_interval": "1s", "lookup_grace": "3s", "absence_grace": "10s",
                   "record_grace": "10s", **settings}
         config = "slurm:\n" + "".join(f"  {key}: {value}\n" for key, value in values.items())
         agent = world.make_agent(name, kind="slurm", config=config, state_dir=state_dir)
@@ -92,7 +106,7 @@ class SlurmCluster:
         runs = self.root / "runs"
         runs.mkdir(exist_ok=True)
         shutil.chown(runs, USER, USER)
-        values = {"slurm_conf": self.conf, "run_dir": runs, "ssh_hosts": f"127.0.0.1:1,127.0.0.1:{self.ssh_port()}",
+        values = {"slurm_conf": self.conf, **self._programs(), "run_dir": runs, "ssh_hosts": f"127.0.0.1:1,127.0.0.1:{self.ssh_port()}",
                   "ssh_user": USER, "ssh_key": ssh / "id", "ssh_known_hosts": ssh / "known_hosts",
                   "max_polls_per_minute": 0, "observe_interval": "1s", "lookup_grace": "3s", "absence_grace": "10s", "record_grace": "10s",
                   **settings}
