@@ -116,8 +116,10 @@ absl::StatusOr<std::vector<Association>> RestAssociations(const json& answer,
     std::erase_if(qos, [](const std::string& name) {
       return name.find_first_not_of("0123456789") == std::string::npos;
     });
-    mine.push_back(
-        {TextOf(Member(one, "account")), TextOf(Member(one, "partition")), std::move(qos)});
+    Association association{TextOf(Member(one, "account")), TextOf(Member(one, "partition")),
+                            std::move(qos)};
+    association.line = AccountsInLineage(TextOf(Member(one, "lineage")));
+    mine.push_back(std::move(association));
   }
   return mine;
 }

@@ -32,7 +32,7 @@ enum class Kind {
   kLimit,          // MiB, as a number that is set
   kMinutes,        // a time as sbatch reads it, likewise
   kSeconds,        // minutes, in seconds
-  kNo,             // no value: false
+  kDenied,         // no value: false
   kYesNo,          // "0" or "1"
   kList,           // one text
   kWords,          // words with commas, in capitals
@@ -128,7 +128,7 @@ constexpr std::array kFields = {
     Field{"nodes", Kind::kNumber, "nodes", {}, 0, kOld},
     Field{"nodes", Kind::kText, "nodes", {}, kNew},
     Field{"no-requeue", Kind::kFlag, "no_requeue", {}, 0, kOld},
-    Field{"no-requeue", Kind::kNo, "requeue", {}, kNew},
+    Field{"no-requeue", Kind::kDenied, "requeue", {}, kNew},
     Field{"ntasks", Kind::kNumber, "tasks", "SLURM_NTASKS"},
     Field{"ntasks-per-core", Kind::kNumber, "tasks_per_core", "SLURM_NTASKS_PER_CORE"},
     Field{"ntasks-per-node", Kind::kNumber, "tasks_per_node", "SLURM_NTASKS_PER_NODE"},
@@ -335,7 +335,7 @@ json ValueOf(Kind kind, std::string_view value) {
 
 json ValueFor(Kind kind, const std::optional<std::string_view>& value) {
   if (kind == Kind::kFlag) return value.has_value() ? json() : json(true);
-  if (kind == Kind::kNo) return value.has_value() ? json() : json(false);
+  if (kind == Kind::kDenied) return value.has_value() ? json() : json(false);
   if (kind == Kind::kOversubscribe)
     return value.has_value() ? json() : json::array({"oversubscribe"});
   if (kind == Kind::kShared) return SharedWord(value);

@@ -36,7 +36,7 @@ constexpr std::array kKept = std::to_array<std::string_view>(
      "partition_memory_per_node", "partition_memory_per_cpu", "alloc_cpus", "alloc_memory",
      "gres_used", "reason", "reason_set_by_user", "reason_changed_at", "active_features",
      // accounts, slurmctld
-     "associations", "account", "hostname", "statistics", "req_time"});
+     "associations", "account", "lineage", "hostname", "statistics", "req_time"});
 
 bool IsKept(std::string_view name) {
   // The description of the API names its versions in its paths.

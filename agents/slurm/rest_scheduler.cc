@@ -8,6 +8,7 @@
 #include "absl/time/clock.h"
 #include "agents/slurm/arrays.h"
 #include "agents/slurm/rest_checks.h"
+#include "agents/slurm/rest_fields.h"
 #include "agents/slurm/rest_json.h"
 #include "agents/slurm/rest_nodes.h"
 #include "agents/slurm/rest_rows.h"
@@ -256,12 +257,12 @@ std::optional<Access> RestScheduler::CheckAccess(agents::CheckList* checks) {
   return access;
 }
 
-absl::StatusOr<std::vector<Association>> RestScheduler::Associations(const std::string& cluster,
-                                                                     const std::string& user) {
+absl::StatusOr<std::vector<Association>> RestScheduler::Associations(
+    const ClusterSettings& settings, const std::string& user) {
   const absl::StatusOr<RestAnswer> answer =
       Get("rest-associations", "/associations?user=" + UrlEscaped(user), "slurmdb");
   if (!answer.ok()) return answer.status();
-  return Trusted(RestAssociations(*answer->json, cluster, user));
+  return Trusted(RestAssociations(*answer->json, settings.name, user));
 }
 
 absl::StatusOr<std::vector<std::string>> RestScheduler::KnownNodes(
@@ -309,17 +310,18 @@ absl::StatusOr<std::vector<QueueRow>> RestScheduler::Queue(std::string_view name
 
 absl::StatusOr<std::vector<HistoryRow>> RestScheduler::HistoryOf(const std::vector<JobId>& ids,
                                                                  absl::Time since) {
-  std::set<uint64_t> numbers;
-  for (const JobId& id : ids) numbers.insert(id.number);
-  return History("step=" + UrlEscaped(fmt::format("{}", fmt::join(numbers, ","))), since);
+  std::set<std::string> numbers;
+  for (const JobId& id : ids) numbers.insert(std::to_string(id.number));
+  return History("step", numbers, since);
 }
 
 absl::StatusOr<std::vector<HistoryRow>> RestScheduler::HistoryOf(std::string_view name,
                                                                  absl::Time since) {
-  return History("job_name=" + UrlEscaped(name), since);
+  return History("job_name", {std::string(name)}, since);
 }
 
-absl::StatusOr<std::vector<HistoryRow>> RestScheduler::History(std::string query,
+absl::StatusOr<std::vector<HistoryRow>> RestScheduler::History(std::string_view what,
+                                                               const std::set<std::string>& values,
                                                                absl::Time since) {
   const absl::StatusOr<RestServes> serves = Serves();
   if (!serves.ok()) return absl::UnavailableError(serves.status().message());
@@ -328,6 +330,11 @@ absl::StatusOr<std::vector<HistoryRow>> RestScheduler::History(std::string query
         "slurmrestd serves no accounting: the cluster keeps none, or slurmrestd was started "
         "without openapi/slurmdbd (for v0.0.38: openapi/dbv0.0.38)");
   }
+  // A list is one value with commas at first, and one value each from v0.0.40 on.
+  std::string query =
+      fmt::format("{}={}", what, UrlEscaped(fmt::format("{}", fmt::join(values, ","))));
+  if (serves->api() >= kFirstTypedApi)
+    query = fmt::format("{}={}", what, fmt::join(values, fmt::format("&{}=", what)));
   const absl::StatusOr<RestAnswer> answer = Get(
       "rest-history",
       fmt::format("/jobs?{}&skip_steps=true&start_time=uts{}", query, absl::ToUnixSeconds(since)),

@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,7 +31,7 @@ class RestScheduler : public Scheduler {
   absl::StatusOr<std::vector<v1::Node>> Nodes() override;
   absl::StatusOr<std::vector<QueuedJob>> WholeQueue() override;
   std::optional<Access> CheckAccess(agents::CheckList* checks) override;
-  absl::StatusOr<std::vector<Association>> Associations(const std::string& cluster,
+  absl::StatusOr<std::vector<Association>> Associations(const ClusterSettings& settings,
                                                         const std::string& user) override;
   absl::StatusOr<std::vector<std::string>> KnownNodes(
       const std::vector<std::string>& names) override;
@@ -57,7 +58,10 @@ class RestScheduler : public Scheduler {
   // As RestClient::AskWell, once the version to speak is known.
   absl::StatusOr<RestAnswer> AskWell(const RestQuestion& question);
   absl::StatusOr<RestAnswer> Get(std::string name, std::string path, std::string base = "slurm");
-  absl::StatusOr<std::vector<HistoryRow>> History(std::string query, absl::Time since);
+  // Returns what accounting knows of the jobs that have one of the values.
+  absl::StatusOr<std::vector<HistoryRow>> History(std::string_view what,
+                                                  const std::set<std::string>& values,
+                                                  absl::Time since);
   absl::Status CancelOne(const JobId& id);
   absl::Status SetHold(const JobId& id, bool hold);
 

@@ -85,8 +85,8 @@ struct SlurmConfig {
   Profile profile;
 
   // ---- slurmrestd in place of Slurm's commands; the files of runs still go through the host
-  // "http://host:port", "https://host:port" or "unix:/path". Empty: commands. The agent speaks API
-  // v0.0.38 and v0.0.37, which Slurm 21.08 to 23.11 serve.
+  // "http://host:port", "https://host:port" or "unix:/path". Empty: commands. kRestVersions has the
+  // versions of its API that the agent speaks.
   std::string rest_url;
   // The user of the token. Default: the commands' user.
   std::string rest_user;

@@ -1,5 +1,6 @@
 """A real Slurm cluster of a test file, and the agents that live on it."""
 
+import functools
 import os
 import pathlib
 import re
@@ -20,11 +21,16 @@ AS_USER = ("setpriv", "--reuid", USER, "--regid", USER, "--init-groups")
 COMMAND_TIMEOUT_S = 600
 
 
-def choose_release():
-    """Puts the programs of the Slurm that MUSTER_TEST_SLURM names, if any, before the machine's own."""
-    if RELEASE:
-        done = subprocess.run([SCRIPT.with_name("slurm-release"), RELEASE], text=True, check=True, stdout=subprocess.PIPE)
-        os.environ["PATH"] = f"{done.stdout.strip()}:{os.environ['PATH']}"
+@functools.cache
+def release_programs():
+    """The directory of the programs of RELEASE."""
+    done = subprocess.run([SCRIPT.with_name("slurm-release"), RELEASE], text=True, check=True, stdout=subprocess.PIPE)
+    return pathlib.Path(done.stdout.strip())
+
+
+def before(path):
+    """A PATH with the programs of the release of Slurm that is tested before the machine's own."""
+    return f"{release_programs()}:{path}" if RELEASE else path
 
 
 def start_shared_broker(world):
@@ -76,7 +82,7 @@ class SlurmCluster:
     @staticmethod
     def _programs():
         """Where Slurm's commands are, if they are not the machine's own."""
-        return {"bin_dir": pathlib.Path(shutil.which("sbatch")).parent} if RELEASE else {}
+        return {"bin_dir": release_programs()} if RELEASE else {}
 
     def make_agent(self, world, name="lab", **settings):
         """A Slurm agent of an ordinary user that is not started yet."""
