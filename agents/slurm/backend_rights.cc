@@ -54,10 +54,10 @@ absl::StatusOr<Rights> SlurmBackend::AskRights(const ClusterSettings& settings) 
   if (!partitions.ok()) return partitions.status();
   Rights rights;
   rights.partitions = *std::move(partitions);
-  if (ListsSubaccounts(settings.version)) DropAccountLimits(&rights.partitions);
+  rights.lists_subaccounts = ListsSubaccounts(settings);
   const std::string user = OwnUser();
   if (settings.keeps_accounting && NamesAccountsOrQos(rights.partitions)) {
-    absl::StatusOr<std::vector<Association>> mine = scheduler_->Associations(settings.name, user);
+    absl::StatusOr<std::vector<Association>> mine = scheduler_->Associations(settings, user);
     if (mine.ok()) rights.associations = *std::move(mine);
   }
   if (NamesGroups(rights.partitions)) {

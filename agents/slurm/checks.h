@@ -3,6 +3,7 @@
 #ifndef MUSTER_AGENTS_SLURM_CHECKS_H_
 #define MUSTER_AGENTS_SLURM_CHECKS_H_
 
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -69,10 +70,14 @@ struct Association {
   std::string account;
   std::string partition;  // empty: any
   std::vector<std::string> qos;
-  bool is_default = false;       // jobs that name no account have this one, as far as is known
-  std::string default_qos = {};  // of jobs that name none; empty: not known
+  bool is_default = false;          // jobs that name no account have this one, as far as is known
+  std::string default_qos = {};     // of jobs that name none; empty: not known
+  std::set<std::string> line = {};  // the account, and those above it; empty: not known
 };
-std::vector<std::string> AssociationArguments(const std::string& cluster, const std::string& user);
+std::vector<std::string> AssociationArguments(const ClusterSettings& settings,
+                                              const std::string& user);
+// "/above/account/0-user/": the accounts in it.
+std::set<std::string> AccountsInLineage(std::string_view lineage);
 std::vector<Association> ParseAssociations(std::string_view output);
 // Returns whether slurmctld refuses jobs of users who have no association.
 bool NeedsAssociation(std::string_view config);
@@ -83,10 +88,19 @@ void JudgeAssociations(const std::string& user, const std::vector<Association>& 
 
 // The user who asks. Unknown fields are empty, and keep nobody out.
 struct Asker {
+  // Each account, with the names in a partition's list of accounts that stand for it: its own, and
+  // from Slurm 23 on those of the accounts above it.
+  using Lines = std::map<std::string, std::set<std::string>>;
+
   std::set<std::string> groups;
-  std::set<std::string> accounts;
+  Lines accounts;
   std::set<std::string> qos;
 };
+// Whether a list of accounts stands for those below them, too.
+bool ListsSubaccounts(const ClusterSettings& settings);
+// The accounts of these associations; none if there is one of which too little is known to say
+// which lists it is in.
+Asker::Lines LinesOf(const std::vector<Association>& associations, bool lists_subaccounts);
 // Returns the limit of the partition that keeps the user out; empty: none does.
 std::string KeepsOut(const Partition& partition, const Asker& asker);
 // One line for each partition, and whether there is one for image conversions if that is named.

@@ -29,6 +29,13 @@ bool Meet(const std::set<std::string>& a, const std::set<std::string>& b) {
   return std::any_of(a.begin(), a.end(), [&](const std::string& name) { return b.contains(name); });
 }
 
+// Names that nothing else stands for.
+Asker::Lines Alone(const std::set<std::string>& names) {
+  Asker::Lines lines;
+  for (const std::string& name : names) lines[name] = {name};
+  return lines;
+}
+
 bool HasLimit(const Partition& partition, const std::string& key) {
   return std::any_of(partition.limits.begin(), partition.limits.end(),
                      [&](const std::string& limit) { return limit.starts_with(key + "="); });
@@ -100,31 +107,44 @@ bool JudgePartition(const Partition& partition, const NodeCount& count, const As
 std::string KeepsOut(const Partition& partition, const Asker& asker) {
   struct Rule {
     std::string_view key;
-    const std::set<std::string>* mine;
+    Asker::Lines mine;
     bool allows;
   };
-  const std::array<Rule, 5> rules = {{{"AllowGroups", &asker.groups, true},
-                                      {"AllowAccounts", &asker.accounts, true},
-                                      {"AllowQos", &asker.qos, true},
-                                      {"DenyAccounts", &asker.accounts, false},
-                                      {"DenyQos", &asker.qos, false}}};
+  const std::array<Rule, 5> rules = {{{"AllowGroups", Alone(asker.groups), true},
+                                      {"AllowAccounts", asker.accounts, true},
+                                      {"AllowQos", Alone(asker.qos), true},
+                                      {"DenyAccounts", asker.accounts, false},
+                                      {"DenyQos", Alone(asker.qos), false}}};
   constexpr std::string_view kDeny = "Deny";
   for (const std::string& limit : partition.limits) {
     const size_t equals = limit.find('=');
     const std::string_view key = std::string_view(limit).substr(0, equals);
     if (limit == "RootOnly=YES") return limit;
     for (const Rule& rule : rules) {
-      if (key != rule.key || rule.mine->empty()) continue;
+      if (key != rule.key || rule.mine.empty()) continue;
       if (!rule.allows && HasLimit(partition, "Allow" + std::string(key.substr(kDeny.size()))))
         continue;
       const std::set<std::string> named = Names(std::string_view(limit).substr(equals + 1));
-      const bool is_out = rule.allows ? !Meet(*rule.mine, named)
-                                      : std::includes(named.begin(), named.end(),
-                                                      rule.mine->begin(), rule.mine->end());
+      const auto is_named = [&](const auto& one) { return Meet(one.second, named); };
+      const bool is_out = rule.allows ? std::none_of(rule.mine.begin(), rule.mine.end(), is_named)
+                                      : std::all_of(rule.mine.begin(), rule.mine.end(), is_named);
       if (is_out) return limit;
     }
   }
   return {};
+}
+
+bool ListsSubaccounts(const ClusterSettings& settings) {
+  return IsFrom(settings, 23, 0).value_or(true);
+}
+
+Asker::Lines LinesOf(const std::vector<Association>& associations, bool lists_subaccounts) {
+  Asker::Lines lines;
+  for (const Association& one : associations) {
+    if (lists_subaccounts && one.line.empty()) return {};
+    lines[one.account] = lists_subaccounts ? one.line : std::set<std::string>{one.account};
+  }
+  return lines;
 }
 
 bool JudgeAccounting(const absl::Status& history, const absl::Status& accounts,
@@ -146,7 +166,9 @@ bool JudgeAccounting(const absl::Status& history, const absl::Status& accounts,
   return accounts.ok();
 }
 
-std::vector<std::string> AssociationArguments(const std::string& cluster, const std::string& user) {
+std::vector<std::string> AssociationArguments(const ClusterSettings& settings,
+                                              const std::string& user) {
+  const bool tells_lineage = IsFrom(settings, 24, 11).value_or(false);
   return {"sacctmgr",
           "--noheader",
           "--parsable2",
@@ -154,9 +176,20 @@ std::vector<std::string> AssociationArguments(const std::string& cluster, const 
           "user",
           "withassoc",
           "where",
-          fmt::format("cluster={}", cluster),
+          fmt::format("cluster={}", settings.name),
           fmt::format("name={}", user),
-          "format=account,partition,qos,defaultaccount,defaultqos"};
+          fmt::format("format=account,partition,qos,defaultaccount,defaultqos{}",
+                      tells_lineage ? ",lineage" : "")};
+}
+
+std::set<std::string> AccountsInLineage(std::string_view lineage) {
+  std::set<std::string> accounts = {};
+  const size_t user = lineage.substr(0, lineage.find_last_not_of('/') + 1).rfind('/');
+  if (user == std::string_view::npos) return accounts;
+  for (std::string_view name : Split(lineage.substr(0, user), '/')) {
+    if (!name.empty()) accounts.emplace(name);
+  }
+  return accounts;
 }
 
 std::vector<Association> ParseAssociations(std::string_view output) {
@@ -164,12 +197,14 @@ std::vector<Association> ParseAssociations(std::string_view output) {
   for (std::string_view line : Lines(output)) {
     const std::vector<std::string_view> columns = Split(line, '|');
     // A user without any has a line without an account.
-    if (columns.size() != 5 || columns[0].empty()) continue;
-    Association association{std::string(columns[0]),
-                            std::string(columns[1]),
-                            {},
-                            columns[0] == columns[3],
-                            std::string(columns[4])};
+    if (columns.size() < 5 || columns.size() > 6 || columns[0].empty()) continue;
+    Association association{
+        std::string(columns[0]),
+        std::string(columns[1]),
+        {},
+        columns[0] == columns[3],
+        std::string(columns[4]),
+        columns.size() > 5 ? AccountsInLineage(columns[5]) : std::set<std::string>()};
     for (const std::string& qos : Names(columns[2])) association.qos.push_back(qos);
     associations.push_back(std::move(association));
   }

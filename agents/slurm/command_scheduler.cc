@@ -114,9 +114,9 @@ std::optional<Access> CommandScheduler::CheckAccess(agents::CheckList* checks) {
   return access;
 }
 
-absl::StatusOr<std::vector<Association>> CommandScheduler::Associations(const std::string& cluster,
-                                                                        const std::string& user) {
-  const absl::StatusOr<std::string> output = commands_->Ask(AssociationArguments(cluster, user));
+absl::StatusOr<std::vector<Association>> CommandScheduler::Associations(
+    const ClusterSettings& settings, const std::string& user) {
+  const absl::StatusOr<std::string> output = commands_->Ask(AssociationArguments(settings, user));
   if (!output.ok()) return output.status();
   return ParseAssociations(*output);
 }

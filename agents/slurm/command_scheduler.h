@@ -24,7 +24,7 @@ class CommandScheduler : public Scheduler {
   absl::StatusOr<std::vector<v1::Node>> Nodes() override;
   absl::StatusOr<std::vector<QueuedJob>> WholeQueue() override;
   std::optional<Access> CheckAccess(agents::CheckList* checks) override;
-  absl::StatusOr<std::vector<Association>> Associations(const std::string& cluster,
+  absl::StatusOr<std::vector<Association>> Associations(const ClusterSettings& settings,
                                                         const std::string& user) override;
   absl::StatusOr<std::vector<std::string>> KnownNodes(
       const std::vector<std::string>& names) override;

@@ -87,7 +87,8 @@ CallKind KindOf(const std::vector<std::string>& argv) {
 Commands::Commands(const SlurmConfig& config, hosts::Host* host, CallGate* gate)
     : config_(config), host_(host), gate_(gate) {
   std::string path = config.job_path.empty() ? std::string(kSystemPath) : config.job_path;
-  if (config.job_path.empty() && !config.bin_dir.empty()) path += ":" + config.bin_dir;
+  // Before the system's: the machine may have an srun of another Slurm.
+  if (config.job_path.empty() && !config.bin_dir.empty()) path = config.bin_dir + ":" + path;
   job_environment_["PATH"] = path;
   std::string slurm_conf = config.slurm_conf;
   const bool is_here = config.user_on_host.empty();

@@ -132,6 +132,15 @@ void AddNodes(const v1::NodeGroup& nodes, v1::Pool* pool) {
   if (nodes.count() > 0) *pool->add_node_groups() = nodes;
 }
 
+std::optional<bool> IsFrom(const ClusterSettings& settings, uint32_t major, uint32_t minor) {
+  const std::vector<std::string_view> parts = Split(settings.version, '.');
+  const std::optional<uint32_t> first = ParseNumber<uint32_t>(parts[0]);
+  const std::optional<uint32_t> second =
+      parts.size() > 1 ? ParseNumber<uint32_t>(parts[1]) : std::nullopt;
+  if (!first.has_value() || !second.has_value()) return std::nullopt;
+  return std::pair(*first, *second) >= std::pair(major, minor);
+}
+
 std::vector<std::string> SettingsArguments() { return {"scontrol", "show", "config"}; }
 
 absl::StatusOr<ClusterSettings> ParseSettings(std::string_view output) {

@@ -2,6 +2,8 @@
 #ifndef MUSTER_AGENTS_SLURM_INVENTORY_H_
 #define MUSTER_AGENTS_SLURM_INVENTORY_H_
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +22,9 @@ struct ClusterSettings {
   size_t max_array_size = 0;   // no task's index reaches it; 0 if it is not told
   absl::Duration min_job_age;  // how long slurmctld remembers an ended job
 };
+
+// Returns whether Slurm has this version or a later one; nothing if its version cannot be read.
+std::optional<bool> IsFrom(const ClusterSettings& settings, uint32_t major, uint32_t minor);
 
 std::vector<std::string> SettingsArguments();
 // INTERNAL if the cluster's name is not in it.

@@ -62,9 +62,9 @@ bool IsAboutAccounts(const std::string& limit) {
 }
 
 // The names, and who they are: `account "a"`, `its user's accounts "a", "b"`.
-std::string Quoted(std::string_view what, const std::set<std::string>& names) {
+std::string Quoted(std::string_view what, const std::vector<std::string>& names) {
   return names.size() == 1
-             ? fmt::format("{} \"{}\"", what, *names.begin())
+             ? fmt::format("{} \"{}\"", what, names.front())
              : fmt::format("any {} of its user (\"{}\")", what, fmt::join(names, "\", \""));
 }
 
@@ -74,9 +74,11 @@ absl::Status NoRight(const Partition& partition, const std::string& limit, const
   const std::string_view field = IsAboutAccounts(limit) ? "slurm.account"
                                  : is_of_qos            ? "slurm.qos"
                                                         : "placement.pool";
-  const std::string who = IsAboutAccounts(limit) ? Quoted("account", asker.accounts)
-                          : is_of_qos            ? Quoted("QOS", asker.qos)
-                                                 : std::string("the agent's user");
+  std::vector<std::string> accounts;
+  for (const auto& [account, unused] : asker.accounts) accounts.push_back(account);
+  const std::string who = IsAboutAccounts(limit) ? Quoted("account", accounts)
+                          : is_of_qos ? Quoted("QOS", {asker.qos.begin(), asker.qos.end()})
+                                      : std::string("the agent's user");
   const std::string_view remedy = IsAboutAccounts(limit)
                                       ? "use another account (slurm.account, --account)"
                                   : is_of_qos ? "use another QOS (slurm.qos, --qos)"
@@ -120,17 +122,20 @@ Asker AskerOf(const v1::JobSpec& spec, const Rights& rights) {
   const std::string account = LowerCaseOf(spec.slurm().account());
   const bool has_default = std::any_of(rights.associations.begin(), rights.associations.end(),
                                        [](const Association& one) { return one.is_default; });
+  std::vector<Association> mine;
   for (const Association& one : rights.associations) {
     const bool may_be = account.empty() ? one.is_default || !has_default : one.account == account;
     if (!may_be) continue;
-    asker.accounts.insert(one.account);
+    mine.push_back(one);
     if (one.default_qos.empty()) {
       asker.qos.insert(one.qos.begin(), one.qos.end());
     } else {
       asker.qos.insert(one.default_qos);
     }
   }
-  if (!account.empty()) asker.accounts = {account};
+  asker.accounts = LinesOf(mine, rights.lists_subaccounts);
+  if (!account.empty() && mine.empty() && !rights.lists_subaccounts)
+    asker.accounts = {{account, {account}}};
   if (!spec.slurm().qos().empty()) asker.qos = {LowerCaseOf(spec.slurm().qos())};
   return asker;
 }
@@ -154,16 +159,6 @@ absl::Status CheckRights(const v1::JobSpec& spec, const Rights& rights) {
                               : fmt::format(", or a partition that is open to it (placement.pool, "
                                             "--partition): {}",
                                             fmt::join(open, ", ")));
-}
-
-bool ListsSubaccounts(const std::string& version) {
-  constexpr uint32_t kFirst = 23;
-  const std::optional<uint32_t> major = ParseNumber<uint32_t>(version.substr(0, version.find('.')));
-  return !major.has_value() || *major >= kFirst;
-}
-
-void DropAccountLimits(std::vector<Partition>* partitions) {
-  for (Partition& partition : *partitions) std::erase_if(partition.limits, IsAboutAccounts);
 }
 
 }  // namespace muster::slurm

@@ -26,6 +26,7 @@ struct Rights {
   std::vector<Partition> partitions;
   std::vector<Association> associations;
   std::set<std::string> groups;
+  bool lists_subaccounts = false;  // as ListsSubaccounts says
 };
 // The agent's user, with the account and the QOS of the job, or those that it may get as it names
 // none.
@@ -34,11 +35,6 @@ Asker AskerOf(const v1::JobSpec& spec, const Rights& rights);
 // its account, its QOS and its user: Slurm takes such a job and lets it wait for ever. OK if one of
 // them is not known.
 absl::Status CheckRights(const v1::JobSpec& spec, const Rights& rights);
-// From this version on a list of accounts stands for those below them, too, which are not known
-// here.
-bool ListsSubaccounts(const std::string& version);
-// Leaves out the limits that say nothing about an account whose parents are not known.
-void DropAccountLimits(std::vector<Partition>* partitions);
 
 }  // namespace muster::slurm
 

@@ -107,15 +107,13 @@ void Preflight::CheckAccounting(const Access& access) {
   absl::StatusOr<std::vector<Association>> mine = absl::UnavailableError("not asked");
   if (!absl::IsFailedPrecondition(history)) {
     mine = user_.empty() ? absl::UnavailableError("id -un does not say who the user is")
-                         : scheduler_.Associations(access.settings.name, user_);
+                         : scheduler_.Associations(access.settings, user_);
   }
   const std::string subject = "accounts and QOS";
   if (!JudgeAccounting(history, mine.status(), &checks_))
     return checks_.Skip(subject, "slurmdbd cannot be asked");
-  for (const Association& one : *mine) {
-    asker_.accounts.insert(one.account);
-    asker_.qos.insert(one.qos.begin(), one.qos.end());
-  }
+  asker_.accounts = LinesOf(*mine, ListsSubaccounts(access.settings));
+  for (const Association& one : *mine) asker_.qos.insert(one.qos.begin(), one.qos.end());
   JudgeAssociations(user_, *mine, access.needs_association, &checks_);
 }
 

@@ -16,7 +16,20 @@ namespace {
 
 using nlohmann::json;
 
+// Returns "UP" or another word; v0.0.40 has another name for it.
+std::string WordOfPing(const json& ping) {
+  const std::string old_word = TextOf(Member(ping, "ping"));
+  return old_word.empty() ? TextOf(Member(ping, "pinged")) : old_word;
+}
+
 }  // namespace
+
+bool AnyIsUp(const json& answer) {
+  const json* pings = ListIn(answer, "pings");
+  return pings == nullptr || pings->empty() ||
+         std::any_of(pings->begin(), pings->end(),
+                     [](const json& one) { return WordOfPing(one) == "UP"; });
+}
 
 bool JudgeToken(const absl::StatusOr<std::string>& token, const std::string& user,
                 const std::string& file, absl::Time now, agents::CheckList* checks) {
@@ -57,8 +70,7 @@ bool JudgeServes(const std::string& url, const absl::StatusOr<RestServes>& serve
   }
   const bool is_reached = absl::IsFailedPrecondition(serves.status());
   checks->Fail(subject, MessageOf(serves.status()),
-               is_reached ? fmt::format("have it started with -s openapi/{0},openapi/db{0}",
-                                        kRestVersions.front())
+               is_reached ? fmt::format("have it started with {}", kHowToServe)
                           : "see that slurmrestd runs, and that slurm.rest_url is its address");
   return false;
 }
@@ -69,7 +81,7 @@ bool JudgePing(const absl::StatusOr<RestAnswer>& ping, agents::CheckList* checks
   bool is_up = false;
   const json* pings = ping.ok() ? ListIn(*ping->json, "pings") : nullptr;
   for (const json& one : pings == nullptr ? json::array() : *pings) {
-    const std::string word = TextOf(Member(one, "ping"));
+    const std::string word = WordOfPing(one);
     is_up = is_up || word == "UP";
     seen += fmt::format("{}{} at {} is {}", seen.empty() ? "" : ", ", TextOf(Member(one, "mode")),
                         TextOf(Member(one, "hostname")), word);
@@ -104,8 +116,10 @@ absl::StatusOr<std::vector<Association>> RestAssociations(const json& answer,
     std::erase_if(qos, [](const std::string& name) {
       return name.find_first_not_of("0123456789") == std::string::npos;
     });
-    mine.push_back(
-        {TextOf(Member(one, "account")), TextOf(Member(one, "partition")), std::move(qos)});
+    Association association{TextOf(Member(one, "account")), TextOf(Member(one, "partition")),
+                            std::move(qos)};
+    association.line = AccountsInLineage(TextOf(Member(one, "lineage")));
+    mine.push_back(std::move(association));
   }
   return mine;
 }

@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/clock.h"
+#include "agents/slurm/fields.h"
 #include "agents/slurm/history.h"
 #include "agents/slurm/rest_json.h"
 #include "contract/text.h"
@@ -17,6 +18,8 @@ using nlohmann::json;
 
 // slurmrestd's number for an error that it does not tell, as when slurmctld refuses the token.
 constexpr int64_t kUnspecified = -1;
+// Slurm's own for a token that is refused, from Slurm 23.11 on.
+constexpr int64_t kAuthenticationError = 1007;
 // Bytes that an error quotes of an answer that is no JSON.
 constexpr size_t kQuotedAnswerBytes = 200;
 
@@ -25,7 +28,7 @@ absl::Status RestErrorOf(const RestQuestion& question, const std::vector<RestErr
   if (IsUnknownJob(words)) return absl::NotFoundError(words);
   if (HasEndedAlready(words)) return absl::FailedPreconditionError(words);
   const bool untold = std::any_of(errors.begin(), errors.end(), [](const RestError& error) {
-    return error.number == kUnspecified;
+    return error.number == kUnspecified || error.number == kAuthenticationError;
   });
   return absl::UnavailableError(
       untold ? words +
@@ -36,17 +39,26 @@ absl::Status RestErrorOf(const RestQuestion& question, const std::vector<RestErr
 
 }  // namespace
 
+int RestServes::api() const {
+  return ParseNumber<int>(version.substr(version.rfind('.') + 1)).value_or(0);
+}
+
 RestServes ReadRestServes(const json& description) {
   RestServes serves;
   const json& paths = Member(description, "paths");
   if (!paths.is_object()) return serves;
   constexpr std::string_view kJobs = "/slurm/";
   constexpr std::string_view kLast = "/jobs";
-  const auto has = [&](const std::string& path) { return paths.find(path) != paths.end(); };
-  for (const auto& [path, unused] : paths.items()) {
-    if (!path.ends_with(kLast)) continue;
-    if (!path.starts_with(kJobs)) continue;
-    serves.versions.push_back(path.substr(kJobs.size(), path.size() - kJobs.size() - kLast.size()));
+  // From v0.0.40 on there is a slash at the end.
+  const auto has = [&](const std::string& path) {
+    return paths.find(path) != paths.end() || paths.find(path + "/") != paths.end();
+  };
+  for (const auto& [whole, unused] : paths.items()) {
+    const std::string_view path =
+        std::string_view(whole).substr(0, whole.size() - (whole.ends_with('/') ? 1 : 0));
+    if (!path.ends_with(kLast) || !path.starts_with(kJobs)) continue;
+    serves.versions.emplace_back(
+        path.substr(kJobs.size(), path.size() - kJobs.size() - kLast.size()));
   }
   for (std::string_view version : kRestVersions) {
     if (!serves.version.empty() || !has(fmt::format("/slurm/{}/jobs", version))) continue;
@@ -72,10 +84,11 @@ absl::Status RestClient::Refused(int status, const std::string& name) const {
         name, where_, user_, status));
   }
   if (status == 404) {
-    return absl::UnavailableError(fmt::format(
-        "{}: slurmrestd at {} does not serve API {} (any more): have it started with -s "
-        "openapi/{}, or leave out slurm.rest_url, and Slurm's commands are used",
-        name, where_, version_.load(), version_.load()));
+    return absl::UnavailableError(
+        fmt::format("{}: slurmrestd at {} does not serve API {} (any more): restart this agent to "
+                    "have it choose "
+                    "another one, or leave out slurm.rest_url, and Slurm's commands are used",
+                    name, where_, version_.load()));
   }
   return absl::OkStatus();
 }
@@ -102,11 +115,14 @@ absl::StatusOr<RestAnswer> RestClient::Ask(const RestQuestion& question) {
                     "slurm.rest_url",
                     question.name, ToStd(response.status().message())));
   }
-  if (absl::Status refused = Refused(response->status, question.name); !refused.ok()) {
+  std::optional<json> parsed = ParseRestJson(response->body);
+  // An answer with 404 is about a job that Slurm does not know.
+  const bool is_answer = response->status == 404 && parsed.has_value();
+  if (absl::Status refused = Refused(response->status, question.name);
+      !is_answer && !refused.ok()) {
     tokens_->Doubt();
     return refused;
   }
-  std::optional<json> parsed = ParseRestJson(response->body);
   if (!parsed.has_value()) {
     return absl::AbortedError(fmt::format("{}: what {} answers is not slurmrestd's (HTTP {}): {}",
                                           question.name, where_, response->status,
@@ -115,7 +131,9 @@ absl::StatusOr<RestAnswer> RestClient::Ask(const RestQuestion& question) {
   const std::vector<RestError> errors = ErrorsOf(*parsed);
   gate_->OnAnswer(WordsOf(errors));
   for (const RestError& error : errors) {
-    if (error.number == kUnspecified && response->status >= 500) tokens_->Doubt();
+    if (error.number == kAuthenticationError ||
+        (error.number == kUnspecified && response->status >= 500))
+      tokens_->Doubt();
   }
   return RestAnswer{response->status, std::make_shared<const json>(*std::move(parsed))};
 }

@@ -20,15 +20,24 @@
 
 namespace muster::slurm {
 
-// The versions of slurmrestd's API that this agent speaks, the one that it likes best first. Later
-// ones ignore members that they do not know, and a job would lose options in silence.
-inline constexpr std::array<std::string_view, 2> kRestVersions = {"v0.0.38", "v0.0.37"};
+// The versions of slurmrestd's API that this agent speaks, the one that it likes best first. Others
+// ignore members that they do not know, and a job would lose options in silence.
+inline constexpr std::array<std::string_view, 5> kRestVersions = {"v0.0.42", "v0.0.41", "v0.0.40",
+                                                                  "v0.0.38", "v0.0.37"};
+
+// slurmrestd's options for the best ones.
+inline constexpr std::string_view kHowToServe =
+    "-s openapi/slurmctld,openapi/slurmdbd -d v0.0.42 (before Slurm 23.11: -s "
+    "openapi/v0.0.38,openapi/dbv0.0.38)";
 
 // The paths that slurmrestd's description of itself has: "/slurm/v0.0.38/jobs" and so on.
 struct RestServes {
   std::vector<std::string> versions;  // all that it has for jobs
   std::string_view version;           // the best one of kRestVersions; empty: none of them
   bool accounting = false;            // in that version
+
+  // The number of `version`: 42 for v0.0.42; 0 if it is empty.
+  int api() const;
 };
 RestServes ReadRestServes(const nlohmann::json& description);
 
@@ -57,7 +66,8 @@ class RestClient {
   RestClient(std::string where, std::string user, std::unique_ptr<Http> http,
              std::unique_ptr<TokenSource> tokens, CallGate* gate);
 
-  // Sets which of kRestVersions is spoken from now on. Before, it is the first one.
+  // Sets which of kRestVersions is spoken from now on. Before, only questions without one can be
+  // asked.
   void Speak(std::string_view version) { version_ = version.data(); }
   // Returns the token that the next question would use. The errors are those of TokenSource.
   absl::StatusOr<std::string> Token() { return tokens_->Get(absl::Now()); }

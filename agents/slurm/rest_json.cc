@@ -17,7 +17,8 @@ constexpr size_t kQuotedBytes = 300;
 constexpr std::array kKept = std::to_array<std::string_view>(
     {// answers
      "errors", "error", "error_number", "error_code", "description", "meta", "Slurm", "slurm",
-     "release", "cluster", "pings", "ping", "mode", "paths", "clusters",
+     "release", "cluster", "pings", "ping", "pinged", "mode", "paths", "clusters", "status", "code",
+     "string",
      // numbers
      "set", "infinite", "number",
      // jobs
@@ -30,10 +31,12 @@ constexpr std::array kKept = std::to_array<std::string_view>(
      "cpus", "real_memory", "gres", "state_flags", "default_time_limit", "allowed_groups",
      "allowed_accounts", "denied_accounts", "allowed_qos", "denied_qos", "allowed_allocation_nodes",
      "qos", "min nodes per job", "maximum_cpus_per_node", "maximum_memory_per_node",
-     "maximum_memory_per_cpu", "preemption_mode", "alloc_cpus", "alloc_memory", "gres_used",
-     "reason", "reason_set_by_user", "reason_changed_at", "active_features",
+     "maximum_memory_per_cpu", "preemption_mode", "accounts", "groups", "allowed", "deny",
+     "assigned", "allowed_allocation", "minimums", "defaults", "cpus_per_node",
+     "partition_memory_per_node", "partition_memory_per_cpu", "alloc_cpus", "alloc_memory",
+     "gres_used", "reason", "reason_set_by_user", "reason_changed_at", "active_features",
      // accounts, slurmctld
-     "associations", "account", "hostname", "statistics", "req_time"});
+     "associations", "account", "lineage", "hostname", "statistics", "req_time"});
 
 bool IsKept(std::string_view name) {
   // The description of the API names its versions in its paths.
@@ -84,15 +87,23 @@ std::vector<std::string> WordsOf(const json& value) {
 
 std::vector<RestError> ErrorsOf(const json& answer) {
   std::vector<RestError> errors;
-  const json& list = Member(answer, "errors");
-  if (!list.is_array()) return errors;
-  for (const json& one : list) {
+  const json* list = ListIn(answer, "errors");
+  for (const json& one : list == nullptr ? json::array() : *list) {
     RestError error;
     error.number = NumberOf(Member(one, "error_number"))
                        .value_or(NumberOf(Member(one, "error_code")).value_or(0));
     error.error = TextOf(Member(one, "error"));
     error.description = TextOf(Member(one, "description"));
     errors.push_back(std::move(error));
+  }
+  // From v0.0.41 on a cancel says here what became of each job.
+  const json* jobs = ListIn(answer, "status");
+  for (const json& one : jobs == nullptr ? json::array() : *jobs) {
+    const json& why = Member(one, "error");
+    RestError error;
+    error.number = NumberOf(Member(why, "code")).value_or(0);
+    error.error = TextOf(Member(why, "string"));
+    if (error.number != 0) errors.push_back(std::move(error));
   }
   return errors;
 }

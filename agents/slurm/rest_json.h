@@ -1,5 +1,5 @@
 // Readers for slurmrestd's JSON. They know the shapes of API v0.0.38 and v0.0.37, and those that
-// later versions have put in their place: states as lists, numbers as {"set", "infinite",
+// v0.0.40 to v0.0.42 have put in their place: states as lists, numbers as {"set", "infinite",
 // "number"}.
 #ifndef MUSTER_AGENTS_SLURM_REST_JSON_H_
 #define MUSTER_AGENTS_SLURM_REST_JSON_H_

@@ -61,20 +61,25 @@ v1::NodeGroup ReadNode(const json& node) {
   return group;
 }
 
-// v0.0.38 has these members in the partition itself; later versions have them further inside.
+std::vector<std::string> PartitionStates(const json& partition) {
+  std::vector<std::string> states = WordsOf(Member(partition, "state"));
+  return states.empty() ? WordsOf(Member(Member(partition, "partition"), "state")) : states;
+}
+
+// v0.0.38 has these members in the partition itself; v0.0.40 has them further inside, and does not
+// tell the default one.
 v1::Pool ReadPartition(const json& partition) {
   const json& maximums = Member(partition, "maximums");
-  const json& inner = Member(partition, "partition");
   v1::Pool pool;
   pool.set_name(TextOf(Member(partition, "name")));
-  std::vector<std::string> states = WordsOf(Member(partition, "state"));
-  if (states.empty()) states = WordsOf(Member(inner, "state"));
-  pool.set_available(HasWord(states, "up"));
+  pool.set_available(HasWord(PartitionStates(partition), "up"));
   pool.set_is_default(HasWord(WordsOf(Member(partition, "flags")), "default"));
   const json& old_time = Member(partition, "max_time_limit");
   if (const auto minutes = NumberLimitOf(old_time.is_null() ? Member(maximums, "time") : old_time))
     pool.mutable_max_time_limit()->set_seconds(*minutes * 60);
-  if (const auto minutes = NumberLimitOf(Member(partition, "default_time_limit")))
+  const json& old_default = Member(partition, "default_time_limit");
+  if (const auto minutes = NumberLimitOf(
+          old_default.is_null() ? Member(Member(partition, "defaults"), "time") : old_default))
     pool.mutable_default_time_limit()->set_seconds(*minutes * 60);
   const json& old_nodes = Member(partition, "maximum_nodes_per_job");
   if (const auto nodes = NumberLimitOf(old_nodes.is_null() ? Member(maximums, "nodes") : old_nodes))
@@ -125,44 +130,59 @@ v1::Node ReadDetailedNode(const json& json_node) {
   node.set_used_memory_bytes(number("alloc_memory") * kRestMemoryUnit);
   *node.mutable_gpus() = has.gpus();
   AddGpus(TextOf(Member(json_node, "gres_used")), node.mutable_used_gpus());
-  const std::string features = TextOf(Member(json_node, "active_features"));
-  for (std::string_view feature : Split(features, ',')) {
-    if (!feature.empty()) node.add_features(std::string(feature));
+  for (const std::string& words : WordsOf(Member(json_node, "active_features"))) {
+    for (std::string_view feature : Split(words, ',')) {
+      if (!feature.empty()) node.add_features(std::string(feature));
+    }
   }
   return node;
 }
 
+// scontrol's word for a limit of a partition, and where slurmrestd tells it: up to v0.0.38 in the
+// partition itself, from v0.0.40 on in an object there.
+struct Limit {
+  std::string_view key;
+  std::string_view old_name;
+  std::string_view object;
+  std::string_view name;
+};
+
+const json& ValueOf(const json& partition, const Limit& limit) {
+  const json& inner = Member(Member(partition, limit.object), limit.name);
+  return inner.is_null() ? Member(partition, limit.old_name) : inner;
+}
+
 // scontrol's words for what keeps jobs out, as far as slurmrestd tells it.
 KeyValues LimitWords(const json& partition) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kTexts = {
-      {{"AllowGroups", "allowed_groups"},
-       {"AllowAccounts", "allowed_accounts"},
-       {"DenyAccounts", "denied_accounts"},
-       {"AllowQos", "allowed_qos"},
-       {"DenyQos", "denied_qos"},
-       {"AllocNodes", "allowed_allocation_nodes"},
-       {"QoS", "qos"}}};
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kNumbers = {
-      {{"MinNodes", "min nodes per job"},
-       {"MaxCPUsPerNode", "maximum_cpus_per_node"},
-       {"MaxMemPerNode", "maximum_memory_per_node"},
-       {"MaxMemPerCPU", "maximum_memory_per_cpu"}}};
+  constexpr std::array<Limit, 7> kTexts = {
+      {{"AllowGroups", "allowed_groups", "groups", "allowed"},
+       {"AllowAccounts", "allowed_accounts", "accounts", "allowed"},
+       {"DenyAccounts", "denied_accounts", "accounts", "deny"},
+       {"AllowQos", "allowed_qos", "qos", "allowed"},
+       {"DenyQos", "denied_qos", "qos", "deny"},
+       {"AllocNodes", "allowed_allocation_nodes", "nodes", "allowed_allocation"},
+       {"QoS", "qos", "qos", "assigned"}}};
+  constexpr std::array<Limit, 4> kNumbers = {
+      {{"MinNodes", "min nodes per job", "minimums", "nodes"},
+       {"MaxCPUsPerNode", "maximum_cpus_per_node", "maximums", "cpus_per_node"},
+       {"MaxMemPerNode", "maximum_memory_per_node", "maximums", "partition_memory_per_node"},
+       {"MaxMemPerCPU", "maximum_memory_per_cpu", "maximums", "partition_memory_per_cpu"}}};
   constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kFlags = {
       {{"RootOnly", "root_only"},
        {"ReqResv", "reservation_required"},
        {"ExclusiveUser", "exclusive_user"}}};
   KeyValues words;
-  for (const auto& [key, member] : kTexts) words.emplace(key, TextOf(Member(partition, member)));
-  for (const auto& [key, member] : kNumbers) {
-    if (const auto limit = NumberLimitOf(Member(partition, member)))
-      words.emplace(key, std::to_string(*limit));
+  for (const Limit& limit : kTexts) words.emplace(limit.key, TextOf(ValueOf(partition, limit)));
+  for (const Limit& limit : kNumbers) {
+    if (const auto number = NumberLimitOf(ValueOf(partition, limit)))
+      words.emplace(limit.key, std::to_string(*number));
   }
   const std::vector<std::string> flags = WordsOf(Member(partition, "flags"));
   for (const auto& [key, flag] : kFlags) {
     if (HasWord(flags, flag)) words.emplace(key, "YES");
   }
   const std::vector<std::string> modes = WordsOf(Member(partition, "preemption_mode"));
-  if (!HasWord(modes, "disabled"))
+  if (!modes.empty() && !HasWord(modes, "disabled"))
     words.emplace("PreemptMode", Upper(fmt::format("{}", fmt::join(modes, ","))));
   return words;
 }
@@ -170,7 +190,8 @@ KeyValues LimitWords(const json& partition) {
 Partition ReadDetailedPartition(const json& json_partition) {
   Partition partition;
   partition.pool = ReadPartition(json_partition);
-  partition.pool.set_state(Lower(TextOf(Member(json_partition, "state"))));
+  partition.pool.set_state(
+      Lower(fmt::format("{}", fmt::join(PartitionStates(json_partition), "+"))));
   partition.limits = LimitsOf(LimitWords(json_partition));
   return partition;
 }

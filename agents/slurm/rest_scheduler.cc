@@ -8,6 +8,7 @@
 #include "absl/time/clock.h"
 #include "agents/slurm/arrays.h"
 #include "agents/slurm/rest_checks.h"
+#include "agents/slurm/rest_fields.h"
 #include "agents/slurm/rest_json.h"
 #include "agents/slurm/rest_nodes.h"
 #include "agents/slurm/rest_rows.h"
@@ -106,6 +107,14 @@ absl::StatusOr<RestAnswer> RestScheduler::Get(std::string name, std::string path
   question.path = std::move(path);
   question.base = std::move(base);
   question.timeout = config_.command_timeout;
+  return AskWell(question);
+}
+
+absl::StatusOr<RestAnswer> RestScheduler::AskWell(const RestQuestion& question) {
+  if (!question.base.empty()) {
+    if (const absl::Status known = Serves().status(); !known.ok())
+      return absl::UnavailableError(known.message());
+  }
   return client_.AskWell(question);
 }
 
@@ -122,13 +131,14 @@ absl::StatusOr<RestServes> RestScheduler::AskServes() {
   if (!answer.ok()) return answer.status();
   RestServes serves = ReadRestServes(*answer->json);
   if (serves.version.empty()) {
-    return absl::FailedPreconditionError(fmt::format(
-        "slurmrestd at {} serves API {}, and this agent speaks {}: have it started with -s "
-        "openapi/{}, or leave out slurm.rest_url, and Slurm's commands are used",
-        config_.rest_url,
-        serves.versions.empty() ? "of no version"
-                                : fmt::format("{}", fmt::join(serves.versions, ", ")),
-        fmt::join(kRestVersions, " and "), kRestVersions.front()));
+    return absl::FailedPreconditionError(
+        fmt::format("slurmrestd at {} serves API {}, and this agent speaks {}: have it started "
+                    "with {}, or leave "
+                    "out slurm.rest_url, and Slurm's commands are used",
+                    config_.rest_url,
+                    serves.versions.empty() ? "of no version"
+                                            : fmt::format("{}", fmt::join(serves.versions, ", ")),
+                    fmt::join(kRestVersions, ", "), kHowToServe));
   }
   client_.Speak(serves.version);
   const std::lock_guard lock(mutex_);
@@ -148,6 +158,11 @@ absl::StatusOr<ClusterSettings> RestScheduler::Settings() {
   if (!serves.ok()) return serves.status();
   const absl::StatusOr<RestAnswer> ping = Get("rest-ping", "/ping");
   if (!ping.ok()) return ping.status();
+  if (!AnyIsUp(*ping->json)) {
+    return absl::UnavailableError(
+        "rest-ping: slurmctld does not answer slurmrestd, or refuses the token: try `scontrol "
+        "ping`, and look at the token's user and age");
+  }
   ClusterSettings settings = SettingsOf(*ping, *serves);
   absl::StatusOr<std::string> name = ClusterName(*ping, serves->accounting);
   if (!name.ok()) return name.status();
@@ -242,12 +257,12 @@ std::optional<Access> RestScheduler::CheckAccess(agents::CheckList* checks) {
   return access;
 }
 
-absl::StatusOr<std::vector<Association>> RestScheduler::Associations(const std::string& cluster,
-                                                                     const std::string& user) {
+absl::StatusOr<std::vector<Association>> RestScheduler::Associations(
+    const ClusterSettings& settings, const std::string& user) {
   const absl::StatusOr<RestAnswer> answer =
       Get("rest-associations", "/associations?user=" + UrlEscaped(user), "slurmdb");
   if (!answer.ok()) return answer.status();
-  return Trusted(RestAssociations(*answer->json, cluster, user));
+  return Trusted(RestAssociations(*answer->json, settings.name, user));
 }
 
 absl::StatusOr<std::vector<std::string>> RestScheduler::KnownNodes(
@@ -260,7 +275,10 @@ absl::StatusOr<std::vector<std::string>> RestScheduler::KnownNodes(
 SubmitOutcome RestScheduler::Submit(const Submission& submission) {
   absl::StatusOr<std::map<std::string, std::string>> environment = commands_->JobEnvironment();
   if (!environment.ok()) return NoAnswer(environment.status());
-  absl::StatusOr<std::string> body = RestSubmission(submission, *std::move(environment));
+  const absl::StatusOr<RestServes> serves = Serves();
+  if (!serves.ok()) return NoAnswer(absl::UnavailableError(serves.status().message()));
+  absl::StatusOr<std::string> body =
+      RestSubmission(submission, *std::move(environment), serves->api());
   if (!body.ok()) return NotSent(std::string(ToStd(body.status().message())));
   RestQuestion question;
   question.name = "rest-submit";
@@ -275,7 +293,10 @@ SubmitOutcome RestScheduler::Submit(const Submission& submission) {
 }
 
 absl::StatusOr<std::string> RestScheduler::EstimateStart(const Submission& submission) {
-  if (const absl::Status body = RestSubmission(submission, {}).status(); !body.ok()) return body;
+  const absl::StatusOr<RestServes> serves = Serves();
+  if (!serves.ok()) return serves.status();
+  if (const absl::Status body = RestSubmission(submission, {}, serves->api()).status(); !body.ok())
+    return body;
   return absl::UnimplementedError(
       "slurmrestd has nothing like sbatch --test-only: when the job would start, and whether Slurm "
       "would take it, cannot be told without submitting it");
@@ -289,25 +310,31 @@ absl::StatusOr<std::vector<QueueRow>> RestScheduler::Queue(std::string_view name
 
 absl::StatusOr<std::vector<HistoryRow>> RestScheduler::HistoryOf(const std::vector<JobId>& ids,
                                                                  absl::Time since) {
-  std::set<uint64_t> numbers;
-  for (const JobId& id : ids) numbers.insert(id.number);
-  return History("step=" + UrlEscaped(fmt::format("{}", fmt::join(numbers, ","))), since);
+  std::set<std::string> numbers;
+  for (const JobId& id : ids) numbers.insert(std::to_string(id.number));
+  return History("step", numbers, since);
 }
 
 absl::StatusOr<std::vector<HistoryRow>> RestScheduler::HistoryOf(std::string_view name,
                                                                  absl::Time since) {
-  return History("job_name=" + UrlEscaped(name), since);
+  return History("job_name", {std::string(name)}, since);
 }
 
-absl::StatusOr<std::vector<HistoryRow>> RestScheduler::History(std::string query,
+absl::StatusOr<std::vector<HistoryRow>> RestScheduler::History(std::string_view what,
+                                                               const std::set<std::string>& values,
                                                                absl::Time since) {
   const absl::StatusOr<RestServes> serves = Serves();
   if (!serves.ok()) return absl::UnavailableError(serves.status().message());
   if (!serves->accounting) {
     return absl::FailedPreconditionError(
         "slurmrestd serves no accounting: the cluster keeps none, or slurmrestd was started "
-        "without openapi/dbv0.0.38 (for v0.0.37: dbv0.0.37)");
+        "without openapi/slurmdbd (for v0.0.38: openapi/dbv0.0.38)");
   }
+  // A list is one value with commas at first, and one value each from v0.0.40 on.
+  std::string query =
+      fmt::format("{}={}", what, UrlEscaped(fmt::format("{}", fmt::join(values, ","))));
+  if (serves->api() >= kFirstTypedApi)
+    query = fmt::format("{}={}", what, fmt::join(values, fmt::format("&{}=", what)));
   const absl::StatusOr<RestAnswer> answer = Get(
       "rest-history",
       fmt::format("/jobs?{}&skip_steps=true&start_time=uts{}", query, absl::ToUnixSeconds(since)),
@@ -330,7 +357,7 @@ absl::Status RestScheduler::CancelOne(const JobId& id) {
   question.method = "DELETE";
   question.path = "/job/" + id.ToString();
   question.timeout = config_.command_timeout;
-  const absl::Status status = client_.AskWell(question).status();
+  const absl::Status status = AskWell(question).status();
   const bool gone = absl::IsNotFound(status) || absl::IsFailedPrecondition(status);
   return gone ? absl::OkStatus() : status;
 }
@@ -355,7 +382,7 @@ absl::Status RestScheduler::SetHold(const JobId& id, bool hold) {
   question.path = "/job/" + id.ToString();
   question.body = json{{"hold", hold}}.dump();
   question.timeout = config_.command_timeout;
-  absl::Status status = client_.AskWell(question).status();
+  absl::Status status = AskWell(question).status();
   if (!absl::IsUnavailable(status) || !id.task.has_value()) return status;
   // For a task slurmrestd 22.05 reports a failure, whatever the result was.
   const absl::StatusOr<RestAnswer> answer = Get("rest-job", "/job/" + id.ToString());

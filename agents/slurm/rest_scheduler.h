@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,7 +31,7 @@ class RestScheduler : public Scheduler {
   absl::StatusOr<std::vector<v1::Node>> Nodes() override;
   absl::StatusOr<std::vector<QueuedJob>> WholeQueue() override;
   std::optional<Access> CheckAccess(agents::CheckList* checks) override;
-  absl::StatusOr<std::vector<Association>> Associations(const std::string& cluster,
+  absl::StatusOr<std::vector<Association>> Associations(const ClusterSettings& settings,
                                                         const std::string& user) override;
   absl::StatusOr<std::vector<std::string>> KnownNodes(
       const std::vector<std::string>& names) override;
@@ -42,7 +43,7 @@ class RestScheduler : public Scheduler {
   absl::StatusOr<std::vector<HistoryRow>> HistoryOf(std::string_view name,
                                                     absl::Time since) override;
   absl::StatusOr<HistoryRow> ShowJob(const JobId& id) override;
-  // API v0.0.38 has no call about several jobs.
+  // No API has one call that cancels and one that holds several jobs.
   size_t MaxJobsInCall() const override { return 1; }
   std::vector<absl::Status> CancelMany(const std::vector<JobId>& ids) override;
   std::vector<absl::Status> SetHeldMany(const std::vector<JobId>& ids, bool held) override;
@@ -54,8 +55,13 @@ class RestScheduler : public Scheduler {
   // Returns the same paths, asked for until they are known.
   absl::StatusOr<RestServes> Serves();
   absl::StatusOr<std::string> ClusterName(const RestAnswer& answer, bool has_accounting);
+  // As RestClient::AskWell, once the version to speak is known.
+  absl::StatusOr<RestAnswer> AskWell(const RestQuestion& question);
   absl::StatusOr<RestAnswer> Get(std::string name, std::string path, std::string base = "slurm");
-  absl::StatusOr<std::vector<HistoryRow>> History(std::string query, absl::Time since);
+  // Returns what accounting knows of the jobs that have one of the values.
+  absl::StatusOr<std::vector<HistoryRow>> History(std::string_view what,
+                                                  const std::set<std::string>& values,
+                                                  absl::Time since);
   absl::Status CancelOne(const JobId& id);
   absl::Status SetHold(const JobId& id, bool hold);
 

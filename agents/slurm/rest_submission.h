@@ -1,4 +1,4 @@
-// A submission as slurmrestd takes it: JSON of API v0.0.38 and v0.0.37.
+// A submission as slurmrestd takes it, in JSON.
 #ifndef MUSTER_AGENTS_SLURM_REST_SUBMISSION_H_
 #define MUSTER_AGENTS_SLURM_REST_SUBMISSION_H_
 
@@ -10,11 +10,11 @@
 
 namespace muster::slurm {
 
-// The body of POST job/submit. `environment` is the job's, but for what sbatch would add of its
-// own, which is added here. INVALID_ARGUMENT names an option that slurmrestd has no field for, or a
-// value that it would take for another one.
+// The body of POST job/submit, for the API with that number (42: v0.0.42). `environment` is the
+// job's, but for what sbatch would add of its own, which is added here. INVALID_ARGUMENT names an
+// option that slurmrestd has no field for, or a value that it would take for another one.
 absl::StatusOr<std::string> RestSubmission(const Submission& submission,
-                                           std::map<std::string, std::string> environment);
+                                           std::map<std::string, std::string> environment, int api);
 
 }  // namespace muster::slurm
 

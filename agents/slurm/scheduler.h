@@ -44,7 +44,7 @@ class Scheduler {
   virtual std::optional<Access> CheckAccess(agents::CheckList* checks) = 0;
   // Returns the rights that accounting gives the user on the cluster of this name; on all clusters
   // if it is empty.
-  virtual absl::StatusOr<std::vector<Association>> Associations(const std::string& cluster,
+  virtual absl::StatusOr<std::vector<Association>> Associations(const ClusterSettings& settings,
                                                                 const std::string& user) = 0;
 
   // Returns those of the nodes that Slurm has: it refuses a job that excludes one that it does not

@@ -38,7 +38,7 @@ struct SlurmConfig {
   // The user who runs the commands on another host, and whose HOME is looked up there. Default: the
   // agent's own user on this machine.
   std::string user_on_host;
-  // PATH of the jobs. Default: the usual system directories, and bin_dir.
+  // PATH of the jobs. Default: bin_dir, and the usual system directories.
   std::string job_path;
   // The most looks at Slurm in any 60 s (its queue, accounting, partitions, nodes), by commands or
   // slurmrestd; 0: no limit. A quarter of them may come at once, the others come one by one. The
@@ -85,8 +85,8 @@ struct SlurmConfig {
   Profile profile;
 
   // ---- slurmrestd in place of Slurm's commands; the files of runs still go through the host
-  // "http://host:port", "https://host:port" or "unix:/path". Empty: commands. The agent speaks API
-  // v0.0.38 and v0.0.37, which Slurm 21.08 to 23.11 serve.
+  // "http://host:port", "https://host:port" or "unix:/path". Empty: commands. kRestVersions has the
+  // versions of its API that the agent speaks.
   std::string rest_url;
   // The user of the token. Default: the commands' user.
   std::string rest_user;

@@ -91,7 +91,10 @@ constexpr std::array kRows = {
         "its time limit is above its partition's and it will never start",
         "cancel it and ask for less time"},
     Row{v1::STATE_REASON_CODE_CANNOT_START, "PartitionConfig", "", "",
-        "its partition cannot hold it and it will never start", "cancel it and ask for less"},
+        "its partition cannot hold it or is closed to its account, and it will never start",
+        "cancel it and ask for less, or use another account (slurm.account, --account) or "
+        "partition "
+        "(placement.pool, --partition)"},
     Row{v1::STATE_REASON_CODE_CANNOT_START, "AccountNotAllowed", "", "",
         "its account may not use the partition", kOtherPartition},
     // Slurm writes these out, with the names behind them.
@@ -102,6 +105,9 @@ constexpr std::array kRows = {
         "cancel it and use another QOS (slurm.qos, --qos) or partition (placement.pool, "
         "--partition)"},
     Row{v1::STATE_REASON_CODE_CANNOT_START, "User's group not permitted", "", "",
+        "its user may not use the partition",
+        "cancel it and use another partition (placement.pool, --partition)"},
+    Row{v1::STATE_REASON_CODE_CANNOT_START, "uid ", "not in group permitted", "",
         "its user may not use the partition",
         "cancel it and use another partition (placement.pool, --partition)"},
     Row{v1::STATE_REASON_CODE_LIMIT_REACHED, "AccountingPolicy", "", "",

@@ -9,7 +9,7 @@ from harness import stubs
 stubs.generate()
 
 from harness.daemons import BIN  # noqa: E402  needs the generated stubs
-from harness.slurm import start_shared_broker  # noqa: E402
+from harness.slurm import before, start_shared_broker  # noqa: E402
 from harness.world import World  # noqa: E402
 
 
@@ -27,6 +27,8 @@ def pytest_sessionstart(session):
     for name in ("muster-broker", "muster-agent", "muster"):
         if not os.access(BIN / name, os.X_OK):
             raise pytest.UsageError(f"{BIN / name} is not there: build it, or point MUSTER_BIN at a bin directory")
+    # Agents, and what users call.
+    os.environ["PATH"] = before(os.environ["PATH"])
 
 
 @pytest.hookimpl(tryfirst=True)

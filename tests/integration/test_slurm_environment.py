@@ -10,7 +10,7 @@ import pytest
 from harness.api import RUNNING, SUCCEEDED
 from harness.daemons import BIN
 from harness.fixtures import cluster_fixture
-from harness.slurm import AS_USER, USER
+from harness.slurm import AS_USER, USER, before
 from harness.wait import eventually
 
 SCRIPT = """#!/bin/bash
@@ -23,7 +23,7 @@ MODULE = """() {  printf 'module: %s ' "$*";
 }"""
 # The shell of a login node, its credentials aside.
 SHELL = {
-    "PATH": "/opt/site/bin:/usr/bin:/bin", "HOME": f"/home/{USER}", "USER": USER, "LOGNAME": USER, "SHELL": "/bin/bash",
+    "PATH": before("/opt/site/bin:/usr/bin:/bin"), "HOME": f"/home/{USER}", "USER": USER, "LOGNAME": USER, "SHELL": "/bin/bash",
     "LANG": "C.UTF-8", "LD_LIBRARY_PATH": "/opt/site/lib", "LR": "0.1", "EMPTY": "", "LINES_OF": "one\n 'two' $(id) \\\n",
     "BYTES": os.fsdecode(b"\xff\xfe"), "OLDPWD": "/opt", "SPANK_X": "1", "SBATCH_X": "1", "HOSTNAME": "login",
     "ENVIRONMENT": "none", "CUDA_VISIBLE_DEVICES": "7", "SLURM_CPU_BIND": "none", "SLURM_JOB_ID": "99",

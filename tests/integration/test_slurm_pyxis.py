@@ -11,7 +11,7 @@ import subprocess
 import pytest
 
 from harness.daemons import BIN
-from harness.slurm import AS_USER, USER, SlurmCluster
+from harness.slurm import AS_USER, USER, SlurmCluster, before
 from harness.wait import eventually
 
 PLUGIN = BIN / "muster_test_pyxis.so"
@@ -39,7 +39,7 @@ class Lab:
         assert imported.returncode == 0, imported.stderr
 
     def _start(self, *argv, **variables):
-        environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": str(self.home), "USER": USER,
+        environment = {"PATH": before("/usr/sbin:/usr/bin:/sbin:/bin"), "HOME": str(self.home), "USER": USER,
                        "SLURM_CONF": str(self.cluster.conf), **variables}
         return subprocess.Popen([*AS_USER, *map(str, argv)], env=environment, cwd=self.home, text=True,
                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)

@@ -1,5 +1,6 @@
 """A real Slurm cluster of a test file, and the agents that live on it."""
 
+import functools
 import os
 import pathlib
 import re
@@ -11,11 +12,25 @@ from harness.stubs import REPOSITORY
 from harness.wait import eventually
 
 SCRIPT = REPOSITORY / "tests" / "support" / "slurm-cluster.sh"
+# The release of Slurm that is tested; empty: the machine's own.
+RELEASE = os.environ.get("MUSTER_TEST_SLURM", "")
 # Agents and jobs are an ordinary user's, as on a login node.
 USER = "slurmtest"
 AS_USER = ("setpriv", "--reuid", USER, "--regid", USER, "--init-groups")
 # Also of a cluster's start.
 COMMAND_TIMEOUT_S = 600
+
+
+@functools.cache
+def release_programs():
+    """The directory of the programs of RELEASE."""
+    done = subprocess.run([SCRIPT.with_name("slurm-release"), RELEASE], text=True, check=True, stdout=subprocess.PIPE)
+    return pathlib.Path(done.stdout.strip())
+
+
+def before(path):
+    """A PATH with the programs of the release of Slurm that is tested before the machine's own."""
+    return f"{release_programs()}:{path}" if RELEASE else path
 
 
 def start_shared_broker(world):
@@ -64,12 +79,17 @@ class SlurmCluster:
 
     # ---- what tests ask
 
+    @staticmethod
+    def _programs():
+        """Where Slurm's commands are, if they are not the machine's own."""
+        return {"bin_dir": release_programs()} if RELEASE else {}
+
     def make_agent(self, world, name="lab", **settings):
         """A Slurm agent of an ordinary user that is not started yet."""
         state_dir = world.path(f"agent-{name}")
         state_dir.mkdir()
         shutil.chown(state_dir, USER, USER)
-        values = {"slurm_conf": self.conf, "max_polls_per_minute": 0, "observe_interval": "1s", "lookup_grace": "3s", "absence_grace": "10s",
+        values = {"slurm_conf": self.conf, **self._programs(), "max_polls_per_minute": 0, "observe_interval": "1s", "lookup_grace": "3s", "absence_grace": "10s",
                   "record_grace": "10s", **settings}
         config = "slurm:\n" + "".join(f"  {key}: {value}\n" for key, value in values.items())
         agent = world.make_agent(name, kind="slurm", config=config, state_dir=state_dir)
@@ -92,7 +112,7 @@ class SlurmCluster:
         runs = self.root / "runs"
         runs.mkdir(exist_ok=True)
         shutil.chown(runs, USER, USER)
-        values = {"slurm_conf": self.conf, "run_dir": runs, "ssh_hosts": f"127.0.0.1:1,127.0.0.1:{self.ssh_port()}",
+        values = {"slurm_conf": self.conf, **self._programs(), "run_dir": runs, "ssh_hosts": f"127.0.0.1:1,127.0.0.1:{self.ssh_port()}",
                   "ssh_user": USER, "ssh_key": ssh / "id", "ssh_known_hosts": ssh / "known_hosts",
                   "max_polls_per_minute": 0, "observe_interval": "1s", "lookup_grace": "3s", "absence_grace": "10s", "record_grace": "10s",
                   **settings}

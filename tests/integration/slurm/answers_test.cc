@@ -92,7 +92,12 @@ TEST_F(SlurmAnswersTest, WithoutSlurmdbdThePreflightWarnsAndSkipsAccounts) {
   cluster_->Control("start", "slurmdbd");
   EXPECT_EQ(Line(checks, "slurmdbd").result(), v1::CHECK_RESULT_WARN);
   EXPECT_EQ(Line(checks, "accounts").result(), v1::CHECK_RESULT_SKIPPED);
-  EXPECT_EQ(Line(checks, "partition debug").result(), v1::CHECK_RESULT_OK);
+  if (cluster_->has_typed_rest()) {
+    EXPECT_THAT(Line(checks, "partitions").seen(), HasSubstr("Slurmdb query failed"))
+        << "this slurmrestd asks slurmdbd before all else";
+  } else {
+    EXPECT_EQ(Line(checks, "partition debug").result(), v1::CHECK_RESULT_OK);
+  }
 }
 
 TEST_F(SlurmAnswersTest, WithoutMungeNothingOfSlurmIsAsked) {
@@ -247,7 +252,8 @@ TEST_F(SlurmAnswersTest, OverRestNothingOfSlurmTakesItsCommands) {
                               "slurmdbd", "partition debug", "run_dir"}) {
     EXPECT_EQ(Line(checks, subject).result(), v1::CHECK_RESULT_OK) << subject;
   }
-  EXPECT_THAT(Line(checks, "slurmrestd at").seen(), HasSubstr("v0.0.38"));
+  EXPECT_THAT(Line(checks, "slurmrestd at").seen(),
+              HasSubstr(cluster_->has_typed_rest() ? "v0.0.42 is spoken" : "v0.0.38 is spoken"));
   EXPECT_THAT(Line(checks, "accounts and QOS of").seen(), HasSubstr("account test"));
   EXPECT_EQ(Line(checks, "Pyxis").result(), v1::CHECK_RESULT_SKIPPED);
   EXPECT_THAT(Line(checks, "Pyxis").seen(), HasSubstr("not looked at"));
@@ -273,6 +279,13 @@ TEST_F(SlurmAnswersTest, OverRestEachThingInTheWayHasItsLine) {
   EXPECT_THAT(Line(away, "slurmrestd at").remedy(), HasSubstr("slurm.rest_url"));
 }
 
+// slurmrestd tells the way of preemption of some partitions only, and flags up to v0.0.38.
+bool IsTold(const std::string& limit) {
+  return !limit.starts_with("PreemptMode=") &&
+         (SlurmPrograms().empty() ||
+          (limit != "RootOnly=YES" && limit != "ReqResv=YES" && limit != "ExclusiveUser=YES"));
+}
+
 TEST_F(SlurmAnswersTest, OverRestDetailsAreThoseOfTheCommands) {
   v1::JobSpec spec = ScriptSpec("sleep 300");
   spec.mutable_resources()->add_gpus()->set_count_millis(1000);
@@ -296,12 +309,11 @@ TEST_F(SlurmAnswersTest, OverRestDetailsAreThoseOfTheCommands) {
   ASSERT_TRUE(details.ok()) << details.status();
   for (v1::ClusterDetails* one : {&*wanted, &*details}) {
     one->clear_observed_at();
-    // slurmrestd tells it of some partitions only.
     for (v1::PoolLoad& pool : *one->mutable_pools()) {
+      if (cluster_->has_typed_rest()) pool.mutable_now()->clear_is_default();
       auto* limits = pool.mutable_limits();
-      limits->erase(std::remove_if(
-                        limits->begin(), limits->end(),
-                        [](const std::string& limit) { return limit.starts_with("PreemptMode="); }),
+      limits->erase(std::remove_if(limits->begin(), limits->end(),
+                                   [](const std::string& limit) { return !IsTold(limit); }),
                     limits->end());
     }
   }

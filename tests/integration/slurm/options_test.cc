@@ -38,7 +38,7 @@ TEST_F(SlurmOptionsTest, TheInventoryShowsPartitionsNodesAndGpus) {
   ASSERT_GT(inventory->pools_size(), 1);
   const v1::Pool& pool = inventory->pools(0);
   EXPECT_EQ(pool.name(), "debug");
-  EXPECT_TRUE(pool.is_default());
+  EXPECT_EQ(pool.is_default(), !cluster_->has_typed_rest());
   EXPECT_TRUE(pool.available());
   EXPECT_EQ(pool.max_time_limit().seconds(), 86400);
   ASSERT_EQ(pool.node_groups_size(), 1);

@@ -1,4 +1,11 @@
-// A slurmrestd that serves only an older version of its API.
+// A slurmrestd that serves only an older version of its API than the best that it has.
+#include <algorithm>
+#include <array>
+#include <set>
+#include <sstream>
+#include <string>
+#include <string_view>
+
 #include "fmt/format.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -24,30 +31,72 @@ class SlurmRestVersionTest : public ::testing::Test {
   }
 
   // On the address of the cluster's own.
-  void StartRestd(const std::string& plugins) {
+  void StartRestd(const std::string& options) {
     const std::string url = cluster_->Config().rest_url;
     pid_ = Root()
                .Run(fmt::format("SLURM_CONF={} SLURM_JWT=daemon setsid setpriv --reuid nobody "
-                                "--regid nogroup --clear-groups slurmrestd -a rest_auth/jwt -s {} "
-                                "{} >/dev/null 2>&1 </dev/null & printf %s $!",
-                                cluster_->Config().slurm_conf, plugins,
+                                "--regid nogroup --clear-groups slurmrestd -a rest_auth/jwt {} {} "
+                                ">/dev/null 2>&1 </dev/null & printf %s $!",
+                                cluster_->Config().slurm_conf, options,
                                 url.substr(url.rfind('/') + 1)))
                .output;
     WaitFor("slurmrestd", [&] { return Answers(); });
   }
   static bool Answers() { return Root().Run("curl -s " + cluster_->Config().rest_url).status == 0; }
 
+  void RunsArraysAndAnswers(const std::string& version);
+  // What scontrol shows of a held job with that option, less what differs from job to job.
+  static std::set<std::string> RecordOf(agents::Backend& backend, const std::string& option);
+
   static TestCluster* cluster_;
   std::string pid_;
 };
 
+// One of each kind of field.
+constexpr std::array kOptions = {"--gpus=h100:2",
+                                 "--gpus-per-node=1",
+                                 "--gpus-per-task=1",
+                                 "--gres=gpu:h100:2",
+                                 "--cpus-per-gpu=2",
+                                 "--gres-flags=disable-binding",
+                                 "--gres-flags=enforce-binding",
+                                 "--mem-per-cpu=2G",
+                                 "--time-min=1-02:03:04",
+                                 "--time-min=90",
+                                 "--exclude=n1",
+                                 "--oversubscribe",
+                                 "--exclusive=user",
+                                 "--no-requeue",
+                                 "--requeue",
+                                 "--kill-on-invalid-dep=yes",
+                                 "--kill-on-invalid-dep=no",
+                                 "--spread-job",
+                                 "--delay-boot=5",
+                                 "--deadline=2033-05-18T03:33:20",
+                                 "--begin=2033-05-18T03:33:20",
+                                 "--nice=7",
+                                 "--mincpus=3",
+                                 "--prefer=x",
+                                 "--cpu-freq=low",
+                                 "--ntasks-per-core=1",
+                                 "--threads-per-core=1",
+                                 "--sockets-per-node=1",
+                                 "--wckey=w",
+                                 "--profile=task",
+                                 "--wait-all-nodes=1",
+                                 "--use-min-nodes",
+                                 "--acctg-freq=30"};
+// Of each job alone.
+constexpr std::array<std::string_view, 13> kOwn = {
+    "JobId",  "JobName", "SubmitTime", "EligibleTime", "AccrueTime", "LastSchedEval", "Command",
+    "StdErr", "StdIn",   "StdOut",     "WorkDir",      "Dependency", "AllocNode:Sid"};
+
 TestCluster* SlurmRestVersionTest::cluster_ = nullptr;
 
-TEST_F(SlurmRestVersionTest, RunsArraysAndAnswersAreTheSameInV37) {
-  StartRestd("v0.0.36,dbv0.0.36,v0.0.37,dbv0.0.37");
+void SlurmRestVersionTest::RunsArraysAndAnswers(const std::string& version) {
   const std::unique_ptr<agents::Backend> backend = cluster_->MakeBackend();
   const v1::ClusterChecks checks = backend->Check();
-  EXPECT_THAT(checks.DebugString(), HasSubstr("v0.0.37 is spoken"));
+  EXPECT_THAT(checks.DebugString(), HasSubstr(version + " is spoken"));
   EXPECT_THAT(checks.DebugString(), HasSubstr("account test"));
   const auto details = backend->Describe();
   ASSERT_TRUE(details.ok()) << details.status();
@@ -75,7 +124,33 @@ TEST_F(SlurmRestVersionTest, RunsArraysAndAnswersAreTheSameInV37) {
   EXPECT_EQ(runs[0].last.exit->code(), 3);
   EXPECT_EQ(runs[1].handle.state, v1::RUN_STATE_CANCELED) << runs[1].last.evidence.DebugString();
   EXPECT_EQ(runs[2].handle.state, v1::RUN_STATE_SUCCEEDED);
+}
 
+std::set<std::string> SlurmRestVersionTest::RecordOf(agents::Backend& backend,
+                                                     const std::string& option) {
+  v1::JobSpec spec = ScriptSpec("true");
+  spec.mutable_slurm()->add_extra_options(option);
+  TestRun run = NewRun(spec);
+  auto held = std::make_shared<agent::v1::Assignment>(*run.handle.assignment);
+  held->set_held(true);
+  run.handle.assignment = held;
+  Launch(backend, &run);
+  std::istringstream shown(cluster_->AsRoot("scontrol -o show job " + run.handle.external_id));
+  std::set<std::string> record;
+  for (std::string word; shown >> word;) {
+    const bool differs = std::any_of(kOwn.begin(), kOwn.end(), [&](std::string_view name) {
+      return word.starts_with(fmt::format("{}=", name));
+    });
+    if (!differs) record.insert(word);
+  }
+  EXPECT_TRUE(EndOne(backend, run.handle).ok());
+  return record;
+}
+
+TEST_F(SlurmRestVersionTest, RunsArraysAndAnswersAreTheSameInV37) {
+  StartRestd("-s v0.0.36,dbv0.0.36,v0.0.37,dbv0.0.37");
+  RunsArraysAndAnswers("v0.0.37");
+  const std::unique_ptr<agents::Backend> backend = cluster_->MakeBackend();
   v1::JobSpec lost = ScriptSpec("true");
   lost.mutable_slurm()->add_extra_options("--time-min=1");
   const agents::LaunchOutcome refused = LaunchOne(*backend, *NewRun(lost).handle.assignment);
@@ -83,13 +158,42 @@ TEST_F(SlurmRestVersionTest, RunsArraysAndAnswersAreTheSameInV37) {
   EXPECT_THAT(refused.failure.message(), HasSubstr("time_minimum"));
 }
 
+// From here on for Slurm 24.11.
+TEST_F(SlurmRestVersionTest, RunsArraysAndAnswersAreTheSameInV40) {
+  StartRestd("-d v0.0.40");
+  RunsArraysAndAnswers("v0.0.40");
+}
+
+TEST_F(SlurmRestVersionTest, RunsArraysAndAnswersAreTheSameInV41) {
+  StartRestd("-d v0.0.41");
+  RunsArraysAndAnswers("v0.0.41");
+}
+
+// sbatch's own record of a job beside the one that slurmrestd makes of the same options.
+TEST_F(SlurmRestVersionTest, EachOptionMakesTheJobThatSbatchMakes) {
+  SlurmConfig by_command = cluster_->Config();
+  by_command.rest_url.clear();
+  const std::unique_ptr<agents::Backend> sbatch = cluster_->MakeBackend(by_command);
+  std::vector<std::set<std::string>> wanted;
+  for (const char* option : kOptions) wanted.push_back(RecordOf(*sbatch, option));
+  for (const char* version : {"v0.0.40", "v0.0.41", "v0.0.42"}) {
+    StartRestd(fmt::format("-d {}", version));
+    const std::unique_ptr<agents::Backend> backend = cluster_->MakeBackend();
+    for (size_t i = 0; i < kOptions.size(); ++i)
+      EXPECT_EQ(RecordOf(*backend, kOptions[i]), wanted[i]) << version << " " << kOptions[i];
+    if (std::string_view(version) != "v0.0.42") TearDown();
+  }
+}
+
 TEST_F(SlurmRestVersionTest, AVersionThatIsNotSpokenIsNamedWithThoseThatAre) {
-  StartRestd("v0.0.36,dbv0.0.36");
+  StartRestd("-s v0.0.36,dbv0.0.36");
   const absl::Status status =
       CreateSlurmBackend(cluster_->Config(), cluster_->directory())->Probe();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(status.message()),
-              HasSubstr("serves API v0.0.36, and this agent speaks v0.0.38 and v0.0.37"));
+  EXPECT_THAT(
+      std::string(status.message()),
+      HasSubstr(
+          "serves API v0.0.36, and this agent speaks v0.0.42, v0.0.41, v0.0.40, v0.0.38, v0.0.37"));
 }
 
 }  // namespace

@@ -52,6 +52,7 @@ std::string TestCluster::AsRoot(const std::string& command) {
 SlurmConfig TestCluster::Config() const {
   SlurmConfig config;
   config.run_dir = runs();
+  config.bin_dir = SlurmPrograms();
   config.slurm_conf = ClusterDirectory(directory_) + "/etc/slurm.conf";
   config.max_polls_per_minute = 0;
   config.observe_interval = absl::Milliseconds(200);

@@ -23,6 +23,7 @@ write_slurmdbd_conf() {
 		StorageLoc=slurm_acct_db
 		CommitDelay=1
 	CONF
+	[[ -z $SLURM ]] || printf 'PluginDir=%s\n' "$(plugin_directory)" >>"$DIR/etc/slurmdbd.conf"
 	chown slurm: "$DIR/etc/slurmdbd.conf"
 	chmod 600 "$DIR/etc/slurmdbd.conf"
 }

@@ -27,7 +27,7 @@ write_sshd_conf() {
 		X11Forwarding no
 		MaxStartups 100:30:200
 		MaxSessions 100
-		SetEnv SLURM_CONF=$DIR/etc/slurm.conf
+		SetEnv SLURM_CONF=$DIR/etc/slurm.conf${SLURM:+ PATH=$SLURM_BIN:/usr/local/bin:/usr/bin:/bin}
 		Subsystem sftp internal-sftp
 	CONF
 	cat >"$DIR/ssh/config" <<-CONF
@@ -59,4 +59,6 @@ write_env() {
 		export SLURMLAB_SSH_CONFIG=$( ((WITH_SSHD)) && printf '%s/ssh/config' "$DIR")
 		export SLURMLAB_SSH_PORT=$( ((WITH_SSHD)) && printf '%s' "$SSHD_PORT")
 	ENV
+	# shellcheck disable=SC2016 # the reader's PATH is meant
+	[[ -z $SLURM ]] || printf 'export PATH=%s:$PATH\n' "$SLURM_BIN" >>"$DIR/env.sh"
 }

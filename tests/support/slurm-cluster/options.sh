@@ -3,16 +3,19 @@
 # shellcheck disable=SC2034,SC2154 # its parts share the variables
 
 TURNS=/run/slurm-cluster.turns
+# The programs of $SLURM, once use_slurm has found them.
+SLURM_BIN=
 
 set_defaults() {
 	NODES=2 PREFIX=n CPUS=8 MEM=16000 GPUS=0 GPU_NODES='' GPU_TYPE=h100 NAME=lab
 	TESTUSER=slurmtest BASE_PORT='' MIN_JOB_AGE=5 SLURMD_TIMEOUT=10 REQUEUE_DELAY=10
 	WITH_DBD=1 WITH_RESTD=1 WITH_SSHD=1 WITH_CGROUP=0 ENFORCE=NO PLUGSTACK='' PYXIS=''
+	SLURM=${MUSTER_TEST_SLURM:-}
 }
 
 VARS=(NODES PREFIX CPUS MEM GPUS GPU_NODES GPU_TYPE NAME TESTUSER BASE_PORT
 	MIN_JOB_AGE SLURMD_TIMEOUT REQUEUE_DELAY WITH_DBD WITH_RESTD WITH_SSHD WITH_CGROUP ENFORCE
-	PLUGSTACK PYXIS)
+	PLUGSTACK PYXIS SLURM)
 
 save_vars() {
 	local v
@@ -25,6 +28,13 @@ load_vars() {
 	# shellcheck disable=SC1091 # written by save_vars
 	. "$DIR/cluster.vars"
 	set_ports
+	use_slurm
+}
+
+# Puts the programs of the release of Slurm that the cluster has before the machine's own.
+use_slurm() {
+	[[ -z $SLURM || -n $SLURM_BIN ]] || SLURM_BIN=$("$PARTS/../slurm-release" "$SLURM") || die "there is no Slurm $SLURM"
+	[[ -z $SLURM || $PATH == "$SLURM_BIN":* ]] || PATH=$SLURM_BIN:$PATH
 }
 
 set_ports() {
@@ -62,6 +72,7 @@ parse_options() {
 		--slurmd-timeout) SLURMD_TIMEOUT=$2 ;;
 		--requeue-delay) REQUEUE_DELAY=$2 ;;
 		--plugstack) PLUGSTACK=$2 ;;
+		--slurm) SLURM=$2 ;;
 		--pyxis) PYXIS=$(realpath -m -- "$2") ;;
 		--cgroup) WITH_CGROUP=1 && shift && continue ;;
 		--enforce-part-limits) ENFORCE=ALL && shift && continue ;;

@@ -44,13 +44,17 @@ launch() {
 		;;
 	slurmd.*)
 		spawn "$1" env SLURM_CONF="$DIR/etc/slurm.conf" \
-			slurmd -D -N "${1#slurmd.}" -f "$DIR/etc/slurm.conf"
+			slurmd -D -N "${1#slurmd.}" -f "$DIR/etc/slurm.conf" -d "$(command -v slurmstepd || echo /usr/sbin/slurmstepd)"
 		;;
 	slurmrestd)
 		# Neither root nor SlurmUser; SLURM_JWT=daemon: callers bring tokens.
-		# The dbv0.0.* plugins refuse to load without slurmdbd.
+		# The plugins for accounting refuse to load without slurmdbd.
 		local plugins=v0.0.38
 		((!WITH_DBD)) || plugins+=,dbv0.0.38
+		if [[ -n $SLURM ]]; then
+			plugins=slurmctld
+			((!WITH_DBD)) || plugins+=,slurmdbd
+		fi
 		spawn slurmrestd env SLURM_CONF="$DIR/etc/slurm.conf" SLURM_JWT=daemon \
 			setpriv --reuid nobody --regid nogroup --clear-groups \
 			slurmrestd -a rest_auth/jwt -s "$plugins" "127.0.0.1:$RESTD_PORT"

@@ -35,13 +35,16 @@ slurm_conf_daemons() {
 		PlugStackConfig=$DIR/etc/plugstack.conf
 		MailProg=/bin/true
 	CONF
+	[[ -z $SLURM ]] || printf 'PluginDir=%s\n' "$(plugin_directory)"
 }
+
+# plugin_directory: of a release that is not the machine's.
+plugin_directory() { realpath -- "$SLURM_BIN/../lib/slurm"; }
 
 # Settings of the life of jobs.
 slurm_conf_jobs() {
 	cat <<-CONF
 
-		SwitchType=switch/none
 		MpiDefault=none
 		JobAcctGatherType=jobacct_gather/linux
 		JobAcctGatherFrequency=task=1
@@ -87,7 +90,7 @@ slurm_conf_options() {
 	else
 		# Plain processes. Memory is polled: a job over its limit is killed
 		# (and ends as FAILED 0:9, not as OUT_OF_MEMORY).
-		printf '\nProctrackType=proctrack/linuxproc\nTaskPlugin=task/none\n'
+		printf '\nProctrackType=proctrack/linuxproc\n'
 		printf 'JobAcctGatherParams=OverMemoryKill\n'
 	fi
 	if ((WITH_DBD)); then
@@ -182,21 +185,41 @@ cgroup_version() {
 
 write_cgroup_conf() {
 	{
-		printf '# Written by %s.\nCgroupPlugin=cgroup/%s\n' "$PROG" "$(cgroup_version || printf v1)"
+		printf '# Written by %s.\n' "$PROG"
+		if [[ -n $SLURM ]] && ((!WITH_CGROUP)); then
+			# Its slurmd does not start where the plugin finds no cgroups of its own.
+			printf 'CgroupPlugin=disabled\n'
+		else
+			printf 'CgroupPlugin=cgroup/%s\n' "$(cgroup_version || printf v1)"
+		fi
 		# No systemd is asked: v2's scopes are plain directories of our own.
 		printf 'IgnoreSystemd=yes\n'
 		((!WITH_CGROUP)) || printf 'ConstrainRAMSpace=yes\nAllowedSwapSpace=0\n'
 	} >"$DIR/etc/cgroup.conf"
 }
 
+# pyxis_module: the stand-in as built, or for a release that is not the machine's: Slurm takes a plugin only if its headers
+# had the same version. That one is kept beside the release.
+pyxis_module() {
+	local own=$PARTS/../pyxis module
+	[[ -n $SLURM ]] || { printf '%s\n' "$PYXIS" && return; }
+	module=$(realpath -- "$SLURM_BIN/..")/pyxis-$(cat "$own"/*.cc "$own"/*.h | sha256sum | cut -c 1-16).so
+	if [[ ! -f $module ]]; then
+		c++ -std=c++20 -O1 -shared -fPIC -fvisibility=hidden -I"$PARTS/../../.." -isystem "$SLURM_BIN/../include" \
+			"$own"/*.cc -o "$module.$$" && mv "$module.$$" "$module"
+	fi
+	printf '%s\n' "$module"
+}
+
 # All of the stand-in is copied: the source tree may be closed to the test user, and a build may replace the plugin.
 # Slurm names a plugin by its file when it complains, so that it has the name of the real one.
 write_plugstack() {
-	local own=$PARTS/../pyxis
+	local own=$PARTS/../pyxis module
 	if [[ -n $PLUGSTACK ]]; then cp "$PLUGSTACK" "$DIR/etc/plugstack.conf"; else : >"$DIR/etc/plugstack.conf"; fi
 	[[ -n $PYXIS ]] || return 0
 	mkdir -p "$DIR/pyxis/bin" "$DIR/pyxis/run"
-	install -m 755 "$PYXIS" "$DIR/pyxis/spank_pyxis.so"
+	module=$(pyxis_module) || die "the stand-in for Pyxis cannot be compiled for Slurm $SLURM; the compiler's words are above"
+	install -m 755 "$module" "$DIR/pyxis/spank_pyxis.so"
 	install -m 755 "$own/enroot" "$DIR/pyxis/bin/enroot"
 	install -m 644 "$own/images" "$DIR/pyxis/bin/images"
 	printf 'required %s runtime_path=%s enroot=%s\n' "$DIR/pyxis/spank_pyxis.so" "$DIR/pyxis/run" \

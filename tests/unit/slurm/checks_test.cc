@@ -147,6 +147,16 @@ TEST(JudgeAccountingTest, WithoutSlurmdbdJobsRunAndLessIsTold) {
 }
 
 TEST(JudgeAssociationsTest, AUserWithoutAccountFailsWhereOneIsNeeded) {
+  ClusterSettings settings;
+  settings.name = "lab";
+  settings.version = "22.05.8";
+  EXPECT_EQ(AssociationArguments(settings, "ada").back().find("lineage"), std::string::npos);
+  settings.version = "24.11.5";
+  EXPECT_NE(AssociationArguments(settings, "ada").back().find("lineage"), std::string::npos);
+  const auto child = ParseAssociations("child||normal|test||/root/test/child/0-ada/\n");
+  EXPECT_THAT(child.at(0).line, testing::ElementsAre("child", "root", "test"));
+  EXPECT_THAT(AccountsInLineage(""), testing::IsEmpty());
+  EXPECT_THAT(AccountsInLineage("/test/0-ada/gpu/"), testing::Contains("test"));
   const auto rows = ParseAssociations("test||normal,one|test|normal\nother|gpu||test|\n||||\n");
   ASSERT_EQ(rows.size(), 2u);
   EXPECT_EQ(rows[0].account, "test");
@@ -187,7 +197,7 @@ std::vector<v1::Node> OneNode(const char* state) {
 }
 
 TEST(JudgePartitionsTest, TellsWhichTheUserCanUse) {
-  const Asker ada{{"users"}, {"vision"}, {"normal"}};
+  const Asker ada{{"users"}, {{"vision", {"vision", "research"}}}, {"normal"}};
   struct Case {
     Partition partition;
     const char* state;
@@ -197,6 +207,8 @@ TEST(JudgePartitionsTest, TellsWhichTheUserCanUse) {
       {MakePartition({}), "idle", {kOk}},
       {MakePartition({"AllowAccounts=nlp,vision"}), "idle", {kOk}},
       {MakePartition({"AllowAccounts=nlp"}), "idle", {kWarn, kFail}},
+      {MakePartition({"AllowAccounts=research"}), "idle", {kOk}},
+      {MakePartition({"DenyAccounts=research"}), "idle", {kWarn, kFail}},
       {MakePartition({"AllowGroups=staff"}), "idle", {kWarn, kFail}},
       {MakePartition({"AllowQos=high"}), "idle", {kWarn, kFail}},
       {MakePartition({"DenyAccounts=vision"}), "idle", {kWarn, kFail}},

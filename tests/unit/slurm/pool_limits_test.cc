@@ -168,14 +168,23 @@ TEST(CheckRightsTest, WhereAListOfThoseWhoMayIsThereTheOtherOneIsNotHeeded) {
   EXPECT_TRUE(CheckRights(On("both"), rights).ok());
 }
 
-TEST(CheckRightsTest, ListsThatStandForSubaccountsTooAreNotJudged) {
-  EXPECT_FALSE(ListsSubaccounts("22.05.8"));
-  EXPECT_TRUE(ListsSubaccounts("24.11.5"));
-  EXPECT_TRUE(ListsSubaccounts(""));
+TEST(CheckRightsTest, FromSlurm23OnAListStandsForTheAccountsBelowToo) {
+  ClusterSettings settings;
+  for (const auto& [version, does] : {std::pair("22.05.8", false), {"24.11.5", true}, {"", true}}) {
+    settings.version = version;
+    EXPECT_EQ(ListsSubaccounts(settings), does) << version;
+  }
   Rights rights = MakeRights();
-  DropAccountLimits(&rights.partitions);
-  EXPECT_TRUE(CheckRights(On("lab"), rights).ok());
+  rights.lists_subaccounts = true;
+  EXPECT_TRUE(CheckRights(On("lab"), rights).ok()) << "what is above its account is not known";
   EXPECT_FALSE(CheckRights(On("hiq"), rights).ok());
+  for (Association& one : rights.associations) one.line = {one.account, "faculty"};
+  EXPECT_THAT(WhyNot(On("lab"), rights), HasSubstr("closed to account \"test\""));
+  EXPECT_TRUE(CheckRights(On("lab", "unheard"), rights).ok());
+  rights.partitions = {Limited("lab", {"AllowAccounts=faculty"}),
+                       Limited("deny", {"DenyAccounts=faculty"})};
+  EXPECT_TRUE(CheckRights(On("lab"), rights).ok());
+  EXPECT_FALSE(CheckRights(On("deny"), rights).ok());
 }
 
 }  // namespace

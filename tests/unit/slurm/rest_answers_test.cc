@@ -5,6 +5,7 @@
 #include "agents/slurm/rest_client.h"
 #include "agents/slurm/rest_json.h"
 #include "agents/slurm/rest_rows.h"
+#include "fmt/format.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -195,6 +196,17 @@ TEST(RestServesTest, TheDescriptionTellsVersionsAndAccounting) {
   EXPECT_FALSE(later.accounting);
 }
 
+TEST(RestServesTest, LaterOnesEndTheirPathsWithASlash) {
+  const RestServes serves = ReadRestServes(Parse(
+      R"j({"paths": {"/slurm/v0.0.40/jobs/": {}, "/slurm/v0.0.42/jobs/": {},
+          "/slurm/v0.0.42/jobs/state/": {}, "/slurm/v0.0.43/jobs/": {},
+          "/slurmdb/v0.0.42/jobs/": {}}})j"));
+  EXPECT_EQ(serves.version, "v0.0.42");
+  EXPECT_EQ(serves.api(), 42);
+  EXPECT_TRUE(serves.accounting);
+  EXPECT_THAT(serves.versions, ElementsAre("v0.0.40", "v0.0.42", "v0.0.43"));
+}
+
 TEST(RestServesTest, TheBestOfTheVersionsThatAreSpokenIsChosen) {
   const RestServes both = ReadRestServes(Parse(
       R"j({"paths": {"/slurm/v0.0.37/jobs": {}, "/slurmdb/v0.0.37/jobs": {},
@@ -223,6 +235,7 @@ absl::Status AskWell(absl::StatusOr<HttpResponse> answer) {
   RestClient client("http://slurm:6820", "ada", std::make_unique<FakeHttp>(std::move(answer)),
                     std::make_unique<TokenCommand>([](absl::Duration) { return "SLURM_JWT=t\n"; }),
                     &gate);
+  client.Speak("v0.0.38");
   RestQuestion question;
   question.name = "rest-jobs";
   question.path = "/jobs";
@@ -237,7 +250,11 @@ TEST(RestClientTest, EachWayNotToBeAnsweredSaysWhatToDo) {
     const char* words;
   } cases[] = {
       {HttpResponse{401, "Authentication failure"}, "rest_token_file"},
-      {HttpResponse{404, "Unable find requested URL."}, "v0.0.38"},
+      {HttpResponse{404, "Unable find requested URL."}, "does not serve API v0.0.38"},
+      {HttpResponse{511, R"j({"errors": [{"description": "Unable to query jobs",
+                             "error_number": 1007, "error": "Protocol authentication error"}],
+                             "jobs": []})j"},
+       "refuses the token"},
       {HttpResponse{200, "<html>hello</html>"}, "is not slurmrestd's"},
       {HttpResponse{500, R"j({"errors": [{"description": "Failed while looking for jobs",
                              "error_number": -1, "error": "Unspecified error"}], "jobs": []})j"},
@@ -265,9 +282,31 @@ TEST(RestClientTest, OnlyAJobThatSlurmDoesNotKnowOrThatHasEndedIsMore) {
                         "error": "Job has already finished"}]})j"})
                 .code(),
             absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(AskWell(HttpResponse{404, R"j({"errors": [{"error_number": 2017,
+                        "error": "Invalid job id specified"}]})j"})
+                .code(),
+            absl::StatusCode::kNotFound);
   EXPECT_TRUE(AskWell(HttpResponse{200, R"j({"errors": [{"error_number": 9003,
                           "error": "Nothing found with query"}], "jobs": []})j"})
                   .ok());
+}
+
+// From v0.0.41 on a cancel answers with 200, whatever became of it.
+TEST(RestClientTest, ACancelTellsOfEachJobWhatBecameOfIt) {
+  const auto cancel = [](int code, std::string_view words) {
+    return AskWell(
+        HttpResponse{200, fmt::format(R"j({{"errors": [], "status": [{{"step_id": "7", "error":
+                             {{"code": {}, "string": "{}", "message": "{}"}}}}]}})j",
+                                      code, words, words)});
+  };
+  EXPECT_TRUE(cancel(0, "No error").ok());
+  EXPECT_EQ(cancel(2017, "Invalid job id specified").code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(cancel(2021, "Job/step already completing or completed").code(),
+            absl::StatusCode::kFailedPrecondition);
+  const absl::Status denied = cancel(2002, "Access/permission denied");
+  EXPECT_EQ(denied.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(denied.message()), HasSubstr("Access/permission denied"));
+  EXPECT_TRUE(AskWell(HttpResponse{200, R"j({"errors": [], "status": []})j"}).ok());
 }
 
 }  // namespace

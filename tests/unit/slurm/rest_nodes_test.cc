@@ -137,5 +137,40 @@ TEST(RestPartitionsTest, TellLimitsThatKeepSomebodyOut) {
   EXPECT_FALSE(RestPartitions(Parse("{}")).ok());
 }
 
+// As slurmrestd 24.11 tells them.
+TEST(RestPartitionsTest, FromV40OnMembersAreFurtherInside) {
+  const auto partitions = RestPartitions(Parse(R"j({"partitions": [
+      {"name": "debug", "partition": {"state": ["UP"]}, "nodes": {"allowed_allocation": ""},
+       "accounts": {"allowed": "", "deny": ""}, "groups": {"allowed": ""},
+       "qos": {"allowed": "", "deny": "", "assigned": ""}, "minimums": {"nodes": 0},
+       "defaults": {"time": {"set": true, "infinite": false, "number": 10}},
+       "maximums": {"cpus_per_node": {"set": false, "infinite": true, "number": 0},
+                    "partition_memory_per_node": {"set": true, "infinite": false, "number": 0},
+                    "nodes": {"set": false, "infinite": true, "number": 0},
+                    "time": {"set": true, "infinite": false, "number": 1440}}},
+      {"name": "vip", "partition": {"state": ["DRAIN"]}, "nodes": {"allowed_allocation": "login"},
+       "accounts": {"allowed": "vision,nlp", "deny": ""}, "groups": {"allowed": "staff"},
+       "qos": {"allowed": "", "deny": "low", "assigned": "big"}, "minimums": {"nodes": 2},
+       "defaults": {"time": {"set": false, "infinite": false, "number": 0}},
+       "maximums": {"cpus_per_node": {"set": true, "infinite": false, "number": 4},
+                    "partition_memory_per_node": {"set": true, "infinite": false, "number": 2000},
+                    "nodes": {"set": true, "infinite": false, "number": 2}}}]})j"));
+  ASSERT_TRUE(partitions.ok()) << partitions.status();
+  const Partition& open = partitions->at(0);
+  EXPECT_EQ(open.pool.state(), "up");
+  EXPECT_TRUE(open.pool.available());
+  EXPECT_EQ(open.pool.max_time_limit().seconds(), 86400);
+  EXPECT_EQ(open.pool.default_time_limit().seconds(), 600);
+  EXPECT_EQ(open.pool.max_nodes(), 0u);
+  EXPECT_THAT(open.limits, IsEmpty());
+  const Partition& closed = partitions->at(1);
+  EXPECT_EQ(closed.pool.state(), "drain");
+  EXPECT_EQ(closed.pool.max_nodes(), 2u);
+  EXPECT_FALSE(closed.pool.has_default_time_limit());
+  EXPECT_THAT(closed.limits, ElementsAre("AllowGroups=staff", "AllowAccounts=vision,nlp",
+                                         "DenyQos=low", "AllocNodes=login", "QoS=big", "MinNodes=2",
+                                         "MaxCPUsPerNode=4", "MaxMemPerNode=2000"));
+}
+
 }  // namespace
 }  // namespace muster::slurm
