@@ -132,7 +132,11 @@ class SlurmBackend : public agents::Backend {
                                                const ImageCache::Ready& image,
                                                const contract::ShellVariables& shell);
   absl::Status WriteRunFiles(std::vector<Fresh>* runs, const Submission& submission);
-  absl::StatusOr<Submission> SubmissionOf(const std::vector<Fresh>& runs);
+  absl::StatusOr<Submission> SubmissionOf(std::vector<Fresh>* runs);
+  // Gives the tasks of one array of Slurm's their ids there.
+  absl::Status NumberTasks(std::vector<Fresh>* runs);
+  bool LearnMaxArraySize(const std::vector<Fresh>& refused);
+  std::optional<agents::LaunchOutcome> AwaitOtherParts(const std::vector<Fresh>& part);
   void SubmitAll(std::vector<Fresh> runs, std::vector<agents::LaunchOutcome>* outcomes);
   std::optional<SubmitOutcome> Submit(std::vector<Fresh>* part,
                                       std::vector<agents::LaunchOutcome>* outcomes);
