@@ -27,9 +27,9 @@ struct AgentConfig {
 
   std::string log_level = "info";
   bool json_logs = false;
-  uint32_t max_active_runs = 1000;
-  std::optional<int> launch_parallelism;  // default: by kind
-  uploads::CacheOptions files;            // that jobs bring along
+  std::optional<uint32_t> max_active_runs;  // default: by kind
+  std::optional<int> launch_parallelism;    // default: by kind
+  uploads::CacheOptions files;              // that jobs bring along
   machines::MachinesConfig machines;
   std::string machine_hosts_file;  // empty: this machine alone
   hosts::SshConfig machine_ssh;    // what its hosts have in common

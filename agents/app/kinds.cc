@@ -15,6 +15,7 @@
 #include "agents/machines/own_run_files.h"
 #include "agents/machines/remote/remote_run_files.h"
 #include "agents/machines/run_records.h"
+#include "contract/task_array.h"
 
 namespace muster::agents {
 namespace {
@@ -135,12 +136,15 @@ OpenRunFiles ResultsOfKubernetes(const AgentConfig& config) {
 
 constexpr std::array kKinds = {
     // A machine starts runs in the order of their arrival; a scheduler has an order of its own.
-    Kind{v1::CLUSTER_KIND_MACHINES, 1, MakeMachinesBackend, RunFilesOfMachines, ResultsOfMachines},
+    Kind{v1::CLUSTER_KIND_MACHINES, 1, 1000, MakeMachinesBackend, RunFilesOfMachines,
+         ResultsOfMachines},
     // Each launch is an sbatch, which the controller takes one after the other.
-    Kind{v1::CLUSTER_KIND_SLURM, 4, MakeSlurmBackend, RunFilesOfSlurm, ResultsOfSlurm},
+    Kind{v1::CLUSTER_KIND_SLURM, 4, contract::kMaxArrayTasks, MakeSlurmBackend, RunFilesOfSlurm,
+         ResultsOfSlurm},
     // An API server does many small writes at a time; each launch is three, one after the other.
     // The files of a run go with its pod; results on a volume stay.
-    Kind{v1::CLUSTER_KIND_KUBERNETES, 16, MakeKubernetesBackend, NoRunFiles, ResultsOfKubernetes},
+    Kind{v1::CLUSTER_KIND_KUBERNETES, 16, 1000, MakeKubernetesBackend, NoRunFiles,
+         ResultsOfKubernetes},
 };
 
 }  // namespace

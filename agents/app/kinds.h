@@ -2,6 +2,7 @@
 #ifndef MUSTER_AGENTS_APP_KINDS_H_
 #define MUSTER_AGENTS_APP_KINDS_H_
 
+#include <cstdint>
 #include <memory>
 
 #include "absl/status/statusor.h"
@@ -15,7 +16,9 @@ namespace muster::agents {
 
 struct Kind {
   v1::ClusterKind kind = v1::CLUSTER_KIND_UNSPECIFIED;
-  int launch_parallelism = 1;  // launches at the same time, unless a setting says another number
+  // Unless settings say other numbers: launches at the same time, and runs that the cluster has.
+  int launch_parallelism = 1;
+  uint32_t max_active_runs = 1000;
   // `files`: null for a backend that only checks itself.
   absl::StatusOr<std::unique_ptr<Backend>> (*make_backend)(const AgentConfig& config,
                                                            uploads::JobFiles* files);

@@ -47,7 +47,7 @@ AgentOptions OptionsOf(const AgentConfig& config) {
   AgentOptions options;
   options.core.cluster = config.cluster;
   options.core.kind = config.kind;
-  options.core.max_active_runs = config.max_active_runs;
+  options.core.max_active_runs = config.max_active_runs.value_or(kind.max_active_runs);
   options.broker_target = rpc::ParseAddress(config.broker)->target;
   options.launch_parallelism = config.launch_parallelism.value_or(kind.launch_parallelism);
   options.open_run_files = kind.run_files(config);
@@ -97,7 +97,7 @@ int Serve(AgentConfig config) {
   absl::StatusOr<std::unique_ptr<Journal>> journal =
       OpenJournal({.state_dir = config.state_dir,
                    .cluster = config.cluster,
-                   .max_bytes = MaxJournalBytes(config.max_active_runs)});
+                   .max_bytes = MaxJournalBytes(OptionsOf(config).core.max_active_runs)});
   if (!journal.ok()) return Fail(journal.status());
   config.state_dir = std::filesystem::canonical(config.state_dir);
   const AgentOptions options = OptionsOf(config);

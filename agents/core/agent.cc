@@ -52,6 +52,7 @@ Options CoreOptions(const AgentOptions& options, const Capabilities& abilities) 
   Options core = options.core;
   core.max_launches_in_flight = LaunchesInFlight(options, abilities);
   core.max_file_launches_in_flight = FileLaunches(options, abilities);
+  core.gathers_arrays = abilities.goes_along != nullptr;
   core.lookup_grace = abilities.lookup_grace;
   return core;
 }

@@ -30,6 +30,8 @@ struct Options {
   // Such launches of runs that bring files along, which the number above leaves out; 0: it counts
   // them, too.
   int max_file_launches_in_flight = 0;
+  // The tasks of a job array are launched together, once all are there (kArrayPatience).
+  bool gathers_arrays = false;
   absl::Duration lookup_grace = absl::Seconds(30);
   absl::Duration lookup_interval = absl::Seconds(2);  // between two look-ups of one run
   // A cancel or a hold that failed is repeated after this. A cancel that the cluster took is, if a

@@ -183,9 +183,9 @@ class Backend {
   // Makes a preflight of everything that runs need, in the order in which things depend on each
   // other. Works also after a failed Probe: a line says what could not be checked.
   virtual v1::ClusterChecks Check() = 0;
-  // Returns the resources and the present activity of the cluster. UNAVAILABLE: it could not be
-  // asked.
-  virtual absl::StatusOr<v1::ClusterDetails> Describe() = 0;
+  // Returns the resources and the present activity of the cluster; its jobs need not be counted if
+  // that costs anything and they are not wanted. UNAVAILABLE: it could not be asked.
+  virtual absl::StatusOr<v1::ClusterDetails> Describe(bool with_jobs) = 0;
   // Returns the submission that Launch would make for such a job of that user, the checks that
   // failed, and when it would start, if the cluster can say. `spec` is valid, with its defaults.
   // UNAVAILABLE: it could not be asked.

@@ -1,4 +1,6 @@
 // Chooses the runs that are launched next, in the order of their arrival, and how many at once.
+// Runs that were added together are launched together, even if they are more than may be launched
+// at once.
 //
 // Runs that bring files along stand in a line of their own where a backend wants few of those at
 // once, so that they hold up no others. One thread: the agent's core.
@@ -9,8 +11,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <string>
+#include <vector>
 
 namespace muster::agents {
 
@@ -21,12 +23,15 @@ class LaunchQueue {
 
   // By the order of arrival, which is a run's own.
   void Add(uint64_t order, const std::string& run_key, bool has_files);
+  // Several that are launched together, at least one, by the order of their arrival.
+  void AddTogether(std::map<uint64_t, std::string> runs, bool has_files);
   void Erase(uint64_t order);
   bool Contains(uint64_t order) const;
   size_t size() const;
 
-  // Takes out the first run that may be launched now; nothing: there is none.
-  std::optional<std::string> Take();
+  // Takes out the first runs that may be launched now: one, or those that were added together.
+  // Empty: there is none.
+  std::vector<std::string> Take();
 
   // A launch begins, of a run from here or another one, or has ended.
   void Begin(bool has_files) { ++LineOf(has_files).launches; }
@@ -37,7 +42,8 @@ class LaunchQueue {
   struct Line {
     int max_launches = 0;
     int launches = 0;  // under way
-    std::map<uint64_t, std::string> waiting = {};
+    // Those that go together, by the order of their first.
+    std::map<uint64_t, std::map<uint64_t, std::string>> waiting = {};
 
     bool has_next() const { return !waiting.empty() && launches < max_launches; }
   };
@@ -45,6 +51,8 @@ class LaunchQueue {
   Line& LineOf(bool has_files) { return lines_[has_files && lines_[1].max_launches > 0 ? 1 : 0]; }
 
   std::array<Line, 2> lines_;  // of all, and of those with files
+  // Where in its line a run waits, by its order.
+  std::map<uint64_t, uint64_t> first_of_;
 };
 
 }  // namespace muster::agents

@@ -66,7 +66,8 @@ agent::v1::AgentAnswer Questions::Answer(const agent::v1::AgentQuestion& questio
       *answer.mutable_check() = backend_.Check();
       return answer;
     case agent::v1::AgentQuestion::kDescribe: {
-      absl::StatusOr<v1::ClusterDetails> details = backend_.Describe();
+      absl::StatusOr<v1::ClusterDetails> details =
+          backend_.Describe(!question.describe().without_jobs());
       if (!details.ok()) return ErrorTo(question.id(), details.status());
       *answer.mutable_describe() = *std::move(details);
       return answer;

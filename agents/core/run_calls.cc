@@ -3,6 +3,8 @@
 #include <string>
 #include <utility>
 
+#include "contract/task_array.h"
+
 namespace muster::agents {
 namespace {
 
@@ -14,6 +16,11 @@ int EndThreads(int threads, const Capabilities& abilities) {
 // Should the backend not answer for all.
 void Complete(size_t size, std::vector<absl::Status>* statuses) {
   statuses->resize(size, absl::UnknownError("the backend did not say what came of it"));
+}
+
+// How many go together is the backend's word where it gives one: an array goes whole.
+size_t MostLaunched(const Capabilities& abilities) {
+  return abilities.goes_along == nullptr ? abilities.max_launch_batch : contract::kMaxArrayTasks;
 }
 
 // Null: all go together.
@@ -35,7 +42,7 @@ RunCalls::RunCalls(int threads, int file_threads, Backend* backend, const Capabi
     : backend_(*backend),
       answer_(std::move(answer)),
       launches_(
-          threads, abilities.max_launch_batch,
+          threads, MostLaunched(abilities),
           [this](const std::vector<RunHandle>& runs) { LaunchNow(runs); },
           LaunchedTogether(abilities)),
       ends_(EndThreads(threads, abilities), abilities.max_end_batch,
@@ -47,7 +54,7 @@ RunCalls::RunCalls(int threads, int file_threads, Backend* backend, const Capabi
       lookups_(threads) {
   if (file_threads > 0) {
     file_launches_.emplace(
-        file_threads, abilities.max_launch_batch,
+        file_threads, MostLaunched(abilities),
         [this](const std::vector<RunHandle>& runs) { LaunchNow(runs); },
         LaunchedTogether(abilities));
   }

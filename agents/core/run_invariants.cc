@@ -17,13 +17,15 @@ absl::Status RunTable::CheckInvariants() const {
     const v1::RunState state = run.record.state;
     const bool looks_up = run.call == Call::kLookup || run.due != absl::InfiniteFuture();
     launching += run.call == Call::kLaunch;
-    waiting += launch_queue_.Contains(run.record.order);
+    const bool is_waiting =
+        launch_queue_.Contains(run.record.order) != gathering_.Contains(run.record.order);
+    waiting += is_waiting;
     due += due_.contains({run.due, key});
     // A change of state tells them: an end leaves none.
     late += late_replicas_.contains(key) && IsOnCluster(state);
     const bool waits =
         state == v1::RUN_STATE_ASSIGNED || (run.is_deferred() && run.due == absl::InfiniteFuture());
-    const bool ok = waits == launch_queue_.Contains(run.record.order) &&
+    const bool ok = waits == is_waiting &&
                     (run.call != Call::kLaunch || state == v1::RUN_STATE_LAUNCHING) &&
                     (state != v1::RUN_STATE_LAUNCH_UNKNOWN || looks_up) &&
                     (run.due != absl::InfiniteFuture()) == due_.contains({run.due, key}) &&
@@ -35,14 +37,15 @@ absl::Status RunTable::CheckInvariants() const {
                                              static_cast<int>(run.call)));
     }
   }
-  if (launching != launch_queue_.launches() || waiting != launch_queue_.size() ||
-      due != due_.size() || late != late_replicas_.size() || !changed_.empty()) {
-    return absl::InternalError(
-        fmt::format("runs: {} launching of {} counted, {} waiting of {}, {} due of {}, {} with "
-                    "late replicas of "
-                    "{}, {} not written",
-                    launching, launch_queue_.launches(), waiting, launch_queue_.size(), due,
-                    due_.size(), late, late_replicas_.size(), changed_.size()));
+  if (launching != launch_queue_.launches() ||
+      waiting != launch_queue_.size() + gathering_.size() || due != due_.size() ||
+      late != late_replicas_.size() || !changed_.empty()) {
+    return absl::InternalError(fmt::format(
+        "runs: {} launching of {} counted, {} waiting of {}, {} due of {}, {} with "
+        "late replicas of "
+        "{}, {} not written",
+        launching, launch_queue_.launches(), waiting, launch_queue_.size() + gathering_.size(), due,
+        due_.size(), late, late_replicas_.size(), changed_.size()));
   }
   return absl::OkStatus();
 }

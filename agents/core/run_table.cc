@@ -50,7 +50,7 @@ void RunTable::Recover(const std::vector<agent::v1::RunEvent>& unacknowledged, c
 void RunTable::Resume(Run& run, const Step& step) {
   const v1::RunState state = run.record.state;
   if (state == v1::RUN_STATE_ASSIGNED) {
-    launch_queue_.Add(run.record.order, run.key(), run.brings_files());
+    AwaitLaunch(run, step);
   } else if (state == v1::RUN_STATE_LAUNCHING) {
     Change(run, AgentEvent(step.wall, "the agent was restarted while it launched the run"),
            v1::RUN_STATE_LAUNCH_UNKNOWN, step);
@@ -87,7 +87,7 @@ absl::Status RunTable::Take(const agent::v1::Assignment& assignment, const Step&
            v1::RUN_STATE_LAUNCH_UNKNOWN, step);
     return absl::OkStatus();
   }
-  launch_queue_.Add(run.record.order, key, run.brings_files());
+  AwaitLaunch(run, step);
   if (assignment.cancel_requested()) WantCancel(key, step);
   return absl::OkStatus();
 }
@@ -177,7 +177,7 @@ void RunTable::Defer(Run& run, v1::Evidence evidence, absl::Duration retry_after
   if (retry_after > absl::ZeroDuration()) {
     SetDue(run, step.now + retry_after);
   } else {
-    launch_queue_.Add(run.record.order, run.key(), run.brings_files());
+    AwaitLaunch(run, step);
   }
 }
 
@@ -223,7 +223,7 @@ void RunTable::OnAbsent(Run& run, v1::Evidence evidence, const Step& step) {
   } else if (run.record.cancel_requested) {
     EndUnlaunched(run, EventWith(std::move(evidence)), v1::RUN_STATE_CANCELED, step);
   } else {
-    StartLaunch(run, "the cluster does not know the run; launching it again", step);
+    LaunchAgain(run, step);
   }
 }
 
@@ -291,13 +291,15 @@ void RunTable::OnLogsShipped(const std::string& run_key, const Step& step) {
 void RunTable::OnTime(const Step& step) {
   TellLateReplicas(step);
   ForgetAgain(step);
+  for (OrderedRuns& runs : gathering_.TakeDue(step.now))
+    launch_queue_.AddTogether(std::move(runs), /*has_files=*/false);
   while (!due_.empty() && due_.begin()->first <= step.now) {
     Run& run = *Find(due_.begin()->second);
     if (run.record.state == v1::RUN_STATE_LAUNCH_UNKNOWN) {
       AskLookup(run, step);
     } else if (run.is_deferred()) {
       SetDue(run, absl::InfiniteFuture());
-      launch_queue_.Add(run.record.order, run.key(), run.brings_files());
+      AwaitLaunch(run, step);
     } else if (run.record.cancel_requested) {
       AskCancel(run, step);
     } else {
@@ -309,8 +311,10 @@ void RunTable::OnTime(const Step& step) {
 
 void RunTable::Finish(const Step& step) {
   const bool may_launch = has_broker_spoken_ && !draining_;
-  while (const auto key = may_launch ? launch_queue_.Take() : std::nullopt) {
-    StartLaunch(*Find(*key), "launching", step);
+  while (may_launch) {
+    const std::vector<std::string> together = launch_queue_.Take();
+    if (together.empty()) break;
+    for (const std::string& key : together) StartLaunch(*Find(key), "launching", step);
   }
   if (may_launch && !are_starts_allowed_) AllowStarts(step);
   for (const auto& [order, key] : changed_) {
@@ -397,6 +401,7 @@ void RunTable::Tell(const Run& run, agent::v1::RunEvent event, const Step& step)
 void RunTable::EndUnlaunched(Run& run, agent::v1::RunEvent event, v1::RunState state,
                              const Step& step) {
   launch_queue_.Erase(run.record.order);
+  gathering_.Erase(run.record.order);
   run.record.logs_complete = true;
   Change(run, std::move(event), state, step);
 }

@@ -16,6 +16,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "agents/core/agent_core.h"
+#include "agents/core/array_gathering.h"
 #include "agents/core/event_log.h"
 #include "agents/core/launch_queue.h"
 
@@ -121,6 +122,9 @@ class RunTable {
 
   void Resume(Run& run, const Step& step);
   void AllowStarts(const Step& step);
+  // Has it launched as soon as it may; a task of an array with the others, where arrays go whole.
+  void AwaitLaunch(Run& run, const Step& step);
+  void LaunchAgain(Run& run, const Step& step);
   void StartLaunch(Run& run, std::string_view why, const Step& step);
   void AskLookup(Run& run, const Step& step);
   // Asks for a cancel, unless the cluster has taken one or a failed one waits to be repeated.
@@ -162,7 +166,9 @@ class RunTable {
   bool are_starts_allowed_ = false;
   // Run keys; until these cancels and holds are asked for nothing starts.
   std::set<std::string> wishes_first_;
-  LaunchQueue launch_queue_;                          // ASSIGNED, or put off and due again
+  // Runs that are ASSIGNED, or were put off and are due again, are in one of the two.
+  ArrayGathering gathering_;
+  LaunchQueue launch_queue_;
   std::set<std::pair<absl::Time, std::string>> due_;  // runs with a finite due time
   std::map<uint64_t, std::string>
       logs_event_;  // unacknowledged events with logs_complete, by sequence

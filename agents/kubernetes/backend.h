@@ -64,7 +64,7 @@ class KubernetesBackend final : public agents::Backend {
   absl::Status Probe() override;
   absl::StatusOr<v1::Inventory> Inventory() override;
   v1::ClusterChecks Check() override;
-  absl::StatusOr<v1::ClusterDetails> Describe() override;
+  absl::StatusOr<v1::ClusterDetails> Describe(bool with_jobs) override;
   absl::StatusOr<v1::JobPlan> Plan(const v1::JobSpec& spec, const std::string& user) override;
 
   absl::Status Adopt(const std::vector<agents::RunHandle>& runs) override;

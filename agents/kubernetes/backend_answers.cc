@@ -177,7 +177,7 @@ v1::ClusterChecks KubernetesBackend::Check() {
   return kubernetes::Check(config_, &api_, view_.KnownIdentity());
 }
 
-absl::StatusOr<v1::ClusterDetails> KubernetesBackend::Describe() {
+absl::StatusOr<v1::ClusterDetails> KubernetesBackend::Describe(bool /*with_jobs*/) {
   absl::StatusOr<v1::ClusterDetails> details = view_.Describe();
   if (!details.ok()) return details;
   // Runs that Muster lets wait have no pods yet.

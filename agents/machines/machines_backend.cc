@@ -78,7 +78,7 @@ class MachinesBackend : public agents::Backend {
   absl::Status Probe() override;
   absl::StatusOr<v1::Inventory> Inventory() override;
   v1::ClusterChecks Check() override;
-  absl::StatusOr<v1::ClusterDetails> Describe() override;
+  absl::StatusOr<v1::ClusterDetails> Describe(bool with_jobs) override;
   absl::StatusOr<v1::JobPlan> Plan(const v1::JobSpec& spec, const std::string& user) override;
   absl::Status Adopt(const std::vector<RunHandle>& runs) override;
   std::vector<LaunchOutcome> Launch(const agents::Assignments& runs) override {
@@ -176,7 +176,7 @@ v1::ClusterChecks MachinesBackend::Check() {
   return CheckMachine(machine_, runs_directory_, Probe());
 }
 
-absl::StatusOr<v1::ClusterDetails> MachinesBackend::Describe() {
+absl::StatusOr<v1::ClusterDetails> MachinesBackend::Describe(bool /*with_jobs*/) {
   return DescribeMachine(machine_, scheduler_.load());
 }
 

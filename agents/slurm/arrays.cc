@@ -8,13 +8,14 @@
 #include "agents/hosts/private_modes.h"
 #include "agents/slurm/fields.h"
 #include "agents/slurm/run_files.h"
+#include "contract/task_array.h"
 #include "fmt/format.h"
 
 namespace muster::slurm {
 namespace {
 
-// A run key is a part of names that have at most 253 bytes.
-constexpr size_t kMaxListBytes = kMaxArrayTasks * 256;
+// A run key is a part of names that have at most 253 bytes; an id has at most 7.
+constexpr size_t kMaxListBytes = size_t{contract::kMaxArrayTasks} * 264;
 
 std::string NewName(std::string_view first_run) {
   std::random_device device;
@@ -24,6 +25,19 @@ std::string NewName(std::string_view first_run) {
 // A list none of whose runs has files is one that was not removed in time. Not if it is new: files
 // that were lost in a power cut may be those of runs that are looked for.
 constexpr absl::Duration kOldList = absl::Hours(24);
+
+// Compares a task with an id.
+struct IsBefore {
+  template <typename Task>
+  bool operator()(const Task& task, uint32_t id) const {
+    return task.id < id;
+  }
+};
+
+template <typename Array>
+bool IsHeld(const Array& array) {
+  return std::any_of(array.begin(), array.end(), [](const auto& task) { return task.is_held; });
+}
 
 // Beside the lists are outputs, and files that are still being written.
 bool IsList(std::string_view name) {
@@ -61,9 +75,15 @@ absl::Status Arrays::Read(const std::vector<std::string>& names) {
       places_.clear();
       return list.status();
     }
-    std::vector<std::string> runs;
-    for (std::string_view line : Lines(*list)) runs.emplace_back(line);
-    Put(names[i], std::move(runs));
+    Array tasks;
+    for (std::string_view line : Lines(*list)) {
+      const size_t blank = line.find(' ');
+      const auto id = ParseNumber<uint32_t>(line.substr(0, blank));
+      const bool has_id = blank != line.npos && id.has_value();
+      tasks.push_back({.id = has_id ? *id : static_cast<uint32_t>(tasks.size()),
+                       .run = std::string(has_id ? line.substr(blank + 1) : line)});
+    }
+    Put(names[i], std::move(tasks));
   }
   return absl::OkStatus();
 }
@@ -71,17 +91,14 @@ absl::Status Arrays::Read(const std::vector<std::string>& names) {
 void Arrays::FindHeld() {
   for (auto& [name, array] : arrays_) {
     std::vector<std::string> scripts;
-    for (const std::string& run : array.runs)
-      scripts.push_back(RunPaths(runs_directory_, run).script());
+    for (const Task& task : array) scripts.push_back(RunPaths(runs_directory_, task.run).script());
     const std::vector<absl::StatusOr<hosts::FileInfo>> infos = host_.StatMany(scripts);
     for (size_t i = 0; i < infos.size(); ++i)
-      array.is_held[i] = infos[i].status().code() != absl::StatusCode::kNotFound;
+      array[i].is_held = infos[i].status().code() != absl::StatusCode::kNotFound;
   }
   std::erase_if(arrays_, [this](const auto& entry) {
     const std::string& name = entry.first;
-    const Array& array = entry.second;
-    if (std::find(array.is_held.begin(), array.is_held.end(), true) != array.is_held.end())
-      return false;
+    if (IsHeld(entry.second)) return false;
     const absl::StatusOr<hosts::FileInfo> list =
         host_.Stat(ArrayPaths(runs_directory_, name).list());
     if (!list.ok() || absl::Now() - list->modify_time < kOldList) return false;
@@ -98,14 +115,13 @@ void Arrays::RemoveFiles(const std::string& name) {
   host_.RemoveTree(paths.list()).IgnoreError();
 }
 
-void Arrays::Put(const std::string& name, std::vector<std::string> runs) {
-  for (size_t i = 0; i < runs.size(); ++i)
-    places_.emplace(runs[i], ArrayPlace{name, static_cast<uint32_t>(i)});
-  const size_t size = runs.size();
-  arrays_[name] = Array{std::move(runs), std::vector<bool>(size, true)};
+void Arrays::Put(const std::string& name, Array tasks) {
+  for (const Task& task : tasks) places_.emplace(task.run, ArrayPlace{name, task.id});
+  arrays_[name] = std::move(tasks);
 }
 
-absl::StatusOr<std::string> Arrays::Add(const std::vector<std::string>& run_keys) {
+absl::StatusOr<std::string> Arrays::Add(const std::vector<std::string>& run_keys,
+                                        const std::vector<uint32_t>& tasks) {
   const std::string name = NewName(run_keys.front());
   const ArrayPaths paths(runs_directory_, name);
   if (absl::Status status = host_.MakeManyDirectories(
@@ -114,22 +130,28 @@ absl::StatusOr<std::string> Arrays::Add(const std::vector<std::string>& run_keys
     return status;
   }
   std::string list;
-  for (const std::string& key : run_keys) list += key + "\n";
+  Array array;
+  for (size_t i = 0; i < run_keys.size(); ++i) {
+    list += fmt::format("{} {}\n", tasks[i], run_keys[i]);
+    array.push_back({.id = tasks[i], .run = run_keys[i]});
+  }
   if (absl::Status status =
           host_.WriteFile(paths.list(), list, {.mode = hosts::kPrivateFile, .sync = true});
       !status.ok()) {
     return status;
   }
   const std::lock_guard lock(mutex_);
-  Put(name, run_keys);
+  Put(name, std::move(array));
   return name;
 }
 
 std::optional<std::string> Arrays::RunAt(std::string_view array, uint32_t task) const {
   const std::lock_guard lock(mutex_);
   const auto found = arrays_.find(array);
-  if (found == arrays_.end() || task >= found->second.runs.size()) return std::nullopt;
-  return found->second.runs[task];
+  if (found == arrays_.end()) return std::nullopt;
+  const auto at = std::lower_bound(found->second.begin(), found->second.end(), task, IsBefore{});
+  if (at == found->second.end() || at->id != task) return std::nullopt;
+  return at->run;
 }
 
 std::vector<ArrayPlace> Arrays::PlacesOf(std::string_view run_key) const {
@@ -147,10 +169,8 @@ void Arrays::Forget(std::string_view run_key) {
     const auto [first, last] = places_.equal_range(run_key);
     for (auto place = first; place != last; ++place) {
       Array& array = arrays_[place->second.array];
-      array.is_held[place->second.task] = false;
-      const bool is_wanted =
-          std::find(array.is_held.begin(), array.is_held.end(), true) != array.is_held.end();
-      if (!is_wanted) done.push_back(place->second.array);
+      std::lower_bound(array.begin(), array.end(), place->second.task, IsBefore{})->is_held = false;
+      if (!IsHeld(array)) done.push_back(place->second.array);
     }
     for (const std::string& name : done) {
       arrays_.erase(name);

@@ -23,18 +23,16 @@
 
 namespace muster::slurm {
 
-// Most tasks of one array: some sites allow no more, and a lost answer leaves this many in doubt.
-inline constexpr size_t kMaxArrayTasks = 100;
-
 // The paths of the files of one array.
 class ArrayPaths {
  public:
   ArrayPaths(std::string_view runs_directory, std::string_view name)
       : list_(Directory(runs_directory) + "/" + std::string(name)) {}
 
-  // The keys of its runs, one a line, in the order of the tasks.
+  // Its tasks, one a line, by their ids: "ID KEY", the key being its run's. Earlier releases wrote
+  // the key alone, and numbered the lines from 0.
   const std::string& list() const { return list_; }
-  // The files that Slurm writes for each task, each named by its index.
+  // The files that Slurm writes for each task, each named by its id.
   std::string outputs() const { return list_ + ".out"; }
   std::string output(uint32_t task) const { return outputs() + "/" + std::to_string(task); }
 
@@ -48,7 +46,7 @@ class ArrayPaths {
 
 struct ArrayPlace {
   std::string array;  // its name
-  uint32_t task = 0;
+  uint32_t task = 0;  // its id in the array
 
   friend bool operator==(const ArrayPlace&, const ArrayPlace&) = default;
 };
@@ -62,9 +60,10 @@ class Arrays {
 
   // Reads the lists. Call it until it returns OK, before the questions below.
   absl::Status Load();
-  // Writes the list of a new array of at most kMaxArrayTasks runs to the disk, and returns the
-  // array's name.
-  absl::StatusOr<std::string> Add(const std::vector<std::string>& run_keys);
+  // Writes the list of a new array of at most contract::kMaxArrayTasks runs to the disk, and
+  // returns the array's name. `tasks`: the ids of its tasks, which rise, in the order of the runs.
+  absl::StatusOr<std::string> Add(const std::vector<std::string>& run_keys,
+                                  const std::vector<uint32_t>& tasks);
 
   // Returns the run of a task; nothing if no list has it.
   std::optional<std::string> RunAt(std::string_view array, uint32_t task) const;
@@ -75,16 +74,19 @@ class Arrays {
   void Forget(std::string_view run_key);
 
  private:
-  struct Array {
-    std::vector<std::string> runs;
-    std::vector<bool> is_held;  // not forgotten
+  struct Task {
+    uint32_t id = 0;
+    std::string run;
+    bool is_held = true;  // not forgotten
   };
+  // By their ids.
+  using Array = std::vector<Task>;
 
   absl::Status Read(const std::vector<std::string>& names);
   // Finds, for the lists of an earlier process, the runs that still have their files.
   void FindHeld();
   void RemoveFiles(const std::string& name);
-  void Put(const std::string& name, std::vector<std::string> runs);
+  void Put(const std::string& name, Array tasks);
 
   const std::string runs_directory_;
   hosts::Host& host_;

@@ -39,7 +39,7 @@ class SlurmBackend : public agents::Backend {
   absl::Status Probe() override;
   absl::StatusOr<v1::Inventory> Inventory() override;
   v1::ClusterChecks Check() override;
-  absl::StatusOr<v1::ClusterDetails> Describe() override;
+  absl::StatusOr<v1::ClusterDetails> Describe(bool with_jobs) override;
   absl::StatusOr<v1::JobPlan> Plan(const v1::JobSpec& spec, const std::string& user) override;
   absl::Status Adopt(const std::vector<agents::RunHandle>& runs) override;
   std::vector<agents::LaunchOutcome> Launch(const agents::Assignments& assignments) override;
@@ -132,7 +132,11 @@ class SlurmBackend : public agents::Backend {
                                                const ImageCache::Ready& image,
                                                const contract::ShellVariables& shell);
   absl::Status WriteRunFiles(std::vector<Fresh>* runs, const Submission& submission);
-  absl::StatusOr<Submission> SubmissionOf(const std::vector<Fresh>& runs);
+  absl::StatusOr<Submission> SubmissionOf(std::vector<Fresh>* runs);
+  // Gives the tasks of one array of Slurm's their ids there.
+  absl::Status NumberTasks(std::vector<Fresh>* runs);
+  bool LearnMaxArraySize(const std::vector<Fresh>& refused);
+  std::optional<agents::LaunchOutcome> AwaitOtherParts(const std::vector<Fresh>& part);
   void SubmitAll(std::vector<Fresh> runs, std::vector<agents::LaunchOutcome>* outcomes);
   std::optional<SubmitOutcome> Submit(std::vector<Fresh>* part,
                                       std::vector<agents::LaunchOutcome>* outcomes);

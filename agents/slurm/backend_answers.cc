@@ -29,11 +29,13 @@ v1::ClusterChecks SlurmBackend::Check() {
   return Preflight(config_, host_.get(), &commands_, scheduler_.get()).Run();
 }
 
-absl::StatusOr<v1::ClusterDetails> SlurmBackend::Describe() {
+absl::StatusOr<v1::ClusterDetails> SlurmBackend::Describe(bool with_jobs) {
   // Asked at the same time: somebody waits for the answer.
   auto asked_partitions =
       std::async(std::launch::async, [this] { return scheduler_->Partitions(); });
-  auto asked_queue = std::async(std::launch::async, [this] { return scheduler_->WholeQueue(); });
+  auto asked_queue = std::async(std::launch::async, [this, with_jobs] {
+    return with_jobs ? scheduler_->WholeQueue() : std::vector<QueuedJob>();
+  });
   absl::StatusOr<std::vector<v1::Node>> nodes = scheduler_->Nodes();
   const absl::StatusOr<std::vector<Partition>> partitions = asked_partitions.get();
   const absl::StatusOr<std::vector<QueuedJob>> queue = asked_queue.get();

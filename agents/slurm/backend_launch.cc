@@ -9,6 +9,7 @@
 #include "agents/hosts/private_modes.h"
 #include "agents/slurm/backend.h"
 #include "agents/slurm/container.h"
+#include "agents/slurm/fresh_run.h"
 #include "agents/slurm/outcomes.h"
 #include "agents/slurm/pool_limits.h"
 #include "contract/errors.h"
@@ -23,20 +24,13 @@ namespace {
 using agents::LaunchOutcome;
 using agents::LookupOutcome;
 
+// Runs whose launches may be under way at once, beside those of whole arrays.
+constexpr size_t kMaxLaunches = 100;
 // Runs that are launched together although each is a submission of its own. Eight calls of sbatch
 // take a second or two.
 constexpr size_t kMaxUnlike = 8;
 // Bytes of one write, which is one request over SSH.
 constexpr size_t kMaxWriteBytes = 8 << 20;
-
-// Returns whether Slurm refuses an array of that many runs, but perhaps takes a smaller one.
-bool IsTooManyTasks(const SubmitOutcome& submitted) {
-  const bool has_answered =
-      submitted.kind == LaunchOutcome::Kind::kRefused || !submitted.unknown_words.empty();
-  const bool is_too_large =
-      submitted.words.find("Invalid job array specification") != std::string::npos;
-  return has_answered && (submitted.is_full || is_too_large);
-}
 
 // The job array of which the run may be submitted as a task; nothing: it is a job of its own.
 std::optional<uint64_t> ArrayOf(const agent::v1::Assignment& assignment) {
@@ -59,30 +53,10 @@ LaunchOutcome NotAsked() {
       absl::UnavailableError("not submitted yet: Slurm's answer about another run is unclear"));
 }
 
-absl::Status NotWritten(const absl::Status& status) {
-  if (status.ok() || status.code() == absl::StatusCode::kInvalidArgument) return status;
-  return absl::UnavailableError(fmt::format(
-      "not submitted, the run's files could not be written: {}", ToStd(status.message())));
-}
-
 }  // namespace
 
-// A run that Slurm does not have, with all that its submission needs.
-struct SlurmBackend::Fresh {
-  size_t index = 0;                                         // among those that came together
-  std::shared_ptr<const agent::v1::Assignment> assignment;  // complete, with the cluster's paths
-  std::string pulled_because;                               // see ImageCache::Ready
-  std::optional<uint64_t> conversion;
-  std::vector<RunFile> files;
-  // The things that tasks that are submitted together have in common: the number of their job
-  // array, the words for a run without a name, and the batch script. Empty: it is a job of its own.
-  std::vector<std::string> likeness;
-  bool is_first = false;      // no launch before this one has left files
-  absl::Time files_deadline;  // of what all that came together bring along
-};
-
 agents::Capabilities SlurmBackend::capabilities() {
-  return {.max_launch_batch = kMaxArrayTasks,
+  return {.max_launch_batch = kMaxLaunches,
           .goes_along = GoesAlong,
           .max_end_batch = scheduler_->MaxJobsInCall(),
           .lookup_grace = config_.lookup_grace,
@@ -98,7 +72,7 @@ std::vector<LaunchOutcome> SlurmBackend::Launch(const agents::Assignments& assig
   size_t max_tasks = 0;
   {
     const std::lock_guard lock(mutex_);
-    max_tasks = std::min(max_array_size_, kMaxArrayTasks);
+    max_tasks = std::min<size_t>(max_array_size_, contract::kMaxArrayTasks);
   }
   std::vector<std::string> scripts;
   for (const auto& assignment : assignments)
@@ -234,9 +208,9 @@ std::optional<LaunchOutcome> SlurmBackend::Prepare(
   if (!files.ok()) return RefusedBecause(files.status());
   fresh->files = *std::move(files);
   if (const std::optional<uint64_t> array = ArrayOf(assignment)) {
-    const RunPaths nobody = PathsOf("");
+    const TaskArray any{"", ArrayPaths(config_.run_dir, ""), {0}};
     const absl::StatusOr<Submission> alike =
-        MakeSubmission(assignment, nobody, gpu_types, fresh->conversion);
+        MakeSubmission(assignment, PathsOf(""), gpu_types, fresh->conversion, &any);
     if (!alike.ok()) return RefusedBecause(alike.status());
     fresh->likeness = {fmt::format("{}", *array)};
     fresh->likeness.insert(fresh->likeness.end(), alike->options.begin(), alike->options.end());
@@ -336,34 +310,6 @@ absl::Status SlurmBackend::WriteRunFiles(std::vector<Fresh>* runs, const Submiss
   return host_->WriteMany(chunk);
 }
 
-// All of the runs ask for the same. As many are submitted as the limits allow: a refused array
-// leaves nothing behind, and its halves are tried. Where not even one run has room any more, the
-// rest has none either, and gets that answer without a call.
-void SlurmBackend::SubmitAll(std::vector<Fresh> runs, std::vector<LaunchOutcome>* outcomes) {
-  std::vector<std::vector<Fresh>> parts;  // the next one last
-  parts.push_back(std::move(runs));
-  std::optional<SubmitOutcome> full;
-  while (!parts.empty()) {
-    std::vector<Fresh> part = std::move(parts.back());
-    parts.pop_back();
-    if (!full.has_value()) {
-      const std::optional<SubmitOutcome> submitted = Submit(&part, outcomes);
-      if (!submitted.has_value()) continue;
-      if (part.size() > 1 && IsTooManyTasks(*submitted)) {
-        const auto middle = part.begin() + static_cast<ptrdiff_t>(part.size() / 2);
-        parts.emplace_back(std::make_move_iterator(middle), std::make_move_iterator(part.end()));
-        part.erase(middle, part.end());
-        parts.push_back(std::move(part));
-        continue;
-      }
-      if (submitted->is_full) full = submitted;
-      Answer(part, *submitted, outcomes);
-    } else {
-      Answer(part, *full, outcomes);
-    }
-  }
-}
-
 // Slurm's answer; nothing if it was not asked, and the outcomes say why.
 std::optional<SubmitOutcome> SlurmBackend::Submit(std::vector<Fresh>* part,
                                                   std::vector<LaunchOutcome>* outcomes) {
@@ -375,7 +321,7 @@ std::optional<SubmitOutcome> SlurmBackend::Submit(std::vector<Fresh>* part,
     RemoveScripts(runs);
     return std::nullopt;
   };
-  const absl::StatusOr<Submission> submission = SubmissionOf(runs);
+  const absl::StatusOr<Submission> submission = SubmissionOf(&runs);
   if (!submission.ok()) return fail(submission.status());
   if (absl::Status status = NotWritten(WriteRunFiles(&runs, *submission)); !status.ok())
     return fail(status);
@@ -395,14 +341,15 @@ void SlurmBackend::Answer(const std::vector<Fresh>& runs, const SubmitOutcome& s
   std::vector<LaunchOutcome> refused;
   if (!submitted.unknown_words.empty()) refused = RefuseUnknown(runs, submitted);
   for (size_t task = 0; task < runs.size(); ++task) {
+    const Fresh& run = runs[task];
     JobId id{submitted.job_id};
-    if (runs.size() > 1) id.task = static_cast<uint32_t>(task);
-    LaunchOutcome& outcome = (*outcomes)[runs[task].index];
-    outcome = refused.empty() ? OutcomeOf(*runs[task].assignment, submitted, id)
-                              : std::move(refused[task]);
-    if (!runs[task].pulled_because.empty()) {
+    if (runs.size() > 1) id.task = run.task;
+    LaunchOutcome& outcome = (*outcomes)[run.index];
+    outcome =
+        refused.empty() ? OutcomeOf(*run.assignment, submitted, id) : std::move(refused[task]);
+    if (!run.pulled_because.empty()) {
       outcome.evidence.set_detail(
-          fmt::format("{}\n{}", outcome.evidence.detail(), runs[task].pulled_because));
+          fmt::format("{}\n{}", outcome.evidence.detail(), run.pulled_because));
     }
   }
 }
@@ -415,24 +362,6 @@ void SlurmBackend::RemoveScripts(const std::vector<Fresh>& runs) {
     if (run.is_first) scripts.push_back(PathsOf(run.assignment->run_key()).script());
   }
   host_->RemoveManyTrees(scripts).IgnoreError();
-}
-
-absl::StatusOr<Submission> SlurmBackend::SubmissionOf(const std::vector<Fresh>& runs) {
-  GpuTypes gpu_types;
-  {
-    const std::lock_guard lock(mutex_);
-    gpu_types = gpu_types_;
-  }
-  const Fresh& first = runs.front();
-  const RunPaths paths = PathsOf(first.assignment->run_key());
-  if (runs.size() == 1)
-    return MakeSubmission(*first.assignment, paths, gpu_types, first.conversion);
-  std::vector<std::string> keys;
-  for (const Fresh& run : runs) keys.push_back(run.assignment->run_key());
-  const absl::StatusOr<std::string> name = arrays_.Add(keys);
-  if (!name.ok()) return NotWritten(name.status());
-  const TaskArray array{*name, ArrayPaths(config_.run_dir, *name), runs.size()};
-  return MakeSubmission(*first.assignment, paths, gpu_types, first.conversion, &array);
 }
 
 LaunchOutcome SlurmBackend::OutcomeOf(const agent::v1::Assignment& assignment,

@@ -7,6 +7,7 @@
 #include "agents/slurm/call_gate.h"
 #include "contract/failures.h"
 #include "contract/text.h"
+#include "fmt/format.h"
 
 namespace muster::slurm {
 
@@ -52,6 +53,12 @@ LaunchOutcome Deferred(const absl::Status& why) {
   outcome.retry_after = CallGate::HadNoTurn(why) ? absl::ZeroDuration() : kRetryAfter;
   outcome.evidence = MakeEvidence(v1::EVIDENCE_SOURCE_AGENT, std::string(ToStd(why.message())));
   return outcome;
+}
+
+absl::Status NotWritten(const absl::Status& status) {
+  if (status.ok() || status.code() == absl::StatusCode::kInvalidArgument) return status;
+  return absl::UnavailableError(fmt::format(
+      "not submitted, the run's files could not be written: {}", ToStd(status.message())));
 }
 
 LookupOutcome MakeLookup(LookupOutcome::Kind kind, v1::EvidenceSource source, std::string detail) {

@@ -26,6 +26,10 @@ agents::LaunchOutcome Unclear(const absl::Status& status);
 // the CallGate, which it has waited for.
 agents::LaunchOutcome Deferred(const absl::Status& why);
 
+// UNAVAILABLE, in the words of an error that kept the files of a run from being written; what is
+// the job's own fault, or OK, stays as it is.
+absl::Status NotWritten(const absl::Status& status);
+
 agents::LookupOutcome MakeLookup(agents::LookupOutcome::Kind kind, v1::EvidenceSource source,
                                  std::string detail);
 agents::LookupOutcome CouldNotAsk(const absl::Status& status);

@@ -6,7 +6,6 @@
 
 #include "absl/status/status.h"
 #include "absl/time/clock.h"
-#include "agents/slurm/arrays.h"
 #include "agents/slurm/rest_checks.h"
 #include "agents/slurm/rest_fields.h"
 #include "agents/slurm/rest_json.h"
@@ -56,6 +55,9 @@ absl::StatusOr<Value> Trusted(absl::StatusOr<Value> value) {
   return value;
 }
 
+// Slurm's own default.
+constexpr size_t kUsualMaxArraySize = 1001;
+
 SubmitOutcome Unclear(std::string words) {
   SubmitOutcome outcome;
   outcome.words = std::move(words);
@@ -86,7 +88,7 @@ ClusterSettings SettingsOf(const RestAnswer& ping, const RestServes& serves) {
   settings.version = TextOf(Member(SlurmOf(*ping.json), "release"));
   settings.keeps_accounting = serves.accounting;
   // MaxArraySize is not told. An array that is too large is refused, and its halves are tried.
-  settings.max_array_size = kMaxArrayTasks;
+  settings.max_array_size = kUsualMaxArraySize;
   return settings;
 }
 

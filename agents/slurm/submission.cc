@@ -5,6 +5,7 @@
 #include "absl/time/time.h"
 #include "agents/slurm/submit.h"
 #include "contract/errors.h"
+#include "contract/parts.h"
 #include "contract/slurm_options.h"
 #include "contract/slurm_signal.h"
 #include "contract/task_array.h"
@@ -80,6 +81,32 @@ absl::StatusOr<std::string> Gres(const v1::JobSpec& spec, const GpuTypes& types)
   return gres + (gres.empty() || others.empty() ? "" : ",") + others;
 }
 
+constexpr std::string_view kSameTask = "aftercorr:";
+
+// The dependency of a task that is a job of its own, whose id Slurm does not know: "aftercorr:17"
+// is "afterok:17_3" for task 3.
+std::string OfTheSameTask(const v1::JobSpec& spec) {
+  const std::string& written = spec.slurm().dependency();
+  const auto task = contract::FindArrayTask(spec);
+  if (!task.has_value()) return written;
+  std::string conditions;
+  const char between = written.find(contract::kAnyOf) == written.npos ? ',' : contract::kAnyOf;
+  for (std::string_view condition : contract::Split(written, between)) {
+    if (!conditions.empty()) conditions += between;
+    if (!condition.starts_with(kSameTask)) {
+      conditions += condition;
+      continue;
+    }
+    conditions += "afterok";
+    for (std::string_view job : contract::Split(condition.substr(kSameTask.size()), ':')) {
+      const size_t end = std::min(job.find('+'), job.size());
+      const std::string id = job.find('_') == job.npos ? fmt::format("_{}", task->id) : "";
+      conditions += fmt::format(":{}{}{}", job.substr(0, end), id, job.substr(end));
+    }
+  }
+  return conditions;
+}
+
 // Two submissions of one run cannot overlap, whatever else the run waits for. The tasks of an array
 // have one name, so that they would run one after the other: there the claim must do alone, and
 // likewise where one of several conditions is enough.
@@ -88,7 +115,8 @@ std::string Dependency(const v1::JobSpec& spec, std::optional<uint64_t> after, b
   std::vector<std::string> conditions;
   if (!is_array && !is_any) conditions.emplace_back("singleton");
   if (after.has_value()) conditions.push_back(fmt::format("afterany:{}", *after));
-  if (!spec.slurm().dependency().empty()) conditions.push_back(spec.slurm().dependency());
+  if (!spec.slurm().dependency().empty())
+    conditions.push_back(is_array ? spec.slurm().dependency() : OfTheSameTask(spec));
   return fmt::format("{}", fmt::join(conditions, ","));
 }
 
@@ -179,7 +207,10 @@ absl::StatusOr<Submission> MakeSubmission(const agent::v1::Assignment& assignmen
   const v1::JobSpec& spec = assignment.spec();
   Options options;
   options.Add("--job-name=" + (array == nullptr ? paths.run_key() : array->name));
-  if (array != nullptr) options.Add(fmt::format("--array=0-{}", array->tasks - 1));
+  if (array != nullptr) {
+    options.Add(fmt::format("--array={}{}", contract::TaskRanges(array->tasks),
+                            array->limit == 0 ? "" : fmt::format("%{}", array->limit)));
+  }
   options.AddText("--dependency", "slurm.dependency", Dependency(spec, after, array != nullptr));
   if (absl::Status status = AddAllocation(spec, gpu_types, &options); !status.ok()) return status;
   if (spec.has_time_limit()) options.Add(fmt::format("--time={}", TimeLimitMinutes(spec)));
@@ -199,15 +230,19 @@ absl::StatusOr<Submission> MakeSubmission(const agent::v1::Assignment& assignmen
   absl::StatusOr<std::vector<std::string>> words = std::move(options).Take();
   if (!words.ok()) return words.status();
   if (array != nullptr)
-    return Submission{*std::move(words), paths.script(), {array->paths.list(), "array"}};
+    return Submission{*std::move(words),
+                      paths.script(),
+                      {array->paths.list(), "array", contract::TaskRanges(array->tasks)}};
   return Submission{*std::move(words), paths.script(), {paths.directory()}};
 }
 
 bool MayBeTask(const v1::JobSpec& spec) {
-  const std::string& dependency = spec.slurm().dependency();
   return contract::FindArrayTask(spec).has_value() &&
-         dependency.find("singleton") == std::string::npos &&
-         dependency.find("aftercorr") == std::string::npos;
+         spec.slurm().dependency().find("singleton") == std::string::npos;
+}
+
+bool WaitsForSameTask(const v1::JobSpec& spec) {
+  return spec.slurm().dependency().find(kSameTask) != std::string::npos;
 }
 
 }  // namespace muster::slurm

@@ -36,11 +36,13 @@ struct Submission {
 // The words that follow "sbatch" on its command line.
 std::vector<std::string> SbatchArguments(const Submission& submission);
 
-// An array of runs with the same options: what it is called, where its files are, how many it has.
+// An array of runs with the same options: what it is called, where its files are, the ids of its
+// tasks, which rise, and how many may run at the same time (0: all).
 struct TaskArray {
   std::string name;
   ArrayPaths paths;
-  size_t tasks = 0;
+  std::vector<uint32_t> tasks;
+  uint32_t limit = 0;
 };
 
 // The run's job. `after` is the Slurm job whose end, however it comes, the run waits for. `array`:
@@ -52,10 +54,13 @@ absl::StatusOr<Submission> MakeSubmission(const agent::v1::Assignment& assignmen
                                           const TaskArray* array = nullptr);
 
 // Returns whether the run may be a task of an array of Slurm's: if it is a task of a job array, and
-// does not wait for jobs by their name, or task by task. Nobody else's run may, whatever both have
+// does not wait for jobs by their name. Nobody else's run may, whatever both have
 // in common: the number of an array's last task is the array's, so that its `scancel
 // $SLURM_JOB_ID` ends all of them.
 bool MayBeTask(const v1::JobSpec& spec);
+
+// Returns whether the run waits for the task of another array that has the same id (aftercorr).
+bool WaitsForSameTask(const v1::JobSpec& spec);
 
 // The spec's time limit as Slurm counts it; 0 if it has none.
 uint64_t TimeLimitMinutes(const v1::JobSpec& spec);

@@ -31,7 +31,7 @@ void DescribeCluster(const Principal& principal, const Services& services,
     return done(scope.status());
   }
   agent::v1::AgentQuestion question;
-  question.mutable_describe();
+  question.mutable_describe()->set_without_jobs(request.without_jobs());
   AskCluster(services, request.name(), std::move(question), kDescribePatience, client_deadline,
              [done = std::move(done)](absl::StatusOr<ClusterAnswer> answer) {
                if (!answer.ok()) return done(answer.status());

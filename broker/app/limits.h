@@ -5,9 +5,13 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "contract/task_array.h"
+
 namespace muster::broker {
 
-inline constexpr int kMaxJobsPerCall = 1000;  // jobs to submit, watch, change or run again
+inline constexpr int kMaxJobsPerCall = 1000;  // jobs to watch, change or run again
+// Jobs to submit: an array comes whole.
+inline constexpr int kMaxSubmitsPerCall = contract::kMaxArrayTasks;
 inline constexpr int kDefaultPageSize = 100;
 inline constexpr int kMaxPageSize = 1000;
 inline constexpr size_t kMaxReasonBytes = 256;  // bound for cancels, holds, releases and updates

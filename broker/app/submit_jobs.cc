@@ -81,9 +81,9 @@ namespace {
 
 // All requests say validate_only, or none.
 absl::StatusOr<core::Submit> ToSubmit(v1::SubmitJobsRequest request, std::string user) {
-  if (request.requests().empty() || request.requests_size() > kMaxJobsPerCall) {
+  if (request.requests().empty() || request.requests_size() > kMaxSubmitsPerCall) {
     return contract::BadField("requests", fmt::format("{} requests; one call takes 1 to {}",
-                                                      request.requests_size(), kMaxJobsPerCall));
+                                                      request.requests_size(), kMaxSubmitsPerCall));
   }
   core::Submit submit;
   submit.user = std::move(user);

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string_view>
@@ -20,7 +22,6 @@ int Change(Session& session, std::string_view verb,
            const std::function<void(const Response&)>& note) {
   const Invocation& call = session.call;
   Request request;
-  for (const JobRef& ref : call.jobs) request.add_job_ids(ref.job);
   request.set_filter(call.filter);
   request.set_reason(call.reason);
   request.set_validate_only(call.validate_only);
@@ -37,8 +38,16 @@ int Change(Session& session, std::string_view verb,
     *jobs.mutable_jobs() = answer.jobs();
     PrintJobs(session, jobs);
   };
-  const absl::Status status = client::ChangeAll(session.client, method, request, show);
-  if (!status.ok()) return Fail(session, status);
+  // One call takes as many numbers; an array may have more tasks.
+  constexpr size_t kMaxAtOnce = 1000;
+  size_t named = 0;
+  do {
+    request.clear_job_ids();
+    for (const size_t end = std::min(call.jobs.size(), named + kMaxAtOnce); named < end; ++named)
+      request.add_job_ids(call.jobs[named].job);
+    const absl::Status status = client::ChangeAll(session.client, method, request, show);
+    if (!status.ok()) return Fail(session, status);
+  } while (named < call.jobs.size());
   if (!session.for_people()) return kOk;
   if (call.validate_only) {
     session.terminal.Note(

@@ -13,7 +13,7 @@ constexpr std::array kVerbs = {
         "For example:\n  muster sbatch --time=2:00:00 train.sh --lr 0.1\n\n"
         "Takes sbatch's options, long and short, before the script; directives (#SBATCH) and "
         "the variables SBATCH_* count as with sbatch. -M names Muster's clusters. --array makes a "
-        "job of each task, up to 1000; the "
+        "job of each task, up to 10000 (1-100%4: four at a time); the "
         "number of the first one stands for all of them, here as in --dependency, scancel, squeue "
         "and sacct. --export names the variables of your shell that the job gets. --broker ADDRESS "
         "goes before the verb."},

@@ -109,7 +109,10 @@ std::string WhySlurmOnly(const v1::JobSpec& spec) {
   if (others.ByteSizeLong() > 0) return WhatIsSet(others, true);
   if (spec.nodes() > 1) return "the batch script is for several nodes";
   if (!spec.slurm().batch_script().input().empty()) return "the batch script reads an input file";
-  return WhyScript(spec.command().script(), FindArrayTask(spec).has_value());
+  const std::optional<ArrayTask> task = FindArrayTask(spec);
+  if (task.has_value() && task->limit > 0)
+    return "its array has a limit of simultaneous tasks (--array=...%N)";
+  return WhyScript(spec.command().script(), task.has_value());
 }
 
 }  // namespace muster::contract

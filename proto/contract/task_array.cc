@@ -17,10 +17,12 @@ struct Variable {
   uint32_t ArrayTask::*value;
   uint32_t least;
   uint32_t most;
+  bool may_be_absent = false;  // it is `least` then
 };
 constexpr Variable kId{"SLURM_ARRAY_TASK_ID", &ArrayTask::id, 0, kMaxArrayTaskId};
 constexpr Variable kCount{"SLURM_ARRAY_TASK_COUNT", &ArrayTask::count, 1, kMaxArrayTasks};
 constexpr Variable kPlace{"MUSTER_ARRAY_PLACE", &ArrayTask::place, 0, kMaxArrayTasks - 1};
+constexpr Variable kLimit{"MUSTER_ARRAY_LIMIT", &ArrayTask::limit, 0, kMaxArrayTaskId, true};
 constexpr std::array kVariables = {
     kId,
     kCount,
@@ -28,11 +30,13 @@ constexpr std::array kVariables = {
     Variable{"SLURM_ARRAY_TASK_MAX", &ArrayTask::max_id, 0, kMaxArrayTaskId},
     Variable{"SLURM_ARRAY_TASK_STEP", &ArrayTask::step, 1, kMaxArrayTaskId},
     kPlace,
+    kLimit,
 };
 
 std::optional<uint32_t> ValueOf(const v1::JobSpec& spec, const Variable& variable) {
   const auto found = spec.env().find(std::string(variable.name));
-  if (found == spec.env().end()) return std::nullopt;
+  if (found == spec.env().end())
+    return variable.may_be_absent ? std::optional(variable.least) : std::nullopt;
   const auto number = ParseNumber<uint32_t>(found->second);
   const bool is_in_range =
       number.has_value() && *number >= variable.least && *number <= variable.most;
@@ -48,7 +52,12 @@ bool IsArrayVariable(std::string_view name) {
 
 void SetArrayTask(const ArrayTask& task, v1::JobSpec* spec) {
   for (const Variable& variable : kVariables) {
-    (*spec->mutable_env())[std::string(variable.name)] = fmt::format("{}", task.*variable.value);
+    const std::string name(variable.name);
+    if (variable.may_be_absent && task.*variable.value == variable.least) {
+      spec->mutable_env()->erase(name);
+    } else {
+      (*spec->mutable_env())[name] = fmt::format("{}", task.*variable.value);
+    }
   }
 }
 
@@ -73,6 +82,27 @@ void LeaveArray(v1::JobSpec* spec) {
 std::shared_ptr<const v1::JobSpec> WithoutArray(v1::JobSpec spec) {
   LeaveArray(&spec);
   return std::make_shared<const v1::JobSpec>(std::move(spec));
+}
+
+std::string TaskRanges(const std::vector<uint32_t>& ids) {
+  // squeue itself writes fewer, or those close together, one by one.
+  constexpr size_t kLeastSteps = 6;
+  constexpr uint32_t kLeastSpan = 11;
+  const uint32_t step = ids.size() < 2 ? 1 : ids[1] - ids[0];
+  const bool is_even = std::adjacent_find(ids.begin(), ids.end(), [&](uint32_t a, uint32_t b) {
+                         return b - a != step;
+                       }) == ids.end();
+  if (step > 1 && is_even && ids.size() >= kLeastSteps && ids.back() - ids.front() >= kLeastSpan)
+    return fmt::format("{}-{}:{}", ids.front(), ids.back(), step);
+  std::string text;
+  for (size_t begin = 0; begin < ids.size();) {
+    size_t end = begin + 1;
+    while (end < ids.size() && ids[end] == ids[end - 1] + 1) ++end;
+    text += fmt::format("{}{}", text.empty() ? "" : ",", ids[begin]);
+    if (end - begin > 1) text += fmt::format("-{}", ids[end - 1]);
+    begin = end;
+  }
+  return text;
 }
 
 void CheckArrayTask(const v1::JobSpec& spec, FieldErrors* errors) {

@@ -7,15 +7,18 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "contract/errors.h"
 #include "muster/v1/job_spec.pb.h"
 
 namespace muster::contract {
 
-// One call of SubmitJobs takes as many jobs; Slurm's own default allows 1001.
-inline constexpr uint32_t kMaxArrayTasks = 1000;
+// One call of SubmitJobs takes as many jobs. Each task is a job with a spec of its own, and all of
+// them come in one message; Slurm's own default (MaxArraySize) allows 1001.
+inline constexpr uint32_t kMaxArrayTasks = 10'000;
 // The highest id of a task that any Slurm allows (MaxArraySize is at most 4000001).
 inline constexpr uint32_t kMaxArrayTaskId = 4'000'000;
 
@@ -26,6 +29,8 @@ struct ArrayTask {
   uint32_t max_id = 0;  // SLURM_ARRAY_TASK_MAX
   uint32_t step = 1;    // SLURM_ARRAY_TASK_STEP, at least 1
   uint32_t place = 0;   // MUSTER_ARRAY_PLACE: how many tasks come before it, 0 to count - 1
+  // MUSTER_ARRAY_LIMIT: the most tasks at the same time, 0 to kMaxArrayTaskId. 0: all may run.
+  uint32_t limit = 0;
 };
 
 // The number of the array, which a task finds in its environment as soon as its job has a number.
@@ -33,6 +38,10 @@ inline constexpr std::string_view kArrayJobVariable = "SLURM_ARRAY_JOB_ID";
 
 // Returns whether a task has the variable in its env; no other job's env may set it.
 bool IsArrayVariable(std::string_view name);
+
+// The directory from which a batch script was submitted, if it starts in another one. A batch
+// script's env may set it.
+inline constexpr std::string_view kSubmitDirectory = "SLURM_SUBMIT_DIR";
 
 // Puts the task into the env of a batch script.
 void SetArrayTask(const ArrayTask& task, v1::JobSpec* spec);
@@ -47,6 +56,9 @@ void LeaveArray(v1::JobSpec* spec);
 std::shared_ptr<const v1::JobSpec> WithoutArray(v1::JobSpec spec);
 // The number of the array: that of the job which is its first task.
 inline uint64_t ArrayNumber(uint64_t job_id, const ArrayTask& task) { return job_id - task.place; }
+
+// "1-3,7", or "1-13:2" for many tasks that are as far apart, as squeue writes them; the ids rise.
+std::string TaskRanges(const std::vector<uint32_t>& ids);
 
 // Adds what is wrong with the variables of a task: only a batch script may have them, and then all.
 void CheckArrayTask(const v1::JobSpec& spec, FieldErrors* errors);

@@ -74,7 +74,9 @@ class RemoteBackend : public agents::Backend {
     return inventory;
   }
   v1::ClusterChecks Check() override { return ChecksOf(scheduler_->load()); }
-  absl::StatusOr<v1::ClusterDetails> Describe() override { return DetailsOf(scheduler_->load()); }
+  absl::StatusOr<v1::ClusterDetails> Describe(bool /*with_jobs*/) override {
+    return DetailsOf(scheduler_->load());
+  }
   absl::StatusOr<v1::JobPlan> Plan(const v1::JobSpec& spec, const std::string& user) override;
   absl::Status Adopt(const std::vector<RunHandle>& runs) override;
   std::vector<LaunchOutcome> Launch(const agents::Assignments& runs) override {

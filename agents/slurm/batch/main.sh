@@ -74,7 +74,6 @@ case ${2:-} in
     stoppable='' timer='' out_fd=''
     step "$3" "$4"
     ;;
-  become) become "$3" "$4" ;;
   relay) relay "$3" ;;
   *) main ;;
 esac

@@ -10,7 +10,7 @@ drain_s=5
 # output and error, and the numbers of the job array and of the task in it, if the job is one; specs/command.argv begins
 # with the working directory.
 run_batch_script() {
-  local settings directory copiers=() pid
+  local settings directory drained_fd='' copying_fd=''
   mapfile -d '' -t settings <"$run_dir/specs/batch_script"
   IFS= read -r -d '' directory <"$run_dir/specs/command.argv"
   export SLURM_JOB_NAME=${settings[0]} SLURM_SUBMIT_DIR=$directory
@@ -26,9 +26,7 @@ run_batch_script() {
   fi
   run command 0
   close_streams
-  for pid in "${copiers[@]}"; do
-    is_gone "$pid" "$drain_s" || note "a process that the script has left behind still writes its output"
-  done
+  drain
 }
 
 # Leaves of the variables that tell sbatch's options what the user gave. Others are Muster's, and SLURM_OPEN_MODE would
@@ -41,7 +39,7 @@ hide_own_options() {
   if ((settings[1])); then export SLURM_OPEN_MODE=a; fi
 }
 
-# Sets the streams and copiers; if one cannot be opened, cause to its option and about to its file. Output of the script
+# Sets the streams; if one cannot be opened, cause to its option and about to its file. Output of the script
 # goes to the run's log, and a copy of it to its own files.
 open_streams() {
   local in=/dev/null file='' error
@@ -58,12 +56,27 @@ open_streams() {
   if [[ $error != "$file" ]]; then open_output "$logs/rank-0.err" "$error" || return; fi
   err_fd=$output_fd
   cause='' about=''
+  [[ ! $drained_fd ]] || exec {copying_fd}>&-
+}
+
+# A pipe that nobody writes into, whose writing end the copiers have: it ends when they have.
+open_drain() {
+  exec {drained_fd}< <(:)
+  exec {copying_fd}>"/dev/fd/$drained_fd"
+}
+
+# Waits for the copiers.
+drain() {
+  [[ $drained_fd ]] || return 0
+  read -r -t "$drain_s" _ <&"$drained_fd"
+  (($? <= 128)) || note "a process that the script has left behind still writes its output"
+  exec {drained_fd}<&-
 }
 
 # open_output LOG FILE: sets output_fd to a descriptor that writes to both.
 open_output() {
   local own_fd
-  if [[ ! $2 ]]; then
+  if [[ ! $2 || $2 == /dev/null ]]; then
     exec {output_fd}>>"$1"
     return
   fi
@@ -72,15 +85,16 @@ open_output() {
   else
     exec {own_fd}>"$2" || return
   fi
+  [[ $drained_fd ]] || open_drain
   # It outlives a TERM, as the script may. The log only grows, whatever becomes of the script's own file.
   exec {output_fd}> >(trap '' TERM INT HUP && exec tee -a -- "$1" >&"$own_fd")
-  copiers+=("$!")
   exec {own_fd}>&-
 }
 
 # In the process that becomes the script.
 use_streams() {
   exec <&"$in_fd" >&"$out_fd" 2>&"$err_fd"
+  [[ ! $drained_fd ]] || exec {drained_fd}<&-
   close_streams
 }
 

@@ -146,10 +146,6 @@ class Translator {
         return BadDependency(name->number,
                              "is an array, all of whose tasks count; between '?' name its tasks");
       }
-      if (numbers->size() > 1 && type == "aftercorr") {
-        return BadDependency(name->number,
-                             "is an array, whose tasks Slurm does not know as one; use afterok");
-      }
       jobs[i] = *std::move(numbers);
     }
     const std::string instead =
@@ -158,6 +154,14 @@ class Translator {
     bool is_fulfilled = false;
     for (size_t i = 1; i < parts.size(); ++i) {
       const std::string_view delay = parts[i].substr(std::min(parts[i].find('+'), parts[i].size()));
+      if (jobs[i].size() > 1) {
+        const auto array = WholeArray(type, jobs[i], instead);
+        if (!array.ok()) return array.status();
+        if (!array->empty()) {
+          translated += fmt::format(":{}{}", *array, delay);
+          continue;
+        }
+      }
       for (uint64_t id : jobs[i]) {
         const absl::StatusOr<std::string> known = Number(type, delay, id, instead);
         if (!known.ok()) return known.status();
@@ -205,6 +209,49 @@ class Translator {
     // Its run may be another one by now.
     if (absl::Status status = TieTo(*job, instead); !status.ok()) return status;
     return job->runs().rbegin()->external_id();
+  }
+
+  // Slurm's number of an array, for which it counts all tasks as one; empty: they have to be named
+  // one by one, because Slurm does not know all of them as tasks of one array of its own, or
+  // because some that have ended decide.
+  absl::StatusOr<std::string> WholeArray(std::string_view type, const std::vector<uint64_t>& ids,
+                                         const std::string& instead) {
+    // The last one that Slurm gets a number for, as a rule.
+    absl::StatusOr<v1::Job> last = AwaitPlace(ids.back());
+    if (!last.ok()) return last.status();
+    if (!HasEnded(*last) && IsPlaced(*last)) {
+      if (absl::Status status = TieTo(*last, instead); !status.ok()) return status;
+      last = Await(client_, ids.back(), deadline_,
+                   [](const v1::Job& now) { return HasEnded(now) || HasNumber(now); });
+      if (!last.ok()) return last.status();
+    }
+    JobQuery query;
+    query.filter = fmt::format("id >= {} AND id <= {}", ids.front(), ids.back());
+    const auto records = FindJobs(client_, query);
+    if (!records.ok()) return records.status();
+    std::string number;
+    bool has_ended = records->size() == ids.size();
+    bool is_one = has_ended;
+    for (const JobRecord& record : *records) {
+      const v1::Run* run = record.run();
+      const std::string_view id = run == nullptr ? "" : std::string_view(run->external_id());
+      const size_t bar = std::min(id.find('_'), id.size());
+      if (number.empty()) number = id.substr(0, bar);
+      // Slurm waits for its own tasks, and knows nothing of another attempt at one.
+      is_one = is_one && bar < id.size() && id.substr(0, bar) == number && run->number() == 1;
+      has_ended = has_ended && HasEnded(record.job);
+      if (HasEnded(record.job) && type != "aftercorr" &&
+          Judge(type, record.job.state()) == Verdict::kNever) {
+        is_one = false;
+      }
+    }
+    if (is_one && !has_ended) return number;
+    if (type != "aftercorr") return std::string();
+    return BadDependency(ids.front(),
+                         has_ended ? "is an array that has ended, and Slurm may have forgotten its "
+                                     "tasks; name the one that this waits for, as in afterok:42_3"
+                                   : "is an array that is not one array of Slurm's, so that Slurm "
+                                     "cannot tell which task waits for which; use afterok");
   }
 
   absl::StatusOr<v1::Job> AwaitPlace(uint64_t id) {

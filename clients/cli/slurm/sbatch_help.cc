@@ -38,7 +38,7 @@ struct HelpRow {
 constexpr std::array kHelpRows = {
     HelpRow{"account", OptionGroup::kPlace, "NAME", "the account that pays"},
     HelpRow{"acctg-freq", OptionGroup::kAllocation, "LIST", "how often usage is sampled"},
-    HelpRow{"array", OptionGroup::kJob, "INDEXES", "a job for each task: 1,5-9:2"},
+    HelpRow{"array", OptionGroup::kJob, "INDEXES", "a job for each task: 1,5-9:2, 1-100%4"},
     HelpRow{"batch", OptionGroup::kAllocation, "FEATURES", "features of the script's own node"},
     HelpRow{"bb", OptionGroup::kAllocation, "SPEC", "a burst buffer"},
     HelpRow{"bbf", OptionGroup::kAllocation, "FILE", "a burst buffer, from a file"},

@@ -129,6 +129,7 @@ int ShowCluster(Session& session, const AskedSinfo& asked, const std::string& na
                 bool with_name) {
   v1::DescribeClusterRequest request;
   request.set_name(name);
+  request.set_without_jobs(true);
   const auto response = session.client.DescribeCluster(request);
   if (!response.ok()) {
     session.terminal.Err(fmt::format("sinfo: error: cluster {}: {}\n", Harmless(name),

@@ -211,10 +211,12 @@ std::string_view ReadSize(std::string_view text, FormatField* field) {
 // Tells the tasks of an array apart.
 bool IsOfTask(char letter) { return letter == 'i' || letter == 'K' || letter == kNumber; }
 
-std::string ValueOfTasks(char letter, uint64_t array, const std::vector<uint32_t>& tasks) {
+std::string ValueOfTasks(char letter, uint64_t array, const std::vector<uint32_t>& tasks,
+                         uint32_t limit) {
   if (letter == kNumber) return fmt::format("{}", array);
-  if (letter == 'K') return TaskRanges(tasks);
-  return fmt::format("{}_[{}]", array, TaskRanges(tasks));
+  std::string text = contract::TaskRanges(tasks);
+  if (limit > 0) text += fmt::format("%{}", limit);
+  return letter == 'K' ? text : fmt::format("{}_[{}]", array, text);
 }
 
 }  // namespace
@@ -269,6 +271,7 @@ std::vector<SqueueRow> SqueueRows(std::span<const JobRecord> records, const Colu
   struct Shared {
     size_t row = 0;
     uint64_t array = 0;
+    uint32_t limit = 0;
     std::vector<uint32_t> tasks;
   };
   std::map<std::pair<uint64_t, std::vector<std::string>>, Shared> shared;
@@ -283,8 +286,8 @@ std::vector<SqueueRow> SqueueRows(std::span<const JobRecord> records, const Colu
     const std::optional<contract::ArrayTask> task = contract::FindArrayTask(record.job.spec());
     if (!each_task && task.has_value() && StateWord(record) == "PENDING") {
       const uint64_t array = contract::ArrayNumber(record.job.id(), *task);
-      const auto [at, is_first] =
-          shared.try_emplace({array, std::move(common)}, Shared{rows.size(), array, {}});
+      const auto [at, is_first] = shared.try_emplace({array, std::move(common)},
+                                                     Shared{rows.size(), array, task->limit, {}});
       at->second.tasks.push_back(task->id);
       if (!is_first) continue;
     }
@@ -296,31 +299,10 @@ std::vector<SqueueRow> SqueueRows(std::span<const JobRecord> records, const Colu
     for (size_t i = 0; i < format.fields.size(); ++i) {
       const char letter = format.fields[i].letter;
       if (IsOfTask(letter))
-        rows[tasks.row].values[i] = ValueOfTasks(letter, tasks.array, tasks.tasks);
+        rows[tasks.row].values[i] = ValueOfTasks(letter, tasks.array, tasks.tasks, tasks.limit);
     }
   }
   return rows;
-}
-
-std::string TaskRanges(const std::vector<uint32_t>& ids) {
-  // squeue itself writes fewer, or those close together, one by one.
-  constexpr size_t kLeastSteps = 6;
-  constexpr uint32_t kLeastSpan = 11;
-  const uint32_t step = ids.size() < 2 ? 1 : ids[1] - ids[0];
-  const bool is_even = std::adjacent_find(ids.begin(), ids.end(), [&](uint32_t a, uint32_t b) {
-                         return b - a != step;
-                       }) == ids.end();
-  if (step > 1 && is_even && ids.size() >= kLeastSteps && ids.back() - ids.front() >= kLeastSpan)
-    return fmt::format("{}-{}:{}", ids.front(), ids.back(), step);
-  std::string text;
-  for (size_t begin = 0; begin < ids.size();) {
-    size_t end = begin + 1;
-    while (end < ids.size() && ids[end] == ids[end - 1] + 1) ++end;
-    text += fmt::format("{}{}", text.empty() ? "" : ",", ids[begin]);
-    if (end - begin > 1) text += fmt::format("-{}", ids[end - 1]);
-    begin = end;
-  }
-  return text;
 }
 
 }  // namespace muster::cli

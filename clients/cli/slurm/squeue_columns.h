@@ -37,12 +37,9 @@ struct SqueueRow {
   std::vector<std::string> values;  // in the order of the format
 };
 // The rows of the records. Without `each_task`, tasks of an array that wait and whose rows differ
-// in nothing else share one: "42_[1-3,7]".
+// in nothing else share one: "42_[1-3,7]", "42_[1-9%4]".
 std::vector<SqueueRow> SqueueRows(std::span<const JobRecord> records, const ColumnFormat& format,
                                   bool each_task, absl::Time now);
-
-// "1-3,7", or "1-13:2" for many tasks that are as far apart; the ids rise.
-std::string TaskRanges(const std::vector<uint32_t>& ids);
 
 }  // namespace muster::cli
 

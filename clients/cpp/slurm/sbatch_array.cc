@@ -39,10 +39,15 @@ absl::Status BadArray(const std::string& text) { return absl::InvalidArgumentErr
 
 absl::StatusOr<std::vector<contract::ArrayTask>> ParseArray(std::string_view text) {
   if (text.starts_with('[') && text.ends_with(']')) text = text.substr(1, text.size() - 2);
-  if (text.find('%') != text.npos) {
-    return BadArray(
-        "Muster keeps no limit of tasks at the same time: leave out what follows the '%', and have "
-        "a limit of the cluster's (a QOS) keep the tasks apart");
+  uint32_t limit = 0;
+  if (const size_t percent = text.find('%'); percent != text.npos) {
+    const auto number = ParseNumber<uint32_t>(text.substr(percent + 1));
+    if (!number.has_value() || *number > contract::kMaxArrayTaskId) {
+      return BadArray(fmt::format("after the '%' use the most tasks at the same time, 1 to {}",
+                                  contract::kMaxArrayTaskId));
+    }
+    limit = *number;
+    text = text.substr(0, percent);
   }
   std::set<uint32_t> ids;
   uint32_t step = 1;
@@ -68,7 +73,8 @@ absl::StatusOr<std::vector<contract::ArrayTask>> ParseArray(std::string_view tex
                      .min_id = *ids.begin(),
                      .max_id = *ids.rbegin(),
                      .step = step,
-                     .place = static_cast<uint32_t>(tasks.size())});
+                     .place = static_cast<uint32_t>(tasks.size()),
+                     .limit = limit});
   }
   return tasks;
 }

@@ -10,9 +10,10 @@
 
 namespace muster::client::slurm {
 
-// "0-15", "1,3,5-7", "1-7:2", also in brackets: the tasks by their ids, each once. INVALID_ARGUMENT
-// says what to write instead: it cannot be read, has a limit of tasks at the same time ("%4"), more
-// than contract::kMaxArrayTasks tasks, or an id above contract::kMaxArrayTaskId.
+// "0-15", "1,3,5-7", "1-7:2%4", also in brackets: the tasks by their ids, each once. After the '%'
+// is the most tasks at the same time; 0 is no limit. INVALID_ARGUMENT says what to write instead:
+// it cannot be read, has more than contract::kMaxArrayTasks tasks, or an id above
+// contract::kMaxArrayTaskId.
 absl::StatusOr<std::vector<contract::ArrayTask>> ParseArray(std::string_view text);
 
 }  // namespace muster::client::slurm

@@ -128,7 +128,7 @@ TEST_F(SlurmAnswersTest, AJobThatHasAGpuShowsItAsUsed) {
   // Slurm takes a moment to clean up after the jobs of other tests, and lends no GPU of theirs
   // meanwhile.
   WaitFor("the GPUs of jobs that have ended", [&] {
-    details = backend_->Describe();
+    details = backend_->Describe(/*with_jobs=*/true);
     return details.ok() && details->pools(0).free_gpus().at("h100") == 3;
   });
   ASSERT_TRUE(details.ok()) << details.status();
@@ -143,6 +143,12 @@ TEST_F(SlurmAnswersTest, AJobThatHasAGpuShowsItAsUsed) {
   EXPECT_EQ(debug.free_gpus().at("h100"), 3u);
   EXPECT_EQ(debug.own_running_jobs(), 1u);
   EXPECT_EQ(debug.running_jobs(), 1u);
+  const uint64_t looks = backend_->SchedulerCalls()["squeue"];
+  const auto without_jobs = backend_->Describe(/*with_jobs=*/false);
+  ASSERT_TRUE(without_jobs.ok()) << without_jobs.status();
+  EXPECT_EQ(without_jobs->pools(0).running_jobs(), 0u);
+  EXPECT_EQ(without_jobs->pools(0).free_gpus().at("h100"), 3u);
+  EXPECT_EQ(backend_->SchedulerCalls()["squeue"], looks);
   EXPECT_TRUE(EndOne(*backend_, run.handle).ok());
   ObserveToEnd(*backend_, {&run});
 }
@@ -300,8 +306,9 @@ TEST_F(SlurmAnswersTest, OverRestDetailsAreThoseOfTheCommands) {
   cluster_->AsRoot("sbatch -D /tmp -o /dev/null -p debug,gpu --begin=now+1hour -a 1-3 --wrap=true");
   SlurmConfig by_command = cluster_->Config();
   by_command.rest_url.clear();
-  auto wanted = cluster_->MakeBackend(by_command)->Describe();
-  auto details = CreateSlurmBackend(WithoutCommands(kNewToken), cluster_->directory())->Describe();
+  auto wanted = cluster_->MakeBackend(by_command)->Describe(/*with_jobs=*/true);
+  auto details = CreateSlurmBackend(WithoutCommands(kNewToken), cluster_->directory())
+                     ->Describe(/*with_jobs=*/true);
   cluster_->AsRoot("scontrol delete partitionname=vip");
   cluster_->AsRoot("scontrol update nodename=n2 state=resume");
   cluster_->AsRoot("scancel -u root");

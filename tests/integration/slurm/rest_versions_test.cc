@@ -98,7 +98,7 @@ void SlurmRestVersionTest::RunsArraysAndAnswers(const std::string& version) {
   const v1::ClusterChecks checks = backend->Check();
   EXPECT_THAT(checks.DebugString(), HasSubstr(version + " is spoken"));
   EXPECT_THAT(checks.DebugString(), HasSubstr("account test"));
-  const auto details = backend->Describe();
+  const auto details = backend->Describe(/*with_jobs=*/true);
   ASSERT_TRUE(details.ok()) << details.status();
   EXPECT_EQ(details->nodes(0).gpus().at("h100"), 2u);
   EXPECT_TRUE(backend->Inventory().ok());

@@ -73,7 +73,7 @@ class FakeBackend : public Backend {
     checks.add_checks()->set_subject("fake \xFF");
     return checks;
   }
-  absl::StatusOr<v1::ClusterDetails> Describe() override {
+  absl::StatusOr<v1::ClusterDetails> Describe(bool /*with_jobs*/) override {
     return cluster_.With([](ClusterState& state) { return state.details; });
   }
   absl::StatusOr<v1::JobPlan> Plan(const v1::JobSpec& spec, const std::string& user) override {

@@ -11,9 +11,11 @@ namespace {
 // Takes runs until there are none, each of which begins.
 std::string BeginAll(LaunchQueue* queue) {
   std::string begun;
-  while (const auto key = queue->Take()) {
-    queue->Begin(key->starts_with("file"));
-    begun += *key + " ";
+  for (auto keys = queue->Take(); !keys.empty(); keys = queue->Take()) {
+    for (const std::string& key : keys) {
+      queue->Begin(key.starts_with("file"));
+      begun += key + " ";
+    }
   }
   return begun;
 }
@@ -69,6 +71,22 @@ TEST(LaunchQueueTest, WhatIsTakenAwayIsNotLaunched) {
   queue.Erase(1);
   EXPECT_FALSE(queue.Contains(1));
   EXPECT_EQ(BeginAll(&queue), "b ");
+}
+
+TEST(LaunchQueueTest, RunsThatBelongTogetherBeginTogetherHoweverManyTheyAre) {
+  LaunchQueue queue(2, 0);
+  queue.AddTogether({{2, "b"}, {3, "c"}, {5, "e"}}, /*has_files=*/false);
+  Add(&queue, 1, "a");
+  Add(&queue, 4, "d");
+  queue.Erase(3);
+  EXPECT_EQ(queue.size(), 4u);
+  EXPECT_EQ(BeginAll(&queue), "a b e ") << "in their places, and nothing between them";
+  EXPECT_EQ(queue.launches(), 3);
+  queue.Erase(4);
+  queue.AddTogether({{6, "f"}, {7, "g"}}, /*has_files=*/false);
+  queue.Erase(6);
+  queue.Erase(7);
+  EXPECT_EQ(queue.size(), 0u);
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 
+#include "agents/core/array_gathering.h"
 #include "agents/core/run_events.h"
+#include "contract/task_array.h"
 #include "tests/unit/agents/core_harness.h"
 
 namespace muster::agents {
@@ -313,6 +315,69 @@ TEST_F(LaunchTest, AfterARestartLookUpsGoOn) {
   Do(Tick{});
   EXPECT_THAT(Effects<DoLookup>(), SizeIs(1));
   EXPECT_THAT(NewEvents(), IsEmpty());
+}
+
+class ArrayLaunchTest : public LaunchTest {
+ protected:
+  ArrayLaunchTest() {
+    options().gathers_arrays = true;
+    Start();
+    Connect();
+  }
+  // Task `place` of an array of three.
+  static agent::v1::Assignment TaskOf(uint32_t place) {
+    agent::v1::Assignment assignment = AssignmentOf(7 + place);
+    assignment.mutable_spec()->mutable_slurm()->mutable_batch_script();
+    contract::SetArrayTask({.id = place, .count = 3, .max_id = 2, .place = place},
+                           assignment.mutable_spec());
+    return assignment;
+  }
+};
+
+TEST_F(ArrayLaunchTest, TheTasksOfAnArrayAreLaunchedTogetherOnceAllAreThere) {
+  Assign({TaskOf(0), TaskOf(1)});
+  EXPECT_THAT(Effects<DoLaunch>(), IsEmpty());
+  Assign({AssignmentOf(3)});
+  EXPECT_THAT(Effects<DoLaunch>(), SizeIs(1)) << "others do not wait for them";
+  Assign({TaskOf(2)});
+  EXPECT_THAT(Effects<DoLaunch>(), SizeIs(3));
+}
+
+TEST_F(ArrayLaunchTest, OnesThatDoNotComeAreNotWaitedForForLong) {
+  Assign({TaskOf(0), TaskOf(2)});
+  After(kArrayPatience - absl::Seconds(1));
+  EXPECT_THAT(Effects<DoLaunch>(), IsEmpty());
+  After(absl::Seconds(1));
+  EXPECT_THAT(Effects<DoLaunch>(), SizeIs(2));
+}
+
+TEST_F(ArrayLaunchTest, ATaskThatIsCanceledMeanwhileIsNotLaunched) {
+  Assign({TaskOf(0), TaskOf(1)});
+  agent::v1::Assignment canceled = TaskOf(1);
+  canceled.set_cancel_requested(true);
+  Assign({canceled});
+  EXPECT_EQ(State(8), v1::RUN_STATE_CANCELED);
+  After(kArrayPatience);
+  EXPECT_THAT(Effects<DoLaunch>(), SizeIs(1));
+}
+
+// An answer was lost, and the cluster has none of them.
+TEST_F(ArrayLaunchTest, TasksThatWereLookedUpOneByOneAreLaunchedTogetherAgain) {
+  options().lookup_grace = absl::ZeroDuration();
+  Start();
+  Connect();
+  Assign({TaskOf(0), TaskOf(1), TaskOf(2)});
+  EXPECT_THAT(Effects<DoLaunch>(), SizeIs(3));
+  for (const uint64_t job : {7, 8, 9}) LaunchEnds(job, LaunchOutcome::Kind::kUnclear);
+  for (const uint64_t job : {7, 8, 9}) LookupEnds(job, LookupOutcome::Kind::kAbsent);
+  After(options().lookup_interval);
+  for (const uint64_t job : {7, 8}) {
+    LookupEnds(job, LookupOutcome::Kind::kAbsent);
+    EXPECT_THAT(Effects<DoLaunch>(), IsEmpty());
+    EXPECT_EQ(State(job), v1::RUN_STATE_LAUNCHING);
+  }
+  LookupEnds(9, LookupOutcome::Kind::kAbsent);
+  EXPECT_THAT(Effects<DoLaunch>(), SizeIs(3));
 }
 
 }  // namespace

@@ -103,6 +103,39 @@ TEST_F(ArrayTest, ItsNumberMeansAllItsTasksAndEachHasANameOfItsOwn) {
   EXPECT_EQ(submitted_[0].spec().slurm().dependency(), "afterok:1042:1043:1044,afterany:1043");
 }
 
+TEST_F(ArrayTest, ADependencyOnAllTasksNamesSlurmsArrayOnceWhereItIsOne) {
+  EXPECT_EQ(Run({"sbatch", "--parsable", "-a", "1,5-6%2", script_}).out, "42\n");
+  // The three tasks are behind the fixture's two jobs.
+  for (size_t i = 0; i < 3; ++i) jobs_[2 + i].mutable_runs(0)->set_external_id("17_"s + "156"[i]);
+  const auto dependency = [&](const std::string& written) {
+    submitted_.clear();
+    const size_t before = jobs_.size();
+    const Outcome outcome = Run({"sbatch", "-d", written, script_});
+    jobs_.resize(before);
+    return outcome.code == 0 ? submitted_[0].spec().slurm().dependency() : outcome.err;
+  };
+  EXPECT_EQ(dependency("afterok:42+5,afterany:42_5"), "afterok:17+5,afterany:17_5");
+  EXPECT_EQ(dependency("aftercorr:42"), "aftercorr:17");
+  jobs_[2].set_state(v1::JOB_STATE_SUCCEEDED);
+  EXPECT_EQ(dependency("afterok:42"), "afterok:17") << "Slurm knows how that one ended";
+  jobs_[2].set_state(v1::JOB_STATE_FAILED);
+  EXPECT_THAT(dependency("afterok:42"), HasSubstr("would never let this one start"));
+  EXPECT_EQ(dependency("aftercorr:42"), "aftercorr:17") << "the other tasks may start";
+  jobs_[2].set_state(v1::JOB_STATE_RUNNING);
+  jobs_[2].mutable_runs(0)->set_number(2);
+  jobs_[2].mutable_runs(0)->set_external_id("23");
+  EXPECT_EQ(dependency("afterok:42"), "afterok:23:17_5:17_6") << "one of them runs again";
+  EXPECT_THAT(dependency("aftercorr:42"), HasSubstr("not one array of Slurm's"));
+}
+
+TEST_F(ArrayTest, ALineOfTheQueueTellsTheLimitOfSimultaneousTasks) {
+  EXPECT_EQ(Run({"sbatch", "--parsable", "-a", "1,5-6%2", script_}).out, "42\n");
+  EXPECT_EQ(submitted_[0].spec().env().at("MUSTER_ARRAY_LIMIT"), "2");
+  for (size_t i = 3; i < 5; ++i) jobs_[i].set_state(v1::JOB_STATE_PENDING);
+  EXPECT_EQ(Run({"squeue", "-hS", "i", "-j", "42", "-o", "%i %K"}).out,
+            "42_1 1\n42_[5-6%2] 5-6%2\n");
+}
+
 TEST_F(ArrayTest, WaitingIsForAllAndTheHighestCodeCounts) {
   broker_.submit_jobs =
       [this](const v1::SubmitJobsRequest& request) -> absl::StatusOr<v1::SubmitJobsResponse> {

@@ -47,10 +47,22 @@ TEST(ParseArrayTest, WhatCannotBeReadIsRefusedWithTheForm) {
   }
 }
 
-TEST(ParseArrayTest, ALimitAndTooManyTasksAreRefusedWithTheRemedy) {
-  EXPECT_THAT(std::string(ParseArray("0-15%4").status().message()), HasSubstr("leave out"));
-  for (const char* text : {"0-1000", "1-4000000", "0-999,1001-1003"}) {
-    EXPECT_THAT(std::string(ParseArray(text).status().message()), HasSubstr("at most 1000 tasks"));
+TEST(ParseArrayTest, EachTaskKnowsTheLimitOfSimultaneousOnes) {
+  const auto limit = [](std::string_view text) { return ParseArray(text)->back().limit; };
+  EXPECT_EQ(limit("0-15%4"), 4u);
+  EXPECT_EQ(limit("[1-7:2%1]"), 1u);
+  EXPECT_EQ(limit("1-3%0"), 0u) << "no limit, as with sbatch";
+  EXPECT_EQ(limit("1-3"), 0u);
+  for (const char* text : {"1-3%", "1-3%x", "1-3%-1", "1-3%4000001", "1%2%3"}) {
+    EXPECT_THAT(std::string(ParseArray(text).status().message()), HasSubstr("after the '%'"))
+        << text;
+  }
+}
+
+TEST(ParseArrayTest, TooManyTasksAreRefusedWithTheRemedy) {
+  EXPECT_EQ(ParseArray("1-10000")->size(), 10000u);
+  for (const char* text : {"0-10000", "1-4000000", "0-9999,10001-10003"}) {
+    EXPECT_THAT(std::string(ParseArray(text).status().message()), HasSubstr("at most 10000 tasks"));
   }
 }
 

@@ -64,12 +64,12 @@ TEST(ColumnFormatTest, WidthsJustifyAndCut) {
 }
 
 TEST(TaskRangesTest, AreWrittenAsSqueueWritesThem) {
-  EXPECT_EQ(TaskRanges({3}), "3");
-  EXPECT_EQ(TaskRanges({1, 2, 3, 5, 9, 12}), "1-3,5,9,12");
-  EXPECT_EQ(TaskRanges({1, 3, 5, 7, 9, 11}), "1,3,5,7,9,11");
-  EXPECT_EQ(TaskRanges({0, 5, 10, 15, 20}), "0,5,10,15,20");
-  EXPECT_EQ(TaskRanges({0, 5, 10, 15, 20, 25}), "0-25:5");
-  EXPECT_EQ(TaskRanges({1, 3, 5, 7, 9, 11, 13}), "1-13:2");
+  EXPECT_EQ(contract::TaskRanges({3}), "3");
+  EXPECT_EQ(contract::TaskRanges({1, 2, 3, 5, 9, 12}), "1-3,5,9,12");
+  EXPECT_EQ(contract::TaskRanges({1, 3, 5, 7, 9, 11}), "1,3,5,7,9,11");
+  EXPECT_EQ(contract::TaskRanges({0, 5, 10, 15, 20}), "0,5,10,15,20");
+  EXPECT_EQ(contract::TaskRanges({0, 5, 10, 15, 20, 25}), "0-25:5");
+  EXPECT_EQ(contract::TaskRanges({1, 3, 5, 7, 9, 11, 13}), "1-13:2");
 }
 
 TEST(JobRecordTest, TimesAreWrittenAsSlurmWritesThem) {

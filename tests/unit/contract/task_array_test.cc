@@ -64,13 +64,36 @@ TEST(ArrayTaskTest, EveryKindOfClusterGivesATaskTheVariablesOfItsArray) {
   EXPECT_THAT(WhySlurmOnly(spec), HasSubstr("names SLURM_NODELIST"));
 }
 
+TEST(ArrayTaskTest, OnlySlurmKeepsALimitOfSimultaneousTasks) {
+  v1::JobSpec spec = BatchScript();
+  spec.set_nodes(1);
+  SetArrayTask({.count = 3, .max_id = 2, .limit = 2}, &spec);
+  EXPECT_EQ(RefusalOf(spec), "");
+  EXPECT_EQ(FindArrayTask(spec)->limit, 2u);
+  EXPECT_THAT(WhySlurmOnly(spec), HasSubstr("a limit of simultaneous tasks"));
+  SetArrayTask({.count = 3, .max_id = 2}, &spec);
+  EXPECT_EQ(spec.env().count("MUSTER_ARRAY_LIMIT"), 0u);
+  EXPECT_EQ(FindArrayTask(spec)->limit, 0u);
+  EXPECT_EQ(WhySlurmOnly(spec), "");
+  (*spec.mutable_env())["MUSTER_ARRAY_LIMIT"] = "many";
+  EXPECT_THAT(RefusalOf(spec), HasSubstr("MUSTER_ARRAY_LIMIT"));
+}
+
+TEST(ArrayTaskTest, ABatchScriptAloneHasADirectoryOfItsSubmit) {
+  v1::JobSpec spec = BatchScript();
+  (*spec.mutable_env())["SLURM_SUBMIT_DIR"] = "/home/ada";
+  EXPECT_EQ(RefusalOf(spec), "");
+  spec.clear_slurm();
+  EXPECT_THAT(RefusalOf(spec), HasSubstr("only a batch script has it"));
+}
+
 TEST(ArrayTaskTest, HalfATaskIsRefused) {
   v1::JobSpec spec = BatchScript();
   (*spec.mutable_env())["SLURM_ARRAY_TASK_ID"] = "3";
   EXPECT_THAT(RefusalOf(spec), HasSubstr("SLURM_ARRAY_TASK_COUNT"));
   EXPECT_THAT(RefusalOf(spec), HasSubstr("--array"));
   SetArrayTask({}, &spec);
-  for (const char* value : {"1000", "-1", "x", ""}) {
+  for (const char* value : {"10000", "-1", "x", ""}) {
     (*spec.mutable_env())["MUSTER_ARRAY_PLACE"] = value;
     EXPECT_THAT(RefusalOf(spec), HasSubstr("MUSTER_ARRAY_PLACE")) << value;
   }

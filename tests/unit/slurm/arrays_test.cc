@@ -179,7 +179,7 @@ TEST_F(ArraysTest, ATaskThatAsksForSomethingElseIsAJobOfItsOwn) {
   const auto outcomes = Launch(ArrayOf({SpecOf("true"), SpecOf("true", 2), SpecOf("true")}));
   EXPECT_EQ(outcomes[0].external_id, "17_0");
   EXPECT_EQ(outcomes[1].external_id, "17");
-  EXPECT_EQ(outcomes[2].external_id, "17_1");
+  EXPECT_EQ(outcomes[2].external_id, "17_2");
   EXPECT_THAT(Submitted()[1], HasSubstr("--job-name=k7m2-2-1 "));
 }
 
@@ -223,7 +223,9 @@ TEST_F(ArraysTest, OfAFullSubmitLimitAsManyAsHaveRoomGoInAndTheOthersAreNotTried
   const auto set_room = [this](int room) {
     std::ofstream(root_ + "/room") << room << std::flush;
     SetSbatch(fmt::format(R"sh(tasks=1
-for word; do case $word in --array=*) tasks=$((${{word#--array=0-}} + 1)) ;; esac; done
+for word; do
+  case $word in --array=*) ids=${{word#--array=}} tasks=$((${{ids#*-}} - ${{ids%-*}} + 1)) ;; esac
+done
 room=$(cat {0}/room)
 if [ $tasks -gt $room ]; then
   echo 'sbatch: error: QOSMaxSubmitJobPerUserLimit' >&2
@@ -289,18 +291,88 @@ TEST_F(ArraysTest, PlacesAreThoseOfAllSubmissionsARunWasPartOf) {
   hosts::LocalHost host;
   Arrays arrays(runs_, &host);
   ASSERT_TRUE(arrays.Load().ok());
-  const auto first = arrays.Add({"k7m2-1-1", "k7m2-2-1"});
-  const auto second = arrays.Add({"k7m2-2-1", "k7m2-3-1"});
+  const auto first = arrays.Add({"k7m2-1-1", "k7m2-2-1"}, {0, 7});
+  const auto second = arrays.Add({"k7m2-2-1", "k7m2-3-1"}, {3, 4});
   ASSERT_TRUE(first.ok() && second.ok()) << first.status() << second.status();
   Arrays read(runs_, &host);
   ASSERT_TRUE(read.Load().ok());
   for (const Arrays* one : {&arrays, &read}) {
     EXPECT_THAT(one->PlacesOf("k7m2-2-1"),
-                testing::UnorderedElementsAre(ArrayPlace{*first, 1}, ArrayPlace{*second, 0}));
+                testing::UnorderedElementsAre(ArrayPlace{*first, 7}, ArrayPlace{*second, 3}));
     EXPECT_EQ(one->RunAt(*first, 0), "k7m2-1-1");
-    EXPECT_EQ(one->RunAt(*first, 2), std::nullopt);
+    EXPECT_EQ(one->RunAt(*first, 1), std::nullopt);
+    EXPECT_EQ(one->RunAt(*first, 8), std::nullopt);
     EXPECT_EQ(one->RunAt("k7m2-1-1", 0), std::nullopt);
   }
+}
+
+// An agent of an earlier release has submitted it.
+TEST_F(ArraysTest, AListWithoutIdsCountsItsTasksFromZero) {
+  hosts::LocalHost host;
+  Arrays arrays(runs_, &host);
+  std::filesystem::create_directories(runs_ + "/arrays");
+  std::ofstream(runs_ + "/arrays/k7m2-1-1.array-0a") << "k7m2-1-1\nk7m2-2-1\n";
+  ASSERT_TRUE(arrays.Load().ok());
+  EXPECT_EQ(arrays.RunAt("k7m2-1-1.array-0a", 1), "k7m2-2-1");
+  EXPECT_THAT(arrays.PlacesOf("k7m2-1-1"),
+              testing::ElementsAre(ArrayPlace{"k7m2-1-1.array-0a", 0}));
+}
+
+// Makes them the tasks of one array with these ids, of which so many may run at the same time.
+std::vector<v1::JobSpec> ArrayWith(const std::vector<uint32_t>& ids, uint32_t limit) {
+  std::vector<v1::JobSpec> specs(ids.size(), SpecOf("true"));
+  for (uint32_t i = 0; i < ids.size(); ++i) {
+    specs[i].mutable_slurm()->mutable_batch_script();
+    contract::SetArrayTask({.id = ids[i],
+                            .count = static_cast<uint32_t>(ids.size()),
+                            .min_id = ids.front(),
+                            .max_id = ids.back(),
+                            .place = i,
+                            .limit = limit},
+                           &specs[i]);
+  }
+  return specs;
+}
+
+TEST_F(ArraysTest, SlurmsTasksHaveTheUsersIdsAndLimit) {
+  const auto outcomes = Launch(ArrayWith({1, 3, 5, 1000}, 2));
+  ASSERT_THAT(Submitted(), SizeIs(1));
+  EXPECT_THAT(Submitted()[0], HasSubstr("--array=1,3,5,1000%2 "));
+  EXPECT_EQ(outcomes[3].external_id, "17_1000");
+  EXPECT_EQ(backend_->Lookup(Handle(4)).kind, Found::kAbsent);
+  Launch(ArrayWith({4, 1001}, 0));
+  EXPECT_THAT(Submitted().back(), HasSubstr("--array=0-1 ")) << "MaxArraySize is 1001";
+}
+
+TEST_F(ArraysTest, AnIdThatIsRefusedIsTriedOnceMoreWithIdsThatCountFromZero) {
+  SetSbatch(R"sh(case "$*" in
+*--array=9*) echo 'sbatch: error: Batch job submission failed: Invalid job array specification' >&2; exit 1
+esac
+echo 17)sh");
+  EXPECT_EQ(Launch(ArrayWith({9, 10, 11}, 0))[2].external_id, "17_2");
+  EXPECT_THAT(Submitted(), SizeIs(2));
+}
+
+TEST_F(ArraysTest, TasksThatCameLateAwaitTheOthersWhereTheArrayHasALimit) {
+  const std::vector<v1::JobSpec> specs = ArrayWith({1, 2, 3}, 2);
+  EXPECT_EQ(Launch({specs[0], specs[1]})[1].kind, Kind::kLaunched);
+  const auto late = Launch({specs[2]});
+  EXPECT_EQ(late[0].kind, Kind::kDeferred);
+  EXPECT_THAT(late[0].evidence.detail(), HasSubstr("has others of them already (job 17_1)"));
+  EXPECT_THAT(Submitted(), SizeIs(1));
+  for (const int job : {1, 2}) EXPECT_TRUE(ForgetOne(*backend_, Handle(job)).ok());
+  last_job_ = 2;
+  EXPECT_EQ(Launch({specs[2]})[0].kind, Kind::kLaunched);
+}
+
+TEST_F(ArraysTest, AnIdThatTheClusterDoesNotHaveCannotWaitForTheSameTask) {
+  std::vector<v1::JobSpec> specs = ArrayWith({1, 1001}, 0);
+  for (v1::JobSpec& spec : specs) spec.mutable_slurm()->set_dependency("aftercorr:5");
+  for (const agents::LaunchOutcome& outcome : Launch(specs)) {
+    EXPECT_EQ(outcome.kind, Kind::kRefused);
+    EXPECT_THAT(outcome.failure.message(), HasSubstr("ids of 0 to 1000 (MaxArraySize), not 1001"));
+  }
+  EXPECT_THAT(Submitted(), IsEmpty());
 }
 
 }  // namespace

@@ -64,10 +64,11 @@ class BatchScriptTest : public ::testing::Test {
   void StartAsTask(const std::string& name) {
     const std::string list = root_ + "/arrays/" + name;
     std::filesystem::create_directories(list + ".out");
-    std::ofstream(list) << "k7m2-41-1\n" << paths_->run_key() << "\n";
+    std::ofstream(list) << "5 k7m2-41-1\n8 " << paths_->run_key() << "\n";
     const std::string command = fmt::format(
-        "(export SLURM_JOB_ID=32 SLURM_ARRAY_JOB_ID=30 SLURM_ARRAY_TASK_ID=1 SLURM_JOB_NAME={0} "
-        "SLURM_JOB_NUM_NODES=1 SLURM_JOB_USER=u; exec /bin/bash {1} {2} array 2>&1) >>{2}.out/1",
+        "(export SLURM_JOB_ID=32 SLURM_ARRAY_JOB_ID=30 SLURM_ARRAY_TASK_ID=8 SLURM_JOB_NAME={0} "
+        "SLURM_JOB_NUM_NODES=1 SLURM_JOB_USER=u; exec /bin/bash {1} {2} array 5,8-9 2>&1) "
+        ">>{2}.out/8",
         name, paths_->script(), list);
     std::system(command.c_str());
   }

@@ -31,15 +31,15 @@ TEST_F(BatchScriptTest, TheRecordSaysOnWhichNodesTheRunWas) {
   EXPECT_EQ(EndOf("true").node_list, "n1");
 }
 
-TEST_F(BatchScriptTest, ATaskOfAnArrayRunsItsOwnRunAndClaimsItByItsIndex) {
+TEST_F(BatchScriptTest, ATaskOfAnArrayRunsItsOwnRunAndClaimsItByItsId) {
   Prepare("echo \"$SLURM_JOB_NAME\"; env | grep SLURM_ARRAY; exit 3");
   StartAsTask("k7m2-41-1.array-0a");
-  EXPECT_EQ(ReadWhole(paths_->claim()), "30_1\n");
+  EXPECT_EQ(ReadWhole(paths_->claim()), "30_8\n");
   EXPECT_EQ(ReadWhole(paths_->standard_output(0)), "k7m2-42-1\n")
       << "the program is none of an array";
   const std::optional<ExitRecord> record = ParseExitRecord(ReadWhole(paths_->exit_record()));
-  ASSERT_TRUE(record.has_value()) << ReadWhole(root_ + "/arrays/k7m2-41-1.array-0a.out/1");
-  EXPECT_EQ(record->job_id, (JobId{30, 1}));
+  ASSERT_TRUE(record.has_value()) << ReadWhole(root_ + "/arrays/k7m2-41-1.array-0a.out/8");
+  EXPECT_EQ(record->job_id, (JobId{30, 8}));
   EXPECT_EQ(record->code, 3);
 }
 
@@ -48,8 +48,8 @@ TEST_F(BatchScriptTest, ATaskWhoseRunIsClaimedDoesNothing) {
   Start(17);
   StartAsTask("k7m2-41-1.array-0a");
   EXPECT_EQ(ReadWhole(paths_->standard_output(0)), "ran\n");
-  EXPECT_THAT(ReadWhole(root_ + "/arrays/k7m2-41-1.array-0a.out/1"),
-              testing::HasSubstr("belongs to Slurm job 17; job 30_1 does nothing"));
+  EXPECT_THAT(ReadWhole(root_ + "/arrays/k7m2-41-1.array-0a.out/8"),
+              testing::HasSubstr("belongs to Slurm job 17; job 30_8 does nothing"));
 }
 
 TEST_F(BatchScriptTest, ASignalIsNeverTakenForAnExitCode) {

@@ -234,18 +234,19 @@ TEST_F(SubmissionTest, TheScriptAndItsArgumentsFollowTheOptions) {
 
 TEST_F(SubmissionTest, AnArrayHasItsOwnNameAndFilesAndNoSingleton) {
   spec().mutable_slurm()->set_dependency("afterok:5");
-  const TaskArray array{"k7m2-42-1.array-0a", ArrayPaths("/shared/runs", "k7m2-42-1.array-0a"), 3};
+  const TaskArray array{
+      "k7m2-42-1.array-0a", ArrayPaths("/shared/runs", "k7m2-42-1.array-0a"), {1, 2, 3, 7}, 2};
   const auto submission = MakeSubmission(assignment_, paths_, {}, 9, &array);
   ASSERT_TRUE(submission.ok()) << submission.status();
   const std::string list = "/shared/runs/arrays/k7m2-42-1.array-0a";
   for (const std::string& word :
-       {std::string("--job-name=k7m2-42-1.array-0a"), std::string("--array=0-2"),
+       {std::string("--job-name=k7m2-42-1.array-0a"), std::string("--array=1-3,7%2"),
         std::string("--dependency=afterany:9,afterok:5"), "--chdir=" + list + ".out",
         "--output=" + list + ".out/%a"}) {
     EXPECT_THAT(submission->options, Contains(word));
   }
   EXPECT_EQ(submission->script, paths_.script());
-  EXPECT_THAT(submission->arguments, testing::ElementsAre(list, "array"));
+  EXPECT_THAT(submission->arguments, testing::ElementsAre(list, "array", "1-3,7"));
 }
 
 TEST_F(SubmissionTest, OnlyATaskOfAJobArrayMayBeATaskOfSlurms) {
@@ -262,13 +263,28 @@ TEST_F(SubmissionTest, OnlyATaskOfAJobArrayMayBeATaskOfSlurms) {
 }
 
 // All tasks have one name, and run at the same time.
-TEST_F(SubmissionTest, ATaskThatWaitsForANameOrTaskByTaskIsAJobOfItsOwn) {
+TEST_F(SubmissionTest, ATaskThatWaitsForANameIsAJobOfItsOwn) {
   spec().mutable_slurm()->mutable_batch_script();
   contract::SetArrayTask({.id = 7, .count = 3, .max_id = 9, .place = 1}, &spec());
-  for (const char* dependency : {"singleton", "afterok:5,singleton", "aftercorr:5"}) {
+  for (const char* dependency : {"singleton", "afterok:5,singleton"}) {
     spec().mutable_slurm()->set_dependency(dependency);
     EXPECT_FALSE(MayBeTask(spec())) << dependency;
   }
+}
+
+// Slurm knows the id of a task only within an array.
+TEST_F(SubmissionTest, ATaskAloneWaitsForTheTaskOfTheSameIdByItsNumber) {
+  spec().mutable_slurm()->mutable_batch_script();
+  contract::SetArrayTask({.id = 7, .count = 3, .max_id = 9, .place = 1}, &spec());
+  spec().mutable_slurm()->set_dependency("afterany:3,aftercorr:5+10:6_2");
+  EXPECT_TRUE(MayBeTask(spec()));
+  EXPECT_TRUE(WaitsForSameTask(spec()));
+  EXPECT_THAT(Build(), Contains("--dependency=singleton,afterany:3,afterok:5_7+10:6_2"));
+  const TaskArray array{
+      "k7m2-42-1.array-0a", ArrayPaths("/shared/runs", "k7m2-42-1.array-0a"), {6, 7}};
+  const auto whole = MakeSubmission(assignment_, paths_, {}, std::nullopt, &array);
+  ASSERT_TRUE(whole.ok()) << whole.status();
+  EXPECT_THAT(whole->options, Contains("--dependency=afterany:3,aftercorr:5+10:6_2"));
 }
 
 TEST_F(SubmissionTest, AmountsAreRoundedUp) {
