@@ -55,7 +55,9 @@ KubernetesBackend::KubernetesBackend(KubernetesConfig config, Endpoint endpoint,
           [this](const std::string& name_space) { return HomeOf(name_space).AskRights(); },
           [this] { TellInventory(); }),
       queues_(config_.namespaces, &api_, absl::Now, [this] { TellInventory(); }),
-      queue_([this] { return std::make_unique<QueuesRoom>(view_.TakeSnapshot()); }),
+      queue_([this](const std::vector<Alike>& starting) {
+        return std::make_unique<QueuesRoom>(view_.TakeSnapshot(starting));
+      }),
       nowhere_("", nullptr, nullptr) {
   for (const std::string& name_space : config_.namespaces) AddHome(name_space);
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <string_view>
 
 #include "agents/kubernetes/manifest/manifest.h"
 #include "agents/kubernetes/manifest/run_secret.h"
@@ -133,7 +134,9 @@ void StartQueue::SetStarting(AssignmentPtr run) {
   order_.erase(PlaceOf(*run));
   Entry& entry = entries_[run->run_key()];
   if (entry.starting && !entry.placed) return;
-  entry = {.run = std::move(run), .starting = true, .since = clock_()};
+  entry = MakeEntry(std::move(run), /*held=*/false);
+  entry.starting = true;
+  entry.since = clock_();
 }
 
 void StartQueue::SetPlaced(const std::string& run_key) {
@@ -161,11 +164,15 @@ void StartQueue::Remove(const std::string& run_key) {
   entries_.erase(found);
 }
 
-void StartQueue::LeaveStartingLocked(absl::Time now, RoomLeft* room) const {
+std::unique_ptr<RoomLeft> StartQueue::LookLocked(absl::Time now) const {
+  std::map<std::string_view, Alike> starting;
   for (const auto& [run_key, entry] : entries_) {
     const bool counts = entry.placed || now - entry.since < kStartingCounts;
-    if (entry.starting && counts) room->Leave({entry.run});
+    if (entry.starting && counts) starting[entry.shape].push_back(entry.run);
   }
+  std::vector<Alike> kinds;
+  for (auto& [shape, runs] : starting) kinds.push_back(std::move(runs));
+  return look_(kinds);
 }
 
 std::vector<StartQueue::AssignmentPtr> StartQueue::TakeReady(const std::string& only) {
@@ -178,8 +185,7 @@ std::vector<StartQueue::AssignmentPtr> StartQueue::TakeReady(const std::string& 
   std::erase_if(entries_, [&](const auto& item) {
     return item.second.placed && now - item.second.since >= kPlacedCounts;
   });
-  const std::unique_ptr<RoomLeft> room = look_();
-  LeaveStartingLocked(now, room.get());
+  const std::unique_ptr<RoomLeft> room = LookLocked(now);
   const std::optional<Place> resume = std::exchange(resume_, std::nullopt);
   std::set<std::string> kept;                      // by what is kept for a run that waits
   std::map<std::string, v1::StateReason> misfits;  // by shape
@@ -236,8 +242,7 @@ std::vector<StartQueue::AssignmentPtr> StartQueue::TakeReady(const std::string& 
 
 std::optional<Misfit> StartQueue::WouldWait(const agent::v1::Assignment& run) const {
   const std::lock_guard lock(mutex_);
-  const std::unique_ptr<RoomLeft> room = look_();
-  LeaveStartingLocked(clock_(), room.get());
+  const std::unique_ptr<RoomLeft> room = LookLocked(clock_());
   for (const auto& [place, claim] : keepers_) {
     if (place.first.first <= PlaceOf(run).first.first) room->Leave(claim);
   }

@@ -27,7 +27,8 @@ namespace muster::kubernetes {
 class StartQueue {
  public:
   using AssignmentPtr = std::shared_ptr<const agent::v1::Assignment>;
-  using Look = std::function<std::unique_ptr<RoomLeft>()>;
+  // The cluster behind the runs that are starting: of each kind, those that ask for the same.
+  using Look = std::function<std::unique_ptr<RoomLeft>(const std::vector<Alike>& starting)>;
 
   using Clock = std::function<absl::Time()>;
   // Each TakeReady calls `look` once, if any run waits. No run is ready before Open.
@@ -124,8 +125,8 @@ class StartQueue {
   using Place = std::pair<std::pair<int64_t, uint64_t>, std::string>;
   static Place PlaceOf(const agent::v1::Assignment& run);
   static Entry MakeEntry(AssignmentPtr run, bool held);
-  // Takes the room of the runs that are starting.
-  void LeaveStartingLocked(absl::Time now, RoomLeft* room) const;
+  // Looks at the cluster behind the runs that are starting.
+  std::unique_ptr<RoomLeft> LookLocked(absl::Time now) const;
   // Makes the run wait again. Null: it is not there, or has its nodes.
   Entry* WaitAgainLocked(const std::string& run_key, absl::Time not_before);
   void ForgetWish(const std::string& run_key);

@@ -19,7 +19,7 @@ std::set<std::string> UntoldLabels(const std::vector<NodeRoom>& nodes) {
   std::map<std::string, std::set<std::string>> values;
   std::set<std::string> untold;
   for (const NodeRoom& room : nodes) {
-    for (const auto& [key, value] : room.node.labels) {
+    for (const auto& [key, value] : room.node->labels) {
       if (untold.contains(key)) continue;
       std::set<std::string>& of_key = values[key];
       of_key.insert(value);
@@ -94,15 +94,15 @@ v1::NodeFacts NodeFactsOf(const std::vector<NodeRoom>& nodes) {
   const std::set<std::string> untold = UntoldLabels(nodes);
   std::map<std::string, int> index;
   for (const NodeRoom& room : nodes) {
-    const auto [at, is_new] = index.emplace(ProfileKey(room.node, untold), facts.profiles_size());
+    const auto [at, is_new] = index.emplace(ProfileKey(*room.node, untold), facts.profiles_size());
     if (!is_new) {
       v1::NodeProfile* known = facts.mutable_profiles(at->second);
       known->set_count(known->count() + 1);
       continue;
     }
     if (facts.profiles_size() == contract::kMaxNodeProfiles) return {};
-    *facts.add_profiles() = ProfileOf(room.node, untold);
-    facts.mutable_profiles(facts.profiles_size() - 1)->set_example(room.node.name);
+    *facts.add_profiles() = ProfileOf(*room.node, untold);
+    facts.mutable_profiles(facts.profiles_size() - 1)->set_example(room.node->name);
   }
   for (const std::string& key : untold) facts.add_untold_labels(key);
   return facts;

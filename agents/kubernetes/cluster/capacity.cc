@@ -75,14 +75,11 @@ std::vector<std::string> Lacks(const RunNeed& need, const Amounts& room) {
   return lacks;
 }
 
-using Part = Amounts (*)(const NodeRoom&);
-Amounts AllOf(const NodeRoom& room) { return CapacityOf(room.node); }
-Amounts FreeOf(const NodeRoom& room) { return room.free; }
-Amounts ForRunsOf(const NodeRoom& room) { return room.for_runs; }
-Amounts UnkeptOf(const NodeRoom& room) {
-  Amounts unkept = room.free;
-  return unkept += room.kept;
-}
+// Asked for each node and run as well.
+using Part = const Amounts& (*)(const NodeRoom&);
+const Amounts& AllOf(const NodeRoom& room) { return *room.all; }
+const Amounts& FreeOf(const NodeRoom& room) { return room.free; }
+const Amounts& ForRunsOf(const NodeRoom& room) { return room.for_runs; }
 
 // Names the node that comes nearest to holding one pod, and what it lacks. `adjective` is "" or
 // "free ".
@@ -95,7 +92,7 @@ std::string NearestRoom(const RunNeed& need, const std::vector<const NodeRoom*>&
         });
     const int64_t there = AmountOf(part(*most), want.what);
     if (there >= want.needed) continue;
-    return fmt::format("{} has the most {}{}: {}, {} {} needed", most->node.name, adjective,
+    return fmt::format("{} has the most {}{}: {}, {} {} needed", most->node->name, adjective,
                        want.what, Bare(want.what, there), Bare(want.what, want.needed),
                        want.needed == 1 ? "is" : "are");
   }
@@ -103,7 +100,7 @@ std::string NearestRoom(const RunNeed& need, const std::vector<const NodeRoom*>&
       *std::min_element(nodes.begin(), nodes.end(), [&](const NodeRoom* a, const NodeRoom* b) {
         return Lacks(need, part(*a)).size() < Lacks(need, part(*b)).size();
       });
-  return fmt::format("no node has all at once; {} comes nearest: it has {}{}", nearest->node.name,
+  return fmt::format("no node has all at once; {} comes nearest: it has {}{}", nearest->node->name,
                      adjective, fmt::join(Lacks(need, part(*nearest)), "; "));
 }
 
@@ -112,13 +109,13 @@ std::string NearestMatch(const RunNeed& need, const std::vector<NodeRoom>& nodes
   const NodeRoom* nearest = nullptr;
   std::vector<std::string> fewest;
   for (const NodeRoom& room : nodes) {
-    std::vector<std::string> objections = Objections(need, room.node);
+    std::vector<std::string> objections = Objections(need, *room.node);
     if (nearest != nullptr && objections.size() >= fewest.size()) continue;
     nearest = &room;
     fewest = std::move(objections);
   }
   return fmt::format("none of the {} node{} matches; {} comes nearest: it {}", nodes.size(),
-                     nodes.size() == 1 ? "" : "s", nearest->node.name,
+                     nodes.size() == 1 ? "" : "s", nearest->node->name,
                      fmt::join(fewest, ", and it "));
 }
 
@@ -130,9 +127,31 @@ int64_t TotalPods(const RunNeed& need, const std::vector<const NodeRoom*>& nodes
   return pods;
 }
 
+// Returns whether that part of the nodes that take the run has room for all of its pods.
+bool HaveRoom(const RunNeed& need, const std::vector<NodeRoom>& nodes, Part part) {
+  int64_t pods = 0;
+  for (const NodeRoom& room : nodes) {
+    if (pods >= need.pods) break;
+    const int64_t here = PodsIn(need, part(room));
+    if (here > 0 && Objections(need, *room.node).empty() && OutOfService(need, *room.node).empty())
+      pods += here;
+  }
+  return pods >= need.pods;
+}
+
 std::string SpreadWords(const RunNeed& need) {
   return need.options.spread() == v1::KUBERNETES_SPREAD_REQUIRED ? ", each on a node of its own"
                                                                  : "";
+}
+
+// Returns whether it would fit if no room were kept for another run.
+bool IsBehind(const RunNeed& need, const std::vector<const NodeRoom*>& nodes) {
+  int64_t pods = 0;
+  for (const NodeRoom* room : nodes) {
+    Amounts unkept = room->free;
+    pods += PodsIn(need, unkept += room->kept);
+  }
+  return pods >= need.pods;
 }
 
 // Searches the nodes that match. Nothing: they would have room if they were empty.
@@ -166,23 +185,11 @@ Amounts CapacityOf(const NodeObject& node) {
   return all;
 }
 
-std::vector<NodeRoom> RoomOf(std::vector<NodeObject> nodes, const std::vector<PodUse>& pods) {
-  std::vector<NodeRoom> rooms;
-  std::map<std::string, size_t> index;
-  for (NodeObject& node : nodes) {
-    index[node.name] = rooms.size();
-    NodeRoom& room = rooms.emplace_back();
-    room.free = room.for_runs = node.allocatable;
-    room.node = std::move(node);
-  }
-  for (const PodUse& pod : pods) {
-    const auto found = index.find(pod.node);
-    if (found == index.end()) continue;
-    rooms[found->second].free -= pod.requests;
-    if (!pod.is_own) rooms[found->second].for_runs -= pod.requests;
-  }
-  return rooms;
-}
+NodeRoom::NodeRoom(NodeObject object)
+    : node(std::make_shared<const NodeObject>(std::move(object))),
+      all(std::make_shared<const Amounts>(CapacityOf(*node))),
+      free(node->allocatable),
+      for_runs(node->allocatable) {}
 
 RunNeed NeedOf(const v1::JobSpec& spec, const KubernetesConfig& config) {
   RunNeed need;
@@ -211,21 +218,22 @@ RunNeed NeedOf(const agent::v1::Assignment& run, const KubernetesConfig& config)
 }
 
 std::optional<Misfit> FindMisfit(const RunNeed& need, const std::vector<NodeRoom>& nodes) {
+  // Most runs fit, and no node is asked about that is full or comes after those that suffice.
+  if (HaveRoom(need, nodes, FreeOf)) return std::nullopt;
   // An autoscaler may have taken all of them away.
   if (nodes.empty()) return Misfit{false, "the cluster has no nodes"};
   std::vector<const NodeRoom*> matching, in_service;
   std::vector<std::string> out;
   for (const NodeRoom& room : nodes) {
-    if (!Objections(need, room.node).empty()) continue;
+    if (!Objections(need, *room.node).empty()) continue;
     matching.push_back(&room);
-    const std::string why = OutOfService(need, room.node);
+    const std::string why = OutOfService(need, *room.node);
     if (why.empty()) in_service.push_back(&room);
-    if (!why.empty()) out.push_back(fmt::format("{} ({})", room.node.name, why));
+    if (!why.empty()) out.push_back(fmt::format("{} ({})", room.node->name, why));
   }
   if (matching.empty()) return Misfit{true, NearestMatch(need, nodes)};
   if (auto lasting = FindLasting(need, matching); lasting.has_value()) return lasting;
   const int64_t pods = TotalPods(need, in_service, FreeOf);
-  if (pods >= need.pods) return std::nullopt;
   std::vector<std::string> words;
   if (!out.empty()) words.push_back(OutWords(matching.size(), out));
   if (pods > 0) {
@@ -235,16 +243,11 @@ std::optional<Misfit> FindMisfit(const RunNeed& need, const std::vector<NodeRoom
     words.push_back(NearestRoom(need, in_service, FreeOf, "free "));
   }
   return Misfit{.words = fmt::format("{}", fmt::join(words, "; ")),
-                .is_behind = TotalPods(need, in_service, UnkeptOf) >= need.pods};
+                .is_behind = IsBehind(need, in_service)};
 }
 
 bool FitsBesideOthers(const RunNeed& need, const std::vector<NodeRoom>& nodes) {
-  std::vector<const NodeRoom*> usable;
-  for (const NodeRoom& room : nodes) {
-    if (Objections(need, room.node).empty() && OutOfService(need, room.node).empty())
-      usable.push_back(&room);
-  }
-  return TotalPods(need, usable, ForRunsOf) >= need.pods;
+  return HaveRoom(need, nodes, ForRunsOf);
 }
 
 void Reserve(const RunNeed& need, std::vector<NodeRoom>* nodes) {
@@ -253,7 +256,7 @@ void Reserve(const RunNeed& need, std::vector<NodeRoom>* nodes) {
     if (left == 0) return;
     const int64_t pods = std::min(left, PodsIn(need, room.free));
     if (pods == 0) continue;  // most are full, and to know that is cheap
-    if (!Objections(need, room.node).empty() || !OutOfService(need, room.node).empty()) continue;
+    if (!Objections(need, *room.node).empty() || !OutOfService(need, *room.node).empty()) continue;
     for (int64_t i = 0; i < pods; ++i) room.free -= need.each;
     left -= pods;
   }
@@ -261,7 +264,7 @@ void Reserve(const RunNeed& need, std::vector<NodeRoom>* nodes) {
 
 void KeepShares(const RunNeed& need, std::vector<NodeRoom>* nodes) {
   for (NodeRoom& room : *nodes) {
-    if (!Objections(need, room.node).empty()) continue;
+    if (!Objections(need, *room.node).empty()) continue;
     Amounts share;
     for (int64_t pods = std::min(need.pods, PodsIn(need, room.for_runs)); pods > 0; --pods)
       share += need.each;
@@ -285,14 +288,14 @@ std::map<std::string, uint32_t> GpuTypesOf(const NodeObject& node, const Amounts
   return types;
 }
 
-std::set<std::string> GpuLabelsOf(const std::vector<NodeObject>& nodes,
+std::set<std::string> GpuLabelsOf(const std::vector<NodeRoom>& nodes,
                                   const KubernetesConfig& config) {
   std::set<std::string> labels;
   if (config.gpu_resources.empty()) return labels;
-  for (const NodeObject& node : nodes) {
-    if (CapacityOf(node).Gpus(config.gpu_resources.front()) == 0) continue;
-    const auto label = node.labels.find(config.gpu_type_label);
-    if (label != node.labels.end() && !label->second.empty()) labels.insert(label->second);
+  for (const NodeRoom& room : nodes) {
+    if (room.all->Gpus(config.gpu_resources.front()) == 0) continue;
+    const auto label = room.node->labels.find(config.gpu_type_label);
+    if (label != room.node->labels.end() && !label->second.empty()) labels.insert(label->second);
   }
   return labels;
 }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -17,17 +18,23 @@
 
 namespace muster::kubernetes {
 
-// A node and its free resources.
+// A node and its free resources. Cheap to copy.
 struct NodeRoom {
-  NodeObject node;
-  Amounts free;           // never below 0
-  Amounts kept = {};      // kept for a run that waits for nodes, and no longer free
-  Amounts for_runs = {};  // would be free without Muster's own runs
+  // One without pods.
+  explicit NodeRoom(NodeObject object);
+
+  std::shared_ptr<const NodeObject> node;
+  std::shared_ptr<const Amounts> all;  // CapacityOf the node
+  Amounts free;                        // never below 0
+  Amounts kept = {};                   // kept for a run that waits for nodes, and no longer free
+  Amounts for_runs = {};               // would be free without Muster's own runs
 };
 
-// Computes the room of each node. Pods on no node, or on a node that is not among these, do not
-// count.
-std::vector<NodeRoom> RoomOf(std::vector<NodeObject> nodes, const std::vector<PodUse>& pods);
+// The pods of a run that have not ended.
+struct PodsThere {
+  int64_t made = 0;
+  int64_t placed = 0;  // those that are on nodes
+};
 
 // The needs of a run: a number of pods that are alike.
 struct RunNeed {
@@ -72,7 +79,7 @@ std::optional<Misfit> FindMisfit(const RunNeed& need, const std::vector<NodeRoom
 // Returns whether all pods of the run would have room without Muster's own runs.
 bool FitsBesideOthers(const RunNeed& need, const std::vector<NodeRoom>& nodes);
 
-// Takes the run's room from the nodes, as far as they have it.
+// Takes the room of the need's pods from the nodes, as far as they have it.
 void Reserve(const RunNeed& need, std::vector<NodeRoom>* nodes);
 
 // Keeps the run's share of each node that it could be on: the room of as many of its pods as the
@@ -89,7 +96,7 @@ std::map<std::string, uint32_t> GpuTypesOf(const NodeObject& node, const Amounts
                                            const KubernetesConfig& config);
 
 // Returns the values of the label on nodes that have GPUs of the first of gpu_resources.
-std::set<std::string> GpuLabelsOf(const std::vector<NodeObject>& nodes,
+std::set<std::string> GpuLabelsOf(const std::vector<NodeRoom>& nodes,
                                   const KubernetesConfig& config);
 
 // Returns the type as the cluster spells it, where `labels` are those of GpuLabelsOf: selectors

@@ -1,6 +1,6 @@
 #include "agents/kubernetes/cluster/cluster_view.h"
 
-#include <algorithm>
+#include <mutex>
 #include <utility>
 
 #include "absl/time/clock.h"
@@ -11,6 +11,7 @@
 #include "agents/kubernetes/cluster/inventory.h"
 #include "agents/kubernetes/cluster/namespace_view.h"
 #include "agents/kubernetes/cluster/obstacle.h"
+#include "agents/kubernetes/cluster/room_book.h"
 #include "agents/kubernetes/manifest/configured_facts.h"
 #include "agents/kubernetes/objects/kept_objects.h"
 #include "contract/issues.h"
@@ -21,27 +22,6 @@ namespace {
 
 // For each of the first lists: a busy server answers within it, and who asks is still there.
 constexpr absl::Duration kFirstListTimeout = absl::Seconds(20);
-
-class Snapshot final : public RoomLeft {
- public:
-  Snapshot(Seen seen, const KubernetesConfig& config) : seen_(std::move(seen)), config_(config) {}
-
-  std::optional<Misfit> WaitsFor(const agent::v1::Assignment& run) const override {
-    RunNeed need = NeedIn(run, config_, seen_);
-    need.has_objects = true;
-    return FindObstacle(need, seen_);
-  }
-  bool Leave(const Claim& claim) override {
-    if (!claim.is_limited && claim.has_waited_long) return LeaveShares(*claim.run, config_, &seen_);
-    const auto leave = claim.is_limited ? LeaveLimits : LeaveRoom;
-    leave(*claim.run, config_, &seen_);
-    return true;
-  }
-
- private:
-  Seen seen_;
-  const KubernetesConfig config_;
-};
 
 }  // namespace
 
@@ -54,13 +34,20 @@ class ClusterView::Impl {
         api_(*api),
         identity_(state_dir),
         kept_nodes_([this](const Json& node) { return ParseNode(node, config_.gpu_resources); },
-                    {.is_other = AreToldApart, .on_other = on_recovery}),
-        kept_pods_(PodParser(config_.gpu_resources)),
+                    {.on_move =
+                         [this](const NodeObject* before, const NodeObject* now) {
+                           const std::lock_guard lock(mutex_);
+                           all_rooms_.MoveNode(before, now);
+                           shown_rooms_.MoveNode(before, now);
+                         },
+                     .is_other = AreToldApart,
+                     .on_other = on_recovery}),
+        kept_pods_(PodParser(config_.gpu_resources), {.on_move = PodsInto(&all_rooms_)}),
         nodes_({.path = "/api/v1/nodes", .on_recovery = on_recovery}, api, &kept_nodes_),
         pods_(WatchPods("/api/v1/pods", api, &kept_pods_, on_recovery)) {
     for (const std::string& name : config_.namespaces) {
-      namespaces_.push_back(
-          std::make_unique<NamespaceView>(name, config_.gpu_resources, api, on_recovery));
+      namespaces_.push_back(std::make_unique<NamespaceView>(name, config_.gpu_resources, api,
+                                                            PodsInto(&shown_rooms_), on_recovery));
     }
   }
 
@@ -103,7 +90,8 @@ class ClusterView::Impl {
 
   absl::StatusOr<v1::ClusterDetails> Describe() {
     AwaitFirstAnswers();
-    const Seen seen = Look();
+    Seen seen = Look();
+    seen.pods = Pods();
     if (!seen.knows_nodes && !absl::IsPermissionDenied(seen.nodes_problem))
       return absl::UnavailableError(seen.nodes_problem.message());
     v1::ClusterDetails details = DetailsOf(seen, config_);
@@ -124,13 +112,20 @@ class ClusterView::Impl {
     resources.set_cpu_millis(static_cast<uint64_t>(need.each.cpu_millis));
     resources.set_memory_bytes(static_cast<uint64_t>(need.each.memory_bytes));
   }
-  std::unique_ptr<RoomLeft> TakeSnapshot() { return std::make_unique<Snapshot>(Look(), config_); }
+  std::unique_ptr<RoomLeft> TakeSnapshot(const std::vector<Alike>& starting) {
+    // With the lock, so that no pod comes to a node between the looks at nodes and at runs.
+    const std::lock_guard lock(mutex_);
+    const RoomBook& rooms = RoomsLocked();
+    return RoomBehind(
+        starting, [&](const std::string& run_key) { return rooms.PodsOf(run_key); }, config_,
+        LookLocked());
+  }
 
-  absl::Status SpellGpuType(v1::JobSpec* spec) const {
-    std::set<std::string> labels;
+  absl::Status SpellGpuType(v1::JobSpec* spec) {
+    const std::lock_guard lock(mutex_);
+    const std::set<std::string>& labels = RoomsLocked().GpuLabels();
     for (v1::GpuRequest& gpus : *spec->mutable_resources()->mutable_gpus()) {
       if (gpus.type().empty()) continue;
-      if (labels.empty()) labels = GpuLabelsOf(kept_nodes_.All(), config_);
       if (absl::Status clear = CheckGpuType(gpus, labels, config_); !clear.ok()) return clear;
       gpus.set_type(kubernetes::SpellGpuType(gpus.type(), labels, config_));
     }
@@ -156,27 +151,45 @@ class ClusterView::Impl {
       const bool has_listed = pods_->AwaitFirstList(absl::ZeroDuration());
       seen->pod_scope = has_listed ? PodScope::kCluster : PodScope::kNone;
       if (!has_listed) seen->pods_problem = pods_->state();
-      seen->pods = kept_pods_.All();
       return;
     }
     seen->pods_problem = pods_->state();
     for (const auto& space : namespaces_) {
-      if (!space->pods_state().ok()) continue;
-      seen->pod_scope = PodScope::kNamespace;
-      for (PodUse& pod : space->Pods()) seen->pods.push_back(std::move(pod));
+      if (space->pods_state().ok()) seen->pod_scope = PodScope::kNamespace;
     }
   }
 
+  std::vector<PodUse> Pods() const {
+    if (!AreAllPodsHidden()) return kept_pods_.All();
+    std::vector<PodUse> pods;
+    for (const auto& space : namespaces_) {
+      for (PodUse& pod : space->Pods()) pods.push_back(std::move(pod));
+    }
+    return pods;
+  }
+
+  OnPod PodsInto(RoomBook* rooms) {
+    return [this, rooms](const PodUse* before, const PodUse* now) {
+      const std::lock_guard lock(mutex_);
+      rooms->MovePod(before, now);
+    };
+  }
+
+  RoomBook& RoomsLocked() { return AreAllPodsHidden() ? shown_rooms_ : all_rooms_; }
+
   Seen Look() {
+    const std::lock_guard lock(mutex_);
+    return LookLocked();
+  }
+
+  Seen LookLocked() {
     Seen seen;
     seen.knows_nodes = nodes_.AwaitFirstList(absl::ZeroDuration());
     seen.nodes_problem = nodes_.state();
-    std::vector<NodeObject> nodes = kept_nodes_.All();
-    std::sort(nodes.begin(), nodes.end(),
-              [](const NodeObject& a, const NodeObject& b) { return a.name < b.name; });
     LookAtPods(&seen);
-    seen.gpu_types = GpuLabelsOf(nodes, config_);
-    seen.rooms = RoomOf(std::move(nodes), seen.pods);
+    RoomBook& rooms = RoomsLocked();
+    seen.gpu_types = rooms.GpuLabels();
+    seen.rooms = rooms.Rooms();
     for (const auto& space : namespaces_) seen.namespaces.push_back(space->Look());
     return seen;
   }
@@ -185,6 +198,11 @@ class ClusterView::Impl {
   const RunsState runs_state_;
   Api& api_;
   ClusterIdentity identity_;
+  // After those of the kept objects, which tell of changes with their own.
+  std::mutex mutex_;
+  // With the pods of the whole cluster, and with those of the namespaces; guarded by mutex_.
+  RoomBook all_rooms_{config_};
+  RoomBook shown_rooms_{config_};
   KeptObjects<NodeObject> kept_nodes_;
   KeptPods kept_pods_;
   // After what they tell of changes.
@@ -208,7 +226,9 @@ std::optional<std::string> ClusterView::Refusal(const agent::v1::Assignment& run
   return std::move(misfit->words);
 }
 
-std::unique_ptr<RoomLeft> ClusterView::TakeSnapshot() { return impl_->TakeSnapshot(); }
+std::unique_ptr<RoomLeft> ClusterView::TakeSnapshot(const std::vector<Alike>& starting) {
+  return impl_->TakeSnapshot(starting);
+}
 
 absl::Status ClusterView::SpellGpuType(v1::JobSpec* spec) { return impl_->SpellGpuType(spec); }
 

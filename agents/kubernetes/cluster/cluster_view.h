@@ -51,8 +51,9 @@ class ClusterView {
   // Why the run can never start here, in words for its user; nothing: it may, or what would tell is
   // not known.
   std::optional<std::string> Refusal(const agent::v1::Assignment& run);
-  // Returns the present state, to be asked about many runs.
-  std::unique_ptr<RoomLeft> TakeSnapshot();
+  // Returns the present state behind runs that are starting, to be asked about many runs. This
+  // object must outlive the result.
+  std::unique_ptr<RoomLeft> TakeSnapshot(const std::vector<Alike>& starting);
 
   // Writes the type of the run's GPUs as the nodes' labels have it; manifests need that.
   // INVALID_ARGUMENT: it may be several.

@@ -34,7 +34,7 @@ uint32_t Cores(int64_t millis) {
 }
 
 Amounts UsedOf(const NodeRoom& room) {
-  Amounts used = room.node.allocatable;
+  Amounts used = room.node->allocatable;
   used -= room.free;
   return used;
 }
@@ -53,12 +53,12 @@ bool TakesWork(const NodeObject& node, const KubernetesConfig& config) {
 v1::NodeGroup GroupOf(const NodeRoom& room, const KubernetesConfig& config) {
   v1::NodeGroup group;
   group.set_count(1);
-  group.set_cpus(Cores(room.node.allocatable.cpu_millis));
+  group.set_cpus(Cores(room.node->allocatable.cpu_millis));
   group.set_memory_bytes(
-      static_cast<uint64_t>(room.node.allocatable.memory_bytes / kMemoryStep * kMemoryStep));
-  for (const auto& [type, count] : GpuTypesOf(room.node, CapacityOf(room.node), config))
+      static_cast<uint64_t>(room.node->allocatable.memory_bytes / kMemoryStep * kMemoryStep));
+  for (const auto& [type, count] : GpuTypesOf(*room.node, *room.all, config))
     (*group.mutable_gpus())[type] = count;
-  group.set_usable_count(TakesWork(room.node, config) ? 1 : 0);
+  group.set_usable_count(TakesWork(*room.node, config) ? 1 : 0);
   return group;
 }
 
@@ -84,21 +84,21 @@ std::string ReasonOf(const NodeObject& node) {
 v1::Node NodeOf(const NodeRoom& room, const Seen& seen, const KubernetesConfig& config) {
   v1::Node node;
   const Amounts used = UsedOf(room);
-  node.set_name(room.node.name);
-  node.set_state(NodeStateOf(room.node));
-  node.set_condition(ConditionOf(room.node));
-  node.set_reason(ReasonOf(room.node));
+  node.set_name(room.node->name);
+  node.set_state(NodeStateOf(*room.node));
+  node.set_condition(ConditionOf(*room.node));
+  node.set_reason(ReasonOf(*room.node));
   for (const SeenNamespace& space : seen.namespaces) node.add_pools(space.name);
-  node.set_cpus(Cores(room.node.allocatable.cpu_millis));
+  node.set_cpus(Cores(room.node->allocatable.cpu_millis));
   // A core that is used in part is not free.
   node.set_used_cpus(Cores(used.cpu_millis + kNodeMillis - 1));
-  node.set_memory_bytes(static_cast<uint64_t>(room.node.allocatable.memory_bytes));
+  node.set_memory_bytes(static_cast<uint64_t>(room.node->allocatable.memory_bytes));
   node.set_used_memory_bytes(static_cast<uint64_t>(used.memory_bytes));
-  for (const auto& [type, count] : GpuTypesOf(room.node, CapacityOf(room.node), config))
+  for (const auto& [type, count] : GpuTypesOf(*room.node, *room.all, config))
     (*node.mutable_gpus())[type] = count;
-  for (const auto& [type, count] : GpuTypesOf(room.node, used, config))
+  for (const auto& [type, count] : GpuTypesOf(*room.node, used, config))
     (*node.mutable_used_gpus())[type] = count;
-  for (const auto& [key, value] : room.node.labels) {
+  for (const auto& [key, value] : room.node->labels) {
     if (node.features_size() == kMaxFeatures) break;
     node.add_features(value.empty() ? key : key + "=" + value);
   }
@@ -169,12 +169,12 @@ v1::ClusterIssue IssueOfNodes(const Seen& seen) {
 v1::PoolLoad LoadOfNodes(const Seen& seen, const KubernetesConfig& config) {
   v1::PoolLoad load;
   for (const NodeRoom& room : seen.rooms) {
-    const bool takes_work = TakesWork(room.node, config);
-    load.set_cpus(load.cpus() + Cores(room.node.allocatable.cpu_millis));
+    const bool takes_work = TakesWork(*room.node, config);
+    load.set_cpus(load.cpus() + Cores(room.node->allocatable.cpu_millis));
     if (takes_work) load.set_free_cpus(load.free_cpus() + Cores(room.free.cpu_millis));
-    for (const auto& [type, count] : GpuTypesOf(room.node, CapacityOf(room.node), config))
+    for (const auto& [type, count] : GpuTypesOf(*room.node, *room.all, config))
       (*load.mutable_gpus())[type] += count;
-    for (const auto& [type, count] : GpuTypesOf(room.node, room.free, config))
+    for (const auto& [type, count] : GpuTypesOf(*room.node, room.free, config))
       (*load.mutable_free_gpus())[type] += takes_work ? count : 0;
   }
   if (!seen.knows_nodes) load.add_limits(IssueOfNodes(seen).message());

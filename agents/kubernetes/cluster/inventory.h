@@ -41,7 +41,7 @@ struct Seen {
   std::set<std::string> gpu_types;  // as labels tell them
   PodScope pod_scope = PodScope::kNone;
   absl::Status pods_problem;  // why not those of the whole cluster
-  std::vector<PodUse> pods;
+  std::vector<PodUse> pods;   // for DetailsOf alone
 
   // Null: it is not one of the agent's.
   SeenNamespace* Find(const std::string& name);

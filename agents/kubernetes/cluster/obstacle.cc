@@ -1,6 +1,7 @@
 #include "agents/kubernetes/cluster/obstacle.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "agents/kubernetes/cluster/fitting.h"
 #include "agents/kubernetes/cluster/namespace_limits.h"
@@ -8,14 +9,6 @@
 
 namespace muster::kubernetes {
 namespace {
-
-RunNeed RestOf(const agent::v1::Assignment& run, const KubernetesConfig& config, const Seen& seen,
-               int64_t pods_there) {
-  RunNeed need = NeedIn(run, config, seen);
-  need.has_objects = true;
-  need.pods = std::max<int64_t>(0, need.pods - pods_there);
-  return need;
-}
 
 // Gives the pods the share of the nodes that their GPUs bring, as far as the job leaves cores or
 // memory open.
@@ -26,8 +19,8 @@ void TakeGpuShare(const v1::Resources& asked, const KubernetesConfig& config, co
     return;
   contract::GpuShare share(static_cast<uint64_t>(need->each.Gpus(need->gpu_resource)));
   for (const NodeRoom& room : seen.rooms) {
-    const Amounts all = CapacityOf(room.node);
-    if (all.Gpus(need->gpu_resource) == 0 || !Objections(*need, room.node).empty()) continue;
+    const Amounts& all = *room.all;
+    if (all.Gpus(need->gpu_resource) == 0 || !Objections(*need, *room.node).empty()) continue;
     share.AddNode(static_cast<uint64_t>(all.cpu_millis), static_cast<uint64_t>(all.memory_bytes),
                   static_cast<uint64_t>(all.Gpus(need->gpu_resource)));
   }
@@ -41,6 +34,36 @@ void TakeGpuShare(const v1::Resources& asked, const KubernetesConfig& config, co
   }
 }
 
+class Left final : public RoomLeft {
+ public:
+  Left(const KubernetesConfig& config, Seen seen) : config_(config), seen_(std::move(seen)) {}
+
+  std::optional<Misfit> WaitsFor(const agent::v1::Assignment& run) const override {
+    return FindObstacle(NeedOfWaiting(run), seen_);
+  }
+  bool Leave(const Claim& claim) override {
+    const RunNeed need = NeedOfWaiting(*claim.run);
+    if (claim.is_limited) {
+      LeaveLimits(need, &seen_);
+    } else if (claim.has_waited_long) {
+      return LeaveShares(need, &seen_);
+    } else {
+      LeaveRoom(need, {need.pods, need.pods}, &seen_);
+    }
+    return true;
+  }
+
+ private:
+  RunNeed NeedOfWaiting(const agent::v1::Assignment& run) const {
+    RunNeed need = NeedIn(run, config_, seen_);
+    need.has_objects = true;
+    return need;
+  }
+
+  const KubernetesConfig& config_;
+  Seen seen_;
+};
+
 }  // namespace
 
 RunNeed NeedIn(const agent::v1::Assignment& run, const KubernetesConfig& config, const Seen& seen) {
@@ -50,28 +73,46 @@ RunNeed NeedIn(const agent::v1::Assignment& run, const KubernetesConfig& config,
   return need;
 }
 
-void LeaveRoom(const agent::v1::Assignment& run, const KubernetesConfig& config, Seen* seen) {
-  LeaveLimits(run, config, seen);
-  const auto placed = std::count_if(seen->pods.begin(), seen->pods.end(), [&](const PodUse& pod) {
-    return !pod.run_key.empty() && pod.run_key == run.run_key() && !pod.node.empty();
-  });
-  Reserve(RestOf(run, config, *seen, placed), &seen->rooms);
+void PodsToCome::Add(const RunNeed& need, PodsThere there) {
+  unmade += std::max<int64_t>(0, need.pods - there.made);
+  unplaced += std::max<int64_t>(0, need.pods - there.placed);
 }
 
-void LeaveLimits(const agent::v1::Assignment& run, const KubernetesConfig& config, Seen* seen) {
-  const auto made = std::count_if(seen->pods.begin(), seen->pods.end(), [&](const PodUse& pod) {
-    return !pod.run_key.empty() && pod.run_key == run.run_key();
-  });
-  const RunNeed need = RestOf(run, config, *seen, made);
+void LeaveRoom(const RunNeed& need, PodsToCome pods, Seen* seen) {
+  RunNeed rest = need;
+  rest.pods = pods.unmade;
+  LeaveLimits(rest, seen);
+  rest.pods = pods.unplaced;
+  Reserve(rest, &seen->rooms);
+}
+
+void LeaveLimits(const RunNeed& need, Seen* seen) {
   if (SeenNamespace* space = seen->Find(need.name_space)) Keep(need, &space->quotas);
 }
 
-bool LeaveShares(const agent::v1::Assignment& run, const KubernetesConfig& config, Seen* seen) {
-  const RunNeed need = NeedIn(run, config, *seen);
+bool LeaveShares(const RunNeed& need, Seen* seen) {
   if (!FitsBesideOthers(need, seen->rooms)) return false;
-  LeaveLimits(run, config, seen);
+  LeaveLimits(need, seen);
   KeepShares(need, &seen->rooms);
   return true;
+}
+
+std::unique_ptr<RoomLeft> RoomBehind(const std::vector<Alike>& starting,
+                                     const std::function<PodsThere(const std::string&)>& pods_of,
+                                     const KubernetesConfig& config, Seen seen) {
+  for (const Alike& runs : starting) {
+    RunNeed need = NeedIn(*runs.front(), config, seen);
+    need.has_objects = true;
+    PodsToCome pods;
+    for (const auto& run : runs) {
+      pods.Add(need, pods_of(run->run_key()));
+      // Each run has its own nodes for its pods, which may be the same as those of the next run.
+      if (need.options.spread() == v1::KUBERNETES_SPREAD_REQUIRED)
+        LeaveRoom(need, std::exchange(pods, {}), &seen);
+    }
+    LeaveRoom(need, pods, &seen);
+  }
+  return std::make_unique<Left>(config, std::move(seen));
 }
 
 std::optional<Misfit> FindObstacle(const RunNeed& need, const Seen& seen) {

@@ -22,9 +22,12 @@ class KeptObjects : public ObjectSink {
   // Nothing: the object does not count.
   using Parse = std::function<std::optional<Kept>(const Json&)>;
 
-  // Who is told of changes after the first list.
+  // Who is told of changes.
   struct News {
-    // Whether a change of an object counts. Null: none does.
+    // An object that was `before` is `now`; null: it is not there. Also for those of lists. Called
+    // with the lock; must not block. Null: nobody.
+    std::function<void(const Kept* before, const Kept* now)> on_move = nullptr;
+    // Whether a change of an object counts, after the first list. Null: none does.
     std::function<bool(const Kept& before, const Kept& now)> is_other = nullptr;
     // An object has come, gone or changed so. Called without a lock; must not block. Null: nobody.
     std::function<void()> on_other = nullptr;
@@ -40,6 +43,8 @@ class KeptObjects : public ObjectSink {
         all.insert_or_assign(UidOf(object), *std::move(kept));
     }
     const std::lock_guard lock(mutex_);
+    for (const auto& [uid, kept] : all_) Move(&kept, nullptr);
+    for (const auto& [uid, kept] : all) Move(nullptr, &kept);
     all_ = std::move(all);
   }
   void OnChange(Json object) override {
@@ -51,6 +56,7 @@ class KeptObjects : public ObjectSink {
       is_other = (known != all_.end()) != kept.has_value();
       if (known != all_.end() && kept.has_value() && news_.is_other)
         is_other = news_.is_other(known->second, *kept);
+      Move(known == all_.end() ? nullptr : &known->second, kept.has_value() ? &*kept : nullptr);
       if (kept.has_value()) {
         all_.insert_or_assign(UidOf(object), *std::move(kept));
       } else {
@@ -62,7 +68,10 @@ class KeptObjects : public ObjectSink {
   void OnDelete(Json object) override {
     {
       const std::lock_guard lock(mutex_);
-      all_.erase(UidOf(object));
+      if (const auto known = all_.find(UidOf(object)); known != all_.end()) {
+        Move(&known->second, nullptr);
+        all_.erase(known);
+      }
     }
     if (news_.on_other) news_.on_other();
   }
@@ -83,6 +92,9 @@ class KeptObjects : public ObjectSink {
   }
 
  private:
+  void Move(const Kept* before, const Kept* now) const {
+    if (news_.on_move) news_.on_move(before, now);
+  }
   static std::string UidOf(const Json& object) { return TextAt(object, "metadata/uid"); }
 
   const Parse parse_;

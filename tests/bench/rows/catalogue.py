@@ -81,6 +81,8 @@ _ALL = (
     _row("kubernetes_500", "500 jobs on a real Kubernetes, and calls to its API server",
          "ratio <= 1.1, <= 4 writes/job, <= 0.2 reads/job", kubernetes.kubernetes_500, "kubernetes_500",
          "kubernetes_writes_per_job", "kubernetes_reads_per_job"),
+    _row("kubernetes_launches", "1,000 launches on a cluster of 100,000 pods on 1,000 nodes: processor time of the agent to "
+         "judge where they fit", "<= 1,000 ms", kubernetes.kubernetes_launches),
     _row("kubernetes_watch_memory", "agent with 5,000 Jobs of nobody's runs, seen as they are made and listed at its start",
          "<= 100 MB", kubernetes.kubernetes_watch_memory, "kubernetes_watch_memory", "kubernetes_list_memory"),
     _row("kubernetes_runs_memory", "agent with 5,000 runs that wait for a GPU, each with its Job and Secret", "<= 100 MB",

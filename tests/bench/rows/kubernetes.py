@@ -13,7 +13,7 @@ from harness.wait import eventually
 
 from rows.kubernetes_client import BareClient, has_ended
 from rows.report import Figure
-from rows.setting import fresh_world, memory_bytes
+from rows.setting import fresh_world, memory_bytes, tool
 from rows.waiting import run_all
 
 WRITES = ("POST", "PATCH", "PUT", "DELETE")
@@ -117,6 +117,13 @@ def _copies(template, name, **labels):
         if "secret" in volume:
             volume["secret"]["secretName"] = name
     return job, secret
+
+
+def kubernetes_launches(short):
+    """Launches one after another, without their calls to the server."""
+    jobs = 20 if short else 1000
+    found = tool("launch-runs", jobs=jobs)
+    return [Figure("kubernetes_launches", found["all_ms"], "ms", goal=1000, at_most=True)]
 
 
 def kubernetes_watch_memory(short):

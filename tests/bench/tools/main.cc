@@ -44,6 +44,7 @@ int main(int argc, char** argv) {
   add("list-pages", "Read pages of jobs", muster::bench::ListPages);
   add("ingest-logs", "Push logs with a follower", muster::bench::IngestLogs);
   add("plan-rounds", "Rounds of the machines' queue", muster::bench::PlanRounds);
+  add("launch-runs", "Launches on a Kubernetes cluster of 100,000 pods", muster::bench::LaunchRuns);
   add("refit-rounds", "Another inventory under a queue of different jobs",
       muster::bench::RefitRounds);
   add("hold-agents", "Connect idle agents", muster::bench::HoldAgents);

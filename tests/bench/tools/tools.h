@@ -53,6 +53,11 @@ absl::Status IngestLogs(const Load& load);
 // those in which one run has ended, and to look for a place for each run once; with runs as people
 // ask for them, and with runs that all differ.
 absl::Status PlanRounds(const Load& load);
+// {"all_ms"}, of processor time: what `jobs` launches of one pod with a GPU cost on a Kubernetes
+// cluster of 100,000 pods on 1,000 nodes, without their calls to the server: the share of a node
+// that the GPU brings along, whether the run ever fits, its turn in the queue, and the news of its
+// pod.
+absl::Status LaunchRuns(const Load& load);
 // {"message_ms", "slowest_ms", "all_ms", "turns", "checks_ms", "fitting"}, of processor time, with
 // a queue of `jobs` jobs that all differ, half of which no longer fit the only cluster once its
 // agent has sent another inventory: what the core does with that message alone, the slowest turn of

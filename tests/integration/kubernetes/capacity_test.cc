@@ -48,7 +48,7 @@ std::optional<std::string> Refusal(ClusterView& view, const v1::JobSpec& spec) {
 // With the room taken that those before it take.
 std::optional<std::string> WaitsFor(ClusterView& view, const v1::JobSpec& spec,
                                     const std::vector<v1::JobSpec>& before = {}) {
-  const std::unique_ptr<RoomLeft> room = view.TakeSnapshot();
+  const std::unique_ptr<RoomLeft> room = view.TakeSnapshot({});
   for (const v1::JobSpec& other : before) room->Leave({RunOf(other)});
   std::optional<Misfit> misfit = room->WaitsFor(*RunOf(spec));
   if (!misfit.has_value()) return std::nullopt;

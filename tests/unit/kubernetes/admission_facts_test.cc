@@ -5,6 +5,7 @@
 #include "contract/admission.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/unit/kubernetes/rooms.h"
 
 namespace muster::kubernetes {
 namespace {
@@ -15,12 +16,12 @@ constexpr int64_t kGibibytesOfNodes = int64_t{1} << 30;
 
 NodeRoom Room(const std::string& name, std::map<std::string, std::string> labels = {},
               int64_t memory = 64 * kGibibytesOfNodes) {
-  NodeRoom room;
-  room.node.name = name;
-  room.node.labels = std::move(labels);
-  room.node.labels["kubernetes.io/hostname"] = name;
-  room.node.allocatable = {16500, memory, 110, {{"nvidia.com/gpu", 8}}};
-  return room;
+  NodeObject node;
+  node.name = name;
+  node.labels = std::move(labels);
+  node.labels["kubernetes.io/hostname"] = name;
+  node.allocatable = {16500, memory, 110, {{"nvidia.com/gpu", 8}}};
+  return NodeRoom(std::move(node));
 }
 
 std::vector<NodeRoom> Many(int count) {
@@ -33,8 +34,10 @@ TEST(KubernetesAdmissionFactsTest, NodesThatAreAlikeAreOneProfileWithoutTheirNam
   std::vector<NodeRoom> rooms = Many(100);
   rooms.push_back(Room("other", {{"disk", "ssd"}}, 64 * kGibibytesOfNodes - 4096));
   // Both pass by themselves, or keep nobody off.
-  rooms.front().node.taints = {{"node.kubernetes.io/not-ready", "", "NoExecute"},
-                               {"slow", "", "PreferNoSchedule"}};
+  ChangeNode(&rooms.front(), [](NodeObject* node) {
+    node->taints = {{"node.kubernetes.io/not-ready", "", "NoExecute"},
+                    {"slow", "", "PreferNoSchedule"}};
+  });
   const v1::NodeFacts facts = NodeFactsOf(rooms);
   ASSERT_EQ(facts.profiles_size(), 2) << facts.DebugString();
   EXPECT_EQ(facts.profiles(0).count(), 100u);
@@ -56,7 +59,7 @@ TEST(KubernetesAdmissionFactsTest, TooManyKindsOfNodesAreNotTold) {
 }
 
 TEST(KubernetesAdmissionFactsTest, NodesDifferByWhatIsTold) {
-  NodeObject node = Room("a").node;
+  NodeObject node = *Room("a").node;
   NodeObject now = node;
   now.ready = !now.ready;
   now.unschedulable = true;

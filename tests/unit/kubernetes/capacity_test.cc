@@ -3,6 +3,7 @@
 #include "agents/kubernetes/objects/quantity.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/unit/kubernetes/rooms.h"
 
 namespace muster::kubernetes {
 namespace {
@@ -197,7 +198,7 @@ TEST(KubernetesCapacityTest, ARunThatNoEmptyNodeHoldsIsRefusedWithTheNodeThatCom
 
 TEST(KubernetesCapacityTest, WhatNoNodeHasAtOnceIsTold) {
   NodeObject large = Node("large", 0);
-  NodeObject gpus = Node("gpus");
+  NodeObject gpus = Node("narrow");
   gpus.allocatable.memory_bytes = kGibibyte;
   v1::JobSpec spec = Spec(8);
   spec.mutable_resources()->set_memory_bytes(uint64_t{32} << 30);
@@ -373,7 +374,7 @@ TEST(KubernetesCapacityTest, TypesOfGpusAreLabelsForTheFirstResourceAndNamesForT
   const std::map<std::string, uint32_t> expected = {{"NVIDIA-H100-80GB-HBM3", 2},
                                                     {"nvidia.com/mig-1g.5gb", 7}};
   EXPECT_EQ(GpuTypesOf(node, node.allocatable, config), expected);
-  const std::set<std::string> labels = GpuLabelsOf({node, NodeObject()}, config);
+  const std::set<std::string> labels = GpuLabelsOf({NodeRoom(node), NodeRoom({})}, config);
   EXPECT_THAT(labels, testing::ElementsAre("NVIDIA-H100-80GB-HBM3"));
   EXPECT_EQ(SpellGpuType("nvidia-h100-80gb-hbm3", labels, config), "NVIDIA-H100-80GB-HBM3");
   EXPECT_EQ(SpellGpuType("Nvidia.com/MIG-1g.5gb", labels, config), "nvidia.com/mig-1g.5gb");
@@ -382,7 +383,7 @@ TEST(KubernetesCapacityTest, TypesOfGpusAreLabelsForTheFirstResourceAndNamesForT
   EXPECT_EQ(SpellGpuType("other", labels, config), "other");
   node.labels.clear();
   EXPECT_EQ(GpuTypesOf(node, node.allocatable, config).count("nvidia.com/gpu"), 1);
-  EXPECT_TRUE(GpuLabelsOf({node}, config).empty());
+  EXPECT_TRUE(GpuLabelsOf({NodeRoom(node)}, config).empty());
 }
 
 TEST(KubernetesCapacityTest, ATypeThatMayBeSeveralIsRefusedWithThem) {

@@ -2,6 +2,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/unit/kubernetes/rooms.h"
 
 namespace muster::kubernetes {
 namespace {
@@ -33,13 +34,13 @@ PodUse Pod(const std::string& node, const std::string& job, bool is_own = false)
   return pod;
 }
 
-Seen See(std::vector<NodeObject> nodes, std::vector<PodUse> pods = {}) {
+Seen See(const std::vector<NodeObject>& nodes, const std::vector<PodUse>& pods = {}) {
   Seen seen;
   seen.namespaces = {{.name = "lab"}};
   seen.knows_nodes = true;
   seen.pod_scope = PodScope::kCluster;
   seen.pods = pods;
-  seen.rooms = RoomOf(std::move(nodes), pods);
+  seen.rooms = RoomOf(nodes, pods);
   return seen;
 }
 

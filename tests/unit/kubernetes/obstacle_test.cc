@@ -1,6 +1,7 @@
 #include "agents/kubernetes/cluster/obstacle.h"
 
 #include "gtest/gtest.h"
+#include "tests/unit/kubernetes/rooms.h"
 
 namespace muster::kubernetes {
 namespace {
@@ -46,8 +47,7 @@ Seen See(const std::vector<PodUse>& pods, const std::string& resource, const std
   }
   Seen seen;
   seen.knows_nodes = true;
-  seen.pods = pods;
-  seen.rooms = RoomOf(std::move(nodes), pods);
+  seen.rooms = RoomOf(nodes, pods);
   seen.namespaces = {{.name = ""}, {.name = "team-a"}};
   seen.namespaces[0].quotas =
       ParseQuota({{"metadata", {{"name", "lab"}}},
@@ -55,9 +55,27 @@ Seen See(const std::vector<PodUse>& pods, const std::string& resource, const std
   return seen;
 }
 
-std::optional<Misfit> FindBehind(const agent::v1::Assignment& first, Seen seen, uint32_t pods) {
-  LeaveRoom(first, KubernetesConfig(), &seen);
-  return FindObstacle(NeedOf(MakeRun(kSecond, pods), KubernetesConfig()), seen);
+RunNeed NeedOfLaunched(const agent::v1::Assignment& run) {
+  RunNeed need = NeedOf(run, KubernetesConfig());
+  need.has_objects = true;
+  return need;
+}
+
+// Takes the room of the run, none of whose pods have come.
+void TakeRoom(const agent::v1::Assignment& run, Seen* seen) {
+  const RunNeed need = NeedOfLaunched(run);
+  LeaveRoom(need, {need.pods, need.pods}, seen);
+}
+
+// Judges a run of so many pods behind a first one that is starting and has these.
+std::optional<Misfit> FindBehind(const agent::v1::Assignment& first, Seen seen, uint32_t pods,
+                                 PodsThere there = {}) {
+  const KubernetesConfig config;
+  const auto pods_of = [&](const std::string& run_key) {
+    return run_key == first.run_key() ? there : PodsThere();
+  };
+  const auto run = std::make_shared<const agent::v1::Assignment>(first);
+  return RoomBehind({{run}}, pods_of, config, std::move(seen))->WaitsFor(MakeRun(kSecond, pods));
 }
 
 TEST(KubernetesObstacleTest, WhatRunsThatComeFirstWillTakeOfAQuotaIsKeptForThem) {
@@ -77,14 +95,16 @@ TEST(KubernetesObstacleTest, WhatRunsThatComeFirstWillTakeOfAQuotaIsKeptForThem)
 TEST(KubernetesObstacleTest, PodsThatTheQuotaHasCountedAreNotKeptForAgain) {
   // Both pods of the first run are there; one is on no node yet.
   const std::vector<PodUse> pods = {Pod(kFirst, "node-1"), Pod(kFirst, "")};
-  EXPECT_EQ(FindBehind(MakeRun(kFirst, 2), See(pods, "pods", "4", "2"), 2), std::nullopt);
-  EXPECT_TRUE(FindBehind(MakeRun(kFirst, 2), See(pods, "pods", "3", "2"), 2).has_value());
+  const PodsThere there = {.made = 2, .placed = 1};
+  EXPECT_EQ(FindBehind(MakeRun(kFirst, 2), See(pods, "pods", "4", "2"), 2, there), std::nullopt);
+  EXPECT_TRUE(FindBehind(MakeRun(kFirst, 2), See(pods, "pods", "3", "2"), 2, there).has_value());
 }
 
 TEST(KubernetesObstacleTest, RoomIsLeftForThosePodsOnlyThatAreOnNoNode) {
   const std::vector<PodUse> placed = {Pod(kFirst, "node-1"), Pod(kFirst, "")};
-  EXPECT_EQ(FindBehind(MakeRun(kFirst, 2), See(placed, "pods", "9", "2"), 2), std::nullopt);
-  EXPECT_TRUE(FindBehind(MakeRun(kFirst, 2), See(placed, "pods", "9", "2"), 3).has_value());
+  const PodsThere there = {.made = 2, .placed = 1};
+  EXPECT_EQ(FindBehind(MakeRun(kFirst, 2), See(placed, "pods", "9", "2"), 2, there), std::nullopt);
+  EXPECT_TRUE(FindBehind(MakeRun(kFirst, 2), See(placed, "pods", "9", "2"), 3, there).has_value());
   // Pods of others are not its own.
   const std::vector<PodUse> others = {Pod("", "node-1"), Pod("", "")};
   EXPECT_TRUE(FindBehind(MakeRun("", 2), See(others, "pods", "9", "2"), 2).has_value());
@@ -111,7 +131,7 @@ TEST(KubernetesObstacleTest, WhatARunTakesOfAQuotaIsKeptInItsNamespaceAlone) {
 
 TEST(KubernetesObstacleTest, ARunThatItsQuotaKeepsFromStartingKeepsNoNodes) {
   Seen seen = See({}, "pods", "2", "0");
-  LeaveLimits(MakeRun(kFirst, 2), KubernetesConfig(), &seen);
+  LeaveLimits(NeedOfLaunched(MakeRun(kFirst, 2)), &seen);
   agent::v1::Assignment second = MakeRun(kSecond, 4);
   second.mutable_spec()->mutable_kubernetes()->set_namespace_("team-a");
   EXPECT_EQ(FindObstacle(NeedOf(second, KubernetesConfig()), seen), std::nullopt);
@@ -123,7 +143,7 @@ TEST(KubernetesObstacleTest, NoRoomIsLeftOnNodesThatTheFirstRunExcludes) {
   agent::v1::Assignment first = MakeRun(kFirst, 2);
   first.add_excluded_nodes("node-1");
   Seen seen = See({}, "pods", "9", "0");
-  LeaveRoom(first, KubernetesConfig(), &seen);
+  TakeRoom(first, &seen);
   EXPECT_EQ(seen.rooms[0].free.Gpus("nvidia.com/gpu"), 8);
   EXPECT_EQ(seen.rooms[1].free.Gpus("nvidia.com/gpu"), 0);
 }
@@ -135,20 +155,20 @@ TEST(KubernetesObstacleTest, WhatOneThatHasWaitedLongCannotUseYetIsKeptUnlessOth
   const Seen foreign = See({Pod("", "node-1")}, "pods", "99", "0");
   for (const Seen& seen : {own, foreign}) {
     Seen passing = seen;
-    LeaveRoom(first, KubernetesConfig(), &passing);
+    TakeRoom(first, &passing);
     EXPECT_FALSE(FindObstacle(second, passing).has_value()) << "half of node-1 is of no use to it";
   }
   Seen kept = own;
-  EXPECT_TRUE(LeaveShares(first, KubernetesConfig(), &kept));
+  EXPECT_TRUE(LeaveShares(NeedOfLaunched(first), &kept));
   EXPECT_TRUE(FindObstacle(second, kept).has_value());
   kept = foreign;
-  EXPECT_FALSE(LeaveShares(first, KubernetesConfig(), &kept));
+  EXPECT_FALSE(LeaveShares(NeedOfLaunched(first), &kept));
   EXPECT_FALSE(FindObstacle(second, kept).has_value()) << "nobody knows when it will be free";
 }
 
 TEST(KubernetesObstacleTest, WhatOneThatHasWaitedLongDoesNotNeedIsLeftToOthers) {
   Seen seen = See({Pod("k7m2-3-1", "node-1")}, "pods", "99", "0");
-  EXPECT_TRUE(LeaveShares(MakeLarge(), KubernetesConfig(), &seen));
+  EXPECT_TRUE(LeaveShares(NeedOfLaunched(MakeLarge()), &seen));
   agent::v1::Assignment plain = MakeRun(kSecond, 1);
   plain.mutable_spec()->mutable_resources()->clear_gpus();
   EXPECT_FALSE(FindObstacle(NeedOf(plain, KubernetesConfig()), seen).has_value());
@@ -159,15 +179,15 @@ TEST(KubernetesObstacleTest, WhatOneThatHasWaitedLongDoesNotNeedIsLeftToOthers) 
 
 TEST(KubernetesObstacleTest, OneThatANodeOutOfServiceKeepsWaitingForLongKeepsNeitherNodesNorQuota) {
   Seen seen = See({Pod("k7m2-3-1", "node-1")}, "pods", "2", "0");
-  seen.rooms[1].node.unschedulable = true;
-  EXPECT_FALSE(LeaveShares(MakeLarge(), KubernetesConfig(), &seen));
+  ChangeNode(&seen.rooms[1], [](NodeObject* node) { node->unschedulable = true; });
+  EXPECT_FALSE(LeaveShares(NeedOfLaunched(MakeLarge()), &seen));
   EXPECT_EQ(seen.rooms[0].free.Gpus("nvidia.com/gpu"), 4);
   EXPECT_EQ(FindObstacle(NeedOf(MakeRun(kSecond, 1), KubernetesConfig()), seen), std::nullopt);
 }
 
 TEST(KubernetesObstacleTest, OnlyWhatWouldFitOnNodesThatAreKeptIsBehindTheirRun) {
   Seen seen = See({Pod("k7m2-3-1", "node-1")}, "pods", "2", "0");
-  EXPECT_TRUE(LeaveShares(MakeLarge(), KubernetesConfig(), &seen));
+  EXPECT_TRUE(LeaveShares(NeedOfLaunched(MakeLarge()), &seen));
   const auto is_behind = [&](uint32_t pods) {
     agent::v1::Assignment run = MakeRun(kSecond, pods);
     run.mutable_spec()->mutable_kubernetes()->set_namespace_("team-a");
@@ -181,16 +201,49 @@ TEST(KubernetesObstacleTest, OnlyWhatWouldFitOnNodesThatAreKeptIsBehindTheirRun)
       << "what else stands against it is told";
 }
 
+TEST(KubernetesObstacleTest, RunsThatStartAndAskForTheSameTakeTheRoomOfAllOfThem) {
+  const KubernetesConfig config;
+  Alike alike;
+  for (int job = 3; job < 6; ++job) {
+    alike.push_back(std::make_shared<const agent::v1::Assignment>(
+        MakeRun("k7m2-" + std::to_string(job) + "-1", 1)));
+  }
+  const auto fits_behind = [&](uint32_t pods) {
+    // One of the three has its pod on a node, in the room that nothing of the others is in.
+    const auto pods_of = [](const std::string& run_key) {
+      return run_key == "k7m2-3-1" ? PodsThere{.made = 1, .placed = 1} : PodsThere();
+    };
+    Seen seen = See({Pod("k7m2-3-1", "node-1")}, "pods", "99", "0");
+    const auto left = RoomBehind({alike}, pods_of, config, std::move(seen));
+    return !left->WaitsFor(MakeRun(kSecond, pods)).has_value();
+  };
+  EXPECT_TRUE(fits_behind(1)) << "three of four halves of nodes are taken";
+  EXPECT_FALSE(fits_behind(2));
+}
+
+TEST(KubernetesObstacleTest, RunsThatSpreadMayShareTheirNodesWithOneAnother) {
+  const KubernetesConfig config;
+  agent::v1::Assignment spread = MakeRun(kFirst, 2);
+  spread.mutable_spec()->mutable_kubernetes()->set_spread(v1::KUBERNETES_SPREAD_REQUIRED);
+  Alike alike(2, std::make_shared<const agent::v1::Assignment>(spread));
+  const auto no_pods = [](const std::string&) { return PodsThere(); };
+  const auto left = RoomBehind({alike}, no_pods, config, See({}, "pods", "99", "0"));
+  EXPECT_TRUE(left->WaitsFor(MakeRun(kSecond, 1)).has_value()) << "two pods are on each node";
+}
+
 // ---- what GPUs bring along
 
 TEST(KubernetesObstacleTest, GpusBringTheirShareOfTheSmallestNodeThatMatches) {
   Seen seen = See({}, "pods", "9", "0");
-  seen.rooms[1].node.allocatable.memory_bytes = 32 * kGibibyte;
+  ChangeNode(&seen.rooms[1],
+             [](NodeObject* node) { node->allocatable.memory_bytes = 32 * kGibibyte; });
   agent::v1::Assignment run = MakeRun(kFirst, 2);
   // The half of 16 cores and 32 GiB, without a tenth.
   EXPECT_EQ(NeedIn(run, KubernetesConfig(), seen).each.cpu_millis, 7000);
   EXPECT_EQ(NeedIn(run, KubernetesConfig(), seen).each.memory_bytes, 14 * kGibibyte);
-  seen.rooms[1].node.taints = {{"team", "vision", "NoSchedule"}};
+  ChangeNode(&seen.rooms[1], [](NodeObject* node) {
+    node->taints = {{"team", "vision", "NoSchedule"}};
+  });
   EXPECT_EQ(NeedIn(run, KubernetesConfig(), seen).each.memory_bytes, 28 * kGibibyte);
   run.mutable_spec()->mutable_resources()->set_memory_bytes(2 * kGibibyte);
   EXPECT_EQ(NeedIn(run, KubernetesConfig(), seen).each.memory_bytes, 2 * kGibibyte);

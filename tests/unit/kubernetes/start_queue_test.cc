@@ -40,7 +40,13 @@ struct Nodes {
 
 class NodesLeft : public RoomLeft {
  public:
-  explicit NodesLeft(Nodes* nodes) : nodes_(*nodes), free_(nodes->free) { ++nodes->looks; }
+  explicit NodesLeft(Nodes* nodes, const std::vector<Alike>& starting = {})
+      : nodes_(*nodes), free_(nodes->free) {
+    ++nodes->looks;
+    for (const Alike& runs : starting) {
+      for (const auto& run : runs) Leave({run});
+    }
+  }
 
   std::optional<Misfit> WaitsFor(const agent::v1::Assignment& run) const override {
     nodes_.asked_for.push_back(run.run_key());
@@ -85,7 +91,9 @@ class StartQueueTest : public testing::Test {
 
   Nodes nodes;
   absl::Time now = absl::FromUnixSeconds(1'772'366'400);
-  StartQueue queue{[this] { return std::make_unique<NodesLeft>(&nodes); }, [this] { return now; }};
+  StartQueue queue{
+      [this](const auto& starting) { return std::make_unique<NodesLeft>(&nodes, starting); },
+      [this] { return now; }};
 };
 
 TEST_F(StartQueueTest, RunsStartAsLongAsTheyFitTogetherAndTheOthersSayWhyNot) {
@@ -118,7 +126,7 @@ TEST_F(StartQueueTest, WhatIsAskedForIsJudgedBehindThoseThatWaitBeforeIt) {
 TEST_F(StartQueueTest, AHoldIsNotedAtOnceWhileRoomIsBeingLookedFor) {
   std::future<void> hold;
   StartQueue* asked = nullptr;
-  StartQueue slow([&]() -> std::unique_ptr<RoomLeft> {
+  StartQueue slow([&](const auto&) -> std::unique_ptr<RoomLeft> {
     hold = std::async(std::launch::async, [&] { asked->SetHeld("k7m2-1-1", true); });
     EXPECT_EQ(hold.wait_for(std::chrono::seconds(20)), std::future_status::ready);
     return std::make_unique<NodesLeft>(&nodes);
@@ -427,7 +435,7 @@ TEST_F(StartQueueTest, WhatIsTakenBackAfterItHadItsNodesWaitsForItsTurn) {
 }
 
 TEST_F(StartQueueTest, NothingIsReadyBeforeTheQueueIsOpen) {
-  StartQueue closed([this] { return std::make_unique<NodesLeft>(&nodes); });
+  StartQueue closed([this](const auto&) { return std::make_unique<NodesLeft>(&nodes); });
   closed.Add(MakeRun(1, 1), false);
   EXPECT_TRUE(closed.TakeReady().empty());
   closed.Open();
