@@ -2,6 +2,8 @@
 #include <array>
 #include <future>
 #include <optional>
+#include <system_error>
+#include <type_traits>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -23,6 +25,17 @@ namespace {
 // The run key in plans, since their job has no number yet.
 constexpr char kPlannedRun[] = "plan-1-1";
 
+// Begins a call on a thread of its own. A login node that allows no more threads has it made when
+// its answer is asked for.
+template <typename Call>
+std::future<std::invoke_result_t<Call>> Begin(Call call) {
+  try {
+    return std::async(std::launch::async, call);
+  } catch (const std::system_error&) {
+    return std::async(std::launch::deferred, call);
+  }
+}
+
 }  // namespace
 
 v1::ClusterChecks SlurmBackend::Check() {
@@ -31,10 +44,10 @@ v1::ClusterChecks SlurmBackend::Check() {
 
 absl::StatusOr<v1::ClusterDetails> SlurmBackend::Describe(bool with_jobs) {
   // Asked at the same time: somebody waits for the answer.
-  auto asked_partitions =
-      std::async(std::launch::async, [this] { return scheduler_->Partitions(); });
-  auto asked_queue = std::async(std::launch::async, [this, with_jobs] {
-    return with_jobs ? scheduler_->WholeQueue() : std::vector<QueuedJob>();
+  auto asked_partitions = Begin([this] { return scheduler_->Partitions(); });
+  auto asked_queue = Begin([this, with_jobs]() -> absl::StatusOr<std::vector<QueuedJob>> {
+    if (!with_jobs) return std::vector<QueuedJob>();
+    return scheduler_->WholeQueue();
   });
   absl::StatusOr<std::vector<v1::Node>> nodes = scheduler_->Nodes();
   const absl::StatusOr<std::vector<Partition>> partitions = asked_partitions.get();

@@ -56,6 +56,7 @@ absl::StatusOr<Rights> SlurmBackend::AskRights(const ClusterSettings& settings) 
   rights.partitions = *std::move(partitions);
   rights.lists_subaccounts = ListsSubaccounts(settings);
   const std::string user = OwnUser();
+  rights.is_privileged = user == "root" || user == settings.slurm_user;
   if (settings.keeps_accounting && NamesAccountsOrQos(rights.partitions)) {
     absl::StatusOr<std::vector<Association>> mine = scheduler_->Associations(settings, user);
     if (mine.ok()) rights.associations = *std::move(mine);

@@ -92,6 +92,7 @@ struct Asker {
   // from Slurm 23 on those of the accounts above it.
   using Lines = std::map<std::string, std::set<std::string>>;
 
+  bool is_privileged = false;  // root or SlurmUser
   std::set<std::string> groups;
   Lines accounts;
   std::set<std::string> qos;

@@ -119,6 +119,9 @@ std::string KeepsOut(const Partition& partition, const Asker& asker) {
   for (const std::string& limit : partition.limits) {
     const size_t equals = limit.find('=');
     const std::string_view key = std::string_view(limit).substr(0, equals);
+    // Slurm lets root and SlurmUser in: validate_group() and the check of PART_FLAG_ROOT_ONLY in
+    // its job_mgr.c.
+    if (asker.is_privileged && (key == "RootOnly" || key == "AllowGroups")) continue;
     if (limit == "RootOnly=YES") return limit;
     for (const Rule& rule : rules) {
       if (key != rule.key || rule.mine.empty()) continue;

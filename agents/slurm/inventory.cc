@@ -152,6 +152,7 @@ absl::StatusOr<ClusterSettings> ParseSettings(std::string_view output) {
     const std::string_view value = Trim(line.substr(equals + 1));
     if (key == "ClusterName") settings.name = value;
     if (key == "SLURM_VERSION") settings.version = value;
+    if (key == "SlurmUser") settings.slurm_user = value.substr(0, value.find('('));
     if (key == "AccountingStorageType")
       settings.keeps_accounting = value == "accounting_storage/slurmdbd";
     if (key == "MaxArraySize") settings.max_array_size = ParseNumber<size_t>(value).value_or(0);

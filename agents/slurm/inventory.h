@@ -19,6 +19,7 @@ struct ClusterSettings {
   std::string name;     // ClusterName
   std::string version;  // "22.05.8"
   bool keeps_accounting = false;
+  std::string slurm_user;      // SlurmUser; empty if it is not told
   size_t max_array_size = 0;   // no task's index reaches it; 0 if it is not told
   absl::Duration min_job_age;  // how long slurmctld remembers an ended job
 };

@@ -118,6 +118,7 @@ absl::Status CheckTimeLimit(const v1::JobSpec& spec, const std::vector<v1::Pool>
 
 Asker AskerOf(const v1::JobSpec& spec, const Rights& rights) {
   Asker asker;
+  asker.is_privileged = rights.is_privileged;
   asker.groups = rights.groups;
   const std::string account = LowerCaseOf(spec.slurm().account());
   const bool has_default = std::any_of(rights.associations.begin(), rights.associations.end(),

@@ -25,6 +25,7 @@ absl::Status CheckTimeLimit(const v1::JobSpec& spec, const std::vector<v1::Pool>
 struct Rights {
   std::vector<Partition> partitions;
   std::vector<Association> associations;
+  bool is_privileged = false;  // as in Asker
   std::set<std::string> groups;
   bool lists_subaccounts = false;  // as ListsSubaccounts says
 };

@@ -65,6 +65,7 @@ bool Preflight::CheckHost() {
 void Preflight::FindIdentity() {
   const bool is_other = !config_.rest_url.empty() && !config_.rest_user.empty();
   user_ = is_other ? config_.rest_user : Ask({"id", "-un"});
+  asker_.is_privileged = user_ == "root";
   const std::string groups =
       is_other ? Ask({"id", "-Gn", "--", config_.rest_user}) : Ask({"id", "-Gn"});
   for (std::string_view group : Split(groups, ' ')) {
@@ -102,6 +103,7 @@ void Preflight::CheckClocks(const Access& access) {
 }
 
 void Preflight::CheckAccounting(const Access& access) {
+  if (user_ == access.settings.slurm_user) asker_.is_privileged = true;
   const absl::Status history =
       scheduler_.HistoryOf(kNoJob, absl::Now() - absl::Minutes(1)).status();
   absl::StatusOr<std::vector<Association>> mine = absl::UnavailableError("not asked");

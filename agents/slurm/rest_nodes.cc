@@ -119,7 +119,8 @@ v1::Node ReadDetailedNode(const json& json_node) {
   const int64_t reason_time = NumberOf(Member(json_node, "reason_changed_at")).value_or(0);
   if (!node.reason().empty() && reason_time > 0) {
     node.mutable_reason_time()->set_seconds(reason_time);
-    node.set_reason_user(TextOf(Member(json_node, "reason_set_by_user")));
+    node.set_reason_user(
+        agents::CleanText(TextOf(Member(json_node, "reason_set_by_user")), kMaxNodeReasonBytes));
   }
   node.set_gres(agents::CleanText(TextOf(Member(json_node, "gres")), kMaxGresBytes));
   for (std::string& pool : WordsOf(Member(json_node, "partitions")))

@@ -224,6 +224,12 @@ TEST(JudgePartitionsTest, TellsWhichTheUserCanUse) {
   }
 }
 
+TEST(JudgePartitionsTest, RootAndSlurmUserAreKeptOutByAccountsAlone) {
+  const Asker root = {.is_privileged = true, .groups = {"root"}, .accounts = {{"a", {"a"}}}};
+  EXPECT_EQ(KeepsOut(MakePartition({"RootOnly=YES", "AllowGroups=staff"}), root), "");
+  EXPECT_EQ(KeepsOut(MakePartition({"AllowAccounts=nlp"}), root), "AllowAccounts=nlp");
+}
+
 TEST(JudgePartitionsTest, WhatIsNotKnownOfTheUserKeepsNobodyOut) {
   agents::CheckList checks;
   JudgePartitions({MakePartition({"AllowAccounts=nlp"})}, OneNode("idle"), {}, "", &checks);

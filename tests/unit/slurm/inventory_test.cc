@@ -9,6 +9,7 @@ namespace {
 TEST(ParseSettingsTest, ReadsWhatScontrolPrints) {
   const auto settings = ParseSettings(
       "Configuration data as of 2026-11-21T02:07:12\n"
+      "SlurmUser               = slurm(64030)\n"
       "AccountingStorageType   = accounting_storage/slurmdbd\n"
       "ClusterName             = lab\n"
       "MinJobAge               = 300 sec\n"
@@ -16,6 +17,7 @@ TEST(ParseSettingsTest, ReadsWhatScontrolPrints) {
   ASSERT_TRUE(settings.ok());
   EXPECT_EQ(settings->name, "lab");
   EXPECT_EQ(settings->version, "22.05.8");
+  EXPECT_EQ(settings->slurm_user, "slurm");
   EXPECT_EQ(settings->min_job_age, absl::Minutes(5));
   EXPECT_TRUE(settings->keeps_accounting);
   EXPECT_FALSE(ParseSettings("ClusterName = lab\nAccountingStorageType = accounting_storage/none\n")

@@ -127,6 +127,9 @@ TEST(CheckRightsTest, APartitionThatIsClosedToTheJobsAccountQosOrUserIsRefused) 
   EXPECT_THAT(WhyNot(On("hiq"), rights),
               HasSubstr("slurm.qos: partition hiq is closed to QOS \"normal\" (AllowQos=high)"));
   EXPECT_THAT(WhyNot(On("grp"), rights), HasSubstr("closed to the agent's user (AllowGroups="));
+  Rights root = rights;
+  root.is_privileged = true;
+  EXPECT_EQ(WhyNot(On("grp"), root), "");
   EXPECT_THAT(WhyNot(On("lab,deny"), rights), HasSubstr("partition lab"));
   v1::JobSpec pool = On("");
   pool.mutable_placement()->set_pool("lab");
