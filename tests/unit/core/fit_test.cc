@@ -295,7 +295,6 @@ TEST(Fit, AJobThatTakesItsShellAlongRunsOnlyWhereAnAgentKnowsThat) {
   spec.mutable_slurm()->mutable_batch_script()->mutable_environment()->set_file_sha256(
       std::string(64, 'a'));
   PutCluster cluster = Cluster({PoolOf("cpu")}, v1::CLUSTER_KIND_SLURM);
-  cluster.inventory.set_takes_uploads(true);
   EXPECT_EQ(Judge(RequirementsOf(spec), cluster).verdict, Verdict::kWrongKind);
   EXPECT_THAT(Judge(RequirementsOf(spec), cluster).lacks, HasSubstr("variables of your shell"));
   cluster.inventory.set_takes_shell_environment(true);
