@@ -39,10 +39,6 @@ inline constexpr std::string_view kArrayJobVariable = "SLURM_ARRAY_JOB_ID";
 // Returns whether a task has the variable in its env; no other job's env may set it.
 bool IsArrayVariable(std::string_view name);
 
-// The directory from which a batch script was submitted, if it starts in another one. A batch
-// script's env may set it.
-inline constexpr std::string_view kSubmitDirectory = "SLURM_SUBMIT_DIR";
-
 // Puts the task into the env of a batch script.
 void SetArrayTask(const ArrayTask& task, v1::JobSpec* spec);
 // Returns nothing if the job is no task of an array, or a value is out of its range.

@@ -161,11 +161,7 @@ void CheckPrograms(const v1::JobSpec& spec, FieldErrors* errors) {
     CheckRoles(spec, errors);
   }
   CheckScriptText("setup", spec.setup(), errors);
-  CheckEnv("env", spec.env(), errors,
-           [](std::string_view name) { return IsArrayVariable(name) || name == kSubmitDirectory; });
-  if (spec.env().contains(std::string(kSubmitDirectory)) && !spec.slurm().has_batch_script())
-    errors->Add(fmt::format("env[{}]", Quoted(kSubmitDirectory)),
-                "only a batch script has it; leave it out");
+  CheckEnv("env", spec.env(), errors, IsArrayVariable);
   CheckArrayTask(spec, errors);
   const std::string& directory = spec.working_directory();
   if (!directory.empty() && (directory.front() != '/' || directory.size() > kMaxPathBytes ||

@@ -123,8 +123,6 @@ class Mapper {
     MapEnvironment(submission.options);
     for (const Setting& setting : submission.options.settings) MapOne(setting);
     CheckSingleton(submission.options.Find("dependency"));
-    if (spec().working_directory() != place_.directory)
-      (*spec().mutable_env())[std::string(contract::kSubmitDirectory)] = place_.directory;
     if (submission.options.Find("chdir") == nullptr)
       spec().mutable_slurm()->add_extra_options(std::string(contract::kHereOption));
     for (const std::string& unknown : submission.options.not_understood) {

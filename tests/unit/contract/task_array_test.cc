@@ -79,14 +79,6 @@ TEST(ArrayTaskTest, OnlySlurmKeepsALimitOfSimultaneousTasks) {
   EXPECT_THAT(RefusalOf(spec), HasSubstr("MUSTER_ARRAY_LIMIT"));
 }
 
-TEST(ArrayTaskTest, ABatchScriptAloneHasADirectoryOfItsSubmit) {
-  v1::JobSpec spec = BatchScript();
-  (*spec.mutable_env())["SLURM_SUBMIT_DIR"] = "/home/ada";
-  EXPECT_EQ(RefusalOf(spec), "");
-  spec.clear_slurm();
-  EXPECT_THAT(RefusalOf(spec), HasSubstr("only a batch script has it"));
-}
-
 TEST(ArrayTaskTest, HalfATaskIsRefused) {
   v1::JobSpec spec = BatchScript();
   (*spec.mutable_env())["SLURM_ARRAY_TASK_ID"] = "3";
