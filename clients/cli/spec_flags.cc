@@ -87,7 +87,7 @@ absl::Status ApplyResources(const SpecFlags& flags, v1::JobSpec* spec) {
     const int64_t seconds = absl::ToInt64Seconds(*limit);
     if (seconds < 1) {
       return Bad("--time",
-                 fmt::format("{} is out of range; use 1s to 365d, or leave it out for the "
+                 fmt::format("{} is out of range; use 1s to 36500d, or leave it out for the "
                              "cluster's own limit",
                              contract::Quoted(*flags.time)));
     }

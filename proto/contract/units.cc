@@ -15,7 +15,7 @@ namespace {
 // Wide enough for any product of a decimal below and a unit.
 using Wide = unsigned __int128;
 
-constexpr int64_t kMaxSeconds = 365 * int64_t{86400};
+constexpr int64_t kMaxSeconds = 36500 * int64_t{86400};
 constexpr uint64_t kMaxBytes = uint64_t{1} << 50;
 constexpr uint64_t kMostCpuMillis = 10'000'000;
 constexpr uint64_t kMillisOfGpu = 1'000;  // one
@@ -154,7 +154,7 @@ absl::StatusOr<absl::Duration> ParseDuration(std::string_view text) {
   }
   if (*nanos > Wide{kMaxSeconds} * 1'000'000'000) {
     return BadField("duration",
-                    fmt::format("{} is more than 365 days; use at most 365d", Quoted(text)));
+                    fmt::format("{} is more than 36500 days; use at most 36500d", Quoted(text)));
   }
   return absl::Nanoseconds(static_cast<int64_t>(*nanos));
 }

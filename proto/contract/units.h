@@ -14,7 +14,7 @@
 namespace muster::contract {
 
 // "90", "90s", "15m", "4h", "3.8h", "2d", "1h30m" (a plain number is seconds); Slurm's "MM:SS",
-// "HH:MM:SS", "D-HH", "D-HH:MM", "D-HH:MM:SS". Not negative, at most 365 days.
+// "HH:MM:SS", "D-HH", "D-HH:MM", "D-HH:MM:SS". Not negative, at most 36500 days.
 absl::StatusOr<absl::Duration> ParseDuration(std::string_view text);
 // "45s", "1h30m", "3d4h": whole seconds, at most two units, rounded down.
 std::string FormatDuration(absl::Duration duration);

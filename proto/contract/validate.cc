@@ -36,7 +36,8 @@ constexpr uint64_t kMaxCpuMillis = 10'000'000;
 constexpr uint64_t kMaxMemoryBytes = uint64_t{1} << 50;
 constexpr uint64_t kGpuMillis = 1'000;
 constexpr uint64_t kMaxGpuMillis = 1'000'000;
-constexpr int64_t kMaxTimeLimitSeconds = 365 * int64_t{86400};
+// A hundred years: Slurm takes any number of days, and some sites have limits of several years.
+constexpr int64_t kMaxTimeLimitSeconds = 36500 * int64_t{86400};
 constexpr int32_t kMaxPriority = 1000;
 
 bool IsClusterName(std::string_view name) {
@@ -145,10 +146,11 @@ void CheckResources(const v1::JobSpec& spec, FieldErrors* errors) {
   const bool is_too_long = limit.seconds() > kMaxTimeLimitSeconds ||
                            (limit.seconds() == kMaxTimeLimitSeconds && limit.nanos() > 0);
   if (limit.seconds() < 1 || is_too_long || limit.nanos() < 0 || limit.nanos() > 999'999'999) {
-    errors->Add("time_limit",
-                fmt::format("{} is out of range; use 1s to 365d, or leave it out for the cluster's "
-                            "own limit",
-                            DurationText(limit)));
+    errors->Add(
+        "time_limit",
+        fmt::format("{} is out of range; use 1s to 36500d, or leave it out for the cluster's "
+                    "own limit",
+                    DurationText(limit)));
   }
 }
 

@@ -16,7 +16,7 @@ namespace {
 using contract::ParseNumber;
 using contract::Split;
 
-constexpr uint64_t kMaxSeconds = uint64_t{365} * 86400;
+constexpr uint64_t kMaxSeconds = uint64_t{36500} * 86400;
 constexpr uint64_t kMaxBytes = uint64_t{1} << 50;
 constexpr uint32_t kMaxCount = 10'000'000;
 constexpr uint64_t kMaxGpus = 1000;

@@ -24,7 +24,7 @@ TEST_F(CommandTest, AValueThatCannotBeMeantIsUsageNamingOptionValueAndRange) {
       {{"run", "--name", "", "--", "x"}, "--name: is empty"},
       {{"run", "--cluster", "", "--", "x"}, "--cluster: is empty"},
       {{"run", "--memory", "512", "--", "x"}, "--memory: \"512\" is less than 1Mi"},
-      {{"run", "--time", "0", "--", "x"}, "--time: \"0\" is out of range; use 1s to 365d"},
+      {{"run", "--time", "0", "--", "x"}, "--time: \"0\" is out of range; use 1s to 36500d"},
       {{"list", "--limit", "-1"}, "--limit: \"-1\" is not a whole number of 0 or more"},
       {{"list", "--limit", "99999999999999999999"}, "--limit: \"99999999999999999999\""},
       {{"list", "--state", "bogus"},

@@ -16,12 +16,12 @@ using ::testing::Optional;
 
 TEST(ParseSbatchTimeTest, IsReadAsSbatchReadsIt) {
   const std::pair<const char*, uint64_t> good[] = {
-      {"90", 5400},      {"1:30", 90},       {"1:0:0", 3600},  {"2-3", 183600},
-      {"1-0:30", 88200}, {"1-0:0:1", 86401}, {"UNLIMITED", 0}, {"infinite", 0},
-      {"0", 0},          {"-1", 0},          {"1-", 86400},    {"0-2:3", 7380}};
+      {"90", 5400},       {"1:30", 90},     {"1:0:0", 3600},    {"2-3", 183600}, {"1-0:30", 88200},
+      {"1-0:0:1", 86401}, {"UNLIMITED", 0}, {"infinite", 0},    {"0", 0},        {"-1", 0},
+      {"1-", 86400},      {"0-2:3", 7380},  {"400-0", 34560000}};
   for (const auto& [text, seconds] : good) EXPECT_EQ(ParseSbatchTime(text), seconds) << text;
   for (const char* text : {"", "1h", ":", "1:", ":1", "1:2:3:4", "-", "-5", "1-2:3:4:5", "1-:2",
-                           "1-2:", "400-0", "1:-2", "5:-3", "1.5", "99999999999"}) {
+                           "1-2:", "40000-0", "1:-2", "5:-3", "1.5", "99999999999"}) {
     EXPECT_FALSE(ParseSbatchTime(text).has_value()) << text;
   }
 }

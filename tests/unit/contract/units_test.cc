@@ -32,7 +32,7 @@ TEST(ParseDuration, ReadsEveryDocumentedForm) {
       {"1-12", absl::Hours(36)},
       {"1-12:30", absl::Minutes(36 * 60 + 30)},
       {"0-00:01", absl::Minutes(1)},
-      {"365d", absl::Hours(365 * 24)},
+      {"36500d", absl::Hours(36500 * 24)},
   };
   for (const auto& [text, expected] : forms) {
     const auto parsed = ParseDuration(text);
@@ -56,8 +56,8 @@ TEST(ParseDuration, RefusesEverythingElse) {
                            "5.h",
                            "1e3",
                            "+4h",
-                           "366d",
-                           "8761h",
+                           "36501d",
+                           "876001h",
                            "1:60",
                            "1:2:60",
                            "1-24",

@@ -125,10 +125,11 @@ std::vector<BadCase> BadSizes() {
        }},
       {"time_limit", [](auto* s) { s->mutable_time_limit(); }},
       {"time_limit", [](auto* s) { s->mutable_time_limit()->set_seconds(-5); }},
-      {"time_limit", [](auto* s) { s->mutable_time_limit()->set_seconds(365 * 86400 + 1); }},
+      {"time_limit",
+       [](auto* s) { s->mutable_time_limit()->set_seconds(int64_t{36500} * 86400 + 1); }},
       {"time_limit",
        [](auto* s) {
-         s->mutable_time_limit()->set_seconds(365 * 86400);
+         s->mutable_time_limit()->set_seconds(int64_t{36500} * 86400);
          s->mutable_time_limit()->set_nanos(1);
        }},
       {"time_limit",
@@ -292,7 +293,7 @@ TEST(NormalizeJobSpec, TakesEachLimitItself) {
       [](auto* s) { s->set_nodes(kMaxNodes); },
       [](auto* s) { s->set_priority(-1000); },
       [](auto* s) { s->mutable_time_limit()->set_seconds(1); },
-      [](auto* s) { s->mutable_time_limit()->set_seconds(365 * 86400); },
+      [](auto* s) { s->mutable_time_limit()->set_seconds(int64_t{36500} * 86400); },
       [](auto* s) { s->mutable_resources()->set_memory_bytes(uint64_t{1} << 50); },
       [](auto* s) { (*s->mutable_env())["X"] = std::string(kMaxArgBytes - 2, 'x'); },
       [](auto* s) {
