@@ -17,8 +17,8 @@
 #include <utility>
 #include <vector>
 
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "agents/core/steady_time.h"
 #include "agents/kubernetes/cluster/obstacle.h"
 #include "muster/agent/v1/agent_link.pb.h"
 
@@ -32,7 +32,7 @@ class StartQueue {
 
   using Clock = std::function<absl::Time()>;
   // Each TakeReady calls `look` once, if any run waits. No run is ready before Open.
-  explicit StartQueue(Look look, Clock clock = absl::Now);
+  explicit StartQueue(Look look, Clock clock = agents::SteadyNow);
   void Open();
   bool is_open() const;
 
