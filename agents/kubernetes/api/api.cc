@@ -6,6 +6,7 @@
 #include "absl/random/random.h"
 #include "absl/time/clock.h"
 #include "agents/core/steady_time.h"
+#include "agents/kubernetes/api/lane_sink.h"
 #include "agents/kubernetes/api/retry_after.h"
 #include "contract/text.h"
 #include "fmt/format.h"
@@ -209,7 +210,8 @@ absl::StatusOr<ApiAnswer> Api::Call(const ApiCall& call) {
 }
 
 absl::StatusOr<HttpLoop::CallId> Api::Stream(const std::string& path, absl::Duration silence,
-                                             std::unique_ptr<HttpSink> sink) {
+                                             std::unique_ptr<HttpSink> sink,
+                                             agents::WorkerLane* lane) {
   Credential credential;
   absl::StatusOr<HttpCall> http =
       Prepare("GET", path, agents::SteadyNow() + kStreamStartTimeout, &credential);
@@ -217,6 +219,7 @@ absl::StatusOr<HttpLoop::CallId> Api::Stream(const std::string& path, absl::Dura
   http->timeout = absl::InfiniteDuration();
   http->silence = silence;
   Count("stream");
+  if (lane != nullptr) sink = std::make_unique<LaneSink>(std::move(sink), lane, &loop_);
   return loop_.Start(*std::move(http), std::move(sink));
 }
 

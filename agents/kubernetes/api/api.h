@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "agents/core/steady_time.h"
+#include "agents/core/worker_lane.h"
 #include "agents/kubernetes/api/credentials.h"
 #include "agents/kubernetes/api/http_loop.h"
 #include "agents/kubernetes/api/json_fields.h"
@@ -73,9 +74,11 @@ class Api {
   // The object, or the list, at that path. Errors are those of Call, and RefusalOf "get `what`".
   absl::StatusOr<Json> Get(const std::string& path, std::string_view what);
 
-  // A call whose answer is read as it comes. The sink has an answer of any status.
+  // A call whose answer is read as it comes. The sink has an answer of any status. `lane`: its
+  // thread calls the sink (LaneSink); null: that of the connections does.
   absl::StatusOr<HttpLoop::CallId> Stream(const std::string& path, absl::Duration silence,
-                                          std::unique_ptr<HttpSink> sink);
+                                          std::unique_ptr<HttpSink> sink,
+                                          agents::WorkerLane* lane = nullptr);
   void Cancel(HttpLoop::CallId id) { loop_.Cancel(id); }
   // The next call has renewed credentials; for streams that were answered with 401.
   void RenewCredentials();

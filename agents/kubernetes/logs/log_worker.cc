@@ -242,8 +242,8 @@ void LogFollower::Impl::Open(const TrackPtr& track, std::unique_lock<std::mutex>
   const absl::Duration silence =
       track->follows ? absl::InfiniteDuration() : options_.last_read_silence;
   lock->unlock();
-  const absl::StatusOr<HttpLoop::CallId> call =
-      api_.Stream(path, silence, std::make_unique<LogRead>(track->file, known, part, ended));
+  const absl::StatusOr<HttpLoop::CallId> call = api_.Stream(
+      path, silence, std::make_unique<LogRead>(track->file, known, part, ended), &writer_);
   if (!call.ok()) {
     LogReadResult failed;
     failed.connection = call.status();
