@@ -6,8 +6,13 @@
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "agents/hosts/steady_now.h"
 
 namespace muster::agents {
+
+// Time since some moment that nobody moves, the same one for the whole process (CLOCK_MONOTONIC).
+// Any thread. For waits only, and it shows: it is far from the time of day.
+inline absl::Time SteadyNow() { return absl::UnixEpoch() + hosts::SteadyNow(); }
 
 // The wall clock as it was when this was made, moved on by a clock that nobody sets
 // (CLOCK_MONOTONIC). Any thread.

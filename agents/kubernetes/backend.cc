@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "absl/time/clock.h"
+#include "agents/core/steady_time.h"
 #include "agents/kubernetes/api/endpoint.h"
 #include "agents/kubernetes/cluster/cluster_identity.h"
 #include "agents/kubernetes/manifest/run_secret.h"
@@ -54,11 +54,11 @@ KubernetesBackend::KubernetesBackend(KubernetesConfig config, Endpoint endpoint,
           config_, &api_, state_dir,
           [this](const std::string& name_space) { return HomeOf(name_space).AskRights(); },
           [this] { TellInventory(); }),
-      queues_(config_.namespaces, &api_, absl::Now, [this] { TellInventory(); }),
+      queues_(config_.namespaces, &api_, agents::SteadyNow, [this] { TellInventory(); }),
       queue_([this](const std::vector<Alike>& starting) {
         return std::make_unique<QueuesRoom>(view_.TakeSnapshot(starting));
       }),
-      nowhere_("", nullptr, nullptr) {
+      nowhere_("", nullptr, nullptr, nullptr) {
   for (const std::string& name_space : config_.namespaces) AddHome(name_space);
 }
 
@@ -101,7 +101,7 @@ void KubernetesBackend::AddHome(const std::string& name_space) {
   if (home != nullptr) return;
   home = std::make_unique<NamespaceRuns>(
       name_space, [this](const PodObject& pod) { logs_.Watch(pod, pod.name.run_key); },
-      [this] { Wake(); });
+      [this] { return api_.ServerTime(); }, [this] { Wake(); });
 }
 
 uint32_t KubernetesBackend::PodsOf(const agents::RunHandle& run) {
@@ -136,7 +136,7 @@ absl::Status KubernetesBackend::Adopt(const std::vector<agents::RunHandle>& runs
   given_up_.KeepOnly(run_keys);
   if (runs.empty()) queue_.Open();
   for (const auto& [name, home] : homes_) home->Watch(&api_, &file_room_);
-  const absl::Time end = absl::Now() + kFirstListPatience;
+  const absl::Time end = agents::SteadyNow() + kFirstListPatience;
   queues_.Learn(absl::InfiniteDuration());
   // Until there are lists, looks at runs say so.
   for (const auto& [name, home] : homes_) home->AwaitFirstAnswers(end);

@@ -3,7 +3,7 @@
 #include <functional>
 #include <utility>
 
-#include "absl/time/clock.h"
+#include "agents/core/steady_time.h"
 #include "agents/kubernetes/backend.h"
 #include "agents/kubernetes/objects/kueue.h"
 #include "agents/kubernetes/verdict/hold.h"
@@ -62,7 +62,7 @@ absl::Status KubernetesBackend::TakeBack(const RunHandle& run) {
 }
 
 absl::Duration KubernetesBackend::HoldWishedFor(const std::string& run_key) {
-  const absl::Time now = absl::Now();
+  const absl::Time now = agents::SteadyNow();
   const std::lock_guard lock(mutex_);
   JobChange& last = changes_[run_key];
   if (!last.hold_wished.has_value()) last.hold_wished = now;
@@ -74,7 +74,7 @@ std::string KubernetesBackend::TryChange(const RunHandle& run, Tries JobChange::
   const std::lock_guard lock(mutex_);
   JobChange& last = changes_[run.run_key];
   const Tries& tries = last.*kind;
-  if (last.is_under_way || absl::Now() < tries.not_before) return tries.trouble;
+  if (last.is_under_way || agents::SteadyNow() < tries.not_before) return tries.trouble;
   last.is_under_way = true;
   last.is_unwanted = false;
   // A webhook that takes its time keeps nobody from being seen.
@@ -86,7 +86,7 @@ std::string KubernetesBackend::TryChange(const RunHandle& run, Tries JobChange::
       const std::lock_guard lock_again(mutex_);
       JobChange& tried = changes_[run.run_key];
       tried.is_under_way = false;
-      (tried.*kind).not_before = absl::Now() + (is_another ? kConflictPause : kChangePause);
+      (tried.*kind).not_before = agents::SteadyNow() + (is_another ? kConflictPause : kChangePause);
       (tried.*kind).trouble = is_another ? "" : std::string(ToStd(done.message()));
       if (tried.is_unwanted) changes_.erase(run.run_key);
     }

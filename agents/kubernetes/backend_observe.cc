@@ -3,7 +3,7 @@
 #include <set>
 #include <utility>
 
-#include "absl/time/clock.h"
+#include "agents/core/steady_time.h"
 #include "agents/kubernetes/backend.h"
 #include "agents/kubernetes/objects/kueue.h"
 #include "agents/kubernetes/verdict/explain_failure.h"
@@ -88,7 +88,7 @@ ObserveOutcome KubernetesBackend::Observe(const std::vector<RunHandle>& runs) {
   std::set<std::string> news;
   for (NamespaceRuns* home : ready) news.merge(home->store().TakeNews());
   if (log_news_.exchange(false)) news.insert(awaiting_logs_.begin(), awaiting_logs_.end());
-  const absl::Time now = absl::Now();
+  const absl::Time now = agents::SteadyNow();
   const bool full = now - last_full_ >= kObserveIntervalOfAll;
   if (full) last_full_ = now;
   for (const RunHandle& run : runs) {
@@ -171,7 +171,7 @@ absl::StatusOr<std::optional<RunFacts>> KubernetesBackend::Gather(const RunHandl
     store.PutPods(*std::move(pods));
     facts = store.Facts(run.run_key);
   }
-  facts.now = absl::Now();
+  facts.now = api_.ServerTime();
   facts.last_state = run.state;
   facts.cancel_asked = WasCancelAsked(run);
   facts.given_up = given_up_.Find(run.run_key).has_value();
@@ -267,7 +267,7 @@ absl::StatusOr<std::optional<Observation>> KubernetesBackend::End(const RunHandl
 
 absl::Status KubernetesBackend::TakeAway(const RunHandle& run, const ObjectName& job) {
   RunFacts facts = HomeOf(run).store().Facts(run.run_key);
-  facts.now = absl::Now();
+  facts.now = api_.ServerTime();
   const std::optional<Observation> seen = Judge(facts, {.start_grace = config_.start_grace});
   // The next look forgets that it was given up.
   if (seen.has_value() && HasItsOwnEnd(facts, seen->state)) return absl::OkStatus();

@@ -47,7 +47,7 @@ absl::Status KubernetesBackend::ForgetOne(const agents::RunHandle& run) {
     return absl::OkStatus();
   if (!job.ok()) return job.status();
   if (!job->has_value()) return absl::OkStatus();
-  return CleanUpAfter({**job, CleanUpOf(**job, /*was_let_go=*/true, absl::Now())});
+  return CleanUpAfter({**job, CleanUpOf(**job, /*was_let_go=*/true, api_.ServerTime())});
 }
 
 absl::Status KubernetesBackend::CleanUpAfter(const Leftover& leftover) {
@@ -69,7 +69,7 @@ std::optional<v1::ClusterIssue> KubernetesBackend::Sweep() {
   std::vector<std::string> unknown;
   size_t swept = 0;
   for (const auto& [name_space, home] : homes_) {
-    for (const Leftover& leftover : home->store().FindLeftovers(absl::Now())) {
+    for (const Leftover& leftover : home->store().FindLeftovers(api_.ServerTime())) {
       const ObjectName& name = leftover.job.name;
       // Another broker's agent may share the namespace.
       if (!IsOwn(name.run_key)) continue;

@@ -20,8 +20,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "agents/core/steady_time.h"
 #include "agents/hosts/local_host.h"
 #include "agents/kubernetes/api/object_watch.h"
 
@@ -42,7 +42,7 @@ struct FileRoomOptions {
   uint64_t max_bytes = kMaxBytesOfArchives;
   // The file that keeps the bytes for an agent that restarts. Empty: none.
   std::string path = {};
-  std::function<absl::Time()> now = absl::Now;
+  std::function<absl::Time()> now = agents::SteadyNow;
 };
 
 class FileRoom {

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "absl/time/clock.h"
+#include "agents/core/steady_time.h"
 #include "agents/kubernetes/objects/objects.h"
 #include "contract/text.h"
 #include "fmt/format.h"
@@ -17,8 +17,8 @@ constexpr absl::Duration kPassingRefusal = absl::Seconds(30);
 }  // namespace
 
 NamespaceRuns::NamespaceRuns(std::string name, std::function<void(const PodObject&)> on_pod,
-                             std::function<void()> wake)
-    : name_(std::move(name)), store_(std::move(on_pod)) {
+                             RunStore::Clock clock, std::function<void()> wake)
+    : name_(std::move(name)), store_(std::move(on_pod), std::move(clock)) {
   store_.SetWaker(std::move(wake));
 }
 
@@ -43,7 +43,7 @@ void NamespaceRuns::Watch(Api* api, FileRoom* room) {
 }
 
 void NamespaceRuns::AwaitFirstAnswers(absl::Time deadline) {
-  for (const auto& each : watches_) each->AwaitFirstAnswer(deadline - absl::Now());
+  for (const auto& each : watches_) each->AwaitFirstAnswer(deadline - agents::SteadyNow());
 }
 
 absl::Status NamespaceRuns::state() const {
@@ -60,7 +60,7 @@ bool NamespaceRuns::Forbid(const std::string& run_key, Access what, absl::Status
   if (what.resource == kJobs) unmade_.insert(run_key);
   forbidden_ = {.what = std::move(what),
                 .why = absl::PermissionDeniedError(why.message()),
-                .asked = absl::Now()};
+                .asked = agents::SteadyNow()};
   return is_news;
 }
 
@@ -81,7 +81,7 @@ absl::Status NamespaceRuns::WhyUnmade() {
   {
     const std::lock_guard lock(mutex_);
     if (!forbidden_.has_value()) return absl::OkStatus();
-    if (absl::Now() - forbidden_->told_at < kRightsAreFresh) return forbidden_->told;
+    if (agents::SteadyNow() - forbidden_->told_at < kRightsAreFresh) return forbidden_->told;
     why = std::string(ToStd(forbidden_->why.message()));
   }
   const SeenNamespace seen = LookAtNamespace();
@@ -96,7 +96,7 @@ absl::Status NamespaceRuns::WhyUnmade() {
   const std::lock_guard lock(mutex_);
   if (forbidden_.has_value()) {
     forbidden_->told = told;
-    forbidden_->told_at = absl::Now();
+    forbidden_->told_at = agents::SteadyNow();
   }
   return told;
 }
@@ -121,8 +121,8 @@ absl::Status NamespaceRuns::AskLaunchRights(absl::Duration max_age) {
   {
     const std::lock_guard lock(mutex_);
     if (!forbidden_.has_value()) return absl::OkStatus();
-    if (absl::Now() - forbidden_->asked < max_age) return forbidden_->why;
-    forbidden_->asked = absl::Now();
+    if (agents::SteadyNow() - forbidden_->asked < max_age) return forbidden_->why;
+    forbidden_->asked = agents::SteadyNow();
     what = forbidden_->what;
   }
   const absl::StatusOr<bool> is_allowed = IsAllowed(what, api_);
@@ -138,7 +138,7 @@ absl::Status NamespaceRuns::AskLaunchRights(absl::Duration max_age) {
 
 bool NamespaceRuns::AreRunsHidden() const {
   for (size_t i = 0; i + 1 < watches_.size(); ++i) {
-    const bool lasts = absl::Now() - watches_[i]->freshness() > kPassingRefusal;
+    const bool lasts = agents::SteadyNow() - watches_[i]->freshness() > kPassingRefusal;
     if (absl::IsPermissionDenied(watches_[i]->state()) && lasts) return true;
   }
   return false;

@@ -27,9 +27,9 @@ inline constexpr absl::Duration kRightsAreFresh = absl::Seconds(10);
 // Thread-safe, once Watch has returned.
 class NamespaceRuns {
  public:
-  // `on_pod` and `wake` are RunStore's.
+  // `on_pod`, `clock` and `wake` are RunStore's.
   NamespaceRuns(std::string name, std::function<void(const PodObject&)> on_pod,
-                std::function<void()> wake);
+                RunStore::Clock clock, std::function<void()> wake);
   NamespaceRuns(const NamespaceRuns&) = delete;
   NamespaceRuns& operator=(const NamespaceRuns&) = delete;
 

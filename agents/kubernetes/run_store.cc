@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/time/clock.h"
 #include "contract/run_key.h"
 
 namespace muster::kubernetes {
@@ -15,20 +14,20 @@ void ParseInto(const Json& object, EventObject* event) { *event = ParseEvent(obj
 
 // Once a pod that is being deleted has ended, its node asks for its deletion anew: what counts is
 // when that was asked for first.
-void Keep(PodObject pod, std::map<std::string, PodObject>* pods) {
+void Keep(PodObject pod, absl::Time now, std::map<std::string, PodObject>* pods) {
   PodObject& known = (*pods)[pod.name.uid];
   if (known.deletion_time.has_value() && pod.deletion_time.has_value())
     pod.deletion_time = std::min(*known.deletion_time, *pod.deletion_time);
-  if (IsKeptWaiting(pod)) pod.waiting_since = known.waiting_since.value_or(absl::Now());
+  if (IsKeptWaiting(pod)) pod.waiting_since = known.waiting_since.value_or(now);
   known = std::move(pod);
 }
 
 // Keeps the time at which the launch of a Job was first seen to be complete.
-void NoteLaunch(const std::optional<JobObject>& known, JobObject* job) {
+void NoteLaunch(const std::optional<JobObject>& known, absl::Time now, JobObject* job) {
   if (!job->is_launch_complete) return;
   const bool is_known = known.has_value() && known->name.uid == job->name.uid;
   job->launch_complete_since =
-      (is_known ? known->launch_complete_since : std::nullopt).value_or(absl::Now());
+      (is_known ? known->launch_complete_since : std::nullopt).value_or(now);
 }
 
 // Finds the Event that tells least: the oldest but for the first of each reason, which says since
@@ -97,8 +96,9 @@ class RunStore::Sink final : public ObjectSink {
   RunStore& store_;
 };
 
-RunStore::RunStore(std::function<void(const PodObject&)> on_pod)
+RunStore::RunStore(std::function<void(const PodObject&)> on_pod, Clock clock)
     : on_pod_(std::move(on_pod)),
+      clock_(std::move(clock)),
       jobs_(std::make_unique<Sink<JobObject>>(this)),
       pods_(std::make_unique<Sink<PodObject>>(this)),
       events_(std::make_unique<Sink<EventObject>>(this)) {}
@@ -157,7 +157,7 @@ void RunStore::SetJobLocked(JobObject job) {
   Entry& entry = entries_[run_key];
   entry.deleted_job.reset();
   entry.missing_job.reset();
-  NoteLaunch(entry.job, &job);
+  NoteLaunch(entry.job, clock_(), &job);
   entry.job = std::move(job);
   NewsLocked(run_key, entry);
 }
@@ -234,7 +234,7 @@ bool RunStore::SetPodLocked(const PodObject& pod) {
   const std::string& run_key = pod.name.run_key;
   if (run_key.empty()) return false;
   Entry& entry = entries_[run_key];
-  Keep(pod, &entry.pods);
+  Keep(pod, clock_(), &entry.pods);
   NewsLocked(run_key, entry);
   return entry.wanted;
 }
@@ -248,7 +248,7 @@ void RunStore::TakeDeleted(PodObject pod) {
     if (entry == nullptr) return;
     wanted = entry->wanted;
     if (pod.HasEnded() && wanted) {
-      Keep(pod, &entry->pods);
+      Keep(pod, clock_(), &entry->pods);
     } else {
       entry->pods.erase(pod.name.uid);
     }
@@ -302,7 +302,7 @@ std::optional<Leftover> RunStore::Forget(const std::string& run_key) {
   entry->events.clear();
   std::optional<Leftover> left;
   if (entry->job.has_value())
-    left = Leftover{*entry->job, CleanUpOf(*entry->job, /*was_let_go=*/true, absl::Now())};
+    left = Leftover{*entry->job, CleanUpOf(*entry->job, /*was_let_go=*/true, clock_())};
   DropIfEmptyLocked(run_key);
   return left;
 }

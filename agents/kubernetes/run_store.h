@@ -28,8 +28,10 @@ inline constexpr size_t kMaxEventsOfRun = 8;
 
 class RunStore {
  public:
-  // `on_pod` gets each pod of a wanted run whenever it changes, on a watch's thread.
-  explicit RunStore(std::function<void(const PodObject&)> on_pod);
+  using Clock = std::function<absl::Time()>;
+  // `on_pod` gets each pod of a wanted run whenever it changes, on a watch's thread. `clock` is the
+  // server's.
+  RunStore(std::function<void(const PodObject&)> on_pod, Clock clock);
   ~RunStore();
   RunStore(const RunStore&) = delete;
   RunStore& operator=(const RunStore&) = delete;
@@ -103,6 +105,7 @@ class RunStore {
   void Wake();
 
   const std::function<void(const PodObject&)> on_pod_;
+  const Clock clock_;
   const std::unique_ptr<ObjectSink> jobs_, pods_, events_;
   mutable std::mutex mutex_;
   std::map<std::string, Entry> entries_;  // by run key

@@ -98,28 +98,52 @@ std::optional<bool> StartQueue::WishOf(const std::string& run_key) const {
 }
 
 StartQueue::Entry StartQueue::MakeEntry(AssignmentPtr run, bool held) {
-  Entry entry;
-  entry.held = held;
-  entry.shape = ShapeOf(*run);
-  entry.run = std::move(run);
-  return entry;
+  std::string shape = ShapeOf(*run);
+  return {.run = std::move(run), .shape = std::move(shape), .held = held};
+}
+
+StartQueue::Entry* StartQueue::FindLocked(const std::string& run_key) {
+  const auto found = entries_.find(run_key);
+  return found == entries_.end() ? nullptr : &found->second;
+}
+
+const StartQueue::Entry* StartQueue::FindLocked(const std::string& run_key) const {
+  const auto found = entries_.find(run_key);
+  return found == entries_.end() ? nullptr : &found->second;
+}
+
+bool StartQueue::Counts(const Entry& entry, absl::Time now) {
+  if (const auto* letting_go = std::get_if<LettingGo>(&entry.state))
+    return now - letting_go->since < kStartingCounts;
+  if (const auto* starting = std::get_if<Starting>(&entry.state))
+    return now - starting->since < kStartingCounts;
+  const auto* placed = std::get_if<Placed>(&entry.state);
+  return placed != nullptr && now - placed->since < kPlacedCounts;
+}
+
+bool StartQueue::StandsAsideLocked(const Entry& entry, absl::Time now) const {
+  const auto* launching = std::get_if<Launching>(&entry.state);
+  if (launching != nullptr && now - launching->since >= kLaunchCounts) return true;
+  const auto* queued = std::get_if<Queued>(&entry.state);
+  const bool pauses =
+      queued != nullptr && queued->not_before.has_value() && now < *queued->not_before;
+  return pauses || IsHeldLocked(entry.run->run_key(), entry);
 }
 
 void StartQueue::Expect(AssignmentPtr run, bool held) {
   const std::lock_guard lock(mutex_);
   const std::string run_key = run->run_key();
-  if (entries_.contains(run_key)) return;
+  if (FindLocked(run_key) != nullptr) return;
   order_[PlaceOf(*run)] = run_key;
   Entry& entry = entries_[run_key] = MakeEntry(std::move(run), held);
-  entry.launching = true;
-  entry.since = clock_();
+  entry.state = Launching{clock_()};
 }
 
 void StartQueue::Add(AssignmentPtr run, bool held) {
   const std::lock_guard lock(mutex_);
   const std::string run_key = run->run_key();
-  const auto known = entries_.find(run_key);
-  if (known != entries_.end() && !known->second.launching) return;
+  const Entry* known = FindLocked(run_key);
+  if (known != nullptr && !known->Is<Launching>()) return;
   order_[PlaceOf(*run)] = run_key;
   entries_[run_key] = MakeEntry(std::move(run), held);
 }
@@ -133,21 +157,18 @@ void StartQueue::SetStarting(AssignmentPtr run) {
   const std::lock_guard lock(mutex_);
   order_.erase(PlaceOf(*run));
   Entry& entry = entries_[run->run_key()];
-  if (entry.starting && !entry.placed) return;
+  if (entry.Is<LettingGo>() || entry.Is<Starting>()) return;
   entry = MakeEntry(std::move(run), /*held=*/false);
-  entry.starting = true;
-  entry.since = clock_();
+  entry.state = Starting{clock_()};
 }
 
 void StartQueue::SetPlaced(const std::string& run_key) {
   const std::lock_guard lock(mutex_);
   ForgetWish(run_key);
-  const auto found = entries_.find(run_key);
-  if (found == entries_.end() || found->second.placed) return;
-  Entry& entry = found->second;
-  order_.erase(PlaceOf(*entry.run));
-  entry.starting = entry.placed = true;
-  entry.since = clock_();
+  Entry* entry = FindLocked(run_key);
+  if (entry == nullptr || entry->Is<Placed>()) return;
+  order_.erase(PlaceOf(*entry->run));
+  entry->state = Placed{clock_()};
 }
 
 void StartQueue::ForgetWish(const std::string& run_key) {
@@ -158,17 +179,16 @@ void StartQueue::ForgetWish(const std::string& run_key) {
 void StartQueue::Remove(const std::string& run_key) {
   const std::lock_guard lock(mutex_);
   ForgetWish(run_key);
-  const auto found = entries_.find(run_key);
-  if (found == entries_.end()) return;
-  order_.erase(PlaceOf(*found->second.run));
-  entries_.erase(found);
+  const Entry* entry = FindLocked(run_key);
+  if (entry == nullptr) return;
+  order_.erase(PlaceOf(*entry->run));
+  entries_.erase(run_key);
 }
 
 std::unique_ptr<RoomLeft> StartQueue::LookLocked(absl::Time now) const {
   std::map<std::string_view, Alike> starting;
   for (const auto& [run_key, entry] : entries_) {
-    const bool counts = entry.placed || now - entry.since < kStartingCounts;
-    if (entry.starting && counts) starting[entry.shape].push_back(entry.run);
+    if (Counts(entry, now)) starting[entry.shape].push_back(entry.run);
   }
   std::vector<Alike> kinds;
   for (auto& [shape, runs] : starting) kinds.push_back(std::move(runs));
@@ -183,7 +203,7 @@ std::vector<StartQueue::AssignmentPtr> StartQueue::TakeReady(const std::string& 
   if (!is_open_ || order_.empty()) return ready;
   const absl::Time now = clock_();
   std::erase_if(entries_, [&](const auto& item) {
-    return item.second.placed && now - item.second.since >= kPlacedCounts;
+    return item.second.template Is<Placed>() && !Counts(item.second, now);
   });
   const std::unique_ptr<RoomLeft> room = LookLocked(now);
   const std::optional<Place> resume = std::exchange(resume_, std::nullopt);
@@ -192,9 +212,7 @@ std::vector<StartQueue::AssignmentPtr> StartQueue::TakeReady(const std::string& 
   for (const auto& [place, run_key] : order_) {
     Entry& entry = entries_[run_key];
     const bool was_asked = resume.has_value() && place < *resume && !keepers.contains(place);
-    const bool is_overdue = entry.launching && now - entry.since >= kLaunchCounts;
-    const bool pauses = now < entry.not_before;
-    if (was_asked || is_overdue || pauses || IsHeldLocked(run_key, entry)) continue;
+    if (was_asked || StandsAsideLocked(entry, now)) continue;
     const auto known = misfits.find(entry.shape);
     if (known != misfits.end()) {
       entry.reason = known->second;
@@ -207,7 +225,7 @@ std::vector<StartQueue::AssignmentPtr> StartQueue::TakeReady(const std::string& 
     std::optional<Misfit> misfit = room->WaitsFor(*entry.run);
     if (!misfit.has_value()) {
       room->Leave({entry.run});
-      if (!entry.launching && (only.empty() || only == run_key)) ready.push_back(entry.run);
+      if (entry.Is<Queued>() && (only.empty() || only == run_key)) ready.push_back(entry.run);
       continue;
     }
     if (misfit->is_behind) misfit->words = behind_;
@@ -227,13 +245,15 @@ std::vector<StartQueue::AssignmentPtr> StartQueue::TakeReady(const std::string& 
     entry.reason = misfits[entry.shape] = ReasonFor(*misfit);
   }
   // Runs that are refused again and again do not keep the others from being tried.
-  std::stable_sort(ready.begin(), ready.end(), [&](const auto& a, const auto& b) {
-    return entries_[a->run_key()].refused_at < entries_[b->run_key()].refused_at;
-  });
+  const auto refused_at = [this](const AssignmentPtr& run) {
+    const std::optional<Refusal>& refusal = entries_[run->run_key()].refusal;
+    return refusal.has_value() ? refusal->at : absl::InfinitePast();
+  };
+  std::stable_sort(ready.begin(), ready.end(),
+                   [&](const auto& a, const auto& b) { return refused_at(a) < refused_at(b); });
   for (const AssignmentPtr& run : ready) {
     Entry& entry = entries_[run->run_key()];
-    entry.starting = entry.being_let_go = true;
-    entry.since = now;
+    entry.state = LettingGo{now};
     entry.reason.Clear();
     order_.erase(PlaceOf(*run));
   }
@@ -258,93 +278,89 @@ std::vector<StartQueue::AssignmentPtr> StartQueue::Waiting() const {
   return waiting;
 }
 
-StartQueue::Entry* StartQueue::WaitAgainLocked(const std::string& run_key, absl::Time not_before) {
-  const auto found = entries_.find(run_key);
+StartQueue::Entry* StartQueue::WaitAgainLocked(const std::string& run_key, Queued queued) {
+  Entry* entry = FindLocked(run_key);
   // A run that has its nodes was let go, whatever became of the answer.
-  if (found == entries_.end() || found->second.placed) return nullptr;
-  Entry& entry = found->second;
-  entry.starting = entry.being_let_go = false;
-  entry.not_before = not_before;
-  order_[PlaceOf(*entry.run)] = run_key;
-  return &entry;
+  if (entry == nullptr || entry->Is<Placed>()) return nullptr;
+  entry->state = queued;
+  order_[PlaceOf(*entry->run)] = run_key;
+  return entry;
 }
 
 void StartQueue::Return(const std::string& run_key, std::string why, bool may_be_let_go) {
   const std::lock_guard lock(mutex_);
   const absl::Time now = clock_();
-  Entry* entry = WaitAgainLocked(run_key, now);
+  Entry* entry = WaitAgainLocked(run_key, {});
   if (entry == nullptr) return;
-  entry->refusal = std::move(why);
-  entry->may_be_let_go = may_be_let_go;
-  entry->refused_at = now;
-  entry->pause = std::clamp(2 * entry->pause, kFirstPause, kLongestPause);
-  entry->not_before = now + entry->pause;
+  absl::Duration pause = kFirstPause;
+  if (entry->refusal.has_value()) pause = std::min(2 * entry->refusal->pause, kLongestPause);
+  entry->refusal = {std::move(why), now, pause, may_be_let_go};
+  entry->state = Queued{now + pause};
 }
 
 void StartQueue::Postpone(const std::string& run_key) {
   const std::lock_guard lock(mutex_);
-  WaitAgainLocked(run_key, clock_() + kFirstPause);
+  WaitAgainLocked(run_key, {clock_() + kFirstPause});
 }
 
 void StartQueue::PutBack(const std::string& run_key) {
   const std::lock_guard lock(mutex_);
-  WaitAgainLocked(run_key, absl::InfinitePast());
+  WaitAgainLocked(run_key, {});
 }
 
 void StartQueue::SetLetGo(const std::string& run_key) {
   const std::lock_guard lock(mutex_);
-  const auto found = entries_.find(run_key);
-  if (found != entries_.end()) found->second.being_let_go = false;
+  Entry* entry = FindLocked(run_key);
+  const auto* letting_go = entry == nullptr ? nullptr : std::get_if<LettingGo>(&entry->state);
+  if (letting_go != nullptr) entry->state = Starting{letting_go->since};
 }
 
 bool StartQueue::IsBeingLetGo(const std::string& run_key) const {
   const std::lock_guard lock(mutex_);
-  const auto found = entries_.find(run_key);
-  return found != entries_.end() && found->second.being_let_go;
+  const Entry* entry = FindLocked(run_key);
+  return entry != nullptr && entry->Is<LettingGo>();
 }
 
 void StartQueue::TakeBack(const std::string& run_key) {
   const std::lock_guard lock(mutex_);
-  const auto found = entries_.find(run_key);
-  if (found == entries_.end() || !found->second.starting) return;
-  found->second.placed = false;
-  WaitAgainLocked(run_key, absl::InfinitePast());
+  Entry* entry = FindLocked(run_key);
+  if (entry == nullptr || entry->IsInOrder()) return;
+  entry->state = Starting{};  // whatever nodes it had
+  WaitAgainLocked(run_key, {});
 }
 
 v1::StateReason StartQueue::ReasonOf(const std::string& run_key) const {
   const std::lock_guard lock(mutex_);
-  const auto found = entries_.find(run_key);
-  if (found == entries_.end()) return {};
-  const Entry& entry = found->second;
-  const bool is_said = entry.reason.code() != v1::STATE_REASON_CODE_UNSPECIFIED;
-  if (is_said || entry.refusal.empty()) return entry.reason;
-  return contract::MakeReason(v1::STATE_REASON_CODE_AGENT_RETRIES, {.detail = entry.refusal});
+  const Entry* entry = FindLocked(run_key);
+  if (entry == nullptr) return {};
+  const bool is_said = entry->reason.code() != v1::STATE_REASON_CODE_UNSPECIFIED;
+  if (is_said || !entry->refusal.has_value()) return entry->reason;
+  return contract::MakeReason(v1::STATE_REASON_CODE_AGENT_RETRIES, {.detail = entry->refusal->why});
 }
 
 bool StartQueue::IsHeld(const std::string& run_key) const {
   const std::lock_guard lock(mutex_);
-  const auto found = entries_.find(run_key);
-  return found != entries_.end() && IsHeldLocked(run_key, found->second);
+  const Entry* entry = FindLocked(run_key);
+  return entry != nullptr && IsHeldLocked(run_key, *entry);
 }
 
 bool StartQueue::IsKeptBack(const std::string& run_key) const {
   const std::lock_guard lock(mutex_);
-  const auto found = entries_.find(run_key);
-  if (found == entries_.end() || found->second.starting || found->second.may_be_let_go)
-    return false;
-  return IsHeldLocked(run_key, found->second);
+  const Entry* entry = FindLocked(run_key);
+  return entry != nullptr && entry->IsInOrder() && !MayBeLetGo(*entry) &&
+         IsHeldLocked(run_key, *entry);
 }
 
 bool StartQueue::MayBeLetGo(const std::string& run_key) const {
   const std::lock_guard lock(mutex_);
-  const auto found = entries_.find(run_key);
-  return found != entries_.end() && found->second.may_be_let_go;
+  const Entry* entry = FindLocked(run_key);
+  return entry != nullptr && MayBeLetGo(*entry);
 }
 
 void StartQueue::SetAsked(const std::string& run_key) {
   const std::lock_guard lock(mutex_);
-  const auto found = entries_.find(run_key);
-  if (found != entries_.end()) found->second.may_be_let_go = false;
+  Entry* entry = FindLocked(run_key);
+  if (entry != nullptr && entry->refusal.has_value()) entry->refusal->may_be_let_go = false;
 }
 
 }  // namespace muster::kubernetes

@@ -15,10 +15,11 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "agents/core/steady_time.h"
 #include "agents/kubernetes/cluster/obstacle.h"
 #include "muster/agent/v1/agent_link.pb.h"
 
@@ -32,7 +33,7 @@ class StartQueue {
 
   using Clock = std::function<absl::Time()>;
   // Each TakeReady calls `look` once, if any run waits. No run is ready before Open.
-  explicit StartQueue(Look look, Clock clock = absl::Now);
+  explicit StartQueue(Look look, Clock clock = agents::SteadyNow);
   void Open();
   bool is_open() const;
 
@@ -103,32 +104,72 @@ class StartQueue {
   std::optional<bool> WishOf(const std::string& run_key) const;
 
  private:
+  // The states of a run:
+  //
+  //   Expect --> Launching --Add--> Queued --TakeReady--> LettingGo --SetLetGo--> Starting
+  //                                    ^                       |                      |
+  //                                    +-- Return, Postpone, --+                  SetPlaced
+  //                                    |   PutBack                                    v
+  //                                    +------------ TakeBack ------------------- Placed
+  //
+  // SetStarting and SetPlaced come from any of them, because others let runs go, too.
+  struct Launching {
+    absl::Time since;
+  };
+  struct Queued {
+    std::optional<absl::Time> not_before = {};  // it is not ready
+  };
+  struct LettingGo {  // and the server has not answered
+    absl::Time since;
+  };
+  struct Starting {
+    absl::Time since;
+  };
+  struct Placed {  // its pods are on their nodes
+    absl::Time since;
+  };
+  // The latest try to let a run go, which failed.
+  struct Refusal {
+    std::string why;
+    absl::Time at;
+    absl::Duration pause;        // after it
+    bool may_be_let_go = false;  // nobody knows the result
+  };
   struct Entry {
-    AssignmentPtr run = {};
+    AssignmentPtr run;
+    std::string shape;  // what decides whether it fits
     bool held = false;
-    bool launching = false;  // Expect, and no Add yet
-    bool starting = false;
-    bool being_let_go = false;   // starting, and the server has not answered
-    bool may_be_let_go = false;  // nobody knows the result of the last try
-    bool placed = false;         // starting, and its pods are on their nodes
-    absl::Time since = {};       // launching, starting, placed
+    std::variant<Launching, Queued, LettingGo, Starting, Placed> state = Queued();
     // The time since which it has been the first of those that wait for nodes.
     std::optional<absl::Time> first_since = {};
     v1::StateReason reason = {};
-    std::string refusal = {};  // why it could not be let go the last time
-    absl::Time refused_at = absl::InfinitePast();
-    absl::Duration pause = {};                     // after that
-    absl::Time not_before = absl::InfinitePast();  // it is not ready
-    std::string shape = {};                        // what decides whether it fits
+    std::optional<Refusal> refusal = {};
+
+    template <typename State>
+    bool Is() const {
+      return std::holds_alternative<State>(state);
+    }
+    // It stands in order_.
+    bool IsInOrder() const { return Is<Launching>() || Is<Queued>(); }
   };
   // Negative priority, job, run key: the order in which runs are asked.
   using Place = std::pair<std::pair<int64_t, uint64_t>, std::string>;
   static Place PlaceOf(const agent::v1::Assignment& run);
   static Entry MakeEntry(AssignmentPtr run, bool held);
+  // Null: it is not there.
+  Entry* FindLocked(const std::string& run_key);
+  const Entry* FindLocked(const std::string& run_key) const;
+  // Returns whether the room of a run that has been let go counts beside what is seen of its pods.
+  static bool Counts(const Entry& entry, absl::Time now);
+  static bool MayBeLetGo(const Entry& entry) {
+    return entry.refusal.has_value() && entry.refusal->may_be_let_go;
+  }
+  // Returns whether the run is not asked about now, whatever room there is.
+  bool StandsAsideLocked(const Entry& entry, absl::Time now) const;
   // Looks at the cluster behind the runs that are starting.
   std::unique_ptr<RoomLeft> LookLocked(absl::Time now) const;
   // Makes the run wait again. Null: it is not there, or has its nodes.
-  Entry* WaitAgainLocked(const std::string& run_key, absl::Time not_before);
+  Entry* WaitAgainLocked(const std::string& run_key, Queued queued);
   void ForgetWish(const std::string& run_key);
   // Returns the latest wish, or else the hold of Expect or Add.
   bool IsHeldLocked(const std::string& run_key, const Entry& entry) const;

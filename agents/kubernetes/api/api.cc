@@ -5,6 +5,8 @@
 
 #include "absl/random/random.h"
 #include "absl/time/clock.h"
+#include "agents/core/steady_time.h"
+#include "agents/kubernetes/api/lane_sink.h"
 #include "agents/kubernetes/api/retry_after.h"
 #include "contract/text.h"
 #include "fmt/format.h"
@@ -14,6 +16,8 @@ namespace {
 
 // A list of five hundred Jobs with their pods; lists are asked for in pages of that.
 constexpr size_t kMaxAnswerBytes = size_t{64} << 20;
+// The format of the header Date.
+constexpr char kHttpDate[] = "%a, %d %b %E4Y %H:%M:%S GMT";
 // For a stream's credentials; whoever wants it tries again.
 constexpr absl::Duration kStreamStartTimeout = absl::Seconds(30);
 // Waits between repetitions if the server names none.
@@ -114,7 +118,22 @@ absl::Status RefusalOf(const ApiAnswer& answer, std::string_view what) {
 }
 
 Api::Api(Endpoint endpoint, hosts::Host* host)
-    : endpoint_(std::move(endpoint)), credentials_(endpoint_, host) {}
+    : endpoint_(std::move(endpoint)),
+      credentials_(endpoint_, host),
+      server_ahead_(absl::Now() - agents::SteadyNow()) {}
+
+absl::Time Api::ServerTime() const {
+  const std::lock_guard lock(mutex_);
+  return agents::SteadyNow() + server_ahead_;
+}
+
+void Api::NoteTime(const std::map<std::string, std::string>& headers) {
+  const auto date = headers.find("date");
+  absl::Time time;
+  if (date == headers.end() || !absl::ParseTime(kHttpDate, date->second, &time, nullptr)) return;
+  const std::lock_guard lock(mutex_);
+  server_ahead_ = time - agents::SteadyNow();
+}
 
 void Api::Count(const std::string& what) {
   const std::lock_guard lock(mutex_);
@@ -154,7 +173,7 @@ absl::StatusOr<Json> Api::Get(const std::string& path, std::string_view what) {
 }
 
 absl::StatusOr<ApiAnswer> Api::Call(const ApiCall& call) {
-  const absl::Time end = absl::Now() + call.timeout;
+  const absl::Time end = agents::SteadyNow() + call.timeout;
   bool renewed = false;
   // By any of the tries: the last one knows nothing of those before it.
   bool may_have_been_heard = false;
@@ -166,9 +185,10 @@ absl::StatusOr<ApiAnswer> Api::Call(const ApiCall& call) {
       http->body = call.body.dump();
       http->headers.push_back("Content-Type: " + call.content_type);
     }
-    http->timeout = std::max(absl::Milliseconds(1), end - absl::Now());
+    http->timeout = std::max(absl::Milliseconds(1), end - agents::SteadyNow());
     Count(call.method);
     const absl::StatusOr<HttpAnswer> answer = loop_.Send(*std::move(http), kMaxAnswerBytes);
+    if (answer.ok()) NoteTime(answer->headers);
     may_have_been_heard = may_have_been_heard || !answer.ok() || answer->was_sent_again;
     if (answer.ok() && answer->status == 401 && !std::exchange(renewed, true)) {
       credentials_.Refuse(credential);
@@ -177,7 +197,7 @@ absl::StatusOr<ApiAnswer> Api::Call(const ApiCall& call) {
     if (MayBeAskedAgain(call, answer, tries)) {
       const absl::Duration wait =
           WaitBefore(tries, answer.ok() ? answer->headers : std::map<std::string, std::string>());
-      if (absl::Now() + wait < end) {
+      if (agents::SteadyNow() + wait < end) {
         absl::SleepFor(wait);
         continue;
       }
@@ -190,19 +210,22 @@ absl::StatusOr<ApiAnswer> Api::Call(const ApiCall& call) {
 }
 
 absl::StatusOr<HttpLoop::CallId> Api::Stream(const std::string& path, absl::Duration silence,
-                                             std::unique_ptr<HttpSink> sink) {
+                                             std::unique_ptr<HttpSink> sink,
+                                             agents::WorkerLane* lane) {
   Credential credential;
   absl::StatusOr<HttpCall> http =
-      Prepare("GET", path, absl::Now() + kStreamStartTimeout, &credential);
+      Prepare("GET", path, agents::SteadyNow() + kStreamStartTimeout, &credential);
   if (!http.ok()) return http.status();
   http->timeout = absl::InfiniteDuration();
   http->silence = silence;
   Count("stream");
+  if (lane != nullptr) sink = std::make_unique<LaneSink>(std::move(sink), lane, &loop_);
   return loop_.Start(*std::move(http), std::move(sink));
 }
 
 void Api::RenewCredentials() {
-  if (const absl::StatusOr<Credential> present = credentials_.Get(absl::Now()); present.ok())
+  if (const absl::StatusOr<Credential> present = credentials_.Get(agents::SteadyNow());
+      present.ok())
     credentials_.Refuse(*present);
 }
 

@@ -12,6 +12,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "agents/core/steady_time.h"
+#include "agents/core/worker_lane.h"
 #include "agents/kubernetes/api/credentials.h"
 #include "agents/kubernetes/api/http_loop.h"
 #include "agents/kubernetes/api/json_fields.h"
@@ -72,12 +74,19 @@ class Api {
   // The object, or the list, at that path. Errors are those of Call, and RefusalOf "get `what`".
   absl::StatusOr<Json> Get(const std::string& path, std::string_view what);
 
-  // A call whose answer is read as it comes. The sink has an answer of any status.
+  // A call whose answer is read as it comes. The sink has an answer of any status. `lane`: its
+  // thread calls the sink (LaneSink); null: that of the connections does.
   absl::StatusOr<HttpLoop::CallId> Stream(const std::string& path, absl::Duration silence,
-                                          std::unique_ptr<HttpSink> sink);
+                                          std::unique_ptr<HttpSink> sink,
+                                          agents::WorkerLane* lane = nullptr);
   void Cancel(HttpLoop::CallId id) { loop_.Cancel(id); }
   // The next call has renewed credentials; for streams that were answered with 401.
   void RenewCredentials();
+
+  // The server's time of day, with which the times in its objects are compared: that of its latest
+  // answer, moved on by a clock that nobody sets; before there is one, this machine's as it was at
+  // first. So the clocks of both may differ, and be set.
+  absl::Time ServerTime() const;
 
   // Calls since the start, by method, and "stream".
   std::map<std::string, uint64_t> Calls() const;
@@ -86,12 +95,15 @@ class Api {
   absl::StatusOr<HttpCall> Prepare(const std::string& method, const std::string& path,
                                    absl::Time deadline, Credential* credential);
   void Count(const std::string& what);
+  void NoteTime(const std::map<std::string, std::string>& headers);
 
   const Endpoint endpoint_;
   Credentials credentials_;
   HttpLoop loop_;
   mutable std::mutex mutex_;
   std::map<std::string, uint64_t> calls_;  // guarded by mutex_
+  // The server's time less agents::SteadyNow(); guarded by mutex_.
+  absl::Duration server_ahead_;
 };
 
 // "a b/c" as a part of a path or a query: "a%20b%2Fc".

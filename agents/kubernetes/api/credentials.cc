@@ -8,6 +8,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/time/clock.h"
+#include "agents/core/steady_time.h"
 #include "agents/kubernetes/api/json_fields.h"
 #include "contract/text.h"
 #include "daemon/read_file.h"
@@ -61,6 +62,12 @@ std::string ExecInfo(const ExecPlugin& plugin, const Endpoint& endpoint) {
   }
   return Json{{"kind", "ExecCredential"}, {"apiVersion", plugin.api_version}, {"spec", spec}}
       .dump();
+}
+
+bool IsGood(const Credential& credential) {
+  const auto never = absl::InfiniteFuture();
+  return absl::Now() + kExpiryMargin < credential.expiry.value_or(never) &&
+         agents::SteadyNow() < credential.read_again.value_or(never);
 }
 
 }  // namespace
@@ -131,13 +138,13 @@ absl::StatusOr<Credential> Credentials::Make() {
     absl::StatusOr<std::string> text = ReadSecretFile(*file, what);
     if (!text.ok()) return text.status();
     *pem = *std::move(text);
-    credential.expiry = absl::Now() + file_age_ + kExpiryMargin;
+    credential.read_again = agents::SteadyNow() + file_age_;
   }
   if (!identity.token_file.empty()) {
     const absl::StatusOr<std::string> token = ReadSecretFile(identity.token_file, "the token");
     if (!token.ok()) return token.status();
     credential.authorization = Bearer(*token);
-    credential.expiry = absl::Now() + file_age_ + kExpiryMargin;
+    credential.read_again = agents::SteadyNow() + file_age_;
   } else if (!identity.token.empty()) {
     credential.authorization = Bearer(identity.token);
   } else if (!identity.user.empty()) {
@@ -152,9 +159,7 @@ Credentials::~Credentials() {
 
 absl::StatusOr<Credential> Credentials::Get(absl::Time deadline) {
   std::unique_lock lock(mutex_);
-  const bool is_over = credential_.has_value() && credential_->expiry.has_value() &&
-                       absl::Now() + kExpiryMargin >= *credential_->expiry;
-  if (credential_.has_value() && !is_over) return *credential_;
+  if (credential_.has_value() && IsGood(*credential_)) return *credential_;
   if (!endpoint_.identity.exec.has_value()) {
     absl::StatusOr<Credential> made = Make();
     if (made.ok()) credential_ = *made;
@@ -162,12 +167,12 @@ absl::StatusOr<Credential> Credentials::Get(absl::Time deadline) {
     if (!made.ok() && credential_.has_value()) return *credential_;
     return made;
   }
-  if (absl::Now() < failure_end_) return made_.status();
+  if (agents::SteadyNow() < failure_end_) return made_.status();
   if (!is_plugin_running_) StartPluginLocked();
   const uint64_t before = plugins_ended_;
   const auto has_ended = [&] { return plugins_ended_ != before; };
   // A plug-in takes no longer than its own time.
-  const absl::Duration wait = std::min(deadline - absl::Now(), 2 * kPluginTimeout);
+  const absl::Duration wait = std::min(deadline - agents::SteadyNow(), 2 * kPluginTimeout);
   if (!changed_.wait_for(lock, absl::ToChronoMilliseconds(wait), has_ended)) return StillRuns();
   return made_;
 }
@@ -182,7 +187,7 @@ void Credentials::PluginEnded(absl::StatusOr<Credential> made) {
   const std::lock_guard lock(mutex_);
   made_ = std::move(made);
   if (made_.ok()) credential_ = *made_;
-  if (!made_.ok()) failure_end_ = absl::Now() + failure_holds_;
+  if (!made_.ok()) failure_end_ = agents::SteadyNow() + failure_holds_;
   ++plugins_ended_;
   is_plugin_running_ = false;
   changed_.notify_all();

@@ -12,6 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "agents/core/steady_time.h"
 #include "agents/hosts/host.h"
 #include "agents/kubernetes/api/kubeconfig.h"
 
@@ -22,7 +23,9 @@ struct Credential {
   std::string ca_pem;         // the server's authorities; empty: those of the endpoint
   std::string certificate_pem;
   std::string key_pem;
-  std::optional<absl::Time> expiry;
+  std::optional<absl::Time> expiry;  // by the time of day, as the plug-in has said
+  // By agents::SteadyNow: its files may be others by then.
+  std::optional<absl::Time> read_again = {};
 };
 
 // Reads the output of an exec plug-in. INVALID_ARGUMENT says what is wrong with it; no secret is in
@@ -57,6 +60,7 @@ class Credentials {
   // one that is empty or gone by then changes nothing; a plug-in runs again when what it gave has
   // expired: once for all who ask meanwhile. UNAUTHENTICATED: there is none. DEADLINE_EXCEEDED: the
   // plug-in still runs.
+  // `deadline`: by agents::SteadyNow.
   absl::StatusOr<Credential> Get(absl::Time deadline = absl::InfiniteFuture());
   // The server has refused this one: the next Get makes another, if there is a way to.
   void Refuse(const Credential& refused);

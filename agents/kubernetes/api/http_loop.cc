@@ -182,7 +182,8 @@ struct HttpLoop::Transfer {
 
 struct HttpLoop::Order {
   CallId id = 0;
-  std::unique_ptr<Transfer> transfer;  // null: cancel
+  std::unique_ptr<Transfer> transfer = {};  // begins
+  bool resumes = false;                     // neither: is canceled
 };
 
 namespace {
@@ -229,6 +230,11 @@ class HttpLoop::Engine {
       End(found, absl::CancelledError("the call was broken off"));
   }
 
+  void Resume(CallId id) {
+    if (const auto found = transfers_.find(id); found != transfers_.end())
+      curl_easy_pause(found->second->curl.get(), CURLPAUSE_CONT);
+  }
+
   void CancelAll() {
     while (!transfers_.empty()) Cancel(transfers_.begin()->first);
   }
@@ -271,6 +277,7 @@ class HttpLoop::Engine {
   static size_t OnBytes(char* data, size_t size, size_t count, void* user) {
     auto* transfer = static_cast<Transfer*>(user);
     transfer->TellStatus();
+    if (!transfer->sink->MayTake()) return CURL_WRITEFUNC_PAUSE;
     if (transfer->sink->OnBytes({data, size * count})) return size * count;
     transfer->is_unwanted = true;
     return CURL_WRITEFUNC_ERROR;
@@ -435,16 +442,21 @@ HttpLoop::CallId HttpLoop::Start(HttpCall call, std::unique_ptr<HttpSink> sink) 
     const std::lock_guard lock(mutex_);
     id = ++last_id_;
     transfer->id = id;
+    transfer->sink->OnStart(id);
     orders_.push_back({id, std::move(transfer)});
   }
   engine_->Wake();
   return id;
 }
 
-void HttpLoop::Cancel(CallId id) {
+void HttpLoop::Cancel(CallId id) { Give({.id = id}); }
+
+void HttpLoop::Resume(CallId id) { Give({.id = id, .resumes = true}); }
+
+void HttpLoop::Give(Order order) {
   {
     const std::lock_guard lock(mutex_);
-    orders_.push_back({id, nullptr});
+    orders_.push_back(std::move(order));
   }
   engine_->Wake();
 }
@@ -468,6 +480,8 @@ void HttpLoop::Run() {
     for (Order& order : orders) {
       if (order.transfer != nullptr) {
         engine_->Add(std::move(order.transfer));
+      } else if (order.resumes) {
+        engine_->Resume(order.id);
       } else {
         engine_->Cancel(order.id);
       }

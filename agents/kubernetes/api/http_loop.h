@@ -40,15 +40,21 @@ struct HttpCall {
   absl::Duration silence = absl::InfiniteDuration();
 };
 
+using HttpCallId = uint64_t;
+
 // Takes what one call brings, on the loop's thread: it must not block, nor call the loop's Send.
 class HttpSink {
  public:
   virtual ~HttpSink() = default;
+  // Before all else, on the thread of HttpLoop::Start.
+  virtual void OnStart(HttpCallId /*id*/) {}
   // The call goes out a second time, because a kept connection broke before a byte of an answer had
   // come: nobody knows whether the server has heard the first one.
   virtual void OnSentAgain() {}
   // Once, before any byte, as soon as the answer begins. Header names are in small letters.
   virtual void OnStatus(int status, const std::map<std::string, std::string>& headers) = 0;
+  // Returns whether OnBytes may be called now. false: the server waits until HttpLoop::Resume.
+  virtual bool MayTake() { return true; }
   // false: no more is wanted, and the call ends as CANCELLED.
   virtual bool OnBytes(std::string_view bytes) = 0;
   // Last, and once. OK: the answer is whole. UNAVAILABLE: the server was not reached, and has done
@@ -67,7 +73,7 @@ struct HttpAnswer {
 // Thread-safe.
 class HttpLoop {
  public:
-  using CallId = uint64_t;
+  using CallId = HttpCallId;
 
   HttpLoop();
   // Ends all calls as CANCELLED.
@@ -78,6 +84,8 @@ class HttpLoop {
   CallId Start(HttpCall call, std::unique_ptr<HttpSink> sink);
   // Its OnEnd follows, unless it has been called.
   void Cancel(CallId id);
+  // Its sink may take bytes again.
+  void Resume(CallId id);
   // Waits for the whole answer, whatever its status is; errors as in OnEnd, and RESOURCE_EXHAUSTED
   // for one of more than max_bytes. Not from the loop's thread.
   absl::StatusOr<HttpAnswer> Send(HttpCall call, size_t max_bytes);
@@ -87,6 +95,7 @@ class HttpLoop {
   struct Order;
   class Engine;
 
+  void Give(Order order);
   void Run();
 
   const std::unique_ptr<Engine> engine_;

@@ -1,10 +1,10 @@
 #include "agents/kubernetes/api/object_watch.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "absl/random/random.h"
-#include "absl/time/clock.h"
 #include "agents/kubernetes/api/retry_after.h"
 #include "fmt/format.h"
 
@@ -25,6 +25,9 @@ constexpr absl::Duration kLongestWatchPause = absl::Seconds(30);
 constexpr absl::Duration kLongestPauseUnreached = absl::Seconds(4);
 // One object of etcd is 1.5 MiB at most.
 constexpr size_t kMaxLineBytes = 8 << 20;
+// The most bytes of changes that wait for the watch's thread. A stream that brings more is ended,
+// and followed anew from the last change that was taken.
+constexpr size_t kMaxUnreadBytes = 32 << 20;
 // Pages of one list: fifty thousand objects; a hundred thousand runs are two.
 constexpr int kMaxListPages = 1000;
 
@@ -35,198 +38,146 @@ bool CannotGoOn(int status) { return status != 401 && status != 403 && status !=
 
 }  // namespace
 
-// The state that both the watch's thread and its stream, on the loop's thread, touch.
-struct ObjectWatch::Shared {
-  mutable std::mutex mutex;
-  std::condition_variable changed;
-  const std::function<void()> on_recovery;
-  bool stopping = false;
-  bool hurries = false;  // the next pause is none
-  bool has_listed = false;
-  bool has_answer = false;                 // or a failure
-  std::optional<HttpLoop::CallId> stream;  // the latest
-  absl::Status state = absl::UnavailableError("nothing has been asked yet");
-  absl::Time freshness = absl::InfinitePast();
-  absl::Duration retry_after;  // what the latest answer of a watch asks for
-
-  explicit Shared(std::function<void()> recovery) : on_recovery(std::move(recovery)) {}
-
-  void Heard(bool is_list = false) {
-    bool is_recovery = false;
-    {
-      const std::lock_guard lock(mutex);
-      is_recovery = has_answer && !state.ok();
-      state = absl::OkStatus();
-      freshness = absl::Now();
-      if (is_list) has_listed = has_answer = true;
-      changed.notify_all();
-    }
-    if (is_recovery && on_recovery) on_recovery();
-  }
-};
-
-// One watch request. Its lines are events; the sink gets them as they come.
-class ObjectWatch::Stream : public HttpSink {
+// Keeps the bytes that a stream has brought and the watch has not taken yet: between the loop's
+// thread, which only puts them there, and the watch's, which reads them.
+class ObjectWatch::Inbox {
  public:
-  struct End {
-    std::mutex mutex;
-    std::condition_variable ended;
-    std::optional<absl::Status> status;
-    std::string resource_version;
-    bool must_list = false;
+  struct News {
+    std::optional<int> status;                   // of HTTP, once
+    std::map<std::string, std::string> headers;  // with it
+    std::string bytes;                           // of the answer
+    std::optional<absl::Status> end;             // of the stream; after its bytes
   };
 
-  Stream(std::string path, std::shared_ptr<Shared> shared, ObjectSink* sink,
-         std::shared_ptr<End> end)
-      : path_(std::move(path)), shared_(std::move(shared)), sink_(*sink), end_(std::move(end)) {}
-
-  void OnStatus(int status, const std::map<std::string, std::string>& headers) override {
-    status_ = status;
-    {
-      const std::lock_guard lock(shared_->mutex);
-      shared_->retry_after = RetryAfterOf(headers);
-    }
-    if (status == 200) shared_->Heard();
+  void PutStatus(int status, const std::map<std::string, std::string>& headers) {
+    const std::lock_guard lock(mutex_);
+    news_.status = status;
+    news_.headers = headers;
+    changed_.notify_all();
   }
-
-  bool OnBytes(std::string_view bytes) override {
-    line_.append(bytes);
-    if (status_ != 200) return line_.size() <= kMaxLineBytes;
-    size_t begin = 0;
-    for (size_t end = line_.find('\n'); end != line_.npos; end = line_.find('\n', begin)) {
-      if (!Take(std::string_view(line_).substr(begin, end - begin))) return false;
-      begin = end + 1;
-    }
-    line_.erase(0, begin);
-    return line_.size() <= kMaxLineBytes;
+  // false: nobody has read for long.
+  bool PutBytes(std::string_view bytes) {
+    const std::lock_guard lock(mutex_);
+    if (news_.bytes.size() + bytes.size() > kMaxUnreadBytes) return false;
+    news_.bytes.append(bytes);
+    changed_.notify_all();
+    return true;
   }
-
-  void OnEnd(const absl::Status& status) override {
-    absl::Status end = status;
-    if (status_ != 200 && status.ok()) {
-      end = RefusalOf(ToAnswer(status_, line_), "watch " + path_);
-      must_list_ = CannotGoOn(status_);
-    } else if (!problem_.ok()) {
-      end = problem_;
-    }
-    const std::lock_guard lock(end_->mutex);
-    end_->status = end;
-    end_->resource_version = version_;
-    end_->must_list = must_list_;
-    end_->ended.notify_all();
+  void PutEnd(const absl::Status& status) {
+    const std::lock_guard lock(mutex_);
+    news_.end = status;
+    changed_.notify_all();
+  }
+  // Waits for the next.
+  News Take() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] {
+      return news_.status.has_value() || !news_.bytes.empty() || news_.end.has_value();
+    });
+    return std::exchange(news_, {});
   }
 
  private:
-  // false: the stream is of no more use.
-  bool Take(std::string_view line) {
-    if (line.empty()) return true;
-    Json event = Json::parse(line, nullptr, /*allow_exceptions=*/false);
-    const std::string type = event.is_object() ? TextAt(event, "type") : std::string();
-    if (type.empty() || !event.contains("object")) {
-      problem_ = absl::AbortedError("the watch brought a line that is no event");
-      return false;
-    }
-    Json& object = event["object"];
-    if (type == "ERROR") {
-      const int code = static_cast<int>(NumberAt(object, "code"));
-      must_list_ = CannotGoOn(code);
-      problem_ = RefusalOf({.status = code,
-                            .body = nullptr,
-                            .reason = TextAt(object, "reason"),
-                            .message = TextAt(object, "message")},
-                           "watch " + path_);
-      return false;
-    }
-    shared_->Heard();
-    version_ = TextAt(object, "metadata/resourceVersion");
-    if (type == "DELETED") {
-      sink_.OnDelete(std::move(object));
-    } else if (type != "BOOKMARK") {
-      sink_.OnChange(std::move(object));
-    }
-    return true;
-  }
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  News news_;
+};
 
-  const std::string path_;  // of the collection
-  const std::shared_ptr<Shared> shared_;
-  ObjectSink& sink_;
-  const std::shared_ptr<End> end_;
-  int status_ = 0;
-  std::string line_;
-  std::string version_;
-  bool must_list_ = false;
-  absl::Status problem_;
+// One watch request.
+class ObjectWatch::Stream : public HttpSink {
+ public:
+  explicit Stream(std::shared_ptr<Inbox> inbox) : inbox_(std::move(inbox)) {}
+
+  void OnStatus(int status, const std::map<std::string, std::string>& headers) override {
+    inbox_->PutStatus(status, headers);
+  }
+  bool OnBytes(std::string_view bytes) override { return inbox_->PutBytes(bytes); }
+  void OnEnd(const absl::Status& status) override { inbox_->PutEnd(status); }
+
+ private:
+  const std::shared_ptr<Inbox> inbox_;
 };
 
 ObjectWatch::ObjectWatch(Settings settings, Api* api, ObjectSink* sink)
     : settings_(std::move(settings)),
       api_(*api),
       sink_(*sink),
-      shared_(std::make_shared<Shared>(settings_.on_recovery)),
+      state_(absl::UnavailableError("nothing has been asked yet")),
       thread_([this] { Run(); }) {}
 
 ObjectWatch::~ObjectWatch() {
   {
-    const std::lock_guard lock(shared_->mutex);
-    shared_->stopping = true;
-    shared_->changed.notify_all();
-    if (shared_->stream.has_value()) api_.Cancel(*shared_->stream);
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    changed_.notify_all();
+    if (inbox_ != nullptr) inbox_->PutEnd(absl::CancelledError());
   }
   thread_.join();
 }
 
 absl::Status ObjectWatch::state() const {
-  const std::lock_guard lock(shared_->mutex);
-  return shared_->state;
+  const std::lock_guard lock(mutex_);
+  return state_;
 }
 
 absl::Time ObjectWatch::freshness() const {
-  const std::lock_guard lock(shared_->mutex);
-  return shared_->freshness;
+  const std::lock_guard lock(mutex_);
+  return freshness_;
 }
 
 bool ObjectWatch::AwaitFirstList(absl::Duration timeout) {
-  std::unique_lock lock(shared_->mutex);
-  return shared_->changed.wait_for(lock, absl::ToChronoMilliseconds(timeout),
-                                   [&] { return shared_->has_listed; });
+  std::unique_lock lock(mutex_);
+  return changed_.wait_for(lock, absl::ToChronoMilliseconds(timeout), [&] { return has_listed_; });
 }
 
 bool ObjectWatch::AwaitFirstAnswer(absl::Duration timeout) {
-  std::unique_lock lock(shared_->mutex);
-  return shared_->changed.wait_for(lock, absl::ToChronoMilliseconds(timeout),
-                                   [&] { return shared_->has_answer; });
+  std::unique_lock lock(mutex_);
+  return changed_.wait_for(lock, absl::ToChronoMilliseconds(timeout), [&] { return has_answer_; });
 }
 
 void ObjectWatch::Hurry() {
-  const std::lock_guard lock(shared_->mutex);
-  if (!absl::IsUnauthenticated(shared_->state) && !absl::IsUnavailable(shared_->state)) return;
-  shared_->hurries = shared_->has_answer;
-  shared_->changed.notify_all();
+  const std::lock_guard lock(mutex_);
+  if (!absl::IsUnauthenticated(state_) && !absl::IsUnavailable(state_)) return;
+  hurries_ = has_answer_;
+  changed_.notify_all();
+}
+
+void ObjectWatch::Heard(bool is_list) {
+  bool is_recovery = false;
+  {
+    const std::lock_guard lock(mutex_);
+    is_recovery = has_answer_ && !state_.ok();
+    state_ = absl::OkStatus();
+    freshness_ = settings_.clock();
+    if (is_list) has_listed_ = has_answer_ = true;
+    changed_.notify_all();
+  }
+  if (is_recovery && settings_.on_recovery) settings_.on_recovery();
 }
 
 bool ObjectWatch::Pause(absl::Duration duration) {
-  std::unique_lock lock(shared_->mutex);
-  shared_->changed.wait_for(lock, absl::ToChronoMilliseconds(duration),
-                            [&] { return shared_->stopping || shared_->hurries; });
-  if (duration > absl::ZeroDuration()) shared_->hurries = false;
-  return !shared_->stopping;
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, absl::ToChronoMilliseconds(duration),
+                    [&] { return stopping_ || hurries_; });
+  if (duration > absl::ZeroDuration()) hurries_ = false;
+  return !stopping_;
 }
 
 void ObjectWatch::Run() {
   absl::Duration pause = kFirstWatchPause;
   while (Pause(absl::ZeroDuration())) {
-    const absl::Time begin = absl::Now();
+    const absl::Time begin = settings_.clock();
     const absl::Status status = resource_version_.empty() ? ListAll() : FollowOnce();
     // A watch that went well for a while has nothing to do with earlier troubles.
-    if (absl::Now() - begin > pause) pause = kFirstWatchPause;
+    if (settings_.clock() - begin > pause) pause = kFirstWatchPause;
     absl::Duration retry_after;
     {
-      const std::lock_guard lock(shared_->mutex);
-      retry_after = std::exchange(shared_->retry_after, absl::ZeroDuration());
+      const std::lock_guard lock(mutex_);
+      retry_after = std::exchange(retry_after_, absl::ZeroDuration());
       if (status.ok()) continue;
-      shared_->state = status;
-      shared_->has_answer = true;
-      shared_->changed.notify_all();
+      state_ = status;
+      has_answer_ = true;
+      changed_.notify_all();
     }
     if (absl::IsUnauthenticated(status)) api_.RenewCredentials();
     if (!Pause(PauseOf(pause, retry_after))) return;
@@ -259,7 +210,7 @@ absl::Status ObjectWatch::ListAll() {
     if (!next.empty()) continue;
     resource_version_ = std::move(version);
     sink_.OnAll(std::move(objects));
-    shared_->Heard(/*is_list=*/true);
+    Heard(/*is_list=*/true);
     return absl::OkStatus();
   }
   return absl::ResourceExhaustedError(
@@ -274,26 +225,80 @@ absl::Status ObjectWatch::FollowOnce() {
       settings_.path, Escape(resource_version_),
       absl::Uniform(random, kShortestWatchSeconds, kLongestWatchSeconds),
       Escape(settings_.selector), Escape(settings_.field_selector));
-  const absl::Time begin = absl::Now();
-  const auto end = std::make_shared<Stream::End>();
+  const absl::Time begin = settings_.clock();
+  const auto inbox = std::make_shared<Inbox>();
   const absl::StatusOr<HttpLoop::CallId> id =
-      api_.Stream(path, kSilence, std::make_unique<Stream>(settings_.path, shared_, &sink_, end));
+      api_.Stream(path, kSilence, std::make_unique<Stream>(inbox));
   if (!id.ok()) return id.status();
   {
-    const std::lock_guard lock(shared_->mutex);
-    shared_->stream = *id;
-    if (shared_->stopping) api_.Cancel(*id);
+    const std::lock_guard lock(mutex_);
+    inbox_ = inbox;
+    if (stopping_) inbox->PutEnd(absl::CancelledError());
   }
-  std::unique_lock lock(end->mutex);
-  end->ended.wait(lock, [&] { return end->status.has_value(); });
-  if (!end->resource_version.empty()) resource_version_ = end->resource_version;
-  // Earlier changes are lost; only the present objects can be known.
-  if (end->must_list) resource_version_.clear();
-  const bool is_expired = absl::IsOutOfRange(*end->status);
+  const absl::Status end = Follow(inbox.get());
+  api_.Cancel(*id);
+  const bool is_expired = absl::IsOutOfRange(end);
   // A server that ends each watch at once must not be asked as fast as it can.
-  const bool was_short = end->status->ok() && absl::Now() - begin < kFirstWatchPause;
+  const bool was_short = end.ok() && settings_.clock() - begin < kFirstWatchPause;
   if (is_expired || was_short) Pause(PauseOf(kFirstWatchPause, absl::ZeroDuration()));
-  return is_expired ? absl::OkStatus() : *end->status;
+  return is_expired ? absl::OkStatus() : end;
+}
+
+absl::Status ObjectWatch::Follow(Inbox* inbox) {
+  int status = 0;
+  std::string rest;  // of which the end has not come
+  while (true) {
+    const Inbox::News news = inbox->Take();
+    if (news.status.has_value()) {
+      status = *news.status;
+      if (status == 200) Heard();
+      const std::lock_guard lock(mutex_);
+      retry_after_ = RetryAfterOf(news.headers);
+    }
+    rest += news.bytes;
+    size_t begin = 0;
+    for (size_t end = rest.find('\n'); status == 200 && end != rest.npos;
+         end = rest.find('\n', begin)) {
+      const absl::Status taken = TakeLine(std::string_view(rest).substr(begin, end - begin));
+      if (!taken.ok()) return taken;
+      begin = end + 1;
+    }
+    rest.erase(0, begin);
+    if (rest.size() > kMaxLineBytes)
+      return absl::AbortedError(fmt::format("watch {}: a line has no end", settings_.path));
+    if (!news.end.has_value()) continue;
+    if (status == 200 || !news.end->ok()) return *news.end;
+    if (CannotGoOn(status)) resource_version_.clear();
+    return RefusalOf(ToAnswer(status, rest), "watch " + settings_.path);
+  }
+}
+
+absl::Status ObjectWatch::TakeLine(std::string_view line) {
+  if (line.empty()) return absl::OkStatus();
+  Json event = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+  const std::string type = event.is_object() ? TextAt(event, "type") : std::string();
+  if (type.empty() || !event.contains("object"))
+    return absl::AbortedError("the watch brought a line that is no event");
+  Json& object = event["object"];
+  if (type == "ERROR") {
+    const int code = static_cast<int>(NumberAt(object, "code"));
+    // Earlier changes are lost; only the present objects can be known.
+    if (CannotGoOn(code)) resource_version_.clear();
+    return RefusalOf({.status = code,
+                      .body = nullptr,
+                      .reason = TextAt(object, "reason"),
+                      .message = TextAt(object, "message")},
+                     "watch " + settings_.path);
+  }
+  Heard();
+  if (std::string version = TextAt(object, "metadata/resourceVersion"); !version.empty())
+    resource_version_ = std::move(version);
+  if (type == "DELETED") {
+    sink_.OnDelete(std::move(object));
+  } else if (type != "BOOKMARK") {
+    sink_.OnChange(std::move(object));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace muster::kubernetes

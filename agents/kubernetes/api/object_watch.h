@@ -10,17 +10,19 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "agents/core/steady_time.h"
 #include "agents/kubernetes/api/api.h"
 
 namespace muster::kubernetes {
 
-// Takes what a watch learns. Never two calls at the same time; they come from the watch's threads
-// and must not block.
+// Takes what a watch learns. The calls come from the watch's own thread, and must not block for
+// long: the watch hears nothing meanwhile.
 class ObjectSink {
  public:
   virtual ~ObjectSink() = default;
@@ -42,8 +44,10 @@ class ObjectWatch {
     // object counts. Changes come as they are. Null: all of it.
     std::function<Json(const Json&)> trim = {};
     // Called whenever the server answers again after a refusal or a failure, from the watch's
-    // threads; must not block. Null: nobody wants to know.
+    // thread; must not block. Null: nobody wants to know.
     std::function<void()> on_recovery = {};
+    // Times below are of this clock, which nobody sets.
+    std::function<absl::Time()> clock = agents::SteadyNow;
   };
 
   // Begins at once. `api` and `sink` must outlive this object.
@@ -55,7 +59,7 @@ class ObjectWatch {
   // OK: what the sink was told is how things are, but for the time that news needs. Otherwise why
   // the server could not be asked or has refused; the sink's knowledge then dates from freshness().
   absl::Status state() const;
-  // When the server was last heard of; infinite past: never.
+  // When the server was last heard of, by Settings::clock; infinite past: never.
   absl::Time freshness() const;
   // Waits for the first whole list. false: not within the time.
   bool AwaitFirstList(absl::Duration timeout);
@@ -67,19 +71,35 @@ class ObjectWatch {
 
  private:
   class Stream;
-  struct Shared;
+  class Inbox;
 
   void Run();
   absl::Status ListAll();
   absl::Status FollowOnce();
+  // Takes what the stream brings until it ends, or is of no more use.
+  absl::Status Follow(Inbox* inbox);
+  absl::Status TakeLine(std::string_view line);
+  // The server has answered.
+  void Heard(bool is_list = false);
   // false: it is being destroyed.
   bool Pause(absl::Duration duration);
 
   const Settings settings_;
   Api& api_;
   ObjectSink& sink_;
-  const std::shared_ptr<Shared> shared_;
   std::string resource_version_;  // of the last news; empty: list first. Owned by the thread.
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  // Guarded by mutex_.
+  bool stopping_ = false;
+  bool hurries_ = false;  // the next pause is none
+  bool has_listed_ = false;
+  bool has_answer_ = false;       // or a failure
+  std::shared_ptr<Inbox> inbox_;  // of the latest stream
+  absl::Status state_;
+  absl::Time freshness_ = absl::InfinitePast();
+  absl::Duration retry_after_;  // what the latest answer of a watch asks for
   std::thread thread_;
 };
 

@@ -34,15 +34,17 @@ class ClusterView::Impl {
         api_(*api),
         identity_(state_dir),
         kept_nodes_([this](const Json& node) { return ParseNode(node, config_.gpu_resources); },
-                    {.on_move =
-                         [this](const NodeObject* before, const NodeObject* now) {
+                    {.on_moves =
+                         [this](const auto& moves) {
                            const std::lock_guard lock(mutex_);
-                           all_rooms_.MoveNode(before, now);
-                           shown_rooms_.MoveNode(before, now);
+                           for (const auto& [before, now] : moves) {
+                             all_rooms_.MoveNode(before, now);
+                             shown_rooms_.MoveNode(before, now);
+                           }
                          },
                      .is_other = AreToldApart,
                      .on_other = on_recovery}),
-        kept_pods_(PodParser(config_.gpu_resources), {.on_move = PodsInto(&all_rooms_)}),
+        kept_pods_(PodParser(config_.gpu_resources), {.on_moves = PodsInto(&all_rooms_)}),
         nodes_({.path = "/api/v1/nodes", .on_recovery = on_recovery}, api, &kept_nodes_),
         pods_(WatchPods("/api/v1/pods", api, &kept_pods_, on_recovery)) {
     for (const std::string& name : config_.namespaces) {
@@ -168,10 +170,10 @@ class ClusterView::Impl {
     return pods;
   }
 
-  OnPod PodsInto(RoomBook* rooms) {
-    return [this, rooms](const PodUse* before, const PodUse* now) {
+  OnPods PodsInto(RoomBook* rooms) {
+    return [this, rooms](const KeptPods::Moves& moves) {
       const std::lock_guard lock(mutex_);
-      rooms->MovePod(before, now);
+      for (const auto& [before, now] : moves) rooms->MovePod(before, now);
     };
   }
 

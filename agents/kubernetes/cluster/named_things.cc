@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/time/clock.h"
+#include "agents/core/steady_time.h"
 #include "contract/admission.h"
 #include "fmt/format.h"
 
@@ -35,7 +35,8 @@ std::optional<std::string> NamedThings::Lacks(const std::string& name, const std
   {
     const std::lock_guard lock(mutex_);
     const auto known = known_.find(path);
-    const bool is_fresh = known != known_.end() && absl::Now() - known->second.seen < memory_;
+    const bool is_fresh =
+        known != known_.end() && agents::SteadyNow() - known->second.seen < memory_;
     if (is_fresh && known->second.names.contains(name)) return std::nullopt;
   }
   const std::optional<std::set<std::string>> names = List(path);
@@ -47,7 +48,7 @@ std::optional<std::set<std::string>> NamedThings::List(const std::string& path) 
   const absl::StatusOr<Json> list =
       api_.Get(fmt::format("{}?limit={}", path, contract::kMaxListedNames), path);
   if (!list.ok() || !TextAt(*list, "metadata/continue").empty()) return std::nullopt;
-  Known now{.seen = absl::Now(), .names = {}};
+  Known now{.seen = agents::SteadyNow(), .names = {}};
   for (const Json& item : At(*list, "items")) now.names.insert(TextAt(item, "metadata/name"));
   const std::lock_guard lock(mutex_);
   return (known_[path] = std::move(now)).names;
@@ -97,9 +98,9 @@ std::optional<std::map<std::string, NamedThings::ClaimState>> NamedThings::Claim
   {
     const std::lock_guard lock(mutex_);
     const KnownClaims& known = claims_[name_space];
-    if (absl::Now() - known.seen < kClaimsAreFresh) return known.claims;
+    if (agents::SteadyNow() - known.seen < kClaimsAreFresh) return known.claims;
   }
-  KnownClaims now{.seen = absl::Now(), .claims = {}};
+  KnownClaims now{.seen = agents::SteadyNow(), .claims = {}};
   const std::string path = ClaimsPath(name_space);
   const absl::StatusOr<Json> list =
       api_.Get(fmt::format("{}?limit={}", path, contract::kMaxListedNames), path);

@@ -53,11 +53,11 @@ std::unique_ptr<ObjectWatch> WatchPods(const std::string& path, Api* api, KeptPo
 }
 
 NamespaceView::NamespaceView(std::string name, const std::vector<std::string>& gpu_resources,
-                             Api* api, OnPod on_pod, std::function<void()> on_recovery)
+                             Api* api, OnPods on_pods, std::function<void()> on_recovery)
     : name_(std::move(name)),
       api_(*api),
       on_recovery_(std::move(on_recovery)),
-      kept_pods_(PodParser(gpu_resources), {.on_move = std::move(on_pod)}),
+      kept_pods_(PodParser(gpu_resources), {.on_moves = std::move(on_pods)}),
       kept_quotas_([](const Json& quota) { return ParseQuota(quota); }, NewsOf<QuotaLine>()),
       kept_ranges_([](const Json& range) { return ParseLimitRange(range); }, NewsOf<RangeLine>()),
       known_{.name = name_},

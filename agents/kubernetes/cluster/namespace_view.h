@@ -21,7 +21,7 @@
 namespace muster::kubernetes {
 
 using KeptPods = KeptObjects<PodUse>;
-using OnPod = std::function<void(const PodUse* before, const PodUse* now)>;
+using OnPods = std::function<void(const KeptPods::Moves&)>;
 
 // Parses the pods that have not ended. `gpu_resources` must outlive the result.
 KeptPods::Parse PodParser(const std::vector<std::string>& gpu_resources);
@@ -32,11 +32,11 @@ std::unique_ptr<ObjectWatch> WatchPods(const std::string& path, Api* api, KeptPo
 // Thread-safe.
 class NamespaceView {
  public:
-  // Begins to watch its limits at once. The arguments must outlive this object. `on_pod` is told of
-  // its pods, once they are watched. `on_recovery` is that of its watches, and is called when its
-  // limits change.
+  // Begins to watch its limits at once. The arguments must outlive this object. `on_pods` is told
+  // of its pods, once they are watched. `on_recovery` is that of its watches, and is called when
+  // its limits change.
   NamespaceView(std::string name, const std::vector<std::string>& gpu_resources, Api* api,
-                OnPod on_pod, std::function<void()> on_recovery);
+                OnPods on_pods, std::function<void()> on_recovery);
   NamespaceView(const NamespaceView&) = delete;
   NamespaceView& operator=(const NamespaceView&) = delete;
 

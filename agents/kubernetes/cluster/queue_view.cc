@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "agents/core/steady_time.h"
 #include "agents/kubernetes/api/object_watch.h"
 #include "agents/kubernetes/objects/kept_objects.h"
 #include "agents/kubernetes/objects/kueue.h"
@@ -148,7 +149,7 @@ void QueueView::Learn(absl::Duration max_age) {
     if (now - learnt_ < max_age) return;
     learnt_ = now;
   }
-  const absl::Time end = absl::Now() + kLearnPatience;
+  const absl::Time end = agents::SteadyNow() + kLearnPatience;
   const absl::StatusOr<ApiAnswer> answer = api_.Call({.path = "/apis", .timeout = kLearnPatience});
   {
     // Callers that have waited meanwhile do not each ask again.
@@ -171,7 +172,7 @@ void QueueView::Learn(absl::Duration max_age) {
                        : std::make_shared<Space>(name, kueue->second, &api_, on_news_);
   }
   for (const auto& [name, space] : spaces)
-    space->AwaitQueues(std::max(absl::ZeroDuration(), end - absl::Now()));
+    space->AwaitQueues(std::max(absl::ZeroDuration(), end - agents::SteadyNow()));
   {
     const std::lock_guard lock(mutex_);
     groups_ = std::move(groups);

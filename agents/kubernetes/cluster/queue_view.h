@@ -13,8 +13,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "agents/core/steady_time.h"
 #include "agents/kubernetes/api/api.h"
 #include "agents/kubernetes/objects/objects.h"
 #include "muster/v1/cluster.pb.h"
@@ -56,7 +56,7 @@ class QueueView {
   using Clock = std::function<absl::Time()>;
   // `api` must outlive this object. Nothing is known before Learn. `on_news` is called, from any
   // thread, when a queue comes or goes, or a group is surely missing; it must not block.
-  QueueView(std::vector<std::string> namespaces, Api* api, Clock clock = absl::Now,
+  QueueView(std::vector<std::string> namespaces, Api* api, Clock clock = agents::SteadyNow,
             std::function<void()> on_news = nullptr);
   ~QueueView();
   QueueView(const QueueView&) = delete;

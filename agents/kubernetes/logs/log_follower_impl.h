@@ -14,14 +14,15 @@
 #include <utility>
 #include <vector>
 
+#include "agents/core/worker_lane.h"
 #include "agents/kubernetes/logs/log_follower.h"
 #include "agents/kubernetes/logs/log_track.h"
 
 namespace muster::kubernetes {
 
-// One thread opens streams, and decides after each what comes next. The thread of the API's
-// connections writes what the streams bring, and brings the news of pods as well: it takes the lock
-// of the inbox alone, under which nothing is read or written.
+// One thread opens streams, and decides after each what comes next. Another one writes what the
+// streams bring. Those that bring the news of pods take the lock of the inbox alone, under which
+// nothing is read or written.
 class LogFollower::Impl {
  public:
   Impl(std::string directory, Api* api, std::function<void()> wake, LogFollowerOptions options)
@@ -131,6 +132,7 @@ class LogFollower::Impl {
   absl::Time disk_pause_end_ = absl::InfinitePast();
   bool needs_credentials_ = false;
   bool needs_wake_ = false;
+  agents::WorkerLane writer_{1};
   std::thread thread_;
 };
 

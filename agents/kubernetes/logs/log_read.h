@@ -61,7 +61,7 @@ struct LogReadResult {
   absl::Status trouble(const LogTarget& target) const;
 };
 
-// Writes what is new into the file, on the loop's thread; then calls `ended`, once.
+// Writes what is new into the file; then calls `ended`, once.
 class LogRead : public HttpSink {
  public:
   LogRead(std::shared_ptr<SharedSpool> spool, const LogPosition& known, LogPart part,

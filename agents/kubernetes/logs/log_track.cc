@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "absl/time/clock.h"
+#include "agents/core/steady_time.h"
 #include "fmt/format.h"
 
 namespace muster::kubernetes {
@@ -56,7 +56,7 @@ LogStep StepAfter(const LogReadResult& result, bool was_last, const LogFollowerO
     // The server ends an answer that its node has cut as one that is whole: only one that brings
     // nothing new shows that there is no more.
     if (was_last) return result.has_news ? LogStep::kAgain : LogStep::kFinish;
-    source->whole = absl::Now();
+    source->whole = agents::SteadyNow();
     return source->ended.has_value() ? LogStep::kAgain : LogStep::kLater;
   }
   if (result.has_news) source->whole = absl::InfinitePast();
@@ -89,7 +89,7 @@ bool LogTrack::Name(const PodObject& pod) {
       source = &sources.emplace_back();
       source->target = target;
       is_new = true;
-      due = std::min(due, absl::Now());
+      due = std::min(due, agents::SteadyNow());
     }
   }
   return NoteEnds(pod) || is_new;
@@ -110,8 +110,8 @@ bool LogTrack::NoteEnds(const PodObject& pod) {
     if (has_terminated && container->finished.has_value()) source.finished = container->finished;
     if ((!has_terminated && !pod.HasEnded()) || source.ended.has_value()) continue;
     is_new = true;
-    source.ended = absl::Now();
-    if (&source == &sources.front()) due = absl::Now();
+    source.ended = agents::SteadyNow();
+    if (&source == &sources.front()) due = agents::SteadyNow();
   }
   return is_new;
 }

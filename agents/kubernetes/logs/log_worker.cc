@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "absl/time/clock.h"
+#include "agents/core/steady_time.h"
 #include "agents/kubernetes/api/retry_after.h"
 #include "agents/kubernetes/logs/log_follower_impl.h"
 #include "fmt/format.h"
@@ -65,13 +65,13 @@ void LogFollower::Impl::Work() {
       lock.lock();
     }
     absl::Time next = absl::InfiniteFuture();
-    for (const TrackPtr& track : Ready(absl::Now(), &next)) {
+    for (const TrackPtr& track : Ready(agents::SteadyNow(), &next)) {
       if (IsStopping()) return;
       if (!AwaitProbe(track, &lock)) {
         next = std::min(next, next_probe_);
         break;
       }
-      if (Prepare(track, absl::Now())) {
+      if (Prepare(track, agents::SteadyNow())) {
         Open(track, &lock);
       } else {
         WakeUp();  // its place is free for another
@@ -82,7 +82,7 @@ void LogFollower::Impl::Work() {
     if (is_news_for_others) wake_();
     // A day at most, because the clock's own times end.
     const absl::Duration wait =
-        std::clamp(next - absl::Now(), absl::ZeroDuration(), absl::Hours(24));
+        std::clamp(next - agents::SteadyNow(), absl::ZeroDuration(), absl::Hours(24));
     {
       std::unique_lock inbox(inbox_mutex_);
       const auto has_work = [&] { return stopping_ || has_news_ || !answers_.empty(); };
@@ -143,7 +143,7 @@ bool LogFollower::Impl::IsDue(LogTrack* track, absl::Time now, absl::Time* next)
 
 bool LogFollower::Impl::AwaitProbe(const TrackPtr& track, std::unique_lock<std::mutex>* lock) {
   if (can_split_.has_value() || track->sources.empty()) return true;
-  if (absl::Now() < next_probe_) return false;
+  if (agents::SteadyNow() < next_probe_) return false;
   // A stream that no server knows: one that knows streams says so, one that may not use them
   // refuses the word itself, and an older one looks for the pod.
   const std::string path = fmt::format("/api/v1/namespaces/{}/pods/muster-probe/log?stream=Muster",
@@ -151,7 +151,7 @@ bool LogFollower::Impl::AwaitProbe(const TrackPtr& track, std::unique_lock<std::
   lock->unlock();
   const absl::StatusOr<ApiAnswer> answer = api_.Call({.path = path, .timeout = kProbeTimeout});
   lock->lock();
-  next_probe_ = absl::Now() + kProbePause;
+  next_probe_ = agents::SteadyNow() + kProbePause;
   if (!answer.ok() || answer->status == 401 || answer->status == 429 || answer->status >= 500) {
     probe_ = answer.ok() ? RefusalOf(*answer, "read logs of pods") : answer.status();
     return false;
@@ -225,7 +225,7 @@ void LogFollower::Impl::Open(const TrackPtr& track, std::unique_lock<std::mutex>
   track->follows = !source.ended.has_value();
   track->is_reading = true;
   track->is_cut = false;
-  track->opened = absl::Now();
+  track->opened = agents::SteadyNow();
   {
     const std::lock_guard inbox(inbox_mutex_);
     ++(track->follows ? follows_ : last_reads_);
@@ -242,8 +242,8 @@ void LogFollower::Impl::Open(const TrackPtr& track, std::unique_lock<std::mutex>
   const absl::Duration silence =
       track->follows ? absl::InfiniteDuration() : options_.last_read_silence;
   lock->unlock();
-  const absl::StatusOr<HttpLoop::CallId> call =
-      api_.Stream(path, silence, std::make_unique<LogRead>(track->file, known, part, ended));
+  const absl::StatusOr<HttpLoop::CallId> call = api_.Stream(
+      path, silence, std::make_unique<LogRead>(track->file, known, part, ended), &writer_);
   if (!call.ok()) {
     LogReadResult failed;
     failed.connection = call.status();
@@ -263,7 +263,7 @@ void LogFollower::Impl::Cut(LogTrack* track) {
 
 void LogFollower::Impl::PauseForDisk(const absl::Status& status) {
   disk_ = status;
-  disk_pause_end_ = absl::Now() + options_.disk_pause;
+  disk_pause_end_ = agents::SteadyNow() + options_.disk_pause;
 }
 
 void LogFollower::Impl::Take(Answer answer) {
@@ -280,7 +280,8 @@ void LogFollower::Impl::Take(Answer answer) {
     disk_ = absl::OkStatus();
   }
   const bool is_good = result.has_news && result.words.empty();
-  if (is_good || absl::Now() - track->opened > kLongStream) track->pause = options_.first_pause;
+  if (is_good || agents::SteadyNow() - track->opened > kLongStream)
+    track->pause = options_.first_pause;
   LogSourceState& source = track->sources.front();
   // A stream that was cut because the agent wanted it is no trouble.
   track->trouble = track->is_cut ? absl::OkStatus() : result.trouble(source.target);
@@ -288,7 +289,7 @@ void LogFollower::Impl::Take(Answer answer) {
 }
 
 void LogFollower::Impl::Do(LogStep step, const LogReadResult& result, LogTrack* track) {
-  track->due = absl::Now();
+  track->due = agents::SteadyNow();
   switch (step) {
     case LogStep::kFinish: {
       const std::lock_guard lock(track->file->mutex);
@@ -311,7 +312,7 @@ void LogFollower::Impl::Do(LogStep step, const LogReadResult& result, LogTrack* 
 
 // `status`: whether that could be written.
 void LogFollower::Impl::EndSource(LogTrack* track, const absl::Status& status) {
-  track->due = absl::Now();
+  track->due = agents::SteadyNow();
   if (!status.ok()) {
     PauseForDisk(status);
     return;

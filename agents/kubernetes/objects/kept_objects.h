@@ -22,11 +22,17 @@ class KeptObjects : public ObjectSink {
   // Nothing: the object does not count.
   using Parse = std::function<std::optional<Kept>(const Json&)>;
 
+  // An object that was `before` is `now`; null: it is not there.
+  struct Move {
+    const Kept* before = nullptr;
+    const Kept* now = nullptr;
+  };
+  using Moves = std::vector<Move>;
+
   // Who is told of changes.
   struct News {
-    // An object that was `before` is `now`; null: it is not there. Also for those of lists. Called
-    // with the lock; must not block. Null: nobody.
-    std::function<void(const Kept* before, const Kept* now)> on_move = nullptr;
+    // All that a list, or a change, moves. Called with the lock; must not block. Null: nobody.
+    std::function<void(const Moves&)> on_moves = nullptr;
     // Whether a change of an object counts, after the first list. Null: none does.
     std::function<bool(const Kept& before, const Kept& now)> is_other = nullptr;
     // An object has come, gone or changed so. Called without a lock; must not block. Null: nobody.
@@ -43,8 +49,10 @@ class KeptObjects : public ObjectSink {
         all.insert_or_assign(UidOf(object), *std::move(kept));
     }
     const std::lock_guard lock(mutex_);
-    for (const auto& [uid, kept] : all_) Move(&kept, nullptr);
-    for (const auto& [uid, kept] : all) Move(nullptr, &kept);
+    Moves moves;
+    for (const auto& [uid, kept] : all_) moves.push_back({.before = &kept});
+    for (const auto& [uid, kept] : all) moves.push_back({.now = &kept});
+    Tell(moves);
     all_ = std::move(all);
   }
   void OnChange(Json object) override {
@@ -56,7 +64,8 @@ class KeptObjects : public ObjectSink {
       is_other = (known != all_.end()) != kept.has_value();
       if (known != all_.end() && kept.has_value() && news_.is_other)
         is_other = news_.is_other(known->second, *kept);
-      Move(known == all_.end() ? nullptr : &known->second, kept.has_value() ? &*kept : nullptr);
+      Tell({{.before = known == all_.end() ? nullptr : &known->second,
+             .now = kept.has_value() ? &*kept : nullptr}});
       if (kept.has_value()) {
         all_.insert_or_assign(UidOf(object), *std::move(kept));
       } else {
@@ -69,7 +78,7 @@ class KeptObjects : public ObjectSink {
     {
       const std::lock_guard lock(mutex_);
       if (const auto known = all_.find(UidOf(object)); known != all_.end()) {
-        Move(&known->second, nullptr);
+        Tell({{.before = &known->second}});
         all_.erase(known);
       }
     }
@@ -92,8 +101,8 @@ class KeptObjects : public ObjectSink {
   }
 
  private:
-  void Move(const Kept* before, const Kept* now) const {
-    if (news_.on_move) news_.on_move(before, now);
+  void Tell(const Moves& moves) const {
+    if (news_.on_moves) news_.on_moves(moves);
   }
   static std::string UidOf(const Json& object) { return TextAt(object, "metadata/uid"); }
 

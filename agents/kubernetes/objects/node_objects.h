@@ -43,8 +43,6 @@ struct NodeObject {
   // By resource. A device plug-in that starts anew, or a device that is not well, takes from
   // `allocatable` and not from this.
   std::map<std::string, int64_t> gpu_capacity = {};
-
-  bool IsUsable() const { return ready && !unschedulable; }
 };
 
 // A pod that has not ended.

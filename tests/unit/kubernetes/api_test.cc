@@ -183,6 +183,18 @@ TEST_F(ApiTest, AServerThatSaysLaterIsAskedLater) {
   EXPECT_GE(absl::Now() - start, absl::Seconds(1)) << "as Retry-After says";
 }
 
+TEST_F(ApiTest, TheServersTimeIsThatOfItsLatestAnswer) {
+  Script({{.body = "{}", .headers = {"Date: Thu, 01 Jan 2026 00:00:00 GMT"}},
+          {.body = "{}", .headers = {"Date: no date"}}});
+  EXPECT_LT(absl::AbsDuration(api_->ServerTime() - absl::Now()), absl::Hours(1)) << "nobody knows";
+  const absl::Time told = absl::FromCivil(absl::CivilDay(2026, 1, 1), absl::UTCTimeZone());
+  for (int answer = 0; answer < 2; ++answer) {
+    ASSERT_TRUE(api_->Call({.path = "/a"}).ok());
+    EXPECT_GE(api_->ServerTime(), told);
+    EXPECT_LT(api_->ServerTime(), told + absl::Hours(1));
+  }
+}
+
 TEST_F(ApiTest, WhatAdmissionDeniesIsNotAskedAgainWhateverStatusItChose) {
   Script({Refusal(429, "", "admission webhook \"budget\" denied the request: later")});
   const auto answer = api_->Call({.method = "POST", .path = "/jobs", .body = {{"a", 1}}});

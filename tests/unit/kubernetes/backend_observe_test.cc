@@ -60,6 +60,34 @@ TEST_F(BackendObserveTest, AProgramThatEndsBeforeTheWatchTellsThatItsJobWasLetGo
   EXPECT_TRUE(TakeChanges().empty()) << "and its Job is not taken away";
 }
 
+TEST_F(BackendObserveTest, TimesOfTheServersAreComparedWithItsClockWhateverThisMachinesSays) {
+  Json job = MakeJob(kRun);
+  job["spec"]["completions"] = 2;
+  jobs_ = {job};
+  for (const char* node : {"node-1", ""}) {
+    Json pod = MakeEndedPod();
+    pod["metadata"]["uid"] = std::string("pod-on-") + node;
+    pod["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z";
+    pod["spec"]["nodeName"] = node;
+    pod["status"]["phase"] = "Pending";
+    pods_.push_back(std::move(pod));
+  }
+  agents::RunHandle run = Handle(kRun);
+  auto assignment = std::make_shared<agent::v1::Assignment>();
+  assignment->set_run_key(kRun);
+  assignment->mutable_spec()->set_nodes(2);
+  run.assignment = assignment;
+  const auto see_at = [&](const std::string& time) {
+    Set([&] { date_ = "Thu, 01 Jan 2026 " + time + " GMT"; });
+    StartWith({run});
+    const agents::ObserveOutcome outcome = backend_->Observe({run});
+    EXPECT_EQ(outcome.observations.size(), 1u) << outcome.scheduler;
+    return outcome.observations.at(0).state;
+  };
+  EXPECT_EQ(see_at("00:00:20"), v1::RUN_STATE_PENDING);
+  EXPECT_EQ(see_at("01:00:00"), v1::RUN_STATE_FINISHING) << "half of its pods found no node";
+}
+
 TEST_F(BackendObserveTest, OfAJobThatIsGoneBeforeItsWatchTellsSoNothingIsTold) {
   jobs_.push_back(MakeSuspendedJob());
   pods_.push_back(MakeEndedPod());

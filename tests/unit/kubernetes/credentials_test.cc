@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "agents/core/steady_time.h"
 #include "agents/hosts/local_host.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -91,7 +92,8 @@ TEST_F(PluginTest, WhileItHangsNobodyWaitsLongerThanTheirOwnTimeAndItRunsOnceFor
                                      " ]; do sleep 0.05; done\n" + Print("\"token\": \"t\"")),
                           &host_);
   for (int caller = 0; caller < 3; ++caller) {
-    const absl::Status status = credentials.Get(absl::Now() + absl::Milliseconds(20)).status();
+    const absl::Status status =
+        credentials.Get(agents::SteadyNow() + absl::Milliseconds(20)).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kUnauthenticated);
     EXPECT_THAT(std::string(status.message()),
                 HasSubstr("it did not end within the time of this request"));

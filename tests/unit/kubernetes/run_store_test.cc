@@ -47,7 +47,7 @@ class RunStoreTest : public testing::Test {
   }
 
   std::vector<PodObject> heard;
-  RunStore store{[this](const PodObject& pod) { heard.push_back(pod); }};
+  RunStore store{[this](const PodObject& pod) { heard.push_back(pod); }, absl::Now};
   int wakes = 0;
 };
 

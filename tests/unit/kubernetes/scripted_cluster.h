@@ -124,6 +124,7 @@ class ScriptedClusterTest : public testing::Test {
   Answerer answer_first_;
   KubernetesConfig config_;
   std::string identity_ = "cluster-1";
+  std::string date_;  // the server's time, as in the header Date; empty: it does not tell
   Json jobs_ = Json::array();
   Json pods_ = Json::array();
   Json groups_ = Json::array();   // of /apis
@@ -169,7 +170,12 @@ class ScriptedClusterTest : public testing::Test {
   Answerer answer_meanwhile_;
   std::vector<std::string> changes_;
   hosts::TempDir directory_;
-  ScriptedServer server_{[this](const ScriptedRequest& request) { return Answer(request); }};
+  ScriptedServer server_{[this](const ScriptedRequest& request) {
+    ScriptedReply reply = Answer(request);
+    const std::lock_guard lock(mutex_);
+    if (!date_.empty()) reply.headers.push_back("Date: " + date_);
+    return reply;
+  }};
 
  protected:
   std::optional<KubernetesBackend> backend_;

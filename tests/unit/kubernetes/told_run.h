@@ -99,7 +99,7 @@ class ToldRunTest : public testing::Test {
   }
 
   std::vector<UnboundClaim> unbound_claims_;
-  RunStore store_{[](const PodObject&) {}};
+  RunStore store_{[](const PodObject&) {}, absl::Now};
 };
 
 }  // namespace muster::kubernetes
