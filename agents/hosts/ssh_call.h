@@ -3,6 +3,7 @@
 #define MUSTER_AGENTS_HOSTS_SSH_CALL_H_
 
 #include <condition_variable>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -20,6 +21,11 @@ class SshCall {
   // Nothing is run for a call without a request; it only wants the connection.
   explicit SshCall(std::optional<ExecRequest> request, absl::Duration timeout)
       : request_(std::move(request)), deadline_(SteadyNow() + timeout) {}
+  // Nobody waits for this one: `on_finish` gets the answer, on the thread of SshLink.
+  SshCall(ExecRequest request, std::function<void(const absl::StatusOr<ExecResult>&)> on_finish)
+      : request_(std::move(request)),
+        deadline_(absl::InfiniteDuration()),
+        on_finish_(std::move(on_finish)) {}
 
   const std::optional<ExecRequest>& request() const { return request_; }
   // By SteadyNow.
@@ -27,6 +33,7 @@ class SshCall {
 
   // The first answer counts.
   void Finish(absl::StatusOr<ExecResult> result) {
+    if (on_finish_ != nullptr) return std::exchange(on_finish_, nullptr)(result);
     {
       const std::lock_guard lock(mutex_);
       if (!result_.has_value()) result_ = std::move(result);
@@ -48,6 +55,7 @@ class SshCall {
  private:
   const std::optional<ExecRequest> request_;
   const absl::Duration deadline_;
+  std::function<void(const absl::StatusOr<ExecResult>&)> on_finish_;
   std::mutex mutex_;
   std::condition_variable finished_;
   std::optional<absl::StatusOr<ExecResult>> result_;  // guarded by mutex_

@@ -47,12 +47,21 @@ SshChannels::SshChannels(const SshConfig* config, std::unique_ptr<SshSession> se
 
 bool SshChannels::has_room() const {
   int calls = 0;
+  int talks = 0;
   for (const Channel& channel : channels_) {
     // A program that is to be killed needs the next channel that is free.
     if (!channel.is_answered && !channel.verdict.ok()) return false;
-    if (channel.purpose == Purpose::kCall) ++calls;
+    if (channel.purpose != Purpose::kCall) continue;
+    ++calls;
+    if (channel.call->request()->talk != nullptr) ++talks;
   }
-  return refused_.empty() && calls < limit_;
+  // Talks last; what ends soon has its turn beside them.
+  return refused_.empty() && calls < std::max(limit_, talks + 1);
+}
+
+// A program with which its caller talks leaves nobody behind who holds its outputs.
+bool SshChannels::IsProbed(const Channel& channel) {
+  return channel.call->request()->talk == nullptr && !channel.exec.is_draining();
 }
 
 SshChannels::Channel& SshChannels::Add(Purpose purpose, std::shared_ptr<SshCall> call) {
@@ -194,7 +203,7 @@ bool SshChannels::Watch(Channel& channel) {
     Condemn(channel, absl::DeadlineExceededError("its time is over"));
     return true;
   }
-  if (now < channel.next_probe || channel.exec.pid() <= 0 || channel.exec.is_draining() ||
+  if (!IsProbed(channel) || now < channel.next_probe || channel.exec.pid() <= 0 ||
       IsBusyWith(Purpose::kProbe)) {
     return false;
   }
@@ -302,7 +311,7 @@ absl::Duration SshChannels::NextTime() const {
     next = std::min(next, channel.call->deadline());
     if (channel.purpose != Purpose::kCall) continue;
     if (!channel.exec.has_begun()) next = std::min(next, channel.start + config_->channel_timeout);
-    if (!is_probing && !channel.exec.is_draining()) next = std::min(next, channel.next_probe);
+    if (!is_probing && IsProbed(channel)) next = std::min(next, channel.next_probe);
   }
   return next;
 }

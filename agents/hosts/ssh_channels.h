@@ -65,6 +65,8 @@ class SshChannels {
   Channel& Add(Purpose purpose, std::shared_ptr<SshCall> call);
   void Serve(Purpose purpose, const Channel& target, RemoteScript script);
   Channel* Find(uint64_t number);
+  // Returns whether its process is looked for while it says nothing.
+  static bool IsProbed(const Channel& channel);
   // Helpers take turns: few channels are left for them.
   bool IsBusyWith(Purpose purpose) const;
 

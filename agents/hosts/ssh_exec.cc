@@ -136,10 +136,15 @@ absl::Status SshExec::StepRunning() {
   return absl::OkStatus();
 }
 
-std::string_view SshExec::Unwritten() const {
+std::string_view SshExec::Unwritten() {
   const std::string_view header = request_->script.header;
   if (written_ < header.size()) return header.substr(written_);
-  return request_->input.substr(written_ - header.size());
+  if (request_->talk == nullptr) return request_->input.substr(written_ - header.size());
+  if (written_ == header.size() + said_.size()) {
+    said_ = request_->talk->TakeSaid();
+    written_ = header.size();
+  }
+  return std::string_view(said_).substr(written_ - header.size());
 }
 
 absl::Status SshExec::Write(bool* must_stop) {
@@ -162,6 +167,7 @@ absl::Status SshExec::Write(bool* must_stop) {
 }
 
 absl::Status SshExec::SendEof(bool* must_stop) {
+  if (request_->talk != nullptr && !request_->talk->is_closed()) return absl::OkStatus();
   if (is_input_done_ || !Unwritten().empty()) return absl::OkStatus();
   const int rc = libssh2_channel_send_eof(channel_);
   if (IsWaiting(rc)) {
@@ -189,6 +195,8 @@ absl::Status SshExec::Read(int stream, FramedOutput* output, bool* must_stop) {
       state_ = State::kTooLong;
       return absl::OkStatus();
     }
+    if (stream == 0 && request_->talk != nullptr && !output->data().empty())
+      request_->talk->Hear(std::exchange(output->data(), {}));
   }
   return absl::OkStatus();
 }

@@ -5,6 +5,7 @@
 #define MUSTER_AGENTS_HOSTS_SSH_EXEC_H_
 
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -12,6 +13,7 @@
 #include "absl/time/time.h"
 #include "agents/hosts/remote_script.h"
 #include "agents/hosts/ssh_session.h"
+#include "agents/hosts/ssh_talk.h"
 
 typedef struct _LIBSSH2_CHANNEL LIBSSH2_CHANNEL;
 
@@ -25,6 +27,8 @@ struct ExecRequest {
   absl::Duration timeout;
   size_t max_stdout_bytes = 0;
   size_t max_stderr_bytes = 0;
+  // Gives the program its input in place of `input`, and takes its standard output; null: none.
+  std::shared_ptr<TalkWords> talk = nullptr;
 };
 
 struct ExecResult {
@@ -83,7 +87,7 @@ class SshExec {
   // True: libssh2 must wait for the socket.
   bool IsWaiting(long rc) const;
   // Returns the bytes to write next: the script's, then the program's input.
-  std::string_view Unwritten() const;
+  std::string_view Unwritten();
   absl::Status Write(bool* must_stop);
   absl::Status SendEof(bool* must_stop);
   absl::Status Read(int stream, FramedOutput* output, bool* must_stop);
@@ -99,6 +103,7 @@ class SshExec {
   Turn turn_ = Turn::kWrite;
 
   size_t written_ = 0;  // of both together
+  std::string said_;    // the part of a talk that is the input now
   bool is_input_done_ = false;
   FramedOutput stdout_;
   FramedOutput stderr_;

@@ -63,6 +63,21 @@ absl::Status RunError(const Command& command, const absl::Status& status) {
   return LostError(program, status);
 }
 
+// Says why a program is talked with no more: UNAVAILABLE.
+absl::Status TalkEnd(const std::string& host, const Command& command, std::string_view nonce,
+                     const absl::StatusOr<ExecResult>& result) {
+  const std::string& program = command.argv.front();
+  if (!result.ok()) return LostError(program, result.status());
+  if (!result->has_begun) return NoShellError(host, *result);
+  std::string complaint = result->stderr_data;
+  if (absl::Status status = TakeNotStarted(command, nonce, &complaint); !status.ok())
+    return absl::UnavailableError(MessageOf(status));
+  return absl::UnavailableError(fmt::format("\"{}\" ended with exit code {}{}{}: {}", program,
+                                            result->exit_code,
+                                            result->signal.empty() ? "" : ", signal ",
+                                            result->signal, complaint.substr(0, kQuotedBytes)));
+}
+
 SshConfig WithDefaults(SshConfig config) {
   const char* socket = std::getenv("SSH_AUTH_SOCK");
   if (config.agent_socket.empty() && socket != nullptr) config.agent_socket = socket;
@@ -118,6 +133,24 @@ absl::StatusOr<CommandResult> SshHost::Run(const Command& command) {
   ended.stdout_data = std::move(result->stdout_data);
   ended.stderr_data = std::move(result->stderr_data);
   return ended;
+}
+
+absl::StatusOr<std::unique_ptr<SshTalk>> SshHost::Talk(const Command& command,
+                                                       TalkListener listener) {
+  absl::StatusOr<RemoteScript> script = WrapCommand(command);
+  if (!script.ok()) return script.status();
+  const std::string nonce = script->nonce;
+  auto words = std::make_shared<TalkWords>(std::move(listener));
+  link_.Start({.script = *std::move(script),
+               .input = {},
+               .timeout = absl::InfiniteDuration(),
+               .max_stdout_bytes = kMaxReadBytes,
+               .max_stderr_bytes = command.max_stderr_bytes,
+               .talk = words},
+              [this, words, command, nonce](const auto& result) {
+                words->End(TalkEnd(Name(), command, nonce, result));
+              });
+  return std::make_unique<SshTalk>(std::move(words), [this] { link_.Wake(); });
 }
 
 absl::StatusOr<ExecResult> SshHost::RunScript(std::string_view body, std::string_view input,

@@ -22,6 +22,7 @@
 #include "agents/hosts/remote_script.h"
 #include "agents/hosts/ssh_config.h"
 #include "agents/hosts/ssh_link.h"
+#include "agents/hosts/ssh_talk.h"
 
 namespace muster::hosts {
 
@@ -42,6 +43,9 @@ class SshHost : public Host {
   // Tries all hosts at the same time, on connections of their own.
   std::optional<LoginReport> TryLogins() override;
   absl::StatusOr<CommandResult> Run(const Command& command) override;
+  // Starts a program to talk with, without waiting for it; its time and the length of its output
+  // have no limit, and `stdin_data` does not count. INVALID_ARGUMENT: it cannot be run anywhere.
+  absl::StatusOr<std::unique_ptr<SshTalk>> Talk(const Command& command, TalkListener listener);
   absl::Status WriteFile(std::string_view path, std::string_view content,
                          const WriteOptions& options) override;
   absl::StatusOr<std::string> ReadFileRange(std::string_view path, uint64_t offset,

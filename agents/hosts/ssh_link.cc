@@ -16,6 +16,8 @@
 namespace muster::hosts {
 namespace {
 
+constexpr char kStops[] = "the agent stops";
+
 // A payload of a status: the time as absl writes durations.
 constexpr char kNextAttempt[] = "muster.dev/next-attempt";
 
@@ -65,13 +67,24 @@ std::string SshLink::host_in_use() const {
   return host_in_use_;
 }
 
-absl::StatusOr<ExecResult> SshLink::Wait(const std::shared_ptr<SshCall>& call) {
+void SshLink::Start(ExecRequest request,
+                    std::function<void(const absl::StatusOr<ExecResult>&)> on_finish) {
+  const auto call = std::make_shared<SshCall>(std::move(request), std::move(on_finish));
+  if (!Push(call)) call->Finish(absl::UnavailableError(kStops));
+}
+
+bool SshLink::Push(const std::shared_ptr<SshCall>& call) {
   {
     const std::lock_guard lock(mutex_);
-    if (is_stopping_) return absl::UnavailableError("the agent stops");
+    if (is_stopping_) return false;
     queue_.push_back(call);
   }
   wakeup_.Set();
+  return true;
+}
+
+absl::StatusOr<ExecResult> SshLink::Wait(const std::shared_ptr<SshCall>& call) {
+  if (!Push(call)) return absl::UnavailableError(kStops);
   if (!call->WaitUntilDeadline() && Withdraw(call)) {
     return absl::UnavailableError(
         "it was not started: no connection, or no free channel on it, within its time-out");
@@ -104,8 +117,8 @@ void SshLink::Loop() {
     }
     WaitForWork();
   }
-  DropSession(absl::UnavailableError("the agent stops"));
-  FailQueue(absl::UnavailableError("the agent stops"));
+  DropSession(absl::UnavailableError(kStops));
+  FailQueue(absl::UnavailableError(kStops));
 }
 
 bool SshLink::WantsWork() {

@@ -8,6 +8,7 @@
 #define MUSTER_AGENTS_HOSTS_SSH_LINK_H_
 
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -44,6 +45,11 @@ class SshLink {
   // it was killed since it wrote too much; UNAVAILABLE: the host could not be reached, or the
   // connection was lost; see NextAttemptOf.
   absl::StatusOr<ExecResult> Exec(ExecRequest request);
+  // Runs a script with a talk. `on_finish` gets the answer on the link's thread, or at once if the
+  // link is stopped; UNAVAILABLE as above.
+  void Start(ExecRequest request, std::function<void(const absl::StatusOr<ExecResult>&)> on_finish);
+  // Something was said in a talk.
+  void Wake() { wakeup_.Set(); }
   // Connects unless that is done. Besides UNAVAILABLE: FAILED_PRECONDITION (host key, key file,
   // agent) and PERMISSION_DENIED (login refused), which need the operator.
   absl::Status Connect();
@@ -53,6 +59,8 @@ class SshLink {
  private:
   using Queue = std::deque<std::shared_ptr<SshCall>>;
 
+  // False: the link is stopped.
+  bool Push(const std::shared_ptr<SshCall>& call);
   absl::StatusOr<ExecResult> Wait(const std::shared_ptr<SshCall>& call);
   // True: nobody had taken the call, and nobody will.
   bool Withdraw(const std::shared_ptr<SshCall>& call);

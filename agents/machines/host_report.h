@@ -45,10 +45,6 @@ struct HostReport {
   static std::optional<HostReport> Decode(std::string_view bytes);
 };
 
-// In the directory of the runs: the number of the latest question that the agent wants answered. A
-// report that waits with an older one ends, so that the agent can ask about more runs.
-inline constexpr char kQuestionFile[] = ".question";
-
 // Exit codes of the host commands; what is wrong is on standard error.
 inline constexpr int kHostDone = 0;
 inline constexpr int kHostFailed = 1;  // and nothing was started

@@ -55,6 +55,16 @@ std::vector<std::string> FirstWords(std::string_view words, size_t count) {
   return first;
 }
 
+// The first words of the process, if they are a supervisor's.
+std::vector<std::string> SupervisorWords(pid_t pid) {
+  std::string words;
+  const std::string path = "/proc/" + std::to_string(pid) + "/cmdline";
+  if (ReadSmallFile(path, kMaxArgumentBytes, &words) != 0) return {};
+  std::vector<std::string> argv = FirstWords(words, 3);
+  if (argv.size() < 3 || !IsSupervisor(argv[0])) argv.clear();
+  return argv;
+}
+
 // Through the pidfd, so that a pid that changes hands between look and kill is safe.
 bool KillIfItHas(pid_t pid, const std::string& variable) {
   const hosts::Fd pidfd(hosts::PidfdOpen(pid));
@@ -71,12 +81,11 @@ bool KillIfItHas(pid_t pid, const std::string& variable) {
 std::map<std::string, Claim> ListSupervisors() {
   std::map<std::string, Claim> supervisors;
   for (const pid_t pid : ListProcesses()) {
+    if (SupervisorWords(pid).empty()) continue;
+    // Its words are read again, so that they are those of the process that is named here.
     const ProcessId process = Identify(pid);
-    std::string words;
-    const std::string path = "/proc/" + std::to_string(pid) + "/cmdline";
-    if (ReadSmallFile(path, kMaxArgumentBytes, &words) != 0) continue;
-    const std::vector<std::string> argv = FirstWords(words, 3);
-    if (argv.size() < 3 || !IsSupervisor(argv[0]) || !IsOurs(pid)) continue;
+    const std::vector<std::string> argv = SupervisorWords(pid);
+    if (argv.empty() || !IsOurs(pid)) continue;
     const auto [found, is_new] =
         supervisors.try_emplace(argv[1], Claim{.owner = process, .devices = argv[2]});
     // A child that is not yet the user's program has its parent's words, and is younger.

@@ -78,7 +78,6 @@ void CommandQueue::Resume() {
 
 HostCommand CommandQueue::Pop() {
   if (!stops_.empty()) return TakeFirst(&stops_);
-  if (std::exchange(is_asked_, false)) return QuestionCommand{};
   if (!starts_.empty() && cleans_.size() < kCleanBatch) return TakeFirst(&starts_);
   if (!cleans_.empty()) return PopCleans();
   is_swept_ = false;

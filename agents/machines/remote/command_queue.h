@@ -1,5 +1,5 @@
 // Orders the work on one host over SSH, one command after the other, as it matters to people: ends,
-// then questions, then starts. Clean-ups come last, many runs at a time. Starts that bring files
+// then starts. Clean-ups come last, many runs at a time. Starts that bring files
 // along have these laid out first, one after the other and beside the commands, which do not wait
 // for them. Pure; its owner guards it.
 #ifndef MUSTER_AGENTS_MACHINES_REMOTE_COMMAND_QUEUE_H_
@@ -49,22 +49,19 @@ struct RankStop {
   size_t rank = 0;
   std::string directory;
 };
-// Asks for an answer to the next question at once.
-struct QuestionCommand {};
 struct CleanCommand {
   std::vector<std::string> directories;
   bool logs = false;  // these, too
 };
 // One step of removing work/ of old runs (work_sweeper.h).
 struct SweepCommand {};
-using HostCommand = std::variant<RankStop, QuestionCommand, RankStart, CleanCommand, SweepCommand>;
+using HostCommand = std::variant<RankStop, RankStart, CleanCommand, SweepCommand>;
 
 class CommandQueue {
  public:
   void Push(RankStart start);
   // Cancels the start of that rank if it was still waiting: the host need not be told.
   std::optional<RankStart> Push(RankStop stop);
-  void Ask() { is_asked_ = true; }
   void Clean(const std::string& directory, bool logs);
   // Keeps a clean-up that could not be sent to the host; it waits until Resume.
   void Defer(const CleanCommand& clean);
@@ -74,7 +71,7 @@ class CommandQueue {
   void Sweep() { is_swept_ = true; }
 
   bool IsEmpty() const {
-    return stops_.empty() && !is_asked_ && starts_.empty() && cleans_.empty() && !is_swept_;
+    return stops_.empty() && starts_.empty() && cleans_.empty() && !is_swept_;
   }
   // Not empty.
   HostCommand Pop();
@@ -104,7 +101,6 @@ class CommandQueue {
   std::deque<RankStart> layouts_;  // likewise
   std::optional<Layout> laying_out_;
   bool is_layout_wanted_ = false;  // of laying_out_
-  bool is_asked_ = false;
   bool is_swept_ = false;
   // Directories; true: logs, too. Together at most kMaxCleaning.
   std::map<std::string, bool> cleans_;

@@ -14,10 +14,6 @@
 namespace muster::machines {
 namespace {
 
-// Beyond the patience of a report.
-constexpr absl::Duration kReportSlack = absl::Seconds(20);
-// A hundred thousand runs with their exit records.
-constexpr size_t kMaxReportBytes = 64 << 20;
 // After a report that came before its time and told nothing: what calls for it stays there, such as
 // a later question of an agent that has the same cluster and name.
 constexpr absl::Duration kEarlyReportPause = absl::Milliseconds(100);
@@ -80,11 +76,11 @@ void RemoteHost::Unwatch(const std::string& run_key) {
 }
 
 void RemoteHost::AskAnew() {
-  {
-    const std::lock_guard lock(mutex_);
-    commands_.Ask();
-  }
-  changed_.notify_all();
+  const std::lock_guard lock(mutex_);
+  // One that is down is asked about all of them when it is back.
+  if (reports_channel_ == nullptr || told_ == question_) return;
+  told_ = question_;
+  reports_channel_->Tell({"again", std::to_string(question_)});
 }
 
 void RemoteHost::Start(RankStart start) {
@@ -93,6 +89,7 @@ void RemoteHost::Start(RankStart start) {
     commands_.Push(std::move(start));
   }
   changed_.notify_all();
+  AskAnew();
 }
 
 void RemoteHost::Stop(const std::string& run_key, size_t rank, const std::string& directory) {
@@ -143,7 +140,7 @@ void RemoteHost::ReportLoop() {
       const std::lock_guard lock(mutex_);
       if (stopping_) return;
       // The host may have other resources when it comes back.
-      if (!status.ok()) prepared_ = false;
+      if (!status.ok()) commands_channel_ = reports_channel_ = nullptr;
     }
     if (status.ok()) {
       was_up = true;
@@ -205,7 +202,7 @@ bool RemoteHost::Pause(absl::Duration time) {
 absl::StatusOr<std::optional<HostIsUp>> RemoteHost::Prepare() {
   {
     const std::lock_guard lock(mutex_);
-    if (prepared_) return std::nullopt;
+    if (reports_channel_ != nullptr) return std::nullopt;
   }
   if (absl::Status s = ssh_->Connect(); !s.ok()) return s;
   absl::StatusOr<std::string> directory =
@@ -216,18 +213,22 @@ absl::StatusOr<std::optional<HostIsUp>> RemoteHost::Prepare() {
       PutSupervisor(*options_.program, *directory, ssh_.get());
   if (!program.ok()) return program.status();
   const std::string runs = *directory + "/runs";
-  // An earlier agent's would be later than ours. To remove it a full disk is no obstacle.
-  if (absl::Status s = ssh_->RemoveTree(runs + "/" + kQuestionFile); !s.ok()) return s;
   absl::StatusOr<Machine> machine = ReadRemoteMachine(options_.config, *ssh_);
   if (!machine.ok()) return machine.status();
-  const absl::StatusOr<LimitsFound> limits = FindLimits(*program);
+  absl::StatusOr<std::unique_ptr<HostChannel>> commands =
+      HostChannel::Open(ssh_.get(), {*program, "serve"});
+  if (!commands.ok()) return commands.status();
+  absl::StatusOr<std::unique_ptr<HostChannel>> reports =
+      HostChannel::Open(ssh_.get(), {*program, "watch", runs});
+  if (!reports.ok()) return reports.status();
+  const absl::StatusOr<LimitsFound> limits = FindLimits(commands->get());
   if (!limits.ok()) return limits.status();
   TellLimits(options_.limits, *limits, &*machine);
   if (absl::Status s = TellContainers(options_.container_runtime, *ssh_, &*machine); !s.ok())
     return s;
   const std::lock_guard lock(mutex_);
-  prepared_ = true;
-  program_path_ = *program;
+  commands_channel_ = *std::move(commands);
+  reports_channel_ = *std::move(reports);
   runs_directory_ = runs;
   if (options_.files != nullptr) {
     trees_ = std::make_shared<uploads::HostTrees>(ssh_.get(), *directory + "/files",
@@ -236,31 +237,31 @@ absl::StatusOr<std::optional<HostIsUp>> RemoteHost::Prepare() {
   return HostIsUp{.machine = *std::move(machine), .directory = *std::move(directory)};
 }
 
-absl::StatusOr<LimitsFound> RemoteHost::FindLimits(const std::string& program) {
+absl::StatusOr<LimitsFound> RemoteHost::FindLimits(HostChannel* channel) {
   if (!options_.limits) return LimitsFound{};
-  const absl::StatusOr<hosts::CommandResult> answer =
-      ssh_->Run({.argv = {program, "limits"}, .timeout = kCommandPatience});
-  if (!answer.ok()) return absl::UnavailableError(answer.status().message());
-  const std::optional<LimitsFound> found = LimitsFound::Decode(answer->stdout_data);
+  const absl::StatusOr<HostAnswer> answer = channel->Run({"limits"}, "", kCommandPatience);
+  if (!answer.ok()) return answer.status();
+  const std::optional<LimitsFound> found = LimitsFound::Decode(answer->output);
   if (found.has_value()) return *found;
   return absl::UnavailableError("muster-supervisor there does not tell which limits runs can have");
 }
 
 absl::StatusOr<RemoteHost::Answer> RemoteHost::AskForReport(absl::Duration patience) {
   std::string question;
-  std::string runs_directory;
   int64_t number = 0;
+  std::shared_ptr<HostChannel> channel;
   {
     const std::lock_guard lock(mutex_);
+    channel = reports_channel_;
     number = question_;
     for (const auto& [run_key, watched] : watched_)
       question += fmt::format("{} {}\n", LetterOf(watched.known), watched.directory);
-    runs_directory = runs_directory_;
   }
-  const int64_t patience_ms = absl::ToInt64Milliseconds(patience);
+  // Without the other one nothing can be done there.
+  if (const auto commands = CommandsChannel(); commands == nullptr || !commands->is_open())
+    return NoAnswer();
   const absl::StatusOr<std::string> answer =
-      RunSupervisor({"report", runs_directory, std::to_string(number), std::to_string(patience_ms)},
-                    std::move(question), patience + kReportSlack);
+      Give(channel, {"report", std::to_string(number)}, std::move(question), patience);
   if (!answer.ok()) return answer.status();
   std::optional<HostReport> report = HostReport::Decode(*answer);
   if (!report.has_value()) return absl::UnavailableError("its report is not whole");
@@ -336,9 +337,9 @@ void RemoteHost::Do(const SweepCommand&) {
   if (answer.ok() && sweep_.Take(*answer)) Sweep();
 }
 
-void RemoteHost::Do(const QuestionCommand&) {
-  // A host that is down is asked when it is back.
-  static_cast<void>(RunSupervisor({"question", RunsDirectory(), Question()}, "", kCommandPatience));
+std::shared_ptr<HostChannel> RemoteHost::CommandsChannel() const {
+  const std::lock_guard lock(mutex_);
+  return commands_channel_;
 }
 
 std::string RemoteHost::RunsDirectory() const {
@@ -350,31 +351,25 @@ absl::Status RemoteHost::NoAnswer() const {
   return absl::UnavailableError(fmt::format("{} does not answer", options_.config.name));
 }
 
-std::string RemoteHost::Question() const {
-  const std::lock_guard lock(mutex_);
-  return std::to_string(question_);
-}
-
 absl::StatusOr<std::string> RemoteHost::RunSupervisor(std::vector<std::string> words,
                                                       std::string input, absl::Duration patience) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (!prepared_) return NoAnswer();
-    words.insert(words.begin(), program_path_);
-  }
-  absl::StatusOr<hosts::CommandResult> result = ssh_->Run({.argv = std::move(words),
-                                                           .stdin_data = std::move(input),
-                                                           .timeout = patience,
-                                                           .max_stdout_bytes = kMaxReportBytes});
+  return Give(CommandsChannel(), std::move(words), std::move(input), patience);
+}
+
+absl::StatusOr<std::string> RemoteHost::Give(const std::shared_ptr<HostChannel>& channel,
+                                             std::vector<std::string> words, std::string input,
+                                             absl::Duration patience) const {
+  if (channel == nullptr) return NoAnswer();
+  absl::StatusOr<HostAnswer> answer = channel->Run(std::move(words), std::move(input), patience);
   // A program that is not there any more is put there when the host is prepared again.
-  if (!result.ok()) return absl::UnavailableError(result.status().message());
-  if (result->ok()) return std::move(result->stdout_data);
+  if (!answer.ok()) return answer.status();
+  if (answer->exit_code == kHostDone && answer->signal == 0) return std::move(answer->output);
   const std::string complaint(absl::StripAsciiWhitespace(
-      absl::string_view(result->stderr_data).substr(0, kMaxHostWordsBytes)));
-  if (result->signal == 0 && result->exit_code == kHostFailed)
+      absl::string_view(answer->complaint).substr(0, kMaxHostWordsBytes)));
+  if (answer->signal == 0 && answer->exit_code == kHostFailed)
     return absl::FailedPreconditionError(complaint);
   return absl::UnavailableError(fmt::format("muster-supervisor ended with {}, signal {}: {}",
-                                            result->exit_code, result->signal, complaint));
+                                            answer->exit_code, answer->signal, complaint));
 }
 
 }  // namespace muster::machines

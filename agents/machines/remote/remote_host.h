@@ -31,6 +31,7 @@
 #include "agents/machines/host_report.h"
 #include "agents/machines/machine.h"
 #include "agents/machines/remote/command_queue.h"
+#include "agents/machines/remote/host_channel.h"
 #include "agents/machines/remote/host_clock.h"
 #include "agents/machines/remote/host_lane.h"
 #include "agents/machines/remote/supervisor_program.h"
@@ -126,7 +127,7 @@ class RemoteHost {
   void Watch(const std::string& run_key, const std::string& directory, HostStage known);
   void Unwatch(const std::string& run_key);
 
-  // Asks the next question at once; Start does so by itself.
+  // Asks about the runs that are watched now; Start does so by itself.
   void AskAnew();
   // Watch comes first. Each is answered by an event. A start that has not been sent when the rank
   // is stopped never is; one whose files are being laid out then is answered when that step ends.
@@ -152,7 +153,7 @@ class RemoteHost {
   // Prepares the host if nobody has yet, and returns the news to tell once the host has reported.
   absl::StatusOr<std::optional<HostIsUp>> Prepare();
   // UNAVAILABLE: the host could not be asked.
-  absl::StatusOr<LimitsFound> FindLimits(const std::string& program);
+  absl::StatusOr<LimitsFound> FindLimits(HostChannel* channel);
   // Asks, and tells the answer.
   absl::Status Report(std::optional<HostIsUp> is_up);
   struct Answer {
@@ -174,9 +175,9 @@ class RemoteHost {
   void Do(const RankStop& stop);
   void Do(const CleanCommand& clean);
   void Do(const SweepCommand& sweep);
-  void Do(const QuestionCommand& question);
+  // Null: the host is not prepared.
+  std::shared_ptr<HostChannel> CommandsChannel() const;
   std::string RunsDirectory() const;
-  std::string Question() const;
   absl::Status NoAnswer() const;
   static absl::Status WasToEnd() {
     return absl::UnavailableError("it was to end before it was started");
@@ -215,10 +216,13 @@ class RemoteHost {
   // Removes the work directory of a rank of which nothing runs and nothing will. Files that cannot
   // be removed stay.
   void RemoveWork(const RankStart& start);
-  // Runs the supervisor's program there. UNAVAILABLE: it may have run; FAILED_PRECONDITION: it says
-  // that it could not.
+  // Has the supervisor's program there carry out a command. UNAVAILABLE: it may have run;
+  // FAILED_PRECONDITION: it says that it could not.
   absl::StatusOr<std::string> RunSupervisor(std::vector<std::string> words, std::string input,
                                             absl::Duration patience);
+  absl::StatusOr<std::string> Give(const std::shared_ptr<HostChannel>& channel,
+                                   std::vector<std::string> words, std::string input,
+                                   absl::Duration patience) const;
 
   const Options options_;
   const Listener listener_;
@@ -229,12 +233,14 @@ class RemoteHost {
   std::condition_variable changed_;
   // Guarded by mutex_.
   bool stopping_ = false;
-  bool prepared_ = false;
-  std::string program_path_;                   // there, once prepared
-  std::string runs_directory_;                 // likewise
+  // Null: the host is not prepared.
+  std::shared_ptr<HostChannel> commands_channel_;
+  std::shared_ptr<HostChannel> reports_channel_;
+  std::string runs_directory_;                 // there, once prepared
   std::shared_ptr<uploads::HostTrees> trees_;  // likewise, if jobs may bring files
   std::map<std::string, Watched> watched_;     // by run key
   int64_t question_ = 1;                       // its number; a new one when more runs are watched
+  int64_t told_ = 1;                           // the latest one that the host knows to come
   CommandQueue commands_;
 
   HostClock clock_;   // the thread of reports has it

@@ -10,7 +10,6 @@
 #include "fmt/format.h"
 
 namespace muster::machines {
-namespace {}  // namespace
 
 // ---- the thread of layouts
 
@@ -162,12 +161,9 @@ void RemoteHost::NoteSent(const FilesSent& sent) {
 // ---- the thread of commands
 
 absl::Status RemoteHost::Reach() {
-  {
-    const std::lock_guard lock(mutex_);
-    if (!prepared_) return NoAnswer();
-  }
-  // A connection that is gone already has carried nothing of what follows.
-  return ssh_->Connect().ok() ? absl::OkStatus() : NoAnswer();
+  // A channel that has ended already carries nothing of what follows.
+  const std::shared_ptr<HostChannel> channel = CommandsChannel();
+  return channel != nullptr && channel->is_open() ? absl::OkStatus() : NoAnswer();
 }
 
 StartDone RemoteHost::StartRank(const RankStart& start) {
@@ -176,7 +172,7 @@ StartDone RemoteHost::StartRank(const RankStart& start) {
   if (done.status.ok() && !start.is_prepared) done = PrepareRank(start, &made_work);
   if (!done.status.ok()) return done;
   done.was_sent = true;
-  std::vector<std::string> words = {"start", start.directory, start.devices, Question()};
+  std::vector<std::string> words = {"start", start.directory, start.devices};
   words.insert(words.end(), start.device_variables.begin(), start.device_variables.end());
   done.status = RunSupervisor(std::move(words), start.spec.Encode(), kCommandPatience).status();
   // The host has said that none of the run's processes lives, so that the copy is nobody's; another

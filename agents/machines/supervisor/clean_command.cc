@@ -10,20 +10,15 @@
 namespace muster::machines {
 namespace {
 
-// Room for a hundred thousand keys.
-constexpr size_t kMaxCleanInputBytes = 16 << 20;
 // Time for removing all containers that supervisors could not remove: the agent waits for a minute.
 // The others stay noted in the directories of their runs.
 constexpr int kCleanRemovalMs = 20'000;
 
 }  // namespace
 
-int CleanCommand(bool logs) {
-  std::string input;
-  if (!ReadInput(kMaxCleanInputBytes, &input))
-    return HostError("read which runs to clean from", "standard input", EMSGSIZE);
+int CleanCommand(bool logs, const std::string& lines) {
   const int64_t removals_end_ms = SteadyMilliseconds() + kCleanRemovalMs;
-  for (const std::string& directory : LinesOf(input)) {
+  for (const std::string& directory : LinesOf(lines)) {
     if (RunKeyOf(directory).empty()) return HostError("clean the run", directory, EINVAL);
     RemoveContainersOf(directory, {.until_ms = removals_end_ms});
     RemoveRunBookkeeping(directory);

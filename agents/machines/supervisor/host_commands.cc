@@ -16,16 +16,21 @@ int HostError(const std::string& what, const std::string& path, int error) {
   return kHostFailed;
 }
 
-bool ReadInput(size_t max_bytes, std::string* input) {
+bool ReadSome(int fd, std::string* bytes) {
   char buffer[65536];
-  while (true) {
-    const ssize_t n = read(STDIN_FILENO, buffer, sizeof buffer);
+  const ssize_t n = read(fd, buffer, sizeof buffer);
+  if (n > 0) bytes->append(buffer, static_cast<size_t>(n));
+  return n > 0 || (n < 0 && (errno == EINTR || errno == EAGAIN));
+}
+
+bool WriteAll(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = write(fd, bytes.data(), bytes.size());
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return false;
-    if (n == 0) return true;
-    input->append(buffer, static_cast<size_t>(n));
-    if (input->size() > max_bytes) return false;
+    if (n <= 0) return false;
+    bytes.remove_prefix(static_cast<size_t>(n));
   }
+  return true;
 }
 
 std::string RunKeyOf(const std::string& directory) {

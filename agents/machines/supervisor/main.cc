@@ -1,9 +1,12 @@
 // muster-supervisor: runs one run of a machines cluster. Started by the agent, not by people.
 #include <fcntl.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "agents/machines/supervisor/host_commands.h"
 #include "agents/machines/supervisor/supervisor.h"
@@ -24,36 +27,50 @@ constexpr char kUsage[] =
     "\n"
     "SIGTERM ends the run: TERM to its processes, KILL after the spec's grace.\n"
     "\n"
-    "On hosts that the agent reaches over SSH it gives these commands:\n"
-    "  start RUN_DIR DEVICES QUESTION [NAME=VALUE]...   a supervisor for the spec on standard "
-    "input\n"
-    "  stop RUN_DIR                                     end the run, or keep it from ever "
-    "starting\n"
-    "  report RUNS_DIR QUESTION MILLISECONDS            what has become of runs, once that is "
-    "news\n"
-    "  question RUNS_DIR QUESTION                       end reports that wait with an older one\n"
-    "  clean | clean-logs                               remove what is not needed any more of the "
-    "runs on standard input\n"
-    "  old-work RUNS_DIR SECONDS MILLISECONDS RUN_KEY   remove work/ of runs that were forgotten "
-    "so long ago, for so long, those behind that one first\n"
-    "  limits                                           which limits runs can have here\n";
+    "On hosts that the agent reaches over SSH it serves the agent until standard input ends:\n"
+    "  serve            carries out commands\n"
+    "  watch RUNS_DIR   tells what has become of runs, once that is news\n"
+    "and on the agent's own machine:\n"
+    "  old-work RUNS_DIR SECONDS MILLISECONDS RUN_KEY   removes work/ of runs that were forgotten "
+    "so long ago, for so long, those behind that one first\n";
 
-// Runs a command that only the agent gives, from afar; -1: it is none of these.
-int HostCommand(int argc, char** argv) {
+// Carries out a command of the agent:
+//   start RUN_DIR DEVICES [NAME=VALUE]...   a supervisor for the spec, which is the input
+//   stop RUN_DIR                            end the run, or keep it from ever starting
+//   clean, clean-logs                       remove what is not needed any more of the runs in the
+//                                           lines of the input
+//   old-work                                as on the command line
+//   limits                                  which limits runs can have here
+int Do(const std::string& program, const std::vector<std::string>& words,
+       const std::string& input) {
   using namespace muster::machines;
-  const std::string_view name = argc > 1 ? argv[1] : "";
-  if (name == "limits" && argc == 2) return LimitsCommand();
-  if (name == "clean" && argc == 2) return CleanCommand(/*logs=*/false);
-  if (name == "clean-logs" && argc == 2) return CleanCommand(/*logs=*/true);
-  if (argc < 3 || *argv[2] != '/') return -1;
-  if (name == "start" && argc >= 5)
-    return StartCommand(argv[0], argv[2], argv[3], argv[4], {argv + 5, argv + argc});
-  if (name == "stop" && argc == 3) return StopCommand(argv[2]);
-  if (name == "report" && argc == 5) return ReportCommand(argv[2], atoll(argv[3]), atoi(argv[4]));
-  if (name == "old-work" && argc == 6)
-    return OldWorkCommand(argv[2], atoll(argv[3]), atoi(argv[4]), argv[5]);
-  if (name == "question" && argc == 4) return QuestionCommand(argv[2], argv[3]);
-  return -1;
+  const size_t count = words.size();
+  const std::string_view name = count > 0 ? std::string_view(words[0]) : "";
+  if (name == "limits" && count == 1) return LimitsCommand();
+  if (name == "clean" && count == 1) return CleanCommand(/*logs=*/false, input);
+  if (name == "clean-logs" && count == 1) return CleanCommand(/*logs=*/true, input);
+  if (count < 2 || !words[1].starts_with('/')) return kSupervisorUsage;
+  if (name == "start" && count >= 3) {
+    return StartCommand(program, words[1], words[2], {words.begin() + 3, words.end()}, input);
+  }
+  if (name == "stop" && count == 2) return StopCommand(words[1]);
+  if (name == "old-work" && count == 5) {
+    return OldWorkCommand(words[1], atoll(words[2].c_str()), atoi(words[3].c_str()), words[4]);
+  }
+  return kSupervisorUsage;
+}
+
+// For the agent, rather than for a run; -1: it is none of these.
+int Serve(const std::string& program, const std::vector<std::string>& words) {
+  using namespace muster::machines;
+  const std::string name = words.empty() ? "" : words[0];
+  if (name == "serve" && words.size() == 1) {
+    return ServeCommand([&](const std::vector<std::string>& command, const std::string& input) {
+      return Do(program, command, input);
+    });
+  }
+  if (name == "watch" && words.size() == 2) return WatchCommand(program, words[1]);
+  return name == "old-work" ? Do(program, words, "") : -1;
 }
 
 // The descriptor to be told of the claim; the run does not inherit it.
@@ -67,7 +84,8 @@ int ClaimedFd() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (const int code = HostCommand(argc, argv); code >= 0) return code;
+  const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+  if (const int code = Serve(argc > 0 ? argv[0] : "", words); code >= 0) return code;
   // First of all, for a supervisor that somebody has started by hand: a TERM that comes from now on
   // is seen.
   const int signal_fd = muster::machines::OpenSignals();

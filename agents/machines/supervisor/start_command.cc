@@ -127,16 +127,11 @@ int Start(const std::string& program, const std::string& directory, const std::s
 }  // namespace
 
 int StartCommand(const std::string& program, const std::string& directory,
-                 const std::string& devices, const std::string& question,
-                 const std::vector<std::string>& variables) {
-  std::string bytes;
-  if (!ReadInput(kMaxSpecBytes, &bytes)) return HostError("read the spec of", directory, EMSGSIZE);
-  std::optional<RunSpec> spec = RunSpec::Decode(bytes);
+                 const std::string& devices, const std::vector<std::string>& variables,
+                 const std::string& spec_bytes) {
+  std::optional<RunSpec> spec = RunSpec::Decode(spec_bytes);
   if (!spec.has_value()) return HostError("read the spec of", directory, EBADMSG);
-  const int started = Start(program, directory, devices, &*spec, variables);
-  // Without it the news is late, no more.
-  QuestionCommand(directory.substr(0, directory.rfind('/')), question);
-  return started;
+  return Start(program, directory, devices, &*spec, variables);
 }
 
 }  // namespace muster::machines

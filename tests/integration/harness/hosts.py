@@ -12,6 +12,7 @@ from harness.groups import remove_groups
 from harness.wait import eventually
 
 SSHD = "/usr/sbin/sshd"
+HOLD_ANSWER = pathlib.Path(__file__).with_name("hold_answer.py")
 # Runs what follows "--" where the programs that are named before it are not there, and root's shell is /bin/sh. The
 # directory is the first word; what is mounted goes with the last process.
 BARE = r"""
@@ -119,9 +120,16 @@ class SshHost:
         real = self.directory / "real" / program.name
         real.parent.mkdir()
         program.rename(real)
-        program.write_text(f"#!/bin/sh\n{real} \"$@\"; code=$?\n[ \"$1\" != {command} ] || {{ touch {done}; exec sleep 1000; }}\n"
-                           "exit $code\n")
+        program.write_text(f"#!/bin/sh\nexec /usr/bin/python3 {HOLD_ANSWER} {real} {command} {done} \"$@\"\n")
         program.chmod(0o700)
+        # The agent takes it for its own, once.
+        lie = self.programs / "sha256sum"
+        lie.write_text(f"#!/bin/sh\nrm \"$0\"\necho {program.parent.name}\n")
+        lie.chmod(0o755)
+        for pid in self.pids():
+            if pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().endswith(b"muster-supervisor\0serve\0"):
+                _kill(pid)
+        eventually(lambda: not lie.exists(), "the agent has come back")
         return done
 
     def stall(self, program, names, gate, head="true"):

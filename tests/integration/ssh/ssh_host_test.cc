@@ -10,8 +10,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <condition_variable>
 #include <fstream>
 #include <functional>
+#include <mutex>
 #include <thread>
 
 #include "absl/time/clock.h"
@@ -269,6 +272,123 @@ TEST(SshHostTest, AWriteThatIsCutOffLeavesTheOldFile) {
     ASSERT_TRUE(LocalHost().WriteFile(dir / "f", "old", {}).ok());
     LocalHost().Run({.argv = {"sh", "-c", "rm -f \"$0\"/*.tmp", dir.path()}}).IgnoreError();
   }
+}
+
+// ---- programs to talk with
+
+// Keeps the words of one.
+class Heard {
+ public:
+  TalkListener Listener() {
+    return {.hear = [this](std::string_view bytes) { Note([&] { words_ += bytes; }); },
+            .ended = [this](const absl::Status& why) { Note([&] { end_ = why; }); }};
+  }
+  bool Await(const std::string& words) {
+    return Await([&] { return words_ == words; });
+  }
+  // OK: it has not ended in time.
+  absl::Status AwaitEnd() {
+    Await([this] { return !end_.ok(); });
+    const std::lock_guard lock(mutex_);
+    return end_;
+  }
+
+ private:
+  void Note(const std::function<void()>& note) {
+    const std::lock_guard lock(mutex_);
+    note();
+    changed_.notify_all();
+  }
+  bool Await(const std::function<bool()>& what) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, std::chrono::minutes(1), what);
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::string words_;
+  absl::Status end_;
+};
+
+TEST(SshHostTest, BothSidesTalkAsLongAsTheProgramRuns) {
+  const Sshd sshd;
+  const auto host = HostOf(sshd.Config());
+  Heard heard;
+  const auto talk = host->Talk({.argv = {"sh", "-c",
+                                         "while read -r line; do echo \"<$line>\"; "
+                                         "[ \"$line\" != end ] || exit 3; done"}},
+                               heard.Listener());
+  ASSERT_TRUE(talk.ok()) << talk.status();
+  (*talk)->Say("one\n");
+  EXPECT_TRUE(heard.Await("<one>\n"));
+  EXPECT_EQ(Text(*host, {"echo", "beside"}), "beside\n");
+  (*talk)->Say("two\nth");
+  EXPECT_TRUE(heard.Await("<one>\n<two>\n"));
+  (*talk)->Say("ree\nend\n");
+  EXPECT_THAT(Message(heard.AwaitEnd()), HasSubstr("exit code 3"));
+  EXPECT_TRUE(heard.Await("<one>\n<two>\n<three>\n<end>\n"));
+}
+
+TEST(SshHostTest, MuchIsSaidAndHeardWhole) {
+  const Sshd sshd;
+  const auto host = HostOf(sshd.Config());
+  Heard heard;
+  const auto talk = host->Talk({.argv = {"cat"}}, heard.Listener());
+  ASSERT_TRUE(talk.ok()) << talk.status();
+  std::string all;
+  for (int i = 0; i < 300; ++i) {
+    const std::string part = std::string(10'000, static_cast<char>('a' + i % 26)) + "\n";
+    (*talk)->Say(part);
+    all += part;
+  }
+  EXPECT_TRUE(heard.Await(all));
+}
+
+TEST(SshHostTest, AProgramThatNobodyTalksWithAnyMoreSeesTheEndOfItsInput) {
+  const Sshd sshd;
+  const auto host = HostOf(sshd.Config());
+  const TempDir dir;
+  const std::string fifo = dir / "ended";
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  Heard heard;
+  auto talk =
+      host->Talk({.argv = {"sh", "-c", "echo up; cat; echo over >\"$0\"", fifo}}, heard.Listener());
+  ASSERT_TRUE(talk.ok()) << talk.status();
+  EXPECT_TRUE(heard.Await("up\n"));
+  talk->reset();
+  std::string word;
+  std::ifstream(fifo) >> word;
+  EXPECT_EQ(word, "over");
+}
+
+TEST(SshHostTest, ATalkEndsWithItsConnectionAndWithAProgramThatIsNotThere) {
+  Sshd sshd;
+  const auto host = HostOf(sshd.Config());
+  Heard heard;
+  const auto talk = host->Talk({.argv = {"sh", "-c", "echo up; exec cat"}}, heard.Listener());
+  ASSERT_TRUE(talk.ok()) << talk.status();
+  EXPECT_TRUE(heard.Await("up\n"));
+  Heard nothing;
+  const auto absent = host->Talk({.argv = {"/no/such/program"}}, nothing.Listener());
+  ASSERT_TRUE(absent.ok()) << absent.status();
+  EXPECT_THAT(Message(nothing.AwaitEnd()), HasSubstr("/no/such/program"));
+  host->Stop();
+  EXPECT_TRUE(absl::IsUnavailable(heard.AwaitEnd()));
+  Heard late;
+  EXPECT_TRUE(host->Talk({.argv = {"cat"}}, late.Listener()).ok());
+  EXPECT_TRUE(absl::IsUnavailable(late.AwaitEnd()));
+}
+
+TEST(SshHostTest, TalksLeaveAChannelForWhatEndsSoon) {
+  const Sshd sshd;
+  SshConfig config = sshd.Config();
+  config.max_channels = 1;
+  const auto host = HostOf(config);
+  Heard heard;
+  const auto one = host->Talk({.argv = {"sh", "-c", "echo up; exec cat"}}, heard.Listener());
+  const auto two = host->Talk({.argv = {"sh", "-c", "echo up; exec cat"}}, heard.Listener());
+  EXPECT_TRUE(heard.Await("up\nup\n"));
+  EXPECT_EQ(Text(*host, {"echo", "beside"}), "beside\n");
 }
 
 // ---- channels

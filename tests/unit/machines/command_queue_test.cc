@@ -24,10 +24,8 @@ TEST(CommandQueueTest, EndsComeFirstAndCleaningLast) {
   queue.Sweep();
   queue.Clean("/runs/a", false);
   queue.Push(StartOf("b"));
-  queue.Ask();
   queue.Push(StopOf("c"));
   EXPECT_TRUE(std::holds_alternative<RankStop>(queue.Pop()));
-  EXPECT_TRUE(std::holds_alternative<QuestionCommand>(queue.Pop()));
   EXPECT_TRUE(std::holds_alternative<RankStart>(queue.Pop()));
   EXPECT_TRUE(std::holds_alternative<CleanCommand>(queue.Pop()));
   EXPECT_FALSE(queue.IsEmpty());

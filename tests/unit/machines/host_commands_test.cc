@@ -1,93 +1,30 @@
 // Tests the commands of muster-supervisor that the agent gives on a host over SSH.
 #include <fcntl.h>
-#include <linux/fs.h>
 #include <signal.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <thread>
 
-#include "agents/hosts/local_host.h"
 #include "agents/machines/host_report.h"
-#include "agents/machines/old_work.h"
 #include "agents/machines/process_search.h"
 #include "agents/machines/run_records.h"
-#include "agents/machines/work_sweeper.h"
 #include "fmt/format.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/unit/machines/backend_fixture.h"
+#include "tests/unit/machines/host_commands_fixture.h"
 
 namespace muster::machines {
 namespace {
 
-using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-class HostCommandsTest : public ::testing::Test {
- protected:
-  HostCommandsTest() { std::filesystem::create_directories(runs_); }
-  ~HostCommandsTest() override {
-    for (const auto& [directory, claim] : ListSupervisors()) {
-      if (directory.starts_with(runs_)) kill(claim.owner.pid, SIGKILL);
-    }
-  }
-
-  hosts::CommandResult Give(std::vector<std::string> words, const std::string& input = "") {
-    words.insert(words.begin(), std::filesystem::read_symlink("/proc/self/exe").parent_path() /
-                                    "muster-supervisor");
-    const auto result =
-        host_.Run({.argv = std::move(words), .stdin_data = input, .timeout = kPatience});
-    EXPECT_TRUE(result.ok()) << result.status();
-    return result.ok() ? *result : hosts::CommandResult{};
-  }
-
-  std::string DirectoryOf(const std::string& key) const { return runs_ + "/" + key; }
-  // A run that appends a word to the file `ran`, then waits in `rest`.
-  RunSpec Spec(const std::string& key, const std::string& rest) const {
-    RunSpec spec;
-    spec.run_key = key;
-    spec.command_words = {"/bin/sh", "-c", fmt::format("echo x >>{}; {}", dir_ / "ran", rest)};
-    spec.environment = {"MUSTER_RUN_DIR=" + DirectoryOf(key)};
-    spec.working_directory = "/";
-    spec.grace_ms = 1000;
-    return spec;
-  }
-  hosts::CommandResult Start(const std::string& key, const std::string& rest) {
-    return Give({"start", DirectoryOf(key), "0,1", "1", "CUDA_VISIBLE_DEVICES=0,1"},
-                Spec(key, rest).Encode());
-  }
-  // Reports one run, once it is at another stage than `known`.
-  RankReport Report(const std::string& key, HostStage known, int patience_ms = 60'000) {
-    const auto result = Give({"report", runs_, "1", std::to_string(patience_ms)},
-                             fmt::format("{} {}\n", LetterOf(known), DirectoryOf(key)));
-    const auto report = HostReport::Decode(result.stdout_data);
-    EXPECT_TRUE(report.has_value()) << result.stderr_data;
-    return report.has_value() && !report->runs.empty() ? report->runs[0] : RankReport{};
-  }
-  // Programs begin a moment after the record of their start.
-  void AwaitRan() const {
-    const auto deadline = std::chrono::steady_clock::now() + absl::ToChronoSeconds(kPatience);
-    while (ReadAll(dir_ / "ran").empty() && std::chrono::steady_clock::now() < deadline)
-      std::this_thread::yield();
-  }
-  RankReport AwaitEnd(const std::string& key) {
-    RankReport report = {.run_key = key};
-    while (report.stage < HostStage::kEnded) report = Report(key, report.stage);
-    return report;
-  }
-
-  hosts::TempDir dir_;
-  const std::string runs_ = dir_ / "runs";
-  hosts::LocalHost host_;
-};
-
 TEST_F(HostCommandsTest, ARunIsStartedAndItsEndReported) {
-  EXPECT_TRUE(Start("k-1-1", "echo $CUDA_VISIBLE_DEVICES; exit 3").ok());
+  EXPECT_TRUE(IsDone(Start("k-1-1", "echo $CUDA_VISIBLE_DEVICES; exit 3")));
   const RankReport end = AwaitEnd("k-1-1");
   EXPECT_EQ(end.stage, HostStage::kEnded);
   EXPECT_EQ(end.exit->status, 3);
@@ -95,50 +32,50 @@ TEST_F(HostCommandsTest, ARunIsStartedAndItsEndReported) {
 }
 
 TEST_F(HostCommandsTest, ARunThatIsStartedTwiceRunsOnce) {
-  EXPECT_TRUE(Start("k-1-1", "sleep 0.2").ok());
-  EXPECT_TRUE(Start("k-1-1", "sleep 0.2").ok());
+  EXPECT_TRUE(IsDone(Start("k-1-1", "sleep 0.2")));
+  EXPECT_TRUE(IsDone(Start("k-1-1", "sleep 0.2")));
   AwaitEnd("k-1-1");
-  EXPECT_TRUE(Start("k-1-1", "sleep 0.2").ok());
+  EXPECT_TRUE(IsDone(Start("k-1-1", "sleep 0.2")));
   EXPECT_EQ(ReadAll(dir_ / "ran"), "x\n");
 }
 
 TEST_F(HostCommandsTest, StartsAtTheSameTimeRunItOnce) {
   std::vector<std::thread> threads;
   for (int i = 0; i < 8; ++i)
-    threads.emplace_back([this] { EXPECT_TRUE(Start("k-1-1", "sleep 0.2").ok()); });
+    threads.emplace_back([this] { EXPECT_TRUE(IsDone(Start("k-1-1", "sleep 0.2"))); });
   for (std::thread& thread : threads) thread.join();
   AwaitEnd("k-1-1");
   EXPECT_EQ(ReadAll(dir_ / "ran"), "x\n");
 }
 
 TEST_F(HostCommandsTest, ARunThatHasRemovedItsClaimIsNotStartedAgain) {
-  EXPECT_TRUE(Start("k-1-1", "sleep 1000").ok());
+  EXPECT_TRUE(IsDone(Start("k-1-1", "sleep 1000")));
   while (Report("k-1-1", HostStage::kClaimed).stage < HostStage::kStarted) {
   }
   AwaitRan();
   for (const char* name : {kClaimFile, kStartedFile})
     std::filesystem::remove(DirectoryOf("k-1-1") + "/" + name);
-  EXPECT_TRUE(Start("k-1-1", "sleep 1000").ok());
+  EXPECT_TRUE(IsDone(Start("k-1-1", "sleep 1000")));
   EXPECT_EQ(ListSupervisors().count(DirectoryOf("k-1-1")), 1);
   EXPECT_EQ(ReadAll(dir_ / "ran"), "x\n");
 }
 
 TEST_F(HostCommandsTest, AStopEndsTheRunAndSaysSo) {
-  EXPECT_TRUE(Start("k-1-1", "exec sleep 1000").ok());
-  EXPECT_TRUE(Give({"stop", DirectoryOf("k-1-1")}).ok());
+  EXPECT_TRUE(IsDone(Start("k-1-1", "exec sleep 1000")));
+  EXPECT_TRUE(IsDone(Give({"stop", DirectoryOf("k-1-1")})));
   EXPECT_EQ(AwaitEnd("k-1-1").exit->cause, ExitRecord::Cause::kCanceled);
 }
 
 TEST_F(HostCommandsTest, AStopThatCannotLeaveItsNoteIsDoneAllTheSame) {
-  EXPECT_TRUE(Start("k-1-1", "exec sleep 1000").ok());
+  EXPECT_TRUE(IsDone(Start("k-1-1", "exec sleep 1000")));
   std::filesystem::create_symlink("/nowhere/at/all", DirectoryOf("k-1-1") + "/" + kCancelFile);
-  EXPECT_TRUE(Give({"stop", DirectoryOf("k-1-1")}).ok());
+  EXPECT_TRUE(IsDone(Give({"stop", DirectoryOf("k-1-1")})));
   EXPECT_EQ(AwaitEnd("k-1-1").exit->cause, ExitRecord::Cause::kTerminated);
 }
 
 TEST_F(HostCommandsTest, ARunThatIsStoppedBeforeItsStartNeverStarts) {
-  EXPECT_TRUE(Give({"stop", DirectoryOf("k-1-1")}).ok());
-  EXPECT_TRUE(Start("k-1-1", "true").ok());
+  EXPECT_TRUE(IsDone(Give({"stop", DirectoryOf("k-1-1")})));
+  EXPECT_TRUE(IsDone(Start("k-1-1", "true")));
   const RankReport end = AwaitEnd("k-1-1");
   EXPECT_EQ(end.exit->phase, ExitRecord::Phase::kQueue);
   EXPECT_EQ(end.exit->cause, ExitRecord::Cause::kCanceled);
@@ -148,7 +85,7 @@ TEST_F(HostCommandsTest, ARunThatIsStoppedBeforeItsStartNeverStarts) {
 }
 
 TEST_F(HostCommandsTest, ASupervisorThatIsKilledIsReportedAndItsProgramsAreGone) {
-  EXPECT_TRUE(Start("k-1-1", "exec sleep 1000").ok());
+  EXPECT_TRUE(IsDone(Start("k-1-1", "exec sleep 1000")));
   RankReport report;
   while (report.stage < HostStage::kStarted) report = Report("k-1-1", HostStage::kClaimed);
   const pid_t program = report.started->process.pid;
@@ -160,23 +97,20 @@ TEST_F(HostCommandsTest, ASupervisorThatIsKilledIsReportedAndItsProgramsAreGone)
 }
 
 TEST_F(HostCommandsTest, NothingIsSaidOfARunThatCannotBeLookedAt) {
-  EXPECT_TRUE(Start("k-1-1", "exec sleep 1000").ok());
-  const std::string supervisor =
-      std::filesystem::read_symlink("/proc/self/exe").parent_path() / "muster-supervisor";
+  EXPECT_TRUE(IsDone(Start("k-1-1", "exec sleep 1000")));
   // No descriptor is left to read a record with.
-  const auto result = host_.Run({.argv = {"/bin/sh", "-c", "ulimit -n 4; exec \"$0\" \"$@\"",
-                                          supervisor, "report", runs_, "1", "1"},
-                                 .stdin_data = fmt::format("c {}\n", DirectoryOf("k-1-1")),
-                                 .timeout = kPatience});
-  ASSERT_TRUE(result.ok() && result->ok()) << result.status();
-  const auto report = HostReport::Decode(result->stdout_data);
+  const std::vector<HostAnswer> answers = Talk(
+      {"/bin/sh", "-c", "ulimit -n 4; exec \"$0\" \"$@\"", Program(), "watch", runs_},
+      Request({"report", "1"}, fmt::format("c {}\n", DirectoryOf("k-1-1")), absl::Milliseconds(1)));
+  ASSERT_EQ(answers.size(), 1);
+  const auto report = HostReport::Decode(answers[0].output);
   ASSERT_TRUE(report.has_value());
   EXPECT_TRUE(report->runs.empty()) << LetterOf(report->runs[0].stage);
   EXPECT_TRUE(ListSupervisors().contains(DirectoryOf("k-1-1"))) << "and nothing is done to it";
 }
 
 TEST_F(HostCommandsTest, NothingIsSaidOfARunWhoseContainerMayBeThere) {
-  EXPECT_TRUE(Start("k-1-1", "exec sleep 1000").ok());
+  EXPECT_TRUE(IsDone(Start("k-1-1", "exec sleep 1000")));
   while (Report("k-1-1", HostStage::kClaimed).stage < HostStage::kStarted) {
   }
   kill(ListSupervisors()[DirectoryOf("k-1-1")].owner.pid, SIGKILL);
@@ -207,272 +141,92 @@ TEST_F(HostCommandsTest, AClaimFromBeforeTheBootSaysSo) {
 }
 
 TEST_F(HostCommandsTest, ARunThatRemovesItsRecordsIsNoNews) {
-  EXPECT_TRUE(Start("k-1-1", "exec sleep 1000").ok());
+  EXPECT_TRUE(IsDone(Start("k-1-1", "exec sleep 1000")));
   while (Report("k-1-1", HostStage::kClaimed).stage < HostStage::kStarted) {
   }
   std::filesystem::remove(DirectoryOf("k-1-1") + "/" + kStartedFile);
-  std::thread stopper([this] { EXPECT_TRUE(Give({"stop", DirectoryOf("k-1-1")}).ok()); });
+  std::thread stopper([this] { EXPECT_TRUE(IsDone(Give({"stop", DirectoryOf("k-1-1")}))); });
   // It waits for the end.
   EXPECT_EQ(Report("k-1-1", HostStage::kStarted).stage, HostStage::kEnded);
   stopper.join();
 }
 
 TEST_F(HostCommandsTest, AReportEndsWhenThereIsALaterQuestion) {
-  std::thread asker([this] { EXPECT_TRUE(Give({"question", runs_, "2"}).ok()); });
-  EXPECT_TRUE(Give({"report", runs_, "1", "3600000"}).ok());
-  asker.join();
-  EXPECT_TRUE(Give({"report", runs_, "1", "3600000"}).ok()) << "one that was there before";
+  const std::string question = Request({"report", "1"}, "", absl::Hours(1));
+  const std::string later = Request({"again", "2"});
+  EXPECT_EQ(Talk({Program(), "watch", runs_}, question + later).size(), 1);
+  EXPECT_EQ(Talk({Program(), "watch", runs_}, later + question).size(), 1) << "known before";
+  const std::string short_one = Request({"report", "2"}, "", absl::Milliseconds(1));
+  EXPECT_EQ(Talk({Program(), "watch", runs_}, question + later + short_one).size(), 2);
+}
+
+TEST_F(HostCommandsTest, AReportTellsOfARunWhoseDirectoryComesLater) {
+  std::thread starter([this] { EXPECT_TRUE(IsDone(Start("k-1-1", "exec sleep 1000"))); });
+  EXPECT_GE(Report("k-1-1", HostStage::kAbsent).stage, HostStage::kClaimed);
+  starter.join();
+}
+
+TEST_F(HostCommandsTest, AWatchEndsWithTheDirectoryOfRuns) {
+  std::thread remover([this] { std::filesystem::remove_all(runs_); });
+  const auto result = host_.Run({.argv = {Program(), "watch", runs_},
+                                 .stdin_data = Request({"report", "1"}, "", absl::Hours(1)),
+                                 .timeout = kPatience});
+  remover.join();
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->exit_code, kHostFailed);
+  EXPECT_THAT(result->stderr_data, HasSubstr(runs_));
+}
+
+TEST_F(HostCommandsTest, EachCommandHasItsAnswer) {
+  const std::vector<HostAnswer> answers =
+      Talk({Program(), "serve"}, Request({"stop", DirectoryOf("k-1-1")}) + Request({"limits"}) +
+                                     Request({"no-such-command"}));
+  ASSERT_EQ(answers.size(), 3);
+  EXPECT_EQ(std::count_if(answers.begin(), answers.end(), IsDone), 2);
+}
+
+TEST_F(HostCommandsTest, WhatIsNoFrameEndsTheService) {
+  EXPECT_TRUE(
+      Talk({Program(), "serve"}, "GET / HTTP/1.1\r\nHost: a-host-of-the-cluster\r\n").empty());
+}
+
+TEST_F(HostCommandsTest, AHundredCommandsAtOnceAreAllAnswered) {
+  std::string requests;
+  for (int i = 0; i < 100; ++i) {
+    const std::string key = fmt::format("k-{}-1", i);
+    requests += Request({"start", DirectoryOf(key), ""}, Spec(key, "true").Encode());
+  }
+  const std::vector<HostAnswer> answers = Talk({Program(), "serve"}, requests);
+  EXPECT_EQ(std::count_if(answers.begin(), answers.end(), IsDone), 100);
 }
 
 TEST_F(HostCommandsTest, AHostThatCannotStartSaysWithWhichFile) {
   std::filesystem::remove_all(runs_);
-  const hosts::CommandResult result = Start("k-1-1", "true");
+  const HostAnswer result = Start("k-1-1", "true");
   EXPECT_EQ(result.exit_code, kHostFailed);
-  EXPECT_THAT(result.stderr_data, HasSubstr(DirectoryOf("k-1-1")));
-  EXPECT_THAT(result.stderr_data, HasSubstr("No such file"));
+  EXPECT_THAT(result.complaint, HasSubstr(DirectoryOf("k-1-1")));
+  EXPECT_THAT(result.complaint, HasSubstr("No such file"));
 }
 
 TEST_F(HostCommandsTest, ASpecThatIsCutStartsNothing) {
   const std::string whole = Spec("k-1-1", "true").Encode();
-  const hosts::CommandResult result =
-      Give({"start", DirectoryOf("k-1-1"), "", "1"}, whole.substr(0, whole.size() / 2));
+  const HostAnswer result =
+      Give({"start", DirectoryOf("k-1-1"), ""}, whole.substr(0, whole.size() / 2));
   EXPECT_EQ(result.exit_code, kHostFailed);
   EXPECT_FALSE(Exists(DirectoryOf("k-1-1")));
 }
 
 TEST_F(HostCommandsTest, CleaningLeavesTheUsersFiles) {
-  EXPECT_TRUE(Start("k-1-1", "true").ok());
+  EXPECT_TRUE(IsDone(Start("k-1-1", "true")));
   AwaitEnd("k-1-1");
   std::ofstream(DirectoryOf("k-1-1") + "/work/mine") << "x";
-  EXPECT_TRUE(Give({"clean"}, DirectoryOf("k-1-1") + "\n").ok());
+  EXPECT_TRUE(IsDone(Give({"clean"}, DirectoryOf("k-1-1") + "\n")));
   EXPECT_FALSE(Exists(DirectoryOf("k-1-1") + "/spec"));
   EXPECT_TRUE(Exists(DirectoryOf("k-1-1") + "/stdout"));
-  EXPECT_TRUE(Give({"clean-logs"}, DirectoryOf("k-1-1") + "\n").ok());
+  EXPECT_TRUE(IsDone(Give({"clean-logs"}, DirectoryOf("k-1-1") + "\n")));
   EXPECT_FALSE(Exists(DirectoryOf("k-1-1") + "/stdout"));
   EXPECT_TRUE(Exists(DirectoryOf("k-1-1") + "/work/mine"));
   EXPECT_EQ(Give({"clean-logs"}, "/etc/..\n").exit_code, kHostFailed);
-}
-
-// False: not on this file system, or not by this user.
-bool SetImmutable(const std::string& path, bool is_immutable) {
-  const int fd = open(path.c_str(), O_RDONLY);
-  int flags = 0;
-  bool is_done = ioctl(fd, FS_IOC_GETFLAGS, &flags) == 0;
-  flags = is_immutable ? flags | FS_IMMUTABLE_FL : flags & ~FS_IMMUTABLE_FL;
-  is_done = is_done && ioctl(fd, FS_IOC_SETFLAGS, &flags) == 0;
-  close(fd);
-  return is_done;
-}
-
-// Runs that left files in work/, in directories of their own.
-class OldWorkTest : public HostCommandsTest {
- protected:
-  std::string WorkOf(const std::string& key) const { return DirectoryOf(key) + "/work"; }
-  // With these records beside its files, which nobody has touched for `age`.
-  void Leave(const std::string& key, const std::vector<std::string>& records,
-             std::chrono::hours age) {
-    std::filesystem::create_directories(WorkOf(key));
-    std::ofstream(WorkOf(key) + "/mine") << "x";
-    for (const std::string& record : records) std::ofstream(DirectoryOf(key) + "/" + record) << "x";
-    std::filesystem::last_write_time(DirectoryOf(key),
-                                     std::filesystem::file_time_type::clock::now() - age);
-  }
-  OldWork Remove(std::chrono::hours keep, int budget_ms = 60'000, const std::string& after = "") {
-    const auto keep_s = std::chrono::duration_cast<std::chrono::seconds>(keep).count();
-    const auto result =
-        Give({"old-work", runs_, std::to_string(keep_s), std::to_string(budget_ms), after});
-    const std::optional<OldWork> found = OldWork::Decode(result.stdout_data);
-    EXPECT_TRUE(found.has_value()) << result.stderr_data;
-    return found.value_or(OldWork{});
-  }
-};
-
-TEST_F(OldWorkTest, FilesOfRunsThatAreForgottenForLongGo) {
-  Leave("old-1-1", {"claim", "exit", "stdout", "stderr"}, std::chrono::hours(3));
-  Leave("new-1-1", {"claim", "exit", "stdout", "stderr"}, std::chrono::hours(1));
-  EXPECT_EQ(Remove(std::chrono::hours(2)).removed, 1);
-  EXPECT_FALSE(Exists(WorkOf("old-1-1")));
-  EXPECT_TRUE(Exists(DirectoryOf("old-1-1") + "/stdout"));
-  EXPECT_TRUE(Exists(WorkOf("new-1-1") + "/mine"));
-}
-
-TEST_F(OldWorkTest, WhatIsKnownOfARunOrHasYetToStartStays) {
-  for (const char* record : {"spec", "started", "cancel"})
-    Leave(fmt::format("{}-1-1", record), {"claim", record}, std::chrono::hours(3));
-  Leave("unclaimed-1-1", {}, std::chrono::hours(3));
-  const OldWork found = Remove(std::chrono::hours(2));
-  EXPECT_EQ(found.removed, 0);
-  EXPECT_EQ(found.trouble, "");
-  for (const char* key : {"spec-1-1", "started-1-1", "cancel-1-1", "unclaimed-1-1"})
-    EXPECT_TRUE(Exists(WorkOf(key) + "/mine")) << key;
-}
-
-TEST_F(OldWorkTest, ADirectoryThatIsThereOnlyForItsFilesGoesWithThem) {
-  EXPECT_TRUE(Start("k-1-1", "true").ok());
-  AwaitEnd("k-1-1");
-  std::ofstream(WorkOf("k-1-1") + "/mine") << "x";
-  EXPECT_TRUE(Give({"clean-logs"}, DirectoryOf("k-1-1") + "\n").ok());
-  EXPECT_EQ(Remove(std::chrono::hours(-1)).removed, 1);
-  EXPECT_FALSE(Exists(DirectoryOf("k-1-1")));
-}
-
-TEST_F(OldWorkTest, LinksAreNotFollowedAndClosedDirectoriesAreOpened) {
-  const std::string outside = dir_ / "outside";
-  std::filesystem::create_directories(outside);
-  std::ofstream(outside + "/theirs") << "x";
-  Leave("k-1-1", {"claim", "stdout"}, std::chrono::hours(3));
-  std::filesystem::create_directory_symlink(outside, WorkOf("k-1-1") + "/link");
-  const std::string closed = WorkOf("k-1-1") + "/closed";
-  std::filesystem::create_directories(closed + "/below");
-  std::filesystem::permissions(closed, std::filesystem::perms::none);
-  const OldWork found = Remove(std::chrono::hours(2));
-  EXPECT_EQ(found.trouble, "");
-  EXPECT_FALSE(Exists(WorkOf("k-1-1")));
-  EXPECT_TRUE(Exists(outside + "/theirs"));
-}
-
-TEST_F(OldWorkTest, WhatTakesLongerGoesOnWithTheNextStep) {
-  Leave("k-1-1", {"claim", "stdout"}, std::chrono::hours(3));
-  EXPECT_TRUE(Remove(std::chrono::hours(2), /*budget_ms=*/0).is_more);
-  EXPECT_TRUE(Exists(WorkOf("k-1-1")));
-  EXPECT_FALSE(Remove(std::chrono::hours(2)).is_more);
-  EXPECT_FALSE(Exists(WorkOf("k-1-1")));
-}
-
-TEST_F(OldWorkTest, EachStepRemovesSomeOfADirectoryThatTakesManySteps) {
-  Leave("k-1-1", {"claim", "stdout"}, std::chrono::hours(3));
-  constexpr int kFiles = 500;
-  for (int i = 1; i < kFiles; ++i) std::ofstream(fmt::format("{}/{}", WorkOf("k-1-1"), i)) << "x";
-  const auto left = [&] {
-    return std::distance(std::filesystem::directory_iterator(WorkOf("k-1-1")), {});
-  };
-  EXPECT_TRUE(Remove(std::chrono::hours(2), /*budget_ms=*/0).is_more);
-  EXPECT_EQ(left(), kFiles - 1) << "no time, but for one of them";
-  EXPECT_TRUE(Remove(std::chrono::hours(2), /*budget_ms=*/0).is_more);
-  EXPECT_EQ(left(), kFiles - 2);
-}
-
-TEST_F(OldWorkTest, RunsBehindOneThatTakesLongGetTheirTurn) {
-  for (const char* key : {"a-1-1", "b-1-1", "c-1-1"}) {
-    Leave(key, {"claim", "stdout"}, std::chrono::hours(3));
-    std::ofstream(WorkOf(key) + "/other") << "x";
-  }
-  std::string last;
-  for (const char* key : {"a-1-1", "b-1-1", "c-1-1", "a-1-1"}) {
-    last = Remove(std::chrono::hours(2), /*budget_ms=*/0, last).last;
-    EXPECT_EQ(last, key);
-  }
-  EXPECT_TRUE(std::filesystem::is_empty(WorkOf("a-1-1")));
-  EXPECT_FALSE(std::filesystem::is_empty(WorkOf("b-1-1")));
-}
-
-TEST_F(OldWorkTest, AStepThatHasRemovedNothingIsFollowedByNoneAtOnce) {
-  Leave("k-1-1", {"claim", "stdout", "spec"}, std::chrono::hours(3));
-  const OldWork found = Remove(std::chrono::hours(2), /*budget_ms=*/0);
-  EXPECT_EQ(found.last, "k-1-1");
-  EXPECT_FALSE(found.is_more);
-}
-
-TEST_F(OldWorkTest, ATreeThatIsDeeperThanAnyPathGoes) {
-  Leave("k-1-1", {"claim", "stdout"}, std::chrono::hours(3));
-  constexpr int kLevels = 2000;
-  const std::string name(200, 'd');
-  int at = open(WorkOf("k-1-1").c_str(), O_PATH | O_DIRECTORY);
-  for (int i = 0; i < kLevels; ++i) {
-    ASSERT_EQ(mkdirat(at, name.c_str(), 0700), 0);
-    close(openat(at, "file", O_CREAT | O_WRONLY, 0600));
-    const int below = openat(at, name.c_str(), O_PATH | O_DIRECTORY);
-    close(at);
-    at = below;
-  }
-  close(at);
-  const OldWork found = Remove(std::chrono::hours(2));
-  EXPECT_EQ(found.trouble, "");
-  EXPECT_EQ(found.removed, 1);
-  EXPECT_FALSE(Exists(WorkOf("k-1-1")));
-}
-
-// In a mount namespace of its own, which goes with the shell.
-TEST_F(OldWorkTest, WhatIsMountedInItStaysAndIsTold) {
-  if (geteuid() != 0) GTEST_SKIP() << "only root may mount";
-  const std::string outside = dir_ / "outside";
-  std::filesystem::create_directories(outside + "/below");
-  std::ofstream(outside + "/below/theirs") << "x";
-  std::ofstream(outside + "/file") << "theirs";
-  Leave("dir-1-1", {"claim", "stdout"}, std::chrono::hours(3));
-  Leave("file-1-1", {"claim", "stdout"}, std::chrono::hours(3));
-  Leave("work-1-1", {"claim", "stdout"}, std::chrono::hours(3));
-  std::filesystem::create_directories(WorkOf("dir-1-1") + "/data");
-  const std::string supervisor =
-      std::filesystem::read_symlink("/proc/self/exe").parent_path() / "muster-supervisor";
-  const std::string script = fmt::format(
-      "mount --bind {0} {1}/data && mount --bind {0}/file {2}/mine && mount --bind {0} {3} && "
-      "exec {4} old-work {5} 7200 60000 ''",
-      outside, WorkOf("dir-1-1"), WorkOf("file-1-1"), WorkOf("work-1-1"), supervisor, runs_);
-  const auto result =
-      host_.Run({.argv = {"unshare", "-m", "/bin/sh", "-c", script}, .timeout = kPatience});
-  ASSERT_TRUE(result.ok() && result->ok()) << result.status() << result->stderr_data;
-  const std::optional<OldWork> found = OldWork::Decode(result->stdout_data);
-  ASSERT_TRUE(found.has_value());
-  EXPECT_TRUE(Exists(outside + "/below/theirs"));
-  EXPECT_EQ(ReadAll(outside + "/file"), "theirs");
-  EXPECT_FALSE(Exists(WorkOf("dir-1-1") + "/mine")) << "what is the run's own goes";
-  EXPECT_EQ(found->removed, 0);
-  EXPECT_EQ(found->stuck, 3);
-  EXPECT_THAT(found->trouble, AllOf(HasSubstr(WorkOf("dir-1-1") + "/data\""), HasSubstr("mounted"),
-                                    HasSubstr("unmount it")));
-  // Nothing is mounted any more, so all of it goes.
-  EXPECT_EQ(Remove(std::chrono::hours(2)).removed, 3);
-  EXPECT_TRUE(Exists(outside + "/below/theirs"));
-}
-
-TEST_F(OldWorkTest, TheFirstFileThatCannotBeRemovedIsToldWithItsOwnError) {
-  for (const char* key : {"a-1-1", "b-1-1", "c-1-1"})
-    Leave(key, {"claim", "stdout"}, std::chrono::hours(3));
-  std::filesystem::create_directories(WorkOf("a-1-1") + "/deep/below");
-  const std::string stays[] = {WorkOf("a-1-1") + "/deep/below/stays", WorkOf("b-1-1") + "/mine"};
-  for (const std::string& path : stays) {
-    std::ofstream(path) << "x";
-    if (!SetImmutable(path, true)) GTEST_SKIP() << "no immutable files here";
-  }
-  const OldWork found = Remove(std::chrono::hours(2));
-  for (const std::string& path : stays) EXPECT_TRUE(SetImmutable(path, false));
-  EXPECT_EQ(found.removed, 1);
-  EXPECT_EQ(found.stuck, 2);
-  EXPECT_FALSE(found.is_more);
-  EXPECT_THAT(found.trouble, AllOf(HasSubstr("\"" + stays[0] + "\": Operation not permitted"),
-                                   HasSubstr("chattr -i")));
-}
-
-TEST_F(OldWorkTest, WhatCannotBeListedIsSaid) {
-  std::filesystem::remove_all(runs_);
-  EXPECT_THAT(Remove(std::chrono::hours(2)).trouble, HasSubstr(runs_));
-}
-
-TEST(RareWordsTest, TheSameWordsAreToldOnceInAnHour) {
-  constexpr int64_t kHourMs = 3'600'000;
-  RareWords words;
-  EXPECT_TRUE(words.AreDue("one", 0));
-  EXPECT_FALSE(words.AreDue("one", kHourMs - 1));
-  EXPECT_TRUE(words.AreDue("another", kHourMs - 1));
-  EXPECT_TRUE(words.AreDue("one", kHourMs));
-  EXPECT_FALSE(words.AreDue("another", kHourMs));
-}
-
-TEST(RareWordsTest, WordsThatAreEachTimeOthersFillNoLog) {
-  RareWords words;
-  int told = 0;
-  for (int i = 0; i < 1000; ++i) told += words.AreDue(std::to_string(i), i) ? 1 : 0;
-  EXPECT_LT(told, 50);
-}
-
-TEST(SweepStepsTest, AStepBeginsBehindTheOneBeforeAndFollowsAtOnceIfThereIsMore) {
-  SweepSteps steps("host", absl::Hours(2));
-  EXPECT_EQ(steps.Words("/runs").back(), "");
-  EXPECT_TRUE(steps.Take(OldWork{.is_more = true, .last = "k-1-1"}.Encode()));
-  EXPECT_EQ(steps.Words("/runs").back(), "k-1-1");
-  EXPECT_FALSE(steps.Take(OldWork{}.Encode()));
-  EXPECT_EQ(steps.Words("/runs").back(), "");
 }
 
 }  // namespace

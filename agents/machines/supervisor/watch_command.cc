@@ -1,21 +1,27 @@
+// Tells an agent what has become of runs, over a channel of its own.
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/inotify.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
+#include <cstdint>
 #include <cstdlib>
 #include <map>
 #include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "agents/hosts/fd.h"
 #include "agents/hosts/pidfd.h"
 #include "agents/machines/clock_now.h"
 #include "agents/machines/container_removal.h"
 #include "agents/machines/control_group.h"
+#include "agents/machines/host_frames.h"
 #include "agents/machines/host_report.h"
 #include "agents/machines/process_id.h"
 #include "agents/machines/process_search.h"
@@ -28,12 +34,10 @@ namespace muster::machines {
 namespace {
 
 // How soon the end of a supervisor is noticed where the kernel has no pidfd (before 5.3).
-constexpr int kLookAgainMs = 1000;
-// Time for removing containers in one report, all of them together: as long as a report without
-// news takes. The next one goes on with it.
+constexpr int64_t kLookAgainMs = 1000;
+// Time for removing containers in one look, all of them together: as long as a report without news
+// takes. The next one goes on with it.
 constexpr int kRemovalMs = 10'000;
-// A hundred thousand runs.
-constexpr size_t kMaxInputBytes = 16 << 20;
 
 // There is no such record: nothing of that name, or what a run has put there instead.
 bool IsAbsence(int error) {
@@ -48,46 +52,115 @@ void RaiseFileLimit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-class Reporter {
+class Watcher {
  public:
-  Reporter(std::string runs_directory, int64_t question)
-      : runs_directory_(std::move(runs_directory)),
-        question_(question),
+  // To close it costs the kernel milliseconds, so that one serves all questions.
+  Watcher(std::string program, std::string runs_directory)
+      : needed_({std::move(program), std::move(runs_directory)}),
         boot_id_(ReadBootId()),
         inotify_(inotify_init1(IN_CLOEXEC | IN_NONBLOCK)) {
-    inotify_add_watch(inotify_.get(), runs_directory_.c_str(), IN_MOVED_TO | IN_ONLYDIR);
+    // For runs that begin.
+    inotify_add_watch(inotify_.get(), needed_[1].c_str(), IN_CREATE | IN_ONLYDIR);
   }
 
-  // "LETTER RUN_DIR" in each line. False: something else.
-  bool ReadQuestion(const std::string& input) {
-    for (const std::string& line : LinesOf(input)) {
-      if (line.size() < 2 || line[1] != ' ') return false;
-      const std::string directory = line.substr(2);
-      const std::string key = RunKeyOf(directory);
-      const std::optional<HostStage> stage = StageOf(line[0]);
-      if (key.empty() || !stage.has_value()) return false;
-      known_[key] = {.stage = *stage, .directory = directory};
-      inotify_add_watch(inotify_.get(), directory.c_str(), IN_CREATE | IN_MOVED_TO | IN_ONLYDIR);
+  int Run() {
+    // An agent that has gone is no reason to end in the middle of a removal.
+    signal(SIGPIPE, SIG_IGN);
+    heard_ms_ = SteadyMilliseconds();
+    while (!is_over_ || question_.has_value()) {
+      // The agent puts them there again when it prepares the host anew.
+      for (const std::string& path : needed_) {
+        if (access(path.c_str(), F_OK) != 0) return HostError("find", path, errno);
+      }
+      AnswerIfDue();
+      Sleep();
+      if (has_input_) TakeFrames();
+      if (SteadyMilliseconds() >= heard_ms_ + kAgentSilenceMs) return kHostDone;
     }
-    return true;
-  }
-
-  // Until there is news, or so long.
-  HostReport Wait(int patience_ms) {
-    const int64_t until = SteadyMilliseconds() + patience_ms;
-    while (true) {
-      const HostReport report = Look();
-      const int64_t left = until - SteadyMilliseconds();
-      if (left <= 0 || HasNews(report) || IsOutdated()) return report;
-      Sleep(static_cast<int>(left));
-    }
+    return kHostDone;
   }
 
  private:
   struct Known {
     HostStage stage;
     std::string directory;
+    int watch = -1;
   };
+
+  // A question that is not answered yet.
+  struct Question {
+    int64_t id = 0;
+    int64_t number = 0;
+    int64_t until_ms = 0;
+  };
+
+  void TakeFrames() {
+    std::string bytes;
+    is_over_ = !ReadSome(STDIN_FILENO, &bytes) || is_over_;
+    heard_ms_ = SteadyMilliseconds();
+    frames_.Add(bytes);
+    while (std::optional<HostFrame> frame = frames_.Next()) {
+      if (std::optional<HostRequest> request = HostRequest::Decode(*std::move(frame)))
+        Take(*request);
+    }
+    is_over_ = frames_.is_broken() || is_over_;
+  }
+
+  void Take(const HostRequest& request) {
+    const bool is_whole = request.words.size() == 2;
+    const int64_t number = is_whole ? atoll(request.words[1].c_str()) : 0;
+    if (is_whole && request.words[0] == "again") {
+      latest_ = std::max(latest_, number);
+      return;
+    }
+    // One question at a time: the agent waits for its answer.
+    if (question_.has_value()) Answer(Look());
+    question_ = {
+        .id = request.id, .number = number, .until_ms = SteadyMilliseconds() + request.patience_ms};
+    if (is_whole && request.words[0] == "report" && ReadRuns(request.input)) return;
+    Tell({.id = request.id, .exit_code = kHostFailed, .complaint = "cannot understand a question"});
+  }
+
+  // "LETTER RUN_DIR" in each line. False: something else.
+  bool ReadRuns(const std::string& lines) {
+    std::map<std::string, Known> asked;
+    for (const std::string& line : LinesOf(lines)) {
+      if (line.size() < 2 || line[1] != ' ') return false;
+      const std::string directory = line.substr(2);
+      const std::string key = RunKeyOf(directory);
+      const std::optional<HostStage> stage = StageOf(line[0]);
+      if (key.empty() || !stage.has_value()) return false;
+      asked[key] = {.stage = *stage, .directory = directory, .watch = WatchDirectory(directory)};
+    }
+    for (const auto& [key, known] : known_) {
+      if (!asked.contains(key) && known.watch >= 0) inotify_rm_watch(inotify_.get(), known.watch);
+    }
+    known_ = std::move(asked);
+    return true;
+  }
+
+  // Negative: it is not there yet, or is noticed late for want of a watch.
+  int WatchDirectory(const std::string& directory) const {
+    return inotify_add_watch(inotify_.get(), directory.c_str(),
+                             IN_CREATE | IN_MOVED_TO | IN_ONLYDIR);
+  }
+
+  // Once there is news, or a later question is to come, or its time is over.
+  void AnswerIfDue() {
+    if (!question_.has_value()) return;
+    const HostReport report = Look();
+    const bool is_due = HasNews(report) || latest_ > question_->number ||
+                        SteadyMilliseconds() >= question_->until_ms;
+    if (is_due) Answer(report);
+  }
+
+  void Answer(const HostReport& report) { Tell({.id = question_->id, .output = report.Encode()}); }
+
+  void Tell(const HostAnswer& answer) {
+    question_.reset();
+    owners_.clear();
+    is_over_ = !WriteAll(STDOUT_FILENO, answer.Encode()) || is_over_;
+  }
 
   bool HasNews(const HostReport& report) const {
     return std::any_of(report.runs.begin(), report.runs.end(), [this](const RankReport& rank) {
@@ -95,17 +168,13 @@ class Reporter {
     });
   }
 
-  bool IsOutdated() const {
-    std::string text;
-    ReadSmallFile(runs_directory_ + "/" + kQuestionFile, kMaxRecordBytes, &text);
-    return strtoll(text.c_str(), nullptr, 10) > question_;
-  }
-
   HostReport Look() {
     owners_.clear();
     has_all_pidfds_ = true;
+    removals_end_ms_ = SteadyMilliseconds() + kRemovalMs;
     HostReport report = {.boot_id = boot_id_, .time_us = NowMicroseconds(), .runs = {}};
-    for (const auto& [key, known] : known_) {
+    for (auto& [key, known] : known_) {
+      if (known.watch < 0) known.watch = WatchDirectory(known.directory);
       // A run that has ended stays so.
       if (known.stage == HostStage::kEnded || known.stage == HostStage::kVanished) continue;
       could_look_ = true;
@@ -190,10 +259,16 @@ class Reporter {
     return true;
   }
 
-  void Sleep(int ms) {
-    std::vector<pollfd> fds = {{inotify_.get(), POLLIN, 0}};
+  void Sleep() {
+    std::vector<pollfd> fds = {{is_over_ ? -1 : STDIN_FILENO, POLLIN, 0},
+                               {inotify_.get(), POLLIN, 0}};
     for (const hosts::Fd& owner : owners_) fds.push_back({owner.get(), POLLIN, 0});
-    poll(fds.data(), fds.size(), has_all_pidfds_ ? ms : std::min(ms, kLookAgainMs));
+    int64_t until = heard_ms_ + kAgentSilenceMs;
+    if (question_.has_value()) until = std::min(until, question_->until_ms);
+    int64_t ms = std::max<int64_t>(until - SteadyMilliseconds(), 0);
+    if (!has_all_pidfds_ && question_.has_value()) ms = std::min(ms, kLookAgainMs);
+    if (is_over_ && !question_.has_value()) return;
+    has_input_ = poll(fds.data(), fds.size(), static_cast<int>(ms)) > 0 && fds[0].revents != 0;
     alignas(inotify_event) char buffer[65536];
     // The events only tell that something has happened; a look finds out what.
     while (read(inotify_.get(), buffer, sizeof buffer) > 0) {
@@ -209,34 +284,27 @@ class Reporter {
     return error == 0 ? T::Decode(bytes) : std::nullopt;
   }
 
-  const std::string runs_directory_;
-  const int64_t question_;
+  const std::vector<std::string> needed_;  // the program and the directory of runs
   const std::string boot_id_;
   const hosts::Fd inotify_;
+  FrameReader frames_;
+  std::optional<Question> question_;
+  int64_t latest_ = 0;    // number of a question that is to come
+  int64_t heard_ms_ = 0;  // the agent
+  bool has_input_ = false;
+  bool is_over_ = false;                // nothing more is asked
   std::map<std::string, Known> known_;  // by run key
   std::vector<hosts::Fd> owners_;       // the supervisors that the last look has found
   bool has_all_pidfds_ = true;          // of these
   bool could_look_ = true;              // at the run that is being looked at
-  const int64_t removals_end_ms_ = SteadyMilliseconds() + kRemovalMs;
+  int64_t removals_end_ms_ = 0;
 };
 
 }  // namespace
 
-int ReportCommand(const std::string& runs_directory, int64_t question, int patience_ms) {
+int WatchCommand(const std::string& program, const std::string& runs_directory) {
   RaiseFileLimit();
-  std::string input;
-  Reporter reporter(runs_directory, question);
-  if (!ReadInput(kMaxInputBytes, &input) || !reporter.ReadQuestion(input))
-    return HostError("understand the question about", runs_directory, EBADMSG);
-  const std::string answer = reporter.Wait(patience_ms).Encode();
-  fwrite(answer.data(), 1, answer.size(), stdout);
-  return fflush(stdout) == 0 ? kHostDone : kHostFailed;
-}
-
-int QuestionCommand(const std::string& runs_directory, const std::string& question) {
-  const std::string path = runs_directory + "/" + kQuestionFile;
-  const int error = ReplaceSmallFile(path, question, 0600);
-  return error == 0 ? kHostDone : HostError("write", path, error);
+  return Watcher(program, runs_directory).Run();
 }
 
 }  // namespace muster::machines
