@@ -204,9 +204,12 @@ TEST_F(SlurmOptionsTest, AJobThatWaitsForAPartitionThatIsClosedToItSaysSoWithThe
   run.handle.external_id = outcome.external_id;
   run.handle.assignment = std::make_shared<const agent::v1::Assignment>(assignment);
   HoldOne(*backend_, run.handle, false).IgnoreError();
+  // Slurm 24.11 says PartitionConfig.
+  const std::string why = SlurmPrograms().empty()
+                              ? "its account may not use the partition"
+                              : "its partition cannot hold it or is closed to its account";
   WaitFor("Slurm says why it waits", [&] {
-    return ObserveOnce(*backend_, {&run}).ok() &&
-           run.last.reason.message().find("its account may not use the partition") == 0;
+    return ObserveOnce(*backend_, {&run}).ok() && run.last.reason.message().find(why) == 0;
   });
   EXPECT_EQ(run.last.reason.code(), v1::STATE_REASON_CODE_CANNOT_START);
   EXPECT_THAT(run.last.reason.remedy(), HasSubstr("slurm.account"));
@@ -246,8 +249,11 @@ TEST_F(SlurmOptionsTest, ARunThatSlurmHasIsNotRefusedForALimitThatCameLater) {
   const agents::LaunchOutcome again = LaunchAgain(*backend_, run);
   EXPECT_EQ(again.kind, Kind::kLaunched) << again.failure.message();
   EXPECT_EQ(again.external_id, run.handle.external_id);
-  ObserveUntil(*backend_, {&run}, v1::RUN_STATE_PENDING);
-  EXPECT_EQ(run.last.reason.code(), v1::STATE_REASON_CODE_CANNOT_START);
+  // Slurm 24.11 says it once it has looked at the job.
+  WaitFor("Slurm says why it waits", [&] {
+    return ObserveOnce(*backend_, {&run}).ok() &&
+           run.last.reason.code() == v1::STATE_REASON_CODE_CANNOT_START;
+  });
   EXPECT_THAT(run.last.reason.message(), HasSubstr("never start"));
   // Slurm says PartitionTimeLimit or PartitionConfig, by what it looks at first.
   EXPECT_THAT(run.last.reason.remedy(), StartsWith("cancel it and ask for less"));
