@@ -88,11 +88,12 @@ constexpr std::array kOptions = {"--gpus=h100:2",
                                  "--wait-all-nodes=1",
                                  "--use-min-nodes",
                                  "--acctg-freq=task=1"};
-// Fields that each job has its own of; and one that sbatch leaves open and slurmrestd sets.
-constexpr std::array<std::string_view, 14> kLeftOut = {
-    "OOMKillStep", "JobId",         "JobName",    "SubmitTime",   "EligibleTime",
-    "AccrueTime",  "LastSchedEval", "Command",    "StdErr",       "StdIn",
-    "StdOut",      "WorkDir",       "Dependency", "AllocNode:Sid"};
+// Fields that each job has its own of; one that sbatch leaves open and slurmrestd sets; and those
+// in which sbatch repeats what it says of CPUs and GPUs, which ReqTRES shows.
+constexpr std::array<std::string_view, 16> kLeftOut = {
+    "TresPerTask",  "TresBind",   "OOMKillStep",   "JobId",        "JobName", "SubmitTime",
+    "EligibleTime", "AccrueTime", "LastSchedEval", "Command",      "StdErr",  "StdIn",
+    "StdOut",       "WorkDir",    "Dependency",    "AllocNode:Sid"};
 
 TestCluster* SlurmRestVersionTest::cluster_ = nullptr;
 

@@ -124,9 +124,12 @@ TEST_F(SlurmSchedulerTest, EachOfManyJobsInOneCallHasItsOwnAnswer) {
   EXPECT_NE(ReasonOf({array, 1}), "JobHeldUser");
   EXPECT_THAT(codes(scheduler_.SetHeldMany({first, {999999}, {array, 2}}, false)),
               ElementsAre(Code::kOk, Code::kNotFound, one_task));
-  EXPECT_THAT(codes(scheduler_.SetHeldMany({{array, 1}, {array, 2}}, true)), Each(Code::kOk));
-  for (const uint32_t task : {1, 2}) EXPECT_EQ(ReasonOf({array, task}), "JobHeldUser");
-  EXPECT_THAT(codes(scheduler_.SetHeldMany({{array, 1}, {array, 2}}, false)), Each(Code::kOk));
+  if (cluster_->has_typed_rest()) {
+    const std::vector<JobId> both = {{array, 1}, {array, 2}};
+    EXPECT_THAT(codes(scheduler_.SetHeldMany(both, true)), Each(Code::kOk));
+    for (const JobId& task : both) EXPECT_EQ(ReasonOf(task), "JobHeldUser");
+    EXPECT_THAT(codes(scheduler_.SetHeldMany(both, false)), Each(Code::kOk));
+  }
   EXPECT_NE(ReasonOf(first), "JobHeldUser");
   EXPECT_THAT(codes(scheduler_.CancelMany(ids)), Each(Code::kOk));
   for (const JobId& id : {first, second})
@@ -166,10 +169,17 @@ TEST_F(SlurmSchedulerTest, ATaskOfAnArrayIsHeldReleasedAndCanceledAlone) {
   const uint64_t array = Start(Sleeper({"--array=1-2", "--begin=now+1hour"})).number;
   const JobId first{array, 1};
   const JobId second{array, 2};
-  EXPECT_TRUE(scheduler_.Hold(first).ok());
-  EXPECT_EQ(ReasonOf(first), "JobHeldUser");
+  if (cluster_->has_typed_rest()) {
+    const absl::Status refused = scheduler_.Hold(first);
+    EXPECT_EQ(refused.code(), absl::StatusCode::kUnimplemented);
+    EXPECT_THAT(std::string(refused.message()), testing::HasSubstr(second.ToString()));
+    EXPECT_NE(ReasonOf(first), "JobHeldUser");
+  } else {
+    EXPECT_TRUE(scheduler_.Hold(first).ok());
+    EXPECT_EQ(ReasonOf(first), "JobHeldUser");
+    EXPECT_TRUE(scheduler_.Release(first).ok());
+  }
   EXPECT_NE(ReasonOf(second), "JobHeldUser");
-  EXPECT_TRUE(scheduler_.Release(first).ok());
   EXPECT_NE(ReasonOf(first), "JobHeldUser");
   EXPECT_TRUE(scheduler_.Cancel(first).ok());
   EXPECT_THAT(ReasonOf(second), testing::AnyOf("BeginTime", "None"));
