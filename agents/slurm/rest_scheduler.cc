@@ -1,5 +1,7 @@
 #include "agents/slurm/rest_scheduler.h"
 
+#include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
@@ -371,9 +373,44 @@ std::vector<absl::Status> RestScheduler::CancelMany(const std::vector<JobId>& id
 }
 
 std::vector<absl::Status> RestScheduler::SetHeldMany(const std::vector<JobId>& ids, bool held) {
+  const absl::StatusOr<RestServes> serves = Serves();
+  const bool only_whole = serves.ok() && serves->api() >= kFirstTypedApi;
+  // The result for each array that is held whole.
+  std::map<uint64_t, absl::Status> arrays;
   std::vector<absl::Status> statuses;
-  for (const JobId& id : ids) statuses.push_back(SetHold(id, held));
+  for (const JobId& id : ids) {
+    if (!only_whole || !id.task.has_value()) {
+      statuses.push_back(SetHold(id, held));
+      continue;
+    }
+    auto [array, is_new] = arrays.try_emplace(id.number);
+    if (is_new) array->second = SetArrayHold(id.number, ids, held);
+    statuses.push_back(array->second);
+  }
   return statuses;
+}
+
+absl::Status RestScheduler::SetArrayHold(uint64_t number, const std::vector<JobId>& ids,
+                                         bool held) {
+  const JobId whole{number};
+  const absl::StatusOr<RestAnswer> answer = Get("rest-job", "/job/" + whole.ToString());
+  if (!answer.ok()) return answer.status();
+  const absl::StatusOr<std::vector<QueueRow>> rows = Trusted(RestQueue(*answer->json, user_, {}));
+  if (!rows.ok()) return rows.status();
+  bool any_waits = false;
+  for (const QueueRow& row : *rows) {
+    if (row.state.phase != JobPhase::kPending) continue;
+    any_waits = true;
+    if (std::find(ids.begin(), ids.end(), row.job_id) != ids.end()) continue;
+    return absl::UnimplementedError(fmt::format(
+        "slurmrestd holds and releases all waiting tasks of an array together, and task {} is not "
+        "meant; have the cluster's agent use Slurm's commands (without slurm.rest_url) for single "
+        "tasks",
+        row.job_id.ToString()));
+  }
+  if (any_waits) return SetHold(whole, held);
+  return absl::FailedPreconditionError(
+      fmt::format("no task of array {} waits any more", whole.ToString()));
 }
 
 absl::Status RestScheduler::SetHold(const JobId& id, bool hold) {

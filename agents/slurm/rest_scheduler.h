@@ -64,6 +64,9 @@ class RestScheduler : public Scheduler {
                                                   absl::Time since);
   absl::Status CancelOne(const JobId& id);
   absl::Status SetHold(const JobId& id, bool hold);
+  // From v0.0.40 on slurmrestd takes a hold of a whole array only. UNIMPLEMENTED unless all tasks
+  // of the array that wait are among `ids`.
+  absl::Status SetArrayHold(uint64_t number, const std::vector<JobId>& ids, bool held);
 
   // Constant after construction.
   const SlurmConfig config_;

@@ -44,6 +44,7 @@ class SlurmSchedulerTest : public testing::Test {
   }
   static Submission Sleeper(std::vector<std::string> options = {}) {
     options.emplace_back("--output=/dev/null");
+    options.emplace_back("--chdir=/tmp");
     return {std::move(options), Script(), {"300"}};
   }
   JobId Start(const Submission& submission) {
@@ -113,12 +114,22 @@ TEST_F(SlurmSchedulerTest, EachOfManyJobsInOneCallHasItsOwnAnswer) {
     for (const absl::Status& status : statuses) of_each.push_back(status.code());
     return of_each;
   };
+  // The other task of the array is not meant.
+  const Code one_task = cluster_->has_typed_rest() ? Code::kUnimplemented : Code::kOk;
   EXPECT_THAT(
       codes(scheduler_.SetHeldMany(ids, true)),
-      ElementsAre(Code::kOk, Code::kNotFound, Code::kOk, Code::kFailedPrecondition, Code::kOk));
-  for (const JobId& id : {first, second, JobId{array, 2}}) EXPECT_EQ(ReasonOf(id), "JobHeldUser");
+      ElementsAre(Code::kOk, Code::kNotFound, one_task, Code::kFailedPrecondition, Code::kOk));
+  for (const JobId& id : {first, second}) EXPECT_EQ(ReasonOf(id), "JobHeldUser");
+  EXPECT_EQ(ReasonOf({array, 2}) == "JobHeldUser", !cluster_->has_typed_rest());
+  EXPECT_NE(ReasonOf({array, 1}), "JobHeldUser");
   EXPECT_THAT(codes(scheduler_.SetHeldMany({first, {999999}, {array, 2}}, false)),
-              ElementsAre(Code::kOk, Code::kNotFound, Code::kOk));
+              ElementsAre(Code::kOk, Code::kNotFound, one_task));
+  if (cluster_->has_typed_rest()) {
+    const std::vector<JobId> both = {{array, 1}, {array, 2}};
+    EXPECT_THAT(codes(scheduler_.SetHeldMany(both, true)), Each(Code::kOk));
+    for (const JobId& task : both) EXPECT_EQ(ReasonOf(task), "JobHeldUser");
+    EXPECT_THAT(codes(scheduler_.SetHeldMany(both, false)), Each(Code::kOk));
+  }
   EXPECT_NE(ReasonOf(first), "JobHeldUser");
   EXPECT_THAT(codes(scheduler_.CancelMany(ids)), Each(Code::kOk));
   for (const JobId& id : {first, second})
@@ -158,10 +169,17 @@ TEST_F(SlurmSchedulerTest, ATaskOfAnArrayIsHeldReleasedAndCanceledAlone) {
   const uint64_t array = Start(Sleeper({"--array=1-2", "--begin=now+1hour"})).number;
   const JobId first{array, 1};
   const JobId second{array, 2};
-  EXPECT_TRUE(scheduler_.Hold(first).ok());
-  EXPECT_EQ(ReasonOf(first), "JobHeldUser");
+  if (cluster_->has_typed_rest()) {
+    const absl::Status refused = scheduler_.Hold(first);
+    EXPECT_EQ(refused.code(), absl::StatusCode::kUnimplemented);
+    EXPECT_THAT(std::string(refused.message()), testing::HasSubstr(second.ToString()));
+    EXPECT_NE(ReasonOf(first), "JobHeldUser");
+  } else {
+    EXPECT_TRUE(scheduler_.Hold(first).ok());
+    EXPECT_EQ(ReasonOf(first), "JobHeldUser");
+    EXPECT_TRUE(scheduler_.Release(first).ok());
+  }
   EXPECT_NE(ReasonOf(second), "JobHeldUser");
-  EXPECT_TRUE(scheduler_.Release(first).ok());
   EXPECT_NE(ReasonOf(first), "JobHeldUser");
   EXPECT_TRUE(scheduler_.Cancel(first).ok());
   EXPECT_THAT(ReasonOf(second), testing::AnyOf("BeginTime", "None"));
