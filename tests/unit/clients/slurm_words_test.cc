@@ -9,8 +9,8 @@
 #include "clients/cli/slurm/host_list.h"
 #include "clients/cli/slurm/job_record.h"
 #include "clients/cli/slurm/sacct_time.h"
-#include "clients/cli/slurm/squeue_columns.h"
 #include "clients/cpp/slurm/options.h"
+#include "contract/task_array.h"
 
 namespace muster::cli {
 namespace {
