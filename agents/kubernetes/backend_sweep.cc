@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/time/clock.h"
 #include "agents/kubernetes/backend.h"
 #include "contract/issues.h"
 

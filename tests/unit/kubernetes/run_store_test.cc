@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/time/clock.h"
+
 namespace muster::kubernetes {
 namespace {
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/time/clock.h"
 #include "agents/kubernetes/run_store.h"
 #include "agents/kubernetes/verdict/verdict.h"
 #include "gtest/gtest.h"
