@@ -2,6 +2,7 @@
 #ifndef MUSTER_AGENTS_SLURM_INVENTORY_H_
 #define MUSTER_AGENTS_SLURM_INVENTORY_H_
 
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,8 +18,9 @@ struct ClusterSettings {
   std::string name;     // ClusterName
   std::string version;  // "22.05.8"
   bool keeps_accounting = false;
-  size_t max_array_size = 0;   // no task's index reaches it; 0 if it is not told
-  absl::Duration min_job_age;  // how long slurmctld remembers an ended job
+  size_t max_array_size = 0;           // no task's index reaches it; 0 if it is not told
+  std::set<std::string> taken_limits;  // see TakenLimits; none if it is not told
+  absl::Duration min_job_age;          // how long slurmctld remembers an ended job
 };
 
 std::vector<std::string> SettingsArguments();

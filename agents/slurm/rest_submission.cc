@@ -171,8 +171,8 @@ absl::Status Lacks(std::string_view word) {
 
 absl::Status AddOption(std::string_view word, json* job,
                        std::map<std::string, std::string>* environment) {
-  // The environment is given whole.
-  if (word == "--export=ALL") return absl::OkStatus();
+  // The environment is given whole, and slurmrestd hands no limits on.
+  if (word == "--export=ALL" || word == "--propagate=NONE") return absl::OkStatus();
   const std::optional<Option> option = ReadOption(word);
   if (!option.has_value()) return Lacks(word);
   const auto* field = std::find_if(kFields.begin(), kFields.end(),

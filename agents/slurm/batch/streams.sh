@@ -20,7 +20,7 @@ run_batch_script() {
     return
   fi
   if [[ $warning != TERM || ! $alone ]]; then trap 'terminated=1 interrupted=1; hand_on_slurms_words' TERM; fi
-  if ! open_streams; then
+  if ! open_streams_with_umask; then
     note "cannot open --$cause (slurm.batch_script.$cause): $about"
     status=1 problem=streams
     return
@@ -59,6 +59,22 @@ hand_on_slurms_words() {
   done
   slurm_lines=${#lines[@]}
   if ((${#said[@]})); then printf '%s\n' "${said[@]:0:max_slurm_lines}" >&"$err_fd"; fi
+}
+
+# The files have the modes that the submitter's umask gives them; the run's own are the agent's.
+open_streams_with_umask() {
+  local own_umask='' code
+  if [[ -e $run_dir/specs/limits ]]; then
+    : >>"$logs/rank-0.out"
+    : >>"$logs/rank-0.err"
+    own_umask=$(umask)
+    read -r _ code <"$run_dir/specs/limits"
+    umask "$code"
+  fi
+  open_streams
+  code=$?
+  [[ ! $own_umask ]] || umask "$own_umask"
+  return "$code"
 }
 
 # Sets the streams and copiers; if one cannot be opened, cause to its option and about to its file. Output of the script

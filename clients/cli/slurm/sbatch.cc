@@ -1,5 +1,7 @@
 // muster sbatch: a batch script as it is.
 #include <fmt/format.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -43,6 +45,25 @@ std::map<std::string, std::string> Environment() {
     variables.emplace(text.substr(0, equals), text.substr(std::min(equals + 1, text.size())));
   }
   return variables;
+}
+
+// The umask and the soft limits of this process, which are those of the user's shell.
+slurm::ShellLimits Limits() {
+  constexpr std::pair<std::string_view, int> kResources[] = {
+      {"AS", RLIMIT_AS},         {"CORE", RLIMIT_CORE},   {"CPU", RLIMIT_CPU},
+      {"DATA", RLIMIT_DATA},     {"FSIZE", RLIMIT_FSIZE}, {"MEMLOCK", RLIMIT_MEMLOCK},
+      {"NOFILE", RLIMIT_NOFILE}, {"NPROC", RLIMIT_NPROC}, {"RSS", RLIMIT_RSS},
+      {"STACK", RLIMIT_STACK}};
+  slurm::ShellLimits limits;
+  limits.umask = umask(0);
+  umask(*limits.umask);
+  for (const auto& [name, resource] : kResources) {
+    rlimit limit = {};
+    if (getrlimit(resource, &limit) != 0) continue;
+    const bool is_none = limit.rlim_cur == RLIM_INFINITY;
+    limits.soft.emplace(name, is_none ? slurm::kNoLimit : limit.rlim_cur);
+  }
+  return limits;
 }
 
 // Looks for the script as sbatch does: from here, then in PATH.
@@ -111,7 +132,10 @@ absl::StatusOr<AskedSbatch> AskedOf(const std::vector<std::string>& words,
   std::error_code error;
   const std::string directory = std::filesystem::current_path(error).string();
   if (error) return absl::NotFoundError("the working directory is gone; change to another one");
-  slurm::SubmitEnvironment from = {environment, leave_behind};
+  slurm::SubmitEnvironment from;
+  from.variables = environment;
+  from.limits = Limits();
+  from.leave_behind = leave_behind;
   if (const slurm::Setting* file = submission->options.Find("export-file"); file != nullptr) {
     auto variables = ReadExports(*file);
     if (!variables.ok()) return variables.status();

@@ -20,6 +20,7 @@ namespace muster::cli {
 namespace {
 
 using client::JobInState;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -168,8 +169,10 @@ TEST_F(UploadTest, SbatchBringsTheVariablesOnlyToABrokerThatLacksThem) {
   EXPECT_EQ(outcome.out, "Submitted batch job 42\n");
   EXPECT_EQ(uploads_, 1);
   ASSERT_EQ(judged.size(), 2u);
-  EXPECT_EQ(kept_[judged[1].slurm().batch_script().environment().file_sha256()],
-            "HF_TOKEN=t\0LR=0.1\0SLURM_EXPORT_ENV=LR,HF_TOKEN\0SLURM_GET_USER_ENV=1\0"s);
+  EXPECT_THAT(
+      kept_[judged[1].slurm().batch_script().environment().file_sha256()],
+      AllOf(StartsWith("HF_TOKEN=t\0LR=0.1\0SLURM_EXPORT_ENV=LR,HF_TOKEN\0SLURM_GET_USER_ENV=1\0"s),
+            HasSubstr("\0SLURM_RLIMIT_NOFILE="s), HasSubstr("\0SLURM_UMASK=0"s)));
   outcome = run({"sbatch", "--export=LR,HF_TOKEN", "--wrap", "false"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(uploads_, 1);
