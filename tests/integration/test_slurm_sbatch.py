@@ -263,6 +263,30 @@ def test_a_plan_and_a_check_are_answered_by_the_cluster(world, desk):
     assert world.cli("list", "-q").stdout == ""
 
 
+@pytest.mark.parametrize("words, says", [
+    (("-C", "nosuch"), "Invalid feature specification"),
+    (("-w", "nosuch"), "Invalid node name specified"), (("--reservation=nosuch",), "Requested reservation is invalid"),
+    (("-L", "nosuch:1"), "Invalid license specification"), (("--begin=yesterday",), "--begin"),
+    (("--exclusive=foo",), "--exclusive"), (("--hint=foo",), "--hint"),
+], ids=lambda value: value[0] if isinstance(value, tuple) else "")
+def test_what_slurm_refuses_at_submit_is_refused_at_submit(world, slurm, desk, words, says):
+    directory = desk.directory()
+    done = subprocess.run([*AS_USER, "sbatch", *words, "--wrap", "true"], cwd=directory, text=True, check=False,
+                          capture_output=True, env={"SLURM_CONF": str(slurm.conf), "PATH": "/usr/bin:/bin"})
+    assert done.returncode != 0 and done.stdout == ""
+    told = world.cli("sbatch", "--parsable", *words, "--wrap", "true", cwd=directory, check=False)
+    assert told.returncode == 1 and told.stdout == ""
+    assert told.stderr.startswith("muster: job ") and says in told.stderr, told.stderr
+
+
+def test_the_number_of_a_job_is_printed_when_slurm_has_it(world, api, desk):
+    gate = world.gate()
+    job_id = int(world.cli("sbatch", "--parsable", "--wrap", gate.script(), cwd=desk.directory()).stdout)
+    assert api.get(job_id).runs[0].external_id
+    gate.open()
+    api.wait_state(job_id, SUCCEEDED)
+
+
 LIMITS = "umask; ulimit -Sn; ulimit -Ss; ulimit -Sc; touch made; stat -c %a made out\n"
 
 

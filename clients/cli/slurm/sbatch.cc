@@ -12,10 +12,12 @@
 #include <utility>
 #include <vector>
 
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "clients/cli/exit_code.h"
 #include "clients/cli/follow.h"
 #include "clients/cli/slurm/dependency.h"
+#include "clients/cli/slurm/refusal.h"
 #include "clients/cli/slurm/sbatch_help.h"
 #include "clients/cli/slurm/sbatch_words.h"
 #include "clients/cli/slurm/verbs.h"
@@ -190,6 +192,20 @@ int TestOnly(Session& session, const v1::JobSpec& spec) {
   return is_good ? kOk : kError;
 }
 
+// Says so if the job's cluster refuses it, as sbatch does before it prints a number. The tasks of
+// an array differ by their numbers alone, so that one of them stands for all.
+bool TellRefusal(Session& session, const v1::SubmitJobsResponse& accepted) {
+  const uint64_t id = accepted.responses(0).job_id();
+  session.interrupt->SetRemark(fmt::format("interrupted; job {} is submitted", id));
+  const auto job = AwaitRefusal(session.client, id, absl::Now() + kMaxLaunchWait);
+  if (!job.has_value()) return false;
+  const v1::Failure& failure = job->failure();
+  session.terminal.Err(InSbatchsWords(
+      fmt::format("muster: job {}: {}\n", id,
+                  OneLine(contract::WithRemedy(failure.message(), failure.remedy())))));
+  return true;
+}
+
 // sbatch --wait: the highest code of the scripts; 1 if a signal ended one, or it never began.
 int WaitForScripts(Session& session, const v1::SubmitJobsResponse& accepted) {
   std::vector<uint64_t> ids;
@@ -287,6 +303,7 @@ int Sbatch(Session& session) {
   const auto sent = SendJobs(session, std::move(scripts), SbatchFlags(), false);
   if (const int* code = std::get_if<int>(&sent)) return *code;
   const auto& accepted = std::get<v1::SubmitJobsResponse>(sent);
+  if (TellRefusal(session, accepted)) return kError;
   PrintSubmitted(session, options, spec, accepted);
   return options.Find("wait") == nullptr ? kOk : WaitForScripts(session, accepted);
 }
