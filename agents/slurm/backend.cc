@@ -86,6 +86,7 @@ absl::Status SlurmBackend::Probe() {
   const std::lock_guard lock(mutex_);
   keeps_accounting_ = settings->keeps_accounting;
   max_array_size_ = settings->max_array_size;
+  taken_limits_ = settings->taken_limits;
   return absl::OkStatus();
 }
 
@@ -126,6 +127,7 @@ absl::StatusOr<v1::Inventory> SlurmBackend::Inventory() {
   pools_ = *std::move(pools);
   keeps_accounting_ = settings->keeps_accounting;
   max_array_size_ = settings->max_array_size;
+  taken_limits_ = settings->taken_limits;
   return inventory;
 }
 

@@ -242,6 +242,7 @@ class SlurmBackend : public agents::Backend {
   ClusterSettings rights_settings_;
   absl::Time rights_time_ = absl::InfinitePast();  // by time_
   bool keeps_accounting_ = true;
+  std::set<std::string> taken_limits_;                   // see LimitsFile
   size_t max_array_size_ = 0;                            // before it is known: no arrays
   bool has_containers_ = false;                          // srun has been seen to know them
   absl::Time last_submit_ = absl::InfinitePast();        // by time_; when its answer came

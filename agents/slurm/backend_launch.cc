@@ -260,8 +260,13 @@ absl::StatusOr<std::vector<RunFile>> SlurmBackend::FilesOf(const agent::v1::Assi
                                                            const RunPaths& paths,
                                                            const ImageCache::Ready& image,
                                                            const contract::ShellVariables& shell) {
-  absl::StatusOr<std::vector<RunFile>> files =
-      MakeRunFiles(assignment, config_.cluster, paths, config_.max_timeout_requeues, shell);
+  std::set<std::string> taken_limits;
+  {
+    const std::lock_guard lock(mutex_);
+    taken_limits = taken_limits_;
+  }
+  absl::StatusOr<std::vector<RunFile>> files = MakeRunFiles(
+      assignment, config_.cluster, paths, config_.max_timeout_requeues, shell, taken_limits);
   if (!files.ok() || image.image.empty()) return files;
   const absl::StatusOr<std::vector<std::string>> options =
       ContainerOptions(assignment, config_.cluster, image.image, paths, config_.container_mounts);

@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "agents/slurm/fields.h"
+#include "agents/slurm/shell_limits.h"
 #include "contract/units.h"
 #include "fmt/format.h"
 
@@ -145,6 +146,7 @@ std::vector<std::string> SettingsArguments() { return {"scontrol", "show", "conf
 
 absl::StatusOr<ClusterSettings> ParseSettings(std::string_view output) {
   ClusterSettings settings;
+  std::string_view limits, kept_limits;
   for (std::string_view line : Lines(output)) {
     const size_t equals = line.find('=');
     if (equals == std::string_view::npos) continue;
@@ -155,12 +157,15 @@ absl::StatusOr<ClusterSettings> ParseSettings(std::string_view output) {
     if (key == "SlurmUser") settings.slurm_user = value.substr(0, value.find('('));
     if (key == "AccountingStorageType")
       settings.keeps_accounting = value == "accounting_storage/slurmdbd";
+    if (key == "PropagateResourceLimits") limits = value;
+    if (key == "PropagateResourceLimitsExcept") kept_limits = value;
     if (key == "MaxArraySize") settings.max_array_size = ParseNumber<size_t>(value).value_or(0);
     if (key == "MinJobAge") {
       settings.min_job_age =
           absl::Seconds(ParseNumber<int64_t>(value.substr(0, value.find(' '))).value_or(0));
     }
   }
+  settings.taken_limits = TakenLimits(limits, kept_limits);
   if (settings.name.empty())
     return absl::InternalError("scontrol show config does not name the cluster");
   return settings;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,9 +20,10 @@ struct ClusterSettings {
   std::string name;     // ClusterName
   std::string version;  // "22.05.8"
   bool keeps_accounting = false;
-  std::string slurm_user;      // SlurmUser; empty if it is not told
-  size_t max_array_size = 0;   // no task's index reaches it; 0 if it is not told
-  absl::Duration min_job_age;  // how long slurmctld remembers an ended job
+  std::string slurm_user;              // SlurmUser; empty if it is not told
+  size_t max_array_size = 0;           // no task's index reaches it; 0 if it is not told
+  std::set<std::string> taken_limits;  // see TakenLimits; none if it is not told
+  absl::Duration min_job_age;          // how long slurmctld remembers an ended job
 };
 
 // Returns whether Slurm has this version or a later one; nothing if its version cannot be read.

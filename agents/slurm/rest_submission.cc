@@ -27,8 +27,8 @@ absl::Status Lacks(std::string_view word) {
 
 absl::Status AddOption(std::string_view word, int api, json* job,
                        std::map<std::string, std::string>* environment) {
-  // The environment is given whole.
-  if (word == "--export=ALL") return absl::OkStatus();
+  // The environment is given whole, and slurmrestd hands no limits on.
+  if (word == "--export=ALL" || word == "--propagate=NONE") return absl::OkStatus();
   return AddRestOption(word, api, job, environment) ? absl::OkStatus() : Lacks(word);
 }
 

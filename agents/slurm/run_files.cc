@@ -6,6 +6,7 @@
 #include <set>
 
 #include "agents/core/run_program.h"
+#include "agents/slurm/shell_limits.h"
 #include "contract/errors.h"
 #include "contract/roles.h"
 #include "contract/shell_environment.h"
@@ -53,6 +54,7 @@ Shell ShellOf(const v1::JobSpec& spec, const contract::ShellVariables& variables
   const std::set<std::string_view> names(named.begin(), named.end());
   Shell shell;
   for (const auto& [name, value] : variables) {
+    if (IsShellLimit(name)) continue;
     if (names.contains(name) && !name.starts_with("SLURM_")) {
       shell.named.emplace(name, value);
     } else if (contract::MayBeSet(name, value) && !contract::IsOfTheRun(name)) {
@@ -178,7 +180,8 @@ void AddShell(const v1::JobSpec& spec, const Shell& shell, const RunPaths& paths
 absl::StatusOr<std::vector<RunFile>> MakeRunFiles(const agent::v1::Assignment& assignment,
                                                   std::string_view cluster, const RunPaths& paths,
                                                   uint32_t max_timeout_requeues,
-                                                  const contract::ShellVariables& variables) {
+                                                  const contract::ShellVariables& variables,
+                                                  const std::set<std::string>& taken_limits) {
   const v1::JobSpec& spec = assignment.spec();
   const Shell shell = ShellOf(spec, variables);
   if (absl::Status good = CheckNames("env", spec.env()); !good.ok()) return good;
@@ -196,6 +199,8 @@ absl::StatusOr<std::vector<RunFile>> MakeRunFiles(const agent::v1::Assignment& a
   files.push_back(
       {paths.environment_of("environment"), Environment(assignment, cluster, paths, shell.named)});
   AddShell(spec, shell, paths, &files);
+  if (std::string limits = LimitsFile(variables, taken_limits); !limits.empty())
+    files.push_back({paths.specs() + "/limits", std::move(limits)});
   if (!spec.setup().empty()) {
     v1::Command setup;
     setup.set_script(spec.setup());
@@ -210,7 +215,8 @@ absl::StatusOr<std::vector<RunFile>> MakeRunFiles(const agent::v1::Assignment& a
     files.push_back({paths.specs() + "/batch_script", BatchScriptFile(assignment)});
   if (spec.slurm().has_timeout())
     files.push_back({paths.specs() + "/timeout", TimeoutFile(spec.slurm(), max_timeout_requeues)});
-  if (const auto signal = contract::ParseSlurmSignal(spec.slurm().signal()); signal.has_value()) {
+  const auto signal = contract::ParseSlurmSignal(spec.slurm().signal());
+  if (signal.has_value() && signal->name != contract::kKill) {
     files.push_back(
         {paths.specs() + "/signal", signal->name + (signal->command_only ? " alone\n" : "\n")});
   }

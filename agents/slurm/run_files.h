@@ -4,6 +4,7 @@
 #define MUSTER_AGENTS_SLURM_RUN_FILES_H_
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -84,11 +85,12 @@ std::string_view BatchScript();
 inline constexpr uint32_t kMaxTimeoutRequeues = 100;
 
 // The files to write before sbatch. `shell`: the variables that a batch script takes along from
-// where it was submitted. INVALID_ARGUMENT: a variable that bash does not let anyone set.
+// where it was submitted; `taken_limits`: see LimitsFile. INVALID_ARGUMENT: a variable that bash
+// does not let anyone set.
 absl::StatusOr<std::vector<RunFile>> MakeRunFiles(
     const agent::v1::Assignment& assignment, std::string_view cluster, const RunPaths& paths,
-    uint32_t max_timeout_requeues = kMaxTimeoutRequeues,
-    const contract::ShellVariables& shell = {});
+    uint32_t max_timeout_requeues = kMaxTimeoutRequeues, const contract::ShellVariables& shell = {},
+    const std::set<std::string>& taken_limits = {});
 
 // Makes the notes for people: the job as it was asked for, less the values of its environment; who
 // runs it, where and since when; and the command line of sbatch. Nothing reads it again.

@@ -222,6 +222,8 @@ absl::StatusOr<Submission> MakeSubmission(const agent::v1::Assignment& assignmen
   // would have the node make a login environment, which takes seconds and brings the user's profile
   // in.)
   options.Add("--export=ALL");
+  // A script has the limits of its submitter's shell, which batch.sh sets, and not the agent's.
+  if (spec.slurm().batch_script().has_environment()) options.Add("--propagate=NONE");
   // A requeued job goes on in the same files; log files only grow.
   options.Add("--open-mode=append");
   options.Add("--chdir=" + (array == nullptr ? paths.directory() : array->paths.outputs()));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -212,6 +213,16 @@ void CheckExtraOption(const std::string& field, std::string_view text, bool is_s
   if (has_value) CheckOptionValue(field, text.substr(equals + 1), errors);
 }
 
+void CheckSignal(const v1::SlurmOptions& slurm, FieldErrors* errors) {
+  if (slurm.signal().empty()) return;
+  const std::optional<SlurmSignal> signal = ParseSlurmSignal(slurm.signal());
+  if (signal.has_value() && (signal->name != kKill || slurm.has_batch_script())) return;
+  errors->Add("slurm.signal",
+              fmt::format("{} is no signal for a job; write [R][B:]SIGNAL[@SECONDS] with HUP, INT, "
+                          "QUIT, ABRT, USR1, USR2, ALRM or TERM, for example B:USR1@120",
+                          Quoted(slurm.signal())));
+}
+
 }  // namespace
 
 void CheckOptionValue(std::string_view field, std::string_view value, FieldErrors* errors) {
@@ -291,13 +302,7 @@ void CheckSlurmOptions(const v1::SlurmOptions& slurm, FieldErrors* errors) {
   CheckOptionValue("slurm.licenses", slurm.licenses(), errors);
   CheckOptionValue("slurm.mail_user", slurm.mail_user(), errors);
   CheckComment(slurm.comment(), errors);
-  if (!slurm.signal().empty() && !ParseSlurmSignal(slurm.signal()).has_value()) {
-    errors->Add(
-        "slurm.signal",
-        fmt::format("{} is no signal for a job; write [R][B:]SIGNAL[@SECONDS] with HUP, INT, "
-                    "QUIT, ABRT, USR1, USR2, ALRM or TERM, for example B:USR1@120",
-                    Quoted(slurm.signal())));
-  }
+  CheckSignal(slurm, errors);
   CheckNumber("slurm.tasks_per_node", slurm.tasks_per_node(), kMaxTasksPerNode, errors);
   CheckNumber("slurm.nice", slurm.nice(), kMaxNice, errors);
   CheckList(

@@ -15,10 +15,10 @@ struct NamedSignal {
   std::string_view name;
   std::string_view number;  // Linux's, alike on all of its machines
 };
-constexpr std::array kNames = {NamedSignal{"HUP", "1"},   NamedSignal{"INT", "2"},
-                               NamedSignal{"QUIT", "3"},  NamedSignal{"ABRT", "6"},
-                               NamedSignal{"USR1", "10"}, NamedSignal{"USR2", "12"},
-                               NamedSignal{"ALRM", "14"}, NamedSignal{"TERM", "15"}};
+constexpr std::array kNames = {
+    NamedSignal{"HUP", "1"},   NamedSignal{"INT", "2"},   NamedSignal{"QUIT", "3"},
+    NamedSignal{"ABRT", "6"},  NamedSignal{kKill, "9"},   NamedSignal{"USR1", "10"},
+    NamedSignal{"USR2", "12"}, NamedSignal{"ALRM", "14"}, NamedSignal{"TERM", "15"}};
 
 bool TakePrefix(std::string_view prefix, std::string_view* text) {
   if (!text->starts_with(prefix)) return false;

@@ -20,8 +20,12 @@ struct SlurmSignal {
   friend bool operator==(const SlurmSignal&, const SlurmSignal&) = default;
 };
 
+// Nothing can catch it. It is for batch scripts, which Slurm itself kills then: of another command
+// it would end what waits for it.
+inline constexpr std::string_view kKill = "KILL";
+
 // "[R][B:]SIGNAL[@SECONDS]", the signal by name, with or without SIG, or by number. Nothing if it
-// is none of HUP, INT, QUIT, ABRT, USR1, USR2, ALRM and TERM: the others end or stop what waits for
+// is none of HUP, INT, QUIT, ABRT, KILL, USR1, USR2, ALRM and TERM: the others stop what waits for
 // the command, or are ignored by it.
 std::optional<SlurmSignal> ParseSlurmSignal(std::string_view text);
 

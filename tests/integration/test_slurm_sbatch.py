@@ -1,6 +1,8 @@
 """A Slurm user's work, through muster and beside it, on a real Slurm: the same scripts, the same files."""
 
 import json
+import os
+import resource
 import shutil
 import subprocess
 
@@ -75,19 +77,19 @@ class Desk:
         shutil.chown(path, USER, USER)
         return path
 
-    def with_sbatch(self, script, *words):
+    def with_sbatch(self, script, *words, **how):
         """The directory after sbatch itself has run the script to its end."""
         directory = self.directory()
         (directory / "script.sh").write_text(script)
         subprocess.run([*AS_USER, "sbatch", "--wait", *words], cwd=directory, check=True, capture_output=True,
-                       env={"SLURM_CONF": str(self.slurm.conf), "PATH": before("/usr/bin:/bin")}, timeout=120)
+                       env={"SLURM_CONF": str(self.slurm.conf), "PATH": before("/usr/bin:/bin")}, timeout=120, **how)
         return directory
 
-    def with_muster(self, script, *words):
+    def with_muster(self, script, *words, **how):
         """The same with muster."""
         directory = self.directory()
         (directory / "script.sh").write_text(script)
-        self.world.cli("sbatch", "--wait", *words, cwd=directory)
+        self.world.cli("sbatch", "--wait", *words, cwd=directory, **how)
         return directory
 
 
@@ -268,3 +270,55 @@ def test_a_plan_and_a_check_are_answered_by_the_cluster(world, desk):
     assert "# sbatch" in short and len(short.splitlines()) < 25, short
     assert "FAIL" not in world.cli("check", "lab").stdout
     assert world.cli("list", "-q").stdout == ""
+
+
+@pytest.mark.parametrize("words, says", [
+    (("-C", "nosuch"), "Invalid feature specification"),
+    (("-w", "nosuch"), "Invalid node name specified"), (("--reservation=nosuch",), "Requested reservation is invalid"),
+    (("-L", "nosuch:1"), "Invalid license specification"), (("--begin=yesterday",), "--begin"),
+    (("--exclusive=foo",), "--exclusive"), (("--hint=foo",), "--hint"),
+], ids=lambda value: value[0] if isinstance(value, tuple) else "")
+def test_what_slurm_refuses_at_submit_is_refused_at_submit(world, slurm, desk, words, says):
+    directory = desk.directory()
+    done = subprocess.run([*AS_USER, "sbatch", *words, "--wrap", "true"], cwd=directory, text=True, check=False,
+                          capture_output=True, env={"SLURM_CONF": str(slurm.conf), "PATH": "/usr/bin:/bin"})
+    assert done.returncode != 0 and done.stdout == ""
+    told = world.cli("sbatch", "--parsable", *words, "--wrap", "true", cwd=directory, check=False)
+    assert told.returncode == 1 and told.stdout == ""
+    assert told.stderr.startswith("muster: job ") and says in told.stderr, told.stderr
+
+
+def test_the_number_of_a_job_is_printed_when_slurm_has_it(world, api, desk):
+    gate = world.gate()
+    job_id = int(world.cli("sbatch", "--parsable", "--wrap", gate.script(), cwd=desk.directory()).stdout)
+    assert api.get(job_id).runs[0].external_id
+    gate.open()
+    api.wait_state(job_id, SUCCEEDED)
+
+
+LIMITS = "umask; ulimit -Sn; ulimit -Ss; ulimit -Sc; touch made; stat -c %a made out\n"
+
+
+@pytest.mark.parametrize("words", [(), ("--propagate",), ("--propagate=NONE",), ("--propagate=NOFILE",),
+                                   ("--export=NONE",), ("--export=NIL",)], ids=lambda words: " ".join(words) or "plain")
+def test_the_umask_and_the_limits_are_those_of_the_shell(desk, words):
+    def shell():
+        os.umask(0o027)
+        for name, soft in ((resource.RLIMIT_NOFILE, 500), (resource.RLIMIT_STACK, 4 << 20), (resource.RLIMIT_CORE, 0)):
+            resource.setrlimit(name, (soft, resource.getrlimit(name)[1]))
+
+    script = f"#!/bin/bash\n{LIMITS}"
+    expected = outputs(desk.with_sbatch(script, "-o", "out", *words, "script.sh", preexec_fn=shell))
+    assert outputs(desk.with_muster(script, "-o", "out", *words, "script.sh", preexec_fn=shell)) == expected
+    assert expected["out"].startswith("0027\n")
+
+
+def test_what_slurm_writes_of_a_cancel_is_in_the_scripts_file(world, api, slurm, desk):
+    directory = desk.directory()
+    job_id = int(world.cli("sbatch", "--parsable", "-o", "out", "--wrap", "echo begins; sleep 1000", cwd=directory).stdout)
+    eventually(lambda: (directory / "out").exists() and "begins" in (directory / "out").read_text(), "it runs")
+    world.cli("scancel", job_id)
+    api.wait_state(job_id, CANCELED)
+    number = api.get(job_id).runs[0].external_id
+    for text in ((directory / "out").read_text(), api.stdout(job_id).decode()):
+        assert f"error: *** JOB {number} ON n1 CANCELLED AT " in text, text

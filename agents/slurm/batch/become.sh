@@ -14,6 +14,7 @@ become() {
   ((${#words[@]} >= 2)) || give_up "$run_dir/problem.$2" files
   cd -- "${words[0]}" || give_up "$run_dir/problem.$2" working_directory
   unset OLDPWD
+  if [[ -e $run_dir/specs/limits ]]; then set_limits; fi
   if [[ ! -e $run_dir/specs/batch_script && ${SLURM_NTASKS_PER_NODE:-1} == 1 ]]; then hide_tasks; fi
   # From here on all names are the user's: what is still needed is in the positional parameters.
   set -- "$run_dir/problem.$2" "${words[@]:1}"

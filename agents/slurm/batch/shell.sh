@@ -46,6 +46,19 @@ read_login() {
   [[ ! $mark ]] || note "the login environment of $USER could not be made within $seconds s; the script begins without it"
 }
 
+# set_limits: the umask and the limits of the submitter's shell. A limit that cannot be set stays as it is, and the output
+# says so if the user has asked for it by --propagate, as with sbatch.
+set_limits() {
+  local letter value name number asked
+  while read -r letter value name number asked; do
+    if [[ $letter == umask ]]; then
+      umask "$value"
+    elif ! ulimit -S "-$letter" "$value" 2>/dev/null && ((asked)); then
+      note "Can't propagate RLIMIT_$name of $number from submit host"
+    fi
+  done <"$run_dir/specs/limits"
+}
+
 # define_functions: bash takes an exported function from a variable as shell text whenever it starts. No other way leads
 # to a variable of such a name, so this shell, which is about to become the user's program, does the same.
 define_functions() {

@@ -10,7 +10,7 @@ drain_s=5
 # output and error, and the numbers of the job array and of the task in it, if the job is one; specs/command.argv begins
 # with the working directory.
 run_batch_script() {
-  local settings directory drained_fd='' copying_fd=''
+  local settings directory drained_fd='' copying_fd='' slurm_lines=0
   mapfile -d '' -t settings <"$run_dir/specs/batch_script"
   IFS= read -r -d '' directory <"$run_dir/specs/command.argv"
   export SLURM_JOB_NAME=${settings[0]} SLURM_SUBMIT_DIR=$directory
@@ -19,13 +19,16 @@ run_batch_script() {
     status=1 problem=working_directory
     return
   fi
-  if ! open_streams; then
+  if [[ $warning != TERM || ! $alone ]]; then trap 'terminated=1 interrupted=1; hand_on_slurms_words' TERM; fi
+  if ! open_streams_with_umask; then
     note "cannot open --$cause (slurm.batch_script.$cause): $about"
     status=1 problem=streams
     return
   fi
   run command 0
+  hand_on_slurms_words
   close_streams
+  err_fd=''
   drain
 }
 
@@ -37,6 +40,39 @@ hide_own_options() {
   unset SLURM_OPEN_MODE SLURM_JOB_DEPENDENCY
   if [[ $dependency ]]; then export SLURM_JOB_DEPENDENCY=${dependency#,}; fi
   if ((settings[1])); then export SLURM_OPEN_MODE=a; fi
+}
+
+# Slurm writes into the file of --output why it ends a job: users look for it in the script's own file.
+max_slurm_lines=100
+hand_on_slurms_words() {
+  local line lines=() said=()
+  [[ $err_fd ]] || return
+  mapfile -t lines 2>/dev/null <"$slurm_out"
+  for line in "${lines[@]:slurm_lines}"; do
+    case $line in
+      # Lines before it concern an earlier start.
+      muster-start\ *) said=() ;;
+      slurmstepd*': error: '*) said+=("$line") ;;
+    esac
+  done
+  slurm_lines=${#lines[@]}
+  if ((${#said[@]})); then printf '%s\n' "${said[@]:0:max_slurm_lines}" >&"$err_fd"; fi
+}
+
+# The files have the modes that the submitter's umask gives them; the run's own are the agent's.
+open_streams_with_umask() {
+  local own_umask='' code
+  if [[ -e $run_dir/specs/limits ]]; then
+    : >>"$logs/rank-0.out"
+    : >>"$logs/rank-0.err"
+    own_umask=$(umask)
+    read -r _ code <"$run_dir/specs/limits"
+    umask "$code"
+  fi
+  open_streams
+  code=$?
+  [[ ! $own_umask ]] || umask "$own_umask"
+  return "$code"
 }
 
 # Sets the streams; if one cannot be opened, cause to its option and about to its file. Output of the script

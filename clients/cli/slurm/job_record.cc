@@ -49,7 +49,10 @@ std::string_view EndReason(const JobRecord& record) {
   if (word == "TIMEOUT") return "TimeLimit";
   if (word == "OUT_OF_MEMORY") return "OutOfMemory";
   if (word == "NODE_FAIL") return "NodeDown";
-  return word == "FAILED" ? "NonZeroExitCode" : kNoReason;
+  if (word != "FAILED") return kNoReason;
+  const bool has_no_program = record.job.failure().failure_class() == v1::FAILURE_CLASS_CONFIG &&
+                              record.job.exit().code() == 0;
+  return has_no_program ? "JobLaunchFailure" : "NonZeroExitCode";
 }
 
 // "16G", "512M"; "0".

@@ -1,5 +1,7 @@
 // muster sbatch: a batch script as it is.
 #include <fmt/format.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,10 +12,12 @@
 #include <utility>
 #include <vector>
 
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "clients/cli/exit_code.h"
 #include "clients/cli/follow.h"
 #include "clients/cli/slurm/dependency.h"
+#include "clients/cli/slurm/refusal.h"
 #include "clients/cli/slurm/sbatch_help.h"
 #include "clients/cli/slurm/sbatch_words.h"
 #include "clients/cli/slurm/verbs.h"
@@ -43,6 +47,25 @@ std::map<std::string, std::string> Environment() {
     variables.emplace(text.substr(0, equals), text.substr(std::min(equals + 1, text.size())));
   }
   return variables;
+}
+
+// The umask and the soft limits of this process, which are those of the user's shell.
+slurm::ShellLimits Limits() {
+  constexpr std::pair<std::string_view, int> kResources[] = {
+      {"AS", RLIMIT_AS},         {"CORE", RLIMIT_CORE},   {"CPU", RLIMIT_CPU},
+      {"DATA", RLIMIT_DATA},     {"FSIZE", RLIMIT_FSIZE}, {"MEMLOCK", RLIMIT_MEMLOCK},
+      {"NOFILE", RLIMIT_NOFILE}, {"NPROC", RLIMIT_NPROC}, {"RSS", RLIMIT_RSS},
+      {"STACK", RLIMIT_STACK}};
+  slurm::ShellLimits limits;
+  limits.umask = umask(0);
+  umask(*limits.umask);
+  for (const auto& [name, resource] : kResources) {
+    rlimit limit = {};
+    if (getrlimit(resource, &limit) != 0) continue;
+    const bool is_none = limit.rlim_cur == RLIM_INFINITY;
+    limits.soft.emplace(name, is_none ? slurm::kNoLimit : limit.rlim_cur);
+  }
+  return limits;
 }
 
 // Looks for the script as sbatch does: from here, then in PATH.
@@ -111,7 +134,10 @@ absl::StatusOr<AskedSbatch> AskedOf(const std::vector<std::string>& words,
   std::error_code error;
   const std::string directory = std::filesystem::current_path(error).string();
   if (error) return absl::NotFoundError("the working directory is gone; change to another one");
-  slurm::SubmitEnvironment from = {environment, leave_behind};
+  slurm::SubmitEnvironment from;
+  from.variables = environment;
+  from.limits = Limits();
+  from.leave_behind = leave_behind;
   if (const slurm::Setting* file = submission->options.Find("export-file"); file != nullptr) {
     auto variables = ReadExports(*file);
     if (!variables.ok()) return variables.status();
@@ -164,6 +190,20 @@ int TestOnly(Session& session, const v1::JobSpec& spec) {
     TellPlanWarnings(session, plan);
   }
   return is_good ? kOk : kError;
+}
+
+// Says so if the job's cluster refuses it, as sbatch does before it prints a number. The tasks of
+// an array differ by their numbers alone, so that one of them stands for all.
+bool TellRefusal(Session& session, const v1::SubmitJobsResponse& accepted) {
+  const uint64_t id = accepted.responses(0).job_id();
+  session.interrupt->SetRemark(fmt::format("interrupted; job {} is submitted", id));
+  const auto job = AwaitRefusal(session.client, id, absl::Now() + kMaxLaunchWait);
+  if (!job.has_value()) return false;
+  const v1::Failure& failure = job->failure();
+  session.terminal.Err(InSbatchsWords(
+      fmt::format("muster: job {}: {}\n", id,
+                  OneLine(contract::WithRemedy(failure.message(), failure.remedy())))));
+  return true;
 }
 
 // sbatch --wait: the highest code of the scripts; 1 if a signal ended one, or it never began.
@@ -263,6 +303,7 @@ int Sbatch(Session& session) {
   const auto sent = SendJobs(session, std::move(scripts), SbatchFlags(), false);
   if (const int* code = std::get_if<int>(&sent)) return *code;
   const auto& accepted = std::get<v1::SubmitJobsResponse>(sent);
+  if (TellRefusal(session, accepted)) return kError;
   PrintSubmitted(session, options, spec, accepted);
   return options.Find("wait") == nullptr ? kOk : WaitForScripts(session, accepted);
 }

@@ -49,6 +49,7 @@ class Taker {
   TakenEnvironment Take() {
     TakeExport();
     TakeLogin();
+    TakeLimits();
     // Slurm's own mark for it.
     if (taken_.login_seconds > 0) taken_.variables["SLURM_GET_USER_ENV"] = "1";
     for (const std::string& name : stay_) {
@@ -151,6 +152,34 @@ class Taker {
     if (exported == nullptr || !absl::EqualsIgnoreCase(exported->value, "NIL"))
       taken_.login_seconds = *seconds;
   }
+
+  // In the variables by which sbatch hands them to the node; no script finds these.
+  void TakeLimits() {
+    if (from_.limits.umask.has_value())
+      taken_.variables["SLURM_UMASK"] = fmt::format("{:04o}", *from_.limits.umask);
+    const Setting* given = options_.Find("propagate");
+    std::string_view names = "ALL";
+    if (given != nullptr && !given->value.empty()) names = given->value;
+    if (names == "NONE") return;
+    std::set<std::string_view> chosen;
+    for (std::string_view name : names == "ALL" ? Names() : contract::Split(names, ',')) {
+      constexpr std::string_view kPrefix = "RLIMIT_";
+      if (name.starts_with(kPrefix)) name.remove_prefix(kPrefix.size());
+      if (std::find(kLimits.begin(), kLimits.end(), name) == kLimits.end()) {
+        return AddUnreadable(
+            *given, fmt::format("use ALL, NONE or names of {}", fmt::join(kLimits, ", ")), errors_);
+      }
+      chosen.insert(name);
+    }
+    for (const auto& [name, value] : from_.limits.soft) {
+      // A U in front says that the user has asked for it.
+      if (chosen.contains(name))
+        taken_.variables["SLURM_RLIMIT_" + name] =
+            fmt::format("{}{}", given == nullptr ? "" : "U", value);
+    }
+  }
+
+  static std::vector<std::string_view> Names() { return {kLimits.begin(), kLimits.end()}; }
 
   void CheckSize() {
     const size_t bytes = contract::FormatShellFile(taken_.variables).size();

@@ -1,9 +1,11 @@
-// The part of its submitter's environment that a batch script takes along: --export, --export-file
-// and --get-user-env, as sbatch reads them. Pure.
+// The part of its submitter's environment that a batch script takes along: --export, --export-file,
+// --get-user-env and --propagate, as sbatch reads them. Pure.
 #ifndef MUSTER_CLIENTS_CPP_SLURM_SBATCH_ENVIRONMENT_H_
 #define MUSTER_CLIENTS_CPP_SLURM_SBATCH_ENVIRONMENT_H_
 
+#include <array>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -22,9 +24,21 @@ namespace muster::client::slurm {
 // How long a node may look for a login environment if --get-user-env does not say: sbatch's own.
 inline constexpr int64_t kLoginSeconds = 8;
 
+// The umask and the limits that a shell hands on to its programs.
+struct ShellLimits {
+  std::optional<uint32_t> umask;
+  // The soft ones by the names of sbatch: NOFILE; kNoLimit: there is none.
+  std::map<std::string, uint64_t> soft;
+};
+inline constexpr uint64_t kNoLimit = std::numeric_limits<uint64_t>::max();
+// The limits that sbatch takes along.
+inline constexpr std::array<std::string_view, 10> kLimits = {
+    "AS", "CORE", "CPU", "DATA", "FSIZE", "MEMLOCK", "NOFILE", "NPROC", "RSS", "STACK"};
+
 // Where a script was submitted, and what the user does not want to leave there.
 struct SubmitEnvironment {
   std::map<std::string, std::string> variables;
+  ShellLimits limits = {};
   // Names, or beginnings of names with a '*' behind, that go along only if --export names them.
   std::vector<std::string> leave_behind = DefaultLeaveBehind();
   // The variables of the file that --export-file names.

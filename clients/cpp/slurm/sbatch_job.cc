@@ -14,6 +14,7 @@
 #include "contract/shell_environment.h"
 #include "contract/slurm_options.h"
 #include "contract/text.h"
+#include "contract/validate.h"
 #include "digest/sha256.h"
 #include "fmt/format.h"
 
@@ -28,8 +29,8 @@ constexpr std::array<std::string_view, 10> kOfTheCommand = {
     "usage", "verbose",    "version",  "wait",  "wrap"};
 
 // TakeEnvironment reads these.
-constexpr std::array<std::string_view, 3> kOfTheEnvironment = {"export", "export-file",
-                                                               "get-user-env"};
+constexpr std::array<std::string_view, 4> kOfTheEnvironment = {"export", "export-file",
+                                                               "get-user-env", "propagate"};
 
 // Texts that the slurm section has as they are.
 struct TextOption {
@@ -122,6 +123,7 @@ class Mapper {
     MapShape(submission.options, &spec(), &errors_);
     MapEnvironment(submission.options);
     for (const Setting& setting : submission.options.settings) MapOne(setting);
+    CutName();
     CheckSingleton(submission.options.Find("dependency"));
     if (submission.options.Find("chdir") == nullptr)
       spec().mutable_slurm()->add_extra_options(std::string(contract::kHereOption));
@@ -148,6 +150,18 @@ class Mapper {
     if (submission.options.Find("wrap") != nullptr) return "wrap";
     const std::string& path = place_.script_path;
     return path.empty() || path == "-" ? "sbatch" : path.substr(path.rfind('/') + 1);
+  }
+
+  // Slurm takes longer names than Muster. A name that is no text is refused by the check of the
+  // spec.
+  void CutName() {
+    std::string& name = *spec().mutable_name();
+    if (name.size() <= contract::kMaxNameBytes || !contract::IsUtf8(name)) return;
+    name.resize(contract::kMaxNameBytes);
+    while (!contract::IsUtf8(name)) name.pop_back();
+    job_.notes.push_back(
+        fmt::format("the job's name is cut to {} bytes, the most that Muster takes: {}",
+                    contract::kMaxNameBytes, name));
   }
 
   // A path as it is seen from where the user stood.
@@ -318,7 +332,8 @@ absl::StatusOr<SbatchJob> MapSbatch(const SbatchSubmission& submission, const Sb
 std::string WhyRefused(const Option& option) {
   SbatchSubmission submission;
   submission.options.settings.push_back({&option, "", std::string(kCommandLine)});
-  const SbatchPlace place{.directory = "/", .script_path = "", .environment = {}};
+  SbatchPlace place;
+  place.directory = "/";
   const auto bad_request = contract::GetBadRequest(MapSbatch(submission, place).status());
   const std::string remedy(RemedyFor(option.name));
   const bool is_refused =

@@ -58,7 +58,13 @@ absl::Status CheckScript(std::string_view script) {
   }
   if (script.find('\0') != script.npos)
     return BadScript("line 1", "the batch script holds a NUL byte");
-  return absl::OkStatus();
+  if (contract::IsUtf8(script)) return absl::OkStatus();
+  const std::vector<std::string_view> lines = Split(script, '\n');
+  const auto foreign = std::find_if_not(lines.begin(), lines.end(), contract::IsUtf8);
+  return BadScript(
+      fmt::format("line {}", foreign - lines.begin() + 1),
+      "it is not UTF-8, and Muster takes no other text; convert the script, for example: iconv -f "
+      "latin1 -t utf8 SCRIPT >CONVERTED");
 }
 
 // Returns whether an option of a variable gives way to another one that was given: memory is for a

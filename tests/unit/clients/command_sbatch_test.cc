@@ -5,6 +5,7 @@
 #include <pwd.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
 #include <set>
 #include <string>
@@ -20,6 +21,7 @@ namespace muster::cli {
 namespace {
 
 using client::JobInState;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -70,6 +72,81 @@ TEST_F(SlurmVerbsTest, SbatchAnswersInTheFormThatWasAskedFor) {
   EXPECT_EQ(Run({"sbatch", "--wrap", "echo a b"}).out, "Submitted batch job 42\n");
   EXPECT_THAT(submitted_.back().spec().command().script(), HasSubstr("\necho a b\n"));
   EXPECT_EQ(submitted_.back().spec().name(), "wrap");
+}
+
+// A job as a cluster leaves it that has refused it.
+v1::Job RefusedJob() {
+  v1::Job job = JobInState(42, v1::JOB_STATE_FAILED);
+  job.mutable_runs(0)->set_state(v1::RUN_STATE_FAILED);
+  job.mutable_failure()->set_failure_class(v1::FAILURE_CLASS_CONFIG);
+  job.mutable_failure()->set_message("The cluster refused the run: Invalid qos specification");
+  job.mutable_failure()->set_remedy("Set slurm.qos (--qos) to a QOS of yours.");
+  return job;
+}
+
+TEST_F(SlurmVerbsTest, SbatchWaitsForTheClustersAnswerAndTellsARefusal) {
+  v1::Job launching = JobInState(42, v1::JOB_STATE_PENDING);
+  launching.mutable_runs(0)->set_state(v1::RUN_STATE_LAUNCHING);
+  jobs_.push_back(launching);
+  broker_.watch_jobs = [this](const auto&, const auto& write) {
+    v1::WatchJobsResponse begins = client::Step(42, 2, v1::JOB_STATE_PENDING);
+    begins.mutable_changes(0)->mutable_transition()->set_run_state(v1::RUN_STATE_LAUNCHING);
+    write(begins);
+    jobs_.back() = RefusedJob();
+    write(client::Step(42, 3, v1::JOB_STATE_FAILED));
+    return absl::OkStatus();
+  };
+  const Outcome outcome = Run({"sbatch", "--parsable", "-q", "x", "--wrap", "true"});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_EQ(outcome.err,
+            "muster: job 42: The cluster refused the run: Invalid qos specification. Set --qos to "
+            "a QOS of yours.\n");
+}
+
+TEST_F(SlurmVerbsTest, SbatchDoesNotWaitForAClusterThatIsNotThere) {
+  std::atomic<int> watches = 0;
+  broker_.watch_jobs = [&watches](const auto&, const auto&) {
+    ++watches;
+    return absl::OkStatus();
+  };
+  jobs_.push_back(JobInState(42, v1::JOB_STATE_QUEUED));
+  jobs_.back().clear_runs();
+  *jobs_.back().mutable_state_reason() =
+      client::Because("full", v1::STATE_REASON_CODE_CLUSTER_FULL);
+  EXPECT_EQ(Run({"sbatch", "--parsable", "--wrap", "true"}).out, "42\n");
+  jobs_.back() = JobInState(42, v1::JOB_STATE_PENDING);
+  jobs_.back().mutable_runs(0)->set_state(v1::RUN_STATE_PENDING);
+  EXPECT_EQ(Run({"sbatch", "--parsable", "--wrap", "true"}).out, "42\n");
+  EXPECT_EQ(watches, 0);
+  // One that is about to get it is waited for, until the launch has gone well.
+  jobs_.back() = JobInState(42, v1::JOB_STATE_QUEUED);
+  jobs_.back().clear_runs();
+  *jobs_.back().mutable_state_reason() =
+      client::Because("soon", v1::STATE_REASON_CODE_ABOUT_TO_BE_PLACED);
+  broker_.watch_jobs = [&watches](const auto&, const auto& write) {
+    ++watches;
+    v1::WatchJobsResponse step = client::Step(42, 2, v1::JOB_STATE_PENDING);
+    step.mutable_changes(0)->mutable_transition()->set_run_state(v1::RUN_STATE_PENDING);
+    write(step);
+    while (write(client::Heartbeat(2))) absl::SleepFor(absl::Milliseconds(10));
+    return absl::OkStatus();
+  };
+  EXPECT_EQ(Run({"sbatch", "--parsable", "--wrap", "true"}).out, "42\n");
+  EXPECT_EQ(watches, 1);
+}
+
+TEST_F(SlurmVerbsTest, SbatchPrintsTheNumberOfAJobThatFailedAfterItsLaunch) {
+  jobs_.push_back(RefusedJob());
+  jobs_.back().mutable_runs(0)->set_external_id("4712");
+  EXPECT_EQ(Run({"sbatch", "--parsable", "--wrap", "true"}).out, "42\n");
+}
+
+TEST_F(SlurmVerbsTest, AJobWithoutAProgramHasNoExitCodeForItsReason) {
+  jobs_ = {RefusedJob()};
+  EXPECT_EQ(Run({"squeue", "-t", "F", "-ho", "%t %r"}).out, "F JobLaunchFailure\n");
+  jobs_[0].mutable_exit()->set_code(3);
+  EXPECT_EQ(Run({"squeue", "-t", "F", "-ho", "%t %r"}).out, "F NonZeroExitCode\n");
 }
 
 TEST_F(SlurmVerbsTest, SbatchRefusesWhatIsNoScriptInSbatchsWords) {
@@ -168,8 +245,10 @@ TEST_F(UploadTest, SbatchBringsTheVariablesOnlyToABrokerThatLacksThem) {
   EXPECT_EQ(outcome.out, "Submitted batch job 42\n");
   EXPECT_EQ(uploads_, 1);
   ASSERT_EQ(judged.size(), 2u);
-  EXPECT_EQ(kept_[judged[1].slurm().batch_script().environment().file_sha256()],
-            "HF_TOKEN=t\0LR=0.1\0SLURM_EXPORT_ENV=LR,HF_TOKEN\0SLURM_GET_USER_ENV=1\0"s);
+  EXPECT_THAT(
+      kept_[judged[1].slurm().batch_script().environment().file_sha256()],
+      AllOf(StartsWith("HF_TOKEN=t\0LR=0.1\0SLURM_EXPORT_ENV=LR,HF_TOKEN\0SLURM_GET_USER_ENV=1\0"s),
+            HasSubstr("\0SLURM_RLIMIT_NOFILE="s), HasSubstr("\0SLURM_UMASK=0"s)));
   outcome = run({"sbatch", "--export=LR,HF_TOKEN", "--wrap", "false"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(uploads_, 1);

@@ -145,7 +145,7 @@ TEST(SbatchEnvironmentTest, ALoginEnvironmentIsMadeOnRequest) {
 }
 
 TEST(SbatchEnvironmentTest, TheListOfWhatStaysIsTheUsersOwn) {
-  const ReadShell read = TakeWith({}, {kLoginShell, {"LR", "PA*"}});
+  const ReadShell read = TakeWith({}, {kLoginShell, {}, {"LR", "PA*"}});
   EXPECT_THAT(read.taken.stay, ElementsAre("HF_TOKEN", "LR", "PATH", "SSH_AUTH_SOCK"))
       << "a credential stays, whatever the list is";
 }
@@ -194,6 +194,39 @@ TEST(CredentialsTest, AreKnownByTheirValues) {
   EXPECT_FALSE(LooksLikeCredential("http_proxy", "http://proxy:80/a@b"));
   EXPECT_FALSE(LooksLikeCredential("A", "ssh://git@host:22/x"));
   EXPECT_FALSE(LooksLikeCredential("A", "://"));
+}
+
+// A shell with a limit of its own, and one without.
+SubmitEnvironment LimitedShell() {
+  SubmitEnvironment from;
+  from.limits.umask = 027;
+  from.limits.soft = {{"NOFILE", 500}, {"CORE", kNoLimit}};
+  return from;
+}
+
+TEST(SbatchEnvironmentTest, TheUmaskAndTheLimitsGoAsSbatchHandsThemOn) {
+  const auto umask = Pair("SLURM_UMASK", "0027");
+  const auto exported = Key("SLURM_EXPORT_ENV");
+  EXPECT_THAT(TakeWith({}, LimitedShell()).taken.variables,
+              UnorderedElementsAre(umask, Pair("SLURM_RLIMIT_NOFILE", "500"),
+                                   Pair("SLURM_RLIMIT_CORE", "18446744073709551615")));
+  EXPECT_THAT(TakeWith({"--propagate=NONE"}, LimitedShell()).taken.variables,
+              UnorderedElementsAre(umask));
+  // The limits go along without the variables, too.
+  for (const char* all : {"--propagate", "--propagate=ALL"}) {
+    EXPECT_THAT(TakeWith({all, "--export=NONE"}, LimitedShell()).taken.variables,
+                UnorderedElementsAre(umask, Pair("SLURM_RLIMIT_NOFILE", "U500"),
+                                     Pair("SLURM_RLIMIT_CORE", "U18446744073709551615"), exported,
+                                     Key("SLURM_GET_USER_ENV")));
+  }
+  EXPECT_THAT(TakeWith({"--propagate=RLIMIT_NOFILE,AS"}, LimitedShell()).taken.variables,
+              UnorderedElementsAre(umask, Pair("SLURM_RLIMIT_NOFILE", "U500")));
+  // Each was seen with Slurm 22.05.
+  for (const char* bad : {"FOO", "nofile", "CORE,ALL", "NONE,CORE"}) {
+    EXPECT_THAT(TakeWith({std::string("--propagate=") + bad}, LimitedShell()).problem,
+                HasSubstr("use ALL, NONE or names of AS, CORE"))
+        << bad;
+  }
 }
 
 }  // namespace

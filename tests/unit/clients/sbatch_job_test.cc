@@ -250,15 +250,23 @@ TEST(MapSbatchTest, APartitionIsAPoolOfAnyClusterAndAChoiceOfSeveralIsSlurmsAlon
 
 TEST(MapSbatchTest, WhatIsNotTakenIsRefusedByNameWithItsPlaceAndARemedy) {
   const std::string said = RefusalOf(
-      "#SBATCH --array=1-9%2\n#SBATCH --uid=0 --nosuch=1\n#SBATCH --propagate\n#PBS -l "
+      "#SBATCH --array=1-9%2\n#SBATCH --uid=0 --nosuch=1\n#SBATCH --propagate=x\n#PBS -l "
       "walltime=1\n#SBATCH --container-image=a");
-  for (const char* words : {"--array: \"1-9%2\" (line 2) cannot be used; Muster keeps no limit",
-                            "--uid=0 (line 3): ", "the user of the cluster's agent",
-                            "--nosuch=1 (line 3): unrecognized option", "--propagate (line 4)",
-                            "#PBS -l walltime=1 (line 5)", "--ignore-pbs",
-                            "--container-image=a (line 6): start the container in the script"}) {
+  for (const char* words :
+       {"--array: \"1-9%2\" (line 2) cannot be used; Muster keeps no limit", "--uid=0 (line 3): ",
+        "the user of the cluster's agent", "--nosuch=1 (line 3): unrecognized option",
+        "--propagate: \"x\" (line 4)", "#PBS -l walltime=1 (line 5)", "--ignore-pbs",
+        "--container-image=a (line 6): start the container in the script"}) {
     EXPECT_THAT(said, HasSubstr(words));
   }
+}
+
+TEST(MapSbatchTest, ANameThatIsTooLongIsCutBetweenCharacters) {
+  const SbatchJob job = Mapped("#SBATCH -J " + std::string(127, 'x') + "\xc3\xa4y");
+  EXPECT_EQ(job.spec.name(), std::string(127, 'x'));
+  ASSERT_EQ(job.notes.size(), 1u);
+  EXPECT_THAT(job.notes[0], HasSubstr("name is cut to 128 bytes"));
+  EXPECT_THAT(Mapped("#SBATCH -J " + std::string(128, 'x')).notes, IsEmpty());
 }
 
 TEST(MapSbatchTest, AnArrayHasTasksAndAnOutputForEach) {

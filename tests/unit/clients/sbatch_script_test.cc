@@ -138,6 +138,8 @@ TEST(ReadSbatchDirectivesTest, WhatIsNoBatchScriptIsRefusedInSbatchsWords) {
       {"", "Batch script is empty!"},
       {"echo hello\n", "does not look like a batch script"},
       {"#!/bin/sh\r\ntrue\r\n", "DOS line breaks"},
+      {"#!/bin/sh\n# f\xfcr\n", "line 2: it is not UTF-8"},
+      {"#!/bin/sh\n# f\xfcr\n", "iconv -f latin1 -t utf8 SCRIPT >CONVERTED"},
       {"#!/bin/sh\n" + std::string(1, '\0'), "NUL"},
       {"#!/bin/sh\n" + std::string(kMaxBatchScriptBytes, '#'), "at most"},
   };

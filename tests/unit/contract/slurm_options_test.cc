@@ -33,6 +33,14 @@ std::vector<std::string> BadFields(const absl::Status& status) {
   return fields;
 }
 
+TEST(SlurmOptions, ABatchScriptMayBeKilledBeforeItsTimeLimit) {
+  v1::JobSpec spec;
+  spec.mutable_command()->set_script("#!/bin/sh\n");
+  spec.mutable_slurm()->mutable_batch_script();
+  spec.mutable_slurm()->set_signal("B:KILL@60");
+  EXPECT_TRUE(NormalizeJobSpec(spec).ok()) << NormalizeJobSpec(spec).status();
+}
+
 TEST(SlurmOptions, WhatSbatchTakesIsTaken) {
   const Edit good[] = {
       [](auto* s) { s->set_licenses("matlab:2,ansys@lic"); },

@@ -17,6 +17,8 @@ TEST(SlurmSignal, EveryFormOfSbatchIsReadAndWrittenInOne) {
       {"B:TERM@65535", {false, true, "TERM", 65535}, "B:TERM@65535"},
       {"R:INT", {true, false, "INT", 60}, "R:INT@60"},
       {"RINT", {true, false, "INT", 60}, "R:INT@60"},
+      {"B:KILL@60", {false, true, "KILL", 60}, "B:KILL@60"},
+      {"9", {false, false, "KILL", 60}, "KILL@60"},
       {"RB:HUP@5", {true, true, "HUP", 5}, "RB:HUP@5"},
   };
   for (const auto& c : cases) {
@@ -27,9 +29,9 @@ TEST(SlurmSignal, EveryFormOfSbatchIsReadAndWrittenInOne) {
   }
 }
 
-TEST(SlurmSignal, WhatWouldEndOrStopTheRunItselfIsNone) {
-  for (const char* text : {"", "KILL", "9", "STOP", "CONT", "USR3", "USR1@", "USR1@-1",
-                           "USR1@65536", "B:", "B:@60", "USR1@60s", "USR1 @60", "BUSR1", ":USR1"}) {
+TEST(SlurmSignal, WhatWouldStopTheRunItselfIsNone) {
+  for (const char* text : {"", "STOP", "CONT", "USR3", "USR1@", "USR1@-1", "USR1@65536",
+                           "B:", "B:@60", "USR1@60s", "USR1 @60", "BUSR1", ":USR1"}) {
     EXPECT_FALSE(ParseSlurmSignal(text).has_value()) << text;
   }
 }

@@ -117,6 +117,24 @@ TEST_F(BatchShellTest, WithoutALoginEnvironmentTheScriptBeginsAllTheSameAndSaysS
             "without it\nbegins 1\n");
 }
 
+TEST_F(BatchShellTest, TheScriptAndItsFileHaveTheUmaskAndTheLimits) {
+  spec_.mutable_slurm()->mutable_batch_script()->set_output("f");
+  EXPECT_EQ(Run("#!/bin/bash\numask; ulimit -Sn; ulimit -Ss; env | grep -cE 'UMASK|RLIMIT'\n"
+                "stat -c %a f " +
+                    paths_->standard_output(0),
+                {{"SLURM_UMASK", "0777"},
+                 {"SLURM_RLIMIT_NOFILE", "U77"},
+                 {"SLURM_RLIMIT_STACK", "U4194304"}}),
+            "0777\n77\n4096\n0\n0\n644\n")
+      << "the log is not the user's";
+}
+
+TEST_F(BatchShellTest, ALimitThatCannotBeSetIsToldAndTheScriptBegins) {
+  EXPECT_EQ(Run("#!/bin/sh\necho begins\n",
+                {{"SLURM_UMASK", "0022"}, {"SLURM_RLIMIT_NOFILE", "U2000"}}, "; ulimit -n 500; "),
+            "muster: Can't propagate RLIMIT_NOFILE of 2000 from submit host\nbegins\n");
+}
+
 TEST_F(BatchShellTest, NothingOfBatchShReachesTheScript) {
   const std::string wrote = Run("#!/bin/bash\nenv\n", {{"A", "1"}});
   EXPECT_THAT(wrote, HasSubstr("\nA=1\n"));

@@ -162,5 +162,37 @@ TEST_F(BatchStreamsTest, ItsEnvironmentIsThatOfAPlainBatchJob) {
   EXPECT_EQ(Log(), fmt::format("train 8 8\n{0}\n{0}\n", paths_->work()));
 }
 
+// The line that slurmstepd writes into slurm.out before it sends a TERM.
+constexpr char kCancel[] =
+    "echo begin; echo 'slurmstepd-n1: error: *** JOB 128 ON n1 CANCELLED ***' >>";
+
+TEST_F(BatchStreamsTest, WhatSlurmWritesOfTheEndIsInTheScriptsFile) {
+  EXPECT_EQ(Run(Spec(kCancel + paths_->slurm_output() + "; exit 3", "f")).code, 3);
+  const std::string all = "begin\nslurmstepd-n1: error: *** JOB 128 ON n1 CANCELLED ***\n";
+  EXPECT_EQ(ReadWhole(Work("f")), all);
+  EXPECT_EQ(Log(), all);
+  // With a file of its own for errors it is there; a line of an earlier start is not told again.
+  v1::JobSpec spec = Spec(
+      "until grep -q ^muster-start " + paths_->slurm_output() + "; do sleep 0.1; done; echo again",
+      "f");
+  spec.mutable_slurm()->mutable_batch_script()->set_error("e");
+  Prepare(spec);
+  std::ofstream(paths_->claim()) << "128\n";
+  Start(128, std::string("SLURM_RESTART_COUNT=1 ") + kNode);
+  EXPECT_EQ(ReadWhole(Work("f")), "again\n");
+  EXPECT_EQ(ReadWhole(Work("e")), "");
+}
+
+TEST_F(BatchStreamsTest, ItIsThereBeforeAScriptThatIgnoresTheTermIsKilled) {
+  // The script ends only when the line is in its file.
+  const std::string script = fmt::format(
+      "#!/bin/bash\ntrap '' TERM; {}{}; kill -TERM -- -$(ps -o pgid= $$ | tr -d ' ')\n"
+      "for ((i = 0; i < 600; ++i)); do grep -q CANCELLED f && exit 7; sleep 0.1; done",
+      kCancel, paths_->slurm_output());
+  const ExitRecord record = Run(Spec(script, "f"));
+  EXPECT_EQ(record.code, 7);
+  EXPECT_EQ(ReadWhole(Work("f")), "begin\nslurmstepd-n1: error: *** JOB 128 ON n1 CANCELLED ***\n");
+}
+
 }  // namespace
 }  // namespace muster::slurm

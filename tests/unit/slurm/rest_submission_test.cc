@@ -22,10 +22,10 @@ json Submit(std::vector<std::string> options, int api = 38) {
 }
 
 TEST(RestSubmissionTest, OptionsAreFields) {
-  const json body =
-      Submit({"--job-name=k7m2-42-1", "--dependency=singleton", "--nodes=2", "--ntasks-per-node=3",
-              "--cpus-per-task=4", "--mem=100M", "--time=7", "--export=ALL", "--no-requeue",
-              "--exclusive", "--nice=5", "--output=/shared/a/slurm.out", "--chdir=/shared/a"});
+  const json body = Submit({"--job-name=k7m2-42-1", "--dependency=singleton", "--nodes=2",
+                            "--ntasks-per-node=3", "--cpus-per-task=4", "--mem=100M", "--time=7",
+                            "--export=ALL", "--propagate=NONE", "--no-requeue", "--exclusive",
+                            "--nice=5", "--output=/shared/a/slurm.out", "--chdir=/shared/a"});
   const json expected = {
       {"name", "k7m2-42-1"},
       {"dependency", "singleton"},

@@ -224,6 +224,13 @@ TEST_F(SubmissionTest, ASmallJobAsksForOneTaskOnOneNode) {
   EXPECT_THAT(arguments, Not(Contains(StartsWith("--partition"))));
 }
 
+TEST_F(SubmissionTest, AScriptWithAShellHasNoneOfTheAgentsLimits) {
+  spec().mutable_slurm()->mutable_batch_script();
+  EXPECT_THAT(Build(), Not(Contains(StartsWith("--propagate"))));
+  spec().mutable_slurm()->mutable_batch_script()->mutable_environment();
+  EXPECT_THAT(Build(), Contains("--propagate=NONE"));
+}
+
 TEST_F(SubmissionTest, TheScriptAndItsArgumentsFollowTheOptions) {
   const auto submission = MakeSubmission(assignment_, paths_, {});
   ASSERT_TRUE(submission.ok()) << submission.status();
