@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/time/clock.h"
 #include "agents/kubernetes/api/object_watch.h"
 #include "agents/kubernetes/manifest/pod_template.h"
 #include "agents/kubernetes/run_store.h"
@@ -123,7 +124,7 @@ class Runs {
   TestCluster& cluster_;
   const std::string name_space_;
   std::map<std::string, v1::RunState> states_;
-  RunStore store_{[](const PodObject&) {}};
+  RunStore store_{[](const PodObject&) {}, absl::Now};
   ObjectWatch jobs_, pods_, events_;
 };
 
