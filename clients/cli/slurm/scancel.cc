@@ -120,17 +120,17 @@ void NoteUnknown(Session& session, const AskedScancel& asked, const std::string&
 
 // The jobs that are named and that there are. Like scancel, this goes on if one is not known.
 absl::StatusOr<std::vector<uint64_t>> Named(Session& session, const AskedScancel& asked) {
-  std::set<uint64_t> ids;
+  std::vector<uint64_t> ids;
   for (const JobName& name : asked.query.ids) {
     const auto numbers = NumbersOf(session.client, {name});
     if (!numbers.ok() && !absl::IsNotFound(numbers.status())) return numbers.status();
     if (numbers.ok()) {
-      ids.insert(numbers->begin(), numbers->end());
+      ids.insert(ids.end(), numbers->begin(), numbers->end());
     } else {
       NoteUnknown(session, asked, fmt::format("{}_{}", name.number, name.task.value_or(0)));
     }
   }
-  return std::vector<uint64_t>(ids.begin(), ids.end());
+  return ids;
 }
 
 // The numbers that jobs have.

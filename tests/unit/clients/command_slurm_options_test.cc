@@ -120,7 +120,7 @@ TEST_F(SlurmOptionsTest, ScancelCancelsTheJobsThatThereAreAndSaysWhichAreNot) {
   const Outcome outcome = Run({"scancel", "7", "99", "8"});
   EXPECT_EQ(outcome.code, 0) << "as scancel";
   EXPECT_EQ(outcome.err, "scancel: error: Kill job error on job id 99: Invalid job id specified\n");
-  EXPECT_THAT(canceled, ElementsAre(ElementsAre(7u, 8u, 99u), ElementsAre(7u, 8u)));
+  EXPECT_THAT(canceled, ElementsAre(ElementsAre(7u, 99u, 8u), ElementsAre(7u, 8u)));
   EXPECT_EQ(Run({"scancel", "-Q", "99"}).err, "");
   EXPECT_THAT(Run({"scancel", "99_3", "7"}).err, HasSubstr("job id 99_3: Invalid job id"));
   EXPECT_THAT(canceled.back(), ElementsAre(7u));
