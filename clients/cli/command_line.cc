@@ -283,9 +283,9 @@ class Grammar {
     for (const OwnVerb& verb : OwnVerbs()) {
       CLI::App* sub = Sub(std::string(verb.name), verb.verb, std::string(verb.description), "");
       sub->footer([&verb] {
-        const std::string options = verb.verb == Verb::kSbatch ? "\n\n" + SbatchHelp() : "";
-        return std::string(verb.help) + options;
+        return std::string(verb.help) + (verb.verb == Verb::kSbatch ? "\n\n" + SbatchHelp() : "");
       });
+      sub->footer("\nAlso, before the verb: --broker ADDRESS; see muster --help.");
     }
   }
 

@@ -20,24 +20,62 @@ constexpr std::array kVerbs = {
     OwnVerb{
         "squeue", Verb::kSqueue, "List jobs that have not ended, as squeue does",
         "For example:\n  muster squeue --me -t PD -o '%.8i %.9P %.20j %.2t %.10M %R'\n\n"
-        "Honours -u --me -j -n -t -p -A -q -R -M -w -h -l -o -O -S -i --start --json -a and -r. "
-        "Formats: %i %A %F %K %j %u %a %P %q %t %T %M %l %L %D %C %c %m %b %p %Q %r %R %N %B %S "
-        "%e %V %k %Z %v %f %x %n %y %E %W. %i is Muster's number (42_5: task 5 of array 42), %A "
-        "Slurm's own. Tasks of an array that wait share a line, but not with -r."},
+        "Which jobs: -j numbers, -u users, --me your own, -n names, -t states (all: also those "
+        "that "
+        "ended in the last 5 minutes), -p partitions, -A accounts, -q QOS, -R reservations, -w "
+        "nodes, -M clusters\n"
+        "How: -o columns by letters, -O by names, -l more columns, -h no heading, -S order, -r a "
+        "line for each task of an array, --start expected starts, --json, -i look again every "
+        "SECONDS. -a and --local have no effect\n"
+        "Variables: SQUEUE_FORMAT, SQUEUE_FORMAT2, SQUEUE_USERS and others of squeue's, "
+        "SLURM_TIME_FORMAT\n\n"
+        "Letters of -o and -S:\n"
+        "  %i number (42_5: task 5 of array 42)  %F array  %K task  %A Slurm's own number\n"
+        "  %j name  %u user  %a account  %q QOS  %w workload key  %k comment  %Z directory\n"
+        "  %P partition  %t %T state  %r reason  %R nodes or reason  %p %Q Muster's priority  %y "
+        "nice\n"
+        "  %S start  %e end  %V submit  %M time used  %L time left  %l time limit\n"
+        "  %N nodes  %D how many  %B the first  %n requested  %x excluded  %f features\n"
+        "  %C cores  %c cores of a node  %m memory of a node or core  %b GPUs of a node  %d disk\n"
+        "  %h sharing  %O contiguous  %X reserved cores  %H %I %J %z sockets, cores, threads\n"
+        "  %v reservation  %W licenses  %E dependency  %all all of them\n"
+        "  %g %G group, %U user id, %o command and %Y expected nodes are not known\n\n"
+        "Tasks of an array that wait share a line, but not with -r."},
     OwnVerb{"scancel", Verb::kScancel, "Cancel jobs, as scancel does",
             "For example:\n  muster scancel --me --state=PENDING\n\n"
-            "Honours numbers and -u --me -n -t -p -A -q -w -R -M -Q -v. Without numbers and -u it "
-            "cancels your own jobs only. It sends no signals."},
+            "Which jobs: numbers (42, 42_5, '42_[1-3]'), -u users, --me your own, -n names, -t "
+            "states, -p partitions, -A accounts, -q QOS, -w nodes, -R reservations, -M clusters; "
+            "those that fit all of it. Without numbers and -u it cancels your own jobs only\n"
+            "How: -v names the jobs, -Q says nothing of numbers that no job has\n"
+            "Variables: SCANCEL_USER, SCANCEL_STATE and others of scancel's\n\n"
+            "It sends no signals."},
     OwnVerb{"sacct", Verb::kSacct, "List jobs and their ends, as sacct does",
             "For example:\n  muster sacct -S now-1days -X -o JobID,JobName%20,State,ExitCode\n\n"
-            "Honours -j -u -a --me -s -S -E -r -A -q -N -M --name -X -n -p -P --delimiter -b -l -e "
-            "and -o. One line for each job, without its steps. What a job has used is not known: "
-            "MaxRSS and the like are empty, TotalCPU is 00:00:00."},
+            "Which jobs: -j numbers, -u users, -a all users, --me your own, --name names, -s "
+            "states, -r partitions, -A accounts, -q QOS, -N nodes, -M clusters, -S from, -E to "
+            "(now-2hours, 11/27, 2026-11-27T19:00, 7:20pm, noon). Without -S and -j from today on\n"
+            "How: -o columns (-e lists them; NAME%20 is a width, ALL is all of them), -b few "
+            "columns, -l many, -n no heading, -p and -P with | between, --delimiter with another. "
+            "-X has no effect\n"
+            "Variables: SACCT_FORMAT, SLURM_TIME_FORMAT\n\n"
+            "One line for each job, without its steps. What a job has used is not known: MaxRSS "
+            "and the like are empty, TotalCPU is 00:00:00."},
     OwnVerb{
         "sinfo", Verb::kSinfo, "Show partitions and nodes, as sinfo does",
         "For example:\n  muster sinfo -N -o '%N %t %C %G'\n\n"
-        "Honours -p -n -t -d -r -e -N -l -s -R -i -h -M -a and -o. Formats: %P %R %a %l %L %s %D "
-        "%t %T %N %n %c %C %m %G %f %b %E %u %H %A %F."},
+        "Which nodes: -p partitions, -n nodes, -t states, -d those that do not answer, -r those "
+        "that do, -M clusters\n"
+        "How: -o columns by letters, -O by names, -N a line for each node, -s summary, -l more "
+        "columns, -R reasons, -e nodes of another size apart, -h no heading, -S order, -i look "
+        "again every SECONDS. -a and --local have no effect\n"
+        "Variables: SINFO_FORMAT, SINFO_PARTITION, SINFO_SORT, SLURM_TIME_FORMAT\n\n"
+        "Letters of -o and -S:\n"
+        "  %P partition (*: the default)  %R without *  %a up or down  %l time limit  %L default "
+        "limit\n"
+        "  %s nodes of a job  %D nodes  %N their names  %n one name  %t %T state\n"
+        "  %A %F nodes by state  %C cores by state  %c cores  %m memory  %G GPUs\n"
+        "  %f %b features  %E reason  %u %U who gave it  %H when  %all all of them\n"
+        "  others of sinfo's (%e %O %z %w %d %p ...) are N/A: they are not known"},
     OwnVerb{
         "sky", Verb::kSky, "SkyPilot's verbs: sky exec, queue, logs, cancel, status",
         "For example:\n  muster sky exec lab task.yaml\n  muster sky exec lab --gpus H100:0.5 -d "

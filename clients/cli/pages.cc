@@ -10,6 +10,7 @@
 #include "clients/cli/page.h"
 #include "clients/cli/render.h"
 #include "clients/cli/slurm/array_jobs.h"
+#include "clients/cli/slurm/job_files.h"
 #include "clients/cli/text.h"
 #include "clients/cli/views.h"
 #include "contract/roles.h"
@@ -199,6 +200,7 @@ void AppendRun(const v1::Job& job, const v1::Run& run, const Style& style, absl:
   page->Line("Run key", Harmless(run.run_key()));
   page->Line("Known as", Harmless(run.external_id()));
   page->Line("Nodes", Harmless(fmt::format("{}", fmt::join(run.nodes(), ", "))));
+  if (run.cluster() == job.cluster()) page->Line("Output", Harmless(OutputPath(job, run)));
   page->Line("Results", Harmless(run.results_directory()));
   if (run.has_progress()) page->Line("Progress", ProgressText(run.progress(), now));
   page->Line("Reason", OneLine(run.state_reason().message()));

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "contract/characters.h"
 #include "contract/nearest.h"
@@ -13,6 +14,40 @@ namespace {
 
 // Words that a hint shows: enough to see which command is meant.
 constexpr size_t kMaxHintWords = 8;
+
+// Programs of Slurm that are no verbs here, and what to use instead.
+constexpr std::string_view kSlurmsOwn =
+    "use Slurm's own, with the number of: muster squeue -t all -o '%i %A'";
+constexpr std::pair<std::string_view, std::string_view> kSlurmPrograms[] = {
+    {"salloc", "use Slurm's own"},
+    {"sacctmgr", "Muster keeps no accounts: use Slurm's own"},
+    {"sattach", "use: muster logs -f 42"},
+    {"scontrol",
+     "for show job 42 use muster show 42; for hold and release, muster hold 42 and muster release "
+     "42; for update, muster update 42 --priority 5; for show node, muster sinfo -N -l; for all "
+     "else Slurm's own"},
+    {"seff", kSlurmsOwn},
+    {"sprio", "use: muster why 42"},
+    {"sreport", "use muster count, or Slurm's own"},
+    {"sshare", "Muster keeps no accounts: use Slurm's own"},
+    {"srun",
+     "use muster run --wait -- COMMAND; inside a batch script srun works as usual; for srun --pty "
+     "use Slurm's own"},
+    {"sstat", kSlurmsOwn},
+};
+
+// The first word that is neither a flag nor its value.
+std::string_view FirstWord(const std::vector<const char*>& typed) {
+  for (size_t i = 1; i < typed.size(); ++i) {
+    const std::string_view word = typed[i];
+    if (word == "--broker" || word == "-o" || word == "--output") {
+      ++i;
+    } else if (!word.starts_with('-')) {
+      return word;
+    }
+  }
+  return "";
+}
 
 // "--cpu is not a flag of muster run; did you mean --cpus?"
 std::string UnknownFlag(const CLI::App& verb, std::string_view written) {
@@ -51,6 +86,10 @@ std::string UnknownWords(const CLI::App& verb, std::vector<std::string> words, b
 
 std::string ExplainUsage(CLI::App& app, const CLI::ParseError& error,
                          const std::vector<const char*>& typed, bool has_command) {
+  const std::string_view word = FirstWord(typed);
+  for (const auto& [program, instead] : kSlurmPrograms) {
+    if (word == program) return fmt::format("{} is not a verb of muster; {}", program, instead);
+  }
   const std::vector<std::string> rest = app.remaining();
   if (app.get_subcommands().empty() && !rest.empty() && !rest[0].starts_with('-')) {
     std::vector<std::string> names;

@@ -280,16 +280,13 @@ v1::StateReason LackReason(const Lack& lack, const std::string& cluster) {
 
 std::string CannotBePlaced(const std::string& lacks, const std::string& why_slurm,
                            bool names_clusters) {
-  if (why_slurm.empty()) return fmt::format("no cluster can ever run this job: {}", lacks);
-  // The reason against other kinds comes first, because the user can mend it.
-  std::string rest = lacks;
-  if (lacks.empty()) {
-    rest = names_clusters ? "placement.clusters names no cluster of kind slurm; do without it, or "
-                            "name one"
-                          : "no cluster of kind slurm is known; do without it";
-  }
-  return fmt::format("no cluster can ever run this job: only Slurm can take it because {}{}{}",
-                     why_slurm, lacks.empty() ? ", and " : "; ", rest);
+  constexpr std::string_view kNone = "no cluster can ever run this job: ";
+  // Where there is a Slurm cluster, what it lacks is all that the user needs to know.
+  if (why_slurm.empty() || !lacks.empty()) return fmt::format("{}{}", kNone, lacks);
+  return fmt::format("{}only Slurm can take it because {}, and {}", kNone, why_slurm,
+                     names_clusters ? "placement.clusters names no cluster of kind slurm; do "
+                                      "without it, or name one"
+                                    : "no cluster of kind slurm is known; do without it");
 }
 
 }  // namespace muster::contract

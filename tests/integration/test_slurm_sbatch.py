@@ -188,7 +188,8 @@ def test_a_dependency_names_jobs_by_musters_numbers(world, api, desk):
 
 
 @pytest.mark.parametrize("words", [
-    (), ("-N",), ("-s", "-p", "gpu,short"), ("-o", "%D %N %G"), ("-h", "-o", "%P|%a|%l|%D|%t|%N|%c|%C|%m|%G|%F|%L"), ("-N", "-o", "%N %T %R")])
+    (), ("-N",), ("-s", "-p", "gpu,short"), ("-o", "%D %N %G"), ("-h", "-o", "%P|%a|%l|%D|%t|%N|%c|%C|%m|%G|%F|%L"), ("-N", "-o", "%N %T %R"),
+    ("-S", "-P", "-o", "%P %N"), ("-O", "Partition,NodeList:.12,nodes:3|,StateLong,Memory,CPUs,Features"), ("-o", "all %D")])
 def test_sinfo_prints_what_slurms_own_prints(world, slurm, agent, words):
     # The resources of earlier jobs are still being freed.
     eventually(lambda: set(slurm.slurm("sinfo", "-h", "-N", "-o", "%t").split()) == {"idle"}, "all nodes are idle")
@@ -237,7 +238,9 @@ def test_squeue_and_sacct_show_a_job_as_slurms_own_do(world, api, slurm, desk):
     api.wait_state(job_id, job_pb2.JOB_STATE_RUNNING)
     number = eventually(lambda: api.get(job_id).runs[0].nodes and api.get(job_id).runs[0].external_id, "its node is known")
     for words in (("-o", "%P|%t|%T|%D|%C|%N|%R|%l|%B|%q|%r"),
-                  ("-O", "State:.12,ReasonList,NumNodes:3|,NumCPUs,TimeLimit,BatchHost,NodeList,MinMemory")):
+                  ("-o", "%h|%H|%I|%J|%O|%d|%w|%X|%Y|%z|%n|%x|%E|%f|%v|%W|%.2l|%m|%b|%k|all"),
+                  ("-O", "State:.12,ReasonList,NumNodes:3|,NumCPUs,TimeLimit,BatchHost,NodeList,MinMemory"),
+                  ("-O", "cpus-per-task,NumTasks,tres-per-job,tres-per-task,NTPerNode,Profile,McsLabel,Prefer,STDIN,SCT")):
         assert world.cli("squeue", "-j", job_id, *words).stdout.split() == \
             slurm.slurm("squeue", "-j", number, *words).split()
     mine = json.loads(world.cli("squeue", "--json", "-j", job_id).stdout)["jobs"][0]

@@ -13,6 +13,7 @@
 #include "clients/cli/report.h"
 #include "clients/cli/sky/cluster_jobs.h"
 #include "clients/cli/sky/verbs.h"
+#include "clients/cli/slurm/given.h"
 #include "clients/cli/slurm/query.h"
 #include "clients/cli/text.h"
 #include "contract/states.h"

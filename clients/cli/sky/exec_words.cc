@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "clients/cli/sky/env_file.h"
+#include "clients/cli/slurm/given.h"
 #include "clients/cli/slurm/query.h"
 #include "clients/cpp/skypilot/accelerators.h"
 #include "clients/cpp/skypilot/values.h"

@@ -12,6 +12,7 @@
 #include "clients/cli/sky/follow_job.h"
 #include "clients/cli/sky/job_words.h"
 #include "clients/cli/sky/verbs.h"
+#include "clients/cli/slurm/given.h"
 #include "clients/cli/slurm/query.h"
 #include "clients/cli/tail.h"
 #include "clients/cli/text.h"

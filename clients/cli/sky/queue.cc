@@ -9,6 +9,7 @@
 #include "clients/cli/sky/cluster_jobs.h"
 #include "clients/cli/sky/job_words.h"
 #include "clients/cli/sky/verbs.h"
+#include "clients/cli/slurm/given.h"
 #include "clients/cli/slurm/query.h"
 #include "clients/cli/table.h"
 #include "clients/cli/text.h"

@@ -1,18 +1,20 @@
 #include "clients/cli/slurm/format.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
 
 #include "clients/cli/text.h"
 #include "contract/characters.h"
+#include "contract/parts.h"
 
 namespace muster::cli {
 namespace {
 
 // More than any terminal has.
 constexpr size_t kMaxWidth = 1000;
+// Width of a column of --Format, as Slurm's programs have it.
+constexpr size_t kLongWidth = 20;
+constexpr std::string_view kAll = "%all";
 
 // Cut to a width on the terminal, without a mark, as Slurm does.
 std::string Cut(const std::string& text, size_t width) {
@@ -25,6 +27,44 @@ std::string Cut(const std::string& text, size_t width) {
   return cut;
 }
 
+// All columns with '|' between, small letters first.
+void AddAll(std::string_view letters, std::string_view whole, std::string before,
+            ColumnFormat* format) {
+  std::string sorted(letters);
+  std::sort(sorted.begin(), sorted.end(), [](char a, char b) {
+    const bool is_small = contract::IsLowerLetter(a);
+    return is_small != contract::IsLowerLetter(b) ? is_small : a < b;
+  });
+  for (const char letter : sorted) {
+    FormatField field;
+    field.letter = letter;
+    field.is_whole = whole.find(letter) != whole.npos;
+    field.before = std::exchange(before, "|");
+    format->fields.push_back(std::move(field));
+  }
+}
+
+bool AreEqualIgnoringCase(std::string_view a, std::string_view b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char one, char other) {
+    return one == other || (contract::IsLetter(one) && (one ^ other) == ('a' ^ 'A'));
+  });
+}
+
+// "[.][SIZE][SUFFIX]"; gives the suffix.
+std::string_view ReadSize(std::string_view text, FormatField* field) {
+  if (text.starts_with('.')) {
+    field->right = true;
+    text.remove_prefix(1);
+  }
+  size_t size = 0;
+  while (!text.empty() && contract::IsDigit(text.front())) {
+    size = std::min(kMaxWidth, size * 10 + static_cast<size_t>(text.front() - '0'));
+    text.remove_prefix(1);
+  }
+  if (size > 0) field->width = size;
+  return text;
+}
+
 }  // namespace
 
 bool ColumnFormat::Has(char letter) const {
@@ -32,7 +72,8 @@ bool ColumnFormat::Has(char letter) const {
                      [&](const FormatField& field) { return field.letter == letter; });
 }
 
-std::string ColumnFormat::Lines(const std::vector<std::vector<std::string>>& rows) const {
+std::string ColumnFormat::Lines(const std::vector<std::vector<std::string>>& rows,
+                                bool has_heading) const {
   std::vector<size_t> widths;
   for (size_t i = 0; i < fields.size(); ++i) {
     size_t width = fields[i].width;
@@ -43,9 +84,12 @@ std::string ColumnFormat::Lines(const std::vector<std::vector<std::string>>& row
   }
   std::string lines;
   for (const auto& row : rows) {
+    const bool is_heading = has_heading && &row == &rows.front();
     std::string line;
     for (size_t i = 0; i < fields.size(); ++i) {
-      const std::string text = widths[i] == 0 ? row[i] : Cut(row[i], widths[i]);
+      // A heading is cut all the same.
+      const bool is_whole = widths[i] == 0 || (fields[i].is_whole && !is_heading);
+      const std::string text = is_whole ? row[i] : Cut(row[i], widths[i]);
       const size_t used = Width(text);
       const std::string padding(widths[i] > used ? widths[i] - used : 0, ' ');
       line += fields[i].before + (fields[i].right ? padding + text : text + padding);
@@ -57,7 +101,8 @@ std::string ColumnFormat::Lines(const std::vector<std::vector<std::string>>& row
   return lines;
 }
 
-absl::StatusOr<ColumnFormat> ParseColumnFormat(std::string_view text, std::string_view letters) {
+ColumnFormat ParseColumnFormat(std::string_view text, std::string_view letters,
+                               std::string_view whole, std::vector<std::string>* unknown) {
   ColumnFormat format;
   std::string before;
   for (size_t at = 0; at < text.size(); ++at) {
@@ -65,6 +110,12 @@ absl::StatusOr<ColumnFormat> ParseColumnFormat(std::string_view text, std::strin
       before += text[at];
       continue;
     }
+    if (text.substr(at).starts_with(kAll)) {
+      AddAll(letters, whole, std::exchange(before, ""), &format);
+      at += kAll.size() - 1;
+      continue;
+    }
+    const size_t begin = at;
     FormatField field;
     while (++at < text.size() && (text[at] == '.' || text[at] == '#')) {
       field.right = field.right || text[at] == '.';
@@ -74,16 +125,41 @@ absl::StatusOr<ColumnFormat> ParseColumnFormat(std::string_view text, std::strin
       field.width = std::min(kMaxWidth, field.width * 10 + static_cast<size_t>(text[at] - '0'));
     }
     if (at >= text.size() || letters.find(text[at]) == letters.npos) {
-      return absl::InvalidArgumentError(fmt::format(
-          "--format: {} is not a column that muster has; it has: {}",
-          contract::Quoted(at < text.size() ? fmt::format("%{}", text[at]) : "%"), letters));
+      unknown->emplace_back(text.substr(begin + 1, at - begin));
+      before += text.substr(begin, at - begin + 1);
+      continue;
     }
     field.letter = text[at];
+    field.is_whole = whole.find(field.letter) != whole.npos;
     field.before = std::exchange(before, "");
     format.fields.push_back(std::move(field));
   }
   format.after = std::move(before);
-  if (format.fields.empty()) return absl::InvalidArgumentError("--format: it names no column");
+  return format;
+}
+
+ColumnFormat ParseLongFormat(std::string_view text, LongNames names,
+                             std::vector<std::string>* unknown) {
+  ColumnFormat format;
+  std::string suffix;
+  for (std::string_view word : contract::Split(text, ',')) {
+    const size_t colon = std::min(word.find(':'), word.size());
+    const std::string_view name = word.substr(0, colon);
+    const auto found = std::find_if(names.begin(), names.end(), [&](const auto& one) {
+      return AreEqualIgnoringCase(one.first, name);
+    });
+    if (found == names.end()) {
+      unknown->emplace_back(name);
+      continue;
+    }
+    FormatField field;
+    field.letter = found->second;
+    field.width = kLongWidth;
+    field.before = std::exchange(suffix, "");
+    if (colon < word.size()) suffix = ReadSize(word.substr(colon + 1), &field);
+    format.fields.push_back(std::move(field));
+  }
+  format.after = std::move(suffix);
   return format;
 }
 

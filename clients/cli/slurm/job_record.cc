@@ -4,12 +4,15 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
+#include <ctime>
 #include <utility>
 
+#include "absl/time/civil_time.h"
+#include "absl/time/clock.h"
 #include "clients/cli/text.h"
 #include "clients/cli/views.h"
 #include "contract/characters.h"
-#include "contract/parts.h"
 #include "contract/states.h"
 
 namespace muster::cli {
@@ -20,17 +23,23 @@ struct State {
   std::string_view code;
   bool is_active;
 };
-// The states that a job of Muster's can have.
 constexpr std::array kStates = {
-    State{"PENDING", "PD", true},    State{"CONFIGURING", "CF", true},
-    State{"RUNNING", "R", true},     State{"SUSPENDED", "S", true},
-    State{"COMPLETING", "CG", true}, State{"COMPLETED", "CD", false},
-    State{"FAILED", "F", false},     State{"CANCELLED", "CA", false},
-    State{"TIMEOUT", "TO", false},   State{"OUT_OF_MEMORY", "OOM", false},
-    State{"NODE_FAIL", "NF", false}, State{"PREEMPTED", "PR", false}};
+    State{"PENDING", "PD", true}, State{"CONFIGURING", "CF", true}, State{"RUNNING", "R", true},
+    State{"SUSPENDED", "S", true}, State{"COMPLETING", "CG", true}, State{"COMPLETED", "CD", false},
+    State{"FAILED", "F", false}, State{"CANCELLED", "CA", false}, State{"TIMEOUT", "TO", false},
+    State{"OUT_OF_MEMORY", "OOM", false}, State{"NODE_FAIL", "NF", false},
+    State{"PREEMPTED", "PR", false}, State{"DEADLINE", "DL", false},
+    // No job of Muster's is ever in these.
+    State{"BOOT_FAIL", "BF", false}, State{"REQUEUED", "RQ", true},
+    State{"REQUEUE_FED", "RF", true}, State{"REQUEUE_HOLD", "RH", true},
+    State{"RESIZING", "RS", true}, State{"RESV_DEL_HOLD", "RD", true},
+    State{"REVOKED", "RV", false}, State{"SIGNALING", "SI", true},
+    State{"SPECIAL_EXIT", "SE", true}, State{"STAGE_OUT", "SO", true},
+    State{"STOPPED", "ST", true}};
 
-std::string_view FailedWord(v1::FailureClass failure_class) {
-  switch (failure_class) {
+std::string_view FailedWord(const v1::Failure& failure) {
+  if (failure.code() == v1::FAILURE_CODE_DEADLINE) return "DEADLINE";
+  switch (failure.failure_class()) {
     case v1::FAILURE_CLASS_TIMEOUT:
       return "TIMEOUT";
     case v1::FAILURE_CLASS_OOM:
@@ -47,6 +56,7 @@ std::string_view FailedWord(v1::FailureClass failure_class) {
 std::string_view EndReason(const JobRecord& record) {
   const std::string_view word = StateWord(record);
   if (word == "TIMEOUT") return "TimeLimit";
+  if (word == "DEADLINE") return "DeadLine";
   if (word == "OUT_OF_MEMORY") return "OutOfMemory";
   if (word == "NODE_FAIL") return "NodeDown";
   if (word != "FAILED") return kNoReason;
@@ -55,11 +65,14 @@ std::string_view EndReason(const JobRecord& record) {
   return has_no_program ? "JobLaunchFailure" : "NonZeroExitCode";
 }
 
-// "16G", "512M"; "0".
-std::string SizeText(uint64_t mebibytes) {
-  if (mebibytes == 0) return "0";
-  return mebibytes % 1024 == 0 ? fmt::format("{}G", mebibytes / 1024)
-                               : fmt::format("{}M", mebibytes);
+// The form of a time that is so many days away from today.
+std::string_view RelativeForm(int64_t days) {
+  constexpr int64_t kYear = 365;
+  if (days == -1) return "Ystday %H:%M";
+  if (days == 0) return "%H:%M:%S";
+  if (days == 1) return "Tomorr %H:%M";
+  if (days < -kYear || days > kYear) return "%-d %b %Y";
+  return days < 0 || days > 6 ? "%-d %b %H:%M" : "%a %H:%M";
 }
 
 // The pool in which a job runs that names none.
@@ -114,7 +127,7 @@ std::string_view StateWord(const JobRecord& record) {
     case v1::JOB_STATE_CANCELED:
       return "CANCELLED";
     case v1::JOB_STATE_FAILED:
-      return FailedWord(record.job.failure().failure_class());
+      return FailedWord(record.job.failure());
     default:
       return run == v1::RUN_STATE_STARTING ? "CONFIGURING" : "PENDING";
   }
@@ -140,6 +153,15 @@ std::string_view FindState(std::string_view name) {
 bool IsActiveState(std::string_view word) {
   return std::any_of(kStates.begin(), kStates.end(),
                      [&](const State& state) { return state.word == word && state.is_active; });
+}
+
+std::string StateWords() {
+  std::string words;
+  for (const State& state : kStates) {
+    if (!words.empty()) words += ", ";
+    words += state.word;
+  }
+  return words;
 }
 
 std::string ReasonWord(const JobRecord& record) {
@@ -184,59 +206,33 @@ std::string SacctTime(absl::Duration duration) {
                      seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
 }
 
+std::string TimeText(absl::Time time, std::string_view format, absl::Time now) {
+  const absl::TimeZone zone = absl::LocalTimeZone();
+  std::string form(format);
+  if (form.empty() || form == "standard") form = "%Y-%m-%dT%H:%M:%S";
+  if (form == "relative")
+    form = RelativeForm(absl::ToCivilDay(time, zone) - absl::ToCivilDay(now, zone));
+  // Room for what Slurm itself has room for.
+  char text[256];
+  const tm broken_down = absl::ToTM(time, zone);
+  const size_t size = strftime(text, sizeof(text), form.c_str(), &broken_down);
+  return Harmless(std::string_view(text, size));
+}
+
 std::string LocalTime(const google::protobuf::Timestamp& timestamp, std::string_view absent) {
   if (timestamp.seconds() == 0) return std::string(absent);
-  return absl::FormatTime("%Y-%m-%dT%H:%M:%S", absl::FromUnixSeconds(timestamp.seconds()),
-                          absl::LocalTimeZone());
+  const char* format = std::getenv("SLURM_TIME_FORMAT");
+  return TimeText(absl::FromUnixSeconds(timestamp.seconds()), format == nullptr ? "" : format,
+                  absl::Now());
 }
 
-// Writes 0:0 for jobs whose program never began, as sacct does; scripts take it for a success.
+// sacct writes 0:0 for jobs whose program never began, which scripts take for a success; this does
+// not. It also writes 0:0 for jobs that were ended from outside.
 std::string ExitCodeText(const JobRecord& record) {
+  const std::string_view word = StateWord(record);
+  if (word == "TIMEOUT" || word == "CANCELLED") return "0:0";
   if (record.job.state() == v1::JOB_STATE_FAILED && !record.job.has_exit()) return "1:0";
   return fmt::format("{}:{}", record.job.exit().code(), record.job.exit().signal());
-}
-
-uint64_t TotalCpus(const v1::JobSpec& spec) {
-  const uint64_t each = (spec.resources().cpu_millis() + 999) / 1000;
-  if (spec.slurm().tasks_per_node() > 1) return each * std::max<uint32_t>(1, spec.nodes());
-  // Where Slurm spreads the tasks, the cores are those of one.
-  constexpr std::string_view kTasks = "--ntasks=";
-  for (const std::string& option : spec.slurm().extra_options()) {
-    if (!option.starts_with(kTasks)) continue;
-    const auto tasks =
-        contract::ParseNumber<uint32_t>(std::string_view(option).substr(kTasks.size()));
-    if (tasks.has_value()) return std::max<uint64_t>(1, each) * *tasks;
-  }
-  return std::max<uint64_t>(1, each) * std::max<uint32_t>(1, spec.nodes());
-}
-
-std::string GresText(const v1::JobSpec& spec) {
-  std::string text;
-  for (const v1::GpuRequest& gpus : spec.resources().gpus()) {
-    if (gpus.count_millis() == 0) continue;
-    text = fmt::format("gres:gpu{}{}:{}", gpus.type().empty() ? "" : ":", Harmless(gpus.type()),
-                       gpus.count_millis() / 1000);
-  }
-  if (!spec.slurm().gres().empty()) {
-    text += (text.empty() ? "gres:" : ",gres:") + Harmless(spec.slurm().gres());
-  }
-  return text.empty() ? "N/A" : text;
-}
-
-std::string MemoryText(const v1::JobSpec& spec) {
-  return SizeText(spec.resources().memory_bytes() >> 20);
-}
-
-std::string TresText(const v1::JobSpec& spec, TresOrder order) {
-  const uint64_t nodes = std::max<uint32_t>(1, spec.nodes());
-  uint64_t gpus = 0;
-  for (const v1::GpuRequest& some : spec.resources().gpus()) gpus += some.count_millis() / 1000;
-  const uint64_t mebibytes = nodes * (spec.resources().memory_bytes() >> 20);
-  const std::string gpu_text = gpus == 0 ? "" : fmt::format(",gres/gpu={}", gpus * nodes);
-  const bool is_sacct = order == TresOrder::kSacct;
-  return fmt::format("cpu={}{}{},node={}{}", TotalCpus(spec), is_sacct ? gpu_text : "",
-                     mebibytes == 0 ? "" : ",mem=" + SizeText(mebibytes), nodes,
-                     is_sacct ? "" : gpu_text);
 }
 
 }  // namespace muster::cli

@@ -30,9 +30,11 @@ JobRecord MakeRecord(v1::Job job, const v1::Cluster* cluster);
 // "PENDING", "TIMEOUT" and its code "PD", "TO".
 std::string_view StateWord(const JobRecord& record);
 std::string_view StateCode(std::string_view word);
-// A state by its name or code in any case; empty: there is none of that name.
+// A state of Slurm's by its name or code in any case; empty: there is none of that name.
 std::string_view FindState(std::string_view name);
 bool IsActiveState(std::string_view word);
+// The words, a sentence's list.
+std::string StateWords();
 
 // Slurm's own number; empty: it has none, or is not on Slurm.
 std::string SlurmNumber(const JobRecord& record);
@@ -48,21 +50,14 @@ absl::Duration Elapsed(const JobRecord& record, absl::Time now);
 // "1-02:03:04", "2:03:04", "3:04" as squeue; with two digits for hours as sacct ("00:03:04").
 std::string SqueueTime(absl::Duration duration);
 std::string SacctTime(absl::Duration duration);
-// "2026-11-21T03:22:53" in the local time; `absent` if there is none.
+// "2026-11-21T03:22:53" in the local time, or as the variable SLURM_TIME_FORMAT says: a format of
+// strftime(3), or "relative" to today; `absent` if there is none.
 std::string LocalTime(const google::protobuf::Timestamp& timestamp, std::string_view absent);
+// The same in a format. `now` tells today.
+std::string TimeText(absl::Time time, std::string_view format, absl::Time now);
 
 // "3:0": exit code and signal.
 std::string ExitCodeText(const JobRecord& record);
-// The sum over all nodes.
-uint64_t TotalCpus(const v1::JobSpec& spec);
-// "gres:gpu:h100:4", "N/A".
-std::string GresText(const v1::JobSpec& spec);
-// "16G", "512M"; "0" if the job did not ask.
-std::string MemoryText(const v1::JobSpec& spec);
-// The resources that it asks for on all nodes together: "cpu=8,gres/gpu=4,mem=32G,node=2" as sacct
-// has it; squeue has GPUs at the end. Memory that it leaves to its cluster is not in it.
-enum class TresOrder { kSacct, kSqueue };
-std::string TresText(const v1::JobSpec& spec, TresOrder order);
 
 }  // namespace muster::cli
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "absl/time/time.h"
 #include "clients/cli/slurm/host_list.h"
@@ -61,6 +62,17 @@ std::string GresOf(const v1::Node& node) {
   return text.empty() ? "(null)" : text;
 }
 
+std::string UsedGresOf(const v1::Node& node) {
+  const std::map<std::string, uint32_t> types(node.gpus().begin(), node.gpus().end());
+  std::string text;
+  for (const auto& [type, count] : types) {
+    const auto used = node.used_gpus().find(type);
+    text += fmt::format("{}gpu{}{}:{}", text.empty() ? "" : ",", type.empty() ? "" : ":",
+                        Harmless(type), used == node.used_gpus().end() ? 0 : used->second);
+  }
+  return text.empty() ? "(null)" : text;
+}
+
 std::string Limit(bool has, const google::protobuf::Duration& limit, std::string_view without) {
   return has ? SqueueTime(absl::Seconds(limit.seconds())) : std::string(without);
 }
@@ -109,6 +121,18 @@ std::string FeaturesOf(const v1::Node& node) {
   const std::string text = Harmless(fmt::format("{}", fmt::join(node.features(), ",")));
   return text.empty() ? "(null)" : text;
 }
+
+uint64_t UsedMebibytesOf(const v1::Node& node) { return node.used_memory_bytes() >> 20; }
+
+// In place of letters, for columns that only --Format has.
+constexpr char kUsedMemory = 1;
+constexpr char kComment = 2;
+constexpr char kExtra = 3;
+constexpr char kUsedGpus = 4;
+constexpr char kPort = 5;
+
+// The word of sinfo for what it does not know.
+std::string NotKnown(const v1::PoolLoad&) { return "N/A"; }
 
 std::string OrUnknown(const std::string& text) { return text.empty() ? "Unknown" : Harmless(text); }
 
@@ -178,6 +202,87 @@ constexpr std::array kNodeColumns = {
                [](const Nodes& n) { return NodeCounts(n, true); }},
     NodeColumn{'A', "NODES(A/I)", nullptr, nullptr,
                [](const Nodes& n) { return NodeCounts(n, false); }},
+    NodeColumn{kUsedMemory, "ALLOCMEM", nullptr, nullptr,
+               [](const Nodes& n) { return Least(n, UsedMebibytesOf); }},
+    // Nobody tells these.
+    NodeColumn{'B', "MAX_CPUS_PER_NODE", NotKnown},
+    NodeColumn{'d', "TMP_DISK", NotKnown},
+    NodeColumn{'e', "FREE_MEM", NotKnown},
+    NodeColumn{'g', "GROUPS", NotKnown},
+    NodeColumn{'h', "OVERSUBSCRIBE", NotKnown},
+    NodeColumn{'I', "PRIO_JOB_FACTOR", NotKnown},
+    NodeColumn{'M', "PREEMPT_MODE", NotKnown},
+    NodeColumn{'o', "NODE_ADDR", NotKnown},
+    NodeColumn{'O', "CPU_LOAD", NotKnown},
+    NodeColumn{'p', "PRIO_TIER", NotKnown},
+    NodeColumn{'r', "ROOT", NotKnown},
+    NodeColumn{'S', "ALLOCNODES", NotKnown},
+    NodeColumn{'U', "USER", nullptr, [](const N& n) { return OrUnknown(n.node->reason_user()); },
+               nullptr, "Unknown"},
+    NodeColumn{'v', "VERSION", NotKnown},
+    NodeColumn{'V', "CLUSTER", NotKnown},
+    NodeColumn{'w', "WEIGHT", NotKnown},
+    NodeColumn{'X', "SOCKETS", NotKnown},
+    NodeColumn{'Y', "CORES", NotKnown},
+    NodeColumn{'Z', "THREADS", NotKnown},
+    NodeColumn{'z', "S:C:T", NotKnown},
+    NodeColumn{kComment, "COMMENT", NotKnown},
+    NodeColumn{kExtra, "EXTRA", NotKnown},
+    NodeColumn{kUsedGpus, "GRES_USED", nullptr, [](const N& n) { return UsedGresOf(*n.node); },
+               nullptr, "(null)"},
+    NodeColumn{kPort, "PORT", NotKnown},
+};
+
+// The names of --Format.
+constexpr std::pair<std::string_view, char> kLongNames[] = {
+    {"AllocMem", kUsedMemory},
+    {"AllocNodes", 'S'},
+    {"Available", 'a'},
+    {"Cluster", 'V'},
+    {"Comment", kComment},
+    {"Cores", 'Y'},
+    {"CPUs", 'c'},
+    {"CPUsLoad", 'O'},
+    {"CPUsState", 'C'},
+    {"DefaultTime", 'L'},
+    {"Disk", 'd'},
+    {"Extra", kExtra},
+    {"Features", 'f'},
+    {"features_act", 'b'},
+    {"FreeMem", 'e'},
+    {"Gres", 'G'},
+    {"GresUsed", kUsedGpus},
+    {"Groups", 'g'},
+    {"MaxCPUsPerNode", 'B'},
+    {"Memory", 'm'},
+    {"NodeAddr", 'o'},
+    {"NodeAI", 'A'},
+    {"NodeAIOT", 'F'},
+    {"NodeHost", 'n'},
+    {"NodeList", 'N'},
+    {"Nodes", 'D'},
+    {"OverSubscribe", 'h'},
+    {"Partition", 'P'},
+    {"PartitionName", 'R'},
+    {"Port", kPort},
+    {"PreemptMode", 'M'},
+    {"PriorityJobFactor", 'I'},
+    {"PriorityTier", 'p'},
+    {"Reason", 'E'},
+    {"Root", 'r'},
+    {"Size", 's'},
+    {"SocketCoreThread", 'z'},
+    {"Sockets", 'X'},
+    {"StateCompact", 't'},
+    {"StateLong", 'T'},
+    {"StateComplete", 'T'},
+    {"Threads", 'Z'},
+    {"Time", 'l'},
+    {"TimeStamp", 'H'},
+    {"User", 'u'},
+    {"UserLong", 'U'},
+    {"Version", 'v'},
+    {"Weight", 'w'},
 };
 
 const NodeColumn& NodeColumnOf(char letter) {
@@ -219,7 +324,8 @@ std::vector<std::string> KeyOf(const v1::PoolLoad& pool, const SeenNode& seen,
   if (query.by_node) key = {seen.node->name(), pool.pool()};
   for (const FormatField& field : format.fields) {
     const NodeColumn& column = NodeColumnOf(field.letter);
-    const bool is_size = column.letter == 'c' || column.letter == 'm';
+    const bool is_size =
+        column.letter == 'c' || column.letter == 'm' || column.letter == kUsedMemory;
     if (column.of_pool != nullptr) key.push_back(column.of_pool(pool));
     if (column.of_node != nullptr) key.push_back(column.of_node(seen));
     if (query.is_exact && is_size) key.push_back(column.of_nodes({seen}));
@@ -267,6 +373,40 @@ bool ComesBefore(std::string_view a, std::string_view b) {
   return value_of(a.substr(a_number)) < value_of(b.substr(b_number));
 }
 
+std::string ValueOf(const v1::ClusterDetails& details, const Group& group, char letter) {
+  const NodeColumn& column = NodeColumnOf(letter);
+  if (column.of_pool != nullptr) return column.of_pool(details.pools(group.place));
+  if (column.of_nodes != nullptr) return column.of_nodes(group.nodes);
+  return group.nodes.empty() ? std::string(column.of_none) : column.of_node(group.nodes.front());
+}
+
+// Negative: `a` comes first; 0: they are equal.
+int Compare(const v1::ClusterDetails& details, const Group& a, const Group& b, const SortKey& key) {
+  const auto order = [](auto one, auto other) { return one < other ? -1 : other < one ? 1 : 0; };
+  const bool have_nodes = !a.nodes.empty() && !b.nodes.empty();
+  if (key.is_clusters) return order(a.place, b.place);
+  if ((key.letter == 'N' || key.letter == 'n') && have_nodes) {
+    const std::string& one = a.nodes.front().node->name();
+    const std::string& other = b.nodes.front().node->name();
+    return ComesBefore(one, other) ? -1 : ComesBefore(other, one) ? 1 : 0;
+  }
+  if ((key.letter == 'T' || key.letter == 't') && have_nodes)
+    return order(a.nodes.front().state.rank(), b.nodes.front().state.rank());
+  return Compare(ToSortValue(ValueOf(details, a, key.letter)),
+                 ToSortValue(ValueOf(details, b, key.letter)));
+}
+
+void SortBy(const std::vector<SortKey>& keys, const v1::ClusterDetails& details,
+            std::vector<Group>* groups) {
+  std::stable_sort(groups->begin(), groups->end(), [&](const Group& a, const Group& b) {
+    for (const SortKey& key : keys) {
+      const int order = Compare(details, a, b, key);
+      if (order != 0) return (order < 0) != key.descending;
+    }
+    return false;
+  });
+}
+
 // A list of nodes goes by their names, one of partitions by those and then by the nodes' states.
 void Sort(bool by_node, std::vector<Group>* groups) {
   std::stable_sort(groups->begin(), groups->end(), [by_node](const Group& a, const Group& b) {
@@ -283,9 +423,13 @@ void Sort(bool by_node, std::vector<Group>* groups) {
 
 std::string NodeLetters() {
   std::string letters;
-  for (const NodeColumn& column : kNodeColumns) letters += column.letter;
+  for (const NodeColumn& column : kNodeColumns) {
+    if (contract::IsLetter(column.letter)) letters += column.letter;
+  }
   return letters;
 }
+
+LongNames NodeLongNames() { return kLongNames; }
 
 std::vector<std::string> NodeHeadings(const ColumnFormat& format) {
   std::vector<std::string> headings;
@@ -301,15 +445,12 @@ std::vector<std::vector<std::string>> NodeRows(const v1::ClusterDetails& details
   for (const v1::Node& node : details.nodes()) nodes.push_back({&node, InSlurmsWords(node)});
   std::vector<Group> groups = Groups(details, nodes, format, query);
   Sort(query.by_node, &groups);
+  SortBy(query.sort, details, &groups);
   std::vector<std::vector<std::string>> rows;
   for (const Group& group : groups) {
     auto& row = rows.emplace_back();
     for (const FormatField& field : format.fields) {
-      const NodeColumn& column = NodeColumnOf(field.letter);
-      row.push_back(column.of_pool != nullptr    ? column.of_pool(details.pools(group.place))
-                    : column.of_nodes != nullptr ? column.of_nodes(group.nodes)
-                    : group.nodes.empty()        ? std::string(column.of_none)
-                                                 : column.of_node(group.nodes.front()));
+      row.push_back(ValueOf(details, group, field.letter));
     }
   }
   return rows;

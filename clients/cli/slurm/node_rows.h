@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "clients/cli/slurm/format.h"
+#include "clients/cli/slurm/sort_keys.h"
 #include "muster/v1/cluster.pb.h"
 
 namespace muster::cli {
@@ -21,10 +22,13 @@ struct NodeQuery {
   bool with_reason = false;         // only nodes that are out of service
   bool only_silent = false;         // only nodes that do not answer
   bool only_answering = false;
+  std::vector<SortKey> sort;  // empty: nodes by name, or partitions as they come and nodes by state
 };
 
 // The letters that NodeRows knows.
 std::string NodeLetters();
+// The names of --Format, and their letters.
+LongNames NodeLongNames();
 // The headings, in the order of the format.
 std::vector<std::string> NodeHeadings(const ColumnFormat& format);
 // In Slurm's words for states, also of clusters of other kinds. A node that is in several

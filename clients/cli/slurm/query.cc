@@ -6,11 +6,15 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <set>
+#include <utility>
 
 #include "clients/cli/known_clusters.h"
+#include "clients/cli/text.h"
 #include "contract/characters.h"
 #include "contract/parts.h"
+#include "contract/states.h"
 
 namespace muster::cli {
 namespace {
@@ -44,6 +48,32 @@ bool TakesAnyOf(const std::vector<std::string>& list, const Words& words) {
                                      [&](const auto& word) { return TakesWord(list, word); });
 }
 
+// "0", "batch", "extern": the part of a step's name behind the point.
+bool IsStep(std::string_view text) {
+  return text == "batch" || text == "extern" || contract::ParseNumber<uint32_t>(text).has_value();
+}
+
+// The cluster that has the job or, while none has it, the only one of Slurm that may get it. Null:
+// it is not known.
+const v1::Cluster* LikelyCluster(const std::map<std::string, v1::Cluster>& clusters,
+                                 const v1::Job& job) {
+  if (!job.cluster().empty()) {
+    const auto cluster = clusters.find(job.cluster());
+    return cluster == clusters.end() ? nullptr : &cluster->second;
+  }
+  if (job.spec().has_kubernetes()) return nullptr;
+  const auto& named = job.spec().placement().clusters();
+  const v1::Cluster* only = nullptr;
+  for (const auto& [name, cluster] : clusters) {
+    const bool is_named =
+        named.empty() || std::find(named.begin(), named.end(), name) != named.end();
+    if (!is_named || cluster.kind() != v1::CLUSTER_KIND_SLURM) continue;
+    if (only != nullptr) return nullptr;
+    only = &cluster;
+  }
+  return only;
+}
+
 // The jobs that the filter takes, each with its spec and its latest run.
 absl::Status AddListed(client::Client& client, const std::string& filter,
                        std::vector<v1::Job>* jobs) {
@@ -65,9 +95,15 @@ absl::Status AddListed(client::Client& client, const std::string& filter,
 // Several are asked for together if they are in a row, as those of an array are.
 absl::StatusOr<std::vector<v1::Job>> ByIds(client::Client& client,
                                            const std::vector<JobName>& names) {
-  const auto numbers = NumbersOf(client, names);
-  if (!numbers.ok()) return numbers.status();
-  const std::set<uint64_t> ids(numbers->begin(), numbers->end());
+  std::set<uint64_t> ids;
+  absl::Status missing;
+  for (const JobName& name : names) {
+    const auto numbers = NumbersOf(client, {name});
+    if (numbers.ok()) ids.insert(numbers->begin(), numbers->end());
+    if (!numbers.ok() && !absl::IsNotFound(numbers.status())) return numbers.status();
+    if (!numbers.ok()) missing = numbers.status();
+  }
+  if (ids.empty()) return missing;
   std::vector<v1::Job> jobs;
   if (ids.size() == 1) {
     v1::GetJobRequest request;
@@ -91,9 +127,11 @@ absl::StatusOr<std::vector<v1::Job>> ByIds(client::Client& client,
 
 bool JobQuery::Takes(const JobRecord& record) const {
   const v1::Job& job = record.job;
+  const bool is_late = job.has_end_time() && contract::IsTerminal(job.state()) &&
+                       ToTime(job.end_time()) < ended_since;
   const bool is_on_node =
       nodes.empty() || (record.run() != nullptr && TakesAnyOf(nodes, record.run()->nodes()));
-  return is_on_node && TakesWord(users, job.user()) && TakesWord(names, job.name()) &&
+  return !is_late && is_on_node && TakesWord(users, job.user()) && TakesWord(names, job.name()) &&
          TakesAnyOf(partitions, contract::Split(record.partition, ',')) &&
          TakesWord(accounts, job.spec().slurm().account()) &&
          TakesWord(qos, job.spec().slurm().qos()) && TakesWord(clusters, job.cluster()) &&
@@ -126,7 +164,8 @@ absl::Status CheckNamedNodes(std::string_view option, const std::vector<std::str
 }
 
 absl::Status ReadSelection(const client::slurm::Settings& given, JobQuery* query) {
-  AddList(given, "user", &query->users);
+  if (const Setting* users = given.Find("user"); users != nullptr)
+    AddUsers(users->value, &query->users);
   AddList(given, "name", &query->names);
   AddList(given, "partition", &query->partitions);
   AddList(given, "account", &query->accounts);
@@ -141,30 +180,55 @@ absl::Status ReadSelection(const client::slurm::Settings& given, JobQuery* query
   return own.status();
 }
 
-absl::Status ReadIds(std::string_view list, std::vector<JobName>* ids) {
+void AddUsers(std::string_view list, std::vector<std::string>* users) {
+  for (std::string_view word : contract::Split(list, ',')) {
+    if (word.empty()) continue;
+    const std::string user(word);
+    const auto number = contract::ParseNumber<uid_t>(word);
+    const passwd* entry = number.has_value() && !IsKnownUser(user) ? getpwuid(*number) : nullptr;
+    users->push_back(entry == nullptr ? user : entry->pw_name);
+  }
+}
+
+absl::Status ReadIds(std::string_view list, Steps steps, std::vector<JobName>* ids) {
   for (std::string_view word : WordsOf(list)) {
-    const std::vector<JobName> named = ParseJobNames(word);
+    if (word.empty()) continue;
+    const size_t point = std::min(word.find('.'), word.size());
+    const bool is_step = point < word.size() && IsStep(word.substr(point + 1));
+    const bool may = is_step && steps != Steps::kRefused;
+    const std::vector<JobName> named = ParseJobNames(may ? word.substr(0, point) : word);
     if (named.empty()) {
       return absl::InvalidArgumentError(
           fmt::format("Invalid job id specified: {}; write the number that muster gave it, or "
                       "ARRAY_TASK or ARRAY_[TASKS], without a step",
                       contract::Quoted(word)));
     }
+    if (is_step && steps == Steps::kAsNone) continue;
     ids->insert(ids->end(), named.begin(), named.end());
   }
+  return absl::OkStatus();
+}
+
+absl::Status ReadJobs(const client::slurm::Settings& given, Steps steps, JobQuery* query) {
+  bool is_given = false;
+  for (const Setting& setting : given.settings) {
+    if (setting.option->name != "jobs") continue;
+    is_given = true;
+    if (absl::Status status = ReadIds(setting.value, steps, &query->ids); !status.ok())
+      return status;
+  }
+  query->is_none = is_given && query->ids.empty();
   return absl::OkStatus();
 }
 
 absl::Status ReadStates(std::string_view list, std::vector<std::string>* states) {
   for (std::string_view word : contract::Split(list, ',')) {
     if (word == "all" || word == "ALL") continue;
+    if (word.empty()) continue;
     const std::string_view state = FindState(word);
     if (state.empty()) {
-      return absl::InvalidArgumentError(
-          fmt::format("Invalid job state specified: {}; there are PENDING, CONFIGURING, RUNNING, "
-                      "SUSPENDED, COMPLETING, COMPLETED, FAILED, CANCELLED, TIMEOUT, "
-                      "OUT_OF_MEMORY, NODE_FAIL and PREEMPTED",
-                      contract::Quoted(word)));
+      return absl::InvalidArgumentError(fmt::format("Invalid job state specified: {}; there are {}",
+                                                    contract::Quoted(word), StateWords()));
     }
     states->emplace_back(state);
   }
@@ -180,19 +244,8 @@ absl::StatusOr<std::string> OwnUser() {
       "this machine knows no name for your user id {}; name the user with --user", geteuid()));
 }
 
-absl::Status CheckRefused(const client::slurm::Settings& given, Refused refused) {
-  for (const Setting& setting : given.settings) {
-    const auto found = std::find_if(refused.begin(), refused.end(), [&](const auto& one) {
-      return one.first == setting.option->name;
-    });
-    if (found == refused.end()) continue;
-    return absl::InvalidArgumentError(
-        fmt::format("--{} is not taken; {}", setting.option->name, found->second));
-  }
-  return absl::OkStatus();
-}
-
 absl::StatusOr<std::vector<JobRecord>> FindJobs(client::Client& client, const JobQuery& query) {
+  if (query.is_none) return std::vector<JobRecord>();
   const auto clusters = AllClusters(client);
   if (!clusters.ok()) return clusters.status();
   absl::StatusOr<std::vector<v1::Job>> jobs = std::vector<v1::Job>();
@@ -205,9 +258,8 @@ absl::StatusOr<std::vector<JobRecord>> FindJobs(client::Client& client, const Jo
   }
   std::vector<JobRecord> records;
   for (v1::Job& job : *jobs) {
-    const auto cluster = clusters->find(job.cluster());
-    JobRecord record =
-        MakeRecord(std::move(job), cluster == clusters->end() ? nullptr : &cluster->second);
+    const v1::Cluster* cluster = LikelyCluster(*clusters, job);
+    JobRecord record = MakeRecord(std::move(job), cluster);
     if (query.Takes(record)) records.push_back(std::move(record));
   }
   std::sort(records.begin(), records.end(),

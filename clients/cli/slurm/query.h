@@ -3,14 +3,12 @@
 #define MUSTER_CLIENTS_CLI_SLURM_QUERY_H_
 
 #include <cstdint>
-#include <map>
-#include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "clients/cli/slurm/array_jobs.h"
 #include "clients/cli/slurm/job_record.h"
 #include "clients/cpp/client.h"
@@ -23,6 +21,9 @@ struct JobQuery {
   std::vector<JobName> ids;  // an array's stands for all its tasks
   std::vector<std::string> users, names, partitions, accounts, qos, clusters, nodes, reservations;
   std::vector<std::string> states;  // words of Slurm's
+  bool is_none = false;             // it names jobs, but none at all: "-j ''"
+  // Jobs that ended before are left out.
+  absl::Time ended_since = absl::InfinitePast();
   // More of the filter language, what the broker can choose by itself.
   std::string filter;
 
@@ -42,19 +43,21 @@ absl::Status CheckNamedNodes(std::string_view option, const std::vector<std::str
 // Reads -u, --me, --name, -p, -A, -q, -M, -w and -R, by the options' names, into the query; others
 // are left alone. INVALID_ARGUMENT: this machine does not know its own user's name.
 absl::Status ReadSelection(const client::slurm::Settings& given, JobQuery* query);
-// "1,2_3" as --jobs and operands have it. INVALID_ARGUMENT: a word that is no job's number.
-absl::Status ReadIds(std::string_view list, std::vector<JobName>* ids);
-// "PD,RUNNING", "all" (none is added). INVALID_ARGUMENT: no state that jobs of Muster can have.
+// Adds users by their names. A user id of this machine stands for its name.
+void AddUsers(std::string_view list, std::vector<std::string>* users);
+// The way to take "1.batch" and "1.0": not at all, as the job 1, or as no job.
+enum class Steps { kRefused, kAsJob, kAsNone };
+// "1,2_3" as --jobs and operands have it; empty words are nothing. INVALID_ARGUMENT: a word that is
+// no job's number.
+absl::Status ReadIds(std::string_view list, Steps steps, std::vector<JobName>* ids);
+// All the --jobs that were given. Without any number the query names no job.
+absl::Status ReadJobs(const client::slurm::Settings& given, Steps steps, JobQuery* query);
+// "PD,RUNNING", "all" (none is added). INVALID_ARGUMENT: no state of Slurm's.
 absl::Status ReadStates(std::string_view list, std::vector<std::string>* states);
 // Returns whether this machine knows a user of that name.
 bool IsKnownUser(const std::string& name);
 // The name of the user who runs this.
 absl::StatusOr<std::string> OwnUser();
-
-// The options that the command does not take, and the remedy for each.
-using Refused = std::span<const std::pair<std::string_view, std::string_view>>;
-// INVALID_ARGUMENT that names the first option given that is refused.
-absl::Status CheckRefused(const client::slurm::Settings& given, Refused refused);
 
 // The jobs that the query takes, by their numbers, each with its latest run. Ids that are not there
 // are left out, unless there is only one: NOT_FOUND then.

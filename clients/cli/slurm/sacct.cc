@@ -8,6 +8,7 @@
 
 #include "absl/time/clock.h"
 #include "clients/cli/exit_code.h"
+#include "clients/cli/slurm/given.h"
 #include "clients/cli/slurm/query.h"
 #include "clients/cli/slurm/sacct_columns.h"
 #include "clients/cli/slurm/sacct_time.h"
@@ -53,11 +54,13 @@ constexpr std::array kSacctOptions = {
     Option{"duplicates", 'D', kNone},
     Option{"endtime", 'E'},
     Option{"file", 'f'},
-    Option{"format", 'o'},
+    Option{"format", 'o', kRequired, "SACCT_FORMAT"},
     Option{"gid", 'g'},
+    Option{"help", 'h', kNone},
     Option{"helpformat", 'e', kNone},
     Option{"jobs", 'j'},
     Option{"json", 0, kNone},
+    Option{"local", 0, kNone, "SACCT_LOCAL"},
     Option{"long", 'l', kNone},
     Option{"me", 0, kNone},
     Option{"name", 0},
@@ -74,6 +77,8 @@ constexpr std::array kSacctOptions = {
     Option{"truncate", 'T', kNone},
     Option{"uid", 'u', kRequired, "", "user"},
     Option{"units", 0},
+    Option{"usage", 0, kNone},
+    Option{"version", 'V', kNone},
     Option{"wckeys", 'W'},
     Option{"yaml", 0, kNone},
 };
@@ -108,6 +113,11 @@ std::string Lower(std::string_view text) {
 absl::StatusOr<std::vector<Shown>> ReadFormat(std::string_view text) {
   std::vector<Shown> shown;
   for (std::string_view word : contract::Split(text, ',')) {
+    if (Lower(word) == "all") {
+      for (const SacctColumn& column : SacctColumns())
+        shown.push_back({&column, column.width, column.left});
+      continue;
+    }
     const size_t percent = std::min(word.find('%'), word.size());
     const std::string name = Lower(word.substr(0, percent));
     const auto column =
@@ -121,10 +131,20 @@ absl::StatusOr<std::vector<Shown>> ReadFormat(std::string_view text) {
           fmt::format("Invalid field requested: {}; muster sacct -e lists those that there are",
                       contract::Quoted(word)));
     }
-    shown.push_back({&*column, *width == 0 ? column->width : static_cast<size_t>(std::abs(*width)),
-                     *width < 0});
+    const bool is_own = *width != 0;
+    shown.push_back({&*column, is_own ? static_cast<size_t>(std::abs(*width)) : column->width,
+                     is_own ? *width < 0 : column->left});
   }
   return shown;
+}
+
+// The variable counts less than the options that bring columns of their own.
+std::string_view FormatOf(const Settings& given) {
+  const Setting* format = given.Find("format");
+  if (format != nullptr && IsTyped(*format)) return format->value;
+  if (given.Find("long") != nullptr) return kLongFormat;
+  if (given.Find("brief") != nullptr) return kBriefFormat;
+  return format != nullptr ? std::string_view(format->value) : kSacctFormat;
 }
 
 // How the table looks: columns of a width, or parts between delimiters.
@@ -209,11 +229,7 @@ absl::Status ReadWindow(const Settings& given, absl::Time now, AskedSacct* asked
 
 absl::Status ReadWho(const Settings& given, AskedSacct* asked) {
   const Setting* user = given.Find("uid");
-  if (user != nullptr) {
-    for (std::string_view one : contract::Split(user->value, ',')) {
-      asked->query.users.emplace_back(one);
-    }
-  }
+  if (user != nullptr) AddUsers(user->value, &asked->query.users);
   // sacct shows one's own jobs unless somebody or some jobs are named; so does this.
   const bool is_open = user != nullptr || given.Find("allusers") != nullptr ||
                        !asked->query.ids.empty() || geteuid() == 0;
@@ -224,12 +240,11 @@ absl::Status ReadWho(const Settings& given, AskedSacct* asked) {
 }
 
 absl::StatusOr<AskedSacct> ReadSacct(const std::vector<std::string>& words, absl::Time now) {
-  const auto read = client::slurm::ReadCommandWords(kSacctOptions, words);
+  const auto read = ReadGiven(kSacctOptions, words, kSacctRefused);
   if (!read.ok()) return read.status();
   AskedSacct asked;
   asked.given = read->options;
   const Settings& given = asked.given;
-  if (absl::Status status = CheckRefused(given, kSacctRefused); !status.ok()) return status;
   if (!read->operands.empty()) {
     return absl::InvalidArgumentError(fmt::format("unrecognized argument {}; name jobs with -j",
                                                   contract::Quoted(read->operands.front())));
@@ -240,21 +255,19 @@ absl::StatusOr<AskedSacct> ReadSacct(const std::vector<std::string>& words, absl
       asked.query.accounts.emplace_back(one);
     }
   }
-  if (const Setting* jobs = given.Find("jobs"); jobs != nullptr) {
-    if (absl::Status status = ReadIds(jobs->value, &asked.query.ids); !status.ok()) return status;
-  }
+  if (absl::Status status = ReadJobs(given, Steps::kAsNone, &asked.query); !status.ok())
+    return status;
+  // An empty list chooses none in squeue, and all here; a list of steps names no job.
+  const Setting* jobs = given.Find("jobs");
+  if (jobs != nullptr && jobs->value.find_first_not_of(',') == std::string::npos)
+    asked.query.is_none = false;
   if (const Setting* states = given.Find("state"); states != nullptr) {
     const absl::Status status = ReadStates(states->value, &asked.query.states);
     if (!status.ok()) return status;
   }
   if (absl::Status status = ReadWho(given, &asked); !status.ok()) return status;
   if (absl::Status status = ReadWindow(given, now, &asked); !status.ok()) return status;
-  const Setting* format = given.Find("format");
-  const std::string_view columns = format != nullptr               ? std::string_view(format->value)
-                                   : given.Find("long") != nullptr ? kLongFormat
-                                   : given.Find("brief") != nullptr ? kBriefFormat
-                                                                    : kSacctFormat;
-  auto shown = ReadFormat(columns);
+  auto shown = ReadFormat(FormatOf(given));
   if (!shown.ok()) return shown.status();
   asked.columns = *std::move(shown);
   return asked;
@@ -276,6 +289,11 @@ std::string FieldList() {
 }  // namespace
 
 int Sacct(Session& session) {
+  const std::string about = AboutText("sacct", kSacctOptions, kSacctRefused, session.call.words);
+  if (!about.empty()) {
+    session.terminal.Out(about);
+    return kOk;
+  }
   const absl::Time now = absl::Now();
   const absl::StatusOr<AskedSacct> asked = ReadSacct(session.call.words, now);
   if (!asked.ok()) {
@@ -286,7 +304,9 @@ int Sacct(Session& session) {
     session.terminal.Out(FieldList());
     return kOk;
   }
-  const auto records = FindJobs(session.client, asked->query);
+  auto records = FindJobs(session.client, asked->query);
+  // sacct has nothing to say of a job that it does not know.
+  if (absl::IsNotFound(records.status())) records = std::vector<JobRecord>();
   if (!records.ok()) return Fail(session, records.status());
   const Printer printer(asked->columns, asked->given);
   std::string out = asked->given.Find("noheader") == nullptr ? printer.Heading() : "";

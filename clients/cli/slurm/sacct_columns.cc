@@ -7,6 +7,7 @@
 
 #include "clients/cli/slurm/array_jobs.h"
 #include "clients/cli/slurm/host_list.h"
+#include "clients/cli/slurm/job_resources.h"
 #include "clients/cli/text.h"
 
 namespace muster::cli {
@@ -55,13 +56,11 @@ constexpr std::array kSacctColumns = {
                 }},
     SacctColumn{"AllocNodes", 10,
                 [](const Record& r, Now) {
-                  return fmt::format(
-                      "{}", r.job.has_start_time() ? std::max(1u, r.job.spec().nodes()) : 0);
+                  return fmt::format("{}", r.job.has_start_time() ? NodeCount(r) : 0);
                 }},
     SacctColumn{"AllocTRES", 10,
                 [](const Record& r, Now) {
-                  return r.job.has_start_time() ? TresText(r.job.spec(), TresOrder::kSacct)
-                                                : std::string();
+                  return r.job.has_start_time() ? TresText(r, TresOrder::kSacct) : std::string();
                 }},
     SacctColumn{"AssocID", 7, Nothing},
     SacctColumn{"AveCPU", 10, Nothing},
@@ -85,7 +84,7 @@ constexpr std::array kSacctColumns = {
                 [](const Record& r, Now now) {
                   return fmt::format("{}", absl::ToInt64Seconds(CpuTime(r, now)));
                 }},
-    SacctColumn{"DBIndex", 10, Nothing},
+    SacctColumn{"DBIndex", 10, Nothing, true},
     SacctColumn{"DerivedExitCode", 15, Nothing},
     SacctColumn{"Elapsed", 10, [](const Record& r, Now now) { return SacctTime(Elapsed(r, now)); }},
     SacctColumn{"ElapsedRaw", 10,
@@ -99,8 +98,8 @@ constexpr std::array kSacctColumns = {
     SacctColumn{"Flags", 19, Nothing},
     SacctColumn{"GID", 6, Nothing},
     SacctColumn{"Group", 9, Nothing},
-    SacctColumn{"JobID", 12, [](const Record& r, Now) { return NameOf(r.job); }},
-    SacctColumn{"JobIDRaw", 12, [](const Record& r, Now) { return SlurmNumber(r); }},
+    SacctColumn{"JobID", 12, [](const Record& r, Now) { return NameOf(r.job); }, true},
+    SacctColumn{"JobIDRaw", 12, [](const Record& r, Now) { return SlurmNumber(r); }, true},
     SacctColumn{"JobName", 10, [](const Record& r, Now) { return Harmless(r.job.name()); }},
     SacctColumn{"Layout", 9, Nothing},
     SacctColumn{"MaxDiskRead", 12, Nothing},
@@ -124,9 +123,7 @@ constexpr std::array kSacctColumns = {
     SacctColumn{"MinCPUTask", 10, Nothing},
     SacctColumn{"NCPUS", 10,
                 [](const Record& r, Now) { return fmt::format("{}", TotalCpus(r.job.spec())); }},
-    SacctColumn{
-        "NNodes", 8,
-        [](const Record& r, Now) { return fmt::format("{}", std::max(1u, r.job.spec().nodes())); }},
+    SacctColumn{"NNodes", 8, [](const Record& r, Now) { return fmt::format("{}", NodeCount(r)); }},
     SacctColumn{"NodeList", 15, [](const Record& r, Now) { return NodesOf(r); }},
     SacctColumn{"NTasks", 8, Nothing},
     SacctColumn{"Partition", 10, [](const Record& r, Now) { return Harmless(r.partition); }},
@@ -142,12 +139,10 @@ constexpr std::array kSacctColumns = {
     SacctColumn{"ReqCPUFreqMin", 13, NoWord},
     SacctColumn{"ReqCPUS", 8,
                 [](const Record& r, Now) { return fmt::format("{}", TotalCpus(r.job.spec())); }},
-    SacctColumn{"ReqMem", 10, [](const Record& r, Now) { return MemoryText(r.job.spec()); }},
-    SacctColumn{
-        "ReqNodes", 8,
-        [](const Record& r, Now) { return fmt::format("{}", std::max(1u, r.job.spec().nodes())); }},
-    SacctColumn{"ReqTRES", 10,
-                [](const Record& r, Now) { return TresText(r.job.spec(), TresOrder::kSacct); }},
+    SacctColumn{"ReqMem", 10, [](const Record& r, Now) { return TotalMemoryText(r); }},
+    SacctColumn{"ReqNodes", 8,
+                [](const Record& r, Now) { return fmt::format("{}", NodeCount(r)); }},
+    SacctColumn{"ReqTRES", 10, [](const Record& r, Now) { return TresText(r, TresOrder::kSacct); }},
     SacctColumn{"Reservation", 20,
                 [](const Record& r, Now) { return Harmless(r.job.spec().slurm().reservation()); }},
     SacctColumn{"ReservationId", 8, Nothing},

@@ -18,6 +18,7 @@ struct SacctColumn {
   std::string_view name;
   size_t width;
   std::string (*value)(const JobRecord& record, absl::Time now);
+  bool left = false;  // its values begin at the left
 };
 
 // All that sacct 22.05 has, in the order of their names, and Restarts. Where Muster knows nothing,

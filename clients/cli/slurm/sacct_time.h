@@ -9,9 +9,11 @@
 
 namespace muster::cli {
 
-// "now", "today", "midnight", "noon", "now-2hours", "now+1days" (seconds if there is no unit),
-// "2026-11-21", "2026-11-21T03:22[:53]", "11/21[/26]", "11/21/26-03:22[:53]", "03:22[:53]"; in the
-// local time. INVALID_ARGUMENT: none of these.
+// A date, a time or both in any order, in the local time; blanks, '-' and 'T' may stand between.
+// Dates: "2026-11-21", "11/21[/26]", "11.21[.26]", "1121[26]", "today", "tomorrow"; without a year
+// the latest such day up to the end of this month. Times: "03:22[:53][am|pm]", "midnight", "noon",
+// "fika", "teatime"; without a date today. Besides "now", "now-2hours", "now+1days" (seconds if
+// there is no unit). INVALID_ARGUMENT: none of these.
 absl::StatusOr<absl::Time> ParseSacctTime(std::string_view text, absl::Time now);
 
 // Midnight of the same day, local time.

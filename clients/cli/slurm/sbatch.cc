@@ -17,6 +17,7 @@
 #include "clients/cli/exit_code.h"
 #include "clients/cli/follow.h"
 #include "clients/cli/slurm/dependency.h"
+#include "clients/cli/slurm/job_record.h"
 #include "clients/cli/slurm/refusal.h"
 #include "clients/cli/slurm/sbatch_help.h"
 #include "clients/cli/slurm/sbatch_words.h"
@@ -176,7 +177,7 @@ int TestOnly(Session& session, const v1::JobSpec& spec) {
     }
     is_good = is_good || problem.empty();
     const std::string when = plan.has_estimated_start_time()
-                                 ? " at " + Rfc3339(plan.estimated_start_time())
+                                 ? " at " + LocalTime(plan.estimated_start_time(), "")
                                  : std::string(" at a time that the cluster does not tell");
     session.terminal.Err(
         problem.empty()

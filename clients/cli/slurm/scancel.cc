@@ -3,10 +3,15 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "clients/cli/exit_code.h"
+#include "clients/cli/slurm/array_jobs.h"
+#include "clients/cli/slurm/given.h"
 #include "clients/cli/slurm/query.h"
 #include "clients/cli/slurm/verbs.h"
 
@@ -20,16 +25,30 @@ using enum Option::Argument;
 constexpr size_t kMaxAtOnce = 1000;  // what one request may name
 
 constexpr std::array kScancelOptions = {
-    Option{"account", 'A'},      Option{"batch", 'b', kNone},
-    Option{"clusters", 'M'},     Option{"cron", 0, kNone},
-    Option{"ctld", 0, kNone},    Option{"full", 'f', kNone},
-    Option{"hurry", 'H', kNone}, Option{"interactive", 'i', kNone},
-    Option{"me", 0, kNone},      Option{"name", 'n', kRequired, "", "jobname"},
-    Option{"nodelist", 'w'},     Option{"partition", 'p'},
-    Option{"qos", 'q'},          Option{"quiet", 'Q', kNone},
-    Option{"reservation", 'R'},  Option{"sibling", 0},
-    Option{"signal", 's'},       Option{"state", 't'},
-    Option{"user", 'u'},         Option{"verbose", 'v', kNone},
+    Option{"account", 'A', kRequired, "SCANCEL_ACCOUNT"},
+    Option{"batch", 'b', kNone, "SCANCEL_BATCH"},
+    Option{"clusters", 'M', kRequired, "SLURM_CLUSTERS"},
+    Option{"cron", 0, kNone},
+    Option{"ctld", 0, kNone},
+    Option{"full", 'f', kNone, "SCANCEL_FULL"},
+    Option{"help", 0, kNone},
+    Option{"hurry", 'H', kNone},
+    Option{"interactive", 'i', kNone, "SCANCEL_INTERACTIVE"},
+    Option{"local", 0, kNone},
+    Option{"me", 0, kNone},
+    Option{"name", 'n', kRequired, "SCANCEL_NAME", "jobname"},
+    Option{"nodelist", 'w'},
+    Option{"partition", 'p', kRequired, "SCANCEL_PARTITION"},
+    Option{"qos", 'q', kRequired, "SCANCEL_QOS"},
+    Option{"quiet", 'Q', kNone},
+    Option{"reservation", 'R'},
+    Option{"sibling", 0},
+    Option{"signal", 's'},
+    Option{"state", 't', kRequired, "SCANCEL_STATE"},
+    Option{"usage", 0, kNone},
+    Option{"user", 'u', kRequired, "SCANCEL_USER"},
+    Option{"verbose", 'v', kNone, "SCANCEL_VERBOSE"},
+    Option{"version", 'V', kNone},
     Option{"wckey", 0},
 };
 constexpr std::string_view kWithSlurm =
@@ -51,13 +70,13 @@ struct AskedScancel {
   JobQuery query;
   bool is_selection = false;  // it names jobs otherwise than by their numbers
   bool is_verbose = false;
+  bool is_quiet = false;
 };
 
 absl::StatusOr<AskedScancel> ReadScancel(const std::vector<std::string>& words) {
-  const auto read = client::slurm::ReadCommandWords(kScancelOptions, words);
+  const auto read = ReadGiven(kScancelOptions, words, kScancelRefused);
   if (!read.ok()) return read.status();
   const client::slurm::Settings& given = read->options;
-  if (absl::Status status = CheckRefused(given, kScancelRefused); !status.ok()) return status;
   AskedScancel asked;
   if (absl::Status status = ReadSelection(given, &asked.query); !status.ok()) return status;
   if (const Setting* states = given.Find("state"); states != nullptr) {
@@ -70,13 +89,15 @@ absl::StatusOr<AskedScancel> ReadScancel(const std::vector<std::string>& words) 
     }
   }
   for (const std::string& operand : read->operands) {
-    if (absl::Status status = ReadIds(operand, &asked.query.ids); !status.ok()) return status;
+    if (absl::Status status = ReadIds(operand, Steps::kRefused, &asked.query.ids); !status.ok())
+      return status;
   }
+  asked.is_quiet = given.Find("quiet") != nullptr;
   asked.is_verbose = given.Find("verbose") != nullptr;
   bool is_choice = false;
   for (const Setting& setting : given.settings) {
     const std::string_view name = setting.option->name;
-    if (name == "verbose" || name == "quiet") continue;
+    if (name == "verbose" || name == "quiet" || name == "local") continue;
     asked.is_selection = true;
     is_choice = is_choice || name != "clusters";  // a cluster alone says too little
   }
@@ -91,9 +112,51 @@ absl::StatusOr<AskedScancel> ReadScancel(const std::vector<std::string>& words) 
   return asked;
 }
 
-// The jobs that are named: all of them must be there, unless they are chosen by what they are.
+void NoteUnknown(Session& session, const AskedScancel& asked, const std::string& name) {
+  if (asked.is_quiet) return;
+  session.terminal.Err(
+      fmt::format("scancel: error: Kill job error on job id {}: Invalid job id specified\n", name));
+}
+
+// The jobs that are named and that there are. Like scancel, this goes on if one is not known.
+absl::StatusOr<std::vector<uint64_t>> Named(Session& session, const AskedScancel& asked) {
+  std::vector<uint64_t> ids;
+  for (const JobName& name : asked.query.ids) {
+    const auto numbers = NumbersOf(session.client, {name});
+    if (!numbers.ok() && !absl::IsNotFound(numbers.status())) return numbers.status();
+    if (numbers.ok()) {
+      ids.insert(ids.end(), numbers->begin(), numbers->end());
+    } else {
+      NoteUnknown(session, asked, fmt::format("{}_{}", name.number, name.task.value_or(0)));
+    }
+  }
+  return ids;
+}
+
+// The numbers that jobs have.
+absl::StatusOr<std::vector<uint64_t>> Known(Session& session, const AskedScancel& asked,
+                                            const std::vector<uint64_t>& ids) {
+  JobQuery query;
+  for (const uint64_t id : ids) query.ids.push_back({id, std::nullopt});
+  auto records = FindJobs(session.client, query);
+  if (absl::IsNotFound(records.status())) records = std::vector<JobRecord>();
+  if (!records.ok()) return records.status();
+  std::set<uint64_t> there;
+  for (const JobRecord& record : *records) there.insert(record.job.id());
+  std::vector<uint64_t> known;
+  for (const uint64_t id : ids) {
+    if (there.contains(id)) {
+      known.push_back(id);
+    } else {
+      NoteUnknown(session, asked, fmt::format("{}", id));
+    }
+  }
+  return known;
+}
+
+// The jobs that are named or, if others are meant than by their numbers, that are what was asked.
 absl::StatusOr<std::vector<uint64_t>> Chosen(Session& session, AskedScancel* asked) {
-  if (!asked->is_selection) return NumbersOf(session.client, asked->query.ids);
+  if (!asked->is_selection) return Named(session, *asked);
   asked->query.filter =
       "(state = QUEUED OR state = PENDING OR state = RUNNING OR state = SUSPENDED)";
   if (asked->query.states.empty()) {
@@ -106,9 +169,31 @@ absl::StatusOr<std::vector<uint64_t>> Chosen(Session& session, AskedScancel* ask
   return ids;
 }
 
+absl::Status CancelAll(Session& session, const AskedScancel& asked,
+                       const std::vector<uint64_t>& ids) {
+  for (size_t begin = 0; begin < ids.size(); begin += kMaxAtOnce) {
+    v1::CancelJobsRequest request;
+    const size_t end = std::min(ids.size(), begin + kMaxAtOnce);
+    for (size_t i = begin; i < end; ++i) request.add_job_ids(ids[i]);
+    request.set_reason("scancel");
+    const auto response = session.client.CancelJobs(request);
+    if (!response.ok()) return response.status();
+    for (const v1::Job& job : response->jobs()) {
+      if (asked.is_verbose) session.terminal.Err(fmt::format("scancel: {}\n", Summary(job)));
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 int Scancel(Session& session) {
+  const std::string about =
+      AboutText("scancel", kScancelOptions, kScancelRefused, session.call.words);
+  if (!about.empty()) {
+    session.terminal.Out(about);
+    return kOk;
+  }
   absl::StatusOr<AskedScancel> asked = ReadScancel(session.call.words);
   if (!asked.ok()) {
     Fail(session, asked.status());
@@ -116,18 +201,13 @@ int Scancel(Session& session) {
   }
   const auto ids = Chosen(session, &*asked);
   if (!ids.ok()) return Fail(session, ids.status());
-  for (size_t begin = 0; begin < ids->size(); begin += kMaxAtOnce) {
-    v1::CancelJobsRequest request;
-    const size_t end = std::min(ids->size(), begin + kMaxAtOnce);
-    for (size_t i = begin; i < end; ++i) request.add_job_ids((*ids)[i]);
-    request.set_reason("scancel");
-    const auto response = session.client.CancelJobs(request);
-    if (!response.ok()) return Fail(session, response.status());
-    for (const v1::Job& job : response->jobs()) {
-      if (asked->is_verbose) session.terminal.Err(fmt::format("scancel: {}\n", Summary(job)));
-    }
+  absl::Status status = CancelAll(session, *asked, *ids);
+  if (absl::IsNotFound(status)) {
+    // None of them was canceled, because one is not there.
+    const auto known = Known(session, *asked, *ids);
+    status = known.ok() ? CancelAll(session, *asked, *known) : known.status();
   }
-  return kOk;
+  return status.ok() ? kOk : Fail(session, status);
 }
 
 }  // namespace muster::cli

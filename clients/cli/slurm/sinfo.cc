@@ -10,14 +10,15 @@
 #include "absl/time/clock.h"
 #include "clients/cli/exit_code.h"
 #include "clients/cli/known_clusters.h"
+#include "clients/cli/slurm/given.h"
 #include "clients/cli/slurm/node_rows.h"
 #include "clients/cli/slurm/node_state.h"
 #include "clients/cli/slurm/query.h"
 #include "clients/cli/slurm/repeat.h"
+#include "clients/cli/slurm/sort_keys.h"
 #include "clients/cli/slurm/verbs.h"
 #include "clients/cli/text.h"
 #include "contract/characters.h"
-#include "contract/parts.h"
 #include "contract/text.h"
 
 namespace muster::cli {
@@ -37,35 +38,38 @@ constexpr std::string_view kReasons = "%20E %9u %19H %N";
 constexpr std::string_view kLongReasons = "%20E %12u %19H %6t %N";
 
 constexpr std::array kSinfoOptions = {
-    Option{"all", 'a', kNone},
-    Option{"clusters", 'M'},
+    Option{"all", 'a', kNone, "SINFO_ALL"},
+    Option{"clusters", 'M', kRequired, "SLURM_CLUSTERS"},
     Option{"dead", 'd', kNone},
     Option{"exact", 'e', kNone},
-    Option{"format", 'o'},
+    Option{"federation", 0, kNone, "SINFO_FEDERATION"},
+    Option{"format", 'o', kRequired, "SINFO_FORMAT"},
     Option{"Format", 'O'},
+    Option{"help", 0, kNone},
     Option{"hide", 0, kNone},
     Option{"iterate", 'i'},
     Option{"json", 0, kNone},
     Option{"list-reasons", 'R', kNone},
+    Option{"local", 0, kNone, "SINFO_LOCAL"},
     Option{"long", 'l', kNone},
     Option{"Node", 'N', kNone},
     Option{"nodes", 'n'},
     Option{"noheader", 'h', kNone},
-    Option{"partition", 'p'},
+    Option{"partition", 'p', kRequired, "SINFO_PARTITION"},
     Option{"reservation", 'T', kNone},
     Option{"responding", 'r', kNone},
-    Option{"sort", 'S'},
+    Option{"sort", 'S', kRequired, "SINFO_SORT"},
     Option{"states", 't'},
     Option{"summarize", 's', kNone},
+    Option{"usage", 0, kNone},
     Option{"verbose", 'v', kNone},
+    Option{"version", 'V', kNone},
     Option{"yaml", 0, kNone},
 };
 constexpr std::pair<std::string_view, std::string_view> kSinfoRefused[] = {
-    {"Format", "name the columns with --format, as in -o '%P %D %t %N'"},
     {"hide", "all partitions are shown"},
     {"json", "use: muster clusters NAME -o json"},
     {"reservation", "ask sinfo itself on the cluster"},
-    {"sort", "use sort(1)"},
     {"yaml", "use: muster clusters NAME -o yaml"},
 };
 
@@ -73,25 +77,35 @@ struct AskedSinfo {
   NodeQuery query;
   std::vector<std::string> clusters;  // empty: all of Slurm, or of any kind where none is
   ColumnFormat format;
+  std::vector<std::string> unknown;  // columns that there are not
   bool with_heading = true;
   bool with_date = false;
   absl::Duration pause = absl::ZeroDuration();  // between two looks; zero: one look
 };
 
-std::string_view FormatOf(const Settings& given) {
-  if (const Setting* own = given.Find("format"); own != nullptr) return own->value;
+// The last one typed counts, then the options that bring columns of their own, then the variable.
+ColumnFormat ReadSinfoFormat(const Settings& given, std::vector<std::string>* unknown) {
+  const auto parse = [&](std::string_view text) {
+    return ParseColumnFormat(text, NodeLetters(), "", unknown);
+  };
+  for (auto setting = given.settings.rbegin(); setting != given.settings.rend(); ++setting) {
+    if (!IsTyped(*setting)) continue;
+    if (setting->option->name == "format") return parse(setting->value);
+    if (setting->option->name == "Format")
+      return ParseLongFormat(setting->value, NodeLongNames(), unknown);
+  }
   const bool is_long = given.Find("long") != nullptr;
-  if (given.Find("list-reasons") != nullptr) return is_long ? kLongReasons : kReasons;
-  if (given.Find("summarize") != nullptr) return kSummary;
-  if (given.Find("Node") != nullptr) return is_long ? kLongNodeFormat : kNodeFormat;
-  return is_long ? kSinfoLongFormat : kSinfoFormat;
+  if (given.Find("list-reasons") != nullptr) return parse(is_long ? kLongReasons : kReasons);
+  if (given.Find("summarize") != nullptr) return parse(kSummary);
+  if (given.Find("Node") != nullptr) return parse(is_long ? kLongNodeFormat : kNodeFormat);
+  if (const Setting* own = given.Find("format"); own != nullptr) return parse(own->value);
+  return parse(is_long ? kSinfoLongFormat : kSinfoFormat);
 }
 
 absl::StatusOr<AskedSinfo> ReadSinfo(const std::vector<std::string>& words) {
-  const auto read = client::slurm::ReadCommandWords(kSinfoOptions, words);
+  const auto read = ReadGiven(kSinfoOptions, words, kSinfoRefused);
   if (!read.ok()) return read.status();
   const Settings& given = read->options;
-  if (absl::Status status = CheckRefused(given, kSinfoRefused); !status.ok()) return status;
   if (!read->operands.empty()) {
     return absl::InvalidArgumentError(
         fmt::format("unrecognized argument {}", contract::Quoted(read->operands.front())));
@@ -113,9 +127,12 @@ absl::StatusOr<AskedSinfo> ReadSinfo(const std::vector<std::string>& words) {
   asked.query.is_exact = given.Find("exact") != nullptr;
   asked.query.only_silent = given.Find("dead") != nullptr;
   asked.query.only_answering = given.Find("responding") != nullptr;
-  auto format = ParseColumnFormat(FormatOf(given), NodeLetters());
-  if (!format.ok()) return format.status();
-  asked.format = *std::move(format);
+  asked.format = ReadSinfoFormat(given, &asked.unknown);
+  if (const Setting* sort = given.Find("sort"); sort != nullptr) {
+    auto keys = ReadSortKeys(sort->value, NodeLetters());
+    if (!keys.ok()) return keys.status();
+    asked.query.sort = *std::move(keys);
+  }
   const absl::StatusOr<absl::Duration> pause = ReadPause(given);
   if (!pause.ok()) return pause.status();
   asked.pause = *pause;
@@ -142,7 +159,7 @@ int ShowCluster(Session& session, const AskedSinfo& asked, const std::string& na
     rows.push_back(std::move(row));
   }
   const std::string heading = with_name ? fmt::format("CLUSTER: {}\n", Harmless(name)) : "";
-  session.terminal.Out(heading + asked.format.Lines(rows));
+  session.terminal.Out(heading + asked.format.Lines(rows, asked.with_heading));
   return kOk;
 }
 
@@ -173,10 +190,19 @@ int ShowClusters(Session& session, const AskedSinfo& asked) {
 }  // namespace
 
 int Sinfo(Session& session) {
+  const std::string about = AboutText("sinfo", kSinfoOptions, kSinfoRefused, session.call.words);
+  if (!about.empty()) {
+    session.terminal.Out(about);
+    return kOk;
+  }
   const absl::StatusOr<AskedSinfo> asked = ReadSinfo(session.call.words);
   if (!asked.ok()) {
     Fail(session, asked.status());
     return kUsage;
+  }
+  for (const std::string& column : asked->unknown) {
+    session.terminal.Err(
+        fmt::format("sinfo: error: Invalid node format specification: {}\n", Harmless(column)));
   }
   return Repeat(session, asked->pause, [&] { return ShowClusters(session, *asked); });
 }

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,14 +13,16 @@
 #include "absl/time/clock.h"
 #include "clients/cli/exit_code.h"
 #include "clients/cli/slurm/format.h"
+#include "clients/cli/slurm/given.h"
 #include "clients/cli/slurm/query.h"
 #include "clients/cli/slurm/repeat.h"
+#include "clients/cli/slurm/sort_keys.h"
 #include "clients/cli/slurm/squeue_columns.h"
 #include "clients/cli/slurm/squeue_json.h"
+#include "clients/cli/slurm/squeue_times.h"
 #include "clients/cli/slurm/verbs.h"
 #include "clients/cli/text.h"
 #include "contract/characters.h"
-#include "contract/parts.h"
 
 namespace muster::cli {
 namespace {
@@ -33,86 +34,59 @@ using enum Option::Argument;
 
 constexpr std::string_view kSqueueFormat = "%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R";
 constexpr std::string_view kSqueueLongFormat = "%.18i %.9P %.8j %.8u %.8T %.10M %.9l %.6D %R";
-constexpr std::string_view kStartFormat = "%.18i %.9P %.8j %.8u %.2t %.19S %.6D %20n %R";
+constexpr std::string_view kStartFormat = "%.18i %.9P %.8j %.8u %.2t %.19S %.6D %20Y %R";
+// squeue forgets a job so long after its end (MinJobAge of most clusters).
+constexpr absl::Duration kMinJobAge = absl::Seconds(300);
 constexpr std::string_view kSqueueActive =
     "(state = QUEUED OR state = PENDING OR state = RUNNING OR state = SUSPENDED)";
 
 constexpr std::array kSqueueOptions = {
-    Option{"account", 'A'},
-    Option{"all", 'a', kNone},
-    Option{"array", 'r', kNone},
-    Option{"clusters", 'M'},
-    Option{"format", 'o'},
-    Option{"Format", 'O'},
+    Option{"account", 'A', kRequired, "SQUEUE_ACCOUNT"},
+    Option{"all", 'a', kNone, "SQUEUE_ALL"},
+    Option{"array", 'r', kNone, "SQUEUE_ARRAY"},
+    Option{"clusters", 'M', kRequired, "SLURM_CLUSTERS"},
+    Option{"federation", 0, kNone, "SQUEUE_FEDERATION"},
+    Option{"format", 'o', kRequired, "SQUEUE_FORMAT"},
+    Option{"Format", 'O', kRequired, "SQUEUE_FORMAT2"},
+    Option{"help", 0, kNone},
     Option{"hide", 0, kNone},
     Option{"iterate", 'i'},
     Option{"jobs", 'j'},
     Option{"json", 0, kNone},
-    Option{"licenses", 'L'},
+    Option{"licenses", 'L', kRequired, "SQUEUE_LICENSES"},
+    Option{"local", 0, kNone, "SQUEUE_LOCAL"},
     Option{"long", 'l', kNone},
     Option{"me", 0, kNone},
-    Option{"name", 'n'},
+    Option{"name", 'n', kRequired, "SQUEUE_NAMES"},
     Option{"noheader", 'h', kNone},
     Option{"nodelist", 'w'},
-    Option{"partition", 'p'},
-    Option{"qos", 'q'},
+    Option{"partition", 'p', kRequired, "SQUEUE_PARTITION"},
+    Option{"qos", 'q', kRequired, "SQUEUE_QOS"},
     Option{"reservation", 'R'},
-    Option{"sort", 'S'},
+    Option{"sort", 'S', kRequired, "SQUEUE_SORT"},
     Option{"start", 0, kNone},
-    Option{"states", 't'},
+    Option{"states", 't', kRequired, "SQUEUE_STATES"},
     Option{"steps", 's', kOptional},
-    Option{"user", 'u'},
+    Option{"usage", 0, kNone},
+    Option{"user", 'u', kRequired, "SQUEUE_USERS", "users"},
     Option{"verbose", 'v', kNone},
+    Option{"version", 'V', kNone},
     Option{"yaml", 0, kNone},
 };
 constexpr std::pair<std::string_view, std::string_view> kSqueueRefused[] = {
     {"hide", "all partitions are shown"},
-    {"licenses", "the column %W has them"},
+    {"licenses", "leave it out; the column %W has them"},
     {"steps", "Muster knows jobs, not their steps; ask squeue itself with the number of %A"},
     {"yaml", "use --json, or: muster list -o yaml"},
 };
 
-// A column to sort by, and whether its greatest comes first.
-struct SortKey {
-  char letter;
-  bool descending;
-};
-
-// "P,-i".
-absl::StatusOr<std::vector<SortKey>> ReadSort(std::string_view keys) {
-  std::vector<SortKey> read;
-  for (std::string_view key : contract::Split(keys, ',')) {
-    const bool descending = key.starts_with('-');
-    if (descending || key.starts_with('+')) key.remove_prefix(1);
-    if (key.size() != 1 || SqueueLetters().find(key[0]) == std::string::npos) {
-      return absl::InvalidArgumentError(
-          fmt::format("--sort: {} is not a column that muster has; it has: {}",
-                      contract::Quoted(key), SqueueLetters()));
-    }
-    read.push_back({key[0], descending});
-  }
-  return read;
-}
-
-// A value to sort by: numbers by their size, all else as text.
-struct SortValue {
-  std::optional<int64_t> number;
-  std::string text;
-};
-
-// States go by their order in a job's life, numbers of jobs by Muster's own.
+// States go by their order in a job's life, times by their length, numbers of jobs by Muster's own.
 SortValue ValueOf(const JobRecord& record, char letter, absl::Time now) {
   if (letter == 't' || letter == 'T') return {static_cast<int64_t>(record.job.state()), ""};
   if (letter == 'i') return {static_cast<int64_t>(record.job.id()), ""};
-  std::string text = SqueueColumnOf(letter).value(record, now);
-  const auto number = contract::ParseNumber<int64_t>(text);
-  return {number, std::move(text)};
-}
-
-int Compare(const SortValue& a, const SortValue& b) {
-  if (a.number.has_value() && b.number.has_value())
-    return *a.number < *b.number ? -1 : *a.number > *b.number ? 1 : 0;
-  return a.text.compare(b.text);
+  if (const auto seconds = SecondsOf(letter, record, now); seconds.has_value())
+    return {seconds, ""};
+  return ToSortValue(SqueueValue(letter, record, now));
 }
 
 void Sort(const std::vector<SortKey>& keys, absl::Time now, std::vector<JobRecord>* records) {
@@ -143,38 +117,46 @@ struct AskedSqueue {
   bool with_date = false;
   bool each_task = false;
   bool is_json = false;
+  std::vector<std::string> unknown;             // columns that there are not
   absl::Duration pause = absl::ZeroDuration();  // between two looks; zero: one look
 };
 
-absl::Status ReadJobs(const client::slurm::CommandWords& words, JobQuery* query) {
-  if (!words.operands.empty()) {
-    return absl::InvalidArgumentError(fmt::format("unrecognized argument {}; name jobs with -j",
-                                                  contract::Quoted(words.operands.front())));
-  }
-  const Setting* jobs = words.options.Find("jobs");
-  return jobs == nullptr ? absl::OkStatus() : ReadIds(jobs->value, &query->ids);
-}
-
-absl::StatusOr<ColumnFormat> ReadFormat(const Settings& given) {
-  // The last one given counts.
-  for (auto setting = given.settings.rbegin(); setting != given.settings.rend(); ++setting) {
-    if (setting->option->name == "format")
-      return ParseColumnFormat(setting->value, SqueueLetters());
-    if (setting->option->name == "Format") return ParseLongSqueueFormat(setting->value);
-  }
-  if (given.Find("start") != nullptr) return ParseColumnFormat(kStartFormat, SqueueLetters());
-  return ParseColumnFormat(given.Find("long") != nullptr ? kSqueueLongFormat : kSqueueFormat,
-                           SqueueLetters());
+// The last one typed counts, then the option that brings columns of its own, then the variables.
+ColumnFormat ReadSqueueFormat(const Settings& given, std::vector<std::string>* unknown) {
+  const auto parse = [&](const Setting& setting) {
+    return setting.option->name == "Format"
+               ? ParseLongFormat(setting.value, SqueueLongNames(), unknown)
+               : ParseColumnFormat(setting.value, SqueueLetters(), kSqueueWhole, unknown);
+  };
+  const auto is_format = [](const Setting& setting) {
+    return setting.option->name == "format" || setting.option->name == "Format";
+  };
+  const auto typed =
+      std::find_if(given.settings.rbegin(), given.settings.rend(),
+                   [&](const Setting& setting) { return is_format(setting) && IsTyped(setting); });
+  if (typed != given.settings.rend()) return parse(*typed);
+  const bool is_start = given.Find("start") != nullptr;
+  const bool is_long = given.Find("long") != nullptr;
+  const auto variable = std::find_if(given.settings.begin(), given.settings.end(), is_format);
+  if (!is_start && !is_long && variable != given.settings.end()) return parse(*variable);
+  const std::string_view own = is_start  ? kStartFormat
+                               : is_long ? kSqueueLongFormat
+                                         : kSqueueFormat;
+  return ParseColumnFormat(own, SqueueLetters(), kSqueueWhole, unknown);
 }
 
 absl::StatusOr<AskedSqueue> ReadSqueue(const std::vector<std::string>& words) {
-  const auto read = client::slurm::ReadCommandWords(kSqueueOptions, words);
+  const auto read = ReadGiven(kSqueueOptions, words, kSqueueRefused);
   if (!read.ok()) return read.status();
   const Settings& given = read->options;
-  if (absl::Status status = CheckRefused(given, kSqueueRefused); !status.ok()) return status;
+  if (!read->operands.empty()) {
+    return absl::InvalidArgumentError(fmt::format("unrecognized argument {}; name jobs with -j",
+                                                  contract::Quoted(read->operands.front())));
+  }
   AskedSqueue asked;
   if (absl::Status status = ReadSelection(given, &asked.query); !status.ok()) return status;
-  if (absl::Status status = ReadJobs(*read, &asked.query); !status.ok()) return status;
+  if (absl::Status status = ReadJobs(given, Steps::kAsJob, &asked.query); !status.ok())
+    return status;
   const Setting* states = given.Find("states");
   if (states != nullptr) {
     const absl::Status status = ReadStates(states->value, &asked.query.states);
@@ -188,11 +170,9 @@ absl::StatusOr<AskedSqueue> ReadSqueue(const std::vector<std::string>& words) {
       !asked.query.states.empty() &&
       std::all_of(asked.query.states.begin(), asked.query.states.end(), IsActiveState);
   if (only_active) asked.query.filter = kSqueueActive;
-  auto columns = ReadFormat(given);
-  if (!columns.ok()) return columns.status();
-  asked.format = *std::move(columns);
+  asked.format = ReadSqueueFormat(given, &asked.unknown);
   const Setting* sort = given.Find("sort");
-  auto keys = ReadSort(sort == nullptr ? "P,t,-p" : sort->value);
+  auto keys = ReadSortKeys(sort == nullptr ? "P,t,-p" : sort->value, SqueueLetters());
   if (!keys.ok()) return keys.status();
   asked.sort = *std::move(keys);
   const absl::StatusOr<absl::Duration> pause = ReadPause(given);
@@ -223,17 +203,24 @@ std::string TableOf(const std::vector<JobRecord>& records, const AskedSqueue& as
   if (asked.with_heading) {
     auto& heading = rows.emplace_back();
     for (const FormatField& field : asked.format.fields) {
-      heading.emplace_back(SqueueColumnOf(field.letter).heading);
+      heading.emplace_back(SqueueHeading(field.letter));
     }
   }
   for (SqueueRow& row : SqueueRows(records, asked.format, asked.each_task, now)) {
     rows.push_back(std::move(row.values));
   }
-  return asked.format.Lines(rows);
+  return asked.format.Lines(rows, asked.with_heading);
 }
 
 int ShowQueue(Session& session, const AskedSqueue& asked) {
-  auto records = FindJobs(session.client, asked.query);
+  JobQuery query = asked.query;
+  query.ended_since = absl::Now() - kMinJobAge;
+  if (query.filter.empty()) {
+    query.filter =
+        fmt::format("({} OR end_time >= {})", kSqueueActive,
+                    absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", query.ended_since, absl::UTCTimeZone()));
+  }
+  auto records = FindJobs(session.client, query);
   if (!records.ok()) return Fail(session, records.status());
   NoteUnknownUsers(session, asked.query, *records);
   const absl::Time now = absl::Now();
@@ -260,10 +247,19 @@ int ShowQueue(Session& session, const AskedSqueue& asked) {
 }  // namespace
 
 int Squeue(Session& session) {
+  const std::string about = AboutText("squeue", kSqueueOptions, kSqueueRefused, session.call.words);
+  if (!about.empty()) {
+    session.terminal.Out(about);
+    return kOk;
+  }
   const absl::StatusOr<AskedSqueue> asked = ReadSqueue(session.call.words);
   if (!asked.ok()) {
     Fail(session, asked.status());
     return kUsage;
+  }
+  for (const std::string& column : asked->unknown) {
+    session.terminal.Err(
+        fmt::format("squeue: error: Invalid job format specification: {}\n", Harmless(column)));
   }
   return Repeat(session, asked->pause, [&] { return ShowQueue(session, *asked); });
 }

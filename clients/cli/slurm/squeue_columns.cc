@@ -1,37 +1,44 @@
 #include "clients/cli/slurm/squeue_columns.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <utility>
 
 #include "clients/cli/slurm/array_jobs.h"
 #include "clients/cli/slurm/host_list.h"
+#include "clients/cli/slurm/job_files.h"
+#include "clients/cli/slurm/job_resources.h"
+#include "clients/cli/slurm/squeue_times.h"
 #include "clients/cli/text.h"
 #include "contract/characters.h"
-#include "contract/parts.h"
 #include "contract/task_array.h"
 
 namespace muster::cli {
 namespace {
 
-// In place of letters, which --format does not take.
+// In place of letters, which --format does not take. A column that Muster knows nothing of has one
+// from kFirstUnknown on.
 constexpr char kNumber = 1;
 constexpr char kCluster = 2;
 constexpr char kRestarts = 3;
 constexpr char kExitCode = 4;
 constexpr char kPendingTime = 5;
 constexpr char kTres = 6;
-
-// Width of a column of --Format, as squeue has it.
-constexpr size_t kLongWidth = 20;
-// More than any terminal has.
-constexpr size_t kMaxLongWidth = 1000;
+constexpr char kStdOut = 7;
+constexpr char kStdErr = 8;
+constexpr char kStdIn = 9;
+constexpr char kTresPerJob = 10;
+constexpr char kTresPerTask = 11;
+constexpr char kCpusPerTask = 12;
+constexpr char kTasks = 13;
+constexpr char kTasksPerNode = 14;
+constexpr char kFirstUnknown = -128;
 
 std::string OrNull(std::string text) { return text.empty() ? "(null)" : Harmless(text); }
 
@@ -53,22 +60,32 @@ std::string ArrayTaskOf(const v1::Job& job) {
   return bar == name.npos ? "N/A" : name.substr(bar + 1);
 }
 
-std::string StartTime(const JobRecord& record) {
-  if (record.job.has_start_time()) return LocalTime(record.job.start_time(), "N/A");
-  return record.run() == nullptr ? "N/A" : LocalTime(record.run()->estimated_start_time(), "N/A");
+std::string LimitText(std::optional<absl::Duration> limit) {
+  return limit.has_value() ? SqueueTime(*limit) : "UNLIMITED";
 }
 
-std::string TimeLeft(const JobRecord& record, absl::Time now) {
-  if (!record.time_limit.has_value()) return "UNLIMITED";
-  return SqueueTime(std::max(absl::ZeroDuration(), *record.time_limit - Elapsed(record, now)));
+std::string OptionOr(const JobRecord& record, std::string_view name, std::string_view absent) {
+  const std::string_view value = OptionOf(record.job.spec(), name);
+  return value.empty() ? std::string(absent) : Harmless(value);
 }
 
-std::string EndTime(const JobRecord& record) {
-  if (record.job.has_end_time()) return LocalTime(record.job.end_time(), "N/A");
-  if (!record.job.has_start_time() || !record.time_limit.has_value()) return "N/A";
-  google::protobuf::Timestamp end = record.job.start_time();
-  end.set_seconds(end.seconds() + absl::ToInt64Seconds(*record.time_limit));
-  return LocalTime(end, "N/A");
+bool HasOption(const JobRecord& record, std::string_view option) {
+  const auto& options = record.job.spec().slurm().extra_options();
+  return std::find(options.begin(), options.end(), option) != options.end();
+}
+
+// Tells whether others may have its nodes at the same time.
+std::string Sharing(const JobRecord& record) {
+  const std::string_view exclusive = OptionOf(record.job.spec(), "exclusive");
+  if (exclusive == "user") return "USER";
+  if (exclusive == "mcs") return "MCS";
+  if (HasOption(record, "--exclusive")) return "NO";
+  return HasOption(record, "--oversubscribe") ? "YES" : "OK";
+}
+
+std::string Gpus(const JobRecord& record, std::string_view option) {
+  const std::string_view gpus = OptionOf(record.job.spec(), option);
+  return gpus.empty() ? "N/A" : fmt::format("gres:gpu:{}", Harmless(gpus));
 }
 
 std::string NodesOrReason(const JobRecord& record) {
@@ -80,6 +97,11 @@ std::string NodesOrReason(const JobRecord& record) {
   return word == kNoReason ? "" : fmt::format("({})", word);
 }
 
+struct SqueueColumn {
+  char letter;
+  std::string_view heading;
+  std::string (*value)(const JobRecord& record, absl::Time now);
+};
 using R = JobRecord;
 using T = absl::Time;
 constexpr std::array kSqueueColumns = {
@@ -99,14 +121,11 @@ constexpr std::array kSqueueColumns = {
     SqueueColumn{'t', "ST", [](const R& r, T) { return std::string(StateCode(StateWord(r))); }},
     SqueueColumn{'T', "STATE", [](const R& r, T) { return std::string(StateWord(r)); }},
     SqueueColumn{'M', "TIME", [](const R& r, T now) { return SqueueTime(Elapsed(r, now)); }},
-    SqueueColumn{'l', "TIME_LIMIT",
-                 [](const R& r, T) {
-                   return r.time_limit ? SqueueTime(*r.time_limit) : std::string("UNLIMITED");
-                 }},
-    SqueueColumn{'L', "TIME_LEFT", [](const R& r, T now) { return TimeLeft(r, now); }},
+    SqueueColumn{'l', "TIME_LIMIT", [](const R& r, T) { return LimitText(r.time_limit); }},
+    SqueueColumn{'L', "TIME_LEFT", [](const R& r, T now) { return LimitText(TimeLeft(r, now)); }},
     SqueueColumn{
         'D', "NODES",
-        [](const R& r, T) { return fmt::format("{}", std::max(1u, r.job.spec().nodes())); }},
+        [](const R& r, T) { return fmt::format("{}", NodeCount(r)); }},
     SqueueColumn{'C', "CPUS",
                  [](const R& r, T) { return fmt::format("{}", TotalCpus(r.job.spec())); }},
     SqueueColumn{'c', "MIN_CPUS",
@@ -128,8 +147,8 @@ constexpr std::array kSqueueColumns = {
                    const bool has = r.run() != nullptr && !r.run()->nodes().empty();
                    return has ? Harmless(r.run()->nodes(0)) : std::string("n/a");
                  }},
-    SqueueColumn{'S', "START_TIME", [](const R& r, T) { return StartTime(r); }},
-    SqueueColumn{'e', "END_TIME", [](const R& r, T) { return EndTime(r); }},
+    SqueueColumn{'S', "START_TIME", [](const R& r, T) { return LocalTime(StartOf(r), "N/A"); }},
+    SqueueColumn{'e', "END_TIME", [](const R& r, T) { return LocalTime(EndOf(r), "N/A"); }},
     SqueueColumn{'V', "SUBMIT_TIME",
                  [](const R& r, T) { return LocalTime(r.job.create_time(), "N/A"); }},
     SqueueColumn{'k', "COMMENT",
@@ -143,14 +162,52 @@ constexpr std::array kSqueueColumns = {
     SqueueColumn{'x', "EXC_NODES",
                  [](const R& r, T) { return Harmless(r.job.spec().slurm().exclude()); }},
     SqueueColumn{'n', "REQ_NODES",
-                 [](const R& r, T) { return OrNull(r.job.spec().slurm().nodelist()); }},
+                 [](const R& r, T) { return Harmless(r.job.spec().slurm().nodelist()); }},
     SqueueColumn{'y', "NICE",
                  [](const R& r, T) { return fmt::format("{}", r.job.spec().slurm().nice()); }},
     SqueueColumn{'E', "DEPENDENCY",
                  [](const R& r, T) { return OrNull(r.job.spec().slurm().dependency()); }},
     SqueueColumn{'W', "LICENSES",
                  [](const R& r, T) { return OrNull(r.job.spec().slurm().licenses()); }},
+    // Nobody knows these of a job of Muster's: Slurm's word for it.
+    SqueueColumn{'g', "GROUP", [](const R&, T) { return std::string("(null)"); }},
+    SqueueColumn{'G', "GROUP", [](const R&, T) { return std::string("N/A"); }},
+    SqueueColumn{'U', "UID", [](const R&, T) { return std::string("N/A"); }},
+    SqueueColumn{'o', "COMMAND", [](const R&, T) { return std::string("(null)"); }},
+    SqueueColumn{'s', "", [](const R&, T) { return std::string(); }},
+    SqueueColumn{'Y', "SCHEDNODES", [](const R&, T) { return std::string("(null)"); }},
+    // These are options of sbatch.
+    SqueueColumn{'d', "MIN_TMP_DISK", [](const R& r, T) { return OptionOr(r, "tmp", "0"); }},
+    SqueueColumn{'h', "OVER_SUBSCRIBE", [](const R& r, T) { return Sharing(r); }},
+    SqueueColumn{'H', "SOCKETS_PER_NODE",
+                 [](const R& r, T) { return OptionOr(r, "sockets-per-node", "*"); }},
+    SqueueColumn{'I', "CORES_PER_SOCKET",
+                 [](const R& r, T) { return OptionOr(r, "cores-per-socket", "*"); }},
+    SqueueColumn{'J', "THREADS_PER_CORE",
+                 [](const R& r, T) { return OptionOr(r, "threads-per-core", "*"); }},
+    SqueueColumn{'z', "S:C:T",
+                 [](const R& r, T) {
+                   return fmt::format("{}:{}:{}", OptionOr(r, "sockets-per-node", "*"),
+                                      OptionOr(r, "cores-per-socket", "*"),
+                                      OptionOr(r, "threads-per-core", "*"));
+                 }},
+    SqueueColumn{'O', "CONTIGUOUS",
+                 [](const R& r, T) { return std::string(HasOption(r, "--contiguous") ? "1" : "0"); }},
+    SqueueColumn{'w', "WCKEY", [](const R& r, T) { return OptionOr(r, "wckey", "(null)"); }},
+    SqueueColumn{'X', "CORE_SPEC", [](const R& r, T) { return OptionOr(r, "core-spec", "N/A"); }},
     // Those that have no letter.
+    SqueueColumn{kStdOut, "STDOUT", [](const R& r, T) { return OrNull(OutputPattern(r.job)); }},
+    SqueueColumn{kStdErr, "STDERR", [](const R& r, T) { return OrNull(ErrorPattern(r.job)); }},
+    SqueueColumn{kStdIn, "STDIN", [](const R& r, T) { return OrNull(InputPattern(r.job)); }},
+    SqueueColumn{kTresPerJob, "TRES_PER_JOB", [](const R& r, T) { return Gpus(r, "gpus"); }},
+    SqueueColumn{kTresPerTask, "TRES_PER_TASK",
+                 [](const R& r, T) { return Gpus(r, "gpus-per-task"); }},
+    SqueueColumn{kCpusPerTask, "CPUS_PER_TASK",
+                 [](const R& r, T) { return OptionOr(r, "cpus-per-task", "1"); }},
+    SqueueColumn{kTasks, "TASKS",
+                 [](const R& r, T) { return fmt::format("{}", TaskCount(r.job.spec())); }},
+    SqueueColumn{kTasksPerNode, "NTASKS_PER_NODE",
+                 [](const R& r, T) { return OptionOr(r, "ntasks-per-node", "0"); }},
     SqueueColumn{kNumber, "JOBID", [](const R& r, T) { return fmt::format("{}", r.job.id()); }},
     SqueueColumn{kCluster, "CLUSTER", [](const R& r, T) { return OrNull(r.job.cluster()); }},
     SqueueColumn{kRestarts, "RESTART_COUNT",
@@ -166,46 +223,152 @@ constexpr std::array kSqueueColumns = {
                    return fmt::format(
                        "{}", absl::ToInt64Seconds(start - ToTime(r.job.create_time())));
                  }},
-    SqueueColumn{kTres, "TRES_ALLOC", [](const R& r, T) { return TresText(r.job.spec(), TresOrder::kSqueue); }},
+    SqueueColumn{kTres, "TRES_ALLOC", [](const R& r, T) { return TresText(r, TresOrder::kSqueue); }},
 };
 
-// The names of --Format.
-constexpr std::pair<std::string_view, char> kLongNames[] = {
-    {"Account", 'a'},    {"ArrayJobID", 'F'},   {"ArrayTaskID", 'K'},
-    {"BatchHost", 'B'},  {"Cluster", kCluster}, {"Comment", 'k'},
-    {"Dependency", 'E'}, {"EndTime", 'e'},      {"exit_code", kExitCode},
-    {"Feature", 'f'},    {"JobArrayID", 'i'},   {"JobID", kNumber},
-    {"Licenses", 'W'},   {"MinCpus", 'c'},      {"MinMemory", 'm'},
-    {"Name", 'j'},       {"Nice", 'y'},         {"NodeList", 'N'},
-    {"NumCPUs", 'C'},    {"NumNodes", 'D'},     {"Partition", 'P'},
-    {"Priority", 'p'},   {"PriorityLong", 'Q'}, {"PendingTime", kPendingTime},
-    {"QOS", 'q'},        {"Reason", 'r'},       {"ReasonList", 'R'},
-    {"ReqNodes", 'n'},   {"Reservation", 'v'},  {"RestartCnt", kRestarts},
-    {"StartTime", 'S'},  {"State", 'T'},        {"StateCompact", 't'},
-    {"SubmitTime", 'V'}, {"TimeLeft", 'L'},     {"TimeLimit", 'l'},
-    {"TimeUsed", 'M'},   {"tres-alloc", kTres}, {"tres-per-node", 'b'},
-    {"UserName", 'u'},   {"WorkDir", 'Z'},
+// The names of --Format that stand for a column.
+constexpr std::pair<std::string_view, char> kKnownNames[] = {
+    {"Account", 'a'},
+    {"ArrayJobID", 'F'},
+    {"ArrayTaskID", 'K'},
+    {"BatchHost", 'B'},
+    {"Cluster", kCluster},
+    {"Command", 'o'},
+    {"Comment", 'k'},
+    {"Contiguous", 'O'},
+    {"Cores", 'I'},
+    {"CoreSpec", 'X'},
+    {"cpus-per-task", kCpusPerTask},
+    {"Dependency", 'E'},
+    {"EndTime", 'e'},
+    {"exit_code", kExitCode},
+    {"Feature", 'f'},
+    {"GroupID", 'G'},
+    {"GroupName", 'g'},
+    {"JobArrayID", 'i'},
+    {"JobID", kNumber},
+    {"Licenses", 'W'},
+    {"MinCpus", 'c'},
+    {"MinMemory", 'm'},
+    {"MinTmpDisk", 'd'},
+    {"Name", 'j'},
+    {"Nice", 'y'},
+    {"NodeList", 'N'},
+    {"NTPerNode", kTasksPerNode},
+    {"NumCPUs", 'C'},
+    {"NumNodes", 'D'},
+    {"NumTasks", kTasks},
+    {"OverSubscribe", 'h'},
+    {"Partition", 'P'},
+    {"PendingTime", kPendingTime},
+    {"Priority", 'p'},
+    {"PriorityLong", 'Q'},
+    {"QOS", 'q'},
+    {"Reason", 'r'},
+    {"ReasonList", 'R'},
+    {"ReqNodes", 'n'},
+    {"Reservation", 'v'},
+    {"RestartCnt", kRestarts},
+    {"SchedNodes", 'Y'},
+    {"SCT", 'z'},
+    {"SelectJobInfo", 's'},
+    {"Sockets", 'H'},
+    {"StartTime", 'S'},
+    {"State", 'T'},
+    {"StateCompact", 't'},
+    {"STDERR", kStdErr},
+    {"STDIN", kStdIn},
+    {"STDOUT", kStdOut},
+    {"SubmitTime", 'V'},
+    {"Threads", 'J'},
+    {"TimeLeft", 'L'},
+    {"TimeLimit", 'l'},
+    {"TimeUsed", 'M'},
+    {"tres", kTres},
+    {"tres-alloc", kTres},
+    {"tres-per-job", kTresPerJob},
+    {"tres-per-node", 'b'},
+    {"tres-per-task", kTresPerTask},
+    {"UserID", 'U'},
+    {"UserName", 'u'},
+    {"WCKey", 'w'},
+    {"WorkDir", 'Z'},
 };
 
-bool AreEqualIgnoringCase(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char one, char other) {
-    return one == other || (contract::IsLetter(one) && (one ^ other) == ('a' ^ 'A'));
-  });
+// A name of --Format of which Muster knows nothing, and what squeue prints for a job without it.
+struct UnknownColumn {
+  std::string_view name;
+  std::string_view heading;
+  std::string_view value;
+};
+constexpr std::array kUnknownColumns = {
+    UnknownColumn{"AccrueTime", "ACCRUE_TIME", "N/A"},
+    UnknownColumn{"AllocNodes", "ALLOC_NODES", "(null)"},
+    UnknownColumn{"AllocSID", "ALLOC_SID", "0"},
+    UnknownColumn{"AssocID", "ASSOC_ID", "0"},
+    UnknownColumn{"BatchFlag", "BATCH_FLAG", "1"},
+    UnknownColumn{"BoardsPerNode", "BOARDS_PER_NODE", "0"},
+    UnknownColumn{"BurstBuffer", "BURST_BUFFER", "(null)"},
+    UnknownColumn{"BurstBufferState", "BURST_BUFFER_STATE", "(null)"},
+    UnknownColumn{"ClusterFeature", "CLUSTER_FEATURES", "(null)"},
+    UnknownColumn{"Container", "CONTAINER", "(null)"},
+    UnknownColumn{"cpus-per-tres", "CPUS_PER_TRES", "N/A"},
+    UnknownColumn{"Deadline", "DEADLINE", "N/A"},
+    UnknownColumn{"DelayBoot", "DELAY_BOOT", "0:00"},
+    UnknownColumn{"DerivedEC", "DERIVED_EC", "0"},
+    UnknownColumn{"EligibleTime", "ELIGIBLE_TIME", "N/A"},
+    UnknownColumn{"HetJobID", "HET_JOB_ID", "N/A"},
+    UnknownColumn{"HetJobIDSet", "HET_JOB_ID_SET", "N/A"},
+    UnknownColumn{"HetJobOffset", "HET_JOB_OFFSET", "N/A"},
+    UnknownColumn{"LastSchedEval", "LAST_SCHED_EVAL", "N/A"},
+    UnknownColumn{"MaxCPUs", "MAX_CPUS", "0"},
+    UnknownColumn{"MaxNodes", "MAX_NODES", "0"},
+    UnknownColumn{"McsLabel", "MCSLABEL", "(null)"},
+    UnknownColumn{"mem-per-tres", "MEM_PER_TRES", "N/A"},
+    UnknownColumn{"MinTime", "TIME_MIN", "0:00"},
+    UnknownColumn{"Network", "NETWORK", "(null)"},
+    UnknownColumn{"NTPerBoard", "NTASKS_PER_BOARD", "0"},
+    UnknownColumn{"NTPerCore", "NTASKS_PER_CORE", "N/A"},
+    UnknownColumn{"NTPerSocket", "NTASKS_PER_SOCKET", "N/A"},
+    UnknownColumn{"Origin", "ORIGIN", "NA"},
+    UnknownColumn{"OriginRaw", "ORIGIN_RAW", "NA"},
+    UnknownColumn{"PreemptTime", "PREEMPT_TIME", "N/A"},
+    UnknownColumn{"Prefer", "PREFER", "(null)"},
+    UnknownColumn{"Profile", "PROFILE", "NotSet"},
+    UnknownColumn{"Reboot", "REBOOT", "0"},
+    UnknownColumn{"ReqSwitch", "REQ_SWITCH", "0"},
+    UnknownColumn{"Requeue", "REQUEUE", "0"},
+    UnknownColumn{"ResizeTime", "RESIZE_TIME", "N/A"},
+    UnknownColumn{"SiblingsActive", "ACTIVE_SIBLINGS", "NA"},
+    UnknownColumn{"SiblingsActiveRaw", "ACTIVE_SIBLINGS_RAW", "NA"},
+    UnknownColumn{"SiblingsViable", "VIABLE_SIBLINGS", "NA"},
+    UnknownColumn{"SiblingsViableRaw", "VIALBLE_SIBLINGS_RAW", "NA"},
+    UnknownColumn{"SPerBoard", "SOCKETS_PER_BOARD", "0"},
+    UnknownColumn{"System_Comment", "SYSTEM_COMMENT", "(null)"},
+    UnknownColumn{"tres-bind", "TRES_BIND", "N/A"},
+    UnknownColumn{"tres-freq", "TRES_FREQ", "N/A"},
+    UnknownColumn{"tres-per-socket", "TRES_PER_SOCKET", "N/A"},
+    UnknownColumn{"Wait4Switch", "WAIT4SWITCH", "0:00"},
+};
+
+const UnknownColumn* FindUnknown(char letter) {
+  const size_t place = static_cast<size_t>(letter - kFirstUnknown);
+  return letter < 0 && place < kUnknownColumns.size() ? &kUnknownColumns[place] : nullptr;
 }
 
-// "[.][SIZE][SUFFIX]"; gives the suffix.
-std::string_view ReadSize(std::string_view text, FormatField* field) {
-  if (text.starts_with('.')) {
-    field->right = true;
-    text.remove_prefix(1);
+const SqueueColumn& ColumnOf(char letter) {
+  return *std::find_if(kSqueueColumns.begin(), kSqueueColumns.end(),
+                       [&](const SqueueColumn& column) { return column.letter == letter; });
+}
+
+std::vector<std::pair<std::string_view, char>> AllNames() {
+  std::vector<std::pair<std::string_view, char>> names(std::begin(kKnownNames),
+                                                       std::end(kKnownNames));
+  for (size_t i = 0; i < kUnknownColumns.size(); ++i) {
+    names.emplace_back(kUnknownColumns[i].name,
+                       static_cast<char>(kFirstUnknown + static_cast<int>(i)));
   }
-  size_t size = 0;
-  while (!text.empty() && contract::IsDigit(text.front())) {
-    size = std::min(kMaxLongWidth, size * 10 + static_cast<size_t>(text.front() - '0'));
-    text.remove_prefix(1);
-  }
-  if (size > 0) field->width = size;
-  return text;
+  return names;
 }
 
 // Tells the tasks of an array apart.
@@ -221,9 +384,14 @@ std::string ValueOfTasks(char letter, uint64_t array, const std::vector<uint32_t
 
 }  // namespace
 
-const SqueueColumn& SqueueColumnOf(char letter) {
-  return *std::find_if(kSqueueColumns.begin(), kSqueueColumns.end(),
-                       [&](const SqueueColumn& column) { return column.letter == letter; });
+std::string_view SqueueHeading(char letter) {
+  const UnknownColumn* unknown = FindUnknown(letter);
+  return unknown != nullptr ? unknown->heading : ColumnOf(letter).heading;
+}
+
+std::string SqueueValue(char letter, const JobRecord& record, absl::Time now) {
+  const UnknownColumn* unknown = FindUnknown(letter);
+  return unknown != nullptr ? std::string(unknown->value) : ColumnOf(letter).value(record, now);
 }
 
 std::string SqueueLetters() {
@@ -234,35 +402,9 @@ std::string SqueueLetters() {
   return letters;
 }
 
-std::string LongSqueueNames() {
-  std::vector<std::string_view> names;
-  for (const auto& [name, letter] : kLongNames) names.push_back(name);
-  return fmt::format("{}", fmt::join(names, ", "));
-}
-
-absl::StatusOr<ColumnFormat> ParseLongSqueueFormat(std::string_view text) {
-  ColumnFormat format;
-  std::string suffix;
-  for (std::string_view word : contract::Split(text, ',')) {
-    const size_t colon = std::min(word.find(':'), word.size());
-    const std::string_view name = word.substr(0, colon);
-    const auto* found =
-        std::find_if(std::begin(kLongNames), std::end(kLongNames),
-                     [&](const auto& one) { return AreEqualIgnoringCase(one.first, name); });
-    if (found == std::end(kLongNames)) {
-      return absl::InvalidArgumentError(
-          fmt::format("--Format: {} is not a column that muster has; it has: {}",
-                      contract::Quoted(name), LongSqueueNames()));
-    }
-    FormatField field;
-    field.letter = found->second;
-    field.width = kLongWidth;
-    field.before = std::exchange(suffix, "");
-    if (colon < word.size()) suffix = ReadSize(word.substr(colon + 1), &field);
-    format.fields.push_back(std::move(field));
-  }
-  format.after = std::move(suffix);
-  return format;
+LongNames SqueueLongNames() {
+  static const std::vector<std::pair<std::string_view, char>> kNames = AllNames();
+  return kNames;
 }
 
 std::vector<SqueueRow> SqueueRows(std::span<const JobRecord> records, const ColumnFormat& format,
@@ -280,7 +422,7 @@ std::vector<SqueueRow> SqueueRows(std::span<const JobRecord> records, const Colu
     SqueueRow row{&record, {}};
     std::vector<std::string> common;
     for (const FormatField& field : format.fields) {
-      row.values.push_back(SqueueColumnOf(field.letter).value(record, now));
+      row.values.push_back(SqueueValue(field.letter, record, now));
       if (!IsOfTask(field.letter)) common.push_back(row.values.back());
     }
     const std::optional<contract::ArrayTask> task = contract::FindArrayTask(record.job.spec());

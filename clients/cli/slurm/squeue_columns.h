@@ -9,27 +9,22 @@
 #include <string_view>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "clients/cli/slurm/format.h"
 #include "clients/cli/slurm/job_record.h"
 
 namespace muster::cli {
 
-struct SqueueColumn {
-  char letter;
-  std::string_view heading;
-  std::string (*value)(const JobRecord& record, absl::Time now);
-};
+// The letters of times that have passed or may pass, which squeue never cuts.
+inline constexpr std::string_view kSqueueWhole = "lLM";
 
-const SqueueColumn& SqueueColumnOf(char letter);
+// The column's heading. It has the letter, or one of those that stand for a name.
+std::string_view SqueueHeading(char letter);
+std::string SqueueValue(char letter, const JobRecord& record, absl::Time now);
 // All letters, in the order of the columns.
 std::string SqueueLetters();
-
-// "JobID:18,Name:.8": the columns of --Format. INVALID_ARGUMENT: a name that muster does not have.
-absl::StatusOr<ColumnFormat> ParseLongSqueueFormat(std::string_view text);
-// The names that it takes, a sentence's list.
-std::string LongSqueueNames();
+// The names of --Format, with letters that --format does not take for those that have none.
+LongNames SqueueLongNames();
 
 // A line of squeue.
 struct SqueueRow {

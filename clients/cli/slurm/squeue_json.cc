@@ -1,11 +1,12 @@
 #include "clients/cli/slurm/squeue_json.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "clients/cli/slurm/host_list.h"
+#include "clients/cli/slurm/job_resources.h"
+#include "clients/cli/slurm/squeue_times.h"
 #include "contract/task_array.h"
 
 namespace muster::cli {
@@ -28,14 +29,9 @@ void AddArray(const v1::Job& job, QueueJson* out) {
 
 void AddTimes(const JobRecord& record, absl::Time now, QueueJson* out) {
   const v1::Job& job = record.job;
-  const bool is_expected = !job.has_start_time() && record.run() != nullptr;
   (*out)["submit_time"] = Seconds(job.create_time());
-  (*out)["start_time"] =
-      Seconds(is_expected ? record.run()->estimated_start_time() : job.start_time());
-  int64_t end = Seconds(job.end_time());
-  if (end == 0 && job.has_start_time() && record.time_limit.has_value())
-    end = Seconds(job.start_time()) + absl::ToInt64Seconds(*record.time_limit);
-  (*out)["end_time"] = end;
+  (*out)["start_time"] = Seconds(StartOf(record));
+  (*out)["end_time"] = Seconds(EndOf(record));
   if (record.time_limit.has_value())
     (*out)["time_limit"] = absl::ToInt64Minutes(*record.time_limit);
   (*out)["run_time"] = absl::ToInt64Seconds(Elapsed(record, now));
@@ -63,7 +59,7 @@ QueueJson JobObject(const JobRecord& record, absl::Time now) {
     out["memory_per_node"] = spec.resources().memory_bytes() >> 20;
   out["name"] = job.name();
   out["nice"] = slurm.nice();
-  out["node_count"] = std::max(1u, spec.nodes());
+  out["node_count"] = NodeCount(record);
   const v1::Run* run = record.run();
   out["nodes"] = run == nullptr ? "" : HostList({run->nodes().begin(), run->nodes().end()});
   out["batch_host"] = run == nullptr || run->nodes().empty() ? "" : run->nodes(0);
@@ -75,8 +71,8 @@ QueueJson JobObject(const JobRecord& record, absl::Time now) {
   out["resv_name"] = slurm.reservation();
   out["state_reason"] = ReasonWord(record);
   AddTimes(record, now, &out);
-  out["tres_req_str"] = TresText(spec, TresOrder::kSqueue);
-  out["tres_alloc_str"] = job.has_start_time() ? TresText(spec, TresOrder::kSqueue) : "";
+  out["tres_req_str"] = TresText(record, TresOrder::kSqueue);
+  out["tres_alloc_str"] = job.has_start_time() ? TresText(record, TresOrder::kSqueue) : "";
   out["user_name"] = job.user();
   // Slurm's own number, beside Muster's.
   out["slurm_job_id"] = SlurmNumber(record);

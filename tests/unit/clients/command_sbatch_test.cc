@@ -431,7 +431,10 @@ TEST_F(SlurmVerbsTest, SbatchTestOnlyPlansAndSubmitsNothing) {
   const Outcome outcome = Run({"sbatch", "--test-only", script});
   EXPECT_EQ(outcome.code, 0);
   EXPECT_EQ(outcome.err,
-            "sbatch: Job to start at 2026-03-01T12:00:00Z on nodes n1 of cluster lab\n");
+            "sbatch: Job to start at " +
+                absl::FormatTime("%Y-%m-%dT%H:%M:%S", absl::FromUnixSeconds(1'772'366'400),
+                                 absl::LocalTimeZone()) +
+                " on nodes n1 of cluster lab\n");
   v1::ClusterCheck* check = plan->add_checks();
   check->set_subject("partition gpu");
   check->set_result(v1::CHECK_RESULT_FAIL);

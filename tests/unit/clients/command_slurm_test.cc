@@ -122,8 +122,6 @@ TEST_F(SlurmVerbsTest, WhatCannotBeHonouredIsRefusedByName) {
       {{"squeue", "--yaml"}, "--yaml is not taken; use --json, or: muster list -o yaml"},
       {{"squeue", "-s"}, "--steps is not taken; Muster knows jobs, not their steps"},
       {{"squeue", "-i", "0"}, "--iterate: \"0\" is no number of seconds"},
-      {{"squeue", "-O", "JobID,Nosuch"}, "--Format: \"Nosuch\" is not a column that muster has"},
-      {{"squeue", "-o", "%X"}, "\"%X\" is not a column that muster has"},
       {{"squeue", "-t", "bogus"}, "Invalid job state specified: \"bogus\""},
       {{"squeue", "-j", "7_x"}, "Invalid job id specified: \"7_x\""},
       {{"squeue", "--nosuch"}, "unrecognized option --nosuch"},
@@ -139,8 +137,8 @@ TEST_F(SlurmVerbsTest, WhatCannotBeHonouredIsRefusedByName) {
       {{"sinfo", "-t", "idle,bogus"}, "Bad state string: \"bogus\""},
       {{"sinfo", "-T"}, "--reservation is not taken"},
       {{"-o", "json", "squeue"}, "this verb takes Slurm's options, behind it"},
-      {{"squeue", "-u", "\xff"}, "is not UTF-8"},
-      {{"sinfo", "-o", "%z"}, "\"%z\" is not a column"}};
+      {{"squeue", "-S", "?"}, "--sort: \"?\" is not a column that muster has"},
+      {{"squeue", "-u", "\xff"}, "is not UTF-8"}};
   for (const auto& [words, says] : cases) {
     const Outcome outcome = Run(words);
     EXPECT_EQ(outcome.code, 2) << says;
@@ -175,10 +173,10 @@ TEST_F(SlurmVerbsTest, SacctShowsHowJobsEnded) {
   const Outcome table = Run({"sacct", "-a", "-S", "2026-01-01"});
   EXPECT_EQ(table.code, 0) << table.err;
   EXPECT_EQ(table.out,
-            "       JobID    JobName  Partition    Account  AllocCPUS      State ExitCode \n"
+            "JobID           JobName  Partition    Account  AllocCPUS      State ExitCode \n"
             "------------ ---------- ---------- ---------- ---------- ---------- -------- \n"
-            "           7      train        gpu                     8     FAILED      3:0 \n"
-            "           8     second        cpu                     0    PENDING      0:0 \n");
+            "7                 train        gpu                     8     FAILED      3:0 \n"
+            "8                second        cpu                     0    PENDING      0:0 \n");
   EXPECT_THAT(filter_, HasSubstr("create_time >= 2025-12-02T"));
   EXPECT_EQ(Run({"sacct", "-nP", "-j", "7", "-o", "jobid,JobIDRaw,elapsed,NodeList,state"}).out,
             "7|4711|01:02:03|n[1-2]|FAILED\n");

@@ -4,10 +4,13 @@
 
 #include <array>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "clients/cli/slurm/format.h"
 #include "clients/cli/slurm/host_list.h"
 #include "clients/cli/slurm/job_record.h"
+#include "clients/cli/slurm/job_resources.h"
 #include "clients/cli/slurm/sacct_time.h"
 #include "clients/cpp/slurm/options.h"
 #include "contract/task_array.h"
@@ -53,14 +56,21 @@ TEST(HostListTest, NumbersGoTogether) {
 }
 
 TEST(ColumnFormatTest, WidthsJustifyAndCut) {
-  const auto format = ParseColumnFormat("<%.5i %3j|%#t %T>", "ijtT");
-  ASSERT_TRUE(format.ok()) << format.status();
-  EXPECT_EQ(format->Lines({{"7", "train", "R", "RUNNING"}, {"123456", "é", "CD", ""}}),
+  std::vector<std::string> unknown;
+  const auto format = ParseColumnFormat("<%.5i %3j|%#t %T>", "ijtT", "", &unknown);
+  EXPECT_THAT(unknown, ElementsAre());
+  EXPECT_EQ(format.Lines({{"7", "train", "R", "RUNNING"}, {"123456", "é", "CD", ""}}, false),
             "<    7 tra|R  RUNNING>\n<12345 é  |CD >\n");
-  EXPECT_THAT(std::string(ParseColumnFormat("%i %K", "ij").status().message()),
-              HasSubstr("\"%K\" is not a column that muster has; it has: ij"));
-  EXPECT_FALSE(ParseColumnFormat("%", "i").ok());
-  EXPECT_FALSE(ParseColumnFormat("text", "i").ok());
+  EXPECT_EQ(ParseColumnFormat("%.2i", "i", "i", &unknown).Lines({{"JOB"}, {"123"}}, true),
+            "JO\n123\n");
+}
+
+TEST(ColumnFormatTest, WhatIsNoColumnStaysAsItIs) {
+  std::vector<std::string> unknown;
+  const auto format = ParseColumnFormat("%i %.3K>", "ij", "", &unknown);
+  EXPECT_EQ(format.Lines({{"7"}}, false), "7 %.3K>\n");
+  EXPECT_THAT(unknown, ElementsAre(".3K"));
+  EXPECT_EQ(ParseColumnFormat("text", "i", "", &unknown).Lines({{}, {}}, true), "text\ntext\n");
 }
 
 TEST(TaskRangesTest, AreWrittenAsSqueueWritesThem) {
@@ -79,6 +89,25 @@ TEST(JobRecordTest, TimesAreWrittenAsSlurmWritesThem) {
   EXPECT_EQ(SqueueTime(absl::Seconds(5)), "0:05");
   EXPECT_EQ(SacctTime(long_time), "1-02:03:04");
   EXPECT_EQ(SacctTime(absl::Seconds(5)), "00:00:05");
+}
+
+TEST(JobRecordTest, TimesAreRelativeToTodayIfAskedFor) {
+  const absl::TimeZone zone = absl::LocalTimeZone();
+  const auto at = [&](int month, int day) {
+    return absl::FromCivil(absl::CivilSecond(2026, month, day, 9, 5, 7), zone);
+  };
+  const absl::Time now = at(11, 21);
+  const std::pair<absl::Time, const char*> cases[] = {
+      {at(11, 21), "09:05:07"},
+      {at(11, 20), "Ystday 09:05"},
+      {at(11, 22), "Tomorr 09:05"},
+      {at(11, 25), "Wed 09:05"},
+      {at(11, 3), "3 Nov 09:05"},
+      {at(12, 24), "24 Dec 09:05"},
+      {at(11, 21) - absl::Hours(24 * 400), "17 Oct 2025"}};
+  for (const auto& [time, text] : cases) EXPECT_EQ(TimeText(time, "relative", now), text);
+  EXPECT_EQ(TimeText(now, "standard", now), "2026-11-21T09:05:07");
+  EXPECT_EQ(TimeText(now, "%H:%M", now), "09:05");
 }
 
 TEST(JobRecordTest, StatesAreSlurms) {
@@ -130,13 +159,32 @@ TEST(SacctTimeTest, FormsOfSacctAreRead) {
       {"11/20", at(20, 0, 0)},
       {"11/20/26-03:22", at(20, 3, 22)},
       {"03:22", at(21, 3, 22)},
+      {"midnight", at(21, 0, 0)},
+      {"fika", at(21, 15, 0)},
+      {"teatime", at(21, 16, 0)},
+      {"tomorrow", at(22, 0, 0)},
+      {"7:20pm", at(21, 19, 20)},
+      {"7:20 PM", at(21, 19, 20)},
+      {"12:30am", at(21, 0, 30)},
+      {"1120", at(20, 0, 0)},
+      {"112026", at(20, 0, 0)},
+      {"11.20", at(20, 0, 0)},
+      {"11.20.26", at(20, 0, 0)},
+      {"2026-11-20 19:00", at(20, 19, 0)},
+      {"2026-11-20 7:00pm", at(20, 19, 0)},
+      {"19:00-11/20/26", at(20, 19, 0)},
+      {"noon 11/20", at(20, 12, 0)},
+      {"11/29", at(29, 0, 0)},
+      {"12/20", absl::FromCivil(absl::CivilDay(2025, 12, 20), zone)},
   };
   for (const auto& [text, time] : cases) {
     const auto read = ParseSacctTime(text, now);
     ASSERT_TRUE(read.ok()) << text << read.status();
     EXPECT_EQ(*read, time) << text;
   }
-  for (const char* text : {"", "soon", "now-", "now-x", "now-5lightyears", "2026-13-01"}) {
+  for (const char* text : {"", "soon", "now-", "now-x", "now-5lightyears", "2026-13-01",
+                           "yesterday", "elevenses", "7pm", "27.11.26", "2026-11-27T10", "20261127",
+                           "13:00pm", "24:00", "2026-11-20 2026-11-21"}) {
     EXPECT_FALSE(ParseSacctTime(text, now).ok()) << text;
   }
 }
