@@ -92,10 +92,10 @@ struct Asker {
   // from Slurm 23 on those of the accounts above it.
   using Lines = std::map<std::string, std::set<std::string>>;
 
-  bool is_privileged = false;  // root or SlurmUser
   std::set<std::string> groups;
   Lines accounts;
   std::set<std::string> qos;
+  bool is_privileged = false;  // root or SlurmUser
 };
 // Whether a list of accounts stands for those below them, too.
 bool ListsSubaccounts(const ClusterSettings& settings);

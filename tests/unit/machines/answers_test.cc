@@ -51,7 +51,7 @@ TEST_F(AnswersTest, ADescriptionCountsWhatRunsHaveAndWhoWaits) {
   const std::string blocker = Block(gate);
   const std::string waiting = Submit(Program({"true"}));
   AwaitReason(waiting, "waiting for");
-  const auto details = backend_->Describe();
+  const auto details = backend_->Describe(true);
   ASSERT_TRUE(details.ok()) << details.status();
   EXPECT_EQ(details->nodes(0).condition(), v1::NODE_CONDITION_READY);
   EXPECT_EQ(details->nodes(0).cpus(), 2u);

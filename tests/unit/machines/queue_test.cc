@@ -350,7 +350,7 @@ TEST_F(GpuTest, WhatIsFreeOfSharedDevicesIsToldDeviceByDevice) {
     runs.push_back(Submit(spec));
     AwaitState(runs.back(), v1::RUN_STATE_RUNNING);
   }
-  const absl::StatusOr<v1::ClusterDetails> details = backend_->Describe();
+  const absl::StatusOr<v1::ClusterDetails> details = backend_->Describe(true);
   ASSERT_TRUE(details.ok());
   for (const auto& free : {details->nodes(0).free_gpus(), details->pools(0).now().free_gpus(),
                            backend_->Inventory()->pools(0).free_gpus()}) {
