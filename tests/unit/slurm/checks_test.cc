@@ -225,7 +225,8 @@ TEST(JudgePartitionsTest, TellsWhichTheUserCanUse) {
 }
 
 TEST(JudgePartitionsTest, RootAndSlurmUserAreKeptOutByAccountsAlone) {
-  const Asker root = {.groups = {"root"}, .accounts = {{"a", {"a"}}}, .qos = {}, .is_privileged = true};
+  const Asker root = {
+      .groups = {"root"}, .accounts = {{"a", {"a"}}}, .qos = {}, .is_privileged = true};
   EXPECT_EQ(KeepsOut(MakePartition({"RootOnly=YES", "AllowGroups=staff"}), root), "");
   EXPECT_EQ(KeepsOut(MakePartition({"AllowAccounts=nlp"}), root), "AllowAccounts=nlp");
 }
