@@ -24,9 +24,9 @@ namespace muster::agents {
 // a search on the file server.
 inline constexpr absl::Duration kProgressInterval = absl::Seconds(10);
 
-// A run's search rests so many times as long as the last one took: large directories keep neither
-// the file server busy nor the other runs waiting.
-inline constexpr int kRestPerReading = 20;
+// A search that takes longer is repeated less often, in proportion: large directories keep neither
+// the file server busy nor the other runs waiting. A twentieth of the interval.
+inline constexpr absl::Duration kQuickReading = absl::Milliseconds(500);
 
 class ResultsWatch {
  public:

@@ -218,12 +218,17 @@ absl::StatusOr<std::map<std::string, std::string>> ReadExportFile(std::string_vi
   return contract::ParseShellFile(whole);
 }
 
-// The value of --export without those of the variables in it: it is shown to people.
-std::string NamesOf(std::string_view exported) {
-  std::vector<std::string_view> names;
-  for (const std::string_view each : contract::Split(exported, ','))
-    names.push_back(each.substr(0, each.find('=')));
-  return fmt::format("{}", fmt::join(names, ","));
+// The value of --export without credentials, for people to see.
+std::string Presentable(std::string_view exported) {
+  std::vector<std::string_view> parts;
+  for (const std::string_view each : contract::Split(exported, ',')) {
+    const size_t equals = each.find('=');
+    const std::string_view name = each.substr(0, equals);
+    const bool is_secret =
+        equals != each.npos && LooksLikeCredential(name, each.substr(equals + 1));
+    parts.push_back(is_secret ? name : each);
+  }
+  return fmt::format("{}", fmt::join(parts, ","));
 }
 
 std::string StaysBehind(const TakenEnvironment& taken, const Settings& options) {
@@ -233,7 +238,7 @@ std::string StaysBehind(const TakenEnvironment& taken, const Settings& options) 
     text = fmt::format(
         "these variables stay here, because they look like credentials or sbatch.leave_behind "
         "lists them: {}; to take them along, name them: --export={},{}",
-        fmt::join(taken.stay, ", "), given == nullptr ? "ALL" : NamesOf(given->value),
+        fmt::join(taken.stay, ", "), given == nullptr ? "ALL" : Presentable(given->value),
         fmt::join(taken.stay, ","));
   }
   if (!taken.nameless.empty()) {

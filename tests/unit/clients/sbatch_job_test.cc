@@ -250,12 +250,12 @@ TEST(MapSbatchTest, APartitionIsAPoolOfAnyClusterAndAChoiceOfSeveralIsSlurmsAlon
 
 TEST(MapSbatchTest, WhatIsNotTakenIsRefusedByNameWithItsPlaceAndARemedy) {
   const std::string said = RefusalOf(
-      "#SBATCH --array=1-9%2\n#SBATCH --uid=0 --nosuch=1\n#SBATCH --propagate=x\n#PBS -l "
+      "#SBATCH --array=9-1\n#SBATCH --uid=0 --nosuch=1\n#SBATCH --propagate=x\n#PBS -l "
       "walltime=1\n#SBATCH --container-image=a");
   for (const char* words :
-       {"--array: \"1-9%2\" (line 2) cannot be used; Muster keeps no limit", "--uid=0 (line 3): ",
-        "the user of the cluster's agent", "--nosuch=1 (line 3): unrecognized option",
-        "--propagate: \"x\" (line 4)", "#PBS -l walltime=1 (line 5)", "--ignore-pbs",
+       {"--array: \"9-1\" (line 2)", "--uid=0 (line 3): ", "the user of the cluster's agent",
+        "--nosuch=1 (line 3): unrecognized option", "--propagate: \"x\" (line 4)",
+        "#PBS -l walltime=1 (line 5)", "--ignore-pbs",
         "--container-image=a (line 6): start the container in the script"}) {
     EXPECT_THAT(said, HasSubstr(words));
   }
