@@ -92,7 +92,8 @@ void ResultsWatch::Read(const RunHandle& run, std::optional<absl::Time> start_ti
   const std::lock_guard lock(mutex_);
   Known& known = known_.at(run.run_key);
   known.is_reading = false;
-  known.next_reading = time_.Now() + interval_ * std::max(1.0, absl::FDivDuration(took, kQuickReading));
+  known.next_reading =
+      time_.Now() + interval_ * std::max(1.0, absl::FDivDuration(took, kQuickReading));
   // The earlier word stays while the host cannot say.
   if (!found.ok()) return;
   known.progress.reset();
