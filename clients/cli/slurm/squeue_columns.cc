@@ -403,8 +403,8 @@ std::string SqueueLetters() {
 }
 
 LongNames SqueueLongNames() {
-  static const std::vector<std::pair<std::string_view, char>> kNames = AllNames();
-  return kNames;
+  static const std::vector<std::pair<std::string_view, char>> names = AllNames();
+  return names;
 }
 
 std::vector<SqueueRow> SqueueRows(std::span<const JobRecord> records, const ColumnFormat& format,

@@ -43,7 +43,7 @@ class KubernetesRoomBookTest : public testing::Test {
     return gpus;
   }
 
-  const KubernetesConfig config;
+  KubernetesConfig config;
   RoomBook book{config};
 };
 
