@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <map>
 #include <optional>
 #include <utility>
@@ -29,13 +28,6 @@ std::string_view At(const KeyValues& values, std::string_view key) {
 template <typename Int>
 Int NumberAt(const KeyValues& values, std::string_view key) {
   return ParseNumber<Int>(At(values, key)).value_or(0);
-}
-
-std::string LowerCase(std::string_view text) {
-  std::string lower(text);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char c) { return std::tolower(c); });
-  return lower;
 }
 
 absl::Status Unreadable(std::string_view command, std::string_view line) {

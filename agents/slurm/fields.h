@@ -8,8 +8,10 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/time/time.h"
 #include "contract/parts.h"
+#include "contract/text.h"
 
 namespace muster::slurm {
 
@@ -26,6 +28,9 @@ inline std::vector<std::string_view> Lines(std::string_view text) {
   std::erase_if(lines, [](std::string_view line) { return line.empty(); });
   return lines;
 }
+
+inline std::string LowerCase(std::string_view text) { return absl::AsciiStrToLower(ToAbsl(text)); }
+inline std::string UpperCase(std::string_view text) { return absl::AsciiStrToUpper(ToAbsl(text)); }
 
 // Seconds since 1970 (SLURM_TIME_FORMAT=%s); nothing for "N/A", "Unknown", "None" and 0.
 inline std::optional<absl::Time> ParseEpoch(std::string_view text) {

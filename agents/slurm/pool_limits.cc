@@ -1,7 +1,6 @@
 #include "agents/slurm/pool_limits.h"
 
 #include <algorithm>
-#include <cctype>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -49,12 +48,6 @@ std::vector<const One*> Wanted(const v1::JobSpec& spec, const std::vector<One>& 
     if (wanted.size() == before) return {};
   }
   return wanted;
-}
-
-std::string LowerCaseOf(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
 }
 
 bool IsAboutAccounts(const std::string& limit) {
@@ -120,7 +113,7 @@ Asker AskerOf(const v1::JobSpec& spec, const Rights& rights) {
   Asker asker;
   asker.is_privileged = rights.is_privileged;
   asker.groups = rights.groups;
-  const std::string account = LowerCaseOf(spec.slurm().account());
+  const std::string account = LowerCase(spec.slurm().account());
   const bool has_default = std::any_of(rights.associations.begin(), rights.associations.end(),
                                        [](const Association& one) { return one.is_default; });
   std::vector<Association> mine;
@@ -137,7 +130,7 @@ Asker AskerOf(const v1::JobSpec& spec, const Rights& rights) {
   asker.accounts = LinesOf(mine, rights.lists_subaccounts);
   if (!account.empty() && mine.empty() && !rights.lists_subaccounts)
     asker.accounts = {{account, {account}}};
-  if (!spec.slurm().qos().empty()) asker.qos = {LowerCaseOf(spec.slurm().qos())};
+  if (!spec.slurm().qos().empty()) asker.qos = {LowerCase(spec.slurm().qos())};
   return asker;
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cstdint>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -241,13 +240,6 @@ std::optional<uint64_t> Minutes(std::string_view text) {
   return days * 24 * 60 + numbers[0] * 60 + numbers[1] + (numbers[2] > 0 ? 1 : 0);
 }
 
-std::string Upper(std::string_view text) {
-  std::string upper(text);
-  std::transform(upper.begin(), upper.end(), upper.begin(),
-                 [](unsigned char c) { return std::toupper(c); });
-  return upper;
-}
-
 json NumberThatIsSet(std::optional<uint64_t> number) {
   if (!number.has_value()) return {};
   return json{{"set", true}, {"number", *number}};
@@ -257,7 +249,7 @@ json NumberThatIsSet(std::optional<uint64_t> number) {
 json MailWords(std::string_view text) {
   json words = json::array();
   for (std::string_view part : Split(text, ',')) {
-    const std::string upper = Upper(part);
+    const std::string upper = UpperCase(part);
     if (upper == "NONE") continue;
     const auto* known = std::find_if(kMailTypes.begin(), kMailTypes.end(),
                                      [&](const auto& one) { return one.first == upper; });
@@ -285,7 +277,7 @@ json SharedWord(const std::optional<std::string_view>& value) {
 
 json CapitalWords(std::string_view text) {
   json words = json::array();
-  for (std::string_view part : Split(text, ',')) words.push_back(Upper(part));
+  for (std::string_view part : Split(text, ',')) words.push_back(UpperCase(part));
   return words;
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <iterator>
 #include <optional>
 #include <set>
@@ -87,23 +86,11 @@ v1::Pool ReadPartition(const json& partition) {
   return pool;
 }
 
-std::string Lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return std::tolower(c); });
-  return text;
-}
-
-std::string Upper(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return std::toupper(c); });
-  return text;
-}
-
 // Writes the state in scontrol's form, in lower case: "idle+drain".
 std::string NodeStateOf(const json& node) {
   std::vector<std::string> words = WordsOf(Member(node, "state"));
   for (std::string& flag : WordsOf(Member(node, "state_flags"))) words.push_back(std::move(flag));
-  return Lower(fmt::format("{}", fmt::join(words, "+")));
+  return LowerCase(fmt::format("{}", fmt::join(words, "+")));
 }
 
 v1::Node ReadDetailedNode(const json& json_node) {
@@ -184,7 +171,7 @@ KeyValues LimitWords(const json& partition) {
   }
   const std::vector<std::string> modes = WordsOf(Member(partition, "preemption_mode"));
   if (!modes.empty() && !HasWord(modes, "disabled"))
-    words.emplace("PreemptMode", Upper(fmt::format("{}", fmt::join(modes, ","))));
+    words.emplace("PreemptMode", UpperCase(fmt::format("{}", fmt::join(modes, ","))));
   return words;
 }
 
@@ -192,7 +179,7 @@ Partition ReadDetailedPartition(const json& json_partition) {
   Partition partition;
   partition.pool = ReadPartition(json_partition);
   partition.pool.set_state(
-      Lower(fmt::format("{}", fmt::join(PartitionStates(json_partition), "+"))));
+      LowerCase(fmt::format("{}", fmt::join(PartitionStates(json_partition), "+"))));
   partition.limits = LimitsOf(LimitWords(json_partition));
   return partition;
 }

@@ -11,6 +11,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/time/clock.h"
 #include "clients/cli/slurm/array_jobs.h"
+#include "clients/cli/slurm/one_job.h"
 #include "clients/cli/slurm/query.h"
 #include "clients/cli/text.h"
 #include "contract/parts.h"
@@ -29,28 +30,16 @@ absl::Status NamingTheOption(const absl::Status& status) {
   return absl::Status(status.code(), fmt::format("--dependency: {}", ToStd(status.message())));
 }
 
-absl::StatusOr<v1::Job> GetNamedJob(client::Client& client, uint64_t id) {
-  v1::GetJobRequest request;
-  request.set_job_id(id);
-  auto response = client.GetJob(request);
-  if (!response.ok()) return response.status();
-  return std::move(*response->mutable_job());
-}
-
 // The job once it is as wanted, or as it is at the deadline, or when its steps cannot be followed.
 template <typename IsEnough>
 absl::StatusOr<v1::Job> Await(client::Client& client, uint64_t id, absl::Time deadline,
                               IsEnough is_enough) {
-  absl::StatusOr<v1::Job> job = GetNamedJob(client, id);
+  absl::StatusOr<v1::Job> job = GetOneJob(client, id);
   if (!job.ok() || is_enough(*job)) return job;
-  v1::WatchJobsRequest request;
-  request.add_job_ids(id);
-  request.mutable_beginning();
-  request.set_until_terminal(true);
-  const auto steps = client.WatchJobs(request, deadline);
+  const auto steps = WatchOneJob(client, id, deadline);
   while (true) {
     const auto step = steps->Next();
-    job = GetNamedJob(client, id);
+    job = GetOneJob(client, id);
     if (!job.ok() || is_enough(*job) || !step.ok() || !step->has_value()) return job;
   }
 }

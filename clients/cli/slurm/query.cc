@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "clients/cli/known_clusters.h"
+#include "clients/cli/slurm/one_job.h"
 #include "clients/cli/text.h"
 #include "contract/characters.h"
 #include "contract/parts.h"
@@ -106,11 +107,9 @@ absl::StatusOr<std::vector<v1::Job>> ByIds(client::Client& client,
   if (ids.empty()) return missing;
   std::vector<v1::Job> jobs;
   if (ids.size() == 1) {
-    v1::GetJobRequest request;
-    request.set_job_id(*ids.begin());
-    auto response = client.GetJob(request);
-    if (!response.ok()) return response.status();
-    jobs.push_back(std::move(*response->mutable_job()));
+    absl::StatusOr<v1::Job> job = GetOneJob(client, *ids.begin());
+    if (!job.ok()) return job.status();
+    jobs.push_back(*std::move(job));
     return jobs;
   }
   for (auto at = ids.begin(); at != ids.end();) {

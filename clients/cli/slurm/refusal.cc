@@ -2,18 +2,11 @@
 
 #include <utility>
 
+#include "clients/cli/slurm/one_job.h"
 #include "contract/states.h"
 
 namespace muster::cli {
 namespace {
-
-std::optional<v1::Job> Ask(client::Client& client, uint64_t id) {
-  v1::GetJobRequest request;
-  request.set_job_id(id);
-  auto response = client.GetJob(request);
-  if (!response.ok()) return std::nullopt;
-  return std::move(*response->mutable_job());
-}
 
 // Returns whether a run in this state has no answer from its cluster's scheduler yet.
 bool IsBeingLaunched(v1::RunState state) {
@@ -47,14 +40,10 @@ bool IsAnswer(const v1::Transition& step) {
 }  // namespace
 
 std::optional<v1::Job> AwaitRefusal(client::Client& client, uint64_t id, absl::Time deadline) {
-  std::optional<v1::Job> job = Ask(client, id);
-  if (!job.has_value()) return std::nullopt;
+  absl::StatusOr<v1::Job> job = GetOneJob(client, id);
+  if (!job.ok()) return std::nullopt;
   if (MayBeLaunchedSoon(*job)) {
-    v1::WatchJobsRequest request;
-    request.add_job_ids(id);
-    request.mutable_beginning();
-    request.set_until_terminal(true);
-    const auto steps = client.WatchJobs(request, deadline);
+    const auto steps = WatchOneJob(client, id, deadline);
     while (true) {
       const auto step = steps->Next();
       if (!step.ok() || !step->has_value()) return std::nullopt;
@@ -62,9 +51,10 @@ std::optional<v1::Job> AwaitRefusal(client::Client& client, uint64_t id, absl::T
       if (!contract::IsTerminal((*step)->transition().job_state())) return std::nullopt;
       break;
     }
-    job = Ask(client, id);
+    job = GetOneJob(client, id);
   }
-  return job.has_value() && WasRefused(*job) ? std::move(job) : std::nullopt;
+  if (!job.ok() || !WasRefused(*job)) return std::nullopt;
+  return *std::move(job);
 }
 
 }  // namespace muster::cli
