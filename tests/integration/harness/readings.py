@@ -1,6 +1,7 @@
 """sbatch and muster sbatch side by side, with the same options on the same Slurm."""
 
 import dataclasses
+import datetime
 import re
 import shlex
 import shutil
@@ -16,6 +17,8 @@ from harness.wait import eventually
 READINGS = REPOSITORY / "tests" / "integration" / "readings"
 # Slurm gives these while it has not looked yet, or while the job before is still being put away.
 ABOUT_TO_START = ("None", "Resources", "Priority")
+# Times of a record that options give from "now" on: both jobs have the same only when counted from their submission.
+FROM_NOW = ("Deadline", "EligibleTime")
 # The script tells what Slurm made of it, and what it was told itself. The last line says that both files are whole.
 SCRIPT = """#!/bin/sh
 {directives}
@@ -168,7 +171,17 @@ class Desk:
                 fields.setdefault(name, []).append(value)
             else:
                 fields[name][-1] += f" {word}"
-        return {key: "; ".join(values) for key, values in fields.items()}
+        record = {key: "; ".join(values) for key, values in fields.items()}
+        return record | {key: minutes_after(record["SubmitTime"], record[key]) for key in FROM_NOW if key in record}
+
+
+def minutes_after(submitted, time):
+    """The time of a record in whole minutes after the job's submission: a launch is quick, but not the same second."""
+    try:
+        start, end = (datetime.datetime.fromisoformat(written) for written in (submitted, time))
+    except ValueError:
+        return time  # "Unknown" or "N/A".
+    return f"{round((end - start).total_seconds() / 60)} minutes after its submission"
 
 
 class Accepted:
