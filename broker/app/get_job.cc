@@ -19,7 +19,7 @@ absl::StatusOr<v1::GetJobResponse> GetJob(const Principal& principal, const Serv
   v1::GetJobResponse response;
   *response.mutable_job() = *std::move(job);
   AnswerRoom room;
-  AddQueueReasons(services, {response.mutable_job()}, room);
+  AddQueueReasons(services, *scope, {response.mutable_job()}, room);
   AddSilence(*services.engine->clusters(), {response.mutable_job()}, room);
   return response;
 }

@@ -49,7 +49,7 @@ absl::StatusOr<v1::ListJobsResponse> ListJobs(const Principal& principal, const 
   std::vector<v1::Job*> jobs;
   for (v1::Job& job : *response.mutable_jobs()) jobs.push_back(&job);
   AnswerRoom room(jobs);
-  AddQueueReasons(services, jobs, room);
+  AddQueueReasons(services, *scope, jobs, room);
   AddSilence(*services.engine->clusters(), jobs, room);
   return response;
 }

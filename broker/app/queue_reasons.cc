@@ -42,8 +42,8 @@ class Reasons {
 
 }  // namespace
 
-void AddQueueReasons(const Services& services, const std::vector<v1::Job*>& jobs,
-                     AnswerRoom& room) {
+void AddQueueReasons(const Services& services, const store::Scope& scope,
+                     const std::vector<v1::Job*>& jobs, AnswerRoom& room) {
   std::vector<v1::Job*> waiting, unread;
   std::vector<uint64_t> ids;
   for (v1::Job* const job : jobs) {
@@ -59,8 +59,7 @@ void AddQueueReasons(const Services& services, const std::vector<v1::Job*>& jobs
     if (job->has_spec()) reasons.AddTo(job, job->spec());
   }
   if (ids.empty()) return;
-  // The jobs were read within the caller's scope.
-  const auto specs = services.store->GetSpecs(store::Scope::All(), ids);
+  const auto specs = services.store->GetSpecs(scope, ids);
   // Jobs without reasons are better than no jobs.
   if (!specs.ok()) return;
   for (size_t i = 0; i < unread.size(); ++i) reasons.AddTo(unread[i], (*specs)[i].spec);

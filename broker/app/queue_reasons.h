@@ -7,6 +7,7 @@
 
 #include "broker/app/answer_room.h"
 #include "broker/app/services.h"
+#include "broker/store/scope.h"
 #include "muster/v1/job.pb.h"
 
 namespace muster::broker {
@@ -17,8 +18,9 @@ inline constexpr size_t kMaxExplained = 20;
 // Adds the reason to those of `jobs` that wait for a cluster, but not to jobs that are held or wait
 // for the time of their next run. Jobs that are alike wait for the same reason; once kMaxExplained
 // different ones are explained, other jobs get no reason. Call it on a thread that may read the
-// store, which has the specs of jobs that come without one.
-void AddQueueReasons(const Services& services, const std::vector<v1::Job*>& jobs, AnswerRoom& room);
+// store, which has the specs of jobs that come without one. `scope`: the caller's.
+void AddQueueReasons(const Services& services, const store::Scope& scope,
+                     const std::vector<v1::Job*>& jobs, AnswerRoom& room);
 
 }  // namespace muster::broker
 
