@@ -9,11 +9,11 @@
 #include <algorithm>
 #include <deque>
 #include <functional>
-#include <mutex>
 #include <utility>
 #include <vector>
 
 #include "agents/core/worker_lane.h"
+#include "sync/mutex.h"
 
 namespace muster::agents {
 
@@ -32,7 +32,7 @@ class BatchLane {
         lane_(threads) {}
 
   void Add(Item item) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     waiting_.push_back(std::move(item));
     ++added_;
   }
@@ -51,7 +51,7 @@ class BatchLane {
 
  private:
   std::vector<Item> Take() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const size_t most = std::min(waiting_.size(), max_batch_);
     size_t count = std::min<size_t>(most, 1);
     while (count < most &&
@@ -70,8 +70,8 @@ class BatchLane {
   const Together together_;
   size_t added_ = 0;  // since Start; the core thread's
 
-  std::mutex mutex_;
-  std::deque<Item> waiting_;  // guarded by mutex_
+  Mutex mutex_;
+  std::deque<Item> waiting_ ABSL_GUARDED_BY(mutex_);
 
   WorkerLane lane_;  // last: it uses all the others
 };

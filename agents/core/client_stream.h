@@ -13,12 +13,12 @@
 #include <condition_variable>
 #include <cstddef>
 #include <functional>
-#include <mutex>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "rpc/status.h"
 #include "rpc/stream_writer.h"
+#include "sync/mutex.h"
 
 namespace muster::agents {
 
@@ -51,17 +51,19 @@ class ClientStream final : public grpc::ClientBidiReactor<Request, Response> {
   void Start(Call call) {
     call(&context_, this);
     this->AddHold();  // until reading has ended: writes and reads begin outside of reactions
-    reading_ = true;
-    this->StartRead(&incoming_);
+    {
+      const MutexLock lock(mutex_);
+      ReadIfPaused();
+    }
     this->StartCall();
   }
 
   // Ends the call and waits until no callback runs or will run.
   ~ClientStream() override {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     context_.TryCancel();
     ReadIfPaused();
-    over_.wait(lock, [this] { return done_; });
+    while (!done_) lock.Wait(over_);
   }
 
   // False: too much is queued, or the stream is over.
@@ -72,7 +74,7 @@ class ClientStream final : public grpc::ClientBidiReactor<Request, Response> {
 
   // One message has been dealt with, so that another may be read.
   void Handled() {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     --unhandled_;
     if (unhandled_ < max_unhandled_) ReadIfPaused();
   }
@@ -82,7 +84,7 @@ class ClientStream final : public grpc::ClientBidiReactor<Request, Response> {
     if (!ok) {
       writer_.Close(grpc::Status::OK);
       {
-        std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         ended_ = true;
       }
       this->RemoveHold();
@@ -91,7 +93,7 @@ class ClientStream final : public grpc::ClientBidiReactor<Request, Response> {
     Response message;
     message.Swap(&incoming_);
     callbacks_.on_message(std::move(message));
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     reading_ = false;
     if (++unhandled_ < max_unhandled_) ReadIfPaused();
   }
@@ -104,12 +106,12 @@ class ClientStream final : public grpc::ClientBidiReactor<Request, Response> {
   void OnDone(const grpc::Status& status) override {
     writer_.AwaitIdle();
     callbacks_.on_end(rpc::FromGrpc(status));
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     done_ = true;
     over_.notify_all();
   }
 
-  void ReadIfPaused() {
+  void ReadIfPaused() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (reading_ || ended_) return;
     reading_ = true;
     this->StartRead(&incoming_);
@@ -121,12 +123,12 @@ class ClientStream final : public grpc::ClientBidiReactor<Request, Response> {
   Response incoming_;
   rpc::StreamWriter<Request> writer_;
 
-  std::mutex mutex_;
+  Mutex mutex_;
   std::condition_variable over_;
-  int unhandled_ = 0;
-  bool reading_ = false;
-  bool ended_ = false;  // no more reads
-  bool done_ = false;
+  int unhandled_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool reading_ ABSL_GUARDED_BY(mutex_) = false;
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;  // no more reads
+  bool done_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace muster::agents

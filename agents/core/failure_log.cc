@@ -2,6 +2,7 @@
 
 #include "contract/text.h"
 #include "daemon/log.h"
+#include "sync/mutex.h"
 
 namespace muster::agents {
 
@@ -9,7 +10,7 @@ bool FailureLog::Note(std::string_view event, const std::string& run_key,
                       const absl::Status& status) {
   const std::string words(ToStd(status.message()));
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const std::pair key(run_key, std::string(event));
     if (status.ok()) {
       told_.erase(key);
@@ -24,7 +25,7 @@ bool FailureLog::Note(std::string_view event, const std::string& run_key,
 }
 
 void FailureLog::Forget(const std::string& run_key) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   auto it = told_.lower_bound({run_key, ""});
   while (it != told_.end() && it->first.first == run_key) it = told_.erase(it);
 }

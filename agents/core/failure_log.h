@@ -3,12 +3,12 @@
 #define MUSTER_AGENTS_CORE_FAILURE_LOG_H_
 
 #include <map>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "absl/status/status.h"
+#include "sync/mutex.h"
 
 namespace muster::agents {
 
@@ -22,9 +22,9 @@ class FailureLog {
   void Forget(const std::string& run_key);
 
  private:
-  std::mutex mutex_;
-  // By run key and event, the words; guarded by mutex_.
-  std::map<std::pair<std::string, std::string>, std::string> told_;
+  Mutex mutex_;
+  // By run key and event, the words.
+  std::map<std::pair<std::string, std::string>, std::string> told_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace muster::agents

@@ -13,6 +13,7 @@
 #include "contract/text.h"
 #include "daemon/log.h"
 #include "rpc/status_message.h"
+#include "sync/mutex.h"
 
 namespace muster::agents {
 namespace {
@@ -184,7 +185,7 @@ FileSender::FileSender(Ways ways, std::string cluster, std::string journal_id)
 
 FileSender::~FileSender() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stopping_ = true;
     for (FilesLink* link : links_) link->Cancel();
   }
@@ -194,7 +195,7 @@ FileSender::~FileSender() {
 absl::Status FileSender::Send(const agent::v1::SendFilesQuestion& question) {
   if (!can_send()) return absl::UnimplementedError("this agent sends no files of runs");
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (under_way_ >= kMaxSends) {
       return contract::RetryableError(
           absl::StatusCode::kResourceExhausted, "TOO_MANY_FETCHES",
@@ -205,7 +206,7 @@ absl::Status FileSender::Send(const agent::v1::SendFilesQuestion& question) {
   }
   lane_->Post([this, question] {
     Serve(question);
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     --under_way_;
   });
   return absl::OkStatus();
@@ -214,7 +215,7 @@ absl::Status FileSender::Send(const agent::v1::SendFilesQuestion& question) {
 void FileSender::Serve(const agent::v1::SendFilesQuestion& question) {
   const std::unique_ptr<FilesLink> link = ways_.dial();
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (stopping_) return;
     links_.insert(link.get());
   }
@@ -228,7 +229,7 @@ void FileSender::Serve(const agent::v1::SendFilesQuestion& question) {
   }
   const absl::Status status = link->Finish();
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     links_.erase(link.get());
   }
   LogEvent(sent.ok() && status.ok() ? spdlog::level::info : spdlog::level::warn, "files_sent",

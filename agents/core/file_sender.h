@@ -7,7 +7,6 @@
 
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <string>
 
@@ -17,6 +16,7 @@
 #include "agents/core/run_files.h"
 #include "agents/core/worker_lane.h"
 #include "muster/agent/v1/agent_link.pb.h"
+#include "sync/mutex.h"
 
 namespace muster::agents {
 
@@ -56,7 +56,7 @@ class FileSender {
   bool can_send() const { return ways_.open != nullptr || ways_.open_results != nullptr; }
   // Returns whether the destructor would wait for a read.
   bool has_any() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return under_way_ > 0;
   }
   // Takes it on. RESOURCE_EXHAUSTED: enough are under way; UNIMPLEMENTED.
@@ -71,10 +71,10 @@ class FileSender {
   const std::string cluster_;
   const std::string journal_id_;
 
-  std::mutex mutex_;
-  int under_way_ = 0;
-  std::set<FilesLink*> links_;
-  bool stopping_ = false;
+  Mutex mutex_;
+  int under_way_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::set<FilesLink*> links_ ABSL_GUARDED_BY(mutex_);
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
 
   std::unique_ptr<WorkerLane> lane_;
 };

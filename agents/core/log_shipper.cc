@@ -7,7 +7,6 @@
 #include <deque>
 #include <list>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <thread>
@@ -24,6 +23,7 @@
 #include "contract/text.h"
 #include "daemon/log.h"
 #include "rpc/backoff.h"
+#include "sync/mutex.h"
 
 namespace muster::agents {
 namespace {
@@ -92,7 +92,7 @@ class LogShipper::Impl {
 
   ~Impl() {
     {
-      std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       stopping_ = true;
     }
     wakeup_.Wake();
@@ -103,7 +103,7 @@ class LogShipper::Impl {
   // chunk in flight.
   void Post(Letter letter) {
     {
-      std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       inbox_.push_back(std::move(letter));
     }
     wakeup_.Wake();
@@ -114,7 +114,7 @@ class LogShipper::Impl {
     while (true) {
       std::deque<Letter> letters;
       {
-        std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         if (stopping_) break;
         letters.swap(inbox_);
         has_room_ = std::exchange(room_came_, false) || has_room_;
@@ -250,7 +250,7 @@ class LogShipper::Impl {
   // Called by gRPC's threads.
   void OnRoom() {
     {
-      std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       if (room_came_) return;
       room_came_ = true;
     }
@@ -411,10 +411,10 @@ class LogShipper::Impl {
   const SteadyTime time_;
   Wakeup wakeup_;
 
-  std::mutex mutex_;
-  std::deque<Letter> inbox_;
-  bool room_came_ = false;
-  bool stopping_ = false;
+  Mutex mutex_;
+  std::deque<Letter> inbox_ ABSL_GUARDED_BY(mutex_);
+  bool room_came_ ABSL_GUARDED_BY(mutex_) = false;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
 
   // The thread's own from here on.
   FileWatch watch_;

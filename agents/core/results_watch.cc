@@ -5,6 +5,8 @@
 #include <string_view>
 #include <utility>
 
+#include "sync/mutex.h"
+
 namespace muster::agents {
 namespace {
 
@@ -40,7 +42,7 @@ void ResultsWatch::Complete(const std::vector<RunHandle>& runs, ObserveOutcome* 
       continue;
     }
     Known* known = Add(*run->second);
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     seen.results_directory = known->directory;
     seen.progress = known->progress;
     if (seen.state == v1::RUN_STATE_RUNNING && WritesStatus(*run->second))
@@ -51,7 +53,7 @@ void ResultsWatch::Complete(const std::vector<RunHandle>& runs, ObserveOutcome* 
 void ResultsWatch::Forget(const std::vector<RunHandle>& runs) {
   std::set<std::string_view> wanted;
   for (const RunHandle& run : runs) wanted.insert(run.run_key);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::erase_if(known_, [&](const auto& entry) {
     return !wanted.contains(entry.first) && !entry.second.is_reading;
   });
@@ -59,7 +61,7 @@ void ResultsWatch::Forget(const std::vector<RunHandle>& runs) {
 
 // A run that waits again has none.
 void ResultsWatch::ForgetProgress(const std::string& run_key) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (const auto known = known_.find(run_key); known != known_.end())
     known->second.progress.reset();
 }
@@ -67,12 +69,12 @@ void ResultsWatch::ForgetProgress(const std::string& run_key) {
 // Only this thread adds and erases, so that the pointer stays good.
 ResultsWatch::Known* ResultsWatch::Add(const RunHandle& run) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (const auto known = known_.find(run.run_key); known != known_.end()) return &known->second;
   }
   // Settings and the run's own records tell, once.
   std::string directory = backend_.OpenLogs(run).results_directory;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Known& known = known_[run.run_key];
   known.directory = std::move(directory);
   return &known;
@@ -89,7 +91,7 @@ void ResultsWatch::Read(const RunHandle& run, std::optional<absl::Time> start_ti
   const absl::StatusOr<std::optional<FoundStatus>> found =
       status_.Find(backend_.OpenLogs(run), start_time);
   const absl::Duration took = time_.Now() - began;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Known& known = known_.at(run.run_key);
   known.is_reading = false;
   known.next_reading =
@@ -101,7 +103,7 @@ void ResultsWatch::Read(const RunHandle& run, std::optional<absl::Time> start_ti
 }
 
 bool ResultsWatch::has_any() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return std::any_of(known_.begin(), known_.end(),
                      [](const auto& entry) { return entry.second.is_reading; });
 }

@@ -7,7 +7,6 @@
 
 #include <functional>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,6 +16,7 @@
 #include "agents/core/output_host.h"
 #include "agents/core/status_reader.h"
 #include "agents/core/steady_time.h"
+#include "sync/mutex.h"
 
 namespace muster::agents {
 
@@ -60,8 +60,8 @@ class ResultsWatch {
   const SteadyTime time_;
   OutputHost output_host_;
   StatusReader status_;
-  mutable std::mutex mutex_;
-  std::map<std::string, Known> known_;  // by run key; guarded by mutex_
+  mutable Mutex mutex_;
+  std::map<std::string, Known> known_ ABSL_GUARDED_BY(mutex_);  // by run key
 };
 
 }  // namespace muster::agents

@@ -7,10 +7,10 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "sync/mutex.h"
 
 namespace muster::uploads {
 
@@ -43,12 +43,12 @@ class Turns {
   void End();
 
   const size_t at_once_;
-  mutable std::mutex mutex_;
+  mutable Mutex mutex_;
   std::condition_variable changed_;
-  // Guarded by mutex_. Turns begin in the order of their numbers.
-  uint64_t next_ = 0;
-  uint64_t ended_ = 0;
-  bool stopped_ = false;
+  // Turns begin in the order of their numbers.
+  uint64_t next_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t ended_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace muster::uploads

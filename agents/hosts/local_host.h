@@ -4,12 +4,12 @@
 
 #include <sys/types.h>
 
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "agents/hosts/host.h"
+#include "sync/mutex.h"
 
 namespace muster::hosts {
 
@@ -38,8 +38,8 @@ class LocalHost : public Host {
   // a dead file server.
   void ReapLeftovers();
 
-  std::mutex mutex_;
-  std::vector<pid_t> leftovers_;  // guarded by mutex_
+  Mutex mutex_;
+  std::vector<pid_t> leftovers_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace muster::hosts

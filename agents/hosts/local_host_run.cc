@@ -18,6 +18,7 @@
 #include "agents/hosts/spawn.h"
 #include "agents/hosts/steady_now.h"
 #include "fmt/format.h"
+#include "sync/mutex.h"
 
 namespace muster::hosts {
 namespace {
@@ -158,7 +159,7 @@ absl::Status KilledError(const Command& command, End end, const Output& out, con
 }  // namespace
 
 void LocalHost::ReapLeftovers() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::erase_if(leftovers_, [](pid_t pid) { return waitpid(pid, nullptr, WNOHANG) != 0; });
 }
 
@@ -189,7 +190,7 @@ absl::StatusOr<CommandResult> LocalHost::Run(const Command& command) {
   if (end != End::kExited) kill(-child->pid, SIGKILL);
   const std::optional<int> status = Reap(*child, kReapGrace);
   if (!status.has_value()) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     leftovers_.push_back(child->pid);
   }
   if (end != End::kExited || !status.has_value()) return KilledError(command, end, out, err);

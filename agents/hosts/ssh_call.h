@@ -4,7 +4,6 @@
 
 #include <condition_variable>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <utility>
 
@@ -12,6 +11,7 @@
 #include "absl/time/time.h"
 #include "agents/hosts/ssh_exec.h"
 #include "agents/hosts/steady_now.h"
+#include "sync/mutex.h"
 
 namespace muster::hosts {
 
@@ -35,20 +35,23 @@ class SshCall {
   void Finish(absl::StatusOr<ExecResult> result) {
     if (on_finish_ != nullptr) return std::exchange(on_finish_, nullptr)(result);
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       if (!result_.has_value()) result_ = std::move(result);
     }
     finished_.notify_all();
   }
   bool WaitUntilDeadline() {
-    std::unique_lock lock(mutex_);
-    return finished_.wait_for(lock, absl::ToChronoNanoseconds(deadline_ - SteadyNow()),
-                              [this] { return result_.has_value(); });
+    MutexLock lock(mutex_);
+    const auto due =
+        std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(deadline_ - SteadyNow());
+    while (!result_.has_value() && lock.WaitUntil(finished_, due)) {
+    }
+    return result_.has_value();
   }
   // Waits without an end of its own: whoever has taken the call answers it.
   absl::StatusOr<ExecResult> Take() {
-    std::unique_lock lock(mutex_);
-    finished_.wait(lock, [this] { return result_.has_value(); });
+    MutexLock lock(mutex_);
+    while (!result_.has_value()) lock.Wait(finished_);
     return *std::move(result_);
   }
 
@@ -56,9 +59,9 @@ class SshCall {
   const std::optional<ExecRequest> request_;
   const absl::Duration deadline_;
   std::function<void(const absl::StatusOr<ExecResult>&)> on_finish_;
-  std::mutex mutex_;
+  Mutex mutex_;
   std::condition_variable finished_;
-  std::optional<absl::StatusOr<ExecResult>> result_;  // guarded by mutex_
+  std::optional<absl::StatusOr<ExecResult>> result_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace muster::hosts

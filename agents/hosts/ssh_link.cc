@@ -12,6 +12,7 @@
 #include "contract/message_of.h"
 #include "daemon/log.h"
 #include "fmt/format.h"
+#include "sync/mutex.h"
 
 namespace muster::hosts {
 namespace {
@@ -45,7 +46,7 @@ SshLink::~SshLink() { Stop(); }
 
 void SshLink::Stop() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     is_stopping_ = true;
   }
   stop_.Set();
@@ -63,7 +64,7 @@ absl::Status SshLink::Connect() {
 }
 
 std::string SshLink::host_in_use() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return host_in_use_;
 }
 
@@ -75,7 +76,7 @@ void SshLink::Start(ExecRequest request,
 
 bool SshLink::Push(const std::shared_ptr<SshCall>& call) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (is_stopping_) return false;
     queue_.push_back(call);
   }
@@ -93,14 +94,14 @@ absl::StatusOr<ExecResult> SshLink::Wait(const std::shared_ptr<SshCall>& call) {
 }
 
 bool SshLink::Withdraw(const std::shared_ptr<SshCall>& call) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return std::erase(queue_, call) != 0;
 }
 
 void SshLink::Loop() {
   while (true) {
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       if (is_stopping_) break;
     }
     if (WantsWork() && EnsureSession()) StartCalls();
@@ -122,7 +123,7 @@ void SshLink::Loop() {
 }
 
 bool SshLink::WantsWork() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return !queue_.empty();
 }
 
@@ -161,7 +162,7 @@ bool SshLink::EnsureSession() {
   const std::string host = (*session)->host().ToString();
   LogEvent(spdlog::level::info, "ssh_connected", {{"host", host}, {"user", config_.user}});
   channels_ = std::make_unique<SshChannels>(&config_, *std::move(session));
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   host_in_use_ = host;
   return true;
 }
@@ -183,7 +184,7 @@ absl::StatusOr<std::unique_ptr<SshSession>> SshLink::OpenAny() {
 }
 
 void SshLink::StartCalls() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   while (!queue_.empty()) {
     const std::shared_ptr<SshCall>& call = queue_.front();
     if (!call->request().has_value()) {
@@ -199,7 +200,7 @@ void SshLink::StartCalls() {
 
 void SshLink::GiveBackRefused() {
   std::vector<std::shared_ptr<SshCall>> calls = channels_->TakeRefused();
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   queue_.insert(queue_.begin(), calls.begin(), calls.end());
 }
 
@@ -210,14 +211,14 @@ void SshLink::DropSession(const absl::Status& fault) {
   channels_->Fail(lost);
   GiveBackRefused();
   channels_.reset();
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   host_in_use_.clear();
 }
 
 void SshLink::FailQueue(const absl::Status& status) {
   Queue queue;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     queue.swap(queue_);
   }
   for (const std::shared_ptr<SshCall>& call : queue) call->Finish(status);

@@ -10,7 +10,6 @@
 #include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -22,6 +21,7 @@
 #include "agents/hosts/ssh_call.h"
 #include "agents/hosts/ssh_channels.h"
 #include "agents/hosts/ssh_config.h"
+#include "sync/mutex.h"
 
 namespace muster::hosts {
 
@@ -81,11 +81,11 @@ class SshLink {
   Event wakeup_;
   Event stop_;  // never cleared
 
-  mutable std::mutex mutex_;
-  // Guarded by mutex_. Lives as long as there are threads that wait for a call.
-  Queue queue_;
-  bool is_stopping_ = false;
-  std::string host_in_use_;
+  mutable Mutex mutex_;
+  // Lives as long as there are threads that wait for a call.
+  Queue queue_ ABSL_GUARDED_BY(mutex_);
+  bool is_stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::string host_in_use_ ABSL_GUARDED_BY(mutex_);
 
   // The thread's own.
   std::unique_ptr<SshChannels> channels_;

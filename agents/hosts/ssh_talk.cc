@@ -1,35 +1,37 @@
 #include "agents/hosts/ssh_talk.h"
 
+#include "sync/mutex.h"
+
 namespace muster::hosts {
 
 void TalkWords::Say(std::string_view bytes) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   said_ += bytes;
 }
 
 void TalkWords::Close() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   is_closed_ = true;
   listener_ = {};
 }
 
 std::string TalkWords::TakeSaid() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return std::exchange(said_, {});
 }
 
 bool TalkWords::is_closed() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return is_closed_;
 }
 
 void TalkWords::Hear(std::string_view bytes) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (listener_.hear != nullptr) listener_.hear(bytes);
 }
 
 void TalkWords::End(const absl::Status& why) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   is_closed_ = true;
   if (listener_.ended != nullptr) listener_.ended(why);
   listener_ = {};

@@ -4,12 +4,12 @@
 
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "absl/status/status.h"
+#include "sync/mutex.h"
 
 namespace muster::hosts {
 
@@ -38,11 +38,10 @@ class TalkWords {
   void End(const absl::Status& why);
 
  private:
-  mutable std::mutex mutex_;
-  // Guarded by mutex_.
-  std::string said_;
-  bool is_closed_ = false;
-  TalkListener listener_;
+  mutable Mutex mutex_;
+  std::string said_ ABSL_GUARDED_BY(mutex_);
+  bool is_closed_ ABSL_GUARDED_BY(mutex_) = false;
+  TalkListener listener_ ABSL_GUARDED_BY(mutex_);
 };
 
 // The caller's side. The host outlives it.

@@ -10,6 +10,7 @@
 #include "contract/run_key.h"
 #include "contract/text.h"
 #include "fmt/format.h"
+#include "sync/mutex.h"
 
 namespace muster::kubernetes {
 namespace {
@@ -65,14 +66,14 @@ KubernetesBackend::KubernetesBackend(KubernetesConfig config, Endpoint endpoint,
 KubernetesBackend::~KubernetesBackend() = default;
 
 void KubernetesBackend::SetWaker(std::function<void()> wake) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   wake_ = std::move(wake);
 }
 
 void KubernetesBackend::Wake() {
   std::function<void()> wake;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     wake = wake_;
   }
   if (wake) wake();
@@ -130,8 +131,10 @@ absl::Status KubernetesBackend::Adopt(const std::vector<agents::RunHandle>& runs
     run_keys.insert(run.run_key);
     AddHome(NamespaceOf(run));
     HomeOf(run).store().Want(run.run_key);
-    if (const auto key = contract::RunKey::Parse(run.run_key); key.ok())
-      instances_.insert(key->instance);
+    const auto key = contract::RunKey::Parse(run.run_key);
+    if (!key.ok()) continue;
+    const MutexLock lock(mutex_);
+    instances_.insert(key->instance);
   }
   given_up_.KeepOnly(run_keys);
   if (runs.empty()) queue_.Open();
@@ -168,7 +171,7 @@ bool KubernetesBackend::WasCancelAsked(const agents::RunHandle& run) const {
 }
 
 bool KubernetesBackend::WasCanceled(const std::string& run_key) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return canceled_.contains(run_key);
 }
 

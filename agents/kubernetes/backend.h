@@ -11,7 +11,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -38,6 +37,7 @@
 #include "agents/kubernetes/manifest/manifest.h"
 #include "agents/kubernetes/namespace_runs.h"
 #include "agents/kubernetes/start_queue.h"
+#include "sync/mutex.h"
 
 namespace muster::kubernetes {
 
@@ -259,11 +259,11 @@ class KubernetesBackend final : public agents::Backend {
   JobCalls calls_;
   NamedThings things_;
 
-  mutable std::mutex mutex_;
-  std::function<void()> wake_;                // guarded by mutex_
-  std::set<std::string> canceled_;            // runs that Muster canceled; guarded by mutex_
-  std::set<std::string> instances_;           // of all runs that were here; guarded by mutex_
-  std::map<std::string, JobChange> changes_;  // by run key; guarded by mutex_
+  mutable Mutex mutex_;
+  std::function<void()> wake_ ABSL_GUARDED_BY(mutex_);
+  std::set<std::string> canceled_ ABSL_GUARDED_BY(mutex_);            // runs that Muster canceled
+  std::set<std::string> instances_ ABSL_GUARDED_BY(mutex_);           // of all runs that were here
+  std::map<std::string, JobChange> changes_ ABSL_GUARDED_BY(mutex_);  // by run key
   std::atomic<bool> log_news_ = false;
   std::atomic<bool> inventory_news_ = false;
 

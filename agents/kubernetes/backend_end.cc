@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "agents/kubernetes/backend.h"
+#include "sync/mutex.h"
 
 namespace muster::kubernetes {
 
@@ -13,7 +14,7 @@ std::vector<absl::Status> KubernetesBackend::End(const std::vector<RunHandle>& r
 
 absl::Status KubernetesBackend::EndOne(const RunHandle& run) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     canceled_.insert(run.run_key);
   }
   queue_.Remove(run.run_key);

@@ -9,6 +9,7 @@
 #include "agents/kubernetes/verdict/hold.h"
 #include "contract/text.h"
 #include "fmt/format.h"
+#include "sync/mutex.h"
 
 namespace muster::kubernetes {
 namespace {
@@ -63,7 +64,7 @@ absl::Status KubernetesBackend::TakeBack(const RunHandle& run) {
 
 absl::Duration KubernetesBackend::HoldWishedFor(const std::string& run_key) {
   const absl::Time now = agents::SteadyNow();
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   JobChange& last = changes_[run_key];
   if (!last.hold_wished.has_value()) last.hold_wished = now;
   return now - *last.hold_wished;
@@ -71,7 +72,7 @@ absl::Duration KubernetesBackend::HoldWishedFor(const std::string& run_key) {
 
 std::string KubernetesBackend::TryChange(const RunHandle& run, Tries JobChange::*kind,
                                          std::function<absl::Status()> change) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   JobChange& last = changes_[run.run_key];
   const Tries& tries = last.*kind;
   if (last.is_under_way || agents::SteadyNow() < tries.not_before) return tries.trouble;
@@ -83,7 +84,7 @@ std::string KubernetesBackend::TryChange(const RunHandle& run, Tries JobChange::
     const absl::Status done = change();
     const bool is_another = absl::IsAborted(done);
     {
-      const std::lock_guard lock_again(mutex_);
+      const MutexLock lock_again(mutex_);
       JobChange& tried = changes_[run.run_key];
       tried.is_under_way = false;
       (tried.*kind).not_before = agents::SteadyNow() + (is_another ? kConflictPause : kChangePause);
@@ -96,13 +97,13 @@ std::string KubernetesBackend::TryChange(const RunHandle& run, Tries JobChange::
 }
 
 bool KubernetesBackend::IsChangeUnderWay(const std::string& run_key) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = changes_.find(run_key);
   return found != changes_.end() && found->second.is_under_way;
 }
 
 void KubernetesBackend::DropHold(const std::string& run_key) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = changes_.find(run_key);
   if (found == changes_.end() || !found->second.hold_wished.has_value()) return;
   found->second.hold_wished.reset();
@@ -111,7 +112,7 @@ void KubernetesBackend::DropHold(const std::string& run_key) {
 }
 
 void KubernetesBackend::ForgetChanges(const std::string& run_key) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = changes_.find(run_key);
   if (found == changes_.end()) return;
   found->second.is_unwanted = true;
@@ -119,7 +120,7 @@ void KubernetesBackend::ForgetChanges(const std::string& run_key) {
 }
 
 size_t KubernetesBackend::CountChanges() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return changes_.size();
 }
 

@@ -18,6 +18,7 @@
 #include "contract/text.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
+#include "sync/mutex.h"
 
 namespace muster::kubernetes {
 
@@ -158,7 +159,7 @@ LaunchOutcome KubernetesBackend::LaunchInPlace(const StartQueue::AssignmentPtr& 
                       .remedy = "Correct the job, or choose another cluster."});
   }
   if (const auto key = contract::RunKey::Parse(run_key); key.ok()) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     instances_.insert(key->instance);
   }
   NamespaceRuns& home = HomeOf(objects->name_space);

@@ -4,6 +4,7 @@
 
 #include "agents/kubernetes/backend.h"
 #include "contract/issues.h"
+#include "sync/mutex.h"
 
 namespace muster::kubernetes {
 namespace {
@@ -22,7 +23,7 @@ absl::Status KubernetesBackend::ForgetOne(const agents::RunHandle& run) {
   given_up_.Forget(run.run_key);
   ForgetChanges(run.run_key);
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     canceled_.erase(run.run_key);
   }
   NamespaceRuns& home = HomeOf(run);
@@ -60,7 +61,7 @@ absl::Status KubernetesBackend::CleanUpAfter(const Leftover& leftover) {
 }
 
 bool KubernetesBackend::IsOwn(const std::string& run_key) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return instances_.contains(run_key.substr(0, run_key.find('-')));
 }
 

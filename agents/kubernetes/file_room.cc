@@ -9,6 +9,7 @@
 #include "contract/text.h"
 #include "contract/units.h"
 #include "fmt/format.h"
+#include "sync/mutex.h"
 
 namespace muster::kubernetes {
 namespace {
@@ -68,6 +69,7 @@ FileRoom::FileRoom(FileRoomOptions options) : options_(std::move(options)), star
 // The first line has how much there was; each other one how much was gone, and until when it
 // counts.
 void FileRoom::ReadWritten() {
+  const MutexLock lock(mutex_);
   const absl::StatusOr<std::string> text = host_.ReadFile(options_.path, kMaxWrittenBytes);
   // Without the file there was nothing.
   if (!text.ok()) return;
@@ -87,13 +89,13 @@ void FileRoom::ReadWritten() {
 }
 
 std::unique_ptr<ObjectSink> FileRoom::Listen(std::string name_space, ObjectSink* next) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   ++namespaces_;
   return std::make_unique<Sink>(this, std::move(name_space), next);
 }
 
 void FileRoom::SetListed(const std::string& name_space, RunBytes jobs) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const bool is_first = !listed_.contains(name_space);
   RunBytes& known = listed_[name_space];
   for (const auto& [run_key, bytes] : jobs) {
@@ -113,7 +115,7 @@ void FileRoom::SetListed(const std::string& name_space, RunBytes jobs) {
 
 void FileRoom::SetListed(const std::string& name_space, const std::string& run_key,
                          uint64_t bytes) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   taken_.erase(run_key);
   RunBytes& known = listed_[name_space];
   const auto job = known.find(run_key);
@@ -185,7 +187,7 @@ absl::Status FileRoom::WriteLocked(uint64_t more) {
 }
 
 absl::Status FileRoom::Take(const std::string& run_key, uint64_t bytes) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (HasRoomLocked(run_key)) {
     waiting_.erase(run_key);
     return absl::OkStatus();
@@ -200,12 +202,12 @@ absl::Status FileRoom::Take(const std::string& run_key, uint64_t bytes) {
 }
 
 absl::Status FileRoom::Try(uint64_t bytes) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return AskLocked({bytes, next_turn_});
 }
 
 void FileRoom::Leave(const std::string& run_key) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   waiting_.erase(run_key);
   const auto taken = taken_.find(run_key);
   if (taken == taken_.end()) return;
@@ -215,13 +217,13 @@ void FileRoom::Leave(const std::string& run_key) {
 }
 
 void FileRoom::GiveBack(const std::string& run_key) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   waiting_.erase(run_key);
   taken_.erase(run_key);
 }
 
 std::string FileRoom::Settle() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (const absl::Status status = WriteLocked(/*more=*/0); !status.ok())
     return fmt::format("{} cannot be written: {}", options_.path, ToStd(status.message()));
   if (waiting_.empty()) return "";

@@ -13,7 +13,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -24,6 +23,7 @@
 #include "agents/core/steady_time.h"
 #include "agents/hosts/local_host.h"
 #include "agents/kubernetes/api/object_watch.h"
+#include "sync/mutex.h"
 
 namespace muster::kubernetes {
 
@@ -84,29 +84,32 @@ class FileRoom {
   void ReadWritten();
   void SetListed(const std::string& name_space, RunBytes jobs);
   void SetListed(const std::string& name_space, const std::string& run_key, uint64_t bytes);
-  bool HasRoomLocked(const std::string& run_key) const;
-  void LoseLocked(uint64_t bytes);
-  uint64_t PresentLocked() const;
-  uint64_t GoneLocked() const;
-  uint64_t UsedLocked() const { return PresentLocked() + GoneLocked(); }
-  absl::Status AskLocked(const Waiting& who) const;
-  absl::Status WriteLocked(uint64_t more);
+  bool HasRoomLocked(const std::string& run_key) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void LoseLocked(uint64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  uint64_t PresentLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  uint64_t GoneLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  uint64_t UsedLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return PresentLocked() + GoneLocked();
+  }
+  absl::Status AskLocked(const Waiting& who) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status WriteLocked(uint64_t more) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const FileRoomOptions options_;
   const absl::Time start_;
-  mutable std::mutex mutex_;
+  mutable Mutex mutex_;
   hosts::LocalHost host_;
-  size_t namespaces_ = 0;                   // number of namespaces that are watched
-  std::map<std::string, RunBytes> listed_;  // existing Jobs, by namespace
-  uint64_t listed_bytes_ = 0;
-  RunBytes taken_;         // runs whose Jobs are being made, or are not listed yet
-  std::deque<Gone> gone_;  // the oldest first; expired ones are removed when a new one comes
+  size_t namespaces_ ABSL_GUARDED_BY(mutex_) = 0;  // number of namespaces that are watched
+  std::map<std::string, RunBytes> listed_ ABSL_GUARDED_BY(mutex_);  // existing Jobs, by namespace
+  uint64_t listed_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  RunBytes taken_ ABSL_GUARDED_BY(mutex_);  // runs whose Jobs are being made, or are not listed yet
+  std::deque<Gone> gone_
+      ABSL_GUARDED_BY(mutex_);  // the oldest first; expired ones are removed when a new one comes
   // Bytes from before the start that no watch has listed yet. Once all namespaces are listed, the
   // Jobs of the rest are gone.
-  uint64_t unlisted_bytes_ = 0;
-  std::string written_ = "0\n";  // as without the file
-  std::map<std::string, Waiting> waiting_;
-  uint64_t next_turn_ = 0;
+  uint64_t unlisted_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::string written_ ABSL_GUARDED_BY(mutex_) = "0\n";  // as without the file
+  std::map<std::string, Waiting> waiting_ ABSL_GUARDED_BY(mutex_);
+  uint64_t next_turn_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace muster::kubernetes

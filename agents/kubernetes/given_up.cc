@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "agents/hosts/private_modes.h"
+#include "sync/mutex.h"
 
 namespace muster::kubernetes {
 namespace {
@@ -32,13 +33,13 @@ absl::Status GivenUpRuns::Add(const std::string& run_key, const v1::Failure& fai
         host_.WriteFile(PathOf(run_key), failure.SerializeAsString(), {.mode = 0600, .sync = true});
   }
   if (!status.ok()) return status;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   failures_[run_key] = failure;
   return absl::OkStatus();
 }
 
 std::optional<v1::Failure> GivenUpRuns::Find(const std::string& run_key) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = failures_.find(run_key);
   if (found == failures_.end()) return std::nullopt;
   return found->second;
@@ -46,7 +47,7 @@ std::optional<v1::Failure> GivenUpRuns::Find(const std::string& run_key) const {
 
 void GivenUpRuns::Forget(const std::string& run_key) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (failures_.erase(run_key) == 0) return;
   }
   // One that stays is forgotten by the next start.
@@ -56,7 +57,7 @@ void GivenUpRuns::Forget(const std::string& run_key) {
 void GivenUpRuns::KeepOnly(const std::set<std::string>& run_keys) {
   std::vector<std::string> others;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     for (const auto& [run_key, failure] : failures_) {
       if (!run_keys.contains(run_key)) others.push_back(run_key);
     }

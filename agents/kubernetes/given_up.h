@@ -4,7 +4,6 @@
 #define MUSTER_AGENTS_KUBERNETES_GIVEN_UP_H_
 
 #include <map>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -12,6 +11,7 @@
 #include "absl/status/status.h"
 #include "agents/hosts/local_host.h"
 #include "muster/v1/job.pb.h"
+#include "sync/mutex.h"
 
 namespace muster::kubernetes {
 
@@ -34,8 +34,8 @@ class GivenUpRuns {
 
   const std::string directory_;
   hosts::LocalHost host_;
-  mutable std::mutex mutex_;
-  std::map<std::string, v1::Failure> failures_;  // guarded by mutex_
+  mutable Mutex mutex_;
+  std::map<std::string, v1::Failure> failures_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace muster::kubernetes

@@ -6,6 +6,7 @@
 #include "agents/kubernetes/objects/objects.h"
 #include "contract/text.h"
 #include "fmt/format.h"
+#include "sync/mutex.h"
 
 namespace muster::kubernetes {
 namespace {
@@ -55,7 +56,7 @@ absl::Status NamespaceRuns::state() const {
 }
 
 bool NamespaceRuns::Forbid(const std::string& run_key, Access what, absl::Status why) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const bool is_news = !forbidden_.has_value();
   if (what.resource == kJobs) unmade_.insert(run_key);
   forbidden_ = {.what = std::move(what),
@@ -79,7 +80,7 @@ bool NamespaceRuns::IsMissing() const {
 absl::Status NamespaceRuns::WhyUnmade() {
   std::string why;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!forbidden_.has_value()) return absl::OkStatus();
     if (agents::SteadyNow() - forbidden_->told_at < kRightsAreFresh) return forbidden_->told;
     why = std::string(ToStd(forbidden_->why.message()));
@@ -93,7 +94,7 @@ absl::Status NamespaceRuns::WhyUnmade() {
           : fmt::format("{}; it waits for the namespace: {}",
                         contract::ShutNamespaceSentence(ShutOf(seen)),
                         contract::ShutNamespaceRemedy(ShutOf(seen))));
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (forbidden_.has_value()) {
     forbidden_->told = told;
     forbidden_->told_at = agents::SteadyNow();
@@ -102,24 +103,24 @@ absl::Status NamespaceRuns::WhyUnmade() {
 }
 
 bool NamespaceRuns::is_forbidden() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return forbidden_.has_value();
 }
 
 bool NamespaceRuns::IsUnmade(const std::string& run_key) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return unmade_.contains(run_key);
 }
 
 void NamespaceRuns::ForgetUnmade(const std::string& run_key) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   unmade_.erase(run_key);
 }
 
 absl::Status NamespaceRuns::AskLaunchRights(absl::Duration max_age) {
   Access what;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!forbidden_.has_value()) return absl::OkStatus();
     if (agents::SteadyNow() - forbidden_->asked < max_age) return forbidden_->why;
     forbidden_->asked = agents::SteadyNow();
@@ -128,7 +129,7 @@ absl::Status NamespaceRuns::AskLaunchRights(absl::Duration max_age) {
   const absl::StatusOr<bool> is_allowed = IsAllowed(what, api_);
   // An account that may do everything may do so also in a namespace that is not there.
   const bool is_open = is_allowed.ok() && *is_allowed && LookAtNamespace().state.empty();
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!forbidden_.has_value()) return absl::OkStatus();
   if (!is_open) return forbidden_->why;
   forbidden_.reset();

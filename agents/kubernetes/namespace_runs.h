@@ -4,7 +4,6 @@
 
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -18,6 +17,7 @@
 #include "agents/kubernetes/cluster/inventory.h"
 #include "agents/kubernetes/file_room.h"
 #include "agents/kubernetes/run_store.h"
+#include "sync/mutex.h"
 
 namespace muster::kubernetes {
 
@@ -83,10 +83,10 @@ class NamespaceRuns {
   const std::string name_;
   RunStore store_;
   Api* api_ = nullptr;
-  mutable std::mutex mutex_;
-  std::optional<Forbidden> forbidden_;  // guarded by mutex_
-  std::set<std::string> unmade_;        // run keys; empty unless forbidden_; guarded by mutex_
-  std::unique_ptr<ObjectSink> jobs_;    // of the watch of Jobs
+  mutable Mutex mutex_;
+  std::optional<Forbidden> forbidden_ ABSL_GUARDED_BY(mutex_);
+  std::set<std::string> unmade_ ABSL_GUARDED_BY(mutex_);  // run keys; empty unless forbidden_
+  std::unique_ptr<ObjectSink> jobs_;                      // of the watch of Jobs
   // Last, so that they end first.
   std::vector<std::unique_ptr<ObjectWatch>> watches_;
 };

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "contract/run_key.h"
+#include "sync/mutex.h"
 
 namespace muster::kubernetes {
 namespace {
@@ -112,7 +113,7 @@ ObjectSink* RunStore::events() { return events_.get(); }
 // ---- Jobs
 
 void RunStore::TakeAll(std::vector<JobObject> jobs) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   // Also what is older than what is known: a server that was restored from a backup has gone back,
   // and an answer that came while the list was made is told again by the watch.
   std::set<std::string> listed;
@@ -131,7 +132,7 @@ void RunStore::TakeAll(std::vector<JobObject> jobs) {
 }
 
 void RunStore::Take(JobObject job) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const Entry* entry = FindLocked(job.name.run_key);
   // The watch is behind an answer of the server's.
   if (entry != nullptr && entry->job.has_value() && IsBehind(job.name, entry->job->name)) return;
@@ -139,7 +140,7 @@ void RunStore::Take(JobObject job) {
 }
 
 void RunStore::TakeDeleted(JobObject job) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const std::string run_key = job.name.run_key;
   Entry* entry = FindLocked(run_key);
   // An older Job of the name than the one that is known now.
@@ -163,7 +164,7 @@ void RunStore::SetJobLocked(JobObject job) {
 }
 
 void RunStore::Put(JobObject job) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (const Entry* entry = FindLocked(job.name.run_key)) {
     const bool is_gone =
         entry->deleted_job.has_value() && entry->deleted_job->name.uid == job.name.uid;
@@ -174,8 +175,8 @@ void RunStore::Put(JobObject job) {
 
 void RunStore::PutPods(std::vector<PodObject> pods) {
   {
-    const std::lock_guard lock(mutex_);
-    std::erase_if(pods, [this](const PodObject& pod) {
+    const MutexLock lock(mutex_);
+    std::erase_if(pods, [this](const PodObject& pod) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
       return FindLocked(pod.name.run_key) == nullptr || IsBehindLocked(pod) || !SetPodLocked(pod);
     });
   }
@@ -183,7 +184,7 @@ void RunStore::PutPods(std::vector<PodObject> pods) {
 }
 
 void RunStore::PutAbsent(const std::string& run_key) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Entry* entry = FindLocked(run_key);
   if (entry == nullptr) return;
   if (entry->missing_job.has_value())
@@ -196,7 +197,7 @@ void RunStore::TakeAll(std::vector<PodObject> pods) {
   std::set<std::string> listed;
   for (const PodObject& pod : pods) listed.insert(pod.name.uid);
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     std::vector<std::string> run_keys;
     for (auto& [run_key, entry] : entries_) {
       // Pods that had ended tell how; pods that had not are gone, and the Job tells what that
@@ -210,14 +211,15 @@ void RunStore::TakeAll(std::vector<PodObject> pods) {
       run_keys.push_back(run_key);
     }
     for (const std::string& run_key : run_keys) DropIfEmptyLocked(run_key);
-    std::erase_if(pods, [this](const PodObject& pod) { return !SetPodLocked(pod); });
+    std::erase_if(pods, [this](const PodObject& pod)
+                            ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !SetPodLocked(pod); });
   }
   for (const PodObject& pod : pods) on_pod_(pod);
 }
 
 void RunStore::Take(PodObject pod) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (IsBehindLocked(pod) || !SetPodLocked(pod)) return;
   }
   on_pod_(pod);
@@ -243,7 +245,7 @@ void RunStore::TakeDeleted(PodObject pod) {
   const std::string run_key = pod.name.run_key;
   bool wanted = false;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     Entry* entry = FindLocked(run_key);
     if (entry == nullptr) return;
     wanted = entry->wanted;
@@ -269,7 +271,7 @@ void RunStore::TakeAll(std::vector<EventObject> events) {
 void RunStore::Take(EventObject event) {
   if (!event.is_warning) return;
   const std::string run_key = RunKeyOfName(event.object);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Entry* entry = FindLocked(run_key);
   if (entry == nullptr) return;
   std::vector<EventObject>& events = entry->events;
@@ -282,7 +284,7 @@ void RunStore::Take(EventObject event) {
 // ---- what the backend asks
 
 void RunStore::Want(const std::string& run_key) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Entry& entry = entries_[run_key];
   if (std::exchange(entry.wanted, true)) return;
   entry.was_let_go = false;
@@ -290,7 +292,7 @@ void RunStore::Want(const std::string& run_key) {
 }
 
 std::optional<Leftover> RunStore::Forget(const std::string& run_key) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   news_.erase(run_key);
   Entry* entry = FindLocked(run_key);
   if (entry == nullptr) return std::nullopt;
@@ -308,7 +310,7 @@ std::optional<Leftover> RunStore::Forget(const std::string& run_key) {
 }
 
 RunFacts RunStore::Facts(const std::string& run_key) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   RunFacts facts;
   facts.run_key = run_key;
   const auto found = entries_.find(run_key);
@@ -322,14 +324,14 @@ RunFacts RunStore::Facts(const std::string& run_key) const {
 }
 
 std::optional<JobObject> RunStore::FindJob(const std::string& run_key) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = entries_.find(run_key);
   return found == entries_.end() ? std::nullopt : found->second.job;
 }
 
 std::vector<Leftover> RunStore::FindLeftovers(absl::Time now) const {
   std::vector<Leftover> leftovers;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (const auto& [run_key, entry] : entries_) {
     if (entry.wanted || !entry.job.has_value()) continue;
     const CleanUp due = CleanUpOf(*entry.job, entry.was_let_go, now);
@@ -339,20 +341,20 @@ std::vector<Leftover> RunStore::FindLeftovers(absl::Time now) const {
 }
 
 std::set<std::string> RunStore::TakeNews() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return std::exchange(news_, {});
 }
 
 void RunStore::MarkNews(const std::string& run_key) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (const Entry* entry = FindLocked(run_key)) NewsLocked(run_key, *entry);
   }
   Wake();
 }
 
 void RunStore::SetWaker(std::function<void()> wake) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   wake_ = std::move(wake);
 }
 
@@ -376,7 +378,7 @@ void RunStore::DropIfEmptyLocked(const std::string& run_key) {
 void RunStore::Wake() {
   std::function<void()> wake;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!std::exchange(wake_due_, false)) return;
     wake = wake_;
   }

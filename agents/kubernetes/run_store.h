@@ -8,7 +8,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -19,6 +18,7 @@
 #include "agents/kubernetes/clean_up.h"
 #include "agents/kubernetes/objects/objects.h"
 #include "agents/kubernetes/verdict/verdict.h"
+#include "sync/mutex.h"
 
 namespace muster::kubernetes {
 
@@ -93,25 +93,26 @@ class RunStore {
   void TakeDeleted(PodObject pod);
   static void TakeDeleted(const EventObject&) {}  // Events expire, and have happened all the same
 
-  Entry* FindLocked(const std::string& run_key);
-  void SetJobLocked(JobObject job);
+  Entry* FindLocked(const std::string& run_key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void SetJobLocked(JobObject job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns whether more is known of it already.
-  bool IsBehindLocked(const PodObject& pod);
+  bool IsBehindLocked(const PodObject& pod) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns whether its run is wanted.
-  bool SetPodLocked(const PodObject& pod);
-  void NewsLocked(const std::string& run_key, const Entry& entry);
-  void DropIfEmptyLocked(const std::string& run_key);
+  bool SetPodLocked(const PodObject& pod) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void NewsLocked(const std::string& run_key, const Entry& entry)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void DropIfEmptyLocked(const std::string& run_key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // After the lock is released.
   void Wake();
 
   const std::function<void(const PodObject&)> on_pod_;
   const Clock clock_;
   const std::unique_ptr<ObjectSink> jobs_, pods_, events_;
-  mutable std::mutex mutex_;
-  std::map<std::string, Entry> entries_;  // by run key
-  std::set<std::string> news_;
-  bool wake_due_ = false;
-  std::function<void()> wake_;
+  mutable Mutex mutex_;
+  std::map<std::string, Entry> entries_ ABSL_GUARDED_BY(mutex_);  // by run key
+  std::set<std::string> news_ ABSL_GUARDED_BY(mutex_);
+  bool wake_due_ ABSL_GUARDED_BY(mutex_) = false;
+  std::function<void()> wake_ ABSL_GUARDED_BY(mutex_);
 };
 
 // Returns the run to which an object belongs by its name, "<run key>" or "<run key>-...", because

@@ -9,6 +9,7 @@
 #include "contract/run_key.h"
 #include "contract/sentences.h"
 #include "fmt/format.h"
+#include "sync/mutex.h"
 
 namespace muster::kubernetes {
 namespace {
@@ -73,12 +74,12 @@ std::string WhatBlocks(const agent::v1::Assignment& run, const Misfit& misfit) {
 StartQueue::StartQueue(Look look, Clock clock) : look_(std::move(look)), clock_(std::move(clock)) {}
 
 void StartQueue::Open() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   is_open_ = true;
 }
 
 bool StartQueue::is_open() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return is_open_;
 }
 
@@ -92,7 +93,7 @@ bool StartQueue::IsHeldLocked(const std::string& run_key, const Entry& entry) co
 }
 
 std::optional<bool> StartQueue::WishOf(const std::string& run_key) const {
-  const std::lock_guard lock(wishes_mutex_);
+  const MutexLock lock(wishes_mutex_);
   const auto wish = wishes_.find(run_key);
   return wish == wishes_.end() ? std::nullopt : std::optional(wish->second);
 }
@@ -131,7 +132,7 @@ bool StartQueue::StandsAsideLocked(const Entry& entry, absl::Time now) const {
 }
 
 void StartQueue::Expect(AssignmentPtr run, bool held) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const std::string run_key = run->run_key();
   if (FindLocked(run_key) != nullptr) return;
   order_[PlaceOf(*run)] = run_key;
@@ -140,7 +141,7 @@ void StartQueue::Expect(AssignmentPtr run, bool held) {
 }
 
 void StartQueue::Add(AssignmentPtr run, bool held) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const std::string run_key = run->run_key();
   const Entry* known = FindLocked(run_key);
   if (known != nullptr && !known->Is<Launching>()) return;
@@ -149,12 +150,12 @@ void StartQueue::Add(AssignmentPtr run, bool held) {
 }
 
 void StartQueue::SetHeld(const std::string& run_key, bool held) {
-  const std::lock_guard lock(wishes_mutex_);
+  const MutexLock lock(wishes_mutex_);
   wishes_[run_key] = held;
 }
 
 void StartQueue::SetStarting(AssignmentPtr run) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   order_.erase(PlaceOf(*run));
   Entry& entry = entries_[run->run_key()];
   if (entry.Is<LettingGo>() || entry.Is<Starting>()) return;
@@ -163,7 +164,7 @@ void StartQueue::SetStarting(AssignmentPtr run) {
 }
 
 void StartQueue::SetPlaced(const std::string& run_key) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   ForgetWish(run_key);
   Entry* entry = FindLocked(run_key);
   if (entry == nullptr || entry->Is<Placed>()) return;
@@ -172,12 +173,12 @@ void StartQueue::SetPlaced(const std::string& run_key) {
 }
 
 void StartQueue::ForgetWish(const std::string& run_key) {
-  const std::lock_guard lock(wishes_mutex_);
+  const MutexLock lock(wishes_mutex_);
   wishes_.erase(run_key);
 }
 
 void StartQueue::Remove(const std::string& run_key) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   ForgetWish(run_key);
   const Entry* entry = FindLocked(run_key);
   if (entry == nullptr) return;
@@ -196,7 +197,7 @@ std::unique_ptr<RoomLeft> StartQueue::LookLocked(absl::Time now) const {
 }
 
 std::vector<StartQueue::AssignmentPtr> StartQueue::TakeReady(const std::string& only) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::vector<AssignmentPtr> ready;
   const std::map<Place, Claim> keepers = std::exchange(keepers_, {});
   behind_.clear();
@@ -245,12 +246,14 @@ std::vector<StartQueue::AssignmentPtr> StartQueue::TakeReady(const std::string& 
     entry.reason = misfits[entry.shape] = ReasonFor(*misfit);
   }
   // Runs that are refused again and again do not keep the others from being tried.
-  const auto refused_at = [this](const AssignmentPtr& run) {
+  const auto refused_at = [this](const AssignmentPtr& run) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const std::optional<Refusal>& refusal = entries_[run->run_key()].refusal;
     return refusal.has_value() ? refusal->at : absl::InfinitePast();
   };
   std::stable_sort(ready.begin(), ready.end(),
-                   [&](const auto& a, const auto& b) { return refused_at(a) < refused_at(b); });
+                   [&](const auto& a, const auto& b) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+                     return refused_at(a) < refused_at(b);
+                   });
   for (const AssignmentPtr& run : ready) {
     Entry& entry = entries_[run->run_key()];
     entry.state = LettingGo{now};
@@ -261,7 +264,7 @@ std::vector<StartQueue::AssignmentPtr> StartQueue::TakeReady(const std::string& 
 }
 
 std::optional<Misfit> StartQueue::WouldWait(const agent::v1::Assignment& run) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const std::unique_ptr<RoomLeft> room = LookLocked(clock_());
   for (const auto& [place, claim] : keepers_) {
     if (place.first.first <= PlaceOf(run).first.first) room->Leave(claim);
@@ -272,7 +275,7 @@ std::optional<Misfit> StartQueue::WouldWait(const agent::v1::Assignment& run) co
 }
 
 std::vector<StartQueue::AssignmentPtr> StartQueue::Waiting() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::vector<AssignmentPtr> waiting;
   for (const auto& [place, run_key] : order_) waiting.push_back(entries_.at(run_key).run);
   return waiting;
@@ -288,7 +291,7 @@ StartQueue::Entry* StartQueue::WaitAgainLocked(const std::string& run_key, Queue
 }
 
 void StartQueue::Return(const std::string& run_key, std::string why, bool may_be_let_go) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const absl::Time now = clock_();
   Entry* entry = WaitAgainLocked(run_key, {});
   if (entry == nullptr) return;
@@ -299,30 +302,30 @@ void StartQueue::Return(const std::string& run_key, std::string why, bool may_be
 }
 
 void StartQueue::Postpone(const std::string& run_key) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   WaitAgainLocked(run_key, {clock_() + kFirstPause});
 }
 
 void StartQueue::PutBack(const std::string& run_key) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   WaitAgainLocked(run_key, {});
 }
 
 void StartQueue::SetLetGo(const std::string& run_key) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Entry* entry = FindLocked(run_key);
   const auto* letting_go = entry == nullptr ? nullptr : std::get_if<LettingGo>(&entry->state);
   if (letting_go != nullptr) entry->state = Starting{letting_go->since};
 }
 
 bool StartQueue::IsBeingLetGo(const std::string& run_key) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const Entry* entry = FindLocked(run_key);
   return entry != nullptr && entry->Is<LettingGo>();
 }
 
 void StartQueue::TakeBack(const std::string& run_key) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Entry* entry = FindLocked(run_key);
   if (entry == nullptr || entry->IsInOrder()) return;
   entry->state = Starting{};  // whatever nodes it had
@@ -330,7 +333,7 @@ void StartQueue::TakeBack(const std::string& run_key) {
 }
 
 v1::StateReason StartQueue::ReasonOf(const std::string& run_key) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const Entry* entry = FindLocked(run_key);
   if (entry == nullptr) return {};
   const bool is_said = entry->reason.code() != v1::STATE_REASON_CODE_UNSPECIFIED;
@@ -339,26 +342,26 @@ v1::StateReason StartQueue::ReasonOf(const std::string& run_key) const {
 }
 
 bool StartQueue::IsHeld(const std::string& run_key) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const Entry* entry = FindLocked(run_key);
   return entry != nullptr && IsHeldLocked(run_key, *entry);
 }
 
 bool StartQueue::IsKeptBack(const std::string& run_key) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const Entry* entry = FindLocked(run_key);
   return entry != nullptr && entry->IsInOrder() && !MayBeLetGo(*entry) &&
          IsHeldLocked(run_key, *entry);
 }
 
 bool StartQueue::MayBeLetGo(const std::string& run_key) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const Entry* entry = FindLocked(run_key);
   return entry != nullptr && MayBeLetGo(*entry);
 }
 
 void StartQueue::SetAsked(const std::string& run_key) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Entry* entry = FindLocked(run_key);
   if (entry != nullptr && entry->refusal.has_value()) entry->refusal->may_be_let_go = false;
 }

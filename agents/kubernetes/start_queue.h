@@ -10,7 +10,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -22,6 +21,7 @@
 #include "agents/core/steady_time.h"
 #include "agents/kubernetes/cluster/obstacle.h"
 #include "muster/agent/v1/agent_link.pb.h"
+#include "sync/mutex.h"
 
 namespace muster::kubernetes {
 
@@ -157,8 +157,8 @@ class StartQueue {
   static Place PlaceOf(const agent::v1::Assignment& run);
   static Entry MakeEntry(AssignmentPtr run, bool held);
   // Null: it is not there.
-  Entry* FindLocked(const std::string& run_key);
-  const Entry* FindLocked(const std::string& run_key) const;
+  Entry* FindLocked(const std::string& run_key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  const Entry* FindLocked(const std::string& run_key) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns whether the room of a run that has been let go counts beside what is seen of its pods.
   static bool Counts(const Entry& entry, absl::Time now);
   static bool MayBeLetGo(const Entry& entry) {
@@ -167,26 +167,30 @@ class StartQueue {
   // Returns whether the run is not asked about now, whatever room there is.
   bool StandsAsideLocked(const Entry& entry, absl::Time now) const;
   // Looks at the cluster behind the runs that are starting.
-  std::unique_ptr<RoomLeft> LookLocked(absl::Time now) const;
+  std::unique_ptr<RoomLeft> LookLocked(absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Makes the run wait again. Null: it is not there, or has its nodes.
-  Entry* WaitAgainLocked(const std::string& run_key, Queued queued);
+  Entry* WaitAgainLocked(const std::string& run_key, Queued queued)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ForgetWish(const std::string& run_key);
   // Returns the latest wish, or else the hold of Expect or Add.
   bool IsHeldLocked(const std::string& run_key, const Entry& entry) const;
 
   const Look look_;
   const Clock clock_;
-  mutable std::mutex mutex_;
-  bool is_open_ = false;
-  std::map<std::string, Entry> entries_;  // by run key
-  std::map<Place, std::string> order_;    // waiting runs
-  std::optional<Place> resume_;           // where the latest call stopped; none: at the end
-  std::map<Place, Claim> keepers_;        // runs for which the latest call kept room
-  std::string behind_;                    // why others are behind one that waits for nodes
+  mutable Mutex mutex_;
+  bool is_open_ ABSL_GUARDED_BY(mutex_) = false;
+  std::map<std::string, Entry> entries_ ABSL_GUARDED_BY(mutex_);  // by run key
+  std::map<Place, std::string> order_ ABSL_GUARDED_BY(mutex_);    // waiting runs
+  std::optional<Place> resume_
+      ABSL_GUARDED_BY(mutex_);  // where the latest call stopped; none: at the end
+  std::map<Place, Claim> keepers_
+      ABSL_GUARDED_BY(mutex_);                  // runs for which the latest call kept room
+  std::string behind_ ABSL_GUARDED_BY(mutex_);  // why others are behind one that waits for nodes
 
   // Taken after mutex_, and never for long: TakeReady has that one while it looks for room.
-  mutable std::mutex wishes_mutex_;
-  std::map<std::string, bool> wishes_;  // whether held, of SetHeld, by run key; by wishes_mutex_
+  mutable Mutex wishes_mutex_;
+  std::map<std::string, bool> wishes_
+      ABSL_GUARDED_BY(wishes_mutex_);  // whether held, of SetHeld, by run key
 };
 
 }  // namespace muster::kubernetes

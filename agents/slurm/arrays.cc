@@ -10,6 +10,7 @@
 #include "agents/slurm/run_files.h"
 #include "contract/task_array.h"
 #include "fmt/format.h"
+#include "sync/mutex.h"
 
 namespace muster::slurm {
 namespace {
@@ -48,7 +49,7 @@ bool IsList(std::string_view name) {
 }  // namespace
 
 absl::Status Arrays::Load() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (is_loaded_) return absl::OkStatus();
   absl::StatusOr<std::vector<std::string>> names =
       host_.ListDirectory(ArrayPaths::Directory(runs_directory_));
@@ -96,7 +97,7 @@ void Arrays::FindHeld() {
     for (size_t i = 0; i < infos.size(); ++i)
       array[i].is_held = infos[i].status().code() != absl::StatusCode::kNotFound;
   }
-  std::erase_if(arrays_, [this](const auto& entry) {
+  std::erase_if(arrays_, [this](const auto& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const std::string& name = entry.first;
     if (IsHeld(entry.second)) return false;
     const absl::StatusOr<hosts::FileInfo> list =
@@ -140,13 +141,13 @@ absl::StatusOr<std::string> Arrays::Add(const std::vector<std::string>& run_keys
       !status.ok()) {
     return status;
   }
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Put(name, std::move(array));
   return name;
 }
 
 std::optional<std::string> Arrays::RunAt(std::string_view array, uint32_t task) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = arrays_.find(array);
   if (found == arrays_.end()) return std::nullopt;
   const auto at = std::lower_bound(found->second.begin(), found->second.end(), task, IsBefore{});
@@ -155,7 +156,7 @@ std::optional<std::string> Arrays::RunAt(std::string_view array, uint32_t task) 
 }
 
 std::vector<ArrayPlace> Arrays::PlacesOf(std::string_view run_key) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::vector<ArrayPlace> places;
   const auto [first, last] = places_.equal_range(run_key);
   for (auto place = first; place != last; ++place) places.push_back(place->second);
@@ -165,7 +166,7 @@ std::vector<ArrayPlace> Arrays::PlacesOf(std::string_view run_key) const {
 void Arrays::Forget(std::string_view run_key) {
   std::vector<std::string> done;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto [first, last] = places_.equal_range(run_key);
     for (auto place = first; place != last; ++place) {
       Array& array = arrays_[place->second.array];

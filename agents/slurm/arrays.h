@@ -10,7 +10,6 @@
 
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,6 +19,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "agents/hosts/host.h"
+#include "sync/mutex.h"
 
 namespace muster::slurm {
 
@@ -82,20 +82,20 @@ class Arrays {
   // By their ids.
   using Array = std::vector<Task>;
 
-  absl::Status Read(const std::vector<std::string>& names);
+  absl::Status Read(const std::vector<std::string>& names) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Finds, for the lists of an earlier process, the runs that still have their files.
-  void FindHeld();
+  void FindHeld() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void RemoveFiles(const std::string& name);
-  void Put(const std::string& name, Array tasks);
+  void Put(const std::string& name, Array tasks) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::string runs_directory_;
   hosts::Host& host_;
 
-  mutable std::mutex mutex_;
-  // Guarded by mutex_.
-  bool is_loaded_ = false;
-  std::map<std::string, Array, std::less<>> arrays_;            // by name
-  std::multimap<std::string, ArrayPlace, std::less<>> places_;  // by run key
+  mutable Mutex mutex_;
+  bool is_loaded_ ABSL_GUARDED_BY(mutex_) = false;
+  std::map<std::string, Array, std::less<>> arrays_ ABSL_GUARDED_BY(mutex_);  // by name
+  std::multimap<std::string, ArrayPlace, std::less<>> places_
+      ABSL_GUARDED_BY(mutex_);  // by run key
 };
 
 }  // namespace muster::slurm

@@ -6,6 +6,7 @@
 #include "absl/strings/string_view.h"
 #include "contract/issues.h"
 #include "fmt/format.h"
+#include "sync/mutex.h"
 
 namespace muster::slurm {
 namespace {
@@ -46,7 +47,7 @@ bool CallGate::HadNoTurn(const absl::Status& status) {
 }
 
 absl::Status CallGate::Enter(const std::string& name, CallKind kind) {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   const absl::Time since = time_.Now();
   for (Limit* limit : {&polls_, &calls_of_all_kinds_}) {
     if (limit == &polls_ && !IsPoll(kind)) continue;
@@ -67,8 +68,7 @@ absl::Status CallGate::Enter(const std::string& name, CallKind kind) {
   return absl::OkStatus();
 }
 
-bool CallGate::Await(Limit* limit, CallKind kind, absl::Time since,
-                     std::unique_lock<std::mutex>* lock) {
+bool CallGate::Await(Limit* limit, CallKind kind, absl::Time since, MutexLock* lock) {
   const absl::Time deadline = since + BoundOf(kind);
   CallQueue& queue = limit->queue;
   const CallQueue::Ticket ticket = queue.Join(kind, since);
@@ -79,7 +79,7 @@ bool CallGate::Await(Limit* limit, CallKind kind, absl::Time since,
       break;
     }
     const absl::Duration wait = std::min(queue.NextChange(now), deadline) - now;
-    changed_.wait_for(*lock, absl::ToChronoNanoseconds(wait));
+    lock->WaitUntil(changed_, std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(wait));
   }
   // The next one in the row may be able to go, too.
   changed_.notify_all();
@@ -87,14 +87,14 @@ bool CallGate::Await(Limit* limit, CallKind kind, absl::Time since,
 }
 
 void CallGate::OnAnswer(std::string_view words) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const bool is_held_back = BackOff::Says(words);
   back_off_.OnAnswer(is_held_back, time_.Now());
   if (is_held_back) held_back_until_ = absl::Now() + kWarned;
 }
 
 absl::Duration CallGate::ObserveInterval(absl::Duration wanted, bool is_awaited) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (back_off_.factor() > 1)
     wanted = std::max(wanted, std::min(kLongestBackOff, wanted * back_off_.factor()));
   const absl::Time now = time_.Now();
@@ -103,7 +103,7 @@ absl::Duration CallGate::ObserveInterval(absl::Duration wanted, bool is_awaited)
 }
 
 std::vector<v1::ClusterIssue> CallGate::Issues() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const absl::Time now = time_.Now();
   std::vector<v1::ClusterIssue> issues;
   if (now - back_off_.last() < kWarned) {
@@ -118,7 +118,7 @@ std::vector<v1::ClusterIssue> CallGate::Issues() const {
 }
 
 std::map<std::string, uint64_t> CallGate::Calls() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return calls_;
 }
 

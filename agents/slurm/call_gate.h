@@ -9,7 +9,6 @@
 #include <condition_variable>
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +18,7 @@
 #include "agents/core/steady_time.h"
 #include "agents/slurm/call_queue.h"
 #include "muster/v1/facts.pb.h"
+#include "sync/mutex.h"
 
 namespace muster::slurm {
 
@@ -52,29 +52,30 @@ class CallGate {
   struct Limit {
     std::string_view setting;  // of the agent's configuration
     uint32_t per_minute;
-    CallQueue queue{per_minute};  // guarded by mutex_, like the next
-    uint64_t given_up = 0;        // calls without a turn
+    CallQueue queue{per_minute};
+    uint64_t given_up = 0;  // calls without a turn
   };
 
   absl::Duration BoundOf(CallKind kind) const;
   // With mutex_ held. False: there was no turn before the deadline.
-  bool Await(Limit* limit, CallKind kind, absl::Time since, std::unique_lock<std::mutex>* lock);
+  bool Await(Limit* limit, CallKind kind, absl::Time since, MutexLock* lock)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const absl::Duration submit_patience_;
   const agents::SteadyTime time_;
 
-  mutable std::mutex mutex_;
+  mutable Mutex mutex_;
   std::condition_variable changed_;
-  // Guarded by mutex_. Times are those of time_.
-  Limit polls_;
-  Limit calls_of_all_kinds_;
-  BackOff back_off_;
-  const Limit* given_up_at_ = nullptr;  // the last one without a turn
-  absl::Time last_given_up_ = absl::InfinitePast();
+  // Times are those of time_.
+  Limit polls_ ABSL_GUARDED_BY(mutex_);
+  Limit calls_of_all_kinds_ ABSL_GUARDED_BY(mutex_);
+  BackOff back_off_ ABSL_GUARDED_BY(mutex_);
+  const Limit* given_up_at_ ABSL_GUARDED_BY(mutex_) = nullptr;  // the last one without a turn
+  absl::Time last_given_up_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   // By the time of day: until when the issues are told that either led to.
-  absl::Time held_back_until_;
-  absl::Time given_up_until_;
-  std::map<std::string, uint64_t> calls_;
+  absl::Time held_back_until_ ABSL_GUARDED_BY(mutex_);
+  absl::Time given_up_until_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, uint64_t> calls_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace muster::slurm

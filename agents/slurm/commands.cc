@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "contract/text.h"
 #include "fmt/format.h"
+#include "sync/mutex.h"
 
 namespace muster::slurm {
 namespace {
@@ -144,7 +145,7 @@ absl::StatusOr<hosts::CommandResult> Commands::RunClean(hosts::Command command) 
 
 absl::StatusOr<std::map<std::string, std::string>> Commands::WhoAmI() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (identity_.has_value()) return *identity_;
   }
   hosts::Command command;
@@ -155,7 +156,7 @@ absl::StatusOr<std::map<std::string, std::string>> Commands::WhoAmI() {
   if (!result->ok()) return Failed("getent passwd " + config_.user_on_host, *result);
   absl::StatusOr<std::map<std::string, std::string>> identity = ParseIdentity(result->stdout_data);
   if (!identity.ok()) return identity;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   identity_ = *identity;
   return identity;
 }

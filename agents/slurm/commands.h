@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,6 +15,7 @@
 #include "agents/hosts/host.h"
 #include "agents/slurm/call_gate.h"
 #include "agents/slurm/slurm.h"
+#include "sync/mutex.h"
 
 namespace muster::slurm {
 
@@ -54,9 +54,9 @@ class Commands {
   std::map<std::string, std::string> job_environment_;
   std::map<std::string, std::string> environment_;
 
-  mutable std::mutex mutex_;
-  // Guarded by mutex_.
-  std::optional<std::map<std::string, std::string>> identity_;  // once it is known
+  mutable Mutex mutex_;
+  std::optional<std::map<std::string, std::string>> identity_
+      ABSL_GUARDED_BY(mutex_);  // once it is known
 };
 
 }  // namespace muster::slurm

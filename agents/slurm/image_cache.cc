@@ -6,6 +6,7 @@
 #include "agents/hosts/private_modes.h"
 #include "contract/failures.h"
 #include "fmt/format.h"
+#include "sync/mutex.h"
 
 namespace muster::slurm {
 namespace {
@@ -80,7 +81,7 @@ absl::StatusOr<std::optional<uint64_t>> ImageCache::UnderWay(const contract::Ima
   bool may_wait = false;
   std::optional<uint64_t> refreshing;
   if (refresh) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto last = last_refresh_.find(name);
     may_wait = last != last_refresh_.end();
     if (may_wait) refreshing = last->second;
@@ -117,7 +118,7 @@ ImageCache::Ready ImageCache::Refused(const contract::Image& image,
 }
 
 void ImageCache::NoteRefresh(const contract::Image& image, std::optional<uint64_t> job) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (last_refresh_.size() >= kMaxRemembered) last_refresh_.clear();
   last_refresh_[ConversionName(image)] = job;
 }

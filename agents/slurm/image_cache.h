@@ -12,7 +12,6 @@
 
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,6 +23,7 @@
 #include "agents/slurm/slurm.h"
 #include "agents/slurm/submit.h"
 #include "contract/image.h"
+#include "sync/mutex.h"
 
 namespace muster::slurm {
 
@@ -85,11 +85,11 @@ class ImageCache {
   hosts::Host* const host_;
   Scheduler* const scheduler_;
 
-  std::mutex mutex_;
+  Mutex mutex_;
   // The last refreshing conversion of each image, by its name; nothing: one that may have been
   // submitted, so that any that waits may be it. One that still waits serves all that ask for a
-  // refresh; after a restart of the agent there is one more. Guarded by mutex_.
-  std::map<std::string, std::optional<uint64_t>> last_refresh_;
+  // refresh; after a restart of the agent there is one more.
+  std::map<std::string, std::optional<uint64_t>> last_refresh_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace muster::slurm

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "sync/mutex.h"
 
 namespace muster::slurm {
 
@@ -15,7 +16,7 @@ RecordWatcher::RecordWatcher(hosts::Host* host, std::string directory, absl::Dur
 
 RecordWatcher::~RecordWatcher() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stop_ = true;
   }
   changed_.notify_all();
@@ -23,13 +24,13 @@ RecordWatcher::~RecordWatcher() {
 }
 
 void RecordWatcher::SetWaker(std::function<void()> wake) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   wake_ = std::move(wake);
 }
 
 void RecordWatcher::WakeIn(absl::Duration wait) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     wake_at_ = std::min(wake_at_, time_.Now() + wait);
   }
   changed_.notify_all();
@@ -37,7 +38,7 @@ void RecordWatcher::WakeIn(absl::Duration wait) {
 
 void RecordWatcher::SetActive(bool active) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!active) list_at_ = absl::InfiniteFuture();
     if (active && !active_) list_at_ = time_.Now() + interval_;
     active_ = active;
@@ -46,21 +47,22 @@ void RecordWatcher::SetActive(bool active) {
 }
 
 void RecordWatcher::Watch() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (!stop_) {
     const absl::Time now = time_.Now();
     const absl::Time next = NextTime();
     if (next == absl::InfiniteFuture()) {
-      changed_.wait(lock);
+      lock.Wait(changed_);
     } else if (now < next) {
-      changed_.wait_for(lock, absl::ToChronoNanoseconds(next - now));
+      lock.WaitUntil(changed_,
+                     std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(next - now));
     } else {
       bool wakes = wake_at_ <= now;
       if (wakes) wake_at_ = absl::InfiniteFuture();
       if (list_at_ <= now) {
-        lock.unlock();
+        lock.Unlock();
         wakes |= HasNews();
-        lock.lock();
+        lock.Lock();
         if (active_) list_at_ = time_.Now() + interval_;
       }
       // Called with the lock held: no call comes after SetWaker has replaced it.

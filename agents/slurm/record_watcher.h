@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <condition_variable>
 #include <functional>
-#include <mutex>
 #include <set>
 #include <string>
 #include <thread>
@@ -16,6 +15,7 @@
 #include "absl/time/time.h"
 #include "agents/core/steady_time.h"
 #include "agents/hosts/host.h"
+#include "sync/mutex.h"
 
 namespace muster::slurm {
 
@@ -35,7 +35,9 @@ class RecordWatcher {
  private:
   void Watch();
   // With the lock held. Returns when something is due next.
-  absl::Time NextTime() const { return std::min(wake_at_, list_at_); }
+  absl::Time NextTime() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return std::min(wake_at_, list_at_);
+  }
   // Returns whether the directory has a name that it did not have at the last look.
   bool HasNews();
 
@@ -45,13 +47,13 @@ class RecordWatcher {
   const agents::SteadyTime time_;
   std::set<std::string> known_;  // the thread's own
 
-  std::mutex mutex_;
+  Mutex mutex_;
   std::condition_variable changed_;
-  std::function<void()> wake_;  // guarded by mutex_, like the rest
-  bool active_ = false;
-  absl::Time wake_at_ = absl::InfiniteFuture();  // by time_, like the next
-  absl::Time list_at_ = absl::InfiniteFuture();  // infinite: not active
-  bool stop_ = false;
+  std::function<void()> wake_ ABSL_GUARDED_BY(mutex_);
+  bool active_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Time wake_at_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();  // by time_, like the next
+  absl::Time list_at_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();  // infinite: not active
+  bool stop_ ABSL_GUARDED_BY(mutex_) = false;
 
   std::thread thread_;
 };

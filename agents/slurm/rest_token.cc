@@ -16,6 +16,7 @@
 #include "agents/hosts/fd.h"
 #include "contract/text.h"
 #include "fmt/format.h"
+#include "sync/mutex.h"
 
 namespace muster::slurm {
 namespace {
@@ -112,7 +113,7 @@ absl::StatusOr<std::string> TokenFile::Get(absl::Time now) {
 }
 
 absl::StatusOr<std::string> TokenCommand::Get(absl::Time now) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (now < renew_) return token_;
   const absl::StatusOr<std::string> output = ask_(kLifespan);
   if (!output.ok()) {
@@ -132,7 +133,7 @@ absl::StatusOr<std::string> TokenCommand::Get(absl::Time now) {
 }
 
 void TokenCommand::Doubt() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   renew_ = absl::InfinitePast();
 }
 

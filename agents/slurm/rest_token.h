@@ -3,7 +3,6 @@
 #define MUSTER_AGENTS_SLURM_REST_TOKEN_H_
 
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "sync/mutex.h"
 
 namespace muster::slurm {
 
@@ -55,10 +55,9 @@ class TokenCommand : public TokenSource {
 
  private:
   const Ask ask_;
-  std::mutex mutex_;  // also keeps two from asking at once
-  // Guarded by mutex_.
-  std::string token_;
-  absl::Time renew_ = absl::InfinitePast();
+  Mutex mutex_;  // also keeps two from asking at once
+  std::string token_ ABSL_GUARDED_BY(mutex_);
+  absl::Time renew_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
 };
 
 }  // namespace muster::slurm

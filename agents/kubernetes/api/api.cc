@@ -10,6 +10,7 @@
 #include "agents/kubernetes/api/retry_after.h"
 #include "contract/text.h"
 #include "fmt/format.h"
+#include "sync/mutex.h"
 
 namespace muster::kubernetes {
 namespace {
@@ -123,7 +124,7 @@ Api::Api(Endpoint endpoint, hosts::Host* host)
       server_ahead_(absl::Now() - agents::SteadyNow()) {}
 
 absl::Time Api::ServerTime() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return agents::SteadyNow() + server_ahead_;
 }
 
@@ -131,17 +132,17 @@ void Api::NoteTime(const std::map<std::string, std::string>& headers) {
   const auto date = headers.find("date");
   absl::Time time;
   if (date == headers.end() || !absl::ParseTime(kHttpDate, date->second, &time, nullptr)) return;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   server_ahead_ = time - agents::SteadyNow();
 }
 
 void Api::Count(const std::string& what) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   ++calls_[what];
 }
 
 std::map<std::string, uint64_t> Api::Calls() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return calls_;
 }
 

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 
@@ -18,6 +17,7 @@
 #include "agents/kubernetes/api/http_loop.h"
 #include "agents/kubernetes/api/json_fields.h"
 #include "agents/kubernetes/api/kubeconfig.h"
+#include "sync/mutex.h"
 
 namespace muster::kubernetes {
 
@@ -100,10 +100,10 @@ class Api {
   const Endpoint endpoint_;
   Credentials credentials_;
   HttpLoop loop_;
-  mutable std::mutex mutex_;
-  std::map<std::string, uint64_t> calls_;  // guarded by mutex_
-  // The server's time less agents::SteadyNow(); guarded by mutex_.
-  absl::Duration server_ahead_;
+  mutable Mutex mutex_;
+  std::map<std::string, uint64_t> calls_ ABSL_GUARDED_BY(mutex_);
+  // The server's time less agents::SteadyNow().
+  absl::Duration server_ahead_ ABSL_GUARDED_BY(mutex_);
 };
 
 // "a b/c" as a part of a path or a query: "a%20b%2Fc".

@@ -13,6 +13,7 @@
 #include "contract/text.h"
 #include "daemon/read_file.h"
 #include "fmt/format.h"
+#include "sync/mutex.h"
 
 namespace muster::kubernetes {
 namespace {
@@ -158,7 +159,7 @@ Credentials::~Credentials() {
 }
 
 absl::StatusOr<Credential> Credentials::Get(absl::Time deadline) {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   if (credential_.has_value() && IsGood(*credential_)) return *credential_;
   if (!endpoint_.identity.exec.has_value()) {
     absl::StatusOr<Credential> made = Make();
@@ -170,10 +171,12 @@ absl::StatusOr<Credential> Credentials::Get(absl::Time deadline) {
   if (agents::SteadyNow() < failure_end_) return made_.status();
   if (!is_plugin_running_) StartPluginLocked();
   const uint64_t before = plugins_ended_;
-  const auto has_ended = [&] { return plugins_ended_ != before; };
   // A plug-in takes no longer than its own time.
   const absl::Duration wait = std::min(deadline - agents::SteadyNow(), 2 * kPluginTimeout);
-  if (!changed_.wait_for(lock, absl::ToChronoMilliseconds(wait), has_ended)) return StillRuns();
+  const auto due = std::chrono::steady_clock::now() + absl::ToChronoMilliseconds(wait);
+  while (plugins_ended_ == before) {
+    if (!lock.WaitUntil(changed_, due) && plugins_ended_ == before) return StillRuns();
+  }
   return made_;
 }
 
@@ -184,7 +187,7 @@ void Credentials::StartPluginLocked() {
 }
 
 void Credentials::PluginEnded(absl::StatusOr<Credential> made) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   made_ = std::move(made);
   if (made_.ok()) credential_ = *made_;
   if (!made_.ok()) failure_end_ = agents::SteadyNow() + failure_holds_;
@@ -205,7 +208,7 @@ absl::Status Credentials::PluginError(const ExecPlugin& plugin, const std::strin
 }
 
 void Credentials::Refuse(const Credential& refused) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   // Another request may have had it renewed meanwhile.
   if (!credential_.has_value() || credential_->authorization != refused.authorization ||
       credential_->certificate_pem != refused.certificate_pem) {

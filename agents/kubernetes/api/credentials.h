@@ -4,7 +4,6 @@
 
 #include <condition_variable>
 #include <cstdint>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -15,6 +14,7 @@
 #include "agents/core/steady_time.h"
 #include "agents/hosts/host.h"
 #include "agents/kubernetes/api/kubeconfig.h"
+#include "sync/mutex.h"
 
 namespace muster::kubernetes {
 
@@ -69,7 +69,7 @@ class Credentials {
   absl::StatusOr<Credential> Make();
   absl::StatusOr<Credential> RunPlugin(const ExecPlugin& plugin);
   // The plug-in, in a thread of its own: it may take longer than who asks has time.
-  void StartPluginLocked();
+  void StartPluginLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void PluginEnded(absl::StatusOr<Credential> made);
   absl::Status StillRuns() const;
   absl::Status PluginError(const ExecPlugin& plugin, const std::string& words) const;
@@ -78,13 +78,14 @@ class Credentials {
   hosts::Host& host_;
   const absl::Duration failure_holds_;
   const absl::Duration file_age_;
-  std::mutex mutex_;  // guards all below
+  Mutex mutex_;
   std::condition_variable changed_;
-  std::optional<Credential> credential_;
-  absl::StatusOr<Credential> made_ = absl::UnknownError("");  // by the latest plug-in
-  absl::Time failure_end_ = absl::InfinitePast();
-  uint64_t plugins_ended_ = 0;
-  bool is_plugin_running_ = false;
+  std::optional<Credential> credential_ ABSL_GUARDED_BY(mutex_);
+  absl::StatusOr<Credential> made_ ABSL_GUARDED_BY(mutex_) =
+      absl::UnknownError("");  // by the latest plug-in
+  absl::Time failure_end_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  uint64_t plugins_ended_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool is_plugin_running_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread plugin_;
 };
 

@@ -12,6 +12,7 @@
 
 #include "absl/strings/ascii.h"
 #include "fmt/format.h"
+#include "sync/mutex.h"
 
 namespace muster::kubernetes {
 namespace {
@@ -426,7 +427,7 @@ HttpLoop::HttpLoop() : engine_(std::make_unique<Engine>()), thread_([this] { Run
 
 HttpLoop::~HttpLoop() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stopping_ = true;
   }
   engine_->Wake();
@@ -439,7 +440,7 @@ HttpLoop::CallId HttpLoop::Start(HttpCall call, std::unique_ptr<HttpSink> sink) 
   transfer->sink = std::move(sink);
   CallId id = 0;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     id = ++last_id_;
     transfer->id = id;
     transfer->sink->OnStart(id);
@@ -455,7 +456,7 @@ void HttpLoop::Resume(CallId id) { Give({.id = id, .resumes = true}); }
 
 void HttpLoop::Give(Order order) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     orders_.push_back(std::move(order));
   }
   engine_->Wake();
@@ -473,7 +474,7 @@ void HttpLoop::Run() {
     std::vector<Order> orders;
     bool stopping = false;
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       orders.swap(orders_);
       stopping = stopping_;
     }

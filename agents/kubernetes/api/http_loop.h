@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -15,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "sync/mutex.h"
 
 namespace muster::kubernetes {
 
@@ -99,10 +99,10 @@ class HttpLoop {
   void Run();
 
   const std::unique_ptr<Engine> engine_;
-  std::mutex mutex_;
-  std::vector<Order> orders_;  // guarded by mutex_
-  CallId last_id_ = 0;         // guarded by mutex_
-  bool stopping_ = false;      // guarded by mutex_
+  Mutex mutex_;
+  std::vector<Order> orders_ ABSL_GUARDED_BY(mutex_);
+  CallId last_id_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

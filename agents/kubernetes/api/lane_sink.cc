@@ -1,7 +1,8 @@
 #include "agents/kubernetes/api/lane_sink.h"
 
-#include <mutex>
 #include <utility>
+
+#include "sync/mutex.h"
 
 namespace muster::kubernetes {
 
@@ -14,7 +15,7 @@ struct LaneSink::State {
       is_unwanted = true;
       loop.Cancel(id);
     }
-    const std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     waiting_bytes -= bytes.size();
     if (is_paused && waiting_bytes < kMaxWaitingBytes / 2) {
       is_paused = false;
@@ -26,9 +27,9 @@ struct LaneSink::State {
   bool is_unwanted = false;              // of the lane
   HttpLoop& loop;
   HttpCallId id = 0;  // set once, before anything is taken
-  std::mutex mutex;
-  size_t waiting_bytes = 0;  // guarded by mutex
-  bool is_paused = false;    // guarded by mutex
+  Mutex mutex;
+  size_t waiting_bytes ABSL_GUARDED_BY(mutex) = 0;
+  bool is_paused ABSL_GUARDED_BY(mutex) = false;
 };
 
 LaneSink::LaneSink(std::unique_ptr<HttpSink> sink, agents::WorkerLane* lane, HttpLoop* loop)
@@ -45,14 +46,14 @@ void LaneSink::OnStatus(int status, const std::map<std::string, std::string>& he
 }
 
 bool LaneSink::MayTake() {
-  const std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   state_->is_paused = state_->waiting_bytes >= kMaxWaitingBytes;
   return !state_->is_paused;
 }
 
 bool LaneSink::OnBytes(std::string_view bytes) {
   {
-    const std::lock_guard lock(state_->mutex);
+    const MutexLock lock(state_->mutex);
     state_->waiting_bytes += bytes.size();
   }
   lane_.Post([state = state_, text = std::string(bytes)] { state->Take(text); });

@@ -7,6 +7,7 @@
 #include "absl/random/random.h"
 #include "agents/kubernetes/api/retry_after.h"
 #include "fmt/format.h"
+#include "sync/mutex.h"
 
 namespace muster::kubernetes {
 namespace {
@@ -50,37 +51,36 @@ class ObjectWatch::Inbox {
   };
 
   void PutStatus(int status, const std::map<std::string, std::string>& headers) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     news_.status = status;
     news_.headers = headers;
     changed_.notify_all();
   }
   // false: nobody has read for long.
   bool PutBytes(std::string_view bytes) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (news_.bytes.size() + bytes.size() > kMaxUnreadBytes) return false;
     news_.bytes.append(bytes);
     changed_.notify_all();
     return true;
   }
   void PutEnd(const absl::Status& status) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     news_.end = status;
     changed_.notify_all();
   }
   // Waits for the next.
   News Take() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] {
-      return news_.status.has_value() || !news_.bytes.empty() || news_.end.has_value();
-    });
+    MutexLock lock(mutex_);
+    while (!news_.status.has_value() && news_.bytes.empty() && !news_.end.has_value())
+      lock.Wait(changed_);
     return std::exchange(news_, {});
   }
 
  private:
-  std::mutex mutex_;
+  Mutex mutex_;
   std::condition_variable changed_;
-  News news_;
+  News news_ ABSL_GUARDED_BY(mutex_);
 };
 
 // One watch request.
@@ -107,7 +107,7 @@ ObjectWatch::ObjectWatch(Settings settings, Api* api, ObjectSink* sink)
 
 ObjectWatch::~ObjectWatch() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stopping_ = true;
     changed_.notify_all();
     if (inbox_ != nullptr) inbox_->PutEnd(absl::CancelledError());
@@ -116,27 +116,33 @@ ObjectWatch::~ObjectWatch() {
 }
 
 absl::Status ObjectWatch::state() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return state_;
 }
 
 absl::Time ObjectWatch::freshness() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return freshness_;
 }
 
 bool ObjectWatch::AwaitFirstList(absl::Duration timeout) {
-  std::unique_lock lock(mutex_);
-  return changed_.wait_for(lock, absl::ToChronoMilliseconds(timeout), [&] { return has_listed_; });
+  MutexLock lock(mutex_);
+  const auto due = std::chrono::steady_clock::now() + absl::ToChronoMilliseconds(timeout);
+  while (!has_listed_ && lock.WaitUntil(changed_, due)) {
+  }
+  return has_listed_;
 }
 
 bool ObjectWatch::AwaitFirstAnswer(absl::Duration timeout) {
-  std::unique_lock lock(mutex_);
-  return changed_.wait_for(lock, absl::ToChronoMilliseconds(timeout), [&] { return has_answer_; });
+  MutexLock lock(mutex_);
+  const auto due = std::chrono::steady_clock::now() + absl::ToChronoMilliseconds(timeout);
+  while (!has_answer_ && lock.WaitUntil(changed_, due)) {
+  }
+  return has_answer_;
 }
 
 void ObjectWatch::Hurry() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!absl::IsUnauthenticated(state_) && !absl::IsUnavailable(state_)) return;
   hurries_ = has_answer_;
   changed_.notify_all();
@@ -145,7 +151,7 @@ void ObjectWatch::Hurry() {
 void ObjectWatch::Heard(bool is_list) {
   bool is_recovery = false;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     is_recovery = has_answer_ && !state_.ok();
     state_ = absl::OkStatus();
     freshness_ = settings_.clock();
@@ -156,9 +162,10 @@ void ObjectWatch::Heard(bool is_list) {
 }
 
 bool ObjectWatch::Pause(absl::Duration duration) {
-  std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, absl::ToChronoMilliseconds(duration),
-                    [&] { return stopping_ || hurries_; });
+  MutexLock lock(mutex_);
+  const auto due = std::chrono::steady_clock::now() + absl::ToChronoMilliseconds(duration);
+  while (!stopping_ && !hurries_ && lock.WaitUntil(changed_, due)) {
+  }
   if (duration > absl::ZeroDuration()) hurries_ = false;
   return !stopping_;
 }
@@ -172,7 +179,7 @@ void ObjectWatch::Run() {
     if (settings_.clock() - begin > pause) pause = kFirstWatchPause;
     absl::Duration retry_after;
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       retry_after = std::exchange(retry_after_, absl::ZeroDuration());
       if (status.ok()) continue;
       state_ = status;
@@ -231,7 +238,7 @@ absl::Status ObjectWatch::FollowOnce() {
       api_.Stream(path, kSilence, std::make_unique<Stream>(inbox));
   if (!id.ok()) return id.status();
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     inbox_ = inbox;
     if (stopping_) inbox->PutEnd(absl::CancelledError());
   }
@@ -252,7 +259,7 @@ absl::Status ObjectWatch::Follow(Inbox* inbox) {
     if (news.status.has_value()) {
       status = *news.status;
       if (status == 200) Heard();
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       retry_after_ = RetryAfterOf(news.headers);
     }
     rest += news.bytes;

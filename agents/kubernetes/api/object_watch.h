@@ -7,7 +7,6 @@
 #include <condition_variable>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,6 +17,7 @@
 #include "absl/time/time.h"
 #include "agents/core/steady_time.h"
 #include "agents/kubernetes/api/api.h"
+#include "sync/mutex.h"
 
 namespace muster::kubernetes {
 
@@ -89,16 +89,15 @@ class ObjectWatch {
   ObjectSink& sink_;
   std::string resource_version_;  // of the last news; empty: list first. Owned by the thread.
 
-  mutable std::mutex mutex_;
+  mutable Mutex mutex_;
   std::condition_variable changed_;
-  // Guarded by mutex_.
-  bool stopping_ = false;
-  bool hurries_ = false;  // the next pause is none
-  bool has_listed_ = false;
-  bool has_answer_ = false;       // or a failure
-  std::shared_ptr<Inbox> inbox_;  // of the latest stream
-  absl::Status state_;
-  absl::Time freshness_ = absl::InfinitePast();
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  bool hurries_ ABSL_GUARDED_BY(mutex_) = false;  // the next pause is none
+  bool has_listed_ ABSL_GUARDED_BY(mutex_) = false;
+  bool has_answer_ ABSL_GUARDED_BY(mutex_) = false;       // or a failure
+  std::shared_ptr<Inbox> inbox_ ABSL_GUARDED_BY(mutex_);  // of the latest stream
+  absl::Status state_ ABSL_GUARDED_BY(mutex_);
+  absl::Time freshness_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   absl::Duration retry_after_;  // what the latest answer of a watch asks for
   std::thread thread_;
 };

@@ -6,6 +6,7 @@
 #include "contract/text.h"
 #include "fmt/format.h"
 #include "spdlog/spdlog.h"
+#include "sync/mutex.h"
 
 namespace muster::kubernetes {
 namespace {
@@ -49,13 +50,13 @@ ClusterIdentity::ClusterIdentity(const std::string& directory) : path_(directory
 }
 
 std::string ClusterIdentity::known() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return known_;
 }
 
 absl::StatusOr<std::string> ClusterIdentity::Learn(Api* api) {
   const absl::StatusOr<std::string> read = ReadIdentity(api);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!read.ok() && known_.empty()) {
     return absl::Status(
         read.status().code(),

@@ -2,11 +2,11 @@
 #ifndef MUSTER_AGENTS_KUBERNETES_CLUSTER_CLUSTER_IDENTITY_H_
 #define MUSTER_AGENTS_KUBERNETES_CLUSTER_CLUSTER_IDENTITY_H_
 
-#include <mutex>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "agents/kubernetes/api/api.h"
+#include "sync/mutex.h"
 
 namespace muster::kubernetes {
 
@@ -30,8 +30,8 @@ class ClusterIdentity {
 
  private:
   const std::string path_;
-  mutable std::mutex mutex_;
-  std::string known_;  // guarded by mutex_
+  mutable Mutex mutex_;
+  std::string known_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace muster::kubernetes

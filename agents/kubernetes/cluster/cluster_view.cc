@@ -1,6 +1,5 @@
 #include "agents/kubernetes/cluster/cluster_view.h"
 
-#include <mutex>
 #include <utility>
 
 #include "absl/time/clock.h"
@@ -16,6 +15,7 @@
 #include "agents/kubernetes/objects/kept_objects.h"
 #include "contract/issues.h"
 #include "contract/text.h"
+#include "sync/mutex.h"
 
 namespace muster::kubernetes {
 namespace {
@@ -36,7 +36,7 @@ class ClusterView::Impl {
         kept_nodes_([this](const Json& node) { return ParseNode(node, config_.gpu_resources); },
                     {.on_moves =
                          [this](const auto& moves) {
-                           const std::lock_guard lock(mutex_);
+                           const MutexLock lock(mutex_);
                            for (const auto& [before, now] : moves) {
                              all_rooms_.MoveNode(before, now);
                              shown_rooms_.MoveNode(before, now);
@@ -116,7 +116,7 @@ class ClusterView::Impl {
   }
   std::unique_ptr<RoomLeft> TakeSnapshot(const std::vector<Alike>& starting) {
     // With the lock, so that no pod comes to a node between the looks at nodes and at runs.
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const RoomBook& rooms = RoomsLocked();
     return RoomBehind(
         starting, [&](const std::string& run_key) { return rooms.PodsOf(run_key); }, config_,
@@ -124,7 +124,7 @@ class ClusterView::Impl {
   }
 
   absl::Status SpellGpuType(v1::JobSpec* spec) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const std::set<std::string>& labels = RoomsLocked().GpuLabels();
     for (v1::GpuRequest& gpus : *spec->mutable_resources()->mutable_gpus()) {
       if (gpus.type().empty()) continue;
@@ -172,7 +172,7 @@ class ClusterView::Impl {
 
   OnPods PodsInto(RoomBook* rooms) {
     return [this, rooms](const KeptPods::Moves& moves) {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       for (const auto& [before, now] : moves) rooms->MovePod(before, now);
     };
   }
@@ -180,7 +180,7 @@ class ClusterView::Impl {
   RoomBook& RoomsLocked() { return AreAllPodsHidden() ? shown_rooms_ : all_rooms_; }
 
   Seen Look() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return LookLocked();
   }
 
@@ -201,10 +201,10 @@ class ClusterView::Impl {
   Api& api_;
   ClusterIdentity identity_;
   // After those of the kept objects, which tell of changes with their own.
-  std::mutex mutex_;
-  // With the pods of the whole cluster, and with those of the namespaces; guarded by mutex_.
-  RoomBook all_rooms_{config_};
-  RoomBook shown_rooms_{config_};
+  Mutex mutex_;
+  // With the pods of the whole cluster, and with those of the namespaces.
+  RoomBook all_rooms_ ABSL_GUARDED_BY(mutex_){config_};
+  RoomBook shown_rooms_ ABSL_GUARDED_BY(mutex_){config_};
   KeptObjects<NodeObject> kept_nodes_;
   KeptPods kept_pods_;
   // After what they tell of changes.

@@ -6,6 +6,7 @@
 #include "agents/core/steady_time.h"
 #include "contract/admission.h"
 #include "fmt/format.h"
+#include "sync/mutex.h"
 
 namespace muster::kubernetes {
 namespace {
@@ -33,7 +34,7 @@ std::optional<std::string> NamedThings::Lacks(const std::string& name, const std
                                               const std::string& where) {
   if (name.empty()) return std::nullopt;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto known = known_.find(path);
     const bool is_fresh =
         known != known_.end() && agents::SteadyNow() - known->second.seen < memory_;
@@ -50,7 +51,7 @@ std::optional<std::set<std::string>> NamedThings::List(const std::string& path) 
   if (!list.ok() || !TextAt(*list, "metadata/continue").empty()) return std::nullopt;
   Known now{.seen = agents::SteadyNow(), .names = {}};
   for (const Json& item : At(*list, "items")) now.names.insert(TextAt(item, "metadata/name"));
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return (known_[path] = std::move(now)).names;
 }
 
@@ -96,7 +97,7 @@ std::string NamedThings::FindMissing(const v1::JobSpec& spec, const std::string&
 std::optional<std::map<std::string, NamedThings::ClaimState>> NamedThings::ClaimsOf(
     const std::string& name_space) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const KnownClaims& known = claims_[name_space];
     if (agents::SteadyNow() - known.seen < kClaimsAreFresh) return known.claims;
   }
@@ -111,13 +112,13 @@ std::optional<std::map<std::string, NamedThings::ClaimState>> NamedThings::Claim
                                                       TextAt(item, "spec/storageClassName")};
     }
   }
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   claims_[name_space] = now;
   return now.claims;
 }
 
 void NamedThings::ForgetClaims(const std::string& name_space) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   claims_.erase(name_space);
 }
 

@@ -4,7 +4,6 @@
 #define MUSTER_AGENTS_KUBERNETES_CLUSTER_NAMED_THINGS_H_
 
 #include <map>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -15,6 +14,7 @@
 #include "agents/kubernetes/verdict/verdict.h"
 #include "muster/v1/cluster.pb.h"
 #include "muster/v1/job_spec.pb.h"
+#include "sync/mutex.h"
 
 namespace muster::kubernetes {
 
@@ -78,9 +78,9 @@ class NamedThings {
 
   Api& api_;
   const absl::Duration memory_;
-  std::mutex mutex_;
-  std::map<std::string, Known> known_;         // by path; guarded by mutex_
-  std::map<std::string, KnownClaims> claims_;  // by namespace; guarded by mutex_
+  Mutex mutex_;
+  std::map<std::string, Known> known_ ABSL_GUARDED_BY(mutex_);         // by path
+  std::map<std::string, KnownClaims> claims_ ABSL_GUARDED_BY(mutex_);  // by namespace
 };
 
 // ---- pure

@@ -5,6 +5,7 @@
 
 #include "daemon/log.h"
 #include "fmt/format.h"
+#include "sync/mutex.h"
 
 namespace muster::kubernetes {
 namespace {
@@ -73,12 +74,12 @@ void NamespaceView::Hurry() {
 }
 
 ObjectWatch* NamespaceView::pods() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return pods_.get();
 }
 
 void NamespaceView::WatchItsPods() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (pods_ == nullptr)
     pods_ = WatchPods(PathOf(name_) + "/pods", &api_, &kept_pods_, on_recovery_);
 }
@@ -92,7 +93,7 @@ void NamespaceView::Await(absl::Duration timeout) {
 void NamespaceView::Judge(const absl::Status& runs) {
   SeenNamespace known{.name = name_};
   JudgeNamespace(api_.Get(PathOf(name_), "namespace " + name_), runs, &known);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   LogChange(known_, known);
   known_ = std::move(known);
 }
@@ -100,7 +101,7 @@ void NamespaceView::Judge(const absl::Status& runs) {
 SeenNamespace NamespaceView::Look() const {
   SeenNamespace seen;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     seen = known_;
   }
   seen.quotas = Together(kept_quotas_.All());

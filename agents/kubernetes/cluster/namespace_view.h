@@ -5,7 +5,6 @@
 
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
@@ -17,6 +16,7 @@
 #include "agents/kubernetes/cluster/namespace_limits.h"
 #include "agents/kubernetes/objects/kept_objects.h"
 #include "agents/kubernetes/objects/node_objects.h"
+#include "sync/mutex.h"
 
 namespace muster::kubernetes {
 
@@ -73,12 +73,12 @@ class NamespaceView {
   KeptPods kept_pods_;
   KeptObjects<std::vector<QuotaLine>> kept_quotas_;
   KeptObjects<std::vector<RangeLine>> kept_ranges_;
-  mutable std::mutex mutex_;
-  SeenNamespace known_;  // without its limits; guarded by mutex_
+  mutable Mutex mutex_;
+  SeenNamespace known_ ABSL_GUARDED_BY(mutex_);  // without its limits
   // After what they tell of changes.
   ObjectWatch quotas_;
   ObjectWatch ranges_;
-  std::unique_ptr<ObjectWatch> pods_;  // set once; guarded by mutex_
+  std::unique_ptr<ObjectWatch> pods_ ABSL_GUARDED_BY(mutex_);  // set once
 };
 
 }  // namespace muster::kubernetes

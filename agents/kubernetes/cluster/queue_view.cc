@@ -14,6 +14,7 @@
 #include "contract/text.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
+#include "sync/mutex.h"
 
 namespace muster::kubernetes {
 namespace {
@@ -43,29 +44,30 @@ class WaitsOfJobs final : public ObjectSink {
  public:
   void OnAll(std::vector<Json> objects) override {
     std::unordered_map<std::string, Workload> workloads;
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     for (const Json& object : objects) Put(object, &workloads);
     workloads_ = std::move(workloads);
   }
   void OnChange(Json object) override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     Put(object, &workloads_);
   }
   void OnDelete(Json object) override {
     const std::optional<Workload> workload = ParseWorkload(object);
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (workload.has_value()) workloads_.erase(workload->job_uid);
   }
 
   QueueWait Find(const std::string& job_uid) const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = workloads_.find(job_uid);
     if (found == workloads_.end()) return {};
     return {.words = found->second.words, .is_given_up = found->second.is_given_up};
   }
 
  private:
-  void Put(const Json& object, std::unordered_map<std::string, Workload>* into) const {
+  void Put(const Json& object, std::unordered_map<std::string, Workload>* into) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     std::optional<Workload> workload = ParseWorkload(object);
     if (!workload.has_value()) return;
     if (const auto known = workloads_.find(workload->job_uid); known != workloads_.end())
@@ -74,8 +76,8 @@ class WaitsOfJobs final : public ObjectSink {
     into->insert_or_assign(job_uid, *std::move(workload));
   }
 
-  mutable std::mutex mutex_;
-  std::unordered_map<std::string, Workload> workloads_;  // guarded by mutex_; by the Job's uid
+  mutable Mutex mutex_;
+  std::unordered_map<std::string, Workload> workloads_ ABSL_GUARDED_BY(mutex_);  // by the Job's uid
 };
 
 }  // namespace
@@ -142,9 +144,9 @@ QueueView::QueueView(std::vector<std::string> namespaces, Api* api, Clock clock,
 QueueView::~QueueView() = default;
 
 void QueueView::Learn(absl::Duration max_age) {
-  const std::lock_guard one_at_a_time(learning_);
+  const MutexLock one_at_a_time(learning_);
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const absl::Time now = clock_();
     if (now - learnt_ < max_age) return;
     learnt_ = now;
@@ -153,7 +155,7 @@ void QueueView::Learn(absl::Duration max_age) {
   const absl::StatusOr<ApiAnswer> answer = api_.Call({.path = "/apis", .timeout = kLearnPatience});
   {
     // Callers that have waited meanwhile do not each ask again.
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     learnt_ = clock_();
   }
   if (!answer.ok() || !answer->ok()) return;
@@ -174,7 +176,7 @@ void QueueView::Learn(absl::Duration max_age) {
   for (const auto& [name, space] : spaces)
     space->AwaitQueues(std::max(absl::ZeroDuration(), end - agents::SteadyNow()));
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     groups_ = std::move(groups);
     // Views that are no more end after the lock is released.
     spaces_.swap(spaces);
@@ -183,7 +185,7 @@ void QueueView::Learn(absl::Duration max_age) {
 }
 
 ApiGroups QueueView::Confirmed(ApiGroups answer, bool* is_news) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (const char* name : {kKueueGroup, kVolcanoGroup, kPodGroupsGroup}) {
     if (answer.contains(name)) {
       absences_.erase(name);
@@ -200,7 +202,7 @@ ApiGroups QueueView::Confirmed(ApiGroups answer, bool* is_news) {
 }
 
 std::shared_ptr<QueueView::Space> QueueView::Find(const std::string& name_space) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = spaces_.find(name_space);
   return found == spaces_.end() ? nullptr : found->second;
 }
@@ -214,7 +216,7 @@ absl::Status QueueView::Check(const v1::JobSpec& spec, const std::string& name_s
   std::optional<ApiGroups> groups;
   ApiGroups perhaps;  // with those that may be there although no answer has had them
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     groups = groups_;
     perhaps = groups_.value_or(ApiGroups());
     for (const auto& [name, absence] : absences_) {
@@ -250,7 +252,7 @@ absl::Status QueueView::CheckQueue(const std::string& queue, const std::string& 
 
 void QueueView::AddFacts(v1::KubernetesFacts* facts) const {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!groups_.has_value()) return;
     v1::NameList& told = *facts->mutable_scheduler_groups();
     for (const char* name : {kKueueGroup, kVolcanoGroup, kPodGroupsGroup}) {
@@ -276,7 +278,7 @@ std::string QueueView::QueueOf(const v1::JobSpec& spec, const std::string& name_
 
 bool QueueView::MayHaveDefaultQueue(const std::string& name_space) const {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!groups_.has_value()) return true;
   }
   const std::shared_ptr<Space> space = Find(name_space);

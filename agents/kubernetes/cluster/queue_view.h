@@ -6,7 +6,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,6 +19,7 @@
 #include "muster/v1/cluster.pb.h"
 #include "muster/v1/facts.pb.h"
 #include "muster/v1/job_spec.pb.h"
+#include "sync/mutex.h"
 
 namespace muster::kubernetes {
 
@@ -110,13 +110,13 @@ class QueueView {
   Api& api_;
   const Clock clock_;
   const std::function<void()> on_news_;
-  std::mutex learning_;  // for as long as the server is asked
-  mutable std::mutex mutex_;
-  std::optional<ApiGroups> groups_;           // guarded by mutex_; none: never learnt
-  std::map<std::string, Absence> absences_;   // by group; guarded by mutex_
-  absl::Time learnt_ = absl::InfinitePast();  // or tried to; guarded by mutex_
-  // By namespace; empty where there is no Kueue. Guarded by mutex_.
-  std::map<std::string, std::shared_ptr<Space>> spaces_;
+  Mutex learning_;  // for as long as the server is asked
+  mutable Mutex mutex_;
+  std::optional<ApiGroups> groups_ ABSL_GUARDED_BY(mutex_);           // none: never learnt
+  std::map<std::string, Absence> absences_ ABSL_GUARDED_BY(mutex_);   // by group
+  absl::Time learnt_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();  // or tried to
+  // By namespace; empty where there is no Kueue.
+  std::map<std::string, std::shared_ptr<Space>> spaces_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace muster::kubernetes

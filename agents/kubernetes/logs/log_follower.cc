@@ -5,6 +5,7 @@
 #include "absl/strings/numbers.h"
 #include "agents/kubernetes/logs/log_follower_impl.h"
 #include "fmt/format.h"
+#include "sync/mutex.h"
 
 namespace muster::kubernetes {
 namespace {
@@ -47,7 +48,7 @@ bool LogFollower::Impl::IsNews(const PodObject& pod) {
 
 void LogFollower::Impl::Watch(const PodObject& pod, const std::string& run_key) {
   if (!IsNews(pod)) return;
-  const std::lock_guard lock(inbox_mutex_);
+  const MutexLock lock(inbox_mutex_);
   const auto [known, is_new] = named_.try_emplace(pod.name.uid);
   if (is_new) named_order_.push_back(pod.name.uid);
   known->second = {run_key, pod};
@@ -83,7 +84,7 @@ void LogFollower::Impl::Scan(const std::string& run_key, Run* run) {
 }
 
 bool LogFollower::Impl::IsComplete(const std::string& run_key, const std::vector<PodObject>& pods) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (forgotten_.contains(run_key)) return true;
   TakeNamed();
   for (const PodObject& pod : pods) {
@@ -124,12 +125,12 @@ void LogFollower::Impl::Forget(const std::string& run_key) {
 }
 
 void LogFollower::Impl::Drop(const std::string& run_key) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (const auto run = runs_.find(run_key); run != runs_.end()) {
     for (const auto& [name, track] : run->second.tracks) {
       active_.erase(track->arrival);
       Cut(track.get());
-      const std::lock_guard file_lock(track->file->mutex);
+      const MutexLock file_lock(track->file->mutex);
       track->file->is_dropped = true;
     }
     runs_.erase(run);
@@ -142,7 +143,7 @@ void LogFollower::Impl::Drop(const std::string& run_key) {
 }
 
 absl::Status LogFollower::Impl::health() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!disk_.ok()) return disk_;
   if (!probe_.ok()) return probe_;
   size_t troubled = 0;

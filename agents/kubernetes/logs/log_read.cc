@@ -5,6 +5,7 @@
 
 #include "agents/kubernetes/api/retry_after.h"
 #include "fmt/format.h"
+#include "sync/mutex.h"
 
 namespace muster::kubernetes {
 namespace {
@@ -75,7 +76,7 @@ bool LogRead::OnBytes(std::string_view bytes) {
 
 bool LogRead::WriteNews() {
   if (news_.empty()) return true;
-  const std::lock_guard lock(spool_->mutex);
+  const MutexLock lock(spool_->mutex);
   if (spool_->is_dropped) return false;
   const bool has_gap = lines_.has_gap() && !std::exchange(has_told_gap_, true);
   result_.disk = spool_->spool.Append(news_, lines_.position(), has_gap);

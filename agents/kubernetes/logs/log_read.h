@@ -5,7 +5,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 
@@ -14,6 +13,7 @@
 #include "agents/kubernetes/api/api.h"
 #include "agents/kubernetes/logs/log_lines.h"
 #include "agents/kubernetes/logs/log_spool.h"
+#include "sync/mutex.h"
 
 namespace muster::kubernetes {
 
@@ -37,9 +37,9 @@ std::string LogPath(const LogTarget& target, LogPart part, bool follows, const L
 struct SharedSpool {
   explicit SharedSpool(std::string path) : spool(std::move(path)) {}
 
-  std::mutex mutex;
-  LogSpool spool;           // guarded by mutex; of the request as long as there is one
-  bool is_dropped = false;  // guarded by mutex; nothing is written any more
+  Mutex mutex;
+  LogSpool spool ABSL_GUARDED_BY(mutex);           // of the request as long as there is one
+  bool is_dropped ABSL_GUARDED_BY(mutex) = false;  // nothing is written any more
 };
 
 struct LogReadResult {

@@ -4,6 +4,7 @@
 
 #include "agents/core/steady_time.h"
 #include "fmt/format.h"
+#include "sync/mutex.h"
 
 namespace muster::kubernetes {
 namespace {
@@ -117,15 +118,15 @@ bool LogTrack::NoteEnds(const PodObject& pod) {
 }
 
 LogTrack::Next LogTrack::Arrange(absl::Time now) {
-  const std::lock_guard lock(file->mutex);
+  const MutexLock lock(file->mutex);
   if (!has_loaded) {
     file->spool.Load();
     has_loaded = true;
     if (now < absl::InfiniteFuture()) patience = now + kPatience;
   }
-  std::erase_if(sources, [&](const LogSourceState& source) {
-    return file->spool.HasFinished(source.target.key());
-  });
+  for (auto source = sources.begin(); source != sources.end();) {
+    source = file->spool.HasFinished(source->target.key()) ? sources.erase(source) : source + 1;
+  }
   const std::string& current = file->spool.source();
   if (current.empty()) return sources.empty() ? Next::kNothing : Next::kRead;
   const auto found =
@@ -143,12 +144,12 @@ LogTrack::Next LogTrack::Arrange(absl::Time now) {
 absl::Status LogTrack::Drop() {
   sources.clear();
   trouble = absl::OkStatus();
-  const std::lock_guard lock(file->mutex);
+  const MutexLock lock(file->mutex);
   return file->spool.source().empty() ? absl::OkStatus() : file->spool.Finish();
 }
 
 absl::Status LogTrack::GiveUp(const std::string& why) {
-  const std::lock_guard lock(file->mutex);
+  const MutexLock lock(file->mutex);
   std::string reason = why.substr(0, kMaxReasonBytes);
   std::replace(reason.begin(), reason.end(), '\n', ' ');
   const std::string& source = file->spool.source();

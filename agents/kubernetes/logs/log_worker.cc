@@ -7,6 +7,7 @@
 #include "agents/kubernetes/api/retry_after.h"
 #include "agents/kubernetes/logs/log_follower_impl.h"
 #include "fmt/format.h"
+#include "sync/mutex.h"
 
 namespace muster::kubernetes {
 namespace {
@@ -23,13 +24,13 @@ constexpr char kTogetherFile[] = "together";
 }  // namespace
 
 void LogFollower::Impl::WakeUp() {
-  const std::lock_guard lock(inbox_mutex_);
+  const MutexLock lock(inbox_mutex_);
   has_news_ = true;
   changed_.notify_all();
 }
 
 bool LogFollower::Impl::IsStopping() const {
-  const std::lock_guard lock(inbox_mutex_);
+  const MutexLock lock(inbox_mutex_);
   return stopping_;
 }
 
@@ -37,7 +38,7 @@ void LogFollower::Impl::TakeNamed() {
   std::deque<std::string> order;
   std::map<std::string, News> named;
   {
-    const std::lock_guard lock(inbox_mutex_);
+    const MutexLock lock(inbox_mutex_);
     order.swap(named_order_);
     named.swap(named_);
   }
@@ -47,7 +48,7 @@ void LogFollower::Impl::TakeNamed() {
 void LogFollower::Impl::TakeAnswers() {
   std::deque<Answer> answers;
   {
-    const std::lock_guard lock(inbox_mutex_);
+    const MutexLock lock(inbox_mutex_);
     has_news_ = false;
     answers.swap(answers_);
   }
@@ -55,40 +56,56 @@ void LogFollower::Impl::TakeAnswers() {
 }
 
 void LogFollower::Impl::Work() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (!IsStopping()) {
     TakeAnswers();
     TakeNamed();
     if (std::exchange(needs_credentials_, false)) {
-      lock.unlock();
+      lock.Unlock();
       api_.RenewCredentials();
-      lock.lock();
+      lock.Lock();
     }
     absl::Time next = absl::InfiniteFuture();
     for (const TrackPtr& track : Ready(agents::SteadyNow(), &next)) {
       if (IsStopping()) return;
-      if (!AwaitProbe(track, &lock)) {
-        next = std::min(next, next_probe_);
-        break;
+      if (NeedsProbe(*track)) {
+        bool is_told = false;
+        if (agents::SteadyNow() >= next_probe_) {
+          const std::string name_space = track->sources.front().target.name_space;
+          lock.Unlock();
+          const absl::StatusOr<ApiAnswer> answer = Probe(name_space);
+          lock.Lock();
+          is_told = TakeProbe(answer);
+        }
+        if (!is_told) {
+          next = std::min(next, next_probe_);
+          break;
+        }
       }
       if (Prepare(track, agents::SteadyNow())) {
-        Open(track, &lock);
+        Request request = Open(track);
+        lock.Unlock();
+        const absl::StatusOr<HttpLoop::CallId> call = Send(std::move(request));
+        lock.Lock();
+        if (call.ok()) SetCall(track, *call);
       } else {
         WakeUp();  // its place is free for another
       }
     }
     const bool is_news_for_others = std::exchange(needs_wake_, false) && wake_ != nullptr;
-    lock.unlock();
+    lock.Unlock();
     if (is_news_for_others) wake_();
     // A day at most, because the clock's own times end.
     const absl::Duration wait =
         std::clamp(next - agents::SteadyNow(), absl::ZeroDuration(), absl::Hours(24));
     {
-      std::unique_lock inbox(inbox_mutex_);
-      const auto has_work = [&] { return stopping_ || has_news_ || !answers_.empty(); };
-      changed_.wait_for(inbox, absl::ToChronoMilliseconds(wait + absl::Milliseconds(1)), has_work);
+      MutexLock inbox(inbox_mutex_);
+      const auto due = std::chrono::steady_clock::now() +
+                       absl::ToChronoMilliseconds(wait + absl::Milliseconds(1));
+      while (!stopping_ && !has_news_ && answers_.empty() && inbox.WaitUntil(changed_, due)) {
+      }
     }
-    lock.lock();
+    lock.Lock();
   }
 }
 
@@ -97,7 +114,7 @@ std::vector<LogFollower::Impl::TrackPtr> LogFollower::Impl::Ready(absl::Time now
   size_t follows_left = 0;
   size_t last_left = 0;
   {
-    const std::lock_guard lock(inbox_mutex_);
+    const MutexLock lock(inbox_mutex_);
     follows_left = options_.max_streams - std::min(options_.max_streams, follows_);
     last_left = options_.max_last_reads - std::min(options_.max_last_reads, last_reads_);
   }
@@ -141,16 +158,19 @@ bool LogFollower::Impl::IsDue(LogTrack* track, absl::Time now, absl::Time* next)
   return due <= now;
 }
 
-bool LogFollower::Impl::AwaitProbe(const TrackPtr& track, std::unique_lock<std::mutex>* lock) {
-  if (can_split_.has_value() || track->sources.empty()) return true;
-  if (agents::SteadyNow() < next_probe_) return false;
+bool LogFollower::Impl::NeedsProbe(const LogTrack& track) const {
+  return !can_split_.has_value() && !track.sources.empty();
+}
+
+absl::StatusOr<ApiAnswer> LogFollower::Impl::Probe(const std::string& name_space) {
   // A stream that no server knows: one that knows streams says so, one that may not use them
   // refuses the word itself, and an older one looks for the pod.
-  const std::string path = fmt::format("/api/v1/namespaces/{}/pods/muster-probe/log?stream=Muster",
-                                       Escape(track->sources.front().target.name_space));
-  lock->unlock();
-  const absl::StatusOr<ApiAnswer> answer = api_.Call({.path = path, .timeout = kProbeTimeout});
-  lock->lock();
+  const std::string path =
+      fmt::format("/api/v1/namespaces/{}/pods/muster-probe/log?stream=Muster", Escape(name_space));
+  return api_.Call({.path = path, .timeout = kProbeTimeout});
+}
+
+bool LogFollower::Impl::TakeProbe(const absl::StatusOr<ApiAnswer>& answer) {
   next_probe_ = agents::SteadyNow() + kProbePause;
   if (!answer.ok() || answer->status == 401 || answer->status == 429 || answer->status >= 500) {
     probe_ = answer.ok() ? RefusalOf(*answer, "read logs of pods") : answer.status();
@@ -204,20 +224,20 @@ bool LogFollower::Impl::Prepare(const TrackPtr& track, absl::Time now) {
   }
   IsTogether(track->run_key, &run->second);
   const std::string key = track->sources.front().target.key();
-  const std::lock_guard lock(track->file->mutex);
+  const MutexLock lock(track->file->mutex);
   if (track->file->spool.source() == key) return true;
   const absl::Status begun = track->file->spool.Begin(key);
   if (!begun.ok()) PauseForDisk(begun);
   return begun.ok();
 }
 
-void LogFollower::Impl::Open(const TrackPtr& track, std::unique_lock<std::mutex>* lock) {
+LogFollower::Impl::Request LogFollower::Impl::Open(const TrackPtr& track) {
   const LogSourceState& source = track->sources.front();
   const bool is_together = runs_[track->run_key].is_together.value_or(true);
   const LogPart part = is_together ? LogPart::kAll : track->part;
   LogPosition known;
   {
-    const std::lock_guard file_lock(track->file->mutex);
+    const MutexLock file_lock(track->file->mutex);
     known = track->file->spool.position();
   }
   // If the clock was set back, what was late then hides what is new now.
@@ -227,12 +247,12 @@ void LogFollower::Impl::Open(const TrackPtr& track, std::unique_lock<std::mutex>
   track->is_cut = false;
   track->opened = agents::SteadyNow();
   {
-    const std::lock_guard inbox(inbox_mutex_);
+    const MutexLock inbox(inbox_mutex_);
     ++(track->follows ? follows_ : last_reads_);
   }
   const std::string path = LogPath(source.target, part, track->follows, known);
   const auto ended = [this, track](LogReadResult result) {
-    const std::lock_guard inbox(inbox_mutex_);
+    const MutexLock inbox(inbox_mutex_);
     --(track->follows ? follows_ : last_reads_);
     answers_.push_back({track, std::move(result)});
     changed_.notify_all();
@@ -241,19 +261,27 @@ void LogFollower::Impl::Open(const TrackPtr& track, std::unique_lock<std::mutex>
   // the loop; a log that is whole already has no reason to be silent.
   const absl::Duration silence =
       track->follows ? absl::InfiniteDuration() : options_.last_read_silence;
-  lock->unlock();
-  const absl::StatusOr<HttpLoop::CallId> call = api_.Stream(
-      path, silence, std::make_unique<LogRead>(track->file, known, part, ended), &writer_);
+  return {.path = path,
+          .silence = silence,
+          .read = std::make_unique<LogRead>(track->file, known, part, ended),
+          .ended = ended};
+}
+
+absl::StatusOr<HttpLoop::CallId> LogFollower::Impl::Send(Request request) {
+  absl::StatusOr<HttpLoop::CallId> call =
+      api_.Stream(request.path, request.silence, std::move(request.read), &writer_);
   if (!call.ok()) {
     LogReadResult failed;
     failed.connection = call.status();
-    ended(std::move(failed));
+    request.ended(std::move(failed));
   }
-  lock->lock();
-  if (!call.ok()) return;
-  track->call = *call;
-  const std::lock_guard file_lock(track->file->mutex);
-  if (track->file->is_dropped) api_.Cancel(*call);
+  return call;
+}
+
+void LogFollower::Impl::SetCall(const TrackPtr& track, HttpLoop::CallId call) {
+  track->call = call;
+  const MutexLock file_lock(track->file->mutex);
+  if (track->file->is_dropped) api_.Cancel(call);
 }
 
 void LogFollower::Impl::Cut(LogTrack* track) {
@@ -292,7 +320,7 @@ void LogFollower::Impl::Do(LogStep step, const LogReadResult& result, LogTrack* 
   track->due = agents::SteadyNow();
   switch (step) {
     case LogStep::kFinish: {
-      const std::lock_guard lock(track->file->mutex);
+      const MutexLock lock(track->file->mutex);
       EndSource(track, track->file->spool.Finish());
       return;
     }

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "agents/kubernetes/api/object_watch.h"
+#include "sync/mutex.h"
 
 namespace muster::kubernetes {
 
@@ -48,7 +48,7 @@ class KeptObjects : public ObjectSink {
       if (std::optional<Kept> kept = parse_(object); kept.has_value())
         all.insert_or_assign(UidOf(object), *std::move(kept));
     }
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     Moves moves;
     for (const auto& [uid, kept] : all_) moves.push_back({.before = &kept});
     for (const auto& [uid, kept] : all) moves.push_back({.now = &kept});
@@ -59,7 +59,7 @@ class KeptObjects : public ObjectSink {
     std::optional<Kept> kept = parse_(object);
     bool is_other = false;
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       const auto known = all_.find(UidOf(object));
       is_other = (known != all_.end()) != kept.has_value();
       if (known != all_.end() && kept.has_value() && news_.is_other)
@@ -76,7 +76,7 @@ class KeptObjects : public ObjectSink {
   }
   void OnDelete(Json object) override {
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       if (const auto known = all_.find(UidOf(object)); known != all_.end()) {
         Tell({{.before = &known->second}});
         all_.erase(known);
@@ -87,13 +87,13 @@ class KeptObjects : public ObjectSink {
 
   template <typename Predicate>
   bool HasAny(const Predicate& is_wanted) const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return std::any_of(all_.begin(), all_.end(),
                        [&](const auto& entry) { return is_wanted(entry.second); });
   }
   // In no order.
   std::vector<Kept> All() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     std::vector<Kept> all;
     all.reserve(all_.size());
     for (const auto& [uid, kept] : all_) all.push_back(kept);
@@ -108,8 +108,8 @@ class KeptObjects : public ObjectSink {
 
   const Parse parse_;
   const News news_;
-  mutable std::mutex mutex_;
-  std::unordered_map<std::string, Kept> all_;  // guarded by mutex_
+  mutable Mutex mutex_;
+  std::unordered_map<std::string, Kept> all_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace muster::kubernetes
