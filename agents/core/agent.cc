@@ -53,6 +53,7 @@ Options CoreOptions(const AgentOptions& options, const Capabilities& abilities) 
   core.max_launches_in_flight = LaunchesInFlight(options, abilities);
   core.max_file_launches_in_flight = FileLaunches(options, abilities);
   core.gathers_arrays = abilities.goes_along != nullptr;
+  core.asks_usage = abilities.usage_of != nullptr;
   core.lookup_grace = abilities.lookup_grace;
   return core;
 }
@@ -388,6 +389,10 @@ class Agent::Impl {
     if (abilities_.note_hold != nullptr) abilities_.note_hold(note.run_key, note.held);
   }
   void Do(ShipLogs& ship) { shipper_.Ship(ship.run, ship.ended); }
+  void Do(DoReadUsage& read) {
+    ++calls_in_flight_;
+    calls_.ReadUsage(std::move(read.runs));
+  }
   void Do(DoForget& forget) {
     ++calls_in_flight_;
     shipper_.Drop(forget.run.run_key);

@@ -115,6 +115,7 @@ class AgentCore::Impl {
   void On(CancelAsked& asked, const Step& step) { runs_.OnCancelAsked(asked, step); }
   void On(HoldAsked& asked, const Step& step) { runs_.OnHoldAsked(asked, step); }
   void On(LogsShipped& shipped, const Step& step) { runs_.OnLogsShipped(shipped.run_key, step); }
+  void On(UsageRead& read, const Step& step) { runs_.OnUsageRead(read, step); }
   void On(Forgotten& forgotten, const Step& step) { runs_.OnForgotten(forgotten, step); }
 
   void On(Observed& observed, const Step& step) {
@@ -132,9 +133,12 @@ class AgentCore::Impl {
   }
 
   void On(JournalFilled& filled, const Step& step) {
+    const bool held_back = holds_back_runs_;
     holds_back_runs_ = filled.share >= options_.hold_back_above ||
                        (holds_back_runs_ && filled.share >= options_.take_again_below);
     session_.OnJournal(holds_back_runs_ ? kHoldsBack : "");
+    // Ended runs that wait for their usage alone are not worth the room.
+    if (holds_back_runs_ && !held_back) runs_.GiveUpUsage(step);
     if (holds_back_runs_ || !missed_runs_ || !session_.is_welcome()) return;
     missed_runs_ = false;
     session_.Redial(absl::UnavailableError("the journal has room again for the runs that were "

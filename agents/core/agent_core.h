@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "agents/core/backend.h"
 #include "muster/agent/v1/agent_link.pb.h"
@@ -32,6 +33,8 @@ struct Options {
   int max_file_launches_in_flight = 0;
   // The tasks of a job array are launched together, once all are there (kArrayPatience).
   bool gathers_arrays = false;
+  // Ended runs are asked about once more: the cluster knows only later what they have used.
+  bool asks_usage = false;
   absl::Duration lookup_grace = absl::Seconds(30);
   absl::Duration lookup_interval = absl::Seconds(2);  // between two look-ups of one run
   // A cancel or a hold that failed is repeated after this. A cancel that the cluster took is, if a
@@ -136,6 +139,10 @@ struct EndsRead {
 struct LogsShipped {
   std::string run_key;
 };
+// The answer to DoReadUsage.
+struct UsageRead {
+  absl::StatusOr<UsageByRun> usage;
+};
 // The backend has nothing more to do for a run that was let go; or it has, and says why not yet.
 struct Forgotten {
   std::string run_key;
@@ -152,9 +159,9 @@ struct JournalFilled {
 struct Tick {};
 // The agent is about to end: nothing new is launched. There is no way back.
 struct Drain {};
-using Input =
-    std::variant<LinkUp, LinkDown, BrokerSaid, Launched, LookedUp, CancelAsked, HoldAsked, Observed,
-                 EndsRead, LogsShipped, Forgotten, InventoryRead, JournalFilled, Tick, Drain>;
+using Input = std::variant<LinkUp, LinkDown, BrokerSaid, Launched, LookedUp, CancelAsked, HoldAsked,
+                           Observed, EndsRead, LogsShipped, UsageRead, Forgotten, InventoryRead,
+                           JournalFilled, Tick, Drain>;
 
 // ---- effects: to be carried out, in order, once the journal changes of the same Output are on
 // disk
@@ -183,6 +190,10 @@ struct ShipLogs {
   RunHandle run;
   bool ended = false;  // no byte will be added: ship to the end, then say LogsShipped
 };
+// Ask what they have used; one question at a time.
+struct DoReadUsage {
+  std::vector<RunHandle> runs;
+};
 // Until Forgotten the journal keeps the run, so that an agent that dies meanwhile does it again.
 struct DoForget {
   RunHandle run;
@@ -202,8 +213,8 @@ struct Redial {
 struct Stop {
   absl::Status status;
 };
-using Effect = std::variant<DoLaunch, DoLookup, DoCancel, DoHold, DoNoteHold, ShipLogs, DoForget,
-                            DoAllowStarts, SendToBroker, Redial, Stop>;
+using Effect = std::variant<DoLaunch, DoLookup, DoCancel, DoHold, DoNoteHold, ShipLogs, DoReadUsage,
+                            DoForget, DoAllowStarts, SendToBroker, Redial, Stop>;
 
 struct Output {
   std::vector<JournalChange> changes;

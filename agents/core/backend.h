@@ -75,6 +75,9 @@ struct LookupOutcome {
 // Most runs in one Backend::Forget: enough to make the round trip cheap for each of them.
 inline constexpr size_t kMaxForgetBatch = 100;
 
+// Most runs in one Capabilities::usage_of: as many ids as one call of sacct takes.
+inline constexpr size_t kMaxUsageBatch = 500;
+
 // Most replicas of a run that are reported, see Run.replicas.
 inline constexpr size_t kMaxReplicas = 256;
 
@@ -101,6 +104,10 @@ struct Observation {
   std::string results_directory;
   // The latest word of its status.json; none: nothing, or unchanged.
   std::optional<v1::Progress> progress;
+  // The usage of an ended run; none: not known, or usage_of tells it.
+  std::optional<v1::ResourceUsage> usage;
+  // The choices of Slurm for it; none: nothing, or unchanged.
+  std::optional<v1::SlurmAllocation> slurm_allocation;
   // Whether the ends of the run's logs may show that the cluster was at fault. Counts only for
   // failures other than PROGRAM and OOM: for these two the logs are always read.
   bool may_logs_tell = false;
@@ -131,6 +138,9 @@ struct RunOutput {
   // Only where a run may have GPUs may faults of GPUs in its output be the cluster's.
   bool may_have_gpus = true;
 };
+
+// By run key. A run without a value is known to have none; one that is left out is not known yet.
+using UsageByRun = std::map<std::string, std::optional<v1::ResourceUsage>>;
 
 using Assignments = std::vector<std::shared_ptr<const agent::v1::Assignment>>;
 
@@ -166,6 +176,10 @@ struct Capabilities {
   // differs from the one in the assignment, Hold follows once the run is on the cluster. Null:
   // launches have one step.
   std::function<void(const std::string& run_key, bool held)> note_hold = nullptr;
+  // Returns what at most kMaxUsageBatch ended runs have used. One call at a time, beside all
+  // others. FAILED_PRECONDITION: the cluster does not count it; other errors: it could not be
+  // asked. Null: observations have it, or nobody has.
+  std::function<absl::StatusOr<UsageByRun>(const std::vector<RunHandle>& runs)> usage_of = nullptr;
 };
 
 class Backend {

@@ -84,6 +84,8 @@ void CleanTexts(agent::v1::RunEvent* event) {
     CleanInPlace(event->mutable_evidence()->mutable_detail(), kMaxDetailBytes);
   }
   for (v1::Replica& replica : *event->mutable_replicas()) CleanAllTexts(&replica, kMaxNameBytes);
+  if (event->has_slurm_allocation())
+    CleanAllTexts(event->mutable_slurm_allocation(), kMaxNameBytes);
   if (event->has_state_reason()) CleanAllTexts(event->mutable_state_reason(), kMaxDetailBytes);
   if (event->has_failure()) {
     v1::Failure& failure = *event->mutable_failure();

@@ -38,7 +38,7 @@ struct EndsDone {
 struct InventoryDone {
   absl::StatusOr<v1::Inventory> inventory;
 };
-// Launched, LookedUp, CancelAsked, HoldAsked, LogsShipped or Forgotten.
+// Launched, LookedUp, CancelAsked, HoldAsked, LogsShipped, UsageRead or Forgotten.
 struct CallDone {
   Input input;
 };

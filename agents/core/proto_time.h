@@ -16,6 +16,14 @@ inline google::protobuf::Timestamp ToProto(absl::Time time) {
   return proto;
 }
 
+inline google::protobuf::Duration ToProto(absl::Duration span) {
+  google::protobuf::Duration proto;
+  proto.set_seconds(absl::ToInt64Seconds(span));
+  proto.set_nanos(
+      static_cast<int32_t>(absl::ToInt64Nanoseconds(span - absl::Seconds(proto.seconds()))));
+  return proto;
+}
+
 inline absl::Duration FromProto(const google::protobuf::Duration& proto) {
   return absl::Seconds(proto.seconds()) + absl::Nanoseconds(proto.nanos());
 }

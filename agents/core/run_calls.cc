@@ -40,6 +40,7 @@ RunCalls::RunCalls(int threads, int file_threads, Backend* backend, Answer answe
 RunCalls::RunCalls(int threads, int file_threads, Backend* backend, const Capabilities& abilities,
                    Answer answer)
     : backend_(*backend),
+      usage_of_(abilities.usage_of),
       answer_(std::move(answer)),
       launches_(
           threads, MostLaunched(abilities),
@@ -51,7 +52,8 @@ RunCalls::RunCalls(int threads, int file_threads, Backend* backend, const Capabi
              [this](std::vector<Wish> wishes) { HoldNow(std::move(wishes)); }),
       forgets_(threads, kMaxForgetBatch,
                [this](const std::vector<RunHandle>& runs) { ForgetNow(runs); }),
-      lookups_(threads) {
+      lookups_(threads),
+      usages_(1) {
   if (file_threads > 0) {
     file_launches_.emplace(
         file_threads, MostLaunched(abilities),
@@ -71,6 +73,14 @@ void RunCalls::Forget(RunHandle run) { forgets_.Add(std::move(run)); }
 void RunCalls::Lookup(RunHandle run) {
   lookups_.Post([this, run = std::move(run)] {
     answer_(LookedUp{run.run_key, backend_.Lookup(run)});
+  });
+}
+
+void RunCalls::ReadUsage(std::vector<RunHandle> runs) {
+  usages_.Post([this, runs = std::move(runs)] {
+    absl::StatusOr<UsageByRun> usage = usage_of_(runs);
+    failures_.Note("usage_unread", "", usage.status());
+    answer_(UsageRead{std::move(usage)});
   });
 }
 

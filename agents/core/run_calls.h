@@ -33,6 +33,8 @@ class RunCalls {
   void End(RunHandle run);
   void Hold(RunHandle run, bool held);
   void Forget(RunHandle run);
+  // Begins at once.
+  void ReadUsage(std::vector<RunHandle> runs);
   // Begins with what has been added: to be called once all that goes together is there.
   void Start();
 
@@ -52,6 +54,7 @@ class RunCalls {
   void HoldNow(const std::vector<RunHandle>& runs, bool held);
 
   Backend& backend_;
+  const decltype(Capabilities::usage_of) usage_of_;
   const Answer answer_;
   FailureLog failures_;
 
@@ -61,6 +64,7 @@ class RunCalls {
   BatchLane<Wish> holds_;
   BatchLane<RunHandle> forgets_;
   WorkerLane lookups_;
+  WorkerLane usages_;
 };
 
 }  // namespace muster::agents

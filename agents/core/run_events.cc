@@ -118,6 +118,14 @@ bool TakeNews(const Observation& seen, agent::v1::RunEvent* told, agent::v1::Run
     *told->mutable_progress() = *event->mutable_progress() = *seen.progress;
     news = true;
   }
+  if (IsNews(seen.usage, told->has_usage(), told->usage())) {
+    *told->mutable_usage() = *event->mutable_usage() = *seen.usage;
+    news = true;
+  }
+  if (IsNews(seen.slurm_allocation, told->has_slurm_allocation(), told->slurm_allocation())) {
+    *told->mutable_slurm_allocation() = *event->mutable_slurm_allocation() = *seen.slurm_allocation;
+    news = true;
+  }
   return news;
 }
 

@@ -34,7 +34,7 @@ void TakeWhy(v1::StateReasonCode code, const std::string& why, agent::v1::RunEve
 
 // Moves what an observation says and `told` does not yet have into both `told` and `event`, but for
 // the replicas: external id, reason, nodes, times, restarts, the estimated start, exit, failure,
-// results and progress. Returns whether there was anything.
+// results, progress, usage and what Slurm chose. Returns whether there was anything.
 bool TakeNews(const Observation& observation, agent::v1::RunEvent* told,
               agent::v1::RunEvent* event);
 

@@ -6,6 +6,7 @@ namespace muster::agents {
 
 void RunTable::LetGo(Run& run, const Step& step) {
   run.let_go = true;
+  usage_.Erase(run.key());
   if (run.call != Call::kNone) return;
   // The next process, should it have to, lets go of it as it is now.
   if (changed_.erase(run.record.order) > 0) step.out->changes.push_back(PutRun{run.record});

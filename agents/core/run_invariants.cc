@@ -13,6 +13,7 @@ absl::Status RunTable::CheckInvariants() const {
   size_t waiting = 0;
   size_t due = 0;
   size_t late = 0;
+  size_t usages = 0;
   for (const auto& [key, run] : runs_) {
     const v1::RunState state = run.record.state;
     const bool looks_up = run.call == Call::kLookup || run.due != absl::InfiniteFuture();
@@ -23,14 +24,16 @@ absl::Status RunTable::CheckInvariants() const {
     due += due_.contains({run.due, key});
     // A change of state tells them: an end leaves none.
     late += late_replicas_.contains(key) && IsOnCluster(state);
+    const bool ends = contract::IsTerminal(state);
+    usages += usage_.Contains(key) && ends;
     const bool waits =
         state == v1::RUN_STATE_ASSIGNED || (run.is_deferred() && run.due == absl::InfiniteFuture());
-    const bool ok = waits == is_waiting &&
-                    (run.call != Call::kLaunch || state == v1::RUN_STATE_LAUNCHING) &&
-                    (state != v1::RUN_STATE_LAUNCH_UNKNOWN || looks_up) &&
-                    (run.due != absl::InfiniteFuture()) == due_.contains({run.due, key}) &&
-                    !(run.call != Call::kNone && run.due != absl::InfiniteFuture()) &&
-                    (!run.record.logs_complete || contract::IsTerminal(state));
+    const bool ok =
+        waits == is_waiting && (run.call != Call::kLaunch || state == v1::RUN_STATE_LAUNCHING) &&
+        (state != v1::RUN_STATE_LAUNCH_UNKNOWN || looks_up) &&
+        (run.due != absl::InfiniteFuture()) == due_.contains({run.due, key}) &&
+        !(run.call != Call::kNone && run.due != absl::InfiniteFuture()) &&
+        (!run.record.logs_complete || ends) && (!run.is_acknowledged || run.record.logs_complete);
     if (!ok) {
       return absl::InternalError(fmt::format("run {} in state {} with call {}: its books disagree",
                                              key, contract::Name(state),
@@ -39,13 +42,12 @@ absl::Status RunTable::CheckInvariants() const {
   }
   if (launching != launch_queue_.launches() ||
       waiting != launch_queue_.size() + gathering_.size() || due != due_.size() ||
-      late != late_replicas_.size() || !changed_.empty()) {
+      late != late_replicas_.size() || usages != usage_.size() || !changed_.empty()) {
     return absl::InternalError(fmt::format(
         "runs: {} launching of {} counted, {} waiting of {}, {} due of {}, {} with "
-        "late replicas of "
-        "{}, {} not written",
+        "late replicas of {}, {} without usage of {}, {} not written",
         launching, launch_queue_.launches(), waiting, launch_queue_.size() + gathering_.size(), due,
-        due_.size(), late, late_replicas_.size(), changed_.size()));
+        due_.size(), late, late_replicas_.size(), usages, usage_.size(), changed_.size()));
   }
   return absl::OkStatus();
 }

@@ -43,6 +43,8 @@ RunTable::RunTable(const Options& options, EventLog* events, std::vector<Journal
 void RunTable::Recover(const std::vector<agent::v1::RunEvent>& unacknowledged, const Step& step) {
   for (const agent::v1::RunEvent& event : unacknowledged) {
     if (event.logs_complete()) logs_event_.emplace(event.sequence(), event.run_key());
+    Run* run = event.has_usage() ? Find(event.run_key()) : nullptr;
+    if (run != nullptr) *run->told.mutable_usage() = event.usage();
   }
   for (const RunHandle& handle : AllRuns()) Resume(*Find(handle.run_key), step);
 }
@@ -57,9 +59,11 @@ void RunTable::Resume(Run& run, const Step& step) {
   } else if (state == v1::RUN_STATE_LAUNCH_UNKNOWN) {
     AskLookup(run, step);
   } else if (contract::IsTerminal(state) && run.record.logs_complete) {
-    const bool is_told = std::none_of(logs_event_.begin(), logs_event_.end(),
-                                      [&](const auto& event) { return event.second == run.key(); });
-    if (is_told) LetGo(run, step);
+    run.is_acknowledged =
+        std::none_of(logs_event_.begin(), logs_event_.end(),
+                     [&](const auto& event) { return event.second == run.key(); });
+    AwaitUsage(run, step);
+    if (run.is_acknowledged && !usage_.Contains(run.key())) LetGo(run, step);
   } else {
     AfterChange(run, step);
   }
@@ -109,7 +113,8 @@ void RunTable::WantCancel(const std::string& run_key, const Step& step) {
 
 void RunTable::Release(const std::string& run_key, const Step& step) {
   Run* run = Find(run_key);
-  if (run == nullptr) return;
+  // One that the broker has whole is none of its runs any more, and goes by itself.
+  if (run == nullptr || run->is_acknowledged) return;
   run->released = true;
   if (contract::IsTerminal(run->record.state)) {
     LetGo(*run, step);
@@ -130,7 +135,10 @@ void RunTable::Acknowledged(uint64_t sequence, const Step& step) {
   while (!logs_event_.empty() && logs_event_.begin()->first <= sequence) {
     const std::string key = logs_event_.begin()->second;
     logs_event_.erase(logs_event_.begin());
-    if (Run* run = Find(key)) LetGo(*run, step);
+    Run* run = Find(key);
+    if (run == nullptr) continue;
+    run->is_acknowledged = true;
+    if (!usage_.Contains(key)) LetGo(*run, step);
   }
 }
 
@@ -291,6 +299,7 @@ void RunTable::OnLogsShipped(const std::string& run_key, const Step& step) {
 void RunTable::OnTime(const Step& step) {
   TellLateReplicas(step);
   ForgetAgain(step);
+  AskUsage(step);
   for (OrderedRuns& runs : gathering_.TakeDue(step.now))
     launch_queue_.AddTogether(std::move(runs), /*has_files=*/false);
   while (!due_.empty() && due_.begin()->first <= step.now) {
@@ -415,6 +424,7 @@ void RunTable::AfterChange(Run& run, const Step& step) {
       LetGo(run, step);
     } else if (!run.record.logs_complete) {
       step.out->effects.push_back(ShipLogs{Handle(run), /*ended=*/true});
+      AwaitUsage(run, step);
     }
     return;
   }
@@ -459,6 +469,7 @@ RunHandle RunTable::Handle(const Run& run) const {
 
 void RunTable::AddTo(agent::v1::AgentHello* hello) const {
   for (const auto& [key, run] : runs_) {
+    if (run.is_acknowledged) continue;
     agent::v1::HeldRun* held = hello->add_runs();
     held->set_run_key(key);
     held->set_state(run.record.state);

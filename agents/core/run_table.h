@@ -19,6 +19,7 @@
 #include "agents/core/array_gathering.h"
 #include "agents/core/event_log.h"
 #include "agents/core/launch_queue.h"
+#include "agents/core/usage_queue.h"
 
 namespace muster::agents {
 
@@ -60,7 +61,11 @@ class RunTable {
   // `began`: when the cluster was looked at, or just before.
   void OnObserved(const std::vector<Observation>& observations, absl::Time began, const Step& step);
   void OnLogsShipped(const std::string& run_key, const Step& step);
+  void OnUsageRead(UsageRead& read, const Step& step);
   void OnForgotten(const Forgotten& forgotten, const Step& step);
+
+  // Asks no more about the runs that have ended so far.
+  void GiveUpUsage(const Step& step);
 
   // From now on nothing is launched.
   void Drain() { draining_ = true; }
@@ -99,7 +104,9 @@ class RunTable {
     absl::Time why_told = absl::InfinitePast();  // the last reason of a launch that is not done
     bool ships_logs = false;
     bool released = false;  // the broker does not want it: no events; it goes with its end
-    bool let_go = false;    // it goes as soon as the backend is done with it
+    // The broker has everything but its usage, and keeps it no more.
+    bool is_acknowledged = false;
+    bool let_go = false;  // it goes as soon as the backend is done with it
 
     const std::string& key() const { return record.assignment->run_key(); }
     // Its launch was put off, and is due or in the queue again.
@@ -152,6 +159,10 @@ class RunTable {
   // Sends the event to the broker, with the present state of the run.
   void Tell(const Run& run, agent::v1::RunEvent event, const Step& step);
   void AfterChange(Run& run, const Step& step);
+  // Has an ended run asked about, if its cluster may tell what it used.
+  void AwaitUsage(const Run& run, const Step& step);
+  void AskUsage(const Step& step);
+  void EndUsage(Run& run, const Step& step);
   void LetGo(Run& run, const Step& step);
   // Asks again for the runs that the backend could not forget; works like late_replicas_.
   void ForgetAgain(const Step& step);
@@ -169,6 +180,7 @@ class RunTable {
   // Runs that are ASSIGNED, or were put off and are due again, are in one of the two.
   ArrayGathering gathering_;
   LaunchQueue launch_queue_;
+  UsageQueue usage_;
   std::set<std::pair<absl::Time, std::string>> due_;  // runs with a finite due time
   std::map<uint64_t, std::string>
       logs_event_;  // unacknowledged events with logs_complete, by sequence

@@ -143,6 +143,11 @@ std::string ExitRecord::Encode() const {
   record.Add("sender", std::string_view(sender).substr(0, kMaxTextBytes));
   record.Add("oom_kills", oom_kills);
   record.Add("memory_limit_bytes", static_cast<int64_t>(memory_limit_bytes));
+  if (is_counted) {
+    record.Add("user_cpu_us", user_cpu_us);
+    record.Add("system_cpu_us", system_cpu_us);
+    record.Add("max_rss_bytes", static_cast<int64_t>(max_rss_bytes));
+  }
   record.Add("unlimited", std::string_view(unlimited).substr(0, kMaxTextBytes));
   return record.Encode();
 }
@@ -165,6 +170,10 @@ std::optional<ExitRecord> ExitRecord::Decode(std::string_view bytes) {
   exit.sender = record->Text("sender");
   exit.oom_kills = record->Number("oom_kills");
   exit.memory_limit_bytes = static_cast<uint64_t>(record->Number("memory_limit_bytes"));
+  exit.is_counted = record->Has("user_cpu_us");
+  exit.user_cpu_us = record->Number("user_cpu_us");
+  exit.system_cpu_us = record->Number("system_cpu_us");
+  exit.max_rss_bytes = static_cast<uint64_t>(record->Number("max_rss_bytes"));
   exit.unlimited = record->Text("unlimited");
   return exit;
 }

@@ -128,6 +128,12 @@ struct ExitRecord {
   // Counts the processes that the kernel killed at the memory limit, which follows.
   int64_t oom_kills = 0;
   uint64_t memory_limit_bytes = 0;
+  // The usage of all its processes that were waited for, and the most that one of them had. False:
+  // none was, or a container's daemon had them. A supervisor of an earlier release never says it.
+  bool is_counted = false;
+  int64_t user_cpu_us = 0;
+  int64_t system_cpu_us = 0;
+  uint64_t max_rss_bytes = 0;
   std::string unlimited = {};  // why it had no limits although the spec has some
 
   // At most kMaxRecordBytes.

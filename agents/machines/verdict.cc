@@ -249,6 +249,12 @@ Observation EndVerdict(const Witness& witness, const ExitRecord& exit) {
     observation.start_time = absl::FromUnixMicros(exit.start_us);
     observation.external_id = std::to_string(exit.pid);
   }
+  if (exit.is_counted) {
+    v1::ResourceUsage& usage = observation.usage.emplace();
+    *usage.mutable_user_cpu_time() = agents::ToProto(absl::Microseconds(exit.user_cpu_us));
+    *usage.mutable_system_cpu_time() = agents::ToProto(absl::Microseconds(exit.system_cpu_us));
+    usage.set_max_rss_bytes(exit.max_rss_bytes);
+  }
   // The exit status is the command's; how setup ended is in the failure.
   const bool ended = exit.end == ExitRecord::End::kExited || exit.end == ExitRecord::End::kSignaled;
   if (ended && exit.phase == ExitRecord::Phase::kCommand) {

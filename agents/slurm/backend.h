@@ -205,6 +205,9 @@ class SlurmBackend : public agents::Backend {
   void AskController(const std::vector<RunFacts*>& facts, absl::Time deadline);
   std::string ReadSlurmOutput(const std::string& path);
 
+  // ---- usage, see Capabilities::usage_of
+  absl::StatusOr<agents::UsageByRun> UsageOf(const std::vector<agents::RunHandle>& runs);
+
   // ---- ends that Slurm does not bring about by itself
   // The jobs of these runs that have not ended, as the queue tells them.
   absl::Status FindAlive(const std::set<std::string>& run_keys, std::vector<JobToEnd>* jobs);

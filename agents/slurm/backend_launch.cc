@@ -60,7 +60,8 @@ agents::Capabilities SlurmBackend::capabilities() {
           .goes_along = GoesAlong,
           .max_end_batch = scheduler_->MaxJobsInCall(),
           .lookup_grace = config_.lookup_grace,
-          .output_host = config_.user_on_host.empty() ? nullptr : host_.get()};
+          .output_host = config_.user_on_host.empty() ? nullptr : host_.get(),
+          .usage_of = [this](const std::vector<agents::RunHandle>& runs) { return UsageOf(runs); }};
 }
 
 std::vector<LaunchOutcome> SlurmBackend::Launch(const agents::Assignments& assignments) {

@@ -171,14 +171,26 @@ absl::StatusOr<std::vector<HistoryRow>> CommandScheduler::HistoryOf(std::string_
   return History(HistoryArguments(name, since));
 }
 
+absl::StatusOr<std::string> CommandScheduler::AskAccounting(std::vector<std::string> argv) {
+  absl::StatusOr<std::string> output = commands_->Ask(std::move(argv));
+  if (!output.ok() && IsAccountingDisabled(ToStd(output.status().message())))
+    return absl::FailedPreconditionError(output.status().message());
+  return output;
+}
+
 absl::StatusOr<std::vector<HistoryRow>> CommandScheduler::History(std::vector<std::string> argv) {
-  const absl::StatusOr<std::string> output = commands_->Ask(std::move(argv));
-  if (!output.ok()) {
-    if (IsAccountingDisabled(ToStd(output.status().message())))
-      return absl::FailedPreconditionError(output.status().message());
-    return output.status();
-  }
+  const absl::StatusOr<std::string> output = AskAccounting(std::move(argv));
+  if (!output.ok()) return output.status();
   absl::StatusOr<std::vector<HistoryRow>> rows = ParseHistory(*output);
+  if (!rows.ok()) return absl::UnavailableError(rows.status().message());
+  return rows;
+}
+
+absl::StatusOr<std::vector<UsageRow>> CommandScheduler::UsageOf(const std::vector<JobId>& ids,
+                                                                absl::Time since) {
+  const absl::StatusOr<std::string> output = AskAccounting(UsageArguments(ids, since));
+  if (!output.ok()) return output.status();
+  absl::StatusOr<std::vector<UsageRow>> rows = ParseUsage(*output);
   if (!rows.ok()) return absl::UnavailableError(rows.status().message());
   return rows;
 }

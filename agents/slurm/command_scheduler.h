@@ -35,6 +35,8 @@ class CommandScheduler : public Scheduler {
                                                     absl::Time since) override;
   absl::StatusOr<std::vector<HistoryRow>> HistoryOf(std::string_view name,
                                                     absl::Time since) override;
+  absl::StatusOr<std::vector<UsageRow>> UsageOf(const std::vector<JobId>& ids,
+                                                absl::Time since) override;
   absl::StatusOr<HistoryRow> ShowJob(const JobId& id) override;
   size_t MaxJobsInCall() const override;
   std::vector<absl::Status> CancelMany(const std::vector<JobId>& ids) override;
@@ -42,6 +44,8 @@ class CommandScheduler : public Scheduler {
 
  private:
   absl::Status CheckCommand(const std::string& name);
+  // FAILED_PRECONDITION: there is none.
+  absl::StatusOr<std::string> AskAccounting(std::vector<std::string> argv);
   absl::StatusOr<std::vector<HistoryRow>> History(std::vector<std::string> argv);
   // Runs a command about jobs, which it names last.
   std::vector<absl::Status> RunFor(const std::vector<JobId>& ids, std::vector<std::string> argv);

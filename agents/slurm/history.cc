@@ -4,18 +4,20 @@
 
 #include "absl/status/status.h"
 #include "agents/slurm/fields.h"
+#include "agents/slurm/queue.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 
 namespace muster::slurm {
 namespace {
 
-constexpr size_t kColumns = 8;
+constexpr size_t kColumns = 11;
 
 std::vector<std::string> CommonArguments(absl::Time since) {
   return {"sacct", "--allocations", "--parsable2", "--noheader",
           fmt::format("--delimiter={}", kSeparator),
-          "--format=JobID,JobIDRaw,JobName,State,ExitCode,NodeList,Start,End",
+          "--format=JobID,JobIDRaw,JobName,State,ExitCode,NodeList,Start,End,"
+          "Partition,Account,QOS",
           // Seconds since 1970: no time zone can be misread.
           fmt::format("--starttime=uts{}", absl::ToUnixSeconds(since))};
 }
@@ -50,6 +52,7 @@ bool AddRows(std::string_view line, std::vector<HistoryRow>* rows) {
   row.node_list = NodeListOf(columns[5]);
   row.start_time = ParseEpoch(columns[6]);
   row.end_time = ParseEpoch(columns[7]);
+  row.allocation = AllocationOf(columns[8], columns[9], columns[10]);
   for (const JobId& id : ids) {
     row.job_id = id;
     rows->push_back(row);
@@ -120,6 +123,8 @@ std::optional<HistoryRow> ParseShowJob(std::string_view output) {
   row.node_list = NodeListOf(ValueOf(lines[0], "NodeList"));
   row.start_time = ParseEpoch(ValueOf(lines[0], "StartTime"));
   row.end_time = ParseEpoch(ValueOf(lines[0], "EndTime"));
+  row.allocation = AllocationOf(ValueOf(lines[0], "Partition"), ValueOf(lines[0], "Account"),
+                                ValueOf(lines[0], "QOS"));
   row.from_accounting = false;
   return row;
 }

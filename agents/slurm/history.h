@@ -13,6 +13,7 @@
 #include "absl/time/time.h"
 #include "agents/slurm/job_id.h"
 #include "agents/slurm/states.h"
+#include "muster/v1/job.pb.h"
 
 namespace muster::slurm {
 
@@ -26,6 +27,7 @@ struct HistoryRow {
   std::string node_list;      // empty: it never had nodes
   std::optional<absl::Time> start_time;
   std::optional<absl::Time> end_time;
+  v1::SlurmAllocation allocation;
   bool from_accounting = true;  // false: from scontrol
 
   // "FAILED 0:53", as sacct prints it.

@@ -10,9 +10,9 @@ namespace muster::slurm {
 namespace {
 
 // The long names, because restarts have no letter. A width of 0 is none: nothing is cut or padded.
-constexpr std::array kSqueueColumns = {"ArrayJobID", "ArrayTaskID", "Name",       "State",
-                                       "Reason",     "NodeList",    "SubmitTime", "StartTime",
-                                       "EndTime",    "RestartCnt"};
+constexpr std::array kSqueueColumns = {
+    "ArrayJobID", "ArrayTaskID", "Name",       "State",     "Reason",  "NodeList", "SubmitTime",
+    "StartTime",  "EndTime",     "RestartCnt", "Partition", "Account", "QOS"};
 
 std::string Format() {
   std::string format;
@@ -36,6 +36,7 @@ std::optional<QueueRow> ParseRow(std::string_view line) {
                   .submit_time = ParseEpoch(columns[6]),
                   .start_time = ParseEpoch(columns[7]),
                   .end_time = ParseEpoch(columns[8]),
+                  .allocation = AllocationOf(columns[10], columns[11], columns[12]),
                   .restarts = ParseNumber<uint32_t>(columns[9]).value_or(0)};
 }
 
@@ -69,7 +70,20 @@ bool ExpandElement(std::string_view element, std::vector<std::string>* names) {
   return true;
 }
 
+std::string ChosenName(std::string_view text) {
+  return text == "(null)" || text == "N/A" || text == "None" ? std::string() : std::string(text);
+}
+
 }  // namespace
+
+v1::SlurmAllocation AllocationOf(std::string_view partition, std::string_view account,
+                                 std::string_view qos) {
+  v1::SlurmAllocation allocation;
+  if (partition.find(',') == std::string_view::npos) allocation.set_partition(ChosenName(partition));
+  allocation.set_account(ChosenName(account));
+  allocation.set_qos(ChosenName(qos));
+  return allocation;
+}
 
 std::vector<std::string> QueueArguments(std::string_view name) {
   std::vector<std::string> arguments = {"squeue",       "--me",

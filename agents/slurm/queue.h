@@ -12,8 +12,14 @@
 #include "absl/time/time.h"
 #include "agents/slurm/job_id.h"
 #include "agents/slurm/states.h"
+#include "muster/v1/job.pb.h"
 
 namespace muster::slurm {
+
+// The choices of Slurm, by its own words: "(null)" and the like are no names, and a list of partitions
+// is what a job that waits may get.
+v1::SlurmAllocation AllocationOf(std::string_view partition, std::string_view account,
+                                 std::string_view qos);
 
 // One job, or one task of an array.
 struct QueueRow {
@@ -25,7 +31,8 @@ struct QueueRow {
   std::optional<absl::Time> submit_time;
   std::optional<absl::Time> start_time;  // of a pending job: Slurm's guess, if it has one
   std::optional<absl::Time> end_time;    // of a running job: when its time limit ends it
-  uint32_t restarts = 0;                 // how often Slurm has put it back and started it again
+  v1::SlurmAllocation allocation;
+  uint32_t restarts = 0;  // how often Slurm has put it back and started it again
 };
 
 // All jobs of the user in any state, ended ones too as long as slurmctld remembers them; with a

@@ -26,6 +26,8 @@ constexpr std::array kKept = std::to_array<std::string_view>(
      "nodes", "submit_time", "start_time", "end_time", "exit_code", "return_code", "signal",
      "signal_id", "id", "array", "array_job_id", "array_task_id", "array_task_string", "task",
      "task_id", "time", "start", "end", "kill_request_user", "restart_cnt",
+     // what they used
+     "steps", "system", "seconds", "microseconds", "tres", "requested", "max", "type", "count",
      // partitions and nodes
      "partitions", "partition", "flags", "max_time_limit", "maximum_nodes_per_job", "maximums",
      "cpus", "real_memory", "gres", "state_flags", "default_time_limit", "allowed_groups",

@@ -111,8 +111,36 @@ std::vector<HistoryRow> ReadHistory(const json& job) {
   if (row.node_list == "None assigned") row.node_list.clear();
   row.start_time = TimeOf(Member(times, "start"));
   row.end_time = TimeOf(Member(times, "end"));
+  row.allocation = AllocationOf(TextOf(Member(job, "partition")), TextOf(Member(job, "account")),
+                                TextOf(Member(job, "qos")));
   return RowsOf(
       IdsOf(job, Member(array, "job_id"), Member(array, "task_id"), Member(array, "task")), row);
+}
+
+absl::Duration SpanOf(const json& value) {
+  return absl::Seconds(NumberOf(Member(value, "seconds")).value_or(0)) +
+         absl::Microseconds(NumberOf(Member(value, "microseconds")).value_or(0));
+}
+
+// The most memory of a task of the step.
+uint64_t MaxRssOf(const json& step) {
+  const json* most = ListIn(Member(Member(step, "tres"), "requested"), "max");
+  if (most == nullptr) return 0;
+  for (const json& one : *most) {
+    if (TextOf(Member(one, "type")) == "mem")
+      return static_cast<uint64_t>(
+          std::max<int64_t>(0, NumberOf(Member(one, "count")).value_or(0)));
+  }
+  return 0;
+}
+
+// The job itself has the sums of its steps only in later versions.
+void AddStep(const json& step, UsageRow* row) {
+  const json& time = Member(step, "time");
+  row->user_cpu += SpanOf(Member(time, "user"));
+  row->system_cpu += SpanOf(Member(time, "system"));
+  row->max_rss_bytes = std::max(row->max_rss_bytes, MaxRssOf(step));
+  row->has_ended = row->has_ended && HasEnded(StateOf(Member(step, "state")).phase);
 }
 
 std::vector<QueueRow> ReadJob(const json& job) {
@@ -125,6 +153,8 @@ std::vector<QueueRow> ReadJob(const json& job) {
   row.start_time = TimeOf(Member(job, "start_time"));
   row.end_time = TimeOf(Member(job, "end_time"));
   row.restarts = static_cast<uint32_t>(NumberOf(Member(job, "restart_cnt")).value_or(0));
+  row.allocation = AllocationOf(TextOf(Member(job, "partition")), TextOf(Member(job, "account")),
+                                TextOf(Member(job, "qos")));
   return RowsOf(IdsOf(job, Member(job, "array_job_id"), Member(job, "array_task_id"),
                       Member(job, "array_task_string")),
                 row);
@@ -183,6 +213,7 @@ absl::StatusOr<HistoryRow> RestJob(const json& answer, const JobId& id) {
     row.node_list = seen->node_list;
     row.start_time = seen->start_time;
     row.end_time = seen->end_time;
+    row.allocation = seen->allocation;
     row.from_accounting = false;
     ReadExit(Member(job, "exit_code"), &row);
     return row;
@@ -199,6 +230,28 @@ absl::StatusOr<std::vector<HistoryRow>> RestHistory(const json& answer, std::str
     std::vector<HistoryRow> some = ReadHistory(job);
     if (some.empty()) return UnreadableAnswer("a job");
     rows.insert(rows.end(), std::move_iterator(some.begin()), std::move_iterator(some.end()));
+  }
+  return rows;
+}
+
+absl::StatusOr<std::vector<UsageRow>> RestUsage(const json& answer, std::string_view user) {
+  const json* jobs = ListIn(answer, "jobs");
+  if (jobs == nullptr) return UnreadableAnswer("no list of jobs, or one");
+  std::vector<UsageRow> rows;
+  for (const json& job : *jobs) {
+    if (!IsOfUser(job, "user", user)) continue;
+    const std::vector<HistoryRow> some = ReadHistory(job);
+    if (some.empty()) return UnreadableAnswer("a job");
+    UsageRow row;
+    row.name = some.front().name;
+    row.has_ended = HasEnded(some.front().state.phase);
+    if (const json* steps = ListIn(job, "steps"); steps != nullptr) {
+      for (const json& step : *steps) AddStep(step, &row);
+    }
+    for (const HistoryRow& one : some) {
+      row.job_id = one.job_id;
+      rows.push_back(row);
+    }
   }
   return rows;
 }

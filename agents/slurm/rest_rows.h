@@ -10,6 +10,7 @@
 #include "agents/slurm/details.h"
 #include "agents/slurm/history.h"
 #include "agents/slurm/queue.h"
+#include "agents/slurm/usage.h"
 
 namespace muster::slurm {
 
@@ -26,6 +27,10 @@ absl::StatusOr<HistoryRow> RestJob(const nlohmann::json& answer, const JobId& id
 // The user's jobs from accounting, likewise.
 absl::StatusOr<std::vector<HistoryRow>> RestHistory(const nlohmann::json& answer,
                                                     std::string_view user);
+
+// The counts of accounting for the user's jobs, likewise.
+absl::StatusOr<std::vector<UsageRow>> RestUsage(const nlohmann::json& answer,
+                                                std::string_view user);
 
 }  // namespace muster::slurm
 

@@ -319,6 +319,16 @@ absl::StatusOr<std::vector<HistoryRow>> RestScheduler::HistoryOf(const std::vect
   return History("step", numbers, since);
 }
 
+absl::StatusOr<std::vector<UsageRow>> RestScheduler::UsageOf(const std::vector<JobId>& ids,
+                                                             absl::Time since) {
+  std::set<std::string> numbers;
+  for (const JobId& id : ids) numbers.insert(std::to_string(id.number));
+  const absl::StatusOr<RestAnswer> answer =
+      AskAccounting("rest-usage", "step", numbers, since, /*with_steps=*/true);
+  if (!answer.ok()) return answer.status();
+  return Trusted(RestUsage(*answer->json, user_));
+}
+
 absl::StatusOr<std::vector<HistoryRow>> RestScheduler::HistoryOf(std::string_view name,
                                                                  absl::Time since) {
   return History("job_name", {std::string(name)}, since);
@@ -327,6 +337,15 @@ absl::StatusOr<std::vector<HistoryRow>> RestScheduler::HistoryOf(std::string_vie
 absl::StatusOr<std::vector<HistoryRow>> RestScheduler::History(std::string_view what,
                                                                const std::set<std::string>& values,
                                                                absl::Time since) {
+  const absl::StatusOr<RestAnswer> answer =
+      AskAccounting("rest-history", what, values, since, /*with_steps=*/false);
+  if (!answer.ok()) return answer.status();
+  return Trusted(RestHistory(*answer->json, user_));
+}
+
+absl::StatusOr<RestAnswer> RestScheduler::AskAccounting(std::string name, std::string_view what,
+                                                        const std::set<std::string>& values,
+                                                        absl::Time since, bool with_steps) {
   const absl::StatusOr<RestServes> serves = Serves();
   if (!serves.ok()) return absl::UnavailableError(serves.status().message());
   if (!serves->accounting) {
@@ -339,12 +358,13 @@ absl::StatusOr<std::vector<HistoryRow>> RestScheduler::History(std::string_view 
       fmt::format("{}={}", what, UrlEscaped(fmt::format("{}", fmt::join(values, ","))));
   if (serves->api() >= kFirstTypedApi)
     query = fmt::format("{}={}", what, fmt::join(values, fmt::format("&{}=", what)));
-  const absl::StatusOr<RestAnswer> answer = Get(
-      "rest-history",
-      fmt::format("/jobs?{}&skip_steps=true&start_time=uts{}", query, absl::ToUnixSeconds(since)),
-      "slurmdb");
+  absl::StatusOr<RestAnswer> answer =
+      Get(std::move(name),
+          fmt::format("/jobs?{}{}&start_time=uts{}", query, with_steps ? "" : "&skip_steps=true",
+                      absl::ToUnixSeconds(since)),
+          "slurmdb");
   if (!answer.ok()) return absl::UnavailableError(answer.status().message());
-  return Trusted(RestHistory(*answer->json, user_));
+  return answer;
 }
 
 absl::StatusOr<HistoryRow> RestScheduler::ShowJob(const JobId& id) {

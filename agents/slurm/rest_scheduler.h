@@ -42,6 +42,8 @@ class RestScheduler : public Scheduler {
                                                     absl::Time since) override;
   absl::StatusOr<std::vector<HistoryRow>> HistoryOf(std::string_view name,
                                                     absl::Time since) override;
+  absl::StatusOr<std::vector<UsageRow>> UsageOf(const std::vector<JobId>& ids,
+                                                absl::Time since) override;
   absl::StatusOr<HistoryRow> ShowJob(const JobId& id) override;
   // No API has one call that cancels and one that holds several jobs.
   size_t MaxJobsInCall() const override { return 1; }
@@ -59,6 +61,10 @@ class RestScheduler : public Scheduler {
   absl::StatusOr<RestAnswer> AskWell(const RestQuestion& question);
   absl::StatusOr<RestAnswer> Get(std::string name, std::string path, std::string base = "slurm");
   // Returns what accounting knows of the jobs that have one of the values.
+  // FAILED_PRECONDITION: it serves none.
+  absl::StatusOr<RestAnswer> AskAccounting(std::string name, std::string_view what,
+                                           const std::set<std::string>& values, absl::Time since,
+                                           bool with_steps);
   absl::StatusOr<std::vector<HistoryRow>> History(std::string_view what,
                                                   const std::set<std::string>& values,
                                                   absl::Time since);

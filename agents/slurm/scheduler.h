@@ -21,6 +21,7 @@
 #include "agents/slurm/job_id.h"
 #include "agents/slurm/queue.h"
 #include "agents/slurm/submit.h"
+#include "agents/slurm/usage.h"
 #include "muster/v1/cluster.pb.h"
 
 namespace muster::slurm {
@@ -70,6 +71,9 @@ class Scheduler {
   // eligible (held, waiting for another) may be missing, also after its end.
   virtual absl::StatusOr<std::vector<HistoryRow>> HistoryOf(std::string_view name,
                                                             absl::Time since) = 0;
+  // Returns what accounting counted of at most kMaxIdsPerHistoryCall jobs, likewise.
+  virtual absl::StatusOr<std::vector<UsageRow>> UsageOf(const std::vector<JobId>& ids,
+                                                        absl::Time since) = 0;
   // Returns the memory that slurmctld still has of one job. NOT_FOUND: nothing.
   virtual absl::StatusOr<HistoryRow> ShowJob(const JobId& id) = 0;
 

@@ -57,6 +57,10 @@ Observation MakeObservation(const RunFacts& facts, v1::RunState state) {
   } else if (facts.history.has_value()) {
     observation.nodes = ExpandNodeList(facts.history->node_list);
   }
+  const v1::SlurmAllocation allocation = facts.queue.has_value()     ? facts.queue->allocation
+                                         : facts.history.has_value() ? facts.history->allocation
+                                                                     : v1::SlurmAllocation();
+  if (allocation.ByteSizeLong() > 0) observation.slurm_allocation = allocation;
   if (observation.nodes.empty() && facts.record.has_value())
     observation.nodes = ExpandNodeList(facts.record->node_list);
   if (facts.record.has_value())

@@ -78,6 +78,16 @@ struct PutRun {
   uint64_t sequence = 0;
 };
 
+// The usage of a run that is_last has been said of: the only thing that may come later. Nothing
+// happens if the run is not there any more, is not that cluster's, or has the same usage.
+struct PutUsage {
+  uint64_t job = 0;
+  uint32_t run = 0;
+  std::string cluster;
+  v1::ResourceUsage usage;
+  uint64_t sequence = 0;  // as in PutRun
+};
+
 struct AppendTransition {
   uint64_t job = 0;
   v1::Transition transition;
@@ -120,8 +130,8 @@ struct DeleteJob {
   uint64_t id = 0;
 };
 
-using Change = std::variant<InsertJob, UpdateJob, EditJob, PutRun, AppendTransition, PutCluster,
-                            AdvanceCluster, RemoveCluster, PutBrokerEpoch, DeleteJob>;
+using Change = std::variant<InsertJob, UpdateJob, EditJob, PutRun, PutUsage, AppendTransition,
+                            PutCluster, AdvanceCluster, RemoveCluster, PutBrokerEpoch, DeleteJob>;
 using Changes = std::vector<Change>;
 
 // A job that has not ended, from which the core is restored.

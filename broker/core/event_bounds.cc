@@ -72,17 +72,17 @@ void BoundReason(absl::Time from, absl::Time to, v1::StateReason* reason) {
   if (reason->has_until()) Clamp(from, to + kMaxEstimate, reason->mutable_until());
 }
 
-bool IsValidWait(const google::protobuf::Duration& wait) {
+bool IsValidSpan(const google::protobuf::Duration& span) {
   // Ten thousand years, the range of google.protobuf.Duration: JSON has no form for others.
   constexpr int64_t kMaxSeconds = 315'576'000'000;
-  return wait.seconds() >= 0 && wait.seconds() <= kMaxSeconds && wait.nanos() >= 0 &&
-         wait.nanos() < 1'000'000'000;
+  return span.seconds() >= 0 && span.seconds() <= kMaxSeconds && span.nanos() >= 0 &&
+         span.nanos() < 1'000'000'000;
 }
 
 // Bounds the texts, and clears what only the broker fills in.
 void BoundFailure(v1::Failure* failure) {
   failure->clear_after_runs();
-  if (!IsValidWait(failure->waited())) failure->clear_waited();
+  if (!IsValidSpan(failure->waited())) failure->clear_waited();
   Truncate(kMaxFailureBytes, failure->mutable_message());
   Truncate(kMaxDetailBytes, failure->mutable_remedy());
   Truncate(kMaxNodeNameBytes, failure->mutable_node());
@@ -122,6 +122,12 @@ void Truncate(size_t max_bytes, std::string* text) {
   text->resize(end);
 }
 
+void BoundUsage(v1::ResourceUsage* usage) {
+  usage->DiscardUnknownFields();
+  if (!IsValidSpan(usage->user_cpu_time())) usage->clear_user_cpu_time();
+  if (!IsValidSpan(usage->system_cpu_time())) usage->clear_system_cpu_time();
+}
+
 void Bound(absl::Time assigned, absl::Time now, agent::v1::RunEvent* event) {
   event->DiscardUnknownFields();
   Truncate(kMaxExternalIdBytes, event->mutable_external_id());
@@ -147,6 +153,12 @@ void Bound(absl::Time assigned, absl::Time now, agent::v1::RunEvent* event) {
   if (event->has_failure()) BoundFailure(event->mutable_failure());
   Truncate(kMaxResultsPathBytes, event->mutable_results_directory());
   if (event->has_progress()) BoundProgress(from, to, event->mutable_progress());
+  if (event->has_usage()) BoundUsage(event->mutable_usage());
+  if (!event->has_slurm_allocation()) return;
+  v1::SlurmAllocation* allocation = event->mutable_slurm_allocation();
+  for (std::string* name :
+       {allocation->mutable_partition(), allocation->mutable_account(), allocation->mutable_qos()})
+    Truncate(kMaxSlurmNameBytes, name);
 }
 
 }  // namespace muster::core

@@ -41,6 +41,8 @@ inline constexpr size_t kMaxQuoteBytes = 512;
 inline constexpr size_t kMaxResultsPathBytes = 4096;
 inline constexpr int kMaxProgressNumbers = 100;
 inline constexpr size_t kMaxProgressNameBytes = 132;
+// Each name of a SlurmAllocation: the longest that Slurm shows in one word.
+inline constexpr size_t kMaxSlurmNameBytes = 256;
 // How far ahead a scheduler's estimate may be: Slurm says "in a year" when it cannot tell.
 inline constexpr absl::Duration kMaxEstimate = absl::Hours(24 * 3660);
 // How far a node's clock may differ from the broker's; a larger difference counts as this one.
@@ -48,6 +50,9 @@ inline constexpr absl::Duration kMaxClockError = absl::Hours(1);
 
 // Cuts between characters, so that the text stays UTF-8.
 void Truncate(size_t max_bytes, std::string* text);
+
+// Drops times that are none.
+void BoundUsage(v1::ResourceUsage* usage);
 
 // Cuts the event's texts between characters, and cuts its lists of nodes and replicas, keeping the
 // lower ranks; moves its times into the life of the run, from its assignment to now; drops fields

@@ -6,11 +6,13 @@
 #include <utility>
 #include <variant>
 
+#include "broker/core/event_bounds.h"
 #include "broker/core/impl.h"
 #include "broker/core/run_machine.h"
 #include "broker/core/timestamps.h"
 #include "contract/errors.h"
 #include "contract/run_key.h"
+#include "contract/states.h"
 
 namespace muster::core {
 void Core::Impl::On(AgentReported& in, Step& step) {
@@ -56,6 +58,8 @@ void Core::Impl::ApplyEvent(Cluster* cluster, agent::v1::RunEvent& event, Step& 
   const bool ours = key.ok() && key->instance == instance_;
   auto it = ours ? cluster->runs.find({key->job, key->run}) : cluster->runs.end();
   if (it == cluster->runs.end()) {
+    if (ours && event.has_usage() && contract::IsTerminal(event.state()) && !IsUnknownYet(key->job))
+      return TakeLateUsage(*cluster, {key->job, key->run}, event, step);
     ++illegal_transitions_;
     return;
   }
@@ -77,6 +81,18 @@ void Core::Impl::ApplyEvent(Cluster* cluster, agent::v1::RunEvent& event, Step& 
   if (what == RunStep::kRestarted) transition.set_kind(v1::TRANSITION_KIND_RESTARTED);
   *transition.mutable_evidence() = std::move(*event.mutable_evidence());
   MoveJob(*run, id, std::move(transition), step);
+}
+
+// Accounting lags behind the end of a run and its logs, which is all that the core keeps a run for.
+void Core::Impl::TakeLateUsage(const Cluster& cluster, RunId id, agent::v1::RunEvent& event,
+                               Step& step) {
+  BoundUsage(event.mutable_usage());
+  step.changed.insert(id);
+  step.out->changes.push_back(PutUsage{.job = id.job,
+                                       .run = id.number,
+                                       .cluster = cluster.name(),
+                                       .usage = std::move(*event.mutable_usage()),
+                                       .sequence = next_sequence_++});
 }
 
 void Core::Impl::MoveJob(v1::Run& run, RunId id, v1::Transition transition, Step& step) {

@@ -200,6 +200,8 @@ class Core::Impl {
   // ---- events.cc
   void On(AgentReported& in, Step& step);
   void ApplyEvent(Cluster* cluster, agent::v1::RunEvent& event, Step& step);
+  // Has the usage of a run stored that the core does not hold any more.
+  void TakeLateUsage(const Cluster& cluster, RunId id, agent::v1::RunEvent& event, Step& step);
   // Takes the job to the state that its run now implies, or back to the queue for another run, and
   // records why: `transition` has the evidence and the kind.
   void MoveJob(v1::Run& run, RunId id, v1::Transition transition, Step& step);

@@ -69,6 +69,9 @@ void UpdateRun(agent::v1::RunEvent& event, absl::Time now, v1::Run* run) {
   if (!event.results_directory().empty())
     run->set_results_directory(std::move(*event.mutable_results_directory()));
   if (event.has_progress()) *run->mutable_progress() = std::move(*event.mutable_progress());
+  if (event.has_usage()) *run->mutable_usage() = std::move(*event.mutable_usage());
+  if (event.has_slurm_allocation())
+    *run->mutable_slurm_allocation() = std::move(*event.mutable_slurm_allocation());
   if (event.logs_complete()) run->set_logs_complete(true);
 }
 

@@ -83,6 +83,7 @@ std::shared_ptr<const v1::Run> RunThen(const google::protobuf::RepeatedPtrField<
       then->clear_exit();
       then->clear_failure();
       then->clear_end_time();
+      then->clear_usage();
     }
     if (past.run_moved_on) {
       then->clear_state_reason();
@@ -94,13 +95,15 @@ std::shared_ptr<const v1::Run> RunThen(const google::protobuf::RepeatedPtrField<
 }
 
 uint64_t FirstSequence(const std::vector<const core::AppendTransition*>& transitions,
-                       const std::vector<const core::PutRun*>& runs) {
+                       const std::vector<const core::PutRun*>& runs,
+                       const std::vector<const core::PutUsage*>& usages) {
   uint64_t first = std::numeric_limits<uint64_t>::max();
   for (const core::AppendTransition* change : transitions)
     first = std::min(first, change->transition.sequence());
   for (const core::PutRun* put : runs) {
     if (put->sequence != 0) first = std::min(first, put->sequence);
   }
+  for (const core::PutUsage* put : usages) first = std::min(first, put->sequence);
   return first;
 }
 
@@ -117,8 +120,10 @@ bool ChangeFeed::AddFromMemory(const core::Changes& committed, uint64_t last) {
     return true;
   }
   const Steps steps = StepsOf(committed);
-  if (!UnknownOf(steps).empty()) return false;
-  Append(steps, last);
+  const bool has_late = std::any_of(steps.begin(), steps.end(),
+                                    [](const auto& step) { return !step.second.usages.empty(); });
+  if (has_late || !UnknownOf(steps).empty()) return false;
+  Append(steps, {}, last);
   return true;
 }
 
@@ -128,20 +133,22 @@ void ChangeFeed::Add(const core::Changes& committed, uint64_t last) {
     return tail_->Skip(last);
   }
   const Steps steps = StepsOf(committed);
-  if (absl::Status status = Learn(UnknownOf(steps)); !status.ok()) {
+  const absl::Status status = Learn(UnknownOf(steps));
+  const auto late = status.ok() ? ReadLateRuns(steps) : absl::StatusOr<LateRuns>(status);
+  if (!late.ok()) {
     // Watchers find in the store what cannot be shown here.
     LogEvent(spdlog::level::err, "changes_not_shown",
-             {{"error", std::string(ToStd(status.message()))}});
+             {{"error", std::string(ToStd(late.status().message()))}});
     return tail_->Skip(last);
   }
-  Append(steps, last);
+  Append(steps, *late, last);
 }
 
-void ChangeFeed::Append(const Steps& steps, uint64_t last) {
+void ChangeFeed::Append(const Steps& steps, const LateRuns& late, uint64_t last) {
   std::vector<TailEntry> entries;
   for (const auto& [job, step] : steps) {
     if (step.insert != nullptr) Insert(NewJob(*step.insert));
-    AddStep(job, step, &entries);
+    AddStep(job, step, late, &entries);
   }
   while (known_.size() > options_.max_known_jobs || known_bytes_ > options_.max_known_bytes) {
     Forget(uses_.back());
@@ -181,13 +188,15 @@ ChangeFeed::Steps ChangeFeed::StepsOf(const core::Changes& changes) {
       step_of(edit->id, false).edit = edit;
     } else if (const auto* run = std::get_if<core::PutRun>(&change)) {
       step_of(run->job, false).runs.push_back(run);
+    } else if (const auto* usage = std::get_if<core::PutUsage>(&change)) {
+      step_of(usage->job, false).usages.push_back(usage);
     }
   }
   return steps;
 }
 
 bool ChangeFeed::Tells(const Step& step) {
-  return !step.transitions.empty() ||
+  return !step.transitions.empty() || !step.usages.empty() ||
          std::any_of(step.runs.begin(), step.runs.end(),
                      [](const core::PutRun* run) { return run->sequence != 0; });
 }
@@ -215,11 +224,26 @@ absl::Status ChangeFeed::Learn(const Unknown& unknown) {
     // After the job: the store may be ahead of this step, and what the job was before the step
     // follows from its history.
     auto past = store::ReadPast(*store_, store::Scope::All(), id,
-                                FirstSequence(step->transitions, step->runs) - 1);
+                                FirstSequence(step->transitions, step->runs, step->usages) - 1);
     if (!past.ok()) return past.status();
     LearnFrom(*std::move(job), *past);
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<ChangeFeed::LateRuns> ChangeFeed::ReadLateRuns(const Steps& steps) const {
+  LateRuns late;
+  for (const auto& [id, step] : steps) {
+    if (step.usages.empty()) continue;
+    auto job = store_->GetJob(store::Scope::All(), id);
+    if (absl::IsNotFound(job.status())) continue;
+    if (!job.ok()) return job.status();
+    for (v1::Run& run : *job->mutable_runs()) {
+      const uint32_t number = run.number();
+      late[{id, number}] = std::move(run);
+    }
+  }
+  return late;
 }
 
 void ChangeFeed::LearnFrom(v1::Job now, const store::JobPast& past) {
@@ -250,7 +274,8 @@ v1::ClusterKind ChangeFeed::KindOf(const std::string& cluster) const {
   return core::KindOf(cluster, *clusters_->Read());
 }
 
-void ChangeFeed::AddStep(uint64_t job, const Step& step, std::vector<TailEntry>* entries) {
+void ChangeFeed::AddStep(uint64_t job, const Step& step, const LateRuns& late,
+                         std::vector<TailEntry>* entries) {
   const auto found = known_.find(job);
   if (found == known_.end()) return;
   Known* const known = found->second.get();
@@ -261,6 +286,13 @@ void ChangeFeed::AddStep(uint64_t job, const Step& step, std::vector<TailEntry>*
     const bool is_latest = known->latest == nullptr || put->run.number() >= known->latest->number();
     if (is_latest) known->latest = std::make_shared<const v1::Run>(put->run);
     if (put->sequence != 0) Show(put->sequence, nullptr, &put->run, known, entries);
+  }
+  for (const core::PutUsage* put : step.usages) {
+    const auto run = late.find({job, put->run});
+    if (run == late.end()) continue;
+    const bool is_latest = known->latest != nullptr && put->run == known->latest->number();
+    if (is_latest) known->latest = std::make_shared<const v1::Run>(run->second);
+    Show(put->sequence, nullptr, &run->second, known, entries);
   }
   if (contract::IsTerminal(known->job.state())) return Forget(job);
   uses_.splice(uses_.begin(), uses_, known->use);

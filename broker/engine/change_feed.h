@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <list>
+#include <map>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -57,6 +58,7 @@ class ChangeFeed {
     const core::UpdateJob* update = nullptr;
     const core::EditJob* edit = nullptr;
     std::vector<const core::PutRun*> runs;
+    std::vector<const core::PutUsage*> usages;
   };
   using Steps = std::vector<std::pair<uint64_t, Step>>;
 
@@ -69,11 +71,15 @@ class ChangeFeed {
   // Reads what they were right before their steps. The store may be ahead of these: it commits on
   // while the changes wait.
   absl::Status Learn(const Unknown& unknown);
+  // The runs whose usage came late, by job and number: only the store has them.
+  using LateRuns = std::map<std::pair<uint64_t, uint32_t>, v1::Run>;
+  absl::StatusOr<LateRuns> ReadLateRuns(const Steps& steps) const;
   void LearnFrom(v1::Job now, const store::JobPast& past);
-  void Append(const Steps& steps, uint64_t last);
+  void Append(const Steps& steps, const LateRuns& late, uint64_t last);
   void ForgetAll();
   v1::ClusterKind KindOf(const std::string& cluster) const;
-  void AddStep(uint64_t job, const Step& step, std::vector<TailEntry>* entries);
+  void AddStep(uint64_t job, const Step& step, const LateRuns& late,
+               std::vector<TailEntry>* entries);
   void AddTransition(const core::AppendTransition& change, const Step& step, Known* known,
                      std::vector<TailEntry>* entries);
   // The change as a message; it is what the job was before the next one.

@@ -1,9 +1,12 @@
 #include "broker/store/job_view.h"
 
+#include <google/protobuf/util/message_differencer.h>
+
 #include <algorithm>
 
 #include "contract/retry.h"
 #include "contract/sentences.h"
+#include "contract/states.h"
 
 namespace muster::store {
 namespace {
@@ -65,6 +68,14 @@ void ShowHold(const v1::Transition& step, v1::Job* job) {
   held->set_detail(step.evidence().detail());
   *held->mutable_since() = step.time();
   contract::PutSentence(held);
+}
+
+bool TakeUsage(const core::PutUsage& change, v1::Run* run) {
+  using google::protobuf::util::MessageDifferencer;
+  if (run->cluster() != change.cluster || !contract::IsTerminal(run->state())) return false;
+  if (run->has_usage() && MessageDifferencer::Equals(run->usage(), change.usage)) return false;
+  *run->mutable_usage() = change.usage;
+  return true;
 }
 
 std::vector<std::string> FailedNodes(const google::protobuf::RepeatedPtrField<v1::Run>& runs) {

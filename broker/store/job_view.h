@@ -27,6 +27,9 @@ void ShowState(const v1::Run* latest, v1::Job* job);
 // Says who holds the job, and why, from the step at which it was held.
 void ShowHold(const v1::Transition& step, v1::Job* job);
 
+// Puts the usage into a run of the store. False: the run stays as it is, see core::PutUsage.
+bool TakeUsage(const core::PutUsage& change, v1::Run* run);
+
 // The nodes of the runs that failed by their nodes' doing on the cluster of the latest run, the
 // latest first, at most kMaxExcludedNodes: another cluster does not know them, or has others of the
 // same name. `runs` are all of the job's, the first one first.

@@ -192,6 +192,31 @@ std::string ProgressText(const v1::Progress& progress, absl::Time now) {
   return text;
 }
 
+// "12.3 s of processor time (user 11.1 s, system 1.2 s), up to 200Mi of memory".
+std::string UsageText(const v1::ResourceUsage& usage) {
+  const auto seconds = [](const google::protobuf::Duration& span) {
+    return static_cast<double>(span.seconds()) + span.nanos() / 1e9;
+  };
+  const double user = seconds(usage.user_cpu_time());
+  const double system = seconds(usage.system_cpu_time());
+  const std::string memory =
+      usage.max_rss_bytes() == 0
+          ? ""
+          : fmt::format(", up to {} of memory", contract::FormatBytes(usage.max_rss_bytes()));
+  return fmt::format("{:.3g} s of processor time (user {:.3g} s, system {:.3g} s){}", user + system,
+                     user, system, memory);
+}
+
+std::string AllocationText(const v1::SlurmAllocation& allocation) {
+  std::vector<std::string> parts;
+  for (const auto& [what, name] :
+       {std::pair("partition", &allocation.partition()),
+        std::pair("account", &allocation.account()), std::pair("QOS", &allocation.qos())}) {
+    if (!name->empty()) parts.push_back(fmt::format("{} {}", what, Harmless(*name)));
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
 void AppendRun(const v1::Job& job, const v1::Run& run, const Style& style, absl::Time now,
                Page* page) {
   page->Heading(fmt::format("Run {}.{}", job.id(), run.number()));
@@ -201,12 +226,14 @@ void AppendRun(const v1::Job& job, const v1::Run& run, const Style& style, absl:
   page->Line("Known as", Harmless(run.external_id()));
   page->Line("Nodes", Harmless(fmt::format("{}", fmt::join(run.nodes(), ", "))));
   if (run.cluster() == job.cluster()) page->Line("Output", Harmless(OutputPath(job, run)));
+  page->Line("In Slurm", AllocationText(run.slurm_allocation()));
   page->Line("Results", Harmless(run.results_directory()));
   if (run.has_progress()) page->Line("Progress", ProgressText(run.progress(), now));
   page->Line("Reason", OneLine(run.state_reason().message()));
   page->Time("Assigned", run.assign_time(), now);
   page->Time("Started", run.start_time(), now);
   page->Time("Ended", run.end_time(), now);
+  if (run.has_usage()) page->Line("Used", UsageText(run.usage()));
   if (!contract::IsTerminal(run.state())) page->Time("Confirmed", run.observed_at(), now);
   if (contract::IsTerminal(run.state()) && !run.logs_complete()) {
     page->Line("Log", "not all of it has arrived");

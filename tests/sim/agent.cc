@@ -18,6 +18,7 @@ agents::Options OptionsFor(const World& world, const SimCluster& cluster) {
   options.cluster = cluster.name();
   options.kind = cluster.temper().is_slurm ? v1::CLUSTER_KIND_SLURM : v1::CLUSTER_KIND_MACHINES;
   options.max_active_runs = 6;
+  options.asks_usage = cluster.temper().is_slurm;
   options.lookup_grace = world.Has(Mutation::kNoLookupGrace) ? absl::ZeroDuration() : kLookupGrace;
   options.max_launches_in_flight = 1;  // so that runs wait for their launch in the journal
   options.max_unacked_events = 4;      // a window that closes is a path of its own
@@ -158,6 +159,22 @@ void SimAgent::Do(agents::DoForget& effect) {
   cluster_.Forget(effect.run.run_key);
   Later(world_.random.Skewed(absl::Milliseconds(10), absl::Seconds(10)),
         [this, key = effect.run.run_key] { Handle(agents::Forgotten{key}); });
+}
+
+void SimAgent::Do(agents::DoReadUsage& effect) {
+  Later(world_.random.Skewed(absl::Milliseconds(10), absl::Seconds(10)),
+        [this, runs = std::move(effect.runs)] {
+          agents::UsageRead read{agents::UsageByRun()};
+          if (world_.Strikes(0.2)) {
+            world_.Count("accounting away");
+            read.usage = absl::UnavailableError("slurmdbd is away");
+          } else {
+            for (const agents::RunHandle& run : runs) {
+              if (!world_.Strikes(0.3)) read.usage->emplace(run.run_key, TrueUsage(run.run_key));
+            }
+          }
+          Handle(std::move(read));
+        });
 }
 
 void SimAgent::Do(agents::ShipLogs& effect) {

@@ -49,6 +49,7 @@ class SimAgent {
   void Do(agents::DoHold& effect);
   void Do(agents::DoNoteHold&) {}
   void Do(agents::ShipLogs& effect);
+  void Do(agents::DoReadUsage& effect);
   void Do(agents::DoForget& effect);
   void Do(agents::DoAllowStarts&) {}
   void Do(agents::SendToBroker& effect);

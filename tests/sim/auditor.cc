@@ -217,7 +217,20 @@ void Auditor::Commit(const core::UpdateJob& change) {
   CheckWait(change.id, &book, change);
 }
 
+void Auditor::Commit(const core::PutUsage& change) {
+  const RunBook& run = jobs_[change.job].runs[change.run];
+  world_.Count("usage after the logs");
+  if (!HasEnded(run.last_put.state()) || !run.logs_complete)
+    Fail("legal", fmt::format("run {} has its usage too early", run.last_put.run_key()));
+  if (change.usage.max_rss_bytes() != TrueUsage(run.last_put.run_key()).max_rss_bytes())
+    Fail("usage", fmt::format("run {} has that of another", run.last_put.run_key()));
+}
+
 void Auditor::Commit(const core::PutRun& change) {
+  const bool has_wrong =
+      change.run.has_usage() &&
+      change.run.usage().max_rss_bytes() != TrueUsage(change.run.run_key()).max_rss_bytes();
+  if (has_wrong) Fail("usage", fmt::format("run {} has that of another", change.run.run_key()));
   JobBook& book = jobs_[change.job];
   RunBook& run = book.runs[change.run.number()];
   committed_runs_[change.run.run_key()] = {change.job, change.run.number()};

@@ -27,6 +27,7 @@
 #define MUSTER_TESTS_SIM_AUDITOR_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -42,6 +43,13 @@
 #include "tests/sim/world.h"
 
 namespace muster::sim {
+
+// The usage of each run, made of its key.
+inline v1::ResourceUsage TrueUsage(const std::string& run_key) {
+  v1::ResourceUsage usage;
+  usage.set_max_rss_bytes(std::hash<std::string>()(run_key));
+  return usage;
+}
 
 // How a command really ended.
 struct TrueEnd {
@@ -128,6 +136,7 @@ class Auditor {
   void Commit(const core::AppendTransition& change);
   void Commit(const core::UpdateJob& change);
   void Commit(const core::PutRun& change);
+  void Commit(const core::PutUsage& change);
   void Commit(const core::PutCluster& change);
   void Commit(const core::PutBrokerEpoch& change);
   template <typename Change>

@@ -221,7 +221,8 @@ bool SimClient::IsDone() const {
       return false;
     }
   }
-  return watched_up_to_ == *broker_.store().LastSequence();
+  // Usage that came last has a sequence and no transition.
+  return broker_.store().ListTransitions(store::Scope::All(), {}, watched_up_to_, 1)->empty();
 }
 
 }  // namespace muster::sim

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "agents/core/proto_time.h"
 #include "agents/machines/verdict.h"
 #include "contract/sentences.h"
 #include "fmt/format.h"
@@ -73,6 +74,30 @@ std::optional<absl::Time> FirstStart(const std::vector<Rank>& ranks) {
   return first;
 }
 
+// The sum over the ranks, and the most of one process. Nothing: that of some rank is not known.
+std::optional<v1::ResourceUsage> UsageOf(const std::vector<Rank>& ranks,
+                                         const std::vector<Observation>& ends) {
+  absl::Duration user, system;
+  uint64_t max_rss = 0;
+  bool any = false;
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    const bool is_queued =
+        ranks[i].exit.has_value() && ranks[i].exit->phase == ExitRecord::Phase::kQueue;
+    if (!ends[i].usage.has_value() && ranks[i].HasBegun() && !is_queued) return std::nullopt;
+    if (!ends[i].usage.has_value()) continue;
+    any = true;
+    user += agents::FromProto(ends[i].usage->user_cpu_time());
+    system += agents::FromProto(ends[i].usage->system_cpu_time());
+    max_rss = std::max<uint64_t>(max_rss, ends[i].usage->max_rss_bytes());
+  }
+  if (!any) return std::nullopt;
+  v1::ResourceUsage usage;
+  *usage.mutable_user_cpu_time() = agents::ToProto(user);
+  *usage.mutable_system_cpu_time() = agents::ToProto(system);
+  usage.set_max_rss_bytes(max_rss);
+  return usage;
+}
+
 }  // namespace
 
 bool TakeReport(const RankReport& report, absl::Time last_report, absl::Time now, Rank* rank) {
@@ -126,6 +151,7 @@ Observation GangEnd(const std::string& run_key, const std::vector<Rank>& ranks, 
   for (const Observation& other : ends) end.end_time = std::max(*end.end_time, *other.end_time);
   end.nodes = NamesOf(ranks);
   end.start_time = FirstStart(ranks);
+  end.usage = UsageOf(ranks, ends);
   if (end.exit.has_value()) end.exit->set_rank(static_cast<uint32_t>(first));
   const std::string where = fmt::format("rank {} on {}: ", first, ranks[first].host);
   end.evidence.set_detail(where + end.evidence.detail());

@@ -3,9 +3,12 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "agents/machines/process_id.h"
@@ -17,6 +20,11 @@ namespace {
 constexpr int kRoundMs = 10;
 // 10 s in all: only a process that hangs in the kernel outlives this many rounds.
 constexpr int kMaxRounds = 1000;
+constexpr uint64_t kKibibyte = 1024;
+
+int64_t MicrosecondsOf(const timeval& time) {
+  return int64_t{time.tv_sec} * 1'000'000 + time.tv_usec;
+}
 
 }  // namespace
 
@@ -32,10 +40,15 @@ std::optional<int> Family::EndOf(pid_t pid) const {
 bool Family::Reap() {
   while (true) {
     int status = 0;
-    const pid_t pid = waitpid(-1, &status, WNOHANG);
+    rusage used = {};
+    const pid_t pid = wait4(-1, &status, WNOHANG, &used);
     if (pid < 0 && errno == EINTR) continue;
     if (pid < 0) return false;
     if (pid == 0) return true;
+    usage_.user_cpu_us += MicrosecondsOf(used.ru_utime);
+    usage_.system_cpu_us += MicrosecondsOf(used.ru_stime);
+    usage_.max_rss_bytes =
+        std::max(usage_.max_rss_bytes, static_cast<uint64_t>(used.ru_maxrss) * kKibibyte);
     if (const auto found = ends_.find(pid); found != ends_.end()) found->second = status;
   }
 }

@@ -5,6 +5,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <map>
 #include <optional>
 
@@ -20,6 +21,16 @@ class Family {
   // How that child ended, as waitpid(2) says it; nothing while it runs.
   std::optional<int> EndOf(pid_t pid) const;
 
+  // The usage of the children reaped since the start, or since the last StartCounting, with that of
+  // the children that they have reaped themselves.
+  struct Usage {
+    int64_t user_cpu_us = 0;
+    int64_t system_cpu_us = 0;
+    uint64_t max_rss_bytes = 0;  // the most that one process had
+  };
+  void StartCounting() { usage_ = {}; }
+  const Usage& usage() const { return usage_; }
+
   // Reaps every child that has ended. Returns whether there are others.
   bool Reap();
   // Kills what is left, and what that leaves behind, until nothing is left. False: something would
@@ -28,6 +39,7 @@ class Family {
 
  private:
   int signal_fd_;
+  Usage usage_;
   std::map<pid_t, std::optional<int>> ends_;  // of those watched, a few for each run
 };
 

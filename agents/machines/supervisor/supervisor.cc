@@ -232,6 +232,9 @@ std::optional<pid_t> Supervisor::StartPhase(ExitRecord::Phase phase) {
     Failed(start.step, start.error, start.path);
     return std::nullopt;
   }
+  // The processes that fetched the image are none of the run's.
+  if (!exit_.is_counted) family_.StartCounting();
+  exit_.is_counted = !SetsLimits(spec_.container_tool);
   family_.Watch(start.pid);
   if (!setup) WriteStarted(start.pid);
   Wait(start.pid);
@@ -311,6 +314,9 @@ int Supervisor::WriteReserved(const std::string& bytes) const {
 
 int Supervisor::WriteExit() {
   exit_.end_us = NowMicroseconds();
+  exit_.user_cpu_us = family_.usage().user_cpu_us;
+  exit_.system_cpu_us = family_.usage().system_cpu_us;
+  exit_.max_rss_bytes = family_.usage().max_rss_bytes;
   std::string bytes = exit_.Encode();
   bytes.resize(kMaxRecordBytes, '\0');
   const std::string path = PathOf(kExitFile);

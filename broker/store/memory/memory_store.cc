@@ -155,18 +155,28 @@ void MemoryStore::Apply(const core::PutRun& change) {
   Record& record = jobs_.at(change.job);
   const uint32_t number = change.run.number();
   record.runs[number] = change.run;
-  if (change.sequence != 0) {
-    if (const auto earlier = record.run_changes.find(number); earlier != record.run_changes.end())
-      run_by_change_.erase(earlier->second);
-    record.run_changes[number] = change.sequence;
-    run_by_change_[change.sequence] = {change.job, number};
-    last_sequence_ = std::max(last_sequence_, change.sequence);
-  }
+  if (change.sequence != 0) NoteChange(&record, change.job, number, change.sequence);
   if (change.is_last || change.run.logs_complete()) {
     record.open_runs.erase(number);
   } else {
     record.open_runs.insert(number);
   }
+}
+
+void MemoryStore::Apply(const core::PutUsage& change) {
+  const auto record = jobs_.find(change.job);
+  if (record == jobs_.end()) return;
+  const auto run = record->second.runs.find(change.run);
+  if (run == record->second.runs.end() || !TakeUsage(change, &run->second)) return;
+  NoteChange(&record->second, change.job, change.run, change.sequence);
+}
+
+void MemoryStore::NoteChange(Record* record, uint64_t job, uint32_t run, uint64_t sequence) {
+  if (const auto earlier = record->run_changes.find(run); earlier != record->run_changes.end())
+    run_by_change_.erase(earlier->second);
+  record->run_changes[run] = sequence;
+  run_by_change_[sequence] = {job, run};
+  last_sequence_ = std::max(last_sequence_, sequence);
 }
 
 void MemoryStore::Apply(const core::AppendTransition& change) {

@@ -75,6 +75,9 @@ class MemoryStore : public Store {
   void Apply(const core::UpdateJob& change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Apply(const core::EditJob& change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Apply(const core::PutRun& change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Apply(const core::PutUsage& change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void NoteChange(Record* record, uint64_t job, uint32_t run, uint64_t sequence)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Apply(const core::AppendTransition& change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Apply(const core::PutCluster& change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Apply(const core::AdvanceCluster& change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "broker/core/timestamps.h"
+#include "broker/store/job_view.h"
 #include "broker/store/sqlite/schema.h"
 #include "contract/errors.h"
 #include "contract/states.h"
@@ -108,6 +109,8 @@ absl::Status Writer::Prepare() {
        " DO UPDATE SET open = excluded.open, run = excluded.run"},
       // Apart, because naming an indexed column costs an index update even if its value stays.
       {&put_run_change_, "UPDATE run SET changed = ? WHERE id = ?"},
+      {&run_, "SELECT run FROM run WHERE id = ?"},
+      {&put_usage_, "UPDATE run SET run = ?, changed = ? WHERE id = ?"},
       {&put_cluster_,
        "INSERT OR REPLACE INTO cluster (name, kind, inventory, agent_version, journal_id,"
        " acked_event_sequence, agent_epoch, max_active_runs, last_seen)"
@@ -253,6 +256,23 @@ absl::Status Writer::Apply(const core::PutRun& change) {
   if (status.ok() && change.sequence != 0)
     status = put_run_change_.Start().Bind(change.sequence).Bind(id).Run();
   return status.ok() ? PutOutcome(change.job, change.run) : status;
+}
+
+absl::Status Writer::Apply(const core::PutUsage& change) {
+  const uint64_t id = RunRowId(change.job, change.run);
+  v1::Run run;
+  {
+    const ScopedReset reset(&run_);
+    const absl::StatusOr<bool> row = run_.Start().Bind(id).Step();
+    if (!row.ok()) return row.status();
+    if (!*row) return absl::OkStatus();
+    const std::string_view blob = run_.Blob(0);
+    // A damaged run is reported when it is shown.
+    if (!run.ParseFromArray(blob.data(), static_cast<int>(blob.size()))) return absl::OkStatus();
+  }
+  if (!TakeUsage(change, &run)) return absl::OkStatus();
+  run.SerializeToString(&buffer_);
+  return put_usage_.Start().BindBlob(buffer_).Bind(change.sequence).Bind(id).Run();
 }
 
 absl::Status Writer::Apply(const core::AppendTransition& change) {

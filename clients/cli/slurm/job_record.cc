@@ -90,13 +90,32 @@ const v1::Run* JobRecord::run() const {
   return job.runs().empty() ? nullptr : &*job.runs().rbegin();
 }
 
+namespace {
+
+// The choices of Slurm for the run that the job has now; a job that waits for its next run may get
+// something else.
+v1::SlurmAllocation ChosenFor(const JobRecord& record) {
+  const v1::Run* run = record.run();
+  const bool is_current = run != nullptr && record.job.state() != v1::JOB_STATE_QUEUED;
+  return is_current ? run->slurm_allocation() : v1::SlurmAllocation();
+}
+
+std::string FirstOf(const std::string& chosen, const std::string& named) {
+  return chosen.empty() ? named : chosen;
+}
+
+}  // namespace
+
 JobRecord MakeRecord(v1::Job job, const v1::Cluster* cluster) {
   JobRecord record;
   record.job = std::move(job);
   record.is_on_slurm = cluster != nullptr && cluster->kind() == v1::CLUSTER_KIND_SLURM;
   const v1::JobSpec& spec = record.job.spec();
+  const v1::SlurmAllocation chosen = ChosenFor(record);
   record.partition =
-      spec.slurm().partition().empty() ? spec.placement().pool() : spec.slurm().partition();
+      FirstOf(chosen.partition(), FirstOf(spec.slurm().partition(), spec.placement().pool()));
+  record.account = FirstOf(chosen.account(), spec.slurm().account());
+  record.qos = FirstOf(chosen.qos(), spec.slurm().qos());
   const v1::Pool* pool = cluster == nullptr ? nullptr : FindPool(*cluster, record.partition);
   if (record.partition.empty() && pool != nullptr) record.partition = pool->name();
   if (spec.has_time_limit()) {
@@ -204,6 +223,24 @@ std::string SacctTime(absl::Duration duration) {
   const int64_t days = seconds / 86400;
   return fmt::format("{}{:02}:{:02}:{:02}", days > 0 ? fmt::format("{}-", days) : "",
                      seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
+}
+
+std::string CpuTimeText(absl::Duration time) {
+  const int64_t millis = absl::ToInt64Milliseconds(time) % 1000;
+  if (millis == 0 || time >= absl::Hours(1)) return SacctTime(time);
+  const int64_t seconds = absl::ToInt64Seconds(time);
+  return fmt::format("{:02}:{:02}.{:03}", seconds / 60, seconds % 60, millis);
+}
+
+std::string SacctBytes(uint64_t bytes) {
+  constexpr std::string_view kUnits = "KMGTPE";
+  if (bytes == 0) return "";
+  std::string unit;
+  for (size_t i = 0; i < kUnits.size() && bytes >= 1024 && bytes % 1024 == 0; ++i) {
+    bytes /= 1024;
+    unit = kUnits[i];
+  }
+  return fmt::format("{}{}", bytes, unit);
 }
 
 std::string TimeText(absl::Time time, std::string_view format, absl::Time now) {

@@ -3,6 +3,7 @@
 #ifndef MUSTER_CLIENTS_CLI_SLURM_JOB_RECORD_H_
 #define MUSTER_CLIENTS_CLI_SLURM_JOB_RECORD_H_
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,8 +16,9 @@
 namespace muster::cli {
 
 struct JobRecord {
-  v1::Job job;                               // with its spec; its runs if they were asked for
-  std::string partition;                     // empty: not known before a cluster is chosen
+  v1::Job job;  // with its spec; its runs if they were asked for
+  // The choices of Slurm, else what the job names; empty: not known before a cluster is chosen.
+  std::string partition, account, qos;
   std::optional<absl::Duration> time_limit;  // none: no limit, or not known
   bool is_on_slurm = false;                  // its cluster is known, and of Slurm
 
@@ -50,6 +52,11 @@ absl::Duration Elapsed(const JobRecord& record, absl::Time now);
 // "1-02:03:04", "2:03:04", "3:04" as squeue; with two digits for hours as sacct ("00:03:04").
 std::string SqueueTime(absl::Duration duration);
 std::string SacctTime(absl::Duration duration);
+// Processor time as sacct has it: "01:02.345" below an hour, without a fraction "00:01:02", else
+// "1-02:03:04".
+std::string CpuTimeText(absl::Duration time);
+// Bytes as sacct has them, exactly, in the largest unit: "12412K", "200M"; "" for none.
+std::string SacctBytes(uint64_t bytes);
 // "2026-11-21T03:22:53" in the local time, or as the variable SLURM_TIME_FORMAT says: a format of
 // strftime(3), or "relative" to today; `absent` if there is none.
 std::string LocalTime(const google::protobuf::Timestamp& timestamp, std::string_view absent);

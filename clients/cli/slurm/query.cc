@@ -132,8 +132,8 @@ bool JobQuery::Takes(const JobRecord& record) const {
       nodes.empty() || (record.run() != nullptr && TakesAnyOf(nodes, record.run()->nodes()));
   return !is_late && is_on_node && TakesWord(users, job.user()) && TakesWord(names, job.name()) &&
          TakesAnyOf(partitions, contract::Split(record.partition, ',')) &&
-         TakesWord(accounts, job.spec().slurm().account()) &&
-         TakesWord(qos, job.spec().slurm().qos()) && TakesWord(clusters, job.cluster()) &&
+         TakesWord(accounts, record.account) && TakesWord(qos, record.qos) &&
+         TakesWord(clusters, job.cluster()) &&
          TakesWord(reservations, job.spec().slurm().reservation()) &&
          TakesWord(states, StateWord(record));
 }

@@ -29,6 +29,18 @@ absl::Duration CpuTime(const JobRecord& record, absl::Time now) {
   return Elapsed(record, now) * static_cast<int64_t>(TotalCpus(record.job.spec()));
 }
 
+// The usage of its latest run; zeros before that is known, as sacct has it.
+v1::ResourceUsage UsageOf(const JobRecord& record) {
+  return record.run() == nullptr ? v1::ResourceUsage() : record.run()->usage();
+}
+absl::Duration SpanOf(const google::protobuf::Duration& span) {
+  return absl::Seconds(span.seconds()) + absl::Nanoseconds(span.nanos());
+}
+absl::Duration UserCpu(const JobRecord& record) { return SpanOf(UsageOf(record).user_cpu_time()); }
+absl::Duration SystemCpu(const JobRecord& record) {
+  return SpanOf(UsageOf(record).system_cpu_time());
+}
+
 // How long it waited for its start.
 absl::Duration Waited(const JobRecord& record, absl::Time now) {
   const v1::Job& job = record.job;
@@ -38,16 +50,14 @@ absl::Duration Waited(const JobRecord& record, absl::Time now) {
   return std::max(absl::ZeroDuration(), end - ToTime(job.create_time()));
 }
 
-// sacct prints these where nothing is known: no text, no time, or a word.
+// sacct prints these where nothing is known: no text, or a word.
 std::string Nothing(const JobRecord&, absl::Time) { return ""; }
-std::string NoTime(const JobRecord&, absl::Time) { return "00:00:00"; }
 std::string NoWord(const JobRecord&, absl::Time) { return "Unknown"; }
 
 using Record = JobRecord;
 using Now = absl::Time;
 constexpr std::array kSacctColumns = {
-    SacctColumn{"Account", 10,
-                [](const Record& r, Now) { return Harmless(r.job.spec().slurm().account()); }},
+    SacctColumn{"Account", 10, [](const Record& r, Now) { return Harmless(r.account); }},
     SacctColumn{"AdminComment", 15, Nothing},
     SacctColumn{"AllocCPUS", 10,
                 [](const Record& r, Now) {
@@ -111,7 +121,8 @@ constexpr std::array kSacctColumns = {
     SacctColumn{"MaxPages", 8, Nothing},
     SacctColumn{"MaxPagesNode", 12, Nothing},
     SacctColumn{"MaxPagesTask", 14, Nothing},
-    SacctColumn{"MaxRSS", 10, Nothing},
+    SacctColumn{"MaxRSS", 10,
+                [](const Record& r, Now) { return SacctBytes(UsageOf(r).max_rss_bytes()); }},
     SacctColumn{"MaxRSSNode", 10, Nothing},
     SacctColumn{"MaxRSSTask", 10, Nothing},
     SacctColumn{"MaxVMSize", 10, Nothing},
@@ -129,8 +140,7 @@ constexpr std::array kSacctColumns = {
     SacctColumn{"Partition", 10, [](const Record& r, Now) { return Harmless(r.partition); }},
     SacctColumn{"Priority", 10,
                 [](const Record& r, Now) { return fmt::format("{}", r.job.priority()); }},
-    SacctColumn{"QOS", 10,
-                [](const Record& r, Now) { return Harmless(r.job.spec().slurm().qos()); }},
+    SacctColumn{"QOS", 10, [](const Record& r, Now) { return Harmless(r.qos); }},
     SacctColumn{"QOSRAW", 6, Nothing},
     SacctColumn{"Reason", 22, [](const Record& r, Now) { return ReasonWord(r); }},
     SacctColumn{"ReqCPUFreq", 10, NoWord},
@@ -160,13 +170,14 @@ constexpr std::array kSacctColumns = {
     SacctColumn{"SubmitLine", 20, Nothing},
     SacctColumn{"Suspended", 10, Nothing},
     SacctColumn{"SystemComment", 15, Nothing},
-    SacctColumn{"SystemCPU", 10, NoTime},
+    SacctColumn{"SystemCPU", 10, [](const Record& r, Now) { return CpuTimeText(SystemCpu(r)); }},
     SacctColumn{
         "Timelimit", 10,
         [](const Record& r,
            Now) { return r.time_limit ? SacctTime(*r.time_limit) : std::string("UNLIMITED"); }},
     SacctColumn{"TimelimitRaw", 10, [](const Record& r, Now) { return LimitMinutes(r); }},
-    SacctColumn{"TotalCPU", 10, NoTime},
+    SacctColumn{"TotalCPU", 10,
+                [](const Record& r, Now) { return CpuTimeText(UserCpu(r) + SystemCpu(r)); }},
     SacctColumn{"TRESUsageInAve", 14, Nothing},
     SacctColumn{"TRESUsageInMax", 14, Nothing},
     SacctColumn{"TRESUsageInMaxNode", 18, Nothing},
@@ -185,7 +196,7 @@ constexpr std::array kSacctColumns = {
     SacctColumn{"TRESUsageOutTot", 15, Nothing},
     SacctColumn{"UID", 6, Nothing},
     SacctColumn{"User", 9, [](const Record& r, Now) { return Harmless(r.job.user()); }},
-    SacctColumn{"UserCPU", 10, NoTime},
+    SacctColumn{"UserCPU", 10, [](const Record& r, Now) { return CpuTimeText(UserCpu(r)); }},
     SacctColumn{"WCKey", 10, Nothing},
     SacctColumn{"WCKeyID", 10, Nothing},
     SacctColumn{"WorkDir", 20,

@@ -42,7 +42,7 @@ QueueJson JobObject(const JobRecord& record, absl::Time now) {
   const v1::JobSpec& spec = job.spec();
   const v1::SlurmOptions& slurm = spec.slurm();
   QueueJson out;
-  out["account"] = slurm.account();
+  out["account"] = record.account;
   AddArray(job, &out);
   out["cluster"] = job.cluster();
   out["comment"] = slurm.comment();
@@ -65,7 +65,7 @@ QueueJson JobObject(const JobRecord& record, absl::Time now) {
   out["batch_host"] = run == nullptr || run->nodes().empty() ? "" : run->nodes(0);
   out["partition"] = record.partition;
   out["priority"] = job.priority();
-  out["qos"] = slurm.qos();
+  out["qos"] = record.qos;
   out["required_nodes"] = slurm.nodelist();
   out["restart_cnt"] = run == nullptr ? 0 : run->restarts();
   out["resv_name"] = slurm.reservation();

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,6 +22,8 @@ struct ClusterState {
   bool cancels_hang = false;
   bool observes_hang = false;
   size_t max_launch_batch = 1;
+  // The answer to each question for usage; none: the cluster is not to be asked.
+  std::optional<absl::StatusOr<UsageByRun>> usage;
   size_t max_end_batch = 1;
   absl::Status probe;
   absl::Status inventory;
@@ -106,11 +109,17 @@ class FakeBackend : public Backend {
     outcome.failure.set_message("no such pool");
     return outcome;
   }
+  decltype(Capabilities::usage_of) UsageOf() {
+    return [this](const std::vector<RunHandle>&) {
+      return cluster_.With([](ClusterState& state) { return *state.usage; });
+    };
+  }
   Capabilities capabilities() override {
-    return cluster_.With([](ClusterState& state) {
+    return cluster_.With([this](ClusterState& state) {
       return Capabilities{.max_launch_batch = state.max_launch_batch,
                           .max_end_batch = state.max_end_batch,
-                          .lookup_grace = absl::Milliseconds(50)};
+                          .lookup_grace = absl::Milliseconds(50),
+                          .usage_of = state.usage.has_value() ? UsageOf() : nullptr};
     });
   }
   LookupOutcome Lookup(const RunHandle& run) override {

@@ -41,6 +41,8 @@ class RunCallsTest : public testing::Test {
           answers[canceled->run_key] = canceled->status;
         if (const auto* forgotten = std::get_if<Forgotten>(&input))
           answers[forgotten->run_key + " forgotten"] = absl::OkStatus();
+        if (const auto* read = std::get_if<UsageRead>(&input))
+          answers["usage"] = read->usage.status();
         if (const auto* held = std::get_if<HoldAsked>(&input))
           answers[held->run_key + (held->held ? " held" : " released")] = held->status;
       });
@@ -143,6 +145,19 @@ TEST_F(RunCallsTest, HoldsAndReleasesAreACallEach) {
               ElementsAre(Pair("a held", ok), Pair("b released", ok), Pair("c held", ok)));
   EXPECT_THAT(cluster_.With([](ClusterState& state) { return state.hold_batches; }),
               ElementsAre(2u, 1u));
+}
+
+TEST_F(RunCallsTest, UsageIsAskedForBesideACallThatHangs) {
+  cluster_.With([](ClusterState& state) {
+    state.usage = absl::StatusOr<UsageByRun>(absl::UnavailableError("slurmdbd is away"));
+    state.launches_hang = true;
+  });
+  const auto calls = MakeCalls();
+  calls->Launch(Fresh("a", /*has_files=*/false));
+  calls->Start();
+  calls->ReadUsage({Run("b")});
+  EXPECT_EQ(AnswersOf(1)["usage"].message(), "slurmdbd is away");
+  cluster_.With([](ClusterState& state) { state.launches_hang = false; });
 }
 
 }  // namespace

@@ -206,6 +206,34 @@ TEST_F(SlurmVerbsTest, SacctHasAllColumnsAndNothingWhereNothingIsKnown) {
       HasSubstr("Account             AdminComment        AllocCPUS           AllocNodes\n"));
 }
 
+TEST_F(SlurmVerbsTest, SacctHasWhatTheRunUsedAndWhatSlurmChose) {
+  v1::Run& run = *jobs_[0].mutable_runs(0);
+  run.mutable_usage()->mutable_user_cpu_time()->set_nanos(60'000'000);
+  run.mutable_usage()->mutable_system_cpu_time()->set_nanos(212'900'000);
+  run.mutable_usage()->set_max_rss_bytes(156655616);
+  run.mutable_slurm_allocation()->set_partition("short");
+  run.mutable_slurm_allocation()->set_account("lab");
+  run.mutable_slurm_allocation()->set_qos("normal");
+  EXPECT_EQ(Run({"sacct", "-nP", "-j", "7", "-o", "UserCPU,SystemCPU,TotalCPU,MaxRSS"}).out,
+            "00:00.060|00:00.212|00:00.272|152984K\n");
+  EXPECT_EQ(Run({"sacct", "-nP", "-j", "7", "-o", "Partition,Account,QOS"}).out,
+            "short|lab|normal\n");
+  EXPECT_EQ(Run({"squeue", "-h", "-j7", "-o", "%P %a %q"}).out, "short lab normal\n");
+  EXPECT_EQ(Run({"squeue", "-h", "-A", "lab", "-o", "%i"}).out, "7\n");
+  EXPECT_EQ(Run({"sacct", "-nP", "-a", "-S", "2026-01-01", "-r", "short", "-o", "JobID"}).out,
+            "7\n");
+  const std::string page = Run({"show", "7"}).out;
+  EXPECT_THAT(page, HasSubstr("0.273 s of processor time (user 0.06 s, system 0.213 s), up to "
+                              "149.3Mi of memory"));
+  EXPECT_THAT(page, HasSubstr("partition short, account lab, QOS normal"));
+}
+
+TEST_F(SlurmVerbsTest, WhatSlurmChoseForAnEarlierRunIsNoMoreThanThat) {
+  jobs_[0].set_state(v1::JOB_STATE_QUEUED);
+  jobs_[0].mutable_runs(0)->mutable_slurm_allocation()->set_partition("short");
+  EXPECT_EQ(Run({"squeue", "-h", "-j7", "-o", "%P"}).out, "gpu\n");
+}
+
 TEST_F(SlurmVerbsTest, SqueueTakesColumnsByTheirLongNames) {
   EXPECT_EQ(Run({"squeue", "-h", "-j7", "-O", "jobid:4,Name:.6| ,StateCompact:2,NumNodes:2"}).out,
             "7    train| R 2\n");

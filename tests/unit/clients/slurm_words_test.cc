@@ -189,5 +189,19 @@ TEST(SacctTimeTest, FormsOfSacctAreRead) {
   }
 }
 
+// As sacct 22.05 has printed them.
+TEST(SlurmWordsTest, ProcessorTimesAndBytesAreThoseOfSacct) {
+  EXPECT_EQ(CpuTimeText(absl::ZeroDuration()), "00:00:00");
+  EXPECT_EQ(CpuTimeText(absl::Microseconds(2'500)), "00:00.002");
+  EXPECT_EQ(CpuTimeText(absl::Seconds(62)), "00:01:02");
+  EXPECT_EQ(CpuTimeText(absl::Milliseconds(62'345)), "01:02.345");
+  EXPECT_EQ(CpuTimeText(absl::Hours(2) + absl::Milliseconds(1'500)), "02:00:01");
+  EXPECT_EQ(CpuTimeText(absl::Hours(26) + absl::Seconds(184)), "1-02:03:04");
+  EXPECT_EQ(SacctBytes(0), "");
+  EXPECT_EQ(SacctBytes(12709888), "12412K");
+  EXPECT_EQ(SacctBytes(uint64_t{200} << 20), "200M");
+  EXPECT_EQ(SacctBytes(1023), "1023");
+}
+
 }  // namespace
 }  // namespace muster::cli

@@ -27,6 +27,17 @@ TEST(EventBounds, AWaitThatIsNoneIsDropped) {
   EXPECT_FALSE(waited(1, 1'000'000'000));
 }
 
+TEST(EventBounds, ATimeOfAProcessorThatIsNoneIsDropped) {
+  v1::ResourceUsage usage;
+  usage.mutable_user_cpu_time()->set_seconds(-1);
+  usage.mutable_system_cpu_time()->set_seconds(5);
+  usage.set_max_rss_bytes(7);
+  BoundUsage(&usage);
+  EXPECT_FALSE(usage.has_user_cpu_time());
+  EXPECT_EQ(usage.system_cpu_time().seconds(), 5);
+  EXPECT_EQ(usage.max_rss_bytes(), 7u);
+}
+
 TEST(EventBounds, WhatOnlyTheBrokerSaysInAReasonIsDropped) {
   agent::v1::RunEvent event;
   v1::StateReason& reason = *event.mutable_state_reason();

@@ -81,6 +81,20 @@ TEST_F(WatchedChangesTest, ThatLogsAreCompleteIsNoChangeForWatchers) {
   EXPECT_THAT(Told(), IsEmpty());
 }
 
+TEST_F(WatchedChangesTest, LateUsageHasItsPlaceAmongTheChanges) {
+  Report(session_,
+         {Event(1, key_, v1::RUN_STATE_LAUNCHING), LogsComplete(2, key_, v1::RUN_STATE_SUCCEEDED)});
+  const uint64_t before = core_->last_sequence();
+  agent::v1::RunEvent used = LogsComplete(3, key_, v1::RUN_STATE_SUCCEEDED);
+  used.mutable_usage()->set_max_rss_bytes(1);
+  Report(session_, {used});
+  ASSERT_EQ(Changes<PutUsage>().size(), 1u);
+  EXPECT_EQ(Changes<PutUsage>().front().sequence, before + 1);
+  ASSERT_EQ(Told().size(), 1u);
+  EXPECT_THAT(Told().front().jobs, ElementsAre(job_));
+  EXPECT_EQ(Told().front().sequence, before + 1);
+}
+
 TEST_F(WatchedChangesTest, NoPlaceIsGivenTwiceOverARestart) {
   agent::v1::RunEvent nodes = Event(2, key_, v1::RUN_STATE_LAUNCHING);
   nodes.add_nodes("n1");

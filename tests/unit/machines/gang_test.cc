@@ -76,6 +76,35 @@ TEST(GangTest, TheCodeIsThatOfTheRankThatFailedFirst) {
   EXPECT_THAT(end.failure->message(), HasSubstr("on rank 1 (b)"));
 }
 
+ExitRecord Counted(int64_t user_us, uint64_t rss) {
+  ExitRecord exit = Exited(0, 20);
+  exit.is_counted = true;
+  exit.user_cpu_us = user_us;
+  exit.system_cpu_us = 1;
+  exit.max_rss_bytes = rss;
+  return exit;
+}
+
+TEST(GangTest, TheUsageIsTheSumOfTheRanksAndTheMostOfOneProcess) {
+  const auto end = GangEnd(
+      "k-1-1", {EndedRank("a", Counted(2'000'000, 5)), EndedRank("b", Counted(3'000'000, 9))},
+      false, kNow);
+  ASSERT_TRUE(end.usage.has_value());
+  EXPECT_EQ(end.usage->user_cpu_time().seconds(), 5);
+  EXPECT_EQ(end.usage->system_cpu_time().nanos(), 2000);
+  EXPECT_EQ(end.usage->max_rss_bytes(), 9u);
+}
+
+TEST(GangTest, AUsageThatLacksARankIsNone) {
+  const Rank counted = EndedRank("a", Counted(1, 5));
+  EXPECT_FALSE(GangEnd("k-1-1", {counted, EndedRank("b", Exited(0, 9))}, false, kNow).usage)
+      << "an older supervisor";
+  ExitRecord queued = Ended(ExitRecord::Cause::kCanceled, 10);
+  queued.phase = ExitRecord::Phase::kQueue;
+  EXPECT_TRUE(GangEnd("k-1-1", {counted, EndedRank("b", queued)}, true, kNow).usage)
+      << "it never ran";
+}
+
 TEST(GangTest, RanksThatWereEndedBecauseOfAFailureDoNotHideIt) {
   const std::vector<Rank> ranks = {EndedRank("a", Ended(ExitRecord::Cause::kCanceled, 10)),
                                    EndedRank("b", Exited(7, 30))};

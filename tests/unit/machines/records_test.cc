@@ -60,8 +60,22 @@ TEST(Records, ARecordThatIsCutIsNone) {
   EXPECT_FALSE(ExitRecord::Decode(std::string(kMaxRecordBytes, '\0')).has_value());
 }
 
+TEST(Records, AnExitRecordOfAnOlderSupervisorSaysNothingOfUsage) {
+  const ExitRecord old = {.status = 3, .end_us = 5};
+  EXPECT_EQ(old.Encode().find("cpu"), std::string::npos) << "as they write it";
+  EXPECT_FALSE(ExitRecord::Decode(old.Encode())->is_counted);
+  const ExitRecord counted = {
+      .is_counted = true, .user_cpu_us = 7, .system_cpu_us = 0, .max_rss_bytes = 1ULL << 40};
+  const ExitRecord back = *ExitRecord::Decode(counted.Encode());
+  EXPECT_TRUE(back.is_counted);
+  EXPECT_EQ(back.user_cpu_us, 7);
+  EXPECT_EQ(back.max_rss_bytes, 1ULL << 40);
+}
+
 TEST(Records, AnExitRecordFitsIntoItsReserve) {
-  const ExitRecord exit = {.path = std::string(100'000, 'p'), .sender = std::string(100'000, 's')};
+  ExitRecord exit = {.path = std::string(100'000, 'p'), .sender = std::string(100'000, 's')};
+  exit.is_counted = true;
+  exit.unlimited = std::string(100'000, 'u');
   EXPECT_LE(exit.Encode().size(), kMaxRecordBytes);
 }
 

@@ -43,6 +43,25 @@ TEST_F(RunTest, ASignalIsToldFromAnExitCode) {
   EXPECT_THAT(end.failure->message(), HasSubstr("SIGSEGV"));
 }
 
+TEST_F(RunTest, WhatAllItsProcessesUsedIsTold) {
+  // A child that is waited for, and one that outlives its parent, both of 60 MB.
+  const agents::Observation end =
+      RunToEnd(Script("head -c 60000000 /dev/zero | tail -c 60000000 | wc -c\n"
+                      "(sh -c 'i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done' &)\n"
+                      "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done"));
+  ASSERT_TRUE(end.usage.has_value());
+  EXPECT_GT(
+      end.usage->user_cpu_time().seconds() * 1'000'000'000 + end.usage->user_cpu_time().nanos(),
+      1'000'000);
+  EXPECT_GT(end.usage->max_rss_bytes(), 50'000'000u);
+}
+
+TEST_F(RunTest, ARunThatCouldNotBeStartedHasUsedNothing) {
+  const agents::Observation end = RunToEnd(Program({"/nonexistent/program"}));
+  EXPECT_EQ(end.state, v1::RUN_STATE_FAILED);
+  EXPECT_FALSE(end.usage.has_value());
+}
+
 TEST_F(RunTest, AScriptRunsWithItsOwnInterpreter) {
   const std::string text = "#!/usr/bin/env cat\nits own text\n";
   const std::string run_key = Submit(Script(text));

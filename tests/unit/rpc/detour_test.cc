@@ -347,6 +347,32 @@ TEST_F(DetouredEffectsTest, AChangeOfTheJobAloneShowsItsRunAsItWasAtTheStep) {
   EXPECT_FALSE(job.has_exit());
 }
 
+TEST_F(DetouredEffectsTest, LateUsageIsShownWithTheRunOfTheStore) {
+  core::PutRun ended = RunOf(kStored, v1::RUN_STATE_SUCCEEDED);
+  ended.is_last = true;
+  ASSERT_TRUE(store_
+                  .Commit(core::Changes{
+                      StepOf(kStored, 1, v1::RUN_STATE_SUCCEEDED, v1::JOB_STATE_SUCCEEDED), ended,
+                      UpdateOf(kStored, 1, v1::JOB_STATE_SUCCEEDED)})
+                  .ok());
+  tail_.Join();
+  core::PutUsage used;
+  used.job = kStored;
+  used.run = 1;
+  used.cluster = ended.run.cluster();
+  used.sequence = 2;
+  used.usage.set_max_rss_bytes(4096);
+  CommitAndCarryOut({used}, kStored, 2);
+  store_.Open();
+  effects_.Stop();
+  ASSERT_EQ(Entries().size(), 1u);
+  EXPECT_FALSE(JobOf(Entries()[0].before).runs_size() > 0);
+  const v1::Job job = JobOf(Entries()[0].change);
+  EXPECT_EQ(job.state(), v1::JOB_STATE_SUCCEEDED);
+  ASSERT_EQ(job.runs_size(), 1);
+  EXPECT_EQ(job.runs(0).usage().max_rss_bytes(), 4096u);
+}
+
 TEST_F(DetouredEffectsTest, ChangesOfKnownJobsAreShownAtOnce) {
   tail_.Join();
   core::Output first = Changed(2, 1);

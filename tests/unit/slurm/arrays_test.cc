@@ -270,7 +270,7 @@ TEST_F(ArraysTest, AnAnswerThatWasLostLeavesEachRunInDoubtUntilItsArrayIsFound) 
     if (!file.ends_with(".out")) name = file;
   // The second run's task is not told any more: it was canceled while it waited.
   AddCommand("squeue", fmt::format("printf '23\\0370\\037{}\\037PENDING\\037None\\037\\0371\\037N/A"
-                                   "\\037N/A\\0370\\n'",
+                                   "\\037N/A\\0370\\037p\\037a\\037q\\n'",
                                    name));
   Restart();
   EXPECT_EQ(backend_->Lookup(Handle(1)).external_id, "23_0");

@@ -98,7 +98,7 @@ TEST_F(ClaimTest, ARunThatIsToEndIsFoundByItsJobsWhereItsClaimCannotBeRead) {
   std::ofstream(Claim()).flush();
   AddCommand(
       "squeue",
-      R"sh(printf '23\037N/A\037k7m2-42-1\037RUNNING\037None\037n1\0371\037N/A\037N/A\0370\n')sh");
+      R"sh(printf '23\037N/A\037k7m2-42-1\037RUNNING\037None\037n1\0371\037N/A\037N/A\0370\037p\037a\037q\n')sh");
   AddCommand("scancel", "echo \"$*\" >>" + root_ + "/canceled");
   backend_ = CreateSlurmBackend(Config(), root_);
   EXPECT_EQ(backend_->Lookup(handle_).kind, agents::LookupOutcome::Kind::kCouldNotAsk);

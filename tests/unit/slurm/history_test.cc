@@ -12,13 +12,13 @@ TEST(ParseHistoryTest, ReadsWhatSacctPrints) {
   const auto rows = ParseHistory(
       "2\0372\037ref-1\037"
       "FAILED\037"
-      "1:0\037None assigned\0371795226827\0371795226827\n"
+      "1:0\037None assigned\0371795226827\0371795226827\037gpu\037lab\037long\n"
       "3\0373\037held-1\037"
       "CANCELLED by 1001\037"
-      "0:0\037None assigned\037None\0371795226829\n"
+      "0:0\037None assigned\037None\0371795226829\037\037\037\n"
       "5\0375\037o53\037"
       "FAILED\037"
-      "0:53\037n1\0371795226829\0371795226829\n");
+      "0:53\037n1\0371795226829\0371795226829\037\037\037\n");
   ASSERT_TRUE(rows.ok()) << rows.status();
   ASSERT_EQ(rows->size(), 3u);
   EXPECT_TRUE((*rows)[0].WasRefused());
@@ -28,17 +28,19 @@ TEST(ParseHistoryTest, ReadsWhatSacctPrints) {
   EXPECT_FALSE((*rows)[1].WasRefused());
   EXPECT_EQ((*rows)[1].start_time, std::nullopt);
   EXPECT_EQ((*rows)[2].signal, 53);
+  EXPECT_EQ((*rows)[0].allocation.partition(), "gpu");
+  EXPECT_EQ((*rows)[0].allocation.qos(), "long");
   EXPECT_FALSE((*rows)[2].WasRefused());
 }
 
 TEST(ParseHistoryTest, TasksOfAnArrayHaveARowEachAlsoThoseOnOneLine) {
   const auto rows = ParseHistory(
       "1_2\0373\037arr\037"
-      "CANCELLED by 1001\0370:0\037n1\0371795249497\0371795249500\n"
+      "CANCELLED by 1001\0370:0\037n1\0371795249497\0371795249500\037\037\037\n"
       "1_[4,6-7%2]\0371\037arr\037"
-      "PENDING\0370:0\037None assigned\037None\037Unknown\n"
+      "PENDING\0370:0\037None assigned\037None\037Unknown\037\037\037\n"
       "9+1\03710\037het\037"
-      "FAILED\0371:0\037n1\0371795249497\0371795249500\n");
+      "FAILED\0371:0\037n1\0371795249497\0371795249500\037\037\037\n");
   ASSERT_TRUE(rows.ok()) << rows.status();
   std::vector<JobId> ids;
   for (const HistoryRow& row : *rows) ids.push_back(row.job_id);
@@ -52,9 +54,9 @@ TEST(ParseHistoryTest, ALineThatCannotBeReadSpoilsTheAnswer) {
                             "FAILED\037"
                             "1\037n1\037"
                             "1\037"
-                            "1\n")
+                            "1\037\037\037\n")
                    .ok());
-  EXPECT_FALSE(ParseHistory("2|2|ref-1|FAILED|1:0|n1|1|1\n").ok());
+  EXPECT_FALSE(ParseHistory("2|2|ref-1|FAILED|1:0|n1|1|1|||\n").ok());
 }
 
 TEST(ParseShowJobTest, ReadsWhatScontrolPrints) {
@@ -62,7 +64,7 @@ TEST(ParseShowJobTest, ReadsWhatScontrolPrints) {
       "JobId=7 JobName=k7m2-42-1 UserId=slurmtest(1001) Priority=0 JobState=FAILED "
       "Reason=NonZeroExitCode "
       "Requeue=1 Restarts=0 ExitCode=3:0 StartTime=1795226826 EndTime=1795226827 NodeList=n1 "
-      "NumNodes=1 Power= \n");
+      "NumNodes=1 Power= Account=lab QOS=normal Partition=gpu\n");
   ASSERT_TRUE(row.has_value());
   EXPECT_EQ(row->job_id, JobId{7});
   EXPECT_EQ(row->name, "k7m2-42-1");
@@ -71,6 +73,8 @@ TEST(ParseShowJobTest, ReadsWhatScontrolPrints) {
   EXPECT_EQ(row->node_list, "n1");
   EXPECT_EQ(row->end_time, absl::FromUnixSeconds(1795226827));
   EXPECT_FALSE(row->from_accounting);
+  EXPECT_EQ(row->allocation.partition(), "gpu");
+  EXPECT_EQ(row->allocation.account(), "lab");
 }
 
 TEST(ParseShowJobTest, AnythingElseIsNoJob) {

@@ -55,7 +55,8 @@ class PaceOfTheBackendTest : public StubCommandsTest {
   void SetQueue(const std::string& state) {
     std::ofstream(root_ + "/queue") << fmt::format(
         "17\x1fN/A\x1f{}\x1f{}\x1fNone\x1fn1\x1f{}\x1fN/A\x1fN/A\x1f"
-        "0\n",
+        "0\x1fp\x1f"
+        "a\x1fq\n",
         run_.run_key, state, absl::ToUnixSeconds(run_.launch_time));
   }
   // Looks at the run until the queue has been asked once more.

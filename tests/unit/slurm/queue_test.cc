@@ -13,11 +13,13 @@ using ::testing::IsEmpty;
 TEST(ParseQueueTest, ReadsWhatSqueuePrints) {
   const auto rows = ParseQueue(
       "3\037N/A\037k7m2-42-1\037"
-      "CANCELLED\037JobHeldUser\037\0371795226828\0371795226829\0371795226829\0370\n"
+      "CANCELLED\037JobHeldUser\037\0371795226828\0371795226829\0371795226829\0370"
+      "\037gpu\037lab\037normal\n"
       "1\0374\037k7m2-43-1\037RUNNING\037None\037n[1-2]"
-      "\0371795226825\0371795226826\0371795227426\0372\n"
+      "\0371795226825\0371795226826\0371795227426\0372"
+      "\037a,b\037(null)\037(null)\n"
       "9\037N/A\037k7m2-44-1\037PENDING\037ReqNodeNotAvail, "
-      "UnavailableNodes:n1\037\0371795226825\037N/A\037N/A\0370\n");
+      "UnavailableNodes:n1\037\0371795226825\037N/A\037N/A\0370\037\037\037\n");
   ASSERT_TRUE(rows.ok()) << rows.status();
   ASSERT_EQ(rows->size(), 3u);
   EXPECT_EQ((*rows)[0].job_id, JobId{3});
@@ -29,6 +31,10 @@ TEST(ParseQueueTest, ReadsWhatSqueuePrints) {
   EXPECT_EQ((*rows)[1].restarts, 2u);
   EXPECT_EQ((*rows)[2].reason, "ReqNodeNotAvail, UnavailableNodes:n1");
   EXPECT_EQ((*rows)[2].start_time, std::nullopt);
+  EXPECT_EQ((*rows)[0].allocation.partition(), "gpu");
+  EXPECT_EQ((*rows)[0].allocation.account(), "lab");
+  EXPECT_EQ((*rows)[0].allocation.qos(), "normal");
+  EXPECT_EQ((*rows)[1].allocation.ByteSizeLong(), 0u) << "nothing is chosen yet";
 }
 
 TEST(ParseQueueTest, AnEmptyQueueIsAnAnswer) {

@@ -49,7 +49,8 @@ class RequeueTest : public StubCommandsTest {
     if (state.has_value()) {
       std::ofstream(root_ + "/queue") << fmt::format(
           "17\x1fN/A\x1f{}\x1f{}\x1fNone\x1fn1\x1f{}\x1fN/A\x1fN/A\x1f"
-          "0\n",
+          "0\x1fp\x1f"
+          "a\x1fq\n",
           run_.run_key, *state, absl::ToUnixSeconds(run_.launch_time));
     }
     const uint64_t before = backend_->SchedulerCalls()["squeue"];

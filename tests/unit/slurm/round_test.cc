@@ -46,7 +46,8 @@ class RoundTest : public StubCommandsTest {
   void AddRow(const agents::RunHandle& run, uint64_t id, const std::string& state) {
     std::ofstream(root_ + "/queue", std::ios::app) << fmt::format(
         "{}\x1fN/A\x1f{}\x1f{}\x1fNone\x1fn1\x1f{}\x1fN/A\x1fN/A\x1f"
-        "0\n",
+        "0\x1fp\x1f"
+        "a\x1fq\n",
         id, run.run_key, state, absl::ToUnixSeconds(run.launch_time));
   }
   // With a squeue of its own.

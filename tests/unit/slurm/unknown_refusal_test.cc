@@ -62,7 +62,7 @@ TEST_F(UnknownRefusalTest, AJobThatSlurmHasAllTheSameIsLookedUpAndRuns) {
   AddCommand(
       "squeue",
       fmt::format("printf '23\\037N/A\\037{}\\037RUNNING\\037None\\037n1\\0371\\037N/A\\037N/A"
-                  "\\0370\\n'",
+                  "\\0370\\037p\\037a\\037q\\n'",
                   kRunKey));
   EXPECT_EQ(Launch().kind, Kind::kUnclear);
   EXPECT_FALSE(std::filesystem::exists(Claim()));

@@ -56,5 +56,35 @@ TEST_P(RunChangesTest, TheLatestChangeOfEachRunComesBackInItsPlace) {
   EXPECT_EQ(*store().LastSequence(), 7u);
 }
 
+TEST_P(RunChangesTest, LateUsageIsPutIntoTheRunOnce) {
+  const auto used = [](uint64_t job, uint64_t sequence, std::string cluster) {
+    core::PutUsage put;
+    put.job = job;
+    put.run = 1;
+    put.cluster = std::move(cluster);
+    put.sequence = sequence;
+    put.usage.set_max_rss_bytes(4096);
+    return put;
+  };
+  core::Change ended = RunOf(1, 1, v1::RUN_STATE_SUCCEEDED);
+  std::get<core::PutRun>(ended).is_last = true;
+  const std::string cluster = std::get<core::PutRun>(ended).run.cluster();
+  Commit({Insert(1), Step(1, 1, 1), ended, Insert(2), Step(2, 2, 1),
+          RunOf(2, 1, v1::RUN_STATE_RUNNING)});
+  Commit({used(1, 3, cluster)});
+  EXPECT_EQ(store().GetJob(Scope::All(), 1)->runs(0).usage().max_rss_bytes(), 4096u);
+  Commit({used(1, 4, cluster), used(2, 5, cluster), used(9, 6, cluster)});
+  core::PutUsage other = used(1, 7, "another");
+  other.usage.set_max_rss_bytes(1);
+  Commit({other});
+  Reopen();
+  const auto changes = store().ListRunChanges(Scope::All(), {}, 0, 100);
+  ASSERT_TRUE(changes.ok()) << changes.status();
+  ASSERT_EQ(changes->size(), 1u) << "the same once more, no end, no such job, another's run";
+  EXPECT_EQ(changes->front().sequence, 3u);
+  EXPECT_EQ(changes->front().run.usage().max_rss_bytes(), 4096u);
+  EXPECT_FALSE(store().GetJob(Scope::All(), 2)->runs(0).has_usage());
+}
+
 }  // namespace
 }  // namespace muster::store

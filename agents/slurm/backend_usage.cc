@@ -1,0 +1,50 @@
+// The usage of runs, as Slurm's accounting has it some time after their ends.
+#include <algorithm>
+
+#include "absl/status/status.h"
+#include "absl/time/clock.h"
+#include "agents/slurm/backend.h"
+#include "agents/slurm/usage.h"
+
+namespace muster::slurm {
+namespace {
+
+// How far before its launch the node's and slurmdbd's clocks may date a job.
+constexpr absl::Duration kUsageClockSlack = absl::Hours(1);
+
+}  // namespace
+
+absl::StatusOr<agents::UsageByRun> SlurmBackend::UsageOf(
+    const std::vector<agents::RunHandle>& runs) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!keeps_accounting_) return absl::FailedPreconditionError("the cluster keeps no accounting");
+  }
+  // Without the lists of arrays a task could not be told from a job of somebody else's.
+  if (absl::Status loaded = arrays_.Load(); !loaded.ok()) return loaded;
+  std::map<JobId, std::string> keys;
+  std::vector<JobId> ids;
+  absl::Time since = absl::Now();
+  for (const agents::RunHandle& run : runs) {
+    const std::optional<JobId> id = ParseJobId(run.external_id);
+    if (!id.has_value()) continue;
+    ids.push_back(*id);
+    keys.emplace(*id, run.run_key);
+    since = std::min(since, run.launch_time);
+  }
+  agents::UsageByRun usage;
+  if (ids.empty()) return usage;
+  if (since == absl::InfinitePast()) since = absl::UnixEpoch() + kUsageClockSlack;
+  const absl::StatusOr<std::vector<UsageRow>> rows =
+      scheduler_->UsageOf(ids, since - kUsageClockSlack);
+  if (!rows.ok()) return rows.status();
+  for (const UsageRow& row : *rows) {
+    const auto key = keys.find(row.job_id);
+    // Ids wrap around: the name tells whether it is the same job.
+    if (key == keys.end() || !row.has_ended || RunOf(row.name, row.job_id) != key->second) continue;
+    usage.insert_or_assign(key->second, row.Usage());
+  }
+  return usage;
+}
+
+}  // namespace muster::slurm
