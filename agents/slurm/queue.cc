@@ -79,7 +79,8 @@ std::string ChosenName(std::string_view text) {
 v1::SlurmAllocation AllocationOf(std::string_view partition, std::string_view account,
                                  std::string_view qos) {
   v1::SlurmAllocation allocation;
-  if (partition.find(',') == std::string_view::npos) allocation.set_partition(ChosenName(partition));
+  if (partition.find(',') == std::string_view::npos)
+    allocation.set_partition(ChosenName(partition));
   allocation.set_account(ChosenName(account));
   allocation.set_qos(ChosenName(qos));
   return allocation;

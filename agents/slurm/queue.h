@@ -16,8 +16,8 @@
 
 namespace muster::slurm {
 
-// The choices of Slurm, by its own words: "(null)" and the like are no names, and a list of partitions
-// is what a job that waits may get.
+// The choices of Slurm, by its own words: "(null)" and the like are no names, and a list of
+// partitions is what a job that waits may get.
 v1::SlurmAllocation AllocationOf(std::string_view partition, std::string_view account,
                                  std::string_view qos);
 

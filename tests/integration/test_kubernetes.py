@@ -48,6 +48,9 @@ def test_the_least_rights_are_enough(kubernetes, world, broker, api, cluster_rig
     api.wait_state(long, RUNNING)
     api.cancel(long)
     assert api.wait_state(bad, FAILED).exit.code == 3
+    # Nobody counts there: it is absent, and not zero.
+    assert not api.get(bad).runs[0].HasField("usage")
+    assert not api.get(bad).runs[0].HasField("slurm_allocation")
     api.wait_state(good, SUCCEEDED)
     api.wait_state(pair, SUCCEEDED)
     api.wait_state(long, CANCELED)

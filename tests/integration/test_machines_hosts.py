@@ -45,6 +45,14 @@ def out(api, job_id, rank):
     return api.stdout(job_id, rank=rank).decode()
 
 
+def test_the_usage_is_the_sum_over_the_ranks(world, api, cluster, agent):
+    burn = "python3 -c 'import time\nwhile time.process_time() < 0.4: pass'"
+    run = api.wait_state(api.submit(two_nodes(burn)), SUCCEEDED).runs[0]
+    spent = run.usage.user_cpu_time.ToMilliseconds() + run.usage.system_cpu_time.ToMilliseconds()
+    assert spent >= 800, "of each rank 400"
+    assert run.usage.max_rss_bytes >= 1 << 20
+
+
 def test_the_ranks_of_a_run_are_on_hosts_of_their_own(api, cluster, agent):
     text = 'echo "$NODE_RANK $MASTER_ADDR $WORLD_SIZE $HOME $CUDA_VISIBLE_DEVICES"; echo "$SKYPILOT_NODE_IPS"'
     job_id = api.submit(two_nodes(text, resources=gpus(1000)))

@@ -4,6 +4,7 @@ from muster.v1 import job_pb2
 
 from harness.api import CANCELED, FAILED, SUCCEEDED, argv_spec, script_spec
 from harness.fixtures import cluster_fixture
+from harness.wait import eventually
 
 
 slurm = cluster_fixture("--nodes", "1", "--no-dbd", "--min-job-age", "5")
@@ -16,6 +17,10 @@ def test_ends_are_told(world, api, slurm, agent):
     assert api.wait_state(good, SUCCEEDED).exit.code == 0
     assert api.wait_state(bad, FAILED).exit.code == 3
     assert api.wait_state(killed, FAILED).exit.signal == 9
+    # They go once nobody hopes for their usage.
+    key = api.get(bad).runs[0].run_key
+    eventually(lambda: not agent.run_directory(key).exists(), "that the runs are forgotten")
+    assert not any(api.get(job_id).runs[0].HasField("usage") for job_id in (good, bad, killed))
     assert "sacct" not in api.cluster("lab").scheduler_calls
 
 

@@ -75,6 +75,8 @@ _ALL = (
          "ratio <= 1.05, <= 0.1 calls/job", slurm.slurm_1000, "slurm_1000", "slurm_calls_per_job"),
     _row("slurm_array_1000", "the same jobs as tasks of one array, by `muster sbatch --array`", "ratio <= 1.05",
          slurm.slurm_array_1000),
+    _row("slurm_sacct_2000", "`muster sacct` of 2,000 jobs that have ended on a real Slurm, process start to exit, the fastest of "
+         "20", "ratio <= 3", slurm.slurm_sacct_2000),
     _row("slurm_1000_over_ssh", "the same over SSH",
          "ratio <= 1.1, <= 0.1 calls/job", slurm.slurm_1000_over_ssh, "slurm_1000_over_ssh",
          "slurm_calls_per_job_over_ssh"),

@@ -4,7 +4,9 @@ import dataclasses
 import subprocess
 import time
 
+from harness.daemons import BIN
 from harness.slurm import AS_USER, SlurmCluster, start_shared_broker
+from harness.wait import eventually
 
 from rows.report import Figure
 from rows.setting import fresh_world
@@ -12,6 +14,8 @@ from rows.waiting import DEADLINE_S, run_all
 
 CLUSTER = ("--nodes", "2", "--cpus", "8", "--min-job-age", "5")
 SUBMIT = "sbatch"
+SACCT = ("-n", "-P", "-a", "-X", "-S", "now-1days", "-o",
+         "JobID,JobName,Partition,Account,AllocCPUS,State,ExitCode,Elapsed,TotalCPU,MaxRSS,AllocTRES")
 # One shell, so that the baseline pays for sbatch and squeue and for nothing else.
 BARE = """
 cd "$(mktemp -d)"
@@ -54,6 +58,41 @@ def slurm_array_1000(short):
         cluster.close()
     return [Figure("slurm_array_1000", seconds, "s", (before + after) / 2,
                    "sbatch --array until all have ended, mean of one before and one after", ratio_goal=1.05, at_most=True)]
+
+
+def slurm_sacct_2000(short):
+    """`muster sacct` and Slurm's own about as many jobs, all of which have ended on Slurm, with the same columns."""
+    jobs = 20 if short else 2000
+    repeats = 3 if short else 20
+    cluster = SlurmCluster(*CLUSTER)
+    try:
+        with fresh_world() as world:
+            start_shared_broker(world)
+            cluster.make_agent(world).start()
+            world.cli("sbatch", "--wait", f"--array=1-{jobs}", "-o", "/dev/null", "--wrap", "true", timeout_s=DEADLINE_S)
+            api = world.api(world.broker)
+            eventually(lambda: all(job.runs[-1].HasField("usage")
+                                   for job in api.list_all(page_size=1000, include_latest_run=True)),
+                       "the usage of all runs", deadline_s=DEADLINE_S)
+            mine = _answer([str(BIN / "muster"), "--broker", world.broker.address, "sacct", *SACCT], {}, jobs, repeats)
+            its = _answer(["sacct", *SACCT], {"SLURM_CONF": str(cluster.conf)}, jobs, repeats)
+    finally:
+        cluster.close()
+    return [Figure("slurm_sacct_2000", mine, "ms", its, "sacct -X of Slurm", ratio_goal=3, at_most=True)]
+
+
+def _answer(argv, variables, jobs, repeats):
+    """Milliseconds of the fastest of several answers, each with a line for every job."""
+    best = None
+    for _ in range(repeats):
+        start = time.monotonic()
+        done = subprocess.run(argv, stdout=subprocess.PIPE, text=True, check=True,
+                              env={**variables, "PATH": "/usr/bin:/bin", "HOME": "/"})
+        seconds = time.monotonic() - start
+        lines = len(done.stdout.splitlines())
+        assert lines == jobs, f"{argv[0]} has {lines} lines for {jobs} jobs"
+        best = seconds if best is None else min(best, seconds)
+    return best * 1000
 
 
 @dataclasses.dataclass(frozen=True)
