@@ -12,7 +12,6 @@
 
 #include "absl/time/clock.h"
 #include "clients/cli/report.h"
-#include "clients/cli/slurm/sbatch_words.h"
 #include "clients/cli/text.h"
 #include "clients/cli/views.h"
 #include "contract/states.h"
@@ -310,8 +309,7 @@ void TellWhatKeepsLogFromComing(Session& session, uint64_t id) {
 void NoteEnd(Session& session, const v1::Job& job) {
   session.terminal.Note(Summary(job));
   if (!job.failure().remedy().empty()) {
-    session.terminal.Note("what to do: " +
-                          InUsersWords(session.call, OneLine(job.failure().remedy())));
+    session.terminal.Note("what to do: " + OneLine(job.failure().remedy()));
   }
   if (const std::string hint = QuotesHint(job); !hint.empty()) session.terminal.Note(hint);
   if (const std::string commands = LogCommands(job); !commands.empty()) {

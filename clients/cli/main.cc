@@ -1,4 +1,5 @@
 // muster: jobs from the command line.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -107,6 +108,12 @@ int Dispatch(Session& session) {
   return kError;
 }
 
+// Puts /dev/null in the place of a standard input that is closed: the next file that is opened
+// would take its number, and a connection to the broker would be looked at as input for the job.
+void HoldStandardInput() {
+  if (fcntl(0, F_GETFD) < 0) open("/dev/null", O_RDONLY);
+}
+
 // Several streams break at once when the broker goes; one remark is enough for all of them.
 std::function<void(const absl::Status&, absl::Duration)> InterruptionNote(Terminal* terminal) {
   constexpr int64_t kSilenceSeconds = 10;
@@ -178,6 +185,7 @@ int Main(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   int code = muster::cli::kError;
+  muster::cli::HoldStandardInput();
   try {
     code = muster::cli::Main(argc, argv);
   } catch (const std::exception& error) {

@@ -3,21 +3,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <set>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "clients/cli/alternatives.h"
 #include "clients/cli/exit_code.h"
 #include "clients/cli/known_clusters.h"
-#include "clients/cli/slurm/sbatch_words.h"
 #include "clients/cli/text.h"
 #include "clients/cli/uploading.h"
 #include "clients/cpp/local_upload.h"
 #include "clients/cpp/local_uploads.h"
 #include "contract/errors.h"
 #include "contract/parts.h"
-#include "contract/sentences.h"
 #include "contract/text.h"
 #include "contract/validate.h"
 
@@ -39,23 +39,6 @@ constexpr std::pair<std::string_view, std::string_view> kSubmissionFlags[] = {
     {"mounts", "--mount"},
 };
 
-// The flag by which a field was typed; empty: none.
-std::string_view FlagOf(std::string_view field, FieldFlags flags) {
-  for (const auto& [name, flag] : flags) {
-    const bool is_it =
-        field.starts_with(name) &&
-        (field.size() == name.size() || field[name.size()] == '.' || field[name.size()] == '[');
-    if (is_it) return flag;
-  }
-  return "";
-}
-
-// "--workdir (working_directory)": what was typed, beside the API's name for it.
-std::string WithFlag(std::string_view field, FieldFlags flags) {
-  const std::string_view flag = FlagOf(field, flags);
-  return flag.empty() ? std::string(field) : fmt::format("{} ({})", flag, field);
-}
-
 // How often files that went between upload and submit are uploaded again: it takes a broker that
 // loses them, or a clock that is set.
 constexpr int kMaxUploadsAgain = 2;
@@ -67,37 +50,13 @@ struct Sending {
   bool held = false;
 };
 
-// Takes the 3 from "requests[3].spec.", and `job` from "spec."; `names` loses it.
-size_t TakeJob(size_t job, std::string_view* names) {
-  constexpr std::string_view kRequests = "requests[";
-  constexpr std::string_view kSpec = "spec.";
-  if (names->starts_with(kRequests)) {
-    const std::string_view number = names->substr(kRequests.size());
-    std::from_chars(number.data(), number.data() + number.size(), job);
-  }
-  const size_t spec = names->find(kSpec);
-  if (spec != std::string_view::npos) names->remove_prefix(spec + kSpec.size());
-  return job;
-}
-
-// An answer about a field, with the flag that was typed for it.
-absl::Status NamingFlag(const absl::Status& status, const google::rpc::ErrorInfo& info,
-                        FieldFlags flags) {
-  const auto field = info.metadata().find("field");
-  if (field == info.metadata().end()) return status;
-  std::string_view name = field->second;
-  TakeJob(/*job=*/0, &name);
-  const std::string_view flag = FlagOf(name, flags);
-  if (flag.empty()) return status;
-  return contract::InOtherWords(status, fmt::format("{}: {}", flag, ToStd(status.message())));
-}
-
 // An answer about one job of several, as its user counts them: the tasks of an array are one
 // script.
-absl::Status ForTheUser(const absl::Status& status, const Invocation& call, FieldFlags flags) {
-  const auto info = contract::GetErrorInfo(status);
-  if (!info) return status;
-  const absl::Status own = NamingFlag(status, *info, flags);
+absl::Status ForTheUser(const absl::Status& status, const Invocation& call,
+                        const FieldFlags& flags) {
+  absl::Status own = NamingFlags(status, flags);
+  const auto info = contract::GetErrorInfo(own);
+  if (!info) return own;
   const auto index = info->metadata().find("request");
   if (index == info->metadata().end() || call.file.empty()) return own;
   const size_t job = contract::ParseNumber<size_t>(index->second).value_or(0);
@@ -119,7 +78,7 @@ absl::StatusOr<v1::SubmitJobsResponse> SendRequests(Session& session,
 
 // The request for all the jobs of one command.
 absl::StatusOr<v1::SubmitJobsRequest> RequestForAll(const std::vector<v1::JobSpec>& specs,
-                                                    FieldFlags flags, const Sending& how) {
+                                                    const FieldFlags& flags, const Sending& how) {
   v1::SubmitJobsRequest request;
   for (size_t i = 0; i < specs.size(); ++i) {
     if (absl::Status status = CheckSpec(specs[i], flags); !status.ok()) return status;
@@ -147,13 +106,13 @@ int FailToSubmit(Session& session, const absl::Status& status, const std::string
 }
 
 // Jobs that are alike have the same ones.
-void TellWarnings(Session& session, const v1::SubmitJobsResponse& response) {
+void TellWarnings(Session& session, const v1::SubmitJobsResponse& response,
+                  const FieldFlags& flags) {
   std::set<std::string> told;
   for (const v1::SubmitJobResponse& one : response.responses()) {
     for (const v1::SubmitWarning& warning : one.warnings()) {
-      const std::string words = OneLine(contract::WithRemedy(warning.message(), warning.remedy()));
-      if (told.insert(words).second)
-        session.terminal.Note("warning: " + InUsersWords(session.call, words));
+      const std::string words = WarningText(warning, flags);
+      if (told.insert(words).second) session.terminal.Note("warning: " + words);
     }
   }
 }
@@ -179,7 +138,7 @@ std::string RepeatRemark(const Session& session, size_t count, const std::string
 
 // The answer to the jobs, an error in the user's words.
 absl::StatusOr<v1::SubmitJobsResponse> SendOnce(Session& session, const client::JobFile& jobs,
-                                                FieldFlags flags, const Sending& how) {
+                                                const FieldFlags& flags, const Sending& how) {
   const auto request = RequestForAll(jobs.specs, flags, how);
   if (!request.ok()) return request.status();
   auto response = SendRequests(session, *request);
@@ -208,8 +167,8 @@ absl::Status SendContents(Session& session, const client::JobFile& jobs) {
 
 // The broker has the files of the jobs. If it is only to judge the jobs, it gets none, and what
 // they are is returned.
-absl::StatusOr<std::string> BringFiles(Session& session, FieldFlags flags, const Sending& how,
-                                       client::JobFile* jobs) {
+absl::StatusOr<std::string> BringFiles(Session& session, const FieldFlags& flags,
+                                       const Sending& how, client::JobFile* jobs) {
   if (how.validate_only) {
     auto found = ReadUploads(session, jobs);
     if (found.ok() && !found->empty()) *found = "it " + *found;
@@ -240,7 +199,7 @@ client::JobFileOptions FileOptions(const Invocation& call) {
 
 }  // namespace
 
-FieldFlags JobFlags() { return kSubmissionFlags; }
+FieldFlags JobFlags() { return {.names = kSubmissionFlags}; }
 
 std::variant<client::JobFile, int> AskedFor(Session& session) {
   const Invocation& call = session.call;
@@ -265,14 +224,14 @@ std::variant<client::JobFile, int> AskedFor(Session& session) {
 }
 
 // A file's own fields have been checked with it, so that what is wrong here came by a flag.
-absl::Status CheckSpec(const v1::JobSpec& spec, FieldFlags flags) {
+absl::Status CheckSpec(const v1::JobSpec& spec, const FieldFlags& flags) {
   const absl::Status status = contract::NormalizeJobSpec(spec).status();
   if (absl::IsUnimplemented(status)) return absl::OkStatus();
   const auto bad_request = contract::GetBadRequest(status);
   if (!bad_request) return status;
   contract::FieldErrors errors;
   for (const auto& violation : bad_request->field_violations()) {
-    errors.Add(WithFlag(violation.field(), flags), violation.description());
+    errors.Add(Typed(violation.field(), flags), violation.description());
   }
   return errors.ToStatus();
 }
@@ -296,7 +255,7 @@ absl::Status AtItsPlace(const absl::Status& status, const client::FieldPlaces& p
 }
 
 std::variant<v1::SubmitJobsResponse, int> SendJobs(Session& session, client::JobFile jobs,
-                                                   FieldFlags flags, bool validate_only) {
+                                                   const FieldFlags& flags, bool validate_only) {
   const std::string& given = session.call.request_id;
   const Sending how{given.empty() ? client::NewRequestId() : given, validate_only,
                     session.call.hold};
@@ -319,7 +278,7 @@ std::variant<v1::SubmitJobsResponse, int> SendJobs(Session& session, client::Job
     response = SendOnce(session, jobs, flags, how);
   }
   if (!response.ok()) return FailToSubmit(session, response.status(), remark, validate_only);
-  TellWarnings(session, *response);
+  TellWarnings(session, *response, flags);
   if (!found->empty()) session.terminal.Note(*found);
   return *response;
 }

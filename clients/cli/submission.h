@@ -2,20 +2,15 @@
 #ifndef MUSTER_CLIENTS_CLI_SUBMISSION_H_
 #define MUSTER_CLIENTS_CLI_SUBMISSION_H_
 
-#include <span>
-#include <string_view>
-#include <utility>
 #include <variant>
-#include <vector>
 
+#include "absl/status/status.h"
+#include "clients/cli/field_flags.h"
 #include "clients/cli/verbs.h"
 #include "clients/cpp/jobfile.h"
 #include "muster/v1/jobs_service.pb.h"
 
 namespace muster::cli {
-
-// The API's name of a field, and what the user typed for it.
-using FieldFlags = std::span<const std::pair<std::string_view, std::string_view>>;
 
 // The flags of submit, run and plan.
 FieldFlags JobFlags();
@@ -26,7 +21,7 @@ std::variant<client::JobFile, int> AskedFor(Session& session);
 
 // A spec that the broker would refuse is refused here without a round trip; what is not honoured
 // yet is left to the broker, which may be newer. The bad fields are named by their flags.
-absl::Status CheckSpec(const v1::JobSpec& spec, FieldFlags flags);
+absl::Status CheckSpec(const v1::JobSpec& spec, const FieldFlags& flags);
 
 // An answer that names fields which are not honoured yet, with their places in the file. `job`:
 // which job of the file it is about, unless it says so itself.
@@ -38,7 +33,7 @@ absl::Status AtItsPlace(const absl::Status& status, const client::FieldPlaces& p
 // exit code, after the error has been written; it says which --request-id a repeat by hand needs,
 // if the broker may have the jobs all the same.
 std::variant<v1::SubmitJobsResponse, int> SendJobs(Session& session, client::JobFile jobs,
-                                                   FieldFlags flags, bool validate_only);
+                                                   const FieldFlags& flags, bool validate_only);
 
 }  // namespace muster::cli
 

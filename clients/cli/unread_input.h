@@ -6,17 +6,24 @@
 
 namespace muster::cli {
 
-// Finds out whether our standard input has bytes that were meant for this command: a file of which
-// nobody has read anything, or a pipe with bytes in it that our parent does not have as its own
-// standard input. It never waits and reads nothing.
+// Finds out whether our standard input was meant for this command. It never waits and reads
+// nothing. `file`: the file that the command itself reads, which may be the same (/dev/stdin);
+// empty: none.
 //
-// Everything else is shared: the list of a loop (`while read x; do muster run ...; done <list`), of
-// which `read` has taken a line before us, the script that a shell reads from a pipe (as CI does),
-// or what cron gives to all. A remark at each job of a loop would be noise, so that nothing is said
-// then, nor if the parent's standard input cannot be looked at. A here-document of dash is a pipe
-// of dash itself, and is taken for shared, too. A terminal, /dev/null and sockets are never meant
-// for a job. `file`: what the command itself reads, which may be the same (/dev/stdin); empty:
-// nothing.
+// - A file counts if it has bytes of which nobody has read any.
+// - A pipe or a socket counts if it has bytes. While it has none, it counts if another process than
+//   our parent may still write there: the pipeline of a shell, whose command is at work yet.
+// - A pipe or a socket without bytes whose other end is our parent's does not count. Programs that
+//   start commands (Java, Node, Python with stdin=PIPE, docker exec -i, sshd) give each of them
+//   one, and most never write there: a remark at each call would teach people to ignore it. The
+//   same holds if our parent cannot be looked at, which is so of sshd and sudo. `--wait` looks once
+//   more at the job's end.
+// - Input that our parent has as its own standard input never counts. It is the list of a loop
+//   (`while read x; do muster run ...; done <list`), the script that a shell reads from a pipe (as
+//   CI does), or the input that cron gives to all. A here-document of dash is a pipe of dash
+//   itself, and is taken for shared, too.
+// - A terminal, /dev/null, an empty file, a pipe that nobody can write to any more and a closed
+//   standard input never count.
 bool HasUnreadInput(const std::string& file);
 
 }  // namespace muster::cli

@@ -15,7 +15,6 @@
 #include "clients/cli/options.h"
 #include "clients/cli/report.h"
 #include "clients/cli/slurm/array_jobs.h"
-#include "clients/cli/slurm/sbatch_words.h"
 #include "clients/cli/text.h"
 #include "clients/cli/verbs.h"
 #include "contract/characters.h"
@@ -116,7 +115,7 @@ absl::Status KeepRun(uint32_t number, v1::Job* job) {
 }  // namespace
 
 int Fail(Session& session, const absl::Status& status) {
-  session.terminal.Err(InUsersWords(session.call, ErrorText(status)));
+  session.terminal.Err(ErrorText(status));
   return CodeFor(status);
 }
 

@@ -47,7 +47,9 @@ std::string ReasonText(const v1::Job& job) {
   if (job.cancel_requested() && !contract::IsTerminal(job.state())) {
     return reason.empty() ? "cancel requested" : "cancel requested; " + reason;
   }
-  if (job.held() && SaysHeld(job.state_reason())) return "held: muster release lets it go on";
+  // In a row the remedy is worth more than that it starts once it is released.
+  const std::string remedy = OneLine(job.state_reason().remedy());
+  if (job.held() && SaysHeld(job.state_reason()) && !remedy.empty()) return "held: " + remedy;
   if (!reason.empty()) return reason;
   return job.state() == v1::JOB_STATE_FAILED ? ExitText(job) : "";
 }

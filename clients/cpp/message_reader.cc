@@ -88,6 +88,7 @@ void MessageReader::Read(const YamlValue& value, Message* message,
       fields.push_back(
           {field->name(), [=, this](const YamlValue& inner) { ReadField(inner, message, field); }});
     }
+    fields.back().json_name = field->json_name();
   }
   fields.insert(fields.end(), extra.begin(), extra.end());
   in_.Mapping(value, fields, hints);

@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "clients/cpp/unquoted.h"
 #include "contract/units.h"
 
 namespace muster::client {
@@ -57,13 +58,19 @@ bool NeedsBash(std::string_view script) {
   static const RE2* const words = new RE2(
       // Where a command may begin.
       R"((?m)(?:^|[;&|({]|\b(?:then|do|else|elif|if|while|until)\b|!)[ \t]*)"
-      R"((?:(?:source|declare|typeset|shopt|pushd|popd|mapfile|readarray|function|let|coproc)[ \t])"
+      R"((?:echo[ \t]+-[neE]*[eE][neE]*(?:\s|$))"
+      R"(|(?:source|declare|typeset|shopt|pushd|popd|mapfile|readarray|function|let|coproc)[ \t])"
       R"(|\[\[[ \t]|(?:for[ \t]*)?\(\(|select[ \t]+\w+[ \t]+in\b|read[ \t](?:[^\n;|&]*[ \t])?-\w*a|export[ \t]+-f|set[ \t]+-\w*E)"
       R"(|trap[ \t][^\n;]*[ \t](?:ERR|DEBUG|RETURN)\b|\[[ \t][^\n\]]*[ \t]==[ \t]))"
       // Anywhere.
-      R"(|\bpipefail\b|<<<|[<>]\(|&>|\|&|\w=\(|\$\{\w+(?:\[|\^|,|/|:[0-9])|\{[0-9]+\.\.[0-9]+\})"
+      R"(|\bpipefail\b|<<<|[<>]\(|&>|\|&|\w=\(|\$\{\w+(?:\[|\^|,|/|:[0-9]))"
       R"(|\w\+=\(|[\s=(]\$'|\$\{!|\$\{?(?:BASH_SOURCE|BASH_REMATCH|RANDOM|PIPESTATUS)\b)");
-  return RE2::PartialMatch(re2::StringPiece(script.data(), script.size()), *words);
+  // {a,b}, x{,.bak}, {1..8}, {a..e..2}: quotes keep bash from making several words of them.
+  static const RE2* const lists =
+      new RE2(R"((?:^|[^$])\{(?:(?:[^\s{};&|<>()]|\$\{\w*\})*,(?:[^\s{};&|<>()]|\$\{\w*\})*)"
+              R"(|(?:-?[0-9]+\.\.-?[0-9]+|[a-zA-Z]\.\.[a-zA-Z])(?:\.\.-?[0-9]+)?)\})");
+  return RE2::PartialMatch(re2::StringPiece(script.data(), script.size()), *words) ||
+         RE2::PartialMatch(Unquoted(script), *lists);
 }
 
 std::vector<std::string> Differences(std::span<const v1::JobSpec> muster,

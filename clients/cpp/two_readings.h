@@ -32,7 +32,7 @@ std::string ReadingRemark(std::string_view file, Dialect read_as,
 std::string OtherReadingHint(std::string_view file, Dialect read_as);
 
 // Returns whether the script has words that only bash understands: [[, source, arrays, pipefail,
-// <<< and the like.
+// <<<, echo -e, {a,b} and the like.
 bool NeedsBash(std::string_view script);
 
 }  // namespace muster::client

@@ -262,11 +262,14 @@ void YamlReader::Mapping(const YamlValue& value, const std::vector<Field>& field
   std::vector<std::string_view> known;
   for (const Field& field : fields) {
     std::string_view given;
-    for (std::string_view name : SplitNames(field.names)) {
-      known.push_back(name);
+    std::vector<std::string_view> names = SplitNames(field.names);
+    known.insert(known.end(), names.begin(), names.end());
+    const std::string_view last_name = names.back();
+    if (!field.json_name.empty() && field.json_name != last_name) names.push_back(field.json_name);
+    for (std::string_view name : names) {
       const auto it = found.find(std::string(name));
       if (it == found.end()) continue;
-      const Found entry = it->second;
+      Found entry = it->second;
       found.erase(it);
       if (!given.empty()) {
         ProblemAtMark(entry.key_mark, entry.value.path,
@@ -274,6 +277,7 @@ void YamlReader::Mapping(const YamlValue& value, const std::vector<Field>& field
         continue;
       }
       given = name;
+      if (name == field.json_name) entry.value.path = Join(value.path, last_name);
       StandsFor(entry.value, entry.value.path);
       field.read(entry.value);
     }

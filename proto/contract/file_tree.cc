@@ -8,6 +8,7 @@
 
 #include "contract/characters.h"
 #include "contract/errors.h"
+#include "contract/link_fault.h"
 #include "fmt/format.h"
 
 namespace muster::contract {
@@ -18,8 +19,10 @@ absl::Status Hostile(std::string_view what) {
                fmt::format("the tree of files is refused: {}", what));
 }
 
-absl::Status HostileEntry(const v1::FileTreeEntry& entry, std::string_view what) {
-  return Hostile(fmt::format("{} {}", Quoted(entry.path()), what));
+absl::Status HostileEntry(const v1::FileTreeEntry& entry, std::string_view what,
+                          std::string_view remedy) {
+  return Hostile(
+      fmt::format("{} {}{}{}", Quoted(entry.path()), what, remedy.empty() ? "" : "; ", remedy));
 }
 
 std::string_view TakePart(std::string_view* path) {
@@ -31,28 +34,29 @@ std::string_view TakePart(std::string_view* path) {
 // A link is followed in thought, from its own directory on: no step may lead above the tree. A name
 // on the way may be a link itself, which is checked as an entry of its own: what leads below the
 // tree's root by each link alone may still leave it by two, so links through links are refused.
-std::string_view WhatIsWrongWithTarget(std::string_view path, std::string_view target,
-                                       const std::set<std::string_view>& links) {
-  if (target.empty()) return "is a link that leads nowhere";
-  if (target.size() > kMaxTreePathBytes) return "is a link with a target of more than 1024 bytes";
-  if (target.find('\0') != target.npos) return "is a link whose target holds a NUL";
-  if (target.front() == '/') return "is a link with an absolute target; use a relative one";
+LinkFault FaultOfTarget(std::string_view path, std::string_view target,
+                        const std::set<std::string_view>& links) {
+  if (target.empty()) return {"is a link that leads nowhere", ""};
+  if (target.size() > kMaxTreePathBytes)
+    return {"is a link with a target of more than 1024 bytes", ""};
+  if (target.find('\0') != target.npos) return {"is a link whose target holds a NUL", ""};
+  if (target.front() == '/') return {"is a link with an absolute target", "use a relative one"};
   std::vector<std::string_view> at;
   while (path.find('/') != path.npos) at.push_back(TakePart(&path));
   while (!target.empty()) {
     const std::string_view part = TakePart(&target);
     if (part.empty() || part == ".") continue;
     if (part == "..") {
-      if (at.empty()) return "is a link that leads out of the tree";
+      if (at.empty()) return {"is a link that leads out of the tree", ""};
       at.pop_back();
       continue;
     }
     at.push_back(part);
     // The last part may be a link: where that leads is its own matter.
     if (!target.empty() && links.contains(fmt::format("{}", fmt::join(at, "/"))))
-      return "is a link that leads through another link; let it lead to the place itself";
+      return {"is a link that leads through another link", "let it lead to the place itself"};
   }
-  return "";
+  return {};
 }
 
 std::string_view WhatIsWrongWithKind(const v1::FileTreeEntry& entry) {
@@ -101,8 +105,12 @@ std::string_view WhatIsWrongWithTreePath(std::string_view path) {
   return "";
 }
 
+LinkFault FaultOfLink(std::string_view path, std::string_view target) {
+  return FaultOfTarget(path, target, {});
+}
+
 std::string_view WhatIsWrongWithLink(std::string_view path, std::string_view target) {
-  return WhatIsWrongWithTarget(path, target, {});
+  return FaultOfLink(path, target).what;
 }
 
 absl::Status CheckFileTree(const v1::FileTree& tree) {
@@ -123,16 +131,20 @@ absl::Status CheckFileTree(const v1::FileTree& tree) {
   for (const v1::FileTreeEntry& entry : tree.entries()) {
     const std::string_view path = entry.path();
     std::string_view wrong = WhatIsWrongWithTreePath(path);
+    std::string_view remedy;
     if (wrong.empty()) wrong = WhatIsWrongWithKind(entry);
-    if (wrong.empty() && entry.kind() == v1::FILE_KIND_SYMLINK)
-      wrong = WhatIsWrongWithTarget(path, entry.link_target(), links);
+    if (wrong.empty() && entry.kind() == v1::FILE_KIND_SYMLINK) {
+      const LinkFault fault = FaultOfTarget(path, entry.link_target(), links);
+      wrong = fault.what;
+      remedy = fault.remedy;
+    }
     if (wrong.empty() && path == last) wrong = "is there twice";
     if (wrong.empty() && path < last) wrong = "is out of order; entries are sorted by path";
     if (wrong.empty() && IsBelowANonDirectory(path, non_directories))
       wrong = "is below a file or a link";
     if (wrong.empty() && entry.size_bytes() > std::numeric_limits<uint64_t>::max() - total)
       wrong = "is larger than any file";
-    if (!wrong.empty()) return HostileEntry(entry, wrong);
+    if (!wrong.empty()) return HostileEntry(entry, wrong, remedy);
     total += entry.size_bytes();
     last = path;
   }

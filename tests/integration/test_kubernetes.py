@@ -110,7 +110,8 @@ def test_a_batch_script_starts_although_no_container_has_the_directory_where_the
     (world.root / "here").mkdir()
     here = world.root / "here"
     done = world.cli("sbatch", "--parsable", "../batch.sh", cwd=here)
-    assert f'--chdir "{here}", where you stand: the script starts there if the image has it' in done.stderr
+    assert done.stderr.startswith("muster: warning: --chdir: on cluster"), done.stderr
+    assert f'working_directory "{here}", where you stand: the script starts there if the image has it' in done.stderr
     job_id = int(done.stdout)
     api.wait_state(job_id, SUCCEEDED)
     # Nothing says in which order the lines of two streams are logged.
@@ -135,7 +136,8 @@ def test_a_directory_that_was_named_is_the_one_or_the_run_fails_with_what_helps(
     del agent
     world.write("batch.sh", SCRIPT)
     done = world.cli("sbatch", "--parsable", "--chdir=/no/such", "batch.sh")
-    assert '--chdir "/no/such": if the image does not have it, the run fails' in done.stderr
+    assert done.stderr.startswith("muster: warning: --chdir: on cluster"), done.stderr
+    assert 'working_directory "/no/such": if the image does not have it, the run fails' in done.stderr
     failed = api.wait_state(int(done.stdout), FAILED)
     assert 'The working directory "/no/such" cannot be entered' in failed.failure.message
     assert "sbatch: --chdir=/" in failed.failure.remedy

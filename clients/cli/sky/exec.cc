@@ -134,7 +134,7 @@ int Exec(Session& session, const Words& given) {
   if (absl::Status status = PlaceOn(words->cluster, &spec); !status.ok()) {
     return FailOther(session, status);
   }
-  const auto sent = SendJobs(session, *task, kFlags, words->dry_run);
+  const auto sent = SendJobs(session, *task, {.names = kFlags}, words->dry_run);
   // SkyPilot does not tell which code it is.
   if (std::holds_alternative<int>(sent)) return kError;
   if (words->dry_run) {

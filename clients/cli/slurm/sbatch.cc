@@ -15,12 +15,13 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "clients/cli/exit_code.h"
+#include "clients/cli/field_flags.h"
 #include "clients/cli/follow.h"
 #include "clients/cli/slurm/dependency.h"
 #include "clients/cli/slurm/job_record.h"
 #include "clients/cli/slurm/refusal.h"
+#include "clients/cli/slurm/sbatch_flags.h"
 #include "clients/cli/slurm/sbatch_help.h"
-#include "clients/cli/slurm/sbatch_words.h"
 #include "clients/cli/slurm/verbs.h"
 #include "clients/cli/submission.h"
 #include "clients/cli/text.h"
@@ -154,9 +155,7 @@ absl::StatusOr<AskedSbatch> AskedOf(const std::vector<std::string>& words,
 // Prints the warnings of a plan, a line for each.
 void TellPlanWarnings(Session& session, const v1::JobPlan& plan) {
   for (const v1::SubmitWarning& warning : plan.warnings()) {
-    session.terminal.Err(fmt::format(
-        "sbatch: warning: {}\n",
-        InSbatchsWords(OneLine(contract::WithRemedy(warning.message(), warning.remedy())))));
+    session.terminal.Err(fmt::format("sbatch: warning: {}\n", WarningText(warning, SbatchFlags())));
   }
 }
 
@@ -166,14 +165,14 @@ int TestOnly(Session& session, const v1::JobSpec& spec) {
   v1::PlanJobRequest request;
   *request.mutable_spec() = spec;
   const auto response = session.client.PlanJob(request);
-  if (!response.ok()) return Fail(session, response.status());
+  if (!response.ok()) return Fail(session, NamingFlags(response.status(), SbatchFlags()));
   bool is_good = false;
   for (const v1::JobPlan& plan : response->plans()) {
     std::string problem;
     for (const v1::ClusterCheck& check : plan.checks()) {
       if (check.result() != v1::CHECK_RESULT_FAIL) continue;
-      problem += "; " + InSbatchsWords(
-                            fmt::format("{}: {}", OneLine(check.subject()), OneLine(check.seen())));
+      problem += fmt::format("; {}: {}", OneLine(Typed(check.subject(), SbatchFlags())),
+                             OneLine(check.seen()));
     }
     is_good = is_good || problem.empty();
     const std::string when = plan.has_estimated_start_time()
@@ -201,9 +200,9 @@ bool TellRefusal(Session& session, const v1::SubmitJobsResponse& accepted) {
   const auto job = AwaitRefusal(session.client, id, absl::Now() + kMaxLaunchWait);
   if (!job.has_value()) return false;
   const v1::Failure& failure = job->failure();
-  session.terminal.Err(InSbatchsWords(
+  session.terminal.Err(
       fmt::format("muster: job {}: {}\n", id,
-                  OneLine(contract::WithRemedy(failure.message(), failure.remedy())))));
+                  OneLine(contract::WithRemedy(failure.message(), failure.remedy()))));
   return true;
 }
 

@@ -16,6 +16,7 @@
 #include "contract/characters.h"
 #include "contract/errors.h"
 #include "contract/file_tree.h"
+#include "contract/link_fault.h"
 #include "contract/text.h"
 #include "contract/units.h"
 #include "digest/sha256.h"
@@ -199,11 +200,9 @@ class Walk {
     const fs::path target = fs::read_symlink(source, error);
     if (error) return SystemError(error.value(), source);
     // At once: what each environment of Python has is not to be told after gigabytes were read.
-    if (const std::string_view wrong = contract::WhatIsWrongWithLink(path, target.native());
-        !wrong.empty()) {
-      const bool has_remedy = wrong.find("; ") != wrong.npos;
-      return Refused(root_, fmt::format("{} {}{} {}", Quoted(path), wrong,
-                                        has_remedy ? ", or" : ";", kLeaveOut));
+    if (const auto [wrong, remedy] = contract::FaultOfLink(path, target.native()); !wrong.empty()) {
+      return Refused(root_, fmt::format("{} {}; {}{}{}", Quoted(path), wrong, remedy,
+                                        remedy.empty() ? "" : ", or ", kLeaveOut));
     }
     const auto entry = Add(path, v1::FILE_KIND_SYMLINK);
     if (entry.ok()) (*entry)->set_link_target(target.native());

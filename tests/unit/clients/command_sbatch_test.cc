@@ -100,8 +100,8 @@ TEST_F(SlurmVerbsTest, SbatchWaitsForTheClustersAnswerAndTellsARefusal) {
   EXPECT_EQ(outcome.code, 1);
   EXPECT_EQ(outcome.out, "");
   EXPECT_EQ(outcome.err,
-            "muster: job 42: The cluster refused the run: Invalid qos specification. Set --qos to "
-            "a QOS of yours.\n");
+            "muster: job 42: The cluster refused the run: Invalid qos specification. Set slurm.qos "
+            "(--qos) to a QOS of yours.\n");
 }
 
 TEST_F(SlurmVerbsTest, SbatchDoesNotWaitForAClusterThatIsNotThere) {
@@ -175,19 +175,27 @@ TEST_F(SlurmVerbsTest, SbatchNamesItsOptionsInErrorsAndExitsWith2ForThoseOfUsage
   const Outcome outcome = Run({"sbatch", "-M", "nope", script});
   EXPECT_EQ(outcome.code, 13);
   EXPECT_EQ(outcome.err,
-            "muster: --clusters names \"nope\", and no cluster of that name [UNKNOWN_CLUSTER]\n");
+            "muster: --clusters: placement.clusters names \"nope\", and no cluster of that name "
+            "[UNKNOWN_CLUSTER]\n");
 }
 
 TEST_F(SlurmVerbsTest, SbatchNamesItsOptionsInPlaceOfTheFieldsThatTheBrokerNames) {
   broker_.submit_job = [](const auto&) -> absl::StatusOr<v1::SubmitJobResponse> {
-    return contract::Error(absl::StatusCode::kFailedPrecondition, "CANNOT_BE_PLACED",
-                           "pool \"gpu\" has a time limit of 1h, 2h are needed; ask for at most 1h "
-                           "(time_limit)");
+    absl::Status status =
+        contract::Error(absl::StatusCode::kFailedPrecondition, "CANNOT_BE_PLACED",
+                        "pool \"gpu\" has a time limit of 1h, 2h are needed; ask for at most 1h "
+                        "(time_limit)");
+    v1::StateReason reason;
+    reason.add_clusters()->add_shortages()->set_resource("time_limit");
+    reason.add_clusters()->add_shortages()->set_resource("gpus:H100");
+    contract::AttachReason(reason, &status);
+    return status;
   };
-  EXPECT_EQ(Run({"sbatch", "--wrap", "true"}).err,
-            "muster: pool \"gpu\" has a time limit of 1h, 2h are needed; ask for at most 1h "
-            "(--time) [CANNOT_BE_PLACED]\n");
-  EXPECT_THAT(Run({"run", "--", "true"}).err, HasSubstr("(time_limit)")) << "no user of sbatch";
+  EXPECT_EQ(
+      Run({"sbatch", "--wrap", "true"}).err,
+      "muster: --time, --gres: pool \"gpu\" has a time limit of 1h, 2h are needed; ask for at "
+      "most 1h (time_limit) [CANNOT_BE_PLACED]\n");
+  EXPECT_THAT(Run({"run", "--", "true"}).err, StartsWith("muster: pool")) << "no user of sbatch";
   broker_.submit_job = [](const auto&) -> absl::StatusOr<v1::SubmitJobResponse> {
     return contract::BadField("spec.resources.memory_bytes", "1 is too little");
   };

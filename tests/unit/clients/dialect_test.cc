@@ -109,10 +109,24 @@ TEST(DialectOfAFile, IsSaidWhereTheReadingsDifferAndNothingTells) {
                              "export -f f",
                              "set -E",
                              "cd ${BASH_SOURCE%/*}",
-                             "sleep $RANDOM"}) {
-    EXPECT_THAT(Remark("run: " + absl::StrCat("'", script, "'")), HasSubstr("run needs bash"));
-    EXPECT_THAT(Remark("run: x\nsetup: " + absl::StrCat("'", script, "'")),
-                HasSubstr("setup needs bash"));
+                             "sleep $RANDOM",
+                             "mkdir -p out/{train,val} && ls out",
+                             "cp a{,.bak}",
+                             "echo {${a},$b}/x",
+                             "ls {\"a b\",c}",
+                             "mkdir {a..e} {01..10..2}",
+                             "echo \"$(ls {a,b})\"",
+                             "echo \"{\" {a,b}",
+                             "cat <<END; ls {a,b}\nx\nEND",
+                             "cat <<END\n{a,b}\nEND\nls {a,b}",
+                             "echo $((1<<x))\nls {a,b}",
+                             "ls out && echo -e \"a\\tb\"",
+                             "echo -ne x",
+                             "x=$(echo -e y)",
+                             "if a; then echo -E b; fi"}) {
+    const std::string run = YAML::Dump(YAML::Node(script));
+    EXPECT_THAT(Remark("run: " + run), HasSubstr("run needs bash")) << script;
+    EXPECT_THAT(Remark("run: x\nsetup: " + run), HasSubstr("setup needs bash")) << script;
   }
 }
 
@@ -129,6 +143,13 @@ TEST(DialectOfAFile, IsNotSaidWhereItIsAllTheSame) {
   awk '{sum+=$1} END {print sum}' f; sqlite3 db <<END
   select * from job
   END)",
+        R"(run: |
+  echo -n x; echo "-e" -- ; echo - e; printf '{a,b}' "{a,b}" \{a,b} # ls {a,b}
+  grep -E 'a{1,3}' f; awk '{print $1,$2}' f; cat <<'END'
+  x = {1,2}; it's
+  END
+  f() { a; }; echo ${x},{y} { a,b } "${x:-{a,b}}" x={ ; }
+  curl -d "{\"a\":1,\"b\":$c}" $d; echo "it's {a,b}" {a\,b})",
         "run: |\n  #!/bin/bash\n  [[ a = a ]]"}) {
     EXPECT_EQ(Remark(yaml), "") << yaml;
   }

@@ -11,6 +11,7 @@
 #include "contract/validate.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/text_format.h"
+#include "google/protobuf/util/json_util.h"
 #include "google/protobuf/util/message_differencer.h"
 #include "muster/v1/job.pb.h"
 
@@ -121,6 +122,25 @@ TEST_P(JobFileFromJson, GivesTheSpecThatWasPrinted) {
   }
 }
 
+// The form that any protobuf library writes: names in camelCase, 64-bit numbers as texts.
+std::string CanonicalJson(const v1::JobSpec& spec) {
+  std::string json;
+  EXPECT_TRUE(google::protobuf::util::MessageToJsonString(spec, &json).ok());
+  return json;
+}
+
+TEST_P(JobFileFromJson, GivesTheSpecThatAProtobufLibraryPrinted) {
+  const v1::JobSpec kept = Kept(GetParam());
+  const std::string json = CanonicalJson(kept);
+  const auto read = ParseJobFile("job.json", json);
+  ASSERT_TRUE(read.ok()) << read.status() << "\n" << json;
+  ASSERT_EQ(read->specs.size(), 1u);
+  EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(read->specs.front(), kept))
+      << read->specs.front().DebugString() << "instead of\n"
+      << kept.DebugString();
+  EXPECT_TRUE(read->notes.empty()) << read->notes.front();
+}
+
 INSTANTIATE_TEST_SUITE_P(Specs, JobFileFromJson, ::testing::ValuesIn(kKeptSpecs),
                          [](const auto& info) { return info.param.name; });
 
@@ -170,12 +190,29 @@ TEST(JobFileFromJson, OfAWholeJobItSaysWhatToSubmit) {
 }
 
 TEST(JobFileFromJson, RefusesAFieldThatIsGivenInBothForms) {
-  for (const char* file : {"run: x\nresources: {cpus: 1, cpu_millis: 1000}",
-                           "run: x\nresources: {memory: 1Gi, memory_bytes: 1073741824}",
-                           "command: {script: x, script_arguments: [a]}\narguments: [b]",
-                           "command: {script: x, argv: {args: [y]}}"}) {
+  for (const char* file :
+       {"run: x\nresources: {cpus: 1, cpu_millis: 1000}",
+        "run: x\nresources: {memory: 1Gi, memory_bytes: 1073741824}",
+        "run: x\nresources: {cpus: 1, cpuMillis: 1000}",
+        "run: x\nresources: {cpu_millis: 1000, cpuMillis: 1000}",
+        "run: x\nslurm: {mailUser: ann, mail_user: ann}", "run: x\ntime: 1h\ntimeLimit: 1h",
+        "command: {script: x, script_arguments: [a]}\narguments: [b]",
+        "command: {script: x, argv: {args: [y]}}"}) {
     EXPECT_FALSE(ParseJobFile("t.yaml", file).ok()) << file;
   }
+}
+
+TEST(JobFileFromJson, NamesTheFieldAndItsPlaceWhereAnotherFormIsWrong) {
+  const auto error = [](const char* file) {
+    return std::string(ToStd(ParseJobFile("t.yaml", file).status().message()));
+  };
+  EXPECT_EQ(error("{\"run\": \"x\",\n \"resources\": {\"cpuMillis\": \"many\"}}").substr(0, 38),
+            "t.yaml:2:29: resources.cpu_millis: exp");
+  EXPECT_EQ(error("run: x\nslurm:\n  mailUser: a b").substr(0, 30),
+            "t.yaml:3:13: slurm.mail_user: ");
+  EXPECT_EQ(
+      error("run: x\nresources:\n  cpu_millis: 1\n  cpuMillis: 1"),
+      "t.yaml:4:3: resources.cpuMillis: means the same as \"cpu_millis\", which is given too");
 }
 
 }  // namespace

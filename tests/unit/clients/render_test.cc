@@ -67,6 +67,14 @@ TEST(JobTable, SaysOfAWaitingJobThatItsCancelWasRequested) {
   EXPECT_THAT(TableOf({job}, {}), HasSubstr("cancel requested; waiting for 2 of 2 cores"));
 }
 
+TEST(JobTable, SaysOfAHeldJobWhatTheBrokerAdvises) {
+  v1::Job job = client::JobInState(7, v1::JOB_STATE_QUEUED);
+  job.set_held(true);
+  *job.mutable_state_reason() =
+      contract::MakeReason(v1::STATE_REASON_CODE_HELD, {.remedy = "ask ann"});
+  EXPECT_THAT(TableOf({job}, {}), HasSubstr("  held: ask ann\n"));
+}
+
 TEST(JobTable, TellsMoreIfWide) {
   EXPECT_EQ(
       TableOf({FailedJob()}, {.wide = true}),
