@@ -5,6 +5,7 @@
 #include "absl/strings/ascii.h"
 #include "agents/machines/container.h"
 #include "contract/image.h"
+#include "contract/message_of.h"
 #include "contract/text.h"
 #include "fmt/format.h"
 
@@ -49,8 +50,7 @@ absl::StatusOr<ContainerRuntime> FindContainerRuntime(const std::string& wanted,
     if (!answer.ok() && !hosts::NotStarted(answer.status()))
       return absl::UnavailableError(answer.status().message());
     if (answer.ok() && answer->ok()) return ContainerRuntime{.tool = tool};
-    const std::string words =
-        answer.ok() ? answer->stderr_data : std::string(ToStd(answer.status().message()));
+    const std::string words = answer.ok() ? answer->stderr_data : MessageOf(answer.status());
     runtime.why += fmt::format(
         "{}{} does not work there: {}", runtime.why.empty() ? "" : "; ", tool,
         ToStd(absl::StripAsciiWhitespace(absl::string_view(words).substr(0, kMaxWordsBytes))));
@@ -66,7 +66,7 @@ absl::StatusOr<ContainerRuntime> FindContainerRuntime(const std::string& wanted,
 std::optional<Misfit> CheckImage(const v1::JobSpec& spec, const ContainerRuntime& runtime) {
   if (spec.image().empty()) return std::nullopt;
   const absl::StatusOr<contract::Image> image = contract::ParseImage(spec.image());
-  if (!image.ok()) return Misfit{std::string(ToStd(image.status().message())), "correct the image"};
+  if (!image.ok()) return Misfit{MessageOf(image.status()), "correct the image"};
   if (image->is_file()) {
     return Misfit{
         fmt::format("the job's image \"{}\" is a file, which only Slurm runs", image->path),

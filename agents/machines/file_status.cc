@@ -21,4 +21,10 @@ absl::StatusOr<std::optional<std::string>> LoadFile(const std::string& path, siz
   return content;
 }
 
+absl::Status StoreFile(const std::string& path, const std::string& content, mode_t mode) {
+  int error = ReplaceSmallFile(path, content, mode);
+  if (error == 0) error = SyncFile(path);
+  return error == 0 ? absl::OkStatus() : FileError(error, "write", path);
+}
+
 }  // namespace muster::machines

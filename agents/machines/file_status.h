@@ -2,6 +2,8 @@
 #ifndef MUSTER_AGENTS_MACHINES_FILE_STATUS_H_
 #define MUSTER_AGENTS_MACHINES_FILE_STATUS_H_
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -17,6 +19,9 @@ absl::Status FileError(int error, std::string_view what, std::string_view path);
 
 // The content; nothing if there is no such file.
 absl::StatusOr<std::optional<std::string>> LoadFile(const std::string& path, size_t max_bytes);
+
+// Makes or replaces a small file; content and name are on disk when it returns OK.
+absl::Status StoreFile(const std::string& path, const std::string& content, mode_t mode);
 
 }  // namespace muster::machines
 

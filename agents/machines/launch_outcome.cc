@@ -1,6 +1,7 @@
 #include "agents/machines/launch_outcome.h"
 
 #include "absl/time/clock.h"
+#include "agents/core/job_storage.h"
 #include "agents/core/launch_refusal.h"
 #include "agents/core/proto_time.h"
 #include "agents/machines/verdict.h"
@@ -24,6 +25,13 @@ LaunchOutcome Refused(v1::FailureCode code, v1::FailureClass failure_class,
 
 LaunchOutcome Refused(const Misfit& misfit) {
   return agents::RefusedAs(MisfitFailure(misfit), AgentEvidence(""));
+}
+
+LaunchOutcome RefusedBecause(v1::FailureCode code, const absl::Status& status) {
+  const contract::FailureParts parts = {.detail = agents::WhatIsWrong(status)};
+  return absl::IsInvalidArgument(status)
+             ? Refused(code, v1::FAILURE_CLASS_CONFIG, parts)
+             : Refused(v1::FAILURE_CODE_LAUNCH_FAILED, v1::FAILURE_CLASS_INFRA, parts);
 }
 
 LaunchOutcome LaunchedAs(const std::string& detail) {

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "absl/status/status.h"
 #include "agents/core/backend.h"
 #include "agents/machines/scheduling/request.h"
 #include "contract/failures.h"
@@ -16,6 +17,8 @@ agents::LaunchOutcome Refused(v1::FailureCode code, v1::FailureClass failure_cla
                               const contract::FailureParts& parts);
 // Refuses a job that the cluster can never run.
 agents::LaunchOutcome Refused(const Misfit& misfit);
+// Says `code` if the job asks for what cannot be; if not, it is the agent that could not do it.
+agents::LaunchOutcome RefusedBecause(v1::FailureCode code, const absl::Status& status);
 agents::LaunchOutcome LaunchedAs(const std::string& detail);
 
 }  // namespace muster::machines

@@ -16,6 +16,7 @@
 #include "absl/strings/strip.h"
 #include "agents/machines/amd_gpus.h"
 #include "contract/issues.h"
+#include "contract/message_of.h"
 #include "contract/text.h"
 #include "contract/units.h"
 #include "fmt/format.h"
@@ -91,17 +92,25 @@ std::vector<Gpu> ConfiguredGpus(const GpuCounts& counts) {
 
 // Compares the operator's numbers with the machine's own; a machine that does not tell (0) is no
 // reason.
-void WarnOfTooMuch(std::optional<uint32_t> cpus, std::optional<uint64_t> memory_bytes,
-                   Machine* machine) {
+void WarnOfTooMuch(const HostConfig& config, Machine* machine) {
   const Capacity& has = machine->capacity;
-  if (cpus.has_value() && has.cores > 0 && *cpus > has.cores)
+  if (has.cores > 0 && config.cpus.value_or(0) > has.cores)
+    machine->issues.push_back(contract::LessThanConfigured(fmt::format("cpus: {}", *config.cpus),
+                                                           std::to_string(has.cores)));
+  if (has.memory_bytes > 0 && config.memory_bytes.value_or(0) > has.memory_bytes) {
     machine->issues.push_back(
-        contract::LessThanConfigured(fmt::format("cpus: {}", *cpus), std::to_string(has.cores)));
-  if (memory_bytes.has_value() && has.memory_bytes > 0 && *memory_bytes > has.memory_bytes) {
-    machine->issues.push_back(
-        contract::LessThanConfigured("memory: " + contract::FormatBytes(*memory_bytes),
+        contract::LessThanConfigured("memory: " + contract::FormatBytes(*config.memory_bytes),
                                      contract::FormatBytes(has.memory_bytes)));
   }
+}
+
+// `cores`: that it tells. Returns false if neither machine nor operator tell cores and memory.
+bool TellCapacity(const HostConfig& config, uint32_t cores, hosts::Host& host, Machine* machine) {
+  machine->capacity.cores = WithinQuota(cores, host);
+  machine->capacity.memory_bytes = CountMemory(host);
+  WarnOfTooMuch(config, machine);
+  TakeOperatorsWord(config, &machine->capacity);
+  return machine->capacity.cores > 0 && machine->capacity.memory_bytes > 0;
 }
 
 // One maker's tool that lists its GPUs.
@@ -157,7 +166,7 @@ absl::Status FindGpusBy(const GpuTool& tool, hosts::Host& host, Machine* machine
   }
   std::string trouble;
   if (!answer.ok()) {
-    trouble = std::string(ToStd(answer.status().message()));
+    trouble = MessageOf(answer.status());
   } else if (!answer->ok()) {
     trouble =
         fmt::format("{} ended with exit code {}, signal {}: {}", tool.name, answer->exit_code,
@@ -168,13 +177,15 @@ absl::Status FindGpusBy(const GpuTool& tool, hosts::Host& host, Machine* machine
       AddGpus(*std::move(gpus), &machine->capacity);
       return absl::OkStatus();
     }
-    trouble = std::string(ToStd(gpus.status().message()));
+    trouble = MessageOf(gpus.status());
   }
   machine->issues.push_back(contract::NoGpus(tool.name, trouble));
   return absl::OkStatus();
 }
 
-absl::Status FindGpus(hosts::Host& host, Machine* machine) {
+// Asks for none if the operator has named them.
+absl::Status FindGpus(const HostConfig& config, hosts::Host& host, Machine* machine) {
+  if (config.gpus.has_value()) return absl::OkStatus();
   for (const GpuTool& tool : GpuTools()) {
     if (absl::Status s = FindGpusBy(tool, host, machine); !s.ok()) return s;
   }
@@ -187,24 +198,20 @@ absl::StatusOr<Machine> ReadMachine(const MachinesConfig& config, hosts::Host& h
   Machine machine;
   machine.hostname = Hostname();
   machine.identity = Identity(host, machine.hostname);
-  machine.capacity.cores = WithinQuota(OwnCores(), host);
-  machine.capacity.memory_bytes = CountMemory(host);
-  WarnOfTooMuch(config.cpus, config.memory_bytes, &machine);
-  if (config.cpus.has_value()) machine.capacity.cores = *config.cpus;
-  if (config.memory_bytes.has_value()) machine.capacity.memory_bytes = *config.memory_bytes;
-  if (machine.capacity.cores == 0 || machine.capacity.memory_bytes == 0) {
+  HostConfig operators;
+  operators.cpus = config.cpus;
+  operators.memory_bytes = config.memory_bytes;
+  operators.gpus = config.gpus;
+  if (!TellCapacity(operators, OwnCores(), host, &machine)) {
     return absl::InternalError(
         "the machine does not tell its cores or memory; set cpus and memory in the agent's "
         "configuration");
   }
-  if (config.gpus.has_value()) {
-    machine.capacity.gpus = ConfiguredGpus(*config.gpus);
-  } else if (absl::Status s = FindGpus(host, &machine); !s.ok()) {
-    machine.issues.push_back(contract::NoGpus("", std::string(ToStd(s.message()))));
-  }
+  if (absl::Status s = FindGpus(operators, host, &machine); !s.ok())
+    machine.issues.push_back(contract::NoGpus("", MessageOf(s)));
   // The machine does not have a resource about which it cannot be asked.
   if (absl::Status s = TellContainers(config.container_runtime, host, &machine); !s.ok())
-    machine.containers.why = std::string(ToStd(s.message()));
+    machine.containers.why = MessageOf(s);
   TellLimits(config.limits, config.limits ? ProbeLimits() : LimitsFound{}, &machine);
   return machine;
 }
@@ -249,17 +256,12 @@ absl::StatusOr<Machine> ReadRemoteMachine(const HostConfig& config, hosts::Host&
   Machine machine;
   machine.hostname = config.name;
   machine.identity = config.name;
-  machine.capacity.cores = WithinQuota(cores, host);
-  machine.capacity.memory_bytes = CountMemory(host);
-  WarnOfTooMuch(config.cpus, config.memory_bytes, &machine);
-  TakeOperatorsWord(config, &machine.capacity);
-  if (machine.capacity.cores == 0 || machine.capacity.memory_bytes == 0) {
+  if (!TellCapacity(config, cores, host, &machine)) {
     return absl::FailedPreconditionError(fmt::format(
         "{} does not tell its cores or memory; set cpus and memory of {} in the file of hosts",
         host.Name(), config.name));
   }
-  if (config.gpus.has_value()) return machine;
-  if (absl::Status s = FindGpus(host, &machine); !s.ok()) return s;
+  if (absl::Status s = FindGpus(config, host, &machine); !s.ok()) return s;
   return machine;
 }
 

@@ -69,6 +69,16 @@ std::vector<std::string> Variables(const std::map<std::string, std::string>& env
   return variables;
 }
 
+absl::Status ForEachRun(const std::string& runs_directory,
+                        const std::function<void(const std::string& run_key)>& show) {
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(runs_directory, error), end;
+       !error && entry != end; entry.increment(error)) {
+    show(entry->path().filename().string());
+  }
+  return error ? FileError(error.value(), "list", runs_directory) : absl::OkStatus();
+}
+
 RunSpec MakeRunSpec(const agent::v1::Assignment& assignment, const std::string& directory,
                     const std::map<std::string, std::string>& environment, const RunRules& rules) {
   const v1::JobSpec& job = assignment.spec();
@@ -144,13 +154,12 @@ absl::Status RunDirectory::Create(const RunSpec& spec) const {
   const bool made = mkdir(path_.c_str(), kDirectoryMode) == 0;
   if (!made && errno != EEXIST) return FileError(errno, "make the directory", path_);
   const std::string spec_path = PathOf(kSpecFile);
-  int error = ReplaceSmallFile(spec_path, spec.Encode(), kSecretMode);
-  if (error == 0) error = SyncFile(spec_path);
-  if (error == 0) return absl::OkStatus();
+  absl::Status written = StoreFile(spec_path, spec.Encode(), kSecretMode);
+  if (written.ok()) return written;
   // Nothing must be left that a restart would take for a queued run.
   unlink(spec_path.c_str());
   if (made) rmdir(path_.c_str());
-  return FileError(error, "write", spec_path);
+  return written;
 }
 
 absl::Status RunDirectory::AskCancel() const {

@@ -3,6 +3,7 @@
 #ifndef MUSTER_AGENTS_MACHINES_RUN_DIRECTORY_H_
 #define MUSTER_AGENTS_MACHINES_RUN_DIRECTORY_H_
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -33,6 +34,10 @@ struct RunFiles {
 
 // "NAME=value" for each.
 std::vector<std::string> Variables(const std::map<std::string, std::string>& environment);
+
+// Shows the run key of each directory of a run. Errors: the directory of them all cannot be listed.
+absl::Status ForEachRun(const std::string& runs_directory,
+                        const std::function<void(const std::string& run_key)>& show);
 
 // The rules that are the same for all runs of a cluster.
 struct RunRules {

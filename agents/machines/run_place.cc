@@ -6,6 +6,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "agents/machines/run_request.h"
+#include "google/protobuf/util/time_util.h"
 
 namespace muster::machines {
 
@@ -20,6 +21,20 @@ QueuedRun QueuedFrom(const RunSpec& spec, bool held) {
           .order = spec.order,
           .request = RequestOf(spec),
           .time_limit = LongestLife(spec),
+          .held = held};
+}
+
+QueuedRun QueuedFrom(const agent::v1::Assignment& assignment, uint64_t order, bool held,
+                     absl::Duration cancel_grace) {
+  const v1::JobSpec& job = assignment.spec();
+  const int64_t limit_ms =
+      google::protobuf::util::TimeUtil::DurationToMilliseconds(job.time_limit());
+  return {.run_key = assignment.run_key(),
+          .priority = job.priority(),
+          .order = order,
+          .request = RequestOf(assignment),
+          .time_limit = limit_ms == 0 ? absl::InfiniteDuration()
+                                      : absl::Milliseconds(limit_ms) + cancel_grace,
           .held = held};
 }
 

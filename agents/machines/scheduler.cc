@@ -3,7 +3,6 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -13,23 +12,15 @@
 #include "agents/machines/process_search.h"
 #include "agents/machines/run_environment.h"
 #include "agents/machines/run_request.h"
-#include "contract/sentences.h"
-#include "contract/text.h"
+#include "contract/message_of.h"
 #include "fmt/format.h"
-#include "spdlog/spdlog.h"
 
 namespace muster::machines {
 namespace {
 
-// Between two tries to start a run when the machine is in trouble: soon enough for people, rare
-// enough for the machine.
-constexpr absl::Duration kStartRetry = absl::Seconds(5);
-
 // Canceled runs whose end is written between two looks at what can start: each is a sync of the
 // disk, and many may be canceled at once.
 constexpr int kClosesInARow = 16;
-
-std::string Text(const absl::Status& status) { return std::string(ToStd(status.message())); }
 
 std::string SupervisorEnd(std::optional<int> wait_status) {
   if (!wait_status.has_value()) return "ended";
@@ -54,23 +45,22 @@ bool TookNothing(std::optional<int> wait_status) {
 
 }  // namespace
 
-Scheduler::Scheduler(SchedulerOptions options, std::vector<ClusterHost> hosts,
-                     std::unique_ptr<Supervisors> supervisors, RunBoard* board)
-    : options_(std::move(options)),
-      board_(board),
+Scheduler::Scheduler(SchedulerOptions options, std::unique_ptr<Supervisors> supervisors,
+                     RunBoard* board)
+    : RunScheduler(
+          {.starter = "machine", .hostname = options.machine.config.name, .fetch = options.lay_out},
+          {{.name = options.machine.config.name, .capacity = options.machine.capacity}}, board),
+      options_(std::move(options)),
       supervisors_(std::move(supervisors)),
-      load_{.ledger = Ledger(hosts)},
-      queue_(std::move(hosts)),
-      remover_([this](const std::string& run_key) { Post(ContainersGoneMessage{run_key}); }) {
-  if (options_.lay_out == nullptr) return;
-  files_lane_ = std::make_unique<FilesLane>(options_.lay_out,
-                                            [this](FilesNews news) { Post(std::move(news)); });
-}
+      remover_([this](const std::string& run_key) {
+        Post([this, run_key] { OnContainersGone(run_key); });
+      }) {}
 
 Scheduler::~Scheduler() {
   stop_ = true;
   supervisors_->Post();
   if (thread_.joinable()) thread_.join();
+  StopFetching();
 }
 
 void Scheduler::Start(std::vector<RunningRun> running, std::deque<std::string> finished,
@@ -81,51 +71,23 @@ void Scheduler::Start(std::vector<RunningRun> running, std::deque<std::string> f
   }
   PruneFinished();
   for (const RunningRun& run : running) AdoptRunning(run);
-  PublishReasons();
-  PublishLoad();
+  Publish();
   thread_ = std::thread([this] { Loop(); });
 }
 
-void Scheduler::Enqueue(QueuedRun run) { Post(std::move(run)); }
-void Scheduler::Enqueue(RunWithFiles run) { Post(std::move(run)); }
-void Scheduler::Cancel(const std::string& run_key) { Post(CancelMessage{run_key}); }
-void Scheduler::Forget(const std::string& run_key) { Post(ForgetMessage{run_key}); }
-void Scheduler::SetHeld(const std::string& run_key, bool held) { Post(HoldMessage{run_key, held}); }
-void Scheduler::AllowStarts() { Post(AllowStartsMessage{}); }
-
-Scheduler::Load Scheduler::load() const {
-  const std::lock_guard lock(mutex_);
-  return load_;
-}
-
-absl::Duration Scheduler::WaitOf(const QueuedRun& run) const {
-  const Load now = load();
-  return machines::WaitOf(run, now.outlook, now.ledger, now.occupants, time_.Now());
-}
-
-void Scheduler::Post(Message message) {
-  {
-    const std::lock_guard lock(mutex_);
-    messages_.push_back(std::move(message));
-  }
-  supervisors_->Post();
+void Scheduler::Enqueue(ArrivingRun run) {
+  board_->PutQuietly(PendingVerdict(WitnessOf(run.run.run_key)));
+  Post([this, run = std::move(run)]() mutable { Arrive(std::move(run)); });
 }
 
 void Scheduler::Loop() {
   while (!stop_) {
-    std::vector<Message> messages;
-    {
-      const std::lock_guard lock(mutex_);
-      messages.swap(messages_);
-    }
-    for (Message& message : messages) {
-      std::visit([this](auto& m) { Handle(std::move(m)); }, message);
-    }
-    StartReady();
-    PublishReasons();
-    PublishLoad();
+    HandleMessages();
+    CloseCanceled();
+    StartReady([this](const ReadyRun& ready) { return StartRun(ready); });
+    Publish();
     board_->WakeIfNews();
-    const absl::Duration held = hold_until_ - time_.Now();
+    const absl::Duration held = Rest();
     const bool has_closes = !closing_.empty();
     const bool try_again = (queue_.waiting() > 0 || has_closes) && held > absl::ZeroDuration();
     const absl::Duration rest = has_closes ? absl::ZeroDuration() : absl::InfiniteDuration();
@@ -139,76 +101,46 @@ void Scheduler::Loop() {
 
 // ---- messages
 
-void Scheduler::Handle(QueuedRun run) {
-  if (active_.contains(run.run_key) || closing_.contains(run.run_key)) return;
-  board_->SetHeld(run.run_key, run.held);
-  queue_.Push(std::move(run));
+void Scheduler::Arrive(ArrivingRun what) {
+  const std::string& run_key = what.run.run_key;
+  if (active_.contains(run_key) || closing_.contains(run_key)) return;
+  if (what.brought.uploads().empty()) return PushRun(std::move(what.run));
+  AwaitFiles(std::move(what.run), what.brought, what.makes_results);
 }
 
-void Scheduler::Handle(RunWithFiles what) {
-  const std::string run_key = what.run.run_key;
-  const bool is_here = active_.contains(run_key) || closing_.contains(run_key) ||
-                       awaiting_files_.contains(run_key) || files_lane_ == nullptr;
-  if (is_here) return;
-  board_->SetHeld(run_key, what.run.held);
-  board_->SetOwnReason(run_key, FetchesFiles());
-  const uint64_t ticket = files_lane_->Add(run_key, what.brought, what.makes_results);
-  awaiting_files_.emplace(run_key, AwaitingFiles{.run = std::move(what.run), .ticket = ticket});
-}
-
-void Scheduler::Handle(FilesNews news) {
-  const auto found = awaiting_files_.find(news.run_key);
-  if (found == awaiting_files_.end() || found->second.ticket != news.ticket) return;
-  if (news.kind == FilesNews::Kind::kWaits) return board_->SetOwnReason(news.run_key, news.reason);
-  QueuedRun run = std::move(found->second.run);
-  awaiting_files_.erase(found);
-  board_->ClearOwnReason(news.run_key);
-  if (news.kind == FilesNews::Kind::kReady) return Handle(std::move(run));
-  board_->Put(NotStartedVerdict(WitnessOf(news.run_key), news.failure));
-}
-
-void Scheduler::Handle(const HoldMessage& message) {
-  if (const auto found = awaiting_files_.find(message.run_key); found != awaiting_files_.end()) {
-    found->second.run.held = message.held;
-    return board_->SetHeld(message.run_key, message.held);
-  }
-  if (!queue_.SetHeld(message.run_key, message.held)) return;
-  board_->SetHeld(message.run_key, message.held);
-}
-
-void Scheduler::Handle(const CancelMessage& message) {
-  if (TakeWaiting(message.run_key)) {
-    closing_.insert(message.run_key);
+void Scheduler::OnCancel(const std::string& run_key) {
+  if (RemoveWaiting(run_key)) {
+    closing_.insert(run_key);
     return;
   }
-  const auto found = active_.find(message.run_key);
+  const auto found = active_.find(run_key);
   if (found == active_.end()) return;
   found->second.cancel_asked = true;
-  supervisors_->Terminate(message.run_key);
+  supervisors_->Terminate(run_key);
 }
 
-void Scheduler::Handle(const ForgetMessage& message) {
-  board_->Remove(message.run_key);
+void Scheduler::OnForget(const std::string& run_key) {
+  board_->Remove(run_key);
   // The claim says that the copy of its files is nobody's.
-  if (TakeWaiting(message.run_key)) {
-    DirectoryOf(message.run_key).CloseWithoutStart(absl::ToUnixMicros(absl::Now())).IgnoreError();
+  if (RemoveWaiting(run_key)) {
+    DirectoryOf(run_key).CloseWithoutStart(absl::ToUnixMicros(absl::Now())).IgnoreError();
   }
-  closing_.erase(message.run_key);
-  const auto found = active_.find(message.run_key);
+  closing_.erase(run_key);
+  const auto found = active_.find(run_key);
   if (found != active_.end()) {
     found->second.forget_at_end = true;
   } else {
-    CleanUp(message.run_key);
+    CleanUp(run_key);
   }
 }
 
-void Scheduler::Handle(const ContainersGoneMessage& message) {
-  const auto found = active_.find(message.run_key);
-  if (found == active_.end()) return CleanUp(message.run_key);
+void Scheduler::OnContainersGone(const std::string& run_key) {
+  const auto found = active_.find(run_key);
+  if (found == active_.end()) return CleanUp(run_key);
   if (!found->second.awaits_removal) return;
   Active active = std::move(found->second);
   active_.erase(found);
-  absl::StatusOr<RunFiles> files = DirectoryOf(message.run_key).Read();
+  absl::StatusOr<RunFiles> files = DirectoryOf(run_key).Read();
   Conclude(std::move(active), files.ok() ? *std::move(files) : RunFiles{});
 }
 
@@ -221,7 +153,7 @@ void Scheduler::AdoptRunning(const RunningRun& run) {
   if (!adopted.ok()) {
     absl::StatusOr<RunFiles> files = directory.Read();
     if (files.ok()) return Conclude(std::move(active), *std::move(files));
-    return Finish(active, VanishedVerdict(WitnessOf(run.run_key), Text(files.status())));
+    return Finish(active, VanishedVerdict(WitnessOf(run.run_key), MessageOf(files.status())));
   }
   board_->Put(StartingVerdict(WitnessOf(run.run_key), run.claim.owner.pid));
   active_.insert_or_assign(run.run_key, std::move(active));
@@ -230,21 +162,10 @@ void Scheduler::AdoptRunning(const RunningRun& run) {
 
 // ---- starting
 
-void Scheduler::StartReady() {
-  for (int i = 0; i < kClosesInARow && !closing_.empty() && time_.Now() >= hold_until_; ++i) {
+void Scheduler::CloseCanceled() {
+  for (int i = 0; i < kClosesInARow && !closing_.empty() && Rest() == absl::ZeroDuration(); ++i) {
     const std::string run_key = *closing_.begin();
     CloseUnstarted(run_key);
-  }
-  if (AreStartsHeld()) return;
-  for (const ReadyRun& ready : queue_.Round(time_.Now())) {
-    if (!AreStartsHeld()) {
-      const absl::Status started = StartRun(ready);
-      if (started.ok()) continue;
-      HoldStarts(ready.run.run_key, Text(started));
-    }
-    // This one could not be started, or one before it could not.
-    queue_.Release(ready.run.run_key);
-    queue_.Push(ready.run);
   }
 }
 
@@ -255,7 +176,7 @@ absl::Status Scheduler::StartRun(const ReadyRun& ready) {
   const absl::StatusOr<pid_t> pid = supervisors_->Start(
       run_key, DirectoryOf(run_key).path(), DevicesText(node), DeviceVariables(capacity, node));
   if (!pid.ok()) return pid.status();
-  ++supervisors_started_;
+  ++started_;
   active_.insert_or_assign(run_key, Active{.run = ready.run, .supervisor = *pid});
   board_->PutQuietly(StartingVerdict(WitnessOf(run_key), *pid));
   // A quick supervisor has written its record before the directory was watched.
@@ -263,22 +184,9 @@ absl::Status Scheduler::StartRun(const ReadyRun& ready) {
   return absl::OkStatus();
 }
 
-void Scheduler::HoldStarts(const std::string& run_key, const std::string& why) {
-  spdlog::warn("run_not_started run={} retry_in={} reason=\"{}\"", run_key,
-               absl::FormatDuration(kStartRetry), why);
-  hold_until_ = time_.Now() + kStartRetry;
-  hold_reason_ = contract::MakeReason(v1::STATE_REASON_CODE_AGENT_RETRIES,
-                                      {.detail = "the machine cannot start runs now: " + why});
+void Scheduler::PauseFor(const std::string& run_key, const std::string& why) {
+  Pause(run_key, why);
   board_->PutQuietly(PendingVerdict(WitnessOf(run_key)));
-}
-
-bool Scheduler::TakeWaiting(const std::string& run_key) {
-  const auto found = awaiting_files_.find(run_key);
-  if (found == awaiting_files_.end()) return queue_.Remove(run_key).has_value();
-  files_lane_->Drop(found->second.ticket);
-  awaiting_files_.erase(found);
-  board_->ClearOwnReason(run_key);
-  return true;
 }
 
 void Scheduler::CloseUnstarted(const std::string& run_key) {
@@ -292,7 +200,7 @@ void Scheduler::CloseUnstarted(const std::string& run_key) {
     board_->Put(EndVerdict(WitnessOf(run_key), exit));
   } else {
     closing_.insert(run_key);
-    HoldStarts(run_key, Text(closed));
+    PauseFor(run_key, MessageOf(closed));
   }
 }
 
@@ -321,7 +229,7 @@ void Scheduler::OnEnded(const std::string& run_key) {
   active.wait_status = wait_status;
   absl::StatusOr<RunFiles> files = DirectoryOf(run_key).Read();
   if (!files.ok()) {
-    Finish(active, VanishedVerdict(WitnessOf(run_key), Text(files.status())));
+    Finish(active, VanishedVerdict(WitnessOf(run_key), MessageOf(files.status())));
   } else if (!files->exit.has_value() && !DirectoryOf(run_key).Exists()) {
     Finish(active, LostVerdict(WitnessOf(run_key), DirectoryOf(run_key).path()));
   } else if (TookNothing(wait_status) && !files->HasBegun()) {
@@ -338,7 +246,7 @@ void Scheduler::OnNotTaken(const Active& active, int wait_status) {
   } else if (active.cancel_asked) {
     CloseUnstarted(active.run.run_key);
   } else {
-    HoldStarts(active.run.run_key, "the run's supervisor " + SupervisorEnd(wait_status));
+    PauseFor(active.run.run_key, "the run's supervisor " + SupervisorEnd(wait_status));
     queue_.Push(active.run);
   }
 }
@@ -411,37 +319,6 @@ void Scheduler::Finish(const Active& active, const agents::Observation& end) {
 
 RunDirectory Scheduler::DirectoryOf(const std::string& run_key) const {
   return RunDirectory(options_.runs_directory + "/" + run_key);
-}
-
-Witness Scheduler::WitnessOf(const std::string& run_key) const {
-  return {.run_key = run_key, .hostname = options_.hostname, .now = absl::Now()};
-}
-
-void Scheduler::PublishReasons() {
-  const QueuedRun* first = queue_.First();
-  if (first == nullptr) return board_->ClearReasons();
-  if (AreStartsHeld())
-    return board_->SetReasons(first->run_key, starts_held_ ? AwaitsBroker() : hold_reason_);
-  absl::Time start = absl::InfiniteFuture();
-  if (const std::optional<BlockedRun>& blocked = queue_.blocked(); blocked.has_value()) {
-    first = &blocked->run;
-    // By the time of day.
-    start = absl::Now() + (blocked->start - time_.Now());
-  }
-  board_->SetReasons(first->run_key, WaitsFor(queue_.ledger().Shortage(first->request)), start);
-}
-
-void Scheduler::PublishLoad() {
-  QueueOutlook outlook = queue_.outlook();
-  outlook.waiting +=
-      static_cast<size_t>(std::count_if(awaiting_files_.begin(), awaiting_files_.end(),
-                                        [](const auto& entry) { return !entry.second.run.held; }));
-  const std::lock_guard lock(mutex_);
-  load_ = {.ledger = queue_.ledger(),
-           .occupants = queue_.occupants(),
-           .outlook = std::move(outlook),
-           .waiting = queue_.waiting() + queue_.held() + closing_.size() + awaiting_files_.size(),
-           .running = active_.size()};
 }
 
 bool Scheduler::RemoveContainers(const std::string& run_key) {

@@ -10,7 +10,6 @@
 #include "absl/strings/str_split.h"
 #include "agents/machines/file_status.h"
 #include "agents/machines/record.h"
-#include "agents/machines/small_file.h"
 #include "contract/text.h"
 #include "fmt/format.h"
 
@@ -18,7 +17,7 @@ namespace muster::machines {
 namespace {
 
 // A thousand GPUs take less than a tenth of it.
-constexpr size_t kMaxRecordBytes = 1 << 20;
+constexpr size_t kMaxHostRecordBytes = 1 << 20;
 constexpr mode_t kMode = 0600;
 
 // The operator's values, which stand in place of the host's own.
@@ -91,7 +90,7 @@ bool SaysAll(const HostConfig& config) {
 }  // namespace
 
 absl::StatusOr<std::optional<Machine>> HostRecord::Recall(const HostConfig& config) const {
-  const absl::StatusOr<std::optional<std::string>> content = LoadFile(path_, kMaxRecordBytes);
+  const absl::StatusOr<std::optional<std::string>> content = LoadFile(path_, kMaxHostRecordBytes);
   std::optional<Machine> machine;
   absl::Status trouble = content.status();
   if (content.ok() && content->has_value()) {
@@ -116,11 +115,9 @@ absl::StatusOr<std::optional<Machine>> HostRecord::Recall(const HostConfig& conf
 
 absl::Status HostRecord::Write(const HostConfig& config, const Machine& machine) const {
   const std::string content = Encode(config, machine);
-  const absl::StatusOr<std::optional<std::string>> before = LoadFile(path_, kMaxRecordBytes);
+  const absl::StatusOr<std::optional<std::string>> before = LoadFile(path_, kMaxHostRecordBytes);
   if (before.ok() && *before == content) return absl::OkStatus();
-  int error = ReplaceSmallFile(path_, content, kMode);
-  if (error == 0) error = SyncFile(path_);
-  return error == 0 ? absl::OkStatus() : FileError(error, "write", path_);
+  return StoreFile(path_, content, kMode);
 }
 
 void RemoveOtherHostRecords(const std::string& directory, const std::vector<std::string>& names) {

@@ -14,7 +14,6 @@
 #include "absl/strings/str_split.h"
 #include "agents/machines/file_status.h"
 #include "agents/machines/record.h"
-#include "agents/machines/small_file.h"
 #include "contract/text.h"
 #include "fmt/format.h"
 
@@ -32,11 +31,8 @@ constexpr size_t kMaxPlacementBytes = 1 << 20;
 // The assignment holds the user's variables.
 constexpr mode_t kRecordMode = 0600;
 
-// Content and name on disk.
 absl::Status Write(const std::string& path, const std::string& content) {
-  int error = ReplaceSmallFile(path, content, kRecordMode);
-  if (error == 0) error = SyncFile(path);
-  return error == 0 ? absl::OkStatus() : FileError(error, "write", path);
+  return StoreFile(path, content, kRecordMode);
 }
 
 // Empty if there is no such file.
@@ -162,8 +158,6 @@ absl::Status CheckDevices(const PlacedRank& rank, const Capacity& capacity) {
       fmt::format("host {} has no longer what the run was given there: {}", rank.host,
                   fmt::join(missing, "; ")));
 }
-
-bool LaunchRecord::Exists() const { return access(path_.c_str(), F_OK) == 0; }
 
 absl::StatusOr<LaunchFiles> LaunchRecord::Read() const {
   LaunchFiles files;

@@ -61,7 +61,6 @@ class LaunchRecord {
   explicit LaunchRecord(std::string path) : path_(std::move(path)) {}
 
   const std::string& path() const { return path_; }
-  bool Exists() const;
   // Everything empty if the directory does not exist.
   absl::StatusOr<LaunchFiles> Read() const;
   absl::Status Create(const agent::v1::Assignment& assignment, uint64_t order) const;

@@ -3,8 +3,6 @@
 #include "agents/core/job_storage.h"
 #include "agents/machines/run_directory.h"
 #include "agents/machines/run_environment.h"
-#include "agents/machines/run_request.h"
-#include "google/protobuf/util/time_util.h"
 
 namespace muster::machines {
 
@@ -26,20 +24,6 @@ RunSpec RankSpec(const agent::v1::Assignment& assignment, const std::string& clu
                  const std::vector<std::string>& addresses, const RunRules& rules) {
   return MakeRunSpec(assignment, directory,
                      RankEnvironment(assignment, cluster, directory, rank, addresses), rules);
-}
-
-QueuedRun QueuedFrom(const agent::v1::Assignment& assignment, uint64_t order, bool held,
-                     absl::Duration cancel_grace) {
-  const v1::JobSpec& job = assignment.spec();
-  const int64_t limit_ms =
-      google::protobuf::util::TimeUtil::DurationToMilliseconds(job.time_limit());
-  return {.run_key = assignment.run_key(),
-          .priority = job.priority(),
-          .order = order,
-          .request = RequestOf(assignment),
-          .time_limit = limit_ms == 0 ? absl::InfiniteDuration()
-                                      : absl::Milliseconds(limit_ms) + cancel_grace,
-          .held = held};
 }
 
 }  // namespace muster::machines

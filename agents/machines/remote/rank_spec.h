@@ -3,15 +3,12 @@
 #define MUSTER_AGENTS_MACHINES_REMOTE_RANK_SPEC_H_
 
 #include <cstddef>
-#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/time/time.h"
 #include "agents/machines/run_directory.h"
 #include "agents/machines/run_records.h"
-#include "agents/machines/scheduling/waiting_runs.h"
 #include "muster/agent/v1/agent_link.pb.h"
 
 namespace muster::machines {
@@ -26,10 +23,6 @@ absl::StatusOr<agent::v1::Assignment> OnHost(const agent::v1::Assignment& assign
 RunSpec RankSpec(const agent::v1::Assignment& assignment, const std::string& cluster,
                  const std::string& directory, size_t rank,
                  const std::vector<std::string>& addresses, const RunRules& rules);
-
-// The run as the queue has it: after a limit it gets the grace as well.
-QueuedRun QueuedFrom(const agent::v1::Assignment& assignment, uint64_t order, bool held,
-                     absl::Duration cancel_grace);
 
 }  // namespace muster::machines
 

@@ -14,6 +14,14 @@ namespace {
 // cost nothing.
 constexpr absl::Duration kTick = absl::Seconds(1);
 
+// A run's hosts get its files from the agent's own machine.
+FilesLane::Work FetchOnly(uploads::JobFiles* files) {
+  if (files == nullptr) return nullptr;
+  return [files](FilesLane::Task* task, const FilesLane::Turn& turn) {
+    return files->Fetch(task->brought, turn.patience()).status();
+  };
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<RemoteScheduler>> RemoteScheduler::Create(
@@ -32,19 +40,9 @@ absl::StatusOr<std::unique_ptr<RemoteScheduler>> RemoteScheduler::Create(
 
 RemoteScheduler::RemoteScheduler(RemoteSchedulerOptions options, RunBoard* board,
                                  HostRouter* router)
-    : options_(std::move(options)),
-      board_(board),
-      router_(router),
-      load_{.ledger = Ledger(std::vector<ClusterHost>{}), .hosts = {}},
-      queue_(std::vector<ClusterHost>{}) {
-  if (options_.files == nullptr) return;
-  // Each of its hosts gets them from here.
-  files_lane_ = std::make_unique<FilesLane>(
-      [files = options_.files](FilesLane::Task* task, const FilesLane::Turn& turn) {
-        return files->Fetch(task->brought, turn.patience()).status();
-      },
-      [this](FilesNews news) { Post(std::move(news)); });
-}
+    : RunScheduler({.starter = "agent", .fetch = FetchOnly(options.files)}, /*hosts=*/{}, board),
+      options_(std::move(options)),
+      router_(router) {}
 
 RemoteScheduler::~RemoteScheduler() {
   {
@@ -53,6 +51,7 @@ RemoteScheduler::~RemoteScheduler() {
   }
   changed_.notify_all();
   if (thread_.joinable()) thread_.join();
+  StopFetching();
   for (HostEntry& entry : hosts_) router_->SetHost(entry.view.config.name, nullptr);
   layout_turns_.Stop();
   hosts_.clear();  // while their listener is still there
@@ -60,62 +59,34 @@ RemoteScheduler::~RemoteScheduler() {
 
 void RemoteScheduler::AwaitHosts(absl::Duration patience) {
   std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, absl::ToChronoNanoseconds(patience),
-                    [this] { return spoken_ == load_.hosts.size(); });
+  changed_.wait_for(lock, absl::ToChronoNanoseconds(patience), [this] { return silent_ == 0; });
 }
 
-void RemoteScheduler::Start(std::vector<PlacedRun> placed, std::vector<WaitingRun> waiting,
-                            std::deque<FinishedRun> finished, bool hold_starts) {
-  Post(StartMessage{.placed = std::move(placed),
-                    .waiting = std::move(waiting),
-                    .finished = std::move(finished),
-                    .hold_starts = hold_starts});
+void RemoteScheduler::Start(std::vector<PlacedRun> placed, std::deque<FinishedRun> finished,
+                            bool hold_starts) {
+  Post([this, placed = std::move(placed), finished = std::move(finished), hold_starts]() mutable {
+    Begin(std::move(placed), std::move(finished), hold_starts);
+  });
 }
 
-void RemoteScheduler::Enqueue(WaitingRun run) { Post(std::move(run)); }
-void RemoteScheduler::Adopt(PlacedRun run) { Post(std::move(run)); }
-void RemoteScheduler::Cancel(const std::string& run_key) { Post(CancelMessage{run_key}); }
-void RemoteScheduler::Forget(const std::string& run_key) { Post(ForgetMessage{run_key}); }
-void RemoteScheduler::SetHeld(const std::string& run_key, bool held) {
-  Post(HoldMessage{run_key, held});
-}
-void RemoteScheduler::AllowStarts() { Post(AllowStartsMessage{}); }
-
-RemoteScheduler::Load RemoteScheduler::load() const {
-  const std::lock_guard lock(mutex_);
-  return load_;
+void RemoteScheduler::Enqueue(WaitingRun run) {
+  board_->PutQuietly(PendingVerdict(WitnessOf(run.run.run_key)));
+  Post([this, run = std::move(run)]() mutable { Take(std::move(run)); });
 }
 
-absl::Duration RemoteScheduler::WaitOf(const QueuedRun& run) const {
-  const Load now = load();
-  return machines::WaitOf(run, now.outlook, now.ledger, now.occupants, time_.Now());
-}
-
-void RemoteScheduler::Post(Message message) {
-  {
-    const std::lock_guard lock(mutex_);
-    messages_.push_back(std::move(message));
-  }
-  changed_.notify_all();
-}
-
-std::vector<RemoteScheduler::Message> RemoteScheduler::WaitForMessages() {
-  std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, absl::ToChronoNanoseconds(kTick),
-                    [this] { return stop_ || !messages_.empty(); });
-  return std::exchange(messages_, {});
+void RemoteScheduler::Adopt(PlacedRun run) {
+  Post([this, run = std::move(run)]() mutable { Take(std::move(run)); });
 }
 
 void RemoteScheduler::Loop() {
   while (true) {
-    std::vector<Message> messages = WaitForMessages();
     {
-      const std::lock_guard lock(mutex_);
+      std::unique_lock lock(mutex_);
+      changed_.wait_for(lock, absl::ToChronoNanoseconds(kTick),
+                        [this] { return stop_ || !messages_.empty(); });
       if (stop_) return;
     }
-    for (Message& message : messages) {
-      std::visit([this](auto& m) { Handle(std::move(m)); }, message);
-    }
+    HandleMessages();
     if (is_working_) {
       WriteHostRecords();
       ReadHosts();
@@ -123,7 +94,7 @@ void RemoteScheduler::Loop() {
       PutBackUnsent();
       GiveUpLostRuns();
       SweepHosts();
-      StartReady();
+      StartReady([this](const ReadyRun& ready) { return PlaceRun(ready); });
       RenewFilesReasons();
     }
     Publish();
@@ -133,67 +104,51 @@ void RemoteScheduler::Loop() {
 
 // ---- what the agent says
 
-void RemoteScheduler::Handle(StartMessage message) {
+void RemoteScheduler::Begin(std::vector<PlacedRun> placed, std::deque<FinishedRun> finished,
+                            bool hold_starts) {
   is_working_ = true;
   std::vector<std::string> names;
   for (const HostEntry& entry : hosts_) names.push_back(entry.view.config.name);
   RemoveOtherHostRecords(options_.hosts_directory, names);
-  starts_held_ = message.hold_starts;
-  finished_ = std::move(message.finished);
+  starts_held_ = hold_starts;
+  finished_ = std::move(finished);
   PruneFinished();
-  for (PlacedRun& run : message.placed) Handle(std::move(run));
+  for (PlacedRun& run : placed) Take(std::move(run));
   for (HostEntry& entry : hosts_) entry.link->AskAnew();
-  for (WaitingRun& run : message.waiting) Handle(std::move(run));
 }
 
-void RemoteScheduler::Handle(const AllowStartsMessage&) {
-  starts_held_ = false;
+void RemoteScheduler::OnStartsAllowed() {
+  RunScheduler::OnStartsAllowed();
   for (auto& [run_key, run] : active_) Advance(&run);
 }
 
-void RemoteScheduler::Handle(const HoldMessage& message) {
-  if (const auto found = awaiting_files_.find(message.run_key); found != awaiting_files_.end()) {
-    found->second.what.run.held = message.held;
-    return board_->SetHeld(message.run_key, message.held);
-  }
-  const auto found = waiting_.find(message.run_key);
-  if (found == waiting_.end() || !queue_.SetHeld(message.run_key, message.held)) return;
-  found->second.run.held = message.held;
-  board_->SetHeld(message.run_key, message.held);
-}
-
-void RemoteScheduler::Handle(const CancelMessage& message) {
-  if (TakeWaiting(message.run_key)) {
+void RemoteScheduler::OnCancel(const std::string& run_key) {
+  if (TakeWaiting(run_key)) {
     const ExitRecord exit = {.phase = ExitRecord::Phase::kQueue,
                              .end = ExitRecord::End::kNothingRan,
                              .cause = ExitRecord::Cause::kCanceled,
                              .end_us = absl::ToUnixMicros(absl::Now())};
-    board_->Put(EndVerdict({.run_key = message.run_key, .hostname = "", .now = absl::Now()}, exit));
-    return;
+    return board_->Put(EndVerdict(WitnessOf(run_key), exit));
   }
-  const auto found = active_.find(message.run_key);
+  const auto found = active_.find(run_key);
   if (found == active_.end()) return;
   found->second.cancel_asked = true;
   Advance(&found->second);
 }
 
-void RemoteScheduler::Handle(const ForgetMessage& message) {
-  board_->Remove(message.run_key);
-  if (TakeWaiting(message.run_key)) RecordOf(message.run_key).Remove();
-  const auto found = active_.find(message.run_key);
+void RemoteScheduler::OnForget(const std::string& run_key) {
+  board_->Remove(run_key);
+  if (TakeWaiting(run_key)) RecordOf(run_key).Remove();
+  const auto found = active_.find(run_key);
   if (found == active_.end()) {
     // Canceled in the queue, or not there.
-    const absl::StatusOr<LaunchFiles> files = RecordOf(message.run_key).Read();
-    if (files.ok() && files->placement.empty()) RecordOf(message.run_key).Remove();
+    const absl::StatusOr<LaunchFiles> files = RecordOf(run_key).Read();
+    if (files.ok() && files->placement.empty()) RecordOf(run_key).Remove();
     return;
   }
   found->second.forget = true;
   Advance(&found->second);
-  FinishIfForgotten(message.run_key);
-}
-
-void RemoteScheduler::Handle(HostMessage message) {
-  std::visit([&](auto& event) { On(message.host, std::move(event)); }, message.event);
+  FinishIfForgotten(run_key);
 }
 
 }  // namespace muster::machines

@@ -1,21 +1,19 @@
 // Starts runs on hosts over SSH when their turn has come, watches all their ranks to the end, and
 // says on the board what it hears.
 //
-// One thread owns queue and runs; the public calls may come from any thread and only leave a
-// message. Its actions about a run follow from the present facts about its ranks (Advance),
-// whatever has happened before, so that a restart, a lost connection or a late answer needs no code
-// of its own.
+// Its actions about a run follow from the present facts about its ranks (Advance), whatever has
+// happened before, so that a restart, a lost connection or a late answer needs no code of its own.
 #ifndef MUSTER_AGENTS_MACHINES_REMOTE_REMOTE_SCHEDULER_H_
 #define MUSTER_AGENTS_MACHINES_REMOTE_REMOTE_SCHEDULER_H_
 
 #include <atomic>
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -26,8 +24,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "agents/core/steady_time.h"
-#include "agents/machines/files_lane.h"
+#include "agents/machines/load.h"
 #include "agents/machines/remote/gang.h"
 #include "agents/machines/remote/host_record.h"
 #include "agents/machines/remote/host_router.h"
@@ -35,6 +32,7 @@
 #include "agents/machines/remote/remote_host.h"
 #include "agents/machines/run_board.h"
 #include "agents/machines/run_directory.h"
+#include "agents/machines/run_scheduler.h"
 #include "agents/machines/scheduling/cluster_queue.h"
 
 namespace muster::machines {
@@ -81,24 +79,7 @@ struct FinishedRun {
   std::vector<PlacedRank> placement;
 };
 
-// One host, for people.
-struct HostView {
-  HostConfig config;
-  Capacity capacity;
-  std::string limits;  // what runs are held to; empty: nothing
-  ContainerRuntime containers;
-  std::vector<v1::ClusterIssue> issues;
-  bool is_known = false;  // what it has was told, by it, now or earlier, or by its operator
-  bool has_told = false;  // since the agent was started
-  bool is_up = false;
-  bool is_cordoned = false;
-  std::string why;            // it is not up
-  std::string start_trouble;  // it gets no runs for a while, as it could not start one: why
-
-  bool TakesRuns() const { return is_up && !is_cordoned && start_trouble.empty(); }
-};
-
-class RemoteScheduler {
+class RemoteScheduler : public RunScheduler {
  public:
   // Board and router outlive the scheduler.
   static absl::StatusOr<std::unique_ptr<RemoteScheduler>> Create(RemoteSchedulerOptions options,
@@ -106,72 +87,23 @@ class RemoteScheduler {
                                                                  RunBoard* board,
                                                                  HostRouter* router);
   // Runs go on without it.
-  ~RemoteScheduler();
+  ~RemoteScheduler() override;
 
   // Until each host has answered or could not be reached, at most so long.
   void AwaitHosts(absl::Duration patience);
   // Begins to work on runs; what else is said about runs comes later. `finished`: the oldest first.
   // `hold_starts`: nothing begins before AllowStarts.
-  void Start(std::vector<PlacedRun> placed, std::vector<WaitingRun> waiting,
-             std::deque<FinishedRun> finished, bool hold_starts);
+  void Start(std::vector<PlacedRun> placed, std::deque<FinishedRun> finished, bool hold_starts);
 
-  // Fetches the run's files first; then the run stands in the queue as if they had been here.
+  // Tells it as PENDING. Fetches its files first; then the run stands in the queue as if they had
+  // been here.
   void Enqueue(WaitingRun run);
   // One that Start was not told of, as its record could not be read then.
   void Adopt(PlacedRun run);
-  void Cancel(const std::string& run_key);
-  void Forget(const std::string& run_key);
-  void SetHeld(const std::string& run_key, bool held);
-  void AllowStarts();
-
-  // At some moment just past.
-  struct Load {
-    Ledger ledger;
-    Occupants occupants = {};
-    QueueOutlook outlook = {};  // those that wait for files are among the waiting
-    std::vector<HostView> hosts;
-    std::vector<v1::ClusterIssue> issues = {};  // of the file of hosts
-    size_t waiting = 0;                         // held ones too
-    size_t running = 0;
-  };
-  Load load() const;
-  // How long the run waits at the most if it comes now; InfiniteDuration: nobody knows.
-  absl::Duration WaitOf(const QueuedRun& run) const;
   // Returns whether hosts have come, gone or changed since the last call.
   bool TakeNews() { return news_.exchange(false); }
-  uint64_t ranks_started() const { return ranks_started_; }
 
  private:
-  struct CancelMessage {
-    std::string run_key;
-  };
-  struct ForgetMessage {
-    std::string run_key;
-  };
-  struct HoldMessage {
-    std::string run_key;
-    bool held;
-  };
-  struct AllowStartsMessage {};
-  struct HostMessage {
-    size_t host;
-    HostEvent event;
-  };
-  struct StartMessage {
-    std::vector<PlacedRun> placed;
-    std::vector<WaitingRun> waiting;
-    std::deque<FinishedRun> finished;
-    bool hold_starts;
-  };
-  using Message = std::variant<StartMessage, WaitingRun, FilesNews, PlacedRun, CancelMessage,
-                               ForgetMessage, HoldMessage, AllowStartsMessage, HostMessage>;
-
-  // A run whose files are not on the agent's machine yet.
-  struct AwaitingFiles {
-    WaitingRun what;
-    uint64_t ticket = 0;  // of the lane
-  };
-
   struct HostEntry {
     std::unique_ptr<RemoteHost> link;
     HostView view;
@@ -213,20 +145,17 @@ class RemoteScheduler {
 
   RemoteScheduler(RemoteSchedulerOptions options, RunBoard* board, HostRouter* router);
 
-  void Post(Message message);
   void Loop();
-  std::vector<Message> WaitForMessages();
 
   // ---- messages
-  void Handle(WaitingRun run);
-  void Handle(FilesNews news);
-  void Handle(PlacedRun run);
-  void Handle(const CancelMessage& message);
-  void Handle(const ForgetMessage& message);
-  void Handle(const HoldMessage& message);
-  void Handle(const AllowStartsMessage& message);
-  void Handle(StartMessage message);
-  void Handle(HostMessage message);
+  void Wake() override { changed_.notify_all(); }
+  void OnCancel(const std::string& run_key) override;
+  void OnForget(const std::string& run_key) override;
+  void OnStartsAllowed() override;
+  void OnNoFiles(const std::string& run_key) override { waiting_.erase(run_key); }
+  void Begin(std::vector<PlacedRun> placed, std::deque<FinishedRun> finished, bool hold_starts);
+  void Take(WaitingRun run);
+  void Take(PlacedRun run);
   void On(size_t host, HostIsUp event);
   void On(size_t host, const HostIsDown& event);
   void On(size_t host, const HostReported& event);
@@ -261,12 +190,9 @@ class RemoteScheduler {
   void NoteNews();
 
   // ---- runs (remote_scheduler_runs.cc)
-  void PutIntoQueue(WaitingRun run);
   // Takes a run out that has no hosts, and whether there was one.
   bool TakeWaiting(const std::string& run_key);
-  void StartReady();
   absl::Status PlaceRun(const ReadyRun& ready);
-  void HoldStarts(const std::string& run_key, const std::string& why);
   // Returns whether the cluster can never run it, which is said then; as long as not every host has
   // said what it has now, nobody knows.
   bool RefuseMisfit(const WaitingRun& run);
@@ -306,27 +232,19 @@ class RemoteScheduler {
   }
 
   const RemoteSchedulerOptions options_;
-  const agents::SteadyTime time_;
-  RunBoard* const board_;
   HostRouter* const router_;
-  std::atomic<uint64_t> ranks_started_ = 0;
   std::atomic<bool> news_ = false;
 
-  mutable std::mutex mutex_;
   std::condition_variable changed_;
   // Guarded by mutex_.
   bool stop_ = false;
-  std::vector<Message> messages_;  // at most a few for each active run and host
-  Load load_;
-  size_t spoken_ = 0;  // hosts that have spoken
+  size_t silent_ = 0;  // hosts that have not spoken
 
   LayoutTurns layout_turns_;
   // Owned by the thread, once it runs.
   std::vector<HostEntry> hosts_;
-  ClusterQueue queue_;
-  std::map<std::string, AwaitingFiles> awaiting_files_;  // by run key
-  std::map<std::string, WaitingRun> waiting_;            // by run key, as the queue has them
-  std::map<std::string, Active> active_;                 // by run key
+  std::map<std::string, WaitingRun> waiting_;  // by run key: those in the queue
+  std::map<std::string, Active> active_;       // by run key
   // By run key: the run, and which hosts have yet to remove what only Muster needs of it. So long
   // the agent's own record stays, too.
   struct Cleaning {
@@ -337,17 +255,13 @@ class RemoteScheduler {
   std::deque<FinishedRun> finished_;  // the oldest first
   // By run key: the hosts that have yet to remove the output. Runs of hosts that are away.
   std::map<std::string, std::set<std::string>> pruning_;
-  bool is_working_ = false;  // Start was called
-  bool starts_held_ = false;
-  absl::Time hold_until_ = absl::InfinitePast();
-  v1::StateReason hold_reason_;
+  bool is_working_ = false;                               // Start was called
   absl::Time next_look_ = absl::InfinitePast();           // at the file of hosts
   absl::Time next_sweep_ = absl::InfinitePast();          // of the files of old runs
   absl::Time next_files_reasons_ = absl::InfinitePast();  // of runs whose files are copied
   absl::Status last_read_;                                // of it
   std::map<std::string, absl::Status> not_added_;         // by name: what is wrong with these
   std::thread thread_;
-  std::unique_ptr<FilesLane> files_lane_;  // posts messages; null: no run brings files
 };
 
 }  // namespace muster::machines

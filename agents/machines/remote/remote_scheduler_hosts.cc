@@ -6,8 +6,8 @@
 #include "agents/machines/remote/remote_scheduler.h"
 #include "agents/machines/verdict.h"
 #include "contract/issues.h"
+#include "contract/message_of.h"
 #include "contract/sentences.h"
-#include "contract/text.h"
 #include "daemon/log.h"
 #include "fmt/format.h"
 
@@ -47,7 +47,9 @@ absl::Status RemoteScheduler::AddHost(const HostConfig& config) {
                           .files = options_.files,
                           .turns = &layout_turns_},
                          [this, host = hosts_.size()](HostEvent event) {
-                           Post(HostMessage{.host = host, .event = std::move(event)});
+                           Post([this, host, event = std::move(event)]() mutable {
+                             std::visit([&](auto& e) { On(host, std::move(e)); }, event);
+                           });
                          });
   if (!link.ok()) return link.status();
   entry.link = *std::move(link);
@@ -63,7 +65,7 @@ void RemoteScheduler::Recall(HostEntry* entry) const {
   if (!machine.ok()) {
     LogEvent(spdlog::level::warn, "host_record_unreadable",
              {{"host", view.config.name},
-              {"error", std::string(ToStd(machine.status().message()))},
+              {"error", MessageOf(machine.status())},
               {"remedy", "none is needed: it is written anew when the host answers"}});
     return;
   }
@@ -85,7 +87,7 @@ void RemoteScheduler::WriteHostRecords() {
     if (written.ok()) continue;
     LogEvent(spdlog::level::warn, "host_record_not_written",
              {{"host", entry.view.config.name},
-              {"error", std::string(ToStd(written.message()))},
+              {"error", MessageOf(written)},
               {"remedy",
                "free disk space for the agent's state directory; it is tried again when "
                "the host comes back"}});
@@ -98,7 +100,7 @@ void RemoteScheduler::AddNewHost(const HostConfig& config) {
     if (std::exchange(not_added_[config.name], added) != added) {
       NoteNews();
       LogEvent(spdlog::level::err, "host_not_added",
-               {{"host", config.name}, {"error", std::string(ToStd(added.message()))}});
+               {{"host", config.name}, {"error", MessageOf(added)}});
     }
     return;
   }
@@ -176,7 +178,7 @@ void RemoteScheduler::On(size_t host, const StartDone& event) {
   const bool is_config = absl::IsInvalidArgument(event.status);
   const bool is_trouble =
       !event.status.ok() && !is_config && !absl::IsUnavailable(event.status) && event.was_sent;
-  if (is_trouble) PauseStarts(host, std::string(ToStd(event.status.message())));
+  if (is_trouble) PauseStarts(host, MessageOf(event.status));
   const auto found = active_.find(event.run_key);
   if (found == active_.end()) return;
   Active& run = found->second;
@@ -190,7 +192,7 @@ void RemoteScheduler::On(size_t host, const StartDone& event) {
     return;
   }
   if (event.status.ok()) {
-    ++ranks_started_;
+    ++started_;
     hosts_[host].start_pause = absl::ZeroDuration();
     if (rank.stage == HostStage::kAbsent) rank.stage = HostStage::kClaimed;
     NoteBegun(&run, event.rank);
@@ -204,7 +206,7 @@ void RemoteScheduler::On(size_t host, const StartDone& event) {
            MakeFailure(
                v1::FAILURE_CODE_LAUNCH_FAILED,
                is_config ? v1::FAILURE_CLASS_CONFIG : v1::FAILURE_CLASS_INFRA,
-               {.detail = std::string(ToStd(event.status.message())),
+               {.detail = MessageOf(event.status),
                 .remedy = is_config
                               ? "Correct the job, or put its data onto every host."
                               : "Free disk space there if that is wanting, or cordon the host in "
@@ -246,8 +248,7 @@ void RemoteScheduler::ReadHosts() {
   if (!configs.ok()) {
     if (configs.status() != last_read_) {
       NoteNews();
-      LogEvent(spdlog::level::warn, "hosts_not_read",
-               {{"error", std::string(ToStd(configs.status().message()))}});
+      LogEvent(spdlog::level::warn, "hosts_not_read", {{"error", MessageOf(configs.status())}});
     }
     last_read_ = configs.status();
     return;
@@ -276,10 +277,10 @@ void RemoteScheduler::ReadHosts() {
 std::vector<v1::ClusterIssue> RemoteScheduler::IssuesOfFile() const {
   std::vector<v1::ClusterIssue> issues;
   if (!last_read_.ok()) {
-    issues.push_back(contract::HostsFileUnread(std::string(ToStd(last_read_.message()))));
+    issues.push_back(contract::HostsFileUnread(MessageOf(last_read_)));
   }
   for (const auto& [name, status] : not_added_) {
-    issues.push_back(contract::HostNotAdded(name, std::string(ToStd(status.message()))));
+    issues.push_back(contract::HostNotAdded(name, MessageOf(status)));
   }
   return issues;
 }
@@ -324,7 +325,6 @@ void RemoteScheduler::RebuildQueue() {
         {.name = entry.view.config.name, .capacity = entry.view.capacity, .state = StateOf(entry)});
   }
   queue_.StartOver(std::move(hosts));
-  for (const auto& [run_key, waiting] : waiting_) queue_.Push(waiting.run);
   for (const auto& [run_key, run] : active_) {
     if (!run.over) queue_.Restore(run_key, run.allocation, run.latest_end);
   }
@@ -408,40 +408,18 @@ void RemoteScheduler::GiveUpLostRuns() {
 }
 
 void RemoteScheduler::Publish() {
-  const QueuedRun* first = queue_.First();
-  if (first == nullptr) {
-    board_->ClearReasons();
-  } else if (starts_held_ || time_.Now() < hold_until_) {
-    board_->SetReasons(first->run_key, starts_held_ ? AwaitsBroker() : hold_reason_);
-  } else {
-    absl::Time start = absl::InfiniteFuture();
-    if (const std::optional<BlockedRun>& blocked = queue_.blocked(); blocked.has_value()) {
-      first = &blocked->run;
-      // By the time of day.
-      start = absl::Now() + (blocked->start - time_.Now());
-    }
-    board_->SetReasons(first->run_key, WaitsFor(queue_.ledger().Shortage(first->request)), start);
-  }
   std::vector<HostView> views;
   for (const HostEntry& entry : hosts_) views.push_back(entry.view);
   const auto running = std::count_if(active_.begin(), active_.end(),
                                      [](const auto& entry) { return !entry.second.over; });
-  const auto spoken = static_cast<size_t>(std::count_if(
-      hosts_.begin(), hosts_.end(), [](const HostEntry& entry) { return entry.has_spoken; }));
-  QueueOutlook outlook = queue_.outlook();
-  outlook.waiting += static_cast<size_t>(
-      std::count_if(awaiting_files_.begin(), awaiting_files_.end(),
-                    [](const auto& entry) { return !entry.second.what.run.held; }));
+  RunScheduler::Publish(/*others=*/0, static_cast<size_t>(running), std::move(views),
+                        IssuesOfFile());
+  const auto silent = std::count_if(hosts_.begin(), hosts_.end(),
+                                    [](const HostEntry& entry) { return !entry.has_spoken; });
   const std::lock_guard lock(mutex_);
-  load_ = {.ledger = queue_.ledger(),
-           .occupants = queue_.occupants(),
-           .outlook = std::move(outlook),
-           .hosts = std::move(views),
-           .issues = IssuesOfFile(),
-           .waiting = waiting_.size() + awaiting_files_.size(),
-           .running = static_cast<size_t>(running)};
-  // A thread that waits for that word finds it in the load.
-  if (std::exchange(spoken_, spoken) != spoken) changed_.notify_all();
+  // A thread that waits for the word of a host finds it in the load.
+  if (std::exchange(silent_, static_cast<size_t>(silent)) != static_cast<size_t>(silent))
+    changed_.notify_all();
 }
 
 }  // namespace muster::machines

@@ -62,7 +62,7 @@ void RemoteScheduler::TakeUpLeftovers(const std::string& host) {
     placed.what.run.run_key = run.run_key;
     placed.placement = std::move(run.placement);
     placed.is_wanted = false;
-    Handle(std::move(placed));
+    Take(std::move(placed));
   }
 }
 

@@ -12,16 +12,12 @@
 #include "contract/message_of.h"
 #include "contract/sentences.h"
 #include "contract/states.h"
-#include "contract/text.h"
 #include "daemon/log.h"
 #include "fmt/format.h"
 
 namespace muster::machines {
 namespace {
 
-// Between two tries to write down where a run goes: soon enough for people, rare enough for the
-// machine.
-constexpr absl::Duration kPlaceRetry = absl::Seconds(5);
 // Between two words on how much of a run's files has come to its hosts: each is an event that the
 // broker keeps.
 constexpr absl::Duration kFilesReasonInterval = absl::Seconds(5);
@@ -34,70 +30,23 @@ bool BringsFiles(const WaitingRun& what) {
 
 // ---- the queue
 
-void RemoteScheduler::Handle(WaitingRun run) {
+void RemoteScheduler::Take(WaitingRun run) {
   const std::string run_key = run.run.run_key;
-  if (active_.contains(run_key) || awaiting_files_.contains(run_key) || RefuseMisfit(run)) return;
-  board_->SetHeld(run_key, run.run.held);
-  if (!BringsFiles(run) || files_lane_ == nullptr) return PutIntoQueue(std::move(run));
-  board_->SetOwnReason(run_key, FetchesFiles());
-  const uint64_t ticket =
-      files_lane_->Add(run_key, run.assignment->spec(), /*makes_results=*/false);
-  awaiting_files_.emplace(run_key, AwaitingFiles{.what = std::move(run), .ticket = ticket});
-}
-
-void RemoteScheduler::Handle(FilesNews news) {
-  const auto found = awaiting_files_.find(news.run_key);
-  if (found == awaiting_files_.end() || found->second.ticket != news.ticket) return;
-  if (news.kind == FilesNews::Kind::kWaits) return board_->SetOwnReason(news.run_key, news.reason);
-  WaitingRun run = std::move(found->second.what);
-  awaiting_files_.erase(found);
-  board_->ClearOwnReason(news.run_key);
-  if (news.kind == FilesNews::Kind::kFailed) {
-    board_->Put(NotStartedVerdict({.run_key = news.run_key, .hostname = "", .now = absl::Now()},
-                                  news.failure));
-  } else if (!RefuseMisfit(run)) {
-    PutIntoQueue(std::move(run));
+  if (active_.contains(run_key) || AwaitsFiles(run_key) || RefuseMisfit(run)) return;
+  if (BringsFiles(run) && TakesFiles()) {
+    AwaitFiles(run.run, run.assignment->spec(), /*makes_results=*/false);
+  } else {
+    PushRun(run.run);
   }
-}
-
-void RemoteScheduler::PutIntoQueue(WaitingRun run) {
-  const std::string run_key = run.run.run_key;
-  queue_.Push(run.run);
   waiting_.insert_or_assign(run_key, std::move(run));
 }
 
 bool RemoteScheduler::TakeWaiting(const std::string& run_key) {
-  queue_.Remove(run_key);
-  if (waiting_.erase(run_key) > 0) return true;
-  const auto found = awaiting_files_.find(run_key);
-  if (found == awaiting_files_.end()) return false;
-  files_lane_->Drop(found->second.ticket);
-  awaiting_files_.erase(found);
-  board_->ClearOwnReason(run_key);
-  return true;
+  waiting_.erase(run_key);
+  return RemoveWaiting(run_key);
 }
 
 // ---- beginnings
-
-void RemoteScheduler::StartReady() {
-  if (starts_held_ || time_.Now() < hold_until_) return;
-  for (const ReadyRun& ready : queue_.Round(time_.Now())) {
-    if (time_.Now() >= hold_until_) {
-      const absl::Status placed = PlaceRun(ready);
-      if (placed.ok()) continue;
-      HoldStarts(ready.run.run_key, MessageOf(placed));
-    }
-    queue_.Release(ready.run.run_key);
-    queue_.Push(ready.run);
-  }
-}
-
-void RemoteScheduler::HoldStarts(const std::string& run_key, const std::string& why) {
-  LogEvent(spdlog::level::warn, "run_not_started", {{"run", run_key}, {"reason", why}});
-  hold_until_ = time_.Now() + kPlaceRetry;
-  hold_reason_ = contract::MakeReason(v1::STATE_REASON_CODE_AGENT_RETRIES,
-                                      {.detail = "the agent cannot start runs now: " + why});
-}
 
 absl::Status RemoteScheduler::PlaceRun(const ReadyRun& ready) {
   const std::string& run_key = ready.run.run_key;
@@ -116,6 +65,7 @@ absl::Status RemoteScheduler::PlaceRun(const ReadyRun& ready) {
   // Before any host is told: after a crash the same ones are asked again.
   if (absl::Status s = RecordOf(run_key).Place(run.placement); !s.ok()) return s;
   run.what = std::move(waiting_.at(run_key));
+  run.what.run = ready.run;
   waiting_.erase(run_key);
   Active& active = active_.insert_or_assign(run_key, std::move(run)).first->second;
   for (size_t i = 0; i < active.ranks.size(); ++i) {
@@ -126,7 +76,7 @@ absl::Status RemoteScheduler::PlaceRun(const ReadyRun& ready) {
   return absl::OkStatus();
 }
 
-void RemoteScheduler::Handle(PlacedRun placed) {
+void RemoteScheduler::Take(PlacedRun placed) {
   const std::string run_key = placed.what.run.run_key;
   if (active_.contains(run_key)) return;
   Active run;
@@ -177,15 +127,14 @@ bool RemoteScheduler::RefuseMisfit(const WaitingRun& run) {
   }
   const std::optional<Misfit> misfit = queue_.ledger().Refusal(run.run.request);
   if (!misfit.has_value()) return false;
-  board_->Put(NotStartedVerdict({.run_key = run.run.run_key, .hostname = "", .now = absl::Now()},
-                                MisfitFailure(*misfit)));
+  board_->Put(NotStartedVerdict(WitnessOf(run.run.run_key), MisfitFailure(*misfit)));
   return true;
 }
 
 void RemoteScheduler::RefuseMisfits() {
   for (auto at = waiting_.begin(); at != waiting_.end();) {
     const bool is_refused = RefuseMisfit(at->second);
-    if (is_refused) queue_.Remove(at->first);
+    if (is_refused) RemoveWaiting(at->first);
     at = is_refused ? waiting_.erase(at) : std::next(at);
   }
 }
@@ -223,11 +172,10 @@ void RemoteScheduler::PutBack(const std::string& run_key) {
   for (const Rank& rank : run.ranks) {
     if (const auto host = FindHost(rank.host)) hosts_[*host].link->Unwatch(run_key);
   }
-  if (!run.forget)
-    board_->Put(PendingVerdict({.run_key = run_key, .hostname = "", .now = absl::Now()}));
-  Handle(std::move(run.what));
-  if (run.cancel_asked) Handle(CancelMessage{run_key});
-  if (run.forget) Handle(ForgetMessage{run_key});
+  if (!run.forget) board_->Put(PendingVerdict(WitnessOf(run_key)));
+  Take(std::move(run.what));
+  if (run.cancel_asked) OnCancel(run_key);
+  if (run.forget) OnForget(run_key);
 }
 
 // ---- steps

@@ -8,7 +8,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/strip.h"
 #include "agents/machines/small_file.h"
-#include "contract/text.h"
+#include "contract/message_of.h"
 #include "fmt/format.h"
 
 namespace muster::machines {
@@ -122,7 +122,7 @@ absl::StatusOr<std::string> PutSupervisor(const SupervisorProgram& program,
   if (!absl::IsNotFound(checked)) return checked;
   if (absl::Status s = host->WriteFile(path, program.content, {.mode = 0700}); !s.ok()) return s;
   checked = CheckProgram(program, path, directory, host);
-  if (absl::IsNotFound(checked)) return DoesNotRun(path, std::string(ToStd(checked.message())));
+  if (absl::IsNotFound(checked)) return DoesNotRun(path, MessageOf(checked));
   if (!checked.ok()) return checked;
   RemoveOthers(ParentOf(own), program.digest, host);
   return path;

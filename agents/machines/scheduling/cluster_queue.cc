@@ -16,6 +16,7 @@ struct ClusterQueue::RoundState {
 
 void ClusterQueue::StartOver(std::vector<ClusterHost> hosts) {
   ClusterQueue fresh(std::move(hosts));
+  fresh.waiting_ = std::move(waiting_);
   fresh.blocked_since_ = std::move(blocked_since_);
   *this = std::move(fresh);
 }

@@ -58,8 +58,7 @@ class ClusterQueue {
     ledger_.SetState(host, state);
   }
 
-  // Starts with these hosts and no runs. A run that waited before and is pushed again counts as
-  // blocked since its first block.
+  // Starts with these hosts, and nothing on them. Runs that wait go on waiting.
   void StartOver(std::vector<ClusterHost> hosts);
 
   // Adds a run that waits, or replaces it if it is there.

@@ -1,4 +1,5 @@
 // Tests the messages between agent and hosts, and the agent's records about hosts.
+#include <filesystem>
 #include <fstream>
 
 #include "agents/machines/host_report.h"
@@ -138,7 +139,7 @@ TEST(LaunchRecordTest, OnlyThePlacementOutlivesTheRun) {
   EXPECT_EQ(record.Read()->placement.size(), 1);
   std::ofstream(dir / "k-1-1/placement.7.tmp") << "of an agent that was killed while it wrote";
   record.Remove();
-  EXPECT_FALSE(record.Exists());
+  EXPECT_FALSE(std::filesystem::exists(record.path()));
 }
 
 agent::v1::Assignment TwoNodes() {

@@ -160,7 +160,6 @@ TEST_F(ClusterQueueTest, ItsFirstMinutesAreCountedOnWhenTheHostsChange) {
   now_ += kFreePassing;
   queue_->StartOver({Host("a", 8, {"h100", "h100"}), Host("b", 2, {})});
   queue_->Restore("endless", allocation, absl::InfiniteFuture());
-  SubmitGpus("large", 2);
   SubmitGpus("in its way", 1);
   Submit("beside", {.cores = 2});
   EXPECT_THAT(Round(), ElementsAre("beside"));

@@ -1,7 +1,6 @@
-// Tests the answers of the backend for hosts over SSH to people.
-#include "agents/machines/remote/remote_answers.h"
-
+// Tests the answers to people about hosts over SSH.
 #include "agents/hosts/local_host.h"
+#include "agents/machines/answers.h"
 #include "contract/issues.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -22,7 +21,7 @@ HostView Host(const std::string& name, const std::string& address, uint16_t port
   return host;
 }
 
-RemoteScheduler::Load LoadOf(const std::vector<HostView>& views) {
+Load LoadOf(const std::vector<HostView>& views) {
   std::vector<ClusterHost> hosts;
   for (const HostView& view : views)
     hosts.push_back({.name = view.config.name, .capacity = view.capacity});
@@ -36,13 +35,13 @@ std::vector<std::string> MessagesOf(const Issues& issues) {
   return messages;
 }
 
-std::vector<std::string> IssuesOf(const RemoteScheduler::Load& load) {
+std::vector<std::string> IssuesOf(const Load& load) {
   return MessagesOf(InventoryOf(load, "lab").issues());
 }
 
-std::vector<std::string> ToldByCheck(const RemoteScheduler::Load& load) {
+std::vector<std::string> ToldByCheck(const Load& load) {
   std::vector<std::string> seen;
-  const v1::ClusterChecks checks = ChecksOf(load);
+  const v1::ClusterChecks checks = CheckHosts(load);
   for (const v1::ClusterCheck& check : checks.checks()) {
     if (check.result() == v1::CHECK_RESULT_WARN) seen.push_back(check.seen());
   }
@@ -54,9 +53,9 @@ HostView Up(HostView host) {
   return host;
 }
 
-TEST(RemoteAnswersTest, AHostThatIsAwayIsOfferedWithWhatItHad) {
+TEST(HostsAnswersTest, AHostThatIsAwayIsOfferedWithWhatItHad) {
   HostView away = Host("gpu1", "a");
-  const RemoteScheduler::Load unknown = LoadOf({away});
+  const Load unknown = LoadOf({away});
   EXPECT_THAT(InventoryOf(unknown, "lab").pools(0).node_groups(), IsEmpty());
   away.is_known = true;
   const v1::Inventory inventory = InventoryOf(LoadOf({away}), "lab");
@@ -68,15 +67,15 @@ TEST(RemoteAnswersTest, AHostThatIsAwayIsOfferedWithWhatItHad) {
   EXPECT_THAT(inventory.pools(0).free_gpus(), IsEmpty());
 }
 
-TEST(RemoteAnswersTest, HostsOfOneAddressAreTold) {
-  const RemoteScheduler::Load load = LoadOf({Up(Host("gpu1", "a")), Up(Host("gpu2", "b")),
-                                             Up(Host("gpu3", "a")), Up(Host("gpu4", "a", 23))});
+TEST(HostsAnswersTest, HostsOfOneAddressAreTold) {
+  const Load load = LoadOf({Up(Host("gpu1", "a")), Up(Host("gpu2", "b")), Up(Host("gpu3", "a")),
+                            Up(Host("gpu4", "a", 23))});
   EXPECT_THAT(IssuesOf(load),
               ElementsAre(HasSubstr("hosts gpu1, gpu3 have the same SSH address a:22")));
   EXPECT_EQ(ToldByCheck(load), IssuesOf(load));
 }
 
-TEST(RemoteAnswersTest, WhatIsWrongWithAHostNamesIt) {
+TEST(HostsAnswersTest, WhatIsWrongWithAHostNamesIt) {
   HostView down = Up(Host("gpu1", "a"));
   down.is_up = false;
   down.why = "no route";
@@ -95,15 +94,15 @@ TEST(RemoteAnswersTest, WhatIsWrongWithAHostNamesIt) {
   EXPECT_TRUE(inventory.issues(1).remedy().starts_with("repair the driver"));
 }
 
-TEST(RemoteAnswersTest, AFileOfHostsThatCannotBeReadIsTold) {
-  RemoteScheduler::Load load = LoadOf({Up(Host("gpu1", "a"))});
+TEST(HostsAnswersTest, AFileOfHostsThatCannotBeReadIsTold) {
+  Load load = LoadOf({Up(Host("gpu1", "a"))});
   EXPECT_THAT(IssuesOf(load), IsEmpty());
   load.issues.emplace_back().set_message("the file of hosts cannot be read");
   EXPECT_THAT(IssuesOf(load), ElementsAre("the file of hosts cannot be read"));
   EXPECT_THAT(ToldByCheck(load), ElementsAre("the file of hosts cannot be read"));
 }
 
-TEST(RemoteAnswersTest, WhatAHostHasNotIsToldIfItsOperatorSaysSo) {
+TEST(HostsAnswersTest, WhatAHostHasNotIsToldIfItsOperatorSaysSo) {
   hosts::LocalHost host;
   HostConfig config;
   config.name = "gpu1";

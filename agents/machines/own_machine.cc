@@ -1,0 +1,353 @@
+// The agent's own machine as the place of all runs: no SSH, and records that the agent shares with
+// the supervisors themselves (run_records.h).
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <deque>
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "agents/core/job_storage.h"
+#include "agents/hosts/local_host.h"
+#include "agents/machines/answers.h"
+#include "agents/machines/launch_outcome.h"
+#include "agents/machines/machine.h"
+#include "agents/machines/places.h"
+#include "agents/machines/process_search.h"
+#include "agents/machines/results_name.h"
+#include "agents/machines/run_environment.h"
+#include "agents/machines/run_layout.h"
+#include "agents/machines/run_place.h"
+#include "agents/machines/run_request.h"
+#include "agents/machines/scheduler.h"
+#include "agents/machines/supervisors.h"
+#include "agents/machines/work_sweeper.h"
+#include "contract/message_of.h"
+#include "contract/states.h"
+#include "fmt/format.h"
+
+namespace muster::machines {
+namespace {
+
+using agents::LaunchOutcome;
+using agents::RunHandle;
+
+// Returns whether the journal, if not the directory, says that the run left the queue.
+bool WasSeenToBegin(v1::RunState state) { return state > v1::RUN_STATE_PENDING; }
+
+std::string RunsDirectoryOf(const std::string& state_dir) { return state_dir + "/runs"; }
+
+// Where working directories are filled that no run has yet: emptied at each start.
+std::string LayoutsDirectoryOf(const std::string& state_dir) { return state_dir + "/layouts"; }
+
+// As people see it: always up.
+HostView ViewOf(const Machine& machine) {
+  HostView view;
+  view.config.name = machine.hostname;
+  view.capacity = machine.capacity;
+  view.limits = machine.limits;
+  view.containers = machine.containers;
+  view.is_known = view.has_told = view.is_up = true;
+  return view;
+}
+
+class OwnMachine : public Places {
+ public:
+  OwnMachine(MachinesConfig config, const std::string& state_dir, Machine machine,
+             std::unique_ptr<Supervisors> supervisors, RunBoard* board)
+      : config_(std::move(config)),
+        runs_directory_(RunsDirectoryOf(state_dir)),
+        layout_(config_.files, LayoutsDirectoryOf(state_dir), runs_directory_),
+        machine_(std::move(machine)),
+        whole_machine_({{.name = machine_.hostname, .capacity = machine_.capacity}}),
+        board_(*board),
+        scheduler_({.runs_directory = runs_directory_,
+                    .machine = ViewOf(machine_),
+                    .issues = machine_.issues,
+                    .keep_finished_runs = config_.keep_finished_runs,
+                    .lay_out = LayOut()},
+                   std::move(supervisors), board),
+        sweeper_({config_.supervisor_path, runs_directory_, machine_.hostname, config_.keep_work}) {
+  }
+
+  std::string_view Word() const override { return "machine"; }
+  absl::Status Probe() const override;
+  std::string Identity() const override { return machine_.identity; }
+  RunScheduler& scheduler() override { return scheduler_; }
+  v1::ClusterChecks Check() const override {
+    return CheckMachine(machine_, runs_directory_, Probe());
+  }
+  hosts::Host* output_host() override { return nullptr; }
+
+  absl::StatusOr<agent::v1::Assignment> Resolve(
+      const agent::v1::Assignment& assignment) const override;
+  std::optional<Misfit> RefusalOf(const agent::v1::Assignment& assignment) const override;
+  RunSpec SpecOf(const agent::v1::Assignment& resolved) const override;
+  absl::Status AddToPlan(const v1::JobSpec& spec, const v1::JobSpec& resolved,
+                         v1::JobPlan* plan) const override;
+
+  absl::StatusOr<RunTrace> Find(const std::string& run_key) const override;
+  absl::StatusOr<uint64_t> Adopt(const std::vector<RunHandle>& runs) override;
+  std::optional<LaunchOutcome> Accept(std::shared_ptr<const agent::v1::Assignment> assignment,
+                                      const agent::v1::Assignment& resolved,
+                                      uint64_t order) override;
+  absl::Status Observe(const RunHandle& run,
+                       std::vector<agents::Observation>* observations) override;
+  absl::Status Cancel(const std::string& run_key) override;
+  agents::RunOutput OpenLogs(const RunHandle& run) override;
+
+ private:
+  RunDirectory DirectoryOf(const std::string& run_key) const {
+    return RunDirectory(runs_directory_ + "/" + run_key);
+  }
+  // Lays out the files of jobs as the working directories of their runs.
+  FilesLane::Work LayOut();
+  // The run enters the queue, or waits for its files first. `assignment`: null if nobody has it any
+  // more; it brings nothing then.
+  void Enqueue(const RunSpec& spec, bool held, const agent::v1::Assignment* assignment);
+  // Returns whether it has ended because its files could not be fetched.
+  bool WasRefusedItsFiles(const RunHandle& run, const RunFiles& files) const;
+
+  const MachinesConfig config_;
+  const std::string runs_directory_;
+  RunLayout layout_;
+  const Machine machine_;
+  const Ledger whole_machine_;  // empty: only asked what could never fit
+  RunBoard& board_;
+  Scheduler scheduler_;
+  const WorkSweeper sweeper_;
+};
+
+// ---- what there is
+
+absl::Status OwnMachine::Probe() const {
+  if (access(config_.supervisor_path.c_str(), X_OK) != 0) {
+    return absl::ErrnoToStatus(errno, fmt::format("cannot run \"{}\"; install muster-supervisor "
+                                                  "beside muster-agent, or set machines.supervisor",
+                                                  config_.supervisor_path));
+  }
+  return absl::OkStatus();
+}
+
+// ---- jobs
+
+absl::StatusOr<agent::v1::Assignment> OwnMachine::Resolve(
+    const agent::v1::Assignment& assignment) const {
+  agent::v1::Assignment own = assignment;
+  if (own.spec().results_directory().empty()) {
+    own.mutable_spec()->set_results_directory(
+        DirectoryOf(assignment.run_key()).PathOf(kResultsDirectory));
+  }
+  return agents::OnCluster(
+      own,
+      {.cluster = {.cluster = config_.cluster, .is_remote = false, .roots = {}, .relative_to = {}},
+       .results_root = {},
+       .container_mounts = {DirectoryOf(assignment.run_key()).path()}});
+}
+
+RunSpec OwnMachine::SpecOf(const agent::v1::Assignment& assignment) const {
+  const std::string directory = DirectoryOf(assignment.run_key()).path();
+  return MakeRunSpec(
+      assignment, directory,
+      // A container has its own PATH and HOME.
+      RunEnvironment(assignment, config_.cluster, directory,
+                     assignment.spec().image().empty() ? BaseEnvironment()
+                                                       : std::map<std::string, std::string>()),
+      {.cancel_grace = config_.cancel_grace,
+       .limits = config_.limits,
+       .container_tool = machine_.containers.tool});
+}
+
+absl::Status OwnMachine::AddToPlan(const v1::JobSpec& spec, const v1::JobSpec& resolved,
+                                   v1::JobPlan* plan) const {
+  if (absl::Status free = CheckResultsName(spec, config_.files); !free.ok()) return free;
+  hosts::LocalHost host;
+  if (auto inputs = agents::PlanInputs(resolved, &host); inputs.has_value())
+    *plan->add_checks() = *std::move(inputs);
+  return absl::OkStatus();
+}
+
+std::optional<Misfit> OwnMachine::RefusalOf(const agent::v1::Assignment& assignment) const {
+  const v1::JobSpec& spec = assignment.spec();
+  if (std::optional<Misfit> misfit = CheckPool(spec)) return misfit;
+  if (std::optional<Misfit> misfit = CheckImage(spec, machine_.containers)) return misfit;
+  return whole_machine_.Refusal(RequestOf(spec));
+}
+
+// ---- runs
+
+absl::StatusOr<uint64_t> OwnMachine::Adopt(const std::vector<RunHandle>& runs) {
+  std::map<std::string, const RunHandle*> held;
+  for (const RunHandle& run : runs) held[run.run_key] = &run;
+  std::vector<RunningRun> running;
+  std::vector<std::pair<int64_t, std::string>> finished;  // by end
+  uint64_t last_order = 0;
+  // A run may have removed its own claim.
+  const std::map<std::string, Claim> supervisors = ListSupervisors();
+  const absl::Status listed = ForEachRun(runs_directory_, [&](const std::string& run_key) {
+    absl::StatusOr<RunFiles> files = DirectoryOf(run_key).Read();
+    if (!files.ok()) return;  // Lookup and Observe say what is wrong with it
+    if (files->spec.has_value()) last_order = std::max(last_order, files->spec->order);
+    const auto handle = held.find(run_key);
+    const auto supervisor = supervisors.find(DirectoryOf(run_key).path());
+    const bool lives = supervisor != supervisors.end();
+    if (lives && !files->claimed) {
+      files->claimed = true;
+      files->claim = supervisor->second;
+    }
+    const bool was_seen = handle != held.end() && WasSeenToBegin(handle->second->state);
+    if (files->exit.has_value() ? handle == held.end()
+                                : !files->spec.has_value() && !was_seen && !lives) {
+      DirectoryOf(run_key).RemoveBookkeeping();
+      // One whose launch was cut short is launched again.
+      if (handle == held.end())
+        finished.emplace_back(files->exit.has_value() ? files->exit->end_us : 0, run_key);
+    } else if (files->exit.has_value()) {
+      board_.Put(EndVerdict(scheduler_.WitnessOf(run_key), *files->exit));
+    } else if (handle != held.end() && WasRefusedItsFiles(*handle->second, *files)) {
+      board_.PutUnseen(run_key);
+    } else if (files->HasBegun() || was_seen) {
+      running.push_back(
+          {.run_key = run_key,
+           .claim = files->claim.value_or(Claim{}),
+           .allocation = files->claim.has_value() ? AllocationOf(*files) : Allocation{},
+           .time_limit =
+               files->spec.has_value() ? LongestLife(*files->spec) : absl::InfiniteDuration()});
+    } else if (handle != held.end() && handle->second->state != v1::RUN_STATE_ASSIGNED) {
+      Enqueue(*files->spec, handle->second->held, handle->second->assignment.get());
+      if (files->cancel_asked) scheduler_.Cancel(run_key);
+    }
+  });
+  if (!listed.ok()) return listed;
+  std::sort(finished.begin(), finished.end());
+  std::deque<std::string> oldest_first;
+  for (auto& [time, run_key] : finished) oldest_first.push_back(std::move(run_key));
+  scheduler_.Start(std::move(running), std::move(oldest_first),
+                   /*hold_starts=*/!runs.empty());
+  return last_order;
+}
+
+absl::StatusOr<RunTrace> OwnMachine::Find(const std::string& run_key) const {
+  const RunDirectory directory = DirectoryOf(run_key);
+  const absl::StatusOr<RunFiles> files = directory.Read();
+  if (!files.ok()) return files.status();
+  return RunTrace{
+      .has_begun = files->HasBegun(),
+      .path = directory.path(),
+      .sign = "start",
+      .external_id = files->started.has_value() ? std::to_string(files->started->process.pid) : ""};
+}
+
+std::optional<LaunchOutcome> OwnMachine::Accept(
+    std::shared_ptr<const agent::v1::Assignment> assignment, const agent::v1::Assignment& resolved,
+    uint64_t order) {
+  hosts::LocalHost host;
+  if (const absl::Status inputs = agents::CheckInputs(resolved.spec(), &host); !inputs.ok())
+    return RefusedBecause(v1::FAILURE_CODE_INPUTS_MISSING, inputs);
+  const RunDirectory directory = DirectoryOf(assignment->run_key());
+  const bool has_files = assignment->spec().uploads_size() > 0;
+  // The files come from a launch that was cut short.
+  if (has_files) directory.RemoveWork();
+  RunSpec spec = SpecOf(resolved);
+  spec.order = order;
+  if (const absl::Status created = directory.Create(spec); !created.ok()) {
+    return Refused(v1::FAILURE_CODE_LAUNCH_FAILED, v1::FAILURE_CLASS_INFRA,
+                   {.detail = MessageOf(created),
+                    .remedy = absl::IsResourceExhausted(created)
+                                  ? "Free disk space on the machine and submit the job again."
+                                  : "Tell the machine's operator."});
+  }
+  // The default one is made with the files: what is in work/ then is there as a whole.
+  if (!has_files || !assignment->spec().results_directory().empty()) {
+    const absl::Status made = agents::MakeResultsDirectory(resolved.spec(), &host);
+    if (!made.ok()) {
+      directory.RemoveBookkeeping();
+      rmdir(directory.path().c_str());
+      return RefusedBecause(v1::FAILURE_CODE_RESULTS_DIRECTORY, made);
+    }
+  }
+  Enqueue(spec, assignment->held(), assignment.get());
+  return std::nullopt;
+}
+
+FilesLane::Work OwnMachine::LayOut() {
+  if (config_.files == nullptr) return nullptr;
+  return [this](FilesLane::Task* task, const FilesLane::Turn& turn) {
+    return layout_.Make(task, turn);
+  };
+}
+
+void OwnMachine::Enqueue(const RunSpec& spec, bool held, const agent::v1::Assignment* assignment) {
+  ArrivingRun run = {.run = QueuedFrom(spec, held)};
+  const bool has_files = assignment != nullptr && assignment->spec().uploads_size() > 0;
+  if (has_files && !DirectoryOf(spec.run_key).HasWork()) {
+    *run.brought.mutable_uploads() = assignment->spec().uploads();
+    run.makes_results = assignment->spec().results_directory().empty();
+  }
+  scheduler_.Enqueue(std::move(run));
+}
+
+bool OwnMachine::WasRefusedItsFiles(const RunHandle& run, const RunFiles& files) const {
+  const bool has_files = run.assignment != nullptr && run.assignment->spec().uploads_size() > 0;
+  return has_files && contract::IsTerminal(run.state) && !files.HasBegun() &&
+         !DirectoryOf(run.run_key).HasWork();
+}
+
+absl::Status OwnMachine::Observe(const RunHandle& run,
+                                 std::vector<agents::Observation>* observations) {
+  const RunDirectory directory = DirectoryOf(run.run_key);
+  const absl::StatusOr<RunFiles> files = directory.Read();
+  if (!files.ok()) return files.status();
+  if (files->exit.has_value()) {
+    observations->push_back(EndVerdict(scheduler_.WitnessOf(run.run_key), *files->exit));
+  } else if (!files->HasBegun() && !WasSeenToBegin(run.state) && files->spec.has_value()) {
+    Enqueue(*files->spec, run.held, run.assignment.get());
+  } else {
+    observations->push_back(LostVerdict(scheduler_.WitnessOf(run.run_key), directory.path()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status OwnMachine::Cancel(const std::string& run_key) {
+  if (!board_.Contains(run_key)) return absl::OkStatus();
+  const absl::Status asked = DirectoryOf(run_key).AskCancel();
+  scheduler_.Cancel(run_key);
+  return asked;
+}
+
+agents::RunOutput OwnMachine::OpenLogs(const RunHandle& run) {
+  const RunDirectory directory = DirectoryOf(run.run_key);
+  agents::RunOutput output;
+  output.logs = {
+      {.rank = 0, .stream = v1::LOG_STREAM_STDOUT, .path = directory.PathOf(kStdoutFile)},
+      {.rank = 0, .stream = v1::LOG_STREAM_STDERR, .path = directory.PathOf(kStderrFile)}};
+  output.may_have_gpus = agents::MayHaveGpus(run);
+  if (run.assignment == nullptr) return output;
+  const absl::StatusOr<agent::v1::Assignment> resolved = Resolve(*run.assignment);
+  if (resolved.ok())
+    output.readable_results = output.results_directory = resolved->spec().results_directory();
+  return output;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Places>> CreateOwnMachine(const MachinesConfig& config,
+                                                         const std::string& state_dir,
+                                                         RunBoard* board) {
+  hosts::LocalHost host;
+  if (absl::Status s = host.MakeDirectories(RunsDirectoryOf(state_dir), 0700); !s.ok()) return s;
+  const std::string layouts_directory = LayoutsDirectoryOf(state_dir);
+  if (absl::Status s = host.RemoveTree(layouts_directory); !s.ok()) return s;
+  if (absl::Status s = host.MakeDirectories(layouts_directory, 0700); !s.ok()) return s;
+  absl::StatusOr<Machine> machine = ReadMachine(config, host);
+  if (!machine.ok()) return machine.status();
+  absl::StatusOr<std::unique_ptr<Supervisors>> supervisors =
+      Supervisors::Create(config.supervisor_path);
+  if (!supervisors.ok()) return supervisors.status();
+  return std::make_unique<OwnMachine>(config, state_dir, *std::move(machine),
+                                      *std::move(supervisors), board);
+}
+
+}  // namespace muster::machines
