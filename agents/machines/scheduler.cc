@@ -54,7 +54,9 @@ Scheduler::Scheduler(SchedulerOptions options, std::unique_ptr<Supervisors> supe
       supervisors_(std::move(supervisors)),
       remover_([this](const std::string& run_key) {
         Post([this, run_key] { OnContainersGone(run_key); });
-      }) {}
+      }) {
+  Publish();
+}
 
 Scheduler::~Scheduler() {
   stop_ = true;

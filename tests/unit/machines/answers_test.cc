@@ -38,6 +38,16 @@ TEST_F(AnswersTest, APreflightOfAGoodMachineHasNoFailure) {
   }
 }
 
+TEST_F(AnswersTest, AMachineTellsWhatItHasBeforeItTakesOverRuns) {
+  std::filesystem::create_directory(dir_ / "new");
+  const auto backend = CreateMachinesBackend(config_, dir_ / "new");
+  ASSERT_TRUE(backend.ok()) << backend.status();
+  const absl::StatusOr<v1::Inventory> inventory = (*backend)->Inventory();
+  ASSERT_TRUE(inventory.ok()) << inventory.status();
+  ASSERT_EQ(inventory->pools(0).node_groups_size(), 1);
+  EXPECT_EQ(inventory->pools(0).node_groups(0).cpus(), 2u);
+}
+
 TEST_F(AnswersTest, ADirectoryThatIsNoneFailsThePreflightAndSkipsItsDisk) {
   std::filesystem::remove_all(dir_ / "runs");
   const v1::ClusterChecks checks = backend_->Check();
