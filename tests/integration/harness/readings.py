@@ -201,10 +201,15 @@ class MusterDesk(Desk):
             eventually(lambda job_id=job_id: self._api.get(job_id).state in TERMINAL, f"job {job_id} has ended")
 
 
+def _moment(written):
+    """A time as the script's scontrol writes it, or that of a test, in seconds."""
+    return datetime.datetime.fromtimestamp(int(written)) if written.isdigit() else datetime.datetime.fromisoformat(written)
+
+
 def minutes_after(submitted, time):
     """The time of a record in whole minutes after the job's submission: a launch is quick, but not the same second."""
     try:
-        start, end = (datetime.datetime.fromisoformat(written) for written in (submitted, time))
+        start, end = (_moment(written) for written in (submitted, time))
     except ValueError:
         return time  # "Unknown" or "N/A".
     return f"{round((end - start).total_seconds() / 60)} minutes after its submission"
