@@ -27,7 +27,7 @@ class Pair:
             cluster.close()
 
     def outcomes(self, world, rows):
-        """Of each row what becomes of it with sbatch and with muster sbatch."""
+        """The rows, each with what becomes of it with sbatch and with muster sbatch."""
         broker = start_shared_broker(world)
         self._others.make_agent(world).start()
         with_sbatch, with_muster = SbatchDesk(world, self._mine), MusterDesk(world, self._others, world.api(broker))
