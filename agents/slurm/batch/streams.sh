@@ -78,7 +78,7 @@ open_streams_with_umask() {
 # Sets the streams; if one cannot be opened, cause to its option and about to its file. Output of the script
 # goes to the run's log, and a copy of it to its own files.
 open_streams() {
-  local in=/dev/null file='' error
+  local in=/dev/null file='' error log
   if file_name "${settings[2]}"; then in=$name; fi
   if file_name "${settings[3]}"; then file=$name; fi
   error=$file
@@ -89,9 +89,15 @@ open_streams() {
   open_output "$logs/rank-0.out" "$file" || return
   out_fd=$output_fd
   cause=error about=$error
-  if [[ $error != "$file" ]]; then open_output "$logs/rank-0.err" "$error" || return; fi
+  log=$logs/rank-0.out
+  if [[ $error != "$file" ]]; then
+    log=$logs/rank-0.err
+    open_output "$log" "$error" || return
+  fi
   err_fd=$output_fd
   cause='' about=''
+  # For words of Slurm's that come later.
+  printf '%s\n' "$log" "$error" >|"$run_dir/meta/errors"
   [[ ! $drained_fd ]] || exec {copying_fd}>&-
 }
 
