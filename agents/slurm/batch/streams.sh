@@ -7,13 +7,13 @@
 drain_s=5
 
 # specs/batch_script has the job's name, whether the files are appended to (1), the patterns of its standard input,
-# output and error, and the numbers of the job array and of the task in it, if the job is one; specs/command.argv begins
-# with the working directory.
+# output and error, the numbers of the job array and of the task in it, if the job is one, and where its user stood, if
+# that is not the working directory; specs/command.argv begins with that.
 run_batch_script() {
   local settings directory drained_fd='' copying_fd='' slurm_lines=0
   mapfile -d '' -t settings <"$run_dir/specs/batch_script"
   IFS= read -r -d '' directory <"$run_dir/specs/command.argv"
-  export SLURM_JOB_NAME=${settings[0]} SLURM_SUBMIT_DIR=$directory
+  export SLURM_JOB_NAME=${settings[0]} SLURM_SUBMIT_DIR=${settings[7]:-$directory}
   hide_own_options
   if [[ ! -d $directory ]]; then
     status=1 problem=working_directory

@@ -200,7 +200,11 @@ class Mapper {
   }
 
   void MapEnvironment(const Settings& options) {
-    const TakenEnvironment taken = TakeEnvironment(options, place_.environment, &errors_);
+    TakenEnvironment taken = TakeEnvironment(options, place_.environment, &errors_);
+    // The spec has one directory only, which is another one then.
+    const std::string variable(contract::kSubmitDirectory);
+    taken.variables.erase(variable);
+    if (options.Find("chdir") != nullptr) taken.variables[variable] = place_.directory;
     if (std::string note = StaysBehind(taken, options); !note.empty())
       job_.notes.push_back(std::move(note));
     if (taken.variables.empty() && taken.login_seconds == 0) return;
