@@ -34,6 +34,13 @@ bool IsCommand(std::string_view line) {
 }
 
 // Returns whether a variable with this value switches an option on that has none.
+std::string SeveralParts(std::string_view mark) {
+  return fmt::format(
+      "it is a job of several parts ({}), which Muster does not take; submit it with Slurm's own "
+      "sbatch, or each part as a script of its own",
+      mark);
+}
+
 bool IsYes(std::string_view value) {
   const auto number = contract::ParseNumber<uint32_t>(value);
   return value.empty() || value == "yes" || number.value_or(0) != 0;
@@ -93,9 +100,7 @@ absl::StatusOr<std::vector<std::string>> SplitDirective(std::string_view text) {
   while (true) {
     while (at < text.size() && IsSpace(text[at])) ++at;
     if (at < text.size() && text[at] == ':') {
-      return absl::InvalidArgumentError(
-          "it has several parts, which a ':' separates; submit it "
-          "with sbatch itself");
+      return absl::InvalidArgumentError(SeveralParts("a ':' between them"));
     }
     std::string word;
     char quote = 0;
@@ -148,7 +153,7 @@ absl::StatusOr<Settings> ReadSbatchDirectives(std::string_view script) {
     absl::StatusOr<std::vector<std::string>> split = SplitDirective(line.substr(mark->size()));
     if (!split.ok()) return BadScript(where, std::string(split.status().message()));
     if (!split->empty() && (split->front() == "hetjob" || split->front() == "packjob")) {
-      return BadScript(where, "it has several parts (hetjob); submit it with sbatch itself");
+      return BadScript(where, SeveralParts(split->front()));
     }
     for (std::string& word : *split) words.push_back({std::move(word), where});
   }
@@ -174,7 +179,7 @@ absl::StatusOr<SbatchCommandLine> ReadSbatchCommandLine(const std::vector<std::s
   const absl::StatusOr<size_t> end = ReadOptions(SbatchOptions(), placed, &line.options);
   if (!end.ok()) return end.status();
   if (*end < words.size() && words[*end] == ":") {
-    return BadScript(kCommandLine, "it has several parts (:); submit it with sbatch itself");
+    return BadScript(kCommandLine, SeveralParts("a ':' between them"));
   }
   if (line.options.Find("wrap") != nullptr && *end < words.size()) {
     return BadScript(kCommandLine, "give a script or --wrap, not both");
