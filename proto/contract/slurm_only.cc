@@ -109,6 +109,8 @@ std::string WhySlurmOnly(const v1::JobSpec& spec) {
   if (others.ByteSizeLong() > 0) return WhatIsSet(others, true);
   if (spec.nodes() > 1) return "the batch script is for several nodes";
   if (!spec.slurm().batch_script().input().empty()) return "the batch script reads an input file";
+  if (!spec.image().empty())
+    return "the batch script runs in a container of Pyxis (--container-image)";
   const std::optional<ArrayTask> task = FindArrayTask(spec);
   if (task.has_value() && task->limit > 0)
     return "its array has a limit of simultaneous tasks (--array=...%N)";

@@ -35,6 +35,9 @@ constexpr std::array kExtraOptions = {
     ExtraOption{"chdir", true, "."},  // kHereOption
     ExtraOption{"cluster-constraint", true},
     ExtraOption{"contiguous", false},
+    ExtraOption{"container-readonly", false, "", true},
+    ExtraOption{"container-save", true, "", true},
+    ExtraOption{"container-workdir", true, "", true},
     ExtraOption{"core-spec", true},
     ExtraOption{"cores-per-socket", true},
     ExtraOption{"cpu-freq", true},
@@ -199,7 +202,8 @@ void CheckExtraOption(const std::string& field, std::string_view text, bool is_s
     return;
   }
   if (option->is_of_script && !is_script && option->only.empty()) {
-    errors->Add(field, fmt::format("{}: --{} is for batch scripts (batch_script); use resources",
+    errors->Add(field, fmt::format("{}: --{} is for batch scripts (batch_script) only; use the "
+                                   "field that says the same (resources, slurm.container)",
                                    Quoted(text), option->name));
     return;
   }
@@ -294,6 +298,8 @@ bool IsForMuster(std::string_view option) { return option == kHoldOption || opti
 void CheckSlurmOptions(const v1::SlurmOptions& slurm, FieldErrors* errors) {
   CheckOptionValue("slurm.partition", slurm.partition(), errors);
   CheckOptionValue("slurm.account", slurm.account(), errors);
+bool IsOfContainer(std::string_view option) { return option.starts_with("--container-"); }
+
   CheckOptionValue("slurm.qos", slurm.qos(), errors);
   CheckOptionValue("slurm.reservation", slurm.reservation(), errors);
   CheckOptionValue("slurm.constraint", slurm.constraint(), errors);

@@ -25,11 +25,12 @@ run_batch_script() {
     status=1 problem=streams
     return
   fi
-  run command 0
+  if ((${#container[@]})); then run_contained; else run command 0; fi
   hand_on_slurms_words
   close_streams
   err_fd=''
   drain
+  if [[ $problem == srun ]] && ((${#container[@]})) && hand_back_words_of_container; then problem=image; fi
 }
 
 # Leaves of the variables that tell sbatch's options what the user gave. Others are Muster's, and SLURM_OPEN_MODE would
