@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "absl/time/clock.h"
-#include "agents/core/batch_output.h"
 #include "agents/core/job_storage.h"
 #include "agents/core/launch_refusal.h"
 #include "agents/core/proto_time.h"
@@ -199,8 +198,6 @@ absl::StatusOr<v1::JobPlan> MachinesBackend::Plan(const v1::JobSpec& spec,
   hosts::LocalHost host;
   if (auto inputs = agents::PlanInputs(resolved->spec(), &host); inputs.has_value())
     *plan.add_checks() = *std::move(inputs);
-  if (auto output = agents::WarnOfBatchOutput(spec); output.has_value())
-    *plan.add_checks() = *std::move(output);
   return plan;
 }
 

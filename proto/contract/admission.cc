@@ -73,7 +73,6 @@ class Judge {
     if (auto shortage = FindLimitShortage(needs_, facts_))
       result_.refusals.push_back(*std::move(shortage));
     WarnOfDirectory();
-    WarnOfOutput();
     WarnOfDefaults();
     return std::move(result_);
   }
@@ -267,11 +266,6 @@ class Judge {
          UnknownDirectory(wanted, needs_.is_directory_implied));
   }
 
-  void WarnOfOutput() {
-    if (auto check = UnwrittenOutput(needs_.output, needs_.error))
-      Warn(v1::SUBMIT_WARNING_CODE_CHECK, *std::move(check));
-  }
-
   void WarnOfDefaults() {
     if (auto check = TellDefaults({needs_.cpu_millis, needs_.memory_bytes}, ask_.gpus,
                                   {ask_.cpu_millis, ask_.memory_bytes},
@@ -462,19 +456,6 @@ v1::ClusterCheck UnknownDirectory(std::string_view directory, bool is_implied) {
         "Leave it out, name one that the image has (/ is in each), or mount it "
         "(kubernetes.volumes).");
   }
-  return check;
-}
-
-std::optional<v1::ClusterCheck> UnwrittenOutput(std::string_view output, std::string_view error) {
-  if (output.empty() && error.empty()) return std::nullopt;
-  const std::string_view field = output.empty() ? "error" : "output";
-  v1::ClusterCheck check;
-  check.set_subject(fmt::format("--{} (slurm.batch_script.{})", field, field));
-  check.set_result(v1::CHECK_RESULT_WARN);
-  check.set_seen(fmt::format("{}{} only Slurm writes; here the output is in muster logs ID alone",
-                             Quoted(output.empty() ? error : output),
-                             !output.empty() && !error.empty() ? ", and what --error names," : ""));
-  check.set_remedy("Read it there, or name a Slurm cluster (sbatch: --clusters).");
   return check;
 }
 

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "absl/time/clock.h"
-#include "agents/core/batch_output.h"
 #include "agents/core/job_storage.h"
 #include "agents/core/launch_refusal.h"
 #include "agents/files/shell_variables.h"
@@ -177,8 +176,6 @@ absl::StatusOr<v1::JobPlan> RemoteBackend::Plan(const v1::JobSpec& spec, const s
     check->set_seen(agents::WhatIsWrong(free));
     check->set_remedy(kResultsNameRemedy);
   }
-  if (auto output = agents::WarnOfBatchOutput(spec); output.has_value())
-    *plan.add_checks() = *std::move(output);
   return plan;
 }
 
