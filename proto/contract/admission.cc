@@ -9,6 +9,7 @@
 #include "contract/path_within.h"
 #include "contract/pod_ask.h"
 #include "contract/sentences.h"
+#include "contract/spank_options.h"
 #include "contract/storage_uri.h"
 #include "contract/units.h"
 #include "fmt/format.h"
@@ -292,6 +293,14 @@ Admission JudgeElsewhere(const AdmissionNeeds& needs, const v1::AdmissionFacts& 
   Admission admission;
   if (needs.status_json && needs.results.empty() && has_no_root)
     admission.refusals.push_back(Refused("status_json", NoPlaceForStatus(cluster)));
+  for (const PlaceText& option : needs.spank_options) {
+    if (!facts.has_slurm()) break;
+    const std::string why = WhyNoSpankOption(option.text, facts.slurm(), cluster);
+    if (why.empty()) continue;
+    v1::Shortage& refusal = admission.refusals.emplace_back();
+    refusal.set_message(fmt::format("--{} ({}) {}", option.text, option.field, why));
+    refusal.set_resource(option.field);
+  }
   return admission;
 }
 

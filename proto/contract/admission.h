@@ -61,6 +61,8 @@ struct AdmissionNeeds {
   // The directory of its results as the job names it, if status_json counts; empty: the cluster's
   // default.
   std::string results;
+  // Options of Slurm's plug-ins: the field, and the option's name.
+  std::vector<PlaceText> spank_options;
   // The archive of what it brings along; 0: nothing, or not known.
   uint64_t archive_bytes = 0;
   // Only the first parts of places, and of the sources of mounts, are here (see RefusableOf), so

@@ -5,6 +5,7 @@
 
 #include "contract/admission.h"
 #include "contract/slurm_options.h"
+#include "contract/spank_options.h"
 #include "contract/storage_uri.h"
 #include "fmt/format.h"
 #include "google/protobuf/io/coded_stream.h"
@@ -54,6 +55,16 @@ std::vector<PlaceText> PlacesOf(const v1::JobSpec& spec) {
     AddWords(prefix, spec.roles(i).command(), &places);
   }
   return places;
+}
+
+std::vector<PlaceText> SpankOptionsOf(const v1::SlurmOptions& slurm) {
+  std::vector<PlaceText> options;
+  for (int i = 0; i < slurm.extra_options_size(); ++i) {
+    const std::string_view name = SpankNameOf(slurm.extra_options(i));
+    if (!name.empty())
+      options.push_back({fmt::format("slurm.extra_options[{}]", i), std::string(name)});
+  }
+  return options;
 }
 
 uint32_t PodsOf(const v1::JobSpec& spec) {
@@ -141,10 +152,11 @@ std::optional<AdmissionNeeds> AdmissionNeedsOf(const v1::JobSpec& spec) {
   needs.working_directory = spec.working_directory();
   needs.status_json = spec.status_json();
   if (needs.status_json) needs.results = spec.results_directory();
+  needs.spank_options = SpankOptionsOf(spec.slurm());
   const auto& gpus = spec.resources().gpus();
   const bool is_plain = !spec.has_kubernetes() && needs.places.empty() && needs.mounts.empty() &&
                         needs.working_directory.empty() && !needs.status_json &&
-                        spec.uploads_size() == 0 &&
+                        needs.spank_options.empty() && spec.uploads_size() == 0 &&
                         !LeavesOpenWhatGoesWithGpus(spec.resources()) &&
                         std::none_of(gpus.begin(), gpus.end(), NamesResource);
   if (is_plain) return std::nullopt;
@@ -168,7 +180,7 @@ std::optional<AdmissionNeeds> RefusableOf(AdmissionNeeds needs) {
   if (needs.archive_bytes <= kSmallArchiveBytes) needs.archive_bytes = 0;
   const bool names_resource = needs.gpu_type.find('/') != std::string::npos;
   const bool is_plain = needs.places.empty() && needs.mounts.empty() && !needs.status_json &&
-                        needs.archive_bytes == 0 &&
+                        needs.spank_options.empty() && needs.archive_bytes == 0 &&
                         !names_resource && needs.kubernetes.ByteSizeLong() == 0;
   if (is_plain) return std::nullopt;
   return needs;
@@ -182,7 +194,7 @@ std::string BytesOf(const AdmissionNeeds& needs) {
                                   needs.results, Deterministic(needs.kubernetes)}) {
     Put(text, &bytes);
   }
-  for (const auto* texts : {&needs.places}) {
+  for (const auto* texts : {&needs.places, &needs.spank_options}) {
     bytes += fmt::format("{} ", texts->size());
     for (const PlaceText& one : *texts) {
       Put(one.field, &bytes);

@@ -109,6 +109,8 @@ std::string WhySlurmOnly(const v1::JobSpec& spec) {
     return others.ByteSizeLong() > 0
                ? WhatIsSet(others, false)
                : "the job has a slurm section (in a SkyPilot task: infra: slurm)";
+  if (!spec.image().empty())
+    return "the batch script runs in a container of Pyxis (--container-image)";
   // Its options say it.
   if (ShapesPart(others, AllocationPart::kTasks)) others.clear_tasks_per_node();
   const bool has_gpus = !spec.resources().gpus().empty();
@@ -123,8 +125,6 @@ std::string WhySlurmOnly(const v1::JobSpec& spec) {
   if (others.ByteSizeLong() > 0) return WhatIsSet(others, true);
   if (spec.nodes() > 1) return "the batch script is for several nodes";
   if (!spec.slurm().batch_script().input().empty()) return "the batch script reads an input file";
-  if (!spec.image().empty())
-    return "the batch script runs in a container of Pyxis (--container-image)";
   if (std::string why = WhyOutput(spec.slurm().batch_script()); !why.empty()) return why;
   const std::optional<ArrayTask> task = FindArrayTask(spec);
   if (task.has_value() && task->limit > 0)

@@ -9,6 +9,7 @@
 
 #include "contract/characters.h"
 #include "contract/slurm_signal.h"
+#include "contract/spank_options.h"
 #include "fmt/format.h"
 
 namespace muster::contract {
@@ -34,10 +35,10 @@ constexpr std::array kExtraOptions = {
     ExtraOption{"begin", true},
     ExtraOption{"chdir", true, "."},  // kHereOption
     ExtraOption{"cluster-constraint", true},
-    ExtraOption{"contiguous", false},
     ExtraOption{"container-readonly", false, "", true},
     ExtraOption{"container-save", true, "", true},
     ExtraOption{"container-workdir", true, "", true},
+    ExtraOption{"contiguous", false},
     ExtraOption{"core-spec", true},
     ExtraOption{"cores-per-socket", true},
     ExtraOption{"cpu-freq", true},
@@ -187,6 +188,8 @@ void CheckExtraOption(const std::string& field, std::string_view text, bool is_s
   const size_t equals = text.find('=');
   const std::string_view name = text.substr(0, equals);
   const ExtraOption* option = name.starts_with("--") ? FindExtraOption(name.substr(2)) : nullptr;
+  if (!SpankNameOf(text).empty())
+    return CheckOptionValue(field, text.substr(std::min(equals, text.size() - 1) + 1), errors);
   if (option == nullptr) {
     errors->Add(field,
                 fmt::format("{} is not taken; use the field that the option has in the spec, "
@@ -295,11 +298,11 @@ bool IsDirectoryImplied(const v1::JobSpec& spec) {
 
 bool IsForMuster(std::string_view option) { return option == kHoldOption || option == kHereOption; }
 
+bool IsOfContainer(std::string_view option) { return option.starts_with("--container-"); }
+
 void CheckSlurmOptions(const v1::SlurmOptions& slurm, FieldErrors* errors) {
   CheckOptionValue("slurm.partition", slurm.partition(), errors);
   CheckOptionValue("slurm.account", slurm.account(), errors);
-bool IsOfContainer(std::string_view option) { return option.starts_with("--container-"); }
-
   CheckOptionValue("slurm.qos", slurm.qos(), errors);
   CheckOptionValue("slurm.reservation", slurm.reservation(), errors);
   CheckOptionValue("slurm.constraint", slurm.constraint(), errors);

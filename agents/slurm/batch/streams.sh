@@ -96,9 +96,9 @@ open_streams() {
     open_output "$log" "$error" || return
   fi
   err_fd=$output_fd
-  cause='' about=''
   # For words of Slurm's that come later.
   printf '%s\n' "$log" "$error" >|"$run_dir/meta/errors"
+  cause='' about=''
   [[ ! $drained_fd ]] || exec {copying_fd}>&-
 }
 

@@ -121,6 +121,8 @@ class Mapper {
     MapShape(submission.options, &spec(), &errors_);
     MapContainer(submission.options, place_.directory, &spec(), &errors_, &job_.notes);
     MapEnvironment(submission.options);
+    for (const std::string& option : submission.spank_options)
+      spec().mutable_slurm()->add_extra_options(option);
     for (const Setting& setting : submission.options.settings) MapOne(setting);
     CutName();
     CheckSingleton(submission.options.Find("dependency"));

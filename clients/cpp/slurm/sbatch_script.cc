@@ -9,6 +9,7 @@
 #include "contract/characters.h"
 #include "contract/errors.h"
 #include "contract/parts.h"
+#include "contract/spank_options.h"
 #include "fmt/format.h"
 
 namespace muster::client::slurm {
@@ -33,7 +34,6 @@ bool IsCommand(std::string_view line) {
   return first != line.end() && *first != '#';
 }
 
-// Returns whether a variable with this value switches an option on that has none.
 std::string SeveralParts(std::string_view mark) {
   return fmt::format(
       "it is a job of several parts ({}), which Muster does not take; submit it with Slurm's own "
@@ -41,6 +41,7 @@ std::string SeveralParts(std::string_view mark) {
       mark);
 }
 
+// Returns whether a variable with this value switches an option on that has none.
 bool IsYes(std::string_view value) {
   const auto number = contract::ParseNumber<uint32_t>(value);
   return value.empty() || value == "yes" || number.value_or(0) != 0;
@@ -77,7 +78,6 @@ absl::Status CheckScript(std::string_view script) {
 // Returns whether an option of a variable gives way to another one that was given: memory is for a
 // node, a core or a GPU, and Pyxis looks at a variable only where there is no option, on or off.
 bool IsExcluded(const Option& option, const Settings& given) {
-  constexpr std::array<std::string_view, 3> kMemory = {"mem", "mem-per-cpu", "mem-per-gpu"};
   if (option.variable.starts_with("PYXIS_")) {
     const bool is_readonly = option.name == "container-readonly";
     const std::string off = fmt::format("no-{}", option.name);
@@ -86,6 +86,7 @@ bool IsExcluded(const Option& option, const Settings& given) {
                                                                          : std::string_view(off);
     return given.Find(option.name) != nullptr || given.Find(other) != nullptr;
   }
+  constexpr std::array<std::string_view, 3> kMemory = {"mem", "mem-per-cpu", "mem-per-gpu"};
   const auto is_of_memory = [&](std::string_view name) {
     return std::find(kMemory.begin(), kMemory.end(), name) != kMemory.end();
   };
@@ -98,6 +99,14 @@ bool IsExcluded(const Option& option, const Settings& given) {
 // PBS' and LSF's directives, which sbatch reads in its own way wherever they stand.
 bool IsForeign(std::string_view line) {
   return line.starts_with("#PBS") || line.starts_with("#BSUB");
+}
+
+// "--name value (line 3)" as "--name=value".
+std::string SpankOption(std::string_view not_understood) {
+  std::string option(not_understood.substr(0, not_understood.rfind(" (")));
+  const size_t blank = option.find(' ');
+  if (blank < option.find('=')) option[blank] = '=';
+  return option;
 }
 
 }  // namespace
@@ -250,6 +259,26 @@ absl::StatusOr<SbatchSubmission> ReadSbatch(const std::vector<std::string>& word
   // Wherever it was given, it is about the script's directives.
   if (all.Find("ignore-pbs") != nullptr) std::erase_if(all.not_understood, IsForeign);
   return submission;
+}
+
+bool MayHaveSpankOptions(const SbatchSubmission& submission) {
+  const auto& unknown = submission.options.not_understood;
+  return std::any_of(unknown.begin(), unknown.end(), [](const std::string& one) {
+    return !contract::SpankNameOf(SpankOption(one)).empty();
+  });
+}
+
+void TakeSpankOptions(const std::set<std::string>& allowed, SbatchSubmission* submission) {
+  // The stronger one comes later, and each option is given once.
+  std::map<std::string, std::string> taken;
+  std::erase_if(submission->options.not_understood, [&](const std::string& one) {
+    const std::string option = SpankOption(one);
+    const std::string name(contract::SpankNameOf(option));
+    if (!allowed.contains(name)) return false;
+    taken[name] = option;
+    return true;
+  });
+  for (auto& [name, option] : taken) submission->spank_options.push_back(std::move(option));
 }
 
 }  // namespace muster::client::slurm
