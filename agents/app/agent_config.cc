@@ -12,6 +12,7 @@
 #include "agents/app/slurm_profile_settings.h"
 #include "agents/app/ssh_settings.h"
 #include "agents/slurm/http.h"
+#include "contract/spank_options.h"
 #include "contract/storage_uri.h"
 #include "contract/text.h"
 #include "contract/units.h"
@@ -58,6 +59,25 @@ Setter PathListInto(std::vector<std::string>* out) {
       paths.push_back(std::move(path));
     }
     *out = std::move(paths);
+    return absl::OkStatus();
+  };
+}
+
+// "flavour,renice"; empty: none.
+Setter SpankOptionsInto(std::vector<std::string>* out) {
+  return [out](const std::string& value) {
+    std::vector<std::string> names = SplitAtCommas(value);
+    for (const std::string& name : names) {
+      if (contract::IsSpankName(name)) continue;
+      return InvalidSetting(
+          fmt::format("\"{}\" cannot be an option of a plug-in: write names without \"--\", as in "
+                      "flavour,renice, and none that begins an option of sbatch's own or of Pyxis'",
+                      name));
+    }
+    if (names.size() > contract::kMaxSpankOptions)
+      return InvalidSetting(
+          fmt::format("{} options; list at most {}", names.size(), contract::kMaxSpankOptions));
+    *out = std::move(names);
     return absl::OkStatus();
   };
 }
@@ -252,6 +272,9 @@ std::vector<Setting> SlurmSettings(slurm::SlurmConfig* slurm) {
        YesInto(&slurm->pull_if_conversion_fails)},
       {"slurm.container_mounts", "directories that are mounted in every container, DIR,... [none]",
        PathListInto(&slurm->container_mounts)},
+      {"slurm.spank_options",
+       "options of the site's SPANK plug-ins that jobs may set, without \"--\": NAME,... [none]",
+       SpankOptionsInto(&slurm->spank_options)},
       {"slurm.storage_roots", "directories of jobs' data, NAME=DIR,... [every path]",
        RootsInto(&slurm->storage_roots), /*is_mapping=*/false},
       {"slurm.results_root", "directory below which each job gets one for its results [none]",
@@ -345,6 +368,11 @@ absl::Status CheckComplete(const AgentConfig& config, bool needs_broker) {
     return InvalidSetting(
         "--slurm-run-dir DIR is required with --slurm-ssh-hosts: a directory that login hosts and "
         "compute nodes share");
+  }
+  if (!config.slurm.spank_options.empty() && !config.slurm.rest_url.empty()) {
+    return InvalidSetting(
+        "slurm.spank_options cannot be had with slurm.rest_url: slurmrestd takes no options of "
+        "plug-ins; leave one of them out");
   }
   return absl::OkStatus();
 }

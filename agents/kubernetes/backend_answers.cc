@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "absl/time/clock.h"
-#include "agents/core/batch_output.h"
 #include "agents/core/check_list.h"
 #include "agents/core/job_storage.h"
 #include "agents/core/proto_time.h"
@@ -68,14 +67,6 @@ void WarnOfDirectory(const v1::JobSpec& spec, const RunObjects& objects,
       contract::UnknownDirectory(wanted, contract::IsDirectoryImplied(spec));
   checks->Warn(check.subject(), check.seen(), check.remedy(),
                v1::SUBMIT_WARNING_CODE_WORKING_DIRECTORY);
-}
-
-// Warns of features that a cluster of this kind leaves out, whatever its image has.
-void WarnOfWhatIsOtherwise(const v1::JobSpec& spec, const RunObjects& objects,
-                           agents::CheckList* checks) {
-  WarnOfDirectory(spec, objects, checks);
-  if (auto output = agents::WarnOfBatchOutput(spec); output.has_value())
-    checks->Add(*std::move(output));
 }
 
 // `spelled`: the job as the cluster spells what it names.
@@ -262,7 +253,7 @@ void KubernetesBackend::PlanOnServer(const agent::v1::Assignment& planned,
   plan->set_submission(ManifestOf(AsLetGo(objects, queue)));
   const absl::StatusOr<std::optional<std::string>> refusal = calls_.Try(objects);
   CheckDryRun(refusal, checks);
-  WarnOfWhatIsOtherwise(planned.spec(), objects, checks);
+  WarnOfDirectory(planned.spec(), objects, checks);
   const bool is_awaited = WarnOfAwaited(planned.spec(), objects.name_space, checks);
   TellUnseen(planned.spec(), checks);
   if (may_be_queued) checks->Ok("queue", kMayBeQueued);

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "absl/time/clock.h"
-#include "agents/core/batch_output.h"
 #include "agents/core/job_storage.h"
 #include "agents/files/shell_variables.h"
 #include "agents/machines/answers.h"
@@ -109,8 +108,6 @@ absl::StatusOr<v1::JobPlan> MachinesBackend::Plan(const v1::JobSpec& spec,
               load.outlook.waiting, places_->scheduler().WaitOf(run), places_->Word());
   if (const absl::Status status = places_->AddToPlan(spec, resolved->spec(), &plan); !status.ok())
     return PlanRefusal(agents::WhatIsWrong(status));
-  if (auto output = agents::WarnOfBatchOutput(spec); output.has_value())
-    *plan.add_checks() = *std::move(output);
   return plan;
 }
 

@@ -116,7 +116,10 @@ absl::StatusOr<v1::Inventory> SlurmBackend::Inventory() {
   inventory.set_scheduler_version("slurm " + settings->version);
   inventory.set_takes_uploads(config_.files != nullptr);
   inventory.set_takes_shell_environment(config_.files != nullptr);
-  inventory.mutable_admission()->set_results_root(config_.results_root);
+  v1::AdmissionFacts& facts = *inventory.mutable_admission();
+  facts.set_results_root(config_.results_root);
+  facts.mutable_slurm()->mutable_spank_options()->Assign(config_.spank_options.begin(),
+                                                         config_.spank_options.end());
   inventory.mutable_pools()->Assign(pools->begin(), pools->end());
   inventory.mutable_observed_at()->set_seconds(absl::ToUnixSeconds(absl::Now()));
   if (pools->empty()) *inventory.add_issues() = contract::NoPartitions();

@@ -9,6 +9,7 @@
 #include "agents/slurm/explain_end.h"
 #include "agents/slurm/fields.h"
 #include "agents/slurm/image_cache.h"
+#include "agents/slurm/memory_words.h"
 #include "contract/roles.h"
 #include "contract/states.h"
 #include "contract/text.h"
@@ -141,7 +142,11 @@ agents::ObserveOutcome SlurmBackend::Observe(const std::vector<agents::RunHandle
       run.is_fenced = true;
       seen = Judge(run, patience);
     }
-    if (seen.has_value()) outcome.observations.push_back(*std::move(seen));
+    if (!seen.has_value()) continue;
+    // Before the end is told: its logs are complete then.
+    if (contract::IsTerminal(seen->state))
+      HandOnMemoryWords(run.slurm_output, PathsOf(run.run_key), host_.get());
+    outcome.observations.push_back(*std::move(seen));
   }
   SetPace(facts, queue.has_value(), outcome.observations);
   EndJobs(held_for_good, deadline);

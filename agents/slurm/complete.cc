@@ -3,8 +3,29 @@
 
 #include "agents/slurm/backend.h"
 #include "agents/slurm/profile.h"
+#include "contract/errors.h"
+#include "contract/spank_options.h"
+#include "fmt/format.h"
 
 namespace muster::slurm {
+namespace {
+
+// INVALID_ARGUMENT names an option of a plug-in that the operator does not allow.
+absl::Status CheckSpankOptions(const v1::JobSpec& spec, const SlurmConfig& config) {
+  v1::SlurmFacts facts;
+  facts.mutable_spank_options()->Assign(config.spank_options.begin(), config.spank_options.end());
+  const auto& options = spec.slurm().extra_options();
+  for (int i = 0; i < options.size(); ++i) {
+    const std::string_view name = contract::SpankNameOf(options[i]);
+    if (name.empty()) continue;
+    if (std::string why = contract::WhyNoSpankOption(name, facts, config.cluster); !why.empty())
+      return contract::BadField(fmt::format("slurm.extra_options[{}]", i),
+                                fmt::format("--{} {}", name, why));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
 
 absl::StatusOr<agent::v1::Assignment> SlurmBackend::Complete(
     const agent::v1::Assignment& assignment,
@@ -12,6 +33,7 @@ absl::StatusOr<agent::v1::Assignment> SlurmBackend::Complete(
   agent::v1::Assignment complete = assignment;
   absl::StatusOr<v1::JobSpec> spec = ApplyProfile(assignment.spec(), config_.profile);
   if (!spec.ok()) return spec.status();
+  if (absl::Status good = CheckSpankOptions(*spec, config_); !good.ok()) return good;
   *complete.mutable_spec() = *std::move(spec);
   if (assignment.excluded_nodes().empty()) return complete;
   if (!known.ok()) return known.status();

@@ -7,6 +7,7 @@
 
 #include "agents/core/run_program.h"
 #include "contract/errors.h"
+#include "contract/slurm_options.h"
 #include "fmt/format.h"
 
 namespace muster::slurm {
@@ -116,8 +117,12 @@ absl::StatusOr<std::vector<std::string>> ContainerOptions(
                                                 : "--no-container-remap-root");
   }
   if (container.writable()) options.emplace_back("--container-writable");
+  for (const std::string& option : assignment.spec().slurm().extra_options()) {
+    if (contract::IsOfContainer(option)) options.push_back(option);
+  }
   // Whatever the cluster's default: the command is the user's, alike on every cluster. There is no
-  // --container-workdir: batch.sh enters the working directory, and names one that is not there.
+  // --container-workdir but for batch scripts: batch.sh enters the working directory, and names one
+  // that is not there.
   options.emplace_back(container.entrypoint() ? "--container-entrypoint"
                                               : "--no-container-entrypoint");
   return options;

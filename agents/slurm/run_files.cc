@@ -54,7 +54,7 @@ Shell ShellOf(const v1::JobSpec& spec, const contract::ShellVariables& variables
   const std::set<std::string_view> names(named.begin(), named.end());
   Shell shell;
   for (const auto& [name, value] : variables) {
-    if (IsShellLimit(name)) continue;
+    if (IsShellLimit(name) || name == contract::kSubmitDirectory) continue;
     if (names.contains(name) && !name.starts_with("SLURM_")) {
       shell.named.emplace(name, value);
     } else if (contract::MayBeSet(name, value) && !contract::IsOfTheRun(name)) {
@@ -123,8 +123,10 @@ void AddRoles(const agent::v1::Assignment& assignment, std::string_view cluster,
 }
 
 // How a batch script is run: the job's name, whether its files are appended to, the patterns of
-// their names, and, of a task of a job array, the numbers of the array and of the task.
-std::string BatchScriptFile(const agent::v1::Assignment& assignment) {
+// their names, of a task of a job array the numbers of the array and of the task, and where its
+// user stood, if it starts elsewhere.
+std::string BatchScriptFile(const agent::v1::Assignment& assignment,
+                            const contract::ShellVariables& variables) {
   const v1::JobSpec& spec = assignment.spec();
   const v1::SlurmBatchScript& script = spec.slurm().batch_script();
   std::string file;
@@ -135,6 +137,8 @@ std::string BatchScriptFile(const agent::v1::Assignment& assignment) {
   const auto task = contract::FindArrayTask(spec);
   Append(task ? fmt::format("{}", contract::ArrayNumber(assignment.job_id(), *task)) : "", &file);
   Append(task ? fmt::format("{}", task->id) : "", &file);
+  const auto stood = variables.find(std::string(contract::kSubmitDirectory));
+  Append(stood == variables.end() ? "" : stood->second, &file);
   return file;
 }
 
@@ -212,7 +216,7 @@ absl::StatusOr<std::vector<RunFile>> MakeRunFiles(const agent::v1::Assignment& a
     AddRoles(assignment, cluster, paths, &files);
   }
   if (spec.slurm().has_batch_script())
-    files.push_back({paths.specs() + "/batch_script", BatchScriptFile(assignment)});
+    files.push_back({paths.specs() + "/batch_script", BatchScriptFile(assignment, variables)});
   if (spec.slurm().has_timeout())
     files.push_back({paths.specs() + "/timeout", TimeoutFile(spec.slurm(), max_timeout_requeues)});
   const auto signal = contract::ParseSlurmSignal(spec.slurm().signal());

@@ -34,6 +34,8 @@ class RunPaths {
   std::string meta() const { return directory_ + "/meta"; }
   // Written by batch.sh at each start.
   std::string start_note() const { return meta() + "/slurm.json"; }
+  // Written by batch.sh: the files that have a batch script's standard error, a line each.
+  std::string script_errors() const { return meta() + "/errors"; }
   std::string script() const { return directory_ + "/sbatch/batch.sh"; }
   std::string command_line() const { return directory_ + "/sbatch/command"; }
   std::string claim() const { return directory_ + "/claim"; }

@@ -97,6 +97,10 @@ struct SlurmConfig {
   // in the queue.
   std::string rest_cluster;
 
+  // The options of the site's SPANK plug-ins that jobs may set, without "--". Default: none. They
+  // go to sbatch; slurmrestd has no way for them.
+  std::vector<std::string> spank_options;
+
   // ---- containers, which need Pyxis on the cluster
   // Whether images are converted to squashfs files before a run takes nodes. Otherwise each node
   // pulls them itself.

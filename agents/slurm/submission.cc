@@ -181,8 +181,9 @@ void AddSlurmOptions(const agent::v1::Assignment& assignment, Options* options) 
   if (slurm.exclusive()) options->Add("--exclusive");
   if (slurm.has_requeue()) options->Add(slurm.requeue() ? "--requeue" : "--no-requeue");
   for (const std::string& option : slurm.extra_options()) {
-    // The assignment says whether a job that was held from the start still is.
-    if (!contract::IsForMuster(option)) options->Add(option);
+    // The assignment says whether a job that was held from the start still is, and batch.sh starts
+    // the container.
+    if (!contract::IsForMuster(option) && !contract::IsOfContainer(option)) options->Add(option);
   }
 }
 

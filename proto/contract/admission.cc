@@ -9,6 +9,7 @@
 #include "contract/path_within.h"
 #include "contract/pod_ask.h"
 #include "contract/sentences.h"
+#include "contract/spank_options.h"
 #include "contract/storage_uri.h"
 #include "contract/units.h"
 #include "fmt/format.h"
@@ -73,7 +74,6 @@ class Judge {
     if (auto shortage = FindLimitShortage(needs_, facts_))
       result_.refusals.push_back(*std::move(shortage));
     WarnOfDirectory();
-    WarnOfOutput();
     WarnOfDefaults();
     return std::move(result_);
   }
@@ -267,11 +267,6 @@ class Judge {
          UnknownDirectory(wanted, needs_.is_directory_implied));
   }
 
-  void WarnOfOutput() {
-    if (auto check = UnwrittenOutput(needs_.output, needs_.error))
-      Warn(v1::SUBMIT_WARNING_CODE_CHECK, *std::move(check));
-  }
-
   void WarnOfDefaults() {
     if (auto check = TellDefaults({needs_.cpu_millis, needs_.memory_bytes}, ask_.gpus,
                                   {ask_.cpu_millis, ask_.memory_bytes},
@@ -298,6 +293,14 @@ Admission JudgeElsewhere(const AdmissionNeeds& needs, const v1::AdmissionFacts& 
   Admission admission;
   if (needs.status_json && needs.results.empty() && has_no_root)
     admission.refusals.push_back(Refused("status_json", NoPlaceForStatus(cluster)));
+  for (const PlaceText& option : needs.spank_options) {
+    if (!facts.has_slurm()) break;
+    const std::string why = WhyNoSpankOption(option.text, facts.slurm(), cluster);
+    if (why.empty()) continue;
+    v1::Shortage& refusal = admission.refusals.emplace_back();
+    refusal.set_message(fmt::format("--{} ({}) {}", option.text, option.field, why));
+    refusal.set_resource(option.field);
+  }
   return admission;
 }
 
@@ -462,19 +465,6 @@ v1::ClusterCheck UnknownDirectory(std::string_view directory, bool is_implied) {
         "Leave it out, name one that the image has (/ is in each), or mount it "
         "(kubernetes.volumes).");
   }
-  return check;
-}
-
-std::optional<v1::ClusterCheck> UnwrittenOutput(std::string_view output, std::string_view error) {
-  if (output.empty() && error.empty()) return std::nullopt;
-  const std::string_view field = output.empty() ? "error" : "output";
-  v1::ClusterCheck check;
-  check.set_subject(fmt::format("--{} (slurm.batch_script.{})", field, field));
-  check.set_result(v1::CHECK_RESULT_WARN);
-  check.set_seen(fmt::format("{}{} only Slurm writes; here the output is in muster logs ID alone",
-                             Quoted(output.empty() ? error : output),
-                             !output.empty() && !error.empty() ? ", and what --error names," : ""));
-  check.set_remedy("Read it there, or name a Slurm cluster (sbatch: --clusters).");
   return check;
 }
 

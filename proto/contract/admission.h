@@ -61,9 +61,8 @@ struct AdmissionNeeds {
   // The directory of its results as the job names it, if status_json counts; empty: the cluster's
   // default.
   std::string results;
-  // The batch script's files for its output, if it names some.
-  std::string output;
-  std::string error;
+  // Options of Slurm's plug-ins: the field, and the option's name.
+  std::vector<PlaceText> spank_options;
   // The archive of what it brings along; 0: nothing, or not known.
   uint64_t archive_bytes = 0;
   // Only the first parts of places, and of the sources of mounts, are here (see RefusableOf), so
@@ -128,12 +127,6 @@ std::string StatusNotReadable(std::string_view results, std::string_view cluster
 
 // The check of a plan that warns of a working directory that the image has perhaps not.
 v1::ClusterCheck UnknownDirectory(std::string_view directory, bool is_implied);
-
-// Whether somebody will look for the file of a batch script's output: its user chose it, and not to
-// be rid of the output.
-bool IsNamedOutput(std::string_view file);
-// The check that warns of files for the output that only Slurm writes; nothing: none are named.
-std::optional<v1::ClusterCheck> UnwrittenOutput(std::string_view output, std::string_view error);
 
 // Why the published nodes can never hold the pods; nothing: they may.
 std::optional<v1::Shortage> FindNodeShortage(const AdmissionNeeds& needs,

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "contract/admission.h"
-#include "contract/batch_output.h"
 #include "contract/slurm_options.h"
+#include "contract/spank_options.h"
 #include "contract/storage_uri.h"
 #include "fmt/format.h"
 #include "google/protobuf/io/coded_stream.h"
@@ -55,6 +55,16 @@ std::vector<PlaceText> PlacesOf(const v1::JobSpec& spec) {
     AddWords(prefix, spec.roles(i).command(), &places);
   }
   return places;
+}
+
+std::vector<PlaceText> SpankOptionsOf(const v1::SlurmOptions& slurm) {
+  std::vector<PlaceText> options;
+  for (int i = 0; i < slurm.extra_options_size(); ++i) {
+    const std::string_view name = SpankNameOf(slurm.extra_options(i));
+    if (!name.empty())
+      options.push_back({fmt::format("slurm.extra_options[{}]", i), std::string(name)});
+  }
+  return options;
 }
 
 uint32_t PodsOf(const v1::JobSpec& spec) {
@@ -135,10 +145,6 @@ std::string Deterministic(const google::protobuf::MessageLite& message) {
 
 }  // namespace
 
-bool IsNamedOutput(std::string_view file) {
-  return !file.empty() && file != "/dev/null" && file != kBatchOutput && file != kArrayBatchOutput;
-}
-
 std::optional<AdmissionNeeds> AdmissionNeedsOf(const v1::JobSpec& spec) {
   AdmissionNeeds needs;
   needs.places = PlacesOf(spec);
@@ -146,13 +152,11 @@ std::optional<AdmissionNeeds> AdmissionNeedsOf(const v1::JobSpec& spec) {
   needs.working_directory = spec.working_directory();
   needs.status_json = spec.status_json();
   if (needs.status_json) needs.results = spec.results_directory();
-  const v1::SlurmBatchScript& script = spec.slurm().batch_script();
-  if (IsNamedOutput(script.output())) needs.output = script.output();
-  if (IsNamedOutput(script.error())) needs.error = script.error();
+  needs.spank_options = SpankOptionsOf(spec.slurm());
   const auto& gpus = spec.resources().gpus();
   const bool is_plain = !spec.has_kubernetes() && needs.places.empty() && needs.mounts.empty() &&
                         needs.working_directory.empty() && !needs.status_json &&
-                        needs.output.empty() && needs.error.empty() && spec.uploads_size() == 0 &&
+                        needs.spank_options.empty() && spec.uploads_size() == 0 &&
                         !LeavesOpenWhatGoesWithGpus(spec.resources()) &&
                         std::none_of(gpus.begin(), gpus.end(), NamesResource);
   if (is_plain) return std::nullopt;
@@ -173,13 +177,11 @@ std::optional<AdmissionNeeds> RefusableOf(AdmissionNeeds needs) {
   CutPlaces(&needs);
   needs.working_directory.clear();
   needs.is_directory_implied = false;
-  needs.output.clear();
-  needs.error.clear();
   if (needs.archive_bytes <= kSmallArchiveBytes) needs.archive_bytes = 0;
   const bool names_resource = needs.gpu_type.find('/') != std::string::npos;
   const bool is_plain = needs.places.empty() && needs.mounts.empty() && !needs.status_json &&
-                        needs.archive_bytes == 0 && !names_resource &&
-                        needs.kubernetes.ByteSizeLong() == 0;
+                        needs.spank_options.empty() && needs.archive_bytes == 0 &&
+                        !names_resource && needs.kubernetes.ByteSizeLong() == 0;
   if (is_plain) return std::nullopt;
   return needs;
 }
@@ -188,14 +190,16 @@ std::string BytesOf(const AdmissionNeeds& needs) {
   std::string bytes =
       fmt::format("{} {} {} {} {} {} {} ", needs.pods, needs.cpu_millis, needs.memory_bytes,
                   needs.gpus, needs.is_directory_implied, needs.status_json, needs.archive_bytes);
-  for (const std::string& text : {needs.gpu_type, needs.pool, needs.working_directory, needs.output,
-                                  needs.error, needs.results, Deterministic(needs.kubernetes)}) {
+  for (const std::string& text : {needs.gpu_type, needs.pool, needs.working_directory,
+                                  needs.results, Deterministic(needs.kubernetes)}) {
     Put(text, &bytes);
   }
-  bytes += fmt::format("{} ", needs.places.size());
-  for (const PlaceText& place : needs.places) {
-    Put(place.field, &bytes);
-    Put(place.text, &bytes);
+  for (const auto* texts : {&needs.places, &needs.spank_options}) {
+    bytes += fmt::format("{} ", texts->size());
+    for (const PlaceText& one : *texts) {
+      Put(one.field, &bytes);
+      Put(one.text, &bytes);
+    }
   }
   for (const v1::Mount& mount : needs.mounts) Put(Deterministic(mount), &bytes);
   return bytes;

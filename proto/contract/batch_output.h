@@ -10,6 +10,12 @@ inline constexpr std::string_view kBatchOutput = "slurm-%j.out";
 // Output name for a task of a job array.
 inline constexpr std::string_view kArrayBatchOutput = "slurm-%A_%a.out";
 
+// Returns whether somebody will look for the file of a script's output: its user chose it, and not
+// to be rid of the output.
+inline bool IsNamedOutput(std::string_view file) {
+  return !file.empty() && file != "/dev/null" && file != kBatchOutput && file != kArrayBatchOutput;
+}
+
 }  // namespace muster::contract
 
 #endif  // MUSTER_PROTO_CONTRACT_BATCH_OUTPUT_H_

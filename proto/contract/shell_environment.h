@@ -20,6 +20,10 @@ inline constexpr size_t kMaxShellBytes = 256 << 10;
 // Most variables that --export names.
 inline constexpr int kMaxNamedVariables = 1000;
 
+// The variable that says where the user stood who submitted the script, if it starts elsewhere. An
+// agent of Slurm sets it for the script.
+inline constexpr std::string_view kSubmitDirectory = "SLURM_SUBMIT_DIR";
+
 // Values by name.
 using ShellVariables = std::map<std::string, std::string>;
 

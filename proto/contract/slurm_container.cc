@@ -4,6 +4,7 @@
 #include <string>
 
 #include "contract/characters.h"
+#include "contract/slurm_options.h"
 #include "fmt/format.h"
 
 namespace muster::contract {
@@ -35,6 +36,14 @@ void CheckEnv(const v1::SlurmContainer& container, FieldErrors* errors) {
 }  // namespace
 
 void CheckSlurmContainer(const v1::JobSpec& spec, FieldErrors* errors) {
+  const auto& options = spec.slurm().extra_options();
+  for (int i = 0; i < options.size() && spec.image().empty(); ++i) {
+    if (IsOfContainer(options[i]))
+      errors->Add(fmt::format("slurm.extra_options[{}]", i),
+                  fmt::format("{}: a job without an image has no container; add an image, or "
+                              "leave it out",
+                              Quoted(options[i])));
+  }
   if (!spec.slurm().has_container()) return;
   const v1::SlurmContainer& container = spec.slurm().container();
   if (spec.image().empty()) {

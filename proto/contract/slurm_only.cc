@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_replace.h"
+#include "contract/batch_output.h"
 #include "contract/characters.h"
 #include "contract/script_words.h"
 #include "contract/slurm_options.h"
@@ -73,6 +74,19 @@ std::string WhatIsSet(const v1::SlurmOptions& options, bool is_script) {
   return fmt::format("the {} has {}", is_script ? "batch script" : "job", fmt::join(named, ", "));
 }
 
+// Its user looks for the files that the script names, and only Slurm writes them.
+std::string WhyOutput(const v1::SlurmBatchScript& script) {
+  for (const auto& [option, file] :
+       {std::pair("output", &script.output()), std::pair("error", &script.error())}) {
+    if (IsNamedOutput(*file))
+      return fmt::format(
+          "the batch script names a file for its output (--{}={}); without the option it may run "
+          "anywhere, and muster logs shows its output",
+          option, file->size() <= kMaxShownBytes ? *file : "...");
+  }
+  return "";
+}
+
 std::string WhyScript(std::string_view script, bool is_task) {
   std::string why;
   ForEachScriptWord(script, [&](size_t line, std::string_view word) {
@@ -95,6 +109,8 @@ std::string WhySlurmOnly(const v1::JobSpec& spec) {
     return others.ByteSizeLong() > 0
                ? WhatIsSet(others, false)
                : "the job has a slurm section (in a SkyPilot task: infra: slurm)";
+  if (!spec.image().empty())
+    return "the batch script runs in a container of Pyxis (--container-image)";
   // Its options say it.
   if (ShapesPart(others, AllocationPart::kTasks)) others.clear_tasks_per_node();
   const bool has_gpus = !spec.resources().gpus().empty();
@@ -109,6 +125,7 @@ std::string WhySlurmOnly(const v1::JobSpec& spec) {
   if (others.ByteSizeLong() > 0) return WhatIsSet(others, true);
   if (spec.nodes() > 1) return "the batch script is for several nodes";
   if (!spec.slurm().batch_script().input().empty()) return "the batch script reads an input file";
+  if (std::string why = WhyOutput(spec.slurm().batch_script()); !why.empty()) return why;
   const std::optional<ArrayTask> task = FindArrayTask(spec);
   if (task.has_value() && task->limit > 0)
     return "its array has a limit of simultaneous tasks (--array=...%N)";

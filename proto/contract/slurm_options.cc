@@ -9,6 +9,7 @@
 
 #include "contract/characters.h"
 #include "contract/slurm_signal.h"
+#include "contract/spank_options.h"
 #include "fmt/format.h"
 
 namespace muster::contract {
@@ -34,6 +35,9 @@ constexpr std::array kExtraOptions = {
     ExtraOption{"begin", true},
     ExtraOption{"chdir", true, "."},  // kHereOption
     ExtraOption{"cluster-constraint", true},
+    ExtraOption{"container-readonly", false, "", true},
+    ExtraOption{"container-save", true, "", true},
+    ExtraOption{"container-workdir", true, "", true},
     ExtraOption{"contiguous", false},
     ExtraOption{"core-spec", true},
     ExtraOption{"cores-per-socket", true},
@@ -184,6 +188,8 @@ void CheckExtraOption(const std::string& field, std::string_view text, bool is_s
   const size_t equals = text.find('=');
   const std::string_view name = text.substr(0, equals);
   const ExtraOption* option = name.starts_with("--") ? FindExtraOption(name.substr(2)) : nullptr;
+  if (!SpankNameOf(text).empty())
+    return CheckOptionValue(field, text.substr(std::min(equals, text.size() - 1) + 1), errors);
   if (option == nullptr) {
     errors->Add(field,
                 fmt::format("{} is not taken; use the field that the option has in the spec, "
@@ -199,7 +205,8 @@ void CheckExtraOption(const std::string& field, std::string_view text, bool is_s
     return;
   }
   if (option->is_of_script && !is_script && option->only.empty()) {
-    errors->Add(field, fmt::format("{}: --{} is for batch scripts (batch_script); use resources",
+    errors->Add(field, fmt::format("{}: --{} is for batch scripts (batch_script) only; use the "
+                                   "field that says the same (resources, slurm.container)",
                                    Quoted(text), option->name));
     return;
   }
@@ -290,6 +297,8 @@ bool IsDirectoryImplied(const v1::JobSpec& spec) {
 }
 
 bool IsForMuster(std::string_view option) { return option == kHoldOption || option == kHereOption; }
+
+bool IsOfContainer(std::string_view option) { return option.starts_with("--container-"); }
 
 void CheckSlurmOptions(const v1::SlurmOptions& slurm, FieldErrors* errors) {
   CheckOptionValue("slurm.partition", slurm.partition(), errors);

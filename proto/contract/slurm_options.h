@@ -59,6 +59,9 @@ bool IsDirectoryImplied(const v1::JobSpec& spec);
 
 // Returns whether the option is one of these two, which are Muster's and not for sbatch.
 bool IsForMuster(std::string_view option);
+// Returns whether the option is Pyxis', for the container in which a batch script runs: sbatch
+// itself does not get it.
+bool IsOfContainer(std::string_view option);
 
 // Separates the conditions of a dependency if one of them is enough; with ',' all must be
 // fulfilled.

@@ -56,11 +56,6 @@ void CheckSlurmProgram(const v1::JobSpec& spec, FieldErrors* errors) {
   if (!spec.command().has_script()) {
     errors->Add("slurm.batch_script", "needs a script; give command.script");
   }
-  if (!spec.image().empty()) {
-    errors->Add("slurm.batch_script",
-                "a batch script runs on the node itself; leave image out, and start the container "
-                "in the script with srun --container-image");
-  }
 }
 
 }  // namespace muster::contract

@@ -10,7 +10,6 @@ from harness.wait import eventually
 CANNOT_BE_PLACED = 13
 SCRIPT = """#!/bin/sh
 #SBATCH --job-name=portable --cpus-per-task=2 --mem=64M
-#SBATCH --output=only-on-slurm-%j.out
 echo "$1 in $PWD, $LR"
 """
 KNOWN = """#!/bin/sh
@@ -25,12 +24,20 @@ by $SLURM_ARRAY_TASK_STEP) of the array $SLURM_ARRAY_JOB_ID"
 
 def test_a_batch_script_that_needs_nothing_of_slurm_runs_on_a_machine(world, api, agent):
     path = world.write("script.sh", SCRIPT)
-    assert '"only-on-slurm-%j.out" only Slurm writes' in world.cli("sbatch", "--test-only", path).stderr
     done = world.cli("sbatch", "--wait", "--parsable", "--export=LR", path, "an argument", env={"LR": "0.1"})
     job = api.get(int(done.stdout))
     assert (job.state, job.name, job.cluster) == (SUCCEEDED, "portable", "box")
     assert api.stdout(job.id) == f"an argument in {world.root}, 0.1\n".encode()
-    assert not list(world.root.glob("only-on-slurm*"))
+
+
+def test_a_script_that_names_a_file_for_its_output_does_not_go_where_nobody_writes_it(world, agent):
+    del agent
+    for words in (("-o", "job-%j.out"), ("-e", "job.err")):
+        done = world.cli("sbatch", *words, "--wrap", "true", check=False)
+        assert done.returncode == CANNOT_BE_PLACED and done.stdout == "", done.stderr
+        assert f"names a file for its output (--{'output' if words[0] == '-o' else 'error'}={words[1]})" in done.stderr
+        assert "without the option it may run anywhere, and muster logs shows its output" in done.stderr
+    world.cli("sbatch", "--wait", "-o", "/dev/null", "--wrap", "true")
 
 
 def test_on_a_machine_a_script_finds_what_means_something_there(world, api, agent):

@@ -10,9 +10,9 @@ import pytest
 from harness.api import FAILED, SUCCEEDED
 from harness.daemons import BIN
 from harness.fixtures import cluster_fixture
-from harness.slurm import USER
+from harness.slurm import AS_USER, USER, before
 
-from muster.v1 import job_pb2
+from muster.v1 import facts_pb2, job_pb2
 
 PLUGIN = BIN / "muster_test_pyxis.so"
 SECRET = "open-sesame"
@@ -110,3 +110,89 @@ def test_a_secret_that_cannot_be_one_is_refused_unseen(agent, credentials):
     assert "secret: standard input must be the secret alone" in done.stderr
     assert SECRET not in done.stderr
     assert not credentials.exists()
+
+
+# ---- batch scripts
+
+CONTAINED = """#!/bin/bash
+#SBATCH --container-image=registry.test\\#muster/env:1 --container-mounts={data}:/in:ro
+#SBATCH -n2 -N2 -J boxed -o %x-{who}.out --mem=50M
+. /etc/os-release
+echo "$ID in $PWD: $(cat /in/file), $IMAGE_ONLY $SHARED $HERE, $(type -t greet) $#"
+env | grep ^SLURM_ | grep -vE '^SLURM_(SPANK_|(JOB_ID|JOBID|TASK_PID|JOB_START_TIME|JOB_END_TIME|SUBMIT_HOST|JOB_DEPENDENCY)=)' | sort
+touch /in/x 2>/dev/null || echo read-only
+echo on stderr >&2
+exit 3
+"""
+
+
+@pytest.fixture
+def desk(world):
+    """A directory of the user's, with data for containers."""
+    made = world.path("desk")
+    (made / "data").mkdir(parents=True)
+    (made / "data" / "file").write_text("content\n")
+    for path in (made, made / "data"):
+        shutil.chown(path, USER, USER)
+    return made
+
+
+def test_a_batch_script_runs_in_its_container_as_with_sbatch(world, slurm, agent, desk):
+    del agent
+    shell = {"HERE": "mine", "SHARED": "mine", "BASH_FUNC_greet%%": "() { echo hello; }"}
+    for who, environment in (("sbatch", {"SLURM_CONF": str(slurm.conf), "PATH": before("/usr/bin:/bin")}), ("muster", {})):
+        (desk / "script.sh").write_text(CONTAINED.format(data=desk / "data", who=who))
+        words = ["sbatch", "--wait", "script.sh", "one", "two"]
+        if who == "sbatch":
+            done = subprocess.run([*AS_USER, *words], cwd=desk, env={**environment, **shell}, text=True, capture_output=True,
+                                  timeout=COMMAND_TIMEOUT_S, check=False)
+        else:
+            done = world.cli(*words, cwd=desk, env=shell, check=False)
+        assert done.returncode == 3, done.stderr
+    mine, others = ((desk / f"boxed-{who}.out").read_text() for who in ("sbatch", "muster"))
+    lines = [line for line in mine.splitlines() if not line.startswith("pyxis: ")]
+    for line in ("muster-test in /workspace: content, ", "read-only", "on stderr", "SLURM_NTASKS=2"):
+        assert any(one.startswith(line) for one in lines), mine
+    assert others.splitlines() == lines
+
+
+def test_pyxis_options_of_a_script_are_taken_or_refused_by_name(world, api, agent, desk):
+    del agent
+    saved = desk / "saved.sqsh"
+    words = ("--container-image=registry.test#muster/bash:1", "--container-workdir=/tmp", "--container-writable",
+             "--container-save=saved.sqsh", "--no-container-mount-home", "--container-remap-root", "--container-env=HERE",
+             "--container-name=kept:auto", "--container-mounts=./data:/in")
+    world.cli("sbatch", "--wait", "-o", "out", *words, "--wrap", "pwd; id -u; touch /made; ls /in", cwd=desk)
+    assert (desk / "out").read_text().splitlines()[:3] == ["/tmp", "0", "file"]
+    assert saved.exists()
+    for refused, says in ((("--container-name=kept",), "give --container-image, too"),
+                          ((words[0], "--container-mounts=tmpfs:/tmp"), "for tmpfs and umount start the container in the script"),
+                          ((words[0], "--container-writable", "--container-readonly"), "Pyxis takes one of them"),
+                          ((words[0], "--signal=USR1@60"), "with B: in front only"),
+                          (("--container-image=dockerd://x:1",), "one machine's own daemon"),
+                          (("--container=/bundle",), "use --container-image, on clusters with Pyxis")):
+        told = world.cli("sbatch", *refused, "--wrap", "true", cwd=desk, check=False)
+        assert told.returncode != 0 and says in told.stderr, told.stderr
+        assert told.stdout == ""
+    told = world.cli("sbatch", "--container-workdir=/tmp", "--wrap", "true", cwd=desk)
+    assert "--container-workdir (command line) has no effect without --container-image" in told.stderr
+    assert api.list_all()
+
+
+def test_a_container_of_a_script_that_does_not_start_is_explained_as_others_are(world, api, agent, desk):
+    del agent
+    job_id = int(world.cli("sbatch", "--parsable", "--container-image=registry.test#muster/bash:1",
+                           f"--container-mounts={desk}/nosuch:/in", "-o", "out", "--wrap", "true", cwd=desk).stdout)
+    job = api.wait_state(job_id, FAILED)
+    assert job.runs[-1].failure.code == facts_pb2.FAILURE_CODE_MOUNT_MISSING, job
+    assert "source path does not exist" in (desk / "out").read_text()
+
+
+def test_a_cancel_and_a_signal_reach_a_script_in_its_container(world, api, agent, desk):
+    del agent
+    script = "trap 'echo warned; exit 5' USR1; echo begins; while true; do sleep 0.1; done"
+    job_id = int(world.cli("sbatch", "--parsable", "--container-image=registry.test#muster/bash:1", "-o", "out",
+                           "--signal=B:USR1@50", "-t1", "--wrap", script, cwd=desk).stdout)
+    job = api.wait_state(job_id, FAILED)
+    assert job.exit.code == 5
+    assert (desk / "out").read_text().splitlines()[-2:] == ["begins", "warned"]

@@ -9,11 +9,17 @@
 become() {
   words=() variables=() functions=()
   mapfile -d '' -t words <"$run_dir/specs/$1.argv"
-  read_variables "$1"
-  if [[ -e $run_dir/env/shell || -e $run_dir/specs/login ]]; then read_shell; fi
   ((${#words[@]} >= 2)) || give_up "$run_dir/problem.$2" files
-  cd -- "${words[0]}" || give_up "$run_dir/problem.$2" working_directory
-  unset OLDPWD
+  if [[ $1 == command && -e $run_dir/slurm_variables ]]; then
+    # A batch script in its container: Pyxis has made the rest, and where it starts.
+    unset "${!SLURM_@}"
+    mapfile -d '' -t variables <"$run_dir/slurm_variables"
+  else
+    read_variables "$1"
+    if [[ -e $run_dir/env/shell || -e $run_dir/specs/login ]]; then read_shell; fi
+    cd -- "${words[0]}" || give_up "$run_dir/problem.$2" working_directory
+    unset OLDPWD
+  fi
   if [[ -e $run_dir/specs/limits ]]; then set_limits; fi
   if [[ ! -e $run_dir/specs/batch_script && ${SLURM_NTASKS_PER_NODE:-1} == 1 ]]; then hide_tasks; fi
   # From here on all names are the user's: what is still needed is in the positional parameters.

@@ -72,6 +72,7 @@ main() {
 case ${2:-} in
   step)
     stoppable='' timer='' out_fd=''
+    if [[ $3 == command && -e $run_dir/specs/batch_script ]]; then take_streams; fi
     step "$3" "$4"
     ;;
   relay) relay "$3" ;;

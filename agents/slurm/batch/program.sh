@@ -66,6 +66,8 @@ step() {
   run "$1" "$rank"
   ((status)) || exit 0
   fail_first "$rank" "$status" "$signal" "$problem"
+  # srun would say so in the output of a batch script.
+  if [[ $out_fd ]]; then exit 0; fi
   # A TERM comes to all tasks, and each may take its time; srun would end the others for a code that is not 0.
   if [[ $terminated && -s $run_dir/failed ]]; then exit 0; fi
   exit "$status"

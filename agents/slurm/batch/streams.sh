@@ -7,13 +7,13 @@
 drain_s=5
 
 # specs/batch_script has the job's name, whether the files are appended to (1), the patterns of its standard input,
-# output and error, and the numbers of the job array and of the task in it, if the job is one; specs/command.argv begins
-# with the working directory.
+# output and error, the numbers of the job array and of the task in it, if the job is one, and where its user stood, if
+# that is not the working directory; specs/command.argv begins with that.
 run_batch_script() {
   local settings directory drained_fd='' copying_fd='' slurm_lines=0
   mapfile -d '' -t settings <"$run_dir/specs/batch_script"
   IFS= read -r -d '' directory <"$run_dir/specs/command.argv"
-  export SLURM_JOB_NAME=${settings[0]} SLURM_SUBMIT_DIR=$directory
+  export SLURM_JOB_NAME=${settings[0]} SLURM_SUBMIT_DIR=${settings[7]:-$directory}
   hide_own_options
   if [[ ! -d $directory ]]; then
     status=1 problem=working_directory
@@ -25,11 +25,12 @@ run_batch_script() {
     status=1 problem=streams
     return
   fi
-  run command 0
+  if ((${#container[@]})); then run_contained; else run command 0; fi
   hand_on_slurms_words
   close_streams
   err_fd=''
   drain
+  if [[ $problem == srun ]] && ((${#container[@]})) && hand_back_words_of_container; then problem=image; fi
 }
 
 # Leaves of the variables that tell sbatch's options what the user gave. Others are Muster's, and SLURM_OPEN_MODE would
@@ -78,7 +79,7 @@ open_streams_with_umask() {
 # Sets the streams; if one cannot be opened, cause to its option and about to its file. Output of the script
 # goes to the run's log, and a copy of it to its own files.
 open_streams() {
-  local in=/dev/null file='' error
+  local in=/dev/null file='' error log
   if file_name "${settings[2]}"; then in=$name; fi
   if file_name "${settings[3]}"; then file=$name; fi
   error=$file
@@ -89,8 +90,14 @@ open_streams() {
   open_output "$logs/rank-0.out" "$file" || return
   out_fd=$output_fd
   cause=error about=$error
-  if [[ $error != "$file" ]]; then open_output "$logs/rank-0.err" "$error" || return; fi
+  log=$logs/rank-0.out
+  if [[ $error != "$file" ]]; then
+    log=$logs/rank-0.err
+    open_output "$log" "$error" || return
+  fi
   err_fd=$output_fd
+  # For words of Slurm's that come later.
+  printf '%s\n' "$log" "$error" >|"$run_dir/meta/errors"
   cause='' about=''
   [[ ! $drained_fd ]] || exec {copying_fd}>&-
 }

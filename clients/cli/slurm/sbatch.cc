@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "clients/cli/exit_code.h"
 #include "clients/cli/field_flags.h"
 #include "clients/cli/follow.h"
+#include "clients/cli/known_clusters.h"
 #include "clients/cli/slurm/dependency.h"
 #include "clients/cli/slurm/job_record.h"
 #include "clients/cli/slurm/refusal.h"
@@ -117,8 +119,23 @@ absl::StatusOr<std::map<std::string, std::string>> ReadExports(const slurm::Sett
       fmt::format("--export-file={}: {}", setting.value, ToStd(variables.status().message())));
 }
 
-absl::StatusOr<AskedSbatch> AskedOf(const std::vector<std::string>& words,
-                                    const std::vector<std::string>& leave_behind) {
+// Takes the options of plug-ins that some Slurm cluster allows. The clusters are asked only if
+// there may be such options.
+absl::Status TakeSpankOptions(client::Client& client, slurm::SbatchSubmission* submission) {
+  if (!slurm::MayHaveSpankOptions(*submission)) return absl::OkStatus();
+  const auto clusters = AllClusters(client);
+  if (!clusters.ok()) return clusters.status();
+  std::set<std::string> allowed;
+  for (const auto& [name, cluster] : *clusters) {
+    const auto& options = cluster.inventory().admission().slurm().spank_options();
+    allowed.insert(options.begin(), options.end());
+  }
+  slurm::TakeSpankOptions(allowed, submission);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<AskedSbatch> AskedOf(Session& session) {
+  const std::vector<std::string>& words = session.call.words;
   // The script's path is needed to read the script.
   const absl::StatusOr<slurm::SbatchCommandLine> line = slurm::ReadSbatchCommandLine(words);
   if (!line.ok()) return line.status();
@@ -133,13 +150,15 @@ absl::StatusOr<AskedSbatch> AskedOf(const std::vector<std::string>& words,
   const std::map<std::string, std::string> environment = Environment();
   auto submission = slurm::ReadSbatch(words, environment, *script);
   if (!submission.ok()) return submission.status();
+  if (absl::Status asked_all = TakeSpankOptions(session.client, &*submission); !asked_all.ok())
+    return asked_all;
   std::error_code error;
   const std::string directory = std::filesystem::current_path(error).string();
   if (error) return absl::NotFoundError("the working directory is gone; change to another one");
   slurm::SubmitEnvironment from;
   from.variables = environment;
   from.limits = Limits();
-  from.leave_behind = leave_behind;
+  from.leave_behind = session.leave_behind;
   if (const slurm::Setting* file = submission->options.Find("export-file"); file != nullptr) {
     auto variables = ReadExports(*file);
     if (!variables.ok()) return variables.status();
@@ -266,7 +285,7 @@ absl::StatusOr<std::vector<v1::JobSpec>> JobsOf(const slurm::SbatchJob& job) {
 }  // namespace
 
 int Sbatch(Session& session) {
-  absl::StatusOr<AskedSbatch> asked = AskedOf(session.call.words, session.leave_behind);
+  absl::StatusOr<AskedSbatch> asked = AskedOf(session);
   if (!asked.ok()) return FailSbatchUsage(session, asked.status());
   const slurm::Settings& options = asked->options;
   if (options.Find("version") != nullptr) {

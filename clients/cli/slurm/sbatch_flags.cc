@@ -42,9 +42,13 @@ constexpr std::pair<std::string_view, std::string_view> kSbatchFlags[] = {
     {"slurm.signal", "--signal"},
     {"slurm.gres", "--gres"},
     {"slurm.nice", "--nice"},
+    {"slurm.container.env", "--container-env"},
+    {"slurm.container.name", "--container-name"},
     {"slurm.extra_options", "the other options"},
     {"name", "--job-name"},
     {"nodes", "--nodes"},
+    {"image", "--container-image"},
+    {"mounts", "--container-mounts"},
     {"env", "--export"},
 };
 

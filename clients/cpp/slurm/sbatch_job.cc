@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "clients/cpp/slurm/sbatch_array.h"
+#include "clients/cpp/slurm/sbatch_container.h"
 #include "clients/cpp/slurm/sbatch_shape.h"
 #include "clients/cpp/slurm/sbatch_values.h"
 #include "contract/batch_output.h"
@@ -67,6 +68,8 @@ constexpr std::array kSwitches = {
 // Remedies for options that Muster does not take. Others that it does not take have none.
 constexpr std::pair<std::string_view, std::string_view> kRemedies[] = {
     {"bbf", "give what the file says with --bb"},
+    {"container", "use --container-image, on clusters with Pyxis"},
+    {"container-id", "use --container-image, on clusters with Pyxis"},
     {"gid", "jobs run as the user of the cluster's agent"},
     {"gpus-per-socket", "use --gpus-per-node"},
     {"nodefile", "name the nodes with --nodelist"},
@@ -74,11 +77,6 @@ constexpr std::pair<std::string_view, std::string_view> kRemedies[] = {
 };
 
 std::string_view RemedyFor(std::string_view option) {
-  // A batch script itself runs on the node.
-  if (option.starts_with("container") || option.starts_with("no-container")) {
-    return "start the container in the script, with srun --container-image, or use muster run "
-           "--image";
-  }
   const auto* found = std::find_if(std::begin(kRemedies), std::end(kRemedies),
                                    [&](const auto& one) { return one.first == option; });
   return found == std::end(kRemedies) ? "leave it out, or submit with sbatch itself"
@@ -121,7 +119,10 @@ class Mapper {
           "scancel and muster sbatch where muster can be reached");
     }
     MapShape(submission.options, &spec(), &errors_);
+    MapContainer(submission.options, place_.directory, &spec(), &errors_, &job_.notes);
     MapEnvironment(submission.options);
+    for (const std::string& option : submission.spank_options)
+      spec().mutable_slurm()->add_extra_options(option);
     for (const Setting& setting : submission.options.settings) MapOne(setting);
     CutName();
     CheckSingleton(submission.options.Find("dependency"));
@@ -200,7 +201,11 @@ class Mapper {
   }
 
   void MapEnvironment(const Settings& options) {
-    const TakenEnvironment taken = TakeEnvironment(options, place_.environment, &errors_);
+    TakenEnvironment taken = TakeEnvironment(options, place_.environment, &errors_);
+    // The spec has one directory only, which is another one then.
+    const std::string variable(contract::kSubmitDirectory);
+    taken.variables.erase(variable);
+    if (options.Find("chdir") != nullptr) taken.variables[variable] = place_.directory;
     if (std::string note = StaysBehind(taken, options); !note.empty())
       job_.notes.push_back(std::move(note));
     if (taken.variables.empty() && taken.login_seconds == 0) return;
@@ -305,7 +310,9 @@ class Mapper {
   void MapOne(const Setting& setting) {
     const std::string_view name = setting.option->name;
     const auto* read = std::find(kOfTheEnvironment.begin(), kOfTheEnvironment.end(), name);
-    if (read != kOfTheEnvironment.end() || IsOfShape(name) || MapSpecial(setting)) return;
+    if (read != kOfTheEnvironment.end() || IsOfShape(name) || IsOfContainer(name) ||
+        MapSpecial(setting))
+      return;
     if (std::find(kOfTheCommand.begin(), kOfTheCommand.end(), name) != kOfTheCommand.end()) return;
     const auto* text = std::find_if(kTexts.begin(), kTexts.end(),
                                     [&](const TextOption& one) { return one.name == name; });

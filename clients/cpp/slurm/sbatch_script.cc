@@ -9,6 +9,7 @@
 #include "contract/characters.h"
 #include "contract/errors.h"
 #include "contract/parts.h"
+#include "contract/spank_options.h"
 #include "fmt/format.h"
 
 namespace muster::client::slurm {
@@ -31,6 +32,13 @@ bool IsSpace(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 bool IsCommand(std::string_view line) {
   const auto first = std::find_if_not(line.begin(), line.end(), IsSpace);
   return first != line.end() && *first != '#';
+}
+
+std::string SeveralParts(std::string_view mark) {
+  return fmt::format(
+      "it is a job of several parts ({}), which Muster does not take; submit it with Slurm's own "
+      "sbatch, or each part as a script of its own",
+      mark);
 }
 
 // Returns whether a variable with this value switches an option on that has none.
@@ -68,8 +76,16 @@ absl::Status CheckScript(std::string_view script) {
 }
 
 // Returns whether an option of a variable gives way to another one that was given: memory is for a
-// node, a core or a GPU.
+// node, a core or a GPU, and Pyxis looks at a variable only where there is no option, on or off.
 bool IsExcluded(const Option& option, const Settings& given) {
+  if (option.variable.starts_with("PYXIS_")) {
+    const bool is_readonly = option.name == "container-readonly";
+    const std::string off = fmt::format("no-{}", option.name);
+    const std::string_view other = is_readonly                           ? "container-writable"
+                                   : option.name == "container-writable" ? "container-readonly"
+                                                                         : std::string_view(off);
+    return given.Find(option.name) != nullptr || given.Find(other) != nullptr;
+  }
   constexpr std::array<std::string_view, 3> kMemory = {"mem", "mem-per-cpu", "mem-per-gpu"};
   const auto is_of_memory = [&](std::string_view name) {
     return std::find(kMemory.begin(), kMemory.end(), name) != kMemory.end();
@@ -85,6 +101,14 @@ bool IsForeign(std::string_view line) {
   return line.starts_with("#PBS") || line.starts_with("#BSUB");
 }
 
+// "--name value (line 3)" as "--name=value".
+std::string SpankOption(std::string_view not_understood) {
+  std::string option(not_understood.substr(0, not_understood.rfind(" (")));
+  const size_t blank = option.find(' ');
+  if (blank < option.find('=')) option[blank] = '=';
+  return option;
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<std::string>> SplitDirective(std::string_view text) {
@@ -93,9 +117,7 @@ absl::StatusOr<std::vector<std::string>> SplitDirective(std::string_view text) {
   while (true) {
     while (at < text.size() && IsSpace(text[at])) ++at;
     if (at < text.size() && text[at] == ':') {
-      return absl::InvalidArgumentError(
-          "it has several parts, which a ':' separates; submit it "
-          "with sbatch itself");
+      return absl::InvalidArgumentError(SeveralParts("a ':' between them"));
     }
     std::string word;
     char quote = 0;
@@ -148,7 +170,7 @@ absl::StatusOr<Settings> ReadSbatchDirectives(std::string_view script) {
     absl::StatusOr<std::vector<std::string>> split = SplitDirective(line.substr(mark->size()));
     if (!split.ok()) return BadScript(where, std::string(split.status().message()));
     if (!split->empty() && (split->front() == "hetjob" || split->front() == "packjob")) {
-      return BadScript(where, "it has several parts (hetjob); submit it with sbatch itself");
+      return BadScript(where, SeveralParts(split->front()));
     }
     for (std::string& word : *split) words.push_back({std::move(word), where});
   }
@@ -174,7 +196,7 @@ absl::StatusOr<SbatchCommandLine> ReadSbatchCommandLine(const std::vector<std::s
   const absl::StatusOr<size_t> end = ReadOptions(SbatchOptions(), placed, &line.options);
   if (!end.ok()) return end.status();
   if (*end < words.size() && words[*end] == ":") {
-    return BadScript(kCommandLine, "it has several parts (:); submit it with sbatch itself");
+    return BadScript(kCommandLine, SeveralParts("a ':' between them"));
   }
   if (line.options.Find("wrap") != nullptr && *end < words.size()) {
     return BadScript(kCommandLine, "give a script or --wrap, not both");
@@ -237,6 +259,26 @@ absl::StatusOr<SbatchSubmission> ReadSbatch(const std::vector<std::string>& word
   // Wherever it was given, it is about the script's directives.
   if (all.Find("ignore-pbs") != nullptr) std::erase_if(all.not_understood, IsForeign);
   return submission;
+}
+
+bool MayHaveSpankOptions(const SbatchSubmission& submission) {
+  const auto& unknown = submission.options.not_understood;
+  return std::any_of(unknown.begin(), unknown.end(), [](const std::string& one) {
+    return !contract::SpankNameOf(SpankOption(one)).empty();
+  });
+}
+
+void TakeSpankOptions(const std::set<std::string>& allowed, SbatchSubmission* submission) {
+  // The stronger one comes later, and each option is given once.
+  std::map<std::string, std::string> taken;
+  std::erase_if(submission->options.not_understood, [&](const std::string& one) {
+    const std::string option = SpankOption(one);
+    const std::string name(contract::SpankNameOf(option));
+    if (!allowed.contains(name)) return false;
+    taken[name] = option;
+    return true;
+  });
+  for (auto& [name, option] : taken) submission->spank_options.push_back(std::move(option));
 }
 
 }  // namespace muster::client::slurm

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,12 +46,20 @@ struct SbatchSubmission {
   Settings options;    // the command line wins over the environment, and that over the script
   std::string script;  // --wrap makes one
   std::vector<std::string> arguments;
+  // Options of plug-ins as they were given, "--name=value" or "--name": TakeSpankOptions.
+  std::vector<std::string> spank_options;
 };
 // `script` is the text of the file that the command line names; it is not looked at with --wrap,
 // which takes no file. Errors are those of the three above.
 absl::StatusOr<SbatchSubmission> ReadSbatch(const std::vector<std::string>& words,
                                             const std::map<std::string, std::string>& environment,
                                             std::string_view script);
+
+// Returns whether some of the options that the table does not have may be those of a site's own
+// SPANK plug-ins.
+bool MayHaveSpankOptions(const SbatchSubmission& submission);
+// Takes those that a cluster allows, named without "--", from what was not understood.
+void TakeSpankOptions(const std::set<std::string>& allowed, SbatchSubmission* submission);
 
 }  // namespace muster::client::slurm
 

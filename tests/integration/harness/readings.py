@@ -1,4 +1,4 @@
-"""sbatch and muster sbatch side by side, with the same options on the same Slurm."""
+"""sbatch and muster sbatch side by side, with the same options on clusters that are alike."""
 
 import dataclasses
 import datetime
@@ -87,44 +87,17 @@ class Outcome:
 
 
 class Desk:
-    """A directory of the user's, from which each row is submitted twice."""
+    """A directory of the user's, from which rows are submitted to a cluster."""
 
-    def __init__(self, world, slurm, api):
-        self._world, self._slurm, self._api = world, slurm, api
-        self._directory = world.path("desk")
-        self._directory.mkdir()
-        self._told = world.path("told")
-        self._told.mkdir()
+    def __init__(self, world, slurm, name):
+        self._slurm = slurm
+        (self._port,) = re.findall(r"SlurmctldPort=(\d+)", slurm.conf.read_text())
+        self._directory = world.path(name)
+        self._told = self._directory / "told"
         for path in (self._directory, self._told):
+            path.mkdir()
             shutil.chown(path, USER, USER)
         self._made = 0
-
-    def with_sbatch(self, row):
-        words, given, target = self._prepare(row)
-        environment = {"SLURM_CONF": str(self._slurm.conf), "PATH": before("/usr/bin:/bin"), **row.environment}
-        done = subprocess.run([*AS_USER, "sbatch", *words], cwd=self._directory, env=environment, text=True, input=given,
-                              capture_output=True, timeout=120, check=False)
-        if done.returncode != 0:
-            return Outcome("refused", words=done.stderr.strip())
-        number = done.stdout.split()[-1]
-        return self._end(target, lambda: number)
-
-    def with_muster(self, row):
-        words, given, target = self._prepare(row)
-        done = self._world.cli("sbatch", *words, cwd=self._directory, env=row.environment, input=given or "", check=False)
-        if done.returncode != 0:
-            return Outcome("refused", words=done.stderr.strip())
-        job_id = int(done.stdout.split()[-1])
-
-        def number():
-            job = self._api.get(job_id)
-            if job.state == FAILED and not job.runs[-1].external_id:
-                return Outcome("refused", words=job.state_reason.message or str(job.runs[-1].failure))
-            return job.runs[-1].external_id if job.runs else ""
-
-        outcome = self._end(target, number)
-        eventually(lambda: self._api.get(job_id).state in TERMINAL, f"job {job_id} has ended")
-        return outcome
 
     def _prepare(self, row):
         self._made += 1
@@ -156,8 +129,14 @@ class Desk:
 
     def _read(self, target):
         told = target.with_suffix(".told").read_bytes().decode(errors="replace").split("\0")
-        variables = dict(line.split("=", 1) for line in told if TOLD.match(line))
+        variables = dict(self._anywhere(line).split("=", 1) for line in told if TOLD.match(line))
         return self._record(target.with_suffix(".record").read_text()), variables
+
+    def _anywhere(self, text):
+        """The text without what tells this desk and its cluster from the other ones."""
+        for own, common in ((str(self._directory), "DESK"), (str(self._slurm.directory), "CLUSTER"), (f":{self._port}:", ":PORT:")):
+            text = text.replace(own, common)
+        return text
 
     @staticmethod
     def _record(text):
@@ -175,10 +154,62 @@ class Desk:
         return record | {key: minutes_after(record["SubmitTime"], record[key]) for key in FROM_NOW if key in record}
 
 
+class SbatchDesk(Desk):
+    """One whose user has sbatch itself."""
+
+    def __init__(self, world, slurm):
+        super().__init__(world, slurm, "sbatch-desk")
+
+    def submit(self, row):
+        words, given, target = self._prepare(row)
+        environment = {"SLURM_CONF": str(self._slurm.conf), "PATH": before("/usr/bin:/bin"), **row.environment}
+        done = subprocess.run([*AS_USER, "sbatch", *words], cwd=self._directory, env=environment, text=True, input=given,
+                              capture_output=True, timeout=120, check=False)
+        if done.returncode != 0:
+            return Outcome("refused", words=done.stderr.strip())
+        number = done.stdout.split()[-1]
+        return self._end(target, lambda: number)
+
+
+class MusterDesk(Desk):
+    """One whose user has muster sbatch."""
+
+    def __init__(self, world, slurm, api):
+        super().__init__(world, slurm, "muster-desk")
+        self._world, self._api = world, api
+        self._jobs = []
+
+    def submit(self, row):
+        words, given, target = self._prepare(row)
+        done = self._world.cli("sbatch", *words, cwd=self._directory, env=row.environment, input=given or "", check=False)
+        if done.returncode != 0:
+            return Outcome("refused", words=done.stderr.strip())
+        job_id = int(done.stdout.split()[-1])
+        self._jobs.append(job_id)
+
+        def number():
+            job = self._api.get(job_id)
+            if job.state == FAILED and not job.runs[-1].external_id:
+                return Outcome("refused", words=job.state_reason.message or str(job.runs[-1].failure))
+            return job.runs[-1].external_id if job.runs else ""
+
+        return self._end(target, number)
+
+    def wait_for_ends(self):
+        """Once all rows are submitted: Slurm needs no job that Muster has yet to see the end of."""
+        for job_id in self._jobs:
+            eventually(lambda job_id=job_id: self._api.get(job_id).state in TERMINAL, f"job {job_id} has ended")
+
+
+def _moment(written):
+    """A time as the script's scontrol writes it, or that of a test, in seconds."""
+    return datetime.datetime.fromtimestamp(int(written)) if written.isdigit() else datetime.datetime.fromisoformat(written)
+
+
 def minutes_after(submitted, time):
     """The time of a record in whole minutes after the job's submission: a launch is quick, but not the same second."""
     try:
-        start, end = (datetime.datetime.fromisoformat(written) for written in (submitted, time))
+        start, end = (_moment(written) for written in (submitted, time))
     except ValueError:
         return time  # "Unknown" or "N/A".
     return f"{round((end - start).total_seconds() / 60)} minutes after its submission"

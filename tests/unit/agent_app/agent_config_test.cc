@@ -9,6 +9,7 @@
 namespace muster::agents {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Pair;
@@ -31,6 +32,31 @@ TEST(AgentConfig, StorageRootsAreDirectoriesByName) {
     EXPECT_THAT(status.ToString(), HasSubstr("slurm-storage-roots")) << bad;
     EXPECT_THAT(config.slurm.storage_roots, IsEmpty()) << bad;
   }
+}
+
+TEST(AgentConfig, OptionsOfPluginsAreNamesThatSbatchDoesNotHave) {
+  AgentConfig config;
+  ASSERT_TRUE(Set("slurm.spank_options", "flavour,renice", &config).ok());
+  EXPECT_THAT(config.slurm.spank_options, ElementsAre("flavour", "renice"));
+  for (const char* bad : {"--flavour", "output", "outp", "container-image", "a b", "a,,b"})
+    EXPECT_THAT(Set("slurm.spank_options", bad, &config).ToString(),
+                HasSubstr("cannot be an option of a plug-in"));
+  std::string many = "a0";
+  for (int i = 1; i <= 100; ++i) many += ",a" + std::to_string(i);
+  EXPECT_THAT(Set("slurm.spank_options", many, &config).ToString(), HasSubstr("at most 100"));
+  EXPECT_THAT(config.slurm.spank_options, ElementsAre("flavour", "renice"));
+}
+
+TEST(AgentConfig, OptionsOfPluginsCannotBeHadThroughSlurmrestd) {
+  AgentConfig config;
+  config.cluster = "lab";
+  config.kind = v1::CLUSTER_KIND_SLURM;
+  config.state_dir = "/state";
+  config.slurm.spank_options = {"flavour"};
+  EXPECT_TRUE(CheckComplete(config, false).ok());
+  config.slurm.rest_url = "http://slurm.test:6820";
+  EXPECT_THAT(CheckComplete(config, false).ToString(),
+              HasSubstr("slurmrestd takes no options of plug-ins"));
 }
 
 TEST(AgentConfig, TheRootOfResultsIsAbsolute) {

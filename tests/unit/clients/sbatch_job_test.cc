@@ -2,6 +2,7 @@
 
 #include "contract/slurm_only.h"
 #include "contract/slurm_options.h"
+#include "contract/spank_options.h"
 #include "digest/sha256.h"
 #include "fmt/format.h"
 #include "gmock/gmock.h"
@@ -14,6 +15,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::UnorderedElementsAre;
 using namespace std::string_literals;
 
@@ -48,7 +50,7 @@ std::vector<std::string> ForSlurm(const v1::SlurmOptions& slurm) {
 TEST(MapSbatchTest, AScriptOfTheManualRunsAnywhere) {
   const SbatchJob job = Mapped(
       "#SBATCH --job-name=train\n#SBATCH --nodes=1\n#SBATCH --cpus-per-task=8\n#SBATCH --mem=10GB\n"
-      "#SBATCH --gres=gpu:h100:1\n#SBATCH --time=1-02:00\n#SBATCH --output=%x-%j.out\n"
+      "#SBATCH --gres=gpu:h100:1\n#SBATCH --time=1-02:00\n"
       "#SBATCH --export=NONE --chdir=/data");
   EXPECT_THAT(job.notes, IsEmpty());
   EXPECT_EQ(contract::WhySlurmOnly(job.spec), "");
@@ -61,7 +63,6 @@ TEST(MapSbatchTest, AScriptOfTheManualRunsAnywhere) {
   EXPECT_EQ(job.spec.time_limit().seconds(), 26 * 3600);
   EXPECT_EQ(job.spec.working_directory(), "/data");
   EXPECT_FALSE(contract::IsDirectoryImplied(job.spec));
-  EXPECT_EQ(job.spec.slurm().batch_script().output(), "%x-%j.out");
   EXPECT_THAT(job.spec.command().script(), HasSubstr("\ntrue\n"));
 }
 
@@ -251,13 +252,108 @@ TEST(MapSbatchTest, APartitionIsAPoolOfAnyClusterAndAChoiceOfSeveralIsSlurmsAlon
 TEST(MapSbatchTest, WhatIsNotTakenIsRefusedByNameWithItsPlaceAndARemedy) {
   const std::string said = RefusalOf(
       "#SBATCH --array=9-1\n#SBATCH --uid=0 --nosuch=1\n#SBATCH --propagate=x\n#PBS -l "
-      "walltime=1\n#SBATCH --container-image=a");
+      "walltime=1\n#SBATCH --container=a");
   for (const char* words :
        {"--array: \"9-1\" (line 2)", "--uid=0 (line 3): ", "the user of the cluster's agent",
         "--nosuch=1 (line 3): unrecognized option", "--propagate: \"x\" (line 4)",
         "#PBS -l walltime=1 (line 5)", "--ignore-pbs",
-        "--container-image=a (line 6): start the container in the script"}) {
+        "--container=a (line 6): use --container-image, on clusters with Pyxis"}) {
     EXPECT_THAT(said, HasSubstr(words));
+  }
+}
+
+TEST(MapSbatchTest, WhereTheUserStoodGoesAlongIfTheScriptStartsElsewhere) {
+  const std::string stood = "SLURM_SUBMIT_DIR=/home/ann/work"s + '\0';
+  EXPECT_THAT(Mapped("#SBATCH -D /data").shell_file, HasSubstr(stood));
+  EXPECT_THAT(Mapped("").shell_file, Not(HasSubstr("SLURM_SUBMIT_DIR")));
+  const auto submission = ReadSbatch({"run.sh"}, {}, "#!/bin/sh\n");
+  ASSERT_TRUE(submission.ok());
+  SubmitEnvironment nested{kShell};
+  nested.variables["SLURM_SUBMIT_DIR"] = "/of/another/job";
+  const auto job = MapSbatch(*submission, {"/home/ann/work", "run.sh", nested});
+  ASSERT_TRUE(job.ok());
+  EXPECT_THAT(job->shell_file, Not(HasSubstr("SLURM_SUBMIT_DIR")));
+}
+
+TEST(MapSbatchTest, AContainerIsTheJobsImageWithItsMountsAndOptions) {
+  const v1::JobSpec spec =
+      Mapped(
+          "#SBATCH --container-image=nvcr.io\\#nvidia/pytorch:24.01 --container-save=out.sqsh\n"
+          "#SBATCH --container-mounts=/data,./in:/in:ro,/tmp:/scratch:rw --container-name=torch\n"
+          "#SBATCH --container-workdir=/in --container-env=A,B --container-mount-home\n"
+          "#SBATCH --no-container-remap-root --container-entrypoint --container-readonly\n"
+          "#SBATCH --signal=B:USR1")
+          .spec;
+  EXPECT_EQ(spec.image(), "nvcr.io#nvidia/pytorch:24.01");
+  ASSERT_EQ(spec.mounts_size(), 3);
+  EXPECT_EQ(spec.mounts(0).target(), "/data");
+  EXPECT_EQ(spec.mounts(1).source(), "/home/ann/work/./in");
+  EXPECT_TRUE(spec.mounts(1).read_only());
+  EXPECT_FALSE(spec.mounts(2).read_only());
+  const v1::SlurmContainer& container = spec.slurm().container();
+  EXPECT_EQ(container.name(), "torch");
+  EXPECT_THAT(container.env(), ElementsAre("A", "B"));
+  EXPECT_TRUE(container.mount_home());
+  EXPECT_TRUE(container.has_remap_root() && !container.remap_root());
+  EXPECT_TRUE(container.entrypoint());
+  EXPECT_THAT(ForSlurm(spec.slurm()),
+              UnorderedElementsAre("--container-save=/home/ann/work/out.sqsh",
+                                   "--container-workdir=/in", "--container-readonly"));
+  EXPECT_EQ(Mapped("#SBATCH --container-image=./a.sqsh").spec.image(), "/home/ann/work/./a.sqsh");
+}
+
+TEST(MapSbatchTest, AVariableOfPyxisGivesWayToItsOptionOnOrOff) {
+  const auto spec = [](const std::string& directives) {
+    const auto submission = ReadSbatch(
+        {"run.sh"}, {{"PYXIS_CONTAINER_IMAGE", "of:variable"}, {"PYXIS_CONTAINER_MOUNT_HOME", "1"}},
+        "#!/bin/bash\n" + directives + "\n");
+    return MapSbatch(*submission, {"/", "run.sh", {}})->spec;
+  };
+  EXPECT_EQ(spec("").image(), "of:variable");
+  EXPECT_TRUE(spec("").slurm().container().mount_home());
+  EXPECT_EQ(spec("#SBATCH --container-image=a:1").image(), "a:1");
+  const v1::SlurmContainer off = spec("#SBATCH --no-container-mount-home").slurm().container();
+  EXPECT_TRUE(off.has_mount_home() && !off.mount_home());
+}
+
+TEST(MapSbatchTest, AContainerThatCannotBeHadIsRefusedByItsOption) {
+  const std::string image = "#SBATCH --container-image=a:1 ";
+  for (const auto& [directive, says] : std::initializer_list<std::pair<std::string, std::string>>{
+           {"#SBATCH --container-name=a", "give --container-image, too"},
+           {"#SBATCH --container-image=", "name an image"},
+           {image + "--container-mounts=tmpfs:/tmp", "for tmpfs and umount"},
+           {image + "--container-mounts=/a:b", "an absolute path of the container"},
+           {image + "--container-mounts=/a:/b:rprivate", "only ro and rw"},
+           {image + "--container-name=a:exec", "leave the part behind ':' out"},
+           {image + "--container-workdir=a", "an absolute path of the container"},
+           {image + "--container-writable --container-readonly", "Pyxis takes one of them"},
+           {image + "--signal=USR1", "with B: in front only"}}) {
+    EXPECT_THAT(RefusalOf(directive), HasSubstr(says)) << directive;
+  }
+  EXPECT_THAT(Mapped("#SBATCH --container-readonly").notes,
+              ElementsAre("--container-readonly (line 2) has no effect without --container-image"));
+}
+
+TEST(MapSbatchTest, OptionsOfPluginsThatAClusterAllowsAreTakenTheStrongerOneLast) {
+  auto submission =
+      ReadSbatch({"--flavour=rose", "run.sh"}, {},
+                 "#!/bin/bash\n#SBATCH --flavour mint --mild\n#SBATCH --nosuch=1\ntrue\n");
+  ASSERT_TRUE(submission.ok());
+  EXPECT_TRUE(MayHaveSpankOptions(*submission));
+  TakeSpankOptions({"flavour", "mild"}, &*submission);
+  EXPECT_THAT(submission->spank_options, ElementsAre("--flavour=rose", "--mild"));
+  EXPECT_THAT(submission->options.not_understood, ElementsAre("--nosuch=1 (line 3)"));
+  submission->options.not_understood.clear();
+  EXPECT_FALSE(MayHaveSpankOptions(*submission));
+  const auto job = MapSbatch(*submission, {"/", "run.sh", {}});
+  ASSERT_TRUE(job.ok()) << job.status();
+  EXPECT_THAT(ForSlurm(job->spec.slurm()), ElementsAre("--flavour=rose", "--mild"));
+}
+
+TEST(MapSbatchTest, NoOptionOfSbatchMayBeAPlugins) {
+  for (const Option& option : SbatchOptions()) {
+    EXPECT_FALSE(contract::IsSpankName(option.name)) << option.name;
+    EXPECT_TRUE(option.other_name.empty() || !contract::IsSpankName(option.other_name));
   }
 }
 

@@ -457,14 +457,6 @@ TEST(AdmissionTest, ADirectoryThatNoVolumeHasIsWarnedOf) {
   EXPECT_THAT(Judged(spec, Facts()).warnings, IsEmpty());
 }
 
-TEST(AdmissionTest, FilesThatOnlySlurmWritesAreWarnedOf) {
-  v1::JobSpec spec = OnKubernetes();
-  spec.mutable_slurm()->mutable_batch_script()->set_output("/data/job.out");
-  const Admission admission = Judged(spec, Facts());
-  ASSERT_EQ(admission.warnings.size(), 1u);
-  EXPECT_THAT(admission.warnings[0].message(), HasSubstr("only Slurm writes"));
-}
-
 // ---- what is shared
 
 TEST(AdmissionTest, JobsThatAreJudgedAlikeHaveTheSameBytes) {

@@ -100,11 +100,6 @@ TEST(SlurmProgramTest, WhatIsWrongIsNamed) {
          s->mutable_slurm()->mutable_batch_script();
          s->mutable_command()->mutable_argv()->add_args("true");
        }},
-      {"slurm.batch_script",
-       [](auto* s) {
-         s->mutable_slurm()->mutable_batch_script();
-         s->set_image("bash:5");
-       }},
       {"slurm.batch_script.output",
        [](auto* s) { s->mutable_slurm()->mutable_batch_script()->set_output("a\nb"); }},
   };

@@ -49,6 +49,21 @@ TEST(SlurmContainer, WhatPyxisTakesIsTaken) {
   }
 }
 
+TEST(SlurmContainer, OptionsOfABatchScriptsContainerNeedBoth) {
+  for (const char* option :
+       {"--container-save=/a.sqsh", "--container-workdir=/a", "--container-readonly"}) {
+    v1::JobSpec spec;
+    spec.mutable_command()->set_script("#!/bin/sh\n");
+    spec.set_image("r.test/a/b:1");
+    spec.mutable_slurm()->add_extra_options(option);
+    EXPECT_THAT(BadFields(NormalizeJobSpec(spec).status()), ElementsAre("slurm.extra_options[0]"));
+    spec.mutable_slurm()->mutable_batch_script();
+    EXPECT_TRUE(NormalizeJobSpec(spec).ok()) << NormalizeJobSpec(spec).status();
+    spec.clear_image();
+    EXPECT_THAT(BadFields(NormalizeJobSpec(spec).status()), ElementsAre("slurm.extra_options[0]"));
+  }
+}
+
 TEST(SlurmContainer, EachBadValueIsNamedByItsField) {
   const std::pair<const char*, Edit> cases[] = {
       {"slurm.container.name", [](auto* c) { c->set_name("a:exec"); }},

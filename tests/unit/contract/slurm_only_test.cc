@@ -17,7 +17,7 @@ v1::JobSpec BatchScript(const std::string& lines) {
   spec.set_nodes(1);
   spec.mutable_command()->set_script("#!/bin/sh\n" + lines);
   spec.mutable_slurm()->set_tasks_per_node(1);
-  spec.mutable_slurm()->mutable_batch_script()->set_output("x-%j.out");
+  spec.mutable_slurm()->mutable_batch_script()->set_output("slurm-%j.out");
   return spec;
 }
 
@@ -56,6 +56,28 @@ TEST(WhySlurmOnlyTest, OptionsNodesAndInputDo) {
   spec = BatchScript("true\n");
   spec.mutable_slurm()->mutable_batch_script()->set_input("in");
   EXPECT_THAT(WhySlurmOnly(spec), HasSubstr("input"));
+}
+
+TEST(WhySlurmOnlyTest, FilesThatItsUserWillLookForDo) {
+  const auto why = [](const std::string& output, const std::string& error) {
+    v1::JobSpec spec = BatchScript("true\n");
+    spec.mutable_slurm()->mutable_batch_script()->set_output(output);
+    spec.mutable_slurm()->mutable_batch_script()->set_error(error);
+    return WhySlurmOnly(spec);
+  };
+  EXPECT_THAT(why("x-%j.out", ""), HasSubstr("names a file for its output (--output=x-%j.out)"));
+  EXPECT_THAT(why("slurm-%j.out", "err"), HasSubstr("(--error=err)"));
+  EXPECT_THAT(why(std::string(100, 'x'), ""), HasSubstr("(--output=...)"));
+  EXPECT_EQ(why("slurm-%A_%a.out", "/dev/null"), "");
+  EXPECT_EQ(why("", ""), "");
+}
+
+TEST(WhySlurmOnlyTest, AContainerOfPyxisDoes) {
+  v1::JobSpec spec = BatchScript("true\n");
+  spec.set_image("ubuntu:24.04");
+  spec.mutable_slurm()->mutable_container()->set_writable(true);
+  EXPECT_EQ(WhySlurmOnly(spec),
+            "the batch script runs in a container of Pyxis (--container-image)");
 }
 
 TEST(WhySlurmOnlyTest, OfManyOptionsTheFirstEightAreNamedAndLongValuesLeftOut) {

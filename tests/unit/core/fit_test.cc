@@ -305,7 +305,7 @@ TEST(Fit, ABatchScriptOfOneNodeThatNeedsNothingOfSlurmRunsAnywhere) {
   v1::JobSpec spec = Spec();
   spec.mutable_command()->set_script("#!/bin/sh\ntrue\n");
   spec.mutable_slurm()->set_tasks_per_node(1);
-  spec.mutable_slurm()->mutable_batch_script()->set_output("x-%j.out");
+  spec.mutable_slurm()->mutable_batch_script()->set_output("slurm-%j.out");
   const PutCluster machines = Cluster({PoolOf("cpu")}, v1::CLUSTER_KIND_MACHINES);
   EXPECT_TRUE(Judge(RequirementsOf(spec), machines).now());
   spec.mutable_command()->set_script("#!/bin/sh\nsrun true\n");

@@ -73,16 +73,6 @@ TEST_F(BackendJudgeTest, APlanWarnsOfAClaimThatIsNotThere) {
   EXPECT_THAT(SeenOf(*plan, "kubernetes.volumes[0].claim"), HasSubstr("\"nosuch\": there is none"));
 }
 
-TEST_F(BackendJudgeTest, APlanWarnsThatNoBatchScriptWritesItsFilesHere) {
-  Start({});
-  v1::JobSpec spec = Spec();
-  spec.mutable_slurm()->mutable_batch_script()->set_output("job.out");
-  const absl::StatusOr<v1::JobPlan> plan = backend_->Plan(spec, "anna");
-  ASSERT_TRUE(plan.ok());
-  EXPECT_THAT(SeenOf(*plan, "--output (slurm.batch_script.output)"),
-              HasSubstr("\"job.out\" only Slurm writes"));
-}
-
 TEST_F(BackendJudgeTest, TheInventoryHasWhatJobsAreJudgedBy) {
   groups_ = {{{"name", "batch"}, {"preferredVersion", {{"version", "v1"}}}},
              {{"name", "kueue.x-k8s.io"}, {"preferredVersion", {{"version", "v1beta1"}}}}};

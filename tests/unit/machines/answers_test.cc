@@ -109,15 +109,6 @@ TEST_F(AnswersTest, APlanLooksAtInputsAndRefusesWhatItsLaunchWouldRefuse) {
   EXPECT_THAT(refused->checks(0).seen(), HasSubstr("results_directory"));
 }
 
-TEST_F(AnswersTest, APlanWarnsThatNoBatchScriptWritesItsFilesHere) {
-  v1::JobSpec spec = Script("true");
-  spec.mutable_slurm()->mutable_batch_script()->set_output("job.out");
-  const auto plan = backend_->Plan(spec, "ada");
-  ASSERT_TRUE(plan.ok()) << plan.status();
-  EXPECT_EQ(plan->checks().rbegin()->result(), v1::CHECK_RESULT_WARN);
-  EXPECT_THAT(plan->checks().rbegin()->seen(), HasSubstr("\"job.out\" only Slurm writes"));
-}
-
 TEST_F(AnswersTest, AHeldRunStartsWhenItIsReleasedAndBlocksNobody) {
   const std::string gate = Gate("gate");
   Block(gate);

@@ -57,6 +57,17 @@ TEST_F(BatchStreamsTest, FileNamesAreWhatSlurmMakesOfThem) {
   }
 }
 
+TEST_F(BatchStreamsTest, TheFilesWithTheScriptsErrorsAreNoted) {
+  v1::JobSpec spec = Spec("true", "o-%j");
+  EXPECT_EQ(Run(spec).code, 0);
+  EXPECT_EQ(ReadWhole(paths_->script_errors()),
+            paths_->standard_output(0) + "\n" + Work("o-128") + "\n");
+  spec.mutable_slurm()->mutable_batch_script()->set_error("e-%j");
+  EXPECT_EQ(Run(spec).code, 0);
+  EXPECT_EQ(ReadWhole(paths_->script_errors()),
+            paths_->standard_error(0) + "\n" + Work("e-128") + "\n");
+}
+
 TEST_F(BatchStreamsTest, WhatTheScriptWritesIsInItsFileAndInTheLog) {
   v1::JobSpec spec = Spec("echo out; echo err >&2; exit 3", "%j.out");
   EXPECT_EQ(Run(spec).code, 3);

@@ -71,6 +71,20 @@ TEST(ContainerTest, EveryOptionOfTheJobIsPyxisOwn) {
   EXPECT_THAT(*options, Contains("--container-remap-root"));
 }
 
+TEST(ContainerTest, OptionsOfABatchScriptsContainerGoAlongBeforeTheEntrypoint) {
+  v1::JobSpec spec;
+  spec.mutable_slurm()->mutable_batch_script();
+  for (const char* option :
+       {"--container-workdir=/w", "--hint=compute_bound", "--container-readonly"})
+    spec.mutable_slurm()->add_extra_options(option);
+  const auto options = OptionsOf(spec);
+  ASSERT_TRUE(options.ok());
+  EXPECT_THAT(*options, Contains("--container-workdir=/w"));
+  EXPECT_THAT(*options, Contains("--container-readonly"));
+  EXPECT_THAT(*options, testing::Not(Contains("--hint=compute_bound")));
+  EXPECT_EQ(options->back(), "--no-container-entrypoint");
+}
+
 TEST(ContainerTest, AnEntrypointIsGivenTheJobsVariables) {
   v1::JobSpec spec;
   spec.mutable_slurm()->mutable_container()->set_entrypoint(true);

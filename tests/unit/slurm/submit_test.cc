@@ -231,6 +231,14 @@ TEST_F(SubmissionTest, AScriptWithAShellHasNoneOfTheAgentsLimits) {
   EXPECT_THAT(Build(), Contains("--propagate=NONE"));
 }
 
+TEST_F(SubmissionTest, OptionsOfPluginsAreSbatchsAndThoseOfTheContainerAreNot) {
+  spec().mutable_slurm()->mutable_batch_script();
+  spec().mutable_slurm()->add_extra_options("--flavour=mint,rose");
+  spec().mutable_slurm()->add_extra_options("--container-readonly");
+  EXPECT_THAT(Build(), Contains("--flavour=mint,rose"));
+  EXPECT_THAT(Build(), Not(Contains("--container-readonly")));
+}
+
 TEST_F(SubmissionTest, TheScriptAndItsArgumentsFollowTheOptions) {
   const auto submission = MakeSubmission(assignment_, paths_, {});
   ASSERT_TRUE(submission.ok()) << submission.status();
