@@ -4,7 +4,6 @@
 #include <set>
 #include <utility>
 
-#include "absl/time/clock.h"
 #include "agents/core/job_storage.h"
 #include "agents/files/fetch_tree.h"
 #include "agents/files/shell_variables.h"
@@ -51,7 +50,7 @@ bool IsServersTrouble(const absl::Status& status) {
 
 LaunchEnd KubernetesBackend::TakeFileRoom(const std::string& run_key, const v1::JobSpec& spec) {
   const absl::StatusOr<v1::FileTree> tree =
-      uploads::FetchTree(spec, config_.files->cache(), absl::Now() + uploads::kFetchPatience);
+      uploads::FetchTree(spec, config_.files->cache(), uploads::kFetchPatience);
   if (!tree.ok()) return uploads::NotLaunched(tree.status());
   if (const absl::Status good = CheckArchive(*tree); !good.ok()) {
     return RefusedAs(v1::FAILURE_CODE_FILES_NOT_TAKEN, v1::FAILURE_CLASS_CONFIG,
@@ -82,7 +81,7 @@ absl::StatusOr<std::optional<uint64_t>> KubernetesBackend::BroughtBytes(
     const v1::JobSpec& spec) const {
   if (spec.uploads_size() == 0 || config_.files == nullptr) return 0;
   const absl::StatusOr<v1::FileTree> tree =
-      uploads::FetchTree(spec, config_.files->cache(), absl::Now() + kAnswerPatience);
+      uploads::FetchTree(spec, config_.files->cache(), kAnswerPatience);
   // A failure of the broker to send files now says nothing about the job.
   if (!tree.ok()) return std::nullopt;
   if (absl::Status good = CheckArchive(*tree); !good.ok()) return good;
