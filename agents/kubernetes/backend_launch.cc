@@ -288,18 +288,19 @@ absl::StatusOr<JobObject> KubernetesBackend::SendOff(const JobObject& job,
   return calls_.PatchJob(job.name, LaunchPatch(job.name.uid, released));
 }
 
-absl::StatusOr<std::optional<JobObject>> KubernetesBackend::FindLaunched(
-    const agents::RunHandle& run) {
-  std::vector<std::string> places = {NamespaceOf(run)};
-  // Its launch may have been in another one, if the default has been changed since; not that of a
-  // run that names its namespace.
+std::set<std::string> KubernetesBackend::PlacesOf(const agents::RunHandle& run) const {
+  std::set<std::string> places = {NamespaceOf(run)};
+  // A run that names its namespace is there and nowhere else.
   const bool is_named =
       run.assignment != nullptr && !kubernetes::NamespaceOf(run.assignment->spec(), "").empty();
   if (run.external_id.empty() && !is_named)
-    places.insert(places.end(), config_.namespaces.begin(), config_.namespaces.end());
-  std::set<std::string> asked;
-  for (const std::string& name_space : places) {
-    if (!asked.insert(name_space).second) continue;
+    places.insert(config_.namespaces.begin(), config_.namespaces.end());
+  return places;
+}
+
+absl::StatusOr<std::optional<JobObject>> KubernetesBackend::FindLaunched(
+    const agents::RunHandle& run) {
+  for (const std::string& name_space : PlacesOf(run)) {
     absl::StatusOr<std::optional<JobObject>> job = calls_.FindRun(name_space, run.run_key);
     // Where there is no namespace there are no rights either, which says nothing of the run.
     if (absl::IsPermissionDenied(job.status()) && HomeOf(name_space).IsMissing()) continue;

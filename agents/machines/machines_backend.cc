@@ -16,6 +16,7 @@
 #include "agents/files/shell_variables.h"
 #include "agents/hosts/local_host.h"
 #include "agents/machines/answers.h"
+#include "agents/machines/fence.h"
 #include "agents/machines/free_gpus.h"
 #include "agents/machines/launch_outcome.h"
 #include "agents/machines/machine.h"
@@ -90,6 +91,9 @@ class MachinesBackend : public agents::Backend {
     return agents::OneByOne(runs, [this](const RunHandle& run) { return EndOne(run); });
   }
   std::vector<absl::Status> Hold(const std::vector<RunHandle>& runs, bool held) override;
+  agents::FenceOutcome Fence(const RunHandle& run) override {
+    return FenceRun(DirectoryOf(run.run_key), board_.Fence(run.run_key));
+  }
   agents::RunOutput OpenLogs(const RunHandle& run) override;
   std::vector<absl::Status> Forget(const std::vector<RunHandle>& runs) override;
   // A directory is there or is not: look-ups need no grace.

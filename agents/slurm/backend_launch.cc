@@ -396,7 +396,7 @@ std::vector<LaunchOutcome> SlurmBackend::RefuseUnknown(const std::vector<Fresh>&
   for (const Fresh& run : runs) {
     LaunchOutcome& outcome = outcomes.emplace_back();
     outcome.evidence = MakeEvidence(v1::EVIDENCE_SOURCE_SBATCH, submitted.words);
-    if (!is_absent || !Fence(run.assignment->run_key())) continue;
+    if (!is_absent || !TakeClaim(run.assignment->run_key()).ok()) continue;
     outcome.kind = LaunchOutcome::Kind::kRefused;
     outcome.failure = UnknownRefusal(submitted.unknown_words);
   }

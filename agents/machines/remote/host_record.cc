@@ -18,7 +18,7 @@ namespace muster::machines {
 namespace {
 
 // A thousand GPUs take less than a tenth of it.
-constexpr size_t kMaxRecordBytes = 1 << 20;
+constexpr size_t kMaxHostRecordBytes = 1 << 20;
 constexpr mode_t kMode = 0600;
 
 // The operator's values, which stand in place of the host's own.
@@ -91,7 +91,7 @@ bool SaysAll(const HostConfig& config) {
 }  // namespace
 
 absl::StatusOr<std::optional<Machine>> HostRecord::Recall(const HostConfig& config) const {
-  const absl::StatusOr<std::optional<std::string>> content = LoadFile(path_, kMaxRecordBytes);
+  const absl::StatusOr<std::optional<std::string>> content = LoadFile(path_, kMaxHostRecordBytes);
   std::optional<Machine> machine;
   absl::Status trouble = content.status();
   if (content.ok() && content->has_value()) {
@@ -116,7 +116,7 @@ absl::StatusOr<std::optional<Machine>> HostRecord::Recall(const HostConfig& conf
 
 absl::Status HostRecord::Write(const HostConfig& config, const Machine& machine) const {
   const std::string content = Encode(config, machine);
-  const absl::StatusOr<std::optional<std::string>> before = LoadFile(path_, kMaxRecordBytes);
+  const absl::StatusOr<std::optional<std::string>> before = LoadFile(path_, kMaxHostRecordBytes);
   if (before.ok() && *before == content) return absl::OkStatus();
   int error = ReplaceSmallFile(path_, content, kMode);
   if (error == 0) error = SyncFile(path_);

@@ -92,6 +92,7 @@ class RemoteBackend : public agents::Backend {
     for (const RunHandle& run : runs) scheduler_->SetHeld(run.run_key, held);
     return std::vector<absl::Status>(runs.size());
   }
+  agents::FenceOutcome Fence(const RunHandle& run) override;
   agents::RunOutput OpenLogs(const RunHandle& run) override;
   std::vector<absl::Status> Forget(const std::vector<RunHandle>& runs) override;
   // A directory is there or is not: look-ups need no grace.
@@ -334,6 +335,23 @@ ObserveOutcome RemoteBackend::Observe(const std::vector<RunHandle>& runs) {
     }
   }
   return outcome;
+}
+
+// The hosts of a run are on disk before any of them is asked to start it.
+agents::FenceOutcome RemoteBackend::Fence(const RunHandle& run) {
+  using Kind = agents::FenceOutcome::Kind;
+  if (auto known = board_.Fence(run.run_key)) return *std::move(known);
+  const LaunchRecord record = RecordOf(run.run_key);
+  const absl::StatusOr<LaunchFiles> files = record.Read();
+  if (!files.ok()) return {Kind::kNotYet, AgentEvidence(MessageOf(files.status()))};
+  if (!files->placement.empty()) {
+    return {Kind::kNotYet,
+            AgentEvidence(fmt::format("\"{}\" shows the run's hosts, which have not told of it yet",
+                                      record.path()))};
+  }
+  return {Kind::kProved,
+          AgentEvidence(fmt::format("\"{}\" shows no hosts: none was ever asked to start the run",
+                                    record.path()))};
 }
 
 agents::RunOutput RemoteBackend::OpenLogs(const RunHandle& run) {
