@@ -377,6 +377,10 @@ class Agent::Impl {
     ++calls_in_flight_;
     calls_.Lookup(std::move(lookup.run));
   }
+  void Do(DoFence& fence) {
+    ++calls_in_flight_;
+    calls_.Fence(std::move(fence.run));
+  }
   void Do(DoCancel& cancel) {
     ++calls_in_flight_;
     calls_.End(std::move(cancel.run));

@@ -112,6 +112,7 @@ class AgentCore::Impl {
 
   void On(Launched& launched, const Step& step) { runs_.OnLaunched(std::move(launched), step); }
   void On(LookedUp& looked_up, const Step& step) { runs_.OnLookedUp(std::move(looked_up), step); }
+  void On(Fenced& fenced, const Step& step) { runs_.OnFenced(std::move(fenced), step); }
   void On(CancelAsked& asked, const Step& step) { runs_.OnCancelAsked(asked, step); }
   void On(HoldAsked& asked, const Step& step) { runs_.OnHoldAsked(asked, step); }
   void On(LogsShipped& shipped, const Step& step) { runs_.OnLogsShipped(shipped.run_key, step); }

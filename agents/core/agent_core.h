@@ -114,6 +114,10 @@ struct LookedUp {
   std::string run_key;
   LookupOutcome outcome;
 };
+struct Fenced {
+  std::string run_key;
+  FenceOutcome outcome;
+};
 struct CancelAsked {
   std::string run_key;
   absl::Status status;
@@ -159,8 +163,9 @@ struct JournalFilled {
 struct Tick {};
 // The agent is about to end: nothing new is launched. There is no way back.
 struct Drain {};
-using Input = std::variant<LinkUp, LinkDown, BrokerSaid, Launched, LookedUp, CancelAsked, HoldAsked,
-                           Observed, EndsRead, LogsShipped, UsageRead, Forgotten, InventoryRead,
+using Input = std::variant<LinkUp, LinkDown, BrokerSaid, Launched, LookedUp, Fenced, CancelAsked,
+                           HoldAsked, Observed, EndsRead, LogsShipped, UsageRead, Forgotten,
+                           InventoryRead,
                            JournalFilled, Tick, Drain>;
 
 // ---- effects: to be carried out, in order, once the journal changes of the same Output are on
@@ -170,6 +175,10 @@ struct DoLaunch {
   RunHandle run;
 };
 struct DoLookup {
+  RunHandle run;
+};
+// Prove that it does not live and never will.
+struct DoFence {
   RunHandle run;
 };
 struct DoCancel {
@@ -213,7 +222,8 @@ struct Redial {
 struct Stop {
   absl::Status status;
 };
-using Effect = std::variant<DoLaunch, DoLookup, DoCancel, DoHold, DoNoteHold, ShipLogs, DoReadUsage,
+using Effect = std::variant<DoLaunch, DoLookup, DoFence, DoCancel, DoHold, DoNoteHold, ShipLogs,
+                            DoReadUsage,
                             DoForget, DoAllowStarts, SendToBroker, Redial, Stop>;
 
 struct Output {

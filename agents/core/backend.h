@@ -6,11 +6,12 @@
 //     +--> deferred: it is not there; Launch again after a while
 //     +--> unclear --> Lookup --> found: as launched
 //                        +------> absent, for as long as Capabilities::lookup_grace: Launch again
+//                                   +--> Fence, if it is to end: it is not there and never will be
 //
 // The agent calls a backend from several threads at once, but never with two of Launch, Lookup,
-// End, Hold and Forget for the same run at the same time; Observe and OpenLogs may overlap with any
-// of them. Calls may block; each bounds its own time. Launch, End, Hold and Forget take one or more
-// runs, none of them twice, and return an answer for each, in the same order.
+// End, Hold, Fence and Forget for the same run at the same time; Observe and OpenLogs may overlap
+// with any of them. Calls may block; each bounds its own time. Launch, End, Hold and Forget take
+// one or more runs, none of them twice, and return an answer for each, in the same order.
 #ifndef MUSTER_AGENTS_CORE_BACKEND_H_
 #define MUSTER_AGENTS_CORE_BACKEND_H_
 
@@ -69,6 +70,17 @@ struct LookupOutcome {
   enum class Kind { kFound, kAbsent, kCouldNotAsk };
   Kind kind = Kind::kCouldNotAsk;
   std::string external_id;  // kFound
+  v1::Evidence evidence;
+};
+
+// The proof that nothing of a run is left, or why there is none.
+struct FenceOutcome {
+  enum class Kind {
+    kProved,      // no process of the run lives on the cluster, and none ever will
+    kNotYet,      // one may live or may yet begin, and a later call may prove the contrary
+    kImpossible,  // nobody can ever prove it: a later call is of no use
+  };
+  Kind kind = Kind::kNotYet;
   v1::Evidence evidence;
 };
 
@@ -224,6 +236,11 @@ class Backend {
   // Keeps waiting runs from starting, or lets them start; idempotent. Also OK if the run has begun,
   // has ended, or is not there.
   virtual std::vector<absl::Status> Hold(const std::vector<RunHandle>& runs, bool held) = 0;
+  // Proves that no process of the run lives, and that none ever will: a run that is absent is kept
+  // from beginning for good, also if its launch shows only later. It ends nothing: a run that waits
+  // or has begun takes End, and is proved once nothing of it is left. Idempotent. After a proof the
+  // agent never launches the run; one that died before it could note the proof may.
+  virtual FenceOutcome Fence(const RunHandle& run) = 0;
   // Says where the run's output is, whether or not there is any yet.
   virtual RunOutput OpenLogs(const RunHandle& run) = 0;
   // Removes what is not the user's of at most kMaxForgetBatch runs whose ends and logs the broker

@@ -84,6 +84,12 @@ void RunCalls::ReadUsage(std::vector<RunHandle> runs) {
   });
 }
 
+void RunCalls::Fence(RunHandle run) {
+  lookups_.Post([this, run = std::move(run)] {
+    answer_(Fenced{run.run_key, backend_.Fence(run)});
+  });
+}
+
 void RunCalls::Start() {
   launches_.Start();
   if (file_launches_.has_value()) file_launches_->Start();

@@ -30,6 +30,7 @@ class RunCalls {
 
   void Launch(RunHandle run);
   void Lookup(RunHandle run);
+  void Fence(RunHandle run);
   void End(RunHandle run);
   void Hold(RunHandle run, bool held);
   void Forget(RunHandle run);
@@ -63,7 +64,7 @@ class RunCalls {
   BatchLane<RunHandle> ends_;
   BatchLane<Wish> holds_;
   BatchLane<RunHandle> forgets_;
-  WorkerLane lookups_;
+  WorkerLane lookups_;  // and fences, which follow them
   WorkerLane usages_;
 };
 

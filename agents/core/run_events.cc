@@ -129,6 +129,12 @@ bool TakeNews(const Observation& seen, agent::v1::RunEvent* told, agent::v1::Run
   return news;
 }
 
+agent::v1::RunEvent EventWith(v1::Evidence evidence) {
+  agent::v1::RunEvent event;
+  *event.mutable_evidence() = std::move(evidence);
+  return event;
+}
+
 bool IsOnCluster(v1::RunState state) {
   return state >= v1::RUN_STATE_PENDING && state <= v1::RUN_STATE_FINISHING;
 }

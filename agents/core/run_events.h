@@ -28,6 +28,9 @@ inline constexpr absl::Duration kMinReplicasInterval = absl::Seconds(2);
 // look-up, which come every few seconds; people read it, and each telling is a write at the broker.
 inline constexpr absl::Duration kMinWhyInterval = absl::Minutes(1);
 
+// An event that so far has its evidence alone.
+agent::v1::RunEvent EventWith(v1::Evidence evidence);
+
 // Says in both why a run that is being launched is not known to be on its cluster.
 void TakeWhy(v1::StateReasonCode code, const std::string& why, agent::v1::RunEvent* told,
              agent::v1::RunEvent* event);

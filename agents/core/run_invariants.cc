@@ -16,7 +16,8 @@ absl::Status RunTable::CheckInvariants() const {
   size_t usages = 0;
   for (const auto& [key, run] : runs_) {
     const v1::RunState state = run.record.state;
-    const bool looks_up = run.call == Call::kLookup || run.due != absl::InfiniteFuture();
+    const bool looks_up =
+        run.call == Call::kLookup || run.call == Call::kFence || run.due != absl::InfiniteFuture();
     launching += run.call == Call::kLaunch;
     const bool is_waiting =
         launch_queue_.Contains(run.record.order) != gathering_.Contains(run.record.order);
@@ -31,6 +32,9 @@ absl::Status RunTable::CheckInvariants() const {
     const bool ok =
         waits == is_waiting && (run.call != Call::kLaunch || state == v1::RUN_STATE_LAUNCHING) &&
         (state != v1::RUN_STATE_LAUNCH_UNKNOWN || looks_up) &&
+        // Only a run that is to end is kept from ever beginning.
+        (run.call != Call::kFence ||
+         (state == v1::RUN_STATE_LAUNCH_UNKNOWN && run.record.cancel_requested)) &&
         (run.due != absl::InfiniteFuture()) == due_.contains({run.due, key}) &&
         !(run.call != Call::kNone && run.due != absl::InfiniteFuture()) &&
         (!run.record.logs_complete || ends) && (!run.is_acknowledged || run.record.logs_complete);

@@ -14,12 +14,6 @@
 namespace muster::agents {
 namespace {
 
-agent::v1::RunEvent EventWith(v1::Evidence evidence) {
-  agent::v1::RunEvent event;
-  *event.mutable_evidence() = std::move(evidence);
-  return event;
-}
-
 agent::v1::RunEvent AgentEvent(absl::Time wall, std::string_view detail) {
   return EventWith(AgentEvidence(wall, detail));
 }
@@ -189,27 +183,6 @@ void RunTable::Defer(Run& run, v1::Evidence evidence, absl::Duration retry_after
   }
 }
 
-void RunTable::OnLookedUp(LookedUp looked_up, const Step& step) {
-  Run* run = Settle(looked_up.run_key, Call::kLookup);
-  if (run == nullptr) return;
-  LookupOutcome& outcome = looked_up.outcome;
-  v1::Evidence evidence = Completed(std::move(outcome.evidence), step.wall);
-  switch (outcome.kind) {
-    case LookupOutcome::Kind::kFound:
-      Adopt(*run, outcome.external_id, std::move(evidence), step);
-      return;
-    case LookupOutcome::Kind::kAbsent:
-      OnAbsent(*run, std::move(evidence), step);
-      return;
-    case LookupOutcome::Kind::kCouldNotAsk:
-      run->absent_since = absl::InfiniteFuture();
-      if (run->record.state == v1::RUN_STATE_LAUNCH_UNKNOWN)
-        TellWhy(*run, v1::STATE_REASON_CODE_LAUNCH_UNKNOWN, std::move(evidence), step);
-      SetDue(*run, step.now + options_.lookup_interval);
-      return;
-  }
-}
-
 void RunTable::TellWhy(Run& run, v1::StateReasonCode code, v1::Evidence evidence,
                        const Step& step) {
   if (evidence.detail().empty() || evidence.detail() == run.told.state_reason().detail() ||
@@ -219,20 +192,6 @@ void RunTable::TellWhy(Run& run, v1::StateReasonCode code, v1::Evidence evidence
   TakeWhy(code, event.evidence().detail(), &run.told, &event);
   run.why_told = step.now;
   Tell(run, std::move(event), step);
-}
-
-void RunTable::OnAbsent(Run& run, v1::Evidence evidence, const Step& step) {
-  // From the first answer to the last question: the scheduler has been asked over the whole of the
-  // grace period, however long an answer took.
-  const bool may_decide = has_broker_spoken_ || run.record.cancel_requested;
-  if (draining_ || !may_decide || run.asked - run.absent_since < options_.lookup_grace) {
-    run.absent_since = std::min(run.absent_since, step.now);
-    SetDue(run, step.now + options_.lookup_interval);
-  } else if (run.record.cancel_requested) {
-    EndUnlaunched(run, EventWith(std::move(evidence)), v1::RUN_STATE_CANCELED, step);
-  } else {
-    LaunchAgain(run, step);
-  }
 }
 
 void RunTable::OnCancelAsked(const CancelAsked& asked, const Step& step) {
@@ -360,13 +319,6 @@ void RunTable::StartLaunch(Run& run, std::string_view why, const Step& step) {
     handle.assignment = std::move(assignment);
   }
   step.out->effects.push_back(DoLaunch{std::move(handle)});
-}
-
-void RunTable::AskLookup(Run& run, const Step& step) {
-  SetDue(run, absl::InfiniteFuture());
-  run.call = Call::kLookup;
-  run.asked = step.now;
-  step.out->effects.push_back(DoLookup{Handle(run)});
 }
 
 void RunTable::AskFirstCancel(Run& run, const Step& step) {

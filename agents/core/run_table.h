@@ -56,6 +56,7 @@ class RunTable {
   // Handle the results of the effects.
   void OnLaunched(Launched launched, const Step& step);
   void OnLookedUp(LookedUp looked_up, const Step& step);
+  void OnFenced(Fenced fenced, const Step& step);
   void OnCancelAsked(const CancelAsked& asked, const Step& step);
   void OnHoldAsked(const HoldAsked& asked, const Step& step);
   // `began`: when the cluster was looked at, or just before.
@@ -83,7 +84,7 @@ class RunTable {
 
  private:
   // The call that the backend is busy with for a run; at most one.
-  enum class Call { kNone, kLaunch, kLookup, kCancel, kHold };
+  enum class Call { kNone, kLaunch, kLookup, kFence, kCancel, kHold };
 
   struct Run {
     JournalRun record;
@@ -102,6 +103,7 @@ class RunTable {
     std::string hold_error;  // the last one that was reported
     absl::Time replicas_told = absl::InfinitePast();
     absl::Time why_told = absl::InfinitePast();  // the last reason of a launch that is not done
+    bool cannot_be_fenced = false;               // as the backend says
     bool ships_logs = false;
     bool released = false;  // the broker does not want it: no events; it goes with its end
     // The broker has everything but its usage, and keeps it no more.
@@ -134,6 +136,7 @@ class RunTable {
   void LaunchAgain(Run& run, const Step& step);
   void StartLaunch(Run& run, std::string_view why, const Step& step);
   void AskLookup(Run& run, const Step& step);
+  void AskFence(Run& run, const Step& step);
   // Asks for a cancel, unless the cluster has taken one or a failed one waits to be repeated.
   void AskFirstCancel(Run& run, const Step& step);
   void AskCancel(Run& run, const Step& step);

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <set>
 
+#include "absl/time/clock.h"
 #include "contract/text.h"
 #include "muster/v1/files_service.grpc.pb.h"
 #include "rpc/status.h"
@@ -51,10 +52,11 @@ class BrokerFiles final : public FileSource {
   explicit BrokerFiles(const std::string& target)
       : stub_(v1::FilesService::NewStub(MakeChannel(target))) {}
 
-  absl::Status Read(const std::string& sha256, uint64_t offset, absl::Time deadline,
+  absl::Status Read(const std::string& sha256, uint64_t offset, absl::Duration patience,
                     const ByteSink& sink) override {
     grpc::ClientContext context;
-    context.set_deadline(absl::ToChronoTime(deadline));
+    // gRPC takes it as a wait from now on: later steps of the wall clock do not move it.
+    context.set_deadline(absl::ToChronoTime(absl::Now() + patience));
     if (!Begin(&context)) return absl::UnavailableError("the agent ends");
     absl::Status status = ReadIn(&context, sha256, offset, sink);
     const std::lock_guard lock(mutex_);

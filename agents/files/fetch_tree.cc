@@ -10,11 +10,11 @@
 namespace muster::uploads {
 
 absl::StatusOr<v1::FileTree> FetchTree(const v1::JobSpec& spec, FileCache* cache,
-                                       absl::Time deadline) {
+                                       absl::Duration patience) {
   std::vector<Wanted> wanted;
   for (const v1::Upload& upload : spec.uploads())
     wanted.push_back({upload.tree_sha256(), contract::kMaxTreeBytes, /*is_exact=*/false});
-  const absl::StatusOr<FileCache::Hold> hold = cache->Fetch(wanted, deadline);
+  const absl::StatusOr<FileCache::Hold> hold = cache->Fetch(wanted, patience);
   if (!hold.ok()) return hold.status();
   std::vector<v1::FileTree> trees;
   for (const v1::Upload& upload : spec.uploads()) {

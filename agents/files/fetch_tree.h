@@ -15,7 +15,7 @@ namespace muster::uploads {
 // as of FileCache::Fetch; INVALID_ARGUMENT, HOSTILE_TREE: the tree must not be laid out, although
 // the broker has accepted it.
 absl::StatusOr<v1::FileTree> FetchTree(const v1::JobSpec& spec, FileCache* cache,
-                                       absl::Time deadline);
+                                       absl::Duration patience);
 
 }  // namespace muster::uploads
 

@@ -17,6 +17,7 @@
 #include "agents/files/disk_room.h"
 #include "agents/hosts/fd.h"
 #include "agents/hosts/file_error.h"
+#include "agents/hosts/steady_now.h"
 #include "contract/errors.h"
 #include "contract/file_tree.h"
 #include "contract/text.h"
@@ -44,6 +45,8 @@ constexpr size_t kSmallPieceBytes = 4 << 10;
 // Between two tries of a file.
 constexpr absl::Duration kFirstRetry = absl::Milliseconds(100);
 constexpr absl::Duration kLongestRetry = absl::Seconds(2);
+// For another's download of the same file: a day is longer than any patience but an infinite one.
+constexpr absl::Duration kLongestWait = absl::Hours(24);
 
 absl::Status MakeDirectory(const std::string& path) {
   if (mkdir(path.c_str(), 0700) == 0 || errno == EEXIST) return absl::OkStatus();
@@ -160,7 +163,8 @@ uint64_t FileCache::used_bytes() const {
 }
 
 absl::StatusOr<FileCache::Hold> FileCache::Fetch(const std::vector<Wanted>& files,
-                                                 absl::Time deadline) {
+                                                 absl::Duration patience) {
+  const absl::Duration until = hosts::SteadyNow() + patience;
   std::map<std::string_view, const Wanted*> different;
   for (const Wanted& file : files) different.emplace(file.sha256, &file);
   std::vector<std::string> digests;
@@ -174,7 +178,7 @@ absl::StatusOr<FileCache::Hold> FileCache::Fetch(const std::vector<Wanted>& file
     }
   }
   Hold hold(this, std::move(digests));
-  if (!missing.empty() && deadline == absl::InfinitePast())
+  if (!missing.empty() && patience == -absl::InfiniteDuration())
     return absl::UnavailableError("not all of them are here, and nobody is to be asked");
   // Else what fits would be fetched, in vain.
   if (!missing.empty()) {
@@ -188,7 +192,7 @@ absl::StatusOr<FileCache::Hold> FileCache::Fetch(const std::vector<Wanted>& file
   absl::Status result;
   const auto work = [&] {
     for (size_t i = next++; i < missing.size(); i = next++) {
-      const absl::Status status = Get(*missing[i], deadline);
+      const absl::Status status = Get(*missing[i], until);
       if (status.ok()) continue;
       next = missing.size();  // the others stop, too
       const std::lock_guard lock(result_mutex);
@@ -220,28 +224,32 @@ bool FileCache::UseLocked(const std::string& sha256) {
   return true;
 }
 
-absl::Status FileCache::Get(const Wanted& file, absl::Time deadline) {
+absl::Status FileCache::Get(const Wanted& file, absl::Duration until) {
   {
     std::unique_lock lock(mutex_);
-    const bool is_my_turn = fetched_.wait_until(lock, absl::ToChronoTime(deadline),
-                                                [&] { return !fetching_.contains(file.sha256); });
+    const absl::Duration patience = std::min(until - hosts::SteadyNow(), kLongestWait);
+    const bool is_my_turn = fetched_.wait_for(lock, absl::ToChronoNanoseconds(patience),
+                                              [&] { return !fetching_.contains(file.sha256); });
     if (!is_my_turn)
       return absl::UnavailableError("the time is over, while another run fetched the same file");
     if (UseLocked(file.sha256)) return absl::OkStatus();
     fetching_.insert(file.sha256);
   }
-  const absl::Status status = FetchWithRetries(file, deadline);
+  const absl::Status status = FetchWithRetries(file, until);
   const std::lock_guard lock(mutex_);
   fetching_.erase(file.sha256);
   fetched_.notify_all();
   return status;
 }
 
-absl::Status FileCache::FetchWithRetries(const Wanted& file, absl::Time deadline) {
+absl::Status FileCache::FetchWithRetries(const Wanted& file, absl::Duration until) {
   rpc::Backoff backoff(kFirstRetry, kLongestRetry);
   while (true) {
-    absl::Status status = FetchOnce(file, deadline);
-    if (!absl::IsUnavailable(status) || stopped_ || !backoff.Wait(deadline)) return status;
+    absl::Status status = FetchOnce(file, until);
+    if (!absl::IsUnavailable(status) || stopped_) return status;
+    const absl::Duration pause = backoff.Next();
+    if (hosts::SteadyNow() + pause > until) return status;
+    absl::SleepFor(pause);
   }
 }
 
@@ -273,7 +281,7 @@ class FileCache::Promise {
 };
 
 // One try, from where the last one has ended.
-absl::Status FileCache::FetchOnce(const Wanted& file, absl::Time deadline) {
+absl::Status FileCache::FetchOnce(const Wanted& file, absl::Duration until) {
   if (stopped_) return absl::UnavailableError("the agent ends");
   // Somebody may have removed the directories.
   if (absl::Status status = MakeDirectories(); !status.ok()) return status;
@@ -294,14 +302,15 @@ absl::Status FileCache::FetchOnce(const Wanted& file, absl::Time deadline) {
     Promise promise(this);
     status = promise.Ask(file.size_bytes - std::min(file.size_bytes, resumed));
     if (status.ok()) {
-      status = source_->Read(file.sha256, resumed, deadline, [&](std::string_view bytes) {
-        if (bytes.size() > file.size_bytes - std::min(file.size_bytes, have))
-          return NotAsNamed(file.sha256, "is longer than the tree says");
-        (void)count(bytes);
-        const absl::Status written = WriteAll(fd.get(), bytes, path);
-        promise.Use(bytes.size());
-        return written;
-      });
+      status = source_->Read(file.sha256, resumed, until - hosts::SteadyNow(),
+                             [&](std::string_view bytes) {
+                               if (bytes.size() > file.size_bytes - std::min(file.size_bytes, have))
+                                 return NotAsNamed(file.sha256, "is longer than the tree says");
+                               (void)count(bytes);
+                               const absl::Status written = WriteAll(fd.get(), bytes, path);
+                               promise.Use(bytes.size());
+                               return written;
+                             });
     }
   }
   if (absl::IsUnavailable(status)) return status;

@@ -7,7 +7,7 @@
 // time of its last use, so that a restart forgets nothing.
 //
 // Any thread; one process for each directory: the agent's state directory is locked. Fetching
-// blocks until its deadline.
+// blocks until its patience is over.
 #ifndef MUSTER_AGENTS_FILES_FILE_CACHE_H_
 #define MUSTER_AGENTS_FILES_FILE_CACHE_H_
 
@@ -45,6 +45,7 @@ struct CacheOptions {
   size_t max_files = 200'000;
   // How long a file is kept after its last use.
   absl::Duration retention = absl::Hours(24 * 7);
+  // The time of day, for last uses, which are those of files.
   std::function<absl::Time()> now = absl::Now;
   std::function<absl::StatusOr<uint64_t>(const std::string&)> free_bytes = FreeBytes;
 };
@@ -81,10 +82,11 @@ class FileCache {
   };
 
   // Fetches the files that are missing, and holds all of them. Files that came before an error stay
-  // for the next try. With the deadline InfinitePast the source is not asked. NOT_FOUND: the source
-  // lacks a file. UNAVAILABLE: they did not come before the deadline. RESOURCE_EXHAUSTED: the disk
-  // is full. DATA_LOSS: the content that came does not match its digest.
-  absl::StatusOr<Hold> Fetch(const std::vector<Wanted>& files, absl::Time deadline);
+  // for the next try. With the patience -InfiniteDuration the source is not asked. NOT_FOUND: the
+  // source lacks a file. UNAVAILABLE: they did not come while the patience lasted.
+  // RESOURCE_EXHAUSTED: the disk is full. DATA_LOSS: the content that came does not match its
+  // digest.
+  absl::StatusOr<Hold> Fetch(const std::vector<Wanted>& files, absl::Duration patience);
 
   // Reads a held file in pieces. UNAVAILABLE: the file was damaged on this disk, and was removed
   // from the cache; the sink must drop what it got.
@@ -119,9 +121,10 @@ class FileCache {
   absl::Status MakeDirectories() const;
   absl::Status Survey();
   // Fetches one of the files, unless it is kept.
-  absl::Status Get(const Wanted& file, absl::Time deadline);
-  absl::Status FetchWithRetries(const Wanted& file, absl::Time deadline);
-  absl::Status FetchOnce(const Wanted& file, absl::Time deadline);
+  // `until`: by hosts::SteadyNow, as below.
+  absl::Status Get(const Wanted& file, absl::Duration until);
+  absl::Status FetchWithRetries(const Wanted& file, absl::Duration until);
+  absl::Status FetchOnce(const Wanted& file, absl::Duration until);
   // Reserves bytes on the disk for a download, until they are written or given up.
   class Promise;
   // Returns whether the file is kept, and counts it as used now. The caller holds mutex_.

@@ -22,8 +22,8 @@ class FileSource {
 
   // Reads the file from `offset` to its end. The bytes are unchecked: the caller knows the digest.
   // NOT_FOUND: the source does not have the file. UNAVAILABLE: the source could not be asked, or
-  // `deadline` came before the end; the next read may go on behind the bytes that came.
-  virtual absl::Status Read(const std::string& sha256, uint64_t offset, absl::Time deadline,
+  // `patience` was over before the end; the next read may go on behind the bytes that came.
+  virtual absl::Status Read(const std::string& sha256, uint64_t offset, absl::Duration patience,
                             const ByteSink& sink) = 0;
   // The agent ends: reads under way soon fail with UNAVAILABLE, and later ones at once.
   virtual void Stop() {}

@@ -7,10 +7,10 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
-#include "absl/time/clock.h"
 #include "agents/files/disk_room.h"
 #include "agents/files/tar_stream.h"
 #include "agents/hosts/file_error.h"
+#include "agents/hosts/steady_now.h"
 #include "contract/text.h"
 #include "digest/sha256.h"
 
@@ -123,7 +123,8 @@ TreeName TreeName::Of(const v1::FileTree& tree) {
 }
 
 absl::Status HostTrees::LayOut(const LocalFiles& files, const std::string& target,
-                               absl::Time deadline) {
+                               absl::Duration patience) {
+  const absl::Duration until = hosts::SteadyNow() + patience;
   const TreeName tree = TreeName::Of(files.tree);
   absl::Status status = Copy(tree, target);
   if (!absl::IsNotFound(status)) return status;
@@ -132,7 +133,7 @@ absl::Status HostTrees::LayOut(const LocalFiles& files, const std::string& targe
   status = CopyLocked(tree, target);
   if (!absl::IsNotFound(status)) return status;
   const absl::StatusOr<std::string> sha256 =
-      SendLocked(files, tree, deadline, [](uint64_t /*bytes*/) {});
+      SendLocked(files, tree, until, [](uint64_t /*bytes*/) {});
   status = sha256.ok() ? UnpackLocked(tree, *sha256) : sha256.status();
   return status.ok() ? CopyLocked(tree, target) : status;
 }
@@ -143,9 +144,10 @@ absl::Status HostTrees::Copy(const TreeName& tree, const std::string& target) {
 }
 
 absl::StatusOr<std::string> HostTrees::Send(const LocalFiles& files, const TreeName& tree,
-                                            absl::Time deadline, const SentListener& sent) {
+                                            absl::Duration patience, const SentListener& sent) {
+  const absl::Duration until = hosts::SteadyNow() + patience;
   const std::unique_lock lock(mutex_);
-  return SendLocked(files, tree, deadline, sent);
+  return SendLocked(files, tree, until, sent);
 }
 
 absl::Status HostTrees::Unpack(const TreeName& tree, const std::string& archive_sha256) {
@@ -181,7 +183,7 @@ absl::Status HostTrees::RunWithRoom(const char* script, std::vector<std::string>
 }
 
 absl::StatusOr<std::string> HostTrees::SendLocked(const LocalFiles& files, const TreeName& tree,
-                                                  absl::Time deadline, const SentListener& sent) {
+                                                  absl::Duration until, const SentListener& sent) {
   const std::string archive = ArchivePath(tree);
   const absl::StatusOr<uint64_t> there = SentBytes(archive);
   if (!there.ok()) return there.status();
@@ -197,7 +199,7 @@ absl::StatusOr<std::string> HostTrees::SendLocked(const LocalFiles& files, const
       part.clear();
       return absl::OkStatus();
     }
-    if (absl::Now() >= deadline) {
+    if (hosts::SteadyNow() >= until) {
       return absl::DeadlineExceededError(fmt::format("{} of {} MiB are on {}", begin >> 20,
                                                      tree.archive_bytes >> 20, host_->Name()));
     }

@@ -53,7 +53,7 @@ class HostTrees {
   // DEADLINE_EXCEEDED: call it again, and it goes on. RESOURCE_EXHAUSTED: the disk there is full.
   // UNAVAILABLE: the host could not be asked, or a cached file was damaged. Other errors have the
   // host's words.
-  absl::Status LayOut(const LocalFiles& files, const std::string& target, absl::Time deadline);
+  absl::Status LayOut(const LocalFiles& files, const std::string& target, absl::Duration patience);
 
   // The same in steps, for callers with many hosts: only Send takes much memory, so that they send
   // to a few hosts at a time.
@@ -62,14 +62,14 @@ class HostTrees {
   absl::Status Copy(const TreeName& tree, const std::string& target);
   // Returns the archive's SHA-256. Goes on where the last try has ended.
   absl::StatusOr<std::string> Send(const LocalFiles& files, const TreeName& tree,
-                                   absl::Time deadline, const SentListener& sent);
+                                   absl::Duration patience, const SentListener& sent);
   absl::Status Unpack(const TreeName& tree, const std::string& archive_sha256);
 
  private:
-  // The caller holds mutex_.
+  // The caller holds mutex_. `until`: by hosts::SteadyNow.
   absl::Status CopyLocked(const TreeName& tree, const std::string& target);
   absl::StatusOr<std::string> SendLocked(const LocalFiles& files, const TreeName& tree,
-                                         absl::Time deadline, const SentListener& sent);
+                                         absl::Duration until, const SentListener& sent);
   absl::Status UnpackLocked(const TreeName& tree, const std::string& archive_sha256);
   // Returns how much of an archive is there, in whole parts.
   absl::StatusOr<uint64_t> SentBytes(const std::string& archive);

@@ -7,6 +7,7 @@
 #include "agents/core/launch_refusal.h"
 #include "agents/core/proto_time.h"
 #include "agents/files/fetch_tree.h"
+#include "agents/hosts/steady_now.h"
 #include "contract/failures.h"
 #include "contract/text.h"
 
@@ -48,15 +49,15 @@ Refusal RefusalFor(const absl::Status& status) {
 }  // namespace
 
 absl::StatusOr<LocalFiles> JobFiles::Fetch(const v1::JobSpec& spec, absl::Duration patience) {
-  const absl::Time deadline = absl::Now() + patience;
-  absl::StatusOr<v1::FileTree> joined = FetchTree(spec, cache_, deadline);
+  const absl::Duration until = hosts::SteadyNow() + patience;
+  absl::StatusOr<v1::FileTree> joined = FetchTree(spec, cache_, patience);
   if (!joined.ok()) return joined.status();
   std::vector<Wanted> wanted;
   for (const v1::FileTreeEntry& entry : joined->entries()) {
     if (entry.kind() == v1::FILE_KIND_FILE)
       wanted.push_back({entry.sha256(), entry.size_bytes(), /*is_exact=*/true});
   }
-  absl::StatusOr<FileCache::Hold> hold = cache_->Fetch(wanted, deadline);
+  absl::StatusOr<FileCache::Hold> hold = cache_->Fetch(wanted, until - hosts::SteadyNow());
   if (!hold.ok()) return hold.status();
   return LocalFiles{*std::move(joined), *std::move(hold)};
 }

@@ -4,7 +4,6 @@
 #include <string>
 #include <string_view>
 
-#include "absl/time/clock.h"
 #include "contract/characters.h"
 #include "contract/errors.h"
 
@@ -33,8 +32,8 @@ absl::StatusOr<contract::ShellVariables> FetchShellVariables(const v1::JobSpec& 
     return contract::BadField("slurm.batch_script.environment",
                               "this agent takes no files; submit the job to a cluster that does");
   }
-  const absl::StatusOr<FileCache::Hold> hold = files->cache()->Fetch(
-      {{sha256, contract::kMaxShellBytes, /*is_exact=*/false}}, absl::Now() + patience);
+  const absl::StatusOr<FileCache::Hold> hold =
+      files->cache()->Fetch({{sha256, contract::kMaxShellBytes, /*is_exact=*/false}}, patience);
   if (!hold.ok()) return hold.status();
   const absl::StatusOr<std::string> text = files->cache()->ReadAll(sha256);
   if (!text.ok()) return text.status();

@@ -1,6 +1,6 @@
 // The Backend contract on top of a Kubernetes API server.
 //
-// Launch, Lookup: backend_launch.cc. Observe: backend_observe.cc. End: backend_end.cc.
+// Launch, Lookup: backend_launch.cc. Observe: backend_observe.cc. End, Fence: backend_end.cc.
 // Hold: backend_hold.cc. Forget, and what is left of runs: backend_sweep.cc. Answers to people:
 // backend_answers.cc. Results: results.cc.
 #ifndef MUSTER_AGENTS_KUBERNETES_BACKEND_H_
@@ -73,6 +73,7 @@ class KubernetesBackend final : public agents::Backend {
   agents::ObserveOutcome Observe(const std::vector<agents::RunHandle>& runs) override;
   std::vector<absl::Status> End(const std::vector<agents::RunHandle>& runs) override;
   std::vector<absl::Status> Hold(const std::vector<agents::RunHandle>& runs, bool held) override;
+  agents::FenceOutcome Fence(const agents::RunHandle& run) override;
   agents::RunOutput OpenLogs(const agents::RunHandle& run) override;
   std::vector<absl::Status> Forget(const std::vector<agents::RunHandle>& runs) override;
   // Look-ups need no grace: the API server answers from committed data, and a repeated launch makes
@@ -147,6 +148,9 @@ class KubernetesBackend final : public agents::Backend {
   // cannot be started gets the reason, and is tried again. If the server is in trouble in a
   // namespace, no other run of it is tried.
   void StartReady(const std::string& only);
+  // Returns the namespaces in which the run's Job may be: the default may have been changed since
+  // its launch.
+  std::set<std::string> PlacesOf(const agents::RunHandle& run) const;
   // Finds the Job of a run whose launch had an unclear answer; nothing: there is none.
   absl::StatusOr<std::optional<JobObject>> FindLaunched(const agents::RunHandle& run);
   // Returns whether the launch of that Job is complete, or its program has begun nevertheless.

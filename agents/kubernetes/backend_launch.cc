@@ -4,7 +4,6 @@
 #include <set>
 #include <utility>
 
-#include "absl/time/clock.h"
 #include "agents/core/job_storage.h"
 #include "agents/files/fetch_tree.h"
 #include "agents/files/shell_variables.h"
@@ -52,7 +51,7 @@ bool IsServersTrouble(const absl::Status& status) {
 
 LaunchEnd KubernetesBackend::TakeFileRoom(const std::string& run_key, const v1::JobSpec& spec) {
   const absl::StatusOr<v1::FileTree> tree =
-      uploads::FetchTree(spec, config_.files->cache(), absl::Now() + uploads::kFetchPatience);
+      uploads::FetchTree(spec, config_.files->cache(), uploads::kFetchPatience);
   if (!tree.ok()) return uploads::NotLaunched(tree.status());
   if (const absl::Status good = CheckArchive(*tree); !good.ok()) {
     return RefusedAs(v1::FAILURE_CODE_FILES_NOT_TAKEN, v1::FAILURE_CLASS_CONFIG,
@@ -83,7 +82,7 @@ absl::StatusOr<std::optional<uint64_t>> KubernetesBackend::BroughtBytes(
     const v1::JobSpec& spec) const {
   if (spec.uploads_size() == 0 || config_.files == nullptr) return 0;
   const absl::StatusOr<v1::FileTree> tree =
-      uploads::FetchTree(spec, config_.files->cache(), absl::Now() + kAnswerPatience);
+      uploads::FetchTree(spec, config_.files->cache(), kAnswerPatience);
   // A failure of the broker to send files now says nothing about the job.
   if (!tree.ok()) return std::nullopt;
   if (absl::Status good = CheckArchive(*tree); !good.ok()) return good;
@@ -290,18 +289,19 @@ absl::StatusOr<JobObject> KubernetesBackend::SendOff(const JobObject& job,
   return calls_.PatchJob(job.name, LaunchPatch(job.name.uid, released));
 }
 
-absl::StatusOr<std::optional<JobObject>> KubernetesBackend::FindLaunched(
-    const agents::RunHandle& run) {
-  std::vector<std::string> places = {NamespaceOf(run)};
-  // Its launch may have been in another one, if the default has been changed since; not that of a
-  // run that names its namespace.
+std::set<std::string> KubernetesBackend::PlacesOf(const agents::RunHandle& run) const {
+  std::set<std::string> places = {NamespaceOf(run)};
+  // A run that names its namespace is there and nowhere else.
   const bool is_named =
       run.assignment != nullptr && !kubernetes::NamespaceOf(run.assignment->spec(), "").empty();
   if (run.external_id.empty() && !is_named)
-    places.insert(places.end(), config_.namespaces.begin(), config_.namespaces.end());
-  std::set<std::string> asked;
-  for (const std::string& name_space : places) {
-    if (!asked.insert(name_space).second) continue;
+    places.insert(config_.namespaces.begin(), config_.namespaces.end());
+  return places;
+}
+
+absl::StatusOr<std::optional<JobObject>> KubernetesBackend::FindLaunched(
+    const agents::RunHandle& run) {
+  for (const std::string& name_space : PlacesOf(run)) {
     absl::StatusOr<std::optional<JobObject>> job = calls_.FindRun(name_space, run.run_key);
     // Where there is no namespace there are no rights either, which says nothing of the run.
     if (absl::IsPermissionDenied(job.status()) && HomeOf(name_space).IsMissing()) continue;

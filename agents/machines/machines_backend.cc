@@ -72,6 +72,9 @@ class MachinesBackend : public agents::Backend {
     for (const RunHandle& run : runs) places_->Forget(run);
     return std::vector<absl::Status>(runs.size());
   }
+  agents::FenceOutcome Fence(const RunHandle& run) override {
+    return places_->Fence(run.run_key, board_->Fence(run.run_key));
+  }
   // A directory is there or is not: look-ups need no grace.
   agents::Capabilities capabilities() override {
     return {.output_host = places_->output_host(),

@@ -12,6 +12,7 @@
 #include "agents/core/job_storage.h"
 #include "agents/hosts/local_host.h"
 #include "agents/machines/answers.h"
+#include "agents/machines/fence.h"
 #include "agents/machines/launch_outcome.h"
 #include "agents/machines/machine.h"
 #include "agents/machines/places.h"
@@ -96,6 +97,10 @@ class OwnMachine : public Places {
   absl::Status Observe(const RunHandle& run,
                        std::vector<agents::Observation>* observations) override;
   absl::Status Cancel(const std::string& run_key) override;
+  agents::FenceOutcome Fence(const std::string& run_key,
+                             std::optional<agents::FenceOutcome> on_board) override {
+    return FenceRun(DirectoryOf(run_key), on_board);
+  }
   agents::RunOutput OpenLogs(const RunHandle& run) override;
 
  private:

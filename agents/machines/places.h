@@ -79,6 +79,9 @@ class Places {
   virtual absl::Status Observe(const agents::RunHandle& run,
                                std::vector<agents::Observation>* observations) = 0;
   virtual absl::Status Cancel(const std::string& run_key) = 0;
+  // As Backend::Fence; `on_board`: the board's word, if it has the run.
+  virtual agents::FenceOutcome Fence(const std::string& run_key,
+                                     std::optional<agents::FenceOutcome> on_board) = 0;
   virtual agents::RunOutput OpenLogs(const agents::RunHandle& run) = 0;
   virtual void Forget(const agents::RunHandle& run) { scheduler().Forget(run.run_key); }
 };

@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <string>
 
-#include "absl/time/clock.h"
 #include "agents/files/fetch_tree.h"
 #include "agents/machines/run_directory.h"
 #include "contract/errors.h"
@@ -38,7 +37,7 @@ absl::Status CheckResultsName(const v1::JobSpec& spec, uploads::JobFiles* files)
   if (spec.uploads_size() == 0 || !spec.results_directory().empty() || files == nullptr)
     return absl::OkStatus();
   const absl::StatusOr<v1::FileTree> tree =
-      uploads::FetchTree(spec, files->cache(), absl::Now() + kAnswerPatience);
+      uploads::FetchTree(spec, files->cache(), kAnswerPatience);
   if (!tree.ok()) return absl::OkStatus();
   const bool is_taken = std::any_of(
       tree->entries().begin(), tree->entries().end(), [](const v1::FileTreeEntry& entry) {

@@ -4,6 +4,7 @@
 
 #include "agents/core/proto_time.h"
 #include "contract/sentences.h"
+#include "contract/states.h"
 
 namespace muster::machines {
 namespace {
@@ -26,9 +27,10 @@ v1::StateReason AwaitsBroker() {
                  "anew"});
 }
 
-void RunBoard::Put(const agents::Observation& observation) {
+void RunBoard::Put(const agents::Observation& observation, bool leaves_processes) {
   const std::lock_guard lock(mutex_);
-  entries_[observation.run_key] = {.observation = observation, .news = true};
+  entries_[observation.run_key] = {
+      .observation = observation, .news = true, .leaves_processes = leaves_processes};
   wake_due_ = true;
 }
 
@@ -58,6 +60,22 @@ void RunBoard::Remove(const std::string& run_key) {
 bool RunBoard::Contains(const std::string& run_key) const {
   const std::lock_guard lock(mutex_);
   return entries_.contains(run_key);
+}
+
+std::optional<agents::FenceOutcome> RunBoard::Fence(const std::string& run_key) const {
+  using Kind = agents::FenceOutcome::Kind;
+  const std::lock_guard lock(mutex_);
+  const auto found = entries_.find(run_key);
+  if (found == entries_.end()) return std::nullopt;
+  const agents::Observation& seen = found->second.observation;
+  // Its hosts do not answer, or its records are gone, and it was given up.
+  if (seen.state == v1::RUN_STATE_LOST)
+    return agents::FenceOutcome{Kind::kImpossible, seen.evidence};
+  const bool is_over = contract::IsTerminal(seen.state) && !found->second.leaves_processes;
+  agents::FenceOutcome outcome{is_over ? Kind::kProved : Kind::kNotYet, seen.evidence};
+  if (outcome.evidence.detail().empty())
+    outcome.evidence.set_detail("the run is there, and nothing has told of it yet");
+  return outcome;
 }
 
 void RunBoard::SetReasons(const std::string& first, v1::StateReason first_reason,

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -25,8 +26,9 @@ v1::StateReason AwaitsBroker();
 
 class RunBoard {
  public:
-  // Records an observation and wakes the agent.
-  void Put(const agents::Observation& observation);
+  // Records an observation and wakes the agent. An end comes once nothing of the run is left, but
+  // for processes that could not be killed.
+  void Put(const agents::Observation& observation, bool leaves_processes = false);
   // Records an observation for the next full report, without news: the agent knows it already, or
   // it may change within milliseconds.
   void PutQuietly(const agents::Observation& observation);
@@ -37,6 +39,9 @@ class RunBoard {
   void PutUnseen(const std::string& run_key);
   void Remove(const std::string& run_key);
   bool Contains(const std::string& run_key) const;
+  // Returns what its latest observation proves of the run's processes; nothing: it is not on the
+  // board.
+  std::optional<agents::FenceOutcome> Fence(const std::string& run_key) const;
 
   // Sets the first run in the queue and the reason why it waits; the others wait behind it. Not
   // news. `first_start`: the latest time of its start; InfiniteFuture: nobody knows.
@@ -73,6 +78,7 @@ class RunBoard {
     agents::Observation observation;
     bool news = false;
     bool silent = false;  // nobody can see it now
+    bool leaves_processes = false;
   };
 
   mutable std::mutex mutex_;

@@ -47,6 +47,7 @@ class SlurmBackend : public agents::Backend {
   agents::ObserveOutcome Observe(const std::vector<agents::RunHandle>& runs) override;
   std::vector<absl::Status> End(const std::vector<agents::RunHandle>& runs) override;
   std::vector<absl::Status> Hold(const std::vector<agents::RunHandle>& runs, bool held) override;
+  agents::FenceOutcome Fence(const agents::RunHandle& run) override;
   agents::RunOutput OpenLogs(const agents::RunHandle& run) override;
   std::vector<absl::Status> Forget(const std::vector<agents::RunHandle>& runs) override;
   agents::Capabilities capabilities() override;
@@ -164,6 +165,8 @@ class SlurmBackend : public agents::Backend {
   // Takes away a claim that some job died over, for no job has claimed the run as far as one can
   // tell. UNAVAILABLE: one has by now, or it cannot be told.
   absl::Status TakeDeadClaim(const RunPaths& paths);
+  // The time from which on Slurm's history may have a job of the run.
+  static absl::Time HistoryBegin(const agents::RunHandle& run);
   // Less the submissions that were refused.
   absl::StatusOr<std::vector<HistoryRow>> HistoryByName(const agents::RunHandle& run,
                                                         const std::string& name);
@@ -216,9 +219,11 @@ class SlurmBackend : public agents::Backend {
   std::map<std::string, absl::Status> EndJobs(const std::vector<JobToEnd>& jobs,
                                               absl::Time deadline);
   void EndStrays(std::vector<JobToEnd> strays, absl::Time deadline);
-  // Takes the run's claim, so that no job of it can begin any more. False: a job has it, or it
+  // Takes the run's claim, so that no job of it can begin any more. Errors: a job has it, or it
   // could not be taken.
-  bool Fence(const std::string& run_key);
+  absl::Status TakeClaim(const std::string& run_key);
+  // Judges by what Slurm tells of the job that has claimed the run.
+  agents::FenceOutcome FenceOwner(const agents::RunHandle& run, const JobId& owner);
 
   // Constant after construction.
   const SlurmConfig config_;

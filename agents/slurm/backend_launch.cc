@@ -81,7 +81,7 @@ std::vector<LaunchOutcome> SlurmBackend::Launch(const agents::Assignments& assig
   const std::vector<absl::StatusOr<hosts::FileInfo>> before = host_->StatMany(scripts);
   const absl::StatusOr<std::set<std::string>> known = KnownNodesOf(assignments);
   std::map<std::string, absl::StatusOr<ImageCache::Ready>> images;
-  const absl::Time files_deadline = absl::Now() + uploads::kFetchPatience;
+  const absl::Time files_deadline = time_.Now() + uploads::kFetchPatience;
   // In the order of their arrival.
   std::vector<std::vector<Fresh>> groups;
   for (size_t i = 0; i < assignments.size(); ++i) {
@@ -157,15 +157,15 @@ std::optional<LaunchOutcome> SlurmBackend::LayOutFiles(const agent::v1::Assignme
         "uploads", "this agent takes no files; submit the job to a cluster that does"));
   }
   const absl::StatusOr<uploads::LocalFiles> files =
-      config_.files->Fetch(assignment.spec(), deadline - absl::Now());
+      config_.files->Fetch(assignment.spec(), deadline - time_.Now());
   if (!files.ok()) return uploads::NotLaunched(files.status());
   // Runs that are ready are submitted first: a thousand copies may take an hour.
-  if (absl::Now() >= deadline) {
+  if (time_.Now() >= deadline) {
     return uploads::NotLaunched(absl::DeadlineExceededError(
         "other runs' files were copied meanwhile; it is its turn next"));
   }
   const absl::Status status =
-      trees_->LayOut(*files, PathsOf(assignment.run_key()).work(), deadline);
+      trees_->LayOut(*files, PathsOf(assignment.run_key()).work(), deadline - time_.Now());
   if (status.ok()) return std::nullopt;
   if (absl::IsUnavailable(status)) return Deferred(NotWritten(status));
   return uploads::NotLaunched(status);
@@ -192,7 +192,7 @@ std::optional<LaunchOutcome> SlurmBackend::Prepare(
   if (auto outcome = PrepareStorage(assignment.spec()); outcome.has_value()) return outcome;
   if (auto outcome = LayOutFiles(assignment, fresh->files_deadline)) return outcome;
   const absl::StatusOr<contract::ShellVariables> shell = uploads::FetchShellVariables(
-      assignment.spec(), config_.files, fresh->files_deadline - absl::Now());
+      assignment.spec(), config_.files, fresh->files_deadline - time_.Now());
   if (!shell.ok()) return uploads::NotLaunched(shell.status());
   // An image that has yet to be converted anew is not the one that another run may have as it is.
   const bool is_refresh = assignment.spec().slurm().container().refresh_image();
@@ -397,7 +397,7 @@ std::vector<LaunchOutcome> SlurmBackend::RefuseUnknown(const std::vector<Fresh>&
   for (const Fresh& run : runs) {
     LaunchOutcome& outcome = outcomes.emplace_back();
     outcome.evidence = MakeEvidence(v1::EVIDENCE_SOURCE_SBATCH, submitted.words);
-    if (!is_absent || !Fence(run.assignment->run_key())) continue;
+    if (!is_absent || !TakeClaim(run.assignment->run_key()).ok()) continue;
     outcome.kind = LaunchOutcome::Kind::kRefused;
     outcome.failure = UnknownRefusal(submitted.unknown_words);
   }

@@ -124,14 +124,17 @@ absl::Status SlurmBackend::TakeDeadClaim(const RunPaths& paths) {
   return claimed_by(*late);
 }
 
+absl::Time SlurmBackend::HistoryBegin(const agents::RunHandle& run) {
+  return std::max(run.launch_time, absl::Now() - kLongestMemory) - kClockSlack;
+}
+
 absl::StatusOr<std::vector<HistoryRow>> SlurmBackend::HistoryByName(const agents::RunHandle& run,
                                                                     const std::string& name) {
   {
     const std::lock_guard lock(mutex_);
     if (!keeps_accounting_) return std::vector<HistoryRow>();
   }
-  const absl::Time since = std::max(run.launch_time, absl::Now() - kLongestMemory) - kClockSlack;
-  absl::StatusOr<std::vector<HistoryRow>> rows = scheduler_->HistoryOf(name, since);
+  absl::StatusOr<std::vector<HistoryRow>> rows = scheduler_->HistoryOf(name, HistoryBegin(run));
   if (rows.ok()) std::erase_if(*rows, [](const HistoryRow& row) { return row.WasRefused(); });
   if (rows.status().code() != absl::StatusCode::kFailedPrecondition) return rows;
   const std::lock_guard lock(mutex_);

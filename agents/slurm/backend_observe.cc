@@ -138,7 +138,7 @@ agents::ObserveOutcome SlurmBackend::Observe(const std::vector<agents::RunHandle
     std::optional<agents::Observation> seen = Judge(run, patience);
     // A claim beside records that cannot be read might be made on another file system.
     if (seen.has_value() && seen->state == v1::RUN_STATE_LOST && run.record_error.empty() &&
-        Fence(run.run_key)) {
+        TakeClaim(run.run_key).ok()) {
       run.is_fenced = true;
       seen = Judge(run, patience);
     }

@@ -27,7 +27,7 @@ struct SlurmBackend::Fresh {
   std::vector<std::string> likeness;
   uint32_t task = 0;          // with a likeness: its id in the array of Slurm's
   bool is_first = false;      // no launch before this one has left files
-  absl::Time files_deadline;  // of what all that came together bring along
+  absl::Time files_deadline;  // of what all that came together bring along; by time_
 };
 
 }  // namespace muster::slurm

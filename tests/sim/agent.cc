@@ -41,6 +41,7 @@ void SimAgent::NewJournal() {
 
 void SimAgent::Start() {
   core_ = std::make_unique<agents::AgentCore>(OptionsFor(world_, cluster_), journal_);
+  cluster_.Restart(core_->AllRuns());
   world_.history.Note(world_.loop, "agent {}: starts with {} runs", cluster_.name(), held());
   for (const agents::JournalRun& run : journal_.runs) {
     if (run.state < v1::RUN_STATE_PENDING) auditor_.TakenUp(run.assignment->run_key());
@@ -139,6 +140,14 @@ void SimAgent::Do(agents::DoLookup& effect) {
                   }));
 }
 
+void SimAgent::Do(agents::DoFence& effect) {
+  const std::string key = effect.run.run_key;
+  cluster_.Fence(effect.run,
+                 Answer<agents::FenceOutcome>([this, key](agents::FenceOutcome outcome) {
+                   Handle(agents::Fenced{key, std::move(outcome)});
+                 }));
+}
+
 void SimAgent::Do(agents::DoCancel& effect) {
   const std::string key = effect.run.run_key;
   cluster_.Cancel(effect.run, Answer<absl::Status>([this, key](absl::Status status) {
@@ -156,7 +165,7 @@ void SimAgent::Do(agents::DoHold& effect) {
 
 void SimAgent::Do(agents::DoForget& effect) {
   world_.history.Note(world_.loop, "agent {}: lets go of {}", cluster_.name(), effect.run.run_key);
-  cluster_.Forget(effect.run.run_key);
+  cluster_.Forget(effect.run);
   Later(world_.random.Skewed(absl::Milliseconds(10), absl::Seconds(10)),
         [this, key = effect.run.run_key] { Handle(agents::Forgotten{key}); });
 }

@@ -45,6 +45,7 @@ class SimAgent {
 
   void Do(agents::DoLaunch& effect);
   void Do(agents::DoLookup& effect);
+  void Do(agents::DoFence& effect);
   void Do(agents::DoCancel& effect);
   void Do(agents::DoHold& effect);
   void Do(agents::DoNoteHold&) {}

@@ -40,6 +40,7 @@
 #include "broker/core/changes.h"
 #include "broker/store/store.h"
 #include "muster/v1/job.pb.h"
+#include "tests/fake/cluster.h"
 #include "tests/sim/world.h"
 
 namespace muster::sim {
@@ -51,15 +52,7 @@ inline v1::ResourceUsage TrueUsage(const std::string& run_key) {
   return usage;
 }
 
-// How a command really ended.
-struct TrueEnd {
-  enum class Kind { kExit, kSignal, kCanceled, kVanished, kRefused };
-  // The fault of a command that failed.
-  enum class Fault { kProgram, kCluster, kPreemption };
-  Kind kind = Kind::kExit;
-  int code = 0;
-  Fault fault = Fault::kProgram;
-};
+using fake::TrueEnd;
 
 class Auditor {
  public:

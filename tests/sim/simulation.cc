@@ -67,9 +67,9 @@ class Simulation {
     for (size_t i = 0; i < count; ++i) {
       SimCluster::Temper temper;
       temper.is_slurm = world_.random.Chance(0.6);
-      temper.keeps_history = world_.random.Chance(0.5);
-      temper.memory = world_.random.Between(absl::Seconds(5), absl::Seconds(60));
-      temper.slots = 2 + static_cast<int>(world_.random.Below(5));
+      temper.cluster.keeps_history = world_.random.Chance(0.5);
+      temper.cluster.memory = world_.random.Between(absl::Seconds(5), absl::Seconds(60));
+      temper.cluster.slots = 2 + static_cast<int>(world_.random.Below(5));
       clusters.push_back(std::make_unique<SimCluster>(
           &world_, &auditor_, std::string("cluster-") + static_cast<char>('a' + i), temper));
     }

@@ -24,6 +24,7 @@ enum class Mutation {
   kForgetRequestIds,       // a restarted broker does not know earlier requests
   kSkipLookups,            // every look-up says "absent" without asking
   kNoLookupGrace,          // one look-up is enough to launch again
+  kFenceLies,              // every fence is proved without one
   kForgetLaunchedBefore,   // assignments are repeated without may_have_been_launched
   kDropResentAssignments,  // what a connection must repeat is not sent
   kDropCancellations,      // the agent never learns of cancels
@@ -49,6 +50,7 @@ inline constexpr MutationName kMutations[] = {
     {Mutation::kForgetRequestIds, "forget-request-ids"},
     {Mutation::kSkipLookups, "skip-lookups"},
     {Mutation::kNoLookupGrace, "no-lookup-grace"},
+    {Mutation::kFenceLies, "fence-lies"},
     {Mutation::kForgetLaunchedBefore, "forget-launched-before"},
     {Mutation::kDropResentAssignments, "drop-resent-assignments"},
     {Mutation::kDropCancellations, "drop-cancellations"},

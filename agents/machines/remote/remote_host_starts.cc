@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/time/clock.h"
 #include "agents/core/job_storage.h"
 #include "agents/machines/remote/remote_host.h"
 #include "contract/message_of.h"
@@ -144,7 +143,7 @@ absl::StatusOr<std::string> RemoteHost::SendFiles(const RankStart& start,
   if (!IsLayoutWanted()) return WasToEnd();
   const absl::StatusOr<uploads::LocalFiles> files = FetchFiles(start, refused);
   if (!files.ok()) return files.status();
-  return trees->Send(*files, tree, absl::Now() + uploads::kFetchPatience,
+  return trees->Send(*files, tree, uploads::kFetchPatience,
                      [&](uint64_t bytes) { NoteSent({.bytes = bytes, .of = tree.archive_bytes}); });
 }
 

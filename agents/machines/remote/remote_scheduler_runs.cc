@@ -203,8 +203,11 @@ void RemoteScheduler::Advance(Active* run) {
   for (const Rank& rank : run->ranks) {
     if (const auto host = FindHost(rank.host)) hosts_[*host].link->Unwatch(run_key);
   }
-  if (!std::exchange(run->ended, true) && !run->forget)
-    board_->Put(GangEnd(run_key, run->ranks, run->cancel_asked, absl::Now()));
+  if (std::exchange(run->ended, true) || run->forget) return;
+  const bool leaves_processes =
+      std::any_of(run->ranks.begin(), run->ranks.end(),
+                  [](const Rank& rank) { return rank.exit.has_value() && rank.exit->left_behind; });
+  board_->Put(GangEnd(run_key, run->ranks, run->cancel_asked, absl::Now()), leaves_processes);
 }
 
 bool RemoteScheduler::IsSettled(const Active& run) const {

@@ -94,6 +94,8 @@ class SshHosts : public Places {
     scheduler_->Cancel(run_key);
     return absl::OkStatus();
   }
+  agents::FenceOutcome Fence(const std::string& run_key,
+                             std::optional<agents::FenceOutcome> on_board) override;
   agents::RunOutput OpenLogs(const RunHandle& run) override;
   void Forget(const RunHandle& run) override;
 
@@ -264,6 +266,24 @@ absl::Status SshHosts::Observe(const RunHandle& run,
     observations->push_back(LostVerdict(scheduler_->WitnessOf(run.run_key), record.path()));
   }
   return absl::OkStatus();
+}
+
+// The hosts of a run are on disk before any of them is asked to start it.
+agents::FenceOutcome SshHosts::Fence(const std::string& run_key,
+                                     std::optional<agents::FenceOutcome> on_board) {
+  using Kind = agents::FenceOutcome::Kind;
+  if (on_board.has_value()) return *std::move(on_board);
+  const LaunchRecord record = RecordOf(run_key);
+  const absl::StatusOr<LaunchFiles> files = record.Read();
+  if (!files.ok()) return {Kind::kNotYet, AgentEvidence(MessageOf(files.status()))};
+  if (!files->placement.empty()) {
+    return {Kind::kNotYet,
+            AgentEvidence(fmt::format("\"{}\" shows the run's hosts, which have not told of it yet",
+                                      record.path()))};
+  }
+  return {Kind::kProved,
+          AgentEvidence(fmt::format("\"{}\" shows no hosts: none was ever asked to start the run",
+                                    record.path()))};
 }
 
 agents::RunOutput SshHosts::OpenLogs(const RunHandle& run) {

@@ -13,6 +13,7 @@ namespace {
 using ::testing::HasSubstr;
 using Launched = agents::LaunchOutcome::Kind;
 using Found = agents::LookupOutcome::Kind;
+using Proof = agents::FenceOutcome::Kind;
 
 // Text that shells, batch scripts and manifests would rewrite.
 constexpr char kEvil[] =
@@ -47,6 +48,17 @@ TestRun BackendContractTest::RunUntil(v1::JobSpec spec, const std::string& outpu
     return Output(backend(), run) == output;
   });
   return run;
+}
+
+void BackendContractTest::ProveItsEnd(const TestRun& run) {
+  agents::FenceOutcome fence;
+  WaitFor("a proof", [&] {
+    fence = backend().Fence(run.handle);
+    EXPECT_NE(fence.kind, Proof::kImpossible) << fence.evidence.DebugString();
+    return fence.kind != Proof::kNotYet;
+  });
+  EXPECT_EQ(fence.kind, Proof::kProved) << fence.evidence.DebugString();
+  EXPECT_FALSE(fence.evidence.detail().empty());
 }
 
 TEST_P(BackendContractTest, ACommandThatEndsWithZeroSucceeds) {
@@ -226,7 +238,40 @@ TEST_P(BackendContractTest, WhatIsNotThereIsAbsentAndCountsAsCanceled) {
   EXPECT_EQ(backend().Lookup(run.handle).kind, Found::kAbsent);
   EXPECT_TRUE(EndOne(backend(), run.handle).ok());
   EXPECT_TRUE(HoldOne(backend(), run.handle, true).ok());
+  const agents::FenceOutcome fence = backend().Fence(run.handle);
+  EXPECT_NE(fence.kind, Proof::kImpossible);
+  EXPECT_FALSE(fence.evidence.detail().empty());
   EXPECT_TRUE(ForgetOne(backend(), run.handle).ok());
+}
+
+TEST_P(BackendContractTest, ARunThatLivesIsNotFencedAndGoesOn) {
+  TestRun run = RunUntil(ScriptSpec(kHearsTerm), "ready\n");
+  const agents::FenceOutcome fence = backend().Fence(run.handle);
+  EXPECT_EQ(fence.kind, Proof::kNotYet) << fence.evidence.DebugString();
+  EXPECT_FALSE(fence.evidence.detail().empty());
+  EXPECT_TRUE(ObserveOnce(backend(), {&run}).ok());
+  EXPECT_EQ(run.handle.state, v1::RUN_STATE_RUNNING);
+  EXPECT_TRUE(EndOne(backend(), run.handle).ok());
+  ObserveToEnd(backend(), {&run});
+  ProveItsEnd(run);
+}
+
+TEST_P(BackendContractTest, TheEndOfARunIsProvedAlsoAfterARestart) {
+  TestRun run = RunToEnd(ScriptSpec("exit 3"));
+  ProveItsEnd(run);
+  run.handle.state = v1::RUN_STATE_RUNNING;  // the agent died before its journal had the end
+  place_->Restart({run.handle});
+  ProveItsEnd(run);
+}
+
+TEST_P(BackendContractTest, ARunThatWaitedAndWasCanceledIsProvedNeverToBegin) {
+  TestRun run = NewRun(ScriptSpec("echo never"));
+  Hold(&run);
+  Launch(backend(), &run);
+  EXPECT_TRUE(EndOne(backend(), run.handle).ok());
+  ObserveToEnd(backend(), {&run});
+  ProveItsEnd(run);
+  EXPECT_FALSE(run.last.start_time.has_value());
 }
 
 TEST_P(BackendContractTest, AHeldRunStartsOnceItIsReleased) {

@@ -45,6 +45,8 @@ class BackendContractTest : public testing::TestWithParam<MakePlace> {
   TestRun RunToEnd(v1::JobSpec spec);
   // Launches it, and waits until that is its output.
   TestRun RunUntil(v1::JobSpec spec, const std::string& output);
+  // Waits until the backend proves that nothing of the run is left.
+  void ProveItsEnd(const TestRun& run);
 
   const std::unique_ptr<Place> place_ = GetParam()();
 };

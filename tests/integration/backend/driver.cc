@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/time/clock.h"
+#include "agents/hosts/host.h"
 #include "contract/states.h"
 #include "contract/task_array.h"
 #include "fmt/format.h"
@@ -156,7 +157,11 @@ std::string ReadWhole(const std::string& path) {
 std::string Output(agents::Backend& backend, const TestRun& run, uint32_t rank,
                    v1::LogStream stream) {
   for (const agents::LogSource& source : backend.OpenLogs(run.handle).logs) {
-    if (source.rank == rank && source.stream == stream) return ReadWhole(source.path);
+    if (source.rank != rank || source.stream != stream) continue;
+    hosts::Host* const host = backend.capabilities().output_host;
+    if (host == nullptr) return ReadWhole(source.path);
+    // Empty, too, as long as the run has not started.
+    return host->ReadFile(source.path, hosts::kMaxReadBytes).value_or("");
   }
   ADD_FAILURE() << "rank " << rank << " has no log";
   return {};

@@ -22,7 +22,7 @@ class FakeSource : public FileSource {
     uint64_t offset = 0;
   };
 
-  absl::Status Read(const std::string& sha256, uint64_t offset, absl::Time,
+  absl::Status Read(const std::string& sha256, uint64_t offset, absl::Duration,
                     const ByteSink& sink) override {
     std::string content;
     bool is_cut = false;

@@ -153,7 +153,7 @@ TEST_F(FileCacheTest, WhatALaunchUsesStaysHoweverFullItIs) {
   source_.Add("held");
   source_.Add("other");
   {
-    const auto hold = cache_->Fetch({Want("held")}, absl::Now() + absl::Seconds(30));
+    const auto hold = cache_->Fetch({Want("held")}, absl::Seconds(30));
     ASSERT_TRUE(hold.ok());
     ASSERT_TRUE(Fetch("other").ok());
     EXPECT_TRUE(IsKept("held"));

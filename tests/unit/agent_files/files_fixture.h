@@ -51,7 +51,7 @@ class FilesTest : public testing::Test {
   absl::Status Fetch(const std::string& content) { return FetchAll({Want(content)}); }
   absl::Status FetchAll(const std::vector<Wanted>& files,
                         absl::Duration patience = absl::Seconds(30)) {
-    return cache_->Fetch(files, absl::Now() + patience).status();
+    return cache_->Fetch(files, patience).status();
   }
   std::string KeptPath(const std::string& content) const {
     return dir_ / ("files/kept/" + Sha256Of(content));

@@ -80,7 +80,7 @@ class HostTreesTest : public FilesTest {
   }
   absl::Status LayOut(const LocalFiles& files, const std::string& run = "run",
                       absl::Duration patience = absl::Minutes(1)) {
-    return Trees().LayOut(files, Work(run), absl::Now() + patience);
+    return Trees().LayOut(files, Work(run), patience);
   }
   std::string Work(const std::string& run = "run") const {
     return dir_ / ("host/runs/" + run + "/work");
@@ -116,7 +116,7 @@ class HostTreesTest : public FilesTest {
   absl::Status LayOutAtLast(HostTrees* trees, const LocalFiles& files, const std::string& run) {
     absl::Status status;
     for (int i = 0; i < 50; ++i) {
-      status = trees->LayOut(files, Work(run), absl::Now() + absl::Minutes(1));
+      status = trees->LayOut(files, Work(run), absl::Minutes(1));
       if (!absl::IsUnavailable(status)) break;
     }
     return status;
@@ -275,7 +275,7 @@ TEST_F(HostTreesTest, WhatHasComeIsToldAndSendingGoesOnFromThere) {
   EXPECT_TRUE(absl::IsNotFound(Trees().Copy(tree, Work())));
   std::vector<uint64_t> told;
   const auto send = [&] {
-    return Trees().Send(files, tree, absl::InfiniteFuture(),
+    return Trees().Send(files, tree, absl::InfiniteDuration(),
                         [&](uint64_t bytes) { told.push_back(bytes); });
   };
   host_.break_at = 2;  // the second part
@@ -378,7 +378,7 @@ TEST_F(HostTreesTest, NothingIsSentToAHostWithoutRoomForTheArchiveAndTheTree) {
       FileCache::Open(dir_ / "files", options_, &source_);
   ASSERT_TRUE(careful.ok()) << careful.status();
   HostTrees trees(&host_, dir_ / "host/files", careful->get());
-  const absl::Status status = trees.LayOut(files, Work(), absl::InfiniteFuture());
+  const absl::Status status = trees.LayOut(files, Work(), absl::InfiniteDuration());
   EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr(dir_ / "host/files"));
   EXPECT_FALSE(std::filesystem::exists(Work()));

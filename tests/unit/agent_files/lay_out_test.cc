@@ -19,7 +19,7 @@ class LayOutTest : public FilesTest {
       entries.push_back(File(content, content));
       wanted.push_back(Want(content));
     }
-    return {.tree = Tree(entries), .hold = *cache_->Fetch(wanted, absl::InfiniteFuture())};
+    return {.tree = Tree(entries), .hold = *cache_->Fetch(wanted, absl::InfiniteDuration())};
   }
   const std::string work_ = dir_ / "work";
 };

@@ -171,6 +171,7 @@ TEST_F(CancelTest, AnUnknownLaunchThatIsAbsentIsCanceledInsteadOfLaunchedAgain) 
   LaunchEnds(1, LaunchOutcome::Kind::kUnclear);
   Cancel(1);
   LookupEnds(1, LookupOutcome::Kind::kAbsent);
+  FenceEnds(1, FenceOutcome::Kind::kNotYet);
   EXPECT_EQ(State(1), v1::RUN_STATE_LAUNCH_UNKNOWN);
   After(absl::Seconds(30));
   LookupEnds(1, LookupOutcome::Kind::kAbsent);

@@ -165,6 +165,12 @@ class CoreHarness {
     looked_up.outcome.external_id = "pid-found";
     return Do(std::move(looked_up));
   }
+  const Output& FenceEnds(uint64_t job, FenceOutcome::Kind kind, const std::string& detail = "") {
+    Fenced fenced{Key(job), {}};
+    fenced.outcome.kind = kind;
+    fenced.outcome.evidence.set_detail(detail);
+    return Do(std::move(fenced));
+  }
   const Output& Forgotten(uint64_t job) { return Do(agents::Forgotten{Key(job)}); }
   const Output& CancelAsked(uint64_t job, absl::Status status = {}) {
     return Do(agents::CancelAsked{Key(job), std::move(status)});

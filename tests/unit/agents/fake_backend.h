@@ -18,6 +18,7 @@ namespace muster::agents {
 struct ClusterState {
   // Set by the test.
   LaunchOutcome::Kind launch = LaunchOutcome::Kind::kLaunched;
+  FenceOutcome::Kind fence = FenceOutcome::Kind::kNotYet;
   bool launches_hang = false;
   bool cancels_hang = false;
   bool observes_hang = false;
@@ -40,6 +41,7 @@ struct ClusterState {
   std::vector<size_t> cancel_batches;  // likewise End, and Hold
   std::vector<size_t> hold_batches;
   std::vector<std::string> looked_up;
+  std::vector<std::string> fenced;
   std::vector<std::string> canceled;
   std::vector<std::string> forgotten;
   std::vector<std::pair<std::string, bool>> holds;  // run keys, and whether to hold
@@ -128,6 +130,15 @@ class FakeBackend : public Backend {
       LookupOutcome outcome;
       outcome.kind = state.runs.contains(run.run_key) ? LookupOutcome::Kind::kFound
                                                       : LookupOutcome::Kind::kAbsent;
+      return outcome;
+    });
+  }
+  FenceOutcome Fence(const RunHandle& run) override {
+    return cluster_.With([&](ClusterState& state) {
+      state.fenced.push_back(run.run_key);
+      FenceOutcome outcome;
+      outcome.kind = state.fence;
+      outcome.evidence.set_detail("as the test says");
       return outcome;
     });
   }

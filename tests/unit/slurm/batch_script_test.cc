@@ -255,6 +255,15 @@ TEST_F(BatchScriptTest, AJobThatCannotWriteItsClaimLeavesNone) {
   EXPECT_EQ(ReadWhole(paths_->standard_output(0)), "never\n");
 }
 
+// A directory is the agent's own claim: see backend_fence.cc.
+TEST_F(BatchScriptTest, AJobOfAFencedRunThatComesLateDoesNothing) {
+  Prepare("echo never");
+  std::filesystem::create_directory(paths_->claim());
+  Start(17);
+  EXPECT_FALSE(std::filesystem::exists(paths_->standard_output(0)));
+  EXPECT_THAT(ReadWhole(paths_->slurm_output()), ::testing::HasSubstr("job 17 does nothing"));
+}
+
 TEST_F(BatchScriptTest, ASecondJobOfTheRunDoesNothing) {
   Prepare("echo once");
   Start(17);
