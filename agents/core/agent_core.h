@@ -165,8 +165,7 @@ struct Tick {};
 struct Drain {};
 using Input = std::variant<LinkUp, LinkDown, BrokerSaid, Launched, LookedUp, Fenced, CancelAsked,
                            HoldAsked, Observed, EndsRead, LogsShipped, UsageRead, Forgotten,
-                           InventoryRead,
-                           JournalFilled, Tick, Drain>;
+                           InventoryRead, JournalFilled, Tick, Drain>;
 
 // ---- effects: to be carried out, in order, once the journal changes of the same Output are on
 // disk
@@ -223,8 +222,7 @@ struct Stop {
   absl::Status status;
 };
 using Effect = std::variant<DoLaunch, DoLookup, DoFence, DoCancel, DoHold, DoNoteHold, ShipLogs,
-                            DoReadUsage,
-                            DoForget, DoAllowStarts, SendToBroker, Redial, Stop>;
+                            DoReadUsage, DoForget, DoAllowStarts, SendToBroker, Redial, Stop>;
 
 struct Output {
   std::vector<JournalChange> changes;
