@@ -206,6 +206,7 @@ class Agent::Impl {
   void On(EndsDone& done, Output* out) { Tell(std::move(done.read), out); }
 
   void TellHang(Output* out) {
+    if (auto ends = observer_.TakeEndsHang()) Tell(EndsHang{*std::move(ends)}, out);
     const std::string hang = observer_.TakeHang(Now());
     if (hang.empty()) return;
     scheduler_error_ = hang;

@@ -129,6 +129,8 @@ class AgentCore::Impl {
     runs_.OnObserved(read.observations, read.began, step);
   }
 
+  void On(EndsHang& hang, const Step&) { session_.OnEnds(hang.why); }
+
   void On(InventoryRead& read, const Step& step) {
     session_.OnInventory(std::move(read.inventory), std::move(read.scheduler_calls), step.wall);
   }

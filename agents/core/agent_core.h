@@ -139,6 +139,10 @@ struct EndsRead {
   std::vector<Observation> observations;
   absl::Time began = absl::InfinitePast();  // as of that Observed
 };
+// Why nothing can be read of what ended runs have left; empty: it can.
+struct EndsHang {
+  std::string why;
+};
 // The archive has every byte of a run that has ended.
 struct LogsShipped {
   std::string run_key;
@@ -164,8 +168,8 @@ struct Tick {};
 // The agent is about to end: nothing new is launched. There is no way back.
 struct Drain {};
 using Input = std::variant<LinkUp, LinkDown, BrokerSaid, Launched, LookedUp, Fenced, CancelAsked,
-                           HoldAsked, Observed, EndsRead, LogsShipped, UsageRead, Forgotten,
-                           InventoryRead, JournalFilled, Tick, Drain>;
+                           HoldAsked, Observed, EndsRead, EndsHang, LogsShipped, UsageRead,
+                           Forgotten, InventoryRead, JournalFilled, Tick, Drain>;
 
 // ---- effects: to be carried out, in order, once the journal changes of the same Output are on
 // disk

@@ -128,7 +128,9 @@ agent::v1::AgentHeartbeat BrokerSession::Heartbeat() {
   if (scheduler_observed_at_ != absl::InfinitePast()) {
     *heartbeat.mutable_scheduler_observed_at() = ToProto(scheduler_observed_at_);
   }
-  heartbeat.set_scheduler_error(scheduler_error_.empty() ? journal_error_ : scheduler_error_);
+  for (const std::string& error : {scheduler_error_, journal_error_, ends_error_}) {
+    if (heartbeat.scheduler_error().empty()) heartbeat.set_scheduler_error(error);
+  }
   for (const auto& [command, calls] : scheduler_calls_) {
     (*heartbeat.mutable_scheduler_calls())[command] = calls;
   }

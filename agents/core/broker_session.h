@@ -47,6 +47,10 @@ class BrokerSession {
   // no error of its own.
   void OnJournal(std::string_view error) { journal_error_ = error; }
 
+  // Why nothing can be read of what ended runs have left; empty if it can. Told likewise, after the
+  // journal's error.
+  void OnEnds(std::string_view error) { ends_error_ = error; }
+
   // A heartbeat at once.
   void Beat(absl::Time now, std::vector<Effect>* effects);
 
@@ -72,6 +76,7 @@ class BrokerSession {
   absl::Time scheduler_observed_at_ = absl::InfinitePast();
   std::string scheduler_error_;
   std::string journal_error_;
+  std::string ends_error_;
   std::map<std::string, uint64_t> scheduler_calls_;
 };
 

@@ -68,6 +68,7 @@ std::vector<EndReader::End> EndReader::TakeEnds(const std::vector<RunHandle>& ru
     }
   }
   outcome->observations = std::move(others);
+  if (!ends.empty()) reading_since_ = time_.Now();
   is_reading_ = is_reading_ || !ends.empty();
   return ends;
 }
@@ -96,6 +97,11 @@ std::vector<Observation> EndReader::Read(std::vector<End> ends) {
 bool EndReader::is_reading() const {
   const std::lock_guard lock(mutex_);
   return is_reading_;
+}
+
+absl::Duration EndReader::reading_for() const {
+  const std::lock_guard lock(mutex_);
+  return is_reading_ ? time_.Now() - reading_since_ : absl::ZeroDuration();
 }
 
 bool EndReader::NeedsReading(const RunHandle& run, const Observation& seen) {

@@ -70,6 +70,8 @@ class EndReader {
 
   // Returns whether ends were taken whose Read has not returned. Any thread.
   bool is_reading() const;
+  // Returns how long ago they were taken; zero: there are none. Any thread.
+  absl::Duration reading_for() const;
 
  private:
   struct Reading {
@@ -109,6 +111,7 @@ class EndReader {
   mutable std::mutex mutex_;
   // Guarded by mutex_.
   bool is_reading_ = false;
+  absl::Time reading_since_;  // by time_; while is_reading_
   // By run key, by time_: when the host first answered about an end that is held back.
   std::map<std::string, absl::Time> answered_since_;
   // By run key, by time_: when the end was first seen to be there to read.

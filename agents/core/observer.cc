@@ -63,4 +63,15 @@ std::string Observer::TakeHang(absl::Time now) {
       absl::FormatDuration(patience_));
 }
 
+std::optional<std::string> Observer::TakeEndsHang() {
+  const bool hangs = end_reader_.reading_for() >= patience_;
+  if (hangs == is_ends_hang_told_) return std::nullopt;
+  is_ends_hang_told_ = hangs;
+  if (!hangs) return "";
+  return fmt::format(
+      "reading what ended runs have left has not ended after {}: a file server may hang; only "
+      "their ends wait for it",
+      absl::FormatDuration(patience_));
+}
+
 }  // namespace muster::agents

@@ -7,6 +7,7 @@
 #define MUSTER_AGENTS_CORE_OBSERVER_H_
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,9 @@ class Observer {
   // Why the cluster counts as silent: the look under way hangs. Empty: it does not, or that was
   // told.
   std::string TakeHang(absl::Time now);
+  // Why what ended runs have left cannot be read: that hangs. Empty: it does not any more. Nothing:
+  // that was told.
+  std::optional<std::string> TakeEndsHang();
   // Something else has shown that the cluster answers: a hang is told once more.
   void TellHangAgain() { is_hang_told_ = false; }
   // Returns whether a thread is busy with a call that may block.
@@ -52,6 +56,7 @@ class Observer {
   bool is_looking_ = false;
   absl::Time began_ = absl::InfinitePast();  // while is_looking_
   bool is_hang_told_ = false;                // likewise
+  bool is_ends_hang_told_ = false;
 
   EndReader end_reader_;  // the lanes'
   ResultsWatch results_;  // likewise

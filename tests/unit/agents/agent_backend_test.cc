@@ -101,6 +101,34 @@ TEST_F(AgentTest, HeartbeatsTellThatALookAtTheRunsHangsUntilItEnds) {
       [](BrokerState& state) { return state.heartbeats.back().scheduler_error().empty(); }));
 }
 
+TEST_F(AgentTest, AFileServerThatHangsAtTheEndOfARunIsToldAndHoldsUpNoOther) {
+  constexpr char kOther[] = "k7m2-2-1";
+  broker_.With([](BrokerState& state) { state.heartbeat_ms = 20; });
+  cluster_.With(
+      [](ClusterState& state) { state.failures_have_logs = state.has_output_host = true; });
+  options_.observe_patience = absl::Milliseconds(50);
+  Start();
+  ASSERT_TRUE(EventuallyConnected());
+  Want(kKey);
+  Want(kOther);
+  ASSERT_TRUE(EventuallySaw(kKey, v1::RUN_STATE_PENDING));
+  ASSERT_TRUE(EventuallySaw(kOther, v1::RUN_STATE_PENDING));
+  cluster_.With([](ClusterState& state) { state.files_hang = true; });
+  Cluster(kKey, v1::RUN_STATE_FAILED);
+  EXPECT_TRUE(broker_.Eventually([](BrokerState& state) {
+    return !state.heartbeats.empty() &&
+           state.heartbeats.back().scheduler_error().starts_with("reading what ended runs");
+  }));
+  Cluster(kOther, v1::RUN_STATE_SUCCEEDED);
+  EXPECT_TRUE(EventuallySaw(kOther, v1::RUN_STATE_SUCCEEDED));
+  EXPECT_FALSE(
+      broker_.With([](BrokerState& state) { return state.Saw(kKey, v1::RUN_STATE_FAILED); }));
+  cluster_.With([](ClusterState& state) { state.files_hang = false; });
+  EXPECT_TRUE(EventuallySaw(kKey, v1::RUN_STATE_FAILED));
+  EXPECT_TRUE(broker_.Eventually(
+      [](BrokerState& state) { return state.heartbeats.back().scheduler_error().empty(); }));
+}
+
 TEST_F(AgentTest, HeartbeatsTellWhyTheSchedulerDoesNotAnswer) {
   broker_.With([](BrokerState& state) { state.heartbeat_ms = 100; });
   Start();

@@ -70,7 +70,9 @@ class AgentTest : public testing::Test {
     options_.logs.min_backoff = absl::Milliseconds(10);
   }
   ~AgentTest() override {
-    cluster_.With([](ClusterState& state) { state.launches_hang = state.observes_hang = false; });
+    cluster_.With([](ClusterState& state) {
+      state.launches_hang = state.observes_hang = state.files_hang = false;
+    });
     Kill();
     EXPECT_FALSE(broker_.With([](BrokerState& state) { return state.gap; }));
   }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "agents/core/backend.h"
+#include "agents/hosts/local_host.h"
 #include "tests/unit/agents/eventually.h"
 
 namespace muster::agents {
@@ -22,6 +23,9 @@ struct ClusterState {
   bool launches_hang = false;
   bool cancels_hang = false;
   bool observes_hang = false;
+  bool has_output_host = false;     // what runs leave is on a host of its own
+  bool files_hang = false;          // on that host
+  bool failures_have_logs = false;  // in which the cause may be
   size_t max_launch_batch = 1;
   // The answer to each question for usage; none: the cluster is not to be asked.
   std::optional<absl::StatusOr<UsageByRun>> usage;
@@ -121,6 +125,7 @@ class FakeBackend : public Backend {
       return Capabilities{.max_launch_batch = state.max_launch_batch,
                           .max_end_batch = state.max_end_batch,
                           .lookup_grace = absl::Milliseconds(50),
+                          .output_host = state.has_output_host ? &output_host_ : nullptr,
                           .usage_of = state.usage.has_value() ? UsageOf() : nullptr};
     });
   }
@@ -152,6 +157,8 @@ class FakeBackend : public Backend {
         Observation seen;
         seen.run_key = run.run_key;
         seen.state = state.runs[run.run_key];
+        if (seen.state == v1::RUN_STATE_FAILED && state.failures_have_logs)
+          seen.failure.emplace().set_failure_class(v1::FAILURE_CLASS_PROGRAM);
         outcome.observations.push_back(std::move(seen));
       }
       return outcome;
@@ -201,8 +208,23 @@ class FakeBackend : public Backend {
   std::map<std::string, uint64_t> SchedulerCalls() const override { return {{"fake", 1}}; }
 
  private:
+  // This machine, but for its files, which may hang.
+  class OutputHost : public hosts::LocalHost {
+   public:
+    explicit OutputHost(Shared<ClusterState>* cluster) : cluster_(*cluster) {}
+    std::vector<absl::StatusOr<hosts::FileInfo>> StatMany(
+        const std::vector<std::string>& paths) override {
+      cluster_.Eventually([](ClusterState& state) { return !state.files_hang; });
+      return LocalHost::StatMany(paths);
+    }
+
+   private:
+    Shared<ClusterState>& cluster_;
+  };
+
   Shared<ClusterState>& cluster_;
   const std::string log_dir_;
+  OutputHost output_host_{&cluster_};
 };
 
 }  // namespace muster::agents
