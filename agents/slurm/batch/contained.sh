@@ -30,8 +30,8 @@ start_contained() {
   if [[ ${SLURM_GPUS_ON_NODE-} ]]; then gpus=(--gpus="$SLURM_GPUS_ON_NODE"); fi
   srun=$(type -P srun)
   set -- "$srun" --export=ALL --propagate=NONE --jobid="$SLURM_JOB_ID" --nodes=1 --ntasks=1 --overlap --whole \
-    --nodelist="$SLURMD_NODENAME" --cpus-per-task="${SLURM_CPUS_ON_NODE:-1}" --mem=0 "${gpus[@]}" \
-    "${container[@]}" /bin/bash "$run_dir/sbatch/batch.sh" "$run_dir" step command 0
+    --nodelist="$SLURMD_NODENAME" --mem=0 "${gpus[@]}" "${container[@]}" \
+    /bin/bash "$run_dir/sbatch/batch.sh" "$run_dir" step command 0
   for name in "${!SLURM_@}"; do
     kept+=("$name=${!name}")
     [[ $name == SLURM_CONF ]] || unset "$name"
