@@ -244,7 +244,7 @@ absl::StatusOr<std::vector<UsageRow>> RestUsage(const json& answer, std::string_
     if (some.empty()) return UnreadableAnswer("a job");
     UsageRow row;
     row.name = some.front().name;
-    row.has_ended = HasEnded(some.front().state.phase);
+    row.has_ended = HasEnded(some.front().state.phase) && some.front().end_time.has_value();
     if (const json* steps = ListIn(job, "steps"); steps != nullptr) {
       for (const json& step : *steps) AddStep(step, &row);
     }

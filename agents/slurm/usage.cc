@@ -13,7 +13,7 @@
 namespace muster::slurm {
 namespace {
 
-constexpr size_t kUsageColumns = 7;
+constexpr size_t kUsageColumns = 8;
 
 // "12709888" as --noconvert has it; nothing in the column: no sample was taken.
 std::optional<uint64_t> ParseRss(std::string_view text) {
@@ -24,7 +24,9 @@ std::optional<uint64_t> ParseRss(std::string_view text) {
 bool AddLine(std::string_view line, std::vector<UsageRow>* rows) {
   const std::vector<std::string_view> columns = Split(line, kSeparator);
   if (columns.size() != kUsageColumns || columns[3].empty()) return false;
-  const bool has_ended = HasEnded(ParseState(columns[3]).phase);
+  // A slurmdbd that is catching up shows the state of the job first, without end, steps and usage.
+  const bool has_ended =
+      HasEnded(ParseState(columns[3]).phase) && ParseEpoch(columns[7]).has_value();
   const std::optional<uint64_t> rss = ParseRss(columns[6]);
   if (!rss.has_value()) return false;
   if (columns[1].find('.') != std::string_view::npos) {
@@ -71,7 +73,7 @@ std::vector<std::string> UsageArguments(const std::vector<JobId>& ids, absl::Tim
           "--noheader",
           "--noconvert",
           fmt::format("--delimiter={}", kSeparator),
-          "--format=JobID,JobIDRaw,JobName,State,UserCPU,SystemCPU,MaxRSS",
+          "--format=JobID,JobIDRaw,JobName,State,UserCPU,SystemCPU,MaxRSS,End",
           fmt::format("--starttime=uts{}", absl::ToUnixSeconds(since)),
           fmt::format("--jobs={}", fmt::join(numbers, ","))};
 }

@@ -1,5 +1,6 @@
 """The usage of runs, as a real Slurm's accounting counts it some time after their ends, and what Slurm chose for them."""
 
+from muster.v1 import jobs_service_pb2
 import pytest
 
 from harness.api import FAILED, SUCCEEDED, argv_spec, script_spec
@@ -74,12 +75,20 @@ def test_usage_is_that_of_sacct(world, api, slurm, agent):
     wait_usage(api, fails)
 
 
-def test_a_watch_hears_of_it_and_nothing_else_changes(world, api, slurm, agent):
+def test_a_watch_hears_of_it_and_nothing_else_changes(api, slurm, agent):
+    slurm.control("stop", "slurmdbd")
     job_id = api.submit(argv_spec("true"))
     before = api.wait_state(job_id, SUCCEEDED)
     eventually(lambda: api.get(job_id).runs[0].logs_complete, "its logs")
-    wait_usage(api, job_id)
+    watch = api.watch(job_ids=[job_id], now=jobs_service_pb2.WatchFromNow())
+    assert next(watch).HasField("heartbeat"), "it has begun"
+    slurm.control("start", "slurmdbd")
+    told = next(change for answer in watch for change in answer.changes)
+    assert not told.HasField("transition")
+    assert told.job.runs[0].HasField("usage")
+    assert told.job.state == SUCCEEDED
     after = api.get(job_id)
+    assert after.runs[0].usage == told.job.runs[0].usage
     assert (after.job_sequence, after.state, after.end_time) == (before.job_sequence, before.state, before.end_time)
 
 
