@@ -18,7 +18,7 @@ write_record() {
   # Slurm is asked for a list that would make the record too long.
   ((${#nodes} <= 3000)) || nodes=''
   printf -v end '%(%s)T' -1
-  # shellcheck disable=SC2059 # one printf is one write: the record is seldom seen in part
+  # shellcheck disable=SC2059 # the format is the script's own
   printf "$form" "$job_id" "${SLURM_RESTART_COUNT:-0}" "$phase" "${problem:-none}" "${pulled:-0}" \
     "$((signal ? 0 : status))" "$signal" "${terminated:-0}" "${continued:-0}" "$rank" \
     "$start" "$end" "$nodes" "$cause" "${about:0:200}" >|"$record"
