@@ -11,6 +11,7 @@ from harness.api import FAILED, SUCCEEDED
 from harness.daemons import BIN
 from harness.fixtures import cluster_fixture
 from harness.slurm import AS_USER, USER, before
+from harness.wait import eventually
 
 from muster.v1 import facts_pb2, job_pb2
 
@@ -188,11 +189,14 @@ def test_a_container_of_a_script_that_does_not_start_is_explained_as_others_are(
     assert "source path does not exist" in (desk / "out").read_text()
 
 
-def test_a_cancel_and_a_signal_reach_a_script_in_its_container(world, api, agent, desk):
+def test_a_signal_reaches_a_script_in_its_container(world, api, slurm, agent, desk):
     del agent
     script = "trap 'echo warned; exit 5' USR1; echo begins; while true; do sleep 0.1; done"
     job_id = int(world.cli("sbatch", "--parsable", "--container-image=registry.test#muster/bash:1", "-o", "out",
-                           "--signal=B:USR1@50", "-t1", "--wrap", script, cwd=desk).stdout)
+                           "--signal=B:USR1@50", "-t30", "--wrap", script, cwd=desk).stdout)
+    eventually(lambda: (desk / "out").exists() and "begins" in (desk / "out").read_text(), "the script can be warned")
+    # As Slurm does itself before the limit.
+    slurm.slurm("scancel", "--batch", "--signal=USR1", api.get(job_id).runs[-1].external_id)
     job = api.wait_state(job_id, FAILED)
     assert job.exit.code == 5
     assert (desk / "out").read_text().splitlines()[-2:] == ["begins", "warned"]

@@ -40,12 +40,12 @@ class BackendFenceTest : public StubCommandsTest {
   void ListInQueue(const std::string& state) {
     AddCommand("squeue",
                fmt::format("printf '23\\037N/A\\037{}\\037{}\\037None\\037n1\\0371\\037N/A\\037N/A"
-                           "\\0370\\n'",
+                           "\\0370\\037main\\037lab\\037normal\\n'",
                            kFencedRun, state));
   }
   void ListInHistory(const std::string& state) {
     AddCommand("sacct", fmt::format("printf '23\\03723\\037{}\\037{}\\0370:0\\037n1\\0371795226827"
-                                    "\\0371795226829\\n'",
+                                    "\\0371795226829\\037main\\037lab\\037normal\\n'",
                                     kFencedRun, state));
   }
   agents::FenceOutcome Fence() { return backend_->Fence(run_); }
