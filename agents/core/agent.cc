@@ -408,8 +408,7 @@ class Agent::Impl {
   }
   void Do(SendToBroker& send) {
     if (link_ == nullptr) return;
-    // A link that is over: its ControlLinkEnded is on its way with the reason, or waits in the
-    // inbox.
+    // If the link is over, its ControlLinkEnded has the reason: it comes, or waits in the inbox.
     if (link_->Send(std::move(send.message)) != ControlLink::Sent::kFull) return;
     HangUp();
     DialAfter(backoff_.Next(), "disconnected",
