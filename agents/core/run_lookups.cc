@@ -47,9 +47,9 @@ void RunTable::OnAbsent(Run& run, v1::Evidence evidence, const Step& step) {
   const bool is_grace_over = run.asked - run.absent_since >= options_.lookup_grace;
   const bool is_to_end = run.record.cancel_requested;
   run.absent_since = std::min(run.absent_since, step.now);
-  if (draining_ || (!has_broker_spoken_ && !is_to_end)) {
-    SetDue(run, step.now + options_.lookup_interval);
-  } else if (is_grace_over && is_to_end) {
+  if (draining_ || (!has_broker_spoken_ && !is_to_end))
+    return SetDue(run, step.now + options_.lookup_interval);
+  if (is_grace_over && is_to_end) {
     EndUnlaunched(run, EventWith(std::move(evidence)), v1::RUN_STATE_CANCELED, step);
   } else if (is_grace_over) {
     LaunchAgain(run, step);

@@ -105,6 +105,18 @@ def test_a_service_for_clients_that_reads_the_store_itself_is_found(tmp_path, wo
     services.mkdir(parents=True)
     (services / "log_link.cc").write_text(f"job = {words};\n")
     (services / "jobs_service.cc").write_text("// const store::Store* store;\nGetJob(Caller(call), context_.app, *in);\n")
+    use_cases = tmp_path / "broker" / "app"
+    use_cases.mkdir()
+    (use_cases / "rights.cc").write_text("return store::Scope::All();\n")
     assert made.lint("scopes") == (0, "lint.scopes: passed\n")
     (services / "jobs_service.cc").write_text(f"job = {words};\n")
     assert made.lint("scopes") == (1, f"lint.scopes: FAILED\nbroker/rpc/jobs_service.cc:1:job = {words};\n")
+
+
+def test_a_use_case_that_reads_as_everybody_is_found(tmp_path):
+    made = Clone(tmp_path)
+    for name in ("rpc", "app"):
+        (tmp_path / "broker" / name).mkdir(parents=True)
+    (tmp_path / "broker" / "rpc" / "a.cc").write_text("\n")
+    (tmp_path / "broker" / "app" / "get_job.cc").write_text("Read(store::Scope::All());\n")
+    assert made.lint("scopes") == (1, "lint.scopes: FAILED\nbroker/app/get_job.cc:1:Read(store::Scope::All());\n")

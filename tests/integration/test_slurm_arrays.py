@@ -54,7 +54,7 @@ def test_more_than_a_thousand_tasks_are_one_array_with_its_ids_and_limit(world, 
     gate.open()
     for job_id in (first + 4, first + 1199):
         api.wait_state(job_id, CANCELED)
-    eventually(lambda: not world.cli("squeue", "-h", "-j", first).stdout, "all have ended")
+    eventually(lambda: not world.cli("squeue", "-h", "-j", first).stdout, "all have ended", deadline_s=600)
 
 
 def test_a_limit_of_simultaneous_tasks_holds(world, slurm, agent, directory):

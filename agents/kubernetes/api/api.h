@@ -21,8 +21,8 @@
 
 namespace muster::kubernetes {
 
-// The server's answer, whatever it was. NOLINTNEXTLINE(bugprone-exception-escape): Json's moves
-// throw nothing, only seen deep inside it.
+// The server's answer, whatever it was. Json's moves throw nothing, only seen deep inside it.
+// NOLINTNEXTLINE(bugprone-exception-escape)
 struct ApiAnswer {
   int status = 0;  // of HTTP
   Json body;       // null if it was no JSON
