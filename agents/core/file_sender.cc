@@ -10,6 +10,7 @@
 #include "agents/core/clean_text.h"
 #include "contract/errors.h"
 #include "contract/file_tree.h"
+#include "contract/link_fault.h"
 #include "contract/text.h"
 #include "daemon/log.h"
 #include "rpc/status_message.h"
@@ -81,8 +82,9 @@ class Walk {
       return LeaveOut(path, v1::FILE_LEFT_OUT_CODE_SPECIAL_FILE, "is a device, a pipe or a socket");
     }
     if (entry->kind() == v1::FILE_KIND_SYMLINK) {
-      const std::string_view wrong = contract::WhatIsWrongWithLink(path, entry->link_target());
-      if (!wrong.empty()) return LeaveOut(path, v1::FILE_LEFT_OUT_CODE_LINK_INVALID, wrong);
+      const contract::LinkFault fault = contract::FaultOfLink(path, entry->link_target());
+      if (!fault.what.empty())
+        return LeaveOut(path, v1::FILE_LEFT_OUT_CODE_LINK_INVALID, fault.Text());
     }
     return SendEntry(path, *std::move(entry));
   }

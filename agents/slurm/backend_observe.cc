@@ -18,9 +18,6 @@
 namespace muster::slurm {
 namespace {
 
-// How far back jobs can have been submitted that are still held.
-constexpr absl::Duration kLongestObservedMemory = absl::Hours(24 * 30);
-constexpr absl::Duration kObservedClockSlack = absl::Hours(1);
 // Without accounting, slurmctld is asked about single jobs, and never about more than these at a
 // time.
 constexpr size_t kMaxShowJobs = 20;
@@ -382,10 +379,9 @@ void SlurmBackend::AskHistory(const std::vector<agents::RunHandle>& runs, absl::
   for (size_t i = 0; i < facts->size(); ++i) {
     if (!NeedsHistory((*facts)[i]) || !(*facts)[i].job_id.is_set()) continue;
     wanted.push_back(&(*facts)[i]);
-    since = std::min(since, runs[i].launch_time);
+    since = std::min(since, HistoryBegin(runs[i]));
   }
   if (wanted.empty()) return;
-  since = std::max(since, absl::Now() - kLongestObservedMemory) - kObservedClockSlack;
   bool keeps_accounting = false;
   {
     const std::lock_guard lock(mutex_);

@@ -7,12 +7,6 @@
 #include "agents/slurm/usage.h"
 
 namespace muster::slurm {
-namespace {
-
-// How far before its launch the node's and slurmdbd's clocks may date a job.
-constexpr absl::Duration kUsageClockSlack = absl::Hours(1);
-
-}  // namespace
 
 absl::StatusOr<agents::UsageByRun> SlurmBackend::UsageOf(
     const std::vector<agents::RunHandle>& runs) {
@@ -30,13 +24,11 @@ absl::StatusOr<agents::UsageByRun> SlurmBackend::UsageOf(
     if (!id.has_value()) continue;
     ids.push_back(*id);
     keys.emplace(*id, run.run_key);
-    since = std::min(since, run.launch_time);
+    since = std::min(since, HistoryBegin(run));
   }
   agents::UsageByRun usage;
   if (ids.empty()) return usage;
-  if (since == absl::InfinitePast()) since = absl::UnixEpoch() + kUsageClockSlack;
-  const absl::StatusOr<std::vector<UsageRow>> rows =
-      scheduler_->UsageOf(ids, since - kUsageClockSlack);
+  const absl::StatusOr<std::vector<UsageRow>> rows = scheduler_->UsageOf(ids, since);
   if (!rows.ok()) return rows.status();
   for (const UsageRow& row : *rows) {
     const auto key = keys.find(row.job_id);

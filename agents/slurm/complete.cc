@@ -14,13 +14,9 @@ namespace {
 absl::Status CheckSpankOptions(const v1::JobSpec& spec, const SlurmConfig& config) {
   v1::SlurmFacts facts;
   facts.mutable_spank_options()->Assign(config.spank_options.begin(), config.spank_options.end());
-  const auto& options = spec.slurm().extra_options();
-  for (int i = 0; i < options.size(); ++i) {
-    const std::string_view name = contract::SpankNameOf(options[i]);
-    if (name.empty()) continue;
+  for (const auto& [field, name] : contract::SpankOptionsOf(spec.slurm())) {
     if (std::string why = contract::WhyNoSpankOption(name, facts, config.cluster); !why.empty())
-      return contract::BadField(fmt::format("slurm.extra_options[{}]", i),
-                                fmt::format("--{} {}", name, why));
+      return contract::BadField(field, fmt::format("--{} {}", name, why));
   }
   return absl::OkStatus();
 }

@@ -107,6 +107,13 @@ uint64_t FirstSequence(const std::vector<const core::AppendTransition*>& transit
   return first;
 }
 
+// Null: the job does not have it.
+const v1::Run* RunOf(const v1::Job& job, uint32_t number) {
+  const auto run = std::find_if(job.runs().begin(), job.runs().end(),
+                                [&](const v1::Run& one) { return one.number() == number; });
+  return run == job.runs().end() ? nullptr : &*run;
+}
+
 ChangeBytes Serialize(const v1::WatchJobsResponse& message) {
   return std::make_shared<const std::string>(message.SerializeAsString());
 }
@@ -133,18 +140,18 @@ void ChangeFeed::Add(const core::Changes& committed, uint64_t last) {
     return tail_->Skip(last);
   }
   const Steps steps = StepsOf(committed);
-  const absl::Status status = Learn(UnknownOf(steps));
-  const auto late = status.ok() ? ReadLateRuns(steps) : absl::StatusOr<LateRuns>(status);
-  if (!late.ok()) {
+  const absl::StatusOr<LateJobs> late = ReadLateJobs(steps);
+  const absl::Status status = late.ok() ? Learn(UnknownOf(steps), *late) : late.status();
+  if (!status.ok()) {
     // Watchers find in the store what cannot be shown here.
     LogEvent(spdlog::level::err, "changes_not_shown",
-             {{"error", std::string(ToStd(late.status().message()))}});
+             {{"error", std::string(ToStd(status.message()))}});
     return tail_->Skip(last);
   }
   Append(steps, *late, last);
 }
 
-void ChangeFeed::Append(const Steps& steps, const LateRuns& late, uint64_t last) {
+void ChangeFeed::Append(const Steps& steps, const LateJobs& late, uint64_t last) {
   std::vector<TailEntry> entries;
   for (const auto& [job, step] : steps) {
     if (step.insert != nullptr) Insert(NewJob(*step.insert));
@@ -215,9 +222,11 @@ ChangeFeed::Unknown ChangeFeed::UnknownOf(const Steps& steps) const {
   return unknown;
 }
 
-absl::Status ChangeFeed::Learn(const Unknown& unknown) {
+absl::Status ChangeFeed::Learn(const Unknown& unknown, const LateJobs& late) {
   for (const auto& [id, step] : unknown) {
-    auto job = store_->GetJob(store::Scope::All(), id);
+    const auto is_read = late.find(id);
+    auto job = is_read == late.end() ? store_->GetJob(store::Scope::All(), id)
+                                     : absl::StatusOr<v1::Job>(is_read->second);
     // It was removed meanwhile.
     if (absl::IsNotFound(job.status())) continue;
     if (!job.ok()) return job.status();
@@ -231,17 +240,14 @@ absl::Status ChangeFeed::Learn(const Unknown& unknown) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<ChangeFeed::LateRuns> ChangeFeed::ReadLateRuns(const Steps& steps) const {
-  LateRuns late;
+absl::StatusOr<ChangeFeed::LateJobs> ChangeFeed::ReadLateJobs(const Steps& steps) const {
+  LateJobs late;
   for (const auto& [id, step] : steps) {
     if (step.usages.empty()) continue;
     auto job = store_->GetJob(store::Scope::All(), id);
     if (absl::IsNotFound(job.status())) continue;
     if (!job.ok()) return job.status();
-    for (v1::Run& run : *job->mutable_runs()) {
-      const uint32_t number = run.number();
-      late[{id, number}] = std::move(run);
-    }
+    late[id] = *std::move(job);
   }
   return late;
 }
@@ -274,7 +280,7 @@ v1::ClusterKind ChangeFeed::KindOf(const std::string& cluster) const {
   return core::KindOf(cluster, *clusters_->Read());
 }
 
-void ChangeFeed::AddStep(uint64_t job, const Step& step, const LateRuns& late,
+void ChangeFeed::AddStep(uint64_t job, const Step& step, const LateJobs& late,
                          std::vector<TailEntry>* entries) {
   const auto found = known_.find(job);
   if (found == known_.end()) return;
@@ -288,11 +294,12 @@ void ChangeFeed::AddStep(uint64_t job, const Step& step, const LateRuns& late,
     if (put->sequence != 0) Show(put->sequence, nullptr, &put->run, known, entries);
   }
   for (const core::PutUsage* put : step.usages) {
-    const auto run = late.find({job, put->run});
-    if (run == late.end()) continue;
+    const auto now = late.find(job);
+    const v1::Run* run = now == late.end() ? nullptr : RunOf(now->second, put->run);
+    if (run == nullptr) continue;
     const bool is_latest = known->latest != nullptr && put->run == known->latest->number();
-    if (is_latest) known->latest = std::make_shared<const v1::Run>(run->second);
-    Show(put->sequence, nullptr, &run->second, known, entries);
+    if (is_latest) known->latest = std::make_shared<const v1::Run>(*run);
+    Show(put->sequence, nullptr, run, known, entries);
   }
   if (contract::IsTerminal(known->job.state())) return Forget(job);
   uses_.splice(uses_.begin(), uses_, known->use);

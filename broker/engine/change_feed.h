@@ -68,17 +68,17 @@ class ChangeFeed {
   // The jobs of which only the store knows what they were, each with its first step.
   using Unknown = std::vector<std::pair<uint64_t, const Step*>>;
   Unknown UnknownOf(const Steps& steps) const;
+  // The jobs with a run whose usage came late, by number: only the store has such runs.
+  using LateJobs = std::map<uint64_t, v1::Job>;
+  absl::StatusOr<LateJobs> ReadLateJobs(const Steps& steps) const;
   // Reads what they were right before their steps. The store may be ahead of these: it commits on
   // while the changes wait.
-  absl::Status Learn(const Unknown& unknown);
-  // The runs whose usage came late, by job and number: only the store has them.
-  using LateRuns = std::map<std::pair<uint64_t, uint32_t>, v1::Run>;
-  absl::StatusOr<LateRuns> ReadLateRuns(const Steps& steps) const;
+  absl::Status Learn(const Unknown& unknown, const LateJobs& late);
   void LearnFrom(v1::Job now, const store::JobPast& past);
-  void Append(const Steps& steps, const LateRuns& late, uint64_t last);
+  void Append(const Steps& steps, const LateJobs& late, uint64_t last);
   void ForgetAll();
   v1::ClusterKind KindOf(const std::string& cluster) const;
-  void AddStep(uint64_t job, const Step& step, const LateRuns& late,
+  void AddStep(uint64_t job, const Step& step, const LateJobs& late,
                std::vector<TailEntry>* entries);
   void AddTransition(const core::AppendTransition& change, const Step& step, Known* known,
                      std::vector<TailEntry>* entries);

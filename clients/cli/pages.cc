@@ -194,11 +194,8 @@ std::string ProgressText(const v1::Progress& progress, absl::Time now) {
 
 // "12.3 s of processor time (user 11.1 s, system 1.2 s), up to 200Mi of memory".
 std::string UsageText(const v1::ResourceUsage& usage) {
-  const auto seconds = [](const google::protobuf::Duration& span) {
-    return static_cast<double>(span.seconds()) + span.nanos() / 1e9;
-  };
-  const double user = seconds(usage.user_cpu_time());
-  const double system = seconds(usage.system_cpu_time());
+  const double user = absl::ToDoubleSeconds(ToDuration(usage.user_cpu_time()));
+  const double system = absl::ToDoubleSeconds(ToDuration(usage.system_cpu_time()));
   const std::string memory =
       usage.max_rss_bytes() == 0
           ? ""

@@ -169,6 +169,10 @@ absl::Time ToTime(const google::protobuf::Timestamp& timestamp) {
   return absl::FromUnixSeconds(timestamp.seconds()) + absl::Nanoseconds(timestamp.nanos());
 }
 
+absl::Duration ToDuration(const google::protobuf::Duration& span) {
+  return absl::Seconds(span.seconds()) + absl::Nanoseconds(span.nanos());
+}
+
 std::string Rfc3339(const google::protobuf::Timestamp& timestamp) {
   if (timestamp.seconds() == 0) return "-";
   return absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", absl::FromUnixSeconds(timestamp.seconds()),

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "absl/time/time.h"
+#include "google/protobuf/duration.pb.h"
 #include "google/protobuf/timestamp.pb.h"
 
 namespace muster::cli {
@@ -44,6 +45,7 @@ inline constexpr size_t kMaxWordWidth = 256;  // as wide as a table may be for a
 std::string CutToWords(std::string_view text, size_t max_width);
 
 absl::Time ToTime(const google::protobuf::Timestamp& timestamp);
+absl::Duration ToDuration(const google::protobuf::Duration& span);
 // "2026-03-01T12:00:00Z", to the second; "-" if absent.
 std::string Rfc3339(const google::protobuf::Timestamp& timestamp);
 // "3m ago", "in 5s", "now"; "-" if absent.

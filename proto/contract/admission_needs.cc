@@ -57,16 +57,6 @@ std::vector<PlaceText> PlacesOf(const v1::JobSpec& spec) {
   return places;
 }
 
-std::vector<PlaceText> SpankOptionsOf(const v1::SlurmOptions& slurm) {
-  std::vector<PlaceText> options;
-  for (int i = 0; i < slurm.extra_options_size(); ++i) {
-    const std::string_view name = SpankNameOf(slurm.extra_options(i));
-    if (!name.empty())
-      options.push_back({fmt::format("slurm.extra_options[{}]", i), std::string(name)});
-  }
-  return options;
-}
-
 uint32_t PodsOf(const v1::JobSpec& spec) {
   if (spec.roles().empty()) return std::max<uint32_t>(spec.nodes(), 1);
   uint32_t pods = 0;
@@ -152,7 +142,8 @@ std::optional<AdmissionNeeds> AdmissionNeedsOf(const v1::JobSpec& spec) {
   needs.working_directory = spec.working_directory();
   needs.status_json = spec.status_json();
   if (needs.status_json) needs.results = spec.results_directory();
-  needs.spank_options = SpankOptionsOf(spec.slurm());
+  for (SpankOption& option : SpankOptionsOf(spec.slurm()))
+    needs.spank_options.push_back({std::move(option.field), std::move(option.name)});
   const auto& gpus = spec.resources().gpus();
   const bool is_plain = !spec.has_kubernetes() && needs.places.empty() && needs.mounts.empty() &&
                         needs.working_directory.empty() && !needs.status_json &&

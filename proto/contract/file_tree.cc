@@ -19,10 +19,8 @@ absl::Status Hostile(std::string_view what) {
                fmt::format("the tree of files is refused: {}", what));
 }
 
-absl::Status HostileEntry(const v1::FileTreeEntry& entry, std::string_view what,
-                          std::string_view remedy) {
-  return Hostile(
-      fmt::format("{} {}{}{}", Quoted(entry.path()), what, remedy.empty() ? "" : "; ", remedy));
+absl::Status HostileEntry(const v1::FileTreeEntry& entry, std::string_view what) {
+  return Hostile(fmt::format("{} {}", Quoted(entry.path()), what));
 }
 
 std::string_view TakePart(std::string_view* path) {
@@ -105,12 +103,12 @@ std::string_view WhatIsWrongWithTreePath(std::string_view path) {
   return "";
 }
 
-LinkFault FaultOfLink(std::string_view path, std::string_view target) {
-  return FaultOfTarget(path, target, {});
+std::string LinkFault::Text() const {
+  return fmt::format("{}{}{}", what, remedy.empty() ? "" : "; ", remedy);
 }
 
-std::string_view WhatIsWrongWithLink(std::string_view path, std::string_view target) {
-  return FaultOfLink(path, target).what;
+LinkFault FaultOfLink(std::string_view path, std::string_view target) {
+  return FaultOfTarget(path, target, {});
 }
 
 absl::Status CheckFileTree(const v1::FileTree& tree) {
@@ -130,21 +128,18 @@ absl::Status CheckFileTree(const v1::FileTree& tree) {
   std::string_view last;
   for (const v1::FileTreeEntry& entry : tree.entries()) {
     const std::string_view path = entry.path();
-    std::string_view wrong = WhatIsWrongWithTreePath(path);
-    std::string_view remedy;
-    if (wrong.empty()) wrong = WhatIsWrongWithKind(entry);
-    if (wrong.empty() && entry.kind() == v1::FILE_KIND_SYMLINK) {
-      const LinkFault fault = FaultOfTarget(path, entry.link_target(), links);
-      wrong = fault.what;
-      remedy = fault.remedy;
-    }
-    if (wrong.empty() && path == last) wrong = "is there twice";
-    if (wrong.empty() && path < last) wrong = "is out of order; entries are sorted by path";
-    if (wrong.empty() && IsBelowANonDirectory(path, non_directories))
-      wrong = "is below a file or a link";
-    if (wrong.empty() && entry.size_bytes() > std::numeric_limits<uint64_t>::max() - total)
-      wrong = "is larger than any file";
-    if (!wrong.empty()) return HostileEntry(entry, wrong, remedy);
+    LinkFault fault = {.what = WhatIsWrongWithTreePath(path)};
+    if (fault.what.empty()) fault.what = WhatIsWrongWithKind(entry);
+    if (fault.what.empty() && entry.kind() == v1::FILE_KIND_SYMLINK)
+      fault = FaultOfTarget(path, entry.link_target(), links);
+    if (fault.what.empty() && path == last) fault.what = "is there twice";
+    if (fault.what.empty() && path < last)
+      fault.what = "is out of order; entries are sorted by path";
+    if (fault.what.empty() && IsBelowANonDirectory(path, non_directories))
+      fault.what = "is below a file or a link";
+    if (fault.what.empty() && entry.size_bytes() > std::numeric_limits<uint64_t>::max() - total)
+      fault.what = "is larger than any file";
+    if (!fault.what.empty()) return HostileEntry(entry, fault.Text());
     total += entry.size_bytes();
     last = path;
   }

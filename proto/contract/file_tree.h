@@ -42,9 +42,6 @@ bool IsSha256(std::string_view text);
 // Why the path may not be an entry's; empty: it may. For people: "has the part \"..\"".
 std::string_view WhatIsWrongWithTreePath(std::string_view path);
 
-// The same of where a link at that path leads, whatever else is there; empty: it stays in the tree.
-std::string_view WhatIsWrongWithLink(std::string_view path, std::string_view target);
-
 // INVALID_ARGUMENT, HOSTILE_TREE names the entry, what is wrong and what would do.
 absl::Status CheckFileTree(const v1::FileTree& tree);
 

@@ -2,13 +2,17 @@
 #ifndef MUSTER_PROTO_CONTRACT_LINK_FAULT_H_
 #define MUSTER_PROTO_CONTRACT_LINK_FAULT_H_
 
+#include <string>
 #include <string_view>
 
 namespace muster::contract {
 
 struct LinkFault {
-  std::string_view what;    // "is a link with an absolute target"; empty: it has none
-  std::string_view remedy;  // "use a relative one"; empty: none is known
+  std::string_view what = {};    // "is a link with an absolute target"; empty: it has none
+  std::string_view remedy = {};  // "use a relative one"; empty: none is known
+
+  // Both in one.
+  std::string Text() const;
 };
 
 // Finds what is wrong with where a link at that path leads, whatever else is there.

@@ -99,14 +99,23 @@ std::string_view SpankNameOf(std::string_view option) {
   return IsSpankName(name) ? name : "";
 }
 
+std::vector<SpankOption> SpankOptionsOf(const v1::SlurmOptions& slurm) {
+  std::vector<SpankOption> options;
+  for (int i = 0; i < slurm.extra_options_size(); ++i) {
+    const std::string_view name = SpankNameOf(slurm.extra_options(i));
+    if (!name.empty())
+      options.push_back({fmt::format("slurm.extra_options[{}]", i), std::string(name)});
+  }
+  return options;
+}
+
 std::string WhyNoSpankOption(std::string_view name, const v1::SlurmFacts& facts,
                              std::string_view cluster) {
   const auto& allowed = facts.spank_options();
   if (std::find(allowed.begin(), allowed.end(), name) != allowed.end()) return "";
   return fmt::format(
       "is no option of sbatch's own, and the operator of cluster {} {} (slurm.spank_options); "
-      "leave "
-      "it out, or name a cluster that takes it",
+      "leave it out, or name a cluster that takes it",
       cluster,
       allowed.empty() ? std::string("allows none of its plug-ins")
                       : fmt::format("allows only --{}", fmt::join(allowed, ", --")));

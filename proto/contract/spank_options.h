@@ -6,8 +6,10 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "muster/v1/cluster.pb.h"
+#include "muster/v1/job_spec.pb.h"
 
 namespace muster::contract {
 
@@ -22,6 +24,13 @@ bool IsSpankName(std::string_view name);
 
 // The name in "--name=value" or "--name" if it may be a plug-in's; empty: it is none.
 std::string_view SpankNameOf(std::string_view option);
+
+// An option of a plug-in that a job sets.
+struct SpankOption {
+  std::string field;  // "slurm.extra_options[3]"
+  std::string name;
+};
+std::vector<SpankOption> SpankOptionsOf(const v1::SlurmOptions& slurm);
 
 // Why the cluster does not take the plug-in's option of this name: "is no option ...". Empty: its
 // operator allows it.

@@ -5,15 +5,8 @@
 # run_contained: sets what `run` sets. The script is the one task of a step on this node, which has all that the job has
 # here. The words of srun and Pyxis go where the script writes, as with sbatch.
 run_contained() {
-  local code=0 srun
-  status=0 signal=0 problem=
   (start_contained <&"$in_fd" >&"$out_fd" 2>&"$err_fd") &
-  srun=$!
-  start_timer steps "$srun"
-  wait_for "$srun"
-  status=$code
-  end_timer
-  read_failure
+  await_step "$!"
 }
 
 # Becomes srun. Its environment is what Pyxis makes the container's of: the variables of an image win. Slurm's own

@@ -25,13 +25,17 @@ with_environment() {
 
 # run_everywhere PROGRAM TASKS_PER_NODE: sets what `run` sets, and rank.
 run_everywhere() {
-  local code=0 srun
-  status=0 signal=0 problem=
   # In the background, so that a signal is passed on while it runs.
   (start_step "$1" 0 "$2" </dev/null) &
-  srun=$!
-  start_timer steps "$srun"
-  wait_for "$srun"
+  await_step "$!"
+}
+
+# await_step SRUN: sets what `run` sets, and rank.
+await_step() {
+  local code=0
+  signal=0 problem=
+  start_timer steps "$1"
+  wait_for "$1"
   status=$code
   end_timer
   read_failure

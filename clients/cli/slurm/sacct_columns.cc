@@ -33,12 +33,11 @@ absl::Duration CpuTime(const JobRecord& record, absl::Time now) {
 v1::ResourceUsage UsageOf(const JobRecord& record) {
   return record.run() == nullptr ? v1::ResourceUsage() : record.run()->usage();
 }
-absl::Duration SpanOf(const google::protobuf::Duration& span) {
-  return absl::Seconds(span.seconds()) + absl::Nanoseconds(span.nanos());
+absl::Duration UserCpu(const JobRecord& record) {
+  return ToDuration(UsageOf(record).user_cpu_time());
 }
-absl::Duration UserCpu(const JobRecord& record) { return SpanOf(UsageOf(record).user_cpu_time()); }
 absl::Duration SystemCpu(const JobRecord& record) {
-  return SpanOf(UsageOf(record).system_cpu_time());
+  return ToDuration(UsageOf(record).system_cpu_time());
 }
 
 // How long it waited for its start.

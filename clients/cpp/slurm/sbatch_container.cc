@@ -147,9 +147,15 @@ class ContainerMapper {
 bool IsOfContainer(std::string_view option) {
   return std::find(std::begin(kContainerValues), std::end(kContainerValues), option) !=
              std::end(kContainerValues) ||
-         std::any_of(
-             std::begin(kContainerSwitches), std::end(kContainerSwitches),
-             [&](const auto& names) { return names.first == option || names.second == option; });
+         !OppositeOf(option).empty();
+}
+
+std::string_view OppositeOf(std::string_view option) {
+  for (const auto& [on, off] : kContainerSwitches) {
+    if (option == on) return off;
+    if (option == off) return on;
+  }
+  return "";
 }
 
 void MapContainer(const Settings& given, const std::string& directory, v1::JobSpec* spec,

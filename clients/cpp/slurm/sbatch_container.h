@@ -15,6 +15,10 @@ namespace muster::client::slurm {
 // Returns whether the option is one of those that MapContainer reads.
 bool IsOfContainer(std::string_view option);
 
+// The option that takes this one of Pyxis' back: "no-container-remap-root" for
+// "container-remap-root", and the other way round; empty: it is no switch.
+std::string_view OppositeOf(std::string_view option);
+
 // Fills image, mounts and slurm.container. Relative paths begin at `directory`. Names in `errors`
 // what a container on Muster cannot have, and adds to `notes` what has no effect.
 void MapContainer(const Settings& given, const std::string& directory, v1::JobSpec* spec,

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "clients/cpp/slurm/sbatch_container.h"
 #include "contract/characters.h"
 #include "contract/errors.h"
 #include "contract/parts.h"
@@ -78,14 +79,8 @@ absl::Status CheckScript(std::string_view script) {
 // Returns whether an option of a variable gives way to another one that was given: memory is for a
 // node, a core or a GPU, and Pyxis looks at a variable only where there is no option, on or off.
 bool IsExcluded(const Option& option, const Settings& given) {
-  if (option.variable.starts_with("PYXIS_")) {
-    const bool is_readonly = option.name == "container-readonly";
-    const std::string off = fmt::format("no-{}", option.name);
-    const std::string_view other = is_readonly                           ? "container-writable"
-                                   : option.name == "container-writable" ? "container-readonly"
-                                                                         : std::string_view(off);
-    return given.Find(option.name) != nullptr || given.Find(other) != nullptr;
-  }
+  if (option.variable.starts_with("PYXIS_"))
+    return given.Find(option.name) != nullptr || given.Find(OppositeOf(option.name)) != nullptr;
   constexpr std::array<std::string_view, 3> kMemory = {"mem", "mem-per-cpu", "mem-per-gpu"};
   const auto is_of_memory = [&](std::string_view name) {
     return std::find(kMemory.begin(), kMemory.end(), name) != kMemory.end();

@@ -1,9 +1,6 @@
 // Someone sets the clock of the agent's host: nobody waits longer for files, or less long.
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
+#include "tests/unit/hosts/set_clock.h"
 
-#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,35 +13,10 @@
 #include "gmock/gmock.h"
 #include "tests/unit/agent_files/files_fixture.h"
 
-namespace {
-// How far the time of day has been set forward, in seconds.
-std::atomic<int64_t> clock_step{0};
-}  // namespace
-
-// Takes the place of the C library's for this whole program.
-extern "C" int clock_gettime(clockid_t clock, timespec* time) noexcept {
-  const int result = static_cast<int>(syscall(SYS_clock_gettime, clock, time));
-  if (clock == CLOCK_REALTIME) time->tv_sec += clock_step;
-  return result;
-}
-
 namespace muster::uploads {
 namespace {
 
-absl::Time Clock() {
-  timespec now{};
-  clock_gettime(CLOCK_REALTIME, &now);
-  return absl::TimeFromTimespec(now);
-}
-
-// By so many seconds, until absl::Now() has noticed: it counts the processor's cycles, and looks at
-// the clock every two seconds only.
-void SetClock(int64_t step) {
-  clock_step = step;
-  const absl::Duration until = hosts::SteadyNow() + absl::Minutes(1);
-  while (absl::AbsDuration(absl::Now() - Clock()) > absl::Minutes(1) && hosts::SteadyNow() < until)
-    absl::SleepFor(absl::Milliseconds(1));
-}
+using hosts::SetClock;
 
 // Somebody sets the clock while the broker is asked for the first time, in vain.
 class SettingSource : public FakeSource {

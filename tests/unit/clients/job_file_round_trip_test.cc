@@ -108,18 +108,21 @@ v1::JobSpec Kept(const KeptSpec& kept) {
 
 class JobFileFromJson : public ::testing::TestWithParam<KeptSpec> {};
 
+void ExpectGives(const std::string& json, const v1::JobSpec& kept) {
+  const auto read = ParseJobFile("job.json", json);
+  ASSERT_TRUE(read.ok()) << read.status() << "\n" << json;
+  ASSERT_EQ(read->specs.size(), 1u);
+  EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(read->specs.front(), kept))
+      << read->specs.front().DebugString() << "instead of\n"
+      << kept.DebugString();
+  EXPECT_TRUE(read->notes.empty()) << read->notes.front();
+  EXPECT_TRUE(read->local_uploads.empty());
+}
+
 TEST_P(JobFileFromJson, GivesTheSpecThatWasPrinted) {
   const v1::JobSpec kept = Kept(GetParam());
-  for (const std::string& json : {cli::ToJson(kept), cli::ToJsonLine(kept)}) {
-    const auto read = ParseJobFile("job.json", json);
-    ASSERT_TRUE(read.ok()) << read.status() << "\n" << json;
-    ASSERT_EQ(read->specs.size(), 1u);
-    EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(read->specs.front(), kept))
-        << read->specs.front().DebugString() << "instead of\n"
-        << kept.DebugString();
-    EXPECT_TRUE(read->notes.empty()) << read->notes.front();
-    EXPECT_TRUE(read->local_uploads.empty());
-  }
+  for (const std::string& json : {cli::ToJson(kept), cli::ToJsonLine(kept)})
+    ExpectGives(json, kept);
 }
 
 // The form that any protobuf library writes: names in camelCase, 64-bit numbers as texts.
@@ -131,14 +134,7 @@ std::string CanonicalJson(const v1::JobSpec& spec) {
 
 TEST_P(JobFileFromJson, GivesTheSpecThatAProtobufLibraryPrinted) {
   const v1::JobSpec kept = Kept(GetParam());
-  const std::string json = CanonicalJson(kept);
-  const auto read = ParseJobFile("job.json", json);
-  ASSERT_TRUE(read.ok()) << read.status() << "\n" << json;
-  ASSERT_EQ(read->specs.size(), 1u);
-  EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(read->specs.front(), kept))
-      << read->specs.front().DebugString() << "instead of\n"
-      << kept.DebugString();
-  EXPECT_TRUE(read->notes.empty()) << read->notes.front();
+  ExpectGives(CanonicalJson(kept), kept);
 }
 
 INSTANTIATE_TEST_SUITE_P(Specs, JobFileFromJson, ::testing::ValuesIn(kKeptSpecs),

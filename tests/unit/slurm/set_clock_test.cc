@@ -1,10 +1,7 @@
 // Someone sets the clock of the agent's host: that changes neither how often Slurm is asked nor how
 // long a grace lasts.
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
+#include "tests/unit/hosts/set_clock.h"
 
-#include <atomic>
 #include <filesystem>
 #include <fstream>
 
@@ -14,20 +11,10 @@
 #include "gtest/gtest.h"
 #include "tests/unit/hosts/temp_dir.h"
 
-namespace {
-// How far the time of day has been set forward, in seconds.
-std::atomic<int64_t> clock_step{0};
-}  // namespace
-
-// Takes the place of the C library's for this whole program.
-extern "C" int clock_gettime(clockid_t clock, timespec* time) noexcept {
-  const int result = static_cast<int>(syscall(SYS_clock_gettime, clock, time));
-  if (clock == CLOCK_REALTIME) time->tv_sec += clock_step;
-  return result;
-}
-
 namespace muster::slurm {
 namespace {
+
+using hosts::SetClock;
 
 class SetClockTest : public ::testing::Test {
  protected:
@@ -55,35 +42,15 @@ class SetClockTest : public ::testing::Test {
   }
   ~SetClockTest() override { SetClock(0); }
 
-  // By so many seconds, until absl::Now() has noticed: it counts the processor's cycles, and looks
-  // at the clock every two seconds only.
-  static void SetClock(int64_t step) {
-    clock_step = step;
-    const time_t deadline = Monotonic() + 60;
-    while (absl::AbsDuration(absl::Now() - Clock()) > absl::Minutes(1) && Monotonic() < deadline)
-      absl::SleepFor(absl::Milliseconds(1));
-    EXPECT_LT(absl::AbsDuration(absl::Now() - Clock()), absl::Minutes(1));
-  }
-  static absl::Time Clock() {
-    timespec now{};
-    clock_gettime(CLOCK_REALTIME, &now);
-    return absl::TimeFromTimespec(now);
-  }
-
   // Observes until squeue has been asked once more.
   agents::ObserveOutcome Observe() {
     const uint64_t before = backend_->SchedulerCalls()["squeue"];
-    const time_t deadline = Monotonic() + 60;
+    const absl::Duration deadline = hosts::SteadyNow() + absl::Minutes(1);
     agents::ObserveOutcome outcome;
-    while (backend_->SchedulerCalls()["squeue"] == before && Monotonic() < deadline)
+    while (backend_->SchedulerCalls()["squeue"] == before && hosts::SteadyNow() < deadline)
       outcome = backend_->Observe({run_});
     EXPECT_GT(backend_->SchedulerCalls()["squeue"], before) << "squeue is not asked any more";
     return outcome;
-  }
-  static time_t Monotonic() {
-    timespec now{};
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec;
   }
 
   hosts::TempDir root_;
