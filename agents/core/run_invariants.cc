@@ -29,21 +29,22 @@ absl::Status RunTable::CheckInvariants() const {
     usages += usage_.Contains(key) && ends;
     const bool waits =
         state == v1::RUN_STATE_ASSIGNED || (run.is_deferred() && run.due == absl::InfiniteFuture());
-    const bool ok =
-        waits == is_waiting && (run.call != Call::kLaunch || state == v1::RUN_STATE_LAUNCHING) &&
-        (state != v1::RUN_STATE_LAUNCH_UNKNOWN || looks_up) &&
-        // Only a run that is to end is kept from ever beginning.
-        (run.call != Call::kFence ||
-         (state == v1::RUN_STATE_LAUNCH_UNKNOWN && run.record.cancel_requested)) &&
-        (run.due != absl::InfiniteFuture()) == due_.contains({run.due, key}) &&
-        !(run.call != Call::kNone && run.due != absl::InfiniteFuture()) &&
-        (!run.record.logs_complete || ends) && (!run.is_acknowledged || run.record.logs_complete);
+    const bool ok = waits == is_waiting &&
+                    (run.call != Call::kLaunch || state == v1::RUN_STATE_LAUNCHING) &&
+                    (state != v1::RUN_STATE_LAUNCH_UNKNOWN || looks_up) &&
+                    // Only a run that is to end is kept from ever beginning.
+                    (run.call != Call::kFence ||
+                     (state == v1::RUN_STATE_LAUNCH_UNKNOWN && run.record.cancel_requested)) &&
+                    (run.due != absl::InfiniteFuture()) == due_.contains({run.due, key}) &&
+                    !(run.call != Call::kNone && run.due != absl::InfiniteFuture()) &&
+                    (!run.record.logs_complete || ends);
     if (!ok) {
       return absl::InternalError(fmt::format("run {} in state {} with call {}: its books disagree",
                                              key, contract::Name(state),
                                              static_cast<int>(run.call)));
     }
   }
+  for (const auto& [key, leaving] : leaving_) usages += usage_.Contains(key);
   if (launching != launch_queue_.launches() ||
       waiting != launch_queue_.size() + gathering_.size() || due != due_.size() ||
       late != late_replicas_.size() || usages != usage_.size() || !changed_.empty()) {

@@ -53,11 +53,11 @@ void RunTable::Resume(Run& run, const Step& step) {
   } else if (state == v1::RUN_STATE_LAUNCH_UNKNOWN) {
     AskLookup(run, step);
   } else if (contract::IsTerminal(state) && run.record.logs_complete) {
-    run.is_acknowledged =
+    AwaitUsage(run, step);
+    const bool is_acknowledged =
         std::none_of(logs_event_.begin(), logs_event_.end(),
                      [&](const auto& event) { return event.second == run.key(); });
-    AwaitUsage(run, step);
-    if (run.is_acknowledged && !usage_.Contains(run.key())) LetGo(run, step);
+    if (is_acknowledged) LetGo(run, step);
   } else {
     AfterChange(run, step);
   }
@@ -73,6 +73,7 @@ absl::Status RunTable::Take(const agent::v1::Assignment& assignment, const Step&
     return absl::OkStatus();
   }
   leaving_.erase(key);
+  usage_.Erase(key);
   Run& run = runs_[key];
   run.record.assignment = std::make_shared<const agent::v1::Assignment>(assignment);
   run.record.state = v1::RUN_STATE_ASSIGNED;
@@ -108,8 +109,9 @@ void RunTable::WantCancel(const std::string& run_key, const Step& step) {
 void RunTable::Release(const std::string& run_key, const Step& step) {
   Run* run = Find(run_key);
   // One that the broker has whole is none of its runs any more, and goes by itself.
-  if (run == nullptr || run->is_acknowledged) return;
+  if (run == nullptr || run->let_go) return;
   run->released = true;
+  usage_.Erase(run_key);
   if (contract::IsTerminal(run->record.state)) {
     LetGo(*run, step);
   } else {
@@ -130,9 +132,7 @@ void RunTable::Acknowledged(uint64_t sequence, const Step& step) {
     const std::string key = logs_event_.begin()->second;
     logs_event_.erase(logs_event_.begin());
     Run* run = Find(key);
-    if (run == nullptr) continue;
-    run->is_acknowledged = true;
-    if (!usage_.Contains(key)) LetGo(*run, step);
+    if (run != nullptr && run->record.logs_complete) LetGo(*run, step);
   }
 }
 
@@ -421,7 +421,7 @@ RunHandle RunTable::Handle(const Run& run) const {
 
 void RunTable::AddTo(agent::v1::AgentHello* hello) const {
   for (const auto& [key, run] : runs_) {
-    if (run.is_acknowledged) continue;
+    if (run.let_go) continue;
     agent::v1::HeldRun* held = hello->add_runs();
     held->set_run_key(key);
     held->set_state(run.record.state);

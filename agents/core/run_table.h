@@ -106,9 +106,7 @@ class RunTable {
     bool cannot_be_fenced = false;               // as the backend says
     bool ships_logs = false;
     bool released = false;  // the broker does not want it: no events; it goes with its end
-    // The broker has everything but its usage, and keeps it no more.
-    bool is_acknowledged = false;
-    bool let_go = false;  // it goes as soon as the backend is done with it
+    bool let_go = false;    // it leaves as soon as the backend is done with it
 
     const std::string& key() const { return record.assignment->run_key(); }
     // Its launch was put off, and is due or in the queue again.
@@ -164,9 +162,14 @@ class RunTable {
   void AfterChange(Run& run, const Step& step);
   // Has an ended run asked about, if its cluster may tell what it used.
   void AwaitUsage(const Run& run, const Step& step);
+  // The run, also if it is leaving; `usage_` has it.
+  Run& AwaitingUsage(const std::string& run_key);
   void AskUsage(const Step& step);
-  void EndUsage(Run& run, const Step& step);
+  void TellUsage(Run& run, v1::ResourceUsage usage, const Step& step);
+  // Moves an ended run to leaving_. Nothing of it is called or due.
   void LetGo(Run& run, const Step& step);
+  // Ends a run that is leaving, unless the backend or its usage is awaited.
+  void DropIfDone(const std::string& run_key, const Step& step);
   // Asks again for the runs that the backend could not forget; works like late_replicas_.
   void ForgetAgain(const Step& step);
   void SetDue(Run& run, absl::Time due);
@@ -189,11 +192,12 @@ class RunTable {
       logs_event_;  // unacknowledged events with logs_complete, by sequence
   std::map<uint64_t, std::string> changed_;            // in this step, by order
   std::map<std::string, LateReplicas> late_replicas_;  // by run key
-  // Runs that were let go and that the backend has not forgotten yet, by run key: as many at most
-  // as the journal has.
+  // Runs that were let go, until the backend has forgotten them and nobody asks for their usage any
+  // more; by run key. As many at most as the journal has.
   struct Leaving {
-    RunHandle run;
-    absl::Time due;  // when it is asked again; infinite future: it has been asked
+    Run run;
+    absl::Time due;  // when the backend is asked again; infinite future: it has been asked
+    bool is_forgotten = false;
   };
   std::map<std::string, Leaving> leaving_;
 };

@@ -1,5 +1,5 @@
 // The usage of runs on clusters that know it only after the end: asked for beside the reading of
-// logs, and told whenever it comes. A run stays until it is known or given up.
+// logs and the cleaning up, and told whenever it comes.
 #include <utility>
 
 #include "agents/core/run_events.h"
@@ -12,9 +12,15 @@ void RunTable::AwaitUsage(const Run& run, const Step& step) {
   if (options_.asks_usage && was_there && !run.told.has_usage()) usage_.Add(run.key(), step.now);
 }
 
+RunTable::Run& RunTable::AwaitingUsage(const std::string& run_key) {
+  Run* run = Find(run_key);
+  return run != nullptr ? *run : leaving_.at(run_key).run;
+}
+
 void RunTable::AskUsage(const Step& step) {
   std::vector<RunHandle> runs;
-  for (const std::string& key : usage_.TakeDue(step.now)) runs.push_back(Handle(*Find(key)));
+  for (const std::string& key : usage_.TakeDue(step.now))
+    runs.push_back(Handle(AwaitingUsage(key)));
   if (!runs.empty()) step.out->effects.push_back(DoReadUsage{std::move(runs)});
 }
 
@@ -25,33 +31,27 @@ void RunTable::OnUsageRead(UsageRead& read, const Step& step) {
   if (read.usage.ok()) {
     for (auto& [key, usage] : *read.usage) {
       if (!usage_.Contains(key)) continue;
+      if (usage.has_value()) TellUsage(AwaitingUsage(key), *std::move(usage), step);
       usage_.Erase(key);
-      Run& run = *Find(key);
-      if (!usage.has_value()) {
-        EndUsage(run, step);
-        continue;
-      }
-      agent::v1::RunEvent event;
-      *event.mutable_evidence() =
-          AgentEvidence(step.wall, "the cluster's accounting has what the run used");
-      *event.mutable_usage() = *std::move(usage);
-      *run.told.mutable_usage() = event.usage();
-      // Its acknowledgement lets the run go if its logs are complete.
-      Tell(run, std::move(event), step);
+      DropIfDone(key, step);
     }
   }
   for (const std::string& key :
        usage_.Answered(step.now, counts ? kUsageInterval : absl::ZeroDuration()))
-    EndUsage(*Find(key), step);
+    DropIfDone(key, step);
+}
+
+void RunTable::TellUsage(Run& run, v1::ResourceUsage usage, const Step& step) {
+  agent::v1::RunEvent event;
+  *event.mutable_evidence() =
+      AgentEvidence(step.wall, "the cluster's accounting has what the run used");
+  *event.mutable_usage() = std::move(usage);
+  *run.told.mutable_usage() = event.usage();
+  Tell(run, std::move(event), step);
 }
 
 void RunTable::GiveUpUsage(const Step& step) {
-  for (const std::string& key : usage_.TakeAll()) EndUsage(*Find(key), step);
-}
-
-// No usage comes any more.
-void RunTable::EndUsage(Run& run, const Step& step) {
-  if (run.is_acknowledged) LetGo(run, step);
+  for (const std::string& key : usage_.TakeAll()) DropIfDone(key, step);
 }
 
 }  // namespace muster::agents

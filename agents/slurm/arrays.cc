@@ -18,9 +18,12 @@ namespace {
 // A run key is a part of names that have at most 253 bytes; an id has at most 7.
 constexpr size_t kMaxListBytes = size_t{contract::kMaxArrayTasks} * 264;
 
+// Between the first run's key and the random part.
+constexpr std::string_view kArrayMark = ".array-";
+
 std::string NewName(std::string_view first_run) {
   std::random_device device;
-  return fmt::format("{}.array-{:08x}", first_run, device());
+  return fmt::format("{}{}{:08x}", first_run, kArrayMark, device());
 }
 
 // A list none of whose runs has files is one that was not removed in time. Not if it is new: files
@@ -40,13 +43,13 @@ bool IsHeld(const Array& array) {
   return std::any_of(array.begin(), array.end(), [](const auto& task) { return task.is_held; });
 }
 
-// Beside the lists are outputs, and files that are still being written.
-bool IsList(std::string_view name) {
-  const size_t dot = name.find(".array-");
-  return dot != std::string_view::npos && name.find('.', dot + 1) == std::string_view::npos;
-}
-
 }  // namespace
+
+// Beside the lists are outputs, and files that are still being written.
+bool IsArrayName(std::string_view name) {
+  const size_t dot = name.find(kArrayMark);
+  return dot != name.npos && name.find('.', dot + 1) == name.npos;
+}
 
 absl::Status Arrays::Load() {
   const MutexLock lock(mutex_);
@@ -55,7 +58,7 @@ absl::Status Arrays::Load() {
       host_.ListDirectory(ArrayPaths::Directory(runs_directory_));
   if (!names.ok() && names.status().code() != absl::StatusCode::kNotFound) return names.status();
   if (names.ok()) {
-    std::erase_if(*names, [](const std::string& name) { return !IsList(name); });
+    std::erase_if(*names, [](const std::string& name) { return !IsArrayName(name); });
     if (absl::Status status = Read(*names); !status.ok()) return status;
     FindHeld();
   }

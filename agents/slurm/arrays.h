@@ -44,6 +44,9 @@ class ArrayPaths {
   std::string list_;
 };
 
+// Returns whether the name is one of Muster's arrays.
+bool IsArrayName(std::string_view name);
+
 struct ArrayPlace {
   std::string array;  // its name
   uint32_t task = 0;  // its id in the array

@@ -7,6 +7,15 @@
 #include "agents/slurm/usage.h"
 
 namespace muster::slurm {
+namespace {
+
+// Ids wrap around: the name tells whether it is the same job. The list of an array's tasks may be
+// gone already, but arrays of Muster's do not have one id twice in the life of a run.
+bool MayBeOf(const UsageRow& row, const std::string& run_key) {
+  return row.job_id.task.has_value() ? IsArrayName(row.name) : row.name == run_key;
+}
+
+}  // namespace
 
 absl::StatusOr<agents::UsageByRun> SlurmBackend::UsageOf(
     const std::vector<agents::RunHandle>& runs) {
@@ -14,8 +23,6 @@ absl::StatusOr<agents::UsageByRun> SlurmBackend::UsageOf(
     const std::lock_guard lock(mutex_);
     if (!keeps_accounting_) return absl::FailedPreconditionError("the cluster keeps no accounting");
   }
-  // Without the lists of arrays a task could not be told from a job of somebody else's.
-  if (absl::Status loaded = arrays_.Load(); !loaded.ok()) return loaded;
   std::map<JobId, std::string> keys;
   std::vector<JobId> ids;
   absl::Time since = absl::Now();
@@ -32,8 +39,7 @@ absl::StatusOr<agents::UsageByRun> SlurmBackend::UsageOf(
   if (!rows.ok()) return rows.status();
   for (const UsageRow& row : *rows) {
     const auto key = keys.find(row.job_id);
-    // Ids wrap around: the name tells whether it is the same job.
-    if (key == keys.end() || !row.has_ended || RunOf(row.name, row.job_id) != key->second) continue;
+    if (key == keys.end() || !row.has_ended || !MayBeOf(row, key->second)) continue;
     usage.insert_or_assign(key->second, row.Usage());
   }
   return usage;

@@ -49,7 +49,7 @@ class UsageTest : public testing::Test, public CoreHarness {
   }
 };
 
-TEST_F(UsageTest, NeitherTheEndNorTheLogsWaitForIt) {
+TEST_F(UsageTest, NeitherTheEndNorTheLogsNorTheCleaningUpWaitForIt) {
   End(1);
   EXPECT_THAT(NewStates(), ElementsAre(v1::RUN_STATE_SUCCEEDED));
   EXPECT_THAT(Asked(), IsEmpty());
@@ -59,15 +59,28 @@ TEST_F(UsageTest, NeitherTheEndNorTheLogsWaitForIt) {
   ASSERT_THAT(NewEvents(), SizeIs(1));
   EXPECT_TRUE(NewEvents()[0].logs_complete());
   Ack(4);
-  EXPECT_TRUE(Holds(1)) << "its usage may come";
-  EXPECT_THAT(Effects<DoForget>(), IsEmpty());
+  EXPECT_FALSE(Holds(1));
+  EXPECT_THAT(Effects<DoForget>(), SizeIs(1));
+  Forgotten(1);
+  EXPECT_TRUE(IsInJournal(1)) << "its usage may come";
   Answer({{Key(1), Used(7)}});
   ASSERT_THAT(NewEvents(), SizeIs(1));
   EXPECT_EQ(NewEvents()[0].usage().user_cpu_time().seconds(), 7);
   EXPECT_TRUE(NewEvents()[0].logs_complete());
+  EXPECT_FALSE(IsInJournal(1)) << "what is to be told is there apart from it";
   Ack(5);
-  EXPECT_FALSE(Holds(1));
-  EXPECT_THAT(Effects<DoForget>(), SizeIs(1));
+  EXPECT_THAT(Effects<DoForget>(), IsEmpty());
+}
+
+TEST_F(UsageTest, ARunThatCannotBeCleanedUpStaysWhenItsUsageIsTold) {
+  End(1);
+  ShipLogs(1);
+  Ack(4);
+  After(kUsageLag);
+  Answer({{Key(1), Used(7)}});
+  EXPECT_TRUE(IsInJournal(1));
+  Forgotten(1);
+  EXPECT_FALSE(IsInJournal(1));
 }
 
 TEST_F(UsageTest, UsageThatComesFirstLetsTheLogsDecide) {
@@ -102,9 +115,10 @@ TEST_F(UsageTest, WhatNobodyKnowsIsGivenUpInTime) {
   End(1);
   ShipLogs(1);
   Ack(4);
+  Forgotten(1);
   int asked = 0;
   absl::Duration waited;
-  for (; Holds(1) && waited < absl::Hours(1); waited += absl::Seconds(1)) {
+  for (; IsInJournal(1) && waited < absl::Hours(1); waited += absl::Seconds(1)) {
     After(absl::Seconds(1));
     if (Asked().empty()) continue;
     ++asked;
@@ -113,7 +127,6 @@ TEST_F(UsageTest, WhatNobodyKnowsIsGivenUpInTime) {
   EXPECT_GE(waited, kUsagePatience);
   EXPECT_LT(waited, kUsagePatience + kUsageInterval);
   EXPECT_EQ(asked, 7);
-  EXPECT_THAT(Effects<DoForget>(), SizeIs(1));
 }
 
 TEST_F(UsageTest, AClusterThatDoesNotCountIsAskedNoMoreAboutThoseThatHaveEnded) {
@@ -121,8 +134,9 @@ TEST_F(UsageTest, AClusterThatDoesNotCountIsAskedNoMoreAboutThoseThatHaveEnded) 
   After(kUsageLag);
   ShipLogs(1);
   Ack(7);
+  Forgotten(1);
   Do(UsageRead{absl::FailedPreconditionError("no accounting")});
-  EXPECT_FALSE(Holds(1));
+  EXPECT_FALSE(IsInJournal(1));
   EXPECT_TRUE(Holds(2)) << "its logs are to come";
   After(kUsagePatience);
   EXPECT_THAT(Asked(), IsEmpty());
@@ -132,10 +146,12 @@ TEST_F(UsageTest, ARunThatIsKnownToHaveNoneGoesAtOnce) {
   End(1);
   ShipLogs(1);
   Ack(4);
+  Forgotten(1);
   After(kUsageLag);
+  EXPECT_TRUE(IsInJournal(1));
   Answer({{Key(1), std::nullopt}});
   EXPECT_THAT(NewEvents(), IsEmpty());
-  EXPECT_THAT(Effects<DoForget>(), SizeIs(1));
+  EXPECT_FALSE(IsInJournal(1));
 }
 
 TEST_F(UsageTest, OneThatNeverWasOnTheClusterIsNotAskedAbout) {
@@ -161,12 +177,11 @@ TEST_F(UsageTest, TheNextProcessAsksForWhatTheLastOneHasNotTold) {
   Ack(4);
   Start();
   Connect(4);
-  EXPECT_TRUE(Holds(1));
-  EXPECT_THAT(Effects<DoForget>(), IsEmpty());
+  EXPECT_TRUE(IsInJournal(1));
   After(kUsageLag);
   EXPECT_THAT(Asked(), ElementsAre(Key(1)));
   Answer({{Key(1), Used(7)}});
-  // Told and not acknowledged: the journal has it.
+  // Told and not acknowledged: the journal has it, and the run, which was not cleaned up.
   Start();
   Connect(4);
   EXPECT_THAT(Sent(), ElementsAre(5));
@@ -183,9 +198,10 @@ TEST_F(UsageTest, TheBrokerIsNotAskedForRunsThatItHasWhole) {
   ShipLogs(1);
   EXPECT_TRUE(Lists(1));
   Do(BrokerSaid{WelcomeMessage(4)});
+  Forgotten(1);
   // The broker has read the hello before it knew of the acknowledgement.
   Release(1);
-  EXPECT_TRUE(Holds(1));
+  EXPECT_TRUE(IsInJournal(1));
   EXPECT_FALSE(Lists(1));
 }
 
@@ -193,9 +209,10 @@ TEST_F(UsageTest, AJournalThatIsNearlyFullKeepsNoRunForItsUsage) {
   End(1);
   ShipLogs(1);
   Ack(4);
-  EXPECT_TRUE(Holds(1));
+  Forgotten(1);
+  EXPECT_TRUE(IsInJournal(1));
   Do(JournalFilled{0.8});
-  EXPECT_FALSE(Holds(1));
+  EXPECT_FALSE(IsInJournal(1));
 }
 
 TEST(UsageQueueTest, OnlySoManyWait) {
