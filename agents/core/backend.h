@@ -76,9 +76,10 @@ struct LookupOutcome {
 // The proof that nothing of a run is left, or why there is none.
 struct FenceOutcome {
   enum class Kind {
-    kProved,      // no process of the run lives on the cluster, and none ever will
-    kNotYet,      // one may live or may yet begin, and a later call may prove the contrary
-    kImpossible,  // nobody can ever prove it: a later call is of no use
+    kNeverBegins,  // proved: the run is not there, and no job of it will ever begin
+    kEnded,        // proved: nothing of it is left; its end is observed
+    kNotYet,       // a process may live or may yet begin, and a later call may prove the contrary
+    kImpossible,   // nobody can ever prove it: a later call is of no use
   };
   Kind kind = Kind::kNotYet;
   v1::Evidence evidence;
@@ -238,8 +239,8 @@ class Backend {
   virtual std::vector<absl::Status> Hold(const std::vector<RunHandle>& runs, bool held) = 0;
   // Proves that no process of the run lives, and that none ever will: a run that is absent is kept
   // from beginning for good, also if its launch shows only later. It ends nothing: a run that waits
-  // or has begun takes End, and is proved once nothing of it is left. Idempotent. After a proof the
-  // agent never launches the run; one that died before it could note the proof may.
+  // or has begun takes End, and is kEnded once nothing of it is left. Idempotent. After
+  // kNeverBegins the agent never launches the run; one that died before it could note that may.
   virtual FenceOutcome Fence(const RunHandle& run) = 0;
   // Says where the run's output is, whether or not there is any yet.
   virtual RunOutput OpenLogs(const RunHandle& run) = 0;

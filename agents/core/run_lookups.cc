@@ -60,11 +60,12 @@ void RunTable::OnAbsent(Run& run, v1::Evidence evidence, const Step& step) {
   }
 }
 
-// A proof spares the grace: what the cluster may have heard without an answer cannot begin.
+// The proof that it never begins spares the grace. A run that has ended meanwhile was there after
+// all: the next look-up finds it, and its end is told as it was.
 void RunTable::OnFenced(Fenced fenced, const Step& step) {
   Run* run = Settle(fenced.run_key, Call::kFence);
   if (run == nullptr) return;
-  if (fenced.outcome.kind == FenceOutcome::Kind::kProved) {
+  if (fenced.outcome.kind == FenceOutcome::Kind::kNeverBegins) {
     v1::Evidence evidence = Completed(std::move(fenced.outcome.evidence), step.wall);
     return EndUnlaunched(*run, EventWith(std::move(evidence)), v1::RUN_STATE_CANCELED, step);
   }

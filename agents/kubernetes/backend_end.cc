@@ -44,23 +44,25 @@ FenceOutcome KubernetesBackend::Fence(const RunHandle& run) {
   if (!job.ok()) return unanswered(job.status());
   if (job->has_value() && !(*job)->HasEnded())
     return not_yet(fmt::format("Job {} is there, and has not ended", (*job)->name.name));
+  bool has_begun = job->has_value();
   for (const std::string& name_space : PlacesOf(run)) {
     const absl::StatusOr<std::vector<PodObject>> pods = calls_.ListPods(name_space, run.run_key);
     // Where there is no namespace there are no rights either, nor pods.
     if (absl::IsPermissionDenied(pods.status()) && HomeOf(name_space).IsMissing()) continue;
     if (!pods.ok()) return unanswered(pods.status());
+    has_begun = has_begun || !pods->empty();
     for (const PodObject& pod : *pods) {
       if (!pod.HasEnded())
         return not_yet(fmt::format("pod {} of the run has not ended", pod.name.name));
     }
   }
   if (const absl::Status same = ConfirmCluster(); !same.ok()) return unanswered(same);
-  if (job->has_value()) {
-    return {Kind::kProved,
-            MakeEvidence(fmt::format("Job {} and its pods have ended", (*job)->name.name))};
+  if (has_begun) {
+    return {Kind::kEnded,
+            MakeEvidence(fmt::format("what there is of Job {} has ended", run.run_key))};
   }
   queue_.Remove(run.run_key);
-  return {Kind::kProved,
+  return {Kind::kNeverBegins,
           MakeEvidence(fmt::format("the API server has neither a Job {} of Muster's nor a pod of "
                                    "it; one that came late would never get its Secret",
                                    run.run_key))};

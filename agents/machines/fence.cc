@@ -18,8 +18,8 @@ using agents::FenceOutcome;
 FenceOutcome NotYet(const std::string& why) {
   return {FenceOutcome::Kind::kNotYet, AgentEvidence(why)};
 }
-FenceOutcome Proved(const std::string& by) {
-  return {FenceOutcome::Kind::kProved, AgentEvidence(by)};
+FenceOutcome NeverBegins(const std::string& by) {
+  return {FenceOutcome::Kind::kNeverBegins, AgentEvidence(by)};
 }
 
 }  // namespace
@@ -33,7 +33,10 @@ FenceOutcome FenceRun(const RunDirectory& directory, const std::optional<FenceOu
   const std::string& path = directory.path();
   if (ListSupervisors().contains(path))
     return NotYet(fmt::format("a supervisor of \"{}\" is at work", path));
-  if (files->exit.has_value()) return Proved(fmt::format("\"{}\" has the run's end", path));
+  if (files->exit.has_value()) {
+    return {FenceOutcome::Kind::kEnded,
+            AgentEvidence(fmt::format("\"{}\" has the run's end", path))};
+  }
   if (files->HasBegun()) {
     return {FenceOutcome::Kind::kImpossible,
             AgentEvidence(
@@ -41,14 +44,14 @@ FenceOutcome FenceRun(const RunDirectory& directory, const std::optional<FenceOu
   }
   // Supervisors start nothing without the spec that is there.
   if (!directory.Exists()) {
-    return Proved(
+    return NeverBegins(
         fmt::format("the machine's queue does not have the run, nor is there \"{}\"", path));
   }
   // The process that has the claim has the run: a supervisor of an earlier agent comes too
   // late then.
   const absl::Status closed = directory.CloseWithoutStart(absl::ToUnixMicros(absl::Now()));
   if (!closed.ok()) return NotYet(std::string(ToStd(closed.message())));
-  return Proved(
+  return NeverBegins(
       fmt::format("the agent has the claim of \"{}\": no supervisor starts the run", path));
 }
 

@@ -72,7 +72,7 @@ std::optional<agents::FenceOutcome> RunBoard::Fence(const std::string& run_key) 
   if (seen.state == v1::RUN_STATE_LOST)
     return agents::FenceOutcome{Kind::kImpossible, seen.evidence};
   const bool is_over = contract::IsTerminal(seen.state) && !found->second.leaves_processes;
-  agents::FenceOutcome outcome{is_over ? Kind::kProved : Kind::kNotYet, seen.evidence};
+  agents::FenceOutcome outcome{is_over ? Kind::kEnded : Kind::kNotYet, seen.evidence};
   if (outcome.evidence.detail().empty())
     outcome.evidence.set_detail("the run is there, and nothing has told of it yet");
   return outcome;

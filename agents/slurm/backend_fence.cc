@@ -35,7 +35,7 @@ absl::Status SlurmBackend::TakeClaim(const std::string& run_key) {
 FenceOutcome SlurmBackend::Fence(const agents::RunHandle& run) {
   const absl::Status taken = TakeClaim(run.run_key);
   if (taken.ok()) {
-    return Fenced(FenceOutcome::Kind::kProved, v1::EVIDENCE_SOURCE_AGENT,
+    return Fenced(FenceOutcome::Kind::kNeverBegins, v1::EVIDENCE_SOURCE_AGENT,
                   "no Slurm job has claimed the run, and the agent has taken its claim: none can "
                   "begin any more");
   }
@@ -51,7 +51,7 @@ FenceOutcome SlurmBackend::FenceOwner(const agents::RunHandle& run, const JobId&
   const auto judge = [&](v1::EvidenceSource source, const SlurmState& state) {
     const bool has_ended = HasEnded(state.phase);
     return Fenced(
-        has_ended ? FenceOutcome::Kind::kProved : FenceOutcome::Kind::kNotYet, source,
+        has_ended ? FenceOutcome::Kind::kEnded : FenceOutcome::Kind::kNotYet, source,
         fmt::format("Slurm job {} has claimed the run, and is {}", owner.ToString(), state.word));
   };
   const absl::StatusOr<std::vector<QueueRow>> queue = SharedQueue();

@@ -172,13 +172,14 @@ FenceOutcome FakeBackend::Fence(const agents::RunHandle& run) {
   const Cluster::Job* job = cluster_.Find(run.run_key);
   if (job == nullptr || !cluster_.Knows(*job)) {
     cluster_.Fence(run.run_key);
-    return outcome(Kind::kProved, "the run is not there, and its jobs that come late do nothing");
+    return outcome(Kind::kNeverBegins,
+                   "the run is not there, and its jobs that come late do nothing");
   }
   if (job->phase != Phase::kEnded) return outcome(Kind::kNotYet, "the run has not ended");
   if (job->end.kind == TrueEnd::Kind::kVanished)
     return outcome(Kind::kImpossible,
                    "the run's node is gone, and nothing tells what became of it");
-  return outcome(Kind::kProved, "the run has ended");
+  return outcome(Kind::kEnded, "the run has ended");
 }
 
 agents::ObserveOutcome FakeBackend::Observe(const std::vector<agents::RunHandle>& runs) {

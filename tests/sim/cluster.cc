@@ -112,13 +112,13 @@ void SimCluster::Fence(const agents::RunHandle& run,
   world_.loop.After(CallTime(), [this, run, answer] {
     agents::FenceOutcome outcome;
     if (world_.Has(Mutation::kFenceLies)) {
-      outcome.kind = Kind::kProved;
+      outcome.kind = Kind::kNeverBegins;
     } else if (world_.Strikes(0.05)) {
       outcome.kind = Kind::kImpossible;
     } else if (!IsUnanswered()) {
       outcome = backend_->Fence(run);
     }
-    world_.Count(outcome.kind == Kind::kProved ? "fence proved" : "fence not proved yet");
+    world_.Count(outcome.kind == Kind::kNeverBegins ? "fence proved" : "fence not proved yet");
     world_.history.Note(world_.loop, "{}: fence of {} is answered with {}", name_, run.run_key,
                         static_cast<int>(outcome.kind));
     world_.loop.After(CallTime(), [answer, outcome] { answer(outcome); });

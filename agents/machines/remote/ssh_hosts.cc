@@ -281,7 +281,7 @@ agents::FenceOutcome SshHosts::Fence(const std::string& run_key,
             AgentEvidence(fmt::format("\"{}\" shows the run's hosts, which have not told of it yet",
                                       record.path()))};
   }
-  return {Kind::kProved,
+  return {Kind::kNeverBegins,
           AgentEvidence(fmt::format("\"{}\" shows no hosts: none was ever asked to start the run",
                                     record.path()))};
 }

@@ -57,7 +57,6 @@ void BackendContractTest::ProveItsEnd(const TestRun& run) {
     EXPECT_NE(fence.kind, Proof::kImpossible) << fence.evidence.DebugString();
     return fence.kind != Proof::kNotYet;
   });
-  EXPECT_EQ(fence.kind, Proof::kProved) << fence.evidence.DebugString();
   EXPECT_FALSE(fence.evidence.detail().empty());
 }
 
@@ -262,6 +261,7 @@ TEST_P(BackendContractTest, TheEndOfARunIsProvedAlsoAfterARestart) {
   run.handle.state = v1::RUN_STATE_RUNNING;  // the agent died before its journal had the end
   place_->Restart({run.handle});
   ProveItsEnd(run);
+  EXPECT_EQ(backend().Fence(run.handle).kind, Proof::kEnded) << "its end is never a cancel's";
 }
 
 TEST_P(BackendContractTest, ARunThatWaitedAndWasCanceledIsProvedNeverToBegin) {

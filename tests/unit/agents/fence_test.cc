@@ -34,7 +34,7 @@ class FenceTest : public testing::Test, protected CoreHarness {
 
 TEST_F(FenceTest, AProofCancelsTheRunAtOnceAndIsItsEvidence) {
   AskFence();
-  FenceEnds(1, Fence::kProved, "no job can begin any more");
+  FenceEnds(1, Fence::kNeverBegins, "no job can begin any more");
   EXPECT_THAT(NewStates(), ElementsAre(v1::RUN_STATE_CANCELED));
   ASSERT_THAT(NewEvents(), SizeIs(1));
   EXPECT_EQ(NewEvents()[0].evidence().detail(), "no job can begin any more");
@@ -78,11 +78,20 @@ TEST_F(FenceTest, ARunThatShowsAfterAllIsEnded) {
   EXPECT_THAT(Effects<DoCancel>(), SizeIs(1));
 }
 
+TEST_F(FenceTest, ARunThatHasEndedMeanwhileKeepsItsOwnEnd) {
+  AskFence();
+  FenceEnds(1, Fence::kEnded);
+  EXPECT_EQ(State(1), v1::RUN_STATE_LAUNCH_UNKNOWN) << "no cancel ended it";
+  After(absl::Seconds(2));
+  LookupEnds(1, LookupOutcome::Kind::kFound);
+  EXPECT_EQ(State(1), v1::RUN_STATE_PENDING) << "its end is observed";
+}
+
 TEST_F(FenceTest, ARunThatTheBrokerHasReleasedGoesWithItsProof) {
   Release(1);
   LookupEnds(1, LookupOutcome::Kind::kAbsent);
   ASSERT_THAT(Effects<DoFence>(), SizeIs(1));
-  FenceEnds(1, Fence::kProved);
+  FenceEnds(1, Fence::kNeverBegins);
   EXPECT_THAT(NewEvents(), IsEmpty());
   EXPECT_THAT(Effects<DoForget>(), SizeIs(1));
   EXPECT_FALSE(Holds(1));
@@ -108,7 +117,7 @@ TEST_F(FenceTest, AFenceThatIsUnderWayWhenTheAgentDiesIsAskedForAgain) {
 }
 
 TEST_F(FenceTest, AnAnswerThatNobodyWaitsForChangesNothing) {
-  FenceEnds(1, Fence::kProved);
+  FenceEnds(1, Fence::kNeverBegins);
   EXPECT_EQ(State(1), v1::RUN_STATE_LAUNCH_UNKNOWN);
   EXPECT_THAT(NewEvents(), IsEmpty());
 }

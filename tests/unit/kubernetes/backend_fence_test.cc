@@ -32,7 +32,7 @@ class BackendFenceTest : public ScriptedClusterTest {
 
 TEST_F(BackendFenceTest, ARunWithoutAJobCanNeverBegin) {
   const agents::FenceOutcome fence = Fence();
-  EXPECT_EQ(fence.kind, Proof::kProved) << fence.evidence.DebugString();
+  EXPECT_EQ(fence.kind, Proof::kNeverBegins) << fence.evidence.DebugString();
   EXPECT_THAT(fence.evidence.detail(), HasSubstr("neither a Job k7m2-5-1"));
   for (const std::string& change : TakeChanges())
     EXPECT_EQ(change.find(kFenced), std::string::npos) << "nothing is made for it: " << change;
@@ -51,7 +51,7 @@ TEST_F(BackendFenceTest, APodThatOutlivesItsJobIsNotFenced) {
   Set([&] { jobs_ = Json::array({EndedJob(kFenced)}); });
   EXPECT_EQ(Fence().kind, Proof::kNotYet);
   AddPod("Failed");
-  EXPECT_EQ(Fence().kind, Proof::kProved);
+  EXPECT_EQ(Fence().kind, Proof::kEnded);
 }
 
 TEST_F(BackendFenceTest, AServerThatDoesNotAnswerProvesNothing) {

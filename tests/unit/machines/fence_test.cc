@@ -36,16 +36,16 @@ class FenceRunTest : public ::testing::Test {
 };
 
 TEST_F(FenceRunTest, ARunThatIsNotThereCanNeverBegin) {
-  EXPECT_EQ(Fence(), Proof::kProved);
+  EXPECT_EQ(Fence(), Proof::kNeverBegins);
   EXPECT_FALSE(directory_.Exists()) << "nothing is made for it";
 }
 
 TEST_F(FenceRunTest, ARunThatHasNotBegunLosesItsClaim) {
   Write();
-  EXPECT_EQ(Fence(), Proof::kProved);
+  EXPECT_EQ(Fence(), Proof::kNeverBegins);
   EXPECT_TRUE(absl::IsAlreadyExists(directory_.CloseWithoutStart(1)))
       << "a supervisor that comes late does not get it";
-  EXPECT_EQ(Fence(), Proof::kProved) << "it may be asked for again";
+  EXPECT_EQ(Fence(), Proof::kEnded) << "it may be asked for again";
   EXPECT_TRUE(directory_.Read()->exit.has_value());
 }
 
@@ -61,7 +61,7 @@ TEST_F(FenceRunTest, AnEndIsProofUnlessItHasLeftProcesses) {
   Put(kExitFile, ExitRecord{.end = ExitRecord::End::kExited, .left_behind = true});
   EXPECT_EQ(Fence(), Proof::kNotYet);
   Put(kExitFile, ExitRecord{.end = ExitRecord::End::kExited});
-  EXPECT_EQ(Fence(), Proof::kProved);
+  EXPECT_EQ(Fence(), Proof::kEnded);
 }
 
 TEST_F(FenceRunTest, TheBoardTellsOfTheRunsThatItHas) {
@@ -77,7 +77,7 @@ TEST_F(FenceRunTest, TheBoardTellsOfTheRunsThatItHas) {
   EXPECT_EQ(fence(v1::RUN_STATE_PENDING), Proof::kNotYet);
   EXPECT_EQ(fence(v1::RUN_STATE_RUNNING), Proof::kNotYet);
   EXPECT_EQ(fence(v1::RUN_STATE_FAILED, true), Proof::kNotYet);
-  EXPECT_EQ(fence(v1::RUN_STATE_FAILED), Proof::kProved);
+  EXPECT_EQ(fence(v1::RUN_STATE_FAILED), Proof::kEnded);
   EXPECT_EQ(fence(v1::RUN_STATE_LOST), Proof::kImpossible);
   board.PutUnseen("k7m2-1-1");
   EXPECT_EQ(board.Fence("k7m2-1-1")->kind, Proof::kNotYet);

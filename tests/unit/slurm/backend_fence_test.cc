@@ -59,11 +59,11 @@ class BackendFenceTest : public StubCommandsTest {
 TEST_F(BackendFenceTest, ARunThatNoJobHasClaimedCanNeverBegin) {
   WriteFiles();
   const agents::FenceOutcome fence = Fence();
-  EXPECT_EQ(fence.kind, Proof::kProved);
+  EXPECT_EQ(fence.kind, Proof::kNeverBegins);
   EXPECT_THAT(fence.evidence.detail(), HasSubstr("no Slurm job has claimed the run"));
   EXPECT_TRUE(std::filesystem::is_directory(Paths().claim()))
       << "a job that comes late stops there";
-  EXPECT_EQ(Fence().kind, Proof::kProved) << "it may be asked for again";
+  EXPECT_EQ(Fence().kind, Proof::kNeverBegins) << "it may be asked for again";
   EXPECT_EQ(backend_->SchedulerCalls()["squeue"], 0) << "Slurm need not answer";
 }
 
@@ -82,7 +82,7 @@ TEST_F(BackendFenceTest, AJobThatHasClaimedTheRunIsNotFencedWhileItLives) {
   EXPECT_EQ(fence.kind, Proof::kNotYet);
   EXPECT_THAT(fence.evidence.detail(), HasSubstr("Slurm job 23 has claimed the run"));
   ListInQueue("COMPLETING");
-  EXPECT_NE(CreateSlurmBackend(Config(), root_)->Fence(run_).kind, Proof::kProved);
+  EXPECT_NE(CreateSlurmBackend(Config(), root_)->Fence(run_).kind, Proof::kEnded);
 }
 
 TEST_F(BackendFenceTest, TheEndOfTheJobThatHasTheRunIsProvedByTheQueueOrTheHistory) {
@@ -91,10 +91,10 @@ TEST_F(BackendFenceTest, TheEndOfTheJobThatHasTheRunIsProvedByTheQueueOrTheHisto
   ListInHistory("RUNNING");
   EXPECT_EQ(CreateSlurmBackend(Config(), root_)->Fence(run_).kind, Proof::kNotYet);
   ListInHistory("TIMEOUT");
-  EXPECT_EQ(CreateSlurmBackend(Config(), root_)->Fence(run_).kind, Proof::kProved);
+  EXPECT_EQ(CreateSlurmBackend(Config(), root_)->Fence(run_).kind, Proof::kEnded);
   ListInQueue("COMPLETED");
   const agents::FenceOutcome fence = CreateSlurmBackend(Config(), root_)->Fence(run_);
-  EXPECT_EQ(fence.kind, Proof::kProved);
+  EXPECT_EQ(fence.kind, Proof::kEnded);
   EXPECT_EQ(fence.evidence.source(), v1::EVIDENCE_SOURCE_SQUEUE);
 }
 
