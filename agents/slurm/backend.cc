@@ -62,6 +62,7 @@ std::unique_ptr<Scheduler> MakeScheduler(const SlurmConfig& config, hosts::Host*
 SlurmBackend::SlurmBackend(SlurmConfig config, std::unique_ptr<hosts::Host> host)
     : config_(std::move(config)),
       host_(std::move(host)),
+      reads_(host_.get(), config_.read_patience),
       gate_(
           {.polls = config_.max_polls_per_minute, .calls = config_.max_scheduler_calls_per_minute},
           config_.submit_patience),

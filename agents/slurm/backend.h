@@ -23,6 +23,7 @@
 #include "agents/slurm/image_cache.h"
 #include "agents/slurm/inventory.h"
 #include "agents/slurm/look_pace.h"
+#include "agents/slurm/patient_reads.h"
 #include "agents/slurm/pool_limits.h"
 #include "agents/slurm/record_watcher.h"
 #include "agents/slurm/run_files.h"
@@ -228,6 +229,7 @@ class SlurmBackend : public agents::Backend {
   // Constant after construction.
   const SlurmConfig config_;
   const std::unique_ptr<hosts::Host> host_;
+  PatientReads reads_;  // thread-safe; for looks and look-ups
   // For intervals and graces; what others are told has the time of day.
   const agents::SteadyTime time_;
 

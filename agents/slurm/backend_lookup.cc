@@ -76,12 +76,12 @@ std::string SlurmBackend::RunOf(const std::string& name, const JobId& id) const 
 }
 
 absl::StatusOr<std::optional<JobId>> SlurmBackend::ReadOwner(const RunPaths& paths) {
-  const absl::StatusOr<std::string> text = host_->ReadFile(paths.claim(), kMaxClaimBytes);
+  const absl::StatusOr<std::string> text = reads_.ReadFile(paths.claim(), kMaxClaimBytes);
   if (text.status().code() == absl::StatusCode::kNotFound) return std::nullopt;
   if (text.ok()) {
     if (const std::optional<JobId> owner = OwnerIn(*text); owner.has_value()) return owner;
   }
-  const absl::StatusOr<hosts::FileInfo> claim = host_->Stat(paths.claim());
+  const absl::StatusOr<hosts::FileInfo> claim = reads_.Stat(paths.claim());
   if (claim.ok() && claim->type == hosts::FileType::kDirectory) return std::nullopt;
   if (!text.ok()) return text.status();
   if (claim.ok() && absl::Now() - claim->modify_time > kClaimGrace) return std::nullopt;

@@ -219,7 +219,7 @@ void SlurmBackend::NoteWhatRuns(const std::vector<QueueRow>& rows, absl::Time no
 std::map<std::string, SlurmBackend::MaybeRecord> SlurmBackend::ReadRecords(
     const std::vector<agents::RunHandle>& runs) {
   std::map<std::string, MaybeRecord> records;
-  const auto names = host_->ListDirectory(RunPaths::EndedDirectory(config_.run_dir));
+  const auto names = reads_.ListDirectory(RunPaths::EndedDirectory(config_.run_dir));
   if (!names.ok()) {
     // Not found either: Probe has made it.
     for (const agents::RunHandle& run : runs) records.emplace(run.run_key, names.status());
@@ -231,7 +231,7 @@ std::map<std::string, SlurmBackend::MaybeRecord> SlurmBackend::ReadRecords(
     std::vector<hosts::FilePart> parts;
     for (const std::string& key : keys)
       parts.push_back({PathsOf(key).exit_record(), 0, kMaxExitRecordBytes});
-    const std::vector<absl::StatusOr<std::string>> texts = host_->ReadMany(parts);
+    const std::vector<absl::StatusOr<std::string>> texts = reads_.ReadMany(parts);
     for (size_t i = 0; i < keys.size(); ++i) {
       if (absl::IsNotFound(texts[i].status())) continue;
       records.emplace(keys[i], texts[i].ok() ? WholeRecord(*texts[i]) : texts[i].status());
@@ -248,7 +248,7 @@ std::map<std::string, SlurmBackend::MaybeRecord> SlurmBackend::ReadRecords(
 }
 
 std::string SlurmBackend::WhyAbsenceIsNoProof(const std::string& run_key) {
-  const absl::Status there = host_->Stat(PathsOf(run_key).script()).status();
+  const absl::Status there = reads_.Stat(PathsOf(run_key).script()).status();
   if (there.ok()) return {};
   return fmt::format("the run's files are not there either: {}", ToStd(there.message()));
 }
@@ -450,10 +450,10 @@ std::string SlurmBackend::SlurmOutputOf(const std::string& run_key, const JobId&
 }
 
 std::string SlurmBackend::ReadSlurmOutput(const std::string& path) {
-  const absl::StatusOr<hosts::FileInfo> info = host_->Stat(path);
+  const absl::StatusOr<hosts::FileInfo> info = reads_.Stat(path);
   if (!info.ok()) return {};
   const uint64_t offset = info->size > kSlurmOutputBytes ? info->size - kSlurmOutputBytes : 0;
-  const std::string end = host_->ReadFileRange(path, offset, kSlurmOutputBytes).value_or("");
+  const std::string end = reads_.ReadFileRange(path, offset, kSlurmOutputBytes).value_or("");
   return std::string(SinceLastStart(end));
 }
 

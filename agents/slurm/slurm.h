@@ -52,6 +52,9 @@ struct SlurmConfig {
   // How long after its squeue a look at the runs may still begin calls about single jobs. Later
   // jobs wait for the next look, because the look reports no state before its last call.
   absl::Duration round_patience = absl::Seconds(20);
+  // The longest wait for one read of files in a look at the runs: a file server that takes longer
+  // holds up the ends that it keeps, and no other states.
+  absl::Duration read_patience = absl::Seconds(20);
   // The time between two calls of squeue; shorter while an end is awaited (look_pace.h). It grows
   // to five times the duration of the last call, and when few of max_polls_per_minute are left.
   absl::Duration observe_interval = absl::Seconds(5);
