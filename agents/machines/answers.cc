@@ -118,7 +118,7 @@ v1::NodeCondition ConditionOf(const HostView& host) {
   return host.start_trouble.empty() ? v1::NODE_CONDITION_READY : v1::NODE_CONDITION_FAILING;
 }
 
-// Why the host gets no runs now; "" if it does.
+// Returns the reason that the host gets no runs now; "" if it gets some.
 std::string WhyNot(const HostView& host) {
   if (!host.is_up) return host.why;
   if (host.is_cordoned) return "cordoned in the file of hosts";

@@ -47,7 +47,7 @@ class RunBoard {
   // news. `first_start`: the latest time of its start; InfiniteFuture: nobody knows.
   void SetReasons(const std::string& first, v1::StateReason first_reason,
                   absl::Time first_start = absl::InfiniteFuture());
-  // No run waits in the queue.
+  // Clears the reasons: no run waits in the queue.
   void ClearReasons() { SetReasons("", {}); }
 
   // Sets the reason of a run that waits outside of the queue. Not news. Remove drops it, too.
