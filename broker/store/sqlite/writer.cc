@@ -15,9 +15,9 @@ namespace muster::store {
 namespace {
 
 constexpr int64_t kPageBytes = 4096;
-// How long to wait for an operator's sqlite3 that writes; Muster has no other writer.
+// The wait for an operator's sqlite3 that writes; Muster has no other writer.
 constexpr int kOtherWriterPatienceMs = 5000;
-// How long to wait for readers that keep the WAL from starting again. Commits wait meanwhile.
+// The wait for readers that keep the WAL from starting again. Commits wait meanwhile.
 constexpr int kReaderPatienceMs = 100;
 
 void BindTime(const std::optional<absl::Time>& time, Statement& statement) {
