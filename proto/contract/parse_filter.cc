@@ -1,4 +1,4 @@
-// How a filter is read.
+// The parser of filters.
 #include <charconv>
 #include <optional>
 #include <string>

@@ -32,8 +32,8 @@ struct SpankOption {
 };
 std::vector<SpankOption> SpankOptionsOf(const v1::SlurmOptions& slurm);
 
-// Why the cluster does not take the plug-in's option of this name: "is no option ...". Empty: its
-// operator allows it.
+// Returns the reason that the cluster does not take the plug-in's option of this name: "is no
+// option ...". Empty: its operator allows it.
 std::string WhyNoSpankOption(std::string_view name, const v1::SlurmFacts& facts,
                              std::string_view cluster);
 
