@@ -40,7 +40,7 @@ std::vector<std::string> DifferencesOfJob(const v1::JobSpec& muster, const v1::J
                     "machine, which is uploaded, in a task",
                     muster.working_directory()));
   }
-  // With a #! line of its own a script is for neither.
+  // A script with a #! line of its own is for neither.
   const std::string& script = muster.command().script();
   const bool is_for_sh = !script.starts_with("#!") && NeedsBash(script);
   const bool is_setup_for_sh = !muster.setup().starts_with("#!") && NeedsBash(muster.setup());
@@ -56,7 +56,7 @@ std::vector<std::string> DifferencesOfJob(const v1::JobSpec& muster, const v1::J
 
 bool NeedsBash(std::string_view script) {
   static const RE2* const words = new RE2(
-      // Where a command may begin.
+      // A place at which a command may begin.
       R"((?m)(?:^|[;&|({]|\b(?:then|do|else|elif|if|while|until)\b|!)[ \t]*)"
       R"((?:echo[ \t]+-[neE]*[eE][neE]*(?:\s|$))"
       R"(|(?:source|declare|typeset|shopt|pushd|popd|mapfile|readarray|function|let|coproc)[ \t])"

@@ -1,4 +1,4 @@
-// Where a task wants to run. Pure.
+// The place where a task wants to run. Pure.
 #ifndef MUSTER_CLIENTS_CPP_SKYPILOT_INFRA_H_
 #define MUSTER_CLIENTS_CPP_SKYPILOT_INFRA_H_
 
