@@ -144,7 +144,7 @@ def test_a_run_whose_namespace_goes_is_followed_by_none_before_that_is_there_aga
     job_id = api.submit(spec)
     api.wait_state(job_id, RUNNING)
     kubernetes.must("DELETE", f"/api/v1/namespaces/{team}")
-    # If its Job goes before its pod does, that is a cancel by others.
+    # A Job that goes before its pod does is a cancel by others.
     eventually(lambda: "takes no jobs at the moment" in world.cli("why", job_id).stdout
                or api.get(job_id).state == CANCELED, "the broker knows that the namespace goes")
     eventually(lambda: kubernetes.admin("GET", f"/api/v1/namespaces/{team}")[0] == 404, "it is gone")

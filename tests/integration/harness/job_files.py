@@ -32,7 +32,7 @@ def outcomes(kind):
 
 
 def additions(kind):
-    """With what lines begin that a cluster of that kind may add to the output of what it has ended."""
+    """Returns the beginnings of lines that a cluster of that kind may add to the output of what it has ended."""
     differences = yaml.safe_load((JOBS / "differences.yaml").read_text())
     return tuple(words for difference in differences if kind in difference["kinds"] for words in difference.get("adds", []))
 

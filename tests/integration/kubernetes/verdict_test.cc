@@ -198,7 +198,7 @@ class KubernetesVerdictTest : public testing::Test {
     Submit(kDeletedPod, kTrap, 2);
     Submit(kDeletedJob, kTrap);
   }
-  // As the backend has it: the container's script knows the seal of its records.
+  // The container's script knows the seal of its records, as in the backend.
   static void SubmitSealed(int number, const std::string& script) {
     Json job = MakeJob(Key(number), script);
     MainOf(job)["env"] = Json::array({MakeSealVariable()});
@@ -372,7 +372,7 @@ TEST_F(KubernetesVerdictTest, WhatEndedBeforeItWasDeletedKeepsItsOwnEnd) {
   runs.Submit(MakeJob(Key(2), "sleep 5; exit 3"));
   runs.Await(Key(1), v1::RUN_STATE_RUNNING);
   runs.Await(Key(2), v1::RUN_STATE_RUNNING);
-  // Nobody is there to say how the Jobs ended.
+  // Nobody is left to say how the Jobs ended.
   cluster.Stop("kube-controller-manager");
   const auto ended_a_second_ago = [&](const std::string& key) {
     const std::vector<PodObject> pods = runs.store().Facts(key).pods;

@@ -19,8 +19,8 @@ RootHelper& Root();
 // The directory of the release of Slurm that MUSTER_TEST_SLURM asks for; empty: the machine's own.
 const std::string& SlurmPrograms();
 
-// With MUSTER_TEST_OVER_SSH in the environment backends reach the cluster through its sshd; with
-// MUSTER_TEST_OVER_REST they drive it through its slurmrestd.
+// The cluster of a test. Backends reach it through its sshd if MUSTER_TEST_OVER_SSH is in the
+// environment; they drive it through its slurmrestd if MUSTER_TEST_OVER_REST is.
 class TestCluster {
  public:
   // Starts it; `options` are those of `slurm-cluster.sh up`.

@@ -1,9 +1,9 @@
-// Loaded into an agent (LD_PRELOAD), ends it at its N-th effect on the outside: as a power cut
-// would, before the effect. N is in the file that MUSTER_TEST_FUSE names, and counting begins when
-// that file appears. How far it has counted is in the file beside it that ends with ".count".
-// Effects are what changes a disk, starts a program or goes to an API server.
-// A thread that counts holds a lock on the fuse until it has killed. A thread that puts the fuse
-// out under that lock therefore knows by the count whether the agent dies, and that it will not die
+// A library that is loaded into an agent (LD_PRELOAD) and ends it at its N-th effect on the
+// outside: as a power cut would, before the effect. N is in the file that MUSTER_TEST_FUSE names,
+// and counting begins when that file appears. How far it has counted is in the file beside it that
+// ends with ".count". Effects are what changes a disk, starts a program or goes to an API server. A
+// thread that counts holds a lock on the fuse until it has killed. A thread that puts the fuse out
+// under that lock therefore knows by the count whether the agent dies, and that it will not die
 // later.
 #include <dlfcn.h>
 #include <errno.h>

@@ -58,7 +58,7 @@ class RefitTest : public CoreTest {
     return assigned;
   }
 
-  // Without a round of placement; true if it was forgotten.
+  // Forgets the cluster without a round of placement; true if it was forgotten.
   bool Forget(const std::string& cluster) {
     Output out;
     core_->Handle(ForgetCluster{.ticket = 1, .name = cluster}, now_, &out);

@@ -276,7 +276,7 @@ TEST_F(BackendHoldTest, AReleaseLetsAJobGoAlsoIfTheServerCarriesOutTheHoldAfterI
   (void)AwaitChange(kHeldQueue);
   (void)AwaitReason(Held(), "the hold waits");
   EXPECT_TRUE(HoldOne(*backend_, Launched(), false).ok());
-  // By the release, and again as looks find it: nobody else would let it go.
+  // The release lets it go, and looks that find it do so again: nobody else would.
   int times = 0;
   const absl::Time end = absl::Now() + absl::Seconds(20);
   while (times < 2 && absl::Now() < end) {
