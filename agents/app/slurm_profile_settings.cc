@@ -16,7 +16,7 @@
 namespace muster::agents {
 namespace {
 
-// More than any node has.
+// The bound is more than any node has.
 constexpr uint64_t kMaxProfileCpus = 10'000;
 constexpr uint64_t kMaxGpus = 1000;
 constexpr uint64_t kMillis = 1000;

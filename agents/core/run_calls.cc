@@ -14,7 +14,7 @@ int EndThreads(int threads, const Capabilities& abilities) {
   return abilities.max_end_batch > 1 ? 1 : threads;
 }
 
-// Should the backend not answer for all.
+// Adds statuses if the backend does not answer for all.
 void Complete(size_t size, std::vector<absl::Status>* statuses) {
   statuses->resize(size, absl::UnknownError("the backend did not say what came of it"));
 }

@@ -14,7 +14,8 @@ namespace {
 constexpr absl::Duration kKillTimeout = absl::Seconds(10);
 // A host that had no channel for the killing is asked again after so long.
 constexpr absl::Duration kKillRetry = absl::Milliseconds(100);
-// Most commands end sooner and need no look at their process. Then ever more rarely.
+// The time to the first look at a command's process. Most commands end sooner and need none; later
+// looks are ever more rare.
 constexpr absl::Duration kFirstProbe = absl::Seconds(1);
 constexpr absl::Duration kMaxProbe = absl::Seconds(30);
 constexpr absl::Duration kProbeTimeout = absl::Seconds(10);

@@ -19,7 +19,7 @@
 namespace muster::machines {
 namespace {
 
-// Less and a few large logs fill the disk.
+// A few large logs fill a disk with less room than this.
 constexpr uint64_t kLittleDiskBytes = uint64_t{1} << 30;
 
 void AddCheck(v1::ClusterChecks* checks, std::string subject, v1::CheckResult result,

@@ -20,7 +20,7 @@ namespace {
 
 // The files of a group are short, but for the list of its processes.
 constexpr size_t kMaxFileBytes = 1 << 20;
-// Over which the kernel counts what a group has had of its cores: its own default.
+// The period over which the kernel counts a group's use of its cores: its own default.
 constexpr uint64_t kPeriodUs = 100'000;
 // Tries to remove a group: a killed process needs a moment to be gone. 2 s in all; only a process
 // that hangs in the kernel takes longer.

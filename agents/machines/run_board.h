@@ -16,7 +16,8 @@
 
 namespace muster::machines {
 
-// Often enough that the reasons for waiting look fresh; what changes is reported at once.
+// The interval is short enough that the reasons for waiting look fresh; changes are reported at
+// once.
 inline constexpr absl::Duration kFullReportInterval = absl::Seconds(2);
 
 // The reason of the first run in a queue, which waits for `what`: "2 cores".

@@ -167,7 +167,7 @@ class SlurmBackend : public agents::Backend {
   absl::Status TakeDeadClaim(const RunPaths& paths);
   // The time from which on Slurm's history may have a job of the run.
   static absl::Time HistoryBegin(const agents::RunHandle& run);
-  // Less the submissions that were refused.
+  // Returns the rows without the submissions that were refused.
   absl::StatusOr<std::vector<HistoryRow>> HistoryByName(const agents::RunHandle& run,
                                                         const std::string& name);
   // The jobs of the run that are not it.

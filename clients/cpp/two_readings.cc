@@ -62,7 +62,7 @@ bool NeedsBash(std::string_view script) {
       R"(|(?:source|declare|typeset|shopt|pushd|popd|mapfile|readarray|function|let|coproc)[ \t])"
       R"(|\[\[[ \t]|(?:for[ \t]*)?\(\(|select[ \t]+\w+[ \t]+in\b|read[ \t](?:[^\n;|&]*[ \t])?-\w*a|export[ \t]+-f|set[ \t]+-\w*E)"
       R"(|trap[ \t][^\n;]*[ \t](?:ERR|DEBUG|RETURN)\b|\[[ \t][^\n\]]*[ \t]==[ \t]))"
-      // Anywhere.
+      // These may stand anywhere.
       R"(|\bpipefail\b|<<<|[<>]\(|&>|\|&|\w=\(|\$\{\w+(?:\[|\^|,|/|:[0-9]))"
       R"(|\w\+=\(|[\s=(]\$'|\$\{!|\$\{?(?:BASH_SOURCE|BASH_REMATCH|RANDOM|PIPESTATUS)\b)");
   // {a,b}, x{,.bak}, {1..8}, {a..e..2}: quotes keep bash from making several words of them.

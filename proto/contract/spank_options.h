@@ -13,7 +13,7 @@
 
 namespace muster::contract {
 
-// More than any site has.
+// The bound is more than any site has.
 inline constexpr size_t kMaxSpankOptions = 100;
 inline constexpr size_t kMaxSpankNameBytes = 63;
 

@@ -139,7 +139,7 @@ def test_a_run_whose_namespace_goes_is_followed_by_none_before_that_is_there_aga
     del agent
     team = names[1]
     spec = in_namespace(team, "exec sleep 1000")
-    # More than from one heartbeat to the next, which brings what the agent knows of namespaces.
+    # The time is longer than that between two heartbeats, which bring the agent's knowledge of namespaces.
     spec.retry.backoff.FromSeconds(10)
     job_id = api.submit(spec)
     api.wait_state(job_id, RUNNING)

@@ -40,7 +40,8 @@ constexpr int64_t kLookAgainMs = 1000;
 // takes. The next one goes on with it.
 constexpr int kRemovalMs = 10'000;
 
-// There is no such record: nothing of that name, or what a run has put there instead.
+// Tells whether the error means that there is no such record: nothing has that name, or a run has
+// put something else there.
 bool IsAbsence(int error) {
   return error == ENOENT || error == ENOTDIR || error == EISDIR || error == ELOOP || error == EFBIG;
 }

@@ -107,7 +107,8 @@ absl::Status Writer::Prepare() {
       {&put_run_,
        "INSERT INTO run (id, open, run) VALUES (?, ?, ?) ON CONFLICT (id)"
        " DO UPDATE SET open = excluded.open, run = excluded.run"},
-      // Apart, because naming an indexed column costs an index update even if its value stays.
+      // This statement is apart, because naming an indexed column costs an index update even if its
+      // value stays.
       {&put_run_change_, "UPDATE run SET changed = ? WHERE id = ?"},
       {&run_, "SELECT run FROM run WHERE id = ?"},
       {&put_usage_, "UPDATE run SET run = ?, changed = ? WHERE id = ?"},

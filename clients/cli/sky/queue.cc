@@ -20,7 +20,7 @@ namespace {
 using client::slurm::Option;
 using enum Option::Argument;
 
-// More rows nobody reads; muster list has them all.
+// Nobody reads more rows; muster list has them all.
 constexpr size_t kMaxRows = 1000;
 
 constexpr std::array kOptions = {

@@ -127,7 +127,7 @@ class TabWatcher final : public YAML::EventHandler {
     }
   }
 
-  // Behind "&anchor" and "!tag".
+  // Returns the column behind "&anchor" and "!tag".
   static size_t BehindProperties(std::string_view line, size_t column) {
     column = std::min(column, line.size());
     while (column < line.size() && (line[column] == '&' || line[column] == '!')) {

@@ -11,7 +11,7 @@ from harness.wait import eventually
 from harness.world import World
 
 JOBS = REPOSITORY / "tests" / "integration" / "jobs"
-# More than there are files.
+# The number is more than there are files.
 NUMBERS_APART = 100
 # The log of a job that has none: it never ran.
 NO_LOG = ""

@@ -205,7 +205,7 @@ TEST_F(SlurmArrayTest, ATaskAtItsTimeoutIsPutBackWithoutTheOthers) {
   v1::JobSpec stopped = ScriptSpec(
       "#!/bin/bash\necho start $MUSTER_RESTART_COUNT\n"
       "[ $MUSTER_RESTART_COUNT -gt 0 ] || exec sleep 300\n");
-  // Counted from the start of its job, in whole seconds.
+  // The time counts from the start of its job, in whole seconds.
   stopped.mutable_slurm()->mutable_timeout()->set_seconds(4);
   v1::JobSpec waiting = ScriptSpec(kWaitForGo);
   waiting.mutable_slurm()->mutable_timeout()->set_seconds(600);

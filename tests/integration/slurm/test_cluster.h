@@ -35,8 +35,8 @@ class TestCluster {
   std::string AsRoot(const std::string& command);
   SlurmConfig Config() const;
   bool is_over_rest() const { return is_over_rest_; }
-  // Over a slurmrestd that speaks v0.0.40 or later. It does not tell flags of partitions, and needs
-  // slurmdbd where there is one.
+  // Tells whether backends go over a slurmrestd that speaks v0.0.40 or later. It does not tell
+  // flags of partitions, and needs slurmdbd where there is one.
   bool has_typed_rest() const { return is_over_rest_ && !SlurmPrograms().empty(); }
   std::unique_ptr<agents::Backend> MakeBackend() const { return MakeBackend(Config()); }
   std::unique_ptr<agents::Backend> MakeBackend(const SlurmConfig& config) const;

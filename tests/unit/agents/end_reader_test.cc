@@ -354,7 +354,7 @@ TEST_F(EndReaderTest, EndsTakeTurnsAndAreHeldTogetherFromTheFirstRound) {
   search.exit_code = 1;
   search.stderr_data = "find: 'results': Input/output error\n";
   host_.search = search;
-  // Over before it has read the first one, and then after any.
+  // The round is over before it has read the first one, and then after any.
   EndReader busy(&backend_, {.max_round = absl::ZeroDuration()});
   ObserveOutcome outcome = ends;
   CompleteAll(&busy, runs, &outcome);

@@ -348,7 +348,7 @@ TEST_F(BackendHoldTest, AHoldWaitsForNoDeletions) {
   jobs_ = Json::array({HalfLaunched(true)});
   std::vector<std::string> keys = {kRun};
   std::vector<agents::RunHandle> hopeless;
-  // More than are carried out at once, and each takes more than ten seconds.
+  // The jobs are more than are ended at once, and each takes more than ten seconds.
   for (int job = 2; job <= 1 + 3 * kDeletionThreads; ++job) {
     const std::string key = "k7m2-" + std::to_string(job) + "-1";
     keys.push_back(key);
