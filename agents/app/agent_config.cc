@@ -133,7 +133,7 @@ absl::Status SetKeepWork(machines::MachinesConfig* machines, const std::string& 
   return absl::OkStatus();
 }
 
-// The SSH settings of Slurm's login hosts, but for the hosts, which are in their own file.
+// The SSH settings of Slurm's login hosts, except for the hosts, which are in their own file.
 std::vector<Setting> MachineSshSettings(hosts::SshConfig* ssh) {
   std::vector<Setting> settings = SshSettings("machines", ssh);
   std::erase_if(settings, [](const Setting& s) { return s.key == "machines.ssh_hosts"; });

@@ -36,9 +36,9 @@ agent::v1::RunEvent EventWith(v1::Evidence evidence);
 void TakeWhy(v1::StateReasonCode code, const std::string& why, agent::v1::RunEvent* told,
              agent::v1::RunEvent* event);
 
-// Moves what an observation says and `told` does not yet have into both `told` and `event`, but for
-// the replicas: external id, reason, nodes, times, restarts, the estimated start, exit, failure,
-// results, progress, usage and what Slurm chose. Returns whether there was anything.
+// Moves what an observation says and `told` does not yet have into both `told` and `event`, except
+// for the replicas: external id, reason, nodes, times, restarts, the estimated start, exit,
+// failure, results, progress, usage and what Slurm chose. Returns whether there was anything.
 bool TakeNews(const Observation& observation, agent::v1::RunEvent* told,
               agent::v1::RunEvent* event);
 

@@ -33,10 +33,10 @@ constexpr int kNoRoom = 66;
 // directory of its own, a part, which gets its name when it is whole and nobody has that name yet.
 // Parts that are left go after an hour; whoever fills one is ended long before.
 
-// Trees and copies are synced before they get their names: a host that loses its power could else
-// come back with the name and with empty files, and both are taken for whole then, a copy by the
-// run that waits for its start. The whole file system is: thousands of files one by one would take
-// a commit of its journal each.
+// Trees and copies are synced before they get their names: a host that loses its power could
+// otherwise come back with the name and with empty files, and both are taken for whole then, a copy
+// by the run that waits for its start. The whole file system is: thousands of files one by one
+// would take a commit of its journal each.
 
 // $1 is a directory, $2 the KiB that must be free there. If df does not tell, they count as free.
 constexpr char kHasRoom[] = R"sh(

@@ -188,7 +188,7 @@ std::vector<v1::ClusterIssue> IssuesOf(const HostView& host) {
 
 }  // namespace
 
-// ---- pure but for the time of day
+// ---- pure except for the time of day
 
 ContainerRuntime ContainersOf(const Load& load) {
   ContainerRuntime least = {.tool = "", .why = "none of its hosts has been reached yet"};

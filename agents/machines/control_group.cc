@@ -18,7 +18,7 @@
 namespace muster::machines {
 namespace {
 
-// The files of a group are short, but for the list of its processes.
+// The files of a group are short, except for the list of its processes.
 constexpr size_t kMaxFileBytes = 1 << 20;
 // The period over which the kernel counts a group's use of its cores: its own default.
 constexpr uint64_t kPeriodUs = 100'000;

@@ -71,7 +71,7 @@ class RunGroup {
   std::vector<hosts::Fd> entrances_;
 };
 
-// The kernel also counts those of the group that it kills for want of memory on the machine, or in
+// The kernel also counts those of the group that it kills for lack of memory on the machine, or in
 // a group above; these are none of them. 0 of a group without a limit.
 int64_t CountOomKillsAtLimit(const std::string& group);
 

@@ -27,8 +27,8 @@ v1::StateReason AwaitsBroker();
 
 class RunBoard {
  public:
-  // Records an observation and wakes the agent. An end comes once nothing of the run is left, but
-  // for processes that could not be killed.
+  // Records an observation and wakes the agent. An end comes once nothing of the run is left,
+  // except for processes that could not be killed.
   void Put(const agents::Observation& observation, bool leaves_processes = false);
   // Records an observation for the next full report, without news: the agent knows it already, or
   // it may change within milliseconds.

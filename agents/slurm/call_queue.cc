@@ -9,8 +9,9 @@ namespace muster::slurm {
 namespace {
 
 // A look at the queue that has waited so long is as urgent as a submission that came when it did,
-// for a long row of submissions would else hide how all other runs fare; and both have every other
-// turn while there are cancels and holds, for a long row of those would else let nothing start.
+// for a long row of submissions would otherwise hide how all other runs fare; and both have every
+// other turn while there are cancels and holds, for a long row of those would otherwise let nothing
+// start.
 constexpr absl::Duration kPatience = absl::Seconds(20);
 // The longest time between two looks at the queue: with one call a minute they come as rarely as
 // this.

@@ -35,7 +35,7 @@ bool JudgeCommands(const std::string& host,
 bool JudgeController(const absl::StatusOr<hosts::CommandResult>& ping,
                      const absl::StatusOr<std::string>& config, agents::CheckList* checks);
 
-// Records of the cluster are compared with the agent's time, but for seconds.
+// Records of the cluster are compared with the agent's time; a few seconds do not matter.
 inline constexpr absl::Duration kClockSkewToTell = absl::Seconds(5);
 // munge refuses credentials that are older by default.
 inline constexpr absl::Duration kClockSkewToFail = absl::Minutes(5);

@@ -121,7 +121,7 @@ absl::StatusOr<std::vector<std::string>> ContainerOptions(
     if (contract::IsOfContainer(option)) options.push_back(option);
   }
   // The option is given whatever the cluster's default is: the command is the user's, alike on
-  // every cluster. There is no --container-workdir but for batch scripts: batch.sh enters the
+  // every cluster. There is no --container-workdir except for batch scripts: batch.sh enters the
   // working directory, and names one that is not there.
   options.emplace_back(container.entrypoint() ? "--container-entrypoint"
                                               : "--no-container-entrypoint");

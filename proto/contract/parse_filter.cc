@@ -19,7 +19,7 @@ namespace {
 constexpr std::string_view kLabelPrefix = "label.";
 constexpr std::string_view kHas = ":*";
 
-// The fields, but for labels.
+// The fields, except for labels.
 struct FilterField {
   std::string_view name;
   Filter::Kind kind;

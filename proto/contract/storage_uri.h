@@ -25,8 +25,8 @@ struct StorageUri {
     kRelative,  // "data/train": below some directory
   };
   Kind kind = Kind::kRelative;
-  // Absolute but for kRelative and a kSlurm that begins with a name; no "//", no "." and no '/' at
-  // the end.
+  // Absolute except for kRelative and a kSlurm that begins with a name; no "//", no "." and no '/'
+  // at the end.
   std::string path;
 
   friend bool operator==(const StorageUri&, const StorageUri&) = default;

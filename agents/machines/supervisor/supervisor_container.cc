@@ -212,7 +212,7 @@ bool Supervisor::TellContainer(pid_t leader) {
 }
 
 bool Supervisor::WasOom(const ContainerPlan& plan, pid_t leader) {
-  // A process that was killed without a limit was killed for want of memory on the machine.
+  // A process that was killed without a limit was killed for lack of memory on the machine.
   if (exit_.memory_limit_bytes == 0) return false;
   // conmon notes it where it was started, also of a process that is not the container's first.
   if (access(PathOf(kConmonOomFile).c_str(), F_OK) == 0) return true;

@@ -141,7 +141,7 @@ class Watcher {
     return true;
   }
 
-  // Negative: it is not there yet, or is noticed late for want of a watch.
+  // Negative: it is not there yet, or is noticed late for lack of a watch.
   int WatchDirectory(const std::string& directory) const {
     return inotify_add_watch(inotify_.get(), directory.c_str(),
                              IN_CREATE | IN_MOVED_TO | IN_ONLYDIR);

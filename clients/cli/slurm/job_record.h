@@ -1,5 +1,5 @@
-// A job as Slurm's users know jobs: its state, reason and times in Slurm's words. Pure, but for the
-// time zone of the process, in which Slurm shows times.
+// A job as Slurm's users know jobs: its state, reason and times in Slurm's words. Pure, except for
+// the time zone of the process, in which Slurm shows times.
 #ifndef MUSTER_CLIENTS_CLI_SLURM_JOB_RECORD_H_
 #define MUSTER_CLIENTS_CLI_SLURM_JOB_RECORD_H_
 

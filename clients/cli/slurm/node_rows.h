@@ -1,5 +1,5 @@
-// Rows of sinfo: nodes of a partition that look alike in the columns asked for. Pure, but for the
-// time zone of the process.
+// Rows of sinfo: nodes of a partition that look alike in the columns asked for. Pure, except for
+// the time zone of the process.
 #ifndef MUSTER_CLIENTS_CLI_SLURM_NODE_ROWS_H_
 #define MUSTER_CLIENTS_CLI_SLURM_NODE_ROWS_H_
 

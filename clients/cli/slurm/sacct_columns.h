@@ -1,4 +1,4 @@
-// The columns of sacct and the values that a job has in them. Pure, but for the time zone of the
+// The columns of sacct and the values that a job has in them. Pure, except for the time zone of the
 // process.
 #ifndef MUSTER_CLIENTS_CLI_SLURM_SACCT_COLUMNS_H_
 #define MUSTER_CLIENTS_CLI_SLURM_SACCT_COLUMNS_H_

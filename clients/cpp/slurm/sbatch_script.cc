@@ -242,7 +242,7 @@ absl::StatusOr<SbatchSubmission> ReadSbatch(const std::vector<std::string>& word
   Settings& all = submission.options;
   for (const Settings& part : {directives, variables, line->options}) {
     for (const Setting& setting : part.settings) {
-      // The weaker setting of the same option goes, but for those that add up.
+      // The weaker setting of the same option goes, except for those that add up.
       std::erase_if(all.settings, [&](const Setting& one) {
         return one.option == setting.option && one.option->name != "mail-type";
       });

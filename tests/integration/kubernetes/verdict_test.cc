@@ -26,7 +26,8 @@ using ::testing::HasSubstr;
 constexpr Patience kShort = {.start_grace = absl::Seconds(3)};
 constexpr char kTrap[] = "trap 'exit 143' TERM; sleep 1000 & wait";
 
-// A Job as the backend makes it, but for what it runs: Kubernetes would rewrite "$$" in a script.
+// A Job as the backend makes it, except for what it runs: Kubernetes would rewrite "$$" in a
+// script.
 Json MakeJob(const std::string& run_key, const std::string& script, int nodes = 1) {
   const Json labels = {{kManagedByLabel, kManagedByMuster}, {kRunLabel, run_key}};
   Json job = Json::parse(R"({"apiVersion": "batch/v1", "kind": "Job", "metadata": {}, "spec": {
