@@ -16,7 +16,7 @@ where() {
   at=${at%?x}
 }
 
-# Into a directory; if not, stat says why.
+# Enters a directory; if it cannot, stat says why.
 into() {
   cd -P -- "$1" 2>/dev/null && return
   stat -L -- "$1/." >/dev/null || exit "$missing"

@@ -171,7 +171,7 @@ class RemoteScheduler : public RunScheduler {
   void WriteHostRecords();
   // Adds a host while the agent runs.
   void AddNewHost(const HostConfig& config);
-  // New ones, and whether those that are known are cordoned.
+  // Takes in new hosts, and whether known ones are cordoned.
   void ReadHosts();
   std::vector<v1::ClusterIssue> IssuesOfFile() const;
   HostState StateOf(const HostEntry& host) const;
