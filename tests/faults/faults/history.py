@@ -20,7 +20,7 @@ END = 7
 
 
 def find_wrong_steps(transitions):
-    """Returns in words steps that are missing, go backwards or come after an end, and states that nobody can have seen."""
+    """Returns, in words, missing steps, steps that go backwards or come after an end, and states nobody can see."""
     numbers = [step.job_sequence for step in transitions]
     wrong = [] if numbers == list(range(1, len(numbers) + 1)) else [f"its steps are {numbers}"]
     latest = {}
