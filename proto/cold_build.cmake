@@ -66,7 +66,8 @@ set(files_alone
     tests/unit/slurm/submit_test.cc
     tests/unit/slurm/verdict_test.cc)
 
-# In angle brackets, so that no path of this checkout gets in: ccache then finds what another checkout has compiled.
+# The names are in angle brackets, so that no path of this checkout gets in: ccache then finds what another checkout has
+# compiled.
 set(common_headers
     <algorithm> <array> <atomic> <charconv> <chrono> <condition_variable> <deque> <filesystem> <fstream> <functional>
     <map> <memory> <mutex> <optional> <set> <sstream> <string> <string_view> <thread> <utility> <variant> <vector>

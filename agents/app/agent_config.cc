@@ -25,7 +25,7 @@ namespace {
 // More active runs would not fit into one hello of 4 MiB.
 constexpr uint64_t kMaxActiveRuns = 100'000;
 constexpr uint64_t kMebibyte = uint64_t{1} << 20;
-// No image needs more to be unpacked and packed.
+// No image takes more room while it is unpacked and packed.
 constexpr uint64_t kMaxConversionBytes = uint64_t{1} << 40;
 constexpr uint64_t kMaxCallsPerMinute = 100'000;  // more than any slurmctld answers
 constexpr uint64_t kMaxLaunchParallelism = 64;    // threads, each with a command of its own
@@ -133,7 +133,7 @@ absl::Status SetKeepWork(machines::MachinesConfig* machines, const std::string& 
   return absl::OkStatus();
 }
 
-// The SSH settings of Slurm's login hosts, but for the hosts, which are in their own file.
+// The SSH settings of Slurm's login hosts, except for the hosts, which are in their own file.
 std::vector<Setting> MachineSshSettings(hosts::SshConfig* ssh) {
   std::vector<Setting> settings = SshSettings("machines", ssh);
   std::erase_if(settings, [](const Setting& s) { return s.key == "machines.ssh_hosts"; });

@@ -73,7 +73,7 @@ std::string WorkOf(const RankOfRun& of) {
   return fmt::format("{}/{}", of.run_key, machines::kWorkDirectory);
 }
 
-// Over a connection of its own, so that what is copied does not hold up Slurm's commands.
+// Opens the files over a connection of its own, so that copies do not hold up Slurm's commands.
 OpenRunFiles RunFilesOnLoginHost(const AgentConfig& config) {
   return [ssh = config.slurm_ssh, runs = config.slurm.run_dir](
              const RankOfRun& of) -> absl::StatusOr<std::unique_ptr<RunFiles>> {

@@ -16,15 +16,15 @@ namespace muster::agents {
 
 struct Kind {
   v1::ClusterKind kind = v1::CLUSTER_KIND_UNSPECIFIED;
-  // Unless settings say other numbers: launches at the same time, and runs that the cluster has.
+  // The defaults of two settings: launches at the same time, and runs that the cluster has.
   int launch_parallelism = 1;
   uint32_t max_active_runs = 1000;
   // `files`: null for a backend that only checks itself.
   absl::StatusOr<std::unique_ptr<Backend>> (*make_backend)(const AgentConfig& config,
                                                            uploads::JobFiles* files);
-  // Where the files of runs are; null: they cannot be fetched.
+  // Opens the files of runs. Null: they cannot be fetched.
   OpenRunFiles (*run_files)(const AgentConfig& config);
-  // Where results directories are that runs have elsewhere; null: likewise.
+  // Opens the results directories that runs have elsewhere. Null: they cannot be fetched.
   OpenRunFiles (*run_results)(const AgentConfig& config);
 };
 

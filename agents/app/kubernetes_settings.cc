@@ -19,7 +19,7 @@ namespace {
 using kubernetes::KubernetesConfig;
 using kubernetes::StorageRoot;
 
-// More than any node has.
+// The bound is more than any node has.
 constexpr uint64_t kMaxCpuMillis = 10'000'000;
 // No program starts with less.
 constexpr uint64_t kLeastMemoryBytes = uint64_t{1} << 20;

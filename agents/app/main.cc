@@ -122,7 +122,7 @@ int Serve(AgentConfig config) {
     agent.Stop();
   });
   const absl::Status status = agent.Run();
-  // So that nobody waits for files when all that follows is undone.
+  // Nobody may wait for files while all that follows is undone.
   (*cache)->Stop();
   if (!status.ok()) {
     LogEvent(spdlog::level::critical, "stopped", {{"error", std::string(ToStd(status.message()))}});

@@ -16,7 +16,7 @@
 namespace muster::agents {
 namespace {
 
-// More than any node has.
+// The bound is more than any node has.
 constexpr uint64_t kMaxProfileCpus = 10'000;
 constexpr uint64_t kMaxGpus = 1000;
 constexpr uint64_t kMillis = 1000;
@@ -87,7 +87,7 @@ absl::Status SetRequeue(slurm::Profile* profile, const std::string& value) {
   return absl::OkStatus();
 }
 
-// How much a job gets that names no partition.
+// The time limit and the resources of a job that names no partition.
 std::vector<Setting> MeasureSettings(slurm::Profile* profile) {
   return {
       {"slurm.default_time_limit", "default time limit [the partition's]",

@@ -27,7 +27,7 @@
 namespace muster::agents {
 namespace {
 
-// How often a commit is tried again on a full disk, and the broker is told.
+// The pause between two tries of a commit on a full disk; each try tells the broker of it.
 constexpr absl::Duration kFullDiskRetry = absl::Seconds(1);
 
 // Intents committed while earlier launches are under way: disk and cluster work at the same time.
@@ -138,8 +138,8 @@ class Agent::Impl {
     core_.Handle(std::move(input), Now(), options_.wall_clock(), out);
   }
 
-  // Before what the broker says is handled, so that runs are held back in time: what one turn takes
-  // is small beside what is kept free.
+  // Comes before the handling of the broker's messages, so that runs are held back in time: one
+  // turn takes little room beside the room that is kept free.
   void TellJournal(Output* out) {
     const double share = journal_->FilledShare();
     if (share == journal_share_) return;
@@ -216,7 +216,7 @@ class Agent::Impl {
     Tell(std::move(observed), out);
   }
 
-  // Beside the calls, so that people see how many of them a run takes.
+  // Counts launches beside the calls, so that people see how many calls a run takes.
   void CountLaunches(std::map<std::string, uint64_t>* calls) const {
     if (!calls->empty()) (*calls)[std::string(contract::kLaunchedRuns)] = launched_runs_;
   }
@@ -345,7 +345,7 @@ class Agent::Impl {
     for (Effect& effect : out.effects) {
       std::visit([this](auto& what) { Do(what); }, effect);
     }
-    // Not before: what waits at the same time goes together.
+    // Starts only now: calls that wait at the same time go together.
     calls_.Start();
   }
 

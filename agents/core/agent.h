@@ -33,7 +33,8 @@ struct AgentOptions {
   absl::Duration inventory_interval = absl::Seconds(60);
   absl::Duration inventory_retry =
       absl::Seconds(5);  // while the first one fails: there is no hello without it
-  // Between the beginnings of two, also if there is news: each may cost the cluster some calls.
+  // The time between the beginnings of two inventories, also if there is news: each may cost the
+  // cluster some calls.
   absl::Duration inventory_pause = absl::Seconds(1);
   // A look at the runs that takes longer is told to the broker: a file server or the scheduler may
   // hang. Longer than a busy scheduler takes.
@@ -61,9 +62,11 @@ class Agent {
   // Works until Stop, or until it must not go on: FAILED_PRECONDITION (a broker or a backend that
   // it must not work with), DATA_LOSS (journal and broker disagree), or the journal's error. Once.
   absl::Status Run();
-  // From any thread: lets the calls under way end, and makes Run return. Runs on the cluster go on.
+  // Lets the calls under way end, and makes Run return. Runs on the cluster go on. Any thread may
+  // call it.
   void Stop();
-  // After Run: whether a call to the backend did not end in time. The destructor would wait for it.
+  // Tells, after Run, whether a call to the backend did not end in time. The destructor would wait
+  // for it.
   bool has_calls_under_way() const;
 
  private:

@@ -177,7 +177,8 @@ class AgentCore::Impl {
 
   void OnAssignments(const agent::v1::Assignments& assignments, const Step& step) {
     for (const agent::v1::Assignment& assignment : assignments.assignments()) {
-      // Like an assignment that was lost on its way: the next connection carries it again.
+      // The run counts as an assignment that was lost on its way: the next connection carries it
+      // again.
       if (holds_back_runs_ && !runs_.Holds(assignment.run_key())) {
         missed_runs_ = true;
         continue;

@@ -28,8 +28,8 @@ struct Options {
   uint32_t max_active_runs = 1000;  // what the hello says; the broker keeps to it
   // Launches that the backend is busy with; the rest stays ASSIGNED.
   int max_launches_in_flight = 4;
-  // Such launches of runs that bring files along, which the number above leaves out; 0: it counts
-  // them, too.
+  // The launches at the same time of runs that bring files along; the number above leaves these
+  // out. 0: the number above counts them, too.
   int max_file_launches_in_flight = 0;
   // The tasks of a job array are launched together, once all are there (kArrayPatience).
   bool gathers_arrays = false;
@@ -127,8 +127,8 @@ struct HoldAsked {
   bool held = false;
   absl::Status status;
 };
-// Also says whether the scheduler answers: `outcome` without observations after a failed
-// Inventory().
+// The answer of a look at the runs. It also says whether the scheduler answers: `outcome` has no
+// observations after a failed Inventory().
 struct Observed {
   ObserveOutcome outcome;
   std::map<std::string, uint64_t> scheduler_calls = {};  // empty: not read
@@ -139,7 +139,7 @@ struct EndsRead {
   std::vector<Observation> observations;
   absl::Time began = absl::InfinitePast();  // as of that Observed
 };
-// Why nothing can be read of what ended runs have left; empty: it can.
+// The reason that the files of ended runs cannot be read. Empty: they can.
 struct EndsHang {
   std::string why;
 };
@@ -160,7 +160,7 @@ struct InventoryRead {
   v1::Inventory inventory;
   std::map<std::string, uint64_t> scheduler_calls;
 };
-// How much of its bound the journal uses, 0 to 1.
+// The share of its bound that the journal uses, 0 to 1.
 struct JournalFilled {
   double share = 0;
 };
@@ -206,7 +206,7 @@ struct ShipLogs {
 struct DoReadUsage {
   std::vector<RunHandle> runs;
 };
-// Until Forgotten the journal keeps the run, so that an agent that dies meanwhile does it again.
+// The journal keeps the run until Forgotten, so that an agent that dies meanwhile repeats this.
 struct DoForget {
   RunHandle run;
 };

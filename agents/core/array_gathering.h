@@ -15,12 +15,12 @@
 
 namespace muster::agents {
 
-// How long an array waits for its next task. The broker sends the tasks of an array one after the
-// other; those that do not come now (canceled meanwhile, no room on the cluster) may not come for
-// hours.
+// The time that an array waits for its next task. The broker sends the tasks of an array one after
+// the other. A task that does not come now may not come for hours: it was canceled meanwhile, or
+// the cluster has no room.
 inline constexpr absl::Duration kArrayPatience = absl::Seconds(2);
 
-// By the order of their arrival.
+// Runs in the order of their arrival.
 using OrderedRuns = std::map<uint64_t, std::string>;
 
 // The first run of a task of an array of several, which is launched with the others; nothing: it is

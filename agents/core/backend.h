@@ -44,10 +44,10 @@ struct RunHandle {
   v1::RunState state = v1::RUN_STATE_UNSPECIFIED;
   absl::Time launch_time;  // of the latest Launch; infinite past: never launched
   std::shared_ptr<const agent::v1::Assignment> assignment;
-  // Whether the run is to be kept from starting, as far as is known; SetHeld follows if the broker
+  // True: the run is to be kept from starting, as far as is known. SetHeld follows if the broker
   // says so.
   bool held = false;
-  // Whether somebody has asked for the run's end.
+  // True: somebody has asked for the run's end.
   bool cancel_requested = false;
 };
 
@@ -100,20 +100,21 @@ struct Observation {
   v1::RunState state = v1::RUN_STATE_UNSPECIFIED;
   v1::Evidence evidence;
   std::string external_id;
-  // Why the run waits, cannot start, or is not known to go on; without a code: nothing to say.
+  // The reason that the run waits, cannot start, or is not known to go on; without a code: nothing
+  // to say.
   v1::StateReason reason;
   std::vector<std::string> nodes;
   // All of the run's pods by rank, at most kMaxReplicas; empty: unchanged, or the run has none.
   std::vector<v1::Replica> replicas;
   std::optional<absl::Time> start_time;
   std::optional<absl::Time> end_time;
-  // How often the scheduler has started the run again by itself.
+  // The number of times that the scheduler has started the run again by itself.
   uint32_t restarts = 0;
   // The time at which the scheduler expects to start a run that waits. None: it does not say.
   std::optional<absl::Time> estimated_start;
   std::optional<v1::ExitStatus> exit;
   std::optional<v1::Failure> failure;
-  // Where the run's results are; empty: not known, or unchanged.
+  // The directory of the run's results; empty: not known, or unchanged.
   std::string results_directory;
   // The latest word of its status.json; none: nothing, or unchanged.
   std::optional<v1::Progress> progress;
@@ -121,7 +122,7 @@ struct Observation {
   std::optional<v1::ResourceUsage> usage;
   // The choices of Slurm for it; none: nothing, or unchanged.
   std::optional<v1::SlurmAllocation> slurm_allocation;
-  // Whether the ends of the run's logs may show that the cluster was at fault. Counts only for
+  // True: the ends of the run's logs may show that the cluster was at fault. Counts only for
   // failures other than PROGRAM and OOM: for these two the logs are always read.
   bool may_logs_tell = false;
 };
@@ -142,17 +143,18 @@ struct LogSource {
 // The paths of what a run leaves, on Capabilities::output_host.
 struct RunOutput {
   std::vector<LogSource> logs;  // one for each rank and stream
-  // As its nodes or its containers see it; empty: it has none.
+  // The directory as the run's nodes or containers see it; empty: it has none.
   std::string results_directory;
   std::string readable_results;  // the same directory; empty: it cannot be read from here
   // A file that the run writes at each start, before its program. The file server dates it, as it
   // dates the results, so that the node's clock does not matter. Empty: the cluster has none.
   std::string start_mark;
-  // Only where a run may have GPUs may faults of GPUs in its output be the cluster's.
+  // False: the run has no GPUs, so that faults of GPUs in its output are not the cluster's.
   bool may_have_gpus = true;
 };
 
-// By run key. A run without a value is known to have none; one that is left out is not known yet.
+// Usage by run key. A run without a value is known to have none; one that is left out is not known
+// yet.
 using UsageByRun = std::map<std::string, std::optional<v1::ResourceUsage>>;
 
 using Assignments = std::vector<std::shared_ptr<const agent::v1::Assignment>>;
@@ -174,7 +176,7 @@ struct Capabilities {
   // needs much memory. They do not count among the other launches. 0: they are launched like
   // others.
   int max_launches_with_files = 0;
-  // How long look-ups must say "absent" before a launch is repeated.
+  // The time over which look-ups must say "absent" before a launch is repeated.
   absl::Duration lookup_grace = absl::ZeroDuration();
   // The host that has what runs leave, which lives as long as the backend; null: this machine.
   hosts::Host* output_host = nullptr;

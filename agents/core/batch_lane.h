@@ -43,7 +43,7 @@ class BatchLane {
     for (; added_ > 0; added_ -= std::min(added_, each)) {
       lane_.Post([this] {
         std::vector<Item> taken = Take();
-        // Else another thread, or an earlier turn of this one, took them along.
+        // Nothing is left if another thread, or an earlier turn of this one, took them along.
         if (!taken.empty()) call_(std::move(taken));
       });
     }

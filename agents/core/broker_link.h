@@ -36,7 +36,7 @@ class ControlLink {
     kOver,  // the stream has ended; on_end tells why
   };
   virtual Sent Send(agent::v1::ConnectRequest message) = 0;
-  // Once for each message: a few that wait are enough, the rest stays with the broker.
+  // Called once for each message: a few that wait are enough, the rest stays with the broker.
   virtual void Handled() = 0;
 };
 
@@ -59,7 +59,7 @@ class FilesLink {
   virtual ~FilesLink() = default;
   // Waits until there is room. False: the broker wants no more.
   virtual bool Send(const agent::v1::SendFilesRequest& message) = 0;
-  // No more comes: waits for what the broker says of it.
+  // Ends the messages, and waits for the broker's answer to them.
   virtual absl::Status Finish() = 0;
   // Ends what waits.
   virtual void Cancel() = 0;

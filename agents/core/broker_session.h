@@ -43,12 +43,12 @@ class BrokerSession {
   void OnScheduler(const absl::Status& status, std::map<std::string, uint64_t> scheduler_calls,
                    absl::Time wall);
 
-  // Why the journal takes no new runs; empty if it does. Heartbeats tell it while the scheduler has
-  // no error of its own.
+  // Takes the reason that the journal takes no new runs; empty if it does. Heartbeats tell it while
+  // the scheduler has no error of its own.
   void OnJournal(std::string_view error) { journal_error_ = error; }
 
-  // Why nothing can be read of what ended runs have left; empty if it can. Told likewise, after the
-  // journal's error.
+  // Takes the reason that the files of ended runs cannot be read; empty if they can. Heartbeats
+  // tell it after the journal's error.
   void OnEnds(std::string_view error) { ends_error_ = error; }
 
   // A heartbeat at once.

@@ -112,9 +112,9 @@ class EndReader {
   // Guarded by mutex_.
   bool is_reading_ = false;
   absl::Time reading_since_;  // by time_; while is_reading_
-  // By run key, by time_: when the host first answered about an end that is held back.
+  // The first answer of the host about an end that is held back; by run key, in the time of time_.
   std::map<std::string, absl::Time> answered_since_;
-  // By run key, by time_: when the end was first seen to be there to read.
+  // The first time that the end was seen to be there to read; by run key, in the time of time_.
   std::map<std::string, absl::Time> held_since_;
 };
 

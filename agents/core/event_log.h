@@ -29,7 +29,8 @@ class EventLog {
   // not belong together.
   absl::Status Acknowledge(uint64_t sequence, std::vector<JournalChange>* changes);
 
-  // After the welcome of a new connection: everything that is not acknowledged is to be sent again.
+  // Makes everything that is not acknowledged go out again; for the time after the welcome of a new
+  // connection.
   void Rewind() {
     sent_ = acknowledged_;
     bytes_in_flight_ = 0;

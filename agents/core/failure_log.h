@@ -23,7 +23,7 @@ class FailureLog {
 
  private:
   Mutex mutex_;
-  // By run key and event, the words.
+  // The words that were logged last, by run key and event.
   std::map<std::pair<std::string, std::string>, std::string> told_ ABSL_GUARDED_BY(mutex_);
 };
 

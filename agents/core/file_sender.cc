@@ -251,7 +251,7 @@ absl::Status FileSender::SendTo(FilesLink* link, const agent::v1::SendFilesQuest
     *is_wanted = false;
     return absl::OkStatus();
   }
-  // For each receiver to judge: the broker has checked it, too.
+  // Each receiver checks the path itself, although the broker has checked it, too.
   if (const std::string& path = question.path();
       !path.empty() && !contract::WhatIsWrongWithTreePath(path).empty())
     return contract::BadField("path", "is no path relative to the run's working directory");

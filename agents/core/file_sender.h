@@ -20,8 +20,8 @@
 
 namespace muster::agents {
 
-// At the same time: each has a piece of 256 KiB here, what gRPC keeps of it on its way, and a
-// thread.
+// Sends at the same time. Each has a piece of 256 KiB here, the bytes that gRPC keeps on their way,
+// and a thread.
 inline constexpr int kMaxSends = 4;
 // Entries of one request; what has more is better packed in the job.
 inline constexpr uint64_t kMaxSentEntries = 1'000'000;

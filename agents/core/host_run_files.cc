@@ -24,7 +24,7 @@ namespace {
 
 using contract::Quoted;
 
-// How the script ends, beside 0 and 1.
+// The script's exit codes beside 0 and 1.
 constexpr int kNoDirectory = 81;
 constexpr int kLeadsOut = 82;
 constexpr int kNoFile = 83;
@@ -67,7 +67,7 @@ mode_t TypeOf(std::string_view letter) {
   return letter == "l" ? S_IFLNK : 0;
 }
 
-// Until the separator, which goes as well; nothing if it does not come.
+// Takes the bytes up to the separator, and the separator. Nothing if it does not come.
 std::optional<std::string_view> Cut(std::string_view separator, std::string_view* text) {
   const size_t at = text->find(separator);
   if (at == std::string_view::npos) return std::nullopt;
@@ -147,9 +147,9 @@ class HostRunFiles final : public RunFiles {
   Answer Fetch(Batch batch) const;
   // The one that is on its way, if it is for this batch.
   Answer TakeAnswer(Batch batch);
-  // From the host into `ahead_`.
+  // Reads from the host into `ahead_`.
   absl::Status ReadAhead(Batch batch);
-  // So that the host reads what comes next while this is sent.
+  // Lets the host read the next piece while this one is sent.
   void FetchWhatFollows(const Wanted& wanted, const Part& part);
   absl::StatusOr<Part> TakePart(const Wanted& wanted, bool is_whole, const std::string& mark,
                                 std::string_view* rest);
@@ -170,7 +170,7 @@ class HostRunFiles final : public RunFiles {
   // The file that was looked at last.
   std::string looked_at_;
   uint64_t looked_at_bytes_ = 0;
-  // On its way, if it is valid. Last: it uses the others until it is there.
+  // The read under way, if it is valid. Stands last: it uses the other members until it is there.
   std::future<Answer> coming_;
 };
 

@@ -12,9 +12,9 @@
 
 namespace muster::agents {
 
-// For one answer of the host, a connection to it included. With the time that a command over its
-// time is given to be killed it is less than the broker waits for the next piece, so that people
-// hear which host is silent.
+// The time for one answer of the host, a connection to it included. Together with the time for the
+// kill of a command that is over its time, it is less than the broker's wait for the next piece, so
+// that people hear which host is silent.
 inline constexpr absl::Duration kHostFilesPatience = absl::Seconds(30);
 
 // Bytes that one command reads ahead. A command costs the host a dozen processes, so that more at a
@@ -23,7 +23,7 @@ inline constexpr size_t kMinReadAheadBytes = 256 << 10;
 inline constexpr size_t kFirstReadAheadBytes = 1 << 20;
 inline constexpr size_t kMaxReadAheadBytes = 8 << 20;
 
-// Where the files of one run are.
+// The place of one run's files.
 struct RunPlace {
   std::string host_title;  // for messages: "host gpu1"
   std::string root;        // absolute, and trusted
@@ -39,8 +39,8 @@ struct RunPlace {
 // While one piece of a large file is being sent, the next one is read; the object's end waits for
 // it.
 //
-// Whatever keeps the host from answering is UNAVAILABLE and names it. ABORTED: a file was replaced
-// by another one while it was read.
+// A host that cannot answer is UNAVAILABLE, with its name. ABORTED: a file was replaced by another
+// one while it was read.
 std::unique_ptr<RunFiles> MakeHostRunFiles(std::unique_ptr<hosts::Host> host, RunPlace place);
 
 // The files of a results directory, whose parent is trusted.

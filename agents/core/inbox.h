@@ -20,7 +20,7 @@
 
 namespace muster::agents {
 
-// From the link with this number; those of earlier ones are stale.
+// A message of the link with this number; those of earlier links are stale.
 struct FromBroker {
   uint64_t link = 0;
   agent::v1::ConnectResponse message;

@@ -96,7 +96,8 @@ void AddMounts(const JobStorage& storage, v1::JobSpec* spec) {
   if (show_results) AddMount(results, results, /*read_only=*/false, spec);
 }
 
-// For `field` of the spec if the file system itself has answered; as it came otherwise.
+// Turns an answer of the file system itself into an error of `field`; other errors stay as they
+// are.
 absl::Status Explain(const std::string& field, const std::string& path, std::string_view problem,
                      const absl::Status& status) {
   const bool is_answer = absl::IsNotFound(status) || absl::IsFailedPrecondition(status) ||
@@ -137,7 +138,7 @@ absl::Status CheckInputs(const v1::JobSpec& spec, hosts::Host* host) {
   std::vector<std::string> paths;
   for (const v1::Input& input : spec.inputs()) paths.push_back(input.uri());
   std::vector<absl::StatusOr<hosts::FileInfo>> infos = host->StatMany(paths);
-  // With a slash behind it, a link is followed; what is then no directory is there all the same.
+  // A slash at the end makes stat follow a link; a path that is no directory then still exists.
   std::vector<size_t> links;
   std::vector<std::string> behind;
   for (size_t i = 0; i < infos.size(); ++i) {

@@ -1,4 +1,4 @@
-// Where a job's data and results are on this cluster: storage URIs become paths. Pure.
+// Makes paths of this cluster from the storage URIs of a job's data and results. Pure.
 #ifndef MUSTER_AGENTS_CORE_JOB_STORAGE_H_
 #define MUSTER_AGENTS_CORE_JOB_STORAGE_H_
 

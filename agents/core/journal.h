@@ -28,7 +28,8 @@ class Journal {
   // waiting does not help. Any other error: what is on disk is not known; stop.
   // Changes that let it shrink are within the bound always.
   virtual absl::Status Commit(const std::vector<JournalChange>& changes) = 0;
-  // How much of its bound is in use, 0 to 1 and, after changes that may pass it, more.
+  // Returns the share of its bound that is in use, 0 to 1 and, after changes that may pass it,
+  // more.
   virtual double FilledShare() const = 0;
 };
 

@@ -15,7 +15,7 @@ namespace muster::agents {
 const nlohmann::json& Member(const nlohmann::json& object, std::string_view name);
 // Empty if it is no text.
 std::string TextOf(const nlohmann::json& value);
-// Nothing if it is no whole number.
+// Returns nothing if it is no whole number.
 std::optional<int64_t> IntegerOf(const nlohmann::json& value);
 // Returns whether it is true.
 bool FlagOf(const nlohmann::json& value);

@@ -21,7 +21,7 @@ class LaunchQueue {
   // `max_with_files`: 0 is no line of their own.
   LaunchQueue(int max_launches, int max_with_files);
 
-  // By the order of arrival, which is a run's own.
+  // `order`: the run's place in the order of arrival, which is its own.
   void Add(uint64_t order, const std::string& run_key, bool has_files);
   // Several that are launched together, at least one, by the order of their arrival.
   void AddTogether(std::map<uint64_t, std::string> runs, bool has_files);
@@ -51,7 +51,7 @@ class LaunchQueue {
   Line& LineOf(bool has_files) { return lines_[has_files && lines_[1].max_launches > 0 ? 1 : 0]; }
 
   std::array<Line, 2> lines_;  // of all, and of those with files
-  // Where in its line a run waits, by its order.
+  // The place in its line at which a run waits, by its order.
   std::map<uint64_t, uint64_t> first_of_;
 };
 

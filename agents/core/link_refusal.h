@@ -1,4 +1,5 @@
-// Which errors of the broker, and of the backend, an agent should wait for, and which it cannot.
+// Tells the errors of the broker and the backend that an agent should wait out from those that it
+// cannot.
 #ifndef MUSTER_AGENTS_CORE_LINK_REFUSAL_H_
 #define MUSTER_AGENTS_CORE_LINK_REFUSAL_H_
 

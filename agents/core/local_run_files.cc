@@ -22,7 +22,7 @@ namespace {
 
 using hosts::Fd;
 
-// How often a path is tried whose directories are renamed while the kernel walks it.
+// Tries for a path whose directories are renamed while the kernel walks it.
 constexpr int kMaxTries = 10;
 
 // Relative to the directory and never beyond it; with `resolve` more.

@@ -11,7 +11,7 @@
 namespace muster::agents {
 namespace {
 
-// If several ranks say the same, a few quotes are enough.
+// Several ranks may say the same; a few quotes are enough.
 constexpr size_t kQuotedLogs = 3;
 
 struct Found {

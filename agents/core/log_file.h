@@ -16,7 +16,7 @@ namespace muster::agents {
 
 class LogFile {
  public:
-  // On this machine, or among `remote`, which must outlive this object.
+  // Opens a file on this machine, or one among `remote`, which must outlive this object.
   explicit LogFile(std::string path, RemoteLogs* remote = nullptr)
       : path_(std::move(path)), remote_(remote) {}
   LogFile(LogFile&& other) noexcept

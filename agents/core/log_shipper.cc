@@ -396,7 +396,7 @@ class LogShipper::Impl {
     chunks_in_flight_ -= log.chunks_in_flight();
   }
 
-  // With more logs than descriptors none keeps its own between two reads.
+  // True: there are more logs than descriptors, and none keeps its own between two reads.
   bool has_too_many_files() const { return tails_.size() > options_.max_open_files; }
 
   absl::Time NextTime() const {

@@ -50,7 +50,7 @@ absl::StatusOr<std::optional<agent::v1::LogChunk>> LogTail::Next() {
   if (phase_ == Phase::kAsk) return Chunk("", false);
   if (discarding_) {
     if (!ended_) return std::nullopt;
-    // Where the log truly ends tells the archive that it has not all of it.
+    // The log's true end tells the archive that bytes are missing.
     absl::StatusOr<uint64_t> size = file_.Size();
     if (!size.ok()) return size.status();
     position_ = std::max(position_, *size);

@@ -29,7 +29,7 @@ class LogTail {
 
   // A new stream: ask the archive where to go on.
   void Restart();
-  // No byte will be added to the file.
+  // Says that no byte will be added to the file.
   void SetEnded();
 
   // The next chunk, or nothing: the answer to an earlier one is needed first, or the file has no
@@ -52,7 +52,7 @@ class LogTail {
 
   LogFile& file() { return file_; }
   const LogFile& file() const { return file_; }
-  // Where the next read begins.
+  // The offset at which the next read begins.
   uint64_t position() const { return position_; }
   const std::string& run_key() const { return run_key_; }
 

@@ -43,7 +43,7 @@ void Observer::LookIfDue(absl::Time now, const std::function<std::vector<RunHand
   });
 }
 
-// Beside the next looks: a file server that hangs holds up the ends alone.
+// Runs beside the next looks: a file server that hangs holds up the ends alone.
 void Observer::ReadEnds(std::vector<EndReader::End> ends, absl::Time began) {
   ends_.Post([this, began, ends = std::move(ends)] {
     post_(EndsDone{{.observations = end_reader_.Read(ends), .began = began}});

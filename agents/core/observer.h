@@ -34,11 +34,11 @@ class Observer {
   void LookIfDue(absl::Time now, const std::function<std::vector<RunHandle>()>& runs);
   // The look under way has ended: ObserveDone has come.
   void Ended(absl::Time now);
-  // Why the cluster counts as silent: the look under way hangs. Empty: it does not, or that was
-  // told.
+  // Returns the reason that the cluster counts as silent: the look under way hangs. Empty: it does
+  // not hang, or that was told.
   std::string TakeHang(absl::Time now);
-  // Why what ended runs have left cannot be read: that hangs. Empty: it does not any more. Nothing:
-  // that was told.
+  // Returns the reason that the files of ended runs cannot be read: the reading hangs. Empty: it
+  // does not hang any more. Nothing: that was told.
   std::optional<std::string> TakeEndsHang();
   // Something else has shown that the cluster answers: a hang is told once more.
   void TellHangAgain() { is_hang_told_ = false; }

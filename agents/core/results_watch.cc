@@ -10,7 +10,7 @@
 namespace muster::agents {
 namespace {
 
-// Whether its command has begun, as far as is seen.
+// Tells whether the run's command has begun, as far as is seen.
 bool IsBegun(const Observation& seen) {
   return seen.state == v1::RUN_STATE_RUNNING || seen.state == v1::RUN_STATE_SUSPENDED ||
          seen.state == v1::RUN_STATE_SUCCEEDED || seen.start_time.has_value() ||
@@ -66,7 +66,7 @@ void ResultsWatch::ForgetProgress(const std::string& run_key) {
     known->second.progress.reset();
 }
 
-// Only this thread adds and erases, so that the pointer stays good.
+// Only this thread adds and erases, so the pointer stays good.
 ResultsWatch::Known* ResultsWatch::Add(const RunHandle& run) {
   {
     const MutexLock lock(mutex_);

@@ -8,17 +8,18 @@
 namespace muster::agents {
 namespace {
 
-// Where many go together, one call is made at a time, and takes along what has come meanwhile.
+// A backend that takes many runs in one call gets one call at a time; that call takes along the
+// runs that have come meanwhile.
 int EndThreads(int threads, const Capabilities& abilities) {
   return abilities.max_end_batch > 1 ? 1 : threads;
 }
 
-// Should the backend not answer for all.
+// Adds statuses if the backend does not answer for all.
 void Complete(size_t size, std::vector<absl::Status>* statuses) {
   statuses->resize(size, absl::UnknownError("the backend did not say what came of it"));
 }
 
-// How many go together is the backend's word where it gives one: an array goes whole.
+// The backend's number of runs in one call counts where it gives one: an array goes whole.
 size_t MostLaunched(const Capabilities& abilities) {
   return abilities.goes_along == nullptr ? abilities.max_launch_batch : contract::kMaxArrayTasks;
 }

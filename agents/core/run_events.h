@@ -24,8 +24,9 @@ inline constexpr absl::Duration kMinEstimateMove = absl::Minutes(5);
 // changes sooner than this after the last ones were told is told together.
 inline constexpr absl::Duration kMinReplicasInterval = absl::Seconds(2);
 
-// Why a run is not on its cluster, or why nobody can tell, may change with each try and each
-// look-up, which come every few seconds; people read it, and each telling is a write at the broker.
+// The time between two tellings of the reason that a run is not on its cluster, or that nobody can
+// tell. The reason may change with each try and each look-up, every few seconds; people read it,
+// and each telling is a write at the broker.
 inline constexpr absl::Duration kMinWhyInterval = absl::Minutes(1);
 
 // An event that so far has its evidence alone.
@@ -35,9 +36,9 @@ agent::v1::RunEvent EventWith(v1::Evidence evidence);
 void TakeWhy(v1::StateReasonCode code, const std::string& why, agent::v1::RunEvent* told,
              agent::v1::RunEvent* event);
 
-// Moves what an observation says and `told` does not yet have into both `told` and `event`, but for
-// the replicas: external id, reason, nodes, times, restarts, the estimated start, exit, failure,
-// results, progress, usage and what Slurm chose. Returns whether there was anything.
+// Moves what an observation says and `told` does not yet have into both `told` and `event`, except
+// for the replicas: external id, reason, nodes, times, restarts, the estimated start, exit,
+// failure, results, progress, usage and what Slurm chose. Returns whether there was anything.
 bool TakeNews(const Observation& observation, agent::v1::RunEvent* told,
               agent::v1::RunEvent* event);
 

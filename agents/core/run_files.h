@@ -31,7 +31,7 @@ class RunFiles {
   virtual absl::StatusOr<v1::FileTreeEntry> LookAt(const std::string& path, bool follow) = 0;
   // The names in a directory, sorted. RESOURCE_EXHAUSTED: more than kMaxNamesInDirectory.
   virtual absl::StatusOr<std::vector<std::string>> List(const std::string& path) = 0;
-  // At most max_bytes from the offset on; fewer only at the end of the file. NOT_FOUND
+  // Returns at most max_bytes from the offset on; fewer only at the end of the file. NOT_FOUND
   // (PATH_NOT_FOUND): it is not there. PERMISSION_DENIED: the path leads out (PATH_LEADS_OUT), or
   // the agent may not read it.
   virtual absl::StatusOr<std::string> Read(const std::string& path, uint64_t offset,
@@ -43,7 +43,7 @@ struct RankOfRun {
   std::string run_key;
   uint32_t rank = 0;
   std::string node = {};  // as the broker has it; empty: it does not know
-  // Where the run's results are, as the agent has told the broker; empty: it has none.
+  // The directory of the run's results, as the agent has told the broker; empty: it has none.
   std::string results_directory = {};
 };
 
@@ -73,7 +73,7 @@ absl::Status PathNotFound(const std::string& path);
 // The error for a run without a working directory. `why`: where it is known that there was one.
 absl::Status NoWorkingDirectory(std::string_view why = {});
 absl::Status PathLeadsOut(const std::string& path);
-// By what the operating system says of a path.
+// Returns the error for the errno that the operating system gave for a path.
 absl::Status RunFileError(int error, const std::string& path);
 
 }  // namespace muster::agents

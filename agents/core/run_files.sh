@@ -1,20 +1,22 @@
 # Looks at, lists and reads files of a run; for /bin/sh, with GNU's coreutils and find.
 #   sh run_files.sh VERB ROOT DIRECTORY PATH [WORD...]
-# No name is a pattern, an option or more than one word, whatever bytes it has. Exit codes: 81 there is no working
-# directory, 82 the path leads out of it, 83 it is no file, 84 the file was replaced meanwhile, 1 as the words on stderr say.
+# A name may have any bytes: it is never taken for a pattern, an option or more than one word. Exit codes: 81 there is
+# no working directory, 82 the path leads out of it, 83 it is no file, 84 the file was replaced meanwhile, 1 as the
+# words on stderr say.
 LC_ALL=C
 export LC_ALL
 verb=$1 root=$2 directory=$3 path=$4
 shift 4
 missing=81
 
-# In `at`: where the shell is by the kernel's word, as a shell's own may be that of before. Newlines at its end count.
+# Sets `at` to the shell's directory as the kernel knows it; the shell's own word may be an earlier one. Newlines at its
+# end count.
 where() {
   at=$(env pwd -P && printf x)
   at=${at%?x}
 }
 
-# Into a directory; if not, stat says why.
+# Enters a directory; if it cannot, stat says why.
 into() {
   cd -P -- "$1" 2>/dev/null && return
   stat -L -- "$1/." >/dev/null || exit "$missing"
@@ -29,7 +31,7 @@ inside() {
   esac
 }
 
-# To the directory of a name, which `name` is from there on. A link is followed to what it leads to.
+# Goes to the directory of a name; `name` is relative to that directory from there on. A link is followed to its target.
 to_name() {
   name=$1
   [ "$2" = follow ] && [ -L "./$name" ] || return 0

@@ -37,7 +37,7 @@ void RunTable::AskHold(Run& run, const Step& step) {
   if (!matters || !run.wants_held || run.told_held == run.wants_held) return;
   if (run.call != Call::kNone || run.due != absl::InfiniteFuture()) return;
   run.call = Call::kHold;
-  // Until it answers, and if it fails, nobody knows what it has come to.
+  // Nobody knows the state of the hold until the call answers, nor after it fails.
   run.told_held.reset();
   step.out->effects.push_back(DoHold{Handle(run), *run.wants_held});
 }

@@ -42,8 +42,8 @@ void RunTable::OnLookedUp(LookedUp looked_up, const Step& step) {
 }
 
 void RunTable::OnAbsent(Run& run, v1::Evidence evidence, const Step& step) {
-  // From the first answer to the last question: the scheduler has been asked over the whole of the
-  // grace period, however long an answer took.
+  // The time counts from the first answer to the last question: the scheduler has been asked over
+  // the whole of the grace period, however long an answer took.
   const bool is_grace_over = run.asked - run.absent_since >= options_.lookup_grace;
   const bool is_to_end = run.record.cancel_requested;
   run.absent_since = std::min(run.absent_since, step.now);

@@ -10,7 +10,7 @@ namespace {
 // Runs that share a node should not share a port: 1000 of them, from where PyTorch's default is.
 constexpr uint64_t kFirstPort = 29500;
 constexpr uint64_t kPorts = 1000;
-// So that roles of one job are apart, and neighbouring jobs seldom meet them.
+// Keeps the roles of one job apart, so that neighbouring jobs seldom meet them.
 constexpr uint64_t kRoleStride = 61;
 
 // A share of a GPU counts as one: its run sees one device.

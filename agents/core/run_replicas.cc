@@ -44,7 +44,7 @@ void RunTable::TellLateReplicas(const Step& step) {
     Run& run = *Find(key);
     *run.told.mutable_replicas() = event.replicas();
     run.replicas_told = step.now;
-    // Without it the broker would take the estimate for gone.
+    // The broker would take an estimate that is left out for gone.
     if (run.told.has_estimated_start_time())
       *event.mutable_estimated_start_time() = run.told.estimated_start_time();
     Change(run, std::move(event), run.record.state, step);

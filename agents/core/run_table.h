@@ -35,8 +35,8 @@ class RunTable {
   // `options` and `events` outlive the table.
   RunTable(const Options& options, EventLog* events, std::vector<JournalRun> runs);
 
-  // Once, before anything else: takes up every run where the last process left it. `unacknowledged`
-  // are the events that were in the journal then.
+  // Takes up every run where the last process left it; called once, before anything else.
+  // `unacknowledged` are the events that were in the journal then.
   void Recover(const std::vector<agent::v1::RunEvent>& unacknowledged, const Step& step);
 
   // Handle what the broker says.
@@ -68,7 +68,7 @@ class RunTable {
   // Asks no more about the runs that have ended so far.
   void GiveUpUsage(const Step& step);
 
-  // From now on nothing is launched.
+  // Stops launches from now on.
   void Drain() { draining_ = true; }
 
   // Look-ups, launches, cancels and holds whose time has come.
@@ -129,7 +129,8 @@ class RunTable {
 
   void Resume(Run& run, const Step& step);
   void AllowStarts(const Step& step);
-  // Has it launched as soon as it may; a task of an array with the others, where arrays go whole.
+  // Has the run launched as soon as it may; a task of an array goes with the others where arrays go
+  // whole.
   void AwaitLaunch(Run& run, const Step& step);
   void LaunchAgain(Run& run, const Step& step);
   void StartLaunch(Run& run, std::string_view why, const Step& step);
@@ -160,7 +161,7 @@ class RunTable {
   // Sends the event to the broker, with the present state of the run.
   void Tell(const Run& run, agent::v1::RunEvent event, const Step& step);
   void AfterChange(Run& run, const Step& step);
-  // Has an ended run asked about, if its cluster may tell what it used.
+  // Asks about the usage of an ended run, if its cluster may know it.
   void AwaitUsage(const Run& run, const Step& step);
   // The run, also if it is leaving; `usage_` has it.
   Run& AwaitingUsage(const std::string& run_key);

@@ -25,7 +25,7 @@ void RunTable::AskUsage(const Step& step) {
 }
 
 void RunTable::OnUsageRead(UsageRead& read, const Step& step) {
-  // Such an answer has cost the cluster nothing.
+  // FAILED_PRECONDITION has cost the cluster nothing.
   const bool counts = !absl::IsFailedPrecondition(read.usage.status());
   if (!counts) GiveUpUsage(step);
   if (read.usage.ok()) {

@@ -69,7 +69,7 @@ bool Parse(std::string_view bytes, google::protobuf::Message* out) {
   return out->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
 }
 
-// For its owner only: specs and outputs of other people's jobs are in there.
+// The directory is its owner's only: it has specs and outputs of other people's jobs.
 absl::Status MakeStateDirectory(const std::string& directory) {
   std::error_code error;
   if (std::filesystem::create_directories(directory, error)) {

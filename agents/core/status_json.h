@@ -40,9 +40,9 @@ struct StatusFile {
 // `text`: the file, or its end. Any bytes; a first line that begins in its middle is a bad one.
 StatusFile ReadStatusFile(std::string_view text);
 
-// Why a run is no success although its command ended with 0; nothing if it is one. TAO catches its
-// own errors, so a last FAILURE is one, of the program; and a training that ended well says so, so
-// an end without a SUCCESS is none either.
+// Returns the reason that a run is no success although its command ended with 0; nothing if it is
+// one. TAO catches its own errors, so a last FAILURE is one, of the program; a training that ended
+// well says so, so an end without a SUCCESS is no success either.
 std::optional<v1::Failure> JudgeTraining(const StatusFile& file);
 
 }  // namespace muster::agents

@@ -31,7 +31,8 @@ class StatusReader {
                                                   std::optional<absl::Time> start_time);
 
  private:
-  // When the run began, as the file server that dates its results tells the time, if that is known.
+  // Returns the time at which the run began, by the clock of the file server that dates its
+  // results, if that is known.
   absl::StatusOr<absl::Time> StartOf(const RunOutput& output, std::optional<absl::Time> start_time);
   absl::StatusOr<std::optional<FoundStatus>> FindIn(const std::string& directory, absl::Time since);
 

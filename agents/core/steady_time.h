@@ -17,9 +17,9 @@ inline absl::Time SteadyNow() { return absl::UnixEpoch() + hosts::SteadyNow(); }
 // The wall clock as it was when this was made, moved on by a clock that nobody sets
 // (CLOCK_MONOTONIC). Any thread.
 //
-// For waits only: it differs from the time of day by each step of that and by the time that the
-// machine was suspended. Times that are written down or compared with the times of others come from
-// absl::Now().
+// A clock for waits only: it differs from the time of day by each step of that and by the time that
+// the machine was suspended. Times that are written down or compared with the times of others come
+// from absl::Now().
 class SteadyTime {
  public:
   absl::Time Now() const {

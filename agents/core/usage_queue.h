@@ -16,13 +16,13 @@
 
 namespace muster::agents {
 
-// From a run's end to the first question: slurmdbd has it after about a second, and what ends
-// meanwhile goes along.
+// The time from a run's end to the first question: slurmdbd has the usage after about a second, and
+// runs that end meanwhile go along.
 inline constexpr absl::Duration kUsageLag = absl::Seconds(3);
 // The least time between two questions, whatever they are about: a fifth of the looks at Slurm that
 // are allowed by default. A run about which nothing is known waits so long, then twice as long.
 inline constexpr absl::Duration kUsageInterval = absl::Seconds(15);
-// From a run's end until nobody asks any more: slurmdbd restarts in less.
+// The time from a run's end until nobody asks any more: slurmdbd restarts in less.
 inline constexpr absl::Duration kUsagePatience = absl::Minutes(10);
 // Runs that wait; what ends beyond them is not asked about. The journal keeps each of them longer.
 inline constexpr size_t kMaxAwaitedUsages = 5000;

@@ -35,17 +35,18 @@ constexpr absl::Duration kUseGranularity = absl::Minutes(10);
 // The time that the received part of a file waits for the rest: a broker's restart, and some
 // patience.
 constexpr absl::Duration kPartRetention = absl::Hours(1);
-// Between two looks for what is old, each at all files.
+// The time between two looks for old files; each look reads all files.
 constexpr absl::Duration kExpiryInterval = absl::Hours(1);
 // Downloads of one job at the same time: small files cost a round trip each.
 constexpr size_t kDownloadsAtOnce = 8;
 // Bytes of one read from the disk.
 constexpr size_t kPieceBytes = 1 << 20;
 constexpr size_t kSmallPieceBytes = 4 << 10;
-// Between two tries of a file.
+// The time between two tries of a file.
 constexpr absl::Duration kFirstRetry = absl::Milliseconds(100);
 constexpr absl::Duration kLongestRetry = absl::Seconds(2);
-// For another's download of the same file: a day is longer than any patience but an infinite one.
+// The wait for another launch's download of the same file: a day is longer than any patience but an
+// infinite one.
 constexpr absl::Duration kLongestWait = absl::Hours(24);
 
 absl::Status MakeDirectory(const std::string& path) {
@@ -63,7 +64,7 @@ absl::Status WriteAll(int fd, std::string_view bytes, const std::string& path) {
   return absl::OkStatus();
 }
 
-// From where the descriptor is, to the end of the file.
+// Reads from the descriptor's offset to the end of the file.
 absl::Status ReadPieces(int fd, const std::string& path, const ByteSink& sink) {
   struct stat info {};
   const bool is_known = fstat(fd, &info) == 0;
@@ -180,7 +181,7 @@ absl::StatusOr<FileCache::Hold> FileCache::Fetch(const std::vector<Wanted>& file
   Hold hold(this, std::move(digests));
   if (!missing.empty() && patience == -absl::InfiniteDuration())
     return absl::UnavailableError("not all of them are here, and nobody is to be asked");
-  // Else what fits would be fetched, in vain.
+  // If some files do not fit, the rest would be fetched in vain.
   if (!missing.empty()) {
     // Somebody may have removed them; that says nothing about the job.
     absl::Status room = MakeDirectories();
@@ -253,7 +254,7 @@ absl::Status FileCache::FetchWithRetries(const Wanted& file, absl::Duration unti
   }
 }
 
-// Without it, downloads at the same time would all find the room that is there for one.
+// Reserves room: otherwise, downloads at the same time would all count on the same free room.
 class FileCache::Promise {
  public:
   explicit Promise(FileCache* cache) : cache_(*cache) {}
@@ -345,7 +346,7 @@ absl::Status FileCache::MakeRoomLocked(uint64_t size_bytes, const std::string& d
                                        std::string_view what) {
   const uint64_t wanted = size_bytes + promised_bytes_ + options_.keep_free_bytes;
   absl::StatusOr<uint64_t> free_bytes = options_.free_bytes(directory);
-  // For what does not fit all the same nothing is thrown away.
+  // A file that does not fit all the same pushes nothing out.
   if (free_bytes.ok() && *free_bytes < wanted && *free_bytes + IdleBytesLocked() >= wanted) {
     TrimLocked(0, 0);
     free_bytes = options_.free_bytes(directory);

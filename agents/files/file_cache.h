@@ -43,7 +43,7 @@ struct CacheOptions {
   uint64_t keep_free_bytes = uint64_t{256} << 20;
   // Most kept files that no launch is using: each takes some 250 bytes of memory.
   size_t max_files = 200'000;
-  // How long a file is kept after its last use.
+  // The time that a file is kept after its last use.
   absl::Duration retention = absl::Hours(24 * 7);
   // The time of day, for last uses, which are those of files.
   std::function<absl::Time()> now = absl::Now;

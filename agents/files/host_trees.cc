@@ -24,7 +24,7 @@ constexpr absl::Duration kTreePatience = absl::Minutes(10);
 // Bytes of a host's words about a failure.
 constexpr size_t kMaxWordsBytes = 1000;
 
-// How the scripts end when what they work on is not as it should be.
+// The scripts' exit codes for a tree or an archive that is not as it should be.
 constexpr int kMissing = 64;
 constexpr int kDamaged = 65;
 constexpr int kNoRoom = 66;
@@ -33,12 +33,12 @@ constexpr int kNoRoom = 66;
 // directory of its own, a part, which gets its name when it is whole and nobody has that name yet.
 // Parts that are left go after an hour; whoever fills one is ended long before.
 
-// Trees and copies are synced before they get their names: a host that loses its power could else
-// come back with the name and with empty files, and both are taken for whole then, a copy by the
-// run that waits for its start. The whole file system is: thousands of files one by one would take
-// a commit of its journal each.
+// Trees and copies are synced before they get their names: a host that loses its power could
+// otherwise come back with the name and with empty files, and both are taken for whole then, a copy
+// by the run that waits for its start. The whole file system is: thousands of files one by one
+// would take a commit of its journal each.
 
-// $1 a directory, $2 the KiB that are to be free there. Where df does not tell, they count as free.
+// $1 is a directory, $2 the KiB that must be free there. If df does not tell, they count as free.
 constexpr char kHasRoom[] = R"sh(
 has_room() {
   free=$(df -Pk "$1" 2>/dev/null | { read -r _; read -r _ _ _ free _; echo "$free"; })
@@ -188,7 +188,7 @@ absl::StatusOr<std::string> HostTrees::SendLocked(const LocalFiles& files, const
   const absl::StatusOr<uint64_t> there = SentBytes(archive);
   if (!there.ok()) return there.status();
   sent(*there);
-  // With the tree that is unpacked from it.
+  // The sum of the archive and the tree that is unpacked from it.
   const uint64_t whole = tree.archive_bytes + tree.occupied_bytes;
   uint64_t at = 0;
   std::string part;

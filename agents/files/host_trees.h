@@ -41,7 +41,7 @@ struct TreeName {
 
 class HostTrees {
  public:
-  // How much of the archive is on the host.
+  // `bytes`: the part of the archive that is on the host.
   using SentListener = std::function<void(uint64_t bytes)>;
 
   // `directory` is absolute. Host and cache must outlive this object.

@@ -15,8 +15,8 @@
 
 namespace muster::uploads {
 
-// How long one launch waits for its files. Other launches, and the run's own cancel, wait behind
-// it. Files that have come stay, so that the next try goes on from there.
+// The time that one launch waits for its files. Other launches, and the run's own cancel, wait
+// behind it. Files that have come stay, so that the next try goes on from there.
 inline constexpr absl::Duration kFetchPatience = absl::Seconds(20);
 
 // A job's files, which stay on this machine as long as this object lives.

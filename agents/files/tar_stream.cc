@@ -35,7 +35,7 @@ void Put(std::string_view text, size_t offset, size_t room, Header* header) {
   std::memcpy(header->data() + offset, text.data(), std::min(text.size(), room));
 }
 
-// Beyond octal digits GNU has the number itself, big-endian, behind a byte of 0x80.
+// A size that octal digits cannot hold is written as GNU does: big-endian, behind a byte of 0x80.
 void PutSize(uint64_t size, Header* header) {
   constexpr size_t kOffset = 124;
   constexpr size_t kBytes = 12;

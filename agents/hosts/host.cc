@@ -9,7 +9,7 @@
 namespace muster::hosts {
 namespace {
 
-// Within this process alone.
+// The payload stays within this process.
 constexpr char kCauseUrl[] = "muster.hosts/cause";
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Where an agent runs commands and keeps files: on its own machine (LocalHost), or over SSH
-// (SshHost).
+// A host on which an agent runs commands and keeps files: its own machine (LocalHost), or one over
+// SSH (SshHost).
 //
 // Nothing here assumes that the host is near: every call may block for its bounded time, and every
 // call may fail because the host could not be reached (UNAVAILABLE). All calls may be made from any
@@ -47,16 +47,16 @@ struct Command {
   // Variables of the host's environment that the program does not get: exact names, or prefixes
   // that end with '*'.
   std::vector<std::string> unset_env = {};
-  // Where the program starts. Empty: wherever the host starts programs.
+  // The directory in which the program starts. Empty: the one in which the host starts programs.
   std::string working_directory = {};
-  // When it is over, the program and its process group are killed.
+  // The time limit; when it is over, the program and its process group are killed.
   absl::Duration timeout = kDefaultCommandTimeout;
   // More output than this kills the program and is an error; output is never cut in silence.
   size_t max_stdout_bytes = kDefaultMaxStdoutBytes;
   size_t max_stderr_bytes = kDefaultMaxStderrBytes;
 };
 
-// How a program ended.
+// The end of a program, and its output.
 struct CommandResult {
   int exit_code = 0;  // 0 to 255; 0 if a signal ended it
   int signal = 0;     // the signal that ended it; 0 if none
@@ -101,7 +101,7 @@ struct NewFile {
 
 // One way to the host, tried on its own.
 struct WayIn {
-  // How far one gets on it.
+  // The last step on this way that succeeds.
   enum class Reached { kNothing, kHost, kHostKey, kUser };
 
   std::string name;  // "login1.example.org:22"
@@ -121,7 +121,7 @@ class Host {
  public:
   virtual ~Host() = default;
 
-  // How messages name the host.
+  // Returns the host's name for messages.
   virtual std::string Name() const = 0;
   // Tries each way to the host now, beside what goes on. Nothing: there is none to be tried, as on
   // this machine.
@@ -138,13 +138,14 @@ class Host {
   // directory must exist.
   virtual absl::Status WriteFile(std::string_view path, std::string_view content,
                                  const WriteOptions& options) = 0;
-  // At most max_bytes (up to kMaxReadBytes) from offset on; fewer only at the end of the file, none
-  // beyond it.
+  // Returns at most max_bytes (up to kMaxReadBytes) from offset on; fewer only at the end of the
+  // file, none beyond it.
   virtual absl::StatusOr<std::string> ReadFileRange(std::string_view path, uint64_t offset,
                                                     size_t max_bytes) = 0;
   // The whole file; RESOURCE_EXHAUSTED if it is longer than max_bytes (up to kMaxReadBytes).
   virtual absl::StatusOr<std::string> ReadFile(std::string_view path, size_t max_bytes) = 0;
-  // With its parents; OK if it exists. The mode is for directories that are made.
+  // Makes the directory and its parents; OK if it exists. The mode is for directories that are
+  // made.
   absl::Status MakeDirectories(std::string_view path, uint32_t mode) {
     return MakeManyDirectories({std::string(path)}, mode);
   }

@@ -102,7 +102,7 @@ End Watch(const Child& child, Output& out, Output& err, absl::Duration deadline)
     const absl::Duration wait = std::min(left, absl::Hours(1));
     poll(fds, 3, static_cast<int>(absl::ToInt64Milliseconds(wait)) + 1);
     const bool exited = (fds[0].revents & POLLIN) != 0;
-    // After the look at pidfd: what a program wrote before its end is in the pipes by now.
+    // The pipes are read after the look at pidfd: they have all output of an ended program by now.
     out.Drain();
     err.Drain();
     if (out.too_long || err.too_long) return End::kTooMuchOutput;

@@ -12,8 +12,8 @@
 namespace muster::hosts {
 namespace {
 
-// Without '!', newline, backslash and single quotes within the quotes: csh, fish and all POSIX
-// shells read these alike. `read` takes single bytes and head exactly as many as it is told, so
+// The script has no '!', newline, backslash or single quote within the quotes: csh, fish and all
+// POSIX shells read it alike. `read` takes single bytes and head exactly as many as it is told, so
 // that the rest of the input is the program's.
 #define MUSTER_READ_SCRIPT \
   "/bin/sh -c 'read -r muster_size && eval \"$(head -c \"$muster_size\")\"'"

@@ -44,8 +44,9 @@ RemoteScript WrapKill(int pid);
 // Ends with 0 while the process is there.
 RemoteScript WrapIsAlive(int pid);
 
-// If the script says at the end of its stderr that the program was not started: the error, in the
-// classes that NotStarted knows, and the trailer is taken away from `stderr_data`. OK otherwise.
+// Returns the error if the script says at the end of its stderr that the program was not started,
+// in the classes that NotStarted knows, and takes the trailer away from `stderr_data`. OK
+// otherwise.
 absl::Status TakeNotStarted(const Command& command, std::string_view nonce,
                             std::string* stderr_data);
 

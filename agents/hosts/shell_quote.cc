@@ -11,8 +11,8 @@ absl::StatusOr<std::string> ShellQuote(std::string_view text) {
     return absl::InvalidArgumentError(
         fmt::format("text for a shell has a NUL byte at offset {}; remove it", nul));
   }
-  // Between single quotes a shell reads every byte as itself, but cannot read a single quote: that
-  // one goes between double quotes.
+  // A shell reads every byte between single quotes as itself, but cannot read a single quote there:
+  // that one goes between double quotes.
   std::string quoted = "'";
   for (const char c : text) {
     if (c == '\'') {

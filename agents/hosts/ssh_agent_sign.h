@@ -10,8 +10,9 @@
 
 namespace muster::hosts {
 
-// With SHA-256, by the RSA key that the agent at the socket holds for this public key. UNAVAILABLE:
-// it does not answer within the time; PERMISSION_DENIED: it does not sign with this key.
+// Returns a signature with SHA-256, by the RSA key that the agent at the socket holds for this
+// public key. UNAVAILABLE: it does not answer within the time; PERMISSION_DENIED: it does not sign
+// with this key.
 absl::StatusOr<std::string> SignWithAgent(const std::string& socket, std::string_view public_key,
                                           std::string_view data, absl::Duration timeout);
 

@@ -71,7 +71,8 @@ int SignFor(LIBSSH2_SESSION*, unsigned char** signature, size_t* size, const uns
   return 0;
 }
 
-// With a public key as AsSha2Key makes it. Returns libssh2's code; 0: the host lets the user in.
+// Logs in with a public key as AsSha2Key makes it. Returns libssh2's code; 0: the host lets the
+// user in.
 absl::StatusOr<int> LogInWithSha2(const SshConfig& config, SshSession* session,
                                   const Credentials& credentials, const std::string& public_key,
                                   const Signer& signer) {

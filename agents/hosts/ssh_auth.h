@@ -8,7 +8,7 @@
 
 namespace muster::hosts {
 
-// For a session whose host key was verified. UNAVAILABLE: the connection was lost over it;
+// Logs in, on a session whose host key was verified. UNAVAILABLE: the connection was lost over it;
 // PERMISSION_DENIED: the host takes none of our keys, with the methods it takes and the remedy;
 // FAILED_PRECONDITION: the key's file, or the agent, cannot be used; CANCELLED.
 absl::Status LogIn(const SshConfig& config, SshSession* session);

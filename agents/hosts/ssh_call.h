@@ -18,17 +18,17 @@ namespace muster::hosts {
 // Thread-safe.
 class SshCall {
  public:
-  // Nothing is run for a call without a request; it only wants the connection.
+  // A call without a request runs nothing; it only wants the connection.
   explicit SshCall(std::optional<ExecRequest> request, absl::Duration timeout)
       : request_(std::move(request)), deadline_(SteadyNow() + timeout) {}
-  // Nobody waits for this one: `on_finish` gets the answer, on the thread of SshLink.
+  // A call that nobody waits for: `on_finish` gets the answer, on the thread of SshLink.
   SshCall(ExecRequest request, std::function<void(const absl::StatusOr<ExecResult>&)> on_finish)
       : request_(std::move(request)),
         deadline_(absl::InfiniteDuration()),
         on_finish_(std::move(on_finish)) {}
 
   const std::optional<ExecRequest>& request() const { return request_; }
-  // By SteadyNow.
+  // The deadline in the time of SteadyNow.
   absl::Duration deadline() const { return deadline_; }
 
   // The first answer counts.

@@ -14,7 +14,8 @@ namespace {
 constexpr absl::Duration kKillTimeout = absl::Seconds(10);
 // A host that had no channel for the killing is asked again after so long.
 constexpr absl::Duration kKillRetry = absl::Milliseconds(100);
-// Most commands end sooner and need no look at their process. Then ever more rarely.
+// The time to the first look at a command's process. Most commands end sooner and need none; later
+// looks are ever more rare.
 constexpr absl::Duration kFirstProbe = absl::Seconds(1);
 constexpr absl::Duration kMaxProbe = absl::Seconds(30);
 constexpr absl::Duration kProbeTimeout = absl::Seconds(10);
@@ -136,8 +137,8 @@ absl::Status SshChannels::KeepAlive() {
     return absl::UnavailableError(fmt::format(
         "{} has said nothing for {}", session_->host().ToString(), absl::FormatDuration(silence)));
   }
-  // With no channel nobody reads what the host sends of itself: its end, or its own question for a
-  // sign of life.
+  // Without a channel nobody reads the host's own messages: its end, or its own question for a sign
+  // of life.
   pollfd fd = {session_->fd(), POLLIN, 0};
   const bool is_unread = channels_.empty() && poll(&fd, 1, 0) > 0;
   const bool is_due =
@@ -316,7 +317,7 @@ absl::Duration SshChannels::NextTime() const {
   return next;
 }
 
-// While a packet is sent in part nothing is read: sshd takes what it is sent whatever it has to
+// Nothing is read while a packet is sent in part: sshd takes what it is sent whatever it has to
 // say.
 short SshChannels::poll_events() const { return sender_ != 0 ? POLLOUT : POLLIN; }
 

@@ -84,7 +84,7 @@ class SshChannels {
 
   const SshConfig* const config_;
   const std::unique_ptr<SshSession> session_;
-  // Before the channels, which it must outlive.
+  // Stands before the channels, which it must outlive.
   Channels channels_;
   uint64_t last_number_ = 0;
   uint64_t opener_ = 0;  // the channel that is being opened; 0: none

@@ -13,7 +13,7 @@ absl::Status BadHost(std::string_view text) {
       "\"{}\" is no login host; write HOST or HOST:PORT, an IPv6 address in brackets", text));
 }
 
-// Neither a shell nor ssh-keyscan may read a name in another way than it was meant.
+// A shell and ssh-keyscan must read the name exactly as it was meant.
 bool IsHostName(std::string_view name) {
   const auto is_good = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||

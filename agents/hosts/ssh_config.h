@@ -53,7 +53,7 @@ struct SshConfig {
   absl::Duration keepalive_interval = absl::Seconds(15);
   // ... and is given up when it has said nothing for this many intervals.
   int keepalive_limit = 3;
-  // After a failure to connect to any host. It doubles from the one to the other.
+  // The pause after a failure to connect to any host. It doubles from the one to the other.
   absl::Duration min_backoff = absl::Milliseconds(500);
   absl::Duration max_backoff = absl::Seconds(30);
 

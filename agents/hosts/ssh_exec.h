@@ -21,8 +21,8 @@ namespace muster::hosts {
 
 struct ExecRequest {
   RemoteScript script;
-  // For the program, behind the script. The caller owns it: it may be large, and is not read any
-  // more once the call is answered.
+  // The program's input, behind the script. The caller owns it: it may be large, and is not read
+  // any more once the call is answered.
   std::string_view input;
   absl::Duration timeout;
   size_t max_stdout_bytes = 0;
@@ -46,7 +46,7 @@ bool IsStdoutTooLong(const absl::Status& status);
 
 class SshExec {
  public:
-  // How far it is. kRefused: the host grants no further channel now; nothing was started.
+  // The call's progress. kRefused: the host grants no further channel now; nothing was started.
   // kTooLong: an output is over its limit; the program still runs.
   enum class State { kOpening, kRunning, kEnded, kTooLong, kRefused };
 
@@ -68,7 +68,7 @@ class SshExec {
   // The program has ended: what it wrote is on its way, and no more is waited for.
   void Drain();
   bool is_draining() const { return is_draining_; }
-  // In kTooLong: which output it is.
+  // Tells, in kTooLong, whether the long output is stdout.
   bool is_stdout_too_long() const { return is_stdout_too_long_; }
   // Returns the result of a command in kEnded; once.
   ExecResult TakeResult();

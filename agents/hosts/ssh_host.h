@@ -5,8 +5,8 @@
 // SFTP's answers do not tell a full disk from any other failure, nor can libssh2 1.10 replace a
 // file in one step. README.md in this folder says what the host must have.
 //
-// Whatever keeps the host from being asked is UNAVAILABLE in every call, also a wrong host key or a
-// refused login: it says nothing about the program or the file. Connect tells them apart.
+// A host that cannot be asked for any reason is UNAVAILABLE in every call, also a wrong host key or
+// a refused login: it says nothing about the program or the file. Connect tells the reasons apart.
 #ifndef MUSTER_AGENTS_HOSTS_SSH_HOST_H_
 #define MUSTER_AGENTS_HOSTS_SSH_HOST_H_
 

@@ -168,7 +168,7 @@ bool SshLink::EnsureSession() {
 }
 
 absl::StatusOr<std::unique_ptr<SshSession>> SshLink::OpenAny() {
-  // Anew each time: the operator may have mended it.
+  // The keys are read anew each time: the operator may have mended the file.
   const absl::StatusOr<HostKeys> host_keys = HostKeys::Load(config_);
   if (!host_keys.ok()) return host_keys.status();
   std::string errors;

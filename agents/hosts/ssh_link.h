@@ -25,7 +25,8 @@
 
 namespace muster::hosts {
 
-// How long it is to the next attempt to connect, of an error of a call that came before it was due.
+// Returns the time to the next attempt to connect, from the error of a call that came before it was
+// due.
 std::optional<absl::Duration> NextAttemptOf(const absl::Status& status);
 
 class SshLink {

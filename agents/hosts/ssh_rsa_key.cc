@@ -90,7 +90,7 @@ std::shared_ptr<EVP_PKEY> ParseOpenssh(const std::string& bytes) {
 
 std::shared_ptr<EVP_PKEY> ParsePem(const std::string& text) {
   const Owned<BIO> bio(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
-  // Nobody is asked for a passphrase.
+  // The callback asks nobody for a passphrase.
   const auto no_passphrase = [](char*, int, int, void*) { return -1; };
   std::shared_ptr<EVP_PKEY> key =
       Share(PEM_read_bio_PrivateKey(bio.get(), nullptr, no_passphrase, nullptr));

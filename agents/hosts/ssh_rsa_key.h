@@ -24,7 +24,7 @@ class RsaKey {
 
   // The public key in SSH's form, of type "rsa-sha2-256".
   const std::string& public_key() const { return public_key_; }
-  // With SHA-256; nothing if OpenSSL fails.
+  // Returns the signature with SHA-256; nothing if OpenSSL fails.
   std::optional<std::string> Sign(std::string_view data) const;
 
  private:

@@ -85,7 +85,7 @@ void KubernetesBackend::TellInventory() {
 }
 
 std::string KubernetesBackend::NamespaceOf(const agents::RunHandle& run) const {
-  // Where runs are that name no namespace may have changed since it was launched.
+  // The namespace of runs that name none may have changed since the run was launched.
   if (const size_t slash = run.external_id.find('/'); slash != std::string::npos)
     return run.external_id.substr(0, slash);
   if (run.assignment == nullptr) return config_.name_space;

@@ -194,7 +194,7 @@ class KubernetesBackend final : public agents::Backend {
   // Suspends a Job again if the run is to be held, and says why that is not done yet. Runs in
   // queue_ are held there; only this function changes a Job for a hold.
   void HeedHold(const agents::RunHandle& run, const RunFacts& facts, agents::Observation* seen);
-  // How long ago a look first noticed that the run is to be held.
+  // Returns the time since a look first noticed that the run is to be held.
   absl::Duration HoldWishedFor(const std::string& run_key);
   // Suspends the Job again, if that is still right once the server can be asked. ABORTED: the Job
   // has changed. Other errors as of JobCalls::PatchJob.

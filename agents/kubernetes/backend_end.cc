@@ -47,7 +47,7 @@ FenceOutcome KubernetesBackend::Fence(const RunHandle& run) {
   bool has_begun = job->has_value();
   for (const std::string& name_space : PlacesOf(run)) {
     const absl::StatusOr<std::vector<PodObject>> pods = calls_.ListPods(name_space, run.run_key);
-    // Where there is no namespace there are no rights either, nor pods.
+    // A namespace that is missing has no rights either, nor pods.
     if (absl::IsPermissionDenied(pods.status()) && HomeOf(name_space).IsMissing()) continue;
     if (!pods.ok()) return unanswered(pods.status());
     has_begun = has_begun || !pods->empty();

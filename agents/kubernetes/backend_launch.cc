@@ -209,7 +209,8 @@ void KubernetesBackend::WakeStarter() {
 }
 
 void KubernetesBackend::StartReady(const std::string& only) {
-  // Where the server, or whom it asks, lets none go: others would wait as long for the same answer.
+  // The namespaces in which the server, or a service that it asks, lets no run go: others would
+  // wait as long for the same answer.
   std::set<std::string> troubled;
   for (const StartQueue::AssignmentPtr& run : queue_.TakeReady(only)) {
     const std::string& run_key = run->run_key();
@@ -303,7 +304,7 @@ absl::StatusOr<std::optional<JobObject>> KubernetesBackend::FindLaunched(
     const agents::RunHandle& run) {
   for (const std::string& name_space : PlacesOf(run)) {
     absl::StatusOr<std::optional<JobObject>> job = calls_.FindRun(name_space, run.run_key);
-    // Where there is no namespace there are no rights either, which says nothing of the run.
+    // A namespace that is missing has no rights either, which says nothing of the run.
     if (absl::IsPermissionDenied(job.status()) && HomeOf(name_space).IsMissing()) continue;
     if (!job.ok() || job->has_value()) return job;
   }

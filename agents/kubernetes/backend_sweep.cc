@@ -40,8 +40,8 @@ absl::Status KubernetesBackend::ForgetOne(const agents::RunHandle& run) {
   const absl::StatusOr<std::optional<JobObject>> job =
       calls_.FindRun(NamespaceOf(run), run.run_key);
   const std::vector<std::string>& own = config_.namespaces;
-  // Where the agent was taken out of its settings and its rights, the Job is left to its time to
-  // live: nobody would give them back.
+  // The Job is left to its time to live if its namespace was taken out of the agent's settings, and
+  // the rights there: nobody would give them back.
   if (absl::IsPermissionDenied(job.status()) &&
       std::find(own.begin(), own.end(), home.name()) == own.end())
     return absl::OkStatus();

@@ -30,9 +30,9 @@ namespace muster::kubernetes {
 // Limit for all archives together, in bytes: an eighth of what etcd holds by default (2 GiB) for
 // the whole cluster. When etcd is full, nobody can write to the API server.
 inline constexpr uint64_t kMaxBytesOfArchives = uint64_t{256} << 20;
-// How long the bytes of a deleted Job still count. etcd frees them when the API server compacts it:
-// every 5 minutes by default (--etcd-compaction-interval), and only what was deleted more than 5
-// minutes ago; so after 10 minutes at most.
+// The time that the bytes of a deleted Job still count. etcd frees them when the API server
+// compacts it: every 5 minutes by default (--etcd-compaction-interval), and only what was deleted
+// more than 5 minutes ago; so after 10 minutes at most.
 inline constexpr absl::Duration kUntilCompacted = absl::Minutes(10);
 // An archive of at most this size waits only for room, not for its turn: a hundred of them delay
 // the largest archive no more than another one of the largest size does.

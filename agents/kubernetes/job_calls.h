@@ -79,7 +79,7 @@ class JobCalls {
  private:
   LaunchEnd CheckSuccessPolicy(const RunObjects& objects, const JobObject& job);
   LaunchEnd CreateOne(const OwnedObject& owned, const JobObject& job, bool is_new);
-  // How a launch ends by that refusal of what its run needs.
+  // Returns the outcome of a launch after that refusal of a thing that its run needs.
   agents::LaunchOutcome Refused(const ApiAnswer& answer, const std::string& what,
                                 const std::string& run_key, Access needed);
 

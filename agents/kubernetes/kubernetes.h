@@ -59,7 +59,7 @@ struct KubernetesConfig {
   // Every pod gets requests, so that it is not the first to be evicted when a node runs short.
   uint64_t default_cpu_millis = 1000;
   uint64_t default_memory_bytes = uint64_t{1} << 30;
-  // Whether a pod with GPUs gets their share of a node instead, if that is more.
+  // True: a pod with GPUs gets their share of a node instead, if that is more.
   bool default_gpu_share = true;
 
   // ---- GPUs
@@ -79,15 +79,15 @@ struct KubernetesConfig {
   // Jobs that name no results directory get one below this, named by their number:
   // "slurm://NAME/path". Default: none; such jobs have no results directory.
   std::string results_root;
-  // Where the agent itself sees storage roots, by their names: absolute paths on its machine.
-  // Default: none; results are read by who mounts the volume.
+  // The places at which the agent itself sees storage roots, by their names: absolute paths on its
+  // machine. Default: none; results are read by who mounts the volume.
   std::map<std::string, std::string> agent_roots;
 
-  // How long a pod may fail to start (its image cannot be pulled, a Secret is missing) before the
-  // run fails.
+  // The time that a pod may fail to start (its image cannot be pulled, a Secret is missing) before
+  // the run fails.
   absl::Duration start_grace = absl::Minutes(5);
-  // How long some pods of a run may have nodes while others find none, before all pods are removed
-  // and the run ends, to be tried again. 0: forever.
+  // The time that some pods of a run may have nodes while others find none, before all pods are
+  // removed and the run ends, to be tried again. 0: forever.
   absl::Duration gang_grace = absl::Minutes(10);
 };
 

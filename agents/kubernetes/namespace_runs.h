@@ -21,7 +21,7 @@
 
 namespace muster::kubernetes {
 
-// How old an answer about rights may be while runs wait for them.
+// The age that an answer about rights may have while runs wait for them.
 inline constexpr absl::Duration kRightsAreFresh = absl::Seconds(10);
 
 // Thread-safe, once Watch has returned.
@@ -50,8 +50,9 @@ class NamespaceRuns {
   // Returns whether this is news.
   bool Forbid(const std::string& run_key, Access what, absl::Status why);
   bool is_forbidden() const;
-  // Why launches wait there, for people, as it is now or was within kRightsAreFresh: that the
-  // namespace is not there, or which right is missing; with what to do. OK: they do not.
+  // Returns the reason that launches wait there, for people, as it is now or was within
+  // kRightsAreFresh: that the namespace is not there, or which right is missing; with what to do.
+  // OK: they do not.
   absl::Status WhyUnmade();
   // Returns whether the server says that there is no such namespace, so that nothing can be in it.
   // Asks it.

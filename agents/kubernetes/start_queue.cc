@@ -16,22 +16,22 @@ namespace {
 
 // Kinds of runs that find no room before a call ends: each is a search over all nodes.
 constexpr size_t kMaxMisfits = 512;
-// How long a run that was let go counts for more than what its pods have: the scheduler has found
+// The time that a run that was let go counts for more than its pods have: the scheduler has found
 // nodes for them by then, or they wait in the cluster and hold nothing.
 constexpr absl::Duration kStartingCounts = absl::Minutes(1);
-// How long a run whose pods are on their nodes counts for more than what is seen on the nodes: the
+// The time that a run whose pods are on their nodes counts for more than is seen on the nodes: the
 // watches of one server are moments apart.
 constexpr absl::Duration kPlacedCounts = absl::Seconds(10);
 // Pauses before a run that could not be let go is tried again: a server that is back is noticed
 // soon, and one that refuses for hours is asked about each run only now and then.
 constexpr absl::Duration kFirstPause = absl::Seconds(1);
 constexpr absl::Duration kLongestPause = absl::Seconds(30);
-// How long a launch that is under way keeps room from those behind it: its few calls take a
-// fraction of a second, and one that hangs must not stop the others.
+// The time that a launch under way keeps room from those behind it: its few calls take a fraction
+// of a second, and one that hangs must not stop the others.
 constexpr absl::Duration kLaunchCounts = absl::Seconds(10);
 
-// How long smaller runs may begin on nodes that the first run that waits could be on: so much of
-// their time would be lost while it waits for all of them, and it for them without an end.
+// The time that smaller runs may begin on nodes that the first run that waits could be on: so much
+// of their time would be lost while it waits for all of them, and it for them without an end.
 constexpr absl::Duration kMayBePassed = absl::Minutes(1);
 
 // Returns the part of a run that decides whether it fits; runs that are alike in it need not be
@@ -50,7 +50,7 @@ std::string ShapeOf(const agent::v1::Assignment& run) {
   return shape.SerializeAsString();
 }
 
-// Why those behind it find no room.
+// Returns the reason that those behind it find no room.
 std::string WhoIsFirst(const agent::v1::Assignment& run, const Misfit& misfit) {
   const auto key = contract::RunKey::Parse(run.run_key());
   return fmt::format("job {} is first, and waits for nodes that this one could take: {}",

@@ -19,7 +19,7 @@
 namespace muster::machines {
 namespace {
 
-// Less and a few large logs fill the disk.
+// A few large logs fill a disk with less room than this.
 constexpr uint64_t kLittleDiskBytes = uint64_t{1} << 30;
 
 void AddCheck(v1::ClusterChecks* checks, std::string subject, v1::CheckResult result,
@@ -118,7 +118,7 @@ v1::NodeCondition ConditionOf(const HostView& host) {
   return host.start_trouble.empty() ? v1::NODE_CONDITION_READY : v1::NODE_CONDITION_FAILING;
 }
 
-// Why the host gets no runs now; "" if it does.
+// Returns the reason that the host gets no runs now; "" if it gets some.
 std::string WhyNot(const HostView& host) {
   if (!host.is_up) return host.why;
   if (host.is_cordoned) return "cordoned in the file of hosts";
@@ -188,7 +188,7 @@ std::vector<v1::ClusterIssue> IssuesOf(const HostView& host) {
 
 }  // namespace
 
-// ---- pure but for the time of day
+// ---- pure except for the time of day
 
 ContainerRuntime ContainersOf(const Load& load) {
   ContainerRuntime least = {.tool = "", .why = "none of its hosts has been reached yet"};

@@ -19,7 +19,7 @@ namespace muster::machines {
 // The run key in plans, whose job has no number yet.
 inline constexpr char kPlannedRun[] = "plan-1-1";
 
-// ---- pure but for the time of day
+// ---- pure except for the time of day
 
 // Considers all hosts that are known, since a run may come to any: the one that can do the least
 // decides.

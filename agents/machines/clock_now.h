@@ -9,14 +9,14 @@
 
 namespace muster::machines {
 
-// Since 1970.
+// The time since 1970.
 inline int64_t NowMicroseconds() {
   timespec now;
   clock_gettime(CLOCK_REALTIME, &now);
   return static_cast<int64_t>(now.tv_sec) * 1'000'000 + now.tv_nsec / 1000;
 }
 
-// Since some moment that nobody moves; for waits.
+// The time since some moment that nobody moves; for waits.
 inline int64_t SteadyMilliseconds() {
   timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);

@@ -58,10 +58,10 @@ std::string EnrootImage(const std::string& image) {
 
 Words GpuOptions(const ContainerRequest& request) {
   if (request.gpus.empty()) return {};
-  // Which of them is ROCR_VISIBLE_DEVICES' to say.
+  // ROCR_VISIBLE_DEVICES says which of them.
   if (request.has_amd_gpus) return {"--device=/dev/kfd", "--device=/dev/dri"};
   if (request.tool == kDocker) {
-    // With quotes of its own, for it takes a list of options there.
+    // The value has quotes of its own, for the option takes a list of options there.
     return {"--gpus=\"device=" + Join(request.gpus) + "\""};
   }
   Words options;
@@ -99,7 +99,8 @@ ContainerPlan PlanOfDaemon(const ContainerRequest& request) {
               "--user=" + user,
               "--entrypoint=",
               "--security-opt=label=disable"};
-  // With its daemon a setuid program of the image would be the host's root, with the job's mounts.
+  // The daemon of docker would let a setuid program of the image be the root of the host, with the
+  // mounts of the job.
   if (tool == kDocker) plan.run.push_back("--security-opt=no-new-privileges");
   for (const std::string& mount : request.mounts) plan.run.push_back("--volume=" + mount);
   Append(&plan.run, GpuOptions(request));
@@ -144,7 +145,7 @@ ContainerPlan PlanOfEnroot(const ContainerRequest& request) {
   }
   if (request.has_amd_gpus)
     Append(&plan.run, {"--mount", "/dev/kfd:/dev/kfd", "--mount", "/dev/dri:/dev/dri"});
-  // In place of what the image would start.
+  // The script takes the place of the image's own command.
   Append(&plan.run, {"--rc", request.directory + "/" + kEnterFile, request.name});
   const bool has_nvidia = !request.gpus.empty() && !request.has_amd_gpus;
   plan.environment = {"NVIDIA_VISIBLE_DEVICES=" + (has_nvidia ? Join(request.gpus) : "void"),

@@ -1,4 +1,4 @@
-// How a run's container is made by the tool that a host has: which words each takes. Pure.
+// Makes a run's container by the tool that a host has, with the words that each tool takes. Pure.
 //
 // The program in it is started by a script in the run's directory (kEnterFile), which has the run's
 // variables: they are secrets, and no tool takes them all, whatever is in them, without a command
@@ -22,12 +22,13 @@ inline constexpr char kDocker[] = "docker";
 inline constexpr char kEnroot[] = "enroot";
 inline constexpr char kApptainer[] = "apptainer";
 
-// In a run's directory: the script, what the tool says of its image, and "TOOL NAME" of containers
-// that may be there, in each line.
+// Files in a run's directory: the script, the tool's answer about its image, and the containers
+// that may be there, as "TOOL NAME" in each line.
 inline constexpr char kEnterFile[] = "enter";
 inline constexpr char kContainerLogFile[] = "container-log";
 inline constexpr char kContainersFile[] = "containers";
-// Also there: the image as enroot and apptainer convert it, and conmon's note of a kill for memory.
+// Files there, too: the image as enroot and apptainer convert it, and conmon's note of a kill for
+// memory.
 inline constexpr char kEnrootImageFile[] = "image.sqsh";
 inline constexpr char kApptainerImageFile[] = "image.sif";
 inline constexpr char kConmonOomFile[] = "oom";
@@ -69,7 +70,8 @@ bool SetsLimits(std::string_view tool);
 // Returns the command that asks such a tool which limits it can set for this user.
 Words LimitsQuestionOf(std::string_view tool);
 
-// From its answer: "", or why a container cannot be held to these. 0: no limit.
+// Returns "", or, from the tool's answer, the reason that a container cannot be held to these. 0:
+// no limit.
 std::string WhyNoLimits(std::string_view tool, const std::string& answer, uint64_t memory_bytes,
                         uint32_t cores);
 

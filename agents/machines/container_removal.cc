@@ -21,7 +21,7 @@
 namespace muster::machines {
 namespace {
 
-// Between two looks at a tool: podman and docker take a second or less.
+// The time between two looks at a tool: podman and docker take a second or less.
 constexpr int kRoundMs = 10;
 // Bytes that are read of a tool's output: ten thousand names.
 constexpr size_t kMaxSaidBytes = 1 << 20;

@@ -14,7 +14,7 @@ namespace {
 // Patience with the removal of one run's containers. podman and docker take a second or less, on a
 // host under load several.
 constexpr int64_t kPatienceMs = 20'000;
-// Between a try that failed and the next, of any run: what fails is mostly the tool.
+// The pause after a try that failed, for all runs: mostly the tool is at fault.
 constexpr std::chrono::seconds kRetry(5);
 
 }  // namespace

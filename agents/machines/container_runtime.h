@@ -25,7 +25,8 @@ struct ContainerRuntime {
 // UNAVAILABLE: the host could not be asked.
 absl::StatusOr<ContainerRuntime> FindContainerRuntime(const std::string& wanted, hosts::Host& host);
 
-// Why a job with an image cannot run there; nothing if it can, or if it has none.
+// Returns the reason that a job with an image cannot run there; nothing if it can, or if it has no
+// image.
 std::optional<Misfit> CheckImage(const v1::JobSpec& spec, const ContainerRuntime& runtime);
 
 }  // namespace muster::machines

@@ -18,9 +18,9 @@
 namespace muster::machines {
 namespace {
 
-// The files of a group are short, but for the list of its processes.
+// The files of a group are short, except for the list of its processes.
 constexpr size_t kMaxFileBytes = 1 << 20;
-// Over which the kernel counts what a group has had of its cores: its own default.
+// The period over which the kernel counts a group's use of its cores: its own default.
 constexpr uint64_t kPeriodUs = 100'000;
 // Tries to remove a group: a killed process needs a moment to be gone. 2 s in all; only a process
 // that hangs in the kernel takes longer.
@@ -92,7 +92,8 @@ GroupPlaces FindUnified(const std::string& root, const std::string& own_group) {
   return places;
 }
 
-// On cgroup v1: below what was given away, else below what this process has, else at the top.
+// On cgroup v1 the place is below the group that was given away, else below this process's own,
+// else at the top.
 std::string FindPlace(const std::string& hierarchy, const std::string& own_group) {
   for (const std::string& place : {hierarchy + "/muster", hierarchy + own_group, hierarchy}) {
     if (MayMakeIn(place)) return place;
@@ -128,7 +129,7 @@ std::string LimitCores(const std::string& directory, bool is_unified, uint32_t c
 
 void KillAllIn(const std::string& directory) {
   if (WriteControl(directory + "/cgroup.kill", "1") == 0) return;
-  // Before Linux 5.14, and on cgroup v1.
+  // Needed before Linux 5.14, and on cgroup v1.
   for (const std::string& process : LinesOf(Load(directory + "/cgroup.procs"))) {
     const int pid = atoi(process.c_str());
     if (pid > 1) kill(pid, SIGKILL);
@@ -167,7 +168,7 @@ GroupPlaces FindGroupPlaces(const std::string& root, const std::string& own) {
 // ---- a run's groups
 
 std::string RunGroup::NameOf(std::string_view run_key) {
-  // With the process: two ranks of a run may be on one machine under two names.
+  // The name has the process: two ranks of a run may be on one machine under two names.
   return kGroupPrefix + std::string(run_key) + "." + std::to_string(getpid());
 }
 

@@ -1,7 +1,7 @@
 // Limits of a run's memory and cores, by the kernel's control groups.
 //
-// Only what this process may make is used: below the group of a service that was given its own
-// (cgroup v2: the service's processes are in a group named muster-agent, as systemd's
+// Groups are made only where this process may make them: below the group of a service that was
+// given its own (cgroup v2: the service's processes are in a group named muster-agent, as systemd's
 // DelegateSubgroup= has it, and the group above is theirs), else at the top, where only root may.
 // On cgroup v1 also below a group named muster, which an operator may have given away.
 //
@@ -21,10 +21,11 @@ namespace muster::machines {
 
 // The group of a service's own processes, beside which runs have theirs.
 inline constexpr char kServiceGroup[] = "muster-agent";
-// In a run's directory: the directories of its groups, one in each line; there before they are.
+// A file in a run's directory: the directories of its groups, one in each line; written before the
+// groups are made.
 inline constexpr char kGroupsFile[] = "groups";
 
-// Where groups are made.
+// The places in which groups are made.
 struct GroupPlaces {
   bool is_unified = false;  // cgroup v2
   std::string memory = {};  // a directory; empty: nowhere
@@ -70,7 +71,7 @@ class RunGroup {
   std::vector<hosts::Fd> entrances_;
 };
 
-// The kernel also counts those of the group that it kills for want of memory on the machine, or in
+// The kernel also counts those of the group that it kills for lack of memory on the machine, or in
 // a group above; these are none of them. 0 of a group without a limit.
 int64_t CountOomKillsAtLimit(const std::string& group);
 

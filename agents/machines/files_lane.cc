@@ -17,7 +17,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// With nobody waiting, the threads are woken when somebody comes.
+// The longest sleep of the threads while nobody waits; somebody who comes wakes them.
 constexpr std::chrono::hours kIdle(1);
 
 FilesNews NewsOf(const FilesLane::Task& task, const absl::Status& status) {

@@ -76,7 +76,7 @@ class FilesLane {
    public:
     Turn(std::mutex* mutex, const std::atomic<bool>* dropped, absl::Duration patience)
         : mutex_(mutex), dropped_(dropped), patience_(patience) {}
-    // How long it may wait for the broker.
+    // Returns the time that it may wait for the broker.
     absl::Duration patience() const { return patience_; }
     // Returns whether nobody wants the files any more.
     bool IsOver() const { return *dropped_; }

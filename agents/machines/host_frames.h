@@ -33,7 +33,7 @@ struct HostRequest {
   static std::optional<HostRequest> Decode(HostFrame frame);
 };
 
-// How the command has ended.
+// The end of the command.
 struct HostAnswer {
   int64_t id = 0;
   int exit_code = 0;  // of host_report.h

@@ -14,7 +14,7 @@
 
 namespace muster::machines {
 
-// How far a run has come on the host. Only forward, unless someone removes its records.
+// A run's stage on the host. It only goes forward, unless someone removes its records.
 enum class HostStage {
   kAbsent,    // nothing shows its start
   kClaimed,   // a supervisor has it
@@ -41,7 +41,7 @@ struct HostReport {
   std::vector<RankReport> runs;
 
   std::string Encode() const;
-  // Nothing if it is not whole.
+  // Returns nothing if the text is not whole.
   static std::optional<HostReport> Decode(std::string_view bytes);
 };
 

@@ -41,7 +41,7 @@ uint32_t OwnCores() {
   return static_cast<uint32_t>(CPU_COUNT(&set));
 }
 
-// No more of them than a container's quota.
+// Returns the cores, but not more than the quota of a container.
 uint32_t WithinQuota(uint32_t cores, hosts::Host& host) {
   if (cores == 0) return 0;
   std::istringstream quota(FileText(host, "/sys/fs/cgroup/cpu.max"));
@@ -144,7 +144,7 @@ absl::StatusOr<hosts::CommandResult> Ask(const GpuTool& tool, hosts::Host& host)
   return answer;
 }
 
-// After those of other makers.
+// Adds the GPUs after those of other makers.
 void AddGpus(std::vector<Gpu> gpus, Capacity* capacity) {
   const uint32_t first =
       capacity->gpus.empty() ? 0 : capacity->gpus.back().index + 1;  // theirs are in order

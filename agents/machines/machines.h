@@ -38,13 +38,13 @@ struct MachinesConfig {
 
   // The time between TERM and KILL when a run is canceled or at its time limit.
   absl::Duration cancel_grace = absl::Seconds(10);
-  // Whether runs are limited to the memory and cores that they ask for, where the system allows it.
+  // True: runs are limited to the memory and cores that they ask for, where the system allows it.
   bool limits = true;
   // The tool that makes the containers of jobs with an image (container_runtime.h).
   std::string container_runtime = kFirstFound;
   // The number of finished runs whose logs stay on the machine, the newest ones.
   uint32_t keep_finished_runs = 1000;
-  // How long the users' files in work/ stay after a run was forgotten. Infinite: forever.
+  // The time that the users' files in work/ stay after a run was forgotten. Infinite: forever.
   absl::Duration keep_work = absl::InfiniteDuration();
   // Default: muster-supervisor in the directory of this program.
   std::string supervisor_path = {};

@@ -40,10 +40,11 @@ bool WasSeenToBegin(v1::RunState state) { return state > v1::RUN_STATE_PENDING; 
 
 std::string RunsDirectoryOf(const std::string& state_dir) { return state_dir + "/runs"; }
 
-// Where working directories are filled that no run has yet: emptied at each start.
+// The directory in which working directories are filled before a run has them; emptied at each
+// start.
 std::string LayoutsDirectoryOf(const std::string& state_dir) { return state_dir + "/layouts"; }
 
-// As people see it: always up.
+// Returns the machine as people see it: always up.
 HostView ViewOf(const Machine& machine) {
   HostView view;
   view.config.name = machine.hostname;

@@ -40,7 +40,7 @@ class Places {
 
   // ---- what there is
 
-  // As texts name all of them: "machine" or "cluster".
+  // Returns the word for all of them in texts: "machine" or "cluster".
   virtual std::string_view Word() const = 0;
   virtual absl::Status Probe() const = 0;
   virtual std::string Identity() const = 0;
@@ -56,7 +56,7 @@ class Places {
   // Puts the paths of the run's place into the job. INVALID_ARGUMENT names the field.
   virtual absl::StatusOr<agent::v1::Assignment> Resolve(
       const agent::v1::Assignment& assignment) const = 0;
-  // Why no place can ever have the run.
+  // Returns the reason that no place can ever have the run.
   virtual std::optional<Misfit> RefusalOf(const agent::v1::Assignment& assignment) const = 0;
   // Makes the spec for its first node. `resolved`: as Resolve returns it.
   virtual RunSpec SpecOf(const agent::v1::Assignment& resolved) const = 0;
@@ -79,7 +79,7 @@ class Places {
   virtual absl::Status Observe(const agents::RunHandle& run,
                                std::vector<agents::Observation>* observations) = 0;
   virtual absl::Status Cancel(const std::string& run_key) = 0;
-  // As Backend::Fence; `on_board`: the board's word, if it has the run.
+  // Does as Backend::Fence; `on_board`: the board's answer, if it has the run.
   virtual agents::FenceOutcome Fence(const std::string& run_key,
                                      std::optional<agents::FenceOutcome> on_board) = 0;
   virtual agents::RunOutput OpenLogs(const agents::RunHandle& run) = 0;

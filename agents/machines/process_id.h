@@ -27,13 +27,13 @@ struct ProcessStat {
   uint64_t start_ticks = 0;
 };
 
-// From /proc/PID/stat; nothing if there is no such process.
+// Reads /proc/PID/stat; nothing if there is no such process.
 std::optional<ProcessStat> ReadProcessStat(pid_t pid);
 // Names this boot of the machine; empty if the kernel does not tell.
 std::string ReadBootId();
 // The process that has this pid now.
 ProcessId Identify(pid_t pid);
-// How long ago it began, in milliseconds; only of a process of this boot.
+// Returns the process's age in milliseconds; only for a process of this boot.
 int64_t AgeMs(const ProcessId& process);
 // Every pid in /proc.
 std::vector<pid_t> ListProcesses();

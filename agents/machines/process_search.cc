@@ -65,7 +65,7 @@ std::vector<std::string> SupervisorWords(pid_t pid) {
   return argv;
 }
 
-// Through the pidfd, so that a pid that changes hands between look and kill is safe.
+// Kills through the pidfd, so that a pid that changes hands between look and kill is safe.
 bool KillIfItHas(pid_t pid, const std::string& variable) {
   const hosts::Fd pidfd(hosts::PidfdOpen(pid));
   if (!pidfd.valid()) return false;
@@ -96,7 +96,7 @@ std::map<std::string, Claim> ListSupervisors() {
 }
 
 void KillProcessesWith(const std::string& variable) {
-  // With its ends, so that run 1 is not taken for run 10.
+  // The ends belong to it, so that run 1 is not taken for run 10.
   const std::string whole = std::string(1, '\0') + variable + '\0';
   for (int round = 0; round < kStragglerRounds; ++round) {
     bool killed = false;

@@ -1,10 +1,9 @@
 // A list of named texts, as the agent and a run's supervisor exchange them in small files.
 //
-// On disk: NAME '=' VALUE NUL for each, then "end" NUL. A file without that last word is not whole
-// and decodes to nothing, which makes a record that is still being written, or was cut by a power
-// failure, harmless.
-// (`tr '\0' '\n' < FILE` shows one to people.) Uses nothing but the standard library: the
-// supervisor links it.
+// The form on disk: NAME '=' VALUE NUL for each, then "end" NUL. A file without that last word is
+// not whole and decodes to nothing, so that a record that is still being written, or was cut by a
+// power failure, is harmless. (`tr '\0' '\n' < FILE` shows one to people.) The code uses nothing
+// but the standard library: the supervisor links it.
 #ifndef MUSTER_AGENTS_MACHINES_RECORD_H_
 #define MUSTER_AGENTS_MACHINES_RECORD_H_
 

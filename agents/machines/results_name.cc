@@ -12,7 +12,7 @@
 namespace muster::machines {
 namespace {
 
-// For the list of the files alone: people wait for the answer.
+// The time for the list of the files alone: people wait for the answer.
 constexpr absl::Duration kAnswerPatience = absl::Seconds(2);
 constexpr char kField[] = "results_directory";
 

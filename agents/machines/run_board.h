@@ -16,7 +16,8 @@
 
 namespace muster::machines {
 
-// Often enough that the reasons for waiting look fresh; what changes is reported at once.
+// The interval is short enough that the reasons for waiting look fresh; changes are reported at
+// once.
 inline constexpr absl::Duration kFullReportInterval = absl::Seconds(2);
 
 // The reason of the first run in a queue, which waits for `what`: "2 cores".
@@ -26,8 +27,8 @@ v1::StateReason AwaitsBroker();
 
 class RunBoard {
  public:
-  // Records an observation and wakes the agent. An end comes once nothing of the run is left, but
-  // for processes that could not be killed.
+  // Records an observation and wakes the agent. An end comes once nothing of the run is left,
+  // except for processes that could not be killed.
   void Put(const agents::Observation& observation, bool leaves_processes = false);
   // Records an observation for the next full report, without news: the agent knows it already, or
   // it may change within milliseconds.
@@ -47,7 +48,7 @@ class RunBoard {
   // news. `first_start`: the latest time of its start; InfiniteFuture: nobody knows.
   void SetReasons(const std::string& first, v1::StateReason first_reason,
                   absl::Time first_start = absl::InfiniteFuture());
-  // No run waits in the queue.
+  // Clears the reasons: no run waits in the queue.
   void ClearReasons() { SetReasons("", {}); }
 
   // Sets the reason of a run that waits outside of the queue. Not news. Remove drops it, too.

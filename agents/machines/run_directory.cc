@@ -156,7 +156,7 @@ absl::Status RunDirectory::Create(const RunSpec& spec) const {
   const std::string spec_path = PathOf(kSpecFile);
   absl::Status written = StoreFile(spec_path, spec.Encode(), kSecretMode);
   if (written.ok()) return written;
-  // Nothing must be left that a restart would take for a queued run.
+  // Nothing may be left that a restart would take for a queued run.
   unlink(spec_path.c_str());
   if (made) rmdir(path_.c_str());
   return written;

@@ -26,7 +26,7 @@ int CloseWithoutStart(const std::string& directory, int64_t now_us);
 // that no run has had: parts of one, and the work/ of a run that was closed without a start. Each
 // other work/ is the user's.
 void RemoveRunBookkeeping(const std::string& directory);
-// The rest, but for what the user has in it, and the claim as long as there is any.
+// The rest, except for what the user has in it, and the claim as long as there is any.
 void RemoveRunLogs(const std::string& directory);
 
 }  // namespace muster::machines

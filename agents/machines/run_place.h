@@ -13,7 +13,8 @@
 
 namespace muster::machines {
 
-// When the run is gone at the latest, from its start: after a limit it gets the grace as well.
+// Returns the longest time from a run's start until it is gone: after a limit it gets the grace as
+// well.
 absl::Duration LongestLife(const RunSpec& spec);
 QueuedRun QueuedFrom(const RunSpec& spec, bool held);
 QueuedRun QueuedFrom(const agent::v1::Assignment& assignment, uint64_t order, bool held,

@@ -51,7 +51,8 @@ inline constexpr size_t kMaxSpecBytes = 4 << 20;
 // it ended.
 inline constexpr size_t kMaxRecordBytes = 4096;
 
-// How a supervisor ends. A supervisor that cannot write down its end tells it by its exit code.
+// The exit codes of a supervisor. A supervisor that cannot write down its end tells it by its exit
+// code.
 inline constexpr int kSupervisorRecorded = 0;     // the exit record says everything
 inline constexpr int kSupervisorUsage = 2;        // bad arguments
 inline constexpr int kSupervisorLostClaim = 3;    // another one has the run
@@ -108,7 +109,7 @@ struct ExitRecord {
     kSignaled,
     kNotStarted,  // error, step and path say why
   };
-  // Why the supervisor ended the run, if it did.
+  // The reason that the supervisor ended the run, if it did.
   enum class Cause { kNone, kTimeLimit, kCanceled, kTerminated };
   // The step that failed with `error`. kImage: `path` has what the container's tool said.
   enum class Step { kFiles, kWorkingDirectory, kProgram, kProcess, kImage };
@@ -136,7 +137,7 @@ struct ExitRecord {
   uint64_t max_rss_bytes = 0;
   std::string unlimited = {};  // why it had no limits although the spec has some
 
-  // At most kMaxRecordBytes.
+  // Returns at most kMaxRecordBytes.
   std::string Encode() const;
   static std::optional<ExitRecord> Decode(std::string_view bytes);
 };
@@ -144,11 +145,11 @@ struct ExitRecord {
 struct Claim {
   ProcessId owner;      // the supervisor, or the agent that canceled the run in its queue
   std::string devices;  // the GPUs' indexes with commas, as the agent gave them
-  // Since 1970, of a claim that keeps the run from ever starting: no other file is needed to tell
-  // its end. 0: the owner has the run.
+  // The time since 1970 of a claim that keeps the run from ever starting: no other file is needed
+  // to tell its end. 0: the owner has the run.
   int64_t closed_us = 0;
 
-  // How a run has ended whose claim keeps it from starting.
+  // Returns the end of a run whose claim keeps it from starting.
   std::optional<ExitRecord> End() const;
 
   std::string Encode() const;

@@ -11,8 +11,8 @@
 namespace muster::machines {
 namespace {
 
-// Between two tries to start a run when there is trouble: soon enough for people, rare enough for
-// the machine.
+// The pause between two tries to start a run when there is trouble: soon enough for people, rare
+// enough for the machine.
 constexpr absl::Duration kStartRetry = absl::Seconds(5);
 
 }  // namespace
@@ -133,7 +133,7 @@ void RunScheduler::PublishReasons() {
   absl::Time start = absl::InfiniteFuture();
   if (const std::optional<BlockedRun>& blocked = queue_.blocked(); blocked.has_value()) {
     first = &blocked->run;
-    // By the time of day.
+    // The start in the time of day.
     start = absl::Now() + (blocked->start - time_.Now());
   }
   board_->SetReasons(first->run_key, WaitsFor(queue_.ledger().Shortage(first->request)), start);

@@ -42,7 +42,7 @@ class RunScheduler {
   void Forget(const std::string& run_key) {
     Post([this, run_key] { OnForget(run_key); });
   }
-  // Has no effect on a run that does not wait.
+  // Holds or releases a waiting run; has no effect on any other.
   void SetHeld(const std::string& run_key, bool held) {
     Post([this, run_key, held] { OnHold(run_key, held); });
   }
@@ -51,7 +51,7 @@ class RunScheduler {
     Post([this] { OnStartsAllowed(); });
   }
 
-  // As it was a moment ago.
+  // Returns the load of a moment ago.
   Load load() const;
   // Returns how long the run waits at most if it comes now; InfiniteDuration: nobody knows.
   absl::Duration WaitOf(const QueuedRun& run) const;
@@ -84,7 +84,7 @@ class RunScheduler {
   virtual void OnStartsAllowed() { starts_held_ = false; }
   // The run will never have its files, and has been taken out.
   virtual void OnNoFiles(const std::string& /*run_key*/) {}
-  // No file comes any more. To be called by destructors, because files Wake the thread.
+  // Ends the fetching of files. Destructors must call it, because files Wake the thread.
   void StopFetching() { files_lane_.reset(); }
 
   // ---- runs that wait

@@ -30,7 +30,7 @@ struct SchedulerOptions {
   HostView machine;
   std::vector<v1::ClusterIssue> issues;  // of it
   uint32_t keep_finished_runs = 0;
-  // How the files of runs come to their working directories; empty: none bring any.
+  // Brings the files of runs to their working directories; empty: no run brings any.
   FilesLane::Work lay_out = {};
 };
 
@@ -101,7 +101,7 @@ class Scheduler : public RunScheduler {
   // Ends a run that has begun and whose supervisor has ended. If there is no exit record, it waits
   // until all processes of the run are gone; the run keeps its place until then.
   void Conclude(Active active, RunFiles files);
-  // If another supervisor has taken the run, watches that one and returns true.
+  // Watches the other supervisor and returns true if another one has taken the run.
   bool FollowClaim(Active active, const RunFiles& files);
   void Finish(const Active& active, const agents::Observation& end);
 

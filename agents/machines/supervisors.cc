@@ -111,7 +111,7 @@ absl::Status Supervisors::Watch(const std::string& run_key, const std::string& d
                                 Entry entry) {
   entry.id = next_id_++;
   if (absl::Status s = AddToEpoll(epoll_, entry.pidfd.get(), entry.id); !s.ok()) return s;
-  // Without it (the user's inotify watches are used up) a run is seen to run a little late, no
+  // A run without a watch (the user's inotify watches are used up) is seen to run a little late, no
   // more.
   entry.watch = inotify_add_watch(inotify_.get(), directory.c_str(), IN_MOVED_TO | IN_ONLYDIR);
   ids_[entry.id] = run_key;

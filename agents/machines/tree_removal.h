@@ -1,4 +1,4 @@
-// Removes what is below a directory, but for what is mounted there.
+// Removes what is below a directory, except for what is mounted there.
 //
 // Errors are told in words. Uses nothing but the standard library: the supervisor links it.
 #ifndef MUSTER_AGENTS_MACHINES_TREE_REMOVAL_H_

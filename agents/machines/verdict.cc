@@ -102,7 +102,7 @@ std::string OomText(const ExitRecord& exit) {
                      contract::FormatBytes(exit.memory_limit_bytes));
 }
 
-// Why a run failed whose setup or command ran to its end.
+// Returns the failure of a run whose setup or command ran to its end.
 v1::Failure ProgramFailure(const ExitRecord& exit, v1::FailurePhase phase) {
   const v1::ExitStatus status = StatusOf(exit);
   if (exit.oom_kills == 0) return contract::OwnEnd(status, {.phase = phase});

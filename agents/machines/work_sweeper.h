@@ -17,7 +17,7 @@
 
 namespace muster::machines {
 
-// From one look to the next.
+// Returns the time from one look to the next.
 absl::Duration SweepInterval(absl::Duration keep);
 
 // Words that are not to be told again and again. Not thread-safe.

@@ -18,7 +18,7 @@ namespace {
 // A run key is a part of names that have at most 253 bytes; an id has at most 7.
 constexpr size_t kMaxListBytes = size_t{contract::kMaxArrayTasks} * 264;
 
-// Between the first run's key and the random part.
+// The mark between the first run's key and the random part.
 constexpr std::string_view kArrayMark = ".array-";
 
 std::string NewName(std::string_view first_run) {
@@ -45,7 +45,7 @@ bool IsHeld(const Array& array) {
 
 }  // namespace
 
-// Beside the lists are outputs, and files that are still being written.
+// Outputs, and files that are still being written, are beside the lists.
 bool IsArrayName(std::string_view name) {
   const size_t dot = name.find(kArrayMark);
   return dot != name.npos && name.find('.', dot + 1) == name.npos;

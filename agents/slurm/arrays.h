@@ -82,7 +82,7 @@ class Arrays {
     std::string run;
     bool is_held = true;  // not forgotten
   };
-  // By their ids.
+  // Tasks by their ids.
   using Array = std::vector<Task>;
 
   absl::Status Read(const std::vector<std::string>& names) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -25,7 +25,7 @@ constexpr int kQueueShare = 5;
 
 SlurmConfig WithDefaults(SlurmConfig config, const std::string& state_dir) {
   if (config.run_dir.empty()) config.run_dir = state_dir + "/runs";
-  // Beside the runs, which the nodes see for certain.
+  // The directory is beside the runs, which the nodes see for certain.
   if (config.image_dir.empty())
     config.image_dir = config.run_dir.substr(0, config.run_dir.rfind('/')) + "/images";
   return config;
@@ -48,7 +48,7 @@ std::unique_ptr<Scheduler> MakeScheduler(const SlurmConfig& config, hosts::Host*
                                          CallGate* gate, Commands* commands) {
   if (config.rest_url.empty()) return std::make_unique<CommandScheduler>(host, commands);
   std::string user = config.rest_user.empty() ? config.user_on_host : config.rest_user;
-  // No host has to be asked about this machine's user.
+  // This machine knows its own user; no host has to be asked.
   if (user.empty()) {
     const auto environment = commands->JobEnvironment();
     if (environment.ok() && environment->contains("USER")) user = environment->at("USER");

@@ -168,7 +168,7 @@ class SlurmBackend : public agents::Backend {
   absl::Status TakeDeadClaim(const RunPaths& paths);
   // The time from which on Slurm's history may have a job of the run.
   static absl::Time HistoryBegin(const agents::RunHandle& run);
-  // Less the submissions that were refused.
+  // Returns the rows without the submissions that were refused.
   absl::StatusOr<std::vector<HistoryRow>> HistoryByName(const agents::RunHandle& run,
                                                         const std::string& name);
   // The jobs of the run that are not it.
@@ -177,17 +177,17 @@ class SlurmBackend : public agents::Backend {
 
   // ---- observation
   bool IsQueueDue() const;
-  // After a look at the runs: how soon the next one comes. `observations` are what they led to.
+  // Sets the time to the next look, after a look at the runs. `observations` are what they led to.
   void SetPace(const std::vector<RunFacts>& facts, bool asked,
                const std::vector<agents::Observation>& observations);
   absl::StatusOr<Queue> AskQueue();
   void NoteWhatRuns(const std::vector<QueueRow>& rows, absl::Time now);
-  // Nothing: there is none. An error: whether there is one, or what it says, is not known.
+  // Nothing: there is no record. An error: it is unknown whether there is one, or what it says.
   using MaybeRecord = absl::StatusOr<std::optional<ExitRecord>>;
-  // By run key; a run without a record is left out.
+  // Reads the records, by run key; a run without a record is left out.
   std::map<std::string, MaybeRecord> ReadRecords(const std::vector<agents::RunHandle>& runs);
-  // Why a record that is not there proves nothing: the run's own files are not there either, and
-  // the file system may not be mounted. Empty: they are.
+  // Returns the reason that a missing record proves nothing: the run's own files are missing, too,
+  // and the file system may not be mounted. Empty: they are there.
   std::string WhyAbsenceIsNoProof(const std::string& run_key);
   RunFacts Gather(const agents::RunHandle& run, const std::optional<Queue>& queue,
                   MaybeRecord record, std::vector<JobToEnd>* strays);
@@ -230,7 +230,7 @@ class SlurmBackend : public agents::Backend {
   const SlurmConfig config_;
   const std::unique_ptr<hosts::Host> host_;
   PatientReads reads_;  // thread-safe; for looks and look-ups
-  // For intervals and graces; what others are told has the time of day.
+  // The clock for intervals and graces; times that others are told are of the time of day.
   const agents::SteadyTime time_;
 
   // Thread-safe by themselves.

@@ -43,7 +43,7 @@ v1::ClusterChecks SlurmBackend::Check() {
 }
 
 absl::StatusOr<v1::ClusterDetails> SlurmBackend::Describe(bool with_jobs) {
-  // Asked at the same time: somebody waits for the answer.
+  // All are asked at the same time: somebody waits for the answer.
   auto asked_partitions = Begin([this] { return scheduler_->Partitions(); });
   auto asked_queue = Begin([this, with_jobs]() -> absl::StatusOr<std::vector<QueuedJob>> {
     if (!with_jobs) return std::vector<QueuedJob>();
@@ -133,7 +133,7 @@ absl::StatusOr<std::string> SlurmBackend::SubmissionText(const agent::v1::Assign
   }
   const absl::StatusOr<std::string> programs = ProgramsText(assignment.spec());
   if (!programs.ok()) return programs.status();
-  // Nobody is shown the variables of the submitter's shell.
+  // Nobody sees the variables of the submitter's shell.
   absl::StatusOr<std::vector<RunFile>> files = FilesOf(assignment, paths, from, /*shell=*/{});
   if (!files.ok()) return files.status();
   for (RunFile& note : MakeRunNotes(assignment, config_.cluster, paths, words, absl::Now()))

@@ -69,7 +69,7 @@ std::map<std::string, absl::Status> SlurmBackend::EndJobs(const std::vector<JobT
   return answers;
 }
 
-// For each run one job is kept: the one that is the run. Jobs that could not be asked about, or had
+// Keeps one job for each run: the one that is the run. Jobs that could not be asked about, or had
 // no turn, are asked about again after the next look at the queue.
 void SlurmBackend::EndStrays(std::vector<JobToEnd> strays, absl::Time deadline) {
   {
@@ -93,7 +93,7 @@ std::vector<absl::Status> SlurmBackend::Hold(const std::vector<agents::RunHandle
   std::vector<size_t> whose;
   for (size_t i = 0; i < runs.size(); ++i) {
     const std::optional<JobId> id = ParseJobId(runs[i].external_id);
-    // Not submitted: Launch heeds the assignment's own word.
+    // The run was not submitted: Launch heeds the assignment's own cancel.
     if (!id.has_value()) continue;
     ids.push_back(*id);
     whose.push_back(i);

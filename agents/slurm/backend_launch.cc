@@ -47,7 +47,7 @@ bool GoesAlong(const agent::v1::Assignment& first, const agent::v1::Assignment& 
                            : !ArrayOf(next).has_value() && before < kMaxUnlike;
 }
 
-// For the runs behind one whose answer did not come: they would wait as long.
+// The outcome of the runs behind one whose answer did not come: they would wait as long.
 LaunchOutcome NotAsked() {
   return Deferred(
       absl::UnavailableError("not submitted yet: Slurm's answer about another run is unclear"));
@@ -82,7 +82,7 @@ std::vector<LaunchOutcome> SlurmBackend::Launch(const agents::Assignments& assig
   const absl::StatusOr<std::set<std::string>> known = KnownNodesOf(assignments);
   std::map<std::string, absl::StatusOr<ImageCache::Ready>> images;
   const absl::Time files_deadline = time_.Now() + uploads::kFetchPatience;
-  // In the order of their arrival.
+  // The groups are in the order of their arrival.
   std::vector<std::vector<Fresh>> groups;
   for (size_t i = 0; i < assignments.size(); ++i) {
     // Settings and limits change: only a run that Slurm does not have is measured by them.
@@ -182,7 +182,7 @@ std::optional<LaunchOutcome> SlurmBackend::Prepare(
     gpu_types = gpu_types_;
     pools = pools_;
   }
-  // Before anything is asked or written: what cannot be submitted, never will be.
+  // Comes before any question and any file: a run that cannot be submitted never will be.
   if (const auto submission = MakeSubmission(assignment, paths, gpu_types); !submission.ok())
     return RefusedBecause(submission.status());
   if (absl::Status status = CheckTimeLimit(assignment.spec(), pools); !status.ok())
@@ -298,8 +298,9 @@ absl::Status SlurmBackend::WriteRunFiles(std::vector<Fresh>* runs, const Submiss
       !status.ok()) {
     return status;
   }
-  // Not synced: a node that finds no files says so, and a launch every few milliseconds matters
-  // more. In place: nobody reads them before the submission, unless there was one before.
+  // The files are not synced: a node that finds no files says so, and a launch every few
+  // milliseconds matters more. They are written in place: nobody reads them before the submission,
+  // unless there was one before.
   std::vector<hosts::NewFile> chunk;
   size_t bytes = 0;
   for (RunFile& file : files) {
@@ -360,8 +361,8 @@ void SlurmBackend::Answer(const std::vector<Fresh>& runs, const SubmitOutcome& s
   }
 }
 
-// So that their next launch is their first again, which need not look for another. Where that fails
-// it looks, that is all.
+// Makes the runs' next launch the first again, which need not look for another. A launch whose
+// removal fails looks for one, no more.
 void SlurmBackend::RemoveScripts(const std::vector<Fresh>& runs) {
   std::vector<std::string> scripts;
   for (const Fresh& run : runs) {

@@ -22,12 +22,12 @@ constexpr absl::Duration kClaimTimeout = absl::Seconds(30);
 // A claim is written at once, and file servers show it within a minute; one that holds no id for
 // longer never will.
 constexpr absl::Duration kClaimGrace = absl::Minutes(2);
-// How far back a run can have been launched whose launch the journal has lost.
+// The longest time since the launch of a run whose launch the journal has lost.
 constexpr absl::Duration kLongestMemory = absl::Hours(24 * 30);
 // Clocks of the agent's host and of slurmctld differ by less.
 constexpr absl::Duration kClockSlack = absl::Hours(1);
-// After a break hundreds of runs whose answers were lost are looked up in one moment: one squeue is
-// for all.
+// The age of an answer that runs share. Hundreds of runs whose answers were lost are looked up in
+// one moment after a break: one squeue serves all.
 constexpr absl::Duration kSharedAnswerAge = absl::Seconds(1);
 
 // The best of the jobs with the run's name: one that has not ended, then the lowest id. A
@@ -176,7 +176,7 @@ LookupOutcome SlurmBackend::Lookup(const agents::RunHandle& run) {
   const std::vector<ArrayPlace> places = arrays_.PlacesOf(run.run_key);
   const absl::StatusOr<std::vector<QueueRow>> queue = SharedQueue();
   if (!queue.ok()) return CouldNotAsk(queue.status());
-  // After the queue: a job that the queue did not show yet cannot have claimed the run and be
+  // Comes after the queue: a job that the queue did not show yet cannot have claimed the run and be
   // forgotten already.
   const absl::StatusOr<std::optional<JobId>> owner = ReadOwner(PathsOf(run.run_key));
   std::vector<QueueRow> rows;

@@ -18,8 +18,7 @@
 namespace muster::slurm {
 namespace {
 
-// Without accounting, slurmctld is asked about single jobs, and never about more than these at a
-// time.
+// The most single jobs that slurmctld is asked about at a time, where there is no accounting.
 constexpr size_t kMaxShowJobs = 20;
 // Exit records that are read together; one read holds 64 MiB at most.
 constexpr size_t kMaxRecordsInRead = 1000;
@@ -125,8 +124,8 @@ agents::ObserveOutcome SlurmBackend::Observe(const std::vector<agents::RunHandle
   }
   const absl::Time deadline = time_.Now() + config_.round_patience;
   AskHistory(runs, deadline, &facts);
-  // Not counted as cancels that were asked for; what becomes of them is judged when they have
-  // ended. Asked again at the next look at the queue if it fails.
+  // These do not count as cancels that were asked for; their fate is judged when they have ended. A
+  // call that fails is made again at the next look at the queue.
   std::vector<JobToEnd> held_for_good;
   const Patience patience{config_.record_grace, config_.absence_grace};
   for (RunFacts& run : facts) {
@@ -140,7 +139,7 @@ agents::ObserveOutcome SlurmBackend::Observe(const std::vector<agents::RunHandle
       seen = Judge(run, patience);
     }
     if (!seen.has_value()) continue;
-    // Before the end is told: its logs are complete then.
+    // Comes before the end is told: the run's logs are complete then.
     if (contract::IsTerminal(seen->state))
       HandOnMemoryWords(run.slurm_output, PathsOf(run.run_key), host_.get());
     outcome.observations.push_back(*std::move(seen));
@@ -159,7 +158,8 @@ bool SlurmBackend::IsQueueDue() const {
   return time_.Now() - last_queue_time_ >= (is_awaited ? interval : interval / 2);
 }
 
-// Only a look at the queue shows that something is awaited no more.
+// The pace changes only after a look at the queue, which alone shows that a run awaits nothing any
+// more.
 void SlurmBackend::SetPace(const std::vector<RunFacts>& facts, bool asked,
                            const std::vector<agents::Observation>& observations) {
   std::set<std::string_view> ended;
@@ -183,7 +183,7 @@ void SlurmBackend::SetPace(const std::vector<RunFacts>& facts, bool asked,
 
 absl::StatusOr<SlurmBackend::Queue> SlurmBackend::AskQueue() {
   const absl::Time begin = time_.Now();
-  // Without the lists of arrays a task could not be told from a job of somebody else's.
+  // Only the lists of arrays tell a task from a job of somebody else's.
   const absl::Status loaded = arrays_.Load();
   absl::StatusOr<std::vector<QueueRow>> rows =
       loaded.ok() ? scheduler_->Queue() : absl::StatusOr<std::vector<QueueRow>>(loaded);
@@ -221,7 +221,7 @@ std::map<std::string, SlurmBackend::MaybeRecord> SlurmBackend::ReadRecords(
   std::map<std::string, MaybeRecord> records;
   const auto names = reads_.ListDirectory(RunPaths::EndedDirectory(config_.run_dir));
   if (!names.ok()) {
-    // Not found either: Probe has made it.
+    // A directory that is not found is an error, too: Probe has made it.
     for (const agents::RunHandle& run : runs) records.emplace(run.run_key, names.status());
     return records;
   }

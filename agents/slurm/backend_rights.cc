@@ -1,4 +1,4 @@
-// Who may use which partition: asked rarely, and anew before a job is refused for it.
+// The users' rights to partitions: asked rarely, and anew before a job is refused for them.
 #include <pwd.h>
 #include <unistd.h>
 

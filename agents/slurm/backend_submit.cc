@@ -35,9 +35,9 @@ bool IsTooManyTasks(const SubmitOutcome& submitted) {
 
 }  // namespace
 
-// All of the runs ask for the same. As many are submitted as the limits allow: a refused array
-// leaves nothing behind, and its halves are tried. Where not even one run has room any more, the
-// rest has none either, and gets that answer without a call.
+// Submits runs that all ask for the same. The limits bound the number: a refused array leaves
+// nothing behind, and its halves are tried. If not even one run has room any more, the rest has
+// none either, and gets that answer without a call.
 void SlurmBackend::SubmitAll(std::vector<Fresh> runs, std::vector<LaunchOutcome>* outcomes) {
   std::vector<std::vector<Fresh>> parts;  // the next one last
   parts.push_back(std::move(runs));

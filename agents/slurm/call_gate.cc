@@ -14,7 +14,7 @@ namespace {
 // Marks the errors of calls that were not made.
 constexpr absl::string_view kNoTurn = "muster/no-turn";
 
-// How long a warning stays after what it warns of.
+// The time that a warning stays after its cause has ended.
 constexpr absl::Duration kWarned = absl::Minutes(10);
 // The longest interval that slurmctld's limit can cause; five times the default one.
 constexpr absl::Duration kLongestBackOff = absl::Minutes(1);
@@ -28,7 +28,7 @@ CallGate::CallGate(const Limits& limits, absl::Duration submit_patience)
       polls_{"slurm.max_polls_per_minute", limits.polls},
       calls_of_all_kinds_{"slurm.max_scheduler_calls_per_minute", limits.calls} {}
 
-// How long a call waits for its turn.
+// Returns the time that a call waits for its turn.
 absl::Duration CallGate::BoundOf(CallKind kind) const {
   switch (kind) {
     case CallKind::kEnd:

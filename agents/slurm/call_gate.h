@@ -24,7 +24,7 @@ namespace muster::slurm {
 
 class CallGate {
  public:
-  // In a minute; 0: no limit.
+  // Calls in a minute; 0: no limit.
   struct Limits {
     uint32_t polls = 0;  // calls of the kinds kObserve and kOther
     uint32_t calls = 0;  // of all kinds
@@ -43,9 +43,9 @@ class CallGate {
   // The least time between two looks at the queue, given what would do. `is_awaited`: see
   // CallQueue.
   absl::Duration ObserveInterval(absl::Duration wanted, bool is_awaited = false);
-  // For the cluster's operator.
+  // Returns the issues for the cluster's operator.
   std::vector<v1::ClusterIssue> Issues() const;
-  // Since the start, by name.
+  // Returns the numbers of calls since the start, by name.
   std::map<std::string, uint64_t> Calls() const;
 
  private:
@@ -57,7 +57,7 @@ class CallGate {
   };
 
   absl::Duration BoundOf(CallKind kind) const;
-  // With mutex_ held. False: there was no turn before the deadline.
+  // Waits for a turn, with mutex_ held. False: there was no turn before the deadline.
   bool Await(Limit* limit, CallKind kind, absl::Time since, MutexLock* lock)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -72,7 +72,7 @@ class CallGate {
   BackOff back_off_ ABSL_GUARDED_BY(mutex_);
   const Limit* given_up_at_ ABSL_GUARDED_BY(mutex_) = nullptr;  // the last one without a turn
   absl::Time last_given_up_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
-  // By the time of day: until when the issues are told that either led to.
+  // The ends, by the time of day, of the times in which the issues of either are told.
   absl::Time held_back_until_ ABSL_GUARDED_BY(mutex_);
   absl::Time given_up_until_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, uint64_t> calls_ ABSL_GUARDED_BY(mutex_);

@@ -9,12 +9,15 @@ namespace muster::slurm {
 namespace {
 
 // A look at the queue that has waited so long is as urgent as a submission that came when it did,
-// for a long row of submissions would else hide how all other runs fare; and both have every other
-// turn while there are cancels and holds, for a long row of those would else let nothing start.
+// for a long row of submissions would otherwise hide how all other runs fare; and both have every
+// other turn while there are cancels and holds, for a long row of those would otherwise let nothing
+// start.
 constexpr absl::Duration kPatience = absl::Seconds(20);
-// With one call a minute, the queue is looked at as rarely as this.
+// The longest time between two looks at the queue: with one call a minute they come as rarely as
+// this.
 constexpr absl::Duration kLongestInterval = absl::Minutes(1);
-// Without a token, looks at the queue take this part of what comes: users wait to see their jobs.
+// The part of the calls that goes to looks at the queue when no token is left: users wait to see
+// their jobs.
 constexpr double kObserveShare = 0.25;
 // A look at the queue, and a question about the jobs that have left it.
 constexpr double kLookTokens = 2;
@@ -23,7 +26,7 @@ constexpr int kMaxFactor = 16;
 
 }  // namespace
 
-// In less than a minute less than `refill_` tokens come, so at most `per_minute_` go in it with
+// Less than `refill_` tokens come in less than a minute, so at most `per_minute_` go in it with
 // those of a full bucket.
 CallQueue::CallQueue(uint32_t per_minute)
     : per_minute_(per_minute),
@@ -56,7 +59,7 @@ const CallQueue::Waiting* CallQueue::Next(absl::Time now) const {
   const auto urgency = [&](const Waiting& one) {
     return is_old(one) ? CallKind::kSubmit : one.kind;
   };
-  // Among equals the first that came.
+  // The first that came wins among equals.
   const auto next =
       std::min_element(waiting_.begin(), waiting_.end(),
                        [&](const Waiting& a, const Waiting& b) { return urgency(a) < urgency(b); });

@@ -22,8 +22,8 @@ enum class CallKind {
 
 class CallQueue {
  public:
-  // At most as many calls in any 60 s: after a quiet minute a quarter of them may come at once, and
-  // the others one by one. 0: no limit.
+  // `per_minute`: the most calls in any 60 s. After a quiet minute a quarter of them may come at
+  // once, and the others one by one. 0: no limit.
   explicit CallQueue(uint32_t per_minute);
 
   using Ticket = uint64_t;
@@ -35,13 +35,12 @@ class CallQueue {
   void Leave(Ticket ticket);
   // A call that had its turn is not made after all.
   void GiveBack();
-  // When to ask again, if nobody joins or leaves: in the future.
+  // Returns the time to ask again, if nobody joins or leaves: in the future.
   absl::Time NextChange(absl::Time now);
 
-  // How often to look at the queue so that there is something left for all else: zero while the
-  // bucket is full, up to a minute when it is empty.
-  // `is_awaited`: somebody waits for what the look will show, so that it comes as soon as there is
-  // enough for it and for what it leads to.
+  // Returns the time between two looks at the queue that leaves calls for all else: zero while the
+  // bucket is full, up to a minute when it is empty. `is_awaited`: somebody waits for the look, so
+  // that it comes as soon as there are calls for it and for its consequences.
   absl::Duration ObserveInterval(absl::Time now, bool is_awaited = false);
 
  private:
@@ -70,7 +69,7 @@ class BackOff {
   // Returns whether these words of a command or an answer say that slurmctld holds its callers
   // back.
   static bool Says(std::string_view words);
-  // After each call.
+  // Takes the outcome of each call.
   void OnAnswer(bool held_back, absl::Time now);
 
   // 1, or more while slurmctld holds calls back.

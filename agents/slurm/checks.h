@@ -35,11 +35,11 @@ bool JudgeCommands(const std::string& host,
 bool JudgeController(const absl::StatusOr<hosts::CommandResult>& ping,
                      const absl::StatusOr<std::string>& config, agents::CheckList* checks);
 
-// Records of the cluster are compared with the agent's time, but for seconds.
+// Records of the cluster are compared with the agent's time; a few seconds do not matter.
 inline constexpr absl::Duration kClockSkewToTell = absl::Seconds(5);
 // munge refuses credentials that are older by default.
 inline constexpr absl::Duration kClockSkewToFail = absl::Minutes(5);
-// When a clock was asked, by the agent's own.
+// The time between the question to a clock and its answer, by the agent's own clock.
 struct AskedBetween {
   absl::Time begin;
   absl::Time end;
@@ -97,7 +97,7 @@ struct Asker {
   std::set<std::string> qos;
   bool is_privileged = false;  // root or SlurmUser
 };
-// Whether a list of accounts stands for those below them, too.
+// Tells whether a list of accounts stands for those below them, too.
 bool ListsSubaccounts(const ClusterSettings& settings);
 // The accounts of these associations; none if there is one of which too little is known to say
 // which lists it is in.
@@ -117,9 +117,9 @@ void JudgeDirectory(std::string_view setting, const std::string& path, const abs
 
 // ---- containers
 
-// By srun --help. False: no container can be started.
+// Judges Pyxis by srun --help. False: no container can be started.
 bool JudgePyxis(const absl::StatusOr<hosts::CommandResult>& help, agents::CheckList* checks);
-// By enroot version on the login host; conversions and nodes need it where they are.
+// Judges enroot by its version on the login host; conversions and nodes need it where they are.
 void JudgeEnroot(const absl::StatusOr<hosts::CommandResult>& version, agents::CheckList* checks);
 // enroot's credentials file.
 void JudgeCredentials(const std::string& path, const absl::StatusOr<hosts::FileInfo>& file,

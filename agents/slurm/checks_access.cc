@@ -36,7 +36,7 @@ bool JudgeLogins(const hosts::LoginReport& report, agents::CheckList* checks) {
     checks->Fail(report.key, MessageOf(report.key_is),
                  "a private key without passphrase, mode 0600, owned by the agent's user");
   }
-  // Only a connection that cannot be made leads to the next host.
+  // Only a host that cannot be connected to leads to the next one.
   const auto used = std::find_if(
       report.ways.begin(), report.ways.end(),
       [](const hosts::WayIn& way) { return way.status.ok() || !absl::IsUnavailable(way.status); });
@@ -101,7 +101,7 @@ bool JudgeController(const absl::StatusOr<hosts::CommandResult>& ping,
 void JudgeClock(const std::string& subject, std::optional<absl::Time> time, AskedBetween asked,
                 agents::CheckList* checks) {
   if (!time.has_value()) return checks->Warn(subject, "it could not be read");
-  // Only what the time of asking does not explain; clocks are read to the second.
+  // The skew that the time of asking does not explain; clocks are read to the second.
   absl::Duration skew;
   if (*time > asked.end) skew = *time - asked.end;
   if (*time < asked.begin - absl::Seconds(1)) skew = *time - asked.begin;

@@ -14,7 +14,7 @@
 namespace muster::slurm {
 namespace {
 
-// Beyond these a cluster's partitions are told in one line.
+// The partitions that get a line each; a cluster with more gets one line for all.
 constexpr size_t kMaxPartitionLines = 64;
 
 std::set<std::string> Names(std::string_view list) {

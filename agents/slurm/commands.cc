@@ -88,7 +88,7 @@ CallKind KindOf(const std::vector<std::string>& argv) {
 Commands::Commands(const SlurmConfig& config, hosts::Host* host, CallGate* gate)
     : config_(config), host_(host), gate_(gate) {
   std::string path = config.job_path.empty() ? std::string(kSystemPath) : config.job_path;
-  // Before the system's: the machine may have an srun of another Slurm.
+  // Stands before the system's: the machine may have an srun of another Slurm.
   if (config.job_path.empty() && !config.bin_dir.empty()) path = config.bin_dir + ":" + path;
   job_environment_["PATH"] = path;
   std::string slurm_conf = config.slurm_conf;
@@ -151,7 +151,7 @@ absl::StatusOr<std::map<std::string, std::string>> Commands::WhoAmI() {
   hosts::Command command;
   command.argv = {"getent", "passwd", config_.user_on_host};
   const absl::StatusOr<hosts::CommandResult> result = host_->Run(command);
-  // Whatever is wrong says nothing about the command that is asked for.
+  // An error of the host says nothing about the command that is asked for.
   if (!result.ok()) return absl::UnavailableError(result.status().message());
   if (!result->ok()) return Failed("getent passwd " + config_.user_on_host, *result);
   absl::StatusOr<std::map<std::string, std::string>> identity = ParseIdentity(result->stdout_data);

@@ -120,9 +120,9 @@ absl::StatusOr<std::vector<std::string>> ContainerOptions(
   for (const std::string& option : assignment.spec().slurm().extra_options()) {
     if (contract::IsOfContainer(option)) options.push_back(option);
   }
-  // Whatever the cluster's default: the command is the user's, alike on every cluster. There is no
-  // --container-workdir but for batch scripts: batch.sh enters the working directory, and names one
-  // that is not there.
+  // The option is given whatever the cluster's default is: the command is the user's, alike on
+  // every cluster. There is no --container-workdir except for batch scripts: batch.sh enters the
+  // working directory, and names one that is not there.
   options.emplace_back(container.entrypoint() ? "--container-entrypoint"
                                               : "--no-container-entrypoint");
   return options;

@@ -29,7 +29,7 @@ struct Partition {
   std::vector<std::string> limits;
 };
 
-// By scontrol's words for a partition: those limits that an open one does not have.
+// The limits of a partition that an open one does not have, in scontrol's words.
 using KeyValues = std::map<std::string, std::string, std::less<>>;
 std::vector<std::string> LimitsOf(const KeyValues& values);
 

@@ -28,7 +28,7 @@ struct ExitRecord {
     kStreams,           // the files that a batch script reads or writes could not be opened
     kUnknown,           // nobody saw how it ended
   };
-  // Why there was that problem.
+  // The reason of that problem.
   enum class Cause {
     kNone,          // the problem says it all, or the record is an older batch.sh's
     kRestartLimit,  // kTimeout: Slurm has started it so often already; `about` is the limit
@@ -67,7 +67,7 @@ struct ExitRecord {
   // The nodes as Slurm writes them, "n[1-2]"; empty: not known.
   std::string node_list;
 
-  // By itself: a 0 after slurm.timeout is the answer to a TERM.
+  // Tells whether the program itself ended with 0: a 0 after slurm.timeout is the answer to a TERM.
   bool EndedWithZero() const { return code == 0 && signal == 0 && problem != Problem::kTimeout; }
   // Returns whether batch.sh runs the command again when Slurm starts the job anew; this record is
   // then void.
@@ -79,7 +79,7 @@ struct ExitRecord {
   }
 };
 
-// Nothing if the text is not a whole record: it may still be being written.
+// Returns nothing if the text is not a whole record: it may still be being written.
 std::optional<ExitRecord> ParseExitRecord(std::string_view text);
 
 }  // namespace muster::slurm

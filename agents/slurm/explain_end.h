@@ -1,4 +1,4 @@
-// Why a run did not succeed, in plain words with Slurm's own behind them.
+// Explains in plain words, with Slurm's own behind them, why a run did not succeed.
 #ifndef MUSTER_AGENTS_SLURM_EXPLAIN_END_H_
 #define MUSTER_AGENTS_SLURM_EXPLAIN_END_H_
 
@@ -15,7 +15,7 @@ namespace muster::slurm {
 // "muster-start job=34 restart=1".
 std::string_view SinceLastStart(std::string_view slurm_output);
 
-// How the job ended according to what slurmstepd wrote ("*** JOB 34 ON n1 CANCELLED AT ... DUE TO
+// Returns the job's end according to slurmstepd's output ("*** JOB 34 ON n1 CANCELLED AT ... DUE TO
 // TIME LIMIT ***"). kUnknown: it says nothing of that.
 JobPhase PhaseInOutput(std::string_view slurm_output);
 

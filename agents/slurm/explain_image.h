@@ -1,4 +1,5 @@
-// Why a run's container could not be started, from the exit record and what Pyxis and enroot wrote.
+// Explains why a run's container could not be started, from the exit record and the output of Pyxis
+// and enroot.
 #ifndef MUSTER_AGENTS_SLURM_EXPLAIN_IMAGE_H_
 #define MUSTER_AGENTS_SLURM_EXPLAIN_IMAGE_H_
 

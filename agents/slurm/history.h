@@ -40,11 +40,11 @@ struct HistoryRow {
 // Job ids in one sacct: an argument list that any system takes.
 inline constexpr size_t kMaxIdsPerHistoryCall = 500;
 
-// By id; of tasks the whole of their array, which tells whether the rest of it is known. Without a
-// window sacct shows today only, so `since` is always given.
+// Asks by id; for tasks about the whole of their array, which tells whether the rest of it is
+// known. Without a window sacct shows today only, so `since` is always given.
 std::vector<std::string> HistoryArguments(const std::vector<JobId>& ids, absl::Time since);
-// By name, with every job that a used id or a requeue left. A job that was never eligible (held,
-// waiting for another) is not shown, also not after its end.
+// Asks by name; the answer has every job, also those that a used id or a requeue left. A job that
+// was never eligible (held, waiting for another) is not shown, also not after its end.
 std::vector<std::string> HistoryArguments(std::string_view name, absl::Time since);
 
 // INTERNAL with the line if one cannot be read. A line about several tasks of an array becomes a
@@ -53,8 +53,8 @@ absl::StatusOr<std::vector<HistoryRow>> ParseHistory(std::string_view output);
 
 // "scontrol --oneliner show job ID".
 std::vector<std::string> ShowJobArguments(const JobId& id);
-// Nothing if it is not a job as scontrol shows it. For a task it prints no id that names it alone:
-// the caller knows which one it has asked for.
+// Returns nothing if it is not a job as scontrol shows it. A task's output has no id that names it
+// alone: the caller knows which one it has asked for.
 std::optional<HistoryRow> ParseShowJob(std::string_view output);
 
 // Returns whether sacct says that this cluster keeps no accounting at all.

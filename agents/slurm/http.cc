@@ -34,7 +34,7 @@ size_t Keep(char* data, size_t size, size_t count, void* user) {
 
 Headers MakeHeaders(const HttpRequest& request) {
   std::vector<std::string> lines = request.headers;
-  // No waiting for a "100 Continue".
+  // The empty "Expect" avoids the wait for a "100 Continue".
   lines.insert(lines.end(), {"Accept: application/json", "Expect:"});
   if (!request.body.empty()) lines.emplace_back("Content-Type: application/json");
   curl_slist* list = nullptr;

@@ -28,9 +28,9 @@ struct HttpResponse {
 class Http {
  public:
   virtual ~Http() = default;
-  // Whatever the status is. UNAVAILABLE: the server was not reached, so it has done nothing;
-  // DEADLINE_EXCEEDED: it did not answer in time; ABORTED: its answer broke off, or is longer than
-  // 64 MiB. After the latter two it may have done what it was asked to.
+  // Returns the answer whatever its status is. UNAVAILABLE: the server was not reached, so it has
+  // done nothing; DEADLINE_EXCEEDED: it did not answer in time; ABORTED: its answer broke off, or
+  // is longer than 64 MiB. After the latter two it may have done what it was asked to.
   virtual absl::StatusOr<HttpResponse> Send(const HttpRequest& request) = 0;
 };
 

@@ -60,8 +60,8 @@ class ImageCache {
     bool is_refresh = false;
     // The image that srun gets if the file is not there after all; empty: the run fails then.
     std::string fallback;
-    // Why `image` is not a file, in whole sentences: Slurm refused the conversion, and nodes may
-    // pull.
+    // The reason that `image` is not a file, in whole sentences: Slurm refused the conversion, and
+    // nodes may pull.
     std::string pulled_because;
     // Slurm refused the conversion; all else is empty then.
     std::optional<v1::Failure> refused;

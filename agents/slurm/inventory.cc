@@ -52,7 +52,7 @@ uint32_t MaxNodesOf(std::string_view size) {
       .value_or(0);
 }
 
-// Nothing: "infinite", "n/a".
+// Returns nothing for "infinite" and "n/a".
 std::optional<absl::Duration> TimeLimitOf(std::string_view text) {
   const absl::StatusOr<absl::Duration> limit = contract::ParseDuration(text);
   return limit.ok() ? std::optional(*limit) : std::nullopt;

@@ -35,7 +35,8 @@ std::optional<Line> ParseLine(std::string_view line) {
   return parsed;
 }
 
-// After the lines about jobs scontrol says how the last one fared, be it "No error".
+// The line behind those about jobs, in which scontrol says how the last one fared, be it "No
+// error".
 bool IsSummary(std::string_view line) { return line.starts_with("slurm_suspend error: "); }
 
 }  // namespace

@@ -30,7 +30,7 @@ std::vector<JobId> ExpandJobIds(std::string_view text) {
   if (open == std::string_view::npos || !number.has_value()) return {};
   std::string_view set = text.substr(open + 2);
   set.remove_suffix(1);
-  // Behind it is how many may run at once.
+  // The number of tasks that may run at once is behind it.
   set = set.substr(0, set.find('%'));
   std::vector<JobId> ids;
   for (std::string_view range : Split(set, ',')) {

@@ -1,4 +1,4 @@
-// How Slurm names a job: by a number, or as a task of an array.
+// The name of a job in Slurm: a number, or a task of an array.
 #ifndef MUSTER_AGENTS_SLURM_JOB_ID_H_
 #define MUSTER_AGENTS_SLURM_JOB_ID_H_
 
@@ -24,7 +24,7 @@ struct JobId {
   friend auto operator<=>(const JobId&, const JobId&) = default;
 };
 
-// Nothing if the text is none, or 0.
+// Returns nothing if the text is no id, or 0.
 std::optional<JobId> ParseJobId(std::string_view text);
 
 // Tasks that one line of Slurm's may name; MaxArraySize is at most 4,000,001.

@@ -1,4 +1,4 @@
-// How soon to look at the queue again while an end is awaited that Slurm has yet to tell.
+// The time to the next look at the queue while an end is awaited that Slurm has yet to tell.
 //
 // Pure, not thread-safe.
 #ifndef MUSTER_AGENTS_SLURM_LOOK_PACE_H_
@@ -22,8 +22,9 @@ class LookPace {
 
   // Something is awaited now that was not before.
   void Hurry() { interval_ = kSoon; }
-  // After a look at the runs. `awaits`: any of them awaits something. `asked`: Slurm was asked.
-  // Without news the looks grow rarer by half: what has not come soon may take long.
+  // Takes the outcome of a look at the runs. `awaits`: any of them awaits something. `asked`: Slurm
+  // was asked. Without news the looks grow rarer by half: news that has not come soon may take
+  // long.
   void Looked(bool awaits, bool asked);
 
   // Infinite: nothing is awaited.

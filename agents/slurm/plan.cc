@@ -25,7 +25,7 @@ std::string_view WordAfter(std::string_view text, std::string_view before) {
   return text.substr(0, text.find_first_of(" \n"));
 }
 
-// In place of the seconds that SLURM_TIME_FORMAT=%s makes.
+// Replaces the seconds that SLURM_TIME_FORMAT=%s makes.
 std::string WithReadableTime(std::string words) {
   const std::string_view start = WordAfter(words, kStartsAt);
   const std::optional<absl::Time> time = ParseEpoch(start);

@@ -15,7 +15,7 @@
 namespace muster::slurm {
 namespace {
 
-// In minutes, as Slurm counts; nothing if there is none.
+// Returns the limit in minutes, as Slurm counts; nothing if there is none.
 std::optional<uint64_t> LimitOf(const v1::Pool& pool) {
   if (!pool.has_max_time_limit()) return std::nullopt;
   return static_cast<uint64_t>(pool.max_time_limit().seconds()) / 60;

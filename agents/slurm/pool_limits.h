@@ -20,7 +20,7 @@ namespace muster::slurm {
 // limit.
 absl::Status CheckTimeLimit(const v1::JobSpec& spec, const std::vector<v1::Pool>& pools);
 
-// Who may use which partition, and what the agent's user is there. Empty: not known, and keeps
+// The users' rights to partitions, and those of the agent's user. Empty: not known, and keeps
 // nobody out.
 struct Rights {
   std::vector<Partition> partitions;

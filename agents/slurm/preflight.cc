@@ -61,7 +61,7 @@ bool Preflight::CheckHost() {
   return !report.has_value() || JudgeLogins(*report, &checks_);
 }
 
-// Whatever is not known keeps nothing else from being looked at.
+// A fact that is not known keeps nothing else from being looked at.
 void Preflight::FindIdentity() {
   const bool is_other = !config_.rest_url.empty() && !config_.rest_user.empty();
   user_ = is_other ? config_.rest_user : Ask({"id", "-un"});

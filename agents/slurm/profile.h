@@ -12,9 +12,9 @@ namespace muster::slurm {
 struct Profile {
   // A value that is set here counts where a job sets nothing: time_limit, resources, and in slurm
   // the partition, account, qos, reservation, constraint, comment, mail_type, mail_user, requeue,
-  // timeout and extra_options. How much a job gets (time limit, cores, memory, GPUs) is filled in
-  // only if it names no partition, because it is the default partition's measure; nor is it for
-  // batch scripts, which say what they want in their own way. The timeout comes with the time
+  // timeout and extra_options. The measures of a job (time limit, cores, memory, GPUs) are filled
+  // in only if it names no partition, because they are the default partition's; batch scripts do
+  // not get them, either, for they name theirs in their own way. The timeout comes with the time
   // limit: a job with one of its own gets none.
   v1::JobSpec defaults;
   // A job with that many GPUs on a node gets its nodes for itself. 0: only one that asks for it.
@@ -30,7 +30,7 @@ absl::StatusOr<v1::JobSpec> ApplyProfile(v1::JobSpec spec, const Profile& profil
 // more options and batch scripts ask for them in ways of their own.
 bool MayHaveGpus(const v1::JobSpec& spec);
 
-// How many whole nodes a request for GPUs comes to.
+// The whole nodes that a request for GPUs comes to.
 struct WholeNodes {
   uint64_t nodes = 1;
   uint64_t gpus = 0;  // on each

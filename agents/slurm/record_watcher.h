@@ -34,7 +34,7 @@ class RecordWatcher {
 
  private:
   void Watch();
-  // With the lock held. Returns when something is due next.
+  // Returns the time at which something is due next. The caller holds the lock.
   absl::Time NextTime() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return std::min(wake_at_, list_at_);
   }

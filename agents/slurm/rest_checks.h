@@ -26,7 +26,7 @@ bool JudgeToken(const absl::StatusOr<std::string>& token, const std::string& use
 bool JudgeServes(const std::string& url, const absl::StatusOr<RestServes>& serves,
                  agents::CheckList* checks);
 
-// Whether a slurmctld is up, by the answer to /ping; an answer that tells of none is no proof.
+// Tells by the answer to /ping whether a slurmctld is up; an answer that tells of none is no proof.
 bool AnyIsUp(const nlohmann::json& answer);
 // slurmctld, by the answer to /ping.
 bool JudgePing(const absl::StatusOr<RestAnswer>& ping, agents::CheckList* checks);

@@ -49,7 +49,7 @@ RestServes ReadRestServes(const json& description) {
   if (!paths.is_object()) return serves;
   constexpr std::string_view kJobs = "/slurm/";
   constexpr std::string_view kLast = "/jobs";
-  // From v0.0.40 on there is a slash at the end.
+  // v0.0.40 and later have a slash at the end.
   const auto has = [&](const std::string& path) {
     return paths.find(path) != paths.end() || paths.find(path + "/") != paths.end();
   };

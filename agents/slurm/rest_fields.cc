@@ -18,7 +18,7 @@ namespace {
 
 using nlohmann::json;
 
-// How an option's value becomes a field's.
+// The form in which an option's value becomes a field's.
 enum class Kind {
   kText,       // as it is
   kNumber,     // a whole number; slurmrestd 22.05 misreads ranges
@@ -27,7 +27,7 @@ enum class Kind {
   kExclusive,  // no value, "user" or "mcs"
   kSignal,     // not "B:...", which slurmrestd 22.05 does not take
   kPresent,    // a value that says yes: true
-  // From kFirstTypedApi on:
+  // The kinds from kFirstTypedApi on:
   kLimit,          // MiB, as a number that is set
   kMinutes,        // a time as sbatch reads it, likewise
   kSeconds,        // minutes, in seconds

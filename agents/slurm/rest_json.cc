@@ -98,7 +98,7 @@ std::vector<RestError> ErrorsOf(const json& answer) {
     error.description = TextOf(Member(one, "description"));
     errors.push_back(std::move(error));
   }
-  // From v0.0.41 on a cancel says here what became of each job.
+  // A cancel says here, from v0.0.41 on, what became of each job.
   const json* jobs = ListIn(answer, "status");
   for (const json& one : jobs == nullptr ? json::array() : *jobs) {
     const json& why = Member(one, "error");

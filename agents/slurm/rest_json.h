@@ -17,8 +17,8 @@
 
 namespace muster::slurm {
 
-// Nothing if the text is no JSON object. Only members with the names that this agent reads are
-// kept, since one job has more than a hundred.
+// Returns nothing if the text is no JSON object. Only members with the names that this agent reads
+// are kept, since one job has more than a hundred.
 std::optional<nlohmann::json> ParseRestJson(std::string_view text);
 
 using agents::Member;

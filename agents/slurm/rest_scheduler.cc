@@ -84,7 +84,7 @@ SubmitOutcome ClassifyAnswer(const RestAnswer& answer) {
   return ClassifyError(errors.front().error, {}, words);
 }
 
-// But for the cluster's name.
+// Returns all settings but the cluster's name.
 ClusterSettings SettingsOf(const RestAnswer& ping, const RestServes& serves) {
   ClusterSettings settings;
   settings.version = TextOf(Member(SlurmOf(*ping.json), "release"));
@@ -443,7 +443,7 @@ absl::Status RestScheduler::SetHold(const JobId& id, bool hold) {
   question.timeout = config_.command_timeout;
   absl::Status status = AskWell(question).status();
   if (!absl::IsUnavailable(status) || !id.task.has_value()) return status;
-  // For a task slurmrestd 22.05 reports a failure, whatever the result was.
+  // slurmrestd 22.05 reports a failure for a task, whatever the result was.
   const absl::StatusOr<RestAnswer> answer = Get("rest-job", "/job/" + id.ToString());
   if (!answer.ok()) return status;
   const absl::StatusOr<std::vector<QueueRow>> rows = RestQueue(*answer->json, user_, {});

@@ -57,7 +57,7 @@ class RestScheduler : public Scheduler {
   // Returns the same paths, asked for until they are known.
   absl::StatusOr<RestServes> Serves();
   absl::StatusOr<std::string> ClusterName(const RestAnswer& answer, bool has_accounting);
-  // As RestClient::AskWell, once the version to speak is known.
+  // Asks as RestClient::AskWell, once the version to speak is known.
   absl::StatusOr<RestAnswer> AskWell(const RestQuestion& question);
   absl::StatusOr<RestAnswer> Get(std::string name, std::string path, std::string base = "slurm");
   // Returns what accounting knows of the jobs that have one of the values.
@@ -70,8 +70,8 @@ class RestScheduler : public Scheduler {
                                                   absl::Time since);
   absl::Status CancelOne(const JobId& id);
   absl::Status SetHold(const JobId& id, bool hold);
-  // From v0.0.40 on slurmrestd takes a hold of a whole array only. UNIMPLEMENTED unless all tasks
-  // of the array that wait are among `ids`.
+  // Holds a whole array only, as slurmrestd does from v0.0.40 on. UNIMPLEMENTED unless all tasks of
+  // the array that wait are among `ids`.
   absl::Status SetArrayHold(uint64_t number, const std::vector<JobId>& ids, bool held);
 
   // Constant after construction.

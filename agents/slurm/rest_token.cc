@@ -32,7 +32,7 @@ absl::Status Unusable(std::string text) {
       text + ". Have it written anew (scontrol token username=USER lifespan=SECONDS), mode 0600");
 }
 
-// In one look, so that the file that is checked is the file that is read.
+// Opens the file once, so that the file that is checked is the file that is read.
 absl::StatusOr<std::string> ReadPrivateFile(const std::string& path) {
   const hosts::Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   struct stat info = {};

@@ -14,7 +14,7 @@
 
 namespace muster::slurm {
 
-// When the token ends, as it says itself; nothing if it does not say, or is none.
+// Returns the token's end, as it says itself; nothing if it does not say, or is none.
 std::optional<absl::Time> TokenEnd(std::string_view token);
 // Returns the user for whom it was made; empty if it does not say.
 std::string TokenUser(std::string_view token);
@@ -22,7 +22,7 @@ std::string TokenUser(std::string_view token);
 // none.
 absl::StatusOr<std::string> ParseToken(std::string_view text);
 
-// Where tokens come from. Thread-safe.
+// The source of tokens. Thread-safe.
 class TokenSource {
  public:
   virtual ~TokenSource() = default;

@@ -122,9 +122,9 @@ void AddRoles(const agent::v1::Assignment& assignment, std::string_view cluster,
   files->push_back({paths.specs() + "/roles", lines});
 }
 
-// How a batch script is run: the job's name, whether its files are appended to, the patterns of
-// their names, of a task of a job array the numbers of the array and of the task, and where its
-// user stood, if it starts elsewhere.
+// The file for a batch script's start: the job's name, whether its files are appended to, and the
+// patterns of their names; for a task of a job array the numbers of the array and of the task; and
+// the directory where its user stood, if it starts elsewhere.
 std::string BatchScriptFile(const agent::v1::Assignment& assignment,
                             const contract::ShellVariables& variables) {
   const v1::JobSpec& spec = assignment.spec();
@@ -142,9 +142,10 @@ std::string BatchScriptFile(const agent::v1::Assignment& assignment,
   return file;
 }
 
-// When the programs are stopped, whether the job may be requeued then, and how long they have
-// between TERM and KILL; after how many starts it is put back no more. The cluster's own limit for
-// requeues, which the job does not know, shows when one is asked for.
+// The file for slurm.timeout: the time at which the programs are stopped, whether the job may be
+// requeued then, the time between TERM and KILL, and the number of starts after which it is put
+// back no more. The cluster's own limit for requeues, which the job does not know, shows when one
+// is asked for.
 std::string TimeoutFile(const v1::SlurmOptions& slurm, uint32_t max_requeues) {
   const bool may_requeue = !slurm.has_requeue() || slurm.requeue();
   return fmt::format("{} {} {} {}\n", slurm.timeout().seconds(), may_requeue ? 1 : 0,

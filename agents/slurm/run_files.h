@@ -16,7 +16,7 @@
 
 namespace muster::slurm {
 
-// Where the files of one run are. README.md in this folder says what is in them.
+// The paths of one run's files. README.md in this folder says what is in them.
 class RunPaths {
  public:
   RunPaths(std::string_view runs_directory, std::string_view run_key)
@@ -24,7 +24,8 @@ class RunPaths {
 
   const std::string& run_key() const { return run_key_; }
   const std::string& directory() const { return directory_; }
-  // Where the command starts if the job names no directory: what it leaves there is the user's.
+  // The directory in which the command starts if the job names none: the files that it leaves there
+  // are the user's.
   std::string work() const { return directory_ + "/work"; }
   std::string specs() const { return directory_ + "/specs"; }
   // "environment", or a role's.
@@ -82,8 +83,7 @@ struct RunFile {
 // The text of batch.sh.
 std::string_view BatchScript();
 
-// How often Slurm may have started a job again that still asks to be requeued after its
-// slurm.timeout.
+// The most starts by Slurm of a job that still asks to be requeued after its slurm.timeout.
 inline constexpr uint32_t kMaxTimeoutRequeues = 100;
 
 // The files to write before sbatch. `shell`: the variables that a batch script takes along from

@@ -54,9 +54,9 @@ class Scheduler {
       const std::vector<std::string>& names) = 0;
 
   virtual SubmitOutcome Submit(const Submission& submission) = 0;
-  // When Slurm would start the job, in Slurm's own words, with the time in seconds since 1970;
-  // submits nothing, and the script need not be there. INVALID_ARGUMENT: Slurm would refuse it, in
-  // these words. UNIMPLEMENTED: this way cannot tell.
+  // Returns the time at which Slurm would start the job, in Slurm's own words, with the time in
+  // seconds since 1970; submits nothing, and the script need not be there. INVALID_ARGUMENT: Slurm
+  // would refuse it, in these words. UNIMPLEMENTED: this way cannot tell.
   virtual absl::StatusOr<std::string> EstimateStart(const Submission& submission) = 0;
 
   // All jobs of the user in any state, ended ones too as long as slurmctld remembers them; with a

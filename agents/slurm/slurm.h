@@ -47,10 +47,11 @@ struct SlurmConfig {
   // The most calls of all kinds, likewise. No limit by default: somebody waits for submissions,
   // cancels and holds.
   uint32_t max_scheduler_calls_per_minute = 0;
-  // How long a submission waits for its turn among those; then it goes to the end of the queue.
+  // The time that a submission waits for its turn among those; then it goes to the end of the
+  // queue.
   absl::Duration submit_patience = absl::Minutes(5);
-  // How long after its squeue a look at the runs may still begin calls about single jobs. Later
-  // jobs wait for the next look, because the look reports no state before its last call.
+  // The time after its squeue in which a look at the runs may still begin calls about single jobs.
+  // Later jobs wait for the next look, because the look reports no state before its last call.
   absl::Duration round_patience = absl::Seconds(20);
   // The longest wait for one read of files in a look at the runs: a file server that takes longer
   // holds up the ends that it keeps, and no other states.
@@ -66,9 +67,9 @@ struct SlurmConfig {
   absl::Duration command_timeout = absl::Seconds(60);
   // Time limit of sbatch, which retries by itself for about two minutes when slurmctld is busy.
   absl::Duration sbatch_timeout = absl::Seconds(180);
-  // How long Slurm must not know a run key before the run is launched again.
+  // The time for which Slurm must not know a run key before the run is launched again.
   absl::Duration lookup_grace = absl::Seconds(30);
-  // How long queue, history and exit record must all be silent before a run is LOST.
+  // The time for which queue, history and exit record must all be silent before a run is LOST.
   absl::Duration absence_grace = absl::Seconds(60);
   // The directories of jobs' data, which jobs name as slurm://NAME/...; data outside of them is
   // refused. Default: none, and every path may be used.
@@ -76,8 +77,8 @@ struct SlurmConfig {
   // Jobs that name no results directory get one below this, named by their number: absolute,
   // writable, shared with the nodes. Default: none; such jobs have no results directory.
   std::string results_root;
-  // How much later than the end that Slurm reports an exit record or an accounting record may come:
-  // file servers and slurmdbd lag.
+  // The delay of an exit record or an accounting record after the end that Slurm reports: file
+  // servers and slurmdbd lag.
   absl::Duration record_grace = absl::Seconds(30);
 
   // The number of restarts, 1 to 10000, after which a job that reaches its slurm.timeout is not
@@ -121,7 +122,7 @@ struct SlurmConfig {
   uint32_t conversion_cpus = 4;
   uint32_t conversion_memory_mib = 32 * 1024;
   absl::Duration conversion_time_limit = absl::Minutes(30);
-  // Whether each node pulls an image itself if its conversion fails. By default the run fails,
+  // True: each node pulls an image itself if its conversion fails. By default the run fails,
   // because a pull on every node, while all of them are held, costs too much.
   bool pull_if_conversion_fails = false;
   // Directories of the cluster that every container shows under the same path.

@@ -84,9 +84,10 @@ v1::StateReason LimitIn(std::string_view stderr_text);
 // Classifies Slurm's own error for a submission. `limit`: as LimitIn has it.
 SubmitOutcome ClassifyError(std::string_view slurm_words, const v1::StateReason& limit,
                             std::string all_words);
-// For a job that nobody was asked to take, since it cannot be said there.
+// The outcome of a job that nobody was asked to take, since it cannot be said there.
 SubmitOutcome NotSent(std::string words);
-// After an error that kept the answer from coming: whether anybody was asked at all.
+// The outcome after an error that kept the answer from coming: it tells whether anybody was asked
+// at all.
 SubmitOutcome NoAnswer(const absl::Status& status);
 
 // The failure for a refusal in words that no table holds.

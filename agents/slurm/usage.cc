@@ -36,7 +36,7 @@ bool AddLine(std::string_view line, std::vector<UsageRow>* rows) {
     job.max_rss_bytes = std::max(job.max_rss_bytes, *rss);
     return true;
   }
-  // As in the history: only a task's id has an index.
+  // Only a task's id has an index, as in the history.
   const bool is_task = columns[0].find('_') != std::string_view::npos;
   const std::vector<JobId> ids = ExpandJobIds(columns[is_task ? 0 : 1]);
   const std::optional<absl::Duration> user = ParseCpuTime(columns[4]);

@@ -24,13 +24,13 @@ struct UsageRow {
   absl::Duration system_cpu;
   uint64_t max_rss_bytes = 0;  // the most of any step; 0: no sample was taken
 
-  // Nothing: nobody counts there (JobAcctGatherType=jobacct_gather/none), or there was nothing to
-  // count.
+  // Returns nothing if nobody counts there (JobAcctGatherType=jobacct_gather/none), or if there was
+  // nothing to count.
   std::optional<v1::ResourceUsage> Usage() const;
 };
 
-// At most kMaxIdsPerHistoryCall jobs; of tasks the whole of their array. Steps are asked for, too:
-// only they have MaxRSS, and without them sacct counts no processor time either.
+// Asks about at most kMaxIdsPerHistoryCall jobs; about tasks by the whole of their array. Steps are
+// asked for, too: only they have MaxRSS, and without them sacct counts no processor time either.
 std::vector<std::string> UsageArguments(const std::vector<JobId>& ids, absl::Time since);
 // INTERNAL with the line if one cannot be read.
 absl::StatusOr<std::vector<UsageRow>> ParseUsage(std::string_view output);

@@ -85,7 +85,7 @@ v1::RunState LiveState(JobPhase phase) {
   }
 }
 
-// For a run that waits for its image, "Dependency" would say less than Slurm knows.
+// The image is the reason of a run that waits for it: "Dependency" would say less than Slurm knows.
 v1::StateReason WaitingReason(const RunFacts& facts) {
   if (!facts.conversion.has_value()) {
     const std::string& word = facts.queue->reason;
@@ -370,7 +370,7 @@ Observation CanceledInTheQueue(const RunFacts& facts) {
   return observation;
 }
 
-// How long an exit record waits for Slurm's own word on a job that has left the queue.
+// Returns the time that an exit record waits for Slurm's own word on a job that has left the queue.
 absl::Duration WaitForHistory(const RunFacts& facts, const Patience& patience) {
   switch (facts.history_answer) {
     case RunFacts::History::kUnavailable:

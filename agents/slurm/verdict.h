@@ -25,7 +25,7 @@ struct RunFacts {
   // The command's program, and its directory. Empty: the command is a script.
   std::string program;
   std::string working_directory;
-  // For a job with roles, the role that the record belongs to.
+  // The role that the record belongs to, of a job with roles.
   std::string role;
   JobId job_id;
   absl::Time now;
@@ -50,16 +50,17 @@ struct RunFacts {
   History history_answer = History::kNotAsked;
   std::optional<HistoryRow> history;
 
-  // None either if Slurm is known to have put the job back since, and the command runs again.
+  // The exit record. It is left out if Slurm is known to have put the job back since, and the
+  // command runs again.
   std::optional<ExitRecord> record;
-  // Why the record, if there is one, could not be read, and since when. Empty: without `record`
-  // there is none.
+  // The reason that the record, if there is one, could not be read, and the time since then. Empty:
+  // without `record` there is none.
   std::string record_error;
   absl::Duration unread_for;
   // It was read, and is not whole: it is being written, or its disk was full.
   bool record_is_torn = false;
-  // When the run's time limit ends it: as squeue last said, or else counted from the record's
-  // start. Nothing if neither is known.
+  // The time at which the run's time limit ends it: as squeue last said, or else counted from the
+  // record's start. Nothing if neither is known.
   std::optional<absl::Time> limit_end;
   // The words that Slurm wrote into the batch script's output since the job's last start; their end
   // is enough.
@@ -78,14 +79,14 @@ struct RunFacts {
   bool cancel_asked = false;
   // The agent has taken the run's claim: its command has not begun, and never will.
   bool is_fenced = false;
-  // How long squeue has shown none of the user's jobs on nodes.
+  // The time for which squeue has shown none of the user's jobs on nodes.
   absl::Duration none_runs_for;
-  // Since when the job has been seen to have ended, or to be missing from the queue.
+  // The time since the job was first seen to have ended, or to be missing from the queue.
   absl::Duration ended_for;
   absl::Duration missing_for;
 };
 
-// How long Slurm's parts may disagree.
+// The time for which Slurm's parts may disagree.
 struct Patience {
   absl::Duration record_grace;
   absl::Duration absence_grace;
@@ -105,7 +106,7 @@ inline constexpr absl::Duration kMaxUnread = absl::Hours(24);
 // hundreds are ahead of it.
 inline constexpr absl::Duration kAloneAfter = absl::Minutes(5);
 
-// Why a record that says 0 is not believed before Slurm has said how the job ended.
+// The reason to doubt a record that says 0 until Slurm has said how the job ended.
 enum class Doubt {
   kNone,       // the command ended with 0 by itself, and batch.sh never runs it again
   kSignal,     // Slurm had begun to stop the job: the 0 may be the command's answer to that
@@ -127,8 +128,8 @@ bool IsLaunchFailed(const RunFacts& facts);
 // Returns whether asking the history would help to judge.
 bool NeedsHistory(const RunFacts& facts);
 
-// Nothing if the facts do not tell anything new: "could not be asked" and unknown words change no
-// state.
+// Returns nothing if the facts do not tell anything new: "could not be asked" and unknown words
+// change no state.
 std::optional<agents::Observation> Judge(const RunFacts& facts, const Patience& patience);
 
 }  // namespace muster::slurm

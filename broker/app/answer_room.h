@@ -16,9 +16,9 @@ inline constexpr size_t kMaxAnswerBytes = (4 << 20) - (64 << 10);
 
 class AnswerRoom {
  public:
-  // Whatever one job is given, its answer is small enough.
+  // The room is enough for one job: its answer is small whatever it has.
   AnswerRoom() = default;
-  // For an answer with these jobs.
+  // The room for an answer with these jobs.
   explicit AnswerRoom(const std::vector<v1::Job*>& jobs);
 
   // Gives the job the reason in place of the one that it has, or leaves it as it is if there is no

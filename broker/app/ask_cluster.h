@@ -14,8 +14,8 @@
 
 namespace muster::broker {
 
-// How long agents have for an answer. A preflight over SSH runs some twenty commands, one of which
-// may take its whole time-out (60 s by default).
+// The time that agents have for an answer. A preflight over SSH runs some twenty commands, one of
+// which may take its whole time-out (60 s by default).
 inline constexpr absl::Duration kCheckPatience = absl::Minutes(2);
 // Needs a few commands of the scheduler.
 inline constexpr absl::Duration kDescribePatience = absl::Minutes(1);

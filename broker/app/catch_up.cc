@@ -43,7 +43,8 @@ absl::StatusOr<CatchUp::Page> CatchUp::ReadAfter(uint64_t sequence, uint64_t up_
   const auto jobs = ReadJobs(*found);
   if (!jobs.ok()) return jobs.status();
   if (filter_.kind != contract::Filter::Kind::kAll) {
-    // Once more, after the jobs: what was edited before they were read is among the steps now.
+    // Reads the steps once more, after the jobs: edits from before the jobs were read are among
+    // them now.
     const int limit = static_cast<int>(found->steps.size());
     auto steps = store_->ListTransitions(scope_, jobs_, sequence, limit);
     if (!steps.ok()) return steps.status();

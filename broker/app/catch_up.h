@@ -56,7 +56,7 @@ class CatchUp {
   // The fields that its user changed later, as they were after the latest step so far.
   absl::StatusOr<std::optional<store::Editable>> EditedSince(uint64_t job,
                                                              const store::StepsSoFar& steps) const;
-  // Whether the filter takes the job as it was after the step, or before it.
+  // Tells whether the filter takes the job as it was after the step, or before it.
   absl::StatusOr<bool> Takes(const store::JobTransition& step, const v1::Job& now);
   absl::StatusOr<bool> Takes(const store::RunChange& change, const v1::Job& now);
 
@@ -66,7 +66,8 @@ class CatchUp {
   const std::vector<uint64_t> jobs_;
   const contract::Filter filter_;
   absl::flat_hash_map<uint64_t, store::StepsSoFar> pasts_;  // of jobs, up to their last step here
-  // By the last page: pasts_ know nothing of what was read elsewhere since.
+  // The change up to which pages were read: pasts_ know nothing of later ones that were read
+  // elsewhere.
   uint64_t read_up_to_ = 0;
 };
 

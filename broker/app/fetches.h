@@ -21,13 +21,13 @@ namespace muster::broker {
 // copies of it on its way, and holds a thread of its agent.
 inline constexpr size_t kMaxFetches = 64;
 
-// How long a client waits.
+// The times that a client waits.
 struct FetchBounds {
-  // From the call to the agent's first message: the agent dials the broker at once.
+  // The time from the call to the agent's first message: the agent dials the broker at once.
   absl::Duration begin_patience = absl::Seconds(30);
-  // Between two pieces, on either side: a client that takes nothing holds a thread of the agent,
-  // and an agent whose file system hangs holds the client. It is longer than an agent waits for a
-  // host, so that the agent can say which host is silent.
+  // The time between two pieces, on either side: a client that takes nothing holds a thread of the
+  // agent, and an agent whose file system hangs holds the client. It is longer than an agent waits
+  // for a host, so that the agent can say which host is silent.
   absl::Duration max_silence = absl::Seconds(60);
 };
 
@@ -37,7 +37,7 @@ class FileFeed {
   virtual ~FileFeed() = default;
   // The client has taken the last piece: the next one may come.
   virtual void ReadOn() = 0;
-  // Nobody wants more pieces.
+  // Says that nobody wants more pieces.
   virtual void Close(const absl::Status& status) = 0;
 };
 

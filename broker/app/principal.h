@@ -7,7 +7,7 @@
 
 namespace muster::broker {
 
-// How the user is known.
+// The way in which the user is known.
 enum class KnownBy : uint8_t {
   kNobody,  // nobody tells: a client over TCP
   kSocket,  // the kernel says whose process is at the other end of the Unix socket

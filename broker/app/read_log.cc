@@ -30,9 +30,9 @@ constexpr size_t kLogPiecesPerStep = 64;
 constexpr size_t kSearchedPerStep = 4 << 20;
 // The API states this bound.
 constexpr uint32_t kMaxTailLines = 100'000;
-// How long a follower waits for the rest of a line before the other output's bytes go ahead. A line
-// that was only cut on its way is whole long before; a line that a program left unfinished may stay
-// so for hours.
+// The time that a follower waits for the rest of a line before the other output's bytes go ahead. A
+// line that was only cut on its way is whole long before; a line that a program left unfinished may
+// stay so for hours.
 constexpr std::chrono::seconds kLinePatience{1};
 
 std::vector<v1::LogStream> StreamsOf(const v1::ReadLogRequest& request) {
@@ -224,7 +224,7 @@ class ReadingLog final : public LogSource {
     result->messages.push_back(std::move(message));
   }
 
-  // No byte follows now.
+  // Handles a stream that has no byte now.
   void AtEnd(Pulled* result) {
     std::vector<v1::LogEnd> ends;
     bool is_over = true;

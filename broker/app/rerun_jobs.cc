@@ -119,8 +119,9 @@ class Rerunning : public std::enable_shared_from_this<Rerunning> {
   bool IsTrialByFilter() const { return request_.validate_only() && !request_.filter().empty(); }
   core::RerunRequest Identity() const { return {request_.request_id(), FingerprintOf(request_)}; }
 
-  // If it is refused, nothing was submitted by this call: the step makes the submit, or looks for
-  // what an earlier call has submitted, which a repeat of the request finds.
+  // Runs the step on the readers. If it is refused there, nothing was submitted by this call: the
+  // step makes the submit, or looks for what an earlier call has submitted, which a repeat of the
+  // request finds.
   void Later(void (Rerunning::*step)()) { On(services_.readers, step); }
 
   void On(Readers* threads, void (Rerunning::*step)()) {
@@ -226,7 +227,7 @@ class Rerunning : public std::enable_shared_from_this<Rerunning> {
     return submit;
   }
 
-  // On a thread that may read the store.
+  // Runs on a thread that may read the store.
   void Submit() {
     if (absl::Status status = FindSources(); !status.ok()) return done_(status);
     // Jobs may have ended, or been deleted, since they were counted.

@@ -9,7 +9,8 @@
 
 namespace muster::broker {
 
-// In the order of their names, from the snapshot that the last commit has left. Neither blocks.
+// Return the clusters in the order of their names, from the snapshot that the last commit has left.
+// Neither blocks.
 absl::StatusOr<v1::ListClustersResponse> ListClusters(const Principal& principal,
                                                       const Services& services,
                                                       const v1::ListClustersRequest& request);

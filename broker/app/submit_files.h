@@ -13,13 +13,13 @@ namespace muster::broker {
 // Different trees in one submit: as many as one job may name. A look at a tree may take 0.2 s.
 inline constexpr size_t kMaxTreesPerSubmit = 64;
 
-// As Engine::Submit; also FAILED_PRECONDITION, FILES_MISSING, and INVALID_ARGUMENT for jobs with
-// more than kMaxTreesPerSubmit trees. Jobs without uploads pass at once. For other jobs the file
-// workers look first which files are here, and the core decides: a repeat of an accepted request
-// needs no files, and nobody is told to upload files of a job that no cluster would take. A submit
-// that only validates needs no files: a client may ask before it sends them. A job whose pool takes
-// no jobs at the moment, or whose clusters' agents are not connected, is accepted with a warning.
-// Does not block.
+// Submits as Engine::Submit does. Errors are also FAILED_PRECONDITION, FILES_MISSING, and
+// INVALID_ARGUMENT for jobs with more than kMaxTreesPerSubmit trees. Jobs without uploads pass at
+// once. For other jobs the file workers look first which files are here, and the core decides: a
+// repeat of an accepted request needs no files, and nobody is told to upload files of a job that no
+// cluster would take. A submit that only validates needs no files: a client may ask before it sends
+// them. A job whose pool takes no jobs at the moment, or whose clusters' agents are not connected,
+// is accepted with a warning. Does not block.
 void SubmitWithFiles(const Services& services, core::Submit submit, SubmitDone done);
 
 }  // namespace muster::broker

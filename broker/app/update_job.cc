@@ -20,7 +20,7 @@
 namespace muster::broker {
 namespace {
 
-// After so many attempts, each lost to another change of the job, the client gets the error.
+// The attempts, each lost to another change of the job, after which the client gets the error.
 constexpr int kMaxAttempts = 10;
 
 absl::Status CheckRequest(const v1::UpdateJobRequest& request) {

@@ -44,7 +44,7 @@ class WatchHub {
   WatchHub();
   ~WatchHub();
 
-  // Without `jobs` the watcher is woken by every job.
+  // Adds a watcher. Every job wakes it if there are no `jobs`.
   void Add(const std::shared_ptr<Watcher>& watcher, absl::Span<const uint64_t> jobs);
   void Remove(const Watcher* watcher, absl::Span<const uint64_t> jobs);
   void Notify(const core::JobsChanged& changed);

@@ -151,7 +151,7 @@ class WatchingJobs final : public WatchSource {
       for (const v1::Job& job : *jobs) {
         if (!contract::IsTerminal(job.state())) going_on_.insert(job.id());
       }
-      // After the jobs: the ends that they show are not later.
+      // The number is read after the jobs: the ends that they show are not later.
       const auto last = services_.store->LastSequence();
       if (!last.ok()) return last.status();
       ended_by_ = *last;

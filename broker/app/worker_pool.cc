@@ -88,7 +88,7 @@ void WorkerPool::Run() {
   MutexLock lock(mutex_);
   for (;;) {
     while (!stopping_ && !MayTake()) lock.Wait(changed_);
-    // While it stops, the steps that are left are taken by those who run steps.
+    // Those who run steps take the steps that are left while it stops.
     if (!MayTake()) return;
     Taken taken = TakeNext();
     lock.Unlock();

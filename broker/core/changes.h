@@ -62,7 +62,8 @@ struct EditJob {
   uint64_t sequence = 0;  // of its transition
   int32_t priority = 0;
   std::map<std::string, std::string> labels;
-  // As they were. They are stored with the sequence, for those who ask what the job was earlier.
+  // The values before the change. They are stored with the sequence, for those who ask what the job
+  // was earlier.
   int32_t priority_before = 0;
   std::map<std::string, std::string> labels_before = {};
 };
@@ -71,10 +72,11 @@ struct EditJob {
 struct PutRun {
   uint64_t job = 0;
   v1::Run run;
-  // Nothing more will be heard of the run, although its logs are not complete: it is not restored.
+  // True: no more news of the run will come, although its logs are not complete; it is not
+  // restored.
   bool is_last = false;
-  // Not 0: something of it changed that lists show, and no transition tells; the place of this
-  // among all changes. The latest one of each run is stored.
+  // Not 0: lists show a change of it that no transition tells; the place of this among all changes.
+  // The latest one of each run is stored.
   uint64_t sequence = 0;
 };
 

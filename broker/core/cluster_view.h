@@ -37,7 +37,7 @@ struct ClusterView {
   const std::string& name() const { return saved->name; }
 };
 
-// In the order of their names.
+// The clusters in the order of their names.
 using ClusterViews = std::vector<std::shared_ptr<const ClusterView>>;
 
 // A cluster that differs from what was shown before.
@@ -57,9 +57,9 @@ struct ListClusters {
 };
 struct ClustersReply {
   std::vector<v1::Cluster> clusters;  // by name
-  // With that_could_take: the obstacles of the clusters that can take the job only later, by
-  // cluster name. Their inventories have only the pool that the job waits for, with its issues; the
-  // other inventories are empty.
+  // The obstacles of the clusters that can take the job of that_could_take only later, by cluster
+  // name. Their inventories have only the pool that the job waits for, with its issues; the other
+  // inventories are empty.
   std::map<std::string, contract::LackCode> not_now;
   bool more = false;  // more clusters follow
 };

@@ -102,7 +102,7 @@ struct Hold {
   std::string reason;
   std::string user;
   bool held = true;  // else they are released
-  // As in Cancel. Jobs that cannot be held are also left as they are.
+  // The same as in Cancel. Jobs that cannot be held are also left as they are.
   std::vector<uint64_t> chosen_at = {};
   bool validate_only = false;
 };
@@ -148,8 +148,8 @@ struct AgentGone {
 };
 // Tells that time passes; sent at least once in each heartbeat interval.
 struct Tick {
-  // How far somebody has set the clock since the last Tick, forwards or backwards. That much of the
-  // time since an agent was heard has not really passed.
+  // The amount by which somebody has set the clock since the last Tick, forwards or backwards. That
+  // much of the time since an agent was heard has not really passed.
   absl::Duration clock_set_by;
 };
 
@@ -166,7 +166,7 @@ struct SubmitReply {
 struct StatusReply {
   Ticket ticket = 0;
   absl::Status status;
-  // With chosen_at: the jobs that were changed, and whether some of the others had changed since.
+  // With chosen_at: the jobs that were changed. `is_stale`: some of the others had changed since.
   std::vector<uint64_t> changed = {};
   bool is_stale = false;
 };

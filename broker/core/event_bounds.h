@@ -43,9 +43,10 @@ inline constexpr int kMaxProgressNumbers = 100;
 inline constexpr size_t kMaxProgressNameBytes = 132;
 // Each name of a SlurmAllocation: the longest that Slurm shows in one word.
 inline constexpr size_t kMaxSlurmNameBytes = 256;
-// How far ahead a scheduler's estimate may be: Slurm says "in a year" when it cannot tell.
+// The longest time until a scheduler's estimate: Slurm says "in a year" when it cannot tell.
 inline constexpr absl::Duration kMaxEstimate = absl::Hours(24 * 3660);
-// How far a node's clock may differ from the broker's; a larger difference counts as this one.
+// The most by which a node's clock may differ from the broker's; a larger difference counts as this
+// one.
 inline constexpr absl::Duration kMaxClockError = absl::Hours(1);
 
 // Cuts between characters, so that the text stays UTF-8.

@@ -9,7 +9,7 @@
 namespace muster::core {
 
 struct Fit {
-  // In order: the later, the nearer the cluster is to being right.
+  // The verdicts in their order: the later, the nearer the cluster is to being right.
   enum class Verdict {
     kNotNamed,   // the job names other clusters
     kWrongKind,  // the job needs another kind of cluster

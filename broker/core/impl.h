@@ -180,7 +180,7 @@ class Core::Impl {
   absl::Status CheckIsNewest(const agent::v1::AgentHello& hello) const;
   // The job of a run of this broker's; nothing: it is another's.
   std::optional<uint64_t> OwnJob(const std::string& run_key) const;
-  // Whether the number is one that this database has not given out.
+  // Tells whether the number is one that this database has not given out.
   bool IsUnknownYet(uint64_t job) const;
   void LeaveOutNumbersOf(const agent::v1::AgentHello& hello);
   absl::Status CheckIdentity(const agent::v1::AgentHello& hello, const Cluster* cluster) const;
@@ -200,7 +200,7 @@ class Core::Impl {
   // ---- events.cc
   void On(AgentReported& in, Step& step);
   void ApplyEvent(Cluster* cluster, agent::v1::RunEvent& event, Step& step);
-  // Has the usage of a run stored that the core does not hold any more.
+  // Stores the usage of a run that the core does not hold any more.
   void TakeLateUsage(const Cluster& cluster, RunId id, agent::v1::RunEvent& event, Step& step);
   // Takes the job to the state that its run now implies, or back to the queue for another run, and
   // records why: `transition` has the evidence and the kind.
@@ -277,7 +277,7 @@ inline constexpr size_t kMaxPerMessage = 1000;
 inline constexpr uint32_t kProtocolVersion = 1;
 // Each costs an inventory in memory.
 inline constexpr size_t kMaxClusters = 10'000;
-// With those that are being forgotten. ClusterIndex ends at 65,535.
+// The most clusters, including those that are being forgotten. ClusterIndex ends at 65,535.
 inline constexpr size_t kMaxClustersWithLeaving = 2 * kMaxClusters;
 // Bounds the messages that name jobs.
 inline constexpr size_t kMaxNamedJobs = 10;

@@ -52,7 +52,7 @@ class JobLine {
  private:
   class Many;
 
-  // Nothing, one job, or a line that has had several and has at least one.
+  // Holds nothing, one job, or a line that has had several and has at least one.
   std::variant<std::monostate, Turn, std::unique_ptr<Many>> jobs_;
 };
 

@@ -1,8 +1,8 @@
 // The part of a job's spec that placement, retries and shares need, and nothing else.
 //
-// Made from the spec by RequirementsOf, at a submit and again at a restart; never stored. Jobs with
-// equal requirements are alike to the core: they wait in one line (groups.h). Pure values, for any
-// thread.
+// RequirementsOf makes them from the spec, at a submit and again at a restart; they are never
+// stored. Jobs with equal requirements are alike to the core: they wait in one line (groups.h).
+// Pure values, for any thread.
 #ifndef MUSTER_BROKER_CORE_REQUIREMENTS_H_
 #define MUSTER_BROKER_CORE_REQUIREMENTS_H_
 
@@ -23,7 +23,7 @@
 
 namespace muster::core {
 
-// How the roles of a job are spread over nodes.
+// The spread of a job's roles over nodes.
 enum class RolesNeed : uint8_t {
   kNone,  // the job has no roles
   kNodesOfTheirOwn,
@@ -71,7 +71,7 @@ struct Requirements {
   uint64_t cpu_millis = 0;    // for each node, in thousandths of a core; 0: left open
   uint64_t memory_bytes = 0;  // for each node; 0: left open
   uint64_t gpu_millis = 0;    // for each node, in thousandths of a GPU
-  // On Slurm the amounts are those of the whole run, which gets as many nodes as that takes.
+  // True: the amounts are those of the whole run, which gets as many nodes as that takes; on Slurm.
   bool is_total = false;
   std::string gpu_type;  // as the job's user writes it; empty: any
   std::optional<int64_t> time_limit_s;

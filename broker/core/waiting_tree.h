@@ -31,7 +31,7 @@
 
 namespace muster::core {
 
-// In the order of their names, then of their indexes.
+// Clusters in the order of their names, then of their indexes.
 using ClusterSet = std::vector<Cluster*>;
 
 struct Lane;
@@ -46,7 +46,8 @@ struct ProjectQueue {
 
 struct Lane {
   ClusterSet fits;
-  // By name; each has at least one group. The map's nodes are stable, because groups point to them.
+  // Projects by name; each has at least one group. The map's nodes are stable, because groups point
+  // to them.
   std::map<std::string, ProjectQueue, std::less<>> projects;
   absl::btree_map<Turn, ProjectQueue*> waiting;
 

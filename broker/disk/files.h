@@ -35,7 +35,7 @@ absl::Status SystemError(int error_number, std::string_view what);
 
 // `flags` as for open(2); new files are readable by their owner alone.
 absl::StatusOr<FileDescriptor> OpenFile(const std::filesystem::path& path, int flags);
-// In the three functions below, `what` is the file in an error's words: "the log archive".
+// `what`, in the three functions below, is the file in an error's words: "the log archive".
 // `written` is set even with an error, which may come after some bytes.
 absl::Status WriteAt(int fd, std::string_view data, uint64_t offset, std::string_view what,
                      size_t* written);

@@ -46,7 +46,7 @@ class AgentSessions {
   mutable Mutex mutex_;
   core::SessionId last_session_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::flat_hash_map<core::SessionId, Session> sessions_ ABSL_GUARDED_BY(mutex_);
-  // By cluster, all in sessions_.
+  // The welcomed sessions by cluster, all in sessions_.
   absl::flat_hash_map<std::string, core::SessionId> welcomed_ ABSL_GUARDED_BY(mutex_);
 };
 

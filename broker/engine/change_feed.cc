@@ -230,8 +230,8 @@ absl::Status ChangeFeed::Learn(const Unknown& unknown, const LateJobs& late) {
     // It was removed meanwhile.
     if (absl::IsNotFound(job.status())) continue;
     if (!job.ok()) return job.status();
-    // After the job: the store may be ahead of this step, and what the job was before the step
-    // follows from its history.
+    // The past is read after the job: the store may be ahead of this step, and the job's state
+    // before the step follows from its history.
     auto past = store::ReadPast(*store_, store::Scope::All(), id,
                                 FirstSequence(step->transitions, step->runs, step->usages) - 1);
     if (!past.ok()) return past.status();

@@ -37,8 +37,8 @@ class ChangeTail {
     // time to read the store.
     size_t max_entries = 65'536;
     size_t max_bytes = size_t{64} << 20;
-    // How long changes are kept while nobody watches: a client that lost its connection comes back
-    // sooner.
+    // The time that changes are kept while nobody watches: a client that lost its connection comes
+    // back sooner.
     std::chrono::seconds keep_unwatched{60};
   };
   using Clock = std::function<std::chrono::steady_clock::time_point()>;

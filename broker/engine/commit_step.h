@@ -12,7 +12,7 @@ namespace muster::broker {
 
 // Stores all of the changes or none.
 using CommitChanges = std::function<absl::Status(const core::Changes&)>;
-// May move from `committed`.
+// The function may move from `committed`.
 using CarryOutCommitted = std::function<void(core::Output committed)>;
 
 // Commits the changes, if there are any, then has the whole output carried out. An error is that of

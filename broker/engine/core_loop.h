@@ -53,7 +53,8 @@ class CoreLoop {
   absl::Status CheckInvariants() const { return core_->CheckInvariants(); }
 
  private:
-  // How far the wall clock was set since the last call; zero within kClockTolerance.
+  // Returns the amount by which the wall clock was set since the last call; zero within
+  // kClockTolerance.
   absl::Duration ClockSetBy(Instant now);
 
   const std::unique_ptr<core::Core> core_;

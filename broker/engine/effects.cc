@@ -178,7 +178,7 @@ void Effects::Assign(core::SessionId session, std::vector<agent::v1::Assignment>
 }
 
 void Effects::Send(core::SessionId session, agent::v1::ConnectResponse message) {
-  // Before the agent reads it: whoever hears of the connection may ask the agent next.
+  // Comes before the agent reads it: whoever hears of the connection may ask the agent next.
   if (message.has_welcome()) agents_->Welcome(session);
   const auto peer = agents_->Find(session);
   if (peer == nullptr || peer->Send(std::move(message))) return;

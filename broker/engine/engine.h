@@ -48,7 +48,7 @@ struct EngineOptions {
   absl::Duration stats_interval = absl::Minutes(1);  // the least time between two reports
   // Reports the stats if any total has changed; called on the core thread, must not block.
   std::function<void(const Stats& stats, const Stats::Totals& before)> report_stats = LogStats;
-  // Read on the core thread; tests have their own.
+  // The clock, read on the core thread; tests have their own.
   std::function<Instant()> clock = Now;
 };
 

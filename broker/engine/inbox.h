@@ -59,9 +59,9 @@ class Inbox {
   // Waits until there is an entry, the patience has ended or the inbox is closed.
   std::vector<Entry> Take(absl::Duration patience);
 
-  // While held, Take waits for kEagerItems or the end of its patience. A commit holds the inbox:
-  // entries that come meanwhile could not be answered before its end, and one wake-up for all of
-  // them saves many.
+  // Makes Take wait, until the release, for kEagerItems or the end of its patience. A commit holds
+  // the inbox: entries that come meanwhile could not be answered before its end, and one wake-up
+  // for all of them saves many.
   void Hold();
   void Release();
 

@@ -22,8 +22,8 @@ class SpecCache {
     std::string user;
   };
 
-  // Beyond `max_entries`, or beyond `max_bytes` of serialised specs, the oldest entry is dropped
-  // for the newest.
+  // The oldest entry is dropped for the newest beyond `max_entries`, or beyond `max_bytes` of
+  // serialised specs.
   SpecCache(size_t max_entries, size_t max_bytes)
       : max_entries_(max_entries), max_bytes_(max_bytes) {}
 

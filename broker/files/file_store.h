@@ -36,7 +36,7 @@ struct Options {
   uint64_t max_total_bytes = uint64_t{50} << 30;
   // Space that uploads leave free on the disk: the broker ends when its database cannot grow.
   uint64_t keep_free_bytes = uint64_t{256} << 20;
-  // How long a file stays that is not used and that no unfinished job names.
+  // The time that a file stays if it is not used and no unfinished job names it.
   absl::Duration retention = absl::Hours(24 * 7);
 };
 

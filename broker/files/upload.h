@@ -18,8 +18,8 @@
 
 namespace muster::files {
 
-// After an error the object can only be destroyed; it leaves no incomplete file. Errors name the
-// file.
+// An upload. The object can only be destroyed after an error; it leaves no incomplete file. Errors
+// name the file.
 class Upload {
  public:
   explicit Upload(FileStore* store) : store_(store) {}

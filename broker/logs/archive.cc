@@ -47,7 +47,7 @@ v1::LogEnd EndOf(LogState state, bool refused) {
   return v1::LOG_END_UNSPECIFIED;
 }
 
-// Read in this order: a log that had ended before has its final size.
+// The facts are read in this order: a log that had ended before has its final size.
 LogFacts FactsOf(const Log& log) {
   const LogState state = log.state;
   const bool refused = log.refused;
@@ -223,7 +223,7 @@ void FileArchive::NoteOrder(const LogId& id, Job* job, Log* log) {
       id.stream == v1::LOG_STREAM_STDOUT ? v1::LOG_STREAM_STDERR : v1::LOG_STREAM_STDOUT;
   const Log* const other = job->Find(NameOf(other_id));
   const uint64_t other_size = other == nullptr ? 0 : other->size.load();
-  // Before the other output has a byte there is no order to note.
+  // There is no order to note before the other output has a byte.
   if (other_size == 0 || order.marks >= kMaxMarks) return;
   const auto file = OrderFile(id);
   if (!file.ok()) return;
@@ -278,8 +278,8 @@ absl::Status FileArchive::Finish(const LogId& id, LogState state, Job* job, Log*
   return absl::OkStatus();
 }
 
-// After a failed sync nobody knows which bytes the disk has, so the log begins again; its pusher
-// still has all of it.
+// Lets the log begin again after a failed sync: nobody knows which bytes the disk has, and the
+// log's pusher still has all of it.
 void FileArchive::DropUnsynced(const LogId& id, int fd, Job* job, Log* log) {
   if (ftruncate(fd, 0) != 0) return;
   job->bytes -= log->size;

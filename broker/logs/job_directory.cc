@@ -201,7 +201,7 @@ absl::Status RenameLog(const fs::path& root, uint64_t job, const LogName& name, 
   // A file that stays after a crash does no harm and goes with the job.
   unlink(SumsPath(root, job, name).c_str());
   const timespec times[2] = {absl::ToTimespec(now), absl::ToTimespec(now)};
-  // Only retention reads the time: if it cannot be set, that is no reason to refuse the end.
+  // A failure to set the time is no reason to refuse the end: only retention reads it.
   utimensat(AT_FDCWD, JobPath(root, job).c_str(), times, 0);
   return absl::OkStatus();
 }

@@ -12,7 +12,7 @@
 namespace muster::logs {
 namespace {
 
-// In the machine's byte order. On a machine of another order nothing matches.
+// The form is in the machine's byte order. Nothing matches on a machine of another order.
 struct Record {
   uint64_t out = 0;
   uint64_t err = 0;

@@ -2,7 +2,7 @@
 //
 // The file is a row of marks. A mark is a place that both outputs had reached when the output that
 // had not grown last went on: between two marks only one of them grew, so that an output that grows
-// alone costs nothing. Where marks are missing, standard output comes before standard error. The
+// alone costs nothing. Standard output comes before standard error where marks are missing. The
 // order is for people: the file is never synced, a mark that does not match its checksum is left
 // out, and no byte of a log is ever lost because a mark is.
 //

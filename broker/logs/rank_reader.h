@@ -36,8 +36,8 @@ class RankReader {
   // `may_tear`: bytes of one output may follow an unfinished line of the other one.
   absl::StatusOr<std::optional<Piece>> Next(size_t max_bytes, bool may_tear);
 
-  // After a Next that returned nothing: whether bytes wait for the end of a line, and how a stream
-  // ended.
+  // Tell, after a Next that returned nothing, whether bytes wait for the end of a line, and how a
+  // stream ended.
   bool holds_back() const { return holds_back_; }
   v1::LogEnd End(v1::LogStream stream) const;
 

@@ -26,7 +26,7 @@ class TailSearch {
   // Looks through about `max_bytes` more. True: the search is done.
   absl::StatusOr<bool> Continue(size_t max_bytes);
 
-  // After the search: where the stream's part of the last lines begins.
+  // Returns, after the search, the start of the stream's part of the last lines.
   uint64_t Begin(v1::LogStream stream) const;
 
  private:

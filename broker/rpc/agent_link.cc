@@ -37,7 +37,7 @@ constexpr size_t kMaxQueuedMessages = 4096;
 constexpr size_t kMaxQueuedBytes = 256 << 20;
 // A peer that does not say hello, or does not let its stream end, is cut off after this time.
 constexpr std::chrono::seconds kPatience{10};
-// How long agents wait at a shutdown before they reconnect: about as long as a restart takes.
+// The time that agents wait at a shutdown before they reconnect: about as long as a restart takes.
 constexpr int kReconnectSeconds = 1;
 
 class AgentStream final
@@ -221,7 +221,7 @@ class AgentStream final
     if (IsWelcomed()) LogEvent(spdlog::level::info, "agent_disconnected", {{"cluster", cluster_}});
   }
 
-  // No message may be sent before the welcome.
+  // Tells whether the welcome was sent: no message may be sent before it.
   bool IsWelcomed() {
     const MutexLock lock(mutex_);
     return is_welcomed_;

@@ -196,7 +196,7 @@ class RunningBroker final : public Broker {
           "cannot listen on {}: is the port in use? Choose another, or 0 for any free one",
           options_.listen)));
     }
-    // By itself the health service knows only "".
+    // The health service knows only "" by itself.
     for (const char* name : kServices) {
       server_->GetHealthCheckService()->SetServingStatus(name, true);
     }

@@ -29,13 +29,13 @@ struct BrokerOptions {
   size_t max_streams = 10'000;  // for agents (two each), watchers and followers of logs together
   absl::Duration shutdown_grace =
       absl::Seconds(2);  // given to calls in progress when the broker stops
-  // How long the rest of an ended run's log may take. A follower is told that the log is not
+  // The time that the rest of an ended run's log may take. A follower is told that the log is not
   // complete this long after it has heard of the end, or after the last bytes.
   absl::Duration log_grace = absl::Seconds(30);
   // A watch without a change for so long sends a heartbeat.
   absl::Duration heartbeat_interval = absl::Seconds(15);
   FetchBounds fetch;
-  // How long jobs are kept after their end; zero: for ever.
+  // The time that jobs are kept after their end; zero: for ever.
   absl::Duration job_retention = absl::Hours(24 * 90);
   core::Options core;
   // affects performance

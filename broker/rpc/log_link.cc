@@ -102,7 +102,7 @@ class PushStream final
     return Next::kWork;
   }
 
-  // Without the lock.
+  // Does the next step; the caller does not hold the lock.
   void Do(Next next) {
     if (next == Next::kNothing) return;
     if (next == Next::kEnd) return End(absl::OkStatus());

@@ -73,7 +73,7 @@ void AnswerExtension(const wire::ExtensionRequest& request,
 class ReflectionService final : public wire::ServerReflection::CallbackService {
  public:
   explicit ReflectionService(std::vector<std::string> services) : services_(std::move(services)) {
-    // Unless it is used, the linker leaves its description out.
+    // The linker leaves its description out unless it is used.
     services_.push_back(
         grpc::health::v1::HealthCheckRequest::descriptor()->file()->service(0)->full_name());
     services_.push_back(wire::ServerReflection::service_full_name());

@@ -59,7 +59,7 @@ absl::StatusOr<std::unique_ptr<UnixListener>> UnixListener::Bind(const std::stri
   auto listener = std::unique_ptr<UnixListener>(new UnixListener(path, fd, stop_fd));
   if (stop_fd < 0) return Failed("cannot make an eventfd for", path);
   if (unlink(path.c_str()) != 0 && errno != ENOENT) return Failed("cannot replace", path);
-  // On Linux the permissions of the descriptor become those of the file at bind, so no other user
+  // The permissions of the descriptor become those of the file at bind on Linux, so no other user
   // can connect in between.
   if (fchmod(fd, mode) != 0 ||
       bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0) {

@@ -29,7 +29,7 @@ class Users {
 
  private:
   mutable Mutex mutex_;
-  // As many as there were descriptors in use at a time.
+  // The table has as many entries as there were descriptors in use at a time.
   absl::flat_hash_map<int, std::string> by_fd_ ABSL_GUARDED_BY(mutex_);
 };
 

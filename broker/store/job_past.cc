@@ -10,7 +10,8 @@ namespace {
 // Steps that are read at a time.
 constexpr int kStepsPerRead = 500;
 
-// Whether the step is one of a run whose command has started, or has ended with or without that.
+// Tells whether the step is one of a run whose command has started, or has ended with or without
+// that.
 bool MayHaveStarted(const v1::Transition& step) {
   return step.run() > 0 &&
          (contract::IsTerminal(step.run_state()) || step.job_state() == v1::JOB_STATE_RUNNING ||

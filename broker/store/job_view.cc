@@ -11,8 +11,8 @@
 namespace muster::store {
 namespace {
 
-// Whether nobody knows how far the job is, though it is RUNNING. Other reasons of such a run may be
-// over: agents say when one begins.
+// Tells whether the job's state is unknown, though it is RUNNING. Other reasons of such a run may
+// be over: agents say when one begins.
 bool IsUnseen(const v1::Run& latest, const v1::Job& job) {
   return job.state() == v1::JOB_STATE_RUNNING &&
          latest.state_reason().code() == v1::STATE_REASON_CODE_HOST_SILENT;

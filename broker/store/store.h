@@ -60,9 +60,9 @@ struct Editable {
 struct JobTransition {
   uint64_t job = 0;
   v1::Transition transition;
-  // If the step changed them: as they were before it.
+  // The values before the step, if the step changed them.
   std::optional<Editable> edited = std::nullopt;
-  // If a later step changed them: as they were after this one. Nothing: as the job has them now.
+  // The values after this step, if a later step changed them. Nothing: the job's present values.
   // Steps that a release before this table recorded count as if they had changed neither.
   std::optional<Editable> edited_later = std::nullopt;
 };

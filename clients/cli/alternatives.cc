@@ -22,9 +22,9 @@
 namespace muster::cli {
 namespace {
 
-// For all jobs of a file: each plan asks the clusters' agents, and somebody waits.
+// The time for the plans of all jobs of a file: each asks the clusters' agents, and somebody waits.
 constexpr absl::Duration kPatience = absl::Seconds(30);
-// After an answer that took as long, what is waited for is said.
+// The time of an answer after which the user is told what is waited for.
 constexpr absl::Duration kSilence = absl::Seconds(2);
 
 // The later the better.

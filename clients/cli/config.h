@@ -1,5 +1,6 @@
-// Where the broker is and how results look, from the command line, the environment and the user's
-// file, in this order. Without them it is the user's own broker, where deploy/quickstart starts it.
+// The broker's address and the form of results, from the command line, the environment and the
+// user's file, in this order. Without them it is the user's own broker, where deploy/quickstart
+// starts it.
 #ifndef MUSTER_CLIENTS_CLI_CONFIG_H_
 #define MUSTER_CLIENTS_CLI_CONFIG_H_
 
@@ -16,7 +17,7 @@ namespace muster::cli {
 
 struct Config {
   std::string broker;  // empty: nobody named one, and there is no place for one of the user's own
-  // Where the address comes from, for errors: "named by MUSTER_BROKER". Empty: the command line.
+  // The source of the address, for errors: "named by MUSTER_BROKER". Empty: the command line.
   std::string broker_origin;
   Format format = Format::kTable;
   // The variables that a batch script takes along only if its user names them.

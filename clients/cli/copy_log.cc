@@ -107,7 +107,7 @@ void NoteEnd(Terminal& terminal, const v1::ReadLogRequest& request, std::string_
                            " ends here: it has more bytes than the broker keeps for a job; "
                            "the rest is on the cluster only");
     case v1::LOG_END_INCOMPLETE:
-      // Also with -q: what was written is not the log.
+      // The error is told also with -q: the bytes that were written are not the log.
       return terminal.Err(fmt::format(
           "muster: {} is not complete: the run has ended, and its cluster has not delivered the "
           "rest\n",

@@ -1,4 +1,4 @@
-// How the command ends, for scripts. Part of its interface: never renumbered.
+// The command's exit codes, for scripts. They are part of its interface: never renumbered.
 #ifndef MUSTER_CLIENTS_CLI_EXIT_CODE_H_
 #define MUSTER_CLIENTS_CLI_EXIT_CODE_H_
 
@@ -20,7 +20,7 @@ enum ExitCode : int {
 };
 
 ExitCode CodeFor(const absl::Status& status);
-// For a job that has ended; kOk if it succeeded.
+// Returns the code for a job that has ended; kOk if it succeeded.
 ExitCode CodeFor(const v1::Job& job);
 
 }  // namespace muster::cli

@@ -14,12 +14,12 @@
 
 namespace muster::cli {
 
-// How the fields of a spec are typed on a command line.
+// The words of a command line for the fields of a spec.
 struct FieldFlags {
   // The API's name of a field, and what the user typed for it. An inner field stands before the
   // field around it.
   std::span<const std::pair<std::string_view, std::string_view>> names;
-  // Whether its users write job files, too, and know the API's names.
+  // True: its users write job files, too, and know the API's names.
   bool are_fields_known = true;
 };
 

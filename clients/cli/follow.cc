@@ -119,8 +119,9 @@ class Progress {
   }
 
  private:
-  // Whether the job's run has just ended and another one follows. The next step says for what it
-  // waits; if none does, it is asked about like every job that waits.
+  // Tells whether the job's run has just ended and another one follows. The next step tells the
+  // reason of the wait; if none does, the broker is asked about the job as about every job that
+  // waits.
   bool HasLostItsRun(const v1::Job& job) const {
     const auto last = last_.find(job.id());
     return job.state() == v1::JOB_STATE_QUEUED && !job.has_state_reason() && last != last_.end() &&
@@ -204,7 +205,7 @@ class Progress {
     Silence silence = Silence::kNone;
     bool operator==(const Seen&) const = default;
   };
-  // If there are many jobs, only the first ones: they are the next to start.
+  // The jobs that are looked at if there are many: the first ones, which are the next to start.
   static constexpr size_t kMaxLookedAt = 20;
 
   client::Client& client_;
@@ -299,7 +300,7 @@ void TellWhatKeepsLogFromComing(Session& session, uint64_t id) {
         client.WatchJobs(request, absl::InfiniteFuture(), [&progress] { progress.LookAgain(); });
     while (true) {
       const auto change = reader->Next();
-      // If the broker is gone, who reads the log says so.
+      // The reader of the log tells the user if the broker is gone.
       if (!change.ok() || !change->has_value()) return;
       progress.Saw((*change)->job());
     }

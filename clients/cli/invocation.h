@@ -56,7 +56,7 @@ struct SpecFlags {
   std::optional<int32_t> priority;
   std::vector<std::string> clusters, env, labels, mounts;
 
-  // Writes what was given over the spec, but for the working directory, which may be one of this
+  // Writes what was given over the spec, except for the working directory, which may be one of this
   // machine. INVALID_ARGUMENT names the flag, the value and what would work.
   absl::Status ApplyTo(v1::JobSpec* spec) const;
 };

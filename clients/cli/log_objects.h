@@ -29,8 +29,8 @@ class LogObjects {
  public:
   explicit LogObjects(uint32_t run) : run_(run) {}
 
-  // The objects that are complete with this piece. Where the offset is not the end of the piece
-  // before, the bytes between are not kept.
+  // Returns the objects that are complete with this piece. If the offset is not the end of the
+  // piece before, the bytes between are not kept.
   std::string Next(uint32_t rank, v1::LogStream stream, uint64_t offset, std::string_view data);
   // Returns the rest of the stream, and its end.
   std::string End(uint32_t rank, v1::LogStream stream, v1::LogEnd end);

@@ -107,7 +107,7 @@ CLI::Option* AddNumber(CLI::App* verb, const std::string& flag, int64_t min, int
 void AddStates(CLI::App* verb, const std::string& flag, const std::string& description,
                std::vector<std::string>* states) {
   AddText(verb, flag, "STATE[,STATE...]", description, [=](const std::string& text) {
-    // Not a state, but what people look for as one.
+    // Held is not a state, but people look for it as one.
     std::vector<std::string_view> known = {kHeldState};
     for (int i = v1::JobState_MIN + 1; i <= v1::JobState_MAX; ++i) {
       if (v1::JobState_IsValid(i)) known.push_back(contract::Name(static_cast<v1::JobState>(i)));

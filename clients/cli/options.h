@@ -14,7 +14,7 @@
 
 namespace muster::cli {
 
-// No upper end.
+// The upper end of a range without one.
 inline constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
 
 // A text that is not empty. Given several times, the last one counts.

@@ -16,7 +16,7 @@ enum class Format { kTable, kWide, kJson, kJsonLines, kYaml, kName };
 std::optional<Format> ParseFormat(std::string_view name);
 
 // proto3 JSON with the names of the .proto files. As in proto3 JSON, 64-bit numbers are strings and
-// fields without a value are left out, but for the exit code 0 of what has ended. Indented over
+// fields without a value are left out, except for the exit code 0 of what has ended. Indented over
 // several lines, or one line; both end with a line end.
 std::string ToJson(const google::protobuf::Message& message);
 std::string ToJsonLine(const google::protobuf::Message& message);

@@ -39,11 +39,11 @@ constexpr std::pair<std::string_view, std::string_view> kSubmissionFlags[] = {
     {"mounts", "--mount"},
 };
 
-// How often files that went between upload and submit are uploaded again: it takes a broker that
-// loses them, or a clock that is set.
+// The times that files are uploaded again which went between upload and submit: it takes a broker
+// that loses them, or a clock that is set.
 constexpr int kMaxUploadsAgain = 2;
 
-// How a command's jobs are sent.
+// The way in which a command's jobs are sent.
 struct Sending {
   std::string request_id;  // of a single job; of several, each has its number after it
   bool validate_only = false;

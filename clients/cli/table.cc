@@ -68,7 +68,7 @@ void Table::Line(const Row& row, std::string* out) const {
     if (!columns_[i].right && !is_last) *out += padding;
     if (!is_last) *out += kGap;
   }
-  // Nobody wants blanks at the end of a line.
+  // A line has no blanks at its end.
   out->erase(out->find_last_not_of(' ') + 1);
   *out += '\n';
 }

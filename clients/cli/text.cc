@@ -50,7 +50,7 @@ void AppendHarmless(std::string_view character, bool is_utf8, Keep keep, std::st
   }
 }
 
-// How many bytes a character has that begins with this one; 1 if none does.
+// Returns the bytes of a character that begins with this one; 1 if none does.
 size_t PromisedBytes(unsigned char first) {
   if (first >= 0xc2 && first <= 0xdf) return 2;
   if (first >= 0xe0 && first <= 0xef) return 3;

@@ -135,7 +135,7 @@ absl::Status TreeWriter::BeginFile(const v1::FileTreeEntry& entry, int directory
   temporary_name_ = fmt::format(".muster-cp-{}-{}", getpid(), files_);
   entry_ = entry;
   written_ = 0;
-  // Without a name, it is gone with this process, however that ends.
+  // The file has no name: it is gone with this process, however that ends.
   file_ = openat(directory_, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
   has_name_ = file_ < 0;
   // Some file systems have only files with names.

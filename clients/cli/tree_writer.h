@@ -1,5 +1,5 @@
-// Writes the files that a broker sends to this machine. Whatever the broker sends, it writes only
-// below the place that the user has named: it opens each directory by its own name without
+// Writes the files that a broker sends to this machine. It writes only below the place that the
+// user has named, whatever the broker sends: it opens each directory by its own name without
 // following links, and makes links last.
 //
 // One thread.

@@ -12,7 +12,7 @@
 
 namespace muster::cli {
 
-// How often files that change while they are read are read anew.
+// The readings of files that change while they are read.
 inline constexpr int kMaxReadings = 3;
 
 // Reads what the jobs bring along and names it in their specs; the broker gets the list of the

@@ -76,7 +76,7 @@ class EventPrinter {
   Table table_;
 };
 
-// Why nothing was printed.
+// Tells the user why nothing was printed.
 void NoteEmpty(Session& session, const v1::Job& job, const v1::ReadLogRequest& request) {
   const std::string both = fmt::format("muster logs {}.{}", job.id(), request.run());
   if (request.stream() == v1::LOG_STREAM_STDERR) {
@@ -87,7 +87,7 @@ void NoteEmpty(Session& session, const v1::Job& job, const v1::ReadLogRequest& r
   } else if (const bool is_latest =
                  job.runs().empty() || job.runs().rbegin()->number() == request.run();
              contract::IsTerminal(job.state()) || !is_latest) {
-    // Why the job stands as it does is a matter of its latest run.
+    // The latest run tells why the job stands as it does.
     session.terminal.Note("the log is empty");
   } else {
     session.terminal.Note(Summary(job) + " (nothing has been written yet)");

@@ -33,14 +33,14 @@ Calls CallsOf(const v1::Cluster& cluster) {
 
 std::string OrDash(std::string text) { return text.empty() ? "-" : text; }
 
-// How long the command has run or ran.
+// Returns the time that the command has run or ran.
 std::string RunTime(const v1::Job& job, absl::Time now) {
   if (!job.has_start_time()) return "-";
   const absl::Time end = job.has_end_time() ? ToTime(job.end_time()) : now;
   return contract::FormatDuration(std::max(absl::ZeroDuration(), end - ToTime(job.start_time())));
 }
 
-// Why it waits, or how it ended.
+// Returns the reason that it waits, or its end.
 std::string ReasonText(const v1::Job& job) {
   if (!job.failure().message().empty()) return OneLine(FailureText(job));
   const std::string reason = OneLine(job.state_reason().message());

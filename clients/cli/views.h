@@ -36,8 +36,8 @@ Table::Row EventRow(uint64_t job_id, const v1::Transition& transition, const Sty
 // Everything about one job, and its history if it is known.
 std::string JobPage(const v1::Job& job, const std::vector<v1::Transition>& history,
                     const Style& style, absl::Time now);
-// Why a job stands as it does, and since when; how it ended, if it has.
-// `history` is the job's; empty: it is not known. `output`: the last lines of what failed.
+// Returns the page that tells why a job stands as it does, and since when; or how it ended, if it
+// has. `history` is the job's; empty: it is not known. `output`: the last lines of what failed.
 std::string WhyPage(const v1::Job& job, const std::vector<v1::Transition>& history,
                     std::span<const std::string> output, const Style& style, absl::Time now);
 
@@ -57,8 +57,8 @@ const v1::StateReason& KnownReason(const v1::Job& job);
 bool IsKeptBack(const v1::Job& job);
 // Returns the text about a hold until then.
 std::string HoldAskedText(uint64_t job);
-// Why it waits. Until a hold keeps the job back that is its cluster's word, for the job's own
-// reason is the hold. `job` has its runs.
+// Returns the reason that it waits. That is its cluster's word until a hold keeps the job back, for
+// the job's own reason is the hold. `job` has its runs.
 const v1::StateReason& WhyItWaits(const v1::Job& job);
 // The same; without a word of the job the reason known last.
 const v1::StateReason& KnownWait(const v1::Job& job);
@@ -76,7 +76,8 @@ std::string ChecksText(const google::protobuf::RepeatedPtrField<v1::ClusterCheck
 std::string ExitText(const v1::Job& job);
 // One line on how a job stands, e.g. "job 42 FAILED: exit code 3".
 std::string Summary(const v1::Job& job);
-// Why it failed, as it was said; of a job with its spec a time-out names the limit.
+// Returns the failure's sentence, as it was said; for a job with its spec a time-out names the
+// limit.
 std::string FailureText(const v1::Job& job);
 // "1h30m"; the spec has a limit.
 std::string TimeLimitText(const v1::JobSpec& spec);

@@ -1,4 +1,4 @@
-// Why a job stands as it does.
+// The page that tells why a job stands as it does.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -33,8 +33,8 @@ std::string WhoseTurn(const v1::Job& job) {
   }
 }
 
-// Why it is as it is. Only the broker says whether the job is held: the cluster sees only who told
-// it.
+// Returns the reason that the job is as it is. Only the broker says whether the job is held: the
+// cluster sees only who told it.
 std::string BecauseOfWish(const v1::Job& job, const v1::Transition* wish) {
   const std::string& reason = job.state_reason().message();
   if (contract::IsTerminal(job.state())) return OneLine(reason);
@@ -46,7 +46,7 @@ std::string BecauseOfWish(const v1::Job& job, const v1::Transition* wish) {
   return why.empty() ? WhoseTurn(job) : why;
 }
 
-// Whether the page tells the reason of the job's run already, as that of the job.
+// Tells whether the page has the reason of the job's run already, as that of the job.
 bool IsSaid(const v1::StateReason& of_run, const v1::Job& job) {
   if (job.held() && SaysHeld(of_run)) return true;
   if (SaysReleased(KnownReason(job)) && SaysHeld(of_run)) return true;

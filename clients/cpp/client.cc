@@ -24,7 +24,8 @@
 namespace muster::client {
 namespace {
 
-// Between two attempts of a unary call: somebody waits for its answer, unlike a stream's.
+// The longest pause between two attempts of a unary call: somebody waits for its answer, unlike a
+// stream's.
 constexpr absl::Duration kMaxCallBackoff = absl::Seconds(1);
 
 std::shared_ptr<grpc::Channel> MakeChannel(const rpc::Address& address) {

@@ -115,7 +115,7 @@ class Client {
   virtual absl::StatusOr<v1::ListTransitionsResponse> ListTransitions(
       const v1::ListTransitionsRequest& request) = 0;
   virtual absl::StatusOr<v1::UpdateJobResponse> UpdateJob(const v1::UpdateJobRequest& request) = 0;
-  // By filter these three change up to 1000 jobs; ChangeAll repeats them until there are no more.
+  // These three change up to 1000 jobs of a filter; ChangeAll repeats them until there are no more.
   virtual absl::StatusOr<v1::CancelJobsResponse> CancelJobs(
       const v1::CancelJobsRequest& request) = 0;
   virtual absl::StatusOr<v1::HoldJobsResponse> HoldJobs(const v1::HoldJobsRequest& request) = 0;

@@ -11,7 +11,7 @@
 namespace muster::client {
 namespace {
 
-// At the top of a document, and under its resources, in a SkyPilot task alone.
+// The fields at the top of a document, and under its resources, that only a SkyPilot task has.
 constexpr std::string_view kSkyPilotTop[] = {"num_nodes", "envs",          "volumes",
                                              "service",   "config",        "event_callback",
                                              "execution", "primary_tasks", "termination_delay"};

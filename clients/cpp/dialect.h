@@ -16,7 +16,7 @@ struct FoundDialect {
   bool is_told = true;
 };
 
-// Told by the names of fields, at the top of each document and under its `resources`:
+// The names of fields tell it, at the top of each document and under its `resources`:
 //   - one that a Muster job file alone has (nodes, time, env, command, image, cluster, ...):
 //   Muster;
 //   - else one that a SkyPilot task alone has (num_nodes, envs, volumes, ..., and under resources

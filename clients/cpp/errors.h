@@ -16,7 +16,7 @@ bool IsTransportError(const absl::Status& status);
 // ask again (RetryInfo).
 bool MayPass(const absl::Status& status);
 
-// How long the broker asked to wait; zero if it did not.
+// Returns the time that the broker asked to wait; zero if it did not.
 absl::Duration RetryDelay(const absl::Status& status);
 
 // A transport's failure in words that help: the address, the cause and the remedy. An answer of the
@@ -28,13 +28,13 @@ absl::Status Explain(const absl::Status& status, const rpc::Address& address,
 // The same error of a call of which an earlier attempt may have reached the broker.
 absl::Status AsMaybeSent(absl::Status error);
 
-// How long what failed with this status is worth trying again, out of `patience`. `was_answered`:
-// a broker has answered this client before, so that one that is gone probably restarts. Zero: not
-// at all.
+// Returns the part of `patience` for which it is worth trying a call again that failed with this
+// status. `was_answered`: a broker has answered this client before, so that one that is gone
+// probably restarts. Zero: not at all.
 absl::Duration Patience(const absl::Status& status, const rpc::Address& address, bool was_answered,
                         const ClientOptions& options, absl::Duration patience);
 
-// Why something that will be tried again did not work out, in one line.
+// Returns in one line why a call failed that will be tried again.
 absl::Status Interruption(const absl::Status& status, const rpc::Address& address,
                           bool was_answered);
 

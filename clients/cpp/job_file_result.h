@@ -19,11 +19,11 @@ namespace muster::client {
 // SubmitJobs takes as many.
 inline constexpr size_t kMaxJobsInFile = 1000;
 
-// In whose words a file of jobs is written.
+// The language of a file of jobs.
 enum class Dialect { kMuster, kSkyPilot };
 
-// Where the fields of the jobs of a file are, so that what the broker says of a field can be said
-// of its place.
+// The places of the fields of the jobs of a file, so that an error of the broker about a field can
+// name its place.
 class FieldPlaces {
  public:
   // "FILE:LINE:COLUMN" of a field, named as the API has it, of one of the jobs, from 0; empty if
@@ -41,7 +41,7 @@ class FieldPlaces {
 struct JobFileOptions {
   // True if what a SkyPilot task says without effect here is refused, rather than noted.
   bool strict = false;
-  // In whose words it is written, whatever its fields are; none: its fields tell.
+  // The language in which it is written, whatever its fields are; none: its fields tell.
   std::optional<Dialect> dialect = {};
   // Variables that the command line sets: they win over the file's, and give a SkyPilot task those
   // that it leaves open.
@@ -72,8 +72,8 @@ inline constexpr std::string_view kUnreadTree =
 struct JobFile {
   std::vector<v1::JobSpec> specs;  // as written, without defaults; at least one
   FieldPlaces places;
-  // By job: what may be submitted in place of its spec, which is the first of them, in the order in
-  // which its user wants them. Only of jobs that have several.
+  // The specs that may be submitted in place of a job's spec, which is the first of them, in the
+  // order in which its user wants them; by job, and only for jobs that have several.
   std::map<size_t, std::vector<v1::JobSpec>> alternatives;
   std::vector<LocalUpload> local_uploads;
   // Files that the specs name by these digests, with what is in them.

@@ -102,7 +102,7 @@ class SpecReader {
                         "let the command read the secret from a file or, on Kubernetes, from a "
                         "volume")},
                 kJobFileHints);
-    // After uploads that the file names itself.
+    // These come after uploads that the file names itself.
     for (auto& [value, upload] : local_) {
       in_.StandsFor(value, fmt::format("uploads[{}]", spec_.uploads_size()));
       AddLocalUpload(job_, upload.source, upload.target, &spec_, &uploads_);

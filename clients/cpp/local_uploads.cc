@@ -24,9 +24,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Between two words of how far it is.
+// The bytes between two tellings of the progress.
 constexpr uint64_t kProgressBytes = uint64_t{4} << 20;
-// How long an upload is tried again of which nothing more arrives: as long as streams are by
+// The time that an upload of which nothing more arrives is tried again: as long as streams are by
 // default.
 constexpr absl::Duration kPatience = absl::Minutes(10);
 // Faults of files to bring along that are told at once.
@@ -58,7 +58,7 @@ std::string UploadRemedy(const absl::Status& status, const LocalUpload& upload) 
          "leave workdir out and give it by muster submit --workdir, or in a Muster job file";
 }
 
-// Where a tree goes, and what a lone file is called there.
+// The place of a tree, and the name of a lone file there.
 struct Layout {
   std::string directory;
   std::string name;
@@ -110,7 +110,7 @@ class Reader {
                                      path.native()))));
     }
     const Layout layout = LayoutOf(upload, is_directory);
-    // If a directory is named outright, its content is wanted, whatever rules stand above it.
+    // The content of a directory that is named outright is wanted, whatever rules stand above it.
     const RulesAbove above = upload.target.empty() ? RulesAbove::kCount : RulesAbove::kDoNotCount;
     const auto index = TreeOf(path, above, layout.name);
     if (!index.ok())
@@ -149,7 +149,7 @@ class Reader {
   std::map<size_t, uint64_t> job_bytes_;
 };
 
-// By digest, each once.
+// Returns the files by digest, each once.
 std::map<std::string, FileToSend> FilesOf(const std::vector<LocalTree>& trees) {
   std::map<std::string, FileToSend> files;
   for (const LocalTree& tree : trees) {

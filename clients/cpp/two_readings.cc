@@ -40,7 +40,7 @@ std::vector<std::string> DifferencesOfJob(const v1::JobSpec& muster, const v1::J
                     "machine, which is uploaded, in a task",
                     muster.working_directory()));
   }
-  // With a #! line of its own a script is for neither.
+  // A script with a #! line of its own is for neither.
   const std::string& script = muster.command().script();
   const bool is_for_sh = !script.starts_with("#!") && NeedsBash(script);
   const bool is_setup_for_sh = !muster.setup().starts_with("#!") && NeedsBash(muster.setup());
@@ -56,13 +56,13 @@ std::vector<std::string> DifferencesOfJob(const v1::JobSpec& muster, const v1::J
 
 bool NeedsBash(std::string_view script) {
   static const RE2* const words = new RE2(
-      // Where a command may begin.
+      // A place at which a command may begin.
       R"((?m)(?:^|[;&|({]|\b(?:then|do|else|elif|if|while|until)\b|!)[ \t]*)"
       R"((?:echo[ \t]+-[neE]*[eE][neE]*(?:\s|$))"
       R"(|(?:source|declare|typeset|shopt|pushd|popd|mapfile|readarray|function|let|coproc)[ \t])"
       R"(|\[\[[ \t]|(?:for[ \t]*)?\(\(|select[ \t]+\w+[ \t]+in\b|read[ \t](?:[^\n;|&]*[ \t])?-\w*a|export[ \t]+-f|set[ \t]+-\w*E)"
       R"(|trap[ \t][^\n;]*[ \t](?:ERR|DEBUG|RETURN)\b|\[[ \t][^\n\]]*[ \t]==[ \t]))"
-      // Anywhere.
+      // These may stand anywhere.
       R"(|\bpipefail\b|<<<|[<>]\(|&>|\|&|\w=\(|\$\{\w+(?:\[|\^|,|/|:[0-9]))"
       R"(|\w\+=\(|[\s=(]\$'|\$\{!|\$\{?(?:BASH_SOURCE|BASH_REMATCH|RANDOM|PIPESTATUS)\b)");
   // {a,b}, x{,.bak}, {1..8}, {a..e..2}: quotes keep bash from making several words of them.

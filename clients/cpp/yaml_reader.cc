@@ -59,7 +59,8 @@ std::vector<std::string_view> NamesOf(const std::map<std::string_view, std::stri
   return names;
 }
 
-// Where the first byte is that no UTF-8 text has; the size of the text if there is none.
+// Returns the place of the first byte that no UTF-8 text has; the size of the text if there is
+// none.
 size_t FindNotText(std::string_view text) {
   size_t at = 0;
   while (at < text.size() && text[at] != '\0') {
@@ -76,7 +77,8 @@ std::string PlaceText(std::string_view file, const YAML::Mark& mark) {
 
 YAML::Mark MarkOf(const YamlValue& value) { return value.place.value_or(value.node.Mark()); }
 
-// Where an empty value of a mapping is: behind its name, as far as people are concerned.
+// Returns the place of an empty value of a mapping: behind its name, as far as people are
+// concerned.
 std::optional<YAML::Mark> PlaceOfEmpty(const YAML::Node& value, const YAML::Mark& key) {
   if (!value.IsNull() || value.Mark().line == key.line) return std::nullopt;
   return key;
@@ -92,7 +94,8 @@ std::string_view WithoutComment(std::string_view line) {
   return line.substr(0, line.find_last_not_of(" \t\r") + 1);
 }
 
-// Where the dash of an empty item is: between it and the node's mark are blanks and comments alone.
+// Returns the place of the dash of an empty item: between it and the node's mark are blanks and
+// comments alone.
 std::optional<YAML::Mark> PlaceOfEmptyItem(std::string_view text, const YAML::Node& item) {
   const YAML::Mark mark = item.Mark();
   if (!item.IsNull() || mark.pos < 0 || static_cast<size_t>(mark.pos) > text.size()) {

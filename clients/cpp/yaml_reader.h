@@ -39,8 +39,8 @@ absl::StatusOr<std::vector<YAML::Node>> LoadYaml(std::string_view file, std::str
 struct YamlValue {
   YAML::Node node;
   std::string path;  // "resources.memory"; empty for the document
-  // Where the value is. Nothing: where its node says. An empty value has no text of its own, and
-  // yaml-cpp places it at whatever follows, which may be many lines further down.
+  // The place of the value. Nothing: the place that its node says. An empty value has no text of
+  // its own, and yaml-cpp places it at whatever follows, which may be many lines further down.
   std::optional<YAML::Mark> place = {};
 };
 
@@ -92,8 +92,8 @@ class YamlReader {
   void Problem(const YamlValue& value, std::string_view message);
   // Adds a problem from a status about a field, said of this value.
   void ProblemOf(const YamlValue& value, const absl::Status& status);
-  // For a field by the name that the API has for it, or one inside of it: at its place and by its
-  // name in the file if it was read, else at the document's.
+  // Takes a problem of a field by the name that the API has for it, or of one inside of it: at its
+  // place and by its name in the file if it was read, else at the document's.
   void ProblemAt(std::string_view api_path, std::string_view message);
   // The field of the API that a value stands for, where the names differ.
   void StandsFor(const YamlValue& value, std::string_view api_path);

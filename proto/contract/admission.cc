@@ -92,7 +92,7 @@ class Judge {
     return std::find(roots.begin(), roots.end(), name) != roots.end();
   }
 
-  // Whether the agent may see the results, of which the first parts may be all that is known.
+  // Tells whether the agent may see the results. Only the first parts of the path may be known.
   bool MayReadResults(const std::string& path) const {
     const std::pair<const std::string, std::string>* deepest = nullptr;
     bool may_be_deeper = false;
@@ -286,7 +286,7 @@ class Judge {
   Admission result_;
 };
 
-// On other kinds of clusters.
+// Judges a job on the other kinds of clusters.
 Admission JudgeElsewhere(const AdmissionNeeds& needs, const v1::AdmissionFacts& facts,
                          std::string_view cluster) {
   const bool has_no_root = facts.has_results_root() && facts.results_root().empty();

@@ -33,7 +33,7 @@ inline constexpr int kKeptPathParts = 3;
 // Names of one kind in one place; where there are more, none are told.
 inline constexpr int kMaxListedNames = 500;
 
-// Where containers on Kubernetes have Muster's own files, and shared memory.
+// The places of Muster's own files, and of shared memory, in containers on Kubernetes.
 inline constexpr std::string_view kMusterDirectory = "/muster";
 inline constexpr std::string_view kSharedMemory = "/dev/shm";
 
@@ -50,7 +50,7 @@ struct AdmissionNeeds {
   uint64_t memory_bytes = 0;  // likewise
   std::string gpu_type;       // as the job says it; empty: any
   uint64_t gpus = 0;          // of each pod
-  // Without labels, annotations and what else nothing is judged by.
+  // The options without labels, annotations and the like, by which nothing is judged.
   v1::KubernetesOptions kubernetes;
   std::string pool;               // placement.pool
   std::vector<PlaceText> places;  // inputs, results, and URIs among variables and arguments
@@ -65,12 +65,12 @@ struct AdmissionNeeds {
   std::vector<PlaceText> spank_options;
   // The archive of what it brings along; 0: nothing, or not known.
   uint64_t archive_bytes = 0;
-  // Only the first parts of places, and of the sources of mounts, are here (see RefusableOf), so
-  // that one is refused only if whatever follows is in no storage root.
+  // True: only the first parts of places, and of the sources of mounts, are here (see RefusableOf).
+  // One is then refused only if it is in no storage root whatever follows.
   bool are_places_cut = false;
 };
 
-// Nothing: the job asks for nothing that admission facts tell of.
+// Returns nothing if the job asks for nothing that admission facts tell of.
 std::optional<AdmissionNeeds> AdmissionNeedsOf(const v1::JobSpec& spec);
 // Returns the needs that a cluster may refuse, without those that only cause a warning; nothing: no
 // cluster can refuse any. Paths keep their first kKeptPathParts, so that jobs with data below the
@@ -102,7 +102,8 @@ std::optional<v1::Shortage> FindForbidden(const v1::KubernetesOptions& options,
 // '"nosuch": there is none in namespace lab; it has "a", "b"'. `where`: " in namespace lab" or "".
 std::string NoneOfThatName(std::string_view name, std::string_view where,
                            std::vector<std::string> names);
-// Why a cluster with these API groups has not the queue's or the gang's scheduler. Nothing: it has.
+// Returns the reason that a cluster with these API groups lacks the queue's or the gang's
+// scheduler. Nothing: it has it.
 std::optional<v1::Shortage> FindMissingScheduler(const v1::KubernetesOptions& options,
                                                  const std::vector<std::string>& groups);
 // A namespace has no queue of that name. `others`: "it has a, b".
@@ -113,14 +114,15 @@ std::string InNoStorageRoot(std::string_view path, std::string_view cluster, boo
 // The operator's credentials for images, of which jobs have the use and not the password.
 std::string OperatorsSecret(std::string_view name, std::string_view cluster);
 std::string HostPathForbidden(std::string_view path, std::string_view cluster);
-// Why nothing may be mounted at the path of a container; empty: something may.
+// Returns the reason that nothing may be mounted at the path of a container; empty: something may.
 std::string BadMountPlace(std::string_view path);
-// Why /dev/shm of so many bytes is too large for a pod with that memory; empty: it is not.
+// Returns the reason that /dev/shm of so many bytes is too large for a pod with that memory; empty:
+// it is not.
 std::string SharedMemoryTooLarge(uint64_t shm_bytes, uint64_t memory_bytes);
 // An archive of so many bytes is more than may be brought along; empty: it is not.
 std::string ArchiveTooLarge(uint64_t bytes, uint64_t max_bytes);
 
-// Why status.json cannot be read: there is no results directory for it.
+// Returns the reason that status.json cannot be read: there is no results directory for it.
 std::string NoPlaceForStatus(std::string_view cluster);
 // The agent of a Kubernetes cluster does not see the results directory.
 std::string StatusNotReadable(std::string_view results, std::string_view cluster);
@@ -128,7 +130,7 @@ std::string StatusNotReadable(std::string_view results, std::string_view cluster
 // The check of a plan that warns of a working directory that the image has perhaps not.
 v1::ClusterCheck UnknownDirectory(std::string_view directory, bool is_implied);
 
-// Why the published nodes can never hold the pods; nothing: they may.
+// Returns the reason that the published nodes can never hold the pods; nothing: they may.
 std::optional<v1::Shortage> FindNodeShortage(const AdmissionNeeds& needs,
                                              const v1::KubernetesFacts& facts);
 // The limit of the run's namespace that the run breaks even if nothing else counts in it. Nothing:

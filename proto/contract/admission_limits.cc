@@ -1,4 +1,4 @@
-// Whether the published limits of a namespace on Kubernetes could ever let a job's pods in.
+// Tells whether the published limits of a namespace on Kubernetes could ever let a job's pods in.
 #include <cstdint>
 #include <optional>
 #include <string>

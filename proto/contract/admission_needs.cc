@@ -79,7 +79,8 @@ v1::KubernetesOptions Judged(v1::KubernetesOptions options) {
   return options;
 }
 
-// Whether the cluster decides what goes with the job's GPUs, which it says at the submit.
+// Tells whether the cluster decides the job's cores and memory beside its GPUs, which it says at
+// the submit.
 bool LeavesOpenWhatGoesWithGpus(const v1::Resources& resources) {
   const bool is_open = resources.cpu_millis() == 0 || resources.memory_bytes() == 0;
   return is_open && resources.gpus_size() > 0 && resources.gpus(0).count_millis() > 0;

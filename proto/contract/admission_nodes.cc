@@ -1,4 +1,4 @@
-// Whether the published nodes of a Kubernetes cluster could ever hold a job's pods.
+// Tells whether the published nodes of a Kubernetes cluster could ever hold a job's pods.
 #include <algorithm>
 #include <utility>
 #include <vector>

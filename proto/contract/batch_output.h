@@ -1,4 +1,4 @@
-// Where the output of a batch script goes that does not say it, as with sbatch.
+// The output files of a batch script that does not name them, as with sbatch.
 #ifndef MUSTER_PROTO_CONTRACT_BATCH_OUTPUT_H_
 #define MUSTER_PROTO_CONTRACT_BATCH_OUTPUT_H_
 

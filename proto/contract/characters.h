@@ -27,8 +27,8 @@ std::string_view CutBetweenCharacters(std::string_view text, size_t max_bytes);
 
 // Enough to recognise a value in a message.
 inline constexpr size_t kMaxQuotedBytes = 80;
-// In double quotes, control characters and bytes that are not UTF-8 as \xNN, cut after
-// kMaxQuotedBytes.
+// Returns the text in double quotes, with control characters and bytes that are not UTF-8 as \xNN,
+// cut after kMaxQuotedBytes.
 std::string Quoted(std::string_view text);
 
 }  // namespace muster::contract

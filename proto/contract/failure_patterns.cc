@@ -110,7 +110,7 @@ constexpr std::array kRows = {
     // Faults that only a person can mend.
     Row{"collective-timeout", R"(Watchdog caught collective operation timeout)", kProgram, false,
         "A rank waited in vain for the others; look at the log of the rank that stopped first."},
-    // In the words of dash, which is /bin/sh on Debian and Ubuntu: always with the line's number.
+    // The words of dash, which is /bin/sh on Debian and Ubuntu: always with the line's number.
     Row{"script-for-bash",
         R"(: [0-9]+: (((source|\[\[|shopt|pushd|popd|declare|typeset): not found)|)"
         R"((set: Illegal option -o pipefail)|(Syntax error: ("\(" unexpected|redirection unexpected|)"

@@ -231,7 +231,7 @@ std::string EventOf(const v1::Failure& failure) {
   return fmt::format(fmt::runtime(row->event), Who(failure.phase()), WhoWithin(failure.phase()));
 }
 
-// Where the sentence says on which rank it happened.
+// The place in the sentence that says on which rank it happened.
 enum class RankPlace {
   kNowhere,  // the rank is the one that ended first, and not where it happened
   kWithin,   // "The command ended with exit code 3 on rank 1 (role worker, n3)"
@@ -296,7 +296,7 @@ std::string MemoryWords(const v1::Failure& failure) {
   return words;
 }
 
-// Why, with the words of others last, each after a colon.
+// Returns the reasons, with the words of others last, each after a colon.
 std::string WhyOf(const v1::Failure& failure) {
   const FailureRow* row = FindFailureRow(failure.code());
   std::string why;

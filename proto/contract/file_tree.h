@@ -33,13 +33,14 @@ inline constexpr size_t kMaxFileChunkBytes = 256 << 10;
 // Digests in one FindMissingFiles: about 660 kB.
 inline constexpr size_t kMaxDigestsPerRequest = 10'000;
 
-// How long a tar archive of the tree is, in the form in which agents send it.
+// Returns the length of a tar archive of the tree, in the form in which agents send it.
 uint64_t ArchiveBytes(const v1::FileTree& tree);
 
 // 64 of 0-9 and a-f.
 bool IsSha256(std::string_view text);
 
-// Why the path may not be an entry's; empty: it may. For people: "has the part \"..\"".
+// Returns the reason that the path may not be an entry's; empty: it may. The words are for people:
+// "has the part \"..\"".
 std::string_view WhatIsWrongWithTreePath(std::string_view path);
 
 // INVALID_ARGUMENT, HOSTILE_TREE names the entry, what is wrong and what would do.

@@ -57,7 +57,8 @@ bool IsText(Filter::Kind kind) {
 }
 
 bool MatchesPattern(std::string_view text, std::string_view pattern) {
-  // Where to go on when the rest does not fit: the last `*`, and what it has swallowed so far.
+  // The place to go on from when the rest does not fit: the last `*`, and the bytes that it has
+  // swallowed so far.
   size_t star = pattern.npos, swallowed = 0;
   size_t at = 0, in = 0;
   while (at < text.size()) {

@@ -41,7 +41,7 @@ std::string_view TakeStatement(std::string_view* line) {
   return taken;
 }
 
-// Without what follows a word that begins with '#'.
+// Returns the line up to a word that begins with '#'.
 std::string_view WithoutComment(std::string_view line) {
   for (size_t at = line.find('#'); at != line.npos; at = line.find('#', at + 1)) {
     if (at == 0 || kBlanks.find(line[at - 1]) != kBlanks.npos) return line.substr(0, at);

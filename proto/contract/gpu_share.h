@@ -32,7 +32,7 @@ class GpuShare {
   // The least of all nodes; nothing: none counts.
   std::optional<uint64_t> cpu_millis_;
   std::optional<uint64_t> memory_bytes_;
-  // Nothing: there is no limit.
+  // Unset: there is no limit.
   std::optional<uint64_t> most_cpu_millis_;
   std::optional<uint64_t> most_memory_bytes_;
 };

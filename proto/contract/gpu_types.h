@@ -28,7 +28,8 @@ std::vector<std::string> FindGpuTypes(std::string_view wanted, const std::set<st
 std::string WhichGpuType(std::string_view wanted, const std::vector<std::string>& types,
                          uint64_t count);
 
-// How to ask for so many of that type, in each of the ways to write a job.
+// Returns the text that tells how to ask for so many of that type, in each of the ways to write a
+// job.
 std::string HowToAskForGpus(std::string_view type, uint64_t count);
 
 }  // namespace muster::contract

@@ -74,7 +74,7 @@ v1::ClusterIssue OfHost(const std::string& host, v1::ClusterIssue issue);
 // slurmctld has held calls back so often. `per_minute`: the operator's limit for all calls; 0:
 // none. `until`: it is said so long, unless it comes again.
 v1::ClusterIssue CallsHeldBack(uint64_t times, uint32_t per_minute, absl::Time until);
-// So many calls had no turn, the last one because of this setting.
+// The issue of `calls` calls that had no turn, the last one because of this setting.
 v1::ClusterIssue CallsWithoutTurn(uint64_t calls, std::string_view setting, uint32_t per_minute,
                                   absl::Time until);
 v1::ClusterIssue NoAccounting();

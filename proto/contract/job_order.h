@@ -23,7 +23,7 @@ struct JobOrder {
 // INVALID_ARGUMENT with field "order_by". Empty: the default, "id desc".
 absl::StatusOr<JobOrder> ParseJobOrder(std::string_view text);
 
-// Where a job stands. No two jobs stand at the same place.
+// A job's place in the order. No two jobs have the same place.
 struct JobPlace {
   bool is_absent = false;  // the job does not have the field; it comes after all that have it
   int64_t number = 0;      // kPriority; kStartTime, kEndTime in microseconds

@@ -15,7 +15,7 @@
 //   canceling  PENDING, RUNNING and SUSPENDED: cancel. No retry follows, and every end but a
 //              success is CANCELED. A QUEUED job is CANCELED at once.
 //
-// Between PENDING, RUNNING and SUSPENDED a job follows its run: any of them may follow any other,
+// A job follows its run between PENDING, RUNNING and SUSPENDED: any of them may follow any other,
 // because agents see a cluster only now and then and because schedulers requeue.
 #ifndef MUSTER_PROTO_CONTRACT_JOB_TRANSITIONS_H_
 #define MUSTER_PROTO_CONTRACT_JOB_TRANSITIONS_H_
@@ -74,7 +74,7 @@ struct JobTransition {
   JobStage to;
 };
 
-// By stage. The table refuses every event that it does not list.
+// The transitions by stage. The table refuses every event that it does not list.
 inline constexpr auto kJobTransitions = [] {
   using enum JobStage;
   using enum JobEvent;
@@ -175,8 +175,8 @@ inline constexpr auto kJobTransitions = [] {
   });
 }();
 
-// By stage and event, the number of the stage that follows; 0: the event is refused. Nothing leads
-// to kNew, whose number that is.
+// The number of the next stage, by stage and event; 0: the event is refused. Nothing leads to kNew,
+// whose number that is.
 inline constexpr auto kNextJobStages = [] {
   std::array<std::array<uint8_t, kJobEvents>, kJobStages> next{};
   for (const JobTransition& row : kJobTransitions) {
@@ -226,17 +226,17 @@ constexpr v1::JobState StateOf(JobStage stage) {
   return v1::JOB_STATE_UNSPECIFIED;
 }
 
-// Whether a user has asked for a cancel, also of one that has ended.
+// Tells whether a user has asked for a cancel, also of a job that has ended.
 constexpr bool IsCancelAsked(JobStage stage) {
   return stage == JobStage::kPendingCanceling || stage == JobStage::kRunningCanceling ||
          stage == JobStage::kSuspendedCanceling || stage == JobStage::kSucceededBeforeCancel ||
          stage == JobStage::kCanceled;
 }
-// Whether it waits for its release.
+// Tells whether the job waits for its release.
 constexpr bool IsHeld(JobStage stage) {
   return stage == JobStage::kQueuedHeld || stage == JobStage::kPendingHeld;
 }
-// Whether its run was held, and the agent must hear of the release.
+// Tells whether the job's run was held, so that the agent must hear of the release.
 constexpr bool IsReleased(JobStage stage) {
   return stage == JobStage::kPendingReleased || stage == JobStage::kRunningReleased ||
          stage == JobStage::kSuspendedReleased;

@@ -10,10 +10,11 @@ namespace muster::contract {
 
 // 1 to 63 of a-z, 0-9 and '-', beginning and ending with a letter or digit (RFC 1123 label).
 bool IsDnsLabel(std::string_view name);
-// Such labels with dots between them, up to 253 bytes (RFC 1123 subdomain).
+// Tells whether the name is a row of such labels with dots between them, up to 253 bytes (RFC 1123
+// subdomain).
 bool IsDnsSubdomain(std::string_view name);
-// Perhaps "PREFIX/", a subdomain; then 1 to 63 letters, digits, '-', '_' and '.', beginning and
-// ending with a letter or digit.
+// Tells whether the name is 1 to 63 letters, digits, '-', '_' and '.', beginning and ending with a
+// letter or digit, perhaps behind "PREFIX/", a subdomain.
 bool IsLabelKey(std::string_view key);
 // Empty, or what may be behind a key's prefix.
 bool IsLabelValue(std::string_view value);

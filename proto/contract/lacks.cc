@@ -187,7 +187,7 @@ std::string SentenceOfPool(const Lack& lack) {
   }
 }
 
-// As v1::Shortage names it; empty: it is not one thing.
+// Returns the resource as v1::Shortage names it; empty: it is not one thing.
 std::string ResourceOf(const Lack& lack) {
   switch (lack.code) {
     case LackCode::kSlurm:
@@ -281,7 +281,7 @@ v1::StateReason LackReason(const Lack& lack, const std::string& cluster) {
 std::string CannotBePlaced(const std::string& lacks, const std::string& why_slurm,
                            bool names_clusters) {
   constexpr std::string_view kNone = "no cluster can ever run this job: ";
-  // Where there is a Slurm cluster, what it lacks is all that the user needs to know.
+  // The lacks of a Slurm cluster are all that the user needs to know if there is one.
   if (why_slurm.empty() || !lacks.empty()) return fmt::format("{}{}", kNone, lacks);
   return fmt::format("{}only Slurm can take it because {}, and {}", kNone, why_slurm,
                      names_clusters ? "placement.clusters names no cluster of kind slurm; do "

@@ -53,12 +53,12 @@ struct Lack {
   const v1::Pool* pool = nullptr;                       // from kGpuTypeUnclear on, not of kRefused
   std::string_view asked = {};                          // see the codes
   std::string gpu_type = {};  // with lacks of GPUs: as the pool spells it; empty: any
-  // In the units of v1::Shortage: from kGpuTypeUnclear to kTimeLimit, and requested of
+  // The amounts in the units of v1::Shortage: from kGpuTypeUnclear to kTimeLimit, and requested of
   // kPartsOfGpus.
   uint64_t requested = 0;
   uint64_t available = 0;
   uint64_t good_nodes = 0;  // with kNodes: how many have what is needed
-  // With kRefused: all of it as a sentence, and the field of the first refusal.
+  // The whole refusal as a sentence, and the field of the first one; with kRefused.
   std::string refusal = {};
   std::string refused_field = {};
 };
@@ -70,12 +70,13 @@ std::string SentenceOf(const Lack& lack);
 // Returns the thing that is lacking, if it is a single one.
 std::optional<v1::Shortage> ShortageOf(const Lack& lack);
 
-// Why the cluster does not have the job: DOES_NOT_FIT, or POOL_UNAVAILABLE.
+// Returns the reason that the cluster does not have the job: DOES_NOT_FIT, or POOL_UNAVAILABLE.
 v1::StateReason LackReason(const Lack& lack, const std::string& cluster);
 
-// Why no cluster can ever take the job. `lacks`: what each cluster lacks, as NotPlaced says it; of
-// a job for Slurm alone those of that kind. `why_slurm`: as WhySlurmOnly has it; empty: any kind
-// may take it. `names_clusters`: whether the job names the clusters that may take it.
+// Returns the reason that no cluster can ever take the job. `lacks`: the lacks of each cluster, as
+// NotPlaced says them; for a job for Slurm alone those of that kind. `why_slurm`: as WhySlurmOnly
+// has it; empty: any kind may take it. `names_clusters`: true if the job names the clusters that
+// may take it.
 std::string CannotBePlaced(const std::string& lacks, const std::string& why_slurm,
                            bool names_clusters);
 

@@ -20,7 +20,7 @@ struct PodsAsk {
   int64_t memory_bytes = 0;
   std::string_view gpu_resource = {};  // empty: no GPUs
   int64_t gpus = 0;
-  // Whether the run's objects exist already, so that quotas have counted them.
+  // True: the run's objects exist already, so that quotas have counted them.
   bool has_objects = false;
 };
 

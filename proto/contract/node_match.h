@@ -1,5 +1,5 @@
-// Whether a node of Kubernetes takes a pod, by its labels, its taints and the type of its GPUs.
-// Pure. The agent asks it of live nodes, the broker of published facts.
+// Tells whether a node of Kubernetes takes a pod, by its labels, its taints and the type of its
+// GPUs. Pure. The agent asks it of live nodes, the broker of published facts.
 #ifndef MUSTER_PROTO_CONTRACT_NODE_MATCH_H_
 #define MUSTER_PROTO_CONTRACT_NODE_MATCH_H_
 
@@ -34,10 +34,10 @@ using LabelFinder = absl::FunctionRef<const std::string*(const std::string& key)
 std::vector<std::string> NodeObjections(const NodeAsk& ask, LabelFinder label,
                                         const std::vector<NodeTaint>& taints);
 
-// Whether the taint keeps the pod off. A pod that asks for a resource tolerates its taint.
+// Tells whether the taint keeps the pod off. A pod that asks for a resource tolerates its taint.
 bool KeepsOff(const NodeAsk& ask, const NodeTaint& taint);
 
-// Whether Kubernetes or its autoscaler sets the taint and takes it away by itself.
+// Tells whether Kubernetes or its autoscaler sets the taint and takes it away by itself.
 bool IsPassing(const NodeTaint& taint);
 
 // "team=vision:NoSchedule".

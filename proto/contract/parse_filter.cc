@@ -1,4 +1,4 @@
-// How a filter is read.
+// The parser of filters.
 #include <charconv>
 #include <optional>
 #include <string>
@@ -19,7 +19,7 @@ namespace {
 constexpr std::string_view kLabelPrefix = "label.";
 constexpr std::string_view kHas = ":*";
 
-// The fields, but for labels.
+// The fields, except for labels.
 struct FilterField {
   std::string_view name;
   Filter::Kind kind;

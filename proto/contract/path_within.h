@@ -1,4 +1,4 @@
-// Where a path lies. Both paths are absolute and normal.
+// Compares the places of paths. Both paths are absolute and normal.
 #ifndef MUSTER_PROTO_CONTRACT_PATH_WITHIN_H_
 #define MUSTER_PROTO_CONTRACT_PATH_WITHIN_H_
 

@@ -1,4 +1,4 @@
-// When an ended run is followed by another one, and after how long: the meaning of RetryPolicy.
+// The meaning of RetryPolicy: which ended run is followed by another one, and after which time.
 // Pure functions, for any thread.
 #ifndef MUSTER_PROTO_CONTRACT_RETRY_H_
 #define MUSTER_PROTO_CONTRACT_RETRY_H_
@@ -40,8 +40,8 @@ RetryRule RetryRuleOf(const v1::JobSpec& spec);
 // stopped, and two runs of one job at the same time are worse than none.
 bool IsWorthAnother(const v1::Run& ended, const RetryRule& rule);
 
-// How long a job waits before its run of this number, from 2 on: twice as long as before the run
-// ahead of it.
+// Returns the time that a job waits before its run of this number, from 2 on: twice as long as
+// before the run ahead of it.
 absl::Duration BackoffBefore(uint32_t run, const RetryRule& rule);
 
 // Adds an error for each fault of the spec's policy.

@@ -24,12 +24,12 @@ void CheckRoles(const v1::JobSpec& spec, FieldErrors* errors);
 // Two roles, by their numbers, that have a node in common, the later one second; nothing: none do.
 std::optional<std::pair<int, int>> FindRolesThatShareNodes(const v1::JobSpec& spec);
 
-// Where the first rank of each role is: ranks are counted role by role, in their order, and node by
+// Returns the first rank of each role: ranks are counted role by role, in their order, and node by
 // node within a role.
 std::vector<uint32_t> FirstRanks(const v1::JobSpec& spec);
 
-// How many ranks of a run can have a log: its nodes; with roles, all of theirs; of a batch script
-// one. A setup is of the node's number.
+// Returns the number of ranks of a run that can have a log: its nodes; with roles, all of theirs;
+// one for a batch script. A setup has the node's number.
 uint32_t RankCount(const v1::JobSpec& spec);
 
 // The role that a rank belongs to; null if the job has no roles, or none of so many ranks.

@@ -6,7 +6,8 @@
 
 namespace muster::contract {
 
-// How many runs the agent has launched in the same time, so that anybody can tell what one takes.
+// The runs that the agent has launched in the same time, so that anybody can tell how many calls
+// one takes.
 inline constexpr std::string_view kLaunchedRuns = "launched runs";
 
 }  // namespace muster::contract

@@ -63,8 +63,8 @@ v1::StateReason NoWord(const Silence& silence, const v1::Job& job);
 // Puts into the words of a job's failure what after_runs says.
 void SayAfterRuns(v1::Failure* failure);
 
-// Why no cluster has a job: what keeps it from each, the nearest to having it first. Empty: it
-// may use none.
+// Returns the reason that no cluster has a job: the obstacle of each, the nearest to having it
+// first. Empty: it may use none.
 v1::StateReason NotPlaced(std::vector<v1::StateReason> clusters);
 // The lines that the sentence and the remedy of such a reason leave out, one for each cluster: the
 // reasons of those that the sentence does not name, and remedies other than the first cluster's.

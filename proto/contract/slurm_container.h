@@ -9,7 +9,8 @@
 
 namespace muster::contract {
 
-// With the agent's and enroot's prefixes it still is a directory's name (255 bytes).
+// A name of this length still is a directory's name (255 bytes) with the agent's and enroot's
+// prefixes.
 inline constexpr size_t kMaxContainerNameBytes = 63;
 // A list that a person still writes.
 inline constexpr int kMaxContainerEnv = 100;

@@ -122,7 +122,7 @@ constexpr std::array<std::string_view, 13> kMailTypes = {
     "ALL",           "INVALID_DEPEND", "STAGE_OUT",  "TIME_LIMIT", "TIME_LIMIT_90",
     "TIME_LIMIT_80", "TIME_LIMIT_50",  "ARRAY_TASKS"};
 
-// Whether every part of the list, split at `separator`, is good.
+// Tells whether every part of the list, split at `separator`, is good.
 template <typename Good>
 bool AllParts(std::string_view list, char separator, Good is_good) {
   while (true) {

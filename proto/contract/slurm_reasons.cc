@@ -57,7 +57,8 @@ constexpr std::array kRows = {
     Row{v1::STATE_REASON_CODE_LAUNCHING, "Prolog", "", "", "the node's prolog is running", ""},
     Row{v1::STATE_REASON_CODE_HELD, "JobHeldUser", "", "", "held by its user",
         "let it go on with muster release"},
-    // Also what an agent that runs as root, or as an operator of Slurm's, has held for its user.
+    // This is also the reason of a job that an agent, as root or as an operator of Slurm's, has
+    // held for its user.
     Row{v1::STATE_REASON_CODE_HELD, "JobHeldAdmin", "", "", "held in the name of an administrator",
         "muster release, if muster held it; else ask them"},
     Row{v1::STATE_REASON_CODE_CANNOT_START, "JobHoldMaxRequeue", "", "",

@@ -10,9 +10,9 @@
 namespace muster::contract {
 
 struct SlurmSignal {
-  // Also before a reservation that overlaps the job begins.
+  // True: it is also sent before a reservation that overlaps the job begins.
   bool in_reservation = false;
-  // To the command alone, and not to the processes that it started.
+  // True: it is sent to the command alone, and not to the processes that it started.
   bool command_only = false;
   std::string name;       // "USR1"
   uint32_t seconds = 60;  // before the time limit, 0 to 65535; Slurm may be up to 60 s early
@@ -20,8 +20,8 @@ struct SlurmSignal {
   friend bool operator==(const SlurmSignal&, const SlurmSignal&) = default;
 };
 
-// Nothing can catch it. It is for batch scripts, which Slurm itself kills then: of another command
-// it would end what waits for it.
+// Nothing can catch it. It is for batch scripts, which Slurm itself kills then: for another command
+// it would end the process that waits for it.
 inline constexpr std::string_view kKill = "KILL";
 
 // "[R][B:]SIGNAL[@SECONDS]", the signal by name, with or without SIG, or by number. Nothing if it
@@ -29,7 +29,7 @@ inline constexpr std::string_view kKill = "KILL";
 // the command, or are ignored by it.
 std::optional<SlurmSignal> ParseSlurmSignal(std::string_view text);
 
-// In the form that every sbatch takes.
+// Returns the text in the form that every sbatch takes.
 std::string FormatSlurmSignal(const SlurmSignal& signal);
 
 }  // namespace muster::contract

@@ -13,7 +13,7 @@
 
 namespace muster::contract {
 
-// More than any site has.
+// The bound is more than any site has.
 inline constexpr size_t kMaxSpankOptions = 100;
 inline constexpr size_t kMaxSpankNameBytes = 63;
 
@@ -32,8 +32,8 @@ struct SpankOption {
 };
 std::vector<SpankOption> SpankOptionsOf(const v1::SlurmOptions& slurm);
 
-// Why the cluster does not take the plug-in's option of this name: "is no option ...". Empty: its
-// operator allows it.
+// Returns the reason that the cluster does not take the plug-in's option of this name: "is no
+// option ...". Empty: its operator allows it.
 std::string WhyNoSpankOption(std::string_view name, const v1::SlurmFacts& facts,
                              std::string_view cluster);
 

@@ -22,7 +22,7 @@ absl::Status BadUri(std::string_view field, std::string_view text, std::string_v
   return BadField(field, fmt::format("{} {}", Quoted(text), problem));
 }
 
-// Without empty parts and "."; false if a part is "..".
+// Makes the path without empty parts and "."; false if a part is "..".
 bool Normalize(std::string_view path, std::string* normal) {
   const bool is_absolute = path.starts_with('/');
   normal->clear();
@@ -57,8 +57,8 @@ std::string ListRoots(const ClusterStorage& storage) {
   return fmt::format("{}", fmt::join(shown, ", "));
 }
 
-// "slurm://NAME/rest" is below the root NAME. Where no root has that name, the text is an absolute
-// path that lacks its first slash, as TAO writes it.
+// Returns the path of "slurm://NAME/rest", which is below the root NAME. If no root has that name,
+// the text is an absolute path that lacks its first slash, as TAO writes it.
 std::string SlurmPath(const std::string& path, const ClusterStorage& storage) {
   if (path.starts_with('/')) return path;
   const size_t slash = std::min(path.find('/'), path.size());

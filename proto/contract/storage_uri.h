@@ -1,4 +1,4 @@
-// Where data is: the forms in which people write it, and the path that it is on a cluster.
+// The places of data: the forms in which people write them, and their paths on a cluster.
 //
 // Texts are taken byte for byte: nothing is decoded ('%20' stays), and no path is looked at. A part
 // ".." is refused rather than worked out, because with a symbolic link in the way it would not lead
@@ -25,14 +25,15 @@ struct StorageUri {
     kRelative,  // "data/train": below some directory
   };
   Kind kind = Kind::kRelative;
-  // Absolute but for kRelative and a kSlurm that begins with a name; no "//", no "." and no '/' at
-  // the end.
+  // Absolute except for kRelative and a kSlurm that begins with a name; no "//", no "." and no '/'
+  // at the end.
   std::string path;
 
   friend bool operator==(const StorageUri&, const StorageUri&) = default;
 };
 
-// Whether a text means a place of a cluster whoever reads it: "s3://..." is the program's business.
+// Tells whether a text means a place of a cluster whoever reads it: "s3://..." is the program's
+// business.
 bool IsClusterUri(std::string_view text);
 
 // INVALID_ARGUMENT for `field` says what is wrong with the text and shows a form that works.
@@ -47,7 +48,7 @@ struct ClusterStorage {
   // The directories that hold data, by name: {"lustre": "/lustre", "home": "/home/ann"}. Nothing
   // outside them is used. Empty: the operator does not say, and every path may be used.
   std::map<std::string, std::string> roots;
-  // Where relative paths begin, absolute. Empty: relative paths are refused.
+  // The directory from which relative paths go, absolute. Empty: relative paths are refused.
   std::string relative_to;
 };
 

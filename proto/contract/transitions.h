@@ -22,7 +22,7 @@ struct RunTransition {
   v1::RunState to;
 };
 
-// By state, in the order of a run's life.
+// The transitions by state, in the order of a run's life.
 inline constexpr auto kRunTransitions = std::to_array<RunTransition>({
     {v1::RUN_STATE_ASSIGNED, v1::RUN_STATE_LAUNCHING},
     {v1::RUN_STATE_ASSIGNED, v1::RUN_STATE_LAUNCH_UNKNOWN},

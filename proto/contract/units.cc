@@ -131,7 +131,8 @@ std::optional<int64_t> ParseSlurmDuration(std::string_view text) {
     if (!number || *number > 59) return std::nullopt;
     parts[count++] = *number;
   }
-  // With days, or three parts, the first is hours; two parts alone are minutes and seconds.
+  // The first part is hours if there are days, or three parts; two parts alone are minutes and
+  // seconds.
   if (has_days || count == 3) return days * 86400 + parts[0] * 3600 + parts[1] * 60 + parts[2];
   return parts[0] * 60 + parts[1];
 }

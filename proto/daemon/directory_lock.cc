@@ -48,7 +48,7 @@ absl::StatusOr<std::unique_ptr<DirectoryLock>> DirectoryLock::Take(const Options
         absl::StatusCode::kFailedPrecondition, "STATE_DIRECTORY_IN_USE",
         fmt::format("{}: {} holds it; {}", options.path, HolderOf(fd), options.if_held));
   }
-  // Only for the message above, so a failure to write it does not matter.
+  // The number is only for the message above, so a failure to write it does not matter.
   const std::string pid = fmt::format("{}\n", getpid());
   if (ftruncate(fd, 0) != 0 || pwrite(fd, pid.data(), pid.size(), 0) < 0) return lock;
   return lock;

@@ -11,12 +11,12 @@
 
 namespace muster {
 
-// Held until destroyed, or until the process ends in any way.
+// The lock is held until destroyed, or until the process ends in any way.
 class DirectoryLock {
  public:
   struct Options {
     std::string path;  // of the lock's file, which is made if it is missing
-    // How long to wait for one who holds it.
+    // The wait for a process that holds it.
     absl::Duration patience = absl::ZeroDuration();
     // The advice of the errors, in the daemon's own words.
     std::string_view if_held;

@@ -11,8 +11,8 @@
 namespace muster {
 namespace {
 
-// Between the parts of an event on its way through spdlog; a value that holds it (control
-// characters do not belong into a log) has it replaced.
+// The separator of an event's parts on their way through spdlog; it is replaced in a value that
+// holds it (control characters do not belong into a log).
 constexpr char kSeparator = '\x1f';
 
 std::string Json(std::string_view text) {

@@ -34,7 +34,7 @@ class EventFormatter : public spdlog::formatter {
   const bool json_;
 };
 
-// From now on events go to standard error as lines of `program`. `level` as spdlog names it.
+// Sends events, from now on, to standard error as lines of `program`. `level` as spdlog names it.
 void StartLogging(const std::string& program, bool json, const std::string& level);
 
 }  // namespace muster

@@ -24,9 +24,9 @@ struct Setting {
   std::string help;
   // Errors quote the value and show forms that work.
   std::function<absl::Status(const std::string& value)> set;
-  // In the file also a mapping {a: 1, b: 2}, given as "a:1,b:2".
+  // True: the file may also have a mapping {a: 1, b: 2}, given as "a:1,b:2".
   bool is_mapping = false;
-  // In the file also a list [a, b], given as "a,b".
+  // True: the file may also have a list [a, b], given as "a,b".
   bool is_list = false;
 };
 

@@ -7,7 +7,7 @@
 namespace muster {
 namespace {
 
-// Fails only for want of memory.
+// Fails only for lack of memory.
 void Check(int result) {
   if (result != 1) std::abort();
 }

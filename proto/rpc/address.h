@@ -1,4 +1,4 @@
-// Where a broker listens, as people write it.
+// The address at which a broker listens, as people write it.
 #ifndef MUSTER_PROTO_RPC_ADDRESS_H_
 #define MUSTER_PROTO_RPC_ADDRESS_H_
 

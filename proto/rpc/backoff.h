@@ -13,15 +13,15 @@ class Backoff {
  public:
   Backoff(absl::Duration first, absl::Duration max) : first_(first), max_(max), next_(first) {}
 
-  // How long to wait now, for who does not sleep here: half to all of the next step, so that many
-  // do not come back together.
+  // Returns the wait for now, for a caller that does not sleep here: half to all of the next step,
+  // so that many do not come back together.
   absl::Duration Next();
   // Half to all of a step that is not one of these.
   absl::Duration Jitter(absl::Duration step);
   // Sleeps for half to all of the next step, or for `at_least` and up to half as much again if that
   // is longer. False, at once, if that would pass the deadline.
   bool Wait(absl::Time deadline, absl::Duration at_least = absl::ZeroDuration());
-  // After a success: begin again with short steps.
+  // Begins again with short steps, after a success.
   void Reset() { next_ = first_; }
 
  private:

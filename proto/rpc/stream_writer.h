@@ -73,7 +73,7 @@ class StreamWriter {
   // Call from OnDone before freeing the writer: waits until no other thread is inside it.
   void AwaitIdle() { const MutexLock lock(mutex_); }
 
-  // Nothing is taken any more, whether or not there is room.
+  // Tells whether nothing is taken any more, whether or not there is room.
   bool is_closing() const {
     const MutexLock lock(mutex_);
     return closing_;

@@ -26,7 +26,7 @@ google::protobuf::Timestamp Stamp(absl::Time time) {
   return stamp;
 }
 
-// Why no node can ever run the job; nothing: some can.
+// Returns the reason that no node can ever run the job; nothing: some can.
 std::optional<v1::Failure> RefusalOf(const v1::JobSpec& spec) {
   for (const v1::GpuRequest& gpus : spec.resources().gpus()) {
     if (gpus.count_millis() <= kGpusPerNode * 1000) continue;
@@ -124,7 +124,7 @@ std::vector<LaunchOutcome> FakeBackend::Launch(const agents::Assignments& runs) 
   return agents::OneByOne(runs, [this](const auto& run) { return LaunchOne(*run); });
 }
 
-// To ask first makes it harmless to launch a run again: the scheduler takes any number of jobs.
+// Asks first, so that a repeated launch is harmless: the scheduler takes any number of jobs.
 LaunchOutcome FakeBackend::LaunchOne(const agent::v1::Assignment& run) {
   if (std::optional<v1::Failure> refusal = RefusalOf(run.spec())) {
     return agents::RefusedAs(*std::move(refusal),

@@ -25,7 +25,7 @@
 
 namespace muster::fake {
 
-// How a run really ended.
+// The true end of a run.
 struct TrueEnd {
   enum class Kind { kExit, kSignal, kCanceled, kVanished, kRefused, kNotStarted };
   // The fault of a command that failed.
@@ -49,14 +49,16 @@ class Owner {
  public:
   virtual ~Owner() = default;
   virtual Program ProgramOf(const agent::v1::Assignment& run, uint32_t rank) = 0;
-  // How long a run takes to start, to be ended, and from its end until the cluster has cleaned up.
+  // The times that a run takes to start, to be ended, and from its end until the cluster has
+  // cleaned up.
   virtual absl::Duration StartTime() { return absl::Milliseconds(1); }
   virtual absl::Duration EndTime() { return absl::Milliseconds(1); }
   virtual absl::Duration FinishTime() { return absl::Milliseconds(1); }
   virtual void OnSubmitted(const std::string& /*run_key*/) {}
   virtual void OnStarted(const std::string& /*run_key*/, int /*restart*/) {}
   virtual void OnEnded(const std::string& /*run_key*/, const TrueEnd& /*end*/) {}
-  // Neither the queue nor the history nor a record tells of it.
+  // Called for a run that leaves no trace: neither the queue nor the history nor a record tells of
+  // it.
   virtual void OnLeftNoTrace(const std::string& /*run_key*/) {}
 };
 
@@ -96,7 +98,7 @@ class Cluster {
   bool Submit(const agent::v1::Assignment& run);
   void Cancel(const std::string& run_key);
   void SetHeld(const std::string& run_key, bool held);
-  // No job of the run begins from now on; until Lift.
+  // Lets no job of the run begin from now on; until Lift.
   void Fence(const std::string& run_key) { fenced_.insert(run_key); }
   void Lift(const std::string& run_key) { fenced_.erase(run_key); }
   void Forget(const std::string& run_key);

@@ -14,7 +14,7 @@ from harness.api import FAILED, SUCCEEDED, TERMINAL, argv_spec, bad_fields, erro
 from harness.wait import eventually
 
 PROTOCOL_VERSION = 1
-# How long a stream stays open that the broker is expected to end.
+# The time that a stream stays open which the broker is expected to end.
 STREAM_S = 60
 
 

@@ -1,4 +1,4 @@
-"""How tests/bench/build measures, on a repository that builds nothing; the figures themselves take an hour."""
+"""Measurements of tests/bench/build, on a repository that builds nothing; the figures themselves take an hour."""
 
 import json
 import subprocess

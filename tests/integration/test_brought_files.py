@@ -70,7 +70,7 @@ def stalling(world, broker, request):
 
 
 def await_half(agent):
-    """Until the agent has fetched a part of the whole, and gets no more."""
+    """Waits until the agent has fetched a part of the whole, and gets no more."""
     part = cache(agent) / "incoming" / sha256(WHOLE)
     eventually(lambda: part.exists() and part.stat().st_size > 0, "fetching has begun")
     assert part.stat().st_size < len(WHOLE) and not (cache(agent) / "kept" / sha256(WHOLE)).exists()
@@ -105,7 +105,7 @@ def test_a_broker_that_goes_away_meanwhile_costs_time_only(api, stalling, broker
 
 
 def hang(agent, content):
-    """From now on whoever fetches that file there waits for it, until the path is removed and the agent started anew."""
+    """Makes whoever fetches that file there wait, until the path is removed and the agent started anew."""
     path = cache(agent) / "incoming" / sha256(content)
     os.mkfifo(path)
     return path

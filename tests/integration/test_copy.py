@@ -40,7 +40,7 @@ def test_a_directory_comes_back_as_it_is(world, agent):
     assert (out / "deep" / "run.sh").stat().st_mode & 0o111
     assert (out / "deep" / "empty").is_dir()
     assert os.readlink(out / "latest") == "model.bin"
-    # Again, over what is there.
+    # The copy comes a second time, over the files that are there.
     world.cli("cp", f"{job}:out/", ".")
     world.cli("cp", f"{job}:out", "copy")
     assert (world.path("copy") / "model.bin").read_text() == "model\n"

@@ -44,7 +44,7 @@ def host_of(cluster, name):
 
 
 def connections(host):
-    """How many are logged in there."""
+    """Returns the number of logins there."""
     return len(subprocess.run(["pgrep", "-P", str(host.process.pid)], capture_output=True, check=False).stdout.split())
 
 

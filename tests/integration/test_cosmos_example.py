@@ -13,7 +13,7 @@ CANNOT_BE_PLACED = 13
 
 
 def generate(*options, check=True):
-    """How the generator ended."""
+    """Returns the generator's end."""
     return subprocess.run([EXAMPLES / "cosmos-rl", *options], capture_output=True, text=True, timeout=60, check=check)
 
 

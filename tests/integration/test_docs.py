@@ -46,7 +46,7 @@ def settings_of(content):
 
 # The tables of docs/settings.md are made from the programs; tests/lint compares them.
 ALL_KEYS = set(re.findall(r"^\| `([\w.]+)` \|", (REPOSITORY / "docs/settings.md").read_text(), re.MULTILINE))
-# A job's sections slurm and kubernetes have other keys, but for a few: then the rest of the block tells.
+# A job's sections slurm and kubernetes have other keys, except for a few: then the rest of the block tells.
 KEYS = {key for key in ALL_KEYS if key.startswith(("slurm.", "kubernetes."))} - {
     "kubernetes.namespace", "kubernetes.image_pull_secrets"}
 

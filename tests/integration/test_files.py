@@ -42,7 +42,7 @@ class SlowUpload:
             self._messages.put(message)
 
     def error(self):
-        """Why the broker has ended it."""
+        """Returns the error with which the broker has ended it."""
         return self._call.exception()
 
     def end(self):

@@ -23,7 +23,7 @@ PAIR = "until getent hosts $MASTER_ADDR >/dev/null; do sleep 0.1; done; echo ran
 
 
 def is_gone(kubernetes, job, namespace):
-    """Nothing of its runs is left."""
+    """Waits until nothing of its runs is left."""
     for run in job.runs:
         for kind in KINDS:
             eventually(lambda kind=kind, key=run.run_key: not kubernetes.objects(kind, key, namespace),
@@ -48,7 +48,7 @@ def test_the_least_rights_are_enough(kubernetes, world, broker, api, cluster_rig
     api.wait_state(long, RUNNING)
     api.cancel(long)
     assert api.wait_state(bad, FAILED).exit.code == 3
-    # Nobody counts there: it is absent, and not zero.
+    # The usage is absent, and not zero: nobody counts there.
     assert not api.get(bad).runs[0].HasField("usage")
     assert not api.get(bad).runs[0].HasField("slurm_allocation")
     api.wait_state(good, SUCCEEDED)
@@ -114,7 +114,7 @@ def test_a_batch_script_starts_although_no_container_has_the_directory_where_the
     assert f'working_directory "{here}", where you stand: the script starts there if the image has it' in done.stderr
     job_id = int(done.stdout)
     api.wait_state(job_id, SUCCEEDED)
-    # Nothing says in which order the lines of two streams are logged.
+    # The order in which the lines of two streams are logged is not defined.
     assert sorted(api.stdout(job_id).decode().splitlines()) == [
         "/muster/work", f"muster: {here}, where the script was submitted, is not in the container; it starts in /muster/work"]
     tried = world.cli("sbatch", "--test-only", "../batch.sh", cwd=here)

@@ -24,7 +24,7 @@ PLUGIN_API = "client.authentication.k8s.io/v1"
 
 @pytest.fixture
 def config(kubernetes, world):
-    """Makes an agent whose kubeconfig is good but for what is given: the cluster's fields, and the user."""
+    """Makes an agent whose kubeconfig is good except for what is given: the cluster's fields, and the user."""
     def make(user=None, **cluster):
         text = yaml.safe_load(kubernetes.kubeconfig_text(kubernetes.admin_token, "default"))
         text["clusters"][0]["cluster"].update(cluster)

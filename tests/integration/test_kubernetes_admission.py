@@ -17,7 +17,7 @@ kubernetes = kubernetes_fixture(nodes=2, gpus=0)
 
 ADMISSION = "/apis/admissionregistration.k8s.io/v1"
 KINDS = ("jobs", "pods", "secrets", "services")
-# So many that whoever waited for the webhook on behalf of each of them, one after the other, would take minutes.
+# So many runs that waits for the webhook, one after the other, would take minutes.
 MANY = 32
 # A message as a person would write it, with all that a shell, JSON, HTML or an error's reader might
 # stumble over.
@@ -90,7 +90,7 @@ def jobs_path(namespace, name=""):
 
 @contextlib.contextmanager
 def policy_that_keeps_jobs_suspended(kubernetes, namespace):
-    """Nobody may let a Job go that is there."""
+    """Keeps everybody from letting a Job go that is there."""
     kubernetes.must("POST", jobs_path(namespace),
                     {"metadata": {"name": "try"}, "spec": {"suspend": True, **SPECS["jobs"]}})
     go = {"spec": {"suspend": False}}

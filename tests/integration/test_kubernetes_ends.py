@@ -1,4 +1,4 @@
-"""How runs end on Kubernetes, and what is told of it: by an agent with the least rights."""
+"""Ends of runs on Kubernetes, and their tellings: by an agent with the least rights."""
 
 import subprocess
 

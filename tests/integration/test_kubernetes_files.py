@@ -19,7 +19,7 @@ kubernetes = kubernetes_fixture(nodes=2, gpus=4)
 
 @pytest.fixture
 def agent(kubernetes, world, broker):
-    """With no more rights than its documentation asks for."""
+    """An agent with no more rights than its documentation asks for."""
     del broker
     return kubernetes.make_least_agent(world).start()
 

@@ -13,7 +13,7 @@ from harness.kubernetes import MANIFESTS, manifest
 PROGRAMS = ("muster", "muster-agent", "muster-broker")
 # Libraries that all of C++ on Debian needs: the others bring them along.
 EVERYWHERE = {"libc6", "libgcc-s1", "libstdc++6"}
-# For what it reads, not for what it links.
+# Packages for what it reads, not for what it links.
 NOT_LINKED = {"ca-certificates"}
 COMMAND_TIMEOUT_S = 60
 

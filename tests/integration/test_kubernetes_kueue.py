@@ -105,7 +105,7 @@ def test_a_queue_that_is_not_there_is_refused_with_those_that_are(kubernetes, ag
 
 
 def refusal_of(api, spec):
-    """Why no cluster takes the job, as the broker knows by now; empty: one does."""
+    """The reason that no cluster takes the job, as the broker knows by now; empty: one does."""
     try:
         api.submit(spec, validate_only=True)
     except grpc.RpcError as error:

@@ -139,12 +139,12 @@ def test_a_run_whose_namespace_goes_is_followed_by_none_before_that_is_there_aga
     del agent
     team = names[1]
     spec = in_namespace(team, "exec sleep 1000")
-    # More than from one heartbeat to the next, which brings what the agent knows of namespaces.
+    # The time is longer than that between two heartbeats, which bring the agent's knowledge of namespaces.
     spec.retry.backoff.FromSeconds(10)
     job_id = api.submit(spec)
     api.wait_state(job_id, RUNNING)
     kubernetes.must("DELETE", f"/api/v1/namespaces/{team}")
-    # If its Job goes before its pod does, that is a cancel by others.
+    # A Job that goes before its pod does is a cancel by others.
     eventually(lambda: "takes no jobs at the moment" in world.cli("why", job_id).stdout
                or api.get(job_id).state == CANCELED, "the broker knows that the namespace goes")
     eventually(lambda: kubernetes.admin("GET", f"/api/v1/namespaces/{team}")[0] == 404, "it is gone")

@@ -30,7 +30,7 @@ def trio(world, broker, agent, api):
 
 
 def check_nothing_is_left(kubernetes, trio, ids):
-    """Nothing of Muster's is in the cluster but the Jobs of these jobs' runs, which have ended, and what they own."""
+    """Checks that nothing of Muster's is in the cluster but the ended Jobs of these jobs' runs, and what they own."""
     keys = {run.run_key for job_id in ids for run in trio.api.get(job_id).runs}
     for kind in ("jobs", "pods", "secrets", "services"):
         for thing in kubernetes.objects(kind):

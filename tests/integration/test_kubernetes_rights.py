@@ -110,7 +110,7 @@ def test_the_pod_of_muster_finds_its_account_in_the_agents_container_alone(kuber
     (deployment,) = (thing for thing in manifest("agent.yaml") if thing["kind"] == "Deployment")
     pod = {"metadata": {"name": "muster"}, "spec": copy.deepcopy(deployment["spec"]["template"]["spec"])}
     mount = "/var/run/secrets/kubernetes.io/serviceaccount"
-    # The real pod but for what it runs, and its claim, for which this cluster has no storage.
+    # The real pod except for what it runs, and its claim, for which this cluster has no storage.
     pod["spec"]["restartPolicy"] = "Never"
     pod["spec"]["volumes"][0] = {"name": "state", "emptyDir": {}}
     # One stream alone: nothing says in which order the lines of two of them are logged.

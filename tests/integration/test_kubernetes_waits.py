@@ -247,7 +247,7 @@ def test_a_hold_during_the_launch_is_kept_or_the_history_says_that_it_came_too_l
 
 
 def test_a_job_that_was_let_go_and_finds_no_node_is_held_and_goes_on_after_its_release(kubernetes, world, broker, api, namespace):
-    """Also if its agent is killed and started meanwhile."""
+    """The agent may also be killed and started meanwhile."""
     del broker
     # An agent that may not list nodes cannot tell that there is no room, and lets the run go.
     agent = kubernetes.make_least_agent(world, namespace, cluster_rights=False, allow_host_path="yes").start()
@@ -314,7 +314,7 @@ def test_a_run_that_finds_nodes_for_some_of_its_pods_only_is_taken_down_whole_an
     # the run go.
     kubernetes.make_least_agent(world, namespace, cluster_rights=False, gang_grace="1s", allow_host_path="yes").start()
     path = take_node(kubernetes, namespace, "node-2")
-    # No rank ends, and frees its node, before the other one has begun.
+    # Each rank waits with its end, which frees its node, until the other one has begun.
     spec = show_directory(whole_node(f"""
 touch {world.root}/$MUSTER_RUN-$NODE_RANK
 until [ -e {world.root}/$MUSTER_RUN-$((1 - NODE_RANK)) ]; do sleep 0.05; done

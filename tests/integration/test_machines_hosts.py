@@ -205,7 +205,7 @@ def test_a_host_that_is_back_is_not_called_silent_by_an_agent_that_was_restarted
 
 
 def planned(api, spec):
-    """How many seconds from now a run of it would start, or None, and what is said of the queue."""
+    """Returns the seconds until a run of it would start, or None, and the words about the queue."""
     [plan] = api.plan(spec)
     queue = next(check.seen for check in plan.checks if check.subject == "the cluster's queue")
     known = plan.HasField("estimated_start_time")

@@ -231,8 +231,8 @@ def test_a_credential_that_is_named_is_shown_to_nobody(world, api, slurm, desk):
     key = api.wait_state(job_id, RUNNING).runs[0].run_key
     assert CANARY not in shown(world, slurm, job_id)
     assert CANARY.encode() not in command_lines()
-    # On disk it is in the broker's file of these variables, the agent's copy, and the run's own file; not in the broker's
-    # database, the agent's journal or a log.
+    # The disk has it in the broker's file of these variables, the agent's copy, and the run's own file; not in the
+    # broker's database, the agent's journal or a log.
     found = [path for path in files_with(world.root, CANARY) if path.parent != directory]
     assert {path.parent.name for path in found} == {"kept", "env"}
     assert all(path.stat().st_mode & 0o077 == 0 or path.parent.stat().st_mode & 0o077 == 0 for path in found)

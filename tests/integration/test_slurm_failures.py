@@ -1,4 +1,4 @@
-"""Why a run failed on a real Slurm: its class, whether another run may do better, and the words that say so."""
+"""Failures of runs on a real Slurm: their class, whether another run may do better, and the words that say so."""
 
 from muster.v1 import job_pb2
 
@@ -15,7 +15,7 @@ slurm = cluster_fixture("--nodes", "2", "--cpus", "8", "--gpus", "1", "--min-job
 
 
 def failure_of(api, spec):
-    """How the first run of the job failed."""
+    """Returns the failure of the job's first run."""
     job_id = api.submit(spec)
     run = eventually(lambda: next((run for run in api.get(job_id).runs if run.HasField("failure")), None),
                      "the first run has failed")

@@ -14,7 +14,7 @@ from harness.api import SUCCEEDED, argv_spec, script_spec
 from harness.fixtures import cluster_fixture
 from harness.slurm import USER
 
-# With each of the two agents, not counting what jobs are named.
+# The strings with each of the two agents, not counting the jobs' names.
 STRINGS = 10_000
 # Words that one job carries. Words of a setup are written into its text, each quoted as a shell wants it; the lines of
 # a script stand behind its end.

@@ -57,7 +57,7 @@ class Lab:
         return self.run("srun", *argv, **variables)
 
     def contained(self, *argv, **variables):
-        """In a container of the image that is there as a file: what it wrote. Fails the test if it fails."""
+        """Runs in a container of the image file, and returns the output. Fails the test if it fails."""
         done = self.srun(f"--container-image={self.squashfs}", *argv, **variables)
         assert done.returncode == 0, done.stderr
         return done.stdout
@@ -286,7 +286,7 @@ def test_a_file_that_is_no_squashfs_is_named(lab):
     ("nowhere.test:5000#a/b:1", "curl: (6) Could not resolve host: nowhere.test"),
     ("registry.test#muster/huge:1", "Write failed because No space left on device"),
     ("Registry.test/UPPER", "[ERROR] Invalid image reference: docker://Registry.test/UPPER"),
-    # Without '#', the registry is part of the name, which Docker Hub does not know.
+    # The registry is part of the name, which Docker Hub does not know, if there is no '#'.
     ("registry.test/muster/bash:1", "v2/registry.test/muster/bash/manifests/1 returned error code: 404 Not Found"),
 ])
 def test_a_failing_import_says_why_in_enroots_words(lab, image, words):

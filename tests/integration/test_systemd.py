@@ -30,7 +30,7 @@ def test_systemd_knows_every_line_of_a_unit(world, unit):
     text = (UNITS / unit).read_text().replace(PROGRAMS, str(BIN))
     text = re.sub("^(User|Group)=muster$", r"\1=root", text, flags=re.MULTILINE)
     path = world.write(unit.replace("@", "@lab"), text)
-    # Also of other units here it speaks; one that is wrong is named by its path.
+    # systemd also speaks of other units here; one that is wrong is named by its path.
     _, said = analyze("verify", "--man=no", path)
     assert path.name not in said, said
 

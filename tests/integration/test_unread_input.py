@@ -43,7 +43,7 @@ def test_input_that_no_job_gets_is_remarked(world, broker, shell):
     os.close(writer)
     os.close(reader)
     assert UNREAD in done.stderr and "--workdir DIR" in done.stderr
-    # As ssh gives it to a command.
+    # The input is as ssh gives it to a command.
     ours, others = socket.socketpair()
     with ours, others:
         ours.sendall(b"data")

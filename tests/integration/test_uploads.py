@@ -28,7 +28,7 @@ def project(world):
 
 
 def uploads(broker):
-    """How many files each upload stored."""
+    """Returns the number of files that each upload stored."""
     return [int(count) for count in re.findall(r'"files_uploaded".*?"stored": ?"?(\d+)', broker.log())]
 
 

@@ -10,7 +10,7 @@ namespace {
 
 using google::protobuf::util::MessageDifferencer;
 
-// How far a run is; written down here apart from the contract's table.
+// Returns the progress of a run; written down here apart from the contract's table.
 int Rank(v1::RunState state) { return static_cast<int>(state); }
 
 bool HasEnded(v1::RunState state) { return Rank(state) >= Rank(v1::RUN_STATE_SUCCEEDED); }

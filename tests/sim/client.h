@@ -43,7 +43,7 @@ class SimClient {
 
   std::shared_ptr<const v1::JobSpec> MakeSpec(const std::string& name, bool runs_for_ever);
   Operation MakeOperation(int number);
-  // Until they are answered; several make one request.
+  // Submits until all are answered; several make one request.
   void Submit(std::vector<size_t> operations);
   void OnSubmitted(const std::vector<size_t>& operations,
                    const absl::StatusOr<v1::SubmitJobsResponse>& result);

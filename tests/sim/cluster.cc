@@ -9,10 +9,10 @@
 namespace muster::sim {
 namespace {
 
-// After such a time a launch that was put off is tried again.
+// The time after which a launch that was put off is tried again.
 constexpr absl::Duration kLongestDeferral = absl::Seconds(10);
 
-// How the workload says what a command does; see client.cc.
+// Reads the workload's word on what a command does; see client.cc.
 int64_t Number(const v1::JobSpec& spec, const std::string& label) {
   const auto found = spec.labels().find(label);
   return found == spec.labels().end() ? 0 : std::atoll(found->second.c_str());

@@ -73,7 +73,7 @@ class Link : public std::enable_shared_from_this<Link> {
 
   void Send(Direction* direction, std::function<void()> deliver) {
     if (is_cut_) return;
-    // In order: nothing overtakes.
+    // The order stays: nothing overtakes.
     direction->last = std::max(
         direction->last,
         world_.loop.now() + world_.random.Skewed(absl::Microseconds(50), absl::Seconds(1)));

@@ -29,7 +29,7 @@ class Random {
     const int64_t span = absl::ToInt64Microseconds(high - low);
     return low + absl::Microseconds(span <= 0 ? 0 : static_cast<int64_t>(Below(span)));
   }
-  // Mostly near to `low`, sometimes up to `high`: how long networks and disks take.
+  // Returns a time mostly near to `low` and sometimes up to `high`, as networks and disks take.
   absl::Duration Skewed(absl::Duration low, absl::Duration high) {
     const absl::Duration most = Chance(0.9) ? low + (high - low) / 20 : high;
     return Between(low, most);

@@ -12,9 +12,9 @@
 namespace muster::sim {
 namespace {
 
-// How long faults strike, and the bound within which everything must have ended after that. The
-// bound is for the worst case, an hour by which a clock was set back; usually the quiet is a minute
-// or two.
+// The time that faults strike, and the bound within which everything must have ended after that.
+// The bound is for the worst case, an hour by which a clock was set back; usually the quiet is a
+// minute or two.
 constexpr absl::Duration kFaults = absl::Minutes(6);
 constexpr absl::Duration kSubmits = absl::Minutes(4);
 constexpr absl::Duration kQuiet = absl::Hours(3);

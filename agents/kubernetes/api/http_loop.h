@@ -18,7 +18,7 @@
 
 namespace muster::kubernetes {
 
-// How the server proves who it is, and the connection's own certificate.
+// The proof of the server's identity, and the connection's own certificate.
 struct HttpTls {
   std::string ca_pem;  // empty: the machine's authorities
   std::string server_name;

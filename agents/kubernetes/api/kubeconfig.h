@@ -1,5 +1,5 @@
-// Where an API server is and who the agent is there, as kubectl reads it from kubeconfig files, or
-// as a pod finds it.
+// The address of an API server and the agent's identity there, as kubectl reads them from
+// kubeconfig files, or as a pod finds them.
 //
 // Source: https://kubernetes.io/docs/concepts/configuration/organize-cluster-access-kubeconfig/
 // and https://kubernetes.io/docs/tasks/run-application/access-api-from-pod/.
@@ -30,7 +30,7 @@ struct ExecPlugin {
 struct Identity {
   std::string certificate_pem;
   std::string key_pem;
-  // Where these two are from, read again now and then; empty: the kubeconfig has them itself.
+  // The files of these two, read again now and then; empty: the kubeconfig has them itself.
   std::string certificate_file;
   std::string key_file;
   std::string token;

@@ -1,4 +1,4 @@
-// How long a server that has sent a call away is left alone.
+// The time that a server that has sent a call away is left alone.
 #ifndef MUSTER_AGENTS_KUBERNETES_API_RETRY_AFTER_H_
 #define MUSTER_AGENTS_KUBERNETES_API_RETRY_AFTER_H_
 

@@ -45,9 +45,9 @@ struct Right {
   std::string loss;
 };
 std::vector<Right> RightsOf(const KubernetesConfig& config);
-// Where Kueue is.
+// Returns the rights for a cluster that has Kueue.
 std::vector<Right> RightsWithKueue();
-// Where that group is: the coscheduling plug-in's or Volcano's.
+// Returns the rights for a cluster that has that group: the coscheduling plug-in's or Volcano's.
 std::vector<Right> RightsWithPodGroups(const std::string& group);
 // By verb, in the right's order.
 void JudgeRight(const Right& right, const std::string& name_space,

@@ -12,7 +12,7 @@ namespace muster::kubernetes {
 
 // The nodes, those that are alike together. More than contract::kMaxNodeProfiles kinds: none.
 v1::NodeFacts NodeFactsOf(const std::vector<NodeRoom>& nodes);
-// Whether the nodes differ in what NodeFactsOf tells.
+// Tells whether the nodes differ in the facts of NodeFactsOf.
 bool AreToldApart(const NodeObject& a, const NodeObject& b);
 
 // Leaves out what makes the facts larger than contract::kMaxAdmissionBytes: the nodes first, then

@@ -50,7 +50,8 @@ std::string Bare(const std::string& what, int64_t amount) {
   return fmt::format("{}", count);
 }
 
-// How many of the run's pods have room in that. Asked for each node and run, so nothing is made.
+// Returns the number of the run's pods that have room in that. Asked for each node and run, so
+// nothing is made.
 int64_t PodsIn(const RunNeed& need, const Amounts& room) {
   const bool is_apart = need.options.spread() == v1::KUBERNETES_SPREAD_REQUIRED;
   int64_t pods = is_apart ? std::min<int64_t>(1, need.pods) : need.pods;

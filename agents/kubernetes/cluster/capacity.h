@@ -46,7 +46,7 @@ struct RunNeed {
   std::string gpu_type_label;
   v1::KubernetesOptions options;                 // selector, required_nodes, tolerations, spread
   std::vector<std::string> excluded_nodes = {};  // earlier runs of the job failed there
-  // Whether the run's objects exist already, so that quotas have counted them.
+  // True: the run's objects exist already, so that quotas have counted them.
   bool has_objects = false;
 };
 

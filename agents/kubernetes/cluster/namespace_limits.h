@@ -56,7 +56,7 @@ void AddLimits(const RunNeed& need, const std::vector<QuotaLine>& quotas,
 void TellLimits(const std::vector<QuotaLine>& quotas, const std::vector<RangeLine>& ranges,
                 v1::NamespaceFacts* facts);
 
-// Whether they differ in what TellLimits tells, however much is in use.
+// Tells whether they differ in what TellLimits tells, however much is in use.
 bool HaveOtherLimits(const std::vector<QuotaLine>& a, const std::vector<QuotaLine>& b);
 bool HaveOtherLimits(const std::vector<RangeLine>& a, const std::vector<RangeLine>& b);
 

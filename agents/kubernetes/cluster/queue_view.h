@@ -40,8 +40,8 @@ ApiGroups ParseGroups(const Json& apis);
 inline constexpr char kVolcanoGroup[] = "scheduling.volcano.sh";
 inline constexpr char kPodGroupsGroup[] = "scheduling.x-k8s.io";
 
-// Why a cluster with these groups cannot have the job: it asks for a queue or a gang scheduler that
-// is not there. INVALID_ARGUMENT: names the field and the remedy.
+// Returns the reason that a cluster with these groups cannot have the job: it asks for a queue or a
+// gang scheduler that is not there. INVALID_ARGUMENT: names the field and the remedy.
 absl::Status CheckSchedulers(const v1::JobSpec& spec, const ApiGroups& groups);
 
 // The thing that a suspended Job waits for in its queue.
@@ -68,10 +68,10 @@ class QueueView {
   // there stays until a second answer confirms that it is gone. Takes kLearnPatience at most.
   void Learn(absl::Duration max_age);
 
-  // Why the job cannot have the queue or the gang that it names, as CheckSchedulers. UNAVAILABLE:
-  // what it names seems to be missing, and nothing has confirmed it yet; ask again after
-  // kGroupsAreFresh. OK as well: that is not known. Asks the server about a queue that the watch
-  // does not know.
+  // Returns the reason that the job cannot have the queue or the gang that it names, as
+  // CheckSchedulers. UNAVAILABLE: what it names seems to be missing, and nothing has confirmed it
+  // yet; ask again after kGroupsAreFresh. OK as well: that is not known. Asks the server about a
+  // queue that the watch does not know.
   absl::Status Check(const v1::JobSpec& spec, const std::string& name_space);
 
   // Which of the groups that jobs may need there are, or may be, and the queues of the namespaces

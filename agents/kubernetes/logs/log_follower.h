@@ -31,7 +31,7 @@ struct LogFollowerOptions {
   // Before a read is repeated; twice as long each time.
   absl::Duration first_pause = absl::Milliseconds(200);
   absl::Duration longest_pause = absl::Seconds(30);
-  // How long a stream may outlive its container before it is cut and the rest read without it.
+  // The time that a stream may outlive its container before it is cut and the rest read without it.
   absl::Duration end_grace = absl::Seconds(5);
   // A read of a container that has ended that brings nothing for so long is broken off and asked
   // anew, so that none holds its place for ever. Whole seconds.
@@ -40,10 +40,10 @@ struct LogFollowerOptions {
   absl::Duration disk_pause = absl::Seconds(5);
 };
 
-// One file for each rank and stream, SPOOL/RUN_KEY/rank-N.out and .err, with the output of the
-// init containers first. Where the server cannot tell the streams apart (the usual case: it is the
-// feature gate PodLogsQuerySplitStreams), all is in .out and there is no .err. Files only grow.
-// Output that is missing is told by a line in its place that begins with "muster: ".
+// One file for each rank and stream, SPOOL/RUN_KEY/rank-N.out and .err, with the output of the init
+// containers first. If the server cannot tell the streams apart (the usual case: it is the feature
+// gate PodLogsQuerySplitStreams), all is in .out and there is no .err. Files only grow. Output that
+// is missing is told by a line in its place that begins with "muster: ".
 //
 // Thread-safe. Nothing is lost and nothing repeated if the process is killed at any moment: one
 // that is made anew on the same directory goes on where the last one was.

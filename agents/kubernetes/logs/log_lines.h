@@ -3,8 +3,8 @@
 //
 // The node puts the time before each line, and nothing at the end of a last line that has none. A
 // line of more than 16 KiB is several records at the node but one here, with the first one's time.
-// Where only one of the two streams is asked for, the node looks at the other one's records as well
-// to tell where a line begins: so a time may be missing there, or come after 16 KiB of a line.
+// If only one of the two streams is asked for, the node looks at the other one's records as well to
+// tell where a line begins: so a time may be missing there, or come after 16 KiB of a line.
 #ifndef MUSTER_AGENTS_KUBERNETES_LOGS_LOG_LINES_H_
 #define MUSTER_AGENTS_KUBERNETES_LOGS_LOG_LINES_H_
 
@@ -17,7 +17,7 @@
 
 namespace muster::kubernetes {
 
-// How much of a container's log is known: all up to some byte of one line.
+// The part of a container's log that is known: all up to some byte of one line.
 struct LogPosition {
   static constexpr int64_t kNoTime = std::numeric_limits<int64_t>::min();
 

@@ -36,7 +36,7 @@ class LogSpool {
 
   // The container whose log is being written, as Begin called it; empty: none.
   const std::string& source() const { return source_; }
-  // How much of it is in the file.
+  // Returns the position up to which the log is in the file.
   const LogPosition& position() const { return position_; }
   bool HasFinished(const std::string& source) const;
 

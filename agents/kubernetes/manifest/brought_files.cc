@@ -15,7 +15,7 @@ namespace muster::kubernetes {
 namespace {
 
 constexpr char kVolume[] = "muster-files";
-// Where the container has the parts, by names that sort as they follow each other.
+// The container's directory of the parts, by names that sort as they follow each other.
 constexpr char kPartsDirectory[] = "/muster/files";
 // The image's user, which may be any, must be able to read them.
 constexpr int kPartMode = 0444;

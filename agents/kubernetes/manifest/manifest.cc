@@ -21,8 +21,8 @@ namespace muster::kubernetes {
 namespace {
 
 constexpr char kPodGroupLabel[] = "scheduling.x-k8s.io/pod-group";
-// Where Volcano's scheduler reads a pod's group, and its controllers the queue of the groups that
-// they make themselves.
+// The annotation in which Volcano's scheduler reads a pod's group, and its controllers the queue of
+// the groups that they make themselves.
 constexpr char kVolcanoGroupName[] = "scheduling.k8s.io/group-name";
 constexpr char kVolcanoQueue[] = "scheduling.volcano.sh/queue-name";
 // Until the broker has the end and the logs; see TimeToLivePatch.

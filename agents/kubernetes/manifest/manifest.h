@@ -59,7 +59,7 @@ absl::StatusOr<RunObjects> MakeObjects(const agent::v1::Assignment& assignment,
                                        const std::string& default_namespace,
                                        const std::vector<std::string>& file_parts = {});
 
-// Where the run's objects are.
+// Returns the namespace of the run's objects.
 std::string NamespaceOf(const v1::JobSpec& spec, const std::string& default_namespace);
 
 // The object, which goes when the Job does.
@@ -80,7 +80,7 @@ Json HoldPatch(const JobObject& job);
 // pkg/controller/jobframework/validation.go). Empty: none, which Kueue refuses where there is a
 // default queue.
 Json QueuePatch(const std::string& uid, const std::string& queue);
-// How long Kubernetes keeps the Job once it has ended.
+// Returns the patch that sets the time for which Kubernetes keeps the Job once it has ended.
 Json TimeToLivePatch(const std::string& uid, int64_t seconds);
 
 // Returns the job's kubernetes.time_to_live, or else its default. Seconds.

@@ -27,7 +27,7 @@ constexpr uint64_t kMaxDefaultShmBytes = uint64_t{16} << 30;
 // Everybody in the container may read it: which user that is, is the image's matter.
 constexpr int kFileMode = 0444;
 constexpr const char* kSharedMemory = contract::kSharedMemory.data();
-// Where the container that looks at the storage has each root.
+// The directory of the storage's roots in the container that looks at them.
 constexpr char kRootsDirectory[] = "/muster/roots";
 
 bool HasParentPart(std::string_view path) {

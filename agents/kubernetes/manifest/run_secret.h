@@ -13,7 +13,7 @@
 
 namespace muster::kubernetes {
 
-// Where containers have the files, and the run's own directory.
+// The containers' directories of the files, and of the run itself.
 inline constexpr char kRunFiles[] = "/muster/run";
 inline constexpr char kWorkDirectory[] = "/muster/work";
 inline constexpr char kStartFile[] = "start";
@@ -39,10 +39,10 @@ std::map<std::string, std::string> MakeRunFiles(const agent::v1::Assignment& ass
 absl::Status CheckSecretSize(const v1::JobSpec& spec,
                              const std::map<std::string, std::string>& files);
 
-// How pods of a run find the one of that index.
+// Returns the name by which the run's pods find the one of that index.
 std::string HostOfPod(const std::string& run_key, uint32_t index);
 
-// How many pods the run has: its nodes, or the ranks of its roles.
+// Returns the number of the run's pods: its nodes, or the ranks of its roles.
 uint32_t PodCount(const v1::JobSpec& spec);
 
 }  // namespace muster::kubernetes

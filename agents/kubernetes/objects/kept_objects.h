@@ -33,7 +33,7 @@ class KeptObjects : public ObjectSink {
   struct News {
     // All that a list, or a change, moves. Called with the lock; must not block. Null: nobody.
     std::function<void(const Moves&)> on_moves = nullptr;
-    // Whether a change of an object counts, after the first list. Null: none does.
+    // Tells whether a change of an object counts, after the first list. Null: none does.
     std::function<bool(const Kept& before, const Kept& now)> is_other = nullptr;
     // An object has come, gone or changed so. Called without a lock; must not block. Null: nobody.
     std::function<void()> on_other = nullptr;

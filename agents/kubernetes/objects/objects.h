@@ -24,7 +24,7 @@ inline constexpr char kRunLabel[] = "muster.dev/run-key";
 // "complete" once the Job has all that it needs and may start: what comes before is half a launch.
 inline constexpr char kLaunchAnnotation[] = "muster.dev/launch";
 inline constexpr char kLaunchComplete[] = "complete";
-// How long Kubernetes is to keep the Job once the broker has its end and its logs, in seconds.
+// The time that Kubernetes is to keep the Job once the broker has its end and its logs, in seconds.
 inline constexpr char kTimeToLiveAnnotation[] = "muster.dev/time-to-live";
 // The label by which Kueue finds its Jobs.
 inline constexpr char kQueueLabel[] = "kueue.x-k8s.io/queue-name";

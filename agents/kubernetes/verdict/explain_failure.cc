@@ -85,7 +85,7 @@ v1::Failure OfPod(const PodObject& pod, v1::FailureCode code, v1::FailureClass f
   return failure;
 }
 
-// Why the cluster itself ended the pod; nothing if it did not. Source:
+// Returns the reason that the cluster itself ended the pod; nothing if it did not. Source:
 // https://kubernetes.io/docs/concepts/workloads/pods/disruptions/#pod-disruption-conditions.
 std::optional<v1::Failure> ExplainDisruption(const PodObject& pod) {
   const Condition* disruption = pod.Find("DisruptionTarget");

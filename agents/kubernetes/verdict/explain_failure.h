@@ -1,4 +1,4 @@
-// Why a Job has failed, and with what exit. Pure.
+// Explains why a Job has failed, and with which exit. Pure.
 #ifndef MUSTER_AGENTS_KUBERNETES_VERDICT_EXPLAIN_FAILURE_H_
 #define MUSTER_AGENTS_KUBERNETES_VERDICT_EXPLAIN_FAILURE_H_
 

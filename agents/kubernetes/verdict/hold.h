@@ -24,8 +24,8 @@ struct HoldAdvice {
   std::string why = {};  // why later, or too late
 };
 
-// How long a hold waits for the word of those who make pods and find nodes for them: they take a
-// moment, unless they are away, or cannot.
+// The time that a hold waits for the word of those who make pods and find nodes for them: they take
+// a moment, unless they are away, or cannot.
 inline constexpr absl::Duration kHoldClearsUp = absl::Seconds(10);
 
 // Advises about a run that is to be held. `wanted`: the pods that it is to have; `waited`: since

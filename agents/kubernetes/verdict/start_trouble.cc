@@ -1,4 +1,4 @@
-// Why a pod does not start.
+// Explains why a pod does not start.
 #include <algorithm>
 #include <array>
 #include <string_view>

@@ -46,8 +46,8 @@ struct RunFacts {
 };
 
 struct Patience {
-  // How long a pod may fail to start (an image that cannot be pulled, a Secret that is not there)
-  // before that is the end.
+  // The time that a pod may fail to start (an image that cannot be pulled, a Secret that is not
+  // there) before that is the end.
   absl::Duration start_grace = absl::Minutes(5);
 };
 
@@ -55,9 +55,9 @@ struct Patience {
 // caller has to find out more.
 std::optional<agents::Observation> Judge(const RunFacts& facts, const Patience& patience);
 
-// Why a pod cannot start, and since when the run has had that trouble, in whichever of its pods;
-// nothing if it has none now. Taken from its init and main containers, then its conditions, then
-// the Events, in that order. `events`: all that are kept of its run.
+// The reason that a pod cannot start, and the time since which the run has had that trouble, in
+// whichever of its pods; nothing if it has none now. Taken from its init and main containers, then
+// its conditions, then the Events, in that order. `events`: all that are kept of its run.
 struct StartTrouble {
   v1::StateReasonCode code = v1::STATE_REASON_CODE_CANNOT_START;
   std::string reason;
@@ -81,8 +81,8 @@ bool WaitsForClaims(const std::vector<PodObject>& pods);
 // The scheduler ends what it says of claims with " not found", also of one that is there.
 std::string WithoutEcho(std::string words);
 
-// Why the Job controller cannot make pods, from the Events about the Job: a quota that is used up,
-// an admission that refuses them.
+// Returns the reason that the Job controller cannot make pods, from the Events about the Job: a
+// quota that is used up, an admission that refuses them.
 std::optional<StartTrouble> FindCreateTrouble(const JobObject& job,
                                               const std::vector<EventObject>& events,
                                               absl::Time now);

@@ -20,14 +20,14 @@
 
 namespace muster::machines {
 
-// So many runs are cleaned up by one command, which takes the host some tens of milliseconds; and
-// so many do not wait for starts any longer.
+// The runs that one command cleans up. It takes the host some tens of milliseconds. A queue of so
+// many does not wait for starts any longer.
 inline constexpr size_t kCleanBatch = 1000;
 // Clean-ups that a host which stays away can be behind with; the files of further ones stay on its
 // disk.
 inline constexpr size_t kMaxCleaning = 100'000;
 
-// How much of its files has been sent to the host.
+// The part of its files that was sent to the host.
 struct FilesSent {
   uint64_t bytes = 0;
   uint64_t of = 0;  // 0: nothing is sent, or not yet
@@ -73,7 +73,7 @@ class CommandQueue {
   bool IsEmpty() const {
     return stops_.empty() && starts_.empty() && cleans_.empty() && !is_swept_;
   }
-  // Not empty.
+  // The queue may not be empty.
   HostCommand Pop();
 
   bool HasLayout() const { return !layouts_.empty(); }

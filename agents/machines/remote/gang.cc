@@ -15,7 +15,7 @@ namespace {
 using agents::Observation;
 
 constexpr uint64_t kMebibyte = 1 << 20;
-// In a reason, which is one line for people.
+// The hosts that a reason names: it is one line for people.
 constexpr size_t kMaxNamedHosts = 3;
 
 Witness WitnessOf(const std::string& run_key, const Rank& rank, absl::Time now) {
@@ -40,7 +40,7 @@ Observation CanceledVerdict(const Witness& witness, const Rank& rank) {
   return observation;
 }
 
-// How one rank that is over has ended.
+// Returns the end of one rank that is over.
 Observation RankEnd(const std::string& run_key, const Rank& rank, bool cancel_asked,
                     absl::Time now) {
   const Witness witness = WitnessOf(run_key, rank, now);
@@ -115,7 +115,7 @@ bool TakeReport(const RankReport& report, absl::Time last_report, absl::Time now
   rank->vanished = report.detail;
   rank->vanished_after = last_report;
   rank->vanished_at = now;
-  // Where the disk is full the note of the cancel may be missing; the TERM was ours all the same.
+  // The note of the cancel may be missing if the disk is full; the TERM was ours all the same.
   if (rank->exit.has_value() && rank->stop_told &&
       rank->exit->cause == ExitRecord::Cause::kTerminated) {
     rank->exit->cause = ExitRecord::Cause::kCanceled;
@@ -161,7 +161,8 @@ Observation GangEnd(const std::string& run_key, const std::vector<Rank>& ranks, 
     contract::PutSentence(&*end.failure);
   }
   if (end.state == v1::RUN_STATE_CANCELED && !cancel_asked) {
-    // Because of a rank that could not be started; an agent that has died since has known why.
+    // The run ended because of a rank that could not be started; an agent that has died since knew
+    // the reason.
     end.state = v1::RUN_STATE_FAILED;
     end.failure = MakeFailure(v1::FAILURE_CODE_STARTED_IN_PART, v1::FAILURE_CLASS_INFRA,
                               {.phase = v1::FAILURE_PHASE_LAUNCH});

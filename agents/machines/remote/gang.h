@@ -16,7 +16,7 @@
 namespace muster::machines {
 
 struct Rank {
-  // Where it is.
+  // The rank's host.
   std::string host;
   std::string directory;  // the run's, there
   // The host's report.
@@ -50,14 +50,13 @@ bool TakeReport(const RankReport& report, absl::Time last_report, absl::Time now
 // Returns whether a rank has ended otherwise than well, so that the others must end.
 bool HasFailed(const Rank& rank);
 
-// How a run has ended whose ranks are all over. A failure is that of the rank that failed first, as
-// the clocks of the hosts have it; ranks that were ended because of it do not count. One that
-// vanished may have done so at any moment since it was last seen, and comes before what failed in
-// that time, perhaps because of it.
-// `cancel_asked`: by a user.
+// Returns the end of a run whose ranks are all over. A failure is that of the rank that failed
+// first by the hosts' clocks; ranks that were ended because of it do not count. A rank that
+// vanished may have done so at any moment since it was last seen, and comes before the failures of
+// that time, as it may have caused them. `cancel_asked`: by a user.
 agents::Observation GangEnd(const std::string& run_key, const std::vector<Rank>& ranks,
                             bool cancel_asked, absl::Time now);
-// How far it has come until then.
+// Returns the run's progress until then.
 agents::Observation GangProgress(const std::string& run_key, const std::vector<Rank>& ranks,
                                  absl::Time now);
 // The progress of a run that has not ended, as fields: if two are alike, there is no news.
@@ -68,8 +67,8 @@ struct ProgressFacts {
   bool operator==(const ProgressFacts&) const = default;
 };
 ProgressFacts FactsOf(v1::StateReason reason, const std::vector<Rank>& ranks);
-// Why a run has not begun whose files are on their way to its hosts: to which of them, and how much
-// of all has come. `all_bytes`: 0 if nobody knows.
+// Returns the reason that a run has not begun while its files are on their way to its hosts: the
+// hosts, and the part of the bytes that has come. `all_bytes`: 0 if nobody knows.
 v1::StateReason CopyingReason(const std::vector<std::string>& hosts, uint64_t bytes,
                               uint64_t all_bytes);
 // A run of which nobody knows whether it goes on: `why` says since when.

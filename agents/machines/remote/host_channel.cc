@@ -7,7 +7,7 @@
 namespace muster::machines {
 namespace {
 
-// Beyond a command's own patience, for its way there and back.
+// The time for the way there and back, beyond a command's own patience.
 constexpr absl::Duration kSlack = absl::Seconds(20);
 
 }  // namespace
@@ -66,7 +66,7 @@ void HostChannel::Hear(std::string_view bytes) {
     if (!answer.has_value()) continue;
     const std::lock_guard lock(mutex_);
     const auto found = commands_.find(answer->id);
-    // Nobody waits any more for one that comes late.
+    // Nobody waits any more for an answer that comes late.
     if (found != commands_.end()) found->second = std::move(answer);
   }
   if (frames_.is_broken())

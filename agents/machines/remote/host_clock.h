@@ -1,4 +1,4 @@
-// By how much a host's clock is ahead of the agent's, as far as that can be proved. Pure.
+// The lead of a host's clock over the agent's, as far as it can be proved. Pure.
 #ifndef MUSTER_AGENTS_MACHINES_REMOTE_HOST_CLOCK_H_
 #define MUSTER_AGENTS_MACHINES_REMOTE_HOST_CLOCK_H_
 

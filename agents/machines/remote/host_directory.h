@@ -1,4 +1,4 @@
-// Where a cluster's agent has its files on a host over SSH.
+// The directory on a host over SSH in which a cluster's agent has its files.
 #ifndef MUSTER_AGENTS_MACHINES_REMOTE_HOST_DIRECTORY_H_
 #define MUSTER_AGENTS_MACHINES_REMOTE_HOST_DIRECTORY_H_
 

@@ -30,7 +30,7 @@ std::string GpuText(const Gpu& gpu) {
 }
 
 std::optional<Gpu> ParseGpu(const std::string& text) {
-  // Only the name, which comes last, may have spaces.
+  // Only the name may have spaces, and comes last.
   const std::vector<std::string> words = absl::StrSplit(text, absl::MaxSplits(' ', 3));
   Gpu gpu;
   if (words.size() != 4 || !absl::SimpleAtoi(words[0], &gpu.index)) return std::nullopt;
@@ -55,7 +55,7 @@ std::string Encode(const HostConfig& config, const Machine& machine) {
   return record.Encode();
 }
 
-// Nothing if it is damaged.
+// Returns nothing if it is damaged.
 std::optional<Machine> Decode(const Record& record) {
   Machine machine;
   machine.capacity.cores = static_cast<uint32_t>(record.Number("cores"));

@@ -2,7 +2,7 @@
 // agent's state directory): so an agent which cannot reach the host after a restart knows what runs
 // may have there when it is back.
 //
-// No state: every call looks at the disk. Errors name the path.
+// The class has no state: every call looks at the disk. Errors name the path.
 #ifndef MUSTER_AGENTS_MACHINES_REMOTE_HOST_RECORD_H_
 #define MUSTER_AGENTS_MACHINES_REMOTE_HOST_RECORD_H_
 
@@ -27,7 +27,7 @@ class HostRecord {
   // Nothing if one of them is not known, as when the record is of another machine of that name.
   // Errors: the record cannot be read, and the operator's word alone is not enough.
   absl::StatusOr<std::optional<Machine>> Recall(const HostConfig& config) const;
-  // On disk before it answers, if it says something else than before.
+  // Writes the record if it has changed; it is on disk before the call returns.
   absl::Status Write(const HostConfig& config, const Machine& machine) const;
 
  private:

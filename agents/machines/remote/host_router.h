@@ -19,8 +19,8 @@
 
 namespace muster::machines {
 
-// For one host's answer. All ends and logs of the cluster are read by the same two threads, which a
-// host that hangs must not hold up; one that answers at all does so within a second.
+// The time for one host's answer. The same two threads read all ends and logs of the cluster, and a
+// host that hangs must not hold them up; a host that answers at all does so within a second.
 inline constexpr absl::Duration kReadPatience = absl::Seconds(5);
 
 // Paths that belong to nobody, and all those of a host that is down or too slow, are UNAVAILABLE,
@@ -50,7 +50,7 @@ class HostRouter : public hosts::Host {
   std::vector<absl::StatusOr<std::string>> ReadMany(
       const std::vector<hosts::FilePart>& parts) override;
 
-  // Nobody writes through it: UNIMPLEMENTED.
+  // Returns UNIMPLEMENTED: nobody writes through it.
   absl::Status WriteFile(std::string_view path, std::string_view content,
                          const hosts::WriteOptions& options) override;
   absl::Status MakeManyDirectories(const std::vector<std::string>& paths, uint32_t mode) override;

@@ -187,7 +187,7 @@ absl::Status LaunchRecord::Create(const agent::v1::Assignment& assignment, uint6
   const std::string bytes = assignment.SerializeAsString();
   absl::Status written =
       Write(PathOf(kAssignmentFile), fmt::format("{} {}\n{}", order, bytes.size(), bytes));
-  // Nothing must be left that a restart would take for a queued run.
+  // Nothing may be left that a restart would take for a queued run.
   if (!written.ok()) unlink(PathOf(kAssignmentFile).c_str());
   if (!written.ok() && made) rmdir(path_.c_str());
   return written;
@@ -232,7 +232,8 @@ void LaunchRecord::RemoveBookkeeping() const {
 
 void LaunchRecord::Remove() const {
   RemoveBookkeeping();
-  // Also what an agent that was killed while it wrote has left; nothing here is a user's.
+  // The directory may also have the files of an agent that was killed while it wrote; nothing here
+  // is a user's.
   std::error_code ignored;
   std::filesystem::remove_all(path_, ignored);
 }

@@ -8,7 +8,7 @@
 //   not get it again.
 // - refused: why ranks could not be started. On disk before the others are ended for it.
 //
-// No state: every call looks at the disk. Errors name the path.
+// The class has no state: every call looks at the disk. Errors name the path.
 #ifndef MUSTER_AGENTS_MACHINES_REMOTE_LAUNCH_RECORD_H_
 #define MUSTER_AGENTS_MACHINES_REMOTE_LAUNCH_RECORD_H_
 
@@ -52,7 +52,8 @@ struct LaunchFiles {
   std::set<size_t> begun;
   std::map<size_t, v1::Failure> refused;
   absl::Time refused_at = absl::InfinitePast();  // the last one
-  // When one of the hosts had last said something that is written down here, or was chosen.
+  // The time of the last word of one of the hosts that is written down here, or of the choice of
+  // the hosts.
   absl::Time last_word = absl::InfinitePast();
 };
 
@@ -70,7 +71,7 @@ class LaunchRecord {
   absl::Status Unplace() const;
   absl::Status SetBegun(const std::set<size_t>& ranks) const;
   absl::Status SetRefused(const std::map<size_t, v1::Failure>& ranks) const;
-  // Only the placement stays, to find the run's output by.
+  // Removes all but the placement, which leads to the run's output.
   void RemoveBookkeeping() const;
   void Remove() const;
 

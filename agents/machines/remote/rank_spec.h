@@ -13,8 +13,8 @@
 
 namespace muster::machines {
 
-// With paths of the host in place of URIs; `directory` is the run's, there. INVALID_ARGUMENT names
-// the field.
+// Returns the assignment with paths of the host in place of URIs; `directory` is the run's, there.
+// INVALID_ARGUMENT names the field.
 absl::StatusOr<agent::v1::Assignment> OnHost(const agent::v1::Assignment& assignment,
                                              const std::string& cluster,
                                              const std::string& directory);

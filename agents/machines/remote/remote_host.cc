@@ -14,8 +14,8 @@
 namespace muster::machines {
 namespace {
 
-// After a report that came before its time and told nothing: what calls for it stays there, such as
-// a later question of an agent that has the same cluster and name.
+// The pause after a report that came before its time and told nothing: its cause stays there, such
+// as a later question of an agent that has the same cluster and name.
 constexpr absl::Duration kEarlyReportPause = absl::Milliseconds(100);
 // Bytes of a supervisor's words about a failure.
 constexpr size_t kMaxHostWordsBytes = 1000;
@@ -161,7 +161,7 @@ void RemoteHost::ReportLoop() {
     told = words;
     listener_(HostIsDown{told});
     if (!Pause(pause)) return;
-    // To prepare a host is work for it; the pauses between tries to connect grow by themselves.
+    // A preparation is work for the host; the pauses between tries to connect grow by themselves.
     pause = can_be_asked ? std::min(pause * 2, kMaxConnectPause) : kHostRetry;
   }
 }
@@ -257,7 +257,7 @@ absl::StatusOr<RemoteHost::Answer> RemoteHost::AskForReport(absl::Duration patie
     for (const auto& [run_key, watched] : watched_)
       question += fmt::format("{} {}\n", LetterOf(watched.known), watched.directory);
   }
-  // Without the other one nothing can be done there.
+  // The host is of no use without the other channel.
   if (const auto commands = CommandsChannel(); commands == nullptr || !commands->is_open())
     return NoAnswer();
   const absl::StatusOr<std::string> answer =
@@ -278,7 +278,7 @@ bool RemoteHost::TakeStages(const HostReport& report) {
 bool RemoteHost::NoteStage(const std::string& run_key, HostStage stage) {
   const std::lock_guard lock(mutex_);
   const auto found = watched_.find(run_key);
-  // Only forward: answers of reports and of commands may overtake each other.
+  // A stage only goes forward: answers of reports and of commands may overtake each other.
   if (found == watched_.end() || stage <= found->second.known) return false;
   found->second.known = stage;
   return true;

@@ -43,7 +43,7 @@ namespace muster::machines {
 inline constexpr absl::Duration kReportPatience = absl::Seconds(10);
 // Starting a process, and a few small files on disk; a host under load takes seconds.
 inline constexpr absl::Duration kCommandPatience = absl::Seconds(60);
-// Between two tries to reach a host.
+// The pause between two tries to reach a host.
 inline constexpr absl::Duration kHostRetry = absl::Seconds(1);
 
 // Hosts of an agent that are sent files at a time: each has a part of an archive and the names of
@@ -119,7 +119,7 @@ class RemoteHost {
   void StartThreads();
 
   const HostConfig& config() const { return options_.config; }
-  // To read files. It outlives the host, and answers nothing then.
+  // Returns the lane that reads files. It outlives the host, and answers nothing then.
   std::shared_ptr<HostLane> lane() const { return lane_; }
 
   // Reports tell of this run from the next question on, as long as it is not over. `directory`: the
@@ -205,7 +205,7 @@ class RemoteHost {
                                                  std::optional<v1::Failure>* refused);
   absl::StatusOr<uploads::TreeName> ReadTreeName(const RankStart& start,
                                                  std::optional<v1::Failure>* refused);
-  // In its turn. The archive's SHA-256.
+  // Sends the files when their turn comes. Returns the archive's SHA-256.
   absl::StatusOr<std::string> SendFiles(const RankStart& start, const uploads::TreeName& tree,
                                         uploads::HostTrees* trees,
                                         std::optional<v1::Failure>* refused);

@@ -1,4 +1,4 @@
-// How ranks begin on a host: what they need is put there, then the host is told to start them.
+// Starts ranks on a host: puts there the files that they need, then tells the host to start them.
 #include <algorithm>
 #include <utility>
 
@@ -57,7 +57,8 @@ StartDone RemoteHost::PrepareRank(const RankStart& start, bool* made_work) {
   return done;
 }
 
-// Only for a run of which nothing shows a start: one that has begun may have moved its inputs.
+// To be called only for a run without any sign of a start: one that has begun may have moved its
+// inputs.
 absl::Status RemoteHost::PrepareStart(const RankStart& start, std::optional<v1::Failure>* refused,
                                       bool* made_work) {
   // The default one is in the run's own directory, and made there.

@@ -40,7 +40,7 @@ absl::Status NotConfigured(const RankOfRun& of, const std::string& host) {
       {{"host", host}});
 }
 
-// Nothing: the agent's records do not know, or not any more.
+// Returns nothing if the agent's records do not know it, or not any more.
 std::optional<PlacedRank> FindPlacement(const LaunchFiles& files, const RankOfRun& of) {
   if (of.rank >= files.placement.size()) return std::nullopt;
   return files.placement[of.rank];

@@ -10,8 +10,8 @@
 namespace muster::machines {
 namespace {
 
-// Often enough for waits that are over, the file of hosts and runs to be given up; rare enough to
-// cost nothing.
+// The tick is short enough for waits that are over, the file of hosts and runs to be given up, and
+// long enough to cost nothing.
 constexpr absl::Duration kTick = absl::Seconds(1);
 
 // A run's hosts get its files from the agent's own machine.

@@ -89,7 +89,7 @@ class RemoteScheduler : public RunScheduler {
   // Runs go on without it.
   ~RemoteScheduler() override;
 
-  // Until each host has answered or could not be reached, at most so long.
+  // Waits until each host has answered or could not be reached, but at most `patience`.
   void AwaitHosts(absl::Duration patience);
   // Begins to work on runs; what else is said about runs comes later. `finished`: the oldest first.
   // `hold_starts`: nothing begins before AllowStarts.
@@ -111,7 +111,8 @@ class RemoteScheduler : public RunScheduler {
     absl::Time down_since;      // steady; since then it has not reported
     bool has_reported = false;  // since it was down last
     std::string directory;      // there; empty: not known yet
-    // By the time of day; InfinitePast: never since the agent was started.
+    // The last time that the host was seen, by the time of day; InfinitePast: never since the agent
+    // was started.
     absl::Time last_seen = absl::InfinitePast();
     absl::Time last_report = absl::InfinitePast();  // likewise
     // Steady; while start_trouble says why.
@@ -139,7 +140,7 @@ class RemoteScheduler : public RunScheduler {
     bool left_behind = false;  // only hosts that are down have something of it
     v1::RunState state = v1::RUN_STATE_UNSPECIFIED;  // as it was said last
     ProgressFacts told;                              // likewise
-    // While what it brings along is put onto its hosts.
+    // Set while the run's files are put onto its hosts.
     std::optional<v1::StateReason> files_reason;
   };
 
@@ -168,18 +169,19 @@ class RemoteScheduler : public RunScheduler {
   // Restores the resources that an earlier agent heard of.
   void Recall(HostEntry* entry) const;
   void WriteHostRecords();
-  // While the agent runs.
+  // Adds a host while the agent runs.
   void AddNewHost(const HostConfig& config);
-  // New ones, and whether those that are known are cordoned.
+  // Takes in new hosts, and whether known ones are cordoned.
   void ReadHosts();
   std::vector<v1::ClusterIssue> IssuesOfFile() const;
   HostState StateOf(const HostEntry& host) const;
   void SetState(size_t host);
-  // With what the hosts have now.
+  // Builds the queue anew from the capacity that the hosts have now.
   void RebuildQueue();
   std::optional<size_t> FindHost(const std::string& name) const;
   void AdvanceRunsOn(size_t host);
-  // After a start that the host could not make: no others for a while, that grows.
+  // Makes a pause after a start that the host could not make; each pause is longer than the one
+  // before.
   void PauseStarts(size_t host, const std::string& why);
   void EndPauses();
   void GiveUpLostRuns();
@@ -202,7 +204,7 @@ class RemoteScheduler : public RunScheduler {
   bool MayBePutBack(const Active& run) const;
   void PutBack(const std::string& run_key);
   void Advance(Active* run);
-  // Nothing more will be heard of any rank.
+  // Tells whether no rank will send any more news.
   bool IsSettled(const Active& run) const;
   void StartRank(Active* run, size_t rank, HostEntry* host);
   absl::StatusOr<RankStart> DescribeStart(const Active& run, size_t rank) const;
@@ -245,15 +247,16 @@ class RemoteScheduler : public RunScheduler {
   std::vector<HostEntry> hosts_;
   std::map<std::string, WaitingRun> waiting_;  // by run key: those in the queue
   std::map<std::string, Active> active_;       // by run key
-  // By run key: the run, and which hosts have yet to remove what only Muster needs of it. So long
-  // the agent's own record stays, too.
+  // The run, and the hosts that have yet to remove the files that only Muster needs; by run key.
+  // The agent's own record stays until then, too.
   struct Cleaning {
     FinishedRun run;
     std::set<std::string> hosts;
   };
   std::map<std::string, Cleaning> cleaning_;
   std::deque<FinishedRun> finished_;  // the oldest first
-  // By run key: the hosts that have yet to remove the output. Runs of hosts that are away.
+  // The hosts that have yet to remove the output; by run key. These are runs of hosts that are
+  // away.
   std::map<std::string, std::set<std::string>> pruning_;
   bool is_working_ = false;                               // Start was called
   absl::Time next_look_ = absl::InfinitePast();           // at the file of hosts

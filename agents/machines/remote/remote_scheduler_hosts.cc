@@ -16,8 +16,9 @@ namespace {
 
 // Hosts are added and cordoned by hand; nobody waits for it longer than this.
 constexpr absl::Duration kFileInterval = absl::Seconds(5);
-// After a start that a host could not make, as with a full disk: the first pause is short, for what
-// passes by itself; the longest is what a host that has been mended may stay without runs.
+// The pauses after a start that a host could not make, as with a full disk. The first is short, for
+// a trouble that passes by itself; the longest is the time that a mended host may stay without
+// runs.
 constexpr absl::Duration kFirstStartPause = absl::Seconds(5);
 constexpr absl::Duration kMaxStartPause = absl::Minutes(5);
 // A run that so many hosts could not start may be the reason itself.
@@ -197,7 +198,7 @@ void RemoteScheduler::On(size_t host, const StartDone& event) {
     if (rank.stage == HostStage::kAbsent) rank.stage = HostStage::kClaimed;
     NoteBegun(&run, event.rank);
   } else if (absl::IsUnavailable(event.status)) {
-    // Nobody knows; the next sign of life of the host leads to another try.
+    // The outcome is unknown; the next sign of life of the host leads to another try.
     return;
   } else if (!rank.HasBegun() && event.refused.has_value()) {
     Refuse(&run, event.rank, *event.refused);
@@ -237,7 +238,7 @@ void RemoteScheduler::On(size_t host, const CleanDone& event) {
 
 void RemoteScheduler::NoteNews() {
   news_ = true;
-  // So that the broker does not go by what was for up to an inventory's interval.
+  // Otherwise the broker would go by the old state for up to an inventory's interval.
   board_->NoteNews();
 }
 
@@ -366,7 +367,7 @@ std::optional<v1::StateReason> RemoteScheduler::SilenceOf(const Active& run,
     const absl::Time last_word = std::max(entry.last_seen, run.last_word);
     if (entry.view.is_up || last_word >= *since) continue;
     *since = last_word;
-    // Nobody knows since when a host is silent of which this agent has never heard.
+    // The start of the silence is unknown if this agent has never heard of the host.
     const bool was_heard = entry.last_seen != absl::InfinitePast();
     const std::string heard =
         fmt::format("the run was last heard of at {} or later",

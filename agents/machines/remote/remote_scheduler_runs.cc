@@ -18,8 +18,8 @@
 namespace muster::machines {
 namespace {
 
-// Between two words on how much of a run's files has come to its hosts: each is an event that the
-// broker keeps.
+// The time between two tellings of the part of a run's files that has come to its hosts: each is an
+// event that the broker keeps.
 constexpr absl::Duration kFilesReasonInterval = absl::Seconds(5);
 
 bool BringsFiles(const WaitingRun& what) {
@@ -62,7 +62,7 @@ absl::Status RemoteScheduler::PlaceRun(const ReadyRun& ready) {
                              .devices = DeviceNames(entry.view.capacity, node)});
     run.ranks.push_back({.host = entry.view.config.name, .directory = directory});
   }
-  // Before any host is told: after a crash the same ones are asked again.
+  // Comes before any host is told: the same hosts are asked again after a crash.
   if (absl::Status s = RecordOf(run_key).Place(run.placement); !s.ok()) return s;
   run.what = std::move(waiting_.at(run_key));
   run.what.run = ready.run;
@@ -91,7 +91,8 @@ void RemoteScheduler::Take(PlacedRun placed) {
   run.silence_told = placed.state > v1::RUN_STATE_PENDING;
   // The rest of a run that was given up is ended, and none of it begins.
   run.ended = contract::IsTerminal(placed.state);
-  // How long it has run is not known here; a longer reservation than needed harms nobody.
+  // The time that the run has run so far is not known here; a longer reservation than needed harms
+  // nobody.
   run.latest_end = time_.Now() + run.what.run.time_limit;
   for (size_t i = 0; i < run.placement.size(); ++i) {
     const PlacedRank& place = run.placement[i];
@@ -99,7 +100,7 @@ void RemoteScheduler::Take(PlacedRun placed) {
     // An earlier agent may have asked the host.
     run.ranks.push_back(
         {.host = place.host, .directory = place.directory, .stage = stage, .start_sent = true});
-    // So that the output of a host that has not answered yet is known to be there.
+    // Makes the output of a host that has not answered yet known.
     router_->SetOwner(place.directory, place.host);
     if (const auto refused = placed.refused.find(i); refused != placed.refused.end()) {
       run.ranks.back().refused = refused->second;
@@ -244,7 +245,7 @@ void RemoteScheduler::Refuse(Active* run, size_t rank, v1::Failure failure) {
     if (run->ranks[i].refused.has_value()) refused[i] = *run->ranks[i].refused;
   }
   const absl::Status written = RecordOf(run->what.run.run_key).SetRefused(refused);
-  // After a restart the others' end has no better reason then.
+  // The others' end has no better reason after a restart then.
   if (!written.ok()) {
     LogEvent(spdlog::level::warn, "refusal_not_recorded",
              {{"run", run->what.run.run_key}, {"error", MessageOf(written)}});
@@ -347,7 +348,7 @@ void RemoteScheduler::SayProgress(Active* run) {
   const std::string& run_key = run->what.run.run_key;
   agents::Observation progress =
       GangProgress(run_key, run->ranks, silence.has_value() ? since : absl::Now());
-  // After a restart the hosts have yet to say what is known already.
+  // The hosts have yet to say again after a restart what is known already.
   progress.state = std::max(progress.state, run->state);
   // The broker keeps a reason until it hears another one, and of several words that follow each
   // other at once it may hear the last only.

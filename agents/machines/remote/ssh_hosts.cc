@@ -32,7 +32,7 @@ namespace {
 using agents::LaunchOutcome;
 using agents::RunHandle;
 
-// For the first word of every host; those that are slower are down until they answer.
+// The time for the first answer of every host; slower hosts are down until they answer.
 constexpr absl::Duration kFirstWord = absl::Seconds(20);
 
 // Returns the facts about a run that has its hosts. `handle`: null if nobody wants it.

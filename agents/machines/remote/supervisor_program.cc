@@ -21,7 +21,7 @@ constexpr size_t kMaxProgramWordsBytes = 1000;
 
 constexpr char kProgram[] = "muster-supervisor";
 
-// How the check below ends.
+// The exit codes of the check below.
 constexpr int kNotSafe = 3;  // the directories that others can change are on standard output
 constexpr int kNotThere = 4;
 

@@ -15,7 +15,7 @@ struct SupervisorProgram {
   std::string content;
   std::string digest;  // SHA-256 in hexadecimal
 
-  // Below the agent's directory on the host, so that it has each version once.
+  // Returns the program's directory, below the agent's on the host, which so has each version once.
   std::string DirectoryIn(const std::string& directory) const;
 };
 

@@ -24,7 +24,7 @@ struct Capacity {
   uint64_t memory_bytes = 0;
   std::vector<Gpu> gpus = {};
 
-  // How many of each type.
+  // Returns the number of GPUs of each type.
   std::map<std::string, uint32_t> GpuCounts() const;
 
   friend bool operator==(const Capacity&, const Capacity&) = default;

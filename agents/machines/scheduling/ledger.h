@@ -24,8 +24,8 @@ class Ledger {
   const Room& room() const { return room_; }
   void SetState(uint32_t host, HostState state);
 
-  // Why the cluster could not satisfy this request if all of its hosts were up and free; nothing if
-  // it could.
+  // Returns the reason that the cluster could not satisfy this request if all of its hosts were up
+  // and free; nothing if it could.
   std::optional<Misfit> Refusal(const Request& request) const;
   // Returns whether the hosts that are up could satisfy it if they were free.
   bool CouldFit(const Request& request) const { return free_.Fits(request); }

@@ -46,7 +46,7 @@ struct Allocation {
   friend bool operator==(const Allocation&, const Allocation&) = default;
 };
 
-// Why a cluster can never run a job, and what to do about it.
+// The reason that a cluster can never run a job, and the remedy.
 struct Misfit {
   std::string why;
   std::string remedy;

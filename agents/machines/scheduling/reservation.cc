@@ -6,8 +6,8 @@
 namespace muster::machines {
 namespace {
 
-// How many of the occupants must end until the request fits, in their order; `room` becomes what is
-// free then.
+// Returns the number of the occupants that must end until the request fits, in their order; `room`
+// becomes what is free then.
 size_t EndsNeeded(const Request& request, const std::vector<const Allocation*>& ends, Room* room) {
   // With the ends before `low` it does not fit, with those before `high` it does.
   size_t low = 0;

@@ -23,7 +23,8 @@ struct ChildRequest {
 
 struct ChildStart {
   pid_t pid = -1;
-  // Why there is no child: errno, what was being done, with which file. 0: there is one.
+  // The error, if there is no child: errno, the call that failed, and its file. 0: there is a
+  // child.
   int error = 0;
   ExitRecord::Step step = ExitRecord::Step::kProgram;
   std::string path;

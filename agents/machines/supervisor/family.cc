@@ -16,7 +16,7 @@
 namespace muster::machines {
 namespace {
 
-// Between two rounds of killing, unless a child ends earlier.
+// The time between two rounds of killing, unless a child ends earlier.
 constexpr int kRoundMs = 10;
 // 10 s in all: only a process that hangs in the kernel outlives this many rounds.
 constexpr int kMaxRounds = 1000;

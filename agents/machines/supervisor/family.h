@@ -18,7 +18,7 @@ class Family {
 
   // The child whose end matters.
   void Watch(pid_t pid);
-  // How that child ended, as waitpid(2) says it; nothing while it runs.
+  // Returns the end of that child, in the form of waitpid(2); nothing while it runs.
   std::optional<int> EndOf(pid_t pid) const;
 
   // The usage of the children reaped since the start, or since the last StartCounting, with that of

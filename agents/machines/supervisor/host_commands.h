@@ -37,8 +37,8 @@ int StopCommand(const std::string& directory);
 // looked at is left out. kHostFailed: the program of that path or the directory is gone.
 int WatchCommand(const std::string& program, const std::string& runs_directory);
 
-// For the runs in `lines`, a RUN_DIR in each: removes what only Muster needs; with `logs`, the
-// output as well, and the directory unless the user has left files in it.
+// Removes the files that only Muster needs of the runs in `lines`, a RUN_DIR in each; with `logs`,
+// the output as well, and the directory unless the user has left files in it.
 int CleanCommand(bool logs, const std::string& lines);
 
 // Removes work/ of runs that were forgotten at least `keep_s` seconds ago, for so long, those

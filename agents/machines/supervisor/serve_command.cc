@@ -129,7 +129,7 @@ class Server {
           .complaint = std::string("cannot start a process: ") + strerror(errno)});
   }
 
-  // In a process of its own: never returns.
+  // Carries out the request in a process of its own: never returns.
   [[noreturn]] void Become(const HostRequest& request, int out, int err) {
     const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     dup2(null, STDIN_FILENO);

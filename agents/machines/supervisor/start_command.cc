@@ -37,7 +37,8 @@ void AddHostVariables(RunSpec* spec) {
   }
 }
 
-// Only for a job that names none; its program says what is wrong with it.
+// Makes the directory of a job that names none. Errors are ignored: the program of the job says
+// what is wrong.
 void MakeResultsDirectory(const std::string& directory, const RunSpec& spec) {
   const std::string results = directory + "/" + kResultsDirectory;
   for (const std::string& variable : spec.environment) {

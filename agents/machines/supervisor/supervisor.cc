@@ -245,8 +245,8 @@ void Supervisor::WriteStarted(pid_t pid) {
   exit_.pid = pid;
   exit_.start_us = NowMicroseconds();
   const Started started = {.process = Identify(pid), .time_us = exit_.start_us};
-  // Only news: without it the run is taken for one that is still being set up, and the exit record
-  // has it all.
+  // The record is only news: a run without it is taken for one that is still being set up, and the
+  // exit record has it all.
   ReplaceSmallFile(PathOf(kStartedFile), started.Encode(), 0600);
 }
 
@@ -303,7 +303,7 @@ void Supervisor::EndRun(ExitRecord::Cause cause, pid_t leader) {
 int Supervisor::WriteReserved(const std::string& bytes) const {
   const int fd = open(reserved_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
   if (fd < 0) return errno;
-  // In place, where the blocks are; a record that is cut does not decode.
+  // The record is written in place, where the blocks are; a record that is cut does not decode.
   errno = ENOSPC;
   const bool written =
       pwrite(fd, bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size());

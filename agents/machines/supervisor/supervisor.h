@@ -28,7 +28,7 @@ struct SupervisorArguments {
   int claimed_fd = -1;                 // told of the claim; -1: nobody waits for it
 };
 
-// Where kSupervisorSignals, which are blocked from then on, are read.
+// Opens the descriptor that reads kSupervisorSignals, which are blocked from then on.
 int OpenSignals();
 
 class Supervisor {
@@ -71,7 +71,7 @@ class Supervisor {
   // Notes the phase's container, and writes the script that is started in it.
   bool PrepareContainer(const ContainerPlan& plan, ExitRecord::Phase phase,
                         const std::vector<std::string>& environment);
-  // After the phase: asks how the container ended, and removes it.
+  // Asks after the phase how the container ended, and removes it.
   void LeaveContainer(ExitRecord::Phase phase, pid_t leader);
   // Sends TERM to what runs in a container of podman or docker; false: there is none, or none that
   // runs. podman itself, told so while it starts one, ends and leaves that running.
@@ -90,12 +90,13 @@ class Supervisor {
   // The same with a time limit, by SteadyMilliseconds.
   bool FinishToolUntil(int64_t until_ms, const std::vector<std::string>& words, pid_t leader);
   void WriteStarted(pid_t pid);
-  // Until the phase's program has ended; when the run is being ended, until all its processes have.
+  // Waits until the phase's program has ended; when the run is being ended, until all its processes
+  // have.
   void Wait(pid_t leader);
   void ReadSignals(pid_t leader);
   void EndRun(ExitRecord::Cause cause, pid_t leader);
   bool CancelWasAsked() const;
-  // How long Wait may sleep, in ms; -1: until a signal comes.
+  // Returns the time that Wait may sleep, in ms; -1: until a signal comes.
   int PatienceMs() const;
   bool Failed(ExitRecord::Step step, int error, const std::string& path);
   int WriteReserved(const std::string& bytes) const;

@@ -22,7 +22,7 @@ namespace {
 
 // Removing a container takes a second; on a host under load it takes several.
 constexpr int64_t kToolPatienceMs = 60'000;
-// Between two looks at a tool, of whose end a signal tells.
+// The time between two looks at a tool; a signal tells of its end.
 constexpr int64_t kToolRoundMs = 100;
 // Bytes of a tool's log, which has a line for each layer of an image.
 constexpr size_t kMaxToolLogBytes = 1 << 20;
@@ -92,7 +92,7 @@ ContainerPlan Supervisor::PlanFor(ExitRecord::Phase phase) const {
 std::vector<std::string> Supervisor::ToolEnvironment(const ContainerPlan& plan) const {
   std::vector<std::string> environment = ToolVariables();
   environment.insert(environment.end(), plan.environment.begin(), plan.environment.end());
-  // So that what is left of a run whose supervisor was killed is found.
+  // These variables lead to the rest of a run whose supervisor was killed.
   for (const char* name : {"MUSTER_RUN_KEY", "MUSTER_RUN_DIR"})
     environment.push_back(std::string(name) + "=" + ValueOf(spec_.environment, name));
   return environment;
@@ -212,7 +212,7 @@ bool Supervisor::TellContainer(pid_t leader) {
 }
 
 bool Supervisor::WasOom(const ContainerPlan& plan, pid_t leader) {
-  // A process that was killed without a limit was killed for want of memory on the machine.
+  // A process that was killed without a limit was killed for lack of memory on the machine.
   if (exit_.memory_limit_bytes == 0) return false;
   // conmon notes it where it was started, also of a process that is not the container's first.
   if (access(PathOf(kConmonOomFile).c_str(), F_OK) == 0) return true;

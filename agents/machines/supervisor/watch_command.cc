@@ -33,13 +33,15 @@
 namespace muster::machines {
 namespace {
 
-// How soon the end of a supervisor is noticed where the kernel has no pidfd (before 5.3).
+// The time within which the end of a supervisor is noticed where the kernel has no pidfd (before
+// 5.3).
 constexpr int64_t kLookAgainMs = 1000;
 // Time for removing containers in one look, all of them together: as long as a report without news
 // takes. The next one goes on with it.
 constexpr int kRemovalMs = 10'000;
 
-// There is no such record: nothing of that name, or what a run has put there instead.
+// Tells whether the error means that there is no such record: nothing has that name, or a run has
+// put something else there.
 bool IsAbsence(int error) {
   return error == ENOENT || error == ENOTDIR || error == EISDIR || error == ELOOP || error == EFBIG;
 }
@@ -54,12 +56,12 @@ void RaiseFileLimit() {
 
 class Watcher {
  public:
-  // To close it costs the kernel milliseconds, so that one serves all questions.
+  // One watcher serves all questions, as its closing costs the kernel milliseconds.
   Watcher(std::string program, std::string runs_directory)
       : needed_({std::move(program), std::move(runs_directory)}),
         boot_id_(ReadBootId()),
         inotify_(inotify_init1(IN_CLOEXEC | IN_NONBLOCK)) {
-    // For runs that begin.
+    // The watch tells of runs that begin.
     inotify_add_watch(inotify_.get(), needed_[1].c_str(), IN_CREATE | IN_ONLYDIR);
   }
 
@@ -139,13 +141,13 @@ class Watcher {
     return true;
   }
 
-  // Negative: it is not there yet, or is noticed late for want of a watch.
+  // Negative: it is not there yet, or is noticed late for lack of a watch.
   int WatchDirectory(const std::string& directory) const {
     return inotify_add_watch(inotify_.get(), directory.c_str(),
                              IN_CREATE | IN_MOVED_TO | IN_ONLYDIR);
   }
 
-  // Once there is news, or a later question is to come, or its time is over.
+  // Answers once there is news, or a later question is to come, or its time is over.
   void AnswerIfDue() {
     if (!question_.has_value()) return;
     const HostReport report = Look();
@@ -179,7 +181,7 @@ class Watcher {
       if (known.stage == HostStage::kEnded || known.stage == HostStage::kVanished) continue;
       could_look_ = true;
       RankReport rank = LookAt(key, known);
-      // Nothing is said of what could not be looked at: "could not look" is not "gone".
+      // The report leaves out the runs that could not be looked at: "could not look" is not "gone".
       if (could_look_) report.runs.push_back(std::move(rank));
     }
     return report;
@@ -189,7 +191,7 @@ class Watcher {
     const std::string& directory = known.directory;
     RankReport rank = {.run_key = key};
     std::optional<Claim> claim = Load<Claim>(directory + "/" + kClaimFile);
-    // Only now, so that a supervisor that has ended meanwhile has left its record.
+    // Comes only now, so that a supervisor that has ended meanwhile has left its record.
     const bool lives = claim.has_value() && Watch(claim->owner);
     rank.started = Load<Started>(directory + "/" + kStartedFile);
     rank.exit = Load<ExitRecord>(directory + "/" + kExitFile);
@@ -275,7 +277,7 @@ class Watcher {
     }
   }
 
-  // Nothing: it is not there, or not whole.
+  // Returns nothing if the file is not there, or not whole.
   template <typename T>
   std::optional<T> Load(const std::string& path) {
     std::string bytes;

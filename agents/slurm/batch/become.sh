@@ -22,7 +22,7 @@ become() {
   fi
   if [[ -e $run_dir/specs/limits ]]; then set_limits; fi
   if [[ ! -e $run_dir/specs/batch_script && ${SLURM_NTASKS_PER_NODE:-1} == 1 ]]; then hide_tasks; fi
-  # From here on all names are the user's: what is still needed is in the positional parameters.
+  # All names are the user's from here on: the positional parameters have the words that are still needed.
   set -- "$run_dir/problem.$2" "${words[@]:1}"
   shopt -s execfail
   ((${#functions[@]} == 0)) || define_functions

@@ -8,7 +8,7 @@ claim() {
   local owner='' created=''
   set -o noclobber
   { { created=1 && printf '%s\n' "$job_id"; } >"$run_dir/claim"; } 2>/dev/null
-  # Read again: a file server may accept bytes for which it has no room.
+  # The file is read again: a file server may accept bytes for which it has no room.
   { read -r owner <"$run_dir/claim"; } 2>/dev/null
   if [[ $owner != "$job_id" ]]; then
     if [[ $created ]]; then
@@ -40,6 +40,6 @@ restart() {
     fi
   done 2>/dev/null <"$record"
   rm -f "$record" "$run_dir/failed" "$run_dir/stopping" "$run_dir/timed_out" "$run_dir"/problem.* "$run_dir"/pid.*
-  # For the agent: lines that Slurm wrote before this one concern an earlier start.
+  # The agent reads this line: lines that Slurm wrote before it concern an earlier start.
   printf 'muster-start job=%s restart=%s\n' "$job_id" "${SLURM_RESTART_COUNT:-0}" >&2
 }

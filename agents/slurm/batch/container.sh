@@ -32,7 +32,7 @@ find_image() {
   for line in "${why[@]}"; do note "image: $line"; done
   [[ $fallback ]] || return 1
   pulled=1 cause='' about='' container[0]=--container-image=$fallback
-  # Here for the cluster's operator, and there for the job's owner.
+  # The words go to standard error for the operator of the cluster, and into the log for the owner of the job.
   printf 'muster: %s\n' "the image could not be converted, so each node pulls $fallback itself" "${why[@]}" |
     tee -a "$logs/rank-0.err" >&2
 }

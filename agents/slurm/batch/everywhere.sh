@@ -25,7 +25,7 @@ with_environment() {
 
 # run_everywhere PROGRAM TASKS_PER_NODE: sets what `run` sets, and rank.
 run_everywhere() {
-  # In the background, so that a signal is passed on while it runs.
+  # The step runs in the background, so that a signal is passed on while it runs.
   (start_step "$1" 0 "$2" </dev/null) &
   await_step "$!"
 }
@@ -53,7 +53,7 @@ wait_for() {
   done
 }
 
-# After all steps: the rank that failed first, else why srun did.
+# Runs after all steps: reads the failure of the rank that failed first, or else of srun.
 read_failure() {
   if [[ -e $run_dir/failed ]]; then
     read -r rank status signal problem <"$run_dir/failed"
@@ -104,7 +104,7 @@ run_roles() {
     done
   done
   end_timer
-  # How the others end says nothing of the job then.
+  # The others' end says nothing of the job then.
   if [[ $led ]]; then status=0; else read_failure; fi
 }
 
@@ -163,7 +163,7 @@ set_up_environment() {
   fi
   printf -v SKYPILOT_NODE_IPS '%s\n' "${hosts[@]}"
   SKYPILOT_NODE_IPS=${SKYPILOT_NODE_IPS%$'\n'}
-  # Given by the agent as a rule; to look them up costs a node more than the rest of this script.
+  # The agent gives these as a rule; a look-up costs a node more than the rest of this script.
   : "${HOME:=~}" "${USER:=$SLURM_JOB_USER}" "${LOGNAME:=$SLURM_JOB_USER}"
   NODE_RANK=0 SKYPILOT_NODE_RANK=0 MUSTER_NODE_RANK=0 MUSTER_RESTART_COUNT=${SLURM_RESTART_COUNT:-0}
   export MASTER_ADDR SKYPILOT_NODE_IPS HOME USER LOGNAME NODE_RANK SKYPILOT_NODE_RANK MUSTER_NODE_RANK

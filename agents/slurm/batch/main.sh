@@ -2,7 +2,7 @@
 # Part of batch.sh: from the start of the Slurm job to the record of its end.
 # shellcheck disable=SC2034,SC2154 # its parts share the variables
 
-# For people: which Slurm job the run is, and where it runs.
+# Tells people the run's Slurm job, and its nodes.
 write_slurm_note() {
   printf '{"slurm_job_id": "%s", "restart_count": %s, "nodes": "%s", "start_time": %s}\n' "$job_id" \
     "${SLURM_RESTART_COUNT:-0}" "${SLURM_JOB_NODELIST:-}" "$start" >|"$run_dir/meta/slurm.json"

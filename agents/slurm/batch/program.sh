@@ -25,9 +25,9 @@ run_undisturbed() {
   # A pipeline whose second half is this shell: the command is not one of the shell's asynchronous ones, which would
   # ignore INT, and yet it is among its jobs.
   {
-    # From here on they are for the program.
+    # These signals are for the program from here on.
     trap - TERM CONT ${warning:+"$warning"}
-    # Before the program is there to be warned.
+    # The file is written before there is a program to warn.
     [[ ! $warning ]] || printf '%s\n' "$BASHPID" >"$file"
     printf '%s\n' "$BASHPID"
     if [[ $out_fd ]]; then

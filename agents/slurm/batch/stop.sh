@@ -2,7 +2,7 @@
 # Part of batch.sh: stopping a program before its time limit does (slurm.timeout), or because another one has failed.
 # shellcheck disable=SC2034,SC2154 # its parts share the variables
 
-# How long the other roles have between TERM and KILL when one has failed: as long as Slurm itself gives as a rule.
+# The other roles' time between TERM and KILL when one has failed: as long as Slurm itself gives as a rule.
 stop_grace_s=30
 # Programs that lose the one that leads them may fail of that before its own end is known: so long after such a failure,
 # the leading one's success still counts.
@@ -37,7 +37,7 @@ stop_when_due() {
   trap - TERM CONT
   exec >&2
   read -r -t "$1" _
-  # Not a time-out but the end of the pipe.
+  # The status is that of the pipe's end, not of a time-out.
   (($? > 128)) || exit 0
   : >"$run_dir/timed_out"
   note "the run has reached its slurm.timeout; its programs are stopped"
@@ -89,7 +89,7 @@ requeue() {
   fi
   for ((try = 0; try < requeue_tries; ++try)); do
     if said=$(scontrol requeue "$job_id" 2>&1); then return 0; fi
-    # Nobody who could have said no.
+    # Slurm was not reached, so nobody has said no: another try may help.
     [[ $said == *'Unable to contact'* || $said == *'timed out'* ]] || break
     sleep "$requeue_pause_s"
   done

@@ -2,8 +2,8 @@
 # Part of batch.sh: a user's own batch script, run as sbatch would: once, outside of srun, with files of its own.
 # shellcheck disable=SC2034,SC2154 # its parts share the variables
 
-# How long what the script has written may take to reach the files after its end. Only a process that it has left behind
-# keeps them open for longer.
+# The time after the script's end in which its output must reach the files. Only a process that it has left behind keeps
+# them open for longer.
 drain_s=5
 
 # specs/batch_script has the job's name, whether the files are appended to (1), the patterns of its standard input,
@@ -96,7 +96,7 @@ open_streams() {
     open_output "$log" "$error" || return
   fi
   err_fd=$output_fd
-  # For words of Slurm's that come later.
+  # These files get the words of Slurm's that come later.
   printf '%s\n' "$log" "$error" >|"$run_dir/meta/errors"
   cause='' about=''
   [[ ! $drained_fd ]] || exec {copying_fd}>&-
@@ -134,7 +134,7 @@ open_output() {
   exec {own_fd}>&-
 }
 
-# In the process that becomes the script.
+# Runs in the process that becomes the script.
 use_streams() {
   exec <&"$in_fd" >&"$out_fd" 2>&"$err_fd"
   [[ ! $drained_fd ]] || exec {drained_fd}<&-
@@ -186,7 +186,7 @@ expand_letter() {
       if [[ $letter == % && ! $width ]]; then
         name+=%
       else
-        # No meaning: it stays, but the '%' goes if there is a width.
+        # The letter means nothing: it stays, but the '%' goes if there is a width.
         name+=${width:-%} rest=$letter$rest
       fi
       ;;

@@ -16,7 +16,7 @@ using Kind = Filter::Kind;
 constexpr int64_t kMin = std::numeric_limits<int64_t>::min();
 constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
 
-// In order: the later, the more selective.
+// The ranks in their order: the later, the more selective.
 enum class Rank { kNone, kProject, kUser, kStates, kCluster, kFailure, kPriority, kName, kLabel };
 
 struct Candidate {
@@ -50,7 +50,7 @@ Candidate ForEquality(const Filter& filter) {
               {Through("job_by_failure", "j.failure_class = ? AND j.failure_class IS NOT NULL",
                        filter.number)}};
     case Kind::kExitCode:
-      // Nor do these indexes have jobs with the most frequent number.
+      // These indexes do not have jobs with the most frequent number, either.
       if (filter.number == 0) return {};
       return {Rank::kFailure,
               {Through("job_by_exit_code", "j.exit_code = ? AND j.exit_code <> 0", filter.number)}};

@@ -23,7 +23,7 @@ class Reader {
   static absl::StatusOr<std::unique_ptr<Reader>> Open(const std::string& path,
                                                       const SqliteOptions& options);
 
-  // As in Store.
+  // These do as in Store.
   absl::StatusOr<v1::Job> GetJob(const Scope& scope, uint64_t id);
   absl::StatusOr<std::vector<v1::Job>> GetJobs(const Scope& scope, absl::Span<const uint64_t> ids);
   absl::StatusOr<std::vector<v1::Job>> GetJobsAndRuns(const Scope& scope,

@@ -158,8 +158,8 @@ DROP TABLE shape;
 CREATE INDEX job_by_spec ON job (spec);
 )sql";
 
-// For those who watch from further back: priority and labels of jobs before their users changed
-// them, and what changed of runs without a transition.
+// The tables for watchers from further back: priority and labels of jobs before their users changed
+// them, and the changes of runs without a transition.
 constexpr std::string_view kVersion9 = R"sql(
 CREATE TABLE edit (
   job INTEGER NOT NULL,

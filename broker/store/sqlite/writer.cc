@@ -15,9 +15,9 @@ namespace muster::store {
 namespace {
 
 constexpr int64_t kPageBytes = 4096;
-// How long to wait for an operator's sqlite3 that writes; Muster has no other writer.
+// The wait for an operator's sqlite3 that writes; Muster has no other writer.
 constexpr int kOtherWriterPatienceMs = 5000;
-// How long to wait for readers that keep the WAL from starting again. Commits wait meanwhile.
+// The wait for readers that keep the WAL from starting again. Commits wait meanwhile.
 constexpr int kReaderPatienceMs = 100;
 
 void BindTime(const std::optional<absl::Time>& time, Statement& statement) {
@@ -107,7 +107,8 @@ absl::Status Writer::Prepare() {
       {&put_run_,
        "INSERT INTO run (id, open, run) VALUES (?, ?, ?) ON CONFLICT (id)"
        " DO UPDATE SET open = excluded.open, run = excluded.run"},
-      // Apart, because naming an indexed column costs an index update even if its value stays.
+      // This statement is apart, because naming an indexed column costs an index update even if its
+      // value stays.
       {&put_run_change_, "UPDATE run SET changed = ? WHERE id = ?"},
       {&run_, "SELECT run FROM run WHERE id = ?"},
       {&put_usage_, "UPDATE run SET run = ?, changed = ? WHERE id = ?"},

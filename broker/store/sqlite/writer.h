@@ -70,7 +70,7 @@ class Writer {
                             const google::protobuf::Map<std::string, std::string>& labels);
   absl::Status RemoveLabels(uint64_t job);
   absl::Status InsertEdit(const core::EditJob& change);
-  // As column `labels` has them; empty: NULL.
+  // Returns the labels in the form of column `labels`; empty: NULL.
   static std::string LabelBytes(const google::protobuf::Map<std::string, std::string>& labels);
   // Returns the number of the job's row in table spec; 0: there is no such job.
   absl::StatusOr<int64_t> ReadSpecOf(uint64_t job);

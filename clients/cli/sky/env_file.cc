@@ -85,7 +85,7 @@ absl::StatusOr<std::map<std::string, std::string>> ParseEnvFile(std::string_view
       problem = ReadValue(Trimmed(line.substr(equals + 1)), &value);
     }
     if (!problem.empty()) {
-      // Without the line, which may hold a password.
+      // The error does not show the line, which may hold a password.
       return absl::InvalidArgumentError(
           fmt::format("{}:{}: the line of {} {}", file, number, contract::Quoted(name), problem));
     }

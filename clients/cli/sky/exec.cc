@@ -107,7 +107,7 @@ int Submitted(Session& session, const ExecWords& words, const v1::JobSpec& spec,
       "no longer waiting; the job goes on. Come back with: muster sky logs {} {}", cluster, id));
   v1::Job job;
   job.set_id(id);
-  // With the name that the broker gives a job without one, as `sky logs` shows it.
+  // The name is the one that the broker gives a job without one, as `sky logs` shows it.
   const absl::StatusOr<v1::JobSpec> named = contract::NormalizeJobSpec(spec);
   *job.mutable_spec() = named.ok() ? *named : spec;
   return FollowJob(session, id, ChoiceFor(session, job));

@@ -21,8 +21,8 @@ struct ExecWords {
   bool detach = false;
   bool dry_run = false;
 
-  // Writes what was given over the spec, but for the working directory. INVALID_ARGUMENT names the
-  // option, the value and what would work.
+  // Writes what was given over the spec, except for the working directory. INVALID_ARGUMENT names
+  // the option, the value and what would work.
   absl::Status ApplyTo(v1::JobSpec* spec) const;
 };
 

@@ -11,7 +11,7 @@
 
 namespace muster::cli::sky {
 
-// How exec and logs end, for scripts; 0 if the job succeeded.
+// The exit codes of exec and logs, for scripts; 0 if the job succeeded.
 enum JobCode : int {
   kFailed = 100,
   kNotFinished = 101,
@@ -31,7 +31,7 @@ std::string MusterWords(const v1::Job& job);
 std::string ResourcesText(const v1::JobSpec& spec);
 // "1h 2m 3s", "2m 3s", "< 1s".
 std::string DurationText(absl::Duration duration);
-// How long it has run; "-" if it has not started.
+// Returns the time that it has run; "-" if it has not started.
 std::string RunText(const v1::Job& job, absl::Time now);
 // "5 mins ago", "2 hrs ago"; "-" if there is no such time.
 std::string AgoText(const google::protobuf::Timestamp& time, absl::Time now);

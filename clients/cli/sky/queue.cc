@@ -20,7 +20,7 @@ namespace {
 using client::slurm::Option;
 using enum Option::Argument;
 
-// More rows nobody reads; muster list has them all.
+// Nobody reads more rows; muster list has them all.
 constexpr size_t kMaxRows = 1000;
 
 constexpr std::array kOptions = {
@@ -33,7 +33,7 @@ constexpr std::pair<std::string_view, std::string_view> kRefused[] = {
     {"verbose", "use: muster list --cluster NAME -o wide"},
 };
 
-// Only a job's runs tell that it is being set up.
+// Reads the job with its runs: only these tell that it is being set up.
 v1::Job WithRuns(Session& session, const v1::Job& job) {
   if (job.state() != v1::JOB_STATE_PENDING) return job;
   v1::GetJobRequest request;
@@ -104,7 +104,7 @@ int Queue(Session& session, const Words& words) {
   }
   const auto found = FindClusters(session.client, read->operands);
   if (!found.ok()) return FailOther(session, found.status());
-  // Like SkyPilot, this goes on all the same.
+  // The command goes on all the same, as SkyPilot does.
   for (const std::string& name : found->missing) {
     session.terminal.Note(fmt::format("Cluster(s) not found: {}", Harmless(name)));
   }

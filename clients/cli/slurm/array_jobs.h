@@ -20,7 +20,7 @@ struct JobName {
   uint64_t number = 0;  // from 1
   std::optional<uint32_t> task;
 };
-// Nothing: it is no name of a job.
+// Returns nothing if it is no name of a job.
 std::optional<JobName> ParseJobName(std::string_view text);
 // The same of several at once: "42_*" is the array, "42_[1-3,7]" four of its tasks. Empty: it is
 // no name.
@@ -32,8 +32,9 @@ std::vector<uint32_t> ParseTasks(std::string_view text);
 // "42_3" for a task of an array, else "42". The job has its spec.
 std::string NameOf(const v1::Job& job);
 
-// For whoever named this task alone: "job 43 is one of the 4 tasks of the array 42; the others: 42,
-// 44 to 45; all of them: muster cancel '42_*'". Empty: there are no others. The job has its spec.
+// Returns a note for a user who named this task alone: "job 43 is one of the 4 tasks of the array
+// 42; the others: 42, 44 to 45; all of them: muster cancel '42_*'". Empty: there are no others. The
+// job has its spec.
 std::string OtherTasksText(const v1::Job& job, std::string_view verb);
 // "task 5 of the array 42, the 2nd of its 4 tasks"; empty: it is no task.
 std::string TaskText(const v1::Job& job);

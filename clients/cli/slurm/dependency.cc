@@ -173,7 +173,7 @@ class Translator {
     if (!job.ok()) return job.status();
     if (!HasEnded(*job)) {
       if (!IsPlaced(*job)) return NotPlaced(*job, instead);
-      // Before it is waited for: on no other kind of cluster it will ever have one.
+      // Comes before the wait for its number: on no other kind of cluster it will ever have one.
       if (absl::Status status = TieTo(*job, instead); !status.ok()) return status;
       job = Await(client_, id, deadline_,
                   [](const v1::Job& now) { return HasEnded(now) || HasNumber(now); });

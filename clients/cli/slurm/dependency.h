@@ -9,11 +9,11 @@
 
 namespace muster::cli {
 
-// How long jobs that were just submitted may take until their cluster has given them numbers.
+// The longest wait for the numbers that their cluster gives to jobs that were just submitted.
 inline constexpr absl::Duration kMaxNumberWait = absl::Minutes(1);
 
-// How long a job may take until a cluster has it: with room somewhere that is a matter of
-// milliseconds, and without there is no telling.
+// The longest wait for a cluster to take a job: with room somewhere it takes milliseconds, and
+// without there is no telling.
 inline constexpr absl::Duration kMaxPlaceWait = absl::Seconds(3);
 
 // Puts "afterany" on the user's jobs of the same name that have not ended, by Muster's numbers, in
@@ -23,15 +23,15 @@ absl::Status ExpandSingleton(client::Client& client, v1::JobSpec* spec);
 
 // Puts Slurm's numbers in place of Muster's in the spec's slurm.dependency, and ties the job to the
 // cluster that has those jobs. A job that has ended as the dependency wants it is left out,
-// wherever it ran: Slurm may have forgotten it, or never knew it. Where one of several conditions
-// is enough ('?'), one that is fulfilled leaves no dependency, and one that never will be is left
-// out unless it is the last one. An array has the number of Slurm's array if all its tasks are
-// there, else the numbers of its tasks are named. Waits up to kMaxPlaceWait until a cluster has a
-// job, and up to kMaxNumberWait until Slurm has given it a number. FAILED_PRECONDITION, with what
-// to do instead: a job is held or got no cluster or number, is on a cluster of another kind, has
-// ended otherwise than it should, or the jobs are on several clusters, or on others than the job
-// names; NOT_FOUND: there is no such job. A retry is not followed: Slurm waits for the run that is
-// there now.
+// wherever it ran: Slurm may have forgotten it, or never knew it. If one of several conditions is
+// enough ('?'), one that is fulfilled leaves no dependency, and one that never will be is left out
+// unless it is the last one. An array has the number of Slurm's array if all its tasks are there,
+// else the numbers of its tasks are named. Waits up to kMaxPlaceWait until a cluster has a job, and
+// up to kMaxNumberWait until Slurm has given it a number. FAILED_PRECONDITION, with what to do
+// instead: a job is held or got no cluster or number, is on a cluster of another kind, has ended
+// otherwise than it should, or the jobs are on several clusters, or on others than the job names;
+// NOT_FOUND: there is no such job. A retry is not followed: Slurm waits for the run that is there
+// now.
 absl::Status TranslateDependency(client::Client& client, v1::JobSpec* spec);
 
 }  // namespace muster::cli

@@ -10,7 +10,7 @@
 namespace muster::cli {
 namespace {
 
-// More than any terminal has.
+// The bound is more than any terminal has.
 constexpr size_t kMaxWidth = 1000;
 // Width of a column of --Format, as Slurm's programs have it.
 constexpr size_t kLongWidth = 20;

@@ -22,7 +22,7 @@ const std::pair<std::string_view, std::string_view>* FindRefused(Refused refused
   return found == refused.end() ? nullptr : &*found;
 }
 
-// Below what was typed, because the last setting counts.
+// Adds the variables below the words that were typed, because the last setting counts.
 void AddVariables(OptionTable table, Settings* given) {
   std::vector<Setting> settings;
   for (const Option& option : table) {

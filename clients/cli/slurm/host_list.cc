@@ -42,7 +42,7 @@ std::string Ranges(const std::set<uint64_t>& numbers, size_t width) {
 }  // namespace
 
 std::string HostList(const std::vector<std::string>& names) {
-  // By what is before the number, and by its width if it begins with a zero.
+  // The numbers by the name before them, and by their width if they begin with a zero.
   std::map<std::pair<std::string, size_t>, std::set<uint64_t>> groups;
   for (const std::string& name : names) {
     const size_t digits = DigitsAtEnd(name);

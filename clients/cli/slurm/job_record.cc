@@ -29,7 +29,7 @@ constexpr std::array kStates = {
     State{"FAILED", "F", false}, State{"CANCELLED", "CA", false}, State{"TIMEOUT", "TO", false},
     State{"OUT_OF_MEMORY", "OOM", false}, State{"NODE_FAIL", "NF", false},
     State{"PREEMPTED", "PR", false}, State{"DEADLINE", "DL", false},
-    // No job of Muster's is ever in these.
+    // These are states that no job of Muster's is ever in.
     State{"BOOT_FAIL", "BF", false}, State{"REQUEUED", "RQ", true},
     State{"REQUEUE_FED", "RF", true}, State{"REQUEUE_HOLD", "RH", true},
     State{"RESIZING", "RS", true}, State{"RESV_DEL_HOLD", "RD", true},

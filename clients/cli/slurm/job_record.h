@@ -1,5 +1,5 @@
-// A job as Slurm's users know jobs: its state, reason and times in Slurm's words. Pure, but for the
-// time zone of the process, in which Slurm shows times.
+// A job as Slurm's users know jobs: its state, reason and times in Slurm's words. Pure, except for
+// the time zone of the process, in which Slurm shows times.
 #ifndef MUSTER_CLIENTS_CLI_SLURM_JOB_RECORD_H_
 #define MUSTER_CLIENTS_CLI_SLURM_JOB_RECORD_H_
 
@@ -41,13 +41,13 @@ std::string StateWords();
 // Slurm's own number; empty: it has none, or is not on Slurm.
 std::string SlurmNumber(const JobRecord& record);
 
-// Why it waits in Slurm's or Kubernetes' own word: "Resources", "Unschedulable"; "MusterQueue"
-// while no cluster has it, "SeeMusterWhy" if the reason is a sentence. The reason of a job that has
-// ended says why it ended: "NonZeroExitCode". kNoReason if there is nothing to say.
+// The reason that it waits in Slurm's or Kubernetes' own word: "Resources", "Unschedulable";
+// "MusterQueue" while no cluster has it, "SeeMusterWhy" if the reason is a sentence. The reason of
+// a job that has ended tells its end: "NonZeroExitCode". kNoReason if there is nothing to say.
 inline constexpr std::string_view kNoReason = "None";
 std::string ReasonWord(const JobRecord& record);
 
-// How long it has run.
+// Returns the time that it has run.
 absl::Duration Elapsed(const JobRecord& record, absl::Time now);
 // "1-02:03:04", "2:03:04", "3:04" as squeue; with two digits for hours as sacct ("00:03:04").
 std::string SqueueTime(absl::Duration duration);

@@ -85,7 +85,7 @@ uint64_t TaskCount(const v1::JobSpec& spec) {
 uint64_t TotalCpus(const v1::JobSpec& spec) {
   const uint64_t each = (spec.resources().cpu_millis() + 999) / 1000;
   if (spec.slurm().tasks_per_node() > 1) return each * std::max<uint32_t>(1, spec.nodes());
-  // Where Slurm spreads the tasks, the cores are those of one.
+  // The cores are those of one task if Slurm spreads the tasks.
   if (const auto tasks = NumberOf(spec, "ntasks"); tasks.has_value())
     return std::max<uint64_t>(1, each) * *tasks;
   return std::max<uint64_t>(1, each) * std::max<uint32_t>(1, spec.nodes());

@@ -16,9 +16,9 @@ namespace muster::cli {
 // does not have it.
 std::string_view OptionOf(const v1::JobSpec& spec, std::string_view name);
 
-// How many nodes the run has or, before it has some, the job asks for at least.
+// Returns the number of nodes that the run has or, before it has some, the job asks for at least.
 uint64_t NodeCount(const JobRecord& record);
-// How many tasks it asks for.
+// Returns the number of tasks that it asks for.
 uint64_t TaskCount(const v1::JobSpec& spec);
 // The sum over all nodes.
 uint64_t TotalCpus(const v1::JobSpec& spec);

@@ -124,7 +124,7 @@ std::string FeaturesOf(const v1::Node& node) {
 
 uint64_t UsedMebibytesOf(const v1::Node& node) { return node.used_memory_bytes() >> 20; }
 
-// In place of letters, for columns that only --Format has.
+// The codes of columns that only --Format has, in place of letters.
 constexpr char kUsedMemory = 1;
 constexpr char kComment = 2;
 constexpr char kExtra = 3;
@@ -204,7 +204,7 @@ constexpr std::array kNodeColumns = {
                [](const Nodes& n) { return NodeCounts(n, false); }},
     NodeColumn{kUsedMemory, "ALLOCMEM", nullptr, nullptr,
                [](const Nodes& n) { return Least(n, UsedMebibytesOf); }},
-    // Nobody tells these.
+    // These are columns that no cluster tells.
     NodeColumn{'B', "MAX_CPUS_PER_NODE", NotKnown},
     NodeColumn{'d', "TMP_DISK", NotKnown},
     NodeColumn{'e', "FREE_MEM", NotKnown},

@@ -1,5 +1,5 @@
-// Rows of sinfo: nodes of a partition that look alike in the columns asked for. Pure, but for the
-// time zone of the process.
+// Rows of sinfo: nodes of a partition that look alike in the columns asked for. Pure, except for
+// the time zone of the process.
 #ifndef MUSTER_CLIENTS_CLI_SLURM_NODE_ROWS_H_
 #define MUSTER_CLIENTS_CLI_SLURM_NODE_ROWS_H_
 
@@ -31,8 +31,8 @@ std::string NodeLetters();
 LongNames NodeLongNames();
 // The headings, in the order of the format.
 std::vector<std::string> NodeHeadings(const ColumnFormat& format);
-// In Slurm's words for states, also of clusters of other kinds. A node that is in several
-// partitions is in one row if no column tells them apart.
+// Returns rows with Slurm's words for states, also for clusters of other kinds. A node that is in
+// several partitions is in one row if no column tells them apart.
 std::vector<std::vector<std::string>> NodeRows(const v1::ClusterDetails& details,
                                                const ColumnFormat& format, const NodeQuery& query);
 

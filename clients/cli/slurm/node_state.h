@@ -13,24 +13,24 @@ namespace muster::cli {
 // A base state and its flags, as scontrol prints them: "IDLE+DRAIN", "down*".
 class NodeState {
  public:
-  // Also of sinfo's own words, in any case: "drained" is idle+drain.
+  // Reads Slurm's words and sinfo's own, in any case: "drained" is idle+drain.
   static NodeState Parse(std::string_view text);
 
   // sinfo's words, long and short, with the mark of one flag: "drained*", "drain*".
   std::string Long() const;
   std::string Short() const;
 
-  // Whether jobs use it, and whether it takes no more, as sinfo counts nodes.
+  // Tell whether jobs use it, and whether it takes no more, as sinfo counts nodes.
   bool IsBusy() const;
   bool IsOut() const;
-  // Whether sinfo -R lists it: down, drained, draining, failing.
+  // Tells whether sinfo -R lists it: down, drained, draining, failing.
   bool NeedsReason() const;
   bool Answers() const;
-  // Whether --states takes it: "drain", "mix", several with '&' between. INVALID_ARGUMENT: a word
-  // that is no state of a node.
+  // Tells whether --states takes it: "drain", "mix", several with '&' between. INVALID_ARGUMENT: a
+  // word that is no state of a node.
   absl::StatusOr<bool> IsAskedBy(std::string_view states) const;
 
-  // By which sinfo sorts: the highest first.
+  // Returns the rank by which sinfo sorts: the highest first.
   uint32_t rank() const;
 
  private:

@@ -42,7 +42,7 @@ bool TakesWord(const std::vector<std::string>& list, std::string_view word) {
   return list.empty() || std::find(list.begin(), list.end(), word) != list.end();
 }
 
-// If there are several words, one that matches is enough.
+// One word that matches is enough if there are several.
 template <typename Words>
 bool TakesAnyOf(const std::vector<std::string>& list, const Words& words) {
   return list.empty() || std::any_of(words.begin(), words.end(),

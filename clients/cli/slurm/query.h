@@ -24,10 +24,12 @@ struct JobQuery {
   bool is_none = false;             // it names jobs, but none at all: "-j ''"
   // Jobs that ended before are left out.
   absl::Time ended_since = absl::InfinitePast();
-  // More of the filter language, what the broker can choose by itself.
+  // A part of a filter in the broker's language: the conditions that the broker can judge by
+  // itself.
   std::string filter;
 
-  // Apart from its ids, which say what is asked for in the first place.
+  // Tells whether the query takes the job, apart from its ids, which are asked for in the first
+  // place.
   bool Takes(const JobRecord& record) const;
 };
 

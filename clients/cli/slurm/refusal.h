@@ -11,8 +11,7 @@
 
 namespace muster::cli {
 
-// How long a launch is waited for. One that takes longer brings files along, or its scheduler is
-// slow.
+// The wait for a launch. One that takes longer brings files along, or its scheduler is slow.
 inline constexpr absl::Duration kMaxLaunchWait = absl::Seconds(2);
 
 // Waits until the job's cluster has taken or refused it. Returns the job if it was refused.

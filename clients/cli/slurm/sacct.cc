@@ -147,7 +147,7 @@ std::string_view FormatOf(const Settings& given) {
   return format != nullptr ? std::string_view(format->value) : kSacctFormat;
 }
 
-// How the table looks: columns of a width, or parts between delimiters.
+// The form of the table: columns of a width, or parts between delimiters.
 class Printer {
  public:
   Printer(std::vector<Shown> shown, const Settings& given) : shown_(std::move(shown)) {

@@ -40,7 +40,7 @@ absl::Duration SystemCpu(const JobRecord& record) {
   return ToDuration(UsageOf(record).system_cpu_time());
 }
 
-// How long it waited for its start.
+// Returns the time that it waited for its start.
 absl::Duration Waited(const JobRecord& record, absl::Time now) {
   const v1::Job& job = record.job;
   const absl::Time end = job.has_start_time() ? ToTime(job.start_time())

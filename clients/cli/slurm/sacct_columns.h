@@ -1,4 +1,4 @@
-// The columns of sacct and the values that a job has in them. Pure, but for the time zone of the
+// The columns of sacct and the values that a job has in them. Pure, except for the time zone of the
 // process.
 #ifndef MUSTER_CLIENTS_CLI_SLURM_SACCT_COLUMNS_H_
 #define MUSTER_CLIENTS_CLI_SLURM_SACCT_COLUMNS_H_
@@ -21,9 +21,9 @@ struct SacctColumn {
   bool left = false;  // its values begin at the left
 };
 
-// All that sacct 22.05 has, in the order of their names, and Restarts. Where Muster knows nothing,
-// as of memory and processor time that were used, the value is the one that sacct prints for a job
-// of which it knows nothing.
+// Returns all columns of sacct 22.05, in the order of their names, and Restarts. A value that
+// Muster does not know, such as the memory and processor time that were used, is the one that sacct
+// prints for a job of which it knows nothing.
 std::span<const SacctColumn> SacctColumns();
 
 }  // namespace muster::cli

@@ -46,7 +46,7 @@ class TimeReader {
  public:
   TimeReader(std::string_view text, absl::CivilDay today) : text_(text), today_(today) {}
 
-  // Nothing: the text is no time.
+  // Returns nothing if the text is no time.
   std::optional<absl::CivilSecond> Read() {
     while (SkipBetween()) {
       const bool read = ReadWord() || ReadClock() || ReadDate();

@@ -203,7 +203,7 @@ int Scancel(Session& session) {
   if (!ids.ok()) return Fail(session, ids.status());
   absl::Status status = CancelAll(session, *asked, *ids);
   if (absl::IsNotFound(status)) {
-    // None of them was canceled, because one is not there.
+    // One of them is not there, so none was canceled.
     const auto known = Known(session, *asked, *ids);
     status = known.ok() ? CancelAll(session, *asked, *known) : known.status();
   }

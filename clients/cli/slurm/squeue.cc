@@ -185,7 +185,8 @@ absl::StatusOr<AskedSqueue> ReadSqueue(const std::vector<std::string>& words) {
   return asked;
 }
 
-// Like squeue, this goes on all the same. Users of other machines may have jobs, too.
+// Notes the users that this machine does not know. The command goes on all the same, as squeue
+// does: users of other machines may have jobs, too.
 void NoteUnknownUsers(Session& session, const JobQuery& query,
                       const std::vector<JobRecord>& records) {
   for (const std::string& user : query.users) {

@@ -22,8 +22,8 @@
 namespace muster::cli {
 namespace {
 
-// In place of letters, which --format does not take. A column that Muster knows nothing of has one
-// from kFirstUnknown on.
+// The codes of columns for which --format has no letter. A column that Muster knows nothing of has
+// one from kFirstUnknown on.
 constexpr char kNumber = 1;
 constexpr char kCluster = 2;
 constexpr char kRestarts = 3;
@@ -169,7 +169,7 @@ constexpr std::array kSqueueColumns = {
                  [](const R& r, T) { return OrNull(r.job.spec().slurm().dependency()); }},
     SqueueColumn{'W', "LICENSES",
                  [](const R& r, T) { return OrNull(r.job.spec().slurm().licenses()); }},
-    // Nobody knows these of a job of Muster's: Slurm's word for it.
+    // These are columns that nobody knows of a job of Muster's, with Slurm's word for it.
     SqueueColumn{'g', "GROUP", [](const R&, T) { return std::string("(null)"); }},
     SqueueColumn{'G', "GROUP", [](const R&, T) { return std::string("N/A"); }},
     SqueueColumn{'U', "UID", [](const R&, T) { return std::string("N/A"); }},

@@ -1,5 +1,5 @@
 // The columns of squeue, by their letters (--format) and their names (--Format), and the values
-// that a job has in them. Pure, but for the time zone of the process.
+// that a job has in them. Pure, except for the time zone of the process.
 #ifndef MUSTER_CLIENTS_CLI_SLURM_SQUEUE_COLUMNS_H_
 #define MUSTER_CLIENTS_CLI_SLURM_SQUEUE_COLUMNS_H_
 

@@ -17,7 +17,7 @@ using QueueJson = nlohmann::ordered_json;
 // 0 where there is none, as squeue has it.
 int64_t Seconds(const google::protobuf::Timestamp& time) { return time.seconds(); }
 
-// As wait(2) has it.
+// Returns the status in the form of wait(2).
 int64_t WaitStatus(const v1::Job& job) { return (job.exit().code() << 8) | job.exit().signal(); }
 
 void AddArray(const v1::Job& job, QueueJson* out) {

@@ -6,7 +6,7 @@
 namespace muster::cli {
 namespace {
 
-// No limit is longer than any.
+// The most stands for no limit: it is longer than any.
 int64_t SecondsOrMost(std::optional<absl::Duration> duration) {
   return duration.has_value() ? absl::ToInt64Seconds(*duration)
                               : std::numeric_limits<int64_t>::max();

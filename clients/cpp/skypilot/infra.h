@@ -1,4 +1,4 @@
-// Where a task wants to run. Pure.
+// The place where a task wants to run. Pure.
 #ifndef MUSTER_CLIENTS_CPP_SKYPILOT_INFRA_H_
 #define MUSTER_CLIENTS_CPP_SKYPILOT_INFRA_H_
 
@@ -17,8 +17,9 @@ struct Infra {
 };
 
 // "slurm/NAME/PARTITION", "k8s/NAME", "kubernetes/NAME", "ssh/NAME", where a '*' is any and the
-// rest may be left out, but for NAME after ssh; or a cloud with its region and zone. The first part
-// ignores case, and all that is behind "k8s/" is the name. INVALID_ARGUMENT says what would work.
+// rest may be left out, except for NAME after ssh; or a cloud with its region and zone. The first
+// part ignores case, and all that is behind "k8s/" is the name. INVALID_ARGUMENT says what would
+// work.
 absl::StatusOr<Infra> ParseInfra(std::string_view text);
 
 }  // namespace muster::client::skypilot

@@ -28,7 +28,8 @@ v1::ClusterKind KindOf(Infra::Kind kind) {
 
 constexpr std::string_view kDocker = "docker:";
 
-// By region; a container may stand among them, or under a key of its own.
+// Tells whether these are images of machines, by region; a container may stand among them, or under
+// a key of its own.
 bool AreMachineImages(const YAML::Node& images) {
   return std::all_of(images.begin(), images.end(), [](const auto& image) {
     return image.first.IsScalar() && image.first.Scalar() != "docker" && image.second.IsScalar() &&

@@ -58,7 +58,7 @@ class TabWatcher final : public YAML::EventHandler {
   void OnMapEnd() override { Close(); }
 
  private:
-  // In brackets a tab is a blank like others.
+  // Tells whether the place is in brackets, in which a tab is a blank like others.
   bool IsInFlow() const { return !open_flows_.empty() && open_flows_.back(); }
 
   void Open(const YAML::Mark& mark, YAML::EmitterStyle::value style) {
@@ -66,7 +66,7 @@ class TabWatcher final : public YAML::EventHandler {
     open_flows_.push_back(IsInFlow() || style == YAML::EmitterStyle::Flow);
   }
 
-  // No text goes on behind a closing bracket.
+  // Ends a bracket: no text goes on behind it.
   void Close() {
     if (IsInFlow()) is_after_plain_ = false;
     open_flows_.pop_back();
@@ -127,7 +127,7 @@ class TabWatcher final : public YAML::EventHandler {
     }
   }
 
-  // Behind "&anchor" and "!tag".
+  // Returns the column behind "&anchor" and "!tag".
   static size_t BehindProperties(std::string_view line, size_t column) {
     column = std::min(column, line.size());
     while (column < line.size() && (line[column] == '&' || line[column] == '!')) {

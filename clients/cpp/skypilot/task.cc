@@ -124,7 +124,7 @@ class TaskReader {
     resources_ = ReadResources(in_, ignored_, value);
   }
 
-  // Whichever of the alternatives is taken.
+  // Tells whether each of the alternatives has an image.
   bool HasImage() const {
     return !resources_.empty() &&
            std::all_of(resources_.begin(), resources_.end(),

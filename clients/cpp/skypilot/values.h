@@ -26,7 +26,7 @@ using Fields = std::map<std::string, YamlValue>;
 Fields ReadFields(YamlReader& in, const YamlValue& value,
                   const std::vector<std::string_view>& names,
                   const std::map<std::string_view, std::string_view>& hints = {});
-// Nothing: it is not there.
+// Returns null if it is not there.
 const YamlValue* Find(const Fields& fields, const std::string& name);
 
 // "4", "0.5", "4+": cores, which the '+' makes the least that will do, in thousandths. Both ask for

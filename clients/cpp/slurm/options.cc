@@ -22,7 +22,7 @@ class OptionReader {
   OptionReader(OptionTable table, const std::vector<Word>& words, Settings* out)
       : table_(table), words_(words), out_(out) {}
 
-  // How many words were options and their values.
+  // Returns the number of words that were options and their values.
   absl::StatusOr<size_t> Read() {
     while (next_ < words_.size()) {
       const Word& word = words_[next_];

@@ -37,7 +37,7 @@ const Option* FindOption(OptionTable table, char letter);
 struct Setting {
   const Option* option = nullptr;
   std::string value;  // empty if the option has none
-  // Where it was: "line 3", "SBATCH_PARTITION" or "command line".
+  // The option's place: "line 3", "SBATCH_PARTITION" or "command line".
   std::string where;
 };
 

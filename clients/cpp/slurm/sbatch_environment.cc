@@ -60,7 +60,7 @@ class Taker {
   }
 
  private:
-  // With a file, the shell's own variables are as if they were not there.
+  // Returns the shell's own variables; with a file it is as if there were none.
   const std::map<std::string, std::string>& shell() const {
     static const std::map<std::string, std::string> nothing;
     return from_.file.has_value() ? nothing : from_.variables;
@@ -153,7 +153,8 @@ class Taker {
       taken_.login_seconds = *seconds;
   }
 
-  // In the variables by which sbatch hands them to the node; no script finds these.
+  // Takes the limits, as the variables by which sbatch hands them to the node; no script finds
+  // these.
   void TakeLimits() {
     if (from_.limits.umask.has_value())
       taken_.variables["SLURM_UMASK"] = fmt::format("{:04o}", *from_.limits.umask);

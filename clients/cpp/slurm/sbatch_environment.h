@@ -21,7 +21,8 @@
 
 namespace muster::client::slurm {
 
-// How long a node may look for a login environment if --get-user-env does not say: sbatch's own.
+// The time that a node may look for a login environment if --get-user-env does not say: sbatch's
+// own.
 inline constexpr int64_t kLoginSeconds = 8;
 
 // The umask and the limits that a shell hands on to its programs.
@@ -35,7 +36,7 @@ inline constexpr uint64_t kNoLimit = std::numeric_limits<uint64_t>::max();
 inline constexpr std::array<std::string_view, 10> kLimits = {
     "AS", "CORE", "CPU", "DATA", "FSIZE", "MEMLOCK", "NOFILE", "NPROC", "RSS", "STACK"};
 
-// Where a script was submitted, and what the user does not want to leave there.
+// The environment in which a script was submitted, and the user's choice of what goes along.
 struct SubmitEnvironment {
   std::map<std::string, std::string> variables;
   ShellLimits limits = {};

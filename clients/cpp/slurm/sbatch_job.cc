@@ -24,7 +24,7 @@ namespace {
 
 using contract::Split;
 
-// How sbatch itself goes about it; nothing of the job.
+// Options of sbatch's own work; they say nothing of the job.
 constexpr std::array<std::string_view, 10> kOfTheCommand = {
     "help",  "ignore-pbs", "parsable", "quiet", "test-only",
     "usage", "verbose",    "version",  "wait",  "wrap"};

@@ -13,7 +13,7 @@
 
 namespace muster::client::slurm {
 
-// Where and how a script was submitted.
+// The place and the way in which a script was submitted.
 struct SbatchPlace {
   std::string directory;    // where the user stood, an absolute path
   std::string script_path;  // of the script; empty: standard input, or --wrap
@@ -24,7 +24,7 @@ struct SbatchJob {
   // The command is the script, which runs as a batch script. contract::WhySlurmOnly says whether
   // only Slurm can run it.
   v1::JobSpec spec;
-  // With --array, what differs from task to task: each is a job of its own. Empty: it is one job.
+  // The differences from task to task with --array: each is a job of its own. Empty: it is one job.
   std::vector<contract::ArrayTask> tasks;
   // The file with the variables that the script takes along, which the spec names by its digest;
   // empty: it takes none.

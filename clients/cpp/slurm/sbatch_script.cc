@@ -242,7 +242,7 @@ absl::StatusOr<SbatchSubmission> ReadSbatch(const std::vector<std::string>& word
   Settings& all = submission.options;
   for (const Settings& part : {directives, variables, line->options}) {
     for (const Setting& setting : part.settings) {
-      // The weaker setting of the same option goes, but for those that add up.
+      // The weaker setting of the same option goes, except for those that add up.
       std::erase_if(all.settings, [&](const Setting& one) {
         return one.option == setting.option && one.option->name != "mail-type";
       });
@@ -251,7 +251,7 @@ absl::StatusOr<SbatchSubmission> ReadSbatch(const std::vector<std::string>& word
     all.not_understood.insert(all.not_understood.end(), part.not_understood.begin(),
                               part.not_understood.end());
   }
-  // Wherever it was given, it is about the script's directives.
+  // The option is about the script's directives wherever it was given.
   if (all.Find("ignore-pbs") != nullptr) std::erase_if(all.not_understood, IsForeign);
   return submission;
 }

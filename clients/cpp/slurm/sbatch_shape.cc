@@ -95,7 +95,7 @@ class ShapeMapper {
     return gpus;
   }
 
-  // On one node. The narrowest option counts, as it does for Slurm.
+  // Maps the GPUs on one node. The narrowest option counts, as it does for Slurm.
   void MapGpus() {
     std::optional<v1::GpuRequest> gpus = Gpus("gpus-per-node");
     if (const Setting* setting = given_.Find("gres"); setting != nullptr) {

@@ -17,7 +17,7 @@ class IgnoreRules {
  public:
   // The patterns of a file. `base`: its directory, empty or with a '/' at its end.
   void Add(std::string_view text, const std::string& base);
-  // To leave a directory again: forgets all but the first patterns.
+  // size and Shrink serve to leave a directory again: all but the first patterns are forgotten.
   size_t size() const { return rules_.size(); }
   void Shrink(size_t size) {
     rules_.erase(rules_.begin() + static_cast<ptrdiff_t>(size), rules_.end());

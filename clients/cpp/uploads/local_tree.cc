@@ -199,7 +199,8 @@ class Walk {
     std::error_code error;
     const fs::path target = fs::read_symlink(source, error);
     if (error) return SystemError(error.value(), source);
-    // At once: what each environment of Python has is not to be told after gigabytes were read.
+    // The fault is told at once: each environment of Python has such links, and gigabytes would be
+    // read before.
     if (const auto [wrong, remedy] = contract::FaultOfLink(path, target.native()); !wrong.empty()) {
       return Refused(root_, fmt::format("{} {}; {}{}{}", Quoted(path), wrong, remedy,
                                         remedy.empty() ? "" : ", or ", kLeaveOut));
@@ -286,7 +287,7 @@ absl::StatusOr<LocalTree> ReadLocalTree(const fs::path& path, uint64_t max_bytes
     if (!tree.ok()) return tree.status();
     local.tree = *std::move(tree);
   }
-  // Before anything is read: a forgotten data set is told at once.
+  // The check comes before any reading: a forgotten data set is told at once.
   if (absl::Status status = CheckTotal(path, local.tree, max_bytes); !status.ok()) return status;
   auto& entries = *local.tree.mutable_entries();
   std::sort(entries.begin(), entries.end(),

@@ -25,7 +25,7 @@ struct LocalTree {
   v1::FileTree tree;
   std::string bytes;   // the tree's own, a file like the others
   std::string sha256;  // of these
-  // Where the content of each digest is.
+  // The file that has the content, by digest.
   std::map<std::string, std::filesystem::path> sources;
 };
 

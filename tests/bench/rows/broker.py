@@ -93,7 +93,7 @@ def assign_latency(short):
 
 def log_ingest(short):
     """Bytes into the archive with a follower that keeps up, and the delay of single lines."""
-    # Less than the default cap of a job, 1 GiB.
+    # The size is less than the default cap of a job, 1 GiB.
     mebibytes = 20 if short else 900
     with fresh_broker() as world:
         baseline = _bare_writes(world, mebibytes)

@@ -23,7 +23,7 @@ KEPT_S = 604800
 MANAGED = "app.kubernetes.io/managed-by=muster"
 MEGABYTE = 1e6
 BATCH = 1000  # the most jobs of one call
-# For some 50 launches a second.
+# The time for all launches at some 50 a second.
 LAUNCH_PATIENCE_S = 600
 
 
@@ -51,7 +51,7 @@ def _measure(jobs):
     cluster = KubernetesCluster(gpus=0)
     try:
         template = _template(cluster)
-        # Before and after, because a cluster is not the same once it has run many jobs.
+        # Measured before and after, because a cluster is not the same once it has run many jobs.
         before = _bare(cluster, template, jobs)
         with fresh_world() as world:
             api, agent = _start(cluster, world)

@@ -75,7 +75,7 @@ class Watch:
             assert self._changed.wait_for(lambda: condition(self._objects.values()), DEADLINE_S), "the watch waits in vain"
 
     def ends(self, jobs):
-        """When the objects of these jobs ended, by the job's number. The broker may tell of an end before this watch does."""
+        """Returns when the objects of these jobs ended, by number. The broker may tell an end before this watch."""
         found = {}
 
         def all_are_found():

@@ -84,7 +84,7 @@ def hosts_latency(short):
 
 def machines_memory(short):
     """The agent with many jobs that wait while some run."""
-    # With those that run, as many as a broker gives to one agent.
+    # Together with those that run, they are as many as a broker gives to one agent.
     waiting = 20 if short else 950
     with fresh_broker() as world:
         agent = world.make_agent(config=world.machines_config(cpus=RUNNING)).start()

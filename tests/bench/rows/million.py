@@ -69,8 +69,8 @@ def different(short):
 def refit(short):
     """An agent sends another inventory, and a cluster is forgotten that all jobs fit.
 
-    In processor time of the core's thread, which does a slice of it in each turn. The goal is on what keeps the thread from
-    other work: the message, and each turn. All of it together is reported.
+    The unit is processor time of the core's thread, which does a slice in each turn. The goal is on the parts that keep
+    the thread from other work: the message, and each turn. The report has the sum of all.
     """
     found = tool("refit-rounds", jobs=5000 if short else ALL)
     what = "one check of each job against the cluster"
@@ -116,7 +116,7 @@ def _bare_pages_p99_ms(world, bare, pages):
 
 
 def _restart(world):
-    """From kill -9 to the first assignment at an agent that dials without pause."""
+    """The time from kill -9 to the first assignment at an agent that dials without pause."""
     world.broker.kill()
     killed = time.time()
     world.broker.launch()

@@ -23,7 +23,7 @@ namespace {
 constexpr absl::Duration kCallPatience = absl::Seconds(60);
 
 // Calls at a steady rate, whether or not the earlier ones have been answered: one slow answer would
-// else keep away the calls that had been slow as well.
+// otherwise keep away the calls that had been slow as well.
 class Asker {
  public:
   Asker(v1::JobsService::Stub* stub, const Watcher* watcher, uint64_t job)

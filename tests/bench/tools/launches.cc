@@ -60,7 +60,7 @@ std::shared_ptr<agent::v1::Assignment> MakeRun(uint64_t number) {
   return run;
 }
 
-// On one of the nodes that have the type of GPU.
+// Puts the pod on one of the nodes that have the type of GPU.
 PodUse PodOf(const agent::v1::Assignment& run, uint64_t number) {
   PodUse pod = MakePod(static_cast<int>(number) * 2 % (kPods / kPodsOfNode));
   pod.is_own = true;

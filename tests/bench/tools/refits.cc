@@ -64,7 +64,7 @@ Turns HandleToTheEnd(core::Input message, absl::Time now, core::Core& core) {
       more = core.PlaceJobs(now, &out);
       core.TakeShownClusters(now);
     });
-    // As in the engine, the turn that takes the message goes on with a round of placement.
+    // The turn that takes the message goes on with a round of placement, as in the engine.
     const double turn_ms = turns.count == 0 ? turns.message_ms + ms : ms;
     turns.slowest_ms = std::max(turns.slowest_ms, turn_ms);
     turns.all_ms += ms;

@@ -87,7 +87,7 @@ Times MeasureRounds(uint64_t jobs, bool distinct) {
   times.each_ms = MillisecondsOf([&] {
     for (const QueuedRun& run : runs) places += queue.ledger().room().Fits(run.request) ? 1 : 0;
   });
-  // Said aloud, so that no compiler leaves the work out.
+  // The number is printed so that no compiler leaves the work out.
   fmt::print(stderr, "{} of {} runs would fit now\n", places, runs.size());
   return times;
 }

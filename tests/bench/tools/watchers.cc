@@ -18,7 +18,7 @@ namespace {
 // Streams on one connection; gRPC's default limit is 100.
 constexpr int kStreamsPerChannel = 50;
 constexpr absl::Duration kBeginPatience = absl::Seconds(60);
-// Without any news for so long, more than a heartbeat's interval, a watcher gets nothing more.
+// The silence after which a watcher counts as finished: more than a heartbeat's interval.
 constexpr absl::Duration kQuiet = absl::Seconds(30);
 constexpr absl::Duration kLookAtAll = absl::Milliseconds(100);
 constexpr int kPageSize = 1000;  // the most that a page may have

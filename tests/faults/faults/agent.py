@@ -14,7 +14,7 @@ from faults.lives import (BRINGING_ON_HOSTS, BRINGING_ON_KUBERNETES, BRINGING_ON
 from faults.machines import Hosts, OneMachine, open_machines_lab
 
 LIBRARY = BIN / "muster_test_die.so"
-# No life of a job has as many; over SSH each packet is one.
+# The bound on effects, which no life of a job reaches; over SSH each packet is one.
 MOST_EFFECTS = 3000
 # About as many effects an agent has from its start until it has all its runs again.
 RECOVERY_EFFECTS = 20
@@ -83,8 +83,8 @@ def _strike_all(lab, lives, repeat, toll):
 
 
 def _deaths(effects):
-    """When the agent dies in a life: once, at each of its effects; and twice, the second time at each of the first ones that
-    it has once it is started again. The earlier it dies first, the more it has left to do."""
+    """Returns the moments at which the agent dies in a life: once, at each effect; and twice, the second time at each
+    of the first ones that it has once it is started again. The earlier it dies first, the more it has left to do."""
     once = [(at,) for at in range(1, effects + 1)]
     twice = [(1 + effects * (RECOVERY_EFFECTS - again) // RECOVERY_EFFECTS, again)
              for again in range(1, RECOVERY_EFFECTS + 1)]
@@ -104,7 +104,7 @@ def _make_impatient_agent(cluster, world, **settings):
 
 
 def _count_effects(lab, life, toll):
-    """How many effects the agent has in such a life."""
+    """Returns the number of effects that the agent has in such a life."""
     toll.moment = f"{life.name}: "
     strike = Strike(lab, MOST_EFFECTS)
     job = life.live(lab, strike.reach)
@@ -127,18 +127,18 @@ def _strike(lab, life, deaths, toll):
 
 
 def _see_out(lab, job, strike):
-    """To the end of the life: the agent has cleaned up, too, or the audit will say what it has left."""
+    """Waits for the end of the life: the agent has cleaned up, too, or the audit will say what it has left."""
     strike.reach(lambda: lab.has_ended(job), "it has ended")
     with contextlib.suppress(AssertionError):
         strike.reach(lambda: not lab.left(), "nothing of it is left")
 
 
 class Strike:
-    """From now on the agent has so many effects to live; so many more once it is started again, and so on."""
+    """Limits the effects that the agent has to live from now on, and again once it is started again, and so on."""
 
     def __init__(self, lab, *deaths):
         self._agent, self._deaths, self._is_lit = lab.agent, list(deaths), False
-        # How many effects the agent has had since it was started or the strike began.
+        # The number of effects that the agent has had since it was started or the strike began.
         self.counted = 0
         self._count_file = self._agent.fuse.with_suffix(".count")
         self._light()

@@ -25,7 +25,7 @@ FAULTS = {function.__name__: function for function in (
 
 
 def listing():
-    """For --help."""
+    """Returns the list for --help."""
     return "\n".join(f"{name:46}{function.__doc__.splitlines()[0]}" for name, function in FAULTS.items())
 
 

@@ -2,7 +2,7 @@
 
 from muster.v1 import job_pb2
 
-# How far a run is. If two have the same number, one may follow the other in either order.
+# The progress of a run. Two states with the same number may follow each other in either order.
 PROGRESS = {
     job_pb2.RUN_STATE_ASSIGNED: 1,
     job_pb2.RUN_STATE_LAUNCHING: 2,
@@ -20,7 +20,7 @@ END = 7
 
 
 def find_wrong_steps(transitions):
-    """In words: steps that are missing, that go backwards, that come after an end, and states that nobody can have seen."""
+    """Returns, in words, missing steps, steps that go backwards or come after an end, and states nobody can see."""
     numbers = [step.job_sequence for step in transitions]
     wrong = [] if numbers == list(range(1, len(numbers) + 1)) else [f"its steps are {numbers}"]
     latest = {}

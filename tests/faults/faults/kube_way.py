@@ -13,7 +13,7 @@ from faults.relay import Relay
 
 JOBS_PER_STRIKE = 3
 LONGEST_PAUSE_S = 1.0
-# Without its cache the server asks etcd, which forgets within seconds.
+# The server asks etcd if it has no cache; etcd forgets within seconds.
 FORGETFUL = ("-arg", "kube-apiserver=--watch-cache=false", "-arg", "kube-apiserver=--etcd-compaction-interval=1s")
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 JOBS = "/apis/batch/v1/namespaces/default/jobs"

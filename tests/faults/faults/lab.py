@@ -64,22 +64,22 @@ class Lab:
         return gate, jobs
 
     def has_ended(self, job_id):
-        """Also its logs."""
+        """Tells whether the job and its logs have ended."""
         job = self.api.get(job_id)
         return bool(job.runs) and job.runs[-1].state in TERMINAL_RUNS and job.runs[-1].logs_complete
 
     def has_logged(self, job_id):
-        """On all its nodes."""
+        """Tells whether the log is there on all its nodes."""
         nodes = max(1, self.api.get(job_id).spec.nodes)
         return all(self.api.read_log(job_id, rank=rank)[0] == self.log_of(job_id) for rank in range(nodes))
 
     def waits(self, job_id):
-        """In the cluster."""
+        """Tells whether the job waits in the cluster."""
         runs = self.api.get(job_id).runs
         return bool(runs) and runs[-1].state == job_pb2.RUN_STATE_PENDING
 
     def is_held(self, job_id):
-        """Not only wished so."""
+        """Tells whether the job is truly held, and not only wished so."""
         return self.api.get(job_id).runs[-1].state_reason.code == facts_pb2.STATE_REASON_CODE_HELD
 
     @contextlib.contextmanager

@@ -9,8 +9,8 @@ from muster.v1 import job_pb2
 from faults.toll import End
 
 RUNNING = job_pb2.JOB_STATE_RUNNING
-# On Kubernetes they are an archive of two Secrets (kMaxPartBytes), and those of a whole campaign together are less than the
-# agent keeps room for (kMaxBytesOfArchives).
+# Kubernetes holds them as an archive of two Secrets (kMaxPartBytes), and those of a whole campaign together are less
+# than the agent keeps room for (kMaxBytesOfArchives).
 LARGE_BYTES = 1000 << 10
 
 

@@ -56,7 +56,7 @@ class MachinesLab(Lab):
     crowd = 0
 
     def take_gpus(self, nodes):
-        """So that who wants one waits until the lab is closed."""
+        """Takes the GPUs, so that a job that wants one waits until the lab is closed."""
         spec = self.crowded_spec("exec sleep 100000", nodes)
         self.crowd = self.api.submit(spec)
         self.api.wait_state(self.crowd, job_pb2.JOB_STATE_RUNNING)

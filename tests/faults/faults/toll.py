@@ -19,7 +19,7 @@ class End:
     """The expected end of a job."""
 
     code: int = 0
-    # Why it never ran.
+    # The failure, if it never ran.
     failure: typing.Any = None
     is_canceled: bool = False
     # Expected starts of its command, one on each of its nodes.
@@ -34,7 +34,7 @@ class Toll:
     # Tells whether each effect of an agent is struck, however many there are.
     is_whole: bool = False
     strikes: int = 0
-    # How many there are, by the lives that they belong to.
+    # The number of effects, by the lives that they belong to.
     effects: dict = dataclasses.field(default_factory=dict)
     # The latest strike, for complaints.
     moment: str = ""
@@ -49,7 +49,7 @@ class Toll:
     orphans: list = dataclasses.field(default_factory=list)
 
     def is_clean(self):
-        """Also: whether it was really struck so often."""
+        """Tells whether there is no complaint and it was really struck so often."""
         return self.strikes >= self.wanted and not self._complaints()
 
     def __str__(self):

@@ -41,7 +41,7 @@ using MakePlace = std::unique_ptr<Place> (*)();
 class BackendContractTest : public testing::TestWithParam<MakePlace> {
  protected:
   agents::Backend& backend() { return place_->backend(); }
-  // From launch to end.
+  // Runs the job from launch to end.
   TestRun RunToEnd(v1::JobSpec spec);
   // Launches it, and waits until that is its output.
   TestRun RunUntil(v1::JobSpec spec, const std::string& output);

@@ -25,7 +25,7 @@ def head(content):
 
 
 def upload(api, contents):
-    """How many were stored."""
+    """Uploads, and returns the number of files that were stored."""
     return api.files.UploadFiles(parts(contents), timeout=60).stored_files
 
 

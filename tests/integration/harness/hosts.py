@@ -82,7 +82,7 @@ class SshHost:
         return self
 
     def cut(self):
-        """No way in any more, and all connections are gone; what runs there goes on."""
+        """Closes every way in and all connections; what runs there goes on."""
         if self.process is None:
             return
         self.process.send_signal(signal.SIGSTOP)  # no new sessions while the old ones die
@@ -94,7 +94,7 @@ class SshHost:
         self.process = None
 
     def freeze(self):
-        """From now on it takes all bytes and answers none, until it is cut."""
+        """Makes it take all bytes and answer none, from now on until it is cut."""
         for child in _children(self.process.pid):
             for session in (*_children(child), child):
                 _signal(session, signal.SIGSTOP)
@@ -113,7 +113,7 @@ class SshHost:
                 _run("iptables", "-w", "-D", *rule)
 
     def hold_answer(self, command):
-        """From now on the supervisor's program there does such a command and never says so, until the host is cut; then
+        """Makes the supervisor's program there do such a command and never say so, until the host is cut; then
         the agent puts its own there again. The file that is made once it has been done."""
         program = next(self.home.glob(".muster/*/*/bin/*/muster-supervisor"))
         done = self.directory / f"{command}-is-done"
@@ -143,12 +143,12 @@ class SshHost:
         return stalled
 
     def take_away(self, *patterns):
-        """From its next start on it has no such programs."""
+        """Leaves it without such programs from its next start on."""
         (self.directory / "bare").mkdir(exist_ok=True)
         self._lacks = patterns
 
     def limit_disk(self, mebibytes):
-        """Before anything is there: its home is a disk of its own."""
+        """Makes its home a disk of its own, before anything is there."""
         _run("mount", "-t", "tmpfs", "-o", f"size={mebibytes}m,mode=0755", "tmpfs", self.home)
         self._has_disk = True
 

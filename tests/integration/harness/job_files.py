@@ -11,7 +11,7 @@ from harness.wait import eventually
 from harness.world import World
 
 JOBS = REPOSITORY / "tests" / "integration" / "jobs"
-# More than there are files.
+# The number is more than there are files.
 NUMBERS_APART = 100
 # The log of a job that has none: it never ran.
 NO_LOG = ""
@@ -32,7 +32,7 @@ def outcomes(kind):
 
 
 def additions(kind):
-    """With what lines begin that a cluster of that kind may add to the output of what it has ended."""
+    """Returns the beginnings of lines that a cluster of that kind may add to the output of what it has ended."""
     differences = yaml.safe_load((JOBS / "differences.yaml").read_text())
     return tuple(words for difference in differences if kind in difference["kinds"] for words in difference.get("adds", []))
 

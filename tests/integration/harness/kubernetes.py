@@ -216,7 +216,7 @@ class KubernetesCluster:
         os.kill(self._pid(part), signal.SIGCONT)
 
     def wait_ready(self):
-        """Until the API server serves."""
+        """Waits until the API server serves."""
         eventually(self._is_ready, "the API server is ready", alive=self._check_alive)
 
     def _is_ready(self):
@@ -230,7 +230,7 @@ class KubernetesCluster:
 
     @contextlib.contextmanager
     def cordoned(self):
-        """No node takes new pods meanwhile."""
+        """Keeps new pods from all nodes meanwhile."""
         nodes = [node["metadata"]["name"] for node in self.must("GET", "/api/v1/nodes")["items"]]
         for name in nodes:
             self.must("PATCH", f"/api/v1/nodes/{name}", {"spec": {"unschedulable": True}})

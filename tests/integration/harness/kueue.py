@@ -12,7 +12,7 @@ LONG_AGO = "2026-01-01T00:00:00Z"
 
 
 class KueueCluster(KubernetesCluster):
-    """With Kueue (tests/support/kueue), one flavor of nodes, and no queues yet."""
+    """A cluster with Kueue (tests/support/kueue), one flavor of nodes, and no queues yet."""
 
     def __init__(self, *options, **sizes):
         super().__init__(*options, **sizes)

@@ -51,7 +51,7 @@ class Row:
         return Row(line=written) if isinstance(written, str) else Row(**written)
 
     def title(self):
-        """How differences.yaml and a report name the row."""
+        """The row's name in differences.yaml and in a report."""
         settings = " ".join(f"{name}={value}" for name, value in self.environment.items())
         how = "as --wrap" if self.wrap else "on standard input" if self.input else "" if self.name == "script.sh" else self.name
         parts = [settings, self.script.replace("\n", "; "), self.line, how]
@@ -196,7 +196,7 @@ class MusterDesk(Desk):
         return self._end(target, number)
 
     def wait_for_ends(self):
-        """Once all rows are submitted: Slurm needs no job that Muster has yet to see the end of."""
+        """Waits for all ends once all rows are submitted: Slurm needs no job that Muster has yet to see the end of."""
         for job_id in self._jobs:
             eventually(lambda job_id=job_id: self._api.get(job_id).state in TERMINAL, f"job {job_id} has ended")
 

@@ -17,7 +17,7 @@ RELEASE = os.environ.get("MUSTER_TEST_SLURM", "")
 # Agents and jobs are an ordinary user's, as on a login node.
 USER = "slurmtest"
 AS_USER = ("setpriv", "--reuid", USER, "--regid", USER, "--init-groups")
-# Also of a cluster's start.
+# The time also of a cluster's start.
 COMMAND_TIMEOUT_S = 600
 
 
@@ -81,7 +81,7 @@ class SlurmCluster:
 
     @staticmethod
     def _programs():
-        """Where Slurm's commands are, if they are not the machine's own."""
+        """The directory of Slurm's commands, if they are not the machine's own."""
         return {"bin_dir": release_programs()} if RELEASE else {}
 
     def make_agent(self, world, name="lab", **settings):
@@ -148,7 +148,7 @@ class SlurmCluster:
         return sorted(set(out.split()))
 
     def wait_forgotten(self):
-        """Until slurmctld has forgotten every job that has ended."""
+        """Waits until slurmctld has forgotten every job that has ended."""
         eventually(lambda: not self.slurm("squeue", "-h", "-t", "all", "-o", "%i").split(), "the queue is empty")
 
 

@@ -45,7 +45,7 @@ std::optional<std::string> Refusal(ClusterView& view, const v1::JobSpec& spec) {
   return view.Refusal(*RunOf(spec));
 }
 
-// With the room taken that those before it take.
+// Returns the reason of its wait, once those before it have taken their room.
 std::optional<std::string> WaitsFor(ClusterView& view, const v1::JobSpec& spec,
                                     const std::vector<v1::JobSpec>& before = {}) {
   const std::unique_ptr<RoomLeft> room = view.TakeSnapshot({});
@@ -274,7 +274,7 @@ std::map<std::string, v1::ClusterCheck> Lines(const v1::ClusterChecks& checks) {
 }
 
 TEST(KubernetesCapacityOnClusterTest, NodesThatMayNotBeListedAreNotKnownAndNotNone) {
-  // Before anybody gives the account the optional rights: a cluster of its own.
+  // The cluster is the test's own: nobody has given the account the optional rights there yet.
   TestCluster cluster(TestCluster::Options{.nodes = 1});
   const std::string name_space = cluster.MakeNamespace();
   const auto endpoint =

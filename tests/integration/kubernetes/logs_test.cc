@@ -134,7 +134,7 @@ class KubernetesLogsTest : public ::testing::Test {
   std::string Output(const std::string& name = "rank-0.out") const {
     return ReadWhole(spool_ + "/run/" + name);
   }
-  // Not all bytes, if it is wrong.
+  // The message of a failure does not show all bytes.
   void ExpectNumbers(const std::string& output, int last) {
     const std::string expected = Numbers(last);
     if (output == expected) return;
@@ -168,7 +168,7 @@ TEST_F(KubernetesLogsTest, OutputComesWhileThePodRunsAndItsInitContainersFirst) 
   const std::string output = Output();
   EXPECT_THAT(output, HasSubstr("setup\n"));
   EXPECT_THAT(output, HasSubstr("problem\n"));
-  // If a pod is deleted, a line may say that nobody can tell whether that was all.
+  // A line may say, if a pod is deleted, that nobody can tell whether that was all.
   EXPECT_EQ(output.substr(0, output.find("muster: ")).size(),
             std::string("setup\nproblem\nbefore\n").size());
 }
@@ -254,7 +254,8 @@ TEST_F(KubernetesLogsTest, APodThatIsTakenAwayWhileItWritesLeavesALineThatSaysSo
 }
 
 TEST_F(KubernetesLogsTest, WhatTheNodeHasRotatedAwayLeavesALineThatSaysSo) {
-  // With what the node adds to each line, more than the 10 MiB after which it begins a new file.
+  // The lines are more than the 10 MiB after which the node begins a new file, with what it adds to
+  // each.
   Run("seq -f 'line %.0f' 1000; until [ -e /gate/more ]; do sleep 0.1; done; "
       "seq -f 'line %.0f' 1001 300000; until [ -e /gate/end ]; do sleep 0.1; done; echo after");
   WaitFor("output", [&] { return Output() == Numbers(1000); });

@@ -13,7 +13,7 @@ class KubernetesQueueTest : public BackendFixture {
  protected:
   KubernetesQueueTest() { Start(Config()); }
 
-  // To its end, of a program that says "begun".
+  // Runs, to its end, a program that says "begun".
   TestRun SuspendOnceBegun(const v1::JobSpec& spec) {
     TestRun run = NewRun(spec);
     Launch(backend(), &run);

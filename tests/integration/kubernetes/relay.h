@@ -21,7 +21,7 @@ class Relay {
 
   // The server as seen through it.
   std::string url() const;
-  // How many connections have been made through it.
+  // Returns the number of connections that have been made through it.
   int connections() const { return connections_; }
   // All connections end now, and each further one as soon as it is made.
   void Cut();

@@ -70,7 +70,7 @@ server = socket.create_server(("", 29778))
 actors = [server.accept()[0] for _ in range(2)]
 print("learned")
 ')",
-                               // Once it is ready for the TERM.
+                               // The program connects once it is ready for the TERM.
                                "trap 'echo stopped; exit 3' TERM; "
                                "until (: >/dev/tcp/$MUSTER_ROLE_LEARNER_NODES/29778) 2>/dev/null; "
                                "do sleep 0.1; done; while :; do sleep 0.1; done");

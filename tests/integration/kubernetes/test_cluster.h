@@ -60,12 +60,12 @@ class TestCluster {
   // It is there and does nothing.
   void Stop(const std::string& part) const;
   void Continue(const std::string& part) const;
-  // Once the API server serves.
+  // Waits until the API server serves.
   void AwaitApi();
 
  private:
   void Start(const Options& options);
-  // Once that file in the cluster's directory has the text, or the cluster is gone: false.
+  // Waits until that file in the cluster's directory has the text; false: the cluster is gone.
   bool AwaitText(const std::string& file, const std::string& text) const;
   // The process that it was sent to; -1: the test has failed.
   pid_t Signal(const std::string& part, int signal) const;

@@ -26,7 +26,8 @@ using ::testing::HasSubstr;
 constexpr Patience kShort = {.start_grace = absl::Seconds(3)};
 constexpr char kTrap[] = "trap 'exit 143' TERM; sleep 1000 & wait";
 
-// A Job as the backend makes it, but for what it runs: Kubernetes would rewrite "$$" in a script.
+// A Job as the backend makes it, except for what it runs: Kubernetes would rewrite "$$" in a
+// script.
 Json MakeJob(const std::string& run_key, const std::string& script, int nodes = 1) {
   const Json labels = {{kManagedByLabel, kManagedByMuster}, {kRunLabel, run_key}};
   Json job = Json::parse(R"({"apiVersion": "batch/v1", "kind": "Job", "metadata": {}, "spec": {
@@ -198,7 +199,7 @@ class KubernetesVerdictTest : public testing::Test {
     Submit(kDeletedPod, kTrap, 2);
     Submit(kDeletedJob, kTrap);
   }
-  // As the backend has it: the container's script knows the seal of its records.
+  // The container's script knows the seal of its records, as in the backend.
   static void SubmitSealed(int number, const std::string& script) {
     Json job = MakeJob(Key(number), script);
     MainOf(job)["env"] = Json::array({MakeSealVariable()});
@@ -372,7 +373,7 @@ TEST_F(KubernetesVerdictTest, WhatEndedBeforeItWasDeletedKeepsItsOwnEnd) {
   runs.Submit(MakeJob(Key(2), "sleep 5; exit 3"));
   runs.Await(Key(1), v1::RUN_STATE_RUNNING);
   runs.Await(Key(2), v1::RUN_STATE_RUNNING);
-  // Nobody is there to say how the Jobs ended.
+  // Nobody is left to say how the Jobs ended.
   cluster.Stop("kube-controller-manager");
   const auto ended_a_second_ago = [&](const std::string& key) {
     const std::vector<PodObject> pods = runs.store().Facts(key).pods;

@@ -82,8 +82,8 @@ class Scene {
     EXPECT_TRUE(watch_.AwaitFirstList(kPatience)) << watch_.state();
   }
 
-  // Once the server has done it; it may be gone meanwhile. A creation that was done before its
-  // answer was lost counts.
+  // Creates the object, and returns once the server has done it; it may be gone meanwhile. A
+  // creation that was done before its answer was lost counts.
   void Create(const std::string& name) {
     Insist("POST", path_, {{"metadata", {{"name", name}, {"labels", {{kLabel, "yes"}}}}}}, 409);
   }
@@ -147,7 +147,7 @@ TEST(KubernetesWatchTest, WhatCameWhileItWasCutIsToldByEventsWithoutAnotherList)
 }
 
 TEST(KubernetesWatchTest, WhatTheServerHasCompactedMeanwhileIsListedAnew) {
-  // Without its cache the server asks etcd, which forgets within seconds.
+  // The server asks etcd if it has no cache; etcd forgets within seconds.
   TestCluster cluster({.nodes = 0,
                        .gpus = 0,
                        .more = {"-arg", "kube-apiserver=--watch-cache=false", "-arg",
@@ -159,7 +159,8 @@ TEST(KubernetesWatchTest, WhatTheServerHasCompactedMeanwhileIsListedAnew) {
   scene.relay().Cut();
   scene.Delete("c0");
   scene.Create("c2");
-  // After what the watch has missed: one that goes on just where etcd begins misses nothing.
+  // The version is after what the watch has missed: one that goes on just where etcd begins misses
+  // nothing.
   const std::string version =
       TextAt(cluster.MustDo("GET", scene.path()), "metadata/resourceVersion");
   WaitFor("etcd has forgotten", [&] {
@@ -186,7 +187,7 @@ TEST(KubernetesWatchTest, TenKillsOfTheServerLoseNothingAndMakeUpNothing) {
   int made = 0;
   for (int kill = 0; kill < 10; ++kill) {
     for (int i = 0; i < 5; ++i) scene.Create(fmt::format("c{}", made++));
-    // In the midst of it: the events of some of these are on their way.
+    // The server dies in the midst of it: the events of some of these are on their way.
     cluster.Kill("kube-apiserver");
     scene.Create(fmt::format("c{}", made++));
   }

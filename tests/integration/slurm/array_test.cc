@@ -200,12 +200,12 @@ TEST_F(SlurmArrayTest, ARequeuedTaskRunsAgainUnderTheSameId) {
   EXPECT_EQ(SlurmId(runs[0]), id);
 }
 
-// For one of the tasks the array's number is its own, too.
+// The array's number is also one of the tasks' own.
 TEST_F(SlurmArrayTest, ATaskAtItsTimeoutIsPutBackWithoutTheOthers) {
   v1::JobSpec stopped = ScriptSpec(
       "#!/bin/bash\necho start $MUSTER_RESTART_COUNT\n"
       "[ $MUSTER_RESTART_COUNT -gt 0 ] || exec sleep 300\n");
-  // Counted from the start of its job, in whole seconds.
+  // The time counts from the start of its job, in whole seconds.
   stopped.mutable_slurm()->mutable_timeout()->set_seconds(4);
   v1::JobSpec waiting = ScriptSpec(kWaitForGo);
   waiting.mutable_slurm()->mutable_timeout()->set_seconds(600);
@@ -259,7 +259,7 @@ TEST_F(SlurmArrayTest, ATaskMakesStepsOfItsOwn) {
   for (const TestRun& run : runs) EXPECT_EQ(Output(*backend_, run), "step 0\n");
 }
 
-// Such an array is left by a submission that arrived although its answer said that it had not.
+// A submission leaves such an array if it arrived although its answer said that it had not.
 TEST_F(SlurmArrayTest, TheTasksOfADoubledArrayDoNothingAndAreCanceled) {
   std::vector<TestRun> runs = LaunchTogether(ArrayOf(std::vector<std::string>(2, kWaitForGo)));
   ObserveUntil(*backend_, PointersTo(runs), v1::RUN_STATE_RUNNING);

@@ -27,7 +27,7 @@ class SlurmBackendTest : public ::testing::Test {
     if (!HasFatalFailure()) ObserveToEnd(*backend_, {&run});
     return run;
   }
-  // How many Slurm jobs of the run's name there have been, once accounting has caught up.
+  // Returns the number of Slurm jobs of the run's name so far, once accounting has caught up.
   size_t CountJobs(const TestRun& run) {
     size_t count = 0;
     WaitFor("sacct", [&] { return (count = JobsInHistory(run)) > 0; });

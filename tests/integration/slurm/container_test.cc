@@ -275,7 +275,8 @@ TEST_F(SlurmContainerTest, NodesPullAnImageWhoseConversionSlurmRefusesIfTheClust
   EXPECT_EQ(Output(*backend_, run), "ran\n");
 }
 
-// Sent by scancel in the way in which slurmctld sends it: it looks at time limits every 30 s only.
+// scancel sends the signal in the way of slurmctld, which itself looks at time limits every 30 s
+// only.
 TEST_F(SlurmContainerTest, ASignalBeforeTheTimeLimitReachesTheCommandInEveryKindOfRun) {
   // The child ends by the signal, or else when the command of its own node has got it; the command
   // waits for its signal, also if the child has ended first, and for that of the other node,

@@ -39,7 +39,7 @@ struct Agent {
     return ready.ok() ? *std::move(ready) : ImageCache::Ready();
   }
 
-  // Until no conversion of the image is under way.
+  // Waits until no conversion of the image is under way.
   void AwaitConversion(const std::string& image) {
     const std::string name = ConversionName(*contract::ParseImage(image));
     WaitFor(name + " has ended", [&] {
@@ -398,7 +398,7 @@ TEST_F(SlurmImageTest, AConversionOutlivesTheAgentAndSlurmsController) {
     Launch(*backend, &run);
     WaitFor("the import waits", [&] { return fs::exists(gate / "held"); });
   }
-  // With its last word: a killed one forgets jobs of the last seconds.
+  // slurmctld stops with its last word: a killed one forgets jobs of the last seconds.
   cluster_->Control("stop", "slurmctld");
   cluster_->Control("start", "slurmctld");
   const std::unique_ptr<agents::Backend> backend = MakeBackend();

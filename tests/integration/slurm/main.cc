@@ -31,8 +31,8 @@ bool BecomeTestUser() {
          setuid(user->pw_uid) == 0;
 }
 
-// With a release of Slurm in MUSTER_TEST_SLURM, its programs come before the machine's own: for the
-// backends, for the helper and for the jobs.
+// Puts the programs of the release of Slurm in MUSTER_TEST_SLURM, if there is one, before the
+// machine's own: for the backends, for the helper and for the jobs.
 bool ChooseSlurm() {
   const char* release = getenv("MUSTER_TEST_SLURM");
   if (release == nullptr || *release == '\0') return true;

@@ -1,4 +1,4 @@
-// How runs are laid out and started: their files, their environment, their kinds of programs.
+// The layout and the start of runs: their files, their environment, their kinds of programs.
 #include <fstream>
 #include <memory>
 #include <string>

@@ -195,7 +195,7 @@ TEST_F(SlurmOptionsTest, AJobThatWaitsForAPartitionThatIsClosedToItSaysSoWithThe
   v1::JobSpec spec = ScriptSpec("true");
   spec.mutable_slurm()->set_partition("closed");
   TestRun run = NewRun(spec);
-  // Who may use the partition is not known yet, and Slurm lets the job wait for ever.
+  // The rights to the partition are not known yet, and Slurm lets the job wait for ever.
   Launch(*backend_, &run);
   // Slurm 24.11 says PartitionConfig.
   const std::string why = SlurmPrograms().empty()

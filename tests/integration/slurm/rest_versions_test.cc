@@ -33,7 +33,7 @@ class SlurmRestVersionTest : public ::testing::Test {
     WaitFor("the end of slurmrestd", [&] { return !Answers(); });
   }
 
-  // On the address of the cluster's own.
+  // Starts slurmrestd on the address of the cluster's own.
   void StartRestd(const std::string& options) {
     const std::string url = cluster_->Config().rest_url;
     pid_ = Root()

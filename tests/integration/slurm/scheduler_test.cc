@@ -76,7 +76,7 @@ class SlurmSchedulerTest : public testing::Test {
 TestCluster* SlurmSchedulerTest::cluster_ = nullptr;
 
 TEST_F(SlurmSchedulerTest, AHeldJobWaitsUntilItIsReleased) {
-  // Not to be started before it is held.
+  // The job must not start before it is held.
   const JobId id = Start(Sleeper({"--begin=now+1hour"}));
   EXPECT_TRUE(scheduler_.Hold(id).ok());
   EXPECT_EQ(ReasonOf(id), "JobHeldUser");

@@ -62,7 +62,7 @@ SlurmConfig TestCluster::Config() const {
   config.record_grace = absl::Seconds(10);
   if (is_over_rest_) {
     config.rest_url = RestUrl();
-    // Nothing tells it but accounting, and jobs.
+    // Only accounting, and jobs, tell it.
     if (!has_accounting_) config.rest_cluster = "lab";
   }
   return config;

@@ -19,8 +19,8 @@ RootHelper& Root();
 // The directory of the release of Slurm that MUSTER_TEST_SLURM asks for; empty: the machine's own.
 const std::string& SlurmPrograms();
 
-// With MUSTER_TEST_OVER_SSH in the environment backends reach the cluster through its sshd; with
-// MUSTER_TEST_OVER_REST they drive it through its slurmrestd.
+// The cluster of a test. Backends reach it through its sshd if MUSTER_TEST_OVER_SSH is in the
+// environment; they drive it through its slurmrestd if MUSTER_TEST_OVER_REST is.
 class TestCluster {
  public:
   // Starts it; `options` are those of `slurm-cluster.sh up`.
@@ -35,8 +35,8 @@ class TestCluster {
   std::string AsRoot(const std::string& command);
   SlurmConfig Config() const;
   bool is_over_rest() const { return is_over_rest_; }
-  // Over a slurmrestd that speaks v0.0.40 or later. It does not tell flags of partitions, and needs
-  // slurmdbd where there is one.
+  // Tells whether backends go over a slurmrestd that speaks v0.0.40 or later. It does not tell
+  // flags of partitions, and needs slurmdbd where there is one.
   bool has_typed_rest() const { return is_over_rest_ && !SlurmPrograms().empty(); }
   std::unique_ptr<agents::Backend> MakeBackend() const { return MakeBackend(Config()); }
   std::unique_ptr<agents::Backend> MakeBackend(const SlurmConfig& config) const;

@@ -55,7 +55,7 @@ class DeadPort {
     EXPECT_EQ(getsockname(fd_.get(), reinterpret_cast<sockaddr*>(&address), &length), 0);
     port_ = ntohs(address.sin_port);
   }
-  // From now on connections are accepted, and nothing is ever said on them.
+  // Accepts connections from now on, and says nothing on them.
   void Listen() { EXPECT_EQ(listen(fd_.get(), 10), 0); }
   LoginHost host() const { return {"127.0.0.1", port_}; }
 

@@ -54,7 +54,7 @@ TEST(SshLoginTest, AChangedHostKeyIsRefusedWithBothFingerprintsAndIsNoReasonToTr
   EXPECT_THAT(Message(status),
               AllOf(HasSubstr("has changed"), HasSubstr(old_one), HasSubstr(fingerprint()),
                     HasSubstr(sshd.known_hosts() + ":1"), HasSubstr("ssh-keygen -R")));
-  // For a job it only means that the host could not be asked.
+  // The error tells a job only that the host could not be asked.
   EXPECT_TRUE(absl::IsUnavailable(host->Run({.argv = {"true"}}).status()));
 }
 

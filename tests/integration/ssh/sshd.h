@@ -39,7 +39,7 @@ class Sshd {
   void Start();
   // The listener and all its sessions end at once.
   void Kill();
-  // Only the sessions; new ones can be made.
+  // Kills only the sessions; new ones can be made.
   void KillSessions();
   // Stops and continues the processes of all sessions: a host that hangs.
   void SignalSessions(int signal);

@@ -1,9 +1,9 @@
-// Loaded into an agent (LD_PRELOAD), ends it at its N-th effect on the outside: as a power cut
-// would, before the effect. N is in the file that MUSTER_TEST_FUSE names, and counting begins when
-// that file appears. How far it has counted is in the file beside it that ends with ".count".
-// Effects are what changes a disk, starts a program or goes to an API server.
-// A thread that counts holds a lock on the fuse until it has killed. A thread that puts the fuse
-// out under that lock therefore knows by the count whether the agent dies, and that it will not die
+// A library that is loaded into an agent (LD_PRELOAD) and ends it at its N-th effect on the
+// outside: as a power cut would, before the effect. N is in the file that MUSTER_TEST_FUSE names,
+// and counting begins when that file appears. The count so far is in the file beside it that ends
+// with ".count". Effects are what changes a disk, starts a program or goes to an API server. A
+// thread that counts holds a lock on the fuse until it has killed. A thread that puts the fuse out
+// under that lock therefore knows by the count whether the agent dies, and that it will not die
 // later.
 #include <dlfcn.h>
 #include <errno.h>
@@ -43,7 +43,7 @@ int CountOne(const char* fuse) {
   if (fd < 0) abort();
   const int count = ReadNumber(fd) + 1;
   char text[16];
-  // Always as wide, so that whoever reads it at any moment reads a number.
+  // The number always has this width, so that whoever reads it at any moment reads a number.
   const int size = snprintf(text, sizeof text, "%8d", count);
   if (pwrite(fd, text, size, 0) != size) abort();
   close(fd);

@@ -42,7 +42,7 @@ void WriteTo(const char* path, const std::string& text) {
 
 // One id each is mapped, which needs no privilege: the user's own, to itself or to root.
 void EnterNamespaces(const ContainerPlan& plan) {
-  // Or else the files of /proc/self belong to root since the change of user.
+  // Otherwise the files of /proc/self belong to root since the change of user.
   prctl(PR_SET_DUMPABLE, 1);
   if (unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) Fail("unshare");
   const auto map = [&](uid_t id) {

@@ -114,7 +114,7 @@ bool MakeRuntimeDirectory(Step* step, const std::string& node) {
   return true;
 }
 
-// In slurmstepd, as root.
+// Runs in slurmstepd, as root.
 int BeginStep(spank_t spank) {
   auto step = std::make_unique<Step>();
   if (spank_get_item(spank, S_JOB_UID, &step->user.uid) != ESPANK_SUCCESS ||
@@ -201,7 +201,7 @@ void MountBatchScript(spank_t spank) {
     AddMount({words[0], words[0], {"ro"}});
 }
 
-// From an image to a directory under the data path.
+// Makes a directory under the data path from an image.
 bool CreateRootfs(const Step& step) {
   const std::string& image = *GivenOptions().image;
   const EnrootCall call = CallOf(step);
@@ -257,7 +257,7 @@ ContainerPlan PlanOf(const Step& step, spank_t spank) {
   return plan;
 }
 
-// By the first task of the node; the others find what it did.
+// The first task of the node calls it; the others find what it did.
 pid_t CreateAndStart(const Step& step, spank_t spank) {
   const ContainerPlan plan = PlanOf(step, spank);
   const std::string missing = MissingSource(plan);
@@ -297,7 +297,7 @@ void SetTorchRank(spank_t spank) {
   if (local) spank_setenv(spank, "LOCAL_RANK", local->c_str(), 1);
 }
 
-// In a task, as the user.
+// Runs in a task, as the user.
 int EnterTask(Step* step, spank_t spank) {
   if (step->broken) return -1;
   step->environment = JobEnvironment(spank);
@@ -319,7 +319,7 @@ int EnterTask(Step* step, spank_t spank) {
   return 0;
 }
 
-// In slurmstepd, when the last task has ended.
+// Runs in slurmstepd, when the last task has ended.
 int EndStep(const Step& step) {
   const std::optional<std::string>& save = GivenOptions().save;
   bool saved = true;

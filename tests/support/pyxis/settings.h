@@ -22,7 +22,7 @@ struct Settings {
 // Yes, no, or neither.
 std::optional<bool> ParseBool(std::string_view word);
 
-// Nothing, and Slurm's log says why, if a word is not understood.
+// Returns nothing if a word is not understood; Slurm's log says why.
 std::optional<Settings> ParseSettings(int argc, char** argv);
 
 }  // namespace muster::pyxis

@@ -15,7 +15,7 @@ services() {
 # is_service NAME. All of the list is read: a pipe that is closed early is an error under pipefail.
 is_service() { [[ $'\n'$(services)$'\n' == *$'\n'"$1"$'\n'* ]]; }
 
-# Only start; readiness is awaited apart, so that starts can overlap.
+# Only starts it; readiness is awaited apart, so that starts can overlap.
 launch() {
 	is_up "$1" && return
 	case $1 in
@@ -47,8 +47,8 @@ launch() {
 			slurmd -D -N "${1#slurmd.}" -f "$DIR/etc/slurm.conf" -d "$(command -v slurmstepd || echo /usr/sbin/slurmstepd)"
 		;;
 	slurmrestd)
-		# Neither root nor SlurmUser; SLURM_JWT=daemon: callers bring tokens.
-		# The plugins for accounting refuse to load without slurmdbd.
+		# The user is neither root nor SlurmUser; SLURM_JWT=daemon: callers bring tokens. The plugins for accounting refuse to
+		# load without slurmdbd.
 		local plugins=v0.0.38
 		((!WITH_DBD)) || plugins+=,dbv0.0.38
 		if [[ -n $SLURM ]]; then

@@ -192,7 +192,7 @@ write_cgroup_conf() {
 		else
 			printf 'CgroupPlugin=cgroup/%s\n' "$(cgroup_version || printf v1)"
 		fi
-		# No systemd is asked: v2's scopes are plain directories of our own.
+		# systemd is not asked: v2's scopes are plain directories of our own.
 		printf 'IgnoreSystemd=yes\n'
 		((!WITH_CGROUP)) || printf 'ConstrainRAMSpace=yes\nAllowedSwapSpace=0\n'
 	} >"$DIR/etc/cgroup.conf"

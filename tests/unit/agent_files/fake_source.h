@@ -62,7 +62,7 @@ class FakeSource : public FileSource {
     const std::lock_guard lock(mutex_);
     files_.erase(sha256);
   }
-  // So many answers break off in their middle.
+  // Makes so many answers break off in their middle.
   void Cut(int answers) {
     const std::lock_guard lock(mutex_);
     cuts_ = answers;
@@ -77,7 +77,7 @@ class FakeSource : public FileSource {
     hangs_ = hangs;
     changed_.notify_all();
   }
-  // Until somebody has asked so often.
+  // Waits until somebody has asked so often.
   void AwaitAsked(size_t times) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return asked_.size() >= times; });

@@ -90,7 +90,8 @@ class HostTreesTest : public FilesTest {
     EXPECT_EQ(lstat(path.c_str(), &info), 0) << path;
     return info.st_mode & 07777;
   }
-  // In one directory, where a copy of it that is disturbed may miss some without an error.
+  // Fetches into one directory; a copy of it that is disturbed may miss some files without an
+  // error.
   LocalFiles FetchMany() {
     std::vector<v1::FileTreeEntry> entries;
     for (int i = 0; i < kMany; ++i) entries.push_back(Sent(std::to_string(i), "content"));
@@ -125,7 +126,7 @@ class HostTreesTest : public FilesTest {
     return host_.ListDirectory(dir_ / ("host/files/" + directory)).value();
   }
 
-  // In memory, where waiting for the disk takes no time.
+  // Mounts the host's directory in memory, so that waits for the disk take no time.
   void MountHost() {
     std::filesystem::create_directory(dir_ / "host");
     ASSERT_EQ(mount("tmpfs", (dir_ / "host").c_str(), "tmpfs", 0, nullptr), 0) << "takes root";

@@ -115,7 +115,7 @@ class EndReaderTest : public testing::Test {
   }
   // Returns the reported end.
   Observation Complete(v1::RunState state, uint32_t rank = 0) { return Ask(&reader_, state, rank); }
-  // Once there is nothing left to wait for but the host's answer.
+  // Completes the end once there is nothing left to wait for but the host's answer.
   Observation CompleteInTheEnd(v1::RunState state) { return Ask(&hasty_, state, 0); }
   void ExpectHeld(const Observation& seen, const std::string& why) {
     EXPECT_EQ(seen.state, v1::RUN_STATE_FINISHING) << seen.evidence.DebugString();
@@ -133,7 +133,7 @@ class EndReaderTest : public testing::Test {
   RunHandle run_;
   absl::Time start_time_ = absl::Now();
 
-  // As the agent does it, one after the other.
+  // Completes the ends one after the other, as the agent does.
   static void CompleteAll(EndReader* reader, const std::vector<RunHandle>& runs,
                           ObserveOutcome* outcome) {
     for (Observation& told : reader->Read(reader->TakeEnds(runs, outcome)))
@@ -354,7 +354,7 @@ TEST_F(EndReaderTest, EndsTakeTurnsAndAreHeldTogetherFromTheFirstRound) {
   search.exit_code = 1;
   search.stderr_data = "find: 'results': Input/output error\n";
   host_.search = search;
-  // Over before it has read the first one, and then after any.
+  // The round is over before it has read the first one, and then after any.
   EndReader busy(&backend_, {.max_round = absl::ZeroDuration()});
   ObserveOutcome outcome = ends;
   CompleteAll(&busy, runs, &outcome);

@@ -208,7 +208,7 @@ class FakeBackend : public Backend {
   std::map<std::string, uint64_t> SchedulerCalls() const override { return {{"fake", 1}}; }
 
  private:
-  // This machine, but for its files, which may hang.
+  // This machine, except for its files, which may hang.
   class OutputHost : public hosts::LocalHost {
    public:
     explicit OutputHost(Shared<ClusterState>* cluster) : cluster_(*cluster) {}

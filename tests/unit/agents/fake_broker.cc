@@ -142,7 +142,7 @@ class FakeBroker::Impl {
     builder.RegisterService(&logs_);
     server_ = builder.BuildAndStart();
   }
-  // At once, as a process that is killed.
+  // Ends at once, as a process that is killed.
   ~Impl() { server_->Shutdown(std::chrono::system_clock::now()); }
 
   void Send(const agent::v1::ConnectResponse& message) { control_.Send(message); }

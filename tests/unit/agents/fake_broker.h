@@ -57,7 +57,7 @@ class FakeBroker {
   FakeBroker(const std::string& target, Shared<BrokerState>* state);
   ~FakeBroker();
 
-  // To the agent that is connected, if there is one.
+  // Sends to the agent that is connected, if there is one.
   void Send(const agent::v1::ConnectResponse& message);
 
  private:

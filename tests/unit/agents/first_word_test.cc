@@ -1,4 +1,4 @@
-// After a restart the agent starts nothing before the broker has said what it still wants.
+// Starts after a restart: the agent starts nothing before the broker has said what it still wants.
 #include <gmock/gmock.h>
 
 #include "tests/unit/agents/core_harness.h"

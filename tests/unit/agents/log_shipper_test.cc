@@ -105,7 +105,7 @@ class CountingHost : public hosts::LocalHost {
   Shared<ArchiveState>& archive_;
 };
 
-// With logs on this machine, and on a host.
+// Tests with logs on this machine, and on a host.
 class LogShipperTest : public testing::TestWithParam<bool> {
  protected:
   LogShipperTest() { Start(); }
@@ -275,7 +275,8 @@ TEST_P(LogShipperTest, AnUnreadableLogWaitsForItsCureAndLosesNothing) {
   Ship("b", true);
   ASSERT_TRUE(EventuallyShipped("b"));
   EXPECT_FALSE(archive_.With([](ArchiveState& state) { return state.shipped.contains("a"); }));
-  // In one step: without it in between, or with it empty, the log would be whole as it is.
+  // The change comes in one step: without the log in between, or with an empty one, it would be
+  // whole as it is.
   Write("cure", "one");
   ASSERT_EQ(renameat2(AT_FDCWD, Path("cure", "out").c_str(), AT_FDCWD, Path("a", "out").c_str(),
                       RENAME_EXCHANGE),

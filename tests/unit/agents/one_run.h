@@ -21,7 +21,7 @@ inline absl::Status HoldOne(Backend& backend, const RunHandle& run, bool held) {
 inline absl::Status ForgetOne(Backend& backend, const RunHandle& run) {
   return backend.Forget({run}).at(0);
 }
-// As an agent does it, on every kind of cluster.
+// Allows starts as an agent does, on every kind of cluster.
 inline void AllowStarts(Backend& backend) {
   if (const auto allow = backend.capabilities().allow_starts) allow();
 }

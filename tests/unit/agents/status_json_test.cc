@@ -59,7 +59,7 @@ TEST(StatusJsonTest, ALineThatIsStillBeingWrittenIsNoBadOne) {
     EXPECT_EQ(file.status, TrainingStatus::kRunning) << cut;
     EXPECT_EQ(file.bad_lines, 0u) << cut;
   }
-  // Only its line break is missing.
+  // The text lacks only its line break.
   EXPECT_EQ(ReadStatusFile(whole.substr(0, whole.size() - 1)).status, TrainingStatus::kSuccess);
 }
 

@@ -181,7 +181,8 @@ TEST_F(UsageTest, TheNextProcessAsksForWhatTheLastOneHasNotTold) {
   After(kUsageLag);
   EXPECT_THAT(Asked(), ElementsAre(Key(1)));
   Answer({{Key(1), Used(7)}});
-  // Told and not acknowledged: the journal has it, and the run, which was not cleaned up.
+  // The usage was told and not acknowledged: the journal has it, and the run, which was not cleaned
+  // up.
   Start();
   Connect(4);
   EXPECT_THAT(Sent(), ElementsAre(5));

@@ -96,7 +96,7 @@ class FakeStream : public Watcher {
     is_woken_ = true;
     changed_.notify_all();
   }
-  // Until there has been a wake since the last call.
+  // Waits until there has been a wake since the last call.
   void AwaitWake() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return std::exchange(is_woken_, false); });
@@ -148,7 +148,7 @@ class AppTest : public ::testing::Test {
     services_.now = absl::Now;
   }
 
-  // Before what a test's callbacks use is gone.
+  // Stops before the objects go that a test's callbacks use.
   void TearDown() override {
     engine_.reset();
     archive_.reset();
@@ -188,7 +188,7 @@ class AppTest : public ::testing::Test {
   v1::Job Read(uint64_t id) { return *store_.GetJob(store::Scope::All(), id); }
 
   const Principal alice_{"alice", KnownBy::kSocket, Role::kOwner};
-  // May do what she likes with her own jobs, and there are none of hers.
+  // A user who may do all with her own jobs, and has none.
   const Principal carol_{"carol", KnownBy::kSocket, Role::kSubmitter};
   // Its role is in no table.
   const Principal stranger_{"mallory", KnownBy::kNobody, static_cast<Role>(200)};

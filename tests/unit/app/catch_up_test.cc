@@ -124,7 +124,7 @@ TEST_F(CatchUpTest, StepsThatWereReadElsewhereBetweenTwoCatchUpsAreKnownToTheSec
   const uint64_t first = Step(v1::JOB_STATE_RUNNING);
   CatchUp catch_up = WithFilter("state = SUSPENDED");
   EXPECT_THAT(Page(catch_up, 0, first), ElementsAre());
-  // From the tail, say.
+  // The step may come from the tail.
   const uint64_t elsewhere = Step(v1::JOB_STATE_SUSPENDED);
   const uint64_t next = Step(v1::JOB_STATE_RUNNING);
   EXPECT_THAT(Page(catch_up, elsewhere, next), ElementsAre(next)) << "it was SUSPENDED before";

@@ -82,7 +82,7 @@ TEST_F(RerunJobsTest, ATrialCountsJobsWhoseSpecsAreTogetherTooLargeForOneCall) {
   EXPECT_EQ(trial->jobs(kJobs - 1).source_job_id(), static_cast<uint64_t>(kJobs));
   EXPECT_EQ(trial->matched_count(), static_cast<uint32_t>(kJobs));
   EXPECT_TRUE(trial->more());
-  // By number it says what the request itself would say.
+  // A trial by number has the error of the request itself.
   request.clear_filter();
   for (uint64_t id = 1; id <= kJobs; ++id) request.add_job_ids(id);
   EXPECT_EQ(ReasonOf(Rerun(request).status()), "TOO_MANY_JOBS");
@@ -101,7 +101,7 @@ TEST_F(RerunJobsTest, ATrialCountsJobsWithMoreTreesThanOneCallMayHave) {
   EXPECT_TRUE(trial->more());
   request.set_filter("state = CANCELED AND id <= 64");
   EXPECT_FALSE(Rerun(request)->more());
-  // By number it says what the request itself would say.
+  // A trial by number has the error of the request itself.
   request.clear_filter();
   for (uint64_t id = 1; id <= kJobs; ++id) request.add_job_ids(id);
   EXPECT_EQ(ReasonOf(Rerun(request).status()), "TOO_MANY_JOBS");

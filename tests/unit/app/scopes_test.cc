@@ -70,7 +70,7 @@ class ScopesTest : public AppTest {
     return ListLogs(who, services_, request).status();
   }
 
-  // How a stream that shows the job begins.
+  // Returns the first result of a stream that shows the job.
   template <typename Source>
   static absl::Status Begin(absl::StatusOr<std::unique_ptr<Source>> source) {
     if (!source.ok()) return source.status();

@@ -73,7 +73,7 @@ TEST(WatchHub, ChangesThatFollowOneAnotherWakeManyWatchersTogether) {
   for (const auto& watcher : watchers) watcher->Await(1);
   int most = 0;
   for (const auto& watcher : watchers) most = std::max(most, watcher->wakes());
-  // So many rounds have ended at most, and one may go on.
+  // At most so many rounds have ended, and one may go on.
   const auto rounds = (Clock::now() - start) / (kWatchers * WatchHub::kRest);
   EXPECT_LE(most, rounds + 1);
 }

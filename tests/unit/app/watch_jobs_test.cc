@@ -47,7 +47,7 @@ class WatchJobsTest : public AppTest {
     }
   }
 
-  // Until all changes so far are there to be taken.
+  // Waits until all changes so far are there to be taken.
   void AwaitTail() {
     while (services_.changes->last() < *store_.LastSequence()) stream_->AwaitWake();
   }

@@ -58,7 +58,7 @@ class ClientTest : public ::testing::Test {
     };
   }
 
-  // Before the broker, whose threads use them to its end.
+  // These stand before the broker, whose threads use them to its end.
   std::atomic<bool> stop_ = false;
   std::atomic<int> calls_ = 0;
   std::atomic<int> interruptions_ = 0;

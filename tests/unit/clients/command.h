@@ -45,7 +45,7 @@ class Command {
   Outcome outcome_;
 };
 
-// From start to end.
+// Runs the command from start to end.
 Outcome RunCommand(const std::string& broker, std::vector<std::string> arguments);
 // The same with a terminal as standard output.
 Outcome RunOnTerminal(const std::string& broker, std::vector<std::string> arguments,

@@ -69,7 +69,7 @@ class CommandTest : public ::testing::Test {
     return path;
   }
 
-  // Before the broker, whose threads use them to its end.
+  // These stand before the broker, whose threads use them to its end.
   std::mutex mutex_;
   std::vector<v1::SubmitJobRequest> submitted_;
   v1::Job job_ = client::JobInState(42, v1::JOB_STATE_SUCCEEDED);

@@ -1,4 +1,4 @@
-// Why a job stands as it does, and holds, against a fake broker.
+// Reasons of a job's state, and holds, against a fake broker.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -167,7 +167,7 @@ class FilesService final : public v1::FilesService::Service {
 class FakeBroker::Impl {
  public:
   explicit Impl(const FakeBroker* hooks) : jobs_(hooks), clusters_(hooks), files_(hooks) {
-    // Held to the end of the process: when the last user of gRPC goes, one of its threads may take
+    // gRPC is held to the end of the process: when its last user goes, one of its threads may take
     // ten seconds to notice.
     static const bool kept = (grpc_init(), true);
     EXPECT_TRUE(kept);

@@ -30,7 +30,7 @@ class FakeBroker {
 
   Answer<v1::SubmitJobRequest, v1::SubmitJobResponse> submit_job;
   Answer<v1::SubmitJobsRequest, v1::SubmitJobsResponse> submit_jobs;
-  // Sent with the answers of these two.
+  // These go with the answers of the two calls.
   std::vector<v1::SubmitWarning> submit_warnings;
   Answer<v1::GetJobRequest, v1::GetJobResponse> get_job;
   Answer<v1::ListJobsRequest, v1::ListJobsResponse> list_jobs;

@@ -27,7 +27,7 @@ struct KeptSpec {
   const char* spec;  // in protobuf's text format
 };
 
-// Between them they set every field that a spec can have.
+// Together they set every field that a spec can have.
 const KeptSpec kKeptSpecs[] = {
     {"Plain", R"(
         name: "n m" project: "p-1" nodes: 3 time_limit { seconds: 5400 nanos: 10000000 }

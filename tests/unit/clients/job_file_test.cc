@@ -389,7 +389,7 @@ TEST(JobFile, SurvivesAnAliasOfItself) {
   EXPECT_THAT(Parse("resources: &a\n  cpus: *a\n"), HasSubstr("t.yaml:"));
 }
 
-// Whatever the bytes, there is a spec or a message that names the file.
+// The result, whatever the bytes are, is a spec or a message that names the file.
 TEST(JobFile, SurvivesDamage) {
   const std::string good =
       "name: a\nresources: {cpus: 4, memory: 16Gi, gpus: 'H100:8'}\ntime: 4h\nenv:\n  A: &x 1\n  "

@@ -7,7 +7,7 @@
 namespace muster::cli {
 namespace {
 
-// As sinfo 22.05 itself showed them.
+// sinfo 22.05 itself showed these.
 TEST(NodeStateTest, CompoundStatesAreOneWordWithAMark) {
   struct Case {
     const char* state;

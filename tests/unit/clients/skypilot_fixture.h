@@ -27,9 +27,9 @@ inline std::string MessageOf(const absl::Status& status) {
 struct Row {
   const char* name;
   const char* yaml;
-  // In protobuf's text format, with "---" between jobs and "<bash>" for what stands before a task's
-  // script; or, beginning with "t.yaml:", how the error
-  // begins, and behind a '|' what else it says.
+  // The jobs in protobuf's text format, with "---" between jobs and "<bash>" for the lines before a
+  // task's script; or, beginning with "t.yaml:", the beginning of the error, and behind a '|' other
+  // words that it has.
   const char* becomes;
 };
 

@@ -68,7 +68,7 @@ class SlurmVerbsTest : public CommandTest {
     };
   }
 
-  // Whether a filter by numbers takes the job; every other filter takes it.
+  // Tells whether a filter by numbers takes the job; every other filter takes it.
   static bool IsNumbered(const std::string& text, const v1::Job& job) {
     if (!text.starts_with("id ")) return true;
     const auto filter = contract::ParseFilter(text, absl::Now());

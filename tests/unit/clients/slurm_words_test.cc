@@ -189,7 +189,7 @@ TEST(SacctTimeTest, FormsOfSacctAreRead) {
   }
 }
 
-// As sacct 22.05 has printed them.
+// sacct 22.05 has printed these.
 TEST(SlurmWordsTest, ProcessorTimesAndBytesAreThoseOfSacct) {
   EXPECT_EQ(CpuTimeText(absl::ZeroDuration()), "00:00:00");
   EXPECT_EQ(CpuTimeText(absl::Microseconds(2'500)), "00:00.002");

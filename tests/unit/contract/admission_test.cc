@@ -398,7 +398,7 @@ TEST(AdmissionTest, StatusJsonNeedsResultsThatTheAgentSees) {
   spec.set_results_directory("lustre:///data/private/run7");
   EXPECT_THAT(FieldsOf(Judged(spec, facts)), ElementsAre("status_json"));
   roots.erase("private");
-  // Where a longer path might lead is not known of jobs that are judged together.
+  // The end of a longer path is not known of jobs that are judged together.
   spec.set_results_directory("lustre:///a/b/c/d");
   const AdmissionNeeds cut = *RefusableOf(*AdmissionNeedsOf(spec));
   roots["data"] = "/a/b/c/d";

@@ -18,7 +18,7 @@ bool IsOnCluster(JobStage stage) {
 }
 bool IsOfRun(JobEvent event) { return event >= kRunWaits && event <= kRetry; }
 
-// Written from the drawing in job_transitions.h, apart from the table.
+// The function follows the drawing in job_transitions.h, apart from the table.
 bool IsExpected(JobStage stage, JobEvent event) {
   if (stage == JobStage::kNew) return event == kSubmit;
   if (IsEnd(stage) || event == kSubmit) return false;

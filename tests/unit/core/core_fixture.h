@@ -111,7 +111,7 @@ class CoreTest : public ::testing::Test {
 
 // The reason in the status's ErrorInfo; empty if it has none.
 std::string ReasonOf(const absl::Status& status);
-// With these words.
+// Makes a reason with these words.
 v1::StateReason Reason(const std::string& words);
 
 }  // namespace muster::core

@@ -17,7 +17,7 @@ class DeleteJobsTest : public CoreTest {
     return id;
   }
   void Delete(std::vector<uint64_t> jobs) { Do(DeleteJobs{.ticket = 1, .jobs = std::move(jobs)}); }
-  // As one who has seen the job as it was.
+  // Edits the job as a user who has seen it as it was.
   absl::Status EditAsSeen(const v1::Job& job) {
     Do(Edit{.ticket = 2,
             .job = job.id(),

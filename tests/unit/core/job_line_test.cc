@@ -19,7 +19,7 @@ TEST(JobLine, ServesThePriorityThenTheNumberWhateverLeavesInBetween) {
       queue.Push(turn);
       model.insert(turn);
     } else {
-      // From anywhere near the front, as cancels and placement do.
+      // Jobs leave from anywhere near the front, as in cancels and placement.
       auto it = model.begin();
       std::advance(it, random() % std::min<size_t>(model.size(), 50));
       queue.Remove(*it);

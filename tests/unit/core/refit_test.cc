@@ -58,7 +58,7 @@ class RefitTest : public CoreTest {
     return assigned;
   }
 
-  // Without a round of placement; true if it was forgotten.
+  // Forgets the cluster without a round of placement; true if it was forgotten.
   bool Forget(const std::string& cluster) {
     Output out;
     core_->Handle(ForgetCluster{.ticket = 1, .name = cluster}, now_, &out);
@@ -114,7 +114,7 @@ TEST_F(RefitTest, ASubmitIsJudgedByTheLatestInventories) {
   for (int i = 0; i < 50; ++i) SubmitDifferent(32);
   v1::JobSpec spec = Spec();
   spec.mutable_resources()->set_memory_bytes(32 * kMemoryUnit + 50);
-  // Alike to the last of them, whose group the pass has not come to.
+  // The job is alike to the last of them, whose group the pass has not come to.
   agent::v1::AgentHeartbeat beat;
   *beat.mutable_inventory() = HelloWith("a", 1).inventory();
   Output out;
@@ -153,7 +153,7 @@ TEST_F(RefitTest, ASubmitIsJudgedWithoutAClusterThatIsBeingForgotten) {
   ASSERT_TRUE(Forget("a"));
   v1::JobSpec spec = Spec();
   spec.mutable_resources()->set_memory_bytes(32 * kMemoryUnit + 50);
-  // Alike to the last of them, whose group the pass has not come to.
+  // The job is alike to the last of them, whose group the pass has not come to.
   EXPECT_EQ(ReasonOf(SubmitOne(spec).status()), "CANNOT_BE_PLACED");
 }
 

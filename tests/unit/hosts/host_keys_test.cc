@@ -58,7 +58,7 @@ TEST(HostKeysTest, PatternsMatchAndNegationsWin) {
 }
 
 TEST(HostKeysTest, HiddenNamesMatch) {
-  // Made by `ssh-keygen -H` for the name login.example.org.
+  // `ssh-keygen -H` made it for the name login.example.org.
   const HostKeys keys = Known(Line("|1|KRAgBMLDLgdwUYC3r9YEub3OBiQ=|4pJBCXIMyDItFp7AtOH5pIBwMmI="));
   EXPECT_TRUE(keys.Check({"login.example.org", 22}, kKey).ok());
   EXPECT_FALSE(keys.Check({"login2.example.org", 22}, kKey).ok());

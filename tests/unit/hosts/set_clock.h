@@ -17,7 +17,7 @@
 
 namespace muster::hosts {
 
-// How far the time of day has been set forward, in seconds.
+// The seconds by which the time of day has been set forward.
 inline std::atomic<int64_t> clock_step{0};
 
 }  // namespace muster::hosts
@@ -32,8 +32,8 @@ extern "C" int clock_gettime(clockid_t clock, timespec* time) noexcept {
 
 namespace muster::hosts {
 
-// By so many seconds, until absl::Now() has noticed: it counts the processor's cycles, and looks at
-// the clock every two seconds only.
+// Sets the clock by so many seconds, and waits until absl::Now() has noticed: it counts the
+// processor's cycles, and looks at the clock every two seconds only.
 inline void SetClock(int64_t step) {
   const auto is_noticed = [] {
     timespec now{};

@@ -276,7 +276,7 @@ TEST_F(BackendHoldTest, AReleaseLetsAJobGoAlsoIfTheServerCarriesOutTheHoldAfterI
   (void)AwaitChange(kHeldQueue);
   (void)AwaitReason(Held(), "the hold waits");
   EXPECT_TRUE(HoldOne(*backend_, Launched(), false).ok());
-  // By the release, and again as looks find it: nobody else would let it go.
+  // The release lets it go, and looks that find it do so again: nobody else would.
   int times = 0;
   const absl::Time end = absl::Now() + absl::Seconds(20);
   while (times < 2 && absl::Now() < end) {
@@ -348,7 +348,7 @@ TEST_F(BackendHoldTest, AHoldWaitsForNoDeletions) {
   jobs_ = Json::array({HalfLaunched(true)});
   std::vector<std::string> keys = {kRun};
   std::vector<agents::RunHandle> hopeless;
-  // More than are carried out at once, and each takes more than ten seconds.
+  // The jobs are more than are ended at once, and each takes more than ten seconds.
   for (int job = 2; job <= 1 + 3 * kDeletionThreads; ++job) {
     const std::string key = "k7m2-" + std::to_string(job) + "-1";
     keys.push_back(key);

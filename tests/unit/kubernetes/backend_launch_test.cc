@@ -186,7 +186,7 @@ TEST_F(BackendLaunchTest, AQueueWithoutKueueIsNotRefusedBeforeASecondLookAndTheR
 
 // ---- letting go
 
-// On one node, which has room for one pod.
+// Tests on one node, which has room for one pod.
 class BackendStartTest : public BackendLaunchTest {
  protected:
   BackendStartTest() {

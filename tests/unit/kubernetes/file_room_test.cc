@@ -1,4 +1,4 @@
-// How much of what jobs bring along may be in the API server at a time, and who waits.
+// The room in the API server for the files that jobs bring along, and the jobs that wait for it.
 #include "agents/kubernetes/file_room.h"
 
 #include "agents/files/job_files.h"

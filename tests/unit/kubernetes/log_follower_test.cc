@@ -304,7 +304,7 @@ TEST_F(LogFollowerTest, AServerThatIsNotThereRefusesNothing) {
   EXPECT_EQ(Output(), "one\n");
 }
 
-// How often a thread of this process has gone to sleep.
+// Returns the number of times that a thread of this process has gone to sleep.
 long Sleeps() {
   rusage usage = {};
   getrusage(RUSAGE_SELF, &usage);
@@ -314,7 +314,7 @@ long Sleeps() {
 TEST_F(LogFollowerTest, AFollowerThatHasNothingToReadSleeps) {
   Serve([](const std::string&) -> ScriptedReply { return {}; });
   const long before = Sleeps();
-  // Not for anything to happen: this is how long nothing may.
+  // The pause does not wait for anything to happen: nothing may happen for this long.
   absl::SleepFor(absl::Milliseconds(200));
   EXPECT_LT(Sleeps() - before, 100) << "one that turns in a circle sleeps a thousand times";
 }

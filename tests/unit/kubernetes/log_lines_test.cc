@@ -24,7 +24,7 @@ struct Read {
   std::string words;
 };
 
-// In pieces of that size.
+// Reads the answer in pieces of that size.
 Read ReadAll(const std::string& answer, const LogPosition& known = {}, bool is_split = false,
              size_t piece = 1 << 20, bool is_cut = false) {
   LogLines lines(known, is_split);
@@ -186,7 +186,7 @@ TEST(LogLinesTest, AProgramThatPrintsANodesSentenceKeepsIt) {
       EXPECT_EQ(ended.news, words + "\n" + words);
       EXPECT_EQ(ended.words, "");
     }
-    // With one stream its line may have lost its time, but not its end; a node's words have none.
+    // A line of one stream may have lost its time, but not its end; a node's words have none.
     for (const size_t piece : {1, 7, 1000}) {
       const Read line = ReadAll(Stamp(1) + "one\n" + words + "\n" + Stamp(2) + "two\n", {},
                                 /*is_split=*/true, piece);

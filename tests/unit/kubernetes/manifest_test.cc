@@ -219,7 +219,7 @@ TEST(ManifestTest, APoolIsANamespaceUnlessTheSectionNamesOne) {
   EXPECT_EQ(Make(assignment).name_space, "own");
 }
 
-// So that admission which takes no Job without a queue takes it, and Kueue puts it into none.
+// An admission that takes no Job without a queue takes it, and Kueue puts it into none.
 TEST(ManifestTest, AJobNamesItsQueueFromTheStartAndAHeldOneAQueueThatNobodyMakes) {
   agent::v1::Assignment assignment = MakeAssignment();
   EXPECT_FALSE(Make(assignment).job.at("metadata").at("labels").contains(kQueueLabel));

@@ -135,7 +135,7 @@ TEST(KubernetesObstacleTest, ARunThatItsQuotaKeepsFromStartingKeepsNoNodes) {
   agent::v1::Assignment second = MakeRun(kSecond, 4);
   second.mutable_spec()->mutable_kubernetes()->set_namespace_("team-a");
   EXPECT_EQ(FindObstacle(NeedOf(second, KubernetesConfig()), seen), std::nullopt);
-  // In its own namespace what there is of the quota stays kept.
+  // The rest of the quota stays kept in its own namespace.
   EXPECT_TRUE(FindObstacle(NeedOf(MakeRun(kSecond, 1), KubernetesConfig()), seen).has_value());
 }
 

@@ -41,7 +41,7 @@ class ScriptedClusterTest : public testing::Test {
     ScriptedClusterTest* const test_;
   };
 
-  // Before the members go of the fixture that answers.
+  // Stops before the members go of the fixture that answers.
   void TearDown() override {
     Set([this] { answer_first_ = nullptr; });
     backend_.reset();
@@ -119,8 +119,8 @@ class ScriptedClusterTest : public testing::Test {
     return changes;
   }
 
-  // Asked before all else what to answer, if it has something to say. It holds copies and the
-  // fixture, and nothing of a test's body: that goes before the server does.
+  // Answers before all else, if it has something to say. It holds copies and the fixture, and
+  // nothing of a test's body: that goes before the server does.
   Answerer answer_first_;
   KubernetesConfig config_;
   std::string identity_ = "cluster-1";

@@ -35,8 +35,8 @@ std::string ReadAll(const std::string& path) {
   return text.str();
 }
 
-// Whatever a shell, a reader of lines or a printer of characters might trip over; valid UTF-8, as
-// every text of a job is.
+// Returns bytes over which a shell, a reader of lines or a printer of characters might trip; valid
+// UTF-8, as every text of a job is.
 std::string Hostile(std::mt19937* random) {
   static const std::vector<std::string> pieces = {
       "'",   "\"",     "\\",     "$",      "`",      "$(x)",    "${x}", "$$",   "!",  "\n",

@@ -1,5 +1,5 @@
-// Why runs do not start, and how long that is waited for, of objects of a real cluster (1.36),
-// shortened.
+// Reasons that runs do not start, and the time that the agent waits for them; with objects of a
+// real cluster (1.36), shortened.
 #include "fmt/format.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

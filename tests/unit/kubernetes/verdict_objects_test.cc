@@ -123,7 +123,7 @@ TEST_F(KubernetesObjectsTest, WhileThePodOfALostNodeMayRunTheRunHasNotEnded) {
   EXPECT_EQ(seen.state, v1::RUN_STATE_FINISHING);
   EXPECT_THAT(seen.reason.message(), AllOf(HasSubstr("on node-2"), HasSubstr("NoExecute taint")));
   EXPECT_EQ(seen.replicas[0].issue().reason(), "DeletionByTaintManager");
-  // Also if others delete the Job meanwhile, which does not wait for its pods.
+  // Others may also delete the Job meanwhile, which does not wait for its pods.
   store_.jobs()->OnDelete(Job());
   seen = SeeNow("15:12:00");
   EXPECT_EQ(seen.state, v1::RUN_STATE_FINISHING);

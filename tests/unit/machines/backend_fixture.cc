@@ -51,7 +51,7 @@ BackendTest::~BackendTest() {
     (void)EndOne(*backend_, handle);
     AwaitEnd(run_key);
   }
-  // Before what its waker touches.
+  // The backend goes before the objects that its waker touches.
   backend_.reset();
 }
 

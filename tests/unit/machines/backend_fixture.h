@@ -35,7 +35,7 @@ class BackendTest : public ::testing::Test {
   ~BackendTest() override;
 
   void SetUp() override { StartBackend(); }
-  // With the runs known so far, as after a restart of the agent.
+  // Starts the backend with the runs known so far, as after a restart of the agent.
   void StartBackend();
   // The same, but the broker has said nothing yet.
   void StartBackendWithoutBroker();
@@ -53,7 +53,7 @@ class BackendTest : public ::testing::Test {
   agents::Observation AwaitState(const std::string& run_key, v1::RunState state);
   agents::Observation AwaitReason(const std::string& run_key, const std::string& part);
   agents::Observation AwaitEnd(const std::string& run_key);
-  // From submit to end.
+  // Runs the job from submit to end.
   agents::Observation RunToEnd(const v1::JobSpec& spec) { return AwaitEnd(Submit(spec)); }
 
   std::string RunDir(const std::string& run_key) const { return dir_ / ("runs/" + run_key); }

@@ -16,7 +16,7 @@ std::atomic<int64_t> clock_jump_s = 0;  // added to the offset at each look at t
 
 }  // namespace
 
-// Instead of the C library's, for this whole program.
+// Replaces the C library's, for this whole program.
 extern "C" int clock_gettime(clockid_t clock, timespec* time) noexcept {
   const int result = static_cast<int>(syscall(SYS_clock_gettime, clock, time));
   if (clock == CLOCK_REALTIME) time->tv_sec += clock_offset_s.fetch_add(clock_jump_s);

@@ -99,7 +99,7 @@ TEST(RemoveContainers, WhatARunHasWrittenIntoItsListIsLeftAlone) {
   const hosts::TempDir dir;
   const std::string run = dir / "k-1-1";
   std::filesystem::create_directories(run);
-  // Neither of this run nor of a known tool.
+  // These belong neither to this run nor to a known tool.
   std::ofstream(run + "/containers") << "podman other\ntouch muster-k-1-1.7\n";
   EXPECT_TRUE(RemoveContainersOf(run, Patience(kPatience)));
   EXPECT_FALSE(Exists("muster-k-1-1.7"));

@@ -389,7 +389,7 @@ TEST(ContainerWords, WhatAToolCannotLimitIsSaid) {
   EXPECT_THAT(WhyNoLimits(kDocker, "", 1, 1), HasSubstr("does not say"));
 }
 
-// On podman itself, with an image of this machine's busybox.
+// Tests on podman itself, with an image of this machine's busybox.
 class PodmanTest : public BackendTest {
  protected:
   void SetUp() override {

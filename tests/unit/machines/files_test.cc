@@ -56,7 +56,7 @@ class BroughtFilesTest : public BackendTest {
       std::this_thread::yield();
     EXPECT_FALSE(Exists(RunDir(run_key) + "/spec"));
   }
-  // For the whole machine.
+  // Makes the job ask for the whole machine.
   static v1::JobSpec Whole(v1::JobSpec spec) {
     spec.mutable_resources()->set_cpu_millis(2000);
     return spec;

@@ -124,7 +124,7 @@ TEST(RemoveGroups, WhatARunHasWrittenIntoItsListIsLeftAlone) {
     pause();
     _exit(0);
   }
-  // Not of the kernel's, and not of this run.
+  // The group is not the kernel's, and not this run's.
   std::ofstream(other + "/cgroup.procs") << bystander << "\n";
   std::ofstream(run + "/groups") << other << "\n/sys/fs/cgroup/muster-run-k-2-1.7\n";
   RemoveGroupsOf(run);
@@ -144,7 +144,7 @@ TEST(Limits, WhatWasFoundArrivesAsItWasSent) {
   EXPECT_FALSE(LimitsFound::Decode("sh: not found").has_value());
 }
 
-// On the kernel's own groups.
+// Tests on the kernel's own groups.
 class LimitsTest : public BackendTest {
  protected:
   void SetUp() override {

@@ -39,7 +39,8 @@ bool SetImmutable(const std::string& path, bool is_immutable) {
 class OldWorkTest : public HostCommandsTest {
  protected:
   std::string WorkOf(const std::string& key) const { return DirectoryOf(key) + "/work"; }
-  // With these records beside its files, which nobody has touched for `age`.
+  // Leaves a work directory with these records beside its files, which nobody has touched for
+  // `age`.
   void Leave(const std::string& key, const std::vector<std::string>& records,
              std::chrono::hours age) {
     std::filesystem::create_directories(WorkOf(key));
@@ -163,7 +164,7 @@ TEST_F(OldWorkTest, ATreeThatIsDeeperThanAnyPathGoes) {
   EXPECT_FALSE(Exists(WorkOf("k-1-1")));
 }
 
-// In a mount namespace of its own, which goes with the shell.
+// Runs in a mount namespace of its own, which goes with the shell.
 TEST_F(OldWorkTest, WhatIsMountedInItStaysAndIsTold) {
   if (geteuid() != 0) GTEST_SKIP() << "only root may mount";
   const std::string outside = dir_ / "outside";

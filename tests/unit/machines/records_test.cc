@@ -242,7 +242,7 @@ TEST_F(GpuToolsTest, AmdsListIsUsedToo) {
   const std::string list = std::string("#!/bin/sh\ncat <<'END'\n") + kRocm6 + "\nEND\n";
   EXPECT_THAT(ReadWith(list, "rocm-smi").capacity.GpuCounts(),
               ElementsAre(std::pair("mi300x", 2u)));
-  // With those of another maker, each has a number of its own.
+  // Each GPU has a number of its own beside those of another maker.
   const Machine both = ReadWith("#!/bin/sh\necho '0, GPU-a, NVIDIA H200, 143771 MiB'\n");
   ASSERT_EQ(both.capacity.gpus.size(), 3u);
   EXPECT_EQ(both.capacity.gpus[1], (Gpu{1, "mi300x", "GPU-719d230578348e8c", true}));

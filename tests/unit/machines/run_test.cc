@@ -1,4 +1,4 @@
-// How runs end, on real processes.
+// Ends of runs, on real processes.
 #include <signal.h>
 #include <stdlib.h>
 

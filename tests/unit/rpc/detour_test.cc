@@ -118,7 +118,7 @@ class DetouredEffectsTest : public testing::Test {
     EXPECT_TRUE(store_.Commit(Inserted(kStored, "stored")).ok());
     effects_.Start();
   }
-  // Before what the detours use is gone.
+  // Stops before the objects go that the detours use.
   void TearDown() override { effects_.Stop(); }
 
   static core::Changes Inserted(uint64_t job, const std::string& name) {
@@ -178,7 +178,7 @@ class DetouredEffectsTest : public testing::Test {
     update.cluster = "gpu";
     return update;
   }
-  // As the engine does it. The store is ahead of what is carried out.
+  // Commits and carries out as the engine does. The store is ahead of what is carried out.
   void CommitAndCarryOut(core::Changes changes, uint64_t job, uint64_t sequence) {
     EXPECT_TRUE(store_.Commit(changes).ok());
     core::Output output;

@@ -84,7 +84,7 @@ class EngineTest : public ::testing::Test {
     session_ = engine_->Connect(hello, peer_);
   }
 
-  // Before what a test's callbacks use is gone.
+  // Stops before the objects go that a test's callbacks use.
   void TearDown() override { engine_.reset(); }
 
   // Answered after the core has handled a batch at the clock's time of this call, or later.

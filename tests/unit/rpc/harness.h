@@ -40,7 +40,7 @@ class GatedStore : public store::MemoryStore {
                                                absl::Span<const uint64_t> ids) const override;
   void CloseGate();
   void OpenGate();
-  // From now on GetJobs fails.
+  // Makes GetJobs fail from now on.
   void FailReadsOfMany() { reads_of_many_fail_ = true; }
   // Waits until a commit stands at the closed gate.
   void AwaitCommit();

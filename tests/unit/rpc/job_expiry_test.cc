@@ -18,7 +18,7 @@ std::string WhyNot(const grpc::Status& status) {
   return info ? info->reason() : "";
 }
 
-// Keeps no job after its end, but for the time between two rounds of housekeeping.
+// Keeps no job after its end, except for the time between two rounds of housekeeping.
 class JobExpiryTest : public ::testing::Test {
  protected:
   uint64_t Ended() {

@@ -182,7 +182,8 @@ TEST_F(BatchStreamsTest, WhatSlurmWritesOfTheEndIsInTheScriptsFile) {
   const std::string all = "begin\nslurmstepd-n1: error: *** JOB 128 ON n1 CANCELLED ***\n";
   EXPECT_EQ(ReadWhole(Work("f")), all);
   EXPECT_EQ(Log(), all);
-  // With a file of its own for errors it is there; a line of an earlier start is not told again.
+  // Slurm's words are in the file for errors if there is one; a line of an earlier start is not
+  // told again.
   v1::JobSpec spec = Spec(
       "until grep -q ^muster-start " + paths_->slurm_output() + "; do sleep 0.1; done; echo again",
       "f");

@@ -125,7 +125,7 @@ TEST(CallQueueTest, ALongRowOfCancelsKeepsNoSubmissionAndNoLookBackForEver) {
     }
     queue.Leave(cancel);
   }
-  // For 20 s only cancels, and then never two of the others in a row.
+  // Only cancels come for 20 s, and then never two of the others in a row.
   EXPECT_THAT(turns, ::testing::MatchesRegex("\\.{19,20}s\\.l\\.+"));
 }
 

@@ -1,4 +1,4 @@
-// How soon the queue is looked at again while an end is awaited.
+// The time to the next look at the queue while an end is awaited.
 #include "agents/slurm/look_pace.h"
 
 #include <filesystem>

@@ -291,7 +291,7 @@ TEST(RestClientTest, OnlyAJobThatSlurmDoesNotKnowOrThatHasEndedIsMore) {
                   .ok());
 }
 
-// From v0.0.41 on a cancel answers with 200, whatever became of it.
+// A cancel answers with 200 from v0.0.41 on, whatever became of it.
 TEST(RestClientTest, ACancelTellsOfEachJobWhatBecameOfIt) {
   const auto cancel = [](int code, std::string_view words) {
     return AskWell(

@@ -137,7 +137,7 @@ TEST(RestPartitionsTest, TellLimitsThatKeepSomebodyOut) {
   EXPECT_FALSE(RestPartitions(Parse("{}")).ok());
 }
 
-// As slurmrestd 24.11 tells them.
+// slurmrestd 24.11 tells them like this.
 TEST(RestPartitionsTest, FromV40OnMembersAreFurtherInside) {
   const auto partitions = RestPartitions(Parse(R"j({"partitions": [
       {"name": "debug", "partition": {"state": ["UP"]}, "nodes": {"allowed_allocation": ""},

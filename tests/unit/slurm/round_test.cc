@@ -1,5 +1,5 @@
-// How many calls one look at the runs, or one launch of many, makes beside squeue and sbatch.
-// Slurm's commands are scripts.
+// The number of calls that one look at the runs, or one launch of many, makes beside squeue and
+// sbatch. Slurm's commands are scripts.
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -50,7 +50,7 @@ class RoundTest : public StubCommandsTest {
         "a\x1fq\n",
         id, run.run_key, state, absl::ToUnixSeconds(run.launch_time));
   }
-  // With a squeue of its own.
+  // Looks at the runs with a squeue of its own.
   void Look(const std::vector<agents::RunHandle>& runs) { LookAt(runs); }
   agents::ObserveOutcome LookAt(const std::vector<agents::RunHandle>& runs) {
     const uint64_t before = backend_->SchedulerCalls()["squeue"];

@@ -30,9 +30,9 @@ class FaultVfs {
   // The call so many writing calls (write, sync, truncate) from now answers `error`; later ones are
   // fine again.
   void FailCall(int from_now, int error);
-  // From that call on nothing works until LosePower.
+  // Lets nothing work from that call on until LosePower.
   void CutPowerAt(int from_now);
-  // So many more bytes can be written; then the disk is full.
+  // Lets so many more bytes be written; then the disk is full.
   void LimitBytes(int64_t bytes);
   void Heal();
 

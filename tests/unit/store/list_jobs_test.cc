@@ -256,7 +256,7 @@ TEST_P(OrderTest, NewJobsDoNotDisturbThePagesThatFollow) {
   EXPECT_EQ(second->jobs[1].id(), 6u);
 }
 
-// More than are sorted at once, so that the indexes are walked.
+// The jobs are more than are sorted at once, so that the indexes are walked.
 TEST_P(OrderTest, LongListsAreInOrderToo) {
   std::vector<core::Change> changes;
   for (uint64_t id = 1; id <= 6000; ++id) {

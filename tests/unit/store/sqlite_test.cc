@@ -368,7 +368,7 @@ TEST_F(SqliteTest, AReaderThatStaysDoesNotHoldUpEachCommit) {
     // Each has a spec of its own.
     EXPECT_OK(store->Commit({Insert(id, {.script_bytes = 5000 + id})}));
   }
-  // If each commit beyond the bound waited for the reader, a minute would be the least.
+  // The least would be a minute if each commit beyond the bound waited for the reader.
   EXPECT_LT(absl::Now() - begin, absl::Minutes(1));
   EXPECT_GT(fs::file_size(path("broker.db-wal")), 2u << 20) << "the bound was passed";
   sqlite3_close(reader);

@@ -76,7 +76,7 @@ TEST_F(Version5Test, MovesMoreSpecsThanOneTransactionTakesAndGoesOnWhereItStoppe
   EXPECT_EQ(Count("spec"), 6);
   EXPECT_EQ(Get(2500).spec().env().at("A"), "1");
   store_.reset();
-  // As a process left it that ended after some of the transactions.
+  // A process that ended after some of the transactions left it like this.
   Execute(
       "CREATE TABLE job_spec (id INTEGER PRIMARY KEY, spec BLOB NOT NULL) STRICT;"
       "CREATE TABLE shape (id INTEGER PRIMARY KEY, spec BLOB NOT NULL) STRICT;"
@@ -99,7 +99,7 @@ TEST_F(TakeOverTest, ARunOfVersion4KeepsWhyItWaitsUntilItsAgentSaysItAnew) {
   v1::Run& run = std::get<core::PutRun>(old).run;
   const auto bytes = [&run] { return absl::BytesToHexString(run.SerializeAsString()); };
   const std::string without_reason = bytes();
-  // As that release wrote it: a sentence, and since when.
+  // That release wrote a sentence, and the time since which it holds.
   google::protobuf::UnknownFieldSet* fields = run.GetReflection()->MutableUnknownFields(&run);
   fields->AddLengthDelimited(7, "waiting for free nodes, first in line (Resources)");
   google::protobuf::Timestamp since;

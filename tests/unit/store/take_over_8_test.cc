@@ -81,7 +81,7 @@ TEST_F(Version8Test, MovesMoreRequestsThanOneTransactionTakes) {
 TEST_F(Version8Test, GoesOnWhereTheMoveOfRequestsStopped) {
   Take(kVersion8Dump);
   store_.reset();
-  // As a process left it that ended after some of the transactions.
+  // A process that ended after some of the transactions left it like this.
   Execute(
       "CREATE TABLE request (job INTEGER PRIMARY KEY, request_id TEXT NOT NULL,"
       " fingerprint INTEGER NOT NULL) STRICT;"

@@ -79,7 +79,7 @@ TEST_F(HostRunFilesTest, WhatIsSentIsWhatThisMachineWouldSendOfIt) {
   mkfifo((work_ / "pipe").c_str(), 0600);
   for (const char* path : {"", "dir", "to dir", "inside", "chain", "large", "in/e\n", "new\nline",
                            "tail\n", "to dir/-rf/deep", "--help"}) {
-    // Too long for a message of EXPECT_EQ.
+    // The texts are too long for a message of EXPECT_EQ.
     EXPECT_TRUE(Messages(Open().get(), path) == Messages(OpenLocal().get(), path)) << path;
   }
 }
