@@ -218,7 +218,7 @@ class KubernetesBackend final : public agents::Backend {
   bool IsChangeUnderWay(const std::string& run_key) const;
   // The run is no longer to be held.
   void DropHold(const std::string& run_key);
-  // The run's Job will not be changed any more, or is another now. What is under way goes on.
+  // The run's Job will not be changed any more, or is another now. A change under way goes on.
   void ForgetChanges(const std::string& run_key);
   // The reason why a queued run waits; `seen`: what its Job says of that.
   v1::StateReason ReasonInQueue(const JobObject& job, const agents::Observation& seen) const;
