@@ -93,7 +93,6 @@ class KubernetesBackend final : public agents::Backend {
   std::string NamespaceOf(const agents::RunHandle& run) const;
   // The directory of the run's results as its containers see it; empty: it has none.
   std::string ResultsDirectory(const agents::RunHandle& run) const;
-  // The same directory as the agent sees it; empty: it does not.
   // The runs of a namespace; nowhere_ if the agent does not work in it.
   NamespaceRuns& HomeOf(const std::string& name_space);
   NamespaceRuns& HomeOf(const agents::RunHandle& run) { return HomeOf(NamespaceOf(run)); }
@@ -162,10 +161,8 @@ class KubernetesBackend final : public agents::Backend {
   // Lets a Job start, through its queue if it has one, even if the run is held. Errors as of
   // JobCalls::PatchJob.
   absl::StatusOr<JobObject> SendOff(const JobObject& job, const agent::v1::Assignment& run);
-  // Patches the Job. Also OK if it is gone.
+  // Patches the Job, and remembers it as it is now. Also OK if it is gone.
   absl::Status ChangeJob(const ObjectName& job, const Json& patch);
-  // Remembers the Job as it is now. Also OK if it is gone.
-  absl::Status Keep(absl::StatusOr<JobObject> patched);
   // Lets the run's Job start. NOT_FOUND: the Job is gone, or another one has its name.
   absl::Status LetGo(const agent::v1::Assignment& run);
 
@@ -208,7 +205,6 @@ class KubernetesBackend final : public agents::Backend {
     // The time when a look first noticed that the run is to be held; none: it is not.
     std::optional<absl::Time> hold_wished;
     bool is_under_way = false;
-    bool is_unwanted = false;  // to be forgotten once nothing is under way
     Tries patches;
     Tries deletions;
   };
@@ -217,10 +213,12 @@ class KubernetesBackend final : public agents::Backend {
   // succeeded, or there was none.
   std::string TryChange(const agents::RunHandle& run, Tries JobChange::*kind,
                         std::function<absl::Status()> change);
+  // Takes the run for a change of its Job, until ForgetChanges. False: another one is under way.
+  bool BeginChange(const std::string& run_key);
   bool IsChangeUnderWay(const std::string& run_key) const;
   // The run is no longer to be held.
   void DropHold(const std::string& run_key);
-  // The run's Job will not be changed any more.
+  // The run's Job will not be changed any more, or is another now. A change under way goes on.
   void ForgetChanges(const std::string& run_key);
   // The reason why a queued run waits; `seen`: what its Job says of that.
   v1::StateReason ReasonInQueue(const JobObject& job, const agents::Observation& seen) const;
@@ -294,7 +292,7 @@ class KubernetesBackend final : public agents::Backend {
   std::atomic<bool> is_start_due_ = false;
   // Ends before all that it uses. Its work may overlap with any call of the contract.
   agents::WorkerLane starter_{1};
-  // These, too, end before all that they use; they never work on one run at the same time.
+  // These, too, end before all that they use. No two of the three work on one run at the same time.
   agents::WorkerLane changer_{kChangeThreads};
   agents::WorkerLane deleter_{kDeletionThreads};
 };

@@ -69,14 +69,10 @@ FenceOutcome KubernetesBackend::Fence(const RunHandle& run) {
 }
 
 absl::Status KubernetesBackend::ChangeJob(const ObjectName& job, const Json& patch) {
-  return Keep(calls_.PatchJob(job, patch));
-}
-
-absl::Status KubernetesBackend::Keep(absl::StatusOr<JobObject> patched) {
+  absl::StatusOr<JobObject> patched = calls_.PatchJob(job, patch);
   if (absl::IsNotFound(patched.status())) return absl::OkStatus();
   if (!patched.ok()) return patched.status();
-  RunStore& store = HomeOf(patched->name.name_space).store();
-  store.Put(*std::move(patched));
+  HomeOf(job.name_space).store().Put(*std::move(patched));
   return absl::OkStatus();
 }
 

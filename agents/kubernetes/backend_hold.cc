@@ -77,7 +77,6 @@ std::string KubernetesBackend::TryChange(const RunHandle& run, Tries JobChange::
   const Tries& tries = last.*kind;
   if (last.is_under_way || agents::SteadyNow() < tries.not_before) return tries.trouble;
   last.is_under_way = true;
-  last.is_unwanted = false;
   // A webhook that takes its time keeps nobody from being seen.
   agents::WorkerLane& lane = kind == &JobChange::deletions ? deleter_ : changer_;
   lane.Post([this, run, kind, change = std::move(change)] {
@@ -85,15 +84,22 @@ std::string KubernetesBackend::TryChange(const RunHandle& run, Tries JobChange::
     const bool is_another = absl::IsAborted(done);
     {
       const MutexLock lock_again(mutex_);
-      JobChange& tried = changes_[run.run_key];
-      tried.is_under_way = false;
-      (tried.*kind).not_before = agents::SteadyNow() + (is_another ? kConflictPause : kChangePause);
-      (tried.*kind).trouble = is_another ? "" : std::string(ToStd(done.message()));
-      if (tried.is_unwanted) changes_.erase(run.run_key);
+      const auto tried = changes_.find(run.run_key);
+      if (tried == changes_.end()) return;  // nobody waits for it any more
+      tried->second.is_under_way = false;
+      tried->second.*kind = {
+          agents::SteadyNow() + (is_another ? kConflictPause : kChangePause),
+          is_another ? "" : std::string(ToStd(done.message())),
+      };
     }
     HomeOf(run).store().MarkNews(run.run_key);
   });
   return tries.trouble;
+}
+
+bool KubernetesBackend::BeginChange(const std::string& run_key) {
+  const MutexLock lock(mutex_);
+  return !std::exchange(changes_[run_key].is_under_way, true);
 }
 
 bool KubernetesBackend::IsChangeUnderWay(const std::string& run_key) const {
@@ -113,10 +119,7 @@ void KubernetesBackend::DropHold(const std::string& run_key) {
 
 void KubernetesBackend::ForgetChanges(const std::string& run_key) {
   const MutexLock lock(mutex_);
-  const auto found = changes_.find(run_key);
-  if (found == changes_.end()) return;
-  found->second.is_unwanted = true;
-  if (!found->second.is_under_way) changes_.erase(found);
+  changes_.erase(run_key);
 }
 
 size_t KubernetesBackend::CountChanges() const {

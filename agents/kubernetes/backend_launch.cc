@@ -225,12 +225,12 @@ void KubernetesBackend::StartReady(const std::string& only) {
     }
     // A run that waits for the server's answer to a hold may not be let go before that answer, nor
     // after it unseen.
-    if (troubled.contains(name_space) || IsChangeUnderWay(run_key)) {
+    if (troubled.contains(name_space) || !BeginChange(run_key)) {
       queue_.Postpone(run_key);
       continue;
     }
-    DropHold(run_key);  // what is wished from now on is another one
     absl::Status status = LetGo(*run);
+    ForgetChanges(run_key);  // a hold that is wished from now on is another one
     if (absl::IsNotFound(status)) {
       queue_.Remove(run_key);  // a look at the run tells what that means
       continue;

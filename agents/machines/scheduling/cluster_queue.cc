@@ -42,7 +42,7 @@ void ClusterQueue::Restore(const std::string& run_key, const Allocation& allocat
   is_settled_ = false;
   Release(run_key);
   const EndOrder order = {.end = end, .start = next_start_++};
-  ledger_.Restore(allocation);
+  ledger_.Take(allocation);
   occupants_[order] = {.run_key = run_key, .allocation = allocation};
   running_[run_key] = order;
 }

@@ -35,12 +35,6 @@ void Ledger::SetState(uint32_t host, HostState state) {
   room_.SetOpen(host, state == HostState::kUp);
 }
 
-std::optional<Allocation> Ledger::Allocate(const Request& request) {
-  std::optional<Allocation> allocation = room_.Find(request);
-  if (allocation.has_value()) room_.Take(*allocation);
-  return allocation;
-}
-
 std::map<std::string, uint32_t> Ledger::FreeGpuCounts(uint32_t host) const {
   std::map<std::string, uint32_t> counts;
   for (const Room::Device& device : room_.DevicesOf(host)) {

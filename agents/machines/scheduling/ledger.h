@@ -33,10 +33,9 @@ class Ledger {
   // is none.
   std::string Shortage(const Request& request) const;
 
-  // Takes what the request needs, or nothing at all.
-  std::optional<Allocation> Allocate(const Request& request);
-  // Allocates again what a run has had since before a restart, even if the hosts have less now.
-  void Restore(const Allocation& allocation) { room_.Take(allocation); }
+  // Takes a place that the room has found, or that a run has had since before a restart, even if
+  // the hosts have less now.
+  void Take(const Allocation& allocation) { room_.Take(allocation); }
   void Release(const Allocation& allocation) { room_.GiveBack(allocation); }
 
   // Wholly free GPUs of one host, by type.

@@ -19,12 +19,13 @@ bool StartsAtOnce(const QueuedRun& run, const std::optional<ReservedRun>& reserv
 absl::Duration WaitOf(const QueuedRun& run, const QueueOutlook& outlook, const Ledger& ledger,
                       const Occupants& occupants, absl::Time now) {
   const Room& room = ledger.room();
-  if (outlook.waiting == 0) {
-    return LongestWait(run.request, ledger.CouldFit(run.request), room, occupants, now);
-  }
   const bool starts =
-      outlook.is_settled && StartsAtOnce(run, outlook.reserved, room, occupants, now);
-  return starts ? absl::ZeroDuration() : absl::InfiniteDuration();
+      outlook.waiting == 0
+          ? room.Fits(run.request)
+          : outlook.is_settled && StartsAtOnce(run, outlook.reserved, room, occupants, now);
+  if (starts) return absl::ZeroDuration();
+  if (outlook.waiting > 0 || !ledger.CouldFit(run.request)) return absl::InfiniteDuration();
+  return Reservation(run.request, room, occupants, now).time() - now;
 }
 
 }  // namespace muster::machines

@@ -29,13 +29,6 @@ size_t EndsNeeded(const Request& request, const std::vector<const Allocation*>& 
 
 }  // namespace
 
-absl::Duration LongestWait(const Request& request, bool could_fit, const Room& room,
-                           const Occupants& occupants, absl::Time now) {
-  if (room.Fits(request)) return absl::ZeroDuration();
-  if (!could_fit) return absl::InfiniteDuration();
-  return Reservation(request, room, occupants, now).time() - now;
-}
-
 bool MayTakeAnything(absl::Duration time_limit, absl::Time reserved, absl::Time blocked_since,
                      absl::Time now) {
   const absl::Time end = now + time_limit;

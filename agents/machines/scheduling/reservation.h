@@ -35,12 +35,6 @@ struct EndOrder {
 };
 using Occupants = std::map<EndOrder, Occupant>;
 
-// Returns how long a request that comes now waits at most, if nobody else waits: zero if it fits,
-// InfiniteDuration if nobody knows or it never fits. `could_fit`: whether it fits once all
-// occupants have ended.
-absl::Duration LongestWait(const Request& request, bool could_fit, const Room& room,
-                           const Occupants& occupants, absl::Time now);
-
 // Returns whether a run behind the blocked one may take all that is free now, and not only what the
 // reservation leaves. `reserved`: the time of the reservation. `blocked_since`: from when
 // kFreePassing counts.

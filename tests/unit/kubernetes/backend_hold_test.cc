@@ -190,6 +190,32 @@ TEST_F(BackendHoldTest, WhatIsBeingLetGoIsNotCalledHeld) {
   Set([&] { EXPECT_EQ(reason, "waits for its turn to start"); });
 }
 
+TEST_F(BackendHoldTest, AHoldWaitsForTheAnswerThatLetsItsRunGo) {
+  jobs_ = Json::array({HalfLaunched(true)});
+  bool is_let_go = false;
+  const Meanwhile meanwhile(this,
+                            [&](const ScriptedRequest& request) -> std::optional<ScriptedReply> {
+                              if (request.method != "PATCH" || std::exchange(is_let_go, true))
+                                return std::nullopt;
+                              EXPECT_TRUE(HoldOne(*backend_, Launched(), true).ok());
+                              (void)backend_->Observe({Held()});
+                              jobs_[0]["metadata"]["resourceVersion"] = "6";
+                              return std::nullopt;
+                            });
+  Start({kRun});
+  backend_->capabilities().allow_starts();
+  std::string hold;
+  const absl::Time end = absl::Now() + absl::Seconds(20);
+  while (hold.empty() && absl::Now() < end) {
+    absl::SleepFor(absl::Milliseconds(2));
+    (void)backend_->Observe({Launched()});
+    for (const std::string& change : TakeChanges()) {
+      if (change.find(kHeldQueue) != std::string::npos) hold = change;
+    }
+  }
+  EXPECT_THAT(hold, HasSubstr(R"("resourceVersion":"6")")) << "of the Job that was let go";
+}
+
 TEST_F(BackendHoldTest, AHoldThatFailsIsTriedAgainAfterAPauseAndSaysSoMeanwhile) {
   jobs_ = Json::array({HalfLaunched(true)});
   forbids_patches_ = true;

@@ -20,8 +20,15 @@ std::vector<ClusterHost> ThreeHosts() {
   return {Host("a", 16, four), Host("b", 16, four), Host("c", 8, {"h100", "h100"})};
 }
 
+// Takes what the request needs, or nothing at all.
+std::optional<Allocation> Allocate(Ledger* ledger, const Request& request) {
+  std::optional<Allocation> allocation = ledger->room().Find(request);
+  if (allocation.has_value()) ledger->Take(*allocation);
+  return allocation;
+}
+
 NodeAllocation OnlyNode(Ledger* ledger, const Request& request) {
-  const std::optional<Allocation> allocation = ledger->Allocate(request);
+  const std::optional<Allocation> allocation = Allocate(ledger, request);
   EXPECT_TRUE(allocation.has_value()) << ledger->Shortage(request);
   if (!allocation.has_value()) return {};
   EXPECT_EQ(allocation->nodes.size(), 1u);
@@ -30,30 +37,30 @@ NodeAllocation OnlyNode(Ledger* ledger, const Request& request) {
 
 TEST(Packing, GivesCoresUntilNoneIsFree) {
   Ledger ledger(OneMachine());
-  EXPECT_TRUE(ledger.Allocate({.cores = 5, .memory_bytes = 10}).has_value());
-  EXPECT_FALSE(ledger.Allocate({.cores = 4}).has_value());
+  EXPECT_TRUE(Allocate(&ledger, {.cores = 5, .memory_bytes = 10}).has_value());
+  EXPECT_FALSE(Allocate(&ledger, {.cores = 4}).has_value());
   EXPECT_EQ(ledger.Shortage({.cores = 4}), "4 of 8 cores");
-  EXPECT_TRUE(ledger.Allocate({.cores = 3}).has_value());
-  EXPECT_FALSE(ledger.Allocate({.cores = 1}).has_value());
+  EXPECT_TRUE(Allocate(&ledger, {.cores = 3}).has_value());
+  EXPECT_FALSE(Allocate(&ledger, {.cores = 1}).has_value());
 }
 
 TEST(Packing, MemoryIsNeverOversubscribed) {
   Ledger ledger(OneMachine());
-  EXPECT_TRUE(ledger.Allocate({.cores = 1, .memory_bytes = 600}).has_value());
-  EXPECT_FALSE(ledger.Allocate({.cores = 1, .memory_bytes = 401}).has_value());
-  EXPECT_TRUE(ledger.Allocate({.cores = 1, .memory_bytes = 400}).has_value());
+  EXPECT_TRUE(Allocate(&ledger, {.cores = 1, .memory_bytes = 600}).has_value());
+  EXPECT_FALSE(Allocate(&ledger, {.cores = 1, .memory_bytes = 401}).has_value());
+  EXPECT_TRUE(Allocate(&ledger, {.cores = 1, .memory_bytes = 400}).has_value());
 }
 
 TEST(Packing, WholeGpusAreGivenExactlyAndOnce) {
   Ledger ledger(OneMachine());
   const Request two = {.cores = 1, .gpu_type = "h100", .gpu_millis = 2000};
-  const std::optional<Allocation> first = ledger.Allocate(two);
+  const std::optional<Allocation> first = Allocate(&ledger, two);
   ASSERT_TRUE(first.has_value());
   EXPECT_EQ(first->nodes[0].gpus, (Gpus{{2, 1000}, {3, 1000}}));
-  EXPECT_FALSE(ledger.Allocate(two).has_value());
+  EXPECT_FALSE(Allocate(&ledger, two).has_value());
   EXPECT_EQ(ledger.Shortage(two), "2 h100 GPUs");
   ledger.Release(*first);
-  EXPECT_TRUE(ledger.Allocate({.cores = 1, .gpu_type = "h100", .gpu_millis = 3000}).has_value());
+  EXPECT_TRUE(Allocate(&ledger, {.cores = 1, .gpu_type = "h100", .gpu_millis = 3000}).has_value());
 }
 
 TEST(Packing, GpusOfAnyTypeAreAllOfOneAndSpareTheBiggerStock) {
@@ -67,22 +74,22 @@ TEST(Packing, GpusOfAnyTypeAreAllOfOneAndSpareTheBiggerStock) {
 TEST(Packing, AGangHasGpusOfOneTypeOnAllNodes) {
   Ledger ledger({Host("a", 4, {"a100"}), Host("b", 4, {"h100"}), Host("c", 4, {"h100"})});
   const std::optional<Allocation> gang =
-      ledger.Allocate({.nodes = 2, .cores = 1, .gpu_millis = 1000});
+      Allocate(&ledger, {.nodes = 2, .cores = 1, .gpu_millis = 1000});
   ASSERT_TRUE(gang.has_value());
   EXPECT_EQ(gang->nodes[0].host, 1u);
   EXPECT_EQ(gang->nodes[1].host, 2u);
-  EXPECT_FALSE(ledger.Allocate({.nodes = 2, .cores = 1, .gpu_millis = 1000}).has_value());
+  EXPECT_FALSE(Allocate(&ledger, {.nodes = 2, .cores = 1, .gpu_millis = 1000}).has_value());
 }
 
 TEST(Packing, AGangHasAllOfItsNodesEachOnAHostOfItsOwnOrNone) {
   Ledger ledger(ThreeHosts());
   const Request gang = {.nodes = 2, .cores = 1, .gpu_type = "h100", .gpu_millis = 4000};
-  const Allocation one = *ledger.Allocate({.cores = 1, .gpu_type = "h100", .gpu_millis = 3000});
-  EXPECT_FALSE(ledger.Allocate(gang).has_value());
+  const Allocation one = *Allocate(&ledger, {.cores = 1, .gpu_type = "h100", .gpu_millis = 3000});
+  EXPECT_FALSE(Allocate(&ledger, gang).has_value());
   EXPECT_EQ(ledger.Shortage(gang), "2 hosts with 4 h100 GPUs");
   EXPECT_EQ(ledger.room().FreeCores(1), 16u) << "a gang that does not fit has taken something";
   ledger.Release(one);
-  const Allocation both = *ledger.Allocate(gang);
+  const Allocation both = *Allocate(&ledger, gang);
   EXPECT_EQ(both.nodes[0].host, 0u);
   EXPECT_EQ(both.nodes[1].host, 1u);
 }
@@ -100,7 +107,7 @@ TEST(Packing, AShareNeverStraddlesDevices) {
   const Request much = {.cores = 1, .gpu_millis = 600};
   OnlyNode(&ledger, much);
   OnlyNode(&ledger, much);
-  EXPECT_FALSE(ledger.Allocate(much).has_value()) << "400 and 400 are free, on two devices";
+  EXPECT_FALSE(Allocate(&ledger, much).has_value()) << "400 and 400 are free, on two devices";
   EXPECT_EQ(ledger.Shortage(much), "0.6 of a GPU");
 }
 
@@ -120,12 +127,12 @@ TEST(Packing, AShareOfAnyTypeBreaksNoWholeDeviceWhileAnotherIsShared) {
 
 TEST(Packing, ASharedDeviceIsNoWholeOneUntilTheLastShareIsBack) {
   Ledger ledger({Host("a", 8, {"h100"})});
-  const Allocation first = *ledger.Allocate({.gpu_millis = 1});
-  const Allocation second = *ledger.Allocate({.gpu_millis = 999});
+  const Allocation first = *Allocate(&ledger, {.gpu_millis = 1});
+  const Allocation second = *Allocate(&ledger, {.gpu_millis = 999});
   ledger.Release(first);
-  EXPECT_FALSE(ledger.Allocate({.gpu_millis = 1000}).has_value());
+  EXPECT_FALSE(Allocate(&ledger, {.gpu_millis = 1000}).has_value());
   ledger.Release(second);
-  EXPECT_TRUE(ledger.Allocate({.gpu_millis = 1000}).has_value());
+  EXPECT_TRUE(Allocate(&ledger, {.gpu_millis = 1000}).has_value());
 }
 
 TEST(Packing, WholeGpusGoToTheHostWithTheFewestFree) {
@@ -146,16 +153,16 @@ TEST(Packing, RunsWithoutGpusStayAwayFromHostsWithGpus) {
 TEST(Packing, ACordonedHostKeepsWhatItHasAndGetsNothing) {
   Ledger ledger(ThreeHosts());
   const Request four = {.cores = 1, .gpu_millis = 4000};
-  const Allocation first = *ledger.Allocate(four);
+  const Allocation first = *Allocate(&ledger, four);
   ledger.SetState(1, HostState::kCordoned);
-  EXPECT_FALSE(ledger.Allocate(four).has_value());
+  EXPECT_FALSE(Allocate(&ledger, four).has_value());
   EXPECT_TRUE(ledger.CouldFit(four)) << "host a would do, once it is free";
   EXPECT_FALSE(ledger.Refusal(four).has_value());
   ledger.SetState(0, HostState::kDown);
   EXPECT_FALSE(ledger.CouldFit(four));
   EXPECT_EQ(ledger.Shortage(four), "hosts that take no runs now (a, b)");
   ledger.Release(first);
-  EXPECT_FALSE(ledger.Allocate(four).has_value());
+  EXPECT_FALSE(Allocate(&ledger, four).has_value());
   ledger.SetState(0, HostState::kUp);
   EXPECT_EQ(OnlyNode(&ledger, four).host, 0u);
 }
@@ -163,7 +170,8 @@ TEST(Packing, ACordonedHostKeepsWhatItHasAndGetsNothing) {
 TEST(Packing, ARunGoesToNoHostThatItExcludes) {
   Ledger ledger({Host("a", 8, {}), Host("b", 8, {}), Host("c", 4, {})});
   EXPECT_EQ(OnlyNode(&ledger, {.cores = 1, .excluded_hosts = {"b", "c"}}).host, 0u);
-  EXPECT_FALSE(ledger.Allocate({.nodes = 2, .cores = 1, .excluded_hosts = {"b", "c"}}).has_value());
+  EXPECT_FALSE(
+      Allocate(&ledger, {.nodes = 2, .cores = 1, .excluded_hosts = {"b", "c"}}).has_value());
   const auto misfit = ledger.Refusal({.nodes = 2, .cores = 1, .excluded_hosts = {"b", "c"}});
   ASSERT_TRUE(misfit.has_value());
   EXPECT_THAT(misfit->why, HasSubstr("without b, c, where earlier runs of the job failed"));
@@ -173,10 +181,10 @@ TEST(Packing, RestoresMoreThanAShrunkenMachineHas) {
   Ledger ledger({Host("a", 2, {}, 10)});
   const Allocation big = {
       .nodes = {{.host = 0, .cores = 4, .memory_bytes = 20, .gpus = {{7, 1000}}}}};
-  ledger.Restore(big);
-  EXPECT_FALSE(ledger.Allocate({.cores = 1}).has_value());
+  ledger.Take(big);
+  EXPECT_FALSE(Allocate(&ledger, {.cores = 1}).has_value());
   ledger.Release(big);
-  EXPECT_TRUE(ledger.Allocate({.cores = 2, .memory_bytes = 10}).has_value());
+  EXPECT_TRUE(Allocate(&ledger, {.cores = 2, .memory_bytes = 10}).has_value());
 }
 
 struct Refused {
