@@ -163,8 +163,6 @@ absl::Status CheckNamedNodes(std::string_view option, const std::vector<std::str
 }
 
 absl::Status ReadSelection(const client::slurm::Settings& given, JobQuery* query) {
-  if (const Setting* users = given.Find("user"); users != nullptr)
-    AddUsers(users->value, &query->users);
   AddList(given, "name", &query->names);
   AddList(given, "partition", &query->partitions);
   AddList(given, "account", &query->accounts);
@@ -173,10 +171,19 @@ absl::Status ReadSelection(const client::slurm::Settings& given, JobQuery* query
   AddList(given, "reservation", &query->reservations);
   AddListUnlessAll(given, "clusters", &query->clusters);
   if (absl::Status status = CheckNamedNodes("nodelist", query->nodes); !status.ok()) return status;
-  if (given.Find("me") == nullptr) return absl::OkStatus();
-  const absl::StatusOr<std::string> own = OwnUser();
-  if (own.ok()) query->users.push_back(*own);
-  return own.status();
+  // The last one counts.
+  for (auto one = given.settings.rbegin(); one != given.settings.rend(); ++one) {
+    if (one->option->name == "user") {
+      AddUsers(one->value, &query->users);
+      query->is_none = query->users.empty();
+      return absl::OkStatus();
+    }
+    if (one->option->name != "me") continue;
+    const absl::StatusOr<std::string> own = OwnUser();
+    if (own.ok()) query->users.push_back(*own);
+    return own.status();
+  }
+  return absl::OkStatus();
 }
 
 void AddUsers(std::string_view list, std::vector<std::string>* users) {
@@ -216,7 +223,7 @@ absl::Status ReadJobs(const client::slurm::Settings& given, Steps steps, JobQuer
     if (absl::Status status = ReadIds(setting.value, steps, &query->ids); !status.ok())
       return status;
   }
-  query->is_none = is_given && query->ids.empty();
+  query->is_none = query->is_none || (is_given && query->ids.empty());
   return absl::OkStatus();
 }
 

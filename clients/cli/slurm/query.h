@@ -21,7 +21,7 @@ struct JobQuery {
   std::vector<JobName> ids;  // an array's stands for all its tasks
   std::vector<std::string> users, names, partitions, accounts, qos, clusters, nodes, reservations;
   std::vector<std::string> states;  // words of Slurm's
-  bool is_none = false;             // it names jobs, but none at all: "-j ''"
+  bool is_none = false;             // it names jobs or users, but none at all: "-j ''"
   // Jobs that ended before are left out.
   absl::Time ended_since = absl::InfinitePast();
   // More of the filter language, what the broker can choose by itself.

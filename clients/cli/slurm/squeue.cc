@@ -161,6 +161,8 @@ absl::StatusOr<AskedSqueue> ReadSqueue(const std::vector<std::string>& words) {
   if (states != nullptr) {
     const absl::Status status = ReadStates(states->value, &asked.query.states);
     if (!status.ok()) return status;
+    const bool has_word = states->value.find_first_not_of(',') != std::string::npos;
+    asked.query.is_none = asked.query.is_none || !has_word;
   } else if (given.Find("start") != nullptr) {
     asked.query.states = {"PENDING"};
   } else {

@@ -126,6 +126,37 @@ TEST_F(SlurmOptionsTest, ScancelCancelsTheJobsThatThereAreAndSaysWhichAreNot) {
   EXPECT_THAT(canceled.back(), ElementsAre(7u));
 }
 
+TEST_F(SlurmOptionsTest, ScancelCancelsNothingForAListThatNamesNothing) {
+  bool is_canceled = false;
+  broker_.cancel_jobs =
+      [&](const v1::CancelJobsRequest&) -> absl::StatusOr<v1::CancelJobsResponse> {
+    is_canceled = true;
+    return v1::CancelJobsResponse();
+  };
+  for (v1::Job& job : jobs_) job.set_user(getpwuid(geteuid())->pw_name);
+  for (const char* option :
+       {"--user=", "--user=,", "--name=", "--partition=", "--account=", "--qos=", "--nodelist=",
+        "--state=", "--reservation=", "--clusters="}) {
+    const Outcome outcome = Run({"scancel", option, "--me"});
+    EXPECT_EQ(outcome.code, 2) << option;
+    EXPECT_THAT(outcome.err, HasSubstr("names nothing")) << option;
+    EXPECT_EQ(Run({"scancel", option}).code, 2) << option;
+  }
+  EXPECT_EQ(Run({"scancel", "-t", "all"}).code, 2);
+  const Outcome unknown = Run({"scancel", "-u", "no-such-user"});
+  EXPECT_NE(unknown.code, 0);
+  EXPECT_THAT(unknown.err, HasSubstr("Invalid user name: \"no-such-user\""));
+  EXPECT_FALSE(is_canceled);
+  EXPECT_EQ(Run({"scancel", "-u", "no-such-user", "--me"}).code, 0) << "the last one counts";
+  EXPECT_TRUE(is_canceled);
+}
+
+TEST_F(SlurmOptionsTest, SqueueShowsNothingForAListThatNamesNothing) {
+  EXPECT_EQ(Run({"squeue", "-h", "-u", ""}).out, "");
+  EXPECT_EQ(Run({"squeue", "-h", "-t", ""}).out, "");
+  EXPECT_EQ(Run({"squeue", "-h", "--me", "-u", "bob", "-o", "%i"}).out, "8\n");
+}
+
 TEST_F(SlurmOptionsTest, TimesAreNeverCutByFormatAndAllElseIs) {
   EXPECT_EQ(Run({"squeue", "-hj7", "-o", "%.2l|%.2M|%.2L|%.2j"}).out, "1:30:00|1:02:03|27:57|tr\n");
   EXPECT_EQ(Run({"squeue", "-j7", "-o", "%.2l"}).out, "TI\n1:30:00\n") << "a heading is cut";
