@@ -200,7 +200,7 @@ TEST_F(SlurmOptionsTest, EveryStateOfSlurmsIsTaken) {
   jobs_[0].set_state(v1::JOB_STATE_FAILED);
   jobs_[0].mutable_failure()->set_failure_class(v1::FAILURE_CLASS_TIMEOUT);
   jobs_[0].mutable_failure()->set_code(v1::FAILURE_CODE_DEADLINE);
-  EXPECT_EQ(Run({"sacct", "-nPj7", "-s", "DL", "-o", "State,Reason"}).out, "DEADLINE|DeadLine\n");
+  EXPECT_EQ(Run({"sacct", "-nPj7", "-s", "DL", "-o", "State,Reason"}).out, "DEADLINE|None\n");
 }
 
 TEST_F(SlurmOptionsTest, SqueueForgetsAJobFiveMinutesAfterItsEnd) {
@@ -317,6 +317,71 @@ TEST_F(SlurmOptionsTest, AJobThatWasEndedFromOutsideHasNoExitCode) {
   EXPECT_EQ(shown(), "TIMEOUT|0:0\n");
   jobs_[0].mutable_failure()->set_failure_class(v1::FAILURE_CLASS_PROGRAM);
   EXPECT_EQ(shown(), "FAILED|0:15\n");
+}
+
+TEST_F(SlurmOptionsTest, TimesAreThoseOfThePresentRun) {
+  v1::Job& job = jobs_[0];
+  job.clear_end_time();
+  v1::Run& run = *job.mutable_runs(0);
+  const auto queue = [&] { return Run({"squeue", "-hj7", "-o", "%M %S"}).out; };
+  const auto account = [&] {
+    return Run({"sacct", "-nPj7", "-o", "Start,Elapsed,CPUTime,AllocTRES"}).out;
+  };
+  run.set_number(1);
+  EXPECT_THAT(queue(), Not(StartsWith("0:00")));
+  job.set_state(v1::JOB_STATE_QUEUED);
+  EXPECT_EQ(queue(), "0:00 N/A\n") << "it waits for its second run";
+  EXPECT_EQ(account(), "Unknown|00:00:00|00:00:00|\n");
+  run.set_number(2);
+  job.set_state(v1::JOB_STATE_PENDING);
+  EXPECT_EQ(queue(), "0:00 N/A\n");
+  job.set_state(v1::JOB_STATE_RUNNING);
+  run.mutable_start_time()->set_seconds(1'772'366'400 + 3600);
+  job.mutable_end_time()->set_seconds(1'772'366'400 + 3723);
+  EXPECT_THAT(queue(), StartsWith("2:03 "));
+  EXPECT_THAT(account(), HasSubstr("|00:02:03|00:16:24|"));
+}
+
+TEST_F(SlurmOptionsTest, SacctTellsWhatIsKnown) {
+  EXPECT_EQ(Run({"sacct", "-nPj8", "-o", "AllocCPUS,Eligible,DerivedExitCode"}).out,
+            "8|Unknown|0:0\n");
+  v1::Job& job = jobs_[0];
+  *job.mutable_create_time() = job.start_time();
+  job.mutable_create_time()->set_seconds(job.start_time().seconds() - 60);
+  const auto times = [&] { return Run({"sacct", "-nPj7", "-o", "Eligible,Submit"}).out; };
+  const std::string both = times();
+  EXPECT_EQ(both.substr(0, both.find('|')) + "\n", both.substr(both.find('|') + 1));
+  AddExtra("--begin=now+1hour");
+  EXPECT_THAT(times(), StartsWith("Unknown|")) << "it was not eligible when it was submitted";
+  job.set_state(v1::JOB_STATE_FAILED);
+  job.mutable_exit()->set_code(1);
+  job.set_user("root");
+  EXPECT_EQ(Run({"sacct", "-nPj7", "-o", "Reason,UID"}).out, "None|0\n");
+  job.mutable_end_time()->set_seconds(absl::ToUnixSeconds(absl::Now()));
+  EXPECT_EQ(Run({"squeue", "-t", "F", "-hj7", "-o", "%R"}).out, "(NonZeroExitCode)\n");
+  v1::GpuRequest& gpus = *job.mutable_spec()->mutable_resources()->add_gpus();
+  gpus.set_type("h100");
+  gpus.set_count_millis(1000);
+  EXPECT_EQ(Run({"sacct", "-nPj7", "-o", "AllocTRES"}).out,
+            "cpu=8,gres/gpu:h100=2,gres/gpu=2,node=2\n");
+}
+
+TEST_F(SlurmOptionsTest, SacctSaysWhoAndWhichTimeThereIsNot) {
+  const Outcome user = Run({"sacct", "-u", "no-such-user"});
+  EXPECT_EQ(user.code, 1);
+  EXPECT_EQ(user.err, "sacct: error: Invalid user id: no-such-user\n");
+  EXPECT_EQ(user.out, "");
+  EXPECT_EQ(Run({"sacct", "-u", "bob", "-S", "2026-01-01"}).code, 0) << "the broker knows him";
+  EXPECT_THAT(
+      Run({"sacct", "-a", "-S", "2026-02-02", "-E", "2026-02-01"}).err,
+      HasSubstr("Start time (2026-02-02T00:00:00) is after end time (2026-02-01T00:00:00)"));
+  EXPECT_THAT(Run({"sacct", "-a", "-S", "now+1hour"}).err, HasSubstr("is after end time"));
+}
+
+TEST_F(SlurmOptionsTest, OptionsOfSacctAreTakenOrRefusedByName) {
+  EXPECT_EQ(Run({"sacct", "-nPvj7", "--noconvert", "--units=M", "-o", "JobID"}).out, "7\n");
+  for (const char* option : {"-B", "--env-vars", "-k1", "-K1", "-FSchedMain", "-x1", "-c"})
+    EXPECT_THAT(Run({"sacct", option}).err, HasSubstr("is not taken; ")) << option;
 }
 
 TEST_F(SlurmOptionsTest, ShowTellsTheFileOfAScriptsOutput) {

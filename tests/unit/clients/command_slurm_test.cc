@@ -176,7 +176,7 @@ TEST_F(SlurmVerbsTest, SacctShowsHowJobsEnded) {
             "JobID           JobName  Partition    Account  AllocCPUS      State ExitCode \n"
             "------------ ---------- ---------- ---------- ---------- ---------- -------- \n"
             "7                 train        gpu                     8     FAILED      3:0 \n"
-            "8                second        cpu                     0    PENDING      0:0 \n");
+            "8                second        cpu                     8    PENDING      0:0 \n");
   EXPECT_THAT(filter_, HasSubstr("create_time >= 2025-12-02T"));
   EXPECT_EQ(Run({"sacct", "-nP", "-j", "7", "-o", "jobid,JobIDRaw,elapsed,NodeList,state"}).out,
             "7|4711|01:02:03|n[1-2]|FAILED\n");
