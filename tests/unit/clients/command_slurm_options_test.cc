@@ -398,7 +398,7 @@ TEST_F(SlurmOptionsTest, ShowTellsTheFileOfAScriptsOutput) {
 class SinfoOptionsTest : public SlurmOptionsTest {
  protected:
   SinfoOptionsTest() {
-    broker_.describe_cluster = [](const auto&) -> absl::StatusOr<v1::DescribeClusterResponse> {
+    broker_.describe_cluster = [this](const auto&) -> absl::StatusOr<v1::DescribeClusterResponse> {
       v1::DescribeClusterResponse response;
       v1::ClusterDetails& details = *response.mutable_details();
       for (const char* name : {"gpu", "cpu"}) {
@@ -418,9 +418,12 @@ class SinfoOptionsTest : public SlurmOptionsTest {
         (*node->mutable_gpus())["h100"] = 4;
         (*node->mutable_used_gpus())["h100"] = 1;
       }
+      details.mutable_nodes(1)->set_used_memory_bytes(used_bytes_);
       return response;
     };
   }
+
+  uint64_t used_bytes_ = uint64_t{1} << 30;  // of n10
 };
 
 TEST_F(SinfoOptionsTest, VariablesSetOptionsAndWhatIsTypedWins) {
@@ -448,6 +451,32 @@ TEST_F(SinfoOptionsTest, ColumnsHaveLongNamesAndAWordForWhatIsNotKnown) {
   EXPECT_EQ(Run({"sinfo", "-hp", "gpu", "-o", "%e %O %z %w %d %p"}).out,
             "N/A N/A N/A N/A N/A N/A\n");
   EXPECT_THAT(Run({"sinfo", "-p", "gpu", "-o", "%all"}).out, StartsWith("AVAIL|ACTIVE_FEATURES|"));
+}
+
+TEST_F(SinfoOptionsTest, AListThatNamesNothingShowsNothing) {
+  for (const char* option : {"-t", "-p", "-n"})
+    EXPECT_EQ(Run({"sinfo", "-h", option, ""}).out, "") << option;
+  EXPECT_THAT(Run({"sinfo", "-M", "all"}).out, StartsWith("CLUSTER: lab\n"));
+  EXPECT_THAT(Run({"sinfo", "--noconvert"}).out, StartsWith("PARTITION"));
+}
+
+TEST_F(SinfoOptionsTest, ColumnsAreAsWideWithoutTheirHeading) {
+  const std::string with = Run({"sinfo"}).out;
+  EXPECT_EQ(with.substr(with.find('\n') + 1), Run({"sinfo", "-h"}).out);
+  EXPECT_THAT(Run({"sinfo", "-h"}).out, StartsWith("gpu          up"));
+}
+
+TEST_F(SinfoOptionsTest, ATextInPlaceOfAWidthFollowsTheValue) {
+  EXPECT_EQ(Run({"sinfo", "-hp", "gpu", "-O", "Partition:|,NodeList:abc"}).out, "gpu|n[2,10]abc\n");
+  EXPECT_EQ(Run({"squeue", "-hj7", "-O", "State:|,JobID"}).out, "RUNNING|7\n");
+  EXPECT_EQ(Run({"sinfo", "-hp", "gpu", "-n", "n2", "-O", "StateComplete"}).out, "idle\n");
+  EXPECT_THAT(Run({"sinfo", "-O", "All"}).out, HasSubstr("STATECOMPLETE"));
+}
+
+TEST_F(SinfoOptionsTest, NodesOfAnotherUseHaveTheirOwnRow) {
+  used_bytes_ = uint64_t{2} << 30;
+  EXPECT_EQ(Run({"sinfo", "-hp", "gpu", "-O", "NodeList:5,AllocMem:5"}).out,
+            "n10  2048\nn2   1024\n");
 }
 
 }  // namespace
