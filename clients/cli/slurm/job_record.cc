@@ -125,6 +125,9 @@ JobRecord MakeRecord(v1::Job job, const v1::Cluster* cluster) {
   } else if (pool != nullptr && pool->has_max_time_limit()) {
     record.time_limit = absl::Seconds(pool->max_time_limit().seconds());
   }
+  // Slurm keeps limits in minutes.
+  if (record.is_on_slurm && record.time_limit.has_value())
+    record.time_limit = absl::Ceil(*record.time_limit, absl::Minutes(1));
   return record;
 }
 

@@ -127,7 +127,6 @@ absl::StatusOr<AskedSinfo> ReadSinfo(const std::vector<std::string>& words) {
   AddListUnlessAll(given, "clusters", &asked.clusters);
   asked.with_name = given.Find("clusters") != nullptr;
   AddListUnlessAll(given, "partition", &asked.query.partitions);
-  AddListUnlessAll(given, "nodes", &asked.query.nodes);
   AddListUnlessAll(given, "states", &asked.query.states);
   for (std::string_view name : {"partition", "nodes", "states"}) {
     const Setting* list = given.Find(name);
@@ -139,8 +138,10 @@ absl::StatusOr<AskedSinfo> ReadSinfo(const std::vector<std::string>& words) {
     const absl::Status known = NodeState().IsAskedBy(state).status();
     if (!known.ok()) return known;
   }
-  if (absl::Status status = CheckNamedNodes("nodes", asked.query.nodes); !status.ok()) {
-    return status;
+  const Setting* named = given.Find("nodes");
+  if (named != nullptr && named->value != "all") {
+    const absl::Status status = AddNodes(given, "nodes", &asked.query.nodes);
+    if (!status.ok()) return status;
   }
   asked.query.by_node = given.Find("Node") != nullptr;
   asked.query.with_reason = given.Find("list-reasons") != nullptr;

@@ -366,6 +366,22 @@ TEST_F(SlurmOptionsTest, SacctTellsWhatIsKnown) {
             "cpu=8,gres/gpu:h100=2,gres/gpu=2,node=2\n");
 }
 
+TEST_F(SlurmOptionsTest, NodesAreNamedAsTheyAreShown) {
+  EXPECT_EQ(Run({"squeue", "-h", "-w", "n[2-3]", "-o", "%i"}).out, "7\n");
+  EXPECT_EQ(Run({"squeue", "-h", "-w", "n[3-4]", "-o", "%i"}).out, "");
+  EXPECT_THAT(Run({"squeue", "-w", "n[3"}).err, HasSubstr("--nodelist: \"n[3\" is no list"));
+}
+
+TEST_F(SlurmOptionsTest, LimitsAreWholeMinutesOnSlurm) {
+  jobs_[1].mutable_spec()->mutable_time_limit()->set_seconds(61);
+  EXPECT_EQ(Run({"squeue", "-hj8", "-o", "%l %L"}).out, "2:00 2:00\n");
+}
+
+TEST_F(SlurmOptionsTest, SqueueTakesOptionsThatChangeNothingHere) {
+  EXPECT_EQ(Run({"squeue", "-hPj7", "--hide", "--sibling", "--array-unique", "-o", "%i"}).out,
+            "7\n");
+}
+
 TEST_F(SlurmOptionsTest, SacctSaysWhoAndWhichTimeThereIsNot) {
   const Outcome user = Run({"sacct", "-u", "no-such-user"});
   EXPECT_EQ(user.code, 1);
@@ -458,6 +474,10 @@ TEST_F(SinfoOptionsTest, AListThatNamesNothingShowsNothing) {
     EXPECT_EQ(Run({"sinfo", "-h", option, ""}).out, "") << option;
   EXPECT_THAT(Run({"sinfo", "-M", "all"}).out, StartsWith("CLUSTER: lab\n"));
   EXPECT_THAT(Run({"sinfo", "--noconvert"}).out, StartsWith("PARTITION"));
+}
+
+TEST_F(SinfoOptionsTest, NodesAreNamedAsTheyAreShown) {
+  EXPECT_EQ(Run({"sinfo", "-hp", "gpu", "-n", "n[9-10]", "-o", "%N"}).out, "n10\n");
 }
 
 TEST_F(SinfoOptionsTest, ColumnsAreAsWideWithoutTheirHeading) {
