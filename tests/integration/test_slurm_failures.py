@@ -1,9 +1,12 @@
 """Failures of runs on a real Slurm: their class, whether another run may do better, and the words that say so."""
 
+import shutil
+
 from muster.v1 import job_pb2
 
 from harness.api import FAILED, argv_spec, script_spec
 from harness.fixtures import cluster_fixture
+from harness.slurm import USER
 from harness.wait import eventually
 
 INFRA = job_pb2.FAILURE_CLASS_INFRA
@@ -123,3 +126,22 @@ def test_a_job_held_in_slurm_says_how_to_let_it_go(api, slurm, agent):
     api.cancel(first)
     api.wait_state(job_id, job_pb2.JOB_STATE_CANCELED)
     api.wait_state(first, job_pb2.JOB_STATE_CANCELED)
+
+
+def test_a_script_that_must_not_be_requeued_gets_one_run_when_its_node_fails(world, api, slurm, agent):
+    del agent
+    directory = world.path("once")
+    directory.mkdir()
+    shutil.chown(directory, USER, USER)
+    started = directory / "started"
+    script = world.write("once.sh", "#!/bin/sh\n#SBATCH --no-requeue -o /dev/null\necho x >> started\nsleep 1000\n")
+    job_id = int(world.cli("sbatch", "--parsable", script, cwd=directory).stdout)
+    api.wait_state(job_id, job_pb2.JOB_STATE_RUNNING)
+    eventually(started.exists, "the script has begun")
+    node = api.get(job_id).runs[0].nodes[0]
+    slurm.slurm("scontrol", "update", f"nodename={node}", "state=down", "reason=test")
+    job = api.wait_state(job_id, FAILED)  # the node comes back by itself
+    assert job.failure.failure_class == INFRA
+    assert len(job.runs) == 1
+    assert started.read_text() == "x\n"
+    assert world.cli("sacct", "-nP", "-j", job_id, "-o", "State").stdout == "NODE_FAIL\n"

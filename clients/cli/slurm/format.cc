@@ -61,7 +61,8 @@ std::string_view ReadSize(std::string_view text, FormatField* field) {
     size = std::min(kMaxWidth, size * 10 + static_cast<size_t>(text.front() - '0'));
     text.remove_prefix(1);
   }
-  if (size > 0) field->width = size;
+  // A text in place of a size leaves the column as wide as its value.
+  if (size > 0 || (!field->right && !text.empty())) field->width = size;
   return text;
 }
 

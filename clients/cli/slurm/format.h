@@ -39,8 +39,8 @@ ColumnFormat ParseColumnFormat(std::string_view text, std::string_view letters,
 
 // Names of columns, and their letters.
 using LongNames = std::span<const std::pair<std::string_view, char>>;
-// "JobID:18,Name:.8": the columns of --Format, in any case. A name that is not one of `names` is
-// left out, and is added to `unknown`.
+// "JobID:18,Name:.8,State:|": the columns of --Format, in any case. A name that is not one of
+// `names` is left out, and is added to `unknown`.
 ColumnFormat ParseLongFormat(std::string_view text, LongNames names,
                              std::vector<std::string>* unknown);
 

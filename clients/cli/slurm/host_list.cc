@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <set>
@@ -16,6 +17,7 @@ namespace {
 
 // Digits that such a number may have; a longer one is part of the name.
 constexpr size_t kMaxDigits = 9;
+constexpr size_t kMaxHosts = 65536;  // names of a list; as many nodes as Slurm may have
 
 size_t DigitsAtEnd(std::string_view name) {
   size_t digits = 0;
@@ -39,7 +41,47 @@ std::string Ranges(const std::set<uint64_t>& numbers, size_t width) {
   return text;
 }
 
+// Adds the names of "PREFIX[1-3,7]SUFFIX"; false: it cannot be read.
+bool AddHosts(std::string_view word, std::vector<std::string>* names) {
+  const size_t open = word.find('[');
+  if (open == word.npos) {
+    if (!word.empty()) names->emplace_back(word);
+    return word.find(']') == word.npos && names->size() <= kMaxHosts;
+  }
+  const size_t close = word.find(']', open);
+  if (close == word.npos) return false;
+  const std::string_view suffix = word.substr(close + 1);
+  if (suffix.find_first_of("[]") != suffix.npos) return false;
+  for (std::string_view range : contract::Split(word.substr(open + 1, close - open - 1), ',')) {
+    const std::string_view begin = range.substr(0, range.find('-'));
+    const std::string_view end =
+        begin.size() == range.size() ? begin : range.substr(begin.size() + 1);
+    if (begin.size() > kMaxDigits || end.size() > kMaxDigits) return false;
+    const auto first = contract::ParseNumber<uint64_t>(begin);
+    const auto last = contract::ParseNumber<uint64_t>(end);
+    if (!first || !last || *last < *first || *last - *first >= kMaxHosts) return false;
+    for (uint64_t i = *first; i <= *last; ++i) {
+      names->push_back(fmt::format("{}{:0{}}{}", word.substr(0, open), i, begin.size(), suffix));
+    }
+    if (names->size() > kMaxHosts) return false;
+  }
+  return true;
+}
+
 }  // namespace
+
+std::optional<std::vector<std::string>> HostsOf(std::string_view list) {
+  std::vector<std::string> names;
+  while (!list.empty()) {
+    const size_t open = list.find('[');
+    size_t end = list.find(',');
+    if (open < end) end = list.find(',', std::min(list.find(']', open), list.size()));
+    end = std::min(end, list.size());
+    if (!AddHosts(list.substr(0, end), &names)) return std::nullopt;
+    list.remove_prefix(std::min(end + 1, list.size()));
+  }
+  return names;
+}
 
 std::string HostList(const std::vector<std::string>& names) {
   // The numbers by the name before them, and by their width if they begin with a zero.

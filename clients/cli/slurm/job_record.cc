@@ -125,6 +125,9 @@ JobRecord MakeRecord(v1::Job job, const v1::Cluster* cluster) {
   } else if (pool != nullptr && pool->has_max_time_limit()) {
     record.time_limit = absl::Seconds(pool->max_time_limit().seconds());
   }
+  // Slurm keeps limits in minutes.
+  if (record.is_on_slurm && record.time_limit.has_value())
+    record.time_limit = absl::Ceil(*record.time_limit, absl::Minutes(1));
   return record;
 }
 
@@ -202,10 +205,19 @@ std::string ReasonWord(const JobRecord& record) {
   return WhyItWaits(job).message().empty() ? std::string(kNoReason) : "SeeMusterWhy";
 }
 
+google::protobuf::Timestamp StartedAt(const JobRecord& record) {
+  const v1::Job& job = record.job;
+  if (job.state() == v1::JOB_STATE_QUEUED || job.state() == v1::JOB_STATE_PENDING) return {};
+  // The job's own time is that of its first run.
+  const bool is_later = record.run() != nullptr && record.run()->number() > 1;
+  return is_later ? record.run()->start_time() : job.start_time();
+}
+
 absl::Duration Elapsed(const JobRecord& record, absl::Time now) {
-  if (!record.job.has_start_time()) return absl::ZeroDuration();
+  const google::protobuf::Timestamp start = StartedAt(record);
+  if (start.seconds() == 0) return absl::ZeroDuration();
   const absl::Time end = record.job.has_end_time() ? ToTime(record.job.end_time()) : now;
-  return std::max(absl::ZeroDuration(), end - ToTime(record.job.start_time()));
+  return std::max(absl::ZeroDuration(), end - ToTime(start));
 }
 
 std::string SqueueTime(absl::Duration duration) {

@@ -33,6 +33,15 @@ uint64_t GpusOf(const v1::JobSpec& spec, std::string_view name) {
   return gpus.has_value() ? gpus->count_millis() / 1000 : 0;
 }
 
+// The one type that all its GPUs are of; empty: any, or several.
+std::string GpuType(const v1::JobSpec& spec) {
+  for (std::string_view name : {"gpus", "gpus-per-task"}) {
+    const auto gpus = client::slurm::ParseSbatchGpus(OptionOf(spec, name));
+    if (gpus.has_value()) return gpus->type();
+  }
+  return spec.resources().gpus_size() == 1 ? spec.resources().gpus(0).type() : "";
+}
+
 uint64_t TotalGpus(const JobRecord& record) {
   const v1::JobSpec& spec = record.job.spec();
   if (const uint64_t all = GpusOf(spec, "gpus"); all > 0) return all;
@@ -114,7 +123,12 @@ std::string TotalMemoryText(const JobRecord& record) { return SizeText(TotalMebi
 std::string TresText(const JobRecord& record, TresOrder order) {
   const uint64_t gpus = TotalGpus(record);
   const uint64_t mebibytes = TotalMebibytes(record);
-  const std::string gpu_text = gpus == 0 ? "" : fmt::format(",gres/gpu={}", gpus);
+  std::string gpu_text = gpus == 0 ? "" : fmt::format(",gres/gpu={}", gpus);
+  const std::string type = GpuType(record.job.spec());
+  if (gpus > 0 && !type.empty()) {
+    const std::string typed = fmt::format(",gres/gpu:{}={}", Harmless(type), gpus);
+    gpu_text = order == TresOrder::kSacct ? typed + gpu_text : gpu_text + typed;
+  }
   const bool is_sacct = order == TresOrder::kSacct;
   return fmt::format("cpu={}{}{},node={}{}", TotalCpus(record.job.spec()), is_sacct ? gpu_text : "",
                      mebibytes == 0 ? "" : ",mem=" + SizeText(mebibytes), NodeCount(record),

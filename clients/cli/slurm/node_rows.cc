@@ -130,6 +130,7 @@ constexpr char kComment = 2;
 constexpr char kExtra = 3;
 constexpr char kUsedGpus = 4;
 constexpr char kPort = 5;
+constexpr char kStateComplete = 6;
 
 // The word of sinfo for what it does not know.
 std::string NotKnown(const v1::PoolLoad&) { return "N/A"; }
@@ -231,6 +232,8 @@ constexpr std::array kNodeColumns = {
     NodeColumn{kUsedGpus, "GRES_USED", nullptr, [](const N& n) { return UsedGresOf(*n.node); },
                nullptr, "(null)"},
     NodeColumn{kPort, "PORT", NotKnown},
+    NodeColumn{kStateComplete, "STATECOMPLETE", nullptr,
+               [](const N& n) { return Harmless(n.state.Complete()); }, nullptr, "n/a"},
 };
 
 // The names of --Format.
@@ -275,7 +278,7 @@ constexpr std::pair<std::string_view, char> kLongNames[] = {
     {"Sockets", 'X'},
     {"StateCompact", 't'},
     {"StateLong", 'T'},
-    {"StateComplete", 'T'},
+    {"StateComplete", kStateComplete},
     {"Threads", 'Z'},
     {"Time", 'l'},
     {"TimeStamp", 'H'},
@@ -328,7 +331,8 @@ std::vector<std::string> KeyOf(const v1::PoolLoad& pool, const SeenNode& seen,
         column.letter == 'c' || column.letter == 'm' || column.letter == kUsedMemory;
     if (column.of_pool != nullptr) key.push_back(column.of_pool(pool));
     if (column.of_node != nullptr) key.push_back(column.of_node(seen));
-    if (query.is_exact && is_size) key.push_back(column.of_nodes({seen}));
+    if (is_size && (query.is_exact || column.letter == kUsedMemory))
+      key.push_back(column.of_nodes({seen}));
   }
   return key;
 }
@@ -441,6 +445,7 @@ std::vector<std::string> NodeHeadings(const ColumnFormat& format) {
 
 std::vector<std::vector<std::string>> NodeRows(const v1::ClusterDetails& details,
                                                const ColumnFormat& format, const NodeQuery& query) {
+  if (query.is_none) return {};
   Nodes nodes;
   for (const v1::Node& node : details.nodes()) nodes.push_back({&node, InSlurmsWords(node)});
   std::vector<Group> groups = Groups(details, nodes, format, query);

@@ -17,6 +17,7 @@ namespace muster::cli {
 struct NodeQuery {
   std::vector<std::string> partitions, nodes;
   std::vector<std::string> states;  // as NodeState::IsAskedBy takes them
+  bool is_none = false;             // a list names nothing: "-p ''"
   bool by_node = false;             // a row for each node in each of its partitions
   bool is_exact = false;            // nodes of another size have rows of their own
   bool with_reason = false;         // only nodes that are out of service

@@ -32,7 +32,7 @@ constexpr std::pair<std::string_view, char> kMarks[] = {
 
 // Words of sinfo's that are a base state and a flag of scontrol's.
 constexpr std::pair<std::string_view, std::string_view> kSpelledOut[] = {
-    {"drained", "idle+drain"},     {"draining", "mixed+drain"},   {"failing", "mixed+fail"},
+    {"drained", "idle+drain"},     {"draining", "mixed+drain"},   {"failing", "allocated+fail"},
     {"fail", "idle+fail"},         {"maint", "idle+maintenance"}, {"completing", "idle+completing"},
     {"reserved", "idle+reserved"}, {"planned", "idle+planned"},   {"inval", "idle+invalid_reg"},
     {"perfctrs", "idle+perfctrs"}};
@@ -77,6 +77,19 @@ std::string_view LongWord(std::string_view word) {
   const auto* found = std::find_if(std::begin(kShort), std::end(kShort),
                                    [&](const auto& one) { return one.second == word; });
   return found == std::end(kShort) ? word : found->first;
+}
+
+// The word that this is the beginning of, "drain" of "dr"; itself if there is none.
+std::string_view WholeWord(std::string_view word) {
+  constexpr std::string_view kMore[] = {"drain", "drained", "draining", "drng",
+                                        "fail",  "failing", "failg",    "no_respond"};
+  const auto is_word = [&](std::string_view one) { return one == word; };
+  if (word.empty() || std::any_of(std::begin(kMore), std::end(kMore), is_word)) return word;
+  const auto begins = [&](std::string_view one) { return one.starts_with(word); };
+  const auto* base = std::find_if(kBases.begin(), kBases.end(), begins);
+  if (base != kBases.end()) return *base;
+  const auto* more = std::find_if(std::begin(kMore), std::end(kMore), begins);
+  return more == std::end(kMore) ? word : *more;
 }
 
 absl::Status NoState(std::string_view word) {
@@ -136,7 +149,9 @@ std::string NodeState::Long() const {
   if (Has("reboot_issued") && !is_taken) return "reboot^";
   if (Has("reboot_requested") && !is_taken) return "reboot" + silent;
   if (Has("drain")) return (IsBusy() ? "draining" : "drained") + Mark();
-  if (Has("fail")) return (IsBusy() ? "failing" : "fail") + silent;
+  // As sinfo has it: a node that still has free cores is not "failing".
+  const bool is_failing = base_ == "allocated" || Has("completing");
+  if (Has("fail")) return (is_failing ? "failing" : "fail") + silent;
   const std::string mark = Mark();
   if (base_ == "allocated" && mark.empty() && Has("completing")) return "allocated+";
   if (Has("completing") && base_ != "allocated" && base_ != "down") return "completing" + mark;
@@ -146,6 +161,14 @@ std::string NodeState::Long() const {
     if (base_ == "idle" && Has(flag)) return std::string(flag);
   }
   return base_;
+}
+
+std::string NodeState::Complete() const {
+  std::string text = base_;
+  for (std::string_view flag : kNodeFlags) {
+    if (Has(flag)) text += fmt::format("+{}", flag);
+  }
+  return text;
 }
 
 std::string NodeState::Short() const {
@@ -164,6 +187,7 @@ absl::StatusOr<bool> NodeState::IsAskedBy(std::string_view states) const {
   bool is_asked = true;
   const std::string lower = LowerWord(states);
   for (std::string_view word : contract::Split(lower, '&')) {
+    word = WholeWord(word);
     const auto* flag = std::find_if(std::begin(kAsked), std::end(kAsked),
                                     [&](const auto& one) { return one.first == word; });
     if (flag != std::end(kAsked)) word = flag->second;
@@ -177,8 +201,12 @@ absl::StatusOr<bool> NodeState::IsAskedBy(std::string_view states) const {
     } else if (FlagBit(word) != 0) {
       is_asked = is_asked && Has(word);
     } else if (IsBase(base)) {
-      // sinfo does not tell mixed from allocated on a node that takes no more.
-      is_asked = is_asked && base == (base_ == "mixed" && Has("drain") ? "allocated" : base_);
+      // For sinfo a node of which a part is in use is allocated, too; one that takes no more is not
+      // mixed.
+      const bool is_mixed = base_ == "mixed";
+      is_asked =
+          is_asked &&
+          (base == "allocated" && is_mixed ? true : base == base_ && !(is_mixed && Has("drain")));
     } else {
       return NoState(word);
     }

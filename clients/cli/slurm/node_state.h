@@ -19,6 +19,8 @@ class NodeState {
   // sinfo's words, long and short, with the mark of one flag: "drained*", "drain*".
   std::string Long() const;
   std::string Short() const;
+  // The base state and all flags: "allocated+drain".
+  std::string Complete() const;
 
   // Tell whether jobs use it, and whether it takes no more, as sinfo counts nodes.
   bool IsBusy() const;

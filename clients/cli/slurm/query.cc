@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "clients/cli/known_clusters.h"
+#include "clients/cli/slurm/host_list.h"
 #include "clients/cli/slurm/one_job.h"
 #include "clients/cli/text.h"
 #include "contract/characters.h"
@@ -153,30 +154,41 @@ void AddListUnlessAll(const client::slurm::Settings& given, std::string_view opt
   if (setting != nullptr && setting->value != "all") AddList(given, option, list);
 }
 
-absl::Status CheckNamedNodes(std::string_view option, const std::vector<std::string>& nodes) {
-  for (const std::string& node : nodes) {
-    if (node.find('[') == std::string::npos) continue;
-    return absl::InvalidArgumentError(fmt::format(
-        "--{}: {} has brackets; name the nodes one by one", option, contract::Quoted(node)));
+absl::Status AddNodes(const client::slurm::Settings& given, std::string_view option,
+                      std::vector<std::string>* nodes) {
+  const Setting* setting = given.Find(option);
+  if (setting == nullptr) return absl::OkStatus();
+  auto hosts = HostsOf(setting->value);
+  if (!hosts.has_value()) {
+    return absl::InvalidArgumentError(fmt::format("--{}: {} is no list of nodes, such as n[1-3],n7",
+                                                  option, contract::Quoted(setting->value)));
   }
+  nodes->insert(nodes->end(), std::make_move_iterator(hosts->begin()),
+                std::make_move_iterator(hosts->end()));
   return absl::OkStatus();
 }
 
 absl::Status ReadSelection(const client::slurm::Settings& given, JobQuery* query) {
-  if (const Setting* users = given.Find("user"); users != nullptr)
-    AddUsers(users->value, &query->users);
   AddList(given, "name", &query->names);
   AddList(given, "partition", &query->partitions);
   AddList(given, "account", &query->accounts);
   AddList(given, "qos", &query->qos);
-  AddList(given, "nodelist", &query->nodes);
   AddList(given, "reservation", &query->reservations);
   AddListUnlessAll(given, "clusters", &query->clusters);
-  if (absl::Status status = CheckNamedNodes("nodelist", query->nodes); !status.ok()) return status;
-  if (given.Find("me") == nullptr) return absl::OkStatus();
-  const absl::StatusOr<std::string> own = OwnUser();
-  if (own.ok()) query->users.push_back(*own);
-  return own.status();
+  if (absl::Status status = AddNodes(given, "nodelist", &query->nodes); !status.ok()) return status;
+  // The last one counts.
+  for (auto one = given.settings.rbegin(); one != given.settings.rend(); ++one) {
+    if (one->option->name == "user") {
+      AddUsers(one->value, &query->users);
+      query->is_none = query->users.empty();
+      return absl::OkStatus();
+    }
+    if (one->option->name != "me") continue;
+    const absl::StatusOr<std::string> own = OwnUser();
+    if (own.ok()) query->users.push_back(*own);
+    return own.status();
+  }
+  return absl::OkStatus();
 }
 
 void AddUsers(std::string_view list, std::vector<std::string>* users) {
@@ -216,7 +228,7 @@ absl::Status ReadJobs(const client::slurm::Settings& given, Steps steps, JobQuer
     if (absl::Status status = ReadIds(setting.value, steps, &query->ids); !status.ok())
       return status;
   }
-  query->is_none = is_given && query->ids.empty();
+  query->is_none = query->is_none || (is_given && query->ids.empty());
   return absl::OkStatus();
 }
 

@@ -21,7 +21,7 @@ struct JobQuery {
   std::vector<JobName> ids;  // an array's stands for all its tasks
   std::vector<std::string> users, names, partitions, accounts, qos, clusters, nodes, reservations;
   std::vector<std::string> states;  // words of Slurm's
-  bool is_none = false;             // it names jobs, but none at all: "-j ''"
+  bool is_none = false;             // it names jobs or users, but none at all: "-j ''"
   // Jobs that ended before are left out.
   absl::Time ended_since = absl::InfinitePast();
   // A part of a filter in the broker's language: the conditions that the broker can judge by
@@ -39,8 +39,9 @@ void AddList(const client::slurm::Settings& given, std::string_view option,
 // The same, where "all" means that none is left out.
 void AddListUnlessAll(const client::slurm::Settings& given, std::string_view option,
                       std::vector<std::string>* list);
-// INVALID_ARGUMENT: a name stands for several nodes ("n[1-3]").
-absl::Status CheckNamedNodes(std::string_view option, const std::vector<std::string>& nodes);
+// Adds the nodes of "n[1-3],n7". INVALID_ARGUMENT: it is no such list.
+absl::Status AddNodes(const client::slurm::Settings& given, std::string_view option,
+                      std::vector<std::string>* nodes);
 
 // Reads -u, --me, --name, -p, -A, -q, -M, -w and -R, by the options' names, into the query; others
 // are left alone. INVALID_ARGUMENT: this machine does not know its own user's name.

@@ -48,12 +48,17 @@ constexpr std::array kSacctOptions = {
     Option{"allclusters", 'L', kNone},
     Option{"allocations", 'X', kNone},
     Option{"allusers", 'a', kNone},
+    Option{"associations", 'x'},
+    Option{"batch-script", 'B', kNone},
     Option{"brief", 'b', kNone},
     Option{"clusters", 'M'},
+    Option{"completion", 'c', kNone},
     Option{"delimiter", 0},
     Option{"duplicates", 'D', kNone},
     Option{"endtime", 'E'},
+    Option{"env-vars", 0, kNone},
     Option{"file", 'f'},
+    Option{"flags", 'F'},
     Option{"format", 'o', kRequired, "SACCT_FORMAT"},
     Option{"gid", 'g'},
     Option{"help", 'h', kNone},
@@ -67,6 +72,7 @@ constexpr std::array kSacctOptions = {
     Option{"ncpus", 'I'},
     Option{"nnodes", 'i'},
     Option{"nodelist", 'N'},
+    Option{"noconvert", 0, kNone},
     Option{"noheader", 'n', kNone},
     Option{"parsable", 'p', kNone},
     Option{"parsable2", 'P', kNone},
@@ -74,23 +80,32 @@ constexpr std::array kSacctOptions = {
     Option{"qos", 'q'},
     Option{"starttime", 'S'},
     Option{"state", 's'},
+    Option{"timelimit-max", 'K'},
+    Option{"timelimit-min", 'k'},
     Option{"truncate", 'T', kNone},
     Option{"uid", 'u', kRequired, "", "user"},
     Option{"units", 0},
     Option{"usage", 0, kNone},
+    Option{"verbose", 'v', kNone},
     Option{"version", 'V', kNone},
     Option{"wckeys", 'W'},
     Option{"yaml", 0, kNone},
 };
 constexpr std::pair<std::string_view, std::string_view> kSacctRefused[] = {
+    {"associations", "choose by --accounts and --user"},
+    {"batch-script", "use: muster show ID"},
+    {"completion", "leave it out"},
     {"duplicates", "the runs of a job are in: muster show ID"},
+    {"env-vars", "use: muster show ID"},
     {"file", "leave it out"},
+    {"flags", "leave it out"},
     {"gid", "choose by --user"},
     {"json", "use: muster list -o json"},
     {"ncpus", "leave it out"},
     {"nnodes", "leave it out"},
+    {"timelimit-max", "leave it out; the column Timelimit has it"},
+    {"timelimit-min", "leave it out; the column Timelimit has it"},
     {"truncate", "leave it out"},
-    {"units", "leave it out"},
     {"wckeys", "leave it out"},
     {"yaml", "use: muster list -o yaml"},
 };
@@ -215,6 +230,15 @@ absl::Status ReadWindow(const Settings& given, absl::Time now, AskedSacct* asked
     if (!read.ok()) return read.status();
     *time = *read;
   }
+  // Without an end it is the present time.
+  const absl::Time latest = given.Find("endtime") == nullptr ? now : asked->end;
+  if (asked->start > latest) {
+    const auto local = [](absl::Time time) {
+      return absl::FormatTime("%Y-%m-%dT%H:%M:%S", time, absl::LocalTimeZone());
+    };
+    return absl::InvalidArgumentError(
+        fmt::format("Start time ({}) is after end time ({})", local(asked->start), local(latest)));
+  }
   if (by_ids) return absl::OkStatus();
   const auto text = [](absl::Time time) {
     return absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", time, absl::UTCTimeZone());
@@ -308,6 +332,15 @@ int Sacct(Session& session) {
   // sacct has nothing to say of a job that it does not know.
   if (absl::IsNotFound(records.status())) records = std::vector<JobRecord>();
   if (!records.ok()) return Fail(session, records.status());
+  for (const std::string& user : asked->query.users) {
+    const bool has_jobs =
+        std::any_of(records->begin(), records->end(),
+                    [&](const JobRecord& record) { return record.job.user() == user; });
+    // Users of other machines may have jobs, too.
+    if (has_jobs || IsKnownUser(user)) continue;
+    session.terminal.Err(fmt::format("sacct: error: Invalid user id: {}\n", Harmless(user)));
+    return kError;
+  }
   const Printer printer(asked->columns, asked->given);
   std::string out = asked->given.Find("noheader") == nullptr ? printer.Heading() : "";
   for (const JobRecord& record : *records) {

@@ -1,6 +1,7 @@
 #include "clients/cli/slurm/sacct_columns.h"
 
 #include <fmt/format.h>
+#include <pwd.h>
 
 #include <algorithm>
 #include <array>
@@ -9,6 +10,7 @@
 #include "clients/cli/slurm/host_list.h"
 #include "clients/cli/slurm/job_resources.h"
 #include "clients/cli/text.h"
+#include "contract/states.h"
 
 namespace muster::cli {
 namespace {
@@ -40,10 +42,32 @@ absl::Duration SystemCpu(const JobRecord& record) {
   return ToDuration(UsageOf(record).system_cpu_time());
 }
 
+bool HasStarted(const JobRecord& record) { return StartedAt(record).seconds() != 0; }
+
+// A job that waits for a time or for others is eligible later than it was submitted.
+std::string EligibleOf(const JobRecord& record) {
+  const v1::JobSpec& spec = record.job.spec();
+  const bool is_at_once = OptionOf(spec, "begin").empty() && spec.slurm().dependency().empty();
+  return HasStarted(record) && is_at_once ? LocalTime(record.job.create_time(), "Unknown")
+                                          : "Unknown";
+}
+
+// The id that this machine has for the user.
+std::string UserIdOf(const JobRecord& record) {
+  const passwd* entry = getpwnam(record.job.user().c_str());
+  return entry == nullptr ? "" : fmt::format("{}", entry->pw_uid);
+}
+
+// sacct has none for a job that has ended.
+std::string WhyItWaitsNow(const JobRecord& record) {
+  const bool has_ended = contract::IsTerminal(record.job.state());
+  return has_ended ? std::string(kNoReason) : ReasonWord(record);
+}
+
 // Returns the time that it waited for its start.
 absl::Duration Waited(const JobRecord& record, absl::Time now) {
   const v1::Job& job = record.job;
-  const absl::Time end = job.has_start_time() ? ToTime(job.start_time())
+  const absl::Time end = HasStarted(record)   ? ToTime(StartedAt(record))
                          : job.has_end_time() ? ToTime(job.end_time())
                                               : now;
   return std::max(absl::ZeroDuration(), end - ToTime(job.create_time()));
@@ -59,17 +83,13 @@ constexpr std::array kSacctColumns = {
     SacctColumn{"Account", 10, [](const Record& r, Now) { return Harmless(r.account); }},
     SacctColumn{"AdminComment", 15, Nothing},
     SacctColumn{"AllocCPUS", 10,
-                [](const Record& r, Now) {
-                  const bool has = r.job.has_start_time();
-                  return fmt::format("{}", has ? TotalCpus(r.job.spec()) : 0);
-                }},
-    SacctColumn{"AllocNodes", 10,
-                [](const Record& r, Now) {
-                  return fmt::format("{}", r.job.has_start_time() ? NodeCount(r) : 0);
-                }},
+                [](const Record& r, Now) { return fmt::format("{}", TotalCpus(r.job.spec())); }},
+    SacctColumn{
+        "AllocNodes", 10,
+        [](const Record& r, Now) { return fmt::format("{}", HasStarted(r) ? NodeCount(r) : 0); }},
     SacctColumn{"AllocTRES", 10,
                 [](const Record& r, Now) {
-                  return r.job.has_start_time() ? TresText(r, TresOrder::kSacct) : std::string();
+                  return HasStarted(r) ? TresText(r, TresOrder::kSacct) : std::string();
                 }},
     SacctColumn{"AssocID", 7, Nothing},
     SacctColumn{"AveCPU", 10, Nothing},
@@ -94,13 +114,13 @@ constexpr std::array kSacctColumns = {
                   return fmt::format("{}", absl::ToInt64Seconds(CpuTime(r, now)));
                 }},
     SacctColumn{"DBIndex", 10, Nothing, true},
-    SacctColumn{"DerivedExitCode", 15, Nothing},
+    SacctColumn{"DerivedExitCode", 15, [](const Record&, Now) { return std::string("0:0"); }},
     SacctColumn{"Elapsed", 10, [](const Record& r, Now now) { return SacctTime(Elapsed(r, now)); }},
     SacctColumn{"ElapsedRaw", 10,
                 [](const Record& r, Now now) {
                   return fmt::format("{}", absl::ToInt64Seconds(Elapsed(r, now)));
                 }},
-    SacctColumn{"Eligible", 19, NoWord},
+    SacctColumn{"Eligible", 19, [](const Record& r, Now) { return EligibleOf(r); }},
     SacctColumn{"End", 19,
                 [](const Record& r, Now) { return LocalTime(r.job.end_time(), "Unknown"); }},
     SacctColumn{"ExitCode", 8, [](const Record& r, Now) { return ExitCodeText(r); }},
@@ -141,7 +161,7 @@ constexpr std::array kSacctColumns = {
                 [](const Record& r, Now) { return fmt::format("{}", r.job.priority()); }},
     SacctColumn{"QOS", 10, [](const Record& r, Now) { return Harmless(r.qos); }},
     SacctColumn{"QOSRAW", 6, Nothing},
-    SacctColumn{"Reason", 22, [](const Record& r, Now) { return ReasonWord(r); }},
+    SacctColumn{"Reason", 22, [](const Record& r, Now) { return WhyItWaitsNow(r); }},
     SacctColumn{"ReqCPUFreq", 10, NoWord},
     SacctColumn{"ReqCPUFreqGov", 13, NoWord},
     SacctColumn{"ReqCPUFreqMax", 13, NoWord},
@@ -162,7 +182,7 @@ constexpr std::array kSacctColumns = {
     SacctColumn{"ResvCPU", 10, Nothing},
     SacctColumn{"ResvCPURAW", 10, Nothing},
     SacctColumn{"Start", 19,
-                [](const Record& r, Now) { return LocalTime(r.job.start_time(), "Unknown"); }},
+                [](const Record& r, Now) { return LocalTime(StartedAt(r), "Unknown"); }},
     SacctColumn{"State", 10, [](const Record& r, Now) { return std::string(StateWord(r)); }},
     SacctColumn{"Submit", 19,
                 [](const Record& r, Now) { return LocalTime(r.job.create_time(), "Unknown"); }},
@@ -193,7 +213,7 @@ constexpr std::array kSacctColumns = {
     SacctColumn{"TRESUsageOutMinNode", 19, Nothing},
     SacctColumn{"TRESUsageOutMinTask", 19, Nothing},
     SacctColumn{"TRESUsageOutTot", 15, Nothing},
-    SacctColumn{"UID", 6, Nothing},
+    SacctColumn{"UID", 6, [](const Record& r, Now) { return UserIdOf(r); }},
     SacctColumn{"User", 9, [](const Record& r, Now) { return Harmless(r.job.user()); }},
     SacctColumn{"UserCPU", 10, [](const Record& r, Now) { return CpuTimeText(UserCpu(r)); }},
     SacctColumn{"WCKey", 10, Nothing},

@@ -118,7 +118,7 @@ constexpr std::array kHelpRows = {
     HelpRow{"no-container-mount-home", OptionGroup::kContainer, "", "leave the home directory out"},
     HelpRow{"no-container-remap-root", OptionGroup::kContainer, "", "be yourself inside"},
     HelpRow{"no-kill", OptionGroup::kAllocation, "[=off]", "go on without a node that fails"},
-    HelpRow{"no-requeue", OptionGroup::kJob, "", "Slurm must not start it again"},
+    HelpRow{"no-requeue", OptionGroup::kJob, "", "it gets no other run after a fault"},
     HelpRow{"nodefile", OptionGroup::kPlace, "FILE", "the nodes, from a file"},
     HelpRow{"nodelist", OptionGroup::kPlace, "NODES", "nodes that it must have"},
     HelpRow{"nodes", OptionGroup::kSize, "MIN[-MAX]", "how many nodes"},

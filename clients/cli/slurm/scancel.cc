@@ -14,6 +14,7 @@
 #include "clients/cli/slurm/given.h"
 #include "clients/cli/slurm/query.h"
 #include "clients/cli/slurm/verbs.h"
+#include "contract/characters.h"
 
 namespace muster::cli {
 namespace {
@@ -66,6 +67,18 @@ constexpr std::pair<std::string_view, std::string_view> kScancelRefused[] = {
     {"wckey", "leave it out"},
 };
 
+// An empty list would leave its choice out, and so choose more jobs than any list that names some.
+absl::Status CheckLists(const client::slurm::Settings& given) {
+  for (const Setting& setting : given.settings) {
+    const bool has_list = setting.option->argument == kRequired;
+    if (!has_list || setting.value.find_first_not_of(", ") != std::string::npos) continue;
+    return absl::InvalidArgumentError(fmt::format(
+        "--{}: {} names nothing; name what to cancel, or leave the option out. No job is canceled",
+        setting.option->name, contract::Quoted(setting.value)));
+  }
+  return absl::OkStatus();
+}
+
 struct AskedScancel {
   JobQuery query;
   bool is_selection = false;  // it names jobs otherwise than by their numbers
@@ -78,11 +91,14 @@ absl::StatusOr<AskedScancel> ReadScancel(const std::vector<std::string>& words) 
   if (!read.ok()) return read.status();
   const client::slurm::Settings& given = read->options;
   AskedScancel asked;
+  if (absl::Status status = CheckLists(given); !status.ok()) return status;
   if (absl::Status status = ReadSelection(given, &asked.query); !status.ok()) return status;
   if (const Setting* states = given.Find("state"); states != nullptr) {
     const absl::Status status = ReadStates(states->value, &asked.query.states);
     if (!status.ok()) return status;
-    if (!std::all_of(asked.query.states.begin(), asked.query.states.end(), IsActiveState)) {
+    const bool is_all = asked.query.states.empty();
+    if (is_all ||
+        !std::all_of(asked.query.states.begin(), asked.query.states.end(), IsActiveState)) {
       return absl::InvalidArgumentError(
           "--state: only jobs that have not ended can be canceled; use PENDING, RUNNING or "
           "SUSPENDED");
@@ -166,6 +182,11 @@ absl::StatusOr<std::vector<uint64_t>> Chosen(Session& session, AskedScancel* ask
   if (!records.ok()) return records.status();
   std::vector<uint64_t> ids;
   for (const JobRecord& record : *records) ids.push_back(record.job.id());
+  if (!ids.empty()) return ids;
+  for (const std::string& user : asked->query.users) {
+    if (!IsKnownUser(user))
+      return absl::InvalidArgumentError("Invalid user name: " + contract::Quoted(user));
+  }
   return ids;
 }
 
@@ -179,7 +200,8 @@ absl::Status CancelAll(Session& session, const AskedScancel& asked,
     const auto response = session.client.CancelJobs(request);
     if (!response.ok()) return response.status();
     for (const v1::Job& job : response->jobs()) {
-      if (asked.is_verbose) session.terminal.Err(fmt::format("scancel: {}\n", Summary(job)));
+      if (asked.is_verbose)
+        session.terminal.Err(fmt::format("scancel: Terminating job {}\n", NameOf(job)));
     }
   }
   return absl::OkStatus();

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/time/clock.h"
 #include "clients/cli/exit_code.h"
 #include "clients/cli/known_clusters.h"
@@ -54,6 +55,7 @@ constexpr std::array kSinfoOptions = {
     Option{"long", 'l', kNone},
     Option{"Node", 'N', kNone},
     Option{"nodes", 'n'},
+    Option{"noconvert", 0, kNone},
     Option{"noheader", 'h', kNone},
     Option{"partition", 'p', kRequired, "SINFO_PARTITION"},
     Option{"reservation", 'T', kNone},
@@ -67,7 +69,7 @@ constexpr std::array kSinfoOptions = {
     Option{"yaml", 0, kNone},
 };
 constexpr std::pair<std::string_view, std::string_view> kSinfoRefused[] = {
-    {"hide", "all partitions are shown"},
+    {"hide", "the partitions that the cluster's agent sees are shown; leave it out"},
     {"json", "use: muster clusters NAME -o json"},
     {"reservation", "ask sinfo itself on the cluster"},
     {"yaml", "use: muster clusters NAME -o yaml"},
@@ -79,9 +81,18 @@ struct AskedSinfo {
   ColumnFormat format;
   std::vector<std::string> unknown;  // columns that there are not
   bool with_heading = true;
+  bool with_name = false;  // of each cluster, also of a single one
   bool with_date = false;
   absl::Duration pause = absl::ZeroDuration();  // between two looks; zero: one look
 };
+
+// The columns of --Format=All.
+std::string AllNodeColumns() {
+  std::string names;
+  for (const auto& [name, letter] : NodeLongNames())
+    names += (names.empty() ? "" : ",") + std::string(name);
+  return names;
+}
 
 // The last one typed counts, then the options that bring columns of their own, then the variable.
 ColumnFormat ReadSinfoFormat(const Settings& given, std::vector<std::string>* unknown) {
@@ -92,7 +103,9 @@ ColumnFormat ReadSinfoFormat(const Settings& given, std::vector<std::string>* un
     if (!IsTyped(*setting)) continue;
     if (setting->option->name == "format") return parse(setting->value);
     if (setting->option->name == "Format")
-      return ParseLongFormat(setting->value, NodeLongNames(), unknown);
+      return ParseLongFormat(
+          absl::EqualsIgnoreCase(setting->value, "all") ? AllNodeColumns() : setting->value,
+          NodeLongNames(), unknown);
   }
   const bool is_long = given.Find("long") != nullptr;
   if (given.Find("list-reasons") != nullptr) return parse(is_long ? kLongReasons : kReasons);
@@ -112,15 +125,23 @@ absl::StatusOr<AskedSinfo> ReadSinfo(const std::vector<std::string>& words) {
   }
   AskedSinfo asked;
   AddListUnlessAll(given, "clusters", &asked.clusters);
+  asked.with_name = given.Find("clusters") != nullptr;
   AddListUnlessAll(given, "partition", &asked.query.partitions);
-  AddListUnlessAll(given, "nodes", &asked.query.nodes);
   AddListUnlessAll(given, "states", &asked.query.states);
+  for (std::string_view name : {"partition", "nodes", "states"}) {
+    const Setting* list = given.Find(name);
+    const bool is_empty =
+        list != nullptr && list->value.find_first_not_of(',') == std::string::npos;
+    asked.query.is_none = asked.query.is_none || is_empty;
+  }
   for (const std::string& state : asked.query.states) {
     const absl::Status known = NodeState().IsAskedBy(state).status();
     if (!known.ok()) return known;
   }
-  if (absl::Status status = CheckNamedNodes("nodes", asked.query.nodes); !status.ok()) {
-    return status;
+  const Setting* named = given.Find("nodes");
+  if (named != nullptr && named->value != "all") {
+    const absl::Status status = AddNodes(given, "nodes", &asked.query.nodes);
+    if (!status.ok()) return status;
   }
   asked.query.by_node = given.Find("Node") != nullptr;
   asked.query.with_reason = given.Find("list-reasons") != nullptr;
@@ -153,13 +174,15 @@ int ShowCluster(Session& session, const AskedSinfo& asked, const std::string& na
                                      OneLine(ToStd(response.status().message()))));
     return CodeFor(response.status());
   }
-  std::vector<std::vector<std::string>> rows;
-  if (asked.with_heading) rows.push_back(NodeHeadings(asked.format));
+  // Columns have the same widths without a heading.
+  std::vector<std::vector<std::string>> rows = {NodeHeadings(asked.format)};
   for (auto& row : NodeRows(response->details(), asked.format, asked.query)) {
     rows.push_back(std::move(row));
   }
   const std::string heading = with_name ? fmt::format("CLUSTER: {}\n", Harmless(name)) : "";
-  session.terminal.Out(heading + asked.format.Lines(rows, asked.with_heading));
+  std::string lines = asked.format.Lines(rows, true);
+  if (!asked.with_heading) lines.erase(0, lines.find('\n') + 1);
+  session.terminal.Out(heading + lines);
   return kOk;
 }
 
@@ -180,7 +203,7 @@ int ShowClusters(Session& session, const AskedSinfo& asked) {
   if (asked.with_date && asked.with_heading) session.terminal.Out(DateLine(absl::Now()));
   int code = kOk;
   for (const std::string& name : names) {
-    const bool with_name = names.size() > 1 || !asked.clusters.empty();
+    const bool with_name = names.size() > 1 || asked.with_name;
     const int one = ShowCluster(session, asked, name, with_name && asked.with_heading);
     if (code == kOk) code = one;
   }

@@ -44,6 +44,7 @@ constexpr std::array kSqueueOptions = {
     Option{"account", 'A', kRequired, "SQUEUE_ACCOUNT"},
     Option{"all", 'a', kNone, "SQUEUE_ALL"},
     Option{"array", 'r', kNone, "SQUEUE_ARRAY"},
+    Option{"array-unique", 0, kNone, "SQUEUE_ARRAY_UNIQUE"},
     Option{"clusters", 'M', kRequired, "SLURM_CLUSTERS"},
     Option{"federation", 0, kNone, "SQUEUE_FEDERATION"},
     Option{"format", 'o', kRequired, "SQUEUE_FORMAT"},
@@ -61,8 +62,10 @@ constexpr std::array kSqueueOptions = {
     Option{"noheader", 'h', kNone},
     Option{"nodelist", 'w'},
     Option{"partition", 'p', kRequired, "SQUEUE_PARTITION"},
+    Option{"priority", 'P', kNone, "SQUEUE_PRIORITY"},
     Option{"qos", 'q', kRequired, "SQUEUE_QOS"},
     Option{"reservation", 'R'},
+    Option{"sibling", 0, kNone, "SQUEUE_SIB"},
     Option{"sort", 'S', kRequired, "SQUEUE_SORT"},
     Option{"start", 0, kNone},
     Option{"states", 't', kRequired, "SQUEUE_STATES"},
@@ -74,7 +77,6 @@ constexpr std::array kSqueueOptions = {
     Option{"yaml", 0, kNone},
 };
 constexpr std::pair<std::string_view, std::string_view> kSqueueRefused[] = {
-    {"hide", "all partitions are shown"},
     {"licenses", "leave it out; the column %W has them"},
     {"steps", "Muster knows jobs, not their steps; ask squeue itself with the number of %A"},
     {"yaml", "use --json, or: muster list -o yaml"},
@@ -161,6 +163,8 @@ absl::StatusOr<AskedSqueue> ReadSqueue(const std::vector<std::string>& words) {
   if (states != nullptr) {
     const absl::Status status = ReadStates(states->value, &asked.query.states);
     if (!status.ok()) return status;
+    const bool has_word = states->value.find_first_not_of(',') != std::string::npos;
+    asked.query.is_none = asked.query.is_none || !has_word;
   } else if (given.Find("start") != nullptr) {
     asked.query.states = {"PENDING"};
   } else {

@@ -90,8 +90,10 @@ std::string Gpus(const JobRecord& record, std::string_view option) {
 
 std::string NodesOrReason(const JobRecord& record) {
   const std::string nodes = NodeListOf(record);
-  const bool waits = StateWord(record) == "PENDING";
-  if (!waits && !nodes.empty()) return nodes;
+  // As squeue has it, these have their reason in place of their nodes.
+  const std::string_view state = StateWord(record);
+  const bool has_reason = state == "PENDING" || state == "FAILED" || state == "TIMEOUT";
+  if (!has_reason && !nodes.empty()) return nodes;
   // "(None)" would say that nothing keeps it; it is only that nobody has said yet what does.
   const std::string word = ReasonWord(record);
   return word == kNoReason ? "" : fmt::format("({})", word);
@@ -219,7 +221,7 @@ constexpr std::array kSqueueColumns = {
     SqueueColumn{kPendingTime, "PENDING_TIME",
                  [](const R& r, T now) {
                    const absl::Time start =
-                       r.job.has_start_time() ? ToTime(r.job.start_time()) : now;
+                       StartedAt(r).seconds() != 0 ? ToTime(StartedAt(r)) : now;
                    return fmt::format(
                        "{}", absl::ToInt64Seconds(start - ToTime(r.job.create_time())));
                  }},

@@ -15,9 +15,10 @@ int64_t SecondsOrMost(std::optional<absl::Duration> duration) {
 }  // namespace
 
 google::protobuf::Timestamp StartOf(const JobRecord& record) {
-  if (record.job.has_start_time()) return record.job.start_time();
-  return record.run() == nullptr ? google::protobuf::Timestamp()
-                                 : record.run()->estimated_start_time();
+  const google::protobuf::Timestamp started = StartedAt(record);
+  const bool may_start = started.seconds() == 0 && record.run() != nullptr &&
+                         record.job.state() != v1::JOB_STATE_QUEUED;
+  return may_start ? record.run()->estimated_start_time() : started;
 }
 
 google::protobuf::Timestamp EndOf(const JobRecord& record) {

@@ -55,16 +55,6 @@ constexpr std::array kTexts = {
     TextOption{"signal", [](v1::SlurmOptions* s, const std::string& v) { s->set_signal(v); }},
 };
 
-// An option that is switched on and off by being there.
-struct Switch {
-  std::string_view name;
-  void (*set)(v1::SlurmOptions*);
-};
-constexpr std::array kSwitches = {
-    Switch{"requeue", [](v1::SlurmOptions* s) { s->set_requeue(true); }},
-    Switch{"no-requeue", [](v1::SlurmOptions* s) { s->set_requeue(false); }},
-};
-
 // Remedies for options that Muster does not take. Others that it does not take have none.
 constexpr std::pair<std::string_view, std::string_view> kRemedies[] = {
     {"bbf", "give what the file says with --bb"},
@@ -267,6 +257,14 @@ class Mapper {
     if (!is_whole) AddExtra(setting.option->name, setting.value, &spec());
   }
 
+  // The last one counts. A script that Slurm must not start again is not started again by Muster
+  // either.
+  void MapRequeue(bool may_requeue) {
+    spec().mutable_slurm()->set_requeue(may_requeue);
+    spec().clear_retry();
+    if (!may_requeue) spec().mutable_retry()->set_max_runs(1);
+  }
+
   // Slurm leaves out what its operators alone may set.
   void IgnorePriority() {
     job_.notes.emplace_back(
@@ -302,6 +300,7 @@ class Mapper {
     if (name == "no-kill" && value == "off") return true;
     if (name == "exclusive" || name == "oversubscribe") return MapSharing(setting), true;
     if (name == "priority") return IgnorePriority(), true;
+    if (name == "requeue" || name == "no-requeue") return MapRequeue(name == "requeue"), true;
     if (name == "nodelist" && value.empty())
       return Bad(setting, "name nodes, or leave it out"), true;
     return false;
@@ -317,9 +316,6 @@ class Mapper {
     const auto* text = std::find_if(kTexts.begin(), kTexts.end(),
                                     [&](const TextOption& one) { return one.name == name; });
     if (text != kTexts.end()) return text->set(spec().mutable_slurm(), setting.value);
-    const auto* on = std::find_if(kSwitches.begin(), kSwitches.end(),
-                                  [&](const Switch& one) { return one.name == name; });
-    if (on != kSwitches.end()) return on->set(spec().mutable_slurm());
     if (contract::IsExtraOption(name)) return AddExtra(name, setting.value, &spec());
     const std::string value = setting.value.empty() ? "" : "=" + setting.value;
     errors_.Add(fmt::format("--{}{} ({})", name, value, setting.where), RemedyFor(name));

@@ -1,4 +1,4 @@
-// The options, variables and columns that users of squeue, scancel, sacct and sinfo know, against a
+// The options, variables and columns that users of squeue, scancel and sacct know, against a
 // fake broker.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -126,6 +126,37 @@ TEST_F(SlurmOptionsTest, ScancelCancelsTheJobsThatThereAreAndSaysWhichAreNot) {
   EXPECT_THAT(canceled.back(), ElementsAre(7u));
 }
 
+TEST_F(SlurmOptionsTest, ScancelCancelsNothingForAListThatNamesNothing) {
+  bool is_canceled = false;
+  broker_.cancel_jobs =
+      [&](const v1::CancelJobsRequest&) -> absl::StatusOr<v1::CancelJobsResponse> {
+    is_canceled = true;
+    return v1::CancelJobsResponse();
+  };
+  for (v1::Job& job : jobs_) job.set_user(getpwuid(geteuid())->pw_name);
+  for (const char* option :
+       {"--user=", "--user=,", "--name=", "--partition=", "--account=", "--qos=", "--nodelist=",
+        "--state=", "--reservation=", "--clusters="}) {
+    const Outcome outcome = Run({"scancel", option, "--me"});
+    EXPECT_EQ(outcome.code, 2) << option;
+    EXPECT_THAT(outcome.err, HasSubstr("names nothing")) << option;
+    EXPECT_EQ(Run({"scancel", option}).code, 2) << option;
+  }
+  EXPECT_EQ(Run({"scancel", "-t", "all"}).code, 2);
+  const Outcome unknown = Run({"scancel", "-u", "no-such-user"});
+  EXPECT_NE(unknown.code, 0);
+  EXPECT_THAT(unknown.err, HasSubstr("Invalid user name: \"no-such-user\""));
+  EXPECT_FALSE(is_canceled);
+  EXPECT_EQ(Run({"scancel", "-u", "no-such-user", "--me"}).code, 0) << "the last one counts";
+  EXPECT_TRUE(is_canceled);
+}
+
+TEST_F(SlurmOptionsTest, SqueueShowsNothingForAListThatNamesNothing) {
+  EXPECT_EQ(Run({"squeue", "-h", "-u", ""}).out, "");
+  EXPECT_EQ(Run({"squeue", "-h", "-t", ""}).out, "");
+  EXPECT_EQ(Run({"squeue", "-h", "--me", "-u", "bob", "-o", "%i"}).out, "8\n");
+}
+
 TEST_F(SlurmOptionsTest, TimesAreNeverCutByFormatAndAllElseIs) {
   EXPECT_EQ(Run({"squeue", "-hj7", "-o", "%.2l|%.2M|%.2L|%.2j"}).out, "1:30:00|1:02:03|27:57|tr\n");
   EXPECT_EQ(Run({"squeue", "-j7", "-o", "%.2l"}).out, "TI\n1:30:00\n") << "a heading is cut";
@@ -169,7 +200,7 @@ TEST_F(SlurmOptionsTest, EveryStateOfSlurmsIsTaken) {
   jobs_[0].set_state(v1::JOB_STATE_FAILED);
   jobs_[0].mutable_failure()->set_failure_class(v1::FAILURE_CLASS_TIMEOUT);
   jobs_[0].mutable_failure()->set_code(v1::FAILURE_CODE_DEADLINE);
-  EXPECT_EQ(Run({"sacct", "-nPj7", "-s", "DL", "-o", "State,Reason"}).out, "DEADLINE|DeadLine\n");
+  EXPECT_EQ(Run({"sacct", "-nPj7", "-s", "DL", "-o", "State,Reason"}).out, "DEADLINE|None\n");
 }
 
 TEST_F(SlurmOptionsTest, SqueueForgetsAJobFiveMinutesAfterItsEnd) {
@@ -288,6 +319,87 @@ TEST_F(SlurmOptionsTest, AJobThatWasEndedFromOutsideHasNoExitCode) {
   EXPECT_EQ(shown(), "FAILED|0:15\n");
 }
 
+TEST_F(SlurmOptionsTest, TimesAreThoseOfThePresentRun) {
+  v1::Job& job = jobs_[0];
+  job.clear_end_time();
+  v1::Run& run = *job.mutable_runs(0);
+  const auto queue = [&] { return Run({"squeue", "-hj7", "-o", "%M %S"}).out; };
+  const auto account = [&] {
+    return Run({"sacct", "-nPj7", "-o", "Start,Elapsed,CPUTime,AllocTRES"}).out;
+  };
+  run.set_number(1);
+  EXPECT_THAT(queue(), Not(StartsWith("0:00")));
+  job.set_state(v1::JOB_STATE_QUEUED);
+  EXPECT_EQ(queue(), "0:00 N/A\n") << "it waits for its second run";
+  EXPECT_EQ(account(), "Unknown|00:00:00|00:00:00|\n");
+  run.set_number(2);
+  job.set_state(v1::JOB_STATE_PENDING);
+  EXPECT_EQ(queue(), "0:00 N/A\n");
+  job.set_state(v1::JOB_STATE_RUNNING);
+  run.mutable_start_time()->set_seconds(1'772'366'400 + 3600);
+  job.mutable_end_time()->set_seconds(1'772'366'400 + 3723);
+  EXPECT_THAT(queue(), StartsWith("2:03 "));
+  EXPECT_THAT(account(), HasSubstr("|00:02:03|00:16:24|"));
+}
+
+TEST_F(SlurmOptionsTest, SacctTellsWhatIsKnown) {
+  EXPECT_EQ(Run({"sacct", "-nPj8", "-o", "AllocCPUS,Eligible,DerivedExitCode"}).out,
+            "8|Unknown|0:0\n");
+  v1::Job& job = jobs_[0];
+  *job.mutable_create_time() = job.start_time();
+  job.mutable_create_time()->set_seconds(job.start_time().seconds() - 60);
+  const auto times = [&] { return Run({"sacct", "-nPj7", "-o", "Eligible,Submit"}).out; };
+  const std::string both = times();
+  EXPECT_EQ(both.substr(0, both.find('|')) + "\n", both.substr(both.find('|') + 1));
+  AddExtra("--begin=now+1hour");
+  EXPECT_THAT(times(), StartsWith("Unknown|")) << "it was not eligible when it was submitted";
+  job.set_state(v1::JOB_STATE_FAILED);
+  job.mutable_exit()->set_code(1);
+  job.set_user("root");
+  EXPECT_EQ(Run({"sacct", "-nPj7", "-o", "Reason,UID"}).out, "None|0\n");
+  job.mutable_end_time()->set_seconds(absl::ToUnixSeconds(absl::Now()));
+  EXPECT_EQ(Run({"squeue", "-t", "F", "-hj7", "-o", "%R"}).out, "(NonZeroExitCode)\n");
+  v1::GpuRequest& gpus = *job.mutable_spec()->mutable_resources()->add_gpus();
+  gpus.set_type("h100");
+  gpus.set_count_millis(1000);
+  EXPECT_EQ(Run({"sacct", "-nPj7", "-o", "AllocTRES"}).out,
+            "cpu=8,gres/gpu:h100=2,gres/gpu=2,node=2\n");
+}
+
+TEST_F(SlurmOptionsTest, NodesAreNamedAsTheyAreShown) {
+  EXPECT_EQ(Run({"squeue", "-h", "-w", "n[2-3]", "-o", "%i"}).out, "7\n");
+  EXPECT_EQ(Run({"squeue", "-h", "-w", "n[3-4]", "-o", "%i"}).out, "");
+  EXPECT_THAT(Run({"squeue", "-w", "n[3"}).err, HasSubstr("--nodelist: \"n[3\" is no list"));
+}
+
+TEST_F(SlurmOptionsTest, LimitsAreWholeMinutesOnSlurm) {
+  jobs_[1].mutable_spec()->mutable_time_limit()->set_seconds(61);
+  EXPECT_EQ(Run({"squeue", "-hj8", "-o", "%l %L"}).out, "2:00 2:00\n");
+}
+
+TEST_F(SlurmOptionsTest, SqueueTakesOptionsThatChangeNothingHere) {
+  EXPECT_EQ(Run({"squeue", "-hPj7", "--hide", "--sibling", "--array-unique", "-o", "%i"}).out,
+            "7\n");
+}
+
+TEST_F(SlurmOptionsTest, SacctSaysWhoAndWhichTimeThereIsNot) {
+  const Outcome user = Run({"sacct", "-u", "no-such-user"});
+  EXPECT_EQ(user.code, 1);
+  EXPECT_EQ(user.err, "sacct: error: Invalid user id: no-such-user\n");
+  EXPECT_EQ(user.out, "");
+  EXPECT_EQ(Run({"sacct", "-u", "bob", "-S", "2026-01-01"}).code, 0) << "the broker knows him";
+  EXPECT_THAT(
+      Run({"sacct", "-a", "-S", "2026-02-02", "-E", "2026-02-01"}).err,
+      HasSubstr("Start time (2026-02-02T00:00:00) is after end time (2026-02-01T00:00:00)"));
+  EXPECT_THAT(Run({"sacct", "-a", "-S", "now+1hour"}).err, HasSubstr("is after end time"));
+}
+
+TEST_F(SlurmOptionsTest, OptionsOfSacctAreTakenOrRefusedByName) {
+  EXPECT_EQ(Run({"sacct", "-nPvj7", "--noconvert", "--units=M", "-o", "JobID"}).out, "7\n");
+  for (const char* option : {"-B", "--env-vars", "-k1", "-K1", "-FSchedMain", "-x1", "-c"})
+    EXPECT_THAT(Run({"sacct", option}).err, HasSubstr("is not taken; ")) << option;
+}
+
 TEST_F(SlurmOptionsTest, ShowTellsTheFileOfAScriptsOutput) {
   v1::Job& job = jobs_[0];
   job.set_cluster_kind(v1::CLUSTER_KIND_SLURM);
@@ -297,61 +409,6 @@ TEST_F(SlurmOptionsTest, ShowTellsTheFileOfAScriptsOutput) {
   EXPECT_THAT(Run({"show", "7"}).out, HasSubstr("/home/ada/train-004711-%.out\n"));
   script.set_output("%t.out");
   EXPECT_THAT(Run({"show", "7"}).out, Not(HasSubstr(".out\n"))) << "only Slurm knows it";
-}
-
-class SinfoOptionsTest : public SlurmOptionsTest {
- protected:
-  SinfoOptionsTest() {
-    broker_.describe_cluster = [](const auto&) -> absl::StatusOr<v1::DescribeClusterResponse> {
-      v1::DescribeClusterResponse response;
-      v1::ClusterDetails& details = *response.mutable_details();
-      for (const char* name : {"gpu", "cpu"}) {
-        v1::PoolLoad* pool = details.add_pools();
-        pool->set_pool(name);
-        pool->mutable_now()->set_state("up");
-      }
-      for (const char* name : {"n2", "n10"}) {
-        v1::Node* node = details.add_nodes();
-        node->set_name(name);
-        node->set_state(std::string(name) == "n2" ? "idle" : "mixed");
-        node->set_cpus(8);
-        node->set_memory_bytes(uint64_t{16} << 30);
-        node->set_used_memory_bytes(uint64_t{1} << 30);
-        node->add_pools("gpu");
-        node->add_pools("cpu");
-        (*node->mutable_gpus())["h100"] = 4;
-        (*node->mutable_used_gpus())["h100"] = 1;
-      }
-      return response;
-    };
-  }
-};
-
-TEST_F(SinfoOptionsTest, VariablesSetOptionsAndWhatIsTypedWins) {
-  EXPECT_EQ(RunWith({"SINFO_FORMAT=%R %D"}, {"sinfo", "-h"}).out, "gpu 2\ncpu 2\n");
-  EXPECT_EQ(RunWith({"SINFO_FORMAT=%R"}, {"sinfo", "-ho", "%D"}).out, "2\n");
-  EXPECT_THAT(RunWith({"SINFO_FORMAT=%R"}, {"sinfo", "-N"}).out, HasSubstr("NODELIST"));
-  EXPECT_EQ(RunWith({"SINFO_PARTITION=cpu"}, {"sinfo", "-ho", "%R"}).out, "cpu\n");
-  EXPECT_EQ(RunWith({"SINFO_SORT=P"}, {"sinfo", "-ho", "%R"}).out, "cpu\ngpu\n");
-}
-
-TEST_F(SinfoOptionsTest, RowsAreSortedAsAsked) {
-  EXPECT_EQ(Run({"sinfo", "-ho", "%R", "-S", "-P"}).out, "gpu\ncpu\n");
-  EXPECT_EQ(Run({"sinfo", "-ho", "%R", "-S", "P"}).out, "cpu\ngpu\n");
-  EXPECT_EQ(Run({"sinfo", "-ho", "%R", "-S", "#P"}).out, "gpu\ncpu\n");
-  EXPECT_EQ(Run({"sinfo", "-hNp", "gpu", "-o", "%N", "-S", "-N"}).out, "n10\nn2\n");
-  EXPECT_EQ(Run({"sinfo", "-hp", "gpu", "-o", "%t", "-S", "t"}).out, "idle\nmix\n");
-  EXPECT_THAT(Run({"sinfo", "-S", "?"}).err, HasSubstr("--sort: \"?\" is not a column"));
-}
-
-TEST_F(SinfoOptionsTest, ColumnsHaveLongNamesAndAWordForWhatIsNotKnown) {
-  EXPECT_EQ(Run({"sinfo", "-p", "gpu", "-O", "NodeList:9,CPUs:5,AllocMem:9,GresUsed:12,foo"}).out,
-            "NODELIST CPUS ALLOCMEM GRES_USED\nn[2,10]  8    1024     gpu:h100:1\n");
-  EXPECT_THAT(Run({"sinfo", "-O", "foo,Nodes"}).err,
-              HasSubstr("sinfo: error: Invalid node format specification: foo\n"));
-  EXPECT_EQ(Run({"sinfo", "-hp", "gpu", "-o", "%e %O %z %w %d %p"}).out,
-            "N/A N/A N/A N/A N/A N/A\n");
-  EXPECT_THAT(Run({"sinfo", "-p", "gpu", "-o", "%all"}).out, StartsWith("AVAIL|ACTIVE_FEATURES|"));
 }
 
 }  // namespace

@@ -176,7 +176,7 @@ TEST_F(SlurmVerbsTest, SacctShowsHowJobsEnded) {
             "JobID           JobName  Partition    Account  AllocCPUS      State ExitCode \n"
             "------------ ---------- ---------- ---------- ---------- ---------- -------- \n"
             "7                 train        gpu                     8     FAILED      3:0 \n"
-            "8                second        cpu                     0    PENDING      0:0 \n");
+            "8                second        cpu                     8    PENDING      0:0 \n");
   EXPECT_THAT(filter_, HasSubstr("create_time >= 2025-12-02T"));
   EXPECT_EQ(Run({"sacct", "-nP", "-j", "7", "-o", "jobid,JobIDRaw,elapsed,NodeList,state"}).out,
             "7|4711|01:02:03|n[1-2]|FAILED\n");
@@ -382,7 +382,7 @@ TEST_F(SlurmVerbsTest, SinfoShowsPartitionsNodesAndGpus) {
   EXPECT_EQ(Run({"sinfo", "-ht", "mix&drain", "-o", "%N"}).out, "");
   EXPECT_EQ(Run({"sinfo", "-hd", "-o", "%N"}).out, "n3\n");
   EXPECT_EQ(Run({"sinfo", "-hr", "-o", "%N"}).out, "n[1-2]\n");
-  EXPECT_EQ(Run({"sinfo", "-hsp", "cpu"}).out, "cpu    up   infinite          0/1/0/1 n1\n");
+  EXPECT_EQ(Run({"sinfo", "-hsp", "cpu"}).out, "cpu          up   infinite          0/1/0/1 n1\n");
 }
 
 TEST_F(SlurmVerbsTest, SinfoCountsANodeOnceUnlessAColumnTellsItsPartitionsApart) {
@@ -459,7 +459,7 @@ TEST_F(SlurmVerbsTest, SinfoHasSlurmsWordsForTheStatesOfOtherKinds) {
   v1::Pool& pool = *response.mutable_details()->mutable_pools(1)->mutable_now();
   pool.set_available(false);
   pool.set_state("missing");
-  EXPECT_THAT(Run({"sinfo", "-hp", "cpu"}).out, HasSubstr("cpu  down "));
+  EXPECT_THAT(Run({"sinfo", "-hp", "cpu"}).out, HasSubstr("cpu        down "));
 }
 
 TEST_F(SlurmVerbsTest, SinfoNamesTheClusterThatDoesNotAnswer) {

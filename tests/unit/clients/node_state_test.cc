@@ -42,7 +42,9 @@ TEST(NodeStateTest, CompoundStatesAreOneWordWithAMark) {
                         {"DOWN+REBOOT_ISSUED", "reboot^", "boot^"},
                         {"MIXED+REBOOT_REQUESTED", "mixed@", "mix@"},
                         {"IDLE+FAIL", "fail", "fail"},
-                        {"MIXED+FAIL", "failing", "failg"},
+                        {"MIXED+FAIL", "fail", "fail"},
+                        {"ALLOCATED+FAIL", "failing", "failg"},
+                        {"failing", "failing", "failg"},
                         {"IDLE+INVALID_REG", "inval", "inval"},
                         {"UNKNOWN", "unknown", "unk"},
                         {"FUTURE", "future", "futr"},
@@ -64,10 +66,20 @@ TEST(NodeStateTest, StatesAreAskedForAsOfSinfo) {
   EXPECT_TRUE(takes("DRNG", "MIXED+DRAIN") && !takes("draining", "IDLE+DRAIN"));
   EXPECT_TRUE(takes("idle", "IDLE+DRAIN")) << "sinfo looks at the base state";
   EXPECT_TRUE(takes("alloc", "MIXED+DRAIN") && !takes("mix", "MIXED+DRAIN"));
-  EXPECT_TRUE(takes("mixed", "MIXED") && !takes("alloc", "MIXED"));
+  EXPECT_TRUE(takes("mixed", "MIXED") && takes("alloc", "MIXED"));
+  EXPECT_FALSE(takes("alloc", "IDLE") || takes("alloc", "IDLE+DRAIN"));
+  EXPECT_TRUE(takes("a", "ALLOCATED") && takes("d", "DOWN") && !takes("d", "IDLE+DRAIN"));
+  EXPECT_TRUE(takes("dr", "IDLE+DRAIN") && takes("drn", "MIXED+DRAIN"));
+  EXPECT_FALSE(takes("drn", "IDLE+DRAIN"));
   EXPECT_TRUE(takes("idle&no_respond", "IDLE*") && !takes("idle&no_respond", "IDLE"));
   EXPECT_TRUE(takes("resv", "IDLE+RESERVED") && takes("maint", "IDLE+MAINTENANCE"));
   EXPECT_FALSE(NodeState().IsAskedBy("idle&bogus").ok());
+}
+
+TEST(NodeStateTest, AllFlagsOfAStateAreTold) {
+  EXPECT_EQ(NodeState::Parse("ALLOCATED+DRAIN").Complete(), "allocated+drain");
+  EXPECT_EQ(NodeState::Parse("DOWN*+DRAIN").Complete(), "down+drain+not_responding");
+  EXPECT_EQ(NodeState::Parse("IDLE").Complete(), "idle");
 }
 
 TEST(NodeStateTest, SinfosOrderHasFlagsFirst) {

@@ -77,6 +77,13 @@ TEST(MapSbatchTest, WithoutOptionsItIsAsWithSbatch) {
   EXPECT_EQ(Mapped("#SBATCH -D data").spec.working_directory(), "/home/ann/work/data");
 }
 
+TEST(MapSbatchTest, OnlyAScriptThatMustNotBeRequeuedGetsOneRun) {
+  EXPECT_EQ(Mapped("#SBATCH --no-requeue").spec.retry().max_runs(), 1u);
+  EXPECT_EQ(Mapped("#SBATCH --requeue --no-requeue").spec.retry().max_runs(), 1u);
+  for (const char* directives : {"", "#SBATCH --requeue", "#SBATCH --no-requeue --requeue"})
+    EXPECT_FALSE(Mapped(directives).spec.has_retry()) << directives;
+}
+
 TEST(MapSbatchTest, OptionsThatHaveAFieldGoThereAndOthersToSlurmAsTheyAre) {
   const SbatchJob job = Mapped(
       "#SBATCH -p gpu -A lab -q high --no-requeue --exclusive -d afterok:12\n#SBATCH "
@@ -89,6 +96,7 @@ TEST(MapSbatchTest, OptionsThatHaveAFieldGoThereAndOthersToSlurmAsTheyAre) {
   EXPECT_EQ(slurm.qos(), "high");
   EXPECT_TRUE(slurm.has_requeue());
   EXPECT_FALSE(slurm.requeue());
+  EXPECT_EQ(job.spec.retry().max_runs(), 1u) << "Muster starts it once, too";
   EXPECT_TRUE(slurm.exclusive());
   EXPECT_EQ(slurm.dependency(), "afterok:12");
   EXPECT_EQ(slurm.nice(), 100u);

@@ -55,6 +55,14 @@ TEST(HostListTest, NumbersGoTogether) {
   EXPECT_EQ(HostList({"7"}), "7");
 }
 
+TEST(HostListTest, ListsAreReadAsTheyAreWritten) {
+  const std::vector<std::string> hosts = {"n1", "n2", "n7", "rack08-n", "rack09-n", "login"};
+  EXPECT_EQ(HostsOf("n[1-2,7],rack[08-09]-n,login"), hosts);
+  EXPECT_EQ(HostsOf(""), std::vector<std::string>());
+  for (const char* list : {"n[1", "n1]", "n[a-b]", "n[2-1]", "n[1][2]", "n[0-99999999]"})
+    EXPECT_EQ(HostsOf(list), std::nullopt) << list;
+}
+
 TEST(ColumnFormatTest, WidthsJustifyAndCut) {
   std::vector<std::string> unknown;
   const auto format = ParseColumnFormat("<%.5i %3j|%#t %T>", "ijtT", "", &unknown);
