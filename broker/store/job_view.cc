@@ -3,6 +3,7 @@
 #include <google/protobuf/util/message_differencer.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "contract/retry.h"
 #include "contract/sentences.h"
@@ -18,12 +19,19 @@ bool IsUnseen(const v1::Run& latest, const v1::Job& job) {
          latest.state_reason().code() == v1::STATE_REASON_CODE_HOST_SILENT;
 }
 
+// Says why a run waits, or that there is no word of its host.
+v1::StateReason WhyOfRun(const v1::Run& latest, const v1::Job& job) {
+  const bool waits = job.state() == v1::JOB_STATE_PENDING;
+  if (!waits && !IsUnseen(latest, job)) return {};
+  return latest.has_state_reason() ? latest.state_reason() : contract::Unexplained(latest);
+}
+
 // A cluster that was only asked to hold its run may start it yet.
 v1::StateReason WhyHeld(const v1::Run* latest, const v1::Job& job) {
   const bool is_placed = job.state() != v1::JOB_STATE_QUEUED && latest != nullptr;
   if (!is_placed || latest->state_reason().code() == v1::STATE_REASON_CODE_HELD)
     return contract::MakeReason(v1::STATE_REASON_CODE_HELD);
-  return contract::HoldAsked(latest->has_state_reason() ? &latest->state_reason() : nullptr);
+  return contract::HoldAsked(WhyOfRun(*latest, job));
 }
 
 }  // namespace
@@ -44,8 +52,9 @@ void ShowState(const v1::Run* latest, v1::Job* job) {
     if (latest->has_failure() && job->state() != v1::JOB_STATE_CANCELED)
       *job->mutable_failure() = latest->failure();
     const bool has_reason = latest->has_state_reason();
-    if (has_reason && (job->state() == v1::JOB_STATE_PENDING || IsUnseen(*latest, *job)))
-      *job->mutable_state_reason() = latest->state_reason();
+    if (v1::StateReason why = WhyOfRun(*latest, *job);
+        why.code() != v1::STATE_REASON_CODE_UNSPECIFIED)
+      *job->mutable_state_reason() = std::move(why);
     if (is_released && job->state_reason().code() == v1::STATE_REASON_CODE_HELD) {
       *job->mutable_state_reason() =
           contract::MakeReason(v1::STATE_REASON_CODE_RELEASED, {.cluster = job->cluster()});
@@ -55,11 +64,16 @@ void ShowState(const v1::Run* latest, v1::Job* job) {
           has_reason ? latest->state_reason()
                      : contract::MakeReason(v1::STATE_REASON_CODE_CANCELED_BY_OTHERS);
     }
-    if (job->has_failure()) contract::SayAfterRuns(job->mutable_failure());
+    if (job->has_failure()) {
+      contract::SayAfterRuns(job->mutable_failure());
+      contract::SayTimeLimit(job->spec(), job->mutable_failure());
+    }
     if (job->has_retry_time())
       *job->mutable_state_reason() = contract::RetryDelay(*latest, job->retry_time());
   }
   if (job->held()) *job->mutable_state_reason() = WhyHeld(latest, *job);
+  if (job->cancel_requested() && !contract::IsTerminal(job->state()))
+    *job->mutable_state_reason() = contract::CancelAsked(job->state_reason());
 }
 
 void ShowHold(const v1::Transition& step, v1::Job* job) {

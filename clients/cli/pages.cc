@@ -242,7 +242,7 @@ void AppendFailure(const v1::Job& job, Page* page) {
   const v1::Failure& failure = job.failure();
   if (failure.failure_class() == v1::FAILURE_CLASS_UNSPECIFIED && failure.message().empty()) return;
   page->Heading(fmt::format("Failure ({})", contract::Name(failure.failure_class())));
-  std::string message = FailureText(job);
+  std::string message = failure.message();
   while (!message.empty()) {
     const std::string line = message.substr(0, message.find('\n'));
     page->Raw(fmt::format("  {}\n", Harmless(line)));

@@ -42,11 +42,8 @@ std::string RunTime(const v1::Job& job, absl::Time now) {
 
 // Returns the reason that it waits, or its end.
 std::string ReasonText(const v1::Job& job) {
-  if (!job.failure().message().empty()) return OneLine(FailureText(job));
+  if (!job.failure().message().empty()) return OneLine(job.failure().message());
   const std::string reason = OneLine(job.state_reason().message());
-  if (job.cancel_requested() && !contract::IsTerminal(job.state())) {
-    return reason.empty() ? "cancel requested" : "cancel requested; " + reason;
-  }
   // In a row the remedy is worth more than that it starts once it is released.
   const std::string remedy = OneLine(job.state_reason().remedy());
   if (job.held() && SaysHeld(job.state_reason()) && !remedy.empty()) return "held: " + remedy;
@@ -148,8 +145,8 @@ bool IsKeptBack(const v1::Job& job) {
 
 const v1::StateReason& WhyItWaits(const v1::Job& job) {
   const bool is_hold_open = job.held() && !IsKeptBack(job) && !job.runs().empty();
-  return is_hold_open && !SaysNoWord(job) ? job.runs().rbegin()->state_reason()
-                                          : job.state_reason();
+  const bool is_told = is_hold_open && job.runs().rbegin()->has_state_reason();
+  return is_told && !SaysNoWord(job) ? job.runs().rbegin()->state_reason() : job.state_reason();
 }
 
 const v1::StateReason& KnownWait(const v1::Job& job) {
@@ -184,13 +181,6 @@ std::string ExitText(const v1::Job& job) {
   const char* name = sigabbrev_np(exit.signal());
   const std::string words = name == nullptr ? "" : fmt::format(" (SIG{})", name);
   return fmt::format("killed by signal {}{}{}", exit.signal(), words, rank);
-}
-
-std::string FailureText(const v1::Job& job) {
-  std::string text = job.failure().message();
-  const bool is_timeout = job.failure().failure_class() == v1::FAILURE_CLASS_TIMEOUT;
-  if (!is_timeout || !job.spec().has_time_limit()) return text;
-  return fmt::format("{} (the job's is {})", text, TimeLimitText(job.spec()));
 }
 
 std::string TimeLimitText(const v1::JobSpec& spec) {

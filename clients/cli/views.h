@@ -76,9 +76,6 @@ std::string ChecksText(const google::protobuf::RepeatedPtrField<v1::ClusterCheck
 std::string ExitText(const v1::Job& job);
 // One line on how a job stands, e.g. "job 42 FAILED: exit code 3".
 std::string Summary(const v1::Job& job);
-// Returns the failure's sentence, as it was said; for a job with its spec a time-out names the
-// limit.
-std::string FailureText(const v1::Job& job);
 // "1h30m"; the spec has a limit.
 std::string TimeLimitText(const v1::JobSpec& spec);
 // Returns advice if a job failed because its command is one word, as in -- "echo hello"; empty for

@@ -16,34 +16,17 @@
 namespace muster::cli {
 namespace {
 
-// Returns the one whose turn it is while nobody has said why the job waits.
-std::string WhoseTurn(const v1::Job& job) {
-  if (job.state() != v1::JOB_STATE_PENDING || job.runs().empty()) return "";
-  const std::string cluster = Harmless(job.cluster());
-  switch (job.runs().rbegin()->state()) {
-    case v1::RUN_STATE_ASSIGNED:
-    case v1::RUN_STATE_LAUNCHING:
-      return fmt::format("cluster {} is being given it", cluster);
-    case v1::RUN_STATE_PENDING:
-      return fmt::format("cluster {} has it and has not said yet what it waits for", cluster);
-    case v1::RUN_STATE_STARTING:
-      return fmt::format("cluster {} is starting it", cluster);
-    default:
-      return "";
-  }
+// Returns the reason that the job is as it is. The line about a hold that may come too late says that it was asked for.
+std::string WhyText(const v1::Job& job) {
+  const bool has_ended = contract::IsTerminal(job.state());
+  return OneLine((has_ended ? job.state_reason() : WhyItWaits(job)).message());
 }
 
-// Returns the reason that the job is as it is. Only the broker says whether the job is held: the
-// cluster sees only who told it.
-std::string BecauseOfWish(const v1::Job& job, const v1::Transition* wish) {
-  const std::string& reason = job.state_reason().message();
-  if (contract::IsTerminal(job.state())) return OneLine(reason);
-  const bool is_held = SaysHeld(job.state_reason());
-  // Another line names the user who held it, if the history is known.
-  if (is_held && job.held() && wish != nullptr) return "held through Muster";
-  if (is_held && !job.held()) return OneLine(reason);
-  const std::string why = OneLine(WhyItWaits(job).message());
-  return why.empty() ? WhoseTurn(job) : why;
+// Names the user who held or released the job, if the reason does not.
+void AppendWish(const v1::Job& job, const v1::Transition* wish, Page* page) {
+  if (wish == nullptr || !(job.held() || SaysReleased(KnownReason(job)))) return;
+  const std::string& detail = wish->evidence().detail();
+  if (detail != job.state_reason().message()) page->Line("By", OneLine(detail));
 }
 
 // Tells whether the page has the reason of the job's run already, as that of the job.
@@ -60,10 +43,8 @@ void AppendWaiting(const v1::Job& job, const v1::Transition* wish, absl::Time no
     page->Line("Held", IsKeptBack(job)
                            ? fmt::format("it does not start before: muster release {}", job.id())
                            : HoldAskedText(job.id()));
-    if (wish != nullptr) page->Line("By", OneLine(wish->evidence().detail()));
   }
-  if (SaysReleased(KnownReason(job)) && wish != nullptr)
-    page->Line("By", OneLine(wish->evidence().detail()));
+  AppendWish(job, wish, page);
   if (SaysNoWord(job)) {
     page->Line("Last known", OneLine(KnownReason(job).message()));
     page->Line("What to do", OneLine(job.state_reason().remedy()));
@@ -71,7 +52,6 @@ void AppendWaiting(const v1::Job& job, const v1::Transition* wish, absl::Time no
   // The line about a hold has the advice.
   if (!job.held()) page->Line("What to do", OneLine(KnownWait(job).remedy()));
   page->Time("Retry", job.retry_time(), now);
-  if (job.cancel_requested()) page->Line("Cancel", "requested");
   // The last run has ended: its times no longer matter.
   if (job.state() == v1::JOB_STATE_QUEUED) {
     page->Time("Since", KnownWait(job).since(), now);
@@ -101,7 +81,7 @@ void AppendEnd(const v1::Job& job, const Style& style, Page* page) {
   if (failure.failure_class() != v1::FAILURE_CLASS_UNSPECIFIED) {
     page->Line("Class", contract::Name(failure.failure_class()));
   }
-  page->Line("Because", OneLine(FailureText(job)));
+  page->Line("Because", OneLine(failure.message()));
   for (const v1::FailureQuote& quote : failure.quotes()) {
     page->Line("", fmt::format("{}: {}", OneLine(quote.source()),
                                Paint(OneLine(quote.text()), Colour::kDim, style.colours)));
@@ -142,7 +122,7 @@ std::string WhyPage(const v1::Job& job, const std::vector<v1::Transition>& histo
       fmt::format("Job {}  {}  {}", job.id(), Harmless(job.name()),
                   Paint(contract::Name(job.state()), ColourOf(job.state()), style.colours)));
   page.Line("Cluster", Harmless(job.cluster()));
-  page.Line("Because", BecauseOfWish(job, wish));
+  page.Line("Because", WhyText(job));
   for (const std::string& line : contract::BesidesTheFirst(job.state_reason()))
     page.Line("", OneLine(line));
   if (!job.runs().empty()) {

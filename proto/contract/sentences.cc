@@ -8,6 +8,7 @@
 
 #include "contract/states.h"
 #include "contract/text.h"
+#include "contract/units.h"
 
 namespace muster::contract {
 namespace {
@@ -58,8 +59,12 @@ std::string_view WordsOf(v1::StateReasonCode code) {
       return "its cluster has not been given it yet; its agent tries again";
     case v1::STATE_REASON_CODE_LAUNCH_UNKNOWN:
       return "it is not known yet whether its cluster has it";
+    case v1::STATE_REASON_CODE_STARTING:
+      return "its cluster is starting it";
     case v1::STATE_REASON_CODE_WAITS_IN_CLUSTER:
       return "waits for its turn to start";
+    case v1::STATE_REASON_CODE_WAIT_UNEXPLAINED:
+      return "its cluster has it and has not said yet what it waits for";
     case v1::STATE_REASON_CODE_WAITS_FOR_RESOURCES:
       return "waiting for free resources";
     case v1::STATE_REASON_CODE_WAITS_FOR_TURN:
@@ -72,6 +77,8 @@ std::string_view WordsOf(v1::StateReasonCode code) {
       return "waiting for another job to end";
     case v1::STATE_REASON_CODE_BEGIN_TIME:
       return "its start time has not come";
+    case v1::STATE_REASON_CODE_CANCELING:
+      return "cancel requested";
     case v1::STATE_REASON_CODE_BRINGING_FILES:
       return "its files are being copied";
     case v1::STATE_REASON_CODE_PULLING_IMAGE:
@@ -152,6 +159,13 @@ std::string RemedyOf(const v1::StateReason& reason) {
   }
 }
 
+// Says something else before the sentence.
+v1::StateReason After(const std::string& words, v1::StateReason reason) {
+  const std::string& message = reason.message();
+  reason.set_message(message.empty() ? words : fmt::format("{}; {}", words, message));
+  return reason;
+}
+
 // Describes, in general, the failure that a retry follows.
 std::string_view Describe(v1::FailureClass failure_class) {
   switch (failure_class) {
@@ -207,14 +221,28 @@ v1::StateReason RetryDelay(const v1::Run& last, const google::protobuf::Timestam
   return reason;
 }
 
-v1::StateReason HoldAsked(const v1::StateReason* waits) {
-  v1::StateReason reason;
-  reason.set_code(v1::STATE_REASON_CODE_WAITS_IN_CLUSTER);
-  if (waits != nullptr) reason = *waits;
-  reason.set_message(waits == nullptr || waits->message().empty()
-                         ? "asked to hold"
-                         : "asked to hold; " + waits->message());
-  return reason;
+v1::StateReason Unexplained(const v1::Run& run) {
+  switch (run.state()) {
+    case v1::RUN_STATE_ASSIGNED:
+    case v1::RUN_STATE_LAUNCHING:
+      return MakeReason(v1::STATE_REASON_CODE_LAUNCHING, {.cluster = run.cluster()});
+    case v1::RUN_STATE_LAUNCH_UNKNOWN:
+      return MakeReason(v1::STATE_REASON_CODE_LAUNCH_UNKNOWN, {.cluster = run.cluster()});
+    case v1::RUN_STATE_PENDING:
+      return MakeReason(v1::STATE_REASON_CODE_WAIT_UNEXPLAINED, {.cluster = run.cluster()});
+    case v1::RUN_STATE_STARTING:
+      return MakeReason(v1::STATE_REASON_CODE_STARTING, {.cluster = run.cluster()});
+    default:
+      return {};
+  }
+}
+
+v1::StateReason HoldAsked(const v1::StateReason& waits) { return After("asked to hold", waits); }
+
+v1::StateReason CancelAsked(const v1::StateReason& waits) {
+  if (waits.code() == v1::STATE_REASON_CODE_UNSPECIFIED)
+    return MakeReason(v1::STATE_REASON_CODE_CANCELING);
+  return After(std::string(WordsOf(v1::STATE_REASON_CODE_CANCELING)), waits);
 }
 
 v1::StateReason NoWord(const Silence& silence, const v1::Job& job) {
@@ -239,6 +267,14 @@ v1::StateReason NoWord(const Silence& silence, const v1::Job& job) {
 void SayAfterRuns(v1::Failure* failure) {
   if (failure->after_runs() == 0) return;
   failure->set_message(fmt::format("after {} runs: {}", failure->after_runs(), failure->message()));
+}
+
+void SayTimeLimit(const v1::JobSpec& spec, v1::Failure* failure) {
+  if (failure->failure_class() != v1::FAILURE_CLASS_TIMEOUT || !spec.has_time_limit()) return;
+  if (failure->message().empty()) return;
+  failure->set_message(
+      fmt::format("{} (the job's is {})", failure->message(),
+                  contract::FormatDuration(absl::Seconds(spec.time_limit().seconds()))));
 }
 
 v1::StateReason NotPlaced(std::vector<v1::StateReason> clusters) {

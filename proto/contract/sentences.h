@@ -45,9 +45,16 @@ void AddToSentence(const std::string& words, v1::StateReason* reason);
 // A job waits until `retry_time` for another run, after `last` failed.
 v1::StateReason RetryDelay(const v1::Run& last, const google::protobuf::Timestamp& retry_time);
 
+// The reason of a run that has none from its cluster, made from its state. No code: the run does
+// not wait.
+v1::StateReason Unexplained(const v1::Run& run);
+
 // A job waits, and its cluster has been asked to hold it. It may start there all the same, so that
-// the code is that of `waits`, which is why its run waits; absent: not known.
-v1::StateReason HoldAsked(const v1::StateReason* waits);
+// the code is that of `waits`, which is why its run waits.
+v1::StateReason HoldAsked(const v1::StateReason& waits);
+
+// Says that the job was canceled and has yet to end; the code of `waits` stays, if it has one.
+v1::StateReason CancelAsked(const v1::StateReason& waits);
 
 // The reason why there is no word of a cluster's jobs: its agent is not connected, or the scheduler
 // does not answer the agent, which says so in `scheduler_error`.
@@ -62,6 +69,8 @@ v1::StateReason NoWord(const Silence& silence, const v1::Job& job);
 
 // Puts into the words of a job's failure what after_runs says.
 void SayAfterRuns(v1::Failure* failure);
+// Puts the job's limit into the words of a time-out.
+void SayTimeLimit(const v1::JobSpec& spec, v1::Failure* failure);
 
 // Returns the reason that no cluster has a job: the obstacle of each, the nearest to having it
 // first. Empty: it may use none.

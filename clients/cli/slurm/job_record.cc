@@ -104,6 +104,19 @@ std::string FirstOf(const std::string& chosen, const std::string& named) {
   return chosen.empty() ? named : chosen;
 }
 
+// Tells whether more is known than the progress of the launch.
+bool IsExplained(const v1::StateReason& reason) {
+  switch (reason.code()) {
+    case v1::STATE_REASON_CODE_LAUNCHING:
+    case v1::STATE_REASON_CODE_STARTING:
+      return !reason.detail().empty();
+    case v1::STATE_REASON_CODE_WAIT_UNEXPLAINED:
+      return false;
+    default:
+      return !reason.message().empty();
+  }
+}
+
 }  // namespace
 
 JobRecord MakeRecord(v1::Job job, const v1::Cluster* cluster) {
@@ -202,7 +215,7 @@ std::string ReasonWord(const JobRecord& record) {
   // A column has room for a word.
   if (!word.empty() && word.find(' ') == word.npos) return Harmless(word);
   // Slurm's own word for what its scheduler has not looked at yet.
-  return WhyItWaits(job).message().empty() ? std::string(kNoReason) : "SeeMusterWhy";
+  return IsExplained(WhyItWaits(job)) ? "SeeMusterWhy" : std::string(kNoReason);
 }
 
 google::protobuf::Timestamp StartedAt(const JobRecord& record) {

@@ -87,13 +87,18 @@ TEST_F(CommandTest, WhoHeldReleasedOrCanceledAJobIsSaidWithTheReasonGiven) {
   EXPECT_THAT(why(v1::TRANSITION_KIND_RELEASE_REQUESTED, "released by ada"),
               AllOf(HasSubstr("Because     released; its cluster, as last seen, still holds it\n"),
                     HasSubstr("By          released by ada\n"), Not(HasSubstr("Scheduler"))));
-  *job_.mutable_state_reason() = client::SlurmSays("JobHeldAdmin");
+  *job_.mutable_state_reason() =
+      contract::MakeReason(v1::STATE_REASON_CODE_HELD, {.detail = "held by ada: not yet"});
   job_.set_held(true);
   const std::string held = why(v1::TRANSITION_KIND_HOLD_REQUESTED, "held by ada: not yet");
-  EXPECT_THAT(held, HasSubstr("Because     held through Muster\n"));
+  EXPECT_THAT(held, HasSubstr("Because     held by ada: not yet\n"));
   EXPECT_THAT(held, HasSubstr("muster release 42\n"));
-  EXPECT_THAT(held, HasSubstr("By          held by ada: not yet\n"));
-  EXPECT_THAT(held, Not(HasSubstr("administrator")));
+  EXPECT_THAT(held, Not(HasSubstr("  By "))) << "it is said already";
+  EXPECT_THAT(held, Not(HasSubstr("administrator"))) << "the cluster sees only who told it";
+  *job_.mutable_state_reason() = contract::MakeReason(v1::STATE_REASON_CODE_HELD);
+  EXPECT_THAT(why(v1::TRANSITION_KIND_HOLD_REQUESTED, "held by ada: not yet"),
+              AllOf(HasSubstr("Because     held: it starts once it is released\n"),
+                    HasSubstr("By          held by ada: not yet\n")));
   job_ = JobInState(42, v1::JOB_STATE_CANCELED);
   EXPECT_THAT(why(v1::TRANSITION_KIND_CANCEL_REQUESTED, "canceled by ada: wrong data"),
               HasSubstr("Canceled    canceled by ada: wrong data\n"));
@@ -226,16 +231,20 @@ TEST_F(CommandTest, WhySaysOfEachClusterWhatKeepsAQueuedJobFromIt) {
   EXPECT_THAT(why, HasSubstr("What to do  muster clusters a tells more\n"));
 }
 
-TEST_F(CommandTest, WhySaysWhoseTurnItIsWhileNobodyHasSaidWhyAJobWaits) {
+TEST_F(CommandTest, WhySaysOfARunWithoutAReasonWhatTheBrokerSays) {
   job_ = JobInState(42, v1::JOB_STATE_PENDING);
-  job_.set_cluster("box");
-  job_.mutable_runs(0)->set_state(v1::RUN_STATE_LAUNCHING);
-  EXPECT_THAT(Run({"why", "42"}).out, HasSubstr("Because     cluster box is being given it\n"));
-  job_.mutable_runs(0)->set_state(v1::RUN_STATE_PENDING);
+  const v1::StateReason starts =
+      client::Because("as the broker says", v1::STATE_REASON_CODE_STARTING);
+  *job_.mutable_state_reason() = starts;
+  const std::string because = "Because     as the broker says\n";
+  EXPECT_THAT(Run({"why", "42"}).out, HasSubstr(because));
+  job_.set_held(true);
+  *job_.mutable_state_reason() = contract::HoldAsked(starts);
+  EXPECT_THAT(Run({"why", "42"}).out, HasSubstr("Because     asked to hold; as the broker says\n"));
+  job_.set_held(false);
+  *job_.mutable_state_reason() = contract::CancelAsked(starts);
   EXPECT_THAT(Run({"why", "42"}).out,
-              HasSubstr("cluster box has it and has not said yet what it waits for\n"));
-  *job_.mutable_state_reason() = client::Because("no node is free");
-  EXPECT_THAT(Run({"why", "42"}).out, HasSubstr("Because     no node is free\n"));
+              HasSubstr("Because     cancel requested; as the broker says\n"));
 }
 
 }  // namespace

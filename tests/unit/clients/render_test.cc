@@ -63,7 +63,7 @@ TEST(JobTable, LooksLikeThis) {
 TEST(JobTable, SaysOfAWaitingJobThatItsCancelWasRequested) {
   v1::Job job = client::JobInState(7, v1::JOB_STATE_PENDING);
   job.set_cancel_requested(true);
-  *job.mutable_state_reason() = client::Because("waiting for 2 of 2 cores");
+  *job.mutable_state_reason() = contract::CancelAsked(client::Because("waiting for 2 of 2 cores"));
   EXPECT_THAT(TableOf({job}, {}), HasSubstr("cancel requested; waiting for 2 of 2 cores"));
 }
 
@@ -265,13 +265,11 @@ TEST(JobPage, TheImageAndTheKubernetesSectionAreShown) {
   EXPECT_THAT(page, HasSubstr("controller: rank 0, from node 0 on"));
 }
 
-TEST(JobPage, AFailureNamesTheLimitItsLogAndEachLineOfItsWords) {
+TEST(JobPage, AFailureNamesItsLogAndEachLineOfItsWords) {
   v1::Job job = FailedJob();
   job.mutable_failure()->set_failure_class(v1::FAILURE_CLASS_TIMEOUT);
   job.mutable_failure()->set_message("stopped at its time limit");
   EXPECT_THAT(Summary(job), HasSubstr(": stopped at its time limit"));
-  job.mutable_spec()->mutable_time_limit()->set_seconds(5400);
-  EXPECT_THAT(Summary(job), HasSubstr(": stopped at its time limit (the job's is 1h30m)"));
   EXPECT_THAT(JobPage(job, {}, {}, kNow), HasSubstr("  Its output: muster logs --rank 1 42.1\n"));
   job.mutable_failure()->set_failure_class(v1::FAILURE_CLASS_INFRA);
   job.mutable_failure()->set_message("Slurm failed.\n  slurmd: error\x1b \n");

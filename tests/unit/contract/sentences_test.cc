@@ -77,12 +77,58 @@ TEST(StateReason, AFullClusterHasItsNumbers) {
 TEST(StateReason, AJobThatWasAskedToBeHeldKeepsWhyItWaits) {
   const v1::StateReason waits =
       MakeReason(v1::STATE_REASON_CODE_WAITS_FOR_TURN, {.scheduler_reason = "Priority"});
-  const v1::StateReason asked = HoldAsked(&waits);
+  const v1::StateReason asked = HoldAsked(waits);
   EXPECT_EQ(asked.code(), v1::STATE_REASON_CODE_WAITS_FOR_TURN);
   EXPECT_EQ(asked.scheduler_reason(), "Priority");
   EXPECT_EQ(asked.message(), "asked to hold; Priority");
-  EXPECT_EQ(HoldAsked(nullptr).message(), "asked to hold");
-  EXPECT_NE(HoldAsked(nullptr).code(), v1::STATE_REASON_CODE_HELD) << "it may start yet";
+  EXPECT_EQ(HoldAsked({}).message(), "asked to hold");
+  EXPECT_NE(HoldAsked({}).code(), v1::STATE_REASON_CODE_HELD) << "it may start yet";
+}
+
+TEST(StateReason, AJobThatIsBeingCanceledKeepsWhyItWaits) {
+  const v1::StateReason waits =
+      MakeReason(v1::STATE_REASON_CODE_WAITS_FOR_TURN, {.scheduler_reason = "Priority"});
+  const v1::StateReason asked = CancelAsked(waits);
+  EXPECT_EQ(asked.code(), v1::STATE_REASON_CODE_WAITS_FOR_TURN);
+  EXPECT_EQ(asked.scheduler_reason(), "Priority");
+  EXPECT_EQ(asked.message(), "cancel requested; Priority");
+  EXPECT_EQ(CancelAsked({}).message(), "cancel requested");
+  EXPECT_EQ(CancelAsked({}).code(), v1::STATE_REASON_CODE_CANCELING);
+}
+
+TEST(StateReason, ARunWithoutAReasonHasThatOfItsState) {
+  const auto of = [](v1::RunState state) {
+    v1::Run run;
+    run.set_state(state);
+    run.set_cluster("lab");
+    return Unexplained(run);
+  };
+  EXPECT_EQ(of(v1::RUN_STATE_ASSIGNED).message(), "its cluster is being given it");
+  EXPECT_EQ(of(v1::RUN_STATE_LAUNCHING).code(), v1::STATE_REASON_CODE_LAUNCHING);
+  EXPECT_EQ(of(v1::RUN_STATE_LAUNCH_UNKNOWN).code(), v1::STATE_REASON_CODE_LAUNCH_UNKNOWN);
+  EXPECT_EQ(of(v1::RUN_STATE_PENDING).code(), v1::STATE_REASON_CODE_WAIT_UNEXPLAINED);
+  EXPECT_EQ(of(v1::RUN_STATE_PENDING).message(),
+            "its cluster has it and has not said yet what it waits for");
+  EXPECT_EQ(of(v1::RUN_STATE_STARTING).code(), v1::STATE_REASON_CODE_STARTING);
+  EXPECT_EQ(of(v1::RUN_STATE_STARTING).message(), "its cluster is starting it");
+  EXPECT_EQ(of(v1::RUN_STATE_STARTING).cluster(), "lab");
+  EXPECT_EQ(of(v1::RUN_STATE_RUNNING).code(), v1::STATE_REASON_CODE_UNSPECIFIED);
+}
+
+TEST(Failure, ATimeOutNamesTheLimitOfTheJob) {
+  v1::Failure failure;
+  failure.set_failure_class(v1::FAILURE_CLASS_TIMEOUT);
+  failure.set_message("stopped at its time limit");
+  v1::JobSpec spec;
+  SayTimeLimit(spec, &failure);
+  EXPECT_EQ(failure.message(), "stopped at its time limit") << "it has none";
+  spec.mutable_time_limit()->set_seconds(5400);
+  SayTimeLimit(spec, &failure);
+  EXPECT_EQ(failure.message(), "stopped at its time limit (the job's is 1h30m)");
+  failure.set_failure_class(v1::FAILURE_CLASS_INFRA);
+  failure.set_message("node n1 failed");
+  SayTimeLimit(spec, &failure);
+  EXPECT_EQ(failure.message(), "node n1 failed");
 }
 
 TEST(StateReason, SilenceOfAClusterSaysWhoIsSilentSinceWhenAndWhatWasKnownLast) {

@@ -136,7 +136,8 @@ TEST_F(HoldTest, TheClusterOfAPendingJobIsToldAndToldAgain) {
   const uint64_t id = MustSubmit(Spec());
   EXPECT_TRUE(Hold({id}).ok());
   EXPECT_THAT(ToldToHold(session), ElementsAre(Key(id)));
-  EXPECT_EQ(Job(id).state_reason().message(), "asked to hold") << "it may start yet";
+  EXPECT_EQ(Job(id).state_reason().message(), "asked to hold; its cluster is being given it")
+      << "it may start yet";
   Restart();
   agent::v1::AgentHello hello = Hello("a");
   hello.add_runs()->set_run_key(Key(id));
