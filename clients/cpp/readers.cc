@@ -55,7 +55,7 @@ class Resumed {
         backoff_.Reset();
         return std::optional<Response>(std::move(response));
       }
-      const absl::Status status = rpc::FromGrpc(reader_->Finish());
+      const absl::Status status = CutOffAsLost(rpc::FromGrpc(reader_->Finish()));
       reader_.reset();
       if (status.ok()) return std::optional<Response>();
       if (absl::Status given_up = WaitToResume(status); !given_up.ok()) return given_up;
