@@ -87,7 +87,8 @@ class Copy {
     if (!is_to_stdout_) return writer_.Begin(entry);
     if (entry.kind() == v1::FILE_KIND_FILE && entry.path().empty()) return absl::OkStatus();
     return absl::InvalidArgumentError(
-        "it is a directory, which cannot go to standard output; name a place for it");
+        "it is a directory, and only a file can go to standard output; name a directory to copy it "
+        "to");
   }
 
   Session& session_;
