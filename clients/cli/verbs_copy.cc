@@ -9,6 +9,7 @@
 #include "clients/cli/text.h"
 #include "clients/cli/tree_writer.h"
 #include "clients/cli/verbs.h"
+#include "contract/errors.h"
 #include "contract/units.h"
 
 namespace muster::cli {
@@ -111,7 +112,15 @@ int CopyFiles(Session& session) {
   Copy copy(&session);
   while (true) {
     const auto piece = reader->Next();
-    if (!piece.ok()) return Fail(session, piece.status());
+    if (!piece.ok()) {
+      const int code = Fail(session, piece.status());
+      // A file's name may have these signs, so that only a miss shows that a pattern was meant.
+      const bool has_signs = request.path().find_first_of("*?[") != std::string::npos;
+      const auto info = contract::GetErrorInfo(piece.status());
+      if (has_signs && info.has_value() && info->reason() == "PATH_NOT_FOUND")
+        session.terminal.Note("cp takes no patterns; name one file, or a directory for all in it");
+      return code;
+    }
     if (!piece->has_value()) return copy.Finish();
     if (absl::Status status = copy.Take(**piece); !status.ok()) return Fail(session, status);
   }
