@@ -90,9 +90,10 @@ absl::StatusOr<v1::JobPlan> ToPlan(const v1::Cluster& cluster, absl::Duration pa
 }  // namespace
 
 absl::Status NoSuchCluster(const std::string& name) {
-  return contract::Error(absl::StatusCode::kNotFound, "NO_SUCH_CLUSTER",
-                         fmt::format("no agent of a cluster named \"{}\" was ever here", name),
-                         {{"cluster", name}});
+  return contract::Error(
+      absl::StatusCode::kNotFound, "NO_SUCH_CLUSTER",
+      fmt::format("no agent has ever connected for a cluster named \"{}\"", name),
+      {{"cluster", name}});
 }
 
 void AskCluster(const Services& services, const std::string& cluster,

@@ -34,9 +34,9 @@ absl::StatusOr<RunFacts> LookAtRun(const store::Store& store, const store::Scope
   if (!job.ok()) return job.status();
   const auto runs = static_cast<uint32_t>(job->runs_size());
   if (run > runs) {
-    return contract::Error(
-        absl::StatusCode::kNotFound, "NO_SUCH_RUN",
-        fmt::format("job {} has had {} runs; there is no run {}", job_id, runs, run));
+    return contract::Error(absl::StatusCode::kNotFound, "NO_SUCH_RUN",
+                           fmt::format("job {} has had {} run{}; there is no run {}", job_id, runs,
+                                       runs == 1 ? "" : "s", run));
   }
   RunFacts facts;
   facts.run = run != 0 ? run : runs;

@@ -17,6 +17,9 @@
 
 namespace muster::cli {
 
+// Most jobs that `list` shows unless told otherwise.
+inline constexpr uint64_t kDefaultListLimit = 100;
+
 enum class Verb {
   kSubmit,
   kRun,
@@ -98,9 +101,9 @@ struct Invocation {
   // list, count, events; and those that change jobs, in place of numbers
   std::vector<std::string> states;
   std::string filter;
-  std::string order_by;           // list; empty: not given
-  std::vector<CountBy> count_by;  // count
-  uint64_t limit = 100;           // 0: all
+  std::string order_by;                // list; empty: not given
+  std::vector<CountBy> count_by;       // count
+  uint64_t limit = kDefaultListLimit;  // 0: all
   // logs, events
   bool follow = false;
   uint32_t rank = 0;

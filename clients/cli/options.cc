@@ -135,8 +135,8 @@ void AddJobPath(CLI::App* verb, std::vector<JobRef>* jobs, std::string* path) {
               throw CLI::ValidationError(
                   "JOB:PATH", fmt::format("{} names no file of a job; write its number, ':' and a "
                                           "path in its working directory, as in 42:results "
-                                          "(cp copies from jobs to here; what a job is to have, "
-                                          "--workdir and file_mounts bring along)",
+                                          "(cp only copies from a job to here; to give a job "
+                                          "files, use --workdir or file_mounts)",
                                           contract::Quoted(text)));
             }
             *jobs = ParseJobRefs(text.substr(0, colon), /*runs=*/true);

@@ -39,15 +39,16 @@ std::string SubmissionText(const v1::JobPlan& plan, bool whole) {
   const std::string_view submission = plan.submission();
   if (const auto brief = whole ? std::nullopt : ShortManifest(submission); brief.has_value()) {
     const auto lines = std::count(submission.begin(), submission.end(), '\n');
-    return fmt::format("{}(its manifest has {} lines: muster plan --manifest)\n", *brief, lines);
+    return fmt::format("{}(its manifest has {} lines; add --manifest to see them)\n", *brief,
+                       lines);
   }
   std::string text = Harmless(submission, Keep::kLayout);
   if (!text.ends_with('\n')) text += '\n';
   const auto lines = std::count(text.begin(), text.end(), '\n');
   if (!whole && lines > kMaxShownLines)
-    return fmt::format("{} lines; to see them: muster plan --manifest\n", lines);
+    return fmt::format("{} lines; add --manifest to see them\n", lines);
   if (whole) return text + Harmless(plan.shared(), Keep::kLayout);
-  if (!plan.shared().empty()) text += "(with what is alike for all jobs: muster plan --manifest)\n";
+  if (!plan.shared().empty()) text += "(add --manifest to see what is alike for all jobs, too)\n";
   return text;
 }
 

@@ -58,6 +58,10 @@ std::string UnknownFlag(const CLI::App& verb, std::string_view written) {
       for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
     }
   }
+  // tail's -n.
+  if (verb.get_name() == "logs" && flag == "-n")
+    return fmt::format("{} is not a flag of muster logs; did you mean --tail?",
+                       contract::Quoted(flag));
   const std::string_view nearest =
       contract::Nearest(flag, std::vector<std::string_view>(names.begin(), names.end()));
   return fmt::format("{} is not a flag of muster {}; {}", contract::Quoted(flag), verb.get_name(),

@@ -30,7 +30,7 @@ struct Session {
   Style style() const { return {format == Format::kWide, terminal.colours()}; }
   // Returns whether people read the result, rather than programs.
   bool for_people() const { return format == Format::kTable || format == Format::kWide; }
-  bool ids_only() const { return call.quiet || format == Format::kName; }
+  bool ids_only() const { return format == Format::kName || (call.quiet && for_people()); }
 };
 
 // Notes the other tasks of the array if the verb named one task by number, and how to name all of

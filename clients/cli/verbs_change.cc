@@ -108,8 +108,8 @@ int Rerun(Session& session) {
                   "nothing was submitted; {} jobs of the filter have ended, more than one call "
                   "runs again (1000 jobs, 16 MiB of specs, 64 trees of files); narrow the filter",
                   response->matched_count())
-            : fmt::format("nothing was submitted; {} job(s) would run again",
-                          response->matched_count()));
+            : fmt::format("nothing was submitted; {} job{} would run again",
+                          response->matched_count(), response->matched_count() == 1 ? "" : "s"));
   } else {
     const v1::RerunJob& first = response->jobs(0);
     session.terminal.Note(

@@ -9,6 +9,7 @@
 #include "clients/cli/text.h"
 #include "clients/cli/tree_writer.h"
 #include "clients/cli/verbs.h"
+#include "contract/errors.h"
 #include "contract/units.h"
 
 namespace muster::cli {
@@ -87,7 +88,8 @@ class Copy {
     if (!is_to_stdout_) return writer_.Begin(entry);
     if (entry.kind() == v1::FILE_KIND_FILE && entry.path().empty()) return absl::OkStatus();
     return absl::InvalidArgumentError(
-        "it is a directory, which cannot go to standard output; name a place for it");
+        "it is a directory, and only a file can go to standard output; name a directory to copy it "
+        "to");
   }
 
   Session& session_;
@@ -110,7 +112,15 @@ int CopyFiles(Session& session) {
   Copy copy(&session);
   while (true) {
     const auto piece = reader->Next();
-    if (!piece.ok()) return Fail(session, piece.status());
+    if (!piece.ok()) {
+      const int code = Fail(session, piece.status());
+      // A file's name may have these signs, so that only a miss shows that a pattern was meant.
+      const bool has_signs = request.path().find_first_of("*?[") != std::string::npos;
+      const auto info = contract::GetErrorInfo(piece.status());
+      if (has_signs && info.has_value() && info->reason() == "PATH_NOT_FOUND")
+        session.terminal.Note("cp takes no patterns; name one file, or a directory for all in it");
+      return code;
+    }
     if (!piece->has_value()) return copy.Finish();
     if (absl::Status status = copy.Take(**piece); !status.ok()) return Fail(session, status);
   }

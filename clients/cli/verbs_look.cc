@@ -160,7 +160,9 @@ int List(Session& session) {
     request.set_page_token(page->next_page_token());
     if (page->next_page_token().empty()) break;
     if (limit > 0 && printer.count() >= limit) {
-      session.terminal.Note(fmt::format("there are more; --limit 0 lists all of them"));
+      // A user who named the limit knows of it, and a program reads next_page_token.
+      if (limit == kDefaultListLimit && session.for_people() && !session.ids_only())
+        session.terminal.Note("there are more; --limit 0 lists all of them");
       break;
     }
   }

@@ -213,7 +213,8 @@ std::string QuotesHint(const v1::Job& job) {
   const bool has_no_program =
       job.failure().failure_class() == v1::FAILURE_CLASS_CONFIG || job.exit().code() == 127;
   if (words.size() != 1 || !has_no_program || words[0].find(' ') == std::string::npos) return "";
-  return "the command is one word with blanks in it; leave its quotes off, or use: sh -c \"...\"";
+  return "the command is one word with blanks in it; write it without the quotes, or use: sh -c "
+         "\"...\"";
 }
 
 std::string Summary(const v1::Job& job) {

@@ -40,9 +40,8 @@ bool IsSaid(const v1::StateReason& of_run, const v1::Job& job) {
 
 void AppendWaiting(const v1::Job& job, const v1::Transition* wish, absl::Time now, Page* page) {
   if (job.held()) {
-    page->Line("Held", IsKeptBack(job)
-                           ? fmt::format("it does not start before: muster release {}", job.id())
-                           : HoldAskedText(job.id()));
+    page->Line("Held", IsKeptBack(job) ? fmt::format("to start it: muster release {}", job.id())
+                                       : HoldAskedText(job.id()));
   }
   AppendWish(job, wish, page);
   if (SaysNoWord(job)) {

@@ -177,7 +177,8 @@ class GrpcClient final : public Client {
       grpc::ClientContext context;
       context.set_deadline(absl::ToChronoTime(deadline));
       Response response;
-      const absl::Status status = rpc::FromGrpc((stub.*method)(&context, request, &response));
+      const absl::Status status =
+          CutOffAsLost(rpc::FromGrpc((stub.*method)(&context, request, &response)));
       if (!IsTransportError(status)) was_answered_ = true;
       if (status.ok()) return response;
       absl::Status error = Explain(status, address_, timeout);

@@ -135,6 +135,11 @@ std::string Remedy(const rpc::Address& address) {
 
 }  // namespace
 
+absl::Status CutOffAsLost(absl::Status end) {
+  if (!absl::IsCancelled(end) || contract::GetErrorInfo(end).has_value()) return end;
+  return absl::UnavailableError("the broker cut the call off");
+}
+
 bool IsTransportError(const absl::Status& status) {
   return (absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status)) &&
          !contract::GetErrorInfo(status).has_value();

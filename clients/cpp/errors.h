@@ -9,6 +9,10 @@
 
 namespace muster::client {
 
+// The end of a call that this client has not canceled. A broker that stops cuts calls off with a
+// bare CANCELLED, which becomes UNAVAILABLE, like a lost connection; any other end stays as it is.
+absl::Status CutOffAsLost(absl::Status end);
+
 // Returns whether the transport failed, and not the broker, whose answers carry details.
 bool IsTransportError(const absl::Status& status);
 

@@ -13,7 +13,7 @@ namespace {
 
 // Turns the end of a stream into words that help.
 absl::Status EndOf(const FileStreamContext& context, const grpc::Status& end) {
-  const absl::Status status = rpc::FromGrpc(end);
+  const absl::Status status = CutOffAsLost(rpc::FromGrpc(end));
   if (status.ok() || !IsTransportError(status)) *context.was_answered = true;
   return status.ok() ? status : Explain(status, *context.address, absl::ZeroDuration());
 }

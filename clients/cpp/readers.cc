@@ -55,7 +55,7 @@ class Resumed {
         backoff_.Reset();
         return std::optional<Response>(std::move(response));
       }
-      const absl::Status status = rpc::FromGrpc(reader_->Finish());
+      const absl::Status status = CutOffAsLost(rpc::FromGrpc(reader_->Finish()));
       reader_.reset();
       if (status.ok()) return std::optional<Response>();
       if (absl::Status given_up = WaitToResume(status); !given_up.ok()) return given_up;
@@ -74,7 +74,7 @@ class Resumed {
   // OK: the stream may be opened again.
   absl::Status WaitToResume(const absl::Status& status) {
     if (absl::IsDeadlineExceeded(status) && absl::Now() >= context_.deadline) {
-      return absl::DeadlineExceededError("the time given for waiting is over");
+      return absl::DeadlineExceededError("the deadline for waiting has passed");
     }
     if (!IsInterruption(status)) return status;
     const bool is_first = interrupted_since_ == absl::InfiniteFuture();
@@ -91,7 +91,7 @@ class Resumed {
     if (backoff_.Wait(std::min(give_up, context_.deadline), RetryDelay(status)))
       return absl::OkStatus();
     if (context_.deadline < give_up) {
-      return absl::DeadlineExceededError("the time given for waiting is over");
+      return absl::DeadlineExceededError("the deadline for waiting has passed");
     }
     return Explain(status, *context_.address, absl::ZeroDuration());
   }

@@ -35,9 +35,11 @@ std::string GpusText(const Lack& lack) {
 
 std::string NoGpuType(const Lack& lack) {
   const std::string types = GpuTypesText(*lack.pool);
-  const std::string remedy = types.empty() ? "choose another pool or cluster (resources.gpus)"
-                                           : HowToAskForGpus(*GpuTypesOf(*lack.pool).begin(),
-                                                             lack.requested / kThousandths);
+  const std::string remedy =
+      types.empty()
+          ? "choose another pool or cluster, or leave out the GPUs "
+            "(resources.gpus)"
+          : HowToAskForGpus(*GpuTypesOf(*lack.pool).begin(), lack.requested / kThousandths);
   return fmt::format("pool \"{}\" has no {}{}; {}", lack.pool->name(), GpusText(lack), types,
                      remedy);
 }

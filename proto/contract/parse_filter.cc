@@ -3,11 +3,13 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "contract/characters.h"
 #include "contract/errors.h"
 #include "contract/filter.h"
+#include "contract/nearest.h"
 #include "contract/text.h"
 #include "contract/units.h"
 #include "fmt/format.h"
@@ -160,6 +162,16 @@ class Parser {
                                           token.position + 1, found));
   }
 
+  absl::Status UnknownField(std::string_view name) const {
+    std::vector<std::string_view> names;
+    for (const FilterField& field : kFilterFields) names.push_back(field.name);
+    // Slurm and Kubernetes call it so.
+    const std::string_view nearest = name == "status" ? "state" : Nearest(name, names);
+    if (nearest.empty()) return Expected(kTerms);
+    return BadField("filter", fmt::format("{} at character {} is no field; did you mean {}?",
+                                          Quoted(name), lexer_.token().position + 1, nearest));
+  }
+
   absl::StatusOr<Filter> ParseExpression(int depth) {
     Filter chain;
     chain.kind = Filter::Kind::kAnd;
@@ -217,11 +229,12 @@ class Parser {
 
   absl::StatusOr<Filter> ParseRestriction() {
     if (!At(Token::Kind::kWord)) return Expected(kTerms);
-    std::string_view name = lexer_.token().text;
+    const std::string typed = lexer_.token().text;  // outlives its token
+    std::string_view name = typed;
     bool is_has = name.ends_with(kHas);
     if (is_has) name.remove_suffix(kHas.size());
     const FilterField* const field = FindField(name);
-    if (field == nullptr) return Expected(kTerms);
+    if (field == nullptr) return UnknownField(name);
     Filter filter;
     filter.kind = field->kind;
     if (field->kind == Filter::Kind::kLabel) filter.key = name.substr(kLabelPrefix.size());
@@ -240,6 +253,12 @@ class Parser {
       return Expected(field->is_ordered ? "=, !=, <, <=, > or >=" : "= or !=");
     }
     lexer_.Advance();
+    if (At(Token::Kind::kEnd)) {
+      return BadField("filter",
+                      fmt::format("the value of {} is empty at character {}; if it comes from a "
+                                  "variable of the shell, set that",
+                                  name, lexer_.token().position + 1));
+    }
     if (!At(Token::Kind::kWord) && !At(Token::Kind::kText)) {
       return Expected("a value (with a closing quote if it is quoted)");
     }

@@ -246,6 +246,13 @@ absl::Status CheckIsNoOddCount(std::string_view text) {
                                         "H100:8",
                                         Quoted(text), word - std::begin(kWords)));
   }
+  // "2xH100"; no type of GPU has such a name.
+  const size_t digits = text.find_first_not_of("0123456789");
+  if (digits != text.npos && digits > 0 && (text[digits] == 'x' || text[digits] == '*') &&
+      digits + 1 < text.size()) {
+    return BadField("gpus", fmt::format("{} is no type of GPU; use {}:{}", Quoted(text),
+                                        text.substr(digits + 1), text.substr(0, digits)));
+  }
   if (!text.starts_with('-') && !text.starts_with('+')) return absl::OkStatus();
   return BadField("gpus", fmt::format("{} is no number of GPUs; use 0 to 1000, or a type and a "
                                       "number like H100:8",

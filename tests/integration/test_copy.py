@@ -83,11 +83,14 @@ def test_what_is_not_there_is_told(world, agent, api):
         error = refusal(call)
         assert (error.code(), error_info(error).reason) == (code, reason)
     assert refusal(lambda: fetch(api, 99, "x")).code() == grpc.StatusCode.NOT_FOUND
+    remark = "cp takes no patterns; name one file, or a directory for all in it"
+    assert remark in world.cli("cp", f"{job}:*.txt", ".", check=False).stderr
+    assert remark not in world.cli("cp", f"{job}:y", ".", check=False).stderr
     elsewhere = finished(world, "true", "--workdir", "/")
     error = refusal(lambda: fetch(api, elsewhere, "etc/passwd"))
     assert error_info(error).reason == "RUN_HAS_NO_FILES" and '"/"' in error.details()
     assert "names no file of a job" in world.cli("cp", "x", ".", check=False).stderr
-    assert "cp copies from jobs to here" in world.cli("cp", "x", "1:x", check=False).stderr
+    assert "cp only copies from a job to here" in world.cli("cp", "x", "1:x", check=False).stderr
 
 
 def test_results_elsewhere_come_back_by_the_name_results(world, agent, api):

@@ -170,7 +170,7 @@ def test_a_plan_shows_in_a_few_lines_what_tells_its_job_from_others(world, agent
         "  Requests    cpu 1.5, memory 1Gi, nvidia.com/gpu 1",
         "  Limits      memory 1Gi, nvidia.com/gpu 1",
     ], planned
-    assert lines[-1].endswith("lines: muster plan --manifest)"), planned
+    assert lines[-1].endswith("lines; add --manifest to see them)"), planned
     assert "the API server would take the Job" in planned
     assert "  Volume      persistentVolumeClaim data at /data, read-only\n" in world.cli("plan", claim).stdout
 

@@ -34,7 +34,7 @@ def test_filters_change_what_they_take(api, world):
     a, b, c = (api.submit(labelled(team)) for team in "aab")
     assert count(api, filter="label.team = a").total == 2
     trial = world.cli("cancel", "--filter", "state = QUEUED AND label.team = a", "--dry-run")
-    assert "would concern 2 job(s)" in trial.stderr
+    assert "would concern 2 jobs" in trial.stderr
     assert api.get(a).state == QUEUED
     assert ids(world, "hold", "--filter", "label.team = a") == [a, b]
     assert ids(world, "list", "--filter", "held = true", "--order-by", "id") == [a, b]

@@ -172,6 +172,23 @@ def test_a_follower_goes_on_over_a_restart_of_the_broker(trio):
     assert follower.output() == b"before\nafter\n"
 
 
+def test_those_who_wait_go_on_when_the_broker_is_told_to_stop(trio):
+    """A client calls again while the broker is still stopping, and that call is cut off."""
+    gate = trio.world.gate()
+    job_id = trio.api.submit(trio.counting(f"echo before; {gate.script()}; echo after"))
+    waiters = [trio.world.cli_start(*words) for words in
+               (("logs", "-f", job_id), ("wait", job_id), ("events", "-f", job_id))]
+    eventually(lambda: b"before\n" in waiters[0].output(), "the follower shows the beginning")
+    eventually(lambda: f"job {job_id} is RUNNING" in waiters[1].errors(), "the waiter waits")
+    eventually(lambda: b"submitted" in waiters[2].output(), "the follower of events shows the beginning")
+    assert trio.broker.terminate() == 0
+    trio.broker.start()
+    gate.open()
+    trio.check_ran_once(job_id)
+    assert [waiter.wait() for waiter in waiters] == [0, 0, 0]
+    assert waiters[0].output() == b"before\nafter\n"
+
+
 def test_numbers_and_request_ids_survive_the_broker(trio):
     first = trio.api.submit(argv_spec("true"), "one")
     trio.api.wait_state(first, SUCCEEDED)

@@ -83,6 +83,16 @@ TEST_F(ClientTest, OutlastsABrokerThatIsGoneForAWhile) {
   EXPECT_EQ(interruptions_, 1);
 }
 
+TEST_F(ClientTest, ACallThatAStoppingBrokerCutsOffIsMadeAgain) {
+  broker_.submit_job = [this](const auto&) -> absl::StatusOr<v1::SubmitJobResponse> {
+    if (++calls_ == 1) return absl::CancelledError("CANCELLED");
+    return v1::SubmitJobResponse();
+  };
+  const absl::Status status = NewClient()->SubmitJob(Named("a")).status();
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(calls_, 2);
+}
+
 TEST_F(ClientTest, GivesUpWhenTheTimeOfTheCallIsOver) {
   FailSubmissions(1'000'000);
   options_.call_timeout = absl::Milliseconds(200);

@@ -52,7 +52,7 @@ TEST_F(CommandTest, CancelByFilterGoesOnUntilThereAreNoMore) {
   const Outcome trial = Run({"cancel", "--filter", "user = ada", "--dry-run"});
   EXPECT_EQ(seen.size(), 1u);
   EXPECT_TRUE(seen[0].validate_only());
-  EXPECT_THAT(trial.err, HasSubstr("nothing was changed; cancel would concern 3 job(s)"));
+  EXPECT_THAT(trial.err, HasSubstr("nothing was changed; cancel would concern 3 jobs\n"));
 }
 
 TEST_F(CommandTest, AChangeNeedsJobsOrAFilterAndNotBoth) {
@@ -110,7 +110,7 @@ TEST_F(CommandTest, RerunPrintsTheNewJobs) {
   EXPECT_EQ(seen.request_id().size(), 36u);
   EXPECT_EQ(Run({"rerun", "-q", "42", "--request-id", "r"}).out, "142\n");
   EXPECT_EQ(seen.request_id(), "r");
-  EXPECT_THAT(Run({"rerun", "--dry-run", "42"}).err, HasSubstr("1 job(s) would run again"));
+  EXPECT_THAT(Run({"rerun", "--dry-run", "42"}).err, HasSubstr("1 job would run again"));
   EXPECT_THAT(Run({"rerun", "--filter", "state = FAILED"}).err, HasSubstr("no job of the filter"));
   broker_.rerun_jobs = [](const auto&) -> absl::StatusOr<v1::RerunJobsResponse> {
     v1::RerunJobsResponse response;

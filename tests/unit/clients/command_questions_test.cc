@@ -193,7 +193,8 @@ TEST_F(CommandTest, PlanShowsTheSubmissionAndSubmitsNothing) {
   plan->set_submission("# sbatch\n");
   plan->set_shared("# ---- batch.sh\n#!/bin/bash\nset -u\n");
   const std::string own = Run({"plan", "--", "x"}).out;
-  EXPECT_THAT(own, AllOf(HasSubstr("# sbatch\n(with what"), Not(HasSubstr("set -u"))));
+  EXPECT_THAT(own, AllOf(HasSubstr("# sbatch\n(add --manifest to see what is alike"),
+                         Not(HasSubstr("set -u"))));
   EXPECT_THAT(Run({"plan", "-o", "wide", "--", "x"}).out, HasSubstr("batch.sh\n#!/bin/bash\nset"));
   EXPECT_THAT(Run({"plan", "--manifest", "--", "x"}).out, HasSubstr("batch.sh\n#!/bin/bash\nset"));
   EXPECT_EQ(Run({"plan", WriteFile("run: x\nname: filed\n")}).code, 0);
@@ -244,7 +245,7 @@ TEST_F(CommandTest, APlanTellsOfALongSubmissionOnlyItsLengthUnlessItIsAskedFor) 
     return plans;
   };
   const std::string page = Run({"plan", "--", "x"}).out;
-  EXPECT_THAT(page, HasSubstr("25 lines; to see them: muster plan --manifest\n"));
+  EXPECT_THAT(page, HasSubstr("25 lines; add --manifest to see them\n"));
   EXPECT_THAT(page, Not(HasSubstr("kind")));
   for (const char* flag : {"--manifest", "-owide"})
     EXPECT_THAT(Run({"plan", flag, "--", "x"}).out, HasSubstr(manifest)) << flag;
@@ -324,7 +325,7 @@ TEST_F(CommandTest, APlanShowsOfAManifestWhatTellsJobsApart) {
                        "  Volume      persistentVolumeClaim data-claim at /data, of it sets/a, "
                        "read-only\n"
                        "  Volume      emptyDir at /scratch\n"
-                       "(its manifest has 44 lines: muster plan --manifest)\n"));
+                       "(its manifest has 44 lines; add --manifest to see them)\n"));
   EXPECT_THAT(Run({"plan", "--manifest", "--", "x"}).out, HasSubstr(plan->submission()));
 }
 
@@ -337,7 +338,7 @@ TEST_F(CommandTest, APlanWhoseManifestIsCutOrOddShowsWhatItCan) {
   };
   // A plan that was cut is no Job that anybody could judge by.
   plan->set_submission(std::string(kJobManifest) + "# ... cut here: the whole has 300000 bytes\n");
-  EXPECT_THAT(Run({"plan", "--", "x"}).out, HasSubstr("lines; to see them: muster plan"));
+  EXPECT_THAT(Run({"plan", "--", "x"}).out, HasSubstr("lines; add --manifest to see them"));
   for (const char* odd : {"kind: Job\n---\n[]\n", "kind: {}\n---\nx\n", "[a]\n---\nb\n",
                           "kind: Job\nspec: {template: {spec: {containers: [x]}}}\n---\nx\n"}) {
     plan->set_submission(odd);

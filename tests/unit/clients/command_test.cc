@@ -306,7 +306,21 @@ TEST_F(CommandTest, ListPagesOnAndStopsAtItsLimit) {
   requests.clear();
   const Outcome limited = Run({"list", "-o", "name", "--limit", "3"});
   EXPECT_EQ(limited.out, "10\n11\n30\n");
-  EXPECT_THAT(limited.err, HasSubstr("there are more"));
+  EXPECT_EQ(limited.err, "");
+}
+
+TEST_F(CommandTest, ListSaysThatThereAreMoreOnlyToPeopleAtItsOwnLimit) {
+  broker_.list_jobs =
+      [](const v1::ListJobsRequest& request) -> absl::StatusOr<v1::ListJobsResponse> {
+    v1::ListJobsResponse page;
+    for (int i = 0; i < request.page_size(); ++i) page.add_jobs()->set_id(i + 1);
+    page.set_next_page_token("t");
+    return page;
+  };
+  EXPECT_THAT(Run({"list"}).err, HasSubstr("there are more; --limit 0 lists all of them"));
+  EXPECT_EQ(Run({"list", "--limit", "1"}).err, "");
+  for (const char* format : {"json", "jsonl", "yaml", "name"})
+    EXPECT_EQ(Run({"list", "-o", format}).err, "") << format;
 }
 
 TEST_F(CommandTest, ListMakesAFilterOfItsFlags) {
@@ -374,6 +388,7 @@ TEST_F(CommandTest, EveryFormatOfAListing) {
   EXPECT_EQ(Run({"list", "-o", "jsonl"}).out, "{\"id\":\"1\"}\n{\"id\":\"2\"}\n");
   EXPECT_EQ(Run({"list", "-o", "yaml"}).out, "---\njobs:\n  - id: \"1\"\n  - id: \"2\"\n");
   EXPECT_EQ(Run({"list", "-o", "name"}).out, "1\n2\n");
+  EXPECT_EQ(Run({"list", "-o", "jsonl", "-q"}).out, "{\"id\":\"1\"}\n{\"id\":\"2\"}\n");
   EXPECT_THAT(Run({"list"}).out, StartsWith("  ID  NAME"));
   EXPECT_THAT(Run({"list", "-o", "wide"}).out, HasSubstr("PRIORITY"));
 }

@@ -45,6 +45,7 @@ TEST_F(CommandTest, AValueThatCannotBeMeantIsUsageNamingOptionValueAndRange) {
        "\"--cpu\" is not a flag of muster run; did you mean --cpus?\n"},
       {{"run", "--mem=2Gi", "--", "true"},
        "\"--mem\" is not a flag of muster run; did you mean --memory?"},
+      {{"logs", "-n", "3", "42"}, "\"-n\" is not a flag of muster logs; did you mean --tail?"},
       {{"list", "--borker", "x"}, "did you mean --broker?"},
       {{"list", "--zzz", "x"}, "\"--zzz\" is not a flag of muster list; see: muster list --help"},
       {{"run", "echo", "hi there"},

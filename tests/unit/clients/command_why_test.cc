@@ -44,7 +44,7 @@ TEST_F(CommandTest, WhySaysTheReasonSinceWhenAndWhenItWouldStart) {
 }
 
 TEST_F(CommandTest, WhySaysThatAJobIsKeptBackOnlyOnceItIs) {
-  const std::string kept = "Held        it does not start before: muster release 42\n";
+  const std::string kept = "Held        to start it: muster release 42\n";
   const std::string asked = "Held        asked to hold; if too late: muster events 42\n";
   job_ = JobInState(42, v1::JOB_STATE_PENDING);
   job_.set_held(true);

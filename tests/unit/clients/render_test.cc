@@ -191,7 +191,7 @@ TEST(JobPage, ACommandThatIsOneWordWithBlanksIsExplained) {
   job.mutable_failure()->set_failure_class(v1::FAILURE_CLASS_CONFIG);
   auto* args = job.mutable_spec()->mutable_command()->mutable_argv();
   args->add_args("echo hello");
-  EXPECT_THAT(JobPage(job, {}, {}, kNow), HasSubstr("leave its quotes off, or use: sh -c"));
+  EXPECT_THAT(JobPage(job, {}, {}, kNow), HasSubstr("write it without the quotes, or use: sh -c"));
   args->add_args("again");
   EXPECT_EQ(QuotesHint(job), "");
 }

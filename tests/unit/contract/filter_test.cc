@@ -158,6 +158,13 @@ TEST(Filter, SaysWhereItIsWrongAndWhatWasExpected) {
       "filter: expected id, name, state, project, user, cluster, cluster_kind, priority, held, "
       "create_time, start_time, end_time, failure_class, exit_code, label.KEY, NOT or \"(\" at "
       "character 20, found the end");
+  EXPECT_EQ(message("status = RUNNING"),
+            "filter: \"status\" at character 1 is no field; did you mean state?");
+  EXPECT_EQ(message("user = ada AND clutser = a"),
+            "filter: \"clutser\" at character 16 is no field; did you mean cluster?");
+  EXPECT_EQ(message("user = "),
+            "filter: the value of user is empty at character 8; if it comes from a variable of the "
+            "shell, set that");
   EXPECT_EQ(message("(state = RUNNING"),
             "filter: expected AND, OR or \")\" at character 17, found the end");
   EXPECT_EQ(

@@ -209,6 +209,12 @@ TEST(ParseGpus, SaysHowManyDecimalsAPartMayHave) {
               testing::HasSubstr("at most three decimals"));
 }
 
+TEST(ParseGpus, SaysHowANumberTimesATypeIsWritten) {
+  EXPECT_THAT(std::string(ParseGpus("2xH100").status().message()),
+              HasSubstr("\"2xH100\" is no type of GPU; use H100:2"));
+  EXPECT_TRUE(ParseGpus("a100x2").ok());
+}
+
 TEST(ParseGpus, TakesNoOddNumberForAType) {
   EXPECT_THAT(std::string(ParseGpus("Four").status().message()),
               HasSubstr("\"Four\" is no number; write 4"));

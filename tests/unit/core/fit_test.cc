@@ -115,9 +115,9 @@ TEST(Fit, AnUnknownGpuTypeIsToldWithThoseThatThereAre) {
       "pool \"lab\" has no GPUs of type H100 (it has NVIDIA-H100-80GB-HBM3, a100); ask for one "
       "of these by its whole name: NVIDIA-H100-80GB-HBM3:1 (resources.gpus, --gpus or a SkyPilot "
       "task's accelerators; with sbatch --gres=gpu:NVIDIA-H100-80GB-HBM3:1)");
-  EXPECT_EQ(
-      Judge(RequirementsOf(SpecWithGpus("H100", 1)), Cluster({PoolOf("cpu")})).lacks,
-      "pool \"cpu\" has no GPUs of type H100; choose another pool or cluster (resources.gpus)");
+  EXPECT_EQ(Judge(RequirementsOf(SpecWithGpus("H100", 1)), Cluster({PoolOf("cpu")})).lacks,
+            "pool \"cpu\" has no GPUs of type H100; choose another pool or cluster, or leave "
+            "out the GPUs (resources.gpus)");
 }
 
 TEST(Fit, OnKubernetesAPartOfALabelWillDoThatNoOtherHas) {
