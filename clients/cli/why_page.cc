@@ -16,7 +16,8 @@
 namespace muster::cli {
 namespace {
 
-// Returns the reason that the job is as it is. The line about a hold that may come too late says that it was asked for.
+// Returns the reason that the job is as it is. The line about a hold that may come too late says
+// that it was asked for.
 std::string WhyText(const v1::Job& job) {
   const bool has_ended = contract::IsTerminal(job.state());
   return OneLine((has_ended ? job.state_reason() : WhyItWaits(job)).message());
