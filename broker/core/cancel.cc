@@ -1,30 +1,25 @@
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
 
 #include "broker/core/impl.h"
-#include "contract/errors.h"
+#include "contract/refusals.h"
 
 namespace muster::core {
 
 void Core::Impl::On(Cancel& in, Step& step) {
-  for (uint64_t id : in.jobs) {
-    if (id > 0 && id < next_job_id_) continue;
-    step.out->effects.push_back(StatusReply{
-        .ticket = in.ticket,
-        .status = contract::Error(absl::StatusCode::kNotFound, "UNKNOWN_JOB",
-                                  fmt::format("there is no job {}; nothing was canceled", id),
-                                  {{"job_id", fmt::format("{}", id)}})});
-    return;
+  StatusReply reply{.ticket = in.ticket};
+  const auto unknown = std::find_if(in.jobs.begin(), in.jobs.end(),
+                                    [this](uint64_t id) { return id == 0 || id >= next_job_id_; });
+  if (unknown != in.jobs.end()) {
+    reply.refusal = contract::Refusal{
+        contract::refused::UnknownJob{*unknown, contract::refused::Wish::kCancel}};
   }
-  if (in.validate_only) {
-    step.out->effects.push_back(StatusReply{.ticket = in.ticket, .status = absl::OkStatus()});
+  if (reply.refusal || in.validate_only) {
+    step.out->effects.push_back(std::move(reply));
     return;
   }
   const v1::Evidence evidence =
       UserEvidence({.verb = "canceled", .user = in.user, .reason = in.reason}, step.now);
-  StatusReply reply{.ticket = in.ticket, .status = absl::OkStatus()};
   const bool is_chosen = !in.chosen_at.empty();
   std::map<SessionId, std::vector<std::string>> cancellations;
   for (size_t i = 0; i < in.jobs.size(); ++i) {

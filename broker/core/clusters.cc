@@ -104,17 +104,14 @@ void Core::Impl::PutNow(const Cluster& cluster, Step& step) {
   step.out->changes.push_back(cluster.saved);
 }
 
-std::string Core::Impl::KnownClusters() const {
-  if (clusters_by_name_.empty()) return "no cluster has connected to this broker yet";
-  std::string text = "the known ones are ";
-  size_t named = 0;
+contract::refused::Clusters Core::Impl::KnownClusters() const {
+  contract::refused::Clusters known;
+  known.count = clusters_by_name_.size();
   for (const auto& [name, cluster] : clusters_by_name_) {
-    if (named == contract::kMaxNamedClusters) {
-      return text + fmt::format(" and {} more", clusters_by_name_.size() - named);
-    }
-    text += fmt::format("{}\"{}\"", named++ > 0 ? ", " : "", name);
+    if (known.named.size() == contract::kMaxNamedClusters) break;
+    known.named.push_back(name);
   }
-  return text;
+  return known;
 }
 
 std::vector<v1::StateReason> Core::Impl::LacksOf(const Requirements& requirements) const {

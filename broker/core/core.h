@@ -17,11 +17,11 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "broker/core/changes.h"
 #include "broker/core/cluster_view.h"
 #include "broker/core/requirements.h"
+#include "contract/refusals.h"
 #include "contract/sentences.h"
 #include "muster/agent/v1/agent_link.pb.h"
 #include "muster/v1/cluster.pb.h"
@@ -110,8 +110,7 @@ struct Hold {
 struct Edit {
   Ticket ticket = 0;
   uint64_t job = 0;
-  // The job_sequence at which the change was decided; the answer is ABORTED, JOB_CHANGED if the job
-  // has changed since.
+  // The job_sequence at which the change was decided; it is refused if the job has changed since.
   uint64_t job_sequence = 0;
   v1::JobState state = v1::JOB_STATE_UNSPECIFIED;
   int32_t priority = 0;
@@ -160,12 +159,12 @@ using Input = std::variant<Submit, Cancel, Hold, Edit, ForgetCluster, DeleteJobs
 
 struct SubmitReply {
   Ticket ticket = 0;
-  absl::StatusOr<v1::SubmitJobsResponse> result;
+  std::variant<v1::SubmitJobsResponse, contract::Refusal> result = {};
 };
 // Answers Cancel, Hold, Edit, ForgetCluster and DeleteJobs.
 struct StatusReply {
   Ticket ticket = 0;
-  absl::Status status;
+  std::optional<contract::Refusal> refusal = {};  // nothing: it was done
   // With chosen_at: the jobs that were changed. `is_stale`: some of the others had changed since.
   std::vector<uint64_t> changed = {};
   bool is_stale = false;
@@ -181,7 +180,7 @@ struct SendAssignments {
 };
 struct CloseAgent {
   SessionId session = 0;
-  absl::Status status;  // told to the agent; OK: the session was replaced
+  std::optional<contract::Refusal> why = {};  // told to the agent; nothing: it was replaced
 };
 // Tells watchers to look again: these jobs have changed, the last change has this sequence.
 struct JobsChanged {

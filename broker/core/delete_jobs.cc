@@ -20,7 +20,7 @@ void Core::Impl::On(DeleteJobs& in, Step& step) {
     RememberEdit(id, kDeleted);
     step.out->changes.push_back(DeleteJob{id});
   }
-  step.out->effects.push_back(StatusReply{.ticket = in.ticket, .status = absl::OkStatus()});
+  step.out->effects.push_back(StatusReply{.ticket = in.ticket});
 }
 
 }  // namespace muster::core

@@ -1,11 +1,9 @@
 // Changes of a job by its user: priority and labels.
-#include <fmt/format.h>
-
 #include <utility>
 
 #include "broker/core/event_bounds.h"
 #include "broker/core/impl.h"
-#include "contract/errors.h"
+#include "contract/refusals.h"
 #include "contract/states.h"
 
 namespace muster::core {
@@ -15,19 +13,12 @@ namespace {
 // bound on the memory.
 constexpr size_t kMaxEdited = 10'000;
 
-absl::Status JobChanged(uint64_t id) {
-  return contract::RetryableError(
-      absl::StatusCode::kAborted, "JOB_CHANGED",
-      fmt::format("job {} changed while it was to be updated, and was left as it is; try again",
-                  id),
-      absl::Milliseconds(100));
-}
-
 }  // namespace
 
 void Core::Impl::On(Edit& in, Step& step) {
-  if (absl::Status status = CheckEdit(in); !status.ok()) {
-    step.out->effects.push_back(StatusReply{.ticket = in.ticket, .status = std::move(status)});
+  StatusReply reply{.ticket = in.ticket, .refusal = CheckEdit(in)};
+  if (reply.refusal) {
+    step.out->effects.push_back(std::move(reply));
     return;
   }
   auto it = jobs_.find(in.job);
@@ -58,17 +49,18 @@ void Core::Impl::On(Edit& in, Step& step) {
                                       .labels = std::move(in.labels),
                                       .priority_before = in.priority_before,
                                       .labels_before = std::move(in.labels_before)});
-  step.out->effects.push_back(StatusReply{.ticket = in.ticket, .status = absl::OkStatus()});
+  step.out->effects.push_back(std::move(reply));
 }
 
-absl::Status Core::Impl::CheckEdit(const Edit& in) const {
-  auto it = jobs_.find(in.job);
-  if (it != jobs_.end()) {
-    return it->second.sequence() == in.job_sequence ? absl::OkStatus() : JobChanged(in.job);
-  }
+std::optional<contract::Refusal> Core::Impl::CheckEdit(const Edit& in) const {
+  const auto live = jobs_.find(in.job);
   const auto edited = edited_.find(in.job);
-  const bool is_stale = edited != edited_.end() && edited->second != in.job_sequence;
-  return is_stale || !contract::IsTerminal(in.state) ? JobChanged(in.job) : absl::OkStatus();
+  const bool is_known_otherwise = edited != edited_.end() && edited->second != in.job_sequence;
+  const bool has_changed = live != jobs_.end()
+                               ? live->second.sequence() != in.job_sequence
+                               : is_known_otherwise || !contract::IsTerminal(in.state);
+  if (!has_changed) return std::nullopt;
+  return contract::Refusal{contract::refused::JobChanged{in.job}};
 }
 
 void Core::Impl::RememberEdit(uint64_t id, uint64_t job_sequence) {

@@ -1,6 +1,4 @@
 // Reports of agents about runs: applied once and in order, acknowledged after the commit.
-#include <fmt/format.h>
-
 #include <memory>
 #include <string>
 #include <utility>
@@ -10,7 +8,7 @@
 #include "broker/core/impl.h"
 #include "broker/core/run_machine.h"
 #include "broker/core/timestamps.h"
-#include "contract/errors.h"
+#include "contract/refusals.h"
 #include "contract/run_key.h"
 #include "contract/states.h"
 
@@ -21,10 +19,9 @@ void Core::Impl::On(AgentReported& in, Step& step) {
   cluster->last_heard = step.now;
   Show(cluster);
   if (in.events.events_size() > static_cast<int>(kMaxPerMessage)) {
+    const auto events = static_cast<size_t>(in.events.events_size());
     CloseSession(cluster,
-                 contract::BadField("events", fmt::format("has {} events, at most {} are taken",
-                                                          in.events.events_size(), kMaxPerMessage)),
-                 step);
+                 contract::Refusal{contract::refused::TooManyEvents{events, kMaxPerMessage}}, step);
     return;
   }
   uint64_t& acked = cluster->saved.acked_event_sequence;
@@ -44,13 +41,8 @@ void Core::Impl::On(AgentReported& in, Step& step) {
   send.session = in.session;
   send.message.mutable_event_ack()->set_sequence(acked);
   step.out->effects.push_back(std::move(send));
-  if (gap_at != 0) {
-    CloseSession(
-        cluster,
-        contract::Error(absl::StatusCode::kAborted, "EVENT_GAP",
-                        fmt::format("event {} came after event {}; connect again", gap_at, acked)),
-        step);
-  }
+  if (gap_at != 0)
+    CloseSession(cluster, contract::Refusal{contract::refused::EventGap{gap_at, acked}}, step);
 }
 
 void Core::Impl::ApplyEvent(Cluster* cluster, agent::v1::RunEvent& event, Step& step) {

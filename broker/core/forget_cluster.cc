@@ -1,16 +1,14 @@
 // Forgets a cluster that will not come back, and all that is known of it.
-#include <fmt/format.h>
-
 #include <utility>
 
 #include "broker/core/impl.h"
-#include "contract/errors.h"
+#include "contract/refusals.h"
 
 namespace muster::core {
 
 void Core::Impl::On(ForgetCluster& in, Step& step) {
-  StatusReply reply{.ticket = in.ticket, .status = CheckForget(in)};
-  if (!reply.status.ok()) {
+  StatusReply reply{.ticket = in.ticket, .refusal = CheckForget(in)};
+  if (reply.refusal) {
     step.out->effects.push_back(std::move(reply));
     return;
   }
@@ -40,31 +38,15 @@ void Core::Impl::DropForgotten() {
   }
 }
 
-absl::Status Core::Impl::CheckForget(const ForgetCluster& in) const {
+std::optional<contract::Refusal> Core::Impl::CheckForget(const ForgetCluster& in) const {
+  using contract::Refusal;
   const Cluster* const cluster = FindCluster(in.name);
-  if (cluster == nullptr) {
-    return contract::Error(
-        absl::StatusCode::kNotFound, "NO_SUCH_CLUSTER",
-        fmt::format("there is no cluster \"{}\" to forget; {}", in.name, KnownClusters()),
-        {{"cluster", in.name}});
-  }
-  if (cluster->session) {
-    return contract::Error(absl::StatusCode::kFailedPrecondition, "CLUSTER_CONNECTED",
-                           fmt::format("the agent of cluster \"{}\" is connected; stop it first, "
-                                       "for it would bring the cluster back",
-                                       in.name),
-                           {{"cluster", in.name}});
-  }
-  if (cluster->active > 0) {
-    return contract::Error(
-        absl::StatusCode::kFailedPrecondition, "CLUSTER_HAS_RUNS",
-        fmt::format("cluster \"{}\" has {} run{} that {} not ended; start its agent again, and let "
-                    "the jobs end or cancel them",
-                    in.name, cluster->active, cluster->active == 1 ? "" : "s",
-                    cluster->active == 1 ? "has" : "have"),
-        {{"cluster", in.name}, {"active_runs", fmt::format("{}", cluster->active)}});
-  }
-  return absl::OkStatus();
+  if (cluster == nullptr)
+    return Refusal{contract::refused::NoSuchCluster{in.name, KnownClusters()}};
+  if (cluster->session) return Refusal{contract::refused::ClusterConnected{in.name}};
+  if (cluster->active > 0)
+    return Refusal{contract::refused::ClusterHasRuns{in.name, cluster->active}};
+  return std::nullopt;
 }
 
 }  // namespace muster::core

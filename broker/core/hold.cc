@@ -1,23 +1,22 @@
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
 
 #include "broker/core/impl.h"
 #include "broker/core/run_machine.h"
-#include "contract/errors.h"
+#include "contract/refusals.h"
+#include "contract/sentences.h"
 #include "contract/states.h"
 
 namespace muster::core {
 
 void Core::Impl::On(Hold& in, Step& step) {
   const bool is_chosen = !in.chosen_at.empty();
-  if (absl::Status status = is_chosen ? absl::OkStatus() : CheckHold(in);
-      !status.ok() || in.validate_only) {
-    step.out->effects.push_back(StatusReply{.ticket = in.ticket, .status = std::move(status)});
+  StatusReply reply{.ticket = in.ticket};
+  if (!is_chosen) reply.refusal = CheckHold(in);
+  if (reply.refusal || in.validate_only) {
+    step.out->effects.push_back(std::move(reply));
     return;
   }
-  StatusReply reply{.ticket = in.ticket, .status = absl::OkStatus()};
   KeysBySession keys;
   for (size_t i = 0; i < in.jobs.size(); ++i) {
     const uint64_t id = in.jobs[i];
@@ -53,47 +52,33 @@ bool Core::Impl::Waits(uint64_t id, const Job& job) const {
   return run.state() != v1::RUN_STATE_FINISHING && !HasBegun(run);
 }
 
-absl::Status Core::Impl::CheckHold(const Hold& in) const {
-  const std::string_view verb = in.held ? "held" : "released";
-  std::string others;  // with why
-  std::string numbers;
-  size_t count = 0;
+std::optional<contract::Refusal> Core::Impl::CheckHold(const Hold& in) const {
+  using contract::refused::Wish;
+  contract::refused::NotWaiting others;
+  others.asked = in.jobs.size();
   for (uint64_t id : in.jobs) {
     if (id == 0 || id >= next_job_id_) {
-      return contract::Error(absl::StatusCode::kNotFound, "UNKNOWN_JOB",
-                             fmt::format("there is no job {}; nothing was {}", id, verb),
-                             {{"job_id", fmt::format("{}", id)}});
+      return contract::Refusal{
+          contract::refused::UnknownJob{id, in.held ? Wish::kHold : Wish::kRelease}};
     }
     auto it = jobs_.find(id);
     if (!in.held || (it != jobs_.end() && Waits(id, it->second))) continue;
-    if (count++ >= kMaxNamedJobs) continue;
+    if (others.count++ >= contract::kMaxRefusedJobs) continue;
+    contract::refused::NotWaiting::Job& job = others.jobs.emplace_back();
+    job.id = id;
     // Only the store knows how a job has ended.
-    const bool is_stopping = it != jobs_.end() && it->second.cancel_requested();
-    numbers += fmt::format("{}{}", count > 1 ? "," : "", id);
-    others += fmt::format("{}{} ({})", count > 1 ? ", " : "", id,
-                          it == jobs_.end() ? "has ended"
-                          : is_stopping     ? "is being canceled"
-                          : it->second.state() == v1::JOB_STATE_PENDING
-                              ? "a node has it, or it is ending; to keep it back, cancel it and "
-                                "submit it again as a job that is held"
-                              : contract::Name(it->second.state()));
+    if (it == jobs_.end()) continue;
+    job.state = it->second.state();
+    job.is_canceling = it->second.cancel_requested();
   }
-  if (count == 0) return absl::OkStatus();
-  if (count > kMaxNamedJobs) others += fmt::format(" and {} more", count - kMaxNamedJobs);
-  return contract::Error(
-      absl::StatusCode::kFailedPrecondition, "NOT_WAITING",
-      fmt::format("only jobs that wait can be held, and these do not: {}; nothing was held{}",
-                  others, count < in.jobs.size() ? ", hold the others without them" : ""),
-      {{"jobs", numbers}, {"count", fmt::format("{}", count)}});
+  if (others.count == 0) return std::nullopt;
+  return contract::Refusal{std::move(others)};
 }
 
 void Core::Impl::EndLateHold(const v1::Run& run, RunId id, Job& job, Step& step) {
   v1::Transition transition;
   transition.set_kind(v1::TRANSITION_KIND_RELEASE_REQUESTED);
-  *transition.mutable_evidence() =
-      BrokerEvidence(fmt::format("the hold came too late: run {} had begun on cluster \"{}\"",
-                                 run.number(), run.cluster()),
-                     step.now);
+  *transition.mutable_evidence() = BrokerEvidence(contract::HeldTooLate(run), step.now);
   Apply(id.job, job, {contract::JobEvent::kRelease}, std::move(transition), step);
   // An agent that goes on holding the run would let its scheduler start it again.
   if (contract::IsTerminal(run.state())) return;

@@ -25,6 +25,7 @@
 #include "broker/core/request_memory.h"
 #include "broker/core/retry_queue.h"
 #include "broker/core/waiting_tree.h"
+#include "contract/refusals.h"
 
 namespace muster::core {
 
@@ -91,20 +92,21 @@ class Core::Impl {
 
   // ---- submit.cc
   void On(Submit& in, Step& step);
-  absl::Status Examine(const SubmitItem& item, Batch& batch);
+  std::optional<contract::Refusal> Examine(const SubmitItem& item, Batch& batch);
   // Answers a repeat of a RerunJobs; returns nothing if it is not a repeat.
-  std::optional<absl::StatusOr<v1::SubmitJobsResponse>> AnswerRepeat(const Submit& in) const;
+  std::optional<SubmitReply> AnswerRepeat(const Submit& in) const;
   // Refuses the first new item whose files are not all here.
-  static absl::Status CheckFiles(const std::vector<SubmitItem>& items,
-                                 const std::vector<Candidate>& candidates);
+  static std::optional<contract::Refusal> CheckFiles(const std::vector<SubmitItem>& items,
+                                                     const std::vector<Candidate>& candidates);
   // Makes each new task an array of its own if other tasks of its array were accepted before: the
   // number of an array is told from the place of a task in it, and theirs do not follow one
   // another. The tasks of an array must be one after the other.
   static void LeaveSplitArrays(std::vector<Candidate>* candidates);
-  absl::Status CheckRoom(const std::vector<Candidate>& candidates) const;
+  std::optional<contract::Refusal> CheckRoom(const std::vector<Candidate>& candidates) const;
   uint64_t Accept(Candidate& candidate, const std::string& user, Step& step);
-  absl::Status CheckNamedClusters(const v1::JobSpec& spec) const;
-  absl::Status CheckPlaceable(const v1::JobSpec& spec, const Requirements& requirements) const;
+  std::optional<contract::Refusal> CheckNamedClusters(const v1::JobSpec& spec) const;
+  std::optional<contract::Refusal> CheckPlaceable(const v1::JobSpec& spec,
+                                                  const Requirements& requirements) const;
 
   // ---- cancel.cc
   void On(Cancel& in, Step& step);
@@ -119,7 +121,7 @@ class Core::Impl {
 
   // ---- edit.cc
   void On(Edit& in, Step& step);
-  absl::Status CheckEdit(const Edit& in) const;
+  std::optional<contract::Refusal> CheckEdit(const Edit& in) const;
   void RememberEdit(uint64_t id, uint64_t job_sequence);
 
   // ---- delete_jobs.cc
@@ -127,14 +129,14 @@ class Core::Impl {
 
   // ---- forget_cluster.cc
   void On(ForgetCluster& in, Step& step);
-  absl::Status CheckForget(const ForgetCluster& in) const;
+  std::optional<contract::Refusal> CheckForget(const ForgetCluster& in) const;
   // Ends the clusters that no lane has any more. Lanes without groups must be gone.
   void DropForgotten();
 
   // ---- hold.cc
   using KeysBySession = std::map<SessionId, std::vector<std::string>>;
   void On(Hold& in, Step& step);
-  absl::Status CheckHold(const Hold& in) const;
+  std::optional<contract::Refusal> CheckHold(const Hold& in) const;
   void HoldJob(uint64_t id, Job& job, const Hold& in, Step& step, KeysBySession* keys);
   // Records that the run has begun although it was to be held: the hold came too late.
   void EndLateHold(const v1::Run& run, RunId id, Job& job, Step& step);
@@ -169,21 +171,21 @@ class Core::Impl {
   // Returns what each cluster lacks, the nearest first; for a Slurm-only job, of Slurm clusters
   // alone.
   std::vector<v1::StateReason> LacksOf(const Requirements& requirements) const;
-  std::string KnownClusters() const;
+  contract::refused::Clusters KnownClusters() const;
 
   // ---- sessions.cc
   void On(AgentConnected& in, Step& step);
   void On(AgentBeat& in, Step& step);
   void On(AgentGone& in, Step& step);
   void On(Tick& in, Step& step);
-  absl::Status CheckHello(const agent::v1::AgentHello& hello) const;
-  absl::Status CheckIsNewest(const agent::v1::AgentHello& hello) const;
+  std::optional<contract::Refusal> CheckIsNewest(const agent::v1::AgentHello& hello) const;
   // The job of a run of this broker's; nothing: it is another's.
   std::optional<uint64_t> OwnJob(const std::string& run_key) const;
   // Tells whether the number is one that this database has not given out.
   bool IsUnknownYet(uint64_t job) const;
   void LeaveOutNumbersOf(const agent::v1::AgentHello& hello);
-  absl::Status CheckIdentity(const agent::v1::AgentHello& hello, const Cluster* cluster) const;
+  std::optional<contract::Refusal> CheckIdentity(const agent::v1::AgentHello& hello,
+                                                 const Cluster* cluster) const;
   void Welcome(Cluster* cluster, SessionId session, agent::v1::AgentHello& hello, Step& step);
   // Sends the difference between the runs that the agent holds and those that it should hold; runs
   // that it lacks are only noted, for ResendRuns.
@@ -192,7 +194,7 @@ class Core::Impl {
   int ResendRuns(int limit, Step& step);
   void TakeInventory(Cluster* cluster, v1::Inventory& inventory, Step& step);
   void Disconnect(Cluster* cluster, Step& step);
-  void CloseSession(Cluster* cluster, absl::Status status, Step& step);
+  void CloseSession(Cluster* cluster, std::optional<contract::Refusal> why, Step& step);
   // Returns the cluster that speaks through this session. Null, and counted, if the session is not
   // the current one.
   Cluster* CurrentCluster(SessionId session);
@@ -279,8 +281,6 @@ inline constexpr uint32_t kProtocolVersion = 1;
 inline constexpr size_t kMaxClusters = 10'000;
 // The most clusters, including those that are being forgotten. ClusterIndex ends at 65,535.
 inline constexpr size_t kMaxClustersWithLeaving = 2 * kMaxClusters;
-// Bounds the messages that name jobs.
-inline constexpr size_t kMaxNamedJobs = 10;
 
 v1::Evidence BrokerEvidence(std::string detail, absl::Time now);
 v1::Evidence UserEvidence(const contract::UserRequest& request, absl::Time now);

@@ -1,13 +1,12 @@
 // Decides which queued job goes where: connected clusters are tried in the order of their names,
 // and the first that fits and has room gets the job.
-#include <fmt/format.h>
-
 #include <queue>
 #include <utility>
 
 #include "broker/core/impl.h"
 #include "broker/core/run_machine.h"
 #include "contract/run_key.h"
+#include "contract/sentences.h"
 
 namespace muster::core {
 
@@ -82,8 +81,7 @@ void Core::Impl::AssignNext(Lane* lane, Cluster* cluster, Step& step,
   v1::Transition transition;
   transition.set_run(run_id.number);
   transition.set_run_state(v1::RUN_STATE_ASSIGNED);
-  *transition.mutable_evidence() =
-      BrokerEvidence(fmt::format("assigned to cluster {}", cluster->name()), step.now);
+  *transition.mutable_evidence() = BrokerEvidence(contract::AssignedTo(cluster->name()), step.now);
   Apply(id, job, {contract::JobEvent::kAssign, cluster->index}, std::move(transition), step);
 
   const std::string key = contract::RunKey{instance_, id, run_id.number}.ToString();

@@ -1,14 +1,11 @@
 // Gives a job another run after its run failed through the cluster's fault.
 #include "contract/retry.h"
 
-#include <fmt/format.h>
-
 #include <utility>
 
 #include "broker/core/event_bounds.h"
 #include "broker/core/impl.h"
-#include "contract/states.h"
-#include "contract/text.h"
+#include "contract/sentences.h"
 
 namespace muster::core {
 
@@ -29,11 +26,7 @@ absl::Time Core::Impl::NextRunTime(const Job& job, const Step& step) const {
 void Core::Impl::TellOfRetry(uint64_t id, Job& job, const v1::Run& ended, absl::Time next_run,
                              Step& step) {
   const contract::RetryRule& rule = groups_.at(job.group)->requirements.retry;
-  std::string why = fmt::format(
-      "run {} of at most {} follows, not before {}, because run {} failed on cluster {} ({}): {}",
-      job.runs() + 1, rule.max_runs,
-      ToStd(absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", next_run, absl::UTCTimeZone())), ended.number(),
-      ended.cluster(), contract::Name(ended.failure().failure_class()), ended.failure().message());
+  std::string why = contract::RunFollows(job.runs() + 1u, rule.max_runs, next_run, ended);
   Truncate(kMaxDetailBytes, &why);
   v1::Transition transition;
   transition.set_kind(v1::TRANSITION_KIND_RETRY);

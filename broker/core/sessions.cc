@@ -1,7 +1,5 @@
 // Agents come, say what they hold, give signs of life and go; see
 // proto/decisions/0001-agent-protocol.md.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <set>
 #include <utility>
@@ -9,19 +7,16 @@
 #include "broker/core/impl.h"
 #include "broker/core/inventory_times.h"
 #include "broker/core/timestamps.h"
-#include "contract/errors.h"
+#include "contract/hello.h"
+#include "contract/refusals.h"
 #include "contract/run_key.h"
 #include "contract/states.h"
-#include "contract/validate.h"
 
 namespace muster::core {
 namespace {
 
 // An old copy lacks fewer jobs; a number beyond that is no job's.
 constexpr uint64_t kMostLostJobs = 10'000'000;
-constexpr uint32_t kMaxActiveRuns = 1'000'000;  // as AgentHello says
-// Bounds what one agent makes the broker keep in memory and on disk.
-constexpr size_t kMaxInventoryBytes = 1 << 20;
 // The granularity of the time at which a cluster was last heard: after a restart the broker may
 // give it this much too early. Heartbeats come every few seconds, and each time that is stored is a
 // write.
@@ -35,8 +30,15 @@ std::string Essence(const v1::Inventory& inventory) {
   return copy.SerializeAsString();
 }
 
-absl::Status Refused(std::string_view reason, std::string message) {
-  return contract::Error(absl::StatusCode::kFailedPrecondition, reason, message);
+// The rules of the message itself.
+std::optional<contract::Refusal> CheckHello(const agent::v1::AgentHello& hello) {
+  if (hello.protocol_version() != kProtocolVersion) {
+    return contract::Refusal{
+        contract::refused::OtherProtocol{hello.protocol_version(), kProtocolVersion}};
+  }
+  absl::Status status = contract::ValidateHello(hello);
+  if (status.ok()) return std::nullopt;
+  return contract::Refusal{std::move(status)};
 }
 
 // Sends a list in messages of at most kMaxPerMessage items.
@@ -59,68 +61,33 @@ Cluster* Core::Impl::CurrentCluster(SessionId session) {
 
 void Core::Impl::On(AgentConnected& in, Step& step) {
   agent::v1::AgentHello& hello = in.hello;
-  absl::Status status = CheckHello(hello);
-  Cluster* cluster = status.ok() ? FindCluster(hello.cluster()) : nullptr;
-  if (status.ok()) status = CheckIdentity(hello, cluster);
-  if (!status.ok()) {
+  std::optional<contract::Refusal> refusal = CheckHello(hello);
+  Cluster* cluster = refusal ? nullptr : FindCluster(hello.cluster());
+  if (!refusal) refusal = CheckIdentity(hello, cluster);
+  if (refusal) {
     LeaveOutNumbersOf(hello);
-    step.out->effects.push_back(CloseAgent{in.session, std::move(status)});
+    step.out->effects.push_back(CloseAgent{in.session, std::move(refusal)});
     return;
   }
   if (cluster == nullptr) cluster = AddCluster(hello.cluster());
   // The same agent, back before its old connection was found dead.
-  if (cluster->session) CloseSession(cluster, absl::OkStatus(), step);
+  if (cluster->session) CloseSession(cluster, std::nullopt, step);
   Welcome(cluster, in.session, hello, step);
   Reconcile(cluster, hello, step);
 }
 
-absl::Status Core::Impl::CheckHello(const agent::v1::AgentHello& hello) const {
-  if (hello.protocol_version() != kProtocolVersion) {
-    return Refused("PROTOCOL_VERSION",
-                   fmt::format("the agent speaks version {} of the agent protocol, this broker "
-                               "version {}; install the same release of both",
-                               hello.protocol_version(), kProtocolVersion));
-  }
-  contract::FieldErrors errors;
-  if (absl::Status name = contract::ValidateClusterName(hello.cluster()); !name.ok()) return name;
-  if (!v1::ClusterKind_IsValid(hello.kind()) || hello.kind() == v1::CLUSTER_KIND_UNSPECIFIED) {
-    errors.Add("hello.kind",
-               fmt::format("{} is no kind of cluster", static_cast<int>(hello.kind())));
-  }
-  if (hello.journal_id().empty()) errors.Add("hello.journal_id", "is empty");
-  if (hello.inventory().identity().empty()) {
-    errors.Add("hello.inventory.identity", "is empty; it must tell this cluster from others");
-  }
-  if (hello.max_active_runs() < 1 || hello.max_active_runs() > kMaxActiveRuns) {
-    errors.Add("hello.max_active_runs",
-               fmt::format("is {}, must be 1 to {}", hello.max_active_runs(), kMaxActiveRuns));
-  }
-  if (const size_t size = hello.inventory().ByteSizeLong(); size > kMaxInventoryBytes) {
-    errors.Add("hello.inventory", fmt::format("has {} bytes, at most {} are taken; group nodes "
-                                              "that are alike",
-                                              size, kMaxInventoryBytes));
-  }
-  return errors.ToStatus();
-}
-
 // An old copy of the database gives out numbers of jobs that others had before, so that a run of an
 // earlier job would be taken for one of a new job.
-absl::Status Core::Impl::CheckIsNewest(const agent::v1::AgentHello& hello) const {
-  if (hello.broker_epoch() > broker_epoch_) {
-    return Refused("BROKER_EPOCH",
-                   fmt::format("the agent has seen epoch {} of this broker, whose epoch is now {}: "
-                               "the broker's database is an old copy, or another broker runs on it",
-                               hello.broker_epoch(), broker_epoch_));
-  }
+std::optional<contract::Refusal> Core::Impl::CheckIsNewest(
+    const agent::v1::AgentHello& hello) const {
+  if (hello.broker_epoch() > broker_epoch_)
+    return contract::Refusal{contract::refused::LaterEpoch{hello.broker_epoch(), broker_epoch_}};
   for (const agent::v1::HeldRun& held : hello.runs()) {
     const std::optional<uint64_t> job = OwnJob(held.run_key());
     if (!job.has_value() || !IsUnknownYet(*job)) continue;
-    return Refused("BROKER_EPOCH",
-                   fmt::format("the agent has run {}, and this broker has given no job that number "
-                               "yet: the broker's database is an old copy",
-                               held.run_key()));
+    return contract::Refusal{contract::refused::LaterRun{held.run_key()}};
   }
-  return absl::OkStatus();
+  return std::nullopt;
 }
 
 std::optional<uint64_t> Core::Impl::OwnJob(const std::string& run_key) const {
@@ -144,42 +111,32 @@ void Core::Impl::LeaveOutNumbersOf(const agent::v1::AgentHello& hello) {
   }
 }
 
-absl::Status Core::Impl::CheckIdentity(const agent::v1::AgentHello& hello,
-                                       const Cluster* cluster) const {
-  if (!hello.instance().empty() && hello.instance() != instance_) {
-    return Refused("WRONG_INSTANCE",
-                   fmt::format("the agent's journal belongs to broker \"{}\", this is \"{}\"; "
-                               "connect it to its own broker, or give it a new state directory",
-                               hello.instance(), instance_));
-  }
-  if (absl::Status status = CheckIsNewest(hello); !status.ok()) return status;
+std::optional<contract::Refusal> Core::Impl::CheckIdentity(const agent::v1::AgentHello& hello,
+                                                           const Cluster* cluster) const {
+  using contract::Refusal;
+  if (!hello.instance().empty() && hello.instance() != instance_)
+    return Refusal{contract::refused::OtherInstance{hello.instance(), instance_}};
+  if (auto refusal = CheckIsNewest(hello)) return refusal;
   if (cluster == nullptr) {
     const size_t known = clusters_by_name_.size();
-    if (known < kMaxClusters && known + leaving_.size() < kMaxClustersWithLeaving) {
-      return absl::OkStatus();
-    }
-    return contract::Error(
-        absl::StatusCode::kResourceExhausted, "TOO_MANY_CLUSTERS",
-        fmt::format("this broker has {} clusters and is forgetting {}; it takes {}, {} with those "
-                    "that it is forgetting",
-                    known, leaving_.size(), kMaxClusters, kMaxClustersWithLeaving));
+    if (known < kMaxClusters && known + leaving_.size() < kMaxClustersWithLeaving)
+      return std::nullopt;
+    return Refusal{contract::refused::TooManyClusters{.known = known,
+                                                      .leaving = leaving_.size(),
+                                                      .max = kMaxClusters,
+                                                      .max_with_leaving = kMaxClustersWithLeaving}};
   }
   const std::string& identity = cluster->saved.inventory.identity();
   if (!identity.empty() &&
       (identity != hello.inventory().identity() || cluster->saved.kind != hello.kind())) {
-    return Refused("WRONG_CLUSTER",
-                   fmt::format("the name \"{}\" belongs to the {} cluster \"{}\", the agent speaks "
-                               "for the {} cluster \"{}\"; give one of them another name",
-                               hello.cluster(), v1::ClusterKind_Name(cluster->saved.kind), identity,
-                               v1::ClusterKind_Name(hello.kind()), hello.inventory().identity()));
+    return Refusal{
+        contract::refused::OtherCluster{.cluster = hello.cluster(),
+                                        .owner = {cluster->saved.kind, identity},
+                                        .agent = {hello.kind(), hello.inventory().identity()}}};
   }
-  if (cluster->session && cluster->saved.journal_id != hello.journal_id()) {
-    return contract::Error(absl::StatusCode::kAlreadyExists, "NAME_CONNECTED",
-                           fmt::format("another agent is connected as \"{}\"; stop it, or give "
-                                       "this one another name",
-                                       hello.cluster()));
-  }
-  return absl::OkStatus();
+  if (cluster->session && cluster->saved.journal_id != hello.journal_id())
+    return Refusal{contract::refused::NameConnected{hello.cluster()}};
+  return std::nullopt;
 }
 
 void Core::Impl::Welcome(Cluster* cluster, SessionId session, agent::v1::AgentHello& hello,
@@ -314,13 +271,10 @@ void Core::Impl::On(AgentBeat& in, Step& step) {
   if (beat.has_inventory()) {
     const std::string& identity = beat.inventory().identity();
     if (identity != cluster->saved.inventory.identity()) {
-      CloseSession(
-          cluster,
-          Refused("WRONG_CLUSTER",
-                  fmt::format("the agent now speaks for \"{}\", the name \"{}\" belongs "
-                              "to \"{}\"",
-                              identity, cluster->name(), cluster->saved.inventory.identity())),
-          step);
+      contract::refused::ClusterExchanged exchanged{.cluster = cluster->name(),
+                                                    .identity = cluster->saved.inventory.identity(),
+                                                    .now = identity};
+      CloseSession(cluster, contract::Refusal{std::move(exchanged)}, step);
       return;
     }
     TakeInventory(cluster, *beat.mutable_inventory(), step);
@@ -356,8 +310,8 @@ void Core::Impl::Disconnect(Cluster* cluster, Step& step) {
   PutNow(*cluster, step);
 }
 
-void Core::Impl::CloseSession(Cluster* cluster, absl::Status status, Step& step) {
-  step.out->effects.push_back(CloseAgent{*cluster->session, std::move(status)});
+void Core::Impl::CloseSession(Cluster* cluster, std::optional<contract::Refusal> why, Step& step) {
+  step.out->effects.push_back(CloseAgent{*cluster->session, std::move(why)});
   Disconnect(cluster, step);
 }
 
@@ -370,11 +324,7 @@ void Core::Impl::On(Tick& in, Step& step) {
       Show(cluster);
     }
     if (!cluster->session || step.now - cluster->last_heard < patience) continue;
-    CloseSession(cluster,
-                 contract::Error(absl::StatusCode::kDeadlineExceeded, "SILENT",
-                                 fmt::format("nothing was heard from the agent for {}",
-                                             absl::FormatDuration(patience))),
-                 step);
+    CloseSession(cluster, contract::Refusal{contract::refused::AgentSilent{patience}}, step);
   }
   if (in.clock_set_by != absl::ZeroDuration()) ShiftWaits(in.clock_set_by, step);
   EndWaits(step);

@@ -1,7 +1,4 @@
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <utility>
 
@@ -9,34 +6,13 @@
 #include "broker/core/impl.h"
 #include "broker/core/rerun_id.h"
 #include "broker/core/submit_warnings.h"
-#include "contract/characters.h"
-#include "contract/errors.h"
-#include "contract/lacks.h"
+#include "contract/refusals.h"
 #include "contract/sentences.h"
 #include "contract/slurm_only.h"
 #include "contract/slurm_options.h"
 #include "contract/task_array.h"
-#include "contract/text.h"
 
 namespace muster::core {
-namespace {
-
-// A full queue drains as fast as jobs end, not as fast as requests come.
-constexpr absl::Duration kRetryAfter = absl::Seconds(10);
-
-// Returns the error of one request of several: its details say which, as `request`, and its message
-// is the same as for that request alone.
-absl::Status WithIndex(const absl::Status& status, size_t index) {
-  const auto info = contract::GetErrorInfo(status);
-  if (!info) return status;
-  std::map<std::string, std::string> metadata(info->metadata().begin(), info->metadata().end());
-  metadata["request"] = fmt::format("{}", index);
-  absl::Status indexed = status;
-  contract::SetMetadata(std::move(metadata), &indexed);
-  return indexed;
-}
-
-}  // namespace
 
 struct Core::Impl::Candidate {
   std::shared_ptr<const v1::JobSpec> spec;
@@ -60,17 +36,17 @@ struct Core::Impl::Batch {
 
 void Core::Impl::On(Submit& in, Step& step) {
   if (auto repeat = AnswerRepeat(in)) {
-    step.out->effects.push_back(SubmitReply{in.ticket, *std::move(repeat)});
+    step.out->effects.push_back(*std::move(repeat));
     return;
   }
   Batch batch;
   std::vector<Candidate>& candidates = batch.candidates;
   candidates.reserve(in.items.size());
-  absl::Status status;
+  std::optional<contract::Refusal> refusal;
   for (const SubmitItem& item : in.items) {
-    status = Examine(item, batch);
-    if (status.ok()) continue;
-    if (in.items.size() > 1) status = WithIndex(status, candidates.size());
+    refusal = Examine(item, batch);
+    if (!refusal) continue;
+    if (in.items.size() > 1) refusal->request = candidates.size();
     break;
   }
   if (in.rerun) {
@@ -81,11 +57,11 @@ void Core::Impl::On(Submit& in, Step& step) {
       candidate.fingerprint = in.rerun->fingerprint;
     }
   }
-  if (status.ok() && !in.validate_only) status = CheckFiles(in.items, candidates);
-  if (status.ok()) status = CheckRoom(candidates);
+  if (!refusal && !in.validate_only) refusal = CheckFiles(in.items, candidates);
+  if (!refusal) refusal = CheckRoom(candidates);
   LeaveSplitArrays(&candidates);
-  if (!status.ok()) {
-    step.out->effects.push_back(SubmitReply{in.ticket, std::move(status)});
+  if (refusal) {
+    step.out->effects.push_back(SubmitReply{in.ticket, *std::move(refusal)});
     return;
   }
   v1::SubmitJobsResponse response;
@@ -103,19 +79,14 @@ void Core::Impl::On(Submit& in, Step& step) {
   step.out->effects.push_back(SubmitReply{in.ticket, std::move(response)});
 }
 
-std::optional<absl::StatusOr<v1::SubmitJobsResponse>> Core::Impl::AnswerRepeat(
-    const Submit& in) const {
+std::optional<SubmitReply> Core::Impl::AnswerRepeat(const Submit& in) const {
   if (!in.rerun) return std::nullopt;
   const std::string id = RerunId(in.rerun->request_id, /*is_first=*/true);
   const RequestMemory::Entry* entry = requests_.Find(RequestKeyOf("", id));
   if (entry == nullptr) return std::nullopt;
   if (entry->spec != in.rerun->fingerprint) {
-    return contract::Error(
-        absl::StatusCode::kAlreadyExists, "REQUEST_ID_REUSED",
-        fmt::format("request_id {} was used to run other jobs again, from job {} on; a repeat must "
-                    "name the same jobs or filter, another rerun another request_id",
-                    contract::Quoted(in.rerun->request_id), entry->job),
-        {{"request_id", in.rerun->request_id}});
+    return SubmitReply{in.ticket, contract::Refusal{contract::refused::RerunIdReused{
+                                      in.rerun->request_id, entry->job}}};
   }
   v1::SubmitJobsResponse response;
   for (size_t i = 0; i < std::max<size_t>(in.items.size(), 1); ++i) {
@@ -123,10 +94,10 @@ std::optional<absl::StatusOr<v1::SubmitJobsResponse>> Core::Impl::AnswerRepeat(
     reply->set_repeated_request(true);
     reply->set_job_id(entry->job);
   }
-  return response;
+  return SubmitReply{in.ticket, std::move(response)};
 }
 
-absl::Status Core::Impl::Examine(const SubmitItem& item, Batch& batch) {
+std::optional<contract::Refusal> Core::Impl::Examine(const SubmitItem& item, Batch& batch) {
   Candidate candidate;
   candidate.spec = item.spec;
   candidate.request_id = item.request_id;
@@ -146,13 +117,8 @@ absl::Status Core::Impl::Examine(const SubmitItem& item, Batch& batch) {
       known = batch.candidates[earlier->second].fingerprint;
     }
     if (known && *known != candidate.fingerprint) {
-      return contract::Error(
-          absl::StatusCode::kAlreadyExists, "REQUEST_ID_REUSED",
-          fmt::format("request_id \"{}\" of project \"{}\" was used with another spec{}; a repeat "
-                      "must carry the same spec, another job another request_id",
-                      item.request_id, item.spec->project(),
-                      candidate.job != 0 ? fmt::format(" for job {}", candidate.job) : ""),
-          {{"request_id", item.request_id}});
+      return contract::Refusal{
+          contract::refused::RequestIdReused{item.request_id, item.spec->project(), candidate.job}};
     }
   }
   if (candidate.is_new()) {
@@ -162,49 +128,40 @@ absl::Status Core::Impl::Examine(const SubmitItem& item, Batch& batch) {
     int64_t unbounded = 0;
     if (alike != nullptr) Refit(alike, &unbounded);
     if (alike == nullptr || alike->project->lane->fits.empty()) {
-      if (absl::Status status = CheckNamedClusters(*item.spec); !status.ok()) return status;
-      if (absl::Status status = CheckPlaceable(*item.spec, candidate.requirements); !status.ok())
-        return status;
+      if (auto refusal = CheckNamedClusters(*item.spec)) return refusal;
+      if (auto refusal = CheckPlaceable(*item.spec, candidate.requirements)) return refusal;
     }
   }
   batch.candidates.push_back(std::move(candidate));
-  return absl::OkStatus();
+  return std::nullopt;
 }
 
-absl::Status Core::Impl::CheckNamedClusters(const v1::JobSpec& spec) const {
+std::optional<contract::Refusal> Core::Impl::CheckNamedClusters(const v1::JobSpec& spec) const {
   for (const std::string& name : spec.placement().clusters()) {
     if (FindCluster(name) != nullptr) continue;
-    return contract::Error(
-        absl::StatusCode::kNotFound, "UNKNOWN_CLUSTER",
-        fmt::format("placement.clusters names \"{}\", and no cluster of that name has ever "
-                    "connected; {}",
-                    name, KnownClusters()),
-        {{"cluster", name}, {"field", "spec.placement.clusters"}});
+    return contract::Refusal{contract::refused::UnknownCluster{name, KnownClusters()}};
   }
-  return absl::OkStatus();
+  return std::nullopt;
 }
 
-absl::Status Core::Impl::CheckPlaceable(const v1::JobSpec& spec,
-                                        const Requirements& requirements) const {
-  if (clusters_by_name_.empty()) return absl::OkStatus();
+std::optional<contract::Refusal> Core::Impl::CheckPlaceable(
+    const v1::JobSpec& spec, const Requirements& requirements) const {
+  if (clusters_by_name_.empty()) return std::nullopt;
   for (const auto& [name, cluster] : clusters_by_name_) {
-    if (CheckFit(requirements, cluster->saved).ever()) return absl::OkStatus();
+    if (CheckFit(requirements, cluster->saved).ever()) return std::nullopt;
   }
-  const v1::StateReason lacks = contract::NotPlaced(LacksOf(requirements));
-  absl::Status status =
-      contract::Error(absl::StatusCode::kFailedPrecondition, "CANNOT_BE_PLACED",
-                      contract::CannotBePlaced(lacks.message(), contract::WhySlurmOnly(spec),
-                                               spec.placement().clusters_size() > 0));
-  if (lacks.clusters_size() > 0) contract::AttachReason(lacks, &status);
-  return status;
+  return contract::Refusal{
+      contract::refused::NeverPlaced{.lacks = contract::NotPlaced(LacksOf(requirements)),
+                                     .why_slurm = contract::WhySlurmOnly(spec),
+                                     .has_named_clusters = spec.placement().clusters_size() > 0}};
 }
 
-absl::Status Core::Impl::CheckFiles(const std::vector<SubmitItem>& items,
-                                    const std::vector<Candidate>& candidates) {
+std::optional<contract::Refusal> Core::Impl::CheckFiles(const std::vector<SubmitItem>& items,
+                                                        const std::vector<Candidate>& candidates) {
   for (size_t i = 0; i < candidates.size(); ++i) {
-    if (candidates[i].is_new() && !items[i].files.ok()) return items[i].files;
+    if (candidates[i].is_new() && !items[i].files.ok()) return contract::Refusal{items[i].files};
   }
-  return absl::OkStatus();
+  return std::nullopt;
 }
 
 void Core::Impl::LeaveSplitArrays(std::vector<Candidate>* candidates) {
@@ -221,7 +178,8 @@ void Core::Impl::LeaveSplitArrays(std::vector<Candidate>* candidates) {
   }
 }
 
-absl::Status Core::Impl::CheckRoom(const std::vector<Candidate>& candidates) const {
+std::optional<contract::Refusal> Core::Impl::CheckRoom(
+    const std::vector<Candidate>& candidates) const {
   uint64_t jobs = 0, requests = 0;
   for (const Candidate& candidate : candidates) {
     if (!candidate.is_new()) continue;
@@ -229,22 +187,13 @@ absl::Status Core::Impl::CheckRoom(const std::vector<Candidate>& candidates) con
     if (candidate.is_remembered) ++requests;
   }
   if (jobs > 0 && queued_ + jobs > options_.max_queued_jobs) {
-    return contract::RetryableError(
-        absl::StatusCode::kResourceExhausted, "TOO_MANY_QUEUED_JOBS",
-        fmt::format("{} jobs are queued, and the broker keeps at most {} (max_queued_jobs); try "
-                    "again later",
-                    queued_, options_.max_queued_jobs),
-        kRetryAfter);
+    return contract::Refusal{contract::refused::QueueFull{queued_, options_.max_queued_jobs}};
   }
   if (requests > 0 && requests_.size() + requests > options_.max_remembered_requests) {
-    return contract::RetryableError(
-        absl::StatusCode::kResourceExhausted, "TOO_MANY_REQUEST_IDS",
-        fmt::format("{} request ids are remembered, and the broker keeps at most {} "
-                    "(max_remembered_requests); try again later",
-                    requests_.size(), options_.max_remembered_requests),
-        kRetryAfter);
+    return contract::Refusal{
+        contract::refused::RequestMemoryFull{requests_.size(), options_.max_remembered_requests}};
   }
-  return absl::OkStatus();
+  return std::nullopt;
 }
 
 uint64_t Core::Impl::Accept(Candidate& candidate, const std::string& user, Step& step) {
@@ -276,8 +225,7 @@ uint64_t Core::Impl::Accept(Candidate& candidate, const std::string& user, Step&
         UserEvidence({.verb = verb, .user = user, .more = more}, step.now);
     Apply(id, at->second, {event}, std::move(transition), step);
   };
-  const std::string of =
-      candidate.rerun_of != 0 ? fmt::format(", with the spec of job {}", candidate.rerun_of) : "";
+  const std::string of = candidate.rerun_of != 0 ? contract::WithSpecOf(candidate.rerun_of) : "";
   apply(contract::JobEvent::kSubmit, v1::TRANSITION_KIND_SUBMITTED, "submitted", of);
   if (candidate.is_held)
     apply(contract::JobEvent::kHold, v1::TRANSITION_KIND_HOLD_REQUESTED, "held", "");

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "contract/errors.h"
+#include "contract/refusals.h"
 #include "contract/text.h"
 #include "daemon/log.h"
 #include "sync/mutex.h"
@@ -125,15 +126,20 @@ Done Effects::TakeReply(core::Ticket ticket) {
 }
 
 void Effects::Do(core::SubmitReply& effect) {
-  if (auto done = TakeReply<SubmitDone>(effect.ticket)) done(std::move(effect.result));
+  auto done = TakeReply<SubmitDone>(effect.ticket);
+  if (!done) return;
+  if (const auto* refusal = std::get_if<contract::Refusal>(&effect.result))
+    return done(contract::ToStatus(*refusal));
+  done(std::get<v1::SubmitJobsResponse>(std::move(effect.result)));
 }
 
 void Effects::Do(core::StatusReply& effect) {
   std::optional<Reply> reply = TakeAnyReply(effect.ticket);
   if (!reply) return;
-  if (auto* done = std::get_if<StatusDone>(&*reply)) return (*done)(std::move(effect.status));
+  const absl::Status status = contract::ToStatus(effect.refusal);
+  if (auto* done = std::get_if<StatusDone>(&*reply)) return (*done)(status);
   auto& done = std::get<ChosenDone>(*reply);
-  if (!effect.status.ok()) return done(std::move(effect.status));
+  if (!status.ok()) return done(status);
   done(ChosenJobs{std::move(effect.changed), effect.is_stale});
 }
 
@@ -148,9 +154,11 @@ void Effects::Do(core::SendToAgent& effect) {
 }
 
 void Effects::Do(core::CloseAgent& effect) {
-  if (!assigning_.Holds(effect.session)) return Close(effect.session, effect.status);
-  assigning_.Post(effect.session, /*rows=*/1,
-                  [this, effect] { Close(effect.session, effect.status); });
+  absl::Status status = contract::ToStatus(effect.why);
+  if (!assigning_.Holds(effect.session)) return Close(effect.session, status);
+  assigning_.Post(
+      effect.session, /*rows=*/1,
+      [this, session = effect.session, status = std::move(status)] { Close(session, status); });
 }
 
 void Effects::Do(core::SendAssignments& effect) {

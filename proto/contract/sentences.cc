@@ -320,6 +320,25 @@ v1::Evidence RequestEvidence(const UserRequest& request) {
   return evidence;
 }
 
+std::string WithSpecOf(uint64_t job) { return fmt::format(", with the spec of job {}", job); }
+
+std::string AssignedTo(std::string_view cluster) {
+  return fmt::format("assigned to cluster {}", cluster);
+}
+
+std::string HeldTooLate(const v1::Run& begun) {
+  return fmt::format("the hold came too late: run {} had begun on cluster \"{}\"", begun.number(),
+                     begun.cluster());
+}
+
+std::string RunFollows(uint32_t number, uint32_t max_runs, absl::Time not_before,
+                       const v1::Run& failed) {
+  return fmt::format(
+      "run {} of at most {} follows, not before {}, because run {} failed on cluster {} ({}): {}",
+      number, max_runs, Rfc3339(ToProto(not_before)), failed.number(), failed.cluster(),
+      Name(failed.failure().failure_class()), failed.failure().message());
+}
+
 v1::SubmitWarning MakeWarning(v1::SubmitWarningCode code, const v1::ClusterCheck& check) {
   v1::SubmitWarning warning;
   warning.set_code(code);

@@ -89,6 +89,16 @@ struct UserRequest {
 };
 v1::Evidence RequestEvidence(const UserRequest& request);
 
+// The words behind the name of a user who submits a job with the spec of another one.
+std::string WithSpecOf(uint64_t job);
+
+// The details of the evidence of steps that the broker takes by itself.
+std::string AssignedTo(std::string_view cluster);
+std::string HeldTooLate(const v1::Run& begun);
+// Run `number` of at most `max_runs` follows because `failed` did.
+std::string RunFollows(uint32_t number, uint32_t max_runs, absl::Time not_before,
+                       const v1::Run& failed);
+
 // Makes the warning of a submit from the check of a plan that warned. The agent that makes it does
 // not name the cluster; the broker does.
 v1::SubmitWarning MakeWarning(v1::SubmitWarningCode code, const v1::ClusterCheck& check);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "broker/engine/carrier.h"
+#include "contract/refusals.h"
 #include "contract/text.h"
 
 namespace muster::sim {
@@ -258,12 +259,15 @@ void SimBroker::Hold(core::Hold request, StatusDone done) {
 
 void SimBroker::Do(core::SubmitReply& effect) {
   auto done = submits_.extract(effect.ticket);
-  if (!done.empty()) done.mapped()(std::move(effect.result));
+  if (done.empty()) return;
+  if (const auto* refusal = std::get_if<contract::Refusal>(&effect.result))
+    return done.mapped()(contract::ToStatus(*refusal));
+  done.mapped()(std::get<v1::SubmitJobsResponse>(std::move(effect.result)));
 }
 
 void SimBroker::Do(core::StatusReply& effect) {
   auto done = wishes_.extract(effect.ticket);
-  if (!done.empty()) done.mapped()(std::move(effect.status));
+  if (!done.empty()) done.mapped()(contract::ToStatus(effect.refusal));
 }
 
 // ---- agents
@@ -333,7 +337,7 @@ void SimBroker::Do(core::CloseAgent& effect) {
   const auto node = links_.extract(effect.session);
   if (node.empty()) return;
   world_.history.Note(world_.loop, "broker: closes session {}: {}", effect.session,
-                      effect.status.ToString());
+                      contract::ToStatus(effect.why).ToString());
   // Messages under way may still come in.
   node.mapped()->Cut();
 }

@@ -9,6 +9,7 @@
 
 #include "broker/core/core.h"
 #include "broker/core/fit.h"
+#include "contract/refusals.h"
 #include "tests/bench/tools/processor_time.h"
 #include "tests/bench/tools/tools.h"
 
@@ -57,7 +58,8 @@ Turns HandleToTheEnd(core::Input message, absl::Time now, core::Core& core) {
   turns.message_ms = MillisecondsOf([&] { core.Handle(std::move(message), now, &out); });
   turns.all_ms = turns.message_ms;
   for (const core::Effect& effect : out.effects) {
-    if (const auto* reply = std::get_if<core::StatusReply>(&effect)) turns.reply = reply->status;
+    if (const auto* reply = std::get_if<core::StatusReply>(&effect))
+      turns.reply = contract::ToStatus(reply->refusal);
   }
   for (bool more = true; more; ++turns.count) {
     const double ms = MillisecondsOf([&] {

@@ -6,6 +6,7 @@
 
 #include "broker/core/fingerprint.h"
 #include "contract/errors.h"
+#include "contract/refusals.h"
 #include "contract/run_key.h"
 #include "contract/sentences.h"
 
@@ -93,6 +94,12 @@ v1::StateReason Reason(const std::string& words) {
   return contract::MakeReason(v1::STATE_REASON_CODE_OTHER, {.detail = words});
 }
 
+absl::StatusOr<v1::SubmitJobsResponse> ResultOf(const SubmitReply& reply) {
+  if (const auto* refusal = std::get_if<contract::Refusal>(&reply.result))
+    return contract::ToStatus(*refusal);
+  return std::get<v1::SubmitJobsResponse>(reply.result);
+}
+
 std::string ReasonOf(const absl::Status& status) {
   auto info = contract::GetErrorInfo(status);
   return info ? info->reason() : "";
@@ -139,14 +146,14 @@ T CoreTest::TakeReply() {
   return none;
 }
 
-SubmitReply CoreTest::Submit(std::vector<SubmitItem> items, bool validate_only) {
+CoreTest::Submitted CoreTest::Submit(std::vector<SubmitItem> items, bool validate_only) {
   Do(core::Submit{++last_ticket_, std::move(items), "alice", validate_only});
-  return TakeReply<SubmitReply>();
+  return {ResultOf(TakeReply<SubmitReply>())};
 }
 
 absl::StatusOr<uint64_t> CoreTest::SubmitOne(const v1::JobSpec& spec,
                                              const std::string& request_id) {
-  SubmitReply reply =
+  const Submitted reply =
       Submit({{std::make_shared<v1::JobSpec>(spec), request_id, RequestFingerprintOf(spec)}});
   if (!reply.result.ok()) return reply.result.status();
   return reply.result->responses(0).job_id();
@@ -160,17 +167,17 @@ uint64_t CoreTest::MustSubmit(const v1::JobSpec& spec) {
 
 absl::Status CoreTest::Cancel(std::vector<uint64_t> jobs) {
   Do(core::Cancel{++last_ticket_, std::move(jobs), "enough", "bob"});
-  return TakeReply<StatusReply>().status;
+  return contract::ToStatus(TakeReply<StatusReply>().refusal);
 }
 
 absl::Status CoreTest::Hold(std::vector<uint64_t> jobs) {
   Do(core::Hold{++last_ticket_, std::move(jobs), "not yet", "bob", true});
-  return TakeReply<StatusReply>().status;
+  return contract::ToStatus(TakeReply<StatusReply>().refusal);
 }
 
 absl::Status CoreTest::Release(std::vector<uint64_t> jobs) {
   Do(core::Hold{++last_ticket_, std::move(jobs), "", "carol", false});
-  return TakeReply<StatusReply>().status;
+  return contract::ToStatus(TakeReply<StatusReply>().refusal);
 }
 
 void CoreTest::Look() {
@@ -295,7 +302,7 @@ std::optional<agent::v1::BrokerWelcome> CoreTest::Welcomed(SessionId session) co
 std::optional<absl::Status> CoreTest::Closed(SessionId session) const {
   for (const Effect& effect : last_.effects) {
     const auto* close = std::get_if<CloseAgent>(&effect);
-    if (close != nullptr && close->session == session) return close->status;
+    if (close != nullptr && close->session == session) return contract::ToStatus(close->why);
   }
   return std::nullopt;
 }

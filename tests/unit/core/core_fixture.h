@@ -51,7 +51,10 @@ class CoreTest : public ::testing::Test {
   void Restart(Options options);
 
   // ---- inputs; each is followed by a placement round
-  SubmitReply Submit(std::vector<SubmitItem> items, bool validate_only = false);
+  struct Submitted {
+    absl::StatusOr<v1::SubmitJobsResponse> result;
+  };
+  Submitted Submit(std::vector<SubmitItem> items, bool validate_only = false);
   absl::StatusOr<uint64_t> SubmitOne(const v1::JobSpec& spec, const std::string& request_id = "");
   uint64_t MustSubmit(const v1::JobSpec& spec);
   absl::Status Cancel(std::vector<uint64_t> jobs);
@@ -109,6 +112,8 @@ class CoreTest : public ::testing::Test {
   Ticket last_ticket_ = 0;
 };
 
+// The answer as a client gets it.
+absl::StatusOr<v1::SubmitJobsResponse> ResultOf(const SubmitReply& reply);
 // The reason in the status's ErrorInfo; empty if it has none.
 std::string ReasonOf(const absl::Status& status);
 // Makes a reason with these words.

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "contract/refusals.h"
 #include "tests/unit/core/core_fixture.h"
 
 namespace muster::core {
@@ -25,7 +26,8 @@ class DeleteJobsTest : public CoreTest {
             .state = job.state(),
             .labels = {{"team", "vision"}}});
     for (const Effect& effect : last_.effects) {
-      if (const auto* reply = std::get_if<StatusReply>(&effect)) return reply->status;
+      if (const auto* reply = std::get_if<StatusReply>(&effect))
+        return contract::ToStatus(reply->refusal);
     }
     return absl::InternalError("no reply");
   }

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "contract/refusals.h"
 #include "tests/unit/core/core_fixture.h"
 
 namespace muster::core {
@@ -26,7 +27,8 @@ class EditTest : public CoreTest {
         .request = {
             .verb = "updated", .user = "bob", .more = ": priority 7", .reason = "it is urgent"}});
     for (const Effect& effect : last_.effects) {
-      if (const auto* reply = std::get_if<StatusReply>(&effect)) return reply->status;
+      if (const auto* reply = std::get_if<StatusReply>(&effect))
+        return contract::ToStatus(reply->refusal);
     }
     return absl::InternalError("no reply");
   }
@@ -138,7 +140,7 @@ TEST_F(ChosenTest, OnlyJobsThatAreAsTheyWereSeenAreCanceled) {
   const std::vector<v1::Job> seen = {Job(a), Job(b)};
   EXPECT_TRUE(Hold({b}).ok());
   const StatusReply reply = Ask(core::Cancel(), seen);
-  EXPECT_TRUE(reply.status.ok());
+  EXPECT_FALSE(reply.refusal.has_value());
   EXPECT_THAT(reply.changed, ElementsAre(a));
   EXPECT_TRUE(reply.is_stale);
   EXPECT_EQ(Job(a).state(), v1::JOB_STATE_CANCELED);
@@ -153,7 +155,7 @@ TEST_F(ChosenTest, JobsThatCannotBeHeldAreLeftAndDoNotStopTheOthers) {
   Gone(session);
   const uint64_t b = MustSubmit(Spec());
   const StatusReply reply = Ask(core::Hold(), {Job(a), Job(b)});
-  EXPECT_TRUE(reply.status.ok());
+  EXPECT_FALSE(reply.refusal.has_value());
   EXPECT_THAT(reply.changed, ElementsAre(b));
   EXPECT_FALSE(reply.is_stale) << "a repeat would not hold it either";
   core::Hold release;

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "contract/errors.h"
+#include "contract/refusals.h"
 #include "contract/text.h"
 #include "tests/unit/core/core_fixture.h"
 
@@ -18,7 +19,8 @@ class ForgetClusterTest : public CoreTest {
   absl::Status Forget(const std::string& name) {
     Do(ForgetCluster{.ticket = 1, .name = name});
     for (const Effect& effect : last_.effects) {
-      if (const auto* reply = std::get_if<StatusReply>(&effect)) return reply->status;
+      if (const auto* reply = std::get_if<StatusReply>(&effect))
+        return contract::ToStatus(reply->refusal);
     }
     return absl::InternalError("no reply");
   }

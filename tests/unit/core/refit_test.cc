@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "contract/refusals.h"
 #include "tests/unit/core/core_fixture.h"
 
 namespace muster::core {
@@ -64,7 +65,7 @@ class RefitTest : public CoreTest {
     core_->Handle(ForgetCluster{.ticket = 1, .name = cluster}, now_, &out);
     EXPECT_TRUE(store_.Commit(out.changes).ok());
     const auto* reply = std::get_if<StatusReply>(&out.effects.back());
-    return reply != nullptr && reply->status.ok();
+    return reply != nullptr && !reply->refusal;
   }
 
   uint64_t different_ = 0;
@@ -192,8 +193,9 @@ TEST_F(RefitTest, NothingIsLeftOfAForgottenClusterWhenNoFurtherRoundIsNeeded) {
   ASSERT_FALSE(out.effects.empty());
   const auto* closed = std::get_if<CloseAgent>(&out.effects.back());
   ASSERT_NE(closed, nullptr);
-  EXPECT_EQ(ReasonOf(closed->status), "TOO_MANY_CLUSTERS");
-  EXPECT_THAT(std::string(closed->status.message()), HasSubstr("is forgetting 0;"));
+  EXPECT_EQ(ReasonOf(contract::ToStatus(closed->why)), "TOO_MANY_CLUSTERS");
+  EXPECT_THAT(std::string(contract::ToStatus(closed->why).message()),
+              HasSubstr("is forgetting 0;"));
 }
 
 TEST_F(RefitTest, PlacesOfForgottenClustersAreTakenAgain) {

@@ -27,7 +27,7 @@ class RerunTest : public CoreTest {
     }
     Do(submit);
     for (Effect& effect : last_.effects) {
-      if (auto* reply = std::get_if<SubmitReply>(&effect)) return reply->result;
+      if (auto* reply = std::get_if<SubmitReply>(&effect)) return ResultOf(*reply);
     }
     return absl::InternalError("no reply");
   }

@@ -44,7 +44,7 @@ TEST_F(SubmitTest, IdsAreNeverUsedAgain) {
 
 TEST_F(SubmitTest, ARepeatedRequestGetsTheSameJob) {
   EXPECT_EQ(*SubmitOne(Spec(), "r"), 1u);
-  SubmitReply reply = Submit({Item(Spec(), "r")});
+  Submitted reply = Submit({Item(Spec(), "r")});
   ASSERT_TRUE(reply.result.ok());
   EXPECT_EQ(reply.result->responses(0).job_id(), 1u);
   EXPECT_TRUE(reply.result->responses(0).repeated_request());
@@ -99,7 +99,7 @@ TEST_F(SubmitTest, ARequestIsForgottenADayAfterItsJobsEnd) {
 }
 
 TEST_F(SubmitTest, ABatchIsAcceptedInItsOrder) {
-  SubmitReply reply = Submit({Item(Spec()), Item(Spec(), "r"), Item(Spec(), "r")});
+  Submitted reply = Submit({Item(Spec()), Item(Spec(), "r"), Item(Spec(), "r")});
   ASSERT_TRUE(reply.result.ok());
   EXPECT_EQ(reply.result->responses(0).job_id(), 1u);
   EXPECT_EQ(reply.result->responses(1).job_id(), 2u);
@@ -110,7 +110,7 @@ TEST_F(SubmitTest, ABatchIsAcceptedInItsOrder) {
 
 TEST_F(SubmitTest, ABadItemRefusesTheWholeBatchAndIsNamed) {
   Connect("a");
-  SubmitReply reply = Submit({Item(Spec()), Item(SpecOn("nowhere"))});
+  Submitted reply = Submit({Item(Spec()), Item(SpecOn("nowhere"))});
   EXPECT_EQ(reply.result.status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(reply.result.status().message(), SubmitOne(SpecOn("nowhere")).status().message())
       << "which of them it is about is for the details";
@@ -133,7 +133,7 @@ TEST_F(SubmitTest, AJobThatIsSubmittedHeldStartsOnlyAfterItsRelease) {
   const SessionId session = Connect("a");
   SubmitItem item = Item(Spec(), "r");
   item.held = true;
-  const SubmitReply reply = Submit({item});
+  const Submitted reply = Submit({item});
   ASSERT_TRUE(reply.result.ok()) << reply.result.status();
   const uint64_t id = reply.result->responses(0).job_id();
   EXPECT_THAT(Assigned(session), IsEmpty());
@@ -148,7 +148,7 @@ TEST_F(SubmitTest, AJobThatIsSubmittedHeldStartsOnlyAfterItsRelease) {
 }
 
 TEST_F(SubmitTest, OneSpecUnderTwoRequestIdsInABatchMakesTwoJobs) {
-  SubmitReply reply = Submit({Item(Spec(), "a"), Item(Spec(), "b")});
+  Submitted reply = Submit({Item(Spec(), "a"), Item(Spec(), "b")});
   ASSERT_TRUE(reply.result.ok());
   EXPECT_EQ(reply.result->responses(1).job_id(), 2u);
 }
@@ -162,7 +162,7 @@ TEST_F(SubmitTest, TwoSpecsUnderOneRequestIdInABatchAreRefused) {
 
 TEST_F(SubmitTest, ValidateOnlyChangesNothing) {
   Connect("a");
-  SubmitReply reply = Submit({Item(Spec(), "r")}, /*validate_only=*/true);
+  Submitted reply = Submit({Item(Spec(), "r")}, /*validate_only=*/true);
   ASSERT_TRUE(reply.result.ok());
   EXPECT_EQ(reply.result->responses(0).job_id(), 0u);
   EXPECT_THAT(last_.changes, IsEmpty());
@@ -213,7 +213,7 @@ TEST_F(SubmitTest, AJobThatNoClusterCanEverRunIsRefusedWithWhatEachLacks) {
 
 TEST_F(SubmitTest, OneRefusedJobOfSeveralIsRefusedWithTheSameFacts) {
   Connect(Hello("small"));
-  const SubmitReply reply = Submit({Item(Spec()), Item(SpecWithGpus("H100", 8, 4))});
+  const Submitted reply = Submit({Item(Spec()), Item(SpecWithGpus("H100", 8, 4))});
   const absl::Status status = reply.result.status();
   EXPECT_EQ(ReasonOf(status), "CANNOT_BE_PLACED");
   EXPECT_EQ(contract::GetErrorInfo(status)->metadata().at("request"), "1");
@@ -326,7 +326,7 @@ TEST_F(SubmitTest, WhatBringsTooMuchAlongGoesToOthers) {
   spec.add_uploads()->set_tree_sha256(std::string(64, 'a'));
   SubmitItem item = Item(spec);
   item.archive_bytes = 9 << 20;
-  const SubmitReply refused = Submit({item});
+  const Submitted refused = Submit({item});
   EXPECT_EQ(ReasonOf(refused.result.status()), "CANNOT_BE_PLACED");
   EXPECT_THAT(std::string(refused.result.status().message()), HasSubstr("an archive of 9Mi"));
   agent::v1::AgentHello slurm = Hello("lab");
@@ -346,7 +346,7 @@ TEST_F(SubmitTest, FilesAreNeededOfNewJobsThatAreKeptAndCouldBePlaced) {
   SubmitItem item = Item(spec, "r");
   ASSERT_TRUE(Submit({item}).result.ok());
   item.files = missing;
-  const SubmitReply repeat = Submit({item});
+  const Submitted repeat = Submit({item});
   ASSERT_TRUE(repeat.result.ok()) << repeat.result.status();
   EXPECT_TRUE(repeat.result->responses(0).repeated_request());
   SubmitItem other = Item(spec);
@@ -367,7 +367,7 @@ TEST_F(SubmitTest, WhatFactsWarnOfComesWithTheAnswerOfNewJobs) {
   v1::KubernetesVolume* volume = spec.mutable_kubernetes()->add_volumes();
   volume->set_mount_path("/data");
   volume->set_claim("nosuch");
-  const SubmitReply reply = Submit({Item(spec, "r"), Item(spec), Item(OnSsd())});
+  const Submitted reply = Submit({Item(spec, "r"), Item(spec), Item(OnSsd())});
   ASSERT_TRUE(reply.result.ok()) << reply.result.status();
   for (int i = 0; i < 2; ++i) {
     ASSERT_EQ(reply.result->responses(i).warnings_size(), 1);
@@ -387,7 +387,7 @@ TEST_F(SubmitTest, AnAnswerHasFewWarningsOfEachJob) {
   v1::JobSpec spec = Spec();
   spec.set_image("busybox:1");
   spec.set_working_directory("/somewhere");
-  const SubmitReply reply = Submit({Item(spec)});
+  const Submitted reply = Submit({Item(spec)});
   ASSERT_TRUE(reply.result.ok()) << reply.result.status();
   EXPECT_EQ(reply.result->responses(0).warnings_size(), 4);
 }
@@ -466,9 +466,9 @@ TEST_F(SubmitTest, ARepeatOfATaskWhoseArrayCountsNoneIsAnswered) {
   task.mutable_slurm()->mutable_batch_script();
   contract::SetArrayTask({.count = 0}, &task);
   const SubmitItem known = Item(task, "r");
-  const SubmitReply first = Submit({known});
+  const Submitted first = Submit({known});
   ASSERT_TRUE(first.result.ok()) << first.result.status();
-  const SubmitReply repeat = Submit({known, Item(task)});
+  const Submitted repeat = Submit({known, Item(task)});
   ASSERT_TRUE(repeat.result.ok()) << repeat.result.status();
   EXPECT_EQ(repeat.result->responses(0).job_id(), first.result->responses(0).job_id());
   EXPECT_FALSE(repeat.result->responses(1).repeated_request());

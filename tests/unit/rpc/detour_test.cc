@@ -222,8 +222,8 @@ TEST_F(DetouredEffectsTest, AnAgentWhoseSpecsAreReadKeepsTheOrderAndHoldsUpNobod
                     Assign(a, kStored),
                     Message(a),
                     Assign(a, 2),
-                    core::StatusReply{.ticket = ticket, .status = {}},
-                    core::CloseAgent{.session = a, .status = absl::OkStatus()},
+                    core::StatusReply{.ticket = ticket},
+                    core::CloseAgent{.session = a},
                     Message(b)};
   effects_.CarryOut(std::move(output));
   EXPECT_TRUE(is_answered);

@@ -85,7 +85,7 @@ TEST(Inbox, WhatWaitsAtTheCloseIsStillHandedOut) {
 core::Output OutputOf(uint64_t job) {
   core::Output output;
   output.changes.push_back(core::PutBrokerEpoch{job});
-  output.effects.push_back(core::StatusReply{.ticket = job, .status = absl::OkStatus()});
+  output.effects.push_back(core::StatusReply{.ticket = job});
   return output;
 }
 

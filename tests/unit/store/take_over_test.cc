@@ -8,6 +8,7 @@
 #include "broker/core/fingerprint.h"
 #include "contract/filter.h"
 #include "contract/honoured.h"
+#include "contract/refusals.h"
 #include "contract/run_key.h"
 #include "contract/validate.h"
 #include "tests/unit/store/take_over_fixture.h"
@@ -367,12 +368,15 @@ TEST_F(Version2CoreTest, KnowsEachRequestThatWasAcceptedBeforeTheUpgrade) {
   for (auto [job, request] : OldRequests()) {
     SCOPED_TRACE(request.first);
     const auto repeated = submit(request.first, request.second);
-    ASSERT_TRUE(repeated.ok()) << repeated.status();
-    EXPECT_EQ(repeated->responses(0).job_id(), job);
-    EXPECT_TRUE(repeated->responses(0).repeated_request());
+    const auto* response = std::get_if<v1::SubmitJobsResponse>(&repeated);
+    ASSERT_NE(response, nullptr);
+    EXPECT_EQ(response->responses(0).job_id(), job);
+    EXPECT_TRUE(response->responses(0).repeated_request());
     request.second.set_priority(7);
-    EXPECT_EQ(submit(request.first, request.second).status().code(),
-              absl::StatusCode::kAlreadyExists);
+    const auto refused = submit(request.first, request.second);
+    const auto* refusal = std::get_if<contract::Refusal>(&refused);
+    ASSERT_NE(refusal, nullptr);
+    EXPECT_TRUE(std::holds_alternative<contract::refused::RequestIdReused>(refusal->why));
   }
 }
 
