@@ -204,9 +204,8 @@ absl::StatusOr<bool> NodeState::IsAskedBy(std::string_view states) const {
       // For sinfo a node of which a part is in use is allocated, too; one that takes no more is not
       // mixed.
       const bool is_mixed = base_ == "mixed";
-      is_asked =
-          is_asked &&
-          (base == "allocated" && is_mixed ? true : base == base_ && !(is_mixed && Has("drain")));
+      const bool is_base = base == base_ && !(is_mixed && Has("drain"));
+      is_asked = is_asked && (is_base || (is_mixed && base == "allocated"));
     } else {
       return NoState(word);
     }
