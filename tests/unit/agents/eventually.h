@@ -32,7 +32,7 @@ class Shared {
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
-  State state_;
+  State state_{};
 };
 
 }  // namespace muster::agents
