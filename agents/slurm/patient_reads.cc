@@ -1,53 +1,28 @@
 #include "agents/slurm/patient_reads.h"
 
 #include <chrono>
-#include <condition_variable>
 
 #include "fmt/format.h"
 
 namespace muster::slurm {
-namespace {
 
-// One read: begun by Await, ended by the thread that reads.
-struct Pending {
-  Mutex mutex;
-  std::condition_variable changed;
-  bool is_done ABSL_GUARDED_BY(mutex) = false;
-  bool is_late ABSL_GUARDED_BY(mutex) = false;
-};
-
-}  // namespace
+bool PatientReads::Hangs() {
+  const MutexLock lock(mutex_);
+  return late_.valid() && late_.wait_for(std::chrono::seconds(0)) != std::future_status::ready;
+}
 
 absl::Status PatientReads::Await(const std::string& path, std::function<void()> read) {
-  {
-    const MutexLock lock(mutex_);
-    if (late_ > 0) {
-      return absl::UnavailableError(
-          fmt::format("\"{}\" is not read: an earlier read of the same file server hangs", path));
-    }
+  if (Hangs()) {
+    return absl::UnavailableError(
+        fmt::format("\"{}\" is not read: an earlier read of the same file server hangs", path));
   }
-  auto pending = std::make_shared<Pending>();
-  lane_.Post([this, pending, read = std::move(read)] {
-    read();
-    bool is_late = false;
-    {
-      const MutexLock lock(pending->mutex);
-      pending->is_done = true;
-      is_late = pending->is_late;
-    }
-    pending->changed.notify_one();
-    if (!is_late) return;
-    const MutexLock lock(mutex_);
-    --late_;
-  });
+  const auto task = std::make_shared<std::packaged_task<void()>>(std::move(read));
+  const std::shared_future<void> done = task->get_future().share();
+  lane_.Post([task] { (*task)(); });
   const auto end = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(patience_);
-  MutexLock lock(pending->mutex);
-  while (!pending->is_done && lock.WaitUntil(pending->changed, end)) {
-  }
-  if (pending->is_done) return absl::OkStatus();
-  pending->is_late = true;
-  const MutexLock count(mutex_);
-  ++late_;
+  if (done.wait_until(end) == std::future_status::ready) return absl::OkStatus();
+  const MutexLock lock(mutex_);
+  late_ = done;
   return absl::UnavailableError(
       fmt::format("\"{}\" could not be read within {}: its file server hangs", path,
                   absl::FormatDuration(patience_)));

@@ -7,6 +7,7 @@
 #define MUSTER_AGENTS_SLURM_PATIENT_READS_H_
 
 #include <functional>
+#include <future>
 #include <memory>
 #include <string>
 #include <utility>
@@ -35,6 +36,8 @@ class PatientReads {
                                             size_t max_bytes);
 
  private:
+  // Tells whether a read for which nobody waits any more is still under way.
+  bool Hangs();
   // Returns OK once `read` has returned in time. `read` owns what it touches: it may go on after
   // this has returned.
   absl::Status Await(const std::string& path, std::function<void()> read);
@@ -48,7 +51,8 @@ class PatientReads {
   hosts::Host& host_;
   const absl::Duration patience_;
   Mutex mutex_;
-  int late_ ABSL_GUARDED_BY(mutex_) = 0;  // reads that nobody waits for any more
+  // The last read for which nobody waited to the end; the one thread has done those before it.
+  std::shared_future<void> late_ ABSL_GUARDED_BY(mutex_);
   agents::WorkerLane lane_{1};
 };
 

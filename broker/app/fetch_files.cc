@@ -57,13 +57,8 @@ const v1::Run& RunOf(const v1::Job& job, const v1::FetchFilesRequest& request) {
 
 absl::Status CheckHasFiles(const v1::Job& job, const v1::FetchFilesRequest& request) {
   const auto runs = static_cast<uint32_t>(job.runs_size());
-  if (runs == 0 || request.run() > runs) {
-    return NotFound("NO_SUCH_RUN",
-                    request.run() == 0
-                        ? fmt::format("job {} has had no run yet", job.id())
-                        : fmt::format("job {} has had {} run{}; there is no run {}", job.id(), runs,
-                                      runs == 1 ? "" : "s", request.run()));
-  }
+  if (request.run() > runs) return NoSuchRun(job.id(), request.run(), runs);
+  if (runs == 0) return NotFound("NO_SUCH_RUN", fmt::format("job {} has had no run yet", job.id()));
   if (const uint32_t ranks = contract::RankCount(job.spec()); request.rank() >= ranks) {
     return NoSuchRank(job.id(), request.rank(), ranks);
   }

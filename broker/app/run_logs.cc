@@ -28,16 +28,18 @@ absl::Status NoSuchRank(uint64_t job, uint32_t rank, uint32_t ranks) {
       fmt::format("job {} has {} ranks, beginning at 0; there is no rank {}", job, ranks, rank));
 }
 
+absl::Status NoSuchRun(uint64_t job, uint32_t run, uint32_t runs) {
+  return contract::Error(absl::StatusCode::kNotFound, "NO_SUCH_RUN",
+                         fmt::format("job {} has had {} run{}; there is no run {}", job, runs,
+                                     runs == 1 ? "" : "s", run));
+}
+
 absl::StatusOr<RunFacts> LookAtRun(const store::Store& store, const store::Scope& scope,
                                    uint64_t job_id, uint32_t run) {
   const absl::StatusOr<v1::Job> job = store.GetJob(scope, job_id);
   if (!job.ok()) return job.status();
   const auto runs = static_cast<uint32_t>(job->runs_size());
-  if (run > runs) {
-    return contract::Error(absl::StatusCode::kNotFound, "NO_SUCH_RUN",
-                           fmt::format("job {} has had {} run{}; there is no run {}", job_id, runs,
-                                       runs == 1 ? "" : "s", run));
-  }
+  if (run > runs) return NoSuchRun(job_id, run, runs);
   RunFacts facts;
   facts.run = run != 0 ? run : runs;
   facts.ranks = contract::RankCount(job->spec());

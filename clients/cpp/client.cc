@@ -19,7 +19,6 @@
 #include "muster/v1/jobs_service.grpc.pb.h"
 #include "rpc/address.h"
 #include "rpc/backoff.h"
-#include "rpc/status.h"
 
 namespace muster::client {
 namespace {
@@ -177,8 +176,7 @@ class GrpcClient final : public Client {
       grpc::ClientContext context;
       context.set_deadline(absl::ToChronoTime(deadline));
       Response response;
-      const absl::Status status =
-          CutOffAsLost(rpc::FromGrpc((stub.*method)(&context, request, &response)));
+      const absl::Status status = EndOfCall((stub.*method)(&context, request, &response));
       if (!IsTransportError(status)) was_answered_ = true;
       if (status.ok()) return response;
       absl::Status error = Explain(status, address_, timeout);

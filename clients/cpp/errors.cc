@@ -19,6 +19,7 @@
 #include "absl/time/time.h"
 #include "contract/errors.h"
 #include "contract/text.h"
+#include "rpc/status.h"
 
 namespace muster::client {
 namespace {
@@ -135,8 +136,9 @@ std::string Remedy(const rpc::Address& address) {
 
 }  // namespace
 
-absl::Status CutOffAsLost(absl::Status end) {
-  if (!absl::IsCancelled(end) || contract::GetErrorInfo(end).has_value()) return end;
+absl::Status EndOfCall(const grpc::Status& end) {
+  absl::Status status = rpc::FromGrpc(end);
+  if (!absl::IsCancelled(status) || contract::GetErrorInfo(status).has_value()) return status;
   return absl::UnavailableError("the broker cut the call off");
 }
 

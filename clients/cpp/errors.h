@@ -5,13 +5,15 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "clients/cpp/client.h"
+#include "grpcpp/support/status.h"
 #include "rpc/address.h"
 
 namespace muster::client {
 
-// The end of a call that this client has not canceled. A broker that stops cuts calls off with a
-// bare CANCELLED, which becomes UNAVAILABLE, like a lost connection; any other end stays as it is.
-absl::Status CutOffAsLost(absl::Status end);
+// Returns the end of a call that this client has not canceled. A broker that stops cuts calls off
+// with a bare CANCELLED, which becomes UNAVAILABLE, like a lost connection; any other end is as
+// rpc::FromGrpc has it.
+absl::Status EndOfCall(const grpc::Status& end);
 
 // Returns whether the transport failed, and not the broker, whose answers carry details.
 bool IsTransportError(const absl::Status& status);

@@ -6,14 +6,13 @@
 #include <utility>
 
 #include "clients/cpp/errors.h"
-#include "rpc/status.h"
 
 namespace muster::client {
 namespace {
 
 // Turns the end of a stream into words that help.
 absl::Status EndOf(const FileStreamContext& context, const grpc::Status& end) {
-  const absl::Status status = CutOffAsLost(rpc::FromGrpc(end));
+  const absl::Status status = EndOfCall(end);
   if (status.ok() || !IsTransportError(status)) *context.was_answered = true;
   return status.ok() ? status : Explain(status, *context.address, absl::ZeroDuration());
 }

@@ -13,7 +13,6 @@
 #include "clients/cpp/errors.h"
 #include "contract/errors.h"
 #include "rpc/backoff.h"
-#include "rpc/status.h"
 
 namespace muster::client {
 namespace {
@@ -55,7 +54,7 @@ class Resumed {
         backoff_.Reset();
         return std::optional<Response>(std::move(response));
       }
-      const absl::Status status = CutOffAsLost(rpc::FromGrpc(reader_->Finish()));
+      const absl::Status status = EndOfCall(reader_->Finish());
       reader_.reset();
       if (status.ok()) return std::optional<Response>();
       if (absl::Status given_up = WaitToResume(status); !given_up.ok()) return given_up;

@@ -34,9 +34,8 @@ std::string_view Done(Wish wish) {
 
 std::string Known(const Clusters& clusters) {
   if (clusters.count == 0) return "no cluster has connected to this broker yet";
-  std::string text = "the known ones are ";
-  for (size_t i = 0; i < clusters.named.size(); ++i)
-    text += fmt::format("{}\"{}\"", i > 0 ? ", " : "", clusters.named[i]);
+  const std::string text =
+      fmt::format("the known ones are \"{}\"", fmt::join(clusters.named, "\", \""));
   const size_t others = clusters.count - clusters.named.size();
   return others == 0 ? text : text + fmt::format(" and {} more", others);
 }

@@ -226,11 +226,12 @@ google::protobuf::Timestamp StartedAt(const JobRecord& record) {
   return is_later ? record.run()->start_time() : job.start_time();
 }
 
+bool HasStarted(const JobRecord& record) { return StartedAt(record).seconds() != 0; }
+
 absl::Duration Elapsed(const JobRecord& record, absl::Time now) {
-  const google::protobuf::Timestamp start = StartedAt(record);
-  if (start.seconds() == 0) return absl::ZeroDuration();
+  if (!HasStarted(record)) return absl::ZeroDuration();
   const absl::Time end = record.job.has_end_time() ? ToTime(record.job.end_time()) : now;
-  return std::max(absl::ZeroDuration(), end - ToTime(start));
+  return std::max(absl::ZeroDuration(), end - ToTime(StartedAt(record)));
 }
 
 std::string SqueueTime(absl::Duration duration) {

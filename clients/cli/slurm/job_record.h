@@ -50,6 +50,7 @@ std::string ReasonWord(const JobRecord& record);
 // Returns the time at which its present run started, also if it has ended. Zero: it waits for its
 // first or next run, or that has not started.
 google::protobuf::Timestamp StartedAt(const JobRecord& record);
+bool HasStarted(const JobRecord& record);
 // Returns the time that that run has run.
 absl::Duration Elapsed(const JobRecord& record, absl::Time now);
 // "1-02:03:04", "2:03:04", "3:04" as squeue; with two digits for hours as sacct ("00:03:04").

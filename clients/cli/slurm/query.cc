@@ -123,6 +123,8 @@ absl::StatusOr<std::vector<v1::Job>> ByIds(client::Client& client,
   return jobs;
 }
 
+bool IsKnownUser(const std::string& name) { return getpwnam(name.c_str()) != nullptr; }
+
 }  // namespace
 
 bool JobQuery::Takes(const JobRecord& record) const {
@@ -246,7 +248,17 @@ absl::Status ReadStates(std::string_view list, std::vector<std::string>* states)
   return absl::OkStatus();
 }
 
-bool IsKnownUser(const std::string& name) { return getpwnam(name.c_str()) != nullptr; }
+std::vector<std::string> UnknownUsers(const JobQuery& query,
+                                      const std::vector<JobRecord>& records) {
+  std::vector<std::string> unknown;
+  for (const std::string& user : query.users) {
+    const bool has_jobs = std::any_of(records.begin(), records.end(), [&](const JobRecord& record) {
+      return record.job.user() == user;
+    });
+    if (!has_jobs && !IsKnownUser(user)) unknown.push_back(user);
+  }
+  return unknown;
+}
 
 absl::StatusOr<std::string> OwnUser() {
   const passwd* entry = getpwuid(geteuid());

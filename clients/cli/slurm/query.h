@@ -57,8 +57,9 @@ absl::Status ReadIds(std::string_view list, Steps steps, std::vector<JobName>* i
 absl::Status ReadJobs(const client::slurm::Settings& given, Steps steps, JobQuery* query);
 // "PD,RUNNING", "all" (none is added). INVALID_ARGUMENT: no state of Slurm's.
 absl::Status ReadStates(std::string_view list, std::vector<std::string>* states);
-// Returns whether this machine knows a user of that name.
-bool IsKnownUser(const std::string& name);
+// Returns the users of the query whom this machine does not know and who have none of the records:
+// users of other machines may have jobs, too.
+std::vector<std::string> UnknownUsers(const JobQuery& query, const std::vector<JobRecord>& records);
 // The name of the user who runs this.
 absl::StatusOr<std::string> OwnUser();
 

@@ -332,13 +332,9 @@ int Sacct(Session& session) {
   // sacct has nothing to say of a job that it does not know.
   if (absl::IsNotFound(records.status())) records = std::vector<JobRecord>();
   if (!records.ok()) return Fail(session, records.status());
-  for (const std::string& user : asked->query.users) {
-    const bool has_jobs =
-        std::any_of(records->begin(), records->end(),
-                    [&](const JobRecord& record) { return record.job.user() == user; });
-    // Users of other machines may have jobs, too.
-    if (has_jobs || IsKnownUser(user)) continue;
-    session.terminal.Err(fmt::format("sacct: error: Invalid user id: {}\n", Harmless(user)));
+  if (const auto unknown = UnknownUsers(asked->query, *records); !unknown.empty()) {
+    session.terminal.Err(
+        fmt::format("sacct: error: Invalid user id: {}\n", Harmless(unknown.front())));
     return kError;
   }
   const Printer printer(asked->columns, asked->given);

@@ -42,8 +42,6 @@ absl::Duration SystemCpu(const JobRecord& record) {
   return ToDuration(UsageOf(record).system_cpu_time());
 }
 
-bool HasStarted(const JobRecord& record) { return StartedAt(record).seconds() != 0; }
-
 // A job that waits for a time or for others is eligible later than it was submitted.
 std::string EligibleOf(const JobRecord& record) {
   const v1::JobSpec& spec = record.job.spec();

@@ -183,10 +183,8 @@ absl::StatusOr<std::vector<uint64_t>> Chosen(Session& session, AskedScancel* ask
   std::vector<uint64_t> ids;
   for (const JobRecord& record : *records) ids.push_back(record.job.id());
   if (!ids.empty()) return ids;
-  for (const std::string& user : asked->query.users) {
-    if (!IsKnownUser(user))
-      return absl::InvalidArgumentError("Invalid user name: " + contract::Quoted(user));
-  }
+  if (const auto unknown = UnknownUsers(asked->query, *records); !unknown.empty())
+    return absl::InvalidArgumentError("Invalid user name: " + contract::Quoted(unknown.front()));
   return ids;
 }
 

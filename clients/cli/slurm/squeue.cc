@@ -189,15 +189,10 @@ absl::StatusOr<AskedSqueue> ReadSqueue(const std::vector<std::string>& words) {
   return asked;
 }
 
-// Notes the users that this machine does not know. The command goes on all the same, as squeue
-// does: users of other machines may have jobs, too.
+// Notes the users that nobody knows. The command goes on all the same, as squeue does.
 void NoteUnknownUsers(Session& session, const JobQuery& query,
                       const std::vector<JobRecord>& records) {
-  for (const std::string& user : query.users) {
-    const bool has_jobs = std::any_of(records.begin(), records.end(), [&](const JobRecord& record) {
-      return record.job.user() == user;
-    });
-    if (has_jobs || IsKnownUser(user)) continue;
+  for (const std::string& user : UnknownUsers(query, records)) {
     session.terminal.Err(fmt::format("squeue: error: Invalid user: {}\n", Harmless(user)));
   }
 }

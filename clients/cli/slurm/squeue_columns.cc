@@ -221,7 +221,7 @@ constexpr std::array kSqueueColumns = {
     SqueueColumn{kPendingTime, "PENDING_TIME",
                  [](const R& r, T now) {
                    const absl::Time start =
-                       StartedAt(r).seconds() != 0 ? ToTime(StartedAt(r)) : now;
+                       HasStarted(r) ? ToTime(StartedAt(r)) : now;
                    return fmt::format(
                        "{}", absl::ToInt64Seconds(start - ToTime(r.job.create_time())));
                  }},

@@ -72,8 +72,7 @@ QueueJson JobObject(const JobRecord& record, absl::Time now) {
   out["state_reason"] = ReasonWord(record);
   AddTimes(record, now, &out);
   out["tres_req_str"] = TresText(record, TresOrder::kSqueue);
-  out["tres_alloc_str"] =
-      StartedAt(record).seconds() != 0 ? TresText(record, TresOrder::kSqueue) : "";
+  out["tres_alloc_str"] = HasStarted(record) ? TresText(record, TresOrder::kSqueue) : "";
   out["user_name"] = job.user();
   // Slurm's own number, beside Muster's.
   out["slurm_job_id"] = SlurmNumber(record);

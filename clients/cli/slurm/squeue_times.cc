@@ -15,10 +15,9 @@ int64_t SecondsOrMost(std::optional<absl::Duration> duration) {
 }  // namespace
 
 google::protobuf::Timestamp StartOf(const JobRecord& record) {
-  const google::protobuf::Timestamp started = StartedAt(record);
-  const bool may_start = started.seconds() == 0 && record.run() != nullptr &&
-                         record.job.state() != v1::JOB_STATE_QUEUED;
-  return may_start ? record.run()->estimated_start_time() : started;
+  const bool may_start =
+      !HasStarted(record) && record.run() != nullptr && record.job.state() != v1::JOB_STATE_QUEUED;
+  return may_start ? record.run()->estimated_start_time() : StartedAt(record);
 }
 
 google::protobuf::Timestamp EndOf(const JobRecord& record) {
