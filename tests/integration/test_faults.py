@@ -11,7 +11,8 @@ import pytest
 from harness.stubs import REPOSITORY
 
 RUN = REPOSITORY / "tests" / "faults" / "run"
-REPEAT = "10"
+# Strikes of each fault: enough to meet a run at several moments, few enough for a test.
+REPEAT = "5"
 TIMEOUT_S = 900
 SLURM_FAULTS = ["sbatch_reply_lost", "slurmctld_killed", "slurmdbd_down", "login_host_swapped",
                 "agent_killed_at_every_side_effect", "job_id_reused"]
