@@ -25,7 +25,7 @@ namespace {
 constexpr std::string_view kFooter = R"(
 Results go to standard output, everything else to standard error.
 Exit codes: 0 ok, 1 error, 2 usage, 4 not allowed, 8 time-out; of a job that was waited for:
-10 failed (muster show has its own exit code), 11 canceled, 12 failed through its cluster's fault; 13 no cluster can run it, or it names an unknown one.)";
+10 failed (muster show prints the program's exit code), 11 canceled, 12 failed because of its cluster; 13 no cluster can run it, or it names an unknown one.)";
 
 // Ends the help of every verb.
 std::string Footer(std::string_view example) {
@@ -123,7 +123,7 @@ class Grammar {
                 "The container image to run in, e.g. nvcr.io/nvidia/pytorch:24.10-py3",
                 &spec.image);
     AddRepeated(sub, "--mount", "SRC:DST[:ro]",
-                "A directory of the cluster to mount in the container; ro: it cannot be written to",
+                "A directory of the cluster to mount in the container; ro: read-only",
                 &spec.mounts);
     AddRepeated(sub, "--env", "KEY=VALUE", "An environment variable", &spec.env);
     AddRepeated(sub, "--label", "KEY=VALUE", "A label", &spec.labels);

@@ -184,7 +184,7 @@ void AddCountBy(CLI::App* verb, std::vector<CountBy>* by) {
                 one.grouping = v1::JOB_GROUPING_PROJECT;
               } else {
                 throw CLI::ValidationError(
-                    "--by", fmt::format("{} is nothing to count by; use state, cluster, user, "
+                    "--by", fmt::format("cannot count by {}; use state, cluster, user, "
                                         "project or label=KEY",
                                         contract::Quoted(part)));
               }

@@ -58,8 +58,8 @@ constexpr std::array kVerbs = {
             "columns, -l many, -n no heading, -p and -P with | between, --delimiter with another. "
             "-X has no effect\n"
             "Variables: SACCT_FORMAT, SLURM_TIME_FORMAT\n\n"
-            "One line for each job, without its steps. What a job has used is not known: MaxRSS "
-            "and the like are empty, TotalCPU is 00:00:00."},
+            "One line for each job, without its steps. MaxRSS, TotalCPU, UserCPU and SystemCPU "
+            "are those of the latest run, some seconds after its end."},
     OwnVerb{
         "sinfo", Verb::kSinfo, "Show partitions and nodes, as sinfo does",
         "For example:\n  muster sinfo -N -o '%N %t %C %G'\n\n"

@@ -220,7 +220,7 @@ void AppendRun(const v1::Job& job, const v1::Run& run, const Style& style, absl:
   page->Line("State", contract::Name(run.state()), ColourOf(contract::JobStateFor(run.state())));
   page->Line("Cluster", Harmless(run.cluster()));
   page->Line("Run key", Harmless(run.run_key()));
-  page->Line("Known as", Harmless(run.external_id()));
+  page->Line("Cluster id", Harmless(run.external_id()));
   page->Line("Nodes", Harmless(fmt::format("{}", fmt::join(run.nodes(), ", "))));
   if (run.cluster() == job.cluster()) page->Line("Output", Harmless(OutputPath(job, run)));
   page->Line("In Slurm", AllocationText(run.slurm_allocation()));

@@ -26,7 +26,7 @@ constexpr std::pair<std::string_view, std::string_view> kSlurmPrograms[] = {
      "for show job 42 use muster show 42; for hold and release, muster hold 42 and muster release "
      "42; for update, muster update 42 --priority 5; for show node, muster sinfo -N -l; for all "
      "else Slurm's own"},
-    {"seff", kSlurmsOwn},
+    {"seff", "use: muster show 42, or: muster sacct -j 42"},
     {"sprio", "use: muster why 42"},
     {"sreport", "use muster count, or Slurm's own"},
     {"sshare", "Muster keeps no accounts: use Slurm's own"},
@@ -86,6 +86,19 @@ std::string UnknownWords(const CLI::App& verb, std::vector<std::string> words, b
                      is_cut ? " ..." : "");
 }
 
+// "--gpus needs a value: TYPE:COUNT"; empty: the error is another one. CLI11 begins the text of
+// this error with the option.
+std::string LackingValue(const CLI::App& verb, const CLI::ParseError& error) {
+  if (error.get_name() != "ArgumentMismatch") return "";
+  const std::string_view said = error.what();
+  const std::string name(said.substr(0, said.find(": ")));
+  const CLI::Option* option = verb.get_option_no_throw(name);
+  if (option == nullptr && verb.get_parent() != nullptr)
+    option = verb.get_parent()->get_option_no_throw(name);
+  if (option == nullptr || option->get_type_name().empty()) return "";
+  return fmt::format("{} needs a value: {}", name, option->get_type_name());
+}
+
 }  // namespace
 
 std::string ExplainUsage(CLI::App& app, const CLI::ParseError& error,
@@ -112,6 +125,9 @@ std::string ExplainUsage(CLI::App& app, const CLI::ParseError& error,
   });
   if (verbs.size() == 1 && first != typed.end())
     return UnknownWords(*verbs[0], {first, typed.end()}, has_command);
+  if (verbs.size() == 1) {
+    if (std::string lacking = LackingValue(*verbs[0], error); !lacking.empty()) return lacking;
+  }
   const bool lacks_dashes = app.got_subcommand("run") && !has_command;
   return lacks_dashes ? fmt::format("{}; {}", error.what(), kDashes) : error.what();
 }

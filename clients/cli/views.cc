@@ -33,16 +33,19 @@ Calls CallsOf(const v1::Cluster& cluster) {
 
 std::string OrDash(std::string text) { return text.empty() ? "-" : text; }
 
-// Returns the time that the command has run or ran.
+// Returns the time that the command has run or ran. A job that waits for its next run has none.
 std::string RunTime(const v1::Job& job, absl::Time now) {
-  if (!job.has_start_time()) return "-";
+  const bool waits = job.state() == v1::JOB_STATE_QUEUED || job.state() == v1::JOB_STATE_PENDING;
+  if (waits || !job.has_start_time()) return "-";
   const absl::Time end = job.has_end_time() ? ToTime(job.end_time()) : now;
   return contract::FormatDuration(std::max(absl::ZeroDuration(), end - ToTime(job.start_time())));
 }
 
-// Returns the reason that it waits, or its end.
+// Returns the reason that it waits, or its end. A job that waits for its next run has the failure
+// of its last one, too.
 std::string ReasonText(const v1::Job& job) {
-  if (!job.failure().message().empty()) return OneLine(job.failure().message());
+  const bool waits = !contract::IsTerminal(job.state()) && !job.state_reason().message().empty();
+  if (!waits && !job.failure().message().empty()) return OneLine(job.failure().message());
   const std::string reason = OneLine(job.state_reason().message());
   // In a row the remedy is worth more than that it starts once it is released.
   const std::string remedy = OneLine(job.state_reason().remedy());

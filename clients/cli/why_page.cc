@@ -127,7 +127,7 @@ std::string WhyPage(const v1::Job& job, const std::vector<v1::Transition>& histo
     page.Line("", OneLine(line));
   if (!job.runs().empty()) {
     const v1::Run& run = *job.runs().rbegin();
-    page.Line("Known as", Harmless(run.external_id()));
+    page.Line("Cluster id", Harmless(run.external_id()));
     if (job.runs_size() > 1) page.Line("Runs", fmt::format("this is number {}", run.number()));
     if (run.restarts() > 0) {
       page.Line("Restarts", fmt::format("{} by the scheduler itself", run.restarts()));

@@ -78,9 +78,9 @@ v1::ClusterIssue QuotaUsedUp(const std::string& name_space, const std::string& s
 }
 
 v1::ClusterIssue QueuesUnseen(const std::string& name_space, const std::string& detail) {
-  std::string sentence =
-      fmt::format("namespace {}: Kueue is here, and why runs wait in its queues is not seen: {}",
-                  name_space, detail);
+  std::string sentence = fmt::format(
+      "namespace {}: Kueue is here, but the agent cannot see why runs wait in its queues: {}",
+      name_space, detail);
   return MakeIssue(
       v1::CLUSTER_ISSUE_CODE_RIGHTS_MISSING, std::move(sentence),
       {.pool = name_space,
@@ -97,7 +97,7 @@ v1::ClusterIssue NodesUnknown(const std::string& detail) {
 }
 
 v1::ClusterIssue UseUnknown(bool in_own_namespace, const std::string& detail) {
-  std::string sentence = fmt::format("what pods {}use is not known: {}",
+  std::string sentence = fmt::format("the agent cannot see what pods {}use: {}",
                                      in_own_namespace ? "of other namespaces " : "", detail);
   return MakeIssue(v1::CLUSTER_ISSUE_CODE_NODES_UNKNOWN, std::move(sentence),
                    {.remedy = RightsRemedy("pods")});
@@ -164,7 +164,7 @@ v1::ClusterIssue HostsFileUnread(const std::string& detail) {
 v1::ClusterIssue HostTwice(const std::vector<std::string>& hosts, const std::string& address) {
   return MakeIssue(
       v1::CLUSTER_ISSUE_CODE_HOST_TWICE,
-      fmt::format("hosts {} have the same SSH address {}, and what is there is counted for each",
+      fmt::format("hosts {} have the same SSH address {}, and their resources are counted twice",
                   fmt::join(hosts, ", "), address),
       {.subject = hosts.front(), .remedy = "correct the file of hosts"});
 }
@@ -227,10 +227,10 @@ v1::ClusterIssue CallsWithoutTurn(uint64_t calls, std::string_view setting, uint
 }
 
 v1::ClusterIssue NoAccounting() {
-  return MakeIssue(
-      v1::CLUSTER_ISSUE_CODE_ACCOUNTING,
-      "the cluster keeps no accounting (slurmdbd): who canceled a job and how a job ended that "
-      "left no exit record cannot be told later than MinJobAge after its end");
+  return MakeIssue(v1::CLUSTER_ISSUE_CODE_ACCOUNTING,
+                   "the cluster keeps no accounting (slurmdbd): after MinJobAge, Muster cannot "
+                   "tell who canceled a "
+                   "job, or how a job without an exit record ended");
 }
 
 v1::ClusterIssue TlsUnverified() {
@@ -245,7 +245,7 @@ v1::ClusterIssue UnknownRuns(const std::vector<std::string>& jobs) {
   const size_t named = std::min(jobs.size(), kMaxNamedJobs);
   return MakeIssue(
       v1::CLUSTER_ISSUE_CODE_LEFTOVERS,
-      fmt::format("{} of Muster's Jobs may be running, and this agent knows no run of theirs: "
+      fmt::format("{} of Muster's Jobs may be running, and this agent has no run for them: "
                   "{}{}; they are left alone",
                   jobs.size(),
                   fmt::join(jobs.begin(), jobs.begin() + static_cast<long>(named), ", "),

@@ -39,10 +39,11 @@ absl::StatusOr<JobOrder> ParseJobOrder(std::string_view text) {
       return JobOrder{.field = field, .descending = !rest.empty()};
     }
   }
-  return BadField("order_by",
-                  fmt::format("{} is no order; use id, create_time, start_time, end_time, priority "
-                              "or name, with \"desc\" behind it for the reverse",
-                              Quoted(text)));
+  return BadField(
+      "order_by",
+      fmt::format("cannot order by {}; use id, create_time, start_time, end_time, priority "
+                  "or name, with \"desc\" behind it for the reverse",
+                  Quoted(text)));
 }
 
 JobPlace PlaceOf(const v1::Job& job, const JobOrder& order) {

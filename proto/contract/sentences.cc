@@ -46,25 +46,25 @@ std::string_view WordsOf(v1::StateReasonCode code) {
     case v1::STATE_REASON_CODE_NO_CLUSTERS:
       return "no cluster has connected to this broker yet";
     case v1::STATE_REASON_CODE_AGENT_DISCONNECTED:
-      return "it fits, and its agent is not connected";
+      return "the job fits, but the cluster's agent is not connected";
     case v1::STATE_REASON_CODE_ABOUT_TO_BE_PLACED:
-      return "it fits; the job is about to be placed";
+      return "the job fits and is about to be placed";
     case v1::STATE_REASON_CODE_HELD:
       return "held: it starts once it is released";
     case v1::STATE_REASON_CODE_RELEASED:
       return "released; its cluster, as last seen, still holds it";
     case v1::STATE_REASON_CODE_LAUNCHING:
-      return "its cluster is being given it";
+      return "it is being handed to its cluster";
     case v1::STATE_REASON_CODE_LAUNCH_DEFERRED:
-      return "its cluster has not been given it yet; its agent tries again";
+      return "it has not been handed to its cluster yet; its agent tries again";
     case v1::STATE_REASON_CODE_LAUNCH_UNKNOWN:
-      return "it is not known yet whether its cluster has it";
+      return "Muster is finding out whether its cluster has it";
     case v1::STATE_REASON_CODE_STARTING:
       return "its cluster is starting it";
     case v1::STATE_REASON_CODE_WAITS_IN_CLUSTER:
       return "waits for its turn to start";
     case v1::STATE_REASON_CODE_WAIT_UNEXPLAINED:
-      return "its cluster has it and has not said yet what it waits for";
+      return "it is queued on its cluster, which has given no reason yet";
     case v1::STATE_REASON_CODE_WAITS_FOR_RESOURCES:
       return "waiting for free resources";
     case v1::STATE_REASON_CODE_WAITS_FOR_TURN:
@@ -153,7 +153,7 @@ std::string RemedyOf(const v1::StateReason& reason) {
     case v1::STATE_REASON_CODE_SCHEDULER_SILENT:
       return fmt::format("muster clusters {} tells more", reason.cluster());
     case v1::STATE_REASON_CODE_HELD:
-      return "muster release lets it go on";
+      return "muster release starts it";
     default:
       return "";
   }

@@ -42,7 +42,7 @@ constexpr std::array kRows = {
     Row{v1::STATE_REASON_CODE_WAITS_FOR_RESOURCES, "Resources", "", "",
         "waiting for free nodes, first in line", ""},
     Row{v1::STATE_REASON_CODE_CANNOT_START, "DependencyNeverSatisfied", "", "",
-        "waits for a job that will never end as it should", "cancel it"},
+        "waits for a job that can no longer fulfil the dependency", "cancel it"},
     Row{v1::STATE_REASON_CODE_DEPENDENCY, "Dependency", "", "", "waiting for another job to end",
         ""},
     Row{v1::STATE_REASON_CODE_BEGIN_TIME, "BeginTime", "", "",

@@ -150,7 +150,7 @@ TEST_F(CommandTest, CountShowsGroupsAndTheirTotal) {
   EXPECT_EQ(seen.label(), "team");
   EXPECT_EQ(seen.filter(), "id > 1");
   EXPECT_EQ(Run({"count", "-q"}).out, "4\n");
-  EXPECT_THAT(Run({"count", "--by", "colour"}).err, HasSubstr("is nothing to count by"));
+  EXPECT_THAT(Run({"count", "--by", "colour"}).err, HasSubstr("cannot count by \"colour\""));
 }
 
 }  // namespace

@@ -345,10 +345,10 @@ TEST_F(SlurmVerbsTest, ADependencyThatSlurmCannotKeepIsRefusedAtOnceWithWhatDoes
   // It may get a cluster any moment.
   jobs_[1].set_held(false);
   *jobs_[1].mutable_state_reason() =
-      client::Because("cluster \"lab\": it fits, and its agent is not connected");
+      client::Because("cluster \"lab\": the job fits, but the cluster's agent is not connected");
   EXPECT_THAT(Run({"sbatch", "-d", "afterok:8", script}).err,
               HasSubstr("job 8 is QUEUED, and no cluster has it, so that Slurm cannot wait for it "
-                        "(cluster \"lab\": it fits, and its agent is not connected); submit"));
+                        "(cluster \"lab\": the job fits, but the cluster's agent is not connected); submit"));
   stop_ = true;
 }
 

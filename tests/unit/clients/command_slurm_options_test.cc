@@ -296,7 +296,7 @@ TEST_F(SlurmOptionsTest, ProgramsThatAreNoVerbsNameWhatToUse) {
       {{"srun", "hostname"}, "srun is not a verb of muster; use muster run --wait --"},
       {{"salloc", "-N2"}, "salloc is not a verb of muster; use Slurm's own"},
       {{"sstat", "-j", "42"}, "muster squeue -t all -o '%i %A'"},
-      {{"seff", "42"}, "muster squeue -t all -o '%i %A'"},
+      {{"seff", "42"}, "muster sacct -j 42"},
       {{"sprio"}, "muster why 42"},
       {{"sreport", "cluster"}, "muster count"},
       {{"sacctmgr", "show", "user"}, "Muster keeps no accounts"}};

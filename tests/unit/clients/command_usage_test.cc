@@ -29,6 +29,7 @@ TEST_F(CommandTest, AValueThatCannotBeMeantIsUsageNamingOptionValueAndRange) {
       {{"list", "--limit", "99999999999999999999"}, "--limit: \"99999999999999999999\""},
       {{"list", "--state", "bogus"},
        "--state: \"bogus\" is not a state of jobs; there are: HELD, QUEUED"},
+      {{"run", "--gpus", "--", "x"}, "--gpus needs a value: TYPE:COUNT\n"},
       {{"list", "--label", "team"}, "--label: \"team\" is not KEY=VALUE"},
       {{"list", "--name", ""}, "--name: is empty"},
       {{"logs", "42", "--rank", "-1"}, "--rank: \"-1\" is not a whole number of 0 to 9999"},

@@ -67,6 +67,14 @@ TEST(JobTable, SaysOfAWaitingJobThatItsCancelWasRequested) {
   EXPECT_THAT(TableOf({job}, {}), HasSubstr("cancel requested; waiting for 2 of 2 cores"));
 }
 
+TEST(JobTable, SaysOfAJobThatWaitsForItsNextRunWhatItWaitsFor) {
+  v1::Job job = FailedJob();
+  job.set_state(v1::JOB_STATE_QUEUED);
+  job.clear_end_time();
+  *job.mutable_state_reason() = client::Because("waits until 12:15:00 UTC for run 2");
+  EXPECT_THAT(TableOf({job}, {}), HasSubstr("  -         waits until 12:15:00 UTC for run 2\n"));
+}
+
 TEST(JobTable, SaysOfAHeldJobWhatTheBrokerAdvises) {
   v1::Job job = client::JobInState(7, v1::JOB_STATE_QUEUED);
   job.set_held(true);
@@ -124,7 +132,7 @@ TEST(JobPage, TellsWhatHappenedAndWhatToDo) {
         "  Submitted   2026-03-01T12:00:00Z (10m ago)\n", "  Needs       4 cpu\n",
         "  Command     python \"two words\"\n",
         "Failure (OOM)\n  the memory limit of 1Gi was reached\n",
-        "  What to do: ask for more memory\n", "Run 42.1\n", "  Known as    4711\n", "PROCESS"}) {
+        "  What to do: ask for more memory\n", "Run 42.1\n", "  Cluster id  4711\n", "PROCESS"}) {
     EXPECT_THAT(page, HasSubstr(text));
   }
 }

@@ -40,9 +40,9 @@ TEST(ClusterIssue, SaysWhatIsNotEnforcedAndWhy) {
 TEST(ClusterIssue, NamesThreeJobsAndTheFirstAsItsSubject) {
   const v1::ClusterIssue few = UnknownRuns({"a", "b"});
   EXPECT_EQ(few.subject(), "a");
-  EXPECT_NE(few.message().find("theirs: a, b; they"), std::string::npos) << few.message();
+  EXPECT_NE(few.message().find("for them: a, b; they"), std::string::npos) << few.message();
   const v1::ClusterIssue many = UnknownRuns({"a", "b", "c", "d"});
-  EXPECT_NE(many.message().find("theirs: a, b, c, ...; they"), std::string::npos) << many.message();
+  EXPECT_NE(many.message().find("for them: a, b, c, ...; they"), std::string::npos) << many.message();
 }
 
 TEST(ClusterIssue, OfAHostIsSaidOfTheHost) {

@@ -103,12 +103,12 @@ TEST(StateReason, ARunWithoutAReasonHasThatOfItsState) {
     run.set_cluster("lab");
     return Unexplained(run);
   };
-  EXPECT_EQ(of(v1::RUN_STATE_ASSIGNED).message(), "its cluster is being given it");
+  EXPECT_EQ(of(v1::RUN_STATE_ASSIGNED).message(), "it is being handed to its cluster");
   EXPECT_EQ(of(v1::RUN_STATE_LAUNCHING).code(), v1::STATE_REASON_CODE_LAUNCHING);
   EXPECT_EQ(of(v1::RUN_STATE_LAUNCH_UNKNOWN).code(), v1::STATE_REASON_CODE_LAUNCH_UNKNOWN);
   EXPECT_EQ(of(v1::RUN_STATE_PENDING).code(), v1::STATE_REASON_CODE_WAIT_UNEXPLAINED);
   EXPECT_EQ(of(v1::RUN_STATE_PENDING).message(),
-            "its cluster has it and has not said yet what it waits for");
+            "it is queued on its cluster, which has given no reason yet");
   EXPECT_EQ(of(v1::RUN_STATE_STARTING).code(), v1::STATE_REASON_CODE_STARTING);
   EXPECT_EQ(of(v1::RUN_STATE_STARTING).message(), "its cluster is starting it");
   EXPECT_EQ(of(v1::RUN_STATE_STARTING).cluster(), "lab");
@@ -170,7 +170,7 @@ TEST(StateReason, OfAJobThatNoClusterHasTheFirstIsItsOwnReason) {
   EXPECT_EQ(reason.cluster(), "near");
   EXPECT_EQ(reason.remedy(), full.remedy());
   EXPECT_EQ(reason.message(),
-            "cluster \"near\": it fits, and its agent is not connected; cluster \"far\": it has no "
+            "cluster \"near\": the job fits, but the cluster's agent is not connected; cluster \"far\": it has no "
             "GPUs");
   ASSERT_EQ(reason.clusters_size(), 2);
   EXPECT_EQ(reason.clusters(1).code(), v1::STATE_REASON_CODE_DOES_NOT_FIT);

@@ -14,7 +14,7 @@ TEST(SlurmReasonTest, PlainWordsKeepSlurmsOwnBehindThem) {
       {"Priority", "other jobs are ahead"},
       {"Resources", "free nodes"},
       {"Dependency", "another job to end"},
-      {"DependencyNeverSatisfied", "never end as it should"},
+      {"DependencyNeverSatisfied", "can no longer fulfil the dependency"},
       {"ReqNodeNotAvail, UnavailableNodes:n[1-2]", "down, drained or reserved"},
       {"PartitionTimeLimit", "ask for less time"},
       {"QOSMaxCpuPerUserLimit", "one user"},

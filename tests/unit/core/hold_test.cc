@@ -136,7 +136,7 @@ TEST_F(HoldTest, TheClusterOfAPendingJobIsToldAndToldAgain) {
   const uint64_t id = MustSubmit(Spec());
   EXPECT_TRUE(Hold({id}).ok());
   EXPECT_THAT(ToldToHold(session), ElementsAre(Key(id)));
-  EXPECT_EQ(Job(id).state_reason().message(), "asked to hold; its cluster is being given it")
+  EXPECT_EQ(Job(id).state_reason().message(), "asked to hold; it is being handed to its cluster")
       << "it may start yet";
   Restart();
   agent::v1::AgentHello hello = Hello("a");

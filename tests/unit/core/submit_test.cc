@@ -396,9 +396,9 @@ TEST_F(SubmitTest, AJobThatFitsOnlyADisconnectedClusterIsAccepted) {
   Gone(Connect("a"));
   const uint64_t id = MustSubmit(Spec());
   EXPECT_EQ(Job(id).state(), v1::JOB_STATE_QUEUED);
-  EXPECT_THAT(Explain(id).message(), HasSubstr("its agent is not connected"));
+  EXPECT_THAT(Explain(id).message(), HasSubstr("agent is not connected"));
   Restart();
-  EXPECT_THAT(Explain(id).message(), HasSubstr("its agent is not connected"));
+  EXPECT_THAT(Explain(id).message(), HasSubstr("agent is not connected"));
 }
 
 TEST_F(SubmitTest, AFullQueueRefusesWithATimeToComeBack) {

@@ -103,7 +103,7 @@ TEST_F(BackendSweepTest, WhatEndedLongAgoAndNobodyWantsGoesSoonOfThisInstanceAlo
 TEST_F(BackendSweepTest, AJobThatMayRunAndNobodyWantsIsToldOfAndLeftAlone) {
   jobs_.push_back(MakeJob("k7m2-1-1"));
   Start({"k7m2-9-1"});
-  EXPECT_THAT(Issues(), Contains(HasSubstr("knows no run of theirs: lab/k7m2-1-1; they are left "
+  EXPECT_THAT(Issues(), Contains(HasSubstr("has no run for them: lab/k7m2-1-1; they are left "
                                            "alone")));
   EXPECT_THAT(TakeChanges(), IsEmpty());
 }

@@ -64,7 +64,7 @@ TEST(SubmitWarnings, AJobForAClusterWhoseAgentIsGoneIsAcceptedWithAWarning) {
   agent.Drop();
   ASSERT_TRUE(AwaitLoss(broker, "gpu"));
   EXPECT_THAT(WarningsWith(broker, request),
-              ElementsAre("job 2 waits: cluster \"gpu\": it fits, and its agent is not connected"));
+              ElementsAre("job 2 waits: cluster \"gpu\": the job fits, but the cluster's agent is not connected"));
 }
 
 TEST(SubmitWarnings, WhatAnAgentHasPublishedRefusesOrWarnsAndNobodyIsAsked) {
