@@ -6,7 +6,7 @@ import threading
 import time
 
 from rows.report import Figure
-from rows.setting import cpu_seconds, fresh_broker, memory_bytes, running_tool, tool
+from rows.setting import cpu_seconds, fresh_broker, fresh_world, memory_bytes, running_tool, tool
 
 IDLE_AGENTS = 2000
 # The broker's default heartbeat interval.
@@ -41,6 +41,20 @@ def submit_unary_8(short):
 
 def submit_unary_64(short):
     return _submit_unary(64, short)
+
+
+def submit_stored_64(short):
+    """The same for a server that commits the rows of each job, and does nothing else."""
+    seconds = 1 if short else 5
+    with fresh_world() as world:
+        echo, stored = f"unix:{world.path('echo.sock')}", f"unix:{world.path('stored.sock')}"
+        with running_tool("echo", address=echo):
+            baseline = tool("submit", address=echo, in_flight=64, seconds=seconds)
+        world.path("rows").mkdir()
+        with running_tool("stored-echo", address=stored, dir=world.path("rows")):
+            found = tool("submit", address=stored, in_flight=64, seconds=seconds)
+    return [Figure("submit_stored_64", found["per_s"], "jobs/s", baseline["per_s"],
+                   "gRPC server that answers the same message at once")]
 
 
 def submit_batch_100(short):

@@ -36,6 +36,8 @@ int main(int argc, char** argv) {
     verb->callback([&tool, run] { tool = run; });
   };
   add("echo", "Serve the baseline of submit", muster::bench::ServeEcho);
+  add("stored-echo", "Serve the baseline of submit with the rows on disk",
+      muster::bench::ServeStored);
   add("submit", "Submit jobs", muster::bench::Submit);
   add("insert-rows", "Insert the rows of jobs with SQLite alone", muster::bench::InsertRows);
   add("full-life", "Submit jobs and let simulated agents end them", muster::bench::FullLife);

@@ -32,6 +32,9 @@ struct Load {
 // A server that answers submits and agents' messages at once. Prints {"pid"} and serves until its
 // standard input ends.
 absl::Status ServeEcho(const Load& load);
+// The same for submits, each answered once its rows are in the broker's store in `dir`, and nothing
+// else: all calls that wait make one commit.
+absl::Status ServeStored(const Load& load);
 // {"per_s", "p50_us", "p99_us"}: jobs accepted in a second, and the time of a call.
 absl::Status Submit(const Load& load);
 // {"per_s"}: the rows of accepted jobs, written by bare SQLite in transactions of `batch` jobs.
