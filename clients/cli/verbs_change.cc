@@ -9,6 +9,7 @@
 
 #include "clients/cli/change.h"
 #include "clients/cli/exit_code.h"
+#include "clients/cli/field_flags.h"
 #include "clients/cli/verbs.h"
 #include "contract/states.h"
 
@@ -68,6 +69,8 @@ int Update(Session& session) {
     request.set_job_id(ref.job);
     auto response = session.client.UpdateJob(request);
     if (!response.ok()) return Fail(session, response.status());
+    for (const v1::SubmitWarning& warning : response->warnings())
+      session.terminal.Note("warning: " + WarningText(warning, {}));
     if (!session.for_people() && !session.ids_only()) {
       PrintMessage(session, response->job());
     } else {

@@ -364,6 +364,24 @@ v1::SubmitWarning WaitsForPlace(uint64_t job, const v1::StateReason& reason) {
   return warning;
 }
 
+v1::SubmitWarning RunKeepsPriority(const v1::Job& job) {
+  v1::SubmitWarning warning;
+  warning.set_code(v1::SUBMIT_WARNING_CODE_RUN_KEEPS_PRIORITY);
+  warning.set_message(
+      fmt::format("the new priority of job {} does not move its present run: cluster \"{}\" has "
+                  "that, with the priority that it was launched with",
+                  job.id(), job.cluster()));
+  if (job.state() == v1::JOB_STATE_PENDING) {
+    warning.set_remedy(
+        job.cluster_kind() == v1::CLUSTER_KIND_SLURM
+            ? "Slurm's administrators can change the order of its queue"
+            : "To move it, cancel the job and submit it again with the new priority");
+  }
+  warning.set_cluster(job.cluster());
+  warning.set_subject("priority");
+  return warning;
+}
+
 std::string WithRemedy(const std::string& message, const std::string& remedy) {
   if (message.empty() || remedy.empty()) return message + remedy;
   return fmt::format("{}{} {}", message, message.ends_with('.') ? "" : ".", remedy);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "contract/errors.h"
+#include "contract/sentences.h"
 #include "tests/unit/clients/command_fixture.h"
 
 namespace muster::cli {
@@ -88,6 +89,23 @@ TEST_F(CommandTest, UpdateSendsWhatChanges) {
   EXPECT_FALSE(seen[2].has_priority());
   EXPECT_THAT(Run({"update", "42"}).err, HasSubstr("say what to change"));
   EXPECT_THAT(Run({"update", "42", "--label", "x"}).err, HasSubstr("is not KEY=VALUE"));
+}
+
+TEST_F(CommandTest, UpdateShowsItsWarningsBesideTheJobs) {
+  broker_.update_job =
+      [&](const v1::UpdateJobRequest& request) -> absl::StatusOr<v1::UpdateJobResponse> {
+    v1::UpdateJobResponse response;
+    *response.mutable_job() = JobInState(request.job_id(), v1::JOB_STATE_PENDING);
+    response.mutable_job()->set_cluster("lab");
+    *response.add_warnings() = contract::RunKeepsPriority(response.job());
+    return response;
+  };
+  const Outcome outcome = Run({"update", "42", "--priority", "5"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("warning: the new priority of job 42 does not move its "
+                                     "present run: cluster \"lab\" has that"));
+  EXPECT_THAT(outcome.err, HasSubstr("cancel the job and submit it again"));
+  EXPECT_THAT(outcome.out, HasSubstr("PENDING"));
 }
 
 TEST_F(CommandTest, RerunPrintsTheNewJobs) {
