@@ -150,7 +150,7 @@ struct Updating {
 
   static void Later(const std::shared_ptr<Updating>& self) {
     if (!self->services.readers->PostCall([self] { Try(self); }))
-      self->Fail(ReadersBusy());
+      self->Fail(self->services.readers->Refusal());
   }
 };
 
@@ -162,7 +162,7 @@ void UpdateJob(const Principal& principal, const Services& services, v1::UpdateJ
   if (!scope.ok()) return done(scope.status());
   if (absl::Status status = CheckRequest(request); !status.ok()) return done(status);
   auto place = AnswerPlace::Take(services.readers);
-  if (!place) return done(ReadersBusy());
+  if (!place) return done(services.readers->Refusal());
   Updating::Later(std::make_shared<Updating>(Updating{principal, services, std::move(request),
                                                       std::move(done), *scope, std::move(place)}));
 }
