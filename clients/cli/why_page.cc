@@ -128,7 +128,7 @@ std::string WhyPage(const v1::Job& job, const std::vector<v1::Transition>& histo
   if (!job.runs().empty()) {
     const v1::Run& run = *job.runs().rbegin();
     page.Line("Known as", Harmless(run.external_id()));
-    if (job.runs_size() > 1) page.Line("Runs", fmt::format("this is number {}", run.number()));
+    if (job.runs_size() > 1) page.Line("Run", fmt::format("number {} of this job", run.number()));
     if (run.restarts() > 0) {
       page.Line("Restarts", fmt::format("{} by the scheduler itself", run.restarts()));
     }

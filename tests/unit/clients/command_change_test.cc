@@ -34,6 +34,26 @@ TEST_F(CommandTest, CancelSendsTheReasonAndShowsTheJobs) {
   EXPECT_EQ(Run({"cancel", "-q", "1", "2"}).out, "1\n2\n");
 }
 
+TEST_F(CommandTest, CancelTellsWhichJobsWereCanceledBefore) {
+  broker_.get_job = [](const v1::GetJobRequest& request) -> absl::StatusOr<v1::GetJobResponse> {
+    v1::GetJobResponse response;
+    *response.mutable_job() = JobInState(
+        request.job_id(), request.job_id() == 5 ? v1::JOB_STATE_CANCELED : v1::JOB_STATE_RUNNING);
+    return response;
+  };
+  broker_.cancel_jobs =
+      [](const v1::CancelJobsRequest& request) -> absl::StatusOr<v1::CancelJobsResponse> {
+    v1::CancelJobsResponse response;
+    for (uint64_t id : request.job_ids())
+      *response.add_jobs() = JobInState(id, v1::JOB_STATE_CANCELED);
+    return response;
+  };
+  const Outcome outcome = Run({"cancel", "4", "5"});
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_THAT(outcome.err, HasSubstr("canceled: 4\n"));
+  EXPECT_THAT(outcome.err, HasSubstr("had been canceled already: 5\n"));
+}
+
 TEST_F(CommandTest, CancelByFilterGoesOnUntilThereAreNoMore) {
   std::vector<v1::CancelJobsRequest> seen;
   broker_.cancel_jobs =
