@@ -54,7 +54,7 @@ constexpr std::array kFailureRows = {
                "Put the data there, or correct the path."},
     // Limits.
     FailureRow{v1::FAILURE_CODE_TIME_LIMIT, "The run was stopped at its time limit",
-               "Ask for more time (time_limit), as far as the cluster allows it, or write checkpoints."},
+               "Ask for more time (time), as far as the cluster allows it, or write checkpoints."},
     FailureRow{v1::FAILURE_CODE_DEADLINE, "The run could not end before its deadline",
                "Submit it earlier."},
     FailureRow{
@@ -367,10 +367,10 @@ std::string RemedyOf(const v1::Failure& failure) {
     case v1::FAILURE_CODE_SETUP_FAILED:
       return OwnRemedy(failure);
     case v1::FAILURE_CODE_WORKING_DIRECTORY:
-      return "Make the directory where the job runs, or name another working_directory (sbatch: "
+      return "Make the directory where the job runs, or name another workdir (sbatch: "
              "--chdir).";
     case v1::FAILURE_CODE_OUT_OF_MEMORY:
-      return "Ask for more memory (resources.memory_bytes), or use less of it, with smaller "
+      return "Ask for more memory (resources.memory), or use less of it, with smaller "
              "batches.";
     case v1::FAILURE_CODE_END_UNEXPLAINED:
       return failure.has_exit() ? "Look at the scheduler's words; an epilog or a limit of the "

@@ -93,7 +93,7 @@ std::string SentenceOfKind(const Lack& lack) {
     case LackCode::kKubernetes:
       return fmt::format(
           "it is of kind {}, and the job has a kubernetes section; take the section out, or choose "
-          "a cluster of kind kubernetes (placement.clusters)",
+          "a cluster of kind kubernetes (cluster)",
           Name(lack.kind));
     case LackCode::kRoles:
       return fmt::format(
@@ -173,7 +173,7 @@ std::string SentenceOfPool(const Lack& lack) {
           pool, lack.available, lack.requested);
     case LackCode::kTimeLimit:
       return fmt::format(
-          "pool \"{0}\" has a time limit of {1}, {2} are needed; ask for at most {1} (time_limit)", pool,
+          "pool \"{0}\" has a time limit of {1}, {2} are needed; ask for at most {1} (time)", pool,
           contract::FormatDuration(absl::Seconds(lack.available)),
           contract::FormatDuration(absl::Seconds(lack.requested)));
     case LackCode::kOpenPool:
@@ -282,7 +282,7 @@ std::string CannotBePlaced(const std::string& lacks, const std::string& why_slur
   // The lacks of a Slurm cluster are all that the user needs to know if there is one.
   if (why_slurm.empty() || !lacks.empty()) return fmt::format("{}{}", kNone, lacks);
   return fmt::format("{}only Slurm can take it because {}, and {}", kNone, why_slurm,
-                     names_clusters ? "placement.clusters names no cluster of kind slurm; do "
+                     names_clusters ? "the job names no cluster of kind slurm (cluster); do "
                                       "without it, or name one"
                                     : "no cluster of kind slurm is known; do without it");
 }

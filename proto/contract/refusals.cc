@@ -104,7 +104,7 @@ absl::Status Of(const RerunIdReused& fact) {
 
 absl::Status Of(const UnknownCluster& fact) {
   return Error(absl::StatusCode::kNotFound, "UNKNOWN_CLUSTER",
-               fmt::format("placement.clusters names \"{}\", and no cluster of that name has ever "
+               fmt::format("the job names cluster \"{}\", and no cluster of that name has ever "
                            "connected; {}",
                            fact.cluster, Known(fact.known)),
                {{"cluster", fact.cluster}, {"field", "spec.placement.clusters"}});

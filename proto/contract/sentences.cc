@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "contract/job_file_names.h"
 #include "contract/states.h"
 #include "contract/text.h"
 #include "contract/units.h"
@@ -342,7 +343,7 @@ std::string RunFollows(uint32_t number, uint32_t max_runs, absl::Time not_before
 v1::SubmitWarning MakeWarning(v1::SubmitWarningCode code, const v1::ClusterCheck& check) {
   v1::SubmitWarning warning;
   warning.set_code(code);
-  warning.set_message(fmt::format("{} {}", check.subject(), check.seen()));
+  warning.set_message(fmt::format("{} {}", JobFileName(check.subject()), check.seen()));
   warning.set_remedy(check.remedy());
   warning.set_subject(check.subject());
   return warning;

@@ -391,7 +391,7 @@ TEST_F(ChangesTest, AJobThatCannotRunAgainIsNamedByItsOwnNumber) {
   const grpc::Status status = Rerun(request, &response);
   EXPECT_EQ(ReasonOf(status), "UNKNOWN_CLUSTER");
   EXPECT_THAT(status.error_message(),
-              testing::StartsWith(fmt::format("job {} cannot run again: placement.clusters names ",
+              testing::StartsWith(fmt::format("job {} cannot run again: the job names cluster ",
                                               request.job_ids(1))));
 }
 
