@@ -46,7 +46,7 @@ EndReader::EndReader(Backend* backend, EndReaderOptions options)
 
 std::vector<EndReader::End> EndReader::TakeEnds(const std::vector<RunHandle>& runs,
                                                 ObserveOutcome* outcome) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::map<std::string_view, const RunHandle*> by_key;
   for (const RunHandle& run : runs) by_key.emplace(run.run_key, &run);
   const auto is_forgotten = [&](const auto& entry) { return !by_key.contains(entry.first); };
@@ -89,18 +89,18 @@ std::vector<Observation> EndReader::Read(std::vector<End> ends) {
       told.push_back(HoldOrTell(NoTurn(), end.seen, end.seen));
     }
   }
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   is_reading_ = false;
   return told;
 }
 
 bool EndReader::is_reading() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return is_reading_;
 }
 
 absl::Duration EndReader::reading_for() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return is_reading_ ? time_.Now() - reading_since_ : absl::ZeroDuration();
 }
 
@@ -118,7 +118,7 @@ Observation EndReader::ReadOrHold(const RunHandle& run, Observation seen) {
 EndReader::Reading EndReader::NoTurn() { return {Reading::Kind::kNoAnswer, std::string(kNoTurn)}; }
 
 Observation EndReader::HoldOrTell(const Reading& reading, Observation seen, Observation told) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return HoldOrTellLocked(reading, std::move(seen), std::move(told));
 }
 

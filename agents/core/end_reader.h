@@ -7,7 +7,6 @@
 #define MUSTER_AGENTS_CORE_END_READER_H_
 
 #include <map>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,6 +22,7 @@
 #include "agents/core/steady_time.h"
 #include "agents/hosts/host.h"
 #include "contract/failure_patterns.h"
+#include "sync/mutex.h"
 
 namespace muster::agents {
 
@@ -91,7 +91,8 @@ class EndReader {
   // An end about which nothing is known yet, because the host has not answered or the run has had
   // no turn.
   Observation HoldOrTell(const Reading& reading, Observation seen, Observation told);
-  Observation HoldOrTellLocked(const Reading& reading, Observation seen, Observation told);
+  Observation HoldOrTellLocked(const Reading& reading, Observation seen, Observation told)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   static Reading NoTurn();
   Reading ReadStatus(const RunHandle& run, const RunOutput& output, Observation* seen);
   static Reading Unread(std::string_view what, const absl::Status& status);
@@ -108,14 +109,13 @@ class EndReader {
   // The run whose end was read last: the next round begins with the one after it. Read's.
   std::string last_read_;
 
-  mutable std::mutex mutex_;
-  // Guarded by mutex_.
-  bool is_reading_ = false;
-  absl::Time reading_since_;  // by time_; while is_reading_
+  mutable Mutex mutex_;
+  bool is_reading_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Time reading_since_ ABSL_GUARDED_BY(mutex_);  // by time_; while is_reading_
   // The first answer of the host about an end that is held back; by run key, in the time of time_.
-  std::map<std::string, absl::Time> answered_since_;
+  std::map<std::string, absl::Time> answered_since_ ABSL_GUARDED_BY(mutex_);
   // The first time that the end was seen to be there to read; by run key, in the time of time_.
-  std::map<std::string, absl::Time> held_since_;
+  std::map<std::string, absl::Time> held_since_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace muster::agents

@@ -6,9 +6,9 @@
 #ifndef MUSTER_AGENTS_CORE_INBOX_H_
 #define MUSTER_AGENTS_CORE_INBOX_H_
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
-#include <mutex>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -17,6 +17,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "agents/core/agent_core.h"
+#include "sync/mutex.h"
 
 namespace muster::agents {
 
@@ -59,27 +60,28 @@ class Inbox {
   };
 
   void Post(Message message) {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     content_.messages.push_back(std::move(message));
     changed_.notify_one();
   }
   void Wake() {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     content_.woken = true;
     changed_.notify_one();
   }
   void Stop() {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     content_.stopping = true;
     changed_.notify_all();
   }
 
   // Waits until there is something or the time is over, and takes all there is.
   Content Take(absl::Duration patience) {
-    std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, absl::ToChronoMicroseconds(patience), [this] {
-      return !content_.messages.empty() || content_.woken || content_.stopping;
-    });
+    MutexLock lock(mutex_);
+    const auto due = std::chrono::steady_clock::now() + absl::ToChronoMicroseconds(patience);
+    while (content_.messages.empty() && !content_.woken && !content_.stopping) {
+      if (!lock.WaitUntil(changed_, due)) break;
+    }
     Content taken = std::move(content_);
     content_ = {};
     content_.stopping = taken.stopping;
@@ -87,15 +89,17 @@ class Inbox {
   }
   // Waits for a while, or until Stop. True: it is time to end.
   bool SleepUnlessStopped(absl::Duration time) {
-    std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, absl::ToChronoMilliseconds(time),
-                             [this] { return content_.stopping; });
+    MutexLock lock(mutex_);
+    const auto due = std::chrono::steady_clock::now() + absl::ToChronoMilliseconds(time);
+    while (!content_.stopping && lock.WaitUntil(changed_, due)) {
+    }
+    return content_.stopping;
   }
 
  private:
-  std::mutex mutex_;
+  Mutex mutex_;
   std::condition_variable changed_;
-  Content content_;
+  Content content_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace muster::agents

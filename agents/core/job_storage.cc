@@ -8,6 +8,7 @@
 
 #include "contract/admission.h"
 #include "contract/characters.h"
+#include "contract/counted.h"
 #include "contract/errors.h"
 #include "contract/path_within.h"
 #include "contract/text.h"
@@ -151,7 +152,7 @@ absl::Status CheckInputs(const v1::JobSpec& spec, hosts::Host* host) {
   for (size_t i = 0; i < links.size(); ++i) {
     if (!absl::IsFailedPrecondition(targets[i].status())) infos[links[i]] = targets[i];
   }
-  std::string missing;
+  std::vector<std::string> missing;
   size_t count = 0;
   for (size_t i = 0; i < infos.size(); ++i) {
     if (infos[i].ok()) continue;
@@ -159,15 +160,14 @@ absl::Status CheckInputs(const v1::JobSpec& spec, hosts::Host* host) {
         Explain(fmt::format("inputs[{}].uri", i), paths[i], "", infos[i].status());
     if (!absl::IsInvalidArgument(why)) return why;
     if (++count > kMaxNamed) continue;
-    missing += fmt::format(
-        "{}inputs[{}].uri {} ({})", missing.empty() ? "" : ", ", i, contract::Quoted(paths[i]),
-        absl::IsPermissionDenied(infos[i].status()) ? "may not be read" : "is not there");
+    missing.push_back(fmt::format(
+        "inputs[{}].uri {} ({})", i, contract::Quoted(paths[i]),
+        absl::IsPermissionDenied(infos[i].status()) ? "may not be read" : "is not there"));
   }
   if (count == 0) return absl::OkStatus();
-  if (count > kMaxNamed) missing += fmt::format(" and {} more", count - kMaxNamed);
   return contract::BadField("inputs", fmt::format("cannot be used on {}: {}; put the data there, "
                                                   "or correct the path",
-                                                  host->Name(), missing));
+                                                  host->Name(), contract::Listed(missing, count)));
 }
 
 std::optional<v1::ClusterCheck> PlanInputs(const v1::JobSpec& spec, hosts::Host* host) {

@@ -7,13 +7,13 @@
 #include <grpcpp/security/credentials.h>
 #include <grpcpp/support/channel_arguments.h>
 
-#include <mutex>
 #include <set>
 
 #include "absl/time/clock.h"
 #include "contract/text.h"
 #include "muster/v1/files_service.grpc.pb.h"
 #include "rpc/status.h"
+#include "sync/mutex.h"
 
 namespace muster::uploads {
 namespace {
@@ -59,13 +59,13 @@ class BrokerFiles final : public FileSource {
     context.set_deadline(absl::ToChronoTime(absl::Now() + patience));
     if (!Begin(&context)) return absl::UnavailableError("the agent ends");
     absl::Status status = ReadIn(&context, sha256, offset, sink);
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     reads_.erase(&context);
     return status;
   }
 
   void Stop() override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stopped_ = true;
     for (grpc::ClientContext* read : reads_) read->TryCancel();
   }
@@ -73,7 +73,7 @@ class BrokerFiles final : public FileSource {
  private:
   // Returns whether there is still time for it.
   bool Begin(grpc::ClientContext* context) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return !stopped_ && reads_.insert(context).second;
   }
 
@@ -95,10 +95,10 @@ class BrokerFiles final : public FileSource {
   }
 
   const std::unique_ptr<v1::FilesService::Stub> stub_;
-  std::mutex mutex_;
-  // Guarded by mutex_.
-  bool stopped_ = false;
-  std::set<grpc::ClientContext*> reads_;  // one for each thread that fetches
+  Mutex mutex_;
+  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
+  // One for each thread that fetches.
+  std::set<grpc::ClientContext*> reads_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace

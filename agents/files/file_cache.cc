@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <filesystem>
 #include <system_error>
 #include <thread>
@@ -142,7 +143,7 @@ void FileCache::Stop() {
 }
 
 absl::Status FileCache::Survey() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::error_code error;
   for (std::filesystem::directory_iterator entry(kept_, error), end; !error && entry != end;
        entry.increment(error)) {
@@ -159,7 +160,7 @@ absl::Status FileCache::Survey() {
 }
 
 uint64_t FileCache::used_bytes() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return used_bytes_;
 }
 
@@ -171,7 +172,7 @@ absl::StatusOr<FileCache::Hold> FileCache::Fetch(const std::vector<Wanted>& file
   std::vector<std::string> digests;
   std::vector<const Wanted*> missing;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     for (const auto& [sha256, file] : different) {
       digests.emplace_back(sha256);
       ++holds_[file->sha256];
@@ -189,15 +190,17 @@ absl::StatusOr<FileCache::Hold> FileCache::Fetch(const std::vector<Wanted>& file
     if (!room.ok()) return room;
   }
   std::atomic<size_t> next = 0;
-  std::mutex result_mutex;
-  absl::Status result;
+  struct Result {
+    Mutex mutex;
+    absl::Status status ABSL_GUARDED_BY(mutex);
+  } result;
   const auto work = [&] {
     for (size_t i = next++; i < missing.size(); i = next++) {
       const absl::Status status = Get(*missing[i], until);
       if (status.ok()) continue;
       next = missing.size();  // the others stop, too
-      const std::lock_guard lock(result_mutex);
-      result.Update(status);
+      const MutexLock lock(result.mutex);
+      result.status.Update(status);
     }
   };
   std::vector<std::thread> threads;
@@ -210,7 +213,8 @@ absl::StatusOr<FileCache::Hold> FileCache::Fetch(const std::vector<Wanted>& file
   }
   work();
   for (std::thread& thread : threads) thread.join();
-  if (!result.ok()) return result;
+  const MutexLock lock(result.mutex);
+  if (!result.status.ok()) return result.status;
   return hold;
 }
 
@@ -227,17 +231,18 @@ bool FileCache::UseLocked(const std::string& sha256) {
 
 absl::Status FileCache::Get(const Wanted& file, absl::Duration until) {
   {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     const absl::Duration patience = std::min(until - hosts::SteadyNow(), kLongestWait);
-    const bool is_my_turn = fetched_.wait_for(lock, absl::ToChronoNanoseconds(patience),
-                                              [&] { return !fetching_.contains(file.sha256); });
-    if (!is_my_turn)
+    const auto due = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(patience);
+    while (fetching_.contains(file.sha256) && lock.WaitUntil(fetched_, due)) {
+    }
+    if (fetching_.contains(file.sha256))
       return absl::UnavailableError("the time is over, while another run fetched the same file");
     if (UseLocked(file.sha256)) return absl::OkStatus();
     fetching_.insert(file.sha256);
   }
   const absl::Status status = FetchWithRetries(file, until);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   fetching_.erase(file.sha256);
   fetched_.notify_all();
   return status;
@@ -263,7 +268,7 @@ class FileCache::Promise {
   ~Promise() { Use(bytes_); }
 
   absl::Status Ask(uint64_t size_bytes) {
-    const std::lock_guard lock(cache_.mutex_);
+    const MutexLock lock(cache_.mutex_);
     absl::Status status = cache_.MakeRoomLocked(size_bytes, cache_.incoming_, "a file");
     if (!status.ok()) return status;
     bytes_ = size_bytes;
@@ -271,7 +276,7 @@ class FileCache::Promise {
     return absl::OkStatus();
   }
   void Use(uint64_t size_bytes) {
-    const std::lock_guard lock(cache_.mutex_);
+    const MutexLock lock(cache_.mutex_);
     bytes_ -= size_bytes;
     cache_.promised_bytes_ -= size_bytes;
   }
@@ -326,7 +331,7 @@ absl::Status FileCache::FetchOnce(const Wanted& file, absl::Duration until) {
       return absl::UnavailableError("what had come of a file was damaged; it is fetched anew");
     return status;
   }
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (rename(path.c_str(), KeptPath(file.sha256).c_str()) != 0)
     return FileError(errno, "keep", path);
   const absl::Time now = options_.now();
@@ -338,7 +343,7 @@ absl::Status FileCache::FetchOnce(const Wanted& file, absl::Duration until) {
 
 absl::Status FileCache::MakeRoom(uint64_t size_bytes, const std::string& directory,
                                  std::string_view what) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return MakeRoomLocked(size_bytes, directory, what);
 }
 
@@ -423,7 +428,7 @@ absl::StatusOr<std::string> FileCache::ReadAll(const std::string& sha256) {
 }
 
 void FileCache::Drop(const std::string& sha256) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   DropLocked(sha256);
 }
 
@@ -436,7 +441,7 @@ void FileCache::DropLocked(const std::string& sha256) {
 }
 
 void FileCache::Unhold(const std::vector<std::string>& digests) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (const std::string& sha256 : digests) {
     const auto held = holds_.find(sha256);
     if (--held->second == 0) holds_.erase(held);

@@ -17,7 +17,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <string>
 #include <string_view>
@@ -29,6 +28,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "agents/files/file_source.h"
+#include "sync/mutex.h"
 
 namespace muster::uploads {
 
@@ -127,19 +127,19 @@ class FileCache {
   absl::Status FetchOnce(const Wanted& file, absl::Duration until);
   // Reserves bytes on the disk for a download, until they are written or given up.
   class Promise;
-  // Returns whether the file is kept, and counts it as used now. The caller holds mutex_.
-  bool UseLocked(const std::string& sha256);
+  // Returns whether the file is kept, and counts it as used now.
+  bool UseLocked(const std::string& sha256) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Drop(const std::string& sha256);
-  void DropLocked(const std::string& sha256);
-  void DropOldPartsLocked();
+  void DropLocked(const std::string& sha256) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void DropOldPartsLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Unhold(const std::vector<std::string>& digests);
   // Removes files that nobody holds: first those that are too old, then those that were not used
-  // for the longest time, until at most so many bytes and files are left. The caller holds mutex_.
-  void TrimLocked(uint64_t max_bytes, size_t max_files);
+  // for the longest time, until at most so many bytes and files are left.
+  void TrimLocked(uint64_t max_bytes, size_t max_files) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status MakeRoomLocked(uint64_t size_bytes, const std::string& directory,
-                              std::string_view what);
-  // Returns the bytes that could be removed. The caller holds mutex_.
-  uint64_t IdleBytesLocked() const;
+                              std::string_view what) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Returns the bytes that could be removed.
+  uint64_t IdleBytesLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns the number of missing bytes, without those of received parts.
   uint64_t BytesToFetch(const std::vector<const Wanted*>& missing) const;
   std::string KeptPath(const std::string& sha256) const { return kept_ + "/" + sha256; }
@@ -152,14 +152,17 @@ class FileCache {
   FileSource* const source_;
   std::atomic<bool> stopped_ = false;
 
-  mutable std::mutex mutex_;
+  mutable Mutex mutex_;
   std::condition_variable fetched_;
-  std::map<std::string, Kept> files_;  // kept, by digest
-  std::map<std::string, int> holds_;  // number of holds of each file, also of one that will be kept
-  std::set<std::string> fetching_;    // files under way, each fetched by one thread
-  uint64_t used_bytes_ = 0;
-  uint64_t promised_bytes_ = 0;  // reserved by downloads under way and not yet written
-  absl::Time next_expiry_ = absl::InfinitePast();
+  std::map<std::string, Kept> files_ ABSL_GUARDED_BY(mutex_);  // kept, by digest
+  // The number of holds of each file, also of one that will be kept.
+  std::map<std::string, int> holds_ ABSL_GUARDED_BY(mutex_);
+  // Files under way, each fetched by one thread.
+  std::set<std::string> fetching_ ABSL_GUARDED_BY(mutex_);
+  uint64_t used_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Reserved by downloads under way and not yet written.
+  uint64_t promised_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::Time next_expiry_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
 };
 
 }  // namespace muster::uploads

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <mutex>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -128,7 +127,7 @@ absl::Status HostTrees::LayOut(const LocalFiles& files, const std::string& targe
   const TreeName tree = TreeName::Of(files.tree);
   absl::Status status = Copy(tree, target);
   if (!absl::IsNotFound(status)) return status;
-  const std::unique_lock lock(mutex_);
+  const WriterLock lock(mutex_);
   // Another run may have sent it meanwhile.
   status = CopyLocked(tree, target);
   if (!absl::IsNotFound(status)) return status;
@@ -139,19 +138,19 @@ absl::Status HostTrees::LayOut(const LocalFiles& files, const std::string& targe
 }
 
 absl::Status HostTrees::Copy(const TreeName& tree, const std::string& target) {
-  const std::shared_lock lock(mutex_);
+  const ReaderLock lock(mutex_);
   return CopyLocked(tree, target);
 }
 
 absl::StatusOr<std::string> HostTrees::Send(const LocalFiles& files, const TreeName& tree,
                                             absl::Duration patience, const SentListener& sent) {
   const absl::Duration until = hosts::SteadyNow() + patience;
-  const std::unique_lock lock(mutex_);
+  const WriterLock lock(mutex_);
   return SendLocked(files, tree, until, sent);
 }
 
 absl::Status HostTrees::Unpack(const TreeName& tree, const std::string& archive_sha256) {
-  const std::unique_lock lock(mutex_);
+  const WriterLock lock(mutex_);
   return UnpackLocked(tree, archive_sha256);
 }
 

@@ -12,7 +12,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <shared_mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +21,7 @@
 #include "absl/time/time.h"
 #include "agents/files/job_files.h"
 #include "agents/hosts/host.h"
+#include "sync/shared_mutex.h"
 
 namespace muster::uploads {
 
@@ -66,11 +66,14 @@ class HostTrees {
   absl::Status Unpack(const TreeName& tree, const std::string& archive_sha256);
 
  private:
-  // The caller holds mutex_. `until`: by hosts::SteadyNow.
-  absl::Status CopyLocked(const TreeName& tree, const std::string& target);
+  absl::Status CopyLocked(const TreeName& tree, const std::string& target)
+      ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  // `until`: by hosts::SteadyNow.
   absl::StatusOr<std::string> SendLocked(const LocalFiles& files, const TreeName& tree,
-                                         absl::Duration until, const SentListener& sent);
-  absl::Status UnpackLocked(const TreeName& tree, const std::string& archive_sha256);
+                                         absl::Duration until, const SentListener& sent)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status UnpackLocked(const TreeName& tree, const std::string& archive_sha256)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns how much of an archive is there, in whole parts.
   absl::StatusOr<uint64_t> SentBytes(const std::string& archive);
   std::string ArchivePath(const TreeName& tree) const;
@@ -91,8 +94,8 @@ class HostTrees {
   hosts::Host* const host_;
   const std::string directory_;
   FileCache* const cache_;
-  // Shared by copies; exclusive for changes of the trees.
-  std::shared_mutex mutex_;
+  // Guards the files of the host: shared by copies; exclusive for changes of the trees.
+  SharedMutex mutex_;
 };
 
 }  // namespace muster::uploads

@@ -37,7 +37,7 @@ absl::Status CheckNamespace(const v1::JobSpec& spec, const KubernetesConfig& con
   return absl::InvalidArgumentError(fmt::format(
       "{} is \"{}\"; the agent of this cluster works in {}: choose one of these or another "
       "cluster, or have the operator add it to the agent's setting kubernetes.namespaces",
-      is_option ? "kubernetes.namespace" : "placement.pool", wanted, fmt::join(known, ", ")));
+      is_option ? "kubernetes.namespace" : "pool", wanted, fmt::join(known, ", ")));
 }
 
 // It says nothing of the one run that was asked for, nor whether that was done.

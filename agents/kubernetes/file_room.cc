@@ -6,6 +6,7 @@
 #include "absl/strings/str_split.h"
 #include "agents/kubernetes/manifest/brought_files.h"
 #include "agents/kubernetes/objects/objects.h"
+#include "contract/counted.h"
 #include "contract/text.h"
 #include "contract/units.h"
 #include "fmt/format.h"
@@ -162,7 +163,7 @@ absl::Status FileRoom::AskLocked(const Waiting& who) const {
   if (used + before + who.bytes <= options_.max_bytes) return absl::OkStatus();
   using contract::FormatBytes;
   return absl::ResourceExhaustedError(ToAbsl(fmt::format(
-      "the job brings an archive of {} along; those of other Jobs here have {} of the {} that "
+      "the job brings along an archive of {}; those of other Jobs here have {} of the {} that "
       "Kubernetes may be given at a time{}; it waits until some of them are gone, and {} longer, "
       "which is when the cluster's etcd gives them up (data belongs onto a volume, or into the "
       "image)",

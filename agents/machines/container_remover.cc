@@ -24,7 +24,7 @@ ContainerRemover::ContainerRemover(std::function<void(const std::string& run_key
 
 ContainerRemover::~ContainerRemover() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stop_ = true;
   }
   woken_.notify_all();
@@ -33,27 +33,29 @@ ContainerRemover::~ContainerRemover() {
 
 void ContainerRemover::Remove(const std::string& run_key, const std::string& run_directory) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     tasks_.push_back({.run_key = run_key, .directory = run_directory});
   }
   woken_.notify_all();
 }
 
 void ContainerRemover::Loop() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (!stop_) {
     if (tasks_.empty()) {
-      woken_.wait(lock);
+      lock.Wait(woken_);
       continue;
     }
     Task task = std::move(tasks_.front());
     tasks_.pop_front();
-    lock.unlock();
+    lock.Unlock();
     const bool is_done = Try(&task);
-    lock.lock();
+    lock.Lock();
     if (is_done) continue;
     tasks_.push_back(std::move(task));
-    woken_.wait_for(lock, kRetry, [this] { return stop_.load(); });
+    const auto due = std::chrono::steady_clock::now() + kRetry;
+    while (!stop_ && lock.WaitUntil(woken_, due)) {
+    }
   }
 }
 

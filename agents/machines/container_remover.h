@@ -7,9 +7,10 @@
 #include <condition_variable>
 #include <deque>
 #include <functional>
-#include <mutex>
 #include <string>
 #include <thread>
+
+#include "sync/mutex.h"
 
 namespace muster::machines {
 
@@ -35,9 +36,10 @@ class ContainerRemover {
 
   const std::function<void(const std::string& run_key)> gone_;
   std::atomic<bool> stop_ = false;
-  std::mutex mutex_;
+  Mutex mutex_;
   std::condition_variable woken_;
-  std::deque<Task> tasks_;  // guarded by mutex_; at most one for each run that has a directory
+  // At most one for each run that has a directory.
+  std::deque<Task> tasks_ ABSL_GUARDED_BY(mutex_);
   std::thread thread_;
 };
 

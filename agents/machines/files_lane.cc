@@ -44,7 +44,7 @@ FilesNews NewsOf(const FilesLane::Task& task, const absl::Status& status) {
 }  // namespace
 
 absl::Status FilesLane::Turn::Conclude(const std::function<absl::Status()>& step) const {
-  const std::lock_guard lock(*mutex_);
+  const MutexLock lock(*mutex_);
   return IsOver() ? absl::CancelledError("nobody wants the files any more") : step();
 }
 
@@ -57,7 +57,7 @@ FilesLane::FilesLane(Work work, Listener listener)
 
 FilesLane::~FilesLane() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stopping_ = true;
     for (auto& [ticket, entry] : under_way_) entry->dropped = true;
   }
@@ -72,7 +72,7 @@ uint64_t FilesLane::Add(const std::string& run_key, const v1::JobSpec& job, bool
   entry->task.makes_results = makes_results;
   uint64_t ticket = 0;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     ticket = entry->task.ticket = next_ticket_++;
     waiting_.push_back(std::move(entry));
   }
@@ -81,7 +81,7 @@ uint64_t FilesLane::Add(const std::string& run_key, const v1::JobSpec& job, bool
 }
 
 void FilesLane::Drop(uint64_t ticket) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::erase_if(waiting_, [&](const auto& entry) { return entry->task.ticket == ticket; });
   const auto found = under_way_.find(ticket);
   if (found != under_way_.end()) found->second->dropped = true;
@@ -114,17 +114,17 @@ void FilesLane::PutBackLocked(std::shared_ptr<Entry> entry) {
 }
 
 void FilesLane::Loop(absl::Duration patience) {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (!stopping_) {
     const std::shared_ptr<Entry> entry = TakeLocked(patience);
     if (entry == nullptr) {
-      changed_.wait_until(lock, NextTimeLocked(patience));
+      lock.WaitUntil(changed_, NextTimeLocked(patience));
       continue;
     }
     under_way_.emplace(entry->task.ticket, entry);
-    lock.unlock();
+    lock.Unlock();
     const absl::Status status = work_(&entry->task, Turn(&mutex_, &entry->dropped, patience));
-    lock.lock();
+    lock.Lock();
     under_way_.erase(entry->task.ticket);
     if (entry->dropped) continue;
     if (patience == kNoPatience && absl::IsUnavailable(status)) {
@@ -139,9 +139,9 @@ void FilesLane::Loop(absl::Duration patience) {
       waiting_.push_back(entry);
       changed_.notify_all();
     }
-    lock.unlock();
+    lock.Unlock();
     listener_(std::move(news));
-    lock.lock();
+    lock.Lock();
   }
 }
 

@@ -17,7 +17,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -27,6 +26,7 @@
 #include "agents/core/backend.h"
 #include "contract/sentences.h"
 #include "muster/v1/job_spec.pb.h"
+#include "sync/mutex.h"
 
 namespace muster::machines {
 
@@ -74,7 +74,7 @@ class FilesLane {
   // The limits of a turn.
   class Turn {
    public:
-    Turn(std::mutex* mutex, const std::atomic<bool>* dropped, absl::Duration patience)
+    Turn(Mutex* mutex, const std::atomic<bool>* dropped, absl::Duration patience)
         : mutex_(mutex), dropped_(dropped), patience_(patience) {}
     // Returns the time that it may wait for the broker.
     absl::Duration patience() const { return patience_; }
@@ -84,7 +84,7 @@ class FilesLane {
     absl::Status Conclude(const std::function<absl::Status()>& step) const;
 
    private:
-    std::mutex* const mutex_;
+    Mutex* const mutex_;
     const std::atomic<bool>* const dropped_;
     const absl::Duration patience_;
   };
@@ -115,22 +115,23 @@ class FilesLane {
   // The loop of each thread. With kNoPatience it has only first turns.
   void Loop(absl::Duration patience);
   // Takes an entry whose time has come; null: none.
-  std::shared_ptr<Entry> TakeLocked(absl::Duration patience);
+  std::shared_ptr<Entry> TakeLocked(absl::Duration patience) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns the time of the next turn.
-  std::chrono::steady_clock::time_point NextTimeLocked(absl::Duration patience) const;
+  std::chrono::steady_clock::time_point NextTimeLocked(absl::Duration patience) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Puts an entry back before those that came later.
-  void PutBackLocked(std::shared_ptr<Entry> entry);
+  void PutBackLocked(std::shared_ptr<Entry> entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Work work_;
   const Listener listener_;
 
-  std::mutex mutex_;
+  Mutex mutex_;
   std::condition_variable changed_;
-  // Guarded by mutex_.
-  bool stopping_ = false;
-  uint64_t next_ticket_ = 1;
-  std::deque<std::shared_ptr<Entry>> waiting_;  // at most one for each of the agent's active runs
-  std::map<uint64_t, std::shared_ptr<Entry>> under_way_;  // by ticket
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  uint64_t next_ticket_ ABSL_GUARDED_BY(mutex_) = 1;
+  // At most one for each of the agent's active runs.
+  std::deque<std::shared_ptr<Entry>> waiting_ ABSL_GUARDED_BY(mutex_);
+  std::map<uint64_t, std::shared_ptr<Entry>> under_way_ ABSL_GUARDED_BY(mutex_);  // by ticket
 
   std::vector<std::thread> threads_;
 };

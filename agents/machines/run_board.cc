@@ -28,43 +28,43 @@ v1::StateReason AwaitsBroker() {
 }
 
 void RunBoard::Put(const agents::Observation& observation, bool leaves_processes) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   entries_[observation.run_key] = {
       .observation = observation, .news = true, .leaves_processes = leaves_processes};
   wake_due_ = true;
 }
 
 void RunBoard::PutQuietly(const agents::Observation& observation) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   entries_[observation.run_key] = {.observation = observation, .news = false};
 }
 
 void RunBoard::PutSilent(const agents::Observation& observation) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   entries_[observation.run_key] = {.observation = observation, .news = true, .silent = true};
   wake_due_ = true;
 }
 
 void RunBoard::PutUnseen(const std::string& run_key) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   entries_[run_key] = {.observation = {}, .silent = true};
 }
 
 void RunBoard::Remove(const std::string& run_key) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   entries_.erase(run_key);
   held_.erase(run_key);
   own_reasons_.erase(run_key);
 }
 
 bool RunBoard::Contains(const std::string& run_key) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return entries_.contains(run_key);
 }
 
 std::optional<agents::FenceOutcome> RunBoard::Fence(const std::string& run_key) const {
   using Kind = agents::FenceOutcome::Kind;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = entries_.find(run_key);
   if (found == entries_.end()) return std::nullopt;
   const agents::Observation& seen = found->second.observation;
@@ -80,19 +80,19 @@ std::optional<agents::FenceOutcome> RunBoard::Fence(const std::string& run_key) 
 
 void RunBoard::SetReasons(const std::string& first, v1::StateReason first_reason,
                           absl::Time first_start) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   first_ = first;
   first_reason_ = std::move(first_reason);
   first_start_ = first_start;
 }
 
 void RunBoard::SetOwnReason(const std::string& run_key, v1::StateReason reason) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   own_reasons_[run_key] = std::move(reason);
 }
 
 void RunBoard::ClearOwnReason(const std::string& run_key) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   own_reasons_.erase(run_key);
 }
 
@@ -105,7 +105,7 @@ v1::StateReason RunBoard::ReasonOfLocked(const std::string& run_key) const {
 }
 
 void RunBoard::SetHeld(const std::string& run_key, bool held) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const bool was_held = held_.contains(run_key);
   if (held == was_held) return;
   if (held) {
@@ -122,7 +122,7 @@ void RunBoard::SetHeld(const std::string& run_key, bool held) {
 std::vector<agents::Observation> RunBoard::Report(const std::vector<agents::RunHandle>& runs,
                                                   absl::Time now,
                                                   std::vector<agents::RunHandle>* unknown) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const bool full = now - last_full_ >= kFullReportInterval;
   if (full) last_full_ = now;
   std::vector<agents::Observation> report;
@@ -148,19 +148,19 @@ std::vector<agents::Observation> RunBoard::Report(const std::vector<agents::RunH
 }
 
 void RunBoard::NoteNews() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   wake_due_ = true;
 }
 
 void RunBoard::SetWaker(std::function<void()> wake) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   wake_ = std::move(wake);
 }
 
 void RunBoard::WakeIfNews() {
   std::function<void()> wake;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!std::exchange(wake_due_, false)) return;
     wake = wake_;
   }

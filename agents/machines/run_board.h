@@ -5,7 +5,6 @@
 
 #include <functional>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -13,6 +12,7 @@
 
 #include "absl/time/time.h"
 #include "agents/core/backend.h"
+#include "sync/mutex.h"
 
 namespace muster::machines {
 
@@ -72,8 +72,9 @@ class RunBoard {
   void WakeIfNews();
 
  private:
-  // Returns the reason of a run that waits. The caller holds mutex_.
-  v1::StateReason ReasonOfLocked(const std::string& run_key) const;
+  // Returns the reason of a run that waits.
+  v1::StateReason ReasonOfLocked(const std::string& run_key) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   struct Entry {
     agents::Observation observation;
@@ -82,16 +83,16 @@ class RunBoard {
     bool leaves_processes = false;
   };
 
-  mutable std::mutex mutex_;
-  std::map<std::string, Entry> entries_;
-  std::set<std::string> held_;                          // run keys
-  std::map<std::string, v1::StateReason> own_reasons_;  // by run key
-  std::string first_;
-  v1::StateReason first_reason_;
-  absl::Time first_start_ = absl::InfiniteFuture();
-  absl::Time last_full_ = absl::InfinitePast();
-  bool wake_due_ = false;
-  std::function<void()> wake_;
+  mutable Mutex mutex_;
+  std::map<std::string, Entry> entries_ ABSL_GUARDED_BY(mutex_);
+  std::set<std::string> held_ ABSL_GUARDED_BY(mutex_);                          // run keys
+  std::map<std::string, v1::StateReason> own_reasons_ ABSL_GUARDED_BY(mutex_);  // by run key
+  std::string first_ ABSL_GUARDED_BY(mutex_);
+  v1::StateReason first_reason_ ABSL_GUARDED_BY(mutex_);
+  absl::Time first_start_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
+  absl::Time last_full_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  bool wake_due_ ABSL_GUARDED_BY(mutex_) = false;
+  std::function<void()> wake_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace muster::machines

@@ -42,7 +42,7 @@ absl::Status RunLayout::Make(FilesLane::Task* task, const FilesLane::Turn& turn)
   const absl::StatusOr<uploads::LocalFiles> files = files_->Fetch(task->brought, turn.patience());
   if (!files.ok()) return files.status();
   task->bytes = uploads::Occupied(files->tree);
-  const std::lock_guard lock(copying_);
+  const MutexLock lock(copying_);
   const absl::Status status = Copy(*files, *task, turn);
   // Somebody has removed a directory: that is no fault of the job.
   return absl::IsNotFound(status) ? absl::UnavailableError(status.message()) : status;

@@ -3,13 +3,13 @@
 #ifndef MUSTER_AGENTS_MACHINES_RUN_LAYOUT_H_
 #define MUSTER_AGENTS_MACHINES_RUN_LAYOUT_H_
 
-#include <mutex>
 #include <string>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "agents/files/job_files.h"
 #include "agents/machines/files_lane.h"
+#include "sync/mutex.h"
 
 namespace muster::machines {
 
@@ -27,13 +27,13 @@ class RunLayout {
 
  private:
   absl::Status Copy(const uploads::LocalFiles& files, const FilesLane::Task& task,
-                    const FilesLane::Turn& turn);
+                    const FilesLane::Turn& turn) ABSL_EXCLUSIVE_LOCKS_REQUIRED(copying_);
 
   uploads::JobFiles* const files_;
   const std::string layouts_directory_;
   const std::string runs_directory_;
   // One copy at a time: each is measured against what the one before has left of the disk.
-  std::mutex copying_;
+  Mutex copying_;
 };
 
 }  // namespace muster::machines

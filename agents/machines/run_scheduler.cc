@@ -32,7 +32,7 @@ RunScheduler::RunScheduler(Basics basics, std::vector<ClusterHost> hosts, RunBoa
 
 void RunScheduler::Post(Message message) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     messages_.push_back(std::move(message));
   }
   Wake();
@@ -41,7 +41,7 @@ void RunScheduler::Post(Message message) {
 void RunScheduler::HandleMessages() {
   std::vector<Message> messages;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     messages.swap(messages_);
   }
   for (Message& message : messages) message();
@@ -146,7 +146,7 @@ void RunScheduler::Publish(size_t others, size_t running, std::vector<HostView> 
   outlook.waiting +=
       static_cast<size_t>(std::count_if(awaiting_files_.begin(), awaiting_files_.end(),
                                         [](const auto& entry) { return !entry.second.run.held; }));
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   load_ = {.ledger = queue_.ledger(),
            .occupants = queue_.occupants(),
            .outlook = std::move(outlook),
@@ -157,7 +157,7 @@ void RunScheduler::Publish(size_t others, size_t running, std::vector<HostView> 
 }
 
 Load RunScheduler::load() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return load_;
 }
 

@@ -14,7 +14,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,6 +28,7 @@
 #include "agents/machines/run_board.h"
 #include "agents/machines/scheduling/cluster_queue.h"
 #include "agents/machines/verdict.h"
+#include "sync/mutex.h"
 
 namespace muster::machines {
 
@@ -118,9 +118,9 @@ class RunScheduler {
   bool starts_held_ = false;  // until AllowStarts
   std::atomic<uint64_t> started_ = 0;
 
-  mutable std::mutex mutex_;
-  // Guarded by mutex_.
-  std::vector<Message> messages_;  // at most a few for each active run and host
+  mutable Mutex mutex_;
+  // At most a few for each active run and host.
+  std::vector<Message> messages_ ABSL_GUARDED_BY(mutex_);
 
  private:
   // A run whose files are not there yet.
@@ -138,7 +138,7 @@ class RunScheduler {
   std::map<std::string, AwaitingFiles> awaiting_files_;  // by run key
   absl::Time hold_until_ = absl::InfinitePast();         // no run starts before
   v1::StateReason hold_reason_;
-  Load load_;                              // guarded by mutex_
+  Load load_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<FilesLane> files_lane_;  // posts messages; null: no run brings files
 };
 

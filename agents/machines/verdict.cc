@@ -8,6 +8,7 @@
 #include "absl/strings/ascii.h"
 #include "agents/core/proto_time.h"
 #include "agents/machines/image_trouble.h"
+#include "contract/counted.h"
 #include "contract/failures.h"
 #include "contract/signal_name.h"
 #include "contract/units.h"
@@ -98,7 +99,7 @@ v1::Failure NotStartedFailure(const ExitRecord& exit, v1::FailurePhase phase) {
 // "3 of its processes were killed at its memory limit of 2Gi"
 std::string OomText(const ExitRecord& exit) {
   return fmt::format("{} of its processes {} killed at its memory limit of {}", exit.oom_kills,
-                     exit.oom_kills == 1 ? "was" : "were",
+                     contract::WordFor(exit.oom_kills, "was", "were"),
                      contract::FormatBytes(exit.memory_limit_bytes));
 }
 

@@ -1,6 +1,7 @@
 #include "agents/machines/work_sweeper.h"
 
 #include <algorithm>
+#include <chrono>
 #include <optional>
 #include <utility>
 
@@ -69,7 +70,7 @@ WorkSweeper::WorkSweeper(Options options)
 
 WorkSweeper::~WorkSweeper() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stop_ = true;
   }
   stopped_.notify_all();
@@ -78,12 +79,14 @@ WorkSweeper::~WorkSweeper() {
 
 void WorkSweeper::Loop() {
   const auto interval = absl::ToChronoNanoseconds(SweepInterval(options_.keep));
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (!stop_) {
-    lock.unlock();
+    lock.Unlock();
     const bool is_more = Step();
-    lock.lock();
-    if (!is_more) stopped_.wait_for(lock, interval, [this] { return stop_; });
+    lock.Lock();
+    const auto due = std::chrono::steady_clock::now() + interval;
+    while (!is_more && !stop_ && lock.WaitUntil(stopped_, due)) {
+    }
   }
 }
 

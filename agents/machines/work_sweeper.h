@@ -6,7 +6,6 @@
 #include <condition_variable>
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -14,6 +13,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "sync/mutex.h"
 
 namespace muster::machines {
 
@@ -71,9 +71,9 @@ class WorkSweeper {
 
   const Options options_;
   SweepSteps steps_;  // the thread's
-  std::mutex mutex_;
+  Mutex mutex_;
   std::condition_variable stopped_;
-  bool stop_ = false;  // guarded by mutex_
+  bool stop_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

@@ -84,7 +84,7 @@ absl::Status SlurmBackend::Probe() {
   const absl::StatusOr<ClusterSettings> settings = scheduler_->Probe();
   if (!settings.ok()) return settings.status();
   if (absl::Status status = CheckRunDirectoryIsWritable(); !status.ok()) return status;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   keeps_accounting_ = settings->keeps_accounting;
   max_array_size_ = settings->max_array_size;
   taken_limits_ = settings->taken_limits;
@@ -126,7 +126,7 @@ absl::StatusOr<v1::Inventory> SlurmBackend::Inventory() {
   if (pools->empty()) *inventory.add_issues() = contract::NoPartitions();
   if (!settings->keeps_accounting) *inventory.add_issues() = contract::NoAccounting();
   for (v1::ClusterIssue& issue : gate_.Issues()) *inventory.add_issues() = std::move(issue);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   gpu_types_ = GpuTypesOf(*pools);
   pools_ = *std::move(pools);
   keeps_accounting_ = settings->keeps_accounting;
@@ -189,7 +189,7 @@ std::vector<absl::Status> SlurmBackend::Forget(const std::vector<agents::RunHand
   const bool has_lists = arrays_.Load().ok();
   for (const agents::RunHandle& run : runs) {
     if (has_lists) arrays_.Forget(run.run_key);
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     tracks_.erase(run.run_key);
   }
   return std::vector<absl::Status>(runs.size());
@@ -199,7 +199,7 @@ absl::Duration SlurmBackend::ObserveInterval() const {
   absl::Duration interval;
   bool is_awaited = false;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     is_awaited = pace_.interval() < config_.observe_interval;
     interval = is_awaited ? std::max(pace_.interval(), kQueueShare * last_queue_duration_ / 2)
                           : std::max(config_.observe_interval, kQueueShare * last_queue_duration_);

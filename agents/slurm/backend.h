@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -30,6 +29,7 @@
 #include "agents/slurm/scheduler.h"
 #include "agents/slurm/slurm.h"
 #include "agents/slurm/verdict.h"
+#include "sync/mutex.h"
 
 namespace muster::slurm {
 
@@ -243,32 +243,33 @@ class SlurmBackend : public agents::Backend {
   ImageCache images_;
   RecordWatcher watcher_;
 
-  mutable std::mutex mutex_;
-  // Guarded by mutex_.
-  std::map<std::string, Track> tracks_;  // by run key
-  GpuTypes gpu_types_;
-  std::vector<v1::Pool> pools_;  // as they were last seen; empty before
-  Rights rights_;                // likewise, with the settings that they were asked with
-  ClusterSettings rights_settings_;
-  absl::Time rights_time_ = absl::InfinitePast();  // by time_
-  bool keeps_accounting_ = true;
-  std::set<std::string> taken_limits_;                   // see LimitsFile
-  size_t max_array_size_ = 0;                            // before it is known: no arrays
-  bool has_containers_ = false;                          // srun has been seen to know them
-  absl::Time last_submit_ = absl::InfinitePast();        // by time_; when its answer came
-  absl::Time none_runs_since_ = absl::InfiniteFuture();  // by time_; see RunFacts::none_runs_for
-  absl::Time none_runs_looked_ = absl::InfinitePast();   // by time_; when that was last looked at
-  absl::Time last_queue_time_ = absl::InfinitePast();    // by time_
-  absl::Duration last_queue_duration_;
-  LookPace pace_;
-  absl::Status last_queue_status_;
+  mutable Mutex mutex_;
+  std::map<std::string, Track> tracks_ ABSL_GUARDED_BY(mutex_);  // by run key
+  GpuTypes gpu_types_ ABSL_GUARDED_BY(mutex_);
+  std::vector<v1::Pool> pools_ ABSL_GUARDED_BY(mutex_);  // as they were last seen; empty before
+  Rights rights_ ABSL_GUARDED_BY(mutex_);  // likewise, with the settings that they were asked with
+  ClusterSettings rights_settings_ ABSL_GUARDED_BY(mutex_);
+  absl::Time rights_time_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();  // by time_
+  bool keeps_accounting_ ABSL_GUARDED_BY(mutex_) = true;
+  std::set<std::string> taken_limits_ ABSL_GUARDED_BY(mutex_);  // see LimitsFile
+  size_t max_array_size_ ABSL_GUARDED_BY(mutex_) = 0;           // before it is known: no arrays
+  bool has_containers_ ABSL_GUARDED_BY(mutex_) = false;         // srun has been seen to know them
+  // By time_: when the answer to the last submission came; see RunFacts::none_runs_for; and when
+  // that was last looked at.
+  absl::Time last_submit_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  absl::Time none_runs_since_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
+  absl::Time none_runs_looked_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  absl::Time last_queue_time_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();  // by time_
+  absl::Duration last_queue_duration_ ABSL_GUARDED_BY(mutex_);
+  LookPace pace_ ABSL_GUARDED_BY(mutex_);
+  absl::Status last_queue_status_ ABSL_GUARDED_BY(mutex_);
 
   // Guards the queue that look-ups share; held while Slurm is asked, so that look-ups that come
   // meanwhile wait for it.
-  std::mutex shared_queue_mutex_;
-  // Guarded by shared_queue_mutex_.
-  std::vector<QueueRow> shared_queue_;
-  absl::Time shared_queue_time_ = absl::InfinitePast();  // by time_; when it was asked for
+  Mutex shared_queue_mutex_;
+  std::vector<QueueRow> shared_queue_ ABSL_GUARDED_BY(shared_queue_mutex_);
+  // By time_; when it was asked for.
+  absl::Time shared_queue_time_ ABSL_GUARDED_BY(shared_queue_mutex_) = absl::InfinitePast();
 };
 
 }  // namespace muster::slurm

@@ -68,7 +68,7 @@ absl::StatusOr<v1::JobPlan> SlurmBackend::Plan(const v1::JobSpec& spec, const st
   GpuTypes gpu_types;
   std::vector<v1::Pool> pools;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     gpu_types = gpu_types_;
     pools = pools_;
   }

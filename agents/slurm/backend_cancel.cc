@@ -9,7 +9,7 @@ std::vector<absl::Status> SlurmBackend::End(const std::vector<agents::RunHandle>
   std::vector<JobToEnd> jobs;
   std::set<std::string> unseen;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     for (const agents::RunHandle& run : runs) {
       Track& track = tracks_[run.run_key];
       track.cancel_asked = true;
@@ -26,7 +26,7 @@ std::vector<absl::Status> SlurmBackend::End(const std::vector<agents::RunHandle>
   const absl::Status looked = FindAlive(unseen, &jobs);
   ended.merge(EndJobs(jobs, absl::InfiniteFuture()));
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     pace_.Hurry();
   }
   watcher_.WakeIn(LookPace::kSoon);
@@ -73,13 +73,16 @@ std::map<std::string, absl::Status> SlurmBackend::EndJobs(const std::vector<JobT
 // no turn, are asked about again after the next look at the queue.
 void SlurmBackend::EndStrays(std::vector<JobToEnd> strays, absl::Time deadline) {
   {
-    const std::lock_guard lock(mutex_);
-    std::erase_if(strays, [this](const JobToEnd& stray) {
-      return tracks_[stray.run_key].strays_canceled.contains(stray.id);
-    });
+    const MutexLock lock(mutex_);
+    std::vector<JobToEnd> left;
+    for (JobToEnd& stray : strays) {
+      if (!tracks_[stray.run_key].strays_canceled.contains(stray.id))
+        left.push_back(std::move(stray));
+    }
+    strays = std::move(left);
   }
   const std::map<std::string, absl::Status> answers = EndJobs(strays, deadline);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (const JobToEnd& stray : strays) {
     const auto answer = answers.find(stray.run_key);
     if (answer != answers.end() && answer->second.ok())

@@ -8,13 +8,13 @@ namespace muster::slurm {
 // without Pyxis a process for each run that cannot be.
 std::optional<v1::Failure> SlurmBackend::WhyNoContainers() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (has_containers_) return std::nullopt;
   }
   const absl::StatusOr<hosts::CommandResult> help = commands_.RunUncounted({"srun", "--help"});
   if (!help.ok() || !help->ok()) return std::nullopt;
   if (KnowsContainers(help->stdout_data)) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     has_containers_ = true;
     return std::nullopt;
   }

@@ -72,7 +72,7 @@ std::vector<LaunchOutcome> SlurmBackend::Launch(const agents::Assignments& assig
   }
   size_t max_tasks = 0;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     max_tasks = std::min<size_t>(max_array_size_, contract::kMaxArrayTasks);
   }
   std::vector<std::string> scripts;
@@ -178,7 +178,7 @@ std::optional<LaunchOutcome> SlurmBackend::Prepare(
   GpuTypes gpu_types;
   std::vector<v1::Pool> pools;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     gpu_types = gpu_types_;
     pools = pools_;
   }
@@ -263,7 +263,7 @@ absl::StatusOr<std::vector<RunFile>> SlurmBackend::FilesOf(const agent::v1::Assi
                                                            const contract::ShellVariables& shell) {
   std::set<std::string> taken_limits;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     taken_limits = taken_limits_;
   }
   absl::StatusOr<std::vector<RunFile>> files = MakeRunFiles(
@@ -335,7 +335,7 @@ std::optional<SubmitOutcome> SlurmBackend::Submit(std::vector<Fresh>* part,
   watcher_.SetActive(true);
   SubmitOutcome submitted = scheduler_->Submit(*submission);
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     last_submit_ = time_.Now();
   }
   if (submitted.kind == LaunchOutcome::Kind::kDeferred) RemoveScripts(runs);
@@ -377,7 +377,7 @@ LaunchOutcome SlurmBackend::OutcomeOf(const agent::v1::Assignment& assignment,
   outcome.kind = submitted.kind;
   if (id.is_set()) outcome.external_id = id.ToString();
   if (submitted.kind == LaunchOutcome::Kind::kLaunched) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     tracks_[assignment.run_key()].live = id;
   }
   outcome.failure = submitted.failure;

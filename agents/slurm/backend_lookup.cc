@@ -131,22 +131,22 @@ absl::Time SlurmBackend::HistoryBegin(const agents::RunHandle& run) {
 absl::StatusOr<std::vector<HistoryRow>> SlurmBackend::HistoryByName(const agents::RunHandle& run,
                                                                     const std::string& name) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!keeps_accounting_) return std::vector<HistoryRow>();
   }
   absl::StatusOr<std::vector<HistoryRow>> rows = scheduler_->HistoryOf(name, HistoryBegin(run));
   if (rows.ok()) std::erase_if(*rows, [](const HistoryRow& row) { return row.WasRefused(); });
   if (rows.status().code() != absl::StatusCode::kFailedPrecondition) return rows;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   keeps_accounting_ = false;
   return std::vector<HistoryRow>();
 }
 
 absl::StatusOr<std::vector<QueueRow>> SlurmBackend::SharedQueue() {
-  const std::lock_guard asking(shared_queue_mutex_);
+  const MutexLock asking(shared_queue_mutex_);
   absl::Time last_submit;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     last_submit = last_submit_;
   }
   const absl::Time now = time_.Now();

@@ -110,7 +110,7 @@ agents::ObserveOutcome SlurmBackend::Observe(const std::vector<agents::RunHandle
     if (asked.ok()) queue = *std::move(asked);
   }
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     outcome.scheduler = last_queue_status_;
   }
   std::map<std::string, MaybeRecord> records = ReadRecords(runs);
@@ -153,7 +153,7 @@ agents::ObserveOutcome SlurmBackend::Observe(const std::vector<agents::RunHandle
 // An exit record wakes the agent between two squeue; most of those rounds do without one.
 bool SlurmBackend::IsQueueDue() const {
   const absl::Duration interval = ObserveInterval();
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const bool is_awaited = pace_.interval() < config_.observe_interval;
   return time_.Now() - last_queue_time_ >= (is_awaited ? interval : interval / 2);
 }
@@ -168,7 +168,7 @@ void SlurmBackend::SetPace(const std::vector<RunFacts>& facts, bool asked,
   }
   bool awaits = false;
   bool is_news = false;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (const RunFacts& run : facts) {
     Track& track = tracks_[run.run_key];
     const Awaits before = track.awaits;
@@ -188,7 +188,7 @@ absl::StatusOr<SlurmBackend::Queue> SlurmBackend::AskQueue() {
   absl::StatusOr<std::vector<QueueRow>> rows =
       loaded.ok() ? scheduler_->Queue() : absl::StatusOr<std::vector<QueueRow>>(loaded);
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     last_queue_time_ = begin;
     last_queue_duration_ = time_.Now() - begin;
     last_queue_status_ = rows.status();
@@ -207,7 +207,7 @@ absl::StatusOr<SlurmBackend::Queue> SlurmBackend::AskQueue() {
 // Jobs may have come and gone while nobody looked.
 void SlurmBackend::NoteWhatRuns(const std::vector<QueueRow>& rows, absl::Time now) {
   const bool one_runs = std::any_of(rows.begin(), rows.end(), IsOnNodes);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const bool was_away = now - std::exchange(none_runs_looked_, now) >= kAloneAfter;
   if (one_runs) {
     none_runs_since_ = absl::InfiniteFuture();
@@ -329,7 +329,7 @@ void SlurmBackend::DropVoidRecord(RunFacts* facts) {
   if (!facts->record.has_value() || !facts->record->IsVoidAfterRequeue()) return;
   const uint32_t restart = facts->record->restart;
   const bool waits = facts->queue.has_value() && facts->queue->state.phase == JobPhase::kPending;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Track& track = tracks_[facts->run_key];
   // A record that is seen for the first time may be younger than squeue's answer.
   if (waits && track.recorded_restart == restart) track.void_restart = restart;
@@ -338,7 +338,7 @@ void SlurmBackend::DropVoidRecord(RunFacts* facts) {
 }
 
 void SlurmBackend::MarkSince(RunFacts* facts) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Track& track = tracks_[facts->run_key];
   facts->cancel_asked |= track.cancel_asked;
   if (!facts->queue_answered) return;
@@ -361,7 +361,7 @@ void SlurmBackend::MarkSince(RunFacts* facts) {
 
 void SlurmBackend::MarkLimit(const agents::RunHandle& run, RunFacts* facts) {
   const bool runs = facts->queue.has_value() && facts->queue->state.phase == JobPhase::kRunning;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Track& track = tracks_[facts->run_key];
   if (runs) track.limit_end = facts->queue->end_time;
   facts->limit_end = track.limit_end;
@@ -384,7 +384,7 @@ void SlurmBackend::AskHistory(const std::vector<agents::RunHandle>& runs, absl::
   if (wanted.empty()) return;
   bool keeps_accounting = false;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     keeps_accounting = keeps_accounting_;
   }
   if (keeps_accounting) {
@@ -404,7 +404,7 @@ void SlurmBackend::AskAccounting(const std::vector<RunFacts*>& facts, absl::Time
   absl::StatusOr<std::vector<HistoryRow>> rows = scheduler_->HistoryOf(ids, since);
   if (rows.status().code() == absl::StatusCode::kFailedPrecondition) {
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       keeps_accounting_ = false;
     }
     AskController(facts, deadline);

@@ -70,7 +70,7 @@ absl::StatusOr<Rights> SlurmBackend::AskRights(const ClusterSettings& settings) 
       if (!name.empty()) rights.groups.emplace(name);
     }
   }
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   rights_ = rights;
   rights_settings_ = settings;
   rights_time_ = time_.Now();
@@ -79,7 +79,7 @@ absl::StatusOr<Rights> SlurmBackend::AskRights(const ClusterSettings& settings) 
 
 void SlurmBackend::RefreshRights(const ClusterSettings& settings) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (time_.Now() - rights_time_ < kRightsAge) return;
   }
   AskRights(settings).IgnoreError();
@@ -88,7 +88,7 @@ void SlurmBackend::RefreshRights(const ClusterSettings& settings) {
 absl::Status SlurmBackend::RefuseForbidden(const v1::JobSpec& spec) {
   ClusterSettings settings;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const absl::Status known = CheckRights(spec, rights_);
     if (known.ok() || time_.Now() - rights_time_ < kFreshRights) return known;
     settings = rights_settings_;

@@ -74,7 +74,7 @@ void SlurmBackend::SubmitAll(std::vector<Fresh> runs, std::vector<LaunchOutcome>
 absl::StatusOr<Submission> SlurmBackend::SubmissionOf(std::vector<Fresh>* runs) {
   GpuTypes gpu_types;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     gpu_types = gpu_types_;
   }
   if (runs->size() > 1) {
@@ -101,7 +101,7 @@ absl::StatusOr<Submission> SlurmBackend::SubmissionOf(std::vector<Fresh>* runs) 
 absl::Status SlurmBackend::NumberTasks(std::vector<Fresh>* runs) {
   size_t max_array_size = 0;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     max_array_size = max_array_size_;
   }
   std::sort(runs->begin(), runs->end(), [](const Fresh& a, const Fresh& b) {
@@ -131,7 +131,7 @@ absl::Status SlurmBackend::NumberTasks(std::vector<Fresh>* runs) {
 bool SlurmBackend::LearnMaxArraySize(const std::vector<Fresh>& refused) {
   uint32_t highest = 0;
   for (const Fresh& run : refused) highest = std::max(highest, run.task);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   max_array_size_ = std::min<size_t>(max_array_size_, highest);
   return refused.size() <= highest;
 }
@@ -145,7 +145,7 @@ std::optional<LaunchOutcome> SlurmBackend::AwaitOtherParts(const std::vector<Fre
   auto key = contract::RunKey::Parse(first.run_key());
   if (task.limit == 0 || part.size() == task.count || !key.ok()) return std::nullopt;
   const uint64_t array = contract::ArrayNumber(first.job_id(), task);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (uint32_t place = 0; place < task.count; ++place) {
     key->job = array + place;
     const auto track = tracks_.find(key->ToString());

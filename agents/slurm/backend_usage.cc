@@ -20,7 +20,7 @@ bool MayBeOf(const UsageRow& row, const std::string& run_key) {
 absl::StatusOr<agents::UsageByRun> SlurmBackend::UsageOf(
     const std::vector<agents::RunHandle>& runs) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!keeps_accounting_) return absl::FailedPreconditionError("the cluster keeps no accounting");
   }
   std::map<JobId, std::string> keys;

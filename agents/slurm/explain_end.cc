@@ -140,7 +140,7 @@ v1::Failure ExplainRecord(const RunFacts& facts) {
     case ExitRecord::Problem::kWorkingDirectory:
       return MakeFailure(v1::FAILURE_CODE_WORKING_DIRECTORY, v1::FAILURE_CLASS_CONFIG,
                          {.subject = facts.working_directory,
-                          .remedy = "Set working_directory (sbatch: --chdir) to a directory "
+                          .remedy = "Set workdir (sbatch: --chdir) to a directory "
                                     "that exists on the compute nodes.",
                           .phase = phase});
     case ExitRecord::Problem::kFiles:

@@ -150,7 +150,7 @@ absl::Status CheckRights(const v1::JobSpec& spec, const Rights& rights) {
   const Partition& first = *wanted.front();
   return NoRight(first, KeepsOut(first, asker), asker,
                  open.empty() ? ""
-                              : fmt::format(", or a partition that is open to it (placement.pool, "
+                              : fmt::format(", or a partition that is open to it (pool, "
                                             "--partition): {}",
                                             fmt::join(open, ", ")));
 }

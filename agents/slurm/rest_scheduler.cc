@@ -124,7 +124,7 @@ absl::StatusOr<RestAnswer> RestScheduler::AskWell(const RestQuestion& question) 
 
 absl::StatusOr<RestServes> RestScheduler::Serves() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (serves_.has_value()) return *serves_;
   }
   return AskServes();
@@ -145,7 +145,7 @@ absl::StatusOr<RestServes> RestScheduler::AskServes() {
                     fmt::join(kRestVersions, ", "), kHowToServe));
   }
   client_.Speak(serves.version);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   serves_ = serves;
   return serves;
 }
@@ -179,7 +179,7 @@ absl::StatusOr<std::string> RestScheduler::ClusterName(const RestAnswer& answer,
                                                        bool has_accounting) {
   if (!config_.rest_cluster.empty()) return config_.rest_cluster;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!cluster_name_.empty()) return cluster_name_;
   }
   std::string name = TextOf(Member(SlurmOf(*answer.json), "cluster"));
@@ -205,7 +205,7 @@ absl::StatusOr<std::string> RestScheduler::ClusterName(const RestAnswer& answer,
         "ClusterName (scontrol show config)",
         config_.rest_url));
   }
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   cluster_name_ = name;
   return name;
 }

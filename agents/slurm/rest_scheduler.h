@@ -3,7 +3,6 @@
 #define MUSTER_AGENTS_SLURM_REST_SCHEDULER_H_
 
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -14,6 +13,7 @@
 #include "agents/slurm/rest_client.h"
 #include "agents/slurm/scheduler.h"
 #include "agents/slurm/slurm.h"
+#include "sync/mutex.h"
 
 namespace muster::slurm {
 
@@ -81,10 +81,9 @@ class RestScheduler : public Scheduler {
   // Thread-safe by itself.
   RestClient client_;
 
-  std::mutex mutex_;
-  // Guarded by mutex_.
-  std::optional<RestServes> serves_;
-  std::string cluster_name_;  // once it is known
+  Mutex mutex_;
+  std::optional<RestServes> serves_ ABSL_GUARDED_BY(mutex_);
+  std::string cluster_name_ ABSL_GUARDED_BY(mutex_);  // once it is known
 };
 
 }  // namespace muster::slurm

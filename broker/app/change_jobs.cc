@@ -78,7 +78,7 @@ struct Change {
 
 void ChangeVisible(const Change& change) {
   auto place = AnswerPlace::Take(change.services.readers);
-  if (!place) return change.done(ReadersBusy());
+  if (!place) return change.done(change.services.readers->Refusal());
   const ChangeRequest& request = change.request;
   auto answer = [change, place](const absl::Status& changed) {
     if (!changed.ok()) {
@@ -111,7 +111,7 @@ void ChangeNumbers(const Change& change) {
     if (!visible.ok()) return change.done(visible.status());
     ChangeVisible(change);
   });
-  if (!is_taken) change.done(ReadersBusy());
+  if (!is_taken) change.done(change.services.readers->Refusal());
 }
 
 // One request by filter, carried out in one batch of jobs after the other.
@@ -125,7 +125,7 @@ class Changing : public std::enable_shared_from_this<Changing> {
   void Begin() {
     const bool is_taken =
         change_.services.counters->PostCall([self = shared_from_this()] { self->Count(); });
-    if (!is_taken) change_.done(ReadersBusy());
+    if (!is_taken) change_.done(change_.services.counters->Refusal());
   }
 
  private:
@@ -137,7 +137,7 @@ class Changing : public std::enable_shared_from_this<Changing> {
     if (counts->total == 0) return change_.done(std::move(result_));
     if (change_.request.validate_only) return ShowSome();
     place_ = AnswerPlace::Take(change_.services.readers);
-    if (!place_) return change_.done(ReadersBusy());
+    if (!place_) return change_.done(change_.services.readers->Refusal());
     ChangeMore();
   }
 
@@ -152,7 +152,7 @@ class Changing : public std::enable_shared_from_this<Changing> {
   void ChangeMore() {
     const bool is_taken =
         change_.services.readers->PostCall([self = shared_from_this()] { self->ChangeSome(); });
-    if (!is_taken) EndEarly(ReadersBusy());
+    if (!is_taken) EndEarly(change_.services.readers->Refusal());
   }
 
   // Puts the jobs that the filter chose into the core's request.

@@ -9,6 +9,9 @@
 
 namespace muster::broker {
 
+// The error for a call that reads the store while too many others do.
+absl::Status ReadersBusy();
+
 // All methods may be called from any thread, and none blocks.
 class Readers {
  public:
@@ -26,6 +29,9 @@ class Readers {
   // False: the threads have stopped; the task was not taken.
   virtual bool PostReserved(Task task) = 0;
   virtual void Unreserve() = 0;
+
+  // The error for a call that was not taken.
+  virtual absl::Status Refusal() const { return ReadersBusy(); }
 };
 
 // A place for the answer to a call that changes something, taken before the change: a change that
@@ -33,7 +39,7 @@ class Readers {
 // given back.
 class AnswerPlace {
  public:
-  // Returns null if too many calls wait. Then nothing may be changed, see ReadersBusy.
+  // Returns null if too many calls wait. Then nothing may be changed, see Refusal.
   static std::shared_ptr<AnswerPlace> Take(Readers* readers);
   ~AnswerPlace();
   AnswerPlace(const AnswerPlace&) = delete;
@@ -51,9 +57,6 @@ class AnswerPlace {
 
   Readers* readers_;  // null once it is used
 };
-
-// The error for a call that reads the store while too many others do.
-absl::Status ReadersBusy();
 
 }  // namespace muster::broker
 

@@ -126,7 +126,7 @@ class Rerunning : public std::enable_shared_from_this<Rerunning> {
 
   void On(Readers* threads, void (Rerunning::*step)()) {
     const bool is_taken = threads->PostCall([self = shared_from_this(), step] { (*self.*step)(); });
-    if (!is_taken) done_(ReadersBusy());
+    if (!is_taken) done_(threads->Refusal());
   }
 
   // A trial says how many jobs the filter takes, also if they are too many for one call.

@@ -5,6 +5,7 @@
 #include "broker/app/rights.h"
 #include "broker/logs/archive.h"
 #include "broker/store/store.h"
+#include "contract/counted.h"
 #include "contract/errors.h"
 #include "contract/roles.h"
 #include "contract/states.h"
@@ -30,8 +31,8 @@ absl::Status NoSuchRank(uint64_t job, uint32_t rank, uint32_t ranks) {
 
 absl::Status NoSuchRun(uint64_t job, uint32_t run, uint32_t runs) {
   return contract::Error(absl::StatusCode::kNotFound, "NO_SUCH_RUN",
-                         fmt::format("job {} has had {} run{}; there is no run {}", job, runs,
-                                     runs == 1 ? "" : "s", run));
+                         fmt::format("job {} has had {}; there is no run {}", job,
+                                     contract::Counted(runs, "run"), run));
 }
 
 absl::StatusOr<RunFacts> LookAtRun(const store::Store& store, const store::Scope& scope,

@@ -111,7 +111,8 @@ void SubmitWithFiles(const Services& services, core::Submit submit, SubmitDone d
     return services.engine->Submit(std::move(submit), std::move(done));
   if (absl::Status status = CheckTreeCount(submit); !status.ok()) return done(status);
   auto looking = std::make_shared<Looking>(Looking{services, std::move(submit), std::move(done)});
-  if (!services.file_workers->PostCall([looking] { looking->Run(); })) looking->done(ReadersBusy());
+  if (!services.file_workers->PostCall([looking] { looking->Run(); }))
+    looking->done(services.file_workers->Refusal());
 }
 
 }  // namespace muster::broker

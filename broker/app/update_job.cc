@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -14,6 +15,7 @@
 #include "broker/store/store.h"
 #include "contract/characters.h"
 #include "contract/errors.h"
+#include "contract/sentences.h"
 #include "contract/states.h"
 #include "contract/validate.h"
 
@@ -61,6 +63,7 @@ struct Updating {
   const store::Scope scope;
   const std::shared_ptr<AnswerPlace> place;
   int attempts = 0;
+  std::optional<v1::SubmitWarning> warning = {};  // about the change that was decided last
 
   // Returns the edit that the request asks for; `what` gets the differences in words.
   absl::StatusOr<core::Edit> Decide(const v1::Job& job, std::string* what) const {
@@ -108,6 +111,7 @@ struct Updating {
   void Answer(v1::Job job) const {
     v1::UpdateJobResponse response;
     *response.mutable_job() = std::move(job);
+    if (warning) *response.add_warnings() = *warning;
     done(std::move(response));
   }
 
@@ -123,6 +127,11 @@ struct Updating {
       self->place->GiveBack();
       return self->Answer(std::move(jobs->front()));
     }
+    // The edit is made only if the job has not changed since.
+    const bool is_moved = edit->priority != edit->priority_before;
+    self->warning.reset();
+    if (is_moved && jobs->front().state() != v1::JOB_STATE_QUEUED)
+      self->warning = contract::RunKeepsPriority(jobs->front());
     edit->request = {.verb = "updated",
                      .user = self->principal.user,
                      .more = ": " + what,
@@ -140,7 +149,8 @@ struct Updating {
   }
 
   static void Later(const std::shared_ptr<Updating>& self) {
-    if (!self->services.readers->PostCall([self] { Try(self); })) self->Fail(ReadersBusy());
+    if (!self->services.readers->PostCall([self] { Try(self); }))
+      self->Fail(self->services.readers->Refusal());
   }
 };
 
@@ -152,7 +162,7 @@ void UpdateJob(const Principal& principal, const Services& services, v1::UpdateJ
   if (!scope.ok()) return done(scope.status());
   if (absl::Status status = CheckRequest(request); !status.ok()) return done(status);
   auto place = AnswerPlace::Take(services.readers);
-  if (!place) return done(ReadersBusy());
+  if (!place) return done(services.readers->Refusal());
   Updating::Later(std::make_shared<Updating>(Updating{principal, services, std::move(request),
                                                       std::move(done), *scope, std::move(place)}));
 }

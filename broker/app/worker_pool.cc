@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "contract/errors.h"
 #include "sync/mutex.h"
 
 namespace muster::broker {
@@ -53,6 +54,11 @@ bool WorkerPool::PostReserved(Task task) {
 void WorkerPool::Unreserve() {
   const MutexLock lock(mutex_);
   --waiting_calls_;
+}
+
+absl::Status WorkerPool::Refusal() const {
+  const MutexLock lock(mutex_);
+  return stopping_ ? contract::ShuttingDown() : ReadersBusy();
 }
 
 void WorkerPool::Stop() {

@@ -39,6 +39,7 @@ class WorkerPool : public Readers {
   bool Reserve() override;
   bool PostReserved(Task task) override;
   void Unreserve() override;
+  absl::Status Refusal() const override;
 
   // False: the pool has stopped.
   bool PostStep(Task task);
@@ -60,7 +61,7 @@ class WorkerPool : public Readers {
   void Run();
 
   const Options options_;
-  Mutex mutex_;
+  mutable Mutex mutex_;
   std::condition_variable changed_;
   std::deque<Task> calls_ ABSL_GUARDED_BY(mutex_);
   std::deque<Task> steps_ ABSL_GUARDED_BY(mutex_);

@@ -18,6 +18,7 @@
 #include "broker/app/watch_hub.h"
 #include "broker/files/job_files.h"
 #include "broker/rpc/context.h"
+#include "broker/rpc/cut_connections.h"
 #include "broker/rpc/listen_address.h"
 #include "broker/rpc/reflection.h"
 #include "broker/rpc/stream_registry.h"
@@ -125,7 +126,10 @@ class RunningBroker final : public Broker {
     readers_.Stop();
     archivers_.Stop();
     file_workers_.Stop();
+    // All that was taken is answered now; the ends of streams may be under way still.
+    streams_.AwaitEnds(options_.shutdown_grace);
     if (server_) {
+      CutConnections(options_.socket_path, port_);
       server_->Shutdown(absl::ToChronoTime(absl::Now() + options_.shutdown_grace));
       server_->Wait();
     }

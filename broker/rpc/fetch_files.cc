@@ -37,7 +37,7 @@ class FetchStream final : public grpc::ServerWriteReactor<v1::FetchFilesResponse
     if (status.ok()) status = context_.fetches->Add(self_, &ticket_);
     if (!status.ok()) return EndWith(status);
     if (!context_.readers->PostCall([self = shared_from_this()] { self->Ask(); }))
-      EndWith(ReadersBusy());
+      EndWith(context_.readers->Refusal());
   }
 
   // ---- FileTaker

@@ -124,7 +124,7 @@ class JobsService : public ServiceBase {
         context_.app.counters->PostCall([this, caller = Caller(call), reactor, in, out] {
           Answer(reactor, out, broker::CountJobs(caller, context_.app, *in));
         });
-    if (!is_taken) reactor->Finish(rpc::ToGrpc(ReadersBusy()));
+    if (!is_taken) reactor->Finish(rpc::ToGrpc(context_.app.counters->Refusal()));
     return reactor;
   }
 

@@ -15,10 +15,13 @@ namespace {
 
 // A question takes an agent some seconds.
 constexpr absl::Duration kRetryAfter = absl::Seconds(5);
+// An agent that has lost its connection tries to come back at once.
+constexpr absl::Duration kReconnectAfter = absl::Seconds(1);
 
 absl::Status AgentLeft() {
-  return contract::Error(absl::StatusCode::kUnavailable, "AGENT_LEFT",
-                         "the agent's connection ended before it answered; ask again");
+  return contract::RetryableError(absl::StatusCode::kUnavailable, "AGENT_LEFT",
+                                  "the agent's connection ended before it answered; ask again",
+                                  kReconnectAfter);
 }
 
 // Returns the agent's answer, or its error.

@@ -30,6 +30,7 @@ absl::Status StreamRegistry::Add(const std::shared_ptr<OpenStream>& stream) {
 void StreamRegistry::Remove(const OpenStream* stream) {
   const MutexLock lock(mutex_);
   streams_.erase(stream);
+  if (ending_ && streams_.empty()) changed_.notify_all();
 }
 
 void StreamRegistry::EndAll(const absl::Status& status) {
@@ -38,6 +39,13 @@ void StreamRegistry::EndAll(const absl::Status& status) {
     ending_ = true;
   }
   for (const auto& stream : Snapshot()) stream->End(status);
+}
+
+void StreamRegistry::AwaitEnds(absl::Duration patience) {
+  const SteadyClock::time_point due = SteadyClock::now() + absl::ToChronoNanoseconds(patience);
+  MutexLock lock(mutex_);
+  while (!streams_.empty() && lock.WaitUntil(changed_, due)) {
+  }
 }
 
 void StreamRegistry::Stop() {

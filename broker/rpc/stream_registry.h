@@ -44,6 +44,8 @@ class StreamRegistry {
   void Remove(const OpenStream* stream);
   // Ends every stream and refuses new ones.
   void EndAll(const absl::Status& status);
+  // Waits until all streams are done, or so long. Clients that do not read keep theirs from it.
+  void AwaitEnds(absl::Duration patience);
   // Ends the thread.
   void Stop();
 

@@ -33,7 +33,7 @@ auto AnswerInto(grpc::ServerUnaryReactor* reactor, Response* out) {
 // Runs `read` on the reader pool.
 template <typename Read>
 void OnReaders(WorkerPool* readers, grpc::ServerUnaryReactor* reactor, Read read) {
-  if (!readers->PostCall(std::move(read))) reactor->Finish(rpc::ToGrpc(ReadersBusy()));
+  if (!readers->PostCall(std::move(read))) reactor->Finish(rpc::ToGrpc(readers->Refusal()));
 }
 
 }  // namespace muster::broker

@@ -12,6 +12,7 @@
 
 #include "clients/cli/exit_code.h"
 #include "clients/cli/verbs.h"
+#include "contract/counted.h"
 
 namespace muster::cli {
 
@@ -50,8 +51,8 @@ int Change(Session& session, std::string_view verb,
   } while (named < call.jobs.size());
   if (!session.for_people()) return kOk;
   if (call.validate_only) {
-    session.terminal.Note(fmt::format("nothing was changed; {} would concern {} job{}", verb,
-                                      matched, matched == 1 ? "" : "s"));
+    session.terminal.Note(fmt::format("nothing was changed; {} would concern {}", verb,
+                                      contract::Counted(matched, "job")));
   } else if (!call.filter.empty() && shown == 0) {
     session.terminal.Note(fmt::format("there is no job to {} among those of the filter", verb));
   }

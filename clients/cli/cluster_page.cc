@@ -8,6 +8,7 @@
 
 #include "clients/cli/page.h"
 #include "clients/cli/views.h"
+#include "contract/counted.h"
 #include "contract/scheduler_calls.h"
 #include "contract/sentences.h"
 #include "contract/units.h"
@@ -83,8 +84,7 @@ std::vector<std::string> LimitLines(const v1::PoolLoad& load) {
     parts.push_back(LimitText(load.now().default_time_limit()) + " if none is given");
   }
   if (load.now().max_nodes() > 0) {
-    const uint32_t nodes = load.now().max_nodes();
-    parts.push_back(fmt::format("at most {} node{}", nodes, nodes == 1 ? "" : "s"));
+    parts.push_back("at most " + contract::Counted(load.now().max_nodes(), "node"));
   }
   std::vector<std::string> lines;
   if (!parts.empty()) lines.push_back(fmt::format("{}", fmt::join(parts, ", ")));

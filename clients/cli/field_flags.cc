@@ -10,6 +10,7 @@
 
 #include "clients/cli/text.h"
 #include "contract/errors.h"
+#include "contract/job_file_names.h"
 #include "contract/sentences.h"
 #include "contract/text.h"
 
@@ -99,8 +100,9 @@ size_t TakeJob(size_t job, std::string_view* field) {
 
 std::string Typed(std::string_view field, const FieldFlags& flags) {
   const std::string_view flag = FlagOf(field, flags);
-  if (flag.empty()) return std::string(field);
-  return flags.are_fields_known ? fmt::format("{} ({})", flag, field) : std::string(flag);
+  if (!flags.are_fields_known) return std::string(flag.empty() ? field : flag);
+  const std::string name = contract::JobFileName(field);
+  return flag.empty() ? name : fmt::format("{} ({})", flag, name);
 }
 
 absl::Status NamingFlags(const absl::Status& status, const FieldFlags& flags) {

@@ -19,15 +19,15 @@ struct FieldFlags {
   // The API's name of a field, and what the user typed for it. An inner field stands before the
   // field around it.
   std::span<const std::pair<std::string_view, std::string_view>> names;
-  // True: its users write job files, too, and know the API's names.
+  // True: its users write job files, too, and know the names there.
   bool are_fields_known = true;
 };
 
 // Takes the 3 from "requests[3].spec.", and `job` from "spec."; `field` loses it.
 size_t TakeJob(size_t job, std::string_view* field);
 
-// "--workdir (working_directory)": the flag beside the API's name, "--chdir" for users who do not
-// know that one. A field without a flag stays as it is.
+// "--workdir (workdir)": the flag beside the name that job files have, "--chdir" for users who do
+// not write those. A field without a flag has that name alone, or stays as it is.
 std::string Typed(std::string_view field, const FieldFlags& flags);
 
 // An answer about fields, with the flags that were typed for them: in place of the bad fields of a

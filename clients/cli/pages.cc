@@ -13,6 +13,7 @@
 #include "clients/cli/slurm/job_files.h"
 #include "clients/cli/text.h"
 #include "clients/cli/views.h"
+#include "contract/counted.h"
 #include "contract/roles.h"
 #include "contract/shell_environment.h"
 #include "contract/states.h"
@@ -183,10 +184,7 @@ std::string ProgressText(const v1::Progress& progress, absl::Time now) {
     return std::pair(!a.starts_with("epoch "), std::string_view(a)) <
            std::pair(!b.starts_with("epoch "), std::string_view(b));
   });
-  const size_t more = numbers.size() - std::min(numbers.size(), kMaxNumbers);
-  numbers.resize(numbers.size() - more);
-  std::string text = fmt::format("{}", fmt::join(numbers, ", "));
-  if (more > 0) text += fmt::format(" and {} more", more);
+  std::string text = contract::ListedUpTo(kMaxNumbers, std::move(numbers));
   if (!progress.message().empty()) text += (text.empty() ? "" : ": ") + OneLine(progress.message());
   if (progress.has_time()) text += fmt::format(" ({})", Ago(progress.time(), now));
   return text;

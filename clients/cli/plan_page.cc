@@ -10,6 +10,7 @@
 #include "clients/cli/plan_outlook.h"
 #include "clients/cli/short_manifest.h"
 #include "clients/cli/views.h"
+#include "contract/job_file_names.h"
 
 namespace muster::cli {
 namespace {
@@ -64,6 +65,11 @@ void AppendStart(const v1::JobPlan& plan, absl::Time now, Page* page) {
   }
 }
 
+// The field or the thing that was looked at, as users name it.
+std::string SubjectOf(const v1::ClusterCheck& check) {
+  return OneLine(contract::JobFileName(check.subject()));
+}
+
 }  // namespace
 
 std::string ChecksText(const google::protobuf::RepeatedPtrField<v1::ClusterCheck>& checks,
@@ -71,13 +77,13 @@ std::string ChecksText(const google::protobuf::RepeatedPtrField<v1::ClusterCheck
   constexpr size_t kRemedyIndent = 9;  // under the subjects
   size_t width = 0;
   for (const v1::ClusterCheck& check : checks) {
-    width = std::max(width, Width(OneLine(check.subject())));
+    width = std::max(width, Width(SubjectOf(check)));
   }
   std::string text;
   for (int i = 0; i < checks.size(); ++i) {
     const v1::ClusterCheck& check = checks[i];
     const Cell result = ResultCell(check.result());
-    const std::string subject = OneLine(check.subject());
+    const std::string subject = SubjectOf(check);
     const std::string seen = OneLine(check.seen());
     text += Paint(result.text, result.colour, style.colours) +
             std::string(kRemedyIndent - result.text.size(), ' ') + subject;

@@ -3,17 +3,23 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <string_view>
 #include <utility>
 
+#include "clients/cli/field_flags.h"
 #include "clients/cli/text.h"
 #include "contract/errors.h"
+#include "contract/job_file_names.h"
 #include "contract/sentences.h"
 #include "contract/text.h"
 #include "contract/units.h"
 
 namespace muster::cli {
 namespace {
+
+// The job of a request that has one.
+constexpr size_t kOnlyJob = std::numeric_limits<size_t>::max();
 
 void AppendLines(std::string_view text, std::string* out) {
   while (!text.empty()) {
@@ -43,6 +49,14 @@ std::string_view RemedyFor(const absl::Status& status) {
   return "";
 }
 
+// The field as users know it: "job 4: time" for "requests[3].spec.time_limit".
+std::string FieldName(std::string_view field) {
+  const bool is_of_job = field.starts_with("requests[") || field.starts_with("spec.");
+  const size_t job = is_of_job ? TakeJob(kOnlyJob, &field) : kOnlyJob;
+  const std::string name = contract::JobFileName(field);
+  return job == kOnlyJob ? name : fmt::format("job {}: {}", job + 1, name);
+}
+
 // The error's name, under which docs/troubleshooting.md explains it.
 std::string Named(const absl::Status& status) {
   const auto info = contract::GetErrorInfo(status);
@@ -58,7 +72,8 @@ std::string ErrorText(const absl::Status& status) {
   if (bad_request && !bad_request->field_violations().empty()) {
     // The message repeats them in one line.
     for (const auto& violation : bad_request->field_violations()) {
-      AppendLines(fmt::format("{}: {}", violation.field(), violation.description()), &out);
+      AppendLines(fmt::format("{}: {}", FieldName(violation.field()), violation.description()),
+                  &out);
     }
   } else if (absl::IsUnimplemented(status) && status.message().empty()) {
     // gRPC's own answer, which has no words worth reading.

@@ -17,6 +17,7 @@
 #include "clients/cpp/local_upload.h"
 #include "clients/cpp/local_uploads.h"
 #include "contract/errors.h"
+#include "contract/job_file_names.h"
 #include "contract/parts.h"
 #include "contract/text.h"
 #include "contract/validate.h"
@@ -249,7 +250,8 @@ absl::Status AtItsPlace(const absl::Status& status, const client::FieldPlaces& p
     const std::string_view name = names.substr(0, names.find(','));
     names.remove_prefix(std::min(names.size(), name.size() + 1));
     const std::string place = places.Find(job, name);
-    if (!place.empty()) text += fmt::format("{}: {}: is not honoured yet\n", place, name);
+    if (!place.empty())
+      text += fmt::format("{}: {}: is not honoured yet\n", place, contract::JobFileName(name));
   }
   return absl::UnimplementedError(fmt::format("{}{}", text, ToStd(status.message())));
 }

@@ -7,6 +7,7 @@
 
 #include "absl/time/clock.h"
 #include "clients/cpp/local_uploads.h"
+#include "contract/counted.h"
 #include "contract/text.h"
 #include "contract/units.h"
 
@@ -36,7 +37,7 @@ absl::StatusOr<Reading> Read(Session& session, client::JobFile* file) {
 }
 
 std::string FilesText(uint64_t count, uint64_t bytes) {
-  return fmt::format("{} file{} of {}B", count, count == 1 ? "" : "s", FormatBytes(bytes));
+  return fmt::format("{} of {}B", contract::Counted(count, "file"), FormatBytes(bytes));
 }
 
 std::string Summary(const Reading& reading) {
@@ -55,8 +56,8 @@ std::string Summary(const Reading& reading) {
     ++lacking;
     lacking_bytes += file.size_bytes;
   }
-  return fmt::format("brings {} along, of which the broker lacks {}", FilesText(count, bytes),
-                     lacking == 0 ? "none" : FilesText(lacking, lacking_bytes));
+  return fmt::format("brings along {}; the broker lacks {}", FilesText(count, bytes),
+                     lacking == 0 ? "none of them" : FilesText(lacking, lacking_bytes));
 }
 
 absl::Status SendMissing(Session& session, const MissingFiles& missing) {

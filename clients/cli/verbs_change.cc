@@ -3,37 +3,66 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "clients/cli/change.h"
 #include "clients/cli/exit_code.h"
+#include "clients/cli/field_flags.h"
 #include "clients/cli/verbs.h"
+#include "contract/counted.h"
 #include "contract/states.h"
 
 namespace muster::cli {
 namespace {
 
+// More ids than this nobody reads.
+constexpr size_t kMaxIds = 20;
+
 // "1 2 3", as they can be typed again; not more than anyone reads.
 std::string Ids(const std::vector<uint64_t>& ids) {
-  constexpr size_t kMaxIds = 20;
   const std::vector<uint64_t> some(ids.begin(), ids.begin() + std::min(ids.size(), kMaxIds));
   return fmt::format("{}{}", fmt::join(some, " "), ids.size() > kMaxIds ? " ..." : "");
 }
 
-// Tells the result for each job that was to be canceled.
-void NoteCanceled(Session& session, const v1::CancelJobsResponse& response) {
+// Returns those of the jobs that are canceled already, so that the answer to the cancel, in which
+// they look like the others, is not told as if it had canceled them. It looks at no more jobs than
+// the answer names.
+absl::StatusOr<std::set<uint64_t>> CanceledBefore(Session& session) {
+  std::set<uint64_t> canceled;
+  const std::vector<JobRef>& jobs = session.call.jobs;
+  if (!session.for_people() || jobs.size() > kMaxIds) return canceled;
+  for (const JobRef& ref : jobs) {
+    v1::GetJobRequest request;
+    request.set_job_id(ref.job);
+    const auto response = session.client.GetJob(request);
+    // The cancel itself tells which job there is not.
+    if (absl::IsNotFound(response.status())) continue;
+    if (!response.ok()) return response.status();
+    if (response->job().state() == v1::JOB_STATE_CANCELED) canceled.insert(ref.job);
+  }
+  return canceled;
+}
+
+// Tells the result for each job that was to be canceled. `before`: was canceled already.
+void NoteCanceled(Session& session, const std::set<uint64_t>& before,
+                  const v1::CancelJobsResponse& response) {
   std::vector<uint64_t> canceled;
+  std::vector<uint64_t> already;
   std::vector<uint64_t> requested;
   std::vector<uint64_t> ended;
   for (const v1::Job& job : response.jobs()) {
-    auto& group = job.state() == v1::JOB_STATE_CANCELED ? canceled
-                  : contract::IsTerminal(job.state())   ? ended
-                                                        : requested;
+    auto& group = before.contains(job.id())               ? already
+                  : job.state() == v1::JOB_STATE_CANCELED ? canceled
+                  : contract::IsTerminal(job.state())     ? ended
+                                                          : requested;
     group.push_back(job.id());
   }
   if (!canceled.empty()) session.terminal.Note("canceled: " + Ids(canceled));
+  if (!already.empty()) session.terminal.Note("had been canceled already: " + Ids(already));
   if (!ended.empty()) session.terminal.Note("had ended already: " + Ids(ended));
   if (!requested.empty()) {
     const std::string ids = Ids(requested);
@@ -46,8 +75,10 @@ void NoteCanceled(Session& session, const v1::CancelJobsResponse& response) {
 }  // namespace
 
 int Cancel(Session& session) {
-  const auto note = [&session](const v1::CancelJobsResponse& response) {
-    NoteCanceled(session, response);
+  const auto before = CanceledBefore(session);
+  if (!before.ok()) return Fail(session, before.status());
+  const auto note = [&](const v1::CancelJobsResponse& response) {
+    NoteCanceled(session, *before, response);
   };
   return Change<v1::CancelJobsRequest, v1::CancelJobsResponse>(session, "cancel",
                                                                &client::Client::CancelJobs, note);
@@ -68,6 +99,8 @@ int Update(Session& session) {
     request.set_job_id(ref.job);
     auto response = session.client.UpdateJob(request);
     if (!response.ok()) return Fail(session, response.status());
+    for (const v1::SubmitWarning& warning : response->warnings())
+      session.terminal.Note("warning: " + WarningText(warning, {}));
     if (!session.for_people() && !session.ids_only()) {
       PrintMessage(session, response->job());
     } else {
@@ -108,8 +141,8 @@ int Rerun(Session& session) {
                   "nothing was submitted; {} jobs of the filter have ended, more than one call "
                   "runs again (1000 jobs, 16 MiB of specs, 64 trees of files); narrow the filter",
                   response->matched_count())
-            : fmt::format("nothing was submitted; {} job{} would run again",
-                          response->matched_count(), response->matched_count() == 1 ? "" : "s"));
+            : fmt::format("nothing was submitted; {} would run again",
+                          contract::Counted(response->matched_count(), "job")));
   } else {
     const v1::RerunJob& first = response->jobs(0);
     session.terminal.Note(

@@ -9,6 +9,7 @@
 #include "clients/cli/text.h"
 #include "clients/cli/tree_writer.h"
 #include "clients/cli/verbs.h"
+#include "contract/counted.h"
 #include "contract/errors.h"
 #include "contract/units.h"
 
@@ -52,9 +53,9 @@ class Copy {
     if (!is_to_stdout_) {
       if (absl::Status status = writer_.Finish(); !status.ok()) return Fail(session_, status);
       if (session_.terminal.err_is_terminal()) {
-        session_.terminal.Note(fmt::format(
-            "copied {} file{} of {}B to {}", writer_.files(), writer_.files() == 1 ? "" : "s",
-            contract::FormatBytes(writer_.bytes()), Harmless(writer_.path())));
+        session_.terminal.Note(
+            fmt::format("copied {} of {}B to {}", contract::Counted(writer_.files(), "file"),
+                        contract::FormatBytes(writer_.bytes()), Harmless(writer_.path())));
       }
     }
     if (left_out_ > kMaxToldLeftOut)

@@ -18,6 +18,7 @@
 #include "clients/cli/text.h"
 #include "clients/cli/verbs.h"
 #include "contract/characters.h"
+#include "contract/counted.h"
 #include "contract/states.h"
 
 namespace muster::cli {
@@ -102,10 +103,9 @@ absl::Status KeepRun(uint32_t number, v1::Job* job) {
     if (run.number() == number) kept = run;
   }
   if (kept.number() == 0) {
-    const int count = job->runs_size();
-    return absl::NotFoundError(fmt::format("job {} has no run {}.{}; it has had {} run{}",
-                                           job->id(), job->id(), number, count,
-                                           count == 1 ? "" : "s"));
+    return absl::NotFoundError(fmt::format("job {} has no run {}.{}; it has had {}", job->id(),
+                                           job->id(), number,
+                                           contract::Counted(job->runs_size(), "run")));
   }
   job->clear_runs();
   *job->add_runs() = std::move(kept);

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "clients/cli/text.h"
+#include "contract/counted.h"
 #include "contract/scheduler_calls.h"
 #include "contract/states.h"
 #include "contract/units.h"
@@ -92,7 +93,7 @@ std::string Holdings(const v1::Cluster& cluster) {
       for (const auto& [type, count] : group.gpus()) gpus[type] += uint64_t{group.count()} * count;
     }
   }
-  std::string text = fmt::format("{} node{}, {} cpus", nodes, nodes == 1 ? "" : "s", cpus);
+  std::string text = fmt::format("{}, {} cpus", contract::Counted(nodes, "node"), cpus);
   for (const auto& [type, count] : gpus) text += fmt::format(", {} {}", count, Harmless(type));
   return text;
 }

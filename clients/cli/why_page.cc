@@ -39,6 +39,11 @@ bool IsSaid(const v1::StateReason& of_run, const v1::Job& job) {
          of_run.subject() == known.subject() && of_run.detail() == known.detail();
 }
 
+// The time since which the job waits in the broker.
+const google::protobuf::Timestamp& QueuedTime(const v1::Job& job) {
+  return job.runs().empty() ? job.create_time() : job.runs().rbegin()->end_time();
+}
+
 void AppendWaiting(const v1::Job& job, const v1::Transition* wish, absl::Time now, Page* page) {
   if (job.held()) {
     page->Line("Held", IsKeptBack(job) ? fmt::format("to start it: muster release {}", job.id())
@@ -55,6 +60,8 @@ void AppendWaiting(const v1::Job& job, const v1::Transition* wish, absl::Time no
   // The last run has ended: its times no longer matter.
   if (job.state() == v1::JOB_STATE_QUEUED) {
     page->Time("Since", KnownWait(job).since(), now);
+    // Nobody knows since when a cluster lacks what a job needs; the job has not waited for longer.
+    if (!KnownWait(job).has_since()) page->Time("Queued", QueuedTime(job), now);
     return;
   }
   if (job.runs().empty()) return;
@@ -128,7 +135,7 @@ std::string WhyPage(const v1::Job& job, const std::vector<v1::Transition>& histo
   if (!job.runs().empty()) {
     const v1::Run& run = *job.runs().rbegin();
     page.Line("Cluster id", Harmless(run.external_id()));
-    if (job.runs_size() > 1) page.Line("Runs", fmt::format("this is number {}", run.number()));
+    if (job.runs_size() > 1) page.Line("Run", fmt::format("number {} of this job", run.number()));
     if (run.restarts() > 0) {
       page.Line("Restarts", fmt::format("{} by the scheduler itself", run.restarts()));
     }

@@ -287,6 +287,7 @@ void ReadSpec(YamlReader* in, const YAML::Node& document, JobFile* jobs) {
 absl::StatusOr<JobFile> ReadMusterJobs(std::string_view file, std::string_view text,
                                        const std::vector<YAML::Node>& documents) {
   JobFile jobs;
+  YamlReader in(file, text);
   for (const YAML::Node& document : documents) {
     if (document.IsNull()) continue;
     if (jobs.specs.size() == kMaxJobsInFile) {
@@ -294,12 +295,12 @@ absl::StatusOr<JobFile> ReadMusterJobs(std::string_view file, std::string_view t
           fmt::format("{}:{}: more than {} jobs in a file; submit several files", file,
                       document.Mark().line + 1, kMaxJobsInFile));
     }
-    YamlReader in(file, text);
+    in.BeginDocument();
     ReadSpec(&in, document, &jobs);
-    if (in.status().ok()) CheckSpec(jobs.specs.back(), &in);
-    if (!in.status().ok()) return in.status();
+    CheckSpec(jobs.specs.back(), &in);
     jobs.places.Add(in.Places());
   }
+  if (!in.status().ok()) return in.status();
   if (jobs.specs.empty()) {
     return absl::InvalidArgumentError(
         fmt::format("{}: holds no job; the shortest is `run: echo hello`", file));

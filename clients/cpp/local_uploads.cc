@@ -122,7 +122,7 @@ class Reader {
       return At(
           PlaceOf(upload),
           absl::InvalidArgumentError(ToAbsl(fmt::format(
-              "with {} the job brings {} bytes of files along, and {} ({}) are the most; leave "
+              "with {} the job brings along {} bytes of files, and {} ({}) are the most; leave "
               "some out by a .musterignore file, or keep data on the cluster's storage",
               path.native(), bytes, max_job_bytes_, contract::FormatBytes(max_job_bytes_)))));
     }

@@ -10,6 +10,7 @@
 
 #include "contract/characters.h"
 #include "contract/errors.h"
+#include "contract/job_file_names.h"
 #include "contract/nearest.h"
 #include "contract/text.h"
 
@@ -73,6 +74,13 @@ size_t FindNotText(std::string_view text) {
 
 std::string PlaceText(std::string_view file, const YAML::Mark& mark) {
   return fmt::format("{}:{}:{}", file, std::max(mark.line, 0) + 1, std::max(mark.column, 0) + 1);
+}
+
+// Returns whether the field is the other one, or inside of it.
+bool IsWithin(std::string_view path, std::string_view outer) {
+  if (!path.starts_with(outer)) return false;
+  const std::string_view rest = path.substr(outer.size());
+  return outer.empty() || rest.empty() || rest.front() == '.' || rest.front() == '[';
 }
 
 YAML::Mark MarkOf(const YamlValue& value) { return value.place.value_or(value.node.Mark()); }
@@ -150,12 +158,29 @@ absl::StatusOr<std::vector<YAML::Node>> LoadYaml(std::string_view file, std::str
 
 void YamlReader::ProblemAtMark(const YAML::Mark& mark, std::string_view path,
                                std::string_view message) {
-  if (problems_.size() == kMaxYamlProblems) {
-    ++problems_left_out_;
+  if (problems_.size() < kMaxKeptProblems) misread_.emplace_back(path);
+  Note(mark, path, message);
+}
+
+void YamlReader::Note(const YAML::Mark& mark, std::string_view path, std::string_view message) {
+  if (problems_.size() == kMaxKeptProblems) {
+    ++unnamed_;
     return;
   }
-  problems_.push_back(
-      fmt::format("{}: {}{}{}", PlaceText(file_, mark), path, path.empty() ? "" : ": ", message));
+  problems_.push_back({mark, fmt::format("{}: {}{}{}", PlaceText(file_, mark), path,
+                                         path.empty() ? "" : ": ", message)});
+}
+
+// Returns whether a problem was noted of the field, of one inside of it, or of one around it.
+bool YamlReader::IsMisread(std::string_view path) const {
+  return std::any_of(misread_.begin(), misread_.end(), [path](std::string_view bad) {
+    return IsWithin(path, bad) || IsWithin(bad, path);
+  });
+}
+
+void YamlReader::BeginDocument() {
+  misread_.clear();
+  places_.clear();
 }
 
 void YamlReader::Problem(const YamlValue& value, std::string_view message) {
@@ -184,9 +209,13 @@ void YamlReader::ProblemAt(std::string_view api_path, std::string_view message) 
     known = end == std::string_view::npos ? std::string_view() : known.substr(0, end);
   }
   const auto place = places_.find(known);
-  if (place == places_.end()) return ProblemAtMark(YAML::Mark(), api_path, message);
-  const bool has_own_name = !known.empty() && place->second.path != known;
-  ProblemAtMark(place->second.mark, has_own_name ? place->second.path : api_path, message);
+  // A field that is not in the file may be one that could not be read.
+  if (!misread_.empty() && (known.empty() || IsMisread(place->second.path))) return;
+  const std::string name = contract::JobFileName(api_path);
+  if (place == places_.end()) return Note(YAML::Mark(), name, message);
+  const bool is_exact = known.size() == api_path.size();
+  const bool has_own_name = !known.empty() && (is_exact || place->second.path != known);
+  Note(place->second.mark, has_own_name ? place->second.path : name, message);
 }
 
 std::map<std::string, std::string, std::less<>> YamlReader::Places() const {
@@ -197,9 +226,16 @@ std::map<std::string, std::string, std::less<>> YamlReader::Places() const {
 
 absl::Status YamlReader::status() const {
   if (problems_.empty()) return absl::OkStatus();
-  std::string text = fmt::format("{}", fmt::join(problems_, "\n"));
-  if (problems_left_out_ > 0) text += fmt::format("\n... and {} more", problems_left_out_);
-  return absl::InvalidArgumentError(text);
+  std::vector<Noted> sorted = problems_;
+  std::stable_sort(sorted.begin(), sorted.end(), [](const Noted& a, const Noted& b) {
+    return std::pair(a.mark.line, a.mark.column) < std::pair(b.mark.line, b.mark.column);
+  });
+  std::vector<std::string> lines;
+  for (size_t i = 0; i < std::min(sorted.size(), kMaxYamlProblems); ++i)
+    lines.push_back(std::move(sorted[i].text));
+  const size_t left_out = sorted.size() - lines.size() + unnamed_;
+  if (left_out > 0) lines.push_back(fmt::format("... and {} more", left_out));
+  return absl::InvalidArgumentError(fmt::format("{}", fmt::join(lines, "\n")));
 }
 
 bool YamlReader::IsMapping(const YamlValue& value) {

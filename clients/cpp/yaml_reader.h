@@ -21,8 +21,10 @@
 
 namespace muster::client {
 
-// More problems than this help nobody; the rest is left out.
+// More problems than this help nobody; the rest is counted.
 inline constexpr size_t kMaxYamlProblems = 20;
+// Bounds the memory: of more problems, those that are told need not be the first ones of the file.
+inline constexpr size_t kMaxKeptProblems = 1000;
 // A mapping that is merged may merge another one, and so on. Deeper, it is likely to merge itself.
 inline constexpr int kMaxMergeDepth = 8;
 
@@ -93,15 +95,20 @@ class YamlReader {
   // Adds a problem from a status about a field, said of this value.
   void ProblemOf(const YamlValue& value, const absl::Status& status);
   // Takes a problem of a field by the name that the API has for it, or of one inside of it: at its
-  // place and by its name in the file if it was read, else at the document's.
+  // place and by its name in the file if it was read, else at the document's. Leaves it out if it
+  // may come of a problem that was noted when the document was read.
   void ProblemAt(std::string_view api_path, std::string_view message);
+  // Counts problems that nobody can name.
+  void AddUnnamed(size_t problems) { unnamed_ += problems; }
+  // The fields and problems that follow are those of another document. Earlier problems stay.
+  void BeginDocument();
   // The field of the API that a value stands for, where the names differ.
   void StandsFor(const YamlValue& value, std::string_view api_path);
 
   // "FILE:LINE:COLUMN" of each field that was read, by the name that the API has for it.
   std::map<std::string, std::string, std::less<>> Places() const;
 
-  // OK, or INVALID_ARGUMENT with one line for each problem.
+  // OK, or INVALID_ARGUMENT with one line for each problem, in the order of the text.
   absl::Status status() const;
 
  private:
@@ -110,7 +117,15 @@ class YamlReader {
     YAML::Mark key_mark;
   };
 
+  struct Noted {
+    YAML::Mark mark;
+    std::string text;
+  };
+
+  // A problem of the text itself. Note is for those of what was read from it, too.
   void ProblemAtMark(const YAML::Mark& mark, std::string_view path, std::string_view message);
+  void Note(const YAML::Mark& mark, std::string_view path, std::string_view message);
+  bool IsMisread(std::string_view path) const;
   bool IsMapping(const YamlValue& value);
   bool CollectKeys(const YamlValue& value, std::map<std::string, Found>* found);
   void Merge(YAML::Node node, const std::string& path, int depth);
@@ -118,8 +133,9 @@ class YamlReader {
   const std::string file_;
   const std::string_view text_;
   const MergeKeys merge_keys_;
-  std::vector<std::string> problems_;
-  size_t problems_left_out_ = 0;
+  std::vector<Noted> problems_;
+  size_t unnamed_ = 0;                // problems that are counted only
+  std::vector<std::string> misread_;  // paths in the document that have a problem of the text
   struct Place {
     YAML::Mark mark;
     std::string path;  // in the file

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "contract/characters.h"
+#include "contract/counted.h"
 #include "contract/errors.h"
 #include "contract/gpu_share.h"
 #include "contract/path_within.h"
@@ -313,12 +314,9 @@ Admission JudgeAdmission(const AdmissionNeeds& needs, const v1::AdmissionFacts& 
 }
 
 std::string RefusalText(const std::vector<v1::Shortage>& refusals) {
-  std::string text;
-  for (size_t i = 0; i < std::min(refusals.size(), kMaxToldRefusals); ++i)
-    text += fmt::format("{}{}", i > 0 ? "; " : "", refusals[i].message());
-  if (refusals.size() > kMaxToldRefusals)
-    text += fmt::format("; and {} more", refusals.size() - kMaxToldRefusals);
-  return text;
+  std::vector<std::string> told;
+  for (const v1::Shortage& refusal : refusals) told.push_back(refusal.message());
+  return ListedUpTo(kMaxToldRefusals, std::move(told), "; ");
 }
 
 std::optional<v1::Shortage> FindForbidden(const v1::KubernetesOptions& options,
@@ -342,12 +340,9 @@ std::optional<v1::Shortage> FindForbidden(const v1::KubernetesOptions& options,
 std::string NoneOfThatName(std::string_view name, std::string_view where,
                            std::vector<std::string> names) {
   std::sort(names.begin(), names.end());
-  std::string others = names.empty() ? "it has none" : "it has";
-  for (size_t i = 0; i < std::min(names.size(), kMaxToldNames); ++i)
-    others += fmt::format("{} \"{}\"", i > 0 ? "," : "", names[i]);
-  if (names.size() > kMaxToldNames)
-    others += fmt::format(" and {} more", names.size() - kMaxToldNames);
-  return fmt::format("\"{}\": there is none{}; {}", name, where, others);
+  for (std::string& other : names) other = fmt::format("\"{}\"", other);
+  const std::string others = names.empty() ? "none" : ListedUpTo(kMaxToldNames, std::move(names));
+  return fmt::format("\"{}\": there is none{}; it has {}", name, where, others);
 }
 
 std::optional<v1::Shortage> FindMissingScheduler(const v1::KubernetesOptions& options,

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "contract/admission.h"
+#include "contract/counted.h"
 #include "contract/pod_ask.h"
 #include "contract/units.h"
 #include "fmt/format.h"
@@ -46,7 +47,7 @@ std::string NearestRoom(const PodAsk& ask, const std::vector<const v1::NodeProfi
     const uint64_t there = want.amount(ask, *most);
     if (there >= want.needed) continue;
     return fmt::format("{} has the most {}: {}, {} {} needed", most->example(), want.what,
-                       want.text(there), want.text(want.needed), want.needed == 1 ? "is" : "are");
+                       want.text(there), want.text(want.needed), WordFor(want.needed, "is", "are"));
   }
   return "no node that matches has all at once that a pod needs";
 }
@@ -88,15 +89,15 @@ std::optional<v1::Shortage> FindNodeShortage(const AdmissionNeeds& needs,
   if (matching.empty()) {
     return Short(
         "nodes", needs.pods, 0,
-        fmt::format("none of the {} node{} matches; {} comes nearest: it {}", nodes,
-                    nodes == 1 ? "" : "s", nearest->example(), fmt::join(fewest, ", and it ")));
+        fmt::format("none of the {} matches; {} comes nearest: it {}", Counted(nodes, "node"),
+                    nearest->example(), fmt::join(fewest, ", and it ")));
   }
   if (pods == 0) return Short("nodes", needs.pods, 0, NearestRoom(ask, matching));
   return Short("nodes", needs.pods, pods,
-               fmt::format("the {} node{} that match{} would have room for {} pod{} of the run if "
-                           "they were empty, {} are needed{}",
-                           matches, matches == 1 ? "" : "s", matches == 1 ? "es" : "", pods,
-                           pods == 1 ? "" : "s", needs.pods,
+               fmt::format("the {} that {} would have room for {} of the run if they were empty, "
+                           "{} are needed{}",
+                           Counted(matches, "node"), WordFor(matches, "matches", "match"),
+                           Counted(pods, "pod"), needs.pods,
                            ask.options.spread() == v1::KUBERNETES_SPREAD_REQUIRED
                                ? ", each on a node of its own"
                                : ""));

@@ -10,9 +10,7 @@
 namespace muster::contract {
 namespace {
 
-// A status travels in HTTP/2 trailers, which gRPC refuses beyond 8 KiB
-// (GRPC_ARG_MAX_METADATA_SIZE); what is over these is counted, not listed.
-constexpr size_t kMaxViolationBytes = 2000;
+// See kMaxViolationBytes.
 constexpr size_t kMaxReasonBytes = 2000;
 constexpr size_t kMaxMessageBytes = 800;
 
@@ -121,7 +119,7 @@ std::optional<absl::Duration> GetRetryDelay(const absl::Status& status) {
 
 void FieldErrors::Add(std::string_view field, std::string_view description) {
   const bool is_first = bad_request_.field_violations().empty();
-  if (!is_first && bytes_ + field.size() + description.size() > kMaxViolationBytes) {
+  if (!is_first && bytes_ + field.size() + description.size() > max_bytes_) {
     ++unlisted_;
     return;
   }
@@ -135,7 +133,7 @@ void FieldErrors::Add(std::string_view field, std::string_view description) {
 absl::Status FieldErrors::ToStatus() const {
   if (empty()) return absl::OkStatus();
   std::string message;
-  int listed = 0;
+  size_t listed = 0;
   for (const auto& violation : bad_request_.field_violations()) {
     const std::string line = fmt::format("{}{}: {}", message.empty() ? "" : "; ", violation.field(),
                                          violation.description());
@@ -143,7 +141,8 @@ absl::Status FieldErrors::ToStatus() const {
     message += CutBetweenCharacters(line, kMaxMessageBytes);
     ++listed;
   }
-  const int left_out = bad_request_.field_violations_size() - listed + unlisted_;
+  const size_t left_out =
+      static_cast<size_t>(bad_request_.field_violations_size()) - listed + unlisted_;
   if (left_out > 0) message += fmt::format("; and {} more bad fields", left_out);
   absl::Status status(absl::StatusCode::kInvalidArgument, message);
   Attach(bad_request_, &status);

@@ -48,19 +48,30 @@ std::optional<v1::StateReason> GetStateReason(const absl::Status& status);
 std::optional<google::rpc::BadRequest> GetBadRequest(const absl::Status& status);
 std::optional<absl::Duration> GetRetryDelay(const absl::Status& status);
 
-// Collects every bad field of a request before answering. Lists about as many as fit into a gRPC
-// status and counts the rest.
+// A status travels in HTTP/2 trailers, which gRPC refuses beyond 8 KiB
+// (GRPC_ARG_MAX_METADATA_SIZE); what is over this is counted, not listed.
+inline constexpr size_t kMaxViolationBytes = 2000;
+
+// Collects every bad field of a request before answering. Lists as many as fit, by default into a
+// gRPC status, and counts the rest.
 class FieldErrors {
  public:
+  explicit FieldErrors(size_t max_bytes = kMaxViolationBytes) : max_bytes_(max_bytes) {}
   void Add(std::string_view field, std::string_view description);
   bool empty() const { return bad_request_.field_violations().empty(); }
+  const google::protobuf::RepeatedPtrField<google::rpc::BadRequest::FieldViolation>& violations()
+      const {
+    return bad_request_.field_violations();
+  }
+  size_t unlisted() const { return unlisted_; }
   // OK if nothing was added.
   absl::Status ToStatus() const;
 
  private:
+  const size_t max_bytes_;  // of the fields and descriptions listed, but for a lone one
   google::rpc::BadRequest bad_request_;
-  size_t bytes_ = 0;  // of the fields and descriptions listed
-  int unlisted_ = 0;
+  size_t bytes_ = 0;
+  size_t unlisted_ = 0;
 };
 
 }  // namespace muster::contract

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "absl/time/time.h"
+#include "contract/counted.h"
 #include "contract/signal_name.h"
 #include "contract/units.h"
 #include "fmt/format.h"
@@ -52,9 +53,8 @@ constexpr std::array kFailureRows = {
     FailureRow{v1::FAILURE_CODE_INPUTS_MISSING, "What the job needs is not all there",
                "Put the data there, or correct the path."},
     // Limits.
-    FailureRow{
-        v1::FAILURE_CODE_TIME_LIMIT, "The run was stopped at its time limit",
-        "Ask for more time (time_limit), as far as the cluster allows it, or write checkpoints."},
+    FailureRow{v1::FAILURE_CODE_TIME_LIMIT, "The run was stopped at its time limit",
+               "Ask for more time (time), as far as the cluster allows it, or write checkpoints."},
     FailureRow{v1::FAILURE_CODE_DEADLINE, "The run could not end before its deadline",
                "Submit it earlier."},
     FailureRow{
@@ -285,7 +285,7 @@ std::string MemoryWords(const v1::Failure& failure) {
   std::string words;
   if (failure.killed_processes() > 0) {
     const uint32_t killed = failure.killed_processes();
-    words = fmt::format("{} of its processes {} killed", killed, killed == 1 ? "was" : "were");
+    words = fmt::format("{} of its processes {} killed", killed, WordFor(killed, "was", "were"));
   }
   if (failure.memory_limit_bytes() > 0) {
     words += fmt::format("{} memory limit of {}", words.empty() ? "its" : " at its",
@@ -367,10 +367,10 @@ std::string RemedyOf(const v1::Failure& failure) {
     case v1::FAILURE_CODE_SETUP_FAILED:
       return OwnRemedy(failure);
     case v1::FAILURE_CODE_WORKING_DIRECTORY:
-      return "Make the directory where the job runs, or name another working_directory (sbatch: "
+      return "Make the directory where the job runs, or name another workdir (sbatch: "
              "--chdir).";
     case v1::FAILURE_CODE_OUT_OF_MEMORY:
-      return "Ask for more memory (resources.memory_bytes), or use less of it, with smaller "
+      return "Ask for more memory (resources.memory), or use less of it, with smaller "
              "batches.";
     case v1::FAILURE_CODE_END_UNEXPLAINED:
       return failure.has_exit() ? "Look at the scheduler's words; an epilog or a limit of the "

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "contract/counted.h"
 #include "contract/namespace_limits.h"
 #include "contract/units.h"
 #include "fmt/format.h"
@@ -70,14 +71,14 @@ std::optional<v1::ClusterCheck> TellDefaults(const PodAmounts& asked, uint64_t g
   v1::ClusterCheck check;
   check.set_subject(is_memory_open ? "resources.memory" : "resources.cpus");
   check.set_result(v1::CHECK_RESULT_WARN);
-  check.set_seen(fmt::format(
-      "{} left open: the job gets {} on each node, {}",
-      is_memory_open && is_cpu_open ? "and resources.cpus are" : "is",
-      !is_memory_open ? cores
-      : is_cpu_open   ? memory + " and " + cores
-                      : memory,
-      is_share ? fmt::format("the share of {} GPU{} of a node", gpus, gpus == 1 ? "" : "s")
-               : "the cluster's default"));
+  check.set_seen(fmt::format("{} left open: the job gets {} on each node, {}",
+                             is_memory_open && is_cpu_open ? "and resources.cpus are" : "is",
+                             !is_memory_open ? cores
+                             : is_cpu_open   ? memory + " and " + cores
+                                             : memory,
+                             is_share
+                                 ? fmt::format("the share of {} of a node", Counted(gpus, "GPU"))
+                                 : "the cluster's default"));
   check.set_remedy(is_memory_open ? "Set it if the job needs more: what uses more memory is killed."
                                   : "Set it if the job needs more.");
   return check;

@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "absl/time/time.h"
+#include "contract/counted.h"
 #include "contract/gpu_types.h"
 #include "contract/sentences.h"
 #include "contract/states.h"
@@ -17,15 +18,13 @@ namespace {
 
 constexpr uint64_t kThousandths = 1000;
 constexpr size_t kMostListedTypes = 8;  // keeps the sentence readable
-constexpr int kMostListedPools = 8;     // likewise
+constexpr size_t kMostListedPools = 8;  // likewise
 
 // " (it has A, B)": the types of GPUs there are; empty: there are none.
 std::string GpuTypesText(const v1::Pool& pool) {
-  std::set<std::string> types = GpuTypesOf(pool);
+  const std::set<std::string> types = GpuTypesOf(pool);
   if (types.empty()) return "";
-  const bool is_cut = types.size() > kMostListedTypes;
-  if (is_cut) types.erase(std::next(types.begin(), kMostListedTypes), types.end());
-  return fmt::format(" (it has {}{})", fmt::join(types, ", "), is_cut ? ", ..." : "");
+  return fmt::format(" (it has {})", ListedUpTo(kMostListedTypes, {types.begin(), types.end()}));
 }
 
 std::string GpusText(const Lack& lack) {
@@ -54,16 +53,13 @@ std::string UnclearGpuType(const Lack& lack) {
 
 std::string NoSuchPool(const Lack& lack) {
   const auto& pools = lack.inventory->pools();
-  std::string known;
-  for (int i = 0; i < std::min(kMostListedPools, pools.size()); ++i) {
-    known += fmt::format("{}\"{}\"", i > 0 ? ", " : "", pools[i].name());
-  }
-  if (pools.size() > kMostListedPools) known += ", ...";
-  return fmt::format("{} \"{}\" (it has {})",
-                     lack.code == LackCode::kNamespace
-                         ? "kubernetes.namespace: its agent works in no namespace"
-                         : "it has no pool",
-                     lack.asked, known.empty() ? "none" : known);
+  std::vector<std::string> known;
+  for (const v1::Pool& pool : pools) known.push_back(fmt::format("\"{}\"", pool.name()));
+  return fmt::format(
+      "{} \"{}\" (it has {})",
+      lack.code == LackCode::kNamespace ? "kubernetes.namespace: its agent works in no namespace"
+                                        : "it has no pool",
+      lack.asked, known.empty() ? "none" : ListedUpTo(kMostListedPools, std::move(known)));
 }
 
 std::string PartsOfGpus(const Lack& lack) {
@@ -97,7 +93,7 @@ std::string SentenceOfKind(const Lack& lack) {
     case LackCode::kKubernetes:
       return fmt::format(
           "it is of kind {}, and the job has a kubernetes section; take the section out, or choose "
-          "a cluster of kind kubernetes (placement.clusters)",
+          "a cluster of kind kubernetes (cluster)",
           Name(lack.kind));
     case LackCode::kRoles:
       return fmt::format(
@@ -168,17 +164,17 @@ std::string SentenceOfPool(const Lack& lack) {
           pool);
     case LackCode::kNodes:
       return fmt::format(
-          "pool \"{}\" has {} node{} with what each needs (resources), {} are needed; ask for at "
-          "most {} (nodes)",
-          pool, lack.good_nodes, lack.good_nodes == 1 ? "" : "s", lack.requested, lack.available);
+          "pool \"{}\" has {} with what each needs (resources), {} are needed; ask for at most {} "
+          "(nodes)",
+          pool, Counted(lack.good_nodes, "node"), lack.requested, lack.available);
     case LackCode::kNodesOfARun:
       return fmt::format(
           "pool \"{0}\" gives a run at most {1} nodes, {2} are needed; ask for at most {1} (nodes)",
           pool, lack.available, lack.requested);
     case LackCode::kTimeLimit:
       return fmt::format(
-          "pool \"{0}\" has a time limit of {1}, {2} are needed; ask for at most {1} (time_limit)",
-          pool, contract::FormatDuration(absl::Seconds(lack.available)),
+          "pool \"{0}\" has a time limit of {1}, {2} are needed; ask for at most {1} (time)", pool,
+          contract::FormatDuration(absl::Seconds(lack.available)),
           contract::FormatDuration(absl::Seconds(lack.requested)));
     case LackCode::kOpenPool:
       return MakeReason(v1::STATE_REASON_CODE_POOL_UNAVAILABLE,
@@ -286,7 +282,7 @@ std::string CannotBePlaced(const std::string& lacks, const std::string& why_slur
   // The lacks of a Slurm cluster are all that the user needs to know if there is one.
   if (why_slurm.empty() || !lacks.empty()) return fmt::format("{}{}", kNone, lacks);
   return fmt::format("{}only Slurm can take it because {}, and {}", kNone, why_slurm,
-                     names_clusters ? "placement.clusters names no cluster of kind slurm; do "
+                     names_clusters ? "the job names no cluster of kind slurm (cluster); do "
                                       "without it, or name one"
                                     : "no cluster of kind slurm is known; do without it");
 }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "contract/characters.h"
+#include "contract/counted.h"
 #include "contract/errors.h"
 #include "contract/lacks.h"
 #include "contract/states.h"
@@ -34,10 +35,9 @@ std::string_view Done(Wish wish) {
 
 std::string Known(const Clusters& clusters) {
   if (clusters.count == 0) return "no cluster has connected to this broker yet";
-  const std::string text =
-      fmt::format("the known ones are \"{}\"", fmt::join(clusters.named, "\", \""));
-  const size_t others = clusters.count - clusters.named.size();
-  return others == 0 ? text : text + fmt::format(" and {} more", others);
+  std::vector<std::string> named;
+  for (const std::string& name : clusters.named) named.push_back(fmt::format("\"{}\"", name));
+  return "the known ones are " + Listed(named, clusters.count);
 }
 
 absl::Status Of(const absl::Status& status) { return status; }
@@ -59,17 +59,16 @@ std::string_view WhyNotHeld(const NotWaiting::Job& job) {
 }
 
 absl::Status Of(const NotWaiting& fact) {
-  std::string jobs;  // with why
+  std::vector<std::string> jobs;  // with why
   std::string numbers;
   for (const NotWaiting::Job& job : fact.jobs) {
     numbers += fmt::format("{}{}", numbers.empty() ? "" : ",", job.id);
-    jobs += fmt::format("{}{} ({})", jobs.empty() ? "" : ", ", job.id, WhyNotHeld(job));
+    jobs.push_back(fmt::format("{} ({})", job.id, WhyNotHeld(job)));
   }
-  const size_t others = fact.count - fact.jobs.size();
-  if (others > 0) jobs += fmt::format(" and {} more", others);
   return Error(
       absl::StatusCode::kFailedPrecondition, "NOT_WAITING",
-      fmt::format("only jobs that wait can be held, and these do not: {}; nothing was held{}", jobs,
+      fmt::format("only jobs that wait can be held, and these do not: {}; nothing was held{}",
+                  Listed(jobs, fact.count),
                   fact.count < fact.asked ? ", hold the others without them" : ""),
       {{"jobs", numbers}, {"count", fmt::format("{}", fact.count)}});
 }
@@ -105,7 +104,7 @@ absl::Status Of(const RerunIdReused& fact) {
 
 absl::Status Of(const UnknownCluster& fact) {
   return Error(absl::StatusCode::kNotFound, "UNKNOWN_CLUSTER",
-               fmt::format("placement.clusters names \"{}\", and no cluster of that name has ever "
+               fmt::format("the job names cluster \"{}\", and no cluster of that name has ever "
                            "connected; {}",
                            fact.cluster, Known(fact.known)),
                {{"cluster", fact.cluster}, {"field", "spec.placement.clusters"}});
@@ -153,12 +152,12 @@ absl::Status Of(const ClusterConnected& fact) {
 }
 
 absl::Status Of(const ClusterHasRuns& fact) {
-  const bool is_one = fact.active == 1;
-  return Error(absl::StatusCode::kFailedPrecondition, "CLUSTER_HAS_RUNS",
-               fmt::format("cluster \"{}\" has {} run{} that {} not ended; start its agent again, "
-                           "and let the jobs end or cancel them",
-                           fact.cluster, fact.active, is_one ? "" : "s", is_one ? "has" : "have"),
-               {{"cluster", fact.cluster}, {"active_runs", fmt::format("{}", fact.active)}});
+  return Error(
+      absl::StatusCode::kFailedPrecondition, "CLUSTER_HAS_RUNS",
+      fmt::format("cluster \"{}\" has {} that {} not ended; start its agent again, and "
+                  "let the jobs end or cancel them",
+                  fact.cluster, Counted(fact.active, "run"), WordFor(fact.active, "has", "have")),
+      {{"cluster", fact.cluster}, {"active_runs", fmt::format("{}", fact.active)}});
 }
 
 // ---- agents

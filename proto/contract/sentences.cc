@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "contract/job_file_names.h"
 #include "contract/states.h"
 #include "contract/text.h"
 #include "contract/units.h"
@@ -342,7 +343,7 @@ std::string RunFollows(uint32_t number, uint32_t max_runs, absl::Time not_before
 v1::SubmitWarning MakeWarning(v1::SubmitWarningCode code, const v1::ClusterCheck& check) {
   v1::SubmitWarning warning;
   warning.set_code(code);
-  warning.set_message(fmt::format("{} {}", check.subject(), check.seen()));
+  warning.set_message(fmt::format("{} {}", JobFileName(check.subject()), check.seen()));
   warning.set_remedy(check.remedy());
   warning.set_subject(check.subject());
   return warning;
@@ -361,6 +362,24 @@ v1::SubmitWarning WaitsForPlace(uint64_t job, const v1::StateReason& reason) {
   warning.set_cluster(reason.cluster());
   warning.set_subject(reason.pool());
   if (reason.has_since()) *warning.mutable_since() = reason.since();
+  return warning;
+}
+
+v1::SubmitWarning RunKeepsPriority(const v1::Job& job) {
+  v1::SubmitWarning warning;
+  warning.set_code(v1::SUBMIT_WARNING_CODE_RUN_KEEPS_PRIORITY);
+  warning.set_message(
+      fmt::format("the new priority of job {} does not move its present run: cluster \"{}\" has "
+                  "that, with the priority that it was launched with",
+                  job.id(), job.cluster()));
+  if (job.state() == v1::JOB_STATE_PENDING) {
+    warning.set_remedy(
+        job.cluster_kind() == v1::CLUSTER_KIND_SLURM
+            ? "Slurm's administrators can change the order of its queue"
+            : "To move it, cancel the job and submit it again with the new priority");
+  }
+  warning.set_cluster(job.cluster());
+  warning.set_subject("priority");
   return warning;
 }
 

@@ -106,6 +106,9 @@ void SetCluster(const std::string& cluster, v1::SubmitWarning* warning);
 // An accepted job waits for the place that it names.
 v1::SubmitWarning WaitsForPlace(uint64_t job, const v1::StateReason& reason);
 
+// A job's priority changes while the cluster that it names has its run.
+v1::SubmitWarning RunKeepsPriority(const v1::Job& job);
+
 // One line for people: the sentence, and the remedy behind it.
 std::string WithRemedy(const std::string& message, const std::string& remedy);
 

@@ -25,7 +25,7 @@ constexpr std::string_view kWhenOthersEnd =
     "it starts when some of them end; if none of them runs, it alone is over the limit: cancel it "
     "and ask for less";
 constexpr std::string_view kOtherPartition =
-    "cancel it and use another account (slurm.account, --account) or partition (placement.pool, "
+    "cancel it and use another account (slurm.account, --account) or partition (pool, "
     "--partition)";
 constexpr std::string_view kOtherQos =
     "cancel it and ask for less, or use another QOS (slurm.qos, --qos); sacctmgr show qos tells "
@@ -95,7 +95,7 @@ constexpr std::array kRows = {
         "its partition cannot hold it or is closed to its account, and it will never start",
         "cancel it and ask for less, or use another account (slurm.account, --account) or "
         "partition "
-        "(placement.pool, --partition)"},
+        "(pool, --partition)"},
     Row{v1::STATE_REASON_CODE_CANNOT_START, "AccountNotAllowed", "", "",
         "its account may not use the partition", kOtherPartition},
     // Slurm writes these out, with the names behind them.
@@ -103,14 +103,14 @@ constexpr std::array kRows = {
         "its account may not use the partition", kOtherPartition},
     Row{v1::STATE_REASON_CODE_CANNOT_START, "Job's QOS not permitted", "", "",
         "its QOS may not be used in the partition",
-        "cancel it and use another QOS (slurm.qos, --qos) or partition (placement.pool, "
+        "cancel it and use another QOS (slurm.qos, --qos) or partition (pool, "
         "--partition)"},
     Row{v1::STATE_REASON_CODE_CANNOT_START, "User's group not permitted", "", "",
         "its user may not use the partition",
-        "cancel it and use another partition (placement.pool, --partition)"},
+        "cancel it and use another partition (pool, --partition)"},
     Row{v1::STATE_REASON_CODE_CANNOT_START, "uid ", "not in group permitted", "",
         "its user may not use the partition",
-        "cancel it and use another partition (placement.pool, --partition)"},
+        "cancel it and use another partition (pool, --partition)"},
     Row{v1::STATE_REASON_CODE_LIMIT_REACHED, "AccountingPolicy", "", "",
         "a limit of its account or QOS is reached", ""},
     Row{v1::STATE_REASON_CODE_CANNOT_START, "QOSNotAllowed", "", "",

@@ -277,24 +277,29 @@ void CheckPlacement(const v1::JobSpec& spec, FieldErrors* errors) {
 
 }  // namespace
 
+absl::Status FindBadFields(v1::JobSpec* spec, FieldErrors* errors) {
+  if (absl::Status honoured = CheckHonoured(*spec); !honoured.ok()) return honoured;
+  FillDefaults(spec);
+  CheckSize(*spec, errors);
+  CheckIdentity(*spec, errors);
+  CheckResources(*spec, errors);
+  CheckPrograms(*spec, errors);
+  CheckContainer(*spec, errors);
+  CheckUploads(*spec, errors);
+  CheckStorage(*spec, errors);
+  CheckLabels(*spec, errors);
+  CheckPlacement(*spec, errors);
+  CheckSlurmOptions(spec->slurm(), errors);
+  CheckRetry(*spec, errors);
+  CheckSlurmContainer(*spec, errors);
+  CheckSlurmProgram(*spec, errors);
+  CheckKubernetesOptions(*spec, errors);
+  return absl::OkStatus();
+}
+
 absl::StatusOr<v1::JobSpec> NormalizeJobSpec(v1::JobSpec spec) {
-  if (absl::Status honoured = CheckHonoured(spec); !honoured.ok()) return honoured;
-  FillDefaults(&spec);
   FieldErrors errors;
-  CheckSize(spec, &errors);
-  CheckIdentity(spec, &errors);
-  CheckResources(spec, &errors);
-  CheckPrograms(spec, &errors);
-  CheckContainer(spec, &errors);
-  CheckUploads(spec, &errors);
-  CheckStorage(spec, &errors);
-  CheckLabels(spec, &errors);
-  CheckPlacement(spec, &errors);
-  CheckSlurmOptions(spec.slurm(), &errors);
-  CheckRetry(spec, &errors);
-  CheckSlurmContainer(spec, &errors);
-  CheckSlurmProgram(spec, &errors);
-  CheckKubernetesOptions(spec, &errors);
+  if (absl::Status honoured = FindBadFields(&spec, &errors); !honoured.ok()) return honoured;
   if (!errors.empty()) return errors.ToStatus();
   return spec;
 }

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "contract/errors.h"
 #include "muster/v1/job_spec.pb.h"
 
 namespace muster::contract {
@@ -34,6 +35,8 @@ inline constexpr size_t kMaxRequestIdBytes = 128;
 //   UNIMPLEMENTED with an ErrorInfo {reason: FIELD_NOT_HONOURED, metadata: field} for a field of a
 //   later version.
 absl::StatusOr<v1::JobSpec> NormalizeJobSpec(v1::JobSpec spec);
+// The same in place: the bad fields are added to `errors`, and the result is the other error.
+absl::Status FindBadFields(v1::JobSpec* spec, FieldErrors* errors);
 
 // Names of clusters: 1 to 63 characters of a-z, 0-9 and '-', beginning and ending with a letter or
 // digit.

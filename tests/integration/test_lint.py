@@ -86,16 +86,21 @@ def test_a_branch_from_before_a_declared_break_can_be_merged_after_it(clone):
     assert clone.lint() == (0, "lint.api: passed\n")
 
 
+@pytest.mark.parametrize("folder", ["broker", "agents"])
 @pytest.mark.parametrize("words, told", [
-    ("  Mutex mutex_;\n  int size_;\n", "broker/a.h: nothing is ABSL_GUARDED_BY(mutex_)\n"),
-    ("  std::mutex mutex_;\n", "broker/a.h:1:  std::mutex mutex_;\n")])
-def test_a_mutex_that_does_not_say_what_it_guards_is_found(tmp_path, words, told):
+    ("  Mutex mutex_;\n  int size_;\n", "a.h: nothing is ABSL_GUARDED_BY(mutex_)\n"),
+    ("  SharedMutex mutex_;\n", "a.h: nothing is ABSL_GUARDED_BY(mutex_)\n"),
+    ("  std::mutex mutex_;\n", "a.h:1:  std::mutex mutex_;\n"),
+    ("  std::shared_mutex mutex_;\n", "a.h:1:  std::shared_mutex mutex_;\n")])
+def test_a_mutex_that_does_not_say_what_it_guards_is_found(tmp_path, folder, words, told):
     made = Clone(tmp_path)
-    (tmp_path / "broker").mkdir()
-    (tmp_path / "broker" / "a.h").write_text("  Mutex mutex_;\n  int size_ ABSL_GUARDED_BY(mutex_) = 0;\n")
+    (tmp_path / folder).mkdir()
+    (tmp_path / folder / "a.h").write_text(
+        "  Mutex mutex_;\n  int size_ ABSL_GUARDED_BY(mutex_) = 0;\n"
+        "  SharedMutex turn_;\n  void Change() ABSL_EXCLUSIVE_LOCKS_REQUIRED(turn_);\n")
     assert made.lint("locks") == (0, "lint.locks: passed\n")
-    (tmp_path / "broker" / "a.h").write_text(words)
-    assert made.lint("locks") == (1, f"lint.locks: FAILED\n{told}")
+    (tmp_path / folder / "a.h").write_text(words)
+    assert made.lint("locks") == (1, f"lint.locks: FAILED\n{folder}/{told}")
 
 
 @pytest.mark.parametrize("words", ["context_.store->GetJob(scope, id)", "services_.store", "Find(store::Scope::All(), id)"])

@@ -8,6 +8,7 @@
 #include "agents/kubernetes/manifest/manifest.h"
 #include "agents/kubernetes/manifest/pod_template.h"
 #include "agents/kubernetes/manifest/run_secret.h"
+#include "contract/counted.h"
 #include "contract/errors.h"
 #include "contract/gpu_types.h"
 #include "contract/units.h"
@@ -95,7 +96,7 @@ std::string NearestRoom(const RunNeed& need, const std::vector<const NodeRoom*>&
     if (there >= want.needed) continue;
     return fmt::format("{} has the most {}{}: {}, {} {} needed", most->node->name, adjective,
                        want.what, Bare(want.what, there), Bare(want.what, want.needed),
-                       want.needed == 1 ? "is" : "are");
+                       contract::WordFor(want.needed, "is", "are"));
   }
   const NodeRoom* nearest =
       *std::min_element(nodes.begin(), nodes.end(), [&](const NodeRoom* a, const NodeRoom* b) {
@@ -115,12 +116,10 @@ std::string NearestMatch(const RunNeed& need, const std::vector<NodeRoom>& nodes
     nearest = &room;
     fewest = std::move(objections);
   }
-  return fmt::format("none of the {} node{} matches; {} comes nearest: it {}", nodes.size(),
-                     nodes.size() == 1 ? "" : "s", nearest->node->name,
+  return fmt::format("none of the {} matches; {} comes nearest: it {}",
+                     contract::Counted(nodes.size(), "node"), nearest->node->name,
                      fmt::join(fewest, ", and it "));
 }
-
-std::string PodsWord(int64_t pods) { return fmt::format("{} pod{}", pods, pods == 1 ? "" : "s"); }
 
 int64_t TotalPods(const RunNeed& need, const std::vector<const NodeRoom*>& nodes, Part part) {
   int64_t pods = 0;
@@ -161,20 +160,19 @@ std::optional<Misfit> FindLasting(const RunNeed& need, const std::vector<const N
   if (pods >= need.pods) return std::nullopt;
   if (pods == 0) return Misfit{true, NearestRoom(need, nodes, AllOf, "")};
   return Misfit{
-      true, fmt::format("the {} node{} that match{} would have room for {} of the run "
-                        "if they were empty, {} are needed{}",
-                        nodes.size(), nodes.size() == 1 ? "" : "s", nodes.size() == 1 ? "es" : "",
-                        PodsWord(pods), need.pods, SpreadWords(need))};
+      true, fmt::format("the {} that {} would have room for {} of the run if they were empty, {} "
+                        "are needed{}",
+                        contract::Counted(nodes.size(), "node"),
+                        contract::WordFor(nodes.size(), "matches", "match"),
+                        contract::Counted(pods, "pod"), need.pods, SpreadWords(need))};
 }
 
 // "3 nodes match, 2 of them are out of service: node-2 (cordoned), node-3 (not ready)".
 std::string OutWords(size_t matching, const std::vector<std::string>& out) {
-  std::vector<std::string> named(
-      out.begin(), out.begin() + static_cast<long>(std::min(out.size(), kMaxNamedShortages)));
-  if (out.size() > kMaxNamedShortages) named.push_back("...");
-  return fmt::format("{} node{} match{}, {} of them {} out of service: {}", matching,
-                     matching == 1 ? "" : "s", matching == 1 ? "es" : "", out.size(),
-                     out.size() == 1 ? "is" : "are", fmt::join(named, ", "));
+  return fmt::format("{} {}, {} of them {} out of service: {}", contract::Counted(matching, "node"),
+                     contract::WordFor(matching, "matches", "match"), out.size(),
+                     contract::WordFor(out.size(), "is", "are"),
+                     contract::ListedUpTo(kMaxNamedShortages, out));
 }
 
 }  // namespace
@@ -239,7 +237,7 @@ std::optional<Misfit> FindMisfit(const RunNeed& need, const std::vector<NodeRoom
   if (!out.empty()) words.push_back(OutWords(matching.size(), out));
   if (pods > 0) {
     words.push_back(fmt::format("there is room for {} of the run now, {} are needed{}",
-                                PodsWord(pods), need.pods, SpreadWords(need)));
+                                contract::Counted(pods, "pod"), need.pods, SpreadWords(need)));
   } else if (!in_service.empty()) {
     words.push_back(NearestRoom(need, in_service, FreeOf, "free "));
   }

@@ -6,6 +6,7 @@
 
 #include "agents/kubernetes/verdict/explain_failure.h"
 #include "agents/kubernetes/verdict/verdict.h"
+#include "contract/counted.h"
 #include "contract/sentences.h"
 #include "fmt/format.h"
 
@@ -119,10 +120,9 @@ StartTrouble OfContainer(const ContainerObject& container) {
   if (known == kTroubles.end()) return trouble;
   // The kubelet's own words are how long it waits this time.
   if (trouble.reason == kCrashLoop) {
-    trouble.message =
-        fmt::format("{} \"{}\" has ended and was started again {} time{}",
-                    container.is_init ? "the init container" : "the container", container.name,
-                    container.restarts, container.restarts == 1 ? "" : "s");
+    trouble.message = fmt::format("{} \"{}\" has ended and was started again {}",
+                                  container.is_init ? "the init container" : "the container",
+                                  container.name, contract::Counted(container.restarts, "time"));
   }
   trouble.is_final = known->is_final;
   trouble.failure_class = known->failure_class;

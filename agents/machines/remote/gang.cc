@@ -5,6 +5,7 @@
 
 #include "agents/core/proto_time.h"
 #include "agents/machines/verdict.h"
+#include "contract/counted.h"
 #include "contract/sentences.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
@@ -206,10 +207,8 @@ v1::StateReason CopyingReason(const std::vector<std::string>& hosts, uint64_t by
     return contract::MakeReason(v1::STATE_REASON_CODE_LAUNCHING,
                                 {.detail = "its files are there, and it is being started"});
   }
-  const size_t named = std::min(hosts.size(), kMaxNamedHosts);
-  std::string reason = fmt::format("its files are being copied to {}",
-                                   fmt::join(hosts.begin(), hosts.begin() + named, ", "));
-  if (named < hosts.size()) reason += fmt::format(" and {} more hosts", hosts.size() - named);
+  std::string reason =
+      fmt::format("its files are being copied to {}", contract::ListedUpTo(kMaxNamedHosts, hosts));
   // A smaller copy is over before anybody could be told.
   if (all_bytes >= kMebibyte)
     reason += fmt::format(" ({} of {} MiB)", bytes / kMebibyte, all_bytes / kMebibyte);

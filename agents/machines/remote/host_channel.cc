@@ -1,5 +1,6 @@
 #include "agents/machines/remote/host_channel.h"
 
+#include <chrono>
 #include <utility>
 
 #include "fmt/format.h"
@@ -32,20 +33,21 @@ absl::StatusOr<HostAnswer> HostChannel::Run(std::vector<std::string> words, std:
                          .words = std::move(words),
                          .input = std::move(input)};
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!end_.ok()) return end_;
     request.id = ++last_id_;
     commands_[request.id];
   }
   talk_->Say(request.Encode());
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   std::optional<HostAnswer>& answer = commands_[request.id];
-  const bool is_answered = changed_.wait_for(lock, absl::ToChronoNanoseconds(patience + kSlack),
-                                             [&] { return answer.has_value() || !end_.ok(); });
+  const auto due = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(patience + kSlack);
+  while (!answer.has_value() && end_.ok() && lock.WaitUntil(changed_, due)) {
+  }
   std::optional<HostAnswer> taken = std::move(answer);
   commands_.erase(request.id);
   if (taken.has_value()) return *std::move(taken);
-  if (is_answered) return end_;
+  if (!end_.ok()) return end_;
   return absl::UnavailableError(fmt::format("muster-supervisor there did not answer within {}",
                                             absl::FormatDuration(patience + kSlack)));
 }
@@ -55,7 +57,7 @@ void HostChannel::Tell(std::vector<std::string> words) {
 }
 
 bool HostChannel::is_open() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return end_.ok();
 }
 
@@ -64,7 +66,7 @@ void HostChannel::Hear(std::string_view bytes) {
   while (std::optional<HostFrame> frame = frames_.Next()) {
     std::optional<HostAnswer> answer = HostAnswer::Decode(*std::move(frame));
     if (!answer.has_value()) continue;
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = commands_.find(answer->id);
     // Nobody waits any more for an answer that comes late.
     if (found != commands_.end()) found->second = std::move(answer);
@@ -76,7 +78,7 @@ void HostChannel::Hear(std::string_view bytes) {
 
 void HostChannel::End(const absl::Status& why) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (end_.ok()) end_ = why;
   }
   changed_.notify_all();

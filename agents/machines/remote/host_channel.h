@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,6 +17,7 @@
 #include "absl/time/time.h"
 #include "agents/hosts/ssh_host.h"
 #include "agents/machines/host_frames.h"
+#include "sync/mutex.h"
 
 namespace muster::machines {
 
@@ -43,12 +43,12 @@ class HostChannel {
   void Hear(std::string_view bytes);
   void End(const absl::Status& why);
 
-  mutable std::mutex mutex_;
+  mutable Mutex mutex_;
   std::condition_variable changed_;
-  // Guarded by mutex_.
-  absl::Status end_;  // not OK: why nothing more is heard
-  int64_t last_id_ = 0;
-  std::map<int64_t, std::optional<HostAnswer>> commands_;  // by id: those that somebody waits for
+  absl::Status end_ ABSL_GUARDED_BY(mutex_);  // not OK: why nothing more is heard
+  int64_t last_id_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Those that somebody waits for, by id.
+  std::map<int64_t, std::optional<HostAnswer>> commands_ ABSL_GUARDED_BY(mutex_);
 
   FrameReader frames_;                    // the connection's thread has it
   std::unique_ptr<hosts::SshTalk> talk_;  // last: nobody is called once it is gone

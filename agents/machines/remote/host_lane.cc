@@ -7,7 +7,7 @@ namespace muster::machines {
 HostLane::HostLane(hosts::Host* host) : host_(*host), thread_([this] { Loop(); }) {}
 
 std::shared_ptr<HostLane::Call> HostLane::Begin(std::string question, Ask ask) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (stopping_) return nullptr;
   if (late_ != nullptr && late_->question == question) return std::exchange(late_, nullptr);
   if (late_ != nullptr && !late_->is_done) return nullptr;
@@ -21,8 +21,10 @@ std::shared_ptr<HostLane::Call> HostLane::Begin(std::string question, Ask ask) {
 
 bool HostLane::Await(const std::shared_ptr<Call>& call,
                      std::chrono::steady_clock::time_point deadline) {
-  std::unique_lock lock(mutex_);
-  if (changed_.wait_until(lock, deadline, [&] { return call->is_done; })) return true;
+  MutexLock lock(mutex_);
+  while (!call->is_done && lock.WaitUntil(changed_, deadline)) {
+  }
+  if (call->is_done) return true;
   const bool has_begun = std::erase(waiting_, call) == 0;
   if (has_begun) late_ = call;
   return false;
@@ -30,7 +32,7 @@ bool HostLane::Await(const std::shared_ptr<Call>& call,
 
 void HostLane::Stop() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stopping_ = true;
   }
   changed_.notify_all();
@@ -41,15 +43,15 @@ void HostLane::Loop() {
   while (true) {
     std::shared_ptr<Call> call;
     {
-      std::unique_lock lock(mutex_);
-      changed_.wait(lock, [this] { return stopping_ || !waiting_.empty(); });
+      MutexLock lock(mutex_);
+      while (!stopping_ && waiting_.empty()) lock.Wait(changed_);
       if (waiting_.empty()) return;
       call = std::move(waiting_.front());
       waiting_.pop_front();
     }
     std::any answer = call->ask(host_);
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       call->answer = std::move(answer);
       call->is_done = true;
     }

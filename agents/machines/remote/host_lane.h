@@ -9,11 +9,11 @@
 #include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 
 #include "agents/hosts/host.h"
+#include "sync/mutex.h"
 
 namespace muster::machines {
 
@@ -47,12 +47,12 @@ class HostLane {
   void Loop();
 
   hosts::Host& host_;
-  std::mutex mutex_;
+  Mutex mutex_;
   std::condition_variable changed_;
-  // Guarded by mutex_.
-  bool stopping_ = false;
-  std::deque<std::shared_ptr<Call>> waiting_;  // at most one of each thread that asks
-  std::shared_ptr<Call> late_;                 // nobody waits for it any more
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  // At most one of each thread that asks.
+  std::deque<std::shared_ptr<Call>> waiting_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<Call> late_ ABSL_GUARDED_BY(mutex_);  // nobody waits for it any more
 
   std::thread thread_;
 };

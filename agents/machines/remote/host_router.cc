@@ -23,22 +23,22 @@ absl::Status NoAnswer(const std::string& name) {
 }  // namespace
 
 void HostRouter::SetHost(const std::string& name, std::shared_ptr<HostLane> host) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   hosts_[name] = std::move(host);
 }
 
 void HostRouter::SetOwner(const std::string& directory, const std::string& name) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   owners_[directory] = name;
 }
 
 void HostRouter::RemoveOwner(const std::string& directory) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   owners_.erase(directory);
 }
 
 absl::StatusOr<HostRouter::Way> HostRouter::Find(std::string_view path) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (std::string directory(path); !directory.empty(); directory.resize(directory.rfind('/'))) {
     const auto owner = owners_.find(directory);
     if (owner != owners_.end()) {

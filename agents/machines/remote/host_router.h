@@ -8,7 +8,6 @@
 #include <chrono>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +15,7 @@
 #include "absl/time/time.h"
 #include "agents/hosts/host.h"
 #include "agents/machines/remote/host_lane.h"
+#include "sync/mutex.h"
 
 namespace muster::machines {
 
@@ -76,10 +76,10 @@ class HostRouter : public hosts::Host {
                                               const Naming& name, const Ask& ask);
 
   const absl::Duration patience_;
-  mutable std::mutex mutex_;
-  // Guarded by mutex_.
-  std::map<std::string, std::shared_ptr<HostLane>> hosts_;  // by name
-  std::map<std::string, std::string> owners_;               // names, by directory
+  mutable Mutex mutex_;
+  std::map<std::string, std::shared_ptr<HostLane>> hosts_ ABSL_GUARDED_BY(mutex_);  // by name
+  // Names, by directory.
+  std::map<std::string, std::string> owners_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace muster::machines

@@ -1,6 +1,7 @@
 #include "agents/machines/remote/remote_host.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "absl/strings/strip.h"
@@ -47,7 +48,7 @@ RemoteHost::RemoteHost(Options options, Listener listener, std::unique_ptr<hosts
 
 RemoteHost::~RemoteHost() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stopping_ = true;
   }
   changed_.notify_all();
@@ -65,18 +66,18 @@ void RemoteHost::StartThreads() {
 }
 
 void RemoteHost::Watch(const std::string& run_key, const std::string& directory, HostStage known) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (watched_.insert_or_assign(run_key, Watched{.directory = directory, .known = known}).second)
     ++question_;
 }
 
 void RemoteHost::Unwatch(const std::string& run_key) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   watched_.erase(run_key);
 }
 
 void RemoteHost::AskAnew() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   // One that is down is asked about all of them when it is back.
   if (reports_channel_ == nullptr || told_ == question_) return;
   told_ = question_;
@@ -85,7 +86,7 @@ void RemoteHost::AskAnew() {
 
 void RemoteHost::Start(RankStart start) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     commands_.Push(std::move(start));
   }
   changed_.notify_all();
@@ -95,7 +96,7 @@ void RemoteHost::Start(RankStart start) {
 void RemoteHost::Stop(const std::string& run_key, size_t rank, const std::string& directory) {
   std::optional<RankStart> unsent;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     unsent = commands_.Push(RankStop{.run_key = run_key, .rank = rank, .directory = directory});
   }
   changed_.notify_all();
@@ -105,13 +106,13 @@ void RemoteHost::Stop(const std::string& run_key, size_t rank, const std::string
 }
 
 std::optional<FilesSent> RemoteHost::LayoutOf(const std::string& run_key, size_t rank) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return commands_.LayoutOf(run_key, rank);
 }
 
 void RemoteHost::Clean(const std::string& directory, bool logs) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     commands_.Clean(directory, logs);
   }
   changed_.notify_all();
@@ -120,7 +121,7 @@ void RemoteHost::Clean(const std::string& directory, bool logs) {
 void RemoteHost::Sweep() {
   if (options_.keep_work == absl::InfiniteDuration()) return;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     commands_.Sweep();
   }
   changed_.notify_all();
@@ -137,7 +138,7 @@ void RemoteHost::ReportLoop() {
     const bool can_be_asked = is_up.ok();
     const absl::Status status = can_be_asked ? Report(*std::move(is_up)) : is_up.status();
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       if (stopping_) return;
       // The host may have other resources when it comes back.
       if (!status.ok()) commands_channel_ = reports_channel_ = nullptr;
@@ -186,7 +187,7 @@ absl::Status RemoteHost::Report(std::optional<HostIsUp> is_up) {
       !TakeStages(answer->report) && IsLatest(answer->question) && answered - asked < patience;
   listener_(HostReported{std::move(answer->report)});
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     commands_.Resume();
   }
   changed_.notify_all();
@@ -195,13 +196,16 @@ absl::Status RemoteHost::Report(std::optional<HostIsUp> is_up) {
 }
 
 bool RemoteHost::Pause(absl::Duration time) {
-  std::unique_lock lock(mutex_);
-  return !changed_.wait_for(lock, absl::ToChronoNanoseconds(time), [this] { return stopping_; });
+  MutexLock lock(mutex_);
+  const auto due = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(time);
+  while (!stopping_ && lock.WaitUntil(changed_, due)) {
+  }
+  return !stopping_;
 }
 
 absl::StatusOr<std::optional<HostIsUp>> RemoteHost::Prepare() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (reports_channel_ != nullptr) return std::nullopt;
   }
   if (absl::Status s = ssh_->Connect(); !s.ok()) return s;
@@ -226,7 +230,7 @@ absl::StatusOr<std::optional<HostIsUp>> RemoteHost::Prepare() {
   TellLimits(options_.limits, *limits, &*machine);
   if (absl::Status s = TellContainers(options_.container_runtime, *ssh_, &*machine); !s.ok())
     return s;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   commands_channel_ = *std::move(commands);
   reports_channel_ = *std::move(reports);
   runs_directory_ = runs;
@@ -251,7 +255,7 @@ absl::StatusOr<RemoteHost::Answer> RemoteHost::AskForReport(absl::Duration patie
   int64_t number = 0;
   std::shared_ptr<HostChannel> channel;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     channel = reports_channel_;
     number = question_;
     for (const auto& [run_key, watched] : watched_)
@@ -276,7 +280,7 @@ bool RemoteHost::TakeStages(const HostReport& report) {
 }
 
 bool RemoteHost::NoteStage(const std::string& run_key, HostStage stage) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = watched_.find(run_key);
   // A stage only goes forward: answers of reports and of commands may overtake each other.
   if (found == watched_.end() || stage <= found->second.known) return false;
@@ -285,7 +289,7 @@ bool RemoteHost::NoteStage(const std::string& run_key, HostStage stage) {
 }
 
 bool RemoteHost::IsLatest(int64_t question) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return question_ == question;
 }
 
@@ -295,8 +299,8 @@ void RemoteHost::CommandLoop() {
   while (true) {
     HostCommand command;
     {
-      std::unique_lock lock(mutex_);
-      changed_.wait(lock, [this] { return stopping_ || !commands_.IsEmpty(); });
+      MutexLock lock(mutex_);
+      while (!stopping_ && commands_.IsEmpty()) lock.Wait(changed_);
       if (stopping_) return;
       command = commands_.Pop();
     }
@@ -326,7 +330,7 @@ void RemoteHost::Do(const CleanCommand& clean) {
     listener_(CleanDone{.directories = clean.directories, .logs = clean.logs});
     return;
   }
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   commands_.Defer(clean);
 }
 
@@ -338,12 +342,12 @@ void RemoteHost::Do(const SweepCommand&) {
 }
 
 std::shared_ptr<HostChannel> RemoteHost::CommandsChannel() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return commands_channel_;
 }
 
 std::string RemoteHost::RunsDirectory() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return runs_directory_;
 }
 

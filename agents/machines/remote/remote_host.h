@@ -13,7 +13,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -36,6 +35,7 @@
 #include "agents/machines/remote/host_lane.h"
 #include "agents/machines/remote/supervisor_program.h"
 #include "agents/machines/work_sweeper.h"
+#include "sync/mutex.h"
 
 namespace muster::machines {
 
@@ -229,19 +229,20 @@ class RemoteHost {
   const std::unique_ptr<hosts::SshHost> ssh_;
   const std::shared_ptr<HostLane> lane_;
 
-  mutable std::mutex mutex_;
+  mutable Mutex mutex_;
   std::condition_variable changed_;
-  // Guarded by mutex_.
-  bool stopping_ = false;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   // Null: the host is not prepared.
-  std::shared_ptr<HostChannel> commands_channel_;
-  std::shared_ptr<HostChannel> reports_channel_;
-  std::string runs_directory_;                 // there, once prepared
-  std::shared_ptr<uploads::HostTrees> trees_;  // likewise, if jobs may bring files
-  std::map<std::string, Watched> watched_;     // by run key
-  int64_t question_ = 1;                       // its number; a new one when more runs are watched
-  int64_t told_ = 1;                           // the latest one that the host knows to come
-  CommandQueue commands_;
+  std::shared_ptr<HostChannel> commands_channel_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<HostChannel> reports_channel_ ABSL_GUARDED_BY(mutex_);
+  std::string runs_directory_ ABSL_GUARDED_BY(mutex_);  // there, once prepared
+  // There, once prepared, if jobs may bring files.
+  std::shared_ptr<uploads::HostTrees> trees_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, Watched> watched_ ABSL_GUARDED_BY(mutex_);  // by run key
+  // Its number; a new one when more runs are watched.
+  int64_t question_ ABSL_GUARDED_BY(mutex_) = 1;
+  int64_t told_ ABSL_GUARDED_BY(mutex_) = 1;  // the latest one that the host knows to come
+  CommandQueue commands_ ABSL_GUARDED_BY(mutex_);
 
   HostClock clock_;   // the thread of reports has it
   SweepSteps sweep_;  // the thread of commands has it

@@ -16,8 +16,8 @@ void RemoteHost::LayoutLoop() {
   while (true) {
     RankStart start;
     {
-      std::unique_lock lock(mutex_);
-      changed_.wait(lock, [this] { return stopping_ || commands_.HasLayout(); });
+      MutexLock lock(mutex_);
+      while (!stopping_ && !commands_.HasLayout()) lock.Wait(changed_);
       if (stopping_) return;
       start = commands_.BeginLayout();
     }
@@ -31,7 +31,7 @@ void RemoteHost::LayOut(RankStart start) {
   const bool goes_on = done.status.ok() || absl::IsDeadlineExceeded(done.status);
   bool is_wanted = false;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     start.sent = commands_.LayoutOf(start.run_key, start.rank).value_or(FilesSent());
     is_wanted = commands_.EndLayout();
     start.is_prepared = done.status.ok();
@@ -89,7 +89,7 @@ absl::Status RemoteHost::PrepareStart(const RankStart& start, std::optional<v1::
 absl::Status RemoteHost::LayOutFiles(const RankStart& start, std::optional<v1::Failure>* refused) {
   std::shared_ptr<uploads::HostTrees> trees;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     trees = trees_;
   }
   if (trees == nullptr) return absl::InvalidArgumentError("uploads: this agent takes none");
@@ -149,12 +149,12 @@ absl::StatusOr<std::string> RemoteHost::SendFiles(const RankStart& start,
 }
 
 bool RemoteHost::IsLayoutWanted() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return commands_.IsLayoutWanted();
 }
 
 void RemoteHost::NoteSent(const FilesSent& sent) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   commands_.NoteSent(sent);
 }
 

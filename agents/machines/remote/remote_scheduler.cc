@@ -1,6 +1,7 @@
 // Messages, and the thread that handles them.
 #include "agents/machines/remote/remote_scheduler.h"
 
+#include <chrono>
 #include <utility>
 
 #include "absl/time/clock.h"
@@ -46,7 +47,7 @@ RemoteScheduler::RemoteScheduler(RemoteSchedulerOptions options, RunBoard* board
 
 RemoteScheduler::~RemoteScheduler() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stop_ = true;
   }
   changed_.notify_all();
@@ -58,8 +59,10 @@ RemoteScheduler::~RemoteScheduler() {
 }
 
 void RemoteScheduler::AwaitHosts(absl::Duration patience) {
-  std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, absl::ToChronoNanoseconds(patience), [this] { return silent_ == 0; });
+  MutexLock lock(mutex_);
+  const auto due = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(patience);
+  while (silent_ > 0 && lock.WaitUntil(changed_, due)) {
+  }
 }
 
 void RemoteScheduler::Start(std::vector<PlacedRun> placed, std::deque<FinishedRun> finished,
@@ -81,9 +84,10 @@ void RemoteScheduler::Adopt(PlacedRun run) {
 void RemoteScheduler::Loop() {
   while (true) {
     {
-      std::unique_lock lock(mutex_);
-      changed_.wait_for(lock, absl::ToChronoNanoseconds(kTick),
-                        [this] { return stop_ || !messages_.empty(); });
+      MutexLock lock(mutex_);
+      const auto due = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(kTick);
+      while (!stop_ && messages_.empty() && lock.WaitUntil(changed_, due)) {
+      }
       if (stop_) return;
     }
     HandleMessages();

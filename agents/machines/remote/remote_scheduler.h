@@ -238,9 +238,8 @@ class RemoteScheduler : public RunScheduler {
   std::atomic<bool> news_ = false;
 
   std::condition_variable changed_;
-  // Guarded by mutex_.
-  bool stop_ = false;
-  size_t silent_ = 0;  // hosts that have not spoken
+  bool stop_ ABSL_GUARDED_BY(mutex_) = false;
+  size_t silent_ ABSL_GUARDED_BY(mutex_) = 0;  // hosts that have not spoken
 
   LayoutTurns layout_turns_;
   // Owned by the thread, once it runs.

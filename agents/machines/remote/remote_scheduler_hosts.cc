@@ -417,7 +417,7 @@ void RemoteScheduler::Publish() {
                         IssuesOfFile());
   const auto silent = std::count_if(hosts_.begin(), hosts_.end(),
                                     [](const HostEntry& entry) { return !entry.has_spoken; });
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   // A thread that waits for the word of a host finds it in the load.
   if (std::exchange(silent_, static_cast<size_t>(silent)) != static_cast<size_t>(silent))
     changed_.notify_all();

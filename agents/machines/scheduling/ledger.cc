@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "contract/counted.h"
 #include "contract/units.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
@@ -68,8 +69,8 @@ std::optional<Misfit> Ledger::Refusal(const Request& request) const {
                                 ? std::string("this cluster is one machine")
                                 : fmt::format("this cluster has {} hosts", hosts_.size());
     return Misfit{fmt::format("{} nodes were asked for; {}", request.nodes, has),
-                  fmt::format("ask for {} node{} at most, or choose another cluster", hosts_.size(),
-                              hosts_.size() == 1 ? "" : "s")};
+                  fmt::format("ask for {} at most, or choose another cluster",
+                              contract::Counted(hosts_.size(), "node"))};
   }
   if (request.cores > cores) {
     return Misfit{

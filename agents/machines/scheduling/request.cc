@@ -1,5 +1,6 @@
 #include "agents/machines/scheduling/request.h"
 
+#include "contract/counted.h"
 #include "fmt/format.h"
 
 namespace muster::machines {
@@ -19,7 +20,7 @@ std::string GpuText(const Request& request) {
                        type);
   }
   const uint32_t count = request.gpu_millis / kWholeGpu;
-  return fmt::format("{} {}GPU{}", count, type, count == 1 ? "" : "s");
+  return contract::Counted(count, type + "GPU");
 }
 
 }  // namespace muster::machines

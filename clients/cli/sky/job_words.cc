@@ -7,6 +7,7 @@
 #include "clients/cli/exit_code.h"
 #include "clients/cli/text.h"
 #include "clients/cli/views.h"
+#include "contract/counted.h"
 #include "contract/states.h"
 #include "contract/units.h"
 
@@ -23,10 +24,6 @@ std::string_view FailureWord(const v1::Job& job) {
     return "FAILED_SETUP";
   // The cluster's doing, for which SkyPilot has the one word.
   return cli::CodeFor(job) == kInfrastructure ? "FAILED_DRIVER" : "FAILED";
-}
-
-std::string Plural(int64_t count, std::string_view unit) {
-  return fmt::format("{} {}{} ago", count, unit, count == 1 ? "" : "s");
 }
 
 }  // namespace
@@ -109,10 +106,10 @@ std::string AgoText(const google::protobuf::Timestamp& time, absl::Time now) {
   if (time.seconds() == 0) return "-";
   const int64_t seconds = absl::ToInt64Seconds(now - ToTime(time));
   if (seconds < 1) return "just now";
-  if (seconds < 60) return Plural(seconds, "sec");
-  if (seconds < 3600) return Plural(seconds / 60, "min");
-  if (seconds < 86400) return Plural(seconds / 3600, "hr");
-  return Plural(seconds / 86400, "day");
+  if (seconds < 60) return contract::Counted(seconds, "sec") + " ago";
+  if (seconds < 3600) return contract::Counted(seconds / 60, "min") + " ago";
+  if (seconds < 86400) return contract::Counted(seconds / 3600, "hr") + " ago";
+  return contract::Counted(seconds / 86400, "day") + " ago";
 }
 
 }  // namespace muster::cli::sky

@@ -15,6 +15,7 @@
 #include "clients/cli/slurm/query.h"
 #include "clients/cli/table.h"
 #include "clients/cli/text.h"
+#include "contract/counted.h"
 #include "contract/units.h"
 
 namespace muster::cli::sky {
@@ -99,9 +100,7 @@ StatusState StateOf(const v1::Cluster& cluster, absl::Time now) {
     return {"INIT", Colour::kYellow,
             "its scheduler does not answer: " + OneLine(cluster.scheduler_error())};
   }
-  return {
-      "UP", Colour::kGreen,
-      fmt::format("{} active run{}", cluster.active_runs(), cluster.active_runs() == 1 ? "" : "s")};
+  return {"UP", Colour::kGreen, contract::Counted(cluster.active_runs(), "active run")};
 }
 
 }  // namespace

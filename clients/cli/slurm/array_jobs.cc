@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "clients/cpp/slurm/sbatch_array.h"
+#include "contract/counted.h"
 #include "contract/parts.h"
 #include "contract/task_array.h"
 
@@ -91,9 +92,9 @@ std::string NameOf(const v1::Job& job) {
 std::string TaskText(const v1::Job& job) {
   const std::optional<ArrayTask> task = contract::FindArrayTask(job.spec());
   if (!task.has_value()) return "";
-  return fmt::format("task {} of the array {}, number {} of its {} task{}", task->id,
-                     contract::ArrayNumber(job.id(), *task), task->place + 1, task->count,
-                     task->count == 1 ? "" : "s");
+  return fmt::format("task {} of the array {}, number {} of its {}", task->id,
+                     contract::ArrayNumber(job.id(), *task), task->place + 1,
+                     contract::Counted(task->count, "task"));
 }
 
 std::string OtherTasksText(const v1::Job& job, std::string_view verb) {

@@ -75,7 +75,7 @@ Verdict Judge(std::string_view type, v1::JobState end) {
 std::string WithoutSlurm(std::string_view type, const std::string& jobs) {
   if (type == "after") {
     const bool is_one = jobs.find(' ') == std::string::npos;
-    return fmt::format("submit this one once job{} {} {} RUNNING", is_one ? "" : "s", jobs,
+    return fmt::format("submit this one once {} {} {} RUNNING", is_one ? "job" : "jobs", jobs,
                        is_one ? "is" : "are");
   }
   const std::string_view then = type == "afterok" || type == "aftercorr" ? " &&"

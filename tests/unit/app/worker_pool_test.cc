@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "contract/errors.h"
+
 namespace muster::broker {
 namespace {
 
@@ -90,6 +92,15 @@ TEST(WorkerPool, ACallFindsAThreadHoweverManyStepsThereAre) {
   EXPECT_EQ(called.get_future().wait_for(std::chrono::seconds(60)), std::future_status::ready);
   end.set_value();
   pool.Stop();
+}
+
+TEST_F(WorkerPoolTest, SaysWhetherACallIsRefusedForOthersOrForTheEnd) {
+  EXPECT_EQ(contract::GetErrorInfo(pool_.Refusal())->reason(), "READERS_BUSY");
+  RunAll();
+  EXPECT_FALSE(pool_.PostCall(Note("late")));
+  EXPECT_TRUE(absl::IsUnavailable(pool_.Refusal()));
+  EXPECT_EQ(contract::GetErrorInfo(pool_.Refusal())->reason(), "SHUTTING_DOWN");
+  EXPECT_TRUE(contract::GetRetryDelay(pool_.Refusal()).has_value());
 }
 
 TEST_F(WorkerPoolTest, RefusesCallsAloneWhenTooManyWait) {

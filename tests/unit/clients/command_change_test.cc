@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "contract/errors.h"
+#include "contract/sentences.h"
 #include "tests/unit/clients/command_fixture.h"
 
 namespace muster::cli {
@@ -31,6 +32,26 @@ TEST_F(CommandTest, CancelSendsTheReasonAndShowsTheJobs) {
   EXPECT_THAT(seen.job_ids(), ElementsAre(1, 2));
   EXPECT_EQ(seen.reason(), "no more");
   EXPECT_EQ(Run({"cancel", "-q", "1", "2"}).out, "1\n2\n");
+}
+
+TEST_F(CommandTest, CancelTellsWhichJobsWereCanceledBefore) {
+  broker_.get_job = [](const v1::GetJobRequest& request) -> absl::StatusOr<v1::GetJobResponse> {
+    v1::GetJobResponse response;
+    *response.mutable_job() = JobInState(
+        request.job_id(), request.job_id() == 5 ? v1::JOB_STATE_CANCELED : v1::JOB_STATE_RUNNING);
+    return response;
+  };
+  broker_.cancel_jobs =
+      [](const v1::CancelJobsRequest& request) -> absl::StatusOr<v1::CancelJobsResponse> {
+    v1::CancelJobsResponse response;
+    for (uint64_t id : request.job_ids())
+      *response.add_jobs() = JobInState(id, v1::JOB_STATE_CANCELED);
+    return response;
+  };
+  const Outcome outcome = Run({"cancel", "4", "5"});
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_THAT(outcome.err, HasSubstr("canceled: 4\n"));
+  EXPECT_THAT(outcome.err, HasSubstr("had been canceled already: 5\n"));
 }
 
 TEST_F(CommandTest, CancelByFilterGoesOnUntilThereAreNoMore) {
@@ -88,6 +109,23 @@ TEST_F(CommandTest, UpdateSendsWhatChanges) {
   EXPECT_FALSE(seen[2].has_priority());
   EXPECT_THAT(Run({"update", "42"}).err, HasSubstr("say what to change"));
   EXPECT_THAT(Run({"update", "42", "--label", "x"}).err, HasSubstr("is not KEY=VALUE"));
+}
+
+TEST_F(CommandTest, UpdateShowsItsWarningsBesideTheJobs) {
+  broker_.update_job =
+      [&](const v1::UpdateJobRequest& request) -> absl::StatusOr<v1::UpdateJobResponse> {
+    v1::UpdateJobResponse response;
+    *response.mutable_job() = JobInState(request.job_id(), v1::JOB_STATE_PENDING);
+    response.mutable_job()->set_cluster("lab");
+    *response.add_warnings() = contract::RunKeepsPriority(response.job());
+    return response;
+  };
+  const Outcome outcome = Run({"update", "42", "--priority", "5"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("warning: the new priority of job 42 does not move its "
+                                     "present run: cluster \"lab\" has that"));
+  EXPECT_THAT(outcome.err, HasSubstr("cancel the job and submit it again"));
+  EXPECT_THAT(outcome.out, HasSubstr("PENDING"));
 }
 
 TEST_F(CommandTest, RerunPrintsTheNewJobs) {

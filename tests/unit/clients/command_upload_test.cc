@@ -126,13 +126,13 @@ TEST_F(UploadTest, PlanAndValidateTellWhatWouldBeUploadedAndUploadTheListAlone) 
   };
   const std::string file = WriteFile("run: x\nworkdir: ~/project\n");
   EXPECT_THAT(RunAtHome({"plan", file}).err,
-              HasSubstr("it brings 2 files of 8B along, of which the broker lacks 2 files of 8B; "
+              HasSubstr("it brings along 2 files of 8B; the broker lacks 2 files of 8B; "
                         "no file was uploaded"));
   EXPECT_THAT(RunAtHome({"submit", "--validate", file}).err,
-              HasSubstr("it brings 2 files of 8B along"));
+              HasSubstr("it brings along 2 files of 8B"));
   EXPECT_EQ(uploads_, 0);
   EXPECT_EQ(RunAtHome({"submit", file}).code, 0);
-  EXPECT_THAT(RunAtHome({"plan", file}).err, HasSubstr("of which the broker lacks none"));
+  EXPECT_THAT(RunAtHome({"plan", file}).err, HasSubstr("the broker lacks none of them"));
   EXPECT_EQ(uploads_, 1);
 }
 

@@ -24,6 +24,20 @@ TEST_F(CommandTest, WhySaysSinceWhenAJobThatNoClusterHasWaits) {
   EXPECT_THAT(Run({"why", "42"}).out, HasSubstr("Since       2026-03-01T12:00:00Z ("));
 }
 
+TEST_F(CommandTest, WhySaysSinceWhenAJobIsQueuedWhereNobodyKnowsSinceWhenItFitsNowhere) {
+  job_ = JobInState(42, v1::JOB_STATE_QUEUED);
+  job_.clear_runs();
+  job_.mutable_create_time()->set_seconds(1'772'366'400);
+  job_.mutable_state_reason()->set_code(v1::STATE_REASON_CODE_DOES_NOT_FIT);
+  std::string out = Run({"why", "42"}).out;
+  EXPECT_THAT(out, AllOf(HasSubstr("Queued      2026-03-01T12:00:00Z ("), Not(HasSubstr("Since"))));
+  // Since its last run, if it had one.
+  job_.add_runs()->mutable_end_time()->set_seconds(1'772'366'460);
+  EXPECT_THAT(Run({"why", "42"}).out, HasSubstr("Queued      2026-03-01T12:01:00Z ("));
+  job_.mutable_state_reason()->mutable_since()->set_seconds(1'772'366'470);
+  EXPECT_THAT(Run({"why", "42"}).out, Not(HasSubstr("Queued ")));
+}
+
 TEST_F(CommandTest, WhySaysTheReasonSinceWhenAndWhenItWouldStart) {
   job_ = JobInState(42, v1::JOB_STATE_PENDING);
   *job_.mutable_state_reason() = client::SlurmSays("Resources");

@@ -30,7 +30,8 @@ TEST(FieldFlagsTest, AFieldIsNamedByTheFlagThatSetsIt) {
                                                        {"time_limits", "time_limits"},
                                                        {"partition gpu", "partition gpu"}};
   for (const auto& [field, flag] : cases) EXPECT_EQ(Typed(field, SbatchFlags()), flag);
-  EXPECT_EQ(Typed("time_limit", JobFlags()), "--time (time_limit)");
+  EXPECT_EQ(Typed("time_limit", JobFlags()), "--time (time)");
+  EXPECT_EQ(Typed("command.script", JobFlags()), "run");
 }
 
 TEST(FieldFlagsTest, BadFieldsOfARequestAreTheFlagsAndTheirWordsStay) {
@@ -39,7 +40,8 @@ TEST(FieldFlagsTest, BadFieldsOfARequestAreTheFlagsAndTheirWordsStay) {
   errors.Add("request_id", "is too long");
   EXPECT_EQ(ErrorText(NamingFlags(errors.ToStatus(), SbatchFlags())),
             "muster: --time: " + std::string(kWords) + "\nmuster: request_id: is too long\n");
-  EXPECT_EQ(NamingFlags(errors.ToStatus(), JobFlags()), errors.ToStatus());
+  EXPECT_EQ(ErrorText(NamingFlags(errors.ToStatus(), JobFlags())),
+            "muster: job 4: time: " + std::string(kWords) + "\nmuster: request_id: is too long\n");
 }
 
 TEST(FieldFlagsTest, TheFieldOfAnErrorStandsBeforeItsMessageAsAFlag) {

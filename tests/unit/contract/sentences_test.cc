@@ -237,6 +237,19 @@ TEST(SubmitWarning, HasTheCheckThatWarnedAndTheClusterThatItIsOf) {
   EXPECT_EQ(WithRemedy("x", ""), "x");
 }
 
+TEST(SubmitWarning, OfANewPriorityAdvisesOnlyWhereTheRunWaits) {
+  v1::Job job;
+  job.set_id(5);
+  job.set_cluster("lab");
+  job.set_state(v1::JOB_STATE_PENDING);
+  EXPECT_THAT(RunKeepsPriority(job).remedy(), HasSubstr("submit it again"));
+  job.set_cluster_kind(v1::CLUSTER_KIND_SLURM);
+  EXPECT_THAT(RunKeepsPriority(job).remedy(), HasSubstr("Slurm's administrators"));
+  job.set_state(v1::JOB_STATE_RUNNING);
+  EXPECT_EQ(RunKeepsPriority(job).remedy(), "");
+  EXPECT_THAT(RunKeepsPriority(job).message(), HasSubstr("cluster \"lab\""));
+}
+
 TEST(RequestEvidence, HasWhoAskedAndWhyBesideTheSentence) {
   const v1::Evidence evidence =
       RequestEvidence({.verb = "canceled", .user = "ann", .reason = "too slow"});

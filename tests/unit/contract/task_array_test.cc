@@ -17,7 +17,7 @@ v1::JobSpec BatchScript() {
   return spec;
 }
 
-std::string RefusalOf(const v1::JobSpec& spec) {
+std::string RefusalOfTask(const v1::JobSpec& spec) {
   return std::string(NormalizeJobSpec(spec).status().message());
 }
 
@@ -25,7 +25,7 @@ TEST(ArrayTaskTest, WhatWasSetIsFound) {
   v1::JobSpec spec = BatchScript();
   EXPECT_FALSE(FindArrayTask(spec).has_value());
   SetArrayTask({.id = 7, .count = 3, .min_id = 1, .max_id = 9, .step = 2, .place = 1}, &spec);
-  EXPECT_EQ(RefusalOf(spec), "");
+  EXPECT_EQ(RefusalOfTask(spec), "");
   const auto task = FindArrayTask(spec);
   ASSERT_TRUE(task.has_value());
   EXPECT_EQ(task->id, 7u);
@@ -68,7 +68,7 @@ TEST(ArrayTaskTest, OnlySlurmKeepsALimitOfSimultaneousTasks) {
   v1::JobSpec spec = BatchScript();
   spec.set_nodes(1);
   SetArrayTask({.count = 3, .max_id = 2, .limit = 2}, &spec);
-  EXPECT_EQ(RefusalOf(spec), "");
+  EXPECT_EQ(RefusalOfTask(spec), "");
   EXPECT_EQ(FindArrayTask(spec)->limit, 2u);
   EXPECT_THAT(WhySlurmOnly(spec), HasSubstr("a limit of simultaneous tasks"));
   SetArrayTask({.count = 3, .max_id = 2}, &spec);
@@ -76,18 +76,18 @@ TEST(ArrayTaskTest, OnlySlurmKeepsALimitOfSimultaneousTasks) {
   EXPECT_EQ(FindArrayTask(spec)->limit, 0u);
   EXPECT_EQ(WhySlurmOnly(spec), "");
   (*spec.mutable_env())["MUSTER_ARRAY_LIMIT"] = "many";
-  EXPECT_THAT(RefusalOf(spec), HasSubstr("MUSTER_ARRAY_LIMIT"));
+  EXPECT_THAT(RefusalOfTask(spec), HasSubstr("MUSTER_ARRAY_LIMIT"));
 }
 
 TEST(ArrayTaskTest, HalfATaskIsRefused) {
   v1::JobSpec spec = BatchScript();
   (*spec.mutable_env())["SLURM_ARRAY_TASK_ID"] = "3";
-  EXPECT_THAT(RefusalOf(spec), HasSubstr("SLURM_ARRAY_TASK_COUNT"));
-  EXPECT_THAT(RefusalOf(spec), HasSubstr("--array"));
+  EXPECT_THAT(RefusalOfTask(spec), HasSubstr("SLURM_ARRAY_TASK_COUNT"));
+  EXPECT_THAT(RefusalOfTask(spec), HasSubstr("--array"));
   SetArrayTask({}, &spec);
   for (const char* value : {"10000", "-1", "x", ""}) {
     (*spec.mutable_env())["MUSTER_ARRAY_PLACE"] = value;
-    EXPECT_THAT(RefusalOf(spec), HasSubstr("MUSTER_ARRAY_PLACE")) << value;
+    EXPECT_THAT(RefusalOfTask(spec), HasSubstr("MUSTER_ARRAY_PLACE")) << value;
   }
 }
 
@@ -96,8 +96,8 @@ TEST(ArrayTaskTest, AnArrayWithoutTasksOrWithoutAStepIsRefused) {
     v1::JobSpec spec = BatchScript();
     SetArrayTask({}, &spec);
     (*spec.mutable_env())[variable] = "0";
-    EXPECT_THAT(RefusalOf(spec), HasSubstr(variable));
-    EXPECT_THAT(RefusalOf(spec), HasSubstr("a number of 1 to "));
+    EXPECT_THAT(RefusalOfTask(spec), HasSubstr(variable));
+    EXPECT_THAT(RefusalOfTask(spec), HasSubstr("a number of 1 to "));
     EXPECT_FALSE(FindArrayTask(spec).has_value()) << variable;
   }
 }
@@ -105,10 +105,10 @@ TEST(ArrayTaskTest, AnArrayWithoutTasksOrWithoutAStepIsRefused) {
 TEST(ArrayTaskTest, APlaceBehindTheLastTaskIsRefused) {
   v1::JobSpec spec = BatchScript();
   SetArrayTask({.id = 9, .count = 3, .min_id = 1, .max_id = 9, .place = 2}, &spec);
-  EXPECT_EQ(RefusalOf(spec), "");
+  EXPECT_EQ(RefusalOfTask(spec), "");
   SetArrayTask({.id = 9, .count = 3, .min_id = 1, .max_id = 9, .place = 3}, &spec);
-  EXPECT_THAT(RefusalOf(spec), HasSubstr("MUSTER_ARRAY_PLACE"));
-  EXPECT_THAT(RefusalOf(spec), HasSubstr("is 3, in an array of 3"));
+  EXPECT_THAT(RefusalOfTask(spec), HasSubstr("MUSTER_ARRAY_PLACE"));
+  EXPECT_THAT(RefusalOfTask(spec), HasSubstr("is 3, in an array of 3"));
   EXPECT_FALSE(FindArrayTask(spec).has_value());
 }
 
@@ -116,7 +116,7 @@ TEST(ArrayTaskTest, ATaskOfAnEarlierReleaseWithoutACountLeavesItsArray) {
   v1::JobSpec spec = BatchScript();
   SetArrayTask({.id = 7, .count = 0, .min_id = 1, .max_id = 9}, &spec);
   LeaveArray(&spec);
-  EXPECT_EQ(RefusalOf(spec), "");
+  EXPECT_EQ(RefusalOfTask(spec), "");
   EXPECT_EQ(FindArrayTask(spec)->id, 7u);
 }
 
@@ -124,7 +124,7 @@ TEST(ArrayTaskTest, NoOtherJobMayCallItselfATask) {
   v1::JobSpec spec;
   spec.mutable_command()->set_script("true");
   SetArrayTask({}, &spec);
-  EXPECT_THAT(RefusalOf(spec), HasSubstr("only a batch script"));
+  EXPECT_THAT(RefusalOfTask(spec), HasSubstr("only a batch script"));
 }
 
 }  // namespace

@@ -479,7 +479,7 @@ TEST(Fit, TheTimeLimitMustBeWithinThePools) {
   EXPECT_EQ(fit.verdict, Verdict::kTooShort);
   EXPECT_EQ(fit.lacks,
             "pool \"cpu\" has a time limit of 1h, 2h are needed; ask for at most 1h "
-            "(time_limit)");
+            "(time)");
 }
 
 TEST(Fit, APoolThatIsDownFitsLater) {

@@ -240,7 +240,7 @@ TEST_F(SubmitTest, AJobForSlurmAloneIsRefusedElsewhereWithWhatToLeaveOut) {
   spec.mutable_placement()->add_clusters("team");
   EXPECT_EQ(SubmitOne(spec).status().message(),
             why +
-                ", and placement.clusters names no cluster of kind slurm; do without it, or name "
+                ", and the job names no cluster of kind slurm (cluster); do without it, or name "
                 "one");
   spec.clear_placement();
   // A message names what a Slurm cluster lacks, and nothing about the others.

@@ -53,7 +53,7 @@ TEST(GangTest, WhatIsCopiedIsToldWithItsHostsAndHowFarItIs) {
             "its files are being copied to a, b (23 of 300 MiB)");
   EXPECT_EQ(CopyingReason({"a"}, 0, 0).message(), "its files are being copied to a");
   EXPECT_EQ(CopyingReason({"a", "b", "c", "d", "e"}, 0, 1000).message(),
-            "its files are being copied to a, b, c and 2 more hosts");
+            "its files are being copied to a, b, c and 2 more");
   EXPECT_EQ(CopyingReason({}, 10 << 20, 10 << 20).message(),
             "its files are there, and it is being started");
 }

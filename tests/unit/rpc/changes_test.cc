@@ -214,6 +214,31 @@ TEST_F(ChangesTest, AnUpdateShowsInTheJobItsSpecAndItsHistory) {
   EXPECT_EQ(agent.ReadAssignments(1)[0].spec().priority(), 7);
 }
 
+TEST_F(ChangesTest, ANewPriorityOfAJobThatAClusterHasIsAnsweredWithAWarning) {
+  const uint64_t id = broker_.Submit(Labelled("a"));
+  v1::UpdateJobRequest request;
+  request.set_job_id(id);
+  request.set_priority(7);
+  v1::UpdateJobResponse response;
+  ASSERT_TRUE(broker_.jobs().UpdateJob(Call().get(), request, &response).ok());
+  EXPECT_TRUE(response.warnings().empty()) << "it waits in the broker";
+  FakeAgent agent(broker_);
+  ASSERT_TRUE(agent.Connect());
+  agent.ReadAssignments(1);
+  request.set_priority(8);
+  ASSERT_TRUE(broker_.jobs().UpdateJob(Call().get(), request, &response).ok());
+  ASSERT_EQ(response.warnings_size(), 1);
+  EXPECT_EQ(response.warnings(0).code(), v1::SUBMIT_WARNING_CODE_RUN_KEEPS_PRIORITY);
+  EXPECT_EQ(response.warnings(0).cluster(), response.job().cluster());
+  EXPECT_EQ(response.job().priority(), 8);
+  ASSERT_TRUE(broker_.jobs().UpdateJob(Call().get(), request, &response).ok());
+  EXPECT_TRUE(response.warnings().empty()) << "nothing was changed";
+  request.clear_priority();
+  (*request.mutable_set_labels())["tier"] = "gold";
+  ASSERT_TRUE(broker_.jobs().UpdateJob(Call().get(), request, &response).ok());
+  EXPECT_TRUE(response.warnings().empty()) << "labels have no place in a queue";
+}
+
 TEST_F(ChangesTest, AnUpdateThatChangesNothingLeavesNoTrace) {
   const uint64_t id = broker_.Submit(Labelled("a"));
   v1::UpdateJobRequest request;
@@ -366,7 +391,7 @@ TEST_F(ChangesTest, AJobThatCannotRunAgainIsNamedByItsOwnNumber) {
   const grpc::Status status = Rerun(request, &response);
   EXPECT_EQ(ReasonOf(status), "UNKNOWN_CLUSTER");
   EXPECT_THAT(status.error_message(),
-              testing::StartsWith(fmt::format("job {} cannot run again: placement.clusters names ",
+              testing::StartsWith(fmt::format("job {} cannot run again: the job names cluster ",
                                               request.job_ids(1))));
 }
 

@@ -122,7 +122,7 @@ TEST(CheckRightsTest, APartitionThatIsClosedToTheJobsAccountQosOrUserIsRefused) 
   EXPECT_THAT(lab, HasSubstr("slurm.account: partition lab is closed to account \"test\" "
                              "(AllowAccounts=vision,other)"));
   EXPECT_THAT(lab, HasSubstr("use another account (slurm.account, --account), or a partition that "
-                             "is open to it (placement.pool, --partition): debug"));
+                             "is open to it (pool, --partition): debug"));
   EXPECT_THAT(WhyNot(On("deny"), rights), HasSubstr("DenyAccounts=test"));
   EXPECT_THAT(WhyNot(On("hiq"), rights),
               HasSubstr("slurm.qos: partition hiq is closed to QOS \"normal\" (AllowQos=high)"));
