@@ -163,6 +163,8 @@ class SlurmBackend : public agents::Backend {
   // Returns the Slurm job that owns the run: nothing if none has claimed it yet, or if one died
   // over its claim; an error if that cannot be read.
   absl::StatusOr<std::optional<JobId>> ReadOwner(const RunPaths& paths);
+  // Returns the present time by the clock that dates the run's files: a file server's, perhaps.
+  absl::StatusOr<absl::Time> TimeOfFiles();
   // Takes away a claim that some job died over, for no job has claimed the run as far as one can
   // tell. UNAVAILABLE: one has by now, or it cannot be told.
   absl::Status TakeDeadClaim(const RunPaths& paths);
@@ -208,6 +210,8 @@ class SlurmBackend : public agents::Backend {
   void AskAccounting(const std::vector<RunFacts*>& facts, absl::Time since, absl::Time deadline);
   void AskController(const std::vector<RunFacts*>& facts, absl::Time deadline);
   std::string ReadSlurmOutput(const std::string& path);
+  // Hands Slurm's words about memory on to the run's log.
+  void HandOn(const RunFacts& run);
 
   // ---- usage, see Capabilities::usage_of
   absl::StatusOr<agents::UsageByRun> UsageOf(const std::vector<agents::RunHandle>& runs);
@@ -229,7 +233,7 @@ class SlurmBackend : public agents::Backend {
   // Constant after construction.
   const SlurmConfig config_;
   const std::unique_ptr<hosts::Host> host_;
-  PatientReads reads_;  // thread-safe; for looks and look-ups
+  PatientReads reads_;  // thread-safe; for looks, look-ups and claims
   // The clock for intervals and graces; times that others are told are of the time of day.
   const agents::SteadyTime time_;
 
@@ -245,6 +249,8 @@ class SlurmBackend : public agents::Backend {
 
   mutable Mutex mutex_;
   std::map<std::string, Track> tracks_ ABSL_GUARDED_BY(mutex_);  // by run key
+  // Runs forgotten since the latest look, which may have noted them once more.
+  std::set<std::string> forgotten_ ABSL_GUARDED_BY(mutex_);
   GpuTypes gpu_types_ ABSL_GUARDED_BY(mutex_);
   std::vector<v1::Pool> pools_ ABSL_GUARDED_BY(mutex_);  // as they were last seen; empty before
   Rights rights_ ABSL_GUARDED_BY(mutex_);  // likewise, with the settings that they were asked with
@@ -261,6 +267,8 @@ class SlurmBackend : public agents::Backend {
   absl::Time none_runs_looked_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   absl::Time last_queue_time_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();  // by time_
   absl::Duration last_queue_duration_ ABSL_GUARDED_BY(mutex_);
+  // Of the jobs that slurmctld is asked about: the next one's turn.
+  size_t next_shown_ ABSL_GUARDED_BY(mutex_) = 0;
   LookPace pace_ ABSL_GUARDED_BY(mutex_);
   absl::Status last_queue_status_ ABSL_GUARDED_BY(mutex_);
 

@@ -140,14 +140,26 @@ agents::ObserveOutcome SlurmBackend::Observe(const std::vector<agents::RunHandle
     }
     if (!seen.has_value()) continue;
     // Comes before the end is told: the run's logs are complete then.
-    if (contract::IsTerminal(seen->state))
-      HandOnMemoryWords(run.slurm_output, PathsOf(run.run_key), host_.get());
+    if (contract::IsTerminal(seen->state)) HandOn(run);
     outcome.observations.push_back(*std::move(seen));
   }
+  outcome.scheduler.Update(reads_.State());
   SetPace(facts, queue.has_value(), outcome.observations);
   EndJobs(held_for_good, deadline);
   EndStrays(std::move(strays), deadline);
+  const MutexLock lock(mutex_);
+  for (const std::string& run_key : std::exchange(forgotten_, {})) tracks_.erase(run_key);
   return outcome;
+}
+
+// The words are lost if the file server hangs: a run's end comes before them.
+void SlurmBackend::HandOn(const RunFacts& run) {
+  const RunPaths paths = PathsOf(run.run_key);
+  const auto write = [paths, output = run.slurm_output](hosts::Host* host) {
+    HandOnMemoryWords(output, paths, host);
+    return absl::OkStatus();
+  };
+  reads_.Do(paths.script_errors(), write).IgnoreError();
 }
 
 // An exit record wakes the agent between two squeue; most of those rounds do without one.
@@ -424,15 +436,19 @@ void SlurmBackend::AskAccounting(const std::vector<RunFacts*>& facts, absl::Time
 }
 
 void SlurmBackend::AskController(const std::vector<RunFacts*>& facts, absl::Time deadline) {
-  size_t asked = 0;
+  std::vector<RunFacts*> listed;
   for (RunFacts* run : facts) {
     // A job that squeue has forgotten is unknown to scontrol, too.
-    if (!run->queue.has_value()) {
+    if (run->queue.has_value()) {
+      listed.push_back(run);
+    } else {
       run->history_answer = RunFacts::History::kUnavailable;
-      continue;
     }
-    if (asked > 0 && (asked == kMaxShowJobs || time_.Now() >= deadline)) break;
-    ++asked;
+  }
+  const size_t most = std::min(listed.size(), kMaxShowJobs);
+  for (size_t asked = 0; asked < most && (asked == 0 || time_.Now() < deadline); ++asked) {
+    // Those that get no answer do not take the others' turns.
+    RunFacts* run = listed[next_shown_++ % listed.size()];
     absl::StatusOr<HistoryRow> row = scheduler_->ShowJob(run->job_id);
     run->history_answer = row.ok()                         ? RunFacts::History::kAnswered
                           : absl::IsNotFound(row.status()) ? RunFacts::History::kUnavailable

@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <fstream>
 
 #include "agents/hosts/local_host.h"
@@ -71,6 +72,24 @@ TEST_F(RestartTest, QueuedRunsKeepTheirPriorities) {
   Open(gate);
   for (const std::string& run_key : runs) AwaitEnd(run_key);
   EXPECT_EQ(ReadAll(dir_ / "order"), "7\n0\n-1\n");
+}
+
+// To refuse it would tell its job that it has failed, and a retry would run beside it.
+TEST_F(RestartTest, ARunWhoseRecordsCannotBeReadIsInDoubtAndNotRefused) {
+  const std::string run_key = Submit(Program({"true"}));
+  AwaitEnd(run_key);
+  StopBackend();
+  const agents::RunHandle handle = handles_[run_key];
+  handles_.clear();
+  std::filesystem::rename(RunDir(run_key) + "/claim", dir_ / "claim");
+  std::ofstream(RunDir(run_key) + "/claim") << "torn";
+  StartBackend();
+  const agents::LaunchOutcome outcome = Launch(run_key, handle.assignment->spec());
+  EXPECT_EQ(outcome.kind, agents::LaunchOutcome::Kind::kUnclear);
+  EXPECT_THAT(outcome.evidence.detail(), HasSubstr(RunDir(run_key) + "/claim"));
+  EXPECT_EQ(backend_->Lookup(handle).kind, agents::LookupOutcome::Kind::kCouldNotAsk);
+  std::filesystem::rename(dir_ / "claim", RunDir(run_key) + "/claim");
+  EXPECT_EQ(backend_->Lookup(handle).kind, agents::LookupOutcome::Kind::kFound);
 }
 
 TEST_F(RestartTest, ARunInSetupGoesOn) {
