@@ -29,7 +29,6 @@ namespace {
 constexpr std::pair<std::string_view, std::string_view> kSubmissionFlags[] = {
     {"working_directory", "--workdir"},
     {"time_limit", "--time"},
-    {"command.argv", "the command"},
     {"resources.cpu_millis", "--cpus"},
     {"resources.memory_bytes", "--memory"},
     {"resources.gpus", "--gpus"},

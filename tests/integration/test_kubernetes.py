@@ -149,9 +149,9 @@ def test_a_directory_that_was_named_is_the_one_or_the_run_fails_with_what_helps(
     assert api.stdout(int(done.stdout)) == b"/\n"
     on_volume = ("run: 'true'\nworkdir: /data/a\n"
                  "kubernetes: {volumes: [{empty_directory: {}, mount_path: /data}]}\n")
-    assert "working_directory" not in world.cli("plan", world.write("volume.yaml", on_volume)).stdout
+    assert "workdir" not in world.cli("plan", world.write("volume.yaml", on_volume)).stdout
     elsewhere = on_volume.replace("/data/a", "/datasets")
-    assert "working_directory" in world.cli("plan", world.write("elsewhere.yaml", elsewhere)).stdout
+    assert "workdir" in world.cli("plan", world.write("elsewhere.yaml", elsewhere)).stdout
 
 
 PLAN = ("plan", "--image", "debian:12", "--nodes", "2", "--cpus", "1.5", "--memory", "1Gi", "--gpus", "1")

@@ -165,7 +165,7 @@ TEST_F(CommandTest, AFieldThatIsNotHonouredIsTheBrokersToRefuseAndNamedWithItsPl
       Run({"submit", WriteFile("run: x\nimage: ubuntu\nplacement:\n  pool: gpu\n")});
   EXPECT_EQ(outcome.code, 1);
   EXPECT_THAT(outcome.err, HasSubstr("job.yaml:2:8: image: is not honoured yet\n"));
-  EXPECT_THAT(outcome.err, HasSubstr("job.yaml:4:9: placement.pool: is not honoured yet\n"));
+  EXPECT_THAT(outcome.err, HasSubstr("job.yaml:4:9: pool: is not honoured yet\n"));
   EXPECT_THAT(outcome.err, HasSubstr("muster: leave it out\n"));
   broker_.submit_jobs = [](const auto&) -> absl::StatusOr<v1::SubmitJobsResponse> {
     return contract::Error(absl::StatusCode::kUnimplemented, "FIELD_NOT_HONOURED", "leave it out",

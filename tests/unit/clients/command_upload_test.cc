@@ -151,7 +151,7 @@ TEST_F(UploadTest, WhatIsTooLargeIsRefusedWithTheLargestFilesAndTheRemedy) {
       RunAtHome({"submit", WriteFile("run: x\ntime: 1h\nfile_mounts:\n  a: "
                                      "~/project/large\n  b: ~/project/small")});
   EXPECT_THAT(together.err, HasSubstr("job.yaml:5:6: with "));
-  EXPECT_THAT(together.err, HasSubstr("brings 101 bytes"));
+  EXPECT_THAT(together.err, HasSubstr("brings along 101 bytes"));
   EXPECT_THAT(submitted_, IsEmpty());
   EXPECT_EQ(uploads_, 0);
 }

@@ -101,7 +101,7 @@ TEST_F(CommandTest, EachVerbHelpsWithItsOptionsAndAnExample) {
 TEST_F(CommandTest, WhatTheContractRefusesIsNamedByItsFlag) {
   EXPECT_THAT(Run({"run", "--workdir", "/a\tb", "--", "x"}).err,
               HasSubstr("muster: --workdir (workdir): "));
-  EXPECT_THAT(Run({"run", "--", ""}).err, HasSubstr("muster: the command (command.argv"));
+  EXPECT_THAT(Run({"run", "--", ""}).err, HasSubstr("muster: command: names no program"));
   EXPECT_THAT(submitted_, IsEmpty());
 }
 
