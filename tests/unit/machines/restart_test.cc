@@ -81,14 +81,16 @@ TEST_F(RestartTest, ARunWhoseRecordsCannotBeReadIsInDoubtAndNotRefused) {
   StopBackend();
   const agents::RunHandle handle = handles_[run_key];
   handles_.clear();
-  std::filesystem::rename(RunDir(run_key) + "/claim", dir_ / "claim");
-  std::ofstream(RunDir(run_key) + "/claim") << "torn";
+  const std::string started = RunDir(run_key) + "/started";
+  std::filesystem::rename(started, dir_ / "started");
+  std::filesystem::create_directory(started);  // an error of any read
   StartBackend();
   const agents::LaunchOutcome outcome = Launch(run_key, handle.assignment->spec());
   EXPECT_EQ(outcome.kind, agents::LaunchOutcome::Kind::kUnclear);
-  EXPECT_THAT(outcome.evidence.detail(), HasSubstr(RunDir(run_key) + "/claim"));
+  EXPECT_THAT(outcome.evidence.detail(), HasSubstr(started));
   EXPECT_EQ(backend_->Lookup(handle).kind, agents::LookupOutcome::Kind::kCouldNotAsk);
-  std::filesystem::rename(dir_ / "claim", RunDir(run_key) + "/claim");
+  std::filesystem::remove(started);
+  std::filesystem::rename(dir_ / "started", started);
   EXPECT_EQ(backend_->Lookup(handle).kind, agents::LookupOutcome::Kind::kFound);
 }
 
