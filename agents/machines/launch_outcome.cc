@@ -5,6 +5,7 @@
 #include "agents/core/launch_refusal.h"
 #include "agents/core/proto_time.h"
 #include "agents/machines/verdict.h"
+#include "contract/message_of.h"
 
 namespace muster::machines {
 
@@ -32,6 +33,13 @@ LaunchOutcome RefusedBecause(v1::FailureCode code, const absl::Status& status) {
   return absl::IsInvalidArgument(status)
              ? Refused(code, v1::FAILURE_CLASS_CONFIG, parts)
              : Refused(v1::FAILURE_CODE_LAUNCH_FAILED, v1::FAILURE_CLASS_INFRA, parts);
+}
+
+LaunchOutcome UnclearBecause(const absl::Status& status) {
+  LaunchOutcome outcome;
+  outcome.kind = LaunchOutcome::Kind::kUnclear;
+  outcome.evidence = AgentEvidence(MessageOf(status));
+  return outcome;
 }
 
 LaunchOutcome LaunchedAs(const std::string& detail) {

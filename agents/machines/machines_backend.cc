@@ -119,12 +119,8 @@ LaunchOutcome MachinesBackend::LaunchOne(const agent::v1::Assignment& assignment
   const std::string_view word = places_->Word();
   if (board_->Contains(run_key)) return LaunchedAs(fmt::format("the {} has the run already", word));
   const absl::StatusOr<RunTrace> trace = places_->Find(run_key);
-  if (!trace.ok()) {
-    return Refused(v1::FAILURE_CODE_LAUNCH_FAILED, v1::FAILURE_CLASS_INFRA,
-                   {.detail = MessageOf(trace.status()),
-                    .remedy = fmt::format(
-                        "Tell the {}'s operator: the agent's state directory is damaged.", word)});
-  }
+  // The run may be live: only what can be read proves that it is not.
+  if (!trace.ok()) return UnclearBecause(trace.status());
   if (trace->has_begun) return LaunchedAs(fmt::format("the {} has had the run already", word));
   if (const auto misfit = places_->RefusalOf(assignment)) return Refused(*misfit);
   absl::StatusOr<agent::v1::Assignment> whole =

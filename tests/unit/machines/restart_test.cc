@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <fstream>
 
 #include "agents/hosts/local_host.h"
@@ -71,6 +72,26 @@ TEST_F(RestartTest, QueuedRunsKeepTheirPriorities) {
   Open(gate);
   for (const std::string& run_key : runs) AwaitEnd(run_key);
   EXPECT_EQ(ReadAll(dir_ / "order"), "7\n0\n-1\n");
+}
+
+// To refuse it would tell its job that it has failed, and a retry would run beside it.
+TEST_F(RestartTest, ARunWhoseRecordsCannotBeReadIsInDoubtAndNotRefused) {
+  const std::string run_key = Submit(Program({"true"}));
+  AwaitEnd(run_key);
+  StopBackend();
+  const agents::RunHandle handle = handles_[run_key];
+  handles_.clear();
+  const std::string started = RunDir(run_key) + "/started";
+  std::filesystem::rename(started, dir_ / "started");
+  std::filesystem::create_directory(started);  // an error of any read
+  StartBackend();
+  const agents::LaunchOutcome outcome = Launch(run_key, handle.assignment->spec());
+  EXPECT_EQ(outcome.kind, agents::LaunchOutcome::Kind::kUnclear);
+  EXPECT_THAT(outcome.evidence.detail(), HasSubstr(started));
+  EXPECT_EQ(backend_->Lookup(handle).kind, agents::LookupOutcome::Kind::kCouldNotAsk);
+  std::filesystem::remove(started);
+  std::filesystem::rename(dir_ / "started", started);
+  EXPECT_EQ(backend_->Lookup(handle).kind, agents::LookupOutcome::Kind::kFound);
 }
 
 TEST_F(RestartTest, ARunInSetupGoesOn) {
