@@ -110,11 +110,6 @@ class Agent::Impl {
 
   void Stop() { inbox_.Stop(); }
 
-  bool has_calls_under_way() {
-    return calls_in_flight_ > 0 || observer_.is_busy() || questions_.has_any() ||
-           file_sender_.has_any();
-  }
-
  private:
   absl::Time Now() const { return time_.Now(); }
 
@@ -495,6 +490,5 @@ Agent::~Agent() = default;
 
 absl::Status Agent::Run() { return impl_->Run(); }
 void Agent::Stop() { impl_->Stop(); }
-bool Agent::has_calls_under_way() const { return impl_->has_calls_under_way(); }
 
 }  // namespace muster::agents

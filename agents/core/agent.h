@@ -57,6 +57,7 @@ class Agent {
  public:
   // The backend outlives the agent.
   Agent(AgentOptions options, Backend* backend, std::unique_ptr<Journal> journal);
+  // Waits for the calls to the backend, also for one that hangs.
   ~Agent();
 
   // Works until Stop, or until it must not go on: FAILED_PRECONDITION (a broker or a backend that
@@ -65,9 +66,6 @@ class Agent {
   // Lets the calls under way end, and makes Run return. Runs on the cluster go on. Any thread may
   // call it.
   void Stop();
-  // Tells, after Run, whether a call to the backend did not end in time. The destructor would wait
-  // for it.
-  bool has_calls_under_way() const;
 
  private:
   class Impl;

@@ -94,11 +94,6 @@ std::vector<Observation> EndReader::Read(std::vector<End> ends) {
   return told;
 }
 
-bool EndReader::is_reading() const {
-  const std::lock_guard lock(mutex_);
-  return is_reading_;
-}
-
 absl::Duration EndReader::reading_for() const {
   const std::lock_guard lock(mutex_);
   return is_reading_ ? time_.Now() - reading_since_ : absl::ZeroDuration();

@@ -68,9 +68,8 @@ class EndReader {
   // call at a time.
   std::vector<Observation> Read(std::vector<End> ends);
 
-  // Returns whether ends were taken whose Read has not returned. Any thread.
-  bool is_reading() const;
-  // Returns how long ago they were taken; zero: there are none. Any thread.
+  // Returns how long ago ends were taken whose Read has not returned; zero: there are none. Any
+  // thread.
   absl::Duration reading_for() const;
 
  private:

@@ -54,11 +54,6 @@ class FileSender {
   ~FileSender();
 
   bool can_send() const { return ways_.open != nullptr || ways_.open_results != nullptr; }
-  // Returns whether the destructor would wait for a read.
-  bool has_any() {
-    const MutexLock lock(mutex_);
-    return under_way_ > 0;
-  }
   // Takes it on. RESOURCE_EXHAUSTED: enough are under way; UNIMPLEMENTED.
   absl::Status Send(const agent::v1::SendFilesQuestion& question);
 

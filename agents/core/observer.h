@@ -42,8 +42,6 @@ class Observer {
   std::optional<std::string> TakeEndsHang();
   // Something else has shown that the cluster answers: a hang is told once more.
   void TellHangAgain() { is_hang_told_ = false; }
-  // Returns whether a thread is busy with a call that may block.
-  bool is_busy() const { return is_looking_ || end_reader_.is_reading() || results_.has_any(); }
 
  private:
   void ReadEnds(std::vector<EndReader::End> ends, absl::Time began);

@@ -32,8 +32,6 @@ class Questions {
   explicit Questions(Backend* backend);
   // `done` is called once, from the lane's thread, or at once.
   void Ask(agent::v1::AgentQuestion question, Done done);
-  // Returns whether the destructor would wait for a call to the backend.
-  bool has_any() const { return count_ > 0; }
 
  private:
   agent::v1::AgentAnswer Answer(const agent::v1::AgentQuestion& question);

@@ -102,10 +102,4 @@ void ResultsWatch::Read(const RunHandle& run, std::optional<absl::Time> start_ti
   if (found->has_value()) known.progress = ProgressOf(**found);
 }
 
-bool ResultsWatch::has_any() const {
-  const MutexLock lock(mutex_);
-  return std::any_of(known_.begin(), known_.end(),
-                     [](const auto& entry) { return entry.second.is_reading; });
-}
-
 }  // namespace muster::agents

@@ -38,8 +38,6 @@ class ResultsWatch {
   // Completes the observations of runs that have begun with what is known by now, and asks for
   // what is due. `runs`: all that are observed.
   void Complete(const std::vector<RunHandle>& runs, ObserveOutcome* outcome);
-  // Returns whether a reading is under way. Any thread.
-  bool has_any() const;
 
  private:
   struct Known {

@@ -70,7 +70,7 @@ SlurmBackend::SlurmBackend(SlurmConfig config, std::unique_ptr<hosts::Host> host
       arrays_(config_.run_dir, host_.get()),
       scheduler_(MakeScheduler(config_, host_.get(), &gate_, &commands_)),
       images_(config_, host_.get(), scheduler_.get()),
-      watcher_(host_.get(), RunPaths::EndedDirectory(config_.run_dir), config_.record_interval) {
+      watcher_(&reads_, RunPaths::EndedDirectory(config_.run_dir), config_.record_interval) {
   if (config_.files == nullptr) return;
   trees_ = std::make_unique<uploads::HostTrees>(host_.get(), config_.run_dir + "/files",
                                                 config_.files->cache());

@@ -208,6 +208,8 @@ class SlurmBackend : public agents::Backend {
   void AskAccounting(const std::vector<RunFacts*>& facts, absl::Time since, absl::Time deadline);
   void AskController(const std::vector<RunFacts*>& facts, absl::Time deadline);
   std::string ReadSlurmOutput(const std::string& path);
+  // Hands Slurm's words about memory on to the run's log.
+  void HandOn(const RunFacts& run);
 
   // ---- usage, see Capabilities::usage_of
   absl::StatusOr<agents::UsageByRun> UsageOf(const std::vector<agents::RunHandle>& runs);
@@ -229,7 +231,7 @@ class SlurmBackend : public agents::Backend {
   // Constant after construction.
   const SlurmConfig config_;
   const std::unique_ptr<hosts::Host> host_;
-  PatientReads reads_;  // thread-safe; for looks and look-ups
+  PatientReads reads_;  // thread-safe; for looks, look-ups and claims
   // The clock for intervals and graces; times that others are told are of the time of day.
   const agents::SteadyTime time_;
 

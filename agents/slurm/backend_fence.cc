@@ -29,7 +29,10 @@ absl::Status SlurmBackend::TakeClaim(const std::string& run_key) {
   // A claim beside files that are not there might be made on another file system.
   if (const std::string why = WhyAbsenceIsNoProof(run_key); !why.empty())
     return absl::UnavailableError(why);
-  return host_->MakeDirectories(PathsOf(run_key).claim(), hosts::kPrivateDirectory);
+  const std::string claim = PathsOf(run_key).claim();
+  return reads_.Do(claim, [claim](hosts::Host* host) {
+    return host->MakeDirectories(claim, hosts::kPrivateDirectory);
+  });
 }
 
 FenceOutcome SlurmBackend::Fence(const agents::RunHandle& run) {

@@ -140,14 +140,24 @@ agents::ObserveOutcome SlurmBackend::Observe(const std::vector<agents::RunHandle
     }
     if (!seen.has_value()) continue;
     // Comes before the end is told: the run's logs are complete then.
-    if (contract::IsTerminal(seen->state))
-      HandOnMemoryWords(run.slurm_output, PathsOf(run.run_key), host_.get());
+    if (contract::IsTerminal(seen->state)) HandOn(run);
     outcome.observations.push_back(*std::move(seen));
   }
+  outcome.scheduler.Update(reads_.State());
   SetPace(facts, queue.has_value(), outcome.observations);
   EndJobs(held_for_good, deadline);
   EndStrays(std::move(strays), deadline);
   return outcome;
+}
+
+// The words are lost if the file server hangs: a run's end comes before them.
+void SlurmBackend::HandOn(const RunFacts& run) {
+  const RunPaths paths = PathsOf(run.run_key);
+  const auto write = [paths, output = run.slurm_output](hosts::Host* host) {
+    HandOnMemoryWords(output, paths, host);
+    return absl::OkStatus();
+  };
+  reads_.Do(paths.script_errors(), write).IgnoreError();
 }
 
 // An exit record wakes the agent between two squeue; most of those rounds do without one.

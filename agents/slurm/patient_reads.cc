@@ -28,6 +28,22 @@ absl::Status PatientReads::Await(const std::string& path, std::function<void()> 
                   absl::FormatDuration(patience_)));
 }
 
+absl::Status PatientReads::State() {
+  if (!Hangs()) return absl::OkStatus();
+  return absl::UnavailableError(
+      fmt::format("a look at the runs' files has not ended after {}: a file server hangs; the ends "
+                  "of runs wait for it",
+                  absl::FormatDuration(patience_)));
+}
+
+absl::Status PatientReads::Do(const std::string& path,
+                              std::function<absl::Status(hosts::Host*)> act) {
+  const auto result = std::make_shared<absl::Status>();
+  absl::Status in_time =
+      Await(path, [this, result, act = std::move(act)] { *result = act(&host_); });
+  return in_time.ok() ? *result : in_time;
+}
+
 absl::StatusOr<std::vector<std::string>> PatientReads::ListDirectory(const std::string& path) {
   return Read<std::vector<std::string>>(path, [this, path] { return host_.ListDirectory(path); });
 }

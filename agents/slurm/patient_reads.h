@@ -1,5 +1,6 @@
 // Reads of files for looks at the cluster, which must not wait for a file server that hangs: a read
 // that takes longer than the patience is UNAVAILABLE, and so is every read until that one returns.
+// The few writes that belong to a look go the same way.
 //
 // Thread-safe. The one thread that reads may stay behind in a call of the system; the destructor
 // waits for it.
@@ -34,9 +35,13 @@ class PatientReads {
   absl::StatusOr<std::string> ReadFile(const std::string& path, size_t max_bytes);
   absl::StatusOr<std::string> ReadFileRange(const std::string& path, uint64_t offset,
                                             size_t max_bytes);
+  // Does what touches the path. UNAVAILABLE: it may have been done, or be done later. `act` owns
+  // what it touches.
+  absl::Status Do(const std::string& path, std::function<absl::Status(hosts::Host*)> act);
+  // UNAVAILABLE: a read for which nobody waits any more is still under way.
+  absl::Status State();
 
  private:
-  // Tells whether a read for which nobody waits any more is still under way.
   bool Hangs();
   // Returns OK once `read` has returned in time. `read` owns what it touches: it may go on after
   // this has returned.

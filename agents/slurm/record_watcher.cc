@@ -8,8 +8,8 @@
 
 namespace muster::slurm {
 
-RecordWatcher::RecordWatcher(hosts::Host* host, std::string directory, absl::Duration interval)
-    : host_(host),
+RecordWatcher::RecordWatcher(PatientReads* reads, std::string directory, absl::Duration interval)
+    : reads_(reads),
       directory_(std::move(directory)),
       interval_(interval),
       thread_([this] { Watch(); }) {}
@@ -73,7 +73,7 @@ void RecordWatcher::Watch() {
 
 bool RecordWatcher::HasNews() {
   // A directory that cannot be listed rings no bell; squeue tells of the end all the same.
-  const absl::StatusOr<std::vector<std::string>> names = host_->ListDirectory(directory_);
+  const absl::StatusOr<std::vector<std::string>> names = reads_->ListDirectory(directory_);
   if (!names.ok()) return false;
   std::set<std::string> now(names->begin(), names->end());
   bool news = false;

@@ -14,15 +14,15 @@
 
 #include "absl/time/time.h"
 #include "agents/core/steady_time.h"
-#include "agents/hosts/host.h"
+#include "agents/slurm/patient_reads.h"
 #include "sync/mutex.h"
 
 namespace muster::slurm {
 
 class RecordWatcher {
  public:
-  // `host` must outlive this object.
-  RecordWatcher(hosts::Host* host, std::string directory, absl::Duration interval);
+  // `reads` must outlive this object.
+  RecordWatcher(PatientReads* reads, std::string directory, absl::Duration interval);
   ~RecordWatcher();
 
   // Called from the watcher's thread when a record has appeared, and for WakeIn.
@@ -41,7 +41,7 @@ class RecordWatcher {
   // Returns whether the directory has a name that it did not have at the last look.
   bool HasNews();
 
-  hosts::Host* const host_;
+  PatientReads* const reads_;
   const std::string directory_;
   const absl::Duration interval_;
   const agents::SteadyTime time_;

@@ -398,7 +398,7 @@ TEST_F(EndReaderTest, WhileEndsAreReadOthersPassAndEndsThatComeAreHeldBackForABo
   const std::vector<EndReader::End> ends = reader_.TakeEnds({run_}, &first);
   ASSERT_EQ(ends.size(), 1u);
   EXPECT_THAT(first.observations, testing::IsEmpty());
-  EXPECT_TRUE(reader_.is_reading());
+  EXPECT_GT(reader_.reading_for(), absl::ZeroDuration());
   EXPECT_EQ(take(&reader_, v1::RUN_STATE_RUNNING).state, v1::RUN_STATE_RUNNING);
   ExpectHeld(take(&reader_, v1::RUN_STATE_SUCCEEDED), "is not read yet");
 
@@ -412,7 +412,7 @@ TEST_F(EndReaderTest, WhileEndsAreReadOthersPassAndEndsThatComeAreHeldBackForABo
   const std::vector<Observation> told = reader_.Read(ends);
   ASSERT_EQ(told.size(), 1u);
   EXPECT_EQ(told[0].state, v1::RUN_STATE_SUCCEEDED);
-  EXPECT_FALSE(reader_.is_reading());
+  EXPECT_EQ(reader_.reading_for(), absl::ZeroDuration());
 }
 
 TEST_F(EndReaderTest, AnEndThatHasLeftNothingToReadWaitsForNoTurn) {

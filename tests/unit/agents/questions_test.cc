@@ -55,10 +55,8 @@ TEST_F(QuestionsTest, OneMoreThanTheBoundIsRefusedAtOnce) {
   const agent::v1::AgentAnswer refused = Await(1)[0];
   EXPECT_EQ(refused.id(), 99u);
   EXPECT_EQ(refused.error().code(), static_cast<int>(absl::StatusCode::kResourceExhausted));
-  EXPECT_TRUE(questions_.has_any());
   LetChecksEnd();
   EXPECT_EQ(Await(kMaxQuestions + 1).size(), static_cast<size_t>(kMaxQuestions + 1));
-  EXPECT_FALSE(questions_.has_any());
 }
 
 TEST_F(QuestionsTest, ACheckThatHangsDelaysNoPlan) {

@@ -1,6 +1,8 @@
-// A file server that hangs, as a host whose listings do not return.
+// A file server that hangs, as a host whose listings and directories do not return.
 #include "agents/slurm/patient_reads.h"
 
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -9,6 +11,8 @@
 #include <vector>
 
 #include "agents/hosts/local_host.h"
+#include "agents/slurm/record_watcher.h"
+#include "agents/slurm/run_files.h"
 #include "agents/slurm/slurm.h"
 #include "fmt/format.h"
 #include "gmock/gmock.h"
@@ -35,11 +39,19 @@ class HangingHost : public hosts::LocalHost {
  public:
   explicit HangingHost(Hangs* hangs) : hangs_(*hangs) {}
   absl::StatusOr<std::vector<std::string>> ListDirectory(std::string_view path) override {
-    EXPECT_TRUE(hangs_.Eventually([](bool hangs) { return !hangs; })) << "somebody waited for it";
+    AwaitServer();
     return hosts::LocalHost::ListDirectory(path);
+  }
+  absl::Status MakeManyDirectories(const std::vector<std::string>& paths, uint32_t mode) override {
+    AwaitServer();
+    return hosts::LocalHost::MakeManyDirectories(paths, mode);
   }
 
  private:
+  void AwaitServer() {
+    EXPECT_TRUE(hangs_.Eventually([](bool hangs) { return !hangs; })) << "somebody waited for it";
+  }
+
   Hangs& hangs_;
 };
 
@@ -63,6 +75,23 @@ TEST(PatientReadsTest, AReadThatHangsIsUnavailableAndSoIsEachUntilItReturns) {
   EXPECT_TRUE(absl::IsNotFound(reads.ReadFile(directory / "a", 10).status()));
 }
 
+TEST(RecordWatcherTest, EndsWhileItsFileServerHangs) {
+  const hosts::TempDir directory;
+  Hangs hangs;
+  HangingHost host(&hangs);
+  PatientReads reads(&host, kPatience);
+  EXPECT_TRUE(reads.State().ok());
+  Set(&hangs, true);
+  {
+    RecordWatcher watcher(&reads, directory.path(), absl::Milliseconds(1));
+    watcher.SetActive(true);
+    while (reads.State().ok()) std::this_thread::yield();
+  }
+  EXPECT_FALSE(reads.State().ok()) << "the watcher waited for it";
+  Set(&hangs, false);
+  while (!reads.State().ok()) std::this_thread::yield();
+}
+
 class HangingRecordsTest : public StubCommandsTest {
  protected:
   // Two runs: Slurm's job 1 runs, job 2 has ended.
@@ -82,15 +111,17 @@ class HangingRecordsTest : public StubCommandsTest {
     AddCommand("squeue", fmt::format("printf '{}'", rows));
     AddCommand("sacct", "");
   }
-  std::vector<v1::RunState> StatesSeen(agents::Backend* backend) const {
+  std::vector<v1::RunState> StatesSeen(agents::Backend* backend) {
     std::vector<v1::RunState> states;
-    for (const agents::Observation& seen : backend->Observe(runs_).observations)
-      states.push_back(seen.state);
+    const agents::ObserveOutcome outcome = backend->Observe(runs_);
+    scheduler_ = outcome.scheduler;
+    for (const agents::Observation& seen : outcome.observations) states.push_back(seen.state);
     return states;
   }
 
   Hangs hangs_;
   std::vector<agents::RunHandle> runs_;
+  absl::Status scheduler_;  // of the latest look
 };
 
 TEST_F(HangingRecordsTest, OtherStatesAreToldWhileTheFileServerHangs) {
@@ -105,7 +136,26 @@ TEST_F(HangingRecordsTest, OtherStatesAreToldWhileTheFileServerHangs) {
   while (states.empty()) states = StatesSeen(backend.get());  // not each look asks the queue
   EXPECT_THAT(states, ElementsAre(v1::RUN_STATE_RUNNING, v1::RUN_STATE_FINISHING))
       << "the end waits for its record";
+  EXPECT_THAT(scheduler_.message(), HasSubstr("has not ended after 50ms: a file server hangs"))
+      << "people are told";
   Set(&hangs_, false);
+  while (!scheduler_.ok()) StatesSeen(backend.get());
+}
+
+TEST_F(HangingRecordsTest, AClaimIsNotWaitedForWithoutAnEnd) {
+  SlurmConfig config = Config();
+  config.read_patience = kPatience;
+  const std::filesystem::path script = RunPaths(config.run_dir, runs_[0].run_key).script();
+  std::filesystem::create_directories(script.parent_path());
+  std::ofstream(script).flush();
+  const auto backend =
+      CreateSlurmBackend(std::move(config), root_, std::make_unique<HangingHost>(&hangs_));
+  Set(&hangs_, true);
+  EXPECT_EQ(backend->Fence(runs_[0]).kind, agents::FenceOutcome::Kind::kNotYet);
+  Set(&hangs_, false);
+  while (backend->Fence(runs_[0]).kind == agents::FenceOutcome::Kind::kNotYet)
+    std::this_thread::yield();
+  EXPECT_EQ(backend->Fence(runs_[0]).kind, agents::FenceOutcome::Kind::kNeverBegins);
 }
 
 }  // namespace
