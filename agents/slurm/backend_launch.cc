@@ -381,6 +381,7 @@ LaunchOutcome SlurmBackend::OutcomeOf(const agent::v1::Assignment& assignment,
     tracks_[assignment.run_key()].live = id;
   }
   outcome.failure = submitted.failure;
+  if (submitted.needs_pause) outcome.retry_after = kRetryAfter;
   outcome.evidence = MakeEvidence(v1::EVIDENCE_SOURCE_SBATCH, submitted.words);
   return outcome;
 }

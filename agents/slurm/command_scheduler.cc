@@ -149,7 +149,8 @@ absl::StatusOr<std::string> CommandScheduler::EstimateStart(const Submission& su
   if (result->ok()) return words;
   const SubmitOutcome outcome = ClassifySubmit(result);
   const bool could_not_ask =
-      outcome.kind == agents::LaunchOutcome::Kind::kUnclear && outcome.unknown_words.empty();
+      outcome.kind == agents::LaunchOutcome::Kind::kDeferred ||
+      (outcome.kind == agents::LaunchOutcome::Kind::kUnclear && outcome.unknown_words.empty());
   return could_not_ask ? absl::UnavailableError(words) : absl::InvalidArgumentError(words);
 }
 

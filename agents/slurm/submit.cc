@@ -120,6 +120,8 @@ std::string RemedyFor(const Refusal& refusal, const v1::StateReason& limit, bool
 }  // namespace
 
 SubmitOutcome ClassifySubmit(const absl::StatusOr<hosts::CommandResult>& result) {
+  // There is no sbatch, say, or it cannot be executed.
+  if (hosts::NotStarted(result.status())) return NobodyAsked(ToStd(result.status().message()));
   if (!result.ok()) return NoAnswer(result.status());
   SubmitOutcome outcome;
   outcome.words = WordsOf(*result);
@@ -144,7 +146,9 @@ SubmitOutcome ClassifySubmit(const absl::StatusOr<hosts::CommandResult>& result)
     refused.words = std::move(outcome.words);
     return refused;
   }
-  if (result->exit_code == kNotExecutable || result->exit_code == kNoSuchCommand) return outcome;
+  const bool found_none =
+      result->exit_code == kNotExecutable || result->exit_code == kNoSuchCommand;
+  if (found_none && !JobIdIn(result->stdout_data).has_value()) return NobodyAsked(outcome.words);
   outcome.unknown_words = SaidIn(said);
   if (outcome.unknown_words.empty()) outcome.unknown_words = outcome.words;
   return outcome;
@@ -190,6 +194,14 @@ SubmitOutcome NotSent(std::string words) {
       contract::MakeFailure(v1::FAILURE_CODE_JOB_INVALID, v1::FAILURE_CLASS_CONFIG,
                             {.detail = words, .remedy = "Correct the slurm section of the job."});
   outcome.words = std::move(words);
+  return outcome;
+}
+
+SubmitOutcome NobodyAsked(std::string_view words) {
+  SubmitOutcome outcome;
+  outcome.kind = LaunchKind::kDeferred;
+  outcome.needs_pause = true;
+  outcome.words = fmt::format("not submitted, sbatch could not be started: {}", words);
   return outcome;
 }
 

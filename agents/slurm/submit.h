@@ -73,6 +73,8 @@ struct SubmitOutcome {
   v1::Failure failure;  // kRefused
   // kRefused: no more jobs may be submitted now; others make room when they end.
   bool is_full = false;
+  // kDeferred: nobody has waited for a turn, so that a pause is due.
+  bool needs_pause = false;
   std::string words;  // what was said, for the evidence
   // kUnclear: the answer is an error that no table holds. The cluster does not have the job, once a
   // look-up has shown that. Slurm's own words for it, a line.
@@ -86,6 +88,8 @@ SubmitOutcome ClassifyError(std::string_view slurm_words, const v1::StateReason&
                             std::string all_words);
 // The outcome of a job that nobody was asked to take, since it cannot be said there.
 SubmitOutcome NotSent(std::string words);
+// The outcome of a submission that nobody was asked for, and that may go later.
+SubmitOutcome NobodyAsked(std::string_view words);
 // The outcome after an error that kept the answer from coming: it tells whether anybody was asked
 // at all.
 SubmitOutcome NoAnswer(const absl::Status& status);

@@ -1,4 +1,5 @@
 // Submissions that get no turn among the calls that are allowed.
+#include <filesystem>
 #include <memory>
 #include <string>
 
@@ -50,6 +51,13 @@ TEST_F(NotSentTest, ASubmissionWithoutATurnIsNotInDoubtAndNotLookedUp) {
     EXPECT_EQ(outcome.external_id, "");
   }
   EXPECT_THAT(backend_->SchedulerCalls(), ElementsAre(Pair("sbatch", 1)));
+}
+
+TEST_F(NotSentTest, AnSbatchThatIsNotThereIsTriedAgainAfterAPause) {
+  std::filesystem::remove(root_ + "/sbatch");
+  const agents::LaunchOutcome outcome = Launch(1);
+  EXPECT_EQ(outcome.kind, Kind::kDeferred) << outcome.evidence.detail();
+  EXPECT_EQ(outcome.retry_after, kRetryAfter);
 }
 
 TEST(DeferredTest, OnlyALaunchThatHasWaitedForItsTurnIsRepeatedAtOnce) {

@@ -176,9 +176,15 @@ TEST(ClassifySubmitTest, WordsThatNoTableHoldsAreToldAsSlurmSaidThem) {
 TEST(ClassifySubmitTest, AHostWithoutSbatchAskedNobody) {
   for (const int code : {126, 127}) {
     const SubmitOutcome outcome = ClassifySubmit(Ended(code, "", "sh: 1: sbatch: not found\n"));
-    EXPECT_EQ(outcome.kind, Kind::kUnclear);
+    EXPECT_EQ(outcome.kind, Kind::kDeferred);
+    EXPECT_THAT(outcome.words, HasSubstr("not submitted, sbatch could not be started"));
+    EXPECT_THAT(outcome.words, HasSubstr("sh: 1: sbatch: not found"));
     EXPECT_EQ(outcome.unknown_words, "");
+    EXPECT_EQ(ClassifySubmit(Ended(code, "17\n", "")).kind, Kind::kUnclear) << "a site's wrapper";
   }
+  const SubmitOutcome none = ClassifySubmit(absl::NotFoundError("\"sbatch\": No such file"));
+  EXPECT_EQ(none.kind, Kind::kDeferred);
+  EXPECT_THAT(none.words, HasSubstr("\"sbatch\": No such file"));
 }
 
 TEST(ClassifySubmitTest, ARefusedJobIsOverALimitByItselfUnlessThatIsOnTheNumberOfJobs) {
