@@ -196,13 +196,28 @@ std::unique_ptr<RoomLeft> StartQueue::LookLocked(absl::Time now) const {
   return look_(kinds);
 }
 
+bool StartQueue::WaitsBehindAlikeLocked(const std::string& run_key, absl::Time now) {
+  Entry* entry = FindLocked(run_key);
+  if (entry == nullptr) return false;
+  const auto first = first_alike_.find(entry->shape);
+  if (first == first_alike_.end() || !(first->second < PlaceOf(*entry->run))) return false;
+  const auto place = order_.find(first->second);
+  if (place == order_.end()) return false;
+  const Entry& alike = entries_.at(place->second);
+  if (StandsAsideLocked(alike, now)) return false;
+  entry->reason = alike.reason;
+  return true;
+}
+
 std::vector<StartQueue::AssignmentPtr> StartQueue::TakeReady(const std::string& only) {
   const MutexLock lock(mutex_);
   std::vector<AssignmentPtr> ready;
+  const absl::Time now = clock_();
+  if (WaitsBehindAlikeLocked(only, now)) return ready;
+  first_alike_.clear();
   const std::map<Place, Claim> keepers = std::exchange(keepers_, {});
   behind_.clear();
   if (!is_open_ || order_.empty()) return ready;
-  const absl::Time now = clock_();
   std::erase_if(entries_, [&](const auto& item) {
     return item.second.template Is<Placed>() && !Counts(item.second, now);
   });
@@ -244,6 +259,7 @@ std::vector<StartQueue::AssignmentPtr> StartQueue::TakeReady(const std::string& 
       }
     }
     entry.reason = misfits[entry.shape] = ReasonFor(*misfit);
+    first_alike_[entry.shape] = place;
   }
   // Runs that are refused again and again do not keep the others from being tried.
   const auto refused_at = [this](const AssignmentPtr& run) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {

@@ -63,7 +63,8 @@ class StartQueue {
   // could not start even if all of Muster's runs had ended keeps nothing.
   //
   // If very many kinds of runs find no room, each call looks at some of them, and the next one goes
-  // on from there. `only`: only that run, if it is ready; empty: all.
+  // on from there. `only`: only that run, if it is ready; empty: all. It costs little if a run that
+  // asks for the same waits before it: then that one comes first, and nobody is asked.
   //
   // For each returned run the caller then calls SetLetGo, Return, Postpone, PutBack or Remove.
   std::vector<AssignmentPtr> TakeReady(const std::string& only = "");
@@ -166,6 +167,10 @@ class StartQueue {
   }
   // Returns whether the run is not asked about now, whatever room there is.
   bool StandsAsideLocked(const Entry& entry, absl::Time now) const;
+  // Returns whether a run that asks for the same, and found no room at the latest look, still waits
+  // before it. Then it gives the same reason.
+  bool WaitsBehindAlikeLocked(const std::string& run_key, absl::Time now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Looks at the cluster behind the runs that are starting.
   std::unique_ptr<RoomLeft> LookLocked(absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Makes the run wait again. Null: it is not there, or has its nodes.
@@ -184,7 +189,9 @@ class StartQueue {
   std::optional<Place> resume_
       ABSL_GUARDED_BY(mutex_);  // where the latest call stopped; none: at the end
   std::map<Place, Claim> keepers_
-      ABSL_GUARDED_BY(mutex_);                  // runs for which the latest call kept room
+      ABSL_GUARDED_BY(mutex_);  // runs for which the latest call kept room
+  // By shape: the first run for which the latest call found no room.
+  std::map<std::string, Place> first_alike_ ABSL_GUARDED_BY(mutex_);
   std::string behind_ ABSL_GUARDED_BY(mutex_);  // why others are behind one that waits for nodes
 
   // Taken after mutex_, and never for long: TakeReady has that one while it looks for room.

@@ -123,6 +123,25 @@ TEST_F(StartQueueTest, WhatIsAskedForIsJudgedBehindThoseThatWaitBeforeIt) {
   EXPECT_THAT(queue.Waiting(), IsEmpty());
 }
 
+// A launch costs no search, and no walk over all that wait, while one like it waits.
+TEST_F(StartQueueTest, NobodyIsAskedAboutARunBehindOneThatAsksForTheSameAndWaits) {
+  queue.Add(MakeRun(1, 5), false);
+  EXPECT_THAT(Ready(), IsEmpty());
+  const int looks = nodes.looks;
+  queue.Add(MakeRun(2, 5), false);
+  nodes.free = 5;
+  EXPECT_THAT(queue.TakeReady("k7m2-2-1"), IsEmpty());
+  EXPECT_EQ(nodes.looks, looks);
+  EXPECT_EQ(queue.ReasonOf("k7m2-2-1").message(), "no 5 nodes are free");
+  queue.Add(MakeRun(3, 5, /*priority=*/9), false);
+  queue.SetHeld("k7m2-1-1", true);
+  EXPECT_THAT(queue.TakeReady("k7m2-2-1"), IsEmpty()) << "the third has more priority";
+  EXPECT_GT(nodes.looks, looks) << "one that is held comes before nobody";
+  queue.Remove("k7m2-3-1");
+  queue.Remove("k7m2-1-1");
+  EXPECT_EQ(queue.TakeReady("k7m2-2-1").size(), 1u);
+}
+
 TEST_F(StartQueueTest, AHoldIsNotedAtOnceWhileRoomIsBeingLookedFor) {
   std::future<void> hold;
   StartQueue* asked = nullptr;
