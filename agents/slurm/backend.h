@@ -163,6 +163,8 @@ class SlurmBackend : public agents::Backend {
   // Returns the Slurm job that owns the run: nothing if none has claimed it yet, or if one died
   // over its claim; an error if that cannot be read.
   absl::StatusOr<std::optional<JobId>> ReadOwner(const RunPaths& paths);
+  // Returns the present time by the clock that dates the run's files: a file server's, perhaps.
+  absl::StatusOr<absl::Time> TimeOfFiles();
   // Takes away a claim that some job died over, for no job has claimed the run as far as one can
   // tell. UNAVAILABLE: one has by now, or it cannot be told.
   absl::Status TakeDeadClaim(const RunPaths& paths);

@@ -24,8 +24,8 @@ constexpr absl::Duration kClaimTimeout = absl::Seconds(30);
 constexpr absl::Duration kClaimGrace = absl::Minutes(2);
 // The longest time since the launch of a run whose launch the journal has lost.
 constexpr absl::Duration kLongestMemory = absl::Hours(24 * 30);
-// Clocks of the agent's host and of slurmctld differ by less.
-constexpr absl::Duration kClockSlack = absl::Hours(1);
+// Clocks of the agent's host and of slurmctld differ by less, also after one was set by an hour.
+constexpr absl::Duration kClockSlack = absl::Hours(24);
 // The age of an answer that runs share. Hundreds of runs whose answers were lost are looked up in
 // one moment after a break: one squeue serves all.
 constexpr absl::Duration kSharedAnswerAge = absl::Seconds(1);
@@ -84,9 +84,23 @@ absl::StatusOr<std::optional<JobId>> SlurmBackend::ReadOwner(const RunPaths& pat
   const absl::StatusOr<hosts::FileInfo> claim = reads_.Stat(paths.claim());
   if (claim.ok() && claim->type == hosts::FileType::kDirectory) return std::nullopt;
   if (!text.ok()) return text.status();
-  if (claim.ok() && absl::Now() - claim->modify_time > kClaimGrace) return std::nullopt;
+  if (claim.ok()) {
+    const absl::StatusOr<absl::Time> now = TimeOfFiles();
+    if (now.ok() && *now - claim->modify_time > kClaimGrace) return std::nullopt;
+  }
   return absl::UnavailableError(
       fmt::format("\"{}\" does not hold a Slurm job id yet", paths.claim()));
+}
+
+absl::StatusOr<absl::Time> SlurmBackend::TimeOfFiles() {
+  const std::string mark = config_.run_dir + "/.now";
+  const absl::Status written = reads_.Do(mark, [mark](hosts::Host* host) {
+    return host->WriteFile(mark, "", {.mode = 0600, .sync = false});
+  });
+  if (!written.ok()) return written;
+  const absl::StatusOr<hosts::FileInfo> info = reads_.Stat(mark);
+  if (!info.ok()) return info.status();
+  return info->modify_time;
 }
 
 // Never removes what it has not seen: a job whose submission is late may claim the run at any

@@ -5,6 +5,7 @@
 
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
+#include "agents/hosts/steady_now.h"
 #include "agents/machines/remote/host_directory.h"
 #include "contract/message_of.h"
 #include "contract/text.h"
@@ -168,11 +169,13 @@ void RemoteHost::ReportLoop() {
 
 absl::Status RemoteHost::Report(std::optional<HostIsUp> is_up) {
   const absl::Time asked = absl::Now();
+  const absl::Duration began = hosts::SteadyNow();
   // The first one at once: what the host has decides what is started there.
   const absl::Duration patience = is_up.has_value() ? absl::ZeroDuration() : kReportPatience;
   absl::StatusOr<Answer> answer = AskForReport(patience);
   if (!answer.ok()) return answer.status();
   const absl::Time answered = absl::Now();
+  const absl::Duration took = hosts::SteadyNow() - began;
   clock_.Hear(answer->report, asked, answered);
   clock_.Correct(&answer->report);
   if (is_up.has_value()) {
@@ -183,7 +186,7 @@ absl::Status RemoteHost::Report(std::optional<HostIsUp> is_up) {
     listener_(*std::move(is_up));
   }
   const bool was_for_nothing =
-      !TakeStages(answer->report) && IsLatest(answer->question) && answered - asked < patience;
+      !TakeStages(answer->report) && IsLatest(answer->question) && took < patience;
   listener_(HostReported{std::move(answer->report)});
   {
     const std::lock_guard lock(mutex_);

@@ -4,10 +4,12 @@
 
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include "absl/time/clock.h"
 #include "agents/slurm/run_files.h"
 #include "agents/slurm/slurm.h"
+#include "fmt/format.h"
 #include "gtest/gtest.h"
 #include "tests/unit/hosts/temp_dir.h"
 
@@ -63,6 +65,25 @@ TEST_F(SetClockTest, AStepBackDoesNotKeepTheBackendFromAsking) {
   SetClock(-3600);
   ASSERT_LT(absl::Now(), run_.launch_time) << "the test cannot set the clock";
   Observe();
+}
+
+// The file server dates the claim, and so does it the file that tells its time.
+TEST_F(SetClockTest, AStepForwardMakesNoClaimOld) {
+  std::ofstream(RunPaths(root_ / "runs", run_.run_key).claim()).flush();
+  SetClock(3600);
+  EXPECT_EQ(backend_->Lookup(run_).kind, agents::LookupOutcome::Kind::kCouldNotAsk);
+}
+
+TEST_F(SetClockTest, AccountingIsAskedForJobsSinceADayBeforeTheLaunch) {
+  std::ofstream(root_ / "sacct") << "#!/bin/sh\necho \"$*\" >" << root_ / "asked"
+                                 << "\n";
+  EXPECT_EQ(backend_->Lookup(run_).kind, agents::LookupOutcome::Kind::kAbsent);
+  std::ostringstream asked;
+  asked << std::ifstream(root_ / "asked").rdbuf();
+  const absl::Time since = run_.launch_time - absl::Hours(24);
+  EXPECT_NE(asked.str().find(fmt::format("--starttime=uts{} ", absl::ToUnixSeconds(since))),
+            std::string::npos)
+      << asked.str();
 }
 
 TEST_F(SetClockTest, AStepForwardDoesNotShortenAGrace) {
