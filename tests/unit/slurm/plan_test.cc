@@ -51,7 +51,7 @@ TEST(PlanTest, WhatSlurmWouldRefuseIsAFailureWithItsRemedy) {
   const Case cases[] = {
       {absl::InvalidArgumentError("error: invalid partition specified: nope\n"
                                   "allocation failure: Invalid partition name specified"),
-       v1::CHECK_RESULT_FAIL, "no such partition", "Set pool (--pool) to a pool"},
+       v1::CHECK_RESULT_FAIL, "no such partition", "Set pool (--pool; --partition of sbatch)"},
       {absl::InvalidArgumentError("error: QOSMaxCpuPerUserLimit\n"
                                   "allocation failure: Job violates accounting/QOS policy (x)"),
        v1::CHECK_RESULT_FAIL, "the job itself asks for more CPUs than its QOS allows one user",
