@@ -25,7 +25,7 @@ struct TokenRecord {
   int64_t revoked_micros = 0;  // 0: not revoked
 };
 
-// The token in memory. Whoever holds one sees when it ends. Any thread.
+// The token in memory. Its holders see when it ends. Any thread.
 class Token {
  public:
   explicit Token(TokenRecord record)

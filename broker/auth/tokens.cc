@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "broker/auth/refusals.h"
 #include "broker/auth/token_file.h"
 #include "contract/characters.h"
 #include "contract/errors.h"
@@ -86,6 +87,10 @@ absl::StatusOr<std::vector<uint64_t>> Tokens::MakeRoom(const NewToken& asked,
   size_t of_user = 0;
   std::vector<uint64_t> ended;          // the oldest first
   std::vector<uint64_t> ended_of_user;  // likewise
+  // The maker may have ended since its call was let in; a child would outlive its revocation.
+  const auto maker = by_id_.find(asked.maker);
+  const bool is_orphan = maker == by_id_.end() || !maker->second->IsLive(now);
+  if (asked.maker != 0 && is_orphan) return NotAccepted();
   for (const auto& [id, token] : by_id_) {
     const bool is_users = token->record().user == asked.user;
     const bool is_live = token->IsLive(now);

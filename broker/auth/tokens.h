@@ -71,7 +71,7 @@ class Tokens {
   std::vector<std::shared_ptr<const Token>> List() const;
 
   // The request was checked. ALREADY_EXISTS, TOKEN_EXISTS: the user has a live token of this name.
-  // RESOURCE_EXHAUSTED, TOO_MANY_TOKENS. Others: the file.
+  // RESOURCE_EXHAUSTED, TOO_MANY_TOKENS. UNAUTHENTICATED: the maker has ended. Others: the file.
   absl::StatusOr<MadeToken> Create(const NewToken& asked);
   // Revokes the token and those that were made with it, with those, and so on. Returns those that
   // were not revoked before. NOT_FOUND, NO_SUCH_TOKEN. Others: the file.

@@ -127,6 +127,17 @@ TEST_F(TokensTest, TokensEndWithTheTokenThatMadeThem) {
   EXPECT_EQ(tokens_->Find(grandchild.text).standing, Standing::kRevoked);
 }
 
+TEST_F(TokensTest, ATokenThatHasEndedMakesNone) {
+  const MadeToken maker = Make("maker");
+  const uint64_t id = maker.token->record().id;
+  ASSERT_TRUE(tokens_->Revoke(id).ok());
+  for (const uint64_t ended : {id, uint64_t{99}}) {
+    const absl::Status status =
+        tokens_->Create({.name = "child", .user = "ada", .maker = ended}).status();
+    EXPECT_TRUE(absl::IsUnauthenticated(status)) << status;
+  }
+}
+
 TEST_F(TokensTest, OneLiveTokenOfAUserHasAName) {
   const MadeToken made = Make("laptop");
   Make("laptop", "grace");
