@@ -3,7 +3,12 @@
 #define MUSTER_BROKER_APP_PRINCIPAL_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
+
+#include "absl/status/status.h"
+#include "broker/auth/role.h"
+#include "broker/auth/token.h"
 
 namespace muster::broker {
 
@@ -11,18 +16,19 @@ namespace muster::broker {
 enum class KnownBy : uint8_t {
   kNobody,  // nobody tells: a client over TCP
   kSocket,  // the kernel says whose process is at the other end of the Unix socket
+  kToken,   // a token that the broker has made
 };
 
-// The roles of a principal.
-enum class Role : uint8_t {
-  kOwner,      // everything; every client that reaches the broker is an owner
-  kSubmitter,  // own jobs; no client is one as long as the broker cannot tell people apart
-};
+using auth::Role;
 
 struct Principal {
-  std::string user;
+  std::string user = {};
   KnownBy known_by = KnownBy::kNobody;
-  Role role = Role::kOwner;
+  Role role = Role::kNone;
+  std::shared_ptr<const auth::Token> token{};  // of kToken, else null
+  // The answer to whatever the principal asks, if its credential was not accepted; the role is
+  // kNone then.
+  absl::Status refusal{};
 };
 
 }  // namespace muster::broker

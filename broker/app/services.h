@@ -13,6 +13,9 @@ class Store;
 namespace muster::logs {
 class Archive;
 }
+namespace muster::auth {
+class Tokens;
+}
 namespace muster::files {
 class FileStore;
 class JobFiles;
@@ -30,6 +33,7 @@ struct Services {
   logs::Archive* archive = nullptr;
   files::FileStore* files = nullptr;
   files::JobFiles* job_files = nullptr;
+  auth::Tokens* tokens = nullptr;
   WatchHub* watches = nullptr;
   ChangeTail* changes = nullptr;
   Readers* readers = nullptr;       // for reading the store and the archive

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "broker/engine/engine.h"
+#include "broker/rpc/caller.h"
 #include "broker/rpc/context.h"
 #include "broker/rpc/pending_questions.h"
 #include "broker/rpc/stream_registry.h"
@@ -61,7 +62,9 @@ class AgentStream final
 
   void Begin() {
     self_ = shared_from_this();
-    if (absl::Status status = context_.streams->Add(self_); !status.ok()) return Close(status);
+    absl::Status status = CheckAgentCall(*call_);
+    if (status.ok()) status = context_.streams->Add(self_);
+    if (!status.ok()) return Close(status);
     StartSendInitialMetadata();
     const MutexLock lock(mutex_);
     ReadIfDue();

@@ -16,6 +16,7 @@
 #include "broker/app/file_expiry.h"
 #include "broker/app/job_expiry.h"
 #include "broker/app/watch_hub.h"
+#include "broker/auth/tokens.h"
 #include "broker/files/job_files.h"
 #include "broker/rpc/context.h"
 #include "broker/rpc/cut_connections.h"
@@ -32,10 +33,13 @@ namespace muster::broker {
 namespace {
 
 // The services that health checks may ask for, and that reflection lists.
-constexpr const char* kServices[] = {
-    "muster.v1.JobsService",          "muster.v1.ClustersService",
-    "muster.v1.FilesService",         "muster.agent.v1.AgentLinkService",
-    "muster.agent.v1.LogLinkService", "muster.agent.v1.FileLinkService"};
+constexpr const char* kServices[] = {"muster.v1.JobsService",
+                                     "muster.v1.ClustersService",
+                                     "muster.v1.FilesService",
+                                     "muster.v1.IdentityService",
+                                     "muster.agent.v1.AgentLinkService",
+                                     "muster.agent.v1.LogLinkService",
+                                     "muster.agent.v1.FileLinkService"};
 // Enough for a SubmitJobs of 1000 ordinary specs, or of a few of the largest. Larger ones must be
 // sent in several calls.
 constexpr int kMaxReceiveBytes = 16 << 20;
@@ -46,6 +50,8 @@ constexpr int kMaxExpirePerRound = 1000;
 
 // Each count is about a second of work.
 constexpr size_t kMaxWaitingCounts = 64;
+// Each change of the tokens waits for the disk, some 10 ms.
+constexpr size_t kMaxWaitingTokens = 256;
 
 // gRPC lives as long as the process: its own shutdown, when its last user is gone, may wait 10 s
 // for its threads.
@@ -72,15 +78,18 @@ void SetChannelArguments(grpc::ServerBuilder& builder) {
 class RunningBroker final : public Broker {
  public:
   RunningBroker(BrokerOptions options, std::unique_ptr<store::Store> store,
-                std::unique_ptr<logs::Archive> archive, std::unique_ptr<files::FileStore> files)
+                std::unique_ptr<logs::Archive> archive, std::unique_ptr<files::FileStore> files,
+                std::unique_ptr<auth::Tokens> tokens)
       : options_(std::move(options)),
         store_(std::move(store)),
         archive_(std::move(archive)),
         files_(std::move(files)),
+        tokens_(std::move(tokens)),
         readers_(options_.readers),
         archivers_(options_.archivers),
         file_workers_(options_.file_workers),
         counters_({.threads = 1, .max_waiting_calls = kMaxWaitingCounts}),
+        token_workers_({.threads = 1, .max_waiting_calls = kMaxWaitingTokens}),
         streams_(options_.max_streams) {}
 
   ~RunningBroker() override { Shutdown(); }
@@ -107,6 +116,7 @@ class RunningBroker final : public Broker {
   void Housekeep() override {
     file_expiry_.Begin();
     job_expiry_.Begin();
+    token_workers_.PostStep([this] { WriteTokenUses(); });
     const absl::StatusOr<int> expired = archive_->Expire(kMaxExpirePerRound);
     if (!expired.ok()) {
       LogEvent(spdlog::level::warn, "log_expiry_failed",
@@ -126,6 +136,8 @@ class RunningBroker final : public Broker {
     readers_.Stop();
     archivers_.Stop();
     file_workers_.Stop();
+    token_workers_.Stop();
+    WriteTokenUses();
     // All that was taken is answered now; the ends of streams may be under way still.
     streams_.AwaitEnds(options_.shutdown_grace);
     if (server_) {
@@ -137,6 +149,14 @@ class RunningBroker final : public Broker {
   }
 
  private:
+  // Blocks for the disk.
+  void WriteTokenUses() {
+    const absl::Status status = tokens_->WriteUses();
+    if (status.ok()) return;
+    LogEvent(spdlog::level::warn, "token_uses_not_written",
+             {{"error", std::string(ToStd(status.message()))}});
+  }
+
   Services MakeUseCases() {
     Services app;
     app.engine = engine_.get();
@@ -144,6 +164,7 @@ class RunningBroker final : public Broker {
     app.archive = archive_.get();
     app.files = files_.get();
     app.job_files = &job_files_;
+    app.tokens = tokens_.get();
     app.watches = &watches_;
     app.changes = &engine_->changes();
     app.readers = &readers_;
@@ -164,6 +185,7 @@ class RunningBroker final : public Broker {
     context.streams = &streams_;
     context.fetches = &fetches_;
     context.users = &users_;
+    context.token_workers = &token_workers_;
     context.heartbeat_interval = options_.heartbeat_interval;
     context.fetch_begin_patience = options_.fetch.begin_patience;
     context.fetch_max_silence = options_.fetch.max_silence;
@@ -171,6 +193,7 @@ class RunningBroker final : public Broker {
     services_.push_back(MakeJobsService(context));
     services_.push_back(MakeClustersService(context));
     services_.push_back(MakeFilesService(context));
+    services_.push_back(MakeIdentityService(context));
     services_.push_back(MakeAgentLinkService(context));
     services_.push_back(MakeLogLinkService(context));
     services_.push_back(MakeFileLinkService(context));
@@ -204,8 +227,8 @@ class RunningBroker final : public Broker {
     for (const char* name : kServices) {
       server_->GetHealthCheckService()->SetServingStatus(name, true);
     }
-    listener_->Start([this](int fd, std::string user) {
-      users_.Note(fd, std::move(user));
+    listener_->Start([this](int fd, std::string user, bool is_owner) {
+      users_.Note(fd, std::move(user), is_owner);
       grpc::AddInsecureChannelFromFd(server_.get(), fd);
     });
     return absl::OkStatus();
@@ -215,14 +238,16 @@ class RunningBroker final : public Broker {
   const std::unique_ptr<store::Store> store_;
   const std::unique_ptr<logs::Archive> archive_;
   const std::unique_ptr<files::FileStore> files_;
+  const std::unique_ptr<auth::Tokens> tokens_;
   files::JobFiles job_files_{files_.get()};
-  Users users_;
+  Users users_{options_.roles, tokens_.get()};
   Fetches fetches_;
   WatchHub watches_;
   WorkerPool readers_;
   WorkerPool archivers_;
   WorkerPool file_workers_;
   WorkerPool counters_;
+  WorkerPool token_workers_;
   FileExpiry file_expiry_{files_.get(), &job_files_, store_.get(), &file_workers_};
   JobExpiry job_expiry_{
       {.retention = options_.job_retention, .request_memory = options_.core.request_memory},
@@ -249,8 +274,11 @@ absl::StatusOr<std::unique_ptr<Broker>> Broker::Start(
     std::unique_ptr<logs::Archive> archive, std::unique_ptr<files::FileStore> files,
     std::function<void(const absl::Status&)> on_failure) {
   KeepGrpc();
-  auto broker = std::make_unique<RunningBroker>(std::move(options), std::move(store),
-                                                std::move(archive), std::move(files));
+  auto tokens = auth::Tokens::Open(options.token_file, absl::Now);
+  if (!tokens.ok()) return tokens.status();
+  auto broker =
+      std::make_unique<RunningBroker>(std::move(options), std::move(store), std::move(archive),
+                                      std::move(files), *std::move(tokens));
   if (absl::Status status = broker->Begin(std::move(on_failure)); !status.ok()) return status;
   return broker;
 }

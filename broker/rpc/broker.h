@@ -17,14 +17,17 @@
 #include "broker/engine/engine.h"
 #include "broker/files/file_store.h"
 #include "broker/logs/archive.h"
+#include "broker/rpc/users.h"
 #include "broker/store/store.h"
 
 namespace muster::broker {
 
 struct BrokerOptions {
   // affects behaviour
-  std::string socket_path;      // required; in a directory that only this broker uses
-  mode_t socket_mode = 0600;    // clients that can connect can submit: only the owner by default
+  std::string socket_path;    // required; in a directory that only this broker uses
+  mode_t socket_mode = 0600;  // clients that can connect can submit: only the owner by default
+  std::string token_file;     // required; the tokens of people, made if it is missing
+  EntranceRoles roles;
   std::string listen;           // in the form of CheckListenAddress; empty: only the socket
   size_t max_streams = 10'000;  // for agents (two each), watchers and followers of logs together
   absl::Duration shutdown_grace =

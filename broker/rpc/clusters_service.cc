@@ -7,9 +7,9 @@
 #include "broker/app/check_cluster.h"
 #include "broker/app/forget_cluster.h"
 #include "broker/app/show_clusters.h"
+#include "broker/rpc/caller.h"
 #include "broker/rpc/context.h"
 #include "broker/rpc/unary.h"
-#include "broker/rpc/users.h"
 #include "muster/v1/clusters_service.grpc.pb.h"
 
 namespace muster::broker {
@@ -63,7 +63,7 @@ class ClustersService : public v1::ClustersService::CallbackService {
 
  private:
   Principal Caller(grpc::CallbackServerContext* call) const {
-    return context_.users->PrincipalOf(call->peer());
+    return CallerOf(*context_.users, *call);
   }
 
   const Context context_;

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <optional>
 #include <utility>
 
+#include "broker/auth/role.h"
 #include "broker/rpc/listen_address.h"
 #include "contract/text.h"
 #include "contract/units.h"
@@ -70,6 +72,19 @@ absl::Status SetLogLevel(Config& config, const std::string& value) {
   return absl::OkStatus();
 }
 
+template <typename Assign>
+auto RoleInto(Assign assign) {
+  return [assign](Config& config, const std::string& value) -> absl::Status {
+    const std::optional<Role> role = auth::RoleOfName(value);
+    if (!role) {
+      return Invalid(
+          fmt::format("\"{}\" is no role; use none, viewer, submitter, operator or admin", value));
+    }
+    assign(config.broker.roles, *role);
+    return absl::OkStatus();
+  };
+}
+
 absl::Status SetListen(Config& config, const std::string& value) {
   if (value.empty()) {
     config.broker.listen.clear();
@@ -93,8 +108,15 @@ std::vector<Setting> SettingsOf(Config* config) {
        TextInto(&config->state_dir)},
       {"listen", "loopback address that is also served, HOST:PORT; port 0: any free port",
        into(SetListen)},
-      {"socket_mode", "mode of the socket, octal; users who can connect can do everything [0600]",
+      {"socket_mode",
+       "mode of the socket, octal; users who can connect have the rights of socket_role [0600]",
        into(Number(0600, 0666, 8, [](Config& c, uint64_t n) { c.broker.socket_mode = n; }))},
+      {"socket_role",
+       "role of the socket's users but its owner and root, who are admins; none: only with a token "
+       "[operator]",
+       into(RoleInto([](EntranceRoles& roles, Role role) { roles.socket = role; }))},
+      {"listen_role", "role of clients of listen without a token; none: only with one [operator]",
+       into(RoleInto([](EntranceRoles& roles, Role role) { roles.listen = role; }))},
       {"log_format", "text or json [text]", into(SetLogFormat)},
       {"log_level", "debug, info, warning or error [info]", into(SetLogLevel)},
       {"heartbeat_interval", "how often agents give a sign of life [5s]",

@@ -33,7 +33,7 @@ class FetchStream final : public grpc::ServerWriteReactor<v1::FetchFilesResponse
   void Begin() {
     self_ = shared_from_this();
     absl::Status status = CheckFetch(principal_, request_);
-    if (status.ok()) status = context_.streams->Add(self_);
+    if (status.ok()) status = context_.streams->Add(self_, principal_.token);
     if (status.ok()) status = context_.fetches->Add(self_, &ticket_);
     if (!status.ok()) return EndWith(status);
     if (!context_.readers->PostCall([self = shared_from_this()] { self->Ask(); }))

@@ -12,6 +12,7 @@
 #include "broker/app/fetches.h"
 #include "broker/app/join_fetch.h"
 #include "broker/engine/engine.h"
+#include "broker/rpc/caller.h"
 #include "broker/rpc/context.h"
 #include "broker/rpc/stream_registry.h"
 #include "contract/errors.h"
@@ -38,9 +39,11 @@ class FeedStream final : public grpc::ServerReadReactor<agent::v1::SendFilesRequ
  public:
   explicit FeedStream(const Context& context) : context_(context) {}
 
-  void Begin() {
+  void Begin(const grpc::CallbackServerContext& call) {
     self_ = shared_from_this();
-    if (absl::Status status = context_.streams->Add(self_); !status.ok()) return Close(status);
+    absl::Status status = CheckAgentCall(call);
+    if (status.ok()) status = context_.streams->Add(self_);
+    if (!status.ok()) return Close(status);
     StartSendInitialMetadata();
     ReadOn();
   }
@@ -162,10 +165,10 @@ class FileLinkService : public agent::v1::FileLinkService::CallbackService {
   explicit FileLinkService(const Context& context) : context_(context) {}
 
   grpc::ServerReadReactor<agent::v1::SendFilesRequest>* SendFiles(
-      grpc::CallbackServerContext*, agent::v1::SendFilesResponse*) override {
+      grpc::CallbackServerContext* call, agent::v1::SendFilesResponse*) override {
     auto stream = std::make_shared<FeedStream>(context_);
     FeedStream* reactor = stream.get();
-    stream->Begin();
+    stream->Begin(*call);
     return reactor;
   }
 

@@ -8,12 +8,12 @@
 #include "broker/app/download_file.h"
 #include "broker/app/find_missing_files.h"
 #include "broker/app/upload_files.h"
+#include "broker/rpc/caller.h"
 #include "broker/rpc/context.h"
 #include "broker/rpc/fetch_files.h"
 #include "broker/rpc/pull_stream.h"
 #include "broker/rpc/unary.h"
 #include "broker/rpc/upload_files.h"
-#include "broker/rpc/users.h"
 #include "muster/v1/files_service.grpc.pb.h"
 
 namespace muster::broker {
@@ -35,13 +35,15 @@ class FilesService : public v1::FilesService::CallbackService {
 
   grpc::ServerReadReactor<v1::UploadFilesRequest>* UploadFiles(
       grpc::CallbackServerContext* call, v1::UploadFilesResponse* out) override {
-    return NewUploadStream(context_, broker::UploadFiles(Caller(call), context_.app),
+    const Principal caller = Caller(call);
+    return NewUploadStream(context_, caller, broker::UploadFiles(caller, context_.app),
                            &open_uploads_, out);
   }
 
   grpc::ServerWriteReactor<v1::DownloadFileResponse>* DownloadFile(
       grpc::CallbackServerContext* call, const v1::DownloadFileRequest* in) override {
-    return StartPull(context_, broker::DownloadFile(Caller(call), context_.app, *in));
+    const Principal caller = Caller(call);
+    return StartPull(context_, caller, broker::DownloadFile(caller, context_.app, *in));
   }
 
   grpc::ServerWriteReactor<v1::FetchFilesResponse>* FetchFiles(
@@ -51,7 +53,7 @@ class FilesService : public v1::FilesService::CallbackService {
 
  private:
   Principal Caller(grpc::CallbackServerContext* call) const {
-    return context_.users->PrincipalOf(call->peer());
+    return CallerOf(*context_.users, *call);
   }
 
   const Context context_;

@@ -21,11 +21,11 @@
 #include "broker/app/submit_jobs.h"
 #include "broker/app/update_job.h"
 #include "broker/app/watch_jobs.h"
+#include "broker/rpc/caller.h"
 #include "broker/rpc/context.h"
 #include "broker/rpc/owned_messages.h"
 #include "broker/rpc/pull_stream.h"
 #include "broker/rpc/unary.h"
-#include "broker/rpc/users.h"
 #include "muster/v1/jobs_service.grpc.pb.h"
 
 namespace muster::broker {
@@ -165,9 +165,10 @@ class JobsService : public ServiceBase {
   grpc::ServerWriteReactor<grpc::ByteBuffer>* WatchJobs(grpc::CallbackServerContext* call,
                                                         const grpc::ByteBuffer* in) override {
     const absl::StatusOr<v1::WatchJobsRequest> request = ParseWatch(*in);
+    const Principal caller = Caller(call);
     return PullStream<grpc::ByteBuffer, ChangeBytes>::Start(
-        context_,
-        request.ok() ? broker::WatchJobs(Caller(call), context_.app, *request)
+        context_, caller,
+        request.ok() ? broker::WatchJobs(caller, context_.app, *request)
                      : absl::StatusOr<std::unique_ptr<WatchSource>>(request.status()),
         ToBuffer);
   }
@@ -184,12 +185,13 @@ class JobsService : public ServiceBase {
 
   grpc::ServerWriteReactor<v1::ReadLogResponse>* ReadLog(grpc::CallbackServerContext* call,
                                                          const v1::ReadLogRequest* in) override {
-    return StartPull(context_, broker::ReadLog(Caller(call), context_.app, *in));
+    const Principal caller = Caller(call);
+    return StartPull(context_, caller, broker::ReadLog(caller, context_.app, *in));
   }
 
  private:
   Principal Caller(grpc::CallbackServerContext* call) const {
-    return context_.users->PrincipalOf(call->peer());
+    return CallerOf(*context_.users, *call);
   }
 
   template <typename Request, typename Response>

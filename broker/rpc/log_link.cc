@@ -10,6 +10,7 @@
 
 #include "broker/app/store_log.h"
 #include "broker/app/worker_pool.h"
+#include "broker/rpc/caller.h"
 #include "broker/rpc/context.h"
 #include "broker/rpc/stream_registry.h"
 #include "contract/errors.h"
@@ -46,9 +47,11 @@ class PushStream final
               Finish(status);
             }) {}
 
-  void Begin() {
+  void Begin(const grpc::CallbackServerContext& call) {
     self_ = shared_from_this();
-    if (absl::Status status = context_.streams->Add(self_); !status.ok()) return End(status);
+    absl::Status status = CheckAgentCall(call);
+    if (status.ok()) status = context_.streams->Add(self_);
+    if (!status.ok()) return End(status);
     StartSendInitialMetadata();
     const MutexLock lock(mutex_);
     ReadIfDue();
@@ -161,9 +164,9 @@ class LogLinkService : public agent::v1::LogLinkService::CallbackService {
   explicit LogLinkService(const Context& context) : context_(context) {}
 
   grpc::ServerBidiReactor<agent::v1::PushRequest, agent::v1::PushResponse>* Push(
-      grpc::CallbackServerContext*) override {
+      grpc::CallbackServerContext* call) override {
     auto stream = std::make_shared<PushStream>(context_);
-    stream->Begin();
+    stream->Begin(*call);
     return stream.get();
   }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/time/clock.h"
+#include "broker/app/rights.h"
 #include "broker/files/file_store.h"
 #include "broker/logs/archive.h"
 #include "broker/rpc/broker.h"
@@ -84,6 +85,7 @@ absl::StatusOr<std::unique_ptr<Broker>> StartBroker(Config config) {
   auto files = files::FileStore::Open(config.state_dir + "/files", config.files, absl::Now);
   if (!files.ok()) return files.status();
   config.broker.socket_path = config.state_dir + "/broker.sock";
+  config.broker.token_file = config.state_dir + "/tokens.db";
   return Broker::Start(config.broker, *std::move(store), *std::move(archive), *std::move(files),
                        Die);
 }
@@ -131,6 +133,8 @@ int Main(int argc, char** argv) {
   std::string config_file;
   app.add_option("--config", config_file,
                  "settings file (YAML); flags and MUSTER_BROKER_* override it");
+  bool only_rights = false;
+  app.add_flag("--rights", only_rights, "print which role may make which call, and exit");
   std::map<std::string, std::string> flags;
   for (const Setting& setting : settings) {
     app.add_option_function<std::string>(
@@ -141,12 +145,17 @@ int Main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ExtrasError&) {
-    const std::string words = UnknownWords(kProgram, app.remaining(), settings, {"--config"});
+    const std::string words =
+        UnknownWords(kProgram, app.remaining(), settings, {"--config", "--rights"});
     return Fail(absl::InvalidArgumentError(words), kExitUsage);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : kExitUsage;
   }
 
+  if (only_rights) {
+    fmt::print("{}", RightsTable());
+    return 0;
+  }
   if (config_file.empty()) {
     if (const char* path = std::getenv("MUSTER_BROKER_CONFIG")) config_file = path;
   }

@@ -16,6 +16,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "broker/app/principal.h"
 #include "broker/app/pull_source.h"
 #include "broker/app/worker_pool.h"
 #include "broker/rpc/context.h"
@@ -37,13 +38,13 @@ class PullStream final : public grpc::ServerWriteReactor<Message>,
   using ToWire = Message (*)(Piece);
 
   // The stream frees itself. Without a source it ends at once with the source's error.
-  static PullStream* Start(const Context& context, absl::StatusOr<std::unique_ptr<Source>> source,
-                           ToWire to_wire) {
+  static PullStream* Start(const Context& context, const Principal& caller,
+                           absl::StatusOr<std::unique_ptr<Source>> source, ToWire to_wire) {
     const absl::Status valid = source.status();
     auto stream =
         std::make_shared<PullStream>(context, valid.ok() ? *std::move(source) : nullptr, to_wire);
     if (valid.ok()) stream->source_->Hook(stream);
-    stream->Begin(valid);
+    stream->Begin(valid, caller.token);
     return stream.get();
   }
 
@@ -100,9 +101,9 @@ class PullStream final : public grpc::ServerWriteReactor<Message>,
 
  private:
   // Registers the stream and reads for the first time, or ends it with the error.
-  void Begin(absl::Status valid) {
+  void Begin(absl::Status valid, const std::shared_ptr<const auth::Token>& token) {
     self_ = this->shared_from_this();
-    if (valid.ok()) valid = context_.streams->Add(self_);
+    if (valid.ok()) valid = context_.streams->Add(self_, token);
     const MutexLock lock(mutex_);
     if (!valid.ok()) return FinishLocked(valid);
     this->StartSendInitialMetadata();
@@ -178,8 +179,9 @@ class PullStream final : public grpc::ServerWriteReactor<Message>,
 // A stream of messages that are sent as they are.
 template <typename Message>
 grpc::ServerWriteReactor<Message>* StartPull(
-    const Context& context, absl::StatusOr<std::unique_ptr<PullSource<Message>>> source) {
-  return PullStream<Message>::Start(context, std::move(source),
+    const Context& context, const Principal& caller,
+    absl::StatusOr<std::unique_ptr<PullSource<Message>>> source) {
+  return PullStream<Message>::Start(context, caller, std::move(source),
                                     [](Message message) { return message; });
 }
 

@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "broker/auth/refusals.h"
 #include "contract/errors.h"
 #include "sync/mutex.h"
 
@@ -12,7 +16,8 @@ StreamRegistry::StreamRegistry(size_t max_streams, absl::Duration tick)
 
 StreamRegistry::~StreamRegistry() { Stop(); }
 
-absl::Status StreamRegistry::Add(const std::shared_ptr<OpenStream>& stream) {
+absl::Status StreamRegistry::Add(const std::shared_ptr<OpenStream>& stream,
+                                 std::shared_ptr<const auth::Token> token) {
   const MutexLock lock(mutex_);
   if (ending_) return contract::ShuttingDown();
   if (streams_.size() >= max_streams_) {
@@ -23,7 +28,7 @@ absl::Status StreamRegistry::Add(const std::shared_ptr<OpenStream>& stream) {
             streams_.size()),
         absl::Seconds(5));
   }
-  streams_.emplace(stream.get(), stream);
+  streams_.emplace(stream.get(), Entry{stream, std::move(token)});
   return absl::OkStatus();
 }
 
@@ -38,7 +43,7 @@ void StreamRegistry::EndAll(const absl::Status& status) {
     const MutexLock lock(mutex_);
     ending_ = true;
   }
-  for (const auto& stream : Snapshot()) stream->End(status);
+  for (const Alive& open : Snapshot()) open.stream->End(status);
 }
 
 void StreamRegistry::AwaitEnds(absl::Duration patience) {
@@ -57,12 +62,12 @@ void StreamRegistry::Stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-std::vector<std::shared_ptr<OpenStream>> StreamRegistry::Snapshot() {
-  std::vector<std::shared_ptr<OpenStream>> open;
+std::vector<StreamRegistry::Alive> StreamRegistry::Snapshot() {
+  std::vector<Alive> open;
   const MutexLock lock(mutex_);
   open.reserve(streams_.size());
-  for (const auto& [_, weak] : streams_) {
-    if (auto stream = weak.lock()) open.push_back(std::move(stream));
+  for (const auto& [_, entry] : streams_) {
+    if (auto stream = entry.stream.lock()) open.push_back({std::move(stream), entry.token});
   }
   return open;
 }
@@ -76,7 +81,15 @@ void StreamRegistry::Run() {
     if (stopping_) return;
     lock.Unlock();
     const SteadyClock::time_point now = SteadyClock::now();
-    for (const auto& stream : Snapshot()) stream->Tick(now);
+    const absl::Time wall = absl::Now();
+    for (const Alive& open : Snapshot()) {
+      const bool has_ended = open.token != nullptr && !open.token->IsLive(wall);
+      if (has_ended) {
+        open.stream->End(auth::NotAccepted());
+      } else {
+        open.stream->Tick(now);
+      }
+    }
     lock.Lock();
   }
 }

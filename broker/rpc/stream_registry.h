@@ -1,4 +1,5 @@
-// Registers every open stream: counts them, wakes them once a second and ends them at shutdown.
+// Registers every open stream: counts them, wakes them once a second, ends those whose token has
+// ended, and all of them at shutdown.
 //
 // Any thread. One thread of its own calls Tick.
 #ifndef MUSTER_BROKER_RPC_STREAM_REGISTRY_H_
@@ -14,6 +15,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "broker/auth/token.h"
 #include "sync/mutex.h"
 
 namespace muster::broker {
@@ -28,7 +30,7 @@ class OpenStream {
   virtual ~OpenStream() = default;
   // Called about once a second.
   virtual void Tick(SteadyClock::time_point now) = 0;
-  // The broker shuts down: end the stream with this status.
+  // The broker shuts down, or the token has ended: end the stream with this status.
   virtual void End(const absl::Status& status) = 0;
 };
 
@@ -40,7 +42,9 @@ class StreamRegistry {
   ~StreamRegistry();
 
   // RESOURCE_EXHAUSTED: too many are open. UNAVAILABLE: EndAll was called.
-  absl::Status Add(const std::shared_ptr<OpenStream>& stream);
+  // `token` is the credential of the stream's caller; null: another one, which does not end.
+  absl::Status Add(const std::shared_ptr<OpenStream>& stream,
+                   std::shared_ptr<const auth::Token> token = nullptr);
   void Remove(const OpenStream* stream);
   // Ends every stream and refuses new ones.
   void EndAll(const absl::Status& status);
@@ -50,15 +54,22 @@ class StreamRegistry {
   void Stop();
 
  private:
-  std::vector<std::shared_ptr<OpenStream>> Snapshot();
+  struct Entry {
+    std::weak_ptr<OpenStream> stream;
+    std::shared_ptr<const auth::Token> token;
+  };
+  struct Alive {
+    std::shared_ptr<OpenStream> stream;
+    std::shared_ptr<const auth::Token> token;
+  };
+  std::vector<Alive> Snapshot();
   void Run();
 
   const size_t max_streams_;
   const absl::Duration tick_;
   Mutex mutex_;
   std::condition_variable changed_;
-  absl::flat_hash_map<const OpenStream*, std::weak_ptr<OpenStream>> streams_
-      ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<const OpenStream*, Entry> streams_ ABSL_GUARDED_BY(mutex_);
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;

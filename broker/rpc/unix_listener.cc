@@ -120,7 +120,7 @@ void UnixListener::AcceptOne() {
     close(fd);
     return;
   }
-  accepted_(fd, UserName(peer.uid));
+  accepted_(fd, UserName(peer.uid), peer.uid == geteuid() || peer.uid == 0);
 }
 
 }  // namespace muster::broker

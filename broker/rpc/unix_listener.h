@@ -16,8 +16,9 @@ namespace muster::broker {
 
 class UnixListener {
  public:
-  // Called on the listener's thread. Takes over the descriptor, which is non-blocking.
-  using Accepted = std::function<void(int fd, std::string user)>;
+  // Called on the listener's thread. Takes over the descriptor, which is non-blocking. The owner is
+  // the broker's own user, or root, who can become that user.
+  using Accepted = std::function<void(int fd, std::string user, bool is_owner)>;
 
   // Binds the socket, with these permissions. A socket that a broker left behind is replaced: the
   // caller holds the lock of the state directory, so no live broker listens there.

@@ -35,11 +35,12 @@ class UploadStream final : public grpc::ServerReadReactor<v1::UploadFilesRequest
   UploadStream(const Context& context, std::atomic<int>* open, v1::UploadFilesResponse* response)
       : context_(context), open_(open), response_(response) {}
 
-  void Begin(absl::StatusOr<std::unique_ptr<FileReceiver>> receiver) {
+  void Begin(absl::StatusOr<std::unique_ptr<FileReceiver>> receiver,
+             const std::shared_ptr<const auth::Token>& token) {
     self_ = shared_from_this();
     absl::Status admitted = open_->fetch_add(1) < kMaxUploads ? receiver.status() : TooMany();
     if (admitted.ok()) receiver_ = *std::move(receiver);
-    if (admitted.ok()) admitted = context_.streams->Add(self_);
+    if (admitted.ok()) admitted = context_.streams->Add(self_, token);
     const MutexLock lock(mutex_);
     if (!admitted.ok()) return FinishLocked(admitted);
     // The metadata tell the client that it has its place; it may wait for that before it reads its
@@ -160,11 +161,12 @@ class UploadStream final : public grpc::ServerReadReactor<v1::UploadFilesRequest
 }  // namespace
 
 grpc::ServerReadReactor<v1::UploadFilesRequest>* NewUploadStream(
-    const Context& context, absl::StatusOr<std::unique_ptr<FileReceiver>> receiver,
-    std::atomic<int>* open, v1::UploadFilesResponse* response) {
+    const Context& context, const Principal& caller,
+    absl::StatusOr<std::unique_ptr<FileReceiver>> receiver, std::atomic<int>* open,
+    v1::UploadFilesResponse* response) {
   auto stream = std::make_shared<UploadStream>(context, open, response);
   UploadStream* reactor = stream.get();
-  stream->Begin(std::move(receiver));
+  stream->Begin(std::move(receiver), caller.token);
   return reactor;
 }
 

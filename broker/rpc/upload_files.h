@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
+#include "broker/app/principal.h"
 #include "broker/app/upload_files.h"
 #include "broker/rpc/context.h"
 #include "muster/v1/files_service.pb.h"
@@ -16,8 +17,9 @@ namespace muster::broker {
 
 // The stream frees itself. `open` counts the streams, and outlives all of them.
 grpc::ServerReadReactor<v1::UploadFilesRequest>* NewUploadStream(
-    const Context& context, absl::StatusOr<std::unique_ptr<FileReceiver>> receiver,
-    std::atomic<int>* open, v1::UploadFilesResponse* response);
+    const Context& context, const Principal& caller,
+    absl::StatusOr<std::unique_ptr<FileReceiver>> receiver, std::atomic<int>* open,
+    v1::UploadFilesResponse* response);
 
 }  // namespace muster::broker
 

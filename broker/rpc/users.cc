@@ -1,18 +1,59 @@
 #include "broker/rpc/users.h"
 
+#include <fmt/format.h>
+
 #include <charconv>
 #include <utility>
 
-#include "sync/mutex.h"
+#include "absl/strings/match.h"
+#include "absl/time/clock.h"
+#include "broker/auth/refusals.h"
+#include "broker/auth/tokens.h"
+#include "contract/text.h"
+#include "daemon/log.h"
+#include "digest/token_text.h"
 
 namespace muster::broker {
+namespace {
 
-void Users::Note(int fd, std::string user) {
-  const MutexLock lock(mutex_);
-  by_fd_[fd] = std::move(user);
+// Lines of the log about refused credentials in a minute: somebody who tries many must not fill the
+// disk.
+constexpr int kMaxRefusalsLogged = 30;
+
+std::string_view NameOf(auth::Standing standing) {
+  switch (standing) {
+    case auth::Standing::kExpired:
+      return "expired";
+    case auth::Standing::kRevoked:
+      return "revoked";
+    default:
+      return "unknown";
+  }
 }
 
-Principal Users::PrincipalOf(std::string_view peer) const {
+// The token in the value of a header; empty: it has none.
+std::string_view TokenIn(std::string_view credential) {
+  constexpr std::string_view kScheme = "Bearer ";
+  // RFC 9110 takes the name of a scheme in any case.
+  if (!absl::StartsWithIgnoreCase(ToAbsl(credential), ToAbsl(kScheme))) return {};
+  const std::string_view text = credential.substr(kScheme.size());
+  return IsTokenText(text) ? text : std::string_view();
+}
+
+}  // namespace
+
+void Users::Note(int fd, std::string user, bool is_owner) {
+  const MutexLock lock(mutex_);
+  by_fd_[fd] = {std::move(user), is_owner};
+}
+
+Principal Users::PrincipalOf(std::string_view peer,
+                             const std::vector<std::string_view>& credentials) const {
+  return credentials.empty() ? OfConnection(peer) : OfCredential(peer, credentials);
+}
+
+Principal Users::OfConnection(std::string_view peer) const {
+  Principal principal{.user = std::string(kLoopbackUser), .role = roles_.listen};
   constexpr std::string_view kPrefix = "fd:";
   if (peer.starts_with(kPrefix)) {
     const std::string_view digits = peer.substr(kPrefix.size());
@@ -20,10 +61,51 @@ Principal Users::PrincipalOf(std::string_view peer) const {
     std::from_chars(digits.data(), digits.data() + digits.size(), fd);
     const MutexLock lock(mutex_);
     if (const auto found = by_fd_.find(fd); found != by_fd_.end()) {
-      return {.user = found->second, .known_by = KnownBy::kSocket};
+      principal.user = found->second.user;
+      principal.known_by = KnownBy::kSocket;
+      principal.role = found->second.is_owner ? Role::kAdmin : roles_.socket;
     }
   }
-  return {.user = std::string(kLoopbackUser), .known_by = KnownBy::kNobody};
+  if (principal.role == Role::kNone) principal.refusal = auth::Missing();
+  return principal;
+}
+
+Principal Users::OfCredential(std::string_view peer,
+                              const std::vector<std::string_view>& credentials) const {
+  const std::string_view text =
+      credentials.size() == 1 ? TokenIn(credentials.front()) : std::string_view();
+  if (text.empty()) {
+    LogRefusal(credentials.size() == 1 ? "malformed" : "several", peer, nullptr);
+    return {.refusal = auth::Malformed()};
+  }
+  const auth::FoundToken found = tokens_ ? tokens_->Find(text) : auth::FoundToken();
+  if (found.standing != auth::Standing::kLive) {
+    LogRefusal(NameOf(found.standing), peer, found.token.get());
+    return {.refusal = auth::NotAccepted()};
+  }
+  return {.user = found.token->record().user,
+          .known_by = KnownBy::kToken,
+          .role = found.token->record().role,
+          .token = found.token};
+}
+
+void Users::LogRefusal(std::string_view why, std::string_view peer,
+                       const auth::Token* token) const {
+  {
+    const absl::Time now = absl::Now();
+    const MutexLock lock(mutex_);
+    // A clock that was put back begins a minute, too.
+    if (now - minute_ >= absl::Minutes(1) || now < minute_) {
+      minute_ = now;
+      refusals_ = 0;
+    }
+    if (++refusals_ > kMaxRefusalsLogged) return;
+  }
+  LogEvent(spdlog::level::warn, "credential_refused",
+           {{"why", std::string(why)},
+            {"peer", std::string(peer)},
+            {"token", token ? fmt::format("{}", token->record().id) : ""},
+            {"user", token ? token->record().user : ""}});
 }
 
 }  // namespace muster::broker

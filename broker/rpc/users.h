@@ -1,4 +1,4 @@
-// Knows which user is at the other end of a connection.
+// Knows who is at the other end of a connection, and who a credential speaks for.
 //
 // gRPC does not hand on the credentials of a Unix socket's peer. So the broker accepts those
 // connections itself (see UnixListener), asks the kernel, and notes the user under the name that
@@ -10,27 +10,60 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/time/time.h"
 #include "broker/app/principal.h"
 #include "sync/mutex.h"
+
+namespace muster::auth {
+class Tokens;
+}
 
 namespace muster::broker {
 
 // A client over TCP: it is on this machine, but its user is not known.
 inline constexpr std::string_view kLoopbackUser = "anonymous@loopback";
 
+// The roles of callers without a token.
+struct EntranceRoles {
+  Role socket = Role::kOperator;  // of the socket's users, except for its owner, who is an admin
+  Role listen = Role::kOperator;  // of callers over TCP
+};
+
 class Users {
  public:
+  // `tokens` outlives it. Null: there are none.
+  Users(EntranceRoles roles, const auth::Tokens* tokens) : roles_(roles), tokens_(tokens) {}
+
   // Notes the user of a descriptor that is about to be handed to gRPC.
-  void Note(int fd, std::string user);
-  // `peer` has the form of ServerContext::peer().
-  Principal PrincipalOf(std::string_view peer) const;
+  void Note(int fd, std::string user, bool is_owner);
+
+  // `peer` has the form of ServerContext::peer(); `credentials` are the values of "authorization".
+  // One of them decides alone: one that is not accepted never falls back to the connection's user.
+  Principal PrincipalOf(std::string_view peer,
+                        const std::vector<std::string_view>& credentials) const;
 
  private:
+  struct Peer {
+    std::string user;
+    bool is_owner = false;
+  };
+
+  Principal OfConnection(std::string_view peer) const;
+  Principal OfCredential(std::string_view peer,
+                         const std::vector<std::string_view>& credentials) const;
+  // Logs why a credential was refused, as often as kMaxRefusalsLogged allows.
+  void LogRefusal(std::string_view why, std::string_view peer, const auth::Token* token) const;
+
+  const EntranceRoles roles_;
+  const auth::Tokens* const tokens_;
   mutable Mutex mutex_;
   // The table has as many entries as there were descriptors in use at a time.
-  absl::flat_hash_map<int, std::string> by_fd_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<int, Peer> by_fd_ ABSL_GUARDED_BY(mutex_);
+  mutable absl::Time minute_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  mutable int refusals_ ABSL_GUARDED_BY(mutex_) = 0;  // since minute_
 };
 
 }  // namespace muster::broker

@@ -11,6 +11,7 @@
 #include "clients/cli/invocation.h"
 #include "clients/cli/options.h"
 #include "clients/cli/own_verbs.h"
+#include "clients/cli/people_flags.h"
 #include "clients/cli/slurm/sbatch_help.h"
 #include "clients/cli/tail.h"
 #include "clients/cli/usage_error.h"
@@ -27,14 +28,6 @@ Results go to standard output, everything else to standard error.
 Exit codes: 0 ok, 1 error, 2 usage, 4 not allowed, 8 time-out; of a job that was waited for:
 10 failed (muster show prints the program's exit code), 11 canceled, 12 failed because of its cluster; 13 no cluster can run it, or it names an unknown one.)";
 
-// Ends the help of every verb.
-std::string Footer(std::string_view example) {
-  return fmt::format(
-      "For example:\n  muster {}\n\nAlso: --broker ADDRESS, -o FORMAT and -q; see muster "
-      "--help.",
-      example);
-}
-
 // Adds the verbs with their flags to a CLI11 application.
 class Grammar {
  public:
@@ -44,10 +37,7 @@ class Grammar {
     app_.fallthrough();
     app_.set_version_flag("--version", std::string("muster " MUSTER_VERSION));
     app_.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-    app_.add_option("--broker", out_.broker,
-                    "The broker: unix:PATH or HOST:PORT. Default: MUSTER_BROKER, else `broker` in "
-                    "~/.config/muster/config.yaml, else ~/.local/state/muster/broker.sock")
-        ->type_name("ADDRESS");
+    AddConnectionFlags(&app_, &out_);
     app_.add_option_function<std::string>(
             "-o,--output", [this](const std::string& name) { SetFormat(name); },
             "table, wide, json, jsonl, yaml or name")
@@ -63,6 +53,7 @@ class Grammar {
     AddWait();
     AddClusters();
     AddPlan();
+    AddPeopleVerbs(&app_, &out_);
     AddOwnVerbs();
     Sub("version", Verb::kVersion, "Print this program's version", "version");
   }

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "clients/cli/contexts.h"
+#include "clients/cli/token_source.h"
 #include "clients/cpp/yaml_reader.h"
 #include "contract/characters.h"
 #include "daemon/read_file.h"
@@ -89,6 +91,55 @@ std::string Directory(const Environment& environment, const char* variable,
   return home.empty() ? "" : fmt::format("{}/{}/muster", home, in_home);
 }
 
+// The context that is named by a flag, a variable or the user's choice, if the broker comes from
+// it; an empty one otherwise. Its token never goes to a broker that something else names.
+absl::StatusOr<NamedContext> ChooseContext(const std::string& flag, const Environment& environment,
+                                           Config* config) {
+  const bool is_flag = !flag.empty();
+  if (!is_flag && !Get(environment, "MUSTER_BROKER").empty()) return NamedContext();
+  const std::string path = ContextsPath(environment);
+  const absl::StatusOr<Contexts> contexts = ReadContexts(path);
+  if (!contexts.ok()) return contexts.status();
+  const std::string variable(Get(environment, "MUSTER_CONTEXT"));
+  const std::string& name = is_flag ? flag : variable.empty() ? contexts->current : variable;
+  if (name.empty()) return NamedContext();
+  const auto found = contexts->by_name.find(name);
+  if (found == contexts->by_name.end()) return NoSuchContext(*contexts, name);
+  config->broker = found->second.broker;
+  config->broker_origin = fmt::format("named by the context {}", contract::Quoted(name));
+  return found->second;
+}
+
+// Finds the broker. Returns the context that names it; an empty one if something else does.
+absl::StatusOr<NamedContext> ChooseBroker(const Invocation& call, const Environment& environment,
+                                          const FileConfig& file, Config* config) {
+  config->broker = call.broker;
+  if (!config->broker.empty()) return NamedContext();
+  absl::StatusOr<NamedContext> context = ChooseContext(call.context, environment, config);
+  if (!context.ok() || !config->broker.empty()) return context;
+  const std::string path = ConfigPath(environment);
+  config->broker = Get(environment, "MUSTER_BROKER");
+  config->broker_origin = "named by MUSTER_BROKER";
+  if (!config->broker.empty()) return context;
+  config->broker = file.broker;
+  config->broker_origin = fmt::format("named in {}", path);
+  if (!config->broker.empty()) return context;
+  config->broker = OwnBroker(environment);
+  config->broker_origin = fmt::format("tried because none is named by --broker, by MUSTER_BROKER{}",
+                                      path.empty() ? "" : fmt::format(" or in {}", path));
+  return context;
+}
+
+absl::StatusOr<std::string> ChooseToken(const Invocation& call, const Environment& environment,
+                                        const NamedContext& context) {
+  if (!call.token_file.empty()) return ReadTokenFile(call.token_file);
+  const std::string_view token = Get(environment, "MUSTER_TOKEN");
+  if (!token.empty()) return CheckToken(token, "MUSTER_TOKEN");
+  const std::string_view file = Get(environment, "MUSTER_TOKEN_FILE");
+  if (!file.empty()) return ReadTokenFile(std::string(file));
+  return context.token_file.empty() ? std::string() : ReadTokenFile(context.token_file);
+}
+
 }  // namespace
 
 std::string ConfigPath(const Environment& environment) {
@@ -103,24 +154,22 @@ std::string OwnBroker(const Environment& environment) {
   return is_address ? address : "";
 }
 
+std::string ContextsPath(const Environment& environment) {
+  const std::string directory = Directory(environment, "XDG_CONFIG_HOME", ".config");
+  return directory.empty() ? "" : directory + "/contexts.yaml";
+}
+
 absl::StatusOr<Config> LoadConfig(const Invocation& call, const Environment& environment) {
   const absl::StatusOr<FileConfig> file = ReadConfigFile(ConfigPath(environment));
   if (!file.ok()) return file.status();
   Config config;
   config.format = call.format.value_or(file->format.value_or(Format::kTable));
   if (file->leave_behind) config.leave_behind = *file->leave_behind;
-  config.broker = call.broker;
-  if (!config.broker.empty()) return config;
-  const std::string path = ConfigPath(environment);
-  config.broker = Get(environment, "MUSTER_BROKER");
-  config.broker_origin = "named by MUSTER_BROKER";
-  if (!config.broker.empty()) return config;
-  config.broker = file->broker;
-  config.broker_origin = fmt::format("named in {}", path);
-  if (!config.broker.empty()) return config;
-  config.broker = OwnBroker(environment);
-  config.broker_origin = fmt::format("tried because none is named by --broker, by MUSTER_BROKER{}",
-                                     path.empty() ? "" : fmt::format(" or in {}", path));
+  const absl::StatusOr<NamedContext> context = ChooseBroker(call, environment, *file, &config);
+  if (!context.ok()) return context.status();
+  absl::StatusOr<std::string> token = ChooseToken(call, environment, *context);
+  if (!token.ok()) return token.status();
+  config.token = *std::move(token);
   return config;
 }
 

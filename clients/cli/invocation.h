@@ -12,6 +12,7 @@
 #include "absl/time/time.h"
 #include "clients/cli/render.h"
 #include "clients/cpp/job_file_result.h"
+#include "muster/v1/identity_service.pb.h"
 #include "muster/v1/job_spec.pb.h"
 #include "muster/v1/jobs_service.pb.h"
 
@@ -40,6 +41,15 @@ enum class Verb {
   kClusters,
   kCheck,
   kForget,
+  kWhoAmI,
+  kTokenCreate,
+  kTokenList,
+  kTokenRevoke,
+  // These need no broker.
+  kContextList,
+  kContextUse,
+  kContextSet,
+  kContextDelete,
   kVersion,
   // These read their words themselves, as Slurm's programs of these names do.
   kSbatch,
@@ -79,10 +89,22 @@ struct CountBy {
   std::string label;  // with JOB_GROUPING_LABEL
 };
 
+// Flags of the verbs about tokens and contexts.
+struct IdentityFlags {
+  std::string name;  // of a token or a context; to revoke a token also its number
+  std::string user;  // empty: not given
+  v1::AccessRole role = v1::ACCESS_ROLE_UNSPECIFIED;
+  std::optional<absl::Duration> lifetime;
+  std::string file;  // where a new token goes; empty: standard output
+  bool all = false;  // also tokens that have ended
+};
+
 struct Invocation {
   Verb verb = Verb::kVersion;
   // of every verb
   std::string broker;            // empty: not given
+  std::string context;           // likewise
+  std::string token_file;        // likewise
   std::optional<Format> format;  // none: not given
   bool quiet = false;
   // submit, run, plan
@@ -123,6 +145,7 @@ struct Invocation {
   std::vector<std::string> remove_labels;  // update
   // clusters, check
   std::string cluster;
+  IdentityFlags identity;
   // sbatch and the like, sky: what is behind the verb
   std::vector<std::string> words;
 };

@@ -90,6 +90,19 @@ int Dispatch(Session& session) {
       return Check(session);
     case Verb::kForget:
       return Forget(session);
+    case Verb::kWhoAmI:
+      return WhoAmI(session);
+    case Verb::kTokenCreate:
+      return CreateToken(session);
+    case Verb::kTokenList:
+      return ListTokens(session);
+    case Verb::kTokenRevoke:
+      return RevokeToken(session);
+    case Verb::kContextList:
+    case Verb::kContextUse:
+    case Verb::kContextSet:
+    case Verb::kContextDelete:
+      break;
     case Verb::kSbatch:
       return Sbatch(session);
     case Verb::kSqueue:
@@ -137,6 +150,7 @@ int Main(int argc, char** argv) {
     return PrintVersion(terminal, call.format.value_or(Format::kTable));
   }
   const auto environment = [](const char* name) -> const char* { return getenv(name); };
+  if (IsContextVerb(call.verb)) return Context(call, terminal, environment);
   const absl::StatusOr<Config> config = LoadConfig(call, environment);
   if (!config.ok()) {
     terminal.Err(ErrorText(config.status()));
@@ -159,6 +173,7 @@ int Main(int argc, char** argv) {
   client::ClientOptions options;
   options.address = config->broker;
   options.address_origin = config->broker_origin;
+  options.token = config->token;
   options.on_interruption = InterruptionNote(&terminal);
   absl::StatusOr<std::unique_ptr<client::Client>> client = client::Client::Create(options);
   if (!client.ok()) {

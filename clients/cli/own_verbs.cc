@@ -94,7 +94,8 @@ constexpr std::array kVerbs = {
         true},
 };
 // Options of the command itself, before the verb; their values are words of their own.
-constexpr std::array<std::string_view, 3> kWithValue = {"--broker", "-o", "--output"};
+constexpr std::array<std::string_view, 5> kWithValue = {"--broker", "--context", "--token-file",
+                                                        "-o", "--output"};
 
 }  // namespace
 

@@ -40,7 +40,7 @@ std::string FilesText(uint64_t count, uint64_t bytes) {
   return fmt::format("{} of {}B", contract::Counted(count, "file"), FormatBytes(bytes));
 }
 
-std::string Summary(const Reading& reading) {
+std::string SummaryOf(const Reading& reading) {
   uint64_t count = 0;
   uint64_t bytes = 0;
   for (const LocalTree& tree : reading.trees) {
@@ -94,7 +94,7 @@ absl::StatusOr<std::string> ReadUploads(Session& session, client::JobFile* file)
   if (file->local_uploads.empty()) return "";
   auto reading = Read(session, file);
   if (!reading.ok()) return reading.status();
-  const std::string summary = Summary(*reading);
+  const std::string summary = SummaryOf(*reading);
   if (absl::Status status = SendTrees(session, &reading->missing); !status.ok()) return status;
   return summary;
 }

@@ -40,7 +40,9 @@ constexpr std::pair<std::string_view, std::string_view> kSlurmPrograms[] = {
 std::string_view FirstWord(const std::vector<const char*>& typed) {
   for (size_t i = 1; i < typed.size(); ++i) {
     const std::string_view word = typed[i];
-    if (word == "--broker" || word == "-o" || word == "--output") {
+    const bool has_value = word == "--broker" || word == "--context" || word == "--token-file" ||
+                           word == "-o" || word == "--output";
+    if (has_value) {
       ++i;
     } else if (!word.starts_with('-')) {
       return word;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "clients/cli/config.h"
 #include "clients/cli/interrupt.h"
 #include "clients/cli/invocation.h"
 #include "clients/cli/render.h"
@@ -56,6 +57,14 @@ int Hold(Session& session);
 int Release(Session& session);
 int Why(Session& session);
 int Plan(Session& session);
+int WhoAmI(Session& session);
+int CreateToken(Session& session);
+int ListTokens(Session& session);
+int RevokeToken(Session& session);
+
+// The verbs of `muster context`, which need no broker.
+bool IsContextVerb(Verb verb);
+int Context(const Invocation& call, Terminal& terminal, const Environment& environment);
 
 // ---- what several verbs share
 

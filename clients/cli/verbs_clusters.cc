@@ -13,11 +13,11 @@
 namespace muster::cli {
 namespace {
 
-// Returns whether the broker has answered that the cluster's agent cannot be asked now, or does not
-// know the question.
+// Returns whether the broker has answered that the cluster's agent cannot be asked now, does not
+// know the question, or is not asked for this user.
 bool IsSilentAgent(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
-         absl::IsUnimplemented(status);
+         absl::IsUnimplemented(status) || absl::IsPermissionDenied(status);
 }
 
 // Returns the cluster as its agent sees it now; if the agent cannot be asked, as it last reported.

@@ -11,11 +11,13 @@
 #include <chrono>
 #include <utility>
 
+#include "clients/cpp/bearer.h"
 #include "clients/cpp/errors.h"
 #include "clients/cpp/file_streams.h"
 #include "clients/cpp/readers.h"
 #include "muster/v1/clusters_service.grpc.pb.h"
 #include "muster/v1/files_service.grpc.pb.h"
+#include "muster/v1/identity_service.grpc.pb.h"
 #include "muster/v1/jobs_service.grpc.pb.h"
 #include "rpc/address.h"
 #include "rpc/backoff.h"
@@ -45,6 +47,12 @@ std::shared_ptr<grpc::Channel> MakeChannel(const rpc::Address& address) {
   return grpc::CreateCustomChannel(address.target, grpc::InsecureChannelCredentials(), arguments);
 }
 
+bool StaysOnThisMachine(const rpc::Address& address) {
+  return !address.unix_path.empty() || address.target.starts_with("ipv4:127.") ||
+         address.target.starts_with("ipv6:[::1]:") ||
+         address.target.starts_with("dns:///localhost:");
+}
+
 template <typename Message>
 absl::Status CheckSize(const Message& request) {
   const size_t bytes = request.ByteSizeLong();
@@ -63,7 +71,8 @@ class GrpcClient final : public Client {
         channel_(MakeChannel(address_)),
         jobs_(v1::JobsService::NewStub(channel_)),
         clusters_(v1::ClustersService::NewStub(channel_)),
-        files_(v1::FilesService::NewStub(channel_)) {}
+        files_(v1::FilesService::NewStub(channel_)),
+        identity_(v1::IdentityService::NewStub(channel_)) {}
 
   absl::StatusOr<v1::SubmitJobResponse> SubmitJob(const v1::SubmitJobRequest& request) override {
     return Call(*jobs_, &v1::JobsService::Stub::SubmitJob, request, MayRepeat(request));
@@ -115,15 +124,29 @@ class GrpcClient final : public Client {
     // A repeat after a lost answer would say that there is no such cluster.
     return Call(*clusters_, &v1::ClustersService::Stub::ForgetCluster, request, false);
   }
+  absl::StatusOr<v1::WhoAmIResponse> WhoAmI(const v1::WhoAmIRequest& request) override {
+    return Call(*identity_, &v1::IdentityService::Stub::WhoAmI, request, true);
+  }
+  absl::StatusOr<v1::CreateTokenResponse> CreateToken(
+      const v1::CreateTokenRequest& request) override {
+    return Call(*identity_, &v1::IdentityService::Stub::CreateToken, request, false);
+  }
+  absl::StatusOr<v1::ListTokensResponse> ListTokens(const v1::ListTokensRequest& request) override {
+    return Call(*identity_, &v1::IdentityService::Stub::ListTokens, request, true);
+  }
+  absl::StatusOr<v1::RevokeTokenResponse> RevokeToken(
+      const v1::RevokeTokenRequest& request) override {
+    return Call(*identity_, &v1::IdentityService::Stub::RevokeToken, request, true);
+  }
   absl::StatusOr<v1::FindMissingFilesResponse> FindMissingFiles(
       const v1::FindMissingFilesRequest& request) override {
     return Call(*files_, &v1::FilesService::Stub::FindMissingFiles, request, true);
   }
   std::unique_ptr<FileWriter> UploadFiles() override {
-    return NewFileWriter({files_.get(), &address_, &was_answered_});
+    return NewFileWriter({files_.get(), &options_, &address_, &was_answered_});
   }
   std::unique_ptr<FileReader> FetchFiles(const v1::FetchFilesRequest& request) override {
-    return NewFileReader({files_.get(), &address_, &was_answered_}, request);
+    return NewFileReader({files_.get(), &options_, &address_, &was_answered_}, request);
   }
   absl::StatusOr<v1::PlanJobResponse> PlanJob(const v1::PlanJobRequest& request) override {
     return Call(*jobs_, &v1::JobsService::Stub::PlanJob, request, true, options_.question_timeout);
@@ -175,6 +198,7 @@ class GrpcClient final : public Client {
     for (bool first = true;; first = false) {
       grpc::ClientContext context;
       context.set_deadline(absl::ToChronoTime(deadline));
+      AddBearer(options_.token, &context);
       Response response;
       const absl::Status status = EndOfCall((stub.*method)(&context, request, &response));
       if (!IsTransportError(status)) was_answered_ = true;
@@ -199,6 +223,7 @@ class GrpcClient final : public Client {
   const std::unique_ptr<v1::JobsService::Stub> jobs_;
   const std::unique_ptr<v1::ClustersService::Stub> clusters_;
   const std::unique_ptr<v1::FilesService::Stub> files_;
+  const std::unique_ptr<v1::IdentityService::Stub> identity_;
   std::atomic<bool> was_answered_ = false;  // by a broker, on any call or stream
 };
 
@@ -210,6 +235,12 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Create(ClientOptions options) {
   absl::StatusOr<rpc::Address> address = rpc::ParseAddress(options.address);
   if (!address.ok()) return address.status();
   address->origin = options.address_origin;
+  if (!options.token.empty() && !StaysOnThisMachine(*address)) {
+    return absl::InvalidArgumentError(
+        fmt::format("a token is not sent to {}: everybody on the way could read it; use the Unix "
+                    "socket, or a tunnel to a port of this machine",
+                    address->text));
+  }
   return std::make_unique<GrpcClient>(std::move(options), *std::move(address));
 }
 

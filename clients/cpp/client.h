@@ -19,6 +19,7 @@
 #include "absl/time/time.h"
 #include "muster/v1/clusters_service.pb.h"
 #include "muster/v1/files_service.pb.h"
+#include "muster/v1/identity_service.pb.h"
 #include "muster/v1/jobs_service.pb.h"
 
 namespace muster::client {
@@ -30,6 +31,7 @@ struct ClientOptions {
   // affects behaviour
   std::string address;         // see ParseAddress
   std::string address_origin;  // where the address comes from, for errors; may be empty
+  std::string token;           // goes with every call; empty: none
   absl::Duration call_timeout = absl::Seconds(30);  // of one unary call, all its attempts together
   // The same for a call that a cluster's agent answers, which may have to ask its scheduler first.
   absl::Duration question_timeout = absl::Minutes(2);
@@ -97,7 +99,7 @@ class FileReader {
 
 class Client {
  public:
-  // INVALID_ARGUMENT: not an address.
+  // INVALID_ARGUMENT: not an address, or a token that would travel through a network in the clear.
   static absl::StatusOr<std::unique_ptr<Client>> Create(ClientOptions options);
   virtual ~Client() = default;
 
@@ -127,6 +129,13 @@ class Client {
       const v1::ListClustersRequest& request) = 0;
   virtual absl::StatusOr<v1::GetClusterResponse> GetCluster(
       const v1::GetClusterRequest& request) = 0;
+  virtual absl::StatusOr<v1::WhoAmIResponse> WhoAmI(const v1::WhoAmIRequest& request) = 0;
+  virtual absl::StatusOr<v1::CreateTokenResponse> CreateToken(
+      const v1::CreateTokenRequest& request) = 0;
+  virtual absl::StatusOr<v1::ListTokensResponse> ListTokens(
+      const v1::ListTokensRequest& request) = 0;
+  virtual absl::StatusOr<v1::RevokeTokenResponse> RevokeToken(
+      const v1::RevokeTokenRequest& request) = 0;
   virtual absl::StatusOr<v1::ForgetClusterResponse> ForgetCluster(
       const v1::ForgetClusterRequest& request) = 0;
 

@@ -5,10 +5,17 @@
 
 #include <utility>
 
+#include "clients/cpp/bearer.h"
 #include "clients/cpp/errors.h"
 
 namespace muster::client {
 namespace {
+
+// The context of a stream that is about to begin.
+grpc::ClientContext* WithBearer(const FileStreamContext& context, grpc::ClientContext* grpc) {
+  AddBearer(context.options->token, grpc);
+  return grpc;
+}
 
 // Turns the end of a stream into words that help.
 absl::Status EndOf(const FileStreamContext& context, const grpc::Status& end) {
@@ -20,7 +27,8 @@ absl::Status EndOf(const FileStreamContext& context, const grpc::Status& end) {
 class FileWriterImpl final : public FileWriter {
  public:
   explicit FileWriterImpl(FileStreamContext context)
-      : context_(context), writer_(context.stub->UploadFiles(&grpc_, &response_)) {}
+      : context_(context),
+        writer_(context.stub->UploadFiles(WithBearer(context, &grpc_), &response_)) {}
 
   ~FileWriterImpl() override {
     if (is_finished_) return;
@@ -49,7 +57,8 @@ class FileWriterImpl final : public FileWriter {
 class FileReaderImpl final : public FileReader {
  public:
   FileReaderImpl(FileStreamContext context, const v1::FetchFilesRequest& request)
-      : context_(context), reader_(context.stub->FetchFiles(&grpc_, request)) {}
+      : context_(context),
+        reader_(context.stub->FetchFiles(WithBearer(context, &grpc_), request)) {}
 
   ~FileReaderImpl() override {
     if (is_finished_) return;

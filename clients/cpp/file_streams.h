@@ -14,6 +14,7 @@ namespace muster::client {
 // The objects that a stream borrows from its client.
 struct FileStreamContext {
   v1::FilesService::Stub* stub;
+  const ClientOptions* options;
   const rpc::Address* address;
   std::atomic<bool>* was_answered;  // by a broker, on any call or stream of the client
 };

@@ -10,6 +10,7 @@
 #include <set>
 #include <utility>
 
+#include "clients/cpp/bearer.h"
 #include "clients/cpp/errors.h"
 #include "contract/errors.h"
 #include "rpc/backoff.h"
@@ -67,6 +68,7 @@ class Resumed {
     if (context_.deadline != absl::InfiniteFuture()) {
       grpc_->set_deadline(absl::ToChronoTime(context_.deadline));
     }
+    AddBearer(context_.options->token, grpc_.get());
     reader_ = (context_.stub->*method_)(grpc_.get(), request);
   }
 

@@ -27,7 +27,8 @@ def refusal(call, code):
 
 
 def test_health_of_the_server_and_of_each_service(api):
-    for service in ("", "muster.v1.JobsService", "muster.v1.ClustersService", "muster.v1.FilesService"):
+    for service in ("", "muster.v1.JobsService", "muster.v1.ClustersService", "muster.v1.FilesService",
+                    "muster.v1.IdentityService"):
         answer = api.health.Check(health_pb2.HealthCheckRequest(service=service), timeout=60)
         assert answer.status == health_pb2.HealthCheckResponse.SERVING, service
 
@@ -37,8 +38,9 @@ REFLECTIONS = {
     "v1alpha": (reflection_alpha_pb2, reflection_alpha_pb2_grpc),
 }
 SERVICES = {
-    "muster.v1.JobsService", "muster.v1.ClustersService", "muster.v1.FilesService", "muster.agent.v1.AgentLinkService",
-    "muster.agent.v1.LogLinkService", "muster.agent.v1.FileLinkService", "grpc.health.v1.Health",
+    "muster.v1.JobsService", "muster.v1.ClustersService", "muster.v1.FilesService", "muster.v1.IdentityService",
+    "muster.agent.v1.AgentLinkService", "muster.agent.v1.LogLinkService", "muster.agent.v1.FileLinkService",
+    "grpc.health.v1.Health",
 }
 
 

@@ -14,8 +14,9 @@ GRPCURL = pathlib.Path(__file__).parents[1] / "support" / "grpcurl"
 BUILD_TIMEOUT_S = 900
 CALL_TIMEOUT_S = 60
 SERVICES = {
-    "muster.v1.JobsService", "muster.v1.ClustersService", "muster.v1.FilesService", "muster.agent.v1.AgentLinkService",
-    "muster.agent.v1.LogLinkService", "muster.agent.v1.FileLinkService", "grpc.health.v1.Health",
+    "muster.v1.JobsService", "muster.v1.ClustersService", "muster.v1.FilesService", "muster.v1.IdentityService",
+    "muster.agent.v1.AgentLinkService", "muster.agent.v1.LogLinkService", "muster.agent.v1.FileLinkService",
+    "grpc.health.v1.Health",
 }
 TYPE = re.compile(r"(?<![\w.])\.([a-z][\w.]*\.[A-Z]\w*)")
 

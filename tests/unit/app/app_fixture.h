@@ -187,7 +187,7 @@ class AppTest : public ::testing::Test {
 
   v1::Job Read(uint64_t id) { return *store_.GetJob(store::Scope::All(), id); }
 
-  const Principal alice_{"alice", KnownBy::kSocket, Role::kOwner};
+  const Principal alice_{"alice", KnownBy::kSocket, Role::kAdmin};
   // A user who may do all with her own jobs, and has none.
   const Principal carol_{"carol", KnownBy::kSocket, Role::kSubmitter};
   // Its role is in no table.

@@ -479,5 +479,21 @@ TEST_F(ClientTest, TheLastLinesAreAskedForUntilBothOutputsHaveSaidWhereTheyBegin
   EXPECT_EQ(resumed, (Positions{{v1::LOG_STREAM_STDOUT, 105}, {v1::LOG_STREAM_STDERR, 50}}));
 }
 
+TEST(ClientToken, IsNotSentThroughANetworkInTheClear) {
+  for (const char* address : {"10.0.0.1:7070", "lab.example:7070", "[fe80::1]:7070"}) {
+    ClientOptions options;
+    options.address = address;
+    EXPECT_TRUE(Client::Create(options).ok()) << address;
+    options.token = "mst_x";
+    EXPECT_TRUE(absl::IsInvalidArgument(Client::Create(options).status())) << address;
+  }
+  for (const char* address : {"unix:/x", "127.0.0.1:7070", "[::1]:7070", "localhost:7070"}) {
+    ClientOptions options;
+    options.address = address;
+    options.token = "mst_x";
+    EXPECT_TRUE(Client::Create(options).ok()) << address;
+  }
+}
+
 }  // namespace
 }  // namespace muster::client

@@ -4,11 +4,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <string>
+
+#include "clients/cli/contexts.h"
+#include "digest/token_text.h"
 
 namespace muster::cli {
 namespace {
@@ -16,6 +20,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 class ConfigTest : public ::testing::Test {
  protected:
@@ -129,6 +134,103 @@ TEST_F(ConfigTest, TheVariablesThatStayBehindAreAList) {
 TEST_F(ConfigTest, AnEmptyFileIsNoError) {
   WriteFile("# nothing yet\n");
   EXPECT_TRUE(Load().ok());
+}
+
+class ContextTest : public ConfigTest {
+ protected:
+  void WriteContextsFile(const std::string& text) {
+    std::filesystem::create_directories(directory_ + "/.config/muster");
+    std::ofstream(directory_ + "/.config/muster/contexts.yaml") << text;
+  }
+  std::string WriteToken(const std::string& name, const std::string& text, mode_t mode = 0600) {
+    const std::string path = directory_ + "/" + name;
+    std::ofstream(path) << text;
+    chmod(path.c_str(), mode);
+    return path;
+  }
+};
+
+TEST_F(ContextTest, TheContextGoesBetweenTheEnvironmentAndTheFile) {
+  WriteFile("broker: unix:/file\n");
+  WriteContextsFile(
+      "current: lab\ncontexts: {lab: {broker: unix:/lab}, home: {broker: unix:/home}}\n");
+  EXPECT_EQ(Load()->broker, "unix:/lab");
+  EXPECT_EQ(Load()->broker_origin, "named by the context \"lab\"");
+  variables_["MUSTER_CONTEXT"] = "home";
+  EXPECT_EQ(Load()->broker, "unix:/home");
+  variables_["MUSTER_BROKER"] = "unix:/environment";
+  EXPECT_EQ(Load()->broker, "unix:/environment");
+  Invocation call;
+  call.context = "lab";
+  EXPECT_EQ(Load(call)->broker, "unix:/lab");
+  call.context = "la";
+  EXPECT_THAT(std::string(Load(call).status().message()), HasSubstr("there are: home, lab"));
+}
+
+TEST_F(ContextTest, TheTokenOfAContextGoesToItsBrokerAlone) {
+  const std::string token = NewTokenText();
+  const std::string path = WriteToken("token", token + "\n");
+  WriteContextsFile("current: lab\ncontexts: {lab: {broker: unix:/lab, token_file: " + path +
+                    "}}\n");
+  EXPECT_EQ(Load()->token, token);
+  Invocation call;
+  call.broker = "unix:/other";
+  EXPECT_EQ(Load(call)->token, "");
+  variables_["MUSTER_BROKER"] = "unix:/other";
+  EXPECT_EQ(Load()->token, "");
+}
+
+TEST_F(ContextTest, TheTokenOfTheFlagGoesBeforeThoseOfTheEnvironment) {
+  const std::string by_flag = NewTokenText();
+  const std::string by_variable = NewTokenText();
+  const std::string by_file = NewTokenText();
+  variables_["MUSTER_TOKEN_FILE"] = WriteToken("a", by_file);
+  EXPECT_EQ(Load()->token, by_file);
+  variables_["MUSTER_TOKEN"] = by_variable;
+  EXPECT_EQ(Load()->token, by_variable);
+  Invocation call;
+  call.token_file = WriteToken("b", by_flag);
+  EXPECT_EQ(Load(call)->token, by_flag);
+}
+
+TEST_F(ContextTest, ATokenFileThatOthersMayReadIsRefused) {
+  const std::string token = NewTokenText();
+  for (const mode_t mode : {0640, 0604, 0660}) {
+    variables_["MUSTER_TOKEN_FILE"] = WriteToken("token", token, mode);
+    EXPECT_THAT(std::string(Load().status().message()), HasSubstr("chmod 600"));
+  }
+}
+
+TEST_F(ContextTest, WhatIsNoWholeTokenIsToldHereAndNotShown) {
+  std::string token = NewTokenText();
+  token[9] = token[9] == 'a' ? 'b' : 'a';
+  variables_["MUSTER_TOKEN"] = token;
+  const std::string message(Load().status().message());
+  EXPECT_THAT(message, HasSubstr("MUSTER_TOKEN has no whole token"));
+  EXPECT_THAT(message, Not(HasSubstr(token.substr(4, 8))));
+}
+
+TEST_F(ContextTest, ContextsAreReadAsTheyWereWritten) {
+  Contexts contexts;
+  contexts.current = "b: \"x\"";
+  contexts.by_name["b: \"x\""] = {"unix:/a b", "/t/'o'"};
+  contexts.by_name["42"] = {"127.0.0.1:7", ""};
+  const std::string path = directory_ + "/new/muster/contexts.yaml";
+  ASSERT_TRUE(WriteContexts(path, contexts).ok());
+  const auto read = ReadContexts(path);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->current, contexts.current);
+  ASSERT_EQ(read->by_name.size(), 2u);
+  EXPECT_EQ(read->by_name.at("b: \"x\"").broker, "unix:/a b");
+  EXPECT_EQ(read->by_name.at("b: \"x\"").token_file, "/t/'o'");
+  struct stat info {};
+  ASSERT_EQ(stat(path.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0600u);
+}
+
+TEST_F(ContextTest, AContextWithoutABrokerIsAnErrorWithItsPlace) {
+  WriteContextsFile("contexts:\n  lab: {token_file: /x}\n");
+  EXPECT_THAT(std::string(Load().status().message()), HasSubstr("contexts.yaml:2:"));
 }
 
 }  // namespace

@@ -30,13 +30,16 @@ TEST(ListenAddress, OnlyThisMachineIsAllowed) {
 }
 
 TEST(Users, AConnectionOverTcpIsNobodyInParticular) {
-  Users users;
-  users.Note(7, "ada");
-  EXPECT_EQ(users.PrincipalOf("fd:7").user, "ada");
-  EXPECT_EQ(users.PrincipalOf("fd:8").user, kLoopbackUser);
-  EXPECT_EQ(users.PrincipalOf("ipv4:127.0.0.1:7").user, kLoopbackUser);
-  users.Note(7, "grace");
-  EXPECT_EQ(users.PrincipalOf("fd:7").user, "grace");
+  Users users({}, nullptr);
+  users.Note(7, "ada", true);
+  EXPECT_EQ(users.PrincipalOf("fd:7", {}).user, "ada");
+  EXPECT_EQ(users.PrincipalOf("fd:7", {}).role, Role::kAdmin);
+  EXPECT_EQ(users.PrincipalOf("fd:8", {}).user, kLoopbackUser);
+  EXPECT_EQ(users.PrincipalOf("ipv4:127.0.0.1:7", {}).user, kLoopbackUser);
+  EXPECT_EQ(users.PrincipalOf("ipv4:127.0.0.1:7", {}).role, Role::kOperator);
+  users.Note(7, "grace", false);
+  EXPECT_EQ(users.PrincipalOf("fd:7", {}).user, "grace");
+  EXPECT_EQ(users.PrincipalOf("fd:7", {}).role, Role::kOperator);
 }
 
 TEST(Broker, ServesLoopbackIfToldAndNamesNobodyThere) {
@@ -60,6 +63,7 @@ TEST(Broker, ASocketPathThatIsTooLongIsRefused) {
   TestBroker other;  // has a directory
   BrokerOptions options;
   options.socket_path = "/tmp/" + std::string(200, 'x');
+  options.token_file = other.directory() / "second-tokens.db";
   auto archive = logs::Archive::Open(other.directory() / "second-logs", {}, absl::Now);
   ASSERT_TRUE(archive.ok()) << archive.status();
   const auto broker =
@@ -73,6 +77,7 @@ TEST(Broker, APortInUseIsRefused) {
   BrokerOptions options;
   options.listen = "127.0.0.1:" + std::to_string(first.broker().port());
   options.socket_path = first.directory() / "second.sock";
+  options.token_file = first.directory() / "second-tokens.db";
   auto archive = logs::Archive::Open(first.directory() / "second-logs", {}, absl::Now);
   ASSERT_TRUE(archive.ok()) << archive.status();
   const auto second =

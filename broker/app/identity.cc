@@ -1,0 +1,252 @@
+#include "broker/app/identity.h"
+
+#include <fmt/format.h>
+#include <google/protobuf/util/time_util.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "broker/app/arguments.h"
+#include "broker/app/rights.h"
+#include "broker/auth/tokens.h"
+#include "contract/characters.h"
+#include "contract/errors.h"
+#include "daemon/log.h"
+
+namespace muster::broker {
+namespace {
+
+using google::protobuf::util::TimeUtil;
+
+v1::AccessRole ToWire(Role role) {
+  switch (role) {
+    case Role::kViewer:
+      return v1::ACCESS_ROLE_VIEWER;
+    case Role::kSubmitter:
+      return v1::ACCESS_ROLE_SUBMITTER;
+    case Role::kOperator:
+      return v1::ACCESS_ROLE_OPERATOR;
+    case Role::kAdmin:
+      return v1::ACCESS_ROLE_ADMIN;
+    default:
+      return v1::ACCESS_ROLE_UNSPECIFIED;
+  }
+}
+
+// Nothing: the number is none of a role.
+std::optional<Role> FromWire(v1::AccessRole role) {
+  switch (role) {
+    case v1::ACCESS_ROLE_UNSPECIFIED:
+    case v1::ACCESS_ROLE_SUBMITTER:
+      return Role::kSubmitter;
+    case v1::ACCESS_ROLE_VIEWER:
+      return Role::kViewer;
+    case v1::ACCESS_ROLE_OPERATOR:
+      return Role::kOperator;
+    case v1::ACCESS_ROLE_ADMIN:
+      return Role::kAdmin;
+    default:
+      return std::nullopt;
+  }
+}
+
+v1::CredentialKind ToWire(KnownBy known_by) {
+  switch (known_by) {
+    case KnownBy::kNobody:
+      return v1::CREDENTIAL_KIND_NONE;
+    case KnownBy::kSocket:
+      return v1::CREDENTIAL_KIND_SOCKET;
+    case KnownBy::kToken:
+      return v1::CREDENTIAL_KIND_TOKEN;
+  }
+  return v1::CREDENTIAL_KIND_UNSPECIFIED;
+}
+
+v1::Token ToWire(const auth::Token& token) {
+  const auth::TokenRecord& record = token.record();
+  v1::Token out;
+  out.set_id(record.id);
+  out.set_name(record.name);
+  out.set_user(record.user);
+  out.set_role(ToWire(record.role));
+  out.set_maker_id(record.maker);
+  *out.mutable_create_time() = TimeUtil::MicrosecondsToTimestamp(record.created_micros);
+  *out.mutable_expire_time() = TimeUtil::MicrosecondsToTimestamp(record.expires_micros);
+  if (const int64_t used = token.used_micros(); used != 0) {
+    *out.mutable_last_use_time() = TimeUtil::MicrosecondsToTimestamp(used);
+  }
+  if (const int64_t revoked = token.revoked_micros(); revoked != 0) {
+    *out.mutable_revoke_time() = TimeUtil::MicrosecondsToTimestamp(revoked);
+  }
+  return out;
+}
+
+void CheckName(std::string_view name, contract::FieldErrors* errors) {
+  const auto is_plain = [](char c) { return contract::IsLetter(c) || contract::IsDigit(c); };
+  const bool is_good = !name.empty() && name.size() <= auth::kMaxNameBytes &&
+                       is_plain(name.front()) && std::all_of(name.begin(), name.end(), [&](char c) {
+                         return is_plain(c) || c == '-' || c == '_' || c == '.';
+                       });
+  if (is_good) return;
+  errors->Add("name", fmt::format("{} is not 1 to {} letters, digits, '-', '_' and '.', beginning "
+                                  "with a letter or a digit",
+                                  contract::Quoted(name), auth::kMaxNameBytes));
+}
+
+void CheckUser(std::string_view user, contract::FieldErrors* errors) {
+  const bool is_good = user.size() <= auth::kMaxUserBytes && user.find(' ') == user.npos &&
+                       !contract::HasControlCharacter(user);
+  if (is_good) return;
+  errors->Add("user", fmt::format("{} is not 1 to {} bytes without spaces and control characters",
+                                  contract::Quoted(user), auth::kMaxUserBytes));
+}
+
+absl::Duration LifetimeOf(const v1::CreateTokenRequest& request, contract::FieldErrors* errors) {
+  if (!request.has_lifetime()) return auth::kDefaultLifetime;
+  const int64_t seconds = request.lifetime().seconds();
+  // Compared as a number: a duration may have more seconds than a time can be away.
+  const bool is_good = seconds >= absl::ToInt64Seconds(auth::kMinLifetime) &&
+                       seconds <= absl::ToInt64Seconds(auth::kMaxLifetime) &&
+                       request.lifetime().nanos() == 0;
+  if (is_good) return absl::Seconds(seconds);
+  errors->Add("lifetime", fmt::format("is {} s and {} ns; it must be 1 s to {} days, in whole "
+                                      "seconds",
+                                      seconds, request.lifetime().nanos(),
+                                      absl::ToInt64Hours(auth::kMaxLifetime) / 24));
+  return auth::kDefaultLifetime;
+}
+
+absl::StatusOr<auth::NewToken> ReadRequest(const Principal& principal,
+                                           const v1::CreateTokenRequest& request) {
+  contract::FieldErrors errors;
+  CheckName(request.name(), &errors);
+  CheckUser(request.user(), &errors);
+  const std::optional<Role> role = FromWire(request.role());
+  if (!role) errors.Add("role", fmt::format("{} is no role", static_cast<int>(request.role())));
+  auth::NewToken asked{.name = request.name(),
+                       .user = request.user().empty() ? principal.user : request.user(),
+                       .role = role.value_or(Role::kNone),
+                       .lifetime = LifetimeOf(request, &errors),
+                       .maker = principal.token ? principal.token->record().id : 0};
+  if (absl::Status status = errors.ToStatus(); !status.ok()) return status;
+  return asked;
+}
+
+absl::Status TooGreat(const Principal& principal, Role role) {
+  return contract::Error(
+      absl::StatusCode::kPermissionDenied, "ROLE_TOO_GREAT",
+      fmt::format("{} is {}, which does not include {}; ask for another role, or ask an admin for "
+                  "the token",
+                  principal.user, auth::NameOf(principal.role), auth::NameOf(role)),
+      {{"role", std::string(auth::NameOf(role))}});
+}
+
+absl::Status NoSuchToken(uint64_t id) {
+  return contract::Error(absl::StatusCode::kNotFound, "NO_SUCH_TOKEN",
+                         fmt::format("you have no token {}; muster token list shows them", id));
+}
+
+// Nobody could tell later whose such a token is, and it would outlive the open door.
+absl::StatusOr<store::Scope> AuthorizeTokens(const Principal& principal) {
+  absl::StatusOr<store::Scope> scope = Authorize(principal, UseCase::kManageTokens);
+  if (scope.ok() && principal.known_by == KnownBy::kNobody) return NotAllowed(principal);
+  return scope;
+}
+
+void LogToken(std::string_view event, const auth::Token& token, const Principal& by) {
+  LogEvent(spdlog::level::info, event,
+           {{"token", fmt::format("{}", token.record().id)},
+            {"name", token.record().name},
+            {"user", token.record().user},
+            {"role", std::string(auth::NameOf(token.record().role))},
+            {"by", by.user},
+            {"by_token", by.token ? fmt::format("{}", by.token->record().id) : ""}});
+}
+
+}  // namespace
+
+absl::StatusOr<v1::WhoAmIResponse> WhoAmI(const Principal& principal) {
+  if (auto scope = Authorize(principal, UseCase::kWhoAmI); !scope.ok()) return scope.status();
+  v1::WhoAmIResponse response;
+  response.set_user(principal.user);
+  response.set_role(ToWire(principal.role));
+  response.set_credential(ToWire(principal.known_by));
+  if (principal.token) *response.mutable_token() = ToWire(*principal.token);
+  return response;
+}
+
+absl::StatusOr<v1::CreateTokenResponse> CreateToken(const Principal& principal,
+                                                    const Services& services,
+                                                    const v1::CreateTokenRequest& request) {
+  const absl::StatusOr<store::Scope> scope = AuthorizeTokens(principal);
+  if (!scope.ok()) return scope.status();
+  const absl::StatusOr<auth::NewToken> asked = ReadRequest(principal, request);
+  if (!asked.ok()) return asked.status();
+  if (!scope->Contains("", asked->user)) return NotAllowed(principal);
+  if (!Includes(principal.role, asked->role)) return TooGreat(principal, asked->role);
+  absl::StatusOr<auth::MadeToken> made = services.tokens->Create(*asked);
+  if (!made.ok()) return made.status();
+  LogToken("token_created", *made->token, principal);
+  v1::CreateTokenResponse response;
+  *response.mutable_token() = ToWire(*made->token);
+  response.set_secret(std::move(made->text));
+  return response;
+}
+
+absl::StatusOr<v1::ListTokensResponse> ListTokens(const Principal& principal,
+                                                  const Services& services,
+                                                  const v1::ListTokensRequest& request) {
+  const absl::StatusOr<store::Scope> scope = AuthorizeTokens(principal);
+  if (!scope.ok()) return scope.status();
+  const absl::StatusOr<int> page_size = ToPageSize(request.page_size());
+  if (!page_size.ok()) return page_size.status();
+  const std::string& place = request.page_token();
+  uint64_t after = 0;  // the last number of the page before
+  const auto [stop, error] = std::from_chars(place.data(), place.data() + place.size(), after);
+  if (!place.empty() && (error != std::errc() || stop != place.data() + place.size())) {
+    return contract::BadField("page_token",
+                              "is not from an answer of ListTokens; leave it empty to begin again");
+  }
+  v1::ListTokensResponse response;
+  const absl::Time now = services.now();
+  for (const auto& token : services.tokens->List()) {
+    const auth::TokenRecord& record = token->record();
+    if (record.id <= after || !scope->Contains("", record.user)) continue;
+    if (!request.user().empty() && record.user != request.user()) continue;
+    if (!request.include_ended() && !token->IsLive(now)) continue;
+    if (response.tokens_size() == *page_size) {
+      response.set_next_page_token(fmt::format("{}", response.tokens().rbegin()->id()));
+      break;
+    }
+    *response.add_tokens() = ToWire(*token);
+  }
+  return response;
+}
+
+absl::StatusOr<v1::RevokeTokenResponse> RevokeToken(const Principal& principal,
+                                                    const Services& services,
+                                                    const v1::RevokeTokenRequest& request) {
+  const absl::StatusOr<store::Scope> scope = AuthorizeTokens(principal);
+  if (!scope.ok()) return scope.status();
+  if (request.id() == 0) return contract::BadField("id", "is required");
+  const auto all = services.tokens->List();
+  const bool is_visible = std::any_of(all.begin(), all.end(), [&](const auto& token) {
+    return token->record().id == request.id() && scope->Contains("", token->record().user);
+  });
+  if (!is_visible) return NoSuchToken(request.id());
+  const auto revoked = services.tokens->Revoke(request.id());
+  if (!revoked.ok()) return revoked.status();
+  v1::RevokeTokenResponse response;
+  for (const auto& token : *revoked) {
+    LogToken("token_revoked", *token, principal);
+    *response.add_tokens() = ToWire(*token);
+  }
+  return response;
+}
+
+}  // namespace muster::broker

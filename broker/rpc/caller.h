@@ -1,0 +1,26 @@
+// Finds out who makes a call.
+#ifndef MUSTER_BROKER_RPC_CALLER_H_
+#define MUSTER_BROKER_RPC_CALLER_H_
+
+#include "absl/status/status.h"
+#include "broker/app/principal.h"
+
+namespace grpc {
+class CallbackServerContext;
+}
+
+namespace muster::broker {
+
+class Users;
+
+// Who calls a service for people, by the call's credential or connection. It never fails: whoever
+// is not accepted has a refusal, which every use case gives back.
+Principal CallerOf(const Users& users, const grpc::CallbackServerContext& call);
+
+// Checks a call of a service for agents. PERMISSION_DENIED, TOKEN_NOT_FOR_AGENTS: it has a token,
+// and tokens are for people.
+absl::Status CheckAgentCall(const grpc::CallbackServerContext& call);
+
+}  // namespace muster::broker
+
+#endif  // MUSTER_BROKER_RPC_CALLER_H_
