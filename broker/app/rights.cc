@@ -26,7 +26,9 @@ constexpr Right kRights[] = {
     {Role::kOwner, UseCase::kReadClusters, Reach::kAllJobs},
     {Role::kOwner, UseCase::kAskClusters, Reach::kAllJobs},
     {Role::kOwner, UseCase::kForgetClusters, Reach::kAllJobs},
+    {Role::kOwner, UseCase::kAdmitClusters, Reach::kAllJobs},
     {Role::kOwner, UseCase::kBringFiles, Reach::kAllJobs},
+    {Role::kOwner, UseCase::kDownloadFiles, Reach::kAllJobs},
     {Role::kSubmitter, UseCase::kSubmitJobs, Reach::kOwnJobs},
     {Role::kSubmitter, UseCase::kReadJobs, Reach::kOwnJobs},
     {Role::kSubmitter, UseCase::kChangeJobs, Reach::kOwnJobs},
@@ -34,6 +36,8 @@ constexpr Right kRights[] = {
     {Role::kSubmitter, UseCase::kReadFiles, Reach::kOwnJobs},
     {Role::kSubmitter, UseCase::kReadClusters, Reach::kOwnJobs},
     {Role::kSubmitter, UseCase::kBringFiles, Reach::kOwnJobs},
+    {Role::kSubmitter, UseCase::kDownloadFiles, Reach::kOwnJobs},
+    {Role::kAgent, UseCase::kDownloadFiles, Reach::kOwnJobs},
 };
 
 store::Scope ScopeOf(Reach reach, const Principal& principal) {

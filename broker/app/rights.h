@@ -19,7 +19,9 @@ enum class UseCase : uint8_t {
   kReadClusters,
   kAskClusters,  // check and describe: the agent runs commands for it
   kForgetClusters,
-  kBringFiles,  // find, upload and download by digest; no job is concerned
+  kAdmitClusters,  // invite and revoke
+  kBringFiles,     // find and upload by digest; no job is concerned
+  kDownloadFiles,  // by digest; no job is concerned
 };
 
 // Returns the jobs that the principal may do this with; a request's scope is made nowhere else.

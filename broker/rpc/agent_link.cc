@@ -12,6 +12,7 @@
 
 #include "broker/engine/engine.h"
 #include "broker/rpc/context.h"
+#include "broker/rpc/gate.h"
 #include "broker/rpc/pending_questions.h"
 #include "broker/rpc/stream_registry.h"
 #include "contract/errors.h"
@@ -49,6 +50,7 @@ class AgentStream final
   AgentStream(const Context& context, grpc::CallbackServerContext* call)
       : context_(context),
         call_(call),
+        identity_(context.app.cluster_access, *call),
         writer_(
             kMaxQueuedMessages,
             [this](const agent::v1::ConnectResponse* message) { StartWrite(message); },
@@ -61,6 +63,7 @@ class AgentStream final
 
   void Begin() {
     self_ = shared_from_this();
+    if (absl::Status status = identity_.Check(); !status.ok()) return Close(status);
     if (absl::Status status = context_.streams->Add(self_); !status.ok()) return Close(status);
     StartSendInitialMetadata();
     const MutexLock lock(mutex_);
@@ -76,7 +79,8 @@ class AgentStream final
       LogEvent(spdlog::level::info, "agent_connected",
                {{"cluster", cluster_},
                 {"agent_epoch", fmt::format("{}", message.welcome().agent_epoch())},
-                {"peer", call_->peer()}});
+                {"peer", call_->peer()},
+                {"certificate", identity_.serial()}});
     }
     const bool is_welcome = message.has_welcome();
     if (!writer_.Offer(std::move(message))) return false;
@@ -132,6 +136,7 @@ class AgentStream final
       if (stuck) call_->TryCancel();
     }
     questions_.Expire(now);
+    if (absl::Status status = identity_.Check(); !status.ok()) return Close(status);
     if (silent && !stuck) Close(absl::DeadlineExceededError("the agent sent no hello"));
   }
 
@@ -201,6 +206,8 @@ class AgentStream final
       return contract::BadField("hello", "came twice; it is the first message, and only the first");
     }
     agent::v1::AgentHello& hello = *request_.mutable_hello();
+    if (absl::Status status = identity_.CheckSpeaksFor(hello.cluster()); !status.ok())
+      return status;
     {
       const MutexLock lock(mutex_);
       cluster_ = hello.cluster();
@@ -240,6 +247,7 @@ class AgentStream final
 
   const Context context_;
   grpc::CallbackServerContext* const call_;
+  const AgentIdentity identity_;
   const SteadyClock::time_point opened_ = SteadyClock::now();
   std::shared_ptr<AgentStream> self_;
 

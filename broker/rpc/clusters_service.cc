@@ -5,6 +5,7 @@
 
 #include "absl/time/time.h"
 #include "broker/app/check_cluster.h"
+#include "broker/app/cluster_certificates.h"
 #include "broker/app/forget_cluster.h"
 #include "broker/app/show_clusters.h"
 #include "broker/rpc/context.h"
@@ -61,9 +62,29 @@ class ClustersService : public v1::ClustersService::CallbackService {
     return reactor;
   }
 
+  grpc::ServerUnaryReactor* InviteCluster(grpc::CallbackServerContext* call,
+                                          const v1::InviteClusterRequest* in,
+                                          v1::InviteClusterResponse* out) override {
+    auto* reactor = call->DefaultReactor();
+    OnReaders(context_.file_workers, reactor, [this, caller = Caller(call), reactor, in, out] {
+      Answer(reactor, out, broker::InviteCluster(caller, context_.app, *in));
+    });
+    return reactor;
+  }
+
+  grpc::ServerUnaryReactor* RevokeCluster(grpc::CallbackServerContext* call,
+                                          const v1::RevokeClusterRequest* in,
+                                          v1::RevokeClusterResponse* out) override {
+    auto* reactor = call->DefaultReactor();
+    OnReaders(context_.file_workers, reactor, [this, caller = Caller(call), reactor, in, out] {
+      Answer(reactor, out, broker::RevokeCluster(caller, context_.app, *in));
+    });
+    return reactor;
+  }
+
  private:
   Principal Caller(grpc::CallbackServerContext* call) const {
-    return context_.users->PrincipalOf(call->peer());
+    return context_.users->PrincipalOf(*call);
   }
 
   const Context context_;

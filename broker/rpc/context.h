@@ -39,6 +39,7 @@ std::unique_ptr<grpc::Service> MakeFilesService(const Context& context);
 std::unique_ptr<grpc::Service> MakeAgentLinkService(const Context& context);
 std::unique_ptr<grpc::Service> MakeLogLinkService(const Context& context);
 std::unique_ptr<grpc::Service> MakeFileLinkService(const Context& context);
+std::unique_ptr<grpc::Service> MakeEnrollmentService(const Context& context);
 
 }  // namespace muster::broker
 

@@ -13,6 +13,7 @@
 #include "broker/app/join_fetch.h"
 #include "broker/engine/engine.h"
 #include "broker/rpc/context.h"
+#include "broker/rpc/gate.h"
 #include "broker/rpc/stream_registry.h"
 #include "contract/errors.h"
 #include "contract/file_tree.h"
@@ -36,10 +37,12 @@ class FeedStream final : public grpc::ServerReadReactor<agent::v1::SendFilesRequ
                          public FileFeed,
                          public std::enable_shared_from_this<FeedStream> {
  public:
-  explicit FeedStream(const Context& context) : context_(context) {}
+  FeedStream(const Context& context, const grpc::CallbackServerContext& call)
+      : context_(context), identity_(context.app.cluster_access, call) {}
 
   void Begin() {
     self_ = shared_from_this();
+    if (absl::Status status = identity_.Check(); !status.ok()) return Close(status);
     if (absl::Status status = context_.streams->Add(self_); !status.ok()) return Close(status);
     StartSendInitialMetadata();
     ReadOn();
@@ -131,6 +134,8 @@ class FeedStream final : public grpc::ServerReadReactor<agent::v1::SendFilesRequ
 
   absl::Status Greet(const agent::v1::SendFilesHello& hello) {
     if (taker_ != nullptr) return CameTwice();
+    if (absl::Status status = identity_.CheckSpeaksFor(hello.cluster()); !status.ok())
+      return status;
     {
       const MutexLock lock(mutex_);
       is_greeted_ = true;
@@ -147,6 +152,7 @@ class FeedStream final : public grpc::ServerReadReactor<agent::v1::SendFilesRequ
   }
 
   const Context context_;
+  const AgentIdentity identity_;
   const SteadyClock::time_point opened_ = SteadyClock::now();
   std::shared_ptr<FeedStream> self_;
   agent::v1::SendFilesRequest request_;  // being read
@@ -162,8 +168,8 @@ class FileLinkService : public agent::v1::FileLinkService::CallbackService {
   explicit FileLinkService(const Context& context) : context_(context) {}
 
   grpc::ServerReadReactor<agent::v1::SendFilesRequest>* SendFiles(
-      grpc::CallbackServerContext*, agent::v1::SendFilesResponse*) override {
-    auto stream = std::make_shared<FeedStream>(context_);
+      grpc::CallbackServerContext* call, agent::v1::SendFilesResponse*) override {
+    auto stream = std::make_shared<FeedStream>(context_, *call);
     FeedStream* reactor = stream.get();
     stream->Begin();
     return reactor;

@@ -51,7 +51,7 @@ class FilesService : public v1::FilesService::CallbackService {
 
  private:
   Principal Caller(grpc::CallbackServerContext* call) const {
-    return context_.users->PrincipalOf(call->peer());
+    return context_.users->PrincipalOf(*call);
   }
 
   const Context context_;

@@ -189,7 +189,7 @@ class JobsService : public ServiceBase {
 
  private:
   Principal Caller(grpc::CallbackServerContext* call) const {
-    return context_.users->PrincipalOf(call->peer());
+    return context_.users->PrincipalOf(*call);
   }
 
   template <typename Request, typename Response>

@@ -11,6 +11,7 @@
 #include "broker/app/store_log.h"
 #include "broker/app/worker_pool.h"
 #include "broker/rpc/context.h"
+#include "broker/rpc/gate.h"
 #include "broker/rpc/stream_registry.h"
 #include "contract/errors.h"
 #include "contract/text.h"
@@ -34,8 +35,9 @@ class PushStream final
       public OpenStream,
       public std::enable_shared_from_this<PushStream> {
  public:
-  explicit PushStream(const Context& context)
+  PushStream(const Context& context, const grpc::CallbackServerContext& call)
       : context_(context),
+        identity_(context.app.cluster_access, call),
         store_(context.app),
         writer_(
             kMaxQueuedAnswers,
@@ -48,6 +50,7 @@ class PushStream final
 
   void Begin() {
     self_ = shared_from_this();
+    if (absl::Status status = identity_.Check(); !status.ok()) return End(status);
     if (absl::Status status = context_.streams->Add(self_); !status.ok()) return End(status);
     StartSendInitialMetadata();
     const MutexLock lock(mutex_);
@@ -56,7 +59,9 @@ class PushStream final
 
   // ---- OpenStream
 
-  void Tick(SteadyClock::time_point) override {}
+  void Tick(SteadyClock::time_point) override {
+    if (absl::Status status = identity_.Check(); !status.ok()) End(status);
+  }
   void End(const absl::Status& status) override { writer_.Close(rpc::ToGrpc(status)); }
 
   // ---- reactions
@@ -133,6 +138,10 @@ class PushStream final
   }
 
   absl::Status Handle(const agent::v1::PushRequest& request) {
+    if (request.has_hello()) {
+      if (absl::Status status = identity_.CheckSpeaksFor(request.hello().cluster()); !status.ok())
+        return status;
+    }
     absl::StatusOr<std::optional<agent::v1::PushResponse>> answer = store_.Take(request);
     if (!answer.ok()) return answer.status();
     if (!answer->has_value() || writer_.Offer(**std::move(answer))) return absl::OkStatus();
@@ -140,6 +149,7 @@ class PushStream final
   }
 
   const Context context_;
+  const AgentIdentity identity_;
   std::shared_ptr<PushStream> self_;
 
   StoreLog store_;  // for Work, which runs once at a time
@@ -161,8 +171,8 @@ class LogLinkService : public agent::v1::LogLinkService::CallbackService {
   explicit LogLinkService(const Context& context) : context_(context) {}
 
   grpc::ServerBidiReactor<agent::v1::PushRequest, agent::v1::PushResponse>* Push(
-      grpc::CallbackServerContext*) override {
-    auto stream = std::make_shared<PushStream>(context_);
+      grpc::CallbackServerContext* call) override {
+    auto stream = std::make_shared<PushStream>(context_, *call);
     stream->Begin();
     return stream.get();
   }

@@ -15,6 +15,10 @@
 #include "broker/app/principal.h"
 #include "sync/mutex.h"
 
+namespace grpc {
+class ServerContextBase;
+}
+
 namespace muster::broker {
 
 // A client over TCP: it is on this machine, but its user is not known.
@@ -24,8 +28,11 @@ class Users {
  public:
   // Notes the user of a descriptor that is about to be handed to gRPC.
   void Note(int fd, std::string user);
-  // `peer` has the form of ServerContext::peer().
-  Principal PrincipalOf(std::string_view peer) const;
+  // Returns who makes a call, whichever way it has come. Over TLS nobody is anybody without a
+  // credential.
+  Principal PrincipalOf(const grpc::ServerContextBase& call) const;
+  // The same for a call that has not come over TLS; `peer` has the form of ServerContext::peer().
+  Principal LocalPrincipal(std::string_view peer) const;
 
  private:
   mutable Mutex mutex_;

@@ -70,6 +70,9 @@ absl::StatusOr<std::vector<std::string>> SplitCertificates(std::string_view pem)
 // Returns whether the key is that of the first certificate. INVALID_ARGUMENT says what is wrong.
 absl::Status CheckPair(const Identity& identity);
 
+// Certificates begin so much in the past, for clocks that are behind.
+inline constexpr absl::Duration kClockSkew = absl::Minutes(10);
+
 enum class Purpose { kServer, kClient };
 
 // Verifies the first certificate of `chain` by the others and by the CAs in `anchors`. `host`: the

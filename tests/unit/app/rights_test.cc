@@ -12,7 +12,8 @@ TEST(Rights, AnOwnerMayDoEverythingWithEveryJob) {
   for (const UseCase use_case :
        {UseCase::kSubmitJobs, UseCase::kReadJobs, UseCase::kChangeJobs, UseCase::kReadLogs,
         UseCase::kReadFiles, UseCase::kReadClusters, UseCase::kAskClusters,
-        UseCase::kForgetClusters, UseCase::kBringFiles}) {
+        UseCase::kForgetClusters, UseCase::kAdmitClusters, UseCase::kBringFiles,
+        UseCase::kDownloadFiles}) {
     const auto scope = Authorize(owner, use_case);
     ASSERT_TRUE(scope.ok()) << scope.status();
     EXPECT_TRUE(scope->is_all());

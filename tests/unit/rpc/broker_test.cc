@@ -32,11 +32,11 @@ TEST(ListenAddress, OnlyThisMachineIsAllowed) {
 TEST(Users, AConnectionOverTcpIsNobodyInParticular) {
   Users users;
   users.Note(7, "ada");
-  EXPECT_EQ(users.PrincipalOf("fd:7").user, "ada");
-  EXPECT_EQ(users.PrincipalOf("fd:8").user, kLoopbackUser);
-  EXPECT_EQ(users.PrincipalOf("ipv4:127.0.0.1:7").user, kLoopbackUser);
+  EXPECT_EQ(users.LocalPrincipal("fd:7").user, "ada");
+  EXPECT_EQ(users.LocalPrincipal("fd:8").user, kLoopbackUser);
+  EXPECT_EQ(users.LocalPrincipal("ipv4:127.0.0.1:7").user, kLoopbackUser);
   users.Note(7, "grace");
-  EXPECT_EQ(users.PrincipalOf("fd:7").user, "grace");
+  EXPECT_EQ(users.LocalPrincipal("fd:7").user, "grace");
 }
 
 TEST(Broker, ServesLoopbackIfToldAndNamesNobodyThere) {
