@@ -1,5 +1,5 @@
-// Decides, for every call of the network listener, whether the caller may make it at all. What no
-// line of Gate::Admit allows is refused: a service that is added later is closed until somebody
+// Decides, for every call of the network listener, whether the caller may make it at all. It
+// refuses all that its table does not open: a service that is added later is closed until somebody
 // opens it.
 //
 // The Unix socket and loopback have no gate: the kernel says who is there. gRPC's threads call it;

@@ -123,7 +123,7 @@ class TlsListener : public ::testing::Test {
     return grpc::ByteBuffer(&slice, 1);
   }
 
-  // How a link ends that says hello for the cluster; OK: it was welcomed.
+  // Returns the end of a link that says hello for the cluster; OK: it was welcomed.
   static grpc::Status Hello(const std::shared_ptr<grpc::Channel>& channel,
                             const std::string& cluster) {
     const auto stub = agent::v1::AgentLinkService::NewStub(channel);
