@@ -293,7 +293,7 @@ std::vector<Setting> SettingsOf(AgentConfig* config) {
        }},
       {"kind", "machines, slurm or kubernetes (required)",
        [config](const std::string& value) { return SetKind(config, value); }},
-      {"broker", "unix:PATH or HOST:PORT (required)",
+      {"broker", "unix:PATH, HOST:PORT, or tls:HOST:PORT from another machine (required)",
        [config](const std::string& value) {
          config->broker = value;
          return rpc::ParseAddress(value).status();
@@ -350,7 +350,7 @@ absl::Status CheckComplete(const AgentConfig& config, bool needs_broker) {
     return InvalidSetting("--kind is required: machines, slurm or kubernetes");
   }
   if (needs_broker && config.broker.empty()) {
-    return InvalidSetting("--broker ADDRESS is required: unix:PATH or HOST:PORT");
+    return InvalidSetting("--broker ADDRESS is required: unix:PATH, HOST:PORT or tls:HOST:PORT");
   }
   if (config.state_dir.empty()) {
     return InvalidSetting("--state-dir DIR is required; it holds what the agent must not lose");

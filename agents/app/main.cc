@@ -15,11 +15,15 @@
 #include <utility>
 #include <vector>
 
+#include "absl/time/clock.h"
 #include "agents/app/agent_config.h"
 #include "agents/app/credentials_command.h"
+#include "agents/app/enroll_command.h"
 #include "agents/app/kinds.h"
 #include "agents/core/agent.h"
 #include "agents/core/check_report.h"
+#include "agents/core/identity.h"
+#include "agents/core/identity_renewer.h"
 #include "agents/core/journal.h"
 #include "agents/files/broker_files.h"
 #include "agents/files/file_cache.h"
@@ -48,7 +52,8 @@ AgentOptions OptionsOf(const AgentConfig& config) {
   options.core.cluster = config.cluster;
   options.core.kind = config.kind;
   options.core.max_active_runs = config.max_active_runs.value_or(kind.max_active_runs);
-  options.broker_target = rpc::ParseAddress(config.broker)->target;
+  const rpc::Address address = *rpc::ParseAddress(config.broker);
+  options.broker = {address.target, address.is_tls ? config.state_dir + "/tls" : ""};
   options.launch_parallelism = config.launch_parallelism.value_or(kind.launch_parallelism);
   options.open_run_files = kind.run_files(config);
   options.open_run_results = kind.run_results(config);
@@ -81,6 +86,14 @@ int Check(AgentConfig config) {
   return HasFailed(checks) ? kExitError : 0;
 }
 
+// An agent that comes over the network has its certificate before anything begins.
+absl::Status CheckOwnIdentity(const AgentOptions& options) {
+  if (options.broker.tls_directory.empty()) return absl::OkStatus();
+  const absl::StatusOr<Identity> identity = ReadIdentity(options.broker.tls_directory);
+  if (!identity.ok()) return identity.status();
+  return CheckIdentity(*identity, options.core.cluster, absl::Now());
+}
+
 int Serve(AgentConfig config) {
   GiveBackLargeBlocks();
   sigset_t signals;
@@ -101,8 +114,9 @@ int Serve(AgentConfig config) {
   if (!journal.ok()) return Fail(journal.status());
   config.state_dir = std::filesystem::canonical(config.state_dir);
   const AgentOptions options = OptionsOf(config);
-  const std::unique_ptr<uploads::FileSource> source =
-      uploads::MakeBrokerFiles(options.broker_target);
+  if (absl::Status status = CheckOwnIdentity(options); !status.ok()) return Fail(status);
+  const IdentityRenewer renewer(options.broker);
+  const std::unique_ptr<uploads::FileSource> source = uploads::MakeBrokerFiles(options.broker);
   const absl::StatusOr<std::unique_ptr<uploads::FileCache>> cache =
       uploads::FileCache::Open(config.state_dir + "/files", config.files, source.get());
   if (!cache.ok()) return Fail(cache.status());
@@ -135,6 +149,19 @@ int Serve(AgentConfig config) {
   std::_Exit(status.ok() ? 0 : kExitError);
 }
 
+int EnrollHere(const AgentConfig& config, const std::string& token) {
+  if (config.broker.empty() || config.state_dir.empty()) {
+    return Fail(absl::InvalidArgumentError(
+                    "enroll needs --broker HOST:PORT and --state-dir DIR, beside --token"),
+                kExitUsage);
+  }
+  const absl::StatusOr<std::string> done =
+      Enroll({.broker = config.broker, .token = token, .state_dir = config.state_dir});
+  if (!done.ok()) return Fail(done.status());
+  fmt::print("{}", *done);
+  return 0;
+}
+
 int Main(int argc, char** argv) {
   AgentConfig config;
   const std::vector<Setting> settings = SettingsOf(&config);
@@ -162,6 +189,11 @@ int Main(int argc, char** argv) {
       "give the cluster the secret on standard input for a private registry, and exit");
   install->add_option("REGISTRY", registry, "nvcr.io, docker.io, HOST or HOST:PORT")->required();
   install->add_option("USER", registry_user, "who pulls; for nvcr.io: leave it out");
+  std::string token;
+  CLI::App* enroll = app.add_subcommand(
+      "enroll", "get the certificate of a cluster for a token of muster clusters invite, and exit");
+  enroll->fallthrough();
+  enroll->add_option("--token", token, "the token; it is good once")->required();
   try {
     app.parse(argc, argv);
   } catch (const CLI::ExtrasError&) {
@@ -179,6 +211,7 @@ int Main(int argc, char** argv) {
   if (!config_file.empty()) status = ApplyYamlFile(config_file, kProgram, settings);
   if (status.ok()) status = ApplyEnvironment(std::getenv, kProgram, settings);
   if (status.ok()) status = ApplyFlags(flags, settings);
+  if (status.ok() && enroll->parsed()) return EnrollHere(config, token);
   if (status.ok()) status = CheckComplete(config, /*needs_broker=*/!check && !install->parsed());
   if (!status.ok()) return Fail(status, kExitUsage);
   if (install->parsed()) {

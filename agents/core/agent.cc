@@ -70,7 +70,7 @@ class Agent::Impl {
         content_(journal_->TakeContent()),
         journal_id_(content_.meta.journal_id),
         core_(CoreOptions(options_, abilities_), std::move(content_)),
-        dialer_(options_.broker_target),
+        dialer_(options_.broker),
         backoff_(options_.min_redial, options_.max_redial),
         shipper_(
             options_.logs,
@@ -155,7 +155,7 @@ class Agent::Impl {
       backoff_.Reset();
       shipper_.Connect(options_.core.cluster, journal_id_);
       LogEvent(spdlog::level::info, "connected",
-               {{"broker", options_.broker_target},
+               {{"broker", options_.broker.target},
                 {"instance", from.message.welcome().instance()},
                 {"agent_epoch", fmt::format("{}", from.message.welcome().agent_epoch())}});
     }
@@ -302,7 +302,7 @@ class Agent::Impl {
   void DialAfter(absl::Duration wait, std::string_view event, const absl::Status& status) {
     next_dial_ = Now() + wait;
     LogEvent(spdlog::level::warn, event,
-             {{"broker", options_.broker_target},
+             {{"broker", options_.broker.target},
               {"code", absl::StatusCodeToString(status.code())},
               {"reason", ReasonOf(status)},
               {"error", std::string(ToStd(status.message()))},

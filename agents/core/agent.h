@@ -18,6 +18,7 @@
 #include "agents/core/agent_core.h"
 #include "agents/core/backend.h"
 #include "agents/core/file_sender.h"
+#include "agents/core/identity.h"
 #include "agents/core/journal.h"
 #include "agents/core/log_shipper.h"
 
@@ -26,7 +27,7 @@ namespace muster::agents {
 struct AgentOptions {
   // affects behaviour
   Options core;  // lookup_grace and max_launches_in_flight come from the backend and from below
-  std::string broker_target;                     // as gRPC takes it: rpc::ParseAddress makes it
+  BrokerEnd broker;
   absl::Duration min_redial = absl::Seconds(1);  // after a lost connection, doubling with jitter
   absl::Duration max_redial = absl::Seconds(30);
   absl::Duration refused_redial = absl::Seconds(10);  // after a refusal that may heal

@@ -3,7 +3,6 @@
 #include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
 #include <grpcpp/create_channel.h>
-#include <grpcpp/security/credentials.h>
 #include <grpcpp/support/channel_arguments.h>
 #include <grpcpp/support/sync_stream.h>
 
@@ -29,7 +28,7 @@ constexpr QueueBounds kMaxQueuedChunks = {.messages = 64, .bytes = 8 << 20};
 // Answers are handled as they come: the shipper bounds the chunks that it waits for.
 constexpr int kMaxUnhandledAnswers = 1;
 
-std::shared_ptr<grpc::Channel> MakeChannel(const std::string& target) {
+std::shared_ptr<grpc::Channel> MakeChannel(const BrokerEnd& broker) {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 30'000);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10'000);
@@ -38,15 +37,15 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& target) {
   // A connection of its own, with a back-off of its own.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  return grpc::CreateCustomChannel(target, grpc::InsecureChannelCredentials(), arguments);
+  return grpc::CreateCustomChannel(broker.target, CredentialsFor(broker), arguments);
 }
 
 class GrpcControlLink final : public ControlLink {
  public:
   using Stream = ClientStream<agent::v1::ConnectRequest, agent::v1::ConnectResponse>;
 
-  GrpcControlLink(const std::string& target, Callbacks callbacks)
-      : channel_(MakeChannel(target)),
+  GrpcControlLink(const BrokerEnd& broker, Callbacks callbacks)
+      : channel_(MakeChannel(broker)),
         stub_(agent::v1::AgentLinkService::NewStub(channel_)),
         stream_(kMaxQueuedRequests, kMaxUnhandledMessages,
                 {std::move(callbacks.on_message), std::move(callbacks.on_end), nullptr}) {
@@ -70,8 +69,8 @@ class GrpcPushLink final : public PushLink {
  public:
   using Stream = ClientStream<agent::v1::PushRequest, agent::v1::PushResponse>;
 
-  GrpcPushLink(const std::string& target, Callbacks callbacks)
-      : channel_(MakeChannel(target)),
+  GrpcPushLink(const BrokerEnd& broker, Callbacks callbacks)
+      : channel_(MakeChannel(broker)),
         stub_(agent::v1::LogLinkService::NewStub(channel_)),
         on_answer_(std::move(callbacks.on_answer)),
         stream_(kMaxQueuedChunks, kMaxUnhandledAnswers,
@@ -96,8 +95,8 @@ class GrpcPushLink final : public PushLink {
 
 class GrpcFilesLink final : public FilesLink {
  public:
-  explicit GrpcFilesLink(const std::string& target)
-      : channel_(MakeChannel(target)),
+  explicit GrpcFilesLink(const BrokerEnd& broker)
+      : channel_(MakeChannel(broker)),
         stub_(agent::v1::FileLinkService::NewStub(channel_)),
         writer_(stub_->SendFiles(&context_, &response_)) {}
 
@@ -128,17 +127,17 @@ class GrpcFilesLink final : public FilesLink {
 
 }  // namespace
 
-Dialer::Dialer(std::string target) : target_(std::move(target)), keeper_(MakeChannel(target_)) {}
+Dialer::Dialer(BrokerEnd broker) : broker_(std::move(broker)), keeper_(MakeChannel(broker_)) {}
 Dialer::~Dialer() = default;
 
 std::unique_ptr<ControlLink> Dialer::DialControl(ControlLink::Callbacks callbacks) {
-  return std::make_unique<GrpcControlLink>(target_, std::move(callbacks));
+  return std::make_unique<GrpcControlLink>(broker_, std::move(callbacks));
 }
 
 std::unique_ptr<PushLink> Dialer::DialPush(PushLink::Callbacks callbacks) {
-  return std::make_unique<GrpcPushLink>(target_, std::move(callbacks));
+  return std::make_unique<GrpcPushLink>(broker_, std::move(callbacks));
 }
 
-std::unique_ptr<FilesLink> Dialer::DialFiles() { return std::make_unique<GrpcFilesLink>(target_); }
+std::unique_ptr<FilesLink> Dialer::DialFiles() { return std::make_unique<GrpcFilesLink>(broker_); }
 
 }  // namespace muster::agents

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "agents/core/identity.h"
 #include "muster/agent/v1/agent_link.pb.h"
 #include "muster/agent/v1/file_link.pb.h"
 #include "muster/agent/v1/log_link.pb.h"
@@ -69,8 +70,7 @@ class FilesLink {
 // new one.
 class Dialer {
  public:
-  // `target` as gRPC takes it: rpc::ParseAddress makes it.
-  explicit Dialer(std::string target);
+  explicit Dialer(BrokerEnd broker);
   ~Dialer();
 
   std::unique_ptr<ControlLink> DialControl(ControlLink::Callbacks callbacks);
@@ -78,7 +78,7 @@ class Dialer {
   std::unique_ptr<FilesLink> DialFiles();
 
  private:
-  const std::string target_;
+  const BrokerEnd broker_;
   // Never used: as long as there is one channel, gRPC keeps its threads, whoever drops the other
   // channels.
   const std::shared_ptr<grpc::Channel> keeper_;

@@ -4,10 +4,12 @@
 #include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
 #include <grpcpp/create_channel.h>
-#include <grpcpp/security/credentials.h>
 #include <grpcpp/support/channel_arguments.h>
 
+#include <memory>
 #include <set>
+#include <string>
+#include <utility>
 
 #include "absl/time/clock.h"
 #include "contract/text.h"
@@ -18,7 +20,7 @@
 namespace muster::uploads {
 namespace {
 
-std::shared_ptr<grpc::Channel> MakeChannel(const std::string& target) {
+std::shared_ptr<grpc::Channel> MakeChannel(const agents::BrokerEnd& broker) {
   grpc::ChannelArguments arguments;
   // The same values as for the agent's other connections (agents/core/broker_link.cc).
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 30'000);
@@ -27,7 +29,7 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& target) {
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   // The reader has its own wait, which is shorter than gRPC's.
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 2'000);
-  return grpc::CreateCustomChannel(target, grpc::InsecureChannelCredentials(), arguments);
+  return grpc::CreateCustomChannel(broker.target, agents::CredentialsFor(broker), arguments);
 }
 
 // An error that another try may heal becomes UNAVAILABLE, the one code that FileSource has for it.
@@ -49,8 +51,7 @@ absl::Status AsSourceSays(const absl::Status& status) {
 
 class BrokerFiles final : public FileSource {
  public:
-  explicit BrokerFiles(const std::string& target)
-      : stub_(v1::FilesService::NewStub(MakeChannel(target))) {}
+  explicit BrokerFiles(agents::BrokerEnd broker) : broker_(std::move(broker)) {}
 
   absl::Status Read(const std::string& sha256, uint64_t offset, absl::Duration patience,
                     const ByteSink& sink) override {
@@ -82,7 +83,8 @@ class BrokerFiles final : public FileSource {
     v1::DownloadFileRequest request;
     request.set_sha256(sha256);
     request.set_offset(offset);
-    const auto reader = stub_->DownloadFile(context, request);
+    const std::shared_ptr<v1::FilesService::Stub> stub = Stub();
+    const auto reader = stub->DownloadFile(context, request);
     v1::DownloadFileResponse response;
     while (reader->Read(&response)) {
       if (absl::Status status = sink(response.chunk()); !status.ok()) {
@@ -94,8 +96,25 @@ class BrokerFiles final : public FileSource {
     return AsSourceSays(rpc::FromGrpc(reader->Finish()));
   }
 
-  const std::unique_ptr<v1::FilesService::Stub> stub_;
+  // One connection for all reads, until the agent has another certificate.
+  std::shared_ptr<v1::FilesService::Stub> Stub() {
+    std::string certificate;
+    if (!broker_.tls_directory.empty()) {
+      const absl::StatusOr<agents::Identity> identity = agents::ReadIdentity(broker_.tls_directory);
+      if (identity.ok()) certificate = identity->own.certificate;
+    }
+    const MutexLock lock(mutex_);
+    if (stub_ == nullptr || certificate != certificate_) {
+      stub_ = v1::FilesService::NewStub(MakeChannel(broker_));
+      certificate_ = std::move(certificate);
+    }
+    return stub_;
+  }
+
+  const agents::BrokerEnd broker_;
   Mutex mutex_;
+  std::shared_ptr<v1::FilesService::Stub> stub_ ABSL_GUARDED_BY(mutex_);
+  std::string certificate_ ABSL_GUARDED_BY(mutex_);  // that the stub shows
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
   // One for each thread that fetches.
   std::set<grpc::ClientContext*> reads_ ABSL_GUARDED_BY(mutex_);
@@ -103,8 +122,8 @@ class BrokerFiles final : public FileSource {
 
 }  // namespace
 
-std::unique_ptr<FileSource> MakeBrokerFiles(const std::string& target) {
-  return std::make_unique<BrokerFiles>(target);
+std::unique_ptr<FileSource> MakeBrokerFiles(agents::BrokerEnd broker) {
+  return std::make_unique<BrokerFiles>(std::move(broker));
 }
 
 }  // namespace muster::uploads

@@ -5,12 +5,13 @@
 #include <memory>
 #include <string>
 
+#include "agents/core/identity.h"
 #include "agents/files/file_source.h"
 
 namespace muster::uploads {
 
-// `target` is what rpc::ParseAddress makes for gRPC. Connects at the first read.
-std::unique_ptr<FileSource> MakeBrokerFiles(const std::string& target);
+// Connects at the first read.
+std::unique_ptr<FileSource> MakeBrokerFiles(agents::BrokerEnd broker);
 
 }  // namespace muster::uploads
 

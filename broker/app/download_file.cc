@@ -91,7 +91,8 @@ class DownloadingFile final : public FileSource {
 absl::StatusOr<std::unique_ptr<FileSource>> DownloadFile(const Principal& principal,
                                                          const Services& services,
                                                          const v1::DownloadFileRequest& request) {
-  if (auto scope = Authorize(principal, UseCase::kBringFiles); !scope.ok()) return scope.status();
+  if (auto scope = Authorize(principal, UseCase::kDownloadFiles); !scope.ok())
+    return scope.status();
   if (absl::Status status = CheckFileRequest(request); !status.ok()) return status;
   return std::make_unique<DownloadingFile>(services.files, request);
 }

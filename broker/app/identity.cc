@@ -63,6 +63,8 @@ v1::CredentialKind ToWire(KnownBy known_by) {
       return v1::CREDENTIAL_KIND_SOCKET;
     case KnownBy::kToken:
       return v1::CREDENTIAL_KIND_TOKEN;
+    case KnownBy::kCertificate:
+      break;  // agents do not ask
   }
   return v1::CREDENTIAL_KIND_UNSPECIFIED;
 }

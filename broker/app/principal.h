@@ -14,9 +14,10 @@ namespace muster::broker {
 
 // The way in which the user is known.
 enum class KnownBy : uint8_t {
-  kNobody,  // nobody tells: a client over TCP
-  kSocket,  // the kernel says whose process is at the other end of the Unix socket
-  kToken,   // a token that the broker has made
+  kNobody,       // nobody tells: a client over TCP
+  kSocket,       // the kernel says whose process is at the other end of the Unix socket
+  kToken,        // a token that the broker has made
+  kCertificate,  // the certificate of a cluster, over TLS
 };
 
 using auth::Role;

@@ -22,9 +22,11 @@ enum class UseCase : uint8_t {
   kReadClusters,
   kAskClusters,  // check and describe: the agent runs commands for it
   kForgetClusters,
-  kBringFiles,    // find, upload and download by digest; no job is concerned
-  kWhoAmI,        // no job is concerned
-  kManageTokens,  // make, list and revoke
+  kAdmitClusters,  // invite and revoke
+  kBringFiles,     // find and upload by digest; no job is concerned
+  kDownloadFiles,  // by digest; no job is concerned
+  kWhoAmI,         // no job is concerned
+  kManageTokens,   // make, list and revoke
 };
 
 // The call of a service, and the use case that it is.

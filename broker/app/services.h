@@ -3,6 +3,7 @@
 #define MUSTER_BROKER_APP_SERVICES_H_
 
 #include <functional>
+#include <string>
 
 #include "absl/time/time.h"
 #include "broker/app/readers.h"
@@ -24,6 +25,7 @@ class JobFiles;
 namespace muster::broker {
 
 class ChangeTail;
+class ClusterAccess;
 class Engine;
 class WatchHub;
 
@@ -39,6 +41,8 @@ struct Services {
   Readers* readers = nullptr;       // for reading the store and the archive
   Readers* counters = nullptr;      // for reads of about a second; one task runs at a time
   Readers* file_workers = nullptr;  // separate, because uploads wait for the disk all the time
+  ClusterAccess* cluster_access = nullptr;        // null: there is no network listener
+  std::function<std::string()> tls_address = {};  // of the network listener, HOST:PORT
   std::function<absl::Time()> now;
   absl::Duration log_grace;             // as in BrokerOptions
   absl::Duration fetch_begin_patience;  // as in FetchBounds

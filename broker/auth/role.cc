@@ -3,6 +3,7 @@
 namespace muster::auth {
 namespace {
 
+// The roles of people.
 constexpr Role kRoles[] = {Role::kNone, Role::kViewer, Role::kSubmitter, Role::kOperator,
                            Role::kAdmin};
 
@@ -20,6 +21,8 @@ std::string_view NameOf(Role role) {
       return "operator";
     case Role::kAdmin:
       return "admin";
+    case Role::kAgent:
+      return "agent";
   }
   return "unknown";
 }

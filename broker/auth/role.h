@@ -13,8 +13,9 @@ enum class Role : uint8_t {
   kNone = 0,       // nothing: who asks is not known well enough
   kViewer = 1,     // looks at everything, changes nothing
   kSubmitter = 2,  // own jobs
-  kOperator = 3,   // everything but the tokens of others
-  kAdmin = 4,      // everything
+  kOperator = 3,   // everything but to say who comes in: tokens of others, agents of clusters
+  kAdmin = 4,      // everything that people may do
+  kAgent = 5,      // the agent of a cluster, over TLS; no token has it
 };
 
 // "none", "viewer", "submitter", "operator" or "admin"; "unknown" for any other number.

@@ -13,6 +13,7 @@
 #include "broker/engine/engine.h"
 #include "broker/rpc/caller.h"
 #include "broker/rpc/context.h"
+#include "broker/rpc/gate.h"
 #include "broker/rpc/pending_questions.h"
 #include "broker/rpc/stream_registry.h"
 #include "contract/errors.h"
@@ -50,6 +51,7 @@ class AgentStream final
   AgentStream(const Context& context, grpc::CallbackServerContext* call)
       : context_(context),
         call_(call),
+        identity_(context.app.cluster_access, *call),
         writer_(
             kMaxQueuedMessages,
             [this](const agent::v1::ConnectResponse* message) { StartWrite(message); },
@@ -63,6 +65,7 @@ class AgentStream final
   void Begin() {
     self_ = shared_from_this();
     absl::Status status = CheckAgentCall(*call_);
+    if (status.ok()) status = identity_.Check();
     if (status.ok()) status = context_.streams->Add(self_);
     if (!status.ok()) return Close(status);
     StartSendInitialMetadata();
@@ -79,7 +82,8 @@ class AgentStream final
       LogEvent(spdlog::level::info, "agent_connected",
                {{"cluster", cluster_},
                 {"agent_epoch", fmt::format("{}", message.welcome().agent_epoch())},
-                {"peer", call_->peer()}});
+                {"peer", call_->peer()},
+                {"certificate", identity_.serial()}});
     }
     const bool is_welcome = message.has_welcome();
     if (!writer_.Offer(std::move(message))) return false;
@@ -135,6 +139,7 @@ class AgentStream final
       if (stuck) call_->TryCancel();
     }
     questions_.Expire(now);
+    if (absl::Status status = identity_.Check(); !status.ok()) return Close(status);
     if (silent && !stuck) Close(absl::DeadlineExceededError("the agent sent no hello"));
   }
 
@@ -204,6 +209,8 @@ class AgentStream final
       return contract::BadField("hello", "came twice; it is the first message, and only the first");
     }
     agent::v1::AgentHello& hello = *request_.mutable_hello();
+    if (absl::Status status = identity_.CheckSpeaksFor(hello.cluster()); !status.ok())
+      return status;
     {
       const MutexLock lock(mutex_);
       cluster_ = hello.cluster();
@@ -243,6 +250,7 @@ class AgentStream final
 
   const Context context_;
   grpc::CallbackServerContext* const call_;
+  const AgentIdentity identity_;
   const SteadyClock::time_point opened_ = SteadyClock::now();
   std::shared_ptr<AgentStream> self_;
 

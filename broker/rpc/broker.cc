@@ -8,6 +8,7 @@
 #include <grpcpp/impl/service_type.h>
 #include <grpcpp/server_posix.h>
 
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "broker/app/file_expiry.h"
 #include "broker/app/job_expiry.h"
 #include "broker/app/watch_hub.h"
+#include "broker/auth/cluster_access.h"
 #include "broker/auth/tokens.h"
 #include "broker/files/job_files.h"
 #include "broker/rpc/context.h"
@@ -23,11 +25,14 @@
 #include "broker/rpc/listen_address.h"
 #include "broker/rpc/reflection.h"
 #include "broker/rpc/stream_registry.h"
+#include "broker/rpc/tls_listener.h"
 #include "broker/rpc/unix_listener.h"
 #include "broker/rpc/users.h"
 #include "contract/errors.h"
 #include "contract/text.h"
 #include "daemon/log.h"
+#include "daemon/read_file.h"
+#include "pki/certificates.h"
 
 namespace muster::broker {
 namespace {
@@ -39,7 +44,8 @@ constexpr const char* kServices[] = {"muster.v1.JobsService",
                                      "muster.v1.IdentityService",
                                      "muster.agent.v1.AgentLinkService",
                                      "muster.agent.v1.LogLinkService",
-                                     "muster.agent.v1.FileLinkService"};
+                                     "muster.agent.v1.FileLinkService",
+                                     "muster.agent.v1.EnrollmentService"};
 // Enough for a SubmitJobs of 1000 ordinary specs, or of a few of the largest. Larger ones must be
 // sent in several calls.
 constexpr int kMaxReceiveBytes = 16 << 20;
@@ -75,6 +81,11 @@ void SetChannelArguments(grpc::ServerBuilder& builder) {
   builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_COMPRESSION, 0);
 }
 
+absl::Status CannotListen(std::string_view address) {
+  return absl::UnavailableError(ToAbsl(fmt::format(
+      "cannot listen on {}: is the port in use? Choose another, or 0 for any free one", address)));
+}
+
 class RunningBroker final : public Broker {
  public:
   RunningBroker(BrokerOptions options, std::unique_ptr<store::Store> store,
@@ -107,13 +118,21 @@ class RunningBroker final : public Broker {
         [this](const core::JobsChanged& changed) { watches_.Notify(changed); },
         std::move(on_failure));
     engine_->Start();
+    if (absl::Status status = OpenAccess(); !status.ok()) return status;
     MakeServices();
     return Listen();
   }
 
   int port() const override { return port_; }
+  int tls_port() const override { return tls_port_; }
 
   void Housekeep() override {
+    if (access_ != nullptr) {
+      if (absl::Status status = access_->Housekeep(); !status.ok()) {
+        LogEvent(spdlog::level::warn, "certificates_unkept",
+                 {{"error", std::string(ToStd(status.message()))}});
+      }
+    }
     file_expiry_.Begin();
     job_expiry_.Begin();
     token_workers_.PostStep([this] { WriteTokenUses(); });
@@ -141,7 +160,7 @@ class RunningBroker final : public Broker {
     // All that was taken is answered now; the ends of streams may be under way still.
     streams_.AwaitEnds(options_.shutdown_grace);
     if (server_) {
-      CutConnections(options_.socket_path, port_);
+      CutConnections(options_.socket_path, {port_, tls_port_});
       server_->Shutdown(absl::ToChronoTime(absl::Now() + options_.shutdown_grace));
       server_->Wait();
     }
@@ -157,6 +176,30 @@ class RunningBroker final : public Broker {
              {{"error", std::string(ToStd(status.message()))}});
   }
 
+  absl::Status OpenAccess() {
+    if (options_.tls.listen.empty()) return absl::OkStatus();
+    auto access = ClusterAccess::Open({.files = options_.tls.files,
+                                       .database = options_.tls.database,
+                                       .certificate_life = options_.tls.certificate_life,
+                                       .now = absl::Now});
+    if (!access.ok()) return access.status();
+    access_ = *std::move(access);
+    return absl::OkStatus();
+  }
+
+  // The address that a new agent is told. A listener on all addresses is called by the first name
+  // of its certificate.
+  std::string TlsAddress() const {
+    std::string host = options_.tls.listen.substr(0, options_.tls.listen.rfind(':'));
+    if (host == "0.0.0.0" || host == "[::]") {
+      const absl::StatusOr<std::string> pem =
+          ReadFile(access_->server().certificate, pki::kMaxPemBytes);
+      const auto names = pki::ServerNames(pem.value_or(""));
+      if (names.ok() && !names->empty()) host = names->front();
+    }
+    return fmt::format("{}:{}", host, tls_port_);
+  }
+
   Services MakeUseCases() {
     Services app;
     app.engine = engine_.get();
@@ -170,6 +213,8 @@ class RunningBroker final : public Broker {
     app.readers = &readers_;
     app.counters = &counters_;
     app.file_workers = &file_workers_;
+    app.cluster_access = access_.get();
+    app.tls_address = [this] { return TlsAddress(); };
     app.now = absl::Now;
     app.log_grace = options_.log_grace;
     app.fetch_begin_patience = options_.fetch.begin_patience;
@@ -197,6 +242,7 @@ class RunningBroker final : public Broker {
     services_.push_back(MakeAgentLinkService(context));
     services_.push_back(MakeLogLinkService(context));
     services_.push_back(MakeFileLinkService(context));
+    services_.push_back(MakeEnrollmentService(context));
     services_.push_back(MakeReflectionService({std::begin(kServices), std::end(kServices)}));
   }
 
@@ -217,12 +263,14 @@ class RunningBroker final : public Broker {
       if (!address.ok()) return address.status();
       builder.AddListeningPort(*address, grpc::InsecureServerCredentials(), &port_);
     }
-    server_ = builder.BuildAndStart();
-    if (!server_ || (!options_.listen.empty() && port_ == 0)) {
-      return absl::UnavailableError(ToAbsl(fmt::format(
-          "cannot listen on {}: is the port in use? Choose another, or 0 for any free one",
-          options_.listen)));
+    if (access_ != nullptr) {
+      builder.AddListeningPort(options_.tls.listen, TlsListenerCredentials(access_.get()),
+                               &tls_port_);
     }
+    server_ = builder.BuildAndStart();
+    if (!options_.listen.empty() && port_ == 0) return CannotListen(options_.listen);
+    if (access_ != nullptr && tls_port_ == 0) return CannotListen(options_.tls.listen);
+    if (!server_) return CannotListen(options_.socket_path);
     // The health service knows only "" by itself.
     for (const char* name : kServices) {
       server_->GetHealthCheckService()->SetServingStatus(name, true);
@@ -241,6 +289,7 @@ class RunningBroker final : public Broker {
   const std::unique_ptr<auth::Tokens> tokens_;
   files::JobFiles job_files_{files_.get()};
   Users users_{options_.roles, tokens_.get()};
+  std::unique_ptr<ClusterAccess> access_;  // null: there is no network listener
   Fetches fetches_;
   WatchHub watches_;
   WorkerPool readers_;
@@ -264,6 +313,7 @@ class RunningBroker final : public Broker {
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<UnixListener> listener_;
   int port_ = 0;
+  int tls_port_ = 0;
   bool down_ = false;
 };
 

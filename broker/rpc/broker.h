@@ -13,6 +13,7 @@
 #include "absl/time/time.h"
 #include "broker/app/fetches.h"
 #include "broker/app/worker_pool.h"
+#include "broker/auth/server_identity.h"
 #include "broker/core/core.h"
 #include "broker/engine/engine.h"
 #include "broker/files/file_store.h"
@@ -22,12 +23,21 @@
 
 namespace muster::broker {
 
+struct TlsOptions {
+  std::string listen;  // HOST:PORT as gRPC takes it; empty: there is no network listener
+  IdentityFiles files;
+  std::string database;  // the file of invitations and certificates
+  // The life of the certificates that agents get. They renew them when a third of it is left.
+  absl::Duration certificate_life = absl::Hours(24);
+};
+
 struct BrokerOptions {
   // affects behaviour
   std::string socket_path;    // required; in a directory that only this broker uses
   mode_t socket_mode = 0600;  // clients that can connect can submit: only the owner by default
   std::string token_file;     // required; the tokens of people, made if it is missing
   EntranceRoles roles;
+  TlsOptions tls;
   std::string listen;           // in the form of CheckListenAddress; empty: only the socket
   size_t max_streams = 10'000;  // for agents (two each), watchers and followers of logs together
   absl::Duration shutdown_grace =
@@ -62,6 +72,8 @@ class Broker {
 
   // Returns the TCP port in use; 0: none.
   virtual int port() const = 0;
+  // Returns the port of the network listener; 0: none.
+  virtual int tls_port() const = 0;
   // Removes jobs and logs that are too old, and files that are no longer needed. Call it about once
   // a minute.
   virtual void Housekeep() = 0;

@@ -1,12 +1,17 @@
 #include "broker/rpc/caller.h"
 
+#include <grpcpp/security/auth_context.h>
 #include <grpcpp/server_context.h>
 
+#include <memory>
 #include <string_view>
 #include <vector>
 
+#include "absl/status/statusor.h"
+#include "broker/rpc/gate.h"
 #include "broker/rpc/users.h"
 #include "contract/errors.h"
+#include "pki/certificates.h"
 
 namespace muster::broker {
 namespace {
@@ -14,9 +19,18 @@ namespace {
 // gRPC gives the keys of metadata in lower case.
 constexpr char kHeader[] = "authorization";
 
+// The gate has verified the certificate.
+Principal OfCertificate(const grpc::AuthContext& context) {
+  const absl::StatusOr<pki::Certificate> certificate = pki::ReadCertificate(CertificateOf(context));
+  if (!certificate.ok()) return {.user = "nobody", .refusal = certificate.status()};
+  return {.user = certificate->cluster, .known_by = KnownBy::kCertificate, .role = Role::kAgent};
+}
+
 }  // namespace
 
 Principal CallerOf(const Users& users, const grpc::CallbackServerContext& call) {
+  const std::shared_ptr<const grpc::AuthContext> context = call.auth_context();
+  if (context != nullptr && IsOverTls(*context)) return OfCertificate(*context);
   std::vector<std::string_view> credentials;
   const auto [begin, end] = call.client_metadata().equal_range(kHeader);
   for (auto header = begin; header != end; ++header) {

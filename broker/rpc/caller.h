@@ -13,7 +13,8 @@ namespace muster::broker {
 
 class Users;
 
-// Who calls a service for people, by the call's credential or connection. It never fails: whoever
+// Who calls a service for people, by the call's certificate over TLS, else by its token or its
+// connection. It never fails: whoever
 // is not accepted has a refusal, which every use case gives back.
 Principal CallerOf(const Users& users, const grpc::CallbackServerContext& call);
 

@@ -5,6 +5,7 @@
 
 #include "absl/time/time.h"
 #include "broker/app/check_cluster.h"
+#include "broker/app/cluster_certificates.h"
 #include "broker/app/forget_cluster.h"
 #include "broker/app/show_clusters.h"
 #include "broker/rpc/caller.h"
@@ -58,6 +59,26 @@ class ClustersService : public v1::ClustersService::CallbackService {
                                           v1::ForgetClusterResponse* out) override {
     auto* reactor = call->DefaultReactor();
     broker::ForgetCluster(Caller(call), context_.app, *in, AnswerInto(reactor, out));
+    return reactor;
+  }
+
+  grpc::ServerUnaryReactor* InviteCluster(grpc::CallbackServerContext* call,
+                                          const v1::InviteClusterRequest* in,
+                                          v1::InviteClusterResponse* out) override {
+    auto* reactor = call->DefaultReactor();
+    OnReaders(context_.file_workers, reactor, [this, caller = Caller(call), reactor, in, out] {
+      Answer(reactor, out, broker::InviteCluster(caller, context_.app, *in));
+    });
+    return reactor;
+  }
+
+  grpc::ServerUnaryReactor* RevokeCluster(grpc::CallbackServerContext* call,
+                                          const v1::RevokeClusterRequest* in,
+                                          v1::RevokeClusterResponse* out) override {
+    auto* reactor = call->DefaultReactor();
+    OnReaders(context_.file_workers, reactor, [this, caller = Caller(call), reactor, in, out] {
+      Answer(reactor, out, broker::RevokeCluster(caller, context_.app, *in));
+    });
     return reactor;
   }
 

@@ -96,6 +96,45 @@ absl::Status SetListen(Config& config, const std::string& value) {
   return absl::OkStatus();
 }
 
+absl::Status SetTlsListen(Config& config, const std::string& value) {
+  if (value.empty()) {
+    config.broker.tls.listen.clear();
+    return absl::OkStatus();
+  }
+  absl::StatusOr<std::string> address = CheckTlsListenAddress(value);
+  if (!address.ok()) return address.status();
+  config.broker.tls.listen = *std::move(address);
+  return absl::OkStatus();
+}
+
+// Shorter lives would have agents do little else; longer ones make a stolen key too good.
+constexpr absl::Duration kLeastCertificateLife = absl::Seconds(5);
+
+std::vector<Setting> TlsSettings(Config* config) {
+  TlsOptions& tls = config->broker.tls;
+  return {
+      {"tls.listen",
+       "address for agents on other machines, IP:PORT; needs muster-broker init; 0.0.0.0: all "
+       "addresses [none]",
+       [config](const std::string& value) { return SetTlsListen(*config, value); }},
+      {"tls.certificate",
+       "the site's own certificate for the broker, with its chain, in PEM [STATE/ca/server.pem]",
+       TextInto(&tls.files.certificate)},
+      {"tls.key", "the key of tls.certificate, in PEM [STATE/ca/server-key.pem]",
+       TextInto(&tls.files.key)},
+      {"tls.client_ca",
+       "a CA of the site that signs clusters' certificates, in PEM, beside the broker's own [none]",
+       TextInto(&tls.files.client_ca)},
+      {"tls.certificate_life",
+       "how long an agent's certificate is good; it is renewed at two thirds of this [1d]",
+       [config](const std::string& value) {
+         return Duration(kLeastCertificateLife, [](Config& c, absl::Duration d) {
+           c.broker.tls.certificate_life = d;
+         })(*config, value);
+       }},
+  };
+}
+
 }  // namespace
 
 std::vector<Setting> SettingsOf(Config* config) {
@@ -103,7 +142,7 @@ std::vector<Setting> SettingsOf(Config* config) {
     return [config, set](const std::string& value) -> absl::Status { return set(*config, value); };
   };
   constexpr uint64_t kAny = ~uint64_t{0};
-  return {
+  std::vector<Setting> settings = {
       {"state_dir", "directory of the database, the logs and the socket (required)",
        TextInto(&config->state_dir)},
       {"listen", "loopback address that is also served, HOST:PORT; port 0: any free port",
@@ -151,6 +190,8 @@ std::vector<Setting> SettingsOf(Config* config) {
        into(Duration(files::kLeastRetention,
                      [](Config& c, absl::Duration d) { c.files.retention = d; }))},
   };
+  for (Setting& setting : TlsSettings(config)) settings.push_back(std::move(setting));
+  return settings;
 }
 
 }  // namespace muster::broker

@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <filesystem>
@@ -25,7 +26,10 @@ bool IsListening(int fd) {
 // Returns whether the near end of the socket has the broker's address. Accepted sockets have it
 // there; the sockets of clients in the same process have it at their far end.
 bool IsAt(const sockaddr_storage& near_end, socklen_t size, std::string_view socket_path,
-          int port) {
+          std::initializer_list<int> ports) {
+  const auto has = [&](in_port_t port) {
+    return port != 0 && std::find(ports.begin(), ports.end(), ntohs(port)) != ports.end();
+  };
   switch (near_end.ss_family) {
     case AF_UNIX: {
       constexpr size_t kPathAt = offsetof(sockaddr_un, sun_path);
@@ -33,9 +37,9 @@ bool IsAt(const sockaddr_storage& near_end, socklen_t size, std::string_view soc
       return size > kPathAt && std::string_view(path, strnlen(path, size - kPathAt)) == socket_path;
     }
     case AF_INET:
-      return port != 0 && ntohs(reinterpret_cast<const sockaddr_in&>(near_end).sin_port) == port;
+      return has(reinterpret_cast<const sockaddr_in&>(near_end).sin_port);
     case AF_INET6:
-      return port != 0 && ntohs(reinterpret_cast<const sockaddr_in6&>(near_end).sin6_port) == port;
+      return has(reinterpret_cast<const sockaddr_in6&>(near_end).sin6_port);
     default:
       return false;
   }
@@ -43,7 +47,7 @@ bool IsAt(const sockaddr_storage& near_end, socklen_t size, std::string_view soc
 
 }  // namespace
 
-void CutConnections(std::string_view socket_path, int port) {
+void CutConnections(std::string_view socket_path, std::initializer_list<int> ports) {
   std::error_code error;
   for (std::filesystem::directory_iterator entry("/proc/self/fd", error), end;
        !error && entry != end; entry.increment(error)) {
@@ -51,7 +55,7 @@ void CutConnections(std::string_view socket_path, int port) {
     sockaddr_storage near_end{};
     socklen_t size = sizeof(near_end);
     if (!fd || getsockname(*fd, reinterpret_cast<sockaddr*>(&near_end), &size) != 0) continue;
-    if (IsAt(near_end, size, socket_path, port) && !IsListening(*fd)) shutdown(*fd, SHUT_RDWR);
+    if (IsAt(near_end, size, socket_path, ports) && !IsListening(*fd)) shutdown(*fd, SHUT_RDWR);
   }
 }
 

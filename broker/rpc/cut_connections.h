@@ -6,14 +6,15 @@
 #ifndef MUSTER_BROKER_RPC_CUT_CONNECTIONS_H_
 #define MUSTER_BROKER_RPC_CUT_CONNECTIONS_H_
 
+#include <initializer_list>
 #include <string_view>
 
 namespace muster::broker {
 
-// Cuts the connections that this process has accepted on the Unix socket of that path, and on that
-// TCP port (0: none). Bytes that were written still reach the clients. The descriptors stay open
+// Cuts the connections that this process has accepted on the Unix socket of that path, and on those
+// TCP ports (0: none). Bytes that were written still reach the clients. The descriptors stay open
 // for their owners.
-void CutConnections(std::string_view socket_path, int port);
+void CutConnections(std::string_view socket_path, std::initializer_list<int> ports);
 
 }  // namespace muster::broker
 

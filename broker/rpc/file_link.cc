@@ -14,6 +14,7 @@
 #include "broker/engine/engine.h"
 #include "broker/rpc/caller.h"
 #include "broker/rpc/context.h"
+#include "broker/rpc/gate.h"
 #include "broker/rpc/stream_registry.h"
 #include "contract/errors.h"
 #include "contract/file_tree.h"
@@ -37,11 +38,13 @@ class FeedStream final : public grpc::ServerReadReactor<agent::v1::SendFilesRequ
                          public FileFeed,
                          public std::enable_shared_from_this<FeedStream> {
  public:
-  explicit FeedStream(const Context& context) : context_(context) {}
+  FeedStream(const Context& context, const grpc::CallbackServerContext& call)
+      : context_(context), identity_(context.app.cluster_access, call) {}
 
   void Begin(const grpc::CallbackServerContext& call) {
     self_ = shared_from_this();
     absl::Status status = CheckAgentCall(call);
+    if (status.ok()) status = identity_.Check();
     if (status.ok()) status = context_.streams->Add(self_);
     if (!status.ok()) return Close(status);
     StartSendInitialMetadata();
@@ -134,6 +137,8 @@ class FeedStream final : public grpc::ServerReadReactor<agent::v1::SendFilesRequ
 
   absl::Status Greet(const agent::v1::SendFilesHello& hello) {
     if (taker_ != nullptr) return CameTwice();
+    if (absl::Status status = identity_.CheckSpeaksFor(hello.cluster()); !status.ok())
+      return status;
     {
       const MutexLock lock(mutex_);
       is_greeted_ = true;
@@ -150,6 +155,7 @@ class FeedStream final : public grpc::ServerReadReactor<agent::v1::SendFilesRequ
   }
 
   const Context context_;
+  const AgentIdentity identity_;
   const SteadyClock::time_point opened_ = SteadyClock::now();
   std::shared_ptr<FeedStream> self_;
   agent::v1::SendFilesRequest request_;  // being read
@@ -166,7 +172,7 @@ class FileLinkService : public agent::v1::FileLinkService::CallbackService {
 
   grpc::ServerReadReactor<agent::v1::SendFilesRequest>* SendFiles(
       grpc::CallbackServerContext* call, agent::v1::SendFilesResponse*) override {
-    auto stream = std::make_shared<FeedStream>(context_);
+    auto stream = std::make_shared<FeedStream>(context_, *call);
     FeedStream* reactor = stream.get();
     stream->Begin(*call);
     return reactor;

@@ -22,32 +22,58 @@ bool IsLoopback(const std::string& host) {
   return inet_pton(AF_INET6, host.c_str(), &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
 }
 
-}  // namespace
+bool IsIpAddress(const std::string& host) {
+  in6_addr address{};
+  return inet_pton(AF_INET, host.c_str(), &address) == 1 ||
+         inet_pton(AF_INET6, host.c_str(), &address) == 1;
+}
 
-absl::StatusOr<std::string> CheckListenAddress(std::string_view address) {
+struct Place {
+  std::string host;  // without brackets
+  uint16_t port = 0;
+
+  std::string Text() const {
+    return host.find(':') == std::string::npos ? fmt::format("{}:{}", host, port)
+                                               : fmt::format("[{}]:{}", host, port);
+  }
+};
+
+absl::StatusOr<Place> Split(std::string_view address, std::string_view example) {
   const size_t colon = address.rfind(':');
   if (colon == std::string_view::npos) {
-    return Bad(address, "it has no port; write HOST:PORT, for example 127.0.0.1:7070");
+    return Bad(address, fmt::format("it has no port; write HOST:PORT, for example {}", example));
   }
-  std::string host(address.substr(0, colon));
+  Place place{.host = std::string(address.substr(0, colon))};
   const std::string_view digits = address.substr(colon + 1);
-  uint16_t port = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
+  const auto [end, error] =
+      std::from_chars(digits.data(), digits.data() + digits.size(), place.port);
   if (error != std::errc() || end != digits.data() + digits.size() || digits.empty()) {
     return Bad(address, "the port is a number from 0 (any free one) to 65535");
   }
+  std::string& host = place.host;
   if (host.size() > 2 && host.front() == '[' && host.back() == ']') {
     host = host.substr(1, host.size() - 2);
   }
   if (host == "localhost") host = "127.0.0.1";
-  if (!IsLoopback(host)) {
-    return Bad(
-        address,
-        "without TLS the broker listens on this machine only; use 127.0.0.1:PORT or [::1]:PORT, "
-        "and reach it from elsewhere through ssh -L");
-  }
-  return host.find(':') == std::string::npos ? fmt::format("{}:{}", host, port)
-                                             : fmt::format("[{}]:{}", host, port);
+  return place;
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> CheckListenAddress(std::string_view address) {
+  const absl::StatusOr<Place> place = Split(address, "127.0.0.1:7070");
+  if (!place.ok()) return place.status();
+  if (IsLoopback(place->host)) return place->Text();
+  return Bad(address,
+             "without TLS the broker listens on this machine only; use 127.0.0.1:PORT or "
+             "[::1]:PORT, or tls.listen for other machines");
+}
+
+absl::StatusOr<std::string> CheckTlsListenAddress(std::string_view address) {
+  const absl::StatusOr<Place> place = Split(address, "0.0.0.0:7443");
+  if (!place.ok()) return place.status();
+  if (IsIpAddress(place->host)) return place->Text();
+  return Bad(address, "the host is not an IP address of this machine; 0.0.0.0 means all of them");
 }
 
 }  // namespace muster::broker

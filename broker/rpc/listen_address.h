@@ -14,6 +14,10 @@ namespace muster::broker {
 // wrong and what is possible.
 absl::StatusOr<std::string> CheckListenAddress(std::string_view address);
 
+// The same for the network listener: any IP address. A name is refused, because it may mean another
+// address tomorrow.
+absl::StatusOr<std::string> CheckTlsListenAddress(std::string_view address);
+
 }  // namespace muster::broker
 
 #endif  // MUSTER_BROKER_RPC_LISTEN_ADDRESS_H_

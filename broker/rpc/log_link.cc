@@ -12,6 +12,7 @@
 #include "broker/app/worker_pool.h"
 #include "broker/rpc/caller.h"
 #include "broker/rpc/context.h"
+#include "broker/rpc/gate.h"
 #include "broker/rpc/stream_registry.h"
 #include "contract/errors.h"
 #include "contract/text.h"
@@ -35,8 +36,9 @@ class PushStream final
       public OpenStream,
       public std::enable_shared_from_this<PushStream> {
  public:
-  explicit PushStream(const Context& context)
+  PushStream(const Context& context, const grpc::CallbackServerContext& call)
       : context_(context),
+        identity_(context.app.cluster_access, call),
         store_(context.app),
         writer_(
             kMaxQueuedAnswers,
@@ -50,6 +52,7 @@ class PushStream final
   void Begin(const grpc::CallbackServerContext& call) {
     self_ = shared_from_this();
     absl::Status status = CheckAgentCall(call);
+    if (status.ok()) status = identity_.Check();
     if (status.ok()) status = context_.streams->Add(self_);
     if (!status.ok()) return End(status);
     StartSendInitialMetadata();
@@ -59,7 +62,9 @@ class PushStream final
 
   // ---- OpenStream
 
-  void Tick(SteadyClock::time_point) override {}
+  void Tick(SteadyClock::time_point) override {
+    if (absl::Status status = identity_.Check(); !status.ok()) End(status);
+  }
   void End(const absl::Status& status) override { writer_.Close(rpc::ToGrpc(status)); }
 
   // ---- reactions
@@ -136,6 +141,10 @@ class PushStream final
   }
 
   absl::Status Handle(const agent::v1::PushRequest& request) {
+    if (request.has_hello()) {
+      if (absl::Status status = identity_.CheckSpeaksFor(request.hello().cluster()); !status.ok())
+        return status;
+    }
     absl::StatusOr<std::optional<agent::v1::PushResponse>> answer = store_.Take(request);
     if (!answer.ok()) return answer.status();
     if (!answer->has_value() || writer_.Offer(**std::move(answer))) return absl::OkStatus();
@@ -143,6 +152,7 @@ class PushStream final
   }
 
   const Context context_;
+  const AgentIdentity identity_;
   std::shared_ptr<PushStream> self_;
 
   StoreLog store_;  // for Work, which runs once at a time
@@ -165,7 +175,7 @@ class LogLinkService : public agent::v1::LogLinkService::CallbackService {
 
   grpc::ServerBidiReactor<agent::v1::PushRequest, agent::v1::PushResponse>* Push(
       grpc::CallbackServerContext* call) override {
-    auto stream = std::make_shared<PushStream>(context_);
+    auto stream = std::make_shared<PushStream>(context_, *call);
     stream->Begin(*call);
     return stream.get();
   }

@@ -17,6 +17,7 @@
 #include "broker/logs/archive.h"
 #include "broker/rpc/broker.h"
 #include "broker/rpc/config.h"
+#include "broker/rpc/init_command.h"
 #include "broker/store/sqlite/sqlite_store.h"
 #include "contract/text.h"
 #include "daemon/command_line.h"
@@ -59,11 +60,11 @@ absl::Status MakeDirectory(const std::string& path) {
 }
 
 std::string PortFile(const Config& config) { return config.state_dir + "/broker.port"; }
+std::string TlsPortFile(const Config& config) { return config.state_dir + "/broker.tls.port"; }
 
-// Writes the port for scripts that asked for any free one. The file exists while the broker serves
-// a port.
-absl::Status WritePortFile(const Config& config, int port) {
-  const std::string path = PortFile(config);
+// Writes a port for scripts that asked for any free one. The file exists while the broker serves
+// the port.
+absl::Status WritePortFile(const std::string& path, int port) {
   std::remove(path.c_str());
   if (port == 0) return absl::OkStatus();
   std::ofstream file(path, std::ios::trunc);
@@ -86,6 +87,8 @@ absl::StatusOr<std::unique_ptr<Broker>> StartBroker(Config config) {
   if (!files.ok()) return files.status();
   config.broker.socket_path = config.state_dir + "/broker.sock";
   config.broker.token_file = config.state_dir + "/tokens.db";
+  config.broker.tls.files.ca_directory = config.state_dir + "/ca";
+  config.broker.tls.database = config.state_dir + "/auth.db";
   return Broker::Start(config.broker, *std::move(store), *std::move(archive), *std::move(files),
                        Die);
 }
@@ -103,13 +106,14 @@ int Serve(const Config& config) {
 
   auto broker = StartBroker(config);
   if (!broker.ok()) return Fail(broker.status());
-  if (absl::Status status = WritePortFile(config, (*broker)->port()); !status.ok()) {
-    return Fail(status);
-  }
+  absl::Status ports = WritePortFile(PortFile(config), (*broker)->port());
+  ports.Update(WritePortFile(TlsPortFile(config), (*broker)->tls_port()));
+  if (!ports.ok()) return Fail(ports);
   LogEvent(spdlog::level::info, "serving",
            {{"version", MUSTER_VERSION},
             {"socket", config.state_dir + "/broker.sock"},
-            {"port", fmt::format("{}", (*broker)->port())}});
+            {"port", fmt::format("{}", (*broker)->port())},
+            {"tls_port", fmt::format("{}", (*broker)->tls_port())}});
   for (;;) {
     const timespec patience{kHousekeepSeconds, 0};
     const int signal = sigtimedwait(&signals, nullptr, &patience);
@@ -120,8 +124,17 @@ int Serve(const Config& config) {
     (*broker)->Housekeep();
   }
   std::remove(PortFile(config).c_str());
+  std::remove(TlsPortFile(config).c_str());
   (*broker)->Shutdown();
   LogEvent(spdlog::level::info, "stopped");
+  return 0;
+}
+
+int Init(const Config& config, const std::vector<std::string>& names) {
+  if (absl::Status status = MakeDirectory(config.state_dir); !status.ok()) return Fail(status);
+  const absl::StatusOr<std::string> done = InitBroker(config.state_dir, names, absl::Now());
+  if (!done.ok()) return Fail(done.status());
+  fmt::print("{}", *done);
   return 0;
 }
 
@@ -142,11 +155,18 @@ int Main(int argc, char** argv) {
         [&flags, key = setting.key](const std::string& value) { flags[key] = value; },
         setting.help);
   }
+  std::vector<std::string> names;
+  CLI::App* init = app.add_subcommand(
+      "init", "make a CA and the broker's certificate in STATE/ca, for tls.listen, and exit");
+  init->fallthrough();
+  init->add_option("--name", names,
+                   "a host name or IP address by which agents call the broker; several times: "
+                   "all of them; this host's name is there by itself");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ExtrasError&) {
     const std::string words =
-        UnknownWords(kProgram, app.remaining(), settings, {"--config", "--rights"});
+        UnknownWords(kProgram, app.remaining(/*recurse=*/true), settings, {"--config", "--rights"});
     return Fail(absl::InvalidArgumentError(words), kExitUsage);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : kExitUsage;
@@ -170,7 +190,7 @@ int Main(int argc, char** argv) {
                     "must not lose"),
                 kExitUsage);
   }
-  return Serve(config);
+  return init->parsed() ? Init(config, names) : Serve(config);
 }
 
 }  // namespace

@@ -240,18 +240,18 @@ class Grammar {
 
   void AddClusters() {
     const auto name = [this](const std::string& text) { out_.cluster = text; };
-    AddText(Sub("clusters", Verb::kClusters,
-                "Show the clusters, or one of them with its pools, nodes and queue as they are now",
-                "clusters -o wide"),
-            "NAME", "", "A cluster's name", name);
+    Sub("clusters", Verb::kClusters,
+        "Show the clusters, or one with its pools, nodes and queue; invite or revoke its agent",
+        "clusters -o wide")
+        ->add_option("NAME", out_.cluster_words, "A cluster's name; before it: invite or revoke")
+        ->expected(0, 2);
     AddText(Sub("check", Verb::kCheck,
                 "Check everything that jobs need on a cluster; exit with 1 if a check fails",
                 "check lab"),
             "NAME", "", "The cluster's name", name)
         ->required();
     AddText(Sub("forget", Verb::kForget,
-                "Forget a cluster that will not come back; its agent must be stopped, and its "
-                "runs ended",
+                "Forget a cluster that is gone; its agent must be stopped, and its runs ended",
                 "forget lab"),
             "NAME", "", "The cluster's name", name)
         ->required();

@@ -144,6 +144,7 @@ struct Invocation {
   std::string reason;
   std::vector<std::string> remove_labels;  // update
   // clusters, check
+  std::vector<std::string> cluster_words;  // of `clusters`: a name, or invite or revoke and a name
   std::string cluster;
   IdentityFlags identity;
   // sbatch and the like, sky: what is behind the verb

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "absl/time/clock.h"
 #include "clients/cli/exit_code.h"
@@ -38,7 +39,7 @@ absl::StatusOr<v1::DescribeClusterResponse> Describe(Session& session, const std
 }
 
 int OneCluster(Session& session) {
-  const auto response = Describe(session, session.call.cluster);
+  const auto response = Describe(session, session.call.cluster_words.front());
   if (!response.ok()) return Fail(session, response.status());
   if (session.ids_only()) {
     session.terminal.Out(Harmless(response->cluster().name()) + "\n");
@@ -52,10 +53,57 @@ int OneCluster(Session& session) {
   return kOk;
 }
 
+// The token goes to stdout, so that a script can take it; the rest is for people.
+int Invite(Session& session, const std::string& name) {
+  v1::InviteClusterRequest request;
+  request.set_name(name);
+  const auto response = session.client.InviteCluster(request);
+  if (!response.ok()) return Fail(session, response.status());
+  if (session.ids_only()) {
+    session.terminal.Out(response->token() + "\n");
+  } else if (!session.for_people()) {
+    PrintMessage(session, *response);
+  } else {
+    session.terminal.Note(fmt::format(
+        "run this on the host of the agent of {} within an hour; the token is good once:",
+        Harmless(name)));
+    session.terminal.Out(fmt::format("muster-agent enroll --broker {} --state-dir DIR --token {}\n",
+                                     Harmless(response->address()), Harmless(response->token())));
+  }
+  return kOk;
+}
+
+int Revoke(Session& session, const std::string& name) {
+  v1::RevokeClusterRequest request;
+  request.set_name(name);
+  const auto response = session.client.RevokeCluster(request);
+  if (!response.ok()) return Fail(session, response.status());
+  if (session.ids_only()) {
+    session.terminal.Out(Harmless(name) + "\n");
+  } else if (!session.for_people()) {
+    PrintMessage(session, *response);
+  } else {
+    session.terminal.Note(fmt::format(
+        "refused from now on: {} certificates and {} open invitations of {}; its runs go on; "
+        "muster "
+        "clusters invite {} lets an agent come back",
+        response->certificates(), response->invitations(), Harmless(name), Harmless(name)));
+  }
+  return kOk;
+}
+
 }  // namespace
 
 int Clusters(Session& session) {
-  if (!session.call.cluster.empty()) return OneCluster(session);
+  const std::vector<std::string>& words = session.call.cluster_words;
+  if (words.size() == 1) return OneCluster(session);
+  if (words.size() == 2 && words.front() == "invite") return Invite(session, words.back());
+  if (words.size() == 2 && words.front() == "revoke") return Revoke(session, words.back());
+  if (!words.empty()) {
+    session.terminal.Note(
+        "write muster clusters [NAME], clusters invite NAME or clusters revoke NAME");
+    return kUsage;
+  }
   v1::ListClustersResponse all;
   v1::ListClustersRequest request;
   do {

@@ -137,6 +137,14 @@ class GrpcClient final : public Client {
   absl::StatusOr<v1::RevokeTokenResponse> RevokeToken(
       const v1::RevokeTokenRequest& request) override {
     return Call(*identity_, &v1::IdentityService::Stub::RevokeToken, request, true);
+  absl::StatusOr<v1::InviteClusterResponse> InviteCluster(
+      const v1::InviteClusterRequest& request) override {
+    // A repeat would leave a token open that nobody has seen.
+    return Call(*clusters_, &v1::ClustersService::Stub::InviteCluster, request, false);
+  }
+  absl::StatusOr<v1::RevokeClusterResponse> RevokeCluster(
+      const v1::RevokeClusterRequest& request) override {
+    return Call(*clusters_, &v1::ClustersService::Stub::RevokeCluster, request, true);
   }
   absl::StatusOr<v1::FindMissingFilesResponse> FindMissingFiles(
       const v1::FindMissingFilesRequest& request) override {
@@ -234,6 +242,12 @@ bool MayBeRepeated(const absl::Status& error) { return MayPass(error); }
 absl::StatusOr<std::unique_ptr<Client>> Client::Create(ClientOptions options) {
   absl::StatusOr<rpc::Address> address = rpc::ParseAddress(options.address);
   if (!address.ok()) return address.status();
+  if (address->is_tls) {
+    return absl::InvalidArgumentError(fmt::format(
+        "broker address \"{}\": only agents come over TLS; use the broker's Unix socket, "
+        "from another machine through ssh -L",
+        address->text));
+  }
   address->origin = options.address_origin;
   if (!options.token.empty() && !StaysOnThisMachine(*address)) {
     return absl::InvalidArgumentError(

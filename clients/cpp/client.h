@@ -138,6 +138,10 @@ class Client {
       const v1::RevokeTokenRequest& request) = 0;
   virtual absl::StatusOr<v1::ForgetClusterResponse> ForgetCluster(
       const v1::ForgetClusterRequest& request) = 0;
+  virtual absl::StatusOr<v1::InviteClusterResponse> InviteCluster(
+      const v1::InviteClusterRequest& request) = 0;
+  virtual absl::StatusOr<v1::RevokeClusterResponse> RevokeCluster(
+      const v1::RevokeClusterRequest& request) = 0;
 
   virtual absl::StatusOr<v1::FindMissingFilesResponse> FindMissingFiles(
       const v1::FindMissingFilesRequest& request) = 0;

@@ -12,10 +12,12 @@
 namespace muster::rpc {
 namespace {
 
+constexpr std::string_view kTls = "tls:";
+
 absl::Status BadAddress(std::string_view text, std::string_view problem) {
   return absl::InvalidArgumentError(
-      fmt::format("broker address \"{}\": {}; write unix:PATH or HOST:PORT, e.g. "
-                  "unix:/var/lib/muster/broker.sock or 127.0.0.1:7070",
+      fmt::format("broker address \"{}\": {}; write unix:PATH, HOST:PORT or tls:HOST:PORT, "
+                  "e.g. unix:/var/lib/muster/broker.sock or 127.0.0.1:7070",
                   text, problem));
 }
 
@@ -84,7 +86,13 @@ absl::StatusOr<Address> ParseTcp(std::string_view text) {
 }  // namespace
 
 absl::StatusOr<Address> ParseAddress(std::string_view text) {
-  return text.starts_with("unix:") ? ParseUnix(text) : ParseTcp(text);
+  if (text.starts_with("unix:")) return ParseUnix(text);
+  if (!text.starts_with(kTls)) return ParseTcp(text);
+  absl::StatusOr<Address> address = ParseTcp(text.substr(kTls.size()));
+  if (!address.ok()) return address.status();
+  address->text = std::string(text);
+  address->is_tls = true;
+  return address;
 }
 
 }  // namespace muster::rpc

@@ -15,10 +15,12 @@ struct Address {
       target;  // what gRPC takes; never a name that a proxy or a service config could redirect
   std::string unix_path;    // of a Unix socket; empty for TCP
   std::string origin = {};  // who named it, for messages; empty: no matter
+  bool is_tls = false;      // over a network, where each end shows a certificate
 };
 
-// "unix:PATH" or "HOST:PORT", where HOST is a name, an IPv4 address or an IPv6 address in brackets
-// and PORT is 1 to 65535. INVALID_ARGUMENT that quotes the text and shows both forms.
+// "unix:PATH", "HOST:PORT" or "tls:HOST:PORT", where HOST is a name, an IPv4 address or an IPv6
+// address in brackets and PORT is 1 to 65535. INVALID_ARGUMENT that quotes the text and shows the
+// forms.
 absl::StatusOr<Address> ParseAddress(std::string_view text);
 
 }  // namespace muster::rpc

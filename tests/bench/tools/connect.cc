@@ -15,7 +15,7 @@ absl::StatusOr<std::unique_ptr<client::Client>> MakeClient(const Load& load) {
 absl::StatusOr<std::unique_ptr<agents::Dialer>> MakeDialer(const Load& load) {
   absl::StatusOr<rpc::Address> address = rpc::ParseAddress(load.address);
   if (!address.ok()) return address.status();
-  return std::make_unique<agents::Dialer>(address->target);
+  return std::make_unique<agents::Dialer>(agents::BrokerEnd{address->target});
 }
 
 }  // namespace muster::bench

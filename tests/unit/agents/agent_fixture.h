@@ -60,7 +60,7 @@ class AgentTest : public testing::Test {
     options_.core.cluster = "here";
     options_.core.lookup_interval = absl::Milliseconds(20);
     options_.core.cancel_interval = absl::Milliseconds(100);
-    options_.broker_target = "unix:" + dir_.path() + "/sock";
+    options_.broker.target = "unix:" + dir_.path() + "/sock";
     options_.min_redial = absl::Milliseconds(10);
     options_.refused_redial = absl::Milliseconds(20);
     options_.inventory_interval = absl::Hours(1);
@@ -77,7 +77,7 @@ class AgentTest : public testing::Test {
     EXPECT_FALSE(broker_.With([](BrokerState& state) { return state.gap; }));
   }
 
-  void StartBroker() { server_.emplace(options_.broker_target, &broker_); }
+  void StartBroker() { server_.emplace(options_.broker.target, &broker_); }
   void StartAgent() {
     auto journal = OpenJournal({.state_dir = dir_.path() + "/agent", .cluster = "here"});
     ASSERT_TRUE(journal.ok()) << journal.status();

@@ -49,7 +49,7 @@ class BrokerLinkTest : public testing::Test {
   }
 
   hosts::TempDir dir_;
-  Dialer dialer_{"unix:" + dir_.path() + "/sock"};
+  Dialer dialer_{{"unix:" + dir_.path() + "/sock"}};
   Shared<std::optional<absl::Status>> end_;
 };
 

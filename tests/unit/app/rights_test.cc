@@ -20,9 +20,13 @@ TEST(Rights, AnAdminMayDoEverythingWithEveryJob) {
   }
 }
 
-TEST(Rights, AnOperatorMayDoEverythingButReachTheTokensOfOthers) {
+TEST(Rights, AnOperatorMayDoEverythingButSayWhoComesIn) {
   for (const RpcUseCase& rpc : RpcUseCases()) {
     const auto scope = Authorize(With(Role::kOperator), rpc.use_case);
+    if (rpc.use_case == UseCase::kAdmitClusters) {
+      EXPECT_TRUE(absl::IsPermissionDenied(scope.status())) << rpc.rpc;
+      continue;
+    }
     ASSERT_TRUE(scope.ok()) << rpc.rpc << scope.status();
     EXPECT_EQ(scope->is_all(), rpc.use_case != UseCase::kManageTokens) << rpc.rpc;
   }
@@ -34,6 +38,14 @@ TEST(Rights, AViewerSeesAllJobsAndChangesNone) {
   for (const UseCase use_case : {UseCase::kSubmitJobs, UseCase::kChangeJobs, UseCase::kBringFiles,
                                  UseCase::kForgetClusters, UseCase::kAskClusters}) {
     EXPECT_TRUE(absl::IsPermissionDenied(Authorize(With(Role::kViewer), use_case).status()));
+  }
+}
+
+TEST(Rights, AnAgentReadsFilesThatJobsBringAlongAndNothingElse) {
+  for (const RpcUseCase& rpc : RpcUseCases()) {
+    EXPECT_EQ(Authorize(With(Role::kAgent), rpc.use_case).ok(),
+              rpc.use_case == UseCase::kDownloadFiles)
+        << rpc.rpc;
   }
 }
 

@@ -1,0 +1,68 @@
+// Decides, for every call of the network listener, whether the caller may make it at all. It
+// refuses all that its table does not open: a service that is added later is closed until somebody
+// opens it.
+//
+// The Unix socket and loopback have no gate: the kernel says who is there. gRPC's threads call it;
+// it waits for nothing. gRPC hands on the code and the words of its refusals, and no details.
+#ifndef MUSTER_BROKER_RPC_GATE_H_
+#define MUSTER_BROKER_RPC_GATE_H_
+
+#include <grpcpp/security/auth_context.h>
+#include <grpcpp/security/auth_metadata_processor.h>
+#include <grpcpp/server_context.h>
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "broker/auth/cluster_access.h"
+
+namespace muster::broker {
+
+// Returns whether the caller has come through the network listener.
+bool IsOverTls(const grpc::AuthContext& context);
+
+// The caller's certificate as PEM; empty: it has none, or has not come over TLS.
+std::string CertificateOf(const grpc::AuthContext& context);
+
+class Gate final : public grpc::AuthMetadataProcessor {
+ public:
+  explicit Gate(const ClusterAccess* access) : access_(*access) {}
+
+  bool IsBlocking() const override { return false; }
+  grpc::Status Process(const InputMetadata& metadata, grpc::AuthContext* context,
+                       OutputMetadata* consumed, OutputMetadata* response) override;
+
+  // `path` is "/SERVICE/METHOD"; `certificate` as PEM, empty: none.
+  absl::Status Admit(std::string_view path, const std::string& certificate) const;
+
+ private:
+  const ClusterAccess& access_;
+};
+
+// The cluster that the caller of an agent's service speaks for, as long as its stream lives.
+class AgentIdentity {
+ public:
+  // `access`: null without a network listener.
+  AgentIdentity(const ClusterAccess* access, const grpc::ServerContextBase& call);
+
+  // UNAUTHENTICATED: the certificate is missing, or no longer good.
+  absl::Status Check() const;
+  // PERMISSION_DENIED, NOT_THIS_CLUSTER: the certificate is of another one.
+  absl::Status CheckSpeaksFor(std::string_view cluster) const;
+  // None: the caller has come by the Unix socket or loopback and may speak for any cluster.
+  const std::optional<ClusterPeer>& peer() const { return peer_; }
+  // The serial number of the certificate; empty: there is none.
+  std::string serial() const { return peer_ ? peer_->serial : ""; }
+
+ private:
+  const ClusterAccess* const access_;
+  absl::Status refusal_;
+  std::optional<ClusterPeer> peer_;
+};
+
+}  // namespace muster::broker
+
+#endif  // MUSTER_BROKER_RPC_GATE_H_

@@ -1,0 +1,18 @@
+// The certificates that a TLS server shows, before anything is known of it.
+#ifndef MUSTER_PROTO_PKI_SHOWN_CERTIFICATES_H_
+#define MUSTER_PROTO_PKI_SHOWN_CERTIFICATES_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+namespace muster::pki {
+
+// Returns them as PEM. Nothing about them is verified, and nothing is sent. `place`: HOST:PORT.
+// UNAVAILABLE: nobody answers there, or not by TLS.
+absl::StatusOr<std::string> ShownCertificates(const std::string& place, absl::Duration patience);
+
+}  // namespace muster::pki
+
+#endif  // MUSTER_PROTO_PKI_SHOWN_CERTIFICATES_H_
