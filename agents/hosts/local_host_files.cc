@@ -110,7 +110,7 @@ absl::Status MakeWithParents(const std::string& name, uint32_t mode) {
     const int error = errno;
     struct stat info;
     if (stat(prefix.c_str(), &info) != 0) {
-      // What is there cannot be looked at: a mount whose server is away, say.
+      // It is there, and cannot be looked at: a mount whose server is away, say.
       const bool is_there = error == EEXIST && errno != ENOENT;
       return is_there ? FileError(errno, "look at", prefix)
                       : FileError(error, "make the directory", prefix);
