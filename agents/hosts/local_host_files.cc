@@ -109,7 +109,12 @@ absl::Status MakeWithParents(const std::string& name, uint32_t mode) {
     }
     const int error = errno;
     struct stat info;
-    if (stat(prefix.c_str(), &info) != 0) return FileError(error, "make the directory", prefix);
+    if (stat(prefix.c_str(), &info) != 0) {
+      // It is there, and cannot be looked at: a mount whose server is away, say.
+      const bool is_there = error == EEXIST && errno != ENOENT;
+      return is_there ? FileError(errno, "look at", prefix)
+                      : FileError(error, "make the directory", prefix);
+    }
     if (!S_ISDIR(info.st_mode)) return FileError(ENOTDIR, "make the directory", prefix);
   } while (end != std::string::npos);
   return absl::OkStatus();

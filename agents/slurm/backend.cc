@@ -191,6 +191,7 @@ std::vector<absl::Status> SlurmBackend::Forget(const std::vector<agents::RunHand
     if (has_lists) arrays_.Forget(run.run_key);
     const std::lock_guard lock(mutex_);
     tracks_.erase(run.run_key);
+    forgotten_.insert(run.run_key);
   }
   return std::vector<absl::Status>(runs.size());
 }

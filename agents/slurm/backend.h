@@ -250,6 +250,8 @@ class SlurmBackend : public agents::Backend {
   mutable std::mutex mutex_;
   // Guarded by mutex_.
   std::map<std::string, Track> tracks_;  // by run key
+  // Runs forgotten since the latest look, which may have noted them once more.
+  std::set<std::string> forgotten_;
   GpuTypes gpu_types_;
   std::vector<v1::Pool> pools_;  // as they were last seen; empty before
   Rights rights_;                // likewise, with the settings that they were asked with
@@ -264,6 +266,7 @@ class SlurmBackend : public agents::Backend {
   absl::Time none_runs_looked_ = absl::InfinitePast();   // by time_; when that was last looked at
   absl::Time last_queue_time_ = absl::InfinitePast();    // by time_
   absl::Duration last_queue_duration_;
+  size_t next_shown_ = 0;  // of the jobs that slurmctld is asked about: the next one's turn
   LookPace pace_;
   absl::Status last_queue_status_;
 

@@ -251,9 +251,13 @@ LookupOutcome SlurmBackend::LookUpInHistory(const agents::RunHandle& run,
       return found(v1::EVIDENCE_SOURCE_SACCT, "sacct");
     }
   }
+  const std::lock_guard lock(mutex_);
   return MakeLookup(
       LookupOutcome::Kind::kAbsent, v1::EVIDENCE_SOURCE_SQUEUE,
-      "neither squeue nor sacct has a job with the run's name, and no job has claimed the run");
+      fmt::format("{}, and no job has claimed the run",
+                  keeps_accounting_
+                      ? "neither squeue nor sacct has a job with the run's name"
+                      : "squeue has no job with the run's name, there is no sacct to ask"));
 }
 
 }  // namespace muster::slurm

@@ -147,6 +147,8 @@ agents::ObserveOutcome SlurmBackend::Observe(const std::vector<agents::RunHandle
   SetPace(facts, queue.has_value(), outcome.observations);
   EndJobs(held_for_good, deadline);
   EndStrays(std::move(strays), deadline);
+  const std::lock_guard lock(mutex_);
+  for (const std::string& run_key : std::exchange(forgotten_, {})) tracks_.erase(run_key);
   return outcome;
 }
 
@@ -434,15 +436,19 @@ void SlurmBackend::AskAccounting(const std::vector<RunFacts*>& facts, absl::Time
 }
 
 void SlurmBackend::AskController(const std::vector<RunFacts*>& facts, absl::Time deadline) {
-  size_t asked = 0;
+  std::vector<RunFacts*> listed;
   for (RunFacts* run : facts) {
     // A job that squeue has forgotten is unknown to scontrol, too.
-    if (!run->queue.has_value()) {
+    if (run->queue.has_value()) {
+      listed.push_back(run);
+    } else {
       run->history_answer = RunFacts::History::kUnavailable;
-      continue;
     }
-    if (asked > 0 && (asked == kMaxShowJobs || time_.Now() >= deadline)) break;
-    ++asked;
+  }
+  const size_t most = std::min(listed.size(), kMaxShowJobs);
+  for (size_t asked = 0; asked < most && (asked == 0 || time_.Now() < deadline); ++asked) {
+    // Those that get no answer do not take the others' turns.
+    RunFacts* run = listed[next_shown_++ % listed.size()];
     absl::StatusOr<HistoryRow> row = scheduler_->ShowJob(run->job_id);
     run->history_answer = row.ok()                         ? RunFacts::History::kAnswered
                           : absl::IsNotFound(row.status()) ? RunFacts::History::kUnavailable

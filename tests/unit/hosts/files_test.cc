@@ -110,6 +110,10 @@ TEST_F(FilesTest, DirectoriesAreMadeWithTheirParents) {
   EXPECT_EQ(host_.Stat(dir_ / "a/b/c")->mode, 0700u);
   EXPECT_EQ(host_.Stat(dir_ / "a/b/c")->type, FileType::kDirectory);
   ASSERT_TRUE(host_.WriteFile(dir_ / "f", "", {}).ok());
+  std::filesystem::create_symlink("loop", dir_ / "loop");
+  EXPECT_THAT(Message(host_.MakeDirectories(dir_ / "loop", 0700)),
+              HasSubstr("Too many levels of symbolic links"))
+      << "as a mount whose server is away is there, and cannot be looked at";
   const absl::Status status = host_.MakeDirectories(dir_ / "f/x", 0700);
   EXPECT_THAT(Message(status), HasSubstr("Not a directory"));
 }

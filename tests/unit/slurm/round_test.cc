@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -78,10 +79,15 @@ TEST_F(RoundTest, JobsWhoseTurnHasNotComeInTimeAreAskedForAtTheNextLook) {
   }
   std::filesystem::remove(root_ + "/queue");
   for (int job = 1; job <= 3; ++job) AddRow(runs[job - 1], 10 + job, "FAILED");
+  AddCommand("scontrol", fmt::format("echo \"$*\" >>{}/shown; exit 1", root_));
   for (uint64_t look = 1; look <= 3; ++look) {
     Look(runs);
     EXPECT_EQ(backend_->SchedulerCalls()["scontrol"], look);
   }
+  std::set<std::string> shown;
+  std::ifstream file(root_ + "/shown");
+  for (std::string line; std::getline(file, line);) shown.insert(line);
+  EXPECT_EQ(shown.size(), 3u) << "one that gets no answer does not take the others' turns";
 }
 
 TEST_F(RoundTest, ARunWhoseRecordsDirectoryIsAwayEndsByItsRecordOnceThatIsBack) {
@@ -159,9 +165,22 @@ TEST_F(RoundTest, RunsInDoubtShareASqueue) {
     agents::RunHandle run;
     run.run_key = fmt::format("k7m2-{}-1", lookups);
     run.launch_time = absl::Now();
-    EXPECT_EQ(backend_->Lookup(run).kind, agents::LookupOutcome::Kind::kAbsent);
+    const agents::LookupOutcome outcome = backend_->Lookup(run);
+    EXPECT_EQ(outcome.kind, agents::LookupOutcome::Kind::kAbsent);
+    EXPECT_NE(outcome.evidence.detail().find("neither squeue nor sacct has"), std::string::npos);
   }
   EXPECT_LT(backend_->SchedulerCalls()["squeue"], lookups);
+}
+
+TEST_F(RoundTest, WithoutAccountingSacctIsNotSaidToHaveNoJob) {
+  AddCommand("squeue", "");
+  agents::RunHandle run;
+  run.run_key = "k7m2-1-1";
+  run.launch_time = absl::Now();
+  const agents::LookupOutcome outcome = backend_->Lookup(run);
+  EXPECT_EQ(outcome.kind, agents::LookupOutcome::Kind::kAbsent);
+  EXPECT_NE(outcome.evidence.detail().find("there is no sacct to ask"), std::string::npos)
+      << outcome.evidence.detail();
 }
 
 TEST_F(RoundTest, WhichNodesThereAreIsAskedOnceForAllThatAreLaunchedTogether) {
