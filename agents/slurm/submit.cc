@@ -190,9 +190,9 @@ SubmitOutcome ClassifyError(std::string_view slurm_words, const v1::StateReason&
 SubmitOutcome NotSent(std::string words) {
   SubmitOutcome outcome;
   outcome.kind = LaunchKind::kRefused;
-  outcome.failure =
-      contract::MakeFailure(v1::FAILURE_CODE_JOB_INVALID, v1::FAILURE_CLASS_CONFIG,
-                            {.detail = words, .remedy = "Correct the slurm section of the job."});
+  outcome.failure = contract::MakeFailure(
+      v1::FAILURE_CODE_JOB_INVALID, v1::FAILURE_CLASS_CONFIG,
+      {.detail = words, .remedy = "Correct the option of Slurm that it names."});
   outcome.words = std::move(words);
   return outcome;
 }

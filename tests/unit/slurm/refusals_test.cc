@@ -1,5 +1,10 @@
 #include "agents/slurm/refusals.h"
 
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -44,6 +49,28 @@ TEST(FindRefusalTest, EveryAnswerHasAMeaningAndARemedy) {
     ASSERT_NE(refusal, nullptr) << answer;
     EXPECT_NE(refusal->meaning, "") << answer;
     EXPECT_TRUE(refusal->remedy.ends_with('.')) << answer;
+  }
+}
+
+// A job of sbatch's has no file with fields.
+TEST(FindRefusalTest, ARemedyThatNamesAFieldNamesAnOptionOfSbatchToo) {
+  std::vector<std::string_view> answers(std::begin(kAnswers), std::end(kAnswers));
+  answers.insert(answers.end(),
+                 {"Task count specification invalid", "Task distribution specification invalid",
+                  "Job size specification needs to be provided", "Duplicate generic resource",
+                  "Requested GRES option unsupported", "Invalid preferred feature",
+                  "Job --batch option is invalid", "Invalid time-min specification", "Burst Buffer",
+                  "Requested operation not supported on this system"});
+  for (const std::string_view answer : answers) {
+    const Refusal* refusal = FindRefusal(answer);
+    ASSERT_NE(refusal, nullptr) << answer;
+    const std::string remedy(refusal->remedy);
+    EXPECT_EQ(remedy.find("section"), std::string::npos) << remedy;
+    for (const char* field : {"slurm.", "placement.", "time_limit", "resources"}) {
+      if (remedy.find(field) != std::string::npos) {
+        EXPECT_NE(remedy.find("--"), std::string::npos) << remedy;
+      }
+    }
   }
 }
 
