@@ -76,7 +76,7 @@ class ReflectionService final : public wire::ServerReflection::CallbackService {
     // The linker leaves its description out unless it is used.
     services_.push_back(
         grpc::health::v1::HealthCheckRequest::descriptor()->file()->service(0)->full_name());
-    services_.push_back(wire::ServerReflection::service_full_name());
+    services_.emplace_back(wire::ServerReflection::service_full_name());
   }
 
   grpc::ServerBidiReactor<wire::ServerReflectionRequest, wire::ServerReflectionResponse>*

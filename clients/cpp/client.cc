@@ -137,6 +137,7 @@ class GrpcClient final : public Client {
   absl::StatusOr<v1::RevokeTokenResponse> RevokeToken(
       const v1::RevokeTokenRequest& request) override {
     return Call(*identity_, &v1::IdentityService::Stub::RevokeToken, request, true);
+  }
   absl::StatusOr<v1::InviteClusterResponse> InviteCluster(
       const v1::InviteClusterRequest& request) override {
     // A repeat would leave a token open that nobody has seen.
