@@ -38,7 +38,7 @@ IdentityRenewer::IdentityRenewer(BrokerEnd broker) : broker_(std::move(broker)) 
 
 IdentityRenewer::~IdentityRenewer() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stopping_ = true;
     if (call_ != nullptr) call_->TryCancel();
   }
@@ -93,13 +93,13 @@ absl::Status IdentityRenewer::Renew() {
   request.set_certificate_request(*asked);
   agent::v1::RenewResponse response;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (stopping_) return absl::CancelledError("the agent ends");
     call_ = &context;
   }
   const grpc::Status called = stub->Renew(&context, request, &response);
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     call_ = nullptr;
   }
   if (!called.ok()) return rpc::FromGrpc(called);
@@ -109,8 +109,10 @@ absl::Status IdentityRenewer::Renew() {
 }
 
 bool IdentityRenewer::Wait(absl::Duration time) {
-  std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, absl::ToChronoMilliseconds(time), [this] { return stopping_; });
+  const auto due = std::chrono::steady_clock::now() + absl::ToChronoMilliseconds(time);
+  MutexLock lock(mutex_);
+  while (!stopping_ && lock.WaitUntil(changed_, due)) {
+  }
   return !stopping_;
 }
 

@@ -5,12 +5,12 @@
 #define MUSTER_AGENTS_CORE_IDENTITY_RENEWER_H_
 
 #include <condition_variable>
-#include <mutex>
 #include <thread>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "agents/core/identity.h"
+#include "sync/mutex.h"
 
 namespace grpc {
 class ClientContext;
@@ -34,11 +34,10 @@ class IdentityRenewer {
   bool Wait(absl::Duration time);
 
   const BrokerEnd broker_;
-  std::mutex mutex_;
+  Mutex mutex_;
   std::condition_variable changed_;
-  // Guarded by mutex_.
-  bool stopping_ = false;
-  grpc::ClientContext* call_ = nullptr;  // under way
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  grpc::ClientContext* call_ ABSL_GUARDED_BY(mutex_) = nullptr;  // under way
   std::thread thread_;
 };
 

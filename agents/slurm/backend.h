@@ -247,6 +247,8 @@ class SlurmBackend : public agents::Backend {
   ImageCache images_;
   RecordWatcher watcher_;
 
+  size_t next_shown_ = 0;  // the next job that slurmctld is asked about; Observe's own
+
   mutable Mutex mutex_;
   std::map<std::string, Track> tracks_ ABSL_GUARDED_BY(mutex_);  // by run key
   // Runs forgotten since the latest look, which may have noted them once more.
@@ -267,8 +269,6 @@ class SlurmBackend : public agents::Backend {
   absl::Time none_runs_looked_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   absl::Time last_queue_time_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();  // by time_
   absl::Duration last_queue_duration_ ABSL_GUARDED_BY(mutex_);
-  // Of the jobs that slurmctld is asked about: the next one's turn.
-  size_t next_shown_ ABSL_GUARDED_BY(mutex_) = 0;
   LookPace pace_ ABSL_GUARDED_BY(mutex_);
   absl::Status last_queue_status_ ABSL_GUARDED_BY(mutex_);
 

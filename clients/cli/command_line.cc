@@ -244,7 +244,10 @@ class Grammar {
         "Show the clusters, or one with its pools, nodes and queue; invite or revoke its agent",
         "clusters -o wide")
         ->add_option("NAME", out_.cluster_words, "A cluster's name; before it: invite or revoke")
-        ->expected(0, 2);
+        ->expected(1, 2)
+        ->check([](const std::string& text) {
+          return std::string(text.empty() ? "is empty; give it a value or leave it out" : "");
+        });
     AddText(Sub("check", Verb::kCheck,
                 "Check everything that jobs need on a cluster; exit with 1 if a check fails",
                 "check lab"),

@@ -346,9 +346,11 @@ TEST_F(SlurmVerbsTest, ADependencyThatSlurmCannotKeepIsRefusedAtOnceWithWhatDoes
   jobs_[1].set_held(false);
   *jobs_[1].mutable_state_reason() =
       client::Because("cluster \"lab\": the job fits, but the cluster's agent is not connected");
-  EXPECT_THAT(Run({"sbatch", "-d", "afterok:8", script}).err,
-              HasSubstr("job 8 is QUEUED, and no cluster has it, so that Slurm cannot wait for it "
-                        "(cluster \"lab\": the job fits, but the cluster's agent is not connected); submit"));
+  EXPECT_THAT(
+      Run({"sbatch", "-d", "afterok:8", script}).err,
+      HasSubstr(
+          "job 8 is QUEUED, and no cluster has it, so that Slurm cannot wait for it "
+          "(cluster \"lab\": the job fits, but the cluster's agent is not connected); submit"));
   stop_ = true;
 }
 

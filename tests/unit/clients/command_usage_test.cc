@@ -54,8 +54,7 @@ TEST_F(CommandTest, AValueThatCannotBeMeantIsUsageNamingOptionValueAndRange) {
       {{"run", "--nodes", "2", "echo", "-n", "hi"},
        "put the command after --, as in: muster run -- echo -n hi\n"},
       {{"run", "x", "--", "y"}, "\"x\" is more than muster run takes"},
-      {{"clusters", "a", "b"},
-       "\"b\" is more than muster clusters takes; see: muster clusters --help"}};
+      {{"clusters", "a", "b"}, "write muster clusters [NAME], clusters invite NAME or"}};
   for (const auto& [arguments, says] : cases) {
     const Outcome outcome = Run(arguments);
     EXPECT_EQ(outcome.code, 2) << says << outcome.err;

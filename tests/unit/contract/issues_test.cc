@@ -42,7 +42,8 @@ TEST(ClusterIssue, NamesThreeJobsAndTheFirstAsItsSubject) {
   EXPECT_EQ(few.subject(), "a");
   EXPECT_NE(few.message().find("for them: a, b; they"), std::string::npos) << few.message();
   const v1::ClusterIssue many = UnknownRuns({"a", "b", "c", "d"});
-  EXPECT_NE(many.message().find("for them: a, b, c, ...; they"), std::string::npos) << many.message();
+  EXPECT_NE(many.message().find("for them: a, b, c, ...; they"), std::string::npos)
+      << many.message();
 }
 
 TEST(ClusterIssue, OfAHostIsSaidOfTheHost) {

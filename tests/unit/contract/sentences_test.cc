@@ -170,7 +170,8 @@ TEST(StateReason, OfAJobThatNoClusterHasTheFirstIsItsOwnReason) {
   EXPECT_EQ(reason.cluster(), "near");
   EXPECT_EQ(reason.remedy(), full.remedy());
   EXPECT_EQ(reason.message(),
-            "cluster \"near\": the job fits, but the cluster's agent is not connected; cluster \"far\": it has no "
+            "cluster \"near\": the job fits, but the cluster's agent is not connected; cluster "
+            "\"far\": it has no "
             "GPUs");
   ASSERT_EQ(reason.clusters_size(), 2);
   EXPECT_EQ(reason.clusters(1).code(), v1::STATE_REASON_CODE_DOES_NOT_FIT);

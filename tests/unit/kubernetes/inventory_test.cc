@@ -97,7 +97,7 @@ TEST(KubernetesInventoryTest, WhatIsNotKnownIsToldAndIsNotNone) {
   EXPECT_THAT(issues[1].remedy(), HasSubstr("list and watch pods"));
   const v1::ClusterDetails details = DetailsOf(seen, KubernetesConfig());
   EXPECT_THAT(details.pools(0).limits(),
-              ElementsAre(HasSubstr("nodes are not known"), HasSubstr("pods use is not known")));
+              ElementsAre(HasSubstr("nodes are not known"), HasSubstr("cannot see what pods use")));
 }
 
 TEST(KubernetesInventoryTest, EachNamespaceIsAPoolOnTheSameNodesWithLimitsOfItsOwn) {

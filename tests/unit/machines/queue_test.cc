@@ -181,9 +181,8 @@ TEST_F(QueueTest, WhatCanNeverFitIsRefusedInWords) {
 TEST_F(QueueTest, AnUnreadableRunDirectoryIsNamedAndNotTakenForAbsence) {
   std::ofstream(RunDir(RunKeyOf(1))) << "a file where the directory should be";
   const LaunchOutcome outcome = Launch(RunKeyOf(1), Program({"true"}));
-  EXPECT_EQ(outcome.kind, LaunchOutcome::Kind::kRefused);
-  EXPECT_EQ(outcome.failure.failure_class(), v1::FAILURE_CLASS_INFRA);
-  EXPECT_THAT(outcome.failure.message(), HasSubstr(RunDir(RunKeyOf(1))));
+  EXPECT_EQ(outcome.kind, LaunchOutcome::Kind::kUnclear);
+  EXPECT_THAT(outcome.evidence.detail(), HasSubstr(RunDir(RunKeyOf(1))));
   EXPECT_EQ(Lookup(RunKeyOf(1)), LookupOutcome::Kind::kCouldNotAsk);
   agents::RunHandle handle;
   handle.run_key = RunKeyOf(1);

@@ -30,7 +30,8 @@ TEST(Address, RefusesTheRestWithBothForms) {
         "[::g]:1", "ho st:1", "http://host:1", "a/b:1", "dns:///host:1"}) {
     const auto address = ParseAddress(text);
     EXPECT_TRUE(absl::IsInvalidArgument(address.status())) << text;
-    EXPECT_THAT(std::string(address.status().message()), HasSubstr("unix:PATH or HOST:PORT"))
+    EXPECT_THAT(std::string(address.status().message()),
+                HasSubstr("unix:PATH, HOST:PORT or tls:HOST:PORT"))
         << text;
     EXPECT_THAT(std::string(address.status().message()), HasSubstr("\"" + text + "\""));
   }

@@ -63,8 +63,10 @@ TEST(SubmitWarnings, AJobForAClusterWhoseAgentIsGoneIsAcceptedWithAWarning) {
   EXPECT_THAT(WarningsWith(broker, request), IsEmpty());
   agent.Drop();
   ASSERT_TRUE(AwaitLoss(broker, "gpu"));
-  EXPECT_THAT(WarningsWith(broker, request),
-              ElementsAre("job 2 waits: cluster \"gpu\": the job fits, but the cluster's agent is not connected"));
+  EXPECT_THAT(
+      WarningsWith(broker, request),
+      ElementsAre(
+          "job 2 waits: cluster \"gpu\": the job fits, but the cluster's agent is not connected"));
 }
 
 TEST(SubmitWarnings, WhatAnAgentHasPublishedRefusesOrWarnsAndNobodyIsAsked) {
