@@ -63,6 +63,7 @@ class SpecReader {
       : in_(*in), job_(job), spec_(*spec), uploads_(*uploads) {}
 
   void Read(const YamlValue& document) {
+    if (RefuseWholeJob(document)) return;
     const MessageReader reader(
         &in_,
         {
@@ -110,6 +111,14 @@ class SpecReader {
   }
 
  private:
+  // Muster's own output of a job is no job file. False: the document is something else.
+  bool RefuseWholeJob(const YamlValue& document) {
+    const YAML::Node& node = document.node;
+    if (!node.IsMap() || !node["spec"].IsDefined() || !node["id"].IsDefined()) return false;
+    in_.Problem({node["spec"], "spec"}, std::string(kJobFileHints.at("spec")));
+    return true;
+  }
+
   void Time(const YamlValue& value) {
     in_.StandsFor(value, "time_limit");
     Duration(value, spec_.mutable_time_limit());
@@ -117,9 +126,12 @@ class SpecReader {
 
   // A field that people look for and that is not built yet. No guess is made at its inner fields.
   YamlReader::Field NotYet(const char* name, const char* remedy) {
-    return {name, [this, name, remedy](const YamlValue& value) {
-              in_.Problem(value, fmt::format("Muster has no {} yet; {}", name, remedy));
-            }};
+    return {.names = name,
+            .read =
+                [this, name, remedy](const YamlValue& value) {
+                  in_.Problem(value, fmt::format("Muster has no {} yet; {}", name, remedy));
+                },
+            .is_listed = false};
   }
 
   void Timeout(const YamlValue& value) {

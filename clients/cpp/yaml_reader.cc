@@ -299,10 +299,12 @@ void YamlReader::Mapping(const YamlValue& value, const std::vector<Field>& field
   std::map<std::string, Found> found;
   if (!CollectKeys(value, &found)) return;
   std::vector<std::string_view> known;
+  std::vector<std::string_view> listed;
   for (const Field& field : fields) {
     std::string_view given;
     std::vector<std::string_view> names = SplitNames(field.names);
     known.insert(known.end(), names.begin(), names.end());
+    if (field.is_listed) listed.insert(listed.end(), names.begin(), names.end());
     const std::string_view last_name = names.back();
     if (!field.json_name.empty() && field.json_name != last_name) names.push_back(field.json_name);
     for (std::string_view name : names) {
@@ -321,7 +323,7 @@ void YamlReader::Mapping(const YamlValue& value, const std::vector<Field>& field
       field.read(entry.value);
     }
   }
-  bool is_listed = false;
+  bool is_list_told = false;
   for (const auto& [name, entry] : found) {
     std::string message = "no such field";
     const auto hint = hints.find(name);
@@ -332,9 +334,9 @@ void YamlReader::Mapping(const YamlValue& value, const std::vector<Field>& field
     } else if (const std::string_view tried = contract::Nearest(name, NamesOf(hints));
                !tried.empty()) {
       message += fmt::format("; {}", hints.at(tried));
-    } else if (!is_listed) {
-      is_listed = true;
-      message += fmt::format("; known here: {}", fmt::join(known, ", "));
+    } else if (!is_list_told) {
+      is_list_told = true;
+      message += fmt::format("; known here: {}", fmt::join(listed, ", "));
     }
     ProblemAtMark(entry.key_mark, Join(value.path, Shortened(name)), message);
   }

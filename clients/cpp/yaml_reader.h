@@ -57,6 +57,8 @@ class YamlReader {
     // the JSON form of protobuf has it. Places and problems name the field by that last name.
     // Empty: none.
     std::string json_name = {};
+    // False: it is taken, to be refused with words of its own, and not listed among the fields.
+    bool is_listed = true;
   };
 
   // `text` is what the documents were read from; it must outlive the reader.

@@ -347,6 +347,18 @@ TEST(JobFile, OfAFileThatIsNoJobFileTheFieldsAreListedOnceAndNamesAreCut) {
   EXPECT_THAT(message, Not(HasSubstr(long_name)));
 }
 
+TEST(JobFile, ListsNoFieldsThatAreNotBuilt) {
+  const std::string message = Parse("zzzzz1: 1\n");
+  EXPECT_THAT(message, HasSubstr("known here"));
+  EXPECT_THAT(message, Not(HasSubstr("dependencies")));
+}
+
+TEST(JobFile, OfAWholeJobOnlyItsSpecIsAskedFor) {
+  const std::string message = Parse("id: 42\nstate: FAILED\nspec: {run: x}\n");
+  EXPECT_THAT(message, HasSubstr("spec: this is a whole job; submit what is under spec"));
+  EXPECT_THAT(message, Not(HasSubstr("state")));
+}
+
 TEST(JobFile, HoldsOneJobForEachDocument) {
   const auto specs = ParseJobFile("t.yaml", "run: a\n---\nrun: b\n---\n# nothing\n---\nrun: c\n");
   ASSERT_TRUE(specs.ok()) << specs.status();
