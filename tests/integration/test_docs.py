@@ -74,7 +74,7 @@ def test_a_job_file_of_the_pages_is_accepted(world, broker, home, text):
 def test_a_task_of_the_pages_is_read_as_one(world, broker, home, text):
     done = world.cli("submit", "--validate", world.write("task.yaml", text), env=home, check=False)
     assert done.returncode == NO_SUCH_CLUSTER, done.stderr
-    assert "placement.clusters" in done.stderr
+    assert "the job names cluster" in done.stderr
 
 
 @pytest.mark.parametrize("text", of_kind("configuration"))

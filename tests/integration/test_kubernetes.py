@@ -111,7 +111,7 @@ def test_a_batch_script_starts_although_no_container_has_the_directory_where_the
     here = world.root / "here"
     done = world.cli("sbatch", "--parsable", "../batch.sh", cwd=here)
     assert done.stderr.startswith("muster: warning: --chdir: on cluster"), done.stderr
-    assert f'working_directory "{here}", where you stand: the script starts there if the image has it' in done.stderr
+    assert f'workdir "{here}", where you stand: the script starts there if the image has it' in done.stderr
     job_id = int(done.stdout)
     api.wait_state(job_id, SUCCEEDED)
     # The order in which the lines of two streams are logged is not defined.
@@ -137,7 +137,7 @@ def test_a_directory_that_was_named_is_the_one_or_the_run_fails_with_what_helps(
     world.write("batch.sh", SCRIPT)
     done = world.cli("sbatch", "--parsable", "--chdir=/no/such", "batch.sh")
     assert done.stderr.startswith("muster: warning: --chdir: on cluster"), done.stderr
-    assert 'working_directory "/no/such": if the image does not have it, the run fails' in done.stderr
+    assert 'workdir "/no/such": if the image does not have it, the run fails' in done.stderr
     failed = api.wait_state(int(done.stdout), FAILED)
     assert 'The working directory "/no/such" cannot be entered' in failed.failure.message
     assert "sbatch: --chdir=/" in failed.failure.remedy

@@ -356,7 +356,7 @@ def test_without_rights_to_see_kueue_jobs_run_and_the_cluster_says_what_is_not_s
     api.wait_state(api.submit(queued("true")), SUCCEEDED)
     api.wait_state(api.submit(queued("true", queue="")), SUCCEEDED)
     told = world.cli("clusters", "lab").stdout
-    assert "why runs wait in its queues is not seen" in told, told
+    assert "the agent cannot see why runs wait in its queues" in told, told
     checked = world.cli("check", "lab", check=False).stdout
     assert "why runs wait in their queues is not told" in checked, checked
 

@@ -213,7 +213,7 @@ def test_stop_names_the_jobs_that_it_waits_for(quickstart):
     quickstart("--slurm")
     job = quickstart.run_slow_to_end()
     said = quickstart("--stop")
-    assert re.search(rf"waiting up to \d+ s until 1 job \({job}\)", said)
+    assert re.search(rf"waiting up to \d+ s for the end of 1 job \({job}\)", said)
     assert "left over" not in said
 
 
@@ -237,7 +237,7 @@ def test_stop_ends_a_broker_that_was_started_by_hand_and_the_jobs_before(quickst
     eventually(lambda: "CONNECTED" in quickstart.muster("clusters").replace("DISCONNECTED", ""), "the agent is back")
     said = quickstart("--stop")
     assert f"started by hand, process {by_hand.pid}" in said
-    assert f"until 1 job ({job})" in said and "left over" not in said
+    assert f"for the end of 1 job ({job})" in said and "left over" not in said
     assert by_hand.wait(timeout=60) is not None
 
 

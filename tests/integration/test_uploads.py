@@ -58,7 +58,7 @@ def test_a_skypilot_task_finds_its_workdir_and_its_file_mounts(world, agent, pro
 
 def test_a_plan_uploads_the_list_of_the_files_alone(world, broker, agent, project):
     done = world.cli("plan", "--workdir", "project", "--", "ls")
-    assert "brings 4 files of" in done.stderr and "no file was uploaded" in done.stderr
+    assert "brings along 4 files of" in done.stderr and "no file was uploaded" in done.stderr
     assert len(list((broker.state_dir / "files" / "kept").iterdir())) == 1
 
 

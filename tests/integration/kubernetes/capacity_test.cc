@@ -292,7 +292,7 @@ TEST(KubernetesCapacityOnClusterTest, NodesThatMayNotBeListedAreNotKnownAndNotNo
   EXPECT_THAT(MessagesOf(*inventory), Contains(HasSubstr("the nodes are not known")));
   EXPECT_THAT(MessagesOf(*inventory), Contains(HasSubstr("cannot list resource \"nodes\"")));
   EXPECT_THAT(MessagesOf(*inventory),
-              Contains(HasSubstr("what pods of other namespaces use is not known")));
+              Contains(HasSubstr("cannot see what pods of other namespaces use")));
   EXPECT_EQ(Refusal(view, Spec(999)), std::nullopt);
   EXPECT_TRUE(FitsNow(view, Spec(999)));
   const auto details = view.Describe();

@@ -204,7 +204,7 @@ TEST_F(KubernetesNamespacesTest, OneThatIsNotAmongThemIsRefusedByName) {
   v1::JobSpec by_pool = ScriptSpec("true");
   by_pool.mutable_placement()->set_pool("elsewhere");
   EXPECT_THAT(LaunchOne(backend(), *NewRun(by_pool).handle.assignment).failure.message(),
-              HasSubstr("placement.pool is \"elsewhere\""));
+              HasSubstr("pool is \"elsewhere\""));
 }
 
 TEST_F(KubernetesNamespacesTest, AForbiddenOneSaysWhyAndTheOthersGoOn) {
