@@ -154,9 +154,11 @@ agents::ObserveOutcome SlurmBackend::Observe(const std::vector<agents::RunHandle
 
 // The words are lost if the file server hangs: a run's end comes before them.
 void SlurmBackend::HandOn(const RunFacts& run) {
+  const std::string words = MemoryWords(run.slurm_output);
+  if (words.empty()) return;
   const RunPaths paths = PathsOf(run.run_key);
-  const auto write = [paths, output = run.slurm_output](hosts::Host* host) {
-    HandOnMemoryWords(output, paths, host);
+  const auto write = [paths, words](hosts::Host* host) {
+    HandOnMemoryWords(words, paths, host);
     return absl::OkStatus();
   };
   reads_.Do(paths.script_errors(), write).IgnoreError();

@@ -42,9 +42,7 @@ std::string MemoryWords(std::string_view slurm_output) {
   return words;
 }
 
-void HandOnMemoryWords(std::string_view slurm_output, const RunPaths& paths, hosts::Host* host) {
-  const std::string words = MemoryWords(slurm_output);
-  if (words.empty()) return;
+void HandOnMemoryWords(const std::string& words, const RunPaths& paths, hosts::Host* host) {
   hosts::Command command;
   command.argv = {"/bin/sh", "-c", kAppend, "sh", paths.script_errors(), words};
   host->Run(command).IgnoreError();

@@ -14,10 +14,10 @@ namespace muster::slurm {
 // The lines of slurmstepd about memory; empty: there are none.
 std::string MemoryWords(std::string_view slurm_output);
 
-// Adds these lines to the files of a batch script's standard error, as batch.sh has named them,
+// Adds such lines to the files of a batch script's standard error, as batch.sh has named them,
 // where they are not at the end already. Harmless when repeated. A run without such files, and one
 // that cannot be written to, stay as they are: the words are in the run's failure, too.
-void HandOnMemoryWords(std::string_view slurm_output, const RunPaths& paths, hosts::Host* host);
+void HandOnMemoryWords(const std::string& words, const RunPaths& paths, hosts::Host* host);
 
 }  // namespace muster::slurm
 

@@ -60,18 +60,10 @@ absl::StatusOr<std::unique_ptr<AuthDatabase>> AuthDatabase::Open(const std::stri
   std::unique_ptr<AuthDatabase> auth(new AuthDatabase(*std::move(database)));
   if (*version == 0) {
     const absl::Status made =
-        auth->InTransaction([&] { return auth->database_->Execute(kSchema); });
+        auth->database_->InTransaction([&] { return auth->database_->Execute(kSchema); });
     if (!made.ok()) return made;
   }
   return auth;
-}
-
-absl::Status AuthDatabase::InTransaction(const std::function<absl::Status()>& change) const {
-  if (absl::Status status = database_->Execute("BEGIN IMMEDIATE"); !status.ok()) return status;
-  absl::Status status = change();
-  if (status.ok()) status = database_->Execute("COMMIT");
-  if (!status.ok()) static_cast<void>(database_->Execute("ROLLBACK"));
-  return status;
 }
 
 absl::StatusOr<std::vector<GivenCertificate>> AuthDatabase::Certificates() const {
@@ -153,7 +145,7 @@ absl::StatusOr<std::string> AuthDatabase::FindInvitation(std::string_view digest
 
 absl::Status AuthDatabase::UseInvitation(std::string_view digest,
                                          const GivenCertificate& certificate, absl::Time now) {
-  return InTransaction([&]() -> absl::Status {
+  return database_->InTransaction([&]() -> absl::Status {
     absl::StatusOr<Statement> use =
         database_->Prepare("UPDATE invitation SET used_at = ? WHERE digest = ?");
     if (!use.ok()) return use.status();
@@ -179,7 +171,7 @@ absl::StatusOr<AuthDatabase::Revoked> AuthDatabase::Revoke(std::string_view clus
                                                            absl::Time now) {
   Revoked revoked;
   const int64_t seconds = absl::ToUnixSeconds(now);
-  const absl::Status done = InTransaction([&]() -> absl::Status {
+  const absl::Status done = database_->InTransaction([&]() -> absl::Status {
     absl::StatusOr<Statement> certificates = database_->Prepare(
         "UPDATE certificate SET is_revoked = 1 WHERE cluster = ? AND until > ? AND is_revoked = 0");
     if (!certificates.ok()) return certificates.status();
@@ -206,7 +198,7 @@ absl::StatusOr<AuthDatabase::Revoked> AuthDatabase::Revoke(std::string_view clus
 }
 
 absl::Status AuthDatabase::Prune(absl::Time now) {
-  return InTransaction([&]() -> absl::Status {
+  return database_->InTransaction([&]() -> absl::Status {
     absl::StatusOr<Statement> certificates =
         database_->Prepare("DELETE FROM certificate WHERE until <= ?");
     if (!certificates.ok()) return certificates.status();

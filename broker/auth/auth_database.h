@@ -63,8 +63,6 @@ class AuthDatabase {
  private:
   explicit AuthDatabase(std::unique_ptr<Database> database) : database_(std::move(database)) {}
 
-  absl::Status InTransaction(const std::function<absl::Status()>& change) const;
-
   const std::unique_ptr<Database> database_;
 };
 

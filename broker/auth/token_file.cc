@@ -9,7 +9,6 @@ namespace {
 
 constexpr int64_t kVersion = 1;
 constexpr char kSchema[] = R"(
-BEGIN IMMEDIATE;
 CREATE TABLE tokens (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   digest BLOB NOT NULL UNIQUE,
@@ -23,7 +22,6 @@ CREATE TABLE tokens (
   revoked INTEGER NOT NULL
 ) STRICT;
 PRAGMA user_version = 1;
-COMMIT;
 )";
 
 constexpr DatabaseRemedies kRemedies = {
@@ -38,7 +36,7 @@ constexpr DatabaseRemedies kRemedies = {
 absl::Status MakeTables(const Database& database) {
   const absl::StatusOr<int64_t> version = database.QueryInt("PRAGMA user_version");
   if (!version.ok()) return version.status();
-  if (*version == 0) return database.Execute(kSchema);
+  if (*version == 0) return database.InTransaction([&] { return database.Execute(kSchema); });
   if (*version == kVersion) return absl::OkStatus();
   return absl::FailedPreconditionError(
       ToAbsl(fmt::format("{} is of version {} and this release knows {}; start a newer release",
@@ -81,17 +79,6 @@ absl::Status TokenFile::Prepare() {
   return absl::OkStatus();
 }
 
-template <typename Steps>
-absl::Status TokenFile::InTransaction(Steps steps) {
-  absl::Status status = database_->Execute("BEGIN IMMEDIATE");
-  if (!status.ok()) return status;
-  status = steps();
-  if (status.ok()) status = database_->Execute("COMMIT");
-  // SQLite has ended the transaction itself after some errors.
-  if (database_->in_transaction()) static_cast<void>(database_->Execute("ROLLBACK"));
-  return status;
-}
-
 absl::StatusOr<std::vector<TokenRecord>> TokenFile::Load() {
   std::vector<TokenRecord> records;
   const ScopedReset reset(&load_);
@@ -117,7 +104,7 @@ absl::StatusOr<std::vector<TokenRecord>> TokenFile::Load() {
 absl::StatusOr<uint64_t> TokenFile::Replace(const std::vector<uint64_t>& gone,
                                             const TokenRecord& added) {
   uint64_t id = 0;
-  const absl::Status status = InTransaction([&]() -> absl::Status {
+  const absl::Status status = database_->InTransaction([&]() -> absl::Status {
     for (const uint64_t old : gone) {
       if (absl::Status removed = remove_.Start().Bind(old).Run(); !removed.ok()) return removed;
     }
@@ -133,7 +120,7 @@ absl::StatusOr<uint64_t> TokenFile::Replace(const std::vector<uint64_t>& gone,
 }
 
 absl::Status TokenFile::Revoke(const std::vector<uint64_t>& ids, int64_t micros) {
-  return InTransaction([&]() -> absl::Status {
+  return database_->InTransaction([&]() -> absl::Status {
     for (const uint64_t id : ids) {
       if (absl::Status done = revoke_.Start().Bind(micros).Bind(id).Run(); !done.ok()) return done;
     }
@@ -142,7 +129,7 @@ absl::Status TokenFile::Revoke(const std::vector<uint64_t>& ids, int64_t micros)
 }
 
 absl::Status TokenFile::NoteUses(const std::vector<std::pair<uint64_t, int64_t>>& uses) {
-  return InTransaction([&]() -> absl::Status {
+  return database_->InTransaction([&]() -> absl::Status {
     for (const auto& [id, micros] : uses) {
       if (absl::Status done = note_use_.Start().Bind(micros).Bind(id).Run(); !done.ok())
         return done;

@@ -33,9 +33,6 @@ class TokenFile {
  private:
   explicit TokenFile(std::unique_ptr<Database> database) : database_(std::move(database)) {}
   absl::Status Prepare();
-  // Runs the steps in one transaction.
-  template <typename Steps>
-  absl::Status InTransaction(Steps steps);
 
   // The statements end before their database.
   const std::unique_ptr<Database> database_;

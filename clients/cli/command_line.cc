@@ -245,9 +245,7 @@ class Grammar {
         "clusters -o wide")
         ->add_option("NAME", out_.cluster_words, "A cluster's name; before it: invite or revoke")
         ->expected(1, 2)
-        ->check([](const std::string& text) {
-          return std::string(text.empty() ? "is empty; give it a value or leave it out" : "");
-        });
+        ->each([](const std::string& text) { CheckNotEmpty("NAME", text); });
     AddText(Sub("check", Verb::kCheck,
                 "Check everything that jobs need on a cluster; exit with 1 if a check fails",
                 "check lab"),

@@ -1,21 +1,20 @@
 #include "clients/cli/contexts.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <yaml-cpp/yaml.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <string_view>
-#include <system_error>
 #include <vector>
 
 #include "clients/cpp/yaml_reader.h"
 #include "contract/characters.h"
 #include "contract/text.h"
 #include "daemon/read_file.h"
+#include "daemon/write_file.h"
 
 namespace muster::cli {
 namespace {
@@ -34,20 +33,6 @@ absl::Status MakeDirectories(const std::string& path) {
     if (mkdir(part.c_str(), 0700) != 0 && errno != EEXIST) return Failed("make", part);
     if (slash == path.npos) return absl::OkStatus();
   }
-}
-
-absl::Status WriteWhole(const std::string& path, std::string_view text) {
-  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (fd < 0) return Failed("write", path);
-  absl::Status status;
-  while (!text.empty() && status.ok()) {
-    const ssize_t written = write(fd, text.data(), text.size());
-    if (written > 0) text.remove_prefix(static_cast<size_t>(written));
-    if (written < 0 && errno != EINTR) status = Failed("write", path);
-  }
-  if (status.ok() && fsync(fd) != 0) status = Failed("write", path);
-  close(fd);
-  return status;
 }
 
 }  // namespace
@@ -95,23 +80,19 @@ absl::Status WriteContexts(const std::string& path, const Contexts& contexts) {
   out << YAML::EndMap << YAML::EndMap;
   absl::Status status = MakeDirectories(path.substr(0, path.rfind('/')));
   if (!status.ok()) return status;
-  const std::string text = fmt::format("# Written by: muster context\n{}\n", out.c_str());
-  const std::string temporary = fmt::format("{}.{}", path, getpid());
-  status = WriteWhole(temporary, text);
-  if (status.ok() && std::rename(temporary.c_str(), path.c_str()) != 0) {
-    status = Failed("replace", path);
-  }
-  if (!status.ok()) unlink(temporary.c_str());
-  return status;
+  if (!status.ok()) return status;
+  constexpr mode_t kOwnersOnly = 0600;
+  return WriteFileWhole(path, fmt::format("# Written by: muster context\n{}\n", out.c_str()),
+                        kOwnersOnly);
 }
 
 absl::Status NoSuchContext(const Contexts& contexts, const std::string& name) {
-  std::string names;
-  for (const auto& [other, _] : contexts.by_name) names += (names.empty() ? "" : ", ") + other;
+  std::vector<std::string_view> names;
+  for (const auto& [other, _] : contexts.by_name) names.push_back(other);
   return absl::NotFoundError(
       ToAbsl(fmt::format("there is no context {}; {}", contract::Quoted(name),
                          names.empty() ? "muster context set NAME --broker ADDRESS makes one"
-                                       : "there are: " + names)));
+                                       : fmt::format("there are: {}", fmt::join(names, ", ")))));
 }
 
 }  // namespace muster::cli

@@ -23,10 +23,6 @@ bool ParseNumber(std::string_view text, Number* out) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
-void CheckNotEmpty(const std::string& flag, const std::string& value) {
-  if (value.empty()) throw CLI::ValidationError(flag, "is empty; give it a value or leave it out");
-}
-
 std::string Range(int64_t min, int64_t max) {
   return max == kUnlimited ? fmt::format("{} or more", min) : fmt::format("{} to {}", min, max);
 }
@@ -65,6 +61,10 @@ std::vector<JobRef> ParseJobRefs(const std::string& text, bool runs) {
 }
 
 }  // namespace
+
+void CheckNotEmpty(const std::string& flag, const std::string& value) {
+  if (value.empty()) throw CLI::ValidationError(flag, "is empty; give it a value or leave it out");
+}
 
 CLI::Option* AddText(CLI::App* verb, const std::string& flag, const std::string& type,
                      const std::string& description, std::function<void(const std::string&)> set) {

@@ -17,6 +17,9 @@ namespace muster::cli {
 // The upper end of a range without one.
 inline constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
 
+// Refuses a value that is empty, by CLI11's exception.
+void CheckNotEmpty(const std::string& flag, const std::string& value);
+
 // A text that is not empty. Given several times, the last one counts.
 CLI::Option* AddText(CLI::App* verb, const std::string& flag, const std::string& type,
                      const std::string& description, std::function<void(const std::string&)> set);

@@ -151,6 +151,16 @@ absl::StatusOr<std::string> Database::QueryText(std::string_view sql) const {
   return std::string(row->Text(0));
 }
 
+absl::Status Database::InTransaction(const std::function<absl::Status()>& change) const {
+  absl::Status status = Execute("BEGIN IMMEDIATE");
+  if (!status.ok()) return status;
+  status = change();
+  if (status.ok()) status = Execute("COMMIT");
+  // SQLite has ended the transaction itself after some errors.
+  if (in_transaction()) static_cast<void>(Execute("ROLLBACK"));
+  return status;
+}
+
 absl::Status Database::ToStatus(int code, std::string_view doing) const {
   if (code == SQLITE_OK) return absl::OkStatus();
   const std::string_view words =

@@ -7,6 +7,7 @@
 #include <sqlite3.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -103,6 +104,10 @@ class Database {
   // The first column of the first row.
   absl::StatusOr<int64_t> QueryInt(std::string_view sql) const;
   absl::StatusOr<std::string> QueryText(std::string_view sql) const;
+
+  // Runs the change in one transaction, which ends with it: committed if the change is OK, else
+  // undone. Returns the first error.
+  absl::Status InTransaction(const std::function<absl::Status()>& change) const;
 
   bool in_transaction() const { return sqlite3_get_autocommit(handle_.get()) == 0; }
   // Rows that the last statement changed.
