@@ -1,5 +1,6 @@
 // Finding out whether Slurm has a run, and which of its jobs.
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "absl/status/status.h"
