@@ -158,6 +158,19 @@ std::optional<std::string> Arrays::RunAt(std::string_view array, uint32_t task) 
   return at->run;
 }
 
+std::vector<uint32_t> Arrays::TasksFrom(std::string_view array, uint32_t first) const {
+  const MutexLock lock(mutex_);
+  std::vector<uint32_t> ids;
+  const auto found = arrays_.find(array);
+  if (found == arrays_.end()) return ids;
+  const Array& tasks = found->second;
+  for (auto at = std::lower_bound(tasks.begin(), tasks.end(), first, IsBefore{}); at != tasks.end();
+       ++at) {
+    ids.push_back(at->id);
+  }
+  return ids;
+}
+
 std::vector<ArrayPlace> Arrays::PlacesOf(std::string_view run_key) const {
   const MutexLock lock(mutex_);
   std::vector<ArrayPlace> places;

@@ -70,6 +70,8 @@ class Arrays {
 
   // Returns the run of a task; nothing if no list has it.
   std::optional<std::string> RunAt(std::string_view array, uint32_t task) const;
+  // Returns the ids of its tasks from this one on; none if there is no such list.
+  std::vector<uint32_t> TasksFrom(std::string_view array, uint32_t first) const;
   // Returns all arrays with which the run was ever submitted.
   std::vector<ArrayPlace> PlacesOf(std::string_view run_key) const;
 

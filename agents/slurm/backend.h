@@ -154,6 +154,9 @@ class SlurmBackend : public agents::Backend {
   // ---- look-up
   // The run whose job is called so; the name itself if it is no task of an array that is known.
   std::string RunOf(const std::string& name, const JobId& id) const;
+  // Asks for the whole queue. Tasks of Muster's that a list which was cut off may have are in it,
+  // in an unknown state.
+  absl::StatusOr<std::vector<QueueRow>> WholeQueue();
   // The whole queue, as it was at most a second ago and not before the last submission.
   absl::StatusOr<std::vector<QueueRow>> SharedQueue();
   agents::LookupOutcome LookUpInHistory(const agents::RunHandle& run,

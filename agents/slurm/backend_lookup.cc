@@ -1,5 +1,6 @@
 // Finding out whether Slurm has a run, and which of its jobs.
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -156,6 +157,27 @@ absl::StatusOr<std::vector<HistoryRow>> SlurmBackend::HistoryByName(const agents
   return std::vector<HistoryRow>();
 }
 
+absl::StatusOr<std::vector<QueueRow>> SlurmBackend::WholeQueue() {
+  absl::StatusOr<std::vector<QueueRow>> rows = scheduler_->Queue();
+  if (!rows.ok()) return rows;
+  std::set<JobId> named;
+  std::vector<QueueRow> unnamed;
+  for (const QueueRow& row : *rows) {
+    named.insert(row.job_id);
+    if (row.unnamed_from.has_value() && !HasEnded(row.state.phase)) unnamed.push_back(row);
+  }
+  for (QueueRow& row : unnamed) {
+    row.state.phase = JobPhase::kUnknown;
+    const std::vector<uint32_t> tasks =
+        arrays_.TasksFrom(row.name, *std::exchange(row.unnamed_from, std::nullopt));
+    for (const uint32_t task : tasks) {
+      row.job_id.task = task;
+      if (!named.contains(row.job_id)) rows->push_back(row);
+    }
+  }
+  return rows;
+}
+
 absl::StatusOr<std::vector<QueueRow>> SlurmBackend::SharedQueue() {
   const MutexLock asking(shared_queue_mutex_);
   absl::Time last_submit;
@@ -166,7 +188,7 @@ absl::StatusOr<std::vector<QueueRow>> SlurmBackend::SharedQueue() {
   const absl::Time now = time_.Now();
   if (now - shared_queue_time_ <= kSharedAnswerAge && shared_queue_time_ > last_submit)
     return shared_queue_;
-  absl::StatusOr<std::vector<QueueRow>> rows = scheduler_->Queue();
+  absl::StatusOr<std::vector<QueueRow>> rows = WholeQueue();
   if (!rows.ok()) return rows;
   shared_queue_time_ = now;
   shared_queue_ = *rows;

@@ -200,7 +200,7 @@ absl::StatusOr<SlurmBackend::Queue> SlurmBackend::AskQueue() {
   // Only the lists of arrays tell a task from a job of somebody else's.
   const absl::Status loaded = arrays_.Load();
   absl::StatusOr<std::vector<QueueRow>> rows =
-      loaded.ok() ? scheduler_->Queue() : absl::StatusOr<std::vector<QueueRow>>(loaded);
+      loaded.ok() ? WholeQueue() : absl::StatusOr<std::vector<QueueRow>>(loaded);
   {
     const MutexLock lock(mutex_);
     last_queue_time_ = begin;
@@ -211,7 +211,8 @@ absl::StatusOr<SlurmBackend::Queue> SlurmBackend::AskQueue() {
   NoteWhatRuns(*rows, begin);
   Queue queue;
   for (QueueRow& row : *rows) {
-    if (row.job_id.task.has_value()) queue.arrays.insert(row.name);
+    // An array all of whose waiting tasks were canceled is listed by its number alone.
+    if (IsArrayName(row.name)) queue.arrays.insert(row.name);
     std::string name = RunOf(row.name, row.job_id);
     queue.rows.emplace(std::move(name), std::move(row));
   }

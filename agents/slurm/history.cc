@@ -1,6 +1,7 @@
 #include "agents/slurm/history.h"
 
 #include <set>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "agents/slurm/fields.h"
@@ -38,8 +39,10 @@ std::string NodeListOf(std::string_view text) {
   return text == "None assigned" || text == "(null)" ? std::string() : std::string(text);
 }
 
-// False: the line cannot be read.
-bool AddRows(std::string_view line, std::vector<HistoryRow>* rows) {
+// A line about tasks that Slurm had not told apart goes to `together`. False: the line cannot be
+// read.
+bool AddRows(std::string_view line, std::vector<HistoryRow>* rows,
+             std::vector<HistoryRow>* together) {
   const std::vector<std::string_view> columns = Split(line, kSeparator);
   if (columns.size() != kColumns || columns[3].empty()) return false;
   // Only a task's id has an index; the number of a part of a heterogeneous job ("7+1") is raw.
@@ -53,6 +56,7 @@ bool AddRows(std::string_view line, std::vector<HistoryRow>* rows) {
   row.start_time = ParseEpoch(columns[6]);
   row.end_time = ParseEpoch(columns[7]);
   row.allocation = AllocationOf(columns[8], columns[9], columns[10]);
+  if (columns[0].ends_with(']')) rows = together;
   for (const JobId& id : ids) {
     row.job_id = id;
     rows->push_back(row);
@@ -96,12 +100,14 @@ std::vector<std::string> HistoryArguments(std::string_view name, absl::Time sinc
 
 absl::StatusOr<std::vector<HistoryRow>> ParseHistory(std::string_view output) {
   std::vector<HistoryRow> rows;
+  std::vector<HistoryRow> together;
   for (std::string_view line : Lines(output)) {
-    if (!AddRows(line, &rows)) {
+    if (!AddRows(line, &rows, &together)) {
       return absl::InternalError(fmt::format(
           "sacct printed a line that is not as asked for: \"{}\"", line.substr(0, 200)));
     }
   }
+  AddTogether(std::move(together), &rows);
   return rows;
 }
 

@@ -5,8 +5,10 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -40,6 +42,16 @@ struct HistoryRow {
 // Job ids in one sacct: an argument list that any system takes.
 inline constexpr size_t kMaxIdsPerHistoryCall = 500;
 
+// Adds the rows of lines about several tasks, but for tasks that have a row already.
+template <typename Row>
+void AddTogether(std::vector<Row> together, std::vector<Row>* rows) {
+  std::set<std::pair<JobId, std::string>> told;
+  for (const Row& row : *rows) told.emplace(row.job_id, row.name);
+  for (Row& row : together) {
+    if (!told.contains({row.job_id, row.name})) rows->push_back(std::move(row));
+  }
+}
+
 // Asks by id; for tasks about the whole of their array, which tells whether the rest of it is
 // known. Without a window sacct shows today only, so `since` is always given.
 std::vector<std::string> HistoryArguments(const std::vector<JobId>& ids, absl::Time since);
@@ -48,7 +60,8 @@ std::vector<std::string> HistoryArguments(const std::vector<JobId>& ids, absl::T
 std::vector<std::string> HistoryArguments(std::string_view name, absl::Time since);
 
 // INTERNAL with the line if one cannot be read. A line about several tasks of an array becomes a
-// row for each.
+// row for each that has no line of its own: accounting keeps the tasks in the line that have been
+// started since.
 absl::StatusOr<std::vector<HistoryRow>> ParseHistory(std::string_view output);
 
 // "scontrol --oneliner show job ID".

@@ -29,8 +29,17 @@ std::optional<JobId> ParseJobId(std::string_view text);
 
 // Tasks that one line of Slurm's may name; MaxArraySize is at most 4,000,001.
 inline constexpr size_t kMaxTasksInLine = 4'000'001;
-// Slurm's word for tasks that have not been told apart yet: "123_[0,4-7%2]", or one id. Empty if
-// the text is none, or names more than kMaxTasksInLine.
+// The tasks of an array that Slurm has not told apart yet.
+struct TaskSet {
+  std::vector<JobId> ids;  // rising
+  // The end of the list was cut off: more of the tasks behind the last one may be in the set.
+  bool is_cut = false;
+};
+// Reads "0,4-7,9-21:3%2": ids, ranges, steps, and how many tasks may run at once; "7,10,1...%2" is
+// cut off, in the middle of an id. Nothing if the text is none, or names more than kMaxTasksInLine.
+std::optional<TaskSet> ParseTaskSet(uint64_t array, std::string_view text);
+// Slurm's word for such a set in a list of jobs: "123_[0,4-7%2]", or one id. Empty if the text is
+// none, or is cut off.
 std::vector<JobId> ExpandJobIds(std::string_view text);
 
 }  // namespace muster::slurm

@@ -33,6 +33,9 @@ struct QueueRow {
   std::optional<absl::Time> end_time;    // of a running job: when its time limit ends it
   v1::SlurmAllocation allocation;
   uint32_t restarts = 0;  // how often Slurm has put it back and started it again
+  // The row is an array's, in place of tasks whose list slurmrestd has cut off: those from this id
+  // on that no other row names may be in it.
+  std::optional<uint32_t> unnamed_from = {};
 };
 
 // All jobs of the user in any state, ended ones too as long as slurmctld remembers them; with a

@@ -54,19 +54,27 @@ std::string TaskList(std::string set) {
   return fmt::format("{}", fmt::join(indices, ","));
 }
 
-// The job's id, or those of the tasks that this one entry is about; none: it cannot be read.
-std::vector<JobId> IdsOf(const json& job, const json& array, const json& task,
-                         const json& task_set) {
+// The jobs that one entry is about.
+struct EntryIds {
+  std::vector<JobId> ids;  // none: it cannot be read
+  // They are tasks that Slurm had not told apart.
+  bool are_together = false;
+  bool is_cut = false;
+};
+
+EntryIds IdsOf(const json& job, const json& array, const json& task, const json& task_set) {
   const std::optional<int64_t> id = NumberOf(Member(job, "job_id"));
   if (!id.has_value() || *id <= 0) return {};
   const int64_t number = NumberOf(array).value_or(0);
-  if (number <= 0) return {{static_cast<uint64_t>(*id)}};
+  if (number <= 0) return {.ids = {{static_cast<uint64_t>(*id)}}};
   const auto array_number = static_cast<uint64_t>(number);
   if (const std::optional<int64_t> index = NumberOf(task))
-    return {{array_number, static_cast<uint32_t>(*index)}};
-  const std::string set = TaskList(TextOf(task_set));
-  if (set.empty()) return {{array_number}};
-  return ExpandJobIds(fmt::format("{}_[{}]", array_number, set));
+    return {.ids = {{array_number, static_cast<uint32_t>(*index)}}};
+  const std::string list = TaskList(TextOf(task_set));
+  if (list.empty()) return {.ids = {{array_number}}};
+  std::optional<TaskSet> set = ParseTaskSet(array_number, list);
+  if (!set.has_value()) return {};
+  return {.ids = std::move(set->ids), .are_together = true, .is_cut = set->is_cut};
 }
 
 // Either a raw wait status, or {"status", "return_code", "signal": {"id" | "signal_id"}}.
@@ -98,7 +106,9 @@ std::vector<Row> RowsOf(const std::vector<JobId>& ids, Row row) {
   return rows;
 }
 
-std::vector<HistoryRow> ReadHistory(const json& job) {
+// Rows of tasks that Slurm had not told apart go to `together`. False: it cannot be read.
+bool ReadHistory(const json& job, std::vector<HistoryRow>* rows,
+                 std::vector<HistoryRow>* together) {
   const json& times = Member(job, "time");
   const json& array = Member(job, "array");
   HistoryRow row;
@@ -113,8 +123,13 @@ std::vector<HistoryRow> ReadHistory(const json& job) {
   row.end_time = TimeOf(Member(times, "end"));
   row.allocation = AllocationOf(TextOf(Member(job, "partition")), TextOf(Member(job, "account")),
                                 TextOf(Member(job, "qos")));
-  return RowsOf(
-      IdsOf(job, Member(array, "job_id"), Member(array, "task_id"), Member(array, "task")), row);
+  const EntryIds entry =
+      IdsOf(job, Member(array, "job_id"), Member(array, "task_id"), Member(array, "task"));
+  if (entry.is_cut) return false;
+  std::vector<HistoryRow> some = RowsOf(entry.ids, row);
+  if (entry.are_together) rows = together;
+  rows->insert(rows->end(), some.begin(), some.end());
+  return !some.empty();
 }
 
 absl::Duration SpanOf(const json& value) {
@@ -155,9 +170,14 @@ std::vector<QueueRow> ReadJob(const json& job) {
   row.restarts = static_cast<uint32_t>(NumberOf(Member(job, "restart_cnt")).value_or(0));
   row.allocation = AllocationOf(TextOf(Member(job, "partition")), TextOf(Member(job, "account")),
                                 TextOf(Member(job, "qos")));
-  return RowsOf(IdsOf(job, Member(job, "array_job_id"), Member(job, "array_task_id"),
-                      Member(job, "array_task_string")),
-                row);
+  EntryIds entry = IdsOf(job, Member(job, "array_job_id"), Member(job, "array_task_id"),
+                         Member(job, "array_task_string"));
+  std::vector<QueueRow> rows = RowsOf(entry.ids, row);
+  if (!entry.is_cut || row.state.word.empty()) return rows;
+  row.unnamed_from = rows.empty() ? 0 : *rows.back().job_id.task + 1;
+  row.job_id = {static_cast<uint64_t>(*NumberOf(Member(job, "array_job_id")))};
+  rows.push_back(row);
+  return rows;
 }
 
 }  // namespace
@@ -225,12 +245,12 @@ absl::StatusOr<std::vector<HistoryRow>> RestHistory(const json& answer, std::str
   const json* jobs = ListIn(answer, "jobs");
   if (jobs == nullptr) return UnreadableAnswer("no list of jobs, or one");
   std::vector<HistoryRow> rows;
+  std::vector<HistoryRow> together;
   for (const json& job : *jobs) {
     if (!IsOfUser(job, "user", user)) continue;
-    std::vector<HistoryRow> some = ReadHistory(job);
-    if (some.empty()) return UnreadableAnswer("a job");
-    rows.insert(rows.end(), std::move_iterator(some.begin()), std::move_iterator(some.end()));
+    if (!ReadHistory(job, &rows, &together)) return UnreadableAnswer("a job");
   }
+  AddTogether(std::move(together), &rows);
   return rows;
 }
 
@@ -238,10 +258,13 @@ absl::StatusOr<std::vector<UsageRow>> RestUsage(const json& answer, std::string_
   const json* jobs = ListIn(answer, "jobs");
   if (jobs == nullptr) return UnreadableAnswer("no list of jobs, or one");
   std::vector<UsageRow> rows;
+  std::vector<UsageRow> together;
   for (const json& job : *jobs) {
     if (!IsOfUser(job, "user", user)) continue;
-    const std::vector<HistoryRow> some = ReadHistory(job);
-    if (some.empty()) return UnreadableAnswer("a job");
+    std::vector<HistoryRow> own;
+    std::vector<HistoryRow> rest;
+    if (!ReadHistory(job, &own, &rest)) return UnreadableAnswer("a job");
+    const std::vector<HistoryRow>& some = own.empty() ? rest : own;
     UsageRow row;
     row.name = some.front().name;
     row.has_ended = HasEnded(some.front().state.phase) && some.front().end_time.has_value();
@@ -250,9 +273,10 @@ absl::StatusOr<std::vector<UsageRow>> RestUsage(const json& answer, std::string_
     }
     for (const HistoryRow& one : some) {
       row.job_id = one.job_id;
-      rows.push_back(row);
+      (own.empty() ? together : rows).push_back(row);
     }
   }
+  AddTogether(std::move(together), &rows);
   return rows;
 }
 

@@ -422,6 +422,14 @@ absl::Status RestScheduler::SetArrayHold(uint64_t number, const std::vector<JobI
     if (row.state.phase != JobPhase::kPending) continue;
     any_waits = true;
     if (std::find(ids.begin(), ids.end(), row.job_id) != ids.end()) continue;
+    if (row.unnamed_from.has_value()) {
+      return absl::UnimplementedError(fmt::format(
+          "slurmrestd holds and releases all waiting tasks of an array together, and does not list "
+          "all of array {}, so that nobody can tell whether all are meant; start slurmrestd with "
+          "SLURM_BITSTR_LEN=0, or have the cluster's agent use Slurm's commands (without "
+          "slurm.rest_url)",
+          whole.ToString()));
+    }
     return absl::UnimplementedError(fmt::format(
         "slurmrestd holds and releases all waiting tasks of an array together, and task {} is not "
         "meant; have the cluster's agent use Slurm's commands (without slurm.rest_url) for single "

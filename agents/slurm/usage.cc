@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "agents/core/proto_time.h"
 #include "agents/slurm/fields.h"
+#include "agents/slurm/history.h"
 #include "agents/slurm/states.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
@@ -20,8 +22,9 @@ std::optional<uint64_t> ParseRss(std::string_view text) {
   return text.empty() ? 0 : ParseNumber<uint64_t>(text);
 }
 
-// The line of a step comes behind that of its job. False: the line cannot be read.
-bool AddLine(std::string_view line, std::vector<UsageRow>* rows) {
+// The line of a step comes behind that of its job. One about several tasks, none of which has
+// begun, goes to `together`. False: the line cannot be read.
+bool AddLine(std::string_view line, std::vector<UsageRow>* rows, std::vector<UsageRow>* together) {
   const std::vector<std::string_view> columns = Split(line, kSeparator);
   if (columns.size() != kUsageColumns || columns[3].empty()) return false;
   // A slurmdbd that is catching up shows the state of the job first, without end, steps and usage.
@@ -42,7 +45,7 @@ bool AddLine(std::string_view line, std::vector<UsageRow>* rows) {
   const std::optional<absl::Duration> user = ParseCpuTime(columns[4]);
   const std::optional<absl::Duration> system = ParseCpuTime(columns[5]);
   if (ids.empty() || !user.has_value() || !system.has_value()) return false;
-  // Several tasks are in one line only as long as they wait.
+  if (columns[0].ends_with(']')) rows = together;
   for (const JobId& id : ids) {
     rows->push_back({.job_id = id,
                      .name = std::string(columns[2]),
@@ -80,12 +83,14 @@ std::vector<std::string> UsageArguments(const std::vector<JobId>& ids, absl::Tim
 
 absl::StatusOr<std::vector<UsageRow>> ParseUsage(std::string_view output) {
   std::vector<UsageRow> rows;
+  std::vector<UsageRow> together;
   for (std::string_view line : Lines(output)) {
-    if (!AddLine(line, &rows)) {
+    if (!AddLine(line, &rows, &together)) {
       return absl::InternalError(fmt::format(
           "sacct printed a line that is not as asked for: \"{}\"", line.substr(0, 200)));
     }
   }
+  AddTogether(std::move(together), &rows);
   return rows;
 }
 

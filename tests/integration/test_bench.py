@@ -36,7 +36,7 @@ def test_every_row_prints_one_figure_and_writes_it_as_json(tmp_path):
 def test_the_slurm_rows_run(tmp_path):
     out = tmp_path / "figures.json"
     rows = ["slurm_1000", "slurm_calls_per_job", "slurm_1000_over_ssh", "slurm_calls_per_job_over_ssh",
-            "slurm_sacct_2000"]
+            "slurm_sacct_2000", "slurm_array_60", "slurm_unlike_30", "slurm_chain_30", "slurm_squeue_2000", "slurm_sinfo_2000"]
     subprocess.run([RUN, "--short", "--json", out, *rows], capture_output=True, check=True, timeout=TIMEOUT_S)
     assert {figure["row"] for figure in json.loads(out.read_text())} == set(rows)
 

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from harness.api import CANCELED, SUCCEEDED
+from harness.api import CANCELED, RUNNING, SUCCEEDED
 from harness.fixtures import cluster_fixture
 from harness.slurm import USER
 from harness.wait import eventually
@@ -55,6 +55,27 @@ def test_more_than_a_thousand_tasks_are_one_array_with_its_ids_and_limit(world, 
     for job_id in (first + 4, first + 1199):
         api.wait_state(job_id, CANCELED)
     eventually(lambda: not world.cli("squeue", "-h", "-j", first).stdout, "all have ended", deadline_s=600)
+
+
+@pytest.mark.slow
+def test_a_look_that_comes_when_squeue_has_forgotten_finds_the_rest_of_a_canceled_array(world, api, slurm, agent, directory):
+    """Accounting has the tasks that never started in one line, with their step: "1_[37-205:2]"."""
+    gate = world.gate()
+    first = submit(world, directory, "--array=5-205:2", "--wrap", gate.script())
+    number = number_of(api, first)
+    eventually(lambda: slurm.slurm("squeue", "-h", "-t", "R", "-o", "%i").count(f"{number}_") == 16, "the nodes are full")
+    api.wait_state(first + 15, RUNNING)
+    agent.pause()
+    slurm.slurm_as_user("scancel", number)
+    eventually(lambda: f"{number}_" not in slurm.slurm("squeue", "-h", "-t", "all", "-o", "%i"), "squeue has forgotten it",
+               deadline_s=120)
+    rows = eventually(lambda: re.findall(rf"^{number}_\[.*:2\]\|CANCELLED", slurm.slurm("sacct", "-n", "-X", "-P", "-a", "-o",
+                                         "JobID,State", "-j", number), re.MULTILINE), "sacct has the rest")
+    assert len(rows) == 1
+    agent.resume()
+    for job_id in (first, first + 15, first + 16, first + 100):
+        api.wait_state(job_id, CANCELED)
+    eventually(lambda: not world.cli("squeue", "-h", "-j", first).stdout, "all have ended")
 
 
 def test_a_limit_of_simultaneous_tasks_holds(world, slurm, agent, directory):

@@ -176,6 +176,23 @@ def test_a_file_or_directory_that_is_not_there_is_named_with_its_option(world, a
         assert says in world.cli("why", job_id).stdout
 
 
+def test_a_script_whose_directory_is_not_there_starts_in_tmp_as_with_sbatch(world, api, slurm, desk):
+    directory = desk.directory()
+    words = ("--chdir", "/nonexistent", "-p", "debug", "--wrap", "pwd; exit 3")
+    job_id = int(world.cli("sbatch", "--parsable", "-o", directory / "ours", *words, cwd=directory).stdout)
+    slurm.slurm_as_user("sbatch", "-o", directory / "theirs", *words)
+    api.wait_state(job_id, FAILED)
+    assert api.get(job_id).runs[0].exit.code == 3
+
+    def last_lines():
+        return [path.read_text().splitlines()[-1:] for path in (directory / "ours", directory / "theirs")]
+
+    eventually(lambda: last_lines() == [["/tmp"], ["/tmp"]], "both started in /tmp")
+    for path in (directory / "ours", directory / "theirs"):
+        assert "/nonexistent" in path.read_text()
+        assert "going to /tmp instead" in path.read_text()
+
+
 def test_a_dependency_names_jobs_by_musters_numbers(world, api, desk):
     gate = world.gate()
     directory = desk.directory()

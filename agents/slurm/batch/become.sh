@@ -17,7 +17,7 @@ become() {
   else
     read_variables "$1"
     if [[ -e $run_dir/env/shell || -e $run_dir/specs/login ]]; then read_shell; fi
-    cd -- "${words[0]}" || give_up "$run_dir/problem.$2" working_directory
+    cd -- "${words[0]}" || go_to_tmp "$1" || give_up "$run_dir/problem.$2" working_directory
     unset OLDPWD
   fi
   if [[ -e $run_dir/specs/limits ]]; then set_limits; fi
@@ -30,6 +30,13 @@ become() {
   # shellcheck disable=SC2093 # it continues if the program cannot be started
   exec "${@:2}"
   give_up "$1" start $?
+}
+
+# go_to_tmp PROGRAM: what Slurm does for a batch script without its directory.
+go_to_tmp() {
+  [[ $1 == command && -e $run_dir/specs/batch_script ]] || return
+  cd /tmp || return
+  echo "muster: cannot change to ${words[0]}: going to /tmp instead" >&2
 }
 
 # read_variables PROGRAM: sets variables. Roles have environments of their own.

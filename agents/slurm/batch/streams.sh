@@ -15,7 +15,8 @@ run_batch_script() {
   IFS= read -r -d '' directory <"$run_dir/specs/command.argv"
   export SLURM_JOB_NAME=${settings[0]} SLURM_SUBMIT_DIR=${settings[7]:-$directory}
   hide_own_options
-  if [[ ! -d $directory ]]; then
+  # Slurm then starts the script in /tmp, where it can write its output.
+  if [[ ! -x $directory/. ]] && { ((${#container[@]})) || has_relative_file; }; then
     status=1 problem=working_directory
     return
   fi
@@ -144,6 +145,15 @@ use_streams() {
 close_streams() {
   exec {in_fd}<&- {out_fd}>&-
   if [[ $err_fd != "$out_fd" ]]; then exec {err_fd}>&-; fi
+}
+
+# Returns whether one of the script's files is in its working directory.
+has_relative_file() {
+  local pattern
+  for pattern in "${settings[@]:2:3}"; do
+    if [[ $pattern && $pattern != /* ]]; then return 0; fi
+  done
+  return 1
 }
 
 # file_name PATTERN: sets name, relative to the working directory; fails if there is none.

@@ -65,7 +65,11 @@ std::optional<JobName> ParseJobName(std::string_view text) {
 std::vector<uint32_t> ParseTasks(std::string_view text) {
   std::vector<uint32_t> ids;
   if (const auto id = contract::ParseNumber<uint32_t>(text); id.has_value()) return {*id};
-  if (!text.starts_with('[') || !text.ends_with(']')) return ids;
+  // sbatch takes no number for 0; here that would be somebody's task.
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  const bool is_list = text.size() > 2 && text.starts_with('[') && text.ends_with(']') &&
+                       is_digit(text[1]) && is_digit(text[text.size() - 2]);
+  if (!is_list) return ids;
   const auto tasks = client::slurm::ParseArray(text);
   if (!tasks.ok()) return ids;
   for (const ArrayTask& task : *tasks) ids.push_back(task.id);

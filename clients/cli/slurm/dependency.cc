@@ -70,6 +70,9 @@ Verdict Judge(std::string_view type, v1::JobState end) {
   return is_good ? Verdict::kFulfilled : Verdict::kNever;
 }
 
+// Slurm refuses such a dependency on a job that it does not know; any other one is fulfilled then.
+bool AsksHowItEnds(std::string_view type) { return type == "afterok" || type == "afternotok"; }
+
 // Returns a command that does the same without Slurm: "muster wait 42 43 && muster sbatch ...".
 // `jobs`: all of the clause.
 std::string WithoutSlurm(std::string_view type, const std::string& jobs) {
@@ -115,9 +118,14 @@ absl::Status CheckDelay(const v1::Job& job, std::string_view delay) {
 
 class Translator {
  public:
-  // `is_any`: one of the conditions is enough.
-  Translator(client::Client* client, v1::JobSpec* spec, bool is_any)
-      : client_(*client), spec_(*spec), is_any_(is_any), deadline_(absl::Now() + kMaxNumberWait) {}
+  // `is_any`: one of the conditions is enough. `notes`: remarks for the user.
+  Translator(client::Client* client, v1::JobSpec* spec, bool is_any,
+             std::vector<std::string>* notes)
+      : client_(*client),
+        spec_(*spec),
+        is_any_(is_any),
+        notes_(*notes),
+        deadline_(absl::Now() + kMaxNumberWait) {}
 
   // "afterok:42:43+5" with Slurm's numbers; empty if nothing is left to wait for.
   absl::StatusOr<std::string> Clause(std::string_view clause) {
@@ -170,6 +178,11 @@ class Translator {
   absl::StatusOr<std::string> Number(std::string_view type, std::string_view delay, uint64_t id,
                                      const std::string& instead) {
     absl::StatusOr<v1::Job> job = AwaitPlace(id);
+    if (absl::IsNotFound(job.status()) && !AsksHowItEnds(type)) {
+      notes_.push_back(fmt::format(
+          "--dependency: there is no job {} (any more), so {}:{} waits for nothing", id, type, id));
+      return std::string();
+    }
     if (!job.ok()) return job.status();
     if (!HasEnded(*job)) {
       if (!IsPlaced(*job)) return NotPlaced(*job, instead);
@@ -294,6 +307,7 @@ class Translator {
   client::Client& client_;
   v1::JobSpec& spec_;
   const bool is_any_;
+  std::vector<std::string>& notes_;
   const absl::Time deadline_;
   bool is_never_ = false;
   std::string tied_to_;  // empty: to none yet
@@ -353,11 +367,12 @@ absl::Status ExpandSingleton(client::Client& client, v1::JobSpec* spec) {
   return absl::OkStatus();
 }
 
-absl::Status TranslateDependency(client::Client& client, v1::JobSpec* spec) {
+absl::Status TranslateDependency(client::Client& client, v1::JobSpec* spec,
+                                 std::vector<std::string>* notes) {
   if (spec->slurm().dependency().empty()) return absl::OkStatus();
   const std::string written = spec->slurm().dependency();
   const bool is_any = IsAnyOf(written);
-  Translator translator(&client, spec, is_any);
+  Translator translator(&client, spec, is_any, notes);
   std::vector<std::string> translated;
   absl::Status never;
   for (const std::string& condition : Conditions(written, is_any)) {

@@ -29,10 +29,12 @@ absl::Status ExpandSingleton(client::Client& client, v1::JobSpec* spec);
 // else the numbers of its tasks are named. Waits up to kMaxPlaceWait until a cluster has a job, and
 // up to kMaxNumberWait until Slurm has given it a number. FAILED_PRECONDITION, with what to do
 // instead: a job is held or got no cluster or number, is on a cluster of another kind, has ended
-// otherwise than it should, or the jobs are on several clusters, or on others than the job names;
-// NOT_FOUND: there is no such job. A retry is not followed: Slurm waits for the run that is there
-// now.
-absl::Status TranslateDependency(client::Client& client, v1::JobSpec* spec);
+// otherwise than it should, or the jobs are on several clusters, or on others than the job names.
+// A job that is not there is as with Slurm 24.11: NOT_FOUND for afterok and afternotok, and a note
+// for the others, which are fulfilled. A retry is not followed: Slurm waits for the run that is
+// there now.
+absl::Status TranslateDependency(client::Client& client, v1::JobSpec* spec,
+                                 std::vector<std::string>* notes);
 
 }  // namespace muster::cli
 

@@ -309,7 +309,10 @@ int Sbatch(Session& session) {
   if (absl::Status status = CheckSpec(spec, SbatchFlags()); !status.ok()) {
     return FailSbatchUsage(session, status);
   }
-  if (absl::Status status = TranslateDependency(session.client, &spec); !status.ok()) {
+  std::vector<std::string> notes;
+  const absl::Status translated = TranslateDependency(session.client, &spec, &notes);
+  for (const std::string& note : notes) session.terminal.Note(note);
+  if (absl::Status status = translated; !status.ok()) {
     return Fail(session, status);
   }
   absl::StatusOr<std::vector<v1::JobSpec>> jobs = JobsOf(asked->job);

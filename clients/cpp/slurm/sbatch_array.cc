@@ -1,6 +1,8 @@
 #include "clients/cpp/slurm/sbatch_array.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <optional>
 #include <set>
 
@@ -14,23 +16,52 @@ using contract::ParseNumber;
 
 // "1-7:2"; of a single number it and itself.
 struct TaskRange {
-  uint32_t first = 0;
-  uint32_t last = 0;
-  uint32_t step = 1;
+  uint64_t first = 0;
+  uint64_t last = 0;
+  uint64_t step = 1;
 };
 
+// Takes a number from the front as slurmctld does (strtol): blanks and a sign may come before it,
+// and a text without digits is 0. Numbers that are too large become the largest one.
+int64_t TakeNumber(std::string_view* text) {
+  size_t at = std::min(text->find_first_not_of(" \t"), text->size());
+  const bool has_sign = at < text->size() && ((*text)[at] == '+' || (*text)[at] == '-');
+  const bool is_negative = has_sign && (*text)[at] == '-';
+  if (has_sign) ++at;
+  const std::string_view digits =
+      text->substr(at, std::min(text->find_first_not_of("0123456789", at), text->size()) - at);
+  if (digits.empty()) return 0;
+  text->remove_prefix(at + digits.size());
+  const int64_t number = ParseNumber<int64_t>(digits).value_or(std::numeric_limits<int64_t>::max());
+  return is_negative ? -number : number;
+}
+
+// Takes the character from the front if it is there.
+bool Take(char wanted, std::string_view* text) {
+  if (!text->starts_with(wanted)) return false;
+  text->remove_prefix(1);
+  return true;
+}
+
+// One part of the list. slurmctld does not ask whether brackets match, and takes no number for 0.
 std::optional<TaskRange> ParseRange(std::string_view text) {
-  const size_t dash = text.find('-');
-  const size_t colon = text.find(':');
-  const auto first = ParseNumber<uint32_t>(text.substr(0, dash));
-  if (!first.has_value()) return std::nullopt;
-  if (dash == text.npos) return TaskRange{*first, *first};
-  const auto last = ParseNumber<uint32_t>(text.substr(dash + 1, colon - dash - 1));
-  if (!last.has_value() || *last < *first) return std::nullopt;
-  if (colon == text.npos) return TaskRange{*first, *last};
-  const auto step = ParseNumber<uint32_t>(text.substr(colon + 1));
-  if (!step.has_value() || *step == 0) return std::nullopt;
-  return TaskRange{*first, *last, *step};
+  text = text.substr(0, text.find('%'));
+  Take('[', &text);
+  const int64_t first = TakeNumber(&text);
+  Take(']', &text);
+  int64_t last = first;
+  int64_t step = 1;
+  if (Take('-', &text)) {
+    last = TakeNumber(&text);
+    Take(']', &text);
+    if (Take(':', &text)) {
+      step = TakeNumber(&text);
+      Take(']', &text);
+    }
+  }
+  if (!text.empty() || first < 0 || last < first || step <= 0) return std::nullopt;
+  return TaskRange{static_cast<uint64_t>(first), static_cast<uint64_t>(last),
+                   static_cast<uint64_t>(step)};
 }
 
 absl::Status BadArray(const std::string& text) { return absl::InvalidArgumentError(text); }
@@ -38,26 +69,25 @@ absl::Status BadArray(const std::string& text) { return absl::InvalidArgumentErr
 }  // namespace
 
 absl::StatusOr<std::vector<contract::ArrayTask>> ParseArray(std::string_view text) {
-  if (text.starts_with('[') && text.ends_with(']')) text = text.substr(1, text.size() - 2);
   uint32_t limit = 0;
+  // No limit: text that is no number, a number that is not above 0, and one that no array reaches.
   if (const size_t percent = text.find('%'); percent != text.npos) {
-    const auto number = ParseNumber<uint32_t>(text.substr(percent + 1));
-    if (!number.has_value() || *number > contract::kMaxArrayTaskId) {
-      return BadArray(fmt::format("after the '%' use the most tasks at the same time, 1 to {}",
-                                  contract::kMaxArrayTaskId));
-    }
-    limit = *number;
-    text = text.substr(0, percent);
+    std::string_view number = text.substr(percent + 1);
+    const int64_t most = TakeNumber(&number);
+    if (most > 0 && most <= contract::kMaxArrayTaskId) limit = static_cast<uint32_t>(most);
   }
   std::set<uint32_t> ids;
   uint32_t step = 1;
   for (std::string_view part : contract::Split(text, ',')) {
+    if (part.empty()) continue;
     const std::optional<TaskRange> range = ParseRange(part);
     if (!range.has_value() || range->last > contract::kMaxArrayTaskId) {
       return BadArray(fmt::format("use ids of 0 to {}, as in 0-15, 1,3,5-7 or 1-7:2",
                                   contract::kMaxArrayTaskId));
     }
-    if (range->step > 1) step = range->step;
+    if (range->step > contract::kMaxArrayTaskId)
+      return BadArray(fmt::format("use a step of 1 to {}", contract::kMaxArrayTaskId));
+    if (range->step > 1) step = static_cast<uint32_t>(range->step);
     for (uint64_t id = range->first; id <= range->last; id += range->step) {
       ids.insert(static_cast<uint32_t>(id));
       if (ids.size() > contract::kMaxArrayTasks) {

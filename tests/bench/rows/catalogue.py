@@ -77,6 +77,14 @@ _ALL = (
          "ratio <= 1.05, <= 0.1 calls/job", slurm.slurm_1000, "slurm_1000", "slurm_calls_per_job"),
     _row("slurm_array_1000", "the same jobs as tasks of one array, by `muster sbatch --array`", "ratio <= 1.05",
          slurm.slurm_array_1000),
+    _row("slurm_array_60", "60 jobs of `true` likewise", "ratio <= 1.3", slurm.slurm_array_60),
+    _row("slurm_unlike_30", "30 jobs no two of which are alike, by a loop of `muster sbatch`", "ratio <= 1.2",
+         slurm.slurm_unlike_30),
+    _row("slurm_chain_30", "the submit of each of 30 jobs that wait for the one before, by `muster sbatch -d`", "<= 100 ms",
+         slurm.slurm_chain_30),
+    _row("slurm_questions_2000", "`muster squeue -r` and `muster sinfo -N -l` with 2,000 jobs that wait or run on a real Slurm, "
+         "process start to exit, the fastest of 20", "ratio <= 3", slurm.slurm_questions_2000, "slurm_squeue_2000",
+         "slurm_sinfo_2000"),
     _row("slurm_sacct_2000", "`muster sacct` of 2,000 jobs that have ended on a real Slurm, process start to exit, the fastest of "
          "20", "ratio <= 3", slurm.slurm_sacct_2000),
     _row("slurm_1000_over_ssh", "the same over SSH",

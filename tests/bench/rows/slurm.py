@@ -26,6 +26,9 @@ while [ -n "$(squeue -h --me -o %i | head -n 1)" ]; do sleep 0.5; polls=$((polls
 echo $polls
 """
 ONE_BY_ONE = "for i in $(seq {jobs}); do sbatch --parsable -o /dev/null job.sh >/dev/null || exit 1; done"
+UNLIKE = "for i in $(seq {jobs}); do sbatch --parsable -J job-$i -t $i -c $((i % 4 + 1)) -o /dev/null job.sh >/dev/null || exit 1; done"
+CHAIN = """id=$({sbatch} --parsable -o /dev/null --wrap 'sleep 600')
+for i in $(seq {jobs}); do id=$({sbatch} --parsable -d afterok:$id -o /dev/null job.sh); done"""
 AS_ARRAY = "sbatch --parsable --array=1-{jobs} -o /dev/null job.sh >/dev/null || exit 1"
 
 
@@ -43,7 +46,15 @@ def slurm_1000_over_ssh(short):
 
 def slurm_array_1000(short):
     """The same jobs as tasks of one array, by `muster sbatch --array` and by sbatch itself."""
-    jobs = 20 if short else 1000
+    return _array("slurm_array_1000", 20 if short else 1000, 1.05)
+
+
+def slurm_array_60(short):
+    """A small one, for which Slurm's own pace and each wait of Muster's count for more."""
+    return _array("slurm_array_60", 10 if short else 60, 1.3)
+
+
+def _array(row, jobs, goal):
     cluster = SlurmCluster(*CLUSTER)
     try:
         with fresh_world() as world:
@@ -56,8 +67,83 @@ def slurm_array_1000(short):
             after, _ = _bare(cluster, jobs, AS_ARRAY)
     finally:
         cluster.close()
-    return [Figure("slurm_array_1000", seconds, "s", (before + after) / 2,
-                   "sbatch --array until all have ended, mean of one before and one after", ratio_goal=1.05, at_most=True)]
+    return [Figure(row, seconds, "s", (before + after) / 2,
+                   "sbatch --array until all have ended, mean of one before and one after", ratio_goal=goal, at_most=True)]
+
+
+def slurm_unlike_30(short):
+    """Jobs no two of which are alike, by a shell's loop of `muster sbatch` and by the same loop of sbatch."""
+    jobs = 5 if short else 30
+    cluster = SlurmCluster(*CLUSTER)
+    try:
+        with fresh_world() as world:
+            before, _ = _bare(cluster, jobs, UNLIKE)
+            muster = _muster(world, cluster)
+            loop = f"ids=$({UNLIKE.replace('sbatch', muster + ' sbatch').replace('>/dev/null ||', '||').format(jobs=jobs)}); {muster} wait $ids"
+            seconds = _as_user(cluster, loop)
+            after, _ = _bare(cluster, jobs, UNLIKE)
+    finally:
+        cluster.close()
+    return [Figure("slurm_unlike_30", seconds, "s", (before + after) / 2,
+                   "the same loop of sbatch until all have ended, mean of one before and one after", ratio_goal=1.2, at_most=True)]
+
+
+def slurm_chain_30(short):
+    """The submit of each job of a chain, every one of which waits for the one before; the first one goes on meanwhile."""
+    jobs = 5 if short else 30
+    cluster = SlurmCluster(*CLUSTER)
+    try:
+        with fresh_world() as world:
+            before = _as_user(cluster, CHAIN.format(sbatch="sbatch", jobs=jobs))
+            seconds = _as_user(cluster, CHAIN.format(sbatch=_muster(world, cluster) + " sbatch", jobs=jobs))
+            after = _as_user(cluster, CHAIN.format(sbatch="sbatch", jobs=jobs))
+    finally:
+        cluster.close()
+    return [Figure("slurm_chain_30", 1000 * seconds / jobs, "ms", 1000 * (before + after) / 2 / jobs,
+                   "the same chain by sbatch, mean of one before and one after", 100, at_most=True)]
+
+
+def slurm_questions_2000(short):
+    """`muster squeue -r` and `muster sinfo` beside Slurm's own, with as many jobs that wait or run."""
+    jobs = 20 if short else 2000
+    repeats = 3 if short else 20
+    cluster = SlurmCluster(*CLUSTER)
+    figures = []
+    try:
+        with fresh_world() as world:
+            _muster(world, cluster)
+            world.cli("sbatch", f"--array=1-{jobs}", "-o", "/dev/null", "--wrap", "sleep 600")
+            slurm = {"SLURM_CONF": str(cluster.conf)}
+            # Slurm's own line of a job is there as soon as sbatch has answered.
+            eventually(lambda: len(cluster.slurm("squeue", "-h", "-r").splitlines()) == jobs, "all are on Slurm",
+                       deadline_s=DEADLINE_S)
+            for verb, words, lines in (("squeue", ("-h", "-r"), jobs), ("sinfo", ("-h", "-N", "-l"), None)):
+                if lines is None:
+                    lines = len(cluster.slurm(verb, *words).splitlines())
+                mine = _answer([str(BIN / "muster"), "--broker", world.broker.address, verb, *words], {}, lines, repeats)
+                its = _answer([verb, *words], slurm, lines, repeats)
+                figures.append(Figure(f"slurm_{verb}_2000", mine, "ms", its, f"{verb} of Slurm", ratio_goal=3, at_most=True))
+    finally:
+        cluster.close()
+    return figures
+
+
+def _muster(world, cluster):
+    """The command, once an agent of the cluster is there."""
+    start_shared_broker(world)
+    agent = cluster.make_agent(world).start()
+    api = world.api(world.broker)
+    eventually(lambda: api.cluster(agent.cluster).name, "the cluster is known")
+    return f"{BIN / 'muster'} --broker {world.broker.address}"
+
+
+def _as_user(cluster, script):
+    """Seconds of a shell's script."""
+    start = time.monotonic()
+    subprocess.run([*AS_USER, "sh", "-ec", f"cd $(mktemp -d); printf '#!/bin/sh\\ntrue\\n' >job.sh; {script}"],
+                   stdout=subprocess.DEVNULL, check=True,
+                   env={"SLURM_CONF": str(cluster.conf), "PATH": "/usr/bin:/bin", "HOME": "/tmp"})
+    return time.monotonic() - start
 
 
 def slurm_sacct_2000(short):

@@ -56,13 +56,18 @@ TestRun NewRun(v1::JobSpec spec) {
   return run;
 }
 
-std::vector<TestRun> NewArray(std::vector<v1::JobSpec> specs) {
+std::vector<TestRun> NewArray(std::vector<v1::JobSpec> specs, std::vector<uint32_t> ids) {
   const auto count = static_cast<uint32_t>(specs.size());
+  for (uint32_t id = 0; ids.size() < count; ++id) ids.push_back(id);
   std::vector<TestRun> runs;
   for (v1::JobSpec& spec : specs) {
     const auto place = static_cast<uint32_t>(runs.size());
     spec.mutable_slurm()->mutable_batch_script();
-    contract::SetArrayTask({.id = place, .count = count, .max_id = count - 1, .place = place},
+    contract::SetArrayTask({.id = ids[place],
+                            .count = count,
+                            .min_id = ids.front(),
+                            .max_id = ids.back(),
+                            .place = place},
                            &spec);
     runs.push_back(NewRun(std::move(spec)));
   }

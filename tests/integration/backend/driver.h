@@ -26,8 +26,8 @@ struct TestRun {
 v1::JobSpec ScriptSpec(const std::string& script);
 // A run with a key that no other one has.
 TestRun NewRun(v1::JobSpec spec);
-// The tasks of one job array, with these batch scripts.
-std::vector<TestRun> NewArray(std::vector<v1::JobSpec> specs);
+// The tasks of one job array, with these batch scripts and ids, which rise; by default from 0 on.
+std::vector<TestRun> NewArray(std::vector<v1::JobSpec> specs, std::vector<uint32_t> ids = {});
 // The same run, to be launched so that it does not start.
 void Hold(TestRun* run);
 // Launches; the id goes into the handle. Fails the test unless it is launched.

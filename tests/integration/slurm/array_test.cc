@@ -19,6 +19,9 @@ using ::testing::HasSubstr;
 using Kind = agents::LaunchOutcome::Kind;
 using Found = agents::LookupOutcome::Kind;
 
+// Waits for the file "go" in the working directory.
+constexpr char kWaitForGo[] = "echo up; until [ -e go ]; do sleep 0.02; done\n";
+
 class SlurmArrayTest : public ::testing::Test {
  protected:
   // Two cores: of five runs three wait.
@@ -30,6 +33,19 @@ class SlurmArrayTest : public ::testing::Test {
     std::vector<v1::JobSpec> specs;
     for (const std::string& script : scripts) specs.push_back(ScriptSpec(script));
     return NewArray(std::move(specs));
+  }
+  // Tasks with these ids, all of which wait for Go.
+  static std::vector<TestRun> WaitingArray(const std::vector<uint32_t>& ids) {
+    return NewArray(std::vector(ids.size(), ScriptSpec(kWaitForGo)), ids);
+  }
+  // Ends the whole array behind Muster's back, and waits until squeue has forgotten it.
+  static void CancelAndForget(const TestRun& run) {
+    const std::string number = SlurmId(run).substr(0, SlurmId(run).find('_'));
+    cluster_->AsRoot("scancel " + number);
+    WaitFor("squeue forgets it", [&] {
+      return cluster_->AsRoot("squeue --noheader --states=all --format=%F").find(number) ==
+             std::string::npos;
+    });
   }
   // Launches them together; each has to be launched.
   std::vector<TestRun> LaunchTogether(std::vector<TestRun> runs) {
@@ -45,9 +61,9 @@ class SlurmArrayTest : public ::testing::Test {
       (*runs)[i].handle.external_id = outcomes[i].external_id;
     return outcomes;
   }
-  static std::vector<TestRun*> PointersTo(std::vector<TestRun>& runs) {
+  static std::vector<TestRun*> PointersTo(std::vector<TestRun>& runs, size_t from = 0) {
     std::vector<TestRun*> pointers;
-    for (TestRun& run : runs) pointers.push_back(&run);
+    for (size_t i = from; i < runs.size(); ++i) pointers.push_back(&runs[i]);
     return pointers;
   }
   void Restart() { backend_ = cluster_->MakeBackend(); }
@@ -63,9 +79,6 @@ class SlurmArrayTest : public ::testing::Test {
 };
 
 TestCluster* SlurmArrayTest::cluster_ = nullptr;
-
-// Waits for the file "go" in the working directory.
-constexpr char kWaitForGo[] = "echo up; until [ -e go ]; do sleep 0.02; done\n";
 
 TEST_F(SlurmArrayTest, AJobArrayIsOneSbatchAndEachTaskHasItsOwnLogAndEnd) {
   std::vector<std::string> scripts;
@@ -149,6 +162,58 @@ TEST_F(SlurmArrayTest, ATaskThatAnotherCancelsWhileItWaitsIsCanceledAndNotLost) 
   for (const TestRun& run : runs) Go(run);
   ObserveToEnd(*backend_, {&runs[0], &runs[1], &runs[3]});
   EXPECT_EQ(runs[3].handle.state, v1::RUN_STATE_SUCCEEDED);
+}
+
+// Accounting has the tasks that never started in one line, with their step unless they are few:
+// "1_[9-43:2]".
+TEST_F(SlurmArrayTest, ALateLookFindsTheTasksOfARestThatWasCanceled) {
+  std::vector<uint32_t> ids;
+  for (uint32_t id = 5; id <= 43; id += 2) ids.push_back(id);
+  std::vector<TestRun> runs = LaunchTogether(WaitingArray(ids));
+  ObserveUntil(*backend_, {&runs[0], &runs[1]}, v1::RUN_STATE_RUNNING);
+  ObserveUntil(*backend_, PointersTo(runs, 2), v1::RUN_STATE_PENDING);
+  // A task that ends by itself has a line of its own, which counts, also if the other has it too.
+  Go(runs[0]);
+  ObserveUntil(*backend_, {&runs[2]}, v1::RUN_STATE_RUNNING);
+  const std::string number = SlurmId(runs[0]).substr(0, SlurmId(runs[0]).find('_'));
+  CancelAndForget(runs[0]);
+  WaitFor("sacct has the line", [&] {
+    const std::string lines = cluster_->AsRoot("sacct -a -n -X -P -o JobID,State -j " + number);
+    const size_t rest = lines.find("_[");
+    return lines.find(":2]|CANCELLED", rest) != std::string::npos;
+  });
+  Restart();
+  ObserveToEnd(*backend_, PointersTo(runs));
+  EXPECT_EQ(runs[0].handle.state, v1::RUN_STATE_SUCCEEDED) << runs[0].last.evidence.DebugString();
+  for (size_t i = 1; i < runs.size(); ++i) {
+    EXPECT_EQ(runs[i].handle.state, v1::RUN_STATE_CANCELED)
+        << SlurmId(runs[i]) << ": " << runs[i].last.evidence.DebugString();
+  }
+}
+
+// slurmrestd cuts off the list of those that wait, and says nothing of the others.
+TEST_F(SlurmArrayTest, TasksWithoutAnyOrderInTheirIdsAreSeenToTheirEnds) {
+  std::vector<uint32_t> ids;
+  for (uint32_t i = 0; i < 30; ++i) ids.push_back(i * i + 100);
+  std::vector<TestRun> runs = LaunchTogether(WaitingArray(ids));
+  ObserveUntil(*backend_, {&runs[0], &runs[1]}, v1::RUN_STATE_RUNNING);
+  ObserveUntil(*backend_, {&runs[2]}, v1::RUN_STATE_PENDING);
+  EXPECT_TRUE(EndOne(*backend_, runs[3].handle).ok());
+  EXPECT_TRUE(EndOne(*backend_, runs[28].handle).ok());
+  ObserveToEnd(*backend_, {&runs[3]});
+  EXPECT_EQ(backend_->Lookup(runs[29].handle).external_id, SlurmId(runs[29]));
+  for (int i = 0; i < 27; ++i) Go(runs[i]);
+  std::vector<TestRun*> first = PointersTo(runs);
+  first.erase(first.begin() + 27, first.end());
+  first.erase(first.begin() + 3);
+  ObserveToEnd(*backend_, first);
+  for (const TestRun* run : first)
+    EXPECT_EQ(run->handle.state, v1::RUN_STATE_SUCCEEDED) << run->last.evidence.DebugString();
+  ObserveToEnd(*backend_, {&runs[28]});
+  EXPECT_EQ(runs[28].handle.state, v1::RUN_STATE_CANCELED);
+  CancelAndForget(runs[29]);
+  ObserveToEnd(*backend_, {&runs[27], &runs[29]});
+  EXPECT_EQ(runs[29].handle.state, v1::RUN_STATE_CANCELED) << runs[29].last.evidence.DebugString();
 }
 
 TEST_F(SlurmArrayTest, AForgottenTaskWhoseNumberIsGivenAgainFailsAndIsNotCanceled) {

@@ -96,7 +96,8 @@ TEST_F(ArrayTest, ItsNumberMeansAllItsTasksAndEachHasANameOfItsOwn) {
                                     ElementsAre(43u, 99u), ElementsAre(43u, 44u),
                                     ElementsAre(42u, 44u, 7u), ElementsAre(42u, 43u, 44u)));
   EXPECT_THAT(Run({"scancel", "42_[5-]"}).err, HasSubstr("Invalid job id specified"));
-  EXPECT_THAT(Run({"scancel", "42_[5"}).err, HasSubstr("Invalid job id specified"));
+  for (const char* name : {"42_[5", "42_[]", "42_[-3]", "42_[0-]", "42_[,]"})
+    EXPECT_THAT(Run({"scancel", name}).err, HasSubstr("Invalid job id specified")) << name;
   submitted_.clear();
   EXPECT_EQ(Run({"sbatch", "-d", "afterok:42,afterany:42_5", script_}).code, 0);
   ASSERT_EQ(submitted_.size(), 1u);

@@ -14,6 +14,7 @@
 #include "absl/time/clock.h"
 #include "clients/cli/slurm/dependency.h"
 #include "contract/errors.h"
+#include "fmt/format.h"
 #include "tests/unit/clients/slurm_verbs_fixture.h"
 #include "tests/unit/clients/upload_fixture.h"
 
@@ -300,10 +301,29 @@ TEST_F(SlurmVerbsTest, ADependencyOnAJobOfMustersGetsSlurmsNumberAndItsCluster) 
   const Outcome unknown = Run({"sbatch", "-d", "afterok:99", script});
   EXPECT_EQ(unknown.code, 1);
   EXPECT_THAT(unknown.err, HasSubstr("--dependency: no such job"));
+  EXPECT_THAT(Run({"sbatch", "-d", "afternotok:99?afterok:7", script}).err,
+              HasSubstr("--dependency: no such job"));
   broker_.watch_jobs = [](const auto&, const auto&) { return absl::OkStatus(); };
   EXPECT_THAT(Run({"sbatch", "-d", "afterok:8", script}).err,
               HasSubstr("--dependency: job 8 has no number of Slurm's yet"));
   EXPECT_EQ(submitted_.size(), 1u);
+}
+
+// As Slurm 24.11 does it; 22.05 takes afterok and afternotok for fulfilled, too.
+TEST_F(SlurmVerbsTest, ADependencyOnAJobThatIsNotThereIsFulfilledUnlessItAsksHowItEnded) {
+  const std::string script = WriteScript("#!/bin/sh\ntrue\n");
+  for (const char* type : {"after", "afterany", "aftercorr"}) {
+    submitted_.clear();
+    const Outcome outcome = Run({"sbatch", "-d", fmt::format("{}:99,afterok:7", type), script});
+    ASSERT_EQ(submitted_.size(), 1u) << outcome.err;
+    EXPECT_EQ(submitted_[0].spec().slurm().dependency(), "afterok:4711");
+    EXPECT_THAT(outcome.err,
+                HasSubstr(fmt::format("there is no job 99 (any more), so {}:99", type)));
+  }
+  submitted_.clear();
+  EXPECT_EQ(Run({"sbatch", "-d", "afterany:99", script}).code, 0);
+  EXPECT_EQ(submitted_[0].spec().slurm().dependency(), "");
+  EXPECT_EQ(Run({"sbatch", "-d", "afternotok:99", script}).code, 1);
 }
 
 TEST_F(SlurmVerbsTest, ADependencyThatSlurmCannotKeepIsRefusedAtOnceWithWhatDoes) {

@@ -41,8 +41,9 @@ TEST(ParseArrayTest, IsReadAsSbatchReadsIt) {
 }
 
 TEST(ParseArrayTest, WhatCannotBeReadIsRefusedWithTheForm) {
-  for (const char* text : {"", "x", "3-1", "1-", "-1", "1,,2", "1-3:0", "1:2", "0x10", "1-2-3",
-                           "4000001", "99999999999", "[1", "1 2"}) {
+  for (const char* text :
+       {"x", "3-1", "1-", "-1", "1-3:0", "1-3:x", "1:2", "0x10", "1-2-3", "1-3 %2", "1;2",
+        "1-3:2:2", "4000001", "99999999999", "1 2", "1-3:-1", "1-x"}) {
     EXPECT_THAT(std::string(ParseArray(text).status().message()), HasSubstr("as in 0-15")) << text;
   }
 }
@@ -53,10 +54,25 @@ TEST(ParseArrayTest, EachTaskKnowsTheLimitOfSimultaneousOnes) {
   EXPECT_EQ(limit("[1-7:2%1]"), 1u);
   EXPECT_EQ(limit("1-3%0"), 0u) << "no limit, as with sbatch";
   EXPECT_EQ(limit("1-3"), 0u);
-  for (const char* text : {"1-3%", "1-3%x", "1-3%-1", "1-3%4000001", "1%2%3"}) {
-    EXPECT_THAT(std::string(ParseArray(text).status().message()), HasSubstr("after the '%'"))
-        << text;
+}
+
+// As sbatch and slurmctld of 22.05 and 24.11 take them.
+TEST(ParseArrayTest, WhatIsNoLimitIsNoneAndSlipsAreReadAsSlurmReadsThem) {
+  const auto limit = [](std::string_view text) { return ParseArray(text)->back().limit; };
+  for (const char* text :
+       {"1-3%", "1-3%x", "1-3%-1", "1-3%4000001", "1-3%%2", "1-3%0x2", "1-3%99999999999999999999"})
+    EXPECT_EQ(limit(text), 0u) << text;
+  for (const char* text : {"1-3%2x", "1-3%2%3", "1-3% 2", "1-3%+2", "1-3%2,", "[1-3]%2"}) {
+    EXPECT_EQ(limit(text), 2u) << text;
+    EXPECT_EQ(Read(text).first, Ids({1, 2, 3})) << text;
   }
+  EXPECT_EQ(Read("1,2%1,3").first, Ids({1, 2, 3}));
+  EXPECT_EQ(limit("1,2%1,3"), 1u);
+  EXPECT_EQ(Read("%2").first, Ids({0}));
+  for (const char* text : {"1,,3", ",1,3", "1,3,", "1,[3]", "[1,3", "+1,3", " 1,3"})
+    EXPECT_EQ(Read(text).first, Ids({1, 3})) << text;
+  EXPECT_TRUE(ParseArray(",")->empty()) << "no array";
+  EXPECT_EQ(Read("1- 3:+1").first, Ids({1, 2, 3}));
 }
 
 TEST(ParseArrayTest, TooManyTasksAreRefusedWithTheRemedy) {

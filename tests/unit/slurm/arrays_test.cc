@@ -83,6 +83,13 @@ class ArraysTest : public StubCommandsTest {
       names.push_back(entry.path().filename());
     return names;
   }
+  // The name of the array that was launched.
+  std::string NameOfArray() const {
+    std::string name;
+    for (const std::string& file : FilesOfArrays())
+      if (!file.ends_with(".out")) name = file;
+    return name;
+  }
   static agents::RunHandle Handle(int job, const std::string& id = "") {
     agents::RunHandle handle;
     handle.run_key = fmt::format("k7m2-{}-1", job);
@@ -265,9 +272,7 @@ TEST_F(ArraysTest, AnAnswerThatWasLostLeavesEachRunInDoubtUntilItsArrayIsFound) 
   ASSERT_THAT(FilesOfArrays(), SizeIs(2)) << "the list, and a directory for outputs";
   Restart();
   EXPECT_EQ(backend_->Lookup(Handle(2)).kind, Found::kAbsent);
-  std::string name;
-  for (const std::string& file : FilesOfArrays())
-    if (!file.ends_with(".out")) name = file;
+  const std::string name = NameOfArray();
   // The second run's task is not told any more: it was canceled while it waited.
   AddCommand("squeue", fmt::format("printf '23\\0370\\037{}\\037PENDING\\037None\\037\\0371\\037N/A"
                                    "\\037N/A\\0370\\037p\\037a\\037q\\n'",
@@ -373,6 +378,47 @@ TEST_F(ArraysTest, AnIdThatTheClusterDoesNotHaveCannotWaitForTheSameTask) {
     EXPECT_THAT(outcome.failure.message(), HasSubstr("ids of 0 to 1000 (MaxArraySize), not 1001"));
   }
   EXPECT_THAT(Submitted(), IsEmpty());
+}
+
+// squeue has forgotten the array while nobody looked. sacct: as of Slurm 24.11, whose line about
+// the tasks that it did not tell apart has those that were started since, too.
+TEST_F(ArraysTest, ALateLookFindsTheTasksOfARestThatWasCanceled) {
+  const auto outcomes = Launch(ArrayWith({5, 7, 9, 11}, 4));
+  const std::string name = NameOfArray();
+  AddCommand("squeue", "");
+  AddCommand("sacct",
+             fmt::format("printf '17_5\\03718\\037{0}\\037FAILED\\0371:0\\037n1\\0371\\0372\\037p"
+                         "\\037a\\037q\\n17_[5-11:2%%4]\\03717\\037{0}\\037CANCELLED by 1001"
+                         "\\0370:0\\037None assigned\\037None\\0372\\037p\\037a\\037q\\n'",
+                         name));
+  Restart();
+  std::vector<agents::RunHandle> handles;
+  for (int i = 0; i < 4; ++i) handles.push_back(Handle(i + 1, outcomes[i].external_id));
+  std::vector<agents::Observation> seen = backend_->Observe(handles).observations;
+  ASSERT_THAT(seen, SizeIs(4));
+  EXPECT_EQ(seen[0].state, v1::RUN_STATE_FAILED) << "its own line counts";
+  for (int i = 1; i < 4; ++i) {
+    EXPECT_EQ(seen[i].state, v1::RUN_STATE_CANCELED) << seen[i].evidence.DebugString();
+    EXPECT_THAT(seen[i].evidence.detail(), HasSubstr("CANCELLED by 1001"));
+  }
+}
+
+// As after `scancel 17_1 17_2 17_3`, where none has run.
+TEST_F(ArraysTest, AnArrayAllOfWhoseTasksWereCanceledOneByOneIsKnownByItsNumber) {
+  const auto outcomes = Launch(ArrayWith({1, 2, 3}, 0));
+  const std::string name = NameOfArray();
+  AddCommand("squeue",
+             fmt::format("printf '17\\037N/A\\037{}\\037CANCELLED\\037None\\037\\0371\\037N/A"
+                         "\\0372\\0370\\037p\\037a\\037q\\n'",
+                         name));
+  SlurmConfig config = Config();
+  config.absence_grace = absl::ZeroDuration();
+  backend_ = CreateSlurmBackend(config, root_);
+  ASSERT_TRUE(backend_->Probe().ok());
+  const auto seen = backend_->Observe({Handle(1, outcomes[0].external_id)}).observations;
+  ASSERT_THAT(seen, SizeIs(1));
+  EXPECT_EQ(seen[0].state, v1::RUN_STATE_CANCELED) << seen[0].evidence.DebugString();
+  EXPECT_THAT(seen[0].evidence.detail(), HasSubstr("not by Muster"));
 }
 
 }  // namespace

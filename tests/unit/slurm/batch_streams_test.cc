@@ -160,6 +160,23 @@ TEST_F(BatchStreamsTest, AMissingWorkingDirectoryIsNotTakenForAMissingFile) {
   EXPECT_EQ(Run(spec).problem, Problem::kWorkingDirectory);
 }
 
+// As slurmstepd does it.
+TEST_F(BatchStreamsTest, WithoutItsDirectoryAScriptStartsInTmpIfItsFilesAreElsewhere) {
+  for (const std::string& output : {Work("f"), std::string("/dev/null")}) {
+    v1::JobSpec spec = Spec("pwd; exit 3", output);
+    spec.set_working_directory("/nonexistent");
+    const ExitRecord record = Run(spec);
+    EXPECT_EQ(record.problem, Problem::kNone);
+    EXPECT_EQ(record.code, 3);
+    EXPECT_THAT(Log(), testing::HasSubstr("cannot change to /nonexistent: going to /tmp instead"));
+    EXPECT_TRUE(Log().ends_with("/tmp\n")) << Log();
+  }
+  v1::JobSpec spec = Spec("echo never", "/dev/null");
+  spec.set_working_directory("/nonexistent");
+  spec.mutable_slurm()->mutable_batch_script()->set_error("e");
+  EXPECT_EQ(Run(spec).problem, Problem::kWorkingDirectory) << "its errors would be there";
+}
+
 TEST_F(BatchStreamsTest, WhatAProcessLeftBehindWritesSoonIsThereToo) {
   EXPECT_EQ(Run(Spec("(sleep 1; echo late) & echo early", "f")).code, 0);
   EXPECT_EQ(Log(), "early\nlate\n");

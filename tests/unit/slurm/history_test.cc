@@ -45,8 +45,33 @@ TEST(ParseHistoryTest, TasksOfAnArrayHaveARowEachAlsoThoseOnOneLine) {
   std::vector<JobId> ids;
   for (const HistoryRow& row : *rows) ids.push_back(row.job_id);
   EXPECT_THAT(ids,
-              testing::ElementsAre(JobId{1, 2}, JobId{1, 4}, JobId{1, 6}, JobId{1, 7}, JobId{10}));
-  EXPECT_EQ((*rows)[3].state.phase, JobPhase::kPending);
+              testing::ElementsAre(JobId{1, 2}, JobId{10}, JobId{1, 4}, JobId{1, 6}, JobId{1, 7}));
+  EXPECT_EQ((*rows)[4].state.phase, JobPhase::kPending);
+}
+
+// As sacct of Slurm 22.05 and 24.11 prints the canceled rest of an array; 24.11 keeps in it the
+// tasks that were started.
+TEST(ParseHistoryTest, TheRestOfAnArrayIsReadAndATasksOwnLineCounts) {
+  const std::string rest =
+      "20_[5-2403:2%4]\03720\037one\037"
+      "CANCELLED by 1001\0370:0\037None assigned\037None\0371795863149\037\037\037\n";
+  const std::string task =
+      "20_5\03721\037one\037"
+      "COMPLETED\0370:0\037n1\0371795863146\0371795863152\037\037\037\n";
+  for (const std::string& output : {rest + task, task + rest}) {
+    const auto rows = ParseHistory(output);
+    ASSERT_TRUE(rows.ok()) << rows.status();
+    ASSERT_EQ(rows->size(), 1200u);
+    EXPECT_EQ((*rows)[0].job_id, (JobId{20, 5}));
+    EXPECT_EQ((*rows)[0].Words(), "COMPLETED 0:0");
+    EXPECT_EQ(rows->back().job_id, (JobId{20, 2403}));
+    EXPECT_EQ(rows->back().Words(), "CANCELLED by 1001 0:0");
+    EXPECT_EQ(rows->back().node_list, "");
+  }
+  const std::string other =
+      "20_5\03799\037else\037"
+      "FAILED\0371:0\037n1\0371795863146\0371795863152\037\037\037\n";
+  EXPECT_EQ(ParseHistory(rest + other)->size(), 1201u) << "ids wrap around: it is another job";
 }
 
 TEST(ParseHistoryTest, ALineThatCannotBeReadSpoilsTheAnswer) {

@@ -41,6 +41,23 @@ TEST(ParseUsageTest, StepsAddTheirMemoryToTheirJob) {
   EXPECT_EQ(rows->at(1).Usage()->max_rss_bytes(), 0u) << "it was too short for a sample";
 }
 
+TEST(ParseUsageTest, TheRestOfAnArrayIsReadAndATasksOwnLineCounts) {
+  const std::string rest =
+      LineOf({"20_[5-2403:2%4]", "20", "one", "CANCELLED by 1001", "00:00:00", "00:00:00", ""});
+  const std::string task =
+      LineOf({"20_5", "21", "one", "COMPLETED", "00:00:00", "00:00.002", ""}) +
+      LineOf({"20_5.batch", "21.batch", "batch", "COMPLETED", "00:00:00", "00:00.002", "4096"});
+  for (const std::string& output : {rest + task, task + rest}) {
+    const auto rows = ParseUsage(output);
+    ASSERT_TRUE(rows.ok()) << rows.status();
+    ASSERT_EQ(rows->size(), 1200u);
+    EXPECT_EQ(rows->front().job_id, (JobId{20, 5}));
+    EXPECT_EQ(rows->front().max_rss_bytes, 4096u);
+    EXPECT_EQ(rows->back().job_id, (JobId{20, 2403}));
+    EXPECT_FALSE(rows->back().Usage().has_value());
+  }
+}
+
 TEST(ParseUsageTest, AJobHasEndedWhenItsStepsHave) {
   const auto ended = [](const std::string& job, const std::string& step) {
     return ParseUsage(LineOf({"1", "1", "a", job, "00:00:00", "00:00:00", ""}) +
