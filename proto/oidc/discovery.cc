@@ -11,7 +11,6 @@ namespace muster::oidc {
 namespace {
 
 constexpr std::string_view kPath = "/.well-known/openid-configuration";
-constexpr int kOk = 200;
 
 std::string AddressOf(std::string_view issuer) {
   if (issuer.ends_with('/')) issuer.remove_suffix(1);
@@ -61,7 +60,7 @@ absl::StatusOr<Discovery> Discover(const Exchanger& exchange, std::string_view i
   wanted.form.reset();
   const absl::StatusOr<HttpsAnswer> answer = exchange(wanted);
   if (!answer.ok()) return answer.status();
-  if (answer->status != kOk) {
+  if (answer->status != kHttpOk) {
     return absl::UnavailableError(
         fmt::format("{} answers with status {}", wanted.url, answer->status));
   }

@@ -1,4 +1,5 @@
-// What an OpenID provider says of itself (OpenID Connect Discovery 1.0). Pure but for Discover.
+// The document in which an OpenID provider describes itself (OpenID Connect Discovery 1.0). Pure
+// but for Discover.
 #ifndef MUSTER_PROTO_OIDC_DISCOVERY_H_
 #define MUSTER_PROTO_OIDC_DISCOVERY_H_
 

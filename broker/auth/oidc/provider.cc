@@ -9,11 +9,6 @@
 #include "daemon/log.h"
 
 namespace muster::oidc {
-namespace {
-
-constexpr int kOk = 200;
-
-}  // namespace
 
 Provider::Provider(ProviderOptions options)
     : options_(std::move(options)), thread_([this] { Run(); }) {}
@@ -50,7 +45,7 @@ absl::StatusOr<Provider::Fetched> Provider::Fetch() const {
   request.url = discovery->jwks_uri;
   const absl::StatusOr<HttpsAnswer> answer = options_.exchange(request);
   if (!answer.ok()) return answer.status();
-  if (answer->status != kOk) {
+  if (answer->status != kHttpOk) {
     return absl::UnavailableError(
         ToAbsl(fmt::format("{} answers with status {}", request.url, answer->status)));
   }
