@@ -13,6 +13,7 @@
 
 #include "broker/app/arguments.h"
 #include "broker/app/rights.h"
+#include "broker/auth/oidc/verifier.h"
 #include "broker/auth/tokens.h"
 #include "contract/characters.h"
 #include "contract/errors.h"
@@ -63,6 +64,8 @@ v1::CredentialKind ToWire(KnownBy known_by) {
       return v1::CREDENTIAL_KIND_SOCKET;
     case KnownBy::kToken:
       return v1::CREDENTIAL_KIND_TOKEN;
+    case KnownBy::kOidc:
+      return v1::CREDENTIAL_KIND_OIDC;
     case KnownBy::kCertificate:
       break;  // agents do not ask
   }
@@ -88,21 +91,24 @@ v1::Token ToWire(const auth::Token& token) {
   return out;
 }
 
-void CheckName(std::string_view name, contract::FieldErrors* errors) {
+void CheckName(std::string_view field, std::string_view name, contract::FieldErrors* errors) {
   const auto is_plain = [](char c) { return contract::IsLetter(c) || contract::IsDigit(c); };
   const bool is_good = !name.empty() && name.size() <= auth::kMaxNameBytes &&
                        is_plain(name.front()) && std::all_of(name.begin(), name.end(), [&](char c) {
                          return is_plain(c) || c == '-' || c == '_' || c == '.';
                        });
   if (is_good) return;
-  errors->Add("name", fmt::format("{} is not 1 to {} letters, digits, '-', '_' and '.', beginning "
-                                  "with a letter or a digit",
-                                  contract::Quoted(name), auth::kMaxNameBytes));
+  errors->Add(std::string(field),
+              fmt::format("{} is not 1 to {} letters, digits, '-', '_' and '.', beginning "
+                          "with a letter or a digit",
+                          contract::Quoted(name), auth::kMaxNameBytes));
 }
 
 void CheckUser(std::string_view user, contract::FieldErrors* errors) {
   const bool is_good = user.size() <= auth::kMaxUserBytes && user.find(' ') == user.npos &&
                        !contract::HasControlCharacter(user);
+  if (is_good && user.starts_with(auth::kServiceAccountPrefix))
+    return CheckName("user", user.substr(auth::kServiceAccountPrefix.size()), errors);
   if (is_good) return;
   errors->Add("user", fmt::format("{} is not 1 to {} bytes without spaces and control characters",
                                   contract::Quoted(user), auth::kMaxUserBytes));
@@ -126,7 +132,7 @@ absl::Duration LifetimeOf(const v1::CreateTokenRequest& request, contract::Field
 absl::StatusOr<auth::NewToken> ReadRequest(const Principal& principal,
                                            const v1::CreateTokenRequest& request) {
   contract::FieldErrors errors;
-  CheckName(request.name(), &errors);
+  CheckName("name", request.name(), &errors);
   CheckUser(request.user(), &errors);
   const std::optional<Role> role = FromWire(request.role());
   if (!role) errors.Add("role", fmt::format("{} is no role", static_cast<int>(request.role())));
@@ -153,6 +159,16 @@ absl::Status NoSuchToken(uint64_t id) {
                          fmt::format("you have no token {}; muster token list shows them", id));
 }
 
+// A person who has left can no longer log in, and a token of theirs must not outlive that.
+absl::Status OutlivesLogin(const Principal& principal) {
+  return contract::Error(
+      absl::StatusCode::kPermissionDenied, "TOKEN_OUTLIVES_LOGIN",
+      fmt::format("{} is known by the identity provider, and a token would stay good after the "
+                  "provider has let them go; use muster login, or ask an admin for the token of a "
+                  "service account",
+                  principal.user));
+}
+
 // Nobody could tell later whose such a token is, and it would outlive the open door.
 absl::StatusOr<store::Scope> AuthorizeTokens(const Principal& principal) {
   absl::StatusOr<store::Scope> scope = Authorize(principal, UseCase::kManageTokens);
@@ -167,7 +183,8 @@ void LogToken(std::string_view event, const auth::Token& token, const Principal&
             {"user", token.record().user},
             {"role", std::string(auth::NameOf(token.record().role))},
             {"by", by.user},
-            {"by_token", by.token ? fmt::format("{}", by.token->record().id) : ""}});
+            {"by_token",
+             by.known_by == KnownBy::kToken ? fmt::format("{}", by.token->record().id) : ""}});
 }
 
 }  // namespace
@@ -178,7 +195,25 @@ absl::StatusOr<v1::WhoAmIResponse> WhoAmI(const Principal& principal) {
   response.set_user(principal.user);
   response.set_role(ToWire(principal.role));
   response.set_credential(ToWire(principal.known_by));
-  if (principal.token) *response.mutable_token() = ToWire(*principal.token);
+  if (principal.known_by == KnownBy::kToken) *response.mutable_token() = ToWire(*principal.token);
+  if (principal.token) {
+    *response.mutable_expire_time() =
+        TimeUtil::MicrosecondsToTimestamp(principal.token->record().expires_micros);
+  }
+  response.mutable_groups()->Add(principal.groups.begin(), principal.groups.end());
+  return response;
+}
+
+absl::StatusOr<v1::GetLoginInfoResponse> GetLoginInfo(const Principal& principal,
+                                                      const Services& services) {
+  const bool was_refused = !principal.refusal.ok() && principal.user.empty();
+  if (was_refused) return principal.refusal;
+  v1::GetLoginInfoResponse response;
+  if (services.identity_provider == nullptr) return response;
+  response.set_issuer(services.identity_provider->jwt.issuer);
+  response.set_client_id(services.identity_provider->jwt.audience);
+  response.set_scopes(services.identity_provider->scopes);
+  response.set_ca_certificates(services.identity_provider->ca);
   return response;
 }
 
@@ -190,6 +225,8 @@ absl::StatusOr<v1::CreateTokenResponse> CreateToken(const Principal& principal,
   const absl::StatusOr<auth::NewToken> asked = ReadRequest(principal, request);
   if (!asked.ok()) return asked.status();
   if (!scope->Contains("", asked->user)) return NotAllowed(principal);
+  if (principal.known_by == KnownBy::kOidc && asked->user == principal.user)
+    return OutlivesLogin(principal);
   if (!Includes(principal.role, asked->role)) return TooGreat(principal, asked->role);
   absl::StatusOr<auth::MadeToken> made = services.tokens->Create(*asked);
   if (!made.ok()) return made.status();

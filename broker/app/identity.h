@@ -15,6 +15,10 @@ absl::StatusOr<v1::ListTokensResponse> ListTokens(const Principal& principal,
                                                   const Services& services,
                                                   const v1::ListTokensRequest& request);
 
+// Open to everybody but those whose credential was refused.
+absl::StatusOr<v1::GetLoginInfoResponse> GetLoginInfo(const Principal& principal,
+                                                      const Services& services);
+
 // These wait for the disk.
 absl::StatusOr<v1::CreateTokenResponse> CreateToken(const Principal& principal,
                                                     const Services& services,

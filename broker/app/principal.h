@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "broker/auth/role.h"
@@ -17,6 +18,7 @@ enum class KnownBy : uint8_t {
   kNobody,       // nobody tells: a client over TCP
   kSocket,       // the kernel says whose process is at the other end of the Unix socket
   kToken,        // a token that the broker has made
+  kOidc,         // a token of the identity provider (OIDC)
   kCertificate,  // the certificate of a cluster, over TLS
 };
 
@@ -26,9 +28,12 @@ struct Principal {
   std::string user = {};
   KnownBy known_by = KnownBy::kNobody;
   Role role = Role::kNone;
-  std::shared_ptr<const auth::Token> token{};  // of kToken, else null
+  // The credential that may end before its streams: of kToken, and of kOidc, where it has no number
+  // and no file knows it; else null.
+  std::shared_ptr<const auth::Token> token{};
+  std::vector<std::string> groups{};  // of kOidc, as the provider names them
   // The answer to whatever the principal asks, if its credential was not accepted; the role is
-  // kNone then.
+  // kNone then, and the user is empty if there was a credential.
   absl::Status refusal{};
 };
 

@@ -26,6 +26,7 @@ enum class UseCase : uint8_t {
   kBringFiles,     // find and upload by digest; no job is concerned
   kDownloadFiles,  // by digest; no job is concerned
   kWhoAmI,         // no job is concerned
+  kLogIn,          // how to get a credential; open also to those who have none
   kManageTokens,   // make, list and revoke
 };
 

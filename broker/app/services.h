@@ -22,6 +22,10 @@ class FileStore;
 class JobFiles;
 }  // namespace muster::files
 
+namespace muster::oidc {
+struct VerifierOptions;
+}
+
 namespace muster::broker {
 
 class ChangeTail;
@@ -36,6 +40,7 @@ struct Services {
   files::FileStore* files = nullptr;
   files::JobFiles* job_files = nullptr;
   auth::Tokens* tokens = nullptr;
+  const oidc::VerifierOptions* identity_provider = nullptr;  // null: there is no identity provider
   WatchHub* watches = nullptr;
   ChangeTail* changes = nullptr;
   Readers* readers = nullptr;       // for reading the store and the archive

@@ -7,7 +7,8 @@ namespace muster::auth {
 absl::Status NotAccepted() {
   return contract::Error(absl::StatusCode::kUnauthenticated, "CREDENTIAL_NOT_ACCEPTED",
                          "the token is not accepted: it is unknown here, has expired or was "
-                         "revoked; make another one, or ask the operator of the broker for one");
+                         "revoked; log in again (muster login), make another one, or ask the "
+                         "operator of the broker for one");
 }
 
 absl::Status Malformed() {

@@ -36,6 +36,11 @@ inline constexpr size_t kMaxUserBytes = 256;
 inline constexpr size_t kMaxTokensOfUser = 100;
 inline constexpr size_t kMaxTokens = 10'000;
 
+// Begins the user's name of a service account, an identity of a machine or a program that is no
+// person. No Unix user has a ':' in the name, and the users of an identity provider begin
+// otherwise.
+inline constexpr std::string_view kServiceAccountPrefix = "sa:";
+
 class TokenFile;
 
 struct NewToken {

@@ -81,6 +81,12 @@ void SetChannelArguments(grpc::ServerBuilder& builder) {
   builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_COMPRESSION, 0);
 }
 
+std::unique_ptr<oidc::Provider> MakeProvider(const oidc::VerifierOptions& options) {
+  if (options.jwt.issuer.empty()) return nullptr;
+  return std::make_unique<oidc::Provider>(
+      oidc::ProviderOptions{.issuer = options.jwt.issuer, .ca = options.ca});
+}
+
 absl::Status CannotListen(std::string_view address) {
   return absl::UnavailableError(ToAbsl(fmt::format(
       "cannot listen on {}: is the port in use? Choose another, or 0 for any free one", address)));
@@ -156,6 +162,7 @@ class RunningBroker final : public Broker {
     archivers_.Stop();
     file_workers_.Stop();
     token_workers_.Stop();
+    if (provider_) provider_->Stop();
     WriteTokenUses();
     // All that was taken is answered now; the ends of streams may be under way still.
     streams_.AwaitEnds(options_.shutdown_grace);
@@ -208,6 +215,7 @@ class RunningBroker final : public Broker {
     app.files = files_.get();
     app.job_files = &job_files_;
     app.tokens = tokens_.get();
+    if (verifier_) app.identity_provider = &verifier_->options();
     app.watches = &watches_;
     app.changes = &engine_->changes();
     app.readers = &readers_;
@@ -288,7 +296,11 @@ class RunningBroker final : public Broker {
   const std::unique_ptr<files::FileStore> files_;
   const std::unique_ptr<auth::Tokens> tokens_;
   files::JobFiles job_files_{files_.get()};
-  Users users_{options_.roles, tokens_.get()};
+  // Null: there is no identity provider.
+  const std::unique_ptr<oidc::Provider> provider_ = MakeProvider(options_.people);
+  const std::unique_ptr<oidc::Verifier> verifier_ =
+      provider_ ? std::make_unique<oidc::Verifier>(&options_.people, provider_.get()) : nullptr;
+  Users users_{options_.roles, tokens_.get(), verifier_.get()};
   std::unique_ptr<ClusterAccess> access_;  // null: there is no network listener
   Fetches fetches_;
   WatchHub watches_;

@@ -13,6 +13,7 @@
 #include "absl/time/time.h"
 #include "broker/app/fetches.h"
 #include "broker/app/worker_pool.h"
+#include "broker/auth/oidc/verifier.h"
 #include "broker/auth/server_identity.h"
 #include "broker/core/core.h"
 #include "broker/engine/engine.h"
@@ -38,8 +39,9 @@ struct BrokerOptions {
   std::string token_file;     // required; the tokens of people, made if it is missing
   EntranceRoles roles;
   TlsOptions tls;
-  std::string listen;           // in the form of CheckListenAddress; empty: only the socket
-  size_t max_streams = 10'000;  // for agents (two each), watchers and followers of logs together
+  oidc::VerifierOptions people;  // without an issuer there is no identity provider
+  std::string listen;            // in the form of CheckListenAddress; empty: only the socket
+  size_t max_streams = 10'000;   // for agents (two each), watchers and followers of logs together
   absl::Duration shutdown_grace =
       absl::Seconds(2);  // given to calls in progress when the broker stops
   // The time that the rest of an ended run's log may take. A follower is told that the log is not

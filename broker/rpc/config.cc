@@ -8,6 +8,7 @@
 
 #include "broker/auth/role.h"
 #include "broker/rpc/listen_address.h"
+#include "broker/rpc/oidc_settings.h"
 #include "contract/text.h"
 #include "contract/units.h"
 
@@ -191,6 +192,7 @@ std::vector<Setting> SettingsOf(Config* config) {
                      [](Config& c, absl::Duration d) { c.files.retention = d; }))},
   };
   for (Setting& setting : TlsSettings(config)) settings.push_back(std::move(setting));
+  for (Setting& setting : OidcSettings(config)) settings.push_back(std::move(setting));
   return settings;
 }
 

@@ -17,6 +17,7 @@ struct Config {
   bool json_logs = false;
   std::string log_level = "info";  // debug, info, warning, error
   BrokerOptions broker;            // all options except socket_path
+  std::string oidc_ca_file;        // read by FinishOidc
   logs::Options logs;
   files::Options files;
 };

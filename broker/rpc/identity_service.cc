@@ -23,6 +23,14 @@ class IdentityService : public v1::IdentityService::CallbackService {
     return reactor;
   }
 
+  grpc::ServerUnaryReactor* GetLoginInfo(grpc::CallbackServerContext* call,
+                                         const v1::GetLoginInfoRequest*,
+                                         v1::GetLoginInfoResponse* out) override {
+    auto* reactor = call->DefaultReactor();
+    Answer(reactor, out, broker::GetLoginInfo(Caller(call), context_.app));
+    return reactor;
+  }
+
   grpc::ServerUnaryReactor* CreateToken(grpc::CallbackServerContext* call,
                                         const v1::CreateTokenRequest* in,
                                         v1::CreateTokenResponse* out) override {

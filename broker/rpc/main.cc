@@ -18,6 +18,7 @@
 #include "broker/rpc/broker.h"
 #include "broker/rpc/config.h"
 #include "broker/rpc/init_command.h"
+#include "broker/rpc/oidc_settings.h"
 #include "broker/store/sqlite/sqlite_store.h"
 #include "contract/text.h"
 #include "daemon/command_line.h"
@@ -183,6 +184,7 @@ int Main(int argc, char** argv) {
   if (!config_file.empty()) status = ApplyYamlFile(config_file, kProgram, settings);
   if (status.ok()) status = ApplyEnvironment(std::getenv, kProgram, settings);
   if (status.ok()) status = ApplyFlags(flags, settings);
+  if (status.ok()) status = FinishOidc(&config);
   if (!status.ok()) return Fail(status, kExitUsage);
   if (config.state_dir.empty()) {
     return Fail(absl::InvalidArgumentError(

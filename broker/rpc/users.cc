@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/time/clock.h"
+#include "broker/auth/oidc/verifier.h"
 #include "broker/auth/refusals.h"
 #include "broker/auth/tokens.h"
 #include "contract/text.h"
@@ -31,13 +33,12 @@ std::string_view NameOf(auth::Standing standing) {
   }
 }
 
-// The token in the value of a header; empty: it has none.
-std::string_view TokenIn(std::string_view credential) {
+// The rest of a header's value behind the scheme; empty: it is another scheme.
+std::string_view BearerIn(std::string_view credential) {
   constexpr std::string_view kScheme = "Bearer ";
   // RFC 9110 takes the name of a scheme in any case.
   if (!absl::StartsWithIgnoreCase(ToAbsl(credential), ToAbsl(kScheme))) return {};
-  const std::string_view text = credential.substr(kScheme.size());
-  return IsTokenText(text) ? text : std::string_view();
+  return credential.substr(kScheme.size());
 }
 
 }  // namespace
@@ -73,11 +74,14 @@ Principal Users::OfConnection(std::string_view peer) const {
 Principal Users::OfCredential(std::string_view peer,
                               const std::vector<std::string_view>& credentials) const {
   const std::string_view text =
-      credentials.size() == 1 ? TokenIn(credentials.front()) : std::string_view();
-  if (text.empty()) {
-    LogRefusal(credentials.size() == 1 ? "malformed" : "several", peer, nullptr);
-    return {.refusal = auth::Malformed()};
-  }
+      credentials.size() == 1 ? BearerIn(credentials.front()) : std::string_view();
+  if (IsTokenText(text)) return OfToken(peer, text);
+  if (verifier_ != nullptr && oidc::LooksLikeJwt(text)) return OfJwt(peer, text);
+  LogRefusal(credentials.size() == 1 ? "malformed" : "several", peer, nullptr);
+  return {.refusal = auth::Malformed()};
+}
+
+Principal Users::OfToken(std::string_view peer, std::string_view text) const {
   const auth::FoundToken found = tokens_ ? tokens_->Find(text) : auth::FoundToken();
   if (found.standing != auth::Standing::kLive) {
     LogRefusal(NameOf(found.standing), peer, found.token.get());
@@ -87,6 +91,24 @@ Principal Users::OfCredential(std::string_view peer,
           .known_by = KnownBy::kToken,
           .role = found.token->record().role,
           .token = found.token};
+}
+
+Principal Users::OfJwt(std::string_view peer, std::string_view text) const {
+  oidc::Recognised found = verifier_->Recognise(text, absl::Now());
+  if (found.person.fault != oidc::Fault::kNone) {
+    LogRefusal(oidc::NameOf(found.person.fault), peer, nullptr);
+    return {.refusal = auth::NotAccepted()};
+  }
+  // Streams end with it.
+  auth::TokenRecord record;
+  record.user = found.person.user;
+  record.role = found.person.role;
+  record.expires_micros = absl::ToUnixMicros(found.expires);
+  return {.user = std::move(found.person.user),
+          .known_by = KnownBy::kOidc,
+          .role = found.person.role,
+          .token = std::make_shared<const auth::Token>(std::move(record)),
+          .groups = std::move(found.person.groups)};
 }
 
 void Users::LogRefusal(std::string_view why, std::string_view peer,

@@ -18,7 +18,12 @@
 #include "sync/mutex.h"
 
 namespace muster::auth {
+class Token;
 class Tokens;
+}  // namespace muster::auth
+
+namespace muster::oidc {
+class Verifier;
 }
 
 namespace muster::broker {
@@ -34,8 +39,9 @@ struct EntranceRoles {
 
 class Users {
  public:
-  // `tokens` outlives it. Null: there are none.
-  Users(EntranceRoles roles, const auth::Tokens* tokens) : roles_(roles), tokens_(tokens) {}
+  // `tokens` and `verifier` outlive it. Null: there are no tokens, or no identity provider.
+  Users(EntranceRoles roles, const auth::Tokens* tokens, const oidc::Verifier* verifier = nullptr)
+      : roles_(roles), tokens_(tokens), verifier_(verifier) {}
 
   // Notes the user of a descriptor that is about to be handed to gRPC.
   void Note(int fd, std::string user, bool is_owner);
@@ -54,11 +60,14 @@ class Users {
   Principal OfConnection(std::string_view peer) const;
   Principal OfCredential(std::string_view peer,
                          const std::vector<std::string_view>& credentials) const;
+  Principal OfToken(std::string_view peer, std::string_view text) const;
+  Principal OfJwt(std::string_view peer, std::string_view text) const;
   // Logs why a credential was refused, as often as kMaxRefusalsLogged allows.
   void LogRefusal(std::string_view why, std::string_view peer, const auth::Token* token) const;
 
   const EntranceRoles roles_;
   const auth::Tokens* const tokens_;
+  const oidc::Verifier* const verifier_;
   mutable Mutex mutex_;
   // The table has as many entries as there were descriptors in use at a time.
   absl::flat_hash_map<int, Peer> by_fd_ ABSL_GUARDED_BY(mutex_);

@@ -13,6 +13,7 @@
 #include "clients/cpp/yaml_reader.h"
 #include "contract/characters.h"
 #include "daemon/read_file.h"
+#include "digest/sha256.h"
 #include "rpc/address.h"
 
 namespace muster::cli {
@@ -107,6 +108,8 @@ absl::StatusOr<NamedContext> ChooseContext(const std::string& flag, const Enviro
   if (found == contexts->by_name.end()) return NoSuchContext(*contexts, name);
   config->broker = found->second.broker;
   config->broker_origin = fmt::format("named by the context {}", contract::Quoted(name));
+  config->context = name;
+  config->login_file = LoginPath(environment, name);
   return found->second;
 }
 
@@ -157,6 +160,14 @@ std::string OwnBroker(const Environment& environment) {
 std::string ContextsPath(const Environment& environment) {
   const std::string directory = Directory(environment, "XDG_CONFIG_HOME", ".config");
   return directory.empty() ? "" : directory + "/contexts.yaml";
+}
+
+std::string LoginPath(const Environment& environment, std::string_view context) {
+  // A context may have a name that is none of a file.
+  constexpr size_t kDigits = 32;
+  const std::string directory = Directory(environment, "XDG_CONFIG_HOME", ".config");
+  if (directory.empty()) return "";
+  return fmt::format("{}/logins/{}.json", directory, Sha256Of(context).substr(0, kDigits));
 }
 
 absl::StatusOr<Config> LoadConfig(const Invocation& call, const Environment& environment) {

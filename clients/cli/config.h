@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -19,7 +20,9 @@ struct Config {
   std::string broker;  // empty: nobody named one, and there is no place for one of the user's own
   // The source of the address, for errors: "named by MUSTER_BROKER". Empty: the command line.
   std::string broker_origin;
-  std::string token;  // goes with every call; empty: none
+  std::string token;       // goes with every call; empty: none
+  std::string context;     // that names the broker; empty: something else does
+  std::string login_file;  // of the context, whether it is there or not; empty: no context
   Format format = Format::kTable;
   // The variables that a batch script takes along only if its user names them.
   std::vector<std::string> leave_behind = client::slurm::DefaultLeaveBehind();
@@ -34,6 +37,10 @@ std::string ConfigPath(const Environment& environment);
 
 // contexts.yaml beside it; empty likewise.
 std::string ContextsPath(const Environment& environment);
+
+// The file of the login that goes with a context, in the directory `logins` beside contexts.yaml;
+// empty likewise.
+std::string LoginPath(const Environment& environment, std::string_view context);
 
 // The address of the user's own broker: broker.sock in $XDG_STATE_HOME/muster, else in
 // $HOME/.local/state/muster. Empty if neither is set, or if the path is longer than a socket's.

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -41,6 +42,8 @@ enum class Verb {
   kClusters,
   kCheck,
   kForget,
+  kLogin,
+  kLogout,
   kWhoAmI,
   kTokenCreate,
   kTokenList,
@@ -89,14 +92,18 @@ struct CountBy {
   std::string label;  // with JOB_GROUPING_LABEL
 };
 
+// Begins the user's name of a service account.
+inline constexpr std::string_view kServiceAccountPrefix = "sa:";
+
 // Flags of the verbs about tokens and contexts.
 struct IdentityFlags {
   std::string name;  // of a token or a context; to revoke a token also its number
   std::string user;  // empty: not given
   v1::AccessRole role = v1::ACCESS_ROLE_UNSPECIFIED;
   std::optional<absl::Duration> lifetime;
-  std::string file;  // where a new token goes; empty: standard output
-  bool all = false;  // also tokens that have ended
+  std::string file;               // where a new token goes; empty: standard output
+  bool all = false;               // also tokens that have ended
+  bool service_accounts = false;  // only tokens of these
 };
 
 struct Invocation {

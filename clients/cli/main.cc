@@ -26,6 +26,7 @@
 #include "clients/cli/terminal.h"
 #include "clients/cli/text.h"
 #include "clients/cli/verbs.h"
+#include "clients/cpp/login/kept_login.h"
 #include "contract/text.h"
 #include "contract/units.h"
 
@@ -98,6 +99,8 @@ int Dispatch(Session& session) {
       return ListTokens(session);
     case Verb::kTokenRevoke:
       return RevokeToken(session);
+    case Verb::kLogin:
+    case Verb::kLogout:
     case Verb::kContextList:
     case Verb::kContextUse:
     case Verb::kContextSet:
@@ -140,6 +143,20 @@ std::function<void(const absl::Status&, absl::Duration)> InterruptionNote(Termin
   };
 }
 
+// The login of the context, if there is one and no token goes before it.
+absl::Status AddLogin(Verb verb, const Config& config, client::ClientOptions* options) {
+  if (verb == Verb::kLogin || verb == Verb::kLogout) {
+    options->token.clear();
+    return absl::OkStatus();
+  }
+  if (!config.token.empty() || config.login_file.empty()) return absl::OkStatus();
+  auto login = client::KeptLogin::Open(config.login_file, config.broker);
+  if (absl::IsNotFound(login.status())) return absl::OkStatus();
+  if (!login.ok()) return login.status();
+  options->credential = *std::move(login);
+  return absl::OkStatus();
+}
+
 int Main(int argc, char** argv) {
   std::variant<Invocation, int> parsed = ParseCommandLine(argc, argv);
   if (const int* code = std::get_if<int>(&parsed)) return *code;
@@ -174,6 +191,10 @@ int Main(int argc, char** argv) {
   options.address = config->broker;
   options.address_origin = config->broker_origin;
   options.token = config->token;
+  if (absl::Status status = AddLogin(call.verb, *config, &options); !status.ok()) {
+    terminal.Err(ErrorText(status));
+    return kUsage;
+  }
   options.on_interruption = InterruptionNote(&terminal);
   absl::StatusOr<std::unique_ptr<client::Client>> client = client::Client::Create(options);
   if (!client.ok()) {
@@ -192,6 +213,8 @@ int Main(int argc, char** argv) {
                   interrupt ? &*interrupt : nullptr,
                   config->broker.starts_with("unix:"),
                   config->leave_behind};
+  if (call.verb == Verb::kLogin) return Login(session, *config);
+  if (call.verb == Verb::kLogout) return Logout(session, *config);
   return Dispatch(session);
 }
 

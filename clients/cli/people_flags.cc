@@ -44,6 +44,12 @@ void AddRole(CLI::App* sub, IdentityFlags* flags) {
       ->default_str("submitter");
 }
 
+CLI::Option* AddServiceAccount(CLI::App* sub, const std::string& help, IdentityFlags* flags) {
+  return AddText(sub, "--service-account", "NAME", help, [flags](const std::string& name) {
+    flags->user = std::string(kServiceAccountPrefix) + name;
+  });
+}
+
 void AddTokenVerbs(CLI::App* app, Invocation* out) {
   IdentityFlags* const flags = &out->identity;
   CLI::App* group =
@@ -56,8 +62,10 @@ void AddTokenVerbs(CLI::App* app, Invocation* out) {
           [flags](const std::string& name) { flags->name = name; })
       ->required();
   AddRole(create, flags);
-  AddText(create, "--user", "TEXT", "The user for whom it speaks; default: you",
-          [flags](const std::string& user) { flags->user = user; });
+  CLI::Option* user = AddText(create, "--user", "TEXT", "The user for whom it speaks; default: you",
+                              [flags](const std::string& user) { flags->user = user; });
+  AddServiceAccount(create, "The service account for which it speaks: no person", flags)
+      ->excludes(user);
   AddText(create, "--expires", "DURATION", "It ends after this time, 1s to 366d",
           [flags](const std::string& text) {
             const auto parsed = contract::ParseDuration(text);
@@ -73,8 +81,11 @@ void AddTokenVerbs(CLI::App* app, Invocation* out) {
           [flags](const std::string& path) { flags->file = path; });
   CLI::App* list = AddVerb(group, out, "list", Verb::kTokenList, "List your tokens; an admin, all",
                            "token list --all");
-  AddText(list, "--user", "TEXT", "Only those of this user",
-          [flags](const std::string& user) { flags->user = user; });
+  CLI::Option* of_user = AddText(list, "--user", "TEXT", "Only those of this user",
+                                 [flags](const std::string& user) { flags->user = user; });
+  AddServiceAccount(list, "Only those of this service account", flags)->excludes(of_user);
+  list->add_flag("--service-accounts", flags->service_accounts, "Only those of service accounts")
+      ->excludes(of_user);
   list->add_flag("--all", flags->all, "Also those that have ended");
   CLI::App* revoke =
       AddVerb(group, out, "revoke", Verb::kTokenRevoke,
@@ -130,6 +141,9 @@ void AddConnectionFlags(CLI::App* app, Invocation* out) {
 }
 
 void AddPeopleVerbs(CLI::App* app, Invocation* out) {
+  AddVerb(app, out, "login", Verb::kLogin,
+          "Log in at the broker's identity provider; you open a page in any browser", "login");
+  AddVerb(app, out, "logout", Verb::kLogout, "Forget the login, and tell the provider", "logout");
   AddVerb(app, out, "whoami", Verb::kWhoAmI, "Say who the broker takes you for", "whoami");
   AddTokenVerbs(app, out);
   AddContextVerbs(app, out);

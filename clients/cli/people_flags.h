@@ -15,7 +15,7 @@ std::string Footer(std::string_view example);
 
 // --broker, --context, --token-file.
 void AddConnectionFlags(CLI::App* app, Invocation* out);
-// whoami, token create|list|revoke, context list|use|set|delete.
+// login, logout, whoami, token create|list|revoke, context list|use|set|delete.
 void AddPeopleVerbs(CLI::App* app, Invocation* out);
 
 }  // namespace muster::cli

@@ -57,6 +57,9 @@ int Hold(Session& session);
 int Release(Session& session);
 int Why(Session& session);
 int Plan(Session& session);
+// These two need the context that the broker comes from. The session of Login has no credential.
+int Login(Session& session, const Config& config);
+int Logout(Session& session, const Config& config);
 int WhoAmI(Session& session);
 int CreateToken(Session& session);
 int ListTokens(Session& session);

@@ -42,6 +42,14 @@ std::string Sentence(const v1::Token& token) {
                      Harmless(token.user()), RoleText(token.role()), Rfc3339(token.expire_time()));
 }
 
+std::string KnownByProvider(const v1::WhoAmIResponse& me) {
+  std::string groups;
+  for (const std::string& group : me.groups()) {
+    groups += (groups.empty() ? ", of the groups " : ", ") + Harmless(group);
+  }
+  return fmt::format("by the identity provider until {}{}", Rfc3339(me.expire_time()), groups);
+}
+
 absl::StatusOr<v1::ListTokensResponse> AllTokens(Session& session, bool with_ended) {
   v1::ListTokensResponse all;
   v1::ListTokensRequest request;
@@ -50,7 +58,11 @@ absl::StatusOr<v1::ListTokensResponse> AllTokens(Session& session, bool with_end
   do {
     auto page = session.client.ListTokens(request);
     if (!page.ok()) return page.status();
-    all.mutable_tokens()->MergeFrom(page->tokens());
+    for (v1::Token& token : *page->mutable_tokens()) {
+      const bool is_wanted = !session.call.identity.service_accounts ||
+                             std::string_view(token.user()).starts_with(kServiceAccountPrefix);
+      if (is_wanted) all.add_tokens()->Swap(&token);
+    }
     request.set_page_token(page->next_page_token());
   } while (!request.page_token().empty());
   return all;
@@ -150,7 +162,8 @@ absl::Status SetContext(const Invocation& call, Contexts* contexts) {
   return absl::OkStatus();
 }
 
-absl::Status ChangeContexts(const Invocation& call, Contexts* contexts) {
+absl::Status ChangeContexts(const Invocation& call, const Environment& environment,
+                            Contexts* contexts) {
   const std::string& name = call.identity.name;
   if (call.verb == Verb::kContextSet) return SetContext(call, contexts);
   if (!contexts->by_name.contains(name)) return NoSuchContext(*contexts, name);
@@ -158,6 +171,7 @@ absl::Status ChangeContexts(const Invocation& call, Contexts* contexts) {
     contexts->current = name;
   } else {
     contexts->by_name.erase(name);
+    unlink(LoginPath(environment, name).c_str());
     if (contexts->current == name) contexts->current.clear();
   }
   return absl::OkStatus();
@@ -178,6 +192,7 @@ int WhoAmI(Session& session) {
   }
   std::string known = "by the Unix socket";
   if (me->credential() == v1::CREDENTIAL_KIND_TOKEN) known = "by " + Sentence(me->token());
+  if (me->credential() == v1::CREDENTIAL_KIND_OIDC) known = KnownByProvider(*me);
   if (me->credential() == v1::CREDENTIAL_KIND_NONE) known = "as nobody: over TCP without a token";
   session.terminal.Out(
       fmt::format("{}, {}, known {}\n", Harmless(me->user()), RoleText(me->role()), known));
@@ -287,7 +302,7 @@ int Context(const Invocation& call, Terminal& terminal, const Environment& envir
     PrintContexts(terminal, call.format.value_or(Format::kTable), call.quiet, *contexts);
     return kOk;
   }
-  absl::Status status = ChangeContexts(call, &*contexts);
+  absl::Status status = ChangeContexts(call, environment, &*contexts);
   if (status.ok()) status = WriteContexts(path, *contexts);
   if (!status.ok()) return FailContext(terminal, status);
   const bool is_idle = call.verb == Verb::kContextSet && contexts->current != call.identity.name;

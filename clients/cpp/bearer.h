@@ -6,11 +6,16 @@
 
 #include <string>
 
+#include "clients/cpp/client.h"
+#include "clients/cpp/credential.h"
+
 namespace muster::client {
 
-// An empty token is none.
-inline void AddBearer(const std::string& token, grpc::ClientContext* context) {
+// Returns the token that goes with the call; empty: none.
+inline std::string AddBearer(const ClientOptions& options, grpc::ClientContext* context) {
+  std::string token = options.credential ? options.credential->Token() : options.token;
   if (!token.empty()) context->AddMetadata("authorization", "Bearer " + token);
+  return token;
 }
 
 }  // namespace muster::client

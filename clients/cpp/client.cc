@@ -15,6 +15,7 @@
 #include "clients/cpp/errors.h"
 #include "clients/cpp/file_streams.h"
 #include "clients/cpp/readers.h"
+#include "clients/cpp/renewal.h"
 #include "muster/v1/clusters_service.grpc.pb.h"
 #include "muster/v1/files_service.grpc.pb.h"
 #include "muster/v1/identity_service.grpc.pb.h"
@@ -127,6 +128,10 @@ class GrpcClient final : public Client {
   absl::StatusOr<v1::WhoAmIResponse> WhoAmI(const v1::WhoAmIRequest& request) override {
     return Call(*identity_, &v1::IdentityService::Stub::WhoAmI, request, true);
   }
+  absl::StatusOr<v1::GetLoginInfoResponse> GetLoginInfo(
+      const v1::GetLoginInfoRequest& request) override {
+    return Call(*identity_, &v1::IdentityService::Stub::GetLoginInfo, request, true);
+  }
   absl::StatusOr<v1::CreateTokenResponse> CreateToken(
       const v1::CreateTokenRequest& request) override {
     return Call(*identity_, &v1::IdentityService::Stub::CreateToken, request, false);
@@ -203,15 +208,20 @@ class GrpcClient final : public Client {
     const absl::Time start = absl::Now();
     const absl::Time deadline = start + timeout;
     rpc::Backoff backoff(options_.first_backoff, std::min(options_.max_backoff, kMaxCallBackoff));
+    Renewal renewal(options_.credential.get());
     bool may_have_arrived = false;
     for (bool first = true;; first = false) {
       grpc::ClientContext context;
       context.set_deadline(absl::ToChronoTime(deadline));
-      AddBearer(options_.token, &context);
+      const std::string bearer = AddBearer(options_, &context);
       Response response;
       const absl::Status status = EndOfCall((stub.*method)(&context, request, &response));
       if (!IsTransportError(status)) was_answered_ = true;
       if (status.ok()) return response;
+      if (absl::IsUnauthenticated(status) && options_.credential != nullptr) {
+        if (absl::Status renewed = renewal.Await(bearer); !renewed.ok()) return renewed;
+        if (!renewal.is_over()) continue;
+      }
       absl::Status error = Explain(status, address_, timeout);
       may_have_arrived = may_have_arrived || !WasNeverSent(error);
       if (may_have_arrived) error = AsMaybeSent(std::move(error));
@@ -250,7 +260,8 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Create(ClientOptions options) {
         address->text));
   }
   address->origin = options.address_origin;
-  if (!options.token.empty() && !StaysOnThisMachine(*address)) {
+  const bool has_token = !options.token.empty() || options.credential != nullptr;
+  if (has_token && !StaysOnThisMachine(*address)) {
     return absl::InvalidArgumentError(
         fmt::format("a token is not sent to {}: everybody on the way could read it; use the Unix "
                     "socket, or a tunnel to a port of this machine",

@@ -24,14 +24,17 @@
 
 namespace muster::client {
 
+class Credential;
+
 // The most bytes of one request: what a gRPC server takes by default, less some room for framing.
 inline constexpr size_t kMaxRequestBytes = (4 << 20) - (64 << 10);
 
 struct ClientOptions {
   // affects behaviour
-  std::string address;         // see ParseAddress
-  std::string address_origin;  // where the address comes from, for errors; may be empty
-  std::string token;           // goes with every call; empty: none
+  std::string address;                     // see ParseAddress
+  std::string address_origin;              // where the address comes from, for errors; may be empty
+  std::string token;                       // goes with every call; empty: none
+  std::shared_ptr<Credential> credential;  // goes in its place; null: none
   absl::Duration call_timeout = absl::Seconds(30);  // of one unary call, all its attempts together
   // The same for a call that a cluster's agent answers, which may have to ask its scheduler first.
   absl::Duration question_timeout = absl::Minutes(2);
@@ -130,6 +133,8 @@ class Client {
   virtual absl::StatusOr<v1::GetClusterResponse> GetCluster(
       const v1::GetClusterRequest& request) = 0;
   virtual absl::StatusOr<v1::WhoAmIResponse> WhoAmI(const v1::WhoAmIRequest& request) = 0;
+  virtual absl::StatusOr<v1::GetLoginInfoResponse> GetLoginInfo(
+      const v1::GetLoginInfoRequest& request) = 0;
   virtual absl::StatusOr<v1::CreateTokenResponse> CreateToken(
       const v1::CreateTokenRequest& request) = 0;
   virtual absl::StatusOr<v1::ListTokensResponse> ListTokens(

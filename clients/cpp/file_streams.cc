@@ -13,7 +13,7 @@ namespace {
 
 // The context of a stream that is about to begin.
 grpc::ClientContext* WithBearer(const FileStreamContext& context, grpc::ClientContext* grpc) {
-  AddBearer(context.options->token, grpc);
+  AddBearer(*context.options, grpc);
   return grpc;
 }
 

@@ -12,6 +12,7 @@
 
 #include "clients/cpp/bearer.h"
 #include "clients/cpp/errors.h"
+#include "clients/cpp/renewal.h"
 #include "contract/errors.h"
 #include "rpc/backoff.h"
 
@@ -53,6 +54,7 @@ class Resumed {
         *context_.was_answered = true;
         interrupted_since_ = absl::InfiniteFuture();
         backoff_.Reset();
+        renewal_.reset();
         return std::optional<Response>(std::move(response));
       }
       const absl::Status status = EndOfCall(reader_->Finish());
@@ -68,7 +70,7 @@ class Resumed {
     if (context_.deadline != absl::InfiniteFuture()) {
       grpc_->set_deadline(absl::ToChronoTime(context_.deadline));
     }
-    AddBearer(context_.options->token, grpc_.get());
+    bearer_ = AddBearer(*context_.options, grpc_.get());
     reader_ = (context_.stub->*method_)(grpc_.get(), request);
   }
 
@@ -76,6 +78,11 @@ class Resumed {
   absl::Status WaitToResume(const absl::Status& status) {
     if (absl::IsDeadlineExceeded(status) && absl::Now() >= context_.deadline) {
       return absl::DeadlineExceededError("the deadline for waiting has passed");
+    }
+    if (absl::IsUnauthenticated(status) && context_.options->credential != nullptr) {
+      if (!renewal_) renewal_.emplace(context_.options->credential.get());
+      absl::Status renewed = renewal_->Await(bearer_);
+      return renewed.ok() && renewal_->is_over() ? status : renewed;
     }
     if (!IsInterruption(status)) return status;
     const bool is_first = interrupted_since_ == absl::InfiniteFuture();
@@ -100,6 +107,8 @@ class Resumed {
   const StreamContext context_;
   const Method method_;
   rpc::Backoff backoff_;
+  std::optional<Renewal> renewal_;  // since the last message
+  std::string bearer_;              // of the present stream
   absl::Time interrupted_since_ = absl::InfiniteFuture();
   std::unique_ptr<grpc::ClientContext> grpc_;  // must outlive its reader
   std::unique_ptr<Reader> reader_;

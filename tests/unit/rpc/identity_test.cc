@@ -188,6 +188,27 @@ TEST_F(IdentityTest, ATokenDecidesWhoAsks) {
   EXPECT_EQ(broker_.Get(job.job_id()).user(), "ada");
 }
 
+TEST_F(IdentityTest, EverybodyIsToldHowToLogInButWithABadToken) {
+  v1::GetLoginInfoResponse info;
+  ASSERT_TRUE(identity_->GetLoginInfo(Call().get(), {}, &info).ok());
+  EXPECT_EQ(info.issuer(), "");
+  const grpc::Status refused = identity_->GetLoginInfo(CallWith(NewTokenText()).get(), {}, &info);
+  EXPECT_EQ(EndReason(refused), "CREDENTIAL_NOT_ACCEPTED");
+}
+
+TEST_F(IdentityTest, AServiceAccountHasANameOfItsOwn) {
+  EXPECT_EQ(Make("ci", v1::ACCESS_ROLE_SUBMITTER, "sa:build").token().user(), "sa:build");
+  v1::CreateTokenRequest request;
+  request.set_name("ci");
+  for (const char* user : {"sa:", "sa:-x", "sa:a:b", "sa:../x", "sa:\xc3\xa4"}) {
+    request.set_user(user);
+    v1::CreateTokenResponse made;
+    EXPECT_EQ(identity_->CreateToken(Call().get(), request, &made).error_code(),
+              grpc::INVALID_ARGUMENT)
+        << user;
+  }
+}
+
 TEST_F(IdentityTest, AJobOfAnotherUserIsNotFoundByASubmitter) {
   const uint64_t job = broker_.Submit();
   const auto made = Make("laptop", v1::ACCESS_ROLE_SUBMITTER);

@@ -1,0 +1,176 @@
+#include "oidc/https.h"
+
+#include <curl/curl.h>
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <charconv>
+#include <memory>
+
+#include "absl/strings/ascii.h"
+
+namespace muster::oidc {
+namespace {
+
+constexpr char kLibrary[] = "libcurl.so.4";
+constexpr std::string_view kCacheControl = "cache-control:";
+constexpr std::string_view kMaxAge = "max-age=";
+
+// The functions of libcurl; null until they are loaded.
+struct Curl {
+  decltype(&curl_global_init) global_init = nullptr;
+  decltype(&curl_easy_init) init = nullptr;
+  decltype(&curl_easy_cleanup) cleanup = nullptr;
+  decltype(&curl_easy_setopt) set = nullptr;
+  decltype(&curl_easy_perform) perform = nullptr;
+  decltype(&curl_easy_getinfo) get = nullptr;
+  decltype(&curl_easy_strerror) words = nullptr;
+  decltype(&curl_easy_escape) escape = nullptr;
+  decltype(&curl_free) free = nullptr;
+  bool is_ready = false;
+};
+
+template <typename Function>
+bool Find(void* library, const char* name, Function* function) {
+  *function = reinterpret_cast<Function>(dlsym(library, name));
+  return *function != nullptr;
+}
+
+Curl Load() {
+  Curl curl;
+  void* const library = dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) return curl;
+  const bool has_all = Find(library, "curl_global_init", &curl.global_init) &&
+                       Find(library, "curl_easy_init", &curl.init) &&
+                       Find(library, "curl_easy_cleanup", &curl.cleanup) &&
+                       Find(library, "curl_easy_setopt", &curl.set) &&
+                       Find(library, "curl_easy_perform", &curl.perform) &&
+                       Find(library, "curl_easy_getinfo", &curl.get) &&
+                       Find(library, "curl_easy_strerror", &curl.words) &&
+                       Find(library, "curl_easy_escape", &curl.escape) &&
+                       Find(library, "curl_free", &curl.free);
+  curl.is_ready = has_all && curl.global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
+  return curl;
+}
+
+// Called by libcurl with what has come; another count than that of the bytes ends the transfer.
+size_t KeepBody(char* data, size_t size, size_t count, void* user) {
+  auto* body = static_cast<std::string*>(user);
+  const size_t bytes = size * count;
+  if (body->size() + bytes > kMaxAnswerBytes) return 0;
+  body->append(data, bytes);
+  return bytes;
+}
+
+// Called by libcurl with each line of the header.
+size_t KeepHeader(char* data, size_t size, size_t count, void* user) {
+  const size_t bytes = size * count;
+  const std::string line = absl::AsciiStrToLower({data, bytes});
+  const size_t at = line.find(kMaxAge);
+  int64_t seconds = 0;
+  if (!line.starts_with(kCacheControl) || at == line.npos) return bytes;
+  const auto [_, error] =
+      std::from_chars(line.data() + at + kMaxAge.size(), line.data() + line.size(), seconds);
+  if (error == std::errc()) static_cast<HttpsAnswer*>(user)->max_age = absl::Seconds(seconds);
+  return bytes;
+}
+
+// Called by libcurl about once a second; anything but 0 ends the transfer.
+int LookForCancel(void* user, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
+  return (*static_cast<const std::function<bool()>*>(user))() ? 1 : 0;
+}
+
+bool IsLoopback(std::string_view url) {
+  for (const std::string_view host : {"http://127.0.0.1", "http://localhost", "http://[::1]"}) {
+    if (!url.starts_with(host)) continue;
+    const std::string_view rest = url.substr(host.size());
+    if (rest.empty() || rest.front() == ':' || rest.front() == '/') return true;
+  }
+  return false;
+}
+
+std::string Encode(const Curl& curl, const std::string& text) {
+  char* const escaped = curl.escape(nullptr, text.data(), static_cast<int>(text.size()));
+  std::string encoded = escaped == nullptr ? "" : escaped;
+  curl.free(escaped);
+  return encoded;
+}
+
+std::string Form(const Curl& curl, const std::vector<std::pair<std::string, std::string>>& form) {
+  std::string text;
+  for (const auto& [name, value] : form) {
+    text += fmt::format("{}{}={}", text.empty() ? "" : "&", name, Encode(curl, value));
+  }
+  return text;
+}
+
+absl::Status ErrorOf(CURLcode code, const std::string& url, std::string_view words) {
+  if (code == CURLE_WRITE_ERROR) {
+    return absl::UnavailableError(
+        fmt::format("{}: the answer is longer than {} KiB", url, kMaxAnswerBytes >> 10));
+  }
+  return absl::UnavailableError(fmt::format("{}: {}", url, words));
+}
+
+}  // namespace
+
+absl::Status CheckUrl(std::string_view url) {
+  constexpr std::string_view kScheme = "https://";
+  const size_t end = url.find('/', kScheme.size());
+  const std::string_view host = url.substr(0, end);
+  bool is_good = (url.starts_with(kScheme) && host.size() > kScheme.size()) || IsLoopback(url);
+  for (const char c : url) is_good = is_good && c > ' ' && c < 0x7f;
+  if (is_good && host.find('@') == host.npos) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "the URL must be https://HOST..., in ASCII and without a user; http:// is taken for a "
+      "loopback address alone");
+}
+
+absl::StatusOr<HttpsAnswer> Exchange(const HttpsRequest& request) {
+  static const Curl kCurl = Load();
+  if (!kCurl.is_ready) {
+    return absl::UnavailableError(fmt::format("{} cannot be loaded; install libcurl4", kLibrary));
+  }
+  if (absl::Status status = CheckUrl(request.url); !status.ok()) return status;
+  const std::unique_ptr<CURL, decltype(kCurl.cleanup)> handle(kCurl.init(), kCurl.cleanup);
+  if (handle == nullptr) return absl::UnavailableError("libcurl has no memory");
+  CURL* const curl = handle.get();
+  HttpsAnswer answer;
+  char words[CURL_ERROR_SIZE] = "";
+  kCurl.set(curl, CURLOPT_URL, request.url.c_str());
+  kCurl.set(curl, CURLOPT_PROTOCOLS_STR, IsLoopback(request.url) ? "http" : "https");
+  if (IsLoopback(request.url)) kCurl.set(curl, CURLOPT_PROXY, "");
+  kCurl.set(curl, CURLOPT_NOSIGNAL, 1L);
+  kCurl.set(curl, CURLOPT_ERRORBUFFER, words);
+  kCurl.set(curl, CURLOPT_CONNECTTIMEOUT_MS,
+            static_cast<long>(absl::ToInt64Milliseconds(kConnectTimeout)));
+  kCurl.set(curl, CURLOPT_TIMEOUT_MS, static_cast<long>(absl::ToInt64Milliseconds(kTimeout)));
+  kCurl.set(curl, CURLOPT_WRITEFUNCTION, &KeepBody);
+  kCurl.set(curl, CURLOPT_WRITEDATA, &answer.body);
+  kCurl.set(curl, CURLOPT_HEADERFUNCTION, &KeepHeader);
+  kCurl.set(curl, CURLOPT_HEADERDATA, &answer);
+  curl_blob ca{const_cast<char*>(request.ca.data()), request.ca.size(), CURL_BLOB_NOCOPY};
+  if (!request.ca.empty()) {
+    kCurl.set(curl, CURLOPT_CAINFO_BLOB, &ca);
+    kCurl.set(curl, CURLOPT_CAPATH, nullptr);
+  }
+  if (request.is_cancelled) {
+    kCurl.set(curl, CURLOPT_NOPROGRESS, 0L);
+    kCurl.set(curl, CURLOPT_XFERINFOFUNCTION, &LookForCancel);
+    kCurl.set(curl, CURLOPT_XFERINFODATA, &request.is_cancelled);
+  }
+  const std::string form = request.form ? Form(kCurl, *request.form) : "";
+  if (request.form) {
+    kCurl.set(curl, CURLOPT_POSTFIELDSIZE, static_cast<long>(form.size()));
+    kCurl.set(curl, CURLOPT_POSTFIELDS, form.c_str());
+  }
+  const CURLcode code = kCurl.perform(curl);
+  if (code != CURLE_OK)
+    return ErrorOf(code, request.url, words[0] != '\0' ? words : kCurl.words(code));
+  long status = 0;
+  kCurl.get(curl, CURLINFO_RESPONSE_CODE, &status);
+  answer.status = static_cast<int>(status);
+  return answer;
+}
+
+}  // namespace muster::oidc
