@@ -38,6 +38,7 @@ constexpr Right kRights[] = {
     {Role::kSubmitter, UseCase::kDownloadFiles, Reach::kAll},
     {Role::kSubmitter, UseCase::kWhoAmI, Reach::kAll},
     {Role::kSubmitter, UseCase::kManageTokens, Reach::kOwnOnly},
+    {Role::kSubmitter, UseCase::kManageSecrets, Reach::kOwnOnly},
     {Role::kOperator, UseCase::kSubmitJobs, Reach::kAll},
     {Role::kOperator, UseCase::kReadJobs, Reach::kAll},
     {Role::kOperator, UseCase::kChangeJobs, Reach::kAll},
@@ -50,6 +51,7 @@ constexpr Right kRights[] = {
     {Role::kOperator, UseCase::kDownloadFiles, Reach::kAll},
     {Role::kOperator, UseCase::kWhoAmI, Reach::kAll},
     {Role::kOperator, UseCase::kManageTokens, Reach::kOwnOnly},
+    {Role::kOperator, UseCase::kManageSecrets, Reach::kOwnOnly},
     {Role::kAdmin, UseCase::kSubmitJobs, Reach::kAll},
     {Role::kAdmin, UseCase::kReadJobs, Reach::kAll},
     {Role::kAdmin, UseCase::kChangeJobs, Reach::kAll},
@@ -63,6 +65,7 @@ constexpr Right kRights[] = {
     {Role::kAdmin, UseCase::kDownloadFiles, Reach::kAll},
     {Role::kAdmin, UseCase::kWhoAmI, Reach::kAll},
     {Role::kAdmin, UseCase::kManageTokens, Reach::kAll},
+    {Role::kAdmin, UseCase::kManageSecrets, Reach::kAll},
     {Role::kAgent, UseCase::kDownloadFiles, Reach::kAll},
 };
 
@@ -97,6 +100,9 @@ constexpr RpcUseCase kRpcs[] = {
     {"IdentityService.CreateToken", UseCase::kManageTokens},
     {"IdentityService.ListTokens", UseCase::kManageTokens},
     {"IdentityService.RevokeToken", UseCase::kManageTokens},
+    {"SecretsService.SetSecret", UseCase::kManageSecrets},
+    {"SecretsService.ListSecrets", UseCase::kManageSecrets},
+    {"SecretsService.DeleteSecret", UseCase::kManageSecrets},
 };
 
 std::optional<Reach> ReachOf(Role role, UseCase use_case) {

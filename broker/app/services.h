@@ -17,6 +17,9 @@ class Archive;
 namespace muster::auth {
 class Tokens;
 }
+namespace muster::secrets {
+class Secrets;
+}
 namespace muster::files {
 class FileStore;
 class JobFiles;
@@ -36,6 +39,7 @@ struct Services {
   files::FileStore* files = nullptr;
   files::JobFiles* job_files = nullptr;
   auth::Tokens* tokens = nullptr;
+  secrets::Secrets* secrets = nullptr;
   WatchHub* watches = nullptr;
   ChangeTail* changes = nullptr;
   Readers* readers = nullptr;       // for reading the store and the archive
