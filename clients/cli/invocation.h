@@ -45,6 +45,9 @@ enum class Verb {
   kTokenCreate,
   kTokenList,
   kTokenRevoke,
+  kSecretSet,
+  kSecretList,
+  kSecretDelete,
   // These need no broker.
   kContextList,
   kContextUse,
@@ -67,7 +70,7 @@ struct SpecFlags {
   std::optional<std::string> name, project, pool, gpus, cpus, memory, time, workdir, image;
   std::optional<uint32_t> nodes;
   std::optional<int32_t> priority;
-  std::vector<std::string> clusters, env, labels, mounts;
+  std::vector<std::string> clusters, env, labels, mounts, secrets, secret_files;
 
   // Writes what was given over the spec, except for the working directory, which may be one of this
   // machine. INVALID_ARGUMENT names the flag, the value and what would work.
@@ -97,6 +100,13 @@ struct IdentityFlags {
   std::optional<absl::Duration> lifetime;
   std::string file;  // where a new token goes; empty: standard output
   bool all = false;  // also tokens that have ended
+};
+
+// Flags of the verbs about secrets.
+struct SecretFlags {
+  std::string name;
+  std::string project;    // empty: the caller's own
+  std::string from_file;  // empty: standard input, or a question
 };
 
 struct Invocation {
@@ -147,6 +157,7 @@ struct Invocation {
   std::vector<std::string> cluster_words;  // of `clusters`: a name, or invite or revoke and a name
   std::string cluster;
   IdentityFlags identity;
+  SecretFlags secret;
   // sbatch and the like, sky: what is behind the verb
   std::vector<std::string> words;
 };

@@ -98,6 +98,12 @@ int Dispatch(Session& session) {
       return ListTokens(session);
     case Verb::kTokenRevoke:
       return RevokeToken(session);
+    case Verb::kSecretSet:
+      return SetSecret(session);
+    case Verb::kSecretList:
+      return ListSecrets(session);
+    case Verb::kSecretDelete:
+      return DeleteSecret(session);
     case Verb::kContextList:
     case Verb::kContextUse:
     case Verb::kContextSet:
