@@ -29,24 +29,25 @@ void NameLocalSecrets(const std::string& request_id, client::JobFile* file) {
   }
 }
 
-absl::Status SendLocalSecrets(Session& session, const client::JobFile& file) {
+SentSecrets::~SentSecrets() {
+  for (const std::string& name : made_) {
+    v1::DeleteSecretRequest request;
+    request.set_name(name);
+    session_.client.DeleteSecret(request).status().IgnoreError();
+  }
+}
+
+absl::Status SentSecrets::Send(const client::JobFile& file) {
   for (const client::LocalSecret& secret : file.local_secrets) {
     v1::SetSecretRequest request;
     request.set_name(file.specs[secret.job].secrets(secret.secret).name());
     request.set_value(secret.value);
     request.set_for_one_job(true);
-    const absl::Status status = session.client.SetSecret(request).status();
+    const absl::Status status = session_.client.SetSecret(request).status();
+    if (status.ok()) made_.push_back(request.name());
     if (!status.ok() && !absl::IsAlreadyExists(status)) return status;
   }
   return absl::OkStatus();
-}
-
-void TakeBackLocalSecrets(Session& session, const client::JobFile& file) {
-  for (const client::LocalSecret& secret : file.local_secrets) {
-    v1::DeleteSecretRequest request;
-    request.set_name(file.specs[secret.job].secrets(secret.secret).name());
-    session.client.DeleteSecret(request).status().IgnoreError();
-  }
 }
 
 void LeaveOutLocalSecrets(client::JobFile* file) {

@@ -274,7 +274,8 @@ std::variant<v1::SubmitJobsResponse, int> SendJobs(Session& session, client::Job
   if (const auto valid = RequestForAll(jobs.specs, flags, how); !valid.ok())
     return Fail(session, valid.status());
   if (absl::Status kinds = CheckKinds(session, jobs); !kinds.ok()) return Fail(session, kinds);
-  if (absl::Status set = SendLocalSecrets(session, jobs); !set.ok()) return Fail(session, set);
+  SentSecrets secrets(&session);
+  if (absl::Status set = secrets.Send(jobs); !set.ok()) return Fail(session, set);
   const auto found = BringFiles(session, flags, how, &jobs);
   if (!found.ok()) return Fail(session, found.status());
   const std::string remark = RepeatRemark(session, jobs.specs.size(), how.request_id);
@@ -289,7 +290,7 @@ std::variant<v1::SubmitJobsResponse, int> SendJobs(Session& session, client::Job
       return Fail(session, sent.status());
     response = SendOnce(session, jobs, flags, how);
   }
-  if (!response.ok() && !IsUnclear(response.status())) TakeBackLocalSecrets(session, jobs);
+  if (response.ok() || IsUnclear(response.status())) secrets.Keep();
   if (!response.ok()) return FailToSubmit(session, response.status(), remark, validate_only);
   TellWarnings(session, *response, flags);
   if (!found->empty()) session.terminal.Note(*found);

@@ -253,6 +253,19 @@ def test_a_refused_task_leaves_no_secret(world, broker, agent):
     assert world.cli("submit", "--dry-run", task, check=False).returncode != OK
 
 
+def test_a_repeat_takes_the_first_jobs_secret_and_a_refused_one_leaves_it(world, broker, api):
+    canary = Canary()
+    task = world.write("task.yaml", f"num_nodes: 1\nsecrets: {{A: {canary.value}}}\nrun: printf %s $A | sha256sum\n")
+    jobs = [world.cli("submit", "--request-id", "once", task, "-q").stdout for _ in range(2)]
+    assert jobs[0] == jobs[1]
+    task.write_text(task.read_text() + "name: another\n")
+    assert world.cli("submit", "--request-id", "once", task, check=False).returncode != OK
+    world.make_agent().start()
+    job_id = int(jobs[0])
+    assert api.wait_end(job_id).state == SUCCEEDED
+    assert api.stdout(job_id).split()[0].decode() == canary.digest
+
+
 # ---- the command
 
 
@@ -319,6 +332,21 @@ def test_a_viewer_and_a_submitter_have_what_their_roles_have(world, broker):
     assert set(world.cli("secret", "list", "-q").stdout.split()) == {"hf", "own"}
     taken = secrets_service_pb2.SetSecretRequest(name="own", user="bob", value=b"for bob")
     assert secrets_of(world.api()).SetSecret(taken, timeout=CALL_TIMEOUT_S).secret.size_bytes == 7
+
+
+def test_a_systemd_credential_is_the_key(world):
+    broker = world.make_broker()
+    directory = world.path("credentials")
+    directory.mkdir()
+    (directory / "muster-secrets-key").write_text("0123456789abcdef" * 4 + "\n")
+    (directory / "muster-secrets-key").chmod(0o400)
+    broker.env = {**broker.env, "CREDENTIALS_DIRECTORY": str(directory)}
+    broker.start()
+    set_secret(world, "value")
+    assert not (broker.state_dir / "secrets.key").exists()
+    broker.restart()
+    done = set_secret(world, "another")
+    assert done.secret.size_bytes == 7
 
 
 def test_the_key_is_rotated_while_no_broker_runs(world, broker, agent, api, canary):
