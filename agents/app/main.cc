@@ -104,6 +104,7 @@ int Serve(AgentConfig config) {
   std::signal(SIGPIPE, SIG_IGN);
   RaiseDescriptorLimit();
   LeaveLocksUnwatched();
+  ForbidCoreDumps();  // secrets of runs are in memory while they are launched
   StartLogging("muster-agent", config.json_logs, config.log_level);
 
   // The journal first: its lock keeps a second agent from the backend's files.

@@ -78,8 +78,12 @@ class Agent::Impl {
              .sources = [this](const RunHandle& run) { return backend_.OpenLogs(run).logs; },
              .shipped = [this](const std::string& key) { inbox_.Post(CallDone{LogsShipped{key}}); },
              .host = abilities_.output_host}),
-        calls_(options_.launch_parallelism, FileLaunches(options_, abilities_), &backend_,
-               [this](Input input) { inbox_.Post(CallDone{std::move(input)}); }),
+        calls_(
+            options_.launch_parallelism, FileLaunches(options_, abilities_), &backend_,
+            [this](const std::string& run_key) {
+              return dialer_.FetchSecrets(options_.core.cluster, journal_id_, run_key);
+            },
+            [this](Input input) { inbox_.Post(CallDone{std::move(input)}); }),
         observer_(&backend_, options_.observe_patience,
                   [this](Message message) { inbox_.Post(std::move(message)); }),
         inventories_(1),

@@ -6,12 +6,14 @@
 #include <grpcpp/support/channel_arguments.h>
 #include <grpcpp/support/sync_stream.h>
 
+#include <chrono>
 #include <utility>
 
 #include "agents/core/client_stream.h"
 #include "muster/agent/v1/agent_link.grpc.pb.h"
 #include "muster/agent/v1/file_link.grpc.pb.h"
 #include "muster/agent/v1/log_link.grpc.pb.h"
+#include "muster/agent/v1/secret_link.grpc.pb.h"
 #include "rpc/status.h"
 
 namespace muster::agents {
@@ -27,6 +29,9 @@ constexpr int kMaxUnhandledMessages = 32;
 constexpr QueueBounds kMaxQueuedChunks = {.messages = 64, .bytes = 8 << 20};
 // Answers are handled as they come: the shipper bounds the chunks that it waits for.
 constexpr int kMaxUnhandledAnswers = 1;
+
+// A launch waits for it.
+constexpr std::chrono::seconds kSecretsPatience{20};
 
 std::shared_ptr<grpc::Channel> MakeChannel(const BrokerEnd& broker) {
   grpc::ChannelArguments arguments;
@@ -139,5 +144,20 @@ std::unique_ptr<PushLink> Dialer::DialPush(PushLink::Callbacks callbacks) {
 }
 
 std::unique_ptr<FilesLink> Dialer::DialFiles() { return std::make_unique<GrpcFilesLink>(broker_); }
+
+absl::StatusOr<agent::v1::FetchRunSecretsResponse> Dialer::FetchSecrets(
+    const std::string& cluster, const std::string& journal_id, const std::string& run_key) {
+  agent::v1::FetchRunSecretsRequest request;
+  request.set_cluster(cluster);
+  request.set_journal_id(journal_id);
+  request.set_run_key(run_key);
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + kSecretsPatience);
+  agent::v1::FetchRunSecretsResponse response;
+  const auto stub = agent::v1::SecretLinkService::NewStub(MakeChannel(broker_));
+  const absl::Status status = rpc::FromGrpc(stub->FetchRunSecrets(&context, request, &response));
+  if (!status.ok()) return status;
+  return response;
+}
 
 }  // namespace muster::agents

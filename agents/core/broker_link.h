@@ -11,10 +11,12 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "agents/core/identity.h"
 #include "muster/agent/v1/agent_link.pb.h"
 #include "muster/agent/v1/file_link.pb.h"
 #include "muster/agent/v1/log_link.pb.h"
+#include "muster/agent/v1/secret_link.pb.h"
 
 namespace grpc {
 class Channel;
@@ -76,6 +78,10 @@ class Dialer {
   std::unique_ptr<ControlLink> DialControl(ControlLink::Callbacks callbacks);
   std::unique_ptr<PushLink> DialPush(PushLink::Callbacks callbacks);
   std::unique_ptr<FilesLink> DialFiles();
+  // SecretLinkService.FetchRunSecrets. Waits for the answer, up to 20 s.
+  absl::StatusOr<agent::v1::FetchRunSecretsResponse> FetchSecrets(const std::string& cluster,
+                                                                  const std::string& journal_id,
+                                                                  const std::string& run_key);
 
  private:
   const BrokerEnd broker_;

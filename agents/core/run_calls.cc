@@ -35,13 +35,16 @@ BatchLane<RunHandle>::Together LaunchedTogether(const Capabilities& abilities) {
 
 }  // namespace
 
-RunCalls::RunCalls(int threads, int file_threads, Backend* backend, Answer answer)
-    : RunCalls(threads, file_threads, backend, backend->capabilities(), std::move(answer)) {}
+RunCalls::RunCalls(int threads, int file_threads, Backend* backend, FetchSecrets fetch,
+                   Answer answer)
+    : RunCalls(threads, file_threads, backend, backend->capabilities(), std::move(fetch),
+               std::move(answer)) {}
 
 RunCalls::RunCalls(int threads, int file_threads, Backend* backend, const Capabilities& abilities,
-                   Answer answer)
+                   FetchSecrets fetch, Answer answer)
     : backend_(*backend),
       usage_of_(abilities.usage_of),
+      fetch_secrets_(std::move(fetch)),
       answer_(std::move(answer)),
       launches_(
           threads, MostLaunched(abilities),
@@ -101,11 +104,19 @@ void RunCalls::Start() {
 
 void RunCalls::LaunchNow(const std::vector<RunHandle>& runs) {
   Assignments assignments;
-  for (const RunHandle& run : runs) assignments.push_back(run.assignment);
+  for (const RunHandle& run : runs) {
+    auto whole = WithSecrets(run.assignment, fetch_secrets_);
+    if (whole.ok()) {
+      assignments.push_back(*std::move(whole));
+    } else {
+      answer_(Launched{run.run_key, NotLaunchedWithout(whole.status())});
+    }
+  }
+  if (assignments.empty()) return;
   std::vector<LaunchOutcome> outcomes = backend_.Launch(assignments);
-  outcomes.resize(runs.size());  // unclear, should the backend not answer for all
-  for (size_t i = 0; i < runs.size(); ++i)
-    answer_(Launched{runs[i].run_key, std::move(outcomes[i])});
+  outcomes.resize(assignments.size());  // unclear, should the backend not answer for all
+  for (size_t i = 0; i < assignments.size(); ++i)
+    answer_(Launched{assignments[i]->run_key(), std::move(outcomes[i])});
 }
 
 void RunCalls::EndNow(const std::vector<RunHandle>& runs) {

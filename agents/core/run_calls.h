@@ -15,6 +15,7 @@
 #include "agents/core/backend.h"
 #include "agents/core/batch_lane.h"
 #include "agents/core/failure_log.h"
+#include "agents/core/launch_secrets.h"
 #include "agents/core/worker_lane.h"
 
 namespace muster::agents {
@@ -26,7 +27,7 @@ class RunCalls {
 
   // `threads` for each kind of call; `file_threads` for launches of runs that bring files along, 0:
   // these are launched among the others. `backend` must outlive this object.
-  RunCalls(int threads, int file_threads, Backend* backend, Answer answer);
+  RunCalls(int threads, int file_threads, Backend* backend, FetchSecrets fetch, Answer answer);
 
   void Launch(RunHandle run);
   void Lookup(RunHandle run);
@@ -41,7 +42,7 @@ class RunCalls {
 
  private:
   RunCalls(int threads, int file_threads, Backend* backend, const Capabilities& abilities,
-           Answer answer);
+           FetchSecrets fetch, Answer answer);
 
   struct Wish {
     RunHandle run;
@@ -56,6 +57,7 @@ class RunCalls {
 
   Backend& backend_;
   const decltype(Capabilities::usage_of) usage_of_;
+  const FetchSecrets fetch_secrets_;
   const Answer answer_;
   FailureLog failures_;
 

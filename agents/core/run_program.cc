@@ -84,6 +84,21 @@ std::map<std::string, std::string> RunVariables(const agent::v1::Assignment& ass
   return variables;
 }
 
+std::string SecretFileName(std::string_view variable) {
+  return std::string(kSecretFilePrefix) + std::string(variable);
+}
+
+std::map<std::string, std::string> SecretVariables(const agent::v1::Assignment& assignment,
+                                                   std::string_view directory) {
+  std::map<std::string, std::string> variables;
+  for (const agent::v1::RunSecret& secret : assignment.secrets()) {
+    variables[secret.variable()] =
+        secret.as_file() ? std::string(directory) + "/" + SecretFileName(secret.variable())
+                         : secret.value();
+  }
+  return variables;
+}
+
 std::map<std::string, std::string> RoleVariables(const agent::v1::Assignment& assignment,
                                                  int role) {
   const v1::Role& own = assignment.spec().roles(role);

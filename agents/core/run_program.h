@@ -21,6 +21,14 @@ std::map<std::string, std::string> RunVariables(const agent::v1::Assignment& ass
                                                 std::string_view cluster,
                                                 std::string_view run_directory);
 
+// The variables of the job's secrets, which win over all others: of a secret in a file the file's
+// path, in `directory`, of the others the value.
+std::map<std::string, std::string> SecretVariables(const agent::v1::Assignment& assignment,
+                                                   std::string_view directory);
+// The name of the file of a secret, by its variable; all begin with kSecretFilePrefix.
+inline constexpr std::string_view kSecretFilePrefix = "secret.";
+std::string SecretFileName(std::string_view variable);
+
 // Returns the variables of one role alone: its sizes, and a port that no other role on its nodes
 // has; they win over RunVariables.
 std::map<std::string, std::string> RoleVariables(const agent::v1::Assignment& assignment, int role);

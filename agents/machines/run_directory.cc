@@ -47,6 +47,19 @@ void DescribeProgram(const v1::JobSpec& job, const std::string& directory, RunSp
   spec->command_words = agents::WordsForCommand(job.command(), run.PathOf(kCommandFile));
 }
 
+static_assert(agents::kSecretFilePrefix == kSecretFilePrefix);
+
+// The job's secrets. A variable has the path of one that is in a file.
+void DescribeSecrets(const agent::v1::Assignment& assignment, const std::string& directory,
+                     RunSpec* spec) {
+  const std::map<std::string, std::string> values = agents::SecretVariables(assignment, directory);
+  for (const agent::v1::RunSecret& secret : assignment.secrets()) {
+    auto& variables = secret.as_file() ? spec->environment : spec->secrets;
+    variables.push_back(secret.variable() + "=" + values.at(secret.variable()));
+    if (secret.as_file()) spec->secret_files.push_back(secret.variable() + "=" + secret.value());
+  }
+}
+
 // Its container, whose image and mounts CheckImage has found good.
 void DescribeContainer(const v1::JobSpec& job, const std::string& directory,
                        const std::string& tool, RunSpec* spec) {
@@ -93,6 +106,7 @@ RunSpec MakeRunSpec(const agent::v1::Assignment& assignment, const std::string& 
   DescribeProgram(job, directory, &spec);
   DescribeContainer(job, directory, rules.container_tool, &spec);
   spec.environment = Variables(environment);
+  DescribeSecrets(assignment, directory, &spec);
   spec.time_limit_ms = google::protobuf::util::TimeUtil::DurationToMilliseconds(job.time_limit());
   spec.grace_ms = absl::ToInt64Milliseconds(rules.cancel_grace);
   if (rules.limits) {

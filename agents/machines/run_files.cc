@@ -70,7 +70,19 @@ int CloseWithoutStart(const std::string& directory, int64_t now_us) {
   return ClaimFile(directory + "/" + kClaimFile, claim.Encode(), kSecretMode);
 }
 
+void RemoveSecretFiles(const std::string& directory) {
+  std::vector<std::string> found;
+  std::error_code error;
+  std::filesystem::directory_iterator entry(directory, error);
+  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+    if (entry->path().filename().string().starts_with(kSecretFilePrefix))
+      found.push_back(entry->path().string());
+  }
+  for (const std::string& path : found) unlink(path.c_str());
+}
+
 void RemoveRunBookkeeping(const std::string& directory) {
+  RemoveSecretFiles(directory);
   RemoveGroupsOf(directory);
   RemoveUnused(directory);
   for (const char* name :

@@ -14,6 +14,10 @@ namespace muster::machines {
 inline constexpr const char* kBaseVariables[] = {"HOME",  "LANG",   "LC_ALL", "LOGNAME", "PATH",
                                                  "SHELL", "TMPDIR", "TZ",     "USER"};
 
+// The beginning of the names of the files that have secrets.
+inline constexpr char kSecretFilePrefix[] = "secret.";
+void RemoveSecretFiles(const std::string& directory);
+
 // Returns whether anything has the name: a link counts, wherever it leads.
 bool IsThere(const std::string& path);
 

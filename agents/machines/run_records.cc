@@ -56,6 +56,8 @@ std::string RunSpec::Encode() const {
   for (const std::string& word : setup_words) record.Add("setup_word", word);
   for (const std::string& word : command_words) record.Add("command_word", word);
   for (const std::string& variable : environment) record.Add("env", variable);
+  for (const std::string& secret : secrets) record.Add("secret", secret);
+  for (const std::string& secret : secret_files) record.Add("secret_file", secret);
   record.Add("setup_script", setup_script);
   record.Add("command_script", command_script);
   return record.Encode();
@@ -85,6 +87,8 @@ std::optional<RunSpec> RunSpec::Decode(std::string_view bytes) {
   spec.setup_words = record->All("setup_word");
   spec.command_words = record->All("command_word");
   spec.environment = record->All("env");
+  spec.secrets = record->All("secret");
+  spec.secret_files = record->All("secret_file");
   spec.setup_script = record->Text("setup_script");
   spec.command_script = record->Text("command_script");
   return spec;

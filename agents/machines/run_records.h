@@ -80,7 +80,11 @@ struct RunSpec {
   std::string command_script;  // empty: command_words name a program
   std::vector<std::string> setup_words;
   std::vector<std::string> command_words;
-  std::vector<std::string> environment;  // "NAME=value", all of it
+  std::vector<std::string> environment;  // "NAME=value", all of it but the secrets
+  // The job's secrets as "NAME=value": variables, and files in the run's directory. The supervisor
+  // takes them out of the file once the run has ended.
+  std::vector<std::string> secrets;
+  std::vector<std::string> secret_files;
   std::string working_directory;
   // The tool of its container (container.h); no tool: it has none.
   std::string container_tool;

@@ -85,6 +85,22 @@ std::string Environment(const agent::v1::Assignment& assignment, std::string_vie
   return file;
 }
 
+// The variables of the job's secrets, and those that are in files. The nodes take all of them away
+// when the run has ended.
+void AddSecrets(const agent::v1::Assignment& assignment, const RunPaths& paths,
+                std::vector<RunFile>* files) {
+  if (assignment.secrets().empty()) return;
+  const std::string directory = paths.environment_of("");
+  RunFile& file = files->emplace_back(RunFile{paths.environment_of("secrets"), ""});
+  AppendSorted(agents::SecretVariables(assignment, directory.substr(0, directory.size() - 1)),
+               &file.content);
+  for (const agent::v1::RunSecret& secret : assignment.secrets()) {
+    if (!secret.as_file()) continue;
+    files->push_back(
+        {paths.environment_of(agents::SecretFileName(secret.variable())), secret.value()});
+  }
+}
+
 // The working directory, then the words of the program.
 std::string ProgramFile(const v1::JobSpec& spec, const RunPaths& paths,
                         const std::vector<std::string>& words) {
@@ -190,6 +206,9 @@ absl::StatusOr<std::vector<RunFile>> MakeRunFiles(const agent::v1::Assignment& a
   const v1::JobSpec& spec = assignment.spec();
   const Shell shell = ShellOf(spec, variables);
   if (absl::Status good = CheckNames("env", spec.env()); !good.ok()) return good;
+  std::set<std::string> secrets;
+  for (const v1::SecretUse& use : spec.secrets()) secrets.insert(use.variable());
+  if (absl::Status good = CheckNames("secrets", secrets); !good.ok()) return good;
   if (absl::Status good = CheckNames("slurm.batch_script.environment.named", shell.named);
       !good.ok())
     return good;
@@ -203,6 +222,7 @@ absl::StatusOr<std::vector<RunFile>> MakeRunFiles(const agent::v1::Assignment& a
   files.push_back({paths.script(), std::string(BatchScript()), kProgramMode});
   files.push_back(
       {paths.environment_of("environment"), Environment(assignment, cluster, paths, shell.named)});
+  AddSecrets(assignment, paths, &files);
   AddShell(spec, shell, paths, &files);
   if (std::string limits = LimitsFile(variables, taken_limits); !limits.empty())
     files.push_back({paths.specs() + "/limits", std::move(limits)});

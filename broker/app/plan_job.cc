@@ -8,6 +8,7 @@
 
 #include "broker/app/ask_cluster.h"
 #include "broker/app/rights.h"
+#include "broker/app/run_secrets.h"
 #include "broker/app/submit_jobs.h"
 #include "broker/core/event_bounds.h"
 #include "broker/core/submit_warnings.h"
@@ -190,6 +191,8 @@ void PlanJob(const Principal& principal, const Services& services,
   if (request.has_spec()) *asked.mutable_spec() = request.spec();
   absl::StatusOr<core::Submit> submit = ToSubmit(std::move(asked), principal.user);
   if (!submit.ok()) return done(submit.status());
+  if (absl::Status status = CheckJobSecrets(principal, services, *submit); !status.ok())
+    return done(status);
   auto planning =
       std::make_shared<Planning>(Planning{services, client_deadline, {}, std::move(done)});
   *planning->question.mutable_spec() = *submit->items.front().spec;

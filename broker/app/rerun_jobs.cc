@@ -13,6 +13,7 @@
 #include "broker/app/choose_jobs.h"
 #include "broker/app/limits.h"
 #include "broker/app/rights.h"
+#include "broker/app/run_secrets.h"
 #include "broker/app/submit_files.h"
 #include "broker/core/fingerprint.h"
 #include "broker/engine/engine.h"
@@ -241,6 +242,8 @@ class Rerunning : public std::enable_shared_from_this<Rerunning> {
     first_tried_ = tried_;
     absl::StatusOr<core::Submit> submit = MakeSubmit();
     if (!submit.ok()) return done_(submit.status());
+    if (absl::Status status = CheckJobSecrets(principal_, services_, *submit); !status.ok())
+      return done_(WithSource(status));
     SubmitWithFiles(services_, *std::move(submit),
                     [self = shared_from_this()](const absl::StatusOr<v1::SubmitJobsResponse>& in) {
                       self->Answer(in);

@@ -40,6 +40,7 @@ constexpr Right kRights[] = {
     {Role::kSubmitter, UseCase::kWhoAmI, Reach::kAll},
     {Role::kSubmitter, UseCase::kLogIn, Reach::kAll},
     {Role::kSubmitter, UseCase::kManageTokens, Reach::kOwnOnly},
+    {Role::kSubmitter, UseCase::kManageSecrets, Reach::kOwnOnly},
     {Role::kOperator, UseCase::kSubmitJobs, Reach::kAll},
     {Role::kOperator, UseCase::kReadJobs, Reach::kAll},
     {Role::kOperator, UseCase::kChangeJobs, Reach::kAll},
@@ -53,6 +54,7 @@ constexpr Right kRights[] = {
     {Role::kOperator, UseCase::kWhoAmI, Reach::kAll},
     {Role::kOperator, UseCase::kLogIn, Reach::kAll},
     {Role::kOperator, UseCase::kManageTokens, Reach::kOwnOnly},
+    {Role::kOperator, UseCase::kManageSecrets, Reach::kOwnOnly},
     {Role::kAdmin, UseCase::kSubmitJobs, Reach::kAll},
     {Role::kAdmin, UseCase::kReadJobs, Reach::kAll},
     {Role::kAdmin, UseCase::kChangeJobs, Reach::kAll},
@@ -67,6 +69,7 @@ constexpr Right kRights[] = {
     {Role::kAdmin, UseCase::kWhoAmI, Reach::kAll},
     {Role::kAdmin, UseCase::kLogIn, Reach::kAll},
     {Role::kAdmin, UseCase::kManageTokens, Reach::kAll},
+    {Role::kAdmin, UseCase::kManageSecrets, Reach::kAll},
     {Role::kAgent, UseCase::kDownloadFiles, Reach::kAll},
 };
 
@@ -102,6 +105,9 @@ constexpr RpcUseCase kRpcs[] = {
     {"IdentityService.CreateToken", UseCase::kManageTokens},
     {"IdentityService.ListTokens", UseCase::kManageTokens},
     {"IdentityService.RevokeToken", UseCase::kManageTokens},
+    {"SecretsService.SetSecret", UseCase::kManageSecrets},
+    {"SecretsService.ListSecrets", UseCase::kManageSecrets},
+    {"SecretsService.DeleteSecret", UseCase::kManageSecrets},
 };
 
 std::optional<Reach> ReachOf(Role role, UseCase use_case) {

@@ -28,6 +28,7 @@ enum class UseCase : uint8_t {
   kWhoAmI,         // no job is concerned
   kLogIn,          // how to get a credential; open also to those who have none
   kManageTokens,   // make, list and revoke
+  kManageSecrets,  // set, list and delete; secret_rights.h has those of projects
 };
 
 // The call of a service, and the use case that it is.

@@ -17,6 +17,9 @@ class Archive;
 namespace muster::auth {
 class Tokens;
 }
+namespace muster::secrets {
+class Secrets;
+}
 namespace muster::files {
 class FileStore;
 class JobFiles;
@@ -41,6 +44,7 @@ struct Services {
   files::JobFiles* job_files = nullptr;
   auth::Tokens* tokens = nullptr;
   const oidc::VerifierOptions* identity_provider = nullptr;  // null: there is no identity provider
+  secrets::Secrets* secrets = nullptr;
   WatchHub* watches = nullptr;
   ChangeTail* changes = nullptr;
   Readers* readers = nullptr;       // for reading the store and the archive

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
+#include "broker/app/run_secrets.h"
 #include "broker/core/cluster_view.h"
 #include "broker/core/requirements.h"
 #include "broker/core/submit_warnings.h"
@@ -106,7 +107,7 @@ SubmitDone WarningOfPlace(const Services& services, const core::Submit& submit, 
 }  // namespace
 
 void SubmitWithFiles(const Services& services, core::Submit submit, SubmitDone done) {
-  done = WarningOfPlace(services, submit, std::move(done));
+  done = WarningOfPlace(services, submit, NotingSecrets(services, submit, std::move(done)));
   if (std::none_of(submit.items.begin(), submit.items.end(), BringsFiles))
     return services.engine->Submit(std::move(submit), std::move(done));
   if (absl::Status status = CheckTreeCount(submit); !status.ok()) return done(status);

@@ -7,6 +7,7 @@
 #include "broker/app/arguments.h"
 #include "broker/app/limits.h"
 #include "broker/app/rights.h"
+#include "broker/app/run_secrets.h"
 #include "broker/app/submit_files.h"
 #include "broker/core/fingerprint.h"
 #include "contract/errors.h"
@@ -110,6 +111,8 @@ void SubmitJob(const Principal& principal, const Services& services, v1::SubmitJ
   }
   absl::StatusOr<core::Submit> submit = ToSubmit(std::move(request), principal.user);
   if (!submit.ok()) return done(submit.status());
+  if (absl::Status status = CheckJobSecrets(principal, services, *submit); !status.ok())
+    return done(status);
   LeaveBrokenArrays(&submit->items);
   SubmitWithFiles(services, *std::move(submit),
                   [done = std::move(done)](absl::StatusOr<v1::SubmitJobsResponse> submitted) {
@@ -125,6 +128,8 @@ void SubmitJobs(const Principal& principal, const Services& services, v1::Submit
   }
   absl::StatusOr<core::Submit> submit = ToSubmit(std::move(request), principal.user);
   if (!submit.ok()) return done(submit.status());
+  if (absl::Status status = CheckJobSecrets(principal, services, *submit); !status.ok())
+    return done(status);
   LeaveBrokenArrays(&submit->items);
   SubmitWithFiles(services, *std::move(submit), std::move(done));
 }

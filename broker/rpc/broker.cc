@@ -16,6 +16,7 @@
 #include "broker/app/fetches.h"
 #include "broker/app/file_expiry.h"
 #include "broker/app/job_expiry.h"
+#include "broker/app/run_secrets.h"
 #include "broker/app/watch_hub.h"
 #include "broker/auth/cluster_access.h"
 #include "broker/auth/tokens.h"
@@ -28,6 +29,7 @@
 #include "broker/rpc/tls_listener.h"
 #include "broker/rpc/unix_listener.h"
 #include "broker/rpc/users.h"
+#include "broker/secrets/secrets.h"
 #include "contract/errors.h"
 #include "contract/text.h"
 #include "daemon/log.h"
@@ -42,9 +44,11 @@ constexpr const char* kServices[] = {"muster.v1.JobsService",
                                      "muster.v1.ClustersService",
                                      "muster.v1.FilesService",
                                      "muster.v1.IdentityService",
+                                     "muster.v1.SecretsService",
                                      "muster.agent.v1.AgentLinkService",
                                      "muster.agent.v1.LogLinkService",
                                      "muster.agent.v1.FileLinkService",
+                                     "muster.agent.v1.SecretLinkService",
                                      "muster.agent.v1.EnrollmentService"};
 // Enough for a SubmitJobs of 1000 ordinary specs, or of a few of the largest. Larger ones must be
 // sent in several calls.
@@ -96,12 +100,13 @@ class RunningBroker final : public Broker {
  public:
   RunningBroker(BrokerOptions options, std::unique_ptr<store::Store> store,
                 std::unique_ptr<logs::Archive> archive, std::unique_ptr<files::FileStore> files,
-                std::unique_ptr<auth::Tokens> tokens)
+                std::unique_ptr<auth::Tokens> tokens, std::unique_ptr<secrets::Secrets> secrets)
       : options_(std::move(options)),
         store_(std::move(store)),
         archive_(std::move(archive)),
         files_(std::move(files)),
         tokens_(std::move(tokens)),
+        secrets_(std::move(secrets)),
         readers_(options_.readers),
         archivers_(options_.archivers),
         file_workers_(options_.file_workers),
@@ -142,6 +147,7 @@ class RunningBroker final : public Broker {
     file_expiry_.Begin();
     job_expiry_.Begin();
     token_workers_.PostStep([this] { WriteTokenUses(); });
+    archivers_.PostStep([this] { RemoveSecrets(); });
     const absl::StatusOr<int> expired = archive_->Expire(kMaxExpirePerRound);
     if (!expired.ok()) {
       LogEvent(spdlog::level::warn, "log_expiry_failed",
@@ -183,6 +189,14 @@ class RunningBroker final : public Broker {
              {{"error", std::string(ToStd(status.message()))}});
   }
 
+  // Blocks for the disk.
+  void RemoveSecrets() {
+    const absl::Status status = RemoveSpentSecrets(MakeUseCases());
+    if (status.ok()) return;
+    LogEvent(spdlog::level::warn, "secrets_not_removed",
+             {{"error", std::string(ToStd(status.message()))}});
+  }
+
   absl::Status OpenAccess() {
     if (options_.tls.listen.empty()) return absl::OkStatus();
     auto access = ClusterAccess::Open({.files = options_.tls.files,
@@ -216,6 +230,7 @@ class RunningBroker final : public Broker {
     app.job_files = &job_files_;
     app.tokens = tokens_.get();
     if (verifier_) app.identity_provider = &verifier_->options();
+    app.secrets = secrets_.get();
     app.watches = &watches_;
     app.changes = &engine_->changes();
     app.readers = &readers_;
@@ -247,6 +262,8 @@ class RunningBroker final : public Broker {
     services_.push_back(MakeClustersService(context));
     services_.push_back(MakeFilesService(context));
     services_.push_back(MakeIdentityService(context));
+    services_.push_back(MakeSecretsService(context));
+    services_.push_back(MakeSecretLinkService(context));
     services_.push_back(MakeAgentLinkService(context));
     services_.push_back(MakeLogLinkService(context));
     services_.push_back(MakeFileLinkService(context));
@@ -295,6 +312,7 @@ class RunningBroker final : public Broker {
   const std::unique_ptr<logs::Archive> archive_;
   const std::unique_ptr<files::FileStore> files_;
   const std::unique_ptr<auth::Tokens> tokens_;
+  const std::unique_ptr<secrets::Secrets> secrets_;
   files::JobFiles job_files_{files_.get()};
   // Null: there is no identity provider.
   const std::unique_ptr<oidc::Provider> provider_ = MakeProvider(options_.people);
@@ -338,9 +356,12 @@ absl::StatusOr<std::unique_ptr<Broker>> Broker::Start(
   KeepGrpc();
   auto tokens = auth::Tokens::Open(options.token_file, absl::Now);
   if (!tokens.ok()) return tokens.status();
+  options.secrets.now = absl::Now;
+  auto secrets = secrets::Secrets::Open(options.secrets);
+  if (!secrets.ok()) return secrets.status();
   auto broker =
       std::make_unique<RunningBroker>(std::move(options), std::move(store), std::move(archive),
-                                      std::move(files), *std::move(tokens));
+                                      std::move(files), *std::move(tokens), *std::move(secrets));
   if (absl::Status status = broker->Begin(std::move(on_failure)); !status.ok()) return status;
   return broker;
 }

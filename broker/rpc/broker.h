@@ -20,6 +20,7 @@
 #include "broker/files/file_store.h"
 #include "broker/logs/archive.h"
 #include "broker/rpc/users.h"
+#include "broker/secrets/secrets.h"
 #include "broker/store/store.h"
 
 namespace muster::broker {
@@ -37,6 +38,7 @@ struct BrokerOptions {
   std::string socket_path;    // required; in a directory that only this broker uses
   mode_t socket_mode = 0600;  // clients that can connect can submit: only the owner by default
   std::string token_file;     // required; the tokens of people, made if it is missing
+  secrets::SecretsOptions secrets;  // the database is required; the clock is the system's
   EntranceRoles roles;
   TlsOptions tls;
   oidc::VerifierOptions people;  // without an issuer there is no identity provider

@@ -28,6 +28,7 @@ constexpr Door kDoors[] = {
     {"/muster.agent.v1.AgentLinkService/", Caller::kCluster},
     {"/muster.agent.v1.LogLinkService/", Caller::kCluster},
     {"/muster.agent.v1.FileLinkService/", Caller::kCluster},
+    {"/muster.agent.v1.SecretLinkService/", Caller::kCluster},
     {"/muster.v1.FilesService/DownloadFile", Caller::kCluster},
 };
 

@@ -19,6 +19,7 @@
 #include "broker/rpc/config.h"
 #include "broker/rpc/init_command.h"
 #include "broker/rpc/oidc_settings.h"
+#include "broker/rpc/rotate_secrets_key.h"
 #include "broker/store/sqlite/sqlite_store.h"
 #include "contract/text.h"
 #include "daemon/command_line.h"
@@ -88,6 +89,7 @@ absl::StatusOr<std::unique_ptr<Broker>> StartBroker(Config config) {
   if (!files.ok()) return files.status();
   config.broker.socket_path = config.state_dir + "/broker.sock";
   config.broker.token_file = config.state_dir + "/tokens.db";
+  config.broker.secrets = SecretsOptionsOf(config.state_dir);
   config.broker.tls.files.ca_directory = config.state_dir + "/ca";
   config.broker.tls.database = config.state_dir + "/auth.db";
   return Broker::Start(config.broker, *std::move(store), *std::move(archive), *std::move(files),
@@ -103,6 +105,7 @@ int Serve(const Config& config) {
   std::signal(SIGPIPE, SIG_IGN);
   RaiseDescriptorLimit();
   LeaveLocksUnwatched();
+  ForbidCoreDumps();  // secrets are in memory while they are told
   StartLogging("muster-broker", config.json_logs, config.log_level);
 
   auto broker = StartBroker(config);
@@ -139,6 +142,15 @@ int Init(const Config& config, const std::vector<std::string>& names) {
   return 0;
 }
 
+int Rotate(const Config& config) {
+  LeaveLocksUnwatched();
+  StartLogging("muster-broker", config.json_logs, "warn");
+  const absl::StatusOr<std::string> done = RotateSecretsKey(config.state_dir);
+  if (!done.ok()) return Fail(done.status());
+  fmt::print("{}", *done);
+  return 0;
+}
+
 int Main(int argc, char** argv) {
   Config config;
   const std::vector<Setting> settings = SettingsOf(&config);
@@ -163,6 +175,10 @@ int Main(int argc, char** argv) {
   init->add_option("--name", names,
                    "a host name or IP address by which agents call the broker; several times: "
                    "all of them; this host's name is there by itself");
+  CLI::App* rotate = app.add_subcommand(
+      "rotate-secrets-key",
+      "seal all secrets with a new key, and exit; the broker must not run meanwhile");
+  rotate->fallthrough();
   try {
     app.parse(argc, argv);
   } catch (const CLI::ExtrasError&) {
@@ -192,6 +208,7 @@ int Main(int argc, char** argv) {
                     "must not lose"),
                 kExitUsage);
   }
+  if (rotate->parsed()) return Rotate(config);
   return init->parsed() ? Init(config, names) : Serve(config);
 }
 

@@ -12,6 +12,7 @@
 #include "clients/cli/options.h"
 #include "clients/cli/own_verbs.h"
 #include "clients/cli/people_flags.h"
+#include "clients/cli/secret_flags.h"
 #include "clients/cli/slurm/sbatch_help.h"
 #include "clients/cli/tail.h"
 #include "clients/cli/usage_error.h"
@@ -54,6 +55,7 @@ class Grammar {
     AddClusters();
     AddPlan();
     AddPeopleVerbs(&app_, &out_);
+    AddSecretVerbs(&app_, &out_);
     AddOwnVerbs();
     Sub("version", Verb::kVersion, "Print this program's version", "version");
   }
@@ -117,6 +119,7 @@ class Grammar {
                 "A directory of the cluster to mount in the container; ro: read-only",
                 &spec.mounts);
     AddRepeated(sub, "--env", "KEY=VALUE", "An environment variable", &spec.env);
+    AddSecretUses(sub, &spec);
     AddRepeated(sub, "--label", "KEY=VALUE", "A label", &spec.labels);
     AddOptional(
         sub, "--workdir", "TEXT",

@@ -48,6 +48,9 @@ enum class Verb {
   kTokenCreate,
   kTokenList,
   kTokenRevoke,
+  kSecretSet,
+  kSecretList,
+  kSecretDelete,
   // These need no broker.
   kContextList,
   kContextUse,
@@ -70,7 +73,7 @@ struct SpecFlags {
   std::optional<std::string> name, project, pool, gpus, cpus, memory, time, workdir, image;
   std::optional<uint32_t> nodes;
   std::optional<int32_t> priority;
-  std::vector<std::string> clusters, env, labels, mounts;
+  std::vector<std::string> clusters, env, labels, mounts, secrets, secret_files;
 
   // Writes what was given over the spec, except for the working directory, which may be one of this
   // machine. INVALID_ARGUMENT names the flag, the value and what would work.
@@ -104,6 +107,13 @@ struct IdentityFlags {
   std::string file;               // where a new token goes; empty: standard output
   bool all = false;               // also tokens that have ended
   bool service_accounts = false;  // only tokens of these
+};
+
+// Flags of the verbs about secrets.
+struct SecretFlags {
+  std::string name;
+  std::string project;    // empty: the caller's own
+  std::string from_file;  // empty: standard input, or a question
 };
 
 struct Invocation {
@@ -154,6 +164,7 @@ struct Invocation {
   std::vector<std::string> cluster_words;  // of `clusters`: a name, or invite or revoke and a name
   std::string cluster;
   IdentityFlags identity;
+  SecretFlags secret;
   // sbatch and the like, sky: what is behind the verb
   std::vector<std::string> words;
 };

@@ -99,6 +99,12 @@ int Dispatch(Session& session) {
       return ListTokens(session);
     case Verb::kTokenRevoke:
       return RevokeToken(session);
+    case Verb::kSecretSet:
+      return SetSecret(session);
+    case Verb::kSecretList:
+      return ListSecrets(session);
+    case Verb::kSecretDelete:
+      return DeleteSecret(session);
     case Verb::kLogin:
     case Verb::kLogout:
     case Verb::kContextList:

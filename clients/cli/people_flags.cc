@@ -13,22 +13,6 @@
 namespace muster::cli {
 namespace {
 
-CLI::App* AddVerb(CLI::App* app, Invocation* out, const std::string& name, Verb verb,
-                  const std::string& description, std::string_view example) {
-  CLI::App* sub = app->add_subcommand(name, description);
-  sub->footer(Footer(example));
-  sub->callback([out, verb] { out->verb = verb; });
-  return sub;
-}
-
-CLI::App* AddGroup(CLI::App* app, const std::string& name, const std::string& description,
-                   std::string_view example) {
-  CLI::App* group = app->add_subcommand(name, description);
-  group->footer(Footer(example));
-  group->require_subcommand(1);
-  return group;
-}
-
 void AddRole(CLI::App* sub, IdentityFlags* flags) {
   AddText(sub, "--role", "ROLE", "viewer, submitter, operator or admin",
           [flags](const std::string& name) {
@@ -113,6 +97,22 @@ void AddContextVerbs(CLI::App* app, Invocation* out) {
 }
 
 }  // namespace
+
+CLI::App* AddVerb(CLI::App* app, Invocation* out, const std::string& name, Verb verb,
+                  const std::string& description, std::string_view example) {
+  CLI::App* sub = app->add_subcommand(name, description);
+  sub->footer(Footer(example));
+  sub->callback([out, verb] { out->verb = verb; });
+  return sub;
+}
+
+CLI::App* AddGroup(CLI::App* app, const std::string& name, const std::string& description,
+                   std::string_view example) {
+  CLI::App* group = app->add_subcommand(name, description);
+  group->footer(Footer(example));
+  group->require_subcommand(1);
+  return group;
+}
 
 std::string Footer(std::string_view example) {
   return fmt::format(

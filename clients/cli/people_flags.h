@@ -15,6 +15,12 @@ std::string Footer(std::string_view example);
 
 // --broker, --context, --token-file.
 void AddConnectionFlags(CLI::App* app, Invocation* out);
+// A verb below another one, with its help.
+CLI::App* AddVerb(CLI::App* app, Invocation* out, const std::string& name, Verb verb,
+                  const std::string& description, std::string_view example);
+// The verb above them.
+CLI::App* AddGroup(CLI::App* app, const std::string& name, const std::string& description,
+                   std::string_view example);
 // login, logout, whoami, token create|list|revoke, context list|use|set|delete.
 void AddPeopleVerbs(CLI::App* app, Invocation* out);
 

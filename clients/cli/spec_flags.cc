@@ -1,11 +1,13 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string_view>
 #include <utility>
 
 #include "clients/cli/invocation.h"
 #include "contract/characters.h"
 #include "contract/errors.h"
+#include "contract/secrets.h"
 #include "contract/text.h"
 #include "contract/units.h"
 #include "contract/validate.h"
@@ -56,6 +58,32 @@ absl::Status AddMounts(const std::vector<std::string>& mounts, v1::JobSpec* spec
     mount->set_source(std::string(rest.substr(0, colon)));
     mount->set_target(std::string(rest.substr(colon + 1)));
     mount->set_read_only(read_only);
+  }
+  return absl::OkStatus();
+}
+
+// "VAR=NAME". A variable that the spec has already gets this one.
+absl::Status AddSecrets(std::string_view flag, const std::vector<std::string>& pairs, bool as_file,
+                        v1::JobSpec* spec) {
+  google::protobuf::Map<std::string, std::string> uses;
+  for (const std::string& pair : pairs) {
+    if (contract::IsSecretName(pair.substr(std::min(pair.find('='), pair.size() - 1) + 1)))
+      continue;
+    // The rest may be a value, which is repeated nowhere.
+    return Bad(flag, fmt::format("{}=... is not VAR=NAME with the name of a secret (muster secret "
+                                 "list); a value comes by muster secret set NAME",
+                                 contract::Quoted(pair.substr(0, pair.find('=')))));
+  }
+  if (absl::Status status = AddPairs(flag, pairs, &uses); !status.ok()) return status;
+  for (const auto& [variable, name] : uses) {
+    auto* known = spec->mutable_secrets();
+    const auto same = std::find_if(known->begin(), known->end(), [&](const v1::SecretUse& use) {
+      return use.variable() == variable;
+    });
+    v1::SecretUse* use = same == known->end() ? spec->add_secrets() : &*same;
+    use->set_variable(variable);
+    use->set_name(name);
+    use->set_as_file(as_file);
   }
   return absl::OkStatus();
 }
@@ -116,6 +144,9 @@ absl::Status SpecFlags::ApplyTo(v1::JobSpec* spec) const {
   if (absl::Status status = AddPairs("--label", labels, spec->mutable_labels()); !status.ok()) {
     return status;
   }
+  absl::Status given = AddSecrets("--secret", secrets, /*as_file=*/false, spec);
+  if (given.ok()) given = AddSecrets("--secret-file", secret_files, /*as_file=*/true, spec);
+  if (!given.ok()) return given;
   if (absl::Status status = AddMounts(mounts, spec); !status.ok()) return status;
   return ApplyResources(*this, spec);
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <set>
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@
 #include "clients/cli/alternatives.h"
 #include "clients/cli/exit_code.h"
 #include "clients/cli/known_clusters.h"
+#include "clients/cli/local_secrets.h"
 #include "clients/cli/text.h"
 #include "clients/cli/uploading.h"
 #include "clients/cpp/local_upload.h"
@@ -36,6 +38,7 @@ constexpr std::pair<std::string_view, std::string_view> kSubmissionFlags[] = {
     {"placement.pool", "--pool"},
     {"labels", "--label"},
     {"env", "--env"},
+    {"secrets", "--secret"},
     {"mounts", "--mount"},
 };
 
@@ -94,12 +97,16 @@ absl::StatusOr<v1::SubmitJobsRequest> RequestForAll(const std::vector<v1::JobSpe
   return request;
 }
 
+// Returns whether the broker may have the jobs all the same.
+bool IsUnclear(const absl::Status& status) {
+  return (absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status)) &&
+         !client::WasNeverSent(status);
+}
+
 int FailToSubmit(Session& session, const absl::Status& status, const std::string& remark,
                  bool validate_only) {
   const int code = Fail(session, status);
-  const bool is_unclear = (absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status)) &&
-                          !client::WasNeverSent(status);
-  if (is_unclear && !validate_only) {
+  if (IsUnclear(status) && !validate_only) {
     session.terminal.Err(fmt::format("muster: {}\n", remark));
   }
   return code;
@@ -189,6 +196,7 @@ client::JobFileOptions FileOptions(const Invocation& call) {
   client::JobFileOptions options;
   options.strict = call.strict;
   options.dialect = call.dialect;
+  options.own_variable = std::getenv;
   for (const std::string& pair : call.spec.env) {
     // ApplyTo refuses a text that is no pair.
     const size_t equals = pair.find('=');
@@ -260,10 +268,14 @@ std::variant<v1::SubmitJobsResponse, int> SendJobs(Session& session, client::Job
   const std::string& given = session.call.request_id;
   const Sending how{given.empty() ? client::NewRequestId() : given, validate_only,
                     session.call.hold};
+  if (validate_only) LeaveOutLocalSecrets(&jobs);
+  NameLocalSecrets(how.request_id, &jobs);
   // Faults of the jobs themselves are told before their files are read.
   if (const auto valid = RequestForAll(jobs.specs, flags, how); !valid.ok())
     return Fail(session, valid.status());
   if (absl::Status kinds = CheckKinds(session, jobs); !kinds.ok()) return Fail(session, kinds);
+  SentSecrets secrets(&session);
+  if (absl::Status set = secrets.Send(jobs); !set.ok()) return Fail(session, set);
   const auto found = BringFiles(session, flags, how, &jobs);
   if (!found.ok()) return Fail(session, found.status());
   const std::string remark = RepeatRemark(session, jobs.specs.size(), how.request_id);
@@ -278,6 +290,7 @@ std::variant<v1::SubmitJobsResponse, int> SendJobs(Session& session, client::Job
       return Fail(session, sent.status());
     response = SendOnce(session, jobs, flags, how);
   }
+  if (response.ok() || IsUnclear(response.status())) secrets.Keep();
   if (!response.ok()) return FailToSubmit(session, response.status(), remark, validate_only);
   TellWarnings(session, *response, flags);
   if (!found->empty()) session.terminal.Note(*found);

@@ -64,6 +64,9 @@ int WhoAmI(Session& session);
 int CreateToken(Session& session);
 int ListTokens(Session& session);
 int RevokeToken(Session& session);
+int SetSecret(Session& session);
+int ListSecrets(Session& session);
+int DeleteSecret(Session& session);
 
 // The verbs of `muster context`, which need no broker.
 bool IsContextVerb(Verb verb);

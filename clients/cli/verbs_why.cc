@@ -12,6 +12,7 @@
 #include "clients/cli/exit_code.h"
 #include "clients/cli/history.h"
 #include "clients/cli/known_clusters.h"
+#include "clients/cli/local_secrets.h"
 #include "clients/cli/plan_outlook.h"
 #include "clients/cli/submission.h"
 #include "clients/cli/tail.h"
@@ -97,6 +98,7 @@ int Plan(Session& session) {
   auto asked = AskedFor(session);
   if (const int* code = std::get_if<int>(&asked)) return *code;
   auto& jobs = std::get<client::JobFile>(asked);
+  LeaveOutLocalSecrets(&jobs);
   for (const v1::JobSpec& spec : jobs.specs) {
     if (absl::Status status = CheckSpec(spec, JobFlags()); !status.ok()) {
       return Fail(session, status);

@@ -20,6 +20,7 @@
 #include "muster/v1/files_service.grpc.pb.h"
 #include "muster/v1/identity_service.grpc.pb.h"
 #include "muster/v1/jobs_service.grpc.pb.h"
+#include "muster/v1/secrets_service.grpc.pb.h"
 #include "rpc/address.h"
 #include "rpc/backoff.h"
 
@@ -73,7 +74,8 @@ class GrpcClient final : public Client {
         jobs_(v1::JobsService::NewStub(channel_)),
         clusters_(v1::ClustersService::NewStub(channel_)),
         files_(v1::FilesService::NewStub(channel_)),
-        identity_(v1::IdentityService::NewStub(channel_)) {}
+        identity_(v1::IdentityService::NewStub(channel_)),
+        secrets_(v1::SecretsService::NewStub(channel_)) {}
 
   absl::StatusOr<v1::SubmitJobResponse> SubmitJob(const v1::SubmitJobRequest& request) override {
     return Call(*jobs_, &v1::JobsService::Stub::SubmitJob, request, MayRepeat(request));
@@ -142,6 +144,19 @@ class GrpcClient final : public Client {
   absl::StatusOr<v1::RevokeTokenResponse> RevokeToken(
       const v1::RevokeTokenRequest& request) override {
     return Call(*identity_, &v1::IdentityService::Stub::RevokeToken, request, true);
+  }
+  absl::StatusOr<v1::SetSecretResponse> SetSecret(const v1::SetSecretRequest& request) override {
+    // A repeat with another value between them would undo that.
+    return Call(*secrets_, &v1::SecretsService::Stub::SetSecret, request, false);
+  }
+  absl::StatusOr<v1::ListSecretsResponse> ListSecrets(
+      const v1::ListSecretsRequest& request) override {
+    return Call(*secrets_, &v1::SecretsService::Stub::ListSecrets, request, true);
+  }
+  absl::StatusOr<v1::DeleteSecretResponse> DeleteSecret(
+      const v1::DeleteSecretRequest& request) override {
+    // A repeat after a lost answer would say that there is no such secret.
+    return Call(*secrets_, &v1::SecretsService::Stub::DeleteSecret, request, false);
   }
   absl::StatusOr<v1::InviteClusterResponse> InviteCluster(
       const v1::InviteClusterRequest& request) override {
@@ -243,6 +258,7 @@ class GrpcClient final : public Client {
   const std::unique_ptr<v1::ClustersService::Stub> clusters_;
   const std::unique_ptr<v1::FilesService::Stub> files_;
   const std::unique_ptr<v1::IdentityService::Stub> identity_;
+  const std::unique_ptr<v1::SecretsService::Stub> secrets_;
   std::atomic<bool> was_answered_ = false;  // by a broker, on any call or stream
 };
 

@@ -21,6 +21,7 @@
 #include "muster/v1/files_service.pb.h"
 #include "muster/v1/identity_service.pb.h"
 #include "muster/v1/jobs_service.pb.h"
+#include "muster/v1/secrets_service.pb.h"
 
 namespace muster::client {
 
@@ -141,6 +142,11 @@ class Client {
       const v1::ListTokensRequest& request) = 0;
   virtual absl::StatusOr<v1::RevokeTokenResponse> RevokeToken(
       const v1::RevokeTokenRequest& request) = 0;
+  virtual absl::StatusOr<v1::SetSecretResponse> SetSecret(const v1::SetSecretRequest& request) = 0;
+  virtual absl::StatusOr<v1::ListSecretsResponse> ListSecrets(
+      const v1::ListSecretsRequest& request) = 0;
+  virtual absl::StatusOr<v1::DeleteSecretResponse> DeleteSecret(
+      const v1::DeleteSecretRequest& request) = 0;
   virtual absl::StatusOr<v1::ForgetClusterResponse> ForgetCluster(
       const v1::ForgetClusterRequest& request) = 0;
   virtual absl::StatusOr<v1::InviteClusterResponse> InviteCluster(

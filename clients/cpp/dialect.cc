@@ -39,7 +39,7 @@ bool IsOneOf(std::string_view name, const std::string_view (&names)[kCount]) {
 
 bool IsMusterTop(const std::string& name, const YAML::Node& value) {
   if (name == "pool") return value.IsScalar();
-  if (name == "run" || IsOneOf(name, kOfBoth)) return false;
+  if (name == "run" || name == "secrets" || IsOneOf(name, kOfBoth)) return false;
   const auto& type = *v1::JobSpec::descriptor();
   return IsOneOf(name, kMusterTop) || type.FindFieldByName(name) != nullptr ||
          type.FindFieldByCamelcaseName(name) != nullptr;

@@ -46,6 +46,10 @@ struct JobFileOptions {
   // Variables that the command line sets: they win over the file's, and give a SkyPilot task those
   // that it leaves open.
   std::map<std::string, std::string> env;
+  // Secrets that the command line sets, likewise.
+  std::map<std::string, std::string> secrets = {};
+  // Reads a variable of the caller's; null: they are not looked at.
+  char* (*own_variable)(const char* name) = nullptr;
 };
 
 // A directory or a file of this machine that a job brings along. Its spec has an entry for it in
@@ -55,6 +59,14 @@ struct LocalUpload {
   int upload = 0;      // which of its uploads
   std::string source;  // "~" and "~/..." are in the user's home
   std::string target;  // relative to the run's working directory; empty: the directory itself
+};
+
+// A secret whose value the file has, or the command line. Its spec has an entry for it in secrets,
+// with kUnsetSecret for the name: the value is set as a secret for that one job.
+struct LocalSecret {
+  size_t job = 0;  // whose spec
+  int secret = 0;  // which of its secrets
+  std::string value;
 };
 
 // A cluster that a job names, and the kind that its file takes it to be of. Only the broker knows
@@ -69,6 +81,9 @@ struct ExpectedKind {
 inline constexpr std::string_view kUnreadTree =
     "0000000000000000000000000000000000000000000000000000000000000000";
 
+// The name of a secret that has not been set yet.
+inline constexpr std::string_view kUnsetSecret = "for-one-job";
+
 struct JobFile {
   std::vector<v1::JobSpec> specs;  // as written, without defaults; at least one
   FieldPlaces places;
@@ -76,6 +91,7 @@ struct JobFile {
   // order in which its user wants them; by job, and only for jobs that have several.
   std::map<size_t, std::vector<v1::JobSpec>> alternatives;
   std::vector<LocalUpload> local_uploads;
+  std::vector<LocalSecret> local_secrets;
   // Files that the specs name by these digests, with what is in them.
   std::map<std::string, std::string> contents;
   std::vector<ExpectedKind> expected_kinds;

@@ -82,6 +82,7 @@ class SpecReader {
               [&](const YamlValue& v) {
                 reader.Read(v, spec_.mutable_resources(), {}, kResourcesHints);
               }}},
+            {"muster.v1.JobSpec.secrets", {"secrets", [this](const YamlValue& v) { Secrets(v); }}},
             {"muster.v1.Resources.cpu_millis",
              {"cpus|cpu_millis", [this](const YamlValue& v) { Cpus(v); }}},
             {"muster.v1.Resources.memory_bytes",
@@ -98,10 +99,7 @@ class SpecReader {
                         "submit a job for each task, as documents of one file with --- between "
                         "them; muster sbatch --array does it for a batch script"),
                  NotYet("dependencies", "submit the job after muster wait"),
-                 NotYet("outputs", "let the command write to results_directory"),
-                 NotYet("secrets",
-                        "let the command read the secret from a file or, on Kubernetes, from a "
-                        "volume")},
+                 NotYet("outputs", "let the command write to results_directory")},
                 kJobFileHints);
     // These come after uploads that the file names itself.
     for (auto& [value, upload] : local_) {
@@ -194,6 +192,33 @@ class SpecReader {
       reader.Read(item, role, {{"arguments", [&](const YamlValue& v) {
                                   Arguments(v, field, role->mutable_command());
                                 }}});
+    });
+  }
+
+  // `VARIABLE: NAME`, or `VARIABLE: {file: NAME}` for the path of a file; or a list as the API has
+  // it.
+  void Secrets(const YamlValue& value) {
+    if (value.node.IsSequence()) {
+      in_.List(value, [this](const YamlValue& item) {
+        MessageReader(&in_, {}).Read(item, spec_.add_secrets());
+      });
+      return;
+    }
+    in_.Entries(value, [this](const std::string& variable, const YamlValue& inner) {
+      const std::string field = fmt::format("secrets[{}]", spec_.secrets_size());
+      v1::SecretUse* use = spec_.add_secrets();
+      use->set_variable(variable);
+      in_.StandsFor(inner, field + ".variable");
+      in_.StandsFor(inner, field + ".name");
+      if (!inner.node.IsMap()) {
+        in_.Text(inner, use->mutable_name());
+        return;
+      }
+      use->set_as_file(true);
+      in_.Mapping(inner, {{"file", [&](const YamlValue& v) {
+                             in_.StandsFor(v, field + ".name");
+                             in_.Text(v, use->mutable_name());
+                           }}});
     });
   }
 

@@ -16,6 +16,7 @@
 #include "contract/program.h"
 #include "contract/retry.h"
 #include "contract/roles.h"
+#include "contract/secrets.h"
 #include "contract/slurm_container.h"
 #include "contract/slurm_options.h"
 #include "contract/slurm_program.h"
@@ -284,6 +285,7 @@ absl::Status FindBadFields(v1::JobSpec* spec, FieldErrors* errors) {
   CheckIdentity(*spec, errors);
   CheckResources(*spec, errors);
   CheckPrograms(*spec, errors);
+  CheckSecrets(*spec, errors);
   CheckContainer(*spec, errors);
   CheckUploads(*spec, errors);
   CheckStorage(*spec, errors);

@@ -1,5 +1,6 @@
 #include "daemon/process.h"
 
+#include <sys/prctl.h>
 #include <sys/resource.h>
 
 #include "absl/synchronization/mutex.h"
@@ -14,5 +15,11 @@ void RaiseDescriptorLimit() {
 }
 
 void LeaveLocksUnwatched() { absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore); }
+
+void ForbidCoreDumps() {
+#ifndef __SANITIZE_ADDRESS__  // its search for leaks looks into the process
+  prctl(PR_SET_DUMPABLE, 0);
+#endif
+}
 
 }  // namespace muster

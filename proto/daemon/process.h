@@ -11,6 +11,10 @@ void RaiseDescriptorLimit();
 // graph: turns the search off. Call it before the first lock.
 void LeaveLocksUnwatched();
 
+// Lets the kernel write no image of this process's memory, and lets no other process of its user
+// look into it. The programs that it starts are not concerned.
+void ForbidCoreDumps();
+
 }  // namespace muster
 
 #endif  // MUSTER_PROTO_DAEMON_PROCESS_H_

@@ -7,6 +7,8 @@ import re
 import pytest
 import yaml
 
+from harness.canary import set_secret
+
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
 PROGRAM = {"run", "command", "roles", "setup"}
@@ -64,6 +66,8 @@ def home(world):
 @pytest.mark.parametrize("text", of_kind("job"))
 def test_a_job_file_of_the_pages_is_accepted(world, broker, home, text):
     content = yaml.safe_load(text)
+    for use in content.get("secrets", {}).values():
+        set_secret(world, "value", use["file"] if isinstance(use, dict) else use)
     path = world.write("job.yaml", text if PROGRAM & content.keys() else text + 'command: ["true"]\n')
     done = world.cli("submit", "--validate", path, env=home, check=False)
     # Cluster names are made up, too.

@@ -28,7 +28,7 @@ def refusal(call, code):
 
 def test_health_of_the_server_and_of_each_service(api):
     for service in ("", "muster.v1.JobsService", "muster.v1.ClustersService", "muster.v1.FilesService",
-                    "muster.v1.IdentityService"):
+                    "muster.v1.IdentityService", "muster.v1.SecretsService"):
         answer = api.health.Check(health_pb2.HealthCheckRequest(service=service), timeout=60)
         assert answer.status == health_pb2.HealthCheckResponse.SERVING, service
 

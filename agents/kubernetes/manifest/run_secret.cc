@@ -45,7 +45,8 @@ void AddPeers(const std::string& run_key, uint32_t first, uint32_t count, Variab
 
 // The names that are the same in every pod, then the user's own, which win.
 std::string Environment(const agent::v1::Assignment& assignment, std::string_view cluster,
-                        const std::string& work, std::optional<int> role) {
+                        const std::string& files, const std::string& work,
+                        std::optional<int> role) {
   const v1::JobSpec& spec = assignment.spec();
   Variables variables = agents::RunVariables(assignment, cluster, work);
   variables.merge(contract::NamedSlurmVariables(spec, assignment.job_id()));
@@ -68,6 +69,7 @@ std::string Environment(const agent::v1::Assignment& assignment, std::string_vie
   if (role.has_value()) {
     for (const auto& [name, value] : spec.roles(*role).env()) variables[name] = value;
   }
+  for (auto& [name, value] : agents::SecretVariables(assignment, files)) variables[name] = value;
   std::string text;
   for (const auto& [name, value] : variables)
     text += fmt::format("export {}={}\n", name, hosts::Quoted(value));
@@ -97,7 +99,10 @@ std::map<std::string, std::string> MakeRunFiles(const agent::v1::Assignment& ass
   const v1::JobSpec& spec = assignment.spec();
   std::map<std::string, std::string> made;
   made[kStartFile] = StartScript();
-  made["environment"] = Environment(assignment, cluster, work, std::nullopt);
+  made["environment"] = Environment(assignment, cluster, files, work, std::nullopt);
+  for (const agent::v1::RunSecret& secret : assignment.secrets()) {
+    if (secret.as_file()) made[agents::SecretFileName(secret.variable())] = secret.value();
+  }
   if (!spec.setup().empty()) {
     v1::Command setup;
     setup.set_script(spec.setup());
@@ -111,7 +116,7 @@ std::map<std::string, std::string> MakeRunFiles(const agent::v1::Assignment& ass
   for (int i = 0; i < spec.roles_size(); ++i) {
     const std::string name = fmt::format("role-{}", i);
     AddProgram(spec, spec.roles(i).command(), name, files, work, &made);
-    made[name + ".environment"] = Environment(assignment, cluster, work, i);
+    made[name + ".environment"] = Environment(assignment, cluster, files, work, i);
     made["roles"] += fmt::format("{} {}\n", first[static_cast<size_t>(i)], i);
   }
   return made;

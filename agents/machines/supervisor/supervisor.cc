@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -73,6 +74,7 @@ int Supervisor::Run() {
     }
     LeaveGroup();
   }
+  RemoveSecrets();
   return WriteExit();
 }
 
@@ -118,6 +120,8 @@ bool Supervisor::Prepare() {
     return Failed(ExitRecord::Step::kFiles, EBADMSG, spec_path);
   }
   spec_ = std::move(*spec);
+  explicit_bzero(bytes.data(), bytes.size());
+  if (!TakeSecrets()) return false;
 
   const std::string work = PathOf(kWorkDirectory);
   if (mkdir(work.c_str(), 0755) != 0 && errno != EEXIST) {
@@ -198,6 +202,7 @@ ChildRequest Supervisor::DescribeChild(ExitRecord::Phase phase) {
                         .stdout_fd = stdout_fd_,
                         .stderr_fd = stderr_fd_,
                         .group_fds = group_.Entrances()};
+  child.environment.insert(child.environment.end(), spec_.secrets.begin(), spec_.secrets.end());
   // The command knows which GPUs are its own.
   if (setup) {
     AddSetupNames(&child.environment);
@@ -227,6 +232,7 @@ std::optional<pid_t> Supervisor::StartPhase(ExitRecord::Phase phase) {
     child.working_directory = arguments_.directory;
   }
   const ChildStart start = StartChild(child);
+  if (!setup) ForgetSecrets();
   if (start.error != 0) {
     family_.Reap();
     Failed(start.step, start.error, start.path);

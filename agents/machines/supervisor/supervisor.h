@@ -47,6 +47,15 @@ class Supervisor {
   // Reads the spec and opens the outputs.
   bool Prepare();
   bool OpenOutput(const char* name, int* fd);
+
+  // ---- secrets (supervisor_secrets.cc)
+  // Writes those that are in files, and takes all out of the spec on the disk.
+  bool TakeSecrets();
+  // Forgets the values: the command has them.
+  void ForgetSecrets();
+  // Forgets the values, and removes the files that have them.
+  void RemoveSecrets();
+
   // Sets the limits; a run that cannot have them goes without, and its exit record says so.
   void MakeGroup();
   void LeaveGroup();
@@ -106,6 +115,7 @@ class Supervisor {
   const int signal_fd_;
   Family family_;
   RunSpec spec_;
+  bool has_secrets_ = false;
   ExitRecord exit_;
   RunGroup group_;
   std::string reserved_;  // the file that becomes the exit record

@@ -44,6 +44,10 @@ read_variables() {
   local name=environment
   if [[ $1 == role-* ]]; then name=$1; fi
   mapfile -d '' -t variables <"$run_dir/env/$name"
+  # The last one of a name counts.
+  if [[ -e $run_dir/env/secrets ]]; then
+    mapfile -d '' -t -O "${#variables[@]}" variables <"$run_dir/env/secrets"
+  fi
 }
 
 # The program starts once on each node and makes its own processes there. Libraries that find these names (PyTorch

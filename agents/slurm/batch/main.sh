@@ -65,8 +65,14 @@ main() {
     if [[ ! $terminated ]] && requeue; then exit "$status"; fi
     problem=timeout
   fi
+  remove_secrets
   write_record
   exit "$status"
+}
+
+# The record comes later: whoever reads it finds no secret of the run any more.
+remove_secrets() {
+  [[ ! -e $run_dir/env/secrets ]] || rm -f -- "$run_dir/env/secrets" "$run_dir/env"/secret.*
 }
 
 case ${2:-} in

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <string>
 #include <utility>
 #include <variant>
@@ -16,6 +17,7 @@
 #include "clients/cli/text.h"
 #include "clients/cpp/jobfile.h"
 #include "clients/cpp/local_upload.h"
+#include "clients/cpp/skypilot/envs.h"
 #include "clients/cpp/skypilot/task.h"
 #include "contract/characters.h"
 #include "contract/validate.h"
@@ -36,6 +38,7 @@ constexpr std::pair<std::string_view, std::string_view> kFlags[] = {
     {"working_directory", "--workdir"},
     {"placement.clusters", "the cluster"},
     {"env", "--env"},
+    {"secrets", "--secret"},
 };
 
 bool IsNamedAsYaml(const std::string& word) {
@@ -47,6 +50,9 @@ client::JobFile TaskOfCommand(const ExecWords& words) {
   client::JobFile task;
   v1::JobSpec& spec = task.specs.emplace_back();
   spec.set_name("sky-cmd");
+  client::JobFileOptions options;
+  options.secrets = words.secrets;
+  client::skypilot::AddGivenSecrets(options, /*job=*/0, &spec, &task.local_secrets);
   spec.mutable_command()->set_script(
       client::skypilot::BashScript(fmt::format("{}\n", fmt::join(words.entry, " "))));
   return task;
@@ -57,6 +63,8 @@ absl::StatusOr<client::JobFile> TaskOfFile(Session& session, const std::string& 
   client::JobFileOptions options;
   options.dialect = client::Dialect::kSkyPilot;
   options.env = words.env;
+  options.secrets = words.secrets;
+  options.own_variable = std::getenv;
   absl::StatusOr<client::JobFile> file = client::ParseJobFile(path, text, options);
   if (!file.ok()) return file.status();
   for (const std::string& note : file->notes) session.terminal.Note(note);

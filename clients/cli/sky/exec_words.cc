@@ -77,7 +77,6 @@ constexpr std::pair<std::string_view, std::string_view> kExecRefused[] = {
     {"network-tier", kCloud},
     {"ports", kCloud},
     {"region", kPlace},
-    {"secret-file", "let the command read it from a file of the cluster that you alone may read"},
     {"use-spot", kCloud},
     {"zone", kPlace},
 };
@@ -86,45 +85,42 @@ absl::Status BadExecOption(std::string_view option, std::string_view problem) {
   return absl::InvalidArgumentError(fmt::format("--{}: {}", option, problem));
 }
 
-// "K=V", or "K" for the caller's own value.
-absl::Status AddEnv(const std::string& pair, std::map<std::string, std::string>* env) {
+// "K=V", or "K" for the caller's own value, of --env or --secret. A value is repeated nowhere.
+absl::Status AddPair(std::string_view option, const std::string& pair,
+                     std::map<std::string, std::string>* env) {
   const size_t equals = pair.find('=');
   const std::string name = pair.substr(0, equals);
   if (!contract::IsVariableName(name)) {
-    return BadExecOption("env",
+    return BadExecOption(option,
                          fmt::format("{} is not NAME=VALUE, or the NAME of one of your variables",
-                                     contract::Quoted(pair)));
+                                     contract::Quoted(option == "env" ? pair : name)));
   }
   const char* own = equals == pair.npos ? getenv(name.c_str()) : nullptr;
   if (equals == pair.npos && own == nullptr) {
-    return BadExecOption("env", fmt::format("{} is not set here; write {}=VALUE", name, name));
+    return BadExecOption(option, fmt::format("{} is not set here; write {}=VALUE", name, name));
   }
   (*env)[name] = equals == pair.npos ? std::string(own) : pair.substr(equals + 1);
   return absl::OkStatus();
 }
 
-absl::Status RefuseSecret(const std::string& text) {
-  return BadExecOption(
-      "secret", fmt::format("Muster keeps no secrets yet, and a value would be kept in clear "
-                            "text; let the command read {} from a file of the cluster that "
-                            "you alone may read",
-                            contract::Quoted(text.substr(0, text.find('=')))));
-}
-
 // Files first: flags win over them.
 absl::Status ReadVariables(const Settings& given, ExecWords* out) {
   for (const Setting& setting : given.settings) {
-    if (setting.option->name != "env-file") continue;
+    const bool is_secret = setting.option->name == "secret-file";
+    if (!is_secret && setting.option->name != "env-file") continue;
     const auto text = ReadFile(setting.value, kMaxEnvFileBytes);
     if (!text.ok()) return text.status();
     const auto variables = ParseEnvFile(setting.value, *text);
     if (!variables.ok()) return variables.status();
-    for (const auto& [name, value] : *variables) out->env[name] = value;
+    for (const auto& [name, value] : *variables)
+      (is_secret ? out->secrets : out->env)[name] = value;
   }
   for (const Setting& setting : given.settings) {
     absl::Status status;
-    if (setting.option->name == "env") status = AddEnv(setting.value, &out->env);
-    if (setting.option->name == "secret") status = RefuseSecret(setting.value);
+    if (setting.option->name == "env") status = AddPair("env", setting.value, &out->env);
+    if (setting.option->name == "secret") {
+      status = AddPair("secret", setting.value, &out->secrets);
+    }
     if (!status.ok()) return status;
   }
   return absl::OkStatus();

@@ -17,6 +17,7 @@ struct ExecWords {
   std::string cluster;
   std::vector<std::string> entry;          // a task's file, or the words of a command; not empty
   std::map<std::string, std::string> env;  // of --env and --env-file
+  std::map<std::string, std::string> secrets = {};  // of --secret and --secret-file
   std::optional<std::string> name, gpus, cpus, memory, image, workdir, nodes;
   bool detach = false;
   bool dry_run = false;
@@ -26,8 +27,8 @@ struct ExecWords {
   absl::Status ApplyTo(v1::JobSpec* spec) const;
 };
 
-// INVALID_ARGUMENT: they are wrong, or name what Muster does not take; the files of --env-file are
-// read, with their errors.
+// INVALID_ARGUMENT: they are wrong, or name what Muster does not take; the files of --env-file and
+// --secret-file are read, with their errors.
 absl::StatusOr<ExecWords> ReadExecWords(const std::vector<std::string>& words);
 
 }  // namespace muster::cli::sky

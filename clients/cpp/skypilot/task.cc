@@ -32,9 +32,15 @@ const std::map<std::string_view, std::string_view> kHints = {
 
 class TaskReader {
  public:
-  TaskReader(YamlReader* in, Ignored* ignored, const std::map<std::string, std::string>& given,
-             size_t job, std::vector<LocalUpload>* uploads)
-      : in_(*in), ignored_(*ignored), given_(given), job_(job), uploads_(*uploads) {}
+  TaskReader(YamlReader* in, Ignored* ignored, const JobFileOptions& options, size_t job,
+             JobFile* file)
+      : in_(*in),
+        ignored_(*ignored),
+        options_(options),
+        given_(options.env),
+        job_(job),
+        uploads_(file->local_uploads),
+        secrets_(file->local_secrets) {}
 
   std::vector<v1::JobSpec> Read(const YAML::Node& document) {
     const YamlValue root{document, ""};
@@ -42,7 +48,10 @@ class TaskReader {
     // The order matters: paths hold variables, and mounts are those of a container.
     const std::vector<YamlReader::Field> fields = {
         {"envs", [this](const YamlValue& v) { ReadEnvs(in_, ignored_, v, given_, &spec_); }},
-        Given("secrets", [this](const YamlValue& v) { RefuseSecrets(in_, v); }),
+        Given("secrets",
+              [this](const YamlValue& v) {
+                ReadSecrets(in_, ignored_, v, options_, job_, &spec_, &secrets_);
+              }),
         Given("name", [this](const YamlValue& v) { Name(v); }),
         Given("num_nodes", [this](const YamlValue& v) { Nodes(v); }),
         Given("setup", [this](const YamlValue& v) { Setup(v); }),
@@ -63,6 +72,7 @@ class TaskReader {
         Meaningless("inputs"),
         Meaningless("outputs")};
     in_.Mapping(root, fields, kHints);
+    AddGivenSecrets(options_, job_, &spec_, &secrets_);
     Command();
     return Alternatives();
   }
@@ -147,9 +157,11 @@ class TaskReader {
 
   YamlReader& in_;
   Ignored& ignored_;
+  const JobFileOptions& options_;
   const std::map<std::string, std::string>& given_;
   const size_t job_;
   std::vector<LocalUpload>& uploads_;
+  std::vector<LocalSecret>& secrets_;
   std::vector<v1::JobSpec> resources_;  // alternatives
   v1::JobSpec spec_;                    // what they have in common
 };
@@ -161,9 +173,8 @@ std::string BashScript(std::string_view text) {
 }
 
 std::vector<v1::JobSpec> ReadTask(YamlReader& in, Ignored& ignored, const YAML::Node& document,
-                                  const std::map<std::string, std::string>& given, size_t job,
-                                  std::vector<LocalUpload>* uploads) {
-  return TaskReader(&in, &ignored, given, job, uploads).Read(document);
+                                  const JobFileOptions& options, size_t job, JobFile* file) {
+  return TaskReader(&in, &ignored, options, job, file).Read(document);
 }
 
 }  // namespace muster::client::skypilot

@@ -22,11 +22,10 @@ std::string BashScript(std::string_view text);
 
 // Reads a document as SkyPilot 0.14 does, and where that crashes or makes something else of what is
 // written, notes a problem. `run` and `setup` become BashScripts, and no ~/.bashrc is read.
-// `given`: variables of the command line. `job`: its number among those of the file, for what it
-// brings along. At least one: the alternatives that it has, the one that is wanted most first.
+// `job`: its number among those of the file, for what it brings along, files and secrets, into
+// `file`. At least one: the alternatives that it has, the one that is wanted most first.
 std::vector<v1::JobSpec> ReadTask(YamlReader& in, Ignored& ignored, const YAML::Node& document,
-                                  const std::map<std::string, std::string>& given, size_t job,
-                                  std::vector<LocalUpload>* uploads);
+                                  const JobFileOptions& options, size_t job, JobFile* file);
 
 }  // namespace muster::client::skypilot
 

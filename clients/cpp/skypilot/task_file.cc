@@ -109,8 +109,7 @@ class TaskFileReader {
   absl::Status Add(const Header& header, const YAML::Node& document) {
     YamlReader in(file_, text_, MergeKeys::kRead);
     const size_t job = jobs_.specs.size();
-    std::vector<v1::JobSpec> alternatives =
-        ReadTask(in, ignored_, document, options_.env, job, &jobs_.local_uploads);
+    std::vector<v1::JobSpec> alternatives = ReadTask(in, ignored_, document, options_, job, &jobs_);
     const v1::JobSpec& spec = alternatives.front();
     if (header.is_group) {
       const YamlValue root{document, ""};

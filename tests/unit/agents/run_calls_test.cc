@@ -8,6 +8,7 @@
 #include <string>
 #include <variant>
 
+#include "contract/errors.h"
 #include "tests/unit/agents/fake_backend.h"
 
 namespace muster::agents {
@@ -35,18 +36,28 @@ class RunCallsTest : public testing::Test {
     return run;
   }
   std::unique_ptr<RunCalls> MakeCalls(int file_threads = 0) {
-    return std::make_unique<RunCalls>(4, file_threads, &backend_, [this](const Input& input) {
-      answers_.With([&](Answers& answers) {
-        if (const auto* canceled = std::get_if<CancelAsked>(&input))
-          answers[canceled->run_key] = canceled->status;
-        if (const auto* forgotten = std::get_if<Forgotten>(&input))
-          answers[forgotten->run_key + " forgotten"] = absl::OkStatus();
-        if (const auto* read = std::get_if<UsageRead>(&input))
-          answers["usage"] = read->usage.status();
-        if (const auto* held = std::get_if<HoldAsked>(&input))
-          answers[held->run_key + (held->held ? " held" : " released")] = held->status;
-      });
-    });
+    const auto fetch = [](const std::string& run_key) {
+      EXPECT_EQ(run_key, "needy");
+      return contract::Error(absl::StatusCode::kNotFound, "NO_SUCH_SECRET",
+                             "there is no secret hf");
+    };
+    return std::make_unique<RunCalls>(
+        4, file_threads, &backend_, fetch, [this](const Input& input) {
+          answers_.With([&](Answers& answers) {
+            if (const auto* launched = std::get_if<Launched>(&input)) {
+              if (launched->outcome.kind == LaunchOutcome::Kind::kRefused)
+                answers[launched->run_key + " refused"] = absl::OkStatus();
+            }
+            if (const auto* canceled = std::get_if<CancelAsked>(&input))
+              answers[canceled->run_key] = canceled->status;
+            if (const auto* forgotten = std::get_if<Forgotten>(&input))
+              answers[forgotten->run_key + " forgotten"] = absl::OkStatus();
+            if (const auto* read = std::get_if<UsageRead>(&input))
+              answers["usage"] = read->usage.status();
+            if (const auto* held = std::get_if<HoldAsked>(&input))
+              answers[held->run_key + (held->held ? " held" : " released")] = held->status;
+          });
+        });
   }
   Answers AnswersOf(size_t runs) {
     EXPECT_TRUE(answers_.Eventually([&](Answers& answers) { return answers.size() == runs; }));
@@ -83,6 +94,22 @@ TEST_F(RunCallsTest, LaunchesWithFilesHaveThreadsOfTheirOwn) {
   cluster_.With([](ClusterState& state) { state.launches_hang = false; });
   EXPECT_TRUE(
       cluster_.Eventually([](ClusterState& state) { return state.launched.back() == "file 3"; }));
+}
+
+TEST_F(RunCallsTest, ARunWhoseSecretIsGoneIsRefusedAndTheOthersAreLaunched) {
+  const std::unique_ptr<RunCalls> calls = MakeCalls();
+  RunHandle needy = Run("needy");
+  agent::v1::Assignment assignment;
+  assignment.set_run_key("needy");
+  assignment.mutable_spec()->add_secrets()->set_name("hf");
+  needy.assignment = std::make_shared<const agent::v1::Assignment>(assignment);
+  calls->Launch(needy);
+  calls->Launch(Fresh("other", false));
+  calls->Start();
+  EXPECT_THAT(AnswersOf(1), ElementsAre(Pair("needy refused", absl::OkStatus())));
+  ASSERT_TRUE(cluster_.Eventually([](ClusterState& state) { return state.launched.size() == 1; }));
+  EXPECT_THAT(cluster_.With([](ClusterState& state) { return state.launched; }),
+              ElementsAre("other"));
 }
 
 TEST(BatchLaneTest, WhatDoesNotGoAlongIsTakenByACallOfItsOwnAndNothingIsLeft) {

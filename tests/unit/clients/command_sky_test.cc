@@ -215,12 +215,29 @@ TEST_F(SkyTest, VariablesOfTheCommandLineWinOverFilesAndThoseOverTheTask) {
   EXPECT_THAT(unset.err, HasSubstr("--env: NOT_SET_HERE is not set here"));
 }
 
-TEST_F(SkyTest, ASecretIsRefusedAndItsValueNotRepeated) {
-  EXPECT_EQ(Sky({"exec", "box", "-d", "--secret", "TOKEN", "ls"}).code, 2);
-  const Outcome clear = Sky({"exec", "box", "-d", "--secret", "TOKEN=s3cret", "ls"});
-  EXPECT_EQ(clear.code, 2);
-  EXPECT_THAT(clear.err, HasSubstr("kept in clear text"));
-  EXPECT_EQ(clear.err.find("s3cret"), std::string::npos);
+TEST_F(SkyTest, AValueBecomesASecretForTheJobAndIsInNoSpec) {
+  std::map<std::string, std::string> set;
+  broker_.set_secret = [&](const v1::SetSecretRequest& request) {
+    EXPECT_TRUE(request.for_one_job());
+    set[request.name()] = request.value();
+    return v1::SetSecretResponse();
+  };
+  const std::string file = WriteNamed("secrets.env", "FILED=from-file\n");
+  const Outcome outcome = Command(broker_.address(),
+                                  {"sky", "exec", "box", "-d", "--secret", "TOKEN=s3cret",
+                                   "--secret", "OWN", "--secret-file", file, "ls"},
+                                  false, {"OWN=mine"})
+                              .Finish();
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  std::map<std::string, std::string> values;
+  for (const v1::SecretUse& use : spec().secrets()) values[use.variable()] = set[use.name()];
+  EXPECT_EQ(values, (std::map<std::string, std::string>{
+                        {"FILED", "from-file"}, {"OWN", "mine"}, {"TOKEN", "s3cret"}}));
+  EXPECT_EQ(spec().DebugString().find("s3cret"), std::string::npos);
+  EXPECT_EQ(outcome.err.find("s3cret"), std::string::npos);
+  const Outcome unset = Sky({"exec", "box", "-d", "--secret", "NOT_SET_HERE", "ls"});
+  EXPECT_EQ(unset.code, 2);
+  EXPECT_THAT(unset.err, HasSubstr("--secret: NOT_SET_HERE is not set here"));
 }
 
 TEST_F(SkyTest, ADryRunIsCheckedAndNotSubmitted) {

@@ -12,6 +12,7 @@
 #include "muster/v1/clusters_service.grpc.pb.h"
 #include "muster/v1/files_service.grpc.pb.h"
 #include "muster/v1/jobs_service.grpc.pb.h"
+#include "muster/v1/secrets_service.grpc.pb.h"
 #include "rpc/status.h"
 
 namespace muster::client {
@@ -162,11 +163,29 @@ class FilesService final : public v1::FilesService::Service {
   const FakeBroker& hooks_;
 };
 
+class SecretsService final : public v1::SecretsService::Service {
+ public:
+  explicit SecretsService(const FakeBroker* hooks) : hooks_(*hooks) {}
+
+  grpc::Status SetSecret(grpc::ServerContext*, const v1::SetSecretRequest* in,
+                         v1::SetSecretResponse* out) override {
+    return Unary(hooks_.set_secret, *in, out);
+  }
+  grpc::Status DeleteSecret(grpc::ServerContext*, const v1::DeleteSecretRequest* in,
+                            v1::DeleteSecretResponse* out) override {
+    return Unary(hooks_.delete_secret, *in, out);
+  }
+
+ private:
+  const FakeBroker& hooks_;
+};
+
 }  // namespace
 
 class FakeBroker::Impl {
  public:
-  explicit Impl(const FakeBroker* hooks) : jobs_(hooks), clusters_(hooks), files_(hooks) {
+  explicit Impl(const FakeBroker* hooks)
+      : jobs_(hooks), clusters_(hooks), files_(hooks), secrets_(hooks) {
     // gRPC is held to the end of the process: when its last user goes, one of its threads may take
     // ten seconds to notice.
     static const bool kept = (grpc_init(), true);
@@ -187,6 +206,7 @@ class FakeBroker::Impl {
     builder.RegisterService(&jobs_);
     builder.RegisterService(&clusters_);
     builder.RegisterService(&files_);
+    builder.RegisterService(&secrets_);
     server_ = builder.BuildAndStart();
     ASSERT_NE(server_, nullptr) << address();
   }
@@ -203,6 +223,7 @@ class FakeBroker::Impl {
   JobsService jobs_;
   ClustersService clusters_;
   FilesService files_;
+  SecretsService secrets_;
   std::unique_ptr<grpc::Server> server_;
 };
 

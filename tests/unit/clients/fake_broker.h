@@ -14,6 +14,7 @@
 #include "muster/v1/clusters_service.pb.h"
 #include "muster/v1/files_service.pb.h"
 #include "muster/v1/jobs_service.pb.h"
+#include "muster/v1/secrets_service.pb.h"
 
 namespace muster::client {
 
@@ -55,6 +56,8 @@ class FakeBroker {
       const std::function<bool(v1::UploadFilesRequest*)>& read)>
       upload_files;
   Stream<v1::FetchFilesRequest, v1::FetchFilesResponse> fetch_files;
+  Answer<v1::SetSecretRequest, v1::SetSecretResponse> set_secret;
+  Answer<v1::DeleteSecretRequest, v1::DeleteSecretResponse> delete_secret;
 
   FakeBroker();
   ~FakeBroker();

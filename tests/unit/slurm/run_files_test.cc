@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "absl/time/clock.h"
 #include "contract/errors.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -11,6 +12,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Key;
+using ::testing::Not;
 using ::testing::UnorderedElementsAre;
 using namespace std::string_literals;
 
@@ -42,6 +44,34 @@ TEST(RunFilesTest, ArgumentsAreKeptByteForByte) {
               UnorderedElementsAre(Key("batch.sh"), Key("environment"), Key("command.argv")));
   EXPECT_EQ(files.at("command.argv").content,
             "/data/a b\0printf\0%s\n\0a 'b' \"c\" $(id) `id` \\\0\0"s);
+}
+
+TEST(RunFilesTest, SecretsAreInFilesOfTheirOwnAndNowhereElse) {
+  agent::v1::Assignment assignment;
+  assignment.set_run_key("k7m2-42-1");
+  assignment.mutable_spec()->mutable_command()->mutable_argv()->add_args("true");
+  for (const bool as_file : {false, true}) {
+    agent::v1::RunSecret* secret = assignment.add_secrets();
+    secret->set_variable(as_file ? "KUBECONFIG" : "TOKEN");
+    secret->set_value("canary\nof two lines");
+    secret->set_as_file(as_file);
+  }
+  const RunPaths paths("/runs", "k7m2-42-1");
+  const auto files = MakeRunFiles(assignment, "lab", paths);
+  ASSERT_TRUE(files.ok()) << files.status();
+  std::map<std::string, std::string> found;
+  for (const RunFile& file : *files) {
+    if (file.content.find("canary") == std::string::npos) continue;
+    EXPECT_EQ(file.mode, 0600u);
+    found[file.path] = file.content;
+  }
+  EXPECT_EQ(found, (std::map<std::string, std::string>{
+                       {"/runs/k7m2-42-1/env/secrets",
+                        "KUBECONFIG=/runs/k7m2-42-1/env/secret.KUBECONFIG\0"
+                        "TOKEN=canary\nof two lines\0"s},
+                       {"/runs/k7m2-42-1/env/secret.KUBECONFIG", "canary\nof two lines"}}));
+  for (const RunFile& note : MakeRunNotes(assignment, "lab", paths, {"sbatch"}, absl::Now()))
+    EXPECT_THAT(note.content, Not(HasSubstr("canary")));
 }
 
 TEST(RunFilesTest, AScriptRunsByItsOwnInterpreterOrByTheShell) {

@@ -1,0 +1,59 @@
+// The secrets of a run: on the disk until the run is claimed, in this process until the command has
+// them, and in files of the run until its end.
+#include <string.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "agents/machines/run_files.h"
+#include "agents/machines/small_file.h"
+#include "agents/machines/supervisor/supervisor.h"
+
+namespace muster::machines {
+namespace {
+
+void Wipe(std::vector<std::string>* texts) {
+  for (std::string& text : *texts) explicit_bzero(text.data(), text.size());
+  texts->clear();
+}
+
+// Returns the file of a secret "NAME=value".
+std::string FileOf(const std::string& secret) {
+  return kSecretFilePrefix + secret.substr(0, secret.find('='));
+}
+
+}  // namespace
+
+bool Supervisor::TakeSecrets() {
+  has_secrets_ = !spec_.secrets.empty() || !spec_.secret_files.empty();
+  if (!has_secrets_) return true;
+  for (const std::string& secret : spec_.secret_files) {
+    const std::string path = PathOf(FileOf(secret).c_str());
+    const auto value = std::string_view(secret).substr(secret.find('=') + 1);
+    if (const int error = WriteSmallFile(path, value, 0600))
+      return Failed(ExitRecord::Step::kFiles, error, path);
+  }
+  Wipe(&spec_.secret_files);
+  // Nobody else starts this run any more.
+  std::vector<std::string> secrets = std::move(spec_.secrets);
+  spec_.secrets.clear();
+  const std::string path = PathOf(kSpecFile);
+  const int error = ReplaceSmallFile(path, spec_.Encode(), 0600);
+  spec_.secrets = std::move(secrets);
+  return error == 0 || Failed(ExitRecord::Step::kFiles, error, path);
+}
+
+void Supervisor::ForgetSecrets() { Wipe(&spec_.secrets); }
+
+void Supervisor::RemoveSecrets() {
+  ForgetSecrets();
+  if (!has_secrets_) return;
+  RemoveSecretFiles(arguments_.directory);
+  unlink(PathOf(kEnterFile).c_str());
+}
+
+}  // namespace muster::machines
