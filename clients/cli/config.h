@@ -23,6 +23,7 @@ struct Config {
   std::string token;       // goes with every call; empty: none
   std::string context;     // that names the broker; empty: something else does
   std::string login_file;  // of the context, whether it is there or not; empty: no context
+  std::string ca;          // of a broker over TLS, as PEM; empty: not given
   Format format = Format::kTable;
   // The variables that a batch script takes along only if its user names them.
   std::vector<std::string> leave_behind = client::slurm::DefaultLeaveBehind();
@@ -47,7 +48,8 @@ std::string LoginPath(const Environment& environment, std::string_view context);
 std::string OwnBroker(const Environment& environment);
 
 // INVALID_ARGUMENT: a file is there and has a problem; "FILE:LINE:COLUMN: ...". A file that is not
-// there is none. NOT_FOUND: there is no such context. Others: the token cannot be read.
+// there is none. NOT_FOUND: there is no such context. Others: the token or the CA cannot
+// be read.
 absl::StatusOr<Config> LoadConfig(const Invocation& call, const Environment& environment);
 
 }  // namespace muster::cli
