@@ -15,8 +15,9 @@ namespace muster::logs {
 class Archive;
 }
 namespace muster::auth {
+class Projects;
 class Tokens;
-}
+}  // namespace muster::auth
 namespace muster::files {
 class FileStore;
 class JobFiles;
@@ -36,6 +37,7 @@ struct Services {
   files::FileStore* files = nullptr;
   files::JobFiles* job_files = nullptr;
   auth::Tokens* tokens = nullptr;
+  auth::Projects* projects = nullptr;  // null: none but "default", without members and limits
   WatchHub* watches = nullptr;
   ChangeTail* changes = nullptr;
   Readers* readers = nullptr;       // for reading the store and the archive

@@ -18,6 +18,7 @@
 #include "broker/app/job_expiry.h"
 #include "broker/app/watch_hub.h"
 #include "broker/auth/cluster_access.h"
+#include "broker/auth/projects.h"
 #include "broker/auth/tokens.h"
 #include "broker/files/job_files.h"
 #include "broker/rpc/context.h"
@@ -42,6 +43,7 @@ constexpr const char* kServices[] = {"muster.v1.JobsService",
                                      "muster.v1.ClustersService",
                                      "muster.v1.FilesService",
                                      "muster.v1.IdentityService",
+                                     "muster.v1.ProjectsService",
                                      "muster.agent.v1.AgentLinkService",
                                      "muster.agent.v1.LogLinkService",
                                      "muster.agent.v1.FileLinkService",
@@ -90,12 +92,13 @@ class RunningBroker final : public Broker {
  public:
   RunningBroker(BrokerOptions options, std::unique_ptr<store::Store> store,
                 std::unique_ptr<logs::Archive> archive, std::unique_ptr<files::FileStore> files,
-                std::unique_ptr<auth::Tokens> tokens)
+                std::unique_ptr<auth::Tokens> tokens, std::unique_ptr<auth::Projects> projects)
       : options_(std::move(options)),
         store_(std::move(store)),
         archive_(std::move(archive)),
         files_(std::move(files)),
         tokens_(std::move(tokens)),
+        projects_(std::move(projects)),
         readers_(options_.readers),
         archivers_(options_.archivers),
         file_workers_(options_.file_workers),
@@ -112,6 +115,7 @@ class RunningBroker final : public Broker {
              {{"instance", restored->instance},
               {"jobs", fmt::format("{}", restored->jobs.size())},
               {"next_job", fmt::format("{}", restored->next_job_id)}});
+    restored->limits = projects_->Read()->places();
     auto core = std::make_unique<core::Core>(options_.core, *std::move(restored));
     engine_ = std::make_unique<Engine>(
         options_.engine, std::move(core), store_.get(),
@@ -208,6 +212,7 @@ class RunningBroker final : public Broker {
     app.files = files_.get();
     app.job_files = &job_files_;
     app.tokens = tokens_.get();
+    app.projects = projects_.get();
     app.watches = &watches_;
     app.changes = &engine_->changes();
     app.readers = &readers_;
@@ -239,6 +244,7 @@ class RunningBroker final : public Broker {
     services_.push_back(MakeClustersService(context));
     services_.push_back(MakeFilesService(context));
     services_.push_back(MakeIdentityService(context));
+    services_.push_back(MakeProjectsService(context));
     services_.push_back(MakeAgentLinkService(context));
     services_.push_back(MakeLogLinkService(context));
     services_.push_back(MakeFileLinkService(context));
@@ -287,8 +293,9 @@ class RunningBroker final : public Broker {
   const std::unique_ptr<logs::Archive> archive_;
   const std::unique_ptr<files::FileStore> files_;
   const std::unique_ptr<auth::Tokens> tokens_;
+  const std::unique_ptr<auth::Projects> projects_;
   files::JobFiles job_files_{files_.get()};
-  Users users_{options_.roles, tokens_.get()};
+  Users users_{options_.roles, tokens_.get(), projects_.get()};
   std::unique_ptr<ClusterAccess> access_;  // null: there is no network listener
   Fetches fetches_;
   WatchHub watches_;
@@ -326,9 +333,11 @@ absl::StatusOr<std::unique_ptr<Broker>> Broker::Start(
   KeepGrpc();
   auto tokens = auth::Tokens::Open(options.token_file, absl::Now);
   if (!tokens.ok()) return tokens.status();
+  auto projects = auth::Projects::Open(options.project_file);
+  if (!projects.ok()) return projects.status();
   auto broker =
       std::make_unique<RunningBroker>(std::move(options), std::move(store), std::move(archive),
-                                      std::move(files), *std::move(tokens));
+                                      std::move(files), *std::move(tokens), *std::move(projects));
   if (absl::Status status = broker->Begin(std::move(on_failure)); !status.ok()) return status;
   return broker;
 }

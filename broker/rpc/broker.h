@@ -36,6 +36,7 @@ struct BrokerOptions {
   std::string socket_path;    // required; in a directory that only this broker uses
   mode_t socket_mode = 0600;  // clients that can connect can submit: only the owner by default
   std::string token_file;     // required; the tokens of people, made if it is missing
+  std::string project_file;   // required; the projects, likewise
   EntranceRoles roles;
   TlsOptions tls;
   std::string listen;           // in the form of CheckListenAddress; empty: only the socket

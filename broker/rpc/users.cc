@@ -7,6 +7,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/time/clock.h"
+#include "broker/app/project_limits.h"
+#include "broker/auth/projects.h"
 #include "broker/auth/refusals.h"
 #include "broker/auth/tokens.h"
 #include "contract/text.h"
@@ -49,7 +51,9 @@ void Users::Note(int fd, std::string user, bool is_owner) {
 
 Principal Users::PrincipalOf(std::string_view peer,
                              const std::vector<std::string_view>& credentials) const {
-  return credentials.empty() ? OfConnection(peer) : OfCredential(peer, credentials);
+  Principal principal = credentials.empty() ? OfConnection(peer) : OfCredential(peer, credentials);
+  if (projects_ == nullptr) return principal;
+  return WithMemberships(*projects_->Read(), std::move(principal));
 }
 
 Principal Users::OfConnection(std::string_view peer) const {

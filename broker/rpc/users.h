@@ -18,8 +18,9 @@
 #include "sync/mutex.h"
 
 namespace muster::auth {
+class Projects;
 class Tokens;
-}
+}  // namespace muster::auth
 
 namespace muster::broker {
 
@@ -34,8 +35,9 @@ struct EntranceRoles {
 
 class Users {
  public:
-  // `tokens` outlives it. Null: there are none.
-  Users(EntranceRoles roles, const auth::Tokens* tokens) : roles_(roles), tokens_(tokens) {}
+  // `tokens` and `projects` outlive it. Null: there are none.
+  Users(EntranceRoles roles, const auth::Tokens* tokens, const auth::Projects* projects = nullptr)
+      : roles_(roles), tokens_(tokens), projects_(projects) {}
 
   // Notes the user of a descriptor that is about to be handed to gRPC.
   void Note(int fd, std::string user, bool is_owner);
@@ -59,6 +61,7 @@ class Users {
 
   const EntranceRoles roles_;
   const auth::Tokens* const tokens_;
+  const auth::Projects* const projects_;
   mutable Mutex mutex_;
   // The table has as many entries as there were descriptors in use at a time.
   absl::flat_hash_map<int, Peer> by_fd_ ABSL_GUARDED_BY(mutex_);
