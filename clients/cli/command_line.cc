@@ -12,6 +12,7 @@
 #include "clients/cli/options.h"
 #include "clients/cli/own_verbs.h"
 #include "clients/cli/people_flags.h"
+#include "clients/cli/project_flags.h"
 #include "clients/cli/slurm/sbatch_help.h"
 #include "clients/cli/tail.h"
 #include "clients/cli/usage_error.h"
@@ -54,6 +55,7 @@ class Grammar {
     AddClusters();
     AddPlan();
     AddPeopleVerbs(&app_, &out_);
+    AddProjectVerbs(&app_, &out_);
     AddOwnVerbs();
     Sub("version", Verb::kVersion, "Print this program's version", "version");
   }

@@ -45,6 +45,13 @@ enum class Verb {
   kTokenCreate,
   kTokenList,
   kTokenRevoke,
+  kProjectList,
+  kProjectCreate,
+  kProjectShow,
+  kProjectSet,
+  kProjectAdd,
+  kProjectRemove,
+  kProjectArchive,
   // These need no broker.
   kContextList,
   kContextUse,
@@ -99,6 +106,18 @@ struct IdentityFlags {
   bool all = false;  // also tokens that have ended
 };
 
+// Flags of the verbs about projects. A list that was given as "any" is empty.
+struct ProjectFlags {
+  std::string name;
+  std::optional<std::string> description;
+  std::optional<std::vector<std::string>> clusters, pools, accounts, images;
+  std::string member;
+  bool is_group = false;
+  v1::AccessRole role = v1::ACCESS_ROLE_UNSPECIFIED;
+  bool all = false;      // also archived ones
+  bool restore = false;  // an archived one takes jobs again
+};
+
 struct Invocation {
   Verb verb = Verb::kVersion;
   // of every verb
@@ -147,6 +166,7 @@ struct Invocation {
   std::vector<std::string> cluster_words;  // of `clusters`: a name, or invite or revoke and a name
   std::string cluster;
   IdentityFlags identity;
+  ProjectFlags project;
   // sbatch and the like, sky: what is behind the verb
   std::vector<std::string> words;
 };

@@ -98,6 +98,14 @@ int Dispatch(Session& session) {
       return ListTokens(session);
     case Verb::kTokenRevoke:
       return RevokeToken(session);
+    case Verb::kProjectList:
+    case Verb::kProjectCreate:
+    case Verb::kProjectShow:
+    case Verb::kProjectSet:
+    case Verb::kProjectAdd:
+    case Verb::kProjectRemove:
+    case Verb::kProjectArchive:
+      return Projects(session);
     case Verb::kContextList:
     case Verb::kContextUse:
     case Verb::kContextSet:
