@@ -11,10 +11,11 @@
 #include <utility>
 #include <vector>
 
+#include "broker/app/access_roles.h"
 #include "broker/app/arguments.h"
 #include "broker/app/rights.h"
-#include "broker/auth/oidc/verifier.h"
 #include "broker/auth/cluster_access.h"
+#include "broker/auth/oidc/verifier.h"
 #include "broker/auth/server_identity.h"
 #include "broker/auth/tokens.h"
 #include "contract/characters.h"
@@ -26,38 +27,6 @@ namespace muster::broker {
 namespace {
 
 using google::protobuf::util::TimeUtil;
-
-v1::AccessRole ToWire(Role role) {
-  switch (role) {
-    case Role::kViewer:
-      return v1::ACCESS_ROLE_VIEWER;
-    case Role::kSubmitter:
-      return v1::ACCESS_ROLE_SUBMITTER;
-    case Role::kOperator:
-      return v1::ACCESS_ROLE_OPERATOR;
-    case Role::kAdmin:
-      return v1::ACCESS_ROLE_ADMIN;
-    default:
-      return v1::ACCESS_ROLE_UNSPECIFIED;
-  }
-}
-
-// Nothing: the number is none of a role.
-std::optional<Role> FromWire(v1::AccessRole role) {
-  switch (role) {
-    case v1::ACCESS_ROLE_UNSPECIFIED:
-    case v1::ACCESS_ROLE_SUBMITTER:
-      return Role::kSubmitter;
-    case v1::ACCESS_ROLE_VIEWER:
-      return Role::kViewer;
-    case v1::ACCESS_ROLE_OPERATOR:
-      return Role::kOperator;
-    case v1::ACCESS_ROLE_ADMIN:
-      return Role::kAdmin;
-    default:
-      return std::nullopt;
-  }
-}
 
 v1::CredentialKind ToWire(KnownBy known_by) {
   switch (known_by) {
@@ -81,7 +50,7 @@ v1::Token ToWire(const auth::Token& token) {
   out.set_id(record.id);
   out.set_name(record.name);
   out.set_user(record.user);
-  out.set_role(ToWire(record.role));
+  out.set_role(RoleToWire(record.role));
   out.set_maker_id(record.maker);
   *out.mutable_create_time() = TimeUtil::MicrosecondsToTimestamp(record.created_micros);
   *out.mutable_expire_time() = TimeUtil::MicrosecondsToTimestamp(record.expires_micros);
@@ -137,7 +106,8 @@ absl::StatusOr<auth::NewToken> ReadRequest(const Principal& principal,
   contract::FieldErrors errors;
   CheckName("name", request.name(), &errors);
   CheckUser(request.user(), &errors);
-  const std::optional<Role> role = FromWire(request.role());
+  const bool is_default = request.role() == v1::ACCESS_ROLE_UNSPECIFIED;
+  const std::optional<Role> role = is_default ? Role::kSubmitter : RoleFromWire(request.role());
   if (!role) errors.Add("role", fmt::format("{} is no role", static_cast<int>(request.role())));
   auth::NewToken asked{.name = request.name(),
                        .user = request.user().empty() ? principal.user : request.user(),
@@ -209,7 +179,7 @@ absl::StatusOr<v1::WhoAmIResponse> WhoAmI(const Principal& principal, const Serv
   if (auto scope = Authorize(principal, UseCase::kWhoAmI); !scope.ok()) return scope.status();
   v1::WhoAmIResponse response;
   response.set_user(principal.user);
-  response.set_role(ToWire(principal.role));
+  response.set_role(RoleToWire(principal.role));
   response.set_credential(ToWire(principal.known_by));
   if (principal.known_by == KnownBy::kToken) *response.mutable_token() = ToWire(*principal.token);
   if (principal.token) {
@@ -217,6 +187,12 @@ absl::StatusOr<v1::WhoAmIResponse> WhoAmI(const Principal& principal, const Serv
         TimeUtil::MicrosecondsToTimestamp(principal.token->record().expires_micros);
   }
   response.mutable_groups()->Add(principal.groups.begin(), principal.groups.end());
+  for (const auth::Membership& membership : principal.memberships) {
+    v1::Membership& shown = *response.add_memberships();
+    shown.set_project(membership.project);
+    shown.set_role(RoleToWire(membership.role));
+    shown.set_group(membership.group);
+  }
   if (services.cluster_access != nullptr) *response.mutable_network() = NetworkOf(services);
   return response;
 }

@@ -9,6 +9,7 @@
 #include "broker/app/ask_cluster.h"
 #include "broker/app/rights.h"
 #include "broker/app/run_secrets.h"
+#include "broker/app/project_limits.h"
 #include "broker/app/submit_jobs.h"
 #include "broker/core/event_bounds.h"
 #include "broker/core/submit_warnings.h"
@@ -174,6 +175,7 @@ void FindClusters(const std::shared_ptr<Planning>& planning, const absl::Status&
   core::ListClusters which;
   which.that_could_take = std::make_shared<const v1::JobSpec>(planning->question.spec());
   which.max_clusters = kMaxPlans;
+  which.limits = ProjectsOf(planning->services)->places();
   const core::ClustersReply reply = core::List(which, *planning->services.engine->clusters());
   if (!accepted.ok() && reply.clusters.empty()) return planning->done(accepted);
   AskClusters(planning, reply);
@@ -183,13 +185,10 @@ void FindClusters(const std::shared_ptr<Planning>& planning, const absl::Status&
 
 void PlanJob(const Principal& principal, const Services& services,
              const v1::PlanJobRequest& request, absl::Time client_deadline, PlanJobDone done) {
-  if (auto scope = Authorize(principal, UseCase::kSubmitJobs); !scope.ok()) {
-    return done(scope.status());
-  }
   v1::SubmitJobRequest asked;
   asked.set_validate_only(true);
   if (request.has_spec()) *asked.mutable_spec() = request.spec();
-  absl::StatusOr<core::Submit> submit = ToSubmit(std::move(asked), principal.user);
+  absl::StatusOr<core::Submit> submit = ToSubmit(principal, services, std::move(asked));
   if (!submit.ok()) return done(submit.status());
   if (absl::Status status = CheckJobSecrets(principal, services, *submit); !status.ok())
     return done(status);

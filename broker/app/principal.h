@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "broker/auth/project_table.h"
 #include "broker/auth/role.h"
 #include "broker/auth/token.h"
 
@@ -35,6 +36,11 @@ struct Principal {
   // The answer to whatever the principal asks, if its credential was not accepted; the role is
   // kNone then, and the user is empty if there was a credential.
   absl::Status refusal{};
+  // The groups of the user, as the provider of identities tells them. A token and the socket tell
+  // none: Unix groups are asked from directories that may be slow, and are named by others.
+  std::vector<std::string> groups{};
+  // The roles of the user and the groups in projects, as they were when the call began.
+  std::vector<auth::Membership> memberships{};
 };
 
 }  // namespace muster::broker

@@ -5,10 +5,12 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "broker/app/project_limits.h"
 #include "broker/core/cluster_view.h"
 #include "broker/core/requirements.h"
 #include "broker/engine/engine.h"
 #include "broker/store/store.h"
+#include "contract/place_limits.h"
 
 namespace muster::broker {
 namespace {
@@ -20,15 +22,17 @@ bool WaitsForCluster(const v1::Job& job) {
 // Keeps one reason for all jobs that are alike.
 class Reasons {
  public:
-  Reasons(std::shared_ptr<const core::ClusterViews> clusters, AnswerRoom* room)
-      : clusters_(std::move(clusters)), room_(room) {}
+  Reasons(const Services& services, AnswerRoom* room)
+      : clusters_(services.engine->clusters()),
+        limits_(ProjectsOf(services)->places()),
+        room_(room) {}
 
   void AddTo(v1::Job* job, const v1::JobSpec& spec) {
     core::Requirements requirements = core::RequirementsOf(spec);
     auto known = reasons_.find(requirements);
     if (known == reasons_.end()) {
       if (reasons_.size() == kMaxExplained) return;
-      v1::StateReason reason = core::WhyQueued(requirements, *clusters_);
+      v1::StateReason reason = core::WhyQueued(requirements, *clusters_, *limits_);
       known = reasons_.emplace(std::move(requirements), std::move(reason)).first;
     }
     room_->Put(known->second, job);
@@ -36,6 +40,7 @@ class Reasons {
 
  private:
   const std::shared_ptr<const core::ClusterViews> clusters_;
+  const std::shared_ptr<const contract::PlaceLimits> limits_;
   AnswerRoom* const room_;
   absl::flat_hash_map<core::Requirements, v1::StateReason> reasons_;
 };
@@ -54,7 +59,7 @@ void AddQueueReasons(const Services& services, const store::Scope& scope,
     ids.push_back(job->id());
   }
   if (waiting.empty()) return;
-  Reasons reasons(services.engine->clusters(), &room);
+  Reasons reasons(services, &room);
   for (v1::Job* const job : waiting) {
     if (job->has_spec()) reasons.AddTo(job, job->spec());
   }

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "broker/app/project_limits.h"
 #include "broker/app/rights.h"
 #include "broker/app/run_logs.h"
 #include "broker/logs/archive.h"
@@ -76,11 +77,13 @@ absl::Status ValidateRead(const v1::ReadLogRequest& request) {
 
 class ReadingLog final : public LogSource {
  public:
-  ReadingLog(const Services& services, store::Scope scope, const v1::ReadLogRequest& request)
+  ReadingLog(const Services& services, const Principal& principal, store::Scope scope,
+             const v1::ReadLogRequest& request)
       : services_(services),
         scope_(std::move(scope)),
         request_(request),
         streams_(StreamsOf(request)),
+        rights_(services, principal, UseCase::kReadLogs, scope_),
         rank_{.job = request.job_id(), .run = 0, .rank = request.rank()} {}
 
   void Hook(const std::shared_ptr<Watcher>& stream) override {
@@ -96,7 +99,8 @@ class ReadingLog final : public LogSource {
 
   Pulled Next() override {
     Pulled result;
-    absl::Status status = Read(&result);
+    absl::Status status = rights_.Check();
+    if (status.ok()) status = Read(&result);
     if (!status.ok()) result.final_status = std::move(status);
     return result;
   }
@@ -274,6 +278,7 @@ class ReadingLog final : public LogSource {
   const v1::ReadLogRequest request_;
   const std::vector<v1::LogStream> streams_;  // one or two outputs, standard output first
   // Next changes the members below, and so does Unhook after the last Next.
+  StreamRights rights_;
   logs::RankId rank_;  // its run is 0 until the job has one
   RunFacts run_;
   std::chrono::steady_clock::time_point grace_begin_;
@@ -295,7 +300,7 @@ absl::StatusOr<std::unique_ptr<LogSource>> ReadLog(const Principal& principal,
   absl::StatusOr<store::Scope> scope = Authorize(principal, UseCase::kReadLogs);
   if (!scope.ok()) return scope.status();
   if (absl::Status status = ValidateRead(request); !status.ok()) return status;
-  return std::make_unique<ReadingLog>(services, *std::move(scope), request);
+  return std::make_unique<ReadingLog>(services, principal, *std::move(scope), request);
 }
 
 }  // namespace muster::broker

@@ -12,6 +12,7 @@
 #include "broker/app/arguments.h"
 #include "broker/app/choose_jobs.h"
 #include "broker/app/limits.h"
+#include "broker/app/project_limits.h"
 #include "broker/app/rights.h"
 #include "broker/app/run_secrets.h"
 #include "broker/app/submit_files.h"
@@ -202,6 +203,7 @@ class Rerunning : public std::enable_shared_from_this<Rerunning> {
   absl::StatusOr<core::Submit> MakeSubmit() {
     core::Submit submit;
     Load load;
+    const auto projects = ProjectsOf(services_);
     for (; tried_ < sources_.size(); ++tried_) {
       const uint64_t source = sources_[tried_];
       auto stored = services_.store->GetSpecs(scope_, {source});
@@ -217,6 +219,9 @@ class Rerunning : public std::enable_shared_from_this<Rerunning> {
       contract::LeaveArray(&spec);
       auto normal = contract::NormalizeJobSpec(std::move(spec));
       if (!normal.ok()) return Within(fmt::format("jobs[{}].spec.", source), normal.status());
+      absl::Status allowed = CheckProject(*projects, scope_, principal_, *normal,
+                                          fmt::format("jobs[{}].spec.", source));
+      if (!allowed.ok()) return allowed;
       core::SubmitItem& item = submit.items.emplace_back();
       item.spec = std::make_shared<const v1::JobSpec>(*std::move(normal));
       item.held = request_.held();

@@ -1,4 +1,4 @@
-// Decides what a principal may do, by one table of roles and use cases. Pure; any thread.
+// Decides what a principal may do, by one table of roles, use cases and jobs. Pure; any thread.
 #ifndef MUSTER_BROKER_APP_RIGHTS_H_
 #define MUSTER_BROKER_APP_RIGHTS_H_
 
@@ -29,7 +29,20 @@ enum class UseCase : uint8_t {
   kLogIn,          // how to get a credential; open also to those who have none
   kManageTokens,   // make, list and revoke
   kManageSecrets,  // set, list and delete; secret_rights.h has those of projects
+  kReadProjects,
+  kManageMembers,   // of a project
+  kManageProjects,  // make, change and archive
 };
+
+// The relation of a job, or of a project, to the caller.
+enum class Relation : uint8_t {
+  kOwnHere,       // the caller's own job, in a project in which the caller has the role
+  kOfProject,     // another user's job in such a project
+  kOfNoProject,   // another user's job in a project in which the caller has no role
+  kOwnElsewhere,  // the caller's own job in such a project
+};
+inline constexpr Relation kRelations[] = {Relation::kOwnHere, Relation::kOfProject,
+                                          Relation::kOfNoProject, Relation::kOwnElsewhere};
 
 // The call of a service, and the use case that it is.
 struct RpcUseCase {
@@ -39,15 +52,24 @@ struct RpcUseCase {
 // Every call of the services that clients use.
 std::span<const RpcUseCase> RpcUseCases();
 
-// Returns the jobs that the principal may do this with; a request's scope is made nowhere else.
+// Returns the jobs that the principal may do this with, by the role and by memberships together; a
+// request's scope is made nowhere else.
 // PERMISSION_DENIED, NOT_ALLOWED: no job at all. UNAUTHENTICATED: the principal's refusal.
 absl::StatusOr<store::Scope> Authorize(const Principal& principal, UseCase use_case);
 absl::Status NotAllowed(const Principal& principal);
+// PERMISSION_DENIED, RIGHTS_CHANGED: ends a stream that began with other rights than its caller has
+// now.
+absl::Status RightsChanged();
+
+// Returns whether the table lets a role do this with such a job: a role over the whole broker, or
+// one in a project.
+bool Allows(Role role, bool in_project, UseCase use_case, Relation relation);
 
 // Returns whether `role` may do all that `other` may, with at least the same jobs.
 bool Includes(Role role, Role other);
 
-// The table of calls and roles as Markdown, for docs/rights.md.
+// The tables of calls and roles, over the whole broker and in a project, as Markdown, for
+// docs/rights.md.
 std::string RightsTable();
 
 }  // namespace muster::broker

@@ -12,18 +12,19 @@ absl::StatusOr<store::Scope> AuthorizeSecrets(const Principal& principal) {
   return scope;
 }
 
-bool MaySeeSecret(const store::Scope& scope, const secrets::Id& id) {
-  return id.kind == OwnerKind::kProject || scope.Contains("", id.owner);
+bool MaySeeSecret(const Principal& principal, const store::Scope& scope, const secrets::Id& id) {
+  if (id.kind == OwnerKind::kProject) return scope.Contains(id.owner, principal.user);
+  return id.owner == principal.user || scope.is_all();
 }
 
 absl::Status CheckMayChangeSecret(const Principal& principal, const store::Scope& scope,
                                   const secrets::Id& id) {
+  // A scope that has a project, and not only the caller's own jobs there, is of a role that looks
+  // after the project.
   const bool is_allowed = id.kind == OwnerKind::kProject
-                              ? principal.role == Role::kOperator || principal.role == Role::kAdmin
-                              : scope.Contains("", id.owner);
+                              ? principal.role == Role::kOperator || scope.Contains(id.owner, "")
+                              : MaySeeSecret(principal, scope, id);
   return is_allowed ? absl::OkStatus() : NotAllowed(principal);
 }
-
-bool MayUseSecretsOf(std::string_view project, std::string_view) { return !project.empty(); }
 
 }  // namespace muster::broker

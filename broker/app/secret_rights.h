@@ -2,8 +2,6 @@
 #ifndef MUSTER_BROKER_APP_SECRET_RIGHTS_H_
 #define MUSTER_BROKER_APP_SECRET_RIGHTS_H_
 
-#include <string_view>
-
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "broker/app/principal.h"
@@ -16,13 +14,12 @@ namespace muster::broker {
 // tell later whose such a secret is.
 absl::StatusOr<store::Scope> AuthorizeSecrets(const Principal& principal);
 
-// Returns whether the principal may know that there is such a secret.
-bool MaySeeSecret(const store::Scope& scope, const secrets::Id& id);
+// Returns whether the principal may know that there is such a secret: one of the user's own, or of
+// a project into which the user may submit jobs. `scope` is that of AuthorizeSecrets.
+bool MaySeeSecret(const Principal& principal, const store::Scope& scope, const secrets::Id& id);
 // PERMISSION_DENIED, NOT_ALLOWED: the principal may neither set nor delete it.
 absl::Status CheckMayChangeSecret(const Principal& principal, const store::Scope& scope,
                                   const secrets::Id& id);
-// Returns whether a job of this user and project may have the project's secrets.
-bool MayUseSecretsOf(std::string_view project, std::string_view user);
 
 }  // namespace muster::broker
 

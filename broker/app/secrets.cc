@@ -148,7 +148,7 @@ absl::StatusOr<v1::ListSecretsResponse> ListSecrets(const Principal& principal,
       services.secrets->List(after, limit + 1, [&](const secrets::Record& record) {
         const bool is_asked = request.project().empty() || (record.id.kind == OwnerKind::kProject &&
                                                             record.id.owner == request.project());
-        return is_asked && MaySeeSecret(*scope, record.id);
+        return is_asked && MaySeeSecret(principal, *scope, record.id);
       });
   v1::ListSecretsResponse response;
   if (found.size() > limit) {

@@ -15,8 +15,9 @@ namespace muster::logs {
 class Archive;
 }
 namespace muster::auth {
+class Projects;
 class Tokens;
-}
+}  // namespace muster::auth
 namespace muster::secrets {
 class Secrets;
 }
@@ -45,6 +46,7 @@ struct Services {
   auth::Tokens* tokens = nullptr;
   const oidc::VerifierOptions* identity_provider = nullptr;  // null: there is no identity provider
   secrets::Secrets* secrets = nullptr;
+  auth::Projects* projects = nullptr;  // null: none but "default", without members and limits
   WatchHub* watches = nullptr;
   ChangeTail* changes = nullptr;
   Readers* readers = nullptr;       // for reading the store and the archive

@@ -11,6 +11,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "broker/app/run_secrets.h"
+#include "broker/app/project_limits.h"
 #include "broker/core/cluster_view.h"
 #include "broker/core/requirements.h"
 #include "broker/core/submit_warnings.h"
@@ -92,16 +93,17 @@ SubmitDone WarningOfPlace(const Services& services, const core::Submit& submit, 
   if (submit.validate_only || named == submit.items.end()) return done;
   if (named->held || contract::IsHeldFromTheStart(*named->spec)) return done;
   const int index = static_cast<int>(named - submit.items.begin());
-  return [engine = services.engine, index, spec = named->spec,
-          done = std::move(done)](absl::StatusOr<v1::SubmitJobsResponse> result) {
-    if (!result.ok()) return done(std::move(result));
-    const v1::StateReason reason =
-        core::WhyQueued(core::RequirementsOf(*spec), *engine->clusters());
-    v1::SubmitJobResponse& response = *result->mutable_responses(index);
-    if (IsShut(reason) && response.warnings_size() < core::kMaxWarnings)
-      *response.add_warnings() = contract::WaitsForPlace(response.job_id(), reason);
-    done(std::move(result));
-  };
+  return
+      [engine = services.engine, limits = ProjectsOf(services)->places(), index, spec = named->spec,
+       done = std::move(done)](absl::StatusOr<v1::SubmitJobsResponse> result) {
+        if (!result.ok()) return done(std::move(result));
+        const v1::StateReason reason =
+            core::WhyQueued(core::RequirementsOf(*spec), *engine->clusters(), *limits);
+        v1::SubmitJobResponse& response = *result->mutable_responses(index);
+        if (IsShut(reason) && response.warnings_size() < core::kMaxWarnings)
+          *response.add_warnings() = contract::WaitsForPlace(response.job_id(), reason);
+        done(std::move(result));
+      };
 }
 
 }  // namespace

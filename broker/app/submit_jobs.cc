@@ -6,6 +6,7 @@
 
 #include "broker/app/arguments.h"
 #include "broker/app/limits.h"
+#include "broker/app/project_limits.h"
 #include "broker/app/rights.h"
 #include "broker/app/run_secrets.h"
 #include "broker/app/submit_files.h"
@@ -66,28 +67,48 @@ void LeaveBrokenArrays(std::vector<core::SubmitItem>* items) {
   }
 }
 
+// Checks the projects of all jobs that come in.
+absl::Status CheckProjects(const Principal& principal, const Services& services,
+                           const store::Scope& scope, const core::Submit& submit, bool is_list) {
+  const auto projects = ProjectsOf(services);
+  for (size_t i = 0; i < submit.items.size(); ++i) {
+    const std::string prefix = is_list ? fmt::format("requests[{}].spec.", i) : "spec.";
+    absl::Status status = CheckProject(*projects, scope, principal, *submit.items[i].spec, prefix);
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
-absl::StatusOr<core::Submit> ToSubmit(v1::SubmitJobRequest request, std::string user) {
+absl::StatusOr<core::Submit> ToSubmit(const Principal& principal, const Services& services,
+                                      v1::SubmitJobRequest request) {
+  const absl::StatusOr<store::Scope> scope = Authorize(principal, UseCase::kSubmitJobs);
+  if (!scope.ok()) return scope.status();
   core::Submit submit;
   absl::StatusOr<core::SubmitItem> item = ToItem(&request, "");
   if (!item.ok()) return item.status();
   submit.items.push_back(*std::move(item));
-  submit.user = std::move(user);
+  submit.user = principal.user;
   submit.validate_only = request.validate_only();
+  absl::Status status = CheckProjects(principal, services, *scope, submit, /*is_list=*/false);
+  if (!status.ok()) return status;
   return submit;
 }
 
 namespace {
 
 // All requests say validate_only, or none.
-absl::StatusOr<core::Submit> ToSubmit(v1::SubmitJobsRequest request, std::string user) {
+absl::StatusOr<core::Submit> ToSubmit(const Principal& principal, const Services& services,
+                                      v1::SubmitJobsRequest request) {
+  const absl::StatusOr<store::Scope> scope = Authorize(principal, UseCase::kSubmitJobs);
+  if (!scope.ok()) return scope.status();
   if (request.requests().empty() || request.requests_size() > kMaxSubmitsPerCall) {
     return contract::BadField("requests", fmt::format("{} requests; one call takes 1 to {}",
                                                       request.requests_size(), kMaxSubmitsPerCall));
   }
   core::Submit submit;
-  submit.user = std::move(user);
+  submit.user = principal.user;
   submit.validate_only = request.requests(0).validate_only();
   for (int i = 0; i < request.requests_size(); ++i) {
     v1::SubmitJobRequest& one = *request.mutable_requests(i);
@@ -99,6 +120,8 @@ absl::StatusOr<core::Submit> ToSubmit(v1::SubmitJobsRequest request, std::string
     if (!item.ok()) return item.status();
     submit.items.push_back(*std::move(item));
   }
+  absl::Status status = CheckProjects(principal, services, *scope, submit, /*is_list=*/true);
+  if (!status.ok()) return status;
   return submit;
 }
 
@@ -106,10 +129,7 @@ absl::StatusOr<core::Submit> ToSubmit(v1::SubmitJobsRequest request, std::string
 
 void SubmitJob(const Principal& principal, const Services& services, v1::SubmitJobRequest request,
                SubmitJobDone done) {
-  if (auto scope = Authorize(principal, UseCase::kSubmitJobs); !scope.ok()) {
-    return done(scope.status());
-  }
-  absl::StatusOr<core::Submit> submit = ToSubmit(std::move(request), principal.user);
+  absl::StatusOr<core::Submit> submit = ToSubmit(principal, services, std::move(request));
   if (!submit.ok()) return done(submit.status());
   if (absl::Status status = CheckJobSecrets(principal, services, *submit); !status.ok())
     return done(status);
@@ -123,10 +143,7 @@ void SubmitJob(const Principal& principal, const Services& services, v1::SubmitJ
 
 void SubmitJobs(const Principal& principal, const Services& services, v1::SubmitJobsRequest request,
                 SubmitDone done) {
-  if (auto scope = Authorize(principal, UseCase::kSubmitJobs); !scope.ok()) {
-    return done(scope.status());
-  }
-  absl::StatusOr<core::Submit> submit = ToSubmit(std::move(request), principal.user);
+  absl::StatusOr<core::Submit> submit = ToSubmit(principal, services, std::move(request));
   if (!submit.ok()) return done(submit.status());
   if (absl::Status status = CheckJobSecrets(principal, services, *submit); !status.ok())
     return done(status);

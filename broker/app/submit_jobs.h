@@ -3,7 +3,6 @@
 #define MUSTER_BROKER_APP_SUBMIT_JOBS_H_
 
 #include <functional>
-#include <string>
 
 #include "absl/status/statusor.h"
 #include "broker/app/principal.h"
@@ -23,8 +22,9 @@ void SubmitJob(const Principal& principal, const Services& services, v1::SubmitJ
 void SubmitJobs(const Principal& principal, const Services& services, v1::SubmitJobsRequest request,
                 SubmitDone done);
 
-// The request as the core takes it, every field checked.
-absl::StatusOr<core::Submit> ToSubmit(v1::SubmitJobRequest request, std::string user);
+// The request as the core takes it, every field checked, and what the caller may.
+absl::StatusOr<core::Submit> ToSubmit(const Principal& principal, const Services& services,
+                                      v1::SubmitJobRequest request);
 
 }  // namespace muster::broker
 

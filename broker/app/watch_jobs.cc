@@ -9,6 +9,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "broker/app/arguments.h"
 #include "broker/app/catch_up.h"
+#include "broker/app/project_limits.h"
 #include "broker/app/rights.h"
 #include "broker/core/cluster_view.h"
 #include "broker/engine/engine.h"
@@ -98,12 +99,14 @@ class Bundle {
 
 class WatchingJobs final : public WatchSource {
  public:
-  WatchingJobs(const Services& services, store::Scope scope, Watch watch)
+  WatchingJobs(const Services& services, const Principal& principal, store::Scope scope,
+               Watch watch)
       : services_(services),
         scope_(std::move(scope)),
         watch_(std::move(watch)),
         filter_(scope_.Narrow(watch_.filter)),
         jobs_(watch_.jobs.begin(), watch_.jobs.end()),
+        rights_(services, principal, UseCase::kReadJobs, scope_),
         catch_up_(
             services_.store,
             [engine = services_.engine](const std::string& cluster) {
@@ -124,7 +127,8 @@ class WatchingJobs final : public WatchSource {
 
   Pulled Next() override {
     Pulled result;
-    absl::Status status = began_ ? absl::OkStatus() : Start(&result);
+    absl::Status status = rights_.Check();
+    if (status.ok() && !began_) status = Start(&result);
     if (status.ok()) status = ReadOn(&result);
     if (!status.ok()) result.final_status = std::move(status);
     return result;
@@ -222,6 +226,7 @@ class WatchingJobs final : public WatchSource {
   const absl::flat_hash_set<uint64_t> jobs_;  // jobs of watch_
   const Watcher* stream_ = nullptr;           // used by Unhook only
   // Next changes the members below.
+  StreamRights rights_;
   CatchUp catch_up_;
   bool began_ = false;     // the position is known
   uint64_t position_ = 0;  // all changes up to this one were given
@@ -239,7 +244,7 @@ absl::StatusOr<std::unique_ptr<WatchSource>> WatchJobs(const Principal& principa
   if (!scope.ok()) return scope.status();
   absl::StatusOr<Watch> watch = ToWatch(request, services.now());
   if (!watch.ok()) return watch.status();
-  return std::make_unique<WatchingJobs>(services, *std::move(scope), *std::move(watch));
+  return std::make_unique<WatchingJobs>(services, principal, *std::move(scope), *std::move(watch));
 }
 
 }  // namespace muster::broker

@@ -4,8 +4,8 @@ namespace muster::auth {
 namespace {
 
 // The roles of people.
-constexpr Role kRoles[] = {Role::kNone, Role::kViewer, Role::kSubmitter, Role::kOperator,
-                           Role::kAdmin};
+constexpr Role kRoles[] = {Role::kNone,     Role::kViewer, Role::kSubmitter,
+                           Role::kOperator, Role::kAdmin,  Role::kMember};
 
 }  // namespace
 
@@ -23,6 +23,8 @@ std::string_view NameOf(Role role) {
       return "admin";
     case Role::kAgent:
       return "agent";
+    case Role::kMember:
+      return "member";
   }
   return "unknown";
 }

@@ -16,9 +16,11 @@ enum class Role : uint8_t {
   kOperator = 3,   // everything but to say who comes in: tokens of others, agents of clusters
   kAdmin = 4,      // everything that people may do
   kAgent = 5,      // the agent of a cluster, over TLS; no token has it
+  kMember = 6,     // nothing by itself: only what memberships of projects give
 };
 
-// "none", "viewer", "submitter", "operator" or "admin"; "unknown" for any other number.
+// "none", "viewer", "submitter", "operator", "admin", "agent" or "member"; "unknown" for any other
+// number.
 std::string_view NameOf(Role role);
 // Nothing: no role has this name.
 std::optional<Role> RoleOfName(std::string_view name);

@@ -8,6 +8,7 @@
 #include "broker/core/timestamps.h"
 #include "contract/issues.h"
 #include "contract/lacks.h"
+#include "contract/place_limits.h"
 
 namespace muster::core {
 namespace {
@@ -71,9 +72,10 @@ void WarnOfTwins(const Identities& identities, v1::Cluster* cluster) {
 }
 
 // True if the cluster could run the job, now or later.
-bool CouldTake(const ClusterView& cluster, const Requirements& job, Fit* fit) {
+bool CouldTake(const ClusterView& cluster, const Requirements& job,
+               const contract::PlaceLimits& limits, Fit* fit) {
   if (!cluster.is_connected) return false;
-  *fit = CheckFit(job, *cluster.saved);
+  *fit = CheckFit(job, *cluster.saved, limits);
   return fit->ever();
 }
 
@@ -106,11 +108,13 @@ ClustersReply List(const ListClusters& which, const ClusterViews& clusters) {
   const bool is_for_job = which.that_could_take != nullptr;
   const Requirements job = is_for_job ? CapacityOf(*which.that_could_take) : Requirements();
   const Identities identities = is_for_job ? Identities() : IdentitiesOf(clusters);
+  const contract::PlaceLimits none;
+  const contract::PlaceLimits& limits = which.limits != nullptr ? *which.limits : none;
   size_t bytes = 0;
   for (auto [next, end] = Among(which, clusters); next != end; ++next) {
     const ClusterView& cluster = **next;
     Fit fit;
-    if (is_for_job && !CouldTake(cluster, job, &fit)) continue;
+    if (is_for_job && !CouldTake(cluster, job, limits, &fit)) continue;
     if (!is_for_job) bytes += cluster.saved->inventory.ByteSizeLong();
     const bool is_full = reply.clusters.size() == which.max_clusters || bytes > which.max_bytes;
     if (is_full && !reply.clusters.empty()) {

@@ -15,6 +15,7 @@
 #include "broker/core/changes.h"
 #include "broker/core/requirements.h"
 #include "contract/lacks.h"
+#include "contract/place_limits.h"
 #include "muster/v1/cluster.pb.h"
 #include "muster/v1/facts.pb.h"
 
@@ -54,6 +55,8 @@ struct ListClusters {
   size_t max_bytes = 2 << 20;  // bound on all of them; the first one is given whatever its size
   // Not null: only those that are connected and could take such a job, without their inventories.
   std::shared_ptr<const v1::JobSpec> that_could_take = nullptr;
+  // The places that projects may use; null: all.
+  std::shared_ptr<const contract::PlaceLimits> limits = nullptr;
 };
 struct ClustersReply {
   std::vector<v1::Cluster> clusters;  // by name
@@ -70,7 +73,8 @@ std::optional<v1::Cluster> Find(const std::string& name, const ClusterViews& clu
 v1::ClusterKind KindOf(const std::string& name, const ClusterViews& clusters);
 
 // Says why no cluster has taken a job that is QUEUED, is not held and waits for no time.
-v1::StateReason WhyQueued(const Requirements& job, const ClusterViews& clusters);
+v1::StateReason WhyQueued(const Requirements& job, const ClusterViews& clusters,
+                          const contract::PlaceLimits& limits);
 
 }  // namespace muster::core
 

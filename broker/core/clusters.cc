@@ -119,7 +119,7 @@ std::vector<v1::StateReason> Core::Impl::LacksOf(const Requirements& requirement
   for (const auto& [name, cluster] : clusters_by_name_) {
     // The reason need not say of each other cluster that its kind is not Slurm.
     if (requirements.needs_slurm && cluster->saved.kind != v1::CLUSTER_KIND_SLURM) continue;
-    const Fit fit = CheckFit(requirements, cluster->saved);
+    const Fit fit = CheckFit(requirements, cluster->saved, *limits_);
     if (fit.verdict == Fit::Verdict::kNotNamed) continue;
     found.emplace_back(fit.verdict, contract::LackReason(fit.lack, name));
   }

@@ -21,6 +21,7 @@
 #include "broker/core/changes.h"
 #include "broker/core/cluster_view.h"
 #include "broker/core/requirements.h"
+#include "contract/place_limits.h"
 #include "contract/refusals.h"
 #include "contract/sentences.h"
 #include "muster/agent/v1/agent_link.pb.h"
@@ -130,6 +131,11 @@ struct DeleteJobs {
   Ticket ticket = 0;
   std::vector<uint64_t> jobs;
 };
+// Says anew what projects may use. Runs that clusters have go on there.
+struct SetPlaceLimits {
+  Ticket ticket = 0;
+  std::shared_ptr<const contract::PlaceLimits> limits;
+};
 struct AgentConnected {
   SessionId session = 0;
   agent::v1::AgentHello hello;
@@ -152,8 +158,8 @@ struct Tick {
   absl::Duration clock_set_by;
 };
 
-using Input = std::variant<Submit, Cancel, Hold, Edit, ForgetCluster, DeleteJobs, AgentConnected,
-                           AgentReported, AgentBeat, AgentGone, Tick>;
+using Input = std::variant<Submit, Cancel, Hold, Edit, ForgetCluster, DeleteJobs, SetPlaceLimits,
+                           AgentConnected, AgentReported, AgentBeat, AgentGone, Tick>;
 
 // ---- effects: carried out in order once the changes of the same Output are on disk
 
@@ -161,7 +167,7 @@ struct SubmitReply {
   Ticket ticket = 0;
   std::variant<v1::SubmitJobsResponse, contract::Refusal> result = {};
 };
-// Answers Cancel, Hold, Edit, ForgetCluster and DeleteJobs.
+// Answers Cancel, Hold, Edit, ForgetCluster, DeleteJobs and SetPlaceLimits.
 struct StatusReply {
   Ticket ticket = 0;
   std::optional<contract::Refusal> refusal = {};  // nothing: it was done
@@ -212,6 +218,8 @@ struct Restored {
   // Runs that have not ended, and ended ones of whose logs more may come.
   std::vector<PutRun> runs;
   std::vector<RememberedRequest> requests;
+  // The places that projects may use, from the broker's file of projects; null: all.
+  std::shared_ptr<const contract::PlaceLimits> limits = nullptr;
 };
 
 struct Counters {

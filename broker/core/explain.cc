@@ -6,6 +6,7 @@
 #include "broker/core/fit.h"
 #include "broker/core/timestamps.h"
 #include "contract/lacks.h"
+#include "contract/place_limits.h"
 #include "contract/sentences.h"
 
 namespace muster::core {
@@ -30,8 +31,9 @@ v1::StateReason ClusterFull(const ClusterView& cluster) {
 }
 
 // Says why a cluster that may fit does not have the job yet.
-Obstacle WhyNot(const Requirements& job, const ClusterView& cluster) {
-  const Fit fit = CheckFit(job, *cluster.saved);
+Obstacle WhyNot(const Requirements& job, const ClusterView& cluster,
+                const contract::PlaceLimits& limits) {
+  const Fit fit = CheckFit(job, *cluster.saved, limits);
   const int near = static_cast<int>(fit.verdict);
   if (!fit.now()) return {near, contract::LackReason(fit.lack, cluster.name())};
   if (!cluster.is_connected) {
@@ -45,11 +47,12 @@ Obstacle WhyNot(const Requirements& job, const ClusterView& cluster) {
 
 }  // namespace
 
-v1::StateReason WhyQueued(const Requirements& job, const ClusterViews& clusters) {
+v1::StateReason WhyQueued(const Requirements& job, const ClusterViews& clusters,
+                          const contract::PlaceLimits& limits) {
   if (clusters.empty()) return contract::MakeReason(v1::STATE_REASON_CODE_NO_CLUSTERS);
   std::vector<Obstacle> obstacles;
   for (const auto& cluster : clusters) {
-    Obstacle obstacle = WhyNot(job, *cluster);
+    Obstacle obstacle = WhyNot(job, *cluster, limits);
     if (obstacle.near != static_cast<int>(Fit::Verdict::kNotNamed))
       obstacles.push_back(std::move(obstacle));
   }

@@ -261,6 +261,49 @@ bool IsBetter(const Fit& fit, const Fit& best) {
   return fit.lack.code == best.lack.code && fit.lack.available > best.lack.available;
 }
 
+// Returns the limit of the job's project; null: it has none.
+const contract::PlaceLimit* FindLimit(const Requirements& job,
+                                      const contract::PlaceLimits& limits) {
+  // Most brokers have no limits, and this is asked for each group and cluster.
+  if (limits.empty()) return nullptr;
+  const auto found = limits.find(job.project);
+  return found == limits.end() ? nullptr : &found->second;
+}
+
+bool Allows(const std::vector<std::string>& allowed, std::string_view name) {
+  return allowed.empty() || std::find(allowed.begin(), allowed.end(), name) != allowed.end();
+}
+
+// Says why the cluster is not for the job's project at all.
+Fit CheckLimit(const Requirements& job, const PutCluster& cluster,
+               const contract::PlaceLimit* limit) {
+  if (limit == nullptr) return {};
+  if (!Allows(limit->clusters, cluster.name)) {
+    return {Fit::Verdict::kOfOthers, {.code = LackCode::kClusterOfOthers, .asked = job.project}};
+  }
+  // The accounts of jobs for Slurm alone were looked at when they came in.
+  if (limit->needs_account && cluster.kind == v1::CLUSTER_KIND_SLURM && !job.needs_slurm) {
+    return {Fit::Verdict::kOfOthers, {.code = LackCode::kAccount, .asked = job.project}};
+  }
+  return {};
+}
+
+Fit PoolOfOthers(const Requirements& job) {
+  return {Fit::Verdict::kNoPool, {.code = LackCode::kPoolOfOthers, .asked = job.project}};
+}
+
+// The cluster chooses among the pools that a job may use, so that its project must be allowed all
+// of them.
+bool AllowsPools(const Requirements& job, const PutCluster& cluster,
+                 const contract::PlaceLimit* limit) {
+  if (limit == nullptr || limit->pools.empty()) return true;
+  const auto is_allowed = [&](std::string_view name) { return Allows(limit->pools, name); };
+  if (!job.pools.empty()) return std::all_of(job.pools.begin(), job.pools.end(), is_allowed);
+  const std::vector<const v1::Pool*> pools = DefaultPools(cluster.inventory);
+  return std::all_of(pools.begin(), pools.end(),
+                     [&](const v1::Pool* pool) { return is_allowed(pool->name()); });
+}
+
 Fit CheckPools(const Requirements& job, const PutCluster& cluster) {
   Fit best{Fit::Verdict::kNotNamed, {.code = LackCode::kNotNamed}};
   if (job.pools.empty()) {
@@ -285,12 +328,16 @@ Fit CheckPools(const Requirements& job, const PutCluster& cluster) {
 
 }  // namespace
 
-Fit CheckFit(const Requirements& job, const PutCluster& cluster) {
+Fit CheckFit(const Requirements& job, const PutCluster& cluster,
+             const contract::PlaceLimits& limits) {
   const auto& named = job.clusters;
   if (!named.empty() && std::find(named.begin(), named.end(), cluster.name) == named.end()) {
     return {Fit::Verdict::kNotNamed, {.code = LackCode::kNotNamed}};
   }
+  const contract::PlaceLimit* limit = FindLimit(job, limits);
+  if (Fit fit = CheckLimit(job, cluster, limit); !fit.now()) return fit;
   if (Fit fit = CheckKind(job, cluster); !fit.now()) return fit;
+  if (!AllowsPools(job, cluster, limit)) return PoolOfOthers(job);
   return UnlessRefused(CheckPools(job, cluster), job, cluster);
 }
 

@@ -5,6 +5,7 @@
 #include "broker/core/changes.h"
 #include "broker/core/requirements.h"
 #include "contract/lacks.h"
+#include "contract/place_limits.h"
 
 namespace muster::core {
 
@@ -12,6 +13,7 @@ struct Fit {
   // The verdicts in their order: the later, the nearer the cluster is to being right.
   enum class Verdict {
     kNotNamed,   // the job names other clusters
+    kOfOthers,   // the job's project may not use the cluster
     kWrongKind,  // the job needs another kind of cluster
     kNoPool,     // no such pool
     kTooLittle,  // the pool's nodes are too small, or too few
@@ -33,7 +35,8 @@ struct Fit {
 
 // Reads the cluster's name, kind and inventory. Nodes count whether or not they are up or busy: the
 // cluster's own queue is the place to wait for them.
-Fit CheckFit(const Requirements& job, const PutCluster& cluster);
+Fit CheckFit(const Requirements& job, const PutCluster& cluster,
+             const contract::PlaceLimits& limits);
 
 }  // namespace muster::core
 

@@ -25,6 +25,7 @@
 #include "broker/core/request_memory.h"
 #include "broker/core/retry_queue.h"
 #include "broker/core/waiting_tree.h"
+#include "contract/place_limits.h"
 #include "contract/refusals.h"
 
 namespace muster::core {
@@ -209,6 +210,7 @@ class Core::Impl {
   void MoveJob(v1::Run& run, RunId id, v1::Transition transition, Step& step);
 
   // ---- refit.cc
+  void On(SetPlaceLimits& in, Step& step);
   // Returns the clusters whose last inventory fits, connected or not.
   ClusterSet FittingClusters(const Requirements& requirements) const;
   // Returns the group of such jobs, and makes it if there is none yet.
@@ -253,6 +255,7 @@ class Core::Impl {
   RetryQueue retries_;
   Groups groups_;
   WaitingTree waiting_;
+  std::shared_ptr<const contract::PlaceLimits> limits_;  // never null
   Refits refits_;
   RequestMemory requests_;
   // The job_sequence of ended jobs that were edited lately, deleted jobs among them. Until the

@@ -143,7 +143,7 @@ absl::Status Core::Impl::CheckLaneOf(const Group& group) const {
   for (const auto& [name, cluster] : clusters_by_name_) {
     if (Refits::IsStale(group, *cluster)) continue;
     const bool is_in = std::find(in_lane.begin(), in_lane.end(), cluster) != in_lane.end();
-    if (CheckFit(group.requirements, cluster->saved).now() != is_in) {
+    if (CheckFit(group.requirements, cluster->saved, *limits_).now() != is_in) {
       return Wrong("group {} is in a lane that is wrong about cluster {}", group.id, name);
     }
   }

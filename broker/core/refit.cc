@@ -1,4 +1,5 @@
-// Groups and the clusters that fit them: at the group's making, and after inventories have changed.
+// Groups and the clusters that fit them: at the group's making, and after inventories, or the
+// limits of projects, have changed.
 #include <algorithm>
 #include <tuple>
 #include <utility>
@@ -21,9 +22,18 @@ bool IsBefore(const Cluster* a, const Cluster* b) {
 ClusterSet Core::Impl::FittingClusters(const Requirements& requirements) const {
   ClusterSet fits;
   for (const auto& [name, cluster] : clusters_by_name_) {
-    if (CheckFit(requirements, cluster->saved).now()) fits.push_back(cluster);
+    if (CheckFit(requirements, cluster->saved, *limits_).now()) fits.push_back(cluster);
   }
   return fits;
+}
+
+void Core::Impl::On(SetPlaceLimits& in, Step& step) {
+  if (in.limits != nullptr && *in.limits != *limits_) {
+    limits_ = std::move(in.limits);
+    // As if all inventories had changed: no job is assigned before it is checked again.
+    for (const auto& [name, cluster] : clusters_by_name_) refits_.ClusterChanged(cluster);
+  }
+  step.out->effects.push_back(StatusReply{.ticket = in.ticket});
 }
 
 Group* Core::Impl::GroupFor(Requirements requirements) {
@@ -49,7 +59,7 @@ void Core::Impl::Refit(Group* group, int64_t* budget) {
     --*budget;
     const auto at = std::lower_bound(fits.begin(), fits.end(), cluster, IsBefore);
     const bool was = at != fits.end() && *at == cluster;
-    if (CheckFit(group->requirements, cluster->saved).now() == was) return;
+    if (CheckFit(group->requirements, cluster->saved, *limits_).now() == was) return;
     moves = true;
     if (was) {
       fits.erase(at);

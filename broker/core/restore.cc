@@ -20,7 +20,9 @@ Core::Impl::Impl(Options options, Restored restored)
       broker_epoch_(restored.broker_epoch + 1),
       next_job_id_(restored.next_job_id),
       next_sequence_(restored.next_sequence +
-                     (restored.broker_epoch > 0 ? kSequencesForgotten : 0)) {
+                     (restored.broker_epoch > 0 ? kSequencesForgotten : 0)),
+      limits_(restored.limits != nullptr ? std::move(restored.limits)
+                                         : std::make_shared<const contract::PlaceLimits>()) {
   clusters_.push_back(nullptr);
   RestoreClusters(std::move(restored.clusters));
   RestoreJobs(std::move(restored.requirements), restored.jobs);

@@ -66,7 +66,7 @@ void Core::Impl::On(Submit& in, Step& step) {
   }
   v1::SubmitJobsResponse response;
   response.mutable_responses()->Reserve(static_cast<int>(candidates.size()));
-  Warner warner(clusters_by_name_);
+  Warner warner(clusters_by_name_, *limits_);
   for (Candidate& candidate : candidates) {
     v1::SubmitJobResponse* reply = response.add_responses();
     reply->set_repeated_request(!candidate.is_new());
@@ -148,7 +148,7 @@ std::optional<contract::Refusal> Core::Impl::CheckPlaceable(
     const v1::JobSpec& spec, const Requirements& requirements) const {
   if (clusters_by_name_.empty()) return std::nullopt;
   for (const auto& [name, cluster] : clusters_by_name_) {
-    if (CheckFit(requirements, cluster->saved).ever()) return std::nullopt;
+    if (CheckFit(requirements, cluster->saved, *limits_).ever()) return std::nullopt;
   }
   return contract::Refusal{
       contract::refused::NeverPlaced{.lacks = contract::NotPlaced(LacksOf(requirements)),

@@ -32,7 +32,8 @@ std::vector<v1::SubmitWarning> Warner::Find(const contract::AdmissionNeeds& need
   std::vector<v1::SubmitWarning> found;
   for (const auto& [name, cluster] : clusters_) {
     const v1::Inventory& inventory = cluster->saved.inventory;
-    if (!inventory.has_admission() || !CheckFit(requirements, cluster->saved).now()) continue;
+    if (!inventory.has_admission() || !CheckFit(requirements, cluster->saved, limits_).now())
+      continue;
     for (v1::SubmitWarning& warning :
          contract::JudgeAdmission(needs, inventory.admission(), name).warnings) {
       if (found.size() == kMaxWarnings) return found;

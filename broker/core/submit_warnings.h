@@ -10,6 +10,7 @@
 
 #include "broker/core/cluster.h"
 #include "broker/core/requirements.h"
+#include "contract/place_limits.h"
 #include "muster/v1/jobs_service.pb.h"
 
 namespace muster::core {
@@ -22,8 +23,9 @@ inline constexpr size_t kMaxWarningsBytes = 1 << 20;
 class Warner {
  public:
   using Clusters = std::map<std::string, Cluster*, std::less<>>;
-  // `clusters` must outlive this object.
-  explicit Warner(const Clusters& clusters) : clusters_(clusters) {}
+  // Both must outlive this object.
+  Warner(const Clusters& clusters, const contract::PlaceLimits& limits)
+      : clusters_(clusters), limits_(limits) {}
 
   // Adds the warnings of the clusters that fit now.
   void Warn(const v1::JobSpec& spec, const Requirements& requirements,
@@ -34,6 +36,7 @@ class Warner {
                                       const Requirements& requirements) const;
 
   const Clusters& clusters_;
+  const contract::PlaceLimits& limits_;
   size_t bytes_ = 0;  // size of the warnings that were added
   // The warnings of the last job, which the next one often has as well.
   std::string last_;

@@ -64,9 +64,9 @@ void Engine::Submit(core::Submit request, SubmitDone done) {
 }
 
 template <typename Request, typename Done>
-void Engine::Ask(Request request, Done done) {
+void Engine::Ask(Request request, Done done, Inbox::Lane lane) {
   const core::Ticket ticket = request.ticket = effects_.Expect(done);
-  if (inbox_.Push(Inbox::Lane::kRequests, {std::move(request), nullptr, {}})) return;
+  if (inbox_.Push(lane, {std::move(request), nullptr, {}})) return;
   effects_.Forget(ticket);
   done(Refusal());
 }
@@ -89,6 +89,12 @@ void Engine::Edit(core::Edit request, StatusDone done) { Ask(std::move(request),
 
 void Engine::ForgetCluster(std::string name, StatusDone done) {
   Ask(core::ForgetCluster{.name = std::move(name)}, std::move(done));
+}
+
+void Engine::SetPlaceLimits(std::shared_ptr<const contract::PlaceLimits> limits, StatusDone done) {
+  // The lane that refuses nothing: the file of the projects has the limits already. They are few,
+  // because each waits for the disk before.
+  Ask(core::SetPlaceLimits{.limits = std::move(limits)}, std::move(done), Inbox::Lane::kAgents);
 }
 
 void Engine::DeleteJobs(std::vector<uint64_t> jobs, StatusDone done) {

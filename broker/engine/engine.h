@@ -27,6 +27,7 @@
 #include "broker/engine/inbox.h"
 #include "broker/engine/stats.h"
 #include "broker/store/store.h"
+#include "contract/place_limits.h"
 
 namespace muster::broker {
 
@@ -74,6 +75,8 @@ class Engine {
   void HoldChosen(core::Hold request, ChosenDone done);
   void Edit(core::Edit request, StatusDone done);
   void ForgetCluster(std::string name, StatusDone done);
+  // `done` is told when no run is assigned any more that the limits speak against.
+  void SetPlaceLimits(std::shared_ptr<const contract::PlaceLimits> limits, StatusDone done);
   // Housekeeping deletes jobs that have ended.
   void DeleteJobs(std::vector<uint64_t> jobs, StatusDone done);
 
@@ -96,7 +99,7 @@ class Engine {
 
  private:
   template <typename Request, typename Done>
-  void Ask(Request request, Done done);
+  void Ask(Request request, Done done, Inbox::Lane lane = Inbox::Lane::kRequests);
   void Run();
   void HandleBatch(std::vector<Inbox::Entry> batch);
   void ReportStats();

@@ -19,6 +19,7 @@
 #include "broker/app/run_secrets.h"
 #include "broker/app/watch_hub.h"
 #include "broker/auth/cluster_access.h"
+#include "broker/auth/projects.h"
 #include "broker/auth/tokens.h"
 #include "broker/files/job_files.h"
 #include "broker/rpc/context.h"
@@ -45,6 +46,7 @@ constexpr const char* kServices[] = {"muster.v1.JobsService",
                                      "muster.v1.FilesService",
                                      "muster.v1.IdentityService",
                                      "muster.v1.SecretsService",
+                                     "muster.v1.ProjectsService",
                                      "muster.agent.v1.AgentLinkService",
                                      "muster.agent.v1.LogLinkService",
                                      "muster.agent.v1.FileLinkService",
@@ -100,13 +102,15 @@ class RunningBroker final : public Broker {
  public:
   RunningBroker(BrokerOptions options, std::unique_ptr<store::Store> store,
                 std::unique_ptr<logs::Archive> archive, std::unique_ptr<files::FileStore> files,
-                std::unique_ptr<auth::Tokens> tokens, std::unique_ptr<secrets::Secrets> secrets)
+                std::unique_ptr<auth::Tokens> tokens, std::unique_ptr<secrets::Secrets> secrets,
+                std::unique_ptr<auth::Projects> projects)
       : options_(std::move(options)),
         store_(std::move(store)),
         archive_(std::move(archive)),
         files_(std::move(files)),
         tokens_(std::move(tokens)),
         secrets_(std::move(secrets)),
+        projects_(std::move(projects)),
         readers_(options_.readers),
         archivers_(options_.archivers),
         file_workers_(options_.file_workers),
@@ -123,6 +127,7 @@ class RunningBroker final : public Broker {
              {{"instance", restored->instance},
               {"jobs", fmt::format("{}", restored->jobs.size())},
               {"next_job", fmt::format("{}", restored->next_job_id)}});
+    restored->limits = projects_->Read()->places();
     auto core = std::make_unique<core::Core>(options_.core, *std::move(restored));
     engine_ = std::make_unique<Engine>(
         options_.engine, std::move(core), store_.get(),
@@ -231,6 +236,7 @@ class RunningBroker final : public Broker {
     app.tokens = tokens_.get();
     if (verifier_) app.identity_provider = &verifier_->options();
     app.secrets = secrets_.get();
+    app.projects = projects_.get();
     app.watches = &watches_;
     app.changes = &engine_->changes();
     app.readers = &readers_;
@@ -264,6 +270,7 @@ class RunningBroker final : public Broker {
     services_.push_back(MakeIdentityService(context));
     services_.push_back(MakeSecretsService(context));
     services_.push_back(MakeSecretLinkService(context));
+    services_.push_back(MakeProjectsService(context));
     services_.push_back(MakeAgentLinkService(context));
     services_.push_back(MakeLogLinkService(context));
     services_.push_back(MakeFileLinkService(context));
@@ -313,12 +320,13 @@ class RunningBroker final : public Broker {
   const std::unique_ptr<files::FileStore> files_;
   const std::unique_ptr<auth::Tokens> tokens_;
   const std::unique_ptr<secrets::Secrets> secrets_;
+  const std::unique_ptr<auth::Projects> projects_;
   files::JobFiles job_files_{files_.get()};
   // Null: there is no identity provider.
   const std::unique_ptr<oidc::Provider> provider_ = MakeProvider(options_.people);
   const std::unique_ptr<oidc::Verifier> verifier_ =
       provider_ ? std::make_unique<oidc::Verifier>(&options_.people, provider_.get()) : nullptr;
-  Users users_{options_.roles, tokens_.get(), verifier_.get()};
+  Users users_{options_.roles, tokens_.get(), projects_.get(), verifier_.get()};
   std::unique_ptr<ClusterAccess> access_;  // null: there is no network listener
   Fetches fetches_;
   WatchHub watches_;
@@ -359,9 +367,12 @@ absl::StatusOr<std::unique_ptr<Broker>> Broker::Start(
   options.secrets.now = absl::Now;
   auto secrets = secrets::Secrets::Open(options.secrets);
   if (!secrets.ok()) return secrets.status();
+  auto projects = auth::Projects::Open(options.project_file);
+  if (!projects.ok()) return projects.status();
   auto broker =
       std::make_unique<RunningBroker>(std::move(options), std::move(store), std::move(archive),
-                                      std::move(files), *std::move(tokens), *std::move(secrets));
+                                      std::move(files), *std::move(tokens), *std::move(secrets),
+                                      *std::move(projects));
   if (absl::Status status = broker->Begin(std::move(on_failure)); !status.ok()) return status;
   return broker;
 }

@@ -39,6 +39,7 @@ struct BrokerOptions {
   mode_t socket_mode = 0600;  // clients that can connect can submit: only the owner by default
   std::string token_file;     // required; the tokens of people, made if it is missing
   secrets::SecretsOptions secrets;  // the database is required; the clock is the system's
+  std::string project_file;   // required; the projects, likewise
   EntranceRoles roles;
   TlsOptions tls;
   oidc::VerifierOptions people;  // without an issuer there is no identity provider

@@ -78,8 +78,8 @@ auto RoleInto(Assign assign) {
   return [assign](Config& config, const std::string& value) -> absl::Status {
     const std::optional<Role> role = auth::RoleOfName(value);
     if (!role) {
-      return Invalid(
-          fmt::format("\"{}\" is no role; use none, viewer, submitter, operator or admin", value));
+      return Invalid(fmt::format(
+          "\"{}\" is no role; use none, member, viewer, submitter, operator or admin", value));
     }
     assign(config.broker.roles, *role);
     return absl::OkStatus();

@@ -28,9 +28,9 @@ struct Context {
   StreamRegistry* streams = nullptr;
   Fetches* fetches = nullptr;
   const Users* users = nullptr;
-  WorkerPool* token_workers =
-      nullptr;                        // separate, because each change of tokens waits for the disk
-  absl::Duration heartbeat_interval;  // as in BrokerOptions
+  // One thread, separate, because each change of tokens and projects waits for the disk.
+  WorkerPool* token_workers = nullptr;
+  absl::Duration heartbeat_interval;    // as in BrokerOptions
   absl::Duration fetch_begin_patience;  // as in FetchBounds
   absl::Duration fetch_max_silence;     // as in FetchBounds
 };
@@ -41,6 +41,7 @@ std::unique_ptr<grpc::Service> MakeFilesService(const Context& context);
 std::unique_ptr<grpc::Service> MakeIdentityService(const Context& context);
 std::unique_ptr<grpc::Service> MakeSecretsService(const Context& context);
 std::unique_ptr<grpc::Service> MakeSecretLinkService(const Context& context);
+std::unique_ptr<grpc::Service> MakeProjectsService(const Context& context);
 std::unique_ptr<grpc::Service> MakeAgentLinkService(const Context& context);
 std::unique_ptr<grpc::Service> MakeLogLinkService(const Context& context);
 std::unique_ptr<grpc::Service> MakeFileLinkService(const Context& context);

@@ -41,6 +41,8 @@ constexpr Door kDoors[] = {
     {"/muster.v1.ClustersService/", Caller::kPerson},
     {"/muster.v1.FilesService/", Caller::kPerson},
     {"/muster.v1.IdentityService/", Caller::kPerson},
+    {"/muster.v1.ProjectsService/", Caller::kPerson},
+    {"/muster.v1.SecretsService/", Caller::kPerson},
     {"/grpc.health.v1.Health/Watch", Caller::kPerson},
     {"/grpc.reflection.v1.ServerReflection/", Caller::kPerson},
     {"/grpc.reflection.v1alpha.ServerReflection/", Caller::kPerson},

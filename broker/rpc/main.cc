@@ -90,6 +90,7 @@ absl::StatusOr<std::unique_ptr<Broker>> StartBroker(Config config) {
   config.broker.socket_path = config.state_dir + "/broker.sock";
   config.broker.token_file = config.state_dir + "/tokens.db";
   config.broker.secrets = SecretsOptionsOf(config.state_dir);
+  config.broker.project_file = config.state_dir + "/projects.db";
   config.broker.tls.files.ca_directory = config.state_dir + "/ca";
   config.broker.tls.database = config.state_dir + "/auth.db";
   return Broker::Start(config.broker, *std::move(store), *std::move(archive), *std::move(files),

@@ -8,7 +8,9 @@
 
 #include "absl/strings/match.h"
 #include "absl/time/clock.h"
+#include "broker/app/project_limits.h"
 #include "broker/auth/oidc/verifier.h"
+#include "broker/auth/projects.h"
 #include "broker/auth/refusals.h"
 #include "broker/auth/tokens.h"
 #include "contract/text.h"
@@ -50,7 +52,9 @@ void Users::Note(int fd, std::string user, bool is_owner) {
 
 Principal Users::PrincipalOf(std::string_view peer,
                              const std::vector<std::string_view>& credentials) const {
-  return credentials.empty() ? OfConnection(peer) : OfCredential(peer, credentials);
+  Principal principal = credentials.empty() ? OfConnection(peer) : OfCredential(peer, credentials);
+  if (projects_ == nullptr) return principal;
+  return WithMemberships(*projects_->Read(), std::move(principal));
 }
 
 Principal Users::OfConnection(std::string_view peer) const {
@@ -102,12 +106,13 @@ Principal Users::OfJwt(std::string_view peer, std::string_view text) const {
   // Streams end with it.
   auth::TokenRecord record;
   record.user = found.person.user;
-  record.role = found.person.role;
+  // Somebody without a role has memberships of projects at most.
+  record.role = found.person.role == Role::kNone ? Role::kMember : found.person.role;
   record.expires_micros = absl::ToUnixMicros(found.expires);
   return {.user = std::move(found.person.user),
           .known_by = KnownBy::kOidc,
-          .role = found.person.role,
-          .token = std::make_shared<const auth::Token>(std::move(record)),
+          .role = record.role,
+          .token = std::make_shared<const auth::Token>(record),
           .groups = std::move(found.person.groups)};
 }
 

@@ -18,6 +18,7 @@
 #include "sync/mutex.h"
 
 namespace muster::auth {
+class Projects;
 class Token;
 class Tokens;
 }  // namespace muster::auth
@@ -39,9 +40,11 @@ struct EntranceRoles {
 
 class Users {
  public:
-  // `tokens` and `verifier` outlive it. Null: there are no tokens, or no identity provider.
-  Users(EntranceRoles roles, const auth::Tokens* tokens, const oidc::Verifier* verifier = nullptr)
-      : roles_(roles), tokens_(tokens), verifier_(verifier) {}
+  // `tokens`, `projects` and `verifier` outlive it. Null: there are no tokens or projects, or there
+  // is no identity provider.
+  Users(EntranceRoles roles, const auth::Tokens* tokens, const auth::Projects* projects = nullptr,
+        const oidc::Verifier* verifier = nullptr)
+      : roles_(roles), tokens_(tokens), projects_(projects), verifier_(verifier) {}
 
   // Notes the user of a descriptor that is about to be handed to gRPC.
   void Note(int fd, std::string user, bool is_owner);
@@ -67,6 +70,7 @@ class Users {
 
   const EntranceRoles roles_;
   const auth::Tokens* const tokens_;
+  const auth::Projects* const projects_;
   const oidc::Verifier* const verifier_;
   mutable Mutex mutex_;
   // The table has as many entries as there were descriptors in use at a time.

@@ -1,6 +1,7 @@
 #include "broker/store/scope.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace muster::store {
 namespace {
@@ -15,6 +16,19 @@ void AddEach(Filter::Kind kind, const std::vector<std::string>& values, Filter* 
   }
 }
 
+// A single comparison can be found through an index.
+Filter Unwrapped(Filter any) {
+  return any.children.size() == 1 ? Filter(any.children.front()) : any;
+}
+
+// Takes jobs with one of these values.
+Filter Only(Filter::Kind kind, const std::vector<std::string>& values) {
+  Filter any;
+  any.kind = Filter::Kind::kOr;
+  AddEach(kind, values, &any);
+  return Unwrapped(std::move(any));
+}
+
 Filter Nothing() {
   Filter none;
   none.kind = Filter::Kind::kNot;
@@ -25,9 +39,11 @@ Filter Nothing() {
 }  // namespace
 
 bool Scope::Contains(std::string_view project, std::string_view user) const {
-  if (is_all_) return true;
-  return std::find(projects_.begin(), projects_.end(), project) != projects_.end() ||
-         std::find(users_.begin(), users_.end(), user) != users_.end();
+  const auto has = [](const std::vector<std::string>& names, std::string_view name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  return is_all_ || has(projects_, project) || has(users_, user) ||
+         (user == own_user_ && has(own_in_, project));
 }
 
 Filter Scope::Narrow(Filter filter) const {
@@ -36,9 +52,11 @@ Filter Scope::Narrow(Filter filter) const {
   any.kind = Filter::Kind::kOr;
   AddEach(Filter::Kind::kProject, projects_, &any);
   AddEach(Filter::Kind::kUser, users_, &any);
+  if (!own_in_.empty())
+    any.children.push_back(contract::And(Only(Filter::Kind::kUser, {own_user_}),
+                                         Only(Filter::Kind::kProject, own_in_)));
   if (any.children.empty()) return Nothing();
-  // A single comparison can be found through an index.
-  if (any.children.size() == 1) any = Filter(any.children.front());
+  any = Unwrapped(std::move(any));
   return contract::And(std::move(filter), std::move(any));
 }
 

@@ -21,9 +21,16 @@ class Scope {
   static Scope Of(std::vector<std::string> projects, std::vector<std::string> users) {
     return Scope(/*is_all=*/false, std::move(projects), std::move(users));
   }
+  // The same scope and, of these projects, the jobs of the user.
+  Scope With(std::string user, std::vector<std::string> own_in) && {
+    own_user_ = std::move(user);
+    own_in_ = std::move(own_in);
+    return std::move(*this);
+  }
 
   bool is_all() const { return is_all_; }
   bool Contains(std::string_view project, std::string_view user) const;
+  friend bool operator==(const Scope&, const Scope&) = default;
   // Returns a filter that takes the same jobs, but only within the scope.
   contract::Filter Narrow(contract::Filter filter) const;
 
@@ -34,6 +41,8 @@ class Scope {
   bool is_all_;
   std::vector<std::string> projects_;
   std::vector<std::string> users_;
+  std::string own_user_;
+  std::vector<std::string> own_in_;  // projects
 };
 
 }  // namespace muster::store

@@ -13,6 +13,7 @@
 #include "clients/cli/own_verbs.h"
 #include "clients/cli/people_flags.h"
 #include "clients/cli/secret_flags.h"
+#include "clients/cli/project_flags.h"
 #include "clients/cli/slurm/sbatch_help.h"
 #include "clients/cli/tail.h"
 #include "clients/cli/usage_error.h"
@@ -56,6 +57,7 @@ class Grammar {
     AddPlan();
     AddPeopleVerbs(&app_, &out_);
     AddSecretVerbs(&app_, &out_);
+    AddProjectVerbs(&app_, &out_);
     AddOwnVerbs();
     Sub("version", Verb::kVersion, "Print this program's version", "version");
   }

@@ -51,6 +51,13 @@ enum class Verb {
   kSecretSet,
   kSecretList,
   kSecretDelete,
+  kProjectList,
+  kProjectCreate,
+  kProjectShow,
+  kProjectSet,
+  kProjectAdd,
+  kProjectRemove,
+  kProjectArchive,
   // These need no broker.
   kContextList,
   kContextUse,
@@ -119,6 +126,18 @@ struct SecretFlags {
   std::string from_file;  // empty: standard input, or a question
 };
 
+// Flags of the verbs about projects. A list that was given as "any" is empty.
+struct ProjectFlags {
+  std::string name;
+  std::optional<std::string> description;
+  std::optional<std::vector<std::string>> clusters, pools, accounts, images;
+  std::string member;
+  bool is_group = false;
+  v1::AccessRole role = v1::ACCESS_ROLE_UNSPECIFIED;
+  bool all = false;      // also archived ones
+  bool restore = false;  // an archived one takes jobs again
+};
+
 struct Invocation {
   Verb verb = Verb::kVersion;
   // of every verb
@@ -169,6 +188,7 @@ struct Invocation {
   std::string cluster;
   IdentityFlags identity;
   SecretFlags secret;
+  ProjectFlags project;
   // sbatch and the like, sky: what is behind the verb
   std::vector<std::string> words;
 };

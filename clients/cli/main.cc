@@ -106,6 +106,14 @@ int Dispatch(Session& session) {
       return ListSecrets(session);
     case Verb::kSecretDelete:
       return DeleteSecret(session);
+    case Verb::kProjectList:
+    case Verb::kProjectCreate:
+    case Verb::kProjectShow:
+    case Verb::kProjectSet:
+    case Verb::kProjectAdd:
+    case Verb::kProjectRemove:
+    case Verb::kProjectArchive:
+      return Projects(session);
     case Verb::kLogin:
     case Verb::kLogout:
     case Verb::kContextList:

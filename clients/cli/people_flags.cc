@@ -14,16 +14,16 @@ namespace muster::cli {
 namespace {
 
 void AddRole(CLI::App* sub, IdentityFlags* flags) {
-  AddText(sub, "--role", "ROLE", "viewer, submitter, operator or admin",
+  AddText(sub, "--role", "ROLE", "member, viewer, submitter, operator or admin",
           [flags](const std::string& name) {
             const std::string upper = "ACCESS_ROLE_" + absl::AsciiStrToUpper(ToAbsl(name));
             if (v1::AccessRole_Parse(upper, &flags->role) &&
                 flags->role != v1::ACCESS_ROLE_UNSPECIFIED) {
               return;
             }
-            throw CLI::ValidationError("--role",
-                                       fmt::format("{} is not viewer, submitter, operator or admin",
-                                                   contract::Quoted(name)));
+            throw CLI::ValidationError(
+                "--role", fmt::format("{} is not member, viewer, submitter, operator or admin",
+                                      contract::Quoted(name)));
           })
       ->default_str("submitter");
 }

@@ -67,12 +67,17 @@ int RevokeToken(Session& session);
 int SetSecret(Session& session);
 int ListSecrets(Session& session);
 int DeleteSecret(Session& session);
+// The verb projects, and those of `muster project`.
+int Projects(Session& session);
 
 // The verbs of `muster context`, which need no broker.
 bool IsContextVerb(Verb verb);
 int Context(const Invocation& call, Terminal& terminal, const Environment& environment);
 
 // ---- what several verbs share
+
+// "submitter"; a role that is newer than this program is "unknown".
+std::string RoleText(v1::AccessRole role);
 
 // Writes an error and returns its exit code.
 int Fail(Session& session, const absl::Status& status);

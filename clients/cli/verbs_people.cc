@@ -25,14 +25,6 @@
 namespace muster::cli {
 namespace {
 
-// "submitter"; a role that is newer than this program is "unknown".
-std::string RoleText(v1::AccessRole role) {
-  constexpr std::string_view kPrefix = "ACCESS_ROLE_";
-  const std::string& name = v1::AccessRole_Name(role);
-  if (role == v1::ACCESS_ROLE_UNSPECIFIED || !name.starts_with(kPrefix)) return "unknown";
-  return absl::AsciiStrToLower(name.substr(kPrefix.size()));
-}
-
 std::string_view TokenState(const v1::Token& token, absl::Time now) {
   if (token.has_revoke_time()) return "revoked";
   return ToTime(token.expire_time()) <= now ? "expired" : "live";
@@ -201,6 +193,13 @@ absl::Status ChangeContexts(const Invocation& call, const Environment& environme
 
 }  // namespace
 
+std::string RoleText(v1::AccessRole role) {
+  constexpr std::string_view kPrefix = "ACCESS_ROLE_";
+  const std::string& name = v1::AccessRole_Name(role);
+  if (role == v1::ACCESS_ROLE_UNSPECIFIED || !name.starts_with(kPrefix)) return "unknown";
+  return absl::AsciiStrToLower(name.substr(kPrefix.size()));
+}
+
 int WhoAmI(Session& session) {
   const auto me = session.client.WhoAmI({});
   if (!me.ok()) return Fail(session, me.status());
@@ -223,6 +222,13 @@ int WhoAmI(Session& session) {
         "over the network: {}, CA {}\n", Harmless(me->network().address()),
         me->network().ca_fingerprint().empty() ? "unknown"
                                                : Harmless(me->network().ca_fingerprint())));
+  }
+  for (const v1::Membership& membership : me->memberships()) {
+    const std::string by = membership.group().empty()
+                               ? ""
+                               : fmt::format(", by group {}", Harmless(membership.group()));
+    session.terminal.Out(fmt::format("project {}: {}{}\n", Harmless(membership.project()),
+                                     RoleText(membership.role()), by));
   }
   return kOk;
 }

@@ -23,6 +23,7 @@
 #include "muster/v1/jobs_service.grpc.pb.h"
 #include "muster/v1/secrets_service.grpc.pb.h"
 #include "pki/certificates.h"
+#include "muster/v1/projects_service.grpc.pb.h"
 #include "rpc/address.h"
 #include "rpc/backoff.h"
 
@@ -99,7 +100,8 @@ class GrpcClient final : public Client {
         clusters_(v1::ClustersService::NewStub(channel_)),
         files_(v1::FilesService::NewStub(channel_)),
         identity_(v1::IdentityService::NewStub(channel_)),
-        secrets_(v1::SecretsService::NewStub(channel_)) {}
+        secrets_(v1::SecretsService::NewStub(channel_)),
+        projects_(v1::ProjectsService::NewStub(channel_)) {}
 
   absl::StatusOr<v1::SubmitJobResponse> SubmitJob(const v1::SubmitJobRequest& request) override {
     return Call(*jobs_, &v1::JobsService::Stub::SubmitJob, request, MayRepeat(request));
@@ -181,6 +183,32 @@ class GrpcClient final : public Client {
       const v1::DeleteSecretRequest& request) override {
     // A repeat after a lost answer would say that there is no such secret.
     return Call(*secrets_, &v1::SecretsService::Stub::DeleteSecret, request, false);
+  }
+  absl::StatusOr<v1::CreateProjectResponse> CreateProject(
+      const v1::CreateProjectRequest& request) override {
+    return Call(*projects_, &v1::ProjectsService::Stub::CreateProject, request, false);
+  }
+  absl::StatusOr<v1::UpdateProjectResponse> UpdateProject(
+      const v1::UpdateProjectRequest& request) override {
+    return Call(*projects_, &v1::ProjectsService::Stub::UpdateProject, request, true);
+  }
+  absl::StatusOr<v1::GetProjectResponse> GetProject(const v1::GetProjectRequest& request) override {
+    return Call(*projects_, &v1::ProjectsService::Stub::GetProject, request, true);
+  }
+  absl::StatusOr<v1::ListProjectsResponse> ListProjects(
+      const v1::ListProjectsRequest& request) override {
+    return Call(*projects_, &v1::ProjectsService::Stub::ListProjects, request, true);
+  }
+  absl::StatusOr<v1::ArchiveProjectResponse> ArchiveProject(
+      const v1::ArchiveProjectRequest& request) override {
+    return Call(*projects_, &v1::ProjectsService::Stub::ArchiveProject, request, false);
+  }
+  absl::StatusOr<v1::SetMemberResponse> SetMember(const v1::SetMemberRequest& request) override {
+    return Call(*projects_, &v1::ProjectsService::Stub::SetMember, request, true);
+  }
+  absl::StatusOr<v1::RemoveMemberResponse> RemoveMember(
+      const v1::RemoveMemberRequest& request) override {
+    return Call(*projects_, &v1::ProjectsService::Stub::RemoveMember, request, false);
   }
   absl::StatusOr<v1::InviteClusterResponse> InviteCluster(
       const v1::InviteClusterRequest& request) override {
@@ -283,6 +311,7 @@ class GrpcClient final : public Client {
   const std::unique_ptr<v1::FilesService::Stub> files_;
   const std::unique_ptr<v1::IdentityService::Stub> identity_;
   const std::unique_ptr<v1::SecretsService::Stub> secrets_;
+  const std::unique_ptr<v1::ProjectsService::Stub> projects_;
   std::atomic<bool> was_answered_ = false;  // by a broker, on any call or stream
 };
 

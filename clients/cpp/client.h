@@ -22,6 +22,7 @@
 #include "muster/v1/identity_service.pb.h"
 #include "muster/v1/jobs_service.pb.h"
 #include "muster/v1/secrets_service.pb.h"
+#include "muster/v1/projects_service.pb.h"
 
 namespace muster::client {
 
@@ -149,6 +150,19 @@ class Client {
       const v1::ListSecretsRequest& request) = 0;
   virtual absl::StatusOr<v1::DeleteSecretResponse> DeleteSecret(
       const v1::DeleteSecretRequest& request) = 0;
+  virtual absl::StatusOr<v1::CreateProjectResponse> CreateProject(
+      const v1::CreateProjectRequest& request) = 0;
+  virtual absl::StatusOr<v1::UpdateProjectResponse> UpdateProject(
+      const v1::UpdateProjectRequest& request) = 0;
+  virtual absl::StatusOr<v1::GetProjectResponse> GetProject(
+      const v1::GetProjectRequest& request) = 0;
+  virtual absl::StatusOr<v1::ListProjectsResponse> ListProjects(
+      const v1::ListProjectsRequest& request) = 0;
+  virtual absl::StatusOr<v1::ArchiveProjectResponse> ArchiveProject(
+      const v1::ArchiveProjectRequest& request) = 0;
+  virtual absl::StatusOr<v1::SetMemberResponse> SetMember(const v1::SetMemberRequest& request) = 0;
+  virtual absl::StatusOr<v1::RemoveMemberResponse> RemoveMember(
+      const v1::RemoveMemberRequest& request) = 0;
   virtual absl::StatusOr<v1::ForgetClusterResponse> ForgetCluster(
       const v1::ForgetClusterRequest& request) = 0;
   virtual absl::StatusOr<v1::InviteClusterResponse> InviteCluster(

@@ -13,7 +13,6 @@
 namespace muster::contract {
 namespace {
 
-constexpr std::string_view kDefaultProject = "default";
 constexpr std::string_view kDefaultName = "job";
 
 // ---- of schema 2

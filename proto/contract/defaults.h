@@ -2,9 +2,14 @@
 #ifndef MUSTER_PROTO_CONTRACT_DEFAULTS_H_
 #define MUSTER_PROTO_CONTRACT_DEFAULTS_H_
 
+#include <string_view>
+
 #include "muster/v1/job_spec.pb.h"
 
 namespace muster::contract {
+
+// The project of a job that names none.
+inline constexpr std::string_view kDefaultProject = "default";
 
 // Fills in what the client left out.
 void FillDefaults(v1::JobSpec* spec);

@@ -85,6 +85,22 @@ std::string SentenceOfKind(const Lack& lack) {
   switch (lack.code) {
     case LackCode::kNotNamed:
       return "the job names other clusters";
+    case LackCode::kClusterOfOthers:
+      return fmt::format(
+          "the project \"{}\" may not use it; name another project (project), or ask an admin of "
+          "the "
+          "broker to allow the cluster (muster project set)",
+          lack.asked);
+    case LackCode::kAccount:
+      return fmt::format(
+          "it is of kind slurm, and the jobs of the project \"{}\" name an account there; name one "
+          "(slurm.account), or choose a cluster of another kind",
+          lack.asked);
+    case LackCode::kPoolOfOthers:
+      return fmt::format(
+          "the project \"{}\" may not use the pool that the job would get; name one of its pools "
+          "(placement.pool), or ask an admin of the broker to allow the pool (muster project set)",
+          lack.asked);
     case LackCode::kSlurm:
       return fmt::format(
           "it is of kind {}, and the job has options of Slurm (a slurm section, or a batch script "
@@ -188,6 +204,10 @@ std::string SentenceOfPool(const Lack& lack) {
 // Returns the resource as v1::Shortage names it; empty: it is not one thing.
 std::string ResourceOf(const Lack& lack) {
   switch (lack.code) {
+    case LackCode::kClusterOfOthers:
+      return "project";
+    case LackCode::kAccount:
+      return "slurm.account";
     case LackCode::kSlurm:
     case LackCode::kKubernetes:
       return "kind";
@@ -204,6 +224,7 @@ std::string ResourceOf(const Lack& lack) {
       return "slurm.batch_script.environment";
     case LackCode::kMachineFile:
       return "inputs";
+    case LackCode::kPoolOfOthers:
     case LackCode::kAnyPool:
     case LackCode::kPool:
     case LackCode::kNamespace:

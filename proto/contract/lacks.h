@@ -16,32 +16,35 @@ namespace muster::contract {
 
 enum class LackCode : uint8_t {
   kNothing,
-  kNotNamed,        // the job names other clusters
-  kSlurm,           // the job runs on Slurm alone
-  kKubernetes,      // the job has a kubernetes section
-  kRoles,           // the cluster runs no jobs with roles
-  kSharedRoles,     // it runs none whose roles share nodes
-  kImage,           // the job has no image, and the cluster runs only jobs with one
-  kContainers,      // the job has an image, and the cluster runs no containers
-  kImageFile,       // the job's image is a file, which only Slurm runs
-  kUploads,         // the agent takes no files that jobs bring along
-  kShell,           // the agent takes no variables of the user's shell
-  kPartsOfGpus,     // the cluster gives GPUs whole
-  kMachineFile,     // the cluster does not see files of the user's machine; asked: the field
-  kAnyPool,         // the cluster has no pool
-  kPool,            // it has no pool of that name; asked: the name
-  kNamespace,       // likewise, where pools are namespaces
-  kGpuTypeUnclear,  // several types of GPUs may be meant; asked: the type
-  kGpuType,         // no node has GPUs of that type
-  kGpus,            // no node has as many GPUs
-  kCores,           // no node has as many cores
-  kMemory,          // no node has as much memory
-  kAllAtOnce,       // no node has all that is needed at once
-  kNodes,           // too few nodes have what is needed
-  kNodesOfARun,     // the pool gives a run fewer nodes
-  kTimeLimit,       // the pool's time limit is shorter
-  kRefused,         // what the agent has published speaks against the job
-  kOpenPool,        // the pool takes no jobs at the moment
+  kNotNamed,         // the job names other clusters
+  kClusterOfOthers,  // the job's project may not use the cluster; asked: the project
+  kSlurm,            // the job runs on Slurm alone
+  kKubernetes,       // the job has a kubernetes section
+  kRoles,            // the cluster runs no jobs with roles
+  kSharedRoles,      // it runs none whose roles share nodes
+  kImage,            // the job has no image, and the cluster runs only jobs with one
+  kContainers,       // the job has an image, and the cluster runs no containers
+  kImageFile,        // the job's image is a file, which only Slurm runs
+  kUploads,          // the agent takes no files that jobs bring along
+  kShell,            // the agent takes no variables of the user's shell
+  kPartsOfGpus,      // the cluster gives GPUs whole
+  kMachineFile,      // the cluster does not see files of the user's machine; asked: the field
+  kAccount,          // the job's project needs an account of Slurm; asked: the project
+  kPoolOfOthers,     // the job's project may not use its pools; asked: the project
+  kAnyPool,          // the cluster has no pool
+  kPool,             // it has no pool of that name; asked: the name
+  kNamespace,        // likewise, where pools are namespaces
+  kGpuTypeUnclear,   // several types of GPUs may be meant; asked: the type
+  kGpuType,          // no node has GPUs of that type
+  kGpus,             // no node has as many GPUs
+  kCores,            // no node has as many cores
+  kMemory,           // no node has as much memory
+  kAllAtOnce,        // no node has all that is needed at once
+  kNodes,            // too few nodes have what is needed
+  kNodesOfARun,      // the pool gives a run fewer nodes
+  kTimeLimit,        // the pool's time limit is shorter
+  kRefused,          // what the agent has published speaks against the job
+  kOpenPool,         // the pool takes no jobs at the moment
 };
 
 // One lack. Its pointers and views are into the cluster's inventory and what the job asks for, and

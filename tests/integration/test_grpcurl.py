@@ -15,6 +15,7 @@ BUILD_TIMEOUT_S = 900
 CALL_TIMEOUT_S = 60
 SERVICES = {
     "muster.v1.JobsService", "muster.v1.ClustersService", "muster.v1.FilesService", "muster.v1.IdentityService",
+    "muster.v1.ProjectsService",
     "muster.agent.v1.AgentLinkService", "muster.agent.v1.LogLinkService", "muster.agent.v1.FileLinkService",
     "grpc.health.v1.Health",
 }

@@ -128,7 +128,7 @@ absl::Status RefitRounds(const Load& load) {
   const double checks_ms = MillisecondsOf([&] {
     for (uint64_t number = 1; number <= load.jobs; ++number) {
       requirements.memory_bytes = number * (kMostBefore / load.jobs);
-      fitting += core::CheckFit(requirements, cluster).now() ? 1 : 0;
+      fitting += core::CheckFit(requirements, cluster, {}).now() ? 1 : 0;
     }
   });
   fmt::print(

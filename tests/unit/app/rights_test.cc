@@ -23,7 +23,10 @@ TEST(Rights, AnAdminMayDoEverythingWithEveryJob) {
 TEST(Rights, AnOperatorMayDoEverythingButSayWhoComesIn) {
   for (const RpcUseCase& rpc : RpcUseCases()) {
     const auto scope = Authorize(With(Role::kOperator), rpc.use_case);
-    if (rpc.use_case == UseCase::kAdmitClusters) {
+    const bool is_of_admins = rpc.use_case == UseCase::kAdmitClusters ||
+                              rpc.use_case == UseCase::kManageMembers ||
+                              rpc.use_case == UseCase::kManageProjects;
+    if (is_of_admins) {
       EXPECT_TRUE(absl::IsPermissionDenied(scope.status())) << rpc.rpc;
       continue;
     }
@@ -87,6 +90,10 @@ TEST(Rights, ARoleIncludesAnotherIfItReachesAllOfIt) {
   EXPECT_TRUE(Includes(Role::kOperator, Role::kSubmitter));
   EXPECT_FALSE(Includes(Role::kSubmitter, Role::kViewer));
   EXPECT_FALSE(Includes(Role::kViewer, Role::kSubmitter));
+  for (const Role role : kRoles) {
+    EXPECT_TRUE(Includes(role, Role::kMember));
+    EXPECT_FALSE(Includes(Role::kMember, role));
+  }
 }
 
 }  // namespace

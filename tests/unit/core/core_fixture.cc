@@ -115,6 +115,7 @@ void CoreTest::Restart(Options options) {
 void CoreTest::Restart() {
   auto restored = store_.Restore(now_);
   ASSERT_TRUE(restored.ok()) << restored.status();
+  restored->limits = std::make_shared<const contract::PlaceLimits>(limits_);
   core_ = std::make_unique<Core>(options_, *std::move(restored));
   shown_.clear();
   Look();
@@ -180,6 +181,12 @@ absl::Status CoreTest::Release(std::vector<uint64_t> jobs) {
   return contract::ToStatus(TakeReply<StatusReply>().refusal);
 }
 
+void CoreTest::Limit(contract::PlaceLimits limits) {
+  limits_ = std::move(limits);
+  Do(SetPlaceLimits{++last_ticket_, std::make_shared<const contract::PlaceLimits>(limits_)});
+  EXPECT_FALSE(TakeReply<StatusReply>().refusal.has_value());
+}
+
 void CoreTest::Look() {
   for (ShownCluster& each : core_->TakeShownClusters(now_)) {
     shown_.erase(each.name);
@@ -195,7 +202,7 @@ ClusterViews CoreTest::Views() const {
 
 v1::StateReason CoreTest::Explain(uint64_t job) {
   EXPECT_EQ(Job(job).state(), v1::JOB_STATE_QUEUED);
-  return WhyQueued(RequirementsOf(Job(job).spec()), Views());
+  return WhyQueued(RequirementsOf(Job(job).spec()), Views(), limits_);
 }
 
 std::vector<v1::Cluster> CoreTest::Clusters() { return ListClusters({}).clusters; }

@@ -66,6 +66,8 @@ class CoreTest : public ::testing::Test {
   void Beat(SessionId session, const agent::v1::AgentHeartbeat& heartbeat = {});
   void Gone(SessionId session);
   void Tick();
+  // Says what projects may use, also after a restart.
+  void Limit(contract::PlaceLimits limits);
   void Do(Input input);
 
   // ---- what is shown to those who ask
@@ -96,6 +98,7 @@ class CoreTest : public ::testing::Test {
   std::string Key(uint64_t job, int run = 1) const;
 
   Options options_;
+  contract::PlaceLimits limits_;
   absl::Time now_ = absl::FromUnixSeconds(1'750'000'000);
   std::map<std::string, std::shared_ptr<const ClusterView>> shown_;
   std::unique_ptr<Core> core_;

@@ -28,7 +28,7 @@ struct Judged {
 };
 
 Judged Judge(const Requirements& job, const PutCluster& cluster) {
-  const Fit fit = CheckFit(job, cluster);
+  const Fit fit = CheckFit(job, cluster, {});
   const auto shortage = contract::ShortageOf(fit.lack);
   EXPECT_EQ(fit.lack.code == contract::LackCode::kNothing, fit.now());
   return {fit.verdict, contract::SentenceOf(fit.lack), shortage ? shortage->resource() : ""};

@@ -65,6 +65,7 @@ TEST(Broker, ASocketPathThatIsTooLongIsRefused) {
   options.socket_path = "/tmp/" + std::string(200, 'x');
   options.token_file = other.directory() / "second-tokens.db";
   options.secrets.database = other.directory() / "second-secrets.db";
+  options.project_file = other.directory() / "second-projects.db";
   auto archive = logs::Archive::Open(other.directory() / "second-logs", {}, absl::Now);
   ASSERT_TRUE(archive.ok()) << archive.status();
   const auto broker =
@@ -80,6 +81,7 @@ TEST(Broker, APortInUseIsRefused) {
   options.socket_path = first.directory() / "second.sock";
   options.token_file = first.directory() / "second-tokens.db";
   options.secrets.database = first.directory() / "second-secrets.db";
+  options.project_file = first.directory() / "second-projects.db";
   auto archive = logs::Archive::Open(first.directory() / "second-logs", {}, absl::Now);
   ASSERT_TRUE(archive.ok()) << archive.status();
   const auto second =

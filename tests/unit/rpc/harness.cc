@@ -88,6 +88,7 @@ TestBroker::TestBroker(std::function<void(BrokerOptions&)> adjust) {
                      .key_file = directory_ / "secrets.key",
                      .credential = {},
                      .now = {}};
+  options.project_file = directory_ / "projects.db";
   if (adjust) adjust(options);
   auto archive = logs::Archive::Open(directory_ / "logs", {}, absl::Now);
   EXPECT_TRUE(archive.ok()) << archive.status();

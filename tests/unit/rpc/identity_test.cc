@@ -20,6 +20,7 @@
 #include "muster/agent/v1/log_link.grpc.pb.h"
 #include "muster/v1/identity_service.grpc.pb.h"
 #include "muster/v1/secrets_service.pb.h"
+#include "muster/v1/projects_service.pb.h"
 #include "rpc/status.h"
 #include "tests/unit/rpc/harness.h"
 
@@ -40,6 +41,7 @@ std::vector<const google::protobuf::MethodDescriptor*> ClientCalls() {
        {v1::SubmitJobRequest::descriptor()->file(), v1::GetClusterRequest::descriptor()->file(),
         v1::FetchFilesRequest::descriptor()->file(), v1::WhoAmIRequest::descriptor()->file(),
         v1::SetSecretRequest::descriptor()->file()}) {
+        v1::GetProjectRequest::descriptor()->file()}) {
     for (int s = 0; s < file->service_count(); ++s) {
       for (int m = 0; m < file->service(s)->method_count(); ++m) {
         calls.push_back(file->service(s)->method(m));
@@ -137,7 +139,8 @@ TEST_F(IdentityTest, EveryCallHasARowInTheTableOfRights) {
 TEST_F(IdentityTest, EveryCallIsAnsweredAsTheTableSays) {
   std::map<std::string, UseCase> use_cases;
   for (const RpcUseCase& rpc : RpcUseCases()) use_cases[std::string(rpc.rpc)] = rpc.use_case;
-  const std::pair<v1::AccessRole, Role> roles[] = {{v1::ACCESS_ROLE_VIEWER, Role::kViewer},
+  const std::pair<v1::AccessRole, Role> roles[] = {{v1::ACCESS_ROLE_MEMBER, Role::kMember},
+                                                   {v1::ACCESS_ROLE_VIEWER, Role::kViewer},
                                                    {v1::ACCESS_ROLE_SUBMITTER, Role::kSubmitter},
                                                    {v1::ACCESS_ROLE_OPERATOR, Role::kOperator},
                                                    {v1::ACCESS_ROLE_ADMIN, Role::kAdmin}};

@@ -50,6 +50,7 @@ class ScopeTest : public StoreTest {
   const Scope vision_ = Scope::Of({"vision"}, {});
   const Scope vision_and_bob_ = Scope::Of({"vision"}, {"bob"});
   const Scope none_ = Scope::Of({}, {});
+  const Scope own_of_vision_ = Scope::Of({"robots"}, {}).With("carol", {"vision", "speech"});
 };
 
 INSTANTIATE_TEST_SUITE_P(Stores, ScopeTest, ::testing::Values(Kind::kMemory, Kind::kSqlite),
@@ -104,6 +105,17 @@ TEST_P(ScopeTest, ListsAndCountsSeeWhatIsInside) {
   EXPECT_EQ(store().CountJobs(vision_, {.filter = *filter})->total, 1u);
   EXPECT_EQ(store().CountJobs(vision_and_bob_, {})->total, 3u);
   EXPECT_EQ(store().CountJobs(none_, {})->total, 0u);
+}
+
+TEST_P(ScopeTest, OwnJobsOfSomeProjectsAreInside) {
+  EXPECT_THAT(Listed(own_of_vision_), ElementsAre(4, 3));
+  EXPECT_TRUE(store().GetJob(own_of_vision_, 3).ok());
+  EXPECT_TRUE(absl::IsNotFound(store().GetJob(own_of_vision_, 1).status()));
+  EXPECT_TRUE(absl::IsNotFound(store().GetJob(own_of_vision_, 2).status()));
+  EXPECT_EQ(store().CountJobs(own_of_vision_, {})->total, 2u);
+  const Scope elsewhere = Scope::Of({}, {}).With("carol", {"robots"});
+  EXPECT_THAT(Listed(elsewhere), IsEmpty());
+  EXPECT_THAT(Steps(own_of_vision_, {}), ElementsAre(3, 4));
 }
 
 TEST_P(ScopeTest, APageTokenIsOfOneScope) {
