@@ -23,6 +23,7 @@ namespace {
 
 // The clock may be set meanwhile.
 constexpr absl::Duration kLongestWait = absl::Minutes(1);
+constexpr absl::Duration kShortestPause = absl::Seconds(1);
 constexpr absl::Duration kCallPatience = absl::Seconds(30);
 
 absl::Duration LifeOf(const pki::Validity& validity) {
@@ -48,24 +49,33 @@ IdentityRenewer::~IdentityRenewer() {
 
 void IdentityRenewer::Run() {
   // After a failure: soon enough to try many times in the third that is left.
-  absl::Duration pause = absl::Seconds(1);
+  absl::Duration pause = kShortestPause;
   while (true) {
     absl::Duration wait = UntilDue();
     if (wait <= absl::ZeroDuration()) {
-      const absl::Status status = Renew();
-      if (status.ok()) {
-        pause = absl::Seconds(1);
+      if (const absl::Status status = Renew(); status.ok()) {
         LogEvent(spdlog::level::info, "certificate_renewed");
-        continue;
+        pause = kShortestPause;
+        wait = UntilNextDue();
+      } else {
+        LogEvent(spdlog::level::warn, "certificate_not_renewed",
+                 {{"error", std::string(ToStd(status.message()))},
+                  {"retry_in", absl::FormatDuration(pause)}});
+        wait = pause;
+        pause = std::min(2 * pause, kLongestWait);
       }
-      LogEvent(spdlog::level::warn, "certificate_not_renewed",
-               {{"error", std::string(ToStd(status.message()))},
-                {"retry_in", absl::FormatDuration(pause)}});
-      wait = pause;
-      pause = std::min(2 * pause, kLongestWait);
     }
     if (!Wait(std::min(wait, kLongestWait))) return;
   }
+}
+
+absl::Duration IdentityRenewer::UntilNextDue() const {
+  const absl::Duration wait = UntilDue();
+  if (wait > absl::ZeroDuration()) return wait;
+  LogEvent(spdlog::level::warn, "certificate_due_at_once",
+           {{"cause", "the clock here is ahead of the broker's by most of the certificate's life"},
+            {"retry_in", absl::FormatDuration(kLongestWait)}});
+  return kLongestWait;
 }
 
 absl::Duration IdentityRenewer::UntilDue() const {

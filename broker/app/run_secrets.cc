@@ -14,7 +14,6 @@
 #include "absl/time/time.h"
 #include "broker/app/agent_streams.h"
 #include "broker/app/rights.h"
-#include "broker/app/secret_rights.h"
 #include "broker/secrets/secrets.h"
 #include "broker/secrets/wipe.h"
 #include "broker/store/store.h"

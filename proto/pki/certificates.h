@@ -71,7 +71,7 @@ absl::StatusOr<std::vector<std::string>> SplitCertificates(std::string_view pem)
 absl::Status CheckPair(const Identity& identity);
 
 // Certificates begin so much in the past, for clocks that are behind.
-inline constexpr absl::Duration kClockSkew = absl::Minutes(10);
+inline constexpr absl::Duration kClockSkew = absl::Minutes(15);
 
 enum class Purpose { kServer, kClient };
 
