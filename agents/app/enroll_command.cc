@@ -24,7 +24,8 @@
 namespace muster::agents {
 namespace {
 
-absl::StatusOr<agent::v1::EnrollResponse> Ask(const rpc::Address& address, const std::string& ca,
+absl::StatusOr<agent::v1::EnrollResponse> Ask(const rpc::Address& address, const std::string& place,
+                                              const std::string& ca,
                                               const agent::v1::EnrollRequest& request,
                                               absl::Duration patience) {
   grpc::SslCredentialsOptions trust;
@@ -38,7 +39,10 @@ absl::StatusOr<agent::v1::EnrollResponse> Ask(const rpc::Address& address, const
   agent::v1::EnrollResponse response;
   const grpc::Status status = stub->Enroll(&context, request, &response);
   if (status.ok()) return response;
-  return rpc::FromGrpc(status);
+  if (status.error_code() != grpc::StatusCode::UNAVAILABLE) return rpc::FromGrpc(status);
+  // gRPC says no more than that the handshake has failed.
+  const absl::Status verdict = pki::CheckShownCertificates(place, ca, patience);
+  return absl::IsUnauthenticated(verdict) ? verdict : rpc::FromGrpc(status);
 }
 
 }  // namespace
@@ -68,7 +72,7 @@ absl::StatusOr<std::string> Enroll(const EnrollOptions& options) {
   request.set_token(options.token);
   request.set_certificate_request(*asked);
   const absl::StatusOr<agent::v1::EnrollResponse> response =
-      Ask(*address, *ca, request, options.patience);
+      Ask(*address, std::string(place), *ca, request, options.patience);
   if (!response.ok()) return response.status();
   const Identity identity{{key, response->certificate()}, *ca};
   if (absl::Status status = pki::CheckPair(identity.own); !status.ok()) return status;

@@ -39,6 +39,13 @@ bool Connect(BIO* bio, absl::Time deadline) {
   return true;
 }
 
+// "head.lab" of "head.lab:7443", "::1" of "[::1]:7443".
+std::string_view HostIn(std::string_view place) {
+  std::string_view host = place.substr(0, place.rfind(':'));
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  return host;
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> ShownCertificates(const std::string& place, absl::Duration patience) {
@@ -80,6 +87,13 @@ absl::StatusOr<std::string> ShownCa(const std::string& place, const std::string&
       fmt::format("{} shows no CA with the fingerprint {}; check the address, and do not go on if "
                   "it is right",
                   place, fingerprint));
+}
+
+absl::Status CheckShownCertificates(const std::string& place, std::string_view anchors,
+                                    absl::Duration patience) {
+  const absl::StatusOr<std::string> shown = ShownCertificates(place, patience);
+  if (!shown.ok()) return shown.status();
+  return Verify(*shown, anchors, Purpose::kServer, absl::Now(), HostIn(place));
 }
 
 }  // namespace muster::pki

@@ -3,7 +3,9 @@
 #define MUSTER_PROTO_PKI_SHOWN_CERTIFICATES_H_
 
 #include <string>
+#include <string_view>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
@@ -15,6 +17,11 @@ absl::StatusOr<std::string> ShownCertificates(const std::string& place, absl::Du
 
 // The CA with this fingerprint among them. UNAUTHENTICATED: it is not there. Others as above.
 absl::StatusOr<std::string> ShownCa(const std::string& place, const std::string& fingerprint,
+                                    absl::Duration patience);
+
+// Verifies what the server shows by the CAs in `anchors`, also that it has the place's name.
+// UNAUTHENTICATED says what is wrong, as in Verify. Others as above.
+absl::Status CheckShownCertificates(const std::string& place, std::string_view anchors,
                                     absl::Duration patience);
 
 }  // namespace muster::pki
