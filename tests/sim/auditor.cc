@@ -232,6 +232,7 @@ void Auditor::Commit(const core::PutRun& change) {
       change.run.usage().max_rss_bytes() != TrueUsage(change.run.run_key()).max_rss_bytes();
   if (has_wrong) Fail("usage", fmt::format("run {} has that of another", change.run.run_key()));
   JobBook& book = jobs_[change.job];
+  CheckPlace(change, book);
   RunBook& run = book.runs[change.run.number()];
   committed_runs_[change.run.run_key()] = {change.job, change.run.number()};
   if (HasEnded(run.last_put.state()) &&

@@ -19,6 +19,7 @@
 //   cancel         an acknowledged cancel ends the job, as CANCELED unless its run succeeded, and
 //                  is followed by no other run; none of it starts after its end, and an agent that
 //                  starts after it does not launch it
+//   places         no run of a job is on a cluster that the job's project may not use
 //   conservation   submitted = queued + active + ended; after the quiet no orphan on any cluster
 //   replay         the stored transitions give the stored states
 //   progress       once the faults stop, every job ends within a bound
@@ -141,6 +142,7 @@ class Auditor {
   void CheckAssignment(uint64_t job, const JobBook& book, const v1::Transition& transition);
   // Checks that the end of a run was followed by what its job's policy and the truth ask for.
   void CheckFollowed(const std::string& run_key, const RunBook& run, const JobBook& book);
+  void CheckPlace(const core::PutRun& change, const JobBook& book);
   void CheckWait(uint64_t job, JobBook* book, const core::UpdateJob& update);
   void CheckRunStep(uint64_t job, JobBook* book, const v1::Transition& transition);
   void CheckEnd(const std::string& run_key, const v1::Run& run, const JobBook& book);

@@ -68,6 +68,13 @@ void Auditor::CheckAssignment(uint64_t job, const JobBook& book, const v1::Trans
   }
 }
 
+void Auditor::CheckPlace(const core::PutRun& change, const JobBook& book) {
+  const bool is_picky = book.spec != nullptr && book.spec->project() == kPickyProject;
+  if (!is_picky || change.run.cluster() == kPickyCluster) return;
+  Fail("places", fmt::format("run {} is on {}, which its project may not use", change.run.run_key(),
+                             change.run.cluster()));
+}
+
 void Auditor::CheckWait(uint64_t job, JobBook* book, const core::UpdateJob& update) {
   if (!update.retry_time || !book->wait_ends || *update.retry_time == *book->wait_ends) return;
   // The rest of a wait stays the same when the clock is set.

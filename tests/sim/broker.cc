@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
 #include <utility>
 
 #include "broker/engine/carrier.h"
+#include "contract/place_limits.h"
 #include "contract/refusals.h"
 #include "contract/text.h"
 
@@ -37,6 +39,11 @@ void SimBroker::Start() {
   for (core::LiveJob& job : restored->jobs) {
     if (world_.Has(Mutation::kForgetRetryTimes)) job.retry_time.reset();
     if (world_.Has(Mutation::kForgetHolds)) job.hold = core::HoldState::kNone;
+  }
+  if (!world_.Has(Mutation::kForgetLimits)) {
+    contract::PlaceLimits limits;
+    limits[std::string(kPickyProject)].clusters.emplace_back(kPickyCluster);
+    restored->limits = std::make_shared<const contract::PlaceLimits>(std::move(limits));
   }
   if (world_.Has(Mutation::kForgetBudgets)) {
     for (core::Requirements& requirements : restored->requirements) requirements.retry = {};

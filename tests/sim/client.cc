@@ -25,6 +25,7 @@ std::shared_ptr<const v1::JobSpec> SimClient::MakeSpec(const std::string& name,
   v1::JobSpec spec;
   spec.mutable_command()->mutable_argv()->add_args("true");
   spec.set_project(name.back() % 2 == 0 ? "even" : "odd");
+  if (name.back() == '7') spec.set_project(std::string(kPickyProject));
   spec.set_priority(static_cast<int32_t>(random.Below(3)));
   auto& labels = *spec.mutable_labels();
   labels["operation"] = name;
@@ -51,7 +52,10 @@ std::shared_ptr<const v1::JobSpec> SimClient::MakeSpec(const std::string& name,
     spec.mutable_retry()->mutable_backoff()->set_seconds(static_cast<int64_t>(random.Below(30)));
   }
   if (random.Chance(0.2)) {
-    spec.mutable_placement()->add_clusters(clusters_[random.Below(clusters_.size())]);
+    const std::string& named = clusters_[random.Below(clusters_.size())];
+    // A broker refuses a job of the picky project that names another.
+    spec.mutable_placement()->add_clusters(
+        spec.project() == kPickyProject ? std::string(kPickyCluster) : named);
   }
   return std::make_shared<const v1::JobSpec>(*contract::NormalizeJobSpec(std::move(spec)));
 }

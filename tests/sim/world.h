@@ -35,8 +35,13 @@ enum class Mutation {
   kForgetBudgets,          // a restarted broker does not know how many runs a job may have
   kForgetHolds,            // a restarted broker does not know which jobs are held
   kRetryPlainFailures,     // the backend takes every failure for the cluster's fault
+  kForgetLimits,           // a restarted broker does not know what projects may use
   kWatchSkips,             // a resumed watch begins one transition too late
 };
+
+// A project whose jobs may use one cluster only.
+inline constexpr std::string_view kPickyProject = "picky";
+inline constexpr std::string_view kPickyCluster = "cluster-a";
 
 struct MutationName {
   Mutation mutation;
@@ -61,6 +66,7 @@ inline constexpr MutationName kMutations[] = {
     {Mutation::kForgetBudgets, "forget-budgets"},
     {Mutation::kForgetHolds, "forget-holds"},
     {Mutation::kRetryPlainFailures, "retry-plain-failures"},
+    {Mutation::kForgetLimits, "forget-limits"},
     {Mutation::kWatchSkips, "watch-skips"},
 };
 
