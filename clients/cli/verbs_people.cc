@@ -241,7 +241,7 @@ int CreateToken(Session& session) {
   request.set_role(flags.role);
   if (flags.lifetime)
     request.mutable_lifetime()->set_seconds(absl::ToInt64Seconds(*flags.lifetime));
-  // What is missing is told before anything is made. Empty: no bundle is wanted.
+  // Anything missing is told before a token is made. Empty: no bundle is wanted.
   v1::WhoAmIResponse me;
   if (flags.bundle) {
     auto asked = session.client.WhoAmI({});
