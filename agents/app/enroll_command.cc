@@ -24,23 +24,6 @@
 namespace muster::agents {
 namespace {
 
-// The CA's certificate, as the broker shows it, if it is the one of the token.
-absl::StatusOr<std::string> PinnedCa(const std::string& place, const std::string& fingerprint,
-                                     absl::Duration patience) {
-  const absl::StatusOr<std::string> shown = pki::ShownCertificates(place, patience);
-  if (!shown.ok()) return shown.status();
-  const absl::StatusOr<std::vector<std::string>> chain = pki::SplitCertificates(*shown);
-  if (!chain.ok()) return chain.status();
-  for (const std::string& pem : *chain) {
-    const absl::StatusOr<pki::Certificate> read = pki::ReadCertificate(pem);
-    if (read.ok() && read->fingerprint == fingerprint) return pem;
-  }
-  return absl::UnauthenticatedError(ToAbsl(fmt::format(
-      "{} is not the broker that has made the token: it shows no CA with the fingerprint {}; check "
-      "the address, and do not go on if it is right",
-      place, fingerprint)));
-}
-
 absl::StatusOr<agent::v1::EnrollResponse> Ask(const rpc::Address& address, const std::string& ca,
                                               const agent::v1::EnrollRequest& request,
                                               absl::Duration patience) {
@@ -69,7 +52,11 @@ absl::StatusOr<std::string> Enroll(const EnrollOptions& options) {
   const absl::StatusOr<rpc::Address> address = rpc::ParseAddress(fmt::format("tls:{}", place));
   if (!address.ok()) return address.status();
   const absl::StatusOr<std::string> ca =
-      PinnedCa(std::string(place), *fingerprint, options.patience);
+      pki::ShownCa(std::string(place), *fingerprint, options.patience);
+  if (absl::IsUnauthenticated(ca.status())) {
+    return absl::UnauthenticatedError(ToAbsl(fmt::format(
+        "{} is not the broker that has made the token: {}", place, ToStd(ca.status().message()))));
+  }
   if (!ca.ok()) return ca.status();
   if (mkdir(options.state_dir.c_str(), 0700) != 0 && errno != EEXIST)
     return absl::ErrnoToStatus(errno, ToAbsl(fmt::format("cannot make {}", options.state_dir)));

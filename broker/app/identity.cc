@@ -13,10 +13,13 @@
 
 #include "broker/app/arguments.h"
 #include "broker/app/rights.h"
+#include "broker/auth/cluster_access.h"
+#include "broker/auth/server_identity.h"
 #include "broker/auth/tokens.h"
 #include "contract/characters.h"
 #include "contract/errors.h"
 #include "daemon/log.h"
+#include "pki/certificates.h"
 
 namespace muster::broker {
 namespace {
@@ -170,15 +173,29 @@ void LogToken(std::string_view event, const auth::Token& token, const Principal&
             {"by_token", by.token ? fmt::format("{}", by.token->record().id) : ""}});
 }
 
+v1::NetworkAddress NetworkOf(const Services& services) {
+  v1::NetworkAddress network;
+  network.set_address("tls:" + services.tls_address());
+  absl::StatusOr<std::string> ca =
+      ServedCaCertificate(services.cluster_access->server().certificate);
+  if (!ca.ok()) return network;
+  if (const auto read = pki::ReadCertificate(*ca); read.ok()) {
+    network.set_ca_fingerprint(read->fingerprint);
+    network.set_ca_certificate(*std::move(ca));
+  }
+  return network;
+}
+
 }  // namespace
 
-absl::StatusOr<v1::WhoAmIResponse> WhoAmI(const Principal& principal) {
+absl::StatusOr<v1::WhoAmIResponse> WhoAmI(const Principal& principal, const Services& services) {
   if (auto scope = Authorize(principal, UseCase::kWhoAmI); !scope.ok()) return scope.status();
   v1::WhoAmIResponse response;
   response.set_user(principal.user);
   response.set_role(ToWire(principal.role));
   response.set_credential(ToWire(principal.known_by));
   if (principal.token) *response.mutable_token() = ToWire(*principal.token);
+  if (services.cluster_access != nullptr) *response.mutable_network() = NetworkOf(services);
   return response;
 }
 

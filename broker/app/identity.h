@@ -9,8 +9,8 @@
 
 namespace muster::broker {
 
-// Any thread.
-absl::StatusOr<v1::WhoAmIResponse> WhoAmI(const Principal& principal);
+// Any thread. It reads a small file, if there is a network listener.
+absl::StatusOr<v1::WhoAmIResponse> WhoAmI(const Principal& principal, const Services& services);
 absl::StatusOr<v1::ListTokensResponse> ListTokens(const Principal& principal,
                                                   const Services& services,
                                                   const v1::ListTokensRequest& request);

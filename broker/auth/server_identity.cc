@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <utility>
 #include <vector>
 
 #include "contract/errors.h"
@@ -57,19 +58,27 @@ absl::StatusOr<ServerIdentity> FindServerIdentity(const IdentityFiles& files, ab
   return identity;
 }
 
-absl::StatusOr<std::string> ServedCa(const std::string& certificate_file) {
+absl::StatusOr<std::string> ServedCaCertificate(const std::string& certificate_file) {
   const absl::StatusOr<std::string> pem = ReadFile(certificate_file, pki::kMaxPemBytes);
   if (!pem.ok()) return pem.status();
-  const absl::StatusOr<std::vector<std::string>> chain = pki::SplitCertificates(*pem);
+  absl::StatusOr<std::vector<std::string>> chain = pki::SplitCertificates(*pem);
   if (!chain.ok()) return chain.status();
   const absl::StatusOr<pki::Certificate> last = pki::ReadCertificate(chain->back());
   if (!last.ok()) return last.status();
-  if (last->is_self_signed) return last->fingerprint;
+  if (last->is_self_signed) return std::move(chain->back());
   return contract::Error(
       absl::StatusCode::kFailedPrecondition, "NO_CA",
-      fmt::format("{} does not end with the certificate of its CA, by which a new agent knows the "
+      fmt::format("{} does not end with the certificate of its CA, by which new callers know the "
                   "broker; add it there",
                   certificate_file));
+}
+
+absl::StatusOr<std::string> ServedCa(const std::string& certificate_file) {
+  const absl::StatusOr<std::string> ca = ServedCaCertificate(certificate_file);
+  if (!ca.ok()) return ca.status();
+  const absl::StatusOr<pki::Certificate> read = pki::ReadCertificate(*ca);
+  if (!read.ok()) return read.status();
+  return read->fingerprint;
 }
 
 }  // namespace muster::broker

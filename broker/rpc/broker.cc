@@ -264,7 +264,7 @@ class RunningBroker final : public Broker {
       builder.AddListeningPort(*address, grpc::InsecureServerCredentials(), &port_);
     }
     if (access_ != nullptr) {
-      builder.AddListeningPort(options_.tls.listen, TlsListenerCredentials(access_.get()),
+      builder.AddListeningPort(options_.tls.listen, TlsListenerCredentials(access_.get(), &users_),
                                &tls_port_);
     }
     server_ = builder.BuildAndStart();

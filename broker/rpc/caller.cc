@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "broker/auth/refusals.h"
 #include "broker/rpc/gate.h"
 #include "broker/rpc/users.h"
 #include "contract/errors.h"
@@ -29,13 +30,20 @@ Principal OfCertificate(const grpc::AuthContext& context) {
 }  // namespace
 
 Principal CallerOf(const Users& users, const grpc::CallbackServerContext& call) {
-  const std::shared_ptr<const grpc::AuthContext> context = call.auth_context();
-  if (context != nullptr && IsOverTls(*context)) return OfCertificate(*context);
   std::vector<std::string_view> credentials;
   const auto [begin, end] = call.client_metadata().equal_range(kHeader);
   for (auto header = begin; header != end; ++header) {
     credentials.emplace_back(header->second.data(), header->second.size());
   }
+  const std::shared_ptr<const grpc::AuthContext> context = call.auth_context();
+  if (context == nullptr || !IsOverTls(*context)) {
+    return users.PrincipalOf(call.peer(), credentials);
+  }
+  // The gate has looked at the same; a call that it forgot has no rights here either.
+  const bool has_certificate = !CertificateOf(*context).empty();
+  if (has_certificate && !credentials.empty()) return {.refusal = TwoCredentials()};
+  if (has_certificate) return OfCertificate(*context);
+  if (credentials.empty()) return {.refusal = auth::Missing()};
   return users.PrincipalOf(call.peer(), credentials);
 }
 

@@ -13,9 +13,9 @@ namespace muster::broker {
 
 class Users;
 
-// Who calls a service for people, by the call's certificate over TLS, else by its token or its
-// connection. It never fails: whoever
-// is not accepted has a refusal, which every use case gives back.
+// Who calls a service for people: over TLS by its certificate or its token, else by its token or
+// its connection. It never fails: whoever is not accepted has a refusal, which every use case gives
+// back.
 Principal CallerOf(const Users& users, const grpc::CallbackServerContext& call);
 
 // Checks a call of a service for agents. PERMISSION_DENIED, TOKEN_NOT_FOR_AGENTS: it has a token,

@@ -5,6 +5,8 @@
 
 #include <vector>
 
+#include "broker/app/principal.h"
+#include "broker/rpc/users.h"
 #include "contract/errors.h"
 #include "contract/text.h"
 #include "rpc/status.h"
@@ -12,23 +14,35 @@
 namespace muster::broker {
 namespace {
 
-enum class Caller { kAnyone, kCluster };
+// gRPC gives the keys of metadata in lower case.
+constexpr char kHeader[] = "authorization";
+// gRPC does not tell a gate where a call comes from.
+constexpr std::string_view kPeer = "tls";
+
+enum class Caller { kAnyone, kCluster, kPerson };
 
 struct Door {
   std::string_view path;  // of a method, or with '/' at its end of a service
   Caller caller;
 };
 
-// Health says that the broker serves, which a connection shows anyway. Enroll takes a token of its
+// Check says that the broker serves, which a connection shows anyway. Enroll takes a token of its
 // own. Agents read the files that jobs bring along by their digests.
 constexpr Door kDoors[] = {
-    {"/grpc.health.v1.Health/", Caller::kAnyone},
+    {"/grpc.health.v1.Health/Check", Caller::kAnyone},
     {"/muster.agent.v1.EnrollmentService/Enroll", Caller::kAnyone},
     {"/muster.agent.v1.EnrollmentService/Renew", Caller::kCluster},
     {"/muster.agent.v1.AgentLinkService/", Caller::kCluster},
     {"/muster.agent.v1.LogLinkService/", Caller::kCluster},
     {"/muster.agent.v1.FileLinkService/", Caller::kCluster},
     {"/muster.v1.FilesService/DownloadFile", Caller::kCluster},
+    {"/muster.v1.JobsService/", Caller::kPerson},
+    {"/muster.v1.ClustersService/", Caller::kPerson},
+    {"/muster.v1.FilesService/", Caller::kPerson},
+    {"/muster.v1.IdentityService/", Caller::kPerson},
+    {"/grpc.health.v1.Health/Watch", Caller::kPerson},
+    {"/grpc.reflection.v1.ServerReflection/", Caller::kPerson},
+    {"/grpc.reflection.v1alpha.ServerReflection/", Caller::kPerson},
 };
 
 bool IsOpen(std::string_view path, Caller caller) {
@@ -42,8 +56,20 @@ bool IsOpen(std::string_view path, Caller caller) {
 absl::Status NoCredential() {
   return contract::Error(
       absl::StatusCode::kUnauthenticated, "NO_CREDENTIAL",
-      "the broker does not know who calls: an agent needs the certificate that muster-agent enroll "
-      "gets, and people use the broker's Unix socket, through ssh -L from elsewhere");
+      "the broker does not know who calls: people need a token, which its operator makes (muster "
+      "token create), and an agent needs the certificate that muster-agent enroll gets");
+}
+
+absl::Status NotForAgents() {
+  return contract::Error(absl::StatusCode::kPermissionDenied, "NOT_ALLOWED",
+                         "the certificate of a cluster is for its agent alone, and opens nothing "
+                         "else; people use a token, and no certificate");
+}
+
+absl::Status NotForPeople() {
+  return contract::Error(absl::StatusCode::kPermissionDenied, "NOT_ALLOWED",
+                         "a token opens what is for people, and nothing else; an agent uses the "
+                         "certificate that muster-agent enroll gets, and no token");
 }
 
 }  // namespace
@@ -60,24 +86,38 @@ std::string CertificateOf(const grpc::AuthContext& context) {
   return pems.size() == 1 ? std::string(pems[0].data(), pems[0].size()) : "";
 }
 
+absl::Status TwoCredentials() {
+  return contract::Error(absl::StatusCode::kUnauthenticated, "TWO_CREDENTIALS",
+                         "the call has the certificate of a cluster and a token, and the broker "
+                         "takes one of them; people use a token alone, agents a certificate alone");
+}
+
 grpc::Status Gate::Process(const InputMetadata& metadata, grpc::AuthContext* context,
                            OutputMetadata*, OutputMetadata*) {
   const auto path = metadata.find(":path");
   const std::string_view named = path == metadata.end()
                                      ? std::string_view()
                                      : std::string_view(path->second.data(), path->second.size());
-  return rpc::ToGrpc(Admit(named, CertificateOf(*context)));
+  std::vector<std::string_view> credentials;
+  const auto [begin, end] = metadata.equal_range(kHeader);
+  for (auto header = begin; header != end; ++header) {
+    credentials.emplace_back(header->second.data(), header->second.size());
+  }
+  return rpc::ToGrpc(Admit(named, CertificateOf(*context), credentials));
 }
 
-absl::Status Gate::Admit(std::string_view path, const std::string& certificate) const {
+absl::Status Gate::Admit(std::string_view path, const std::string& certificate,
+                         const std::vector<std::string_view>& credentials) const {
   if (IsOpen(path, Caller::kAnyone)) return absl::OkStatus();
-  if (certificate.empty()) return NoCredential();
-  const absl::StatusOr<ClusterPeer> peer = access_.Check(certificate);
-  if (!peer.ok()) return peer.status();
-  if (IsOpen(path, Caller::kCluster)) return absl::OkStatus();
-  return contract::Error(absl::StatusCode::kPermissionDenied, "NOT_ALLOWED",
-                         "the certificate of a cluster is for its agent alone, and opens nothing "
-                         "else; people use the broker's Unix socket");
+  if (certificate.empty() && credentials.empty()) return NoCredential();
+  if (!certificate.empty() && !credentials.empty()) return TwoCredentials();
+  if (certificate.empty()) {
+    const Principal person = users_.PrincipalOf(kPeer, credentials);
+    if (!person.refusal.ok()) return person.refusal;
+    return IsOpen(path, Caller::kPerson) ? absl::OkStatus() : NotForPeople();
+  }
+  if (const auto peer = access_.Check(certificate); !peer.ok()) return peer.status();
+  return IsOpen(path, Caller::kCluster) ? absl::OkStatus() : NotForAgents();
 }
 
 AgentIdentity::AgentIdentity(const ClusterAccess* access, const grpc::ServerContextBase& call)

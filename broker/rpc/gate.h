@@ -1,6 +1,7 @@
 // Decides, for every call of the network listener, whether the caller may make it at all. It
 // refuses all that its table does not open: a service that is added later is closed until somebody
-// opens it.
+// opens it. A caller has one credential: the certificate of a cluster, or the token of a person.
+// The token is looked at here already, so that a stranger's messages are not even read.
 //
 // The Unix socket and loopback have no gate: the kernel says who is there. gRPC's threads call it;
 // it waits for nothing. gRPC hands on the code and the words of its refusals, and no details.
@@ -14,6 +15,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -21,25 +23,33 @@
 
 namespace muster::broker {
 
+class Users;
+
 // Returns whether the caller has come through the network listener.
 bool IsOverTls(const grpc::AuthContext& context);
 
 // The caller's certificate as PEM; empty: it has none, or has not come over TLS.
 std::string CertificateOf(const grpc::AuthContext& context);
 
+// UNAUTHENTICATED, TWO_CREDENTIALS: a call has both a certificate and a token.
+absl::Status TwoCredentials();
+
 class Gate final : public grpc::AuthMetadataProcessor {
  public:
-  explicit Gate(const ClusterAccess* access) : access_(*access) {}
+  Gate(const ClusterAccess* access, const Users* users) : access_(*access), users_(*users) {}
 
   bool IsBlocking() const override { return false; }
   grpc::Status Process(const InputMetadata& metadata, grpc::AuthContext* context,
                        OutputMetadata* consumed, OutputMetadata* response) override;
 
-  // `path` is "/SERVICE/METHOD"; `certificate` as PEM, empty: none.
-  absl::Status Admit(std::string_view path, const std::string& certificate) const;
+  // `path` is "/SERVICE/METHOD"; `certificate` as PEM, empty: none; `credentials` are the values of
+  // "authorization".
+  absl::Status Admit(std::string_view path, const std::string& certificate,
+                     const std::vector<std::string_view>& credentials) const;
 
  private:
   const ClusterAccess& access_;
+  const Users& users_;
 };
 
 // The cluster that the caller of an agent's service speaks for, as long as its stream lives.

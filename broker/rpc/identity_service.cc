@@ -19,7 +19,9 @@ class IdentityService : public v1::IdentityService::CallbackService {
   grpc::ServerUnaryReactor* WhoAmI(grpc::CallbackServerContext* call, const v1::WhoAmIRequest*,
                                    v1::WhoAmIResponse* out) override {
     auto* reactor = call->DefaultReactor();
-    Answer(reactor, out, broker::WhoAmI(Caller(call)));
+    OnReaders(context_.readers, reactor, [this, caller = Caller(call), reactor, out] {
+      Answer(reactor, out, broker::WhoAmI(caller, context_.app));
+    });
     return reactor;
   }
 

@@ -13,6 +13,7 @@
 #include "clients/cpp/yaml_reader.h"
 #include "contract/characters.h"
 #include "daemon/read_file.h"
+#include "pki/certificates.h"
 #include "rpc/address.h"
 
 namespace muster::cli {
@@ -140,6 +141,16 @@ absl::StatusOr<std::string> ChooseToken(const Invocation& call, const Environmen
   return context.token_file.empty() ? std::string() : ReadTokenFile(context.token_file);
 }
 
+// The CAs of a broker over TLS; empty: none are named.
+absl::StatusOr<std::string> ChooseCa(const Invocation& call, const Environment& environment,
+                                     const NamedContext& context) {
+  std::string file = call.ca_file;
+  if (file.empty()) file = Get(environment, "MUSTER_CA_FILE");
+  if (file.empty()) file = context.ca_file;
+  if (file.empty()) return std::string();
+  return ReadFile(file, pki::kMaxPemBytes);
+}
+
 }  // namespace
 
 std::string ConfigPath(const Environment& environment) {
@@ -170,6 +181,11 @@ absl::StatusOr<Config> LoadConfig(const Invocation& call, const Environment& env
   absl::StatusOr<std::string> token = ChooseToken(call, environment, *context);
   if (!token.ok()) return token.status();
   config.token = *std::move(token);
+  if (config.broker.starts_with("tls:")) {
+    absl::StatusOr<std::string> ca = ChooseCa(call, environment, *context);
+    if (!ca.ok()) return ca.status();
+    config.ca = *std::move(ca);
+  }
   return config;
 }
 

@@ -20,6 +20,7 @@ struct Config {
   // The source of the address, for errors: "named by MUSTER_BROKER". Empty: the command line.
   std::string broker_origin;
   std::string token;  // goes with every call; empty: none
+  std::string ca;     // of a broker over TLS, as PEM; empty: not given
   Format format = Format::kTable;
   // The variables that a batch script takes along only if its user names them.
   std::vector<std::string> leave_behind = client::slurm::DefaultLeaveBehind();
@@ -40,7 +41,8 @@ std::string ContextsPath(const Environment& environment);
 std::string OwnBroker(const Environment& environment);
 
 // INVALID_ARGUMENT: a file is there and has a problem; "FILE:LINE:COLUMN: ...". A file that is not
-// there is none. NOT_FOUND: there is no such context. Others: the token cannot be read.
+// there is none. NOT_FOUND: there is no such context. Others: the token or the CA cannot
+// be read.
 absl::StatusOr<Config> LoadConfig(const Invocation& call, const Environment& environment);
 
 }  // namespace muster::cli

@@ -26,7 +26,8 @@ absl::Status Failed(std::string_view what, const std::string& path) {
   return absl::ErrnoToStatus(error, ToAbsl(fmt::format("cannot {} {}", what, path)));
 }
 
-// Makes the directory and those above it.
+}  // namespace
+
 absl::Status MakeDirectories(const std::string& path) {
   for (size_t slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {
     const std::string part = path.substr(0, slash);
@@ -34,8 +35,6 @@ absl::Status MakeDirectories(const std::string& path) {
     if (slash == path.npos) return absl::OkStatus();
   }
 }
-
-}  // namespace
 
 absl::StatusOr<Contexts> ReadContexts(const std::string& path) {
   Contexts contexts;
@@ -49,7 +48,8 @@ absl::StatusOr<Contexts> ReadContexts(const std::string& path) {
     NamedContext& one = contexts.by_name[name];
     in.Mapping(value,
                {{"broker", [&](const client::YamlValue& v) { in.Text(v, &one.broker); }},
-                {"token_file", [&](const client::YamlValue& v) { in.Text(v, &one.token_file); }}});
+                {"token_file", [&](const client::YamlValue& v) { in.Text(v, &one.token_file); }},
+                {"ca_file", [&](const client::YamlValue& v) { in.Text(v, &one.ca_file); }}});
     if (one.broker.empty()) in.Problem(value, "broker is required");
   };
   for (const YAML::Node& document : *documents) {
@@ -75,11 +75,13 @@ absl::Status WriteContexts(const std::string& path, const Contexts& contexts) {
     if (!context.token_file.empty()) {
       out << YAML::Key << "token_file" << YAML::Value << YAML::DoubleQuoted << context.token_file;
     }
+    if (!context.ca_file.empty()) {
+      out << YAML::Key << "ca_file" << YAML::Value << YAML::DoubleQuoted << context.ca_file;
+    }
     out << YAML::EndMap;
   }
   out << YAML::EndMap << YAML::EndMap;
   absl::Status status = MakeDirectories(path.substr(0, path.rfind('/')));
-  if (!status.ok()) return status;
   if (!status.ok()) return status;
   constexpr mode_t kOwnersOnly = 0600;
   return WriteFileWhole(path, fmt::format("# Written by: muster context\n{}\n", out.c_str()),

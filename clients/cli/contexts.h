@@ -18,6 +18,7 @@ inline constexpr size_t kMaxContexts = 1000;
 struct NamedContext {
   std::string broker;      // an address
   std::string token_file;  // an absolute path; empty: no token
+  std::string ca_file;     // likewise, of the CAs of a broker over TLS; empty: none
 };
 
 struct Contexts {
@@ -29,6 +30,9 @@ struct Contexts {
 absl::StatusOr<Contexts> ReadContexts(const std::string& path);
 // Puts the file in place as a whole; its directory is made. Only its owner may read it.
 absl::Status WriteContexts(const std::string& path, const Contexts& contexts);
+
+// Makes the directory and those above it, for their owner alone.
+absl::Status MakeDirectories(const std::string& path);
 
 // NOT_FOUND, with the names that there are.
 absl::Status NoSuchContext(const Contexts& contexts, const std::string& name);

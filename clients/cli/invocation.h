@@ -50,6 +50,7 @@ enum class Verb {
   kContextUse,
   kContextSet,
   kContextDelete,
+  kContextImport,
   kVersion,
   // These read their words themselves, as Slurm's programs of these names do.
   kSbatch,
@@ -95,8 +96,10 @@ struct IdentityFlags {
   std::string user;  // empty: not given
   v1::AccessRole role = v1::ACCESS_ROLE_UNSPECIFIED;
   std::optional<absl::Duration> lifetime;
-  std::string file;  // where a new token goes; empty: standard output
-  bool all = false;  // also tokens that have ended
+  std::string file;     // where a new token goes, or a bundle comes from; empty: standard streams
+  bool bundle = false;  // a new token with all that another machine needs beside it
+  std::string fingerprint;  // of a context's CA; empty: not given
+  bool all = false;         // also tokens that have ended
 };
 
 struct Invocation {
@@ -105,6 +108,7 @@ struct Invocation {
   std::string broker;            // empty: not given
   std::string context;           // likewise
   std::string token_file;        // likewise
+  std::string ca_file;           // likewise
   std::optional<Format> format;  // none: not given
   bool quiet = false;
   // submit, run, plan

@@ -1,6 +1,7 @@
 // muster: jobs from the command line.
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <grpc/support/log.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -102,6 +103,7 @@ int Dispatch(Session& session) {
     case Verb::kContextUse:
     case Verb::kContextSet:
     case Verb::kContextDelete:
+    case Verb::kContextImport:
       break;
     case Verb::kSbatch:
       return Sbatch(session);
@@ -140,7 +142,14 @@ std::function<void(const absl::Status&, absl::Duration)> InterruptionNote(Termin
   };
 }
 
+// gRPC's own remarks about a connection would stand beside ours, which say more. They come back for
+// those who ask by gRPC's variable.
+void SilenceGrpc() {
+  if (getenv("GRPC_VERBOSITY") == nullptr) gpr_set_log_function([](gpr_log_func_args*) {});
+}
+
 int Main(int argc, char** argv) {
+  SilenceGrpc();
   std::variant<Invocation, int> parsed = ParseCommandLine(argc, argv);
   if (const int* code = std::get_if<int>(&parsed)) return *code;
   Invocation& call = std::get<Invocation>(parsed);
@@ -159,7 +168,7 @@ int Main(int argc, char** argv) {
   if (config->broker.empty()) {
     terminal.Err(
         fmt::format("muster: no broker is named: use --broker ADDRESS, set MUSTER_BROKER, or write "
-                    "`broker: ADDRESS` in {}; ADDRESS is unix:PATH or HOST:PORT\n",
+                    "`broker: ADDRESS` in {}; ADDRESS is unix:PATH, HOST:PORT or tls:HOST:PORT\n",
                     ConfigPath(environment)));
     return kUsage;
   }
@@ -174,6 +183,7 @@ int Main(int argc, char** argv) {
   options.address = config->broker;
   options.address_origin = config->broker_origin;
   options.token = config->token;
+  options.ca = config->ca;
   options.on_interruption = InterruptionNote(&terminal);
   absl::StatusOr<std::unique_ptr<client::Client>> client = client::Client::Create(options);
   if (!client.ok()) {

@@ -71,6 +71,9 @@ void AddTokenVerbs(CLI::App* app, Invocation* out) {
   AddText(create, "--file", "PATH",
           "Write it into this new file, for you alone, and do not print it",
           [flags](const std::string& path) { flags->file = path; });
+  create->add_flag("--bundle", flags->bundle,
+                   "Write the broker's network address and its CA beside it: all that muster "
+                   "context import takes on another machine");
   CLI::App* list = AddVerb(group, out, "list", Verb::kTokenList, "List your tokens; an admin, all",
                            "token list --all");
   AddText(list, "--user", "TEXT", "Only those of this user",
@@ -90,14 +93,28 @@ void AddContextVerbs(CLI::App* app, Invocation* out) {
   const std::tuple<std::string, Verb, std::string, std::string_view> verbs[] = {
       {"use", Verb::kContextUse, "Talk to this broker from now on", "context use lab"},
       {"set", Verb::kContextSet,
-       "Make or change a context: the values of --broker and --token-file",
+       "Make or change a context: the values of --broker, --token-file and --ca-file",
        "context set lab --broker unix:/run/muster/broker.sock --token-file ~/.config/muster/lab"},
+      {"import", Verb::kContextImport,
+       "Make a context from a bundle of muster token create, and use it from now on",
+       "context import lab <lab.bundle"},
       {"delete", Verb::kContextDelete, "Delete a context; its token stays in its file",
        "context delete lab"}};
   for (const auto& [name, verb, description, example] : verbs) {
-    AddText(AddVerb(group, out, name, verb, description, example), "NAME", "", "The context's name",
-            [out](const std::string& text) { out->identity.name = text; })
-        ->required();
+    CLI::App* const sub = AddVerb(group, out, name, verb, description, example);
+    AddText(sub, "NAME", "", "The context's name", [out](const std::string& text) {
+      out->identity.name = text;
+    })->required();
+    if (verb == Verb::kContextSet) {
+      AddText(sub, "--fingerprint", "SHA256",
+              "Ask the broker at tls:HOST:PORT for the CA with this fingerprint, and keep it in "
+              "place of --ca-file",
+              [out](const std::string& text) { out->identity.fingerprint = text; });
+    }
+    if (verb == Verb::kContextImport) {
+      AddText(sub, "--file", "PATH", "The bundle; default: standard input",
+              [out](const std::string& text) { out->identity.file = text; });
+    }
   }
 }
 
@@ -112,11 +129,11 @@ std::string Footer(std::string_view example) {
 
 void AddConnectionFlags(CLI::App* app, Invocation* out) {
   CLI::Option* broker =
-      app->add_option(
-             "--broker", out->broker,
-             "The broker: unix:PATH or HOST:PORT. Default: MUSTER_BROKER, else the current "
-             "context, else `broker` in ~/.config/muster/config.yaml, else "
-             "~/.local/state/muster/broker.sock")
+      app->add_option("--broker", out->broker,
+                      "The broker: unix:PATH, HOST:PORT or tls:HOST:PORT. Default: MUSTER_BROKER, "
+                      "else the current "
+                      "context, else `broker` in ~/.config/muster/config.yaml, else "
+                      "~/.local/state/muster/broker.sock")
           ->type_name("ADDRESS");
   app->add_option("--context", out->context,
                   "The broker and the token of this context. Default: MUSTER_CONTEXT, else that of "
@@ -126,6 +143,10 @@ void AddConnectionFlags(CLI::App* app, Invocation* out) {
   app->add_option("--token-file", out->token_file,
                   "The file with the token. Default: MUSTER_TOKEN, which is the token itself, else "
                   "MUSTER_TOKEN_FILE, else that of the context")
+      ->type_name("PATH");
+  app->add_option("--ca-file", out->ca_file,
+                  "The CA by which the broker at tls:HOST:PORT is known, in PEM. Default: "
+                  "MUSTER_CA_FILE, else that of the context")
       ->type_name("PATH");
 }
 

@@ -10,6 +10,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/time/clock.h"
+#include "clients/cli/access_bundle.h"
 #include "clients/cli/config.h"
 #include "clients/cli/contexts.h"
 #include "clients/cli/exit_code.h"
@@ -77,8 +78,7 @@ absl::StatusOr<uint64_t> TokenId(Session& session) {
       fmt::format("no live token is named {}; see: muster token list", contract::Quoted(name))));
 }
 
-absl::Status WriteSecret(int fd, const std::string& path, const std::string& secret) {
-  const std::string line = secret + "\n";
+absl::Status WriteSecret(int fd, const std::string& path, const std::string& line) {
   const bool is_written =
       write(fd, line.data(), line.size()) == static_cast<ssize_t>(line.size()) && fsync(fd) == 0;
   close(fd);
@@ -87,9 +87,15 @@ absl::Status WriteSecret(int fd, const std::string& path, const std::string& sec
       ToAbsl(fmt::format("cannot write {}; revoke the token and make another one", path)));
 }
 
-void PrintMade(Session& session, const v1::CreateTokenResponse& made) {
+// The form in which a new token is handed out: by itself, or in a bundle.
+std::string SecretText(const v1::CreateTokenResponse& made, const v1::WhoAmIResponse& me) {
+  return me.has_network() ? BundleText(me.network(), made.secret()) : made.secret() + "\n";
+}
+
+void PrintMade(Session& session, const v1::CreateTokenResponse& made,
+               const v1::WhoAmIResponse& me) {
   if (session.for_people() || session.ids_only()) {
-    if (!made.secret().empty()) session.terminal.Out(made.secret() + "\n");
+    if (!made.secret().empty()) session.terminal.Out(SecretText(made, me));
     session.terminal.Note(Sentence(made.token()) +
                           (made.secret().empty() ? "" : "; nobody can read it again"));
   } else {
@@ -122,7 +128,7 @@ void PrintContexts(Terminal& terminal, Format format, bool quiet, const Contexts
   terminal.Out(table.Take());
 }
 
-absl::Status SetContext(const Invocation& call, Contexts* contexts) {
+absl::Status SetContext(const Invocation& call, const std::string& path, Contexts* contexts) {
   const std::string& name = call.identity.name;
   if (contract::HasControlCharacter(name) || name.size() > contract::kMaxQuotedBytes) {
     return absl::InvalidArgumentError(
@@ -147,12 +153,28 @@ absl::Status SetContext(const Invocation& call, Contexts* contexts) {
     std::error_code ignored;
     context.token_file = std::filesystem::absolute(call.token_file, ignored).string();
   }
+  if (!call.ca_file.empty() && !call.identity.fingerprint.empty()) {
+    return absl::InvalidArgumentError("--ca-file and --fingerprint both say the CA; give one");
+  }
+  if (!call.ca_file.empty()) {
+    std::error_code ignored;
+    context.ca_file = std::filesystem::absolute(call.ca_file, ignored).string();
+  }
+  if (!call.identity.fingerprint.empty()) {
+    absl::StatusOr<std::string> file =
+        StoreCaByFingerprint(name, context.broker, call.identity.fingerprint, path);
+    if (!file.ok()) return file.status();
+    context.ca_file = *std::move(file);
+  }
   return absl::OkStatus();
 }
 
-absl::Status ChangeContexts(const Invocation& call, Contexts* contexts) {
+absl::Status ChangeContexts(const Invocation& call, const std::string& path, Contexts* contexts) {
   const std::string& name = call.identity.name;
-  if (call.verb == Verb::kContextSet) return SetContext(call, contexts);
+  if (call.verb == Verb::kContextSet) return SetContext(call, path, contexts);
+  if (call.verb == Verb::kContextImport) {
+    return ImportContext(name, call.identity.file, path, contexts);
+  }
   if (!contexts->by_name.contains(name)) return NoSuchContext(*contexts, name);
   if (call.verb == Verb::kContextUse) {
     contexts->current = name;
@@ -181,6 +203,12 @@ int WhoAmI(Session& session) {
   if (me->credential() == v1::CREDENTIAL_KIND_NONE) known = "as nobody: over TCP without a token";
   session.terminal.Out(
       fmt::format("{}, {}, known {}\n", Harmless(me->user()), RoleText(me->role()), known));
+  if (me->has_network()) {
+    session.terminal.Out(fmt::format(
+        "over the network: {}, CA {}\n", Harmless(me->network().address()),
+        me->network().ca_fingerprint().empty() ? "unknown"
+                                               : Harmless(me->network().ca_fingerprint())));
+  }
   return kOk;
 }
 
@@ -192,6 +220,14 @@ int CreateToken(Session& session) {
   request.set_role(flags.role);
   if (flags.lifetime)
     request.mutable_lifetime()->set_seconds(absl::ToInt64Seconds(*flags.lifetime));
+  // Anything missing is told before a token is made. Empty: no bundle is wanted.
+  v1::WhoAmIResponse me;
+  if (flags.bundle) {
+    auto asked = session.client.WhoAmI({});
+    const absl::Status status = asked.ok() ? CheckHasNetwork(*asked) : asked.status();
+    if (!status.ok()) return Fail(session, status);
+    me = *std::move(asked);
+  }
   // The file first: a token that can be kept nowhere would be lost.
   int fd = -1;
   if (!flags.file.empty()) {
@@ -208,11 +244,11 @@ int CreateToken(Session& session) {
     return Fail(session, made.status());
   }
   if (fd >= 0) {
-    const absl::Status status = WriteSecret(fd, flags.file, made->secret());
+    const absl::Status status = WriteSecret(fd, flags.file, SecretText(*made, me));
     made->clear_secret();
     if (!status.ok()) return Fail(session, status);
   }
-  PrintMade(session, *made);
+  PrintMade(session, *made, me);
   return kOk;
 }
 
@@ -271,7 +307,7 @@ int RevokeToken(Session& session) {
 
 bool IsContextVerb(Verb verb) {
   return verb == Verb::kContextList || verb == Verb::kContextUse || verb == Verb::kContextSet ||
-         verb == Verb::kContextDelete;
+         verb == Verb::kContextImport || verb == Verb::kContextDelete;
 }
 
 int Context(const Invocation& call, Terminal& terminal, const Environment& environment) {
@@ -287,12 +323,16 @@ int Context(const Invocation& call, Terminal& terminal, const Environment& envir
     PrintContexts(terminal, call.format.value_or(Format::kTable), call.quiet, *contexts);
     return kOk;
   }
-  absl::Status status = ChangeContexts(call, &*contexts);
+  absl::Status status = ChangeContexts(call, path, &*contexts);
   if (status.ok()) status = WriteContexts(path, *contexts);
   if (!status.ok()) return FailContext(terminal, status);
   const bool is_idle = call.verb == Verb::kContextSet && contexts->current != call.identity.name;
   if (is_idle) {
     terminal.Note(fmt::format("muster context use {} makes it the current one",
+                              Harmless(call.identity.name)));
+  }
+  if (call.verb == Verb::kContextImport) {
+    terminal.Note(fmt::format("{} is the current context now; muster whoami asks its broker",
                               Harmless(call.identity.name)));
   }
   return kOk;

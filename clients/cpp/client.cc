@@ -15,10 +15,12 @@
 #include "clients/cpp/errors.h"
 #include "clients/cpp/file_streams.h"
 #include "clients/cpp/readers.h"
+#include "contract/text.h"
 #include "muster/v1/clusters_service.grpc.pb.h"
 #include "muster/v1/files_service.grpc.pb.h"
 #include "muster/v1/identity_service.grpc.pb.h"
 #include "muster/v1/jobs_service.grpc.pb.h"
+#include "pki/certificates.h"
 #include "rpc/address.h"
 #include "rpc/backoff.h"
 
@@ -44,13 +46,35 @@ std::shared_ptr<grpc::Channel> MakeChannel(const rpc::Address& address) {
   // same. The broker allows a ping each 15 s.
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 30'000);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10'000);
-  return grpc::CreateCustomChannel(address.target, grpc::InsecureChannelCredentials(), arguments);
+  if (!address.is_tls) {
+    return grpc::CreateCustomChannel(address.target, grpc::InsecureChannelCredentials(), arguments);
+  }
+  grpc::SslCredentialsOptions trust;
+  trust.pem_root_certs = address.ca;
+  return grpc::CreateCustomChannel(address.target, grpc::SslCredentials(trust), arguments);
 }
 
 bool StaysOnThisMachine(const rpc::Address& address) {
   return !address.unix_path.empty() || address.target.starts_with("ipv4:127.") ||
          address.target.starts_with("ipv6:[::1]:") ||
          address.target.starts_with("dns:///localhost:");
+}
+
+// An empty CA would mean all CAs of the system.
+absl::Status CheckCa(const rpc::Address& address) {
+  if (address.ca.empty()) {
+    return absl::InvalidArgumentError(fmt::format(
+        "broker address \"{}\": it needs the CA by which you know the broker: --ca-file PATH, "
+        "MUSTER_CA_FILE or a context; muster token create --bundle on the broker's host makes all "
+        "that muster context import takes",
+        address.text));
+  }
+  const absl::Status status = pki::SplitCertificates(address.ca).status();
+  if (status.ok()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      fmt::format("broker address \"{}\": the CA's file has no whole certificate: {}; it has "
+                  "-----BEGIN CERTIFICATE-----",
+                  address.text, ToStd(status.message())));
 }
 
 template <typename Message>
@@ -244,17 +268,16 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Create(ClientOptions options) {
   absl::StatusOr<rpc::Address> address = rpc::ParseAddress(options.address);
   if (!address.ok()) return address.status();
   if (address->is_tls) {
-    return absl::InvalidArgumentError(fmt::format(
-        "broker address \"{}\": only agents come over TLS; use the broker's Unix socket, "
-        "from another machine through ssh -L",
-        address->text));
+    address->ca = options.ca;
+    if (absl::Status status = CheckCa(*address); !status.ok()) return status;
   }
   address->origin = options.address_origin;
-  if (!options.token.empty() && !StaysOnThisMachine(*address)) {
+  if (!options.token.empty() && !address->is_tls && !StaysOnThisMachine(*address)) {
     return absl::InvalidArgumentError(
-        fmt::format("a token is not sent to {}: everybody on the way could read it; use the Unix "
-                    "socket, or a tunnel to a port of this machine",
-                    address->text));
+        fmt::format("a token is not sent to {}: everybody on the way could read it; use tls:{} if "
+                    "the broker listens there by TLS, the Unix socket, or a tunnel to a port of "
+                    "this machine",
+                    address->text, address->text));
   }
   return std::make_unique<GrpcClient>(std::move(options), *std::move(address));
 }

@@ -32,6 +32,7 @@ struct ClientOptions {
   std::string address;         // see ParseAddress
   std::string address_origin;  // where the address comes from, for errors; may be empty
   std::string token;           // goes with every call; empty: none
+  std::string ca;              // for tls: the CAs by which the broker is known, as PEM
   absl::Duration call_timeout = absl::Seconds(30);  // of one unary call, all its attempts together
   // The same for a call that a cluster's agent answers, which may have to ask its scheduler first.
   absl::Duration question_timeout = absl::Minutes(2);
@@ -99,7 +100,8 @@ class FileReader {
 
 class Client {
  public:
-  // INVALID_ARGUMENT: not an address, or a token that would travel through a network in the clear.
+  // INVALID_ARGUMENT: not an address, one of TLS without a CA, or a token that would travel through
+  // a network in the clear.
   static absl::StatusOr<std::unique_ptr<Client>> Create(ClientOptions options);
   virtual ~Client() = default;
 

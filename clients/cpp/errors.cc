@@ -17,6 +17,7 @@
 #include "absl/strings/cord.h"
 #include "absl/strings/match.h"
 #include "absl/time/time.h"
+#include "clients/cpp/broker_trust.h"
 #include "contract/errors.h"
 #include "contract/text.h"
 #include "rpc/status.h"
@@ -117,6 +118,10 @@ std::string ForbiddenText(const rpc::Address& address) {
 
 std::string Remedy(const rpc::Address& address) {
   struct stat info;
+  if (address.is_tls) {
+    return "Is the broker running there, and does it listen on that port (muster-broker "
+           "--tls-listen)?";
+  }
   if (address.unix_path.empty()) {
     return "Is the broker running there, and does it listen on that port (muster-broker --listen)?";
   }
@@ -165,6 +170,7 @@ absl::Status Explain(const absl::Status& status, const rpc::Address& address,
                                                    ToStd(absl::FormatDuration(timeout))));
   }
   if (IsForbidden(address)) return absl::PermissionDeniedError(ForbiddenText(address));
+  if (absl::Status fault = CheckTrust(address); !fault.ok()) return fault;
   absl::Status error = absl::UnavailableError(
       fmt::format("cannot reach the broker at {}{}: {}. {}", address.text, OriginText(address),
                   Cause(ToStd(status.message())), Remedy(address)));
@@ -185,7 +191,8 @@ absl::Status AsMaybeSent(absl::Status error) {
 absl::Duration Patience(const absl::Status& status, const rpc::Address& address, bool was_answered,
                         const ClientOptions& options, absl::Duration patience) {
   if (was_answered || !IsTransportError(status)) return patience;
-  if (IsForbidden(address) || IsNoSocket(address)) return absl::ZeroDuration();
+  if (IsForbidden(address) || IsNoSocket(address) || !CheckTrust(address).ok())
+    return absl::ZeroDuration();
   return IsAbsent(address) ? std::min(patience, options.absent_patience) : patience;
 }
 

@@ -27,7 +27,7 @@ absl::Duration RetryDelay(const absl::Status& status);
 
 // A transport's failure in words that help: the address, the cause and the remedy. An answer of the
 // broker stays as it is. `timeout` is what the call was given. PERMISSION_DENIED: the socket is
-// there, and this user may not connect to it.
+// there, and this user may not connect to it. UNAUTHENTICATED and others: see CheckTrust.
 absl::Status Explain(const absl::Status& status, const rpc::Address& address,
                      absl::Duration timeout);
 

@@ -5,8 +5,10 @@
 #include <openssl/ssl.h>
 
 #include <memory>
+#include <vector>
 
 #include "absl/time/clock.h"
+#include "pki/certificates.h"
 #include "pki/openssl.h"
 #include "pki/pem.h"
 
@@ -18,7 +20,10 @@ using Context = std::unique_ptr<SSL_CTX, Freed<SSL_CTX_free>>;
 absl::Status Unreachable(const std::string& place, std::string_view why) {
   const unsigned long code = ERR_peek_last_error();
   const char* const words = code == 0 ? nullptr : ERR_reason_error_string(code);
-  absl::Status status = absl::UnavailableError(
+  // TLS's own complaint about what came; without any, the other end has gone or was never there.
+  const bool is_other_protocol = ERR_GET_LIB(code) == ERR_LIB_SSL;
+  const absl::Status status(
+      is_other_protocol ? absl::StatusCode::kFailedPrecondition : absl::StatusCode::kUnavailable,
       fmt::format("{} {}{}{}; check the address and that the broker has tls.listen", place, why,
                   words == nullptr ? "" : ": ", words == nullptr ? "" : words));
   ERR_clear_error();
@@ -59,6 +64,22 @@ absl::StatusOr<std::string> ShownCertificates(const std::string& place, absl::Du
   for (int i = 0; i < sk_X509_num(chain); ++i) all += ToPem(sk_X509_value(chain, i));
   if (all.empty()) return Unreachable(place, "shows no certificate");
   return all;
+}
+
+absl::StatusOr<std::string> ShownCa(const std::string& place, const std::string& fingerprint,
+                                    absl::Duration patience) {
+  const absl::StatusOr<std::string> shown = ShownCertificates(place, patience);
+  if (!shown.ok()) return shown.status();
+  const absl::StatusOr<std::vector<std::string>> chain = SplitCertificates(*shown);
+  if (!chain.ok()) return chain.status();
+  for (const std::string& pem : *chain) {
+    const absl::StatusOr<Certificate> read = ReadCertificate(pem);
+    if (read.ok() && read->fingerprint == fingerprint) return pem;
+  }
+  return absl::UnauthenticatedError(
+      fmt::format("{} shows no CA with the fingerprint {}; check the address, and do not go on if "
+                  "it is right",
+                  place, fingerprint));
 }
 
 }  // namespace muster::pki

@@ -10,8 +10,12 @@
 namespace muster::pki {
 
 // Returns them as PEM. Nothing about them is verified, and nothing is sent. `place`: HOST:PORT.
-// UNAVAILABLE: nobody answers there, or not by TLS.
+// UNAVAILABLE: nobody answers there. FAILED_PRECONDITION: something does, and not by TLS.
 absl::StatusOr<std::string> ShownCertificates(const std::string& place, absl::Duration patience);
+
+// The CA with this fingerprint among them. UNAUTHENTICATED: it is not there. Others as above.
+absl::StatusOr<std::string> ShownCa(const std::string& place, const std::string& fingerprint,
+                                    absl::Duration patience);
 
 }  // namespace muster::pki
 

@@ -15,7 +15,9 @@ struct Address {
       target;  // what gRPC takes; never a name that a proxy or a service config could redirect
   std::string unix_path;    // of a Unix socket; empty for TCP
   std::string origin = {};  // who named it, for messages; empty: no matter
-  bool is_tls = false;      // over a network, where each end shows a certificate
+  bool is_tls = false;      // over a network, where the broker shows a certificate
+  // The CAs, as PEM, of which one has signed that certificate; the caller adds them.
+  std::string ca = {};
 };
 
 // "unix:PATH", "HOST:PORT" or "tls:HOST:PORT", where HOST is a name, an IPv4 address or an IPv6

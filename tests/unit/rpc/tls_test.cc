@@ -1,157 +1,26 @@
 // The network listener: who may call what over TLS.
 #include <gmock/gmock.h>
-#include <google/protobuf/descriptor.h>
-#include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <future>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "absl/time/clock.h"
-#include "broker/auth/ca_directory.h"
 #include "broker/auth/cluster_access.h"
 #include "daemon/read_file.h"
-#include "muster/agent/v1/agent_link.grpc.pb.h"
 #include "muster/agent/v1/enrollment.grpc.pb.h"
 #include "muster/agent/v1/file_link.grpc.pb.h"
 #include "muster/agent/v1/log_link.grpc.pb.h"
 #include "pki/certificates.h"
 #include "tests/unit/rpc/harness.h"
+#include "tests/unit/rpc/tls_fixture.h"
 
 namespace muster::broker {
 namespace {
 
 using ::testing::HasSubstr;
-
-// Every method of every service that the broker serves, by the descriptors of the services.
-std::vector<std::string> AllMethods() {
-  const google::protobuf::FileDescriptor* const files[] = {
-      v1::SubmitJobRequest::descriptor()->file(),
-      v1::GetClusterRequest::descriptor()->file(),
-      v1::DownloadFileRequest::descriptor()->file(),
-      agent::v1::ConnectRequest::descriptor()->file(),
-      agent::v1::PushRequest::descriptor()->file(),
-      agent::v1::SendFilesRequest::descriptor()->file(),
-      agent::v1::EnrollRequest::descriptor()->file()};
-  std::vector<std::string> methods = {
-      "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
-      "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", "/muster.v1.Later/Method"};
-  for (const auto* file : files) {
-    for (int s = 0; s < file->service_count(); ++s) {
-      const google::protobuf::ServiceDescriptor& service = *file->service(s);
-      for (int m = 0; m < service.method_count(); ++m) {
-        methods.push_back("/" + service.full_name() + "/" + service.method(m)->name());
-      }
-    }
-  }
-  return methods;
-}
-
-class TlsListener : public ::testing::Test {
- protected:
-  TlsListener() {
-    std::filesystem::remove_all(directory_);
-    std::filesystem::create_directories(directory_);
-    EXPECT_TRUE(ca_.Init({"localhost", "127.0.0.1"}, absl::Now()).ok());
-    broker_ = std::make_unique<TestBroker>([this](BrokerOptions& options) {
-      options.tls.listen = "127.0.0.1:0";
-      options.tls.files.ca_directory = directory_ / "ca";
-      options.tls.database = directory_ / "auth.db";
-    });
-  }
-
-  std::string Address() const {
-    return "127.0.0.1:" + std::to_string(broker_->broker().tls_port());
-  }
-
-  static std::shared_ptr<grpc::Channel> Open(
-      const std::string& address, const std::shared_ptr<grpc::ChannelCredentials>& credentials) {
-    grpc::ChannelArguments arguments;
-    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-    return grpc::CreateCustomChannel(address, credentials, arguments);
-  }
-
-  std::shared_ptr<grpc::Channel> Channel(const pki::Identity& identity = {}) const {
-    grpc::SslCredentialsOptions options;
-    options.pem_root_certs = ReadFile(ca_.certificate(), 1 << 20).value();
-    options.pem_private_key = identity.key;
-    options.pem_cert_chain = identity.certificate;
-    return Open(Address(), grpc::SslCredentials(options));
-  }
-
-  std::string Token(const std::string& cluster) {
-    v1::InviteClusterRequest request;
-    request.set_name(cluster);
-    v1::InviteClusterResponse response;
-    const grpc::Status status = broker_->clusters().InviteCluster(Call().get(), request, &response);
-    EXPECT_TRUE(status.ok()) << status.error_message();
-    EXPECT_EQ(response.address(), Address());
-    return response.token();
-  }
-
-  pki::Identity Enroll(const std::string& cluster) {
-    const std::string key = pki::MakeKey();
-    agent::v1::EnrollRequest request;
-    request.set_token(Token(cluster));
-    request.set_certificate_request(pki::MakeRequest(key).value());
-    agent::v1::EnrollResponse response;
-    const grpc::Status status =
-        agent::v1::EnrollmentService::NewStub(Channel())->Enroll(Call().get(), request, &response);
-    EXPECT_TRUE(status.ok()) << status.error_message();
-    return {key, response.certificate()};
-  }
-
-  // Makes a call with an empty request and returns how it ends.
-  static grpc::Status Try(const std::shared_ptr<grpc::Channel>& channel,
-                          const std::string& method) {
-    grpc::GenericStub stub(channel);
-    const auto context = Call(20);
-    const grpc::ByteBuffer request = EmptyMessage();
-    grpc::ByteBuffer response;
-    std::promise<grpc::Status> ended;
-    stub.UnaryCall(context.get(), method, {}, &request, &response,
-                   [&](grpc::Status status) { ended.set_value(std::move(status)); });
-    return ended.get_future().get();
-  }
-
-  static grpc::ByteBuffer EmptyMessage() {
-    const grpc::Slice slice("");
-    return grpc::ByteBuffer(&slice, 1);
-  }
-
-  // Returns the end of a link that says hello for the cluster; OK: it was welcomed.
-  static grpc::Status Hello(const std::shared_ptr<grpc::Channel>& channel,
-                            const std::string& cluster) {
-    const auto stub = agent::v1::AgentLinkService::NewStub(channel);
-    const auto context = Call(20);
-    const auto stream = stub->Connect(context.get());
-    agent::v1::ConnectRequest request;
-    agent::v1::AgentHello& hello = *request.mutable_hello();
-    hello.set_protocol_version(1);
-    hello.set_cluster(cluster);
-    hello.set_kind(v1::CLUSTER_KIND_MACHINES);
-    hello.set_journal_id("journal");
-    hello.set_max_active_runs(1);
-    hello.mutable_inventory()->set_identity("identity");
-    stream->Write(request);
-    agent::v1::ConnectResponse response;
-    if (stream->Read(&response) && response.has_welcome()) {
-      context->TryCancel();
-      return grpc::Status::OK;
-    }
-    return stream->Finish();
-  }
-
-  const std::filesystem::path directory_ =
-      std::filesystem::path(::testing::TempDir()) /
-      ::testing::UnitTest::GetInstance()->current_test_info()->name();
-  const CaDirectory ca_{directory_ / "ca"};
-  std::unique_ptr<TestBroker> broker_;
-};
 
 TEST_F(TlsListener, RefusesEveryCallWithoutACredential) {
   const auto channel = Channel();
@@ -163,6 +32,7 @@ TEST_F(TlsListener, RefusesEveryCallWithoutACredential) {
     EXPECT_THAT(status.error_message(), HasSubstr("does not know who calls")) << method;
   }
   EXPECT_TRUE(Try(channel, "/grpc.health.v1.Health/Check").ok());
+  EXPECT_FALSE(Try(channel, "/grpc.health.v1.Health/Watch").ok());
   // It is open, and wants a token.
   const grpc::Status enroll = Try(channel, "/muster.agent.v1.EnrollmentService/Enroll");
   EXPECT_EQ(enroll.error_code(), grpc::StatusCode::UNAUTHENTICATED);
