@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/parser.h>
 
 #include <algorithm>
 #include <charconv>
 #include <set>
+#include <sstream>
 #include <utility>
 
 #include "contract/characters.h"
@@ -133,6 +136,40 @@ std::string_view TabHint(std::string_view text, int line) {
   return has_tab ? "; the line is indented with a tab, YAML wants blanks" : "";
 }
 
+// Ends the reading of a text in which yaml-cpp stands still. It takes some characters at the start
+// of a document, a "," for one, for an empty document and does not pass them: it would make empty
+// documents until the memory is used up.
+class StandstillFinder : public YAML::EventHandler {
+ public:
+  void OnDocumentStart(const YAML::Mark& mark) override {
+    if (mark.pos == last_) throw YAML::ParserException(mark, "nothing can begin like this");
+    last_ = mark.pos;
+  }
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                const std::string&) override {}
+  void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                       YAML::EmitterStyle::value) override {}
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                  YAML::EmitterStyle::value) override {}
+  void OnMapEnd() override {}
+
+ private:
+  int last_ = -1;
+};
+
+// Throws if the documents of the text have no end.
+void CheckDocumentsEnd(const std::string& text) {
+  std::istringstream stream(text);
+  YAML::Parser parser(stream);
+  StandstillFinder finder;
+  while (parser.HandleNextDocument(finder)) {
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<YAML::Node>> LoadYaml(std::string_view file, std::string_view text,
@@ -148,7 +185,9 @@ absl::StatusOr<std::vector<YAML::Node>> LoadYaml(std::string_view file, std::str
                                                   static_cast<unsigned char>(text[bad])));
   }
   try {
-    return YAML::LoadAll(std::string(text));
+    const std::string yaml(text);
+    CheckDocumentsEnd(yaml);
+    return YAML::LoadAll(yaml);
   } catch (const YAML::Exception& error) {
     return absl::InvalidArgumentError(fmt::format("{}:{}:{}: not valid YAML: {}{}", file,
                                                   error.mark.line + 1, error.mark.column + 1,

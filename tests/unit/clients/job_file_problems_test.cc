@@ -50,6 +50,11 @@ TEST(JobFileProblems, WhatMayComeOfAnotherProblemIsLeftOut) {
   EXPECT_THAT(ProblemsOf("rum: x\n"), Not(HasSubstr("\n")));
 }
 
+TEST(JobFileProblems, NameTheCommaAtWhichTheReaderOfYamlWouldStandStill) {
+  EXPECT_THAT(ProblemsOf(","), StartsWith("t.yaml:1:1: not valid YAML: "));
+  EXPECT_THAT(ProblemsOf("run: x\n---\n, a"), StartsWith("t.yaml:3:1: not valid YAML: "));
+}
+
 TEST(JobFileProblems, AreCountedBeyondTheMostThatAreTold) {
   std::string yaml = "run: x\n";
   for (int i = 0; i < 30; ++i) yaml += fmt::format("field{}: x\n", i);

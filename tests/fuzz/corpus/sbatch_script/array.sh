@@ -1,0 +1,4 @@
+#!/bin/sh
+#SBATCH --array=1,5-9:4 --mem=64M --chdir=/
+echo "task $SLURM_ARRAY_TASK_ID of $SLURM_ARRAY_TASK_COUNT ($SLURM_ARRAY_TASK_MIN to $SLURM_ARRAY_TASK_MAX \
+by $SLURM_ARRAY_TASK_STEP)"
