@@ -32,7 +32,6 @@ struct Principal {
   // The credential that may end before its streams: of kToken, and of kOidc, where it has no number
   // and no file knows it; else null.
   std::shared_ptr<const auth::Token> token{};
-  std::vector<std::string> groups{};  // of kOidc, as the provider names them
   // The answer to whatever the principal asks, if its credential was not accepted; the role is
   // kNone then, and the user is empty if there was a credential.
   absl::Status refusal{};

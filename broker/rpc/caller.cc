@@ -43,7 +43,9 @@ Principal CallerOf(const Users& users, const grpc::CallbackServerContext& call) 
   const bool has_certificate = !CertificateOf(*context).empty();
   if (has_certificate && !credentials.empty()) return {.refusal = TwoCredentials()};
   if (has_certificate) return OfCertificate(*context);
-  if (credentials.empty()) return {.refusal = auth::Missing()};
+  if (credentials.empty()) {
+    return {.user = std::string(kNetworkUser), .refusal = auth::Missing()};
+  }
   return users.PrincipalOf(call.peer(), credentials);
 }
 

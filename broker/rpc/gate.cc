@@ -27,7 +27,8 @@ struct Door {
 };
 
 // Check says that the broker serves, which a connection shows anyway. Enroll takes a token of its
-// own. Agents read the files that jobs bring along by their digests.
+// own. GetLoginInfo is for those who have no credential yet. Agents read the files that jobs bring
+// along by their digests.
 constexpr Door kDoors[] = {
     {"/grpc.health.v1.Health/Check", Caller::kAnyone},
     {"/muster.agent.v1.EnrollmentService/Enroll", Caller::kAnyone},
@@ -40,6 +41,7 @@ constexpr Door kDoors[] = {
     {"/muster.v1.JobsService/", Caller::kPerson},
     {"/muster.v1.ClustersService/", Caller::kPerson},
     {"/muster.v1.FilesService/", Caller::kPerson},
+    {"/muster.v1.IdentityService/GetLoginInfo", Caller::kAnyone},
     {"/muster.v1.IdentityService/", Caller::kPerson},
     {"/muster.v1.ProjectsService/", Caller::kPerson},
     {"/muster.v1.SecretsService/", Caller::kPerson},
