@@ -23,8 +23,8 @@ class SentSecrets {
   SentSecrets(const SentSecrets&) = delete;
   SentSecrets& operator=(const SentSecrets&) = delete;
 
-  // Sets those that have been named. Those of an earlier try of the same request are there already,
-  // and stay.
+  // Sets those that have been named. Secrets of an earlier try of the same request are there
+  // already, and stay.
   absl::Status Send(const client::JobFile& file);
   void Keep() { made_.clear(); }
 
