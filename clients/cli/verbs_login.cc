@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <memory>
 #include <string>
 #include <utility>
 

@@ -80,8 +80,14 @@ int LookForCancel(void* user, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
   return (*static_cast<const std::function<bool()>*>(user))() ? 1 : 0;
 }
 
-bool IsLoopback(std::string_view url) {
-  for (const std::string_view host : {"http://127.0.0.1", "http://localhost", "http://[::1]"}) {
+constexpr std::string_view kPlain = "http://";
+constexpr std::string_view kSecure = "https://";
+
+// Returns whether the URL has this scheme and names this machine.
+bool IsLoopback(std::string_view url, std::string_view scheme) {
+  if (!url.starts_with(scheme)) return false;
+  url.remove_prefix(scheme.size());
+  for (const std::string_view host : {"127.0.0.1", "localhost", "[::1]"}) {
     if (!url.starts_with(host)) continue;
     const std::string_view rest = url.substr(host.size());
     if (rest.empty() || rest.front() == ':' || rest.front() == '/') return true;
@@ -115,10 +121,10 @@ absl::Status ErrorOf(CURLcode code, const std::string& url, std::string_view wor
 }  // namespace
 
 absl::Status CheckUrl(std::string_view url) {
-  constexpr std::string_view kScheme = "https://";
-  const size_t end = url.find('/', kScheme.size());
+  const size_t end = url.find('/', kSecure.size());
   const std::string_view host = url.substr(0, end);
-  bool is_good = (url.starts_with(kScheme) && host.size() > kScheme.size()) || IsLoopback(url);
+  bool is_good =
+      (url.starts_with(kSecure) && host.size() > kSecure.size()) || IsLoopback(url, kPlain);
   for (const char c : url) is_good = is_good && c > ' ' && c < 0x7f;
   if (is_good && host.find('@') == host.npos) return absl::OkStatus();
   return absl::InvalidArgumentError(
@@ -138,8 +144,10 @@ absl::StatusOr<HttpsAnswer> Exchange(const HttpsRequest& request) {
   HttpsAnswer answer;
   char words[CURL_ERROR_SIZE] = "";
   kCurl.set(curl, CURLOPT_URL, request.url.c_str());
-  kCurl.set(curl, CURLOPT_PROTOCOLS_STR, IsLoopback(request.url) ? "http" : "https");
-  if (IsLoopback(request.url)) kCurl.set(curl, CURLOPT_PROXY, "");
+  const bool is_plain = IsLoopback(request.url, kPlain);
+  kCurl.set(curl, CURLOPT_PROTOCOLS_STR, is_plain ? "http" : "https");
+  // No proxy reaches this machine.
+  if (is_plain || IsLoopback(request.url, kSecure)) kCurl.set(curl, CURLOPT_PROXY, "");
   kCurl.set(curl, CURLOPT_NOSIGNAL, 1L);
   kCurl.set(curl, CURLOPT_ERRORBUFFER, words);
   kCurl.set(curl, CURLOPT_CONNECTTIMEOUT_MS,
