@@ -30,6 +30,8 @@ struct Principal {
   // The answer to whatever the principal asks, if its credential was not accepted; the role is
   // kNone then.
   absl::Status refusal{};
+  // The credential that was not accepted, for the audit log: "expired token 3". Never a secret.
+  std::string refused_credential = {};
 };
 
 }  // namespace muster::broker

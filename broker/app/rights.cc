@@ -63,6 +63,7 @@ constexpr Right kRights[] = {
     {Role::kAdmin, UseCase::kDownloadFiles, Reach::kAll},
     {Role::kAdmin, UseCase::kWhoAmI, Reach::kAll},
     {Role::kAdmin, UseCase::kManageTokens, Reach::kAll},
+    {Role::kAdmin, UseCase::kReadAudit, Reach::kAll},
     {Role::kAgent, UseCase::kDownloadFiles, Reach::kAll},
 };
 
@@ -97,6 +98,8 @@ constexpr RpcUseCase kRpcs[] = {
     {"IdentityService.CreateToken", UseCase::kManageTokens},
     {"IdentityService.ListTokens", UseCase::kManageTokens},
     {"IdentityService.RevokeToken", UseCase::kManageTokens},
+    {"AuditService.ListAuditRecords", UseCase::kReadAudit},
+    {"AuditService.VerifyAudit", UseCase::kReadAudit},
 };
 
 std::optional<Reach> ReachOf(Role role, UseCase use_case) {

@@ -27,6 +27,7 @@ enum class UseCase : uint8_t {
   kDownloadFiles,  // by digest; no job is concerned
   kWhoAmI,         // no job is concerned
   kManageTokens,   // make, list and revoke
+  kReadAudit,      // list and verify; no job is concerned
 };
 
 // The call of a service, and the use case that it is.

@@ -20,6 +20,7 @@
 #include "broker/auth/cluster_access.h"
 #include "broker/auth/tokens.h"
 #include "broker/files/job_files.h"
+#include "broker/rpc/broker_audit.h"
 #include "broker/rpc/context.h"
 #include "broker/rpc/cut_connections.h"
 #include "broker/rpc/listen_address.h"
@@ -42,6 +43,7 @@ constexpr const char* kServices[] = {"muster.v1.JobsService",
                                      "muster.v1.ClustersService",
                                      "muster.v1.FilesService",
                                      "muster.v1.IdentityService",
+                                     "muster.v1.AuditService",
                                      "muster.agent.v1.AgentLinkService",
                                      "muster.agent.v1.LogLinkService",
                                      "muster.agent.v1.FileLinkService",
@@ -90,12 +92,13 @@ class RunningBroker final : public Broker {
  public:
   RunningBroker(BrokerOptions options, std::unique_ptr<store::Store> store,
                 std::unique_ptr<logs::Archive> archive, std::unique_ptr<files::FileStore> files,
-                std::unique_ptr<auth::Tokens> tokens)
+                std::unique_ptr<auth::Tokens> tokens, std::unique_ptr<audit::AuditLog> audit_log)
       : options_(std::move(options)),
         store_(std::move(store)),
         archive_(std::move(archive)),
         files_(std::move(files)),
         tokens_(std::move(tokens)),
+        audit_(std::move(audit_log), options_.audit),
         readers_(options_.readers),
         archivers_(options_.archivers),
         file_workers_(options_.file_workers),
@@ -119,6 +122,8 @@ class RunningBroker final : public Broker {
         std::move(on_failure));
     engine_->Start();
     if (absl::Status status = OpenAccess(); !status.ok()) return status;
+    users_.set_audit(&audit_.calls());
+    audit_.Start(access_.get());
     MakeServices();
     return Listen();
   }
@@ -135,6 +140,7 @@ class RunningBroker final : public Broker {
     }
     file_expiry_.Begin();
     job_expiry_.Begin();
+    audit_.Housekeep(access_.get());
     token_workers_.PostStep([this] { WriteTokenUses(); });
     const absl::StatusOr<int> expired = archive_->Expire(kMaxExpirePerRound);
     if (!expired.ok()) {
@@ -165,6 +171,7 @@ class RunningBroker final : public Broker {
       server_->Wait();
     }
     streams_.Stop();
+    audit_.Stop();
   }
 
  private:
@@ -213,6 +220,7 @@ class RunningBroker final : public Broker {
     app.readers = &readers_;
     app.counters = &counters_;
     app.file_workers = &file_workers_;
+    app.audit_file = audit_.path();
     app.cluster_access = access_.get();
     app.tls_address = [this] { return TlsAddress(); };
     app.now = absl::Now;
@@ -239,6 +247,7 @@ class RunningBroker final : public Broker {
     services_.push_back(MakeClustersService(context));
     services_.push_back(MakeFilesService(context));
     services_.push_back(MakeIdentityService(context));
+    services_.push_back(MakeAuditService(context));
     services_.push_back(MakeAgentLinkService(context));
     services_.push_back(MakeLogLinkService(context));
     services_.push_back(MakeFileLinkService(context));
@@ -264,9 +273,10 @@ class RunningBroker final : public Broker {
       builder.AddListeningPort(*address, grpc::InsecureServerCredentials(), &port_);
     }
     if (access_ != nullptr) {
-      builder.AddListeningPort(options_.tls.listen, TlsListenerCredentials(access_.get()),
-                               &tls_port_);
+      builder.AddListeningPort(options_.tls.listen,
+                               TlsListenerCredentials(access_.get(), &audit_.calls()), &tls_port_);
     }
+    audit_.Watch(&builder);
     server_ = builder.BuildAndStart();
     if (!options_.listen.empty() && port_ == 0) return CannotListen(options_.listen);
     if (access_ != nullptr && tls_port_ == 0) return CannotListen(options_.tls.listen);
@@ -287,6 +297,7 @@ class RunningBroker final : public Broker {
   const std::unique_ptr<logs::Archive> archive_;
   const std::unique_ptr<files::FileStore> files_;
   const std::unique_ptr<auth::Tokens> tokens_;
+  BrokerAudit audit_;
   files::JobFiles job_files_{files_.get()};
   Users users_{options_.roles, tokens_.get()};
   std::unique_ptr<ClusterAccess> access_;  // null: there is no network listener
@@ -326,9 +337,11 @@ absl::StatusOr<std::unique_ptr<Broker>> Broker::Start(
   KeepGrpc();
   auto tokens = auth::Tokens::Open(options.token_file, absl::Now);
   if (!tokens.ok()) return tokens.status();
+  auto audit_log = audit::AuditLog::Open(options.audit.log, absl::Now, on_failure);
+  if (!audit_log.ok()) return audit_log.status();
   auto broker =
       std::make_unique<RunningBroker>(std::move(options), std::move(store), std::move(archive),
-                                      std::move(files), *std::move(tokens));
+                                      std::move(files), *std::move(tokens), *std::move(audit_log));
   if (absl::Status status = broker->Begin(std::move(on_failure)); !status.ok()) return status;
   return broker;
 }

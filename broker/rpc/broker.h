@@ -13,6 +13,7 @@
 #include "absl/time/time.h"
 #include "broker/app/fetches.h"
 #include "broker/app/worker_pool.h"
+#include "broker/audit/audit_log.h"
 #include "broker/auth/server_identity.h"
 #include "broker/core/core.h"
 #include "broker/engine/engine.h"
@@ -31,6 +32,12 @@ struct TlsOptions {
   absl::Duration certificate_life = absl::Hours(24);
 };
 
+struct AuditOptions {
+  audit::Options log = {};    // `path` is required
+  bool log_reads = false;     // whether reads of logs are recorded, too
+  std::string settings = {};  // those that are given, for the record of the start
+};
+
 struct BrokerOptions {
   // affects behaviour
   std::string socket_path;    // required; in a directory that only this broker uses
@@ -38,6 +45,7 @@ struct BrokerOptions {
   std::string token_file;     // required; the tokens of people, made if it is missing
   EntranceRoles roles;
   TlsOptions tls;
+  AuditOptions audit;
   std::string listen;           // in the form of CheckListenAddress; empty: only the socket
   size_t max_streams = 10'000;  // for agents (two each), watchers and followers of logs together
   absl::Duration shutdown_grace =

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "broker/rpc/call_audit.h"
 #include "broker/rpc/gate.h"
 #include "broker/rpc/users.h"
 #include "contract/errors.h"
@@ -26,9 +27,7 @@ Principal OfCertificate(const grpc::AuthContext& context) {
   return {.user = certificate->cluster, .known_by = KnownBy::kCertificate, .role = Role::kAgent};
 }
 
-}  // namespace
-
-Principal CallerOf(const Users& users, const grpc::CallbackServerContext& call) {
+Principal FindCaller(const Users& users, const grpc::CallbackServerContext& call) {
   const std::shared_ptr<const grpc::AuthContext> context = call.auth_context();
   if (context != nullptr && IsOverTls(*context)) return OfCertificate(*context);
   std::vector<std::string_view> credentials;
@@ -37,6 +36,14 @@ Principal CallerOf(const Users& users, const grpc::CallbackServerContext& call) 
     credentials.emplace_back(header->second.data(), header->second.size());
   }
   return users.PrincipalOf(call.peer(), credentials);
+}
+
+}  // namespace
+
+Principal CallerOf(const Users& users, const grpc::CallbackServerContext& call) {
+  Principal caller = FindCaller(users, call);
+  if (users.audit() != nullptr) users.audit()->Note(call, caller);
+  return caller;
 }
 
 absl::Status CheckAgentCall(const grpc::CallbackServerContext& call) {

@@ -39,6 +39,7 @@ std::unique_ptr<grpc::Service> MakeJobsService(const Context& context);
 std::unique_ptr<grpc::Service> MakeClustersService(const Context& context);
 std::unique_ptr<grpc::Service> MakeFilesService(const Context& context);
 std::unique_ptr<grpc::Service> MakeIdentityService(const Context& context);
+std::unique_ptr<grpc::Service> MakeAuditService(const Context& context);
 std::unique_ptr<grpc::Service> MakeAgentLinkService(const Context& context);
 std::unique_ptr<grpc::Service> MakeLogLinkService(const Context& context);
 std::unique_ptr<grpc::Service> MakeFileLinkService(const Context& context);

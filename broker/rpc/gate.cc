@@ -5,8 +5,10 @@
 
 #include <vector>
 
+#include "broker/rpc/call_audit.h"
 #include "contract/errors.h"
 #include "contract/text.h"
+#include "pki/certificates.h"
 #include "rpc/status.h"
 
 namespace muster::broker {
@@ -66,7 +68,14 @@ grpc::Status Gate::Process(const InputMetadata& metadata, grpc::AuthContext* con
   const std::string_view named = path == metadata.end()
                                      ? std::string_view()
                                      : std::string_view(path->second.data(), path->second.size());
-  return rpc::ToGrpc(Admit(named, CertificateOf(*context)));
+  const std::string certificate = CertificateOf(*context);
+  const absl::Status admitted = Admit(named, certificate);
+  if (!admitted.ok() && audit_ != nullptr) {
+    const auto shown = pki::ReadCertificate(certificate);
+    audit_->RefuseAtGate(named, shown.ok() ? shown->cluster : "", shown.ok() ? shown->serial : "",
+                         admitted);
+  }
+  return rpc::ToGrpc(admitted);
 }
 
 absl::Status Gate::Admit(std::string_view path, const std::string& certificate) const {

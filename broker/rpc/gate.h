@@ -21,6 +21,8 @@
 
 namespace muster::broker {
 
+class CallAudit;
+
 // Returns whether the caller has come through the network listener.
 bool IsOverTls(const grpc::AuthContext& context);
 
@@ -29,7 +31,9 @@ std::string CertificateOf(const grpc::AuthContext& context);
 
 class Gate final : public grpc::AuthMetadataProcessor {
  public:
-  explicit Gate(const ClusterAccess* access) : access_(*access) {}
+  // Both outlive it. `audit` hears of each call that is refused; null: nobody does.
+  explicit Gate(const ClusterAccess* access, CallAudit* audit = nullptr)
+      : access_(*access), audit_(audit) {}
 
   bool IsBlocking() const override { return false; }
   grpc::Status Process(const InputMetadata& metadata, grpc::AuthContext* context,
@@ -40,6 +44,7 @@ class Gate final : public grpc::AuthMetadataProcessor {
 
  private:
   const ClusterAccess& access_;
+  CallAudit* const audit_;
 };
 
 // The cluster that the caller of an agent's service speaks for, as long as its stream lives.

@@ -15,7 +15,8 @@ constexpr unsigned int kRefreshSeconds = 1;
 
 }  // namespace
 
-std::shared_ptr<grpc::ServerCredentials> TlsListenerCredentials(const ClusterAccess* access) {
+std::shared_ptr<grpc::ServerCredentials> TlsListenerCredentials(const ClusterAccess* access,
+                                                                CallAudit* audit) {
   const ServerIdentity& identity = access->server();
   grpc::experimental::TlsServerCredentialsOptions options(
       std::make_shared<grpc::experimental::FileWatcherCertificateProvider>(
@@ -25,7 +26,7 @@ std::shared_ptr<grpc::ServerCredentials> TlsListenerCredentials(const ClusterAcc
   options.set_cert_request_type(GRPC_SSL_REQUEST_CLIENT_CERTIFICATE_BUT_DONT_VERIFY);
   std::shared_ptr<grpc::ServerCredentials> credentials =
       grpc::experimental::TlsServerCredentials(options);
-  credentials->SetAuthMetadataProcessor(std::make_shared<Gate>(access));
+  credentials->SetAuthMetadataProcessor(std::make_shared<Gate>(access, audit));
   return credentials;
 }
 

@@ -76,12 +76,15 @@ Principal Users::OfCredential(std::string_view peer,
       credentials.size() == 1 ? TokenIn(credentials.front()) : std::string_view();
   if (text.empty()) {
     LogRefusal(credentials.size() == 1 ? "malformed" : "several", peer, nullptr);
-    return {.refusal = auth::Malformed()};
+    return {.refusal = auth::Malformed(), .refused_credential = "malformed token"};
   }
   const auth::FoundToken found = tokens_ ? tokens_->Find(text) : auth::FoundToken();
   if (found.standing != auth::Standing::kLive) {
     LogRefusal(NameOf(found.standing), peer, found.token.get());
-    return {.refusal = auth::NotAccepted()};
+    const std::string number = found.token ? fmt::format(" {}", found.token->record().id) : "";
+    return {.user = found.token ? found.token->record().user : "",
+            .refusal = auth::NotAccepted(),
+            .refused_credential = fmt::format("{} token{}", NameOf(found.standing), number)};
   }
   return {.user = found.token->record().user,
           .known_by = KnownBy::kToken,

@@ -23,6 +23,8 @@ class Tokens;
 
 namespace muster::broker {
 
+class CallAudit;
+
 // A client over TCP: it is on this machine, but its user is not known.
 inline constexpr std::string_view kLoopbackUser = "anonymous@loopback";
 
@@ -36,6 +38,10 @@ class Users {
  public:
   // `tokens` outlives it. Null: there are none.
   Users(EntranceRoles roles, const auth::Tokens* tokens) : roles_(roles), tokens_(tokens) {}
+
+  // Callers are noted there. Set it before the first call; null: nowhere.
+  void set_audit(CallAudit* audit) { audit_ = audit; }
+  CallAudit* audit() const { return audit_; }
 
   // Notes the user of a descriptor that is about to be handed to gRPC.
   void Note(int fd, std::string user, bool is_owner);
@@ -59,6 +65,7 @@ class Users {
 
   const EntranceRoles roles_;
   const auth::Tokens* const tokens_;
+  CallAudit* audit_ = nullptr;
   mutable Mutex mutex_;
   // The table has as many entries as there were descriptors in use at a time.
   absl::flat_hash_map<int, Peer> by_fd_ ABSL_GUARDED_BY(mutex_);

@@ -45,6 +45,8 @@ enum class Verb {
   kTokenCreate,
   kTokenList,
   kTokenRevoke,
+  kAuditList,
+  kAuditVerify,
   // These need no broker.
   kContextList,
   kContextUse,
@@ -99,6 +101,17 @@ struct IdentityFlags {
   bool all = false;  // also tokens that have ended
 };
 
+// Flags of the verb audit. Empty, 0 and the ends of time: not given.
+struct AuditFlags {
+  std::string user;
+  std::string action;
+  std::string result;
+  uint64_t job = 0;
+  absl::Time since = absl::InfinitePast();
+  absl::Time until = absl::InfiniteFuture();
+  std::string known;  // SEQ:HASH
+};
+
 struct Invocation {
   Verb verb = Verb::kVersion;
   // of every verb
@@ -147,6 +160,7 @@ struct Invocation {
   std::vector<std::string> cluster_words;  // of `clusters`: a name, or invite or revoke and a name
   std::string cluster;
   IdentityFlags identity;
+  AuditFlags audit;
   // sbatch and the like, sky: what is behind the verb
   std::vector<std::string> words;
 };

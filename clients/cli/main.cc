@@ -98,6 +98,10 @@ int Dispatch(Session& session) {
       return ListTokens(session);
     case Verb::kTokenRevoke:
       return RevokeToken(session);
+    case Verb::kAuditList:
+      return ListAudit(session);
+    case Verb::kAuditVerify:
+      return VerifyAudit(session);
     case Verb::kContextList:
     case Verb::kContextUse:
     case Verb::kContextSet:

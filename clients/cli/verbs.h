@@ -61,6 +61,8 @@ int WhoAmI(Session& session);
 int CreateToken(Session& session);
 int ListTokens(Session& session);
 int RevokeToken(Session& session);
+int ListAudit(Session& session);
+int VerifyAudit(Session& session);
 
 // The verbs of `muster context`, which need no broker.
 bool IsContextVerb(Verb verb);

@@ -15,6 +15,7 @@
 #include "clients/cpp/errors.h"
 #include "clients/cpp/file_streams.h"
 #include "clients/cpp/readers.h"
+#include "muster/v1/audit_service.grpc.pb.h"
 #include "muster/v1/clusters_service.grpc.pb.h"
 #include "muster/v1/files_service.grpc.pb.h"
 #include "muster/v1/identity_service.grpc.pb.h"
@@ -72,7 +73,8 @@ class GrpcClient final : public Client {
         jobs_(v1::JobsService::NewStub(channel_)),
         clusters_(v1::ClustersService::NewStub(channel_)),
         files_(v1::FilesService::NewStub(channel_)),
-        identity_(v1::IdentityService::NewStub(channel_)) {}
+        identity_(v1::IdentityService::NewStub(channel_)),
+        audit_(v1::AuditService::NewStub(channel_)) {}
 
   absl::StatusOr<v1::SubmitJobResponse> SubmitJob(const v1::SubmitJobRequest& request) override {
     return Call(*jobs_, &v1::JobsService::Stub::SubmitJob, request, MayRepeat(request));
@@ -137,6 +139,15 @@ class GrpcClient final : public Client {
   absl::StatusOr<v1::RevokeTokenResponse> RevokeToken(
       const v1::RevokeTokenRequest& request) override {
     return Call(*identity_, &v1::IdentityService::Stub::RevokeToken, request, true);
+  }
+  absl::StatusOr<v1::ListAuditRecordsResponse> ListAuditRecords(
+      const v1::ListAuditRecordsRequest& request) override {
+    return Call(*audit_, &v1::AuditService::Stub::ListAuditRecords, request, true);
+  }
+  absl::StatusOr<v1::VerifyAuditResponse> VerifyAudit(
+      const v1::VerifyAuditRequest& request) override {
+    return Call(*audit_, &v1::AuditService::Stub::VerifyAudit, request, true,
+                options_.question_timeout);
   }
   absl::StatusOr<v1::InviteClusterResponse> InviteCluster(
       const v1::InviteClusterRequest& request) override {
@@ -233,6 +244,7 @@ class GrpcClient final : public Client {
   const std::unique_ptr<v1::ClustersService::Stub> clusters_;
   const std::unique_ptr<v1::FilesService::Stub> files_;
   const std::unique_ptr<v1::IdentityService::Stub> identity_;
+  const std::unique_ptr<v1::AuditService::Stub> audit_;
   std::atomic<bool> was_answered_ = false;  // by a broker, on any call or stream
 };
 

@@ -17,6 +17,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "muster/v1/audit_service.pb.h"
 #include "muster/v1/clusters_service.pb.h"
 #include "muster/v1/files_service.pb.h"
 #include "muster/v1/identity_service.pb.h"
@@ -136,6 +137,11 @@ class Client {
       const v1::ListTokensRequest& request) = 0;
   virtual absl::StatusOr<v1::RevokeTokenResponse> RevokeToken(
       const v1::RevokeTokenRequest& request) = 0;
+  virtual absl::StatusOr<v1::ListAuditRecordsResponse> ListAuditRecords(
+      const v1::ListAuditRecordsRequest& request) = 0;
+  // It reads the whole log, and waits as long as a question to a cluster may take.
+  virtual absl::StatusOr<v1::VerifyAuditResponse> VerifyAudit(
+      const v1::VerifyAuditRequest& request) = 0;
   virtual absl::StatusOr<v1::ForgetClusterResponse> ForgetCluster(
       const v1::ForgetClusterRequest& request) = 0;
   virtual absl::StatusOr<v1::InviteClusterResponse> InviteCluster(

@@ -64,6 +64,7 @@ TEST(Broker, ASocketPathThatIsTooLongIsRefused) {
   BrokerOptions options;
   options.socket_path = "/tmp/" + std::string(200, 'x');
   options.token_file = other.directory() / "second-tokens.db";
+  options.audit.log.path = other.directory() / "second-audit.db";
   auto archive = logs::Archive::Open(other.directory() / "second-logs", {}, absl::Now);
   ASSERT_TRUE(archive.ok()) << archive.status();
   const auto broker =
@@ -78,6 +79,7 @@ TEST(Broker, APortInUseIsRefused) {
   options.listen = "127.0.0.1:" + std::to_string(first.broker().port());
   options.socket_path = first.directory() / "second.sock";
   options.token_file = first.directory() / "second-tokens.db";
+  options.audit.log.path = first.directory() / "second-audit.db";
   auto archive = logs::Archive::Open(first.directory() / "second-logs", {}, absl::Now);
   ASSERT_TRUE(archive.ok()) << archive.status();
   const auto second =

@@ -84,6 +84,7 @@ TestBroker::TestBroker(std::function<void(BrokerOptions&)> adjust) {
   BrokerOptions options;
   options.socket_path = directory_ / "broker.sock";
   options.token_file = directory_ / "tokens.db";
+  options.audit.log.path = directory_ / "audit.db";
   if (adjust) adjust(options);
   auto archive = logs::Archive::Open(directory_ / "logs", {}, absl::Now);
   EXPECT_TRUE(archive.ok()) << archive.status();

@@ -7,11 +7,13 @@
 
 #include <filesystem>
 #include <future>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/time/clock.h"
+#include "broker/audit/audit_file.h"
 #include "broker/auth/ca_directory.h"
 #include "broker/auth/cluster_access.h"
 #include "daemon/read_file.h"
@@ -19,6 +21,7 @@
 #include "muster/agent/v1/enrollment.grpc.pb.h"
 #include "muster/agent/v1/file_link.grpc.pb.h"
 #include "muster/agent/v1/log_link.grpc.pb.h"
+#include "muster/v1/audit_service.pb.h"
 #include "pki/certificates.h"
 #include "tests/unit/rpc/harness.h"
 
@@ -33,6 +36,7 @@ std::vector<std::string> AllMethods() {
       v1::SubmitJobRequest::descriptor()->file(),
       v1::GetClusterRequest::descriptor()->file(),
       v1::DownloadFileRequest::descriptor()->file(),
+      v1::VerifyAuditRequest::descriptor()->file(),
       agent::v1::ConnectRequest::descriptor()->file(),
       agent::v1::PushRequest::descriptor()->file(),
       agent::v1::SendFilesRequest::descriptor()->file(),
@@ -152,6 +156,24 @@ class TlsListener : public ::testing::Test {
   const CaDirectory ca_{directory_ / "ca"};
   std::unique_ptr<TestBroker> broker_;
 };
+
+TEST_F(TlsListener, RefusedCallsCertificatesAndKeysAreInTheAuditLog) {
+  EXPECT_EQ(Try(Channel(), "/muster.v1.JobsService/CancelJobs").error_code(),
+            grpc::UNAUTHENTICATED);
+  Enroll("gpu");
+  broker_->broker().Shutdown();
+  const auto page = audit::ReadRecords(broker_->directory() / "audit.db", {}, 100, 100);
+  ASSERT_TRUE(page.ok()) << page.status();
+  std::map<std::string, audit::Record> by_action;
+  for (const audit::Record& record : page->records) by_action[record.action] = record;
+  EXPECT_EQ(by_action["JobsService.CancelJobs"].origin, "tls");
+  EXPECT_EQ(by_action["JobsService.CancelJobs"].credential, "none");
+  EXPECT_EQ(by_action["JobsService.CancelJobs"].result, "NO_CREDENTIAL");
+  EXPECT_EQ(by_action["ClustersService.InviteCluster"].target, "name=\"gpu\"");
+  EXPECT_EQ(by_action["EnrollmentService.Enroll"].target, "cluster=\"gpu\"");
+  EXPECT_EQ(by_action["EnrollmentService.Enroll"].result, "OK");
+  EXPECT_THAT(by_action["tls.identity"].target, HasSubstr("sha256="));
+}
 
 TEST_F(TlsListener, RefusesEveryCallWithoutACredential) {
   const auto channel = Channel();
