@@ -40,6 +40,8 @@ struct Principal {
   std::vector<std::string> groups{};
   // The roles of the user and the groups in projects, as they were when the call began.
   std::vector<auth::Membership> memberships{};
+  // The credential that was not accepted, for the audit log: "expired token 3". Never a secret.
+  std::string refused_credential = {};
 };
 
 }  // namespace muster::broker

@@ -84,6 +84,7 @@ constexpr Right kRights[] = {
     {Role::kMember, UseCase::kWhoAmI, Reach::kAll},
     {Role::kMember, UseCase::kLogIn, Reach::kAll},
     {Role::kMember, UseCase::kManageTokens, Reach::kOwnOnly},
+    {Role::kAdmin, UseCase::kReadAudit, Reach::kAll},
     {Role::kAgent, UseCase::kDownloadFiles, Reach::kAll},
 };
 
@@ -169,6 +170,8 @@ constexpr RpcUseCase kRpcs[] = {
     {"ProjectsService.ArchiveProject", UseCase::kManageProjects},
     {"ProjectsService.SetMember", UseCase::kManageMembers},
     {"ProjectsService.RemoveMember", UseCase::kManageMembers},
+    {"AuditService.ListAuditRecords", UseCase::kReadAudit},
+    {"AuditService.VerifyAudit", UseCase::kReadAudit},
 };
 
 std::optional<Reach> ReachOf(Over over, Role role, UseCase use_case) {

@@ -22,6 +22,7 @@
 #include "broker/auth/projects.h"
 #include "broker/auth/tokens.h"
 #include "broker/files/job_files.h"
+#include "broker/rpc/broker_audit.h"
 #include "broker/rpc/context.h"
 #include "broker/rpc/cut_connections.h"
 #include "broker/rpc/listen_address.h"
@@ -47,6 +48,7 @@ constexpr const char* kServices[] = {"muster.v1.JobsService",
                                      "muster.v1.IdentityService",
                                      "muster.v1.SecretsService",
                                      "muster.v1.ProjectsService",
+                                     "muster.v1.AuditService",
                                      "muster.agent.v1.AgentLinkService",
                                      "muster.agent.v1.LogLinkService",
                                      "muster.agent.v1.FileLinkService",
@@ -103,7 +105,8 @@ class RunningBroker final : public Broker {
   RunningBroker(BrokerOptions options, std::unique_ptr<store::Store> store,
                 std::unique_ptr<logs::Archive> archive, std::unique_ptr<files::FileStore> files,
                 std::unique_ptr<auth::Tokens> tokens, std::unique_ptr<secrets::Secrets> secrets,
-                std::unique_ptr<auth::Projects> projects)
+                std::unique_ptr<auth::Projects> projects,
+                std::unique_ptr<audit::AuditLog> audit_log)
       : options_(std::move(options)),
         store_(std::move(store)),
         archive_(std::move(archive)),
@@ -111,6 +114,7 @@ class RunningBroker final : public Broker {
         tokens_(std::move(tokens)),
         secrets_(std::move(secrets)),
         projects_(std::move(projects)),
+        audit_(std::move(audit_log), options_.audit),
         readers_(options_.readers),
         archivers_(options_.archivers),
         file_workers_(options_.file_workers),
@@ -135,6 +139,8 @@ class RunningBroker final : public Broker {
         std::move(on_failure));
     engine_->Start();
     if (absl::Status status = OpenAccess(); !status.ok()) return status;
+    users_.set_audit(&audit_.calls());
+    audit_.Start(access_.get());
     MakeServices();
     return Listen();
   }
@@ -151,6 +157,7 @@ class RunningBroker final : public Broker {
     }
     file_expiry_.Begin();
     job_expiry_.Begin();
+    audit_.Housekeep(access_.get());
     token_workers_.PostStep([this] { WriteTokenUses(); });
     archivers_.PostStep([this] { RemoveSecrets(); });
     const absl::StatusOr<int> expired = archive_->Expire(kMaxExpirePerRound);
@@ -183,6 +190,7 @@ class RunningBroker final : public Broker {
       server_->Wait();
     }
     streams_.Stop();
+    audit_.Stop();
   }
 
  private:
@@ -242,6 +250,7 @@ class RunningBroker final : public Broker {
     app.readers = &readers_;
     app.counters = &counters_;
     app.file_workers = &file_workers_;
+    app.audit_file = audit_.path();
     app.cluster_access = access_.get();
     app.tls_address = [this] { return TlsAddress(); };
     app.now = absl::Now;
@@ -271,6 +280,7 @@ class RunningBroker final : public Broker {
     services_.push_back(MakeSecretsService(context));
     services_.push_back(MakeSecretLinkService(context));
     services_.push_back(MakeProjectsService(context));
+    services_.push_back(MakeAuditService(context));
     services_.push_back(MakeAgentLinkService(context));
     services_.push_back(MakeLogLinkService(context));
     services_.push_back(MakeFileLinkService(context));
@@ -296,9 +306,11 @@ class RunningBroker final : public Broker {
       builder.AddListeningPort(*address, grpc::InsecureServerCredentials(), &port_);
     }
     if (access_ != nullptr) {
-      builder.AddListeningPort(options_.tls.listen, TlsListenerCredentials(access_.get(), &users_),
+      builder.AddListeningPort(options_.tls.listen,
+                               TlsListenerCredentials(access_.get(), &users_, &audit_.calls()),
                                &tls_port_);
     }
+    audit_.Watch(&builder);
     server_ = builder.BuildAndStart();
     if (!options_.listen.empty() && port_ == 0) return CannotListen(options_.listen);
     if (access_ != nullptr && tls_port_ == 0) return CannotListen(options_.tls.listen);
@@ -321,6 +333,7 @@ class RunningBroker final : public Broker {
   const std::unique_ptr<auth::Tokens> tokens_;
   const std::unique_ptr<secrets::Secrets> secrets_;
   const std::unique_ptr<auth::Projects> projects_;
+  BrokerAudit audit_;
   files::JobFiles job_files_{files_.get()};
   // Null: there is no identity provider.
   const std::unique_ptr<oidc::Provider> provider_ = MakeProvider(options_.people);
@@ -369,10 +382,11 @@ absl::StatusOr<std::unique_ptr<Broker>> Broker::Start(
   if (!secrets.ok()) return secrets.status();
   auto projects = auth::Projects::Open(options.project_file);
   if (!projects.ok()) return projects.status();
-  auto broker =
-      std::make_unique<RunningBroker>(std::move(options), std::move(store), std::move(archive),
-                                      std::move(files), *std::move(tokens), *std::move(secrets),
-                                      *std::move(projects));
+  auto audit_log = audit::AuditLog::Open(options.audit.log, absl::Now, on_failure);
+  if (!audit_log.ok()) return audit_log.status();
+  auto broker = std::make_unique<RunningBroker>(
+      std::move(options), std::move(store), std::move(archive), std::move(files),
+      *std::move(tokens), *std::move(secrets), *std::move(projects), *std::move(audit_log));
   if (absl::Status status = broker->Begin(std::move(on_failure)); !status.ok()) return status;
   return broker;
 }

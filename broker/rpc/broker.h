@@ -13,6 +13,7 @@
 #include "absl/time/time.h"
 #include "broker/app/fetches.h"
 #include "broker/app/worker_pool.h"
+#include "broker/audit/audit_log.h"
 #include "broker/auth/oidc/verifier.h"
 #include "broker/auth/server_identity.h"
 #include "broker/core/core.h"
@@ -33,15 +34,22 @@ struct TlsOptions {
   absl::Duration certificate_life = absl::Hours(24);
 };
 
+struct AuditOptions {
+  audit::Options log = {};    // `path` is required
+  bool log_reads = false;     // whether reads of logs are recorded, too
+  std::string settings = {};  // those that are given, for the record of the start
+};
+
 struct BrokerOptions {
   // affects behaviour
   std::string socket_path;    // required; in a directory that only this broker uses
   mode_t socket_mode = 0600;  // clients that can connect can submit: only the owner by default
   std::string token_file;     // required; the tokens of people, made if it is missing
   secrets::SecretsOptions secrets;  // the database is required; the clock is the system's
-  std::string project_file;   // required; the projects, likewise
+  std::string project_file;         // required; the projects, likewise
   EntranceRoles roles;
   TlsOptions tls;
+  AuditOptions audit;
   oidc::VerifierOptions people;  // without an issuer there is no identity provider
   std::string listen;            // in the form of CheckListenAddress; empty: only the socket
   size_t max_streams = 10'000;   // for agents (two each), watchers and followers of logs together

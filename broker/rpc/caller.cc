@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "broker/auth/refusals.h"
+#include "broker/rpc/call_audit.h"
 #include "broker/rpc/gate.h"
 #include "broker/rpc/users.h"
 #include "contract/errors.h"
@@ -27,9 +28,7 @@ Principal OfCertificate(const grpc::AuthContext& context) {
   return {.user = certificate->cluster, .known_by = KnownBy::kCertificate, .role = Role::kAgent};
 }
 
-}  // namespace
-
-Principal CallerOf(const Users& users, const grpc::CallbackServerContext& call) {
+Principal FindCaller(const Users& users, const grpc::CallbackServerContext& call) {
   std::vector<std::string_view> credentials;
   const auto [begin, end] = call.client_metadata().equal_range(kHeader);
   for (auto header = begin; header != end; ++header) {
@@ -47,6 +46,14 @@ Principal CallerOf(const Users& users, const grpc::CallbackServerContext& call) 
     return {.user = std::string(kNetworkUser), .refusal = auth::Missing()};
   }
   return users.PrincipalOf(call.peer(), credentials);
+}
+
+}  // namespace
+
+Principal CallerOf(const Users& users, const grpc::CallbackServerContext& call) {
+  Principal caller = FindCaller(users, call);
+  if (users.audit() != nullptr) users.audit()->Note(call, caller);
+  return caller;
 }
 
 absl::Status CheckAgentCall(const grpc::CallbackServerContext& call) {

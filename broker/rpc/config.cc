@@ -136,6 +136,29 @@ std::vector<Setting> TlsSettings(Config* config) {
   };
 }
 
+std::vector<Setting> AuditSettings(Config* config) {
+  AuditOptions& audit = config->broker.audit;
+  const auto take = [config](auto set) {
+    return [config, set](const std::string& value) -> absl::Status { return set(*config, value); };
+  };
+  return {
+      {"audit.retention", "how long records of the audit log are kept; 0s: for ever [400d]",
+       take(Duration(absl::ZeroDuration(),
+                     [](Config& c, absl::Duration d) { c.broker.audit.log.retention = d; }))},
+      {"audit.max_bytes", "size of the audit log; the oldest records make room [4Gi]",
+       take(Bytes([](Config& c, uint64_t n) { c.broker.audit.log.max_bytes = n; }))},
+      {"audit.log_reads",
+       "whether the audit log also has reads of jobs' logs, true or false [false]",
+       [&audit](const std::string& value) -> absl::Status {
+         if (value != "true" && value != "false") {
+           return Invalid(fmt::format("\"{}\" is neither true nor false", value));
+         }
+         audit.log_reads = value == "true";
+         return absl::OkStatus();
+       }},
+  };
+}
+
 }  // namespace
 
 std::vector<Setting> SettingsOf(Config* config) {
@@ -193,6 +216,7 @@ std::vector<Setting> SettingsOf(Config* config) {
   };
   for (Setting& setting : TlsSettings(config)) settings.push_back(std::move(setting));
   for (Setting& setting : OidcSettings(config)) settings.push_back(std::move(setting));
+  for (Setting& setting : AuditSettings(config)) settings.push_back(std::move(setting));
   return settings;
 }
 

@@ -6,9 +6,11 @@
 #include <vector>
 
 #include "broker/app/principal.h"
+#include "broker/rpc/call_audit.h"
 #include "broker/rpc/users.h"
 #include "contract/errors.h"
 #include "contract/text.h"
+#include "pki/certificates.h"
 #include "rpc/status.h"
 
 namespace muster::broker {
@@ -43,6 +45,7 @@ constexpr Door kDoors[] = {
     {"/muster.v1.FilesService/", Caller::kPerson},
     {"/muster.v1.IdentityService/GetLoginInfo", Caller::kAnyone},
     {"/muster.v1.IdentityService/", Caller::kPerson},
+    {"/muster.v1.AuditService/", Caller::kPerson},
     {"/muster.v1.ProjectsService/", Caller::kPerson},
     {"/muster.v1.SecretsService/", Caller::kPerson},
     {"/grpc.health.v1.Health/Watch", Caller::kPerson},
@@ -77,6 +80,13 @@ absl::Status NotForPeople() {
                          "certificate that muster-agent enroll gets, and no token");
 }
 
+// The caller as the audit log names it, whether or not the certificate is good.
+Principal OfCertificate(const std::string& certificate) {
+  const auto shown = pki::ReadCertificate(certificate);
+  if (!shown.ok()) return {.refused_credential = "malformed certificate"};
+  return {.user = shown->cluster, .refused_credential = "certificate " + shown->serial};
+}
+
 }  // namespace
 
 bool IsOverTls(const grpc::AuthContext& context) {
@@ -108,17 +118,22 @@ grpc::Status Gate::Process(const InputMetadata& metadata, grpc::AuthContext* con
   for (auto header = begin; header != end; ++header) {
     credentials.emplace_back(header->second.data(), header->second.size());
   }
-  return rpc::ToGrpc(Admit(named, CertificateOf(*context), credentials));
+  Principal caller;
+  const absl::Status admitted = Admit(named, CertificateOf(*context), credentials, &caller);
+  if (!admitted.ok() && audit_ != nullptr) audit_->RefuseAtGate(named, caller, admitted);
+  return rpc::ToGrpc(admitted);
 }
 
 absl::Status Gate::Admit(std::string_view path, const std::string& certificate,
-                         const std::vector<std::string_view>& credentials) const {
+                         const std::vector<std::string_view>& credentials,
+                         Principal* caller) const {
   if (IsOpen(path, Caller::kAnyone)) return absl::OkStatus();
   if (certificate.empty() && credentials.empty()) return NoCredential();
+  if (!certificate.empty()) *caller = OfCertificate(certificate);
   if (!certificate.empty() && !credentials.empty()) return TwoCredentials();
   if (certificate.empty()) {
-    const Principal person = users_.PrincipalOf(kPeer, credentials);
-    if (!person.refusal.ok()) return person.refusal;
+    *caller = users_.PrincipalOf(kPeer, credentials);
+    if (!caller->refusal.ok()) return caller->refusal;
     return IsOpen(path, Caller::kPerson) ? absl::OkStatus() : NotForPeople();
   }
   if (const auto peer = access_.Check(certificate); !peer.ok()) return peer.status();

@@ -19,10 +19,12 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "broker/app/principal.h"
 #include "broker/auth/cluster_access.h"
 
 namespace muster::broker {
 
+class CallAudit;
 class Users;
 
 // Returns whether the caller has come through the network listener.
@@ -36,20 +38,24 @@ absl::Status TwoCredentials();
 
 class Gate final : public grpc::AuthMetadataProcessor {
  public:
-  Gate(const ClusterAccess* access, const Users* users) : access_(*access), users_(*users) {}
+  // All outlive it. `audit` hears of each call that is refused; null: nobody does.
+  Gate(const ClusterAccess* access, const Users* users, CallAudit* audit)
+      : access_(*access), users_(*users), audit_(audit) {}
 
   bool IsBlocking() const override { return false; }
   grpc::Status Process(const InputMetadata& metadata, grpc::AuthContext* context,
                        OutputMetadata* consumed, OutputMetadata* response) override;
 
   // `path` is "/SERVICE/METHOD"; `certificate` as PEM, empty: none; `credentials` are the values of
-  // "authorization".
+  // "authorization". Sets `caller` to what is known of the caller; of an anonymous one it is
+  // nothing.
   absl::Status Admit(std::string_view path, const std::string& certificate,
-                     const std::vector<std::string_view>& credentials) const;
+                     const std::vector<std::string_view>& credentials, Principal* caller) const;
 
  private:
   const ClusterAccess& access_;
   const Users& users_;
+  CallAudit* const audit_;
 };
 
 // The cluster that the caller of an agent's service speaks for, as long as its stream lives.

@@ -16,6 +16,7 @@
 #include "broker/files/file_store.h"
 #include "broker/logs/archive.h"
 #include "broker/rpc/broker.h"
+#include "broker/rpc/broker_audit.h"
 #include "broker/rpc/config.h"
 #include "broker/rpc/init_command.h"
 #include "broker/rpc/oidc_settings.h"
@@ -62,6 +63,7 @@ absl::Status MakeDirectory(const std::string& path) {
 }
 
 std::string PortFile(const Config& config) { return config.state_dir + "/broker.port"; }
+std::string AuditFilePath(const Config& config) { return config.state_dir + "/audit.db"; }
 std::string TlsPortFile(const Config& config) { return config.state_dir + "/broker.tls.port"; }
 
 // Writes a port for scripts that asked for any free one. The file exists while the broker serves
@@ -91,6 +93,7 @@ absl::StatusOr<std::unique_ptr<Broker>> StartBroker(Config config) {
   config.broker.token_file = config.state_dir + "/tokens.db";
   config.broker.secrets = SecretsOptionsOf(config.state_dir);
   config.broker.project_file = config.state_dir + "/projects.db";
+  config.broker.audit.log.path = AuditFilePath(config);
   config.broker.tls.files.ca_directory = config.state_dir + "/ca";
   config.broker.tls.database = config.state_dir + "/auth.db";
   return Broker::Start(config.broker, *std::move(store), *std::move(archive), *std::move(files),
@@ -139,6 +142,9 @@ int Init(const Config& config, const std::vector<std::string>& names) {
   if (absl::Status status = MakeDirectory(config.state_dir); !status.ok()) return Fail(status);
   const absl::StatusOr<std::string> done = InitBroker(config.state_dir, names, absl::Now());
   if (!done.ok()) return Fail(done.status());
+  if (absl::Status status = RecordInit(AuditFilePath(config), absl::Now()); !status.ok()) {
+    return Fail(status);
+  }
   fmt::print("{}", *done);
   return 0;
 }
@@ -154,7 +160,7 @@ int Rotate(const Config& config) {
 
 int Main(int argc, char** argv) {
   Config config;
-  const std::vector<Setting> settings = SettingsOf(&config);
+  std::vector<Setting> settings = SettingsOf(&config);
   CLI::App app("Keeps jobs and hands them to clusters.", "muster-broker");
   app.set_version_flag("--version", std::string("muster-broker ") + MUSTER_VERSION);
   std::string config_file;
@@ -197,11 +203,14 @@ int Main(int argc, char** argv) {
   if (config_file.empty()) {
     if (const char* path = std::getenv("MUSTER_BROKER_CONFIG")) config_file = path;
   }
+  std::map<std::string, std::string> given;
+  NoteGiven(&settings, &given);
   absl::Status status;
   if (!config_file.empty()) status = ApplyYamlFile(config_file, kProgram, settings);
   if (status.ok()) status = ApplyEnvironment(std::getenv, kProgram, settings);
   if (status.ok()) status = ApplyFlags(flags, settings);
   if (status.ok()) status = FinishOidc(&config);
+  config.broker.audit.settings = TextOfGiven(given);
   if (!status.ok()) return Fail(status, kExitUsage);
   if (config.state_dir.empty()) {
     return Fail(absl::InvalidArgumentError(

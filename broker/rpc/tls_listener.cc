@@ -16,7 +16,8 @@ constexpr unsigned int kRefreshSeconds = 1;
 }  // namespace
 
 std::shared_ptr<grpc::ServerCredentials> TlsListenerCredentials(const ClusterAccess* access,
-                                                                const Users* users) {
+                                                                const Users* users,
+                                                                CallAudit* audit) {
   const ServerIdentity& identity = access->server();
   grpc::experimental::TlsServerCredentialsOptions options(
       std::make_shared<grpc::experimental::FileWatcherCertificateProvider>(
@@ -26,7 +27,7 @@ std::shared_ptr<grpc::ServerCredentials> TlsListenerCredentials(const ClusterAcc
   options.set_cert_request_type(GRPC_SSL_REQUEST_CLIENT_CERTIFICATE_BUT_DONT_VERIFY);
   std::shared_ptr<grpc::ServerCredentials> credentials =
       grpc::experimental::TlsServerCredentials(options);
-  credentials->SetAuthMetadataProcessor(std::make_shared<Gate>(access, users));
+  credentials->SetAuthMetadataProcessor(std::make_shared<Gate>(access, users, audit));
   return credentials;
 }
 

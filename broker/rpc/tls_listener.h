@@ -13,15 +13,17 @@ class ServerCredentials;
 
 namespace muster::broker {
 
+class CallAudit;
 class Users;
 
 // TLS 1.2 and 1.3 with the certificate that the files hold at the time of each handshake, and the
-// gate before every call. `access` and `users` outlive the server.
+// gate before every call. `access`, `users` and `audit` outlive the server.
 //
 // The handshake asks for the caller's certificate, and the gate verifies it: a caller whose
 // certificate is refused gets an error that says why, where a failed handshake says nothing.
 std::shared_ptr<grpc::ServerCredentials> TlsListenerCredentials(const ClusterAccess* access,
-                                                                const Users* users);
+                                                                const Users* users,
+                                                                CallAudit* audit);
 
 }  // namespace muster::broker
 

@@ -82,14 +82,17 @@ Principal Users::OfCredential(std::string_view peer,
   if (IsTokenText(text)) return OfToken(peer, text);
   if (verifier_ != nullptr && oidc::LooksLikeJwt(text)) return OfJwt(peer, text);
   LogRefusal(credentials.size() == 1 ? "malformed" : "several", peer, nullptr);
-  return {.refusal = auth::Malformed()};
+  return {.refusal = auth::Malformed(), .refused_credential = "malformed token"};
 }
 
 Principal Users::OfToken(std::string_view peer, std::string_view text) const {
   const auth::FoundToken found = tokens_ ? tokens_->Find(text) : auth::FoundToken();
   if (found.standing != auth::Standing::kLive) {
     LogRefusal(NameOf(found.standing), peer, found.token.get());
-    return {.refusal = auth::NotAccepted()};
+    const std::string number = found.token ? fmt::format(" {}", found.token->record().id) : "";
+    return {.user = found.token ? found.token->record().user : "",
+            .refusal = auth::NotAccepted(),
+            .refused_credential = fmt::format("{} token{}", NameOf(found.standing), number)};
   }
   return {.user = found.token->record().user,
           .known_by = KnownBy::kToken,
@@ -101,7 +104,8 @@ Principal Users::OfJwt(std::string_view peer, std::string_view text) const {
   oidc::Recognised found = verifier_->Recognise(text, absl::Now());
   if (found.person.fault != oidc::Fault::kNone) {
     LogRefusal(oidc::NameOf(found.person.fault), peer, nullptr);
-    return {.refusal = auth::NotAccepted()};
+    return {.refusal = auth::NotAccepted(),
+            .refused_credential = std::string(oidc::NameOf(found.person.fault))};
   }
   // Streams end with it.
   auth::TokenRecord record;

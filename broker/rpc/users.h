@@ -29,6 +29,8 @@ class Verifier;
 
 namespace muster::broker {
 
+class CallAudit;
+
 // A client over TCP: it is on this machine, but its user is not known.
 inline constexpr std::string_view kLoopbackUser = "anonymous@loopback";
 
@@ -48,6 +50,10 @@ class Users {
   Users(EntranceRoles roles, const auth::Tokens* tokens, const auth::Projects* projects = nullptr,
         const oidc::Verifier* verifier = nullptr)
       : roles_(roles), tokens_(tokens), projects_(projects), verifier_(verifier) {}
+
+  // Callers are noted there. Set it before the first call; null: nowhere.
+  void set_audit(CallAudit* audit) { audit_ = audit; }
+  CallAudit* audit() const { return audit_; }
 
   // Notes the user of a descriptor that is about to be handed to gRPC.
   void Note(int fd, std::string user, bool is_owner);
@@ -75,6 +81,7 @@ class Users {
   const auth::Tokens* const tokens_;
   const auth::Projects* const projects_;
   const oidc::Verifier* const verifier_;
+  CallAudit* audit_ = nullptr;
   mutable Mutex mutex_;
   // The table has as many entries as there were descriptors in use at a time.
   absl::flat_hash_map<int, Peer> by_fd_ ABSL_GUARDED_BY(mutex_);

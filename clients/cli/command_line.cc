@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <limits>
 
+#include "clients/cli/audit_flags.h"
 #include "clients/cli/exit_code.h"
 #include "clients/cli/invocation.h"
 #include "clients/cli/options.h"
@@ -58,6 +59,7 @@ class Grammar {
     AddPeopleVerbs(&app_, &out_);
     AddSecretVerbs(&app_, &out_);
     AddProjectVerbs(&app_, &out_);
+    AddAuditVerbs(&app_, &out_);
     AddOwnVerbs();
     Sub("version", Verb::kVersion, "Print this program's version", "version");
   }

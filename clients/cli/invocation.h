@@ -58,6 +58,8 @@ enum class Verb {
   kProjectAdd,
   kProjectRemove,
   kProjectArchive,
+  kAuditList,
+  kAuditVerify,
   // These need no broker.
   kContextList,
   kContextUse,
@@ -138,6 +140,17 @@ struct ProjectFlags {
   bool restore = false;  // an archived one takes jobs again
 };
 
+// Flags of the verb audit. Empty, 0 and the ends of time: not given.
+struct AuditFlags {
+  std::string user;
+  std::string action;
+  std::string result;
+  uint64_t job = 0;
+  absl::Time since = absl::InfinitePast();
+  absl::Time until = absl::InfiniteFuture();
+  std::string known;  // SEQ:HASH
+};
+
 struct Invocation {
   Verb verb = Verb::kVersion;
   // of every verb
@@ -189,6 +202,7 @@ struct Invocation {
   IdentityFlags identity;
   SecretFlags secret;
   ProjectFlags project;
+  AuditFlags audit;
   // sbatch and the like, sky: what is behind the verb
   std::vector<std::string> words;
 };

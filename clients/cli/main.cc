@@ -114,6 +114,10 @@ int Dispatch(Session& session) {
     case Verb::kProjectRemove:
     case Verb::kProjectArchive:
       return Projects(session);
+    case Verb::kAuditList:
+      return ListAudit(session);
+    case Verb::kAuditVerify:
+      return VerifyAudit(session);
     case Verb::kLogin:
     case Verb::kLogout:
     case Verb::kContextList:

@@ -69,6 +69,8 @@ int ListSecrets(Session& session);
 int DeleteSecret(Session& session);
 // The verb projects, and those of `muster project`.
 int Projects(Session& session);
+int ListAudit(Session& session);
+int VerifyAudit(Session& session);
 
 // The verbs of `muster context`, which need no broker.
 bool IsContextVerb(Verb verb);

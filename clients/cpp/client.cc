@@ -17,6 +17,7 @@
 #include "clients/cpp/readers.h"
 #include "clients/cpp/renewal.h"
 #include "contract/text.h"
+#include "muster/v1/audit_service.grpc.pb.h"
 #include "muster/v1/clusters_service.grpc.pb.h"
 #include "muster/v1/files_service.grpc.pb.h"
 #include "muster/v1/identity_service.grpc.pb.h"
@@ -101,7 +102,8 @@ class GrpcClient final : public Client {
         files_(v1::FilesService::NewStub(channel_)),
         identity_(v1::IdentityService::NewStub(channel_)),
         secrets_(v1::SecretsService::NewStub(channel_)),
-        projects_(v1::ProjectsService::NewStub(channel_)) {}
+        projects_(v1::ProjectsService::NewStub(channel_)),
+        audit_(v1::AuditService::NewStub(channel_)) {}
 
   absl::StatusOr<v1::SubmitJobResponse> SubmitJob(const v1::SubmitJobRequest& request) override {
     return Call(*jobs_, &v1::JobsService::Stub::SubmitJob, request, MayRepeat(request));
@@ -210,6 +212,15 @@ class GrpcClient final : public Client {
       const v1::RemoveMemberRequest& request) override {
     return Call(*projects_, &v1::ProjectsService::Stub::RemoveMember, request, false);
   }
+  absl::StatusOr<v1::ListAuditRecordsResponse> ListAuditRecords(
+      const v1::ListAuditRecordsRequest& request) override {
+    return Call(*audit_, &v1::AuditService::Stub::ListAuditRecords, request, true);
+  }
+  absl::StatusOr<v1::VerifyAuditResponse> VerifyAudit(
+      const v1::VerifyAuditRequest& request) override {
+    return Call(*audit_, &v1::AuditService::Stub::VerifyAudit, request, true,
+                options_.question_timeout);
+  }
   absl::StatusOr<v1::InviteClusterResponse> InviteCluster(
       const v1::InviteClusterRequest& request) override {
     // A repeat would leave a token open that nobody has seen.
@@ -312,6 +323,7 @@ class GrpcClient final : public Client {
   const std::unique_ptr<v1::IdentityService::Stub> identity_;
   const std::unique_ptr<v1::SecretsService::Stub> secrets_;
   const std::unique_ptr<v1::ProjectsService::Stub> projects_;
+  const std::unique_ptr<v1::AuditService::Stub> audit_;
   std::atomic<bool> was_answered_ = false;  // by a broker, on any call or stream
 };
 

@@ -17,6 +17,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "muster/v1/audit_service.pb.h"
 #include "muster/v1/clusters_service.pb.h"
 #include "muster/v1/files_service.pb.h"
 #include "muster/v1/identity_service.pb.h"
@@ -163,6 +164,11 @@ class Client {
   virtual absl::StatusOr<v1::SetMemberResponse> SetMember(const v1::SetMemberRequest& request) = 0;
   virtual absl::StatusOr<v1::RemoveMemberResponse> RemoveMember(
       const v1::RemoveMemberRequest& request) = 0;
+  virtual absl::StatusOr<v1::ListAuditRecordsResponse> ListAuditRecords(
+      const v1::ListAuditRecordsRequest& request) = 0;
+  // It reads the whole log, and waits as long as a question to a cluster may take.
+  virtual absl::StatusOr<v1::VerifyAuditResponse> VerifyAudit(
+      const v1::VerifyAuditRequest& request) = 0;
   virtual absl::StatusOr<v1::ForgetClusterResponse> ForgetCluster(
       const v1::ForgetClusterRequest& request) = 0;
   virtual absl::StatusOr<v1::InviteClusterResponse> InviteCluster(

@@ -45,7 +45,10 @@ const std::set<std::string_view> kWithoutJob = {
     "ProjectsService.CreateProject",   "ProjectsService.UpdateProject",
     "ProjectsService.GetProject",      "ProjectsService.ListProjects",
     "ProjectsService.ArchiveProject",  "ProjectsService.SetMember",
-    "ProjectsService.RemoveMember"};
+    "ProjectsService.RemoveMember",    "IdentityService.GetLoginInfo",
+    "SecretsService.SetSecret",        "SecretsService.ListSecrets",
+    "SecretsService.DeleteSecret",     "AuditService.ListAuditRecords",
+    "AuditService.VerifyAudit"};
 
 // A job, by whose it is and where.
 struct Target {

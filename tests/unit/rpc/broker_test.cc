@@ -66,6 +66,7 @@ TEST(Broker, ASocketPathThatIsTooLongIsRefused) {
   options.token_file = other.directory() / "second-tokens.db";
   options.secrets.database = other.directory() / "second-secrets.db";
   options.project_file = other.directory() / "second-projects.db";
+  options.audit.log.path = other.directory() / "second-audit.db";
   auto archive = logs::Archive::Open(other.directory() / "second-logs", {}, absl::Now);
   ASSERT_TRUE(archive.ok()) << archive.status();
   const auto broker =
@@ -82,6 +83,7 @@ TEST(Broker, APortInUseIsRefused) {
   options.token_file = first.directory() / "second-tokens.db";
   options.secrets.database = first.directory() / "second-secrets.db";
   options.project_file = first.directory() / "second-projects.db";
+  options.audit.log.path = first.directory() / "second-audit.db";
   auto archive = logs::Archive::Open(first.directory() / "second-logs", {}, absl::Now);
   ASSERT_TRUE(archive.ok()) << archive.status();
   const auto second =

@@ -89,6 +89,7 @@ TestBroker::TestBroker(std::function<void(BrokerOptions&)> adjust) {
                      .credential = {},
                      .now = {}};
   options.project_file = directory_ / "projects.db";
+  options.audit.log.path = directory_ / "audit.db";
   if (adjust) adjust(options);
   auto archive = logs::Archive::Open(directory_ / "logs", {}, absl::Now);
   EXPECT_TRUE(archive.ok()) << archive.status();

@@ -1,7 +1,6 @@
 // Who asks: every call of every service with every role, and credentials that are not accepted.
 #include <gmock/gmock.h>
 #include <google/protobuf/descriptor.h>
-#include <grpcpp/generic/generic_stub.h>
 #include <gtest/gtest.h>
 
 #include <map>
@@ -18,10 +17,12 @@
 #include "muster/agent/v1/agent_link.grpc.pb.h"
 #include "muster/agent/v1/file_link.grpc.pb.h"
 #include "muster/agent/v1/log_link.grpc.pb.h"
+#include "muster/v1/audit_service.pb.h"
 #include "muster/v1/identity_service.grpc.pb.h"
-#include "muster/v1/secrets_service.pb.h"
 #include "muster/v1/projects_service.pb.h"
+#include "muster/v1/secrets_service.pb.h"
 #include "rpc/status.h"
+#include "tests/unit/rpc/any_call.h"
 #include "tests/unit/rpc/harness.h"
 
 namespace muster::broker {
@@ -40,8 +41,8 @@ std::vector<const google::protobuf::MethodDescriptor*> ClientCalls() {
   for (const auto* file :
        {v1::SubmitJobRequest::descriptor()->file(), v1::GetClusterRequest::descriptor()->file(),
         v1::FetchFilesRequest::descriptor()->file(), v1::WhoAmIRequest::descriptor()->file(),
-        v1::SetSecretRequest::descriptor()->file()}) {
-        v1::GetProjectRequest::descriptor()->file()}) {
+        v1::SetSecretRequest::descriptor()->file(), v1::GetProjectRequest::descriptor()->file(),
+        v1::VerifyAuditRequest::descriptor()->file()}) {
     for (int s = 0; s < file->service_count(); ++s) {
       for (int m = 0; m < file->service(s)->method_count(); ++m) {
         calls.push_back(file->service(s)->method(m));
@@ -93,35 +94,8 @@ class IdentityTest : public ::testing::Test {
     return identity_->RevokeToken(CallWith(token).get(), request, &revoked);
   }
 
-  // Makes any call with an empty request, and returns how it ended.
   grpc::Status CallAny(const std::string& method, const std::string& token) {
-    grpc::GenericStub stub(broker_.NewChannel());
-    auto context = CallWith(token);
-    grpc::CompletionQueue queue;
-    auto call = stub.PrepareCall(context.get(), method, &queue);
-    const auto await = [&queue](void* wanted) {
-      void* tag = nullptr;
-      bool ok = false;
-      do {
-        if (!queue.Next(&tag, &ok)) return false;
-      } while (tag != wanted);
-      return ok;
-    };
-    int steps[4];
-    call->StartCall(&steps[0]);
-    await(&steps[0]);
-    const grpc::Slice nothing;
-    call->Write(grpc::ByteBuffer(&nothing, 1), grpc::WriteOptions().set_last_message(), &steps[1]);
-    await(&steps[1]);
-    grpc::ByteBuffer answer;
-    // A stream that is let in has no end of its own.
-    call->Read(&answer, &steps[2]);
-    if (await(&steps[2])) context->TryCancel();
-    grpc::Status status;
-    call->Finish(&status, &steps[3]);
-    await(&steps[3]);
-    queue.Shutdown();
-    return status;
+    return broker::CallAny(broker_.NewChannel(), method, token);
   }
 
   TestBroker broker_;

@@ -19,7 +19,11 @@
 #include "muster/agent/v1/enrollment.grpc.pb.h"
 #include "muster/agent/v1/file_link.grpc.pb.h"
 #include "muster/agent/v1/log_link.grpc.pb.h"
+#include "muster/agent/v1/secret_link.pb.h"
+#include "muster/v1/audit_service.pb.h"
 #include "muster/v1/identity_service.grpc.pb.h"
+#include "muster/v1/projects_service.pb.h"
+#include "muster/v1/secrets_service.pb.h"
 #include "pki/certificates.h"
 #include "tests/unit/rpc/harness.h"
 
@@ -32,9 +36,13 @@ inline std::vector<std::string> AllMethods() {
       v1::GetClusterRequest::descriptor()->file(),
       v1::DownloadFileRequest::descriptor()->file(),
       v1::WhoAmIRequest::descriptor()->file(),
+      v1::GetProjectRequest::descriptor()->file(),
+      v1::SetSecretRequest::descriptor()->file(),
+      v1::VerifyAuditRequest::descriptor()->file(),
       agent::v1::ConnectRequest::descriptor()->file(),
       agent::v1::PushRequest::descriptor()->file(),
       agent::v1::SendFilesRequest::descriptor()->file(),
+      agent::v1::FetchRunSecretsRequest::descriptor()->file(),
       agent::v1::EnrollRequest::descriptor()->file()};
   std::vector<std::string> methods = {
       "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",

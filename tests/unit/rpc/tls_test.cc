@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
 
 #include "absl/time/clock.h"
+#include "broker/audit/audit_file.h"
 #include "broker/auth/cluster_access.h"
 #include "daemon/read_file.h"
 #include "muster/agent/v1/enrollment.grpc.pb.h"
@@ -21,6 +23,24 @@ namespace muster::broker {
 namespace {
 
 using ::testing::HasSubstr;
+
+TEST_F(TlsListener, RefusedCallsCertificatesAndKeysAreInTheAuditLog) {
+  EXPECT_EQ(Try(Channel(), "/muster.v1.JobsService/CancelJobs").error_code(),
+            grpc::UNAUTHENTICATED);
+  Enroll("gpu");
+  broker_->broker().Shutdown();
+  const auto page = audit::ReadRecords(broker_->directory() / "audit.db", {}, 100, 100);
+  ASSERT_TRUE(page.ok()) << page.status();
+  std::map<std::string, audit::Record> by_action;
+  for (const audit::Record& record : page->records) by_action[record.action] = record;
+  EXPECT_EQ(by_action["JobsService.CancelJobs"].origin, "tls");
+  EXPECT_EQ(by_action["JobsService.CancelJobs"].credential, "none");
+  EXPECT_EQ(by_action["JobsService.CancelJobs"].result, "NO_CREDENTIAL");
+  EXPECT_EQ(by_action["ClustersService.InviteCluster"].target, "name=\"gpu\"");
+  EXPECT_EQ(by_action["EnrollmentService.Enroll"].target, "cluster=\"gpu\"");
+  EXPECT_EQ(by_action["EnrollmentService.Enroll"].result, "OK");
+  EXPECT_THAT(by_action["tls.identity"].target, HasSubstr("sha256="));
+}
 
 TEST_F(TlsListener, RefusesEveryCallWithoutACredential) {
   const auto channel = Channel();

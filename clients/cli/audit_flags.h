@@ -1,0 +1,16 @@
+// The verb audit and its flags.
+#ifndef MUSTER_CLIENTS_CLI_AUDIT_FLAGS_H_
+#define MUSTER_CLIENTS_CLI_AUDIT_FLAGS_H_
+
+#include <CLI/CLI.hpp>
+
+#include "clients/cli/invocation.h"
+
+namespace muster::cli {
+
+// audit, audit verify.
+void AddAuditVerbs(CLI::App* app, Invocation* out);
+
+}  // namespace muster::cli
+
+#endif  // MUSTER_CLIENTS_CLI_AUDIT_FLAGS_H_
