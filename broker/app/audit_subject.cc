@@ -18,9 +18,9 @@ using google::protobuf::Message;
 
 // The fields of requests that are recorded, by their names in any request. All of them name
 // something; none may ever hold a secret, a program or an environment.
-constexpr const char* kNamingFields[] = {"name",    "id",      "user",   "role",
-                                         "cluster", "project", "filter", "sha256",
-                                         "run",     "rank",    "offset", "validate_only"};
+constexpr const char* kNamingFields[] = {
+    "name",   "id",  "user", "role",   "cluster",       "project", "filter",
+    "sha256", "run", "rank", "offset", "validate_only", "kind"};
 constexpr char kJobId[] = "job_id";
 constexpr char kJobIds[] = "job_ids";
 
@@ -97,6 +97,18 @@ std::vector<std::string> GivenOut(const Message& answer) {
   return parts;
 }
 
+// "name=\"ada\"", of each naming field that is set; `prefix` goes before the field's name.
+std::vector<std::string> NamesIn(const Message& message, std::string_view prefix) {
+  std::vector<std::string> parts;
+  for (const char* name : kNamingFields) {
+    const FieldDescriptor* field = message.GetDescriptor()->FindFieldByName(name);
+    if (field == nullptr || field->is_repeated()) continue;
+    if (!message.GetReflection()->HasField(message, field)) continue;
+    parts.push_back(fmt::format("{}{}={}", prefix, name, ValueOf(message, *field)));
+  }
+  return parts;
+}
+
 }  // namespace
 
 void AuditSubject::AddTarget(const std::string& part) {
@@ -107,12 +119,12 @@ void AuditSubject::AddTarget(const std::string& part) {
 
 void AuditSubject::AddRequest(const Message& request) {
   jobs_ = IdsOf(request);
-  const auto& reflection = *request.GetReflection();
-  for (const char* name : kNamingFields) {
-    const FieldDescriptor* field = request.GetDescriptor()->FindFieldByName(name);
-    if (field == nullptr || field->is_repeated() || !reflection.HasField(request, field)) continue;
-    AddTarget(fmt::format("{}={}", name, ValueOf(request, *field)));
-  }
+  for (const std::string& part : NamesIn(request, "")) AddTarget(part);
+  // Of a project.
+  const FieldDescriptor* member = request.GetDescriptor()->FindFieldByName("member");
+  if (member == nullptr || member->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) return;
+  const Message& named = request.GetReflection()->GetMessage(request, member);
+  for (const std::string& part : NamesIn(named, "member.")) AddTarget(part);
 }
 
 void AuditSubject::AddAnswer(const Message& answer) {
