@@ -120,7 +120,7 @@ void AuditSubject::AddTarget(const std::string& part) {
 void AuditSubject::AddRequest(const Message& request) {
   jobs_ = IdsOf(request);
   for (const std::string& part : NamesIn(request, "")) AddTarget(part);
-  // Of a project.
+  // A project's member that is set.
   const FieldDescriptor* member = request.GetDescriptor()->FindFieldByName("member");
   if (member == nullptr || member->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) return;
   const Message& named = request.GetReflection()->GetMessage(request, member);

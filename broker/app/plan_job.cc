@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "broker/app/ask_cluster.h"
+#include "broker/app/project_limits.h"
 #include "broker/app/rights.h"
 #include "broker/app/run_secrets.h"
-#include "broker/app/project_limits.h"
 #include "broker/app/submit_jobs.h"
 #include "broker/core/event_bounds.h"
 #include "broker/core/submit_warnings.h"

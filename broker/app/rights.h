@@ -32,7 +32,7 @@ enum class UseCase : uint8_t {
   kReadProjects,
   kManageMembers,   // of a project
   kManageProjects,  // make, change and archive
-  kReadAudit,      // list and verify; no job is concerned
+  kReadAudit,       // list and verify; no job is concerned
 };
 
 // The relation of a job, or of a project, to the caller.

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
-#include "broker/app/run_secrets.h"
 #include "broker/app/project_limits.h"
+#include "broker/app/run_secrets.h"
 #include "broker/core/cluster_view.h"
 #include "broker/core/requirements.h"
 #include "broker/core/submit_warnings.h"

@@ -22,9 +22,9 @@
 #include "muster/v1/files_service.grpc.pb.h"
 #include "muster/v1/identity_service.grpc.pb.h"
 #include "muster/v1/jobs_service.grpc.pb.h"
+#include "muster/v1/projects_service.grpc.pb.h"
 #include "muster/v1/secrets_service.grpc.pb.h"
 #include "pki/certificates.h"
-#include "muster/v1/projects_service.grpc.pb.h"
 #include "rpc/address.h"
 #include "rpc/backoff.h"
 

@@ -22,8 +22,8 @@
 #include "muster/v1/files_service.pb.h"
 #include "muster/v1/identity_service.pb.h"
 #include "muster/v1/jobs_service.pb.h"
-#include "muster/v1/secrets_service.pb.h"
 #include "muster/v1/projects_service.pb.h"
+#include "muster/v1/secrets_service.pb.h"
 
 namespace muster::client {
 

@@ -10,7 +10,7 @@ from test_network import address, config, init
 
 @pytest.fixture
 def scan(world):
-    """What sslscan says of a broker's listener with the broker's own settings."""
+    """A report of sslscan on the listener of a broker with its own settings."""
     assert init(world).returncode == 0
     broker = world.make_broker(config=config()).start()
     done = subprocess.run(["sslscan", "--xml=-", address(broker)], capture_output=True, text=True, timeout=120, check=True)

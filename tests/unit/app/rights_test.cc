@@ -23,10 +23,9 @@ TEST(Rights, AnAdminMayDoEverythingWithEveryJob) {
 TEST(Rights, AnOperatorMayDoEverythingButSayWhoComesInAndReadTheAuditLog) {
   for (const RpcUseCase& rpc : RpcUseCases()) {
     const auto scope = Authorize(With(Role::kOperator), rpc.use_case);
-    const bool is_of_admins = rpc.use_case == UseCase::kAdmitClusters ||
-                              rpc.use_case == UseCase::kManageMembers ||
-                              rpc.use_case == UseCase::kManageProjects ||
-                              rpc.use_case == UseCase::kReadAudit;
+    const bool is_of_admins =
+        rpc.use_case == UseCase::kAdmitClusters || rpc.use_case == UseCase::kManageMembers ||
+        rpc.use_case == UseCase::kManageProjects || rpc.use_case == UseCase::kReadAudit;
     if (is_of_admins) {
       EXPECT_TRUE(absl::IsPermissionDenied(scope.status())) << rpc.rpc;
       continue;
