@@ -199,8 +199,7 @@ absl::StatusOr<v1::WhoAmIResponse> WhoAmI(const Principal& principal, const Serv
 
 absl::StatusOr<v1::GetLoginInfoResponse> GetLoginInfo(const Principal& principal,
                                                       const Services& services) {
-  const bool was_refused = !principal.refusal.ok() && principal.user.empty();
-  if (was_refused) return principal.refusal;
+  if (!principal.refused_credential.empty()) return principal.refusal;
   if (principal.known_by == KnownBy::kCertificate) return NotAllowed(principal);
   v1::GetLoginInfoResponse response;
   if (services.identity_provider == nullptr) return response;

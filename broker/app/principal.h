@@ -33,14 +33,15 @@ struct Principal {
   // and no file knows it; else null.
   std::shared_ptr<const auth::Token> token{};
   // The answer to whatever the principal asks, if its credential was not accepted; the role is
-  // kNone then, and the user is empty if there was a credential.
+  // kNone then.
   absl::Status refusal{};
   // The groups of the user, as the provider of identities tells them. A token and the socket tell
   // none: Unix groups are asked from directories that may be slow, and are named by others.
   std::vector<std::string> groups{};
   // The roles of the user and the groups in projects, as they were when the call began.
   std::vector<auth::Membership> memberships{};
-  // The credential that was not accepted, for the audit log: "expired token 3". Never a secret.
+  // The credential that was not accepted, as the audit log names it: "expired token 3". Never a
+  // secret. Empty: there was none, or it is good.
   std::string refused_credential = {};
 };
 

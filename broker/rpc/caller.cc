@@ -24,7 +24,10 @@ constexpr char kHeader[] = "authorization";
 // The gate has verified the certificate.
 Principal OfCertificate(const grpc::AuthContext& context) {
   const absl::StatusOr<pki::Certificate> certificate = pki::ReadCertificate(CertificateOf(context));
-  if (!certificate.ok()) return {.user = "nobody", .refusal = certificate.status()};
+  if (!certificate.ok())
+    return {.user = "nobody",
+            .refusal = certificate.status(),
+            .refused_credential = "malformed certificate"};
   return {.user = certificate->cluster, .known_by = KnownBy::kCertificate, .role = Role::kAgent};
 }
 
@@ -40,11 +43,10 @@ Principal FindCaller(const Users& users, const grpc::CallbackServerContext& call
   }
   // The gate has looked at the same; a call that it forgot has no rights here either.
   const bool has_certificate = !CertificateOf(*context).empty();
-  if (has_certificate && !credentials.empty()) return {.refusal = TwoCredentials()};
+  if (has_certificate && !credentials.empty())
+    return {.refusal = TwoCredentials(), .refused_credential = "certificate and token"};
   if (has_certificate) return OfCertificate(*context);
-  if (credentials.empty()) {
-    return {.user = std::string(kNetworkUser), .refusal = auth::Missing()};
-  }
+  if (credentials.empty()) return {.refusal = auth::Missing()};
   return users.PrincipalOf(call.peer(), credentials);
 }
 

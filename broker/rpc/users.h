@@ -34,9 +34,6 @@ class CallAudit;
 // A client over TCP: it is on this machine, but its user is not known.
 inline constexpr std::string_view kLoopbackUser = "anonymous@loopback";
 
-// A client over TLS that has shown nothing: it may ask how to log in.
-inline constexpr std::string_view kNetworkUser = "anonymous@network";
-
 // The roles of callers without a token.
 struct EntranceRoles {
   Role socket = Role::kOperator;  // of the socket's users, except for its owner, who is an admin

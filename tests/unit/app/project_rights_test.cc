@@ -298,7 +298,8 @@ TEST_F(ProjectRightsTest, ARoleInAProjectNeverReachesAJobOfAnother) {
 TEST_F(ProjectRightsTest, AMemberAloneMayNothingWithJobs) {
   const Principal nobody{.user = "ada", .known_by = KnownBy::kToken, .role = Role::kMember};
   for (const RpcUseCase& rpc : RpcUseCases()) {
-    const bool may = rpc.use_case == UseCase::kWhoAmI || rpc.use_case == UseCase::kManageTokens;
+    const bool may = rpc.use_case == UseCase::kWhoAmI || rpc.use_case == UseCase::kLogIn ||
+                     rpc.use_case == UseCase::kManageTokens;
     EXPECT_EQ(Authorize(nobody, rpc.use_case).ok(), may) << rpc.rpc;
   }
 }

@@ -75,7 +75,7 @@ TEST_F(ClusterAccessTest, GivesAnInvitedAgentACertificateForItsCluster) {
   ASSERT_TRUE(peer.ok()) << peer.status();
   EXPECT_EQ(peer->cluster, "lab");
   EXPECT_EQ(peer->until, now_ + absl::Hours(24));
-  EXPECT_EQ(peer->from, now_ - absl::Minutes(10));
+  EXPECT_EQ(peer->from, now_ - pki::kClockSkew);
 }
 
 TEST_F(ClusterAccessTest, TakesATokenOnce) {

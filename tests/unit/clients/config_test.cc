@@ -213,8 +213,8 @@ TEST_F(ContextTest, WhatIsNoWholeTokenIsToldHereAndNotShown) {
 TEST_F(ContextTest, ContextsAreReadAsTheyWereWritten) {
   Contexts contexts;
   contexts.current = "b: \"x\"";
-  contexts.by_name["b: \"x\""] = {"unix:/a b", "/t/'o'"};
-  contexts.by_name["42"] = {"127.0.0.1:7", ""};
+  contexts.by_name["b: \"x\""] = {"unix:/a b", "/t/'o'", "/ca"};
+  contexts.by_name["42"] = {"127.0.0.1:7", "", ""};
   const std::string path = directory_ + "/new/muster/contexts.yaml";
   ASSERT_TRUE(WriteContexts(path, contexts).ok());
   const auto read = ReadContexts(path);
@@ -223,6 +223,7 @@ TEST_F(ContextTest, ContextsAreReadAsTheyWereWritten) {
   ASSERT_EQ(read->by_name.size(), 2u);
   EXPECT_EQ(read->by_name.at("b: \"x\"").broker, "unix:/a b");
   EXPECT_EQ(read->by_name.at("b: \"x\"").token_file, "/t/'o'");
+  EXPECT_EQ(read->by_name.at("b: \"x\"").ca_file, "/ca");
   struct stat info {};
   ASSERT_EQ(stat(path.c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0600u);

@@ -93,6 +93,8 @@ const KeptSpec kKeptSpecs[] = {
           termination_grace { seconds: 90 } image_pull_secrets: "pull" shm_bytes: 17179869184
           host_network: true time_to_live { seconds: 0 }
         })"},
+    {"Secrets", R"(command { script: "x" } secrets { variable: "HF_TOKEN" name: "hf" }
+                   secrets { variable: "KEY" name: "deploy-key" as_file: true })"},
     {"KubernetesQueue", R"(command { script: "x" } kubernetes { queue: "team" })"},
     {"EmptySections", R"(command { script: "x" } slurm { container { } } image: "ubuntu"
                          retry { } placement { } resources { })"},

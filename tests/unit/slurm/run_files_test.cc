@@ -134,7 +134,7 @@ TEST(RunFilesTest, TheUsersVariablesComeLastAndNobodyElseReadsThem) {
   spec.set_nodes(2);
   spec.mutable_resources()->add_gpus()->set_count_millis(4000);
   spec.mutable_command()->mutable_argv()->add_args("true");
-  (*spec.mutable_env())["TOKEN"] = "secret\nvalue";
+  (*spec.mutable_env())["TOKEN"] = "s3cr3t\nvalue";
   (*spec.mutable_env())["NNODES"] = "mine";
   const auto files = Make(spec);
   const RunFile& environment = files.at("environment");
@@ -142,13 +142,13 @@ TEST(RunFilesTest, TheUsersVariablesComeLastAndNobodyElseReadsThem) {
   for (const std::string& entry :
        {"WORLD_SIZE=2\0"s, "NUM_GPU_PER_NODE=4\0"s, "NPROC_PER_NODE=4\0"s,
         "SKYPILOT_NUM_NODES=2\0"s, "MASTER_PORT=29542\0"s, "MUSTER_CLUSTER=lab\0"s,
-        "MUSTER_RUN_KEY=k7m2-42-1\0"s, "TOKEN=secret\nvalue\0"s}) {
+        "MUSTER_RUN_KEY=k7m2-42-1\0"s, "TOKEN=s3cr3t\nvalue\0"s}) {
     EXPECT_THAT(environment.content, HasSubstr(entry));
   }
   EXPECT_GT(environment.content.find("NNODES=mine"), environment.content.find("NNODES=2"));
   for (const auto& [name, file] : files) {
     if (name == "environment") continue;
-    EXPECT_EQ(file.content.find("secret"), std::string::npos) << name;
+    EXPECT_EQ(file.content.find("s3cr3t"), std::string::npos) << name;
   }
 }
 
