@@ -9,15 +9,16 @@ import time
 import grpc
 import pytest
 
-from muster.v1 import (clusters_service_pb2, files_service_pb2, identity_service_pb2, identity_service_pb2_grpc,
-                       jobs_service_pb2)
+from muster.v1 import (audit_service_pb2, clusters_service_pb2, files_service_pb2, identity_service_pb2,
+                       identity_service_pb2_grpc, jobs_service_pb2, projects_service_pb2, secrets_service_pb2)
 
-from harness.api import CALL_TIMEOUT_S, error_info
+from harness.api import CALL_TIMEOUT_S, argv_spec, error_info
 from harness.oidc import Provider
 from harness.wait import eventually
 
 OK, ERROR, USAGE, NOT_ALLOWED, TIME_OUT = 0, 1, 2, 4, 8
-SERVICES = [file.DESCRIPTOR for file in (clusters_service_pb2, files_service_pb2, identity_service_pb2, jobs_service_pb2)]
+SERVICES = [file.DESCRIPTOR for file in (audit_service_pb2, clusters_service_pb2, files_service_pb2, identity_service_pb2,
+                                         jobs_service_pb2, projects_service_pb2, secrets_service_pb2)]
 NOT_ACCEPTED = ("the token is not accepted: it is unknown here, has expired or was revoked; log in again (muster login), "
                 "make another one, or ask the operator of the broker for one")
 
@@ -90,10 +91,25 @@ def test_a_token_of_the_provider_says_who_asks(world, provider, broker, key):
     assert root.role == identity_service_pb2.ACCESS_ROLE_ADMIN
 
 
-def test_somebody_without_a_role_is_known_and_may_do_nothing(world, provider, broker):
-    answer = ask_who(world, provider.sign(**claims(provider, groups=["strangers"])))
-    assert answer.code() == grpc.StatusCode.PERMISSION_DENIED
-    assert "oidc:ada@example.org, as none" in answer.details()
+def test_somebody_without_a_role_may_do_what_a_group_gives_in_a_project(world, provider, broker):
+    token = provider.sign(**claims(provider, groups=["speech"]))
+    jobs = world.api().jobs
+
+    def list_jobs():
+        return jobs.ListJobs(jobs_service_pb2.ListJobsRequest(), metadata=bearer(token), timeout=CALL_TIMEOUT_S)
+
+    assert ask_who(world, token).role == identity_service_pb2.ACCESS_ROLE_MEMBER
+    with pytest.raises(grpc.RpcError) as refused:
+        list_jobs()
+    assert refused.value.code() == grpc.StatusCode.PERMISSION_DENIED
+    assert "oidc:ada@example.org, as member" in refused.value.details()
+    world.cli("project", "create", "speech")
+    world.cli("project", "add", "speech", "speech", "--group", "--role", "viewer")
+    job = world.api().submit(argv_spec("true", project="speech"), held=True)
+    world.api().submit(argv_spec("true"), held=True)
+    assert [seen.id for seen in list_jobs().jobs] == [job]
+    me = ask_who(world, token)
+    assert [(one.project, one.group) for one in me.memberships] == [("speech", "speech")]
 
 
 def unsigned(token):
