@@ -91,17 +91,18 @@ absl::Status Secrets::ReadKeys() {
 }
 
 absl::Status Secrets::UsePresentKey() {
-  const absl::StatusOr<int64_t> others = file_->CountOthers(keys_.present());
+  const KeyRing& keys = keys_;
+  const absl::StatusOr<int64_t> others = file_->CountOthers(keys.present());
   if (!others.ok() || *others == 0) return others.status();
   absl::Status status = file_->Reseal(
-      keys_.present(), [this](const Id& id, const Sealed& old) -> absl::StatusOr<Sealed> {
+      keys.present(), [&keys](const Id& id, const Sealed& old) -> absl::StatusOr<Sealed> {
         const std::string context = ContextOf(id);
-        absl::StatusOr<std::string> value = keys_.Open(old.bytes, old.key_id, context);
+        absl::StatusOr<std::string> value = keys.Open(old.bytes, old.key_id, context);
         if (!value.ok()) {
           return absl::DataLossError(
               ToAbsl(fmt::format("the key does not open the secret {} of {}", id.name, id.owner)));
         }
-        Sealed sealed = {keys_.present(), keys_.Seal(*value, context)};
+        Sealed sealed = {keys.present(), keys.Seal(*value, context)};
         Wipe(&*value);
         return sealed;
       });

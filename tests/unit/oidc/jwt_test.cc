@@ -51,12 +51,12 @@ class Jwt : public testing::Test {
 
   // Keys take a while to make.
   static const Signer& rsa() {
-    static const Signer kSigner(Algorithm::kRs256, "r1");
-    return kSigner;
+    static const Signer signer(Algorithm::kRs256, "r1");
+    return signer;
   }
   static const Signer& ec() {
-    static const Signer kSigner(Algorithm::kEs256, "e1");
-    return kSigner;
+    static const Signer signer(Algorithm::kEs256, "e1");
+    return signer;
   }
 
   const std::vector<SigningKey> keys_ = ReadKeySet(SetOf({rsa().Jwk(), ec().Jwk()})).value();
