@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "broker/app/audit_subject.h"
-#include "broker/rpc/gate.h"
+#include "broker/rpc/peer_certificate.h"
 #include "contract/characters.h"
 #include "contract/errors.h"
 #include "contract/text.h"

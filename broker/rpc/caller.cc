@@ -11,6 +11,7 @@
 #include "broker/auth/refusals.h"
 #include "broker/rpc/call_audit.h"
 #include "broker/rpc/gate.h"
+#include "broker/rpc/peer_certificate.h"
 #include "broker/rpc/users.h"
 #include "contract/errors.h"
 #include "pki/certificates.h"

@@ -27,12 +27,6 @@ namespace muster::broker {
 class CallAudit;
 class Users;
 
-// Returns whether the caller has come through the network listener.
-bool IsOverTls(const grpc::AuthContext& context);
-
-// The caller's certificate as PEM; empty: it has none, or has not come over TLS.
-std::string CertificateOf(const grpc::AuthContext& context);
-
 // UNAUTHENTICATED, TWO_CREDENTIALS: a call has both a certificate and a token.
 absl::Status TwoCredentials();
 

@@ -10,6 +10,7 @@
 #include "broker/rpc/caller.h"
 #include "broker/rpc/context.h"
 #include "broker/rpc/gate.h"
+#include "broker/rpc/peer_certificate.h"
 #include "broker/rpc/unary.h"
 #include "broker/secrets/wipe.h"
 #include "contract/errors.h"
