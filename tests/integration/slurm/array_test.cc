@@ -344,7 +344,7 @@ TEST_F(SlurmArrayTest, TheTasksOfADoubledArrayDoNothingAndAreCanceled) {
   });
   for (const TestRun& run : runs) {
     EXPECT_EQ(run.handle.state, v1::RUN_STATE_RUNNING);
-    EXPECT_EQ(Output(*backend_, run), "up\n");
+    WaitFor("the word that it runs", [&] { return Output(*backend_, run) == "up\n"; });
     Go(run);
   }
   ObserveToEnd(*backend_, PointersTo(runs));
