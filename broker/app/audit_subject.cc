@@ -42,16 +42,42 @@ std::string ValueOf(const Message& message, const FieldDescriptor& field) {
   }
 }
 
+// The fields of a message that are set. There are few, and a look at each costs less than one into
+// the descriptor's tables: every call passes here.
+class SetFields {
+ public:
+  explicit SetFields(const Message& message) {
+    message.GetReflection()->ListFields(message, &fields_);
+  }
+
+  // Null: it is not set, or there is no such field.
+  const FieldDescriptor* Find(std::string_view name) const {
+    for (const FieldDescriptor* field : fields_) {
+      if (field->name() == name) return field;
+    }
+    return nullptr;
+  }
+  const FieldDescriptor* FindMessage(std::string_view name) const {
+    const FieldDescriptor* field = Find(name);
+    const bool is_message =
+        field != nullptr && field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE;
+    return is_message ? field : nullptr;
+  }
+
+ private:
+  std::vector<const FieldDescriptor*> fields_;
+};
+
 // Adds the numbers that the fields job_id, job_ids and, of a job itself, id have.
 void AddIds(const Message& message, std::vector<uint64_t>* ids) {
-  const auto& descriptor = *message.GetDescriptor();
+  const SetFields fields(message);
   const auto& reflection = *message.GetReflection();
-  const char* const own = descriptor.name() == "Job" ? "id" : kJobId;
-  const FieldDescriptor* one = descriptor.FindFieldByName(own);
+  const char* const own = message.GetDescriptor()->name() == "Job" ? "id" : kJobId;
+  const FieldDescriptor* one = fields.Find(own);
   if (one != nullptr && one->cpp_type() == FieldDescriptor::CPPTYPE_UINT64 && !one->is_repeated()) {
-    if (const uint64_t id = reflection.GetUInt64(message, one); id != 0) ids->push_back(id);
+    ids->push_back(reflection.GetUInt64(message, one));
   }
-  const FieldDescriptor* many = descriptor.FindFieldByName(kJobIds);
+  const FieldDescriptor* many = fields.Find(kJobIds);
   if (many == nullptr || many->cpp_type() != FieldDescriptor::CPPTYPE_UINT64) return;
   for (int i = 0; i < reflection.FieldSize(message, many); ++i) {
     ids->push_back(reflection.GetRepeatedUInt64(message, many, i));
@@ -62,10 +88,11 @@ void AddIds(const Message& message, std::vector<uint64_t>* ids) {
 std::vector<uint64_t> IdsOf(const Message& message) {
   std::vector<uint64_t> ids;
   AddIds(message, &ids);
+  const SetFields fields(message);
   const auto& reflection = *message.GetReflection();
   for (const char* name : {"job", "jobs", "responses"}) {
-    const FieldDescriptor* field = message.GetDescriptor()->FindFieldByName(name);
-    if (field == nullptr || field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) continue;
+    const FieldDescriptor* field = fields.FindMessage(name);
+    if (field == nullptr) continue;
     if (!field->is_repeated()) {
       AddIds(reflection.GetMessage(message, field), &ids);
       continue;
@@ -80,30 +107,27 @@ std::vector<uint64_t> IdsOf(const Message& message) {
 // The cluster and the number of the token that an answer gives out. The token of an invitation is
 // a text, and a secret.
 std::vector<std::string> GivenOut(const Message& answer) {
-  const auto& descriptor = *answer.GetDescriptor();
+  const SetFields fields(answer);
   std::vector<std::string> parts;
-  const FieldDescriptor* cluster = descriptor.FindFieldByName("cluster");
+  const FieldDescriptor* cluster = fields.Find("cluster");
   if (cluster != nullptr && cluster->cpp_type() == FieldDescriptor::CPPTYPE_STRING) {
     parts.push_back("cluster=" + ValueOf(answer, *cluster));
   }
-  const FieldDescriptor* token = descriptor.FindFieldByName("token");
-  if (token == nullptr || token->is_repeated() ||
-      token->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) {
-    return parts;
-  }
+  const FieldDescriptor* token = fields.FindMessage("token");
+  if (token == nullptr || token->is_repeated()) return parts;
   const Message& made = answer.GetReflection()->GetMessage(answer, token);
-  const FieldDescriptor* id = made.GetDescriptor()->FindFieldByName("id");
+  const FieldDescriptor* id = SetFields(made).Find("id");
   if (id != nullptr) parts.push_back("token=" + ValueOf(made, *id));
   return parts;
 }
 
 // "name=\"ada\"", of each naming field that is set; `prefix` goes before the field's name.
 std::vector<std::string> NamesIn(const Message& message, std::string_view prefix) {
+  const SetFields fields(message);
   std::vector<std::string> parts;
   for (const char* name : kNamingFields) {
-    const FieldDescriptor* field = message.GetDescriptor()->FindFieldByName(name);
+    const FieldDescriptor* field = fields.Find(name);
     if (field == nullptr || field->is_repeated()) continue;
-    if (!message.GetReflection()->HasField(message, field)) continue;
     parts.push_back(fmt::format("{}{}={}", prefix, name, ValueOf(message, *field)));
   }
   return parts;
@@ -121,8 +145,8 @@ void AuditSubject::AddRequest(const Message& request) {
   jobs_ = IdsOf(request);
   for (const std::string& part : NamesIn(request, "")) AddTarget(part);
   // A project's member that is set.
-  const FieldDescriptor* member = request.GetDescriptor()->FindFieldByName("member");
-  if (member == nullptr || member->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) return;
+  const FieldDescriptor* member = SetFields(request).FindMessage("member");
+  if (member == nullptr || member->is_repeated()) return;
   const Message& named = request.GetReflection()->GetMessage(request, member);
   for (const std::string& part : NamesIn(named, "member.")) AddTarget(part);
 }

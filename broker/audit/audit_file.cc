@@ -185,19 +185,10 @@ absl::StatusOr<std::unique_ptr<AuditFile>> AuditFile::Open(const std::string& pa
       (*database)->Execute(fmt::format("PRAGMA busy_timeout = {}; PRAGMA journal_mode = WAL; "
                                        "PRAGMA synchronous = FULL",
                                        kPatienceMillis));
+  if (status.ok()) status = (*database)->MakeTables(kSchema, kVersion);
   if (!status.ok()) return status;
-  const absl::StatusOr<int64_t> version = (*database)->QueryInt("PRAGMA user_version");
-  if (!version.ok()) return version.status();
-  if (*version > kVersion) {
-    return absl::FailedPreconditionError(ToAbsl(
-        fmt::format("{} is of a newer muster-broker (version {}); run that one", path, *version)));
-  }
   std::unique_ptr<AuditFile> file(new AuditFile(*std::move(database)));
-  if (*version == 0) {
-    status = file->database_->InTransaction([&] { return file->database_->Execute(kSchema); });
-  }
-  if (status.ok()) status = file->Prepare();
-  if (!status.ok()) return status;
+  if (status = file->Prepare(); !status.ok()) return status;
   return file;
 }
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "contract/errors.h"
-#include "contract/text.h"
 
 namespace muster::broker {
 namespace {
@@ -51,19 +50,8 @@ absl::StatusOr<std::unique_ptr<AuthDatabase>> AuthDatabase::Open(const std::stri
   for (const char* pragma : {"PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL"}) {
     if (absl::Status status = (*database)->Execute(pragma); !status.ok()) return status;
   }
-  const absl::StatusOr<int64_t> version = (*database)->QueryInt("PRAGMA user_version");
-  if (!version.ok()) return version.status();
-  if (*version > kVersion) {
-    return absl::FailedPreconditionError(ToAbsl(
-        fmt::format("{} is of a newer muster-broker (version {}); run that one", path, *version)));
-  }
-  std::unique_ptr<AuthDatabase> auth(new AuthDatabase(*std::move(database)));
-  if (*version == 0) {
-    const absl::Status made =
-        auth->database_->InTransaction([&] { return auth->database_->Execute(kSchema); });
-    if (!made.ok()) return made;
-  }
-  return auth;
+  if (absl::Status status = (*database)->MakeTables(kSchema, kVersion); !status.ok()) return status;
+  return std::unique_ptr<AuthDatabase>(new AuthDatabase(*std::move(database)));
 }
 
 absl::StatusOr<std::vector<GivenCertificate>> AuthDatabase::Certificates() const {

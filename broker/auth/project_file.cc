@@ -1,12 +1,7 @@
 #include "broker/auth/project_file.h"
 
-#include <fmt/format.h>
-
 #include <cstdint>
-#include <string_view>
 #include <vector>
-
-#include "contract/text.h"
 
 namespace muster::auth {
 namespace {
@@ -52,17 +47,6 @@ constexpr std::pair<int, std::vector<std::string> ProjectLimits::*> kLimitLists[
     {3, &ProjectLimits::accounts},
     {4, &ProjectLimits::images}};
 
-absl::Status MakeProjectTables(const Database& database) {
-  const absl::StatusOr<int64_t> version = database.QueryInt("PRAGMA user_version");
-  if (!version.ok()) return version.status();
-  if (*version == 0)
-    return database.InTransaction([&] { return database.Execute(kProjectsSchema); });
-  if (*version == kProjectsVersion) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      ToAbsl(fmt::format("{} is of version {} and this release knows {}; start a newer release",
-                         database.path(), *version, kProjectsVersion)));
-}
-
 // Calls `take` for each row.
 template <typename F>
 absl::Status ForEachRow(Statement& select, F take) {
@@ -85,7 +69,7 @@ absl::StatusOr<std::unique_ptr<ProjectFile>> ProjectFile::Open(const std::string
   // The file is small and seldom written, so that it needs no write-ahead log.
   absl::Status status =
       (*database)->Execute("PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL");
-  if (status.ok()) status = MakeProjectTables(**database);
+  if (status.ok()) status = (*database)->MakeTables(kProjectsSchema, kProjectsVersion);
   if (!status.ok()) return status;
   auto file = std::unique_ptr<ProjectFile>(new ProjectFile(*std::move(database)));
   if (status = file->Prepare(); !status.ok()) return status;
@@ -93,7 +77,7 @@ absl::StatusOr<std::unique_ptr<ProjectFile>> ProjectFile::Open(const std::string
 }
 
 absl::Status ProjectFile::Prepare() {
-  const std::pair<Statement*, std::string_view> statements[] = {
+  return database_->PrepareAll({
       {&load_projects_, "SELECT name, description, created, archived FROM project"},
       {&load_members_, "SELECT project, kind, name, role FROM member ORDER BY project, kind, name"},
       {&load_allowed_, "SELECT project, what, value FROM allowed ORDER BY project, what, place"},
@@ -104,13 +88,7 @@ absl::Status ProjectFile::Prepare() {
       {&remove_project_, "DELETE FROM project WHERE name = ?"},
       {&remove_members_, "DELETE FROM member WHERE project = ?"},
       {&remove_allowed_, "DELETE FROM allowed WHERE project = ?"},
-  };
-  for (const auto& [statement, sql] : statements) {
-    absl::StatusOr<Statement> prepared = database_->Prepare(sql);
-    if (!prepared.ok()) return prepared.status();
-    *statement = *std::move(prepared);
-  }
-  return absl::OkStatus();
+  });
 }
 
 absl::StatusOr<std::map<std::string, Project, std::less<>>> ProjectFile::Load() {

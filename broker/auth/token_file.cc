@@ -1,9 +1,5 @@
 #include "broker/auth/token_file.h"
 
-#include <fmt/format.h>
-
-#include "contract/text.h"
-
 namespace muster::auth {
 namespace {
 
@@ -33,16 +29,6 @@ constexpr DatabaseRemedies kRemedies = {
     .not_writable = "its user must own the directory and the file",
 };
 
-absl::Status MakeTables(const Database& database) {
-  const absl::StatusOr<int64_t> version = database.QueryInt("PRAGMA user_version");
-  if (!version.ok()) return version.status();
-  if (*version == 0) return database.InTransaction([&] { return database.Execute(kSchema); });
-  if (*version == kVersion) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      ToAbsl(fmt::format("{} is of version {} and this release knows {}; start a newer release",
-                         database.path(), *version, kVersion)));
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<TokenFile>> TokenFile::Open(const std::string& path) {
@@ -52,7 +38,7 @@ absl::StatusOr<std::unique_ptr<TokenFile>> TokenFile::Open(const std::string& pa
   // The file is small and seldom written, so that it needs no write-ahead log.
   absl::Status status = (*database)->Execute(
       "PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL; PRAGMA secure_delete = ON");
-  if (status.ok()) status = MakeTables(**database);
+  if (status.ok()) status = (*database)->MakeTables(kSchema, kVersion);
   if (!status.ok()) return status;
   auto file = std::unique_ptr<TokenFile>(new TokenFile(*std::move(database)));
   if (status = file->Prepare(); !status.ok()) return status;
@@ -60,7 +46,7 @@ absl::StatusOr<std::unique_ptr<TokenFile>> TokenFile::Open(const std::string& pa
 }
 
 absl::Status TokenFile::Prepare() {
-  const std::pair<Statement*, std::string_view> statements[] = {
+  return database_->PrepareAll({
       {&load_,
        "SELECT id, digest, name, user, role, maker, created, expires, used, revoked FROM tokens "
        "ORDER BY id"},
@@ -70,13 +56,7 @@ absl::Status TokenFile::Prepare() {
       {&remove_, "DELETE FROM tokens WHERE id = ?"},
       {&revoke_, "UPDATE tokens SET revoked = ? WHERE id = ?"},
       {&note_use_, "UPDATE tokens SET used = ? WHERE id = ?"},
-  };
-  for (const auto& [statement, sql] : statements) {
-    absl::StatusOr<Statement> prepared = database_->Prepare(sql);
-    if (!prepared.ok()) return prepared.status();
-    *statement = *std::move(prepared);
-  }
-  return absl::OkStatus();
+  });
 }
 
 absl::StatusOr<std::vector<TokenRecord>> TokenFile::Load() {

@@ -30,13 +30,12 @@ class AuditService : public v1::AuditService::CallbackService {
                                         const v1::VerifyAuditRequest* in,
                                         v1::VerifyAuditResponse* out) override {
     auto* reactor = call->DefaultReactor();
-    const bool is_taken =
-        context_.app.counters->PostCall([this, call, caller = Caller(call), reactor, in, out] {
-          Answer(reactor, out, broker::VerifyAudit(caller, context_.app, *in, [call] {
-                   return call->IsCancelled();
-                 }));
-        });
-    if (!is_taken) reactor->Finish(rpc::ToGrpc(context_.app.counters->Refusal()));
+    OnReaders(context_.app.counters, reactor,
+              [this, call, caller = Caller(call), reactor, in, out] {
+                Answer(reactor, out, broker::VerifyAudit(caller, context_.app, *in, [call] {
+                         return call->IsCancelled();
+                       }));
+              });
     return reactor;
   }
 

@@ -106,9 +106,13 @@ grpc::Status Gate::Process(const InputMetadata& metadata, grpc::AuthContext* con
   for (auto header = begin; header != end; ++header) {
     credentials.emplace_back(header->second.data(), header->second.size());
   }
+  const std::string certificate = CertificateOf(*context);
   Principal caller;
-  const absl::Status admitted = Admit(named, CertificateOf(*context), credentials, &caller);
-  if (!admitted.ok() && audit_ != nullptr) audit_->RefuseAtGate(named, caller, admitted);
+  const absl::Status admitted = Admit(named, certificate, credentials, &caller);
+  if (!admitted.ok() && audit_ != nullptr) {
+    if (!certificate.empty()) caller = OfCertificate(certificate);
+    audit_->RefuseAtGate(named, caller, admitted);
+  }
   return rpc::ToGrpc(admitted);
 }
 
@@ -117,7 +121,6 @@ absl::Status Gate::Admit(std::string_view path, const std::string& certificate,
                          Principal* caller) const {
   if (IsOpen(path, Caller::kAnyone)) return absl::OkStatus();
   if (certificate.empty() && credentials.empty()) return NoCredential();
-  if (!certificate.empty()) *caller = OfCertificate(certificate);
   if (!certificate.empty() && !credentials.empty()) return TwoCredentials();
   if (certificate.empty()) {
     *caller = users_.PrincipalOf(kPeer, credentials);

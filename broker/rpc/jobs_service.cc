@@ -120,11 +120,9 @@ class JobsService : public ServiceBase {
                                       const v1::CountJobsRequest* in,
                                       v1::CountJobsResponse* out) override {
     auto* reactor = call->DefaultReactor();
-    const bool is_taken =
-        context_.app.counters->PostCall([this, caller = Caller(call), reactor, in, out] {
-          Answer(reactor, out, broker::CountJobs(caller, context_.app, *in));
-        });
-    if (!is_taken) reactor->Finish(rpc::ToGrpc(context_.app.counters->Refusal()));
+    OnReaders(context_.app.counters, reactor, [this, caller = Caller(call), reactor, in, out] {
+      Answer(reactor, out, broker::CountJobs(caller, context_.app, *in));
+    });
     return reactor;
   }
 

@@ -30,9 +30,9 @@ auto AnswerInto(grpc::ServerUnaryReactor* reactor, Response* out) {
       [reactor, out](absl::StatusOr<Response> result) { Answer(reactor, out, std::move(result)); };
 }
 
-// Runs `read` on the reader pool.
-template <typename Read>
-void OnReaders(WorkerPool* readers, grpc::ServerUnaryReactor* reactor, Read read) {
+// Runs `read` on a pool: a WorkerPool, or Readers.
+template <typename Pool, typename Read>
+void OnReaders(Pool* readers, grpc::ServerUnaryReactor* reactor, Read read) {
   if (!readers->PostCall(std::move(read))) reactor->Finish(rpc::ToGrpc(readers->Refusal()));
 }
 

@@ -1,9 +1,5 @@
 #include "broker/secrets/secret_file.h"
 
-#include <fmt/format.h>
-
-#include "contract/text.h"
-
 namespace muster::secrets {
 namespace {
 
@@ -32,16 +28,6 @@ constexpr DatabaseRemedies kRemedies = {
     .not_writable = "its user must own the directory and the file",
 };
 
-absl::Status MakeTables(const Database& database) {
-  const absl::StatusOr<int64_t> version = database.QueryInt("PRAGMA user_version");
-  if (!version.ok()) return version.status();
-  if (*version == 0) return database.InTransaction([&] { return database.Execute(kSchema); });
-  if (*version == kVersion) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      ToAbsl(fmt::format("{} is of version {} and this release knows {}; start a newer release",
-                         database.path(), *version, kVersion)));
-}
-
 Id IdIn(const Statement& row) {
   return {static_cast<OwnerKind>(row.Int(0)), std::string(row.Text(1)), std::string(row.Text(2))};
 }
@@ -59,7 +45,7 @@ absl::StatusOr<std::unique_ptr<SecretFile>> SecretFile::Open(const std::string& 
   // The file is small and seldom written, so that it needs no write-ahead log.
   absl::Status status = (*database)->Execute(
       "PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL; PRAGMA secure_delete = ON");
-  if (status.ok()) status = MakeTables(**database);
+  if (status.ok()) status = (*database)->MakeTables(kSchema, kVersion);
   if (!status.ok()) return status;
   auto file = std::unique_ptr<SecretFile>(new SecretFile(*std::move(database)));
   if (status = file->Prepare(); !status.ok()) return status;
@@ -67,7 +53,7 @@ absl::StatusOr<std::unique_ptr<SecretFile>> SecretFile::Open(const std::string& 
 }
 
 absl::Status SecretFile::Prepare() {
-  const std::pair<Statement*, std::string_view> statements[] = {
+  return database_->PrepareAll({
       {&load_,
        "SELECT kind, owner, name, size, created, updated, for_one_job, job FROM secrets "
        "ORDER BY kind, owner, name"},
@@ -79,13 +65,7 @@ absl::Status SecretFile::Prepare() {
       {&others_, "SELECT kind, owner, name, key_id, sealed FROM secrets WHERE key_id <> ? LIMIT 1"},
       {&reseal_,
        "UPDATE secrets SET key_id = ?, sealed = ? WHERE kind = ? AND owner = ? AND name = ?"},
-  };
-  for (const auto& [statement, sql] : statements) {
-    absl::StatusOr<Statement> prepared = database_->Prepare(sql);
-    if (!prepared.ok()) return prepared.status();
-    *statement = *std::move(prepared);
-  }
-  return absl::OkStatus();
+  });
 }
 
 absl::StatusOr<std::vector<Record>> SecretFile::Load() {

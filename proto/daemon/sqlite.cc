@@ -125,6 +125,16 @@ absl::StatusOr<Statement> Database::Prepare(std::string_view sql) const {
   return statement;
 }
 
+absl::Status Database::PrepareAll(
+    std::initializer_list<std::pair<Statement*, std::string_view>> statements) const {
+  for (const auto& [statement, sql] : statements) {
+    absl::StatusOr<Statement> prepared = Prepare(sql);
+    if (!prepared.ok()) return prepared.status();
+    *statement = *std::move(prepared);
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Database::Execute(const std::string& sql) const {
   return ToStatus(sqlite3_exec(handle_.get(), sql.c_str(), nullptr, nullptr, nullptr),
                   fmt::format("run \"{}\"", sql.substr(0, 60)));
@@ -159,6 +169,16 @@ absl::Status Database::InTransaction(const std::function<absl::Status()>& change
   // SQLite has ended the transaction itself after some errors.
   if (in_transaction()) static_cast<void>(Execute("ROLLBACK"));
   return status;
+}
+
+absl::Status Database::MakeTables(const std::string& schema, int64_t version) const {
+  const absl::StatusOr<int64_t> found = QueryInt("PRAGMA user_version");
+  if (!found.ok()) return found.status();
+  if (*found == 0) return InTransaction([&] { return Execute(schema); });
+  if (*found == version) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      ToAbsl(fmt::format("{} is of version {} and this release knows {}; start a newer release",
+                         path_, *found, version)));
 }
 
 absl::Status Database::ToStatus(int code, std::string_view doing) const {

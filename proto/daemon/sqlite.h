@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -99,6 +100,9 @@ class Database {
                                                         const Options& options);
 
   absl::StatusOr<Statement> Prepare(std::string_view sql) const;
+  // Prepares each statement. Returns the first error; the statements behind it stay as they are.
+  absl::Status PrepareAll(
+      std::initializer_list<std::pair<Statement*, std::string_view>> statements) const;
   // One or more statements without parameters and rows.
   absl::Status Execute(const std::string& sql) const;
   // The first column of the first row.
@@ -108,6 +112,9 @@ class Database {
   // Runs the change in one transaction, which ends with it: committed if the change is OK, else
   // undone. Returns the first error.
   absl::Status InTransaction(const std::function<absl::Status()>& change) const;
+  // Makes the tables of a new file, in one transaction. `schema` ends with PRAGMA user_version =
+  // `version`. FAILED_PRECONDITION: the file is of another version.
+  absl::Status MakeTables(const std::string& schema, int64_t version) const;
 
   bool in_transaction() const { return sqlite3_get_autocommit(handle_.get()) == 0; }
   // Rows that the last statement changed.

@@ -3,9 +3,6 @@
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/wire_format_lite.h>
 
-#include <string_view>
-#include <utility>
-
 #include "broker/core/fingerprint.h"
 
 namespace muster::store {
@@ -45,17 +42,11 @@ void PutOwnParts(const v1::Job& job, v1::JobSpec* spec) {
 
 absl::Status SpecTable::Prepare(const Database* database) {
   database_ = database;
-  const std::pair<Statement*, std::string_view> all[] = {
+  return database_->PrepareAll({
       {&find_, "SELECT id FROM spec WHERE digest = ?"},
       {&insert_, "INSERT INTO spec (digest, spec) VALUES (?, ?)"},
       {&drop_, "DELETE FROM spec WHERE id = ?"},
-  };
-  for (const auto& [statement, sql] : all) {
-    absl::StatusOr<Statement> prepared = database_->Prepare(sql);
-    if (!prepared.ok()) return prepared.status();
-    *statement = *std::move(prepared);
-  }
-  return absl::OkStatus();
+  });
 }
 
 absl::StatusOr<int64_t> SpecTable::Put(const v1::JobSpec& spec) {

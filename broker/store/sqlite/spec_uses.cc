@@ -1,24 +1,15 @@
 #include "broker/store/sqlite/spec_uses.h"
 
-#include <string_view>
-#include <utility>
-
 namespace muster::store {
 
 absl::Status SpecUses::Prepare(const Database* database) {
   database_ = database;
-  const std::pair<Statement*, std::string_view> all[] = {
+  return database_->PrepareAll({
       {&add_,
        "INSERT INTO spec_use (spec, jobs) VALUES (?, ?) ON CONFLICT (spec)"
        " DO UPDATE SET jobs = jobs + excluded.jobs"},
       {&drop_, "DELETE FROM spec_use WHERE spec = ? AND jobs = 0"},
-  };
-  for (const auto& [statement, sql] : all) {
-    absl::StatusOr<Statement> prepared = database_->Prepare(sql);
-    if (!prepared.ok()) return prepared.status();
-    *statement = *std::move(prepared);
-  }
-  return absl::OkStatus();
+  });
 }
 
 absl::Status SpecUses::Write(SpecTable* specs) {
