@@ -133,50 +133,50 @@ absl::Status CheckUrl(std::string_view url) {
 }
 
 absl::StatusOr<HttpsAnswer> Exchange(const HttpsRequest& request) {
-  static const Curl kCurl = Load();
-  if (!kCurl.is_ready) {
+  static const Curl library = Load();
+  if (!library.is_ready) {
     return absl::UnavailableError(fmt::format("{} cannot be loaded; install libcurl4", kLibrary));
   }
   if (absl::Status status = CheckUrl(request.url); !status.ok()) return status;
-  const std::unique_ptr<CURL, decltype(kCurl.cleanup)> handle(kCurl.init(), kCurl.cleanup);
+  const std::unique_ptr<CURL, decltype(library.cleanup)> handle(library.init(), library.cleanup);
   if (handle == nullptr) return absl::UnavailableError("libcurl has no memory");
   CURL* const curl = handle.get();
   HttpsAnswer answer;
   char words[CURL_ERROR_SIZE] = "";
-  kCurl.set(curl, CURLOPT_URL, request.url.c_str());
+  library.set(curl, CURLOPT_URL, request.url.c_str());
   const bool is_plain = IsLoopback(request.url, kPlain);
-  kCurl.set(curl, CURLOPT_PROTOCOLS_STR, is_plain ? "http" : "https");
+  library.set(curl, CURLOPT_PROTOCOLS_STR, is_plain ? "http" : "https");
   // No proxy reaches this machine.
-  if (is_plain || IsLoopback(request.url, kSecure)) kCurl.set(curl, CURLOPT_PROXY, "");
-  kCurl.set(curl, CURLOPT_NOSIGNAL, 1L);
-  kCurl.set(curl, CURLOPT_ERRORBUFFER, words);
-  kCurl.set(curl, CURLOPT_CONNECTTIMEOUT_MS,
-            static_cast<long>(absl::ToInt64Milliseconds(kConnectTimeout)));
-  kCurl.set(curl, CURLOPT_TIMEOUT_MS, static_cast<long>(absl::ToInt64Milliseconds(kTimeout)));
-  kCurl.set(curl, CURLOPT_WRITEFUNCTION, &KeepBody);
-  kCurl.set(curl, CURLOPT_WRITEDATA, &answer.body);
-  kCurl.set(curl, CURLOPT_HEADERFUNCTION, &KeepHeader);
-  kCurl.set(curl, CURLOPT_HEADERDATA, &answer);
+  if (is_plain || IsLoopback(request.url, kSecure)) library.set(curl, CURLOPT_PROXY, "");
+  library.set(curl, CURLOPT_NOSIGNAL, 1L);
+  library.set(curl, CURLOPT_ERRORBUFFER, words);
+  library.set(curl, CURLOPT_CONNECTTIMEOUT_MS,
+              static_cast<long>(absl::ToInt64Milliseconds(kConnectTimeout)));
+  library.set(curl, CURLOPT_TIMEOUT_MS, static_cast<long>(absl::ToInt64Milliseconds(kTimeout)));
+  library.set(curl, CURLOPT_WRITEFUNCTION, &KeepBody);
+  library.set(curl, CURLOPT_WRITEDATA, &answer.body);
+  library.set(curl, CURLOPT_HEADERFUNCTION, &KeepHeader);
+  library.set(curl, CURLOPT_HEADERDATA, &answer);
   curl_blob ca{const_cast<char*>(request.ca.data()), request.ca.size(), CURL_BLOB_NOCOPY};
   if (!request.ca.empty()) {
-    kCurl.set(curl, CURLOPT_CAINFO_BLOB, &ca);
-    kCurl.set(curl, CURLOPT_CAPATH, nullptr);
+    library.set(curl, CURLOPT_CAINFO_BLOB, &ca);
+    library.set(curl, CURLOPT_CAPATH, nullptr);
   }
   if (request.is_cancelled) {
-    kCurl.set(curl, CURLOPT_NOPROGRESS, 0L);
-    kCurl.set(curl, CURLOPT_XFERINFOFUNCTION, &LookForCancel);
-    kCurl.set(curl, CURLOPT_XFERINFODATA, &request.is_cancelled);
+    library.set(curl, CURLOPT_NOPROGRESS, 0L);
+    library.set(curl, CURLOPT_XFERINFOFUNCTION, &LookForCancel);
+    library.set(curl, CURLOPT_XFERINFODATA, &request.is_cancelled);
   }
-  const std::string form = request.form ? Form(kCurl, *request.form) : "";
+  const std::string form = request.form ? Form(library, *request.form) : "";
   if (request.form) {
-    kCurl.set(curl, CURLOPT_POSTFIELDSIZE, static_cast<long>(form.size()));
-    kCurl.set(curl, CURLOPT_POSTFIELDS, form.c_str());
+    library.set(curl, CURLOPT_POSTFIELDSIZE, static_cast<long>(form.size()));
+    library.set(curl, CURLOPT_POSTFIELDS, form.c_str());
   }
-  const CURLcode code = kCurl.perform(curl);
+  const CURLcode code = library.perform(curl);
   if (code != CURLE_OK)
-    return ErrorOf(code, request.url, words[0] != '\0' ? words : kCurl.words(code));
+    return ErrorOf(code, request.url, words[0] != '\0' ? words : library.words(code));
   long status = 0;
-  kCurl.get(curl, CURLINFO_RESPONSE_CODE, &status);
+  library.get(curl, CURLINFO_RESPONSE_CODE, &status);
   answer.status = static_cast<int>(status);
   return answer;
 }

@@ -7,7 +7,7 @@ import threading
 
 import grpc
 from muster.agent.v1 import agent_link_pb2, log_link_pb2
-from muster.v1 import cluster_pb2, job_pb2, jobs_service_pb2
+from muster.v1 import cluster_pb2, job_pb2
 import pytest
 
 from harness.api import FAILED, SUCCEEDED, TERMINAL, argv_spec, bad_fields, error_info, script_spec

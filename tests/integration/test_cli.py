@@ -10,9 +10,9 @@ import subprocess
 import pytest
 import yaml
 
-from muster.v1 import job_pb2, jobs_service_pb2
+from muster.v1 import job_pb2
 
-from harness.api import RUNNING, SUCCEEDED
+from harness.api import SUCCEEDED
 from harness.daemons import BIN
 from harness.wait import eventually
 

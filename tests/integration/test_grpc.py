@@ -27,9 +27,7 @@ def refusal(call, code):
 
 
 def test_health_of_the_server_and_of_each_service(api):
-    for service in ("", "muster.v1.JobsService", "muster.v1.ClustersService", "muster.v1.FilesService",
-                    "muster.v1.IdentityService", "muster.v1.SecretsService"):
-                    "muster.v1.IdentityService", "muster.v1.ProjectsService"):
+    for service in ("", *SERVICES):
         answer = api.health.Check(health_pb2.HealthCheckRequest(service=service), timeout=60)
         assert answer.status == health_pb2.HealthCheckResponse.SERVING, service
 
@@ -40,7 +38,7 @@ REFLECTIONS = {
 }
 SERVICES = {
     "muster.v1.JobsService", "muster.v1.ClustersService", "muster.v1.FilesService", "muster.v1.IdentityService",
-    "muster.v1.ProjectsService",
+    "muster.v1.ProjectsService", "muster.v1.SecretsService", "muster.v1.AuditService",
     "muster.agent.v1.AgentLinkService", "muster.agent.v1.LogLinkService", "muster.agent.v1.FileLinkService",
     "grpc.health.v1.Health",
 }

@@ -5,7 +5,6 @@ import re
 import pytest
 
 from harness.api import SUCCEEDED
-from harness.checks import failures
 from harness.daemons import BIN
 from harness.fixtures import cluster_fixture
 from harness.stubs import REPOSITORY

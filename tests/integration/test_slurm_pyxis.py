@@ -3,7 +3,6 @@
 Conclusions of Muster's own tests are only as good as this file. Their README says what they cannot show.
 """
 
-import os
 import shutil
 import signal
 import subprocess
