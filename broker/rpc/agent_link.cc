@@ -85,13 +85,12 @@ class AgentStream final
                 {"peer", call_->peer()},
                 {"certificate", identity_.serial()}});
     }
-    const bool is_welcome = message.has_welcome();
-    if (!writer_.Offer(std::move(message))) return false;
-    if (is_welcome) {
-      const MutexLock lock(mutex_);
-      is_welcomed_ = true;
-    }
-    return true;
+    if (!message.has_welcome()) return writer_.Offer(std::move(message));
+    // The agent may read it before Offer returns, and somebody who hears of it ask the agent: that
+    // question waits here for the lock.
+    const MutexLock lock(welcome_mutex_);
+    is_welcomed_ = writer_.Offer(std::move(message));
+    return is_welcomed_;
   }
 
   void Close(const absl::Status& status) override {
@@ -233,7 +232,7 @@ class AgentStream final
 
   // Tells whether the welcome was sent: no message may be sent before it.
   bool IsWelcomed() {
-    const MutexLock lock(mutex_);
+    const MutexLock lock(welcome_mutex_);
     return is_welcomed_;
   }
 
@@ -263,6 +262,9 @@ class AgentStream final
 
   PendingQuestions questions_;
 
+  Mutex welcome_mutex_;  // is taken before the writer's lock, never after
+  bool is_welcomed_ ABSL_GUARDED_BY(welcome_mutex_) = false;
+
   Mutex mutex_;
   // Only the reading reaction writes these two, and it reads them without the lock.
   std::string cluster_;
@@ -270,7 +272,6 @@ class AgentStream final
   int unhandled_ ABSL_GUARDED_BY(mutex_) = 0;
   bool reading_ ABSL_GUARDED_BY(mutex_) = false;
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
-  bool is_welcomed_ ABSL_GUARDED_BY(mutex_) = false;
   std::optional<SteadyClock::time_point> closing_since_ ABSL_GUARDED_BY(mutex_);
 };
 
