@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "contract/characters.h"
+#include "muster/v1/job.pb.h"
 
 namespace muster::broker {
 namespace {
@@ -68,12 +69,10 @@ class SetFields {
   std::vector<const FieldDescriptor*> fields_;
 };
 
-// Adds the numbers that the fields job_id, job_ids and, of a job itself, id have.
-void AddIds(const Message& message, std::vector<uint64_t>* ids) {
-  const SetFields fields(message);
+// Adds the numbers that the fields job_id and job_ids have.
+void AddNamedIds(const Message& message, const SetFields& fields, std::vector<uint64_t>* ids) {
   const auto& reflection = *message.GetReflection();
-  const char* const own = message.GetDescriptor()->name() == "Job" ? "id" : kJobId;
-  const FieldDescriptor* one = fields.Find(own);
+  const FieldDescriptor* one = fields.Find(kJobId);
   if (one != nullptr && one->cpp_type() == FieldDescriptor::CPPTYPE_UINT64 && !one->is_repeated()) {
     ids->push_back(reflection.GetUInt64(message, one));
   }
@@ -84,11 +83,20 @@ void AddIds(const Message& message, std::vector<uint64_t>* ids) {
   }
 }
 
+// Adds those of a part of a message. A job has many fields, and each answer to a submit has one.
+void AddIds(const Message& part, std::vector<uint64_t>* ids) {
+  if (const auto* job = google::protobuf::DynamicCastToGenerated<v1::Job>(&part)) {
+    ids->push_back(job->id());
+  } else {
+    AddNamedIds(part, SetFields(part), ids);
+  }
+}
+
 // Adds those of the messages "job", "jobs" and "responses" in it, too.
 std::vector<uint64_t> IdsOf(const Message& message) {
   std::vector<uint64_t> ids;
-  AddIds(message, &ids);
   const SetFields fields(message);
+  AddNamedIds(message, fields, &ids);
   const auto& reflection = *message.GetReflection();
   for (const char* name : {"job", "jobs", "responses"}) {
     const FieldDescriptor* field = fields.FindMessage(name);

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "broker/audit/shared_record.h"
+
 namespace google::protobuf {
 class Message;
 }
@@ -15,7 +17,7 @@ class Message;
 namespace muster::broker {
 
 // Bytes of the text of jobs, and of the rest, in a record.
-inline constexpr size_t kMaxAuditedJobsBytes = 2048;
+inline constexpr size_t kMaxAuditedJobsBytes = audit::kMaxJobsBytes;
 inline constexpr size_t kMaxAuditedTargetBytes = 1024;
 
 class AuditSubject {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "broker/audit/chain.h"
+#include "broker/audit/shared_record.h"
 #include "contract/text.h"
 #include "daemon/log.h"
 
@@ -51,6 +52,7 @@ bool AuditLog::Append(Record record, bool must_wait, const Written& written) {
   record.micros = NowMicros();
   const MutexLock lock(mutex_);
   if (stopped_ || failed_) return false;
+  if (!must_wait && !queue_.empty() && Share(record, &queue_.back().record)) return false;
   const bool waits = must_wait || queue_.size() >= options_.max_queued;
   Queue(std::move(record), waits ? written : nullptr);
   return waits;

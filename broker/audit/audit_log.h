@@ -2,7 +2,7 @@
 //
 // A record of a change of jobs or files is on disk at most `max_delay` and one commit after the
 // change was acknowledged. A record that somebody waits for is written at once, with all that
-// came before it.
+// came before it. Changes of jobs that one caller makes meanwhile share a record (shared_record.h).
 #ifndef MUSTER_BROKER_AUDIT_AUDIT_LOG_H_
 #define MUSTER_BROKER_AUDIT_AUDIT_LOG_H_
 

@@ -1,6 +1,7 @@
 // The queue in front of the audit log's file.
 #include "broker/audit/audit_log.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -17,6 +18,13 @@ namespace muster::audit {
 namespace {
 
 constexpr std::chrono::hours kNever{24};
+
+// Calls of different users do not share a record.
+Record CancelBy(int user) {
+  Record record = CancelOf("2");
+  record.user = fmt::format("user{}", user);
+  return record;
+}
 
 class AuditLogTest : public ::testing::Test {
  protected:
@@ -69,10 +77,24 @@ TEST_F(AuditLogTest, ARecordIsWrittenWithoutAnybodyWaiting) {
 
 TEST_F(AuditLogTest, StopWritesWhatIsQueued) {
   Open({.max_delay = kNever});
-  for (int i = 0; i < 100; ++i) log_->Append(CancelOf("1"), false, nullptr);
+  for (int i = 0; i < 100; ++i) log_->Append(CancelBy(i), false, nullptr);
   log_->Stop();
   EXPECT_EQ(Records().size(), 100u);
   EXPECT_FALSE(log_->Append(CancelOf("1"), true, [] {}));
+}
+
+TEST_F(AuditLogTest, CallsOfABurstShareARecordWithAllTheirJobs) {
+  Open({.max_delay = kNever});
+  for (int job = 1; job <= 100; ++job) {
+    now_s_ += 1;
+    EXPECT_FALSE(log_->Append(CancelOf(fmt::format("{}", job)), false, nullptr));
+  }
+  log_->AppendAndWait(CancelOf("7"));
+  const std::vector<Record> records = Records();
+  ASSERT_EQ(records.size(), 2u);
+  EXPECT_EQ(records[0].jobs, "1-100");
+  EXPECT_EQ(records[0].micros, 1'000'001 * int64_t{1'000'000});
+  EXPECT_EQ(records[1].jobs, "7");  // somebody waits for it
 }
 
 TEST_F(AuditLogTest, AnswersWaitWhenTheQueueIsFullAndNothingIsLost) {
@@ -80,7 +102,7 @@ TEST_F(AuditLogTest, AnswersWaitWhenTheQueueIsFullAndNothingIsLost) {
   const auto go = HoldWriter();
   std::atomic<int> written = 0;
   for (int i = 0; i < 10; ++i) {
-    const bool waits = log_->Append(CancelOf("2"), false, [&] { ++written; });
+    const bool waits = log_->Append(CancelBy(i), false, [&] { ++written; });
     EXPECT_EQ(waits, i >= 3) << i;
   }
   go->set_value();
