@@ -170,6 +170,18 @@ v1::Failure ExplainRecord(const RunFacts& facts) {
   return contract::OwnEnd(ExitOf(record.code, record.signal), {.phase = phase});
 }
 
+// Returns whether the node could not execute the batch script that it has a copy of (seen on 22.05,
+// a loaded node: "slurmstepd-n2: error: execve(): SPOOL/job00215/slurm_script: No such file ..."),
+// so that nothing of the run has begun.
+bool LostItsScript(std::string_view slurm_output) {
+  const std::vector<std::string_view> lines = Lines(slurm_output);
+  return std::any_of(lines.begin(), lines.end(), [](std::string_view line) {
+    const size_t words = line.find("error: execve(): ");
+    return line.starts_with("slurmstepd") && words != line.npos &&
+           line.find("/slurm_script: ", words) != line.npos;
+  });
+}
+
 // FAILED, and no exit record: what Slurm's own code tells.
 v1::Failure ExplainWithoutRecord(const RunFacts& facts) {
   const v1::FailurePhase phase = v1::FAILURE_PHASE_COMMAND;
@@ -191,6 +203,12 @@ v1::Failure ExplainWithoutRecord(const RunFacts& facts) {
   if (history.exit_code == kClaimLostCode) {
     return MakeFailure(v1::FAILURE_CODE_NOT_CLAIMED, v1::FAILURE_CLASS_INFRA,
                        {.phase = v1::FAILURE_PHASE_COMMAND_START, .is_retriable = true});
+  }
+  if (LostItsScript(facts.slurm_output)) {
+    return MakeFailure(v1::FAILURE_CODE_LAUNCH_FAILED, v1::FAILURE_CLASS_INFRA,
+                       {.meaning = "its node could not execute the batch script that it was given",
+                        .phase = v1::FAILURE_PHASE_COMMAND_START,
+                        .is_retriable = true});
   }
   if (!history.exit_is_known) {
     return MakeFailure(v1::FAILURE_CODE_COMMAND_FAILED, v1::FAILURE_CLASS_PROGRAM,

@@ -124,6 +124,26 @@ TEST(VerdictFacts, AFailureWaitsForItsRecordAndThenSaysThatItCouldNotBeRead) {
   }
 }
 
+TEST(VerdictFacts, ARunWhoseNodeLostItsBatchScriptIsRetriable) {
+  RunFacts facts = InQueue("FAILED", "NonZeroExitCode");
+  facts.history_answer = RunFacts::History::kAnswered;
+  facts.history = HistoryRow{};
+  facts.history->job_id = {17};
+  facts.history->state = ParseState("FAILED");
+  facts.history->exit_code = 2;
+  facts.history->node_list = "n2";
+  facts.slurm_output =
+      "slurmstepd-n2: error: execve(): /spool/n2/job00017/slurm_script: No such file or directory\n"
+      "slurmstepd-n2: error: unlink(/spool/n2/job00017/slurm_script): No such file or directory\n";
+  const auto failed = Judge(facts, kPatience);
+  EXPECT_EQ(failed->failure->code(), v1::FAILURE_CODE_LAUNCH_FAILED);
+  EXPECT_EQ(failed->failure->failure_class(), v1::FAILURE_CLASS_INFRA);
+  EXPECT_TRUE(failed->failure->retriable());
+  EXPECT_THAT(failed->failure->quotes(0).text(), HasSubstr("execve()"));
+  facts.slurm_output = "error: execve(): /spool/n2/job00017/slurm_script: a program's words\n";
+  EXPECT_EQ(Judge(facts, kPatience)->failure->failure_class(), v1::FAILURE_CLASS_PROGRAM);
+}
+
 TEST(VerdictFacts, AFailureHasItsPhaseItsRankAndItsNode) {
   using Problem = ExitRecord::Problem;
   EXPECT_EQ(FailureOf(Problem::kNone).phase(), v1::FAILURE_PHASE_COMMAND);
