@@ -22,19 +22,31 @@
 namespace muster::broker {
 namespace {
 
-constexpr int kSeeds = 60;
+constexpr int kTests = 40;
+constexpr int kSeedsOfATest = 50;
 constexpr int kStepsOfASeed = 60;
 constexpr size_t kMostJobs = 100;
 const std::vector<std::string> kProjects = {"vision", "speech", "robots"};
 const std::vector<std::string> kUsers = {"ada", "bob", "carol", "dan"};
 
-class ProjectAttackTest : public AppTest, public ::testing::WithParamInterface<int> {
- protected:
-  void SetUp() override {
-    AppTest::SetUp();
+// A broker of its own for each seed.
+class Attack : public AppTest {
+ public:
+  explicit Attack(int seed) : random_(static_cast<unsigned>(seed)) {
     readers_.places = 1'000'000;
-    random_.seed(static_cast<unsigned>(GetParam()));
+    SetUp();
   }
+  ~Attack() override { TearDown(); }
+
+  void Run() {
+    for (int step = 0; step < kStepsOfASeed && !HasFailure(); ++step) {
+      SCOPED_TRACE(step);
+      Step();
+    }
+  }
+
+ private:
+  void TestBody() override {}
 
   int Any(int count) { return static_cast<int>(random_() % static_cast<unsigned>(count)); }
   template <typename T>
@@ -176,33 +188,26 @@ class ProjectAttackTest : public AppTest, public ::testing::WithParamInterface<i
     }
   }
 
-  std::mt19937 random_;
-};
-
-INSTANTIATE_TEST_SUITE_P(Seeds, ProjectAttackTest, ::testing::Range(0, kSeeds));
-
-TEST_P(ProjectAttackTest, NobodySeesOrChangesAJobThatIsNotTheirs) {
-  for (int step = 0; step < kStepsOfASeed && !HasFailure(); ++step) {
-    SCOPED_TRACE(step);
-    const Principal who = AnyPrincipal();
-    const std::map<uint64_t, v1::Job> before = AllJobs();
+  void ActAs(const Principal& who) {
     switch (Any(6)) {
       case 0:
       case 1:
-        Submit(who);
-        break;
+        return Submit(who);
       case 2:
-        Look(who);
-        break;
+        return Look(who);
       case 3:
-        Change(who);
-        break;
+        return Change(who);
       case 4:
-        Update(who);
-        break;
+        return Update(who);
       default:
-        Rerun(who);
+        return Rerun(who);
     }
+  }
+
+  void Step() {
+    const Principal who = AnyPrincipal();
+    const std::map<uint64_t, v1::Job> before = AllJobs();
+    ActAs(who);
     for (const auto& [id, job] : before) {
       if (MayChange(who, job)) continue;
       EXPECT_EQ(Read(id).job_sequence(), job.job_sequence()) << id;
@@ -212,6 +217,20 @@ TEST_P(ProjectAttackTest, NobodySeesOrChangesAJobThatIsNotTheirs) {
       EXPECT_EQ(job.user(), who.user);
       EXPECT_TRUE(MaySubmit(who, job.project())) << job.project();
     }
+  }
+
+  std::mt19937 random_;
+};
+
+class ProjectAttackTest : public ::testing::TestWithParam<int> {};
+
+INSTANTIATE_TEST_SUITE_P(Seeds, ProjectAttackTest, ::testing::Range(0, kTests));
+
+TEST_P(ProjectAttackTest, NobodySeesOrChangesAJobThatIsNotTheirs) {
+  const int first = GetParam() * kSeedsOfATest;
+  for (int seed = first; seed < first + kSeedsOfATest && !HasFailure(); ++seed) {
+    SCOPED_TRACE(seed);
+    Attack(seed).Run();
   }
 }
 
