@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <random>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -49,8 +50,10 @@ int Fail(const absl::Status& status, int code = kExitError) {
 AgentOptions OptionsOf(const AgentConfig& config) {
   const Kind& kind = KindOf(config.kind);
   AgentOptions options;
+  std::random_device device;
   options.core.cluster = config.cluster;
   options.core.kind = config.kind;
+  options.core.process = std::uniform_int_distribution<uint64_t>(1)(device);
   options.core.max_active_runs = config.max_active_runs.value_or(kind.max_active_runs);
   const rpc::Address address = *rpc::ParseAddress(config.broker);
   options.broker = {address.target, address.is_tls ? config.state_dir + "/tls" : ""};

@@ -42,6 +42,7 @@ class MachinesBackend : public agents::Backend {
     v1::Inventory inventory = InventoryOf(places_->scheduler().load(), places_->Identity());
     inventory.set_takes_uploads(config_.files != nullptr);
     inventory.set_takes_shell_environment(config_.files != nullptr);
+    inventory.set_takes_secrets(true);
     return inventory;
   }
   v1::ClusterChecks Check() override { return places_->Check(); }

@@ -117,6 +117,7 @@ absl::StatusOr<v1::Inventory> SlurmBackend::Inventory() {
   inventory.set_scheduler_version("slurm " + settings->version);
   inventory.set_takes_uploads(config_.files != nullptr);
   inventory.set_takes_shell_environment(config_.files != nullptr);
+  inventory.set_takes_secrets(true);
   v1::AdmissionFacts& facts = *inventory.mutable_admission();
   facts.set_results_root(config_.results_root);
   facts.mutable_slurm()->mutable_spank_options()->Assign(config_.spank_options.begin(),

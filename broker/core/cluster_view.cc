@@ -36,6 +36,10 @@ v1::Cluster DescribeWithoutInventory(const ClusterView& cluster) {
 v1::Cluster Describe(const ClusterView& cluster) {
   v1::Cluster out = DescribeWithoutInventory(cluster);
   *out.mutable_inventory() = cluster.saved->inventory;
+  if (cluster.cloned_at != absl::InfinitePast()) {
+    *out.mutable_inventory()->add_issues() =
+        contract::AgentCloned(cluster.name(), cluster.cloned_at + kCloneMemory);
+  }
   return out;
 }
 

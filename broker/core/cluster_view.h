@@ -21,6 +21,10 @@
 
 namespace muster::core {
 
+// The time for which two agents of one identity are told of. While both live, they take the
+// connection from each other at least every 11 s.
+inline constexpr absl::Duration kCloneMemory = absl::Minutes(10);
+
 struct ClusterView {
   // The durable part, shared by the views until the agent reports something else. Its positions and
   // times are not kept up to date. Never null.
@@ -31,7 +35,8 @@ struct ClusterView {
   std::optional<absl::Time> scheduler_observed_at;
   std::string scheduler_error;
   std::map<std::string, uint64_t> scheduler_calls;
-  uint32_t active = 0;                   // runs that have not ended
+  absl::Time cloned_at = absl::InfinitePast();  // as in Cluster
+  uint32_t active = 0;                          // runs that have not ended
   uint32_t held = 0;                     // number of these whose jobs are held, or asked to be
   std::optional<absl::Time> full_since;  // as in Cluster
 

@@ -20,6 +20,7 @@ ClusterView ViewOf(const Cluster& cluster) {
   view.scheduler_observed_at = cluster.scheduler_observed_at;
   view.scheduler_error = cluster.scheduler_error;
   view.scheduler_calls = cluster.scheduler_calls;
+  view.cloned_at = cluster.cloned_at;
   view.active = cluster.active;
   view.held = cluster.held;
   view.full_since = cluster.full_since;
@@ -30,7 +31,8 @@ bool AreAlike(const ClusterView& a, const ClusterView& b) {
   return a.is_connected == b.is_connected && a.last_heard == b.last_heard &&
          a.scheduler_observed_at == b.scheduler_observed_at &&
          a.scheduler_error == b.scheduler_error && a.scheduler_calls == b.scheduler_calls &&
-         a.active == b.active && a.held == b.held && a.full_since == b.full_since;
+         a.cloned_at == b.cloned_at && a.active == b.active && a.held == b.held &&
+         a.full_since == b.full_since;
 }
 
 }  // namespace

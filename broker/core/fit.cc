@@ -202,6 +202,7 @@ LackCode LacksKind(const Requirements& job, const PutCluster& cluster) {
   if (LackCode code = LacksImages(job.image, cluster); code != LackCode::kNothing) return code;
   if (job.brings_files && !cluster.inventory.takes_uploads()) return LackCode::kUploads;
   if (job.brings_shell && !cluster.inventory.takes_shell_environment()) return LackCode::kShell;
+  if (job.has_secrets && !cluster.inventory.takes_secrets()) return LackCode::kSecrets;
   if (job.gpu_millis % kMillis != 0 && !is_machines) return LackCode::kPartsOfGpus;
   if (!job.machine_file_field.empty() && !is_machines) return LackCode::kMachineFile;
   return LackCode::kNothing;

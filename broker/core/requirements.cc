@@ -87,6 +87,7 @@ Requirements RequirementsOf(const v1::JobSpec& spec, uint64_t archive_bytes) {
   out.needs_kubernetes = spec.has_kubernetes();
   out.brings_files = spec.uploads_size() > 0;
   out.brings_shell = contract::HasShellEnvironment(spec);
+  out.has_secrets = spec.secrets_size() > 0;
   out.roles = RolesOf(spec);
   out.image = ImageOf(spec);
   out.machine_file_field = MachineFileField(spec);

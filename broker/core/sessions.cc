@@ -153,6 +153,7 @@ void Core::Impl::Welcome(Cluster* cluster, SessionId session, agent::v1::AgentHe
   saved.max_active_runs = hello.max_active_runs();
   saved.last_seen = step.now;
   ++saved.agent_epoch;
+  NoteProcess(cluster, hello.process(), step.now);
   cluster->session = session;
   cluster->last_heard = step.now;
   cluster->scheduler_observed_at.reset();
@@ -174,6 +175,12 @@ void Core::Impl::Welcome(Cluster* cluster, SessionId session, agent::v1::AgentHe
   welcome->mutable_heartbeat_interval()->set_nanos(interval_ms % 1000 * 1'000'000);
   welcome->set_acked_event_sequence(saved.acked_event_sequence);
   step.out->effects.push_back(std::move(send));
+}
+
+void Core::Impl::NoteProcess(Cluster* cluster, uint64_t process, absl::Time now) {
+  if (process == 0 || process == cluster->process) return;
+  if (process == cluster->former_process) cluster->cloned_at = now;
+  cluster->former_process = std::exchange(cluster->process, process);
 }
 
 void Core::Impl::Reconcile(Cluster* cluster, const agent::v1::AgentHello& hello, Step& step) {
@@ -321,6 +328,11 @@ void Core::Impl::On(Tick& in, Step& step) {
     if (in.clock_set_by != absl::ZeroDuration()) {
       cluster->last_heard += in.clock_set_by;
       if (cluster->full_since) *cluster->full_since += in.clock_set_by;
+      Show(cluster);
+    }
+    if (cluster->cloned_at != absl::InfinitePast() &&
+        step.now - cluster->cloned_at > kCloneMemory) {
+      cluster->cloned_at = absl::InfinitePast();
       Show(cluster);
     }
     if (!cluster->session || step.now - cluster->last_heard < patience) continue;

@@ -265,6 +265,18 @@ v1::ClusterIssue SameCluster(const std::string& other) {
        .remedy = "one agent can work in several namespaces (kubernetes.namespaces)"});
 }
 
+v1::ClusterIssue AgentCloned(const std::string& cluster, absl::Time until) {
+  v1::ClusterIssue issue = MakeIssue(
+      v1::CLUSTER_ISSUE_CODE_AGENT_CLONED,
+      "two agents with copies of one state directory take the connection from each other",
+      {.remedy = fmt::format(
+           "stop the one that should not be there. If you do not know it, somebody has the agent's "
+           "key: muster clusters revoke {}, and enroll the right agent anew",
+           cluster)});
+  issue.mutable_until()->set_seconds(absl::ToUnixSeconds(until));
+  return issue;
+}
+
 v1::ClusterIssue AgentTrouble(const std::string& what, const std::string& detail) {
   std::string sentence = detail;
   return MakeIssue(v1::CLUSTER_ISSUE_CODE_OTHER, std::move(sentence), {.subject = what});

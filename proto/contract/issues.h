@@ -82,6 +82,8 @@ v1::ClusterIssue TlsUnverified();
 // Jobs of Kubernetes that may run, and that the agent has no run for. At least one.
 v1::ClusterIssue UnknownRuns(const std::vector<std::string>& jobs);
 v1::ClusterIssue SameCluster(const std::string& other);
+// Two agents have the identity and the journal of one. `until` as above.
+v1::ClusterIssue AgentCloned(const std::string& cluster, absl::Time until);
 // The agent's own storage does not work: `what` is "uploads" or "logs".
 v1::ClusterIssue AgentTrouble(const std::string& what, const std::string& detail);
 

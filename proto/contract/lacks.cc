@@ -136,6 +136,9 @@ std::string SentenceOfKind(const Lack& lack) {
       return "its agent takes no variables of your shell, as those of older versions do; have its "
              "operator update the agent, or submit with --export=NIL and name what the script "
              "needs in the script, or choose another cluster";
+    case LackCode::kSecrets:
+      return "its agent gives runs no secrets, as those of older versions do not, and the job has "
+             "some (secrets); have its operator update the agent, or choose another cluster";
     case LackCode::kPartsOfGpus:
       return PartsOfGpus(lack);
     case LackCode::kMachineFile:
@@ -222,6 +225,8 @@ std::string ResourceOf(const Lack& lack) {
       return "uploads";
     case LackCode::kShell:
       return "slurm.batch_script.environment";
+    case LackCode::kSecrets:
+      return "secrets";
     case LackCode::kMachineFile:
       return "inputs";
     case LackCode::kPoolOfOthers:

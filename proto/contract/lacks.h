@@ -27,6 +27,7 @@ enum class LackCode : uint8_t {
   kImageFile,        // the job's image is a file, which only Slurm runs
   kUploads,          // the agent takes no files that jobs bring along
   kShell,            // the agent takes no variables of the user's shell
+  kSecrets,          // the agent gives runs no secrets
   kPartsOfGpus,      // the cluster gives GPUs whole
   kMachineFile,      // the cluster does not see files of the user's machine; asked: the field
   kAccount,          // the job's project needs an account of Slurm; asked: the project

@@ -7,11 +7,11 @@ import stat
 import subprocess
 
 import pytest
+from muster.v1 import facts_pb2
 
 from harness.api import SUCCEEDED, argv_spec
 from harness.daemons import BIN
 from harness.wait import eventually
-
 
 
 def config():
@@ -131,6 +131,27 @@ def test_an_agent_speaks_for_its_cluster_alone(world, broker):
     agent.launch()
     assert agent.wait_exit() == 1
     assert 'is of the cluster \\"lab\\"' in agent.log() or 'is of the cluster "lab"' in agent.log()
+
+
+def test_two_agents_with_copies_of_one_state_directory_are_told(world, broker, api):
+    agent = enrolled_agent(world, broker).start()
+    agent.terminate()
+    shutil.copytree(world.path("agent-lab"), world.path("agent-copy"))
+    copy = remote_agent(world, broker, "copy")
+    copy.argv[copy.argv.index("--cluster") + 1] = "lab"
+    agent.launch()
+    copy.launch()
+
+    def issues():
+        agent.check_alive()
+        copy.check_alive()
+        return [issue for issue in api.cluster("lab").inventory.issues
+                if issue.code == facts_pb2.CLUSTER_ISSUE_CODE_AGENT_CLONED]
+
+    assert "muster clusters revoke lab" in eventually(issues, "the copy is told")[0].remedy
+    # One of them alone does not fight.
+    copy.terminate()
+    eventually(lambda: api.connected("lab"), "the agent is back", alive=agent.check_alive)
 
 
 def test_a_revoked_cluster_is_out_until_it_is_invited_again(world, broker, api):

@@ -72,6 +72,7 @@ class ClusterView::Impl {
     *inventory.mutable_observed_at() = agents::ToProto(absl::Now());
     inventory.set_takes_uploads(config_.files != nullptr);
     inventory.set_takes_shell_environment(config_.files != nullptr);
+    inventory.set_takes_secrets(true);
     inventory.set_images(config_.default_image.empty() ? v1::IMAGE_SUPPORT_REQUIRED
                                                        : v1::IMAGE_SUPPORT_OPTIONAL);
     for (v1::Pool& pool : PoolsOf(seen, config_)) *inventory.add_pools() = std::move(pool);

@@ -79,6 +79,7 @@ TEST(ClusterIssue, HasACodeAndASentence) {
       NoAccounting(),
       TlsUnverified(),
       SameCluster("other"),
+      AgentCloned("gpu", absl::FromUnixSeconds(600)),
       AgentTrouble("logs", "disk full"),
   };
   for (const v1::ClusterIssue& issue : issues) {

@@ -278,29 +278,6 @@ TEST(Fit, AClusterSaysWhetherJobsMayOrMustHaveAnImage) {
   EXPECT_THAT(Judge(with, cluster).lacks, HasSubstr("runs no containers"));
 }
 
-TEST(Fit, AJobThatBringsFilesAlongRunsOnlyWhereAnAgentFetchesThem) {
-  v1::JobSpec spec = Spec();
-  spec.add_uploads()->set_tree_sha256(std::string(64, 'a'));
-  PutCluster cluster = Cluster({PoolOf("cpu")}, v1::CLUSTER_KIND_SLURM);
-  EXPECT_EQ(Judge(RequirementsOf(spec), cluster).verdict, Verdict::kWrongKind);
-  EXPECT_THAT(Judge(RequirementsOf(spec), cluster).lacks, HasSubstr("takes no files"));
-  EXPECT_THAT(Judge(RequirementsOf(spec), cluster).lacks, HasSubstr("uploads"));
-  EXPECT_TRUE(Judge(RequirementsOf(Spec()), cluster).now());
-  cluster.inventory.set_takes_uploads(true);
-  EXPECT_TRUE(Judge(RequirementsOf(spec), cluster).now());
-}
-
-TEST(Fit, AJobThatTakesItsShellAlongRunsOnlyWhereAnAgentKnowsThat) {
-  v1::JobSpec spec = Spec();
-  spec.mutable_slurm()->mutable_batch_script()->mutable_environment()->set_file_sha256(
-      std::string(64, 'a'));
-  PutCluster cluster = Cluster({PoolOf("cpu")}, v1::CLUSTER_KIND_SLURM);
-  EXPECT_EQ(Judge(RequirementsOf(spec), cluster).verdict, Verdict::kWrongKind);
-  EXPECT_THAT(Judge(RequirementsOf(spec), cluster).lacks, HasSubstr("variables of your shell"));
-  cluster.inventory.set_takes_shell_environment(true);
-  EXPECT_TRUE(Judge(RequirementsOf(spec), cluster).now());
-}
-
 TEST(Fit, ABatchScriptOfOneNodeThatNeedsNothingOfSlurmRunsAnywhere) {
   v1::JobSpec spec = Spec();
   spec.mutable_command()->set_script("#!/bin/sh\ntrue\n");

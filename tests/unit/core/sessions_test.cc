@@ -46,6 +46,30 @@ TEST_F(SessionsTest, TheAgentEpochRisesWithEachConnection) {
   EXPECT_EQ(Welcomed(Connect("a"))->agent_epoch(), 2u);
 }
 
+TEST_F(SessionsTest, AProcessThatComesBackAfterAnotherOneIsACopyAndIsTold) {
+  const auto connect = [this](uint64_t process) {
+    agent::v1::AgentHello hello = Hello("a");
+    hello.set_process(process);
+    EXPECT_FALSE(Closed(Connect(hello)).has_value());
+  };
+  const auto told = [this] {
+    const ClustersReply clusters = ListClusters({.name = "a"});
+    const auto& issues = clusters.clusters[0].inventory().issues();
+    return std::count_if(issues.begin(), issues.end(), [](const v1::ClusterIssue& issue) {
+      return issue.code() == v1::CLUSTER_ISSUE_CODE_AGENT_CLONED;
+    });
+  };
+  for (const uint64_t process : {1, 1, 2, 2, 3}) connect(process);
+  EXPECT_EQ(told(), 0) << "it was restarted twice";
+  connect(2);
+  EXPECT_EQ(told(), 1);
+  connect(3);
+  EXPECT_EQ(told(), 1);
+  now_ += absl::Minutes(11);
+  Tick();
+  EXPECT_EQ(told(), 0);
+}
+
 TEST_F(SessionsTest, AnotherProtocolVersionIsRefused) {
   agent::v1::AgentHello hello = Hello("a");
   hello.set_protocol_version(2);
