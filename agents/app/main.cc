@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/time/clock.h"
 #include "agents/app/agent_config.h"
 #include "agents/app/credentials_command.h"
@@ -33,6 +34,7 @@
 #include "daemon/command_line.h"
 #include "daemon/log.h"
 #include "daemon/process.h"
+#include "daemon/read_file.h"
 #include "rpc/address.h"
 
 namespace muster::agents {
@@ -153,14 +155,25 @@ int Serve(AgentConfig config) {
   std::_Exit(status.ok() ? 0 : kExitError);
 }
 
-int EnrollHere(const AgentConfig& config, const std::string& token) {
+// Every user of a host sees the arguments of its programs, so the token is in none.
+absl::StatusOr<std::string> JoinToken(const std::string& file) {
+  constexpr size_t kMaxTokenBytes = 4096;
+  const char* const variable = std::getenv("MUSTER_JOIN_TOKEN");
+  absl::StatusOr<std::string> text = std::string(variable == nullptr ? "" : variable);
+  if (!file.empty() || text->empty()) text = ReadFile(file.empty() ? "-" : file, kMaxTokenBytes);
+  if (!text.ok()) return text.status();
+  return std::string(absl::StripAsciiWhitespace(ToAbsl(*text)));
+}
+
+int EnrollHere(const AgentConfig& config, const std::string& token_file) {
   if (config.broker.empty() || config.state_dir.empty()) {
-    return Fail(absl::InvalidArgumentError(
-                    "enroll needs --broker HOST:PORT and --state-dir DIR, beside --token"),
+    return Fail(absl::InvalidArgumentError("enroll needs --broker HOST:PORT and --state-dir DIR"),
                 kExitUsage);
   }
+  const absl::StatusOr<std::string> token = JoinToken(token_file);
+  if (!token.ok()) return Fail(token.status());
   const absl::StatusOr<std::string> done =
-      Enroll({.broker = config.broker, .token = token, .state_dir = config.state_dir});
+      Enroll({.broker = config.broker, .token = *token, .state_dir = config.state_dir});
   if (!done.ok()) return Fail(done.status());
   fmt::print("{}", *done);
   return 0;
@@ -193,11 +206,14 @@ int Main(int argc, char** argv) {
       "give the cluster the secret on standard input for a private registry, and exit");
   install->add_option("REGISTRY", registry, "nvcr.io, docker.io, HOST or HOST:PORT")->required();
   install->add_option("USER", registry_user, "who pulls; for nvcr.io: leave it out");
-  std::string token;
+  std::string token_file;
   CLI::App* enroll = app.add_subcommand(
       "enroll", "get the certificate of a cluster for a token of muster clusters invite, and exit");
   enroll->fallthrough();
-  enroll->add_option("--token", token, "the token; it is good once")->required();
+  enroll->add_option(
+      "--token-file", token_file,
+      "the file with the token, which is good once; default: MUSTER_JOIN_TOKEN, which "
+      "is the token itself, else standard input");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ExtrasError&) {
@@ -215,7 +231,7 @@ int Main(int argc, char** argv) {
   if (!config_file.empty()) status = ApplyYamlFile(config_file, kProgram, settings);
   if (status.ok()) status = ApplyEnvironment(std::getenv, kProgram, settings);
   if (status.ok()) status = ApplyFlags(flags, settings);
-  if (status.ok() && enroll->parsed()) return EnrollHere(config, token);
+  if (status.ok() && enroll->parsed()) return EnrollHere(config, token_file);
   if (status.ok()) status = CheckComplete(config, /*needs_broker=*/!check && !install->parsed());
   if (!status.ok()) return Fail(status, kExitUsage);
   if (install->parsed()) {

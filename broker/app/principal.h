@@ -29,11 +29,13 @@ struct Principal {
   std::string user = {};
   KnownBy known_by = KnownBy::kNobody;
   Role role = Role::kNone;
+  // May speak for clusters too, without a certificate.
+  bool is_agent = false;
   // The credential that may end before its streams: of kToken, and of kOidc, where it has no number
   // and no file knows it; else null.
   std::shared_ptr<const auth::Token> token{};
-  // The answer to whatever the principal asks, if its credential was not accepted; the role is
-  // kNone then.
+  // The answer to whatever the principal asks, if its credential was not accepted, or if it calls
+  // too often.
   absl::Status refusal{};
   // The groups of the user, as the provider of identities tells them. A token and the socket tell
   // none: Unix groups are asked from directories that may be slow, and are named by others.

@@ -209,7 +209,8 @@ std::span<const RpcUseCase> RpcUseCases() { return kRpcs; }
 
 absl::StatusOr<store::Scope> Authorize(const Principal& principal, UseCase use_case) {
   if (!principal.refusal.ok()) return principal.refusal;
-  const std::optional<Reach> reach = ReachOf(Over::kBroker, principal.role, use_case);
+  std::optional<Reach> reach = ReachOf(Over::kBroker, principal.role, use_case);
+  if (!reach && principal.is_agent) reach = ReachOf(Over::kBroker, Role::kAgent, use_case);
   if (reach == Reach::kAll) return store::Scope::All();
   std::vector<std::string> users, projects, own_in;
   if (reach == Reach::kOwnOnly) users.push_back(principal.user);

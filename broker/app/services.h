@@ -35,6 +35,7 @@ namespace muster::broker {
 class ChangeTail;
 class ClusterAccess;
 class Engine;
+class UserMeter;
 class WatchHub;
 
 struct Services {
@@ -49,6 +50,7 @@ struct Services {
   auth::Projects* projects = nullptr;  // null: none but "default", without members and limits
   WatchHub* watches = nullptr;
   ChangeTail* changes = nullptr;
+  UserMeter* uploads = nullptr;     // bytes of uploads in an hour; null: without a bound
   Readers* readers = nullptr;       // for reading the store and the archive
   Readers* counters = nullptr;      // for reads of about a second; one task runs at a time
   Readers* file_workers = nullptr;  // separate, because uploads wait for the disk all the time

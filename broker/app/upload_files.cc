@@ -4,10 +4,13 @@
 
 #include <utility>
 
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "broker/app/rights.h"
 #include "contract/errors.h"
 #include "contract/file_tree.h"
 #include "contract/text.h"
+#include "contract/units.h"
 #include "daemon/log.h"
 
 namespace muster::broker {
@@ -21,6 +24,7 @@ absl::Status FileReceiver::Take(const v1::UploadFilesRequest& request) {
 absl::Status FileReceiver::Handle(const v1::UploadFilesRequest& request) {
   switch (request.part_case()) {
     case v1::UploadFilesRequest::kHead:
+      if (absl::Status status = Meter(request.head().size_bytes()); !status.ok()) return status;
       return upload_.Begin(request.head().sha256(), request.head().size_bytes());
     case v1::UploadFilesRequest::kChunk:
       if (request.chunk().size() > contract::kMaxFileChunkBytes) {
@@ -51,6 +55,21 @@ absl::StatusOr<v1::UploadFilesResponse> FileReceiver::Finish() {
   return response;
 }
 
+absl::Status FileReceiver::Meter(uint64_t bytes) const {
+  if (meter_ == nullptr) return absl::OkStatus();
+  const absl::Duration wait = meter_->Take(user_, bytes, absl::Now());
+  if (wait == absl::ZeroDuration()) return absl::OkStatus();
+  return contract::WithQuota(
+      user_,
+      contract::RetryableError(
+          absl::StatusCode::kResourceExhausted, "TOO_MANY_UPLOAD_BYTES",
+          fmt::format("{} has uploaded as much as one user may in an hour "
+                      "(files.max_user_bytes_per_hour); try again in {}, or leave files on the "
+                      "cluster's storage and name their path there",
+                      user_, contract::FormatDuration(absl::Ceil(wait, absl::Seconds(1)))),
+          wait));
+}
+
 void FileReceiver::LogRefused(const absl::Status& status) const {
   LogEvent(spdlog::level::warn, "upload_refused",
            {{"user", user_}, {"why", std::string(ToStd(status.message()))}});
@@ -59,7 +78,8 @@ void FileReceiver::LogRefused(const absl::Status& status) const {
 absl::StatusOr<std::unique_ptr<FileReceiver>> UploadFiles(const Principal& principal,
                                                           const Services& services) {
   if (auto scope = Authorize(principal, UseCase::kBringFiles); !scope.ok()) return scope.status();
-  return std::make_unique<FileReceiver>(principal.user, services.files);
+  return std::make_unique<FileReceiver>(principal.user, services.files,
+                                        HasBounds(principal) ? services.uploads : nullptr);
 }
 
 }  // namespace muster::broker

@@ -2,6 +2,7 @@
 #ifndef MUSTER_BROKER_APP_UPLOAD_FILES_H_
 #define MUSTER_BROKER_APP_UPLOAD_FILES_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -9,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "broker/app/principal.h"
 #include "broker/app/services.h"
+#include "broker/app/user_meter.h"
 #include "broker/files/upload.h"
 #include "muster/v1/files_service.pb.h"
 
@@ -18,8 +20,9 @@ namespace muster::broker {
 // removes what is half there.
 class FileReceiver {
  public:
-  FileReceiver(std::string user, files::FileStore* files)
-      : user_(std::move(user)), upload_(files) {}
+  // `meter` bounds the bytes of the user; null: nothing does.
+  FileReceiver(std::string user, files::FileStore* files, UserMeter* meter)
+      : user_(std::move(user)), meter_(meter), upload_(files) {}
 
   // One message. After an error nothing more may be given.
   absl::Status Take(const v1::UploadFilesRequest& request);
@@ -28,9 +31,12 @@ class FileReceiver {
 
  private:
   absl::Status Handle(const v1::UploadFilesRequest& request);
+  // RESOURCE_EXHAUSTED, TOO_MANY_UPLOAD_BYTES: the user has sent too much in the last hour.
+  absl::Status Meter(uint64_t bytes) const;
   void LogRefused(const absl::Status& status) const;
 
   const std::string user_;
+  UserMeter* const meter_;
   files::Upload upload_;
 };
 

@@ -51,7 +51,7 @@ class AgentStream final
   AgentStream(const Context& context, grpc::CallbackServerContext* call)
       : context_(context),
         call_(call),
-        identity_(context.app.cluster_access, *call),
+        identity_(context.app.cluster_access, *context.users, *call),
         writer_(
             kMaxQueuedMessages,
             [this](const agent::v1::ConnectResponse* message) { StartWrite(message); },

@@ -23,6 +23,7 @@
 #include "broker/auth/tokens.h"
 #include "broker/files/job_files.h"
 #include "broker/rpc/broker_audit.h"
+#include "broker/rpc/call_bounds.h"
 #include "broker/rpc/context.h"
 #include "broker/rpc/cut_connections.h"
 #include "broker/rpc/listen_address.h"
@@ -79,6 +80,14 @@ void SetChannelArguments(grpc::ServerBuilder& builder) {
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20'000);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  // A connection that is not a caller's by then is closed: some hundred times the way around the
+  // world.
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, 10'000);
+  // A token and a few names; more is refused before it is kept.
+  builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, 8 << 10);
+  // Calls and streams of one connection; a client keeps more to itself until others have ended.
+  // Half of max_streams by default, so that no connection takes all.
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, 5'000);
   // Agents ping every 30 s.
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 15'000);
   // A second broker on the port must fail, not share it.
@@ -120,7 +129,9 @@ class RunningBroker final : public Broker {
         file_workers_(options_.file_workers),
         counters_({.threads = 1, .max_waiting_calls = kMaxWaitingCounts}),
         token_workers_({.threads = 1, .max_waiting_calls = kMaxWaitingTokens}),
-        streams_(options_.max_streams) {}
+        streams_(options_.max_streams),
+        call_bounds_(options_.user),
+        uploads_(options_.user.max_upload_bytes_per_hour, absl::Hours(1)) {}
 
   ~RunningBroker() override { Shutdown(); }
 
@@ -247,6 +258,7 @@ class RunningBroker final : public Broker {
     app.projects = projects_.get();
     app.watches = &watches_;
     app.changes = &engine_->changes();
+    app.uploads = &uploads_;
     app.readers = &readers_;
     app.counters = &counters_;
     app.file_workers = &file_workers_;
@@ -268,6 +280,7 @@ class RunningBroker final : public Broker {
     context.streams = &streams_;
     context.fetches = &fetches_;
     context.users = &users_;
+    context.call_bounds = &call_bounds_;
     context.token_workers = &token_workers_;
     context.heartbeat_interval = options_.heartbeat_interval;
     context.fetch_begin_patience = options_.fetch.begin_patience;
@@ -286,6 +299,13 @@ class RunningBroker final : public Broker {
     services_.push_back(MakeFileLinkService(context));
     services_.push_back(MakeEnrollmentService(context));
     services_.push_back(MakeReflectionService({std::begin(kServices), std::end(kServices)}));
+  }
+
+  void Watch(grpc::ServerBuilder& builder) {
+    std::vector<std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>> factories;
+    factories.push_back(CallBounds::MakeFactory(&call_bounds_));
+    factories.push_back(CallAudit::MakeFactory(&audit_.calls()));
+    builder.experimental().SetInterceptorCreators(std::move(factories));
   }
 
   absl::Status Listen() {
@@ -310,7 +330,7 @@ class RunningBroker final : public Broker {
                                TlsListenerCredentials(access_.get(), &users_, &audit_.calls()),
                                &tls_port_);
     }
-    audit_.Watch(&builder);
+    Watch(builder);
     server_ = builder.BuildAndStart();
     if (!options_.listen.empty() && port_ == 0) return CannotListen(options_.listen);
     if (access_ != nullptr && tls_port_ == 0) return CannotListen(options_.tls.listen);
@@ -359,6 +379,8 @@ class RunningBroker final : public Broker {
         engine_->DeleteJobs(std::move(jobs), std::move(done));
       }};
   StreamRegistry streams_;
+  CallBounds call_bounds_;
+  UserMeter uploads_;
   std::unique_ptr<Engine> engine_;
   std::vector<std::unique_ptr<grpc::Service>> services_;
   std::unique_ptr<grpc::Server> server_;

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "broker/app/fetches.h"
+#include "broker/app/user_meter.h"
 #include "broker/app/worker_pool.h"
 #include "broker/audit/audit_log.h"
 #include "broker/auth/oidc/verifier.h"
@@ -53,6 +54,7 @@ struct BrokerOptions {
   oidc::VerifierOptions people;  // without an issuer there is no identity provider
   std::string listen;            // in the form of CheckListenAddress; empty: only the socket
   size_t max_streams = 10'000;   // for agents (two each), watchers and followers of logs together
+  UserBounds user;               // of each one
   absl::Duration shutdown_grace =
       absl::Seconds(2);  // given to calls in progress when the broker stops
   // The time that the rest of an ended run's log may take. A follower is told that the log is not

@@ -1,7 +1,6 @@
 #include "broker/rpc/broker_audit.h"
 
 #include <fmt/format.h>
-#include <grpcpp/server_builder.h>
 
 #include <algorithm>
 #include <iterator>
@@ -35,12 +34,6 @@ void BrokerAudit::Start(const ClusterAccess* access) {
   log_->AppendAndWait(OwnRecord(
       "broker.start",
       fmt::format("version={}{}{}", MUSTER_VERSION, settings_.empty() ? "" : " ", settings_)));
-}
-
-void BrokerAudit::Watch(grpc::ServerBuilder* builder) {
-  std::vector<std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>> factories;
-  factories.push_back(CallAudit::MakeFactory(&calls_));
-  builder->experimental().SetInterceptorCreators(std::move(factories));
 }
 
 void BrokerAudit::Housekeep(const ClusterAccess* access) {

@@ -13,24 +13,18 @@
 #include "broker/rpc/call_audit.h"
 #include "daemon/settings.h"
 
-namespace grpc {
-class ServerBuilder;
-}
-
 namespace muster::broker {
 
 class ClusterAccess;
 struct AuditOptions;
 
-// Start, Watch, Housekeep and Stop belong to the main thread.
+// Start, Housekeep and Stop belong to the main thread.
 class BrokerAudit {
  public:
   BrokerAudit(std::unique_ptr<audit::AuditLog> log, const AuditOptions& options);
 
   // Records the start, and waits until it is on disk. `access`: null without a network listener.
   void Start(const ClusterAccess* access);
-  // Has every call of the server audited.
-  void Watch(grpc::ServerBuilder* builder);
   // Records another certificate of the broker; see AuditLog::Housekeep.
   void Housekeep(const ClusterAccess* access);
   // Records the stop. The server has ended by then.

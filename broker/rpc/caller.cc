@@ -8,8 +8,11 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/time/clock.h"
 #include "broker/auth/refusals.h"
 #include "broker/rpc/call_audit.h"
+#include "broker/rpc/call_bounds.h"
+#include "broker/rpc/context.h"
 #include "broker/rpc/gate.h"
 #include "broker/rpc/peer_certificate.h"
 #include "broker/rpc/users.h"
@@ -53,9 +56,11 @@ Principal FindCaller(const Users& users, const grpc::CallbackServerContext& call
 
 }  // namespace
 
-Principal CallerOf(const Users& users, const grpc::CallbackServerContext& call) {
-  Principal caller = FindCaller(users, call);
-  if (users.audit() != nullptr) users.audit()->Note(call, caller);
+Principal CallerOf(const Context& context, const grpc::CallbackServerContext& call) {
+  Principal caller = FindCaller(*context.users, call);
+  if (context.users->audit() != nullptr) context.users->audit()->Note(call, caller);
+  if (caller.refusal.ok() && HasBounds(caller))
+    caller.refusal = context.call_bounds->Begin(&call, caller.user, absl::Now());
   return caller;
 }
 

@@ -83,9 +83,7 @@ class ClustersService : public v1::ClustersService::CallbackService {
   }
 
  private:
-  Principal Caller(grpc::CallbackServerContext* call) const {
-    return CallerOf(*context_.users, *call);
-  }
+  Principal Caller(grpc::CallbackServerContext* call) const { return CallerOf(context_, *call); }
 
   const Context context_;
 };

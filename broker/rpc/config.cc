@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/str_split.h"
 #include "broker/auth/role.h"
 #include "broker/rpc/listen_address.h"
 #include "broker/rpc/oidc_settings.h"
@@ -180,6 +181,23 @@ std::vector<Setting> SettingsOf(Config* config) {
        into(RoleInto([](EntranceRoles& roles, Role role) { roles.socket = role; }))},
       {"listen_role", "role of clients of listen without a token; none: only with one [operator]",
        into(RoleInto([](EntranceRoles& roles, Role role) { roles.listen = role; }))},
+      {.key = "agent_users",
+       .help =
+           "users of the socket, beside its owner and root, who may speak as agents, a,b [none]",
+       .set =
+           [config](const std::string& value) {
+             config->broker.roles.agents =
+                 absl::StrSplit(ToAbsl(value), ',', absl::SkipWhitespace());
+             return absl::OkStatus();
+           },
+       .is_list = true},
+      {"max_calls_per_second",
+       "calls of one user in a second; ten seconds' worth may come at once [5000]",
+       into(Number(1, 1'000'000, 10,
+                   [](Config& c, uint64_t n) { c.broker.user.max_calls_per_second = n; }))},
+      {"max_calls_in_flight", "calls and streams of one user at the same time [1000]",
+       into(Number(1, 1'000'000, 10,
+                   [](Config& c, uint64_t n) { c.broker.user.max_calls_in_flight = n; }))},
       {"log_format", "text or json [text]", into(SetLogFormat)},
       {"log_level", "debug, info, warning or error [info]", into(SetLogLevel)},
       {"heartbeat_interval", "how often agents give a sign of life [5s]",
@@ -207,6 +225,8 @@ std::vector<Setting> SettingsOf(Config* config) {
        into(Bytes([](Config& c, uint64_t n) { c.files.max_job_bytes = n; }))},
       {"files.max_total_bytes", "maximum bytes of input files kept for all jobs [50Gi]",
        into(Bytes([](Config& c, uint64_t n) { c.files.max_total_bytes = n; }))},
+      {"files.max_user_bytes_per_hour", "bytes that one user may upload in an hour [20Gi]",
+       into(Bytes([](Config& c, uint64_t n) { c.broker.user.max_upload_bytes_per_hour = n; }))},
       {"files.keep_free_bytes", "disk space that uploads leave free [256Mi]",
        into(Bytes([](Config& c, uint64_t n) { c.files.keep_free_bytes = n; }))},
       {"files.retention",

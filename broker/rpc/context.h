@@ -18,6 +18,7 @@ class Fetches;
 class WorkerPool;
 class StreamRegistry;
 class Users;
+class CallBounds;
 
 struct Context {
   Engine* engine = nullptr;
@@ -28,6 +29,7 @@ struct Context {
   StreamRegistry* streams = nullptr;
   Fetches* fetches = nullptr;
   const Users* users = nullptr;
+  CallBounds* call_bounds = nullptr;
   // One thread, separate, because each change of tokens and projects waits for the disk.
   WorkerPool* token_workers = nullptr;
   absl::Duration heartbeat_interval;    // as in BrokerOptions

@@ -30,7 +30,7 @@ class EnrollmentService : public agent::v1::EnrollmentService::CallbackService {
                                   const agent::v1::RenewRequest* in,
                                   agent::v1::RenewResponse* out) override {
     auto* reactor = call->DefaultReactor();
-    const AgentIdentity identity(context_.app.cluster_access, *call);
+    const AgentIdentity identity(context_.app.cluster_access, *context_.users, *call);
     if (absl::Status status = identity.Check(); !status.ok()) {
       reactor->Finish(rpc::ToGrpc(status));
       return reactor;

@@ -39,7 +39,7 @@ class FeedStream final : public grpc::ServerReadReactor<agent::v1::SendFilesRequ
                          public std::enable_shared_from_this<FeedStream> {
  public:
   FeedStream(const Context& context, const grpc::CallbackServerContext& call)
-      : context_(context), identity_(context.app.cluster_access, call) {}
+      : context_(context), identity_(context.app.cluster_access, *context.users, call) {}
 
   void Begin(const grpc::CallbackServerContext& call) {
     self_ = shared_from_this();

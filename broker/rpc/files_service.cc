@@ -52,9 +52,7 @@ class FilesService : public v1::FilesService::CallbackService {
   }
 
  private:
-  Principal Caller(grpc::CallbackServerContext* call) const {
-    return CallerOf(*context_.users, *call);
-  }
+  Principal Caller(grpc::CallbackServerContext* call) const { return CallerOf(context_, *call); }
 
   const Context context_;
   std::atomic<int> open_uploads_ = 0;

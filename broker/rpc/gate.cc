@@ -17,7 +17,7 @@ namespace muster::broker {
 namespace {
 
 // gRPC gives the keys of metadata in lower case.
-constexpr char kHeader[] = "authorization";
+constexpr char kAuthorization[] = "authorization";
 // gRPC does not tell a gate where a call comes from.
 constexpr std::string_view kPeer = "tls";
 
@@ -74,6 +74,21 @@ absl::Status NotForAgents() {
                          "else; people use a token, and no certificate");
 }
 
+absl::Status NotAnAgent(const Principal& caller) {
+  const std::string remedy =
+      caller.known_by == KnownBy::kSocket
+          ? fmt::format(
+                "run the agent as the broker's user or as root, add {} to the broker's "
+                "setting agent_users, or",
+                caller.user)
+          : "use the broker's Unix socket, or";
+  return contract::Error(
+      absl::StatusCode::kPermissionDenied, "NOT_AN_AGENT",
+      fmt::format("{} may not speak as the agent of a cluster here: {} enroll the agent (muster "
+                  "clusters invite) and let it connect to tls:HOST:PORT",
+                  caller.user, remedy));
+}
+
 absl::Status NotForPeople() {
   return contract::Error(absl::StatusCode::kPermissionDenied, "NOT_ALLOWED",
                          "a token opens what is for people, and nothing else; an agent uses the "
@@ -102,7 +117,7 @@ grpc::Status Gate::Process(const InputMetadata& metadata, grpc::AuthContext* con
                                      ? std::string_view()
                                      : std::string_view(path->second.data(), path->second.size());
   std::vector<std::string_view> credentials;
-  const auto [begin, end] = metadata.equal_range(kHeader);
+  const auto [begin, end] = metadata.equal_range(kAuthorization);
   for (auto header = begin; header != end; ++header) {
     credentials.emplace_back(header->second.data(), header->second.size());
   }
@@ -131,10 +146,17 @@ absl::Status Gate::Admit(std::string_view path, const std::string& certificate,
   return IsOpen(path, Caller::kCluster) ? absl::OkStatus() : NotForAgents();
 }
 
-AgentIdentity::AgentIdentity(const ClusterAccess* access, const grpc::ServerContextBase& call)
+AgentIdentity::AgentIdentity(const ClusterAccess* access, const Users& users,
+                             const grpc::ServerContextBase& call)
     : access_(access) {
   const auto context = call.auth_context();
-  if (context == nullptr || !IsOverTls(*context)) return;
+  if (context == nullptr || !IsOverTls(*context)) {
+    const Principal caller = users.PrincipalOf(call.peer(), {});
+    if (caller.is_agent) return;
+    refusal_ = NotAnAgent(caller);
+    if (users.audit() != nullptr) users.audit()->Note(call, caller);
+    return;
+  }
   const std::string certificate = CertificateOf(*context);
   if (certificate.empty() || access_ == nullptr) {
     refusal_ = NoCredential();

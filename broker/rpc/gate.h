@@ -56,9 +56,11 @@ class Gate final : public grpc::AuthMetadataProcessor {
 class AgentIdentity {
  public:
   // `access`: null without a network listener.
-  AgentIdentity(const ClusterAccess* access, const grpc::ServerContextBase& call);
+  AgentIdentity(const ClusterAccess* access, const Users& users,
+                const grpc::ServerContextBase& call);
 
-  // UNAUTHENTICATED: the certificate is missing, or no longer good.
+  // UNAUTHENTICATED: the certificate is missing, or no longer good. PERMISSION_DENIED,
+  // NOT_AN_AGENT: the caller has come by the Unix socket or loopback, and is no agent there.
   absl::Status Check() const;
   // PERMISSION_DENIED, NOT_THIS_CLUSTER: the certificate is of another one.
   absl::Status CheckSpeaksFor(std::string_view cluster) const;

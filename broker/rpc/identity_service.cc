@@ -64,9 +64,7 @@ class IdentityService : public v1::IdentityService::CallbackService {
   }
 
  private:
-  Principal Caller(grpc::CallbackServerContext* call) const {
-    return CallerOf(*context_.users, *call);
-  }
+  Principal Caller(grpc::CallbackServerContext* call) const { return CallerOf(context_, *call); }
 
   const Context context_;
 };

@@ -188,9 +188,7 @@ class JobsService : public ServiceBase {
   }
 
  private:
-  Principal Caller(grpc::CallbackServerContext* call) const {
-    return CallerOf(*context_.users, *call);
-  }
+  Principal Caller(grpc::CallbackServerContext* call) const { return CallerOf(context_, *call); }
 
   template <typename Request, typename Response>
   grpc::ServerUnaryReactor* Change(JobChange change, grpc::CallbackServerContext* call,

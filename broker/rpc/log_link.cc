@@ -38,7 +38,7 @@ class PushStream final
  public:
   PushStream(const Context& context, const grpc::CallbackServerContext& call)
       : context_(context),
-        identity_(context.app.cluster_access, call),
+        identity_(context.app.cluster_access, *context.users, call),
         store_(context.app),
         writer_(
             kMaxQueuedAnswers,

@@ -18,6 +18,7 @@
 #include "broker/rpc/broker.h"
 #include "broker/rpc/broker_audit.h"
 #include "broker/rpc/config.h"
+#include "broker/rpc/grpc_log.h"
 #include "broker/rpc/init_command.h"
 #include "broker/rpc/oidc_settings.h"
 #include "broker/rpc/rotate_secrets_key.h"
@@ -111,6 +112,7 @@ int Serve(const Config& config) {
   LeaveLocksUnwatched();
   ForbidCoreDumps();  // secrets are in memory while they are told
   StartLogging("muster-broker", config.json_logs, config.log_level);
+  LogGrpcMessages();
 
   auto broker = StartBroker(config);
   if (!broker.ok()) return Fail(broker.status());

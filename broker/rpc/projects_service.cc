@@ -74,9 +74,7 @@ class ProjectsService : public v1::ProjectsService::CallbackService {
     return reactor;
   }
 
-  Principal Caller(grpc::CallbackServerContext* call) const {
-    return CallerOf(*context_.users, *call);
-  }
+  Principal Caller(grpc::CallbackServerContext* call) const { return CallerOf(context_, *call); }
 
   const Context context_;
 };

@@ -61,7 +61,7 @@ class SecretLinkService : public agent::v1::SecretLinkService::CallbackService {
                                             const agent::v1::FetchRunSecretsRequest* in,
                                             agent::v1::FetchRunSecretsResponse* out) override {
     auto* const telling = new Telling(out);
-    const AgentIdentity identity(context_.app.cluster_access, *call);
+    const AgentIdentity identity(context_.app.cluster_access, *context_.users, *call);
     absl::Status status = CheckAgentCall(*call);
     if (status.ok()) status = CheckPrivate(*call);
     if (status.ok()) status = identity.CheckSpeaksFor(in->cluster());

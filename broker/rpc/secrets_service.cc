@@ -55,9 +55,7 @@ class SecretsService : public v1::SecretsService::CallbackService {
   }
 
  private:
-  Principal Caller(grpc::CallbackServerContext* call) const {
-    return CallerOf(*context_.users, *call);
-  }
+  Principal Caller(grpc::CallbackServerContext* call) const { return CallerOf(context_, *call); }
 
   const Context context_;
   OwnedMessages<v1::SetSecretRequest, v1::SetSecretResponse> set_messages_;

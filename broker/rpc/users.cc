@@ -6,6 +6,7 @@
 #include <memory>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/time/clock.h"
 #include "broker/app/project_limits.h"
@@ -69,9 +70,11 @@ Principal Users::OfConnection(std::string_view peer) const {
       principal.user = found->second.user;
       principal.known_by = KnownBy::kSocket;
       principal.role = found->second.is_owner ? Role::kAdmin : roles_.socket;
+      principal.is_agent = absl::c_linear_search(roles_.agents, principal.user);
     }
   }
-  if (principal.role == Role::kNone) principal.refusal = auth::Missing();
+  principal.is_agent = principal.is_agent || principal.role == Role::kAdmin;
+  if (principal.role == Role::kNone && !principal.is_agent) principal.refusal = auth::Missing();
   return principal;
 }
 

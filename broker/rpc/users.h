@@ -38,6 +38,8 @@ inline constexpr std::string_view kLoopbackUser = "anonymous@loopback";
 struct EntranceRoles {
   Role socket = Role::kOperator;  // of the socket's users, except for its owner, who is an admin
   Role listen = Role::kOperator;  // of callers over TCP
+  // Users of the socket who may speak as agents, beside its owner and root.
+  std::vector<std::string> agents = {};
 };
 
 class Users {

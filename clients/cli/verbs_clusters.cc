@@ -65,10 +65,11 @@ int Invite(Session& session, const std::string& name) {
     PrintMessage(session, *response);
   } else {
     session.terminal.Note(fmt::format(
-        "run this on the host of the agent of {} within an hour; the token is good once:",
+        "run this on the host of the agent of {} within an hour; the token is good once, and does "
+        "not belong into an argument, which others see:",
         Harmless(name)));
-    session.terminal.Out(fmt::format("muster-agent enroll --broker {} --state-dir DIR --token {}\n",
-                                     Harmless(response->address()), Harmless(response->token())));
+    session.terminal.Out(fmt::format("echo {} | muster-agent enroll --broker {} --state-dir DIR\n",
+                                     Harmless(response->token()), Harmless(response->address())));
   }
   return kOk;
 }

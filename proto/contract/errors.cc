@@ -84,6 +84,15 @@ void SetMetadata(std::map<std::string, std::string> metadata, absl::Status* stat
   Attach(*info, status);
 }
 
+absl::Status WithQuota(std::string_view user, absl::Status status) {
+  google::rpc::QuotaFailure failure;
+  google::rpc::QuotaFailure::Violation& violation = *failure.add_violations();
+  violation.set_subject(fmt::format("user:{}", user));
+  violation.set_description(std::string(ToStd(status.message())));
+  Attach(failure, &status);
+  return status;
+}
+
 void AttachReason(v1::StateReason reason, absl::Status* status) {
   reason.clear_message();
   // Its sentence has it.

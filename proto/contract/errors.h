@@ -38,6 +38,9 @@ absl::Status InOtherWords(const absl::Status& status, std::string_view message);
 // Replaces the metadata of the ErrorInfo, which the status has. Nothing else of it changes.
 void SetMetadata(std::map<std::string, std::string> metadata, absl::Status* status);
 
+// Puts a QuotaFailure of the user, in the same words, beside the rest.
+absl::Status WithQuota(std::string_view user, absl::Status status);
+
 // Puts the facts of a refusal beside its sentence: a job that no cluster can run. Leaves out the
 // sentence, which the status has, and so many clusters, counted, that the rest fits into a status.
 void AttachReason(v1::StateReason reason, absl::Status* status);

@@ -62,7 +62,7 @@ def world(request):
 
 @pytest.fixture
 def broker(request, world):
-    """A broker that runs. In the tests of a Slurm file other users' agents may connect, too."""
+    """A broker that runs. In the tests of a Slurm file the agent of the ordinary user may connect, too."""
     if request.node.get_closest_marker("slurm"):
         return start_shared_broker(world)
     return world.make_broker().start()

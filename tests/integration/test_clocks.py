@@ -25,8 +25,8 @@ def by_clock(offset, argv):
 def enroll_by_clock(world, broker, offset, name="lab"):
     return subprocess.run(
         by_clock(offset, [BIN / "muster-agent", "enroll", "--broker", address(broker), "--state-dir",
-                          world.path(f"agent-{name}"), "--token", invite(world, name)]),
-        capture_output=True, text=True, timeout=60, check=False)
+                          world.path(f"agent-{name}")]),
+        input=invite(world, name), capture_output=True, text=True, timeout=60, check=False)
 
 
 def agent_by_clock(world, broker, offset):

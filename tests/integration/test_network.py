@@ -40,7 +40,7 @@ def address(broker):
 def enroll(world, broker, token, name="lab", where=None):
     return subprocess.run(
         [BIN / "muster-agent", "enroll", "--broker", where or address(broker), "--state-dir",
-         world.path(f"agent-{name}"), "--token", token], capture_output=True, text=True, timeout=60, check=False)
+         world.path(f"agent-{name}")], input=token, capture_output=True, text=True, timeout=60, check=False)
 
 
 def invite(world, name="lab"):
@@ -61,8 +61,8 @@ def enrolled_agent(world, broker, name="lab"):
 
 def test_three_commands_bring_a_remote_agent(world, broker, api):
     line = world.cli("clusters", "invite", "lab").stdout.split()
-    assert line[:4] == ["muster-agent", "enroll", "--broker", address(broker)]
-    done = enroll(world, broker, line[line.index("--token") + 1])
+    assert line[2:7] == ["|", "muster-agent", "enroll", "--broker", address(broker)]
+    done = enroll(world, broker, line[1])
     assert done.returncode == 0, done.stderr
     assert "muster-agent --cluster lab" in done.stdout
     identity = world.path("agent-lab") / "tls" / "identity.pem"
@@ -80,6 +80,24 @@ def test_a_token_is_good_once(world, broker):
     assert again.returncode == 1
     assert "was used already" in again.stderr
     assert not (world.path("agent-thief") / "tls").exists()
+
+
+@pytest.mark.parametrize("way", ["file", "variable"])
+def test_a_token_comes_from_a_file_or_a_variable(world, broker, way):
+    token = invite(world)
+    argv = [BIN / "muster-agent", "enroll", "--broker", address(broker), "--state-dir", world.path("agent-lab")]
+    if way == "file":
+        argv += ["--token-file", world.write("token", token + "\n")]
+    variables = {"MUSTER_JOIN_TOKEN": token} if way == "variable" else {}
+    done = subprocess.run(argv, env={**os.environ, **variables}, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                          timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_token_is_no_argument(world, broker):
+    done = subprocess.run([BIN / "muster-agent", "enroll", "--token", invite(world)], stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
 
 
 def test_a_token_of_another_broker_is_not_sent(world, broker):
@@ -204,3 +222,15 @@ def test_old_versions_of_tls_are_refused(broker, version, is_taken):
     done = subprocess.run(["openssl", "s_client", "-connect", address(broker), "-alpn", "h2", version],
                           stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=30, check=False)
     assert ("-----BEGIN CERTIFICATE" in done.stdout) == is_taken, done.stdout + done.stderr
+
+
+def test_strangers_do_not_fill_the_log(broker):
+    host, port = address(broker).split(":")
+    for _ in range(100):
+        with socket.create_connection((host, int(port))) as stranger:
+            stranger.sendall(b"GET / HTTP/1.1\r\n\r\n")
+            while stranger.recv(4096):
+                pass
+    # A minute may end meanwhile.
+    assert 1 <= broker.log().count("andshake") <= 60
+    broker.check_alive()

@@ -112,7 +112,7 @@ def test_an_agent_without_a_run_does_not_get_it(world, broker, agent, api, canar
 
 def test_it_needs_a_private_link(world, canary):
     world.broker.terminate()
-    world.broker.argv += ["--listen", "127.0.0.1:0"]
+    world.broker.argv += ["--listen", "127.0.0.1:0", "--listen-role", "admin"]
     world.broker.start()
     agent = world.make_agent()
     port = (world.broker.state_dir / "broker.port").read_text().strip()

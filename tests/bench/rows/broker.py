@@ -6,7 +6,8 @@ import threading
 import time
 
 from rows.report import Figure
-from rows.setting import cpu_seconds, fresh_broker, fresh_world, memory_bytes, running_tool, tool
+from rows.setting import (cpu_seconds, fresh_broker, fresh_world, init_network, memory_bytes, network_address, running_tool,
+                          tool)
 
 IDLE_AGENTS = 2000
 # The broker's default heartbeat interval.
@@ -41,6 +42,22 @@ def submit_unary_8(short):
 
 def submit_unary_64(short):
     return _submit_unary(64, short)
+
+
+def submit_tls(short):
+    """A call by TLS and token beside one by the Unix socket of the same broker; in turns, for both the faster one."""
+    seconds = 1 if short else 4
+    with fresh_world() as world:
+        ca = init_network(world)
+        world.make_broker("--tls-listen", "127.0.0.1:0", config="{}\n").start()
+        world.cli("token", "create", "bench", "--file", world.path("token"))
+        network = {"address": network_address(world), "ca_file": ca, "token_file": world.path("token")}
+        found, baseline = [], []
+        for _ in range(1 if short else 3):
+            baseline.append(tool("submit", address=world.broker.address, in_flight=1, seconds=seconds)["p50_us"])
+            found.append(tool("submit", **network, in_flight=1, seconds=seconds)["p50_us"])
+    return [Figure("submit_tls", min(found), "us", min(baseline), "the same by the Unix socket, p50", ratio_goal=1.15,
+                   at_most=True)]
 
 
 def submit_stored_64(short):
@@ -160,9 +177,27 @@ def idle_agents(short):
                    "gRPC server that answers the same heartbeats at once", 5, at_most=True)]
 
 
-def _share_with_agents(pid, address, agents, seconds):
+def idle_agents_tls(short):
+    """The same over mutual TLS, with a connection and a certificate for each agent."""
+    agents = 50 if short else IDLE_AGENTS
+    with fresh_world() as world:
+        ca, identities = init_network(world), world.path("identities")
+        identities.mkdir()
+        tool("make-identities", dir=identities, agents=agents, ca_file=ca)
+        world.make_broker("--tls-listen", "127.0.0.1:0", "--tls-client-ca", identities / "client-ca.pem",
+                          config="{}\n").start()
+        pid = world.broker.process.pid
+        before = memory_bytes(pid)
+        share = _share_with_agents(pid, network_address(world), agents, 2 if short else 20, dir=identities)
+        memory = memory_bytes(pid)
+    return [Figure("idle_agents_tls_memory", memory / 1e6, "MB", before / 1e6, "the broker with no agent", 160,
+                   at_most=True),
+            Figure("idle_agents_tls_cpu", share, "% of a core")]
+
+
+def _share_with_agents(pid, address, agents, seconds, **options):
     """Percent of a core that a server with connected agents takes."""
-    with running_tool("hold-agents", address=address, agents=agents, seconds=HEARTBEAT_S):
+    with running_tool("hold-agents", address=address, agents=agents, seconds=HEARTBEAT_S, **options):
         spent = cpu_seconds(pid)
         threading.Event().wait(seconds)
         return 100 * (cpu_seconds(pid) - spent) / seconds

@@ -27,6 +27,7 @@ _ALL = (
     _row("submit_unary_64", "SubmitJob, 64 calls in flight", "ratio >= 0.6", broker.submit_unary_64),
     _row("submit_stored_64", "the same at a server that commits the rows of each job and does nothing else", "reported",
          broker.submit_stored_64),
+    _row("submit_tls", "SubmitJob by TLS with a token, 1 call in flight, p50", "ratio <= 1.15", broker.submit_tls),
     _row("submit_batch_100", "SubmitJobs of 100 jobs, one call at a time", "ratio >= 0.5", broker.submit_batch_100),
     _row("full_life", "submit, assign, start, end, all stored, simulated agents", ">= 5000 jobs/s", broker.full_life),
     _row("get_queued", "GetJob of a job that waits, during the commits of 8 submits in flight", "p99 <= 5 ms",
@@ -50,6 +51,8 @@ _ALL = (
          ">= 300 MB/s or ratio >= 0.5, p50 <= 50 ms", broker.log_ingest, "log_ingest", "log_latency_p50"),
     _row("idle_agents", "2,000 connected idle agents", "<= 100 MB, <= 5 % of a core", broker.idle_agents,
          "idle_agents_memory", "idle_agents_cpu"),
+    _row("idle_agents_tls", "2,000 connected idle agents over mutual TLS, each with a connection and a certificate of its own",
+         "<= 160 MB", broker.idle_agents_tls, "idle_agents_tls_memory", "idle_agents_tls_cpu"),
     _row("watchers", "5,000 jobs, of which 500 start in a second and, once all of them run, 500 end, and 500 who watch all of "
          "them: GetJob while changes come; the broker's memory; who saw each change, as ListTransitions tells them",
          "p99 <= 20 ms, <= 300 MB, all", watchers.watchers, "watchers_get_p99", "watchers_memory", "watchers_complete"),

@@ -38,6 +38,19 @@ def fresh_broker():
         yield world
 
 
+def init_network(world):
+    """Makes a CA for a broker that is not started yet; returns the file."""
+    done = world.daemon_once("muster-broker", "init", state_dir=world.path("broker"))
+    assert done.returncode == 0, done.stderr
+    return world.path("broker") / "ca" / "ca.pem"
+
+
+def network_address(world):
+    """The address of the broker's network listener."""
+    port = (world.broker.state_dir / "broker.tls.port").read_text(encoding="ascii").strip()
+    return f"tls:127.0.0.1:{port}"
+
+
 def _arguments(verb, flags, options):
     words = [str(TOOL), verb, *(f"--{flag}" for flag in flags)]
     for name, value in options.items():

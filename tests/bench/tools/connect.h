@@ -2,6 +2,7 @@
 #define MUSTER_TESTS_BENCH_TOOLS_CONNECT_H_
 
 #include <memory>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "agents/core/broker_link.h"
@@ -11,7 +12,9 @@
 namespace muster::bench {
 
 absl::StatusOr<std::unique_ptr<client::Client>> MakeClient(const Load& load);
-absl::StatusOr<std::unique_ptr<agents::Dialer>> MakeDialer(const Load& load);
+// `tls_directory`: of an agent's certificate; empty: none.
+absl::StatusOr<std::unique_ptr<agents::Dialer>> MakeDialer(const Load& load,
+                                                           const std::string& tls_directory = "");
 
 }  // namespace muster::bench
 

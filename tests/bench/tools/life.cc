@@ -13,6 +13,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "clients/cpp/client.h"
+#include "daemon/process.h"
 #include "tests/bench/tools/connect.h"
 #include "tests/bench/tools/histogram.h"
 #include "tests/bench/tools/sim_agent.h"
@@ -324,12 +325,18 @@ absl::Status FirstAssignment(const Load& load) {
 }
 
 absl::Status HoldAgents(const Load& load) {
-  auto dialer = MakeDialer(load);
-  if (!dialer.ok()) return dialer.status();
+  RaiseDescriptorLimit();
+  // Over TLS each agent has a connection and a certificate of its own.
+  std::vector<std::unique_ptr<agents::Dialer>> dialers;
   std::vector<std::unique_ptr<SimAgent>> agents;
   for (int i = 0; i < load.agents; ++i) {
-    agents.push_back(std::make_unique<SimAgent>(dialer->get(), fmt::format("idle-{}", i), 1000,
-                                                [](const agent::v1::Assignments&) {}));
+    if (i == 0 || !load.dir.empty()) {
+      auto dialer = MakeDialer(load, load.dir.empty() ? "" : IdentityDirectory(load, i));
+      if (!dialer.ok()) return dialer.status();
+      dialers.push_back(*std::move(dialer));
+    }
+    agents.push_back(std::make_unique<SimAgent>(dialers.back().get(), fmt::format("idle-{}", i),
+                                                1000, [](const agent::v1::Assignments&) {}));
     if (!agents.back()->Connect(kConnectPatience)) return CouldNotConnect();
   }
   fmt::print("{{\"agents\": {}}}\n", agents.size());

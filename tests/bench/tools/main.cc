@@ -33,6 +33,8 @@ int main(int argc, char** argv) {
     verb->add_option("--pages", load.pages, "Pages to read");
     verb->add_option("--filter", load.filter, "Filter of ListJobs");
     verb->add_option("--dir", load.dir, "An empty directory for files");
+    verb->add_option("--ca-file", load.ca_file, "The CA of a broker at tls:HOST:PORT");
+    verb->add_option("--token-file", load.token_file, "The token for it");
     verb->callback([&tool, run] { tool = run; });
   };
   add("echo", "Serve the baseline of submit", muster::bench::ServeEcho);
@@ -49,6 +51,7 @@ int main(int argc, char** argv) {
   add("launch-runs", "Launches on a Kubernetes cluster of 100,000 pods", muster::bench::LaunchRuns);
   add("refit-rounds", "Another inventory under a queue of different jobs",
       muster::bench::RefitRounds);
+  add("make-identities", "Make certificates for agents", muster::bench::MakeIdentities);
   add("hold-agents", "Connect idle agents", muster::bench::HoldAgents);
   add("watch-changes", "Watch all jobs with many streams", muster::bench::WatchChanges);
   add("watch-without-reading", "Watch and read nothing", muster::bench::WatchWithoutReading);

@@ -9,8 +9,11 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/time/clock.h"
 #include "clients/cpp/client.h"
+#include "contract/text.h"
+#include "daemon/read_file.h"
 #include "muster/v1/jobs_service.grpc.pb.h"
 #include "rpc/address.h"
 #include "rpc/status.h"
@@ -21,12 +24,29 @@ namespace {
 // The least memory that a job may ask for, in bytes.
 constexpr uint64_t kLeastMemory = uint64_t{1} << 20;
 
+std::shared_ptr<grpc::ChannelCredentials> CredentialsFor(const std::string& ca) {
+  if (ca.empty()) return grpc::InsecureChannelCredentials();
+  grpc::SslCredentialsOptions trust;
+  trust.pem_root_certs = ca;
+  return grpc::SslCredentials(trust);
+}
+
+// The bytes of a small file without the blanks around; empty: none is named.
+absl::StatusOr<std::string> Contents(const std::string& path) {
+  if (path.empty()) return std::string();
+  constexpr size_t kMaxBytes = 1 << 20;
+  const absl::StatusOr<std::string> text = ReadFile(path, kMaxBytes);
+  if (!text.ok()) return text.status();
+  return std::string(absl::StripAsciiWhitespace(ToAbsl(*text)));
+}
+
 class Submitter {
  public:
-  Submitter(const Load& load, const std::string& target)
+  // `ca` and `token`: of a broker over TLS; empty: it is another one.
+  Submitter(const Load& load, const std::string& target, const std::string& ca, std::string token)
       : load_(load),
-        stub_(v1::JobsService::NewStub(
-            grpc::CreateChannel(target, grpc::InsecureChannelCredentials()))),
+        token_(std::move(token)),
+        stub_(v1::JobsService::NewStub(grpc::CreateChannel(target, CredentialsFor(ca)))),
         calls_(load.in_flight) {}
 
   absl::StatusOr<Submitted> Run() {
@@ -63,6 +83,7 @@ class Submitter {
       ++in_flight_;
     }
     call->context = std::make_unique<grpc::ClientContext>();
+    if (!token_.empty()) call->context->AddMetadata("authorization", "Bearer " + token_);
     call->jobs = load_.batch;
     call->start = absl::Now();
     auto done = [this, call](const grpc::Status& status) { OnDone(call, status); };
@@ -99,6 +120,7 @@ class Submitter {
   }
 
   const Load load_;
+  const std::string token_;
   const std::unique_ptr<v1::JobsService::Stub> stub_;
   std::vector<Call> calls_;
   absl::Time start_;
@@ -117,7 +139,11 @@ class Submitter {
 absl::StatusOr<Submitted> RunSubmits(const Load& load) {
   absl::StatusOr<rpc::Address> address = rpc::ParseAddress(load.address);
   if (!address.ok()) return address.status();
-  return Submitter(load, address->target).Run();
+  const absl::StatusOr<std::string> ca = Contents(load.ca_file);
+  if (!ca.ok()) return ca.status();
+  absl::StatusOr<std::string> token = Contents(load.token_file);
+  if (!token.ok()) return token.status();
+  return Submitter(load, address->target, *ca, *std::move(token)).Run();
 }
 
 absl::Status Submit(const Load& load) {

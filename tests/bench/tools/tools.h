@@ -27,6 +27,8 @@ struct Load {
   int pages = 1000;
   std::string filter;
   std::string dir;
+  std::string ca_file;     // of a broker over TLS
+  std::string token_file;  // likewise
 };
 
 // A server that answers submits and agents' messages at once. Prints {"pid"} and serves until its
@@ -67,7 +69,13 @@ absl::Status LaunchRuns(const Load& load);
 // its thread, all turns until it is done, how many; and to check each job against the cluster once,
 // which fits so many.
 absl::Status RefitRounds(const Load& load);
-// Connects agents, prints {"agents"} and stays connected until standard input ends.
+// Writes certificates for the clusters idle-0, idle-1 ... into `dir`, and the CA that has signed
+// them as client-ca.pem. Prints {"identities"}.
+absl::Status MakeIdentities(const Load& load);
+// The directory there of an agent's certificate.
+std::string IdentityDirectory(const Load& load, int agent);
+// Connects agents, over TLS with the certificates in `dir`, prints {"agents"} and stays connected
+// until standard input ends.
 absl::Status HoldAgents(const Load& load);
 
 // Watches all jobs with many streams and prints {"watchers"}. Once standard input has ended and

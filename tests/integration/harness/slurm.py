@@ -34,9 +34,9 @@ def before(path):
 
 
 def start_shared_broker(world):
-    """A broker to which agents of other users may connect."""
+    """A broker to which agents of the ordinary user may connect."""
     world.path("broker").mkdir(mode=0o755)
-    return world.make_broker("--socket-mode", "0666").start()
+    return world.make_broker("--socket-mode", "0666", "--agent-users", USER).start()
 
 
 class SlurmCluster:
