@@ -158,7 +158,7 @@ std::string ReadEnvironment() {
       size > kMaxEnvironmentBytes)
     Refuse("the environment is too long, or did not come");
   std::string text(size, '\0');
-  if (recv(kSupervisor, text.data(), size, MSG_WAITALL) != static_cast<ssize_t>(size))
+  if (size > 0 && recv(kSupervisor, text.data(), size, MSG_WAITALL) != ssize_t{size})
     Refuse("the environment did not come whole");
   return text;
 }

@@ -4,6 +4,8 @@ import os
 import pathlib
 import pwd
 import shutil
+import socket
+import struct
 import subprocess
 
 import pytest
@@ -231,6 +233,60 @@ def test_the_ends_of_programs_are_told(run_as):
     assert run_as.run("sh", "-c", "kill -KILL $$").returncode == 128 + 9
     assert run_as.call("check").stdout == f"{run_as.work}\n"
     assert run_as.call("check", ADA).returncode == 0
+
+
+def supervised(run_as, environment, *program):
+    """Runs the program with a socket at descriptor 3; returns our end of it and the process."""
+    ours, theirs = socket.socketpair()
+    # The shell puts it where it belongs.
+    words = as_user(AGENT, "bash", "-c", f'exec "$@" 3<&{theirs.fileno()}', "sh", run_as.helper, "--supervised", "run", ADA, "/",
+                    *program)
+    process = subprocess.Popen(words, cwd="/", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.DEVNULL, pass_fds=(theirs.fileno(),))
+    theirs.close()
+    ours.settimeout(60)
+    ours.sendall(struct.pack("=I", len(environment)) + environment)
+    return ours, process
+
+
+def told(ours):
+    """All that is told until it ends."""
+    words = b""
+    while part := ours.recv(4096):
+        words += part
+    return words.decode().splitlines()
+
+
+@pytest.mark.parametrize("environment, program, lines", [
+    (b"", ["true"], ["ended 0"]), (b"A=1\0=\0B\0", ["sh", "-c", 'exit "$A"'], ["ended 256"]),
+    (b"A=" + b"x" * 100000 + b"\0", ["sh", "-c", 'exit ${#A}'], [f"ended {100000 % 256 << 8}"]),
+    (b"", ["no-such-program"], ["failed 2 program"])])
+def test_a_supervisor_hears_how_it_went(run_as, environment, program, lines):
+    ours, process = supervised(run_as, environment, *program)
+    with ours, process:
+        said = told(ours)
+    assert all(line in said for line in lines), said
+
+
+@pytest.mark.parametrize("sent", [b"", struct.pack("=I", 10), struct.pack("=I", 10) + b"A=1\0", struct.pack("=I", 1 << 30)])
+def test_half_an_environment_starts_nothing(run_as, sent):
+    ours, theirs = socket.socketpair()
+    words = as_user(AGENT, "bash", "-c", f'exec "$@" 3<&{theirs.fileno()}', "sh", run_as.helper, "--supervised", "run", ADA, "/",
+                    "true")
+    ours.sendall(sent)
+    ours.shutdown(socket.SHUT_WR)
+    with ours, theirs:
+        done = subprocess.run(words, cwd="/", pass_fds=(theirs.fileno(),), capture_output=True, text=True, check=False,
+                              timeout=60)
+    assert refused(done, "environment")
+
+
+def test_the_end_of_the_supervisor_is_the_end_of_the_run(run_as):
+    ours, process = supervised(run_as, b"", "sh", "-c", "trap '' TERM; setsid sleep 1000 & echo up; wait")
+    with process:
+        assert process.stdout.readline() == b"up\n"
+        ours.close()
+        assert process.wait(60) == 128 + 9
 
 
 def test_no_session_no_program(run_as):
