@@ -9,8 +9,9 @@ import shutil
 import subprocess
 import tempfile
 
-from harness.daemons import BIN
+from harness.daemons import BIN, Agent
 from harness.stubs import REPOSITORY
+from harness.world import BROKER_CONFIG
 
 CONFIG = pathlib.Path("/etc/muster/run-as.conf")
 PAM = pathlib.Path("/etc/pam.d/muster-run-as")
@@ -85,6 +86,38 @@ class RunAs:
 
     def run(self, *program, user=ADA, directory="/", **kwargs):
         return self.call("run", user, directory, *program, **kwargs)
+
+    # ---- broker and agent as their user
+
+    def start(self, world, config=""):
+        """Broker and agent of the test, in directories that jobs have no business in."""
+        home = pathlib.Path(tempfile.mkdtemp(prefix="s-", dir=self.root))
+        home.chmod(0o711)
+        agent_user = pwd.getpwnam(AGENT)
+        for name in ("broker", "agent"):
+            (home / name).mkdir()
+            os.chown(home / name, agent_user.pw_uid, agent_user.pw_gid)
+        # The socket is for all users of the machine.
+        (home / "broker").chmod(0o711)
+        (home / "agent").chmod(0o700)
+        broker = world.make_broker(state_dir=home / "broker",
+                                   config=BROKER_CONFIG + "socket_mode: 666\nsocket_role: submitter\n")
+        broker.argv = as_user(AGENT, self.bin / "muster-broker", *broker.argv[1:])
+        broker.start()
+        agent = world.make_agent(state_dir=home / "agent", config=f"run_as: user\n{config}machines:\n  cpus: 8\n")
+        assert isinstance(agent, Agent)
+        agent.argv = as_user(AGENT, self.bin / "muster-agent", *agent.argv[1:])
+        return broker, agent.start()
+
+    def cli(self, world, user, *args, check=True, **kwargs):
+        """muster, called by the user in the user's home."""
+        home = pwd.getpwnam(user).pw_dir
+        environment = {"PATH": os.environ["PATH"], "HOME": home, "MUSTER_BROKER": world.broker.address, "NO_COLOR": "1"}
+        done = subprocess.run(as_user(user, self.bin / "muster", *args), env=environment, cwd=home, text=True,
+                              capture_output=True, check=False, timeout=TIMEOUT_S * 2, **kwargs)
+        if check:
+            assert done.returncode == 0, f"{args} of {user}: {done.stdout}{done.stderr}"
+        return done
 
     def close(self):
         self.stack.close()
