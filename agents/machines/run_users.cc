@@ -11,7 +11,7 @@
 #include "absl/strings/ascii.h"
 #include "agents/hosts/local_host.h"
 #include "agents/machines/user_host.h"
-#include "agents/machines/user_map.h"
+#include "agents/users/user_map.h"
 #include "contract/message_of.h"
 #include "contract/text.h"
 #include "fmt/format.h"
@@ -70,7 +70,7 @@ absl::StatusOr<std::unique_ptr<RunUsers>> RunUsers::Create(const MachinesConfig&
 
 absl::StatusOr<RunUser> RunUsers::UserOf(const std::string& muster_user,
                                          std::string_view run_key) const {
-  absl::StatusOr<std::string> name = LocalUserOf(map_, muster_user);
+  absl::StatusOr<std::string> name = users::LocalUserOf(map_, muster_user);
   if (!name.ok()) return name.status();
   std::string directory = fmt::format("{}/{}/{}", work_root_, *name, run_key);
   return RunUser{.name = *std::move(name),

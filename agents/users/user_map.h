@@ -1,13 +1,13 @@
-// Which user of the machine a user of Muster is.
-#ifndef MUSTER_AGENTS_MACHINES_USER_MAP_H_
-#define MUSTER_AGENTS_MACHINES_USER_MAP_H_
+// Which user of a cluster a user of Muster is.
+#ifndef MUSTER_AGENTS_USERS_USER_MAP_H_
+#define MUSTER_AGENTS_USERS_USER_MAP_H_
 
 #include <string>
 #include <string_view>
 
 #include "absl/status/statusor.h"
 
-namespace muster::machines {
+namespace muster::users {
 
 // The text of a map: a line "MUSTER_USER: LOCAL_USER" for each, the first that fits counts. One '*'
 // in the left part stands for any text, which "\1" in the right part repeats: "*@lab.org: \1".
@@ -21,6 +21,6 @@ absl::StatusOr<std::string> LocalUserIn(std::string_view map, std::string_view m
 // than root and this process's user may change the file, or it cannot be read.
 absl::StatusOr<std::string> LocalUserOf(const std::string& file, std::string_view muster_user);
 
-}  // namespace muster::machines
+}  // namespace muster::users
 
-#endif  // MUSTER_AGENTS_MACHINES_USER_MAP_H_
+#endif  // MUSTER_AGENTS_USERS_USER_MAP_H_

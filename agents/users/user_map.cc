@@ -1,4 +1,4 @@
-#include "agents/machines/user_map.h"
+#include "agents/users/user_map.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,12 +10,12 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
-#include "agents/machines/file_status.h"
 #include "contract/characters.h"
 #include "contract/text.h"
+#include "daemon/read_file.h"
 #include "fmt/format.h"
 
-namespace muster::machines {
+namespace muster::users {
 namespace {
 
 // Some lines for each user of a large site.
@@ -90,14 +90,15 @@ absl::StatusOr<std::string> LocalUserOf(const std::string& file, std::string_vie
         "to it",
         file));
   }
-  const absl::StatusOr<std::optional<std::string>> text = LoadFile(file, kMaxMapBytes);
-  if (!text.ok()) return absl::FailedPreconditionError(text.status().message());
-  if (!text->has_value())
-    return absl::FailedPreconditionError(fmt::format("run_as_map: there is no file \"{}\"", file));
-  absl::StatusOr<std::string> local = LocalUserIn(**text, muster_user);
+  const absl::StatusOr<std::string> text = ReadFile(file, kMaxMapBytes);
+  if (!text.ok()) {
+    return absl::FailedPreconditionError(
+        ToAbsl(fmt::format("run_as_map: {}", ToStd(text.status().message()))));
+  }
+  absl::StatusOr<std::string> local = LocalUserIn(*text, muster_user);
   if (local.ok()) return local;
   return absl::Status(local.status().code(), ToAbsl(fmt::format("run_as_map (\"{}\"): {}", file,
                                                                 ToStd(local.status().message()))));
 }
 
-}  // namespace muster::machines
+}  // namespace muster::users
