@@ -47,12 +47,6 @@ constexpr uint32_t kUserDirectoryMode = 0700;
 constexpr std::string_view kNoContainersForUsers =
     "jobs run as their users here (run_as: user), and no containers are made for other users yet";
 
-void LogUsers(const RunUsers* users) {
-  const v1::ClusterCheck line = UsersLine(users);
-  LogEvent(spdlog::level::info, users == nullptr ? "jobs_run_as_agent" : "jobs_run_as_users",
-           {{"meaning", line.seen()}});
-}
-
 std::string RunsDirectoryOf(const std::string& state_dir) { return state_dir + "/runs"; }
 
 // The directory in which working directories are filled before a run has them; emptied at each
@@ -98,7 +92,7 @@ class OwnMachine : public Places {
   RunScheduler& scheduler() override { return scheduler_; }
   v1::ClusterChecks Check() const override {
     v1::ClusterChecks checks = CheckMachine(machine_, runs_directory_, Probe());
-    *checks.add_checks() = UsersLine(users_.get());
+    if (users_ != nullptr) *checks.add_checks() = UsersLine(*users_);
     return checks;
   }
   hosts::Host* output_host() override { return users_ == nullptr ? nullptr : &user_output_; }
@@ -432,9 +426,9 @@ absl::StatusOr<std::unique_ptr<Places>> CreateOwnMachine(const MachinesConfig& c
     absl::StatusOr<std::unique_ptr<RunUsers>> found = RunUsers::Create(config, state_dir);
     if (!found.ok()) return found.status();
     users = *std::move(found);
+    LogEvent(spdlog::level::info, "jobs_run_as_users", {{"meaning", UsersLine(*users).seen()}});
     machine->containers = {.tool = {}, .why = std::string(kNoContainersForUsers)};
   }
-  LogUsers(users.get());
   absl::StatusOr<std::unique_ptr<Supervisors>> supervisors =
       Supervisors::Create(config.supervisor_path);
   if (!supervisors.ok()) return supervisors.status();

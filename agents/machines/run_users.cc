@@ -1,6 +1,5 @@
 #include "agents/machines/run_users.h"
 
-#include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,6 +10,7 @@
 #include "absl/strings/ascii.h"
 #include "agents/hosts/local_host.h"
 #include "agents/machines/user_host.h"
+#include "agents/users/shared_user.h"
 #include "agents/users/user_map.h"
 #include "contract/message_of.h"
 #include "contract/text.h"
@@ -32,11 +32,6 @@ absl::StatusOr<std::string> Ask(const std::string& helper, const std::vector<std
   if (!result.ok()) return absl::FailedPreconditionError(result.status().message());
   if (result->ok()) return std::string(absl::StripAsciiWhitespace(result->stdout_data));
   return absl::FailedPreconditionError(absl::StripAsciiWhitespace(result->stderr_data));
-}
-
-std::string NameOfAgentsUser() {
-  const passwd* user = getpwuid(geteuid());  // NOLINT(concurrency-mt-unsafe): once, at the start
-  return user != nullptr ? user->pw_name : fmt::format("{}", geteuid());
 }
 
 }  // namespace
@@ -96,23 +91,18 @@ std::unique_ptr<hosts::Host> HostFor(const RunUser& user) {
   return std::make_unique<UserHost>(user);
 }
 
-v1::ClusterCheck UsersLine(const RunUsers* users) {
+v1::ClusterCheck UsersLine(const RunUsers& users) {
   v1::ClusterCheck line;
-  line.set_subject("users");
+  line.set_subject(users::kUsersSubject);
   line.set_result(v1::CHECK_RESULT_OK);
-  const absl::Status status = users == nullptr ? absl::OkStatus() : users->Probe();
-  if (!status.ok()) {
+  const absl::Status status = users.Probe();
+  if (status.ok()) {
+    line.set_seen(
+        fmt::format("jobs run as their users, whose files are below \"{}\"", users.work_root()));
+  } else {
     line.set_result(v1::CHECK_RESULT_FAIL);
     line.set_seen(MessageOf(status));
     line.set_remedy("install muster-run-as as docs/machines.md says");
-  } else if (users != nullptr) {
-    line.set_seen(
-        fmt::format("jobs run as their users, whose files are below \"{}\"", users->work_root()));
-  } else {
-    line.set_seen(fmt::format(
-        "all jobs run as {}, the agent's user: each can read and change what the others and the "
-        "agent have here; where several people submit jobs, set run_as: user",
-        NameOfAgentsUser()));
   }
   return line;
 }

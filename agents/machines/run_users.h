@@ -55,8 +55,8 @@ class RunUsers {
 // This machine as the user sees it; as the agent does if the run has no other user.
 std::unique_ptr<hosts::Host> HostFor(const RunUser& user);
 
-// The line of a check that says as whom jobs run; `users`: null if that is the agent's user.
-v1::ClusterCheck UsersLine(const RunUsers* users);
+// The line of a check that says as whom jobs run.
+v1::ClusterCheck UsersLine(const RunUsers& users);
 
 }  // namespace muster::machines
 
