@@ -1,6 +1,5 @@
-// muster-run-as: runs one program as another user, for the agent of machines. The only program of
-// Muster with privileges: it belongs to root and the agent's group, with mode 4750. It trusts
-// nothing of its caller but the user id that the kernel tells; README.md has the design.
+// muster-run-as: runs one program as another user, for the agent of machines. The only program with
+// privileges: root's, mode 4750. It trusts its caller's user id alone; README.md has the design.
 #include <fcntl.h>
 #include <grp.h>
 #include <poll.h>
@@ -26,10 +25,9 @@
 namespace {
 
 const std::string kFile = "/etc/muster/run-as.conf";
-constexpr char kService[] = "muster-run-as";  // of PAM
-constexpr int kRefused = 125;                 // exit code
-constexpr uid_t kLeastUid = 1000;             // whatever the file says
-constexpr uid_t kNobody = 65534;
+constexpr int kRefused = 125;      // exit code
+constexpr uid_t kLeastUid = 1000;  // whatever the file says
+const std::vector<unsigned> kNobodies = {65534, 65535, ~0U};
 constexpr int kSupervisor = 3;  // the descriptor of the supervisor's socket
 constexpr uint32_t kMaxEnvironmentBytes = 4 << 20;
 constexpr size_t kMaxLine = 4096;  // of the file, in bytes
@@ -51,8 +49,6 @@ void Tell(const std::string& line) {
 void Must(bool done, const std::string& what) {
   if (!done) Refuse("cannot " + what + ": " + strerror(errno));
 }
-
-// ---- the configuration
 
 struct Config {
   std::vector<unsigned> callers, users, denied, groups;
@@ -94,16 +90,15 @@ void TakeSetting(const std::string& key, const std::string& value, Config* confi
 Config ReadConfig() {
   FILE* file = fdopen(OpenRoots(kFile, O_RDONLY), "r");
   Config config;
-  char line[kMaxLine], key[kMaxLine], value[kMaxLine];
+  char line[kMaxLine], key[kMaxLine], value[kMaxLine], more[kMaxLine];
   while (file != nullptr && fgets(line, sizeof line, file) != nullptr) {
-    const int words = sscanf(line, "%s %s", key, value);
-    if (words > 0 && key[0] != '#') TakeSetting(key, words > 1 ? value : "", &config);
+    const int words = sscanf(line, "%s %s %s", key, value, more);
+    if (words > 0 && key[0] != '#') TakeSetting(key, words == 2 ? value : "", &config);
   }
-  if (config.work_root.empty()) Refuse(kFile + " has no work-root");
+  if (file == nullptr || ferror(file) != 0 || config.work_root.empty())
+    Refuse(kFile + " has no work-root, or cannot be read");
   return config;
 }
-
-// ---- the user
 
 struct User {
   std::string name, home, shell;
@@ -121,15 +116,14 @@ User FindUser(const std::string& name, const Config& config) {
   User user = {found->pw_name, found->pw_dir, found->pw_shell, found->pw_uid, found->pw_gid};
   std::vector<gid_t> groups(NGROUPS_MAX);
   int count = NGROUPS_MAX;
-  getgrouplist(user.name.c_str(), user.gid, groups.data(), &count);
+  Must(getgrouplist(user.name.c_str(), user.gid, groups.data(), &count) >= 0, "read groups");
   const bool is_in_group = std::any_of(groups.begin(), groups.begin() + count,
                                        [&](gid_t group) { return Has(config.groups, group); });
   std::string why;
-  if (!Has(config.users, user.uid) && !is_in_group)
-    why = "is under no allow-user, nor in an allow-group";
+  if (!Has(config.users, user.uid) && !is_in_group) why = "is under no allow-user or allow-group";
   if (Has(config.denied, user.uid)) why = "is under deny-user";
   if (user.uid == getuid() || Has(config.callers, user.uid)) why = "is a caller";
-  if (user.uid < config.minimum_uid || user.uid >= kNobody || user.gid == 0)
+  if (user.uid < config.minimum_uid || Has(kNobodies, user.uid) || user.gid == 0)
     why = "is root, nobody, in root's group, or below minimum-uid";
   if (user.name[0] == '.' || user.name.find('/') != user.name.npos) why = "has no good name";
   if (!why.empty()) Refuse("user \"" + name + "\" " + why + " (" + kFile + ", which is root's)");
@@ -143,12 +137,11 @@ void MakeWorkDirectory(const User& user, const std::string& work_root) {
   const int own = openat(root, user.name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   struct stat info {};
   Must(own >= 0 && fstat(own, &info) == 0, "open the work directory of " + user.name);
-  if (info.st_uid == 0) Must(fchown(own, user.uid, user.gid) == 0, "hand over a work directory");
-  if (info.st_uid != 0 && info.st_uid != user.uid)
+  const bool is_new = info.st_uid == 0 && (info.st_mode & 0777) == 0700;  // as mkdirat has it
+  if (is_new) Must(fchown(own, user.uid, user.gid) == 0, "hand over a work directory");
+  if (!is_new && info.st_uid != user.uid)
     Refuse("the work directory of \"" + user.name + "\" belongs to somebody else");
 }
-
-// ---- the program
 
 // The variables come from the supervisor: their size in 4 bytes, then each with a NUL behind it.
 std::string ReadEnvironment() {
@@ -163,29 +156,28 @@ std::string ReadEnvironment() {
   return text;
 }
 
-// Becomes the user for good: no way back may be open.
-bool Become(const User& user) {
+// Becomes the user for good: no way back may be open, and the parent has to be there.
+bool Become(const User& user, pid_t parent) {
   return setsid() >= 0 && setresgid(user.gid, user.gid, user.gid) == 0 &&
          setresuid(user.uid, user.uid, user.uid) == 0 && setresuid(-1, 0, -1) != 0 &&
          setresgid(-1, 0, -1) != 0 && getuid() == user.uid && geteuid() == user.uid &&
          getgid() == user.gid && getegid() == user.gid &&
-         prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_PDEATHSIG, SIGKILL) == 0;
+         prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 &&
+         getppid() == parent && close_range(kSupervisor, ~0U, CLOSE_RANGE_CLOEXEC) == 0;
 }
 
 [[noreturn]] void Execute(const User& user, const char* directory, char** words,
-                          std::string variables, int trouble) {
+                          std::string variables, int trouble, pid_t parent) {
   sigset_t none;
   sigemptyset(&none);
   const char* step = "process";
-  if (Become(user)) step = "directory";
+  if (Become(user, parent)) step = "directory";
   if (*step == 'd' && chdir(directory) == 0) {
     step = "program";
     sigprocmask(SIG_SETMASK, &none, nullptr);
-    setenv("PATH", "/usr/local/bin:/usr/bin:/bin", 1);
-    setenv("HOME", user.home.c_str(), 1);
-    setenv("SHELL", user.shell.c_str(), 1);
-    setenv("USER", user.name.c_str(), 1);
-    setenv("LOGNAME", user.name.c_str(), 1);
+    std::string own[] = {"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + user.home,
+                         "SHELL=" + user.shell, "USER=" + user.name, "LOGNAME=" + user.name};
+    for (std::string& variable : own) putenv(variable.data());
     for (char* at = variables.data(); *at != '\0'; at += strlen(at) + 1) putenv(at);
     execvp(words[0], words);
   }
@@ -244,26 +236,34 @@ int Cleanse() {
   return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-int Run(const User& user, const char* directory, char** words, int signals) {
-  const std::string variables = ReadEnvironment();
+// Asks whether the account is good, and opens a session of it.
+pam_handle_t* AskPam(const User& user, bool opens) {
   const auto answers = [](int, const pam_message**, pam_response**, void*) { return PAM_CONV_ERR; };
   const pam_conv talk = {answers, nullptr};
   pam_handle_t* pam = nullptr;
-  Must(initgroups(user.name.c_str(), user.gid) == 0, "take the user's groups");
-  int answer = pam_start(kService, user.name.c_str(), &talk, &pam);
+  int answer = pam_start("muster-run-as", user.name.c_str(), &talk, &pam);
   if (answer == PAM_SUCCESS) answer = pam_acct_mgmt(pam, PAM_SILENT);
-  if (answer == PAM_SUCCESS) answer = pam_setcred(pam, PAM_ESTABLISH_CRED | PAM_SILENT);
-  if (answer == PAM_SUCCESS) answer = pam_open_session(pam, PAM_SILENT);
+  if (answer == PAM_SUCCESS && opens) answer = pam_setcred(pam, PAM_ESTABLISH_CRED | PAM_SILENT);
+  if (answer == PAM_SUCCESS && opens) answer = pam_open_session(pam, PAM_SILENT);
   if (answer != PAM_SUCCESS)
     Refuse("PAM refuses (/etc/pam.d/muster-run-as): " + std::string(pam_strerror(pam, answer)));
-  const std::string children = "/proc/self/task/" + std::to_string(getpid()) + "/children";
+  return pam;
+}
+
+int Run(const User& user, const char* directory, char** words, int signals) {
+  std::string variables = ReadEnvironment();
+  Must(initgroups(user.name.c_str(), user.gid) == 0, "take the user's groups");
+  pam_handle_t* pam = AskPam(user, true);
+  const pid_t parent = getpid();
+  const std::string children = "/proc/self/task/" + std::to_string(parent) + "/children";
   int trouble[2];
   Must(open(children.c_str(), O_RDONLY | O_CLOEXEC) >= 0 && prctl(PR_SET_CHILD_SUBREAPER, 1) == 0 &&
            signals >= 0 && pipe2(trouble, O_CLOEXEC) == 0,
        "watch processes");
   const pid_t leader = fork();
-  if (leader == 0) Execute(user, directory, words, variables, trouble[1]);
+  if (leader == 0) Execute(user, directory, words, variables, trouble[1], parent);
   Must(leader > 0, "start a process");
+  explicit_bzero(variables.data(), variables.size());
   close(trouble[1]);
   char why[32] = "";
   Tell(read(trouble[0], why, sizeof why - 1) > 0 ? std::string("failed ") + why
@@ -289,7 +289,7 @@ int main(int argc, char** argv) {
     Refuse("user id " + std::to_string(getuid()) + " is no caller in " + kFile);
   const std::string verb = count > 0 ? words[0] : "";
   if (verb == "check" && count <= 2) {
-    if (count == 2) FindUser(words[1], config);
+    if (count == 2) AskPam(FindUser(words[1], config), false);
     return printf("%s\n", config.work_root.c_str()) > 0 ? 0 : kRefused;
   }
   if (verb != "run" || count < 4 || words[2][0] != '/')

@@ -92,10 +92,25 @@ def test_groups_and_denials_of_the_configuration(run_as):
         subprocess.run(["gpasswd", "-d", CARL, BOB], check=True, capture_output=True)
 
 
+def test_user_ids_of_large_sites_are_users(run_as):
+    uid = pwd.getpwnam(CARL).pw_uid
+    run_as.configure(f"caller {AGENT}", f"allow-user {CARL}")
+    # It belongs to the user id that Carl has had.
+    shutil.rmtree(run_as.work / CARL, ignore_errors=True)
+    try:
+        subprocess.run(["usermod", "--uid", "1234567", CARL], check=True)
+        assert run_as.run("id", "-u", user=CARL).stdout == "1234567\n"
+        subprocess.run(["usermod", "--uid", "65535", CARL], check=True)
+        assert refused(run_as.run("id", user=CARL), "nobody")
+    finally:
+        subprocess.run(["usermod", "--uid", str(uid), CARL], check=True)
+        shutil.rmtree(run_as.work / CARL, ignore_errors=True)
+
+
 @pytest.mark.parametrize("line", [
     "minimum-uid 0", "minimum-uid 999", "minimum-uid -1", "minimum-uid 1000x", "allow-user nobody-of-this-name",
     "allow-group nobody-of-this-name", "caller nobody-of-this-name", "allow-usr root", "allow-user", "work-root relative",
-    "work-root /"])
+    "work-root /", f"deny-user {ADA} {BOB}"])
 def test_a_configuration_that_says_something_else_is_refused_as_a_whole(run_as, line):
     run_as.configure(f"caller {AGENT}", f"allow-user {ADA}", line)
     assert refused(run_as.run("id"), str(CONFIG))
@@ -145,6 +160,14 @@ def test_a_work_root_that_others_can_exchange_is_refused(run_as):
     place.mkdir()
     os.chown(place, pwd.getpwnam(BOB).pw_uid, 0)
     assert refused(run_as.run("id"), "belongs to somebody else")
+    # A directory of root's that is not one that the program has made.
+    os.chown(place, 0, 0)
+    assert refused(run_as.run("id"), "belongs to somebody else")
+    assert place.stat().st_uid == 0
+    # A call that was cut short has left this.
+    place.chmod(0o700)
+    assert run_as.run("true").returncode == 0
+    assert place.stat().st_uid == ada
     place.rmdir()
     place.symlink_to("/etc")
     assert refused(run_as.run("id"), "cannot open the work directory")
@@ -293,6 +316,7 @@ def test_no_session_no_program(run_as):
     subprocess.run(["usermod", "--expiredate", "1970-01-02", BOB], check=True)
     try:
         assert refused(run_as.run("id", user=BOB), "PAM")
+        assert refused(run_as.call("check", BOB), "PAM")
     finally:
         subprocess.run(["usermod", "--expiredate", "", BOB], check=True)
     assert run_as.run("true", user=BOB).returncode == 0
