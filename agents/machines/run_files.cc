@@ -90,6 +90,7 @@ void RemoveSecretFiles(const std::string& directory) {
 
 void RemoveRunBookkeeping(const std::string& directory) {
   RemoveSecretFiles(directory);
+  if (const std::optional<RunUser> user = ReadRunUser(directory)) RemoveUserSecrets(*user);
   RemoveGroupsOf(directory);
   RemoveUnused(directory);
   for (const char* name :

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <spawn.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -64,7 +65,8 @@ std::optional<RunUser> ReadRunUser(const std::string& directory) {
   return RunUser::Decode(bytes);
 }
 
-int RunAsUser(const RunUser& user, const std::vector<std::string>& command, std::string* output) {
+int RunAsUser(const RunUser& user, const std::vector<std::string>& command, std::string* output,
+              int input) {
   std::vector<std::string> words = command;
   words.insert(words.begin(), user.supervisor);
   words = user.Words(std::move(words));
@@ -81,6 +83,7 @@ int RunAsUser(const RunUser& user, const std::vector<std::string>& command, std:
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDWR, 0);
   posix_spawn_file_actions_adddup2(&actions, write_end.get(), STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&actions, STDIN_FILENO, STDERR_FILENO);
+  if (input >= 0) posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
   pid_t pid = -1;
   const int error = posix_spawn(&pid, argv[0], &actions, nullptr, argv.data(), no_variables);
   posix_spawn_file_actions_destroy(&actions);
@@ -94,6 +97,23 @@ int RunAsUser(const RunUser& user, const std::vector<std::string>& command, std:
   }
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
+
+int WriteUserSecret(const RunUser& user, const std::string& name, std::string_view content) {
+  const hosts::Fd memory(memfd_create("secret", MFD_CLOEXEC));
+  if (!memory.valid()) return errno;
+  for (size_t written = 0; written < content.size();) {
+    const ssize_t n = write(memory.get(), content.data() + written, content.size() - written);
+    if (n < 0 && errno != EINTR) return errno;
+    if (n > 0) written += static_cast<size_t>(n);
+  }
+  if (lseek(memory.get(), 0, SEEK_SET) != 0) return errno;
+  const std::string path = user.directory + "/" + name;
+  const int code = RunAsUser(user, {"write-secret", path}, nullptr, memory.get());
+  // Muster-run-as refuses with an exit code that is no error of a file.
+  return code < 0 || code == kRunAsRefused ? EPERM : code;
+}
+
+void RemoveUserSecrets(const RunUser& user) { RunAsUser(user, {"remove-secrets", user.directory}); }
 
 TreeRemoval RemoveUserDirectory(const std::string& directory, const RunUser& user, int budget_ms) {
   std::string answer;

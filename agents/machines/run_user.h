@@ -42,8 +42,15 @@ std::optional<RunUser> ReadRunUser(const std::string& directory);
 
 // Runs a command of muster-supervisor as the user to its end. Returns its exit code; -1: it could
 // not be started, or was killed. `output`: the beginning of what it writes to its standard output.
+// `input`: the descriptor that is its standard input; -1: empty.
 int RunAsUser(const RunUser& user, const std::vector<std::string>& command,
-              std::string* output = nullptr);
+              std::string* output = nullptr, int input = -1);
+
+// Writes a file of mode 0600 that is the user's, in the run's directory that is the user's. Returns
+// 0, or errno. The content gets on no disk but there.
+int WriteUserSecret(const RunUser& user, const std::string& name, std::string_view content);
+// Removes all files of secrets there.
+void RemoveUserSecrets(const RunUser& user);
 
 // Removes the user's directory of a run, and then the record of the user.
 TreeRemoval RemoveUserDirectory(const std::string& directory, const RunUser& user, int budget_ms);

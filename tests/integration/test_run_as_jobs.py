@@ -7,10 +7,10 @@ import pwd
 import signal
 
 import pytest
-
 from muster.v1 import job_pb2
 
 from harness.api import FAILED, RUNNING, SUCCEEDED
+from harness.canary import Canary, program
 from harness.run_as import ADA, AGENT, BOB, CARL, RunAs
 from harness.wait import eventually
 
@@ -147,6 +147,16 @@ def begun(run_as, world, user, path):
     return job, int(eventually(lambda: path.exists() and path.read_text(), "the job has begun"))
 
 
+def kill_programs(run_as, name):
+    for process in processes_of(AGENT) + processes_of("root"):
+        try:
+            words = pathlib.Path(f"/proc/{process}/cmdline").read_text().split("\0")
+        except OSError:
+            continue
+        if pathlib.Path(words[0]) == run_as.bin / name:
+            os.kill(process, signal.SIGKILL)
+
+
 def end_of(user):
     return eventually(lambda: not processes_of(user), f"no process of {user} is left")
 
@@ -163,13 +173,7 @@ def test_a_cancel_ends_what_ignores_it_and_has_run_away(run_as, world, started):
 def test_a_run_ends_with_its_supervisor_and_with_its_helper(run_as, world, started, victim):
     path = pathlib.Path(pwd.getpwnam(ADA).pw_dir, "pid")
     job, _ = begun(run_as, world, ADA, path)
-    for process in processes_of(AGENT) + processes_of("root"):
-        try:
-            words = pathlib.Path(f"/proc/{process}/cmdline").read_text().split("\0")
-        except OSError:
-            continue
-        if pathlib.Path(words[0]) == run_as.bin / victim:
-            os.kill(process, signal.SIGKILL)
+    kill_programs(run_as, victim)
     # The broker may try again; the first run is over, and so is all that it had begun.
     api = world.api()
     eventually(lambda: api.get(job).runs[0].state == job_pb2.RUN_STATE_FAILED, "the run has failed")
@@ -322,6 +326,76 @@ def test_a_job_gets_at_nothing_that_is_not_its_own(run_as, world, started):
     assert not pathlib.Path(pwd.getpwnam(ADA).pw_dir, "stolen-file").is_file()
     run_as.cli(world, BOB, "cancel", other)
     api.wait_end(other)
+
+
+def use_secrets(run_as, world, user):
+    """A canary that is the user's secret `hf`, and the words that give a job both forms of it."""
+    canary = Canary()
+    run_as.cli(world, user, "secret", "set", "hf", input=canary.value)
+    return canary, ("--secret", "TOKEN=hf", "--secret-file", "TOKEN_FILE=hf")
+
+
+def test_a_secret_is_the_users_and_gone_afterwards(run_as, world, started):
+    _, agent = started
+    api = world.api()
+    canary, words = use_secrets(run_as, world, ADA)
+    gate = pathlib.Path(pwd.getpwnam(ADA).pw_dir, "gate")
+    job = submit(run_as, world, ADA, program("stat -L -c 'of %U' \"$TOKEN_FILE\"; "
+                                             f"until [ -e {gate} ]; do sleep 0.05; done"), *words)
+    eventually(lambda: b"of " in api.read_log(job)[0], "the program has told what it has")
+    key = api.get(job).runs[-1].run_key
+    own = run_as.work / ADA / key
+    assert api.read_log(job)[0].decode().splitlines() == [
+        f"{canary.digest}  -", f"{canary.digest}  -", "mode 600", f"of {ADA}"]
+    assert canary.files(run_as.root) == [own / "secret.TOKEN_FILE"]
+    assert canary.processes(key) == []
+    # The supervisor takes it away, whatever becomes of the agent.
+    agent.pause()
+    gate.touch()
+    eventually((agent.run_directory(key) / "exit").exists, "the run has ended")
+    assert canary.files(run_as.root) == []
+    agent.resume()
+    api.wait_state(job, SUCCEEDED)
+
+
+def test_a_secret_goes_with_a_supervisor_that_is_killed(run_as, world, started):
+    api = world.api()
+    canary, words = use_secrets(run_as, world, ADA)
+    job = submit(run_as, world, ADA, program("exec sleep 1000"), *words)
+    eventually(lambda: b"mode" in api.read_log(job)[0], "the program has its secrets")
+    assert len(canary.files(run_as.root)) == 1
+    kill_programs(run_as, "muster-supervisor")
+    eventually(lambda: api.get(job).runs[0].state == job_pb2.RUN_STATE_FAILED, "the run has failed")
+    run_as.cli(world, ADA, "cancel", job)
+    api.wait_end(job)
+    eventually(lambda: canary.files(run_as.root) == [], "the file is gone")
+
+
+def test_a_secret_goes_through_no_link_of_the_users(run_as, world, started):
+    """Another job of the user's has made the name of the file a link, in the short time before."""
+    api = world.api()
+    canary, words = use_secrets(run_as, world, ADA)
+    open_file = pathlib.Path(pwd.getpwnam(ADA).pw_dir, "open-to-all")
+    open_file.touch()
+    open_file.chmod(0o666)
+    script = script_file(run_as, ADA, f"""
+import os, time
+while True:
+    for run in os.listdir("{run_as.work / ADA}"):
+        try:
+            os.symlink("{open_file}", "{run_as.work / ADA}/" + run + "/secret.TOKEN_FILE")
+            print("planted", flush=True)
+        except OSError:
+            pass
+""")
+    planter = submit(run_as, world, ADA, f"exec python3 {script}")
+    eventually(lambda: b"planted" in api.read_log(planter)[0], "it plants links")
+    for _ in range(3):
+        api.wait_end(submit(run_as, world, ADA, program(), *words))
+    run_as.cli(world, ADA, "cancel", planter)
+    api.wait_end(planter)
+    assert open_file.read_bytes() == b"" and open_file.stat().st_mode & 0o777 == 0o666
+    assert canary.files(run_as.root) == []
 
 
 def test_a_check_says_as_whom_jobs_run(run_as, world, started):

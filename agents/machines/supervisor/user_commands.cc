@@ -40,6 +40,22 @@ int RemoveTreeCommand(const std::string& path, int budget_ms) {
   return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
+// Nothing that is there already gets the value, be it a link or a file that others may read.
+int WriteSecretCommand(const std::string& path) {
+  if (unlink(path.c_str()) != 0 && errno != ENOENT) return errno;
+  const hosts::Fd file(
+      open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!file.valid()) return errno;
+  char buffer[4096];
+  while (true) {
+    const ssize_t n = read(STDIN_FILENO, buffer, sizeof buffer);
+    if (n < 0) return errno;
+    if (n == 0) return EXIT_SUCCESS;
+    errno = ENOSPC;
+    if (write(file.get(), buffer, static_cast<size_t>(n)) != n) return errno;
+  }
+}
+
 int LeaveCommand(const std::string& directory) {
   for (const char* name : {kSetupFile, kCommandFile}) unlink((directory + "/" + name).c_str());
   // rmdir leaves alone what is not empty.
@@ -64,6 +80,11 @@ std::optional<int> UserCommand(const std::vector<std::string>& words) {
   const bool is_path = words.size() > 1 && words[1].size() > 1 && words[1].starts_with('/');
   if (name == "remove-tree" && words.size() == 3 && is_path)
     return RemoveTreeCommand(words[1], atoi(words[2].c_str()));
+  if (name == "write-secret" && words.size() == 2 && is_path) return WriteSecretCommand(words[1]);
+  if (name == "remove-secrets" && words.size() == 2 && is_path) {
+    RemoveSecretFiles(words[1]);
+    return EXIT_SUCCESS;
+  }
   if (name == "leave" && words.size() == 2 && is_path) return LeaveCommand(words[1]);
   if (name == "kill-children" && words.size() == 2 && atoi(words[1].c_str()) > 1)
     return KillChildrenCommand(atoi(words[1].c_str()));

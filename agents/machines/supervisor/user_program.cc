@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <string.h>
 #include <sys/socket.h>
 
 #include <cerrno>
@@ -39,6 +40,7 @@ bool UserProgram::Wrap(ChildRequest* child) {
   const auto size = static_cast<uint32_t>(variables.size());
   unsent_.assign(reinterpret_cast<const char*>(&size), sizeof size);
   unsent_ += variables;
+  explicit_bzero(variables.data(), variables.size());
   child->words = user_.Words(std::move(child->words), child->working_directory);
   child->words.insert(child->words.begin() + 1, "--supervised");
   child->environment.clear();
@@ -55,14 +57,23 @@ short UserProgram::events() const {
   return static_cast<short>(unsent_.empty() ? POLLIN : POLLIN | POLLOUT);
 }
 
+// The variables may be secrets.
+void UserProgram::Wipe() {
+  explicit_bzero(unsent_.data(), unsent_.size());
+  unsent_.clear();
+  sent_ = 0;
+}
+
 void UserProgram::Send() {
   while (!unsent_.empty()) {
-    const ssize_t n = send(ours_.get(), unsent_.data(), unsent_.size(), MSG_NOSIGNAL);
+    const ssize_t n =
+        send(ours_.get(), unsent_.data() + sent_, unsent_.size() - sent_, MSG_NOSIGNAL);
     if (n < 0 && errno == EINTR) continue;
     // The reader has said before why it has ended.
-    if (n < 0 && errno != EAGAIN) unsent_.clear();
+    if (n < 0 && errno != EAGAIN) Wipe();
     if (n < 0) return;
-    unsent_.erase(0, static_cast<size_t>(n));
+    sent_ += static_cast<size_t>(n);
+    if (sent_ == unsent_.size()) Wipe();
   }
 }
 

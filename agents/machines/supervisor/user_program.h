@@ -7,6 +7,7 @@
 
 #include <sys/types.h>
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <utility>
@@ -47,6 +48,7 @@ class UserProgram {
   const std::optional<Trouble>& trouble() const { return trouble_; }
 
  private:
+  void Wipe();
   void Send();
   void Take(const std::string& line);
 
@@ -56,6 +58,7 @@ class UserProgram {
   std::string program_;
   std::string directory_;
   std::string unsent_;
+  size_t sent_ = 0;  // of it
   std::string received_;
   std::optional<pid_t> pid_;
   std::optional<int> end_;
