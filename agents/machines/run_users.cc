@@ -19,9 +19,12 @@
 namespace muster::machines {
 namespace {
 
-constexpr std::string_view kWhoCanMend =
-    "ask the cluster's operator to add the user to run_as_map, or to /etc/muster/run-as.conf, or "
+constexpr std::string_view kMendTheMap =
+    "ask the cluster's operator for a line in run_as_map that gives you a user of the machine, or "
     "choose another cluster";
+constexpr std::string_view kMendTheRights =
+    "ask the cluster's operator, who is root of the machine, to allow this user in "
+    "/etc/muster/run-as.conf, or choose another cluster";
 
 // Returns the answer of `muster-run-as check`: the work root.
 absl::StatusOr<std::string> Ask(const std::string& helper, const std::vector<std::string>& words) {
@@ -80,7 +83,7 @@ std::optional<Misfit> RunUsers::RefusalOf(const std::string& muster_user) const 
   if (status.ok()) status = Ask(helper_, {user->name}).status();
   if (status.ok()) return std::nullopt;
   return Misfit{.why = fmt::format("jobs run as their users here, and {}", MessageOf(status)),
-                .remedy = std::string(kWhoCanMend),
+                .remedy = std::string(user.ok() ? kMendTheRights : kMendTheMap),
                 .is_of_users = true};
 }
 

@@ -55,8 +55,11 @@ absl::StatusOr<hosts::CommandResult> UserOutput::Run(const hosts::Command& comma
     if (!place.has_value()) continue;
     word = place->path;
     absl::StatusOr<hosts::CommandResult> result = UserHost(place->user).Run(real);
-    if (result.ok())
-      result->stdout_data = absl::StrReplaceAll(result->stdout_data, {{place->there, place->here}});
+    if (!result.ok()) return result;
+    // The user can write what such a command says, and the agent reads what is named there.
+    if (result->stdout_data.find(runs_directory_) != std::string::npos)
+      return NobodysFile(runs_directory_);
+    result->stdout_data = absl::StrReplaceAll(result->stdout_data, {{place->there, place->here}});
     return result;
   }
   return NobodysFile(command.argv.empty() ? "" : command.argv.back());
@@ -66,7 +69,8 @@ absl::StatusOr<std::string> UserOutput::ReadFileRange(std::string_view path, uin
                                                       size_t max_bytes) {
   if (const std::optional<Place> place = PlaceOf(path))
     return UserHost(place->user).ReadFileRange(place->path, offset, max_bytes);
-  if (!contract::IsWithin(path, runs_directory_)) return NobodysFile(path);
+  const bool climbs = path.find("/../") != path.npos || path.ends_with("/..");
+  if (climbs || !contract::IsWithin(path, runs_directory_)) return NobodysFile(path);
   return LocalHost::ReadFileRange(path, offset, max_bytes);
 }
 

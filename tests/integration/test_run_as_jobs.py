@@ -218,6 +218,24 @@ def test_a_map_says_who_is_who(run_as, world):
         job = submit(run_as, world, BOB, "id") if user == BOB else int(world.cli("run", "-q", "--", "id").stdout.split()[-1])
         assert words in api.wait_state(job, FAILED).runs[-1].failure.message
     run_as.cli(world, CARL, "cp", "1:", "copied")
+    # The map counts at each launch. Nobody is nobody, whatever it says, and a line that is none is nobody's.
+    for text, message, remedy in ((f"{BOB}: nobody\n", "is root, nobody", "/etc/muster/run-as.conf"),
+                                  (f"{BOB}: 0\n", "as whom nothing may run", "run_as_map"),
+                                  (f"{BOB} {BOB}\n", "line 1 is not of the form", "run_as_map")):
+        map_file.write_text(text)
+        failure = api.wait_state(submit(run_as, world, BOB, "id"), FAILED).runs[-1].failure
+        assert message in failure.message and remedy in failure.remedy and "operator" in failure.remedy, failure
+    map_file.write_text(f"{BOB}: {BOB}\n")
+    map_file.chmod(0o666)
+    failure = api.wait_state(submit(run_as, world, BOB, "id"), FAILED).runs[-1].failure
+    assert "nobody else may write" in failure.message and "run_as_map" in failure.remedy, failure
+
+
+def test_an_image_is_refused_with_the_reason(run_as, world, started):
+    del started
+    job = submit(run_as, world, ADA, "id", "--image", "debian:12")
+    failure = world.api().wait_state(job, FAILED).runs[-1].failure
+    assert failure.failure_class == job_pb2.FAILURE_CLASS_CONFIG and "run_as: user" in failure.message, failure
 
 
 def test_files_go_after_keep_work(run_as, world):
@@ -236,7 +254,7 @@ def test_files_go_after_keep_work(run_as, world):
 
 CANARY = """
 import glob, os, pwd, signal, sys
-agent_dir, broker_dir, other_run, own_run, other_work, other_pid, other_home = sys.argv[1:8]
+agent_dir, broker_dir, other_run, own_run, other_work, other_pid, other_home, helper, others = sys.argv[1:10]
 bad = []
 def attempt(what, call):
     try:
@@ -253,10 +271,10 @@ def write(path):
     attempt('remove ' + path, lambda: os.unlink(path))
 attempt('list ' + agent_dir, lambda: os.listdir(agent_dir))
 attempt('list ' + broker_dir, lambda: os.listdir(broker_dir))
-for name in ('broker.db', 'auth.db', 'tokens.db', 'ca/ca-key.pem', 'broker.db-wal'):
-    read(broker_dir + '/' + name)
-for name in ('journal.db', 'journal.db-wal', 'tls/identity.pem', 'files', 'runs'):
-    read(agent_dir + '/' + name)
+# All that the broker, the agent and the other job have, by name.
+for path in open(others).read().splitlines():
+    read(path)
+    write(path)
 for run in (other_run, own_run):
     attempt('list ' + run, lambda: os.listdir(run))
     for name in ('spec', 'stdout', 'stderr', 'user'):
@@ -264,10 +282,11 @@ for run in (other_run, own_run):
     for name in ('exit', 'claim', 'cancel', 'started', 'spec'):
         write(run + '/' + name)
 attempt('list ' + other_work, lambda: os.listdir(other_work))
-read(other_work + '/work/secret')
-read(other_home + '/.ssh/id')
-read('/proc/%s/environ' % other_pid)
-attempt('kill other', lambda: os.kill(int(other_pid), signal.SIGKILL))
+attempt('list ' + other_home, lambda: os.listdir(other_home))
+for name in ('environ', 'mem', 'maps', 'cwd/secret', 'root/etc/passwd', 'fd/1', 'auxv', 'stack'):
+    read('/proc/%s/%s' % (other_pid, name))
+for number in (signal.SIGKILL, signal.SIGSTOP, signal.SIGCONT):
+    attempt('signal of the other', lambda: os.kill(int(other_pid), number))
 uid = os.getuid()
 for process in glob.glob('/proc/[0-9]*'):
     pid = int(process[6:])
@@ -288,7 +307,7 @@ for process in glob.glob('/proc/[0-9]*'):
 # Its own output leads nowhere else.
 attempt('read own output', lambda: open('/dev/stdout', 'rb').read(1))
 attempt('work root', lambda: os.mkdir(os.path.dirname(os.path.dirname(other_work)) + '/new'))
-attempt('helper', lambda: os.execv(sys.argv[8], ['x', 'check']))
+attempt('helper', lambda: os.execv(helper, ['x', 'check']))
 print('bad:', bad)
 sys.exit(1 if bad else 0)
 """
@@ -302,19 +321,28 @@ def test_a_job_gets_at_nothing_that_is_not_its_own(run_as, world, started):
     pid_file = bob_home / "pid"
     # Command lines are for all to see, so that its secrets are in a file.
     script = script_file(run_as, BOB, f"echo hush-file > secret; echo hush-log; echo $$ > {pid_file}; exec sleep 1000")
-    other = submit(run_as, world, BOB, f". {script}", "--env", "KEY=hush-variable")
+    secret, words = use_secrets(run_as, world, BOB)
+    other = submit(run_as, world, BOB, f". {script}", "--env", "KEY=hush-variable", *words)
     api.wait_state(other, RUNNING)
     other_pid = eventually(lambda: pid_file.exists() and pid_file.read_text().strip(), "the other job runs")
     other_key = api.get(other).runs[-1].run_key
+    places = (broker.state_dir, agent.state_dir, run_as.work / BOB, bob_home)
+    found = [pathlib.Path(where, name) for place in places for where, _, names in os.walk(place) for name in names]
+    found = [path for path in found if path != broker.state_dir / "broker.sock"]
+    assert {"journal.db", "secrets.key", "spec", "secret.TOKEN_FILE", "secret"} <= {path.name for path in found}
+    others = pathlib.Path(pwd.getpwnam(ADA).pw_dir, "others")
+    others.write_text("\n".join(str(path) for path in found))
     script = script_file(run_as, ADA, CANARY)
     canary = submit(
         run_as, world, ADA,
         f"exec python3 {script} {agent.state_dir} {broker.state_dir} {agent.run_directory(other_key)} "
-        f"{agent.state_dir}/runs/$MUSTER_RUN_KEY {run_as.work}/{BOB}/{other_key} {other_pid} {bob_home} {run_as.helper}")
+        f"{agent.state_dir}/runs/$MUSTER_RUN_KEY {run_as.work}/{BOB}/{other_key} {other_pid} {bob_home} {run_as.helper} {others}")
     ended = api.wait_end(canary)
     said = run_as.cli(world, ADA, "logs", canary).stdout
     assert ended.state == SUCCEEDED and "bad: []" in said, said
+    assert not secret.is_in(said.encode())
     # All that it was after is there, and the other job has not noticed.
+    assert all(path.exists() for path in found if "db-" not in path.name)
     assert (agent.run_directory(other_key) / "spec").exists() and agent.journal.exists() and broker.database.exists()
     assert "hush-log" in run_as.cli(world, BOB, "logs", other).stdout
     assert b"KEY=hush-variable" in pathlib.Path(f"/proc/{other_pid}/environ").read_bytes()
