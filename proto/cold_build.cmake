@@ -76,7 +76,7 @@ set(common_headers
     <google/rpc/error_details.pb.h> <muster/agent/v1/agent_link.pb.h> <muster/v1/jobs_service.pb.h>)
 
 # Generated code, what does without those headers, and a main that is nothing but a call.
-set(without_common_headers muster_messages muster_services muster_grpc_protos muster_digest muster_run_records muster-supervisor muster)
+set(without_common_headers muster_messages muster_services muster_grpc_protos muster_digest muster_run_records muster-run-as muster-supervisor muster)
 
 # muster_targets(RESULT DIRECTORY...): what is compiled below the directories.
 function(muster_targets result)

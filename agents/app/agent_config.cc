@@ -182,6 +182,8 @@ std::vector<Setting> MachinesSettings(machines::MachinesConfig* machines, std::s
        AbsolutePathInto(&machines->host_directory)},
       {"machines.host_lost_after", "silence after which the runs of a host are LOST [1h]",
        DurationInto(&machines->host_lost_after)},
+      {"machines.run_as_helper", "path of muster-run-as, for run_as: user [beside muster-agent]",
+       AbsolutePathInto(&machines->run_as_helper)},
       {"machines.supervisor", "path of muster-supervisor [beside muster-agent]",
        AbsolutePathInto(&machines->supervisor_path)},
   };
@@ -282,6 +284,24 @@ std::vector<Setting> SlurmSettings(slurm::SlurmConfig* slurm) {
   };
 }
 
+// Only the kind that can do it takes run_as: user, so that nobody counts on what is not done.
+absl::Status CheckRunAs(const AgentConfig& config) {
+  if (!config.run_as_user) {
+    if (config.machines.run_as_map.empty()) return absl::OkStatus();
+    return InvalidSetting("run_as_map needs run_as: user; set that, too, or leave run_as_map out");
+  }
+  std::string_view where;
+  if (config.kind == v1::CLUSTER_KIND_SLURM) where = "of kind slurm";
+  if (config.kind == v1::CLUSTER_KIND_KUBERNETES) where = "of kind kubernetes";
+  if (!config.machine_hosts_file.empty()) where = "with machines.hosts";
+  if (where.empty()) return absl::OkStatus();
+  return InvalidSetting(fmt::format(
+      "run_as: user is not there for clusters {}, only for machines without machines.hosts; leave "
+      "it out, and let only people who trust each other use this cluster: its jobs run as the "
+      "agent's user",
+      where));
+}
+
 }  // namespace
 
 std::vector<Setting> SettingsOf(AgentConfig* config) {
@@ -300,6 +320,13 @@ std::vector<Setting> SettingsOf(AgentConfig* config) {
        }},
       {"state_dir", "directory of the journal and, on machines, of the runs (required)",
        TextInto(&config->state_dir)},
+      {"run_as",
+       "whose processes jobs are: agent, or user: their users', on machines without hosts alone "
+       "[agent]",
+       OneOf({"agent", "user"},
+             [config](const std::string& value) { config->run_as_user = value == "user"; })},
+      {"run_as_map", "file with a line MUSTER_USER: LOCAL_USER for each user [the same names]",
+       AbsolutePathInto(&config->machines.run_as_map)},
       {"log_format", "text or json [text]",
        OneOf({"text", "json"},
              [config](const std::string& value) { config->json_logs = value == "json"; })},
@@ -355,6 +382,7 @@ absl::Status CheckComplete(const AgentConfig& config, bool needs_broker) {
   if (config.state_dir.empty()) {
     return InvalidSetting("--state-dir DIR is required; it holds what the agent must not lose");
   }
+  if (absl::Status status = CheckRunAs(config); !status.ok()) return status;
   const machines::MachinesConfig& machines = config.machines;
   if (!config.machine_hosts_file.empty() &&
       (machines.cpus.has_value() || machines.memory_bytes.has_value() ||

@@ -31,6 +31,7 @@ struct AgentConfig {
   std::optional<int> launch_parallelism;    // default: by kind
   uploads::CacheOptions files;              // that jobs bring along
   machines::MachinesConfig machines;
+  bool run_as_user = false;        // runs are their users', not the agent's
   std::string machine_hosts_file;  // empty: this machine alone
   hosts::SshConfig machine_ssh;    // what its hosts have in common
   kubernetes::KubernetesConfig kubernetes;

@@ -27,6 +27,7 @@ constexpr absl::Duration kRemoteRecordInterval = absl::Seconds(2);
 machines::MachinesConfig MachinesConfigOf(const AgentConfig& config) {
   machines::MachinesConfig machines = config.machines;
   machines.cluster = config.cluster;
+  machines.run_as_user = config.run_as_user;
   if (config.machine_hosts_file.empty()) return machines;
   machines.read_hosts = [file = config.machine_hosts_file, ssh = config.machine_ssh] {
     return ReadMachineHosts(file, ssh);
@@ -89,6 +90,11 @@ std::string OwnRuns(const AgentConfig& config) { return config.state_dir + "/run
 OpenRunFiles RunFilesOfMachines(const AgentConfig& config) {
   const std::string runs = OwnRuns(config);
   if (config.machine_hosts_file.empty()) {
+    if (config.run_as_user) {
+      return [runs, keep = config.machines.keep_work](const RankOfRun& of) {
+        return machines::OpenUserRunFiles(runs, keep, of);
+      };
+    }
     return [runs, keep = config.machines.keep_work](const RankOfRun& of) {
       return machines::OpenOwnRunFiles(runs, keep, of);
     };
@@ -107,6 +113,11 @@ OpenRunFiles RunFilesOfSlurm(const AgentConfig& config) {
 }
 
 OpenRunFiles ResultsOfMachines(const AgentConfig& config) {
+  if (config.run_as_user) {
+    return [runs = OwnRuns(config)](const RankOfRun& of) {
+      return machines::OpenUserResults(runs, of);
+    };
+  }
   if (config.machine_hosts_file.empty())
     return [](const RankOfRun& of) { return OpenLocalResults(of.results_directory); };
   return [machines = MachinesConfigOf(config), runs = OwnRuns(config)](const RankOfRun& of) {

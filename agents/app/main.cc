@@ -30,6 +30,7 @@
 #include "agents/files/broker_files.h"
 #include "agents/files/file_cache.h"
 #include "agents/files/job_files.h"
+#include "agents/users/shared_user.h"
 #include "contract/text.h"
 #include "daemon/command_line.h"
 #include "daemon/log.h"
@@ -62,6 +63,7 @@ AgentOptions OptionsOf(const AgentConfig& config) {
   options.launch_parallelism = config.launch_parallelism.value_or(kind.launch_parallelism);
   options.open_run_files = kind.run_files(config);
   options.open_run_results = kind.run_results(config);
+  if (!config.run_as_user) options.users = users::SharedUserLine(config.kind);
   return options;
 }
 
@@ -86,7 +88,8 @@ int Check(AgentConfig config) {
   const absl::StatusOr<std::unique_ptr<Backend>> backend =
       KindOf(config.kind).make_backend(config, nullptr);
   if (!backend.ok()) return Fail(backend.status());
-  const v1::ClusterChecks checks = (*backend)->Check();
+  v1::ClusterChecks checks = (*backend)->Check();
+  if (!config.run_as_user) *checks.add_checks() = users::SharedUserLine(config.kind);
   fmt::print("{}", CheckReport(checks));
   return HasFailed(checks) ? kExitError : 0;
 }
@@ -130,6 +133,8 @@ int Serve(AgentConfig config) {
   absl::StatusOr<std::unique_ptr<Backend>> backend =
       KindOf(config.kind).make_backend(config, &files);
   if (!backend.ok()) return Fail(backend.status());
+  if (options.users.has_value())
+    LogEvent(spdlog::level::info, "jobs_run_as_agent", {{"meaning", options.users->seen()}});
   Agent agent(options, backend->get(), *std::move(journal));
   LogEvent(spdlog::level::info, "serving",
            {{"version", MUSTER_VERSION},

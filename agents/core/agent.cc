@@ -87,7 +87,7 @@ class Agent::Impl {
         observer_(&backend_, options_.observe_patience,
                   [this](Message message) { inbox_.Post(std::move(message)); }),
         inventories_(1),
-        questions_(backend),
+        questions_(backend, options_.users),
         file_sender_({.dial = [this] { return dialer_.DialFiles(); },
                       .open = options_.open_run_files,
                       .open_results = options_.open_run_results},

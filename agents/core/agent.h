@@ -10,6 +10,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -21,6 +22,7 @@
 #include "agents/core/identity.h"
 #include "agents/core/journal.h"
 #include "agents/core/log_shipper.h"
+#include "muster/v1/cluster.pb.h"
 
 namespace muster::agents {
 
@@ -48,6 +50,8 @@ struct AgentOptions {
   OpenRunFiles open_run_files = {};
   // The results directories of runs that are elsewhere. None: likewise.
   OpenRunFiles open_run_results = {};
+  // The line of checks that says as whom jobs run. None: the backend says it.
+  std::optional<v1::ClusterCheck> users = {};
   // affects performance
   int launch_parallelism = 4;  // 1: the cluster gets runs in the order of their assignment
   absl::Duration tick = absl::Milliseconds(200);  // how late a time-out may be seen

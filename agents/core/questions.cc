@@ -41,7 +41,8 @@ agent::v1::AgentAnswer Sendable(agent::v1::AgentAnswer answer) {
 
 }  // namespace
 
-Questions::Questions(Backend* backend) : backend_(*backend), lane_(kThreads) {}
+Questions::Questions(Backend* backend, std::optional<v1::ClusterCheck> users)
+    : backend_(*backend), users_(std::move(users)), lane_(kThreads) {}
 
 void Questions::Ask(agent::v1::AgentQuestion question, Done done) {
   if (++count_ > kMaxQuestions) {
@@ -64,6 +65,7 @@ agent::v1::AgentAnswer Questions::Answer(const agent::v1::AgentQuestion& questio
   switch (question.question_case()) {
     case agent::v1::AgentQuestion::kCheck:
       *answer.mutable_check() = backend_.Check();
+      if (users_.has_value()) *answer.mutable_check()->add_checks() = *users_;
       return answer;
     case agent::v1::AgentQuestion::kDescribe: {
       absl::StatusOr<v1::ClusterDetails> details =

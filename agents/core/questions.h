@@ -8,10 +8,12 @@
 
 #include <atomic>
 #include <functional>
+#include <optional>
 
 #include "agents/core/backend.h"
 #include "agents/core/worker_lane.h"
 #include "muster/agent/v1/agent_link.pb.h"
+#include "muster/v1/cluster.pb.h"
 
 namespace muster::agents {
 
@@ -28,8 +30,9 @@ class Questions {
  public:
   using Done = std::function<void(agent::v1::AgentAnswer)>;
 
-  // The backend outlives this object.
-  explicit Questions(Backend* backend);
+  // The backend outlives this object. `users`: the last line of each check, if the backend does not
+  // say itself as whom jobs run.
+  explicit Questions(Backend* backend, std::optional<v1::ClusterCheck> users = std::nullopt);
   // `done` is called once, from the lane's thread, or at once.
   void Ask(agent::v1::AgentQuestion question, Done done);
 
@@ -37,6 +40,7 @@ class Questions {
   agent::v1::AgentAnswer Answer(const agent::v1::AgentQuestion& question);
 
   Backend& backend_;
+  const std::optional<v1::ClusterCheck> users_;
   std::atomic<int> count_ = 0;
   WorkerLane lane_;
 };

@@ -1,4 +1,4 @@
-// SshHost's programs; its files are in ssh_host_files.cc and ssh_host_many.cc.
+// SshHost's programs; its files are in script_host.h.
 #include "agents/hosts/ssh_host.h"
 
 #include <array>

@@ -1,9 +1,9 @@
 // A login host that is reached over SSH.
 //
 // Programs start as Host says, whatever the user's login shell is and says. Files are handled by
-// short scripts with the host's coreutils rather than by SFTP: many login hosts have none, and
-// SFTP's answers do not tell a full disk from any other failure, nor can libssh2 1.10 replace a
-// file in one step. README.md in this folder says what the host must have.
+// scripts (script_host.h) rather than by SFTP: many login hosts have none, and SFTP's answers do
+// not tell a full disk from any other failure, nor can libssh2 1.10 replace a file in one step.
+// README.md in this folder says what the host must have.
 //
 // A host that cannot be asked for any reason is UNAVAILABLE in every call, also a wrong host key or
 // a refused login: it says nothing about the program or the file. Connect tells the reasons apart.
@@ -18,15 +18,15 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "agents/hosts/host.h"
 #include "agents/hosts/remote_script.h"
+#include "agents/hosts/script_host.h"
 #include "agents/hosts/ssh_config.h"
 #include "agents/hosts/ssh_link.h"
 #include "agents/hosts/ssh_talk.h"
 
 namespace muster::hosts {
 
-class SshHost : public Host {
+class SshHost : public ScriptHost {
  public:
   // INVALID_ARGUMENT: see CheckSshConfig. Connects at the first call.
   static absl::StatusOr<std::unique_ptr<SshHost>> Create(SshConfig config);
@@ -46,34 +46,12 @@ class SshHost : public Host {
   // Starts a program to talk with, without waiting for it; its time and the length of its output
   // have no limit, and `stdin_data` does not count. INVALID_ARGUMENT: it cannot be run anywhere.
   absl::StatusOr<std::unique_ptr<SshTalk>> Talk(const Command& command, TalkListener listener);
-  absl::Status WriteFile(std::string_view path, std::string_view content,
-                         const WriteOptions& options) override;
-  absl::StatusOr<std::string> ReadFileRange(std::string_view path, uint64_t offset,
-                                            size_t max_bytes) override;
-  absl::StatusOr<std::string> ReadFile(std::string_view path, size_t max_bytes) override;
-  absl::Status MakeManyDirectories(const std::vector<std::string>& paths, uint32_t mode) override;
-  absl::StatusOr<FileInfo> Stat(std::string_view path) override;
-  absl::StatusOr<std::vector<std::string>> ListDirectory(std::string_view path) override;
-  absl::Status RemoveTree(std::string_view path) override;
-  std::vector<absl::StatusOr<FileInfo>> StatMany(const std::vector<std::string>& paths) override;
-  std::vector<absl::StatusOr<std::string>> ReadMany(const std::vector<FilePart>& parts) override;
-  absl::Status RemoveManyTrees(const std::vector<std::string>& paths) override;
-  absl::Status RemoveEmptyDirectories(const std::vector<std::string>& paths) override;
-  absl::Status WriteMany(const std::vector<NewFile>& files) override;
 
  private:
-  // WriteMany for files that are not there yet, by the shell alone. Any error: nobody knows which
-  // file it was.
-  absl::Status WriteInPlace(const std::vector<NewFile>& files);
   explicit SshHost(SshConfig config);
 
-  // A script of ours to its end; UNAVAILABLE if it did not get there.
   absl::StatusOr<ExecResult> RunScript(std::string_view body, std::string_view input,
-                                       size_t max_stdout_bytes);
-  absl::Status StatChunk(const std::vector<std::string>& paths, size_t begin, size_t end,
-                         std::vector<absl::StatusOr<FileInfo>>* infos);
-  absl::Status ReadChunk(const std::vector<FilePart>& parts, size_t begin, size_t end,
-                         std::vector<absl::StatusOr<std::string>>* contents);
+                                       size_t max_stdout_bytes) override;
 
   const SshConfig config_;
   SshLink link_;

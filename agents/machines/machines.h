@@ -49,6 +49,13 @@ struct MachinesConfig {
   // Default: muster-supervisor in the directory of this program.
   std::string supervisor_path = {};
 
+  // True: programs of runs are those of their users (run_users.h).
+  bool run_as_user = false;
+  // The file that says who users of Muster are here (agents/users/user_map.h). Empty: the names are the same.
+  std::string run_as_map = {};
+  // Default: muster-run-as in the directory of this program.
+  std::string run_as_helper = {};
+
   // Fetches the files that jobs bring along; must outlive the backend. Null: the cluster takes no
   // such jobs.
   uploads::JobFiles* files = nullptr;

@@ -15,6 +15,7 @@
 #include "agents/machines/clock_now.h"
 #include "agents/machines/record.h"
 #include "agents/machines/run_files.h"
+#include "agents/machines/run_user.h"
 #include "agents/machines/tree_removal.h"
 
 namespace muster::machines {
@@ -84,9 +85,12 @@ class Sweep {
 
   void LookAt(const std::string& directory) {
     if (ChangedMicroseconds(directory) >= before_us_ ||
-        !IsThere(directory + "/" + kWorkDirectory) || !IsForgotten(directory))
+        !(IsThere(directory + "/" + kWorkDirectory) || IsThere(directory + "/" + kUserFile)) ||
+        !IsForgotten(directory))
       return;
-    const TreeRemoval removal = RemoveWork(directory);
+    const std::optional<RunUser> user = ReadRunUser(directory);
+    const TreeRemoval removal =
+        user.has_value() ? RemoveUsers(directory, *user) : RemoveWork(directory);
     steps_ += removal.steps;
     if (!removal.trouble.empty()) {
       ++found_.stuck;
@@ -96,6 +100,11 @@ class Sweep {
     ++found_.removed;
     // One whose output was kept only for these files has nothing left.
     if (!IsThere(directory + "/" + kStdoutFile)) RemoveRunLogs(directory);
+  }
+
+  TreeRemoval RemoveUsers(const std::string& directory, const RunUser& user) const {
+    const int64_t left_ms = std::max<int64_t>(until_ms_ - SteadyMilliseconds(), 1);
+    return RemoveUserDirectory(directory, user, static_cast<int>(left_ms));
   }
 
   TreeRemoval RemoveWork(const std::string& directory) const {

@@ -22,11 +22,15 @@
 #include "agents/machines/run_layout.h"
 #include "agents/machines/run_place.h"
 #include "agents/machines/run_request.h"
+#include "agents/machines/run_user.h"
+#include "agents/machines/run_users.h"
 #include "agents/machines/scheduler.h"
 #include "agents/machines/supervisors.h"
+#include "agents/machines/user_output.h"
 #include "agents/machines/work_sweeper.h"
 #include "contract/message_of.h"
 #include "contract/states.h"
+#include "daemon/log.h"
 #include "fmt/format.h"
 
 namespace muster::machines {
@@ -37,6 +41,11 @@ using agents::RunHandle;
 
 // Returns whether the journal, if not the directory, says that the run left the queue.
 bool WasSeenToBegin(v1::RunState state) { return state > v1::RUN_STATE_PENDING; }
+
+// The agent makes it for a run of another user, who may enter alone.
+constexpr uint32_t kUserDirectoryMode = 0700;
+constexpr std::string_view kNoContainersForUsers =
+    "jobs run as their users here (run_as: user), and no containers are made for other users yet";
 
 std::string RunsDirectoryOf(const std::string& state_dir) { return state_dir + "/runs"; }
 
@@ -58,9 +67,12 @@ HostView ViewOf(const Machine& machine) {
 class OwnMachine : public Places {
  public:
   OwnMachine(MachinesConfig config, const std::string& state_dir, Machine machine,
-             std::unique_ptr<Supervisors> supervisors, RunBoard* board)
-      : config_(std::move(config)),
+             std::unique_ptr<RunUsers> users, std::unique_ptr<Supervisors> supervisors,
+             RunBoard* board)
+      : users_(std::move(users)),
+        config_(std::move(config)),
         runs_directory_(RunsDirectoryOf(state_dir)),
+        user_output_(runs_directory_),
         layout_(config_.files, LayoutsDirectoryOf(state_dir), runs_directory_),
         machine_(std::move(machine)),
         whole_machine_({{.name = machine_.hostname, .capacity = machine_.capacity}}),
@@ -79,9 +91,11 @@ class OwnMachine : public Places {
   std::string Identity() const override { return machine_.identity; }
   RunScheduler& scheduler() override { return scheduler_; }
   v1::ClusterChecks Check() const override {
-    return CheckMachine(machine_, runs_directory_, Probe());
+    v1::ClusterChecks checks = CheckMachine(machine_, runs_directory_, Probe());
+    if (users_ != nullptr) *checks.add_checks() = UsersLine(*users_);
+    return checks;
   }
-  hosts::Host* output_host() override { return nullptr; }
+  hosts::Host* output_host() override { return users_ == nullptr ? nullptr : &user_output_; }
 
   absl::StatusOr<agent::v1::Assignment> Resolve(
       const agent::v1::Assignment& assignment) const override;
@@ -103,6 +117,10 @@ class OwnMachine : public Places {
     return FenceRun(DirectoryOf(run_key), on_board);
   }
   agents::RunOutput OpenLogs(const RunHandle& run) override;
+  void Forget(const RunHandle& run) override {
+    user_output_.Forget(run.run_key);
+    scheduler_.Forget(run.run_key);
+  }
 
  private:
   RunDirectory DirectoryOf(const std::string& run_key) const {
@@ -113,11 +131,18 @@ class OwnMachine : public Places {
   // The run enters the queue, or waits for its files first. `assignment`: null if nobody has it any
   // more; it brings nothing then.
   void Enqueue(const RunSpec& spec, bool held, const agent::v1::Assignment* assignment);
+  // The user of a run; without a name: the agent's own.
+  RunUser UserOf(const agent::v1::Assignment& assignment) const;
+  // Makes the run's own directory, for whoever runs its programs, and what Muster puts there.
+  absl::Status PrepareUserDirectory(const RunSpec& spec, bool has_files, hosts::Host* host) const;
+  bool HasWork(const RunSpec& spec) const;
   // Returns whether it has ended because its files could not be fetched.
   bool WasRefusedItsFiles(const RunHandle& run, const RunFiles& files) const;
 
+  const std::unique_ptr<RunUsers> users_;  // null: runs are the agent's user's
   const MachinesConfig config_;
   const std::string runs_directory_;
+  UserOutput user_output_;
   RunLayout layout_;
   const Machine machine_;
   const Ledger whole_machine_;  // empty: only asked what could never fit
@@ -134,7 +159,15 @@ absl::Status OwnMachine::Probe() const {
                                                   "beside muster-agent, or set machines.supervisor",
                                                   config_.supervisor_path));
   }
-  return absl::OkStatus();
+  return users_ == nullptr ? absl::OkStatus() : users_->Probe();
+}
+
+RunUser OwnMachine::UserOf(const agent::v1::Assignment& assignment) const {
+  if (users_ == nullptr) return {};
+  absl::StatusOr<RunUser> user = users_->UserOf(assignment.user(), assignment.run_key());
+  // Such a run is refused. Should it come further, nothing runs as nobody's user.
+  if (!user.ok()) return {.name = "-", .directory = DirectoryOf(assignment.run_key()).path()};
+  return *std::move(user);
 }
 
 // ---- jobs
@@ -143,8 +176,10 @@ absl::StatusOr<agent::v1::Assignment> OwnMachine::Resolve(
     const agent::v1::Assignment& assignment) const {
   agent::v1::Assignment own = assignment;
   if (own.spec().results_directory().empty()) {
-    own.mutable_spec()->set_results_directory(
-        DirectoryOf(assignment.run_key()).PathOf(kResultsDirectory));
+    const RunUser user = UserOf(assignment);
+    const RunDirectory directory =
+        user.IsOther() ? RunDirectory(user.directory) : DirectoryOf(assignment.run_key());
+    own.mutable_spec()->set_results_directory(directory.PathOf(kResultsDirectory));
   }
   return agents::OnCluster(
       own,
@@ -154,21 +189,27 @@ absl::StatusOr<agent::v1::Assignment> OwnMachine::Resolve(
 }
 
 RunSpec OwnMachine::SpecOf(const agent::v1::Assignment& assignment) const {
-  const std::string directory = DirectoryOf(assignment.run_key()).path();
-  return MakeRunSpec(
-      assignment, directory,
-      // A container has its own PATH and HOME.
-      RunEnvironment(assignment, config_.cluster, directory,
-                     assignment.spec().image().empty() ? BaseEnvironment()
-                                                       : std::map<std::string, std::string>()),
-      {.cancel_grace = config_.cancel_grace,
-       .limits = config_.limits,
-       .container_tool = machine_.containers.tool});
+  RunUser user = UserOf(assignment);
+  const std::string directory =
+      user.IsOther() ? user.directory : DirectoryOf(assignment.run_key()).path();
+  // A container has its own PATH and HOME.
+  std::map<std::string, std::string> base;
+  if (assignment.spec().image().empty())
+    base = user.IsOther() ? BaseEnvironmentOfUser() : BaseEnvironment();
+  RunSpec spec = MakeRunSpec(assignment, directory,
+                             RunEnvironment(assignment, config_.cluster, directory, base),
+                             {.cancel_grace = config_.cancel_grace,
+                              .limits = config_.limits,
+                              .container_tool = machine_.containers.tool});
+  spec.user = std::move(user);
+  return spec;
 }
 
 absl::Status OwnMachine::AddToPlan(const v1::JobSpec& spec, const v1::JobSpec& resolved,
                                    v1::JobPlan* plan) const {
   if (absl::Status free = CheckResultsName(spec, config_.files); !free.ok()) return free;
+  // A plan does not say whose inputs they are.
+  if (users_ != nullptr) return absl::OkStatus();
   hosts::LocalHost host;
   if (auto inputs = agents::PlanInputs(resolved, &host); inputs.has_value())
     *plan->add_checks() = *std::move(inputs);
@@ -178,6 +219,9 @@ absl::Status OwnMachine::AddToPlan(const v1::JobSpec& spec, const v1::JobSpec& r
 std::optional<Misfit> OwnMachine::RefusalOf(const agent::v1::Assignment& assignment) const {
   const v1::JobSpec& spec = assignment.spec();
   if (std::optional<Misfit> misfit = CheckPool(spec)) return misfit;
+  if (users_ != nullptr) {
+    if (std::optional<Misfit> misfit = users_->RefusalOf(assignment.user())) return misfit;
+  }
   if (std::optional<Misfit> misfit = CheckImage(spec, machine_.containers)) return misfit;
   return whole_machine_.Refusal(RequestOf(spec));
 }
@@ -249,15 +293,17 @@ absl::StatusOr<RunTrace> OwnMachine::Find(const std::string& run_key) const {
 std::optional<LaunchOutcome> OwnMachine::Accept(
     std::shared_ptr<const agent::v1::Assignment> assignment, const agent::v1::Assignment& resolved,
     uint64_t order) {
-  hosts::LocalHost host;
-  if (const absl::Status inputs = agents::CheckInputs(resolved.spec(), &host); !inputs.ok())
+  RunSpec spec = SpecOf(resolved);
+  spec.order = order;
+  const std::unique_ptr<hosts::Host> host = HostFor(spec.user);
+  if (const absl::Status inputs = agents::CheckInputs(resolved.spec(), host.get()); !inputs.ok())
     return RefusedBecause(v1::FAILURE_CODE_INPUTS_MISSING, inputs);
   const RunDirectory directory = DirectoryOf(assignment->run_key());
   const bool has_files = assignment->spec().uploads_size() > 0;
   // The files come from a launch that was cut short.
   if (has_files) directory.RemoveWork();
-  RunSpec spec = SpecOf(resolved);
-  spec.order = order;
+  if (const absl::Status made = PrepareUserDirectory(spec, has_files, host.get()); !made.ok())
+    return RefusedBecause(v1::FAILURE_CODE_LAUNCH_FAILED, made);
   if (const absl::Status created = directory.Create(spec); !created.ok()) {
     return Refused(v1::FAILURE_CODE_LAUNCH_FAILED, v1::FAILURE_CLASS_INFRA,
                    {.detail = MessageOf(created),
@@ -267,7 +313,7 @@ std::optional<LaunchOutcome> OwnMachine::Accept(
   }
   // The default one is made with the files: what is in work/ then is there as a whole.
   if (!has_files || !assignment->spec().results_directory().empty()) {
-    const absl::Status made = agents::MakeResultsDirectory(resolved.spec(), &host);
+    const absl::Status made = agents::MakeResultsDirectory(resolved.spec(), host.get());
     if (!made.ok()) {
       directory.RemoveBookkeeping();
       rmdir(directory.path().c_str());
@@ -288,17 +334,39 @@ FilesLane::Work OwnMachine::LayOut() {
 void OwnMachine::Enqueue(const RunSpec& spec, bool held, const agent::v1::Assignment* assignment) {
   ArrivingRun run = {.run = QueuedFrom(spec, held)};
   const bool has_files = assignment != nullptr && assignment->spec().uploads_size() > 0;
-  if (has_files && !DirectoryOf(spec.run_key).HasWork()) {
+  if (has_files && !HasWork(spec)) {
     *run.brought.mutable_uploads() = assignment->spec().uploads();
     run.makes_results = assignment->spec().results_directory().empty();
   }
   scheduler_.Enqueue(std::move(run));
 }
 
+absl::Status OwnMachine::PrepareUserDirectory(const RunSpec& spec, bool has_files,
+                                              hosts::Host* host) const {
+  if (!spec.user.IsOther()) return absl::OkStatus();
+  const RunDirectory own(spec.user.directory);
+  // Files that are there are of a launch that was cut short.
+  if (absl::Status s = host->RemoveTree(own.path()); !s.ok()) return s;
+  const std::string made = has_files ? own.path() : own.PathOf(kWorkDirectory);
+  if (absl::Status s = host->MakeDirectories(made, kUserDirectoryMode); !s.ok()) return s;
+  std::vector<hosts::NewFile> scripts;
+  const hosts::WriteOptions options = {.mode = kUserDirectoryMode, .sync = false, .in_place = true};
+  if (!spec.setup_script.empty())
+    scripts.push_back({own.PathOf(kSetupFile), spec.setup_script, options});
+  if (!spec.command_script.empty())
+    scripts.push_back({own.PathOf(kCommandFile), spec.command_script, options});
+  return scripts.empty() ? absl::OkStatus() : host->WriteMany(scripts);
+}
+
+bool OwnMachine::HasWork(const RunSpec& spec) const {
+  if (!spec.user.IsOther()) return DirectoryOf(spec.run_key).HasWork();
+  return HostFor(spec.user)->Stat(RunDirectory(spec.user.directory).PathOf(kWorkDirectory)).ok();
+}
+
 bool OwnMachine::WasRefusedItsFiles(const RunHandle& run, const RunFiles& files) const {
   const bool has_files = run.assignment != nullptr && run.assignment->spec().uploads_size() > 0;
   return has_files && contract::IsTerminal(run.state) && !files.HasBegun() &&
-         !DirectoryOf(run.run_key).HasWork();
+         !(files.spec.has_value() ? HasWork(*files.spec) : DirectoryOf(run.run_key).HasWork());
 }
 
 absl::Status OwnMachine::Observe(const RunHandle& run,
@@ -332,8 +400,12 @@ agents::RunOutput OwnMachine::OpenLogs(const RunHandle& run) {
   output.may_have_gpus = agents::MayHaveGpus(run);
   if (run.assignment == nullptr) return output;
   const absl::StatusOr<agent::v1::Assignment> resolved = Resolve(*run.assignment);
-  if (resolved.ok())
-    output.readable_results = output.results_directory = resolved->spec().results_directory();
+  if (!resolved.ok()) return output;
+  output.readable_results = output.results_directory = resolved->spec().results_directory();
+  if (users_ == nullptr) return output;
+  const std::optional<RunUser> user = ReadRunUser(directory.path());
+  output.readable_results =
+      user.has_value() ? user_output_.SetResults(run.run_key, output.results_directory, *user) : "";
   return output;
 }
 
@@ -349,10 +421,18 @@ absl::StatusOr<std::unique_ptr<Places>> CreateOwnMachine(const MachinesConfig& c
   if (absl::Status s = host.MakeDirectories(layouts_directory, 0700); !s.ok()) return s;
   absl::StatusOr<Machine> machine = ReadMachine(config, host);
   if (!machine.ok()) return machine.status();
+  std::unique_ptr<RunUsers> users;
+  if (config.run_as_user) {
+    absl::StatusOr<std::unique_ptr<RunUsers>> found = RunUsers::Create(config, state_dir);
+    if (!found.ok()) return found.status();
+    users = *std::move(found);
+    LogEvent(spdlog::level::info, "jobs_run_as_users", {{"meaning", UsersLine(*users).seen()}});
+    machine->containers = {.tool = {}, .why = std::string(kNoContainersForUsers)};
+  }
   absl::StatusOr<std::unique_ptr<Supervisors>> supervisors =
       Supervisors::Create(config.supervisor_path);
   if (!supervisors.ok()) return supervisors.status();
-  return std::make_unique<OwnMachine>(config, state_dir, *std::move(machine),
+  return std::make_unique<OwnMachine>(config, state_dir, *std::move(machine), std::move(users),
                                       *std::move(supervisors), board);
 }
 

@@ -19,6 +19,13 @@ absl::StatusOr<std::unique_ptr<agents::RunFiles>> OpenOwnRunFiles(const std::str
                                                                   absl::Duration keep,
                                                                   const agents::RankOfRun& of);
 
+// The same, read as the user of the run, who may be another one than the agent's. A run that has no
+// such user has no files: it is of a time when its cluster had run_as: agent.
+absl::StatusOr<std::unique_ptr<agents::RunFiles>> OpenUserRunFiles(
+    const std::string& runs_directory, absl::Duration keep, const agents::RankOfRun& of);
+absl::StatusOr<std::unique_ptr<agents::RunFiles>> OpenUserResults(const std::string& runs_directory,
+                                                                  const agents::RankOfRun& of);
+
 }  // namespace muster::machines
 
 #endif  // MUSTER_AGENTS_MACHINES_OWN_RUN_FILES_H_

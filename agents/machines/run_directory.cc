@@ -168,10 +168,13 @@ absl::Status RunDirectory::Create(const RunSpec& spec) const {
   const bool made = mkdir(path_.c_str(), kDirectoryMode) == 0;
   if (!made && errno != EEXIST) return FileError(errno, "make the directory", path_);
   const std::string spec_path = PathOf(kSpecFile);
-  absl::Status written = StoreFile(spec_path, spec.Encode(), kSecretMode);
+  absl::Status written;
+  if (spec.user.IsOther()) written = StoreFile(PathOf(kUserFile), spec.user.Encode(), kSecretMode);
+  if (written.ok()) written = StoreFile(spec_path, spec.Encode(), kSecretMode);
   if (written.ok()) return written;
   // Nothing may be left that a restart would take for a queued run.
   unlink(spec_path.c_str());
+  unlink(PathOf(kUserFile).c_str());
   if (made) rmdir(path_.c_str());
   return written;
 }

@@ -46,7 +46,7 @@ struct RunRules {
   std::string container_tool = {};
 };
 
-// Makes the spec that a supervisor gets, for a run whose paths are in the `directory`.
+// Makes the spec that a supervisor gets, for a run whose scripts and work/ are in the `directory`.
 RunSpec MakeRunSpec(const agent::v1::Assignment& assignment, const std::string& directory,
                     const std::map<std::string, std::string>& environment, const RunRules& rules);
 

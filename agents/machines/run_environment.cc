@@ -59,6 +59,12 @@ std::map<std::string, std::string> BaseEnvironment() {
   return base;
 }
 
+std::map<std::string, std::string> BaseEnvironmentOfUser() {
+  std::map<std::string, std::string> base = BaseEnvironment();
+  for (const char* name : {"HOME", "LOGNAME", "SHELL", "TMPDIR", "USER"}) base.erase(name);
+  return base;
+}
+
 std::string DeviceNames(const Capacity& capacity, const NodeAllocation& node) {
   std::vector<std::string> names;
   for (const Gpu& gpu : capacity.gpus) {

@@ -36,6 +36,8 @@ std::map<std::string, std::string> RankEnvironment(const agent::v1::Assignment& 
 
 // Returns the variables of this process that a run may have. The rest may be secrets of the agent.
 std::map<std::string, std::string> BaseEnvironment();
+// The same for a run of another user, of whom muster-run-as knows the rest.
+std::map<std::string, std::string> BaseEnvironmentOfUser();
 
 // The names of the node's GPUs as the machine has them now, with commas.
 std::string DeviceNames(const Capacity& capacity, const NodeAllocation& node);

@@ -10,12 +10,15 @@
 
 #include "agents/machines/container.h"
 #include "agents/machines/control_group.h"
+#include "agents/machines/run_user.h"
 #include "agents/machines/small_file.h"
 
 namespace muster::machines {
 namespace {
 
 constexpr mode_t kSecretMode = 0600;
+// Time for the files of a run that never began; what is left then is left to keep_work.
+constexpr int kUserRemovalMs = 2000;
 
 // Returns whether its claim says that nothing of the run has ever run, and nothing else says
 // otherwise.
@@ -54,7 +57,11 @@ void RemoveUnused(const std::string& directory) {
     const std::string name = entry->path().filename().string();
     if (IsPart(name) || IsUnfinished(name)) unused.push_back(entry->path().string());
   }
-  if (IsClosedUnstarted(directory)) unused.push_back(directory + "/" + kWorkDirectory);
+  if (IsClosedUnstarted(directory)) {
+    unused.push_back(directory + "/" + kWorkDirectory);
+    if (const std::optional<RunUser> user = ReadRunUser(directory))
+      RemoveUserDirectory(directory, *user, kUserRemovalMs);
+  }
   for (const std::string& path : unused) std::filesystem::remove_all(path, error);
 }
 
@@ -83,6 +90,7 @@ void RemoveSecretFiles(const std::string& directory) {
 
 void RemoveRunBookkeeping(const std::string& directory) {
   RemoveSecretFiles(directory);
+  if (const std::optional<RunUser> user = ReadRunUser(directory)) RemoveUserSecrets(*user);
   RemoveGroupsOf(directory);
   RemoveUnused(directory);
   for (const char* name :
@@ -97,9 +105,13 @@ void RemoveRunLogs(const std::string& directory) {
   // rmdir leaves alone what is not empty.
   for (const char* name : {kResultsDirectory, kWorkDirectory})
     rmdir((directory + "/" + name).c_str());
+  // The same for a directory of the user's own.
+  const std::optional<RunUser> user = ReadRunUser(directory);
+  if (user.has_value() && RunAsUser(*user, {"leave", user->directory}) == 0)
+    unlink((directory + "/" + kUserFile).c_str());
   // Files that the user has left keep the claim beside them, which tells that they belong to a past
   // run.
-  if (IsThere(directory + "/" + kWorkDirectory)) return;
+  if (IsThere(directory + "/" + kWorkDirectory) || IsThere(directory + "/" + kUserFile)) return;
   unlink((directory + "/" + kClaimFile).c_str());
   rmdir(directory.c_str());
 }

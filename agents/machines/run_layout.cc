@@ -7,10 +7,12 @@
 #include <system_error>
 
 #include "agents/files/disk_room.h"
+#include "agents/files/host_trees.h"
 #include "agents/files/lay_out.h"
 #include "agents/machines/file_status.h"
 #include "agents/machines/results_name.h"
 #include "agents/machines/run_directory.h"
+#include "agents/machines/user_host.h"
 #include "contract/text.h"
 #include "fmt/format.h"
 
@@ -35,7 +37,12 @@ absl::Status MakeResults(const std::string& work) {
 }  // namespace
 
 absl::Status RunLayout::Make(FilesLane::Task* task, const FilesLane::Turn& turn) {
-  if (task->bytes > 0 && !files_->cache()->MayHaveRoom(task->bytes, layouts_directory_)) {
+  const RunDirectory run(runs_directory_ + "/" + task->run_key);
+  const absl::StatusOr<RunFiles> records = run.Read();
+  if (!records.ok()) return absl::UnavailableError(records.status().message());
+  const RunUser user = records->spec.has_value() ? records->spec->user : RunUser{};
+  if (!user.IsOther() && task->bytes > 0 &&
+      !files_->cache()->MayHaveRoom(task->bytes, layouts_directory_)) {
     return uploads::NoRoom("a copy", task->bytes, layouts_directory_,
                            files_->cache()->keep_free_bytes());
   }
@@ -43,9 +50,29 @@ absl::Status RunLayout::Make(FilesLane::Task* task, const FilesLane::Turn& turn)
   if (!files.ok()) return files.status();
   task->bytes = uploads::Occupied(files->tree);
   const MutexLock lock(copying_);
-  const absl::Status status = Copy(*files, *task, turn);
+  const absl::Status status =
+      user.IsOther() ? CopyAs(user, *files, *task, turn) : Copy(*files, *task, turn);
   // Somebody has removed a directory: that is no fault of the job.
   return absl::IsNotFound(status) ? absl::UnavailableError(status.message()) : status;
+}
+
+absl::Status RunLayout::CopyAs(const RunUser& user, const uploads::LocalFiles& files,
+                               const FilesLane::Task& task, const FilesLane::Turn& turn) {
+  if (turn.IsOver()) return absl::CancelledError("nobody wants the files any more");
+  UserHost host(user);
+  const std::string users = std::filesystem::path(user.directory).parent_path();
+  const std::string work = fmt::format("{}/{}", user.directory, kWorkDirectory);
+  absl::Status status = uploads::HostTrees(&host, users + "/files", files_->cache())
+                            .LayOut(files, work, uploads::kFetchPatience);
+  if (status.ok() && task.makes_results) {
+    const absl::Status made =
+        host.MakeDirectories(fmt::format("{}/{}", user.directory, kResultsDirectory), kResultsMode);
+    if (!made.ok() && !absl::IsUnavailable(made)) return ResultsNameIsTaken();
+    status = made;
+  }
+  if (absl::IsDeadlineExceeded(status)) return absl::UnavailableError(status.message());
+  if (status.ok()) status = turn.Conclude([] { return absl::OkStatus(); });
+  return status;
 }
 
 absl::Status RunLayout::Copy(const uploads::LocalFiles& files, const FilesLane::Task& task,

@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "agents/files/job_files.h"
 #include "agents/machines/files_lane.h"
+#include "agents/machines/run_user.h"
 #include "sync/mutex.h"
 
 namespace muster::machines {
@@ -26,6 +27,10 @@ class RunLayout {
   absl::Status Make(FilesLane::Task* task, const FilesLane::Turn& turn);
 
  private:
+  // The same as the user, in the user's directory of the run.
+  absl::Status CopyAs(const RunUser& user, const uploads::LocalFiles& files,
+                      const FilesLane::Task& task, const FilesLane::Turn& turn)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(copying_);
   absl::Status Copy(const uploads::LocalFiles& files, const FilesLane::Task& task,
                     const FilesLane::Turn& turn) ABSL_EXCLUSIVE_LOCKS_REQUIRED(copying_);
 

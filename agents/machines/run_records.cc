@@ -51,6 +51,10 @@ std::string RunSpec::Encode() const {
   record.Add("container_tool", container_tool);
   record.Add("image", image);
   for (const std::string& mount : mounts) record.Add("mount", mount);
+  if (user.IsOther()) record.Add("user", user.name);
+  if (user.IsOther()) record.Add("user_directory", user.directory);
+  if (user.IsOther()) record.Add("user_helper", user.helper);
+  if (user.IsOther()) record.Add("user_supervisor", user.supervisor);
   record.Add("time_limit_ms", time_limit_ms);
   record.Add("grace_ms", grace_ms);
   for (const std::string& word : setup_words) record.Add("setup_word", word);
@@ -82,6 +86,10 @@ std::optional<RunSpec> RunSpec::Decode(std::string_view bytes) {
   spec.container_tool = record->Text("container_tool");
   spec.image = record->Text("image");
   spec.mounts = record->All("mount");
+  spec.user = {.name = record->Text("user"),
+               .directory = record->Text("user_directory"),
+               .helper = record->Text("user_helper"),
+               .supervisor = record->Text("user_supervisor")};
   spec.time_limit_ms = record->Number("time_limit_ms");
   spec.grace_ms = record->Number("grace_ms");
   spec.setup_words = record->All("setup_word");

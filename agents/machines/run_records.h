@@ -10,6 +10,8 @@
 // - exit: written when nothing of the run is left.
 // - cancel: empty; made by the agent when someone asked that the run end.
 // - setup, command: the user's scripts.
+// - user: of a run whose programs another user's than the agent's runs (run_user.h): who that is.
+//   The scripts and work/ are in a directory of that user's, and nothing here is open to it.
 // - enter, container-log, containers: of a run in a container (container.h).
 // - groups: the control groups that limit the run (control_group.h).
 // - stdout, stderr: the output of setup and command.
@@ -28,6 +30,7 @@
 #include <vector>
 
 #include "agents/machines/process_id.h"
+#include "agents/machines/run_user.h"
 
 namespace muster::machines {
 
@@ -90,6 +93,8 @@ struct RunSpec {
   std::string container_tool;
   std::string image;
   std::vector<std::string> mounts;
+  // The user of the program; the supervisor, and all records, are the agent's.
+  RunUser user = {};
   int64_t time_limit_ms = 0;  // of setup and command together; 0: none
   int64_t grace_ms = 0;       // between TERM and KILL
 

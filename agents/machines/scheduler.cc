@@ -12,6 +12,7 @@
 #include "agents/machines/process_search.h"
 #include "agents/machines/run_environment.h"
 #include "agents/machines/run_request.h"
+#include "agents/machines/run_user.h"
 #include "contract/message_of.h"
 #include "fmt/format.h"
 
@@ -295,6 +296,9 @@ void Scheduler::Conclude(Active active, RunFiles files) {
                         files.claim->owner.boot_id, boot_id)));
   }
   KillStragglers(run_key);
+  // The processes of another user are not this one's to look at, nor to kill.
+  if (const std::optional<RunUser> user = ReadRunUser(DirectoryOf(run_key).path()))
+    RunAsUser(*user, {"kill-run", run_key});
   if (RemoveContainers(run_key)) {
     active.awaits_removal = true;
     if (!active.forget_at_end && !board_->Contains(run_key)) board_->PutUnseen(run_key);

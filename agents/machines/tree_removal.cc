@@ -14,6 +14,7 @@
 
 #include "agents/hosts/fd.h"
 #include "agents/machines/clock_now.h"
+#include "agents/machines/record.h"
 #include "agents/machines/small_file.h"
 
 namespace muster::machines {
@@ -183,6 +184,24 @@ class Remover {
 };
 
 }  // namespace
+
+std::string TreeRemoval::Encode() const {
+  Record record;
+  record.Add("gone", is_gone ? 1 : 0);
+  record.Add("late", is_late ? 1 : 0);
+  record.Add("steps", steps);
+  record.Add("trouble", trouble);
+  return record.Encode();
+}
+
+std::optional<TreeRemoval> TreeRemoval::Decode(std::string_view bytes) {
+  const std::optional<Record> record = Record::Decode(bytes);
+  if (!record.has_value()) return std::nullopt;
+  return TreeRemoval{.is_gone = record->Number("gone") != 0,
+                     .is_late = record->Number("late") != 0,
+                     .steps = record->Number("steps"),
+                     .trouble = record->Text("trouble")};
+}
 
 std::optional<uint64_t> MountOf(int file) {
   std::string info;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace muster::machines {
 
@@ -15,6 +16,9 @@ struct TreeRemoval {
   bool is_late = false;      // the time was up before
   int64_t steps = 0;         // what was removed, or brought nearer to it
   std::string trouble = {};  // the first that could not be removed, why, and what to do
+
+  std::string Encode() const;
+  static std::optional<TreeRemoval> Decode(std::string_view bytes);
 };
 
 // Returns the number of the mount that an open file is on, bind mounts too. Nothing: the system

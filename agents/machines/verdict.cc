@@ -215,9 +215,10 @@ v1::Failure MisfitFailure(const Misfit& misfit) {
     remedy.front() = absl::ascii_toupper(static_cast<unsigned char>(remedy.front()));
     if (!remedy.ends_with('.')) remedy += '.';
   }
-  return MakeFailure(
-      misfit.is_of_containers ? v1::FAILURE_CODE_NO_CONTAINERS : v1::FAILURE_CODE_DOES_NOT_FIT,
-      v1::FAILURE_CLASS_CONFIG, {.meaning = misfit.why, .remedy = remedy});
+  v1::FailureCode code = v1::FAILURE_CODE_DOES_NOT_FIT;
+  if (misfit.is_of_containers) code = v1::FAILURE_CODE_NO_CONTAINERS;
+  if (misfit.is_of_users) code = v1::FAILURE_CODE_LAUNCH_REFUSED;
+  return MakeFailure(code, v1::FAILURE_CLASS_CONFIG, {.meaning = misfit.why, .remedy = remedy});
 }
 
 Observation PendingVerdict(const Witness& witness) {

@@ -77,7 +77,7 @@ std::string NoContainers(const Lack& lack) {
     return "it runs no containers, and the job has an image";
   return "it is of kind machines and runs no containers, and the job has an image; have the "
          "cluster's operator install podman, docker, enroot or apptainer on each machine, or "
-         "choose another cluster";
+         "choose another cluster; with run_as: user no machine runs containers yet";
 }
 
 // The sentences about the kind of the cluster, and about the jobs that it takes at all.

@@ -51,6 +51,7 @@ struct Misfit {
   std::string why;
   std::string remedy;
   bool is_of_containers = false;  // it runs none at all
+  bool is_of_users = false;       // it runs nothing of this user
 };
 
 // Returns the fault of a request that no cluster could fulfil: more than one GPU, but not whole

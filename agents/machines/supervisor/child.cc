@@ -37,6 +37,7 @@ struct Shared {
   char* const* environment;
   const char* directory;
   int fds[3];
+  int extra_fd;
   const int* group_fds;
   size_t groups;
   volatile int error;
@@ -53,6 +54,7 @@ struct Shared {
   if (shared.in_groups && chdir(shared.directory) == 0) {
     shared.in_directory = true;
     for (int fd = 0; fd < 3; ++fd) dup2(shared.fds[fd], fd);
+    if (shared.extra_fd > kExtraFd) dup2(shared.extra_fd, kExtraFd);
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -111,6 +113,7 @@ ChildStart StartChild(const ChildRequest& request) {
                    .environment = environment.data(),
                    .directory = request.working_directory.c_str(),
                    .fds = {request.stdin_fd, request.stdout_fd, request.stderr_fd},
+                   .extra_fd = request.extra_fd,
                    .group_fds = request.group_fds.data(),
                    .groups = request.group_fds.size(),
                    .error = 0,

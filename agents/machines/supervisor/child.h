@@ -11,6 +11,9 @@
 
 namespace muster::machines {
 
+// The descriptor of the child behind the standard ones.
+inline constexpr int kExtraFd = 3;
+
 struct ChildRequest {
   std::vector<std::string> words;        // the program and its arguments
   std::vector<std::string> environment;  // all of it; its PATH finds the program
@@ -19,6 +22,7 @@ struct ChildRequest {
   int stdout_fd = -1;
   int stderr_fd = -1;
   std::vector<int> group_fds = {};  // entrances of the control groups that it belongs to
+  int extra_fd = -1;                // above kExtraFd, which it has in the child; -1: none
 };
 
 struct ChildStart {

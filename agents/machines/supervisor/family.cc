@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "agents/machines/clock_now.h"
 #include "agents/machines/process_id.h"
 
 namespace muster::machines {
@@ -18,8 +19,8 @@ namespace {
 
 // The time between two rounds of killing, unless a child ends earlier.
 constexpr int kRoundMs = 10;
-// 10 s in all: only a process that hangs in the kernel outlives this many rounds.
-constexpr int kMaxRounds = 1000;
+// Only a process that hangs in the kernel outlives this.
+constexpr int64_t kPatienceMs = 10'000;
 constexpr uint64_t kKibibyte = 1024;
 
 int64_t MicrosecondsOf(const timeval& time) {
@@ -53,15 +54,20 @@ bool Family::Reap() {
   }
 }
 
-bool Family::KillAll() {
+bool Family::KillAll(pid_t spared, const std::function<void()>& kill_others) {
   const pid_t self = getpid();
-  for (int round = 0; round < kMaxRounds; ++round) {
+  const int64_t until_ms = SteadyMilliseconds() + kPatienceMs;
+  while (SteadyMilliseconds() < until_ms) {
     if (!Reap()) return true;
+    bool are_others = false;
+    if (EndOf(spared).has_value()) spared = -1;
     for (const pid_t pid : ListProcesses()) {
       const std::optional<ProcessStat> stat = ReadProcessStat(pid);
       // A child keeps its pid until Reap, so this hits no one else.
-      if (stat.has_value() && stat->parent == self) kill(pid, SIGKILL);
+      if (!stat.has_value() || stat->parent != self || pid == spared) continue;
+      if (kill(pid, SIGKILL) != 0 && errno == EPERM) are_others = true;
     }
+    if (are_others && kill_others) kill_others();
     pollfd fd = {signal_fd_, POLLIN, 0};
     poll(&fd, 1, kRoundMs);
   }

@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 
@@ -34,8 +35,9 @@ class Family {
   // Reaps every child that has ended. Returns whether there are others.
   bool Reap();
   // Kills what is left, and what that leaves behind, until nothing is left. False: something would
-  // not die in time.
-  bool KillAll();
+  // not die in time. `spared`: the child that is left alone, because it ends when all others have;
+  // -1: none. `kill_others`: kills what this process may not; null: there is no such thing.
+  bool KillAll(pid_t spared = -1, const std::function<void()>& kill_others = nullptr);
 
  private:
   int signal_fd_;

@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "agents/machines/supervisor/host_commands.h"
 #include "agents/machines/supervisor/supervisor.h"
+#include "agents/machines/supervisor/user_commands.h"
 
 namespace {
 
@@ -85,6 +87,7 @@ int ClaimedFd() {
 
 int main(int argc, char** argv) {
   const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+  if (const std::optional<int> code = muster::machines::UserCommand(words)) return *code;
   if (const int code = Serve(argc > 0 ? argv[0] : "", words); code >= 0) return code;
   // First of all, for a supervisor that somebody has started by hand: a TERM that comes from now on
   // is seen.

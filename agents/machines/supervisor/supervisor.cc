@@ -32,6 +32,8 @@ namespace {
 // apart.
 constexpr int kExitTries = 30;
 constexpr unsigned kExitRetrySeconds = 1;
+// The agent's to read, and another user's to write to.
+constexpr mode_t kUserOutputMode = 0602;
 
 // Adds SkyPilot's names for variables that differ in setup.
 void AddSetupNames(std::vector<std::string>* environment) {
@@ -123,8 +125,9 @@ bool Supervisor::Prepare() {
   explicit_bzero(bytes.data(), bytes.size());
   if (!TakeSecrets()) return false;
 
+  // The agent has made those of another user, who could not enter this one.
   const std::string work = PathOf(kWorkDirectory);
-  if (mkdir(work.c_str(), 0755) != 0 && errno != EEXIST) {
+  if (!spec_.user.IsOther() && mkdir(work.c_str(), 0755) != 0 && errno != EEXIST) {
     return Failed(ExitRecord::Step::kFiles, errno, work);
   }
   stdin_fd_ = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -137,7 +140,11 @@ bool Supervisor::OpenOutput(const char* name, int* fd) {
   // O_APPEND: a program that truncates or seeks in its output, or opens it a second time, must not
   // overwrite it.
   *fd = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
-  return *fd >= 0 || Failed(ExitRecord::Step::kFiles, errno, path);
+  if (*fd < 0) return Failed(ExitRecord::Step::kFiles, errno, path);
+  // /dev/stdout opens the file once more. Nobody else's programs come to it: the directory is
+  // closed to them.
+  return !spec_.user.IsOther() || fchmod(*fd, kUserOutputMode) == 0 ||
+         Failed(ExitRecord::Step::kFiles, errno, path);
 }
 
 void Supervisor::MakeGroup() {
@@ -179,8 +186,12 @@ bool Supervisor::RunPhase(ExitRecord::Phase phase) {
   const std::optional<pid_t> leader = StartPhase(phase);
   if (!leader.has_value()) return false;
   if (!spec_.container_tool.empty()) LeaveContainer(phase, *leader);
-  exit_.left_behind = !family_.KillAll();
-  const std::optional<int> end = family_.EndOf(*leader);
+  exit_.left_behind = !KillRest(*leader);
+  if (user_program_.has_value() && user_program_->trouble().has_value()) {
+    const UserProgram::Trouble& trouble = *user_program_->trouble();
+    return Failed(trouble.step, trouble.error, trouble.path);
+  }
+  const std::optional<int> end = EndOf(*leader);
   if (!end.has_value()) return false;
   if (WIFSIGNALED(*end)) {
     exit_.end = ExitRecord::End::kSignaled;
@@ -216,7 +227,7 @@ ChildRequest Supervisor::DescribeChild(ExitRecord::Phase phase) {
 std::optional<pid_t> Supervisor::StartPhase(ExitRecord::Phase phase) {
   const bool setup = phase == ExitRecord::Phase::kSetup;
   const std::string& script = setup ? spec_.setup_script : spec_.command_script;
-  if (!script.empty()) {
+  if (!script.empty() && !spec_.user.IsOther()) {
     const std::string path = PathOf(setup ? kSetupFile : kCommandFile);
     if (const int error = WriteSmallFile(path, script, 0700)) {
       Failed(ExitRecord::Step::kFiles, error, path);
@@ -231,7 +242,13 @@ std::optional<pid_t> Supervisor::StartPhase(ExitRecord::Phase phase) {
     child.environment = ToolEnvironment(plan);
     child.working_directory = arguments_.directory;
   }
+  user_program_.reset();
+  if (spec_.user.IsOther() && !user_program_.emplace(spec_.user).Wrap(&child)) {
+    Failed(ExitRecord::Step::kProcess, errno, "the socket of muster-run-as");
+    return std::nullopt;
+  }
   const ChildStart start = StartChild(child);
+  if (user_program_.has_value()) user_program_->LetGo();
   if (!setup) ForgetSecrets();
   if (start.error != 0) {
     family_.Reap();
@@ -242,7 +259,7 @@ std::optional<pid_t> Supervisor::StartPhase(ExitRecord::Phase phase) {
   if (!exit_.is_counted) family_.StartCounting();
   exit_.is_counted = !SetsLimits(spec_.container_tool);
   family_.Watch(start.pid);
-  if (!setup) WriteStarted(start.pid);
+  if (!setup && !user_program_.has_value()) WriteStarted(start.pid);
   Wait(start.pid);
   return start.pid;
 }
@@ -259,18 +276,43 @@ void Supervisor::WriteStarted(pid_t pid) {
 void Supervisor::Wait(pid_t leader) {
   while (true) {
     const bool family_left = family_.Reap();
+    HearOfUserProgram();
     const bool ending = kill_ms_ != 0;
-    if (family_.EndOf(leader).has_value() && !(ending && family_left)) return;
+    if (EndOf(leader).has_value() && !(ending && family_left)) return;
     const int64_t now = SteadyMilliseconds();
     if (ending && now >= kill_ms_) return;
     if (!ending && limit_ms_ != 0 && now >= limit_ms_) {
       EndRun(ExitRecord::Cause::kTimeLimit, leader);
       continue;
     }
-    pollfd fd = {signal_fd_, POLLIN, 0};
-    poll(&fd, 1, PatienceMs());
+    pollfd fds[] = {{signal_fd_, POLLIN, 0}, {-1, 0, 0}};
+    if (user_program_.has_value()) fds[1] = {user_program_->fd(), user_program_->events(), 0};
+    poll(fds, 2, PatienceMs());
     ReadSignals(leader);
   }
+}
+
+void Supervisor::HearOfUserProgram() {
+  if (!user_program_.has_value()) return;
+  user_program_->Step();
+  const bool is_news = exit_.phase == ExitRecord::Phase::kCommand && exit_.start_us == 0;
+  if (is_news && user_program_->pid().has_value()) WriteStarted(*user_program_->pid());
+}
+
+std::optional<int> Supervisor::EndOf(pid_t leader) const {
+  if (user_program_.has_value() && user_program_->end().has_value()) return user_program_->end();
+  return family_.EndOf(leader);
+}
+
+bool Supervisor::KillRest(pid_t leader) {
+  if (!user_program_.has_value()) return family_.KillAll();
+  user_program_->OrderKill();
+  // Only if somebody has killed muster-run-as, its processes are this one's children.
+  const bool is_all = family_.KillAll(leader, [this] {
+    RunAsUser(spec_.user, {"kill-children", std::to_string(getpid())});
+  });
+  HearOfUserProgram();
+  return is_all;
 }
 
 int Supervisor::PatienceMs() const {
@@ -298,7 +340,8 @@ bool Supervisor::CancelWasAsked() const { return access(PathOf(kCancelFile).c_st
 void Supervisor::EndRun(ExitRecord::Cause cause, pid_t leader) {
   // A program that has ended by itself keeps its own end.
   family_.Reap();
-  if (leader > 0 && family_.EndOf(leader).has_value()) return;
+  HearOfUserProgram();
+  if (leader > 0 && EndOf(leader).has_value()) return;
   exit_.cause = cause;
   kill_ms_ = SteadyMilliseconds() + std::max<int64_t>(spec_.grace_ms, 1);
   if (leader <= 0 || TellContainer(leader)) return;

@@ -15,6 +15,7 @@
 #include "agents/machines/run_records.h"
 #include "agents/machines/supervisor/child.h"
 #include "agents/machines/supervisor/family.h"
+#include "agents/machines/supervisor/user_program.h"
 
 namespace muster::machines {
 
@@ -99,6 +100,12 @@ class Supervisor {
   // The same with a time limit, by SteadyMilliseconds.
   bool FinishToolUntil(int64_t until_ms, const std::vector<std::string>& words, pid_t leader);
   void WriteStarted(pid_t pid);
+  // Takes what muster-run-as has told of the program.
+  void HearOfUserProgram();
+  // The end of the phase's program; `leader`: the child that it was started as.
+  std::optional<int> EndOf(pid_t leader) const;
+  // Kills what the phase has left. False: something would not die.
+  bool KillRest(pid_t leader);
   // Waits until the phase's program has ended; when the run is being ended, until all its processes
   // have.
   void Wait(pid_t leader);
@@ -114,6 +121,7 @@ class Supervisor {
   const SupervisorArguments arguments_;
   const int signal_fd_;
   Family family_;
+  std::optional<UserProgram> user_program_;  // of the phase, if another user runs it
   RunSpec spec_;
   bool has_secrets_ = false;
   ExitRecord exit_;

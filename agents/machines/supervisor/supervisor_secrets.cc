@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "agents/machines/run_files.h"
+#include "agents/machines/run_user.h"
 #include "agents/machines/small_file.h"
 #include "agents/machines/supervisor/supervisor.h"
 
@@ -32,10 +33,11 @@ bool Supervisor::TakeSecrets() {
   has_secrets_ = !spec_.secrets.empty() || !spec_.secret_files.empty();
   if (!has_secrets_) return true;
   for (const std::string& secret : spec_.secret_files) {
-    const std::string path = PathOf(FileOf(secret).c_str());
+    const std::string name = FileOf(secret);
     const auto value = std::string_view(secret).substr(secret.find('=') + 1);
-    if (const int error = WriteSmallFile(path, value, 0600))
-      return Failed(ExitRecord::Step::kFiles, error, path);
+    const int error = spec_.user.IsOther() ? WriteUserSecret(spec_.user, name, value)
+                                           : WriteSmallFile(PathOf(name.c_str()), value, 0600);
+    if (error != 0) return Failed(ExitRecord::Step::kFiles, error, PathOf(name.c_str()));
   }
   Wipe(&spec_.secret_files);
   // Nobody else starts this run any more.
@@ -53,6 +55,7 @@ void Supervisor::RemoveSecrets() {
   ForgetSecrets();
   if (!has_secrets_) return;
   RemoveSecretFiles(arguments_.directory);
+  if (spec_.user.IsOther()) RemoveUserSecrets(spec_.user);
   unlink(PathOf(kEnterFile).c_str());
 }
 

@@ -75,6 +75,20 @@ TEST_F(QuestionsTest, ForeignBytesDoNotLeaveTheAgent) {
   EXPECT_EQ(Await(1)[0].check().checks(0).subject(), "fake ?");
 }
 
+TEST_F(QuestionsTest, ACheckEndsWithTheLineThatSaysAsWhomJobsRun) {
+  v1::ClusterCheck line;
+  line.set_subject("users");
+  Questions questions(&backend_, line);
+  agent::v1::AgentQuestion question;
+  question.mutable_check();
+  questions.Ask(std::move(question), [this](agent::v1::AgentAnswer answer) {
+    answers_.With([&](Answers& answers) { answers.push_back(std::move(answer)); });
+  });
+  const v1::ClusterChecks checks = Await(1)[0].check();
+  ASSERT_EQ(checks.checks_size(), 2);
+  EXPECT_EQ(checks.checks(1).subject(), "users");
+}
+
 TEST_F(QuestionsTest, AnErrorIsTheAnswerWithItsWords) {
   cluster_.With([](ClusterState& state) { state.details = absl::UnavailableError("no answer"); });
   AskDescribe();

@@ -1,4 +1,4 @@
-// The file calls of SshHost. Each is a script that uses coreutils with the C locale's words, so
+// The file calls of ScriptHost. Each is a script that uses coreutils with the C locale's words, so
 // that what goes wrong has the same class as on this machine.
 #include <algorithm>
 #include <array>
@@ -7,8 +7,8 @@
 
 #include "agents/hosts/file_error.h"
 #include "agents/hosts/remote_stat.h"
+#include "agents/hosts/script_host.h"
 #include "agents/hosts/shell_quote.h"
-#include "agents/hosts/ssh_host.h"
 #include "fmt/format.h"
 
 namespace muster::hosts {
@@ -76,12 +76,12 @@ std::string PutLine(size_t number, const NewFile& file) {
 
 }  // namespace
 
-absl::Status SshHost::WriteFile(std::string_view path, std::string_view content,
-                                const WriteOptions& options) {
+absl::Status ScriptHost::WriteFile(std::string_view path, std::string_view content,
+                                   const WriteOptions& options) {
   return WriteMany({{std::string(path), std::string(content), options}});
 }
 
-absl::Status SshHost::WriteMany(const std::vector<NewFile>& files) {
+absl::Status ScriptHost::WriteMany(const std::vector<NewFile>& files) {
   // A file that fails there is written again as below, which tells the file and the reason.
   if (absl::Status status = WriteInPlace(files); status.ok() || absl::IsUnavailable(status))
     return status;
@@ -103,8 +103,8 @@ absl::Status SshHost::WriteMany(const std::vector<NewFile>& files) {
   return ScriptError(*result, "write", path);
 }
 
-absl::StatusOr<std::string> SshHost::ReadFileRange(std::string_view path, uint64_t offset,
-                                                   size_t max_bytes) {
+absl::StatusOr<std::string> ScriptHost::ReadFileRange(std::string_view path, uint64_t offset,
+                                                      size_t max_bytes) {
   if (absl::Status status = CheckPath(path); !status.ok()) return status;
   if (absl::Status status = CheckRange(offset, max_bytes); !status.ok()) return status;
   absl::StatusOr<ExecResult> result = RunScript(
@@ -119,7 +119,7 @@ absl::StatusOr<std::string> SshHost::ReadFileRange(std::string_view path, uint64
   return std::move(result->stdout_data);
 }
 
-absl::StatusOr<std::string> SshHost::ReadFile(std::string_view path, size_t max_bytes) {
+absl::StatusOr<std::string> ScriptHost::ReadFile(std::string_view path, size_t max_bytes) {
   if (absl::Status status = CheckPath(path); !status.ok()) return status;
   if (absl::Status status = CheckRange(0, max_bytes); !status.ok()) return status;
   // One more byte tells that it is longer; a read of the most that may be asked for goes in two.
@@ -134,7 +134,7 @@ absl::StatusOr<std::string> SshHost::ReadFile(std::string_view path, size_t max_
 }
 
 // One mkdir makes all whose parents are there; what that left out is made step by step.
-absl::Status SshHost::MakeManyDirectories(const std::vector<std::string>& paths, uint32_t mode) {
+absl::Status ScriptHost::MakeManyDirectories(const std::vector<std::string>& paths, uint32_t mode) {
   if (paths.empty()) return absl::OkStatus();
   std::string all;
   std::string steps;
@@ -158,7 +158,7 @@ absl::Status SshHost::MakeManyDirectories(const std::vector<std::string>& paths,
   return ScriptError(*result, "make the directory", result->stdout_data);
 }
 
-absl::StatusOr<FileInfo> SshHost::Stat(std::string_view path) {
+absl::StatusOr<FileInfo> ScriptHost::Stat(std::string_view path) {
   if (absl::Status status = CheckPath(path); !status.ok()) return status;
   const absl::StatusOr<ExecResult> result =
       RunScript(fmt::format("export LC_ALL=C\nexec stat -c '{}' -- {}", kStatFormat, Quoted(path)),
@@ -168,7 +168,7 @@ absl::StatusOr<FileInfo> SshHost::Stat(std::string_view path) {
   return ParseStat(result->stdout_data);
 }
 
-absl::StatusOr<std::vector<std::string>> SshHost::ListDirectory(std::string_view path) {
+absl::StatusOr<std::vector<std::string>> ScriptHost::ListDirectory(std::string_view path) {
   if (absl::Status status = CheckPath(path); !status.ok()) return status;
   const absl::StatusOr<ExecResult> result =
       RunScript(fmt::format("export LC_ALL=C\np={}\n"
@@ -190,7 +190,7 @@ absl::StatusOr<std::vector<std::string>> SshHost::ListDirectory(std::string_view
   return names;
 }
 
-absl::Status SshHost::RemoveTree(std::string_view path) {
+absl::Status ScriptHost::RemoveTree(std::string_view path) {
   return RemoveManyTrees({std::string(path)});
 }
 

@@ -1,12 +1,12 @@
-// SshHost's calls for many files: one script for hundreds of them.
+// ScriptHost's calls for many files: one script for hundreds of them.
 #include <algorithm>
 #include <cerrno>
 #include <map>
 
 #include "agents/hosts/file_error.h"
 #include "agents/hosts/remote_stat.h"
+#include "agents/hosts/script_host.h"
 #include "agents/hosts/shell_quote.h"
-#include "agents/hosts/ssh_host.h"
 #include "fmt/format.h"
 
 namespace muster::hosts {
@@ -47,7 +47,7 @@ std::string ReadScript(const FilePart& part, std::string_view mark) {
 
 }  // namespace
 
-std::vector<absl::StatusOr<FileInfo>> SshHost::StatMany(const std::vector<std::string>& paths) {
+std::vector<absl::StatusOr<FileInfo>> ScriptHost::StatMany(const std::vector<std::string>& paths) {
   std::vector<absl::StatusOr<FileInfo>> infos(paths.size(), absl::UnavailableError("not asked"));
   for (size_t begin = 0; begin < paths.size(); begin += kMaxFilesInScript) {
     const size_t end = std::min(begin + kMaxFilesInScript, paths.size());
@@ -59,8 +59,8 @@ std::vector<absl::StatusOr<FileInfo>> SshHost::StatMany(const std::vector<std::s
   return infos;
 }
 
-absl::Status SshHost::StatChunk(const std::vector<std::string>& paths, size_t begin, size_t end,
-                                std::vector<absl::StatusOr<FileInfo>>* infos) {
+absl::Status ScriptHost::StatChunk(const std::vector<std::string>& paths, size_t begin, size_t end,
+                                   std::vector<absl::StatusOr<FileInfo>>* infos) {
   std::string script = fmt::format("export LC_ALL=C\nstat --printf '{} %n\\0' --", kStatFormat);
   size_t max_bytes = 0;
   for (size_t i = begin; i < end; ++i) {
@@ -95,7 +95,7 @@ absl::Status SshHost::StatChunk(const std::vector<std::string>& paths, size_t be
   return absl::OkStatus();
 }
 
-std::vector<absl::StatusOr<std::string>> SshHost::ReadMany(const std::vector<FilePart>& parts) {
+std::vector<absl::StatusOr<std::string>> ScriptHost::ReadMany(const std::vector<FilePart>& parts) {
   std::vector<absl::StatusOr<std::string>> contents(parts.size(),
                                                     absl::UnavailableError("not asked"));
   absl::Status status = CheckParts(parts);
@@ -111,8 +111,8 @@ std::vector<absl::StatusOr<std::string>> SshHost::ReadMany(const std::vector<Fil
   return contents;
 }
 
-absl::Status SshHost::ReadChunk(const std::vector<FilePart>& parts, size_t begin, size_t end,
-                                std::vector<absl::StatusOr<std::string>>* contents) {
+absl::Status ScriptHost::ReadChunk(const std::vector<FilePart>& parts, size_t begin, size_t end,
+                                   std::vector<absl::StatusOr<std::string>>* contents) {
   const std::string mark = fmt::format("\n{} ", NewNonce());
   const std::string printf_mark = "\\n" + mark.substr(1);
   std::string script = "export LC_ALL=C\nexec 3>&1\n";

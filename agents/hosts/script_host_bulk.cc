@@ -1,10 +1,10 @@
-// SshHost's calls for many runs at once: one process of the host's, or none, is for all of them.
+// ScriptHost's calls for many runs at once: one process of the host's, or none, is for all of them.
 #include <map>
 #include <set>
 
 #include "agents/hosts/file_error.h"
+#include "agents/hosts/script_host.h"
 #include "agents/hosts/shell_quote.h"
-#include "agents/hosts/ssh_host.h"
 #include "fmt/format.h"
 
 namespace muster::hosts {
@@ -49,7 +49,7 @@ std::string ForAll(std::string_view program, const std::vector<std::string>& pat
 }  // namespace
 
 // The shell's own printf writes the files, and one chmod is for all: no process for each of them.
-absl::Status SshHost::WriteInPlace(const std::vector<NewFile>& files) {
+absl::Status ScriptHost::WriteInPlace(const std::vector<NewFile>& files) {
   std::map<std::string_view, int> uses;
   for (const NewFile& file : files) {
     if (!file.options.in_place || file.options.sync || !CheckPath(file.path).ok())
@@ -77,7 +77,7 @@ absl::Status SshHost::WriteInPlace(const std::vector<NewFile>& files) {
   return absl::InternalError(result->stderr_data);
 }
 
-absl::Status SshHost::RemoveManyTrees(const std::vector<std::string>& paths) {
+absl::Status ScriptHost::RemoveManyTrees(const std::vector<std::string>& paths) {
   for (const std::string& path : paths) {
     if (absl::Status status = CheckRemovable(path); !status.ok()) return status;
   }
@@ -93,7 +93,7 @@ absl::Status SshHost::RemoveManyTrees(const std::vector<std::string>& paths) {
                   result->exit_code, result->stderr_data.substr(0, 1000)));
 }
 
-absl::Status SshHost::RemoveEmptyDirectories(const std::vector<std::string>& paths) {
+absl::Status ScriptHost::RemoveEmptyDirectories(const std::vector<std::string>& paths) {
   for (const std::string& path : paths) {
     if (absl::Status status = CheckPath(path); !status.ok()) return status;
   }

@@ -1,0 +1,113 @@
+#include "agents/machines/run_users.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "agents/hosts/local_host.h"
+#include "agents/machines/user_host.h"
+#include "agents/users/shared_user.h"
+#include "agents/users/user_map.h"
+#include "contract/message_of.h"
+#include "contract/text.h"
+#include "fmt/format.h"
+
+namespace muster::machines {
+namespace {
+
+constexpr std::string_view kMendTheMap =
+    "ask the cluster's operator for a line in run_as_map that gives you a user of the machine, or "
+    "choose another cluster";
+constexpr std::string_view kMendTheRights =
+    "ask the cluster's operator, who is root of the machine, to allow this user in "
+    "/etc/muster/run-as.conf, or choose another cluster";
+
+// Returns the answer of `muster-run-as check`: the work root.
+absl::StatusOr<std::string> Ask(const std::string& helper, const std::vector<std::string>& words) {
+  hosts::Command command = {.argv = {helper, "check"}};
+  command.argv.insert(command.argv.end(), words.begin(), words.end());
+  hosts::LocalHost host;
+  const absl::StatusOr<hosts::CommandResult> result = host.Run(command);
+  if (!result.ok()) return absl::FailedPreconditionError(result.status().message());
+  if (result->ok()) return std::string(absl::StripAsciiWhitespace(result->stdout_data));
+  return absl::FailedPreconditionError(absl::StripAsciiWhitespace(result->stderr_data));
+}
+
+}  // namespace
+
+std::string DefaultRunAsPath() {
+  std::error_code error;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
+  return program.parent_path() / "muster-run-as";
+}
+
+absl::StatusOr<std::unique_ptr<RunUsers>> RunUsers::Create(const MachinesConfig& config,
+                                                           const std::string& state_dir) {
+  if (geteuid() == 0) {
+    return absl::FailedPreconditionError(
+        "run_as: user needs an agent that is not root: start it as a user of its own, whom "
+        "/etc/muster/run-as.conf names as caller");
+  }
+  struct stat info {};
+  if (stat(state_dir.c_str(), &info) != 0 || (info.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
+    return absl::FailedPreconditionError(fmt::format(
+        "run_as: user needs a state_dir that jobs cannot enter: chmod 700 \"{}\"", state_dir));
+  }
+  absl::StatusOr<std::string> work_root = Ask(config.run_as_helper, {});
+  if (!work_root.ok()) {
+    return absl::FailedPreconditionError(
+        ToAbsl(fmt::format("run_as: user needs muster-run-as, which docs/machines.md installs: {}",
+                           MessageOf(work_root.status()))));
+  }
+  return std::unique_ptr<RunUsers>(new RunUsers(config, *std::move(work_root)));
+}
+
+absl::StatusOr<RunUser> RunUsers::UserOf(const std::string& muster_user,
+                                         std::string_view run_key) const {
+  absl::StatusOr<std::string> name = users::LocalUserOf(map_, muster_user);
+  if (!name.ok()) return name.status();
+  std::string directory = fmt::format("{}/{}/{}", work_root_, *name, run_key);
+  return RunUser{.name = *std::move(name),
+                 .directory = std::move(directory),
+                 .helper = helper_,
+                 .supervisor = supervisor_};
+}
+
+std::optional<Misfit> RunUsers::RefusalOf(const std::string& muster_user) const {
+  absl::StatusOr<RunUser> user = UserOf(muster_user, "");
+  absl::Status status = user.status();
+  if (status.ok()) status = Ask(helper_, {user->name}).status();
+  if (status.ok()) return std::nullopt;
+  return Misfit{.why = fmt::format("jobs run as their users here, and {}", MessageOf(status)),
+                .remedy = std::string(user.ok() ? kMendTheRights : kMendTheMap),
+                .is_of_users = true};
+}
+
+absl::Status RunUsers::Probe() const { return Ask(helper_, {}).status(); }
+
+std::unique_ptr<hosts::Host> HostFor(const RunUser& user) {
+  if (!user.IsOther()) return std::make_unique<hosts::LocalHost>();
+  return std::make_unique<UserHost>(user);
+}
+
+v1::ClusterCheck UsersLine(const RunUsers& users) {
+  v1::ClusterCheck line;
+  line.set_subject(users::kUsersSubject);
+  line.set_result(v1::CHECK_RESULT_OK);
+  const absl::Status status = users.Probe();
+  if (status.ok()) {
+    line.set_seen(
+        fmt::format("jobs run as their users, whose files are below \"{}\"", users.work_root()));
+  } else {
+    line.set_result(v1::CHECK_RESULT_FAIL);
+    line.set_seen(MessageOf(status));
+    line.set_remedy("install muster-run-as as docs/machines.md says");
+  }
+  return line;
+}
+
+}  // namespace muster::machines

@@ -1,0 +1,18 @@
+// The meaning of a cluster whose jobs all run as the agent's user, as a check and the log say it.
+#ifndef MUSTER_AGENTS_USERS_SHARED_USER_H_
+#define MUSTER_AGENTS_USERS_SHARED_USER_H_
+
+#include "muster/v1/cluster.pb.h"
+
+namespace muster::users {
+
+// The subject of the line that says as whom jobs of a cluster run, whatever it says.
+inline constexpr char kUsersSubject[] = "users";
+
+// The line of a cluster of that kind with run_as: agent. It is no warning: one person's cluster is
+// right so.
+v1::ClusterCheck SharedUserLine(v1::ClusterKind kind);
+
+}  // namespace muster::users
+
+#endif  // MUSTER_AGENTS_USERS_SHARED_USER_H_

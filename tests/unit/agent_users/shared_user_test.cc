@@ -1,0 +1,26 @@
+#include "agents/users/shared_user.h"
+
+#include <set>
+#include <string>
+
+#include "gtest/gtest.h"
+
+namespace muster::users {
+namespace {
+
+TEST(SharedUserTest, EachKindHasWordsOfItsOwnAndARemedy) {
+  std::set<std::string> words;
+  for (const v1::ClusterKind kind :
+       {v1::CLUSTER_KIND_MACHINES, v1::CLUSTER_KIND_SLURM, v1::CLUSTER_KIND_KUBERNETES}) {
+    const v1::ClusterCheck line = SharedUserLine(kind);
+    EXPECT_EQ(line.subject(), kUsersSubject);
+    EXPECT_EQ(line.result(), v1::CHECK_RESULT_OK);
+    EXPECT_TRUE(line.seen().starts_with("all jobs run ")) << line.seen();
+    EXPECT_NE(line.remedy().find("run_as: user"), std::string::npos) << line.remedy();
+    words.insert(line.seen());
+  }
+  EXPECT_EQ(words.size(), 3U);
+}
+
+}  // namespace
+}  // namespace muster::users
