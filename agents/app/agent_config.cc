@@ -295,6 +295,12 @@ absl::Status CheckRunAs(const AgentConfig& config) {
   if (config.kind == v1::CLUSTER_KIND_KUBERNETES) where = "of kind kubernetes";
   if (!config.machine_hosts_file.empty()) where = "with machines.hosts";
   if (where.empty()) return absl::OkStatus();
+  if (config.kind == v1::CLUSTER_KIND_KUBERNETES) {
+    return InvalidSetting(
+        "run_as: user is not there for clusters of kind kubernetes, whose users are service "
+        "accounts of projects; set kubernetes.projects, which gives each project a namespace and "
+        "an account, and leave run_as out");
+  }
   return InvalidSetting(fmt::format(
       "run_as: user is not there for clusters {}, only for machines without machines.hosts; leave "
       "it out, and let only people who trust each other use this cluster: its jobs run as the "

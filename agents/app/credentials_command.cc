@@ -12,6 +12,7 @@
 #include "agents/hosts/ssh_host.h"
 #include "agents/kubernetes/api/endpoint.h"
 #include "agents/kubernetes/cluster/pull_secret.h"
+#include "agents/kubernetes/manifest/projects.h"
 #include "agents/slurm/credentials.h"
 #include "contract/errors.h"
 #include "contract/text.h"
@@ -64,7 +65,10 @@ absl::StatusOr<std::string> InstallOnKubernetes(const AgentConfig& config,
   if (!endpoint.ok()) return endpoint.status();
   hosts::LocalHost host;
   kubernetes::Api api(*std::move(endpoint), &host);
-  return kubernetes::InstallPullSecret(config.kubernetes, &api, *credential);
+  const absl::StatusOr<kubernetes::KubernetesConfig> whole =
+      kubernetes::WithProjects(config.kubernetes);
+  if (!whole.ok()) return whole.status();
+  return kubernetes::InstallPullSecret(*whole, &api, *credential);
 }
 
 absl::StatusOr<std::string> InstallOnSlurm(const AgentConfig& config, slurm::Credential given) {

@@ -150,6 +150,15 @@ std::vector<Setting> ServerSettings(KubernetesConfig* config) {
        .help = "other namespaces that runs may name, NAME,... [none]",
        .set = [config](const std::string& value) { return SetNamespaces(config, value); },
        .is_list = true},
+      {"kubernetes.projects",
+       "file with a line PROJECT: NAMESPACE for each project [all share the namespaces]",
+       AbsolutePathInto(&config->projects_file)},
+      {"kubernetes.pod_security",
+       "whether jobs' pods meet the Pod Security standard: restricted or unrestricted "
+       "[unrestricted; with kubernetes.projects restricted]",
+       OneOf(
+           {"restricted", "unrestricted"},
+           [config](const std::string& value) { config->is_restricted = value == "restricted"; })},
   };
 }
 

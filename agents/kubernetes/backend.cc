@@ -4,11 +4,14 @@
 
 #include "agents/core/steady_time.h"
 #include "agents/kubernetes/api/endpoint.h"
+#include "agents/kubernetes/checks/checks.h"
 #include "agents/kubernetes/cluster/cluster_identity.h"
+#include "agents/kubernetes/manifest/projects.h"
 #include "agents/kubernetes/manifest/run_secret.h"
 #include "agents/kubernetes/verdict/gang.h"
 #include "contract/run_key.h"
 #include "contract/text.h"
+#include "daemon/log.h"
 #include "fmt/format.h"
 #include "sync/mutex.h"
 
@@ -88,6 +91,12 @@ std::string KubernetesBackend::NamespaceOf(const agents::RunHandle& run) const {
   // The namespace of runs that name none may have changed since the run was launched.
   if (const size_t slash = run.external_id.find('/'); slash != std::string::npos)
     return run.external_id.substr(0, slash);
+  if (config_.projects != nullptr) {
+    const auto place = run.assignment == nullptr
+                           ? absl::StatusOr<ProjectPlace>(absl::NotFoundError("no assignment"))
+                           : config_.projects->Find(run.assignment->spec().project());
+    return place.ok() ? place->name_space : "";
+  }
   if (run.assignment == nullptr) return config_.name_space;
   return kubernetes::NamespaceOf(run.assignment->spec(), config_.name_space);
 }
@@ -129,7 +138,7 @@ absl::Status KubernetesBackend::Adopt(const std::vector<agents::RunHandle>& runs
   std::set<std::string> run_keys;
   for (const agents::RunHandle& run : runs) {
     run_keys.insert(run.run_key);
-    AddHome(NamespaceOf(run));
+    if (const std::string name_space = NamespaceOf(run); !name_space.empty()) AddHome(name_space);
     HomeOf(run).store().Want(run.run_key);
     const auto key = contract::RunKey::Parse(run.run_key);
     if (!key.ok()) continue;
@@ -197,7 +206,10 @@ agents::RunOutput KubernetesBackend::OpenLogs(const agents::RunHandle& run) {
 }
 
 absl::StatusOr<std::unique_ptr<agents::Backend>> CreateKubernetesBackend(
-    const KubernetesConfig& config, const std::string& state_dir) {
+    const KubernetesConfig& settings, const std::string& state_dir) {
+  const absl::StatusOr<KubernetesConfig> whole = WithProjects(settings);
+  if (!whole.ok()) return whole.status();
+  const KubernetesConfig& config = *whole;
   for (const auto& [name, directory] : config.agent_roots) {
     if (config.storage_roots.contains(name)) continue;
     return absl::InvalidArgumentError(fmt::format(
@@ -205,6 +217,9 @@ absl::StatusOr<std::unique_ptr<agents::Backend>> CreateKubernetesBackend(
   }
   absl::StatusOr<Endpoint> endpoint = FindEndpoint(config);
   if (!endpoint.ok()) return endpoint.status();
+  LogEvent(spdlog::level::info,
+           config.projects == nullptr ? "jobs_share_namespaces" : "jobs_run_in_projects",
+           {{"meaning", ProjectsLine(WithNamespaces(config, *endpoint)).seen()}});
   return std::make_unique<KubernetesBackend>(config, *std::move(endpoint), state_dir);
 }
 

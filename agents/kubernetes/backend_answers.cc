@@ -13,6 +13,7 @@
 #include "agents/kubernetes/cluster/admission_facts.h"
 #include "agents/kubernetes/manifest/brought_files.h"
 #include "agents/kubernetes/manifest/pod_template.h"
+#include "agents/kubernetes/manifest/projects.h"
 #include "agents/kubernetes/objects/kueue.h"
 #include "agents/kubernetes/verdict/gang.h"
 #include "contract/admission.h"
@@ -152,6 +153,13 @@ absl::StatusOr<v1::Inventory> KubernetesBackend::Inventory() {
   v1::AdmissionFacts& facts = *inventory->mutable_admission();
   things_.AddFacts(facts.mutable_kubernetes());
   queues_.AddFacts(facts.mutable_kubernetes());
+  // The broker takes the first namespace for jobs that name none, and each project has its own.
+  if (config_.projects != nullptr && facts.kubernetes().namespaces_size() > 0) {
+    v1::NamespaceFacts* first = facts.mutable_kubernetes()->mutable_namespaces(0);
+    v1::NamespaceFacts untold;
+    untold.set_name(first->name());
+    *first = std::move(untold);
+  }
   KeepWithinBounds(&facts);
   for (v1::ClusterIssue& issue : queues_.Issues()) *inventory->add_issues() = std::move(issue);
   if (std::optional<v1::ClusterIssue> unknown = Sweep()) *inventory->add_issues() = *unknown;
@@ -189,6 +197,8 @@ absl::StatusOr<v1::JobPlan> KubernetesBackend::Plan(const v1::JobSpec& spec,
   planned.set_run_key(kPlannedRun);
   planned.set_user(user);
   *planned.mutable_spec() = spec;
+  // Prepare says what is wrong with one that has no place.
+  if (auto placed = InProject(planned, config_); placed.ok()) planned = *std::move(placed);
   v1::JobPlan plan;
   agents::CheckList checks;
   const absl::StatusOr<std::optional<uint64_t>> bytes = BroughtBytes(spec);

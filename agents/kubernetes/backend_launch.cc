@@ -10,6 +10,7 @@
 #include "agents/files/tar_stream.h"
 #include "agents/kubernetes/backend.h"
 #include "agents/kubernetes/manifest/brought_files.h"
+#include "agents/kubernetes/manifest/projects.h"
 #include "agents/kubernetes/objects/kueue.h"
 #include "agents/kubernetes/verdict/explain_failure.h"
 #include "contract/failures.h"
@@ -91,7 +92,9 @@ absl::StatusOr<std::optional<uint64_t>> KubernetesBackend::BroughtBytes(
 
 absl::StatusOr<RunObjects> KubernetesBackend::Prepare(const agent::v1::Assignment& assignment,
                                                       const std::vector<std::string>& file_parts) {
-  agent::v1::Assignment own = assignment;
+  absl::StatusOr<agent::v1::Assignment> placed = InProject(assignment, config_);
+  if (!placed.ok()) return placed.status();
+  agent::v1::Assignment own = *std::move(placed);
   if (absl::Status good = CheckNamespace(own.spec(), config_); !good.ok()) return good;
   if (absl::Status clear = view_.SpellGpuType(own.mutable_spec()); !clear.ok()) return clear;
   view_.FillResources(&own);
@@ -119,7 +122,13 @@ std::vector<LaunchOutcome> KubernetesBackend::Launch(const agents::Assignments& 
 }
 
 LaunchOutcome KubernetesBackend::LaunchOne(const agent::v1::Assignment& assignment) {
-  const auto run = std::make_shared<const agent::v1::Assignment>(assignment);
+  absl::StatusOr<agent::v1::Assignment> placed = InProject(assignment, config_);
+  if (!placed.ok()) {
+    return RefusedAs(v1::FAILURE_CODE_JOB_INVALID, v1::FAILURE_CLASS_CONFIG,
+                     {.detail = agents::WhatIsWrong(placed.status()),
+                      .remedy = "Correct the job, or choose another cluster."});
+  }
+  const auto run = std::make_shared<const agent::v1::Assignment>(*std::move(placed));
   queue_.Expect(run, assignment.held());
   LaunchOutcome outcome = LaunchInPlace(run);
   const bool is_refused = outcome.kind == LaunchOutcome::Kind::kRefused;
@@ -292,6 +301,11 @@ absl::StatusOr<JobObject> KubernetesBackend::SendOff(const JobObject& job,
 
 std::set<std::string> KubernetesBackend::PlacesOf(const agents::RunHandle& run) const {
   std::set<std::string> places = {NamespaceOf(run)};
+  // A Job of that name in the namespace of another project is not the run's, whatever it says.
+  if (config_.projects != nullptr) {
+    places.erase("");
+    return places;
+  }
   // A run that names its namespace is there and nowhere else.
   const bool is_named =
       run.assignment != nullptr && !kubernetes::NamespaceOf(run.assignment->spec(), "").empty();

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,9 @@ struct StorageRoot {
   std::string mount;      // where containers see it, absolute
 };
 
+// The place of each project's runs (manifest/projects.h).
+class ProjectMap;
+
 struct KubernetesConfig {
   // The operator's name for the cluster; runs read it as MUSTER_CLUSTER.
   std::string cluster;
@@ -50,6 +54,12 @@ struct KubernetesConfig {
   // The namespaces that runs may name, besides `name_space`; each is a pool with limits of its own.
   // Default: none.
   std::vector<std::string> namespaces;
+
+  // The file of projects' namespaces. Default: none; runs of all projects are in `name_space`, or
+  // in the namespace that they name.
+  std::string projects_file;
+  // Its content, by WithProjects; null: there is none.
+  std::shared_ptr<const ProjectMap> projects;
 
   // ---- what is filled in where a job leaves it open
   // The image of jobs that name none. Default: none; such jobs go to other clusters.
@@ -73,6 +83,8 @@ struct KubernetesConfig {
   bool allow_host_path = false;
   bool allow_host_network = false;
   bool allow_privileged = false;
+  // True: pods meet the Pod Security standard "restricted". Default: if there are `projects`.
+  std::optional<bool> is_restricted;
 
   // Default: none.
   std::map<std::string, StorageRoot> storage_roots;

@@ -11,6 +11,7 @@
 #include "agents/kubernetes/api/api.h"
 #include "agents/kubernetes/cluster/namespace_limits.h"
 #include "agents/kubernetes/kubernetes.h"
+#include "agents/kubernetes/manifest/projects.h"
 #include "agents/kubernetes/objects/node_objects.h"
 
 namespace muster::kubernetes {
@@ -53,6 +54,17 @@ std::vector<Right> RightsWithPodGroups(const std::string& group);
 void JudgeRight(const Right& right, const std::string& name_space,
                 const std::map<std::string, absl::StatusOr<bool>>& allowed,
                 agents::CheckList* checks);
+
+// ---- projects
+
+// As whom jobs run, in which namespaces, and what it means where all share them.
+v1::ClusterCheck ProjectsLine(const KubernetesConfig& config);
+// `answer` is that to a GET of the namespace.
+void JudgeStandard(const std::string& name_space, const absl::StatusOr<Json>& answer,
+                   const KubernetesConfig& config, agents::CheckList* checks);
+// `list`: the service accounts of its namespace.
+void JudgeAccount(const ProjectPlace& place, const absl::StatusOr<Json>& list,
+                  agents::CheckList* checks);
 
 // ---- nodes
 

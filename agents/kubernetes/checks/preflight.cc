@@ -1,5 +1,7 @@
 #include "agents/kubernetes/checks/preflight.h"
 
+#include <set>
+#include <string>
 #include <utility>
 
 #include "agents/core/run_files.h"
@@ -8,6 +10,7 @@
 #include "agents/kubernetes/cluster/access.h"
 #include "agents/kubernetes/cluster/cluster_identity.h"
 #include "agents/kubernetes/cluster/queue_view.h"
+#include "agents/kubernetes/manifest/pod_security.h"
 #include "agents/kubernetes/objects/kueue.h"
 #include "fmt/format.h"
 
@@ -34,6 +37,7 @@ class Preflight {
     }
     JudgeVersion(*version, &checks_);
     JudgeIdentity(ReadIdentity(&api_), known_identity, &checks_);
+    checks_.Add(ProjectsLine(config_));
     for (const Right& right : RightsOf(config_)) {
       if (!right.in_namespace) CheckRight(right, "");
     }
@@ -54,7 +58,10 @@ class Preflight {
   // Checks each namespace that runs are in.
   void CheckNamespace(const std::string& name_space) {
     const std::string path = "/api/v1/namespaces/" + Escape(name_space);
-    if (!JudgePresence(name_space, api_.Get(path, "namespace " + name_space), &checks_)) return;
+    const absl::StatusOr<Json> answer = api_.Get(path, "namespace " + name_space);
+    if (!JudgePresence(name_space, answer, &checks_)) return;
+    JudgeStandard(name_space, answer, config_, &checks_);
+    CheckAccounts(name_space);
     for (const Right& right : RightsOf(config_)) {
       if (right.in_namespace) CheckRight(right, name_space);
     }
@@ -72,6 +79,17 @@ class Preflight {
     JudgeQuotas(name_space, LinesOf(name_space, "resourcequotas", &ParseQuota), &checks_);
     JudgeRanges(name_space, LinesOf(name_space, "limitranges", &ParseLimitRange), &checks_);
     CheckQueuesOf(name_space);
+  }
+
+  // Checks the service accounts that lines of the map give to projects there.
+  void CheckAccounts(const std::string& name_space) {
+    if (config_.projects == nullptr) return;
+    const absl::StatusOr<Json> list = Get(PathOf(name_space, "serviceaccounts"));
+    std::set<std::string> seen;
+    for (const ProjectPlace& place : config_.projects->fixed()) {
+      if (place.name_space == name_space && seen.insert(place.service_account).second)
+        JudgeAccount(place, list, &checks_);
+    }
   }
 
   void CheckQueues() {
@@ -116,7 +134,8 @@ class Preflight {
          {{"cpu", fmt::format("{}m", config_.default_cpu_millis)},
           {"memory", fmt::format("{}", config_.default_memory_bytes)}}},
         {"limits", {{"memory", fmt::format("{}", config_.default_memory_bytes)}}}};
-    const Json container = {{"name", "main"}, {"image", image}, {"resources", resources}};
+    Json container = {{"name", "main"}, {"image", image}, {"resources", resources}};
+    if (IsRestricted(config_)) container["securityContext"] = LeastContext();
     const Json pod = {{"restartPolicy", "Never"},
                       {"automountServiceAccountToken", false},
                       {"containers", Json::array({container})}};

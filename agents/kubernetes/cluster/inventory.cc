@@ -213,7 +213,8 @@ std::vector<v1::Pool> PoolsOf(const Seen& seen, const KubernetesConfig& config) 
   for (const SeenNamespace& space : seen.namespaces) {
     v1::Pool& pool = pools.emplace_back();
     pool.set_name(space.name);
-    pool.set_is_default(pools.size() == 1);
+    // The project of a job that names none says which of them it is in.
+    pool.set_is_default(pools.size() == 1 || config.projects != nullptr);
     pool.set_available(has_nodes && space.state.empty());
     pool.set_state(space.state);
     for (const v1::NodeGroup& group : groups) *pool.add_node_groups() = group;

@@ -5,6 +5,7 @@
 
 #include "agents/kubernetes/manifest/configured_facts.h"
 #include "agents/kubernetes/manifest/manifest.h"
+#include "agents/kubernetes/manifest/pod_security.h"
 #include "agents/kubernetes/manifest/run_secret.h"
 #include "agents/kubernetes/objects/end_record.h"
 #include "contract/admission.h"
@@ -47,33 +48,15 @@ Json ResourcesOf(const v1::JobSpec& spec, const KubernetesConfig& config, bool w
   return resources;
 }
 
-Json SecurityContextOf(const v1::KubernetesSecurityContext& wanted) {
-  Json context = Json::object();
-  if (wanted.has_run_as_user()) context["runAsUser"] = wanted.run_as_user();
-  if (wanted.has_run_as_group()) context["runAsGroup"] = wanted.run_as_group();
-  if (wanted.has_run_as_non_root()) context["runAsNonRoot"] = wanted.run_as_non_root();
-  if (wanted.has_read_only_root()) context["readOnlyRootFilesystem"] = wanted.read_only_root();
-  if (wanted.has_allow_privilege_escalation())
-    context["allowPrivilegeEscalation"] = wanted.allow_privilege_escalation();
-  for (const std::string& name : wanted.add_capabilities())
-    context["capabilities"]["add"].push_back(name);
-  for (const std::string& name : wanted.drop_capabilities())
-    context["capabilities"]["drop"].push_back(name);
-  if (wanted.seccomp_runtime_default()) context["seccompProfile"] = {{"type", "RuntimeDefault"}};
-  if (wanted.privileged()) context["privileged"] = true;
-  return context;
-}
-
 Json ContainerOf(const char* name, const std::string& image, const char* file, Json mounts,
-                 const v1::JobSpec& spec) {
+                 const PodSecurity& security) {
   Json container = {{"name", name},
                     {"image", image},
                     {"command", {"/bin/sh", fmt::format("{}/{}", kRunFiles, file)}},
                     {"workingDir", kWorkDirectory},
                     {"env", Json::array({MakeSealVariable()})},
                     {"volumeMounts", std::move(mounts)}};
-  if (Json context = SecurityContextOf(spec.kubernetes().security_context()); !context.empty())
-    container["securityContext"] = std::move(context);
+  if (!security.container.empty()) container["securityContext"] = security.container;
   return container;
 }
 
@@ -100,8 +83,6 @@ void AddOptions(const agent::v1::Assignment& assignment, const KubernetesConfig&
   for (const auto& [key, value] : options.node_selector()) (*pod)["nodeSelector"][key] = value;
   if (Json tolerations = MakeTolerations(assignment, config); !tolerations.empty())
     (*pod)["tolerations"] = std::move(tolerations);
-  if (options.security_context().has_fs_group())
-    (*pod)["securityContext"]["fsGroup"] = options.security_context().fs_group();
   if (options.host_network()) {
     (*pod)["hostNetwork"] = true;
     // Else the pod would ask the node's own name servers, which know no Service.
@@ -138,10 +119,12 @@ absl::StatusOr<Json> MakePodSpec(const agent::v1::Assignment& assignment,
   if (absl::Status allowed = CheckAllowed(options, config); !allowed.ok()) return allowed;
   const absl::StatusOr<std::string> image = ImageOf(spec);
   if (!image.ok()) return image.status();
-  Json main = ContainerOf(kMainContainer, *image, kStartFile, volumes.mounts, spec);
+  const absl::StatusOr<PodSecurity> security = MakePodSecurity(spec, config);
+  if (!security.ok()) return security.status();
+  Json main = ContainerOf(kMainContainer, *image, kStartFile, volumes.mounts, *security);
   main["resources"] = ResourcesOf(spec, config, /*with_gpus=*/true);
   Json pod = {{"restartPolicy", "Never"},
-              {"automountServiceAccountToken", false},
+              {"automountServiceAccountToken", security->has_token},
               {"enableServiceLinks", false},
               {"terminationGracePeriodSeconds", options.has_termination_grace()
                                                     ? options.termination_grace().seconds()
@@ -152,11 +135,12 @@ absl::StatusOr<Json> MakePodSpec(const agent::v1::Assignment& assignment,
     Json mounts = std::move(volumes.storage_mounts);
     mounts.push_back({{"name", "muster-run"}, {"mountPath", kRunFiles}, {"readOnly", true}});
     mounts.push_back({{"name", "muster-work"}, {"mountPath", kWorkDirectory}});
-    Json look = ContainerOf(kStorageContainer, *image, kStorageFile, std::move(mounts), spec);
+    Json look = ContainerOf(kStorageContainer, *image, kStorageFile, std::move(mounts), *security);
     // No more than the other, so that the pod needs no more.
     look["resources"] = ResourcesOf(spec, config, /*with_gpus=*/false);
     pod["initContainers"] = Json::array({std::move(look)});
   }
+  if (!security->pod.empty()) pod["securityContext"] = security->pod;
   if (spec.has_time_limit()) pod["activeDeadlineSeconds"] = WholeSeconds(spec.time_limit());
   if (PodCount(spec) > 1) pod["subdomain"] = assignment.run_key();
   AddOptions(assignment, config, &pod);

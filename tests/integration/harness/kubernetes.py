@@ -39,6 +39,7 @@ COLLECTIONS = {
     "Deployment": "/apis/apps/v1/namespaces/NS/deployments",
     "Role": RBAC + "/namespaces/NS/roles",
     "RoleBinding": RBAC + "/namespaces/NS/rolebindings",
+    "NetworkPolicy": "/apis/networking.k8s.io/v1/namespaces/NS/networkpolicies",
     "ClusterRole": RBAC + "/clusterroles",
     "ClusterRoleBinding": RBAC + "/clusterrolebindings",
 }
